@@ -1,0 +1,33 @@
+# Compiler flags and switches that hold for every target.
+option(GIMBAL_SANITIZE_ADDRESS "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(GIMBAL_SANITIZE_THREAD "Build with ThreadSanitizer" OFF)
+option(GIMBAL_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(GIMBAL_CCACHE ccache)
+if(GIMBAL_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${GIMBAL_CCACHE})
+endif()
+
+# -ffp-contract=off: the order and rounding of every sum is part of an op's definition, so the compiler may
+# not fuse a multiply and an add on one machine and not on another. Kernels ask for an FMA by name.
+add_compile_options(-Wall -Wextra -Werror -ffp-contract=off)
+
+if(GIMBAL_SANITIZE_ADDRESS)
+  # -fno-var-tracking: g++ 12 needs minutes for some files without it.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=address,undefined)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fno-var-tracking)
+  endif()
+endif()
+if(GIMBAL_SANITIZE_THREAD)
+  add_compile_options(-fsanitize=thread -g1)
+  add_link_options(-fsanitize=thread)
+endif()
+
+# Debian has PCRE2 as a static library; the regex work of the tokenizers must not add a run-time dependency.
+find_library(GIMBAL_PCRE2_LIBRARY libpcre2-8.a REQUIRED)

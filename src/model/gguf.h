@@ -1,0 +1,88 @@
+// A GGUF model file (versions 2 and 3), memory-mapped: typed metadata and the table of tensors.
+// Everything in the file is hostile until checked; after open() succeeds, every tensor's bytes lie inside the
+// mapping and every accessor is total. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/file.h"
+#include "tensor/dtype.h"
+
+namespace gimbal {
+
+// The value types of GGUF metadata, with their ids in the file.
+enum class GgufType : uint32_t { U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64 };
+const char* name_of(GgufType);
+
+// An array of metadata: it stays in the mapping and is decoded on demand (vocabularies have 10^5 strings).
+struct GgufArray {
+  GgufType type = GgufType::U8;  // of the elements; never Array (nested arrays are refused)
+  uint64_t count = 0;
+  Bytes data;  // `count` encoded elements, already walked once and found whole
+
+  std::vector<std::string_view> strings() const;  // empty unless type is String; views into the mapping
+  std::vector<int64_t> integers() const;          // any integer or bool type; empty for others
+  std::vector<float> floats() const;              // F32 or F64; empty for others
+};
+
+using GgufValue = std::variant<uint64_t, int64_t, double, bool, std::string_view, GgufArray>;
+struct GgufEntry {
+  GgufType type;
+  GgufValue value;  // unsigned types as uint64_t, signed as int64_t, floats as double
+};
+
+struct GgufTensor {
+  std::string_view name;
+  DType type;
+  uint32_t rank;    // 1..4
+  int64_t dim[4];   // dim[0] is the fastest-varying (a row); unused dims are 1; all are > 0
+  uint64_t offset;  // in the file `part`, from the file's start
+  uint32_t part;    // which file of a split model
+  Bytes data;       // in the mapping; info(type).bytes-sized blocks, row after row
+};
+
+class Gguf {
+ public:
+  // Opens a file and, when its metadata says it is the first part of a split model
+  // (split.count > 1, NAME-00001-of-0000N.gguf), all the other parts beside it.
+  // Errors: NotFound/Failed from the system; Malformed with file, offset, expected and found.
+  static Result<Gguf> open(const std::string& path);
+  // Parses a file that is already in memory, which must outlive the result. `name` is used in errors. No split parts.
+  static Result<Gguf> parse(Bytes bytes, const std::string& name);
+
+  const std::string& path() const { return path_; }
+  uint32_t version() const { return version_; }
+  uint64_t file_bytes() const;  // of all parts together
+
+  const std::map<std::string_view, GgufEntry>& metadata() const { return metadata_; }
+  // Typed lookups. They answer nullopt when the key is absent or of another kind, or the number does not fit.
+  const GgufEntry* find(std::string_view key) const;
+  std::optional<uint64_t> unsigned_integer(std::string_view key) const;  // any integer type >= 0
+  std::optional<double> number(std::string_view key) const;              // any numeric type
+  std::optional<bool> boolean(std::string_view key) const;
+  std::optional<std::string_view> string(std::string_view key) const;
+  const GgufArray* array(std::string_view key) const;
+
+  const std::vector<GgufTensor>& tensors() const { return tensors_; }  // in file order
+  const GgufTensor* tensor(std::string_view name) const;
+  // Lets the kernel drop a tensor's pages once its weights were copied elsewhere.
+  void release(const GgufTensor&) const;
+
+ private:
+  friend class GgufParser;
+  std::string path_;
+  uint32_t version_ = 0;
+  std::vector<MappedFile> files_;  // one per part; empty after parse()
+  uint64_t parsed_bytes_ = 0;
+  std::map<std::string_view, GgufEntry> metadata_;
+  std::vector<GgufTensor> tensors_;
+  std::map<std::string_view, size_t> tensor_index_;
+};
+
+}  // namespace gimbal

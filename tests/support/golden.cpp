@@ -1,0 +1,1 @@
+#include "support/golden.h"
