@@ -28,6 +28,14 @@ if(GIMBAL_SANITIZE_THREAD)
   add_compile_options(-fsanitize=thread -g1)
   add_link_options(-fsanitize=thread)
 endif()
+if(GIMBAL_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "GIMBAL_FUZZ needs clang: use the preset 'fuzz'")
+  endif()
+  # The layers are instrumented too; only the fuzzers themselves are linked with libFuzzer's main (fuzz/CMakeLists.txt).
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=address,undefined)
+endif()
 
 # Debian has PCRE2 as a static library; the regex work of the tokenizers must not add a run-time dependency.
 find_library(GIMBAL_PCRE2_LIBRARY libpcre2-8.a REQUIRED)

@@ -15,7 +15,8 @@ namespace {
 
 Error system_error(const char* doing, const std::string& path) {
   int e = errno;
-  return {e == ENOENT ? Code::NotFound : Code::Failed, format("cannot {} '{}': {}", doing, path, strerror(e)), ""};
+  return {e == ENOENT ? Code::NotFound : Code::Failed, format("cannot {} '{}': {}", doing, path, strerror(e)),
+          ""};
 }
 
 struct Descriptor {
@@ -34,7 +35,8 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   struct stat st;
   if (fstat(d.fd, &st) != 0) return system_error("look at", path);
   if (!S_ISREG(st.st_mode))
-    return Error{Code::Failed, format("'{}' is {}, not a file", path, S_ISDIR(st.st_mode) ? "a folder" : "special"), ""};
+    return Error{Code::Failed,
+                 format("'{}' is {}, not a file", path, S_ISDIR(st.st_mode) ? "a folder" : "special"), ""};
   MappedFile file;
   if (st.st_size == 0) return file;
   void* p = mmap(nullptr, size_t(st.st_size), PROT_READ, MAP_PRIVATE, d.fd, 0);
@@ -59,7 +61,8 @@ MappedFile::~MappedFile() {
 
 void MappedFile::release(Bytes range) const {
   const auto page = uintptr_t(sysconf(_SC_PAGESIZE));
-  uintptr_t begin = align_up(uintptr_t(range.data()), page), end = (uintptr_t(range.data()) + range.size()) / page * page;
+  uintptr_t begin = align_up(uintptr_t(range.data()), page),
+            end = (uintptr_t(range.data()) + range.size()) / page * page;
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 

@@ -11,7 +11,8 @@ namespace gimbal {
 // A file mapped read-only. Move-only; unmaps when destroyed. An empty file maps to an empty span.
 class MappedFile {
  public:
-  // Errors: NotFound, Failed (not a regular file, no permission, mmap refused), each with the system's reason.
+  // Errors: NotFound, Failed (not a regular file, no permission, mmap refused), each with the system's
+  // reason.
   static Result<MappedFile> open(const std::string& path);
   MappedFile() = default;
   MappedFile(MappedFile&&) noexcept;

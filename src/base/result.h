@@ -22,8 +22,9 @@ enum class Code : uint8_t {
 
 struct [[nodiscard]] Error {
   Code code = Code::Failed;
-  std::string message;  // what happened, where, expected and found; one or more full lines, no newline at the end
-  std::string remedy;   // what to do about it; may be empty
+  std::string
+      message;  // what happened, where, expected and found; one or more full lines, no newline at the end
+  std::string remedy;  // what to do about it; may be empty
 };
 
 template <class T>

@@ -11,7 +11,13 @@ extern "C" {
 #define GIMBAL_ABI_VERSION 1u
 #define GIMBAL_MAX_INPUTS 8
 
-typedef enum { GIMBAL_OK, GIMBAL_UNSUPPORTED, GIMBAL_OUT_OF_MEMORY, GIMBAL_DEVICE_LOST, GIMBAL_INVALID } gimbal_code;
+typedef enum {
+  GIMBAL_OK,
+  GIMBAL_UNSUPPORTED,
+  GIMBAL_OUT_OF_MEMORY,
+  GIMBAL_DEVICE_LOST,
+  GIMBAL_INVALID
+} gimbal_code;
 
 /* How the elements of a value lie in its buffer. */
 typedef enum {
@@ -22,57 +28,64 @@ typedef enum {
 
 /* How many of a value's rows an op really computes in one submit. */
 typedef enum {
-  GIMBAL_ALL_ROWS = 0,   /* as many as dim says */
-  GIMBAL_STEP_ROWS = 1,  /* gimbal_step.rows */
-  GIMBAL_OUT_ROWS = 2    /* gimbal_step.out_rows */
+  GIMBAL_ALL_ROWS = 0,  /* as many as dim says */
+  GIMBAL_STEP_ROWS = 1, /* gimbal_step.rows */
+  GIMBAL_OUT_ROWS = 2   /* gimbal_step.out_rows */
 } gimbal_extent;
 
-typedef struct gimbal_value {     /* a tensor: where it lives and how it is laid out */
-  uint32_t slot;                  /* index into the buffers bound at submit time */
-  uint8_t dtype, rank;            /* tensor/dtypes.def; 1..4 */
-  uint8_t layout, extent;         /* gimbal_layout; gimbal_extent of the last dimension */
-  uint64_t offset;                /* bytes; a multiple of 64 */
-  uint64_t bytes;                 /* bytes that the value takes in its buffer */
-  int32_t dim[4];                 /* dim[0] is the fastest-varying; unused ones are 1 */
+typedef struct gimbal_value { /* a tensor: where it lives and how it is laid out */
+  uint32_t slot;              /* index into the buffers bound at submit time */
+  uint8_t dtype, rank;        /* tensor/dtypes.def; 1..4 */
+  uint8_t layout, extent;     /* gimbal_layout; gimbal_extent of the last dimension */
+  uint64_t offset;            /* bytes; a multiple of 64 */
+  uint64_t bytes;             /* bytes that the value takes in its buffer */
+  int32_t dim[4];             /* dim[0] is the fastest-varying; unused ones are 1 */
 } gimbal_value;
 
 typedef struct gimbal_op {
-  uint16_t kind;                  /* ops/ops.def */
-  uint16_t kernel;                /* row in the device's kernel table, picked by the planner */
-  uint16_t out, inputs;           /* index into gimbal_program.values; how many of in[] are used */
+  uint16_t kind;        /* ops/ops.def */
+  uint16_t kernel;      /* row in the device's kernel table, picked by the planner */
+  uint16_t out, inputs; /* index into gimbal_program.values; how many of in[] are used */
   uint16_t in[GIMBAL_MAX_INPUTS];
-  union { float f[8]; int32_t i[8]; } param;
+  struct {
+    float f[4];
+    int32_t i[4];
+  } param; /* ops/ops.def says which are used */
 } gimbal_op;
 
-typedef struct gimbal_program {   /* a straight-line list of ops: no control flow, no ownership */
-  const gimbal_value* values; size_t n_values;
-  const gimbal_op* ops;       size_t n_ops;
+typedef struct gimbal_program { /* a straight-line list of ops: no control flow, no ownership */
+  const gimbal_value* values;
+  size_t n_values;
+  const gimbal_op* ops;
+  size_t n_ops;
 } gimbal_program;
 
-typedef struct gimbal_step { int32_t rows, out_rows; } gimbal_step;
+typedef struct gimbal_step {
+  int32_t rows, out_rows;
+} gimbal_step;
 
 typedef enum { GIMBAL_EXACT = 0, GIMBAL_FAST = 1 } gimbal_numerics;
 
 typedef struct gimbal_kernel_info { /* one row of a backend's kernel table */
-  const char* name;               /* backend.variant.op.format */
+  const char* name;                 /* backend.variant.op.format */
   uint16_t op;
-  int16_t rank;                   /* larger wins among rows that fit */
-  uint8_t numerics;               /* gimbal_numerics: the order of additions is the op's own, or not */
-  uint8_t layout;                 /* gimbal_layout of in[0] */
-  uint64_t in0, in1, out;         /* accepted dtypes, as bit sets; further inputs are fixed by the op */
-  int32_t k_multiple;             /* in[0].dim[0] must be a multiple of this */
-  int32_t max_rows;               /* of the output; 0: any */
-  uint32_t needs;                 /* bits of gimbal_device_info.features that must be set */
+  int16_t rank;           /* larger wins among rows that fit */
+  uint8_t numerics;       /* gimbal_numerics: the order of additions is the op's own, or not */
+  uint8_t layout;         /* gimbal_layout of in[0] */
+  uint64_t in0, in1, out; /* accepted dtypes, as bit sets; further inputs are fixed by the op */
+  int32_t k_multiple;     /* in[0].dim[0] must be a multiple of this */
+  int32_t max_rows;       /* of the output; 0: any */
+  uint32_t needs;         /* bits of gimbal_device_info.features that must be set */
 } gimbal_kernel_info;
 
 typedef struct gimbal_device_info {
-  const char* name;               /* "Intel(R) Xeon(R) Processor" */
+  const char* name; /* "Intel(R) Xeon(R) Processor" */
   uint64_t memory_total, memory_free;
-  uint32_t features;              /* backend-defined bits */
+  uint32_t features;                /* backend-defined bits */
   const char* const* feature_names; /* name of bit i; ends with NULL */
-  uint32_t threads;               /* host threads that the device computes with; 0 for devices with their own cores */
-  uint8_t software;               /* emulates hardware on the CPU */
-  uint8_t unified_memory;         /* shares memory with the host */
+  uint32_t threads;       /* host threads that the device computes with; 0 for devices with their own cores */
+  uint8_t software;       /* emulates hardware on the CPU */
+  uint8_t unified_memory; /* shares memory with the host */
 } gimbal_device_info;
 
 typedef struct gimbal_device gimbal_device;
@@ -80,12 +93,12 @@ typedef struct gimbal_buffer gimbal_buffer;
 typedef struct gimbal_executable gimbal_executable;
 
 typedef struct gimbal_backend {
-  uint32_t abi_version;           /* first field for ever */
-  uint32_t struct_size;           /* later versions append; a host reads only what both know */
+  uint32_t abi_version; /* first field for ever */
+  uint32_t struct_size; /* later versions append; a host reads only what both know */
   const char* name;
   int (*device_count)(void);
-  /* options: "key=value" lines, NULL for none; unknown keys are refused. The text that last_error(NULL) gives after
-     a failure names the option. cpu: threads=N, variant=NAME. */
+  /* options: "key=value" lines, NULL for none; unknown keys are refused. The text that last_error(NULL) gives
+     after a failure names the option. cpu: threads=N, variant=NAME. */
   gimbal_code (*open)(int index, const char* options, gimbal_device** out);
   void (*close)(gimbal_device*);
   void (*describe)(gimbal_device*, gimbal_device_info*);
@@ -96,21 +109,25 @@ typedef struct gimbal_backend {
   gimbal_code (*write)(gimbal_device*, gimbal_buffer*, size_t offset, const void*, size_t);
   gimbal_code (*read)(gimbal_device*, gimbal_buffer*, size_t offset, void*, size_t);
 
-  /* Bytes that a weight matrix takes as GIMBAL_PACKED: dim[0] values a row, dim[1] rows. 0: the device has no packed
-     layout for this dtype; the weight stays GIMBAL_DENSE. */
+  /* Bytes that a weight matrix takes as GIMBAL_PACKED: dim[0] values a row, dim[1] rows. 0: the device has no
+     packed layout for this dtype; the weight stays GIMBAL_DENSE. */
   uint64_t (*packed_bytes)(gimbal_device*, uint8_t dtype, int32_t columns, int32_t rows);
-  /* Lays out rows [begin, end) of a matrix, given as dense blocks; begin is a multiple of 16. Callable from several
-     threads for disjoint ranges. `source` points at row 0. */
-  gimbal_code (*pack)(gimbal_device*, gimbal_buffer*, const gimbal_value*, const void* source, int32_t begin, int32_t end);
-  /* Bytes of a KV cache for one layer: `pages` pages of `page` positions, heads x head_dim values each. Pages are equally
-     large and one after the other. */
-  uint64_t (*cache_bytes)(gimbal_device*, uint8_t dtype, uint8_t is_key, int32_t head_dim, int32_t heads, int32_t page, int32_t pages);
+  /* Lays out rows [begin, end) of a matrix, given as dense blocks; begin is a multiple of 16. Callable from
+     several threads for disjoint ranges. `source` points at row 0. */
+  gimbal_code (*pack)(gimbal_device*, gimbal_buffer*, const gimbal_value*, const void* source, int32_t begin,
+                      int32_t end);
+  /* Bytes of a KV cache for one layer: `pages` pages of `page` positions, heads x head_dim values each. Pages
+     are equally large and one after the other. */
+  uint64_t (*cache_bytes)(gimbal_device*, uint8_t dtype, uint8_t is_key, int32_t head_dim, int32_t heads,
+                          int32_t page, int32_t pages);
 
   gimbal_code (*compile)(gimbal_device*, const gimbal_program*, gimbal_executable** out);
   void (*discard)(gimbal_device*, gimbal_executable*);
-  gimbal_code (*submit)(gimbal_device*, gimbal_executable*, gimbal_buffer* const* slots, size_t n_slots, gimbal_step);
+  gimbal_code (*submit)(gimbal_device*, gimbal_executable*, gimbal_buffer* const* slots, size_t n_slots,
+                        gimbal_step);
   gimbal_code (*wait)(gimbal_device*);
-  const char* (*last_error)(gimbal_device*); /* of the calling thread; device may be NULL after a failed open() */
+  const char* (*last_error)(
+      gimbal_device*); /* of the calling thread; device may be NULL after a failed open() */
 } gimbal_backend;
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);

@@ -53,7 +53,8 @@ class Gguf {
   // (split.count > 1, NAME-00001-of-0000N.gguf), all the other parts beside it.
   // Errors: NotFound/Failed from the system; Malformed with file, offset, expected and found.
   static Result<Gguf> open(const std::string& path);
-  // Parses a file that is already in memory, which must outlive the result. `name` is used in errors. No split parts.
+  // Parses a file that is already in memory, which must outlive the result. `name` is used in errors. No
+  // split parts.
   static Result<Gguf> parse(Bytes bytes, const std::string& name);
 
   const std::string& path() const { return path_; }

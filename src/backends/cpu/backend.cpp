@@ -1,2 +1,266 @@
-#include "device/abi.h"
-extern "C" const gimbal_backend* gimbal_backend_cpu(void) { return nullptr; }
+// The CPU as a device: memory, the kernel rows of every instruction set that this build has, and running
+// programs.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/kernel_abi.h"
+#include "backends/cpu/layout.h"
+#include "backends/cpu/pack.h"
+#include "backends/cpu/team.h"
+#include "device/backend_impl.h"
+
+#define CPU_VARIANT_ROW(name, needs)   \
+  namespace name {                     \
+  extern const CpuKernel* const table; \
+  extern const size_t table_size;      \
+  }
+#include "variants.inc"
+#undef CPU_VARIANT_ROW
+
+struct gimbal_buffer {
+  unsigned char* data;
+  size_t mapped;  // bytes from mmap; 0: from aligned_alloc
+};
+
+namespace gimbal::cpu {
+namespace {
+
+struct Variant {
+  const char* name;
+  uint32_t needs;
+  const CpuKernel* const* table;
+  const size_t* size;
+};
+const Variant kVariants[] = {
+#define CPU_VARIANT_ROW(name, needs) {#name, uint32_t(needs), &::name::table, &::name::table_size},
+#include "variants.inc"
+#undef CPU_VARIANT_ROW
+};
+
+constexpr size_t kMapFrom = 1 << 20;  // larger buffers are mapped, with huge pages where the system has them
+constexpr double kWorthWaking = 1e5;  // operations of an op below which one thread does it alone
+
+struct Compiled {
+  std::vector<gimbal_value> values;
+  std::vector<gimbal_op> ops;
+  std::vector<const CpuKernel*> kernels;
+  std::vector<CpuTask> tasks;  // bound anew by every submit
+  std::vector<CpuWork> work;
+  std::unique_ptr<std::atomic<int64_t>[]> next;  // first unit of each op that nobody has taken
+};
+
+class CpuDevice {
+ public:
+  static int count() { return 1; }
+  static std::string& error() {
+    thread_local std::string text;
+    return text;
+  }
+  static gimbal_code open(int, const char* options, CpuDevice** out);
+
+  void describe(gimbal_device_info& i);
+  const gimbal_kernel_info* rows(size_t* n, size_t* stride) {
+    *n = rows_.size(), *stride = sizeof(CpuKernel);
+    return &rows_[0].info;
+  }
+
+  gimbal_code alloc(size_t n, gimbal_buffer** out);
+  void release(gimbal_buffer* b);
+  gimbal_code write(gimbal_buffer* b, size_t o, const void* p, size_t n) {
+    return memcpy(b->data + o, p, n), GIMBAL_OK;
+  }
+  gimbal_code read(gimbal_buffer* b, size_t o, void* p, size_t n) {
+    return memcpy(p, b->data + o, n), GIMBAL_OK;
+  }
+
+  uint64_t packed_bytes(uint8_t type, int32_t columns, int32_t rows) {
+    return uint64_t(cpu::packed_bytes(DType(type), columns, rows));
+  }
+  gimbal_code pack(gimbal_buffer* b, const gimbal_value& v, const void* source, int32_t begin, int32_t end) {
+    cpu::pack(DType(v.dtype), v.dim[0], v.dim[1], static_cast<const uint8_t*>(source), b->data + v.offset,
+              begin, end);
+    return GIMBAL_OK;
+  }
+  uint64_t cache_bytes(uint8_t type, uint8_t is_key, int32_t head_dim, int32_t heads, int32_t,
+                       int32_t pages) {
+    return uint64_t(cpu::cache_bytes(DType(type), is_key, head_dim, heads, pages));
+  }
+
+  gimbal_code compile(const gimbal_program& p, gimbal_executable** out);
+  void discard(gimbal_executable* e) { delete reinterpret_cast<Compiled*>(e); }
+  gimbal_code submit(gimbal_executable* e, gimbal_buffer* const* slots, size_t n, gimbal_step step);
+  gimbal_code wait() { return GIMBAL_OK; }  // submit() returns when all is computed
+
+ private:
+  explicit CpuDevice(int threads, uint32_t features)
+      : features_(features), team_(threads), name_(cpu_name()) {}
+  void run(Compiled& c, int member);
+
+  const uint32_t features_;
+  Team team_;
+  std::string name_;
+  std::vector<CpuKernel> rows_;
+};
+
+gimbal_code refuse(std::string why) {
+  CpuDevice::error() = std::move(why);
+  return GIMBAL_INVALID;
+}
+
+gimbal_code CpuDevice::open(int, const char* options, CpuDevice** out) {
+  int threads = default_threads();
+  uint32_t features = cpu_features();
+  for (const char* at = options ? options : ""; *at;) {
+    const char* end = strchr(at, '\n');
+    std::string line(at, end ? size_t(end - at) : strlen(at));
+    at += line.size() + (end ? 1 : 0);
+    auto equals = line.find('=');
+    std::string key = line.substr(0, equals),
+                value = equals == std::string::npos ? "" : line.substr(equals + 1);
+    if (key == "threads") {
+      char* rest = nullptr;
+      long n = strtol(value.c_str(), &rest, 10);
+      if (value.empty() || *rest || n < 1 || n > 1024)
+        return refuse("threads must be a number from 1 to 1024, not '" + value + "'");
+      threads = int(n);
+    } else if (key == "variant") {
+      std::string names;
+      const Variant* chosen = nullptr;
+      for (const Variant& v : kVariants) {
+        names += (names.empty() ? "" : ", ") + std::string(v.name);
+        if (value == v.name) chosen = &v;
+      }
+      if (!chosen) return refuse("there is no CPU variant '" + value + "'; this build has: " + names);
+      if (uint32_t missing = chosen->needs & ~cpu_features()) {
+        std::string lacks;
+        for (int bit = 0; kFeatureNames[bit]; bit++)
+          if (missing >> bit & 1) lacks += (lacks.empty() ? "" : ", ") + std::string(kFeatureNames[bit]);
+        return refuse("CPU variant '" + value + "' needs " + lacks + ", which this CPU lacks");
+      }
+      features = chosen->needs;
+    } else {
+      return refuse("unknown option '" + line + "'");
+    }
+  }
+  auto d = std::unique_ptr<CpuDevice>(new CpuDevice(threads, features));
+  for (const Variant& v : kVariants)
+    for (size_t i = 0; i < *v.size; i++) {
+      d->rows_.push_back((*v.table)[i]);
+      d->rows_.back().info.needs = v.needs;
+    }
+  *out = d.release();
+  return GIMBAL_OK;
+}
+
+void CpuDevice::describe(gimbal_device_info& i) {
+  Memory m = memory();
+  i.name = name_.c_str();
+  i.memory_total = m.total, i.memory_free = m.available;
+  i.features = features_, i.feature_names = kFeatureNames;
+  i.threads = uint32_t(team_.size());
+  i.software = 0, i.unified_memory = 1;
+}
+
+gimbal_code CpuDevice::alloc(size_t n, gimbal_buffer** out) {
+  auto b = std::make_unique<gimbal_buffer>(gimbal_buffer{nullptr, 0});
+  if (n >= kMapFrom) {
+    b->mapped = size_t(up(int64_t(n), 1 << 21));
+    void* p = mmap(nullptr, b->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    madvise(p, b->mapped, MADV_HUGEPAGE);
+    b->data = static_cast<unsigned char*>(p);
+  } else {
+    const size_t size = size_t(up(int64_t(std::max<size_t>(n, 1)), 64));
+    b->data = static_cast<unsigned char*>(std::aligned_alloc(64, size));
+    if (!b->data) throw std::bad_alloc();
+    memset(b->data, 0, size);
+  }
+  *out = b.release();
+  return GIMBAL_OK;
+}
+
+void CpuDevice::release(gimbal_buffer* b) {
+  if (b->mapped) munmap(b->data, b->mapped);
+  else std::free(b->data);
+  delete b;
+}
+
+gimbal_code CpuDevice::compile(const gimbal_program& p, gimbal_executable** out) {
+  auto c = std::make_unique<Compiled>();
+  c->values.assign(p.values, p.values + p.n_values);
+  c->ops.assign(p.ops, p.ops + p.n_ops);
+  for (const gimbal_op& op : c->ops) {
+    c->kernels.push_back(&rows_[op.kernel]);
+    CpuTask t{};
+    t.op = &op, t.out = &c->values[op.out];
+    for (int i = 0; i < op.inputs; i++) t.in[i] = &c->values[op.in[i]];
+    if (OpKind(op.kind) == OpKind::Attention && t.in[0]->dim[0] > 512)
+      return refuse("attention heads of more than 512 values are not supported"), GIMBAL_UNSUPPORTED;
+    c->tasks.push_back(t);
+  }
+  c->work.resize(c->ops.size());
+  c->next = std::make_unique<std::atomic<int64_t>[]>(c->ops.size());
+  *out = reinterpret_cast<gimbal_executable*>(c.release());
+  return GIMBAL_OK;
+}
+
+// Rows that an op computes: the extent of the value that brings them. A cache has none of its own.
+int32_t rows_of(const CpuTask& t, gimbal_step step) {
+  const gimbal_value& v = OpKind(t.op->kind) == OpKind::CacheWrite ? *t.in[1] : *t.out;
+  const int32_t capacity = v.dim[v.rank - 1];
+  if (v.extent == GIMBAL_STEP_ROWS) return std::min(step.rows, capacity);
+  if (v.extent == GIMBAL_OUT_ROWS) return std::min(step.out_rows, capacity);
+  return capacity;
+}
+
+gimbal_code CpuDevice::submit(gimbal_executable* e, gimbal_buffer* const* slots, size_t n, gimbal_step step) {
+  Compiled& c = *reinterpret_cast<Compiled*>(e);
+  bool together = false;
+  for (size_t i = 0; i < c.tasks.size(); i++) {
+    CpuTask& t = c.tasks[i];
+    auto at = [&](const gimbal_value& v) {
+      return v.slot < n && slots[v.slot] ? slots[v.slot]->data + v.offset : nullptr;
+    };
+    t.y = at(*t.out);
+    for (int k = 0; k < t.op->inputs; k++) t.x[k] = at(*t.in[k]);
+    t.rows = rows_of(t, step);
+    c.work[i] = c.kernels[i]->work(t);
+    c.next[i].store(0, std::memory_order_relaxed);
+    together |= c.work[i].operations >= kWorthWaking;
+  }
+  if (together && team_.size() > 1) team_.run([&](int member) { run(c, member); });
+  else
+    for (size_t i = 0; i < c.tasks.size(); i++) c.kernels[i]->launch(c.tasks[i], 0, c.work[i].units);
+  return GIMBAL_OK;
+}
+
+void CpuDevice::run(Compiled& c, int member) {
+  bool pending = false;  // member 0 has computed something alone that the others have not waited for
+  for (size_t i = 0; i < c.tasks.size(); i++) {
+    if (c.work[i].operations < kWorthWaking) {
+      if (member == 0) c.kernels[i]->launch(c.tasks[i], 0, c.work[i].units);
+      pending = true;
+      continue;
+    }
+    if (pending) team_.barrier();
+    pending = false;
+    // Small shares, taken as they come: a thread that is interrupted does not hold up the others.
+    const int64_t units = c.work[i].units, share = std::max<int64_t>(1, units / (8 * team_.size()));
+    for (int64_t at; (at = c.next[i].fetch_add(share, std::memory_order_relaxed)) < units;)
+      c.kernels[i]->launch(c.tasks[i], at, std::min(at + share, units));
+    team_.barrier();
+  }
+}
+
+}  // namespace
+}  // namespace gimbal::cpu
+
+GIMBAL_EXPORT_BACKEND(gimbal::cpu::CpuDevice)

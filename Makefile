@@ -1,0 +1,59 @@
+# Short names for the common jobs, over the presets of CMakePresets.json. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+ARGS ?= -p "Once upon a time"
+export FUZZ_SECONDS ?= 60
+
+CLANG_FORMAT := $(firstword $(foreach c,clang-format-14 clang-format,$(shell command -v $(c))) clang-format-14)
+FORMATTED = find $(wildcard src tests fuzz bench) -path tests/data -prune -o \( -name '*.cpp' -o -name '*.h' \) -print0
+
+run: build/release/build.ninja  ## stream a story from the built-in model (ARGS='-n 20 ...' for other options)
+	@cmake --build --preset release --target gimbal >&2
+	@./build/release/gimbal run $(ARGS)
+
+build: build/release/build.ninja  ## build the program: build/release/gimbal
+	@cmake --build --preset release --target gimbal
+
+test: test-release  ## run every test
+asan: test-asan  ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer
+tsan: test-tsan  ## run every test under ThreadSanitizer
+
+test-%: build/%/build.ninja
+	@cmake --build --preset $*
+	@scripts/run-tests.py $*
+
+fuzz: setup-checks build/fuzz/build.ninja  ## fuzz for FUZZ_SECONDS (60)
+	@cmake --build --preset fuzz --target $(basename $(notdir $(wildcard fuzz/*_fuzz.cpp)))
+	@scripts/fuzz.sh
+
+format: setup-checks  ## lay out every source file with clang-format 14
+	@$(FORMATTED) | xargs -0r $(CLANG_FORMAT) -i
+
+check-format: setup-checks  ## fail when `make format` would change a file
+	@$(FORMATTED) | xargs -0r $(CLANG_FORMAT) --dry-run --Werror
+
+check-layers: setup-build  ## fail when an include points up the layers
+	@scripts/check-layers.py
+
+setup: setup-build setup-checks  ## install what building, testing and checking need
+
+setup-%:
+	@scripts/setup.sh $*
+
+# Once configured, Ninja itself notices changes to CMake files, but not to the presets.
+build/%/build.ninja: CMakePresets.json | setup-build
+	@cmake --preset $* >&2
+	@touch $@
+
+clean:  ## remove everything that was built
+	rm -rf build
+
+help:  ## this list
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "  make %-14s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: run build test asan tsan fuzz format check-format check-layers setup clean help
+# Kept, although make takes it for an intermediate file.
+.PRECIOUS: build/%/build.ninja

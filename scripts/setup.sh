@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
+# Usage: scripts/setup.sh [build|checks|models|all]...   (default: build checks, which is all that CI needs)
+#   build    compiler, CMake and the libraries, enough for `make run` and `make test`
+#   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`
+#   models   NumPy, for the generator of model files of any shape
+# Does nothing when everything is there. Uses sudo where it is needed and present.
+set -euo pipefail
+
+# "a|b": either will do, the first is preferred.
+build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libcli11-dev libfmt-dev
+       nlohmann-json3-dev zlib1g-dev libedit-dev libgtest-dev libbenchmark-dev)
+checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev)
+models=(python3-numpy)
+
+say() { echo "setup: $*" >&2; }
+
+wanted=()
+for group in "${@:-default}"; do
+  case $group in
+    build) wanted+=("${build[@]}") ;;
+    checks) wanted+=("${checks[@]}") ;;
+    models) wanted+=("${models[@]}") ;;
+    all) wanted+=("${build[@]}" "${checks[@]}" "${models[@]}") ;;
+    default) wanted+=("${build[@]}" "${checks[@]}") ;;
+    -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+    *) say "no group is named '$group'; there are build, checks, models and all"; exit 2 ;;
+  esac
+done
+
+# Elsewhere the compiler and CMake tell the rest: only what they need to start is looked for.
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  absent=()
+  for tool in g++ cmake ninja python3; do command -v "$tool" >/dev/null || absent+=("$tool"); done
+  if [ ${#absent[@]} -eq 0 ]; then
+    say "this system has no apt-get; nothing was checked beyond g++, cmake, ninja and python3"
+    exit 0
+  fi
+  say "this system has no apt-get, and ${absent[*]} cannot be found. Please install, by its own means:"
+  say "  g++ 12 or newer, CMake 3.25 or newer, Ninja, make, Python 3, and the development files of PCRE2 (with the"
+  say "  static library), CLI11, fmt, nlohmann-json, zlib, libedit, GoogleTest and Google Benchmark"
+  say "The names of these in Debian: ${wanted[*]}"
+  exit 1
+fi
+
+# One question for all packages; dpkg-query complains about those it has never heard of, which is an answer too.
+names=$(printf '%s\n' "${wanted[@]}" | tr '|' '\n')
+# shellcheck disable=SC2086
+known=$(dpkg-query -W -f '${db:Status-Status}:${Package}\n' $names 2>/dev/null || true)
+installed=" $(sed -n 's/^installed://p' <<<"$known" | tr '\n' ' ') "
+
+missing=()
+for choice in "${wanted[@]}"; do
+  found=
+  for name in ${choice//|/ }; do case $installed in *" $name "*) found=1 ;; esac; done
+  [ -n "$found" ] || missing+=("$choice")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    say "missing: ${missing[*]%%|*}"
+    say "there is no sudo here; as root, run: apt-get update && apt-get install ${missing[*]%%|*}"
+    exit 1
+  fi
+  as_root=(sudo)
+  [ -t 0 ] || as_root=(sudo -n)  # nobody is there to type a password
+fi
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" </dev/null >&2; }
+
+say "installing ${missing[*]%%|*}"
+apt update || say "apt-get update failed; going on with the package lists that are here"
+
+to_install=()
+for choice in "${missing[@]}"; do
+  known=
+  for name in ${choice//|/ }; do
+    if apt-cache show "$name" >/dev/null 2>&1; then known=$name; break; fi
+  done
+  if [ -z "$known" ]; then
+    say "this system offers no package ${choice//|/ or }; gimbal is developed on Debian 12 (bookworm), whose packages it names"
+    exit 1
+  fi
+  to_install+=("$known")
+done
+apt install -y --no-install-recommends "${to_install[@]}"

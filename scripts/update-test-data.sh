@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Copies the part of the reference collection that a clone needs into tests/data, and the default model into assets.
+# Usage: scripts/update-test-data.sh [COLLECTION]   (default: ../shared/golden beside the checkout)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+from=${1:-../shared/golden}
+to=tests/data
+limit_mb=25
+
+# What a clone gets. The vocabularies are those whose terms allow passing them on (tests/data/README.md).
+stories=(stories260K-f32 stories260K-f16 stories260K-q8_0 stories260K-q4_0)
+arch=(llama-gqa llama-mha-tied llama-linrope llama31-ropefreqs)
+quant=(q-f16 q-bf16 q-q8_0 q-q4_0 q-q6_k)
+vocabularies=(gpt-2 falcon phi-3 tok512 qwen2)
+
+[ -f "$from/tolerances.json" ] || { echo "update-test-data: '$from' holds no tolerances.json, so it is not the collection" >&2; exit 1; }
+
+copy() { install -D -m 644 "$from/$1" "$to/$1"; }
+
+# The README is ours, the rest is replaced, so that a name dropped from the lists disappears here too.
+find "$to" -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
+for name in "${stories[@]}"; do copy "stories/$name.gguf"; copy "stories/$name.json"; done
+for name in "${arch[@]}"; do copy "arch/$name.gguf"; copy "arch/$name.json"; done
+for name in "${quant[@]}"; do copy "quant/$name.gguf"; copy "quant/$name.json"; done
+for file in "$from"/dequant/*.json; do copy "dequant/${file##*/}"; done
+for name in "${vocabularies[@]}"; do copy "vocab/$name.gguf.gz"; copy "tokenizer/$name.json"; done
+copy tolerances.json
+install -m 644 "$from/stories/stories260K-f32.gguf" assets/stories260K.gguf
+
+bytes=$(find "$to" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
+echo "$to: $(find "$to" -type f | wc -l) files, $((bytes / 1000)) kB"
+if [ "$bytes" -gt $((limit_mb * 1000 * 1000)) ]; then
+  echo "update-test-data: more than $limit_mb MB; take something off the lists in $0" >&2
+  exit 1
+fi

@@ -1,0 +1,24 @@
+// What this CPU can do: CPUID says what the silicon has, XCR0 what the operating system saves; both must
+// agree.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace gimbal::cpu {
+
+enum Feature : uint32_t { FMA = 1, F16C = 2, AVX2 = 4, AVX512 = 8, VNNI = 16 };
+extern const char* const kFeatureNames[];  // of bit i; ends with nullptr
+
+uint32_t cpu_features();
+std::string cpu_name();  // "Intel(R) Xeon(R) Processor"; "CPU" where the machine does not say
+
+// Threads to compute with when the user does not say: physical cores that this process may run on, at most
+// its cgroup's CPU quota.
+int default_threads();
+// Memory in bytes: of the machine, and what can be had now (cgroup limits included).
+struct Memory {
+  uint64_t total, available;
+};
+Memory memory();
+
+}  // namespace gimbal::cpu

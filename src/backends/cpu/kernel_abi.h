@@ -1,0 +1,29 @@
+// What a kernel object may see: plain structs, <stdint.h>, its vec.h. No STL, no inline functions with
+// external linkage: these files are built with -mavx512 and friends, and any weak symbol that they export
+// could replace the baseline copy at link time. A test runs nm over the objects to keep it so.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device/abi.h"
+
+struct CpuTask {  // one op, bound to memory
+  const gimbal_op* op;
+  const gimbal_value* out;
+  const gimbal_value* in[GIMBAL_MAX_INPUTS];
+  unsigned char* y;
+  const unsigned char* x[GIMBAL_MAX_INPUTS];
+  int32_t rows;  // rows of the output to compute, the value's extent resolved
+};
+
+struct CpuWork {
+  int64_t units;      // independent pieces; each output value belongs to one of them
+  double operations;  // of all of them, roughly: small ops are not worth waking a thread
+};
+
+// A row: the public half, and the private half that computes units [begin, end).
+struct CpuKernel {
+  gimbal_kernel_info info;
+  CpuWork (*work)(const CpuTask&);
+  void (*launch)(const CpuTask&, int64_t begin, int64_t end);
+};

@@ -1,0 +1,206 @@
+// Ops that treat every row by itself: embedding, norm, quantization, rotation, gates, sums. A unit is a row.
+// Sums over a row use 16 virtual lanes and one fixed tree.
+#pragma once
+
+#include "backends/cpu/kernels/exp.h"
+#include "backends/cpu/kernels/matmul.h"
+#include "backends/cpu/kernels/memory.h"
+
+inline const float* row_of(const CpuTask& t, int input, int64_t row, int64_t width) {
+  return reinterpret_cast<const float*>(t.x[input]) + row * width;
+}
+inline float* out_row(const CpuTask& t, int64_t row, int64_t width) {
+  return reinterpret_cast<float*>(t.y) + row * width;
+}
+
+// Values in one row of the output; all dimensions but the last.
+inline int64_t width_of(const gimbal_value& v) {
+  int64_t n = 1;
+  for (int i = 0; i + 1 < v.rank; i++) n *= v.dim[i];
+  return n;
+}
+template <int PerValue>
+inline CpuWork row_work(const CpuTask& t) {
+  return {t.rows, double(PerValue) * double(width_of(*t.out)) * t.rows};
+}
+
+// ---- embed: one row of the packed table
+// ---------------------------------------------------------------------
+inline void embed_row(const Q8_0&, const uint8_t* w, int lane, int32_t columns, float* y) {
+  for (int32_t left = columns / 32; left > 0; left -= kChunk / 32) {
+    const int32_t blocks = left < kChunk / 32 ? left : kChunk / 32;
+    const uint8_t* codes = w + gimbal::cpu::up(blocks * 32, 64);
+    for (int32_t b = 0; b < blocks; b++, codes += 512, y += 32) {
+      float scale = half_to_float(read<uint16_t>(w + 32 * b + 2 * lane));
+      for (int k = 0; k < 32; k++) y[k] = scale * float(int(codes[64 * (k / 4) + 4 * lane + k % 4]) - 128);
+    }
+    w += gimbal::cpu::chunk_bytes(DType::Q8_0, blocks);
+  }
+}
+inline void embed_row(const Q4_0&, const uint8_t* w, int lane, int32_t columns, float* y) {
+  for (int32_t left = columns / 32; left > 0; left -= kChunk / 32) {
+    const int32_t blocks = left < kChunk / 32 ? left : kChunk / 32;
+    const uint8_t* codes = w + gimbal::cpu::up(blocks * 32, 64);
+    for (int32_t b = 0; b < blocks; b++, codes += 256, y += 32) {
+      float scale = half_to_float(read<uint16_t>(w + 32 * b + 2 * lane));
+      for (int k = 0; k < 32; k++) {
+        int byte = codes[64 * (k / 4 % 4) + 4 * lane + k % 4];
+        y[k] = scale * float((k < 16 ? byte & 15 : byte >> 4) - 8);
+      }
+    }
+    w += gimbal::cpu::chunk_bytes(DType::Q4_0, blocks);
+  }
+}
+inline void embed_row(const Q6_K&, const uint8_t* w, int lane, int32_t columns, float* y) {
+  for (int32_t b = 0; b < columns / 256; b++, w += gimbal::cpu::kQ6Block, y += 256) {
+    float scale = half_to_float(read<uint16_t>(w + 2 * lane));
+    for (int k = 0; k < 256; k++) {
+      const int v = k / 4, at = 4 * lane + k % 4;
+      int low = w[gimbal::cpu::kQ6Low + 64 * (v % 32) + at],
+          high = w[gimbal::cpu::kQ6High + 64 * (v % 16) + at];
+      int code = (v < 32 ? low & 15 : low >> 4) | (high >> (2 * (v / 16)) & 3) << 4;
+      int8_t sub = int8_t(w[gimbal::cpu::kQ6Scales + 16 * (k / 16) + lane]);
+      y[k] = scale * float(sub) * float(code - 32);
+    }
+  }
+}
+inline float one(const F32&, const uint8_t* p) { return read<float>(p); }
+inline float one(const F16&, const uint8_t* p) { return half_to_float(read<uint16_t>(p)); }
+inline float one(const BF16&, const uint8_t* p) { return bf16_to_float(read<uint16_t>(p)); }
+template <class W>
+inline void embed_row(const W& format, const uint8_t* w, int lane, int32_t columns, float* y) {
+  constexpr int64_t bytes = gimbal::info(W::type).bytes;
+  for (int32_t k = 0; k < columns; k++) y[k] = one(format, w + (16 * k + lane) * bytes);
+}
+
+template <class W>
+void embed(const CpuTask& t, int64_t begin, int64_t end) {
+  const int32_t columns = t.in[0]->dim[0], vocabulary = t.in[0]->dim[1];
+  for (int64_t row = begin; row < end; row++) {
+    int32_t token = read<int32_t>(t.x[1] + 4 * row);
+    if (token < 0 || token >= vocabulary)
+      token = 0;  // the runtime checks tokens; memory safety does not depend on it
+    embed_row(W{}, t.x[0] + token / 16 * gimbal::cpu::tile_bytes(W::type, columns), token % 16, columns,
+              out_row(t, row, columns));
+  }
+}
+
+// ---- rms_norm
+// --------------------------------------------------------------------------------------------------
+inline void rms_norm_one(const float* x, const float* w, float* y, int64_t n, float epsilon) {
+  F squares = splat(0.f);
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) squares = fma(load(x + i), load(x + i), squares);
+  if (i < n) {
+    F v = load_part(x + i, int(n - i));
+    squares = fma(v, v, squares);
+  }
+  const F scale = splat(1.f / square_root(tree_sum(squares) / float(n) + epsilon));
+  for (i = 0; i < n; i += 16) {
+    const int part = n - i < 16 ? int(n - i) : 16;
+    store_part(y + i, mul(mul(load_part(x + i, part), scale), load_part(w + i, part)), part);
+  }
+}
+inline void rms_norm(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t width = width_of(*t.out), n = t.in[0]->dim[0];
+  for (int64_t row = begin; row < end; row++)
+    for (int64_t at = 0; at < width; at += n)
+      rms_norm_one(row_of(t, 0, row, width) + at, reinterpret_cast<const float*>(t.x[1]),
+                   out_row(t, row, width) + at, n, t.op->param.f[0]);
+}
+
+// ---- quantize: per block, scale = largest / 127, code = x * (127 / largest) rounded to even
+// -------------------
+template <int N>
+inline float quantize_block(const float* x, int8_t* codes) {  // gives the scale
+  F largest = splat(0.f), check = splat(0.f);
+  for (int i = 0; i < N; i += 16) {
+    F v = load(x + i);
+    largest = max(largest, abs(v));
+    check = fma(v, splat(0.f), check);  // NaN when anything is not finite
+  }
+  const float top = tree_max(largest);
+  const bool finite = tree_sum(check) == 0;
+  const bool zero = !(top >= 1e-30f);
+  const F inverse = splat(finite && !zero ? 127.f / top : 0.f);
+  for (int i = 0; i < N; i += 16)
+    store_i8(codes + i, finite && !zero ? to_int(round(mul(load(x + i), inverse))) : splat(int32_t(0)));
+  return finite ? zero ? 0.f : top / 127.f : __builtin_nanf("");  // what is not a number stays visible
+}
+inline void quantize_32(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t n = t.out->dim[0];
+  for (int64_t row = begin; row < end; row++) {
+    const float* x = row_of(t, 0, row, n);
+    uint8_t* y = t.y + row * n / 32 * 40;
+    for (int64_t b = 0; b < n / 32; b++, x += 32, y += 40) {
+      auto* codes = reinterpret_cast<int8_t*>(y + 8);
+      write(y, quantize_block<32>(x, codes));
+      write(y + 4, sum(add(load_i8(codes), load_i8(codes + 16))));
+    }
+  }
+}
+inline void quantize_256(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t n = t.out->dim[0];
+  for (int64_t row = begin; row < end; row++) {
+    const float* x = row_of(t, 0, row, n);
+    uint8_t* y = t.y + row * n / 256 * 292;
+    for (int64_t b = 0; b < n / 256; b++, x += 256, y += 292) {
+      auto* codes = reinterpret_cast<int8_t*>(y + 4);
+      write(y, quantize_block<256>(x, codes));
+      for (int s = 0; s < 16; s++) write(y + 260 + 2 * s, int16_t(sum(load_i8(codes + 16 * s))));
+    }
+  }
+}
+
+// ---- rope: pairs (a, b) -> (a cos - b sin, b cos + a sin), the table made by the host
+// -------------------------
+inline void rope(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t hd = t.in[0]->dim[0], heads = t.in[0]->dim[1], rotated = t.in[1]->dim[0];
+  const bool adjacent = gimbal::RopePairs(t.op->param.i[0]) == gimbal::RopePairs::Adjacent;
+  for (int64_t row = begin; row < end; row++) {
+    const float* table = row_of(t, 1, row, rotated);
+    for (int64_t h = 0; h < heads; h++) {
+      const float* x = row_of(t, 0, row, hd * heads) + h * hd;
+      float* y = out_row(t, row, hd * heads) + h * hd;
+      for (int64_t p = 0; p < rotated / 2; p++) {
+        const int64_t i = adjacent ? 2 * p : p, j = adjacent ? 2 * p + 1 : p + rotated / 2;
+        const float c = table[2 * p], s = table[2 * p + 1], a = x[i], b = x[j];
+        y[i] = a * c - b * s;
+        y[j] = b * c + a * s;
+      }
+      for (int64_t d = rotated; d < hd; d++) y[d] = x[d];
+    }
+  }
+}
+
+// ---- swiglu, add, select_rows
+// -----------------------------------------------------------------------------------
+template <class Each>
+inline void map_rows(const CpuTask& t, int64_t begin, int64_t end, Each each) {
+  const int64_t width = width_of(*t.out);
+  for (int64_t row = begin; row < end; row++) {
+    const float *a = row_of(t, 0, row, width), *b = row_of(t, 1, row, width);
+    float* y = out_row(t, row, width);
+    for (int64_t i = 0; i < width; i += 16) {
+      const int part = width - i < 16 ? int(width - i) : 16;
+      store_part(y + i, each(load_part(a + i, part), load_part(b + i, part)), part);
+    }
+  }
+}
+inline void swiglu(const CpuTask& t, int64_t begin, int64_t end) {
+  map_rows(t, begin, end, [](F gate, F up) {
+    F one = splat(1.f);
+    return mul(div(gate, add(one, exp(sub(splat(0.f), gate)))), up);
+  });
+}
+inline void add_rows(const CpuTask& t, int64_t begin, int64_t end) {
+  map_rows(t, begin, end, [](F a, F b) { return add(a, b); });
+}
+inline void select_rows(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t width = width_of(*t.out), rows = t.in[0]->dim[t.in[0]->rank - 1];
+  for (int64_t row = begin; row < end; row++) {
+    int64_t from = read<int32_t>(t.x[1] + 4 * row);
+    if (from < 0 || from >= rows) from = 0;
+    __builtin_memcpy(out_row(t, row, width), row_of(t, 0, from, width), size_t(width) * 4);
+  }
+}

@@ -1,0 +1,143 @@
+// Sixteen lanes as two registers of AVX2 (with FMA and F16C). Meanings: variants/baseline/vec.h.
+#pragma once
+#include <immintrin.h>
+#include <stdint.h>
+
+namespace CPU_VARIANT {
+namespace {
+
+constexpr int16_t kRank = 20;
+
+struct F {
+  __m256 a, b;
+};
+struct I {
+  __m256i a, b;
+};
+struct Codes {
+  __m256i a, b;
+};
+
+inline F splat(float x) {
+  __m256 v = _mm256_set1_ps(x);
+  return {v, v};
+}
+inline F load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+inline __m128i half_register(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
+inline F load(const uint16_t* half) {
+  return {_mm256_cvtph_ps(half_register(half)), _mm256_cvtph_ps(half_register(half + 8))};
+}
+inline __m256 bf16(const uint16_t* p) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_register(p)), 16));
+}
+inline F load_bf16(const uint16_t* p) { return {bf16(p), bf16(p + 8)}; }
+inline __m256i lanes_below(int n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline F load_part(const float* p, int n) {
+  return {_mm256_maskload_ps(p, lanes_below(n)), _mm256_maskload_ps(p + 8, lanes_below(n - 8))};
+}
+inline void store(float* p, F x) { _mm256_storeu_ps(p, x.a), _mm256_storeu_ps(p + 8, x.b); }
+inline void store_part(float* p, F x, int n) {
+  _mm256_maskstore_ps(p, lanes_below(n), x.a), _mm256_maskstore_ps(p + 8, lanes_below(n - 8), x.b);
+}
+inline F add(F x, F y) { return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)}; }
+inline F sub(F x, F y) { return {_mm256_sub_ps(x.a, y.a), _mm256_sub_ps(x.b, y.b)}; }
+inline F mul(F x, F y) { return {_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)}; }
+inline F div(F x, F y) { return {_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)}; }
+inline F fma(F x, F y, F z) { return {_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)}; }
+inline F max(F x, F y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }
+inline F abs(F x) {
+  __m256 s = _mm256_set1_ps(-0.f);
+  return {_mm256_andnot_ps(s, x.a), _mm256_andnot_ps(s, x.b)};
+}
+inline F keep(F x, int begin, int end, float other) {
+  __m256 o = _mm256_set1_ps(other);
+  __m256i a = _mm256_andnot_si256(lanes_below(begin), lanes_below(end)),
+          b = _mm256_andnot_si256(lanes_below(begin - 8), lanes_below(end - 8));
+  return {_mm256_blendv_ps(o, x.a, _mm256_castsi256_ps(a)), _mm256_blendv_ps(o, x.b, _mm256_castsi256_ps(b))};
+}
+
+inline float tree_sum(F x) {
+  __m256 e = _mm256_add_ps(x.a, x.b);
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(e), _mm256_extractf128_ps(e, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+inline float tree_max(F x) {
+  __m256 e = _mm256_max_ps(x.a, x.b);
+  __m128 s = _mm_max_ps(_mm256_castps256_ps128(e), _mm256_extractf128_ps(e, 1));
+  s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
+inline float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+
+inline I splat(int32_t x) {
+  __m256i v = _mm256_set1_epi32(x);
+  return {v, v};
+}
+inline I load_i8(const int8_t* p) {
+  __m128i b = half_register(p);
+  return {_mm256_cvtepi8_epi32(b), _mm256_cvtepi8_epi32(_mm_srli_si128(b, 8))};
+}
+inline void store_i8(int8_t* p, I x) {
+  __m256i w = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xd8);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                   _mm_packs_epi16(_mm256_castsi256_si128(w), _mm256_extracti128_si256(w, 1)));
+}
+inline I add(I x, I y) { return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)}; }
+inline I mul(I x, I y) { return {_mm256_mullo_epi32(x.a, y.a), _mm256_mullo_epi32(x.b, y.b)}; }
+inline int32_t sum(I x) {
+  __m256i e = _mm256_add_epi32(x.a, x.b);
+  __m128i s = _mm_add_epi32(_mm256_castsi256_si128(e), _mm256_extracti128_si256(e, 1));
+  s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+  return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+}
+inline F to_float(I x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
+inline F round(F x) {
+  constexpr int m = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  return {_mm256_round_ps(x.a, m), _mm256_round_ps(x.b, m)};
+}
+inline I to_int(F x) { return {_mm256_cvttps_epi32(x.a), _mm256_cvttps_epi32(x.b)}; }
+inline __m256 power(__m256 n) {
+  return _mm256_castsi256_ps(
+      _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvttps_epi32(n), _mm256_set1_epi32(127)), 23));
+}
+inline F scale_by_power(F x, F n) { return {_mm256_mul_ps(x.a, power(n.a)), _mm256_mul_ps(x.b, power(n.b))}; }
+
+inline Codes load_codes(const uint8_t* p) {
+  auto* q = reinterpret_cast<const __m256i*>(p);
+  return {_mm256_loadu_si256(q), _mm256_loadu_si256(q + 1)};
+}
+inline Codes only(Codes c, char bits) {
+  __m256i m = _mm256_set1_epi8(bits);
+  return {_mm256_and_si256(c.a, m), _mm256_and_si256(c.b, m)};
+}
+inline Codes low_nibbles(Codes c) { return only(c, 15); }
+inline Codes high_nibbles(Codes c) {
+  return only({_mm256_srli_epi16(c.a, 4), _mm256_srli_epi16(c.b, 4)}, 15);
+}
+template <int T>
+inline Codes pair_at_4(Codes c) {
+  if constexpr (T < 2) c = {_mm256_slli_epi16(c.a, 4 - 2 * T), _mm256_slli_epi16(c.b, 4 - 2 * T)};
+  if constexpr (T == 3) c = {_mm256_srli_epi16(c.a, 2), _mm256_srli_epi16(c.b, 2)};
+  return only(c, 0x30);
+}
+inline Codes either(Codes x, Codes y) { return {_mm256_or_si256(x.a, y.a), _mm256_or_si256(x.b, y.b)}; }
+
+inline __m256i dot_half(__m256i acc, __m256i codes,
+                        __m256i a) {  // pairs stay below 2 * 128 * 127 = 32512: nothing saturates
+  return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(codes, a), _mm256_set1_epi16(1)));
+}
+inline I dot(I acc, Codes c, I a) { return {dot_half(acc.a, c.a, a.a), dot_half(acc.b, c.b, a.b)}; }
+inline I start_wide(int32_t) { return splat(int32_t(0)); }
+inline __m256i dot_signed_half(__m256i acc, __m256i codes, __m256i a) {
+  __m256i w = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
+  return dot_half(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
+}
+inline I dot_wide(I acc, Codes c, I a) {
+  return {dot_signed_half(acc.a, c.a, a.a), dot_signed_half(acc.b, c.b, a.b)};
+}
+
+}  // namespace
+}  // namespace CPU_VARIANT

@@ -1,0 +1,113 @@
+// Sixteen lanes as one register of AVX-512 (F, BW, VL, DQ). Meanings: variants/baseline/vec.h.
+#pragma once
+#include <immintrin.h>
+#include <stdint.h>
+
+namespace CPU_VARIANT {
+namespace {
+
+#if defined(__AVX512VNNI__)
+constexpr int16_t kRank = 40;
+#else
+constexpr int16_t kRank = 30;
+#endif
+
+struct F {
+  __m512 v;
+};
+struct I {
+  __m512i v;
+};
+struct Codes {
+  __m512i v;
+};
+
+inline __mmask16 lanes_below(int n) {
+  return n >= 16 ? __mmask16(0xffff) : n <= 0 ? __mmask16(0) : __mmask16((1u << n) - 1);
+}
+inline F splat(float x) { return {_mm512_set1_ps(x)}; }
+inline F load(const float* p) { return {_mm512_loadu_ps(p)}; }
+inline __m256i half_register(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+inline F load(const uint16_t* half) { return {_mm512_cvtph_ps(half_register(half))}; }
+inline F load_bf16(const uint16_t* p) {
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half_register(p)), 16))};
+}
+inline F load_part(const float* p, int n) { return {_mm512_maskz_loadu_ps(lanes_below(n), p)}; }
+inline void store(float* p, F x) { _mm512_storeu_ps(p, x.v); }
+inline void store_part(float* p, F x, int n) { _mm512_mask_storeu_ps(p, lanes_below(n), x.v); }
+inline F add(F x, F y) { return {_mm512_add_ps(x.v, y.v)}; }
+inline F sub(F x, F y) { return {_mm512_sub_ps(x.v, y.v)}; }
+inline F mul(F x, F y) { return {_mm512_mul_ps(x.v, y.v)}; }
+inline F div(F x, F y) { return {_mm512_div_ps(x.v, y.v)}; }
+inline F fma(F x, F y, F z) { return {_mm512_fmadd_ps(x.v, y.v, z.v)}; }
+inline F max(F x, F y) { return {_mm512_max_ps(x.v, y.v)}; }
+inline F abs(F x) { return {_mm512_abs_ps(x.v)}; }
+inline F keep(F x, int begin, int end, float other) {
+  return {
+      _mm512_mask_blend_ps(__mmask16(lanes_below(end) & ~lanes_below(begin)), _mm512_set1_ps(other), x.v)};
+}
+
+inline __m256 upper(__m512 x) { return _mm512_extractf32x8_ps(x, 1); }
+inline float tree_sum(F x) {
+  __m256 e = _mm256_add_ps(_mm512_castps512_ps256(x.v), upper(x.v));
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(e), _mm256_extractf128_ps(e, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+inline float tree_max(F x) {
+  __m256 e = _mm256_max_ps(_mm512_castps512_ps256(x.v), upper(x.v));
+  __m128 s = _mm_max_ps(_mm256_castps256_ps128(e), _mm256_extractf128_ps(e, 1));
+  s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
+inline float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+
+inline I splat(int32_t x) { return {_mm512_set1_epi32(x)}; }
+inline I load_i8(const int8_t* p) {
+  return {_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
+inline void store_i8(int8_t* p, I x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x.v));
+}
+inline I add(I x, I y) { return {_mm512_add_epi32(x.v, y.v)}; }
+inline I mul(I x, I y) { return {_mm512_mullo_epi32(x.v, y.v)}; }
+inline int32_t sum(I x) { return _mm512_reduce_add_epi32(x.v); }
+inline F to_float(I x) { return {_mm512_cvtepi32_ps(x.v)}; }
+inline F round(F x) { return {_mm512_roundscale_ps(x.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
+inline I to_int(F x) { return {_mm512_cvttps_epi32(x.v)}; }
+inline F scale_by_power(F x, F n) {
+  __m512i e = _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvttps_epi32(n.v), _mm512_set1_epi32(127)), 23);
+  return {_mm512_mul_ps(x.v, _mm512_castsi512_ps(e))};
+}
+
+inline Codes load_codes(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+inline Codes only(__m512i c, char bits) { return {_mm512_and_si512(c, _mm512_set1_epi8(bits))}; }
+inline Codes low_nibbles(Codes c) { return only(c.v, 15); }
+inline Codes high_nibbles(Codes c) { return only(_mm512_srli_epi16(c.v, 4), 15); }
+template <int T>
+inline Codes pair_at_4(Codes c) {
+  if constexpr (T < 2) c.v = _mm512_slli_epi16(c.v, 4 - 2 * T);
+  if constexpr (T == 3) c.v = _mm512_srli_epi16(c.v, 2);
+  return only(c.v, 0x30);
+}
+inline Codes either(Codes x, Codes y) { return {_mm512_or_si512(x.v, y.v)}; }
+
+#if defined(__AVX512VNNI__)
+inline I dot(I acc, Codes c, I a) { return {_mm512_dpbusd_epi32(acc.v, c.v, a.v)}; }
+// sum((code - 128) a) = sum(code a) - 128 sum(a)
+inline I start_wide(int32_t sum_of_a) { return splat(-128 * sum_of_a); }
+inline I dot_wide(I acc, Codes c, I a) { return dot(acc, c, a); }
+#else
+inline I dot(I acc, Codes c, I a) {  // pairs stay below 2 * 128 * 127 = 32512: nothing saturates
+  return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(_mm512_maddubs_epi16(c.v, a.v), _mm512_set1_epi16(1)))};
+}
+inline I start_wide(int32_t) { return splat(int32_t(0)); }
+inline I dot_wide(I acc, Codes c, I a) {
+  __m512i w = _mm512_xor_si512(c.v, _mm512_set1_epi8(-128));
+  __m512i signed_a = _mm512_mask_sub_epi8(a.v, _mm512_movepi8_mask(w), _mm512_setzero_si512(), a.v);
+  return dot(acc, {_mm512_abs_epi8(w)}, {signed_a});
+}
+#endif
+
+}  // namespace
+}  // namespace CPU_VARIANT

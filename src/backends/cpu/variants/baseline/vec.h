@@ -1,0 +1,223 @@
+// Sixteen lanes in plain C, for a CPU of which nothing is known. Slow and right: an FMA that the CPU lacks is
+// computed exactly in double, rounded to odd there and once to float (Boldo and Melquiond, "Emulation of FMA
+// and correctly rounded sums: proved algorithms using rounding to odd", 2008), so the bits are those of the
+// hardware instruction.
+#pragma once
+#include <stdint.h>
+
+#include "tensor/half.h"
+
+namespace CPU_VARIANT {
+namespace {
+
+constexpr int16_t kRank = 0;
+
+struct F {
+  float v[16];
+};
+struct I {
+  int32_t v[16];
+};
+struct Codes {
+  uint8_t v[64];
+};
+
+#define EACH for (int i = 0; i < 16; i++)
+#define EACH_CODE for (int i = 0; i < 64; i++)
+
+inline float fma1(float a, float b, float c) {
+#if defined(__aarch64__)
+  return __builtin_fmaf(a, b, c);
+#else
+  double p = double(a) * b, s = p + c;  // p is exact
+  double t = s - p, e = (p - (s - t)) + (double(c) - t);
+  if (e != 0 && e == e) {  // s was rounded: take the neighbour with an odd last bit
+    int64_t u;
+    __builtin_memcpy(&u, &s, 8);
+    if (!(u & 1)) u += (e > 0) == (s > 0) ? 1 : -1;
+    __builtin_memcpy(&s, &u, 8);
+  }
+  return float(s);
+#endif
+}
+
+inline F splat(float x) {
+  F r;
+  EACH r.v[i] = x;
+  return r;
+}
+inline F load(const float* p) {
+  F r;
+  __builtin_memcpy(r.v, p, 64);
+  return r;
+}
+inline F load(const uint16_t* half) {
+  F r;
+  EACH r.v[i] = half_to_float(half[i]);
+  return r;
+}
+inline F load_bf16(const uint16_t* p) {
+  F r;
+  EACH r.v[i] = bf16_to_float(p[i]);
+  return r;
+}
+inline F load_part(const float* p, int n) {
+  F r;
+  EACH r.v[i] = i < n ? p[i] : 0;
+  return r;
+}
+inline void store(float* p, F a) { __builtin_memcpy(p, a.v, 64); }
+inline void store_part(float* p, F a, int n) {
+  for (int i = 0; i < n; i++) p[i] = a.v[i];
+}
+inline F add(F a, F b) {
+  F r;
+  EACH r.v[i] = a.v[i] + b.v[i];
+  return r;
+}
+inline F sub(F a, F b) {
+  F r;
+  EACH r.v[i] = a.v[i] - b.v[i];
+  return r;
+}
+inline F mul(F a, F b) {
+  F r;
+  EACH r.v[i] = a.v[i] * b.v[i];
+  return r;
+}
+inline F div(F a, F b) {
+  F r;
+  EACH r.v[i] = a.v[i] / b.v[i];
+  return r;
+}
+inline F fma(F a, F b, F c) {
+  F r;
+  EACH r.v[i] = fma1(a.v[i], b.v[i], c.v[i]);
+  return r;
+}
+inline F max(F a, F b) {
+  F r;
+  EACH r.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];
+  return r;
+}
+inline F abs(F a) {
+  F r;
+  EACH r.v[i] = __builtin_fabsf(a.v[i]);
+  return r;
+}
+// Lanes begin..end-1 of a, `other` elsewhere.
+inline F keep(F a, int begin, int end, float other) {
+  F r;
+  EACH r.v[i] = i >= begin && i < end ? a.v[i] : other;
+  return r;
+}
+
+inline float tree_sum(F a) {
+  for (int n = 8; n; n /= 2)
+    for (int i = 0; i < n; i++) a.v[i] += a.v[i + n];
+  return a.v[0];
+}
+inline float tree_max(F a) {
+  for (int n = 8; n; n /= 2)
+    for (int i = 0; i < n; i++) a.v[i] = a.v[i] > a.v[i + n] ? a.v[i] : a.v[i + n];
+  return a.v[0];
+}
+inline float square_root(float x) { return __builtin_sqrtf(x); }
+
+inline I splat(int32_t x) {
+  I r;
+  EACH r.v[i] = x;
+  return r;
+}
+inline I load_i8(const int8_t* p) {
+  I r;
+  EACH r.v[i] = p[i];
+  return r;
+}
+inline void store_i8(int8_t* p, I a) { EACH p[i] = int8_t(a.v[i]); }
+inline I add(I a, I b) {
+  I r;
+  EACH r.v[i] = a.v[i] + b.v[i];
+  return r;
+}
+inline I mul(I a, I b) {
+  I r;
+  EACH r.v[i] = a.v[i] * b.v[i];
+  return r;
+}
+inline int32_t sum(I a) {
+  int32_t s = 0;
+  EACH s += a.v[i];
+  return s;
+}
+inline F to_float(I a) {
+  F r;
+  EACH r.v[i] = float(a.v[i]);
+  return r;
+}
+// Nearest integer, ties to even, by the float format itself; |a| < 2^22.
+inline F round(F a) {
+  F r;
+  EACH r.v[i] = (a.v[i] + 12582912.f) - 12582912.f;
+  return r;
+}
+inline I to_int(F a) {
+  I r;
+  EACH r.v[i] = int32_t(a.v[i]);
+  return r;
+}
+// a * 2^n for whole n in -126..127.
+inline F scale_by_power(F a, F n) {
+  F r;
+  EACH {
+    uint32_t u = uint32_t(int32_t(n.v[i]) + 127) << 23;
+    float p;
+    __builtin_memcpy(&p, &u, 4);
+    r.v[i] = a.v[i] * p;
+  }
+  return r;
+}
+
+inline Codes load_codes(const uint8_t* p) {
+  Codes r;
+  __builtin_memcpy(r.v, p, 64);
+  return r;
+}
+inline Codes low_nibbles(Codes c) {
+  EACH_CODE c.v[i] &= 15;
+  return c;
+}
+inline Codes high_nibbles(Codes c) {
+  EACH_CODE c.v[i] >>= 4;
+  return c;
+}
+// Bits 2T and 2T+1 of every byte, moved to bits 4 and 5.
+template <int T>
+inline Codes pair_at_4(Codes c) {
+  EACH_CODE c.v[i] = uint8_t((c.v[i] >> (2 * T) & 3) << 4);
+  return c;
+}
+inline Codes either(Codes a, Codes b) {
+  EACH_CODE a.v[i] |= b.v[i];
+  return a;
+}
+
+// acc[r] + the sum over j < 4 of codes[4 r + j] * a_j; `a` holds the same four signed bytes in every lane.
+// Codes are at most 127.
+inline I dot(I acc, Codes c, I a) {
+  for (int j = 0; j < 4; j++) EACH acc.v[i] += int32_t(c.v[4 * i + j]) * int8_t(uint32_t(a.v[i]) >> (8 * j));
+  return acc;
+}
+// The same with codes of all 8 bits, read as code - 128. Start a sum with start_wide(sum of all the a's).
+inline I start_wide(int32_t) { return splat(0); }
+inline I dot_wide(I acc, Codes c, I a) {
+  for (int j = 0; j < 4; j++)
+    EACH acc.v[i] += (int32_t(c.v[4 * i + j]) - 128) * int8_t(uint32_t(a.v[i]) >> (8 * j));
+  return acc;
+}
+
+#undef EACH
+#undef EACH_CODE
+
+}  // namespace
+}  // namespace CPU_VARIANT

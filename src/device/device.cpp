@@ -1,0 +1,134 @@
+#include "device/device.h"
+
+#include <utility>
+
+#include "base/format.h"
+
+namespace gimbal {
+
+Buffer::Buffer(Buffer&& o) noexcept
+    : device_(o.device_), handle_(std::exchange(o.handle_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+Buffer& Buffer::operator=(Buffer&& o) noexcept {
+  std::swap(device_, o.device_), std::swap(handle_, o.handle_), std::swap(size_, o.size_);
+  return *this;
+}
+Buffer::~Buffer() {
+  if (handle_) device_->table_.release(device_->device_, handle_);
+}
+
+Executable::Executable(Executable&& o) noexcept
+    : device_(o.device_), handle_(std::exchange(o.handle_, nullptr)) {}
+Executable& Executable::operator=(Executable&& o) noexcept {
+  std::swap(device_, o.device_), std::swap(handle_, o.handle_);
+  return *this;
+}
+Executable::~Executable() {
+  if (handle_) device_->table_.discard(device_->device_, handle_);
+}
+
+Result<std::unique_ptr<Device>> Device::open(const gimbal_backend& backend, int index,
+                                             const std::string& options) {
+  gimbal_device* d = nullptr;
+  gimbal_code code = backend.open(index, options.empty() ? nullptr : options.c_str(), &d);
+  if (code != GIMBAL_OK) {
+    const char* why = backend.last_error(nullptr);
+    return Error{code == GIMBAL_OUT_OF_MEMORY ? Code::OutOfMemory : Code::NoBackend,
+                 format("backend '{}' could not open device {}: {}", backend.name, index,
+                        why && *why ? why : "no reason given"),
+                 ""};
+  }
+  return std::unique_ptr<Device>(new Device(backend, d, index));
+}
+
+Device::Device(const gimbal_backend& t, gimbal_device* d, int index) : table_(t), device_(d), index_(index) {
+  kernels_ = t.kernels(d, &kernel_count_, &kernel_stride_);
+}
+Device::~Device() { table_.close(device_); }
+
+std::string Device::id() const { return format("{}:{}", table_.name, index_); }
+
+gimbal_device_info Device::describe() const {
+  gimbal_device_info i{};
+  table_.describe(device_, &i);
+  return i;
+}
+
+std::string Device::features() const {
+  gimbal_device_info i = describe();
+  std::string out;
+  for (int bit = 0; i.feature_names && i.feature_names[bit]; bit++)
+    if (i.features >> bit & 1) out += (out.empty() ? "" : ", ") + std::string(i.feature_names[bit]);
+  return out;
+}
+
+const gimbal_kernel_info& Device::kernel(size_t i) const {
+  return *reinterpret_cast<const gimbal_kernel_info*>(reinterpret_cast<const char*>(kernels_) +
+                                                      i * kernel_stride_);
+}
+
+Error Device::error(gimbal_code code, const char* doing) const {
+  static constexpr Code kCodes[] = {Code::Failed, Code::Unsupported, Code::OutOfMemory, Code::DeviceLost,
+                                    Code::Failed};
+  const char* why = table_.last_error(device_);
+  return {kCodes[code <= GIMBAL_INVALID ? code : GIMBAL_INVALID],
+          format("device {}: {}: {}", id(), doing, why && *why ? why : "no reason given"), ""};
+}
+
+Result<Buffer> Device::allocate(size_t bytes) const {
+  gimbal_buffer* b = nullptr;
+  if (auto code = table_.alloc(device_, bytes, &b); code != GIMBAL_OK)
+    return error(code, format("could not allocate {}", human_bytes(bytes)).c_str());
+  return Buffer(this, b, bytes);
+}
+
+Status Device::write(Buffer& b, size_t offset, const void* p, size_t n) const {
+  if (offset > b.size() || n > b.size() - offset)
+    return Error{Code::Failed, "write beyond the end of a buffer", ""};
+  if (auto code = table_.write(device_, b.handle(), offset, p, n); code != GIMBAL_OK)
+    return error(code, "write failed");
+  return Done{};
+}
+
+Status Device::read(const Buffer& b, size_t offset, void* p, size_t n) const {
+  if (offset > b.size() || n > b.size() - offset)
+    return Error{Code::Failed, "read beyond the end of a buffer", ""};
+  if (auto code = table_.read(device_, b.handle(), offset, p, n); code != GIMBAL_OK)
+    return error(code, "read failed");
+  return Done{};
+}
+
+std::optional<uint64_t> Device::packed_bytes(const Shape& m) const {
+  uint64_t n = table_.packed_bytes(device_, uint8_t(m.type), m.dim[0], m.dim[1]);
+  return n ? std::optional(n) : std::nullopt;
+}
+
+Status Device::pack(Buffer& b, const gimbal_value& v, const void* source, int32_t begin, int32_t end) const {
+  if (auto code = table_.pack(device_, b.handle(), &v, source, begin, end); code != GIMBAL_OK)
+    return error(code, "laying out weights failed");
+  return Done{};
+}
+
+uint64_t Device::cache_bytes(DType t, bool is_key, int32_t head_dim, int32_t heads, int32_t page,
+                             int32_t pages) const {
+  return table_.cache_bytes(device_, uint8_t(t), is_key, head_dim, heads, page, pages);
+}
+
+Result<Executable> Device::compile(const gimbal_program& p) const {
+  gimbal_executable* e = nullptr;
+  if (auto code = table_.compile(device_, &p, &e); code != GIMBAL_OK)
+    return error(code, "could not prepare a program");
+  return Executable(this, e);
+}
+
+Status Device::submit(Executable& e, gimbal_buffer* const* slots, size_t n_slots, gimbal_step step) const {
+  if (auto code = table_.submit(device_, e.handle(), slots, n_slots, step); code != GIMBAL_OK)
+    return error(code, "computing failed");
+  return Done{};
+}
+
+Status Device::wait() const {
+  if (auto code = table_.wait(device_); code != GIMBAL_OK) return error(code, "computing failed");
+  return Done{};
+}
+
+}  // namespace gimbal

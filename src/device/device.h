@@ -1,0 +1,96 @@
+// An open device: the thin C++ face of a backend's C table. Failures of the backend become Error values here.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "device/abi.h"
+#include "tensor/shape.h"
+
+namespace gimbal {
+
+class Device;
+
+// Memory on a device, zeroed when allocated. Owns it; must not outlive its device.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& o) noexcept;
+  Buffer& operator=(Buffer&& o) noexcept;
+  ~Buffer();
+  size_t size() const { return size_; }
+  gimbal_buffer* handle() const { return handle_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+ private:
+  friend class Device;
+  Buffer(const Device* d, gimbal_buffer* h, size_t n) : device_(d), handle_(h), size_(n) {}
+  const Device* device_ = nullptr;
+  gimbal_buffer* handle_ = nullptr;
+  size_t size_ = 0;
+};
+
+// A compiled program. Owns it; must not outlive its device.
+class Executable {
+ public:
+  Executable() = default;
+  Executable(Executable&& o) noexcept;
+  Executable& operator=(Executable&& o) noexcept;
+  ~Executable();
+  gimbal_executable* handle() const { return handle_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+ private:
+  friend class Device;
+  Executable(const Device* d, gimbal_executable* h) : device_(d), handle_(h) {}
+  const Device* device_ = nullptr;
+  gimbal_executable* handle_ = nullptr;
+};
+
+class Device {
+ public:
+  // `options` as the backend documents in abi.h ("threads=2\nvariant=avx2"). Errors: the backend's own words.
+  static Result<std::unique_ptr<Device>> open(const gimbal_backend& backend, int index,
+                                              const std::string& options = "");
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  std::string id() const;  // "cpu:0"
+  const char* backend() const { return table_.name; }
+  gimbal_device_info describe() const;  // asks anew: free memory changes
+  std::string features() const;         // names of the set bits, comma-separated
+
+  size_t kernel_count() const { return kernel_count_; }
+  const gimbal_kernel_info& kernel(size_t i) const;
+
+  Result<Buffer> allocate(size_t bytes) const;
+  Status write(Buffer&, size_t offset, const void*, size_t) const;
+  Status read(const Buffer&, size_t offset, void*, size_t) const;
+
+  // See abi.h. nullopt: the device has no packed layout for this format.
+  std::optional<uint64_t> packed_bytes(const Shape& matrix) const;
+  Status pack(Buffer&, const gimbal_value&, const void* source, int32_t begin, int32_t end) const;
+  uint64_t cache_bytes(DType, bool is_key, int32_t head_dim, int32_t heads, int32_t page,
+                       int32_t pages) const;
+
+  Result<Executable> compile(const gimbal_program&) const;
+  Status submit(Executable&, gimbal_buffer* const* slots, size_t n_slots, gimbal_step) const;
+  Status wait() const;
+
+ private:
+  friend class Buffer;
+  friend class Executable;
+  Device(const gimbal_backend& t, gimbal_device* d, int index);
+  Error error(gimbal_code, const char* doing) const;
+
+  const gimbal_backend& table_;
+  gimbal_device* device_;
+  int index_;
+  const gimbal_kernel_info* kernels_ = nullptr;
+  size_t kernel_count_ = 0, kernel_stride_ = 0;
+};
+
+}  // namespace gimbal

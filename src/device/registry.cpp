@@ -1,0 +1,125 @@
+#include "device/registry.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+
+namespace gimbal {
+namespace {
+
+const gimbal_backend* linked(const std::string& name) {
+  for (LinkedBackends e = linked_backends(); *e; ++e)
+    if (name == (*e)()->name) return (*e)();
+  return nullptr;
+}
+
+BackendReport examine(const char* name) {
+  BackendReport r;
+  r.backend = name;
+  const gimbal_backend* b = linked(name);
+  if (!b) {
+    r.code = "not-built";
+    r.reason = format("this program was built without the {} backend", name);
+    r.remedy = "use a build that contains it; this version of gimbal has: " + [] {
+      std::string all;
+      for (LinkedBackends e = linked_backends(); *e; ++e)
+        all += (all.empty() ? "" : ", ") + std::string((*e)()->name);
+      return all;
+    }();
+    return r;
+  }
+  int count = b->device_count();
+  if (count == 0) {
+    r.code = "no-device";
+    r.reason = format("the {} backend found no device", name);
+  }
+  for (int i = 0; i < count; i++) {
+    auto d = Device::open(*b, i);
+    if (!d) {
+      r.code = "open-failed", r.reason = d.error().message;
+      continue;
+    }
+    DeviceReport report;
+    report.index = i, report.id = (*d)->id(), report.features = (*d)->features(),
+    report.kernels = (*d)->kernel_count();
+    report.info = (*d)->describe();
+    report.name = report.info.name ? report.info.name : "";
+    report.info.name = nullptr, report.info.feature_names = nullptr;
+    r.devices.push_back(std::move(report));
+  }
+  r.available = !r.devices.empty();
+  if (r.available) r.code.clear(), r.reason.clear();
+  return r;
+}
+
+std::string known_names() {
+  std::string all = "auto";
+  for (const char* name : kBackendOrder) all += format(", {}", name);
+  return all;
+}
+
+}  // namespace
+
+std::vector<BackendReport> discover_backends() {
+  std::vector<BackendReport> all;
+  for (const char* name : kBackendOrder) all.push_back(examine(name));
+  return all;
+}
+
+Result<OpenedDevice> open_device(const DeviceRequest& request) {
+  const bool automatic = request.backend == "auto";
+  if (!automatic && std::none_of(std::begin(kBackendOrder), std::end(kBackendOrder),
+                                 [&](auto n) { return request.backend == n; }))
+    return Error{Code::Usage, format("unknown backend '{}'", request.backend),
+                 "choose one of: " + known_names()};
+
+  OpenedDevice out;
+  std::vector<std::string> wanted;
+  if (!automatic) wanted.push_back(request.backend);
+  for (const char* name : kBackendOrder)
+    if (automatic || (!request.strict && request.backend != name)) wanted.push_back(name);
+
+  std::string refused;
+  for (const std::string& name : wanted) {
+    const gimbal_backend* b = linked(name);
+    std::string why;
+    if (!b) {
+      why = format("{}: not built into this program", name);
+    } else if (int count = b->device_count(); count == 0) {
+      why = format("{}: no device found", name);
+    } else {
+      const bool asked_for = name == request.backend;
+      // A device number belongs to the backend that was asked for; a fallback takes the first device.
+      const int index = automatic || asked_for ? request.index : 0;
+      if (index < 0 || index >= count)
+        return Error{
+            Code::NoBackend,
+            format("backend '{}' has no device {}; it has {} (0 to {})", name, index, count, count - 1),
+            "`gimbal backends` lists them"};
+      // Options are words for one backend; another one would not know them.
+      auto d = Device::open(*b, index, automatic || asked_for || name == "cpu" ? request.options : "");
+      if (d) {
+        out.device = std::move(*d);
+        out.reason = asked_for   ? "asked for"
+                     : automatic ? "first available in the automatic order"
+                                 : "fallback";
+        if (!refused.empty() && automatic) out.reason += " (" + refused + ")";
+        return out;
+      }
+      if (name == "cpu") return d.error();
+      why = format("{}: {}", name, d.error().message);
+    }
+    refused += (refused.empty() ? "" : "; ") + why;
+    if (name == request.backend) {
+      if (request.strict)
+        return Error{Code::NoBackend,
+                     format("--strict: backend '{}' was asked for and cannot be had: {}", name, why),
+                     "leave --strict out to fall back to another device, or see `gimbal backends`"};
+      out.fallbacks.push_back(why);
+    }
+  }
+  return Error{Code::NoBackend, "no backend can be used: " + refused, "see `gimbal backends`"};
+}
+
+}  // namespace gimbal

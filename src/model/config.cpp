@@ -1,0 +1,87 @@
+#include "model/config.h"
+
+#include "base/format.h"
+
+namespace gimbal {
+namespace {
+
+constexpr int64_t kMost = 1 << 24;  // larger than any real count; keeps products inside 64 bits
+
+struct Reader {
+  const Gguf& file;
+  std::string arch;
+  std::optional<Error> error;
+
+  int count(const std::string& key, std::optional<int64_t> otherwise = {}) {
+    const std::string full = arch + "." + key;
+    auto v = file.unsigned_integer(full);
+    if (!v && !file.find(full) && otherwise) return int(*otherwise);
+    if (v && *v >= 1 && *v <= uint64_t(kMost)) return int(*v);
+    if (!error) {
+      std::string found = v ? std::to_string(*v) : file.find(full) ? "a value of another kind" : "nothing";
+      error = Error{Code::Malformed,
+                    format("{}: metadata key '{}': expected a whole number from 1 to {}, found {}",
+                           file.path(), full, kMost, found),
+                    ""};
+    }
+    return 1;
+  }
+};
+
+}  // namespace
+
+Result<Config> read_config(const Gguf& file) {
+  auto arch = file.string("general.architecture");
+  if (!arch)
+    return Error{
+        Code::Malformed,
+        format("{}: metadata key 'general.architecture' is missing: this is not a model that can be run",
+               file.path()),
+        ""};
+  Reader read{file, std::string(*arch), {}};
+  Config c;
+  c.arch = *arch;
+  c.layers = read.count("block_count");
+  c.width = read.count("embedding_length");
+  c.ff_width = read.count("feed_forward_length");
+  c.heads = read.count("attention.head_count");
+  c.kv_heads = read.count("attention.head_count_kv", c.heads);
+  c.context = read.count("context_length");
+  if (read.error) return *read.error;
+  if (c.width % c.heads && !file.find(c.arch + ".attention.key_length"))
+    return Error{Code::Malformed,
+                 format("{}: embedding_length {} is not a multiple of attention.head_count {}", file.path(),
+                        c.width, c.heads),
+                 ""};
+  c.head_dim = read.count("attention.key_length", c.width / c.heads);
+  if (read.error) return *read.error;
+  if (c.heads % c.kv_heads)
+    return Error{Code::Malformed,
+                 format("{}: attention.head_count {} is not a multiple of attention.head_count_kv {}",
+                        file.path(), c.heads, c.kv_heads),
+                 ""};
+  c.norm_epsilon = float(file.number(c.arch + ".attention.layer_norm_rms_epsilon").value_or(1e-5));
+
+  const GgufTensor* table = file.tensor("token_embd.weight");
+  if (!table || table->rank != 2)
+    return Error{
+        Code::Malformed,
+        format("{}: tensor 'token_embd.weight' is missing or not a matrix: the file holds no model to run",
+               file.path()),
+        ""};
+  c.vocabulary = int(table->dim[1]);
+
+  auto rope = RopeAngles::create(file, c.arch, read.count("rope.dimension_count", c.head_dim),
+                                 file.number(c.arch + ".rope.freq_base").value_or(10000));
+  if (read.error) return *read.error;
+  if (!rope) return rope.error();
+  if (rope->rotated() > c.head_dim)
+    return Error{Code::Malformed,
+                 format("{}: {}.rope.dimension_count {} exceeds a head's {} values", file.path(), c.arch,
+                        rope->rotated(), c.head_dim),
+                 ""};
+  c.rope = std::move(*rope);
+  return c;
+}
+
+}  // namespace gimbal

@@ -1,0 +1,30 @@
+// Rotary position embedding: the angles, made once per position on the host in double precision, so that
+// every layer of every backend rotates by the same numbers.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "model/gguf.h"
+
+namespace gimbal {
+
+class RopeAngles {
+ public:
+  RopeAngles() = default;
+  // `rotated` values of every head are turned, in pairs; frequencies base^(-2i/rotated), changed by what the
+  // file says under
+  // "<arch>.rope.scaling." (linear: positions divided by the factor) and by the tensor rope_freqs.weight
+  // (each frequency divided by its value; Llama 3.1). Errors: Unsupported scaling, Malformed factors.
+  static Result<RopeAngles> create(const Gguf& file, const std::string& arch, int rotated, double base);
+
+  int rotated() const { return int(frequencies_.size()) * 2; }
+  // Writes rotated() floats: cos, sin of each pair's angle at this position.
+  void fill(int64_t position, float* cos_sin) const;
+
+ private:
+  std::vector<double> frequencies_;
+};
+
+}  // namespace gimbal

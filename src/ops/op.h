@@ -1,0 +1,39 @@
+// The ops that models are written in, generated from ops.def.
+#pragma once
+#include <stdint.h>
+
+namespace gimbal {
+
+enum class OpKind : uint16_t {
+#define GIMBAL_OP(id, ...) id,
+#include "ops/ops.def"
+#undef GIMBAL_OP
+  Count
+};
+
+struct OpInfo {
+  const char* name;
+  int fewest_inputs, most_inputs;
+};
+inline constexpr OpInfo kOps[] = {
+#define GIMBAL_OP(id, name, fewest, most) {name, fewest, most},
+#include "ops/ops.def"
+#undef GIMBAL_OP
+};
+constexpr const OpInfo& info(OpKind k) { return kOps[int(k)]; }
+
+// Which values Rope rotates together: neighbours (0,1), (2,3) ... or the halves (0, n/2), (1, n/2+1) ...
+enum class RopePairs : int32_t { Adjacent, Halves };
+
+// One op's small numbers; ops.def says which are used.
+struct OpParams {
+  float f[2] = {0, 0};
+  int32_t i[2] = {0, 0};
+};
+
+// KV caches are kept in pages of this many positions; attention walks the keys in tiles of the same size.
+inline constexpr int kPagePositions = 64;
+// A dot product is the sum, in order, of the sums of chunks of this many values.
+inline constexpr int kChunk = 256;
+
+}  // namespace gimbal

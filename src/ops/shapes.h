@@ -1,0 +1,20 @@
+// Which shapes an op takes and which it gives: checked while a program is recorded, op by op.
+#pragma once
+#include <span>
+
+#include "base/result.h"
+#include "ops/op.h"
+#include "tensor/shape.h"
+
+namespace gimbal {
+
+// The shape of the output. Errors: Unsupported, naming the op, the shapes found and the rule that they break.
+// Caches are f32/f16/bf16 [hd, heads, kPagePositions, pages].
+Result<Shape> output_shape(OpKind, const OpParams&, std::span<const Shape> inputs);
+
+// The format that the activations of a matmul must have for weights of format `w`: F32 for float weights,
+// else int8 codes with a scale per 32 or per 256 values, by the block of the weights. This is a part of what
+// a linear layer means in gimbal, so it is the same on every device.
+DType activation_type(DType w);
+
+}  // namespace gimbal

@@ -1,0 +1,72 @@
+// Records a program. Model code reads like a paper: x = p.add(x, p.linear(w.out, p.attention(...))).
+// Shapes are checked op by op; the first mistake is kept and given by finish(), so that model code needs no
+// checks.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "device/device.h"
+#include "program/program.h"
+
+namespace gimbal {
+
+class ProgramBuilder {
+ public:
+  // `device` decides how weights and caches are laid out. `rows`: how many tokens one step can hold;
+  // `out_rows`: how many of them can be asked for logits.
+  ProgramBuilder(const Device& device, int rows, int out_rows);
+
+  // ---- weights: the same name gives the same value, so tied weights are held once
+  Value matrix(const std::string& name,
+               Shape shape);  // [columns, rows], packed where the device has a layout for it
+  Value vector(const std::string& name, int size);  // f32
+  // ---- what changes per step
+  Value rows_input(const std::string& name, DType type,
+                   int width = 0);                    // width 0: one value per row, else [width, rows]
+  Value out_rows_input(const std::string& name);      // i32[out_rows]
+  Value input(const std::string& name, Shape shape);  // a fixed size
+  Value cache(const std::string& name, DType type, bool is_key, int head_dim, int heads, int pages);
+
+  // ---- ops; semantics in ops/ops.def
+  Value embed(Value table, Value tokens);
+  Value rms_norm(Value x, Value weight, float epsilon);
+  Value linear(Value weight, Value x,
+               std::optional<Value> bias = {});  // quantizes x first where the weight's format asks for it
+  Value rope(Value x, Value table, RopePairs pairs);
+  void cache_write(Value cache, bool is_key, Value x, Value position, Value sequence, Value pages);
+  Value attention(Value q, Value keys, Value values, Value position, Value sequence, Value pages, float scale,
+                  int window = 0);
+  Value swiglu(Value gate, Value up);
+  Value add(Value a, Value b);
+  Value select_rows(Value x, Value rows);
+  // The same memory seen with other dimensions; the last one stays the rows.
+  Value split_heads(Value x, int head_dim);  // [heads * hd, rows] -> [hd, heads, rows]
+  Value join_heads(Value x);                 // and back
+
+  // Values computed from here on are named "<scope>.<what>".
+  void scope(std::string name) { scope_ = std::move(name); }
+  // The value that the host reads after a step.
+  void output(Value v);
+
+  // Plans the memory of what is computed. Errors: the first op whose shapes do not fit.
+  Result<Program> finish() &&;
+
+ private:
+  Value place(const std::string& name, Shape shape, Slot slot, uint64_t bytes, gimbal_layout layout,
+              gimbal_extent extent);
+  Value record(OpKind kind, std::initializer_list<Value> in, const OpParams& params, const std::string& what);
+  Value reshape(Value x, Shape shape);
+  const Shape& shape(Value v) const { return program_.info[v.id].shape; }
+
+  const Device& device_;
+  int rows_, out_rows_;
+  Program program_;
+  std::map<std::string, Value> named_;
+  std::map<std::pair<uint16_t, DType>, Value> quantized_;  // one quantization serves all matmuls of a value
+  std::string scope_;
+  std::optional<Error> error_;
+};
+
+}  // namespace gimbal

@@ -1,0 +1,44 @@
+// A model's computation, recorded once: a straight list of ops over planned memory. No control flow, no
+// symbolic shapes; what changes from token to token is data in the step buffer. From it follow, without
+// running anything, the exact memory plan, the kernel of every op, and the cost.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "device/abi.h"
+#include "ops/op.h"
+#include "tensor/shape.h"
+
+namespace gimbal {
+
+// The buffers a program is bound to at submit time.
+enum class Slot : uint32_t { Weights, Cache, Step, Work, Output, Count };
+inline constexpr size_t kSlots = size_t(Slot::Count);
+const char* name_of(Slot);
+
+struct Value {
+  uint16_t id = 0;  // index into Program::values
+};
+
+struct ValueInfo {
+  std::string name;  // the tensor's name in the model file, the input's name, or what the op computes
+  Shape shape;
+  uint16_t root;  // the value whose memory this one is a view of; itself otherwise
+};
+
+struct Program {
+  std::vector<gimbal_value> values;
+  std::vector<ValueInfo> info;  // of values, index by index
+  std::vector<gimbal_op> ops;
+  std::vector<uint16_t> weights;  // values that are filled from the model file, in the order of their offsets
+  uint64_t slot_bytes[kSlots] = {};
+
+  gimbal_program view() const { return {values.data(), values.size(), ops.data(), ops.size()}; }
+  OpParams params(const gimbal_op&) const;
+  // Input shapes of an op, and its output's, with row extents replaced by these numbers of rows.
+  std::vector<Shape> input_shapes(const gimbal_op&, gimbal_step) const;
+  Shape output_shape(const gimbal_op&, gimbal_step) const;
+  const ValueInfo& output(const gimbal_op& op) const { return info[op.out]; }
+};
+
+}  // namespace gimbal

@@ -1,0 +1,43 @@
+// From a prompt to text: the loop over session, sampler, decoder and stop strings that every front end
+// shares.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/tokenizer/tokenizer.h"
+#include "runtime/sampler.h"
+#include "runtime/session.h"
+#include "runtime/stop_matcher.h"
+
+namespace gimbal {
+
+struct GenerateSettings {
+  SamplerSettings sampler;
+  std::vector<std::string> stops;
+  int most_tokens = -1;  // to generate; -1: until the model stops or the context is full
+  bool ignore_stop_tokens = false;
+};
+
+enum class Finish { StopToken, StopString, Length, ContextFull, Cancelled };
+const char* name_of(Finish);  // "stop-token", "stop-string", "length", "context-full", "cancelled"
+
+struct Generated {
+  std::vector<Token> tokens;  // without the stop token
+  Finish finish = Finish::Length;
+  int prompt_tokens = 0;
+  double prompt_seconds = 0, generate_seconds = 0,
+         first_token_seconds = 0;  // wall clock; the first counts from the call
+};
+
+// Text that is certain (whole characters, no part of a stop string), and the token that completed it. May be
+// called with empty text. Returning false cancels.
+using TextSink = std::function<bool(std::string_view text, Token token)>;
+
+// Computes `prompt` after what the session holds, then generates. Errors: Usage when the prompt is empty or
+// does not fit in the context (says both numbers); those of the session and the sampler. What was generated
+// before an error was given to the sink.
+Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::span<const Token> prompt,
+                           const GenerateSettings& settings, const TextSink& sink);
+
+}  // namespace gimbal

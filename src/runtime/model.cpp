@@ -1,0 +1,121 @@
+#include "runtime/model.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "base/format.h"
+#include "tensor/quant.h"
+
+namespace gimbal {
+namespace {
+
+// Weights are laid out in slices of about this many bytes, so that threads share large matrices and progress
+// is smooth.
+constexpr int64_t kSliceBytes = 4 << 20;
+
+struct Slice {
+  uint16_t value;
+  const GgufTensor* tensor;
+  int32_t begin, end;  // rows
+  bool last;           // of its tensor
+};
+
+std::vector<Slice> slices(const Program& p, const Gguf& file) {
+  std::vector<Slice> all;
+  for (uint16_t id : p.weights) {
+    const GgufTensor* t = file.tensor(p.info[id].name);
+    const Shape& s = p.info[id].shape;
+    const int32_t rows = s.rank > 1 ? s.dim[1] : 1;
+    const int64_t per_row = std::max<int64_t>(1, row_bytes(t->type, t->dim[0]));
+    const auto step =
+        int32_t(std::min<int64_t>(rows, align_up(uint64_t(std::max<int64_t>(1, kSliceBytes / per_row)), 16)));
+    for (int32_t r = 0; r < rows; r += step)
+      all.push_back({id, t, r, std::min(r + step, rows), r + step >= rows});
+  }
+  return all;
+}
+
+Status place_weight(const Device& device, Buffer& buffer, const Program& p, const Slice& s) {
+  const gimbal_value& v = p.values[s.value];
+  const Shape& shape = p.info[s.value].shape;
+  if (v.layout == GIMBAL_PACKED) return device.pack(buffer, v, s.tensor->data.data(), s.begin, s.end);
+  if (shape.type == s.tensor->type) {
+    const auto row = uint64_t(row_bytes(shape.type, shape.dim[0]));
+    return device.write(buffer, v.offset + row * uint64_t(s.begin),
+                        s.tensor->data.data() + row * uint64_t(s.begin), row * uint64_t(s.end - s.begin));
+  }
+  // A vector in another format than the ops take it: norms and biases are f32.
+  if (!can_decode(s.tensor->type))
+    return Error{Code::Unsupported,
+                 format("tensor '{}' is {}, which cannot be converted to f32", s.tensor->name,
+                        info(s.tensor->type).name),
+                 ""};
+  std::vector<float> values(static_cast<size_t>(shape.count()));
+  decode_tensor(s.tensor->type, s.tensor->data.data(), shape.count(), values.data());
+  return device.write(buffer, v.offset, values.data(), values.size() * sizeof(float));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> Model::load(Blueprint blueprint, const Progress& progress) {
+  if (auto ok = check_memory(blueprint); !ok) return ok.error();
+  std::unique_ptr<Model> m(new Model(std::move(blueprint)));
+  const Blueprint& b = m->blueprint_;
+  const Device& device = *b.device;
+  const uint64_t sizes[kSlots] = {b.memory.weights, b.memory.cache, b.memory.step, b.memory.activations,
+                                  b.memory.output};
+  for (size_t s = 0; s < kSlots; s++) {
+    auto buffer = device.allocate(sizes[s]);
+    if (!buffer) return buffer.error();
+    m->buffers_[s] = std::move(*buffer);
+  }
+  for (const Bucket& bucket : b.buckets) {
+    auto e = device.compile(bucket.program.view());
+    if (!e) return e.error();
+    m->executables_.push_back(std::move(*e));
+  }
+
+  const Program& p = b.buckets[0].program;
+  const std::vector<Slice> work = slices(p, *b.file);
+  uint64_t total = 0;
+  for (uint16_t id : p.weights) total += b.file->tensor(p.info[id].name)->data.size();
+  std::atomic<size_t> next{0};
+  std::atomic<uint64_t> done{0};
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::optional<Error> error;
+  auto run = [&](bool reports) {
+    for (size_t i; !stop && (i = next.fetch_add(1)) < work.size();) {
+      if (auto ok = place_weight(device, m->buffers_[size_t(Slot::Weights)], p, work[i]); !ok) {
+        std::lock_guard lock(mutex);
+        if (!error) error = ok.error();
+        stop = true;
+      }
+      const Slice& s = work[i];
+      const auto bytes = uint64_t(row_bytes(s.tensor->type, s.tensor->dim[0])) * uint64_t(s.end - s.begin);
+      const uint64_t now = done.fetch_add(bytes) + bytes;
+      if (s.last) b.file->release(*s.tensor);  // what is laid out is not held twice
+      if (reports && progress && !progress(now, total)) {
+        std::lock_guard lock(mutex);
+        if (!error) error = Error{Code::Failed, "loading was cancelled", ""};
+        stop = true;
+      }
+    }
+  };
+  std::vector<std::thread> helpers;
+  const unsigned threads = total < uint64_t(kSliceBytes) ? 1 : std::max(1u, device.describe().threads);
+  for (unsigned i = 1; i < threads; i++) helpers.emplace_back(run, false);
+  run(true);
+  for (std::thread& t : helpers) t.join();
+  if (error) return *error;
+  if (progress && !progress(total, total)) return Error{Code::Failed, "loading was cancelled", ""};
+
+  for (int i = b.pages_per_sequence * b.options.sequences; i-- > 0;) m->free_pages_.push_back(i);
+  m->sequence_taken_.assign(size_t(b.options.sequences), false);
+  m->blueprint_.file = nullptr;  // no longer needed, and may go away
+  return m;
+}
+
+}  // namespace gimbal

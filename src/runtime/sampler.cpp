@@ -1,0 +1,192 @@
+// The chain of sampling: checks the numbers, adjusts them, filters, draws. The order is in the header.
+#include "runtime/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/format.h"
+
+namespace gimbal {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <class T>
+Error out_of_range(const char* option, const char* expected, T found) {
+  return {Code::Usage, format("{} is {}, but must be {}", option, found, expected),
+          "Give a value in that range, or leave the option out."};
+}
+
+// A NaN is within no range.
+bool within(float x, float low, float high) { return x >= low && x <= high; }
+
+// NaN and +infinity come from broken weights or kernels, never from a working model.
+Status check(std::span<const float> logits) {
+  constexpr const char* kRemedy =
+      "Check that the model file is complete (compare its checksum with the publisher's), and try --backend "
+      "cpu: if "
+      "that works, the device or its driver computes wrong numbers.";
+  if (logits.empty()) return Error{Code::Failed, "the model gave no logits to choose a token from", kRemedy};
+  size_t bad = 0;
+  float max = -kInfinity;
+  for (float x : logits) {
+    bad += !(x < kInfinity);
+    max = x > max ? x : max;
+  }
+  if (bad) {
+    auto first = std::find_if(logits.begin(), logits.end(), [](float x) { return !(x < kInfinity); });
+    return Error{
+        Code::Failed,
+        format("the model's output is not usable: {} of {} logits are NaN or +infinity (the first is {}, of "
+               "token id {}); the numbers of the model file or of the device are wrong",
+               bad, logits.size(), std::isnan(*first) ? "NaN" : "+infinity", first - logits.begin()),
+        kRemedy};
+  }
+  if (max == -kInfinity) {
+    return Error{
+        Code::Failed,
+        format("the model's output is not usable: all {} logits are -infinity, so no token is possible; the "
+               "numbers of the model file or of the device are wrong",
+               logits.size()),
+        kRemedy};
+  }
+  return Done{};
+}
+
+// An adjustment must not turn a large logit into an infinity, which would mean something else.
+float finite(double x) {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  return float(std::clamp(x, -kMax, kMax));
+}
+
+// The largest logit's index, the lowest one among equals.
+int32_t argmax(std::span<const float> logits) {
+  return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+}  // namespace
+
+Status validate(const SamplerSettings& s) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  if (!within(s.temperature, 0, kMax))
+    return out_of_range("--temp", "0 (greedy) or a positive number", s.temperature);
+  if (s.top_k < 0) return out_of_range("--top-k", "0 (off) or a positive number", s.top_k);
+  if (!within(s.top_p, 0, 1)) return out_of_range("--top-p", "from 0 to 1 (off)", s.top_p);
+  if (!within(s.min_p, 0, 1)) return out_of_range("--min-p", "from 0 (off) to 1", s.min_p);
+  if (!within(s.typical_p, 0, 1)) return out_of_range("--typical-p", "from 0 to 1 (off)", s.typical_p);
+  if (!(s.repeat_penalty > 0 && s.repeat_penalty <= kMax)) {
+    return out_of_range("--repeat-penalty", "a positive number (1: off)", s.repeat_penalty);
+  }
+  if (!within(s.frequency_penalty, -kMax, kMax)) {
+    return out_of_range("--frequency-penalty", "a finite number (0: off)", s.frequency_penalty);
+  }
+  if (!within(s.presence_penalty, -kMax, kMax)) {
+    return out_of_range("--presence-penalty", "a finite number (0: off)", s.presence_penalty);
+  }
+  if (s.penalty_window < -1) {
+    return out_of_range("--penalty-window", "-1 (all tokens), 0 (none) or a positive number",
+                        s.penalty_window);
+  }
+  for (auto [id, bias] : s.logit_bias) {
+    if (id < 0) return out_of_range("the token id of --logit-bias", "0 or more", id);
+    if (!(bias < kInfinity)) {
+      return out_of_range("--logit-bias", "a finite number, or -inf to forbid the token", bias);
+    }
+  }
+  return Done{};
+}
+
+Sampler::Sampler(SamplerSettings settings) : settings_(std::move(settings)), random_(settings_.seed) {
+  if (Status ok = validate(settings_); !ok) refused_ = ok.error();
+}
+
+void Sampler::penalize(std::span<const int32_t> window) {
+  const SamplerSettings& s = settings_;
+  counts_.resize(adjusted_.size());
+  auto known = [&](int32_t id) { return id >= 0 && size_t(id) < counts_.size(); };
+  for (int32_t id : window) {
+    if (known(id)) counts_[size_t(id)]++;
+  }
+  for (int32_t id : window) {
+    if (!known(id) || counts_[size_t(id)] == 0) continue;  // 0: done already
+    float& logit = adjusted_[size_t(id)];
+    if (logit > -kInfinity) {
+      double x = logit;
+      x = x > 0 ? x / s.repeat_penalty : x * s.repeat_penalty;
+      logit = finite(x - double(counts_[size_t(id)]) * s.frequency_penalty - s.presence_penalty);
+    }
+    counts_[size_t(id)] = 0;
+  }
+}
+
+Result<std::span<const float>> Sampler::adjust(std::span<const float> logits,
+                                               std::span<const int32_t> history) {
+  const SamplerSettings& s = settings_;
+  size_t window = s.penalty_window < 0 ? history.size() : std::min(history.size(), size_t(s.penalty_window));
+  bool penalties = (s.repeat_penalty != 1 || s.frequency_penalty != 0 || s.presence_penalty != 0);
+  if (s.logit_bias.empty() && !penalties) return logits;
+
+  adjusted_.assign(logits.begin(), logits.end());
+  for (auto [id, bias] : s.logit_bias) {
+    if (size_t(id) >= logits.size()) {
+      return Error{Code::Usage,
+                   format("--logit-bias names token id {}, but the model's vocabulary has only {} tokens", id,
+                          logits.size()),
+                   "Look the token's id up with `gimbal tokenize`."};
+    }
+    float& logit = adjusted_[size_t(id)];
+    if (bias == -kInfinity) logit = -kInfinity;
+    else if (logit > -kInfinity) logit = finite(double(logit) + bias);
+  }
+  if (penalties) penalize(history.last(window));
+  return std::span<const float>(adjusted_);
+}
+
+Result<std::span<const Candidate>> Sampler::candidates(std::span<const float> logits,
+                                                       std::span<const int32_t> history) {
+  if (refused_) return *refused_;
+  if (Status usable = check(logits); !usable) return usable.error();
+  Result<std::span<const float>> adjusted = adjust(logits, history);
+  if (!adjusted) return adjusted.error();
+
+  const SamplerSettings& s = settings_;
+  left_.clear();
+  if (s.greedy || s.temperature == 0) {
+    int32_t best = argmax(*adjusted);
+    if ((*adjusted)[size_t(best)] > -kInfinity) left_.push_back({best, (*adjusted)[size_t(best)], 1});
+  } else {
+    left_.reserve(logits.size());
+    for (size_t i = 0; i < adjusted->size(); i++) {
+      if ((*adjusted)[i] > -kInfinity) left_.push_back({int32_t(i), (*adjusted)[i], 0});
+    }
+  }
+  if (left_.empty()) {
+    return Error{Code::Usage, "--logit-bias forbids every token that the model holds possible",
+                 "Forbid fewer tokens with --logit-bias."};
+  }
+  if (s.greedy || s.temperature == 0) return std::span<const Candidate>(left_);
+
+  if (s.top_k > 0) keep_top_k(left_, s.top_k);
+  if (s.typical_p < 1) keep_typical(left_, s.typical_p);
+  if (s.top_p < 1) keep_top_p(left_, s.top_p);
+  if (s.min_p > 0) keep_min_p(left_, s.min_p);
+  set_probabilities(left_, s.temperature);
+  return std::span<const Candidate>(left_);
+}
+
+Result<int32_t> Sampler::pick(std::span<const float> logits, std::span<const int32_t> history) {
+  Result<std::span<const Candidate>> left = candidates(logits, history);
+  if (!left) return left.error();
+  if (settings_.greedy || settings_.temperature == 0) return left->front().id;
+  double u = random_.uniform(), reached = 0;
+  int32_t last = 0;
+  for (const Candidate& c : *left) {
+    reached += c.probability;
+    if (u < reached) return c.id;
+    if (c.probability > 0) last = c.id;
+  }
+  return last;  // rounding left the sum a little below 1
+}
+
+}  // namespace gimbal

@@ -1,0 +1,79 @@
+// Chooses the next token from the model's logits. The same logits, history, settings and seed give the same
+// token on every machine: own random numbers, own exp and log, ties always to the lower token id.
+//
+// The steps, in this order (that of llama.cpp's default chain):
+//   1. logit bias
+//   2. penalties: repeat, then frequency and presence
+//   3. top-k
+//   4. typical
+//   5. top-p
+//   6. min-p
+//   7. temperature, and the draw
+// Probabilities in steps 4 to 6 are those at temperature 1 of the candidates left by the step before. Greedy
+// sampling (or temperature 0) takes the largest logit after step 2.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/random.h"
+#include "runtime/sampler_filters.h"
+
+namespace gimbal {
+
+struct SamplerSettings {
+  float temperature = 0.8f;  // 0: greedy
+  int top_k = 40;            // keep the k largest logits; 0: off
+  float top_p = 0.95f;       // keep the most probable tokens that together reach p; 1: off
+  float min_p = 0.05f;       // drop tokens less probable than this times the best one; 0: off
+  float typical_p = 1;       // keep the tokens closest to the expected surprise that together reach p; 1: off
+  float repeat_penalty = 1;  // divides positive logits of repeated tokens, multiplies negative ones; 1: off
+  float frequency_penalty = 0;  // subtracted once for each time the token occurs
+  float presence_penalty = 0;   // subtracted if the token occurs at all
+  int penalty_window = 64;      // how many of the last tokens the penalties look at; 0: none, -1: all
+  uint64_t seed = 0;
+  bool greedy = false;
+  // (token id, added to its logit); -infinity forbids the token. Several for one token add up.
+  std::vector<std::pair<int32_t, float>> logit_bias;
+};
+
+// Usage error, naming the option as typed on the command line, for the first setting that is out of range.
+Status validate(const SamplerSettings& settings);
+
+class Sampler {
+ public:
+  // Settings that validate() refuses make every call below return that error.
+  explicit Sampler(SamplerSettings settings);
+
+  // The next token's id: an index into logits (one per token of the vocabulary; -infinity: impossible).
+  // history: prompt and generated tokens, oldest first; ids outside the vocabulary (placeholders of images)
+  // are passed over. Takes exactly one random number when not greedy, none when greedy. Allocates in the
+  // first call only. Errors: Failed when a logit is NaN or +infinity, or all are -infinity, or there are
+  // none: such numbers must never look like text. Usage when the logit bias names a token that the vocabulary
+  // lacks or leaves no token possible.
+  Result<int32_t> pick(std::span<const float> logits, std::span<const int32_t> history);
+
+  // What pick() would draw from: the candidates that are left with their final probabilities (sum 1). Draws
+  // nothing. Valid until the next call.
+  Result<std::span<const Candidate>> candidates(std::span<const float> logits,
+                                                std::span<const int32_t> history);
+
+  const SamplerSettings& settings() const { return settings_; }
+
+ private:
+  // Steps 1 and 2; returns logits itself when there is nothing to change.
+  Result<std::span<const float>> adjust(std::span<const float> logits, std::span<const int32_t> history);
+  void penalize(std::span<const int32_t> window);
+
+  SamplerSettings settings_;
+  std::optional<Error> refused_;
+  Random random_;
+  std::vector<float> adjusted_;  // logits after steps 1 and 2
+  std::vector<int32_t> counts_;  // per token: occurrences in the window; all 0 between calls
+  std::vector<Candidate> left_;  // steps 3 to 7
+};
+
+}  // namespace gimbal

@@ -1,0 +1,103 @@
+// A vocabulary may have 150,000 tokens, of which a few dozen survive: nothing here sorts more than it must.
+#include "runtime/sampler_filters.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/fixed_math.h"
+
+namespace gimbal {
+namespace {
+
+bool more_probable(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
+float largest_logit(const Candidates& list) {
+  float max = list.front().logit;
+  for (const Candidate& c : list) max = std::max(max, c.logit);
+  return max;
+}
+
+// Sets unnormalized probabilities relative to the best candidate's 1, and returns their sum.
+double set_weights(Candidates& list, double max, double temperature) {
+  double sum = 0;
+  for (Candidate& c : list) sum += c.probability = fixed::exp((c.logit - max) / temperature);
+  return sum;
+}
+
+// Puts the `count` first candidates from `begin` on in order; the order of the rest is left open.
+template <class Before>
+void sort_front(Candidates& list, size_t begin, size_t count, Before before) {
+  auto first = list.begin() + ptrdiff_t(begin), middle = first + ptrdiff_t(count);
+  // A heap of a few is the quickest way to them; for many it is slower than quickselect.
+  if (count <= 256) {
+    std::partial_sort(first, middle, list.end(), before);
+  } else {
+    if (middle != list.end()) std::nth_element(first, middle, list.end(), before);
+    std::sort(first, middle, before);
+  }
+}
+
+// Shortens the list to its first candidates in the given order whose probabilities reach mass. Sorts in
+// growing portions, because most often the first few dozen are enough.
+template <class Before>
+void keep_mass(Candidates& list, double mass, Before before) {
+  double reached = 0;
+  for (size_t sorted = 0; sorted < list.size();) {
+    size_t count = std::min(list.size() - sorted, std::max<size_t>(64, 3 * sorted));
+    sort_front(list, sorted, count, before);
+    for (size_t end = sorted + count; sorted < end;) {
+      reached += list[sorted++].probability;
+      if (reached >= mass) {
+        list.erase(list.begin() + ptrdiff_t(sorted), list.end());
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void set_probabilities(Candidates& list, double temperature) {
+  double sum = set_weights(list, largest_logit(list), temperature);
+  for (Candidate& c : list) c.probability /= sum;
+}
+
+void keep_top_k(Candidates& list, int k) {
+  size_t count = std::min(list.size(), size_t(k));
+  sort_front(list, 0, count, more_probable);
+  list.erase(list.begin() + ptrdiff_t(count), list.end());
+}
+
+void keep_top_p(Candidates& list, double mass) {
+  set_probabilities(list, 1);
+  keep_mass(list, mass, more_probable);
+}
+
+void keep_min_p(Candidates& list, double ratio) {
+  double least = largest_logit(list) + fixed::log(ratio);
+  std::erase_if(list, [&](const Candidate& c) { return c.logit < least; });
+}
+
+void keep_typical(Candidates& list, double mass) {
+  double max = largest_logit(list);
+  double sum = set_weights(list, max, 1);
+  double log_sum = fixed::log(sum), entropy = 0;
+  // -log p is taken from the logit, so that it is right where p itself is too small for a double.
+  auto surprise = [&](const Candidate& c) { return log_sum + (max - c.logit); };
+  for (Candidate& c : list) {
+    c.probability /= sum;
+    entropy += c.probability * surprise(c);
+  }
+  auto distance = [&](const Candidate& c) {
+    double d = surprise(c) - entropy;
+    return d < 0 ? -d : d;
+  };
+  keep_mass(list, mass, [&](const Candidate& a, const Candidate& b) {
+    double da = distance(a), db = distance(b);
+    return da != db ? da < db : more_probable(a, b);
+  });
+}
+
+}  // namespace gimbal

@@ -1,0 +1,32 @@
+// The filters of sampling, each a function that shortens a list of candidates. Whatever order a filter leaves
+// the list in is fully determined (ties go to the lower id), because sums of probabilities depend on it.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace gimbal {
+
+struct Candidate {
+  int32_t id;
+  float logit;         // finite
+  double probability;  // set by set_probabilities
+};
+using Candidates = std::vector<Candidate>;
+
+// Softmax of logit / temperature over the list; temperature > 0.
+void set_probabilities(Candidates& list, double temperature);
+
+// The following need at least one candidate and leave at least one.
+
+// The k largest logits, k >= 1, sorted.
+void keep_top_k(Candidates& list, int k);
+// The fewest most probable candidates whose probabilities reach mass, sorted.
+void keep_top_p(Candidates& list, double mass);
+// The candidates at least `ratio` times as probable as the best one; keeps the order.
+void keep_min_p(Candidates& list, double ratio);
+// The fewest candidates whose probabilities reach mass, taken in the order of how little -log(probability)
+// differs from its expectation, the entropy (C. Meister et al., "Locally typical sampling", 2022); in that
+// order.
+void keep_typical(Candidates& list, double mass);
+
+}  // namespace gimbal

@@ -1,0 +1,122 @@
+// The design's first law: the logits are the same bits on every CPU variant, for any number of threads, any
+// batch size and any split of the prompt. Every promised weight format and cache format is held to it.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "support/engine.h"
+#include "support/golden.h"
+
+namespace gimbal::test {
+namespace {
+
+std::vector<int32_t> some_tokens(int n, int vocabulary) {
+  std::vector<int32_t> t;
+  uint32_t x = 12345;
+  for (int i = 0; i < n; i++) t.push_back(int32_t((x = x * 1664525u + 1013904223u) >> 8) % vocabulary);
+  return t;
+}
+
+// Where two rows of logits first differ, for a message.
+std::string first_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return "sizes " + std::to_string(a.size()) + " and " + std::to_string(b.size());
+  for (size_t i = 0; i < a.size(); i++)
+    if (std::memcmp(&a[i], &b[i], 4) != 0)
+      return "at " + std::to_string(i) + ": " + std::to_string(a[i]) + " and " + std::to_string(b[i]);
+  return "";
+}
+
+std::vector<float> run(const std::string& model, const std::string& device, DType cache, int batch, int split,
+                       const std::vector<int32_t>& tokens) {
+  EngineOptions o;
+  o.device = device, o.run.cache_type = cache, o.run.context = 512, o.run.logit_rows = 256,
+  o.run.batch = batch;
+  auto e = open_engine(model, o);
+  if (!e) {
+    ADD_FAILURE() << model << ": " << e.error().message;
+    return {};
+  }
+  return e->all_logits(tokens, split);
+}
+
+std::vector<std::string> models() {
+  std::vector<std::string> m = golden_files("stories", ".gguf");
+  for (const char* name : {"q-f16", "q-bf16", "q-q8_0", "q-q4_0", "q-q6_k"})
+    m.push_back(golden_dir() + "/quant/" + name + ".gguf");
+  for (const char* name : {"llama-gqa", "llama-mha-tied", "llama31-ropefreqs"})
+    m.push_back(golden_dir() + "/arch/" + name + ".gguf");
+  return m;
+}
+
+TEST(SameBits, OnEveryVariant) {
+  const Variants variants = cpu_variants();
+  std::string names;
+  for (auto& v : variants.usable) names += " " + v;
+  std::printf("CPU variants: ran%s\n", names.c_str());
+  for (auto& r : variants.refused) std::printf("  not run: %s\n", r.c_str());
+  ASSERT_GE(variants.usable.size(), 1u);
+  EXPECT_EQ(variants.usable[0], "baseline");
+  const auto tokens = some_tokens(70, 512);  // more than one page of 64 positions
+  for (const std::string& model : models())
+    for (DType cache : {DType::F32, DType::F16, DType::BF16}) {
+      const auto want = run(model, "threads=1\nvariant=baseline", cache, 256, 0, tokens);
+      ASSERT_EQ(want.size(), tokens.size() * 512);
+      for (const std::string& v : variants.usable) {
+        const auto got = run(model, "threads=1\nvariant=" + v, cache, 256, 0, tokens);
+        EXPECT_EQ(first_difference(want, got), "") << model << " " << v << " " << info(cache).name;
+      }
+    }
+}
+
+TEST(SameBits, ForAnyNumberOfThreads) {
+  const auto tokens = some_tokens(100, 512);
+  for (const std::string& model : models()) {
+    const auto want = run(model, "threads=1", DType::F16, 256, 0, tokens);
+    for (int threads : {2, 3, 5})
+      EXPECT_EQ(first_difference(
+                    want, run(model, "threads=" + std::to_string(threads), DType::F16, 256, 0, tokens)),
+                "")
+          << model << " " << threads << " threads";
+  }
+}
+
+TEST(SameBits, ForAnyBatchAndSplit) {
+  const auto tokens = some_tokens(150, 512);
+  for (const std::string& model : models()) {
+    const auto want = run(model, "threads=2", DType::F16, 256, 0, tokens);
+    for (int batch : {1, 2, 3, 5, 16, 64, 100})
+      EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, batch, 0, tokens)), "")
+          << model << " batch " << batch;
+    for (int split : {1, 7, 63, 64, 65})
+      EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, 32, split, tokens)), "")
+          << model << " split " << split;
+  }
+}
+
+TEST(SameBits, AfterRewinding) {
+  const auto tokens = some_tokens(90, 512);
+  EngineOptions o;
+  o.run.context = 512, o.run.logit_rows = 256;
+  auto e = open_engine(golden_dir() + "/stories/stories260K-q8_0.gguf", o);
+  ASSERT_TRUE(e) << e.error().message;
+  auto s = Session::create(*e->model);
+  ASSERT_TRUE(s);
+  auto all = [&](std::span<const int32_t> part) {
+    std::vector<float> out;
+    auto ok = (*s)->advance(part, Session::Wanted::All, [&](size_t, std::span<const float> r) {
+      out.insert(out.end(), r.begin(), r.end());
+    });
+    EXPECT_TRUE(ok);
+    return out;
+  };
+  const auto first = all(tokens);
+  (*s)->rewind(40);
+  EXPECT_EQ((*s)->position(), 40);
+  EXPECT_EQ(first_difference(std::vector<float>(first.begin() + 40 * 512, first.end()),
+                             all(std::span(tokens).subspan(40))),
+            "");
+}
+
+}  // namespace
+}  // namespace gimbal::test

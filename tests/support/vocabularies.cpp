@@ -1,0 +1,47 @@
+// Loads the reference vocabularies: unpacked in memory, parsed and dropped, since a tokenizer keeps its own
+// copies.
+#include "support/vocabularies.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace gimbal::test {
+
+Result<std::unique_ptr<Tokenizer>> tokenizer_of(const std::string& gguf_bytes) {
+  Result<Gguf> file = Gguf::parse(std::as_bytes(std::span(gguf_bytes)), "test.gguf");
+  if (!file) return file.error();
+  return Tokenizer::create(*file);
+}
+
+std::vector<ReferenceVocabulary> reference_vocabularies() {
+  std::vector<ReferenceVocabulary> all;
+  for (const std::string& path : golden_files("tokenizer", ".json")) {
+    ReferenceVocabulary v;
+    v.name = std::filesystem::path(path).stem();
+    v.answers = read_json(path);
+    const std::string packed = golden_dir() + "/vocab/" + v.answers["vocab"].get<std::string>() + ".gz";
+    Result<std::unique_ptr<Tokenizer>> tokenizer = tokenizer_of(gunzip_file(packed));
+    if (!tokenizer) {
+      ADD_FAILURE() << packed << ": " << tokenizer.error().message;
+      continue;
+    }
+    v.tokenizer = *std::move(tokenizer);
+    all.push_back(std::move(v));
+  }
+  return all;
+}
+
+std::string text_of(const nlohmann::ordered_json& test_case, const std::string& name,
+                    const std::string& otherwise) {
+  if (test_case.contains(name)) return test_case[name].get<std::string>();
+  if (test_case.contains(name + "_b64")) return base64_decode(test_case[name + "_b64"].get<std::string>());
+  return otherwise;
+}
+
+std::vector<Token> ids_of(const nlohmann::ordered_json& test_case, const std::string& name,
+                          const std::string& otherwise) {
+  return test_case[test_case.contains(name) ? name : otherwise].get<std::vector<Token>>();
+}
+
+}  // namespace gimbal::test
