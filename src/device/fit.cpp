@@ -18,7 +18,9 @@ std::string missing_features(uint32_t missing, const gimbal_device_info& d) {
 
 std::optional<std::string> why_not(const gimbal_kernel_info& row, const gimbal_op& op, const gimbal_value* v,
                                    const gimbal_device_info& device, bool allow_fast) {
-  if (row.op != op.kind) return format("computes {}", kOps[row.op].name);
+  if (row.op != op.kind)
+    return row.op < uint16_t(OpKind::Count) ? format("computes {}", kOps[row.op].name)
+                                            : "computes something that this version does not know";
   if (uint32_t missing = row.needs & ~device.features)
     return format("needs {}, which the device lacks or was told not to use",
                   missing_features(missing, device));

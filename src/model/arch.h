@@ -45,6 +45,8 @@ class Recorder {
   // The first weight that is missing or has another shape than the model's numbers say, or that the
   // architecture left unused.
   std::optional<Error> error() const;
+  // A weight was missing or misshapen: nothing recorded after it matters.
+  bool failed() const { return error_.has_value(); }
 
  private:
   const GgufTensor* find(const std::string& name, int columns, int rows);

@@ -1,10 +1,13 @@
 #include "model/config.h"
 
+#include <cmath>
+
 #include "base/format.h"
 
 namespace gimbal {
 namespace {
 
+constexpr int kLongestHead = 1 << 16;
 constexpr int64_t kMost = 1 << 24;  // larger than any real count; keeps products inside 64 bits
 
 struct Reader {
@@ -19,12 +22,27 @@ struct Reader {
     if (v && *v >= 1 && *v <= uint64_t(kMost)) return int(*v);
     if (!error) {
       std::string found = v ? std::to_string(*v) : file.find(full) ? "a value of another kind" : "nothing";
+      if (auto n = file.number(full); n && !v) found = format("{}", *n);
       error = Error{Code::Malformed,
                     format("{}: metadata key '{}': expected a whole number from 1 to {}, found {}",
                            file.path(), full, kMost, found),
                     ""};
     }
     return 1;
+  }
+
+  // A float that must be finite and not below `least`. A key of another kind is an error, never the default.
+  double number(const std::string& key, double least, double otherwise) {
+    const std::string full = arch + "." + key;
+    if (!file.find(full)) return otherwise;
+    auto v = file.number(full);
+    if (v && *v >= least && std::isfinite(float(*v))) return *v;
+    if (!error)
+      error = Error{Code::Malformed,
+                    format("{}: metadata key '{}': expected a finite number of at least {}, found {}",
+                           file.path(), full, least, v ? format("{}", *v) : "a value of another kind"),
+                    ""};
+    return otherwise;
   }
 };
 
@@ -55,12 +73,25 @@ Result<Config> read_config(const Gguf& file) {
                  ""};
   c.head_dim = read.count("attention.key_length", c.width / c.heads);
   if (read.error) return *read.error;
+  // Each layer has tensors of its own, so no honest file has fewer; and no loop over layers outlasts the
+  // file.
+  if (size_t(c.layers) > file.tensors().size())
+    return Error{Code::Malformed,
+                 format("{}: metadata key '{}.block_count' says {} layers, but the file has only {} tensors",
+                        file.path(), c.arch, c.layers, file.tensors().size()),
+                 ""};
+  if (c.head_dim > kLongestHead || int64_t(c.heads) * c.head_dim > kMost)
+    return Error{
+        Code::Malformed,
+        format("{}: {} attention heads of {} values are more than any model has (at most {} each, {} in all)",
+               file.path(), c.heads, c.head_dim, kLongestHead, kMost),
+        ""};
   if (c.heads % c.kv_heads)
     return Error{Code::Malformed,
                  format("{}: attention.head_count {} is not a multiple of attention.head_count_kv {}",
                         file.path(), c.heads, c.kv_heads),
                  ""};
-  c.norm_epsilon = float(file.number(c.arch + ".attention.layer_norm_rms_epsilon").value_or(1e-5));
+  c.norm_epsilon = float(read.number("attention.layer_norm_rms_epsilon", 0, 1e-5));
 
   const GgufTensor* table = file.tensor("token_embd.weight");
   if (!table || table->rank != 2)
@@ -70,16 +101,24 @@ Result<Config> read_config(const Gguf& file) {
                file.path()),
         ""};
   c.vocabulary = int(table->dim[1]);
+  // More rows than tokens is padding; more tokens than rows would leave tokens without a meaning.
+  if (const GgufArray* tokens = file.array("tokenizer.ggml.tokens");
+      tokens && tokens->count > uint64_t(c.vocabulary))
+    return Error{Code::Malformed,
+                 format("{}: the tokenizer has {} tokens, but 'token_embd.weight' has rows for only {}",
+                        file.path(), tokens->count, c.vocabulary),
+                 ""};
 
-  auto rope = RopeAngles::create(file, c.arch, read.count("rope.dimension_count", c.head_dim),
-                                 file.number(c.arch + ".rope.freq_base").value_or(10000));
+  const int rotated = read.count("rope.dimension_count", c.head_dim);
+  const double base = read.number("rope.freq_base", 0, 10000);
   if (read.error) return *read.error;
-  if (!rope) return rope.error();
-  if (rope->rotated() > c.head_dim)
+  if (rotated > c.head_dim)
     return Error{Code::Malformed,
                  format("{}: {}.rope.dimension_count {} exceeds a head's {} values", file.path(), c.arch,
-                        rope->rotated(), c.head_dim),
+                        rotated, c.head_dim),
                  ""};
+  auto rope = RopeAngles::create(file, c.arch, rotated, base);
+  if (!rope) return rope.error();
   c.rope = std::move(*rope);
   return c;
 }

@@ -8,6 +8,9 @@
 
 namespace gimbal {
 
+// Times the most positions (2^24) it stays in the range in which fixed::cos and fixed::sin are exact.
+static constexpr double kHighestFrequency = 64;
+
 Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch, int rotated, double base) {
   if (rotated < 2 || rotated % 2)
     return Error{Code::Malformed,
@@ -19,19 +22,28 @@ Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
                  format("{}: {}.rope.freq_base is {}, expected a positive number", file.path(), arch, base),
                  ""};
   double factor = 1;
-  if (auto type = file.string(arch + ".rope.scaling.type"); type && *type != "none" && !type->empty()) {
-    if (*type != "linear")
+  const std::string type_key = arch + ".rope.scaling.type";
+  if (file.find(type_key) && !file.string(type_key))
+    return Error{Code::Malformed, format("{}: metadata key '{}' must be a string", file.path(), type_key),
+                 ""};
+  // A factor without a type means linear scaling: files older than the type have only the factor.
+  if (auto type = file.string(type_key).value_or("linear"); type != "none") {
+    if (type != "linear" && !type.empty())
       return Error{
           Code::Unsupported,
           format("{}: {}.rope.scaling.type is '{}'; this version computes 'none' and 'linear' for {}",
-                 file.path(), arch, *type, arch),
+                 file.path(), arch, type, arch),
           ""};
-    factor = file.number(arch + ".rope.scaling.factor").value_or(1);
-    if (!(factor > 0) || !std::isfinite(factor))
-      return Error{
-          Code::Malformed,
-          format("{}: {}.rope.scaling.factor is {}, expected a positive number", file.path(), arch, factor),
-          ""};
+    for (const char* name : {".rope.scaling.factor", ".rope.scale_linear"}) {  // the second is the older name
+      if (!file.find(arch + name)) continue;
+      factor = file.number(arch + name).value_or(NAN);
+      if (!(factor > 0) || !std::isfinite(factor))
+        return Error{Code::Malformed,
+                     format("{}: {}{} is {}, expected a positive number", file.path(), arch, name,
+                            file.number(arch + name) ? format("{}", factor) : "a value of another kind"),
+                     ""};
+      break;
+    }
   }
   std::vector<float> divisors(size_t(rotated) / 2, 1.f);
   if (const GgufTensor* t = file.tensor("rope_freqs.weight")) {
@@ -48,6 +60,13 @@ Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
                           divisors[size_t(i)]),
                    ""};
     r.frequencies_.push_back(fixed::pow(base, -2.0 * i / rotated) / double(divisors[size_t(i)]) / factor);
+    if (!(r.frequencies_.back() <= kHighestFrequency))
+      return Error{
+          Code::Malformed,
+          format("{}: the rotary settings (base {}, factor {}, divisor {}) turn pair {} by {} radians a "
+                 "position; no model does that",
+                 file.path(), base, factor, divisors[size_t(i)], i, r.frequencies_.back()),
+          ""};
   }
   return r;
 }

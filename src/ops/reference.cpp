@@ -9,12 +9,19 @@
 namespace gimbal::reference {
 namespace {
 
-// Values of an activation row: code times scale. A8_32 and A8_256 are described in tensor/dtypes.def.
+// Values of an activation row: code times scale. A8_32 and A8_256 are described in tensor/dtypes.def. Kernels
+// rely on the sums of the codes that are stored with them, so a block whose sums are wrong decodes to NaN.
 void decode_activations(DType t, const std::byte* p, int64_t n, double* out) {
-  const int block = info(t).block, codes = t == DType::A8_32 ? 8 : 4;
-  for (int64_t i = 0; i < n; i++) {
+  const int block = info(t).block, codes = t == DType::A8_32 ? 8 : 4, group = t == DType::A8_32 ? 32 : 16;
+  for (int64_t i = 0; i < n; i += group) {
     const std::byte* b = p + i / block * info(t).bytes;
-    out[i] = double(read_le<float>(b)) * read_le<int8_t>(b + codes + i % block);
+    const int first = int(i % block);
+    int sum = 0;
+    for (int j = 0; j < group; j++) sum += read_le<int8_t>(b + codes + first + j);
+    const int stored =
+        t == DType::A8_32 ? read_le<int32_t>(b + 4) : read_le<int16_t>(b + 260 + 2 * (first / 16));
+    for (int j = 0; j < group; j++)
+      out[i + j] = stored == sum ? double(read_le<float>(b)) * read_le<int8_t>(b + codes + first + j) : NAN;
   }
 }
 

@@ -86,8 +86,9 @@ Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape
       return a;
     case OpKind::Attention:
       if (!is_f32(a) || a.rank != 3) return c.refuse("q must be f32[hd, heads, rows]");
-      if (!is_cache(b) || !is_cache(in[2]) || b.dim[1] != in[2].dim[1] || b.dim[3] != in[2].dim[3])
-        return c.refuse("keys and values must be caches of the same heads and pages");
+      if (!is_cache(b) || !is_cache(in[2]) || b.type != in[2].type || b.dim[1] != in[2].dim[1] ||
+          b.dim[3] != in[2].dim[3])
+        return c.refuse("keys and values must be caches of the same format, heads and pages");
       if (b.dim[0] != a.dim[0] || in[2].dim[0] != a.dim[0] || a.dim[1] % b.dim[1])
         return c.refuse("q's heads must be equally long and a multiple of the cache's");
       if (!is_index_row(in[3]) || !is_index_row(in[4]) || in[3].dim[0] != a.dim[2] ||

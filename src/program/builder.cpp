@@ -6,7 +6,8 @@
 
 namespace gimbal {
 
-static constexpr uint64_t kAlignment = 64;  // abi.h promises it to backends
+static constexpr uint64_t kAlignment = 64;              // abi.h promises it to backends
+static constexpr uint64_t kMostSlotBytes = 1ull << 60;  // so that sums over slots stay inside 64 bits
 
 ProgramBuilder::ProgramBuilder(const Device& device, int rows, int out_rows)
     : device_(device), rows_(rows), out_rows_(out_rows) {}
@@ -20,7 +21,13 @@ Value ProgramBuilder::place(const std::string& name, Shape shape, Slot slot, uin
   if (slot != Slot::Work) {  // activations get their place when it is known how long they live
     uint64_t& end = program_.slot_bytes[size_t(slot)];
     v.offset = end;
-    end = align_up(end + bytes, kAlignment);
+    const auto sum = checked_add(end, bytes);
+    if (sum && *sum <= kMostSlotBytes) end = align_up(*sum, kAlignment);
+    else if (!error_)
+      error_ = Error{Code::OutOfMemory,
+                     format("'{}' ({}) needs {}: more than any device can have", name, to_string(shape),
+                            human_bytes(bytes)),
+                     ""};
   }
   if (program_.values.size() >= UINT16_MAX && !error_)
     error_ = Error{Code::Unsupported, "a program of more than 65,535 values", ""};
@@ -181,7 +188,7 @@ Value ProgramBuilder::join_heads(Value x) {
 }
 
 void ProgramBuilder::output(Value v) {
-  gimbal_value& value = program_.values[v.id];
+  gimbal_value& value = program_.values[program_.info[v.id].root];  // views follow their root
   value.slot = uint32_t(Slot::Output);
   value.offset = program_.slot_bytes[size_t(Slot::Output)];
   program_.slot_bytes[size_t(Slot::Output)] = align_up(value.offset + value.bytes, kAlignment);

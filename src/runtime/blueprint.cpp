@@ -8,6 +8,7 @@ namespace gimbal {
 namespace {
 
 constexpr int kDefaultContext = 4096;
+constexpr int kMostPages = 1 << 22;  // keeps every size that follows from it inside 63 bits
 
 Error out_of_range(const char* option, int64_t found, int64_t least, int64_t most) {
   return {Code::Usage, format("{} must be from {} to {}, not {}", option, least, most, found), ""};
@@ -20,6 +21,14 @@ Status check(RunOptions& o, const Config& c) {
   if (o.batch < 1 || o.batch > 65536) return out_of_range("--batch", o.batch, 1, 65536);
   if (o.sequences < 1 || o.sequences > 65536)
     return out_of_range("the number of sequences", o.sequences, 1, 65536);
+  const int64_t pages = int64_t(o.context + kPagePositions - 1) / kPagePositions * o.sequences;
+  if (pages > kMostPages)
+    return Error{
+        Code::Usage,
+        format("--ctx {} for each of {} sequences is more than this version can address ({} positions in "
+               "all)",
+               o.context, o.sequences, int64_t(kMostPages) * kPagePositions),
+        "use a smaller --ctx or fewer sequences"};
   o.batch = std::min(o.batch, o.context);
   o.logit_rows = std::clamp(o.logit_rows, 1, o.batch);
   if (!has(set_of(DType::F32, DType::F16, DType::BF16), o.cache_type))
@@ -87,7 +96,8 @@ Status check_memory(const Blueprint& b) {
   std::string help = "use a smaller or more strongly quantized model, or a machine with more memory";
   if (m.total() - m.cache <= m.free) {
     const uint64_t room = m.free - (m.total() - m.cache);
-    const uint64_t per_page = m.cache / uint64_t(b.pages_per_sequence) / uint64_t(b.options.sequences);
+    const uint64_t per_page =
+        std::max<uint64_t>(1, m.cache / uint64_t(b.pages_per_sequence) / uint64_t(b.options.sequences));
     const uint64_t positions = room / per_page / uint64_t(b.options.sequences) * kPagePositions;
     help = positions ? format("--ctx {} would fit", positions) : help;
     if (positions && b.options.cache_type == DType::F32) help += "; --kv-type f16 halves the KV cache";

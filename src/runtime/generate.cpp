@@ -37,6 +37,8 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
   std::vector<Token> history(prompt.begin(), prompt.end());
   Sampler sampler(settings.sampler);
   StreamDecoder decoder(tokenizer);
+  // The text goes on from the prompt's: only the first token of a text loses the space that encoding added.
+  for (Token t : prompt) decoder.push(t);
   StopMatcher stops(settings.stops);
 
   Result<int32_t> picked = 0;

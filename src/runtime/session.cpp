@@ -23,6 +23,7 @@ Session::Session(Model& model, int sequence)
     : model_(model), sequence_(sequence), batch_(model.blueprint().options.batch) {
   const Blueprint& b = model.blueprint();
   pages_.reserve(size_t(b.pages_per_sequence));
+  out_rows_.reserve(size_t(b.options.logit_rows));
   staging_.resize(b.memory.step);
   logits_.resize(size_t(b.options.logit_rows) * size_t(b.config.vocabulary));
 }
@@ -33,7 +34,7 @@ Session::~Session() {
 }
 
 void Session::rewind(int position) {
-  position_ = std::min(position, position_);
+  position_ = std::clamp(position, 0, position_);
   const size_t keep = size_t((position_ + kPagePositions - 1) / kPagePositions);
   while (pages_.size() > keep) {
     model_.free_pages_.push_back(pages_.back());
@@ -50,8 +51,7 @@ Status Session::advance(std::span<const int32_t> tokens, Wanted wanted, const Si
       return Error{Code::Usage,
                    format("token {} is not in the model's vocabulary (0 to {})", t, c.vocabulary - 1), ""};
   const int logit_rows = model_.blueprint().options.logit_rows;
-  std::vector<int32_t> out_rows;
-  out_rows.reserve(size_t(logit_rows));
+  std::vector<int32_t>& out_rows = out_rows_;
   for (size_t at = 0; at < tokens.size();) {
     if (room() == 0)
       return Error{Code::Failed, format("context full: all {} positions are used", model_.context()),

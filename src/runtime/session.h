@@ -44,6 +44,7 @@ class Session {
   std::vector<int32_t> pages_;      // physical page of each 64 positions
   std::vector<std::byte> staging_;  // one step's data, as the program's step slot lays it out
   std::vector<float> logits_;       // read back: logit_rows x vocabulary
+  std::vector<int32_t> out_rows_;   // rows of the step that logits are wanted of
 };
 
 }  // namespace gimbal

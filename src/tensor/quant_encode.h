@@ -2,6 +2,7 @@
 // quantizer).
 #pragma once
 #include <cstdint>
+#include <functional>
 
 #include "tensor/dtype.h"
 
@@ -16,5 +17,10 @@ bool can_encode(DType type);
 // without ggml's search. Any input is allowed: a block with NaN or infinity in it gets some codes, and NaN
 // never wins a maximum.
 void encode(DType type, const float* x, int64_t n, void* blocks);
+
+// Random blocks of any format that can be decoded: every code occurs, and the scales are such that values
+// have a size of about 1. For formats without an encoder, this is how test weights are made. `next` gives
+// random bits.
+void random_blocks(DType type, int64_t n, void* blocks, const std::function<uint64_t()>& next);
 
 }  // namespace gimbal

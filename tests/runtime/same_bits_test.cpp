@@ -40,13 +40,21 @@ std::vector<float> run(const std::string& model, const std::string& device, DTyp
   return e->all_logits(tokens, split);
 }
 
-std::vector<std::string> models() {
-  std::vector<std::string> m = golden_files("stories", ".gguf");
-  for (const char* name : {"q-f16", "q-bf16", "q-q8_0", "q-q4_0", "q-q6_k"})
-    m.push_back(golden_dir() + "/quant/" + name + ".gguf");
-  for (const char* name : {"llama-gqa", "llama-mha-tied", "llama31-ropefreqs"})
-    m.push_back(golden_dir() + "/arch/" + name + ".gguf");
-  return m;
+// Every llama model of the reference data that this version computes: each weight format is held to the law.
+const std::vector<std::string>& models() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> found;
+    for (const char* folder : {"stories", "quant", "arch"})
+      for (const std::string& path : golden_files(folder, ".gguf")) {
+        auto engine = open_engine(path, {});
+        if (engine) found.push_back(path);
+        else EXPECT_EQ(engine.error().code, Code::Unsupported) << engine.error().message;
+      }
+    std::printf("%zu models\n", found.size());
+    EXPECT_GE(found.size(), 13u);
+    return found;
+  }();
+  return all;
 }
 
 TEST(SameBits, OnEveryVariant) {
@@ -82,7 +90,7 @@ TEST(SameBits, ForAnyNumberOfThreads) {
 }
 
 TEST(SameBits, ForAnyBatchAndSplit) {
-  const auto tokens = some_tokens(150, 512);
+  const auto tokens = some_tokens(130, 512);
   for (const std::string& model : models()) {
     const auto want = run(model, "threads=2", DType::F16, 256, 0, tokens);
     for (int batch : {1, 2, 3, 5, 16, 64, 100})

@@ -1,18 +1,20 @@
 // How weights and KV caches lie in the memory of this backend. One lane owns one output: sixteen rows of a
-// matrix are interleaved so that a vector holds the same column of each, and sixteen keys of a cache
+// matrix are interleaved so that a vector holds the same columns of each, and sixteen keys of a cache
 // likewise. Freestanding: kernels and the packing code share it.
 //
 // A matrix is a sequence of tiles of 16 rows (the last one padded with zeros).
-//   f32, f16, bf16   per column: 16 values.
-//   q8_0, q4_0       per chunk of 256 columns (the last one may be shorter): the scales of its blocks, 16 f16
-//   each, padded to
-//                    64 bytes; then the codes of its blocks, in vectors of 64 bytes = 16 rows x 4 columns.
-//                    q8_0: 8 vectors of code + 128. q4_0: 4 vectors, low nibbles hold columns 0-15, high
-//                    nibbles 16-31.
-//   q6_k             per block of 256: 16 f16 scales, padded to 64 bytes; 16 x 16 i8 scales of its
-//   sub-blocks; 32 vectors of low
-//                    nibbles (vector v and v + 32 of the 64), 16 vectors of upper bit pairs (v, v + 16, v +
-//                    32, v + 48).
+//   Float weights: per column, 16 values.
+//   Formats with blocks of 32: per chunk of 256 columns (the last one may be shorter), for each of its blocks
+//   the 16
+//     scales and then, where the format has them, the 16 minimums (2 bytes each), all padded to 64 bytes;
+//     then for each block its codes.
+//   Formats with blocks of 256: per block, 16 f16 units and 16 f16 units of the minimums, then the parts of
+//   Parts256.
+// Codes come in vectors of 64 bytes: byte 4 r + j belongs to row r and to the j-th of four columns. Codes of
+// less than 8 bits share bytes: of the 8 (or 64) vectors of a block, the nibble plane keeps the first half in
+// its low nibbles and the second half in its high ones; the pair plane keeps the quarters in its four pairs
+// of bits, the bit plane the eighths in its bits. A code of 5 bits is a nibble and a bit, one of 6 a nibble
+// and a pair, one of 3 a pair and a bit.
 #pragma once
 #include <stdint.h>
 
@@ -25,33 +27,74 @@ namespace {
 constexpr int kTileRows = 16;
 constexpr int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// Bytes of the code vectors of one 32-column block in a tile.
-constexpr int64_t code_bytes(DType t) { return t == DType::Q8_0 ? 512 : 256; }
-constexpr int64_t chunk_bytes(DType t, int64_t blocks) {
-  return up(blocks * 32, 64) + blocks * code_bytes(t);
-}
-constexpr int64_t kQ6Scales = 64, kQ6Low = kQ6Scales + 256, kQ6High = kQ6Low + 2048,
-                  kQ6Block = kQ6High + 1024;
-
-constexpr int64_t tile_bytes(DType t, int64_t columns) {
+// ---- blocks of 32: bytes per block in a tile
+// ------------------------------------------------------------------
+struct Parts32 {
+  int scales = 0;  // and minimums
+  int codes = 0;
+};
+constexpr Parts32 parts32(DType t) {
   switch (t) {
-    case DType::F32: return up(columns * 64, 64);
-    case DType::F16:
-    case DType::BF16: return up(columns * 32, 64);
-    case DType::Q8_0:
-    case DType::Q4_0: {
-      int64_t whole = columns / kChunk, rest = columns % kChunk / 32;
-      return whole * chunk_bytes(t, kChunk / 32) + (rest ? chunk_bytes(t, rest) : 0);
-    }
-    case DType::Q6_K: return columns / 256 * kQ6Block;
-    default: return 0;  // no packed layout
+    case DType::Q8_0: return {32, 512};
+    case DType::Q4_0:
+    case DType::IQ4_NL:
+    case DType::MXFP4: return {32, 256};  // mxfp4: scales as bf16, which holds every power of two
+    case DType::Q4_1: return {64, 256};
+    case DType::Q5_0: return {32, 256 + 64};
+    case DType::Q5_1: return {64, 256 + 64};
+    default: return {};
   }
 }
-constexpr int64_t packed_bytes(DType t, int64_t columns, int64_t rows) {
-  return tile_bytes(t, columns) * ((rows + 15) / 16);
+constexpr int64_t chunk_codes(DType t, int64_t blocks) { return up(blocks * parts32(t).scales, 64); }
+constexpr int64_t chunk_bytes(DType t, int64_t blocks) {
+  return chunk_codes(t, blocks) + blocks * parts32(t).codes;
 }
 
-// A cache is page after page; in a page, head after head. Keys of a head: per 16 positions, per dimension, 16
+// ---- blocks of 256: offsets of the parts in a block of a tile; a part that ends where it begins is not
+// there ----
+struct Parts256 {
+  int scales = 0, minimums = 0, nibbles = 0, pairs = 0, bits = 0, end = 0;
+};
+constexpr Parts256 parts256(int groups_with_scale, int groups_with_minimum, bool nibbles, bool pairs,
+                            bool bits) {
+  Parts256 p;
+  p.scales = 64;
+  p.minimums = p.scales + 16 * groups_with_scale;
+  p.nibbles = p.minimums + 16 * groups_with_minimum;
+  p.pairs = p.nibbles + (nibbles ? 2048 : 0);
+  p.bits = p.pairs + (pairs ? 1024 : 0);
+  p.end = p.bits + (bits ? 512 : 0);
+  return p;
+}
+constexpr Parts256 parts256(DType t) {
+  switch (t) {
+    case DType::Q2_K: return parts256(16, 0, false, true, false);  // scale and minimum share a byte
+    case DType::Q3_K: return parts256(16, 0, false, true, true);
+    case DType::Q4_K: return parts256(8, 8, true, false, false);
+    case DType::Q5_K: return parts256(8, 8, true, false, true);
+    case DType::Q6_K: return parts256(16, 0, true, true, false);
+    case DType::IQ4_XS: return parts256(8, 0, true, false, false);
+    case DType::TQ1_0:  // trits are unpacked to pairs
+    case DType::TQ2_0: return parts256(0, 0, false, true, false);
+    default: return {};
+  }
+}
+
+constexpr int64_t tile_bytes(DType t, int64_t columns) {
+  // No use of info() here: its table would become a symbol that kernel objects share.
+  if (t == DType::F32) return up(columns * kTileRows * 4, 64);
+  if (t == DType::F16 || t == DType::BF16) return up(columns * kTileRows * 2, 64);
+  if (parts256(t).end) return columns / 256 * parts256(t).end;
+  if (!parts32(t).codes) return 0;  // no packed layout
+  const int64_t whole = columns / kChunk, rest = columns % kChunk / 32;
+  return whole * chunk_bytes(t, kChunk / 32) + (rest ? chunk_bytes(t, rest) : 0);
+}
+constexpr int64_t packed_bytes(DType t, int64_t columns, int64_t rows) {
+  return tile_bytes(t, columns) * ((rows + kTileRows - 1) / kTileRows);
+}
+
+// ---- caches: page after page; in a page, head after head
+// ------------------------------------------------------- Keys of a head: per 16 positions, per dimension, 16
 // values (one per position). Values of a head: per position, head_dim values padded to a multiple of 16.
 constexpr int64_t cache_head_values(bool is_key, int64_t head_dim) {
   return kPagePositions * (is_key ? head_dim : up(head_dim, 16));

@@ -31,7 +31,7 @@ void record(Recorder& m) {
 
   Value table = m.matrix("token_embd.weight", c.width, c.vocabulary);
   Value x = p.embed(table, m.step.tokens);
-  for (int i = 0; i < c.layers; i++) {
+  for (int i = 0; i < c.layers && !m.failed(); i++) {
     m.layer(i);
     Value h = p.rms_norm(x, m.vector("attn_norm.weight", c.width), c.norm_epsilon);
     Value q =

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "backends/cpu/kernels/exp.h"
-#include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/memory.h"
 
 inline const float* row_of(const CpuTask& t, int input, int64_t row, int64_t width) {
@@ -24,64 +23,18 @@ inline CpuWork row_work(const CpuTask& t) {
   return {t.rows, double(PerValue) * double(width_of(*t.out)) * t.rows};
 }
 
-// ---- embed: one row of the packed table
-// ---------------------------------------------------------------------
-inline void embed_row(const Q8_0&, const uint8_t* w, int lane, int32_t columns, float* y) {
-  for (int32_t left = columns / 32; left > 0; left -= kChunk / 32) {
-    const int32_t blocks = left < kChunk / 32 ? left : kChunk / 32;
-    const uint8_t* codes = w + gimbal::cpu::up(blocks * 32, 64);
-    for (int32_t b = 0; b < blocks; b++, codes += 512, y += 32) {
-      float scale = half_to_float(read<uint16_t>(w + 32 * b + 2 * lane));
-      for (int k = 0; k < 32; k++) y[k] = scale * float(int(codes[64 * (k / 4) + 4 * lane + k % 4]) - 128);
-    }
-    w += gimbal::cpu::chunk_bytes(DType::Q8_0, blocks);
-  }
-}
-inline void embed_row(const Q4_0&, const uint8_t* w, int lane, int32_t columns, float* y) {
-  for (int32_t left = columns / 32; left > 0; left -= kChunk / 32) {
-    const int32_t blocks = left < kChunk / 32 ? left : kChunk / 32;
-    const uint8_t* codes = w + gimbal::cpu::up(blocks * 32, 64);
-    for (int32_t b = 0; b < blocks; b++, codes += 256, y += 32) {
-      float scale = half_to_float(read<uint16_t>(w + 32 * b + 2 * lane));
-      for (int k = 0; k < 32; k++) {
-        int byte = codes[64 * (k / 4 % 4) + 4 * lane + k % 4];
-        y[k] = scale * float((k < 16 ? byte & 15 : byte >> 4) - 8);
-      }
-    }
-    w += gimbal::cpu::chunk_bytes(DType::Q4_0, blocks);
-  }
-}
-inline void embed_row(const Q6_K&, const uint8_t* w, int lane, int32_t columns, float* y) {
-  for (int32_t b = 0; b < columns / 256; b++, w += gimbal::cpu::kQ6Block, y += 256) {
-    float scale = half_to_float(read<uint16_t>(w + 2 * lane));
-    for (int k = 0; k < 256; k++) {
-      const int v = k / 4, at = 4 * lane + k % 4;
-      int low = w[gimbal::cpu::kQ6Low + 64 * (v % 32) + at],
-          high = w[gimbal::cpu::kQ6High + 64 * (v % 16) + at];
-      int code = (v < 32 ? low & 15 : low >> 4) | (high >> (2 * (v / 16)) & 3) << 4;
-      int8_t sub = int8_t(w[gimbal::cpu::kQ6Scales + 16 * (k / 16) + lane]);
-      y[k] = scale * float(sub) * float(code - 32);
-    }
-  }
-}
-inline float one(const F32&, const uint8_t* p) { return read<float>(p); }
-inline float one(const F16&, const uint8_t* p) { return half_to_float(read<uint16_t>(p)); }
-inline float one(const BF16&, const uint8_t* p) { return bf16_to_float(read<uint16_t>(p)); }
-template <class W>
-inline void embed_row(const W& format, const uint8_t* w, int lane, int32_t columns, float* y) {
-  constexpr int64_t bytes = gimbal::info(W::type).bytes;
-  for (int32_t k = 0; k < columns; k++) y[k] = one(format, w + (16 * k + lane) * bytes);
-}
-
-template <class W>
+// ---- embed: Row is blocks32_row and the like, of the packed table
+// -------------------------------------------
+using RowOf = void (*)(const uint8_t* tile, int lane, int32_t columns, float* y);
+template <class W, RowOf Row>
 void embed(const CpuTask& t, int64_t begin, int64_t end) {
   const int32_t columns = t.in[0]->dim[0], vocabulary = t.in[0]->dim[1];
   for (int64_t row = begin; row < end; row++) {
     int32_t token = read<int32_t>(t.x[1] + 4 * row);
     if (token < 0 || token >= vocabulary)
       token = 0;  // the runtime checks tokens; memory safety does not depend on it
-    embed_row(W{}, t.x[0] + token / 16 * gimbal::cpu::tile_bytes(W::type, columns), token % 16, columns,
-              out_row(t, row, columns));
+    Row(t.x[0] + token / 16 * gimbal::cpu::tile_bytes(W::type, columns), token % 16, columns,
+        out_row(t, row, columns));
   }
 }
 

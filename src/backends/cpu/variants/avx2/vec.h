@@ -80,6 +80,16 @@ inline I load_i8(const int8_t* p) {
   __m128i b = half_register(p);
   return {_mm256_cvtepi8_epi32(b), _mm256_cvtepi8_epi32(_mm_srli_si128(b, 8))};
 }
+inline I load_u8(const uint8_t* p) {
+  __m128i b = half_register(p);
+  return {_mm256_cvtepu8_epi32(b), _mm256_cvtepu8_epi32(_mm_srli_si128(b, 8))};
+}
+template <int From>
+inline I nibble(I x) {
+  __m256i m = _mm256_set1_epi32(15);
+  return {_mm256_and_si256(_mm256_srli_epi32(x.a, From), m),
+          _mm256_and_si256(_mm256_srli_epi32(x.b, From), m)};
+}
 inline void store_i8(int8_t* p, I x) {
   __m256i w = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xd8);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
@@ -109,19 +119,19 @@ inline Codes load_codes(const uint8_t* p) {
   auto* q = reinterpret_cast<const __m256i*>(p);
   return {_mm256_loadu_si256(q), _mm256_loadu_si256(q + 1)};
 }
-inline Codes only(Codes c, char bits) {
-  __m256i m = _mm256_set1_epi8(bits);
-  return {_mm256_and_si256(c.a, m), _mm256_and_si256(c.b, m)};
+template <int From, int To, int Width>
+inline __m256i field(__m256i c) {
+  if constexpr (From > To) c = _mm256_srli_epi16(c, From - To);
+  if constexpr (From < To) c = _mm256_slli_epi16(c, To - From);
+  return _mm256_and_si256(c, _mm256_set1_epi8(char(((1 << Width) - 1) << To)));
 }
-inline Codes low_nibbles(Codes c) { return only(c, 15); }
-inline Codes high_nibbles(Codes c) {
-  return only({_mm256_srli_epi16(c.a, 4), _mm256_srli_epi16(c.b, 4)}, 15);
+template <int From, int To, int Width>
+inline Codes field(Codes c) {
+  return {field<From, To, Width>(c.a), field<From, To, Width>(c.b)};
 }
-template <int T>
-inline Codes pair_at_4(Codes c) {
-  if constexpr (T < 2) c = {_mm256_slli_epi16(c.a, 4 - 2 * T), _mm256_slli_epi16(c.b, 4 - 2 * T)};
-  if constexpr (T == 3) c = {_mm256_srli_epi16(c.a, 2), _mm256_srli_epi16(c.b, 2)};
-  return only(c, 0x30);
+inline Codes lookup(Codes c, const uint8_t* table) {
+  __m256i t = _mm256_broadcastsi128_si256(half_register(table));
+  return {_mm256_shuffle_epi8(t, c.a), _mm256_shuffle_epi8(t, c.b)};
 }
 inline Codes either(Codes x, Codes y) { return {_mm256_or_si256(x.a, y.a), _mm256_or_si256(x.b, y.b)}; }
 

@@ -66,6 +66,13 @@ inline I splat(int32_t x) { return {_mm512_set1_epi32(x)}; }
 inline I load_i8(const int8_t* p) {
   return {_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
+inline I load_u8(const uint8_t* p) {
+  return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
+template <int From>
+inline I nibble(I x) {
+  return {_mm512_and_si512(_mm512_srli_epi32(x.v, From), _mm512_set1_epi32(15))};
+}
 inline void store_i8(int8_t* p, I x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x.v));
 }
@@ -81,14 +88,15 @@ inline F scale_by_power(F x, F n) {
 }
 
 inline Codes load_codes(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
-inline Codes only(__m512i c, char bits) { return {_mm512_and_si512(c, _mm512_set1_epi8(bits))}; }
-inline Codes low_nibbles(Codes c) { return only(c.v, 15); }
-inline Codes high_nibbles(Codes c) { return only(_mm512_srli_epi16(c.v, 4), 15); }
-template <int T>
-inline Codes pair_at_4(Codes c) {
-  if constexpr (T < 2) c.v = _mm512_slli_epi16(c.v, 4 - 2 * T);
-  if constexpr (T == 3) c.v = _mm512_srli_epi16(c.v, 2);
-  return only(c.v, 0x30);
+template <int From, int To, int Width>
+inline Codes field(Codes c) {
+  if constexpr (From > To) c.v = _mm512_srli_epi16(c.v, From - To);
+  if constexpr (From < To) c.v = _mm512_slli_epi16(c.v, To - From);
+  return {_mm512_and_si512(c.v, _mm512_set1_epi8(char(((1 << Width) - 1) << To)))};
+}
+inline Codes lookup(Codes c, const uint8_t* table) {
+  __m128i t = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+  return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), c.v)};
 }
 inline Codes either(Codes x, Codes y) { return {_mm512_or_si512(x.v, y.v)}; }
 

@@ -134,6 +134,17 @@ inline I load_i8(const int8_t* p) {
   EACH r.v[i] = p[i];
   return r;
 }
+inline I load_u8(const uint8_t* p) {
+  I r;
+  EACH r.v[i] = p[i];
+  return r;
+}
+// Bits From..From+3 of every lane.
+template <int From>
+inline I nibble(I a) {
+  EACH a.v[i] = a.v[i] >> From & 15;
+  return a;
+}
 inline void store_i8(int8_t* p, I a) { EACH p[i] = int8_t(a.v[i]); }
 inline I add(I a, I b) {
   I r;
@@ -183,18 +194,15 @@ inline Codes load_codes(const uint8_t* p) {
   __builtin_memcpy(r.v, p, 64);
   return r;
 }
-inline Codes low_nibbles(Codes c) {
-  EACH_CODE c.v[i] &= 15;
+// Width bits of every byte, from bit From on, moved to bit To; the others are zero.
+template <int From, int To, int Width>
+inline Codes field(Codes c) {
+  EACH_CODE c.v[i] = uint8_t((c.v[i] >> From & ((1 << Width) - 1)) << To);
   return c;
 }
-inline Codes high_nibbles(Codes c) {
-  EACH_CODE c.v[i] >>= 4;
-  return c;
-}
-// Bits 2T and 2T+1 of every byte, moved to bits 4 and 5.
-template <int T>
-inline Codes pair_at_4(Codes c) {
-  EACH_CODE c.v[i] = uint8_t((c.v[i] >> (2 * T) & 3) << 4);
+// Entry c of a table of 16, for codes below 16.
+inline Codes lookup(Codes c, const uint8_t* table) {
+  EACH_CODE c.v[i] = table[c.v[i]];
   return c;
 }
 inline Codes either(Codes a, Codes b) {

@@ -1,0 +1,15 @@
+# Line editing for conversations. libedit is linked statically, with what it needs (libedit-dev brings all of it), so that
+# the program starts on machines that have none of them. Without it the program reads plain lines.
+function(gimbal_link_line_editing target)
+  find_library(GIMBAL_EDIT_LIBRARY libedit.a)
+  find_library(GIMBAL_TINFO_LIBRARY libtinfo.a)
+  find_library(GIMBAL_BSD_LIBRARY libbsd.a)
+  find_library(GIMBAL_MD_LIBRARY libmd.a)
+  set(libraries ${GIMBAL_EDIT_LIBRARY} ${GIMBAL_TINFO_LIBRARY} ${GIMBAL_BSD_LIBRARY} ${GIMBAL_MD_LIBRARY})
+  if(libraries MATCHES "NOTFOUND")
+    message(STATUS "libedit, libtinfo, libbsd or libmd is not there as a static library: conversations without line editing")
+    return()
+  endif()
+  target_link_libraries(${target} PRIVATE ${libraries})
+  set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/apps/line_editor.cpp APPEND PROPERTY COMPILE_DEFINITIONS GIMBAL_HAS_LIBEDIT=1)
+endfunction()

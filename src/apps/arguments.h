@@ -1,0 +1,84 @@
+// The options of one command: declared once, read from the command line, and listed by --help. Numbers are checked
+// against their range here, so that every mistake is answered in the same words. The only user of CLI11.
+#pragma once
+#include <charconv>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/format.h"
+#include "base/result.h"
+
+namespace gimbal {
+
+class Arguments {
+ public:
+  // `command`: as in "gimbal run"; `about`: one or two lines for --help.
+  Arguments(std::string command, std::string about);
+  ~Arguments();
+
+  // Values are written by parse() and must live until then. `names`: "-n,--tokens". `value`: the placeholder in --help.
+  void section(std::string title);  // of the options declared from here on
+  void example(std::string line);
+  void positional(const char* name, const char* help, std::string& to);
+  void flag(const char* names, const char* help, bool& to);
+  void text(const char* names, const char* value, const char* help, std::optional<std::string>& to);
+  void texts(const char* names, const char* value, const char* help, std::vector<std::string>& to);
+  void one_of(const char* names, const char* help, std::string& to, std::vector<std::string> allowed);
+
+  // A whole number from `low` to `high`.
+  template <class T>
+  void whole(const std::string& names, const char* value, const char* help, std::optional<T>& to, T low, T high) {
+    option(names, value, help, [&to, low, high](const std::string& s) -> std::optional<std::string> {
+      T v{};
+      auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+      if (error != std::errc() || end != s.data() + s.size() || v < low || v > high)
+        return format("a whole number from {} to {}", low, high);
+      to = v;
+      return std::nullopt;
+    });
+  }
+  // One of a family that --help tells about in a single line: remark().
+  template <class T>
+  void hidden_whole(const std::string& names, std::optional<T>& to, T low, T high) {
+    whole(names, "", "", to, low, high);
+    declared_.back().section.clear();
+  }
+  void remark(const char* names, const char* help) { remember(names, "", help); }
+  // Any finite number; its range is the business of whoever uses it.
+  void number(const char* names, const char* value, const char* help, float& to);
+
+  // Errors: Usage, for people. `args` without the program and the command.
+  Status parse(std::vector<std::string> args);
+  bool help_wanted() const { return help_wanted_; }
+  std::string help() const;
+
+ private:
+  struct Declared {
+    std::string section, names, value, help;  // no section: not listed
+  };
+  // Takes the text; answers what was expected when it does not fit.
+  using Setter = std::function<std::optional<std::string>(const std::string&)>;
+  void option(const std::string& names, const std::string& value, const char* help, Setter set, bool repeatable = false);
+  void remember(const std::string& names, const std::string& value, const char* help);
+  Error unexpected(const std::string& argument) const;
+
+  struct Parser;  // CLI11
+  std::unique_ptr<Parser> parser_;
+  std::string command_, about_, section_;
+  std::vector<std::string> positionals_, examples_;
+  std::vector<std::string> positional_help_;
+  std::vector<Declared> declared_;
+  std::optional<Error> error_;  // the first one
+  bool help_wanted_ = false;
+};
+
+// The word of `known` that is nearest to a mistyped one; nothing when none is near.
+std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known);
+
+// "1,2,3" as token ids. Errors: Usage, naming `option` and the piece that is no id.
+Result<std::vector<int32_t>> parse_ids(const char* option, const std::string& text);
+
+}  // namespace gimbal

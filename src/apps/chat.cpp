@@ -1,0 +1,121 @@
+#include "apps/chat.h"
+
+#include "apps/exit_code.h"
+#include "apps/interrupt.h"
+#include "apps/line_editor.h"
+#include "apps/run_report.h"
+#include "apps/terminal.h"
+#include "model/gguf_text.h"
+
+namespace gimbal {
+namespace {
+
+constexpr const char* kHelp =
+    "  a line of text   is continued by the model, as a new text\n"
+    "  an empty line    lets it go on with the last text\n"
+    "  /stats           speed, memory and kernels of the last answer\n"
+    "  /reset           forgets the last text\n"
+    "  /help            this list\n"
+    "  /quit            leaves, as Ctrl-D does; Ctrl-C stops an answer\n";
+
+class Chat {
+ public:
+  Chat(const LoadedModel& loaded, const Tokenizer& tokenizer, const ChatSettings& settings, Session& session)
+      : loaded_(loaded), tokenizer_(tokenizer), settings_(settings.generate), stats_(settings.stats), session_(session) {}
+
+  int run() {
+    LineEditor editor("> ");
+    for (;;) {
+      guard_.rearm();
+      auto line = editor.read();
+      if (!line && InterruptGuard::interrupted()) {
+        note("\n(/quit or Ctrl-D leaves)");
+        continue;
+      }
+      if (!line) return print("\n"), kDone;
+      if (*line == "/quit" || *line == "/exit" || *line == "/bye") return kDone;
+      else if (*line == "/help" || *line == "/?") print(kHelp);
+      else if (*line == "/reset") forget(), print("forgotten\n");
+      else if (*line == "/stats") print(last_stats_.empty() ? "nothing was generated yet\n" : last_stats_);
+      else if (!line->empty() && line->front() == '/') print(format("there is no command {}; /help lists them\n", gimbal::quoted(*line)));
+      else if (!line->empty()) begin(*line);
+      else if (text_.empty()) print("type the beginning of a text, or /help\n");
+      else go_on();
+      if (!flush_output()) return kFailed;
+    }
+  }
+
+ private:
+  void forget() {
+    session_.rewind(0);
+    text_.clear();
+  }
+
+  void begin(const std::string& line) {
+    forget();
+    text_ = tokenizer_.encode(line);
+    print(dim(printable(line)));
+    answer();
+  }
+
+  void go_on() {
+    if (session_.room() == 0) {
+      note("the context is full; type a new line, or start with a larger --ctx");
+      return;
+    }
+    // The last token was generated but not computed yet, unless the text had ended by itself.
+    if (session_.position() == int(text_.size())) session_.rewind(session_.position() - 1);
+    answer();
+  }
+
+  // Computes what of text_ the session does not hold yet, and appends what follows.
+  void answer() {
+    const std::vector<Token> prompt(text_.begin() + session_.position(), text_.end());
+    auto g = generate(session_, tokenizer_, prompt, settings_, [&](std::string_view text, Token) {
+      print(printable(text, true));
+      return flush_output() && !InterruptGuard::interrupted();
+    });
+    print("\n");
+    flush_output();
+    if (!g) {
+      note(format("error: {}{}{}", printable(g.error().message, true), g.error().remedy.empty() ? "" : "\n  ", printable(g.error().remedy, true)));
+      forget();
+      return;
+    }
+    text_.insert(text_.end(), g->tokens.begin(), g->tokens.end());
+    last_stats_ = run_stats(loaded_, *g, settings_.sampler.seed);
+    if (stats_) print(dim(last_stats_));
+    if (auto why = explain_finish(g->finish, *loaded_.model); !why.empty()) note(why);
+    settings_.sampler.seed++;
+  }
+
+  const LoadedModel& loaded_;
+  const Tokenizer& tokenizer_;
+  GenerateSettings settings_;
+  const bool stats_;
+  Session& session_;
+  InterruptGuard guard_;
+  std::vector<Token> text_;
+  std::string last_stats_;
+};
+
+}  // namespace
+
+std::string explain_finish(Finish f, const Model& m) {
+  if (f != Finish::ContextFull) return "";
+  return format("context full: {} of {} positions used; start with a larger --ctx (the model was trained on {})", m.context(), m.context(), m.config().context);
+}
+
+Result<int> chat(const LoadedModel& loaded, const Tokenizer& tokenizer, const ChatSettings& settings) {
+  auto session = Session::create(*loaded.model);
+  if (!session) return session.error();
+  if (!settings.quiet) {
+    const bool has_template = loaded.source.file->find("tokenizer.chat_template") != nullptr;
+    print(format("{} on {}. {} /help for help.\n", bold(printable(loaded.source.name)), loaded.model->device().id(),
+                 has_template ? "This version does not use the model's chat template yet: each line is continued as plain text."
+                              : "This is a base model: it does not answer, it continues each line as a new text."));
+  }
+  return Chat(loaded, tokenizer, settings, **session).run();
+}
+
+}  // namespace gimbal

@@ -1,0 +1,38 @@
+// What a command is: it declares what it takes, then runs. One file per command; main.cpp holds the table of them.
+#pragma once
+#include <memory>
+
+#include "apps/arguments.h"
+#include "apps/exit_code.h"
+#include "base/result.h"
+
+namespace gimbal {
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual void declare(Arguments&) = 0;
+  // After the command line was read. Answers the exit code, or the failure that main() reports.
+  virtual Result<int> run() = 0;
+
+  bool json = false;   // every command has --json and --quiet
+  bool quiet = false;  // no progress and no notes; errors and device fallbacks are still told
+};
+
+using MakeCommand = std::unique_ptr<Command> (*)();
+
+std::unique_ptr<Command> make_run();
+std::unique_ptr<Command> make_bench();
+std::unique_ptr<Command> make_plan();
+std::unique_ptr<Command> make_explain();
+std::unique_ptr<Command> make_backends();
+std::unique_ptr<Command> make_kernels();
+std::unique_ptr<Command> make_verify();
+std::unique_ptr<Command> make_models();
+std::unique_ptr<Command> make_info();
+std::unique_ptr<Command> make_tokenize();
+std::unique_ptr<Command> make_detokenize();
+std::unique_ptr<Command> make_logits();
+std::unique_ptr<Command> make_dequantize();
+
+}  // namespace gimbal

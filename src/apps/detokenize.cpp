@@ -1,0 +1,48 @@
+// gimbal detokenize: token ids to text.
+#include "apps/command.h"
+#include "apps/find_model.h"
+#include "apps/json.h"
+#include "apps/terminal.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace gimbal {
+namespace {
+
+class Detokenize final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.positional("MODEL", kModelHelp, model_);
+    a.text("--tokens", "IDS", "token ids, such as 1,403,407", tokens_);
+    a.flag("--special", "show control tokens as text", special_);
+    a.example("gimbal detokenize --tokens 1,403,407,261,378");
+  }
+
+  Result<int> run() override {
+    if (!tokens_) return Error{Code::Usage, "there are no token ids to turn into text", "give --tokens IDS, such as --tokens 1,403,407"};
+    auto ids = parse_ids("--tokens", *tokens_);
+    if (!ids) return ids.error();
+    auto source = open_model_file(model_);
+    if (!source) return source.error();
+    auto tokenizer = Tokenizer::create(*source->file);
+    if (!tokenizer) return tokenizer.error();
+    for (Token id : *ids)
+      if (id >= (*tokenizer)->size())
+        return Error{Code::Usage, format("token {} is not in the vocabulary of {}: its ids are 0 to {}", id, source->name, (*tokenizer)->size() - 1), ""};
+    const std::string text = (*tokenizer)->decode(*ids, special_);
+    if (json) return print_json({{"text", text}}, true), kDone;
+    // Byte for byte for scripts; a person wants the shell's prompt on a line of its own.
+    print(stdout_is_terminal() ? printable(text, true) + "\n" : text);
+    return kDone;
+  }
+
+ private:
+  std::string model_;
+  std::optional<std::string> tokens_;
+  bool special_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_detokenize() { return std::make_unique<Detokenize>(); }
+
+}  // namespace gimbal

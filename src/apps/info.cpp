@@ -1,0 +1,175 @@
+// gimbal info: what a model file contains, also when this version cannot run it.
+#include <algorithm>
+#include <map>
+
+#include "apps/command.h"
+#include "apps/find_model.h"
+#include "apps/json.h"
+#include "apps/terminal.h"
+#include "model/arch.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace gimbal {
+namespace {
+
+constexpr size_t kFirst = 5;        // elements of an array that are shown
+constexpr size_t kLongText = 200;   // bytes of a text that JSON gives in full
+
+struct Share {
+  uint64_t tensors = 0, values = 0, bytes = 0;
+};
+
+uint64_t values_of(const GgufTensor& t) { return uint64_t(t.dim[0]) * uint64_t(t.dim[1]) * uint64_t(t.dim[2]) * uint64_t(t.dim[3]); }
+
+std::string dims(const GgufTensor& t) { return fmt::to_string(fmt::join(t.dim, t.dim + t.rank, " x ")); }
+
+Json array_json(const GgufArray& a) {
+  Json first = Json::array();
+  if (a.type == GgufType::String) {
+    for (auto s : a.strings()) {
+      if (first.size() == kFirst) break;
+      first.push_back(std::string(s.substr(0, kLongText)));
+    }
+  } else if (a.type == GgufType::F32 || a.type == GgufType::F64) {
+    auto v = a.floats();
+    for (size_t i = 0; i < std::min(kFirst, v.size()); i++) first.push_back(v[i]);
+  } else {
+    auto v = a.integers();
+    for (size_t i = 0; i < std::min(kFirst, v.size()); i++) first.push_back(v[i]);
+  }
+  return {{"array_of", name_of(a.type)}, {"count", a.count}, {"first", std::move(first)}};
+}
+
+Json value_json(const GgufValue& v) {
+  return std::visit(
+      [](const auto& x) -> Json {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, GgufArray>) return array_json(x);
+        else if constexpr (std::is_same_v<T, std::string_view>) {
+          if (x.size() <= kLongText) return std::string(x);
+          return {{"bytes", x.size()}, {"first", std::string(x.substr(0, kLongText))}};
+        } else return x;
+      },
+      v);
+}
+
+std::string value_text(const GgufEntry& entry) {
+  const GgufValue& v = entry.value;
+  if (entry.type == GgufType::F32) return format("{}", float(std::get<double>(v)));  // as short as its own precision allows
+  const Json j = value_json(v);
+  if (auto s = std::get_if<std::string_view>(&v)) return shortened(*s, 80) + (s->size() > 80 ? format("  ({} bytes)", s->size()) : "");
+  if (auto a = std::get_if<GgufArray>(&v)) {
+    std::string out = format("{} x {}: ", a->count, name_of(a->type));
+    for (const Json& e : j["first"])
+      out += format("{}{}", &e == &j["first"][0] ? "" : ", ", e.is_string() ? format("'{}'", shortened(e.get_ref<const std::string&>(), 16)) : e.dump());
+    return out + (a->count > kFirst ? ", ..." : "");
+  }
+  return j.dump();
+}
+
+class Info final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.positional("MODEL", kModelHelp, model_);
+    a.flag("--tensors", "also list every tensor", tensors_);
+  }
+
+  Result<int> run() override {
+    auto source = open_model_file(model_);
+    if (!source) return source.error();
+    const Gguf& f = *source->file;
+    std::map<std::string, Share> mix;
+    Share all;
+    for (const GgufTensor& t : f.tensors())
+      for (Share* s : {&mix[gimbal::info(t.type).name], &all}) s->tensors++, s->values += values_of(t), s->bytes += t.data.size();
+    std::vector<std::pair<std::string, Share>> types(mix.begin(), mix.end());
+    std::stable_sort(types.begin(), types.end(), [](auto& a, auto& b) { return a.second.bytes > b.second.bytes; });
+
+    const auto config = configure(f);
+    const auto tokenizer = Tokenizer::create(f);
+    if (json) print_as_json(*source, types, all, config, tokenizer);
+    else print_for_people(*source, types, all, config, tokenizer);
+    return kDone;
+  }
+
+ private:
+  using Types = std::vector<std::pair<std::string, Share>>;
+  using MaybeTokenizer = Result<std::unique_ptr<Tokenizer>>;
+
+  static double share(const Share& s, const Share& all) { return all.bytes ? double(s.bytes) / double(all.bytes) : 0; }
+
+  void print_as_json(const ModelFile& m, const Types& types, const Share& all, const Result<Config>& config, const MaybeTokenizer& tokenizer) const {
+    const Gguf& f = *m.file;
+    Json j{{"name", m.name}, {"path", m.path.empty() ? Json() : Json(m.path)}, {"gguf_version", f.version()}, {"bytes", f.file_bytes()}};
+    auto arch = f.string("general.architecture");
+    j["architecture"] = arch ? Json(std::string(*arch)) : Json();
+    j["supported"] = bool(config);
+    if (!config) j["unsupported_reason"] = config.error().message;
+    j["parameters"] = all.values;
+    if (config) {
+      const Config& c = *config;
+      j["shape"] = {{"layers", c.layers}, {"width", c.width}, {"ff_width", c.ff_width}, {"heads", c.heads}, {"kv_heads", c.kv_heads}, {"head_dim", c.head_dim}, {"vocabulary", c.vocabulary}, {"context", c.context}};
+    }
+    j["tokenizer"] = tokenizer ? Json((*tokenizer)->describe()) : Json();
+    if (!tokenizer) j["tokenizer_error"] = tokenizer.error().message;
+    j["quantization"] = Json::array();
+    for (const auto& [type, s] : types) j["quantization"].push_back({{"type", type}, {"tensors", s.tensors}, {"bytes", s.bytes}, {"share", share(s, all)}});
+    j["metadata"] = Json::object();
+    for (const auto& [key, entry] : f.metadata()) j["metadata"][std::string(key)] = value_json(entry.value);
+    if (tensors_) {
+      j["tensors"] = Json::array();
+      for (const GgufTensor& t : f.tensors())
+        j["tensors"].push_back({{"name", std::string(t.name)}, {"type", gimbal::info(t.type).name}, {"dims", std::vector<int64_t>(t.dim, t.dim + t.rank)}, {"bytes", t.data.size()}, {"part", t.part}, {"offset", t.offset}});
+    }
+    print_json(j);
+  }
+
+  void print_for_people(const ModelFile& m, const Types& types, const Share& all, const Result<Config>& config, const MaybeTokenizer& tokenizer) const {
+    const Gguf& f = *m.file;
+    Table head("ll");
+    head.row({"file", m.path.empty() ? "inside the program" : printable(m.path)});
+    head.row({"format", format("GGUF v{}, {}", f.version(), human_bytes(f.file_bytes()))});
+    head.row({"architecture", printable(f.string("general.architecture").value_or("none given")) + (config ? "" : "  (this version cannot run it)")});
+    head.row({"parameters", human_count(all.values)});
+    if (config) {
+      const Config& c = *config;
+      head.row({"shape", format("{} layers of width {}, feed-forward {}, {} heads of {} ({} for keys and values)", c.layers, c.width, c.ff_width, c.heads, c.head_dim, c.kv_heads)});
+      head.row({"context", format("{} positions", c.context)});
+    }
+    head.row({"tokenizer", tokenizer ? (*tokenizer)->describe() : "not usable: " + shortened(tokenizer.error().message, 120)});
+    print(head.text());
+    if (!config) print(format("\nWhy it cannot be run: {}\n", printable(config.error().message)));
+
+    print(format("\n{}\n", bold("Formats")));
+    Table formats("lrrr");
+    for (const auto& [type, s] : types) formats.row({type, format("{} tensors", s.tensors), human_bytes(s.bytes), format("{:.1f} %", 100 * share(s, all))});
+    print(formats.text("  "));
+    print(format("\n{}\n", bold("Metadata")));
+    Table metadata("ll");
+    for (const auto& [key, entry] : f.metadata()) metadata.row({printable(key), value_text(entry)});
+    print(metadata.text("  "));
+    if (tensors_) {
+      print(format("\n{}\n", bold("Tensors")));
+      Table list("llrr");
+      for (const GgufTensor& t : f.tensors()) list.row({printable(t.name), gimbal::info(t.type).name, dims(t), human_bytes(t.data.size())});
+      print(list.text("  "));
+    } else {
+      print(format("\n{} tensors (--tensors lists them)\n", f.tensors().size()));
+    }
+  }
+
+  static std::string human_count(uint64_t n) {
+    if (n >= 1000000000) return format("{:.2f} billion", double(n) / 1e9);
+    if (n >= 1000000) return format("{:.1f} million", double(n) / 1e6);
+    return format("{}", n);
+  }
+
+  std::string model_;
+  bool tensors_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_info() { return std::make_unique<Info>(); }
+
+}  // namespace gimbal

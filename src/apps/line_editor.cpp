@@ -1,0 +1,80 @@
+#include "apps/line_editor.h"
+
+#include <clocale>
+#include <cstdio>
+
+#if GIMBAL_HAS_LIBEDIT
+#include <histedit.h>
+
+namespace gimbal {
+
+struct LineEditor::Impl {
+  EditLine* line;
+  History* history;
+  const char* prompt;
+};
+
+LineEditor::LineEditor(const char* prompt) : impl_(std::make_unique<Impl>()) {
+  std::setlocale(LC_CTYPE, "");  // or it would edit bytes, not characters
+  impl_->prompt = prompt;
+  impl_->line = el_init("gimbal", stdin, stdout, stderr);
+  impl_->history = history_init();
+  HistEvent event;
+  history(impl_->history, &event, H_SETSIZE, 500);
+  history(impl_->history, &event, H_SETUNIQUE, 1);
+  el_set(impl_->line, EL_CLIENTDATA, impl_.get());
+  el_set(impl_->line, EL_PROMPT, +[](EditLine* e) {
+    Impl* self = nullptr;
+    el_get(e, EL_CLIENTDATA, &self);
+    return const_cast<char*>(self->prompt);
+  });
+  el_set(impl_->line, EL_EDITOR, "emacs");
+  el_set(impl_->line, EL_HIST, ::history, impl_->history);
+  el_source(impl_->line, nullptr);  // the user's own ~/.editrc
+}
+
+LineEditor::~LineEditor() {
+  history_end(impl_->history);
+  el_end(impl_->line);
+}
+
+std::optional<std::string> LineEditor::read() {
+  int length = 0;
+  const char* text = el_gets(impl_->line, &length);
+  if (!text || length <= 0) return std::nullopt;
+  std::string line(text, size_t(length));
+  if (line.back() == '\n') line.pop_back();
+  HistEvent event;
+  if (!line.empty()) history(impl_->history, &event, H_ENTER, line.c_str());
+  return line;
+}
+
+}  // namespace gimbal
+
+#else
+
+namespace gimbal {
+
+struct LineEditor::Impl {
+  const char* prompt;
+};
+
+LineEditor::LineEditor(const char* prompt) : impl_(std::make_unique<Impl>(Impl{prompt})) {}
+LineEditor::~LineEditor() = default;
+
+std::optional<std::string> LineEditor::read() {
+  std::fputs(impl_->prompt, stdout);
+  std::fflush(stdout);
+  std::string line;
+  for (int c; (c = std::getchar()) != '\n';) {
+    if (c == EOF) {
+      std::clearerr(stdin);
+      return std::nullopt;
+    }
+    line += char(c);
+  }
+  return line;
+}
+
+}  // namespace gimbal
+#endif

@@ -1,0 +1,21 @@
+// One line after the other from a terminal, with editing and history where the build has libedit (cmake/line_editing.cmake).
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace gimbal {
+
+class LineEditor {
+ public:
+  explicit LineEditor(const char* prompt);
+  ~LineEditor();
+  // Without the newline. nullopt at the end of input (Ctrl-D), and when Ctrl-C interrupted it (see InterruptGuard).
+  std::optional<std::string> read();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gimbal

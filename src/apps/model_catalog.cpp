@@ -1,0 +1,160 @@
+#include "apps/model_catalog.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "apps/json.h"
+#include "base/file.h"
+#include "base/format.h"
+
+namespace gimbal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kDeepest = 6;           // folders below a place
+constexpr int kMostLookedAt = 20000;  // entries of a place
+constexpr size_t kMostModels = 2000;
+
+std::string variable(const char* name) {
+  const char* v = std::getenv(name);
+  return v ? v : "";
+}
+
+bool ends_with(const std::string& text, const char* end) {
+  const std::string e = end;
+  return text.size() >= e.size() && text.compare(text.size() - e.size(), e.size(), e) == 0;
+}
+
+// A split model is named by its first part.
+bool is_later_part(const std::string& stem) {
+  const size_t of = stem.rfind("-of-");
+  return of != std::string::npos && of >= 6 && stem[of - 6] == '-' && stem.substr(of - 5, 5) != "00001" &&
+         stem.find_first_not_of("0123456789", of - 5) == of;
+}
+
+class Search {
+ public:
+  Catalog catalog;
+
+  void add(std::string name, const char* source, const fs::path& path) {
+    std::error_code e;
+    const fs::path real = fs::canonical(path, e);
+    if (e || !fs::is_regular_file(real, e) || !seen_.insert(real.string()).second) return;
+    if (catalog.entries.size() >= kMostModels) {
+      catalog.complete = false;
+      return;
+    }
+    const auto bytes = fs::file_size(real, e);
+    catalog.entries.push_back({std::move(name), source, path.string(), e ? 0 : uint64_t(bytes)});
+  }
+
+  // Every *.gguf under `place`, named by `name(path below the place)`.
+  template <class F>
+  void folder(const fs::path& place, const char* source, int deepest, F name) {
+    std::error_code e;
+    if (!fs::is_directory(place, e)) return;
+    catalog.places.push_back(place.string());
+    int looked_at = 0;
+    for (auto at = fs::recursive_directory_iterator(place, fs::directory_options::skip_permission_denied, e); !e && at != fs::recursive_directory_iterator();
+         at.increment(e)) {
+      if (++looked_at > kMostLookedAt) {
+        catalog.complete = false;
+        return;
+      }
+      if (at.depth() >= deepest) at.disable_recursion_pending();
+      const fs::path& p = at->path();
+      if (!ends_with(p.filename().string(), ".gguf") || is_later_part(p.stem().string())) continue;
+      add(name(p.lexically_relative(place)), source, p);
+    }
+  }
+
+  // Ollama keeps a manifest per name and tag, which says which blob holds the weights.
+  void ollama(const fs::path& place) {
+    const fs::path manifests = place / "manifests";
+    std::error_code e;
+    if (!fs::is_directory(manifests, e)) return;
+    catalog.places.push_back(place.string());
+    int looked_at = 0;
+    for (auto at = fs::recursive_directory_iterator(manifests, fs::directory_options::skip_permission_denied, e);
+         !e && at != fs::recursive_directory_iterator() && ++looked_at < kMostLookedAt; at.increment(e)) {
+      if (at.depth() >= kDeepest) at.disable_recursion_pending();
+      std::error_code ignored;
+      if (!at->is_regular_file(ignored) || at->file_size(ignored) > (1 << 20)) continue;
+      auto text = read_file(at->path().string());
+      if (!text) continue;
+      const Json manifest = Json::parse(*text, nullptr, false);
+      if (!manifest.is_object() || !manifest.contains("layers") || !manifest["layers"].is_array()) continue;
+      for (const Json& layer : manifest["layers"]) {
+        if (!layer.is_object() || layer.value("mediaType", Json()) != "application/vnd.ollama.image.model") continue;
+        const Json digest = layer.value("digest", Json());
+        std::string blob = digest.is_string() ? digest.get<std::string>() : "";
+        std::replace(blob.begin(), blob.end(), ':', '-');
+        if (blob.empty() || blob.find('/') != std::string::npos) continue;
+        add(ollama_name(at->path().lexically_relative(manifests)), "Ollama", place / "blobs" / blob);
+      }
+    }
+  }
+
+ private:
+  // registry.ollama.ai/library/llama3/8b is llama3:8b; other hosts and owners are named.
+  static std::string ollama_name(const fs::path& manifest) {
+    std::vector<std::string> parts;
+    for (const auto& p : manifest) parts.push_back(p.string());
+    if (parts.size() > 1 && parts[0] == "registry.ollama.ai") parts.erase(parts.begin());
+    if (parts.size() > 2 && parts[0] == "library") parts.erase(parts.begin());
+    std::string name;
+    for (size_t i = 0; i < parts.size(); i++) name += format("{}{}", i == 0 ? "" : i + 1 == parts.size() ? ":" : "/", parts[i]);
+    return name;
+  }
+
+  std::set<std::string> seen_;
+};
+
+std::string stem(const fs::path& p) { return p.stem().string(); }
+
+// models--ORG--NAME/snapshots/REVISION/FILE.gguf is ORG/NAME/FILE.
+std::string hugging_face_name(const fs::path& p) {
+  const std::string repository = p.begin()->string();
+  if (repository.rfind("models--", 0) != 0) return stem(p);
+  std::string name;
+  for (size_t at = 8; at < repository.size(); at++) {
+    const bool separator = repository.compare(at, 2, "--") == 0;
+    name += separator ? '/' : repository[at];
+    at += separator;
+  }
+  return format("{}/{}", name, stem(p));
+}
+
+}  // namespace
+
+Catalog find_models() {
+  Search s;
+  std::error_code e;
+  s.folder(fs::current_path(e), "this folder", 0, stem);
+  const std::string places = variable("GIMBAL_MODELS");
+  for (size_t begin = 0; begin < places.size();) {
+    size_t end = std::min(places.find(':', begin), places.size());
+    if (end > begin) s.folder(places.substr(begin, end - begin), "GIMBAL_MODELS", kDeepest, stem);
+    begin = end + 1;
+  }
+  const fs::path home = variable("HOME");
+  const std::string hub = variable("HF_HUB_CACHE"), hf_home = variable("HF_HOME");
+  if (!hub.empty()) s.folder(hub, "Hugging Face", kDeepest, hugging_face_name);
+  else if (!hf_home.empty()) s.folder(fs::path(hf_home) / "hub", "Hugging Face", kDeepest, hugging_face_name);
+  else if (!home.empty()) s.folder(home / ".cache/huggingface/hub", "Hugging Face", kDeepest, hugging_face_name);
+  if (const std::string ollama = variable("OLLAMA_MODELS"); !ollama.empty()) s.ollama(ollama);
+  else if (!home.empty()) s.ollama(home / ".ollama/models");
+  s.ollama("/usr/share/ollama/.ollama/models");
+  if (!home.empty()) {
+    s.folder(home / ".lmstudio/models", "LM Studio", kDeepest, stem);
+    s.folder(home / ".cache/lm-studio/models", "LM Studio", kDeepest, stem);
+  }
+  return std::move(s.catalog);
+}
+
+}  // namespace gimbal

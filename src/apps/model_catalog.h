@@ -1,0 +1,25 @@
+// The model files on this machine: this folder, $GIMBAL_MODELS, and where Hugging Face, Ollama and LM Studio keep theirs.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gimbal {
+
+struct CatalogEntry {
+  std::string name;    // as users type it: "llama3.2:1b", "tiny-q8_0"
+  std::string source;  // "this folder", "GIMBAL_MODELS", "Hugging Face", "Ollama", "LM Studio"
+  std::string path;
+  uint64_t bytes = 0;
+};
+
+struct Catalog {
+  std::vector<CatalogEntry> entries;
+  std::vector<std::string> places;  // folders that were looked into
+  bool complete = true;             // false: a folder had more entries than are looked at
+};
+
+// Looks at names and sizes only. What cannot be read is passed over; links to folders are not followed.
+Catalog find_models();
+
+}  // namespace gimbal

@@ -1,0 +1,135 @@
+#include "apps/terminal.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "model/tokenizer/utf8.h"
+
+namespace gimbal {
+namespace {
+
+int first_error = 0;  // errno of the first write to stdout that failed
+
+bool colour() {
+  static const bool on = [] {
+    const char* term = std::getenv("TERM");
+    const char* no = std::getenv("NO_COLOR");
+    return stdout_is_terminal() && !(no && *no) && term && std::string_view(term) != "dumb";
+  }();
+  return on;
+}
+
+// Characters, counted as terminals mostly show them: every code point one column wide.
+size_t width(std::string_view text) {
+  size_t n = 0;
+  for (char c : text) n += (uint8_t(c) & 0xc0) != 0x80;
+  return n;
+}
+
+}  // namespace
+
+bool stdin_is_terminal() { return isatty(STDIN_FILENO); }
+bool stdout_is_terminal() {
+  static const bool yes = isatty(STDOUT_FILENO);
+  return yes;
+}
+bool stderr_is_terminal() {
+  static const bool yes = isatty(STDERR_FILENO);
+  return yes;
+}
+
+void print(std::string_view text) {
+  errno = 0;
+  if (fwrite(text.data(), 1, text.size(), stdout) != text.size() && !first_error) first_error = errno ? errno : EIO;
+}
+
+bool flush_output() {
+  errno = 0;
+  if (fflush(stdout) != 0 && !first_error) first_error = errno ? errno : EIO;
+  errno = first_error;
+  return first_error == 0;
+}
+
+bool reader_gone() { return first_error == EPIPE; }
+
+void note(std::string_view text) {
+  const std::string line = std::string(text) + "\n";
+  fwrite(line.data(), 1, line.size(), stderr);
+}
+
+std::string bold(std::string_view text) { return colour() ? format("\033[1m{}\033[0m", text) : std::string(text); }
+std::string dim(std::string_view text) { return colour() ? format("\033[2m{}\033[0m", text) : std::string(text); }
+
+std::string printable(std::string_view text, bool lines) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Step step = utf8_step(text, at);
+    const auto first = uint8_t(text[at]);
+    // C2 80 to C2 9F are control characters too: terminals act on them.
+    const bool control = first < 0x20 || first == 0x7f || (step.bytes == 2 && first == 0xc2 && uint8_t(text[at + 1]) < 0xa0);
+    if (lines && (first == '\n' || first == '\t')) out += char(first);
+    else if (step.kind == Utf8Step::Whole && !control) out += text.substr(at, step.bytes);
+    else if (!lines && first == '\n') out += "\\n";
+    else if (!lines && first == '\t') out += "\\t";
+    else
+      for (size_t i = 0; i < step.bytes; i++) out += format("\\x{:02x}", uint8_t(text[at + i]));
+    at += step.bytes;
+  }
+  return out;
+}
+
+std::string shortened(std::string_view text, size_t columns) {
+  // One column is at most 4 bytes long; no need to look at a megabyte for 60 columns of it.
+  std::string all = printable(text.substr(0, columns * 4 + 4));
+  if (width(all) <= columns) return all;
+  size_t at = 0;
+  for (size_t n = 0; at < all.size(); at++)
+    if ((uint8_t(all[at]) & 0xc0) != 0x80 && n++ == columns - 3) break;
+  return all.substr(0, at) + "...";
+}
+
+std::string Table::text(const std::string& indent) const {
+  std::vector<size_t> widest(align_.size(), 0);
+  for (const auto& r : rows_)
+    for (size_t i = 0; i < r.size() && i < widest.size(); i++) widest[i] = std::max(widest[i], width(r[i]));
+  std::string out;
+  for (const auto& r : rows_) {
+    std::string line = indent;
+    for (size_t i = 0; i < r.size(); i++) {
+      const std::string space(i < widest.size() ? widest[i] - width(r[i]) : 0, ' ');
+      line += align_[i] == 'r' ? space + r[i] : r[i] + space;
+      line += "  ";
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+Progress::Progress(std::string what, bool wanted)
+    : what_(std::move(what)), wanted_(wanted && stderr_is_terminal()), begin_(std::chrono::steady_clock::now()), last_(begin_) {}
+
+Progress::~Progress() {
+  if (shown_) fputs("\r\033[K", stderr);
+}
+
+void Progress::update(uint64_t done, uint64_t total) {
+  using namespace std::chrono_literals;
+  const auto now = std::chrono::steady_clock::now();
+  if (!wanted_ || total == 0 || now - begin_ < 200ms || (shown_ && now - last_ < 50ms)) return;
+  last_ = now;
+  shown_ = true;
+  constexpr size_t kCells = 30;
+  const auto full = size_t(double(done) / double(total) * kCells);
+  const std::string line = format("\r{} [{}{}] {:3.0f} %  {} of {}\033[K", what_, std::string(full, '#'), std::string(kCells - std::min(full, kCells), '.'),
+                                  100.0 * double(done) / double(total), human_bytes(done), human_bytes(total));
+  fwrite(line.data(), 1, line.size(), stderr);
+}
+
+}  // namespace gimbal

@@ -1,0 +1,56 @@
+// gimbal tokenize: text to token ids, as the model's own file says.
+#include "apps/command.h"
+#include "apps/find_model.h"
+#include "apps/input_text.h"
+#include "apps/json.h"
+#include "apps/terminal.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace gimbal {
+namespace {
+
+class Tokenize final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.positional("MODEL", kModelHelp, model_);
+    a.text("--text", "TEXT", "the text", text_);
+    a.text("-f,--file", "FILE", "a file with the text, byte for byte; - is stdin", file_);
+    a.flag("--no-bos", "without the token that begins a text", no_bos_);
+    a.flag("--no-special", "special tokens written out in the text are plain text", no_special_);
+    a.flag("--ids", "the ids alone, on one line", ids_);
+    a.example("gimbal tokenize --text \"Once upon a time\"");
+  }
+
+  Result<int> run() override {
+    auto text = input();
+    if (!text) return text.error();
+    auto source = open_model_file(model_);
+    if (!source) return source.error();
+    auto tokenizer = Tokenizer::create(*source->file);
+    if (!tokenizer) return tokenizer.error();
+    const auto ids = (*tokenizer)->encode(*text, {.add_bos = !no_bos_, .parse_special = !no_special_});
+    if (json) return print_json({{"tokens", ids}}, true), kDone;
+    if (ids_) return print(format("{}\n", fmt::join(ids, ","))), kDone;
+    for (Token id : ids) print(format("{}\t'{}'\n", id, printable((*tokenizer)->piece(id, true))));
+    return kDone;
+  }
+
+ private:
+  Result<std::string> input() const {
+    if (text_ && file_) return Error{Code::Usage, "--text and --file both give a text", "give only one of them"};
+    if (text_) return *text_;
+    if (file_) return read_text(*file_);
+    if (stdin_is_terminal()) return Error{Code::Usage, "there is no text to tokenize", "give --text TEXT or --file FILE, or write the text to stdin"};
+    return read_stdin();
+  }
+
+  std::string model_;
+  std::optional<std::string> text_, file_;
+  bool no_bos_ = false, no_special_ = false, ids_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_tokenize() { return std::make_unique<Tokenize>(); }
+
+}  // namespace gimbal

@@ -1,0 +1,202 @@
+// Weights in blocks of 256 against a8_256: f32 scale, 256 codes, 16 i16 sums of 16 codes. All scales inside a
+// block are integers, so a block is one exact integer sum and one FMA, and with minimums one more. A block is
+// a chunk.
+#pragma once
+
+#include "backends/cpu/kernels/blocks32.h"
+#include "backends/cpu/kernels/memory.h"
+
+// The planes of layout.h. E is the eighth of the block (32 columns), i the vector in it; k a column of the
+// block.
+template <DType T>
+struct NibblePlane {
+  static constexpr int at = gimbal::cpu::parts256(T).nibbles;
+  template <int E, int To>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return field<4 * (E / 4), To, 4>(load_codes(b + at + 64 * (8 * (E % 4) + i)));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return b[at + 64 * (k / 4 % 32) + 4 * lane + k % 4] >> (k / 128 * 4) & 15;
+  }
+};
+template <DType T>
+struct PairPlane {
+  static constexpr int at = gimbal::cpu::parts256(T).pairs;
+  template <int E, int To>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return field<2 * (E / 2), To, 2>(load_codes(b + at + 64 * (8 * (E % 2) + i)));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return b[at + 64 * (k / 4 % 16) + 4 * lane + k % 4] >> (k / 64 * 2) & 3;
+  }
+};
+template <DType T>
+struct BitPlane {
+  static constexpr int at = gimbal::cpu::parts256(T).bits;
+  template <int E, int To>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return field<E, To, 1>(load_codes(b + at + 64 * i));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return b[at + 64 * (k / 4 % 8) + 4 * lane + k % 4] >> (k / 32) & 1;
+  }
+};
+
+// Codes of one plane, or of two: the upper one shifted by the width of the lower.
+template <class Low>
+struct OnePlane {
+  template <int E>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return Low::template codes<E, 0>(b, i);
+  }
+  static inline int code(const uint8_t* b, int lane, int k) { return Low::code(b, lane, k); }
+};
+template <class Low, class High, int Shift>
+struct TwoPlanes {
+  template <int E>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return either(Low::template codes<E, 0>(b, i), High::template codes<E, Shift>(b, i));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return Low::code(b, lane, k) | High::code(b, lane, k) << Shift;
+  }
+};
+
+// The scales (and minimums) of group g of `Columns` columns: all 16 rows as integers, or one row's.
+template <DType T, int Columns>
+struct SignedScales {
+  static constexpr int columns = Columns;
+  static constexpr bool scales = true, minimums = false;
+  static constexpr int at = gimbal::cpu::parts256(T).scales;
+  static inline I scale(const uint8_t* b, int g) {
+    return load_i8(reinterpret_cast<const int8_t*>(b) + at + 16 * g);
+  }
+  static inline int scale(const uint8_t* b, int g, int lane) { return int8_t(b[at + 16 * g + lane]); }
+};
+template <DType T>
+struct ScalesAndMinimums {
+  static constexpr int columns = 32;
+  static constexpr bool scales = true, minimums = true;
+  static constexpr gimbal::cpu::Parts256 at = gimbal::cpu::parts256(T);
+  static inline I scale(const uint8_t* b, int g) { return load_u8(b + at.scales + 16 * g); }
+  static inline int scale(const uint8_t* b, int g, int lane) { return b[at.scales + 16 * g + lane]; }
+  static inline I minimum(const uint8_t* b, int g) { return load_u8(b + at.minimums + 16 * g); }
+  static inline int minimum(const uint8_t* b, int g, int lane) { return b[at.minimums + 16 * g + lane]; }
+};
+struct NoScales {
+  static constexpr int columns = 32;
+  static constexpr bool scales = false, minimums = false;
+};
+
+struct Q2_K : OnePlane<PairPlane<DType::Q2_K>>, Narrow<0> {
+  static constexpr DType type = DType::Q2_K, x = DType::A8_256;
+  static constexpr int columns = 16, at = gimbal::cpu::parts256(type).scales;
+  static constexpr bool scales = true, minimums = true;
+  static inline I scale(const uint8_t* b, int g) { return nibble<0>(load_u8(b + at + 16 * g)); }
+  static inline int scale(const uint8_t* b, int g, int lane) { return b[at + 16 * g + lane] & 15; }
+  static inline I minimum(const uint8_t* b, int g) { return nibble<4>(load_u8(b + at + 16 * g)); }
+  static inline int minimum(const uint8_t* b, int g, int lane) { return b[at + 16 * g + lane] >> 4; }
+};
+struct Q3_K : TwoPlanes<PairPlane<DType::Q3_K>, BitPlane<DType::Q3_K>, 2>,
+              Narrow<4>,
+              SignedScales<DType::Q3_K, 16> {
+  static constexpr DType type = DType::Q3_K, x = DType::A8_256;
+};
+struct Q4_K : OnePlane<NibblePlane<DType::Q4_K>>, Narrow<0>, ScalesAndMinimums<DType::Q4_K> {
+  static constexpr DType type = DType::Q4_K, x = DType::A8_256;
+};
+struct Q5_K : TwoPlanes<NibblePlane<DType::Q5_K>, BitPlane<DType::Q5_K>, 4>,
+              Narrow<0>,
+              ScalesAndMinimums<DType::Q5_K> {
+  static constexpr DType type = DType::Q5_K, x = DType::A8_256;
+};
+struct Q6_K : TwoPlanes<NibblePlane<DType::Q6_K>, PairPlane<DType::Q6_K>, 4>,
+              Narrow<32>,
+              SignedScales<DType::Q6_K, 16> {
+  static constexpr DType type = DType::Q6_K, x = DType::A8_256;
+};
+struct IQ4_XS : Wide, SignedScales<DType::IQ4_XS, 32> {
+  static constexpr DType type = DType::IQ4_XS, x = DType::A8_256;
+  using Plane = NibblePlane<type>;
+  template <int E>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return lookup(Plane::codes<E, 0>(b, i), kNonLinearTable.entry);
+  }
+  static inline int code(const uint8_t* b, int lane, int k) { return Plane::code(b, lane, k); }
+  static inline int level(int code) { return kNonLinear[code]; }
+};
+template <DType T>
+struct Ternary : OnePlane<PairPlane<T>>, Narrow<1>, NoScales {
+  static constexpr DType type = T, x = DType::A8_256;
+};
+using TQ1_0 = Ternary<DType::TQ1_0>;
+using TQ2_0 = Ternary<DType::TQ2_0>;
+
+// The sum of the activations' codes of group g.
+template <int Columns>
+inline int32_t code_sum(const uint8_t* a, int g) {
+  if constexpr (Columns == 16) return read<int16_t>(a + 260 + 2 * g);
+  else return read<int16_t>(a + 260 + 4 * g) + read<int16_t>(a + 262 + 4 * g);
+}
+
+template <class W, int M, int E>
+inline void eighths(const uint8_t* block, const uint8_t* const* a, I* sum, I* minimum_sum) {
+  if constexpr (E < 8) {
+    constexpr int groups = 32 / W::columns, vectors = W::columns / 4;
+    for (int h = 0; h < groups; h++) {
+      const int g = E * groups + h;
+      I part[M];
+      for (int m = 0; m < M; m++) part[m] = W::start(code_sum<W::columns>(a[m], g));
+      for (int i = h * vectors; i < (h + 1) * vectors; i++) {
+        Codes c = W::template codes<E>(block, i);
+        for (int m = 0; m < M; m++)
+          part[m] = W::step(part[m], c, splat(read<int32_t>(a[m] + 4 + 32 * E + 4 * i)));
+      }
+      for (int m = 0; m < M; m++) {
+        if constexpr (W::scales) sum[m] = add(sum[m], mul(W::scale(block, g), part[m]));
+        else sum[m] = add(sum[m], part[m]);
+        if constexpr (W::minimums)
+          minimum_sum[m] =
+              add(minimum_sum[m], mul(W::minimum(block, g), splat(-code_sum<W::columns>(a[m], g))));
+      }
+    }
+    eighths<W, M, E + 1>(block, a, sum, minimum_sum);
+  }
+}
+
+template <class W, int M>
+struct Blocks256 {
+  static void tile(const uint8_t* w, const uint8_t* const* x, int32_t columns, F* total) {
+    const uint8_t* a[M];
+    for (int m = 0; m < M; m++) a[m] = x[m], total[m] = splat(0.f);
+    for (int32_t b = 0; b < columns / 256; b++, w += gimbal::cpu::parts256(W::type).end) {
+      I sum[M], minimum_sum[M];
+      for (int m = 0; m < M; m++) sum[m] = minimum_sum[m] = splat(int32_t(0));
+      eighths<W, M, 0>(w, a, sum, minimum_sum);
+      const F scale = HalfScale::scale(w);
+      for (int m = 0; m < M; m++) {
+        const F unit = splat(read<float>(a[m]));
+        F acc = mul(to_float(sum[m]), mul(scale, unit));
+        if constexpr (W::minimums)
+          acc = fma(to_float(minimum_sum[m]), mul(HalfScale::scale(w + 32), unit), acc);
+        total[m] = add(total[m], acc);
+        a[m] += 292;
+      }
+    }
+  }
+};
+
+// One row of a packed matrix as numbers: the same as tensor/quant.h decodes.
+template <class W>
+inline void blocks256_row(const uint8_t* w, int lane, int32_t columns, float* y) {
+  for (int32_t b = 0; b < columns / 256; b++, w += gimbal::cpu::parts256(W::type).end, y += 256) {
+    const float unit = HalfScale::scale(w, lane);
+    for (int k = 0; k < 256; k++) {
+      const int g = k / W::columns;
+      float scale = unit;
+      if constexpr (W::scales) scale = unit * float(W::scale(w, g, lane));
+      y[k] = scale * float(W::level(W::code(w, lane, k)));
+      if constexpr (W::minimums) y[k] = y[k] - HalfScale::scale(w + 32, lane) * float(W::minimum(w, g, lane));
+    }
+  }
+}

@@ -1,0 +1,171 @@
+// Weights in blocks of 32 against a8_32: f32 scale, i32 sum of the codes, 32 codes. Per block one exact
+// integer dot product and one FMA; a format with minimums adds one FMA of the minimum and the activations'
+// sum.
+#pragma once
+
+#include "backends/cpu/kernels/memory.h"
+
+struct Nibbles {
+  template <int J>
+  static inline Codes codes(const uint8_t* p) {
+    return field<4 * (J / 4), 0, 4>(load_codes(p + 64 * (J % 4)));
+  }
+  static inline int code(const uint8_t* p, int lane, int k) {
+    return p[64 * (k / 4 % 4) + 4 * lane + k % 4] >> (k / 16 * 4) & 15;
+  }
+};
+struct NibblesAndBit {
+  template <int J>
+  static inline Codes codes(const uint8_t* p) {
+    return either(Nibbles::codes<J>(p), field<J, 4, 1>(load_codes(p + 256)));
+  }
+  static inline int code(const uint8_t* p, int lane, int k) {
+    return Nibbles::code(p, lane, k) | (p[256 + 4 * lane + k % 4] >> (k / 4) & 1) << 4;
+  }
+};
+
+// Code - Zero is the value in units of the scale.
+template <int Zero>
+struct Narrow {
+  static inline I start(int32_t sum) { return splat(-Zero * sum); }
+  static inline I step(I acc, Codes c, I a) { return dot(acc, c, a); }
+  static inline int level(int code) { return code - Zero; }
+};
+// Codes of 8 bits stand for code - 128.
+struct Wide {
+  static inline I start(int32_t sum) { return start_wide(sum); }
+  static inline I step(I acc, Codes c, I a) { return dot_wide(acc, c, a); }
+};
+struct HalfScale {
+  static inline F scale(const uint8_t* p) { return load(reinterpret_cast<const uint16_t*>(p)); }
+  static inline float scale(const uint8_t* p, int lane) {
+    return half_to_float(read<uint16_t>(p + 2 * lane));
+  }
+};
+
+struct Q8_0 : Wide, HalfScale {
+  static constexpr DType type = DType::Q8_0, x = DType::A8_32;
+  static constexpr bool minimums = false;
+  template <int J>
+  static inline Codes codes(const uint8_t* p) {
+    return load_codes(p + 64 * J);
+  }
+  static inline int code(const uint8_t* p, int lane, int k) { return p[64 * (k / 4) + 4 * lane + k % 4]; }
+  static inline int level(int code) { return code - 128; }
+};
+struct Q4_0 : Nibbles, Narrow<8>, HalfScale {
+  static constexpr DType type = DType::Q4_0, x = DType::A8_32;
+  static constexpr bool minimums = false;
+};
+struct Q4_1 : Nibbles, Narrow<0>, HalfScale {
+  static constexpr DType type = DType::Q4_1, x = DType::A8_32;
+  static constexpr bool minimums = true;
+};
+struct Q5_0 : NibblesAndBit, Narrow<16>, HalfScale {
+  static constexpr DType type = DType::Q5_0, x = DType::A8_32;
+  static constexpr bool minimums = false;
+};
+struct Q5_1 : NibblesAndBit, Narrow<0>, HalfScale {
+  static constexpr DType type = DType::Q5_1, x = DType::A8_32;
+  static constexpr bool minimums = true;
+};
+
+// Codes that name one of 16 levels; the tables hold level + 128.
+constexpr int8_t kNonLinear[16] = {
+#include "tensor/quant/iq4_nl_levels.def"
+};
+constexpr int8_t kFloat4[16] = {
+#include "tensor/quant/fp4_levels.def"
+};
+struct Table16 {
+  uint8_t entry[16];
+  constexpr explicit Table16(const int8_t* level) : entry{} {
+    for (int i = 0; i < 16; i++) entry[i] = uint8_t(level[i] + 128);
+  }
+};
+constexpr Table16 kNonLinearTable(kNonLinear), kFloat4Table(kFloat4);
+
+struct IQ4_NL : Wide, HalfScale {
+  static constexpr DType type = DType::IQ4_NL, x = DType::A8_32;
+  static constexpr bool minimums = false;
+  template <int J>
+  static inline Codes codes(const uint8_t* p) {
+    return lookup(Nibbles::codes<J>(p), kNonLinearTable.entry);
+  }
+  static inline int code(const uint8_t* p, int lane, int k) { return Nibbles::code(p, lane, k); }
+  static inline int level(int code) { return kNonLinear[code]; }
+};
+struct MXFP4 : Wide {
+  static constexpr DType type = DType::MXFP4, x = DType::A8_32;
+  static constexpr bool minimums = false;
+  template <int J>
+  static inline Codes codes(const uint8_t* p) {
+    return lookup(Nibbles::codes<J>(p), kFloat4Table.entry);
+  }
+  static inline int code(const uint8_t* p, int lane, int k) { return Nibbles::code(p, lane, k); }
+  static inline int level(int code) { return kFloat4[code]; }
+  static inline F scale(const uint8_t* p) { return load_bf16(reinterpret_cast<const uint16_t*>(p)); }
+  static inline float scale(const uint8_t* p, int lane) {
+    return bf16_to_float(read<uint16_t>(p + 2 * lane));
+  }
+};
+
+template <class W, int M, int J>
+inline void block_steps(const uint8_t* codes, const uint8_t* const* a, I* sum) {
+  if constexpr (J < 8) {
+    Codes c = W::template codes<J>(codes);
+    for (int m = 0; m < M; m++) sum[m] = W::step(sum[m], c, splat(read<int32_t>(a[m] + 8 + 4 * J)));
+    block_steps<W, M, J + 1>(codes, a, sum);
+  }
+}
+
+template <class W, int M>
+struct Blocks32 {
+  static void tile(const uint8_t* w, const uint8_t* const* x, int32_t columns, F* total) {
+    constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
+    const uint8_t* a[M];
+    for (int m = 0; m < M; m++) a[m] = x[m], total[m] = splat(0.f);
+    for (int32_t left = columns / 32; left > 0; left -= kChunk / 32) {
+      const int32_t blocks = left < kChunk / 32 ? left : kChunk / 32;
+      const uint8_t* codes = w + gimbal::cpu::chunk_codes(W::type, blocks);
+      F acc[M];
+      for (int m = 0; m < M; m++) acc[m] = splat(0.f);
+      for (int32_t b = 0; b < blocks; b++) {
+        I sum[M];
+        for (int m = 0; m < M; m++) sum[m] = W::start(read<int32_t>(a[m] + 4));
+        block_steps<W, M, 0>(codes, a, sum);
+        F scale = W::scale(w + parts.scales * b);
+        for (int m = 0; m < M; m++) {
+          F unit = splat(read<float>(a[m]));
+          acc[m] = fma(to_float(sum[m]), mul(scale, unit), acc[m]);
+          if constexpr (W::minimums) {
+            F minimum = W::scale(w + parts.scales * b + 32);
+            acc[m] = fma(to_float(splat(read<int32_t>(a[m] + 4))), mul(minimum, unit), acc[m]);
+          }
+          a[m] += 40;
+        }
+        codes += parts.codes;
+      }
+      for (int m = 0; m < M; m++) total[m] = add(total[m], acc[m]);
+      w += gimbal::cpu::chunk_bytes(W::type, blocks);
+    }
+  }
+};
+
+// One row of a packed matrix as numbers: the same as tensor/quant.h decodes.
+template <class W>
+inline void blocks32_row(const uint8_t* w, int lane, int32_t columns, float* y) {
+  constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
+  for (int32_t left = columns / 32; left > 0; left -= kChunk / 32) {
+    const int32_t blocks = left < kChunk / 32 ? left : kChunk / 32;
+    const uint8_t* codes = w + gimbal::cpu::chunk_codes(W::type, blocks);
+    for (int32_t b = 0; b < blocks; b++, codes += parts.codes, y += 32) {
+      const float scale = W::scale(w + parts.scales * b, lane);
+      for (int k = 0; k < 32; k++) {
+        y[k] = float(W::level(W::code(codes, lane, k))) * scale;
+        if constexpr (W::minimums) y[k] = y[k] + W::scale(w + parts.scales * b + 32, lane);
+      }
+    }
+    w += gimbal::cpu::chunk_bytes(W::type, blocks);
+  }
+}

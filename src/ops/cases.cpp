@@ -1,0 +1,270 @@
+#include "ops/cases.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "base/format.h"
+#include "ops/shapes.h"
+#include "tensor/half.h"
+#include "tensor/quant.h"
+#include "tensor/quant.h"
+#include "tensor/quant_encode.h"
+
+namespace gimbal {
+namespace {
+
+// A small generator of our own: the same cases on every machine.
+class Numbers {
+ public:
+  explicit Numbers(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}
+  uint64_t next() {
+    state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
+    return state_;
+  }
+  // Roughly normal: the sum of four uniform numbers.
+  float normal() {
+    float s = 0;
+    for (int i = 0; i < 4; i++) s += float(next() >> 40) / float(1 << 24) - 0.5f;
+    return s * 1.7f;
+  }
+  int below(int n) { return int(next() >> 33) % n; }
+
+ private:
+  uint64_t state_;
+};
+
+CaseInput floats(Shape s, Numbers& n, float scale = 1) {
+  std::vector<float> x(static_cast<size_t>(s.count()));
+  for (float& v : x) v = n.normal() * scale;
+  CaseInput in{s, std::vector<std::byte>(size_t(s.bytes())), false};
+  encode(s.type, x.data(), s.count(), in.dense.data());
+  return in;
+}
+
+CaseInput integers(Shape s, const std::vector<int32_t>& v) {
+  CaseInput in{s, std::vector<std::byte>(v.size() * 4), false};
+  std::memcpy(in.dense.data(), v.data(), in.dense.size());
+  return in;
+}
+
+// Activations as ops/quantize lays them out; codes over the whole range.
+CaseInput activations(Shape s, Numbers& n) {
+  CaseInput in{s, std::vector<std::byte>(size_t(s.bytes())), false};
+  const int block = info(s.type).block, size = info(s.type).bytes;
+  for (int64_t b = 0; b < s.count() / block; b++) {
+    std::byte* p = in.dense.data() + b * size;
+    const float scale = std::fabs(n.normal()) * 0.01f + 1e-4f;
+    std::memcpy(p, &scale, 4);
+    int8_t codes[256];
+    for (int i = 0; i < block; i++) codes[i] = int8_t(n.below(255) - 127);
+    if (s.type == DType::A8_32) {
+      int32_t sum = 0;
+      for (int i = 0; i < 32; i++) sum += codes[i];
+      std::memcpy(p + 4, &sum, 4);
+      std::memcpy(p + 8, codes, 32);
+    } else {
+      std::memcpy(p + 4, codes, 256);
+      for (int g = 0; g < 16; g++) {
+        int16_t sum = 0;
+        for (int i = 0; i < 16; i++) sum = int16_t(sum + codes[16 * g + i]);
+        std::memcpy(p + 260 + 2 * g, &sum, 2);
+      }
+    }
+  }
+  return in;
+}
+
+CaseInput weight(Shape s, Numbers& n) {
+  CaseInput in{s, std::vector<std::byte>(size_t(s.bytes())), true};
+  if (can_encode(s.type)) in = floats(s, n, 0.1f);
+  else random_blocks(s.type, s.count(), in.dense.data(), [&] { return n.next(); });
+  in.weight = true;
+  return in;
+}
+
+std::string label(OpKind kind, DType t, const char* text) {
+  return format("{} {} {}", info(kind).name, info(t).name, text);
+}
+
+void mat_mul_cases(DType w, std::vector<Case>& out) {
+  struct Size {
+    int blocks, tail, n, rows, bias;  // k = blocks * block + tail
+  };
+  // One block and many; a whole chunk of 256, one more, one less; a tile of 16 outputs, one more, one less;
+  // rows of x around the number that kernels take at once.
+  static constexpr Size kSizes[] = {
+      {1, 0, 1, 1, 0},   {2, 0, 16, 1, 1}, {3, 5, 17, 2, 0},   {8, 0, 15, 3, 0},   {9, 1, 33, 4, 1},
+      {16, 0, 48, 5, 0}, {17, 3, 7, 8, 0}, {43, 31, 64, 9, 1}, {64, 0, 256, 1, 0}, {5, 0, 130, 31, 0}};
+  Numbers n(uint64_t(w) + 11);
+  for (const Size& s : kSizes) {
+    const int block = info(w).block, columns = block > 1 ? block * s.blocks : 32 * s.blocks + s.tail;
+    if (int64_t(columns) * s.n > 1 << 19) continue;
+    Case c{label(OpKind::MatMul, w,
+                 format("k={} n={} rows={}{}", columns, s.n, s.rows, s.bias ? " bias" : "").c_str()),
+           OpKind::MatMul,
+           {},
+           {},
+           s.rows,
+           s.rows + 2};
+    c.inputs.push_back(weight(Shape(w, {columns, s.n}), n));
+    const DType x = activation_type(w);
+    c.inputs.push_back(x == DType::F32 ? floats(Shape(x, {columns, c.capacity}), n)
+                                       : activations(Shape(x, {columns, c.capacity}), n));
+    if (s.bias) c.inputs.push_back(floats(Shape(DType::F32, {s.n}), n));
+    out.push_back(std::move(c));
+  }
+}
+
+// Keys and values are written through the device's own cache_write before attention reads them.
+void cache_cases(OpKind kind, DType cache, std::vector<Case>& out) {
+  struct Size {
+    int hd, heads, kv_heads, positions, rows, window;
+  };
+  static constexpr Size kSizes[] = {{8, 2, 1, 1, 1, 0},     {16, 4, 4, 17, 1, 0},  {32, 4, 2, 63, 3, 0},
+                                    {64, 2, 1, 64, 5, 0},   {80, 3, 3, 65, 2, 0},  {128, 2, 2, 130, 4, 0},
+                                    {20, 2, 1, 200, 7, 50}, {64, 4, 1, 129, 2, 64}};
+  Numbers n(uint64_t(cache) + 77);
+  for (const Size& s : kSizes) {
+    const int pages = (s.positions + kPagePositions - 1) / kPagePositions + 1;
+    Case c{label(kind, cache,
+                 format("hd={} heads={}/{} positions={} rows={} window={}", s.hd, s.heads, s.kv_heads,
+                        s.positions, s.rows, s.window)
+                     .c_str()),
+           kind,
+           {},
+           {},
+           s.rows,
+           s.rows};
+    c.params.f[0] = 1.f / std::sqrt(float(s.hd));
+    c.params.i[1] = s.window;
+    c.inputs.push_back(floats(Shape(DType::F32, {s.hd, s.heads, s.rows}), n));
+    for (int kv = 0; kv < 2; kv++) {
+      // Values that the cache's format holds exactly: its rounding is not what is looked at here.
+      CaseInput in = floats(Shape(DType::F32, {s.hd, s.kv_heads, s.positions}), n);
+      for (size_t i = 0; i < in.dense.size(); i += 4) {
+        float v;
+        std::memcpy(&v, &in.dense[i], 4);
+        v = bf16_to_float(float_to_bf16(v));
+        v = half_to_float(float_to_half(v));
+        std::memcpy(&in.dense[i], &v, 4);
+      }
+      in.shape.type = DType::F32;
+      c.inputs.push_back(std::move(in));
+    }
+    std::vector<int32_t> position, sequence, table;
+    for (int r = 0; r < s.rows; r++)
+      position.push_back(std::max(0, s.positions - 1 - 3 * r)), sequence.push_back(1);
+    for (int i = 0; i < pages; i++) table.push_back(0);                // sequence 0 is another one
+    for (int i = 0; i < pages; i++) table.push_back((i + 1) % pages);  // pages out of order
+    c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), position));
+    c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), sequence));
+    c.inputs.push_back(integers(Shape(DType::I32, {pages, 2}), table));
+    out.push_back(std::move(c));
+  }
+}
+
+void row_cases(OpKind kind, DType in0, std::vector<Case>& out) {
+  Numbers n(uint64_t(kind) * 131 + uint64_t(in0));
+  for (int width : {1, 8, 15, 16, 17, 64, 172, 256, 1000, 2048})
+    for (int rows : {1, 3}) {
+      const int capacity = rows + 1;
+      Case c{label(kind, in0, format("width={} rows={}", width, rows).c_str()), kind, {}, {}, rows, capacity};
+      auto add = [&](CaseInput in) { c.inputs.push_back(std::move(in)); };
+      auto x = [&](float scale = 1) { return floats(Shape(DType::F32, {width, capacity}), n, scale); };
+      switch (kind) {
+        case OpKind::Embed: {
+          if (width % info(in0).block) continue;
+          std::vector<int32_t> tokens;
+          for (int r = 0; r < capacity; r++) tokens.push_back((r * 17 + 20) % 37);
+          add(weight(Shape(in0, {width, 37}), n));
+          add(integers(Shape(DType::I32, {capacity}), tokens));
+          break;
+        }
+        case OpKind::RmsNorm:
+          c.params.f[0] = 1e-5f;
+          add(x(rows == 1 ? 1e-3f : 30.f));
+          add(floats(Shape(DType::F32, {width}), n));
+          break;
+        case OpKind::SwiGlu: add(x(4)), add(x()); break;
+        case OpKind::Add: add(x()), add(x()); break;
+        case OpKind::SelectRows: {
+          std::vector<int32_t> which;
+          for (int r = 0; r < capacity; r++) which.push_back(capacity - 1 - r);
+          add(x());
+          add(integers(Shape(DType::I32, {capacity}), which));
+          break;
+        }
+        case OpKind::Rope: {
+          if (width % 2 || width > 256) continue;
+          for (RopePairs pairs : {RopePairs::Adjacent, RopePairs::Halves})
+            for (int rotated : {width, width / 4 * 2}) {
+              if (!rotated) continue;
+              Case r{c.name + (pairs == RopePairs::Adjacent ? " adjacent" : " halves") +
+                         format(" rotated={}", rotated),
+                     kind,
+                     {},
+                     {},
+                     rows,
+                     capacity};
+              r.params.i[0] = int32_t(pairs);
+              r.inputs.push_back(floats(Shape(DType::F32, {width, 3, capacity}), n));
+              CaseInput table = floats(Shape(DType::F32, {rotated, capacity}), n);
+              r.inputs.push_back(std::move(table));
+              out.push_back(std::move(r));
+            }
+          continue;
+        }
+        case OpKind::Quantize:
+          for (DType t : {DType::A8_32, DType::A8_256}) {
+            if (width % info(t).block) continue;
+            Case q{c.name + " to " + info(t).name, kind, {}, {}, rows, capacity};
+            q.params.i[0] = int32_t(t);
+            q.inputs.push_back(x());
+            // A block of zeros, and one of values too small to count, must give zeros.
+            std::memset(q.inputs[0].dense.data(), 0, size_t(info(t).block) * 4);
+            out.push_back(std::move(q));
+          }
+          continue;
+        default: continue;
+      }
+      out.push_back(std::move(c));
+    }
+}
+
+}  // namespace
+
+std::vector<Case> cases(OpKind kind, DType in0) {
+  std::vector<Case> out;
+  const bool weights = kind == OpKind::MatMul || kind == OpKind::Embed;
+  if (weights ? !can_decode(in0) || tensor_tail_bytes(in0) > 0
+              : kind != OpKind::Attention && kind != OpKind::CacheWrite && in0 != DType::F32)
+    return out;
+  if (kind == OpKind::MatMul) mat_mul_cases(in0, out);
+  else if (kind == OpKind::Attention || kind == OpKind::CacheWrite) cache_cases(kind, in0, out);
+  else row_cases(kind, in0, out);
+  return out;
+}
+
+double tolerance(OpKind kind, const std::vector<Shape>& in) {
+  constexpr double u = 0x1p-24;
+  switch (kind) {
+    case OpKind::MatMul: {
+      // One rounding per FMA inside a chunk (a block, or a column of float weights), two more per block for
+      // its scale, one per chunk.
+      const double k = in[0].dim[0], per_chunk = std::min<double>(k, kChunk) /
+                                                 (info(in[0].type).block > 1 ? info(in[1].type).block : 1);
+      return (per_chunk + 3 + k / kChunk + 2) * u;
+    }
+    case OpKind::RmsNorm:
+      return (in[0].dim[0] / 16.0 / 2 + 10) * u;  // half: a square root halves relative errors
+    case OpKind::Attention: return (in[0].dim[0] + in[1].dim[3] * kPagePositions + 16) * u;
+    case OpKind::SwiGlu: return 16 * u;
+    case OpKind::Rope: return 3 * u;
+    case OpKind::Add: return u;
+    case OpKind::Embed: return 2 * u;
+    case OpKind::Quantize: return 1 + 8 * u;  // of half a step
+    default: return 0;
+  }
+}
+
+}  // namespace gimbal

@@ -1,0 +1,24 @@
+// Runs one row of a device's kernel table, pinned, against the double-precision reference. The tests, `gimbal
+// verify` and the check before first use all call this.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "device/device.h"
+
+namespace gimbal {
+
+struct KernelReport {
+  int cases = 0;  // that the row computes, and that were run
+  int failed = 0;
+  double worst = 0;          // largest error, as a fraction of what the op's definition allows
+  std::string not_run;       // why no case was run: features missing, or no case reaches the row
+  bool unreachable = false;  // no case reaches it although the device could run it: a gap in ops/cases
+  std::vector<std::string> failures;  // one line each
+};
+
+// Errors: only those of the device itself (no memory, device lost); wrong numbers are in the report.
+Result<KernelReport> check_kernel(const Device& device, size_t kernel);
+
+}  // namespace gimbal

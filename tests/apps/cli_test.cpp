@@ -1,0 +1,220 @@
+// The program from outside: running a model, and every exit code with the words that users and scripts rely on.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "base/file.h"
+#include "support/cli.h"
+#include "support/gguf_writer.h"
+
+namespace gimbal::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// ---- help ----------------------------------------------------------------------------------------------------------
+
+TEST(Help, AloneSaysWhatToTypeAndEveryCommandHasItsOwn) {
+  Ran r = gimbal({});
+  EXPECT_EQ(r.code, 0);
+  for (const char* c : {"run", "bench", "plan", "explain", "backends", "doctor", "kernels", "verify", "models", "info", "tokenize", "detokenize", "logits", "dequantize"}) {
+    EXPECT_SAYS(r.out, c);
+    Ran help = gimbal({"help", c});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_SAYS(help.out, "--json");
+    EXPECT_EQ(help.out, gimbal({c, "--help"}).out);
+  }
+  EXPECT_SAYS(r.out, "gimbal run -p \"Once upon a time\"");
+  EXPECT_EQ(gimbal({"--version"}).out.rfind("gimbal ", 0), 0u);
+}
+
+// ---- run -----------------------------------------------------------------------------------------------------------
+
+TEST(Run, GreedyStoryHasTheReferencesTokens) {
+  for (const Args& model : {Args{}, Args{"default"}, Args{story_file("f32")}}) {
+    Args args{"run"};
+    args.insert(args.end(), model.begin(), model.end());
+    for (const char* a : {"--greedy", "-n", "64", "--print-tokens", "--kv-type", "f32"}) args.push_back(a);
+    args.push_back("--tokens"), args.push_back(joined(story()["tokens"]));
+    Ran r = gimbal(args);
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(r.out, joined(story()["greedy"]) + "\n");
+  }
+}
+
+TEST(Run, StreamsTheTextAfterThePrompt) {
+  const std::string prompt = story()["prompt"], whole = story()["greedy_text"];
+  const std::string expected = whole.substr(whole.find(prompt) + prompt.size()) + "\n";
+  const Args options{"--greedy", "-n", "64", "--kv-type", "f32"};
+  auto with = [&](Args args) { return args.insert(args.end(), options.begin(), options.end()), args; };
+  EXPECT_EQ(gimbal(with({"run", "-p", prompt})).out, expected);
+  EXPECT_EQ(gimbal(with({"run"}), {.input = prompt + "\n"}).out, expected) << "stdin, with the newline of echo";
+  const std::string file = temporary_path("prompt.txt");
+  ASSERT_TRUE(write_file(file, prompt));
+  EXPECT_EQ(gimbal(with({"run", "-f", file})).out, expected);
+}
+
+TEST(Run, JsonHasItsKeysAndTheSeedRepeatsTheText) {
+  Ran first = gimbal({"run", "-p", "Once", "-n", "12", "--json"});
+  Json j = json_of(first);
+  expect_keys(j, {"model", "text", "tokens", "finish", "prompt_tokens", "seed", "context", "device", "fallbacks", "timing", "memory", "kernels"});
+  expect_keys(j["timing"], {"load_seconds", "prompt_seconds", "first_token_seconds", "generate_seconds", "prompt_tokens_per_second", "tokens_per_second"});
+  EXPECT_EQ(j["finish"], "length");
+  EXPECT_EQ(j["tokens"].size(), 12u);
+  Json again = json_of(gimbal({"run", "-p", "Once", "-n", "12", "--json", "--seed", j["seed"].dump()}));
+  EXPECT_EQ(again["tokens"], j["tokens"]);
+  Json other = json_of(gimbal({"run", "-p", "Once", "-n", "40", "--json"}));
+  Json third = json_of(gimbal({"run", "-p", "Once", "-n", "40", "--json"}));
+  EXPECT_NE(other["tokens"], third["tokens"]) << "two runs without --seed";
+}
+
+TEST(Run, StopStringsAndStats) {
+  Ran r = gimbal({"run", "-p", "Once upon a time", "--greedy", "--stop", " girl", "--stop", "nowhere", "--stats"});
+  EXPECT_EQ(r.out, ", there was a little\n");
+  for (const char* word : {"cpu:0", "mat_mul", "tokens/s", "stop-string", "memory", "seed"}) EXPECT_SAYS(r.err, word);
+}
+
+TEST(Run, AFullContextIsSaidAndNoFailure) {
+  Ran r = gimbal({"run", "-p", "Once upon a time", "--ctx", "32", "--greedy"});
+  EXPECT_EQ(r.code, 0);
+  EXPECT_SAYS(r.err, "context full: 32 of 32 positions used; start with a larger --ctx (the model was trained on 512)");
+  Json j = json_of(gimbal({"run", "-p", "Once upon a time", "--ctx", "32", "--greedy", "--json"}));
+  EXPECT_EQ(j["finish"], "context-full");
+}
+
+TEST(Run, CtrlCKeepsTheTextSoFar) {
+  // Without a stop the story of 100,000 positions goes on for seconds.
+  Ran r = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"}, {.interrupt_after_bytes = 20});
+  EXPECT_EQ(r.code, 130) << r.err;
+  EXPECT_EQ(r.out.rfind(", there was a little girl", 0), 0u) << r.out;
+  EXPECT_EQ(r.out.back(), '\n');
+}
+
+TEST(Run, AReaderThatGoesAwayAndAFullDiskAreNoCrash) {
+  Ran gone = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"}, {.close_after_bytes = 20});
+  EXPECT_EQ(gone.code, 1);
+  EXPECT_EQ(gone.err, "") << "nobody is there to read it";
+  Ran full = gimbal({"run", "-p", "Once upon a time", "-n", "5"}, {.stdout_path = "/dev/full"});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_SAYS(full.err, "No space left");
+}
+
+// ---- failures ------------------------------------------------------------------------------------------------------
+
+TEST(ExitCode, UsageIsTwoAndSaysWhatWouldBeRight) {
+  const std::pair<Args, const char*> cases[] = {
+      {{"rnu"}, "gimbal run"},
+      {{"run", "--tmp", "1"}, "--temp"},
+      {{"run", "-n", "abc", "-p", "x"}, "a whole number from -1"},
+      {{"run", "-n", "-5", "-p", "x"}, "a whole number from -1"},
+      {{"run", "-t", "0", "-p", "x"}, "a whole number from 1 to 1024"},
+      {{"run", "-t", "99999999999999999999", "-p", "x"}, "a whole number from 1 to 1024"},
+      {{"run", "--ctx", "-1", "-p", "x"}, "a whole number from 1"},
+      {{"run", "--temp", "-1", "-p", "x"}, "0 (greedy) or a positive number"},
+      {{"run", "--temp", "hot", "-p", "x"}, "a number"},
+      {{"run", "--temp", "nan", "-p", "x"}, "a number"},
+      {{"run", "--top-p", "2", "-p", "x"}, "from 0 to 1"},
+      {{"run", "--stop", "", "-p", "x"}, "--stop is empty"},
+      {{"run", "-p", "Once", "upon", "a", "time"}, "quotes"},
+      {{"run", "-p", "x", "--tokens", "1"}, "only one of them"},
+      {{"run", "--tokens", "1,x"}, "'x'"},
+      {{"run", "--tokens", "1,-2"}, "'-2'"},
+      {{"run", "--tokens", "1,512"}, "0 to 511"},
+      {{"run", "-p", "x", "--backend", "gpu"}, "one of auto, cuda"},
+      {{"run", "-p", "x", "--kv-type", "q8_0"}, "f32, f16, bf16"},
+      {{"run", "-p", "x", "--cpu-variant", "mmx"}, "baseline"},
+      {{"run", "-p", "x", "--cuda-device", "0", "--backend", "cpu"}, "contradicts"},
+      {{"run", "-p", "x", "--prompt"}, "prompt"},
+      {{"logits", "--tokens", "1,2", "--positions", "2", "-o", "/dev/null"}, "0 to 1"},
+      {{"logits", "-o", "/dev/null"}, "--tokens"},
+      {{"detokenize", "--tokens", "99999"}, "0 to 511"},
+      {{"dequantize", "--type", "q9", "--input", "x", "--output", "y"}, "q4_0"},
+      {{"dequantize"}, "--input"},
+      {{"bench", "-p", "0", "-n", "0"}, "nothing to measure"},
+      {{"help", "nothing"}, "no command"},
+  };
+  for (const auto& [args, words] : cases) {
+    Ran r = gimbal(args);
+    EXPECT_EQ(r.code, 2) << Json(args).dump() << r.err;
+    EXPECT_EQ(r.err.rfind("error: ", 0), 0u) << r.err;
+    EXPECT_SAYS(r.err, words);
+    EXPECT_EQ(r.out, "");
+  }
+}
+
+TEST(ExitCode, MissingModelsSayWhereTheyWereLookedFor) {
+  Ran file = gimbal({"info", "missing.gguf"});
+  EXPECT_EQ(file.code, 1);
+  EXPECT_SAYS(file.err, (fs::current_path() / "missing.gguf").string());
+  Ran name = gimbal({"info", "storys260K"});
+  EXPECT_EQ(name.code, 1);
+  EXPECT_SAYS(name.err, "did you mean 'stories260K'?");
+  Json j = json_of(gimbal({"info", "missing.gguf", "--json"}));
+  expect_keys(j["error"], {"code", "message", "remedy"});
+  EXPECT_EQ(j["error"]["code"], "not-found");
+}
+
+TEST(ExitCode, BadModelFilesAreThreeAndNamed) {
+  auto whole = read_file(story_file("f32"));
+  ASSERT_TRUE(whole);
+  const std::map<std::string, std::string> files = {
+      {"empty.gguf", ""},
+      {"text.gguf", "this is no model at all, whatever its name says"},
+      {"cut-in-the-header.gguf", whole->substr(0, 1000)},
+      {"cut-in-the-weights.gguf", whole->substr(0, whole->size() / 2)},
+      {"other-architecture.gguf", GgufWriter().string("general.architecture", "\033[31mred").build()},
+  };
+  for (const auto& [name, bytes] : files) {
+    const std::string path = temporary_path(name);
+    ASSERT_TRUE(write_file(path, bytes));
+    for (const Args& command : {Args{"run", path, "-p", "x"}, Args{"plan", path}, Args{"explain", path}, Args{"logits", path, "--tokens", "1", "-o", "/dev/null"}, Args{"bench", path}}) {
+      Ran r = gimbal(command);
+      EXPECT_EQ(r.code, 3) << command[0] << " " << name << ": " << r.err;
+      EXPECT_SAYS(r.err, name);
+      EXPECT_FALSE(contains(r.out + r.err, "\033")) << "a raw escape sequence out of a file";
+    }
+  }
+}
+
+TEST(ExitCode, BackendsThatAreNotThere) {
+  Ran fallback = gimbal({"run", "-p", "Once upon a time", "-n", "3", "--greedy", "--backend", "cuda", "--quiet"});
+  EXPECT_EQ(fallback.code, 0);
+  EXPECT_EQ(fallback.out, ", there was\n");
+  EXPECT_SAYS(fallback.err, "cuda: not built into this program");
+  EXPECT_SAYS(fallback.err, "using cpu:0 instead");
+  for (const Args& wish : {Args{"--backend", "cuda"}, Args{"--vulkan-device", "0"}, Args{"--gpu-layers", "3"}, Args{"--prefer-kernel", "nobody.*"}, Args{"--prefer-kernel", "*.add.*"}}) {
+    Args args{"run", "-p", "x", "-n", "1", "--strict"};
+    args.insert(args.end(), wish.begin(), wish.end());
+    Ran r = gimbal(args);
+    EXPECT_EQ(r.code, 4) << wish[0] << r.err;
+    EXPECT_SAYS(r.err, "--strict");
+  }
+  EXPECT_EQ(gimbal({"run", "-p", "x", "--backend", "cpu", "--device", "7"}).code, 4);
+}
+
+TEST(Options, WithoutEffectAreNotIgnoredInSilence) {
+  EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1", "--gpu-layers", "5"}).err, "no GPU backend in this build: all layers run on the CPU");
+  EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1", "--allow-software-devices"}).err, "no effect");
+  EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1", "--prefer-kernel", "no.such.*"}).err, "matches no kernel");
+  EXPECT_EQ(gimbal({"run", "-p", "x", "-n", "1"}).err, "");
+}
+
+TEST(ExitCode, TooLittleMemoryIsFive) {
+  const std::string model = golden_dir() + "/arch/llama-gqa.gguf";
+  Ran r = gimbal({"run", model, "-p", "x", "--ctx", "16777216", "--kv-type", "f32"});
+  Ran plan = gimbal({"plan", model, "--ctx", "16777216", "--kv-type", "f32"});
+  EXPECT_EQ(plan.code, 0);
+  Json j = json_of(gimbal({"plan", model, "--ctx", "16777216", "--kv-type", "f32", "--json"}));
+  const auto& memory = j["devices"][0];
+  ASSERT_GT(memory["total"].get<uint64_t>(), memory["free"].get<uint64_t>()) << "this machine has so much memory that the test needs a larger model";
+  EXPECT_EQ(j["fits"], false);
+  EXPECT_EQ(r.code, 5) << r.err;
+  EXPECT_SAYS(r.err, "not enough memory");
+  EXPECT_SAYS(r.err, "--ctx ");
+  EXPECT_SAYS(plan.out, "does not fit");
+  EXPECT_EQ(gimbal({"plan", model, "--ctx", "16777216", "--kv-type", "f32", "--strict"}).code, 5);
+}
+
+}  // namespace
+}  // namespace gimbal::test

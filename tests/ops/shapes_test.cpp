@@ -1,0 +1,171 @@
+// What every op accepts and refuses; refusals must name the op, the shapes found and the rule.
+#include "ops/shapes.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace gimbal {
+namespace {
+
+const DType F = DType::F32, I = DType::I32, H = DType::F16;
+const int P = kPagePositions;
+
+struct Try {
+  OpKind kind;
+  std::vector<Shape> in;
+  std::optional<Shape> out;  // accepted with this output
+  const char* rule = "";     // or refused with these words
+  OpParams params = {};
+};
+
+OpParams to(DType t) { return {{}, {int32_t(t), 0}}; }
+
+Shape f(std::initializer_list<int32_t> d) { return Shape(F, d); }
+Shape i(std::initializer_list<int32_t> d) { return Shape(I, d); }
+Shape cache(int hd, int heads, int pages, DType t = H) { return Shape(t, {hd, heads, P, pages}); }
+
+const std::vector<Try>& tries() {
+  static const std::vector<Try> all = {
+      {OpKind::Embed, {Shape(DType::Q4_0, {64, 100}), i({5})}, f({64, 5})},
+      {OpKind::Embed, {f({64}), i({5})}, {}, "table must be a matrix"},
+      {OpKind::Embed, {f({64, 9}), f({5})}, {}, "one row of i32"},
+      {OpKind::Embed, {f({64, 9}), i({5, 1})}, {}, "one row of i32"},
+      {OpKind::Embed, {Shape(DType::Q4_0, {65, 9}), i({5})}, {}, "whole number of blocks"},
+      {OpKind::Embed, {f({64, 9})}, {}, "number of inputs"},
+
+      {OpKind::RmsNorm, {f({7, 3}), f({7})}, f({7, 3})},
+      {OpKind::RmsNorm, {f({8, 2, 3}), f({8})}, f({8, 2, 3})},
+      {OpKind::RmsNorm, {f({7, 3}), f({3})}, {}, "as many values as a row"},
+      {OpKind::RmsNorm, {f({7, 3}), f({7, 1})}, {}, "as many values as a row"},
+      {OpKind::RmsNorm, {Shape(H, {7, 3}), f({7})}, {}, "must be f32"},
+      {OpKind::RmsNorm, {f({7, 0}), f({7})}, {}, "at least 1"},
+      {OpKind::RmsNorm, {f({-7, 3}), f({-7})}, {}, "at least 1"},
+
+      {OpKind::Quantize, {f({64, 2})}, Shape(DType::A8_32, {64, 2}), "", to(DType::A8_32)},
+      {OpKind::Quantize, {f({512, 2})}, Shape(DType::A8_256, {512, 2}), "", to(DType::A8_256)},
+      {OpKind::Quantize, {f({64, 2})}, {}, "whole number of blocks", to(DType::A8_256)},
+      {OpKind::Quantize, {f({256, 2})}, {}, "a8_32 or a8_256", to(DType::Q8_0)},
+      {OpKind::Quantize, {f({256, 2})}, {}, "a8_32 or a8_256", {{}, {-1, 0}}},
+      {OpKind::Quantize, {f({256})}, {}, "f32 rows", to(DType::A8_32)},
+
+      {OpKind::MatMul, {f({7, 9}), f({7, 3})}, f({9, 3})},
+      {OpKind::MatMul, {Shape(H, {7, 9}), f({7, 3}), f({9})}, f({9, 3})},
+      {OpKind::MatMul, {Shape(DType::Q4_0, {64, 9}), Shape(DType::A8_32, {64, 3})}, f({9, 3})},
+      {OpKind::MatMul, {Shape(DType::Q6_K, {256, 9}), Shape(DType::A8_256, {256, 3})}, f({9, 3})},
+      {OpKind::MatMul, {f({7, 9}), f({8, 3})}, {}, "equally long"},
+      {OpKind::MatMul, {f({7, 9}), f({7})}, {}, "must be matrices"},
+      {OpKind::MatMul, {Shape(DType::Q4_0, {64, 9}), f({64, 3})}, {}, "format that goes with"},
+      {OpKind::MatMul, {Shape(DType::Q4_0, {256, 9}), Shape(DType::A8_256, {256, 3})}, {}, "goes with"},
+      {OpKind::MatMul, {f({7, 9}), f({7, 3}), f({3})}, {}, "bias"},
+      {OpKind::MatMul, {f({7, 9}), f({7, 3}), Shape(H, {9})}, {}, "bias"},
+
+      {OpKind::Rope, {f({8, 4, 3}), f({6, 3})}, f({8, 4, 3})},
+      {OpKind::Rope, {f({8, 4, 3}), f({6, 4})}, {}, "one row per row"},
+      {OpKind::Rope, {f({8, 4, 3}), f({10, 3})}, {}, "even number"},
+      {OpKind::Rope, {f({8, 4, 3}), f({5, 3})}, {}, "even number"},
+      {OpKind::Rope, {f({8, 3}), f({6, 3})}, {}, "f32[hd, heads, rows]"},
+
+      {OpKind::CacheWrite, {cache(8, 2, 4), f({8, 2, 3}), i({3}), i({3}), i({4, 1})}, cache(8, 2, 4)},
+      {OpKind::CacheWrite,
+       {cache(8, 2, 4, DType::Q8_0), f({8, 2, 3}), i({3}), i({3}), i({4, 1})},
+       {},
+       "blocks"},
+      {OpKind::CacheWrite,
+       {Shape(DType::I8, {8, 2, P, 4}), f({8, 2, 3}), i({3}), i({3}), i({4, 1})},
+       {},
+       "cache"},
+      {OpKind::CacheWrite,
+       {f({8, 2, P / 2, 4}), f({8, 2, 3}), i({3}), i({3}), i({4, 1})},
+       {},
+       "the cache must be"},
+      {OpKind::CacheWrite, {cache(8, 2, 4), f({8, 3, 3}), i({3}), i({3}), i({4, 1})}, {}, "cache's heads"},
+      {OpKind::CacheWrite, {cache(8, 2, 4), f({8, 2, 3}), i({2}), i({3}), i({4, 1})}, {}, "one per row"},
+      {OpKind::CacheWrite, {cache(8, 2, 4), f({8, 2, 3}), i({3}), i({2}), i({4, 1})}, {}, "one per row"},
+      {OpKind::CacheWrite, {cache(8, 2, 4), f({8, 2, 3}), i({3}), i({3}), i({4})}, {}, "i32 matrix"},
+
+      {OpKind::Attention,
+       {f({8, 4, 3}), cache(8, 2, 4), cache(8, 2, 4), i({3}), i({3}), i({4, 1})},
+       f({8, 4, 3})},
+      {OpKind::Attention,
+       {f({8, 3, 3}), cache(8, 2, 4), cache(8, 2, 4), i({3}), i({3}), i({4, 1})},
+       {},
+       "multiple"},
+      {OpKind::Attention,
+       {f({9, 4, 3}), cache(8, 2, 4), cache(8, 2, 4), i({3}), i({3}), i({4, 1})},
+       {},
+       "equally long"},
+      {OpKind::Attention,
+       {f({8, 4, 3}), cache(8, 2, 4), cache(8, 1, 4), i({3}), i({3}), i({4, 1})},
+       {},
+       "same format"},
+      {OpKind::Attention,
+       {f({8, 4, 3}), cache(8, 2, 4), cache(8, 2, 5), i({3}), i({3}), i({4, 1})},
+       {},
+       "same format"},
+      {OpKind::Attention,
+       {f({8, 4, 3}), cache(8, 2, 4), cache(8, 2, 4, F), i({3}), i({3}), i({4, 1})},
+       {},
+       "same format"},
+      {OpKind::Attention,
+       {f({8, 4, 3}), cache(8, 2, 4), cache(8, 2, 4), i({1}), i({3}), i({4, 1})},
+       {},
+       "one per row"},
+      {OpKind::Attention,
+       {f({8, 4}), cache(8, 2, 4), cache(8, 2, 4), i({3}), i({3}), i({4, 1})},
+       {},
+       "q must be"},
+
+      {OpKind::SwiGlu, {f({5, 3}), f({5, 3})}, f({5, 3})},
+      {OpKind::SwiGlu, {f({5, 3}), f({5, 2})}, {}, "same shape"},
+      {OpKind::Add, {f({5, 3}), f({5, 3})}, f({5, 3})},
+      {OpKind::Add, {f({5, 3}), f({15})}, {}, "same shape"},
+      {OpKind::Add, {Shape(H, {5, 3}), Shape(H, {5, 3})}, {}, "same shape"},
+      {OpKind::Add, {f({5, 3}), f({5, 3}), f({5, 3})}, {}, "number of inputs"},
+      {OpKind::SelectRows, {f({5, 3}), i({2})}, f({5, 2})},
+      {OpKind::SelectRows, {f({5, 3}), f({2})}, {}, "row numbers"},
+      {OpKind::SelectRows, {f({5, 2, 3}), i({2})}, {}, "f32 rows"},
+  };
+  return all;
+}
+
+TEST(Shapes, AreAcceptedAndRefusedByTheRules) {
+  std::set<OpKind> accepted, refused;
+  for (const Try& t : tries()) {
+    auto got = output_shape(t.kind, t.params, t.in);
+    std::string inputs;
+    for (const Shape& s : t.in) inputs += (inputs.empty() ? "" : ", ") + to_string(s);
+    const std::string call = std::string(info(t.kind).name) + "(" + inputs + ")";
+    (t.out ? accepted : refused).insert(t.kind);
+    if (t.out) {
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_EQ(*got, *t.out) << call << " gave " << to_string(*got);
+    } else {
+      ASSERT_FALSE(got) << call << " was taken";
+      EXPECT_EQ(got.error().code, Code::Unsupported);
+      EXPECT_EQ(got.error().message.rfind(call + ": ", 0), 0u) << got.error().message;
+      EXPECT_NE(got.error().message.find(t.rule), std::string::npos) << got.error().message;
+    }
+  }
+  EXPECT_EQ(accepted.size(), size_t(OpKind::Count)) << "every op needs a shape that is accepted";
+  EXPECT_EQ(refused.size(), size_t(OpKind::Count)) << "and one that is refused";
+}
+
+TEST(Shapes, NoInputsAndTooManyAreRefusedForEveryOp) {
+  for (int k = 0; k < int(OpKind::Count); k++)
+    for (size_t n : {size_t(0), size_t(7)}) {
+      std::vector<Shape> in(n, f({32, 32}));
+      EXPECT_FALSE(output_shape(OpKind(k), {}, in)) << info(OpKind(k)).name;
+    }
+}
+
+TEST(Shapes, ActivationsFollowTheBlocksOfTheWeights) {
+  for (DType t : {DType::F32, DType::F16, DType::BF16}) EXPECT_EQ(activation_type(t), DType::F32);
+  for (DType t : {DType::Q8_0, DType::Q4_0, DType::Q5_1, DType::IQ4_NL, DType::MXFP4})
+    EXPECT_EQ(activation_type(t), DType::A8_32);
+  for (DType t : {DType::Q6_K, DType::Q2_K, DType::IQ1_S, DType::TQ1_0})
+    EXPECT_EQ(activation_type(t), DType::A8_256);
+}
+
+}  // namespace
+}  // namespace gimbal

@@ -1,0 +1,132 @@
+// The plan of what activations share memory, for random programs: never two living values in one place, and
+// never far above the least that is possible.
+#include "program/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+
+#include "base/bytes.h"
+
+namespace gimbal {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+
+uint16_t add_value(Program& p, Slot slot, uint64_t bytes, uint16_t root) {
+  gimbal_value v{};
+  v.slot = uint32_t(slot), v.bytes = bytes, v.rank = 1, v.dim[0] = 1;
+  p.values.push_back(v);
+  p.info.push_back({"v", Shape(DType::F32, {1}), root});
+  return uint16_t(p.values.size() - 1);
+}
+
+// Ops that read recent values more often than old ones, some through views.
+Program random_program(std::mt19937& r, int ops) {
+  Program p;
+  std::vector<uint16_t> made = {add_value(p, Slot::Step, 100, 0)};
+  for (int i = 0; i < ops; i++) {
+    gimbal_op op{};
+    op.inputs = uint16_t(1 + r() % 3);
+    for (int k = 0; k < op.inputs; k++) {
+      const size_t back = std::min<size_t>(made.size() - 1, r() % 5 ? r() % 3 : r() % 40);
+      op.in[k] = made[made.size() - 1 - back];
+      if (r() % 3 == 0) {
+        const uint16_t root = p.info[op.in[k]].root;
+        op.in[k] = add_value(p, Slot(p.values[root].slot), p.values[root].bytes, root);
+      }
+    }
+    const Slot slot = r() % 10 == 0 ? Slot::Output : Slot::Work;
+    const uint64_t bytes = r() % 4 ? 64 * (1 + r() % 8) : 1 + r() % 5000;
+    op.out = add_value(p, slot, bytes, uint16_t(p.values.size()));
+    made.push_back(op.out);
+    p.ops.push_back(op);
+  }
+  return p;
+}
+
+struct Life {
+  size_t first, last;
+  uint64_t bytes, offset;
+};
+
+// By the definition, value by value.
+std::vector<Life> lives(const Program& p) {
+  std::vector<Life> all;
+  for (size_t v = 0; v < p.values.size(); v++) {
+    if (p.info[v].root != v || p.values[v].slot != uint32_t(Slot::Work)) continue;
+    Life l{SIZE_MAX, 0, align_up(p.values[v].bytes, kAlignment), p.values[v].offset};
+    for (size_t i = 0; i < p.ops.size(); i++) {
+      if (p.ops[i].out == v) l.first = i, l.last = std::max(l.last, i);
+      for (int k = 0; k < p.ops[i].inputs; k++)
+        if (p.info[p.ops[i].in[k]].root == v) l.last = std::max(l.last, i);
+    }
+    EXPECT_NE(l.first, SIZE_MAX);
+    all.push_back(l);
+  }
+  return all;
+}
+
+TEST(WorkMemory, LivingValuesNeverOverlapAndTheTotalIsNearTheLeastPossible) {
+  std::mt19937 r(7);
+  double worst = 1, sum = 0;
+  const int rounds = 300;
+  for (int round = 0; round < rounds; round++) {
+    Program p = random_program(r, 1 + int(r() % 120));
+    plan_work(p, kAlignment);
+    const auto all = lives(p);
+    const uint64_t total = p.slot_bytes[size_t(Slot::Work)];
+    uint64_t naive = 0, peak = 0, end = 0;
+    for (size_t i = 0; i < all.size(); i++) {
+      ASSERT_EQ(all[i].offset % kAlignment, 0u);
+      naive += all[i].bytes, end = std::max(end, all[i].offset + all[i].bytes);
+      for (size_t j = 0; j < i; j++)
+        ASSERT_TRUE(all[i].last < all[j].first || all[j].last < all[i].first ||
+                    all[i].offset + all[i].bytes <= all[j].offset ||
+                    all[j].offset + all[j].bytes <= all[i].offset)
+            << "round " << round << ": values of ops " << all[i].first << " and " << all[j].first;
+    }
+    for (size_t op = 0; op < p.ops.size(); op++) {
+      uint64_t now = 0;
+      for (const Life& l : all) now += l.first <= op && op <= l.last ? l.bytes : 0;
+      peak = std::max(peak, now);
+    }
+    ASSERT_EQ(total, end);
+    ASSERT_LE(total, naive);
+    ASSERT_GE(total, peak);
+    for (size_t v = 0; v < p.values.size(); v++) {  // views lie where their root lies
+      ASSERT_EQ(p.values[v].slot, p.values[p.info[v].root].slot);
+      ASSERT_TRUE(p.values[v].slot != uint32_t(Slot::Work) ||
+                  p.values[v].offset == p.values[p.info[v].root].offset);
+    }
+    if (peak) worst = std::max(worst, double(total) / double(peak)), sum += double(total) / double(peak);
+  }
+  std::printf("planned / least possible: mean %.3f, worst %.3f\n", sum / rounds, worst);
+  EXPECT_LE(worst, 1.5);
+}
+
+TEST(WorkMemory, AChainOfEqualValuesNeedsTwo) {
+  Program p;
+  uint16_t x = add_value(p, Slot::Step, 64, 0);
+  for (int i = 0; i < 50; i++) {
+    gimbal_op op{};
+    op.inputs = 1, op.in[0] = x;
+    op.out = x = add_value(p, Slot::Work, 1000, uint16_t(p.values.size()));
+    p.ops.push_back(op);
+  }
+  plan_work(p, kAlignment);
+  EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], 2 * align_up(1000, kAlignment));
+  for (size_t i = 1; i < p.ops.size(); i++)
+    EXPECT_NE(p.values[p.ops[i].out].offset, p.values[p.ops[i].in[0]].offset) << "output over its own input";
+}
+
+TEST(WorkMemory, NothingNeedsNothing) {
+  Program p;
+  plan_work(p, kAlignment);
+  EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], 0u);
+}
+
+}  // namespace
+}  // namespace gimbal

@@ -1,0 +1,100 @@
+#include "support/run_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+namespace gimbal::test {
+namespace {
+
+constexpr auto kPatience = std::chrono::minutes(2);
+
+[[noreturn]] void give_up(const std::string& what) {
+  std::perror(("run_program: " + what).c_str());
+  std::exit(1);
+}
+
+struct Pipe {
+  int read, write;
+  Pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) give_up("pipe");
+    read = ends[0], write = ends[1];
+  }
+};
+
+void close_end(int& fd) {
+  if (fd >= 0) close(fd);
+  fd = -1;
+}
+
+[[noreturn]] void become(const std::vector<std::string>& command, const RunSetup& setup, const Pipe& in, const Pipe& out, const Pipe& err) {
+  if (!setup.folder.empty() && chdir(setup.folder.c_str()) != 0) _exit(126);
+  int target = out.write;
+  if (!setup.stdout_path.empty()) target = open(setup.stdout_path.c_str(), O_WRONLY | O_CREAT, 0600);
+  if (target < 0 || dup2(in.read, 0) < 0 || dup2(target, 1) < 0 || dup2(err.write, 2) < 0) _exit(126);
+  for (const auto& [name, value] : setup.environment) value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments;
+  for (const std::string& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
+  arguments.push_back(nullptr);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+}  // namespace
+
+Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) {
+  signal(SIGPIPE, SIG_IGN);  // a program need not read its stdin
+  Pipe in, out, err;
+  const pid_t child = fork();
+  if (child < 0) give_up("fork");
+  if (child == 0) become(command, setup, in, out, err);
+  close_end(in.read), close_end(out.write), close_end(err.write);
+
+  Ran ran;
+  size_t sent = 0;
+  bool interrupted = false;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (out.read >= 0 || err.read >= 0) {
+    if (in.write >= 0 && sent == setup.input.size()) close_end(in.write);
+    pollfd wait[3] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}};
+    if (poll(wait, 3, 1000) < 0 && errno != EINTR) give_up("poll");
+    if (std::chrono::steady_clock::now() > deadline) {
+      kill(child, SIGKILL);
+      errno = ETIMEDOUT;
+      give_up(command[0]);
+    }
+    auto take = [](int& fd, short events, std::string& to) {
+      if (fd < 0 || !(events & (POLLIN | POLLHUP | POLLERR))) return;
+      char piece[1 << 16];
+      const ssize_t n = read(fd, piece, sizeof piece);
+      if (n > 0) to.append(piece, size_t(n));
+      else if (n == 0 || errno != EINTR) close_end(fd);
+    };
+    take(out.read, wait[0].revents, ran.out);
+    take(err.read, wait[1].revents, ran.err);
+    if (in.write >= 0 && (wait[2].revents & (POLLOUT | POLLERR))) {
+      const ssize_t n = write(in.write, setup.input.data() + sent, setup.input.size() - sent);
+      if (n > 0) sent += size_t(n);
+      else if (n < 0 && errno != EINTR) close_end(in.write);
+    }
+    const int got = int(ran.out.size());
+    if (!interrupted && setup.interrupt_after_bytes >= 0 && got >= setup.interrupt_after_bytes) interrupted = kill(child, SIGINT) == 0;
+    if (setup.close_after_bytes >= 0 && got >= setup.close_after_bytes) close_end(out.read);
+  }
+  close_end(in.write);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) give_up("waitpid");
+  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return ran;
+}
+
+}  // namespace gimbal::test
