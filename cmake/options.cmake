@@ -15,6 +15,8 @@ endif()
 # -ffp-contract=off: the order and rounding of every sum is part of an op's definition, so the compiler may
 # not fuse a multiply and an add on one machine and not on another. Kernels ask for an FMA by name.
 add_compile_options(-Wall -Wextra -Werror -ffp-contract=off)
+# One section per function, so that the linker can leave out what a program does not use.
+add_compile_options(-ffunction-sections -fdata-sections)
 
 if(GIMBAL_SANITIZE_ADDRESS)
   # -fno-var-tracking: g++ 12 needs minutes for some files without it.

@@ -21,7 +21,8 @@ std::vector<std::string> split(const std::string& text, char at) {
   }
 }
 
-// How many edits of one character lie between two words; neighbours changing places count as one (optimal string alignment).
+// How many edits of one character lie between two words; neighbours changing places count as one (optimal
+// string alignment).
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); i++) d[i][0] = i;
@@ -29,7 +30,8 @@ size_t distance(const std::string& a, const std::string& b) {
   for (size_t i = 1; i <= a.size(); i++)
     for (size_t j = 1; j <= b.size(); j++) {
       d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
     }
   return d[a.size()][b.size()];
 }
@@ -54,19 +56,26 @@ void Arguments::remember(const std::string& names, const std::string& value, con
   declared_.push_back({section_, names, value, help});
 }
 
-void Arguments::option(const std::string& names, const std::string& value, const char* help, Setter set, bool repeatable) {
+void Arguments::option(const std::string& names, const std::string& value, const char* help, Setter set,
+                       bool repeatable) {
   auto take = [this, names, set = std::move(set), repeatable](const CLI::results_t& given) {
     for (size_t i = repeatable ? 0 : given.size() - 1; i < given.size(); i++)
       if (auto expected = set(given[i]); expected && !error_)
-        error_ = Error{Code::Usage, format("{} must be {}, not {}", fmt::join(split(names, ','), "/"), *expected, gimbal::quoted(given[i])), ""};
+        error_ = Error{Code::Usage,
+                       format("{} must be {}, not {}", fmt::join(split(names, ','), "/"), *expected,
+                              gimbal::quoted(given[i])),
+                       ""};
     return true;
   };
-  parser_->app.add_option(names, std::move(take))->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  parser_->app.add_option(names, std::move(take))
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   remember(names, value, help);
 }
 
 void Arguments::positional(const char* name, const char* help, std::string& to) {
-  parser_->app.add_option(name, [&to](const CLI::results_t& given) { return to = given.back(), true; })->expected(1);
+  parser_->app.add_option(name, [&to](const CLI::results_t& given) { return to = given.back(), true; })
+      ->expected(1);
   positionals_.push_back(name);
   positional_help_.push_back(help);
 }
@@ -81,10 +90,12 @@ void Arguments::text(const char* names, const char* value, const char* help, std
 }
 
 void Arguments::texts(const char* names, const char* value, const char* help, std::vector<std::string>& to) {
-  option(names, value, help, [&to](const std::string& s) { return to.push_back(s), std::nullopt; }, true);
+  option(
+      names, value, help, [&to](const std::string& s) { return to.push_back(s), std::nullopt; }, true);
 }
 
-void Arguments::one_of(const char* names, const char* help, std::string& to, std::vector<std::string> allowed) {
+void Arguments::one_of(const char* names, const char* help, std::string& to,
+                       std::vector<std::string> allowed) {
   std::string list;
   for (const std::string& a : allowed) list += (list.empty() ? "" : "|") + a;
   option(names, list, help, [&to, allowed](const std::string& s) -> std::optional<std::string> {
@@ -107,12 +118,14 @@ void Arguments::number(const char* names, const char* value, const char* help, f
 Error Arguments::unexpected(const std::string& argument) const {
   const std::string help = format("`{} --help` lists what it takes", command_);
   if (argument.size() < 2 || argument[0] != '-')
-    return {Code::Usage, format("{} does not expect {} here", command_, gimbal::quoted(argument)), "put a text with spaces into quotes; " + help};
+    return {Code::Usage, format("{} does not expect {} here", command_, gimbal::quoted(argument)),
+            "put a text with spaces into quotes; " + help};
   std::vector<std::string> known;
   for (const Declared& d : declared_)
     for (const std::string& name : split(d.names, ',')) known.push_back(name);
   auto similar = nearest(argument.substr(0, argument.find('=')), known);
-  return {Code::Usage, format("{} has no option {}", command_, gimbal::quoted(argument)), similar ? format("did you mean {}? {}", *similar, help) : help};
+  return {Code::Usage, format("{} has no option {}", command_, gimbal::quoted(argument)),
+          similar ? format("did you mean {}? {}", *similar, help) : help};
 }
 
 Status Arguments::parse(std::vector<std::string> args) {
@@ -127,7 +140,8 @@ Status Arguments::parse(std::vector<std::string> args) {
   }
   if (help_wanted_) return Done{};
   if (auto left = parser_->app.remaining(); !left.empty()) return unexpected(left[0]);
-  if (error_) return Error{error_->code, error_->message, format("`{} --help` lists what it takes", command_)};
+  if (error_)
+    return Error{error_->code, error_->message, format("`{} --help` lists what it takes", command_)};
   return Done{};
 }
 
@@ -135,7 +149,8 @@ std::string Arguments::help() const {
   std::string out = format("Usage: {}", command_);
   for (const std::string& p : positionals_) out += format(" [{}]", p);
   out += format(" [options]\n\n{}\n", about_);
-  for (size_t i = 0; i < positionals_.size(); i++) out += format("\n  {:<26} {}\n", positionals_[i], positional_help_[i]);
+  for (size_t i = 0; i < positionals_.size(); i++)
+    out += format("\n  {:<26} {}\n", positionals_[i], positional_help_[i]);
   std::string section;
   for (const Declared& d : declared_) {
     if (d.section.empty()) continue;
@@ -144,9 +159,11 @@ std::string Arguments::help() const {
     for (const std::string& name : split(d.names, ',')) left += (left.empty() ? "" : ", ") + name;
     if (left.rfind("--", 0) == 0) left = "    " + left;  // in line with those that have a short name
     if (!d.value.empty()) left += " " + d.value;
-    out += left.size() <= 26 ? format("  {:<26} {}\n", left, d.help) : format("  {}\n  {:<26} {}\n", left, "", d.help);
+    out += left.size() <= 26 ? format("  {:<26} {}\n", left, d.help)
+                             : format("  {}\n  {:<26} {}\n", left, "", d.help);
   }
-  for (const std::string& e : examples_) out += format("{}  {}\n", e == examples_.front() ? "\nExamples:\n" : "", e);
+  for (const std::string& e : examples_)
+    out += format("{}  {}\n", e == examples_.front() ? "\nExamples:\n" : "", e);
   return out;
 }
 
@@ -173,8 +190,11 @@ Result<std::vector<int32_t>> parse_ids(const char* option, const std::string& te
     int32_t id = 0;
     auto [stop, error] = std::from_chars(piece.data(), piece.data() + piece.size(), id);
     if (error != std::errc() || stop != piece.data() + piece.size() || id < 0)
-      return Error{Code::Usage, format("{} must be whole numbers from 0 to 2147483647 with commas between them; {} is none", option, gimbal::quoted(piece)),
-                   format("for example: {} 1,403,407", option)};
+      return Error{
+          Code::Usage,
+          format("{} must be whole numbers from 0 to 2147483647 with commas between them; {} is none", option,
+                 gimbal::quoted(piece)),
+          format("for example: {} 1,403,407", option)};
     ids.push_back(id);
   }
   return ids;

@@ -1,5 +1,6 @@
-// The options of one command: declared once, read from the command line, and listed by --help. Numbers are checked
-// against their range here, so that every mistake is answered in the same words. The only user of CLI11.
+// The options of one command: declared once, read from the command line, and listed by --help. Numbers are
+// checked against their range here, so that every mistake is answered in the same words. The only user of
+// CLI11.
 #pragma once
 #include <charconv>
 #include <functional>
@@ -19,7 +20,8 @@ class Arguments {
   Arguments(std::string command, std::string about);
   ~Arguments();
 
-  // Values are written by parse() and must live until then. `names`: "-n,--tokens". `value`: the placeholder in --help.
+  // Values are written by parse() and must live until then. `names`: "-n,--tokens". `value`: the placeholder
+  // in --help.
   void section(std::string title);  // of the options declared from here on
   void example(std::string line);
   void positional(const char* name, const char* help, std::string& to);
@@ -30,7 +32,8 @@ class Arguments {
 
   // A whole number from `low` to `high`.
   template <class T>
-  void whole(const std::string& names, const char* value, const char* help, std::optional<T>& to, T low, T high) {
+  void whole(const std::string& names, const char* value, const char* help, std::optional<T>& to, T low,
+             T high) {
     option(names, value, help, [&to, low, high](const std::string& s) -> std::optional<std::string> {
       T v{};
       auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
@@ -61,7 +64,8 @@ class Arguments {
   };
   // Takes the text; answers what was expected when it does not fit.
   using Setter = std::function<std::optional<std::string>(const std::string&)>;
-  void option(const std::string& names, const std::string& value, const char* help, Setter set, bool repeatable = false);
+  void option(const std::string& names, const std::string& value, const char* help, Setter set,
+              bool repeatable = false);
   void remember(const std::string& names, const std::string& value, const char* help);
   Error unexpected(const std::string& argument) const;
 

@@ -25,25 +25,41 @@ class Backends final : public Command {
   }
 
  private:
-  void print_as_json(const std::vector<BackendReport>& reports, const Result<OpenedDevice>& automatic, const std::vector<Variant>& variants) const {
+  void print_as_json(const std::vector<BackendReport>& reports, const Result<OpenedDevice>& automatic,
+                     const std::vector<Variant>& variants) const {
     Json list = Json::array();
     for (const BackendReport& r : reports) {
       Json devices = Json::array();
       for (const DeviceReport& d : r.devices)
-        devices.push_back({{"id", d.id}, {"name", d.name}, {"memory_total", d.info.memory_total}, {"memory_free", d.info.memory_free}, {"features", d.features}, {"threads", d.info.threads},
-                           {"software", bool(d.info.software)}, {"unified_memory", bool(d.info.unified_memory)}, {"kernels", d.kernels}});
-      list.push_back({{"backend", r.backend}, {"available", r.available}, {"code", r.code}, {"reason", r.reason}, {"remedy", r.remedy}, {"devices", std::move(devices)}});
+        devices.push_back({{"id", d.id},
+                           {"name", d.name},
+                           {"memory_total", d.info.memory_total},
+                           {"memory_free", d.info.memory_free},
+                           {"features", d.features},
+                           {"threads", d.info.threads},
+                           {"software", bool(d.info.software)},
+                           {"unified_memory", bool(d.info.unified_memory)},
+                           {"kernels", d.kernels}});
+      list.push_back({{"backend", r.backend},
+                      {"available", r.available},
+                      {"code", r.code},
+                      {"reason", r.reason},
+                      {"remedy", r.remedy},
+                      {"devices", std::move(devices)}});
     }
     Json choice;
     if (automatic) {
       choice = {{"device", automatic->device->id()}, {"reason", automatic->reason}};
       choice["variants"] = Json::array();
-      for (const Variant& v : variants) choice["variants"].push_back({{"name", v.name}, {"available", v.missing.empty()}, {"missing", v.missing}});
+      for (const Variant& v : variants)
+        choice["variants"].push_back(
+            {{"name", v.name}, {"available", v.missing.empty()}, {"missing", v.missing}});
     }
     print_json({{"backends", std::move(list)}, {"automatic", std::move(choice)}});
   }
 
-  void print_for_people(const std::vector<BackendReport>& reports, const Result<OpenedDevice>& automatic, const std::vector<Variant>& variants) const {
+  void print_for_people(const std::vector<BackendReport>& reports, const Result<OpenedDevice>& automatic,
+                        const std::vector<Variant>& variants) const {
     for (const BackendReport& r : reports) {
       print(format("{} {:<8} ", r.available ? "\u2713" : "\u2717", r.backend));
       if (!r.available) {
@@ -53,8 +69,10 @@ class Backends final : public Command {
       }
       const char* indent = "";
       for (const DeviceReport& d : r.devices) {
-        print(format("{}{}  {}{}\n", indent, bold(d.id), printable(d.name), d.info.software ? "  (emulated on the CPU)" : ""));
-        print(format("           memory: {} free of {}\n", human_bytes(d.info.memory_free), human_bytes(d.info.memory_total)));
+        print(format("{}{}  {}{}\n", indent, bold(d.id), printable(d.name),
+                     d.info.software ? "  (emulated on the CPU)" : ""));
+        print(format("           memory: {} free of {}\n", human_bytes(d.info.memory_free),
+                     human_bytes(d.info.memory_total)));
         print(format("           features: {}\n", d.features.empty() ? "none" : d.features));
         if (d.info.threads) print(format("           threads: {}\n", d.info.threads));
         print(format("           kernels: {}\n", d.kernels));
@@ -64,7 +82,9 @@ class Backends final : public Command {
     if (!automatic) return;
     print(format("\nautomatic choice: {}, because: {}\n", bold(automatic->device->id()), automatic->reason));
     std::string line;
-    for (const Variant& v : variants) line += (line.empty() ? "" : ", ") + v.name + (v.missing.empty() ? "" : format(" (no: needs {})", v.missing));
+    for (const Variant& v : variants)
+      line += (line.empty() ? "" : ", ") + v.name +
+              (v.missing.empty() ? "" : format(" (no: needs {})", v.missing));
     if (!line.empty()) print(format("instruction sets of its kernels: {}\n", line));
   }
 };

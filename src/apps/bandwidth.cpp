@@ -32,7 +32,8 @@ Result<Bandwidth> measure_read_bandwidth(int threads, uint64_t bytes) {
   const size_t part = size_t(bytes) / size_t(threads) / 4096 * 4096;
   const size_t whole = part * size_t(threads);
   void* memory = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return Error{Code::OutOfMemory, format("no memory for measuring its speed ({} bytes)", whole), ""};
+  if (memory == MAP_FAILED)
+    return Error{Code::OutOfMemory, format("no memory for measuring its speed ({} bytes)", whole), ""};
   madvise(memory, whole, MADV_HUGEPAGE);
   std::vector<std::thread> team;
   std::atomic<uint64_t> sink = 0;  // so that no sum can be left out

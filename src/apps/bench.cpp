@@ -15,7 +15,9 @@ namespace {
 
 constexpr uint64_t kBuffer = 512 << 20;
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 struct Spread {
   double median = 0, least = 0, most = 0;
@@ -43,11 +45,13 @@ double weight_bytes_per_token(const Bucket& b) {
   const gimbal_step one{1, 1};
   for (const gimbal_op& op : b.program.ops) {
     if (OpKind(op.kind) == OpKind::Embed) {
-      bytes += cost(OpKind::Embed, b.program.input_shapes(op, one), b.program.output_shape(op, one)).bytes_read;
+      bytes +=
+          cost(OpKind::Embed, b.program.input_shapes(op, one), b.program.output_shape(op, one)).bytes_read;
       continue;
     }
     for (int i = 0; i < op.inputs; i++)
-      if (b.program.values[op.in[i]].slot == uint32_t(Slot::Weights)) bytes += double(b.program.info[op.in[i]].shape.bytes());
+      if (b.program.values[op.in[i]].slot == uint32_t(Slot::Weights))
+        bytes += double(b.program.info[op.in[i]].shape.bytes());
   }
   return bytes;
 }
@@ -64,8 +68,10 @@ class Bench final : public Command {
   void declare(Arguments& a) override {
     a.positional("MODEL", kModelHelp, model_);
     a.whole("-p,--prompt-tokens", "N", "tokens of the prompt; 0: skip it (default 512)", prompt_, 0, 1 << 20);
-    a.whole("-n,--generate-tokens", "N", "tokens to generate; 0: skip it (default 128)", generate_, 0, 1 << 20);
-    a.whole("-r,--repetitions", "N", "measurements; their median is shown (default 5)", repetitions_, 1, 1000);
+    a.whole("-n,--generate-tokens", "N", "tokens to generate; 0: skip it (default 128)", generate_, 0,
+            1 << 20);
+    a.whole("-r,--repetitions", "N", "measurements; their median is shown (default 5)", repetitions_, 1,
+            1000);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal bench model.gguf -p 512 -n 128 -t 2");
   }
@@ -74,10 +80,14 @@ class Bench final : public Command {
     auto options = run_options(engine_);
     if (!options) return options.error();
     const int prompt = prompt_.value_or(512), generate = generate_.value_or(128);
-    if (prompt == 0 && generate == 0) return Error{Code::Usage, "-p 0 and -n 0 leave nothing to measure", "give at least one of them"};
+    if (prompt == 0 && generate == 0)
+      return Error{Code::Usage, "-p 0 and -n 0 leave nothing to measure", "give at least one of them"};
     if (options->context == 0) options->context = std::max({prompt, generate + 1, 2});
     if (options->context < std::max(prompt, generate + 1))
-      return Error{Code::Usage, format("--ctx {} is too small for {} tokens", options->context, std::max(prompt, generate + 1)), "leave --ctx out, or make -p and -n smaller"};
+      return Error{
+          Code::Usage,
+          format("--ctx {} is too small for {} tokens", options->context, std::max(prompt, generate + 1)),
+          "leave --ctx out, or make -p and -n smaller"};
     auto source = open_model_file(model_);
     if (!source) return source.error();
     auto loaded = load_model(std::move(*source), engine_, *options, true);
@@ -106,21 +116,27 @@ class Bench final : public Command {
     const int repetitions = repetitions_.value_or(5);
     Progress bar("measuring", !quiet);
     int best = 0;
-    auto choose = [&](size_t, std::span<const float> logits) { best = int(std::max_element(logits.begin(), logits.end()) - logits.begin()); };
+    auto choose = [&](size_t, std::span<const float> logits) {
+      best = int(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    };
     for (int r = -1; r < repetitions; r++) {  // the first one is for warming up
       if (prompt > 0) {
         s.rewind(0);
         const double begin = now();
-        if (auto ok = s.advance(std::span(tokens).first(size_t(prompt)), Session::Wanted::Last, choose); !ok) return ok.error();
+        if (auto ok = s.advance(std::span(tokens).first(size_t(prompt)), Session::Wanted::Last, choose); !ok)
+          return ok.error();
         const double taken = now() - begin;
         if (r >= 0) n.prompt.push_back(prompt / taken), n.first_token.push_back(taken);
       }
       if (generate > 0) {
         s.rewind(0);
-        if (auto ok = s.advance(std::span(tokens).first(1), Session::Wanted::None, {}); !ok) return ok.error();
+        if (auto ok = s.advance(std::span(tokens).first(1), Session::Wanted::None, {}); !ok)
+          return ok.error();
         const double begin = now();
         for (int i = 1; i <= generate; i++)
-          if (auto ok = s.advance(std::span(tokens).subspan(size_t(i), 1), Session::Wanted::Last, choose); !ok) return ok.error();
+          if (auto ok = s.advance(std::span(tokens).subspan(size_t(i), 1), Session::Wanted::Last, choose);
+              !ok)
+            return ok.error();
         if (r >= 0) n.generation.push_back(generate / (now() - begin));
       }
       bar.update(uint64_t(r + 2), uint64_t(repetitions + 1));
@@ -135,11 +151,13 @@ class Bench final : public Command {
     return {{"median", s.median}, {"min", s.least}, {"max", s.most}};
   }
 
-  void print_as_json(const LoadedModel& l, const Numbers& n, const Bandwidth& memory, int prompt, int generate) const {
+  void print_as_json(const LoadedModel& l, const Numbers& n, const Bandwidth& memory, int prompt,
+                     int generate) const {
     const double speed = spread(n.generation).median * n.weight_bytes;
     const Blueprint& b = l.model->blueprint();
     Json kernels = Json::array();
-    for (const KernelCount& k : count_kernels(l.model->device(), b.buckets.front())) kernels.push_back({{"op", k.op}, {"kernel", k.kernel}, {"ops", k.ops}});
+    for (const KernelCount& k : count_kernels(l.model->device(), b.buckets.front()))
+      kernels.push_back({{"op", k.op}, {"kernel", k.kernel}, {"ops", k.ops}});
     print_json({{"model", l.source.name},
                 {"device", l.model->device().id()},
                 {"fallbacks", l.opened.fallbacks},
@@ -160,9 +178,11 @@ class Bench final : public Command {
                 {"kernels", std::move(kernels)}});
   }
 
-  void print_for_people(const LoadedModel& l, const Numbers& n, const Bandwidth& memory, int prompt, int generate) const {
+  void print_for_people(const LoadedModel& l, const Numbers& n, const Bandwidth& memory, int prompt,
+                        int generate) const {
     const Device& d = l.model->device();
-    print(format("{} on {}, {} threads, median of {} (lowest to highest)\n\n", bold(printable(l.source.name)), bold(d.id()), memory.threads, repetitions_.value_or(5)));
+    print(format("{} on {}, {} threads, median of {} (lowest to highest)\n\n", bold(printable(l.source.name)),
+                 bold(d.id()), memory.threads, repetitions_.value_or(5)));
     Table t("lrl");
     auto speed = [&](const std::string& what, const std::vector<double>& v) {
       const Spread s = spread(v);
@@ -173,12 +193,19 @@ class Bench final : public Command {
       speed(format("generation of {}", generate), n.generation);
       const double rate = spread(n.generation).median * n.weight_bytes;
       const bool cached = n.weight_bytes < 64e6;
-      t.row({"weights read", format("{:.2f} GB/s", rate / 1e9), format("{} a token; {:.0f} % of the memory's speed{}", human_bytes(uint64_t(n.weight_bytes)), 100 * rate / memory.bytes_per_second, cached ? " (says little: a cache may hold them)" : "")});
+      t.row({"weights read", format("{:.2f} GB/s", rate / 1e9),
+             format("{} a token; {:.0f} % of the memory's speed{}", human_bytes(uint64_t(n.weight_bytes)),
+                    100 * rate / memory.bytes_per_second,
+                    cached ? " (says little: a cache may hold them)" : "")});
     }
-    if (!n.first_token.empty()) t.row({"first token", format("{:.1f} ms", spread(n.first_token).median * 1e3), "from the prompt to the numbers of the first token"});
+    if (!n.first_token.empty())
+      t.row({"first token", format("{:.1f} ms", spread(n.first_token).median * 1e3),
+             "from the prompt to the numbers of the first token"});
     t.row({"loading", format("{:.1f} ms", l.load_seconds * 1e3), ""});
     t.row({"peak memory", human_bytes(n.peak), "of the whole process"});
-    t.row({"memory speed", format("{:.2f} GB/s", memory.bytes_per_second / 1e9), format("{} threads adding up a buffer of {}, best of {} passes", memory.threads, human_bytes(memory.buffer), memory.passes)});
+    t.row({"memory speed", format("{:.2f} GB/s", memory.bytes_per_second / 1e9),
+           format("{} threads adding up a buffer of {}, best of {} passes", memory.threads,
+                  human_bytes(memory.buffer), memory.passes)});
     print(t.text());
     std::string kernels;
     for (const KernelCount& k : count_kernels(d, l.model->blueprint().buckets.front()))

@@ -21,7 +21,11 @@ constexpr const char* kHelp =
 class Chat {
  public:
   Chat(const LoadedModel& loaded, const Tokenizer& tokenizer, const ChatSettings& settings, Session& session)
-      : loaded_(loaded), tokenizer_(tokenizer), settings_(settings.generate), stats_(settings.stats), session_(session) {}
+      : loaded_(loaded),
+        tokenizer_(tokenizer),
+        settings_(settings.generate),
+        stats_(settings.stats),
+        session_(session) {}
 
   int run() {
     LineEditor editor("> ");
@@ -37,7 +41,8 @@ class Chat {
       else if (*line == "/help" || *line == "/?") print(kHelp);
       else if (*line == "/reset") forget(), print("forgotten\n");
       else if (*line == "/stats") print(last_stats_.empty() ? "nothing was generated yet\n" : last_stats_);
-      else if (!line->empty() && line->front() == '/') print(format("there is no command {}; /help lists them\n", gimbal::quoted(*line)));
+      else if (!line->empty() && line->front() == '/')
+        print(format("there is no command {}; /help lists them\n", gimbal::quoted(*line)));
       else if (!line->empty()) begin(*line);
       else if (text_.empty()) print("type the beginning of a text, or /help\n");
       else go_on();
@@ -78,7 +83,8 @@ class Chat {
     print("\n");
     flush_output();
     if (!g) {
-      note(format("error: {}{}{}", printable(g.error().message, true), g.error().remedy.empty() ? "" : "\n  ", printable(g.error().remedy, true)));
+      note(format("error: {}{}{}", printable(g.error().message, true), g.error().remedy.empty() ? "" : "\n  ",
+                  printable(g.error().remedy, true)));
       forget();
       return;
     }
@@ -103,7 +109,9 @@ class Chat {
 
 std::string explain_finish(Finish f, const Model& m) {
   if (f != Finish::ContextFull) return "";
-  return format("context full: {} of {} positions used; start with a larger --ctx (the model was trained on {})", m.context(), m.context(), m.config().context);
+  return format(
+      "context full: {} of {} positions used; start with a larger --ctx (the model was trained on {})",
+      m.context(), m.context(), m.config().context);
 }
 
 Result<int> chat(const LoadedModel& loaded, const Tokenizer& tokenizer, const ChatSettings& settings) {
@@ -111,9 +119,11 @@ Result<int> chat(const LoadedModel& loaded, const Tokenizer& tokenizer, const Ch
   if (!session) return session.error();
   if (!settings.quiet) {
     const bool has_template = loaded.source.file->find("tokenizer.chat_template") != nullptr;
-    print(format("{} on {}. {} /help for help.\n", bold(printable(loaded.source.name)), loaded.model->device().id(),
-                 has_template ? "This version does not use the model's chat template yet: each line is continued as plain text."
-                              : "This is a base model: it does not answer, it continues each line as a new text."));
+    print(format(
+        "{} on {}. {} /help for help.\n", bold(printable(loaded.source.name)), loaded.model->device().id(),
+        has_template
+            ? "This version does not use the model's chat template yet: each line is continued as plain text."
+            : "This is a base model: it does not answer, it continues each line as a new text."));
   }
   return Chat(loaded, tokenizer, settings, **session).run();
 }

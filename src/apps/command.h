@@ -1,4 +1,5 @@
-// What a command is: it declares what it takes, then runs. One file per command; main.cpp holds the table of them.
+// What a command is: it declares what it takes, then runs. One file per command; main.cpp holds the table of
+// them.
 #pragma once
 #include <memory>
 

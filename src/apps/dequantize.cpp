@@ -28,16 +28,24 @@ class Dequantize final : public Command {
   }
 
   Result<int> run() override {
-    if (!type_ || !input_ || !output_) return Error{Code::Usage, "--type, --input and --output are all needed", "for example: gimbal dequantize --type q4_0 --input blocks.bin --output values.f32"};
+    if (!type_ || !input_ || !output_)
+      return Error{Code::Usage, "--type, --input and --output are all needed",
+                   "for example: gimbal dequantize --type q4_0 --input blocks.bin --output values.f32"};
     const auto type = dtype_named(*type_);
-    if (!type || !can_decode(*type)) return Error{Code::Usage, format("--type {} is not a format that can be turned into numbers", printable(*type_)), "these can: " + decodable_types()};
+    if (!type || !can_decode(*type))
+      return Error{Code::Usage,
+                   format("--type {} is not a format that can be turned into numbers", printable(*type_)),
+                   "these can: " + decodable_types()};
     auto file = MappedFile::open(*input_);
     if (!file) return file.error();
     const Bytes bytes = file->bytes();
     const size_t tail = size_t(tensor_tail_bytes(*type)), block = info(*type).bytes;
     if (bytes.size() < tail || (bytes.size() - tail) % block)
-      return Error{Code::Malformed, format("'{}' has {} bytes; expected a multiple of {}, the bytes of one {} block{}", *input_, bytes.size(), block, info(*type).name,
-                                           tail ? format(", and {} more for the tensor's scale", tail) : ""), ""};
+      return Error{Code::Malformed,
+                   format("'{}' has {} bytes; expected a multiple of {}, the bytes of one {} block{}",
+                          *input_, bytes.size(), block, info(*type).name,
+                          tail ? format(", and {} more for the tensor's scale", tail) : ""),
+                   ""};
     const int64_t count = int64_t((bytes.size() - tail) / block) * info(*type).block;
     auto out = BinaryOutput::open(output_);
     if (!out) return out.error();
@@ -49,7 +57,8 @@ class Dequantize final : public Command {
       if (auto ok = out->write(values.data(), size_t(n) * sizeof(float)); !ok) return ok.error();
     }
     if (auto ok = out->close(); !ok) return ok.error();
-    if (json && *output_ != "-") print_json({{"type", info(*type).name}, {"values", count}, {"output", *output_}}, true);
+    if (json && *output_ != "-")
+      print_json({{"type", info(*type).name}, {"values", count}, {"output", *output_}}, true);
     return kDone;
   }
 

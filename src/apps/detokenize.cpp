@@ -18,7 +18,9 @@ class Detokenize final : public Command {
   }
 
   Result<int> run() override {
-    if (!tokens_) return Error{Code::Usage, "there are no token ids to turn into text", "give --tokens IDS, such as --tokens 1,403,407"};
+    if (!tokens_)
+      return Error{Code::Usage, "there are no token ids to turn into text",
+                   "give --tokens IDS, such as --tokens 1,403,407"};
     auto ids = parse_ids("--tokens", *tokens_);
     if (!ids) return ids.error();
     auto source = open_model_file(model_);
@@ -27,7 +29,10 @@ class Detokenize final : public Command {
     if (!tokenizer) return tokenizer.error();
     for (Token id : *ids)
       if (id >= (*tokenizer)->size())
-        return Error{Code::Usage, format("token {} is not in the vocabulary of {}: its ids are 0 to {}", id, source->name, (*tokenizer)->size() - 1), ""};
+        return Error{Code::Usage,
+                     format("token {} is not in the vocabulary of {}: its ids are 0 to {}", id, source->name,
+                            (*tokenizer)->size() - 1),
+                     ""};
     const std::string text = (*tokenizer)->decode(*ids, special_);
     if (json) return print_json({{"text", text}}, true), kDone;
     // Byte for byte for scripts; a person wants the shell's prompt on a line of its own.

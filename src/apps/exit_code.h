@@ -6,12 +6,12 @@ namespace gimbal {
 
 enum Exit : int {
   kDone = 0,
-  kFailed = 1,          // went wrong while running; something that was named is not there
-  kUsage = 2,           // the command line makes no sense
-  kBadModel = 3,        // the model file breaks its format, or this version cannot run it
-  kNoBackend = 4,       // no device satisfies the request
-  kOutOfMemory = 5,     // would not fit
-  kInterrupted = 130,   // Ctrl-C, as shells report it
+  kFailed = 1,         // went wrong while running; something that was named is not there
+  kUsage = 2,          // the command line makes no sense
+  kBadModel = 3,       // the model file breaks its format, or this version cannot run it
+  kNoBackend = 4,      // no device satisfies the request
+  kOutOfMemory = 5,    // would not fit
+  kInterrupted = 130,  // Ctrl-C, as shells report it
 };
 
 constexpr Exit exit_code(Code c) {

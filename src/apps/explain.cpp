@@ -31,7 +31,9 @@ class Explain final : public Command {
   }
 
  private:
-  static const char* purpose(const Blueprint& b, const Bucket& bucket) { return &bucket == &b.buckets.front() ? "generation" : "prompt"; }
+  static const char* purpose(const Blueprint& b, const Bucket& bucket) {
+    return &bucket == &b.buckets.front() ? "generation" : "prompt";
+  }
 
   static void print_as_json(const PlannedModel& p) {
     const Blueprint& b = p.blueprint;
@@ -42,18 +44,28 @@ class Explain final : public Command {
         const gimbal_op& op = bucket.program.ops[i];
         const Choice& c = bucket.choices[i];
         Json rejected = Json::array(), inputs = Json::array();
-        for (const Rejected& r : c.rejected) rejected.push_back({{"kernel", b.device->kernel(r.kernel).name}, {"why", r.why}});
+        for (const Rejected& r : c.rejected)
+          rejected.push_back({{"kernel", b.device->kernel(r.kernel).name}, {"why", r.why}});
         for (int k = 0; k < op.inputs; k++) inputs.push_back(to_string(bucket.program.info[op.in[k]].shape));
-        ops.push_back({{"op", kOps[op.kind].name}, {"name", bucket.program.output(op).name}, {"inputs", std::move(inputs)}, {"output", to_string(bucket.program.output(op).shape)},
-                       {"kernel", b.device->kernel(c.kernel).name}, {"why", c.why}, {"rejected", std::move(rejected)}});
+        ops.push_back({{"op", kOps[op.kind].name},
+                       {"name", bucket.program.output(op).name},
+                       {"inputs", std::move(inputs)},
+                       {"output", to_string(bucket.program.output(op).shape)},
+                       {"kernel", b.device->kernel(c.kernel).name},
+                       {"why", c.why},
+                       {"rejected", std::move(rejected)}});
       }
       buckets.push_back({{"purpose", purpose(b, bucket)}, {"rows", bucket.rows}, {"ops", std::move(ops)}});
     }
-    print_json({{"model", p.source.name}, {"device", b.device->id()}, {"device_reason", p.opened.reason}, {"fallbacks", p.opened.fallbacks}, {"buckets", std::move(buckets)}});
+    print_json({{"model", p.source.name},
+                {"device", b.device->id()},
+                {"device_reason", p.opened.reason},
+                {"fallbacks", p.opened.fallbacks},
+                {"buckets", std::move(buckets)}});
   }
 
-  // Alternatives by reason: "not cpu.avx2.mat_mul.f16, ...: does not take q8_0". Kernels for other formats are many and
-  // their reason is plain: they are counted.
+  // Alternatives by reason: "not cpu.avx2.mat_mul.f16, ...: does not take q8_0". Kernels for other formats
+  // are many and their reason is plain: they are counted.
   static std::string alternatives(const Device& d, const Choice& c) {
     constexpr size_t kNamed = 4;
     std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
@@ -80,8 +92,11 @@ class Explain final : public Command {
     for (size_t i = 0; i < bucket.program.ops.size(); i++) {
       const gimbal_op& op = bucket.program.ops[i];
       const Choice& c = bucket.choices[i];
-      Group g{format("{} {}", kOps[op.kind].name, info(DType(bucket.program.values[op.in[0]].dtype)).name), c.why, alternatives(*b.device, c), b.device->kernel(c.kernel).name, 1};
-      auto same = std::find_if(all.begin(), all.end(), [&](const Group& o) { return o.op == g.op && o.kernel == g.kernel && o.why == g.why && o.others == g.others; });
+      Group g{format("{} {}", kOps[op.kind].name, info(DType(bucket.program.values[op.in[0]].dtype)).name),
+              c.why, alternatives(*b.device, c), b.device->kernel(c.kernel).name, 1};
+      auto same = std::find_if(all.begin(), all.end(), [&](const Group& o) {
+        return o.op == g.op && o.kernel == g.kernel && o.why == g.why && o.others == g.others;
+      });
       if (same != all.end()) same->ops++;
       else all.push_back(std::move(g));
     }
@@ -90,19 +105,26 @@ class Explain final : public Command {
 
   void print_for_people(const PlannedModel& p) const {
     const Blueprint& b = p.blueprint;
-    print(format("{} on {} ({})\n", bold(printable(p.source.name)), bold(b.device->id()), short_reason(p.opened)));
+    print(format("{} on {} ({})\n", bold(printable(p.source.name)), bold(b.device->id()),
+                 short_reason(p.opened)));
     for (const Bucket& bucket : b.buckets) {
-      print(format("\n{}\n", bold(&bucket == &b.buckets.front() ? "Generation: one token a step" : format("Prompt: up to {} tokens a step", bucket.rows))));
+      print(format("\n{}\n", bold(&bucket == &b.buckets.front()
+                                      ? "Generation: one token a step"
+                                      : format("Prompt: up to {} tokens a step", bucket.rows))));
       if (all_) {
         Table t("lllll");
         for (size_t i = 0; i < bucket.program.ops.size(); i++) {
           const gimbal_op& op = bucket.program.ops[i];
-          t.row({printable(bucket.program.output(op).name), kOps[op.kind].name, to_string(bucket.program.output(op).shape), b.device->kernel(bucket.choices[i].kernel).name, bucket.choices[i].why});
+          t.row({printable(bucket.program.output(op).name), kOps[op.kind].name,
+                 to_string(bucket.program.output(op).shape), b.device->kernel(bucket.choices[i].kernel).name,
+                 bucket.choices[i].why});
         }
         print(t.text("  "));
         continue;
       }
-      for (const Group& g : groups(b, bucket)) print(format("  {}, {} op{}: {}, {}\n{}", g.op, g.ops, g.ops == 1 ? "" : "s", bold(g.kernel), g.why, dim(g.others)));
+      for (const Group& g : groups(b, bucket))
+        print(format("  {}, {} op{}: {}, {}\n{}", g.op, g.ops, g.ops == 1 ? "" : "s", bold(g.kernel), g.why,
+                     dim(g.others)));
     }
   }
 

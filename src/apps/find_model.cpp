@@ -34,17 +34,21 @@ Result<ModelFile> open_named(const std::string& name) {
   if (!found.empty()) {
     std::string list;
     for (const CatalogEntry* e : found) list += "\n  " + e->path;
-    return Error{Code::Usage, format("{} models are named '{}':{}", found.size(), name, list), "give the path of the one you want"};
+    return Error{Code::Usage, format("{} models are named '{}':{}", found.size(), name, list),
+                 "give the path of the one you want"};
   }
   std::vector<std::string> known{"default", std::string(kEmbeddedModelName)};
   std::string places;
   for (const CatalogEntry& e : catalog.entries) known.push_back(e.name);
   for (const std::string& p : catalog.places) places += "\n  " + p;
   auto similar = nearest(name, known);
-  return Error{Code::NotFound,
-               format("there is no model '{}': no such file in {}, and none of the {} models found here has that name:{}", name,
-                      std::filesystem::current_path().string(), catalog.entries.size(), places),
-               similar ? format("did you mean '{}'? `gimbal models` lists what was found", *similar) : "`gimbal models` lists what was found; $GIMBAL_MODELS names more folders to look into"};
+  return Error{
+      Code::NotFound,
+      format(
+          "there is no model '{}': no such file in {}, and none of the {} models found here has that name:{}",
+          name, std::filesystem::current_path().string(), catalog.entries.size(), places),
+      similar ? format("did you mean '{}'? `gimbal models` lists what was found", *similar)
+              : "`gimbal models` lists what was found; $GIMBAL_MODELS names more folders to look into"};
 }
 
 }  // namespace
@@ -59,8 +63,11 @@ Result<ModelFile> open_model_file(const std::string& model) {
   if (model[0] == '/' || model[0] == '.' || model.find(".gguf") != std::string::npos) {
     std::error_code e;
     const auto absolute = std::filesystem::absolute(model, e);
-    return Error{Code::NotFound, format("there is no file '{}'{}", model, absolute == model ? "" : format(" (looked for {})", absolute.string())),
-                 "`gimbal models` lists the models on this machine; leave MODEL out for the one inside the program"};
+    return Error{
+        Code::NotFound,
+        format("there is no file '{}'{}", model,
+               absolute == model ? "" : format(" (looked for {})", absolute.string())),
+        "`gimbal models` lists the models on this machine; leave MODEL out for the one inside the program"};
   }
   return open_named(model);
 }

@@ -1,4 +1,5 @@
-// What MODEL means on the command line: a path, a name that `gimbal models` lists, or the model inside the program.
+// What MODEL means on the command line: a path, a name that `gimbal models` lists, or the model inside the
+// program.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,10 +15,11 @@ struct ModelFile {
   std::unique_ptr<Gguf> file;
 };
 
-inline constexpr const char* kModelHelp = "a file, a name that `gimbal models` lists, or `default`: the one inside the program";
+inline constexpr const char* kModelHelp =
+    "a file, a name that `gimbal models` lists, or `default`: the one inside the program";
 
-// Finds and opens it. Errors: NotFound, saying what was looked for and where; Usage for a name that several models
-// have; those of Gguf::open.
+// Finds and opens it. Errors: NotFound, saying what was looked for and where; Usage for a name that several
+// models have; those of Gguf::open.
 Result<ModelFile> open_model_file(const std::string& model);
 
 }  // namespace gimbal

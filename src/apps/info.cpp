@@ -12,14 +12,16 @@
 namespace gimbal {
 namespace {
 
-constexpr size_t kFirst = 5;        // elements of an array that are shown
-constexpr size_t kLongText = 200;   // bytes of a text that JSON gives in full
+constexpr size_t kFirst = 5;       // elements of an array that are shown
+constexpr size_t kLongText = 200;  // bytes of a text that JSON gives in full
 
 struct Share {
   uint64_t tensors = 0, values = 0, bytes = 0;
 };
 
-uint64_t values_of(const GgufTensor& t) { return uint64_t(t.dim[0]) * uint64_t(t.dim[1]) * uint64_t(t.dim[2]) * uint64_t(t.dim[3]); }
+uint64_t values_of(const GgufTensor& t) {
+  return uint64_t(t.dim[0]) * uint64_t(t.dim[1]) * uint64_t(t.dim[2]) * uint64_t(t.dim[3]);
+}
 
 std::string dims(const GgufTensor& t) { return fmt::to_string(fmt::join(t.dim, t.dim + t.rank, " x ")); }
 
@@ -55,13 +57,17 @@ Json value_json(const GgufValue& v) {
 
 std::string value_text(const GgufEntry& entry) {
   const GgufValue& v = entry.value;
-  if (entry.type == GgufType::F32) return format("{}", float(std::get<double>(v)));  // as short as its own precision allows
+  if (entry.type == GgufType::F32)
+    return format("{}", float(std::get<double>(v)));  // as short as its own precision allows
   const Json j = value_json(v);
-  if (auto s = std::get_if<std::string_view>(&v)) return shortened(*s, 80) + (s->size() > 80 ? format("  ({} bytes)", s->size()) : "");
+  if (auto s = std::get_if<std::string_view>(&v))
+    return shortened(*s, 80) + (s->size() > 80 ? format("  ({} bytes)", s->size()) : "");
   if (auto a = std::get_if<GgufArray>(&v)) {
     std::string out = format("{} x {}: ", a->count, name_of(a->type));
     for (const Json& e : j["first"])
-      out += format("{}{}", &e == &j["first"][0] ? "" : ", ", e.is_string() ? format("'{}'", shortened(e.get_ref<const std::string&>(), 16)) : e.dump());
+      out +=
+          format("{}{}", &e == &j["first"][0] ? "" : ", ",
+                 e.is_string() ? format("'{}'", shortened(e.get_ref<const std::string&>(), 16)) : e.dump());
     return out + (a->count > kFirst ? ", ..." : "");
   }
   return j.dump();
@@ -81,9 +87,11 @@ class Info final : public Command {
     std::map<std::string, Share> mix;
     Share all;
     for (const GgufTensor& t : f.tensors())
-      for (Share* s : {&mix[gimbal::info(t.type).name], &all}) s->tensors++, s->values += values_of(t), s->bytes += t.data.size();
+      for (Share* s : {&mix[gimbal::info(t.type).name], &all})
+        s->tensors++, s->values += values_of(t), s->bytes += t.data.size();
     std::vector<std::pair<std::string, Share>> types(mix.begin(), mix.end());
-    std::stable_sort(types.begin(), types.end(), [](auto& a, auto& b) { return a.second.bytes > b.second.bytes; });
+    std::stable_sort(types.begin(), types.end(),
+                     [](auto& a, auto& b) { return a.second.bytes > b.second.bytes; });
 
     const auto config = configure(f);
     const auto tokenizer = Tokenizer::create(f);
@@ -96,11 +104,17 @@ class Info final : public Command {
   using Types = std::vector<std::pair<std::string, Share>>;
   using MaybeTokenizer = Result<std::unique_ptr<Tokenizer>>;
 
-  static double share(const Share& s, const Share& all) { return all.bytes ? double(s.bytes) / double(all.bytes) : 0; }
+  static double share(const Share& s, const Share& all) {
+    return all.bytes ? double(s.bytes) / double(all.bytes) : 0;
+  }
 
-  void print_as_json(const ModelFile& m, const Types& types, const Share& all, const Result<Config>& config, const MaybeTokenizer& tokenizer) const {
+  void print_as_json(const ModelFile& m, const Types& types, const Share& all, const Result<Config>& config,
+                     const MaybeTokenizer& tokenizer) const {
     const Gguf& f = *m.file;
-    Json j{{"name", m.name}, {"path", m.path.empty() ? Json() : Json(m.path)}, {"gguf_version", f.version()}, {"bytes", f.file_bytes()}};
+    Json j{{"name", m.name},
+           {"path", m.path.empty() ? Json() : Json(m.path)},
+           {"gguf_version", f.version()},
+           {"bytes", f.file_bytes()}};
     auto arch = f.string("general.architecture");
     j["architecture"] = arch ? Json(std::string(*arch)) : Json();
     j["supported"] = bool(config);
@@ -108,41 +122,57 @@ class Info final : public Command {
     j["parameters"] = all.values;
     if (config) {
       const Config& c = *config;
-      j["shape"] = {{"layers", c.layers}, {"width", c.width}, {"ff_width", c.ff_width}, {"heads", c.heads}, {"kv_heads", c.kv_heads}, {"head_dim", c.head_dim}, {"vocabulary", c.vocabulary}, {"context", c.context}};
+      j["shape"] = {{"layers", c.layers},         {"width", c.width},       {"ff_width", c.ff_width},
+                    {"heads", c.heads},           {"kv_heads", c.kv_heads}, {"head_dim", c.head_dim},
+                    {"vocabulary", c.vocabulary}, {"context", c.context}};
     }
     j["tokenizer"] = tokenizer ? Json((*tokenizer)->describe()) : Json();
     if (!tokenizer) j["tokenizer_error"] = tokenizer.error().message;
     j["quantization"] = Json::array();
-    for (const auto& [type, s] : types) j["quantization"].push_back({{"type", type}, {"tensors", s.tensors}, {"bytes", s.bytes}, {"share", share(s, all)}});
+    for (const auto& [type, s] : types)
+      j["quantization"].push_back(
+          {{"type", type}, {"tensors", s.tensors}, {"bytes", s.bytes}, {"share", share(s, all)}});
     j["metadata"] = Json::object();
     for (const auto& [key, entry] : f.metadata()) j["metadata"][std::string(key)] = value_json(entry.value);
     if (tensors_) {
       j["tensors"] = Json::array();
       for (const GgufTensor& t : f.tensors())
-        j["tensors"].push_back({{"name", std::string(t.name)}, {"type", gimbal::info(t.type).name}, {"dims", std::vector<int64_t>(t.dim, t.dim + t.rank)}, {"bytes", t.data.size()}, {"part", t.part}, {"offset", t.offset}});
+        j["tensors"].push_back({{"name", std::string(t.name)},
+                                {"type", gimbal::info(t.type).name},
+                                {"dims", std::vector<int64_t>(t.dim, t.dim + t.rank)},
+                                {"bytes", t.data.size()},
+                                {"part", t.part},
+                                {"offset", t.offset}});
     }
     print_json(j);
   }
 
-  void print_for_people(const ModelFile& m, const Types& types, const Share& all, const Result<Config>& config, const MaybeTokenizer& tokenizer) const {
+  void print_for_people(const ModelFile& m, const Types& types, const Share& all,
+                        const Result<Config>& config, const MaybeTokenizer& tokenizer) const {
     const Gguf& f = *m.file;
     Table head("ll");
     head.row({"file", m.path.empty() ? "inside the program" : printable(m.path)});
     head.row({"format", format("GGUF v{}, {}", f.version(), human_bytes(f.file_bytes()))});
-    head.row({"architecture", printable(f.string("general.architecture").value_or("none given")) + (config ? "" : "  (this version cannot run it)")});
+    head.row({"architecture", printable(f.string("general.architecture").value_or("none given")) +
+                                  (config ? "" : "  (this version cannot run it)")});
     head.row({"parameters", human_count(all.values)});
     if (config) {
       const Config& c = *config;
-      head.row({"shape", format("{} layers of width {}, feed-forward {}, {} heads of {} ({} for keys and values)", c.layers, c.width, c.ff_width, c.heads, c.head_dim, c.kv_heads)});
+      head.row(
+          {"shape", format("{} layers of width {}, feed-forward {}, {} heads of {} ({} for keys and values)",
+                           c.layers, c.width, c.ff_width, c.heads, c.head_dim, c.kv_heads)});
       head.row({"context", format("{} positions", c.context)});
     }
-    head.row({"tokenizer", tokenizer ? (*tokenizer)->describe() : "not usable: " + shortened(tokenizer.error().message, 120)});
+    head.row({"tokenizer", tokenizer ? (*tokenizer)->describe()
+                                     : "not usable: " + shortened(tokenizer.error().message, 120)});
     print(head.text());
     if (!config) print(format("\nWhy it cannot be run: {}\n", printable(config.error().message)));
 
     print(format("\n{}\n", bold("Formats")));
     Table formats("lrrr");
-    for (const auto& [type, s] : types) formats.row({type, format("{} tensors", s.tensors), human_bytes(s.bytes), format("{:.1f} %", 100 * share(s, all))});
+    for (const auto& [type, s] : types)
+      formats.row({type, format("{} tensors", s.tensors), human_bytes(s.bytes),
+                   format("{:.1f} %", 100 * share(s, all))});
     print(formats.text("  "));
     print(format("\n{}\n", bold("Metadata")));
     Table metadata("ll");
@@ -151,7 +181,8 @@ class Info final : public Command {
     if (tensors_) {
       print(format("\n{}\n", bold("Tensors")));
       Table list("llrr");
-      for (const GgufTensor& t : f.tensors()) list.row({printable(t.name), gimbal::info(t.type).name, dims(t), human_bytes(t.data.size())});
+      for (const GgufTensor& t : f.tensors())
+        list.row({printable(t.name), gimbal::info(t.type).name, dims(t), human_bytes(t.data.size())});
       print(list.text("  "));
     } else {
       print(format("\n{} tensors (--tensors lists them)\n", f.tensors().size()));

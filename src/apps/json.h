@@ -1,4 +1,5 @@
-// JSON on stdout. Keys keep the order in which they are written; text that is not UTF-8 is repaired, never refused.
+// JSON on stdout. Keys keep the order in which they are written; text that is not UTF-8 is repaired, never
+// refused.
 #pragma once
 #include <nlohmann/json.hpp>
 

@@ -20,8 +20,12 @@ std::string variant_of(const std::string& kernel) {
   return kernel.substr(first + 1, kernel.find('.', first + 1) - first - 1);
 }
 
-std::string needs_of(const gimbal_kernel_info& k, const gimbal_device_info& d) { return feature_names(k.needs, d); }
-std::string missing_of(const gimbal_kernel_info& k, const gimbal_device_info& d) { return feature_names(k.needs & ~d.features, d); }
+std::string needs_of(const gimbal_kernel_info& k, const gimbal_device_info& d) {
+  return feature_names(k.needs, d);
+}
+std::string missing_of(const gimbal_kernel_info& k, const gimbal_device_info& d) {
+  return feature_names(k.needs & ~d.features, d);
+}
 
 std::vector<Variant> variants_of(const Device& device) {
   std::vector<Variant> all;
@@ -29,7 +33,8 @@ std::vector<Variant> variants_of(const Device& device) {
   for (size_t i = 0; i < device.kernel_count(); i++) {
     const gimbal_kernel_info& k = device.kernel(i);
     const std::string name = variant_of(k.name);
-    if (std::none_of(all.begin(), all.end(), [&](const Variant& v) { return v.name == name; })) all.push_back({name, missing_of(k, info)});
+    if (std::none_of(all.begin(), all.end(), [&](const Variant& v) { return v.name == name; }))
+      all.push_back({name, missing_of(k, info)});
   }
   return all;
 }

@@ -8,7 +8,8 @@
 namespace gimbal {
 
 std::string variant_of(const std::string& kernel);  // "avx2" of "cpu.avx2.mat_mul.q4_0"
-// "AVX2, FMA": the features that a kernel needs, all or only those that this device lacks; empty when there are none.
+// "AVX2, FMA": the features that a kernel needs, all or only those that this device lacks; empty when there
+// are none.
 std::string needs_of(const gimbal_kernel_info&, const gimbal_device_info&);
 std::string missing_of(const gimbal_kernel_info&, const gimbal_device_info&);
 

@@ -1,4 +1,5 @@
-// gimbal kernels: the capability table, straight from the rows that also dispatch. --markdown makes docs/kernels.md.
+// gimbal kernels: the capability table, straight from the rows that also dispatch. --markdown makes
+// docs/kernels.md.
 #include <algorithm>
 
 #include "apps/command.h"
@@ -41,9 +42,12 @@ class Kernels final : public Command {
     std::vector<Entry> all;
     for (const auto& d : devices) {
       const gimbal_device_info about = d->describe();
-      for (size_t i = 0; i < d->kernel_count(); i++) all.push_back({d->id(), d->kernel(i), needs_of(d->kernel(i), about), missing_of(d->kernel(i), about)});
+      for (size_t i = 0; i < d->kernel_count(); i++)
+        all.push_back(
+            {d->id(), d->kernel(i), needs_of(d->kernel(i), about), missing_of(d->kernel(i), about)});
     }
-    std::stable_sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.row.op < b.row.op; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Entry& a, const Entry& b) { return a.row.op < b.row.op; });
     if (json) print_as_json(all);
     else if (markdown_) print_markdown(all);
     else print_for_people(all);
@@ -68,8 +72,20 @@ class Kernels final : public Command {
   static void print_as_json(const std::vector<Entry>& all) {
     Json rows = Json::array();
     for (const Entry& e : all)
-      rows.push_back({{"kernel", e.row.name}, {"device", e.device}, {"variant", variant_of(e.row.name)}, {"op", kOps[e.row.op].name}, {"rank", e.row.rank}, {"numerics", numerics(e)}, {"in0", names_of(e.row.in0)},
-                      {"in1", names_of(e.row.in1)}, {"out", names_of(e.row.out)}, {"k_multiple", e.row.k_multiple}, {"max_rows", e.row.max_rows}, {"needs", e.needs}, {"available", e.missing.empty()}, {"missing", e.missing}});
+      rows.push_back({{"kernel", e.row.name},
+                      {"device", e.device},
+                      {"variant", variant_of(e.row.name)},
+                      {"op", kOps[e.row.op].name},
+                      {"rank", e.row.rank},
+                      {"numerics", numerics(e)},
+                      {"in0", names_of(e.row.in0)},
+                      {"in1", names_of(e.row.in1)},
+                      {"out", names_of(e.row.out)},
+                      {"k_multiple", e.row.k_multiple},
+                      {"max_rows", e.row.max_rows},
+                      {"needs", e.needs},
+                      {"available", e.missing.empty()},
+                      {"missing", e.missing}});
     print_json({{"kernels", std::move(rows)}});
   }
 
@@ -82,21 +98,28 @@ class Kernels final : public Command {
     };
     for (const Entry& e : all) {
       if (e.row.op != op) flush(), op = e.row.op;
-      table.row({e.row.name, takes(e), format("rank {}", e.row.rank), format("{}{}{}", numerics(e), limits(e).empty() ? "" : ", ", limits(e)),
-                 e.missing.empty() ? "\u2713" : format("\u2717 needs {}, which {} lacks", e.missing, e.device)});
+      table.row(
+          {e.row.name, takes(e), format("rank {}", e.row.rank),
+           format("{}{}{}", numerics(e), limits(e).empty() ? "" : ", ", limits(e)),
+           e.missing.empty() ? "\u2713" : format("\u2717 needs {}, which {} lacks", e.missing, e.device)});
     }
     flush();
   }
 
   static void print_markdown(const std::vector<Entry>& all) {
-    print("# Kernels\n\nWritten by `gimbal kernels --markdown`. A kernel exists if and only if it has a row here; the highest rank that fits an op computes it.\n");
+    print(
+        "# Kernels\n\nWritten by `gimbal kernels --markdown`. A kernel exists if and only if it has a row "
+        "here; the highest rank that fits an op computes it.\n");
     int op = -1;
     for (const Entry& e : all) {
       if (e.row.op != op) {
         op = e.row.op;
-        print(format("\n## {}\n\n| kernel | takes | rank | numerics | needs | limits |\n|---|---|---|---|---|---|\n", kOps[op].name));
+        print(format(
+            "\n## {}\n\n| kernel | takes | rank | numerics | needs | limits |\n|---|---|---|---|---|---|\n",
+            kOps[op].name));
       }
-      print(format("| `{}` | {} | {} | {} | {} | {} |\n", e.row.name, takes(e), e.row.rank, numerics(e), e.needs, limits(e)));
+      print(format("| `{}` | {} | {} | {} | {} | {} |\n", e.row.name, takes(e), e.row.rank, numerics(e),
+                   e.needs, limits(e)));
     }
   }
 

@@ -23,11 +23,12 @@ LineEditor::LineEditor(const char* prompt) : impl_(std::make_unique<Impl>()) {
   history(impl_->history, &event, H_SETSIZE, 500);
   history(impl_->history, &event, H_SETUNIQUE, 1);
   el_set(impl_->line, EL_CLIENTDATA, impl_.get());
-  el_set(impl_->line, EL_PROMPT, +[](EditLine* e) {
-    Impl* self = nullptr;
-    el_get(e, EL_CLIENTDATA, &self);
-    return const_cast<char*>(self->prompt);
-  });
+  el_set(
+      impl_->line, EL_PROMPT, +[](EditLine* e) {
+        Impl* self = nullptr;
+        el_get(e, EL_CLIENTDATA, &self);
+        return const_cast<char*>(self->prompt);
+      });
   el_set(impl_->line, EL_EDITOR, "emacs");
   el_set(impl_->line, EL_HIST, ::history, impl_->history);
   el_source(impl_->line, nullptr);  // the user's own ~/.editrc

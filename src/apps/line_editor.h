@@ -1,4 +1,5 @@
-// One line after the other from a terminal, with editing and history where the build has libedit (cmake/line_editing.cmake).
+// One line after the other from a terminal, with editing and history where the build has libedit
+// (cmake/line_editing.cmake).
 #pragma once
 #include <memory>
 #include <optional>
@@ -10,7 +11,8 @@ class LineEditor {
  public:
   explicit LineEditor(const char* prompt);
   ~LineEditor();
-  // Without the newline. nullopt at the end of input (Ctrl-D), and when Ctrl-C interrupted it (see InterruptGuard).
+  // Without the newline. nullopt at the end of input (Ctrl-D), and when Ctrl-C interrupted it (see
+  // InterruptGuard).
   std::optional<std::string> read();
 
  private:

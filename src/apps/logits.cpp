@@ -17,8 +17,10 @@ class Logits final : public Command {
   void declare(Arguments& a) override {
     a.positional("MODEL", kModelHelp, model_);
     a.text("--tokens", "IDS", "token ids, taken as they are, such as 1,403,407", tokens_);
-    a.text("--positions", "all|last|LIST", "indices into the tokens: 0,3; rows come in this order (default last)", positions_);
-    a.text("-o,--output", "FILE", "raw little-endian float32, a row of vocabulary size per position; - is stdout", output_);
+    a.text("--positions", "all|last|LIST",
+           "indices into the tokens: 0,3; rows come in this order (default last)", positions_);
+    a.text("-o,--output", "FILE",
+           "raw little-endian float32, a row of vocabulary size per position; - is stdout", output_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal logits model.gguf --tokens 1,403,407 --positions all -o logits.f32");
   }
@@ -26,7 +28,9 @@ class Logits final : public Command {
   Result<int> run() override {
     auto ids = parse_ids("--tokens", tokens_.value_or(""));
     if (!ids) return ids.error();
-    if (ids->empty()) return Error{Code::Usage, "there are no tokens to compute", "give --tokens IDS, such as --tokens 1,403,407"};
+    if (ids->empty())
+      return Error{Code::Usage, "there are no tokens to compute",
+                   "give --tokens IDS, such as --tokens 1,403,407"};
     auto wanted = wanted_positions(int(ids->size()));
     if (!wanted) return wanted.error();
     auto out = BinaryOutput::open(output_);
@@ -42,13 +46,21 @@ class Logits final : public Command {
     auto session = Session::create(*loaded->model);
     if (!session) return session.error();
     if (int(ids->size()) > (*session)->room())
-      return Error{Code::Usage, format("there are {} tokens, and the context has {} positions", ids->size(), (*session)->room()), format("give --ctx {} or more", ids->size())};
+      return Error{
+          Code::Usage,
+          format("there are {} tokens, and the context has {} positions", ids->size(), (*session)->room()),
+          format("give --ctx {} or more", ids->size())};
 
     auto ok = all ? write_all(**session, *ids, *out) : write_some(**session, *ids, *wanted, *out);
     if (!ok) return ok.error();
     if (ok = out->close(); !ok) return ok.error();
     const bool to_file = output_ && *output_ != "-";
-    if (json && to_file) print_json({{"positions", *wanted}, {"vocabulary", loaded->model->config().vocabulary}, {"output", *output_}, {"device", loaded->model->device().id()}}, true);
+    if (json && to_file)
+      print_json({{"positions", *wanted},
+                  {"vocabulary", loaded->model->config().vocabulary},
+                  {"output", *output_},
+                  {"device", loaded->model->device().id()}},
+                 true);
     return kDone;
   }
 
@@ -62,10 +74,18 @@ class Logits final : public Command {
       return all;
     }
     auto list = parse_ids("--positions", which);
-    if (!list) return Error{Code::Usage, format("--positions must be all, last, or indices with commas between them, not '{}'", printable(which)), "for example: --positions 0,3"};
+    if (!list)
+      return Error{Code::Usage,
+                   format("--positions must be all, last, or indices with commas between them, not '{}'",
+                          printable(which)),
+                   "for example: --positions 0,3"};
     if (list->empty()) return Error{Code::Usage, "--positions is empty", "for example: --positions 0,3"};
     for (int32_t p : *list)
-      if (p >= count) return Error{Code::Usage, format("--positions has {}, and there are {} tokens: the indices are 0 to {}", p, count, count - 1), ""};
+      if (p >= count)
+        return Error{Code::Usage,
+                     format("--positions has {}, and there are {} tokens: the indices are 0 to {}", p, count,
+                            count - 1),
+                     ""};
     return list;
   }
 
@@ -78,13 +98,16 @@ class Logits final : public Command {
   }
 
   // Only the rows asked for are computed: the tokens are cut behind each of them.
-  static Status write_some(Session& session, const std::vector<int32_t>& ids, const std::vector<int32_t>& wanted, BinaryOutput& out) {
+  static Status write_some(Session& session, const std::vector<int32_t>& ids,
+                           const std::vector<int32_t>& wanted, BinaryOutput& out) {
     std::map<int32_t, std::vector<float>> rows;
     for (int32_t p : wanted) rows[p];
     size_t begin = 0;
     for (auto& [position, row] : rows) {
       const std::span<const int32_t> part(ids.data() + begin, size_t(position) + 1 - begin);
-      auto ok = session.advance(part, Session::Wanted::Last, [&row = row](size_t, std::span<const float> logits) { row.assign(logits.begin(), logits.end()); });
+      auto ok = session.advance(
+          part, Session::Wanted::Last,
+          [&row = row](size_t, std::span<const float> logits) { row.assign(logits.begin(), logits.end()); });
       if (!ok) return ok;
       begin = size_t(position) + 1;
     }

@@ -1,4 +1,5 @@
-// gimbal COMMAND: finds the command, lets it read its options, and turns its failure into words and an exit code.
+// gimbal COMMAND: finds the command, lets it read its options, and turns its failure into words and an exit
+// code.
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -22,11 +23,15 @@ struct Row {
 constexpr Row kCommands[] = {
     {"run", "", "Use a model", "generate text; without a prompt on a terminal, a conversation", make_run},
     {"bench", "", "Use a model", "measure the speed of prompts and of generation", make_bench},
-    {"plan", "", "Before running it", "the memory that a model takes, exactly, without loading it", make_plan},
+    {"plan", "", "Before running it", "the memory that a model takes, exactly, without loading it",
+     make_plan},
     {"explain", "", "Before running it", "the kernel that computes every step, and why", make_explain},
-    {"backends", "doctor", "This machine", "every backend and device: usable or not, why, and what would help", make_backends},
-    {"kernels", "", "This machine", "every kernel of every backend, and which of them this machine can use", make_kernels},
-    {"verify", "", "This machine", "check every kernel of this machine's device against the exact reference", make_verify},
+    {"backends", "doctor", "This machine",
+     "every backend and device: usable or not, why, and what would help", make_backends},
+    {"kernels", "", "This machine", "every kernel of every backend, and which of them this machine can use",
+     make_kernels},
+    {"verify", "", "This machine", "check every kernel of this machine's device against the exact reference",
+     make_verify},
     {"models", "", "Model files", "the models found on this machine", make_models},
     {"info", "", "Model files", "what a model file contains", make_info},
     {"tokenize", "", "Model files", "text to token ids", make_tokenize},
@@ -42,7 +47,9 @@ const Row* find_command(const std::string& name) {
 }
 
 std::string overview() {
-  std::string out = "gimbal runs language models (GGUF files) on this machine, and says what computes them and why.\n\nUsage: gimbal COMMAND [options]\n";
+  std::string out =
+      "gimbal runs language models (GGUF files) on this machine, and says what computes them and "
+      "why.\n\nUsage: gimbal COMMAND [options]\n";
   const char* group = "";
   for (const Row& row : kCommands) {
     if (std::strcmp(group, row.group) != 0) out += format("\n{}:\n", group = row.group);
@@ -59,7 +66,8 @@ int report(const Error& e, bool json) {
   if (!e.remedy.empty()) text += "  " + printable(e.remedy, true) + "\n";
   fflush(stdout);
   fwrite(text.data(), 1, text.size(), stderr);
-  if (json) print_json({{"error", {{"code", name_of(e.code)}, {"message", e.message}, {"remedy", e.remedy}}}});
+  if (json)
+    print_json({{"error", {{"code", name_of(e.code)}, {"message", e.message}, {"remedy", e.remedy}}}});
   return exit_code(e.code);
 }
 
@@ -70,7 +78,9 @@ Error unknown_command(const std::string& word) {
     if (*row.alias) known.push_back(row.alias);
   }
   auto similar = nearest(word, known);
-  return {Code::Usage, format("there is no command '{}'", word), similar ? format("did you mean `gimbal {}`? `gimbal help` lists all commands", *similar) : "`gimbal help` lists all commands"};
+  return {Code::Usage, format("there is no command '{}'", word),
+          similar ? format("did you mean `gimbal {}`? `gimbal help` lists all commands", *similar)
+                  : "`gimbal help` lists all commands"};
 }
 
 int dispatch(std::vector<std::string> args) {
@@ -79,7 +89,8 @@ int dispatch(std::vector<std::string> args) {
   if (args.empty()) return print(overview()), kDone;
   std::string name = args[0];
   args.erase(args.begin());
-  if (name == "--version" || name == "-V" || name == "version") return print("gimbal " GIMBAL_VERSION "\n"), kDone;
+  if (name == "--version" || name == "-V" || name == "version")
+    return print("gimbal " GIMBAL_VERSION "\n"), kDone;
   if (name == "help" || name == "--help" || name == "-h") {
     if (args.empty()) return print(overview()), kDone;
     name = args[0];
@@ -89,7 +100,8 @@ int dispatch(std::vector<std::string> args) {
   if (!row) return report(unknown_command(name), json);
 
   auto command = row->make();
-  Arguments arguments(format("gimbal {}", row->name), format("{}{}.", char(std::toupper(row->help[0])), row->help + 1));
+  Arguments arguments(format("gimbal {}", row->name),
+                      format("{}{}.", char(std::toupper(row->help[0])), row->help + 1));
   command->declare(arguments);
   arguments.section("Common");
   arguments.flag("--json", "print the result as JSON", command->json);
@@ -118,7 +130,9 @@ int main(int argc, char** argv) {
     gimbal::note("error: out of memory\n  close other programs, or use a smaller model or --ctx");
     return gimbal::kOutOfMemory;
   } catch (const std::exception& e) {
-    gimbal::note(gimbal::format("error: internal error: {}\n  this is a bug of gimbal; please report it with the command line", e.what()));
+    gimbal::note(gimbal::format(
+        "error: internal error: {}\n  this is a bug of gimbal; please report it with the command line",
+        e.what()));
     return gimbal::kFailed;
   }
 }

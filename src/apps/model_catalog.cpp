@@ -60,8 +60,8 @@ class Search {
     if (!fs::is_directory(place, e)) return;
     catalog.places.push_back(place.string());
     int looked_at = 0;
-    for (auto at = fs::recursive_directory_iterator(place, fs::directory_options::skip_permission_denied, e); !e && at != fs::recursive_directory_iterator();
-         at.increment(e)) {
+    for (auto at = fs::recursive_directory_iterator(place, fs::directory_options::skip_permission_denied, e);
+         !e && at != fs::recursive_directory_iterator(); at.increment(e)) {
       if (++looked_at > kMostLookedAt) {
         catalog.complete = false;
         return;
@@ -80,7 +80,8 @@ class Search {
     if (!fs::is_directory(manifests, e)) return;
     catalog.places.push_back(place.string());
     int looked_at = 0;
-    for (auto at = fs::recursive_directory_iterator(manifests, fs::directory_options::skip_permission_denied, e);
+    for (auto at =
+             fs::recursive_directory_iterator(manifests, fs::directory_options::skip_permission_denied, e);
          !e && at != fs::recursive_directory_iterator() && ++looked_at < kMostLookedAt; at.increment(e)) {
       if (at.depth() >= kDeepest) at.disable_recursion_pending();
       std::error_code ignored;
@@ -90,7 +91,8 @@ class Search {
       const Json manifest = Json::parse(*text, nullptr, false);
       if (!manifest.is_object() || !manifest.contains("layers") || !manifest["layers"].is_array()) continue;
       for (const Json& layer : manifest["layers"]) {
-        if (!layer.is_object() || layer.value("mediaType", Json()) != "application/vnd.ollama.image.model") continue;
+        if (!layer.is_object() || layer.value("mediaType", Json()) != "application/vnd.ollama.image.model")
+          continue;
         const Json digest = layer.value("digest", Json());
         std::string blob = digest.is_string() ? digest.get<std::string>() : "";
         std::replace(blob.begin(), blob.end(), ':', '-');
@@ -108,7 +110,8 @@ class Search {
     if (parts.size() > 1 && parts[0] == "registry.ollama.ai") parts.erase(parts.begin());
     if (parts.size() > 2 && parts[0] == "library") parts.erase(parts.begin());
     std::string name;
-    for (size_t i = 0; i < parts.size(); i++) name += format("{}{}", i == 0 ? "" : i + 1 == parts.size() ? ":" : "/", parts[i]);
+    for (size_t i = 0; i < parts.size(); i++)
+      name += format("{}{}", i == 0 ? "" : i + 1 == parts.size() ? ":" : "/", parts[i]);
     return name;
   }
 
@@ -146,7 +149,8 @@ Catalog find_models() {
   const std::string hub = variable("HF_HUB_CACHE"), hf_home = variable("HF_HOME");
   if (!hub.empty()) s.folder(hub, "Hugging Face", kDeepest, hugging_face_name);
   else if (!hf_home.empty()) s.folder(fs::path(hf_home) / "hub", "Hugging Face", kDeepest, hugging_face_name);
-  else if (!home.empty()) s.folder(home / ".cache/huggingface/hub", "Hugging Face", kDeepest, hugging_face_name);
+  else if (!home.empty())
+    s.folder(home / ".cache/huggingface/hub", "Hugging Face", kDeepest, hugging_face_name);
   if (const std::string ollama = variable("OLLAMA_MODELS"); !ollama.empty()) s.ollama(ollama);
   else if (!home.empty()) s.ollama(home / ".ollama/models");
   s.ollama("/usr/share/ollama/.ollama/models");

@@ -1,4 +1,5 @@
-// The model files on this machine: this folder, $GIMBAL_MODELS, and where Hugging Face, Ollama and LM Studio keep theirs.
+// The model files on this machine: this folder, $GIMBAL_MODELS, and where Hugging Face, Ollama and LM Studio
+// keep theirs.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -11,9 +11,7 @@ namespace {
 
 class Models final : public Command {
  public:
-  void declare(Arguments& a) override {
-    a.example("GIMBAL_MODELS=/data/models:$HOME/gguf gimbal models");
-  }
+  void declare(Arguments& a) override { a.example("GIMBAL_MODELS=/data/models:$HOME/gguf gimbal models"); }
 
   Result<int> run() override {
     Catalog catalog = find_models();
@@ -23,25 +21,37 @@ class Models final : public Command {
     auto add = [&](const CatalogEntry& e, const Result<Gguf>& file) {
       std::string arch = file ? std::string(file->string("general.architecture").value_or("")) : "";
       const bool runs = file && find_arch(arch);
-      Json j{{"name", e.name}, {"source", e.source}, {"path", e.path.empty() ? Json() : Json(e.path)}, {"bytes", e.bytes}, {"architecture", arch.empty() ? Json() : Json(arch)}, {"supported", runs}};
+      Json j{{"name", e.name},
+             {"source", e.source},
+             {"path", e.path.empty() ? Json() : Json(e.path)},
+             {"bytes", e.bytes},
+             {"architecture", arch.empty() ? Json() : Json(arch)},
+             {"supported", runs}};
       if (!file) j["error"] = {{"code", name_of(file.error().code)}, {"message", file.error().message}};
       list.push_back(std::move(j));
-      std::string what = file ? printable(arch) + (runs ? "" : " (not supported yet)") : "unreadable: " + shortened(file.error().message, 100);
-      table.row({printable(e.name), human_bytes(e.bytes), what, e.source, e.path.empty() ? "-" : printable(e.path)});
+      std::string what = file ? printable(arch) + (runs ? "" : " (not supported yet)")
+                              : "unreadable: " + shortened(file.error().message, 100);
+      table.row({printable(e.name), human_bytes(e.bytes), what, e.source,
+                 e.path.empty() ? "-" : printable(e.path)});
     };
     const Bytes inside = embedded_model();
-    add({std::string(kEmbeddedModelName), "inside the program", "", inside.size()}, Gguf::parse(inside, "the model inside the program"));
+    add({std::string(kEmbeddedModelName), "inside the program", "", inside.size()},
+        Gguf::parse(inside, "the model inside the program"));
     for (CatalogEntry& e : catalog.entries) {
       auto file = Gguf::open(e.path);
       if (file) e.bytes = file->file_bytes();  // of all parts
       add(e, file);
     }
-    if (!catalog.complete && !quiet) note("note: a folder has more files than are looked at; the list is not complete");
+    if (!catalog.complete && !quiet)
+      note("note: a folder has more files than are looked at; the list is not complete");
     if (json) {
       print_json({{"models", std::move(list)}, {"places", catalog.places}, {"complete", catalog.complete}});
     } else {
       print(table.text());
-      if (catalog.entries.empty() && !quiet) note("No files were found. Put a .gguf file into this folder, or name folders: GIMBAL_MODELS=/data/models gimbal models");
+      if (catalog.entries.empty() && !quiet)
+        note(
+            "No files were found. Put a .gguf file into this folder, or name folders: "
+            "GIMBAL_MODELS=/data/models gimbal models");
     }
     return kDone;
   }

@@ -22,8 +22,10 @@ struct LoadedModel {
 };
 
 // From the file's header alone. Errors: those of open_device and make_blueprint.
-Result<PlannedModel> plan_model(ModelFile source, const EngineOptions& options, const RunOptions& run, bool quiet);
+Result<PlannedModel> plan_model(ModelFile source, const EngineOptions& options, const RunOptions& run,
+                                bool quiet);
 // With its weights on the device; shows progress on a terminal.
-Result<LoadedModel> load_model(ModelFile source, const EngineOptions& options, const RunOptions& run, bool quiet);
+Result<LoadedModel> load_model(ModelFile source, const EngineOptions& options, const RunOptions& run,
+                               bool quiet);
 
 }  // namespace gimbal

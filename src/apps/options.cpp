@@ -28,8 +28,11 @@ Result<DeviceRequest> device_request(const EngineOptions& o) {
     const char* name = kBackendOrder[i];
     const std::string option = format("--{}-device", name);
     if (r.backend != "auto" && r.backend != name)
-      return Error{Code::Usage, format("{} contradicts --backend {}", option, r.backend), "give only one of them"};
-    if (o.device) return Error{Code::Usage, format("{} and --device say the same thing", option), "give only one of them"};
+      return Error{Code::Usage, format("{} contradicts --backend {}", option, r.backend),
+                   "give only one of them"};
+    if (o.device)
+      return Error{Code::Usage, format("{} and --device say the same thing", option),
+                   "give only one of them"};
     r.backend = name;
     r.index = *o.named_device[i];
   }
@@ -49,7 +52,9 @@ Error refused_variant(const std::string& variant, const Error& e) {
       known = known || v.name == variant;
       list += (list.empty() ? "" : ", ") + v.name;
     }
-    if (!known) return {Code::Usage, format("there is no CPU variant '{}'", printable(variant)), "this build has: " + list};
+    if (!known)
+      return {Code::Usage, format("there is no CPU variant '{}'", printable(variant)),
+              "this build has: " + list};
   }
   return {e.code, e.message, e.remedy.empty() ? "`gimbal backends` shows what this CPU has" : e.remedy};
 }
@@ -59,12 +64,17 @@ std::vector<std::string> unfulfilled(const EngineOptions& o, const Device& d) {
   std::vector<std::string> all;
   const bool on_cpu = std::string(d.backend()) == "cpu";
   if (o.gpu_layers.value_or(0) != 0 && on_cpu)
-    all.push_back(format("--gpu-layers {}: {}: all layers run on the CPU", *o.gpu_layers, has_gpu_backend() ? "no GPU is used" : "no GPU backend in this build"));
-  if (o.cpu_variant && !on_cpu) all.push_back(format("--cpu-variant {} has no effect on {}", *o.cpu_variant, d.id()));
+    all.push_back(format("--gpu-layers {}: {}: all layers run on the CPU", *o.gpu_layers,
+                         has_gpu_backend() ? "no GPU is used" : "no GPU backend in this build"));
+  if (o.cpu_variant && !on_cpu)
+    all.push_back(format("--cpu-variant {} has no effect on {}", *o.cpu_variant, d.id()));
   for (const std::string& pattern : o.prefer_kernel) {
     bool matches = false;
-    for (size_t i = 0; i < d.kernel_count() && !matches; i++) matches = fnmatch(pattern.c_str(), d.kernel(i).name, 0) == 0;
-    if (!matches) all.push_back(format("--prefer-kernel '{}' matches no kernel of {} (`gimbal kernels` lists them)", printable(pattern), d.id()));
+    for (size_t i = 0; i < d.kernel_count() && !matches; i++)
+      matches = fnmatch(pattern.c_str(), d.kernel(i).name, 0) == 0;
+    if (!matches)
+      all.push_back(format("--prefer-kernel '{}' matches no kernel of {} (`gimbal kernels` lists them)",
+                           printable(pattern), d.id()));
   }
   return all;
 }
@@ -72,10 +82,12 @@ std::vector<std::string> unfulfilled(const EngineOptions& o, const Device& d) {
 // Permissions that change nothing here.
 std::vector<std::string> without_effect(const EngineOptions& o, const Device& d) {
   std::vector<std::string> all;
-  if (o.allow_software_devices && !has_gpu_backend()) all.push_back("--allow-software-devices has no effect: this build has no backend with software devices");
+  if (o.allow_software_devices && !has_gpu_backend())
+    all.push_back("--allow-software-devices has no effect: this build has no backend with software devices");
   bool any_fast = false;
   for (size_t i = 0; i < d.kernel_count(); i++) any_fast = any_fast || d.kernel(i).numerics == GIMBAL_FAST;
-  if (o.numerics == "fast" && !any_fast) all.push_back(format("--numerics fast has no effect: every kernel of {} is exact", d.id()));
+  if (o.numerics == "fast" && !any_fast)
+    all.push_back(format("--numerics fast has no effect: every kernel of {} is exact", d.id()));
   return all;
 }
 
@@ -85,23 +97,31 @@ void declare(Arguments& a, EngineOptions& o, Needs needs) {
   a.section("Where and how it runs");
   std::vector<std::string> backends{"auto"};
   backends.insert(backends.end(), std::begin(kBackendOrder), std::end(kBackendOrder));
-  a.one_of("--backend", "the backend wanted; another one is used, with a note, where it cannot be had", o.backend, backends);
+  a.one_of("--backend", "the backend wanted; another one is used, with a note, where it cannot be had",
+           o.backend, backends);
   a.whole("--device", "N", "which device of the backend (default 0)", o.device, 0, 1023);
   o.named_device.resize(std::size(kBackendOrder));
   // Not in --help one by one: they are all alike.
-  for (size_t i = 0; i < std::size(kBackendOrder); i++) a.hidden_whole(format("--{}-device", kBackendOrder[i]), o.named_device[i], 0, 1023);
+  for (size_t i = 0; i < std::size(kBackendOrder); i++)
+    a.hidden_whole(format("--{}-device", kBackendOrder[i]), o.named_device[i], 0, 1023);
   a.remark("--cuda-device N ...", "the same as --backend cuda --device N; for every backend");
   a.whole("--gpu-layers", "N", "layers on the GPU; -1: as many as fit (default)", o.gpu_layers, -1, 100000);
   a.flag("--strict", "an error instead of any fallback (device, layer or kernel)", o.strict);
-  a.texts("--prefer-kernel", "PATTERN", "kernels to prefer, such as 'cpu.avx2.*'; repeatable, most wanted first", o.prefer_kernel);
-  a.flag("--allow-software-devices", "also use devices that emulate a GPU on the CPU", o.allow_software_devices);
-  a.one_of("--numerics", "exact (default): the same bits with any thread count and batch size", o.numerics, {"exact", "fast"});
+  a.texts("--prefer-kernel", "PATTERN",
+          "kernels to prefer, such as 'cpu.avx2.*'; repeatable, most wanted first", o.prefer_kernel);
+  a.flag("--allow-software-devices", "also use devices that emulate a GPU on the CPU",
+         o.allow_software_devices);
+  a.one_of("--numerics", "exact (default): the same bits with any thread count and batch size", o.numerics,
+           {"exact", "fast"});
   a.whole("-t,--threads", "N", "CPU threads (default: one per physical core)", o.threads, 1, 1024);
-  a.text("--cpu-variant", "NAME", "force an instruction set: baseline, avx2, avx512, avx512vnni", o.cpu_variant);
+  a.text("--cpu-variant", "NAME", "force an instruction set: baseline, avx2, avx512, avx512vnni",
+         o.cpu_variant);
   if (needs == Needs::Device) return;
-  a.whole("--ctx", "N", "positions of the context (default: the model's own, at most 4096)", o.context, 1, 1 << 24);
+  a.whole("--ctx", "N", "positions of the context (default: the model's own, at most 4096)", o.context, 1,
+          1 << 24);
   a.whole("--batch", "N", "tokens of a prompt computed at once (default 256)", o.batch, 1, 65536);
-  a.one_of("--kv-type", "numbers in the KV cache (default f16)", o.kv_type, {"f32", "f16", "bf16", "q8_0", "q4_0"});
+  a.one_of("--kv-type", "numbers in the KV cache (default f16)", o.kv_type,
+           {"f32", "f16", "bf16", "q8_0", "q4_0"});
 }
 
 Result<RunOptions> run_options(const EngineOptions& o) {
@@ -110,7 +130,8 @@ Result<RunOptions> run_options(const EngineOptions& o) {
   if (o.batch) r.batch = *o.batch;
   r.cache_type = *dtype_named(o.kv_type);
   if (!has(set_of(DType::F32, DType::F16, DType::BF16), r.cache_type))
-    return Error{Code::Usage, format("--kv-type {}: this version has no quantized KV cache yet", o.kv_type), "choose one of: f32, f16, bf16"};
+    return Error{Code::Usage, format("--kv-type {}: this version has no quantized KV cache yet", o.kv_type),
+                 "choose one of: f32, f16, bf16"};
   r.kernels = {o.prefer_kernel, o.numerics == "fast", o.strict};
   return r;
 }
@@ -120,9 +141,11 @@ Result<OpenedDevice> open_device(const EngineOptions& o, bool quiet) {
   if (!request) return request.error();
   auto opened = open_device(*request);
   if (!opened) return o.cpu_variant ? refused_variant(*o.cpu_variant, opened.error()) : opened.error();
-  for (const std::string& f : opened->fallbacks) note(format("note: {}; using {} instead", f, opened->device->id()));
+  for (const std::string& f : opened->fallbacks)
+    note(format("note: {}; using {} instead", f, opened->device->id()));
   for (const std::string& u : unfulfilled(o, *opened->device)) {
-    if (o.strict) return Error{Code::NoBackend, "--strict: " + u, "leave --strict out, or the option that cannot be had"};
+    if (o.strict)
+      return Error{Code::NoBackend, "--strict: " + u, "leave --strict out, or the option that cannot be had"};
     note("note: " + u);
   }
   if (!quiet)

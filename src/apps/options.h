@@ -30,9 +30,9 @@ void declare(Arguments&, EngineOptions&, Needs);
 // Errors: Usage for options that contradict each other or name what this version does not have.
 Result<RunOptions> run_options(const EngineOptions&);
 
-// Opens the device and tells, on stderr, every fallback and every option that has no effect on it (notes: unless `quiet`).
-// Errors: those of open_device(); Usage for a CPU variant that does not exist; NoBackend under --strict when a
-// wish cannot be had.
+// Opens the device and tells, on stderr, every fallback and every option that has no effect on it (notes:
+// unless `quiet`). Errors: those of open_device(); Usage for a CPU variant that does not exist; NoBackend
+// under --strict when a wish cannot be had.
 Result<OpenedDevice> open_device(const EngineOptions&, bool quiet);
 
 // Why this device, without what is wrong with all the others (`gimbal backends` tells that).

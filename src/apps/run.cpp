@@ -20,23 +20,28 @@ class Run final : public Command {
     a.text("-p,--prompt", "TEXT", "the beginning of the text", prompt_);
     a.text("-f,--file", "FILE", "a file with the prompt, without a newline at its end; - is stdin", file_);
     a.text("--tokens", "IDS", "the prompt as token ids, taken as they are", tokens_);
-    a.whole("-n,--max-tokens", "N", "tokens to generate; -1: until the model stops or the context is full (default)", most_tokens_, -1, 1 << 30);
+    a.whole("-n,--max-tokens", "N",
+            "tokens to generate; -1: until the model stops or the context is full (default)", most_tokens_,
+            -1, 1 << 30);
     a.texts("--stop", "TEXT", "end before this text; repeatable", settings_.stops);
     a.flag("--print-tokens", "print the ids of the generated tokens in place of their text", print_tokens_);
     a.flag("--stats", "speed, memory, kernels and seed, on stderr", stats_);
     a.section("Choice of tokens");
     SamplerSettings& s = settings_.sampler;
     a.flag("--greedy", "always the most likely token", s.greedy);
-    a.whole("--seed", "N", "for the same text again; default: another one each time", seed_, uint64_t(0), UINT64_MAX);
+    a.whole("--seed", "N", "for the same text again; default: another one each time", seed_, uint64_t(0),
+            UINT64_MAX);
     a.number("--temp", "X", "how much chance has its way; 0: greedy (default 0.8)", s.temperature);
     a.whole("--top-k", "N", "among the N most likely; 0: off (default 40)", top_k_, 0, INT32_MAX);
     a.number("--top-p", "X", "among the most likely that together reach X; 1: off (default 0.95)", s.top_p);
     a.number("--min-p", "X", "not less likely than X times the best; 0: off (default 0.05)", s.min_p);
     a.number("--typical-p", "X", "locally typical sampling; 1: off (default)", s.typical_p);
     a.number("--repeat-penalty", "X", "makes repetition less likely; 1: off (default)", s.repeat_penalty);
-    a.number("--frequency-penalty", "X", "subtracted for every time a token occurred (default 0)", s.frequency_penalty);
+    a.number("--frequency-penalty", "X", "subtracted for every time a token occurred (default 0)",
+             s.frequency_penalty);
     a.number("--presence-penalty", "X", "subtracted if a token occurred (default 0)", s.presence_penalty);
-    a.whole("--penalty-window", "N", "tokens that the penalties look back at; -1: all (default 64)", penalty_window_, -1, INT32_MAX);
+    a.whole("--penalty-window", "N", "tokens that the penalties look back at; -1: all (default 64)",
+            penalty_window_, -1, INT32_MAX);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal run -p \"Once upon a time\"");
     a.example("gimbal run model.gguf -f question.txt --greedy -n 100");
@@ -48,7 +53,8 @@ class Run final : public Command {
     if (!options) return options.error();
     const bool conversation = !prompt_ && !file_ && !tokens_ && stdin_is_terminal();
     if (conversation && (json || print_tokens_ || !stdout_is_terminal()))
-      return Error{Code::Usage, "there is no prompt", "give -p TEXT, --file FILE or --tokens IDS, or write the prompt to stdin"};
+      return Error{Code::Usage, "there is no prompt",
+                   "give -p TEXT, --file FILE or --tokens IDS, or write the prompt to stdin"};
     std::string text;
     std::vector<Token> ids;
     if (tokens_) {
@@ -69,13 +75,15 @@ class Run final : public Command {
     auto loaded = load_model(std::move(*source), engine_, *options, quiet);
     if (!loaded) return loaded.error();
     if (conversation) return chat(*loaded, **tokenizer, {settings_, stats_, quiet});
-    if (stdout_is_terminal() && !json && !print_tokens_) print(dim(printable(tokens_ ? (*tokenizer)->decode(ids) : text, true)));
+    if (stdout_is_terminal() && !json && !print_tokens_)
+      print(dim(printable(tokens_ ? (*tokenizer)->decode(ids) : text, true)));
     return once(*loaded, **tokenizer, ids);
   }
 
  private:
   Status check_options() {
-    if (int(bool(prompt_)) + bool(file_) + bool(tokens_) > 1) return Error{Code::Usage, "-p, --file and --tokens each give a prompt", "give only one of them"};
+    if (int(bool(prompt_)) + bool(file_) + bool(tokens_) > 1)
+      return Error{Code::Usage, "-p, --file and --tokens each give a prompt", "give only one of them"};
     settings_.most_tokens = most_tokens_.value_or(-1);
     SamplerSettings& s = settings_.sampler;
     s.top_k = top_k_.value_or(s.top_k);

@@ -45,7 +45,8 @@ bool stderr_is_terminal() {
 
 void print(std::string_view text) {
   errno = 0;
-  if (fwrite(text.data(), 1, text.size(), stdout) != text.size() && !first_error) first_error = errno ? errno : EIO;
+  if (fwrite(text.data(), 1, text.size(), stdout) != text.size() && !first_error)
+    first_error = errno ? errno : EIO;
 }
 
 bool flush_output() {
@@ -62,8 +63,12 @@ void note(std::string_view text) {
   fwrite(line.data(), 1, line.size(), stderr);
 }
 
-std::string bold(std::string_view text) { return colour() ? format("\033[1m{}\033[0m", text) : std::string(text); }
-std::string dim(std::string_view text) { return colour() ? format("\033[2m{}\033[0m", text) : std::string(text); }
+std::string bold(std::string_view text) {
+  return colour() ? format("\033[1m{}\033[0m", text) : std::string(text);
+}
+std::string dim(std::string_view text) {
+  return colour() ? format("\033[2m{}\033[0m", text) : std::string(text);
+}
 
 std::string printable(std::string_view text, bool lines) {
   std::string out;
@@ -72,7 +77,8 @@ std::string printable(std::string_view text, bool lines) {
     const Utf8Step step = utf8_step(text, at);
     const auto first = uint8_t(text[at]);
     // C2 80 to C2 9F are control characters too: terminals act on them.
-    const bool control = first < 0x20 || first == 0x7f || (step.bytes == 2 && first == 0xc2 && uint8_t(text[at + 1]) < 0xa0);
+    const bool control =
+        first < 0x20 || first == 0x7f || (step.bytes == 2 && first == 0xc2 && uint8_t(text[at + 1]) < 0xa0);
     if (lines && (first == '\n' || first == '\t')) out += char(first);
     else if (step.kind == Utf8Step::Whole && !control) out += text.substr(at, step.bytes);
     else if (!lines && first == '\n') out += "\\n";
@@ -113,7 +119,10 @@ std::string Table::text(const std::string& indent) const {
 }
 
 Progress::Progress(std::string what, bool wanted)
-    : what_(std::move(what)), wanted_(wanted && stderr_is_terminal()), begin_(std::chrono::steady_clock::now()), last_(begin_) {}
+    : what_(std::move(what)),
+      wanted_(wanted && stderr_is_terminal()),
+      begin_(std::chrono::steady_clock::now()),
+      last_(begin_) {}
 
 Progress::~Progress() {
   if (shown_) fputs("\r\033[K", stderr);
@@ -127,8 +136,10 @@ void Progress::update(uint64_t done, uint64_t total) {
   shown_ = true;
   constexpr size_t kCells = 30;
   const auto full = size_t(double(done) / double(total) * kCells);
-  const std::string line = format("\r{} [{}{}] {:3.0f} %  {} of {}\033[K", what_, std::string(full, '#'), std::string(kCells - std::min(full, kCells), '.'),
-                                  100.0 * double(done) / double(total), human_bytes(done), human_bytes(total));
+  const std::string line =
+      format("\r{} [{}{}] {:3.0f} %  {} of {}\033[K", what_, std::string(full, '#'),
+             std::string(kCells - std::min(full, kCells), '.'), 100.0 * double(done) / double(total),
+             human_bytes(done), human_bytes(total));
   fwrite(line.data(), 1, line.size(), stderr);
 }
 

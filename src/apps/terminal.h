@@ -1,4 +1,5 @@
-// Words to people: results on stdout, everything else on stderr, colour and progress only where a person looks.
+// Words to people: results on stdout, everything else on stderr, colour and progress only where a person
+// looks.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -17,7 +18,8 @@ bool stderr_is_terminal();
 // Writes to stdout, through a buffer. flush_output() tells whether all of it arrived so far.
 void print(std::string_view text);
 bool flush_output();
-// True when the reader of stdout has gone away (as in `gimbal ... | head`): then nobody wants an error message either.
+// True when the reader of stdout has gone away (as in `gimbal ... | head`): then nobody wants an error
+// message either.
 bool reader_gone();
 
 // One line on stderr.
@@ -27,8 +29,8 @@ void note(std::string_view text);
 std::string bold(std::string_view text);
 std::string dim(std::string_view text);
 
-// Text out of a file or a model made harmless for a terminal: control characters and bytes that are not UTF-8 become \xNN.
-// `lines`: newlines and tabs stay.
+// Text out of a file or a model made harmless for a terminal: control characters and bytes that are not UTF-8
+// become \xNN. `lines`: newlines and tabs stay.
 std::string printable(std::string_view text, bool lines = false);
 // The same, cut to at most `columns` characters with "..." at the end.
 std::string shortened(std::string_view text, size_t columns);
@@ -45,7 +47,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A bar on stderr while something long is done; silent unless stderr is a terminal and it takes more than a moment.
+// A bar on stderr while something long is done; silent unless stderr is a terminal and it takes more than a
+// moment.
 class Progress {
  public:
   Progress(std::string what, bool wanted);

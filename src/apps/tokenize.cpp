@@ -37,10 +37,13 @@ class Tokenize final : public Command {
 
  private:
   Result<std::string> input() const {
-    if (text_ && file_) return Error{Code::Usage, "--text and --file both give a text", "give only one of them"};
+    if (text_ && file_)
+      return Error{Code::Usage, "--text and --file both give a text", "give only one of them"};
     if (text_) return *text_;
     if (file_) return read_text(*file_);
-    if (stdin_is_terminal()) return Error{Code::Usage, "there is no text to tokenize", "give --text TEXT or --file FILE, or write the text to stdin"};
+    if (stdin_is_terminal())
+      return Error{Code::Usage, "there is no text to tokenize",
+                   "give --text TEXT or --file FILE, or write the text to stdin"};
     return read_stdin();
   }
 

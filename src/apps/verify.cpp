@@ -1,4 +1,5 @@
-// gimbal verify: every kernel of a device, checked on this very machine against the double-precision reference.
+// gimbal verify: every kernel of a device, checked on this very machine against the double-precision
+// reference.
 #include <fnmatch.h>
 
 #include "apps/command.h"
@@ -35,16 +36,35 @@ class Verify final : public Command {
       const bool bad = r.failed > 0 || r.unreachable;
       const char* state = bad ? "failed" : r.cases ? "passed" : "not-run";
       (bad ? failed : r.cases ? passed : not_run)++;
-      rows.push_back({{"kernel", name}, {"state", state}, {"cases", r.cases}, {"failed", r.failed}, {"worst_share_of_tolerance", r.worst}, {"not_run", r.not_run}, {"failures", r.failures}});
-      table.row({bad ? "\u2717" : r.cases ? "\u2713" : "-", name, r.cases ? format("{} cases", r.cases) : "", r.cases ? format("worst error {:.0f} % of the tolerance", 100 * r.worst) : "not run: " + r.not_run});
+      rows.push_back({{"kernel", name},
+                      {"state", state},
+                      {"cases", r.cases},
+                      {"failed", r.failed},
+                      {"worst_share_of_tolerance", r.worst},
+                      {"not_run", r.not_run},
+                      {"failures", r.failures}});
+      table.row({bad       ? "\u2717"
+                 : r.cases ? "\u2713"
+                           : "-",
+                 name, r.cases ? format("{} cases", r.cases) : "",
+                 r.cases ? format("worst error {:.0f} % of the tolerance", 100 * r.worst)
+                         : "not run: " + r.not_run});
       for (const std::string& f : r.failures) table.row({"", "  " + printable(f)});
     }
-    if (passed + failed + not_run == 0) return Error{Code::Usage, format("--kernel '{}' matches no kernel of {}", printable(*pattern_), d.id()), "`gimbal kernels` lists them"};
+    if (passed + failed + not_run == 0)
+      return Error{Code::Usage, format("--kernel '{}' matches no kernel of {}", printable(*pattern_), d.id()),
+                   "`gimbal kernels` lists them"};
     if (json) {
-      print_json({{"device", d.id()}, {"fallbacks", opened->fallbacks}, {"passed", passed}, {"failed", failed}, {"not_run", not_run}, {"kernels", std::move(rows)}});
+      print_json({{"device", d.id()},
+                  {"fallbacks", opened->fallbacks},
+                  {"passed", passed},
+                  {"failed", failed},
+                  {"not_run", not_run},
+                  {"kernels", std::move(rows)}});
     } else {
       print(table.text());
-      print(format("\n{}: {} kernels give the right numbers, {} do not, {} cannot run here\n", d.id(), passed, failed, not_run));
+      print(format("\n{}: {} kernels give the right numbers, {} do not, {} cannot run here\n", d.id(), passed,
+                   failed, not_run));
     }
     return failed ? kFailed : kDone;
   }

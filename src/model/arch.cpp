@@ -1,6 +1,7 @@
 #include "model/arch.h"
 
 #include "base/format.h"
+#include "tensor/quant.h"
 
 namespace gimbal {
 
@@ -70,6 +71,14 @@ const GgufTensor* Recorder::find(const std::string& name, int columns, int rows)
       error_ = Error{Code::Malformed,
                      format("{}: tensor '{}' is {} x {} x {} x {}; the model's metadata asks for {} x {}",
                             file_.path(), full, t->dim[0], t->dim[1], t->dim[2], t->dim[3], columns, rows),
+                     ""};
+    return nullptr;
+  }
+  if (!can_decode(t->type)) {
+    if (!error_)
+      error_ = Error{Code::Unsupported,
+                     format("{}: tensor '{}' is {}, which is not a format for weights", file_.path(), full,
+                            info(t->type).name),
                      ""};
     return nullptr;
   }

@@ -33,6 +33,8 @@ struct OpParams {
 
 // KV caches are kept in pages of this many positions; attention walks the keys in tiles of the same size.
 inline constexpr int kPagePositions = 64;
+// The longest attention head: kernels keep one row of it in fixed memory.
+inline constexpr int kMostHeadDim = 1024;
 // A dot product is the sum, in order, of the sums of chunks of this many values.
 inline constexpr int kChunk = 256;
 

@@ -85,6 +85,7 @@ Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape
         return c.refuse("positions and sequences must be i32, one per row; pages an i32 matrix");
       return a;
     case OpKind::Attention:
+      if (a.dim[0] > kMostHeadDim) return c.refuse("a head may have at most 1024 values");
       if (!is_f32(a) || a.rank != 3) return c.refuse("q must be f32[hd, heads, rows]");
       if (!is_cache(b) || !is_cache(in[2]) || b.type != in[2].type || b.dim[1] != in[2].dim[1] ||
           b.dim[3] != in[2].dim[3])

@@ -42,7 +42,9 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
   StopMatcher stops(settings.stops);
 
   Result<int32_t> picked = 0;
-  auto pick = [&](size_t, std::span<const float> logits) { picked = sampler.pick(logits, history); };
+  const Session::Sink pick = [&](size_t, std::span<const float> logits) {
+    picked = sampler.pick(logits, history);
+  };
   const double begin = now();
   auto ok = session.advance(prompt, Session::Wanted::Last, pick);
   if (!ok) return ok.error();

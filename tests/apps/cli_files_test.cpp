@@ -23,7 +23,8 @@ std::vector<float> floats_in(const std::string& path) {
   return v;
 }
 
-// ---- looking at models ---------------------------------------------------------------------------------------------
+// ---- looking at models
+// ---------------------------------------------------------------------------------------------
 
 TEST(Tokenize, MatchesTheReference) {
   const Json answers = read_json(golden_dir() + "/tokenizer/tok512.json");
@@ -34,12 +35,15 @@ TEST(Tokenize, MatchesTheReference) {
     ASSERT_TRUE(write_file(path, c["text"].get<std::string>()));
     const Json parsed = c.value("ids_parse", c["ids"]);
     EXPECT_EQ(json_of(gimbal({"tokenize", "--file", path, "--json"})), Json({{"tokens", c["ids_full"]}}));
-    EXPECT_EQ(json_of(gimbal({"tokenize", "default", "--file", path, "--no-bos", "--json"}))["tokens"], parsed);
-    EXPECT_EQ(gimbal({"tokenize", "--no-bos", "--no-special", "--ids"}, {.input = c["text"]}).out, joined(c["ids"]) + "\n");
+    EXPECT_EQ(json_of(gimbal({"tokenize", "default", "--file", path, "--no-bos", "--json"}))["tokens"],
+              parsed);
+    EXPECT_EQ(gimbal({"tokenize", "--no-bos", "--no-special", "--ids"}, {.input = c["text"]}).out,
+              joined(c["ids"]) + "\n");
     if (++seen == 12) break;
   }
   EXPECT_EQ(seen, 12);
-  EXPECT_EQ(gimbal({"tokenize", "--text", "Once upon a time"}).out, "1\t'<s>'\n403\t' Once'\n407\t' upon'\n261\t' a'\n378\t' time'\n");
+  EXPECT_EQ(gimbal({"tokenize", "--text", "Once upon a time"}).out,
+            "1\t'<s>'\n403\t' Once'\n407\t' upon'\n261\t' a'\n378\t' time'\n");
   EXPECT_EQ(gimbal({"tokenize", "--text", "-- -x"}).code, 0) << "a text that looks like an option";
 }
 
@@ -48,17 +52,21 @@ TEST(Detokenize, GivesTheTextBack) {
   int seen = 0;
   for (const Json& c : answers["cases"]) {
     if (!c.contains("detok_ids") || c["ids"].empty()) continue;
-    EXPECT_EQ(json_of(gimbal({"detokenize", "--tokens", joined(c["ids"]), "--json"})), Json({{"text", c["detok_ids"]}}));
-    EXPECT_EQ(gimbal({"detokenize", "--tokens", joined(c["ids_full"]), "--special"}).out, c["detok"].get<std::string>());
+    EXPECT_EQ(json_of(gimbal({"detokenize", "--tokens", joined(c["ids"]), "--json"})),
+              Json({{"text", c["detok_ids"]}}));
+    EXPECT_EQ(gimbal({"detokenize", "--tokens", joined(c["ids_full"]), "--special"}).out,
+              c["detok"].get<std::string>());
     if (++seen == 12) break;
   }
   EXPECT_EQ(seen, 12);
 }
 
 TEST(Logits, AreTheReferences) {
-  const std::string path = temporary_path("logits.f32"), tokens = joined(story()["all_tokens"]), positions = joined(story()["positions"]);
+  const std::string path = temporary_path("logits.f32"), tokens = joined(story()["all_tokens"]),
+                    positions = joined(story()["positions"]);
   const auto expected = base64_floats(story()["logits_ref64"]);
-  Ran r = gimbal({"logits", story_file("f32"), "--tokens", tokens, "--positions", positions, "-o", path, "--kv-type", "f32", "--json"});
+  Ran r = gimbal({"logits", story_file("f32"), "--tokens", tokens, "--positions", positions, "-o", path,
+                  "--kv-type", "f32", "--json"});
   ASSERT_EQ(r.code, 0) << r.err;
   expect_keys(json_of(r), {"positions", "vocabulary", "output", "device"});
   const auto found = floats_in(path);
@@ -66,11 +74,15 @@ TEST(Logits, AreTheReferences) {
   for (size_t i = 0; i < found.size(); i++) ASSERT_NEAR(found[i], expected[i], 1e-3) << i;
 
   // All of them, in the order of the positions, the same bits.
-  ASSERT_EQ(gimbal({"logits", story_file("f32"), "--tokens", tokens, "--positions", "all", "-o", path, "--kv-type", "f32"}).code, 0);
+  ASSERT_EQ(gimbal({"logits", story_file("f32"), "--tokens", tokens, "--positions", "all", "-o", path,
+                    "--kv-type", "f32"})
+                .code,
+            0);
   const auto all = floats_in(path);
   ASSERT_EQ(all.size(), 512 * story()["all_tokens"].size());
   for (size_t row = 0; row < story()["positions"].size(); row++)
-    EXPECT_EQ(0, std::memcmp(&all[512 * story()["positions"][row].get<size_t>()], &found[512 * row], 512 * sizeof(float)));
+    EXPECT_EQ(0, std::memcmp(&all[512 * story()["positions"][row].get<size_t>()], &found[512 * row],
+                             512 * sizeof(float)));
   Ran piped = gimbal({"logits", "--tokens", "1,403", "--positions", "1,0,1", "-o", "-"});
   EXPECT_EQ(piped.out.size(), 3 * 512 * sizeof(float));
   EXPECT_EQ(piped.out.substr(0, 2048), piped.out.substr(4096));
@@ -94,13 +106,15 @@ TEST(Dequantize, MatchesTheReferenceBitForBit) {
     ASSERT_EQ(found.size(), expected.size());
     EXPECT_EQ(0, std::memcmp(found.data(), expected.data(), found.size() * sizeof(float))) << type;
     ASSERT_TRUE(write_file(in, raw + "x"));
-    EXPECT_EQ(gimbal({"dequantize", "--type", type, "--input", in, "--output", out}).code, 3) << "a byte too many";
+    EXPECT_EQ(gimbal({"dequantize", "--type", type, "--input", in, "--output", out}).code, 3)
+        << "a byte too many";
   }
 }
 
 TEST(Info, TellsWhatAFileContains) {
   Json j = json_of(gimbal({"info", story_file("q8_0"), "--tensors", "--json"}));
-  expect_keys(j, {"name", "path", "gguf_version", "bytes", "architecture", "supported", "parameters", "shape", "tokenizer", "quantization", "metadata", "tensors"});
+  expect_keys(j, {"name", "path", "gguf_version", "bytes", "architecture", "supported", "parameters", "shape",
+                  "tokenizer", "quantization", "metadata", "tensors"});
   EXPECT_EQ(j["architecture"], "llama");
   EXPECT_EQ(j["supported"], true);
   EXPECT_EQ(j["shape"]["layers"], 5);
@@ -117,19 +131,27 @@ TEST(Info, TellsWhatAFileContains) {
       EXPECT_EQ(types[lower], count) << type;
     }
   }
-  EXPECT_EQ(j["tensors"].size(), size_t(std::accumulate(types.begin(), types.end(), 0, [](int n, auto& t) { return n + t.second; })));
-  for (const char* word : {"llama", "q8_0", "512 positions", "SentencePiece"}) EXPECT_SAYS(gimbal({"info", story_file("q8_0")}).out, word);
+  EXPECT_EQ(j["tensors"].size(), size_t(std::accumulate(types.begin(), types.end(), 0,
+                                                        [](int n, auto& t) { return n + t.second; })));
+  for (const char* word : {"llama", "q8_0", "512 positions", "SentencePiece"})
+    EXPECT_SAYS(gimbal({"info", story_file("q8_0")}).out, word);
 }
 
 TEST(Info, HostileTextIsShownHarmless) {
   const std::string path = temporary_path("hostile.gguf");
   GgufWriter w;
-  w.string("general.architecture", "nobody-knows").string("general.name", "\033]0;owned\007\x9b" "31m").string("evil\033key", std::string(100000, 'x')).floats("t\033[2J", {4}, {1, 2, 3, 4});
+  w.string("general.architecture", "nobody-knows")
+      .string("general.name",
+              "\033]0;owned\007\x9b"
+              "31m")
+      .string("evil\033key", std::string(100000, 'x'))
+      .floats("t\033[2J", {4}, {1, 2, 3, 4});
   ASSERT_TRUE(write_file(path, w.build()));
   Ran r = gimbal({"info", path, "--tensors"});
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_SAYS(r.out, "this version cannot run it");
-  for (char c : r.out + r.err) ASSERT_TRUE(c == '\n' || (uint8_t(c) >= 0x20 && uint8_t(c) != 0x7f && uint8_t(c) != 0x9b));
+  for (char c : r.out + r.err)
+    ASSERT_TRUE(c == '\n' || (uint8_t(c) >= 0x20 && uint8_t(c) != 0x7f && uint8_t(c) != 0x9b));
   EXPECT_LT(r.out.size(), 10000u);
   json_of(gimbal({"info", path, "--json"}));
 }
@@ -148,13 +170,17 @@ TEST(Models, AreFoundWherePeopleKeepThem) {
   fs::create_directory_symlink(home / "extra", home / "extra/deep/loop");
   put(home / ".cache/huggingface/hub/models--some--one/blobs/abc", *whole);
   fs::create_directories(home / ".cache/huggingface/hub/models--some--one/snapshots/1");
-  fs::create_symlink("../../blobs/abc", home / ".cache/huggingface/hub/models--some--one/snapshots/1/hub.gguf");
+  fs::create_symlink("../../blobs/abc",
+                     home / ".cache/huggingface/hub/models--some--one/snapshots/1/hub.gguf");
   put(home / ".ollama/models/blobs/sha256-12ab", *whole);
   put(home / ".ollama/models/manifests/registry.ollama.ai/library/tiny/1b",
       R"({"layers":[{"mediaType":"application/vnd.ollama.image.license","digest":"sha256:00"},{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:12ab"}]})");
-  put(home / ".ollama/models/manifests/registry.ollama.ai/library/bad/1b", R"({"layers":[{"mediaType":7},{"mediaType":"application/vnd.ollama.image.model","digest":"../../etc"},3]})");
+  put(home / ".ollama/models/manifests/registry.ollama.ai/library/bad/1b",
+      R"({"layers":[{"mediaType":7},{"mediaType":"application/vnd.ollama.image.model","digest":"../../etc"},3]})");
   put(home / ".lmstudio/models/pub/repo/studio.gguf", *whole);
-  const RunSetup setup{.environment = {{"HOME", home.string()}, {"GIMBAL_MODELS", (home / "extra").string() + ":/does/not/exist"}}, .folder = here.string()};
+  const RunSetup setup{.environment = {{"HOME", home.string()},
+                                       {"GIMBAL_MODELS", (home / "extra").string() + ":/does/not/exist"}},
+                       .folder = here.string()};
   Ran r = gimbal({"models", "--json"}, setup);
   ASSERT_EQ(r.code, 0) << r.err;
   Json j = json_of(r);
@@ -162,26 +188,36 @@ TEST(Models, AreFoundWherePeopleKeepThem) {
   std::map<std::string, Json> found;
   for (const Json& m : j["models"]) found[m["name"]] = m;
   EXPECT_EQ(found.size(), 7u) << j.dump(2);
-  for (const char* name : {"stories260K", "local", "broken", "named", "some/one/hub", "tiny:1b", "studio"}) ASSERT_TRUE(found.count(name)) << name;
+  for (const char* name : {"stories260K", "local", "broken", "named", "some/one/hub", "tiny:1b", "studio"})
+    ASSERT_TRUE(found.count(name)) << name;
   EXPECT_EQ(found["tiny:1b"]["architecture"], "llama");
   EXPECT_EQ(found["tiny:1b"]["source"], "Ollama");
   EXPECT_TRUE(found["broken"].contains("error"));
   EXPECT_SAYS(gimbal({"models"}, setup).out, "unreadable");
   // And by these names they run.
-  for (const char* name : {"tiny:1b", "some/one/hub", "hub", "Studio", "named", "local"}) EXPECT_EQ(gimbal({"run", name, "-p", "x", "-n", "1"}, setup).code, 0) << name;
+  for (const char* name : {"tiny:1b", "some/one/hub", "hub", "Studio", "named", "local"})
+    EXPECT_EQ(gimbal({"run", name, "-p", "x", "-n", "1"}, setup).code, 0) << name;
   EXPECT_EQ(gimbal({"run", "broken", "-p", "x"}, setup).code, 3);
 }
 
-// ---- looking ahead -------------------------------------------------------------------------------------------------
+// ---- looking ahead
+// -------------------------------------------------------------------------------------------------
 
 TEST(Plan, AddsUp) {
   Json j = json_of(gimbal({"plan", "--json", "--ctx", "256", "--kv-type", "f32"}));
-  expect_keys(j, {"model", "architecture", "file_bytes", "context", "trained_context", "batch", "kv_type", "devices", "placement", "fallbacks", "fits", "remedy"});
+  expect_keys(j, {"model", "architecture", "file_bytes", "context", "trained_context", "batch", "kv_type",
+                  "devices", "placement", "fallbacks", "fits", "remedy"});
   const Json& m = j["devices"][0];
-  expect_keys(m, {"weights", "kv_cache", "activations", "step", "output", "total", "free", "device", "memory_total"});
-  EXPECT_EQ(m["total"].get<uint64_t>(), m["weights"].get<uint64_t>() + m["kv_cache"].get<uint64_t>() + m["activations"].get<uint64_t>() + m["step"].get<uint64_t>() + m["output"].get<uint64_t>());
-  // Keys and values of 5 layers x 4 heads of 8 numbers, 4 bytes each, for 256 positions.
-  EXPECT_EQ(m["kv_cache"], 2 * 5 * 4 * 8 * 4 * 256);
+  expect_keys(
+      m, {"weights", "kv_cache", "activations", "step", "output", "total", "free", "device", "memory_total"});
+  EXPECT_EQ(m["total"].get<uint64_t>(), m["weights"].get<uint64_t>() + m["kv_cache"].get<uint64_t>() +
+                                            m["activations"].get<uint64_t>() + m["step"].get<uint64_t>() +
+                                            m["output"].get<uint64_t>());
+  // Keys and values of 5 layers x 4 heads of 8 numbers, 4 bytes each, for 256 positions; a device may pad
+  // them.
+  EXPECT_GE(m["kv_cache"].get<int64_t>(), 2 * 5 * 4 * 8 * 4 * 256);
+  Json twice = json_of(gimbal({"plan", "--json", "--ctx", "512", "--kv-type", "f32"}));
+  EXPECT_EQ(twice["devices"][0]["kv_cache"].get<int64_t>(), 2 * m["kv_cache"].get<int64_t>());
   EXPECT_EQ(j["fits"], true);
   EXPECT_SAYS(gimbal({"plan"}).out, "It fits");
 }
@@ -218,7 +254,8 @@ TEST(Backends, SayWhyNot) {
     }
     EXPECT_EQ(j["backends"][6]["backend"], "cpu");
     EXPECT_EQ(j["backends"][6]["available"], true);
-    expect_keys(j["backends"][6]["devices"][0], {"id", "name", "memory_total", "memory_free", "features", "threads", "software", "unified_memory", "kernels"});
+    expect_keys(j["backends"][6]["devices"][0], {"id", "name", "memory_total", "memory_free", "features",
+                                                 "threads", "software", "unified_memory", "kernels"});
     EXPECT_EQ(j["automatic"]["device"], "cpu:0");
   }
   Ran r = gimbal({"doctor"});
@@ -230,7 +267,8 @@ TEST(Kernels, AreListedWithWhatTheyNeed) {
   Json j = json_of(gimbal({"kernels", "--json"}));
   ASSERT_FALSE(j["kernels"].empty());
   for (const Json& k : j["kernels"]) {
-    expect_keys(k, {"kernel", "device", "variant", "op", "rank", "numerics", "in0", "in1", "out", "k_multiple", "max_rows", "needs", "available", "missing"});
+    expect_keys(k, {"kernel", "device", "variant", "op", "rank", "numerics", "in0", "in1", "out",
+                    "k_multiple", "max_rows", "needs", "available", "missing"});
     EXPECT_EQ(k["available"].get<bool>(), k["missing"] == "");
   }
   const std::string markdown = gimbal({"kernels", "--markdown"}).out;
@@ -249,17 +287,22 @@ TEST(Verify, ChecksTheKernelsOfThisMachine) {
 
 TEST(Bench, MeasuresWhatItIsAskedTo) {
   Json j = json_of(gimbal({"bench", "-p", "16", "-n", "8", "-r", "2", "-t", "1", "--json"}));
-  expect_keys(j, {"model", "device", "fallbacks", "threads", "prompt_tokens", "generated_tokens", "repetitions", "prompt_tokens_per_second", "generation_tokens_per_second", "first_token_seconds",
-                  "weight_bytes_per_token", "weight_bytes_per_second", "memory_bytes_per_second", "memory_share", "load_seconds", "peak_memory_bytes", "memory", "kernels"});
+  expect_keys(j,
+              {"model", "device", "fallbacks", "threads", "prompt_tokens", "generated_tokens", "repetitions",
+               "prompt_tokens_per_second", "generation_tokens_per_second", "first_token_seconds",
+               "weight_bytes_per_token", "weight_bytes_per_second", "memory_bytes_per_second", "memory_share",
+               "load_seconds", "peak_memory_bytes", "memory", "kernels"});
   for (const char* what : {"prompt_tokens_per_second", "generation_tokens_per_second"}) {
     EXPECT_GT(j[what]["min"], 0);
     EXPECT_LE(j[what]["min"], j[what]["median"]);
     EXPECT_LE(j[what]["median"], j[what]["max"]);
   }
   EXPECT_EQ(j["threads"], 1);
-  // All tensors of the story model but the embedding's other rows: it is tied to the output, so a row is read twice.
+  // All tensors of the story model but the embedding's other rows: it is tied to the output, so a row is read
+  // twice.
   const double tensors = 260032.0 * 4 + 64 * 4;
-  EXPECT_NEAR(j["weight_bytes_per_token"].get<double>(), tensors, 64 * 4 + 4) << "every matrix once, and a row of the table";
+  EXPECT_NEAR(j["weight_bytes_per_token"].get<double>(), tensors, 64 * 4 + 4)
+      << "every matrix once, and a row of the table";
   Json skipped = json_of(gimbal({"bench", "-p", "0", "-n", "4", "-r", "1", "--json"}));
   EXPECT_TRUE(skipped["prompt_tokens_per_second"].is_null());
   EXPECT_SAYS(gimbal({"bench", "-p", "4", "-n", "4", "-r", "1"}).out, "memory speed");

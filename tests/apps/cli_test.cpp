@@ -1,4 +1,5 @@
-// The program from outside: running a model, and every exit code with the words that users and scripts rely on.
+// The program from outside: running a model, and every exit code with the words that users and scripts rely
+// on.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,12 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// ---- help ----------------------------------------------------------------------------------------------------------
+// ---- help
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(Help, AloneSaysWhatToTypeAndEveryCommandHasItsOwn) {
   Ran r = gimbal({});
   EXPECT_EQ(r.code, 0);
-  for (const char* c : {"run", "bench", "plan", "explain", "backends", "doctor", "kernels", "verify", "models", "info", "tokenize", "detokenize", "logits", "dequantize"}) {
+  for (const char* c : {"run", "bench", "plan", "explain", "backends", "doctor", "kernels", "verify",
+                        "models", "info", "tokenize", "detokenize", "logits", "dequantize"}) {
     EXPECT_SAYS(r.out, c);
     Ran help = gimbal({"help", c});
     EXPECT_EQ(help.code, 0);
@@ -29,7 +32,8 @@ TEST(Help, AloneSaysWhatToTypeAndEveryCommandHasItsOwn) {
   EXPECT_EQ(gimbal({"--version"}).out.rfind("gimbal ", 0), 0u);
 }
 
-// ---- run -----------------------------------------------------------------------------------------------------------
+// ---- run
+// -----------------------------------------------------------------------------------------------------------
 
 TEST(Run, GreedyStoryHasTheReferencesTokens) {
   for (const Args& model : {Args{}, Args{"default"}, Args{story_file("f32")}}) {
@@ -49,7 +53,8 @@ TEST(Run, StreamsTheTextAfterThePrompt) {
   const Args options{"--greedy", "-n", "64", "--kv-type", "f32"};
   auto with = [&](Args args) { return args.insert(args.end(), options.begin(), options.end()), args; };
   EXPECT_EQ(gimbal(with({"run", "-p", prompt})).out, expected);
-  EXPECT_EQ(gimbal(with({"run"}), {.input = prompt + "\n"}).out, expected) << "stdin, with the newline of echo";
+  EXPECT_EQ(gimbal(with({"run"}), {.input = prompt + "\n"}).out, expected)
+      << "stdin, with the newline of echo";
   const std::string file = temporary_path("prompt.txt");
   ASSERT_TRUE(write_file(file, prompt));
   EXPECT_EQ(gimbal(with({"run", "-f", file})).out, expected);
@@ -58,8 +63,10 @@ TEST(Run, StreamsTheTextAfterThePrompt) {
 TEST(Run, JsonHasItsKeysAndTheSeedRepeatsTheText) {
   Ran first = gimbal({"run", "-p", "Once", "-n", "12", "--json"});
   Json j = json_of(first);
-  expect_keys(j, {"model", "text", "tokens", "finish", "prompt_tokens", "seed", "context", "device", "fallbacks", "timing", "memory", "kernels"});
-  expect_keys(j["timing"], {"load_seconds", "prompt_seconds", "first_token_seconds", "generate_seconds", "prompt_tokens_per_second", "tokens_per_second"});
+  expect_keys(j, {"model", "text", "tokens", "finish", "prompt_tokens", "seed", "context", "device",
+                  "fallbacks", "timing", "memory", "kernels"});
+  expect_keys(j["timing"], {"load_seconds", "prompt_seconds", "first_token_seconds", "generate_seconds",
+                            "prompt_tokens_per_second", "tokens_per_second"});
   EXPECT_EQ(j["finish"], "length");
   EXPECT_EQ(j["tokens"].size(), 12u);
   Json again = json_of(gimbal({"run", "-p", "Once", "-n", "12", "--json", "--seed", j["seed"].dump()}));
@@ -70,29 +77,36 @@ TEST(Run, JsonHasItsKeysAndTheSeedRepeatsTheText) {
 }
 
 TEST(Run, StopStringsAndStats) {
-  Ran r = gimbal({"run", "-p", "Once upon a time", "--greedy", "--stop", " girl", "--stop", "nowhere", "--stats"});
+  Ran r = gimbal(
+      {"run", "-p", "Once upon a time", "--greedy", "--stop", " girl", "--stop", "nowhere", "--stats"});
   EXPECT_EQ(r.out, ", there was a little\n");
-  for (const char* word : {"cpu:0", "mat_mul", "tokens/s", "stop-string", "memory", "seed"}) EXPECT_SAYS(r.err, word);
+  for (const char* word : {"cpu:0", "mat_mul", "tokens/s", "stop-string", "memory", "seed"})
+    EXPECT_SAYS(r.err, word);
 }
 
 TEST(Run, AFullContextIsSaidAndNoFailure) {
   Ran r = gimbal({"run", "-p", "Once upon a time", "--ctx", "32", "--greedy"});
   EXPECT_EQ(r.code, 0);
-  EXPECT_SAYS(r.err, "context full: 32 of 32 positions used; start with a larger --ctx (the model was trained on 512)");
+  EXPECT_SAYS(
+      r.err,
+      "context full: 32 of 32 positions used; start with a larger --ctx (the model was trained on 512)");
   Json j = json_of(gimbal({"run", "-p", "Once upon a time", "--ctx", "32", "--greedy", "--json"}));
   EXPECT_EQ(j["finish"], "context-full");
 }
 
 TEST(Run, CtrlCKeepsTheTextSoFar) {
   // Without a stop the story of 100,000 positions goes on for seconds.
-  Ran r = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"}, {.interrupt_after_bytes = 20});
+  Ran r = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"},
+                 {.interrupt_after_bytes = 20});
   EXPECT_EQ(r.code, 130) << r.err;
-  EXPECT_EQ(r.out.rfind(", there was a little girl", 0), 0u) << r.out;
+  ASSERT_GE(r.out.size(), 20u);
+  EXPECT_EQ(r.out.rfind(", there was a little", 0), 0u) << r.out;
   EXPECT_EQ(r.out.back(), '\n');
 }
 
 TEST(Run, AReaderThatGoesAwayAndAFullDiskAreNoCrash) {
-  Ran gone = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"}, {.close_after_bytes = 20});
+  Ran gone = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"},
+                    {.close_after_bytes = 20});
   EXPECT_EQ(gone.code, 1);
   EXPECT_EQ(gone.err, "") << "nobody is there to read it";
   Ran full = gimbal({"run", "-p", "Once upon a time", "-n", "5"}, {.stdout_path = "/dev/full"});
@@ -100,7 +114,8 @@ TEST(Run, AReaderThatGoesAwayAndAFullDiskAreNoCrash) {
   EXPECT_SAYS(full.err, "No space left");
 }
 
-// ---- failures ------------------------------------------------------------------------------------------------------
+// ---- failures
+// ------------------------------------------------------------------------------------------------------
 
 TEST(ExitCode, UsageIsTwoAndSaysWhatWouldBeRight) {
   const std::pair<Args, const char*> cases[] = {
@@ -168,7 +183,9 @@ TEST(ExitCode, BadModelFilesAreThreeAndNamed) {
   for (const auto& [name, bytes] : files) {
     const std::string path = temporary_path(name);
     ASSERT_TRUE(write_file(path, bytes));
-    for (const Args& command : {Args{"run", path, "-p", "x"}, Args{"plan", path}, Args{"explain", path}, Args{"logits", path, "--tokens", "1", "-o", "/dev/null"}, Args{"bench", path}}) {
+    for (const Args& command :
+         {Args{"run", path, "-p", "x"}, Args{"plan", path}, Args{"explain", path},
+          Args{"logits", path, "--tokens", "1", "-o", "/dev/null"}, Args{"bench", path}}) {
       Ran r = gimbal(command);
       EXPECT_EQ(r.code, 3) << command[0] << " " << name << ": " << r.err;
       EXPECT_SAYS(r.err, name);
@@ -178,12 +195,14 @@ TEST(ExitCode, BadModelFilesAreThreeAndNamed) {
 }
 
 TEST(ExitCode, BackendsThatAreNotThere) {
-  Ran fallback = gimbal({"run", "-p", "Once upon a time", "-n", "3", "--greedy", "--backend", "cuda", "--quiet"});
+  Ran fallback =
+      gimbal({"run", "-p", "Once upon a time", "-n", "3", "--greedy", "--backend", "cuda", "--quiet"});
   EXPECT_EQ(fallback.code, 0);
   EXPECT_EQ(fallback.out, ", there was\n");
   EXPECT_SAYS(fallback.err, "cuda: not built into this program");
   EXPECT_SAYS(fallback.err, "using cpu:0 instead");
-  for (const Args& wish : {Args{"--backend", "cuda"}, Args{"--vulkan-device", "0"}, Args{"--gpu-layers", "3"}, Args{"--prefer-kernel", "nobody.*"}, Args{"--prefer-kernel", "*.add.*"}}) {
+  for (const Args& wish : {Args{"--backend", "cuda"}, Args{"--vulkan-device", "0"}, Args{"--gpu-layers", "3"},
+                           Args{"--prefer-kernel", "nobody.*"}, Args{"--prefer-kernel", "*.add.*"}}) {
     Args args{"run", "-p", "x", "-n", "1", "--strict"};
     args.insert(args.end(), wish.begin(), wish.end());
     Ran r = gimbal(args);
@@ -194,26 +213,55 @@ TEST(ExitCode, BackendsThatAreNotThere) {
 }
 
 TEST(Options, WithoutEffectAreNotIgnoredInSilence) {
-  EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1", "--gpu-layers", "5"}).err, "no GPU backend in this build: all layers run on the CPU");
+  EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1", "--gpu-layers", "5"}).err,
+              "no GPU backend in this build: all layers run on the CPU");
   EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1", "--allow-software-devices"}).err, "no effect");
   EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1", "--prefer-kernel", "no.such.*"}).err, "matches no kernel");
   EXPECT_EQ(gimbal({"run", "-p", "x", "-n", "1"}).err, "");
 }
 
+// A small file whose KV cache is large: 4 layers of 8 heads with 512 numbers each, 128 kB a position.
+std::string model_with_a_large_cache() {
+  GgufWriter w;
+  w.string("general.architecture", "llama").u32("llama.block_count", 4).u32("llama.embedding_length", 8);
+  w.u32("llama.feed_forward_length", 8)
+      .u32("llama.attention.head_count", 8)
+      .u32("llama.attention.key_length", 512);
+  w.u32("llama.attention.value_length", 512)
+      .u32("llama.context_length", 512)
+      .u32("llama.rope.dimension_count", 512);
+  w.f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  auto zeros = [&](const std::string& name, std::vector<uint64_t> dims) {
+    w.floats(name, dims, std::vector<float>(dims.size() == 1 ? dims[0] : dims[0] * dims[1]));
+  };
+  zeros("token_embd.weight", {8, 16}), zeros("output_norm.weight", {8});
+  for (int i = 0; i < 4; i++) {
+    const std::string layer = format("blk.{}.", i);
+    for (const char* norm : {"attn_norm.weight", "ffn_norm.weight"}) zeros(layer + norm, {8});
+    for (const char* m : {"attn_q.weight", "attn_k.weight", "attn_v.weight"}) zeros(layer + m, {8, 4096});
+    zeros(layer + "attn_output.weight", {4096, 8});
+    for (const char* m : {"ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"}) zeros(layer + m, {8, 8});
+  }
+  const std::string path = temporary_path("large-cache.gguf");
+  EXPECT_TRUE(write_file(path, w.build()));
+  return path;
+}
+
 TEST(ExitCode, TooLittleMemoryIsFive) {
-  const std::string model = golden_dir() + "/arch/llama-gqa.gguf";
-  Ran r = gimbal({"run", model, "-p", "x", "--ctx", "16777216", "--kv-type", "f32"});
-  Ran plan = gimbal({"plan", model, "--ctx", "16777216", "--kv-type", "f32"});
-  EXPECT_EQ(plan.code, 0);
-  Json j = json_of(gimbal({"plan", model, "--ctx", "16777216", "--kv-type", "f32", "--json"}));
-  const auto& memory = j["devices"][0];
-  ASSERT_GT(memory["total"].get<uint64_t>(), memory["free"].get<uint64_t>()) << "this machine has so much memory that the test needs a larger model";
-  EXPECT_EQ(j["fits"], false);
+  const std::string model = model_with_a_large_cache();
+  const Args much{"--ctx", "16777216", "--kv-type", "f32"};  // 2.2 TB
+  auto with = [&](Args args) { return args.insert(args.end(), much.begin(), much.end()), args; };
+  Ran fits = gimbal({"logits", model, "--tokens", "1", "-o", "/dev/null"});
+  EXPECT_EQ(fits.code, 0) << fits.err;
+  Ran r = gimbal(with({"logits", model, "--tokens", "1", "-o", "/dev/null"}));
   EXPECT_EQ(r.code, 5) << r.err;
   EXPECT_SAYS(r.err, "not enough memory");
   EXPECT_SAYS(r.err, "--ctx ");
+  Ran plan = gimbal(with({"plan", model}));
+  EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_SAYS(plan.out, "does not fit");
-  EXPECT_EQ(gimbal({"plan", model, "--ctx", "16777216", "--kv-type", "f32", "--strict"}).code, 5);
+  EXPECT_EQ(json_of(gimbal(with({"plan", model, "--json"})))["fits"], false);
+  EXPECT_EQ(gimbal(with({"plan", model, "--strict"})).code, 5);
 }
 
 }  // namespace

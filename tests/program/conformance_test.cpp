@@ -37,7 +37,7 @@ TEST(Conformance, ARightKernelPasses) {
   const KernelReport r = examine(right);
   EXPECT_GT(r.cases, 10);
   EXPECT_EQ(r.failed, 0) << r.failures[0];
-  EXPECT_EQ(r.worst, 0) << "one addition of floats that are exact in double is rounded once";
+  EXPECT_GT(r.worst, 0.5) << "one rounding is allowed, and over so many sums some come close to half a unit";
   EXPECT_EQ(r.not_run, "");
   EXPECT_FALSE(r.unreachable);
 }

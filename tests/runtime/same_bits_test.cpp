@@ -67,7 +67,9 @@ TEST(SameBits, OnEveryVariant) {
   EXPECT_EQ(variants.usable[0], "baseline");
   const auto tokens = some_tokens(70, 512);  // more than one page of 64 positions
   for (const std::string& model : models())
-    for (DType cache : {DType::F32, DType::F16, DType::BF16}) {
+    for (DType cache : {DType::F16, DType::F32, DType::BF16}) {
+      // The cache's format does not meet the weights': all of them once are enough.
+      if (cache != DType::F16 && model != models()[0]) continue;
       const auto want = run(model, "threads=1\nvariant=baseline", cache, 256, 0, tokens);
       ASSERT_EQ(want.size(), tokens.size() * 512);
       for (const std::string& v : variants.usable) {

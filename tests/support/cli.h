@@ -23,7 +23,8 @@ inline const std::map<std::string, std::string>& quiet_home() {
   static const std::map<std::string, std::string> e = [] {
     const std::string home = temporary_path("home");
     std::filesystem::create_directories(home);
-    return std::map<std::string, std::string>{{"HOME", home}, {"GIMBAL_MODELS", ""}, {"HF_HOME", ""}, {"HF_HUB_CACHE", ""}, {"OLLAMA_MODELS", ""}};
+    return std::map<std::string, std::string>{
+        {"HOME", home}, {"GIMBAL_MODELS", ""}, {"HF_HOME", ""}, {"HF_HUB_CACHE", ""}, {"OLLAMA_MODELS", ""}};
   }();
   return e;
 }
@@ -55,13 +56,18 @@ inline std::string joined(const Json& ids) {
   return out;
 }
 
-inline std::string story_file(const std::string& type) { return golden_dir() + "/stories/stories260K-" + type + ".gguf"; }
+inline std::string story_file(const std::string& type) {
+  return golden_dir() + "/stories/stories260K-" + type + ".gguf";
+}
 inline const Json& story() {
   static const Json j = read_json(golden_dir() + "/stories/stories260K-f32.json");
   return j["cases"][0];
 }
 
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-#define EXPECT_SAYS(text, part) EXPECT_TRUE(contains(text, part)) << "expected '" << (part) << "' in:\n" << (text)
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+#define EXPECT_SAYS(text, part) \
+  EXPECT_TRUE(contains(text, part)) << "expected '" << (part) << "' in:\n" << (text)
 
 }  // namespace gimbal::test

@@ -35,12 +35,14 @@ void close_end(int& fd) {
   fd = -1;
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, const RunSetup& setup, const Pipe& in, const Pipe& out, const Pipe& err) {
+[[noreturn]] void become(const std::vector<std::string>& command, const RunSetup& setup, const Pipe& in,
+                         const Pipe& out, const Pipe& err) {
   if (!setup.folder.empty() && chdir(setup.folder.c_str()) != 0) _exit(126);
   int target = out.write;
   if (!setup.stdout_path.empty()) target = open(setup.stdout_path.c_str(), O_WRONLY | O_CREAT, 0600);
   if (target < 0 || dup2(in.read, 0) < 0 || dup2(target, 1) < 0 || dup2(err.write, 2) < 0) _exit(126);
-  for (const auto& [name, value] : setup.environment) value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
+  for (const auto& [name, value] : setup.environment)
+    value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
   for (const std::string& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
   arguments.push_back(nullptr);
@@ -86,7 +88,8 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
       else if (n < 0 && errno != EINTR) close_end(in.write);
     }
     const int got = int(ran.out.size());
-    if (!interrupted && setup.interrupt_after_bytes >= 0 && got >= setup.interrupt_after_bytes) interrupted = kill(child, SIGINT) == 0;
+    if (!interrupted && setup.interrupt_after_bytes >= 0 && got >= setup.interrupt_after_bytes)
+      interrupted = kill(child, SIGINT) == 0;
     if (setup.close_after_bytes >= 0 && got >= setup.close_after_bytes) close_end(out.read);
   }
   close_end(in.write);

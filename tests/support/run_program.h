@@ -12,12 +12,13 @@ struct Ran {
 };
 
 struct RunSetup {
-  std::string input = {};                            // stdin
-  std::map<std::string, std::string> environment = {}; // set in addition; an empty value removes the variable
-  std::string folder = {};                            // to run in; empty: the present one
-  std::string stdout_path = {};                        // write stdout here in place of `out`
-  int interrupt_after_bytes = -1;                  // of stdout: then SIGINT is sent, once
-  int close_after_bytes = -1;                      // of stdout: then the reading end is closed
+  std::string input = {};  // stdin
+  std::map<std::string, std::string> environment =
+      {};                          // set in addition; an empty value removes the variable
+  std::string folder = {};         // to run in; empty: the present one
+  std::string stdout_path = {};    // write stdout here in place of `out`
+  int interrupt_after_bytes = -1;  // of stdout: then SIGINT is sent, once
+  int close_after_bytes = -1;      // of stdout: then the reading end is closed
 };
 
 // Ends the test executable when the program cannot be started or takes more than two minutes.

@@ -202,8 +202,6 @@ gimbal_code CpuDevice::compile(const gimbal_program& p, gimbal_executable** out)
     CpuTask t{};
     t.op = &op, t.out = &c->values[op.out];
     for (int i = 0; i < op.inputs; i++) t.in[i] = &c->values[op.in[i]];
-    if (OpKind(op.kind) == OpKind::Attention && t.in[0]->dim[0] > 512)
-      return refuse("attention heads of more than 512 values are not supported"), GIMBAL_UNSUPPORTED;
     c->tasks.push_back(t);
   }
   c->work.resize(c->ops.size());

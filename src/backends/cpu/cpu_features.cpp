@@ -13,11 +13,15 @@
 #include <thread>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace gimbal::cpu {
 
-const char* const kFeatureNames[] = {"FMA", "F16C", "AVX2", "AVX-512", "VNNI", nullptr};
+const char* const kFeatureNames[] = {"FMA",  "F16C",    "AVX2", "AVX-512", "VNNI",
+                                     "NEON", "dotprod", "i8mm", nullptr};
 
 uint32_t cpu_features() {
   uint32_t f = 0;
@@ -36,6 +40,11 @@ uint32_t cpu_features() {
     f |= AVX512;
     if (c & bit_AVX512VNNI) f |= VNNI;
   }
+#elif defined(__aarch64__)
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  if (first & HWCAP_ASIMD) f |= NEON;
+  if (first & HWCAP_ASIMDDP) f |= DOTPROD;
+  if (second & HWCAP2_I8MM) f |= I8MM;
 #endif
   return f;
 }
@@ -77,7 +86,14 @@ std::string cgroup() {
 
 std::string cpu_name() {
   std::string name = proc_field("/proc/cpuinfo", "model name");
-  return name.empty() ? "CPU" : name;
+  if (!name.empty()) return name;
+  // ARM: the board's name where there is a device tree (its text ends with a zero), else the maker's number
+  // of the core, such as 0x41 part 0xd0c.
+  name = first_line("/proc/device-tree/model");
+  if (!name.empty()) return name.c_str();
+  const std::string part = proc_field("/proc/cpuinfo", "CPU part");
+  if (part.empty()) return "CPU";
+  return "ARM CPU, implementer " + proc_field("/proc/cpuinfo", "CPU implementer") + " part " + part;
 }
 
 int default_threads() {

@@ -1,16 +1,25 @@
-// What this CPU can do: CPUID says what the silicon has, XCR0 what the operating system saves; both must
-// agree.
+// What this CPU can do. On x86 CPUID says what the silicon has, XCR0 what the operating system saves, and
+// both must agree; on ARM the kernel says both in the auxiliary vector.
 #pragma once
 #include <cstdint>
 #include <string>
 
 namespace gimbal::cpu {
 
-enum Feature : uint32_t { FMA = 1, F16C = 2, AVX2 = 4, AVX512 = 8, VNNI = 16 };
+enum Feature : uint32_t {
+  FMA = 1,
+  F16C = 2,
+  AVX2 = 4,
+  AVX512 = 8,
+  VNNI = 16,
+  NEON = 32,
+  DOTPROD = 64,
+  I8MM = 128,
+};
 extern const char* const kFeatureNames[];  // of bit i; ends with nullptr
 
 uint32_t cpu_features();
-std::string cpu_name();  // "Intel(R) Xeon(R) Processor"; "CPU" where the machine does not say
+std::string cpu_name();  // "Intel(R) Xeon(R) Processor"; "CPU" where the machine says nothing
 
 // Threads to compute with when the user does not say: physical cores that this process may run on, at most
 // its cgroup's CPU quota.

@@ -45,7 +45,7 @@ inline CpuWork attention_work(const CpuTask& t) {
   return {int64_t(t.rows) * t.in[0]->dim[1], 4.0 * t.in[0]->dim[0] * t.in[0]->dim[1] * positions};
 }
 
-constexpr int kMostHeadVectors = 32;  // head_dim up to 512
+constexpr int kMostHeadVectors = gimbal::kMostHeadDim / 16;
 
 template <class C>
 void attention(const CpuTask& t, int64_t begin, int64_t end) {

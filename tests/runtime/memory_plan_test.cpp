@@ -1,0 +1,209 @@
+// What is planned is what is taken: counted through the backend's own table, and in the host's memory by
+// replacing operator new, for which this is an executable of its own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "runtime/generate.h"
+#include "support/golden.h"
+
+static std::atomic<long> host_allocations;
+[[gnu::noinline]] void* operator new(size_t n) {
+  host_allocations++;
+  if (void* p = std::malloc(n ? n : 1)) return p;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+namespace gimbal {
+namespace {
+
+// The CPU backend with its alloc watched and its free memory invented.
+struct Watched {
+  const gimbal_backend* real = nullptr;
+  gimbal_backend table{};
+  std::vector<uint64_t> taken;
+  uint64_t free = 0;  // 0: as it is
+};
+Watched& watched() {
+  static Watched w = [] {
+    Watched w;
+    for (LinkedBackends e = linked_backends(); *e; ++e)
+      if (std::string((*e)()->name) == "cpu") w.real = (*e)();
+    w.table = *w.real;
+    w.table.alloc = [](gimbal_device* d, size_t n, gimbal_buffer** out) {
+      watched().taken.push_back(n);
+      return watched().real->alloc(d, n, out);
+    };
+    w.table.describe = [](gimbal_device* d, gimbal_device_info* i) {
+      watched().real->describe(d, i);
+      if (watched().free) i->memory_free = watched().free;
+    };
+    return w;
+  }();
+  return w;
+}
+
+struct Planned {
+  std::unique_ptr<Gguf> file;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Blueprint> blueprint;
+};
+
+Planned plan(const RunOptions& options, uint64_t free = 0, const char* device = "threads=1") {
+  watched().free = free;
+  watched().taken.clear();
+  Planned p;
+  const std::string path = test::golden_dir() + "/stories/stories260K-q8_0.gguf";
+  auto file = Gguf::open(path);
+  EXPECT_TRUE(file) << file.error().message;
+  p.file = std::make_unique<Gguf>(std::move(*file));
+  p.device = *Device::open(watched().table, 0, device);
+  auto b = make_blueprint(*p.file, *p.device, options);
+  EXPECT_TRUE(b) << b.error().message;
+  p.blueprint = std::make_unique<Blueprint>(std::move(*b));
+  return p;
+}
+
+RunOptions options(int context, DType cache = DType::F16, int sequences = 2) {
+  RunOptions o;
+  o.context = context, o.cache_type = cache, o.sequences = sequences, o.batch = 32, o.logit_rows = 4;
+  return o;
+}
+
+TEST(MemoryPlan, IsWhatIsTakenAndNothingIsTakenAfterLoading) {
+  for (DType cache : {DType::F16, DType::F32}) {
+    Planned p = plan(options(200, cache));
+    EXPECT_TRUE(watched().taken.empty()) << "planning takes nothing";
+    const MemoryPlan m = p.blueprint->memory;
+    const Config c = p.blueprint->config;
+    auto model = Model::load(std::move(*p.blueprint));
+    ASSERT_TRUE(model) << model.error().message;
+    std::vector<uint64_t> want = {m.weights, m.cache, m.step, m.activations, m.output}, got = watched().taken;
+    EXPECT_EQ(got.size(), want.size());
+    std::sort(want.begin(), want.end()), std::sort(got.begin(), got.end());
+    EXPECT_EQ(got, want);
+
+    // The cache by its own arithmetic: four pages of 64 positions for each of two sequences.
+    uint64_t layer = 0;
+    for (bool key : {true, false})
+      layer += p.device->cache_bytes(cache, key, c.head_dim, c.kv_heads, kPagePositions, 8);
+    EXPECT_EQ(m.cache, layer * uint64_t(c.layers));
+
+    auto a = Session::create(**model), b = Session::create(**model);
+    ASSERT_TRUE(a && b);
+    std::vector<int32_t> tokens(200, 5);
+    for (auto* s : {a->get(), b->get()})
+      ASSERT_TRUE(s->advance(tokens, Session::Wanted::All, [](size_t, std::span<const float>) {}));
+    EXPECT_EQ(watched().taken.size(), want.size()) << "nothing is allocated after load()";
+  }
+}
+
+TEST(MemoryPlan, ATokenTakesNoHostMemory) {
+  for (const char* device : {"threads=1", "threads=2"}) {
+    Planned p = plan(options(200), 0, device);
+    auto model = Model::load(std::move(*p.blueprint));
+    ASSERT_TRUE(model);
+    auto session = Session::create(**model);
+    ASSERT_TRUE(session);
+    float sum = 0;
+    const Session::Sink sink = [&](size_t, std::span<const float> logits) { sum += logits[0]; };
+    std::vector<int32_t> batch(32, 7);
+    ASSERT_TRUE((*session)->advance(batch, Session::Wanted::All, sink));
+    bool ok = true;
+    long before = host_allocations;
+    for (int32_t t = 3; t < 103; t++)
+      ok = (*session)->advance(std::span(&t, 1), Session::Wanted::Last, sink) && ok;
+    EXPECT_EQ(host_allocations - before, 0) << "for 100 tokens, " << device;
+    before = host_allocations;
+    ok = (*session)->advance(batch, Session::Wanted::All, sink) && ok;
+    EXPECT_EQ(host_allocations - before, 0) << "for a batch of 32, " << device;
+    EXPECT_TRUE(ok);
+  }
+}
+
+TEST(MemoryPlan, GeneratingTakesLittleHostMemory) {
+  Planned p = plan(options(200));
+  auto tokenizer = *Tokenizer::create(*p.file);
+  auto model = Model::load(std::move(*p.blueprint));
+  ASSERT_TRUE(model);
+  auto session = *Session::create(**model);
+  GenerateSettings s;
+  s.most_tokens = 10, s.ignore_stop_tokens = true;
+  const auto prompt = tokenizer->encode("Once upon a time");
+  auto run = [&](int n) {
+    s.most_tokens = n;
+    session->rewind(0);
+    const long before = host_allocations;
+    EXPECT_TRUE(generate(*session, *tokenizer, prompt, s, [](std::string_view, Token) { return true; }));
+    return host_allocations - before;
+  };
+  run(10);
+  const double per_token = double(run(150) - run(50)) / 100;
+  std::printf("generate(): %.2f host allocations per token\n", per_token);
+  EXPECT_LE(per_token, 0.1) << "only what holds the history and the text may grow";
+}
+
+TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithNumbersAndAWayOut) {
+  const MemoryPlan m = plan(options(200, DType::F32)).blueprint->memory;
+  EXPECT_TRUE(check_memory(*plan(options(200, DType::F32), m.total()).blueprint)) << "it just fits";
+
+  Planned p = plan(options(200, DType::F32), m.total() - 1);
+  auto no = check_memory(*p.blueprint);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, Code::OutOfMemory);
+  for (const std::string& word :
+       {std::string("cpu:0"), human_bytes(m.total()) + " needed", "weights " + human_bytes(m.weights),
+        "KV cache " + human_bytes(m.cache) + " for 200 positions", human_bytes(m.total() - 1) + " free"})
+    EXPECT_NE(no.error().message.find(word), std::string::npos) << word << " in: " << no.error().message;
+  EXPECT_NE(no.error().remedy.find("--kv-type f16"), std::string::npos) << no.error().remedy;
+  auto load = Model::load(std::move(*p.blueprint));
+  ASSERT_FALSE(load);
+  EXPECT_EQ(load.error().message, no.error().message);
+  EXPECT_TRUE(watched().taken.empty()) << "refused before anything is taken";
+}
+
+TEST(MemoryPlan, TheContextThatIsSuggestedFits) {
+  const int context = 2000;
+  const MemoryPlan m = plan(options(context)).blueprint->memory;
+  for (int percent : {10, 35, 60, 99}) {
+    const uint64_t free = m.total() - m.cache + m.cache * uint64_t(percent) / 100;
+    auto no = check_memory(*plan(options(context), free).blueprint);
+    ASSERT_FALSE(no);
+    int suggested = 0;
+    ASSERT_EQ(std::sscanf(no.error().remedy.c_str(), "--ctx %d would fit", &suggested), 1)
+        << no.error().remedy;
+    EXPECT_TRUE(check_memory(*plan(options(suggested), free).blueprint)) << suggested;
+    EXPECT_FALSE(check_memory(*plan(options(suggested + 2 * kPagePositions), free).blueprint))
+        << suggested << " is far below what would fit";
+  }
+  // Not even without a cache: another context would not help, and is not suggested.
+  auto no = check_memory(*plan(options(context), m.weights).blueprint);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().remedy.find("--ctx"), std::string::npos) << no.error().remedy;
+  EXPECT_NE(no.error().remedy.find("smaller"), std::string::npos) << no.error().remedy;
+}
+
+TEST(MemoryPlan, LoadingCanBeCancelledAndReportsItsProgress) {
+  Planned p = plan(options(64));
+  uint64_t done = 0, total = 0;
+  auto model = Model::load(*p.blueprint, [&](uint64_t d, uint64_t t) {
+    EXPECT_GE(d, done);
+    EXPECT_LE(d, t);
+    done = d, total = t;
+    return true;
+  });
+  ASSERT_TRUE(model);
+  EXPECT_EQ(done, total);
+  EXPECT_GT(total, 0u);
+  auto cancelled = Model::load(*p.blueprint, [](uint64_t, uint64_t) { return false; });
+  ASSERT_FALSE(cancelled);
+  EXPECT_NE(cancelled.error().message.find("cancelled"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gimbal
