@@ -21,6 +21,9 @@ test: test-release  ## run every test
 asan: test-asan  ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: test-tsan  ## run every test under ThreadSanitizer
 
+test-aarch64: setup-arm build/aarch64/build.ninja  ## cross-compile for ARM; run the numeric tests under emulation
+	@scripts/test-aarch64.sh
+
 test-%: build/%/build.ninja
 	@cmake --build --preset $*
 	@scripts/run-tests.py $*
@@ -52,8 +55,8 @@ clean:  ## remove everything that was built
 	rm -rf build
 
 help:  ## this list
-	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "  make %-14s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*##' '/^[a-z0-9-]+:.*##/ { printf "  make %-14s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: run build test asan tsan fuzz format check-format check-layers setup clean help
+.PHONY: run build test asan tsan test-aarch64 fuzz format check-format check-layers setup clean help
 # Kept, although make takes it for an intermediate file.
 .PRECIOUS: build/%/build.ninja

@@ -7,4 +7,6 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
-set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64;-L;/usr/aarch64-linux-gnu")
+# Without -L /usr/aarch64-linux-gnu: it brings the loader of another build of the C library than the libc.so.6 that is
+# found, and the first thread to be started never comes back.
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64)

@@ -7,6 +7,9 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
+# Only kernels are hot, and they say what they want; the rest is smaller this way.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
 find_program(GIMBAL_CCACHE ccache)
 if(GIMBAL_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${GIMBAL_CCACHE})

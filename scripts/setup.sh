@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
-# Usage: scripts/setup.sh [build|checks|models|all]...   (default: build checks, which is all that CI needs)
+# Usage: scripts/setup.sh [build|checks|models|arm|all]...   (default: build checks, which is all that CI needs)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
 #   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`
 #   models   NumPy, for the generator of model files of any shape
+#   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
 
@@ -12,6 +13,7 @@ build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libcl
        nlohmann-json3-dev zlib1g-dev libedit-dev libgtest-dev libbenchmark-dev)
 checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev)
 models=(python3-numpy)
+arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-dev:arm64 libgtest-dev:arm64)
 
 say() { echo "setup: $*" >&2; }
 
@@ -21,10 +23,11 @@ for group in "${@:-default}"; do
     build) wanted+=("${build[@]}") ;;
     checks) wanted+=("${checks[@]}") ;;
     models) wanted+=("${models[@]}") ;;
-    all) wanted+=("${build[@]}" "${checks[@]}" "${models[@]}") ;;
+    arm) wanted+=("${arm[@]}") ;;
+    all) wanted+=("${build[@]}" "${checks[@]}" "${models[@]}" "${arm[@]}") ;;
     default) wanted+=("${build[@]}" "${checks[@]}") ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) say "no group is named '$group'; there are build, checks, models and all"; exit 2 ;;
+    *) say "no group is named '$group'; there are build, checks, models, arm and all"; exit 2 ;;
   esac
 done
 
@@ -44,10 +47,13 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 fi
 
 # One question for all packages; dpkg-query complains about those it has never heard of, which is an answer too.
+# A package of another architecture goes by its full name only: "zlib1g-dev:arm64".
+native=$(dpkg --print-architecture)
 names=$(printf '%s\n' "${wanted[@]}" | tr '|' '\n')
 # shellcheck disable=SC2086
-known=$(dpkg-query -W -f '${db:Status-Status}:${Package}\n' $names 2>/dev/null || true)
-installed=" $(sed -n 's/^installed://p' <<<"$known" | tr '\n' ' ') "
+known=$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Architecture}\n' $names 2>/dev/null || true)
+installed=" $(awk -v native="$native" '$1 == "installed" { if ($3 == native || $3 == "all") print $2; print $2 ":" $3 }' \
+  <<<"$known" | tr '\n' ' ') "
 
 missing=()
 for choice in "${wanted[@]}"; do
@@ -70,6 +76,10 @@ fi
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" </dev/null >&2; }
 
 say "installing ${missing[*]%%|*}"
+case " ${missing[*]} $native $(dpkg --print-foreign-architectures | tr '\n' ' ')" in
+  *" arm64 "*) ;;
+  *:arm64\ *) "${as_root[@]}" dpkg --add-architecture arm64 ;;
+esac
 apt update || say "apt-get update failed; going on with the package lists that are here"
 
 to_install=()

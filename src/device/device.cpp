@@ -28,6 +28,13 @@ Executable::~Executable() {
 
 Result<std::unique_ptr<Device>> Device::open(const gimbal_backend& backend, int index,
                                              const std::string& options) {
+  if (backend.abi_version != GIMBAL_ABI_VERSION || backend.struct_size < sizeof(gimbal_backend))
+    return Error{
+        Code::NoBackend,
+        format("a backend speaks version {} of the contract with a table of {} bytes; this program speaks "
+               "version {} with {} bytes",
+               backend.abi_version, backend.struct_size, GIMBAL_ABI_VERSION, sizeof(gimbal_backend)),
+        "use the backend that belongs to this version of gimbal"};
   gimbal_device* d = nullptr;
   gimbal_code code = backend.open(index, options.empty() ? nullptr : options.c_str(), &d);
   if (code != GIMBAL_OK) {

@@ -103,8 +103,8 @@ Result<OpenedDevice> open_device(const DeviceRequest& request) {
         out.device = std::move(*d);
         out.reason = asked_for   ? "asked for"
                      : automatic ? "first available in the automatic order"
-                                 : "fallback";
-        if (!refused.empty() && automatic) out.reason += " (" + refused + ")";
+                                 : "the next best in the automatic order";
+        if (!refused.empty()) out.reason += " (" + refused + ")";
         return out;
       }
       if (name == "cpu") return d.error();

@@ -1,12 +1,12 @@
 #include "ops/cases.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "base/format.h"
 #include "ops/shapes.h"
 #include "tensor/half.h"
-#include "tensor/quant.h"
 #include "tensor/quant.h"
 #include "tensor/quant_encode.h"
 
@@ -75,9 +75,13 @@ CaseInput activations(Shape s, Numbers& n) {
 }
 
 CaseInput weight(Shape s, Numbers& n) {
-  CaseInput in{s, std::vector<std::byte>(size_t(s.bytes())), true};
+  CaseInput in{s, std::vector<std::byte>(size_t(s.bytes() + tensor_tail_bytes(s.type))), true};
   if (can_encode(s.type)) in = floats(s, n, 0.1f);
   else random_blocks(s.type, s.count(), in.dense.data(), [&] { return n.next(); });
+  if (tensor_tail_bytes(s.type)) {
+    const float scale = 0.5f + std::fabs(n.normal());
+    std::memcpy(in.dense.data() + s.bytes(), &scale, 4);
+  }
   in.weight = true;
   return in;
 }
@@ -97,7 +101,9 @@ void mat_mul_cases(DType w, std::vector<Case>& out) {
       {16, 0, 48, 5, 0}, {17, 3, 7, 8, 0}, {43, 31, 64, 9, 1}, {64, 0, 256, 1, 0}, {5, 0, 130, 31, 0}};
   Numbers n(uint64_t(w) + 11);
   for (const Size& s : kSizes) {
-    const int block = info(w).block, columns = block > 1 ? block * s.blocks : 32 * s.blocks + s.tail;
+    const DType x = activation_type(w);
+    const int block = std::max(info(w).block, info(x).block),
+              columns = block > 1 ? block * s.blocks : 32 * s.blocks + s.tail;
     if (int64_t(columns) * s.n > 1 << 19) continue;
     Case c{label(OpKind::MatMul, w,
                  format("k={} n={} rows={}{}", columns, s.n, s.rows, s.bias ? " bias" : "").c_str()),
@@ -107,7 +113,6 @@ void mat_mul_cases(DType w, std::vector<Case>& out) {
            s.rows,
            s.rows + 2};
     c.inputs.push_back(weight(Shape(w, {columns, s.n}), n));
-    const DType x = activation_type(w);
     c.inputs.push_back(x == DType::F32 ? floats(Shape(x, {columns, c.capacity}), n)
                                        : activations(Shape(x, {columns, c.capacity}), n));
     if (s.bias) c.inputs.push_back(floats(Shape(DType::F32, {s.n}), n));
@@ -236,7 +241,7 @@ void row_cases(OpKind kind, DType in0, std::vector<Case>& out) {
 std::vector<Case> cases(OpKind kind, DType in0) {
   std::vector<Case> out;
   const bool weights = kind == OpKind::MatMul || kind == OpKind::Embed;
-  if (weights ? !can_decode(in0) || tensor_tail_bytes(in0) > 0
+  if (weights ? !can_decode(in0)
               : kind != OpKind::Attention && kind != OpKind::CacheWrite && in0 != DType::F32)
     return out;
   if (kind == OpKind::MatMul) mat_mul_cases(in0, out);
@@ -257,7 +262,8 @@ double tolerance(OpKind kind, const std::vector<Shape>& in) {
     }
     case OpKind::RmsNorm:
       return (in[0].dim[0] / 16.0 / 2 + 10) * u;  // half: a square root halves relative errors
-    case OpKind::Attention: return (in[0].dim[0] + in[1].dim[3] * kPagePositions + 16) * u;
+    case OpKind::Attention:
+      return u;  // the reference's magnitude counts the roundings: they depend on the scores
     case OpKind::SwiGlu: return 16 * u;
     case OpKind::Rope: return 3 * u;
     case OpKind::Add: return u;

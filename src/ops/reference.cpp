@@ -69,8 +69,9 @@ void attention(const OpParams& p, std::span<const Tensor* const> in, Tensor& out
           y += t, terms += std::fabs(t);
         }
         out.values[head_at + d] = y;
-        // An absolute error e in a score is a relative error e in its weight.
-        if (magnitude) (*magnitude)[head_at + d] = terms * (1 + spread);
+        // An error e of a score is an error e of its weight, relative to it, and as much of the weights' sum.
+        const double roundings = double(score.size()) + 24 + 2 * spread * (hd + 4);
+        if (magnitude) (*magnitude)[head_at + d] = terms * roundings;
       }
     }
 }

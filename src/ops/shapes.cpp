@@ -27,7 +27,7 @@ bool is_f32(const Shape& s) { return s.type == DType::F32; }
 
 DType activation_type(DType w) {
   if (has(set_of(DType::F32, DType::F16, DType::BF16), w)) return DType::F32;
-  return info(w).block == 256 ? DType::A8_256 : DType::A8_32;
+  return info(w).block == 256 || w == DType::I2_S ? DType::A8_256 : DType::A8_32;
 }
 
 Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape> in) {

@@ -66,8 +66,9 @@ Result<Choice> choose(const Program& p, const gimbal_op& op, const Device& d, co
   for (size_t i = 1; i < fitting.size(); i++)
     c.rejected.push_back({fitting[i], format("fits, but ranks lower ({} against {})",
                                              d.kernel(fitting[i]).rank, d.kernel(best).rank)});
-  if (preferred < wish.patterns.size())
-    for (Rejected& r : c.rejected) r.why = "fits, but another kernel is preferred";
+  for (Rejected& r : c.rejected)
+    if (preference_of(d.kernel(r.kernel).name, wish.patterns) > preferred)
+      r.why = "fits, but another kernel is preferred";
   c.rejected.insert(c.rejected.end(), rejected.begin(), rejected.end());
   std::stable_sort(c.rejected.begin(), c.rejected.end(),
                    [&](auto& a, auto& b) { return d.kernel(a.kernel).rank > d.kernel(b.kernel).rank; });

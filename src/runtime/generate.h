@@ -36,7 +36,9 @@ using TextSink = std::function<bool(std::string_view text, Token token)>;
 
 // Computes `prompt` after what the session holds, then generates. Errors: Usage when the prompt is empty or
 // does not fit in the context (says both numbers); those of the session and the sampler. What was generated
-// before an error was given to the sink.
+// before an error was given to the sink. The last token may not be in the session yet: nothing was asked
+// after it. A caller that goes on begins its next prompt with the tokens that session.position() does not
+// cover.
 Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::span<const Token> prompt,
                            const GenerateSettings& settings, const TextSink& sink);
 

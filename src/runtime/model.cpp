@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/format.h"
@@ -106,7 +107,11 @@ Result<std::unique_ptr<Model>> Model::load(Blueprint blueprint, const Progress& 
   };
   std::vector<std::thread> helpers;
   const unsigned threads = total < uint64_t(kSliceBytes) ? 1 : std::max(1u, device.describe().threads);
-  for (unsigned i = 1; i < threads; i++) helpers.emplace_back(run, false);
+  try {
+    for (unsigned i = 1; i < threads; i++) helpers.emplace_back(run, false);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are do the work.
+  }
   run(true);
   for (std::thread& t : helpers) t.join();
   if (error) return *error;

@@ -55,14 +55,14 @@ void random_blocks(DType type, int64_t n, void* blocks, const std::function<uint
     const float vary = 0.5f + float(next() >> 40) / float(1 << 24);
     if (f.unit >= 0) put_half(b + f.unit, f.scale * vary);
     if (f.minimum_unit >= 0) put_half(b + f.minimum_unit, f.scale * vary);
-    if (type == DType::TQ2_0)  // the code 3 never occurs
-      for (int k = 0; k < 64; k++) b[k] = uint8_t(b[k] & (0x55 | ~(b[k] << 1)));
+    if (type == DType::TQ2_0 || type == DType::I2_S)  // the code 3 never occurs
+      for (int k = 0; k < (type == DType::TQ2_0 ? 64 : 32); k++) b[k] = uint8_t(b[k] & (0x55 | ~(b[k] << 1)));
     if (type == DType::MXFP4) b[0] = uint8_t(126 + (next() >> 62));  // powers of two near 1
     if (type == DType::NVFP4)
       for (int k = 0; k < 4; k++) b[k] = uint8_t(0x30 + (next() >> 60));
-    if (type == DType::IQ1_M)  // the f16 unit lies in the top nibbles of the last four 16-bit words
+    if (type == DType::IQ1_M)  // the f16 lies in the top nibbles of the last four 16-bit words
       for (int k = 0; k < 4; k++)
-        b[49 + 2 * k] = uint8_t((b[49 + 2 * k] & 15) | (float_to_half(0.1f) >> (4 * k) & 15) << 4);
+        b[49 + 2 * k] = uint8_t((b[49 + 2 * k] & 15) | (float_to_half(0.1f * vary) >> (4 * k) & 15) << 4);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 
 #include "backends/cpu/layout.h"
@@ -39,6 +40,21 @@ float packed_value(DType t, int64_t columns, const uint8_t* p, int64_t row, int6
       const uint8_t byte = codes[j % 16 / 4 * 64 + lane * 4 + j % 4];
       return scale * float((j < 16 ? byte & 15 : byte >> 4) - 8);
     }
+    case DType::IQ3_XXS:
+    case DType::IQ2_XS: {
+      const int64_t group = t == DType::IQ2_XS ? 16 : 32, scales = 256 / group * 16;
+      const uint8_t* b = p + (tile * (columns / 256) + k / 256) * (64 + scales + 64 * 64);
+      const int64_t j = k % 256;
+      const int scale = int8_t(b[64 + j / group * 16 + lane]);
+      const int level = b[64 + scales + j / 4 * 64 + lane * 4 + j % 4] - 128;
+      return read_le<float>(b + 4 * lane) * float(scale) * float(level);
+    }
+    case DType::I2_S: {
+      const uint8_t* b = p + (tile * (columns / 256) + k / 256) * (64 + 16 * 64);
+      const int64_t j = k % 256, v = j / 4;
+      const int code = b[64 + v % 16 * 64 + lane * 4 + j % 4] >> (2 * (v / 16)) & 3;
+      return float(code - 1) * read_le<float>(b + 4 * lane);
+    }
     default: {  // q6_k
       const uint8_t* b = p + (tile * (columns / 256) + k / 256) * (64 + 256 + 32 * 64 + 16 * 64);
       const int64_t j = k % 256, v = j / 4, at = lane * 4 + j % 4;
@@ -60,18 +76,27 @@ std::vector<uint8_t> random_blocks(DType t, int64_t blocks, std::mt19937& r) {
     if (t == DType::F32 || t == DType::BF16) b[info(t).bytes - 1] &= 0xbf;  // no exponent of all ones
     else b[t == DType::Q6_K ? 209 : 1] &= 0xbf;
   }
+  if (t == DType::I2_S) {  // the scale of all, and padding
+    bytes.insert(bytes.end(), 32, 0);
+    const float scale = 0.37f;
+    std::memcpy(&bytes[bytes.size() - 32], &scale, 4);
+  }
   return bytes;
 }
 
+// The columns that packing takes at once, in blocks.
+int64_t least_blocks(DType t) { return t == DType::I2_S ? 2 : 1; }
+
 TEST(Pack, ReadsBackAsTheFormatMeans) {
   std::mt19937 r(5);
-  for (DType t : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q6_K})
+  for (DType t : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q6_K, DType::IQ2_XS,
+                  DType::IQ3_XXS, DType::I2_S})
     for (int units : {1, 2, 7, 8, 9, 17})
       for (int64_t rows : {1, 15, 16, 17, 47}) {
-        const int64_t columns = units * info(t).block;
-        const auto dense = random_blocks(t, units * rows, r);
+        const int64_t blocks = units * least_blocks(t), columns = blocks * info(t).block;
+        const auto dense = random_blocks(t, blocks * rows, r);
         std::vector<float> want(size_t(columns * rows));
-        decode(t, dense.data(), columns * rows, want.data());
+        decode_tensor(t, dense.data(), columns * rows, want.data());
         const auto size = size_t(packed_bytes(t, columns, rows));
         ASSERT_GT(size, 0u);
         ASSERT_EQ(size % 64, 0u) << "tiles start at whole vectors";
@@ -91,7 +116,8 @@ TEST(Pack, ReadsBackAsTheFormatMeans) {
 
 TEST(Pack, RowsBeyondTheLastKeepTheirZeros) {
   std::mt19937 r(6);
-  for (DType t : {DType::F32, DType::F16, DType::Q8_0, DType::Q4_0, DType::Q6_K}) {
+  for (DType t :
+       {DType::F32, DType::F16, DType::Q8_0, DType::Q4_0, DType::Q6_K, DType::IQ2_XS, DType::I2_S}) {
     const int64_t columns = 2 * info(t).block, rows = 3;
     const auto dense = random_blocks(t, 2 * rows, r);
     std::vector<uint8_t> packed(size_t(packed_bytes(t, columns, rows)), 0);
@@ -105,6 +131,9 @@ TEST(Pack, RowsBeyondTheLastKeepTheirZeros) {
 TEST(Pack, OtherFormatsHaveNoPackedLayout) {
   for (DType t : {DType::I32, DType::I8, DType::F64, DType::A8_32, DType::A8_256, DType::Q8_K})
     EXPECT_EQ(packed_bytes(t, 512, 32), 0) << info(t).name;
+  // Two blocks of I2_S make one of the kernels'; half a one would be written behind the tile.
+  EXPECT_EQ(packed_bytes(DType::I2_S, 384, 32), 0);
+  EXPECT_GT(packed_bytes(DType::I2_S, 512, 32), 0);
 }
 
 }  // namespace

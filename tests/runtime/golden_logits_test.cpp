@@ -43,8 +43,8 @@ bool has_quantized_weights(const Gguf& file) {
 
 // What issue 2 and the README of this version promise to compute.
 bool promised(const std::string& path) {
-  for (const char* name :
-       {"/stories/", "/llama-", "/llama31-", "/q-f16.", "/q-bf16.", "/q-q8_0.", "/q-q4_0.", "/q-q6_k."})
+  for (const char* name : {"/stories/", "/llama-", "/llama31-", "/q-f16.", "/q-bf16.", "/q-q8_0.", "/q-q4_0.",
+                           "/q-q6_k.", "/q-iq"})
     if (path.find(name) != std::string::npos) return true;
   return false;
 }

@@ -21,20 +21,18 @@ using gimbal::DType, gimbal::OpKind, gimbal::set_of, gimbal::kChunk, gimbal::kPa
 using gimbal::DTypeSet;
 constexpr DTypeSet f32 = set_of(DType::F32), i32 = set_of(DType::I32);
 
+using Launch = void (*)(const CpuTask&, int64_t, int64_t);
+
 // The bits of `needs` are the variant's, and set by the backend.
 constexpr CpuKernel row(const char* name, OpKind op, gimbal_layout layout, DTypeSet in0, DTypeSet in1,
-                        DTypeSet out, CpuWork (*work)(const CpuTask&),
-                        void (*launch)(const CpuTask&, int64_t, int64_t)) {
+                        DTypeSet out, CpuWork (*work)(const CpuTask&), Launch launch) {
   return {{name, uint16_t(op), kRank, GIMBAL_EXACT, uint8_t(layout), in0, in1, out, 1, 0, 0}, work, launch};
 }
-template <class W, template <class, int> class Tile>
-constexpr CpuKernel mat_mul(const char* name) {
-  return row(name, OpKind::MatMul, GIMBAL_PACKED, set_of(W::type), set_of(W::x), f32, matmul_work,
-             matmul<Tile, W>);
+constexpr CpuKernel mat_mul(const char* name, DType weights, DType x, Launch launch) {
+  return row(name, OpKind::MatMul, GIMBAL_PACKED, set_of(weights), set_of(x), f32, matmul_work, launch);
 }
-template <class W, RowOf Row>
-constexpr CpuKernel embedding(const char* name) {
-  return row(name, OpKind::Embed, GIMBAL_PACKED, set_of(W::type), i32, f32, row_work<1>, embed<W, Row>);
+constexpr CpuKernel embedding(const char* name, DType weights, Launch launch) {
+  return row(name, OpKind::Embed, GIMBAL_PACKED, set_of(weights), i32, f32, row_work<1>, launch);
 }
 template <class C>
 constexpr CpuKernel attends(const char* name) {
@@ -49,29 +47,42 @@ constexpr CpuKernel writes(const char* name) {
 #define STR2(x) #x
 #define STR(x) STR2(x)
 #define NAME(text) "cpu." STR(CPU_VARIANT) "." text
-#define WEIGHTS(W, format, Tile, row_of) \
-  mat_mul<W, Tile>(NAME("mat_mul." format)), embedding<W, row_of<W>>(NAME("embed." format))
+// Weights of format T, computed as W lays them out.
+#define WEIGHTS(W, T, format, launch, row_of)               \
+  mat_mul(NAME("mat_mul." format), DType::T, W::x, launch), \
+      embedding(NAME("embed." format), DType::T, embed<W, row_of<W>>)
+#define FLOATS(T, format) WEIGHTS(T, T, format, matmul_columns<T>, columns_row)
+#define BLOCKS_32(T, format) WEIGHTS(T, T, format, (matmul<Blocks32, T>), blocks32_row)
+#define BLOCKS_256(W, T, format) WEIGHTS(W, T, format, (matmul<Blocks256, W>), blocks256_row)
 #define CACHE(C, format) attends<C>(NAME("attention." format)), writes<C>(NAME("cache_write." format))
 
 const CpuKernel kTable[] = {
-    WEIGHTS(F32, "f32", Columns, columns_row),
-    WEIGHTS(F16, "f16", Columns, columns_row),
-    WEIGHTS(BF16, "bf16", Columns, columns_row),
-    WEIGHTS(Q8_0, "q8_0", Blocks32, blocks32_row),
-    WEIGHTS(Q4_0, "q4_0", Blocks32, blocks32_row),
-    WEIGHTS(Q4_1, "q4_1", Blocks32, blocks32_row),
-    WEIGHTS(Q5_0, "q5_0", Blocks32, blocks32_row),
-    WEIGHTS(Q5_1, "q5_1", Blocks32, blocks32_row),
-    WEIGHTS(IQ4_NL, "iq4_nl", Blocks32, blocks32_row),
-    WEIGHTS(MXFP4, "mxfp4", Blocks32, blocks32_row),
-    WEIGHTS(Q2_K, "q2_k", Blocks256, blocks256_row),
-    WEIGHTS(Q3_K, "q3_k", Blocks256, blocks256_row),
-    WEIGHTS(Q4_K, "q4_k", Blocks256, blocks256_row),
-    WEIGHTS(Q5_K, "q5_k", Blocks256, blocks256_row),
-    WEIGHTS(Q6_K, "q6_k", Blocks256, blocks256_row),
-    WEIGHTS(IQ4_XS, "iq4_xs", Blocks256, blocks256_row),
-    WEIGHTS(TQ1_0, "tq1_0", Blocks256, blocks256_row),
-    WEIGHTS(TQ2_0, "tq2_0", Blocks256, blocks256_row),
+    FLOATS(F32, "f32"),
+    FLOATS(F16, "f16"),
+    FLOATS(BF16, "bf16"),
+    BLOCKS_32(Q8_0, "q8_0"),
+    BLOCKS_32(Q4_0, "q4_0"),
+    BLOCKS_32(Q4_1, "q4_1"),
+    BLOCKS_32(Q5_0, "q5_0"),
+    BLOCKS_32(Q5_1, "q5_1"),
+    BLOCKS_32(IQ4_NL, "iq4_nl"),
+    BLOCKS_32(MXFP4, "mxfp4"),
+    BLOCKS_256(Q2_K, Q2_K, "q2_k"),
+    BLOCKS_256(Q3_K, Q3_K, "q3_k"),
+    BLOCKS_256(Q4_K, Q4_K, "q4_k"),
+    BLOCKS_256(Q5_K, Q5_K, "q5_k"),
+    BLOCKS_256(Q6_K, Q6_K, "q6_k"),
+    BLOCKS_256(IQ4_XS, IQ4_XS, "iq4_xs"),
+    BLOCKS_256(Ternary, TQ1_0, "tq1_0"),
+    BLOCKS_256(Ternary, TQ2_0, "tq2_0"),
+    BLOCKS_256(Ternary, I2_S, "i2_s"),
+    BLOCKS_256(Levels32, IQ2_XXS, "iq2_xxs"),
+    BLOCKS_256(Levels16, IQ2_XS, "iq2_xs"),
+    BLOCKS_256(Levels16, IQ2_S, "iq2_s"),
+    BLOCKS_256(Levels32, IQ3_XXS, "iq3_xxs"),
+    BLOCKS_256(Levels32, IQ3_S, "iq3_s"),
+    BLOCKS_256(Levels32, IQ1_S, "iq1_s"),
+    BLOCKS_256(Levels16, IQ1_M, "iq1_m"),
     CACHE(CacheF32, "f32"),
     CACHE(CacheF16, "f16"),
     CACHE(CacheBF16, "bf16"),

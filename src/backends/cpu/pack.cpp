@@ -2,61 +2,82 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "backends/cpu/layout.h"
+#include "base/bytes.h"
+#include "tensor/quant.h"
 #include "tensor/quant/values.h"
 
 namespace gimbal::cpu {
 namespace {
 
-void pack_columns(int64_t bytes, int64_t columns, const uint8_t* row, uint8_t* tile, int lane) {
-  for (int64_t k = 0; k < columns; k++)
-    std::memcpy(tile + (16 * k + lane) * bytes, row + k * bytes, size_t(bytes));
+// Everything below lays out one chunk of up to 256 columns of one row: small enough for the sixteen rows of a
+// chunk to stay in the first-level cache while they are interleaved.
+
+void pack_columns(int64_t bytes, int64_t columns, const uint8_t* row, uint8_t* chunk, int lane) {
+  uint8_t* to = chunk + lane * bytes;
+  if (bytes == 2)
+    for (int64_t k = 0; k < columns; k++) std::memcpy(to + 32 * k, row + 2 * k, 2);
+  else
+    for (int64_t k = 0; k < columns; k++) std::memcpy(to + 64 * k, row + 4 * k, 4);
 }
 
-// Writes column k's byte of a plane: vector k / 4, row `lane`.
-inline uint8_t& plane_byte(uint8_t* plane, int lane, int k) { return plane[64 * (k / 4) + 4 * lane + k % 4]; }
+// Writes a row's bytes of a plane: byte k goes to vector k / 4, so four at a time.
+void scatter(const uint8_t* bytes, int count, uint8_t* plane, int lane) {
+  for (int k = 0; k < count; k += 4) std::memcpy(plane + 16 * k + 4 * lane, bytes + k, 4);
+}
 
-// `count` codes to planes; each plane takes the bits that its place in the code says.
-void put_nibbles(const uint8_t* code, int count, uint8_t* plane, int lane) {
-  for (int k = 0; k < count / 2; k++)
-    plane_byte(plane, lane, k) = uint8_t((code[k] & 15) | code[k + count / 2] << 4);
+// Codes to planes; each plane takes the bits that its place in the code says.
+template <int Count>
+void put_nibbles(const uint8_t* code, uint8_t* plane, int lane) {
+  uint8_t bytes[Count / 2];
+  for (int k = 0; k < Count / 2; k++) bytes[k] = uint8_t((code[k] & 15) | code[k + Count / 2] << 4);
+  scatter(bytes, Count / 2, plane, lane);
 }
-void put_pairs(const uint8_t* code, int from, uint8_t* plane, int lane) {
-  for (int k = 0; k < 64; k++) {
-    auto bits = [&](int i) { return (code[k + 64 * i] >> from & 3) << 2 * i; };
-    plane_byte(plane, lane, k) = uint8_t(bits(0) | bits(1) | bits(2) | bits(3));
-  }
+template <int From>
+void put_pairs(const uint8_t* code, uint8_t* plane, int lane) {
+  uint8_t bytes[64];
+  for (int k = 0; k < 64; k++)
+    bytes[k] = uint8_t((code[k] >> From & 3) | (code[k + 64] >> From & 3) << 2 |
+                       (code[k + 128] >> From & 3) << 4 | (code[k + 192] >> From & 3) << 6);
+  scatter(bytes, 64, plane, lane);
 }
-void put_bits(const uint8_t* code, int count, int from, uint8_t* plane, int lane) {
-  for (int k = 0; k < count / 8; k++) {
+template <int Count, int From>
+void put_bits(const uint8_t* code, uint8_t* plane, int lane) {
+  uint8_t bytes[Count / 8];
+  for (int k = 0; k < Count / 8; k++) {
     int byte = 0;
-    for (int i = 0; i < 8; i++) byte |= (code[k + count / 8 * i] >> from & 1) << i;
-    plane_byte(plane, lane, k) = uint8_t(byte);
+    for (int i = 0; i < 8; i++) byte |= (code[k + Count / 8 * i] >> From & 1) << i;
+    bytes[k] = uint8_t(byte);
   }
+  scatter(bytes, Count / 8, plane, lane);
+}
+
+// The codes of a block, in runs of 16 whose number the compiler knows: then what depends on the run alone
+// (shifts, offsets) is constant, and the loop over it becomes a vector.
+template <class Code, size_t... R>
+void all_codes(const uint8_t* block, uint8_t* out, Code code, std::index_sequence<R...>) {
+  auto run = [&](auto r) {
+    for (uint32_t i = 0; i < 16; i++) out[16 * r + i] = uint8_t(code(block, 16 * uint32_t(r) + i));
+  };
+  (run(std::integral_constant<size_t, R>{}), ...);
 }
 
 // ---- blocks of 32: the code of a value, and where the scale (and minimum) lies
-// ---------------------------------
-template <class Code, class Scales>
-void pack32(DType type, int64_t columns, const uint8_t* row, uint8_t* tile, int lane, Code code,
-            Scales put_scales) {
-  const Parts32 parts = parts32(type);
-  for (int64_t left = columns / 32; left > 0; left -= kChunk / 32) {
-    const int64_t blocks = std::min<int64_t>(left, kChunk / 32);
-    uint8_t* codes = tile + chunk_codes(type, blocks);
-    for (int64_t b = 0; b < blocks; b++, row += info(type).bytes, codes += parts.codes) {
-      put_scales(row, tile + parts.scales * b + 2 * lane);
-      uint8_t c[32];
-      for (uint32_t j = 0; j < 32; j++) c[j] = uint8_t(code(row, j));
-      if (parts.codes == 512) {
-        for (int k = 0; k < 32; k++) plane_byte(codes, lane, k) = c[k];
-      } else {
-        put_nibbles(c, 32, codes, lane);
-        if (parts.codes > 256) put_bits(c, 32, 4, codes + 256, lane);
-      }
-    }
-    tile += chunk_bytes(type, blocks);
+// -----------------------------------
+template <DType T, class Code, class Scales>
+void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane, Code code, Scales put_scales) {
+  constexpr Parts32 parts = parts32(T);
+  const int64_t blocks = columns / 32;
+  uint8_t* codes = chunk + chunk_codes(T, blocks);
+  for (int64_t b = 0; b < blocks; b++, row += info(T).bytes, codes += parts.codes) {
+    put_scales(row, chunk + parts.scales * b + 2 * lane);
+    uint8_t c[32];
+    all_codes(row, c, code, std::make_index_sequence<2>());
+    if constexpr (parts.codes == 512) scatter(c, 32, codes, lane);
+    else put_nibbles<32>(c, codes, lane);
+    if constexpr (parts.codes == 320) put_bits<32, 4>(c, codes + 256, lane);
   }
 }
 
@@ -71,61 +92,94 @@ void power_of_two(const uint8_t* block, uint8_t* to) {
 
 // ---- blocks of 256: unit and its minimums' unit (byte offsets, -1: none), scales, minimums, codes
 // -------------------
-template <class Code, class Scale, class Minimum>
-void pack256(DType type, int64_t columns, const uint8_t* row, uint8_t* tile, int lane, int unit,
-             int minimum_unit, Code code, Scale scale, Minimum minimum) {
-  const Parts256 p = parts256(type);
-  for (int64_t b = 0; b < columns / 256; b++, row += info(type).bytes, tile += p.end) {
-    std::memcpy(tile + 2 * lane, row + unit, 2);
-    if (minimum_unit >= 0) std::memcpy(tile + 32 + 2 * lane, row + minimum_unit, 2);
-    for (int g = 0; p.scales + 16 * g < p.minimums; g++)
-      tile[p.scales + 16 * g + lane] = uint8_t(scale(row, uint32_t(g)));
-    for (int g = 0; p.minimums + 16 * g < p.nibbles; g++)
-      tile[p.minimums + 16 * g + lane] = uint8_t(minimum(row, uint32_t(g)));
-    uint8_t c[256];
-    for (uint32_t g = 0; g < 8; g++)
-      for (uint32_t j = 0; j < 32; j++) c[32 * g + j] = uint8_t(code(row, 32 * g + j));
-    const bool nibbles = p.pairs > p.nibbles, pairs = p.bits > p.pairs;
-    if (nibbles) put_nibbles(c, 256, tile + p.nibbles, lane);
-    if (pairs) put_pairs(c, nibbles ? 4 : 0, tile + p.pairs, lane);
-    if (p.end > p.bits) put_bits(c, 256, nibbles ? 4 : 2, tile + p.bits, lane);
-  }
+template <DType T, class Code, class Scale, class Minimum>
+void pack256(const uint8_t* row, uint8_t* chunk, int lane, int unit, int minimum_unit, Code code, Scale scale,
+             Minimum minimum) {
+  constexpr Parts256 p = parts256(T);
+  std::memcpy(chunk + 2 * lane, row + unit, 2);
+  if (minimum_unit >= 0) std::memcpy(chunk + 32 + 2 * lane, row + minimum_unit, 2);
+  for (int g = 0; p.scales + 16 * g < p.minimums; g++)
+    chunk[p.scales + 16 * g + lane] = uint8_t(scale(row, uint32_t(g)));
+  for (int g = 0; p.minimums + 16 * g < p.nibbles; g++)
+    chunk[p.minimums + 16 * g + lane] = uint8_t(minimum(row, uint32_t(g)));
+  uint8_t c[256];
+  all_codes(row, c, code, std::make_index_sequence<16>());
+  constexpr bool nibbles = p.pairs > p.nibbles, pairs = p.bits > p.pairs, bits = p.bytes > p.bits;
+  if constexpr (nibbles) put_nibbles<256>(c, chunk + p.nibbles, lane);
+  if constexpr (pairs) put_pairs<nibbles ? 4 : 0>(c, chunk + p.pairs, lane);
+  if constexpr (bits) put_bits<256, nibbles ? 4 : 2>(c, chunk + p.bits, lane);
 }
 
+// ---- codebook formats: f32 unit, integer scales, levels in the byte plane
+// -----------------------------------
+template <DType T, class Unit, class Scale, class Level>
+void pack_levels(const uint8_t* row, uint8_t* chunk, int lane, Unit unit, Scale scale, Level level) {
+  constexpr Parts256 p = parts256(T);
+  const float u = unit(row);
+  std::memcpy(chunk + 4 * lane, &u, 4);
+  for (int g = 0; p.scales + 16 * g < p.bytes; g++)
+    chunk[p.scales + 16 * g + lane] = uint8_t(scale(row, uint32_t(g)));
+  uint8_t c[256];
+  for (uint32_t j = 0; j < 256; j++) c[j] = uint8_t(level(row, j) + 128);
+  scatter(c, 256, chunk + p.bytes, lane);
+}
+
+// ---- ternary formats: f32 unit, trits in the pair plane
+template <class Code>
+void pack_trits(const uint8_t* row, uint8_t* chunk, int lane, float unit, Code code) {
+  std::memcpy(chunk + 4 * lane, &unit, 4);
+  uint8_t c[256];
+  all_codes(row, c, code, std::make_index_sequence<16>());
+  put_pairs<0>(c, chunk + parts256(DType::TQ2_0).pairs, lane);
+}
+
+float half_at(const uint8_t* p) { return half_to_float(read_le<uint16_t>(p)); }
 uint32_t none(const uint8_t*, uint32_t) { return 0; }
 
-void pack_row(DType t, int64_t columns, const uint8_t* row, uint8_t* tile, int lane) {
+// `scale` is the tensor's, for the formats that have one.
+void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8_t* chunk, int lane) {
   // Captureless lambdas keep the code functions inlined into the loops.
 #define CODE(format) [](const uint8_t* b, uint32_t j) { return format##_code(b, j); }
 #define GROUP(expression) [](const uint8_t* b, uint32_t g) { return expression; }
+#define BLOCKS32(T, code, scales) \
+  case DType::T:                  \
+    return pack32<DType::T>(columns, row, chunk, lane, code, scales)
+#define BLOCKS256(T, unit, minimum_unit, code, scale, minimum) \
+  case DType::T:                                               \
+    return pack256<DType::T>(row, chunk, lane, unit, minimum_unit, code, scale, minimum)
+#define LEVELS(T, format) \
+  case DType::T: return pack_levels<DType::T>(row, chunk, lane, format##_unit, format##_scale, format##_level)
   switch (t) {
-    case DType::Q8_0: return pack32(t, columns, row, tile, lane, GROUP(uint32_t(b[2 + g] ^ 0x80)), one_scale);
-    case DType::Q4_0: return pack32(t, columns, row, tile, lane, CODE(q4_0), one_scale);
-    case DType::Q4_1: return pack32(t, columns, row, tile, lane, CODE(q4_1), scale_and_minimum);
-    case DType::Q5_0: return pack32(t, columns, row, tile, lane, CODE(q5_0), one_scale);
-    case DType::Q5_1: return pack32(t, columns, row, tile, lane, CODE(q5_1), scale_and_minimum);
-    case DType::IQ4_NL: return pack32(t, columns, row, tile, lane, CODE(iq4_nl), one_scale);
-    case DType::MXFP4: return pack32(t, columns, row, tile, lane, CODE(mxfp4), power_of_two);
-    case DType::Q2_K:
-      return pack256(t, columns, row, tile, lane, 80, 82, CODE(q2_k), GROUP(uint32_t(b[g])), none);
-    case DType::Q3_K:
-      return pack256(t, columns, row, tile, lane, 108, -1, CODE(q3_k), GROUP(q3_k_scale(b, g)), none);
-    case DType::Q4_K:
-      return pack256(t, columns, row, tile, lane, 0, 2, CODE(q4_k), GROUP(k_scale(b, g)),
-                     GROUP(k_offset(b, g)));
-    case DType::Q5_K:
-      return pack256(t, columns, row, tile, lane, 0, 2, CODE(q5_k), GROUP(k_scale(b, g)),
-                     GROUP(k_offset(b, g)));
-    case DType::Q6_K:
-      return pack256(t, columns, row, tile, lane, 208, -1, CODE(q6_k), GROUP(uint32_t(b[192 + g])), none);
-    case DType::IQ4_XS:
-      return pack256(t, columns, row, tile, lane, 0, -1, CODE(iq4_xs), GROUP(iq4_xs_scale(b, g)), none);
-    case DType::TQ1_0: return pack256(t, columns, row, tile, lane, 52, -1, CODE(tq1_0), none, none);
-    case DType::TQ2_0: return pack256(t, columns, row, tile, lane, 64, -1, CODE(tq2_0), none, none);
-    default: return pack_columns(info(t).bytes, columns, row, tile, lane);
+    BLOCKS32(Q8_0, GROUP(uint32_t(b[2 + g] ^ 0x80)), one_scale);
+    BLOCKS32(Q4_0, CODE(q4_0), one_scale);
+    BLOCKS32(Q4_1, CODE(q4_1), scale_and_minimum);
+    BLOCKS32(Q5_0, CODE(q5_0), one_scale);
+    BLOCKS32(Q5_1, CODE(q5_1), scale_and_minimum);
+    BLOCKS32(IQ4_NL, CODE(iq4_nl), one_scale);
+    BLOCKS32(MXFP4, CODE(mxfp4), power_of_two);
+    BLOCKS256(Q2_K, 80, 82, CODE(q2_k), GROUP(uint32_t(b[g])), none);
+    BLOCKS256(Q3_K, 108, -1, CODE(q3_k), GROUP(q3_k_scale(b, g)), none);
+    BLOCKS256(Q4_K, 0, 2, CODE(q4_k), GROUP(k_scale(b, g)), GROUP(k_offset(b, g)));
+    BLOCKS256(Q5_K, 0, 2, CODE(q5_k), GROUP(k_scale(b, g)), GROUP(k_offset(b, g)));
+    BLOCKS256(Q6_K, 208, -1, CODE(q6_k), GROUP(uint32_t(b[192 + g])), none);
+    BLOCKS256(IQ4_XS, 0, -1, CODE(iq4_xs), GROUP(iq4_xs_scale(b, g)), none);
+    LEVELS(IQ2_XXS, iq2_xxs);
+    LEVELS(IQ2_XS, iq2_xs);
+    LEVELS(IQ2_S, iq2_s);
+    LEVELS(IQ3_XXS, iq3_xxs);
+    LEVELS(IQ3_S, iq3_s);
+    LEVELS(IQ1_S, iq1_s);
+    LEVELS(IQ1_M, iq1_m);
+    case DType::TQ1_0: return pack_trits(row, chunk, lane, half_at(row + 52), CODE(tq1_0));
+    case DType::TQ2_0: return pack_trits(row, chunk, lane, half_at(row + 64), CODE(tq2_0));
+    case DType::I2_S: return pack_trits(row, chunk, lane, scale, CODE(i2_s));
+    default: return pack_columns(info(t).bytes, columns, row, chunk, lane);
   }
 #undef CODE
 #undef GROUP
+#undef BLOCKS32
+#undef BLOCKS256
+#undef LEVELS
 }
 
 }  // namespace
@@ -133,8 +187,14 @@ void pack_row(DType t, int64_t columns, const uint8_t* row, uint8_t* tile, int l
 void pack(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint8_t* packed, int64_t begin,
           int64_t end) {
   const int64_t row_size = row_bytes(type, columns), tile_size = tile_bytes(type, columns);
-  for (int64_t r = begin; r < std::min(end, rows); r++)
-    pack_row(type, columns, source + r * row_size, packed + r / kTileRows * tile_size, int(r % kTileRows));
+  const float scale = tensor_scale(type, source, columns * rows);
+  end = std::min(end, rows);
+  for (int64_t first = begin; first < end; first += kTileRows)
+    for (int64_t k = 0; k < columns; k += kChunk)
+      for (int64_t r = first; r < std::min(end, first + kTileRows); r++)
+        pack_chunk(type, scale, std::min<int64_t>(kChunk, columns - k),
+                   source + r * row_size + row_bytes(type, k),
+                   packed + first / kTileRows * tile_size + chunk_offset(type, k), int(r - first));
 }
 
 }  // namespace gimbal::cpu

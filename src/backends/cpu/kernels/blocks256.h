@@ -41,6 +41,17 @@ struct BitPlane {
     return b[at + 64 * (k / 4 % 8) + 4 * lane + k % 4] >> (k / 32) & 1;
   }
 };
+template <DType T>
+struct BytePlane {
+  static constexpr int at = gimbal::cpu::parts256(T).bytes;
+  template <int E>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return load_codes(b + at + 64 * (8 * E + i));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return b[at + 64 * (k / 4) + 4 * lane + k % 4];
+  }
+};
 
 // Codes of one plane, or of two: the upper one shifted by the width of the lower.
 template <class Low>
@@ -125,12 +136,32 @@ struct IQ4_XS : Wide, SignedScales<DType::IQ4_XS, 32> {
   static inline int code(const uint8_t* b, int lane, int k) { return Plane::code(b, lane, k); }
   static inline int level(int code) { return kNonLinear[code]; }
 };
-template <DType T>
-struct Ternary : OnePlane<PairPlane<T>>, Narrow<1>, NoScales {
-  static constexpr DType type = T, x = DType::A8_256;
+// tq1_0, tq2_0 and i2_s: the same once packed.
+struct Ternary : OnePlane<PairPlane<DType::TQ2_0>>, Narrow<1>, NoScales {
+  static constexpr DType type = DType::TQ2_0, x = DType::A8_256;
 };
-using TQ1_0 = Ternary<DType::TQ1_0>;
-using TQ2_0 = Ternary<DType::TQ2_0>;
+
+// The codebook formats, unpacked: those with equally long groups lie alike in memory and share their code. A
+// block's sum stays below 62 * 31 * 127 * 256 < 2^26.
+template <DType T, int GroupColumns>
+struct Levels : BytePlane<T>, Wide, SignedScales<T, GroupColumns> {
+  static constexpr DType type = T, x = DType::A8_256;
+  static inline int level(int code) { return code - 128; }
+};
+using Levels32 = Levels<DType::IQ2_XXS, 32>;
+using Levels16 = Levels<DType::IQ2_XS, 16>;
+
+// The units of the 16 rows, or of one.
+template <DType T>
+inline F unit(const uint8_t* b) {
+  if constexpr (gimbal::cpu::parts256(T).float_units) return load(reinterpret_cast<const float*>(b));
+  else return HalfScale::scale(b);
+}
+template <DType T>
+inline float unit(const uint8_t* b, int lane) {
+  if constexpr (gimbal::cpu::parts256(T).float_units) return read<float>(b + 4 * lane);
+  else return HalfScale::scale(b, lane);
+}
 
 // The sum of the activations' codes of group g.
 template <int Columns>
@@ -139,27 +170,38 @@ inline int32_t code_sum(const uint8_t* a, int g) {
   else return read<int16_t>(a + 260 + 4 * g) + read<int16_t>(a + 262 + 4 * g);
 }
 
+// Of what lies in whole bytes, no shift depends on the eighth.
+template <class W>
+constexpr bool whole_bytes = gimbal::cpu::parts256(W::type).end > gimbal::cpu::parts256(W::type).bytes;
+
+// Eighth e of a block, whose codes are the vectors i + first of codes<E>.
+template <class W, int M, int E>
+inline void eighth(const uint8_t* block, const uint8_t* const* a, int e, int first, I* sum, I* minimum_sum) {
+  constexpr int groups = 32 / W::columns, vectors = W::columns / 4;
+  for (int h = 0; h < groups; h++) {
+    const int g = e * groups + h;
+    I part[M];
+    for (int m = 0; m < M; m++) part[m] = W::start(code_sum<W::columns>(a[m], g));
+    for (int i = h * vectors; i < (h + 1) * vectors; i++) {
+      Codes c = W::template codes<E>(block, first + i);
+      for (int m = 0; m < M; m++)
+        part[m] = W::step(part[m], c, splat(read<int32_t>(a[m] + 4 + 32 * e + 4 * i)));
+    }
+    for (int m = 0; m < M; m++) {
+      if constexpr (W::scales) sum[m] = add(sum[m], mul(W::scale(block, g), part[m]));
+      else sum[m] = add(sum[m], part[m]);
+      if constexpr (W::minimums)
+        minimum_sum[m] =
+            add(minimum_sum[m], mul(W::minimum(block, g), splat(-code_sum<W::columns>(a[m], g))));
+    }
+  }
+}
 template <class W, int M, int E>
 inline void eighths(const uint8_t* block, const uint8_t* const* a, I* sum, I* minimum_sum) {
-  if constexpr (E < 8) {
-    constexpr int groups = 32 / W::columns, vectors = W::columns / 4;
-    for (int h = 0; h < groups; h++) {
-      const int g = E * groups + h;
-      I part[M];
-      for (int m = 0; m < M; m++) part[m] = W::start(code_sum<W::columns>(a[m], g));
-      for (int i = h * vectors; i < (h + 1) * vectors; i++) {
-        Codes c = W::template codes<E>(block, i);
-        for (int m = 0; m < M; m++)
-          part[m] = W::step(part[m], c, splat(read<int32_t>(a[m] + 4 + 32 * E + 4 * i)));
-      }
-      for (int m = 0; m < M; m++) {
-        if constexpr (W::scales) sum[m] = add(sum[m], mul(W::scale(block, g), part[m]));
-        else sum[m] = add(sum[m], part[m]);
-        if constexpr (W::minimums)
-          minimum_sum[m] =
-              add(minimum_sum[m], mul(W::minimum(block, g), splat(-code_sum<W::columns>(a[m], g))));
-      }
-    }
+  if constexpr (whole_bytes<W>) {  // one piece of code for all
+    for (int e = 0; e < 8; e++) eighth<W, M, 0>(block, a, e, 8 * e, sum, minimum_sum);
+  } else if constexpr (E < 8) {
+    eighth<W, M, E>(block, a, E, 0, sum, minimum_sum);
     eighths<W, M, E + 1>(block, a, sum, minimum_sum);
   }
 }
@@ -173,12 +215,12 @@ struct Blocks256 {
       I sum[M], minimum_sum[M];
       for (int m = 0; m < M; m++) sum[m] = minimum_sum[m] = splat(int32_t(0));
       eighths<W, M, 0>(w, a, sum, minimum_sum);
-      const F scale = HalfScale::scale(w);
+      const F scale = unit<W::type>(w);
       for (int m = 0; m < M; m++) {
-        const F unit = splat(read<float>(a[m]));
-        F acc = mul(to_float(sum[m]), mul(scale, unit));
+        const F x_scale = splat(read<float>(a[m]));
+        F acc = mul(to_float(sum[m]), mul(scale, x_scale));
         if constexpr (W::minimums)
-          acc = fma(to_float(minimum_sum[m]), mul(HalfScale::scale(w + 32), unit), acc);
+          acc = fma(to_float(minimum_sum[m]), mul(HalfScale::scale(w + 32), x_scale), acc);
         total[m] = add(total[m], acc);
         a[m] += 292;
       }
@@ -190,11 +232,11 @@ struct Blocks256 {
 template <class W>
 inline void blocks256_row(const uint8_t* w, int lane, int32_t columns, float* y) {
   for (int32_t b = 0; b < columns / 256; b++, w += gimbal::cpu::parts256(W::type).end, y += 256) {
-    const float unit = HalfScale::scale(w, lane);
+    const float row_unit = unit<W::type>(w, lane);
     for (int k = 0; k < 256; k++) {
       const int g = k / W::columns;
-      float scale = unit;
-      if constexpr (W::scales) scale = unit * float(W::scale(w, g, lane));
+      float scale = row_unit;
+      if constexpr (W::scales) scale = row_unit * float(W::scale(w, g, lane));
       y[k] = scale * float(W::level(W::code(w, lane, k)));
       if constexpr (W::minimums) y[k] = y[k] - HalfScale::scale(w + 32, lane) * float(W::minimum(w, g, lane));
     }

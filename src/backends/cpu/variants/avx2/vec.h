@@ -7,6 +7,7 @@ namespace CPU_VARIANT {
 namespace {
 
 constexpr int16_t kRank = 20;
+constexpr int kRowsAtOnce = 4;  // of activations that share a load of the weights: as registers allow
 
 struct F {
   __m256 a, b;

@@ -11,6 +11,7 @@ constexpr int16_t kRank = 40;
 #else
 constexpr int16_t kRank = 30;
 #endif
+constexpr int kRowsAtOnce = 8;  // of activations that share a load of the weights: as registers allow
 
 struct F {
   __m512 v;

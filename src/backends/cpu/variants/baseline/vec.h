@@ -11,6 +11,7 @@ namespace CPU_VARIANT {
 namespace {
 
 constexpr int16_t kRank = 0;
+constexpr int kRowsAtOnce = 4;  // of activations that share a load of the weights: as registers allow
 
 struct F {
   float v[16];

@@ -15,6 +15,7 @@ constexpr int16_t kRank = 30;
 #else
 constexpr int16_t kRank = 20;
 #endif
+constexpr int kRowsAtOnce = 4;  // of activations that share a load of the weights: as registers allow
 
 struct F {
   float32x4_t a, b, c, d;

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Builds for 64-bit ARM and runs the tests whose answers depend on the CPU, in QEMU's emulation of a process (slow: the
+# other tests stay with the native build). The pinned bits run once per kind of CPU, and must run exactly the variants
+# that such a CPU can: the dispatch is tested too.
+# Usage: scripts/test-aarch64.sh    (after: scripts/setup.sh arm; cmake --preset aarch64)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export GIMBAL_GOLDEN=${GIMBAL_GOLDEN-tests/data}
+build=build/aarch64
+tests=(half_test quant_test fixed_math_test kernels_test golden_logits_test same_bits_test)
+
+cmake --build --preset aarch64 --target gimbal pinned_bits_test "${tests[@]}"
+
+# A CPU and the variants that it has: ARMv8.0, ARMv8.2 with dotprod, and all that QEMU knows.
+pinned_bits() {
+  local cpu=$1 want=$2 output ran
+  if ! output=$(QEMU_CPU=$cpu qemu-aarch64 $build/tests/pinned_bits_test 2>&1); then
+    echo "$output"
+    return 1
+  fi
+  ran=$(awk '/ hashes$/ { printf "%s%s", sep, $1; sep = " " }' <<<"$output")
+  echo "pinned bits on $cpu: $ran"
+  [ "$ran" = "$want" ] || { echo "test-aarch64: $cpu should run '$want'"; return 1; }
+}
+pinned_bits cortex-a53 "baseline neon"
+pinned_bits cortex-a76 "baseline neon neondot"
+pinned_bits max "baseline neon neondot i8mm"
+
+# The program itself: the reference data's continuation of a story, by the built-in model.
+story() { python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))["cases"][0][sys.argv[2]], sep=",")' \
+  tests/data/stories/stories260K-f32.json "$1"; }
+want=$(story greedy)
+got=$(qemu-aarch64 $build/gimbal run default --tokens "$(story tokens)" --greedy -n "$(tr ',' '\n' <<<"$want" | wc -l)" --print-tokens)
+got=$(tr -s ' \n,' ',' <<<"$got" | sed 's/^,//; s/,$//')
+[ "$got" = "$want" ] || { printf 'test-aarch64: the story went elsewhere\n  want %s\n  got  %s\n' "$want" "$got"; exit 1; }
+echo "the story of the built-in model: $(tr ',' '\n' <<<"$want" | wc -l) tokens as the reference has them"
+
+scripts/run-tests.py aarch64 -R "^($(IFS='|'; echo "${tests[*]}"))\$"
+echo "all of this ran under emulation ($(qemu-aarch64 --version | head -n 1)), not on an ARM CPU"
