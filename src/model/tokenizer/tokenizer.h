@@ -29,11 +29,11 @@ class Tokenizer {
   // Any bytes, also invalid UTF-8. Never fails; thread-safe.
   virtual std::vector<Token> encode(std::string_view text, TokenizeOptions options = {}) const = 0;
 
-  // The bytes one token stands for. Control tokens give their text when `special`, else nothing. An id outside the
-  // vocabulary gives nothing.
+  // The bytes one token stands for. Control tokens give their text when `special`, else nothing. An id
+  // outside the vocabulary gives nothing.
   virtual std::string piece(Token id, bool special = false) const = 0;
-  // The text of a sequence. `special`: render control tokens. Undoes the leading space that encode() added, when
-  // the sequence is the start of a text.
+  // The text of a sequence. `special`: render control tokens. Undoes the leading space that encode() added,
+  // when the sequence is the start of a text.
   virtual std::string decode(std::span<const Token> ids, bool special = false) const = 0;
 
   virtual int size() const = 0;
@@ -43,10 +43,12 @@ class Tokenizer {
   // Ends a generation: EOS, EOT, EOM and the like, from the file's ids and, as a last resort, known names.
   virtual bool is_stop(Token id) const = 0;
   virtual bool is_control(Token id) const = 0;
-  virtual std::string describe() const = 0;  // "SentencePiece, 32000 tokens", "byte-level BPE (llama-bpe), ..."
+  virtual std::string describe()
+      const = 0;  // "SentencePiece, 32000 tokens", "byte-level BPE (llama-bpe), ..."
 };
 
-// Decodes a stream of tokens into whole characters: bytes of a character that is not complete yet are held back.
+// Decodes a stream of tokens into whole characters: bytes of a character that is not complete yet are held
+// back.
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer& tokenizer, bool special = false);
