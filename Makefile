@@ -21,8 +21,8 @@ test: test-release  ## run every test
 asan: test-asan  ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: test-tsan  ## run every test under ThreadSanitizer
 
-test-aarch64: setup-arm build/aarch64/build.ninja  ## cross-compile for ARM; run the numeric tests under emulation
-	@scripts/test-aarch64.sh
+test-aarch64: setup-arm build/aarch64/build.ninja  ## cross-compile for ARM; run the numeric tests under emulation (AARCH64=quick: the pinned bits alone)
+	@scripts/test-aarch64.sh $(AARCH64)
 
 test-%: build/%/build.ninja
 	@cmake --build --preset $*

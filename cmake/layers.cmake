@@ -20,6 +20,7 @@ function(gimbal_program name folder)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE gimbal_runtime)
   gimbal_link_backends(${name} ${GIMBAL_BACKENDS})
+  target_compile_options(${name} PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     # Nothing in a program's own folder is hot, except the measuring of memory; and the option parser is large.
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)

@@ -21,6 +21,13 @@ add_compile_options(-Wall -Wextra -Werror -ffp-contract=off)
 # One section per function, so that the linker can leave out what a program does not use.
 add_compile_options(-ffunction-sections -fdata-sections)
 
+set(GIMBAL_KERNEL_OPTIMIZATION -O3)
+if(GIMBAL_SANITIZE_ADDRESS OR GIMBAL_SANITIZE_THREAD)
+  # Instrumented code is slow to compile when it is also inlined and unrolled.
+  set(GIMBAL_KERNEL_OPTIMIZATION -O1)
+  set(GIMBAL_COLD_OPTIMIZATION -O0)  # commands and tests
+  add_compile_options(-O1)
+endif()
 if(GIMBAL_SANITIZE_ADDRESS)
   # -fno-var-tracking: g++ 12 needs minutes for some files without it.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
