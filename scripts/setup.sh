@@ -3,7 +3,7 @@
 # Usage: scripts/setup.sh [build|checks|models|arm|all]...   (default: build checks, which is all that CI needs)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
 #   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`
-#   models   NumPy, for the generator of model files of any shape
+#   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
@@ -12,7 +12,7 @@ set -euo pipefail
 build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libcli11-dev libfmt-dev
        nlohmann-json3-dev zlib1g-dev libedit-dev libgtest-dev libbenchmark-dev)
 checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev)
-models=(python3-numpy)
+models=(python3-numpy hyperfine)
 arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-dev:arm64 libgtest-dev:arm64)
 
 say() { echo "setup: $*" >&2; }
