@@ -51,9 +51,9 @@ constexpr CpuKernel writes(const char* name) {
 #define WEIGHTS(W, T, format, launch, row_of)               \
   mat_mul(NAME("mat_mul." format), DType::T, W::x, launch), \
       embedding(NAME("embed." format), DType::T, embed<W, row_of<W>>)
-#define FLOATS(T, format) WEIGHTS(T, T, format, matmul_columns<T>, columns_row)
-#define BLOCKS_32(T, format) WEIGHTS(T, T, format, (matmul<Blocks32, T>), blocks32_row)
-#define BLOCKS_256(W, T, format) WEIGHTS(W, T, format, (matmul<Blocks256, W>), blocks256_row)
+#define FLOATS(T, format) WEIGHTS(T, T, format, matmul_floats<T>, columns_row)
+#define BLOCKS_32(T, format) WEIGHTS(T, T, format, (matmul<OneRow32, T, Rows32<T>>), blocks32_row)
+#define BLOCKS_256(W, T, format) WEIGHTS(W, T, format, (matmul<OneRow256, W, Rows256<W>>), blocks256_row)
 #define CACHE(C, format) attends<C>(NAME("attention." format)), writes<C>(NAME("cache_write." format))
 
 const CpuKernel kTable[] = {

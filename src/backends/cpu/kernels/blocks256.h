@@ -1,6 +1,7 @@
-// Weights in blocks of 256 against a8_256: f32 scale, 256 codes, 16 i16 sums of 16 codes. All scales inside a
-// block are integers, so a block is one exact integer sum and one FMA, and with minimums one more. A block is
-// a chunk.
+// Weights in blocks of 256 against a8_256: f32 scale, 256 codes, 16 i16 sums of 16 codes. A block is a chunk.
+// Scales inside a block are integers: a group of columns with one scale is an exact integer sum and one FMA
+// with the scale; the block's sum is then multiplied by its units. Minimums are an exact integer sum, and one
+// FMA a block.
 #pragma once
 
 #include "backends/cpu/kernels/blocks32.h"
@@ -94,12 +95,12 @@ struct ScalesAndMinimums {
   static inline I minimum(const uint8_t* b, int g) { return load_u8(b + at.minimums + 16 * g); }
   static inline int minimum(const uint8_t* b, int g, int lane) { return b[at.minimums + 16 * g + lane]; }
 };
-struct NoScales {
-  static constexpr int columns = 32;
+struct NoScales {  // but that of the whole block
+  static constexpr int columns = 256;
   static constexpr bool scales = false, minimums = false;
 };
 
-struct Q2_K : OnePlane<PairPlane<DType::Q2_K>>, Narrow<0> {
+struct Q2_K : OnePlane<PairPlane<DType::Q2_K>>, Narrow<0, 3> {
   static constexpr DType type = DType::Q2_K, x = DType::A8_256;
   static constexpr int columns = 16, at = gimbal::cpu::parts256(type).scales;
   static constexpr bool scales = true, minimums = true;
@@ -109,20 +110,20 @@ struct Q2_K : OnePlane<PairPlane<DType::Q2_K>>, Narrow<0> {
   static inline int minimum(const uint8_t* b, int g, int lane) { return b[at + 16 * g + lane] >> 4; }
 };
 struct Q3_K : TwoPlanes<PairPlane<DType::Q3_K>, BitPlane<DType::Q3_K>, 2>,
-              Narrow<4>,
+              Narrow<4, 7>,
               SignedScales<DType::Q3_K, 16> {
   static constexpr DType type = DType::Q3_K, x = DType::A8_256;
 };
-struct Q4_K : OnePlane<NibblePlane<DType::Q4_K>>, Narrow<0>, ScalesAndMinimums<DType::Q4_K> {
+struct Q4_K : OnePlane<NibblePlane<DType::Q4_K>>, Narrow<0, 15>, ScalesAndMinimums<DType::Q4_K> {
   static constexpr DType type = DType::Q4_K, x = DType::A8_256;
 };
 struct Q5_K : TwoPlanes<NibblePlane<DType::Q5_K>, BitPlane<DType::Q5_K>, 4>,
-              Narrow<0>,
+              Narrow<0, 31>,
               ScalesAndMinimums<DType::Q5_K> {
   static constexpr DType type = DType::Q5_K, x = DType::A8_256;
 };
 struct Q6_K : TwoPlanes<NibblePlane<DType::Q6_K>, PairPlane<DType::Q6_K>, 4>,
-              Narrow<32>,
+              Narrow<32, 63>,
               SignedScales<DType::Q6_K, 16> {
   static constexpr DType type = DType::Q6_K, x = DType::A8_256;
 };
@@ -137,7 +138,7 @@ struct IQ4_XS : Wide, SignedScales<DType::IQ4_XS, 32> {
   static inline int level(int code) { return kNonLinear[code]; }
 };
 // tq1_0, tq2_0 and i2_s: the same once packed.
-struct Ternary : OnePlane<PairPlane<DType::TQ2_0>>, Narrow<1>, NoScales {
+struct Ternary : OnePlane<PairPlane<DType::TQ2_0>>, Narrow<1, 2>, NoScales {
   static constexpr DType type = DType::TQ2_0, x = DType::A8_256;
 };
 
@@ -166,65 +167,108 @@ inline float unit(const uint8_t* b, int lane) {
 // The sum of the activations' codes of group g.
 template <int Columns>
 inline int32_t code_sum(const uint8_t* a, int g) {
-  if constexpr (Columns == 16) return read<int16_t>(a + 260 + 2 * g);
-  else return read<int16_t>(a + 260 + 4 * g) + read<int16_t>(a + 262 + 4 * g);
+  int32_t sum = 0;
+  for (int i = 0; i < Columns / 16; i++) sum += read<int16_t>(a + 260 + Columns / 8 * g + 2 * i);
+  return sum;
+}
+template <class W>
+inline F group_scale(const uint8_t* block, int g) {
+  if constexpr (W::scales) return to_float(W::scale(block, g));
+  else return splat(1.f);
 }
 
 // Of what lies in whole bytes, no shift depends on the eighth.
 template <class W>
 constexpr bool whole_bytes = gimbal::cpu::parts256(W::type).end > gimbal::cpu::parts256(W::type).bytes;
 
-// Eighth e of a block, whose codes are the vectors i + first of codes<E>.
-template <class W, int M, int E>
-inline void eighth(const uint8_t* block, const uint8_t* const* a, int e, int first, I* sum, I* minimum_sum) {
-  constexpr int groups = 32 / W::columns, vectors = W::columns / 4;
-  for (int h = 0; h < groups; h++) {
-    const int g = e * groups + h;
-    I part[M];
-    for (int m = 0; m < M; m++) part[m] = W::start(code_sum<W::columns>(a[m], g));
-    for (int i = h * vectors; i < (h + 1) * vectors; i++) {
-      Codes c = W::template codes<E>(block, first + i);
-      for (int m = 0; m < M; m++)
-        part[m] = W::step(part[m], c, splat(read<int32_t>(a[m] + 4 + 32 * e + 4 * i)));
-    }
-    for (int m = 0; m < M; m++) {
-      if constexpr (W::scales) sum[m] = add(sum[m], mul(W::scale(block, g), part[m]));
-      else sum[m] = add(sum[m], part[m]);
+template <class W>
+struct OneRow256 {
+  static constexpr gimbal::cpu::Parts256 parts = gimbal::cpu::parts256(W::type);
+  static constexpr int kGroups = W::columns < 32 ? 32 / W::columns : 1;  // in an eighth
+
+  struct Sums {
+    I codes;  // of the group so far
+    F groups;
+    I minimums;
+  };
+
+  // Eighth e of a block, whose codes are the vectors i + first of codes<E>.
+  template <int E>
+  static inline void eighth(const uint8_t* block, const uint8_t* a, int e, int first, Sums& s) {
+    for (int h = 0; h < kGroups; h++) {
+      const int g = W::columns < 256 ? e * kGroups + h : 0;
+      const bool begins = W::columns < 256 || e == 0, ends = W::columns < 256 || e == 7;
+      I part = splat(begins ? -W::zero * code_sum<W::columns>(a, g) : 0);
+      for (int i = h * 8 / kGroups; i < (h + 1) * 8 / kGroups; i++)
+        part = W::step(part, W::template codes<E>(block, first + i),
+                       splat(read<int32_t>(a + 4 + 32 * e + 4 * i)));
+      s.codes = begins ? part : add(s.codes, part);
+      if (ends) s.groups = fma(to_float(s.codes), group_scale<W>(block, g), s.groups);
       if constexpr (W::minimums)
-        minimum_sum[m] =
-            add(minimum_sum[m], mul(W::minimum(block, g), splat(-code_sum<W::columns>(a[m], g))));
+        s.minimums = add(s.minimums, mul(W::minimum(block, g), splat(-code_sum<W::columns>(a, g))));
     }
   }
-}
-template <class W, int M, int E>
-inline void eighths(const uint8_t* block, const uint8_t* const* a, I* sum, I* minimum_sum) {
-  if constexpr (whole_bytes<W>) {  // one piece of code for all
-    for (int e = 0; e < 8; e++) eighth<W, M, 0>(block, a, e, 8 * e, sum, minimum_sum);
-  } else if constexpr (E < 8) {
-    eighth<W, M, E>(block, a, E, 0, sum, minimum_sum);
-    eighths<W, M, E + 1>(block, a, sum, minimum_sum);
+  template <int E>
+  static inline void eighths(const uint8_t* block, const uint8_t* a, Sums& s) {
+    if constexpr (whole_bytes<W>) {  // one piece of code for all
+      for (int e = 0; e < 8; e++) {
+        fetch_ahead<parts.end / 8>(block + parts.end / 8 * e);
+        eighth<0>(block, a, e, 8 * e, s);
+      }
+    } else if constexpr (E < 8) {
+      constexpr int lines = (parts.end + 63) / 64, from = lines * E / 8, to = lines * (E + 1) / 8;
+      fetch_ahead<64 * (to - from)>(block + 64 * from);
+      eighth<E>(block, a, E, 0, s);
+      eighths<E + 1>(block, a, s);
+    }
+  }
+  static inline F tile(const uint8_t* w, const uint8_t* a, int32_t columns) {
+    F total = splat(0.f);
+    for (int32_t b = 0; b < columns / 256; b++, w += parts.end, a += 292) {
+      Sums s{splat(int32_t(0)), splat(0.f), splat(int32_t(0))};
+      eighths<0>(w, a, s);
+      const F x_unit = splat(read<float>(a));
+      F acc = mul(s.groups, mul(unit<W::type>(w), x_unit));
+      if constexpr (W::minimums) acc = fma(to_float(s.minimums), mul(HalfScale::scale(w + 32), x_unit), acc);
+      total = add(total, acc);
+    }
+    return total;
+  }
+};
+
+template <class W, int E>
+inline void unpack_eighths(const uint8_t* block, uint8_t* to) {
+  if constexpr (E < 8) {
+    for (int i = 0; i < 8; i++) store_codes(to + 64 * i, W::template codes<E>(block, i));
+    unpack_eighths<W, E + 1>(block, to + 512);
   }
 }
 
-template <class W, int M>
-struct Blocks256 {
-  static void tile(const uint8_t* w, const uint8_t* const* x, int32_t columns, F* total) {
-    const uint8_t* a[M];
-    for (int m = 0; m < M; m++) a[m] = x[m], total[m] = splat(0.f);
-    for (int32_t b = 0; b < columns / 256; b++, w += gimbal::cpu::parts256(W::type).end) {
-      I sum[M], minimum_sum[M];
-      for (int m = 0; m < M; m++) sum[m] = minimum_sum[m] = splat(int32_t(0));
-      eighths<W, M, 0>(w, a, sum, minimum_sum);
-      const F scale = unit<W::type>(w);
-      for (int m = 0; m < M; m++) {
-        const F x_scale = splat(read<float>(a[m]));
-        F acc = mul(to_float(sum[m]), mul(scale, x_scale));
-        if constexpr (W::minimums)
-          acc = fma(to_float(minimum_sum[m]), mul(HalfScale::scale(w + 32), x_scale), acc);
-        total[m] = add(total[m], acc);
-        a[m] += 292;
-      }
+template <class W>
+struct Rows256 : Product<W::columns, product_steps(W::most), false, W::minimums> {
+  using Row = StagedRow;
+  using Weights = UnpackedTile;
+  static constexpr int kRows = kStagedRows;
+
+  static inline void stage(const uint8_t* x, int32_t, Row& r) {
+    r.unit[0] = read<float>(x);
+    for (int g = 0; g < 256 / W::columns; g++) {
+      const int32_t sum = code_sum<W::columns>(x, g);
+      r.start[g] = -W::zero * sum;
+      if constexpr (W::minimums) write(reinterpret_cast<uint8_t*>(r.pair_sums) + 2 * g, int16_t(-sum));
     }
+    __builtin_memcpy(r.words, x + 4, 256);
+  }
+  static inline void unpack(const uint8_t* w, int32_t, Weights& to) {
+    store(to.unit, unit<W::type>(w));
+    for (int g = 0; g < 256 / W::columns; g++) store(to.scale[g], group_scale<W>(w, g));
+    if constexpr (W::minimums) {
+      store(to.minimum_unit, HalfScale::scale(w + 32));
+      for (int i = 0; i < 128 / W::columns; i++)
+        store(to.minimum_pairs[i], pairs(W::minimum(w, 2 * i), W::minimum(w, 2 * i + 1)));
+    }
+    to.codes = whole_bytes<W> ? w + gimbal::cpu::parts256(W::type).bytes : to.bytes;
+    if constexpr (!whole_bytes<W>) unpack_eighths<W, 0>(w, to.bytes);
   }
 };
 

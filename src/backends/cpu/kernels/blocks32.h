@@ -3,7 +3,8 @@
 // sum.
 #pragma once
 
-#include "backends/cpu/kernels/memory.h"
+#include "backends/cpu/kernels/matmul.h"
+#include "backends/cpu/kernels/product.h"
 
 struct Nibbles {
   template <int J>
@@ -24,16 +25,16 @@ struct NibblesAndBit {
   }
 };
 
-// Code - Zero is the value in units of the scale.
-template <int Zero>
+// Code - Zero is the value in units of the scale; codes go up to Most.
+template <int Zero, int Most>
 struct Narrow {
-  static inline I start(int32_t sum) { return splat(-Zero * sum); }
+  static constexpr int zero = Zero, most = Most;
   static inline I step(I acc, Codes c, I a) { return dot(acc, c, a); }
   static inline int level(int code) { return code - Zero; }
 };
 // Codes of 8 bits stand for code - 128.
 struct Wide {
-  static inline I start(int32_t sum) { return start_wide(sum); }
+  static constexpr int zero = kWideZero, most = 255;
   static inline I step(I acc, Codes c, I a) { return dot_wide(acc, c, a); }
 };
 struct HalfScale {
@@ -53,19 +54,19 @@ struct Q8_0 : Wide, HalfScale {
   static inline int code(const uint8_t* p, int lane, int k) { return p[64 * (k / 4) + 4 * lane + k % 4]; }
   static inline int level(int code) { return code - 128; }
 };
-struct Q4_0 : Nibbles, Narrow<8>, HalfScale {
+struct Q4_0 : Nibbles, Narrow<8, 15>, HalfScale {
   static constexpr DType type = DType::Q4_0, x = DType::A8_32;
   static constexpr bool minimums = false;
 };
-struct Q4_1 : Nibbles, Narrow<0>, HalfScale {
+struct Q4_1 : Nibbles, Narrow<0, 15>, HalfScale {
   static constexpr DType type = DType::Q4_1, x = DType::A8_32;
   static constexpr bool minimums = true;
 };
-struct Q5_0 : NibblesAndBit, Narrow<16>, HalfScale {
+struct Q5_0 : NibblesAndBit, Narrow<16, 31>, HalfScale {
   static constexpr DType type = DType::Q5_0, x = DType::A8_32;
   static constexpr bool minimums = false;
 };
-struct Q5_1 : NibblesAndBit, Narrow<0>, HalfScale {
+struct Q5_1 : NibblesAndBit, Narrow<0, 31>, HalfScale {
   static constexpr DType type = DType::Q5_1, x = DType::A8_32;
   static constexpr bool minimums = true;
 };
@@ -110,44 +111,69 @@ struct MXFP4 : Wide {
   }
 };
 
-template <class W, int M, int J>
-inline void block_steps(const uint8_t* codes, const uint8_t* const* a, I* sum) {
-  if constexpr (J < 8) {
-    Codes c = W::template codes<J>(codes);
-    for (int m = 0; m < M; m++) sum[m] = W::step(sum[m], c, splat(read<int32_t>(a[m] + 8 + 4 * J)));
-    block_steps<W, M, J + 1>(codes, a, sum);
-  }
+template <class W, int J>
+inline I block_steps(const uint8_t* codes, const uint8_t* a, I sum) {
+  if constexpr (J == 8) return sum;
+  else
+    return block_steps<W, J + 1>(
+        codes, a, W::step(sum, W::template codes<J>(codes), splat(read<int32_t>(a + 8 + 4 * J))));
 }
 
-template <class W, int M>
-struct Blocks32 {
-  static void tile(const uint8_t* w, const uint8_t* const* x, int32_t columns, F* total) {
+template <class W>
+struct OneRow32 {
+  static inline F tile(const uint8_t* w, const uint8_t* a, int32_t columns) {
     constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
-    const uint8_t* a[M];
-    for (int m = 0; m < M; m++) a[m] = x[m], total[m] = splat(0.f);
+    F total = splat(0.f);
     for (int32_t left = columns / 32; left > 0; left -= kChunk / 32) {
       const int32_t blocks = left < kChunk / 32 ? left : kChunk / 32;
       const uint8_t* codes = w + gimbal::cpu::chunk_codes(W::type, blocks);
-      F acc[M];
-      for (int m = 0; m < M; m++) acc[m] = splat(0.f);
-      for (int32_t b = 0; b < blocks; b++) {
-        I sum[M];
-        for (int m = 0; m < M; m++) sum[m] = W::start(read<int32_t>(a[m] + 4));
-        block_steps<W, M, 0>(codes, a, sum);
-        F scale = W::scale(w + parts.scales * b);
-        for (int m = 0; m < M; m++) {
-          F unit = splat(read<float>(a[m]));
-          acc[m] = fma(to_float(sum[m]), mul(scale, unit), acc[m]);
-          if constexpr (W::minimums) {
-            F minimum = W::scale(w + parts.scales * b + 32);
-            acc[m] = fma(to_float(splat(read<int32_t>(a[m] + 4))), mul(minimum, unit), acc[m]);
-          }
-          a[m] += 40;
-        }
-        codes += parts.codes;
+      F acc = splat(0.f);
+      for (int32_t b = 0; b < blocks; b++, a += 40, codes += parts.codes) {
+        fetch_ahead<parts.codes + parts.scales>(codes);
+        const int32_t code_sum = read<int32_t>(a + 4);
+        const float unit = read<float>(a);
+        const I sum = block_steps<W, 0>(codes, a, splat(-W::zero * code_sum));
+        acc = fma(to_float(sum), mul(W::scale(w + parts.scales * b), splat(unit)), acc);
+        if constexpr (W::minimums)
+          acc = fma(W::scale(w + parts.scales * b + 32), splat(unit * float(code_sum)), acc);
       }
-      for (int m = 0; m < M; m++) total[m] = add(total[m], acc[m]);
+      total = add(total, acc);
       w += gimbal::cpu::chunk_bytes(W::type, blocks);
+    }
+    return total;
+  }
+};
+
+template <class W, int J>
+inline void unpack_block(const uint8_t* codes, uint8_t* to) {
+  if constexpr (J < 8) {
+    store_codes(to + 64 * J, W::template codes<J>(codes));
+    unpack_block<W, J + 1>(codes, to);
+  }
+}
+
+template <class W>
+struct Rows32 : Product<32, product_steps(W::most), true, W::minimums> {
+  using Row = StagedRow;
+  using Weights = UnpackedTile;
+  static constexpr int kRows = kStagedRows;
+
+  static inline void stage(const uint8_t* x, int32_t columns, Row& r) {
+    for (int32_t b = 0; b < columns / 32; b++, x += 40) {
+      const int32_t sum = read<int32_t>(x + 4);
+      r.unit[b] = read<float>(x), r.start[b] = -W::zero * sum;
+      if constexpr (W::minimums) r.unit_sum[b] = r.unit[b] * float(sum);
+      __builtin_memcpy(r.words + 8 * b, x + 8, 32);
+    }
+  }
+  static inline void unpack(const uint8_t* w, int32_t columns, Weights& to) {
+    constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
+    const uint8_t* codes = w + gimbal::cpu::chunk_codes(W::type, columns / 32);
+    to.codes = parts.codes == 512 ? codes : to.bytes;
+    for (int32_t b = 0; b < columns / 32; b++, codes += parts.codes) {
+      store(to.scale[b], W::scale(w + parts.scales * b));
+      if constexpr (W::minimums) store(to.minimum[b], W::scale(w + parts.scales * b + 32));
+      if constexpr (parts.codes < 512) unpack_block<W, 0>(codes, to.bytes + 512 * b);
     }
   }
 };

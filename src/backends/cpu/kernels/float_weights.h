@@ -20,52 +20,73 @@ struct BF16 {
   static inline float one(const uint8_t* p) { return bf16_to_float(read<uint16_t>(p)); }
 };
 
-template <class W, int M>
-struct Columns {
-  static void tile(const uint8_t* w, const uint8_t* const* x, int32_t columns, F* total) {
-    constexpr int64_t step = gimbal::info(W::type).bytes * 16;
-    for (int m = 0; m < M; m++) total[m] = splat(0.f);
-    for (int32_t begin = 0; begin < columns; begin += kChunk) {
-      const int32_t end = columns - begin < kChunk ? columns : begin + kChunk;
-      F acc[M];
-      for (int m = 0; m < M; m++) acc[m] = splat(0.f);
-      for (int32_t k = begin; k < end; k++, w += step) {
-        F c = W::column(w);
-        for (int m = 0; m < M; m++) acc[m] = fma(c, splat(read<float>(x[m] + 4 * k)), acc[m]);
-      }
-      for (int m = 0; m < M; m++) total[m] = add(total[m], acc[m]);
+// Many rows: the columns as floats, unless they are.
+template <class W>
+struct RowsOfFloats {
+  struct Row {
+    float x[kChunk];
+  };
+  struct Weights {
+    const float* columns;
+    alignas(64) float unpacked[kChunk][16];
+  };
+  static constexpr int kRows = kStagedRows / 2;
+
+  static inline void stage(const uint8_t* x, int32_t columns, Row& r) {
+    __builtin_memcpy(r.x, x, size_t(columns) * 4);
+  }
+  static inline void unpack(const uint8_t* w, int32_t columns, Weights& to) {
+    if constexpr (W::type == DType::F32) {
+      to.columns = reinterpret_cast<const float*>(w);
+    } else {
+      for (int32_t k = 0; k < columns; k++) store(to.unpacked[k], W::column(w + 32 * k));
+      to.columns = to.unpacked[0];
     }
+  }
+  template <int M>
+  [[gnu::noinline]] static void product(const Weights& w, const Row* x, int32_t columns, float (*total)[16]) {
+    F acc[M];
+    for (int m = 0; m < M; m++) acc[m] = splat(0.f);
+    int32_t k = 0;
+    do {
+      const F c = load(w.columns + 16 * k);
+      for (int m = 0; m < M; m++) acc[m] = fma(c, splat(x[m].x[k]), acc[m]);
+    } while (++k < columns);
+    for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), acc[m]));
   }
 };
 
-// With one row of x, the sum of a tile would wait for itself at every column: several tiles take turns.
+// With one row of x, the sum of a tile would wait for itself at every column:
+// several tiles take turns.
 template <class W, int Tiles>
-inline int64_t tiles_in_turn(const CpuTask& t, int64_t unit, int64_t end) {
+inline void tiles_in_turn(const CpuTask& t, int64_t unit) {
   constexpr int64_t step = gimbal::info(W::type).bytes * 16;
+  constexpr int kLine = int(64 / step ? 64 / step : 1);  // columns in a line of the cache
   const int32_t columns = t.in[0]->dim[0];
   const uint8_t* x = activations_at<W>(t, 0);
-  for (; unit + Tiles <= end; unit += Tiles) {
-    const uint8_t* w[Tiles];
-    F total[Tiles];
-    for (int i = 0; i < Tiles; i++) w[i] = tile_at<W>(t, unit + i), total[i] = splat(0.f);
-    for (int32_t begin = 0; begin < columns; begin += kChunk) {
-      const int32_t end_of_chunk = columns - begin < kChunk ? columns : begin + kChunk;
-      F acc[Tiles];
-      for (int i = 0; i < Tiles; i++) acc[i] = splat(0.f);
-      for (int32_t k = begin; k < end_of_chunk; k++) {
-        const F one = splat(read<float>(x + 4 * k));
-        for (int i = 0; i < Tiles; i++) acc[i] = fma(W::column(w[i] + k * step), one, acc[i]);
+  const uint8_t* w[Tiles];
+  F total[Tiles];
+  for (int i = 0; i < Tiles; i++) w[i] = tile_at<W>(t, unit + i), total[i] = splat(0.f);
+  for (int32_t begin = 0; begin < columns; begin += kChunk) {
+    const int32_t end = columns - begin < kChunk ? columns : begin + kChunk;
+    F acc[Tiles];
+    for (int i = 0; i < Tiles; i++) acc[i] = splat(0.f);
+    for (int32_t k = begin; k < end; k++) {
+      const F one = splat(read<float>(x + 4 * k));
+      for (int i = 0; i < Tiles; i++) {
+        if (k % kLine == 0) fetch_ahead<64>(w[i] + k * step);
+        acc[i] = fma(W::column(w[i] + k * step), one, acc[i]);
       }
-      for (int i = 0; i < Tiles; i++) total[i] = add(total[i], acc[i]);
     }
-    for (int i = 0; i < Tiles; i++) put(t, unit + i, 0, total[i]);
+    for (int i = 0; i < Tiles; i++) total[i] = add(total[i], acc[i]);
   }
-  return unit;
+  for (int i = 0; i < Tiles; i++) put(t, unit + i, 0, total[i]);
 }
 template <class W>
-void matmul_columns(const CpuTask& t, int64_t begin, int64_t end) {
-  if (t.rows == 1) begin = tiles_in_turn<W, 4>(t, begin, end);
-  matmul<Columns, W>(t, begin, end);
+void matmul_floats(const CpuTask& t, int64_t begin, int64_t end) {
+  if (t.rows > 1) return many_rows<W, RowsOfFloats<W>>(t, begin, end);
+  for (; begin + 4 <= end; begin += 4) tiles_in_turn<W, 4>(t, begin);
+  for (; begin < end; begin++) tiles_in_turn<W, 1>(t, begin);
 }
 
 template <class W>

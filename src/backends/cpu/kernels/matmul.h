@@ -1,6 +1,10 @@
 // The matrix product: a unit is a tile of 16 outputs, for all rows of x. One lane owns one output, so every
-// instruction set adds the same numbers in the same order. Several rows of x share each load of the weights;
-// they do not share sums, so the bits do not depend on how many there are.
+// instruction set adds the same numbers in the same order. Rows of x share what is done to the weights; they
+// share no sums, so the bits do not depend on how many there are.
+//
+// One row (generation) reads the packed weights once, straight from memory: each format has its own code for
+// that. Many rows (prompts) are limited by arithmetic: 256 columns of a tile are unpacked to bytes in the
+// first-level cache and multiplied with dozens of rows, by the same code for all formats alike (product.h).
 #pragma once
 
 #include "backends/cpu/kernels/memory.h"
@@ -13,10 +17,11 @@ template <class W>
 inline const uint8_t* tile_at(const CpuTask& t, int64_t unit) {
   return t.x[0] + unit * gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]);
 }
+// Row `row` of x from column k on, where a block begins.
 template <class W>
-inline const uint8_t* activations_at(const CpuTask& t, int64_t row) {
+inline const uint8_t* activations_at(const CpuTask& t, int64_t row, int32_t k = 0) {
   constexpr gimbal::DTypeInfo x = gimbal::info(W::x);
-  return t.x[1] + row * (t.in[0]->dim[0] / x.block * x.bytes);
+  return t.x[1] + (row * t.in[0]->dim[0] + k) / x.block * x.bytes;
 }
 
 // The bias, and the last tile's outputs that are not there.
@@ -27,24 +32,46 @@ inline void put(const CpuTask& t, int64_t unit, int64_t row, F total) {
   store_part(reinterpret_cast<float*>(t.y) + row * outputs + first, total, n);
 }
 
-// Rows from `row` on, M at a time; gives the first that is left.
-template <template <class, int> class Tile, class W, int M>
-inline int32_t rows_at_once(const CpuTask& t, int64_t unit, int32_t row) {
-  for (; row + M <= t.rows; row += M) {
-    const uint8_t* x[M];
-    for (int m = 0; m < M; m++) x[m] = activations_at<W>(t, row + m);
-    F total[M];
-    Tile<W, M>::tile(tile_at<W>(t, unit), x, t.in[0]->dim[0], total);
-    for (int m = 0; m < M; m++) put(t, unit, row + m, total[m]);
+// Rows are staged 256 columns at a time, and several tiles computed with what is staged.
+constexpr int kStagedRows = 48;  // a multiple of 2, 3, 4, 6 and 12
+constexpr int kTilesAtOnce = 8, kFewRows = kRowsAtOnce < 4 ? kRowsAtOnce : 4;
+
+// P: how rows are staged, weights unpacked and both multiplied: P::Row, P::Weights, P::product<M>.
+template <class W, class P>
+void many_rows(const CpuTask& t, int64_t begin, int64_t end) {
+  alignas(64) typename P::Row x[P::kRows];
+  alignas(64) typename P::Weights w;
+  alignas(64) float total[kTilesAtOnce][P::kRows][16];
+  const int32_t columns = t.in[0]->dim[0];
+  for (; begin < end; begin += kTilesAtOnce) {
+    const int tiles = end - begin < kTilesAtOnce ? int(end - begin) : kTilesAtOnce;
+    for (int32_t row = 0; row < t.rows; row += P::kRows) {
+      const int rows = t.rows - row < P::kRows ? t.rows - row : P::kRows,
+                padded = (rows + kFewRows - 1) / kFewRows * kFewRows;
+      for (int i = 0; i < tiles; i++)
+        for (int r = 0; r < padded; r++) store(total[i][r], splat(0.f));
+      if (rows < padded) __builtin_memset(x + rows, 0, size_t(padded - rows) * sizeof *x);
+      for (int32_t k = 0; k < columns; k += kChunk) {
+        const int32_t width = columns - k < kChunk ? columns - k : kChunk;
+        for (int r = 0; r < rows; r++) P::stage(activations_at<W>(t, row + r, k), width, x[r]);
+        for (int i = 0; i < tiles; i++) {
+          P::unpack(tile_at<W>(t, begin + i) + gimbal::cpu::chunk_offset(W::type, k), width, w);
+          int r = 0;
+          for (; r + kRowsAtOnce <= padded; r += kRowsAtOnce)
+            P::template product<kRowsAtOnce>(w, x + r, width, total[i] + r);
+          for (; r < padded; r += kFewRows) P::template product<kFewRows>(w, x + r, width, total[i] + r);
+        }
+      }
+      for (int i = 0; i < tiles; i++)
+        for (int r = 0; r < rows; r++) put(t, begin + i, row + r, load(total[i][r]));
+    }
   }
-  return row;
 }
 
-template <template <class, int> class Tile, class W>
+// OneRow<W>::tile(tile, x, columns) gives the 16 outputs of a tile.
+template <template <class> class OneRow, class W, class P>
 void matmul(const CpuTask& t, int64_t begin, int64_t end) {
-  for (int64_t unit = begin; unit < end; unit++) {
-    int32_t row = rows_at_once<Tile, W, kRowsAtOnce>(t, unit, 0);
-    if constexpr (kRowsAtOnce > 4) row = rows_at_once<Tile, W, 4>(t, unit, row);
-    rows_at_once<Tile, W, 1>(t, unit, row);
-  }
+  if (t.rows > 1) return many_rows<W, P>(t, begin, end);
+  for (; begin < end; begin++)
+    put(t, begin, 0, OneRow<W>::tile(tile_at<W>(t, begin), activations_at<W>(t, 0), t.in[0]->dim[0]));
 }

@@ -77,6 +77,14 @@ inline I splat(int32_t x) {
   __m256i v = _mm256_set1_epi32(x);
   return {v, v};
 }
+inline I load(const int32_t* p) {
+  auto* q = reinterpret_cast<const __m256i*>(p);
+  return {_mm256_loadu_si256(q), _mm256_loadu_si256(q + 1)};
+}
+inline void store(int32_t* p, I x) {
+  auto* q = reinterpret_cast<__m256i*>(p);
+  _mm256_storeu_si256(q, x.a), _mm256_storeu_si256(q + 1, x.b);
+}
 inline I load_i8(const int8_t* p) {
   __m128i b = half_register(p);
   return {_mm256_cvtepi8_epi32(b), _mm256_cvtepi8_epi32(_mm_srli_si128(b, 8))};
@@ -120,6 +128,10 @@ inline Codes load_codes(const uint8_t* p) {
   auto* q = reinterpret_cast<const __m256i*>(p);
   return {_mm256_loadu_si256(q), _mm256_loadu_si256(q + 1)};
 }
+inline void store_codes(uint8_t* p, Codes c) {
+  auto* q = reinterpret_cast<__m256i*>(p);
+  _mm256_storeu_si256(q, c.a), _mm256_storeu_si256(q + 1, c.b);
+}
 template <int From, int To, int Width>
 inline __m256i field(__m256i c) {
   if constexpr (From > To) c = _mm256_srli_epi16(c, From - To);
@@ -141,13 +153,37 @@ inline __m256i dot_half(__m256i acc, __m256i codes,
   return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(codes, a), _mm256_set1_epi16(1)));
 }
 inline I dot(I acc, Codes c, I a) { return {dot_half(acc.a, c.a, a.a), dot_half(acc.b, c.b, a.b)}; }
-inline I start_wide(int32_t) { return splat(int32_t(0)); }
+constexpr int kWideZero = 0;
 inline __m256i dot_signed_half(__m256i acc, __m256i codes, __m256i a) {
   __m256i w = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
   return dot_half(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
 }
 inline I dot_wide(I acc, Codes c, I a) {
   return {dot_signed_half(acc.a, c.a, a.a), dot_signed_half(acc.b, c.b, a.b)};
+}
+
+inline __m256i pairs_half(__m256i low, __m256i high) {
+  return _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(0xffff)), _mm256_slli_epi32(high, 16));
+}
+inline I pairs(I low, I high) { return {pairs_half(low.a, high.a), pairs_half(low.b, high.b)}; }
+inline I dot_pairs(I acc, I p, I x) {
+  return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(p.a, x.a)),
+          _mm256_add_epi32(acc.b, _mm256_madd_epi16(p.b, x.b))};
+}
+
+constexpr bool kShortSums = true;
+struct ShortSums {
+  __m256i a, b;
+};
+inline ShortSums short_dot(Codes c, I a) {
+  return {_mm256_maddubs_epi16(c.a, a.a), _mm256_maddubs_epi16(c.b, a.b)};
+}
+inline ShortSums add(ShortSums x, ShortSums y) {
+  return {_mm256_add_epi16(x.a, y.a), _mm256_add_epi16(x.b, y.b)};
+}
+inline I widen(ShortSums s) {
+  __m256i ones = _mm256_set1_epi16(1);
+  return {_mm256_madd_epi16(s.a, ones), _mm256_madd_epi16(s.b, ones)};
 }
 
 }  // namespace

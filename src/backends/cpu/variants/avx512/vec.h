@@ -11,7 +11,7 @@ constexpr int16_t kRank = 40;
 #else
 constexpr int16_t kRank = 30;
 #endif
-constexpr int kRowsAtOnce = 8;  // of activations that share a load of the weights: as registers allow
+constexpr int kRowsAtOnce = 12;  // of activations that share a load of the weights: as registers allow
 
 struct F {
   __m512 v;
@@ -64,6 +64,8 @@ inline float tree_max(F x) {
 inline float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 
 inline I splat(int32_t x) { return {_mm512_set1_epi32(x)}; }
+inline I load(const int32_t* p) { return {_mm512_loadu_si512(p)}; }
+inline void store(int32_t* p, I x) { _mm512_storeu_si512(p, x.v); }
 inline I load_i8(const int8_t* p) {
   return {_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
@@ -89,6 +91,7 @@ inline F scale_by_power(F x, F n) {
 }
 
 inline Codes load_codes(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+inline void store_codes(uint8_t* p, Codes c) { _mm512_storeu_si512(p, c.v); }
 template <int From, int To, int Width>
 inline Codes field(Codes c) {
   if constexpr (From > To) c.v = _mm512_srli_epi16(c.v, From - To);
@@ -101,21 +104,35 @@ inline Codes lookup(Codes c, const uint8_t* table) {
 }
 inline Codes either(Codes x, Codes y) { return {_mm512_or_si512(x.v, y.v)}; }
 
+inline I pairs(I low, I high) {
+  return {_mm512_or_si512(_mm512_and_si512(low.v, _mm512_set1_epi32(0xffff)), _mm512_slli_epi32(high.v, 16))};
+}
+
 #if defined(__AVX512VNNI__)
 inline I dot(I acc, Codes c, I a) { return {_mm512_dpbusd_epi32(acc.v, c.v, a.v)}; }
+inline I dot_pairs(I acc, I p, I x) { return {_mm512_dpwssd_epi32(acc.v, p.v, x.v)}; }
 // sum((code - 128) a) = sum(code a) - 128 sum(a)
-inline I start_wide(int32_t sum_of_a) { return splat(-128 * sum_of_a); }
+constexpr int kWideZero = 128;
 inline I dot_wide(I acc, Codes c, I a) { return dot(acc, c, a); }
+#include "backends/cpu/variants/no_short_sums.inc"
 #else
 inline I dot(I acc, Codes c, I a) {  // pairs stay below 2 * 128 * 127 = 32512: nothing saturates
   return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(_mm512_maddubs_epi16(c.v, a.v), _mm512_set1_epi16(1)))};
 }
-inline I start_wide(int32_t) { return splat(int32_t(0)); }
+inline I dot_pairs(I acc, I p, I x) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(p.v, x.v))}; }
+constexpr int kWideZero = 0;
 inline I dot_wide(I acc, Codes c, I a) {
   __m512i w = _mm512_xor_si512(c.v, _mm512_set1_epi8(-128));
   __m512i signed_a = _mm512_mask_sub_epi8(a.v, _mm512_movepi8_mask(w), _mm512_setzero_si512(), a.v);
   return dot(acc, {_mm512_abs_epi8(w)}, {signed_a});
 }
+constexpr bool kShortSums = true;
+struct ShortSums {
+  __m512i v;
+};
+inline ShortSums short_dot(Codes c, I a) { return {_mm512_maddubs_epi16(c.v, a.v)}; }
+inline ShortSums add(ShortSums x, ShortSums y) { return {_mm512_add_epi16(x.v, y.v)}; }
+inline I widen(ShortSums s) { return {_mm512_madd_epi16(s.v, _mm512_set1_epi16(1))}; }
 #endif
 
 }  // namespace

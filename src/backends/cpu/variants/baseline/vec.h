@@ -130,6 +130,12 @@ inline I splat(int32_t x) {
   EACH r.v[i] = x;
   return r;
 }
+inline I load(const int32_t* p) {
+  I r;
+  __builtin_memcpy(r.v, p, 64);
+  return r;
+}
+inline void store(int32_t* p, I a) { __builtin_memcpy(p, a.v, 64); }
 inline I load_i8(const int8_t* p) {
   I r;
   EACH r.v[i] = p[i];
@@ -195,6 +201,7 @@ inline Codes load_codes(const uint8_t* p) {
   __builtin_memcpy(r.v, p, 64);
   return r;
 }
+inline void store_codes(uint8_t* p, Codes c) { __builtin_memcpy(p, c.v, 64); }
 // Width bits of every byte, from bit From on, moved to bit To; the others are zero.
 template <int From, int To, int Width>
 inline Codes field(Codes c) {
@@ -217,13 +224,28 @@ inline I dot(I acc, Codes c, I a) {
   for (int j = 0; j < 4; j++) EACH acc.v[i] += int32_t(c.v[4 * i + j]) * int8_t(uint32_t(a.v[i]) >> (8 * j));
   return acc;
 }
-// The same with codes of all 8 bits, read as code - 128. Start a sum with start_wide(sum of all the a's).
-inline I start_wide(int32_t) { return splat(0); }
+// The same with codes of all 8 bits, read as code - 128, or as code - (128 - kWideZero): what is then
+// missing, -kWideZero times the sum of the a's, the sum starts with.
+constexpr int kWideZero = 0;
 inline I dot_wide(I acc, Codes c, I a) {
   for (int j = 0; j < 4; j++)
     EACH acc.v[i] += (int32_t(c.v[4 * i + j]) - 128) * int8_t(uint32_t(a.v[i]) >> (8 * j));
   return acc;
 }
+
+// Two small numbers in each lane, as i16; and acc + the products of both with those in x.
+inline I pairs(I low, I high) {
+  EACH low.v[i] = int32_t((uint32_t(low.v[i]) & 0xffff) | uint32_t(high.v[i]) << 16);
+  return low;
+}
+inline I dot_pairs(I acc, I p, I x) {
+  EACH acc.v[i] += int16_t(p.v[i]) * int16_t(x.v[i]) + (p.v[i] >> 16) * (x.v[i] >> 16);
+  return acc;
+}
+
+// Where dot products of bytes come as 16-bit sums of two, some of those may be added before they are widened:
+// kShortSums, and then short_dot(), add() and widen().
+#include "backends/cpu/variants/no_short_sums.inc"
 
 #undef EACH
 #undef EACH_CODE

@@ -119,6 +119,12 @@ inline I splat(int32_t x) {
   int32x4_t v = vdupq_n_s32(x);
   return {v, v, v, v};
 }
+inline I load(const int32_t* p) {
+  return {vld1q_s32(p), vld1q_s32(p + 4), vld1q_s32(p + 8), vld1q_s32(p + 12)};
+}
+inline void store(int32_t* p, I x) {
+  vst1q_s32(p, x.a), vst1q_s32(p + 4, x.b), vst1q_s32(p + 8, x.c), vst1q_s32(p + 12, x.d);
+}
 inline I load_i8(const int8_t* p) {
   int8x16_t v = vld1q_s8(p);
   int16x8_t low = vmovl_s8(vget_low_s8(v)), high = vmovl_high_s8(v);
@@ -168,6 +174,9 @@ inline F scale_by_power(F x, F n) {
 inline Codes load_codes(const uint8_t* p) {
   return {vld1q_u8(p), vld1q_u8(p + 16), vld1q_u8(p + 32), vld1q_u8(p + 48)};
 }
+inline void store_codes(uint8_t* p, Codes c) {
+  vst1q_u8(p, c.a), vst1q_u8(p + 16, c.b), vst1q_u8(p + 32, c.c), vst1q_u8(p + 48, c.d);
+}
 template <int From, int To, int Width>
 inline Codes field(Codes c) {
   return each<Codes>(c, [](uint8x16_t v) {
@@ -203,7 +212,7 @@ inline I dot(I acc, Codes c, I a) {
   });
 }
 // sum((code - 128) a) = sum(code a) - 128 sum(a)
-inline I start_wide(int32_t sum_of_a) { return splat(-128 * sum_of_a); }
+constexpr int kWideZero = 128;
 inline I dot_wide(I acc, Codes c, I a) { return dot(acc, c, a); }
 #else
 inline I dot(I acc, Codes c, I a) {
@@ -211,13 +220,24 @@ inline I dot(I acc, Codes c, I a) {
     return dot_signed(sum, as_signed(codes), vreinterpretq_s8_s32(x));
   });
 }
-inline I start_wide(int32_t) { return splat(int32_t(0)); }
+constexpr int kWideZero = 0;
 inline I dot_wide(I acc, Codes c, I a) {
   return each<I>(acc, c, a, [](int32x4_t sum, uint8x16_t codes, int32x4_t x) {
     return dot_signed(sum, as_signed(veorq_u8(codes, vdupq_n_u8(128))), vreinterpretq_s8_s32(x));
   });
 }
 #endif
+
+inline I pairs(I low, I high) {
+  return each<I>(low, high, [](int32x4_t p, int32x4_t q) { return vsliq_n_s32(p, q, 16); });
+}
+inline I dot_pairs(I acc, I p, I x) {
+  return each<I>(acc, p, x, [](int32x4_t sum, int32x4_t two, int32x4_t with) {
+    int16x8_t u = vreinterpretq_s16_s32(two), v = vreinterpretq_s16_s32(with);
+    return vaddq_s32(sum, vpaddq_s32(vmull_s16(vget_low_s16(u), vget_low_s16(v)), vmull_high_s16(u, v)));
+  });
+}
+#include "backends/cpu/variants/no_short_sums.inc"
 
 }  // namespace
 }  // namespace CPU_VARIANT

@@ -1,0 +1,106 @@
+// The product of many rows with a tile, for all formats of codes: 256 columns of the tile as bytes and float
+// scales, the same columns of some rows, exact integer sums of groups of columns, and one FMA a group.
+#pragma once
+
+#include "backends/cpu/kernels/memory.h"
+
+struct StagedRow {
+  float unit[8];         // per block of 32, or the first is that of the block of 256
+  float unit_sum[8];     // unit times the sum of the block's codes
+  int32_t start[16];     // per group: what the codes' zero point takes off its sum
+  int32_t pair_sums[8];  // less the sums of the groups of a block of 256, as
+                         // pairs of i16
+  int32_t words[64];     // codes
+};
+
+struct UnpackedTile {
+  float scale[16][16];               // per group
+  float minimum[8][16];              // per block of 32, where a format has them
+  int32_t minimum_pairs[8][16];      // of the groups of a block of 256, two i16 each
+  float unit[16], minimum_unit[16];  // of the block of 256
+  const uint8_t* codes;              // 64 vectors of 64 bytes: `bytes`, or where they lie in
+                                     // the packed tile
+  uint8_t bytes[4096];
+};
+
+// How the codes of a format are multiplied: 0: as code - 128; 1: as they are; more: so many products may be
+// added in 16 bits before they are widened, where the instruction set gains by it.
+constexpr int product_steps(int most) {
+  if (most == 255) return kWideZero ? 1 : 0;
+  int n = kShortSums ? 8 : 1;
+  while (n * most * 2 * 127 > 32767) n /= 2;
+  return n;
+}
+
+// Groups of `Columns` columns with one scale. It is multiplied by the row's unit (blocks of 32), or else the
+// sum of all groups is (blocks of 256). Formats that agree in all this share their code.
+template <int Columns, int Steps, bool UnitPerGroup, bool Minimums>
+struct Product {
+  static constexpr int kGroupVectors = Columns / 4;
+
+  template <int M>
+  [[gnu::always_inline]] static inline void group(const uint8_t* codes, const StagedRow* x, int first,
+                                                  I* sum) {
+    for (int v = 0; v < kGroupVectors; v += 8) steps<M>(codes + 64 * v, x, first + v, sum);
+  }
+  // Up to eight vectors of codes.
+  template <int M>
+  [[gnu::always_inline]] static inline void steps(const uint8_t* codes, const StagedRow* x, int first,
+                                                  I* sum) {
+    constexpr int n = kGroupVectors < 8 ? kGroupVectors : 8;
+    constexpr int run = Steps < n ? Steps : n;
+    if constexpr (run <= 1) {
+      for (int j = 0; j < n; j++) {
+        const Codes c = load_codes(codes + 64 * j);
+        for (int m = 0; m < M; m++) {
+          const I a = splat(x[m].words[first + j]);
+          if constexpr (Steps == 0) sum[m] = dot_wide(sum[m], c, a);
+          else sum[m] = dot(sum[m], c, a);
+        }
+      }
+    } else {
+      for (int j = 0; j < n; j += run) {
+        ShortSums s[M];
+        const Codes c = load_codes(codes + 64 * j);
+        for (int m = 0; m < M; m++) s[m] = short_dot(c, splat(x[m].words[first + j]));
+        for (int i = j + 1; i < j + run; i++) {
+          const Codes d = load_codes(codes + 64 * i);
+          for (int m = 0; m < M; m++) s[m] = add(s[m], short_dot(d, splat(x[m].words[first + i])));
+        }
+        for (int m = 0; m < M; m++) sum[m] = add(sum[m], widen(s[m]));
+      }
+    }
+  }
+
+  // Adds the columns' sum to the totals of M rows.
+  template <int M>
+  [[gnu::noinline]] static void product(const UnpackedTile& w, const StagedRow* x, int32_t columns,
+                                        float (*total)[16]) {
+    F acc[M];
+    for (int m = 0; m < M; m++) acc[m] = splat(0.f);
+    int g = 0;  // there is one at least: said so that the sums stay in registers
+    do {
+      I sum[M];
+      for (int m = 0; m < M; m++) sum[m] = splat(x[m].start[g]);
+      group<M>(w.codes + 64 * kGroupVectors * g, x, kGroupVectors * g, sum);
+      const F scale = load(w.scale[g]);
+      for (int m = 0; m < M; m++)
+        acc[m] = fma(to_float(sum[m]), UnitPerGroup ? mul(scale, splat(x[m].unit[g])) : scale, acc[m]);
+      if constexpr (UnitPerGroup && Minimums) {
+        const F minimum = load(w.minimum[g]);
+        for (int m = 0; m < M; m++) acc[m] = fma(minimum, splat(x[m].unit_sum[g]), acc[m]);
+      }
+    } while (++g < columns / Columns);
+    if constexpr (!UnitPerGroup) {
+      for (int m = 0; m < M; m++) acc[m] = mul(acc[m], mul(load(w.unit), splat(x[m].unit[0])));
+      if constexpr (Minimums)
+        for (int m = 0; m < M; m++) {
+          I sum = splat(int32_t(0));
+          for (int i = 0; i < 128 / Columns; i++)
+            sum = dot_pairs(sum, load(w.minimum_pairs[i]), splat(x[m].pair_sums[i]));
+          acc[m] = fma(to_float(sum), mul(load(w.minimum_unit), splat(x[m].unit[0])), acc[m]);
+        }
+    }
+    for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), acc[m]));
+  }
+};
