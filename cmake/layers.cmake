@@ -22,9 +22,8 @@ function(gimbal_program name folder)
   gimbal_link_backends(${name} ${GIMBAL_BACKENDS})
   target_compile_options(${name} PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    # Nothing in a program's own folder is hot, except the measuring of memory; and the option parser is large.
+    # Nothing in a program's own folder is hot; and the option parser is large.
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/${folder}/bandwidth.cpp PROPERTIES COMPILE_OPTIONS -O3)
     target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
   endif()
 endfunction()

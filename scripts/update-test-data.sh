@@ -9,7 +9,8 @@ limit_mb=25
 
 # What a clone gets. The vocabularies are those whose terms allow passing them on (tests/data/README.md).
 stories=(stories260K-f32 stories260K-f16 stories260K-q8_0 stories260K-q4_0)
-arch=(llama-gqa llama-mha-tied llama-linrope llama31-ropefreqs)
+arch=(llama-gqa llama-mha-tied llama-linrope llama31-ropefreqs qwen2 qwen2-yarn bitnet bitnet-b158 bitnet-b158-i2s
+  bitnet-b158-f32)
 quant=(q-f16 q-bf16 q-q8_0 q-q4_0 q-q6_k)
 vocabularies=(gpt-2 falcon phi-3 tok512 qwen2)
 

@@ -65,6 +65,7 @@ class Kernels final : public Command {
   static std::string limits(const Entry& e) {
     std::string out;
     if (e.row.k_multiple > 1) out += format("rows of a multiple of {} values", e.row.k_multiple);
+    if (e.row.min_rows) out += format("{}{} rows and more", out.empty() ? "" : ", ", e.row.min_rows);
     if (e.row.max_rows) out += format("{}at most {} rows", out.empty() ? "" : ", ", e.row.max_rows);
     return out;
   }
@@ -82,6 +83,7 @@ class Kernels final : public Command {
                       {"in1", names_of(e.row.in1)},
                       {"out", names_of(e.row.out)},
                       {"k_multiple", e.row.k_multiple},
+                      {"min_rows", e.row.min_rows},
                       {"max_rows", e.row.max_rows},
                       {"needs", e.needs},
                       {"available", e.missing.empty()},

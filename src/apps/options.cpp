@@ -7,6 +7,7 @@
 
 #include "apps/kernel_names.h"
 #include "apps/terminal.h"
+#include "ops/shapes.h"
 
 namespace gimbal {
 namespace {
@@ -95,8 +96,8 @@ std::vector<std::string> without_effect(const EngineOptions& o, const Device& d)
 
 void declare(Arguments& a, EngineOptions& o, Needs needs) {
   a.section("Where and how it runs");
-  std::vector<std::string> backends{"auto"};
-  backends.insert(backends.end(), std::begin(kBackendOrder), std::end(kBackendOrder));
+  std::vector<std::string> backends = backend_names();
+  backends.insert(backends.begin(), "auto");
   a.one_of("--backend", "the backend wanted; another one is used, with a note, where it cannot be had",
            o.backend, backends);
   a.whole("--device", "N", "which device of the backend (default 0)", o.device, 0, 1023);
@@ -120,8 +121,10 @@ void declare(Arguments& a, EngineOptions& o, Needs needs) {
   a.whole("--ctx", "N", "positions of the context (default: the model's own, at most 4096)", o.context, 1,
           1 << 24);
   a.whole("--batch", "N", "tokens of a prompt computed at once (default 256)", o.batch, 1, 65536);
-  a.one_of("--kv-type", "numbers in the KV cache (default f16)", o.kv_type,
-           {"f32", "f16", "bf16", "q8_0", "q4_0"});
+  std::vector<std::string> cache_types;
+  for (int t = 0; t < int(DType::Count); t++)
+    if (has(kCacheTypes, DType(t))) cache_types.push_back(kDTypes[t].name);
+  a.one_of("--kv-type", "numbers in the KV cache (default f16)", o.kv_type, cache_types);
 }
 
 Result<RunOptions> run_options(const EngineOptions& o) {
@@ -129,9 +132,6 @@ Result<RunOptions> run_options(const EngineOptions& o) {
   if (o.context) r.context = *o.context;
   if (o.batch) r.batch = *o.batch;
   r.cache_type = *dtype_named(o.kv_type);
-  if (!has(set_of(DType::F32, DType::F16, DType::BF16), r.cache_type))
-    return Error{Code::Usage, format("--kv-type {}: this version has no quantized KV cache yet", o.kv_type),
-                 "choose one of: f32, f16, bf16"};
   r.kernels = {o.prefer_kernel, o.numerics == "fast", o.strict};
   return r;
 }

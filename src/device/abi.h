@@ -74,7 +74,8 @@ typedef struct gimbal_kernel_info { /* one row of a backend's kernel table */
   uint8_t layout;         /* gimbal_layout of in[0] */
   uint64_t in0, in1, out; /* accepted dtypes, as bit sets; further inputs are fixed by the op */
   int32_t k_multiple;     /* in[0].dim[0] must be a multiple of this */
-  int32_t max_rows;       /* of the output; 0: any */
+  int32_t min_rows;       /* of the output, as planned: at least this many; 0: any */
+  int32_t max_rows;       /* at most this many; 0: any */
   uint32_t needs;         /* bits of gimbal_device_info.features that must be set */
 } gimbal_kernel_info;
 
@@ -87,6 +88,14 @@ typedef struct gimbal_device_info {
   uint8_t software;       /* emulates hardware on the CPU */
   uint8_t unified_memory; /* shares memory with the host */
 } gimbal_device_info;
+
+typedef struct gimbal_limits { /* the most that a device gives: what speeds are compared with */
+  double read_bytes_per_second; /* from a memory that no cache holds */
+  double int8_ops_per_second;   /* products of bytes, added up exactly; a multiplication and an addition are two */
+  double fp32_ops_per_second;
+  const char* instruction_set; /* that the operations were measured with; valid as long as the device */
+  uint32_t threads;            /* host threads that measured together; 0 for devices with their own cores */
+} gimbal_limits;
 
 typedef struct gimbal_device gimbal_device;
 typedef struct gimbal_buffer gimbal_buffer;
@@ -129,6 +138,10 @@ typedef struct gimbal_backend {
   gimbal_code (*wait)(gimbal_device*);
   const char* (*last_error)(
       gimbal_device*); /* of the calling thread; device may be NULL after a failed open() */
+
+  /* Optional (may be NULL, and a table may end before it): measures the limits, in a second or two. Needs about 1 GB
+     of memory for that time. Nothing else may be submitted meanwhile. */
+  gimbal_code (*measure)(gimbal_device*, gimbal_limits* out);
 } gimbal_backend;
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);

@@ -12,7 +12,7 @@ namespace gimbal {
 //   static gimbal_code open(int, const char* options, Impl**);   static std::string& error();  // of the
 //   calling thread void describe(gimbal_device_info&);   const gimbal_kernel_info* rows(size_t* count,
 //   size_t* stride); alloc, release, write, read, packed_bytes, pack, cache_bytes, compile, discard, submit,
-//   wait, as in abi.h without the device.
+//   wait, as in abi.h without the device; and may offer measure.
 // Exceptions do not cross the C boundary: std::bad_alloc becomes GIMBAL_OUT_OF_MEMORY, others GIMBAL_INVALID
 // with their text.
 template <class Impl>
@@ -30,6 +30,12 @@ struct BackendTable {
       Impl::error() = e.what();
       return GIMBAL_INVALID;
     }
+  }
+
+  static constexpr auto measure() -> decltype(gimbal_backend::measure) {
+    if constexpr (requires(Impl& i, gimbal_limits& l) { i.measure(l); })
+      return [](gimbal_device* d, gimbal_limits* l) { return guarded([&] { return self(d).measure(*l); }); };
+    else return nullptr;
   }
 
   static constexpr gimbal_backend make(const char* name) {
@@ -70,6 +76,7 @@ struct BackendTable {
         },
         [](gimbal_device* d) { return self(d).wait(); },
         [](gimbal_device*) { return Impl::error().c_str(); },
+        measure(),
     };
   }
 };

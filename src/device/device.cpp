@@ -26,14 +26,17 @@ Executable::~Executable() {
   if (handle_) device_->table_.discard(device_->device_, handle_);
 }
 
+// Of a backend's table: what follows is optional.
+constexpr size_t kFewestBytes = offsetof(gimbal_backend, measure);
+
 Result<std::unique_ptr<Device>> Device::open(const gimbal_backend& backend, int index,
                                              const std::string& options) {
-  if (backend.abi_version != GIMBAL_ABI_VERSION || backend.struct_size < sizeof(gimbal_backend))
+  if (backend.abi_version != GIMBAL_ABI_VERSION || backend.struct_size < kFewestBytes)
     return Error{
         Code::NoBackend,
         format("a backend speaks version {} of the contract with a table of {} bytes; this program speaks "
                "version {} with {} bytes",
-               backend.abi_version, backend.struct_size, GIMBAL_ABI_VERSION, sizeof(gimbal_backend)),
+               backend.abi_version, backend.struct_size, GIMBAL_ABI_VERSION, kFewestBytes),
         "use the backend that belongs to this version of gimbal"};
   gimbal_device* d = nullptr;
   gimbal_code code = backend.open(index, options.empty() ? nullptr : options.c_str(), &d);
@@ -136,6 +139,15 @@ Status Device::submit(Executable& e, gimbal_buffer* const* slots, size_t n_slots
 Status Device::wait() const {
   if (auto code = table_.wait(device_); code != GIMBAL_OK) return error(code, "computing failed");
   return Done{};
+}
+
+Result<gimbal_limits> Device::measure() const {
+  if (table_.struct_size <= kFewestBytes || !table_.measure)
+    return Error{Code::Unsupported, format("device {} cannot measure its limits", id()), ""};
+  gimbal_limits limits{};
+  if (auto code = table_.measure(device_, &limits); code != GIMBAL_OK)
+    return error(code, "measuring its limits failed");
+  return limits;
 }
 
 }  // namespace gimbal

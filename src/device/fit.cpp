@@ -34,6 +34,8 @@ std::optional<std::string> why_not(const gimbal_kernel_info& row, const gimbal_o
     return row.layout == GIMBAL_PACKED ? "takes packed weights only" : "takes another memory layout";
   if (row.k_multiple > 1 && a.dim[0] % row.k_multiple)
     return format("rows must be a multiple of {} values, these have {}", row.k_multiple, a.dim[0]);
+  if (o.dim[o.rank - 1] < row.min_rows)
+    return format("serves {} rows and more, and this has {}", row.min_rows, o.dim[o.rank - 1]);
   if (row.max_rows && o.dim[o.rank - 1] > row.max_rows)
     return format("computes at most {} rows at once", row.max_rows);
   if (row.numerics == GIMBAL_FAST && !allow_fast)

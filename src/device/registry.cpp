@@ -14,7 +14,7 @@ const gimbal_backend* linked(const std::string& name) {
   return nullptr;
 }
 
-BackendReport examine(const char* name) {
+BackendReport examine(const std::string& name) {
   BackendReport r;
   r.backend = name;
   const gimbal_backend* b = linked(name);
@@ -55,22 +55,30 @@ BackendReport examine(const char* name) {
 
 std::string known_names() {
   std::string all = "auto";
-  for (const char* name : kBackendOrder) all += format(", {}", name);
+  for (const std::string& name : backend_names()) all += ", " + name;
   return all;
 }
 
 }  // namespace
 
+std::vector<std::string> backend_names() {
+  std::vector<std::string> all(std::begin(kBackendOrder), std::end(kBackendOrder));
+  for (LinkedBackends e = linked_backends(); *e; ++e)
+    if (const std::string name = (*e)()->name; std::find(all.begin(), all.end(), name) == all.end())
+      all.push_back(name);
+  return all;
+}
+
 std::vector<BackendReport> discover_backends() {
   std::vector<BackendReport> all;
-  for (const char* name : kBackendOrder) all.push_back(examine(name));
+  for (const std::string& name : backend_names()) all.push_back(examine(name));
   return all;
 }
 
 Result<OpenedDevice> open_device(const DeviceRequest& request) {
   const bool automatic = request.backend == "auto";
-  if (!automatic && std::none_of(std::begin(kBackendOrder), std::end(kBackendOrder),
-                                 [&](auto n) { return request.backend == n; }))
+  const std::vector<std::string> names = backend_names();
+  if (!automatic && std::find(names.begin(), names.end(), request.backend) == names.end())
     return Error{Code::Usage, format("unknown backend '{}'", request.backend),
                  "choose one of: " + known_names()};
 

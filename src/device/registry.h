@@ -31,11 +31,15 @@ struct BackendReport {
   std::vector<DeviceReport> devices;
 };
 
+// What can be asked for by name: kBackendOrder, and behind it what this program holds besides: backends for tests,
+// such as the emulator of GPUs, which are never chosen by themselves.
+std::vector<std::string> backend_names();
+
 // Every known backend with its devices or the reason why it has none, in the order of automatic choice.
 std::vector<BackendReport> discover_backends();
 
 struct DeviceRequest {
-  std::string backend = "auto";  // or a name of kBackendOrder
+  std::string backend = "auto";  // or one of backend_names()
   int index = 0;
   bool strict = false;  // refuse instead of falling back
   std::string options;  // for the backend's open(), see abi.h

@@ -100,6 +100,13 @@ std::optional<Value> Recorder::optional_vector(const std::string& name, int size
   return vector(name, size);
 }
 
+std::optional<float> Recorder::optional_number(const std::string& name) {
+  if (!has(name)) return std::nullopt;
+  float value = 0;
+  if (const GgufTensor* t = find(name, 1, 1)) decode_tensor(t->type, t->data.data(), 1, &value);
+  return value;
+}
+
 Value Recorder::self_attention(Value q, Value k, Value v, float scale, int window) {
   const int hd = config.head_dim;
   Value keys = p.cache(prefix_ + "keys", cache_type_, true, hd, config.kv_heads, pages_);

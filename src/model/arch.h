@@ -1,4 +1,4 @@
-// The architectures: one row in archs.def and one file in arch/ each.
+// The architectures: a row in archs.def each, and a few lines in arch/.
 #pragma once
 #include <optional>
 #include <set>
@@ -38,6 +38,8 @@ class Recorder {
   Value matrix(const std::string& name, int columns, int rows);
   Value vector(const std::string& name, int size);
   std::optional<Value> optional_vector(const std::string& name, int size);
+  // The one value of a tensor of one, read now: it becomes a part of the program.
+  std::optional<float> optional_number(const std::string& name);
 
   // Rotated, cached and attended; q, k, v are rows of whole heads. Gives rows of heads * head_dim.
   Value self_attention(Value q, Value k, Value v, float scale, int window = 0);

@@ -1,6 +1,8 @@
 #include "model/rope.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/fixed_math.h"
 #include "base/format.h"
@@ -10,6 +12,77 @@ namespace gimbal {
 
 // Times the most positions (2^24) it stays in the range in which fixed::cos and fixed::sin are exact.
 static constexpr double kHighestFrequency = 64;
+
+namespace {
+
+// What the file says under "<arch>.rope.scaling.".
+struct Scaling {
+  double factor = 1;  // frequencies are divided by it ...
+  bool yarn = false;  // ... all of them, or as YaRN wants
+  double context = 0, fast = 32, slow = 1, magnitude = 1;
+};
+
+// A key of another kind is an error, never the default.
+Status read_positive(const Gguf& file, const std::string& key, double& value) {
+  if (!file.find(key)) return Done{};
+  auto v = file.number(key);
+  if (!v || !(*v > 0) || !std::isfinite(*v))
+    return Error{Code::Malformed,
+                 format("{}: {} is {}, expected a positive number", file.path(), key,
+                        v ? format("{}", *v) : "a value of another kind"),
+                 ""};
+  value = *v;
+  return Done{};
+}
+
+Result<Scaling> read_scaling(const Gguf& file, const std::string& arch) {
+  const std::string prefix = arch + ".rope.scaling.", type_key = prefix + "type";
+  if (file.find(type_key) && !file.string(type_key))
+    return Error{Code::Malformed, format("{}: metadata key '{}' must be a string", file.path(), type_key),
+                 ""};
+  Scaling s;
+  // A factor without a type means linear scaling: files older than the type have only the factor.
+  const std::string_view type = file.string(type_key).value_or("linear");
+  if (type == "none") return s;
+  s.yarn = type == "yarn";
+  if (!s.yarn && type != "linear" && !type.empty())
+    return Error{Code::Unsupported,
+                 format("{}: {} is '{}'; this version computes 'none', 'linear' and 'yarn' for {}",
+                        file.path(), type_key, type, arch),
+                 ""};
+  const std::string older = arch + ".rope.scale_linear";
+  if (auto ok = read_positive(file, file.find(prefix + "factor") ? prefix + "factor" : older, s.factor); !ok)
+    return ok.error();
+  if (!s.yarn) return s;
+  for (const char* name : {"yarn_ext_factor", "yarn_attn_factor", "yarn_log_multiplier"})
+    if (file.find(prefix + name))
+      return Error{
+          Code::Unsupported,
+          format("{}: metadata key '{}{}' is not computed by this version", file.path(), prefix, name), ""};
+  for (auto [key, value] : {std::pair{arch + ".context_length", &s.context},
+                            {prefix + "original_context_length", &s.context},
+                            {prefix + "yarn_beta_fast", &s.fast},
+                            {prefix + "yarn_beta_slow", &s.slow},
+                            {prefix + "attn_factor", &s.magnitude}})
+    if (auto ok = read_positive(file, key, *value); !ok) return ok.error();
+  s.magnitude *= 1 + 0.1 * std::max(0.0, fixed::log(s.factor));
+  return s;
+}
+
+// YaRN (Peng et al., "YaRN: Efficient Context Window Extension of Large Language Models", 2023): pairs that
+// turn more than `fast` times within the original context keep their frequency, those that turn less than
+// `slow` times have it divided by the factor, and in between a ramp over the pairs' numbers mixes the two.
+double share_divided(const Scaling& s, int pair, int rotated, double base) {
+  if (!s.yarn) return 1;
+  auto pair_of = [&](double turns) {
+    return rotated * fixed::log(s.context / (turns * 2 * std::numbers::pi)) / (2 * fixed::log(base));
+  };
+  const double low = std::max(0.0, std::floor(pair_of(s.fast)));
+  const double high = std::min(rotated - 1.0, std::ceil(pair_of(s.slow)));
+  return std::clamp((pair - low) / std::max(0.001, high - low), 0.0, 1.0);
+}
+
+}  // namespace
 
 Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch, int rotated, double base) {
   if (rotated < 2 || rotated % 2)
@@ -21,30 +94,8 @@ Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
     return Error{Code::Malformed,
                  format("{}: {}.rope.freq_base is {}, expected a positive number", file.path(), arch, base),
                  ""};
-  double factor = 1;
-  const std::string type_key = arch + ".rope.scaling.type";
-  if (file.find(type_key) && !file.string(type_key))
-    return Error{Code::Malformed, format("{}: metadata key '{}' must be a string", file.path(), type_key),
-                 ""};
-  // A factor without a type means linear scaling: files older than the type have only the factor.
-  if (auto type = file.string(type_key).value_or("linear"); type != "none") {
-    if (type != "linear" && !type.empty())
-      return Error{
-          Code::Unsupported,
-          format("{}: {}.rope.scaling.type is '{}'; this version computes 'none' and 'linear' for {}",
-                 file.path(), arch, type, arch),
-          ""};
-    for (const char* name : {".rope.scaling.factor", ".rope.scale_linear"}) {  // the second is the older name
-      if (!file.find(arch + name)) continue;
-      factor = file.number(arch + name).value_or(NAN);
-      if (!(factor > 0) || !std::isfinite(factor))
-        return Error{Code::Malformed,
-                     format("{}: {}{} is {}, expected a positive number", file.path(), arch, name,
-                            file.number(arch + name) ? format("{}", factor) : "a value of another kind"),
-                     ""};
-      break;
-    }
-  }
+  auto scaling = read_scaling(file, arch);
+  if (!scaling) return scaling.error();
   std::vector<float> divisors(size_t(rotated) / 2, 1.f);
   if (const GgufTensor* t = file.tensor("rope_freqs.weight")) {
     if (t->type != DType::F32 || t->rank != 1 || t->dim[0] != rotated / 2)
@@ -53,19 +104,23 @@ Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
     decode_tensor(DType::F32, t->data.data(), t->dim[0], divisors.data());
   }
   RopeAngles r;
+  r.magnitude_ = scaling->magnitude;
   for (int i = 0; i < rotated / 2; i++) {
     if (!(divisors[size_t(i)] > 0))
       return Error{Code::Malformed,
                    format("{}: rope_freqs.weight[{}] is {}, expected a positive number", file.path(), i,
                           divisors[size_t(i)]),
                    ""};
-    r.frequencies_.push_back(fixed::pow(base, -2.0 * i / rotated) / double(divisors[size_t(i)]) / factor);
+    const double plain = fixed::pow(base, -2.0 * i / rotated) / double(divisors[size_t(i)]);
+    const double share = share_divided(*scaling, i, rotated, base);
+    r.frequencies_.push_back(share == 1 ? plain / scaling->factor
+                                        : plain / scaling->factor * share + plain * (1 - share));
     if (!(r.frequencies_.back() <= kHighestFrequency))
       return Error{
           Code::Malformed,
           format("{}: the rotary settings (base {}, factor {}, divisor {}) turn pair {} by {} radians a "
                  "position; no model does that",
-                 file.path(), base, factor, divisors[size_t(i)], i, r.frequencies_.back()),
+                 file.path(), base, scaling->factor, divisors[size_t(i)], i, r.frequencies_.back()),
           ""};
   }
   return r;
@@ -74,8 +129,8 @@ Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
 void RopeAngles::fill(int64_t position, float* out) const {
   for (double f : frequencies_) {
     const double angle = double(position) * f;
-    *out++ = float(fixed::cos(angle));
-    *out++ = float(fixed::sin(angle));
+    *out++ = float(fixed::cos(angle) * magnitude_);
+    *out++ = float(fixed::sin(angle) * magnitude_);
   }
 }
 

@@ -15,8 +15,9 @@ class RopeAngles {
   RopeAngles() = default;
   // `rotated` values of every head are turned, in pairs; frequencies base^(-2i/rotated), changed by what the
   // file says under
-  // "<arch>.rope.scaling." (linear: positions divided by the factor) and by the tensor rope_freqs.weight
-  // (each frequency divided by its value; Llama 3.1). Errors: Unsupported scaling, Malformed factors.
+  // "<arch>.rope.scaling." (linear: positions divided by the factor; yarn: see the source) and by the tensor
+  // rope_freqs.weight (each frequency divided by its value; Llama 3.1). Errors: Unsupported scaling,
+  // Malformed factors.
   static Result<RopeAngles> create(const Gguf& file, const std::string& arch, int rotated, double base);
 
   int rotated() const { return int(frequencies_.size()) * 2; }
@@ -25,6 +26,7 @@ class RopeAngles {
 
  private:
   std::vector<double> frequencies_;
+  double magnitude_ = 1;  // of every (cos, sin): YaRN scales the attention by it
 };
 
 }  // namespace gimbal

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
+#include "base/bytes.h"
 #include "base/format.h"
 #include "ops/shapes.h"
-#include "tensor/half.h"
 #include "tensor/quant.h"
 #include "tensor/quant_encode.h"
 
@@ -93,12 +94,16 @@ std::string label(OpKind kind, DType t, const char* text) {
 void mat_mul_cases(DType w, std::vector<Case>& out) {
   struct Size {
     int blocks, tail, n, rows, bias;  // k = blocks * block + tail
+    int spare = 2;                    // rows that there is room for beyond those to compute
   };
   // One block and many; a whole chunk of 256, one more, one less; a tile of 16 outputs, one more, one less;
-  // rows of x around the number that kernels take at once.
+  // rows of x around the numbers that kernels take at once; few rows where there is room for many; and for one
+  // alone.
   static constexpr Size kSizes[] = {
       {1, 0, 1, 1, 0},   {2, 0, 16, 1, 1}, {3, 5, 17, 2, 0},   {8, 0, 15, 3, 0},   {9, 1, 33, 4, 1},
-      {16, 0, 48, 5, 0}, {17, 3, 7, 8, 0}, {43, 31, 64, 9, 1}, {64, 0, 256, 1, 0}, {5, 0, 130, 31, 0}};
+      {16, 0, 48, 5, 0}, {17, 3, 7, 8, 0}, {43, 31, 64, 9, 1}, {64, 0, 256, 1, 0}, {5, 0, 130, 31, 0},
+      {9, 0, 33, 16, 1}, {3, 0, 17, 33, 0}, {8, 0, 20, 3, 1, 30}, {1, 0, 5, 260, 0},
+      {3, 5, 17, 1, 0, 0}, {9, 1, 33, 1, 1, 0}, {43, 31, 64, 1, 0, 0}};
   Numbers n(uint64_t(w) + 11);
   for (const Size& s : kSizes) {
     const DType x = activation_type(w);
@@ -111,7 +116,7 @@ void mat_mul_cases(DType w, std::vector<Case>& out) {
            {},
            {},
            s.rows,
-           s.rows + 2};
+           s.rows + s.spare};
     c.inputs.push_back(weight(Shape(w, {columns, s.n}), n));
     c.inputs.push_back(x == DType::F32 ? floats(Shape(x, {columns, c.capacity}), n)
                                        : activations(Shape(x, {columns, c.capacity}), n));
@@ -123,17 +128,20 @@ void mat_mul_cases(DType w, std::vector<Case>& out) {
 // Keys and values are written through the device's own cache_write before attention reads them.
 void cache_cases(OpKind kind, DType cache, std::vector<Case>& out) {
   struct Size {
-    int hd, heads, kv_heads, positions, rows, window;
+    int hd, heads, kv_heads, positions, rows, window, sequences;
   };
-  static constexpr Size kSizes[] = {{8, 2, 1, 1, 1, 0},     {16, 4, 4, 17, 1, 0},  {32, 4, 2, 63, 3, 0},
-                                    {64, 2, 1, 64, 5, 0},   {80, 3, 3, 65, 2, 0},  {128, 2, 2, 130, 4, 0},
-                                    {20, 2, 1, 200, 7, 50}, {64, 4, 1, 129, 2, 64}};
+  static constexpr Size kSizes[] = {
+      {8, 2, 1, 1, 1, 0, 1},     {32, 1, 1, 1, 1, 0, 1},    {16, 4, 4, 17, 1, 0, 1},
+      {32, 4, 2, 63, 3, 0, 1},   {64, 2, 1, 64, 5, 0, 1},   {80, 3, 3, 65, 2, 0, 1},
+      {128, 2, 2, 130, 4, 0, 1}, {20, 2, 1, 200, 7, 50, 1}, {64, 4, 1, 129, 2, 64, 1},
+      {32, 7, 1, 150, 3, 17, 2}, {96, 6, 2, 77, 5, 0, 3}};
   Numbers n(uint64_t(cache) + 77);
   for (const Size& s : kSizes) {
+    if (s.hd % info(cache).block) continue;
     const int pages = (s.positions + kPagePositions - 1) / kPagePositions + 1;
     Case c{label(kind, cache,
-                 format("hd={} heads={}/{} positions={} rows={} window={}", s.hd, s.heads, s.kv_heads,
-                        s.positions, s.rows, s.window)
+                 format("hd={} heads={}/{} positions={} rows={} window={} sequences={}", s.hd, s.heads,
+                        s.kv_heads, s.positions, s.rows, s.window, s.sequences)
                      .c_str()),
            kind,
            {},
@@ -144,26 +152,25 @@ void cache_cases(OpKind kind, DType cache, std::vector<Case>& out) {
     c.params.i[1] = s.window;
     c.inputs.push_back(floats(Shape(DType::F32, {s.hd, s.heads, s.rows}), n));
     for (int kv = 0; kv < 2; kv++) {
-      // Values that the cache's format holds exactly: its rounding is not what is looked at here.
-      CaseInput in = floats(Shape(DType::F32, {s.hd, s.kv_heads, s.positions}), n);
-      for (size_t i = 0; i < in.dense.size(); i += 4) {
-        float v;
-        std::memcpy(&v, &in.dense[i], 4);
-        v = bf16_to_float(float_to_bf16(v));
-        v = half_to_float(float_to_half(v));
-        std::memcpy(&in.dense[i], &v, 4);
-      }
-      in.shape.type = DType::F32;
+      CaseInput in = floats(Shape(DType::F32, {s.hd, s.kv_heads, s.positions * s.sequences}), n);
+      // Heads of zeros, of numbers that a half rounds to zero, and of some that it holds in a few bits only.
+      const float odd[] = {0, 1e-7f, 3e-6f};
+      for (size_t i = 0; i < std::size(odd) && int(i) + 1 < s.positions; i++)
+        for (size_t d = 0; d < size_t(s.hd); d++) {
+          std::byte* at = &in.dense[(i * size_t(s.kv_heads * s.hd) + d) * 4];
+          const float v = read_le<float>(at) * odd[i];
+          std::memcpy(at, &v, 4);
+        }
       c.inputs.push_back(std::move(in));
     }
-    std::vector<int32_t> position, sequence, table;
+    std::vector<int32_t> position, sequence, table(size_t(pages), 0);  // sequence 0 is nobody's
     for (int r = 0; r < s.rows; r++)
-      position.push_back(std::max(0, s.positions - 1 - 3 * r)), sequence.push_back(1);
-    for (int i = 0; i < pages; i++) table.push_back(0);                // sequence 0 is another one
-    for (int i = 0; i < pages; i++) table.push_back((i + 1) % pages);  // pages out of order
+      position.push_back(std::max(0, s.positions - 1 - 3 * r)), sequence.push_back(1 + r % s.sequences);
+    for (int q = 0; q < s.sequences; q++)  // pages out of order and between each other
+      for (int i = 0; i < pages; i++) table.push_back((i + 1) % pages * s.sequences + q);
     c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), position));
     c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), sequence));
-    c.inputs.push_back(integers(Shape(DType::I32, {pages, 2}), table));
+    c.inputs.push_back(integers(Shape(DType::I32, {pages, 1 + s.sequences}), table));
     out.push_back(std::move(c));
   }
 }
@@ -190,6 +197,11 @@ void row_cases(OpKind kind, DType in0, std::vector<Case>& out) {
           add(x(rows == 1 ? 1e-3f : 30.f));
           add(floats(Shape(DType::F32, {width}), n));
           break;
+        case OpKind::Scale:
+          c.params.f[0] = 0.0371f;
+          add(x());
+          break;
+        case OpKind::SquaredReluGlu:
         case OpKind::SwiGlu: add(x(4)), add(x()); break;
         case OpKind::Add: add(x()), add(x()); break;
         case OpKind::SelectRows: {
@@ -266,6 +278,8 @@ double tolerance(OpKind kind, const std::vector<Shape>& in) {
       return u;  // the reference's magnitude counts the roundings: they depend on the scores
     case OpKind::SwiGlu: return 16 * u;
     case OpKind::Rope: return 3 * u;
+    case OpKind::SquaredReluGlu: return 2 * u;
+    case OpKind::Scale:
     case OpKind::Add: return u;
     case OpKind::Embed: return 2 * u;
     case OpKind::Quantize: return 1 + 8 * u;  // of half a step

@@ -21,6 +21,8 @@ Cost cost(OpKind kind, std::span<const Shape> in, const Shape& out, int64_t cont
     case OpKind::Quantize: all_inputs(), c.operations = 3.0 * double(out.count()); break;
     case OpKind::Rope: all_inputs(), c.operations = 3.0 * double(out.count()); break;
     case OpKind::SwiGlu: all_inputs(), c.operations = 16.0 * double(out.count()); break;
+    case OpKind::SquaredReluGlu: all_inputs(), c.operations = 3.0 * double(out.count()); break;
+    case OpKind::Scale:
     case OpKind::Add: all_inputs(), c.operations = double(out.count()); break;
     case OpKind::CacheWrite:
       c.bytes_read = double(in[1].bytes());
@@ -28,8 +30,8 @@ Cost cost(OpKind kind, std::span<const Shape> in, const Shape& out, int64_t cont
       break;
     case OpKind::Attention: {
       // Every row reads the keys and values before it; heads that share a KV head read them once.
-      double kv_values = double(in[1].dim[0]) * in[1].dim[1] * double(context);
-      c.bytes_read = double(in[0].bytes()) + 2.0 * kv_values * info(in[1].type).bytes * in[0].dim[2];
+      double kv_bytes = double(row_bytes(in[1].type, in[1].dim[0])) * in[1].dim[1] * double(context);
+      c.bytes_read = double(in[0].bytes()) + 2.0 * kv_bytes * in[0].dim[2];
       c.operations = 4.0 * double(in[0].count()) * double(context);
       break;
     }

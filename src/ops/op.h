@@ -19,7 +19,7 @@ inline constexpr OpInfo kOps[] = {
 #define GIMBAL_OP(id, name, fewest, most) {name, fewest, most},
 #include "ops/ops.def"
 #undef GIMBAL_OP
-};
+    {"no op", 0, 0}};  // OpKind::Count, so that a message can name what it was given
 constexpr const OpInfo& info(OpKind k) { return kOps[int(k)]; }
 
 // Which values Rope rotates together: neighbours (0,1), (2,3) ... or the halves (0, n/2), (1, n/2+1) ...

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "tensor/block_encode.h"
 #include "tensor/quant.h"
+#include "tensor/quant_encode.h"
 
 namespace gimbal::reference {
 namespace {
@@ -36,6 +38,21 @@ struct CacheIndex {  // where position `pos` of a row's sequence lies in a cache
                   d);
   }
 };
+
+// What a cache of format `type` gives back of a head's n values: f16 and bf16 the nearest number (ties to
+// even), q8_0 and q4_0 the blocks of tensor/block_encode.h, with the step NaN where something is not finite.
+// Code times step is exact in f32, so reading a cache rounds nothing.
+std::vector<double> as_cached(DType type, const double* x, int n) {
+  if (type == DType::F32) return {x, x + n};
+  std::vector<float> values(x, x + n);
+  std::vector<uint8_t> stored(size_t(row_bytes(type, n)));
+  encode(type, values.data(), n, stored.data());
+  if (info(type).block == 32)
+    for (int b = 0; b < n / 32; b++)
+      mark_if_not_finite(&values[size_t(b) * 32], &stored[size_t(b) * info(type).bytes]);
+  decode(type, stored.data(), n, values.data());
+  return {values.begin(), values.end()};
+}
 
 void attention(const OpParams& p, std::span<const Tensor* const> in, Tensor& out, int rows,
                std::vector<double>* magnitude) {
@@ -166,11 +183,11 @@ void run(OpKind kind, const OpParams& p, std::span<const Tensor* const> in, Tens
       const CacheIndex at{*in[3], *in[4]};
       const int hd = b.shape.dim[0], heads = b.shape.dim[1];
       for (int r = 0; r < rows; r++)
-        for (int h = 0; h < heads; h++)
-          for (int d = 0; d < hd; d++) {
-            double v = b.values[(size_t(r) * heads + h) * hd + d];
-            put(at.element(out.shape, r, int64_t(in[2]->values[r]), h, d), v, std::fabs(v));
-          }
+        for (int h = 0; h < heads; h++) {
+          const auto v = as_cached(out.shape.type, &b.values[(size_t(r) * heads + h) * hd], hd);
+          for (int d = 0; d < hd; d++)
+            put(at.element(out.shape, r, int64_t(in[2]->values[r]), h, d), v[d], std::fabs(v[d]));
+        }
       return;
     }
     case OpKind::Attention: return attention(p, in, out, rows, magnitude);
@@ -179,6 +196,15 @@ void run(OpKind kind, const OpParams& p, std::span<const Tensor* const> in, Tens
         double g = a.values[i], v = g / (1 + std::exp(-g)) * b.values[i];
         put(i, v, std::fabs(v));
       }
+      return;
+    case OpKind::SquaredReluGlu:
+      for (size_t i = 0; i < computed; i++) {
+        double g = a.values[i] < 0 ? 0 : a.values[i], v = g * g * b.values[i];
+        put(i, v, std::fabs(v));
+      }
+      return;
+    case OpKind::Scale:
+      for (size_t i = 0; i < computed; i++) put(i, a.values[i] * p.f[0], std::fabs(a.values[i] * p.f[0]));
       return;
     case OpKind::Add:
       for (size_t i = 0; i < computed; i++)

@@ -9,7 +9,7 @@ struct Check {
   OpKind kind;
   std::span<const Shape> in;
 
-  Error refuse(const char* rule) const {
+  Error refuse(const std::string& rule) const {
     std::string shapes;
     for (const Shape& s : in) shapes += (shapes.empty() ? "" : ", ") + to_string(s);
     return {Code::Unsupported, format("{}({}): {}", info(kind).name, shapes, rule), ""};
@@ -17,8 +17,7 @@ struct Check {
 };
 
 bool is_cache(const Shape& s) {
-  return s.rank == 4 && s.dim[2] == kPagePositions &&
-         has(set_of(DType::F32, DType::F16, DType::BF16), s.type);
+  return s.rank == 4 && s.dim[2] == kPagePositions && has(kCacheTypes, s.type);
 }
 bool is_index_row(const Shape& s) { return s.type == DType::I32 && s.rank == 1; }
 bool is_f32(const Shape& s) { return s.type == DType::F32; }
@@ -77,7 +76,7 @@ Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape
         return c.refuse("an even number of values, at most a head's, can be rotated");
       return a;
     case OpKind::CacheWrite:
-      if (!is_cache(a)) return c.refuse("the cache must be f32, f16 or bf16 [hd, heads, page, pages]");
+      if (!is_cache(a)) return c.refuse("the cache must be [hd, heads, page, pages] of one of " + names_of(kCacheTypes));
       if (!is_f32(b) || b.rank != 3 || b.dim[0] != a.dim[0] || b.dim[1] != a.dim[1])
         return c.refuse("x must be f32 rows of the cache's heads");
       if (!is_index_row(in[2]) || !is_index_row(in[3]) || in[2].dim[0] != b.dim[2] ||
@@ -97,6 +96,7 @@ Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape
         return c.refuse("positions and sequences must be i32, one per row; pages an i32 matrix");
       return a;
     case OpKind::SwiGlu:
+    case OpKind::SquaredReluGlu:
     case OpKind::Add:
       if (!is_f32(a) || a != b) return c.refuse("both must be f32 of the same shape");
       return a;
@@ -104,6 +104,9 @@ Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape
       if (!is_f32(a) || a.rank != 2 || !is_index_row(b))
         return c.refuse("x must be f32 rows, the row numbers i32");
       return Shape(DType::F32, {a.dim[0], b.dim[0]});
+    case OpKind::Scale:
+      if (!is_f32(a)) return c.refuse("x must be f32");
+      return a;
     case OpKind::Count: break;
   }
   return c.refuse("no such op");

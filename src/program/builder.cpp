@@ -153,6 +153,12 @@ Value ProgramBuilder::attention(Value q, Value keys, Value values, Value positio
 Value ProgramBuilder::swiglu(Value gate, Value up) {
   return record(OpKind::SwiGlu, {gate, up}, {}, "swiglu");
 }
+Value ProgramBuilder::squared_relu_glu(Value gate, Value up) {
+  return record(OpKind::SquaredReluGlu, {gate, up}, {}, "squared_relu_glu");
+}
+Value ProgramBuilder::scale(Value x, float factor) {
+  return record(OpKind::Scale, {x}, with_f(factor), "scale");
+}
 Value ProgramBuilder::add(Value a, Value b) { return record(OpKind::Add, {a, b}, {}, "add"); }
 Value ProgramBuilder::select_rows(Value x, Value rows) {
   return record(OpKind::SelectRows, {x, rows}, {}, "select_rows");

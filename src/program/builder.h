@@ -39,6 +39,8 @@ class ProgramBuilder {
   Value attention(Value q, Value keys, Value values, Value position, Value sequence, Value pages, float scale,
                   int window = 0);
   Value swiglu(Value gate, Value up);
+  Value squared_relu_glu(Value gate, Value up);
+  Value scale(Value x, float factor);
   Value add(Value a, Value b);
   Value select_rows(Value x, Value rows);
   // The same memory seen with other dimensions; the last one stays the rows.

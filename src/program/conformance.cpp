@@ -48,6 +48,20 @@ void record(Program& p, OpKind kind, const OpParams& params, std::initializer_li
   p.ops.push_back(op);
 }
 
+// Which positions of which sequences a case writes to its caches: see CaseInput.
+struct Written {
+  std::vector<int32_t> position, sequence;
+  int32_t pages;  // of the cache
+
+  explicit Written(const Case& c) {
+    const Shape& table = c.inputs[5].shape;
+    const int32_t sequences = table.dim[1] - 1;
+    for (int32_t i = 0; i < c.inputs[1].shape.dim[2]; i++)
+      position.push_back(i / sequences), sequence.push_back(1 + i % sequences);
+    pages = table.dim[0] * sequences;
+  }
+};
+
 Result<Setup> set_up(const Device& device, const Case& c, DType cache_type) {
   Setup s;
   const bool cached = c.kind == OpKind::Attention || c.kind == OpKind::CacheWrite;
@@ -66,13 +80,12 @@ Result<Setup> set_up(const Device& device, const Case& c, DType cache_type) {
     uint16_t cache[2];
     for (int kv = 0; kv < 2; kv++) {
       const Shape& rows = c.inputs[size_t(1 + kv)].shape;
-      const Shape cs(cache_type, {rows.dim[0], rows.dim[1], kPagePositions, c.inputs[5].shape.dim[0]});
+      const Shape cs(cache_type, {rows.dim[0], rows.dim[1], kPagePositions, Written(c).pages});
       cache[kv] =
           place(s.program, "cache", cs, Slot::Cache,
                 device.cache_bytes(cache_type, kv == 0, cs.dim[0], cs.dim[1], kPagePositions, cs.dim[3]),
                 GIMBAL_CACHE, GIMBAL_ALL_ROWS);
       shapes[size_t(1 + kv)] = cs;
-      // Positions 0, 1, 2 ... of sequence 1.
       const int n = rows.dim[2];
       uint16_t position = place(s.program, "position", Shape(DType::I32, {n}), Slot::Step, uint64_t(n) * 4,
                                 GIMBAL_DENSE, GIMBAL_ALL_ROWS);
@@ -106,18 +119,19 @@ reference::Tensor expected(const Case& c, const Setup& s, std::vector<double>& m
   std::vector<reference::Tensor> in;
   for (const CaseInput& i : c.inputs) in.push_back(reference::decode(i.shape, i.dense.data()));
   const Program& p = s.program;
-  if (p.ops.size() == 3)
+  if (p.ops.size() == 3) {
+    const Written written(c);
     for (int kv = 0; kv < 2; kv++) {
       reference::Tensor cache{p.info[p.ops[size_t(kv)].out].shape, {}};
       cache.values.assign(size_t(cache.shape.count()), 0);
       const int n = c.inputs[size_t(1 + kv)].shape.dim[2];
-      reference::Tensor position{Shape(DType::I32, {n}), {}},
-          sequence{Shape(DType::I32, {n}), std::vector<double>(size_t(n), 1)};
-      for (int i = 0; i < n; i++) position.values.push_back(i);
+      const reference::Tensor position = reference::decode(Shape(DType::I32, {n}), written.position.data()),
+                              sequence = reference::decode(Shape(DType::I32, {n}), written.sequence.data());
       const reference::Tensor* write[] = {&cache, &in[size_t(1 + kv)], &position, &sequence, &in[5]};
       reference::run(OpKind::CacheWrite, {}, write, cache, n, 0);
       in[size_t(1 + kv)] = std::move(cache);
     }
+  }
   reference::Tensor out{p.info[s.out].shape, {}};
   out.values.assign(size_t(out.shape.count()), 0);
   std::vector<const reference::Tensor*> pointers;
@@ -165,14 +179,13 @@ Result<Computed> compute(const Device& device, const Case& c, const Setup& s) {
             : device.write(buffers[v.slot], v.offset, c.inputs[i].dense.data(), c.inputs[i].dense.size());
     if (!ok) return ok.error();
   }
-  for (size_t i = 0; i + 1 < p.ops.size(); i++) {  // cache writes: positions 0, 1, 2 ... of sequence 1
-    const gimbal_value &position = p.values[p.ops[i].in[2]], &sequence = p.values[p.ops[i].in[3]];
-    std::vector<int32_t> at(size_t(position.dim[0])), one(size_t(position.dim[0]), 1);
-    for (size_t k = 0; k < at.size(); k++) at[k] = int32_t(k);
-    if (auto ok = device.write(buffers[position.slot], position.offset, at.data(), at.size() * 4); !ok)
-      return ok.error();
-    if (auto ok = device.write(buffers[sequence.slot], sequence.offset, one.data(), one.size() * 4); !ok)
-      return ok.error();
+  for (size_t i = 0; i + 1 < p.ops.size(); i++) {  // cache writes
+    const Written written(c);
+    for (auto [input, values] : {std::pair{2, &written.position}, {3, &written.sequence}}) {
+      const gimbal_value& v = p.values[p.ops[i].in[input]];
+      if (auto ok = device.write(buffers[v.slot], v.offset, values->data(), values->size() * 4); !ok)
+        return ok.error();
+    }
   }
   constexpr Slot kFixed[] = {Slot::Weights, Slot::Step, Slot::Cache, Slot::Work};
   std::vector<std::vector<unsigned char>> before;

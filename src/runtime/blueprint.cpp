@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "ops/shapes.h"
 
 namespace gimbal {
 namespace {
@@ -12,6 +13,28 @@ constexpr int kMostPages = 1 << 22;  // keeps every size that follows from it in
 
 Error out_of_range(const char* option, int64_t found, int64_t least, int64_t most) {
   return {Code::Usage, format("{} must be from {} to {}, not {}", option, least, most, found), ""};
+}
+
+// Formats that a model with heads of this size can keep its cache in.
+DTypeSet cache_types(int head_dim) {
+  DTypeSet all = 0;
+  for (int t = 0; t < int(DType::Count); t++)
+    if (has(kCacheTypes, DType(t)) && head_dim % info(DType(t)).block == 0) all |= set_of(DType(t));
+  return all;
+}
+
+Status check_cache_type(DType type, int head_dim) {
+  const std::string help = "choose one of: " + names_of(cache_types(head_dim));
+  const DTypeInfo& t = info(type);
+  if (!has(kCacheTypes, type))
+    return Error{Code::Usage, format("--kv-type {} is not a format for a KV cache", t.name), help};
+  if (head_dim % t.block)
+    return Error{Code::Usage,
+                 format("--kv-type {} stores blocks of {} values, and the attention heads of this model have "
+                        "{} values: no whole number of blocks",
+                        t.name, t.block, head_dim),
+                 help};
+  return Done{};
 }
 
 Status check(RunOptions& o, const Config& c) {
@@ -31,11 +54,7 @@ Status check(RunOptions& o, const Config& c) {
         "use a smaller --ctx or fewer sequences"};
   o.batch = std::min(o.batch, o.context);
   o.logit_rows = std::clamp(o.logit_rows, 1, o.batch);
-  if (!has(set_of(DType::F32, DType::F16, DType::BF16), o.cache_type))
-    return Error{Code::Usage,
-                 format("--kv-type {} is not supported by this version", info(o.cache_type).name),
-                 "choose one of: f32, f16, bf16"};
-  return Done{};
+  return check_cache_type(o.cache_type, c.head_dim);
 }
 
 Result<Bucket> record(const Blueprint& b, int rows) {
@@ -63,6 +82,13 @@ Result<Bucket> record(const Blueprint& b, int rows) {
                  choices.error().remedy};
   bucket.choices = std::move(*choices);
   return bucket;
+}
+
+// About half the bytes per value, where there is such a format; never one that costs much of the accuracy.
+DType smaller_cache_type(const Blueprint& b) {
+  if (b.options.cache_type == DType::F32) return DType::F16;
+  const bool halves = info(b.options.cache_type).block == 1;
+  return halves && has(cache_types(b.config.head_dim), DType::Q8_0) ? DType::Q8_0 : b.options.cache_type;
 }
 
 }  // namespace
@@ -100,7 +126,8 @@ Status check_memory(const Blueprint& b) {
         std::max<uint64_t>(1, m.cache / uint64_t(b.pages_per_sequence) / uint64_t(b.options.sequences));
     const uint64_t positions = room / per_page / uint64_t(b.options.sequences) * kPagePositions;
     help = positions ? format("--ctx {} would fit", positions) : help;
-    if (positions && b.options.cache_type == DType::F32) help += "; --kv-type f16 halves the KV cache";
+    if (const DType smaller = smaller_cache_type(b); positions && smaller != b.options.cache_type)
+      help += format("; --kv-type {} nearly halves the KV cache", info(smaller).name);
   }
   return Error{Code::OutOfMemory,
                format("not enough memory on {}: {} needed (weights {}, KV cache {} for {} positions, "

@@ -16,7 +16,7 @@ struct RunOptions {
   int batch = 256;                // rows of a prompt computed at once
   int logit_rows = 1;             // rows of one step that logits can be asked for
   int sequences = 1;              // conversations held at once
-  DType cache_type = DType::F16;  // f32, f16 or bf16
+  DType cache_type = DType::F16;  // one of kCacheTypes (ops/shapes.h)
   KernelPreference kernels;
 };
 

@@ -2,6 +2,13 @@
 
 namespace gimbal {
 
+std::string names_of(DTypeSet set) {
+  std::string names;
+  for (int i = 0; i < int(DType::Count); i++)
+    if (has(set, DType(i))) names += (names.empty() ? "" : ", ") + std::string(kDTypes[i].name);
+  return names;
+}
+
 std::optional<DType> dtype_named(std::string_view name) {
   auto same = [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? char(b + 32) : b); };
   for (int i = 0; i < int(DType::Count); i++) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace gimbal {
@@ -45,6 +46,9 @@ constexpr DTypeSet set_of(DType t, T... rest) {
   return (DTypeSet(1) << int(t)) | set_of(rest...);
 }
 constexpr bool has(DTypeSet s, DType t) { return s >> int(t) & 1; }
+
+// The names of a set's formats for people, in the order of dtypes.def: "f32, f16, q4_0".
+std::string names_of(DTypeSet);
 
 // Looks a format up by its name, in any case ("Q4_K", "q4_k"), or by its id in GGUF files.
 std::optional<DType> dtype_named(std::string_view name);

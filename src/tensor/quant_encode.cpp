@@ -4,31 +4,17 @@
 #include <cmath>
 #include <cstring>
 
+#include "tensor/block_encode.h"
 #include "tensor/half.h"
 
 namespace gimbal {
 namespace {
-
-void store_half(uint8_t* to, float value) {
-  const uint16_t half = float_to_half(value);
-  std::memcpy(to, &half, 2);
-}
-
-float inverse(float step) { return step != 0 ? 1.0f / step : 0.0f; }
 
 // Truncates to 0..top. Also defined where a plain conversion is not: for NaN (0) and for what no integer can
 // hold.
 uint32_t code_of(float value, uint32_t top) {
   if (value >= float(top)) return top;
   return value > 0 ? uint32_t(value) : 0;
-}
-
-// The value of largest magnitude, with its sign.
-float extreme_of(const float* x, int n) {
-  float extreme = 0;
-  for (int i = 0; i < n; i++)
-    if (std::fabs(x[i]) > std::fabs(extreme)) extreme = x[i];
-  return extreme;
 }
 
 // Codes of 4 bits in 16 bytes, the first 16 values in the low halves; `top_bits` (5-bit formats) takes the
@@ -41,16 +27,13 @@ void store_codes(const uint32_t* codes, uint8_t* low_bits, uint8_t* top_bits) {
   std::memcpy(top_bits, &top, 4);
 }
 
-// Q4_0 and Q5_0: the extreme value gets code 0, so the step carries its sign and the other end loses one
-// code.
-template <int bits>
-void encode_symmetric(const float* x, uint8_t* block) {
-  constexpr float middle = 1 << (bits - 1);
-  const float step = extreme_of(x, 32) / -middle, per_step = inverse(step);
+// As Q4_0: the extreme value gets code 0, so the step carries its sign and the other end loses one code.
+void encode_q5_0(const float* x, uint8_t* block) {
+  const float step = extreme_of(x, 32) / -16, per_step = inverse_of(step);
   uint32_t codes[32];
-  for (int i = 0; i < 32; i++) codes[i] = code_of(x[i] * per_step + (middle + 0.5f), (1 << bits) - 1);
+  for (int i = 0; i < 32; i++) codes[i] = code_of(x[i] * per_step + 16.5f, 31);
   store_half(block, step);
-  store_codes(codes, block + (bits == 5 ? 6 : 2), bits == 5 ? block + 2 : nullptr);
+  store_codes(codes, block + 6, block + 2);
 }
 
 // Q4_1 and Q5_1: codes from the smallest value to the largest.
@@ -62,21 +45,12 @@ void encode_offset(const float* x, uint8_t* block) {
     if (x[i] > high) high = x[i];
   }
   constexpr uint32_t top = (1 << bits) - 1;
-  const float step = (high - low) / float(top), per_step = inverse(step);
+  const float step = (high - low) / float(top), per_step = inverse_of(step);
   uint32_t codes[32];
   for (int i = 0; i < 32; i++) codes[i] = code_of((x[i] - low) * per_step + 0.5f, top);
   store_half(block, step);
   store_half(block + 2, low);
   store_codes(codes, block + (bits == 5 ? 8 : 4), bits == 5 ? block + 4 : nullptr);
-}
-
-void encode_q8_0(const float* x, uint8_t* block) {
-  const float step = std::fabs(extreme_of(x, 32)) / 127, per_step = inverse(step);
-  store_half(block, step);
-  for (int i = 0; i < 32; i++) {
-    const float code = std::round(x[i] * per_step);  // ties away from zero
-    block[2 + i] = uint8_t(int8_t(code >= 127 ? 127 : code > -127 ? int(code) : code <= -127 ? -127 : 0));
-  }
 }
 
 void encode_q6_k(const float* x, uint8_t* block) {
@@ -94,10 +68,10 @@ void encode_q6_k(const float* x, uint8_t* block) {
   std::memcpy(block + 208, &half_unit, 2);
   for (int g = 0; g < 16; g++) {
     // The extreme value gets code -32, so the scale carries its sign and the other end loses one code.
-    const int size = int(code_of(std::ceil(std::fabs(extreme[g]) / 32 * inverse(unit)), 127));
+    const int size = int(code_of(std::ceil(std::fabs(extreme[g]) / 32 * inverse_of(unit)), 127));
     const int scale = extreme[g] > 0 ? -size : size;
     block[192 + g] = uint8_t(int8_t(scale));
-    const float per_step = inverse(unit * float(scale));
+    const float per_step = inverse_of(unit * float(scale));
     for (int i = 0; i < 16; i++) {
       const uint32_t code = code_of(x[16 * g + i] * per_step + 32.5f, 63);
       const int j = 16 * g + i;
@@ -121,8 +95,8 @@ BlockEncoder encoder_of(DType type) {
     case DType::F32: return encode_f32;
     case DType::F16: return encode_f16;
     case DType::BF16: return encode_bf16;
-    case DType::Q4_0: return encode_symmetric<4>;
-    case DType::Q5_0: return encode_symmetric<5>;
+    case DType::Q4_0: return encode_q4_0;
+    case DType::Q5_0: return encode_q5_0;
     case DType::Q4_1: return encode_offset<4>;
     case DType::Q5_1: return encode_offset<5>;
     case DType::Q8_0: return encode_q8_0;

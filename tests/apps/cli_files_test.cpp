@@ -222,6 +222,17 @@ TEST(Plan, AddsUp) {
   EXPECT_SAYS(gimbal({"plan"}).out, "It fits");
 }
 
+TEST(Plan, ShowsWhatAQuantizedCacheTakes) {
+  const std::string model = golden_dir() + "/quant/q-q8_0.gguf";  // one layer, one KV head of 64 values
+  for (auto [type, block] : {std::pair{"q8_0", 34}, {"q4_0", 18}}) {
+    Json j = json_of(gimbal({"plan", model, "--json", "--ctx", "256", "--kv-type", type}));
+    EXPECT_EQ(j["kv_type"], type);
+    EXPECT_EQ(j["devices"][0]["kv_cache"].get<int64_t>(), 2 * 256 * (64 / 32) * block);
+    EXPECT_SAYS(gimbal({"explain", model, "--kv-type", type}).out, std::string(".attention.") + type);
+    EXPECT_EQ(gimbal({"bench", model, "-p", "70", "-n", "3", "-r", "1", "--kv-type", type}).code, 0);
+  }
+}
+
 TEST(Explain, NamesTheKernelOfEveryOp) {
   Json j = json_of(gimbal({"explain", story_file("q8_0"), "--json"}));
   expect_keys(j, {"model", "device", "device_reason", "fallbacks", "buckets"});
@@ -268,7 +279,7 @@ TEST(Kernels, AreListedWithWhatTheyNeed) {
   ASSERT_FALSE(j["kernels"].empty());
   for (const Json& k : j["kernels"]) {
     expect_keys(k, {"kernel", "device", "variant", "op", "rank", "numerics", "in0", "in1", "out",
-                    "k_multiple", "max_rows", "needs", "available", "missing"});
+                    "k_multiple", "min_rows", "max_rows", "needs", "available", "missing"});
     EXPECT_EQ(k["available"].get<bool>(), k["missing"] == "");
   }
   const std::string markdown = gimbal({"kernels", "--markdown"}).out;
@@ -305,7 +316,7 @@ TEST(Bench, MeasuresWhatItIsAskedTo) {
       << "every matrix once, and a row of the table";
   Json skipped = json_of(gimbal({"bench", "-p", "0", "-n", "4", "-r", "1", "--json"}));
   EXPECT_TRUE(skipped["prompt_tokens_per_second"].is_null());
-  EXPECT_SAYS(gimbal({"bench", "-p", "4", "-n", "4", "-r", "1"}).out, "memory speed");
+  EXPECT_SAYS(gimbal({"bench", "-p", "4", "-n", "4", "-r", "1"}).out, "limits: memory");
 }
 
 }  // namespace

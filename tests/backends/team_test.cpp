@@ -49,6 +49,27 @@ TEST(Team, NobodyPassesABarrierBeforeAllAreThere) {
   }
 }
 
+TEST(Team, TheLastToArriveWorksWhileTheOthersWait) {
+  for (int threads = 1; threads <= 8; threads++) {
+    Team team(threads);
+    const int rounds = threads > 2 ? 400 : 5000;
+    int alone = 0;  // plain on purpose, as is what members do with it
+    std::vector<int> seen(size_t(threads), 0);
+    team.run([&](int member) {
+      for (int round = 0; round < rounds; round++) {
+        if (team.last_to_arrive()) {
+          alone++;
+          team.release();
+        }
+        seen[size_t(member)] += alone == round + 1;
+        team.barrier();
+      }
+    });
+    EXPECT_EQ(alone, rounds) << threads << " threads";
+    for (int n : seen) EXPECT_EQ(n, rounds) << threads << " threads";
+  }
+}
+
 TEST(Team, MembersThatCameLongBeforeAreWokenFromSleep) {
   Team team(4);
   std::atomic<int> sum{0};

@@ -27,6 +27,7 @@ struct Fit : testing::Test {
            set_of(DType::A8_32),
            set_of(DType::F32),
            64,
+           0,
            16,
            0};
     op.kind = uint16_t(OpKind::MatMul), op.inputs = 2, op.in[0] = 0, op.in[1] = 1, op.out = 2;
@@ -75,6 +76,10 @@ TEST_F(Fit, LayoutsAndLimits) {
   EXPECT_EQ(why(), "computes at most 16 rows at once");
   row.max_rows = 0;
   EXPECT_EQ(why(), "fits");
+  row.min_rows = 17;
+  EXPECT_EQ(why(), "fits");
+  row.min_rows = 18;
+  EXPECT_EQ(why(), "serves 18 rows and more, and this has 17");
 }
 
 TEST_F(Fit, FastRowsOnlyWhenAllowed) {

@@ -225,6 +225,22 @@ TEST(Config, FloatsThatLie) {
                   [](TinyLlama& s) { s.text("llama.rope.scaling.type", "magic"); },
                   Code::Unsupported,
                   {"rope.scaling.type", "magic"}});
+  auto yarn = [](auto change) {
+    return [change](TinyLlama& s) {
+      s.text("llama.rope.scaling.type", "yarn"), s.f32("rope.scaling.factor", 4);
+      change(s);
+    };
+  };
+  for (const char* key :
+       {"rope.scaling.factor", "rope.scaling.original_context_length", "rope.scaling.attn_factor",
+        "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow"})
+    for (float bad : {NAN, INFINITY, -1.f, 0.f})
+      lies.push_back({key, yarn([=](TinyLlama& s) { s.f32(key, bad); }), Code::Malformed, {key, "positive"}});
+  for (const char* key : {"yarn_ext_factor", "yarn_attn_factor", "yarn_log_multiplier"})
+    lies.push_back({key,
+                    yarn([=](TinyLlama& s) { s.f32("rope.scaling." + std::string(key), 1); }),
+                    Code::Unsupported,
+                    {key}});
   lies.push_back({"scaling type of another kind",
                   [](TinyLlama& s) { s.u32("rope.scaling.type", 1); },
                   Code::Malformed,
@@ -360,7 +376,8 @@ TEST(Blueprint, OptionsOutOfRangeAreUsageErrors) {
                          {with([](auto& o) { o.sequences = 0; }), "sequences"},
                          {with([](auto& o) { o.sequences = INT32_MAX; }), "sequences"},
                          {with([](auto& o) { o.sequences = 65536, o.context = 1 << 24; }), "sequences"},
-                         {with([](auto& o) { o.cache_type = DType::Q4_0; }), "q4_0"}}) {
+                         {with([](auto& o) { o.cache_type = DType::Q4_0; }), "heads of this model have 4"},
+                         {with([](auto& o) { o.cache_type = DType::Q4_K; }), "q4_k is not a format"}}) {
     auto b = plan({}, bad.o);
     ASSERT_FALSE(b) << bad.word;
     EXPECT_EQ(b.error().code, Code::Usage);

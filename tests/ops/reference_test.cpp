@@ -71,6 +71,20 @@ TEST(Reference, AddAndSwiGlu) {
   near(glu.out.values, {silu(1) * 3, silu(-2) * 4, 0, silu(9) * 9});
 }
 
+TEST(Reference, SquaredReluGluAndScale) {
+  Tensor gate = floats({2, 3}, {3, -2, 0.5, 0, 9, 9}), up = floats({2, 3}, {-2, 5, 8, 7, 9, 9});
+  Ran glu = run_op(OpKind::SquaredReluGlu, {}, {&gate, &up}, gate.shape, 2);
+  near(glu.out.values, {-18, 0, 2, 0, kOld, kOld});
+  near(glu.magnitude, {18, 0, 2, 0, 0, 0});
+  gate.values[1] = NAN;
+  EXPECT_TRUE(std::isnan(run_op(OpKind::SquaredReluGlu, {}, {&gate, &up}, gate.shape, 1).out.values[1]));
+  OpParams p;
+  p.f[0] = -0.25f;
+  Ran scaled = run_op(OpKind::Scale, p, {&up}, up.shape, 1);
+  near(scaled.out.values, {0.5, -1.25, kOld, kOld, kOld, kOld});
+  near(scaled.magnitude, {0.5, 1.25, 0, 0, 0, 0});
+}
+
 TEST(Reference, RmsNorm) {
   OpParams p;
   p.f[0] = 0.25f;
@@ -150,6 +164,74 @@ TEST(Reference, CacheWritePutsEachPositionInItsPage) {
   EXPECT_EQ(at(1, 0, 0, 0), c.k[0]);
   EXPECT_EQ(at(1, 63, 1, 3), c.k[(63 * 2 + 1) * 4 + 3]);
   EXPECT_EQ(at(2, 5, 1, 2), c.k[(69 * 2 + 1) * 4 + 2]);
+}
+
+// Once more from the formats' definitions, in double where they are not about f32: one head of one block.
+std::vector<double> written(DType type, const std::vector<double>& x) {
+  Tensor cache{Shape(type, {32, 1, kPagePositions, 1}), std::vector<double>(32 * kPagePositions, kOld)};
+  Tensor rows = floats({32, 1, 1}, x), zero = ints({1}, {0}), table = ints({1, 1}, {0}), before = cache;
+  run(OpKind::CacheWrite, {}, std::vector<const Tensor*>{&before, &rows, &zero, &zero, &table}, cache, 1, 0);
+  for (size_t i = 32; i < cache.values.size(); i++) EXPECT_EQ(cache.values[i], kOld);
+  return {cache.values.begin(), cache.values.begin() + 32};
+}
+
+double as_half(double x) {  // to 11 bits, or to a multiple of the smallest half
+  if (x == 0) return 0;
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(x) - 10, -24));
+  return std::nearbyint(x / unit) * unit;
+}
+
+TEST(Reference, CacheWriteRoundsToTheBlocksOfTheFormat) {
+  for (double size : {1.0, 3e-6, 1e-9, 7000.0})
+    for (DType type : {DType::Q8_0, DType::Q4_0}) {
+      auto x = wave(32, 0.77);
+      for (double& v : x) v = float(v * size);
+      x[5] = 0, x[9] = -x[10];
+      double extreme = 0;
+      for (double v : x)
+        if (std::fabs(v) > std::fabs(extreme)) extreme = v;
+      const bool eight = type == DType::Q8_0;
+      const float step = eight ? std::fabs(float(extreme)) / 127.f : float(extreme) / -8.f;
+      const float per_step = 1.f / step;
+      const double stored = as_half(step);
+      const auto got = written(type, x);
+      for (size_t i = 0; i < 32; i++) {
+        const double t = float(float(x[i]) * per_step);
+        const double code = eight ? std::copysign(std::floor(std::fabs(t) + 0.5), t)
+                                  : std::min(15.0, std::floor(double(float(t + 8.5)))) - 8;
+        EXPECT_EQ(got[i], code * stored + 0.0) << info(type).name << " " << size << " value " << i;
+        // Half a step; q4_0 lacks the code for the extreme's opposite. The rest is the rounding of the step.
+        const double most = (eight ? 0.5 : 1) * std::fabs(step) * (1 + 1e-5) + 127 * std::fabs(step - stored);
+        EXPECT_LE(std::fabs(got[i] - x[i]), most) << info(type).name << " " << size << " value " << i;
+      }
+    }
+}
+
+TEST(Reference, CacheWriteByHand) {
+  std::vector<double> x(32, 0);
+  x[0] = 127, x[1] = 63.5, x[2] = -63.5, x[3] = 0.49, x[4] = -0.5, x[31] = -126.6;
+  auto q8 = written(DType::Q8_0, x);  // step 1, ties away from zero
+  EXPECT_EQ((std::vector<double>{q8[0], q8[1], q8[2], q8[3], q8[4], q8[31]}),
+            (std::vector<double>{127, 64, -64, 0, -1, -127}));
+  x[0] = -16, x[1] = 16, x[2] = 3, x[3] = -3, x[4] = 0.99, x[31] = 14;
+  auto q4 = written(DType::Q4_0, x);  // step 2: codes 0 to 15 stand for -16 to 14, ties up
+  EXPECT_EQ((std::vector<double>{q4[0], q4[1], q4[2], q4[3], q4[4], q4[31]}),
+            (std::vector<double>{-16, 14, 4, -2, 0, 14}));
+  for (double odd : {double(NAN), double(INFINITY), -double(INFINITY)})
+    for (DType type : {DType::Q8_0, DType::Q4_0}) {
+      x[7] = odd;
+      for (double v : written(type, x)) EXPECT_TRUE(std::isnan(v)) << "what is not a number stays visible";
+    }
+}
+
+TEST(Reference, CacheWriteRoundsHalvesToNearestEven) {
+  std::vector<double> x(32, 1);
+  x[0] = 1 + 0x1p-11, x[1] = 1 + 3 * 0x1p-11, x[2] = 65519, x[3] = 0x1p-25, x[4] = 0x1.8p-25;
+  auto first = [](std::vector<double> v, size_t n) { return v.resize(n), v; };
+  EXPECT_EQ(first(written(DType::F16, x), 5), (std::vector<double>{1, 1 + 0x1p-9, 65504, 0, 0x1p-24}));
+  x[0] = 1 + 0x1p-8, x[1] = 1 + 3 * 0x1p-8;
+  EXPECT_EQ(first(written(DType::BF16, x), 2), (std::vector<double>{1, 1 + 0x1p-6}));
+  EXPECT_EQ(written(DType::F32, x), x);
 }
 
 TEST(Reference, AttentionIsSoftmaxOverThePastInsideTheWindow) {

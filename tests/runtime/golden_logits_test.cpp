@@ -41,12 +41,30 @@ bool has_quantized_weights(const Gguf& file) {
   return false;
 }
 
-// What this version promises to compute: every weight format of the collection, and the llama models of
-// arch/. A format that loses its kernel is a failure, not a gap.
+// What this version promises to compute: every weight format of the collection, and the models of arch/ whose
+// architecture it knows. A format that loses its kernel is a failure, not a gap.
 bool promised(const std::string& path) {
-  for (const char* name : {"/stories/", "/quant/", "/llama-", "/llama31-"})
+  for (const char* name :
+       {"/stories/", "/quant/", "/llama-", "/llama31-", "/qwen2.", "/qwen2-yarn.", "/bitnet"})
     if (path.find(name) != std::string::npos) return true;
   return false;
+}
+
+struct Peer {
+  double mean, divergence;
+};
+
+// llama.cpp's distances from ref64 for this file. It does not know bitnet-b1.58, and the other engine that
+// computed these files did so in floats. Where weights are ternary, scripts/measure-activation-rounding.py
+// therefore gives what rounding activations to 8 bits costs, in float64; it comes out at llama.cpp's figures
+// where there are some.
+Peer peer_distances(const nlohmann::ordered_json& golden) {
+  const std::string model = golden["model"];
+  if (model == "bitnet-b158.gguf") return {8.4111e-2, 5.6593e-3};
+  if (model == "bitnet-b158-i2s.gguf") return {7.5307e-2, 3.5113e-3};
+  const auto& measured = golden["measured_vs_ref64"];
+  const auto& m = measured[measured.contains("f32kv_batch") ? "f32kv_batch" : measured.begin().key()];
+  return {m["mean_abs"], m["kl_mean"]};
 }
 
 struct Case {
@@ -104,17 +122,16 @@ void check_model(const Case& c, DType cache, int& ran, std::string& gaps) {
     }
   }
   far.finish();
-  const auto& measured = golden["measured_vs_ref64"];
-  const auto& peer = measured[measured.contains("f32kv_batch") ? "f32kv_batch" : measured.begin().key()];
-  const double tie = std::max(4 * peer["mean_abs"].get<double>(), far.max);
+  const Peer peer = peer_distances(golden);
+  const double tie = std::max(4 * peer.mean, far.max);
   ties = wrong;
   EXPECT_LE(largest_wrong_margin, tie) << c.path;
   std::printf("%-24s %-5s max %.1e mean %.1e KL %.1e   greedy %d of %d, %d ties\n",
               golden["model"].get<std::string>().c_str(), info(cache).name, far.max, far.mean, far.divergence,
               steps - wrong, steps, ties);
   if (has_quantized_weights(*engine->file)) {
-    EXPECT_LE(far.divergence, 3 * peer["kl_mean"].get<double>()) << c.path;
-    EXPECT_LE(far.mean, 2 * peer["mean_abs"].get<double>()) << c.path;
+    EXPECT_LE(far.divergence, 3 * peer.divergence) << c.path;
+    EXPECT_LE(far.mean, 2 * peer.mean) << c.path;
   } else if (cache == DType::F32) {
     EXPECT_LE(far.max, 1e-3) << c.path;
   } else {
@@ -130,7 +147,7 @@ TEST_P(GoldenLogits, AreWithinTheTolerances) {
   std::string gaps;
   for (const Case& c : all_models()) check_model(c, GetParam(), ran, gaps);
   std::printf("not computed by this version:%s\n", gaps.empty() ? " none" : gaps.c_str());
-  EXPECT_GE(ran, 13);
+  EXPECT_GE(ran, 19);
 }
 
 INSTANTIATE_TEST_SUITE_P(KvCache, GoldenLogits, testing::Values(DType::F32, DType::F16),

@@ -33,6 +33,15 @@ const Pin kPins[] = {
     {"quant/q-q4_0", DType::F16, 0xf1d36fcb5e8a4ceb},
     {"quant/q-q6_k", DType::F16, 0x48c0e75ea5ae9307},
     {"arch/llama31-ropefreqs", DType::F16, 0x822c43d1d4d9a7b1},
+    {"arch/llama31-ropefreqs", DType::Q8_0, 0xdcd4ad5534eb2c73},
+    {"arch/llama31-ropefreqs", DType::Q4_0, 0xa7bd9e4d4aec0257},
+    {"quant/q-q8_0", DType::Q8_0, 0x8a546a11fa476363},
+    {"quant/q-q8_0", DType::Q4_0, 0x4bc0895618c8e711},
+    {"arch/qwen2", DType::F16, 0xf363bd735b5bc1ab},
+    {"arch/qwen2-yarn", DType::F16, 0x2853bace534fa112},
+    {"arch/bitnet", DType::F16, 0xe7ebce7712bf9f32},
+    {"arch/bitnet-b158", DType::F16, 0xe11a3f67552e20fb},
+    {"arch/bitnet-b158-i2s", DType::F16, 0xc110a1cfa0d23bef},
 };
 
 // FNV-1a of the values' bits as little-endian bytes, whatever the machine's own order is.

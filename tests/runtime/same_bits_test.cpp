@@ -40,7 +40,7 @@ std::vector<float> run(const std::string& model, const std::string& device, DTyp
   return e->all_logits(tokens, split);
 }
 
-// Every llama model of the reference data that this version computes: each weight format is held to the law.
+// Every model of the reference data that this version computes: each weight format is held to the law.
 const std::vector<std::string>& models() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> found;
@@ -51,7 +51,7 @@ const std::vector<std::string>& models() {
         else EXPECT_EQ(engine.error().code, Code::Unsupported) << engine.error().message;
       }
     std::printf("%zu models\n", found.size());
-    EXPECT_GE(found.size(), 13u);
+    EXPECT_GE(found.size(), 19u);
     return found;
   }();
   return all;
@@ -102,6 +102,29 @@ TEST(SameBits, ForAnyBatchAndSplit) {
       EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, 32, split, tokens)), "")
           << model << " split " << split;
   }
+}
+
+// Quantized caches need heads of whole blocks: here of 64 and of 32 values, four and two of them to a KV
+// head.
+TEST(SameBits, WithAQuantizedCache) {
+  const auto tokens = some_tokens(130, 512);
+  for (const char* model : {"quant/q-q8_0", "arch/llama31-ropefreqs"})
+    for (DType cache : {DType::Q8_0, DType::Q4_0}) {
+      const std::string path = golden_dir() + "/" + model + ".gguf";
+      const auto want = run(path, "threads=1\nvariant=baseline", cache, 256, 0, tokens);
+      ASSERT_EQ(want.size(), tokens.size() * 512);
+      auto same = [&](const std::string& device, int batch, int split) {
+        EXPECT_EQ(first_difference(want, run(path, device, cache, batch, split, tokens)), "")
+            << model << ", " << info(cache).name << " cache, " << device << ", batch " << batch << ", split "
+            << split;
+      };
+      for (const std::string& v : cpu_variants().usable) same("threads=1\nvariant=" + v, 256, 0);
+      for (int threads : {2, 3, 5}) same("threads=" + std::to_string(threads), 256, 0);
+      for (int batch : {1, 3, 16, 100}) same("threads=2", batch, 0);
+      for (int split : {1, 7, 63, 65}) same("threads=2", 32, split);
+      EXPECT_NE(first_difference(want, run(path, "threads=1", DType::F16, 256, 0, tokens)), "")
+          << "the cache is not used";
+    }
 }
 
 TEST(SameBits, AfterRewinding) {

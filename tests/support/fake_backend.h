@@ -126,7 +126,7 @@ inline std::unique_ptr<Device> open_fake(FakeSettings settings) {
 // A row for an op on f32 that any device fits.
 inline gimbal_kernel_info fake_row(const char* name, OpKind op, int rank = 0) {
   const uint64_t f = set_of(DType::F32);
-  return {name, uint16_t(op), int16_t(rank), GIMBAL_EXACT, GIMBAL_DENSE, f, f, f, 1, 0, 0};
+  return {name, uint16_t(op), int16_t(rank), GIMBAL_EXACT, GIMBAL_DENSE, f, f, f, 1, 0, 0, 0};
 }
 
 }  // namespace gimbal::test

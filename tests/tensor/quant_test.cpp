@@ -110,9 +110,8 @@ TEST(Decode, I2sByItsDefinition) {
 }
 
 // The scale and the end of a tensor in a real file. That the file's values are in the right places shows in
-// the logits of tests/model, since there is no second file with the same weights.
+// golden_logits_test, since there is no second file with the same weights.
 TEST(Decode, I2sFileHoldsThreeValues) {
-  if (!test::whole_collection()) GTEST_SKIP() << "arch/bitnet-b158-i2s.gguf is only in the whole collection";
   const auto file = Gguf::open(test::golden_dir() + "/arch/bitnet-b158-i2s.gguf");
   ASSERT_TRUE(file) << file.error().message;
   int tensors = 0;

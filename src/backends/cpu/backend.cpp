@@ -3,16 +3,18 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "backends/cpu/buffer.h"
+#include "backends/cpu/compiled.h"
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
+#include "backends/cpu/limits.h"
 #include "backends/cpu/pack.h"
 #include "backends/cpu/team.h"
 #include "device/backend_impl.h"
@@ -24,11 +26,6 @@
   }
 #include "variants.inc"
 #undef CPU_VARIANT_ROW
-
-struct gimbal_buffer {
-  unsigned char* data;
-  size_t mapped;  // bytes from mmap; 0: from aligned_alloc
-};
 
 namespace gimbal::cpu {
 namespace {
@@ -46,16 +43,6 @@ const Variant kVariants[] = {
 };
 
 constexpr size_t kMapFrom = 1 << 20;  // larger buffers are mapped, with huge pages where the system has them
-constexpr double kWorthWaking = 1e5;  // operations of an op below which one thread does it alone
-
-struct Compiled {
-  std::vector<gimbal_value> values;
-  std::vector<gimbal_op> ops;
-  std::vector<const CpuKernel*> kernels;
-  std::vector<CpuTask> tasks;  // bound anew by every submit
-  std::vector<CpuWork> work;
-  std::unique_ptr<std::atomic<int64_t>[]> next;  // first unit of each op that nobody has taken
-};
 
 class CpuDevice {
  public:
@@ -98,11 +85,11 @@ class CpuDevice {
   void discard(gimbal_executable* e) { delete reinterpret_cast<Compiled*>(e); }
   gimbal_code submit(gimbal_executable* e, gimbal_buffer* const* slots, size_t n, gimbal_step step);
   gimbal_code wait() { return GIMBAL_OK; }  // submit() returns when all is computed
+  gimbal_code measure(gimbal_limits& l) { return measure_limits(features_, team_, l), GIMBAL_OK; }
 
  private:
   explicit CpuDevice(int threads, uint32_t features)
       : features_(features), team_(threads), name_(cpu_name()) {}
-  void run(Compiled& c, int member);
 
   const uint32_t features_;
   Team team_;
@@ -194,68 +181,13 @@ void CpuDevice::release(gimbal_buffer* b) {
 }
 
 gimbal_code CpuDevice::compile(const gimbal_program& p, gimbal_executable** out) {
-  auto c = std::make_unique<Compiled>();
-  c->values.assign(p.values, p.values + p.n_values);
-  c->ops.assign(p.ops, p.ops + p.n_ops);
-  for (const gimbal_op& op : c->ops) {
-    c->kernels.push_back(&rows_[op.kernel]);
-    CpuTask t{};
-    t.op = &op, t.out = &c->values[op.out];
-    for (int i = 0; i < op.inputs; i++) t.in[i] = &c->values[op.in[i]];
-    c->tasks.push_back(t);
-  }
-  c->work.resize(c->ops.size());
-  c->next = std::make_unique<std::atomic<int64_t>[]>(c->ops.size());
-  *out = reinterpret_cast<gimbal_executable*>(c.release());
+  *out = reinterpret_cast<gimbal_executable*>(new Compiled(p, rows_.data()));
   return GIMBAL_OK;
-}
-
-// Rows that an op computes: the extent of the value that brings them. A cache has none of its own.
-int32_t rows_of(const CpuTask& t, gimbal_step step) {
-  const gimbal_value& v = OpKind(t.op->kind) == OpKind::CacheWrite ? *t.in[1] : *t.out;
-  const int32_t capacity = v.dim[v.rank - 1];
-  if (v.extent == GIMBAL_STEP_ROWS) return std::min(step.rows, capacity);
-  if (v.extent == GIMBAL_OUT_ROWS) return std::min(step.out_rows, capacity);
-  return capacity;
 }
 
 gimbal_code CpuDevice::submit(gimbal_executable* e, gimbal_buffer* const* slots, size_t n, gimbal_step step) {
-  Compiled& c = *reinterpret_cast<Compiled*>(e);
-  bool together = false;
-  for (size_t i = 0; i < c.tasks.size(); i++) {
-    CpuTask& t = c.tasks[i];
-    auto at = [&](const gimbal_value& v) {
-      return v.slot < n && slots[v.slot] ? slots[v.slot]->data + v.offset : nullptr;
-    };
-    t.y = at(*t.out);
-    for (int k = 0; k < t.op->inputs; k++) t.x[k] = at(*t.in[k]);
-    t.rows = rows_of(t, step);
-    c.work[i] = c.kernels[i]->work(t);
-    c.next[i].store(0, std::memory_order_relaxed);
-    together |= c.work[i].operations >= kWorthWaking;
-  }
-  if (together && team_.size() > 1) team_.run([&](int member) { run(c, member); });
-  else
-    for (size_t i = 0; i < c.tasks.size(); i++) c.kernels[i]->launch(c.tasks[i], 0, c.work[i].units);
+  reinterpret_cast<Compiled*>(e)->run(slots, n, step, team_);
   return GIMBAL_OK;
-}
-
-void CpuDevice::run(Compiled& c, int member) {
-  bool pending = false;  // member 0 has computed something alone that the others have not waited for
-  for (size_t i = 0; i < c.tasks.size(); i++) {
-    if (c.work[i].operations < kWorthWaking) {
-      if (member == 0) c.kernels[i]->launch(c.tasks[i], 0, c.work[i].units);
-      pending = true;
-      continue;
-    }
-    if (pending) team_.barrier();
-    pending = false;
-    // Small shares, taken as they come: a thread that is interrupted does not hold up the others.
-    const int64_t units = c.work[i].units, share = std::max<int64_t>(1, units / (8 * team_.size()));
-    for (int64_t at; (at = c.next[i].fetch_add(share, std::memory_order_relaxed)) < units;)
-      c.kernels[i]->launch(c.tasks[i], at, std::min(at + share, units));
-    team_.barrier();
-  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "backends/cpu/cpu_features.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,26 +21,58 @@
 
 namespace gimbal::cpu {
 
-const char* const kFeatureNames[] = {"FMA",  "F16C",    "AVX2", "AVX-512", "VNNI",
-                                     "NEON", "dotprod", "i8mm", nullptr};
+const char* const kFeatureNames[] = {"FMA",  "F16C",    "AVX2", "AVX-512",  "VNNI",
+                                     "NEON", "dotprod", "i8mm", "AMX-INT8", nullptr};
 
-uint32_t cpu_features() {
+uint32_t x86_features(const X86Reading& r, bool (*request_tiles)()) {
+  // Bits of Intel's "Software Developer's Manual", volume 2, CPUID, and volume 1, 13.3 (XCR0).
+  constexpr uint32_t fma = 1u << 12, osxsave = 1u << 27, f16c = 1u << 29;  // leaf 1, ECX
+  constexpr uint32_t avx2 = 1u << 5;                                       // leaf 7, EBX
+  constexpr uint32_t avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;   // F, DQ, BW, VL
+  constexpr uint32_t vnni = 1u << 11;                                      // leaf 7, ECX
+  constexpr uint32_t amx = 1u << 24 | 1u << 25;                            // leaf 7, EDX: tiles, int8
+  constexpr uint64_t ymm = 0x6, zmm = 0xe6, tiles = 0x60000;               // XCR0
+  uint32_t f = 0;
+  if (!(r.leaf1_ecx & osxsave) || (r.xcr0 & ymm) != ymm) return f;  // the system does not save the registers
+  if (r.leaf1_ecx & fma) f |= FMA;
+  if (r.leaf1_ecx & f16c) f |= F16C;
+  if (r.leaf7_ebx & avx2) f |= AVX2;
+  if ((r.leaf7_ebx & avx512) != avx512 || (r.xcr0 & zmm) != zmm) return f;
+  f |= AVX512;
+  if (!(r.leaf7_ecx & vnni)) return f;
+  f |= VNNI;
+  if ((r.leaf7_edx & amx) == amx && (r.xcr0 & tiles) == tiles && request_tiles()) f |= AMX_INT8;
+  return f;
+}
+
+namespace {
+
+#if defined(__x86_64__)
+X86Reading read_x86() {
+  X86Reading r;
+  unsigned a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return r;
+  r.leaf1_ecx = c;
+  if (c & bit_OSXSAVE) {
+    unsigned low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    r.xcr0 = uint64_t(high) << 32 | low;
+  }
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) r.leaf7_ebx = b, r.leaf7_ecx = c, r.leaf7_edx = d;
+  return r;
+}
+
+// Linux keeps tile registers switched off until a process asks for them, once for all its threads.
+bool request_tiles_from_linux() {
+  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+#endif
+
+uint32_t detect() {
   uint32_t f = 0;
 #if defined(__x86_64__)
-  unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return 0;
-  unsigned low, high;
-  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  if ((low & 6) != 6) return 0;  // the OS does not save ymm registers
-  if (c & bit_FMA) f |= FMA;
-  if (c & bit_F16C) f |= F16C;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return f;
-  if (b & bit_AVX2) f |= AVX2;
-  const unsigned skylake = bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ;
-  if ((b & skylake) == skylake && (low & 0xe6) == 0xe6) {
-    f |= AVX512;
-    if (c & bit_AVX512VNNI) f |= VNNI;
-  }
+  f = x86_features(read_x86(), request_tiles_from_linux);
 #elif defined(__aarch64__)
   const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
   if (first & HWCAP_ASIMD) f |= NEON;
@@ -47,6 +80,13 @@ uint32_t cpu_features() {
   if (second & HWCAP2_I8MM) f |= I8MM;
 #endif
   return f;
+}
+
+}  // namespace
+
+uint32_t cpu_features() {
+  static const uint32_t features = detect();
+  return features;
 }
 
 namespace {

@@ -26,4 +26,9 @@ struct CpuKernel {
   gimbal_kernel_info info;
   CpuWork (*work)(const CpuTask&);
   void (*launch)(const CpuTask&, int64_t begin, int64_t end);
+  // Not 0: a unit is a row. Unit r writes row r of the output (a cache: where the step data say), and reads
+  // row r alone of the inputs whose bit is set here, and of the others what it likes. See schedule.h.
+  uint32_t row_inputs;
+  // With several rows: so many units, one after the other, cost less in one launch than in several.
+  int32_t units_at_once = 1;
 };

@@ -3,6 +3,7 @@
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "ops/op.h"
+#include "tensor/block_encode.h"
 #include "tensor/half.h"
 #include "vec.h"  // from variants/<name>
 
@@ -23,25 +24,33 @@ constexpr DTypeSet f32 = set_of(DType::F32), i32 = set_of(DType::I32);
 
 using Launch = void (*)(const CpuTask&, int64_t, int64_t);
 
+// CpuKernel::row_inputs, of kernels whose unit is a row.
+constexpr uint32_t kFirst = 1, kSecond = 2, kBoth = 3, kAfterTheCache = 0b1110;
+
 // The bits of `needs` are the variant's, and set by the backend.
 constexpr CpuKernel row(const char* name, OpKind op, gimbal_layout layout, DTypeSet in0, DTypeSet in1,
-                        DTypeSet out, CpuWork (*work)(const CpuTask&), Launch launch) {
-  return {{name, uint16_t(op), kRank, GIMBAL_EXACT, uint8_t(layout), in0, in1, out, 1, 0, 0}, work, launch};
+                        DTypeSet out, CpuWork (*work)(const CpuTask&), Launch launch,
+                        uint32_t row_inputs = 0) {
+  return {{name, uint16_t(op), kRank, GIMBAL_EXACT, uint8_t(layout), in0, in1, out, 1, 0, 0, 0},
+          work,
+          launch,
+          row_inputs};
 }
 constexpr CpuKernel mat_mul(const char* name, DType weights, DType x, Launch launch) {
-  return row(name, OpKind::MatMul, GIMBAL_PACKED, set_of(weights), set_of(x), f32, matmul_work, launch);
+  CpuKernel k =
+      row(name, OpKind::MatMul, GIMBAL_PACKED, set_of(weights), set_of(x), f32, matmul_work, launch);
+  k.units_at_once = kTilesAtOnce;
+  return k;
 }
 constexpr CpuKernel embedding(const char* name, DType weights, Launch launch) {
-  return row(name, OpKind::Embed, GIMBAL_PACKED, set_of(weights), i32, f32, row_work<1>, launch);
+  return row(name, OpKind::Embed, GIMBAL_PACKED, set_of(weights), i32, f32, row_work<1>, launch, kSecond);
 }
-template <class C>
-constexpr CpuKernel attends(const char* name) {
-  return row(name, OpKind::Attention, GIMBAL_DENSE, f32, set_of(C::type), f32, attention_work, attention<C>);
+constexpr CpuKernel attends(const char* name, DType cache, Launch launch) {
+  return row(name, OpKind::Attention, GIMBAL_DENSE, f32, set_of(cache), f32, attention_work, launch);
 }
-template <class C>
-constexpr CpuKernel writes(const char* name) {
-  return row(name, OpKind::CacheWrite, GIMBAL_CACHE, set_of(C::type), f32, set_of(C::type), cache_write_work,
-             cache_write<C>);
+constexpr CpuKernel writes(const char* name, DType cache, Launch launch) {
+  return row(name, OpKind::CacheWrite, GIMBAL_CACHE, set_of(cache), f32, set_of(cache), cache_write_work,
+             launch, kAfterTheCache);
 }
 
 #define STR2(x) #x
@@ -54,7 +63,10 @@ constexpr CpuKernel writes(const char* name) {
 #define FLOATS(T, format) WEIGHTS(T, T, format, matmul_floats<T>, columns_row)
 #define BLOCKS_32(T, format) WEIGHTS(T, T, format, (matmul<OneRow32, T, Rows32<T>>), blocks32_row)
 #define BLOCKS_256(W, T, format) WEIGHTS(W, T, format, (matmul<OneRow256, W, Rows256<W>>), blocks256_row)
-#define CACHE(C, format) attends<C>(NAME("attention." format)), writes<C>(NAME("cache_write." format))
+// A cache of format T, read as C; `write` writes one head at one position.
+#define CACHE(T, C, write, format)                            \
+  attends(NAME("attention." format), DType::T, attention<C>), \
+      writes(NAME("cache_write." format), DType::T, cache_write<write>)
 
 const CpuKernel kTable[] = {
     FLOATS(F32, "f32"),
@@ -83,18 +95,24 @@ const CpuKernel kTable[] = {
     BLOCKS_256(Levels32, IQ3_S, "iq3_s"),
     BLOCKS_256(Levels32, IQ1_S, "iq1_s"),
     BLOCKS_256(Levels16, IQ1_M, "iq1_m"),
-    CACHE(CacheF32, "f32"),
-    CACHE(CacheF16, "f16"),
-    CACHE(CacheBF16, "bf16"),
+    CACHE(F32, CacheF32, write_head<CacheF32>, "f32"),
+    CACHE(F16, CacheF16, write_head<CacheF16>, "f16"),
+    CACHE(BF16, CacheBF16, write_head<CacheBF16>, "bf16"),
+    CACHE(Q8_0, CacheF32, write_head_blocks, "q8_0"),
+    CACHE(Q4_0, CacheF32, write_head_blocks, "q4_0"),
     row(NAME("quantize.a8_32"), OpKind::Quantize, GIMBAL_DENSE, f32, f32, set_of(DType::A8_32), row_work<4>,
-        quantize_32),
+        quantize_32, kFirst),
     row(NAME("quantize.a8_256"), OpKind::Quantize, GIMBAL_DENSE, f32, f32, set_of(DType::A8_256), row_work<4>,
-        quantize_256),
-    row(NAME("rms_norm.f32"), OpKind::RmsNorm, GIMBAL_DENSE, f32, f32, f32, row_work<4>, rms_norm),
-    row(NAME("rope.f32"), OpKind::Rope, GIMBAL_DENSE, f32, f32, f32, row_work<4>, rope),
-    row(NAME("swiglu.f32"), OpKind::SwiGlu, GIMBAL_DENSE, f32, f32, f32, row_work<8>, swiglu),
-    row(NAME("add.f32"), OpKind::Add, GIMBAL_DENSE, f32, f32, f32, row_work<1>, add_rows),
-    row(NAME("select_rows.f32"), OpKind::SelectRows, GIMBAL_DENSE, f32, i32, f32, row_work<1>, select_rows),
+        quantize_256, kFirst),
+    row(NAME("rms_norm.f32"), OpKind::RmsNorm, GIMBAL_DENSE, f32, f32, f32, row_work<4>, rms_norm, kFirst),
+    row(NAME("rope.f32"), OpKind::Rope, GIMBAL_DENSE, f32, f32, f32, row_work<4>, rope, kBoth),
+    row(NAME("swiglu.f32"), OpKind::SwiGlu, GIMBAL_DENSE, f32, f32, f32, row_work<8>, swiglu, kBoth),
+    row(NAME("squared_relu_glu.f32"), OpKind::SquaredReluGlu, GIMBAL_DENSE, f32, f32, f32, row_work<2>,
+        squared_relu_glu, kBoth),
+    row(NAME("scale.f32"), OpKind::Scale, GIMBAL_DENSE, f32, f32, f32, row_work<1>, scale_rows, kFirst),
+    row(NAME("add.f32"), OpKind::Add, GIMBAL_DENSE, f32, f32, f32, row_work<1>, add_rows, kBoth),
+    row(NAME("select_rows.f32"), OpKind::SelectRows, GIMBAL_DENSE, f32, i32, f32, row_work<1>, select_rows,
+        kSecond),
 };
 
 }  // namespace

@@ -126,13 +126,14 @@ inline void rope(const CpuTask& t, int64_t begin, int64_t end) {
   }
 }
 
-// ---- swiglu, add, select_rows
+// ---- swiglu, squared_relu_glu, scale, add, select_rows
 // -----------------------------------------------------------------------------------
+// One value from one or two; with one input, both arguments of `each` are it.
 template <class Each>
 inline void map_rows(const CpuTask& t, int64_t begin, int64_t end, Each each) {
   const int64_t width = width_of(*t.out);
   for (int64_t row = begin; row < end; row++) {
-    const float *a = row_of(t, 0, row, width), *b = row_of(t, 1, row, width);
+    const float *a = row_of(t, 0, row, width), *b = row_of(t, t.op->inputs - 1, row, width);
     float* y = out_row(t, row, width);
     for (int64_t i = 0; i < width; i += 16) {
       const int part = width - i < 16 ? int(width - i) : 16;
@@ -145,6 +146,14 @@ inline void swiglu(const CpuTask& t, int64_t begin, int64_t end) {
     F one = splat(1.f);
     return mul(div(gate, add(one, exp(sub(splat(0.f), gate)))), up);
   });
+}
+// gate * max(gate, 0): as good as the square, and a gate that is not a number stays one.
+inline void squared_relu_glu(const CpuTask& t, int64_t begin, int64_t end) {
+  map_rows(t, begin, end, [](F gate, F up) { return mul(mul(gate, max(gate, splat(0.f))), up); });
+}
+inline void scale_rows(const CpuTask& t, int64_t begin, int64_t end) {
+  const F factor = splat(t.op->param.f[0]);
+  map_rows(t, begin, end, [factor](F x, F) { return mul(x, factor); });
 }
 inline void add_rows(const CpuTask& t, int64_t begin, int64_t end) {
   map_rows(t, begin, end, [](F a, F b) { return add(a, b); });

@@ -1,15 +1,15 @@
-#include "backends/cpu/pack.h"
+#include "backends/packed/pack.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "backends/cpu/layout.h"
+#include "backends/packed/layout.h"
 #include "base/bytes.h"
 #include "tensor/quant.h"
 #include "tensor/quant/values.h"
 
-namespace gimbal::cpu {
+namespace gimbal::packed {
 namespace {
 
 // Everything below lays out one chunk of up to 256 columns of one row: small enough for the sixteen rows of a
@@ -184,8 +184,8 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
 
 }  // namespace
 
-void pack(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint8_t* packed, int64_t begin,
-          int64_t end) {
+void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint8_t* tiles,
+                int64_t begin, int64_t end) {
   const int64_t row_size = row_bytes(type, columns), tile_size = tile_bytes(type, columns);
   const float scale = tensor_scale(type, source, columns * rows);
   end = std::min(end, rows);
@@ -194,7 +194,7 @@ void pack(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint
       for (int64_t r = first; r < std::min(end, first + kTileRows); r++)
         pack_chunk(type, scale, std::min<int64_t>(kChunk, columns - k),
                    source + r * row_size + row_bytes(type, k),
-                   packed + first / kTileRows * tile_size + chunk_offset(type, k), int(r - first));
+                   tiles + (first - begin) / kTileRows * tile_size + chunk_offset(type, k), int(r - first));
 }
 
-}  // namespace gimbal::cpu
+}  // namespace gimbal::packed

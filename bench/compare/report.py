@@ -1,0 +1,184 @@
+"""From results files to the tables in docs/performance.md: merging, medians, ratios, Markdown.
+
+A results file (JSON) is one session: what was measured where ("machine", "gimbal", "peer", "settings"), every single
+round ("runs"; "unused" are those that others disturbed and that were run again) and what could not be measured
+("failures"). Nothing here measures or needs the peer.
+"""
+import math
+import statistics
+
+FORMAT = 1
+QUIET = 0.05  # processors that others may keep busy beside a run before it counts as disturbed
+BEGIN = "<!-- comparison: written by bench/compare/compare.py, see bench/compare/README.md -->"
+END = "<!-- end of comparison -->"
+HEADING = "## Beside another engine"
+
+
+def figure(x):
+    """Three significant digits, no exponent."""
+    if x <= 0:
+        return f"{x:.0f}"
+    return f"{x:.{max(0, 2 - math.floor(math.log10(float(f'{x:.3g}'))))}f}"
+
+
+def spread(values, unit=1):
+    """The median, and the lowest and highest where there are several."""
+    values = [value / unit for value in values]
+    middle = figure(statistics.median(values))
+    return middle if len(values) == 1 else f"{middle} ({figure(min(values))} to {figure(max(values))})"
+
+
+def group_key(session):
+    """What must be equal for two sessions to share a table."""
+    machine, settings = session["machine"], session["settings"]
+    return (machine["cpu"], machine["cores"], tuple(machine["flags"]), settings["cpu_variant"], settings["peer_variant"],
+            settings["prompt"], settings["generate"])
+
+
+class Row:
+    """One file with one number of threads: the rounds of both engines, out of one session."""
+
+    def __init__(self, session, runs):
+        self.session = session
+        self.bytes = runs[0]["bytes"]
+        self.by_engine = {name: sorted((run for run in runs if run["engine"] == name), key=lambda run: run["round"])
+                          for name in ("gimbal", "peer")}
+
+    def complete(self):
+        return all(self.by_engine.values())
+
+    def values(self, engine, what):
+        return [run[what] for run in self.by_engine[engine]]
+
+    def ratio(self, what):
+        """Ours over theirs, of the medians."""
+        return statistics.median(self.values("gimbal", what)) / statistics.median(self.values("peer", what))
+
+    def ratio_text(self, what):
+        """That ratio, and the lowest and highest of single rounds, whose two runs lay side by side in time."""
+        rounds = [a / b for a, b in zip(self.values("gimbal", what), self.values("peer", what))]
+        text = f"**{self.ratio(what):.2f}**"
+        return text if len(rounds) == 1 else f"{text} ({min(rounds):.2f} to {max(rounds):.2f})"
+
+
+def merge(sessions):
+    """{group key: {(file, threads): Row}}; a row that several sessions hold is the latest session's, never a mixture."""
+    groups = {}
+    for session in sorted(sessions, key=lambda s: s["date"]):
+        if session.get("format") != FORMAT:
+            raise ValueError(f"a results file has format {session.get('format')}, {FORMAT} was expected; measure again")
+        rows = groups.setdefault(group_key(session), {})
+        for cell in dict.fromkeys((run["file"], run["threads"]) for run in session["runs"]):
+            row = Row(session, [run for run in session["runs"] if (run["file"], run["threads"]) == cell])
+            if row.complete():
+                rows[cell] = row
+    return {key: rows for key, rows in groups.items() if rows}
+
+
+def pair(row, what, unit):
+    ours, theirs = (figure(statistics.median(row.values(name, what)) / unit) for name in ("gimbal", "peer"))
+    return f"{ours} / {theirs}"
+
+
+def table(rows):
+    lines = ["| file | threads | prompt, tok/s: gimbal | peer | ratio | generation, tok/s: gimbal | peer | ratio "
+             "| % of memory limit | start, s | peak memory, GB |",
+             "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    for (file, threads), row in sorted(rows.items()):
+        cells = [file, threads]
+        for what in ("prompt", "generation"):
+            cells += [spread(row.values("gimbal", what)), spread(row.values("peer", what)), row.ratio_text(what)]
+        cells += [f"{100 * statistics.median(row.values('gimbal', 'memory_share')):.0f}",
+                  pair(row, "start_seconds", 1), pair(row, "peak_bytes", 1e9)]
+        lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+    return lines
+
+
+def summary(rows):
+    """The ratios of all rows in one line: the worst row is named, so that a good mean hides nothing."""
+    parts = []
+    for what in ("prompt", "generation"):
+        ratios = {cell: row.ratio(what) for cell, row in rows.items()}
+        worst = min(ratios, key=ratios.get)
+        mean = statistics.geometric_mean(ratios.values())
+        parts.append(f"{what} {mean:.2f} times the peer's speed in the geometric mean, "
+                     f"lowest {ratios[worst]:.2f} ({worst[0]}, {threads_text(worst[1])})")
+    return f"Over these {len(rows)} rows: " + "; ".join(parts) + "."
+
+
+def threads_text(n):
+    return "1 thread" if n == 1 else f"{n} threads"
+
+
+def listed(values):
+    return ", ".join(dict.fromkeys(str(value) for value in values))
+
+
+def disturbed_text(run):
+    """A warning about one run, or nothing."""
+    return f" DISTURBED: others kept {run['others']:.2f} processors busy" if run["others"] > QUIET else ""
+
+
+def disturbed(rows):
+    """Names the rows whose rounds had company."""
+    worst = {cell: max(run["others"] for runs in row.by_engine.values() for run in runs) for cell, row in rows.items()}
+    return ["Disturbed, to be measured again: " + ", ".join(
+        f"{file} with {threads_text(threads)} (others kept up to {worst[file, threads]:.2f} processors busy)"
+        for file, threads in sorted(worst) if worst[file, threads] > QUIET)] if max(worst.values()) > QUIET else []
+
+
+def machine_text(machine):
+    has = machine["flags"]
+    lacks = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "amx_int8", "amx_bf16") if flag not in has]
+    return (f"{machine['cpu']}, {machine['cores']} cores; has {', '.join(has) or 'none of the vector extensions'}"
+            + (f"; lacks {', '.join(lacks)}" if lacks else ""))
+
+
+def prepared(rows, engine):
+    """What really ran: the instruction sets of gimbal's matrix kernels, or the CPU libraries that the peer loaded."""
+    uses = {name for row in rows.values() for run in row.by_engine[engine] for name in run["uses"]}
+    if engine == "gimbal":  # cpu.avx2.mat_mul.q8_0
+        return listed(sorted(use.split(".")[1] for use in uses))
+    return listed(sorted(use.removeprefix("libggml-cpu-").removesuffix(".so") for use in uses))
+
+
+def section(rows):
+    sessions = list({id(row.session): row.session for row in rows.values()}.values())
+    first, settings = sessions[0], sessions[0]["settings"]
+    ours = f"gimbal's {prepared(rows, 'gimbal')} kernels" + (" (forced)" if settings["cpu_variant"] else "")
+    theirs = f"the peer's {prepared(rows, 'peer')} library" + (" (forced)" if settings["peer_variant"] else " (its own choice)")
+    peers = listed(f"{s['peer']['engine']} of the npm package {s['peer']['package']} {s['peer']['version']}" for s in sessions)
+    counts = sorted({len(runs) for row in rows.values() for runs in row.by_engine.values()})
+    rounds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    lines = [f"### {ours} against {theirs}", "",
+             f"Machine: {machine_text(first['machine'])}. gimbal: {listed(s['gimbal']['version'] for s in sessions)}. "
+             f"Peer: {peers}.", "", *table(rows), "", *([summary(rows), ""] if len(rows) > 1 else []),
+             f"Prompt of {settings['prompt']} tokens, {settings['generate']} tokens generated; {rounds} alternated "
+             f"round{'' if counts == [1] else 's'} (the medians, and in brackets lowest to highest). Start: from the start of the "
+             "process to its end with one token computed; start and memory are gimbal's / the peer's.", "", "```"]
+    lines += [f"{session['command']}   # {session['date'][:10]}" for session in sessions]
+    lines.append("```")
+    lines += [line for text in disturbed(rows) for line in ("", text)]
+    failures = {(f["file"], f["threads"]): f for s in sessions for f in s["failures"]}
+    for (file, threads), failure in failures.items():
+        if (file, threads) not in rows:
+            lines += ["", f"Not measured: {file} with {threads_text(threads)}: {failure['reason']}"]
+    return lines
+
+
+def render(sessions):
+    """The Markdown of all sessions: one section per machine and forced variant."""
+    groups = merge(sessions)
+    if not groups:
+        return "Nothing was measured for both engines.\n"
+    return "\n\n".join("\n".join(section(rows)) for rows in groups.values()) + "\n"
+
+
+def place(page, markdown):
+    """The page with the text between the two marks replaced; a page without them gets them at its end."""
+    block = f"{BEGIN}\n\n{markdown.strip()}\n\n{END}"
+    if page.count(BEGIN) == 1 and page.count(END) == 1 and page.index(BEGIN) < page.index(END):
+        return page[:page.index(BEGIN)] + block + page[page.index(END) + len(END):]
+    if BEGIN in page or END in page:
+        raise ValueError(f"the marks '{BEGIN}' and '{END}' must stand once each, in this order; mend the page by hand")
+    return f"{page.rstrip()}\n\n{HEADING}\n\n{block}\n"

@@ -1,0 +1,24 @@
+// gimbal bench --kernels: the speed of each kernel alone, without a model.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/options.h"
+#include "base/result.h"
+
+namespace gimbal {
+
+struct KernelBenchOptions {
+  std::optional<std::string> pattern;  // of names
+  std::vector<int> rows{1, 512};
+  bool all = false;  // also rows that another one outranks
+  int milliseconds = 200;
+  int megabytes = 1000;  // as much as the limit is measured with: a large cache keeps some of twice its size
+  bool measure_again = false;
+};
+
+// Errors: those of open_device(); Usage for a pattern that matches nothing; those of the device.
+Result<int> bench_kernels(const EngineOptions&, const KernelBenchOptions&, bool json, bool quiet);
+
+}  // namespace gimbal

@@ -1,0 +1,33 @@
+// What this machine gives at best, measured once per device and build and then kept in the user's cache
+// folder: every speed is shown as a share of it.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "apps/json.h"
+#include "device/device.h"
+
+namespace gimbal {
+
+struct Limits {
+  double read = 0;            // bytes per second
+  double int8 = 0, fp32 = 0;  // operations per second
+  std::string instruction_set;
+  int threads = 0;
+  std::string measured;   // "2026-11-20"
+  std::string cached_in;  // a file; empty when it could not be kept
+  bool from_cache = false;
+};
+
+// nullopt, after a note, for a device that cannot be measured. A cache that cannot be read or written is only
+// a note.
+std::optional<Limits> device_limits(const Device&, bool measure_again, bool quiet);
+
+// "memory 33.9 GB/s, int8 1,940 Gop/s, fp32 490 Gop/s (amx, 2 threads; measured 2026-11-20, cached in ...)".
+std::string limits_text(const Limits&);
+Json limits_json(const std::optional<Limits>&);  // null when there are none
+
+// "1.94 Top/s", "489 Gop/s".
+std::string human_operations(double per_second);
+
+}  // namespace gimbal

@@ -1,0 +1,152 @@
+#include "backends/cpu/compiled.h"
+
+#include <algorithm>
+
+namespace gimbal::cpu {
+namespace {
+
+constexpr double kWorthWaking = 1e5;        // operations of a phase below which one thread does it alone
+constexpr int64_t kSharesPerThread = 8;     // if all were as large as the first
+constexpr uint64_t kChainBytes = 16 << 10;  // what the ops of a chain may touch before the first row is left
+
+int32_t capacity(const gimbal_value& v) { return std::max(1, v.dim[v.rank - 1]); }
+
+// Rows of a value that a step computes.
+int32_t rows_in(const gimbal_value& v, gimbal_step step) {
+  if (v.extent == GIMBAL_STEP_ROWS) return std::min(step.rows, capacity(v));
+  if (v.extent == GIMBAL_OUT_ROWS) return std::min(step.out_rows, capacity(v));
+  return capacity(v);
+}
+
+}  // namespace
+
+Compiled::Compiled(const gimbal_program& p, const CpuKernel* table)
+    : values_(p.values, p.values + p.n_values), program_(p.ops, p.ops + p.n_ops) {
+  std::vector<uint32_t> row_inputs;
+  for (const gimbal_op& op : program_) row_inputs.push_back(table[op.kernel].row_inputs);
+  schedule_ = make_schedule(p, row_inputs);
+  for (uint32_t index : schedule_.order) {
+    const gimbal_op& op = program_[index];
+    Op o{{}, &table[op.kernel], &value_of_rows(op, values_.data()), {}};
+    o.task.op = &op, o.task.out = &values_[op.out];
+    for (int i = 0; i < op.inputs; i++) o.task.in[i] = &values_[op.in[i]];
+    ops_.push_back(o);
+  }
+  for (const Chain& chain : schedule_.chains) {
+    uint64_t row_bytes = 1;
+    for (uint32_t i = chain.begin; i < chain.end; i++)
+      row_bytes += 2 * ops_[i].rows->bytes / uint64_t(capacity(*ops_[i].rows));
+    const bool one_op = chain.end - chain.begin == 1;
+    portions_.push_back({one_op ? INT64_MAX : int64_t(std::max<uint64_t>(1, kChainBytes / row_bytes)), 0, 0});
+  }
+  turns_ = std::make_unique<Turn[]>(schedule_.phases.size());
+  for (const gimbal_value& v : values_) memory_.resize(std::max<size_t>(memory_.size(), v.slot + 1));
+}
+
+void Compiled::run(gimbal_buffer* const* slots, size_t n, gimbal_step step, Team& team) {
+  bind(slots, n);
+  const size_t phases = schedule_.phases.size(), first = plan_step(step, team.size());
+  compute_alone(0, first);
+  if (first == phases) return;
+  team.run([this, &team](int) { walk(team); });
+  size_t rest = phases;
+  while (!turns_[rest - 1].together) rest--;
+  compute_alone(rest, phases);
+}
+
+// Tells every op where its memory is. It is where it was, as a rule: programs keep their buffers.
+void Compiled::bind(gimbal_buffer* const* slots, size_t n) {
+  bool moved = false;
+  for (size_t s = 0; s < memory_.size(); s++) {
+    unsigned char* const now = s < n && slots[s] ? slots[s]->data : nullptr;
+    moved |= memory_[s] != now;
+    memory_[s] = now;
+  }
+  if (!moved) return;
+  auto at = [&](const gimbal_value& v) { return memory_[v.slot] ? memory_[v.slot] + v.offset : nullptr; };
+  for (Op& o : ops_) {
+    o.task.y = at(*o.task.out);
+    for (int i = 0; i < o.task.op->inputs; i++) o.task.x[i] = at(*o.task.in[i]);
+  }
+}
+
+// How much there is to do, and which phases are worth the attention of several threads; gives the first.
+size_t Compiled::plan_step(gimbal_step step, int threads) {
+  for (Op& o : ops_) {
+    o.task.rows = rows_in(*o.rows, step);
+    o.work = o.kernel->work(o.task);
+  }
+  for (size_t p = 0; p < schedule_.phases.size(); p++) {
+    const Phase& phase = schedule_.phases[p];
+    Turn& turn = turns_[p];
+    turn.together = false;
+    if (threads == 1 || phase.single) continue;
+    double operations = 0;
+    turn.units = 0;
+    for (uint32_t c = phase.begin; c < phase.end; c++) {
+      const Chain& chain = schedule_.chains[c];
+      const Op& first = ops_[chain.begin];
+      portions_[c].units = first.work.units;
+      portions_[c].at_once = first.task.rows > 1 ? first.kernel->units_at_once : 1;
+      turn.units += first.work.units;
+      for (uint32_t i = chain.begin; i < chain.end; i++) operations += ops_[i].work.operations;
+    }
+    turn.together = operations >= kWorthWaking;
+    turn.next.store(0, std::memory_order_relaxed);
+  }
+  return next_together(0);
+}
+
+size_t Compiled::next_together(size_t phase) const {
+  while (phase < schedule_.phases.size() && !turns_[phase].together) phase++;
+  return phase;
+}
+
+// What every member of the team does, from the first phase that is worth it to the last.
+void Compiled::walk(Team& team) {
+  for (size_t phase = next_together(0), next; phase < schedule_.phases.size(); phase = next) {
+    compute_together(phase, team.size());
+    next = next_together(phase + 1);
+    if (next == schedule_.phases.size()) return;  // the end of Team::run() is where all meet
+    // Who comes last does the small phases between, while the others wait anyhow: one meeting in place of
+    // two.
+    if (team.last_to_arrive()) {
+      compute_alone(phase + 1, next);
+      team.release();
+    }
+  }
+}
+
+// Shares are taken as they come, so that a thread that is interrupted does not hold up the others; they get
+// smaller towards the end, so that nobody waits long for the last one.
+void Compiled::compute_together(size_t phase, int threads) {
+  Turn& turn = turns_[phase];
+  for (int64_t at = turn.next.load(std::memory_order_relaxed); at < turn.units;) {
+    uint32_t c = schedule_.phases[phase].begin;
+    int64_t begin = at;  // in this chain
+    while (begin >= portions_[c].units) begin -= portions_[c++].units;
+    const int64_t at_once = portions_[c].at_once, share = (turn.units - at) / (kSharesPerThread * threads),
+                  whole = (share + at_once - 1) / at_once * at_once,
+                  end = std::min(begin + std::max(at_once, whole), portions_[c].units);
+    if (!turn.next.compare_exchange_weak(at, at + end - begin, std::memory_order_relaxed)) continue;
+    compute_units(c, begin, end);
+    at = turn.next.load(std::memory_order_relaxed);
+  }
+}
+
+void Compiled::compute_alone(size_t begin, size_t end) {
+  for (size_t p = begin; p < end; p++)
+    for (uint32_t c = schedule_.phases[p].begin; c < schedule_.phases[p].end; c++)
+      compute_units(c, 0, ops_[schedule_.chains[c].begin].work.units);
+}
+
+void Compiled::compute_units(uint32_t c, int64_t begin, int64_t end) {
+  const Chain chain = schedule_.chains[c];
+  for (int64_t at = begin; at < end;) {
+    const int64_t next = end - at > portions_[c].rows_at_once ? at + portions_[c].rows_at_once : end;
+    for (uint32_t i = chain.begin; i < chain.end; i++) ops_[i].kernel->launch(ops_[i].task, at, next);
+    at = next;
+  }
+}
+
+}  // namespace gimbal::cpu

@@ -1,0 +1,72 @@
+// The matrix products by tiles (AMX) and the table of them, beside the rows of kernels.cpp: these serve
+// prompts, whose many rows share the turning of codes into bytes. Compiled for the real instructions, and for
+// the tests once more over emulated ones.
+#include "backends/cpu/kernel_abi.h"
+#include "backends/cpu/layout.h"
+#include "levels.h"  // from variants/<name>
+#include "ops/op.h"
+#include "tensor/half.h"
+#include "tile.h"
+#include "vec.h"
+
+namespace CPU_VARIANT {
+namespace {
+
+using gimbal::DType, gimbal::OpKind, gimbal::set_of, gimbal::kChunk;
+
+#include "backends/cpu/kernels/blocks256.h"
+#include "backends/cpu/kernels/blocks32.h"
+#include "backends/cpu/kernels/tile_product.h"
+
+// With fewer rows, turning codes into bytes takes longer than the tiles save.
+constexpr int32_t kFewestRows = 16;
+
+constexpr CpuKernel row(const char* name, DType weights, DType x,
+                        void (*launch)(const CpuTask&, int64_t, int64_t)) {
+  gimbal_kernel_info info{};
+  info.name = name, info.op = uint16_t(OpKind::MatMul), info.rank = kTileRank, info.numerics = GIMBAL_EXACT,
+  info.layout = GIMBAL_PACKED, info.in0 = set_of(weights), info.in1 = set_of(x),
+  info.out = set_of(DType::F32), info.k_multiple = 1, info.min_rows = kFewestRows;
+  return {info, matmul_work, launch, 0};
+}
+
+#define STR2(x) #x
+#define STR(x) STR2(x)
+#define ROW(T, W, format, launch) row("cpu." STR(CPU_VARIANT) ".mat_mul." format, DType::T, W::x, launch<W>)
+#define BLOCKS_32(T, format) ROW(T, T, format, matmul_tiles32)
+#define BLOCKS_256(W, T, format) ROW(T, W, format, matmul_tiles256)
+
+const CpuKernel kTable[] = {
+    BLOCKS_32(Q8_0, "q8_0"),
+    BLOCKS_32(Q4_0, "q4_0"),
+    BLOCKS_32(Q4_1, "q4_1"),
+    BLOCKS_32(Q5_0, "q5_0"),
+    BLOCKS_32(Q5_1, "q5_1"),
+    BLOCKS_32(IQ4_NL, "iq4_nl"),
+    BLOCKS_32(MXFP4, "mxfp4"),
+    BLOCKS_256(Q2_K, Q2_K, "q2_k"),
+    BLOCKS_256(Q3_K, Q3_K, "q3_k"),
+    BLOCKS_256(Q4_K, Q4_K, "q4_k"),
+    BLOCKS_256(Q5_K, Q5_K, "q5_k"),
+    BLOCKS_256(Q6_K, Q6_K, "q6_k"),
+    BLOCKS_256(IQ4_XS, IQ4_XS, "iq4_xs"),
+    BLOCKS_256(Ternary, TQ1_0, "tq1_0"),
+    BLOCKS_256(Ternary, TQ2_0, "tq2_0"),
+    BLOCKS_256(Ternary, I2_S, "i2_s"),
+    BLOCKS_256(Levels32, IQ2_XXS, "iq2_xxs"),
+    BLOCKS_256(Levels16, IQ2_XS, "iq2_xs"),
+    BLOCKS_256(Levels16, IQ2_S, "iq2_s"),
+    BLOCKS_256(Levels32, IQ3_XXS, "iq3_xxs"),
+    BLOCKS_256(Levels32, IQ3_S, "iq3_s"),
+    BLOCKS_256(Levels32, IQ1_S, "iq1_s"),
+    BLOCKS_256(Levels16, IQ1_M, "iq1_m"),
+};
+
+}  // namespace
+
+extern const CpuKernel* const table;
+extern const size_t table_size;
+const CpuKernel* const table = kTable;
+const size_t table_size = sizeof kTable / sizeof *kTable;
+
+}  // namespace CPU_VARIANT

@@ -1,0 +1,2 @@
+#pragma once
+#include "backends/cpu/variants/amx/levels.h"

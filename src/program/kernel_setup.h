@@ -1,0 +1,38 @@
+// One op in a realistic shape, recorded several times over different memory: what the kernel benchmark runs.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "device/device.h"
+#include "program/program.h"
+
+namespace gimbal {
+
+// An input that the host writes before anything runs.
+struct SetupInput {
+  uint16_t value;
+  std::vector<int32_t> whole;  // what an i32 input holds; f32 inputs get random numbers of about 1
+};
+
+struct KernelSetup {
+  Program program;                // without ops: those below are its ops
+  std::vector<gimbal_op> before;  // what the tested ops need: activations quantized, caches written to
+  std::vector<gimbal_op> tested;  // the op to measure, over and over
+  std::vector<SetupInput> inputs;
+  std::string shape;  // for people: "2048 x 8192"
+  // Attention and cache_write: the position of the first row, and the input that says where to write.
+  int begin = 0;
+  std::optional<uint16_t> position;
+};
+
+// The format that names a row: of its weights, its cache, or what it quantizes to.
+std::vector<DType> formats_of(const gimbal_kernel_info& row);
+
+// `kind` over `format`, for up to `rows` rows. Ops that read weights or a cache are recorded as often as it
+// takes to go over `bytes` of memory; weights and caches lie in the same places whatever `rows` is. Errors:
+// Unsupported for an op that this benchmark does not know.
+Result<KernelSetup> set_up_kernel(const Device& device, OpKind kind, DType format, int rows, uint64_t bytes);
+
+}  // namespace gimbal

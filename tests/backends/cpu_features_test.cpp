@@ -1,0 +1,105 @@
+// What is concluded from the registers of CPUID and XCR0: each kind of machine that has been met, and AMX,
+// for which the system's leave is needed too.
+#include "backends/cpu/cpu_features.h"
+
+#include <gtest/gtest.h>
+
+namespace gimbal::cpu {
+namespace {
+
+int times_asked = 0;
+bool granted() { return times_asked++, true; }
+bool refused() { return times_asked++, false; }
+
+// Registers as a Sapphire Rapids gives them on Linux, without those that nobody reads.
+X86Reading sapphire_rapids() {
+  X86Reading r;
+  r.leaf1_ecx = 0x7ffefbff, r.leaf7_ebx = 0xf3bfbfef, r.leaf7_ecx = 0xfb417ffe, r.leaf7_edx = 0xffdd4432;
+  r.xcr0 = 0x602e7;
+  return r;
+}
+constexpr uint32_t kVectors = FMA | F16C | AVX2 | AVX512 | VNNI;
+
+struct CpuFeatures : testing::Test {
+  void SetUp() override { times_asked = 0; }
+};
+
+TEST_F(CpuFeatures, AllOfThem) {
+  EXPECT_EQ(x86_features(sapphire_rapids(), granted), kVectors | AMX_INT8);
+  EXPECT_EQ(times_asked, 1);
+}
+
+TEST_F(CpuFeatures, ARefusalIsAMissingFeature) {
+  EXPECT_EQ(x86_features(sapphire_rapids(), refused), kVectors);
+  EXPECT_EQ(times_asked, 1);
+}
+
+TEST_F(CpuFeatures, TilesThatTheSystemDoesNotSave) {
+  for (uint64_t saved : {0xe7, 0x200e7, 0x400e7}) {
+    X86Reading r = sapphire_rapids();
+    r.xcr0 = saved;
+    EXPECT_EQ(x86_features(r, granted), kVectors) << saved;
+  }
+  EXPECT_EQ(times_asked, 0) << "leave was asked for where it is of no use";
+}
+
+TEST_F(CpuFeatures, TilesThatCannotMultiplyBytes) {
+  for (int missing : {24, 25}) {
+    X86Reading r = sapphire_rapids();
+    r.leaf7_edx &= ~(1u << missing);
+    EXPECT_EQ(x86_features(r, granted), kVectors) << missing;
+  }
+  EXPECT_EQ(times_asked, 0);
+}
+
+TEST_F(CpuFeatures, TheAmxRowsNeedVnniToo) {
+  X86Reading r = sapphire_rapids();
+  r.leaf7_ecx &= ~(1u << 11);
+  EXPECT_EQ(x86_features(r, granted), kVectors & ~VNNI);
+  EXPECT_EQ(times_asked, 0);
+}
+
+TEST_F(CpuFeatures, EveryPartOfAvx512IsNeeded) {
+  for (int missing : {16, 17, 30, 31}) {
+    X86Reading r = sapphire_rapids();
+    r.leaf7_ebx &= ~(1u << missing);
+    EXPECT_EQ(x86_features(r, granted), uint32_t(FMA | F16C | AVX2)) << missing;
+  }
+  X86Reading r = sapphire_rapids();
+  r.xcr0 = 7;  // the system saves no registers of 64 bytes
+  EXPECT_EQ(x86_features(r, granted), uint32_t(FMA | F16C | AVX2));
+  EXPECT_EQ(times_asked, 0);
+}
+
+TEST_F(CpuFeatures, NothingWithoutTheSystem) {
+  X86Reading r = sapphire_rapids();
+  r.leaf1_ecx &= ~(1u << 27);  // no OSXSAVE: nobody knows what is saved
+  EXPECT_EQ(x86_features(r, granted), 0u);
+  r = sapphire_rapids(), r.xcr0 = 3;
+  EXPECT_EQ(x86_features(r, granted), 0u);
+  EXPECT_EQ(x86_features({}, granted), 0u);
+}
+
+TEST_F(CpuFeatures, OneByOne) {
+  X86Reading r;
+  r.leaf1_ecx = 1u << 27, r.xcr0 = 7;
+  EXPECT_EQ(x86_features(r, granted), 0u);
+  r.leaf1_ecx |= 1u << 12;
+  EXPECT_EQ(x86_features(r, granted), uint32_t(FMA));
+  r.leaf1_ecx |= 1u << 29;
+  EXPECT_EQ(x86_features(r, granted), uint32_t(FMA | F16C));
+  r.leaf7_ebx |= 1u << 5;
+  EXPECT_EQ(x86_features(r, granted), uint32_t(FMA | F16C | AVX2));
+}
+
+TEST_F(CpuFeatures, EveryBitHasAName) {
+  int names = 0;
+  while (kFeatureNames[names]) names++;
+  EXPECT_EQ(1u << (names - 1), uint32_t(AMX_INT8));
+  EXPECT_STREQ(kFeatureNames[names - 1], "AMX-INT8");
+  EXPECT_EQ(cpu_features() >> names, 0u);
+  EXPECT_EQ(cpu_features(), cpu_features());
+}
+
+}  // namespace
+}  // namespace gimbal::cpu

@@ -1,0 +1,310 @@
+// The order in which the CPU runs a program's ops must be one that the program allows. Checked by brute
+// force, unit against unit and byte range against byte range, on random programs whose values share memory in
+// every way, and on whole models with the memory that they are given.
+#include "backends/cpu/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "backends/cpu/kernel_abi.h"
+#include "base/format.h"
+#include "runtime/blueprint.h"
+#include "support/golden.h"
+
+namespace gimbal::cpu {
+namespace {
+
+struct TestProgram {
+  std::vector<gimbal_value> values;
+  std::vector<gimbal_op> ops;
+  std::vector<uint32_t> row_inputs;
+  gimbal_program view() const { return {values.data(), values.size(), ops.data(), ops.size()}; }
+};
+
+// ---- the checker: knows what a unit touches, and nothing of how schedules are made
+struct Touch {
+  uint32_t slot;
+  uint64_t begin, end;
+  bool write;
+};
+using Unit = std::vector<Touch>;
+
+int rows_of(const TestProgram& p, const gimbal_op& op) {
+  const gimbal_value& v = value_of_rows(op, p.values.data());
+  return v.dim[v.rank - 1];
+}
+
+// What each unit of an op touches. An op that is not by row: one unit, which touches everything.
+std::vector<Unit> units_of(const TestProgram& p, size_t index) {
+  const gimbal_op& op = p.ops[index];
+  const uint32_t mask = p.row_inputs[index];
+  std::vector<Unit> units(mask ? size_t(rows_of(p, op)) : 1);
+  for (size_t r = 0; r < units.size(); r++)
+    for (int i = -1; i < op.inputs; i++) {
+      const gimbal_value& v = p.values[i < 0 ? op.out : op.in[i]];
+      const bool by_row = mask && (i < 0 ? v.layout == GIMBAL_DENSE : (mask >> i & 1) != 0);
+      const uint64_t row = v.bytes / uint64_t(v.dim[v.rank - 1]);
+      if (by_row) units[r].push_back({v.slot, v.offset + r * row, v.offset + (r + 1) * row, i < 0});
+      else units[r].push_back({v.slot, v.offset, v.offset + v.bytes, i < 0});
+    }
+  return units;
+}
+
+bool clash(const Unit& a, const Unit& b) {
+  for (const Touch& x : a)
+    for (const Touch& y : b)
+      if ((x.write || y.write) && x.slot == y.slot && x.begin < y.end && y.begin < x.end) return true;
+  return false;
+}
+
+// Why this order may give other results than the program's; empty when it cannot.
+std::string fault(const TestProgram& p, const Schedule& s) {
+  struct Place {
+    size_t phase, chain, position;
+  };
+  constexpr size_t kNowhere = ~size_t(0);
+  std::vector<Place> at(p.ops.size(), {kNowhere, 0, 0});
+  size_t ops = 0, chains = 0;
+  for (size_t f = 0; f < s.phases.size(); f++) {
+    if (s.phases[f].begin != chains) return "a chain is left out";
+    for (; chains < s.phases[f].end; chains++) {
+      const Chain& c = s.chains[chains];
+      if (c.begin != ops || c.begin == c.end) return "an op is left out";
+      for (; ops < c.end; ops++) {
+        const uint32_t op = s.order[ops], first = s.order[c.begin];
+        if (op >= p.ops.size() || at[op].phase != kNowhere) return "not every op once";
+        at[op] = {f, chains, ops};
+        if (op == first) continue;
+        const gimbal_value &a = value_of_rows(p.ops[op], p.values.data()),
+                           &b = value_of_rows(p.ops[first], p.values.data());
+        if (!p.row_inputs[op] || !p.row_inputs[first] || a.extent != b.extent ||
+            rows_of(p, p.ops[op]) != rows_of(p, p.ops[first]))
+          return "a chain of ops that do not compute the same rows";
+      }
+    }
+    const Chain& c = s.chains[s.phases[f].begin];
+    const bool single = s.phases[f].end - s.phases[f].begin == 1 && p.row_inputs[s.order[c.begin]] &&
+                        rows_of(p, p.ops[s.order[c.begin]]) == 1;
+    if (single != s.phases[f].single) return "a phase that is wrong about its units";
+  }
+  if (ops != p.ops.size()) return "not every op once";
+  std::vector<std::vector<Unit>> units;
+  for (size_t i = 0; i < p.ops.size(); i++) units.push_back(units_of(p, i));
+  for (size_t j = 0; j < p.ops.size(); j++)
+    for (size_t i = 0; i < j; i++) {
+      if (at[i].phase < at[j].phase) continue;
+      const bool chained = at[i].chain == at[j].chain && at[i].position < at[j].position;
+      for (size_t a = 0; a < units[i].size(); a++)
+        for (size_t b = 0; b < units[j].size(); b++)
+          if (!(chained && a == b) && clash(units[i][a], units[j][b]))
+            return format("unit {} of op {} must come before unit {} of op {}", a, i, b, j);
+    }
+  return "";
+}
+
+// ---- random programs
+struct Random {
+  std::mt19937 engine;
+  int below(int n) { return int(engine() % unsigned(n)); }
+};
+
+bool overlap(const gimbal_value& a, const gimbal_value& b) {
+  return a.slot == b.slot && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+TestProgram random_program(Random& r) {
+  TestProgram p;
+  const int slots = 1 + r.below(2), places = 2 + r.below(60);
+  for (int n = 3 + r.below(12); n-- > 0;) {
+    gimbal_value v{};
+    v.slot = uint32_t(r.below(slots)), v.rank = 2;
+    v.layout = r.below(8) ? GIMBAL_DENSE : GIMBAL_CACHE;
+    v.extent = r.below(6) ? GIMBAL_STEP_ROWS : GIMBAL_OUT_ROWS;
+    v.dim[0] = r.below(3) ? 8 : 16, v.dim[1] = r.below(4) ? 3 : 1, v.dim[2] = v.dim[3] = 1;
+    v.bytes = uint64_t(v.dim[0]) * uint64_t(v.dim[1]);
+    v.offset = 8 * uint64_t(r.below(places));
+    p.values.push_back(v);
+  }
+  const int n = int(p.values.size());
+  for (int left = 1 + r.below(14), tries = 0; left > 0 && tries < 500; tries++) {
+    gimbal_op op{};
+    op.out = uint16_t(r.below(n));
+    for (int k = 1 + r.below(3); k-- > 0;) op.in[op.inputs++] = uint16_t(r.below(n));
+    op.kind = uint16_t(r.below(4) == 0 ? OpKind::CacheWrite : OpKind::Add);
+    if (op.kind == uint16_t(OpKind::CacheWrite)) {
+      if (op.inputs < 2 || p.values[op.out].layout != GIMBAL_CACHE) continue;
+      op.in[0] = op.out;
+    }
+    const gimbal_value &out = p.values[op.out], &rows = value_of_rows(op, p.values.data());
+    bool over_itself = false;  // never planned
+    uint32_t mask = 0;
+    for (int i = 0; i < op.inputs; i++) {
+      const gimbal_value& in = p.values[op.in[i]];
+      over_itself |= op.in[i] != op.out && overlap(in, out);
+      over_itself |= op.in[i] == op.out && !(op.kind == uint16_t(OpKind::CacheWrite) && i == 0);
+      if (in.extent == rows.extent && in.dim[1] == rows.dim[1] && r.below(6)) mask |= 1u << i;
+    }
+    if (over_itself) continue;
+    if (op.kind == uint16_t(OpKind::CacheWrite)) mask &= ~1u;
+    p.ops.push_back(op);
+    p.row_inputs.push_back(r.below(4) ? mask : 0);
+    left--;
+  }
+  return p;
+}
+
+// Two neighbouring phases as one.
+Schedule without_the_wait_after(Schedule s, size_t phase) {
+  s.phases[phase].end = s.phases[phase + 1].end;
+  s.phases[phase].single = false;
+  s.phases.erase(s.phases.begin() + long(phase) + 1);
+  return s;
+}
+
+TEST(Schedule, RandomProgramsKeepEveryDependenceAndNoWaitIsWasted) {
+  Random r{std::mt19937(11)};
+  int ops = 0, phases = 0, chained = 0, beside = 0, moved = 0;
+  for (int round = 0; round < 20000; round++) {
+    const TestProgram p = random_program(r);
+    const Schedule s = make_schedule(p.view(), p.row_inputs);
+    ASSERT_EQ(fault(p, s), "") << "program " << round;
+    for (size_t f = 0; f + 1 < s.phases.size(); f++)
+      ASSERT_NE(fault(p, without_the_wait_after(s, f)), "") << "program " << round << ", phase " << f;
+    ops += int(s.order.size()), phases += int(s.phases.size());
+    for (const Chain& c : s.chains) chained += c.end - c.begin > 1;
+    for (const Phase& f : s.phases) beside += f.end - f.begin > 1;
+    moved += !std::is_sorted(s.order.begin(), s.order.end());
+  }
+  // The programs are such that there is something to be found, and to be got wrong.
+  EXPECT_GT(chained, 2000);
+  EXPECT_GT(beside, 2000);
+  EXPECT_GT(moved, 2000);
+  EXPECT_LT(phases, ops * 4 / 5);
+}
+
+TEST(Schedule, TheCheckerSeesOtherFaults) {
+  Random r{std::mt19937(12)};
+  int changed = 0, seen = 0;
+  for (int round = 0; round < 2000; round++) {
+    const TestProgram p = random_program(r);
+    Schedule s = make_schedule(p.view(), p.row_inputs);
+    for (const Chain& c : s.chains)  // the order inside of chains, turned round
+      std::reverse(s.order.begin() + c.begin, s.order.begin() + c.end);
+    const bool any =
+        std::any_of(s.chains.begin(), s.chains.end(), [](auto& c) { return c.end - c.begin > 1; });
+    changed += any, seen += any && fault(p, s) != "";
+    ASSERT_TRUE(any || fault(p, s) == "");
+    if (s.order.size() > 1) {
+      s.order[0] = s.order[1];
+      ASSERT_EQ(fault(p, s).empty(), false);
+    }
+  }
+  EXPECT_GT(seen, changed / 4);
+}
+
+TEST(Schedule, NoOpsNoPhases) {
+  const Schedule s = make_schedule({nullptr, 0, nullptr, 0}, {});
+  EXPECT_TRUE(s.phases.empty());
+  EXPECT_EQ(s.shared_phases(), 0);
+}
+
+// Thousands of ops must not take long: it is in the way of the first token.
+TEST(Schedule, LongProgramsOfDependentOps) {
+  TestProgram p;
+  for (int i = 0; i < 2; i++)
+    p.values.push_back({0, 0, 2, GIMBAL_DENSE, GIMBAL_STEP_ROWS, uint64_t(64 * i), 64, {32, 2, 1, 1}});
+  for (int i = 0; i < 20000; i++) {
+    gimbal_op op{};
+    op.out = i % 2, op.inputs = 1, op.in[0] = (i + 1) % 2;
+    p.ops.push_back(op);
+    p.row_inputs.push_back(i % 3 ? 1 : 0);
+  }
+  const Schedule s = make_schedule(p.view(), p.row_inputs);
+  EXPECT_EQ(s.order.size(), p.ops.size());
+  // One op of a kind that takes all rows, then two by row.
+  EXPECT_EQ(s.phases.size(), 2 * p.ops.size() / 3 + 1);
+}
+
+// ---- whole models, with the flags of the kernels that were chosen
+struct Planned {
+  std::unique_ptr<Gguf> file;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Blueprint> blueprint;
+};
+Planned plan(const std::string& path, int batch) {
+  Planned p;
+  auto file = Gguf::open(path);
+  auto device = open_device({"cpu", 0, true, "threads=1"});
+  if (!file || !device) return p;
+  p.file = std::make_unique<Gguf>(std::move(*file));
+  p.device = std::move(device->device);
+  RunOptions o;
+  o.context = 256, o.batch = batch, o.logit_rows = batch;
+  auto b = make_blueprint(*p.file, *p.device, o);
+  if (b) p.blueprint = std::make_unique<Blueprint>(std::move(*b));
+  return p;
+}
+TestProgram as_test_program(const Device& d, const Program& program) {
+  TestProgram p{program.values, program.ops, {}};
+  for (const gimbal_op& op : p.ops)  // the public half is the first member of the row
+    p.row_inputs.push_back(reinterpret_cast<const CpuKernel&>(d.kernel(op.kernel)).row_inputs);
+  return p;
+}
+
+// Every activation in a place of its own.
+TestProgram without_shared_memory(TestProgram p, const Program& program) {
+  uint64_t end = 0;
+  for (size_t v = 0; v < p.values.size(); v++) {
+    if (p.values[v].slot != uint32_t(Slot::Work)) continue;
+    const uint16_t root = program.info[v].root;
+    p.values[v].offset = root == v ? end : p.values[root].offset;
+    end += align_up(p.values[v].bytes, 64);
+  }
+  return p;
+}
+
+TEST(Schedule, LlamaWaitsFiveTimesALayer) {
+  for (const char* format : {"q8_0", "q4_0"}) {
+    const auto planned = plan(test::golden_dir() + "/stories/stories260K-" + format + ".gguf", 5);
+    ASSERT_TRUE(planned.blueprint);
+    const int layers = planned.blueprint->config.layers;
+    ASSERT_EQ(planned.blueprint->buckets.size(), 2u);
+    for (const Bucket& bucket : planned.blueprint->buckets) {
+      const TestProgram p = as_test_program(*planned.device, bucket.program);
+      const Schedule s = make_schedule(p.view(), p.row_inputs);
+      // For one token: q k v; attention; the output of attention; gate and up; down. In the end the logits.
+      // What lies between is by row, and one row is for one thread.
+      if (bucket.rows == 1) {
+        EXPECT_EQ(s.shared_phases(), 5 * layers + 1);
+        continue;
+      }
+      // For many: also the rows between them, where sum, norm and quantization are one phase. In the end the
+      // choice of rows. Values that share memory cost some: turned keys lie where q was, with other rows.
+      EXPECT_LE(s.shared_phases(), 11 * layers + 5);
+      const TestProgram roomy = without_shared_memory(p, bucket.program);
+      EXPECT_EQ(make_schedule(roomy.view(), roomy.row_inputs).shared_phases(), 10 * layers + 3);
+    }
+  }
+}
+
+TEST(Schedule, ModelsKeepEveryDependence) {
+  int models = 0;
+  for (const char* folder : {"stories", "arch", "quant"})
+    for (const std::string& path : test::golden_files(folder, ".gguf")) {
+      const auto planned = plan(path, 3);
+      if (!planned.blueprint) continue;  // an architecture or a format that does not run; counted below
+      for (const Bucket& bucket : planned.blueprint->buckets) {
+        const TestProgram p = as_test_program(*planned.device, bucket.program);
+        const Schedule s = make_schedule(p.view(), p.row_inputs);
+        ASSERT_EQ(fault(p, s), "") << path << ", " << bucket.rows << " rows";
+        EXPECT_LE(s.phases.size() * 4, p.ops.size() * 3) << path << ", " << bucket.rows << " rows";
+      }
+      models++;
+    }
+  EXPECT_GE(models, 12);
+}
+
+}  // namespace
+}  // namespace gimbal::cpu
