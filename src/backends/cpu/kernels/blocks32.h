@@ -129,7 +129,7 @@ struct OneRow32 {
       const uint8_t* codes = w + gimbal::cpu::chunk_codes(W::type, blocks);
       F acc = splat(0.f);
       for (int32_t b = 0; b < blocks; b++, a += 40, codes += parts.codes) {
-        fetch_ahead<parts.codes + parts.scales>(codes);
+        fetch_ahead<parts.codes + parts.scales>(w + (parts.codes + parts.scales) * b);
         const int32_t code_sum = read<int32_t>(a + 4);
         const float unit = read<float>(a);
         const I sum = block_steps<W, 0>(codes, a, splat(-W::zero * code_sum));

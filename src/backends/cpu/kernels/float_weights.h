@@ -74,7 +74,7 @@ inline void tiles_in_turn(const CpuTask& t, int64_t unit) {
     for (int32_t k = begin; k < end; k++) {
       const F one = splat(read<float>(x + 4 * k));
       for (int i = 0; i < Tiles; i++) {
-        if (k % kLine == 0) fetch_ahead<64>(w[i] + k * step);
+        if (k % kLine == 0) fetch_ahead<64, 3>(w[i] + k * step);
         acc[i] = fma(W::column(w[i] + k * step), one, acc[i]);
       }
     }

@@ -14,8 +14,8 @@ inline void write(void* p, T v) {
 }
 
 // Asks for the lines that a product with one row reads soon: far enough ahead for memory to answer in time.
-constexpr int kAhead = 4096;
-template <int Bytes>
+constexpr int kAhead = 6144;
+template <int Bytes, int Locality = 2>
 inline void fetch_ahead(const uint8_t* p) {
-  for (int i = 0; i < Bytes; i += 64) __builtin_prefetch(p + kAhead + i, 0, 2);
+  for (int i = 0; i < Bytes; i += 64) __builtin_prefetch(p + kAhead + i, 0, Locality);
 }
