@@ -109,6 +109,14 @@ class KernelBench {
                    options_.all ? "`gimbal kernels` shows what the others need"
                                 : "add --all to measure those too that another kernel outranks"};
     limits_ = device_limits(device_, options_.measure_again, quiet);
+    double largest = 0;
+    for (const Line& line : lines_)
+      for (size_t i = 0; i < line.speeds.size(); i++)
+        if (line.speeds[i])
+          largest = std::max(largest, rate(OpKind(device_.kernel(line.kernel).op), *line.speeds[i],
+                                           options_.rows[i], limits_)
+                                          .share.value_or(0));
+    doubt_limits(largest);
     std::stable_sort(lines_.begin(), lines_.end(), [&](const Line& a, const Line& b) {
       return device_.kernel(a.kernel).op < device_.kernel(b.kernel).op;
     });

@@ -113,6 +113,8 @@ class ModelBench {
     }
     n_.peak = peak_memory();
     n_.limits = device_limits(device_, options_.measure_again, quiet);
+    if (n_.limits && n_.weight_bytes >= kFitsACache) doubt_limits(n_.bytes_per_second() / n_.limits->read);
+    if (n_.limits && prompt > 0) doubt_limits(n_.operations_per_second(prompt) / n_.compute_limit());
     return Done{};
   }
 

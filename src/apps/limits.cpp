@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostKept = 32;  // devices, variants and numbers of threads; the oldest goes first
 
+constexpr double kBelievable = 1.15;  // share of a limit: clocks vary
+
 // XDG base directories: a relative path counts as not set.
 fs::path cache_file() {
   for (const auto& [variable, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", ".cache")}) {
@@ -163,6 +165,14 @@ std::optional<Limits> device_limits(const Device& device, bool measure_again, bo
     note(format("note: the limits of this machine could not be kept for the next time: {}",
                 printable(saved.error().message)));
   return l;
+}
+
+void doubt_limits(double largest_share) {
+  if (largest_share > kBelievable)
+    note(format(
+        "note: {:.0f} % of a limit was reached, so the machine was busy when its limits were measured; "
+        "--measure-again measures them anew",
+        100 * largest_share));
 }
 
 std::string human_operations(double per_second) {

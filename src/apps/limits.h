@@ -23,6 +23,9 @@ struct Limits {
 // a note.
 std::optional<Limits> device_limits(const Device&, bool measure_again, bool quiet);
 
+// A note when something was clearly faster than its limit: that was measured while the machine was busy.
+void doubt_limits(double largest_share);
+
 // "memory 33.9 GB/s, int8 1,940 Gop/s, fp32 490 Gop/s (amx, 2 threads; measured 2026-11-20, cached in ...)".
 std::string limits_text(const Limits&);
 Json limits_json(const std::optional<Limits>&);  // null when there are none

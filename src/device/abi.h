@@ -89,9 +89,9 @@ typedef struct gimbal_device_info {
   uint8_t unified_memory; /* shares memory with the host */
 } gimbal_device_info;
 
-typedef struct gimbal_limits { /* the most that a device gives: what speeds are compared with */
+typedef struct gimbal_limits {  /* the most that a device gives: what speeds are compared with */
   double read_bytes_per_second; /* from a memory that no cache holds */
-  double int8_ops_per_second;   /* products of bytes, added up exactly; a multiplication and an addition are two */
+  double int8_ops_per_second;   /* products of bytes, added up exactly; a product counts two: * and + */
   double fp32_ops_per_second;
   const char* instruction_set; /* that the operations were measured with; valid as long as the device */
   uint32_t threads;            /* host threads that measured together; 0 for devices with their own cores */
@@ -139,8 +139,8 @@ typedef struct gimbal_backend {
   const char* (*last_error)(
       gimbal_device*); /* of the calling thread; device may be NULL after a failed open() */
 
-  /* Optional (may be NULL, and a table may end before it): measures the limits, in a second or two. Needs about 1 GB
-     of memory for that time. Nothing else may be submitted meanwhile. */
+  /* Optional (may be NULL, and a table may end before it): measures the limits, in a second or two. Needs
+     about 1 GB of memory for that time. Nothing else may be submitted meanwhile. */
   gimbal_code (*measure)(gimbal_device*, gimbal_limits* out);
 } gimbal_backend;
 

@@ -33,7 +33,7 @@ struct BackendTable {
   }
 
   static constexpr auto measure() -> decltype(gimbal_backend::measure) {
-    if constexpr (requires(Impl& i, gimbal_limits& l) { i.measure(l); })
+    if constexpr (requires(Impl & i, gimbal_limits & l) { i.measure(l); })
       return [](gimbal_device* d, gimbal_limits* l) { return guarded([&] { return self(d).measure(*l); }); };
     else return nullptr;
   }

@@ -80,8 +80,8 @@ class Device {
   Status submit(Executable&, gimbal_buffer* const* slots, size_t n_slots, gimbal_step) const;
   Status wait() const;
 
-  // How fast its memory and its arithmetic can be at best; takes a second or two and 1 GB. Errors: Unsupported when
-  // the backend cannot tell; OutOfMemory.
+  // How fast its memory and its arithmetic can be at best; takes a second or two and 1 GB. Errors:
+  // Unsupported when the backend cannot tell; OutOfMemory.
   Result<gimbal_limits> measure() const;
 
  private:

@@ -20,7 +20,6 @@ struct Slice {
   uint16_t value;
   const GgufTensor* tensor;
   int32_t begin, end;  // rows
-  bool last;           // of its tensor
 };
 
 std::vector<Slice> slices(const Program& p, const Gguf& file) {
@@ -32,8 +31,7 @@ std::vector<Slice> slices(const Program& p, const Gguf& file) {
     const int64_t per_row = std::max<int64_t>(1, row_bytes(t->type, t->dim[0]));
     const auto step =
         int32_t(std::min<int64_t>(rows, align_up(uint64_t(std::max<int64_t>(1, kSliceBytes / per_row)), 16)));
-    for (int32_t r = 0; r < rows; r += step)
-      all.push_back({id, t, r, std::min(r + step, rows), r + step >= rows});
+    for (int32_t r = 0; r < rows; r += step) all.push_back({id, t, r, std::min(r + step, rows)});
   }
   return all;
 }
@@ -95,9 +93,10 @@ Result<std::unique_ptr<Model>> Model::load(Blueprint blueprint, const Progress& 
         stop = true;
       }
       const Slice& s = work[i];
-      const auto bytes = uint64_t(row_bytes(s.tensor->type, s.tensor->dim[0])) * uint64_t(s.end - s.begin);
+      const auto row = uint64_t(row_bytes(s.tensor->type, s.tensor->dim[0])),
+                 bytes = row * uint64_t(s.end - s.begin);
       const uint64_t now = done.fetch_add(bytes) + bytes;
-      if (s.last) b.file->release(*s.tensor);  // what is laid out is not held twice
+      b.file->release(*s.tensor, row * uint64_t(s.begin), bytes);  // what is laid out is not held twice
       if (reports && progress && !progress(now, total)) {
         std::lock_guard lock(mutex);
         if (!error) error = Error{Code::Failed, "loading was cancelled", ""};

@@ -94,6 +94,19 @@ TEST(Limits, ACacheThatIsBrokenIsNoError) {
   EXPECT_EQ(json_of(gimbal(kModel, cache.setup()))["limits"]["from_cache"], false);
 }
 
+TEST(Limits, ThatAreExceededAreDoubted) {
+  Cache cache("doubted");
+  json_of(gimbal(kModel, cache.setup()));
+  EXPECT_EQ(gimbal(kModel, cache.setup()).err, "");
+  Json kept = Json::parse(*read_file(cache.file));
+  kept["limits"].back()["fp32_operations_per_second"] =
+      1000;  // as if nearly all of the machine had been busy
+  ASSERT_TRUE(write_file(cache.file, kept.dump()));
+  Ran r = gimbal(kModel, cache.setup());
+  EXPECT_EQ(r.code, 0);
+  EXPECT_SAYS(r.err, "--measure-again");
+}
+
 TEST(Limits, ACacheThatCannotBeWrittenIsToldOnce) {
   Cache cache("unwritable");
   ASSERT_TRUE(write_file(cache.folder, "a file where the folder should be"));
