@@ -181,7 +181,7 @@ void CpuDevice::release(gimbal_buffer* b) {
 }
 
 gimbal_code CpuDevice::compile(const gimbal_program& p, gimbal_executable** out) {
-  *out = reinterpret_cast<gimbal_executable*>(new Compiled(p, rows_.data()));
+  *out = reinterpret_cast<gimbal_executable*>(new Compiled(p, rows_.data(), team_.size()));
   return GIMBAL_OK;
 }
 

@@ -6,7 +6,7 @@ namespace gimbal::cpu {
 namespace {
 
 constexpr double kWorthWaking = 1e5;        // operations of a phase below which one thread does it alone
-constexpr int64_t kSharesPerThread = 8;     // if all were as large as the first
+constexpr int64_t kShares = 8;              // of a thread's part, if all were as large as the first
 constexpr uint64_t kChainBytes = 16 << 10;  // what the ops of a chain may touch before the first row is left
 
 int32_t capacity(const gimbal_value& v) { return std::max(1, v.dim[v.rank - 1]); }
@@ -20,8 +20,8 @@ int32_t rows_in(const gimbal_value& v, gimbal_step step) {
 
 }  // namespace
 
-Compiled::Compiled(const gimbal_program& p, const CpuKernel* table)
-    : values_(p.values, p.values + p.n_values), program_(p.ops, p.ops + p.n_ops) {
+Compiled::Compiled(const gimbal_program& p, const CpuKernel* table, int threads)
+    : values_(p.values, p.values + p.n_values), program_(p.ops, p.ops + p.n_ops), threads_(threads) {
   std::vector<uint32_t> row_inputs;
   for (const gimbal_op& op : program_) row_inputs.push_back(table[op.kernel].row_inputs);
   schedule_ = make_schedule(p, row_inputs);
@@ -39,16 +39,17 @@ Compiled::Compiled(const gimbal_program& p, const CpuKernel* table)
     const bool one_op = chain.end - chain.begin == 1;
     portions_.push_back({one_op ? INT64_MAX : int64_t(std::max<uint64_t>(1, kChainBytes / row_bytes)), 0, 0});
   }
-  turns_ = std::make_unique<Turn[]>(schedule_.phases.size());
+  turns_.resize(schedule_.phases.size());
+  parts_ = std::make_unique<Part[]>(turns_.size() * size_t(threads_));
   for (const gimbal_value& v : values_) memory_.resize(std::max<size_t>(memory_.size(), v.slot + 1));
 }
 
 void Compiled::run(gimbal_buffer* const* slots, size_t n, gimbal_step step, Team& team) {
   bind(slots, n);
-  const size_t phases = schedule_.phases.size(), first = plan_step(step, team.size());
+  const size_t phases = schedule_.phases.size(), first = plan_step(step);
   compute_alone(0, first);
   if (first == phases) return;
-  team.run([this, &team](int) { walk(team); });
+  team.run([this, &team](int member) { walk(team, member); });
   size_t rest = phases;
   while (!turns_[rest - 1].together) rest--;
   compute_alone(rest, phases);
@@ -71,7 +72,7 @@ void Compiled::bind(gimbal_buffer* const* slots, size_t n) {
 }
 
 // How much there is to do, and which phases are worth the attention of several threads; gives the first.
-size_t Compiled::plan_step(gimbal_step step, int threads) {
+size_t Compiled::plan_step(gimbal_step step) {
   for (Op& o : ops_) {
     o.task.rows = rows_in(*o.rows, step);
     o.work = o.kernel->work(o.task);
@@ -80,7 +81,7 @@ size_t Compiled::plan_step(gimbal_step step, int threads) {
     const Phase& phase = schedule_.phases[p];
     Turn& turn = turns_[p];
     turn.together = false;
-    if (threads == 1 || phase.single) continue;
+    if (threads_ == 1 || phase.single) continue;
     double operations = 0;
     turn.units = 0;
     for (uint32_t c = phase.begin; c < phase.end; c++) {
@@ -92,7 +93,11 @@ size_t Compiled::plan_step(gimbal_step step, int threads) {
       for (uint32_t i = chain.begin; i < chain.end; i++) operations += ops_[i].work.operations;
     }
     turn.together = operations >= kWorthWaking;
-    turn.next.store(0, std::memory_order_relaxed);
+    for (int64_t m = 0; m < threads_; m++) {
+      Part& part = parts_[p * size_t(threads_) + size_t(m)];
+      part.next.store(m * turn.units / threads_, std::memory_order_relaxed);
+      part.end = (m + 1) * turn.units / threads_;
+    }
   }
   return next_together(0);
 }
@@ -103,9 +108,9 @@ size_t Compiled::next_together(size_t phase) const {
 }
 
 // What every member of the team does, from the first phase that is worth it to the last.
-void Compiled::walk(Team& team) {
+void Compiled::walk(Team& team, int member) {
   for (size_t phase = next_together(0), next; phase < schedule_.phases.size(); phase = next) {
-    compute_together(phase, team.size());
+    compute_together(phase, member);
     next = next_together(phase + 1);
     if (next == schedule_.phases.size()) return;  // the end of Team::run() is where all meet
     // Who comes last does the small phases between, while the others wait anyhow: one meeting in place of
@@ -117,20 +122,26 @@ void Compiled::walk(Team& team) {
   }
 }
 
+// First a member's own part, then what the others have not come to.
+void Compiled::compute_together(size_t phase, int member) {
+  for (int i = 0; i < threads_; i++)
+    compute_part(phase, parts_[phase * size_t(threads_) + size_t((member + i) % threads_)]);
+}
+
 // Shares are taken as they come, so that a thread that is interrupted does not hold up the others; they get
 // smaller towards the end, so that nobody waits long for the last one.
-void Compiled::compute_together(size_t phase, int threads) {
-  Turn& turn = turns_[phase];
-  for (int64_t at = turn.next.load(std::memory_order_relaxed); at < turn.units;) {
+void Compiled::compute_part(size_t phase, Part& part) {
+  for (int64_t at = part.next.load(std::memory_order_relaxed); at < part.end;) {
     uint32_t c = schedule_.phases[phase].begin;
     int64_t begin = at;  // in this chain
     while (begin >= portions_[c].units) begin -= portions_[c++].units;
-    const int64_t at_once = portions_[c].at_once, share = (turn.units - at) / (kSharesPerThread * threads),
+    const int64_t at_once = portions_[c].at_once, share = (part.end - at) / kShares,
                   whole = (share + at_once - 1) / at_once * at_once,
-                  end = std::min(begin + std::max(at_once, whole), portions_[c].units);
-    if (!turn.next.compare_exchange_weak(at, at + end - begin, std::memory_order_relaxed)) continue;
+                  end =
+                      std::min({begin + std::max(at_once, whole), begin + part.end - at, portions_[c].units});
+    if (!part.next.compare_exchange_weak(at, at + end - begin, std::memory_order_relaxed)) continue;
     compute_units(c, begin, end);
-    at = turn.next.load(std::memory_order_relaxed);
+    at = part.next.load(std::memory_order_relaxed);
   }
 }
 

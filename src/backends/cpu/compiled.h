@@ -13,8 +13,8 @@ namespace gimbal::cpu {
 
 class Compiled {
  public:
-  // `table` outlives this; the ops name its rows.
-  Compiled(const gimbal_program&, const CpuKernel* table);
+  // `table` outlives this; the ops name its rows. For a team of `threads`.
+  Compiled(const gimbal_program&, const CpuKernel* table, int threads);
   // Computes one step, on the buffers that the values' slots name. Takes no memory. One call at a time.
   void run(gimbal_buffer* const* slots, size_t n_slots, gimbal_step, Team&);
 
@@ -29,25 +29,34 @@ class Compiled {
     int64_t rows_at_once;    // before the chain's next op; as many as stay in the cache
     int64_t units, at_once;  // in this step: how many, and of which number shares are multiples
   };
-  struct alignas(64) Turn {  // of a phase, in this step; counted up by all threads, so on a line of its own
-    std::atomic<int64_t> next;  // the first unit that nobody has taken; chain after chain
-    int64_t units;              // of all its chains
-    bool together;              // worth the attention of several threads
+  struct Turn {     // of a phase, in this step
+    int64_t units;  // of all its chains, counted chain after chain
+    bool together;  // worth the attention of several threads
+  };
+  // The units of a phase that a member of the team begins with. Neighbours lie side by side in memory, and
+  // what comes next is asked for ahead of time (kernels/memory.h): so a member stays where it is, and only
+  // helps others when it has nothing left. Counted up by all of them, so on a line of its own.
+  struct alignas(64) Part {
+    std::atomic<int64_t> next;  // the first unit that nobody has taken
+    int64_t end;
   };
   void bind(gimbal_buffer* const* slots, size_t n_slots);
-  size_t plan_step(gimbal_step, int threads);
+  size_t plan_step(gimbal_step);
   size_t next_together(size_t phase) const;
   void compute_alone(size_t begin, size_t end);
-  void compute_together(size_t phase, int threads);
+  void compute_together(size_t phase, int member);
+  void compute_part(size_t phase, Part&);
   void compute_units(uint32_t chain, int64_t begin, int64_t end);
-  void walk(Team&);
+  void walk(Team&, int member);
 
   std::vector<gimbal_value> values_;
   std::vector<gimbal_op> program_;
   Schedule schedule_;
-  std::vector<Op> ops_;                 // in the order of the schedule
-  std::vector<Portion> portions_;       // of the schedule's chains
-  std::unique_ptr<Turn[]> turns_;       // of its phases
+  std::vector<Op> ops_;            // in the order of the schedule
+  std::vector<Portion> portions_;  // of the schedule's chains
+  std::vector<Turn> turns_;        // of its phases
+  const int threads_;
+  std::unique_ptr<Part[]> parts_;       // of the first phase's members, then of the second's
   std::vector<unsigned char*> memory_;  // of the slots, where ops_ are bound to
 };
 
