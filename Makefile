@@ -24,6 +24,10 @@ tsan: test-tsan  ## run every test under ThreadSanitizer
 test-aarch64: setup-arm build/aarch64/build.ninja  ## cross-compile for ARM; run the numeric tests under emulation (AARCH64=quick: the pinned bits alone)
 	@scripts/test-aarch64.sh $(AARCH64)
 
+test-gpu: setup-gpu build/gpu/build.ninja  ## run every test with the GPU backends, on the software devices of setup.sh gpu
+	@cmake --build --preset gpu
+	@scripts/run-tests.py gpu
+
 test-%: build/%/build.ninja
 	@cmake --build --preset $*
 	@scripts/run-tests.py $*
@@ -57,6 +61,6 @@ clean:  ## remove everything that was built
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z0-9-]+:.*##/ { printf "  make %-14s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: run build test asan tsan test-aarch64 fuzz format check-format check-layers setup clean help
+.PHONY: run build test asan tsan test-aarch64 test-gpu fuzz format check-format check-layers setup clean help
 # Kept, although make takes it for an intermediate file.
 .PRECIOUS: build/%/build.ninja

@@ -75,6 +75,11 @@ def main(arguments):
     passed, failed, skipped = 0, 0, []
     for entry in entries:
         name, good = entry.get("name"), entry.get("status") == "run"
+        skip = entry.find("skipped")  # also there when there is no executable, which is a failure
+        if entry.get("status") == "disabled" or (skip is not None and "SKIP_RETURN_CODE" in skip.get("message", "")):
+            why = [line for line in entry.findtext("system-out", "").splitlines() if line.startswith("skipped: ")]
+            skipped.append(f"{name}{': ' + why[0].removeprefix('skipped: ') if why else ''}")
+            continue
         counts = gtest_counts(os.path.join(reports, f"{name}.json"))
         if counts is None:
             passed, failed = passed + good, failed + (not good)

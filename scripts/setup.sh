@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
-# Usage: scripts/setup.sh [build|checks|models|compare|arm|all]...   (default: build checks, which is all that CI needs)
+# Usage: scripts/setup.sh [build|checks|models|compare|arm|gpu|all]...   (default: build checks, which is all that CI needs)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
 #   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   compare  npm, for bench/compare, which installs another engine and measures it beside gimbal
 #   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
+#   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only)
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
 
@@ -17,6 +18,8 @@ models=(python3-numpy hyperfine)
 compare=(g++ git)
 command -v npm >/dev/null || compare+=(npm)  # other people's nodejs packages bring it along
 arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-dev:arm64 libgtest-dev:arm64)
+# No CUDA, no ROCm: clang makes PTX and AMD code objects by itself, and vendor libraries are opened at run time.
+gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross libvulkan-dev libvulkan-volk-dev opencl-headers)
 
 say() { echo "setup: $*" >&2; }
 
@@ -28,10 +31,11 @@ for group in "${@:-default}"; do
     models) wanted+=("${models[@]}") ;;
     compare) wanted+=("${compare[@]}") ;;
     arm) wanted+=("${arm[@]}") ;;
-    all) wanted+=("${build[@]}" "${checks[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}") ;;
+    gpu) wanted+=("${gpu[@]}") ;;
+    all) wanted+=("${build[@]}" "${checks[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}") ;;
     default) wanted+=("${build[@]}" "${checks[@]}") ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) say "no group is named '$group'; there are build, checks, models, compare, arm and all"; exit 2 ;;
+    *) say "no group is named '$group'; there are build, checks, models, compare, arm, gpu and all"; exit 2 ;;
   esac
 done
 

@@ -41,11 +41,13 @@ Result<std::unique_ptr<Device>> Device::open(const gimbal_backend& backend, int 
   gimbal_device* d = nullptr;
   gimbal_code code = backend.open(index, options.empty() ? nullptr : options.c_str(), &d);
   if (code != GIMBAL_OK) {
-    const char* why = backend.last_error(nullptr);
+    // The second line of what a backend says, if there is one, is the remedy.
+    const char* said = backend.last_error(nullptr);
+    const std::string why = said && *said ? said : "no reason given";
+    const size_t end = why.find('\n');
     return Error{code == GIMBAL_OUT_OF_MEMORY ? Code::OutOfMemory : Code::NoBackend,
-                 format("backend '{}' could not open device {}: {}", backend.name, index,
-                        why && *why ? why : "no reason given"),
-                 ""};
+                 format("backend '{}' could not open device {}: {}", backend.name, index, why.substr(0, end)),
+                 end == std::string::npos ? "" : why.substr(end + 1)};
   }
   return std::unique_ptr<Device>(new Device(backend, d, index));
 }

@@ -14,6 +14,19 @@ const gimbal_backend* linked(const std::string& name) {
   return nullptr;
 }
 
+// Why a backend has no device: it says so when one is opened. The second line is the remedy.
+Error why_none(const gimbal_backend& b) {
+  if (Device::open(b, 0)) return {Code::NoBackend, "it has none", ""};
+  const char* said = b.last_error(nullptr);
+  const std::string why = said && *said ? said : "no reason given";
+  const size_t end = why.find('\n');
+  return {Code::NoBackend, why.substr(0, end), end == std::string::npos ? "" : why.substr(end + 1)};
+}
+
+std::string in_full(const Error& e) {
+  return e.remedy.empty() ? e.message : format("{} ({})", e.message, e.remedy);
+}
+
 BackendReport examine(const std::string& name) {
   BackendReport r;
   r.backend = name;
@@ -32,7 +45,8 @@ BackendReport examine(const std::string& name) {
   int count = b->device_count();
   if (count == 0) {
     r.code = "no-device";
-    r.reason = format("the {} backend found no device", name);
+    const Error why = why_none(*b);
+    r.reason = format("the {} backend found no device: {}", name, why.message), r.remedy = why.remedy;
   }
   for (int i = 0; i < count; i++) {
     auto d = Device::open(*b, i);
@@ -95,7 +109,7 @@ Result<OpenedDevice> open_device(const DeviceRequest& request) {
     if (!b) {
       why = format("{}: not built into this program", name);
     } else if (int count = b->device_count(); count == 0) {
-      why = format("{}: no device found", name);
+      why = format("{}: no device found: {}", name, in_full(why_none(*b)));
     } else {
       const bool asked_for = name == request.backend;
       // A device number belongs to the backend that was asked for; a fallback takes the first device.
@@ -107,7 +121,10 @@ Result<OpenedDevice> open_device(const DeviceRequest& request) {
             "`gimbal backends` lists them"};
       // Options are words for one backend; another one would not know them.
       auto d = Device::open(*b, index, automatic || asked_for || name == "cpu" ? request.options : "");
-      if (d) {
+      // What emulates a GPU on the CPU is slower than the CPU itself.
+      if (d && (*d)->describe().software && !asked_for) {
+        why = format("{}: {} is emulated on the CPU, and used only when asked for", name, (*d)->id());
+      } else if (d) {
         out.device = std::move(*d);
         out.reason = asked_for   ? "asked for"
                      : automatic ? "first available in the automatic order"
@@ -115,8 +132,8 @@ Result<OpenedDevice> open_device(const DeviceRequest& request) {
         if (!refused.empty()) out.reason += " (" + refused + ")";
         return out;
       }
-      if (name == "cpu") return d.error();
-      why = format("{}: {}", name, d.error().message);
+      if (!d && name == "cpu") return d.error();
+      if (!d) why = format("{}: {}", name, in_full(d.error()));
     }
     refused += (refused.empty() ? "" : "; ") + why;
     if (name == request.backend) {

@@ -31,8 +31,8 @@ struct BackendReport {
   std::vector<DeviceReport> devices;
 };
 
-// What can be asked for by name: kBackendOrder, and behind it what this program holds besides: backends for tests,
-// such as the emulator of GPUs, which are never chosen by themselves.
+// What can be asked for by name: kBackendOrder, and behind it what this program holds besides: backends for
+// tests, such as the emulator of GPUs, which are never chosen by themselves.
 std::vector<std::string> backend_names();
 
 // Every known backend with its devices or the reason why it has none, in the order of automatic choice.

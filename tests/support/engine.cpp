@@ -11,7 +11,7 @@ Result<Engine> open_engine(const std::string& path, const EngineOptions& options
   auto file = Gguf::open(path);
   if (!file) return file.error();
   e.file = std::make_unique<Gguf>(std::move(*file));
-  auto device = open_device({"cpu", 0, true, options.device});
+  auto device = open_device({options.backend, 0, true, options.device});
   if (!device) return device.error();
   e.device = std::move(device->device);
   auto blueprint = make_blueprint(*e.file, *e.device, options.run);

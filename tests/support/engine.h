@@ -10,6 +10,7 @@ namespace gimbal::test {
 
 struct EngineOptions {
   std::string device = "threads=1";  // the backend's options, see device/abi.h
+  std::string backend = "cpu";
   RunOptions run;
 };
 

@@ -1,5 +1,5 @@
-// How weights and KV caches lie in the memory of the CPU and of GPUs. One lane owns one output: sixteen rows of a
-// matrix are interleaved so that a vector holds the same columns of each, and sixteen keys of a cache
+// How weights and KV caches lie in the memory of the CPU and of GPUs. One lane owns one output: sixteen rows
+// of a matrix are interleaved so that a vector holds the same columns of each, and sixteen keys of a cache
 // likewise; on a GPU, sixteen neighbouring threads read 64 neighbouring bytes. Freestanding: kernels and the
 // packing code share it.
 //

@@ -1,0 +1,51 @@
+"""Kernel texts: which there are (kernels.def), and what the C preprocessor makes of one. Shared by simt_kernels.py,
+simt_modules.py and lint_kernels.py."""
+import os
+import re
+import shutil
+import subprocess
+
+ROW = re.compile(r'^\s*SIMT_KERNEL\(\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]*)"\s*\)', re.M)
+
+
+class Refused(Exception):
+    """What is wrong and what to do, for the person who builds."""
+
+
+def rows_of(definition):
+    """[(name, file, [-D flags])] of a kernels.def."""
+    with open(definition, encoding="utf-8") as f:
+        text = re.sub(r"//[^\n]*", "", f.read())
+    rows = [(name, file, flags.split()) for name, file, flags in ROW.findall(text)]
+    if len(rows) != len(re.findall(r"^\s*SIMT_KERNEL\b", text, re.M)):
+        raise Refused(f'{definition}: a row is not of the form SIMT_KERNEL(name, file, "-DNAME=VALUE ...")')
+    for name, _, flags in rows:
+        for flag in flags:
+            if not re.fullmatch(r"-D\w+(=\w+)?", flag):
+                raise Refused(f"{definition}: {name}: '{flag}' is not of the form -DNAME=WORD")
+    names = [row[0] for row in rows]
+    for name in names:
+        if names.count(name) > 1:
+            raise Refused(f"{definition}: two kernels are named {name}")
+    return rows
+
+
+def folder_of(definition):
+    return os.path.join(os.path.dirname(os.path.abspath(definition)), "kernels")
+
+
+def run(command, **more):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **more)
+    if done.returncode:
+        raise Refused(f"{' '.join(command)}\n{done.stderr or done.stdout}")
+    return done.stdout
+
+
+def preprocess(dialect, name, file, flags, definition, src, more=(), lines=False):
+    """The text of a kernel for a dialect header."""
+    path = os.path.join(folder_of(definition), file + ".k")
+    if not os.path.exists(path):
+        raise Refused(f"{definition}: {name} is to be made of {path}, which is not there")
+    preprocessor = shutil.which("cpp") or "/usr/bin/cpp"
+    return run([preprocessor, "-undef", "-nostdinc", "-Wno-trigraphs", *([] if lines else ["-P"]), "-I", src, "-I", folder_of(definition),
+                f'-DKERNEL_HEADER="backends/simt/dialect/{dialect}.h"', f"-DKERNEL_NAME={name}", *flags, *more, path])

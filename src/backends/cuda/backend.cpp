@@ -1,0 +1,20 @@
+// NVIDIA GPUs as a backend. Options: library=PATH, graphs=0 (simt/driver_api/runtime.h), max_binding=BYTES, part=BYTES.
+#include "backends/cuda/vendor.h"
+#include "backends/simt/driver_api/runtime.h"
+#include "device/backend_impl.h"
+
+namespace gimbal::cuda {
+namespace {
+
+struct Api {
+  static constexpr const char* kName = "cuda";
+  static int count() { return simt::driver_api::device_count(vendor); }
+  static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
+    return simt::driver_api::open(vendor, index, options, out);
+  }
+};
+
+}  // namespace
+}  // namespace gimbal::cuda
+
+GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::cuda::Api>)

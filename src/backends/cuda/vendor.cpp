@@ -1,0 +1,57 @@
+#include "backends/cuda/vendor.h"
+
+#include <algorithm>
+
+#include "backends/cuda/machine_code.h"
+#include "backends/simt/modules.h"
+#include "base/format.h"
+
+namespace gimbal::cuda {
+namespace {
+
+using simt::Failure;
+using simt::driver_api::Gpu;
+
+std::string version_text(int v) { return format("{}.{}", v / 1000, v % 1000 / 10); }
+
+// Machine code for the very architecture where the build made it; else PTX, which the driver compiles.
+Failure kernels_for(const Gpu& gpu, std::span<const simt::KernelCode>* out) {
+  *out = machine_code_for(gpu.major, gpu.minor);
+  if (!out->empty()) return {};
+  *out = simt::ptx_modules();
+  if (out->empty()) return {Failure::Unsupported, "this program has no kernels for CUDA"};
+  const auto& code = out->front().code;
+  const int least = least_capability({reinterpret_cast<const char*>(code.data()), code.size()});
+  if (gpu.major * 10 + gpu.minor >= least) return {};
+  return {Failure::Unsupported, format("{} has compute capability {}.{}, and the kernels need {}.{} or newer\nuse the vulkan or opencl backend, "
+                                       "which older devices can run",
+                                       gpu.name, gpu.major, gpu.minor, least / 10, least % 10)};
+}
+
+constexpr const char* kLibraries[] = {"libcuda.so.1", nullptr};
+
+}  // namespace
+
+int least_capability(std::string_view ptx) {
+  constexpr std::string_view kTarget = ".target sm_";
+  const size_t at = ptx.find(kTarget);
+  int n = 0;
+  for (size_t i = at + kTarget.size(); at != ptx.npos && i < ptx.size() && ptx[i] >= '0' && ptx[i] <= '9'; i++) n = n * 10 + (ptx[i] - '0');
+  return n;
+}
+
+const simt::driver_api::Vendor vendor = {
+    simt::driver_api::Api::Cuda,
+    "CUDA",
+    "NVIDIA",
+    kLibraries,
+    "install NVIDIA's driver for this GPU (Debian: the package nvidia-driver); in a container, start it with the GPUs: --gpus all",
+    "see whether `nvidia-smi` lists a GPU; CUDA_VISIBLE_DEVICES may hide it, and a container must be started with --gpus all",
+    11000,  // PTX 7.0
+    "install a driver of NVIDIA's version 450 or newer",
+    18,  // CU_DEVICE_ATTRIBUTE_INTEGRATED
+    version_text,
+    kernels_for,
+};
+
+}  // namespace gimbal::cuda

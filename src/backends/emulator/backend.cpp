@@ -1,0 +1,28 @@
+// The emulator as a backend. Options: bounds=1, racecheck=1, seed=N, memory=BYTES (runtime.h),
+// max_binding=BYTES.
+#include "backends/emulator/runtime.h"
+#include "backends/simt/device.h"
+#include "backends/simt/modules.h"
+#include "device/backend_impl.h"
+
+namespace gimbal::emulator {
+namespace {
+
+struct Api {
+  static constexpr const char* kName = "emulator";
+  static int count() { return 1; }
+  static simt::Failure open(int, simt::Options& options, simt::Opened* out) {
+    Options o;
+    if (auto f = options.take_flag("bounds", &o.bounds)) return f;
+    if (auto f = options.take_flag("racecheck", &o.racecheck)) return f;
+    if (auto f = options.take_number("seed", &o.seed)) return f;
+    if (auto f = options.take_number("memory", &o.memory)) return f;
+    *out = {emulator::open(o), simt::emulator_modules()};
+    return {};
+  }
+};
+
+}  // namespace
+}  // namespace gimbal::emulator
+
+GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::emulator::Api>)

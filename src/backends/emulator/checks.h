@@ -1,0 +1,66 @@
+// What the emulator watches while checked kernels run: every word they touch must lie inside its array, and
+// no two lanes that nothing orders may touch the same word when one of them writes. The first defect is kept,
+// in words for the person who wrote the kernel or the launch.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/simt/dialect/emulator_lane.h"
+
+namespace gimbal::emulator {
+
+// Who touched a word, as far as nothing has ordered the touches since. Lanes are numbered from 1 over all
+// groups and all unordered launches (buffers), or in their group (shared memory).
+struct Touch {
+  uint32_t period = 0;  // the reader and the writer hold in this period only
+  uint32_t reader = 0, writer = 0;
+  uint32_t filled = 0;  // shared memory: the group that wrote it last
+};
+
+class Checks {
+ public:
+  struct Bound {                            // of the running launch
+    std::vector<Touch>* touches = nullptr;  // of the whole buffer; sized when races are looked for
+    uint64_t first_word = 0, words = 0;
+  };
+
+  explicit Checks(bool races) : races_(races) {}
+
+  // Everything before is ordered before what follows.
+  void all_before_ended();
+  void begin_launch(std::string_view kernel, const Bound* bound, uint32_t lanes, const uint32_t groups[3]);
+  void begin_group(const uint32_t group[3], uint32_t shared_words);
+  void set_lane(uint32_t lane) { lane_ = lane; }
+  void barrier_passed() { phase_++; }
+
+  uint32_t* word(const Array&, uint64_t index, bool write);
+  void note(std::string defect);
+  const std::string& defect() const { return defect_; }
+
+  static void run_on_this_thread(Checks*);  // whose word() the kernels call
+
+ private:
+  void touch(Touch&, uint32_t period, uint32_t who, bool write, const Array&, uint64_t index);
+  std::string name_of(uint32_t who, bool shared) const;
+  std::string where() const;
+
+  const bool races_;
+  std::string defect_;
+  std::string_view kernel_;
+  const Bound* bound_ = nullptr;
+  uint32_t lanes_ = 0, groups_[3] = {}, group_[3] = {}, lane_ = 0;
+  uint32_t period_ = 1, phase_ = 1, group_count_ = 0;
+  uint32_t first_of_group_ = 0;  // number of lane 0 of the running group
+  struct Launched {
+    std::string_view kernel;
+    uint32_t first, lanes, groups[3];
+  };
+  std::vector<Launched> launched_;  // since all_before_ended()
+  uint32_t next_ = 1;
+  std::vector<Touch> shared_;
+  uint32_t nowhere_ = 0;
+};
+
+}  // namespace gimbal::emulator

@@ -1,0 +1,52 @@
+// Runs one group of a kernel: its lanes in a loop, or on fibers when the kernel has barriers.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "backends/emulator/checks.h"
+#include "backends/emulator/fiber.h"
+
+namespace gimbal::emulator {
+
+// Small, and the same everywhere: xorshift64*.
+class Shuffle {
+ public:
+  explicit Shuffle(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u | 1) {}
+  template <class T>
+  void operator()(std::vector<T>& v) {
+    for (size_t i = v.size(); i > 1; i--) std::swap(v[i - 1], v[next() % i]);
+  }
+
+ private:
+  uint64_t next() {
+    state_ ^= state_ >> 12, state_ ^= state_ << 25, state_ ^= state_ >> 27;
+    return (state_ * 0x2545f4914f6cdd1du) >> 16;
+  }
+  uint64_t state_;
+};
+
+class GroupRunner {
+ public:
+  // `checks` is null for the fast form. `shuffle` is null for the order of numbers.
+  GroupRunner(Checks* checks, Shuffle* shuffle) : checks_(checks), shuffle_(shuffle) {}
+  // `common`: what all lanes see. Empty: all lanes have returned. Else: what is wrong with the kernel's
+  // barriers.
+  std::string run(const Compiled&, Lane common, uint32_t lanes);
+
+ private:
+  static void body(void* self, uint32_t lane);
+  static void arrive(Lane&, int line);
+  std::string run_on_fibers(const Compiled&);
+
+  Checks* const checks_;
+  Shuffle* const shuffle_;
+  Fibers fibers_;
+  LaneFunction function_ = nullptr;
+  std::vector<Lane> lanes_;
+  std::vector<int> line_;  // of the barrier that each lane stands at
+  std::vector<uint32_t> order_;
+  std::vector<uint64_t> shared_;
+  static thread_local GroupRunner* running_;
+};
+
+}  // namespace gimbal::emulator

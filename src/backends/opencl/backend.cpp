@@ -1,0 +1,33 @@
+// OpenCL as a backend. Options: cache=FOLDER (runtime.h), and those of all GPU backends (simt/device.h).
+#include "backends/opencl/runtime.h"
+#include "backends/simt/device.h"
+#include "backends/simt/modules.h"
+#include "device/backend_impl.h"
+
+namespace gimbal::opencl {
+namespace {
+
+struct Backend {
+  static constexpr const char* kName = "opencl";
+  static int count() {
+    Api api;
+    std::vector<Found> found;
+    if (Api::load(kLibrary, &api) || find_devices(api, &found)) return 0;
+    return int(found.size());
+  }
+  static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
+    Options o;
+    if (const auto folder = options.take("cache")) o.cache = *folder;
+    Api api;
+    if (Failure f = Api::load(kLibrary, &api)) return f;
+    std::unique_ptr<Opencl> runtime;
+    if (Failure f = opencl::open(api, index, o, &runtime)) return f;
+    *out = {std::move(runtime), simt::opencl_modules()};
+    return {};
+  }
+};
+
+}  // namespace
+}  // namespace gimbal::opencl
+
+GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::opencl::Backend>)

@@ -1,0 +1,133 @@
+#include "backends/opencl/programs.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/format.h"
+
+namespace gimbal::opencl {
+namespace {
+
+constexpr std::string_view kMark = "gimbal OpenCL program, format 1\n";
+constexpr size_t kMostLog = 2000;  // of what a compiler says
+
+// FNV-1a, 64 bits.
+uint64_t hash(std::string_view bytes) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (char c : bytes) h = (h ^ uint8_t(c)) * 0x100000001b3u;
+  return h;
+}
+
+// A kept program: mark, then key and compiled program, each behind its size, then the hash of the latter.
+void append(std::string* file, std::string_view part) {
+  const uint64_t n = part.size();
+  file->append(reinterpret_cast<const char*>(&n), 8);
+  file->append(part);
+}
+std::optional<std::string_view> take(std::string_view* rest) {
+  if (rest->size() < 8) return std::nullopt;
+  const auto n = read_le<uint64_t>(rest->data());
+  rest->remove_prefix(8);
+  if (n > rest->size()) return std::nullopt;
+  const std::string_view part = rest->substr(0, size_t(n));
+  rest->remove_prefix(size_t(n));
+  return part;
+}
+
+}  // namespace
+
+Programs::Programs(const Api& api, cl_context context, cl_device_id device, std::string identity, bool exact_division,
+                   std::string folder)
+    : api_(api),
+      context_(context),
+      device_(device),
+      identity_(std::move(identity)),
+      options_(exact_division ? "-cl-std=CL1.2 -DDIVISION_IS_EXACT=1 -cl-fp32-correctly-rounded-divide-sqrt"
+                              : "-cl-std=CL1.2 -DDIVISION_IS_EXACT=0"),
+      folder_(std::move(folder)) {}
+
+Failure Programs::prepare() {
+  if (folder_.empty()) return {};
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (!error && access(folder_.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
+  if (!error) return {};
+  return {Failure::Invalid, format("cache={}: programs cannot be kept there: {}", folder_, error.message())};
+}
+
+std::string Programs::key(const simt::KernelCode& k) const {
+  return identity_ + options_ + "\n" + std::string(reinterpret_cast<const char*>(k.code.data()), k.code.size());
+}
+std::string Programs::path(const simt::KernelCode& k, const std::string& key) const {
+  return format("{}/{}-{:016x}.program", folder_, k.name, hash(key));
+}
+
+Failure Programs::build(const simt::KernelCode& k, Program* out) {
+  const std::string id = key(k), file = path(k, id);
+  if (!folder_.empty() && load(file, id, k.name, out)) return {};
+  const char* text = reinterpret_cast<const char*>(k.code.data());
+  const size_t bytes = k.code.size();
+  cl_int e = CL_SUCCESS;
+  Program program(api_, api_.clCreateProgramWithSource(context_, 1, &text, &bytes, &e));
+  if (e != CL_SUCCESS) return failure(e, format("kernel {}: clCreateProgramWithSource", k.name));
+  if (Failure f = finish(program, k.name)) return f;
+  counts_.compiled++;
+  if (!folder_.empty()) keep(file, id, program);
+  *out = std::move(program);
+  return {};
+}
+
+Failure Programs::finish(const Program& program, std::string_view kernel) {
+  const cl_int e = api_.clBuildProgram(program.get(), 1, &device_, options_.c_str(), nullptr, nullptr);
+  if (e == CL_SUCCESS) return {};
+  Failure f = failure(e, format("kernel {}: clBuildProgram", kernel));
+  size_t bytes = 0;
+  if (api_.clGetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) == CL_SUCCESS && bytes > 1) {
+    std::string log(bytes, '\0');
+    if (api_.clGetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr) == CL_SUCCESS)
+      f.text += ". The driver's compiler says:\n" + log.substr(0, std::min(kMostLog, strlen(log.c_str())));
+  }
+  return f;
+}
+
+// A kept program that the driver does not take any more is compiled anew, and replaced.
+bool Programs::load(const std::string& path, const std::string& key, std::string_view kernel, Program* out) {
+  const auto file = read_file(path);
+  if (!file || !file->starts_with(kMark)) return false;
+  std::string_view rest = std::string_view(*file).substr(kMark.size());
+  const auto kept_key = take(&rest), binary = take(&rest);
+  if (!kept_key || *kept_key != key || !binary || rest.size() != 8 || read_le<uint64_t>(rest.data()) != hash(*binary)) return false;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary->data());
+  const size_t size = binary->size();
+  cl_int taken = CL_SUCCESS, e = CL_SUCCESS;
+  Program program(api_, api_.clCreateProgramWithBinary(context_, 1, &device_, &size, &bytes, &taken, &e));
+  if (e != CL_SUCCESS || taken != CL_SUCCESS || finish(program, kernel)) return false;
+  counts_.loaded++;
+  *out = std::move(program);
+  return true;
+}
+
+// Under another name first, so that nobody finds half a file. What cannot be kept is compiled again next time.
+void Programs::keep(const std::string& path, const std::string& key, const Program& program) const {
+  size_t size = 0;
+  if (api_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS || size == 0) return;
+  std::string binary(size, '\0');
+  auto* at = reinterpret_cast<unsigned char*>(binary.data());
+  if (api_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARIES, sizeof at, &at, nullptr) != CL_SUCCESS) return;
+  std::string file(kMark);
+  append(&file, key);
+  append(&file, binary);
+  const uint64_t sum = hash(binary);
+  file.append(reinterpret_cast<const char*>(&sum), 8);
+  const std::string own = format("{}.{}", path, getpid());
+  if (!write_file(own, file) || std::rename(own.c_str(), path.c_str()) != 0) std::remove(own.c_str());
+}
+
+}  // namespace gimbal::opencl

@@ -1,0 +1,25 @@
+// OpenCL 1.2 devices: GPUs of all makers whose drivers offer it, and PoCL, which computes on the CPU.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/opencl/devices.h"
+#include "backends/opencl/programs.h"
+
+namespace gimbal::opencl {
+
+struct Options {
+  std::string cache;  // the folder where compiled programs are kept; empty: nowhere
+};
+
+class Opencl : public simt::Runtime {
+ public:
+  virtual const Programs::Counts& programs() const = 0;  // compiled, and taken from the folder, so far
+};
+
+// Device `index` of find_devices(). Errors: Unsupported with the reason (no library, no driver, no such device, a device
+// that is too old or lacks something), and what to do about it on a line of its own; Invalid for the folder; others as the driver says.
+Failure open(const Api&, int index, const Options&, std::unique_ptr<Opencl>* out);
+
+}  // namespace gimbal::opencl

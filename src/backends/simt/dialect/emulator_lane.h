@@ -1,0 +1,148 @@
+// What a kernel sees when it is compiled as C++ for the emulator: one lane of one group. Plain structs only,
+// so that a hundred kernel files compile fast. There are two forms of each kernel: `fast` reads memory
+// directly; `checked` asks the emulator about every word that it touches.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+namespace gimbal::emulator {
+
+class Checks;  // src/backends/emulator/checks.h
+
+struct Lane {
+  uint32_t lane, group[3];
+  void* const* data;      // of each binding
+  const uint64_t* words;  // that each binding has
+  const void* params;
+  const int32_t* step;
+  void* shared;
+  void (*arrive)(Lane&, int line);  // a barrier: returns when all lanes of the group have arrived
+  Checks* checks;
+};
+using LaneFunction = void (*)(Lane&);
+
+// One row of the generated table; KernelCode::code points at it.
+struct Compiled {
+  LaneFunction fast, checked;
+  uint32_t shared_bytes;
+  bool barriers;
+};
+
+using f32 = float;
+using u32 = uint32_t;
+using i32 = int32_t;
+
+// An array that a checked kernel sees: a buffer, shared memory, a table, or an array of its own.
+struct Array {
+  const char* name;
+  enum Kind : uint8_t { Input, Output, SharedMemory, Private, Table } kind;
+  void* data;
+  uint64_t words;
+  uint32_t binding;  // its number among the kernel's buffers; shared memory: its first word
+};
+// The word, or a word that does not matter when `index` is outside: then a defect is noted.
+uint32_t* checked_word(const Array&, uint64_t index, bool write);
+
+namespace fast {
+template <class T>
+using In = const T*;
+template <class T>
+using Out = T*;
+template <class T>
+using Shared = T*;
+template <class T, unsigned n>
+using Private = T[n];
+template <class T, unsigned n>
+using Table = const T[n];
+template <class A>
+A array(const char*, Array::Kind, void* data, uint64_t, uint32_t) {
+  return static_cast<A>(data);
+}
+}  // namespace fast
+
+namespace checked {
+template <class T>
+T read_word(const Array& a, u32 i) {
+  T v;
+  __builtin_memcpy(&v, checked_word(a, i, false), 4);
+  return v;
+}
+
+template <class T>
+class Word {  // of an array that may be written
+ public:
+  Word(const Array& a, u32 i) : array_(a), index_(i) {}
+  Word(const Word&) = default;
+  operator T() const { return read_word<T>(array_, index_); }
+  void operator=(T v) const { __builtin_memcpy(checked_word(array_, index_, true), &v, 4); }
+  void operator=(const Word& o) const { *this = T(o); }
+  void operator+=(T v) const { *this = T(*this) + v; }
+  void operator-=(T v) const { *this = T(*this) - v; }
+  void operator*=(T v) const { *this = T(*this) * v; }
+  void operator|=(T v) const { *this = T(*this) | v; }
+  void operator&=(T v) const { *this = T(*this) & v; }
+  void operator^=(T v) const { *this = T(*this) ^ v; }
+
+ private:
+  const Array& array_;
+  u32 index_;
+};
+
+template <class T>
+struct In : Array {
+  T operator[](u32 i) const { return read_word<T>(*this, i); }
+};
+template <class T>
+struct Out : Array {
+  Word<T> operator[](u32 i) const { return {*this, i}; }
+};
+template <class T>
+using Shared = Out<T>;
+
+template <class T, unsigned n>
+class Private : public Array {
+ public:
+  Private() : Array{"private array", Array::Private, at_, n, 0} { __builtin_memset(at_, 0xff, sizeof at_); }
+  Private(const Private&) = delete;
+  Word<T> operator[](u32 i) const { return {*this, i}; }
+
+ private:
+  T at_[n];
+};
+
+template <class T, unsigned n>
+struct Table {
+  T at[n];
+  T operator[](u32 i) const {
+    return read_word<T>(Array{"table", Array::Table, const_cast<T*>(at), n, 0}, i);
+  }
+};
+
+template <class A>
+A array(const char* name, Array::Kind kind, void* data, uint64_t words, uint32_t binding) {
+  A a;
+  static_cast<Array&>(a) = {name, kind, data, words, binding};
+  return a;
+}
+}  // namespace checked
+
+// ---- the functions of the dialect ----------------------------------------------------------------------
+inline f32 fma_(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
+inline f32 max_(f32 a, f32 b) { return a > b ? a : b; }
+inline f32 min_(f32 a, f32 b) { return a < b ? a : b; }
+inline u32 max_u(u32 a, u32 b) { return a > b ? a : b; }
+inline u32 min_u(u32 a, u32 b) { return a < b ? a : b; }
+inline i32 max_i(i32 a, i32 b) { return a > b ? a : b; }
+inline i32 min_i(i32 a, i32 b) { return a < b ? a : b; }
+inline f32 bits_to_f32(u32 v) { return __builtin_bit_cast(f32, v); }
+inline u32 f32_to_bits(f32 v) { return __builtin_bit_cast(u32, v); }
+inline f32 select(bool c, f32 a, f32 b) { return c ? a : b; }
+inline u32 select(bool c, u32 a, u32 b) { return c ? a : b; }
+inline i32 select(bool c, i32 a, i32 b) { return c ? a : b; }
+inline f32 divide(f32 a, f32 b) { return a / b; }
+inline i32 dot4(i32 sum, u32 u, u32 s) {
+  for (int i = 0; i < 32; i += 8) sum += int32_t((u >> i) & 255) * int8_t((s >> i) & 255);
+  return sum;
+}
+
+}  // namespace gimbal::emulator

@@ -1,0 +1,12 @@
+// The dialect of the generator: a kernel text becomes one line of facts that scripts/simt_kernels.py reads (lanes, buffers,
+// parameters, whether it has a barrier). What follows in the text is left as it is and ignored.
+#ifndef SHARED
+#define SHARED(S)
+#endif
+#define FACT_IN(i, T, n) in i T n ;
+#define FACT_OUT(i, T, n) out i T n ;
+#define FACT_PARAM(T, n) T n ;
+#define FACT_SHARED(T, n, k) T n k ;
+FACTS_BEGIN KERNEL_NAME | LANES | BUFFERS(FACT_IN, FACT_OUT) | PARAMS(FACT_PARAM) | SHARED(FACT_SHARED) FACTS_END
+#define BARRIER FACT_BARRIER
+#define LET_UNIFORM(T, n, value) FACT_BARRIER; FACT_UNIFORM(T, n) = value

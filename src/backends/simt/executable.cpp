@@ -1,0 +1,90 @@
+#include "backends/simt/executable.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace gimbal::simt {
+
+Executable::Executable(const gimbal_program& p) {
+  for (size_t i = 0; i < p.n_values; i++) {
+    const gimbal_value& v = p.values[i];
+    const int32_t rows = std::max(1, v.dim[v.rank - 1]);
+    if (v.extent == GIMBAL_STEP_ROWS) room_.rows = std::min(room_.rows, rows);
+    if (v.extent == GIMBAL_OUT_ROWS) room_.out_rows = std::min(room_.out_rows, rows);
+  }
+}
+
+// Whether an op reads or writes what was written, or writes what was read, since the last wait. What it
+// touches is noted for those behind it.
+bool Executable::must_wait(const gimbal_program& p, const gimbal_op& op) {
+  std::vector<Touched> now;
+  auto touch = [&](uint16_t value, bool written) {
+    const gimbal_value& v = p.values[value];
+    now.push_back({v.slot, v.offset, v.offset + v.bytes, written});
+  };
+  for (int i = 0; i < op.inputs; i++) touch(op.in[i], false);
+  touch(op.out, true);
+  bool wait = false;
+  for (const Touched& a : touched_)
+    for (const Touched& b : now)
+      wait |= (a.written || b.written) && a.slot == b.slot && a.begin < b.end && b.begin < a.end;
+  if (wait) touched_.clear();
+  touched_.insert(touched_.end(), now.begin(), now.end());
+  return wait;
+}
+
+void Executable::add(const gimbal_program& p, const OpPlan& plan, Kernel* kernel) {
+  bool wait = must_wait(p, plan.op) || launches_.empty();  // the first: for what was replayed before
+  for (const PlannedLaunch& l : plan.launches) {
+    launches_.push_back({l, kernel, wait});
+    wait = false;
+  }
+}
+
+gimbal_step Executable::fitting(gimbal_step s) const {
+  return {std::clamp(s.rows, 0, room_.rows), std::clamp(s.out_rows, 0, room_.out_rows)};
+}
+
+Failure Executable::recording(Runtime& runtime, DeviceBuffer* const* slots, size_t n, Binding nothing,
+                              Binding step, Counters& counters, Recording** out) {
+  for (const Recorded& r : recorded_)
+    if (r.slots.size() == n && std::equal(r.slots.begin(), r.slots.end(), slots))
+      return *out = r.recording, Failure();
+  std::vector<Launch> bound;
+  for (const Planned& planned : launches_) {
+    Launch l;
+    l.kernel = planned.kernel, l.step = step, l.after_all = planned.after_all;
+    std::copy(std::begin(planned.params), std::end(planned.params), l.params);
+    std::copy(std::begin(planned.groups), std::end(planned.groups), l.groups);
+    for (uint32_t i = 0; i < planned.bindings; i++) {
+      const Place& at = planned.place[i];
+      l.binding[i] = nothing;
+      if (at.slot == Place::kNothing) continue;
+      if (at.slot >= n || !slots[at.slot])
+        return {Failure::Invalid, format("a program reads buffer {}, which was not given", at.slot)};
+      const DeviceBuffer& b = *slots[at.slot];
+      if (at.offset > b.bytes || at.bytes > b.bytes - at.offset)
+        return {Failure::Invalid, format("a program reads bytes {} to {} of buffer {}, which has {}",
+                                         at.offset, at.offset + at.bytes, at.slot, b.bytes)};
+      l.binding[i] = {b.buffer, at.offset, at.bytes};
+    }
+    bound.push_back(l);
+  }
+  Recorded fresh{{slots, slots + n}, nullptr};
+  if (Failure f = runtime.record(bound, &fresh.recording)) return f;
+  counters.recordings++;
+  *out = fresh.recording;
+  recorded_.push_back(std::move(fresh));
+  return {};
+}
+
+void Executable::forget(Runtime& runtime, const DeviceBuffer* b) {
+  std::erase_if(recorded_, [&](const Recorded& r) {
+    if (b && std::find(r.slots.begin(), r.slots.end(), b) == r.slots.end()) return false;
+    runtime.discard(r.recording);
+    return true;
+  });
+}
+
+}  // namespace gimbal::simt

@@ -1,0 +1,79 @@
+// A program as launches, recorded once for the buffers that it is bound to and replayed for every step.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/simt/launches.h"
+#include "backends/simt/rows.h"
+
+namespace gimbal::simt {
+
+// What a backend's memory is made of; a gimbal_buffer.
+struct DeviceBuffer {
+  Buffer* buffer = nullptr;
+  uint64_t bytes = 0;
+};
+
+// Counts what costs time, so that tests can hold the engine to its promises. `uploads` are all writes,
+// `downloads` all reads.
+struct Counters {
+  uint64_t launches = 0, replays = 0, recordings = 0, kernels_loaded = 0;
+  uint64_t uploads = 0, uploaded_bytes = 0, downloads = 0, downloaded_bytes = 0, allocations = 0;
+};
+
+class Executable {
+ public:
+  // `kernel_of` gives the kernel of a row of the table, loading it when it is its first use.
+  template <class KernelOf>
+  static Failure make(const gimbal_program& p, const Rows& rows, const Limits& limits, KernelOf kernel_of,
+                      std::unique_ptr<Executable>* out) {
+    std::unique_ptr<Executable> e(new Executable(p));
+    for (size_t i = 0; i < p.n_ops; i++) {
+      OpPlan plan{p.ops[i], p.values, limits, {}, {}};
+      const Row& row = rows.rows[p.ops[i].kernel];
+      row.plan(plan);
+      if (plan.failure) return plan.failure;
+      Kernel* kernel = nullptr;
+      if (Failure f = kernel_of(row.kernel, &kernel)) return f;
+      e->add(p, plan, kernel);
+    }
+    *out = std::move(e);
+    return {};
+  }
+
+  // Rows of the step, at most those that the program has room for.
+  gimbal_step fitting(gimbal_step) const;
+  // The recording for these buffers; made when they are new. `nothing` is bound where a launch reads nothing.
+  Failure recording(Runtime&, DeviceBuffer* const* slots, size_t n, Binding nothing, Binding step, Counters&,
+                    Recording** out);
+  // Forgets the recordings that are bound to a buffer (nullptr: all of them).
+  void forget(Runtime&, const DeviceBuffer*);
+  size_t launches() const { return launches_.size(); }
+
+ private:
+  struct Planned : PlannedLaunch {
+    Kernel* kernel;
+    bool after_all;
+  };
+  struct Touched {  // since the launches before were last waited for
+    uint32_t slot;
+    uint64_t begin, end;
+    bool written;
+  };
+  struct Recorded {
+    std::vector<DeviceBuffer*> slots;
+    Recording* recording;
+  };
+
+  explicit Executable(const gimbal_program&);
+  void add(const gimbal_program&, const OpPlan&, Kernel*);
+  bool must_wait(const gimbal_program&, const gimbal_op&);
+
+  std::vector<Planned> launches_;
+  std::vector<Touched> touched_;
+  std::vector<Recorded> recorded_;
+  gimbal_step room_{INT32_MAX, INT32_MAX};
+};
+
+}  // namespace gimbal::simt

@@ -1,0 +1,30 @@
+// Vulkan as a backend. Options: staging=1, split_fma=1, validation=1, library=FILE (runtime.h), and those of
+// every GPU backend.
+#include "backends/simt/device.h"
+#include "backends/simt/modules.h"
+#include "backends/vulkan/runtime.h"
+#include "device/backend_impl.h"
+
+namespace gimbal::vulkan {
+namespace {
+
+struct Api {
+  static constexpr const char* kName = "vulkan";
+  static int count() { return device_count(); }
+  static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
+    Options o;
+    if (auto f = options.take_flag("staging", &o.staging)) return f;
+    if (auto f = options.take_flag("split_fma", &o.split_fma)) return f;
+    if (auto f = options.take_flag("validation", &o.validation)) return f;
+    o.library = options.take("library").value_or("");
+    if (auto f = options.unknown()) return f;  // before a driver is loaded for nothing
+    if (auto f = vulkan::open(index, o, &out->runtime)) return f;
+    out->kernels = simt::spirv_modules();
+    return {};
+  }
+};
+
+}  // namespace
+}  // namespace gimbal::vulkan
+
+GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::vulkan::Api>)

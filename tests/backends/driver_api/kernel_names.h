@@ -1,0 +1,29 @@
+// The names that kernels.def lists, read by the test itself, to compare tables of modules with.
+#pragma once
+#include <fstream>
+#include <regex>
+#include <set>
+#include <span>
+#include <string>
+
+#include "backends/simt/runtime.h"
+
+namespace gimbal::test {
+
+inline std::set<std::string> names_in_kernels_def() {
+  std::ifstream file(std::string(GIMBAL_SOURCE_DIR) + "/src/backends/simt/kernels.def");
+  std::set<std::string> names;
+  for (std::string line; std::getline(file, line);) {
+    static const std::regex row(R"(^\s*SIMT_KERNEL\((\w+),.*)");
+    if (std::smatch m; std::regex_match(line, m, row)) names.insert(m[1]);
+  }
+  return names;
+}
+
+inline std::set<std::string> names_of(std::span<const simt::KernelCode> table) {
+  std::set<std::string> names;
+  for (const simt::KernelCode& k : table) names.emplace(k.name);
+  return names;
+}
+
+}  // namespace gimbal::test

@@ -1,0 +1,195 @@
+// What the engine of the GPU backends promises besides right numbers: launches recorded once, nothing
+// allocated or loaded after the first step of a program, one upload and one download a token, and failures
+// with a reason.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "backends/emulator/runtime.h"
+#include "backends/simt/device.h"
+#include "backends/simt/modules.h"
+#include "device/backend_impl.h"
+#include "runtime/session.h"
+#include "support/golden.h"
+
+namespace gimbal::test {
+namespace {
+
+// Hands everything on to the emulator and keeps what was recorded.
+class Watching final : public simt::Runtime {
+ public:
+  explicit Watching(std::unique_ptr<simt::Runtime> real) : real_(std::move(real)) {}
+  const simt::Facts& facts() override { return real_->facts(); }
+  simt::Failure allocate(uint64_t n, simt::Buffer** out) override {
+    return allocations++, real_->allocate(n, out);
+  }
+  void release(simt::Buffer* b) override { releases++, real_->release(b); }
+  simt::Failure write(simt::Buffer* b, uint64_t o, const void* p, uint64_t n) override {
+    return writes++, real_->write(b, o, p, n);
+  }
+  simt::Failure read(simt::Buffer* b, uint64_t o, void* p, uint64_t n) override {
+    return reads++, real_->read(b, o, p, n);
+  }
+  simt::Failure load(const simt::KernelCode& code, simt::Kernel** out) override {
+    return loads++, real_->load(code, out);
+  }
+  simt::Failure record(std::span<const simt::Launch> l, simt::Recording** out) override {
+    launches.assign(l.begin(), l.end());
+    return records++, real_->record(l, out);
+  }
+  void discard(simt::Recording* r) override { discards++, real_->discard(r); }
+  simt::Failure replay(simt::Recording* r) override {
+    return fail ? simt::Failure{simt::Failure::DeviceLost, "it fell off the bus"} : real_->replay(r);
+  }
+  simt::Failure wait() override { return real_->wait(); }
+
+  int allocations = 0, releases = 0, writes = 0, reads = 0, loads = 0, records = 0, discards = 0;
+  bool fail = false;
+  std::vector<simt::Launch> launches;
+
+ private:
+  std::unique_ptr<simt::Runtime> real_;
+};
+
+Watching* watching = nullptr;  // of the device opened last
+struct Api {
+  static constexpr const char* kName = "watched";
+  static int count() { return 1; }
+  static simt::Failure open(int, simt::Options& options, simt::Opened* out) {
+    emulator::Options o;
+    if (auto f = options.take_number("memory", &o.memory)) return f;
+    auto w = std::make_unique<Watching>(emulator::open(o));
+    watching = w.get();
+    *out = {std::move(w), simt::emulator_modules()};
+    return {};
+  }
+};
+
+// The device's own face, caught when it is opened.
+simt::DeviceOf<Api>* engine = nullptr;
+gimbal_backend watched_table() {
+  static const gimbal_backend real = BackendTable<simt::DeviceOf<Api>>::make("watched");
+  gimbal_backend table = real;
+  table.open = [](int i, const char* options, gimbal_device** out) {
+    const gimbal_code code = real.open(i, options, out);
+    if (code == GIMBAL_OK) engine = reinterpret_cast<simt::DeviceOf<Api>*>(*out);
+    return code;
+  };
+  return table;
+}
+
+struct Loaded {
+  std::unique_ptr<Gguf> file;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Model> model;
+};
+Result<Loaded> load(const std::string& options = "", int context = 200) {
+  static const gimbal_backend table = watched_table();
+  Loaded l;
+  auto file = Gguf::open(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  if (!file) return file.error();
+  l.file = std::make_unique<Gguf>(std::move(*file));
+  auto device = Device::open(table, 0, options);
+  if (!device) return device.error();
+  l.device = std::move(*device);
+  RunOptions o;
+  o.context = context, o.batch = 32, o.logit_rows = 4;
+  auto b = make_blueprint(*l.file, *l.device, o);
+  if (!b) return b.error();
+  auto model = Model::load(std::move(*b));
+  if (!model) return model.error();
+  l.model = std::move(*model);
+  return l;
+}
+const Session::Sink kIgnore = [](size_t, std::span<const float>) {};
+
+TEST(EmulatedEngine, RecordsOnceAndMovesOnlyTheStepAndTheLogits) {
+  auto l = load();
+  ASSERT_TRUE(l) << l.error().message;
+  auto session = *Session::create(*l->model);
+  const std::vector<int32_t> prompt(20, 7);
+  const int32_t token = 5;
+  ASSERT_TRUE(session->advance(prompt, Session::Wanted::Last, kIgnore));
+  ASSERT_TRUE(session->advance(std::span(&token, 1), Session::Wanted::Last, kIgnore));
+  EXPECT_EQ(watching->records, 2) << "one for each program";
+  const int allocations = watching->allocations, loads = watching->loads, writes = watching->writes,
+            reads = watching->reads;
+  const simt::Counters counted = engine->counters();
+  for (int i = 0; i < 30; i++)
+    ASSERT_TRUE(session->advance(std::span(&token, 1), Session::Wanted::Last, kIgnore));
+  EXPECT_EQ(watching->records, 2);
+  EXPECT_EQ(watching->allocations, allocations);
+  EXPECT_EQ(watching->loads, loads);
+  EXPECT_EQ(watching->writes - writes, 30) << "the step's data, once a token";
+  EXPECT_EQ(watching->reads - reads, 30) << "the logits, once a token";
+  EXPECT_EQ(engine->counters().replays - counted.replays, 30u);
+  EXPECT_EQ(engine->counters().uploads - counted.uploads, 30u);
+  EXPECT_EQ(engine->counters().downloads - counted.downloads, 30u);
+  EXPECT_EQ(engine->counters().downloaded_bytes - counted.downloaded_bytes, 30u * 512 * 4);
+  EXPECT_EQ(engine->counters().allocations, counted.allocations);
+  EXPECT_EQ(engine->counters().launches - counted.launches, 30 * watching->launches.size());
+  // Prompts of other lengths need no recording of their own.
+  ASSERT_TRUE(session->advance(std::vector<int32_t>(13, 9), Session::Wanted::Last, kIgnore));
+  EXPECT_EQ(watching->records, 2);
+}
+
+TEST(EmulatedEngine, LaunchesThatDoNotMeetNeedNotWait) {
+  auto l = load();
+  ASSERT_TRUE(l) << l.error().message;
+  auto session = *Session::create(*l->model);
+  const int32_t token = 5;
+  ASSERT_TRUE(session->advance(std::span(&token, 1), Session::Wanted::Last, kIgnore));
+  ASSERT_FALSE(watching->launches.empty());
+  EXPECT_TRUE(watching->launches[0].after_all) << "what was replayed before may still run";
+  size_t waits = 0;
+  for (const simt::Launch& launch : watching->launches) waits += launch.after_all;
+  std::printf("%zu launches a token, %zu waits\n", watching->launches.size(), waits);
+  const auto layers = size_t(l->model->config().layers);
+  EXPECT_GE(watching->launches.size() - waits, 4 * layers)
+      << "k and v behind q, their cache writes, up behind gate";
+}
+
+TEST(EmulatedEngine, ReleasesWhatItTookAndForgetsRecordingsOfBuffersThatAreGone) {
+  {
+    auto l = load();
+    ASSERT_TRUE(l) << l.error().message;
+    auto session = *Session::create(*l->model);
+    const int32_t token = 5;
+    ASSERT_TRUE(session->advance(std::span(&token, 1), Session::Wanted::Last, kIgnore));
+    session.reset();
+    l->model.reset();
+    EXPECT_EQ(watching->discards, watching->records);
+    EXPECT_EQ(watching->allocations - watching->releases, 2)
+        << "the step's numbers and the buffer for nothing stay";
+  }
+}
+
+TEST(EmulatedEngine, SaysWhatIsTooLargeToBind) {
+  auto l = load("max_binding=100000", 20000);
+  ASSERT_FALSE(l);
+  EXPECT_EQ(l.error().code, Code::Unsupported) << l.error().message;
+  EXPECT_NE(l.error().message.find("binds at most 100000"), std::string::npos) << l.error().message;
+  EXPECT_NE(l.error().message.find("--ctx"), std::string::npos) << l.error().message;
+}
+
+TEST(EmulatedEngine, LacksMemoryInWords) {
+  auto l = load("memory=300000");
+  ASSERT_FALSE(l);
+  EXPECT_EQ(l.error().code, Code::OutOfMemory) << l.error().message;
+}
+
+TEST(EmulatedEngine, PassesOnThatADeviceIsLost) {
+  auto l = load();
+  ASSERT_TRUE(l) << l.error().message;
+  auto session = *Session::create(*l->model);
+  watching->fail = true;
+  const int32_t token = 5;
+  auto ok = session->advance(std::span(&token, 1), Session::Wanted::Last, kIgnore);
+  ASSERT_FALSE(ok);
+  EXPECT_EQ(ok.error().code, Code::DeviceLost);
+  EXPECT_NE(ok.error().message.find("it fell off the bus"), std::string::npos) << ok.error().message;
+}
+
+}  // namespace
+}  // namespace gimbal::test

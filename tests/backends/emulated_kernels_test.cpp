@@ -1,0 +1,66 @@
+// Every kernel of the GPU backends, as C++ on the emulator, against the double-precision reference: fast, and
+// with every access checked (bounds, races between lanes, an order of lanes and groups drawn at random).
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "backends/simt/kernels_checks.h"
+
+namespace gimbal {
+namespace {
+
+std::unique_ptr<Device> emulator(const std::string& options) {
+  auto opened = open_device({"emulator", 0, true, options});
+  EXPECT_TRUE(opened) << opened.error().message;
+  return opened ? std::move(opened->device) : nullptr;
+}
+
+class EmulatedKernels : public testing::TestWithParam<const char*> {};
+
+TEST_P(EmulatedKernels, AgreeWithTheReference) { test::check_kernels("emulator", GetParam()); }
+
+// 5000 bytes: less than most matrices of the cases have.
+INSTANTIATE_TEST_SUITE_P(Emulator, EmulatedKernels,
+                         testing::Values("", "racecheck=1\nseed=7", "bounds=1\npart=5000"), [](auto& p) {
+                           return std::string(p.index == 0 ? "Fast" : p.index == 1 ? "Races" : "InParts");
+                         });
+
+// What the CPU computes with, the emulator computes too: no op or format that only one of them has.
+TEST(EmulatedTable, HasARowForAllThatTheCpuComputes) {
+  using Key = std::tuple<int, int, uint64_t, uint64_t, uint64_t>;
+  auto keys = [](const Device& d) {
+    std::set<Key> all;
+    for (size_t i = 0; i < d.kernel_count(); i++) {
+      const gimbal_kernel_info& r = d.kernel(i);
+      all.insert({r.op, r.layout, r.in0, r.in1, r.out});
+    }
+    return all;
+  };
+  auto cpu = open_device({"cpu", 0, true, "threads=1"});
+  ASSERT_TRUE(cpu);
+  auto gpu = emulator("");
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(keys(*cpu->device), keys(*gpu));
+}
+
+TEST(EmulatedTable, IsOpenedOnlyWhenAskedFor) {
+  auto opened = open_device({"auto", 0, false, ""});
+  ASSERT_TRUE(opened);
+  EXPECT_STREQ(opened->device->backend(), "cpu");
+  const auto names = backend_names();
+  EXPECT_EQ(names.back(), "emulator");
+  EXPECT_TRUE(emulator("")->describe().software);
+}
+
+TEST(EmulatedTable, RefusesOptionsThatItDoesNotKnow) {
+  for (const char* options :
+       {"colour=red", "bounds=2", "seed=x", "seed=", "part=", "max_binding=-1", "bounds"}) {
+    auto opened = open_device({"emulator", 0, true, options});
+    ASSERT_FALSE(opened) << options;
+    EXPECT_NE(opened.error().message.find(std::string(options).substr(0, 4)), std::string::npos)
+        << opened.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace gimbal

@@ -1,0 +1,32 @@
+// Whole models on the emulator of GPUs: the bits of the CPU, and no race in any kernel of a model.
+#include "backends/simt/models_checks.h"
+
+namespace gimbal::test {
+namespace {
+
+ModelSetting emulator(const std::string& options = "") { return {"emulator", options}; }
+
+TEST(EmulatedModels, GiveTheBitsOfTheCpu) { check_bits_of_the_cpu(emulator()); }
+TEST(EmulatedModels, GiveTheBitsOfTheCpuWithEveryCache) { check_every_cache(emulator()); }
+TEST(EmulatedModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) {
+  check_batches_and_splits(emulator(), {{"emulator", "part=1\nseed=5", DType::F16, 1, 0}});
+}
+TEST(EmulatedModels, ContinueAsTheReferenceDoes) { check_continuations(emulator()); }
+TEST(EmulatedModels, TellTheStoryThatTheCpuTells) { check_story(emulator()); }
+
+// No kernel of a model reaches outside its buffers, and no two lanes touch a word in an order that nobody
+// gives.
+TEST(EmulatedModels, RaceNowhere) {
+  const auto tokens = some_tokens(20);
+  for (const char* name : {"stories/stories260K-f32", "quant/q-q4_0", "quant/q-q6_k"}) {
+    const std::string m = golden_dir() + "/" + name + ".gguf";
+    for (DType cache : {DType::F16, DType::F32}) {
+      const ModelSetting checked{"emulator", "racecheck=1\nseed=3", cache, 16, 0},
+          cpu{"cpu", "threads=2", cache, 16, 0};
+      EXPECT_EQ(difference(logits_of(m, cpu, tokens), logits_of(m, checked, tokens)), "") << m;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,158 @@
+// Whole models on a GPU backend: the same bits as on the CPU, for any batch and split of the prompt, with the
+// matrices whole or in parts; the reference data's greedy tokens; the story. Each check is a function of the
+// backend and its options.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/generate.h"
+#include "support/engine.h"
+#include "support/golden.h"
+
+namespace gimbal::test {
+
+struct ModelSetting {
+  std::string backend, options;
+  DType cache = DType::F16;
+  int batch = 32, split = 0;
+};
+
+inline std::vector<int32_t> some_tokens(int n) {
+  std::vector<int32_t> t;
+  uint32_t x = 777;
+  for (int i = 0; i < n; i++) t.push_back(int32_t((x = x * 1664525u + 1013904223u) >> 8) % 512);
+  return t;
+}
+
+inline Result<Engine> open_model(const std::string& path, const ModelSetting& s) {
+  EngineOptions o;
+  o.backend = s.backend, o.device = s.options, o.run.cache_type = s.cache, o.run.context = 512;
+  o.run.batch = s.batch, o.run.logit_rows = s.batch;
+  return open_engine(path, o);
+}
+inline std::vector<float> logits_of(const std::string& path, const ModelSetting& s,
+                                    const std::vector<int32_t>& tokens) {
+  auto e = open_model(path, s);
+  if (e) return e->all_logits(tokens, s.split);
+  ADD_FAILURE() << path << " on " << s.backend << ": " << e.error().message;
+  return {};
+}
+
+// Where two lists of logits first differ; empty when their bits are the same.
+inline std::string difference(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size() || a.empty())
+    return std::to_string(a.size()) + " and " + std::to_string(b.size()) + " values";
+  for (size_t i = 0; i < a.size(); i++)
+    if (std::memcmp(&a[i], &b[i], 4) != 0)
+      return "at " + std::to_string(i) + ": " + std::to_string(a[i]) + " and " + std::to_string(b[i]);
+  return "";
+}
+
+inline ModelSetting on_cpu() { return {"cpu", "threads=2"}; }
+
+inline std::vector<std::string> computable_models() {
+  std::vector<std::string> all;
+  for (const char* folder : {"stories", "quant", "arch"})
+    for (const std::string& path : golden_files(folder, ".gguf"))
+      if (open_model(path, on_cpu())) all.push_back(path);
+  return all;
+}
+
+inline void check_bits_of_the_cpu(const ModelSetting& gpu) {
+  const auto tokens = some_tokens(70);  // more than a page of the cache; three steps of a batch
+  const auto models = computable_models();
+  EXPECT_GE(models.size(), 19u);
+  for (const std::string& m : models)
+    EXPECT_EQ(difference(logits_of(m, on_cpu(), tokens), logits_of(m, gpu, tokens)), "") << m;
+  std::printf("%zu models\n", models.size());
+}
+
+inline void check_every_cache(ModelSetting gpu) {
+  const auto tokens = some_tokens(70);
+  for (DType cache : {DType::F32, DType::BF16, DType::Q8_0, DType::Q4_0})
+    for (const char* name : {"quant/q-q8_0", "arch/llama31-ropefreqs"}) {
+      const std::string m = golden_dir() + "/" + name + ".gguf";
+      ModelSetting cpu = on_cpu();
+      cpu.cache = gpu.cache = cache;
+      EXPECT_EQ(difference(logits_of(m, cpu, tokens), logits_of(m, gpu, tokens)), "")
+          << m << " " << info(cache).name;
+    }
+}
+
+// `more`: options, with the batches and splits that they are tried with, besides those of every backend.
+inline void check_batches_and_splits(const ModelSetting& gpu, const std::vector<ModelSetting>& more = {}) {
+  const auto tokens = some_tokens(66);
+  std::vector<ModelSetting> all = more;
+  for (auto [batch, split] : {std::pair(1, 0), {3, 0}, {64, 0}, {16, 1}, {32, 7}, {32, 65}})
+    all.push_back({gpu.backend, gpu.options, DType::F16, batch, split});
+  all.push_back({gpu.backend, gpu.options.empty() ? "part=20000" : gpu.options + "\npart=20000"});
+  for (const char* name : {"stories/stories260K-f32", "quant/q-q4_0", "quant/q-q6_k"}) {
+    const std::string m = golden_dir() + "/" + name + ".gguf";
+    const auto want = logits_of(m, on_cpu(), tokens);
+    for (const ModelSetting& s : all)
+      EXPECT_EQ(difference(want, logits_of(m, s, tokens)), "")
+          << m << " " << s.options << " batch " << s.batch << " split " << s.split;
+  }
+}
+
+// The reference data's own continuation, token by token, each from what the device chose before.
+inline void check_continuations(ModelSetting gpu) {
+  gpu.cache = DType::F32;
+  int tokens = 0;
+  for (const std::string& path : golden_files("stories", ".json")) {
+    const auto golden = read_json(path);
+    auto e = open_model(golden_dir() + "/stories/" + golden["model"].get<std::string>(), gpu);
+    ASSERT_TRUE(e) << e.error().message;
+    for (const auto& k : golden["cases"]) {
+      if (!k.contains("greedy")) continue;
+      const std::vector<int32_t> prompt = k["tokens"], greedy = k["greedy"];
+      const std::vector<double> margins = k["greedy_margins"];
+      auto session = *Session::create(*e->model);
+      std::vector<int32_t> next = prompt;
+      for (size_t i = 0; i < greedy.size(); i++, tokens++) {
+        int32_t best = -1;
+        auto ok = session->advance(next, Session::Wanted::Last, [&](size_t, std::span<const float> row) {
+          best = int32_t(std::max_element(row.begin(), row.end()) - row.begin());
+        });
+        ASSERT_TRUE(ok) << ok.error().message;
+        if (best != greedy[i]) {  // a tie: quantized activations
+          EXPECT_LT(margins[i], 0.2) << path << ", token " << i;
+        }
+        next = {greedy[i]};
+      }
+    }
+  }
+  std::printf("%d tokens\n", tokens);
+  EXPECT_GT(tokens, 100);
+}
+
+inline void check_story(const ModelSetting& gpu) {
+  const std::string path = golden_dir() + "/stories/stories260K-q8_0.gguf";
+  auto tell = [&](const ModelSetting& s) {
+    std::string text;
+    auto e = open_model(path, s);
+    EXPECT_TRUE(e);
+    if (!e) return text;
+    auto tokenizer = *Tokenizer::create(*e->file);
+    auto session = *Session::create(*e->model);
+    GenerateSettings settings;
+    settings.most_tokens = 100;
+    EXPECT_TRUE(generate(*session, *tokenizer, tokenizer->encode("Once upon a time"), settings,
+                         [&](std::string_view part, Token) {
+                           text += part;
+                           return true;
+                         }));
+    return text;
+  };
+  const std::string story = tell(gpu);
+  std::printf("%s\n", story.c_str());
+  EXPECT_GT(story.size(), 200u);
+  EXPECT_EQ(story, tell(on_cpu()));
+}
+
+}  // namespace gimbal::test
