@@ -6,7 +6,8 @@
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   compare  npm, for bench/compare, which installs another engine and measures it beside gimbal
 #   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
-#   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only)
+#   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only),
+#            and software devices that the tests run on
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
 
@@ -19,7 +20,8 @@ compare=(g++ git)
 command -v npm >/dev/null || compare+=(npm)  # other people's nodejs packages bring it along
 arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-dev:arm64 libgtest-dev:arm64)
 # No CUDA, no ROCm: clang makes PTX and AMD code objects by itself, and vendor libraries are opened at run time.
-gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross libvulkan-dev libvulkan-volk-dev opencl-headers)
+gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross libvulkan-dev libvulkan-volk-dev opencl-headers
+     mesa-vulkan-drivers vulkan-validationlayers pocl-opencl-icd)
 
 say() { echo "setup: $*" >&2; }
 

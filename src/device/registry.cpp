@@ -23,6 +23,12 @@ Error why_none(const gimbal_backend& b) {
   return {Code::NoBackend, why.substr(0, end), end == std::string::npos ? "" : why.substr(end + 1)};
 }
 
+// Options may name a driver's library that is not found by itself: then opening decides.
+int devices_with(const gimbal_backend& b, const std::string& options) {
+  const int count = b.device_count();
+  return count == 0 && ("\n" + options).find("\nlibrary=") != std::string::npos ? 1 : count;
+}
+
 std::string in_full(const Error& e) {
   return e.remedy.empty() ? e.message : format("{} ({})", e.message, e.remedy);
 }
@@ -108,7 +114,7 @@ Result<OpenedDevice> open_device(const DeviceRequest& request) {
     std::string why;
     if (!b) {
       why = format("{}: not built into this program", name);
-    } else if (int count = b->device_count(); count == 0) {
+    } else if (int count = devices_with(*b, name == request.backend ? request.options : ""); count == 0) {
       why = format("{}: no device found: {}", name, in_full(why_none(*b)));
     } else {
       const bool asked_for = name == request.backend;

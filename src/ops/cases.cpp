@@ -97,13 +97,14 @@ void mat_mul_cases(DType w, std::vector<Case>& out) {
     int spare = 2;                    // rows that there is room for beyond those to compute
   };
   // One block and many; a whole chunk of 256, one more, one less; a tile of 16 outputs, one more, one less;
-  // rows of x around the numbers that kernels take at once; few rows where there is room for many; and for one
-  // alone.
-  static constexpr Size kSizes[] = {
-      {1, 0, 1, 1, 0},   {2, 0, 16, 1, 1}, {3, 5, 17, 2, 0},   {8, 0, 15, 3, 0},   {9, 1, 33, 4, 1},
-      {16, 0, 48, 5, 0}, {17, 3, 7, 8, 0}, {43, 31, 64, 9, 1}, {64, 0, 256, 1, 0}, {5, 0, 130, 31, 0},
-      {9, 0, 33, 16, 1}, {3, 0, 17, 33, 0}, {8, 0, 20, 3, 1, 30}, {1, 0, 5, 260, 0},
-      {3, 5, 17, 1, 0, 0}, {9, 1, 33, 1, 1, 0}, {43, 31, 64, 1, 0, 0}};
+  // rows of x around the numbers that kernels take at once; few rows where there is room for many; and for
+  // one alone.
+  static constexpr Size kSizes[] = {{1, 0, 1, 1, 0},      {2, 0, 16, 1, 1},     {3, 5, 17, 2, 0},
+                                    {8, 0, 15, 3, 0},     {9, 1, 33, 4, 1},     {16, 0, 48, 5, 0},
+                                    {17, 3, 7, 8, 0},     {43, 31, 64, 9, 1},   {64, 0, 256, 1, 0},
+                                    {5, 0, 130, 31, 0},   {9, 0, 33, 16, 1},    {3, 0, 17, 33, 0},
+                                    {8, 0, 20, 3, 1, 30}, {1, 0, 5, 260, 0},    {3, 5, 17, 1, 0, 0},
+                                    {9, 1, 33, 1, 1, 0},  {43, 31, 64, 1, 0, 0}};
   Numbers n(uint64_t(w) + 11);
   for (const Size& s : kSizes) {
     const DType x = activation_type(w);

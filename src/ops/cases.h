@@ -12,8 +12,8 @@ namespace gimbal {
 
 struct CaseInput {
   Shape shape;
-  // shape.bytes() of them. For a cache: f32 rows [hd, heads, n] to be written into it; row i is position i / S
-  // of sequence 1 + i % S, where the table of pages has 1 + S sequences.
+  // shape.bytes() of them. For a cache: f32 rows [hd, heads, n] to be written into it; row i is position i /
+  // S of sequence 1 + i % S, where the table of pages has 1 + S sequences.
   std::vector<std::byte> dense;
   bool weight = false;  // may be packed by the device
 };

@@ -76,7 +76,8 @@ Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape
         return c.refuse("an even number of values, at most a head's, can be rotated");
       return a;
     case OpKind::CacheWrite:
-      if (!is_cache(a)) return c.refuse("the cache must be [hd, heads, page, pages] of one of " + names_of(kCacheTypes));
+      if (!is_cache(a))
+        return c.refuse("the cache must be [hd, heads, page, pages] of one of " + names_of(kCacheTypes));
       if (!is_f32(b) || b.rank != 3 || b.dim[0] != a.dim[0] || b.dim[1] != a.dim[1])
         return c.refuse("x must be f32 rows of the cache's heads");
       if (!is_index_row(in[2]) || !is_index_row(in[3]) || in[2].dim[0] != b.dim[2] ||

@@ -1,4 +1,5 @@
-// Machines on which OpenCL cannot be used, as they are or as a driver could be: each "no" says why, and what to do.
+// Machines on which OpenCL cannot be used, as they are or as a driver could be: each "no" says why, and what
+// to do.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -36,7 +37,8 @@ TEST(OpenclAbsent, ErrorsHaveNames) {
   EXPECT_EQ(failure_of_commands(CL_OUT_OF_RESOURCES, "x").code, Failure::DeviceLost);
 }
 
-// ---- drivers that there could be -----------------------------------------------------------------------------
+// ---- drivers that there could be
+// -----------------------------------------------------------------------------
 struct Fake {
   cl_int platforms = CL_SUCCESS, devices = CL_SUCCESS;
   std::vector<cl_device_type> types{CL_DEVICE_TYPE_GPU};
@@ -115,12 +117,15 @@ std::string refusal(const Fake& f) {
 
 TEST(OpenclAbsent, ThereIsNoDevice) {
   EXPECT_EQ(listing({}), "");
-  EXPECT_NE(listing({.platforms = -1001}).find("found no driver (CL_PLATFORM_NOT_FOUND_KHR)\nInstall"), std::string::npos);
+  EXPECT_NE(listing({.platforms = -1001}).find("found no driver (CL_PLATFORM_NOT_FOUND_KHR)\nInstall"),
+            std::string::npos);
   EXPECT_EQ(listing({.platforms = CL_OUT_OF_HOST_MEMORY}), "clGetPlatformIDs: CL_OUT_OF_HOST_MEMORY (-6)");
-  EXPECT_NE(listing({.devices = CL_DEVICE_NOT_FOUND}).find("no OpenCL platform has a device (there are: Fake platform)\nInstall"),
+  EXPECT_NE(listing({.devices = CL_DEVICE_NOT_FOUND})
+                .find("no OpenCL platform has a device (there are: Fake platform)\nInstall"),
             std::string::npos);
   EXPECT_NE(listing({.types = {}}).find("no OpenCL platform has a device"), std::string::npos);
-  EXPECT_EQ(listing({.devices = CL_OUT_OF_RESOURCES}), "clGetDeviceIDs of platform 'Fake platform': CL_OUT_OF_RESOURCES (-5)");
+  EXPECT_EQ(listing({.devices = CL_OUT_OF_RESOURCES}),
+            "clGetDeviceIDs of platform 'Fake platform': CL_OUT_OF_RESOURCES (-5)");
 }
 
 TEST(OpenclAbsent, TheDeviceIsNotGoodEnough) {
@@ -139,7 +144,8 @@ TEST(OpenclAbsent, TheDeviceIsNotGoodEnough) {
 
 TEST(OpenclAbsent, FactsAreTheDrivers) {
   fake = {};
-  fake.types = {CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT};
+  fake.types = {CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_GPU,
+                CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT};
   std::vector<Found> found;
   const Api api = fake_api();
   ASSERT_FALSE(find_devices(api, &found));
@@ -151,7 +157,7 @@ TEST(OpenclAbsent, FactsAreTheDrivers) {
   Described d;
   ASSERT_FALSE(describe(api, found[3], &d));
   EXPECT_TRUE(d.facts.software);
-  EXPECT_FALSE(d.exact_division);
+  EXPECT_EQ(d.build_options, "-cl-std=CL1.2 -DDIVISION_IS_EXACT=0");
   EXPECT_EQ(d.facts.name, "Fake GPU");
   EXPECT_EQ(d.facts.driver, "Fake platform 1.2.3");
   EXPECT_EQ(d.facts.memory_total, uint64_t(8) << 30);
@@ -161,11 +167,12 @@ TEST(OpenclAbsent, FactsAreTheDrivers) {
   fake.piece = uint64_t(100) << 30;
   ASSERT_FALSE(describe(api, found[0], &d));
   EXPECT_FALSE(d.facts.software);
-  EXPECT_TRUE(d.exact_division);
+  EXPECT_EQ(d.build_options, "-cl-std=CL1.2 -DDIVISION_IS_EXACT=1 -cl-fp32-correctly-rounded-divide-sqrt");
   EXPECT_EQ(d.facts.max_binding_bytes, uint64_t(16) << 30);
 }
 
-// The loader with no driver: this process alone, since the loader looks once. Where there is no loader either, that is said.
+// The loader with no driver: this process alone, since the loader looks once. Where there is no loader
+// either, that is said.
 TEST(OpenclAbsent, TheBackendSaysWhy) {
   setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
   for (const BackendReport& r : discover_backends()) {
@@ -174,7 +181,9 @@ TEST(OpenclAbsent, TheBackendSaysWhy) {
     EXPECT_EQ(r.code, "no-device");
     Api api;
     const bool loader = !Api::load(kLibrary, &api);
-    EXPECT_NE(r.reason.find(loader ? "CL_PLATFORM_NOT_FOUND_KHR" : "OpenCL is not installed"), std::string::npos) << r.reason;
+    EXPECT_NE(r.reason.find(loader ? "CL_PLATFORM_NOT_FOUND_KHR" : "OpenCL is not installed"),
+              std::string::npos)
+        << r.reason;
     EXPECT_NE(r.remedy.find("Install"), std::string::npos) << r.remedy;
   }
   auto opened = open_device({"opencl", 0, true, ""});

@@ -1,39 +1,40 @@
-// Every kernel of the GPU backends on OpenCL devices, against the double-precision reference.
+// Every kernel of the GPU backends on an OpenCL device, against the double-precision reference: as they are,
+// with matrices in parts, and from programs that were kept.
 #define TESTED_BACKEND "opencl"
-#include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <cstdio>
+#include <filesystem>
 
 #include "backends/simt/device_main.h"
-#include "device/registry.h"
-#include "program/conformance.h"
+#include "backends/simt/kernels_checks.h"
 
-namespace gimbal {
+namespace gimbal::test {
 namespace {
 
-class OpenclKernels : public testing::TestWithParam<const char*> {};
+TEST(OpenclKernels, AgreeWithTheReference) { check_kernels("opencl", device_options()); }
+TEST(OpenclKernels, AgreeInParts) { check_kernels("opencl", device_options("part=5000")); }
 
-TEST_P(OpenclKernels, AgreeWithTheReference) {
-  auto opened = open_device({"opencl", 0, true, GetParam()});
-  ASSERT_TRUE(opened) << opened.error().message;
-  Device& device = *opened->device;
-  int cases = 0;
-  for (size_t k = 0; k < device.kernel_count(); k++) {
-    const char* name = device.kernel(k).name;
-    if (getenv("ONLY") && !strstr(name, getenv("ONLY"))) continue;
-    auto report = check_kernel(device, k);
-    ASSERT_TRUE(report) << name << ": " << report.error().message;
-    EXPECT_GT(report->cases, 0) << name << ": " << report->not_run;
-    cases += report->cases;
-    if (getenv("OTRACE")) fprintf(stderr, "%s %d\n", name, report->cases);
-    for (const std::string& f : report->failures) ADD_FAILURE() << name << " " << f;
-  }
-  std::printf("%zu rows, %d cases\n", device.kernel_count(), cases);
-  EXPECT_GE(device.kernel_count(), 97u);
+TEST(OpenclKernels, AgreeFromKeptPrograms) {
+  const auto folder =
+      std::filesystem::path(testing::TempDir()) / ("gimbal_opencl_kernels_" + std::to_string(getpid()));
+  const std::string options = device_options("cache=" + folder.string());
+  check_kernels("opencl", options);
+  size_t kept = 0;
+  for (const auto& e : std::filesystem::directory_iterator(folder))
+    kept += e.path().extension() == ".program";
+  EXPECT_GE(kept, 60u);
+  check_kernels("opencl", options);
+  std::filesystem::remove_all(folder);
 }
 
-INSTANTIATE_TEST_SUITE_P(Pocl, OpenclKernels, testing::Values("", "part=5000"),
-                         [](auto& p) { return std::string(p.index == 0 ? "Whole" : "InParts"); });
+TEST(OpenclKernels, RefuseOptionsThatNobodyKnows) {
+  for (const char* options : {"colour=red", "staging=1", "part="}) {
+    auto opened = open_device({"opencl", 0, true, options});
+    ASSERT_FALSE(opened) << options;
+    EXPECT_NE(opened.error().message.find(std::string(options).substr(0, 4)), std::string::npos)
+        << opened.error().message;
+  }
+}
 
 }  // namespace
-}  // namespace gimbal
+}  // namespace gimbal::test

@@ -221,6 +221,26 @@ TEST(VulkanFailures, OfPipelinesNameTheKernel) {
       << f.text;
 }
 
+// The question whether fma() is one operation: asked again when it failed, not taken as answered.
+TEST(VulkanFailures, OfTheFirstQuestionLeaveItOpen) {
+  static int calls;
+  static PFN_vkCreateComputePipelines real;
+  calls = 0;
+  auto runtime = open({.intercept = [](VolkDeviceTable& t) {
+    real = t.vkCreateComputePipelines;
+    t.vkCreateComputePipelines = [](VkDevice d, VkPipelineCache cache, uint32_t n,
+                                    const VkComputePipelineCreateInfo* info, const VkAllocationCallbacks* a,
+                                    VkPipeline* out) {
+      return calls++ ? real(d, cache, n, info, a, out) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    };
+  }});
+  ASSERT_TRUE(runtime);
+  Kernel* k = nullptr;
+  EXPECT_EQ(runtime->load(example_spirv_modules()[3], &k).code, Failure::OutOfMemory);
+  EXPECT_FALSE(runtime->load(example_spirv_modules()[3], &k));
+  EXPECT_EQ(calls, 3);  // the question twice, and the kernel
+}
+
 Failure run_row_sum(Runtime& runtime) {
   TestDevice device(runtime, example_spirv_modules());
   Buffer* x = device.buffer(std::vector<float>(128));

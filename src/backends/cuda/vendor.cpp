@@ -23,7 +23,8 @@ Failure kernels_for(const Gpu& gpu, std::span<const simt::KernelCode>* out) {
   const auto& code = out->front().code;
   const int least = least_capability({reinterpret_cast<const char*>(code.data()), code.size()});
   if (gpu.major * 10 + gpu.minor >= least) return {};
-  return {Failure::Unsupported, format("{} has compute capability {}.{}, and the kernels need {}.{} or newer\nuse the vulkan or opencl backend, "
+  return {Failure::Unsupported, format("{} has compute capability {}.{}, and the kernels need {}.{} or "
+                                       "newer\nuse the vulkan or opencl backend, "
                                        "which older devices can run",
                                        gpu.name, gpu.major, gpu.minor, least / 10, least % 10)};
 }
@@ -36,7 +37,9 @@ int least_capability(std::string_view ptx) {
   constexpr std::string_view kTarget = ".target sm_";
   const size_t at = ptx.find(kTarget);
   int n = 0;
-  for (size_t i = at + kTarget.size(); at != ptx.npos && i < ptx.size() && ptx[i] >= '0' && ptx[i] <= '9'; i++) n = n * 10 + (ptx[i] - '0');
+  for (size_t i = at + kTarget.size(); at != ptx.npos && i < ptx.size() && ptx[i] >= '0' && ptx[i] <= '9';
+       i++)
+    n = n * 10 + (ptx[i] - '0');
   return n;
 }
 
@@ -45,8 +48,10 @@ const simt::driver_api::Vendor vendor = {
     "CUDA",
     "NVIDIA",
     kLibraries,
-    "install NVIDIA's driver for this GPU (Debian: the package nvidia-driver); in a container, start it with the GPUs: --gpus all",
-    "see whether `nvidia-smi` lists a GPU; CUDA_VISIBLE_DEVICES may hide it, and a container must be started with --gpus all",
+    "install NVIDIA's driver for this GPU (Debian: the package nvidia-driver); in a container, start it with "
+    "the GPUs: --gpus all",
+    "see whether `nvidia-smi` lists a GPU; CUDA_VISIBLE_DEVICES may hide it, and a container must be started "
+    "with --gpus all",
     11000,  // PTX 7.0
     "install a driver of NVIDIA's version 450 or newer",
     18,  // CU_DEVICE_ATTRIBUTE_INTEGRATED

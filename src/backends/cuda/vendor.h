@@ -6,7 +6,8 @@ namespace gimbal::cuda {
 
 extern const simt::driver_api::Vendor vendor;
 
-// The least compute capability that a PTX text is for, times ten: 80 for ".target sm_80"; 0 when it does not say.
+// The least compute capability that a PTX text is for, times ten: 80 for ".target sm_80"; 0 when it does not
+// say.
 int least_capability(std::string_view ptx);
 
 }  // namespace gimbal::cuda

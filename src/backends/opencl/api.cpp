@@ -10,10 +10,10 @@ Failure Api::load(const char* library, Api* out) {
   void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {
     const char* why = dlerror();
-    return {Failure::Unsupported,
-            format("OpenCL is not installed: {}\nInstall the loader of drivers (ocl-icd-libopencl1 in Debian) and the driver of "
-                   "your device's maker",
-                   why ? why : library)};
+    return {Failure::Unsupported, format("OpenCL is not installed: {}\nInstall the loader of drivers "
+                                         "(ocl-icd-libopencl1 in Debian) and the driver of "
+                                         "your device's maker",
+                                         why ? why : library)};
   }
   struct {
     const char* name;
@@ -26,7 +26,8 @@ Failure Api::load(const char* library, Api* out) {
   for (const auto& f : wanted)
     if (!(*f.at = dlsym(handle, f.name))) {
       dlclose(handle);
-      return {Failure::Unsupported, format("{} is too old: it has no {}, which OpenCL 1.2 has", library, f.name)};
+      return {Failure::Unsupported,
+              format("{} is too old: it has no {}, which OpenCL 1.2 has", library, f.name)};
     }
   dlclose(handle);  // RTLD_NODELETE keeps it
   return {};
@@ -35,7 +36,8 @@ Failure Api::load(const char* library, Api* out) {
 std::string name_of(cl_int error) {
   switch (error) {
 #define OPENCL_ERROR(name, number) \
-  case number: return #name " (" #number ")";
+  case number:                     \
+    return #name " (" #number ")";
 #include "backends/opencl/errors.def"
 #undef OPENCL_ERROR
     default: return format("error {}", error);

@@ -8,7 +8,11 @@
 namespace gimbal::opencl {
 namespace {
 
-constexpr cl_int kNoPlatform = -1001;       // CL_PLATFORM_NOT_FOUND_KHR, of the loader
+constexpr cl_int kNoPlatform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR, of the loader
+// PoCL's optimizer (3.1 at least) takes barriers inside an `if` for a reason to run a loop behind them in all
+// lanes, also in those that its condition leaves out: cache_write_q8_0 wrote beyond the cache. It has a
+// reputation for this: github.com/pocl/pocl/issues/1747, /issues/1794, /pull/2235.
+constexpr std::string_view kPocl = "Portable Computing Language";
 constexpr uint64_t kLanes = 256;          // the most that a kernel of the dialect has
 constexpr uint64_t kSharedBytes = 16384;  // likewise
 
@@ -32,16 +36,21 @@ std::string text(const Api& api, cl_device_id d, cl_device_info what) {
   return text_of([&](size_t n, void* at, size_t* size) { return api.clGetDeviceInfo(d, what, n, at, size); });
 }
 std::string text(const Api& api, cl_platform_id p, cl_platform_info what) {
-  return text_of([&](size_t n, void* at, size_t* size) { return api.clGetPlatformInfo(p, what, n, at, size); });
+  return text_of(
+      [&](size_t n, void* at, size_t* size) { return api.clGetPlatformInfo(p, what, n, at, size); });
 }
 
 int place(const Found& f) {
-  return f.type & CL_DEVICE_TYPE_GPU ? 0 : f.type & CL_DEVICE_TYPE_ACCELERATOR ? 1 : f.type & CL_DEVICE_TYPE_CPU ? 3 : 2;
+  return f.type & CL_DEVICE_TYPE_GPU           ? 0
+         : f.type & CL_DEVICE_TYPE_ACCELERATOR ? 1
+         : f.type & CL_DEVICE_TYPE_CPU         ? 3
+                                               : 2;
 }
 
 Failure none(std::string_view what) {
-  return {Failure::Unsupported,
-          format("{}\nInstall the OpenCL driver of your device's maker; pocl-opencl-icd in Debian computes on the CPU", what)};
+  return {Failure::Unsupported, format("{}\nInstall the OpenCL driver of your device's maker; "
+                                       "pocl-opencl-icd in Debian computes on the CPU",
+                                       what)};
 }
 
 }  // namespace
@@ -54,7 +63,8 @@ Failure find_devices(const Api& api, std::vector<Found>* out) {
     return none("OpenCL's loader is installed, but it found no driver (CL_PLATFORM_NOT_FOUND_KHR)");
   if (e != CL_SUCCESS) return failure(e, "clGetPlatformIDs");
   std::vector<cl_platform_id> platforms(n);
-  if (e = api.clGetPlatformIDs(n, platforms.data(), nullptr); e != CL_SUCCESS) return failure(e, "clGetPlatformIDs");
+  if (e = api.clGetPlatformIDs(n, platforms.data(), nullptr); e != CL_SUCCESS)
+    return failure(e, "clGetPlatformIDs");
   std::string names;
   Failure last;  // of a platform that cannot even tell
   for (cl_platform_id p : platforms) {
@@ -70,7 +80,8 @@ Failure find_devices(const Api& api, std::vector<Found>* out) {
     }
     for (cl_device_id id : ids) out->push_back({p, id, number<cl_device_type>(api, id, CL_DEVICE_TYPE)});
   }
-  std::stable_sort(out->begin(), out->end(), [](const Found& a, const Found& b) { return place(a) < place(b); });
+  std::stable_sort(out->begin(), out->end(),
+                   [](const Found& a, const Found& b) { return place(a) < place(b); });
   if (!out->empty()) return {};
   return last ? last : none(format("no OpenCL platform has a device (there are: {})", names));
 }
@@ -78,34 +89,42 @@ Failure find_devices(const Api& api, std::vector<Found>* out) {
 Failure describe(const Api& api, const Found& found, Described* out) {
   const cl_device_id d = found.id;
   simt::Facts& f = out->facts;
-  const std::string platform = text(api, found.platform, CL_PLATFORM_NAME), version = text(api, d, CL_DEVICE_VERSION),
-                    driver = text(api, d, CL_DRIVER_VERSION);
+  const std::string platform = text(api, found.platform, CL_PLATFORM_NAME),
+                    version = text(api, d, CL_DEVICE_VERSION), driver = text(api, d, CL_DRIVER_VERSION);
   f.name = text(api, d, CL_DEVICE_NAME);
   f.driver = platform + " " + driver;
   out->identity = format("{}\n{}\n{}\n{}\n", platform, f.name, version, driver);
 
-  auto cannot = [&](std::string why) { return Failure{Failure::Unsupported, format("OpenCL device '{}': {}", f.name, why)}; };
+  auto cannot = [&](std::string why) {
+    return Failure{Failure::Unsupported, format("OpenCL device '{}': {}", f.name, why)};
+  };
   int major = 0, minor = 0;
   if (std::sscanf(version.c_str(), "OpenCL %d.%d", &major, &minor) != 2 || major * 10 + minor < 12)
     return cannot(format("'{}' is too old, OpenCL 1.2 is needed\nUpdate the driver", version));
-  if (!number<cl_bool>(api, d, CL_DEVICE_AVAILABLE)) return cannot("the driver says that it is not available");
+  if (!number<cl_bool>(api, d, CL_DEVICE_AVAILABLE))
+    return cannot("the driver says that it is not available");
   if (!number<cl_bool>(api, d, CL_DEVICE_COMPILER_AVAILABLE)) return cannot("its driver has no compiler");
   if (!number<cl_bool>(api, d, CL_DEVICE_ENDIAN_LITTLE)) return cannot("it is big-endian");
   if (const std::string profile = text(api, d, CL_DEVICE_PROFILE); profile != "FULL_PROFILE")
     return cannot(format("it has the {}, whose arithmetic is not that of the full one", profile));
 
-  out->largest_group = number<size_t>(api, d, CL_DEVICE_MAX_WORK_GROUP_SIZE);
-  if (out->largest_group < kLanes) return cannot(format("its groups have at most {} lanes, {} are needed", out->largest_group, kLanes));
-  out->shared_bytes = number<cl_ulong>(api, d, CL_DEVICE_LOCAL_MEM_SIZE);
-  if (out->shared_bytes < kSharedBytes)
-    return cannot(format("its groups share at most {} bytes, {} are needed", out->shared_bytes, kSharedBytes));
+  const uint64_t lanes = number<size_t>(api, d, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  if (lanes < kLanes) return cannot(format("its groups have at most {} lanes, {} are needed", lanes, kLanes));
+  const uint64_t shared = number<cl_ulong>(api, d, CL_DEVICE_LOCAL_MEM_SIZE);
+  if (shared < kSharedBytes)
+    return cannot(format("its groups share at most {} bytes, {} are needed", shared, kSharedBytes));
   const auto floats = number<cl_device_fp_config>(api, d, CL_DEVICE_SINGLE_FP_CONFIG);
-  if (!(floats & CL_FP_ROUND_TO_NEAREST) || !(floats & CL_FP_INF_NAN)) return cannot("it does not round to nearest");
-  out->exact_division = floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+  if (!(floats & CL_FP_ROUND_TO_NEAREST) || !(floats & CL_FP_INF_NAN))
+    return cannot("it does not round to nearest");
+  out->build_options = floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
+                           ? "-cl-std=CL1.2 -DDIVISION_IS_EXACT=1 -cl-fp32-correctly-rounded-divide-sqrt"
+                           : "-cl-std=CL1.2 -DDIVISION_IS_EXACT=0";
+  if (platform == kPocl) out->build_options += " -cl-opt-disable";
 
   f.memory_total = number<cl_ulong>(api, d, CL_DEVICE_GLOBAL_MEM_SIZE);
   // A word's number is 32 bits wide.
-  f.max_binding_bytes = std::min<uint64_t>(number<cl_ulong>(api, d, CL_DEVICE_MAX_MEM_ALLOC_SIZE), uint64_t(4) << 32) / 4 * 4;
+  f.max_binding_bytes =
+      std::min<uint64_t>(number<cl_ulong>(api, d, CL_DEVICE_MAX_MEM_ALLOC_SIZE), uint64_t(4) << 32) / 4 * 4;
   f.binding_alignment = 4;  // offsets are arguments
   f.software = found.type & CL_DEVICE_TYPE_CPU;
   f.unified_memory = number<cl_bool>(api, d, CL_DEVICE_HOST_UNIFIED_MEMORY);

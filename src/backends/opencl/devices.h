@@ -12,16 +12,14 @@ struct Found {
   cl_device_type type = 0;
 };
 
-// GPUs first, then accelerators, then CPUs; in the platforms' order otherwise. Fails (Unsupported) with the reason and
-// what to do when there is none.
+// GPUs first, then accelerators, then CPUs; in the platforms' order otherwise. Fails (Unsupported) with the
+// reason and what to do when there is none.
 Failure find_devices(const Api&, std::vector<Found>* out);
 
 struct Described {
   simt::Facts facts;
-  uint64_t shared_bytes = 0;       // that a group can have
-  uint64_t largest_group = 0;      // lanes
-  bool exact_division = false;     // and roots, when it is asked for
-  std::string identity;            // of device and driver: what a compiled program depends on
+  std::string identity;       // of device and driver: what a compiled program depends on
+  std::string build_options;  // for the driver's compiler
 };
 
 // Fails (Unsupported) with the reason when the device cannot run the kernels.

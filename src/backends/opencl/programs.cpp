@@ -43,14 +43,13 @@ std::optional<std::string_view> take(std::string_view* rest) {
 
 }  // namespace
 
-Programs::Programs(const Api& api, cl_context context, cl_device_id device, std::string identity, bool exact_division,
-                   std::string folder)
+Programs::Programs(const Api& api, cl_context context, cl_device_id device, std::string identity,
+                   std::string options, std::string folder)
     : api_(api),
       context_(context),
       device_(device),
       identity_(std::move(identity)),
-      options_(exact_division ? "-cl-std=CL1.2 -DDIVISION_IS_EXACT=1 -cl-fp32-correctly-rounded-divide-sqrt"
-                              : "-cl-std=CL1.2 -DDIVISION_IS_EXACT=0"),
+      options_(std::move(options)),
       folder_(std::move(folder)) {}
 
 Failure Programs::prepare() {
@@ -63,7 +62,8 @@ Failure Programs::prepare() {
 }
 
 std::string Programs::key(const simt::KernelCode& k) const {
-  return identity_ + options_ + "\n" + std::string(reinterpret_cast<const char*>(k.code.data()), k.code.size());
+  return identity_ + options_ + "\n" +
+         std::string(reinterpret_cast<const char*>(k.code.data()), k.code.size());
 }
 std::string Programs::path(const simt::KernelCode& k, const std::string& key) const {
   return format("{}/{}-{:016x}.program", folder_, k.name, hash(key));
@@ -89,9 +89,12 @@ Failure Programs::finish(const Program& program, std::string_view kernel) {
   if (e == CL_SUCCESS) return {};
   Failure f = failure(e, format("kernel {}: clBuildProgram", kernel));
   size_t bytes = 0;
-  if (api_.clGetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) == CL_SUCCESS && bytes > 1) {
+  if (api_.clGetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) ==
+          CL_SUCCESS &&
+      bytes > 1) {
     std::string log(bytes, '\0');
-    if (api_.clGetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr) == CL_SUCCESS)
+    if (api_.clGetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, bytes, log.data(),
+                                   nullptr) == CL_SUCCESS)
       f.text += ". The driver's compiler says:\n" + log.substr(0, std::min(kMostLog, strlen(log.c_str())));
   }
   return f;
@@ -103,7 +106,9 @@ bool Programs::load(const std::string& path, const std::string& key, std::string
   if (!file || !file->starts_with(kMark)) return false;
   std::string_view rest = std::string_view(*file).substr(kMark.size());
   const auto kept_key = take(&rest), binary = take(&rest);
-  if (!kept_key || *kept_key != key || !binary || rest.size() != 8 || read_le<uint64_t>(rest.data()) != hash(*binary)) return false;
+  if (!kept_key || *kept_key != key || !binary || rest.size() != 8 ||
+      read_le<uint64_t>(rest.data()) != hash(*binary))
+    return false;
   const auto* bytes = reinterpret_cast<const unsigned char*>(binary->data());
   const size_t size = binary->size();
   cl_int taken = CL_SUCCESS, e = CL_SUCCESS;
@@ -114,13 +119,18 @@ bool Programs::load(const std::string& path, const std::string& key, std::string
   return true;
 }
 
-// Under another name first, so that nobody finds half a file. What cannot be kept is compiled again next time.
+// Under another name first, so that nobody finds half a file. What cannot be kept is compiled again next
+// time.
 void Programs::keep(const std::string& path, const std::string& key, const Program& program) const {
   size_t size = 0;
-  if (api_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS || size == 0) return;
+  if (api_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) !=
+          CL_SUCCESS ||
+      size == 0)
+    return;
   std::string binary(size, '\0');
   auto* at = reinterpret_cast<unsigned char*>(binary.data());
-  if (api_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARIES, sizeof at, &at, nullptr) != CL_SUCCESS) return;
+  if (api_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARIES, sizeof at, &at, nullptr) != CL_SUCCESS)
+    return;
   std::string file(kMark);
   append(&file, key);
   append(&file, binary);

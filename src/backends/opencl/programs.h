@@ -1,5 +1,5 @@
-// Kernel texts compiled by the driver, one program a kernel, so that only what a model needs is compiled; and kept in a
-// folder, so that the next process need not.
+// Kernel texts compiled by the driver, one program a kernel, so that only what a model needs is compiled; and
+// kept in a folder, so that the next process need not.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,9 +10,9 @@ namespace gimbal::opencl {
 
 class Programs {
  public:
-  // `identity`: what compiled programs depend on besides text and options: device and driver. `folder`: of the programs
-  // that are kept; empty: none are. The Api outlives this.
-  Programs(const Api& api, cl_context context, cl_device_id device, std::string identity, bool exact_division,
+  // `identity`: what compiled programs depend on besides text and options: device and driver. `folder`: of
+  // the programs that are kept; empty: none are. The Api outlives this.
+  Programs(const Api& api, cl_context context, cl_device_id device, std::string identity, std::string options,
            std::string folder);
 
   // Makes the folder. Fails (Invalid) when there can be no such folder or nothing can be written to it.

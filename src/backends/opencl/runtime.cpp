@@ -45,14 +45,15 @@ class Device final : public Opencl {
 
   Failure start(const Found& found, const Options& options) {
     cl_int e = CL_SUCCESS;
-    const cl_context_properties wanted[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found.platform), 0};
+    const cl_context_properties wanted[] = {CL_CONTEXT_PLATFORM,
+                                            reinterpret_cast<cl_context_properties>(found.platform), 0};
     context_ = Context(api_, api_.clCreateContext(wanted, 1, &found.id, nullptr, nullptr, &e));
     if (e != CL_SUCCESS) return failure(e, format("OpenCL device '{}': clCreateContext", facts_.name));
     queue_ = Queue(api_, api_.clCreateCommandQueue(context_.get(), found.id, 0, &e));
     if (e != CL_SUCCESS) return failure(e, format("OpenCL device '{}': clCreateCommandQueue", facts_.name));
     device_ = found.id;
-    programs_ = std::make_unique<Programs>(api_, context_.get(), device_, described_.identity, described_.exact_division,
-                                           options.cache);
+    programs_ = std::make_unique<Programs>(api_, context_.get(), device_, described_.identity,
+                                           described_.build_options, options.cache);
     return programs_->prepare();
   }
 
@@ -73,12 +74,14 @@ class Device final : public Opencl {
     cl_int e = CL_SUCCESS;
     b->memory = Memory(api_, api_.clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, b->taken, nullptr, &e));
     if (e == CL_INVALID_BUFFER_SIZE)
-      return {Failure::OutOfMemory, format("{} bytes asked for; this driver gives at most {} in one piece (clCreateBuffer: {})",
-                                           bytes, facts_.max_binding_bytes, name_of(e))};
+      return {Failure::OutOfMemory,
+              format("{} bytes asked for; this driver gives at most {} in one piece (clCreateBuffer: {})",
+                     bytes, facts_.max_binding_bytes, name_of(e))};
     if (Failure f = failure(e, format("clCreateBuffer of {} bytes", bytes))) return f;
     // Drivers take the memory when it is first used: what is lacking must show now.
     const uint8_t zeros[kZeros] = {};
-    e = api_.clEnqueueFillBuffer(queue_.get(), b->memory.get(), zeros, kZeros, 0, b->taken, 0, nullptr, nullptr);
+    e = api_.clEnqueueFillBuffer(queue_.get(), b->memory.get(), zeros, kZeros, 0, b->taken, 0, nullptr,
+                                 nullptr);
     if (Failure f = seen(failure(e, format("clEnqueueFillBuffer of {} bytes", bytes)))) return f;
     if (e = api_.clFinish(queue_.get()); e == CL_MEM_OBJECT_ALLOCATION_FAILURE || e == CL_OUT_OF_HOST_MEMORY)
       return failure(e, format("{} bytes", bytes));
@@ -97,27 +100,29 @@ class Device final : public Opencl {
     if (lost_) return lost_;
     if (Failure f = simt::check_inside(offset, bytes, memory(b).bytes)) return f;
     if (bytes == 0) return {};
-    const cl_int e = api_.clEnqueueWriteBuffer(queue_.get(), memory(b).memory.get(), CL_TRUE, offset, bytes, data, 0, nullptr, nullptr);
+    const cl_int e = api_.clEnqueueWriteBuffer(queue_.get(), memory(b).memory.get(), CL_TRUE, offset, bytes,
+                                               data, 0, nullptr, nullptr);
     return seen(failure_of_commands(e, "clEnqueueWriteBuffer"));
   }
   Failure read(simt::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
     if (lost_) return lost_;
     if (Failure f = simt::check_inside(offset, bytes, memory(b).bytes)) return f;
     if (bytes == 0) return {};
-    const cl_int e = api_.clEnqueueReadBuffer(queue_.get(), memory(b).memory.get(), CL_TRUE, offset, bytes, data, 0, nullptr, nullptr);
+    const cl_int e = api_.clEnqueueReadBuffer(queue_.get(), memory(b).memory.get(), CL_TRUE, offset, bytes,
+                                              data, 0, nullptr, nullptr);
     return seen(failure_of_commands(e, "clEnqueueReadBuffer"));
   }
 
   Failure load(const simt::KernelCode& code, simt::Kernel** out) override {
     if (lost_) return lost_;
     for (auto& k : kernels_)
-      if (k->facts.code.data() == code.code.data() && k->facts.name == code.name) return *out = k.get(), Failure{};
+      if (k->facts.code.data() == code.code.data() && k->facts.name == code.name)
+        return *out = k.get(), Failure{};
     auto built = std::make_unique<BuiltKernel>();
     built->facts = code, built->name = code.name;
     if (Failure f = programs_->build(code, &built->program)) return seen(f);
-    KernelObject kernel;
+    KernelObject kernel;  // is there a kernel of that name?
     if (Failure f = make(*built, &kernel)) return f;
-    if (Failure f = fits(code, kernel)) return f;
     *out = kernels_.emplace_back(std::move(built)).get();
     return {};
   }
@@ -129,7 +134,9 @@ class Device final : public Opencl {
     for (const simt::Launch& l : launches) {
       const auto* built = static_cast<const BuiltKernel*>(l.kernel);
       if (!built) return {Failure::Invalid, "a launch without a kernel"};
-      if (Failure f = simt::check_launch(facts_, built->facts, l, [](simt::Buffer* b) { return memory(b).bytes; })) return f;
+      if (Failure f =
+              simt::check_launch(facts_, built->facts, l, [](simt::Buffer* b) { return memory(b).bytes; }))
+        return f;
       ReadyLaunch ready{{}, built, {}, {built->facts.lanes, 1, 1}};
       for (int i = 0; i < 3; i++) ready.items[i] = ready.group[i] * l.groups[i];
       if (Failure f = make(*built, &ready.kernel)) return f;
@@ -145,8 +152,9 @@ class Device final : public Opencl {
   Failure replay(simt::Recording* r) override {
     if (lost_) return lost_;
     for (const ReadyLaunch& l : static_cast<LaunchList*>(r)->launches) {
-      const cl_int e = api_.clEnqueueNDRangeKernel(queue_.get(), l.kernel.get(), 3, nullptr, l.items, l.group, 0, nullptr, nullptr);
-      if (e != CL_SUCCESS) return seen(failure(e, format("kernel {}: clEnqueueNDRangeKernel", l.built->name)));
+      const cl_int e = api_.clEnqueueNDRangeKernel(queue_.get(), l.kernel.get(), 3, nullptr, l.items, l.group,
+                                                   0, nullptr, nullptr);
+      if (e != CL_SUCCESS) return not_launched(e, l);
     }
     return seen(failure(api_.clFlush(queue_.get()), "clFlush"));
   }
@@ -171,15 +179,19 @@ class Device final : public Opencl {
     return seen(failure(e, format("kernel {}: clCreateKernel", built.name)));
   }
 
-  // Drivers know only after compiling how many lanes of a kernel they can hold.
-  Failure fits(const simt::KernelCode& code, const KernelObject& kernel) {
+  // All kernels say how many lanes a group has (reqd_work_group_size), so a driver that cannot hold them
+  // refuses to compile or to launch. What it tells of a kernel is no reason to refuse before: rusticl of Mesa
+  // 22 says 32, and holds 1024.
+  Failure not_launched(cl_int e, const ReadyLaunch& l) {
+    Failure f = failure(e, format("kernel {}: clEnqueueNDRangeKernel", l.built->name));
     size_t lanes = 0;
-    cl_int e = api_.clGetKernelWorkGroupInfo(kernel.get(), device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof lanes, &lanes, nullptr);
-    if (e != CL_SUCCESS) return seen(failure(e, format("kernel {}: clGetKernelWorkGroupInfo", code.name)));
-    if (lanes < code.lanes)
-      return {Failure::Unsupported, format("kernel {}: OpenCL device '{}' can hold {} lanes of it in a group, and it has {}", code.name,
-                                           facts_.name, lanes, code.lanes)};
-    return {};
+    if ((e == CL_INVALID_WORK_GROUP_SIZE || e == CL_OUT_OF_RESOURCES) &&
+        api_.clGetKernelWorkGroupInfo(l.kernel.get(), device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof lanes,
+                                      &lanes, nullptr) == CL_SUCCESS &&
+        lanes < l.built->facts.lanes)
+      f = {Failure::Unsupported, format("{}: a group has {} lanes, the driver says that it can hold {}",
+                                        f.text, l.built->facts.lanes, lanes)};
+    return seen(f);
   }
 
   Failure set_arguments(const simt::Launch& l, const ReadyLaunch& ready) {

@@ -18,8 +18,9 @@ class Opencl : public simt::Runtime {
   virtual const Programs::Counts& programs() const = 0;  // compiled, and taken from the folder, so far
 };
 
-// Device `index` of find_devices(). Errors: Unsupported with the reason (no library, no driver, no such device, a device
-// that is too old or lacks something), and what to do about it on a line of its own; Invalid for the folder; others as the driver says.
+// Device `index` of find_devices(). Errors: Unsupported with the reason (no library, no driver, no such
+// device, a device that is too old or lacks something), and what to do about it on a line of its own; Invalid
+// for the folder; others as the driver says.
 Failure open(const Api&, int index, const Options&, std::unique_ptr<Opencl>* out);
 
 }  // namespace gimbal::opencl

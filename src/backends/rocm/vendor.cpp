@@ -14,13 +14,17 @@ std::string version_text(int v) { return format("{}.{}.{}", v / 10000000, v / 10
 Failure kernels_for(const Gpu& gpu, std::span<const simt::KernelCode>* out) {
   *out = simt::amdgcn_modules(gpu.architecture);
   if (!out->empty()) return {};
-  const std::string what = gpu.architecture.empty() ? "a GPU whose architecture the driver does not name" : gpu.architecture;
-  return {Failure::Unsupported, format("{} is {}, and this program has kernels for {}\nbuild gimbal with -DGIMBAL_AMD_ARCHITECTURES={}, or use the "
+  const std::string what =
+      gpu.architecture.empty() ? "a GPU whose architecture the driver does not name" : gpu.architecture;
+  return {Failure::Unsupported, format("{} is {}, and this program has kernels for {}\nbuild gimbal with "
+                                       "-DGIMBAL_AMD_ARCHITECTURES={}, or use the "
                                        "vulkan or opencl backend",
-                                       gpu.name, what, GIMBAL_BUILT_ARCHITECTURES, gpu.architecture.empty() ? "gfx..." : gpu.architecture)};
+                                       gpu.name, what, GIMBAL_BUILT_ARCHITECTURES,
+                                       gpu.architecture.empty() ? "gfx..." : gpu.architecture)};
 }
 
-constexpr const char* kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", nullptr};
+constexpr const char* kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                      "libamdhip64.so", nullptr};
 
 }  // namespace
 
@@ -29,8 +33,10 @@ const simt::driver_api::Vendor vendor = {
     "HIP",
     "AMD",
     kLibraries,
-    "install ROCm's HIP runtime (Debian: the package libamdhip64-5), or use the vulkan backend, which needs Mesa only",
-    "see whether /dev/kfd and /dev/dri are there and this user may open them (groups render and video); a container must be started "
+    "install ROCm's HIP runtime (Debian: the package libamdhip64-5), or use the vulkan backend, which needs "
+    "Mesa only",
+    "see whether /dev/kfd and /dev/dri are there and this user may open them (groups render and video); a "
+    "container must be started "
     "with --device /dev/kfd --device /dev/dri",
     50000000,
     "install ROCm 5.0 or newer",

@@ -65,6 +65,7 @@ Failure open_library(const std::string& name) {
     dlclose(library);
     return unsupported(format("{} is no Vulkan library: it has no vkGetInstanceProcAddr", file));
   }
+  loaded = false;
   volkInitializeCustom(entry);
   // volkLoadDeviceTable() starts from this one, which the loader itself offers.
   vkGetDeviceProcAddr = reinterpret_cast<PFN_vkGetDeviceProcAddr>(dlsym(library, "vkGetDeviceProcAddr"));

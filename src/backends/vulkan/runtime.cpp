@@ -244,8 +244,8 @@ class Vulkan final : public simt::Runtime {
 
   // Whether the device's fma() rounds once: products whose roundings show in the sum.
   Failure ask() {
-    asked_ = true;
-    if (options_.split_fma) return fused_ = VK_FALSE, Failure{};
+    asked_ = options_.split_fma;
+    if (asked_) return fused_ = VK_FALSE, Failure{};
     constexpr uint32_t n = 64;
     float abc[3 * n], y[n];
     for (uint32_t i = 0; i < n; i++) {
@@ -268,6 +268,7 @@ class Vulkan final : public simt::Runtime {
     release(b);
     for (uint32_t i = 0; i < n && !f; i++)
       if (y[i] != std::fma(abc[i], abc[n + i], abc[2 * n + i])) fused_ = VK_FALSE;
+    asked_ = !f;
     return f;
   }
 

@@ -55,7 +55,8 @@ TEST(CudaDevices, ThatAreTooOldAreRefused) {
   EXPECT_FALSE(opened(12, 0));
   const Failure f = opened(5, 2);
   EXPECT_EQ(f.code, Failure::Unsupported);
-  expect_words(f.text, {"compute capability 5.2, and the kernels need ", "\nuse the vulkan or opencl backend"});
+  expect_words(f.text,
+               {"compute capability 5.2, and the kernels need ", "\nuse the vulkan or opencl backend"});
 }
 
 TEST(CudaDevices, AreReadFromThePtx) {
@@ -74,7 +75,8 @@ TEST(CudaErrors, AreThoseOfTheHeader) {
   for (const Known& k : kKnown) {
     if (!*k.cuda) continue;
     std::smatch found;
-    ASSERT_TRUE(std::regex_search(text, found, std::regex(std::string(k.cuda) + R"(\s*=\s*(\d+))"))) << k.cuda;
+    ASSERT_TRUE(std::regex_search(text, found, std::regex(std::string(k.cuda) + R"(\s*=\s*(\d+))")))
+        << k.cuda;
     EXPECT_EQ(std::stoi(found[1]), k.number) << k.cuda;
     compared++;
   }

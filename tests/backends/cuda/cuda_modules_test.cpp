@@ -1,5 +1,6 @@
-// The PTX that was built: every kernel of kernels.def has its entry, with the arguments that the runtime passes, nothing
-// undefined, no operation that rounds other than the dialect says; and NVIDIA's own assembler takes it, where it is installed.
+// The PTX that was built: every kernel of kernels.def has its entry, with the arguments that the runtime
+// passes, nothing undefined, no operation that rounds other than the dialect says; and NVIDIA's own assembler
+// takes it, where it is installed.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -19,7 +20,9 @@
 namespace gimbal::simt {
 namespace {
 
-std::string text_of(const KernelCode& k) { return {reinterpret_cast<const char*>(k.code.data()), k.code.size()}; }
+std::string text_of(const KernelCode& k) {
+  return {reinterpret_cast<const char*>(k.code.data()), k.code.size()};
+}
 
 TEST(Ptx, HasEveryKernel) {
   EXPECT_EQ(test::names_of(ptx_modules()), test::names_in_kernels_def());
@@ -43,20 +46,24 @@ TEST(Ptx, NeedsNothingElse) {
     EXPECT_EQ(text.back(), '\0') << k.name << ": the driver wants a C string";
     for (const char* word : {".extern", ".weak", "call.uni", "call ", "vprintf", "malloc"})
       EXPECT_EQ(text.find(word), std::string::npos) << k.name << ": " << word;
-    EXPECT_NE(text.find(".version 7.0\n"), std::string::npos) << k.name << ": what drivers from CUDA 11.0 on know";
+    EXPECT_NE(text.find(".version 7.0\n"), std::string::npos)
+        << k.name << ": what drivers from CUDA 11.0 on know";
     EXPECT_GE(cuda::least_capability(text), 50) << k.name;
   }
 }
 
-// Sums and products have a rounding mode of their own, or the assembler may fuse them; nothing is flushed or approximate.
+// Sums and products have a rounding mode of their own, or the assembler may fuse them; nothing is flushed or
+// approximate.
 TEST(Ptx, RoundsAsTheDialectSays) {
   int operations = 0;
   for (const KernelCode& k : ptx_modules()) {
     const std::string text = text_of(k);
-    for (const char* word : {".ftz", ".approx", ".sat.f32", "div.full", "mad.f32", "\tadd.f32", "\tmul.f32", "\tsub.f32", ".f64"})
+    for (const char* word : {".ftz", ".approx", ".sat.f32", "div.full", "mad.f32", "\tadd.f32", "\tmul.f32",
+                             "\tsub.f32", ".f64"})
       EXPECT_EQ(text.find(word), std::string::npos) << k.name << ": " << word;
     static const std::regex rounded(R"(\b(add|mul|sub|fma|div|sqrt)\.rn\.f32)");
-    operations += int(std::distance(std::sregex_iterator(text.begin(), text.end(), rounded), std::sregex_iterator()));
+    operations +=
+        int(std::distance(std::sregex_iterator(text.begin(), text.end(), rounded), std::sregex_iterator()));
   }
   std::printf("%d operations\n", operations);
   EXPECT_GT(operations, 500) << "this test does not see them";
@@ -74,14 +81,16 @@ TEST(Ptx, IsTakenByTheAssembler) {
     for (const char* architecture : {"sm_75", "sm_80", "sm_90", "sm_100"}) {
       // All of them for one architecture, some for the others: it takes a while.
       if (std::string(architecture) != "sm_90" && taken % 8) continue;
-      const std::string command = assembler + " -arch=" + architecture + " --warn-on-spills --warning-as-error " + file + " -o /dev/null 2>&1";
+      const std::string command = assembler + " -arch=" + architecture +
+                                  " --warn-on-spills --warning-as-error " + file + " -o /dev/null 2>&1";
       FILE* p = popen(command.c_str(), "r");
       ASSERT_NE(p, nullptr);
       std::string said;
       char line[512];
       while (fgets(line, sizeof line, p)) said += line;
       const int status = pclose(p);
-      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << k.name << " for " << architecture << ": " << said;
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+          << k.name << " for " << architecture << ": " << said;
     }
     taken++;
   }
@@ -91,20 +100,23 @@ TEST(Ptx, IsTakenByTheAssembler) {
 
 // In builds with GIMBAL_CUDA_CUBINS, as it is set by default: for 8.0, 9.0 and 10.0.
 TEST(MachineCode, IsForTheDevicesThatCanRunIt) {
-  if (cuda::machine_code_for(9, 0).empty()) GTEST_SKIP() << "this build makes PTX only (GIMBAL_CUDA_CUBINS is OFF)";
+  if (cuda::machine_code_for(9, 0).empty())
+    GTEST_SKIP() << "this build makes PTX only (GIMBAL_CUDA_CUBINS is OFF)";
   for (auto [major, minor] : {std::pair(8, 0), {8, 6}, {8, 9}, {9, 0}, {10, 0}, {10, 3}}) {
     const auto table = cuda::machine_code_for(major, minor);
     EXPECT_EQ(test::names_of(table), test::names_in_kernels_def()) << major << "." << minor;
     size_t bytes = 0;
     for (const KernelCode& k : table) {
-      EXPECT_EQ(test::cubin_kernels(k.code), std::vector<std::string>{std::string(k.name)}) << major << "." << minor;
+      EXPECT_EQ(test::cubin_kernels(k.code), std::vector<std::string>{std::string(k.name)})
+          << major << "." << minor;
       bytes += k.code.size();
     }
     std::printf("%d.%d: %zu bytes\n", major, minor, bytes);
   }
   EXPECT_EQ(cuda::machine_code_for(8, 9).data(), cuda::machine_code_for(8, 0).data());
   EXPECT_NE(cuda::machine_code_for(9, 0).data(), cuda::machine_code_for(8, 0).data());
-  for (auto [major, minor] : {std::pair(7, 5), {11, 0}, {12, 0}, {0, 0}}) EXPECT_TRUE(cuda::machine_code_for(major, minor).empty());
+  for (auto [major, minor] : {std::pair(7, 5), {11, 0}, {12, 0}, {0, 0}})
+    EXPECT_TRUE(cuda::machine_code_for(major, minor).empty());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// What goes wrong with a driver: each "no" has its reason and its remedy, each error number its name, each failing call
-// the words of what was being done; and what is lost stays lost. Included by a test of each vendor, which defines Subject.
+// What goes wrong with a driver: each "no" has its reason and its remedy, each error number its name, each
+// failing call the words of what was being done; and what is lost stays lost. Included by a test of each
+// vendor, which defines Subject.
 #pragma once
 #include "backends/driver_api/fake.h"
 #include "backends/simt/test_device.h"
@@ -26,7 +27,8 @@ std::string refusal(const std::string& variant = "whole") {
   return f.text;
 }
 
-// ---- no driver, no device -----------------------------------------------------------------------------------
+// ---- no driver, no device
+// -----------------------------------------------------------------------------------
 
 TEST(NoDriver, IsTheLibraryThatIsMissing) {
   driver_api::Vendor elsewhere = Subject::vendor();
@@ -36,23 +38,26 @@ TEST(NoDriver, IsTheLibraryThatIsMissing) {
   driver_api::Driver d;
   const Failure f = open_driver(elsewhere, "", &d);
   EXPECT_EQ(f.code, Failure::Unsupported);
-  expect_words(f.text, {std::string(Subject::vendor().maker) + " driver is not installed", "libgimbal_has_no_such.so.1", "libgimbal_neither.so",
-                        "No such file", "\ninstall "});
+  expect_words(f.text, {std::string(Subject::vendor().maker) + " driver is not installed",
+                        "libgimbal_has_no_such.so.1", "libgimbal_neither.so", "No such file", "\ninstall "});
   const Failure path = open_driver(Subject::vendor(), "/nonexistent/driver.so", &d);
   EXPECT_EQ(path.code, Failure::Unsupported);
   expect_words(path.text, {"/nonexistent/driver.so cannot be opened", "\ngive library="});
 }
 
 TEST(NoDriver, IsALibraryWithoutItsFunctions) {
-  expect_words(refusal("empty"), {fake_library("empty"), "lacks " + sym("cuInit", "hipInit") + " and ", " other functions", "\ninstall "});
+  expect_words(refusal("empty"), {fake_library("empty"), "lacks " + sym("cuInit", "hipInit") + " and ",
+                                  " other functions", "\ninstall "});
   const std::string old = refusal("old");
-  expect_words(old, {"lacks " + sym("cuStreamWaitEvent", "hipStreamWaitEvent") + ": it is too old", "\ninstall "});
+  expect_words(old,
+               {"lacks " + sym("cuStreamWaitEvent", "hipStreamWaitEvent") + ": it is too old", "\ninstall "});
 }
 
 TEST(NoDriver, IsOneThatIsTooOld) {
   const FakeControl& control = fake();
   control.set_version(Subject::vendor().oldest_version - 1);
-  expect_words(refusal(), {"is too old: it offers " + sym("CUDA 10.9", "HIP 4.99.99999"), "and " + sym("11.0", "5.0.0") + " is needed", "\ninstall "});
+  expect_words(refusal(), {"is too old: it offers " + sym("CUDA 10.9", "HIP 4.99.99999"),
+                           "and " + sym("11.0", "5.0.0") + " is needed", "\ninstall "});
   control.set_version(Subject::vendor().oldest_version);
   std::unique_ptr<Runtime> runtime;
   EXPECT_FALSE(open_fake(Subject::vendor(), &runtime));
@@ -71,7 +76,8 @@ TEST(NoDevice, HasAReasonForEachAnswer) {
   };
   const std::string init = sym("cuInit", "hipInit"), count = sym("cuDeviceGetCount", "hipGetDeviceCount");
   const std::string look = sym("nvidia-smi", "/dev/kfd");
-  because(init, 100, {"is installed, but sees no device", sym("CUDA_ERROR_NO_DEVICE", "hipErrorNoDevice"), look});
+  because(init, 100,
+          {"is installed, but sees no device", sym("CUDA_ERROR_NO_DEVICE", "hipErrorNoDevice"), look});
   because(count, 100, {"is installed, but sees no device", look});
   because(init, 999, {"does not start", sym("CUDA_ERROR_UNKNOWN", "hipErrorUnknown"), "dmesg", look});
   because(init, 3, {"does not start", "could not be initialized", look});
@@ -114,6 +120,15 @@ TEST(NoDevice, IsReportedByTheRegistry) {
   opened = open_device({name, 0, true, ""});
   ASSERT_TRUE(opened) << opened.error().message;
   expect_words(opened->device->describe().name, {"fake"});
+  // One that is elsewhere, while the usual one has no device; and none.
+  control.set_devices(0);
+  fake("no_graphs");
+  opened = open_device({name, 0, true, "library=" + fake_library("no_graphs")});
+  ASSERT_TRUE(opened) << opened.error().message;
+  opened = open_device({name, 0, true, "library=/nonexistent/driver.so"});
+  ASSERT_FALSE(opened);
+  expect_words(opened.error().message, {"/nonexistent/driver.so cannot be opened"});
+  control.reset();
   for (const char* options : {"graphs=2", "colour=red"}) {
     auto refused = open_device({name, 0, true, options});
     ASSERT_FALSE(refused);
@@ -121,7 +136,8 @@ TEST(NoDevice, IsReportedByTheRegistry) {
   }
 }
 
-// ---- error numbers ------------------------------------------------------------------------------------------
+// ---- error numbers
+// ------------------------------------------------------------------------------------------
 
 struct Known {
   int number;
@@ -145,7 +161,8 @@ TEST(Errors, AreNamedForPeople) {
     control.fail(sym("cuStreamSynchronize", "hipStreamSynchronize").c_str(), k.number, 0);
     const Failure f = runtime->wait();
     EXPECT_TRUE(f) << k.number;
-    expect_words(f.text, {Subject::vendor().name, "fake GPU 0", "computing: ", sym("cuStreamSynchronize", "hipStreamSynchronize") + " gave " + name,
+    expect_words(f.text, {Subject::vendor().name, "fake GPU 0",
+                          "computing: ", sym("cuStreamSynchronize", "hipStreamSynchronize") + " gave " + name,
                           "error " + std::to_string(k.number) + ")"});
     EXPECT_EQ(f.text.find('\n'), std::string::npos);
     named++;
@@ -171,7 +188,8 @@ TEST(Errors, HaveTheirCodes) {
   for (int ours : {1, 200, 400, 500, 900, 901, 904}) EXPECT_EQ(code(ours), Failure::Invalid) << ours;
 }
 
-// ---- calls that fail ----------------------------------------------------------------------------------------
+// ---- calls that fail
+// ----------------------------------------------------------------------------------------
 
 // All that an engine does with a runtime; the first failure.
 Failure whole_life() {
@@ -186,7 +204,8 @@ Failure whole_life() {
   Launch l;
   if (!f) f = runtime->load(Subject::kernel("add"), &l.kernel);
   if (!f) {
-    l.binding[0] = {x, 0, 4096}, l.binding[1] = {x, 0, 4096}, l.binding[2] = {y, 0, 4096}, l.step = {x, 0, 16};
+    l.binding[0] = {x, 0, 4096}, l.binding[1] = {x, 0, 4096}, l.binding[2] = {y, 0, 4096},
+    l.step = {x, 0, 16};
     Launch both[] = {l, l};  // two at once
     both[1].after_all = false;
     f = runtime->record(both, &r);
@@ -203,17 +222,23 @@ TEST(FailingCalls, AreTheFailureOfWhatWasDone) {
   const FakeControl& control = fake();
   ASSERT_FALSE(whole_life());
   // Those that give something back have nobody to tell; the memory's free bytes are only a fact.
-  const std::set<std::string> silent = {
-      sym("cuDevicePrimaryCtxRelease_v2", ""), sym("cuMemGetInfo_v2", "hipMemGetInfo"), sym("cuMemFree_v2", "hipFree"),
-      sym("cuStreamDestroy_v2", "hipStreamDestroy"), sym("cuEventDestroy_v2", "hipEventDestroy"), sym("cuModuleUnload", "hipModuleUnload"),
-      sym("cuGraphExecDestroy", "hipGraphExecDestroy"), sym("cuGraphDestroy", "hipGraphDestroy")};
+  const std::set<std::string> silent = {sym("cuDevicePrimaryCtxRelease_v2", ""),
+                                        sym("cuMemGetInfo_v2", "hipMemGetInfo"),
+                                        sym("cuMemFree_v2", "hipFree"),
+                                        sym("cuStreamDestroy_v2", "hipStreamDestroy"),
+                                        sym("cuEventDestroy_v2", "hipEventDestroy"),
+                                        sym("cuModuleUnload", "hipModuleUnload"),
+                                        sym("cuGraphExecDestroy", "hipGraphExecDestroy"),
+                                        sym("cuGraphDestroy", "hipGraphDestroy")};
   int failures = 0, functions = 0;
   auto every_call_of = [&](const char* cuda, const char* hip) {
     const std::string symbol = sym(cuda, hip);
     control.reset();
     ASSERT_FALSE(whole_life());
     const int calls = control.calls(symbol.c_str());
-    if (symbol.empty() || symbol == "hipGetDeviceProperties" || symbol == sym("cuMemGetInfo_v2", "hipMemGetInfo")) return;
+    if (symbol.empty() || symbol == "hipGetDeviceProperties" ||
+        symbol == sym("cuMemGetInfo_v2", "hipMemGetInfo"))
+      return;
     EXPECT_GT(calls, 0) << symbol;
     functions++;
     for (int error : {1, 719})
@@ -224,7 +249,8 @@ TEST(FailingCalls, AreTheFailureOfWhatWasDone) {
         if (silent.count(symbol)) continue;
         // What turns to the device before something is given back is not heard either.
         if (!f && symbol == sym("cuCtxSetCurrent", "hipSetDevice")) continue;
-        ASSERT_TRUE(f || symbol == "hipGetDevicePropertiesR0600") << symbol << " failed unheard, call " << after;
+        ASSERT_TRUE(f || symbol == "hipGetDevicePropertiesR0600")
+            << symbol << " failed unheard, call " << after;
         failures++;
         if (f && symbol != sym("cuInit", "hipInit")) expect_words(f.text, {symbol, std::to_string(error)});
         if (error != 1) continue;  // a lost device keeps nothing
@@ -255,7 +281,8 @@ TEST(Memory, RunsOutWithNumbersAndGoesOn) {
   const Failure f = runtime->allocate(500000, &b);
   EXPECT_EQ(f.code, Failure::OutOfMemory);
   EXPECT_EQ(b, nullptr);
-  expect_words(f.text, {"500000 bytes were asked for", "448576 of 1048576 are free", sym("CUDA_ERROR_OUT_OF_MEMORY", "hipErrorOutOfMemory")});
+  expect_words(f.text, {"500000 bytes were asked for", "448576 of 1048576 are free",
+                        sym("CUDA_ERROR_OUT_OF_MEMORY", "hipErrorOutOfMemory")});
   ASSERT_FALSE(runtime->allocate(400000, &b));
   runtime->release(a), runtime->release(b);
 }
@@ -289,7 +316,8 @@ TEST(LostDevice, IsFoundAndStaysLost) {
     EXPECT_EQ(runtime->write(x, 0, &word, 4).code, Failure::DeviceLost);
     Buffer* y = nullptr;
     EXPECT_EQ(runtime->allocate(4, &y).code, Failure::DeviceLost);
-    EXPECT_EQ(control.calls(sym("cuStreamSynchronize", "hipStreamSynchronize").c_str()), asked) << "a lost device is asked no more";
+    EXPECT_EQ(control.calls(sym("cuStreamSynchronize", "hipStreamSynchronize").c_str()), asked)
+        << "a lost device is asked no more";
     EXPECT_EQ(runtime->facts().memory_total, uint64_t(1) << 30);
     runtime->discard(r), runtime->release(x);
   }
@@ -305,7 +333,8 @@ TEST(Kernels, ThatCannotBeLoadedSayWhich) {
   Failure f = runtime->load(code, &k);
   EXPECT_EQ(f.code, Failure::Unsupported);
   expect_words(f.text, {"loading a kernel", "(kernel add)", "cannot compile"});
-  if (Subject::vendor().api == driver_api::Api::Cuda) expect_words(f.text, {"the driver's compiler: ptxas fake, line 3"});
+  if (Subject::vendor().api == driver_api::Api::Cuda)
+    expect_words(f.text, {"the driver's compiler: ptxas fake, line 3"});
   code.name = "no_such_kernel";
   f = runtime->load(code, &k);
   EXPECT_EQ(f.code, Failure::Invalid);

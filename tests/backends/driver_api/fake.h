@@ -11,7 +11,9 @@
 namespace gimbal::test {
 
 // Variants: "whole", "no_graphs", "old" (a function is missing), "empty" (all are).
-inline std::string fake_library(const std::string& variant = "whole") { return std::string(FAKE_DRIVERS) + "/" + variant + "/" + FAKE_FILE; }
+inline std::string fake_library(const std::string& variant = "whole") {
+  return std::string(FAKE_DRIVERS) + "/" + variant + "/" + FAKE_FILE;
+}
 
 // Reset: one device, nothing fails.
 inline const FakeControl& fake(const std::string& variant = "whole") {
@@ -25,12 +27,14 @@ inline const FakeControl& fake(const std::string& variant = "whole") {
 // The options, with the fake as the library.
 inline simt::Options options_of(const std::string& lines, const std::string& variant = "whole") {
   simt::Options o;
-  EXPECT_FALSE(simt::Options::parse(("library=" + fake_library(variant) + (lines.empty() ? "" : "\n" + lines)).c_str(), &o));
+  EXPECT_FALSE(simt::Options::parse(
+      ("library=" + fake_library(variant) + (lines.empty() ? "" : "\n" + lines)).c_str(), &o));
   return o;
 }
 
-inline simt::Failure open_fake(const simt::driver_api::Vendor& vendor, std::unique_ptr<simt::Runtime>* out, const std::string& lines = "",
-                               const std::string& variant = "whole", int index = 0) {
+inline simt::Failure open_fake(const simt::driver_api::Vendor& vendor, std::unique_ptr<simt::Runtime>* out,
+                               const std::string& lines = "", const std::string& variant = "whole",
+                               int index = 0) {
   simt::Options options = options_of(lines, variant);
   simt::driver_api::Gpu gpu;
   simt::Failure f = simt::driver_api::open_runtime(vendor, index, options, &gpu, out);
@@ -39,7 +43,8 @@ inline simt::Failure open_fake(const simt::driver_api::Vendor& vendor, std::uniq
 }
 
 inline void expect_words(const std::string& text, std::initializer_list<std::string> words) {
-  for (const std::string& w : words) EXPECT_NE(text.find(w), std::string::npos) << "'" << w << "' is not in: " << text;
+  for (const std::string& w : words)
+    EXPECT_NE(text.find(w), std::string::npos) << "'" << w << "' is not in: " << text;
 }
 
 }  // namespace gimbal::test

@@ -1,5 +1,6 @@
-// The engine over the runtime over a fake driver, whose launches run the same kernels through the emulator: so this shows the
-// host's logic on whole programs, not the arithmetic of a GPU. Included by a test of each vendor, which defines kBackend.
+// The engine over the runtime over a fake driver, whose launches run the same kernels through the emulator:
+// so this shows the host's logic on whole programs, not the arithmetic of a GPU. Included by a test of each
+// vendor, which defines kBackend.
 #pragma once
 #include "backends/driver_api/fake.h"
 #include "backends/simt/kernels_checks.h"
@@ -39,7 +40,8 @@ TEST_F(Models, StopWhenTheDeviceIsLost) {
   ASSERT_TRUE(e) << e.error().message;
   auto session = *Session::create(*e->model);
   auto advance = [&] {
-    return session->advance(std::vector<int32_t>{1}, Session::Wanted::Last, [](size_t, std::span<const float>) {});
+    return session->advance(std::vector<int32_t>{1}, Session::Wanted::Last,
+                            [](size_t, std::span<const float>) {});
   };
   ASSERT_TRUE(advance());
   control_.lose(10, 700);

@@ -1,5 +1,5 @@
-// The runtime over a fake driver: the example kernels give what C++ gives, as graphs and launch by launch, with whatever
-// order the driver is free to choose. Included by a test of each vendor, which defines Subject.
+// The runtime over a fake driver: the example kernels give what C++ gives, as graphs and launch by launch,
+// with whatever order the driver is free to choose. Included by a test of each vendor, which defines Subject.
 #pragma once
 #include <thread>
 
@@ -44,7 +44,8 @@ TEST_P(Driver, RoundsOnce) {
   check_rounding(*runtime, Subject::rounding());
 }
 
-// A chain with stages of several launches that do not wait for each other: y[k] = 2 x + k, then x = y[0] + ... by row_sum.
+// A chain with stages of several launches that do not wait for each other: y[k] = 2 x + k, then x = y[0] +
+// ... by row_sum.
 struct Wide {
   static constexpr uint32_t kWidth = 7, kCount = 64;
   Wide(TestDevice& device, bool ordered) {
@@ -52,10 +53,12 @@ struct Wide {
     y = device.buffer(std::vector<float>(kCount * kWidth));
     sums = device.buffer(std::vector<float>(kWidth));
     for (uint32_t k = 0; k < kWidth; k++) {
-      all.push_back(device.launch("scaled_sum", {{x, 0, kCount * 4}, {y, 256 * k, kCount * 4}}, ScaledSumParams{0, 0, kCount, float(k)}, 1));
+      all.push_back(device.launch("scaled_sum", {{x, 0, kCount * 4}, {y, 256 * k, kCount * 4}},
+                                  ScaledSumParams{0, 0, kCount, float(k)}, 1));
       all.back().after_all = k == 0;
     }
-    all.push_back(device.launch("row_sum", {{y, 0, kCount * kWidth * 4}, {sums, 0, kWidth * 4}}, RowSumParams{kCount, 0}, kWidth));
+    all.push_back(device.launch("row_sum", {{y, 0, kCount * kWidth * 4}, {sums, 0, kWidth * 4}},
+                                RowSumParams{kCount, 0}, kWidth));
     all.back().after_all = ordered;
   }
   bool right(TestDevice& device) const {
@@ -93,7 +96,8 @@ TEST_P(Driver, AllocatesNothingInReplays) {
   Recording* r = nullptr;
   ASSERT_FALSE(runtime->record(wide.all, &r));
   const auto bytes = control_.allocated();
-  const int handles = control_.handles(), allocations = control_.calls(Subject::symbol("cuMemAlloc_v2", "hipMalloc"));
+  const int handles = control_.handles(),
+            allocations = control_.calls(Subject::symbol("cuMemAlloc_v2", "hipMalloc"));
   const char* launch = Subject::symbol("cuLaunchKernel", "hipModuleLaunchKernel");
   const int launches = control_.calls(launch);
   for (int i = 0; i < 5; i++) ASSERT_FALSE(runtime->replay(r));
@@ -153,7 +157,8 @@ TEST_P(Driver, AnEmptyRecordingDoesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Driver,
-                         testing::Values(Mode{"Graphs", "whole", "", true}, Mode{"GraphsOff", "whole", "graphs=0", false},
+                         testing::Values(Mode{"Graphs", "whole", "", true},
+                                         Mode{"GraphsOff", "whole", "graphs=0", false},
                                          Mode{"NoGraphs", "no_graphs", "", false}),
                          [](auto& p) { return p.param.name; });
 
@@ -165,7 +170,8 @@ TEST(DriverFacts, AreThoseOfTheDevice) {
   const Facts& f = runtime->facts();
   std::printf("%s; %s\n", f.name.c_str(), f.driver.c_str());
   EXPECT_EQ(f.name, "fake GPU 2 (" + std::string(control.says) + ")");
-  EXPECT_EQ(f.driver, Subject::symbol("CUDA 12.4, compute capability 9.0, PCI 0000:03:00.0", "HIP 6.2.41133, gfx90a, PCI 0000:03:00.0"));
+  EXPECT_EQ(f.driver, Subject::symbol("CUDA 12.4, compute capability 9.0, PCI 0000:03:00.0",
+                                      "HIP 6.2.41133, gfx90a, PCI 0000:03:00.0"));
   EXPECT_EQ(f.memory_total, uint64_t(5) << 30);
   EXPECT_EQ(f.memory_free, uint64_t(5) << 30);
   EXPECT_TRUE(f.unified_memory);

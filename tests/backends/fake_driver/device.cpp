@@ -5,7 +5,8 @@
 namespace gimbal::test {
 namespace {
 
-constexpr int kInvalidValue = 1, kOutOfMemory = 2, kCaptureUnsupported = 900, kCaptureUnmatched = 903, kCaptureUnjoined = 904;
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kCaptureUnsupported = 900, kCaptureUnmatched = 903,
+              kCaptureUnjoined = 904;
 
 }  // namespace
 
@@ -19,7 +20,8 @@ PretendedDevice& PretendedDevice::the() {
 }
 
 void PretendedDevice::reset() {
-  devices = 1, unified = 0, major = 9, minor = 0, handles = 0, ran = 0, lose_after = -1, lost_error = 0, lost = 0;
+  devices = 1, unified = 0, major = 9, minor = 0, handles = 0, ran = 0, lose_after = -1, lost_error = 0,
+  lost = 0;
   version = FAKE_IS_HIP ? 60241133 : 12040;
   memory = uint64_t(1) << 30, seed = 0, architecture = "gfx90a:sramecc+:xnack-";
   calls.clear(), failing.clear(), pending_.clear();

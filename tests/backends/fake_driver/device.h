@@ -1,5 +1,6 @@
-// The pretended GPU: memory on the host, streams, events and graphs as lists of work that run only when somebody waits,
-// in an unhelpful order that no stream or event forbids. So a wait that is missing shows as a wrong result.
+// The pretended GPU: memory on the host, streams, events and graphs as lists of work that run only when
+// somebody waits, in an unhelpful order that no stream or event forbids. So a wait that is missing shows as a
+// wrong result.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -51,9 +52,13 @@ class PretendedDevice {
   bool has(uint64_t at, uint64_t bytes) const;
   uint64_t allocated() const { return allocated_; }
 
+  // Counts what is given out, and taken back (-1). What a lost device never gives back stays known here, and
+  // so is no leak.
   template <class T>
   T* keep(T* handle, int n = 1) {
     handles += n;
+    if (n > 0) kept_.insert(handle);
+    else kept_.erase(handle);
     return handle;
   }
 
@@ -71,6 +76,7 @@ class PretendedDevice {
   std::vector<Work> pending_;
   std::vector<Stream*> streams_;
   std::vector<Event*> events_;
+  std::set<void*> kept_;
   std::map<uint64_t, uint64_t> blocks_;  // bytes by address
   uint64_t allocated_ = 0;
 

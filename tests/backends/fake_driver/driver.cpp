@@ -1,5 +1,5 @@
-// A stand-in for a vendor's driver library, for tests: FAKE_IS_HIP makes it AMD's, otherwise it is NVIDIA's. It is no
-// driver and computes on no GPU: launches run the same kernels as C++, through the emulator.
+// A stand-in for a vendor's driver library, for tests: FAKE_IS_HIP makes it AMD's, otherwise it is NVIDIA's.
+// It is no driver and computes on no GPU: launches run the same kernels as C++, through the emulator.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -27,7 +27,8 @@ std::span<const KernelCode> rounding_emulator_modules();
 #define HIP_ONLY(name, hip, ...)
 #endif
 #define OPTIONAL(name, cuda, hip, ...) FUNCTION(name, cuda, hip, __VA_ARGS__)
-#define FUNCTION(name, cuda, hip, ...) extern "C" EXPORTED int fake_##name(__VA_ARGS__) __asm__(SYMBOL(cuda, hip));
+#define FUNCTION(name, cuda, hip, ...) \
+  extern "C" EXPORTED int fake_##name(__VA_ARGS__) __asm__(SYMBOL(cuda, hip));
 #include "backends/simt/driver_api/functions.def"
 #undef FUNCTION
 namespace symbols {
@@ -39,8 +40,9 @@ namespace symbols {
 namespace gimbal::test {
 namespace {
 
-constexpr int kInvalidValue = 1, kNotInitialized = 3, kNoDevice = 100, kInvalidDevice = 101, kInvalidImage = 200, kInvalidContext = 201,
-              kNoBinaryForGpu = 209, kInvalidHandle = 400, kNotFound = 500, kIllegalAddress = 700;
+constexpr int kInvalidValue = 1, kNotInitialized = 3, kNoDevice = 100, kInvalidDevice = 101,
+              kInvalidImage = 200, kInvalidContext = 201, kNoBinaryForGpu = 209, kInvalidHandle = 400,
+              kNotFound = 500, kIllegalAddress = 700;
 constexpr const char* kSays = "fake driver of gimbal's tests: no GPU; kernels run through the emulator";
 
 bool initialized = false;
@@ -56,7 +58,8 @@ struct Function {
 };
 
 const simt::KernelCode* emulated(const std::string& name) {
-  for (auto table : {simt::emulator_modules(), simt::example_emulator_modules(), simt::rounding_emulator_modules()})
+  for (auto table :
+       {simt::emulator_modules(), simt::example_emulator_modules(), simt::rounding_emulator_modules()})
     for (const simt::KernelCode& k : table)
       if (k.name == name) return &k;
   return nullptr;
@@ -65,12 +68,14 @@ const simt::KernelCode* emulated(const std::string& name) {
 // The low byte of an AMD code object's flags (LLVM's AMDGPU usage, EF_AMDGPU_MACH).
 int machine_of(const std::string& architecture) {
   const std::string name = architecture.substr(0, architecture.find(':'));
-  static const std::map<std::string, int> known = {{"gfx90a", 0x3f}, {"gfx942", 0x4c}, {"gfx1030", 0x36}, {"gfx1100", 0x41}, {"gfx1201", 0x4e}};
+  static const std::map<std::string, int> known = {
+      {"gfx90a", 0x3f}, {"gfx942", 0x4c}, {"gfx1030", 0x36}, {"gfx1100", 0x41}, {"gfx1201", 0x4e}};
   auto it = known.find(name);
   return it == known.end() ? -1 : it->second;
 }
 
-int run(const simt::KernelCode& k, const uint32_t groups[3], const std::vector<uint64_t>& address, const std::vector<uint8_t>& params) {
+int run(const simt::KernelCode& k, const uint32_t groups[3], const std::vector<uint64_t>& address,
+        const std::vector<uint8_t>& params) {
   PretendedDevice& d = device();
   if (d.lose_after >= 0 && d.lose_after-- == 0) return d.lost_error;
   d.ran++;
@@ -115,7 +120,9 @@ constexpr FakeControl kControl = {
     [](int major, int minor) { device().major = major, device().minor = minor; },
     [](const char* name) { device().architecture = name; },
     [](uint64_t seed) { device().seed = seed; },
-    [](const char* symbol, int error, int after) { device().failing[symbol] = {error, after}; },
+    [](const char* symbol, int error, int after) {
+      device().failing[symbol] = {error, after};
+    },
     [](int launches, int error) { device().lose_after = launches, device().lost_error = error; },
     [](const char* symbol) { return device().calls[symbol]; },
     [] { return device().ran; },
@@ -222,17 +229,20 @@ int fake_release(uint64_t at) {
 int fake_fill(uint64_t at, unsigned char value, size_t bytes, void* stream) {
   if (int e = enter_current(symbols::fill)) return e;
   if (!device().has(at, bytes)) return kInvalidValue;
-  return device().enqueue(*static_cast<Stream*>(stream), [=] { return memset(reinterpret_cast<void*>(at), value, bytes), 0; });
+  return device().enqueue(*static_cast<Stream*>(stream),
+                          [=] { return memset(reinterpret_cast<void*>(at), value, bytes), 0; });
 }
 int fake_upload(uint64_t at, const void* data, size_t bytes, void* stream) {
   if (int e = enter_current(symbols::upload)) return e;
   if (!device().has(at, bytes)) return kInvalidValue;
-  return device().enqueue(*static_cast<Stream*>(stream), [=] { return memcpy(reinterpret_cast<void*>(at), data, bytes), 0; });
+  return device().enqueue(*static_cast<Stream*>(stream),
+                          [=] { return memcpy(reinterpret_cast<void*>(at), data, bytes), 0; });
 }
 int fake_download(void* data, uint64_t at, size_t bytes, void* stream) {
   if (int e = enter_current(symbols::download)) return e;
   if (!device().has(at, bytes)) return kInvalidValue;
-  return device().enqueue(*static_cast<Stream*>(stream), [=] { return memcpy(data, reinterpret_cast<void*>(at), bytes), 0; });
+  return device().enqueue(*static_cast<Stream*>(stream),
+                          [=] { return memcpy(data, reinterpret_cast<void*>(at), bytes), 0; });
 }
 
 int fake_create_stream(void** out, unsigned) {
@@ -280,7 +290,8 @@ int fake_load_module(void** out, const void* image, unsigned count, int* options
   if (int e = enter_current(symbols::load_module)) {
     for (unsigned i = 0; i + 1 < count; i++)
       if (options[i] == 5 && options[i + 1] == 6)
-        snprintf(static_cast<char*>(values[i]), reinterpret_cast<size_t>(values[i + 1]), "ptxas fake, line 3: what it did not like");
+        snprintf(static_cast<char*>(values[i]), reinterpret_cast<size_t>(values[i + 1]),
+                 "ptxas fake, line 3: what it did not like");
     return e;
   }
   Module m;
@@ -310,15 +321,18 @@ int fake_unload_module(void* module) {
 int fake_find_function(void** out, void* module, const char* name) {
   if (int e = enter_current(symbols::find_function)) return e;
   for (const std::string& known : static_cast<Module*>(module)->names)
-    if (const auto* kernel = known == name ? emulated(name) : nullptr) return *out = const_cast<gimbal::simt::KernelCode*>(kernel), 0;
+    if (const auto* kernel = known == name ? emulated(name) : nullptr)
+      return *out = const_cast<gimbal::simt::KernelCode*>(kernel), 0;
   return kNotFound;
 }
-int fake_launch(void* function, unsigned x, unsigned y, unsigned z, unsigned lanes_x, unsigned lanes_y, unsigned lanes_z, unsigned, void* stream,
-                void** arguments, void** more) {
+int fake_launch(void* function, unsigned x, unsigned y, unsigned z, unsigned lanes_x, unsigned lanes_y,
+                unsigned lanes_z, unsigned, void* stream, void** arguments, void** more) {
   if (int e = enter_current(symbols::launch)) return e;
   const auto* k = static_cast<const gimbal::simt::KernelCode*>(function);
   if (!k) return kInvalidHandle;
-  if (!arguments || more || lanes_x != k->lanes || lanes_y != 1 || lanes_z != 1 || !x || !y || !z || y > 65535 || z > 65535) return kInvalidValue;
+  if (!arguments || more || lanes_x != k->lanes || lanes_y != 1 || lanes_z != 1 || !x || !y || !z ||
+      y > 65535 || z > 65535)
+    return kInvalidValue;
   // Read now, as drivers do: the caller may change them afterwards.
   std::vector<uint64_t> address(k->bindings + 1);
   for (size_t i = 0; i < address.size(); i++) memcpy(&address[i], arguments[i], 8);

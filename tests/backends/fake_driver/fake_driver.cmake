@@ -44,6 +44,7 @@ function(gimbal_use_fake_driver vendor is_hip file)
     add_dependencies(${name} fake_${vendor}_all)
     target_compile_definitions(${name} PRIVATE FAKE_DRIVERS="${CMAKE_BINARY_DIR}/tests/fake_drivers" FAKE_FILE="${file}")
     set_target_properties(${name} PROPERTIES BUILD_RPATH ${CMAKE_BINARY_DIR}/tests/fake_drivers/whole)
+    target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)  # RPATH counts also when a sanitizer calls dlopen for us
   endforeach()
 endfunction()
 

@@ -1,5 +1,5 @@
-// What a built module says of its kernels: PTX text, and AMD code objects (ELF, read as the AMDGPU usage document of LLVM
-// describes it). For the fake driver, and for the tests that look at what was built.
+// What a built module says of its kernels: PTX text, and AMD code objects (ELF, read as the AMDGPU usage
+// document of LLVM describes it). For the fake driver, and for the tests that look at what was built.
 #pragma once
 #include <elf.h>
 
@@ -28,13 +28,17 @@ inline std::vector<PtxKernel> ptx_kernels(std::string_view text) {
     return at == in.npos ? 0 : uint32_t(std::stoul(std::string(in.substr(at + word.size(), 9))));
   };
   for (size_t at = text.find(kEntry); at != text.npos; at = text.find(kEntry, at + 1)) {
-    const size_t name = at + kEntry.size(), open = text.find('(', name), close = text.find(')', open), body = text.find('{', close);
+    const size_t name = at + kEntry.size(), open = text.find('(', name), close = text.find(')', open),
+                 body = text.find('{', close);
     if (body == text.npos) break;
     PtxKernel k;
     k.name = text.substr(name, open - name);
     const std::string_view arguments = text.substr(open, close - open);
-    for (size_t i = arguments.find(".param .u64"); i != arguments.npos; i = arguments.find(".param .u64", i + 1)) k.pointers++;
-    if (const size_t i = arguments.find(".b8 "); i != arguments.npos) k.params_bytes = number_behind(arguments.substr(i), "[");
+    for (size_t i = arguments.find(".param .u64"); i != arguments.npos;
+         i = arguments.find(".param .u64", i + 1))
+      k.pointers++;
+    if (const size_t i = arguments.find(".b8 "); i != arguments.npos)
+      k.params_bytes = number_behind(arguments.substr(i), "[");
     k.lanes = number_behind(text.substr(close, body - close), ".maxntid ");
     all.push_back(k);
   }
@@ -53,7 +57,8 @@ struct CodeObject {
   std::vector<std::string> undefined;
 };
 
-// The names of the kernels in NVIDIA's machine code (a cubin): each has a section .text.<name>. Empty when it is none.
+// The names of the kernels in NVIDIA's machine code (a cubin): each has a section .text.<name>. Empty when it
+// is none.
 inline std::vector<std::string> cubin_kernels(std::span<const uint8_t> file) {
   Elf64_Ehdr h;
   std::vector<std::string> names;
@@ -66,7 +71,8 @@ inline std::vector<std::string> cubin_kernels(std::span<const uint8_t> file) {
     return s;
   };
   for (size_t i = 0; i < h.e_shnum; i++) {
-    const std::string name(reinterpret_cast<const char*>(file.data() + section(h.e_shstrndx).sh_offset + section(i).sh_name));
+    const std::string name(
+        reinterpret_cast<const char*>(file.data() + section(h.e_shstrndx).sh_offset + section(i).sh_name));
     if (name.starts_with(".text.")) names.push_back(name.substr(6));
   }
   return names;
@@ -97,18 +103,21 @@ inline std::optional<CodeObject> read_code_object(std::span<const uint8_t> file)
     const Elf64_Shdr& names = sections[s.sh_link];
     for (uint64_t at = sizeof(Elf64_Sym); at + sizeof(Elf64_Sym) <= s.sh_size; at += sizeof(Elf64_Sym)) {
       Elf64_Sym symbol;
-      if (!take(s.sh_offset + at, &symbol) || names.sh_offset + symbol.st_name >= file.size()) return std::nullopt;
+      if (!take(s.sh_offset + at, &symbol) || names.sh_offset + symbol.st_name >= file.size())
+        return std::nullopt;
       const std::string name(reinterpret_cast<const char*>(file.data() + names.sh_offset + symbol.st_name));
       if (symbol.st_shndx == SHN_UNDEF) {
         out.undefined.push_back(name);
         continue;
       }
       if (!name.ends_with(".kd") || symbol.st_shndx >= sections.size()) continue;
-      // The kernel descriptor: three sizes at the front, COMPUTE_PGM_RSRC1 at byte 48, whose bits 12 to 19 are the mode.
+      // The kernel descriptor: three sizes at the front, COMPUTE_PGM_RSRC1 at byte 48, whose bits 12 to 19
+      // are the mode.
       const Elf64_Shdr& in = sections[symbol.st_shndx];
       uint32_t words[16];
       if (!take(symbol.st_value - in.sh_addr + in.sh_offset, &words)) return std::nullopt;
-      out.kernels.push_back({name.substr(0, name.size() - 3), words[0], words[1], words[2], words[12] >> 12 & 0xff});
+      out.kernels.push_back(
+          {name.substr(0, name.size() - 3), words[0], words[1], words[2], words[12] >> 12 & 0xff});
     }
   }
   return out;

@@ -42,27 +42,32 @@ TEST(RocmDevices, GetTheCodeOfTheirArchitecture) {
     return driver_api::open(rocm::vendor, 0, o, out);
   };
   // The fake refuses a code object of another architecture than its own.
-  for (const char* a : {"gfx90a:sramecc+:xnack-", "gfx942:sramecc+:xnack-", "gfx1030", "gfx1100", "gfx1201"}) {
+  for (const char* a :
+       {"gfx90a:sramecc+:xnack-", "gfx942:sramecc+:xnack-", "gfx1030", "gfx1100", "gfx1201"}) {
     Opened out;
     const Failure f = opened(a, &out);
     ASSERT_FALSE(f) << f.text;
     Kernel* k = nullptr;
-    for (const KernelCode& code : out.kernels) ASSERT_FALSE(out.runtime->load(code, &k)) << a << " " << code.name;
+    for (const KernelCode& code : out.kernels)
+      ASSERT_FALSE(out.runtime->load(code, &k)) << a << " " << code.name;
     EXPECT_EQ(control.calls("hipModuleLoadDataEx"), 1);
     const std::string_view name(a);
     control.set_architecture(name == "gfx1030" ? "gfx1100" : "gfx1030");
     Opened other;
     Options o = test::options_of("");
     ASSERT_FALSE(driver_api::open(rocm::vendor, 0, o, &other));
-    EXPECT_EQ(other.runtime->load(out.kernels[0], &k).code, Failure::Unsupported) << "the fake takes any code object";
+    EXPECT_EQ(other.runtime->load(out.kernels[0], &k).code, Failure::Unsupported)
+        << "the fake takes any code object";
   }
   for (const char* a : {"gfx906:sramecc+:xnack-", "gfx1031", "gfx9", ""}) {
     Opened out;
     const Failure f = opened(a, &out);
     EXPECT_EQ(f.code, Failure::Unsupported) << a;
     const std::string name(a, std::min(strcspn(a, ":"), strlen(a)));
-    expect_words(f.text, {name.empty() ? "does not name" : " is " + name + ",", "has kernels for gfx90a, gfx942, gfx1030, gfx1100, gfx1201",
-                          "\nbuild gimbal with -DGIMBAL_AMD_ARCHITECTURES=" + (name.empty() ? "gfx..." : name)});
+    expect_words(f.text,
+                 {name.empty() ? "does not name" : " is " + name + ",",
+                  "has kernels for gfx90a, gfx942, gfx1030, gfx1100, gfx1201",
+                  "\nbuild gimbal with -DGIMBAL_AMD_ARCHITECTURES=" + (name.empty() ? "gfx..." : name)});
   }
 }
 

@@ -1,5 +1,6 @@
-// The code objects that were built, one for each AMD architecture: every kernel of kernels.def is in it, takes the arguments
-// that the runtime passes, needs nothing from elsewhere, and runs with the float modes that the dialect promises.
+// The code objects that were built, one for each AMD architecture: every kernel of kernels.def is in it,
+// takes the arguments that the runtime passes, needs nothing from elsewhere, and runs with the float modes
+// that the dialect promises.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -29,7 +30,8 @@ TEST_P(CodeObjects, HaveEveryKernel) {
     EXPECT_EQ(k.code.data(), table_[0].code.data());
     const auto it = kernels.find(std::string(k.name));
     ASSERT_NE(it, kernels.end()) << k.name;
-    EXPECT_EQ(it->second.argument_bytes, 8 * (k.bindings + 1) + k.param_bytes) << k.name << ": the buffers, the step data, the parameters";
+    EXPECT_EQ(it->second.argument_bytes, 8 * (k.bindings + 1) + k.param_bytes)
+        << k.name << ": the buffers, the step data, the parameters";
     EXPECT_LE(it->second.shared_bytes, 65536u) << k.name;
     // Round to nearest even, denormals kept, for 32 bits and for 16 and 64.
     EXPECT_EQ(it->second.float_mode, 0xf0u) << k.name;
@@ -51,11 +53,13 @@ TEST_P(CodeObjects, AreForTheirArchitectureAndForOldLoaders) {
   EXPECT_EQ(object->abi, 2u) << "version 4, which ROCm knows since 4.5";
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, CodeObjects, testing::Values("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"),
+INSTANTIATE_TEST_SUITE_P(Architectures, CodeObjects,
+                         testing::Values("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"),
                          [](auto& p) { return std::string(p.param); });
 
 TEST(CodeObjects, OfOtherArchitecturesAreNotThere) {
-  for (const char* name : {"", "gfx", "gfx906", "gfx90a:xnack+", "GFX90A", "gfx11000"}) EXPECT_TRUE(amdgcn_modules(name).empty()) << name;
+  for (const char* name : {"", "gfx", "gfx906", "gfx90a:xnack+", "GFX90A", "gfx11000"})
+    EXPECT_TRUE(amdgcn_modules(name).empty()) << name;
 }
 
 }  // namespace

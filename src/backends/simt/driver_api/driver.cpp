@@ -70,7 +70,8 @@ std::vector<std::string> find_functions(void* library, Driver* out) {
   std::vector<std::string> missing = finder.missing();
   if (out->vendor->api == Api::Hip) {
     if (!f.use_device.call) missing.push_back(f.use_device.symbol);
-    if (!f.device_properties.call && !f.device_properties_before.call) missing.push_back(f.device_properties_before.symbol);
+    if (!f.device_properties.call && !f.device_properties_before.call)
+      missing.push_back(f.device_properties_before.symbol);
   }
   return missing;
 }
@@ -87,19 +88,23 @@ Failure open_library(const Vendor& v, const std::string& path, void** handle, st
   };
   if (!path.empty()) {
     if (attempt(path.c_str())) return {};
-    return {Failure::Unsupported, format("{} cannot be opened ({})\ngive library= the path of {}'s driver library, or leave it out", path, why, v.maker)};
+    return {Failure::Unsupported,
+            format("{} cannot be opened ({})\ngive library= the path of {}'s driver library, or leave it out",
+                   path, why, v.maker)};
   }
   std::string all;
   for (const char* const* candidate = v.libraries; *candidate; ++candidate) {
     if (attempt(*candidate)) return {};
     all += (all.empty() ? "" : " or ") + std::string(*candidate);
   }
-  return unsupported(format("the {} driver is not installed: no {} can be opened ({})", v.maker, all, why), v.get_driver);
+  return unsupported(format("the {} driver is not installed: no {} can be opened ({})", v.maker, all, why),
+                     v.get_driver);
 }
 
 std::string gave(const Vendor& v, const char* symbol, int error) {
   const KnownError* e = known(v, error);
-  return format("{} gave {}error {}", symbol, e ? format("{}, ", v.api == Api::Cuda ? e->cuda : e->hip) : "", error);
+  return format("{} gave {}error {}", symbol, e ? format("{}, ", v.api == Api::Cuda ? e->cuda : e->hip) : "",
+                error);
 }
 
 // A driver that answers, but has nothing to offer: each reason with its own remedy.
@@ -107,16 +112,21 @@ Failure no_use(const Driver& d, const char* symbol, int error) {
   const Failure f = failure_of(*d.vendor, symbol, error);
   // AMD's hipInit says "invalid device" where there is none.
   if (error == 100 || (error == 101 && d.vendor->api == Api::Hip))
-    return unsupported(format("the {} driver is installed, but sees no device ({})", d.vendor->maker, gave(*d.vendor, symbol, error)), d.vendor->no_device);
+    return unsupported(format("the {} driver is installed, but sees no device ({})", d.vendor->maker,
+                              gave(*d.vendor, symbol, error)),
+                       d.vendor->no_device);
   if (error == 34)
-    return unsupported(format("{} is the stub of the CUDA toolkit and no driver ({})", d.library, gave(*d.vendor, symbol, error)),
-                       "take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH, so that the driver's own libcuda.so.1 is found");
+    return unsupported(format("{} is the stub of the CUDA toolkit and no driver ({})", d.library,
+                              gave(*d.vendor, symbol, error)),
+                       "take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH, so that the driver's own "
+                       "libcuda.so.1 is found");
   if (error == 35 || error == 36) return unsupported(f.text, d.vendor->update_driver);
-  return unsupported(format("the {} driver does not start: {}", d.vendor->maker, f.text), d.vendor->no_device);
+  return unsupported(format("the {} driver does not start: {}", d.vendor->maker, f.text),
+                     d.vendor->no_device);
 }
 
-// The architecture's name lies at other places in other versions of AMD's struct of properties, which begins with the
-// device's name in all of them: the one text behind it that begins with "gfx" is it.
+// The architecture's name lies at other places in other versions of AMD's struct of properties, which begins
+// with the device's name in all of them: the one text behind it that begins with "gfx" is it.
 std::string architecture_of(const Driver& d, int device) {
   std::vector<char> properties(16384);  // ten times the largest version
   const Functions& f = d.functions;
@@ -135,7 +145,9 @@ std::string architecture_of(const Driver& d, int device) {
 Failure failure_of(const Vendor& v, const char* symbol, int error) {
   if (!error) return {};
   const KnownError* e = known(v, error);
-  if (!e) return {Failure::Invalid, format("the {} driver failed: {}, which this version of gimbal does not know", v.maker, gave(v, symbol, error))};
+  if (!e)
+    return {Failure::Invalid, format("the {} driver failed: {}, which this version of gimbal does not know",
+                                     v.maker, gave(v, symbol, error))};
   return {e->code, format("{} ({})", e->meaning, gave(v, symbol, error))};
 }
 
@@ -144,25 +156,28 @@ Failure open_driver(const Vendor& v, const std::string& path, Driver* out) {
   out->vendor = &v;
   if (Failure f = open_library(v, path, &library, &out->library)) return f;
   if (const auto missing = find_functions(library, out); !missing.empty())
-    return unsupported(format("{} lacks {}{}: it is too old, or no driver of {}", out->library, missing[0],
-                              missing.size() > 1 ? format(" and {} other functions", missing.size() - 1) : "", v.maker),
-                       v.update_driver);
+    return unsupported(
+        format("{} lacks {}{}: it is too old, or no driver of {}", out->library, missing[0],
+               missing.size() > 1 ? format(" and {} other functions", missing.size() - 1) : "", v.maker),
+        v.update_driver);
   const Functions& f = out->functions;
   if (int e = f.init.call(0)) return no_use(*out, f.init.symbol, e);
   if (int e = f.version.call(&out->version)) return no_use(*out, f.version.symbol, e);
   if (out->version < v.oldest_version)
-    return unsupported(format("the {} driver is too old: it offers {} {}, and {} is needed", v.maker, v.name, v.version_text(out->version),
-                              v.version_text(v.oldest_version)),
+    return unsupported(format("the {} driver is too old: it offers {} {}, and {} is needed", v.maker, v.name,
+                              v.version_text(out->version), v.version_text(v.oldest_version)),
                        v.update_driver);
   if (int e = f.device_count.call(&out->devices)) return no_use(*out, f.device_count.symbol, e);
-  if (out->devices < 1) return unsupported(format("the {} driver is installed, but sees no device", v.maker), v.no_device);
+  if (out->devices < 1)
+    return unsupported(format("the {} driver is installed, but sees no device", v.maker), v.no_device);
   return {};
 }
 
 Failure examine(const Driver& d, int index, Gpu* out) {
   const Functions& f = d.functions;
   if (index < 0 || index >= d.devices)
-    return {Failure::Invalid, format("there is no device {}; {} has {} (0 to {})", index, d.vendor->name, d.devices, d.devices - 1)};
+    return {Failure::Invalid, format("there is no device {}; {} has {} (0 to {})", index, d.vendor->name,
+                                     d.devices, d.devices - 1)};
   char text[256] = {};
   size_t memory = 0;
   int unified = 0;
@@ -190,7 +205,9 @@ Failure examine(const Driver& d, int index, Gpu* out) {
   if (out->name.empty()) out->name = format("{} GPU", d.vendor->maker);
   out->memory = memory, out->unified = unified != 0;
   out->driver = format("{} {}, {}, PCI {}", d.vendor->name, d.vendor->version_text(d.version),
-                       d.vendor->api == Api::Cuda ? format("compute capability {}.{}", out->major, out->minor) : out->architecture, out->address);
+                       d.vendor->api == Api::Cuda ? format("compute capability {}.{}", out->major, out->minor)
+                                                  : out->architecture,
+                       out->address);
   return {};
 }
 

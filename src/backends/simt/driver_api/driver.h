@@ -1,5 +1,5 @@
-// A vendor's driver, opened at run time: NVIDIA's libcuda or AMD's libamdhip64, as one table of functions. What differs
-// between the two is data, in a Vendor; the code is written once.
+// A vendor's driver, opened at run time: NVIDIA's libcuda or AMD's libamdhip64, as one table of functions.
+// What differs between the two is data, in a Vendor; the code is written once.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Vendor {
   const char* no_device;         // what to look at when the driver sees no device
   int oldest_version;            // as the driver numbers them
   const char* update_driver;
-  int integrated_attribute;      // of the device: shares its memory with the host
+  int integrated_attribute;  // of the device: shares its memory with the host
   std::string (*version_text)(int);
   // The kernels built for a device, or why there are none; called once, when it is opened.
   Failure (*kernels_for)(const Gpu&, std::span<const KernelCode>*);
@@ -54,9 +54,9 @@ struct Functions {
 struct Gpu {
   int handle = 0;
   std::string name, driver;
-  std::string address;        // on the PCI bus: "0000:17:00.0"
-  std::string architecture;   // AMD: "gfx90a", without the features behind a colon
-  int major = 0, minor = 0;   // NVIDIA: compute capability
+  std::string address;       // on the PCI bus: "0000:17:00.0"
+  std::string architecture;  // AMD: "gfx90a", without the features behind a colon
+  int major = 0, minor = 0;  // NVIDIA: compute capability
   uint64_t memory = 0;
   bool unified = false;
 };
@@ -70,12 +70,14 @@ struct Driver {
   bool graphs = false;  // all functions of recordings as graphs are there
 };
 
-// Opens the library (`path`, or where that is empty the vendor's names in turn; it stays loaded) and asks for its devices. Fails with the reason
-// and, behind a line break, the remedy: no library, not a driver, too old, no device.
+// Opens the library (`path`, or where that is empty the vendor's names in turn; it stays loaded) and asks for
+// its devices. Fails with the reason and, behind a line break, the remedy: no library, not a driver, too old,
+// no device.
 Failure open_driver(const Vendor&, const std::string& path, Driver* out);
 Failure examine(const Driver&, int index, Gpu* out);
 
-// A driver's error number as a Failure: what it means, which function gave it, its name and number. 0 gives none.
+// A driver's error number as a Failure: what it means, which function gave it, its name and number. 0 gives
+// none.
 Failure failure_of(const Vendor&, const char* symbol, int error);
 
 }  // namespace gimbal::simt::driver_api

@@ -5,7 +5,8 @@
 
 namespace gimbal::simt::driver_api {
 
-DriverRecording::DriverRecording(Session& session, std::span<const Launch> launches) : session_(session), launches_(launches.size()) {
+DriverRecording::DriverRecording(Session& session, std::span<const Launch> launches)
+    : session_(session), launches_(launches.size()) {
   for (size_t i = 0; i < launches.size(); i++) {
     const Launch& from = launches[i];
     Prepared& to = launches_[i];
@@ -30,28 +31,37 @@ DriverRecording::~DriverRecording() {
 }
 
 Failure DriverRecording::launch(Prepared& p, void* stream) {
-  return session_.call(session_.functions().launch, p.kernel->facts.name.data(), p.kernel->function, p.groups[0], p.groups[1], p.groups[2],
-                       p.kernel->facts.lanes, 1u, 1u, 0u, stream, p.argument, static_cast<void**>(nullptr));
+  return session_.call(session_.functions().launch, p.kernel->facts.name.data(), p.kernel->function,
+                       p.groups[0], p.groups[1], p.groups[2], p.kernel->facts.lanes, 1u, 1u, 0u, stream,
+                       p.argument, static_cast<void**>(nullptr));
 }
 
-// Each phase's launches go to the streams in turn; the others wait for what is before the phase, and what is behind
-// it waits for them. Captured, the waits become the edges of the graph.
+// Each phase's launches go to the streams in turn; the others wait for what is before the phase, and what is
+// behind it waits for them. Captured, the waits become the edges of the graph.
 Failure DriverRecording::enqueue() {
   const Functions& f = session_.functions();
   constexpr int kStreams = 1 + Session::kSideStreams;
   for (const Phase& phase : phases_) {
     const int streams = int(std::min<size_t>(phase.end - phase.begin, kStreams));
     if (streams > 1)
-      if (Failure e = session_.call(f.record_event, "ordering launches", session_.forked(), session_.stream())) return e;
+      if (Failure e =
+              session_.call(f.record_event, "ordering launches", session_.forked(), session_.stream()))
+        return e;
     for (int s = 1; s < streams; s++)
-      if (Failure e = session_.call(f.wait_event, "ordering launches", session_.side(s - 1), session_.forked(), 0u)) return e;
+      if (Failure e =
+              session_.call(f.wait_event, "ordering launches", session_.side(s - 1), session_.forked(), 0u))
+        return e;
     for (size_t i = phase.begin; i < phase.end; i++) {
       const int s = int((i - phase.begin) % size_t(kStreams));
       if (Failure e = launch(launches_[i], s ? session_.side(s - 1) : session_.stream())) return e;
     }
     for (int s = 1; s < streams; s++) {
-      if (Failure e = session_.call(f.record_event, "ordering launches", session_.joined(s - 1), session_.side(s - 1))) return e;
-      if (Failure e = session_.call(f.wait_event, "ordering launches", session_.stream(), session_.joined(s - 1), 0u)) return e;
+      if (Failure e = session_.call(f.record_event, "ordering launches", session_.joined(s - 1),
+                                    session_.side(s - 1)))
+        return e;
+      if (Failure e =
+              session_.call(f.wait_event, "ordering launches", session_.stream(), session_.joined(s - 1), 0u))
+        return e;
     }
   }
   return {};
@@ -61,7 +71,8 @@ Failure DriverRecording::record() {
   if (!session_.driver().graphs || launches_.empty()) return {};
   const Functions& f = session_.functions();
   constexpr int kThisThreadOnly = 1;  // other threads' calls do not disturb the recording
-  if (Failure e = session_.call(f.begin_capture, "recording launches", session_.stream(), kThisThreadOnly)) return e;
+  if (Failure e = session_.call(f.begin_capture, "recording launches", session_.stream(), kThisThreadOnly))
+    return e;
   Failure first = enqueue();
   // Always ended, so that the stream can be used again.
   Failure last = session_.call(f.end_capture, "recording launches", session_.stream(), &graph_);
@@ -71,7 +82,9 @@ Failure DriverRecording::record() {
 }
 
 Failure DriverRecording::replay() {
-  if (instance_) return session_.call(session_.functions().launch_graph, "replaying a recording", instance_, session_.stream());
+  if (instance_)
+    return session_.call(session_.functions().launch_graph, "replaying a recording", instance_,
+                         session_.stream());
   return enqueue();
 }
 

@@ -1,4 +1,5 @@
-// Launches ready to be replayed: their arguments as the driver wants them, and the order in which they may run.
+// Launches ready to be replayed: their arguments as the driver wants them, and the order in which they may
+// run.
 #pragma once
 #include <memory>
 #include <vector>

@@ -30,7 +30,8 @@ class DriverRuntime final : public Runtime {
 
   const Facts& facts() override {
     size_t free = 0, total = 0;
-    if (!session_.use() && !session_.call(f_.memory_info, "asking for its memory", &free, &total)) facts_.memory_free = free;
+    if (!session_.use() && !session_.call(f_.memory_info, "asking for its memory", &free, &total))
+      facts_.memory_free = free;
     return facts_;
   }
 
@@ -41,10 +42,12 @@ class DriverRuntime final : public Runtime {
     const size_t taken = std::max<uint64_t>(bytes, 4);
     if (Failure e = session_.call(f_.allocate, "allocating memory", &b->at, taken)) {
       if (e.code == Failure::OutOfMemory)
-        e.text += format("; {} bytes were asked for, {} of {} are free", bytes, facts().memory_free, facts_.memory_total);
+        e.text += format("; {} bytes were asked for, {} of {} are free", bytes, facts().memory_free,
+                         facts_.memory_total);
       return e;
     }
-    Failure e = session_.call(f_.fill, "clearing memory", b->at, static_cast<unsigned char>(0), taken, session_.stream());
+    Failure e = session_.call(f_.fill, "clearing memory", b->at, static_cast<unsigned char>(0), taken,
+                              session_.stream());
     if (!e) e = wait();
     if (e) return session_.undo(f_.release, b->at), e;
     *out = b.release();
@@ -59,14 +62,16 @@ class DriverRuntime final : public Runtime {
   Failure write(Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
     if (Failure e = inside(b, offset, bytes)) return e;
     if (Failure e = session_.use()) return e;
-    if (Failure e = session_.call(f_.upload, "writing to the device", buffer(b).at + offset, data, size_t(bytes), session_.stream()))
+    if (Failure e = session_.call(f_.upload, "writing to the device", buffer(b).at + offset, data,
+                                  size_t(bytes), session_.stream()))
       return e;
     return wait_for("writing to the device");
   }
   Failure read(Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
     if (Failure e = inside(b, offset, bytes)) return e;
     if (Failure e = session_.use()) return e;
-    if (Failure e = session_.call(f_.download, "reading from the device", data, buffer(b).at + offset, size_t(bytes), session_.stream()))
+    if (Failure e = session_.call(f_.download, "reading from the device", data, buffer(b).at + offset,
+                                  size_t(bytes), session_.stream()))
       return e;
     return wait_for("reading from the device");
   }
@@ -110,14 +115,16 @@ class DriverRuntime final : public Runtime {
  private:
   Failure wait_for(const char* doing) { return session_.call(f_.synchronize, doing, session_.stream()); }
 
-  // Kernels of one module share it. NVIDIA's driver compiles PTX here and says in its log what it did not like.
+  // Kernels of one module share it. NVIDIA's driver compiles PTX here and says in its log what it did not
+  // like.
   Failure module_of(const KernelCode& code, void** out) {
     if (auto it = modules_.find(code.code.data()); it != modules_.end()) return *out = it->second, Failure{};
     char log[4096] = {};
     int options[] = {5, 6};  // CU_JIT_ERROR_LOG_BUFFER, and its size
     void* values[] = {log, reinterpret_cast<void*>(sizeof log - 1)};
     const unsigned count = session_.driver().vendor->api == Api::Cuda ? 2 : 0;
-    if (Failure e = session_.call(f_.load_module, "loading a kernel", out, static_cast<const void*>(code.code.data()), count, options, values)) {
+    if (Failure e = session_.call(f_.load_module, "loading a kernel", out,
+                                  static_cast<const void*>(code.code.data()), count, options, values)) {
       e.text += format(" (kernel {})", code.name);
       if (*log) e.text += format("; the driver's compiler: {}", static_cast<const char*>(log));
       return e;
@@ -126,10 +133,13 @@ class DriverRuntime final : public Runtime {
     return {};
   }
 
-  static Failure inside(Buffer* b, uint64_t offset, uint64_t bytes) { return check_inside(offset, bytes, buffer(b).bytes); }
+  static Failure inside(Buffer* b, uint64_t offset, uint64_t bytes) {
+    return check_inside(offset, bytes, buffer(b).bytes);
+  }
   Failure check(const Launch& l) const {
     if (!l.kernel) return {Failure::Invalid, "a launch without a kernel"};
-    return check_launch(facts_, static_cast<DriverKernel*>(l.kernel)->facts, l, [](Buffer* b) { return buffer(b).bytes; });
+    return check_launch(facts_, static_cast<DriverKernel*>(l.kernel)->facts, l,
+                        [](Buffer* b) { return buffer(b).bytes; });
   }
 
   Session session_;

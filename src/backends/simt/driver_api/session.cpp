@@ -15,7 +15,9 @@ Failure Session::start() {
     context_kept_ = true;
   }
   if (Failure e = use()) return e;
-  auto stream = [&](void** out) { return call(f.create_stream, "opening the device", out, kIndependentOfTheDefaultStream); };
+  auto stream = [&](void** out) {
+    return call(f.create_stream, "opening the device", out, kIndependentOfTheDefaultStream);
+  };
   auto event = [&](void** out) { return call(f.create_event, "opening the device", out, kWithoutTime); };
   if (Failure e = stream(&stream_)) return e;
   if (Failure e = event(&forked_)) return e;
@@ -40,7 +42,8 @@ Session::~Session() {
   }
   if (forked_) undo(f.destroy_event, forked_);
   if (stream_) undo(f.destroy_stream, stream_);
-  if (context_kept_) (void)f.release_context.call(gpu_.handle);  // a lost context too, so that it can be made anew
+  if (context_kept_)
+    (void)f.release_context.call(gpu_.handle);  // a lost context too, so that it can be made anew
 }
 
 }  // namespace gimbal::simt::driver_api

@@ -15,10 +15,12 @@ class Session {
   Session(const Session&) = delete;
 
   Failure start();  // context and streams; before anything else
-  // The calling thread talks to this device from now on: first in whatever the engine calls, as its threads change.
+  // The calling thread talks to this device from now on: first in whatever the engine calls, as its threads
+  // change.
   Failure use();
 
-  // Calls a function of the driver. `doing` is for the message. Once the device is lost, nothing is called any more.
+  // Calls a function of the driver. `doing` is for the message. Once the device is lost, nothing is called
+  // any more.
   template <class... A, class... B>
   Failure call(const Entry<int(A...)>& function, const char* doing, B... arguments) {
     if (!lost_.empty()) return {Failure::DeviceLost, lost_};
@@ -38,11 +40,12 @@ class Session {
   const Driver& driver() const { return driver_; }
   const Gpu& gpu() const { return gpu_; }
 
-  // The stream that everything is ordered by, and further ones for launches that need not wait for each other.
+  // The stream that everything is ordered by, and further ones for launches that need not wait for each
+  // other.
   static constexpr int kSideStreams = 3;
   void* stream() const { return stream_; }
   void* side(int i) const { return side_[i]; }
-  void* forked() const { return forked_; }        // an event: the side streams may begin
+  void* forked() const { return forked_; }          // an event: the side streams may begin
   void* joined(int i) const { return joined_[i]; }  // events: a side stream has ended
 
  private:
