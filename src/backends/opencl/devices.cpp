@@ -9,9 +9,9 @@ namespace gimbal::opencl {
 namespace {
 
 constexpr cl_int kNoPlatform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR, of the loader
-// PoCL's optimizer (3.1 at least) takes barriers inside an `if` for a reason to run a loop behind them in all
-// lanes, also in those that its condition leaves out: cache_write_q8_0 wrote beyond the cache. It has a
-// reputation for this: github.com/pocl/pocl/issues/1747, /issues/1794, /pull/2235.
+// With its optimizer on, PoCL 3.1 lets cache_write_q8_0 write beyond the cache; without, or without the `if`
+// around the loop that holds barriers, the same text is right. Reports that look alike:
+// github.com/pocl/pocl/issues/1747, /issues/1794, /pull/2235.
 constexpr std::string_view kPocl = "Portable Computing Language";
 constexpr uint64_t kLanes = 256;          // the most that a kernel of the dialect has
 constexpr uint64_t kSharedBytes = 16384;  // likewise
