@@ -220,7 +220,7 @@ struct Product {
     for (int64_t at = 0; at < units; at += step ? step : units)
       kernel.launch(t, at, step ? std::min(at + step, units) : units);
     std::vector<uint32_t> bits(size_t(rows) * size_t(outputs));
-    std::memcpy(bits.data(), y.data(), bits.size() * 4);
+    if (!bits.empty()) std::memcpy(bits.data(), y.data(), bits.size() * 4);
     return bits;
   }
 };
