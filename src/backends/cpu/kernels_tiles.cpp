@@ -37,29 +37,7 @@ constexpr CpuKernel row(const char* name, DType weights, DType x,
 #define BLOCKS_256(W, T, format) ROW(T, W, format, matmul_tiles256)
 
 const CpuKernel kTable[] = {
-    BLOCKS_32(Q8_0, "q8_0"),
-    BLOCKS_32(Q4_0, "q4_0"),
-    BLOCKS_32(Q4_1, "q4_1"),
-    BLOCKS_32(Q5_0, "q5_0"),
-    BLOCKS_32(Q5_1, "q5_1"),
-    BLOCKS_32(IQ4_NL, "iq4_nl"),
-    BLOCKS_32(MXFP4, "mxfp4"),
-    BLOCKS_256(Q2_K, Q2_K, "q2_k"),
-    BLOCKS_256(Q3_K, Q3_K, "q3_k"),
-    BLOCKS_256(Q4_K, Q4_K, "q4_k"),
-    BLOCKS_256(Q5_K, Q5_K, "q5_k"),
-    BLOCKS_256(Q6_K, Q6_K, "q6_k"),
-    BLOCKS_256(IQ4_XS, IQ4_XS, "iq4_xs"),
-    BLOCKS_256(Ternary, TQ1_0, "tq1_0"),
-    BLOCKS_256(Ternary, TQ2_0, "tq2_0"),
-    BLOCKS_256(Ternary, I2_S, "i2_s"),
-    BLOCKS_256(Levels32, IQ2_XXS, "iq2_xxs"),
-    BLOCKS_256(Levels16, IQ2_XS, "iq2_xs"),
-    BLOCKS_256(Levels16, IQ2_S, "iq2_s"),
-    BLOCKS_256(Levels32, IQ3_XXS, "iq3_xxs"),
-    BLOCKS_256(Levels32, IQ3_S, "iq3_s"),
-    BLOCKS_256(Levels32, IQ1_S, "iq1_s"),
-    BLOCKS_256(Levels16, IQ1_M, "iq1_m"),
+#include "backends/cpu/kernels/code_formats.inc"
 };
 
 }  // namespace
