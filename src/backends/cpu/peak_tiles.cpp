@@ -7,29 +7,9 @@
 namespace CPU_VARIANT {
 namespace {
 
-constexpr int kFloatSums = 12;  // that do not wait for each other
+#include "backends/cpu/kernels/peak_fp32.h"
+
 constexpr int kTileOperations = 4 * 2 * 16 * 16 * 64;
-
-// As far as the compiler knows, x is another one now.
-inline void renew(F& x) {
-#if defined(__AVX512F__)
-  __asm__ volatile("" : "+v"(x.v));
-#else
-  __asm__ volatile("" : "+m"(x));
-#endif
-}
-
-float fp32(int64_t rounds) {
-  F sums[kFloatSums], x = splat(1.5f), y = splat(0.25f);
-  for (F& s : sums) s = x;
-  for (; rounds > 0; rounds--)
-    for (F& s : sums) {
-      renew(x);
-      s = fma(x, y, s);
-    }
-  for (F& s : sums) x = add(x, s);
-  return tree_sum(x);
-}
 
 int32_t int8(int64_t rounds) {
   alignas(64) uint8_t bytes[16][64];
