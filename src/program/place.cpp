@@ -18,14 +18,22 @@ size_t preference_of(const char* kernel, const std::vector<std::string>& pattern
   return patterns.size();
 }
 
+// Why this kernel does not compute this op here; nullopt when it does.
+std::optional<std::string> refusal(const gimbal_kernel_info& row, const Program& p, const gimbal_op& op,
+                                   const gimbal_device_info& about, const KernelPreference& wish) {
+  if (auto why = why_not(row, op, p.values.data(), about, wish.allow_fast)) return why;
+  for (const Quarantined& q : wish.quarantined)
+    if (q.kernel == row.name) return "quarantined: " + q.why;
+  return std::nullopt;
+}
+
 Result<Choice> choose(const Program& p, const gimbal_op& op, const Device& d, const gimbal_device_info& about,
                       const KernelPreference& wish) {
   std::vector<size_t> fitting;
   std::vector<Rejected> rejected;
   for (size_t r = 0; r < d.kernel_count(); r++) {
     if (d.kernel(r).op != op.kind) continue;
-    if (auto why = why_not(d.kernel(r), op, p.values.data(), about, wish.allow_fast))
-      rejected.push_back({r, *why});
+    if (auto why = refusal(d.kernel(r), p, op, about, wish)) rejected.push_back({r, *why});
     else fitting.push_back(r);
   }
   const std::string& what = p.output(op).name;

@@ -9,10 +9,15 @@
 
 namespace gimbal {
 
+struct Quarantined {  // a kernel that gave wrong numbers on this machine
+  std::string kernel, why;
+};
+
 struct KernelPreference {
   std::vector<std::string> patterns;  // shell patterns over kernel names, most wanted first: "cpu.avx2.*"
   bool allow_fast = false;            // rows whose order of additions is their own may be chosen
   bool strict = false;                // an op that no pattern's kernel computes is an error
+  std::vector<Quarantined> quarantined = {};  // never chosen, whatever the patterns say
 };
 
 struct Rejected {
