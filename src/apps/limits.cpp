@@ -1,70 +1,15 @@
 #include "apps/limits.h"
 
-#include <link.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
-#include <filesystem>
 
+#include "apps/kept.h"
 #include "apps/terminal.h"
-#include "base/file.h"
 #include "base/format.h"
 
 namespace gimbal {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr size_t kMostKept = 32;  // devices, variants and numbers of threads; the oldest goes first
-
 constexpr double kBelievable = 1.15;  // share of a limit: clocks vary
-
-// XDG base directories: a relative path counts as not set.
-fs::path cache_file() {
-  for (const auto& [variable, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", ".cache")}) {
-    const char* folder = std::getenv(variable);
-    if (folder && *folder == '/') return fs::path(folder) / below / "gimbal" / "limits.json";
-  }
-  return {};
-}
-
-// The linker's fingerprint of this program; its version where the linker leaves none.
-std::string build_id() {
-  std::string id;
-  dl_iterate_phdr(
-      [](dl_phdr_info* program, size_t, void* to) {  // the program itself comes first
-        for (int i = 0; i < program->dlpi_phnum; i++) {
-          const auto& part = program->dlpi_phdr[i];
-          if (part.p_type != PT_NOTE) continue;
-          const char* at = reinterpret_cast<const char*>(program->dlpi_addr + part.p_vaddr);
-          const char* end = at + part.p_memsz;
-          while (at + sizeof(ElfW(Nhdr)) <= end) {
-            ElfW(Nhdr) note;
-            std::memcpy(&note, at, sizeof note);
-            const char *name = at + sizeof note, *content = name + (note.n_namesz + 3) / 4 * 4;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
-              for (unsigned k = 0; k < note.n_descsz; k++)
-                *static_cast<std::string*>(to) += format("{:02x}", static_cast<unsigned char>(content[k]));
-            at = content + (note.n_descsz + 3) / 4 * 4;
-          }
-        }
-        return 1;
-      },
-      &id);
-  return id.empty() ? GIMBAL_VERSION : id;
-}
-
-// What the numbers depend on. The features decide which instruction sets the device may use.
-Json key_of(const Device& d) {
-  const gimbal_device_info about = d.describe();
-  return {{"device", d.id()},
-          {"name", about.name ? about.name : ""},
-          {"features", d.features()},
-          {"threads", about.threads},
-          {"build", build_id()}};
-}
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -74,14 +19,9 @@ std::string today() {
   return text;
 }
 
-// Any JSON that is no list of limits counts as an empty one.
-Json entries_of(const std::string& text) {
-  const Json j = Json::parse(text, nullptr, false);
-  if (!j.is_object() || !j.contains("limits") || !j["limits"].is_array()) return nullptr;
-  return j["limits"];
-}
-
+// nullopt when it says nothing, or nothing sensible.
 std::optional<Limits> from_entry(const Json& e) {
+  if (!e.is_object()) return std::nullopt;
   auto number = [&](const char* name) {
     const auto at = e.find(name);
     return at != e.end() && at->is_number() ? at->get<double>() : 0;
@@ -102,41 +42,15 @@ std::optional<Limits> from_entry(const Json& e) {
   return l;
 }
 
-// Whole or not at all: another process may read it at the same time.
-Status save(const fs::path& path, const Json& entries) {
-  std::error_code e;
-  fs::create_directories(path.parent_path(), e);  // when it fails, the write says why
-  const std::string draft = format("{}.{}", path.string(), getpid());
-  if (auto ok = write_file(draft, Json{{"limits", entries}}.dump(1) + "\n"); !ok) return ok.error();
-  fs::rename(draft, path, e);
-  if (!e) return Done{};
-  fs::remove(draft, e);
-  return Error{Code::Failed, format("cannot replace '{}'", path.string()), ""};
-}
-
 }  // namespace
 
 std::optional<Limits> device_limits(const Device& device, bool measure_again, bool quiet) {
-  const fs::path path = cache_file();
+  Kept kept("limits");
   const Json key = key_of(device);
-  Json entries = Json::array();
-  std::error_code e;
-  if (!path.empty() && fs::exists(path, e)) {
-    const auto text = read_file(path.string());
-    Json found = text ? entries_of(*text) : Json();
-    if (found.is_array()) entries = std::move(found);
-    else
-      note(format("note: {}: the limits of this machine are measured anew",
-                  text ? format("'{}' is not what gimbal wrote there", printable(path.string()))
-                       : printable(text.error().message)));
-  }
-  Json kept = Json::array();
-  std::optional<Limits> known;
-  for (const Json& entry : entries)
-    if (entry.is_object() && entry.value("key", Json()) == key) known = from_entry(entry);
-    else if (entry.is_object()) kept.push_back(entry);
-  if (known && !measure_again) {
-    known->cached_in = path.string();
+  if (!kept.damage().empty())
+    note(format("note: {}: the limits of this machine are measured anew", kept.damage()));
+  if (auto known = from_entry(kept.find(key)); known && !measure_again) {
+    known->cached_in = kept.path();
     return known;
   }
 
@@ -154,13 +68,10 @@ std::optional<Limits> device_limits(const Device& device, bool measure_again, bo
            today(),
            "",
            false};
-  kept.push_back(limits_json(l));
-  kept.back().erase("cached_in"), kept.back().erase("from_cache");
-  kept.back()["key"] = key;
-  while (kept.size() > kMostKept) kept.erase(kept.begin());
-  auto saved = path.empty() ? Status(Error{Code::Failed, "neither XDG_CACHE_HOME nor HOME is set", ""})
-                            : save(path, kept);
-  if (saved) l.cached_in = path.string();
+  Json entry = limits_json(l);
+  entry.erase("cached_in"), entry.erase("from_cache");
+  const Status saved = kept.put(key, std::move(entry));
+  if (saved) l.cached_in = kept.path();
   else
     note(format("note: the limits of this machine could not be kept for the next time: {}",
                 printable(saved.error().message)));

@@ -142,9 +142,25 @@ typedef struct gimbal_backend {
   /* Optional (may be NULL, and a table may end before it): measures the limits, in a second or two. Needs
      about 1 GB of memory for that time. Nothing else may be submitted meanwhile. */
   gimbal_code (*measure)(gimbal_device*, gimbal_limits* out);
+
+  /* Optional, likewise: how often each op of an executable was really run since compile(), counted where it
+     runs; n_ops as compiled. Not while a submit() is under way. */
+  gimbal_code (*run_counts)(gimbal_device*, gimbal_executable*, uint64_t* counts, size_t n_ops);
 } gimbal_backend;
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);
+
+/* What a plugin exports: the function gimbal_plugin_entry, of type gimbal_plugin_function. A plugin is the file
+   libgimbal-backend-<name>.so; <name> is the name in its table. */
+typedef struct gimbal_plugin {
+  uint32_t struct_size; /* later versions append */
+  uint32_t abi_version; /* of everything in this header, as the plugin was compiled */
+  const char* build_id; /* of which version of gimbal: shown, not compared */
+  const char* compiler; /* "gcc 12.2.0": shown, not compared */
+  gimbal_backend_entry backend;
+} gimbal_plugin;
+typedef const gimbal_plugin* (*gimbal_plugin_function)(void);
+#define GIMBAL_PLUGIN_SYMBOL "gimbal_plugin_entry"
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@ namespace gimbal {
 //   static gimbal_code open(int, const char* options, Impl**);   static std::string& error();  // of the
 //   calling thread void describe(gimbal_device_info&);   const gimbal_kernel_info* rows(size_t* count,
 //   size_t* stride); alloc, release, write, read, packed_bytes, pack, cache_bytes, compile, discard, submit,
-//   wait, as in abi.h without the device; and may offer measure.
+//   wait, as in abi.h without the device; and may offer measure and run_counts.
 // Exceptions do not cross the C boundary: std::bad_alloc becomes GIMBAL_OUT_OF_MEMORY, others GIMBAL_INVALID
 // with their text.
 template <class Impl>
@@ -35,6 +35,14 @@ struct BackendTable {
   static constexpr auto measure() -> decltype(gimbal_backend::measure) {
     if constexpr (requires(Impl & i, gimbal_limits & l) { i.measure(l); })
       return [](gimbal_device* d, gimbal_limits* l) { return guarded([&] { return self(d).measure(*l); }); };
+    else return nullptr;
+  }
+
+  static constexpr auto run_counts() -> decltype(gimbal_backend::run_counts) {
+    if constexpr (requires(Impl & i, gimbal_executable * e, uint64_t * c) { i.run_counts(e, c, 0); })
+      return [](gimbal_device* d, gimbal_executable* e, uint64_t* counts, size_t n) {
+        return guarded([&] { return self(d).run_counts(e, counts, n); });
+      };
     else return nullptr;
   }
 
@@ -77,6 +85,7 @@ struct BackendTable {
         [](gimbal_device* d) { return self(d).wait(); },
         [](gimbal_device*) { return Impl::error().c_str(); },
         measure(),
+        run_counts(),
     };
   }
 };

@@ -143,8 +143,24 @@ Status Device::wait() const {
   return Done{};
 }
 
+// Optional functions are at the end, and the table of an older backend may end before them.
+template <class Function>
+static bool offers(const gimbal_backend& table, Function gimbal_backend::*function) {
+  const auto at = reinterpret_cast<const char*>(&(table.*function)) - reinterpret_cast<const char*>(&table);
+  return table.struct_size >= size_t(at) + sizeof(Function) && table.*function;
+}
+
+Result<std::vector<uint64_t>> Device::run_counts(const Executable& e, size_t n_ops) const {
+  if (!offers(table_, &gimbal_backend::run_counts))
+    return Error{Code::Unsupported, format("device {} does not count what it runs", id()), ""};
+  std::vector<uint64_t> counts(n_ops);
+  if (auto code = table_.run_counts(device_, e.handle(), counts.data(), n_ops); code != GIMBAL_OK)
+    return error(code, "counting what was run failed");
+  return counts;
+}
+
 Result<gimbal_limits> Device::measure() const {
-  if (table_.struct_size <= kFewestBytes || !table_.measure)
+  if (!offers(table_, &gimbal_backend::measure))
     return Error{Code::Unsupported, format("device {} cannot measure its limits", id()), ""};
   gimbal_limits limits{};
   if (auto code = table_.measure(device_, &limits); code != GIMBAL_OK)

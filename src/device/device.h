@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -79,6 +80,10 @@ class Device {
   Result<Executable> compile(const gimbal_program&) const;
   Status submit(Executable&, gimbal_buffer* const* slots, size_t n_slots, gimbal_step) const;
   Status wait() const;
+
+  // How often each op of an executable was really run, counted by the backend where it runs. Errors:
+  // Unsupported when the backend does not count.
+  Result<std::vector<uint64_t>> run_counts(const Executable&, size_t n_ops) const;
 
   // How fast its memory and its arithmetic can be at best; takes a second or two and 1 GB. Errors:
   // Unsupported when the backend cannot tell; OutOfMemory.

@@ -85,6 +85,9 @@ class CpuDevice {
   void discard(gimbal_executable* e) { delete reinterpret_cast<Compiled*>(e); }
   gimbal_code submit(gimbal_executable* e, gimbal_buffer* const* slots, size_t n, gimbal_step step);
   gimbal_code wait() { return GIMBAL_OK; }  // submit() returns when all is computed
+  gimbal_code run_counts(gimbal_executable* e, uint64_t* counts, size_t n) {
+    return reinterpret_cast<Compiled*>(e)->run_counts(counts, n), GIMBAL_OK;
+  }
   gimbal_code measure(gimbal_limits& l) { return measure_limits(features_, team_, l), GIMBAL_OK; }
 
  private:

@@ -27,7 +27,7 @@ Compiled::Compiled(const gimbal_program& p, const CpuKernel* table, int threads)
   schedule_ = make_schedule(p, row_inputs);
   for (uint32_t index : schedule_.order) {
     const gimbal_op& op = program_[index];
-    Op o{{}, &table[op.kernel], &value_of_rows(op, values_.data()), {}};
+    Op o{{}, &table[op.kernel], &value_of_rows(op, values_.data()), {}, 0};
     o.task.op = &op, o.task.out = &values_[op.out];
     for (int i = 0; i < op.inputs; i++) o.task.in[i] = &values_[op.in[i]];
     ops_.push_back(o);
@@ -53,6 +53,11 @@ void Compiled::run(gimbal_buffer* const* slots, size_t n, gimbal_step step, Team
   size_t rest = phases;
   while (!turns_[rest - 1].together) rest--;
   compute_alone(rest, phases);
+}
+
+void Compiled::run_counts(uint64_t* counts, size_t n_ops) const {
+  for (size_t i = 0; i < ops_.size(); i++)
+    if (schedule_.order[i] < n_ops) counts[schedule_.order[i]] = ops_[i].runs;
 }
 
 // Tells every op where its memory is. It is where it was, as a rule: programs keep their buffers.
@@ -155,7 +160,10 @@ void Compiled::compute_units(uint32_t c, int64_t begin, int64_t end) {
   const Chain chain = schedule_.chains[c];
   for (int64_t at = begin; at < end;) {
     const int64_t next = end - at > portions_[c].rows_at_once ? at + portions_[c].rows_at_once : end;
-    for (uint32_t i = chain.begin; i < chain.end; i++) ops_[i].kernel->launch(ops_[i].task, at, next);
+    for (uint32_t i = chain.begin; i < chain.end; i++) {
+      ops_[i].kernel->launch(ops_[i].task, at, next);
+      ops_[i].runs += at == 0;
+    }
     at = next;
   }
 }

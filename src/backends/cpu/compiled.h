@@ -17,6 +17,8 @@ class Compiled {
   Compiled(const gimbal_program&, const CpuKernel* table, int threads);
   // Computes one step, on the buffers that the values' slots name. Takes no memory. One call at a time.
   void run(gimbal_buffer* const* slots, size_t n_slots, gimbal_step, Team&);
+  // How often each op of the program was computed, in the program's order.
+  void run_counts(uint64_t* counts, size_t n_ops) const;
 
  private:
   struct Op {
@@ -24,6 +26,7 @@ class Compiled {
     const CpuKernel* kernel;
     const gimbal_value* rows;  // says how many there are
     CpuWork work;              // of this step
+    uint64_t runs = 0;         // counted by who computes the first unit
   };
   struct Portion {           // of a phase: one chain
     int64_t rows_at_once;    // before the chain's next op; as many as stay in the cache

@@ -176,7 +176,14 @@ Failure Device::start(Executable& e, DeviceBuffer* const* slots, size_t n, gimba
   }
   running_ = true;
   counters_.replays++, counters_.launches += e.launches();
-  return runtime_->replay(recording);
+  const Failure f = runtime_->replay(recording);
+  if (!f) e.replayed();
+  return f;
+}
+
+gimbal_code Device::run_counts(gimbal_executable* handle, uint64_t* counts, size_t n) {
+  const std::lock_guard lock(mutex_);
+  return reinterpret_cast<Executable*>(handle)->run_counts(counts, n), GIMBAL_OK;
 }
 
 gimbal_code Device::submit(gimbal_executable* handle, gimbal_buffer* const* slots, size_t n,

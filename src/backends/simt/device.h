@@ -47,6 +47,7 @@ class Device {
   void discard(gimbal_executable*);
   gimbal_code submit(gimbal_executable*, gimbal_buffer* const* slots, size_t n, gimbal_step);
   gimbal_code wait();
+  gimbal_code run_counts(gimbal_executable*, uint64_t* counts, size_t n);
 
   const Counters& counters() const { return counters_; }
 

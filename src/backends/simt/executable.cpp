@@ -40,6 +40,12 @@ void Executable::add(const gimbal_program& p, const OpPlan& plan, Kernel* kernel
     launches_.push_back({l, kernel, wait});
     wait = false;
   }
+  launches_of_.push_back(plan.launches.size());
+}
+
+void Executable::run_counts(uint64_t* counts, size_t n_ops) const {
+  for (size_t i = 0; i < std::min(n_ops, launches_of_.size()); i++)
+    counts[i] = launches_of_[i] ? replays_ : 0;
 }
 
 gimbal_step Executable::fitting(gimbal_step s) const {

@@ -50,6 +50,9 @@ class Executable {
   // Forgets the recordings that are bound to a buffer (nullptr: all of them).
   void forget(Runtime&, const DeviceBuffer*);
   size_t launches() const { return launches_.size(); }
+  void replayed() { replays_++; }
+  // How often each op was launched, with all its launches.
+  void run_counts(uint64_t* counts, size_t n_ops) const;
 
  private:
   struct Planned : PlannedLaunch {
@@ -71,6 +74,8 @@ class Executable {
   bool must_wait(const gimbal_program&, const gimbal_op&);
 
   std::vector<Planned> launches_;
+  std::vector<size_t> launches_of_;  // op by op
+  uint64_t replays_ = 0;
   std::vector<Touched> touched_;
   std::vector<Recorded> recorded_;
   gimbal_step room_{INT32_MAX, INT32_MAX};

@@ -1,0 +1,112 @@
+#include "apps/kept.h"
+
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "apps/terminal.h"
+#include "base/file.h"
+#include "base/format.h"
+
+namespace gimbal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostKept = 32;  // devices, variants, numbers of threads and builds
+
+// XDG base directories: a relative path counts as not set.
+fs::path cache_folder() {
+  for (const auto& [variable, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", ".cache")}) {
+    const char* folder = std::getenv(variable);
+    if (folder && *folder == '/') return fs::path(folder) / below / "gimbal";
+  }
+  return {};
+}
+
+// Whole or not at all: another process may read it at the same time.
+Status replace(const fs::path& path, const std::string& text) {
+  std::error_code e;
+  fs::create_directories(path.parent_path(), e);  // when it fails, the write says why
+  const std::string draft = format("{}.{}", path.string(), getpid());
+  if (auto ok = write_file(draft, text); !ok) return ok.error();
+  fs::rename(draft, path, e);
+  if (!e) return Done{};
+  fs::remove(draft, e);
+  return Error{Code::Failed, format("cannot replace '{}'", path.string()), ""};
+}
+
+}  // namespace
+
+Kept::Kept(const char* subject) : subject_(subject) {
+  const fs::path folder = cache_folder();
+  if (folder.empty()) return;
+  path_ = (folder / (std::string(subject) + ".json")).string();
+  std::error_code e;
+  if (!fs::exists(path_, e)) return;
+  auto text = read_file(path_);
+  Json found = text ? Json::parse(*text, nullptr, false) : Json();
+  if (found.is_object() && found.contains(subject) && found[subject].is_array()) entries_ = found[subject];
+  else
+    damage_ = text ? format("'{}' is not what gimbal wrote there", printable(path_))
+                   : printable(text.error().message);
+}
+
+const Json& Kept::find(const Json& key) const {
+  static const Json none;
+  for (const Json& e : entries_)
+    if (e.is_object() && e.contains("key") && e["key"] == key) return e;
+  return none;
+}
+
+Status Kept::put(const Json& key, Json entry) {
+  entries_.erase(
+      std::remove_if(entries_.begin(), entries_.end(),
+                     [&](const Json& e) { return !e.is_object() || e.value("key", Json()) == key; }),
+      entries_.end());
+  entry["key"] = key;
+  entries_.push_back(std::move(entry));
+  while (entries_.size() > kMostKept) entries_.erase(entries_.begin());
+  if (path_.empty()) return Error{Code::Failed, "neither XDG_CACHE_HOME nor HOME is set", ""};
+  return replace(path_, Json{{subject_, entries_}}.dump(1) + "\n");
+}
+
+Json key_of(const Device& d) {
+  const gimbal_device_info about = d.describe();
+  return {{"device", d.id()},
+          {"name", about.name ? about.name : ""},
+          {"features", d.features()},
+          {"threads", about.threads},
+          {"build", build_id()}};
+}
+
+std::string build_id() {
+  std::string id;
+  dl_iterate_phdr(
+      [](dl_phdr_info* program, size_t, void* to) {  // the program itself comes first
+        for (int i = 0; i < program->dlpi_phnum; i++) {
+          const auto& part = program->dlpi_phdr[i];
+          if (part.p_type != PT_NOTE) continue;
+          const char* at = reinterpret_cast<const char*>(program->dlpi_addr + part.p_vaddr);
+          const char* end = at + part.p_memsz;
+          while (at + sizeof(ElfW(Nhdr)) <= end) {
+            ElfW(Nhdr) note;
+            std::memcpy(&note, at, sizeof note);
+            const char *name = at + sizeof note, *content = name + (note.n_namesz + 3) / 4 * 4;
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
+              for (unsigned k = 0; k < note.n_descsz; k++)
+                *static_cast<std::string*>(to) += format("{:02x}", static_cast<unsigned char>(content[k]));
+            at = content + (note.n_descsz + 3) / 4 * 4;
+          }
+        }
+        return 1;
+      },
+      &id);
+  return id.empty() ? GIMBAL_VERSION : id;
+}
+
+}  // namespace gimbal
