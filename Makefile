@@ -28,9 +28,18 @@ test-gpu: setup-gpu build/gpu/build.ninja  ## run every test with the GPU backen
 	@cmake --build --preset gpu
 	@scripts/run-tests.py gpu
 
+check-combinations: setup-gpu  ## configure every combination of backends, build each single one (BUILD=none|singles|pairs|all)
+	@scripts/check-combinations.py --build $(or $(BUILD),singles)
+
+measure-sizes: setup-gpu  ## build every shape from clean; write sizes and times into docs/sizes.md (half an hour)
+	@scripts/measure-sizes.py --write docs/sizes.md
+
 test-%: build/%/build.ninja
 	@cmake --build --preset $*
 	@scripts/run-tests.py $*
+
+coverage: setup-build  ## fail when tests reach less than 95 % of discovery, selection and planning
+	@scripts/coverage.py
 
 fuzz: setup-checks build/fuzz/build.ninja  ## fuzz for FUZZ_SECONDS (60)
 	@cmake --build --preset fuzz --target $(basename $(notdir $(wildcard fuzz/*_fuzz.cpp)))
@@ -59,8 +68,8 @@ clean:  ## remove everything that was built
 	rm -rf build
 
 help:  ## this list
-	@awk -F ':.*##' '/^[a-z0-9-]+:.*##/ { printf "  make %-14s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*##' '/^[a-z0-9-]+:.*##/ { printf "  make %-20s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: run build test asan tsan test-aarch64 test-gpu fuzz format check-format check-layers setup clean help
+.PHONY: run build test asan tsan test-aarch64 test-gpu check-combinations measure-sizes fuzz format check-format check-layers setup clean help
 # Kept, although make takes it for an intermediate file.
 .PRECIOUS: build/%/build.ninja

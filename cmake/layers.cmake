@@ -14,16 +14,39 @@ function(gimbal_layer name)
   target_link_libraries(gimbal_${name} ${scope} ${ARGN})
 endfunction()
 
+# gimbal_small(<layers...>): layers in which little runs more than once for a model or a token. Text work, the choice of tokens and the
+# reference do.
+function(gimbal_small)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    foreach(name IN LISTS ARGN)
+      target_compile_options(gimbal_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
+    endforeach()
+    file(GLOB busy ${CMAKE_SOURCE_DIR}/src/model/tokenizer/*.cpp ${CMAKE_SOURCE_DIR}/src/runtime/sampler*.cpp ${CMAKE_SOURCE_DIR}/src/ops/reference*.cpp)
+    set_property(SOURCE ${busy} APPEND PROPERTY COMPILE_OPTIONS -O2)
+    set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/base/format.cpp APPEND PROPERTY COMPILE_OPTIONS -Os)
+  endif()
+endfunction()
+
 # gimbal_program(<name> <folder>): an executable over the whole engine with every enabled backend.
 function(gimbal_program name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE gimbal_runtime)
-  gimbal_link_backends(${name} ${GIMBAL_BACKENDS})
+  gimbal_use_backends(${name} ${GIMBAL_BACKENDS})
   target_compile_options(${name} PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     # Nothing in a program's own folder is hot; and the option parser is large.
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
-    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
+  endif()
+  if(NOT APPLE)
+    target_link_options(${name} PRIVATE -Wl,--build-id)  # what was found out with one build is not believed of another
+  endif()
+  gimbal_standalone(${name})
+endfunction()
+
+# gimbal_standalone(<target>): starts on machines that have nothing but the C library; without what it does not use.
+function(gimbal_standalone target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
   endif()
 endfunction()

@@ -116,6 +116,7 @@ class Lint:
         self.words()
         self.declarations()
         self.operators()
+        self.algebra()
         self.statements()
         self.functions()
         self.barriers()
@@ -222,6 +223,43 @@ class Lint:
                     if other != mine and not any({other, mine} <= allowed for allowed in MIXABLE):
                         self.say(t, f"'{first.text}' and '{t.text}' mixed: WGSL refuses it without parentheses, and people misread it")
                 level.setdefault(mine, t)
+
+    def algebra(self):
+        """a - (a - b), also over a LET: WGSL lets a compiler make b of it, and lose what the rounding was."""
+        floats = {self.text_at(i + 4) for i, t in enumerate(self.tokens) if t.text in ("VAR", "LET", "ARG") and self.text_at(i + 2) == "f32"}
+
+        def bare(i):
+            return self.text_at(i) in floats and self.text_at(i - 1) not in ("*", "/") and self.text_at(i + 1) not in ("*", "/")
+
+        def terms(begin, end):
+            """{name: its sign} of a sum; nothing for another expression."""
+            inside = range(begin, end)
+            sound = all(self.text_at(i) in ("+", "-") if (i - begin) % 2 else bare(i) for i in inside)
+            return {self.text_at(i): -1 if i > begin and self.text_at(i - 1) == "-" else 1 for i in inside if bare(i)} if sound else {}
+
+        sums = {}
+        for i, t in enumerate(self.tokens):
+            if t.text == "LET" and self.text_at(i + 2) == "f32" and self.text_at(i + 6) == "=":
+                end = next(k for k in range(i, len(self.tokens)) if self.text_at(k) == ";")
+                sums[self.text_at(i + 4)] = terms(i + 7, end)
+
+        def side(i):
+            """What is added at i: (the name, if it is one; the sum that it stands for)."""
+            if bare(i):
+                return self.text_at(i), sums.get(self.text_at(i), {})
+            group = sorted((i, self.match[i])) if self.text_at(i) in ("(", ")") and i in self.match else None
+            if not group or self.tokens[group[0] - 1].kind == "name" and self.text_at(group[0] - 1) != "return":
+                return None, {}
+            return None, terms(group[0] + 1, group[1])
+
+        for i, t in enumerate(self.tokens):
+            if t.text in ("+", "-") and 0 < i < len(self.tokens) - 1:
+                (left, left_sum), (right, right_sum) = side(i - 1), side(i + 1)
+                sign = 1 if t.text == "+" else -1
+                for name, inside in ((left, right_sum), (right, left_sum)):
+                    if inside.get(name) == -sign:
+                        self.say(t, f"'{name}' is subtracted from what it was added to: WGSL's compilers leave both out, and the rounding "
+                                    "with them: use FMA, or ROUND_EVEN")
 
     # ---- statements ----------------------------------------------------------------------------------------
     def statements(self):

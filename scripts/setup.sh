@@ -2,30 +2,31 @@
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
 # Usage: scripts/setup.sh [build|checks|models|compare|arm|gpu|all]...   (default: build checks, which is all that CI needs)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
-#   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`
+#   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`; strace, for the test that no program is started
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   compare  npm, for bench/compare, which installs another engine and measures it beside gimbal
 #   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
 #   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only),
-#            and software devices that the tests run on
+#            and software devices that the tests run on, WebGPU's in build/webgpu-rig (scripts/webgpu-test-rig.sh)
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
 
 # "a|b": either will do, the first is preferred.
 build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libcli11-dev libfmt-dev
        nlohmann-json3-dev zlib1g-dev libedit-dev libgtest-dev libbenchmark-dev)
-checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev)
+checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev strace)
 models=(python3-numpy hyperfine)
 compare=(g++ git)
 command -v npm >/dev/null || compare+=(npm)  # other people's nodejs packages bring it along
 arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-dev:arm64 libgtest-dev:arm64)
 # No CUDA, no ROCm: clang makes PTX and AMD code objects by itself, and vendor libraries are opened at run time.
-gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross libvulkan-dev libvulkan-volk-dev opencl-headers
+gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross "libobjc-12-dev|libobjc-14-dev|gobjc"
+     libvulkan-dev libvulkan-volk-dev opencl-headers
      mesa-vulkan-drivers vulkan-validationlayers pocl-opencl-icd)
 
 say() { echo "setup: $*" >&2; }
 
-wanted=()
+wanted=() rig=
 for group in "${@:-default}"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
@@ -33,8 +34,8 @@ for group in "${@:-default}"; do
     models) wanted+=("${models[@]}") ;;
     compare) wanted+=("${compare[@]}") ;;
     arm) wanted+=("${arm[@]}") ;;
-    gpu) wanted+=("${gpu[@]}") ;;
-    all) wanted+=("${build[@]}" "${checks[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}") ;;
+    gpu) wanted+=("${gpu[@]}") rig=1 ;;
+    all) rig=1 wanted+=("${build[@]}" "${checks[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}") ;;
     default) wanted+=("${build[@]}" "${checks[@]}") ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) say "no group is named '$group'; there are build, checks, models, compare, arm, gpu and all"; exit 2 ;;
@@ -71,7 +72,14 @@ for choice in "${wanted[@]}"; do
   for name in ${choice//|/ }; do case $installed in *" $name "*) found=1 ;; esac; done
   [ -n "$found" ] || missing+=("$choice")
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
+# What WebGPU's tests run on is no package of this Debian: fetched beside the system. Without it they are skipped, and say so.
+webgpu_rig() {
+  [ -z "$rig" ] || "$(dirname "$0")/webgpu-test-rig.sh" || say "the WebGPU tests will be skipped: what they run on could not be had (see above)"
+}
+if [ ${#missing[@]} -eq 0 ]; then
+  webgpu_rig
+  exit 0
+fi
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -105,3 +113,4 @@ for choice in "${missing[@]}"; do
   to_install+=("$known")
 done
 apt install -y --no-install-recommends "${to_install[@]}"
+webgpu_rig

@@ -14,6 +14,27 @@ import sys
 
 from simt_text import Refused, folder_of, preprocess, rows_of
 
+# Symbols of data, in ELF and in Apple's Mach-O, which puts _ before names of C and knows .private_extern for hidden.
+ASSEMBLY_WORDS = """#ifdef __APPLE__
+#define NAME(n) _##n
+.macro HIDDEN_ name
+.globl \\name
+.private_extern \\name
+.endm
+#define HIDDEN(n) HIDDEN_ n
+.section __TEXT,__const
+#else
+#define NAME(n) n
+.macro HIDDEN_ name
+.globl \\name
+.hidden \\name
+.endm
+#define HIDDEN(n) HIDDEN_ n
+.section .note.GNU-stack,"",%progbits
+.section .rodata
+#endif
+"""
+
 C_TYPES = {"u32": "uint32_t", "i32": "int32_t", "f32": "float"}
 MOST_BINDINGS, MOST_PARAM_BYTES, MOST_SHARED_BYTES = 8, 96, 16384
 
@@ -118,9 +139,9 @@ def command_table(language, facts_file, folder, function, out):
         text += "}  // namespace\n}  // namespace gimbal::emulator\n"
     else:
         text += "\nextern \"C\" {\n" + "".join(f"extern const uint8_t {s}[], {s}_end[];\n" for s in modules) + "}\n"
-        assembly = '.section .rodata\n' + "".join(
-            f".global {s}\n.hidden {s}\n.global {s}_end\n.hidden {s}_end\n.balign 16\n{s}:\n.incbin \"{path}\"\n{s}_end:\n.byte 0\n"
-            for s, path in modules.items()) + '.section .note.GNU-stack,"",%progbits\n'
+        assembly = ASSEMBLY_WORDS + "".join(
+            f"HIDDEN(NAME({s}))\nHIDDEN(NAME({s}_end))\n.balign 16\nNAME({s}):\n.incbin \"{path}\"\nNAME({s}_end):\n.byte 0\n"
+            for s, path in modules.items())
         write_if_changed(os.path.splitext(out)[0] + ".S", assembly)
     using = "  using namespace gimbal::emulator;\n" if language == "emulator" else ""
     text += f"\nnamespace gimbal::simt {{\nstd::span<const KernelCode> {function}();  // where modules.h does not know it\n"

@@ -87,7 +87,17 @@ def spirv(rows, text_of, folder, _, more=(), optimization=SMALLER):
 def msl(rows, text_of, folder, _):
     module = spirv(rows, text_of, folder, "spirv", ("-DPARAMS_IN_BUFFER=1", "-DFMA_IS_FUSED=1"), ["-O", "--strip-debug"])
     path = write(folder, "module.spv", module)
-    return run(["spirv-cross", "--msl", "--msl-version", "20300", "--msl-decoration-binding", path]).encode()
+    return exact(run(["spirv-cross", "--msl", "--msl-version", "20300", "--msl-decoration-binding", "--msl-force-native-arrays", path]), rows[0][0]).encode()
+
+
+def exact(text, name):
+    """What spirv-cross writes, without what it gets wrong: its product is fma(l, r, 0), which makes +0 of -0; its minimum
+    and maximum are the inexact ones; GLSL's atomics of floats come out as they went in. Its products of matrices only take space."""
+    text = re.sub(r"template<typename T, int [^>]*>\n\[\[clang::optnone\]\] [^\n]* spvFMul\w*Matrix\w*\(.*?\n}\n\n", "", text, flags=re.S)
+    text = text.replace("return fma(l, r, T(0));", "return fma(l, r, T(-0.0));").replace("fast::", "")
+    if re.search(r"T\(0\)|Matrix|\batomic[A-Z]", text) or ("spvFMul" in text and "T(-0.0)" not in text):
+        raise Refused(f"{name}: this spirv-cross writes Metal text in a way that scripts/simt_modules.py does not know")
+    return text
 
 
 # ---- texts that the driver compiles ------------------------------------------------------------------------

@@ -120,10 +120,13 @@ Error Arguments::unexpected(const std::string& argument) const {
   if (argument.size() < 2 || argument[0] != '-')
     return {Code::Usage, format("{} does not expect {} here", command_, gimbal::quoted(argument)),
             "put a text with spaces into quotes; " + help};
+  const std::string option = argument.substr(0, argument.find('='));
+  if (explain_unknown_)
+    if (auto why = explain_unknown_(option)) return *why;
   std::vector<std::string> known;
   for (const Declared& d : declared_)
     for (const std::string& name : split(d.names, ',')) known.push_back(name);
-  auto similar = nearest(argument.substr(0, argument.find('=')), known);
+  auto similar = nearest(option, known);
   return {Code::Usage, format("{} has no option {}", command_, gimbal::quoted(argument)),
           similar ? format("did you mean {}? {}", *similar, help) : help};
 }

@@ -53,6 +53,11 @@ class Arguments {
   // Any finite number; its range is the business of whoever uses it.
   void number(const char* names, const char* value, const char* help, float& to);
 
+  // Asked about an option that was not declared; may know better than "there is no such option".
+  void explain_unknown(std::function<std::optional<Error>(const std::string& option)> why) {
+    explain_unknown_ = std::move(why);
+  }
+
   // Errors: Usage, for people. `args` without the program and the command.
   Status parse(std::vector<std::string> args);
   bool help_wanted() const { return help_wanted_; }
@@ -75,6 +80,7 @@ class Arguments {
   std::vector<std::string> positionals_, examples_;
   std::vector<std::string> positional_help_;
   std::vector<Declared> declared_;
+  std::function<std::optional<Error>(const std::string&)> explain_unknown_;
   std::optional<Error> error_;  // the first one
   bool help_wanted_ = false;
 };

@@ -82,8 +82,9 @@ class ModelBench {
     const int prompt = options_.prompt, generate = options_.generate;
     std::vector<int32_t> tokens(size_t(std::max(prompt, generate + 1)));
     for (int32_t& t : tokens) t = int32_t(random.next() % vocabulary);
-    n_.weight_bytes = weight_bytes_per_token(model_.blueprint().buckets.front().program);
-    n_.work = prompt_work(model_.blueprint().buckets.back().program, prompt);
+    for (const Part& part : model_.blueprint().parts)
+      n_.weight_bytes += weight_bytes_per_token(part.buckets.front().program);
+    n_.work = prompt_work(model_.blueprint(), prompt);
     Progress bar("measuring", !quiet);
     int best = 0;
     auto choose = [&](size_t, std::span<const float> logits) {
@@ -130,7 +131,7 @@ class ModelBench {
     };
     const double operations = n_.prompt.empty() ? 0 : n_.operations_per_second(options_.prompt);
     Json kernels = Json::array();
-    for (const KernelCount& k : count_kernels(device_, model_.blueprint().buckets.front()))
+    for (const KernelCount& k : count_kernels(model_.blueprint(), 0))
       kernels.push_back({{"op", k.op}, {"kernel", k.kernel}, {"ops", k.ops}});
     print_json(
         {{"model", loaded_.source.name},
@@ -154,7 +155,7 @@ class ModelBench {
          {"limits", limits_json(n_.limits)},
          {"load_seconds", loaded_.load_seconds},
          {"peak_memory_bytes", n_.peak},
-         {"memory", memory_json(model_.blueprint().memory)},
+         {"memory", memory_json(memory_sum(model_.blueprint()))},
          {"kernels", std::move(kernels)}});
   }
 
@@ -192,7 +193,7 @@ class ModelBench {
     print(t.text());
     if (n_.limits) print(format("limits: {}\n", limits_text(*n_.limits)));
     std::string kernels;
-    for (const KernelCount& k : count_kernels(device_, model_.blueprint().buckets.front()))
+    for (const KernelCount& k : count_kernels(model_.blueprint(), 0))
       if (k.op == "mat_mul") kernels += (kernels.empty() ? "" : ", ") + k.kernel;
     print(format("\nmatrices computed by {} (`gimbal explain` says why)\n", kernels));
   }
@@ -207,23 +208,26 @@ class ModelBench {
 
 }  // namespace
 
-PromptWork prompt_work(const Program& p, int tokens) {
+PromptWork prompt_work(const Blueprint& b, int tokens) {
   PromptWork w;
   double int8 = 0, fp32 = 0;
   const gimbal_step all{tokens, 1};
-  for (const gimbal_op& op : p.ops) {
-    const OpKind kind{op.kind};
-    if (kind != OpKind::MatMul && kind != OpKind::Attention) continue;
-    const auto inputs = p.input_shapes(op, all);
-    double operations = cost(kind, inputs, p.output_shape(op, all)).operations;
-    if (kind == OpKind::MatMul) (info(inputs[1].type).gguf == kNotInFiles ? int8 : fp32) += operations;
-    else {  // token i looks at itself and at all before it, or at as many as its window has
-      const int window = p.params(op).i[1] > 0 ? p.params(op).i[1] : tokens;
-      double looks = 0;
-      for (int i = 1; i <= tokens; i++) looks += std::min(i, window);
-      operations *= tokens ? looks / tokens : 0;
+  for (const Part& part : b.parts) {
+    const Program& p = part.buckets.back().program;
+    for (const gimbal_op& op : p.ops) {
+      const OpKind kind{op.kind};
+      if (kind != OpKind::MatMul && kind != OpKind::Attention) continue;
+      const auto inputs = p.input_shapes(op, all);
+      double operations = cost(kind, inputs, p.output_shape(op, all)).operations;
+      if (kind == OpKind::MatMul) (info(inputs[1].type).gguf == kNotInFiles ? int8 : fp32) += operations;
+      else {  // token i looks at itself and at all before it, or at as many as its window has
+        const int window = p.params(op).i[1] > 0 ? p.params(op).i[1] : tokens;
+        double looks = 0;
+        for (int i = 1; i <= tokens; i++) looks += std::min(i, window);
+        operations *= tokens ? looks / tokens : 0;
+      }
+      w.operations += operations;
     }
-    w.operations += operations;
   }
   w.int8_share = int8 + fp32 > 0 ? int8 / (int8 + fp32) : 0;
   return w;

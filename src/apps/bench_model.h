@@ -25,6 +25,6 @@ Result<int> bench_model(const EngineOptions&, const ModelBenchOptions&, bool jso
 struct PromptWork {
   double operations = 0, int8_share = 0;
 };
-PromptWork prompt_work(const Program&, int tokens);
+PromptWork prompt_work(const Blueprint&, int tokens);
 
 }  // namespace gimbal

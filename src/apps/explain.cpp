@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "apps/command.h"
+#include "apps/first_use.h"
 #include "apps/json.h"
 #include "apps/open_engine.h"
+#include "apps/run_report.h"
 #include "apps/terminal.h"
 
 namespace gimbal {
@@ -23,7 +25,7 @@ class Explain final : public Command {
     if (!options) return options.error();
     auto source = open_model_file(model_);
     if (!source) return source.error();
-    auto planned = plan_model(std::move(*source), engine_, *options, quiet);
+    auto planned = plan_verified(std::move(*source), engine_, *options, quiet);
     if (!planned) return planned.error();
     if (json) print_as_json(*planned);
     else print_for_people(*planned);
@@ -31,37 +33,41 @@ class Explain final : public Command {
   }
 
  private:
-  static const char* purpose(const Blueprint& b, const Bucket& bucket) {
-    return &bucket == &b.buckets.front() ? "generation" : "prompt";
-  }
-
   static void print_as_json(const PlannedModel& p) {
     const Blueprint& b = p.blueprint;
     Json buckets = Json::array();
-    for (const Bucket& bucket : b.buckets) {
+    for (size_t which = 0; which < b.parts[0].buckets.size(); which++) {
       Json ops = Json::array();
-      for (size_t i = 0; i < bucket.program.ops.size(); i++) {
-        const gimbal_op& op = bucket.program.ops[i];
-        const Choice& c = bucket.choices[i];
-        Json rejected = Json::array(), inputs = Json::array();
-        for (const Rejected& r : c.rejected)
-          rejected.push_back({{"kernel", b.device->kernel(r.kernel).name}, {"why", r.why}});
-        for (int k = 0; k < op.inputs; k++) inputs.push_back(to_string(bucket.program.info[op.in[k]].shape));
-        ops.push_back({{"op", kOps[op.kind].name},
-                       {"name", bucket.program.output(op).name},
-                       {"inputs", std::move(inputs)},
-                       {"output", to_string(bucket.program.output(op).shape)},
-                       {"kernel", b.device->kernel(c.kernel).name},
-                       {"why", c.why},
-                       {"rejected", std::move(rejected)}});
-      }
-      buckets.push_back({{"purpose", purpose(b, bucket)}, {"rows", bucket.rows}, {"ops", std::move(ops)}});
+      for (const Part& part : b.parts) add_ops(ops, part, part.buckets[which]);
+      buckets.push_back({{"purpose", which == 0 ? "generation" : "prompt"},
+                         {"rows", b.parts[0].buckets[which].rows},
+                         {"ops", std::move(ops)}});
     }
     print_json({{"model", p.source.name},
-                {"device", b.device->id()},
+                {"device", b.device().id()},
                 {"device_reason", p.opened.reason},
+                {"placement", placement_json(b, p.opened)},
                 {"fallbacks", p.opened.fallbacks},
                 {"buckets", std::move(buckets)}});
+  }
+
+  static void add_ops(Json& ops, const Part& part, const Bucket& bucket) {
+    for (size_t i = 0; i < bucket.program.ops.size(); i++) {
+      const gimbal_op& op = bucket.program.ops[i];
+      const Choice& c = bucket.choices[i];
+      Json rejected = Json::array(), inputs = Json::array();
+      for (const Rejected& r : c.rejected)
+        rejected.push_back({{"kernel", part.device->kernel(r.kernel).name}, {"why", r.why}});
+      for (int k = 0; k < op.inputs; k++) inputs.push_back(to_string(bucket.program.info[op.in[k]].shape));
+      ops.push_back({{"op", kOps[op.kind].name},
+                     {"name", bucket.program.output(op).name},
+                     {"inputs", std::move(inputs)},
+                     {"output", to_string(bucket.program.output(op).shape)},
+                     {"device", part.device->id()},
+                     {"kernel", part.device->kernel(c.kernel).name},
+                     {"why", c.why},
+                     {"rejected", std::move(rejected)}});
+    }
   }
 
   // Alternatives by reason: "not cpu.avx2.mat_mul.f16, ...: does not take q8_0". Kernels for other formats
@@ -87,13 +93,13 @@ class Explain final : public Command {
     int ops = 0;
   };
 
-  static std::vector<Group> groups(const Blueprint& b, const Bucket& bucket) {
+  static std::vector<Group> groups(const Device& d, const Bucket& bucket) {
     std::vector<Group> all;
     for (size_t i = 0; i < bucket.program.ops.size(); i++) {
       const gimbal_op& op = bucket.program.ops[i];
       const Choice& c = bucket.choices[i];
       Group g{format("{} {}", kOps[op.kind].name, info(DType(bucket.program.values[op.in[0]].dtype)).name),
-              c.why, alternatives(*b.device, c), b.device->kernel(c.kernel).name, 1};
+              c.why, alternatives(d, c), d.kernel(c.kernel).name, 1};
       auto same = std::find_if(all.begin(), all.end(), [&](const Group& o) {
         return o.op == g.op && o.kernel == g.kernel && o.why == g.why && o.others == g.others;
       });
@@ -105,27 +111,43 @@ class Explain final : public Command {
 
   void print_for_people(const PlannedModel& p) const {
     const Blueprint& b = p.blueprint;
-    print(format("{} on {} ({})\n", bold(printable(p.source.name)), bold(b.device->id()),
-                 short_reason(p.opened)));
-    for (const Bucket& bucket : b.buckets) {
-      print(format("\n{}\n", bold(&bucket == &b.buckets.front()
-                                      ? "Generation: one token a step"
-                                      : format("Prompt: up to {} tokens a step", bucket.rows))));
-      if (all_) {
-        Table t("lllll");
-        for (size_t i = 0; i < bucket.program.ops.size(); i++) {
-          const gimbal_op& op = bucket.program.ops[i];
-          t.row({printable(bucket.program.output(op).name), kOps[op.kind].name,
-                 to_string(bucket.program.output(op).shape), b.device->kernel(bucket.choices[i].kernel).name,
-                 bucket.choices[i].why});
-        }
-        print(t.text("  "));
-        continue;
-      }
-      for (const Group& g : groups(b, bucket))
-        print(format("  {}, {} op{}: {}, {}\n{}", g.op, g.ops, g.ops == 1 ? "" : "s", bold(g.kernel), g.why,
-                     dim(g.others)));
+    if (b.split()) {
+      print(format("{} on {} devices\n", bold(printable(p.source.name)), device_count(b)));
+      for (const std::string& line : placement_lines(p)) print(format("  {}\n", line));
+    } else {
+      print(format("{} on {} ({})\n", bold(printable(p.source.name)), bold(b.device().id()),
+                   b.parts[0].why.empty() ? short_reason(p.opened) : b.parts[0].why));
     }
+    for (size_t which = 0; which < b.parts[0].buckets.size(); which++) {
+      print(format("\n{}\n", bold(which == 0 ? "Generation: one token a step"
+                                             : format("Prompt: up to {} tokens a step",
+                                                      b.parts[0].buckets[which].rows))));
+      for (const Part& part : b.parts) print_part(b, part, part.buckets[which]);
+    }
+  }
+
+  void print_part(const Blueprint& b, const Part& part, const Bucket& bucket) const {
+    const Device& d = *part.device;
+    if (b.split()) {
+      uint64_t given = 0;
+      for (const HandOver& h : bucket.in) given += h.row_bytes;
+      print(format("{}: {}{}\n", bold(d.id()), contents(part),
+                   given ? format(", after {} per token through the host", human_bytes(given)) : ""));
+    }
+    if (all_) {
+      Table t("lllll");
+      for (size_t i = 0; i < bucket.program.ops.size(); i++) {
+        const gimbal_op& op = bucket.program.ops[i];
+        t.row({printable(bucket.program.output(op).name), kOps[op.kind].name,
+               to_string(bucket.program.output(op).shape), d.kernel(bucket.choices[i].kernel).name,
+               bucket.choices[i].why});
+      }
+      print(t.text("  "));
+      return;
+    }
+    for (const Group& g : groups(d, bucket))
+      print(format("  {}, {} op{}: {}, {}\n{}", g.op, g.ops, g.ops == 1 ? "" : "s", bold(g.kernel), g.why,
+                   dim(g.others)));
   }
 
   std::string model_;

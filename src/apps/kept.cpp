@@ -19,15 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostKept = 32;  // devices, variants, numbers of threads and builds
 
-// XDG base directories: a relative path counts as not set.
-fs::path cache_folder() {
-  for (const auto& [variable, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", ".cache")}) {
-    const char* folder = std::getenv(variable);
-    if (folder && *folder == '/') return fs::path(folder) / below / "gimbal";
-  }
-  return {};
-}
-
 // Whole or not at all: another process may read it at the same time.
 Status replace(const fs::path& path, const std::string& text) {
   std::error_code e;
@@ -41,6 +32,15 @@ Status replace(const fs::path& path, const std::string& text) {
 }
 
 }  // namespace
+
+// XDG base directories: a relative path counts as not set.
+std::string cache_folder() {
+  for (const auto& [variable, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", ".cache")}) {
+    const char* folder = std::getenv(variable);
+    if (folder && *folder == '/') return (fs::path(folder) / below / "gimbal").string();
+  }
+  return {};
+}
 
 Kept::Kept(const char* subject) : subject_(subject) {
   const fs::path folder = cache_folder();
@@ -79,6 +79,7 @@ Json key_of(const Device& d) {
   const gimbal_device_info about = d.describe();
   return {{"device", d.id()},
           {"name", about.name ? about.name : ""},
+          {"driver", about.driver ? about.driver : ""},
           {"features", d.features()},
           {"threads", about.threads},
           {"build", build_id()}};

@@ -29,6 +29,9 @@ class Kept {
   Json entries_ = Json::array();
 };
 
+// "/home/me/.cache/gimbal"; empty when neither XDG_CACHE_HOME nor HOME is set.
+std::string cache_folder();
+
 // What findings about a device depend on: its name, driver, features and threads, and this build.
 Json key_of(const Device&);
 

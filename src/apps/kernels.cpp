@@ -35,10 +35,15 @@ class Kernels final : public Command {
   Result<int> run() override {
     // Kept open: the rows belong to their devices.
     std::vector<std::unique_ptr<Device>> devices;
-    for (LinkedBackends e = linked_backends(); *e; ++e)
-      for (int i = 0, n = (*e)()->device_count(); i < n; i++)
-        if (auto d = Device::open(*(*e)(), i)) devices.push_back(std::move(*d));
-        else note("note: " + d.error().message);
+    for (const BackendReport& backend : discover_backends()) {
+      for (const DeviceReport& found : backend.devices) {
+        auto opened = open_device({backend.backend, found.index, true});
+        if (opened) devices.push_back(std::move(opened->device));
+        else note("note: " + printable(opened.error().message));
+      }
+      if (backend.present && !backend.available)
+        note(format("note: {}: {}", backend.backend, printable(backend.reason)));
+    }
     std::vector<Entry> all;
     for (const auto& d : devices) {
       const gimbal_device_info about = d->describe();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 
+#include "apps/backend_places.h"
 #include "apps/command.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
@@ -96,9 +97,11 @@ int dispatch(std::vector<std::string> args) {
     name = args[0];
     args = {"--help"};
   }
+  if (name == "--list-backends") name = "backends";
   const Row* row = find_command(name);
   if (!row) return report(unknown_command(name), json);
 
+  use_backends(backend_places());
   auto command = row->make();
   Arguments arguments(format("gimbal {}", row->name),
                       format("{}{}.", char(std::toupper(row->help[0])), row->help + 1));

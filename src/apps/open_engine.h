@@ -2,29 +2,22 @@
 #pragma once
 #include <memory>
 
-#include "apps/find_model.h"
-#include "apps/options.h"
+#include "apps/place_model.h"
 #include "runtime/model.h"
 
 namespace gimbal {
 
 // Members are in the order in which they depend on each other; the last is destroyed first.
-struct PlannedModel {
-  ModelFile source;
-  OpenedDevice opened;
-  Blueprint blueprint;
-};
 struct LoadedModel {
   ModelFile source;
   OpenedDevice opened;
+  std::vector<std::unique_ptr<Device>> others;  // that hold a part of the model, too
   std::unique_ptr<Model> model;
   double load_seconds = 0;
+  std::vector<ReceiptLine> at_start = {};  // what ran before the first prompt: the model's trial
 };
 
-// From the file's header alone. Errors: those of open_device and make_blueprint.
-Result<PlannedModel> plan_model(ModelFile source, const EngineOptions& options, const RunOptions& run,
-                                bool quiet);
-// With its weights on the device; shows progress on a terminal.
+// With its weights on the devices; shows progress on a terminal.
 Result<LoadedModel> load_model(ModelFile source, const EngineOptions& options, const RunOptions& run,
                                bool quiet);
 

@@ -13,8 +13,8 @@ namespace gimbal {
 namespace {
 
 bool has_gpu_backend() {
-  for (LinkedBackends e = linked_backends(); *e; ++e)
-    if (std::string((*e)()->name) != "cpu") return true;
+  for (const std::string& name : backend_names())
+    if (name != "cpu" && backend_registry().backends().source(name).present) return true;
   return false;
 }
 
@@ -22,11 +22,16 @@ bool has_gpu_backend() {
 Result<DeviceRequest> device_request(const EngineOptions& o) {
   DeviceRequest r;
   r.backend = o.backend;
-  r.index = o.device.value_or(0);
+  r.index = o.device;
   r.strict = o.strict;
-  for (size_t i = 0; i < o.named_device.size(); i++) {
+  r.allow_software = o.allow_software_devices;
+  auto order = backend_order(o.backend_order);
+  if (!order) return order.error();
+  r.order = std::move(*order);
+  const std::vector<std::string> names = backend_names();
+  for (size_t i = 0; i < std::min(names.size(), o.named_device.size()); i++) {
     if (!o.named_device[i]) continue;
-    const char* name = kBackendOrder[i];
+    const std::string& name = names[i];
     const std::string option = format("--{}-device", name);
     if (r.backend != "auto" && r.backend != name)
       return Error{Code::Usage, format("{} contradicts --backend {}", option, r.backend),
@@ -37,9 +42,32 @@ Result<DeviceRequest> device_request(const EngineOptions& o) {
     r.backend = name;
     r.index = *o.named_device[i];
   }
-  if (o.threads) r.options += format("threads={}\n", *o.threads);
-  if (o.cpu_variant) r.options += format("variant={}\n", *o.cpu_variant);
+  if (!o.refused.empty())
+    r.verify = [refused = o.refused](const Device& d) -> Status {
+      for (const auto& [id, why] : refused)
+        if (id == d.id()) return why;
+      return Done{};
+    };
+  if (o.threads) r.host_options += format("threads={}\n", *o.threads);
+  if (o.cpu_variant) r.host_options += format("variant={}\n", *o.cpu_variant);
   return r;
+}
+
+// One line at the usual loudness: which GPU was found, or why none of those at hand is used. Nothing where
+// there is nothing to choose from.
+void tell_choice(const EngineOptions& o, const OpenedDevice& d) {
+  if (o.backend != "auto" || !d.fallbacks.empty()) return;
+  const std::string backend = d.device->backend();
+  if (backend != "cpu") {
+    const char* name = d.device->describe().name;
+    note(format("{0} GPU detected, using {0} backend: {1}, {2}", display_name(backend), d.device->id(),
+                printable(name ? name : "")));
+    return;
+  }
+  std::string why;
+  for (const Rejection& r : d.rejected)
+    if (backend_registry().backends().source(r.backend()).present) why += "\n  " + printable(r.sentence());
+  if (!why.empty()) note("No GPU acceleration available, using CPU backend" + why);
 }
 
 // A misspelt variant is bad usage; one that this CPU cannot run is a device that cannot be had.
@@ -94,24 +122,52 @@ std::vector<std::string> without_effect(const EngineOptions& o, const Device& d)
 
 }  // namespace
 
+void declare_choice(Arguments& a, bool& allow_software_devices, std::optional<std::string>& order) {
+  a.flag("--allow-software-devices",
+         "also use devices that emulate a GPU on the CPU; the CPU itself still comes first",
+         allow_software_devices);
+  a.text("--backend-order", "LIST", "automatic choice tries these first: vulkan,cuda; the others follow",
+         order);
+}
+
+Result<std::vector<std::string>> backend_order(const std::optional<std::string>& list) {
+  std::vector<std::string> order;
+  if (!list) return order;
+  const std::vector<std::string> names = backend_names();
+  for (size_t at = 0, end; at <= list->size(); at = end + 1) {
+    end = std::min(list->find(',', at), list->size());
+    order.push_back(list->substr(at, end - at));
+    if (std::find(names.begin(), names.end(), order.back()) == names.end())
+      return Error{Code::Usage, format("--backend-order: there is no backend '{}'", printable(order.back())),
+                   format("write names with commas between; there are {}", fmt::join(names, ", "))};
+  }
+  return order;
+}
+
 void declare(Arguments& a, EngineOptions& o, Needs needs) {
   a.section("Where and how it runs");
-  std::vector<std::string> backends = backend_names();
+  const std::vector<std::string> names = backend_names();
+  std::vector<std::string> backends = names;
   backends.insert(backends.begin(), "auto");
-  a.one_of("--backend", "the backend wanted; another one is used, with a note, where it cannot be had",
-           o.backend, backends);
-  a.whole("--device", "N", "which device of the backend (default 0)", o.device, 0, 1023);
-  o.named_device.resize(std::size(kBackendOrder));
+  a.one_of("--backend,--gpu-backend",
+           "the backend wanted; another one is used, with a note, where it cannot be had", o.backend,
+           backends);
+  a.whole("--device", "N", "which device of the backend (default: the best; `gimbal backends` lists them)",
+          o.device, 0, 1023);
+  o.named_device.resize(names.size());
   // Not in --help one by one: they are all alike.
-  for (size_t i = 0; i < std::size(kBackendOrder); i++)
-    a.hidden_whole(format("--{}-device", kBackendOrder[i]), o.named_device[i], 0, 1023);
+  for (size_t i = 0; i < names.size(); i++)
+    a.hidden_whole(format("--{}-device", names[i]), o.named_device[i], 0, 1023);
   a.remark("--cuda-device N ...", "the same as --backend cuda --device N; for every backend");
-  a.whole("--gpu-layers", "N", "layers on the GPU; -1: as many as fit (default)", o.gpu_layers, -1, 100000);
+  a.whole("--gpu-layers", "N",
+          "layers on the GPU, from the last one on; -1: as many as fit (default); 0: none", o.gpu_layers, -1,
+          100000);
+  if (needs == Needs::Model)
+    a.text("--split", "LIST", "layers by device, in order: cpu=4,cuda:0=20,cuda:1=rest", o.split);
   a.flag("--strict", "an error instead of any fallback (device, layer or kernel)", o.strict);
   a.texts("--prefer-kernel", "PATTERN",
           "kernels to prefer, such as 'cpu.avx2.*'; repeatable, most wanted first", o.prefer_kernel);
-  a.flag("--allow-software-devices", "also use devices that emulate a GPU on the CPU",
-         o.allow_software_devices);
+  declare_choice(a, o.allow_software_devices, o.backend_order);
   a.one_of("--numerics", "exact (default): the same bits with any thread count and batch size", o.numerics,
            {"exact", "fast"});
   a.whole("-t,--threads", "N", "CPU threads (default: one per physical core)", o.threads, 1, 1024);
@@ -124,6 +180,11 @@ void declare(Arguments& a, EngineOptions& o, Needs needs) {
   std::vector<std::string> cache_types;
   for (int t = 0; t < int(DType::Count); t++)
     if (has(kCacheTypes, DType(t))) cache_types.push_back(kDTypes[t].name);
+  a.one_of(
+      "--verify",
+      "check kernels and model against references: auto (default): at the first use on a device; always; "
+      "never",
+      o.verify, {"auto", "always", "never"});
   a.one_of("--kv-type", "numbers in the KV cache (default f16)", o.kv_type, cache_types);
 }
 
@@ -148,6 +209,7 @@ Result<OpenedDevice> open_device(const EngineOptions& o, bool quiet) {
       return Error{Code::NoBackend, "--strict: " + u, "leave --strict out, or the option that cannot be had"};
     note("note: " + u);
   }
+  if (!quiet) tell_choice(o, *opened);
   if (!quiet)
     for (const std::string& w : without_effect(o, *opened->device)) note("note: " + w);
   return opened;

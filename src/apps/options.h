@@ -13,19 +13,28 @@ namespace gimbal {
 struct EngineOptions {
   std::string backend = "auto";
   std::optional<int> device;
-  std::vector<std::optional<int>> named_device;  // --cuda-device and the like, by kBackendOrder
+  std::vector<std::optional<int>> named_device;  // --cuda-device and the like, by backend_names()
+  std::optional<std::string> backend_order;      // "vulkan,cuda"
   std::optional<int> gpu_layers;
+  std::optional<std::string> split;  // "cpu=4,cuda:0=rest"
   bool strict = false, allow_software_devices = false;
   std::vector<std::string> prefer_kernel;
   std::string numerics = "exact";
   std::optional<int> threads, context, batch;
   std::optional<std::string> cpu_variant;
   std::string kv_type = "f16";
+  std::string verify = "auto";                         // or "always", "never"
+  std::vector<std::pair<std::string, Error>> refused;  // ids of devices that failed in this run, and how
 };
 
 // Whether a command has a context and a batch to set, or only chooses a device.
 enum class Needs { Device, Model };
 void declare(Arguments&, EngineOptions&, Needs);
+
+// --allow-software-devices and --backend-order, for a command that decides and opens nothing.
+void declare_choice(Arguments&, bool& allow_software_devices, std::optional<std::string>& order);
+// Errors: Usage for a name that is none.
+Result<std::vector<std::string>> backend_order(const std::optional<std::string>& list);
 
 // Errors: Usage for options that contradict each other or name what this version does not have.
 Result<RunOptions> run_options(const EngineOptions&);

@@ -5,6 +5,7 @@
 #include "apps/open_engine.h"
 #include "apps/run_report.h"
 #include "apps/terminal.h"
+#include "runtime/memory_check.h"
 
 namespace gimbal {
 namespace {
@@ -40,12 +41,16 @@ class Plan final : public Command {
            {"trained_context", b.config.context},
            {"batch", b.options.batch},
            {"kv_type", info(b.options.cache_type).name}};
-    Json memory = memory_json(b.memory);
-    memory["device"] = b.device->id();
-    memory["memory_total"] = b.device->describe().memory_total;
-    j["devices"] = Json::array({std::move(memory)});
-    j["placement"] = Json::array(
-        {{{"device", b.device->id()}, {"layers", {0, b.config.layers - 1}}, {"reason", p.opened.reason}}});
+    j["devices"] = Json::array();
+    for (const MemoryUse& u : memory_uses(b)) {
+      if (!u.device) continue;
+      Json memory = memory_json(u.sum);
+      memory["device"] = u.device->id();
+      memory["memory_total"] = u.device->describe().memory_total;
+      j["devices"].push_back(std::move(memory));
+    }
+    j["host_per_session"] = b.session_bytes();
+    j["placement"] = placement_json(b, p.opened);
     j["fallbacks"] = p.opened.fallbacks;
     j["fits"] = bool(fits);
     j["remedy"] = fits ? Json() : Json(fits.error().remedy);
@@ -54,33 +59,59 @@ class Plan final : public Command {
 
   void print_for_people(const PlannedModel& p, const Status& fits) const {
     const Blueprint& b = p.blueprint;
-    const MemoryPlan& m = b.memory;
-    const gimbal_device_info d = b.device->describe();
     Table head("ll");
     head.row({"model", format("{} ({}, {} layers, file of {})", printable(p.source.name), b.config.arch,
                               b.config.layers, human_bytes(p.source.file->file_bytes()))});
-    head.row({"device", format("{}, {}: {} free of {}", b.device->id(), printable(d.name ? d.name : ""),
-                               human_bytes(m.free), human_bytes(d.memory_total))});
+    const std::vector<MemoryUse> uses = memory_uses(b);
+    for (const MemoryUse& u : uses) {
+      if (!u.device) continue;
+      const gimbal_device_info d = u.device->describe();
+      head.row({"device", format("{}, {}: {} free of {}", u.device->id(), printable(d.name ? d.name : ""),
+                                 human_bytes(u.sum.free), human_bytes(d.memory_total))});
+    }
     head.row({"context",
               format("{} positions (trained on {}), prompts in batches of {}, KV cache in {}",
                      b.options.context, b.config.context, b.options.batch, info(b.options.cache_type).name)});
-    head.row({"placement",
-              format("all {} layers on {} ({})", b.config.layers, b.device->id(), short_reason(p.opened))});
-    print(head.text() + "\n" + bold(format("Memory on {}", b.device->id())) + "\n");
+    for (const std::string& line : placement_lines(p)) head.row({"placement", line});
+    print(head.text());
+    for (const MemoryUse& u : uses) print_use(u);
+    print(format("\nThe host holds {} more for each conversation.\n", human_bytes(b.session_bytes())));
+    if (fits) {
+      std::string free;
+      for (const MemoryUse& u : uses)
+        if (u.device)
+          free += format("{}{}{}", free.empty() ? "" : ", ", human_bytes(u.sum.free - u.sum.total()),
+                         b.split() ? " on " + u.device->id() : "");
+      print(format("\nIt fits: {} would stay free. Nothing more is allocated while it runs.\n", free));
+      return;
+    }
+    std::string lack;
+    for (const MemoryUse& u : uses)
+      if (u.sum.total() > u.sum.free)
+        lack += format("{}{} more would be needed{}", lack.empty() ? "" : ", ",
+                       human_bytes(u.sum.total() - u.sum.free),
+                       !b.split() ? ""
+                       : u.device ? " on " + u.device->id()
+                                  : " on this machine");
+    print(format("\nIt does not fit: {}.\n  {}\n", lack, fits.error().remedy));
+  }
+
+  static void print_use(const MemoryUse& u) {
+    const MemoryPlan& m = u.sum;
+    if (!u.device) {
+      print(format("\nThese devices share the memory of this machine: {} in all, {} free\n",
+                   human_bytes(m.total()), human_bytes(m.free)));
+      return;
+    }
+    print("\n" + bold(format("Memory on {}", u.device->id())) + "\n");
     Table t("lrr");
     auto row = [&](const char* what, uint64_t bytes) {
       t.row({what, human_bytes(bytes), format("{} bytes", bytes)});
     };
-    row("weights", m.weights), row("KV cache", m.cache), row("activations", m.activations),
-        row("step data", m.step), row("output", m.output), row("total", m.total());
+    row("weights", m.weights), row("KV cache", m.cache), row("activations", m.activations);
+    row("step data", m.step), row("output", m.output), row("total", m.total());
+    if (m.hand_over) row("of it hand-over", m.hand_over);
     print(t.text("  "));
-    if (fits) {
-      print(format("\nIt fits: {} would stay free. Nothing more is allocated while it runs.\n",
-                   human_bytes(m.free - m.total())));
-      return;
-    }
-    print(format("\nIt does not fit: {} more would be needed.\n  {}\n", human_bytes(m.total() - m.free),
-                 fits.error().remedy));
   }
 
   std::string model_;

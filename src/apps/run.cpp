@@ -1,12 +1,12 @@
 // gimbal run: generates text, streaming it as it comes.
 #include <algorithm>
-#include <random>
 
 #include "apps/chat.h"
 #include "apps/command.h"
 #include "apps/input_text.h"
 #include "apps/interrupt.h"
 #include "apps/run_report.h"
+#include "apps/sampling_options.h"
 #include "apps/terminal.h"
 
 namespace gimbal {
@@ -26,22 +26,7 @@ class Run final : public Command {
     a.texts("--stop", "TEXT", "end before this text; repeatable", settings_.stops);
     a.flag("--print-tokens", "print the ids of the generated tokens in place of their text", print_tokens_);
     a.flag("--stats", "speed, memory, kernels and seed, on stderr", stats_);
-    a.section("Choice of tokens");
-    SamplerSettings& s = settings_.sampler;
-    a.flag("--greedy", "always the most likely token", s.greedy);
-    a.whole("--seed", "N", "for the same text again; default: another one each time", seed_, uint64_t(0),
-            UINT64_MAX);
-    a.number("--temp", "X", "how much chance has its way; 0: greedy (default 0.8)", s.temperature);
-    a.whole("--top-k", "N", "among the N most likely; 0: off (default 40)", top_k_, 0, INT32_MAX);
-    a.number("--top-p", "X", "among the most likely that together reach X; 1: off (default 0.95)", s.top_p);
-    a.number("--min-p", "X", "not less likely than X times the best; 0: off (default 0.05)", s.min_p);
-    a.number("--typical-p", "X", "locally typical sampling; 1: off (default)", s.typical_p);
-    a.number("--repeat-penalty", "X", "makes repetition less likely; 1: off (default)", s.repeat_penalty);
-    a.number("--frequency-penalty", "X", "subtracted for every time a token occurred (default 0)",
-             s.frequency_penalty);
-    a.number("--presence-penalty", "X", "subtracted if a token occurred (default 0)", s.presence_penalty);
-    a.whole("--penalty-window", "N", "tokens that the penalties look back at; -1: all (default 64)",
-            penalty_window_, -1, INT32_MAX);
+    sampling_.declare(a);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal run -p \"Once upon a time\"");
     a.example("gimbal run model.gguf -f question.txt --greedy -n 100");
@@ -85,11 +70,8 @@ class Run final : public Command {
     if (int(bool(prompt_)) + bool(file_) + bool(tokens_) > 1)
       return Error{Code::Usage, "-p, --file and --tokens each give a prompt", "give only one of them"};
     settings_.most_tokens = most_tokens_.value_or(-1);
-    SamplerSettings& s = settings_.sampler;
-    s.top_k = top_k_.value_or(s.top_k);
-    s.penalty_window = penalty_window_.value_or(s.penalty_window);
-    s.seed = seed_ ? *seed_ : std::random_device()();  // 32 bits: whole in every JSON reader
-    if (auto ok = validate(s); !ok) return ok;
+    if (auto ok = sampling_.finish(); !ok) return ok;
+    settings_.sampler = sampling_.settings;
     return validate_stops(settings_.stops);
   }
 
@@ -116,9 +98,9 @@ class Run final : public Command {
 
   std::string model_;
   std::optional<std::string> prompt_, file_, tokens_;
-  std::optional<int> most_tokens_, top_k_, penalty_window_;
-  std::optional<uint64_t> seed_;
+  std::optional<int> most_tokens_;
   bool print_tokens_ = false, stats_ = false;
+  SamplingOptions sampling_;
   GenerateSettings settings_;
   EngineOptions engine_;
 };

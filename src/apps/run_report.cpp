@@ -1,8 +1,10 @@
 #include "apps/run_report.h"
 
 #include <algorithm>
+#include <set>
 
 #include "apps/terminal.h"
+#include "runtime/memory_check.h"
 
 namespace gimbal {
 namespace {
@@ -14,38 +16,89 @@ double generation_rate(const Generated& g) {
   return g.tokens.size() < 2 ? 0 : rate(double(g.tokens.size() - 1), g.generate_seconds);
 }
 
+// What ran for the user. A device that does not count has no receipt.
+std::vector<ReceiptLine> receipt_of(const LoadedModel& loaded) {
+  auto now = loaded.model->receipt();
+  return now ? since(std::move(*now), loaded.at_start) : std::vector<ReceiptLine>();
+}
+
 }  // namespace
 
-std::vector<KernelCount> count_kernels(const Device& d, const Bucket& b) {
+std::vector<KernelCount> count_kernels(const Blueprint& blueprint, size_t bucket) {
   std::vector<KernelCount> all;
-  for (size_t i = 0; i < b.program.ops.size(); i++) {
-    const char* kernel = d.kernel(b.choices[i].kernel).name;
-    auto same =
-        std::find_if(all.begin(), all.end(), [&](const KernelCount& k) { return k.kernel == kernel; });
-    if (same != all.end()) same->ops++;
-    else all.push_back({kOps[b.program.ops[i].kind].name, kernel, 1});
+  for (const Part& part : blueprint.parts) {
+    const Bucket& b = part.buckets[bucket];
+    for (size_t i = 0; i < b.program.ops.size(); i++) {
+      const char* kernel = part.device->kernel(b.choices[i].kernel).name;
+      auto same = std::find_if(all.begin(), all.end(), [&](const KernelCount& k) {
+        return k.kernel == kernel && k.device == part.device->id();
+      });
+      if (same != all.end()) same->ops++;
+      else all.push_back({kOps[b.program.ops[i].kind].name, part.device->id(), kernel, 1});
+    }
   }
   return all;
 }
 
+size_t device_count(const Blueprint& b) {
+  std::set<const Device*> all;
+  for (const Part& p : b.parts) all.insert(p.device);
+  return all.size();
+}
+
+MemoryPlan memory_sum(const Blueprint& b) {
+  MemoryPlan sum;
+  for (const MemoryUse& u : memory_uses(b)) {
+    if (!u.device) continue;  // the same bytes once more
+    sum.weights += u.sum.weights, sum.cache += u.sum.cache, sum.step += u.sum.step;
+    sum.activations += u.sum.activations, sum.output += u.sum.output;
+    sum.hand_over += u.sum.hand_over, sum.free += u.sum.free;
+  }
+  return sum;
+}
+
 Json memory_json(const MemoryPlan& m) {
   return {{"weights", m.weights}, {"kv_cache", m.cache}, {"activations", m.activations},
-          {"step", m.step},       {"output", m.output},  {"total", m.total()},
-          {"free", m.free}};
+          {"step", m.step},       {"output", m.output},  {"hand_over", m.hand_over},
+          {"total", m.total()},   {"free", m.free}};
+}
+
+Json placement_json(const Blueprint& b, const OpenedDevice& opened) {
+  Json all = Json::array();
+  for (const Part& p : b.parts)
+    all.push_back({{"device", p.device->id()},
+                   {"layers", p.layers ? Json{p.first_layer, p.first_layer + p.layers - 1} : Json()},
+                   {"embedding", p.embedding},
+                   {"head", p.head},
+                   {"reason", p.why.empty() ? opened.reason : p.why}});
+  return all;
 }
 
 std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t seed) {
-  const Device& d = loaded.model->device();
   const Blueprint& b = loaded.model->blueprint();
   Table t("ll");
-  t.row({"device", format("{}, {} ({})", d.id(), d.describe().name ? printable(d.describe().name) : "",
-                          short_reason(loaded.opened))});
-  for (const KernelCount& k : count_kernels(d, b.buckets.front()))
-    t.row({"  " + k.op, format("{} x {}", k.ops, k.kernel)});
-  t.row({"memory",
-         format("{}: weights {}, KV cache {} ({} positions, {}), activations {}",
-                human_bytes(b.memory.total()), human_bytes(b.memory.weights), human_bytes(b.memory.cache),
-                b.options.context, info(b.options.cache_type).name, human_bytes(b.memory.activations))});
+  if (b.split()) {
+    for (const Part& p : b.parts)
+      t.row({"device", format("{}: {} ({})", p.device->id(), contents(p), p.why)});
+  } else {
+    const Device& d = b.device();
+    const gimbal_device_info about = d.describe();
+    t.row({"device", format("{}, {} ({})", d.id(), about.name ? printable(about.name) : "",
+                            b.parts[0].why.empty() ? short_reason(loaded.opened) : b.parts[0].why)});
+  }
+  const std::vector<ReceiptLine> receipt = receipt_of(loaded);
+  for (const ReceiptLine& l : receipt)
+    if (l.runs)
+      t.row({"  " + l.op + " " + l.format,
+             format("{} x {}{}: {}", l.runs, l.kernel, b.split() ? " on " + l.device : "", l.why)});
+  for (const std::string& line : elsewhere(receipt, b.device().id())) t.row({"elsewhere", line});
+  for (const MemoryUse& u : memory_uses(b)) {
+    if (!u.device) continue;
+    t.row({"memory", format("{}{}: weights {}, KV cache {} ({} positions, {}), activations {}",
+                            b.split() ? u.device->id() + " " : "", human_bytes(u.sum.total()),
+                            human_bytes(u.sum.weights), human_bytes(u.sum.cache), b.options.context,
+                            info(b.options.cache_type).name, human_bytes(u.sum.activations))});
+  }
   t.row({"loading", format("{:.0f} ms", loaded.load_seconds * 1e3)});
   t.row({"prompt",
          format("{} tokens, {:.1f} tokens/s", g.prompt_tokens, rate(g.prompt_tokens, g.prompt_seconds))});
@@ -59,11 +112,16 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
 }
 
 Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
-  const Device& d = loaded.model->device();
   const Blueprint& b = loaded.model->blueprint();
   Json kernels = Json::array();
-  for (const KernelCount& k : count_kernels(d, b.buckets.front()))
-    kernels.push_back({{"op", k.op}, {"kernel", k.kernel}, {"ops", k.ops}});
+  for (const ReceiptLine& l : receipt_of(loaded))
+    kernels.push_back({{"op", l.op},
+                       {"format", l.format},
+                       {"device", l.device},
+                       {"kernel", l.kernel},
+                       {"why", l.why},
+                       {"ops", l.ops},
+                       {"runs", l.runs}});
   return {{"model", loaded.source.name},
           {"text", text},
           {"tokens", g.tokens},
@@ -71,7 +129,8 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
           {"prompt_tokens", g.prompt_tokens},
           {"seed", seed},
           {"context", b.options.context},
-          {"device", d.id()},
+          {"device", b.device().id()},
+          {"placement", placement_json(b, loaded.opened)},
           {"fallbacks", loaded.opened.fallbacks},
           {"timing",
            {{"load_seconds", loaded.load_seconds},
@@ -80,7 +139,7 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
             {"generate_seconds", g.generate_seconds},
             {"prompt_tokens_per_second", rate(g.prompt_tokens, g.prompt_seconds)},
             {"tokens_per_second", generation_rate(g)}}},
-          {"memory", memory_json(b.memory)},
+          {"memory", memory_json(memory_sum(b))},
           {"kernels", std::move(kernels)}};
 }
 

@@ -9,13 +9,17 @@
 namespace gimbal {
 
 struct KernelCount {
-  std::string op, kernel;
+  std::string op, device, kernel;
   int ops;
 };
-// The kernels of one bucket, in the order in which they first appear.
-std::vector<KernelCount> count_kernels(const Device&, const Bucket&);
+// The kernels of one bucket, over all parts, in the order in which they first appear.
+std::vector<KernelCount> count_kernels(const Blueprint&, size_t bucket);
+size_t device_count(const Blueprint&);
 
+MemoryPlan memory_sum(const Blueprint&);  // over all devices
 Json memory_json(const MemoryPlan&);
+// [{device, layers: [first, last] or null, embedding, head, reason}], a row for each part.
+Json placement_json(const Blueprint&, const OpenedDevice&);
 // Lines for stderr, each with its newline.
 std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed);
 // tokens, text, finish, seed, context, timing, memory, kernels, device.

@@ -1,12 +1,16 @@
 // gimbal verify: every kernel of a device, checked on this very machine against the double-precision
-// reference.
+// reference; and a model, against itself and against the CPU. What it prints can be pasted into a bug report.
 #include <fnmatch.h>
+#include <sys/utsname.h>
 
 #include "apps/command.h"
+#include "apps/find_model.h"
 #include "apps/json.h"
+#include "apps/kept.h"
 #include "apps/options.h"
 #include "apps/terminal.h"
 #include "program/conformance.h"
+#include "runtime/model_check.h"
 
 namespace gimbal {
 namespace {
@@ -14,11 +18,21 @@ namespace {
 class Verify final : public Command {
  public:
   void declare(Arguments& a) override {
+    a.positional("MODEL", "besides, try this model out: prompts cut in several ways, and its first layers",
+                 model_);
     a.text("--kernel", "PATTERN", "only kernels with such a name: 'cpu.avx2.*'", pattern_);
-    gimbal::declare(a, engine_, Needs::Device);
+    gimbal::declare(a, engine_, Needs::Model);
   }
 
   Result<int> run() override {
+    auto options = run_options(engine_);
+    if (!options) return options.error();
+    std::optional<ModelFile> source;
+    if (!model_.empty()) {
+      auto found = open_model_file(model_);
+      if (!found) return found.error();
+      source = std::move(*found);
+    }
     auto opened = gimbal::open_device(engine_, quiet);
     if (!opened) return opened.error();
     const Device& d = *opened->device;
@@ -54,22 +68,93 @@ class Verify final : public Command {
     if (passed + failed + not_run == 0)
       return Error{Code::Usage, format("--kernel '{}' matches no kernel of {}", printable(*pattern_), d.id()),
                    "`gimbal kernels` lists them"};
+    std::vector<Trial> trials;
+    if (source) {
+      auto tried = try_out(*source, d, *options);
+      if (!tried) return tried.error();
+      trials = std::move(*tried);
+    }
+    for (const Trial& t : trials) (t.check.passed() ? passed : failed)++;
     if (json) {
-      print_json({{"device", d.id()},
+      print_json({{"machine", machine()},
+                  {"build", build_id()},
+                  {"device", d.id()},
+                  {"device_name", text_or_empty(d.describe().name)},
+                  {"driver", text_or_empty(d.describe().driver)},
+                  {"features", d.features()},
+                  {"model", source ? Json(source->name) : Json()},
+                  {"model_checks", trials_json(trials)},
                   {"fallbacks", opened->fallbacks},
                   {"passed", passed},
                   {"failed", failed},
                   {"not_run", not_run},
                   {"kernels", std::move(rows)}});
     } else {
+      print(format("gimbal {} ({}) on {}\n{}: {}{}\nfeatures: {}\n\n", GIMBAL_VERSION, build_id(), machine(),
+                   d.id(), printable(text_or_empty(d.describe().name)),
+                   d.describe().driver ? format(", driver {}", printable(d.describe().driver)) : "",
+                   d.features()));
       print(table.text());
-      print(format("\n{}: {} kernels give the right numbers, {} do not, {} cannot run here\n", d.id(), passed,
-                   failed, not_run));
+      for (const Trial& t : trials)
+        print(format("{}  {}: {}: {}\n", t.check.passed() ? "\u2713" : "\u2717", printable(source->name),
+                     t.what,
+                     !t.check.passed() ? printable(t.check.wrong)
+                     : t.check.equal   ? "the same bits"
+                                       : format("differs by {:.2g} at most", t.check.worst)));
+      print(format("\n{}: {} {} right, {} wrong, {} cannot run here\n", d.id(), passed,
+                   source ? "kernels and trials" : "kernels", failed, not_run));
     }
     return failed ? kFailed : kDone;
   }
 
  private:
+  struct Trial {
+    std::string what;
+    ModelCheck check;
+  };
+
+  static std::string text_or_empty(const char* text) { return text ? text : ""; }
+
+  static std::string machine() {
+    utsname u{};
+    if (uname(&u) != 0) return "an unknown system";
+    return format("{} {} {}", u.sysname, u.release, u.machine);
+  }
+
+  static Json trials_json(const std::vector<Trial>& trials) {
+    Json all = Json::array();
+    for (const Trial& t : trials)
+      all.push_back({{"check", t.what},
+                     {"passed", t.check.passed()},
+                     {"same_bits", t.check.equal},
+                     {"worst", t.check.worst},
+                     {"wrong", t.check.wrong}});
+    return all;
+  }
+
+  static Result<std::vector<Trial>> try_out(const ModelFile& source, const Device& d, RunOptions options) {
+    std::vector<Trial> all;
+    if (std::string(d.backend()) != "cpu") {
+      EngineOptions host;
+      host.backend = "cpu", host.strict = true;
+      if (auto cpu = gimbal::open_device(host, true)) {
+        auto check = check_first_layers(*source.file, d, *cpu->device, options);
+        if (!check) return check.error();
+        all.push_back({format("its first layers against {}", cpu->device->id()), *check});
+      }
+    }
+    options.context = 64;
+    auto blueprint = make_blueprint(*source.file, d, options);
+    if (!blueprint) return blueprint.error();
+    auto model = Model::load(std::move(*blueprint));
+    if (!model) return model.error();
+    auto check = check_splits(**model);
+    if (!check) return check.error();
+    all.push_back({"a prompt in one batch, in two, and token by token", *check});
+    return all;
+  }
+
+  std::string model_;
   std::optional<std::string> pattern_;
   EngineOptions engine_;
 };

@@ -25,6 +25,8 @@ struct [[nodiscard]] Error {
   std::string
       message;  // what happened, where, expected and found; one or more full lines, no newline at the end
   std::string remedy;  // what to do about it; may be empty
+  // For programs: why a device or a backend cannot be had, one of device/reason.h. A literal, or empty.
+  const char* reason = "";
 };
 
 template <class T>

@@ -87,6 +87,10 @@ typedef struct gimbal_device_info {
   uint32_t threads;       /* host threads that the device computes with; 0 for devices with their own cores */
   uint8_t software;       /* emulates hardware on the CPU */
   uint8_t unified_memory; /* shares memory with the host */
+  const char* driver;     /* its name and version: "Mesa 22.3.6"; NULL where there is none */
+  const char* pci_id;     /* "0000:65:00.0", or NULL */
+  const char*
+      compute_capability; /* what its kernels are built for: "9.0", "gfx942"; NULL where there is none */
 } gimbal_device_info;
 
 typedef struct gimbal_limits {  /* the most that a device gives: what speeds are compared with */
@@ -150,8 +154,8 @@ typedef struct gimbal_backend {
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);
 
-/* What a plugin exports: the function gimbal_plugin_entry, of type gimbal_plugin_function. A plugin is the file
-   libgimbal-backend-<name>.so; <name> is the name in its table. */
+/* What a plugin exports: the function gimbal_plugin_entry, of type gimbal_plugin_function. A plugin is the
+   file libgimbal-backend-<name>.so; <name> is the name in its table. */
 typedef struct gimbal_plugin {
   uint32_t struct_size; /* later versions append */
   uint32_t abi_version; /* of everything in this header, as the plugin was compiled */

@@ -2,14 +2,31 @@
 #pragma once
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "device/abi.h"
 
 namespace gimbal {
 
+// Why something failed, kept per thread. Has no destructor: objects of a thread that have one keep a plugin
+// in memory until the thread ends. Cut off where it is too long.
+class ErrorText {
+ public:
+  ErrorText& operator=(std::string_view text) {
+    const size_t n = text.size() < sizeof text_ ? text.size() : sizeof text_ - 1;
+    text.copy(text_, n);
+    text_[n] = 0;
+    return *this;
+  }
+  const char* c_str() const { return text_; }
+
+ private:
+  char text_[1024] = {};
+};
+
 // Impl must offer
 //   static int count();
-//   static gimbal_code open(int, const char* options, Impl**);   static std::string& error();  // of the
+//   static gimbal_code open(int, const char* options, Impl**);   static ErrorText& error();  // of the
 //   calling thread void describe(gimbal_device_info&);   const gimbal_kernel_info* rows(size_t* count,
 //   size_t* stride); alloc, release, write, read, packed_bytes, pack, cache_bytes, compile, discard, submit,
 //   wait, as in abi.h without the device; and may offer measure and run_counts.
@@ -104,4 +121,14 @@ struct BackendTable {
     static constexpr gimbal_backend table =                                           \
         gimbal::BackendTable<Impl>::make(GIMBAL_STR(GIMBAL_BACKEND_NAME));            \
     return &table;                                                                    \
+  }
+
+// What a plugin exports, in a file of its own (cmake/plugins.cmake), so that the backend's objects serve
+// both.
+#define GIMBAL_EXPORT_PLUGIN(name)                                                                       \
+  extern "C" const gimbal_backend* GIMBAL_CAT(gimbal_backend_, name)(void);                              \
+  extern "C" __attribute__((visibility("default"))) const gimbal_plugin* gimbal_plugin_entry(void) {     \
+    static constexpr gimbal_plugin plugin = {sizeof(gimbal_plugin), GIMBAL_ABI_VERSION, GIMBAL_BUILD_ID, \
+                                             GIMBAL_COMPILER, GIMBAL_CAT(gimbal_backend_, name)};        \
+    return &plugin;                                                                                      \
   }

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/format.h"
+#include "device/contract.h"
+#include "device/reason.h"
 
 namespace gimbal {
 
@@ -26,18 +28,9 @@ Executable::~Executable() {
   if (handle_) device_->table_.discard(device_->device_, handle_);
 }
 
-// Of a backend's table: what follows is optional.
-constexpr size_t kFewestBytes = offsetof(gimbal_backend, measure);
-
 Result<std::unique_ptr<Device>> Device::open(const gimbal_backend& backend, int index,
                                              const std::string& options) {
-  if (backend.abi_version != GIMBAL_ABI_VERSION || backend.struct_size < kFewestBytes)
-    return Error{
-        Code::NoBackend,
-        format("a backend speaks version {} of the contract with a table of {} bytes; this program speaks "
-               "version {} with {} bytes",
-               backend.abi_version, backend.struct_size, GIMBAL_ABI_VERSION, kFewestBytes),
-        "use the backend that belongs to this version of gimbal"};
+  if (auto kept = check_table(&backend, "a backend"); !kept) return kept.error();
   gimbal_device* d = nullptr;
   gimbal_code code = backend.open(index, options.empty() ? nullptr : options.c_str(), &d);
   if (code != GIMBAL_OK) {
@@ -47,9 +40,16 @@ Result<std::unique_ptr<Device>> Device::open(const gimbal_backend& backend, int 
     const size_t end = why.find('\n');
     return Error{code == GIMBAL_OUT_OF_MEMORY ? Code::OutOfMemory : Code::NoBackend,
                  format("backend '{}' could not open device {}: {}", backend.name, index, why.substr(0, end)),
-                 end == std::string::npos ? "" : why.substr(end + 1)};
+                 end == std::string::npos ? "" : why.substr(end + 1),
+                 code == GIMBAL_OUT_OF_MEMORY ? reason::kNotEnoughMemory : reason::kOpenFailed};
   }
   return std::unique_ptr<Device>(new Device(backend, d, index));
+}
+
+Result<std::unique_ptr<Device>> Device::open(LibraryPtr library, int index, const std::string& options) {
+  auto device = open(library->table(), index, options);
+  if (device) (*device)->library_ = std::move(library);
+  return device;
 }
 
 Device::Device(const gimbal_backend& t, gimbal_device* d, int index) : table_(t), device_(d), index_(index) {
@@ -60,9 +60,13 @@ Device::~Device() { table_.close(device_); }
 std::string Device::id() const { return format("{}:{}", table_.name, index_); }
 
 gimbal_device_info Device::describe() const {
-  gimbal_device_info i{};
-  table_.describe(device_, &i);
-  return i;
+  // A backend newer than this program may write more than this program knows.
+  struct {
+    gimbal_device_info info;
+    char more[512];
+  } room{};
+  table_.describe(device_, &room.info);
+  return room.info;
 }
 
 std::string Device::features() const {

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "device/abi.h"
+#include "device/library.h"
 #include "tensor/shape.h"
 
 namespace gimbal {
@@ -55,14 +56,17 @@ class Device {
   // `options` as the backend documents in abi.h ("threads=2\nvariant=avx2"). Errors: the backend's own words.
   static Result<std::unique_ptr<Device>> open(const gimbal_backend& backend, int index,
                                               const std::string& options = "");
+  // Keeps the library's code in memory for as long as the device is open, also when a reload replaces it.
+  static Result<std::unique_ptr<Device>> open(LibraryPtr library, int index, const std::string& options = "");
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   std::string id() const;  // "cpu:0"
   const char* backend() const { return table_.name; }
-  gimbal_device_info describe() const;  // asks anew: free memory changes
-  std::string features() const;         // names of the set bits, comma-separated
+  const LibraryPtr& library() const { return library_; }  // may be none, see open()
+  gimbal_device_info describe() const;                    // asks anew: free memory changes
+  std::string features() const;                           // names of the set bits, comma-separated
 
   size_t kernel_count() const { return kernel_count_; }
   const gimbal_kernel_info& kernel(size_t i) const;
@@ -95,6 +99,7 @@ class Device {
   Device(const gimbal_backend& t, gimbal_device* d, int index);
   Error error(gimbal_code, const char* doing) const;
 
+  LibraryPtr library_;  // of table_; none when it was given as such
   const gimbal_backend& table_;
   gimbal_device* device_;
   int index_;

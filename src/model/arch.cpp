@@ -1,5 +1,7 @@
 #include "model/arch.h"
 
+#include <charconv>
+
 #include "base/format.h"
 #include "tensor/quant.h"
 
@@ -46,10 +48,12 @@ Result<Config> configure(const Gguf& file) {
 void Recorder::layer(int index) {
   prefix_ = format("blk.{}.", index);
   p.scope(format("blk.{}", index));
+  p.layer(index);
 }
 void Recorder::no_layer() {
   prefix_.clear();
   p.scope("");
+  p.layer(kAfterLayers);
 }
 
 bool Recorder::has(const std::string& name) const { return file_.tensor(prefix_ + name) != nullptr; }
@@ -119,12 +123,21 @@ Value Recorder::self_attention(Value q, Value k, Value v, float scale, int windo
       p.attention(q, keys, values, step.positions, step.sequences, step.pages, scale, window));
 }
 
+// "blk.7.ffn_up.weight" is of layer 7; -1: of none.
+static int layer_of(std::string_view tensor) {
+  int layer = -1;
+  if (tensor.starts_with("blk.")) std::from_chars(tensor.data() + 4, tensor.data() + tensor.size(), layer);
+  return layer;
+}
+
 std::optional<Error> Recorder::error() const {
   if (error_) return error_;
   for (const GgufTensor& t : file_.tensors())
     // RopeAngles reads rope_freqs.weight. Anything else that is in the file and not used would mean another
     // model than the one computed.
-    if (!used_.count(t.name) && t.name != "rope_freqs.weight")
+    if (const int layer = layer_of(t.name);
+        !used_.count(t.name) && t.name != "rope_freqs.weight" &&
+        (layer < config.layers || layer >= config.layers + config.left_out))
       return Error{Code::Unsupported,
                    format("{}: tensor '{}' is not a part of architecture {} as this version computes it; "
                           "leaving it out would give wrong results",

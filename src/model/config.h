@@ -12,6 +12,7 @@ namespace gimbal {
 struct Config {
   std::string arch;  // general.architecture
   int layers = 0;
+  int left_out = 0;  // layers of the file behind these, which are not computed
   int width = 0;     // of the residual stream
   int ff_width = 0;  // of the feed-forward layer
   int heads = 0, kv_heads = 0, head_dim = 0;

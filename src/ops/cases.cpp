@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <limits>
 
 #include "base/bytes.h"
 #include "base/format.h"
@@ -249,6 +250,52 @@ void row_cases(OpKind kind, DType in0, std::vector<Case>& out) {
     }
 }
 
+// Rows of the widths around those that kernels sort at once, and of a large vocabulary. Values that are
+// equal, zeros of both signs, infinities and numbers that are none must come in the one order that there is.
+void sort_cases(OpKind kind, std::vector<Case>& out) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kOdd[] = {0.f,    -0.f,   kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(),
+                            1e-42f, -1e-42f};
+  struct Size {
+    int width, rows, k;  // k: of TopK
+  };
+  static constexpr Size kSizes[] = {{1, 1, 1},      {2, 3, 1},     {5, 2, 7},      {63, 1, 40},
+                                    {64, 2, 64},    {65, 1, 1},    {130, 3, 200},  {511, 1, 40},
+                                    {512, 2, 1},    {513, 1, 513}, {1000, 3, 40},  {4097, 1, 64},
+                                    {5000, 1, 300}, {33000, 1, 1}, {262144, 1, 40}};
+  Numbers n(uint64_t(kind) * 131 + 5);
+  for (const Size& s : kSizes) {
+    // Wide rows once each: checked lane by lane they take seconds.
+    const bool wide = s.width > 4000;
+    if (kind != OpKind::TopK && s.width > (kind == OpKind::Sort ? 10000 : 40000)) continue;
+    for (const char* what : {"normal", "equal", "odd"}) {
+      if (wide && what[0] != (s.width == 5000 ? 'o' : 'n')) continue;
+      for (int order = 0; order < (kind == OpKind::TopK ? 1 : 2); order++) {
+        if (wide && kind != OpKind::TopK && order != (kind == OpKind::ArgSort)) continue;
+        Case c{format("{} width={} rows={} {} {}", info(kind).name, s.width, s.rows, what,
+                      kind == OpKind::TopK ? format("k={}", s.k)
+                      : order              ? "falling"
+                                           : "rising"),
+               kind,
+               {},
+               {},
+               s.rows,
+               s.rows + 1};
+        c.params.i[0] = kind == OpKind::TopK ? s.k : order;
+        c.inputs.push_back(floats(Shape(DType::F32, {s.width, c.capacity}), n));
+        std::byte* at = c.inputs[0].dense.data();
+        for (int64_t i = 0; i < c.inputs[0].shape.count() && what[0] != 'n'; i++) {
+          // Few different values; every third one of those that no kernel may take for others.
+          float v = float(n.below(5) - 2);
+          if (what[0] == 'o' && i % 3 == 0) v = kOdd[n.below(int(std::size(kOdd)))];
+          std::memcpy(at + 4 * i, &v, 4);
+        }
+        out.push_back(std::move(c));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Case> cases(OpKind kind, DType in0) {
@@ -259,6 +306,7 @@ std::vector<Case> cases(OpKind kind, DType in0) {
     return out;
   if (kind == OpKind::MatMul) mat_mul_cases(in0, out);
   else if (kind == OpKind::Attention || kind == OpKind::CacheWrite) cache_cases(kind, in0, out);
+  else if (kind == OpKind::TopK || kind == OpKind::Sort || kind == OpKind::ArgSort) sort_cases(kind, out);
   else row_cases(kind, in0, out);
   return out;
 }

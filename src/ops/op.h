@@ -25,6 +25,12 @@ constexpr const OpInfo& info(OpKind k) { return kOps[int(k)]; }
 // Which values Rope rotates together: neighbours (0,1), (2,3) ... or the halves (0, n/2), (1, n/2+1) ...
 enum class RopePairs : int32_t { Adjacent, Halves };
 
+// The order of Sort and ArgSort: -0 and 0 are equal, NaNs are equal and above +infinity. Equal values stay in
+// the order in which they stood. TopK takes the first in falling order.
+enum class SortOrder : int32_t { Rising, Falling };
+// The longest row that TopK takes: places are given as f32, which holds whole numbers up to here.
+inline constexpr int32_t kMostTopKWidth = 1 << 24;
+
 // One op's small numbers; ops.def says which are used.
 struct OpParams {
   float f[2] = {0, 0};

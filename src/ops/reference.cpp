@@ -93,6 +93,19 @@ void attention(const OpParams& p, std::span<const Tensor* const> in, Tensor& out
     }
 }
 
+// Whether a stands before b in rising order.
+bool below(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
+
+// The places of n values in order, equal ones as they stood.
+std::vector<size_t> places_in_order(const double* x, size_t n, SortOrder order) {
+  std::vector<size_t> places(n);
+  for (size_t i = 0; i < n; i++) places[i] = i;
+  std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) {
+    return order == SortOrder::Falling ? below(x[b], x[a]) : below(x[a], x[b]);
+  });
+  return places;
+}
+
 }  // namespace
 
 Tensor decode(const Shape& shape, const void* dense) {
@@ -214,6 +227,23 @@ void run(OpKind kind, const OpParams& p, std::span<const Tensor* const> in, Tens
       for (size_t i = 0, d = size_t(a.shape.dim[0]); i < computed; i++) {
         double v = a.values[size_t(b.values[i / d]) * d + i % d];
         put(i, v, 0);
+      }
+      return;
+    case OpKind::TopK:
+      for (size_t row = 0, n = size_t(a.shape.dim[0]), k = size_t(p.i[0]); row < computed / (2 * k); row++) {
+        const auto places = places_in_order(&a.values[row * n], n, SortOrder::Falling);
+        for (size_t i = 0; i < k; i++) {  // where there are no more values: -infinity, nowhere
+          put(row * 2 * k + i, i < n ? a.values[row * n + places[i]] : -INFINITY, 0);
+          put(row * 2 * k + k + i, i < n ? double(places[i]) : -1, 0);
+        }
+      }
+      return;
+    case OpKind::Sort:
+    case OpKind::ArgSort:
+      for (size_t at = 0, n = size_t(a.shape.dim[0]); at < computed; at += n) {
+        const auto places = places_in_order(&a.values[at], n, SortOrder(p.i[0]));
+        for (size_t i = 0; i < n; i++)
+          put(at + i, kind == OpKind::Sort ? a.values[at + places[i]] : double(places[i]), 0);
       }
       return;
     case OpKind::Count: return;

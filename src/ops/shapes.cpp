@@ -108,6 +108,17 @@ Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape
     case OpKind::Scale:
       if (!is_f32(a)) return c.refuse("x must be f32");
       return a;
+    case OpKind::TopK:
+      if (!is_f32(a) || a.rank != 2) return c.refuse("x must be f32 rows");
+      if (a.dim[0] > kMostTopKWidth || p.i[0] < 1 || p.i[0] > kMostTopKWidth)
+        return c.refuse("a row has at most 2^24 values, and k is from 1 to 2^24");
+      return Shape(DType::F32, {2 * p.i[0], a.dim[1]});
+    case OpKind::Sort:
+    case OpKind::ArgSort:
+      if (!is_f32(a) || a.rank != 2) return c.refuse("x must be f32 rows");
+      if (SortOrder(p.i[0]) != SortOrder::Rising && SortOrder(p.i[0]) != SortOrder::Falling)
+        return c.refuse("the order is 0 (rising) or 1 (falling)");
+      return Shape(kind == OpKind::Sort ? DType::F32 : DType::I32, {a.dim[0], a.dim[1]});
     case OpKind::Count: break;
   }
   return c.refuse("no such op");

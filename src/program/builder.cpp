@@ -6,7 +6,6 @@
 
 namespace gimbal {
 
-static constexpr uint64_t kAlignment = 64;              // abi.h promises it to backends
 static constexpr uint64_t kMostSlotBytes = 1ull << 60;  // so that sums over slots stay inside 64 bits
 
 ProgramBuilder::ProgramBuilder(const Device& device, int rows, int out_rows)
@@ -105,6 +104,7 @@ Value ProgramBuilder::record(OpKind kind, std::initializer_list<Value> in, const
                  .id;
   }
   program_.ops.push_back(op);
+  program_.layer.push_back(layer_);
   return {op.out};
 }
 
@@ -162,6 +162,14 @@ Value ProgramBuilder::scale(Value x, float factor) {
 Value ProgramBuilder::add(Value a, Value b) { return record(OpKind::Add, {a, b}, {}, "add"); }
 Value ProgramBuilder::select_rows(Value x, Value rows) {
   return record(OpKind::SelectRows, {x, rows}, {}, "select_rows");
+}
+
+Value ProgramBuilder::top_k(Value x, int k) { return record(OpKind::TopK, {x}, with_i(k), "top_k"); }
+Value ProgramBuilder::sort(Value x, SortOrder order) {
+  return record(OpKind::Sort, {x}, with_i(int32_t(order)), "sort");
+}
+Value ProgramBuilder::argsort(Value x, SortOrder order) {
+  return record(OpKind::ArgSort, {x}, with_i(int32_t(order)), "argsort");
 }
 
 Value ProgramBuilder::reshape(Value x, Shape s) {

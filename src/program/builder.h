@@ -43,12 +43,17 @@ class ProgramBuilder {
   Value scale(Value x, float factor);
   Value add(Value a, Value b);
   Value select_rows(Value x, Value rows);
+  Value top_k(Value x, int k);  // rows of k values, and then of their k places
+  Value sort(Value x, SortOrder order);
+  Value argsort(Value x, SortOrder order);
   // The same memory seen with other dimensions; the last one stays the rows.
   Value split_heads(Value x, int head_dim);  // [heads * hd, rows] -> [hd, heads, rows]
   Value join_heads(Value x);                 // and back
 
   // Values computed from here on are named "<scope>.<what>".
   void scope(std::string name) { scope_ = std::move(name); }
+  // Ops recorded from here on belong to this layer: where a program may be cut (program/cut.h).
+  void layer(int index) { layer_ = index; }
   // The value that the host reads after a step.
   void output(Value v);
 
@@ -68,6 +73,7 @@ class ProgramBuilder {
   std::map<std::string, Value> named_;
   std::map<std::pair<uint16_t, DType>, Value> quantized_;  // one quantization serves all matmuls of a value
   std::string scope_;
+  int layer_ = kBeforeLayers;
   std::optional<Error> error_;
 };
 

@@ -15,6 +15,7 @@ constexpr int kColumns = 2048, kOutputs = 8192;           // of a matrix
 constexpr int kHeadDim = 128, kHeads = 32, kKvHeads = 8;  // of attention
 constexpr int kPositions = 4096;                          // in the cache
 constexpr int kWidth = 4096;                              // of everything that works on rows
+constexpr int kVocabulary = 128256, kTopK = 40;
 constexpr int kSmallOps = 8;  // in one program, so that starting it does not count
 constexpr uint64_t kMostCopies = 4096;
 
@@ -81,6 +82,16 @@ class Recorder {
       case OpKind::Add: two([&](Value a, Value b) { p_.add(a, b); }); break;
       case OpKind::Scale:
         for (int i = 0; i < kSmallOps; i++) p_.scale(row(kWidth), 0.5f);
+        break;
+      case OpKind::TopK:  // as a sampler asks for: of a large vocabulary
+        s_.shape = format("{} of {}", kTopK, kVocabulary);
+        for (int i = 0; i < kSmallOps; i++) p_.top_k(row(kVocabulary), kTopK);
+        break;
+      case OpKind::Sort:
+        for (int i = 0; i < kSmallOps; i++) p_.sort(row(kWidth), SortOrder::Rising);
+        break;
+      case OpKind::ArgSort:
+        for (int i = 0; i < kSmallOps; i++) p_.argsort(row(kWidth), SortOrder::Falling);
         break;
       default:
         return Error{Code::Unsupported, format("the benchmark has no shape for '{}'", info(kind_).name),

@@ -26,10 +26,16 @@ struct ValueInfo {
   uint16_t root;  // the value whose memory this one is a view of; itself otherwise
 };
 
+inline constexpr uint64_t kAlignment = 64;  // of every value's offset; abi.h promises it to backends
+
+// Program::layer of what comes before the first layer (the embedding) and after the last (the output head).
+inline constexpr int kBeforeLayers = -1, kAfterLayers = INT32_MAX;
+
 struct Program {
   std::vector<gimbal_value> values;
   std::vector<ValueInfo> info;  // of values, index by index
   std::vector<gimbal_op> ops;
+  std::vector<int> layer;         // of ops, index by index; never falls
   std::vector<uint16_t> weights;  // values that are filled from the model file, in the order of their offsets
   uint64_t slot_bytes[kSlots] = {};
 

@@ -27,6 +27,11 @@ Status add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, c
   return Done{};
 }
 
+std::vector<ReceiptLine> since(std::vector<ReceiptLine> now, const std::vector<ReceiptLine>& before) {
+  for (size_t i = 0; i < std::min(now.size(), before.size()); i++) now[i].runs -= before[i].runs;
+  return now;
+}
+
 std::vector<std::string> elsewhere(const std::vector<ReceiptLine>& receipt, const std::string& device) {
   std::vector<std::string> all;
   for (const ReceiptLine& l : receipt)

@@ -21,6 +21,9 @@ struct ReceiptLine {                            // ops of one kind that one kern
 Status add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, const Executable& executable,
                       const Program& program, const std::vector<Choice>& choices);
 
+// What was run since `before`, an earlier receipt of the same.
+std::vector<ReceiptLine> since(std::vector<ReceiptLine> now, const std::vector<ReceiptLine>& before);
+
 // What should not be in a receipt: an op that ran on another device than `device`, which the rest ran on. One
 // line each: "2 ops mat_mul q8_0 ran on cpu:0 (...)".
 std::vector<std::string> elsewhere(const std::vector<ReceiptLine>& receipt, const std::string& device);

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "ops/shapes.h"
+#include "runtime/memory_check.h"
 
 namespace gimbal {
 namespace {
@@ -13,14 +14,6 @@ constexpr int kMostPages = 1 << 22;  // keeps every size that follows from it in
 
 Error out_of_range(const char* option, int64_t found, int64_t least, int64_t most) {
   return {Code::Usage, format("{} must be from {} to {}, not {}", option, least, most, found), ""};
-}
-
-// Formats that a model with heads of this size can keep its cache in.
-DTypeSet cache_types(int head_dim) {
-  DTypeSet all = 0;
-  for (int t = 0; t < int(DType::Count); t++)
-    if (has(kCacheTypes, DType(t)) && head_dim % info(DType(t)).block == 0) all |= set_of(DType(t));
-  return all;
 }
 
 Status check_cache_type(DType type, int head_dim) {
@@ -57,9 +50,14 @@ Status check(RunOptions& o, const Config& c) {
   return check_cache_type(o.cache_type, c.head_dim);
 }
 
+Error about(const Blueprint& b, const Error& e) {
+  return {e.code, format("{}: {}", b.file->path(), e.message), e.remedy};
+}
+
+// The whole model, laid out for its first device.
 Result<Bucket> record(const Blueprint& b, int rows) {
   const RunOptions& o = b.options;
-  ProgramBuilder p(*b.device, rows, std::min(o.logit_rows, rows));
+  ProgramBuilder p(*b.parts[0].device, rows, std::min(o.logit_rows, rows));
   StepInputs s;
   s.tokens = p.rows_input("tokens", DType::I32);
   s.positions = p.rows_input("positions", DType::I32);
@@ -71,71 +69,149 @@ Result<Bucket> record(const Blueprint& b, int rows) {
   find_arch(b.config.arch)->record(m);
   if (auto e = m.error()) return *e;
   auto program = std::move(p).finish();
-  if (!program)
-    return Error{program.error().code, format("{}: {}", b.file->path(), program.error().message),
-                 program.error().remedy};
-  Bucket bucket{rows, std::move(*program), {}, s, {}};
-  bucket.logits = {bucket.program.ops.back().out};
-  auto choices = assign_kernels(bucket.program, *b.device, o.kernels);
-  if (!choices)
-    return Error{choices.error().code, format("{}: {}", b.file->path(), choices.error().message),
-                 choices.error().remedy};
-  bucket.choices = std::move(*choices);
-  return bucket;
+  if (!program) return about(b, program.error());
+  const uint64_t step = program->slot_bytes[size_t(Slot::Step)];
+  return Bucket{rows, std::move(*program), {}, s, step, {}, {}};
 }
 
-// About half the bytes per value, where there is such a format; never one that costs much of the accuracy.
-DType smaller_cache_type(const Blueprint& b) {
-  if (b.options.cache_type == DType::F32) return DType::F16;
-  const bool halves = info(b.options.cache_type).block == 1;
-  return halves && has(cache_types(b.config.head_dim), DType::Q8_0) ? DType::Q8_0 : b.options.cache_type;
+// The part of every op. Layers are in order, and so are the parts.
+std::vector<size_t> part_of_ops(const Program& p, const std::vector<Part>& parts) {
+  std::vector<size_t> all;
+  for (int layer : p.layer) {
+    size_t part = 0;
+    if (layer == kAfterLayers) part = parts.size() - 1;
+    else if (layer != kBeforeLayers)
+      while (part + 1 < parts.size() && layer >= parts[part].first_layer + parts[part].layers) part++;
+    all.push_back(part);
+  }
+  return all;
+}
+
+// Adds a bucket to every part.
+Status add_bucket(Blueprint& b, int rows) {
+  auto whole = record(b, rows);
+  if (!whole) return whole.error();
+  std::vector<Bucket> buckets;
+  if (b.parts.size() == 1) {
+    buckets.push_back(std::move(*whole));
+  } else {
+    std::vector<const Device*> devices;
+    for (const Part& part : b.parts) devices.push_back(part.device);
+    auto parts = cut(whole->program, part_of_ops(whole->program, b.parts), devices);
+    if (!parts) return about(b, parts.error());
+    for (CutPart& part : *parts)
+      buckets.push_back(
+          {rows, std::move(part.program), {}, whole->step, part.step_bytes, std::move(part.in), {}});
+  }
+  for (size_t i = 0; i < buckets.size(); i++) {
+    Bucket& bucket = buckets[i];
+    if (b.parts[i].head) bucket.logits = {bucket.program.ops.back().out};
+    auto choices = assign_kernels(bucket.program, *b.parts[i].device, b.options.kernels);
+    if (!choices) return about(b, choices.error());
+    bucket.choices = std::move(*choices);
+    b.parts[i].buckets.push_back(std::move(bucket));
+  }
+  return Done{};
+}
+
+// The buckets run one at a time, so they share every buffer; weights and caches lie at the same places in
+// each.
+void plan_memory(Part& part) {
+  uint64_t most[kSlots] = {}, handed = 0;
+  for (const Bucket& bucket : part.buckets) {
+    for (size_t s = 0; s < kSlots; s++) most[s] = std::max(most[s], bucket.program.slot_bytes[s]);
+    uint64_t here = bucket.program.slot_bytes[size_t(Slot::Step)] - bucket.step_bytes;
+    for (const gimbal_value& v : bucket.program.values)
+      if (v.slot == uint32_t(Slot::Output) && !part.head) here += align_up(v.bytes, kAlignment);
+    handed = std::max(handed, here);
+  }
+  auto of = [&](Slot s) { return most[size_t(s)]; };
+  part.memory = {of(Slot::Weights),
+                 of(Slot::Cache),
+                 of(Slot::Step),
+                 of(Slot::Work),
+                 of(Slot::Output),
+                 handed,
+                 part.device->describe().memory_free};
+}
+
+Result<std::vector<Part>> parts_of(std::span<const Placement> where, int layers) {
+  std::vector<Part> parts;
+  int64_t next = 0;
+  for (size_t i = 0; i < where.size(); i++) {
+    const bool first = i == 0, last = i + 1 == where.size();
+    if (where[i].layers < 0)
+      return Error{Code::Usage, format("a device cannot hold {} layers", where[i].layers), ""};
+    if (where[i].layers || first || last)
+      parts.push_back({where[i].device, int(next), where[i].layers, first, last, where[i].why, {}, {}});
+    next += where[i].layers;
+  }
+  if (next != layers || parts.empty())
+    return Error{Code::Usage,
+                 format("{} layers are given places on devices, and the model has {}", next, layers),
+                 "the numbers of layers must add up to the model's"};
+  return parts;
+}
+
+Result<Config> configure(const Gguf& file, const RunOptions& options) {
+  auto config = gimbal::configure(file);
+  if (config && options.first_layers > 0 && options.first_layers < config->layers) {
+    config->left_out = config->layers - options.first_layers;
+    config->layers = options.first_layers;
+  }
+  return config;
 }
 
 }  // namespace
 
-Result<Blueprint> make_blueprint(const Gguf& file, const Device& device, const RunOptions& options) {
-  auto config = configure(file);
+std::string contents(const Part& p) {
+  std::string layers = p.layers == 1 ? format("layer {}", p.first_layer)
+                       : p.layers    ? format("layers {} to {}", p.first_layer, p.first_layer + p.layers - 1)
+                                     : "";
+  std::string all = p.embedding ? "the embedding" : "";
+  if (!layers.empty()) all += (all.empty() ? "" : p.head ? ", " : " and ") + layers;
+  if (p.head) all += (all.empty() ? "" : " and ") + std::string("the output head");
+  return all;
+}
+
+uint64_t Blueprint::session_bytes() const {
+  uint64_t n = uint64_t(options.logit_rows) * uint64_t(config.vocabulary) * sizeof(float) +
+               uint64_t(options.context) * sizeof(int32_t);
+  for (const Part& p : parts) n += p.memory.step;
+  return n;
+}
+
+Result<Blueprint> make_blueprint(const Gguf& file, std::span<const Placement> where,
+                                 const RunOptions& options) {
+  auto config = configure(file, options);
   if (!config) return config.error();
-  Blueprint b{&file, &device, std::move(*config), options, 0, {}, {}};
+  auto parts = parts_of(where, config->layers);
+  if (!parts) return parts.error();
+  Blueprint b{&file, std::move(*config), options, 0, std::move(*parts)};
   if (auto ok = check(b.options, b.config); !ok) return ok.error();
   b.pages_per_sequence = (b.options.context + kPagePositions - 1) / kPagePositions;
   for (int rows : {1, b.options.batch}) {
-    if (!b.buckets.empty() && b.buckets.back().rows == rows) continue;
-    auto bucket = record(b, rows);
-    if (!bucket) return bucket.error();
-    b.buckets.push_back(std::move(*bucket));
+    const std::vector<Bucket>& there = b.parts[0].buckets;
+    if (!there.empty() && there.back().rows == rows) continue;
+    if (auto ok = add_bucket(b, rows); !ok) return ok.error();
   }
-  // The buckets run one at a time, so they share every buffer; weights and caches lie at the same places in
-  // each.
-  uint64_t most[kSlots] = {};
-  for (const Bucket& bucket : b.buckets)
-    for (size_t s = 0; s < kSlots; s++) most[s] = std::max(most[s], bucket.program.slot_bytes[s]);
-  auto of = [&](Slot s) { return most[size_t(s)]; };
-  b.memory = {of(Slot::Weights), of(Slot::Cache),  of(Slot::Step),
-              of(Slot::Work),    of(Slot::Output), device.describe().memory_free};
+  for (Part& part : b.parts) plan_memory(part);
+  // Found in what either program leaves behind, so both must leave it at the same place.
+  Part& head = b.parts.back();
+  auto offset = [](const Bucket& bucket) { return bucket.program.values[bucket.logits.id].offset; };
+  for (const Bucket& bucket : head.buckets)
+    if (offset(bucket) != offset(head.buckets[0])) return b;
+  const Bucket& one = head.buckets[0];
+  head.leading =
+      plan_leading(*head.device, one.program.values[one.logits.id], b.options.kernels, &head.memory.output);
   return b;
 }
 
-Status check_memory(const Blueprint& b) {
-  const MemoryPlan& m = b.memory;
-  if (m.total() <= m.free) return Done{};
-  std::string help = "use a smaller or more strongly quantized model, or a machine with more memory";
-  if (m.total() - m.cache <= m.free) {
-    const uint64_t room = m.free - (m.total() - m.cache);
-    const uint64_t per_page =
-        std::max<uint64_t>(1, m.cache / uint64_t(b.pages_per_sequence) / uint64_t(b.options.sequences));
-    const uint64_t positions = room / per_page / uint64_t(b.options.sequences) * kPagePositions;
-    help = positions ? format("--ctx {} would fit", positions) : help;
-    if (const DType smaller = smaller_cache_type(b); positions && smaller != b.options.cache_type)
-      help += format("; --kv-type {} nearly halves the KV cache", info(smaller).name);
-  }
-  return Error{Code::OutOfMemory,
-               format("not enough memory on {}: {} needed (weights {}, KV cache {} for {} positions, "
-                      "activations {}, other {}), {} free",
-                      b.device->id(), human_bytes(m.total()), human_bytes(m.weights), human_bytes(m.cache),
-                      b.options.context, human_bytes(m.activations), human_bytes(m.step + m.output),
-                      human_bytes(m.free)),
-               help};
+Result<Blueprint> make_blueprint(const Gguf& file, const Device& device, const RunOptions& options) {
+  auto config = configure(file, options);
+  if (!config) return config.error();
+  const Placement all{&device, config->layers, ""};
+  return make_blueprint(file, std::span(&all, 1), options);
 }
 
 }  // namespace gimbal

@@ -45,8 +45,34 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
   const Session::Sink pick = [&](size_t, std::span<const float> logits) {
     picked = sampler.pick(logits, history);
   };
+  // Where a few of the logits are all that sampling looks at, only they come from the device.
+  auto compute = [&](std::span<const Token> tokens) -> Status {
+    const int leading = sampler.leading();
+    if (!leading || leading > session.most_leading())
+      return session.advance(tokens, Session::Wanted::Last, pick);
+    auto first = session.advance_leading(tokens, leading);
+    if (!first) return first.error();
+    auto chosen = sampler.pick_leading(first->logits, first->ids);
+    if (chosen && !*chosen) {  // pick() knows what is wrong with them
+      auto all = session.all_logits();
+      if (!all) return all.error();
+      picked = sampler.pick(*all, history);
+    } else if (chosen) {
+      picked = **chosen;
+    } else {
+      picked = chosen.error();
+    }
+    return Done{};
+  };
+  auto compute_somewhere = [&](std::span<const Token> tokens) -> Status {
+    const int before = session.position();
+    auto ok = compute(tokens);
+    if (ok || ok.error().code != Code::DeviceLost || !settings.recover) return ok;
+    if (auto moved = settings.recover(session, ok.error()); !moved) return moved;
+    return compute(tokens.subspan(size_t(session.position() - before)));
+  };
   const double begin = now();
-  auto ok = session.advance(prompt, Session::Wanted::Last, pick);
+  auto ok = compute_somewhere(prompt);
   if (!ok) return ok.error();
   out.prompt_seconds = now() - begin;
 
@@ -82,7 +108,7 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
       out.finish = Finish::ContextFull;
       break;
     }
-    if (ok = session.advance(std::span(&token, 1), Session::Wanted::Last, pick); !ok) return ok.error();
+    if (ok = compute_somewhere(std::span(&token, 1)); !ok) return ok.error();
   }
   out.generate_seconds = now() - generation;
   if (out.finish != Finish::Cancelled) {

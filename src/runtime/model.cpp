@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "runtime/memory_check.h"
 #include "tensor/quant.h"
 
 namespace gimbal {
@@ -17,13 +18,13 @@ namespace {
 constexpr int64_t kSliceBytes = 4 << 20;
 
 struct Slice {
+  size_t part;  // of the blueprint
   uint16_t value;
   const GgufTensor* tensor;
   int32_t begin, end;  // rows
 };
 
-std::vector<Slice> slices(const Program& p, const Gguf& file) {
-  std::vector<Slice> all;
+void add_slices(std::vector<Slice>& all, size_t part, const Program& p, const Gguf& file) {
   for (uint16_t id : p.weights) {
     const GgufTensor* t = file.tensor(p.info[id].name);
     const Shape& s = p.info[id].shape;
@@ -31,9 +32,8 @@ std::vector<Slice> slices(const Program& p, const Gguf& file) {
     const int64_t per_row = std::max<int64_t>(1, row_bytes(t->type, t->dim[0]));
     const auto step =
         int32_t(std::min<int64_t>(rows, align_up(uint64_t(std::max<int64_t>(1, kSliceBytes / per_row)), 16)));
-    for (int32_t r = 0; r < rows; r += step) all.push_back({id, t, r, std::min(r + step, rows)});
+    for (int32_t r = 0; r < rows; r += step) all.push_back({part, id, t, r, std::min(r + step, rows)});
   }
-  return all;
 }
 
 Status place_weight(const Device& device, Buffer& buffer, const Program& p, const Slice& s) {
@@ -58,28 +58,43 @@ Status place_weight(const Device& device, Buffer& buffer, const Program& p, cons
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> Model::load(Blueprint blueprint, const Progress& progress) {
-  if (auto ok = check_memory(blueprint); !ok) return ok.error();
-  std::unique_ptr<Model> m(new Model(std::move(blueprint)));
-  const Blueprint& b = m->blueprint_;
-  const Device& device = *b.device;
-  const uint64_t sizes[kSlots] = {b.memory.weights, b.memory.cache, b.memory.step, b.memory.activations,
-                                  b.memory.output};
-  for (size_t s = 0; s < kSlots; s++) {
-    auto buffer = device.allocate(sizes[s]);
-    if (!buffer) return buffer.error();
-    m->buffers_[s] = std::move(*buffer);
+Status Model::take_memory() {
+  held_.resize(blueprint_.parts.size());
+  for (size_t i = 0; i < held_.size(); i++) {
+    const Part& part = blueprint_.parts[i];
+    const MemoryPlan& plan = part.memory;
+    const uint64_t sizes[kSlots] = {plan.weights, plan.cache, plan.step, plan.activations, plan.output};
+    for (size_t s = 0; s < kSlots; s++) {
+      auto buffer = part.device->allocate(sizes[s]);
+      if (!buffer) return buffer.error();
+      held_[i].buffers[s] = std::move(*buffer);
+    }
+    for (const Bucket& bucket : part.buckets) {
+      auto e = part.device->compile(bucket.program.view());
+      if (!e) return e.error();
+      held_[i].executables.push_back(std::move(*e));
+    }
+    for (const LeadingProgram& l : part.leading) {
+      auto e = part.device->compile(l.program.view());
+      if (!e) return e.error();
+      held_[i].leading.push_back(std::move(*e));
+    }
   }
-  for (const Bucket& bucket : b.buckets) {
-    auto e = device.compile(bucket.program.view());
-    if (!e) return e.error();
-    m->executables_.push_back(std::move(*e));
-  }
+  return Done{};
+}
 
-  const Program& p = b.buckets[0].program;
-  const std::vector<Slice> work = slices(p, *b.file);
+Status Model::read_weights(const Progress& progress) {
+  const Gguf& file = *blueprint_.file;
+  std::vector<Slice> work;
   uint64_t total = 0;
-  for (uint16_t id : p.weights) total += b.file->tensor(p.info[id].name)->data.size();
+  unsigned threads = 1;
+  for (size_t i = 0; i < blueprint_.parts.size(); i++) {
+    const Part& part = blueprint_.parts[i];
+    const Program& p = part.buckets[0].program;
+    add_slices(work, i, p, file);
+    for (uint16_t id : p.weights) total += file.tensor(p.info[id].name)->data.size();
+    threads = std::max(threads, part.device->describe().threads);
+  }
   std::atomic<size_t> next{0};
   std::atomic<uint64_t> done{0};
   std::atomic<bool> stop{false};
@@ -87,16 +102,19 @@ Result<std::unique_ptr<Model>> Model::load(Blueprint blueprint, const Progress& 
   std::optional<Error> error;
   auto run = [&](bool reports) {
     for (size_t i; !stop && (i = next.fetch_add(1)) < work.size();) {
-      if (auto ok = place_weight(device, m->buffers_[size_t(Slot::Weights)], p, work[i]); !ok) {
+      const Slice& s = work[i];
+      const Part& part = blueprint_.parts[s.part];
+      if (auto ok = place_weight(*part.device, held_[s.part].buffers[size_t(Slot::Weights)],
+                                 part.buckets[0].program, s);
+          !ok) {
         std::lock_guard lock(mutex);
         if (!error) error = ok.error();
         stop = true;
       }
-      const Slice& s = work[i];
       const auto row = uint64_t(row_bytes(s.tensor->type, s.tensor->dim[0])),
                  bytes = row * uint64_t(s.end - s.begin);
       const uint64_t now = done.fetch_add(bytes) + bytes;
-      b.file->release(*s.tensor, row * uint64_t(s.begin), bytes);  // what is laid out is not held twice
+      file.release(*s.tensor, row * uint64_t(s.begin), bytes);  // what is laid out is not held twice
       if (reports && progress && !progress(now, total)) {
         std::lock_guard lock(mutex);
         if (!error) error = Error{Code::Failed, "loading was cancelled", ""};
@@ -105,7 +123,7 @@ Result<std::unique_ptr<Model>> Model::load(Blueprint blueprint, const Progress& 
     }
   };
   std::vector<std::thread> helpers;
-  const unsigned threads = total < uint64_t(kSliceBytes) ? 1 : std::max(1u, device.describe().threads);
+  if (total < uint64_t(kSliceBytes)) threads = 1;
   try {
     for (unsigned i = 1; i < threads; i++) helpers.emplace_back(run, false);
   } catch (const std::system_error&) {
@@ -115,11 +133,37 @@ Result<std::unique_ptr<Model>> Model::load(Blueprint blueprint, const Progress& 
   for (std::thread& t : helpers) t.join();
   if (error) return *error;
   if (progress && !progress(total, total)) return Error{Code::Failed, "loading was cancelled", ""};
+  return Done{};
+}
 
+Result<std::unique_ptr<Model>> Model::load(Blueprint blueprint, const Progress& progress) {
+  if (auto ok = check_memory(blueprint); !ok) return ok.error();
+  std::unique_ptr<Model> m(new Model(std::move(blueprint)));
+  if (auto ok = m->take_memory(); !ok) return ok.error();
+  if (auto ok = m->read_weights(progress); !ok) return ok.error();
+  const Blueprint& b = m->blueprint_;
   for (int i = b.pages_per_sequence * b.options.sequences; i-- > 0;) m->free_pages_.push_back(i);
   m->sequence_taken_.assign(size_t(b.options.sequences), false);
   m->blueprint_.file = nullptr;  // no longer needed, and may go away
   return m;
+}
+
+Result<std::vector<ReceiptLine>> Model::receipt() const {
+  std::vector<ReceiptLine> all;
+  for (size_t i = 0; i < held_.size(); i++) {
+    const Part& part = blueprint_.parts[i];
+    for (size_t b = 0; b < part.buckets.size(); b++) {
+      const Bucket& bucket = part.buckets[b];
+      auto ok = add_to_receipt(all, *part.device, held_[i].executables[b], bucket.program, bucket.choices);
+      if (!ok) return ok.error();
+    }
+    for (size_t l = 0; l < part.leading.size(); l++) {
+      const LeadingProgram& leading = part.leading[l];
+      auto ok = add_to_receipt(all, *part.device, held_[i].leading[l], leading.program, leading.choices);
+      if (!ok) return ok.error();
+    }
+  }
+  return all;
 }
 
 }  // namespace gimbal

@@ -1,9 +1,10 @@
-// A model ready to run: weights on a device, programs prepared, KV pages reserved. Nothing is allocated on
-// the device after load() returns.
+// A model ready to run: weights on its devices, programs prepared, KV pages reserved. Nothing is allocated on
+// a device after load() returns.
 #pragma once
 #include <functional>
 #include <memory>
 
+#include "program/receipt.h"
 #include "runtime/blueprint.h"
 
 namespace gimbal {
@@ -20,17 +21,29 @@ class Model {
 
   const Config& config() const { return blueprint_.config; }
   const Blueprint& blueprint() const { return blueprint_; }
-  const Device& device() const { return *blueprint_.device; }
+  // Where the output head is; of an undivided model, where everything is.
+  const Device& device() const { return blueprint_.device(); }
   int context() const { return blueprint_.options.context; }
+
+  // What ran since load(), of every part: op, device, kernel, reason, and how often, from the devices' own
+  // counters. Not while a session computes. Errors: Unsupported when a device does not count.
+  Result<std::vector<ReceiptLine>> receipt() const;
 
  private:
   friend class Session;
+  // What one part of the blueprint holds on its device.
+  struct Held {
+    Buffer buffers[kSlots];
+    std::vector<Executable> executables;  // of the buckets
+    std::vector<Executable> leading;      // of Part::leading
+  };
   Model(Blueprint b) : blueprint_(std::move(b)) {}
+  Status take_memory();
+  Status read_weights(const Progress& progress);
 
   Blueprint blueprint_;
-  Buffer buffers_[kSlots];
-  std::vector<Executable> executables_;  // of the buckets
-  std::vector<int32_t> free_pages_;      // KV pages that no session holds
+  std::vector<Held> held_;           // by the blueprint's parts
+  std::vector<int32_t> free_pages_;  // KV pages that no session holds; the same number in every part's caches
   std::vector<bool> sequence_taken_;
 };
 

@@ -124,7 +124,7 @@ Result<std::span<const float>> Sampler::adjust(std::span<const float> logits,
                                                std::span<const int32_t> history) {
   const SamplerSettings& s = settings_;
   size_t window = s.penalty_window < 0 ? history.size() : std::min(history.size(), size_t(s.penalty_window));
-  bool penalties = (s.repeat_penalty != 1 || s.frequency_penalty != 0 || s.presence_penalty != 0);
+  const bool penalties = penalizes();
   if (s.logit_bias.empty() && !penalties) return logits;
 
   adjusted_.assign(logits.begin(), logits.end());
@@ -168,20 +168,50 @@ Result<std::span<const Candidate>> Sampler::candidates(std::span<const float> lo
   if (s.greedy || s.temperature == 0) return std::span<const Candidate>(left_);
 
   if (s.top_k > 0) keep_top_k(left_, s.top_k);
+  filter();
+  return std::span<const Candidate>(left_);
+}
+
+void Sampler::filter() {
+  const SamplerSettings& s = settings_;
   if (s.typical_p < 1) keep_typical(left_, s.typical_p);
   if (s.top_p < 1) keep_top_p(left_, s.top_p);
   if (s.min_p > 0) keep_min_p(left_, s.min_p);
   set_probabilities(left_, s.temperature);
-  return std::span<const Candidate>(left_);
+}
+
+bool Sampler::penalizes() const {
+  return settings_.repeat_penalty != 1 || settings_.frequency_penalty != 0 || settings_.presence_penalty != 0;
+}
+
+int Sampler::leading() const {
+  if (refused_ || penalizes() || !settings_.logit_bias.empty()) return 0;
+  return greedy() ? 1 : settings_.top_k;
+}
+
+Result<std::optional<int32_t>> Sampler::pick_leading(std::span<const float> logits,
+                                                     std::span<const float> ids) {
+  if (refused_) return *refused_;
+  if (logits.empty() || !std::isfinite(logits[0])) return std::optional<int32_t>();
+  left_.clear();
+  for (size_t i = 0; i < logits.size(); i++)
+    if (logits[i] > -kInfinity) left_.push_back({int32_t(ids[i]), logits[i], 1});
+  if (greedy()) return std::optional(left_.front().id);
+  filter();  // they are what keep_top_k() leaves, in its order
+  return std::optional(draw());
 }
 
 Result<int32_t> Sampler::pick(std::span<const float> logits, std::span<const int32_t> history) {
   Result<std::span<const Candidate>> left = candidates(logits, history);
   if (!left) return left.error();
-  if (settings_.greedy || settings_.temperature == 0) return left->front().id;
+  if (greedy()) return left->front().id;
+  return draw();
+}
+
+int32_t Sampler::draw() {
   double u = random_.uniform(), reached = 0;
   int32_t last = 0;
-  for (const Candidate& c : *left) {
+  for (const Candidate& c : left_) {
     reached += c.probability;
     if (u < reached) return c.id;
     if (c.probability > 0) last = c.id;

@@ -61,11 +61,23 @@ class Sampler {
   Result<std::span<const Candidate>> candidates(std::span<const float> logits,
                                                 std::span<const int32_t> history);
 
+  // How many of the largest logits, in falling order and equal ones by rising id, are all that pick() looks
+  // at with these settings; 0: it needs every logit (logit bias, penalties, no top-k).
+  int leading() const;
+  // As pick(), the same token for the same seed, of so many logits and their ids (see session.h). Where the
+  // first of them is not finite, there is a token only for pick(), or an error: nothing is drawn, and nullopt
+  // given.
+  Result<std::optional<int32_t>> pick_leading(std::span<const float> logits, std::span<const float> ids);
+
   const SamplerSettings& settings() const { return settings_; }
 
  private:
   // Steps 1 and 2; returns logits itself when there is nothing to change.
   Result<std::span<const float>> adjust(std::span<const float> logits, std::span<const int32_t> history);
+  bool greedy() const { return settings_.greedy || settings_.temperature == 0; }
+  bool penalizes() const;
+  void filter();   // steps 4 to 7, but for the draw
+  int32_t draw();  // of left_
   void penalize(std::span<const int32_t> window);
 
   SamplerSettings settings_;

@@ -23,7 +23,7 @@ struct Cache {
   std::string folder, file;
 };
 
-const Args kModel{"bench", "-p", "16", "-n", "4", "-r", "1", "-t", "1", "--json"};
+const Args kModel{"bench", "-p", "16", "-n", "4", "-r", "1", "-t", "1", "--backend", "cpu", "--json"};
 
 // A cache that knows this machine: measured once, by the first test that needs it, since that takes seconds.
 Cache knowing(const std::string& name) {

@@ -3,14 +3,17 @@
 // with a reason.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
 #include "backends/emulator/runtime.h"
 #include "backends/simt/device.h"
+#include "backends/simt/models_checks.h"
 #include "backends/simt/modules.h"
+#include "base/format.h"
 #include "device/backend_impl.h"
-#include "runtime/session.h"
+#include "runtime/generate.h"
 #include "support/golden.h"
 
 namespace gimbal::test {
@@ -22,6 +25,7 @@ class Watching final : public simt::Runtime {
   explicit Watching(std::unique_ptr<simt::Runtime> real) : real_(std::move(real)) {}
   const simt::Facts& facts() override { return real_->facts(); }
   simt::Failure allocate(uint64_t n, simt::Buffer** out) override {
+    largest = std::max(largest, n);
     return allocations++, real_->allocate(n, out);
   }
   void release(simt::Buffer* b) override { releases++, real_->release(b); }
@@ -46,6 +50,7 @@ class Watching final : public simt::Runtime {
 
   int allocations = 0, releases = 0, writes = 0, reads = 0, loads = 0, records = 0, discards = 0;
   bool fail = false;
+  uint64_t largest = 0;  // bytes of one allocation
   std::vector<simt::Launch> launches;
 
  private:
@@ -134,6 +139,80 @@ TEST(EmulatedEngine, RecordsOnceAndMovesOnlyTheStepAndTheLogits) {
   EXPECT_EQ(watching->records, 2);
 }
 
+// Sampling that looks at a few logits gets no others, and one download a token; the tokens are those of all
+// logits.
+TEST(EmulatedEngine, MovesOnlyTheLeadingLogitsWhereSamplingNeedsNoOthers) {
+  auto l = load();
+  ASSERT_TRUE(l) << l.error().message;
+  struct {
+    const char* what;
+    int leading;  // logits that are asked for; 0: all
+    uint64_t bytes;
+    SamplerSettings settings;
+  } tries[4] = {
+      {"greedy", 1, 8, {}}, {"top-k 40", 40, 512, {}}, {"no top-k", 0, 2048, {}}, {"penalties", 0, 2048, {}}};
+  tries[0].settings.greedy = true;
+  tries[2].settings.top_k = 0;
+  tries[3].settings.repeat_penalty = 1.1f;
+  auto tokenizer = *Tokenizer::create(*l->file);
+  for (const auto& t : tries) {
+    EXPECT_EQ(Sampler(t.settings).leading(), t.leading) << t.what;
+    auto session = *Session::create(*l->model);
+    GenerateSettings settings;
+    settings.sampler = t.settings, settings.most_tokens = 12, settings.ignore_stop_tokens = true;
+    simt::Counters before;
+    int tokens = 0;
+    auto ok = generate(*session, *tokenizer, tokenizer->encode("Once upon"), settings,
+                       [&](std::string_view, Token) {
+                         if (++tokens == 2)
+                           before = engine->counters();  // from here on everything was recorded
+                         return true;
+                       });
+    ASSERT_TRUE(ok) << ok.error().message;
+    const simt::Counters& after = engine->counters();
+    EXPECT_EQ(after.downloads - before.downloads, 10u) << t.what;
+    EXPECT_EQ(after.downloaded_bytes - before.downloaded_bytes, 10 * t.bytes) << t.what;
+    EXPECT_EQ(after.uploads - before.uploads, 10u) << t.what;
+    EXPECT_EQ(after.recordings, before.recordings) << t.what;
+    EXPECT_EQ(after.allocations, before.allocations) << t.what;
+  }
+}
+
+// A device that gives little memory at once: weights and cache are made of pieces, none larger, and together
+// no larger than what was planned, but for their alignment.
+TEST(EmulatedEngine, CutsBuffersThatAreLargerThanAnAllocation) {
+  const auto tokens = some_tokens(40);
+  auto logits = [&](Loaded& l) {
+    auto session = *Session::create(*l.model);
+    std::vector<float> all;
+    EXPECT_TRUE(session->advance(tokens, Session::Wanted::Last, [&](size_t, std::span<const float> row) {
+      all.assign(row.begin(), row.end());
+    }));
+    return all;
+  };
+  auto whole = load("", 512);
+  ASSERT_TRUE(whole) << whole.error().message;
+  const std::vector<float> want = logits(*whole);
+  const int few = watching->allocations;
+  const uint64_t used = whole->device->describe().memory_total - whole->device->describe().memory_free;
+  for (uint64_t most : {150016, 70144}) {
+    auto l = load(format("max_allocation={}", most), 512);
+    ASSERT_TRUE(l) << l.error().message;
+    EXPECT_GT(watching->allocations, few + 3) << most;
+    EXPECT_LE(watching->largest, most);
+    EXPECT_GT(watching->largest, most / 2);
+    const gimbal_device_info now = l->device->describe();
+    EXPECT_LE(now.memory_total - now.memory_free, used + 512 * uint64_t(watching->allocations)) << most;
+    EXPECT_EQ(difference(want, logits(*l)), "") << most;
+  }
+  // Less than a value that cannot be cut needs.
+  auto none = load("max_allocation=4096", 512);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::Unsupported);
+  EXPECT_NE(none.error().message.find("4096"), std::string::npos) << none.error().message;
+  EXPECT_FALSE(load("max_allocation=4095"));
+}
+
 TEST(EmulatedEngine, LaunchesThatDoNotMeetNeedNotWait) {
   auto l = load();
   ASSERT_TRUE(l) << l.error().message;
@@ -163,6 +242,15 @@ TEST(EmulatedEngine, ReleasesWhatItTookAndForgetsRecordingsOfBuffersThatAreGone)
     EXPECT_EQ(watching->allocations - watching->releases, 2)
         << "the step's numbers and the buffer for nothing stay";
   }
+}
+
+TEST(EmulatedEngine, NamesItsDriver) {
+  auto l = load();
+  ASSERT_TRUE(l) << l.error().message;
+  const gimbal_device_info i = l->device->describe();
+  EXPECT_STREQ(i.driver, "fibers");
+  EXPECT_EQ(i.pci_id, nullptr);
+  EXPECT_EQ(i.compute_capability, nullptr);
 }
 
 TEST(EmulatedEngine, SaysWhatIsTooLargeToBind) {

@@ -12,6 +12,7 @@ TEST(EmulatedModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) {
   check_batches_and_splits(emulator(), {{"emulator", "part=1\nseed=5", DType::F16, 1, 0}});
 }
 TEST(EmulatedModels, ContinueAsTheReferenceDoes) { check_continuations(emulator()); }
+TEST(EmulatedModels, DrawTheSameTokensFromTheLeadingLogits) { check_sampling(emulator()); }
 TEST(EmulatedModels, TellTheStoryThatTheCpuTells) { check_story(emulator()); }
 
 // No kernel of a model reaches outside its buffers, and no two lanes touch a word in an order that nobody

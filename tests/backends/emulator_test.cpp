@@ -10,6 +10,7 @@ namespace gimbal::simt {
 
 std::span<const KernelCode> example_emulator_modules();
 std::span<const KernelCode> defect_emulator_modules();
+std::span<const KernelCode> toy_emulator_modules();
 std::span<const KernelCode> correction_emulator_modules();
 
 namespace {
@@ -23,6 +24,7 @@ class Emulator : public testing::TestWithParam<emulator::Options> {};
 TEST_P(Emulator, RunsTheExamples) {
   auto runtime = emulator::open(GetParam());
   check_examples(*runtime, example_emulator_modules());
+  check_toy(*runtime, toy_emulator_modules());
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Emulator,

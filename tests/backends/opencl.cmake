@@ -2,5 +2,10 @@
 foreach(test opencl_runtime_test opencl_absent_test)
   target_link_libraries(${test} PRIVATE gimbal_opencl_runtime)
 endforeach()
+simt_mutants(opencl_mutants_test opencl few)
+target_link_libraries(opencl_mutants_test PRIVATE gimbal_simt gimbal_opencl_runtime)
 gimbal_simt_modules(opencl_runtime_test opencl ${CMAKE_CURRENT_LIST_DIR}/simt/examples/kernels.def example_)
+gimbal_simt_modules(opencl_runtime_test opencl ${CMAKE_CURRENT_LIST_DIR}/simt/toy/kernels.def toy_)
 gimbal_simt_modules(opencl_runtime_test opencl ${CMAKE_CURRENT_LIST_DIR}/simt/rounding/kernels.def rounding_)
+# PoCL gives as many devices as it is told to.
+set_property(TEST opencl_layers_test APPEND PROPERTY ENVIRONMENT "POCL_DEVICES=basic basic")

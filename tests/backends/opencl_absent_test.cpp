@@ -47,6 +47,10 @@ struct Fake {
   size_t lanes = 1024;
   cl_ulong shared = 32768, memory = uint64_t(8) << 30, piece = uint64_t(2) << 30;
   cl_device_fp_config floats = CL_FP_ROUND_TO_NEAREST | CL_FP_INF_NAN | CL_FP_DENORM;
+  const char *name = "  Fake GPU ", *extensions = "";
+  std::vector<std::pair<cl_device_info, cl_uint>> numbers = {};
+  cl_uint pci[4] = {1, 0x65, 2, 3};
+  unsigned char topology[24] = {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc3, 0, 1};
 };
 Fake fake;
 
@@ -78,7 +82,7 @@ Api fake_api() {
     auto text = [&](const char* s) { return give(s, strlen(s) + 1); };
     const cl_bool yes = CL_TRUE;
     switch (what) {
-      case CL_DEVICE_NAME: return text("  Fake GPU ");
+      case CL_DEVICE_NAME: return text(fake.name);
       case CL_DEVICE_VERSION: return text(fake.version);
       case CL_DRIVER_VERSION: return text("1.2.3");
       case CL_DEVICE_PROFILE: return text(fake.profile);
@@ -91,7 +95,13 @@ Api fake_api() {
       case CL_DEVICE_GLOBAL_MEM_SIZE: return give(&fake.memory, 8);
       case CL_DEVICE_MAX_MEM_ALLOC_SIZE: return give(&fake.piece, 8);
       case CL_DEVICE_SINGLE_FP_CONFIG: return give(&fake.floats, sizeof fake.floats);
-      default: return cl_int(CL_INVALID_VALUE);
+      case CL_DEVICE_EXTENSIONS: return text(fake.extensions);
+      default:
+        for (auto [question, answer] : fake.numbers)
+          if (question == what) return give(&answer, 4);
+        if (what == 0x410F && *fake.extensions == 'c') return give(fake.pci, sizeof fake.pci);
+        if (what == 0x4037) return give(fake.topology, sizeof fake.topology);
+        return cl_int(CL_INVALID_VALUE);
     }
   };
   return api;
@@ -169,6 +179,32 @@ TEST(OpenclAbsent, FactsAreTheDrivers) {
   EXPECT_FALSE(d.facts.software);
   EXPECT_EQ(d.build_options, "-cl-std=CL1.2 -DDIVISION_IS_EXACT=1 -cl-fp32-correctly-rounded-divide-sqrt");
   EXPECT_EQ(d.facts.max_binding_bytes, uint64_t(16) << 30);
+  EXPECT_EQ(d.facts.max_allocation_bytes, uint64_t(100) << 30);
+}
+
+// Where it is on the bus and what it is built for: by the extensions of Khronos, NVIDIA and AMD, and nothing
+// without.
+TEST(OpenclAbsent, FactsNameTheDeviceWhereAnExtensionDoes) {
+  auto facts = [](const Fake& f) {
+    fake = f;
+    std::vector<Found> found;
+    Described d;
+    EXPECT_FALSE(find_devices(fake_api(), &found));
+    EXPECT_FALSE(describe(fake_api(), found.at(0), &d));
+    return d.facts;
+  };
+  EXPECT_EQ(facts({}).pci_id, "");
+  EXPECT_EQ(facts({}).compute_capability, "");
+  EXPECT_EQ(facts({.extensions = "cl_khr_pci_bus_info"}).pci_id, "0001:65:02.3");
+  Fake nvidia;
+  nvidia.extensions = "x cl_nv_device_attribute_query";
+  nvidia.numbers = {{0x4000, 8}, {0x4001, 6}, {0x4008, 0x17}, {0x4009, 0x1b}, {0x400A, 2}};
+  EXPECT_EQ(facts(nvidia).pci_id, "0002:17:03.3");
+  EXPECT_EQ(facts(nvidia).compute_capability, "8.6");
+  Fake amd;
+  amd.name = "gfx1100:xnack-", amd.extensions = "x cl_amd_device_attribute_query";
+  EXPECT_EQ(facts(amd).pci_id, "0000:c3:00.1");
+  EXPECT_EQ(facts(amd).compute_capability, "gfx1100");
 }
 
 // The loader with no driver: this process alone, since the loader looks once. Where there is no loader

@@ -12,6 +12,7 @@ TEST(OpenclModels, GiveTheBitsOfTheCpu) { check_bits_of_the_cpu(opencl()); }
 TEST(OpenclModels, GiveTheBitsOfTheCpuWithEveryCache) { check_every_cache(opencl()); }
 TEST(OpenclModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) { check_batches_and_splits(opencl()); }
 TEST(OpenclModels, ContinueAsTheReferenceDoes) { check_continuations(opencl()); }
+TEST(OpenclModels, DrawTheSameTokensFromTheLeadingLogits) { check_sampling(opencl()); }
 TEST(OpenclModels, TellTheStoryThatTheCpuTells) { check_story(opencl()); }
 
 }  // namespace

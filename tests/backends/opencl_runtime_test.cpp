@@ -15,6 +15,7 @@
 namespace gimbal::simt {
 std::span<const KernelCode> example_opencl_modules();
 std::span<const KernelCode> rounding_opencl_modules();
+std::span<const KernelCode> toy_opencl_modules();
 }  // namespace gimbal::simt
 
 namespace gimbal::opencl {
@@ -54,6 +55,7 @@ TEST(OpenclDevices, RunTheExamples) {
     EXPECT_EQ(f.software, (found[i].type & CL_DEVICE_TYPE_CPU) != 0);
     simt::check_examples(*runtime, simt::example_opencl_modules());
     simt::check_rounding(*runtime, simt::rounding_opencl_modules());
+    simt::check_toy(*runtime, simt::toy_opencl_modules());
   }
 }
 

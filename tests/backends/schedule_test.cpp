@@ -270,8 +270,8 @@ TEST(Schedule, LlamaWaitsFiveTimesALayer) {
     const auto planned = plan(test::golden_dir() + "/stories/stories260K-" + format + ".gguf", 5);
     ASSERT_TRUE(planned.blueprint);
     const int layers = planned.blueprint->config.layers;
-    ASSERT_EQ(planned.blueprint->buckets.size(), 2u);
-    for (const Bucket& bucket : planned.blueprint->buckets) {
+    ASSERT_EQ(planned.blueprint->last().buckets.size(), 2u);
+    for (const Bucket& bucket : planned.blueprint->last().buckets) {
       const TestProgram p = as_test_program(*planned.device, bucket.program);
       const Schedule s = make_schedule(p.view(), p.row_inputs);
       // For one token: q k v; attention; the output of attention; gate and up; down. In the end the logits.
@@ -295,7 +295,7 @@ TEST(Schedule, ModelsKeepEveryDependence) {
     for (const std::string& path : test::golden_files(folder, ".gguf")) {
       const auto planned = plan(path, 3);
       if (!planned.blueprint) continue;  // an architecture or a format that does not run; counted below
-      for (const Bucket& bucket : planned.blueprint->buckets) {
+      for (const Bucket& bucket : planned.blueprint->last().buckets) {
         const TestProgram p = as_test_program(*planned.device, bucket.program);
         const Schedule s = make_schedule(p.view(), p.row_inputs);
         ASSERT_EQ(fault(p, s), "") << path << ", " << bucket.rows << " rows";

@@ -14,6 +14,7 @@ TEST(VulkanModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) {
   check_batches_and_splits(vulkan(), {vulkan("staging=1"), vulkan("split_fma=1")});
 }
 TEST(VulkanModels, ContinueAsTheReferenceDoes) { check_continuations(vulkan()); }
+TEST(VulkanModels, DrawTheSameTokensFromTheLeadingLogits) { check_sampling(vulkan()); }
 TEST(VulkanModels, TellTheStoryThatTheCpuTells) { check_story(vulkan()); }
 
 }  // namespace

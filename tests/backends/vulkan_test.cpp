@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "backends/simt/device_main.h"
 #include "backends/simt/example_checks.h"
@@ -14,6 +15,7 @@ namespace gimbal::simt {
 
 std::span<const KernelCode> example_spirv_modules();
 std::span<const KernelCode> rounding_spirv_modules();
+std::span<const KernelCode> toy_spirv_modules();
 
 namespace {
 
@@ -36,6 +38,7 @@ TEST_P(Vulkan, RunsTheExamples) {
   ASSERT_TRUE(runtime);
   check_examples(*runtime, example_spirv_modules());
   check_rounding(*runtime, rounding_spirv_modules());
+  check_toy(*runtime, toy_spirv_modules());
 }
 
 // More than the ring of copies holds, at odd places.
@@ -74,6 +77,12 @@ TEST(VulkanFacts, AreThoseOfADevice) {
   EXPECT_GE(f.max_binding_bytes, 1u << 27);  // what Vulkan promises
   EXPECT_EQ(f.max_binding_bytes % 4, 0u);
   EXPECT_GE(f.max_groups, 65535u);
+  EXPECT_GE(f.max_allocation_bytes,
+            (1u << 30) - (1u << 16));  // what Vulkan promises, less what a driver may add
+  if (!f.pci_id.empty()) {
+    EXPECT_TRUE(std::regex_match(f.pci_id, std::regex("[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]")))
+        << f.pci_id;
+  }
   EXPECT_TRUE(f.binding_alignment >= 4 && f.binding_alignment <= 256 &&
               !(f.binding_alignment & (f.binding_alignment - 1)));
   EXPECT_GT(f.memory_total, 1u << 20);

@@ -393,8 +393,8 @@ TEST(Blueprint, TheLargestContextsArePlannedWithoutBeingAllocated) {
   ASSERT_TRUE(b) << b.error().message;
   EXPECT_LE(largest_allocation, size_t(1) << 20);
   // One layer, one kv head of 4: the keys alone are 2^24 * 16 * 4 floats.
-  EXPECT_GE(b->memory.cache, uint64_t(1) << 32);
-  EXPECT_GE(b->memory.total(), b->memory.cache);
+  EXPECT_GE(b->parts[0].memory.cache, uint64_t(1) << 32);
+  EXPECT_GE(b->parts[0].memory.total(), b->parts[0].memory.cache);
 }
 
 }  // namespace

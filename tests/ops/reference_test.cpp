@@ -52,6 +52,32 @@ TEST(Reference, Embed) {
   near(r.magnitude, {5, 6, 3, 4, 0, 0});
 }
 
+// Worked out by hand: zeros and NaNs are equal among themselves, and equal values stay as they stood.
+TEST(Reference, SortsAndTakesTheFirst) {
+  const double nan = NAN, inf = INFINITY;
+  Tensor x = floats({7, 2}, {3, nan, -0.0, 0.0, nan, -inf, 3, 9, 9, 9, 9, 9, 9, 9});
+  OpParams p;
+  Ran rising = run_op(OpKind::ArgSort, p, {&x}, Shape(DType::I32, {7, 2}), 1);
+  near(rising.out.values, {5, 2, 3, 0, 6, 1, 4, kOld, kOld, kOld, kOld, kOld, kOld, kOld});
+  p.i[0] = 1;
+  Ran falling = run_op(OpKind::ArgSort, p, {&x}, Shape(DType::I32, {7, 2}), 2);
+  near(falling.out.values, {1, 4, 0, 6, 2, 3, 5, 0, 1, 2, 3, 4, 5, 6});
+  const std::vector<double> sorted = run_op(OpKind::Sort, p, {&x}, x.shape, 1).out.values;
+  EXPECT_TRUE(std::isnan(sorted[0]) && std::isnan(sorted[1]));
+  near({sorted.begin() + 2, sorted.begin() + 6}, {3, 3, 0, 0});
+  EXPECT_TRUE(std::signbit(sorted[4]) && !std::signbit(sorted[5]) && sorted[6] == -inf);
+
+  Tensor few = floats({3, 2}, {1, 5, 5, -1, -2, -3});
+  p.i[0] = 2;
+  near(run_op(OpKind::TopK, p, {&few}, Shape(DType::F32, {4, 2}), 2).out.values, {5, 5, 1, 2, -1, -2, 0, 1});
+  p.i[0] = 5;  // more than there are
+  const std::vector<double> all = run_op(OpKind::TopK, p, {&few}, Shape(DType::F32, {10, 2}), 1).out.values;
+  near({all.begin(), all.begin() + 3}, {5, 5, 1});
+  near({all.begin() + 5, all.begin() + 10}, {1, 2, 0, -1, -1});
+  EXPECT_EQ(all[3], -inf);
+  EXPECT_EQ(all[4], -inf);
+}
+
 TEST(Reference, SelectRows) {
   Tensor x = floats({2, 3}, {1, 2, 3, 4, 5, 6}), rows = ints({2}, {2, 0});
   // One row of the output is real, however many rows the step has.

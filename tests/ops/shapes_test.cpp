@@ -19,6 +19,7 @@ struct Try {
   OpParams params = {};
 };
 
+OpParams with_i(int32_t i) { return {{}, {i, 0}}; }
 OpParams to(DType t) { return {{}, {int32_t(t), 0}}; }
 
 Shape f(std::initializer_list<int32_t> d) { return Shape(F, d); }
@@ -144,6 +145,14 @@ const std::vector<Try>& tries() {
       {OpKind::Add, {f({5, 3}), f({15})}, {}, "same shape"},
       {OpKind::Add, {Shape(H, {5, 3}), Shape(H, {5, 3})}, {}, "same shape"},
       {OpKind::Add, {f({5, 3}), f({5, 3}), f({5, 3})}, {}, "number of inputs"},
+      {OpKind::TopK, {f({5, 3})}, f({8, 3}), "", with_i(4)},
+      {OpKind::TopK, {f({5, 3})}, {}, "k is from 1", with_i(0)},
+      {OpKind::TopK, {f({(1 << 24) + 1, 1})}, {}, "2^24", with_i(1)},
+      {OpKind::TopK, {i({5})}, {}, "f32 rows", with_i(1)},
+      {OpKind::Sort, {f({5, 3})}, f({5, 3}), "", with_i(1)},
+      {OpKind::Sort, {f({5, 3})}, {}, "rising", with_i(2)},
+      {OpKind::ArgSort, {f({5, 3})}, Shape(DType::I32, {5, 3}), "", with_i(0)},
+      {OpKind::ArgSort, {f({5, 2, 3})}, {}, "f32 rows", with_i(0)},
       {OpKind::SelectRows, {f({5, 3}), i({2})}, f({5, 2})},
       {OpKind::SelectRows, {f({5, 3}), f({2})}, {}, "row numbers"},
       {OpKind::SelectRows, {f({5, 2, 3}), i({2})}, {}, "f32 rows"},

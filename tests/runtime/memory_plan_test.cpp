@@ -8,6 +8,7 @@
 #include <new>
 
 #include "runtime/generate.h"
+#include "runtime/memory_check.h"
 #include "support/golden.h"
 
 static std::atomic<long> host_allocations;
@@ -80,7 +81,7 @@ TEST(MemoryPlan, IsWhatIsTakenAndNothingIsTakenAfterLoading) {
   for (DType cache : {DType::F16, DType::F32}) {
     Planned p = plan(options(200, cache));
     EXPECT_TRUE(watched().taken.empty()) << "planning takes nothing";
-    const MemoryPlan m = p.blueprint->memory;
+    const MemoryPlan m = p.blueprint->parts[0].memory;
     const Config c = p.blueprint->config;
     auto model = Model::load(std::move(*p.blueprint));
     ASSERT_TRUE(model) << model.error().message;
@@ -150,7 +151,7 @@ TEST(MemoryPlan, GeneratingTakesLittleHostMemory) {
 }
 
 TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithNumbersAndAWayOut) {
-  const MemoryPlan m = plan(options(200, DType::F32)).blueprint->memory;
+  const MemoryPlan m = plan(options(200, DType::F32)).blueprint->parts[0].memory;
   EXPECT_TRUE(check_memory(*plan(options(200, DType::F32), m.total()).blueprint)) << "it just fits";
 
   Planned p = plan(options(200, DType::F32), m.total() - 1);
@@ -170,7 +171,7 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithNumbersAndAWayOut) {
 
 TEST(MemoryPlan, TheContextThatIsSuggestedFits) {
   const int context = 2000;
-  const MemoryPlan m = plan(options(context)).blueprint->memory;
+  const MemoryPlan m = plan(options(context)).blueprint->parts[0].memory;
   for (int percent : {10, 35, 60, 99}) {
     const uint64_t free = m.total() - m.cache + m.cache * uint64_t(percent) / 100;
     auto no = check_memory(*plan(options(context), free).blueprint);

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "base/format.h"
+#include "runtime/memory_check.h"
 #include "runtime/sampler.h"
 #include "support/engine.h"
 #include "support/golden.h"
@@ -139,7 +140,7 @@ TEST(QuantizedCache, GreedyTokensAreTheGoldenOnesOutsideTies) {
 TEST(QuantizedCache, TakesExactlyTheBytesOfItsBlocks) {
   const Config c = open("quant/q-f16", DType::F16).model->config();
   const auto bytes = [&](DType cache) {
-    return open("quant/q-f16", cache, 2).model->blueprint().memory.cache;
+    return open("quant/q-f16", cache, 2).model->blueprint().parts[0].memory.cache;
   };
   // Keys and values of two sequences of 512 positions.
   const uint64_t values = uint64_t(2 * c.layers) * 2 * 512 * uint64_t(c.kv_heads * c.head_dim);
@@ -179,7 +180,7 @@ TEST(QuantizedCache, IsSuggestedWhereMemoryIsShortAndHeadsAllowIt) {
     o.cache_type = cache, o.context = 2048;
     auto b = make_blueprint(*file, *device->device, o);
     EXPECT_TRUE(b) << b.error().message;
-    b->memory.free = b->memory.total() - 1;
+    b->parts[0].memory.free = b->parts[0].memory.total() - 1;
     auto no = check_memory(*b);
     EXPECT_FALSE(no);
     return no.error().remedy;

@@ -2,6 +2,8 @@
 // the filters leave is compared in sampler_filters_test.cpp.
 #include "runtime/sampler.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "runtime/sampler_reference.h"
@@ -270,6 +272,87 @@ TEST(Sampler, SettingsOutOfRangeAreRefusedByName) {
   SamplerSettings forbid;
   forbid.logit_bias = {{1, -kInfinity}};
   EXPECT_TRUE(validate(forbid));
+}
+
+// The logits in falling order, equal ones by rising id, as a device gives them.
+struct Sorted {
+  std::vector<float> logits, ids;
+  Sorted(const std::vector<float>& all, int k) {
+    std::vector<int> order(all.size());
+    for (size_t i = 0; i < order.size(); i++) order[i] = int(i);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return all[size_t(a)] > all[size_t(b)]; });
+    for (int i = 0; i < k; i++) {
+      const bool there = size_t(i) < order.size();
+      logits.push_back(there ? all[size_t(order[size_t(i)])] : -kInfinity);
+      ids.push_back(there ? float(order[size_t(i)]) : -1);
+    }
+  }
+};
+
+TEST(Sampler, DrawsTheSameFromTheLeadingLogits) {
+  Random random(3);
+  int different = 0;
+  for (int n : {3, 40, 5000})
+    for (int k : {1, 7, 40, 64})
+      for (int way = 0; way < 5; way++) {
+        SamplerSettings s = plain();
+        s.top_k = k, s.seed = uint64_t(n + k + way);
+        if (way == 1) s.greedy = true;
+        if (way == 2) s.top_p = 0.8f, s.min_p = 0.1f, s.temperature = 0.7f;
+        if (way == 3) s.typical_p = 0.6f;
+        if (way == 4) s.temperature = 0;
+        Sampler all(s), few(s);
+        ASSERT_EQ(few.leading(), way == 1 || way == 4 ? 1 : k);
+        for (int draw = 0; draw < 20; draw++) {
+          std::vector<float> logits;
+          for (int i = 0; i < n; i++) {
+            const double u = random.uniform();  // many ties, zeros of both signs, some that are impossible
+            logits.push_back(u < 0.2   ? -kInfinity
+                             : u < 0.3 ? -0.f
+                             : u < 0.4 ? 0.f
+                                       : std::floor(float(u) * 30) / 8);
+          }
+          if (logits[0] == -kInfinity) logits[0] = 1;  // one at least is possible
+          const Sorted leading(logits, few.leading());
+          auto got = few.pick_leading(leading.logits, leading.ids);
+          auto want = all.pick(logits, {});
+          ASSERT_TRUE(got && *got && want);
+          ASSERT_EQ(**got, *want) << n << " logits, top-k " << k << ", way " << way << ", draw " << draw;
+          different += *want != int(leading.ids[0]);
+        }
+      }
+  EXPECT_GT(different, 100) << "of 1200 draws, many are not the first";
+}
+
+TEST(Sampler, LeavesToAllLogitsWhatTheLeadingOnesCannotTell) {
+  SamplerSettings s;
+  EXPECT_EQ(Sampler(s).leading(), 40);
+  s.top_k = 0;
+  EXPECT_EQ(Sampler(s).leading(), 0);
+  for (float SamplerSettings::*penalty :
+       {&SamplerSettings::repeat_penalty, &SamplerSettings::frequency_penalty,
+        &SamplerSettings::presence_penalty}) {
+    SamplerSettings p;
+    p.greedy = true;
+    EXPECT_EQ(Sampler(p).leading(), 1);
+    p.*penalty = 1.5f;
+    EXPECT_EQ(Sampler(p).leading(), 0);
+  }
+  SamplerSettings biased;
+  biased.logit_bias = {{3, 1.f}};
+  EXPECT_EQ(Sampler(biased).leading(), 0);
+  // Where there is no token, or no number: pick() has the words for it, and nothing was drawn.
+  Sampler one{SamplerSettings()}, other{SamplerSettings()};
+  const std::vector<float> ids = {5, 2}, good = {1, 1};
+  for (float bad : {kNaN, kInfinity, -kInfinity}) {
+    auto none = one.pick_leading(std::vector<float>{bad, -kInfinity}, ids);
+    ASSERT_TRUE(none);
+    EXPECT_FALSE(*none);
+  }
+  for (int i = 0; i < 20; i++) EXPECT_EQ(**one.pick_leading(good, ids), **other.pick_leading(good, ids));
+  s.temperature = -1;
+  EXPECT_FALSE(Sampler(s).pick_leading(good, ids)) << "settings that are refused";
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ inline const std::map<std::string, std::string>& quiet_home() {
   static const std::map<std::string, std::string> e = [] {
     const std::string home = temporary_path("home");
     std::filesystem::create_directories(home);
-    return std::map<std::string, std::string>{{"HOME", home},  {"XDG_CACHE_HOME", ""}, {"GIMBAL_MODELS", ""},
-                                              {"HF_HOME", ""}, {"HF_HUB_CACHE", ""},   {"OLLAMA_MODELS", ""}};
+    return std::map<std::string, std::string>{
+        {"HOME", home},  {"XDG_CACHE_HOME", ""}, {"GIMBAL_MODELS", ""}, {"GIMBAL_BACKEND_PATH", ""},
+        {"HF_HOME", ""}, {"HF_HUB_CACHE", ""},   {"OLLAMA_MODELS", ""}};
   }();
   return e;
 }

@@ -62,10 +62,12 @@ class CpuDevice {
   gimbal_code alloc(size_t n, gimbal_buffer** out);
   void release(gimbal_buffer* b);
   gimbal_code write(gimbal_buffer* b, size_t o, const void* p, size_t n) {
-    return memcpy(b->data + o, p, n), GIMBAL_OK;
+    if (n) memcpy(b->data + o, p, n);  // of no bytes, p may be null
+    return GIMBAL_OK;
   }
   gimbal_code read(gimbal_buffer* b, size_t o, void* p, size_t n) {
-    return memcpy(p, b->data + o, n), GIMBAL_OK;
+    if (n) memcpy(p, b->data + o, n);
+    return GIMBAL_OK;
   }
 
   uint64_t packed_bytes(uint8_t type, int32_t columns, int32_t rows) {

@@ -19,6 +19,8 @@
 #include <sys/auxv.h>
 #endif
 
+#include "base/host_memory.h"
+
 namespace gimbal::cpu {
 
 const char* const kFeatureNames[] = {"FMA",  "F16C",    "AVX2", "AVX-512",  "VNNI",
@@ -111,11 +113,6 @@ std::string proc_field(const char* path, const std::string& key) {
   return "";
 }
 
-uint64_t number_or(const std::string& text, uint64_t otherwise) {
-  if (text.empty() || text[0] < '0' || text[0] > '9') return otherwise;
-  return std::strtoull(text.c_str(), nullptr, 10);
-}
-
 // This process's cgroup folder (version 2); "" where there is none.
 std::string cgroup() {
   std::string line = first_line("/proc/self/cgroup");
@@ -157,21 +154,8 @@ int default_threads() {
 }
 
 Memory memory() {
-  Memory m{number_or(proc_field("/proc/meminfo", "MemTotal"), 0) * 1024,
-           number_or(proc_field("/proc/meminfo", "MemAvailable"), 0) * 1024};
-  if (m.total == 0) {
-    m.total = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
-    m.available = m.total;
-  }
-  if (std::string group = cgroup(); !group.empty()) {
-    uint64_t limit = number_or(first_line(group + "/memory.max"), UINT64_MAX);
-    uint64_t used = number_or(first_line(group + "/memory.current"), 0);
-    if (limit != UINT64_MAX) {
-      m.total = std::min(m.total, limit);
-      m.available = std::min(m.available, limit > used ? limit - used : 0);
-    }
-  }
-  return m;
+  const HostMemory m = host_memory();
+  return {m.total, m.available};
 }
 
 }  // namespace gimbal::cpu

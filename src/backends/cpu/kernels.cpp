@@ -18,6 +18,7 @@ using gimbal::DType, gimbal::OpKind, gimbal::set_of, gimbal::kChunk, gimbal::kPa
 #include "backends/cpu/kernels/float_weights.h"
 #include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/rows.h"
+#include "backends/cpu/kernels/sort.h"
 
 using gimbal::DTypeSet;
 constexpr DTypeSet f32 = set_of(DType::F32), i32 = set_of(DType::I32);
@@ -63,9 +64,9 @@ constexpr CpuKernel writes(const char* name, DType cache, Launch launch) {
 #define FLOATS(T, format) WEIGHTS(T, T, format, matmul_floats<T>, columns_row)
 #define BLOCKS_32(T, format) WEIGHTS(T, T, format, (matmul<OneRow32, T, Rows32<T>>), blocks32_row)
 #define BLOCKS_256(W, T, format) WEIGHTS(W, T, format, (matmul<OneRow256, W, Rows256<W>>), blocks256_row)
-// A cache of format T, read as C; `write` writes one head at one position.
-#define CACHE(T, C, write, format)                            \
-  attends(NAME("attention." format), DType::T, attention<C>), \
+// A cache of format T, read by R; `write` writes one head at one position.
+#define CACHE(T, R, write, format)                            \
+  attends(NAME("attention." format), DType::T, attention<R>), \
       writes(NAME("cache_write." format), DType::T, cache_write<write>)
 
 const CpuKernel kTable[] = {
@@ -73,11 +74,11 @@ const CpuKernel kTable[] = {
     FLOATS(F16, "f16"),
     FLOATS(BF16, "bf16"),
 #include "backends/cpu/kernels/code_formats.inc"
-    CACHE(F32, CacheF32, write_head<CacheF32>, "f32"),
-    CACHE(F16, CacheF16, write_head<CacheF16>, "f16"),
-    CACHE(BF16, CacheBF16, write_head<CacheBF16>, "bf16"),
-    CACHE(Q8_0, CacheF32, write_head_blocks, "q8_0"),
-    CACHE(Q4_0, CacheF32, write_head_blocks, "q4_0"),
+    CACHE(F32, Plain<CacheF32>, write_head<CacheF32>, "f32"),
+    CACHE(F16, Plain<CacheF16>, write_head<CacheF16>, "f16"),
+    CACHE(BF16, Plain<CacheBF16>, write_head<CacheBF16>, "bf16"),
+    CACHE(Q8_0, Quantized<CodesQ8_0>, write_head_blocks, "q8_0"),
+    CACHE(Q4_0, Quantized<CodesQ4_0>, write_head_blocks, "q4_0"),
     row(NAME("quantize.a8_32"), OpKind::Quantize, GIMBAL_DENSE, f32, f32, set_of(DType::A8_32), row_work<4>,
         quantize_32, kFirst),
     row(NAME("quantize.a8_256"), OpKind::Quantize, GIMBAL_DENSE, f32, f32, set_of(DType::A8_256), row_work<4>,
@@ -91,6 +92,10 @@ const CpuKernel kTable[] = {
     row(NAME("add.f32"), OpKind::Add, GIMBAL_DENSE, f32, f32, f32, row_work<1>, add_rows, kBoth),
     row(NAME("select_rows.f32"), OpKind::SelectRows, GIMBAL_DENSE, f32, i32, f32, row_work<1>, select_rows,
         kSecond),
+    row(NAME("top_k.f32"), OpKind::TopK, GIMBAL_DENSE, f32, f32, f32, row_work_of_x<2>, top_k, kFirst),
+    row(NAME("sort.f32"), OpKind::Sort, GIMBAL_DENSE, f32, f32, f32, row_work_of_x<40>, sort_rows, kFirst),
+    row(NAME("argsort.f32"), OpKind::ArgSort, GIMBAL_DENSE, f32, f32, i32, row_work_of_x<40>, argsort_rows,
+        kFirst),
 };
 
 }  // namespace

@@ -31,6 +31,23 @@ Failure kernels_for(const Gpu& gpu, std::span<const simt::KernelCode>* out) {
 
 constexpr const char* kLibraries[] = {"libcuda.so.1", nullptr};
 
+constexpr const char* kFunctions[] = {
+#define FUNCTION(name, cuda, hip, ...) cuda,
+#define OPTIONAL(name, cuda, hip, ...) cuda,
+#define CUDA_ONLY(name, cuda, ...) cuda,
+#define HIP_ONLY(...) "",
+#include "backends/simt/driver_api/functions.def"
+#undef FUNCTION
+#undef OPTIONAL
+#undef CUDA_ONLY
+#undef HIP_ONLY
+};
+constexpr simt::driver_api::KnownError kErrors[] = {
+#define DRIVER_ERROR(number, cuda, hip, code, meaning) {number, cuda, Failure::code, meaning},
+#include "backends/simt/driver_api/errors.def"
+#undef DRIVER_ERROR
+};
+
 }  // namespace
 
 int least_capability(std::string_view ptx) {
@@ -45,6 +62,8 @@ int least_capability(std::string_view ptx) {
 
 const simt::driver_api::Vendor vendor = {
     simt::driver_api::Api::Cuda,
+    kFunctions,
+    kErrors,
     "CUDA",
     "NVIDIA",
     kLibraries,

@@ -10,7 +10,7 @@ namespace {
 
 struct Api {
   static constexpr const char* kName = "emulator";
-  static int count() { return 1; }
+  static int count() { return 2; }  // alike: for what is split over devices
   static simt::Failure open(int, simt::Options& options, simt::Opened* out) {
     Options o;
     if (auto f = options.take_flag("bounds", &o.bounds)) return f;

@@ -40,6 +40,36 @@ std::string text(const Api& api, cl_platform_id p, cl_platform_info what) {
       [&](size_t n, void* at, size_t* size) { return api.clGetPlatformInfo(p, what, n, at, size); });
 }
 
+// Where extensions tell: cl_khr_pci_bus_info, and those of NVIDIA (cl_nv_device_attribute_query) and AMD
+// (cl_amd_device_attribute_query) with the numbers that their documents give.
+void identify(const Api& api, cl_device_id d, simt::Facts& f) {
+  const std::string known = " " + text(api, d, CL_DEVICE_EXTENSIONS) + " ";
+  auto has = [&](const char* name) { return known.find(" " + std::string(name) + " ") != known.npos; };
+  struct {
+    cl_uint domain, bus, device, function;
+  } at = {};
+  bool found =
+      has("cl_khr_pci_bus_info") && api.clGetDeviceInfo(d, 0x410F, sizeof at, &at, nullptr) == CL_SUCCESS;
+  if (has("cl_nv_device_attribute_query")) {
+    if (const cl_uint major = number<cl_uint>(api, d, 0x4000))
+      f.compute_capability = format("{}.{}", major, number<cl_uint>(api, d, 0x4001));
+    const cl_uint slot = number<cl_uint>(api, d, 0x4009);
+    if (!found) at = {number<cl_uint>(api, d, 0x400A), number<cl_uint>(api, d, 0x4008), slot >> 3, slot & 7};
+    found = true;
+  }
+  if (has("cl_amd_device_attribute_query")) {
+    // AMD names a device by its architecture; its features are behind a colon.
+    const std::string architecture = text(api, d, CL_DEVICE_NAME);
+    if (architecture.rfind("gfx", 0) == 0)
+      f.compute_capability = architecture.substr(0, architecture.find(':'));
+    unsigned char topology[24] = {};
+    if (!found && api.clGetDeviceInfo(d, 0x4037, sizeof topology, topology, nullptr) == CL_SUCCESS &&
+        topology[0] == 1)
+      at = {0, topology[21], topology[22], topology[23]}, found = true;
+  }
+  if (found) f.pci_id = format("{:04x}:{:02x}:{:02x}.{:x}", at.domain, at.bus, at.device, at.function);
+}
+
 int place(const Found& f) {
   return f.type & CL_DEVICE_TYPE_GPU           ? 0
          : f.type & CL_DEVICE_TYPE_ACCELERATOR ? 1
@@ -93,6 +123,7 @@ Failure describe(const Api& api, const Found& found, Described* out) {
                     version = text(api, d, CL_DEVICE_VERSION), driver = text(api, d, CL_DRIVER_VERSION);
   f.name = text(api, d, CL_DEVICE_NAME);
   f.driver = platform + " " + driver;
+  identify(api, d, f);
   out->identity = format("{}\n{}\n{}\n{}\n", platform, f.name, version, driver);
 
   auto cannot = [&](std::string why) {
@@ -125,6 +156,8 @@ Failure describe(const Api& api, const Found& found, Described* out) {
   // A word's number is 32 bits wide.
   f.max_binding_bytes =
       std::min<uint64_t>(number<cl_ulong>(api, d, CL_DEVICE_MAX_MEM_ALLOC_SIZE), uint64_t(4) << 32) / 4 * 4;
+  if (const uint64_t most = number<cl_ulong>(api, d, CL_DEVICE_MAX_MEM_ALLOC_SIZE))
+    f.max_allocation_bytes = most;
   f.binding_alignment = 4;  // offsets are arguments
   f.software = found.type & CL_DEVICE_TYPE_CPU;
   f.unified_memory = number<cl_bool>(api, d, CL_DEVICE_HOST_UNIFIED_MEMORY);

@@ -26,10 +26,29 @@ Failure kernels_for(const Gpu& gpu, std::span<const simt::KernelCode>* out) {
 constexpr const char* kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                       "libamdhip64.so", nullptr};
 
+constexpr const char* kFunctions[] = {
+#define FUNCTION(name, cuda, hip, ...) hip,
+#define OPTIONAL(name, cuda, hip, ...) hip,
+#define HIP_ONLY(name, hip, ...) hip,
+#define CUDA_ONLY(...) "",
+#include "backends/simt/driver_api/functions.def"
+#undef FUNCTION
+#undef OPTIONAL
+#undef HIP_ONLY
+#undef CUDA_ONLY
+};
+constexpr simt::driver_api::KnownError kErrors[] = {
+#define DRIVER_ERROR(number, cuda, hip, code, meaning) {number, hip, Failure::code, meaning},
+#include "backends/simt/driver_api/errors.def"
+#undef DRIVER_ERROR
+};
+
 }  // namespace
 
 const simt::driver_api::Vendor vendor = {
     simt::driver_api::Api::Hip,
+    kFunctions,
+    kErrors,
     "HIP",
     "AMD",
     kLibraries,

@@ -12,21 +12,25 @@ namespace {
 constexpr uint64_t kSmallBytes = 256;  // of the buffers that every launch binds
 
 DeviceBuffer& buffer(gimbal_buffer* b) { return *reinterpret_cast<DeviceBuffer*>(b); }
-Binding all_of(const DeviceBuffer& b) { return {b.buffer, 0, b.bytes}; }
+Binding all_of(const DeviceBuffer& b) { return {b.pieces[0].buffer, 0, b.bytes}; }
+const char* text_or_null(const std::string& s) { return s.empty() ? nullptr : s.c_str(); }
 
 }  // namespace
 
-Device::Device(const char* backend, Opened opened, uint64_t max_binding, uint64_t part_bytes)
+Device::Device(const char* backend, Opened opened, const Least& most)
     : runtime_(std::move(opened.runtime)), codes_(opened.kernels), rows_(make_rows(backend)) {
   static_cast<Facts&>(limits_) = runtime_->facts();
-  limits_.max_binding_bytes = std::min(limits_.max_binding_bytes, max_binding),
-  limits_.part_bytes = part_bytes;
+  limits_.max_binding_bytes = std::min(limits_.max_binding_bytes, most.binding);
+  limits_.max_allocation_bytes =
+      std::max(std::min(limits_.max_allocation_bytes, most.allocation), kLeastAllocation) / kPieceAlignment *
+      kPieceAlignment;
+  limits_.part_bytes = most.part;
 }
 
 Device::~Device() {
   if (!executables_.empty() || nothing_) (void)runtime_->wait();
   for (DeviceBuffer* b : {nothing_, step_})
-    if (b) runtime_->release(b->buffer), delete b;
+    if (b) free_pieces(*b), delete b;
 }
 
 std::string& Device::error() {
@@ -49,6 +53,8 @@ void Device::describe(gimbal_device_info& i) {
   i.memory_total = now.memory_total, i.memory_free = now.memory_free;
   i.feature_names = kNoFeatures;
   i.software = now.software, i.unified_memory = now.unified_memory;
+  i.driver = text_or_null(limits_.driver), i.pci_id = text_or_null(limits_.pci_id);
+  i.compute_capability = text_or_null(limits_.compute_capability);
 }
 
 const gimbal_kernel_info* Device::rows(size_t* n, size_t* stride) {
@@ -61,10 +67,57 @@ const gimbal_kernel_info* Device::rows(size_t* n, size_t* stride) {
 Failure Device::make(uint64_t bytes, DeviceBuffer** out) {
   auto b = std::make_unique<DeviceBuffer>();
   b->bytes = uint64_t(packed::up(int64_t(std::max<uint64_t>(bytes, 1)), int64_t(kSmallBytes)));
-  if (Failure f = runtime_->allocate(b->bytes, &b->buffer)) return f;
-  counters_.allocations++;
+  if (b->bytes > limits_.max_allocation_bytes) {
+    if (const uint64_t free = runtime_->facts().memory_free; b->bytes > free)
+      return {Failure::OutOfMemory, format("{} bytes asked for, {} are free", b->bytes, free)};
+    pending_.push_back(b.get());
+  } else if (Failure f = make_pieces(*b, {})) {
+    return f;
+  }
   *out = b.release();
   return {};
+}
+
+Failure Device::make_pieces(DeviceBuffer& b, std::span<const uint64_t> cuts) {
+  std::erase(pending_, &b);
+  Failure f;
+  for (size_t i = 0; i <= cuts.size() && !f; i++) {
+    const uint64_t begin = i ? cuts[i - 1] : 0, end = i < cuts.size() ? cuts[i] : b.bytes;
+    DeviceBuffer::Piece piece{begin / kPieceAlignment * kPieceAlignment, begin, end, nullptr};
+    f = runtime_->allocate(DeviceBuffer::size_of(piece), &piece.buffer);
+    if (!f) b.pieces.push_back(piece), counters_.allocations++;
+  }
+  if (f) free_pieces(b), pending_.push_back(&b);
+  return f;
+}
+
+void Device::free_pieces(DeviceBuffer& b) {
+  for (const DeviceBuffer::Piece& p : b.pieces) runtime_->release(p.buffer);
+  b.pieces.clear();
+}
+
+// Buffers are made for a slot of the program that is compiled next: for the one that they are as large as, a
+// few bytes for alignment and guards aside.
+Failure Device::make_pending(const Cuts& cuts) {
+  constexpr uint64_t kMostSpare = 4096;
+  std::vector<bool> taken(cuts.slots().size());
+  for (DeviceBuffer* b : std::vector(pending_)) {
+    size_t best = taken.size();
+    for (size_t s = 0; s < taken.size(); s++) {
+      const uint64_t extent = cuts.slots()[s].extent;
+      if (!taken[s] && !cuts.slots()[s].where.empty() && extent <= b->bytes &&
+          b->bytes - extent <= kMostSpare && (best == taken.size() || extent > cuts.slots()[best].extent))
+        best = s;
+    }
+    if (best == taken.size()) continue;
+    taken[best] = true;
+    if (Failure f = make_pieces(*b, cuts.slots()[best].where)) return f;
+  }
+  return {};
+}
+
+Failure Device::made(DeviceBuffer& b) {
+  return b.pieces.empty() ? make_pieces(b, blind_cuts(b.bytes, limits_.max_allocation_bytes)) : Failure();
 }
 
 gimbal_code Device::alloc(size_t bytes, gimbal_buffer** out) {
@@ -79,7 +132,8 @@ void Device::release(gimbal_buffer* b) {
   const std::lock_guard lock(mutex_);
   (void)settle();  // a device that is lost has nothing to wait for
   for (Executable* e : executables_) e->forget(*runtime_, &buffer(b));
-  runtime_->release(buffer(b).buffer);
+  free_pieces(buffer(b));
+  std::erase(pending_, &buffer(b));
   delete &buffer(b);
 }
 
@@ -89,21 +143,45 @@ Failure Device::settle() {
   return runtime_->wait();
 }
 
-Failure Device::upload(Buffer* b, uint64_t offset, const void* data, uint64_t bytes) {
+namespace {
+// Calls with every piece of a range: its buffer, the offset there, the part's first byte in the range, and
+// how many.
+template <class Call>
+Failure each_piece(const DeviceBuffer& b, uint64_t offset, uint64_t bytes, Call call) {
+  if (offset > b.bytes || bytes > b.bytes - offset)
+    return {Failure::Invalid, format("bytes {} to {} of a buffer of {}", offset, offset + bytes, b.bytes)};
+  for (const DeviceBuffer::Piece& p : b.pieces) {
+    const uint64_t begin = std::max(offset, p.begin), end = std::min(offset + bytes, p.end);
+    if (begin >= end) continue;
+    if (Failure f = call(p.buffer, begin - p.base, begin - offset, end - begin)) return f;
+  }
+  return {};
+}
+}  // namespace
+
+Failure Device::upload(DeviceBuffer& b, uint64_t offset, const void* data, uint64_t bytes) {
   if (Failure f = settle()) return f;
+  if (Failure f = made(b)) return f;
   counters_.uploads++, counters_.uploaded_bytes += bytes;
-  return runtime_->write(b, offset, data, bytes);
+  return each_piece(b, offset, bytes, [&](Buffer* piece, uint64_t at, uint64_t first, uint64_t n) {
+    return runtime_->write(piece, at, static_cast<const uint8_t*>(data) + first, n);
+  });
 }
 
 gimbal_code Device::write(gimbal_buffer* b, size_t offset, const void* data, size_t bytes) {
   const std::lock_guard lock(mutex_);
-  return bytes ? fail(upload(buffer(b).buffer, offset, data, bytes)) : GIMBAL_OK;
+  return bytes ? fail(upload(buffer(b), offset, data, bytes)) : GIMBAL_OK;
 }
 
 gimbal_code Device::read(gimbal_buffer* b, size_t offset, void* data, size_t bytes) {
   const std::lock_guard lock(mutex_);
   counters_.downloads++, counters_.downloaded_bytes += bytes;
-  return bytes ? fail(runtime_->read(buffer(b).buffer, offset, data, bytes)) : GIMBAL_OK;
+  if (!bytes) return GIMBAL_OK;
+  if (Failure f = made(buffer(b))) return fail(f);
+  return fail(
+      each_piece(buffer(b), offset, bytes, [&](Buffer* piece, uint64_t at, uint64_t first, uint64_t n) {
+        return runtime_->read(piece, at, static_cast<uint8_t*>(data) + first, n);
+      }));
 }
 
 uint64_t Device::packed_bytes(uint8_t type, int32_t columns, int32_t rows) {
@@ -148,8 +226,13 @@ gimbal_code Device::compile(const gimbal_program& p, gimbal_executable** out) {
     if (!*b)
       if (Failure f = make(kSmallBytes, b)) return fail(f);
   std::unique_ptr<Executable> e;
+  Cuts cuts;
+  if (Failure f = Cuts::find(p, limits_.max_allocation_bytes, &cuts)) return fail(f);
+  if (Failure f = make_pending(cuts)) return fail(f);
   auto kernel_of = [this](const char* name, Kernel** kernel) { return kernel_named(name, kernel); };
-  if (Failure f = Executable::make(p, rows_, limits_, kernel_of, &e)) return fail(f);
+  if (Failure f = Executable::make(p, rows_, limits_, cuts, kernel_of, &e)) return fail(f);
+  if (e->scratch_bytes())
+    if (Failure f = make(e->scratch_bytes(), &e->scratch)) return fail(f);
   executables_.push_back(e.get());
   *out = reinterpret_cast<gimbal_executable*>(e.release());
   return GIMBAL_OK;
@@ -160,18 +243,22 @@ void Device::discard(gimbal_executable* handle) {
   (void)settle();
   auto* e = reinterpret_cast<Executable*>(handle);
   e->forget(*runtime_, nullptr);
+  if (e->scratch) free_pieces(*e->scratch), delete e->scratch;
   std::erase(executables_, e);
   delete e;
 }
 
 Failure Device::start(Executable& e, DeviceBuffer* const* slots, size_t n, gimbal_step step) {
   Recording* recording = nullptr;
+  for (size_t i = 0; i < n; i++)
+    if (slots[i])
+      if (Failure f = made(*slots[i])) return f;
   if (Failure f = e.recording(*runtime_, slots, n, all_of(*nothing_), all_of(*step_), counters_, &recording))
     return f;
   const gimbal_step fits = e.fitting(step);
   if (fits.rows != written_.rows || fits.out_rows != written_.out_rows) {
     const int32_t words[4] = {fits.rows, fits.out_rows, 0, 0};
-    if (Failure f = upload(step_->buffer, 0, words, sizeof words)) return f;
+    if (Failure f = upload(*step_, 0, words, sizeof words)) return f;
     written_ = fits;
   }
   running_ = true;

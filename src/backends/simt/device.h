@@ -17,6 +17,8 @@
 
 namespace gimbal::simt {
 
+constexpr uint64_t kLeastAllocation = 4096;
+
 // What a backend's folder gives: a device of its API, open, and the kernels built for it.
 struct Opened {
   std::unique_ptr<Runtime> runtime;
@@ -26,8 +28,11 @@ struct Opened {
 // Several threads may lay out weights at once; everything else is for one thread at a time.
 class Device {
  public:
-  // Limits of one's own, where they are below those of the device.
-  Device(const char* backend, Opened opened, uint64_t max_binding, uint64_t part_bytes);
+  // Limits of one's own, where they are below those of the device; in bytes.
+  struct Least {
+    uint64_t binding = UINT64_MAX, allocation = UINT64_MAX, part = UINT64_MAX;
+  };
+  Device(const char* backend, Opened opened, const Least& most);
   ~Device();
   Device(const Device&) = delete;
 
@@ -55,9 +60,13 @@ class Device {
 
  private:
   Failure make(uint64_t bytes, DeviceBuffer** out);
+  Failure make_pieces(DeviceBuffer&, std::span<const uint64_t> cuts);
+  Failure make_pending(const Cuts&);
+  Failure made(DeviceBuffer&);  // at last, when no program told how
+  void free_pieces(DeviceBuffer&);
   Failure kernel_named(std::string_view name, Kernel** out);
   Failure settle();  // waits for what was replayed: before anything that it reads is written
-  Failure upload(Buffer*, uint64_t offset, const void*, uint64_t bytes);
+  Failure upload(DeviceBuffer&, uint64_t offset, const void*, uint64_t bytes);
   Failure start(Executable&, DeviceBuffer* const* slots, size_t n, gimbal_step);
 
   std::mutex mutex_;  // a runtime is used by one thread at a time
@@ -67,6 +76,7 @@ class Device {
   Limits limits_;
   std::map<std::string_view, Kernel*> kernels_;
   std::vector<Executable*> executables_;
+  std::vector<DeviceBuffer*> pending_;  // larger than an allocation, and not cut yet
   DeviceBuffer *nothing_ = nullptr, *step_ = nullptr;
   gimbal_step written_{-1, -1};  // what step_ holds
   bool running_ = false;
@@ -75,8 +85,8 @@ class Device {
 
 // The class that GIMBAL_EXPORT_BACKEND wants. Api has `static int count()` and
 // `static Failure open(int index, Options&, Opened*)`, which takes the options that it knows.
-// Every GPU backend knows max_binding=N, as if the device bound no more than N bytes at once, and part=N:
-// matrices of more bytes are launched in parts, as then.
+// Every GPU backend knows max_binding=N, as if the device bound no more than N bytes at once,
+// max_allocation=N, as if it allocated no more, and part=N: matrices of more bytes are launched in parts.
 template <class Api>
 class DeviceOf final : public Device {
  public:
@@ -85,13 +95,16 @@ class DeviceOf final : public Device {
   static gimbal_code open(int index, const char* lines, DeviceOf** out) {
     Options options;
     Opened opened;
-    uint64_t max_binding = UINT64_MAX, part = UINT64_MAX;
+    Least most;
     if (Failure f = Options::parse(lines, &options)) return fail(f);
-    if (Failure f = options.take_number("max_binding", &max_binding)) return fail(f);
-    if (Failure f = options.take_number("part", &part)) return fail(f);
+    if (Failure f = options.take_number("max_binding", &most.binding)) return fail(f);
+    if (Failure f = options.take_number("max_allocation", &most.allocation)) return fail(f);
+    if (Failure f = options.take_number("part", &most.part)) return fail(f);
+    if (most.allocation < kLeastAllocation)
+      return fail({Failure::Invalid, "max_allocation must be at least 4096"});
     if (Failure f = Api::open(index, options, &opened)) return fail(f);
     if (Failure f = options.unknown()) return fail(f);
-    *out = new DeviceOf(Api::kName, std::move(opened), max_binding, part);
+    *out = new DeviceOf(Api::kName, std::move(opened), most);
     return GIMBAL_OK;
   }
 };

@@ -6,6 +6,12 @@
 
 namespace gimbal::simt {
 
+const DeviceBuffer::Piece* DeviceBuffer::piece_of(uint64_t offset) const {
+  const auto behind = std::upper_bound(pieces.begin(), pieces.end(), offset,
+                                       [](uint64_t at, const Piece& p) { return at < p.begin; });
+  return behind == pieces.begin() || offset >= behind[-1].end ? nullptr : &behind[-1];
+}
+
 Executable::Executable(const gimbal_program& p) {
   for (size_t i = 0; i < p.n_values; i++) {
     const gimbal_value& v = p.values[i];
@@ -17,7 +23,8 @@ Executable::Executable(const gimbal_program& p) {
 
 // Whether an op reads or writes what was written, or writes what was read, since the last wait. What it
 // touches is noted for those behind it.
-bool Executable::must_wait(const gimbal_program& p, const gimbal_op& op) {
+bool Executable::must_wait(const gimbal_program& p, const OpPlan& plan) {
+  const gimbal_op& op = plan.op;
   std::vector<Touched> now;
   auto touch = [&](uint16_t value, bool written) {
     const gimbal_value& v = p.values[value];
@@ -25,6 +32,7 @@ bool Executable::must_wait(const gimbal_program& p, const gimbal_op& op) {
   };
   for (int i = 0; i < op.inputs; i++) touch(op.in[i], false);
   touch(op.out, true);
+  if (plan.scratch_bytes) now.push_back({Place::kScratch, 0, plan.scratch_bytes, true});
   bool wait = false;
   for (const Touched& a : touched_)
     for (const Touched& b : now)
@@ -35,11 +43,13 @@ bool Executable::must_wait(const gimbal_program& p, const gimbal_op& op) {
 }
 
 void Executable::add(const gimbal_program& p, const OpPlan& plan, Kernel* kernel) {
-  bool wait = must_wait(p, plan.op) || launches_.empty();  // the first: for what was replayed before
+  bool wait = must_wait(p, plan) || launches_.empty();  // the first: for what was replayed before
   for (const PlannedLaunch& l : plan.launches) {
-    launches_.push_back({l, kernel, wait});
+    launches_.push_back({l, kernel});
+    launches_.back().after_all |= wait;
     wait = false;
   }
+  scratch_bytes_ = std::max(scratch_bytes_, plan.scratch_bytes);
   launches_of_.push_back(plan.launches.size());
 }
 
@@ -50,6 +60,25 @@ void Executable::run_counts(uint64_t* counts, size_t n_ops) const {
 
 gimbal_step Executable::fitting(gimbal_step s) const {
   return {std::clamp(s.rows, 0, room_.rows), std::clamp(s.out_rows, 0, room_.out_rows)};
+}
+
+Failure Executable::resolve(const Place& at, DeviceBuffer* const* slots, size_t n, Binding* out) const {
+  const bool own = at.slot == Place::kScratch;
+  if (!own && (at.slot >= n || !slots[at.slot]))
+    return {Failure::Invalid, format("a program reads buffer {}, which was not given", at.slot)};
+  const DeviceBuffer& b = own ? *scratch : *slots[at.slot];
+  const uint64_t begin = at.offset + at.lead, end = at.offset + at.bytes;
+  if (begin > b.bytes || end < begin || end > b.bytes)
+    return {Failure::Invalid, format("a program reads bytes {} to {} of buffer {}, which has {}", at.offset,
+                                     end, at.slot, b.bytes)};
+  const DeviceBuffer::Piece* piece = b.piece_of(begin);
+  if (!piece || end - piece->base > DeviceBuffer::size_of(*piece))
+    return {Failure::Unsupported,
+            format("bytes {} to {} of buffer {} are wanted at once, and lie in several pieces of memory: the "
+                   "buffer was made for another program",
+                   begin, end, at.slot)};
+  *out = {piece->buffer, at.offset - piece->base, at.bytes};
+  return {};
 }
 
 Failure Executable::recording(Runtime& runtime, DeviceBuffer* const* slots, size_t n, Binding nothing,
@@ -64,16 +93,9 @@ Failure Executable::recording(Runtime& runtime, DeviceBuffer* const* slots, size
     std::copy(std::begin(planned.params), std::end(planned.params), l.params);
     std::copy(std::begin(planned.groups), std::end(planned.groups), l.groups);
     for (uint32_t i = 0; i < planned.bindings; i++) {
-      const Place& at = planned.place[i];
       l.binding[i] = nothing;
-      if (at.slot == Place::kNothing) continue;
-      if (at.slot >= n || !slots[at.slot])
-        return {Failure::Invalid, format("a program reads buffer {}, which was not given", at.slot)};
-      const DeviceBuffer& b = *slots[at.slot];
-      if (at.offset > b.bytes || at.bytes > b.bytes - at.offset)
-        return {Failure::Invalid, format("a program reads bytes {} to {} of buffer {}, which has {}",
-                                         at.offset, at.offset + at.bytes, at.slot, b.bytes)};
-      l.binding[i] = {b.buffer, at.offset, at.bytes};
+      if (planned.place[i].slot == Place::kNothing) continue;
+      if (Failure f = resolve(planned.place[i], slots, n, &l.binding[i])) return f;
     }
     bound.push_back(l);
   }

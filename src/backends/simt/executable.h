@@ -9,10 +9,22 @@
 
 namespace gimbal::simt {
 
-// What a backend's memory is made of; a gimbal_buffer.
+// What a backend's memory is made of; a gimbal_buffer. Where the device does not give so much at once it is
+// several pieces, made when it is known what will lie in it and where it may be cut.
 struct DeviceBuffer {
-  Buffer* buffer = nullptr;
+  struct Piece {
+    uint64_t base, begin, end;  // holds bytes [begin, end); its memory begins with byte `base`
+    Buffer* buffer;
+  };
+  std::vector<Piece> pieces;  // by rising begin; empty: not made yet
   uint64_t bytes = 0;
+
+  // Bytes of a piece's memory.
+  static uint64_t size_of(const Piece& p) {
+    return (p.end - p.base + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
+  }
+  // The piece that a byte is in; nullptr beyond the end.
+  const Piece* piece_of(uint64_t offset) const;
 };
 
 // Counts what costs time, so that tests can hold the engine to its promises. `uploads` are all writes,
@@ -26,11 +38,11 @@ class Executable {
  public:
   // `kernel_of` gives the kernel of a row of the table, loading it when it is its first use.
   template <class KernelOf>
-  static Failure make(const gimbal_program& p, const Rows& rows, const Limits& limits, KernelOf kernel_of,
-                      std::unique_ptr<Executable>* out) {
+  static Failure make(const gimbal_program& p, const Rows& rows, const Limits& limits, const Cuts& cuts,
+                      KernelOf kernel_of, std::unique_ptr<Executable>* out) {
     std::unique_ptr<Executable> e(new Executable(p));
     for (size_t i = 0; i < p.n_ops; i++) {
-      OpPlan plan{p.ops[i], p.values, limits, {}, {}};
+      OpPlan plan{p.ops[i], p.values, limits, cuts, {}, 0, {}};
       const Row& row = rows.rows[p.ops[i].kernel];
       row.plan(plan);
       if (plan.failure) return plan.failure;
@@ -50,6 +62,9 @@ class Executable {
   // Forgets the recordings that are bound to a buffer (nullptr: all of them).
   void forget(Runtime&, const DeviceBuffer*);
   size_t launches() const { return launches_.size(); }
+  // Memory for what happens between the launches of an op; the device makes it when the program is compiled.
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+  DeviceBuffer* scratch = nullptr;
   void replayed() { replays_++; }
   // How often each op was launched, with all its launches.
   void run_counts(uint64_t* counts, size_t n_ops) const;
@@ -57,7 +72,6 @@ class Executable {
  private:
   struct Planned : PlannedLaunch {
     Kernel* kernel;
-    bool after_all;
   };
   struct Touched {  // since the launches before were last waited for
     uint32_t slot;
@@ -71,11 +85,12 @@ class Executable {
 
   explicit Executable(const gimbal_program&);
   void add(const gimbal_program&, const OpPlan&, Kernel*);
-  bool must_wait(const gimbal_program&, const gimbal_op&);
+  bool must_wait(const gimbal_program&, const OpPlan&);
+  Failure resolve(const Place&, DeviceBuffer* const* slots, size_t n, Binding* out) const;
 
   std::vector<Planned> launches_;
   std::vector<size_t> launches_of_;  // op by op
-  uint64_t replays_ = 0;
+  uint64_t replays_ = 0, scratch_bytes_ = 0;
   std::vector<Touched> touched_;
   std::vector<Recorded> recorded_;
   gimbal_step room_{INT32_MAX, INT32_MAX};

@@ -37,11 +37,13 @@ class LaunchOf {
                        format("an op needs {} bytes at once, and the device binds at most {}: a smaller "
                               "--ctx, --batch or cache format takes less",
                               all, plan_.limits.max_binding_bytes)};
-    launch_.place[launch_.bindings++] = {slot, offset - before, all};
+    launch_.place[launch_.bindings++] = {slot, uint32_t(before), offset - before, all};
     return uint32_t(before / 4);
   }
   uint32_t bind(const gimbal_value& v) { return bind(v.slot, v.offset, v.bytes); }
   uint32_t bind_nothing() { return launch_.bindings++, 0; }
+
+  void after_those_before() { launch_.after_all = true; }
 
   // The rows that a value's extent gives the step, `at_once` to a group.
   void launch(uint32_t groups, const gimbal_value& rows, uint32_t at_once = 1) {
@@ -62,9 +64,14 @@ class LaunchOf {
   PlannedLaunch launch_;
 };
 
-// A matrix of packed tiles, in parts that can be bound at once.
+// A matrix of packed tiles, in parts that can be bound at once and lie in one piece of the buffer.
 struct Tiles {
-  uint64_t bytes, total, at_once;  // of a tile; tiles; tiles of a part
+  uint64_t bytes, total, at_once;  // of a tile; tiles; tiles of a part, at most
+  // Tiles of the part that begins with tile `first`.
+  uint64_t part(const OpPlan& o, const gimbal_value& w, uint64_t first) const {
+    const uint64_t begin = w.offset + first * bytes, room = (o.cuts.behind(w.slot, begin) - begin) / bytes;
+    return std::min({at_once, total - first, std::max<uint64_t>(room, 1)});
+  }
   Tiles(OpPlan& o, const gimbal_value& w)
       : bytes(uint64_t(packed::tile_bytes(DType(w.dtype), w.dim[0]))),
         total(groups_for(uint64_t(w.dim[1]), packed::kTileRows)) {
@@ -80,8 +87,8 @@ void plan_product(OpPlan& o, uint32_t rows_at_once) {
   const gimbal_value &w = o.in(0), &x = o.in(1);
   const DTypeInfo& type = info(DType(x.dtype));
   const Tiles tiles(o, w);
-  for (uint64_t first = 0; first < tiles.total; first += tiles.at_once) {
-    const uint64_t n = std::min(tiles.at_once, tiles.total - first);
+  for (uint64_t first = 0, n = 0; first < tiles.total; first += n) {
+    n = tiles.part(o, w, first);
     LaunchOf<Params> l(o);
     l.p.weights_at = l.bind(w.slot, w.offset + first * tiles.bytes, n * tiles.bytes);
     l.p.x_at = l.bind(x);
@@ -99,8 +106,8 @@ template <class Params>
 void plan_embedding(OpPlan& o) {
   const gimbal_value& table = o.in(0);
   const Tiles tiles(o, table);
-  for (uint64_t first = 0; first < tiles.total; first += tiles.at_once) {
-    const uint64_t n = std::min(tiles.at_once, tiles.total - first);
+  for (uint64_t first = 0, n = 0; first < tiles.total; first += n) {
+    n = tiles.part(o, table, first);
     LaunchOf<Params> l(o);
     l.p.weights_at = l.bind(table.slot, table.offset + first * tiles.bytes, n * tiles.bytes);
     l.p.tokens_at = l.bind(o.in(1));
@@ -205,6 +212,40 @@ void plan_attention(OpPlan& o) {
   l.p.key_words = uint32_t(packed::cache_head_bytes(DType(keys.dtype), true, keys.dim[0]) / 4);
   l.p.value_words = uint32_t(packed::cache_head_bytes(DType(values.dtype), false, values.dim[0]) / 4);
   l.launch(l.p.heads, o.out());
+}
+
+// Runs of 64 values, merged again and again; in scratch memory, from one half to the other.
+void plan_sort(OpPlan& o) {
+  constexpr uint64_t kRun = 64;  // LANES of the text
+  const gimbal_value& x = o.in(0);
+  const auto kind = OpKind(o.op.kind);
+  const auto width = uint64_t(x.dim[0]), wanted = kind == OpKind::TopK ? uint64_t(o.op.param.i[0]) : width;
+  const uint64_t keep = std::min(wanted, width), ways = keep <= kRun ? 16 : 8;
+  const bool falling = kind == OpKind::TopK || SortOrder(o.op.param.i[0]) == SortOrder::Falling;
+  auto pairs = [&](uint64_t run) { return (width + run - 1) / run * std::min(keep, run); };  // of a row
+  uint64_t bytes[2] = {}, at[2] = {};
+  for (int half = 0; half < 2; half++) {
+    bytes[half] = uint64_t(
+        packed::up(int64_t(8 * pairs(half ? kRun * ways : kRun) * capacity(x)), int64_t(kPieceAlignment)));
+    at[half] = o.scratch_bytes, o.scratch_bytes += bytes[half];
+  }
+  for (uint64_t run = 0, turn = 0;; turn++) {
+    const uint64_t made = run ? run * ways : kRun;
+    const size_t to = turn % 2, from = 1 - to;
+    LaunchOf<sort_params> l(o);
+    l.p.x_at = l.bind(x);
+    l.p.before_at = l.bind(Place::kScratch, at[from], bytes[from]);
+    l.p.after_at = l.bind(Place::kScratch, at[to], bytes[to]);
+    l.p.y_at = l.bind(o.out());
+    l.p.width = uint32_t(width), l.p.keep = uint32_t(keep), l.p.wanted = uint32_t(wanted);
+    l.p.run = uint32_t(run), l.p.ways = uint32_t(ways), l.p.flip = falling ? UINT32_MAX : 0;
+    l.p.before_row = run ? uint32_t(2 * pairs(run)) : 0, l.p.after_row = uint32_t(2 * pairs(made));
+    l.p.last = made >= width;
+    if (run) l.after_those_before();
+    l.launch(groups_for(run ? pairs(run) : width, kLanes), o.out());
+    if (made >= width) return;
+    run = made;
+  }
 }
 
 }  // namespace gimbal::simt

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/simt/cuts.h"
 #include "backends/simt/runtime.h"
 #include "device/abi.h"
 
@@ -12,8 +13,10 @@ namespace gimbal::simt {
 
 // A binding whose buffer is a slot of the program.
 struct Place {
-  static constexpr uint32_t kNothing = UINT32_MAX;  // a binding that the launch does not read
+  static constexpr uint32_t kNothing = UINT32_MAX;      // a binding that the launch does not read
+  static constexpr uint32_t kScratch = UINT32_MAX - 1;  // memory of the executable's own
   uint32_t slot = kNothing;
+  uint32_t lead = 0;  // bytes before what is really wanted, for the alignment
   uint64_t offset = 0, bytes = 0;
 };
 
@@ -22,6 +25,7 @@ struct PlannedLaunch {
   uint32_t bindings = 0;
   uint8_t params[kMostParamBytes] = {};
   uint32_t groups[3] = {1, 1, 1};
+  bool after_all = false;  // reads what launches of the same op before it wrote
 };
 
 // What a device can do at once.
@@ -35,7 +39,9 @@ struct OpPlan {
   const gimbal_op& op;
   const gimbal_value* values;  // of the program
   const Limits& limits;
-  std::vector<PlannedLaunch> launches;  // independent of each other
+  const Cuts& cuts;                     // of the program's buffers
+  std::vector<PlannedLaunch> launches;  // independent of each other, unless they say otherwise
+  uint64_t scratch_bytes = 0;           // that they need besides
   Failure failure;                      // why it cannot be launched on this device
 
   const gimbal_value& in(int i) const { return values[op.in[i]]; }
@@ -55,5 +61,6 @@ void plan_select_rows(OpPlan&);
 void plan_cache_write_floats(OpPlan&);
 void plan_cache_write_blocks(OpPlan&);
 void plan_attention(OpPlan&);
+void plan_sort(OpPlan&);  // and of top_k and argsort
 
 }  // namespace gimbal::simt

@@ -79,6 +79,9 @@ Rows make_rows(const std::string& backend) {
   dense(OpKind::Scale, DType::F32, kF32, kF32, "scale", plan_elementwise);
   dense(OpKind::Add, DType::F32, kF32, kF32, "add", plan_elementwise);
   dense(OpKind::SelectRows, DType::F32, kI32, kF32, "select_rows", plan_select_rows);
+  dense(OpKind::TopK, DType::F32, kF32, kF32, "top_k", plan_sort);
+  dense(OpKind::Sort, DType::F32, kF32, kF32, "sort", plan_sort);
+  dense(OpKind::ArgSort, DType::F32, kF32, kI32, "argsort", plan_sort);
   return r;
 }
 

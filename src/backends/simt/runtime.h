@@ -18,12 +18,14 @@ struct Failure {
   explicit operator bool() const { return code != None; }
 };
 
-struct Facts {               // of one device
-  std::string name, driver;  // "llvmpipe (LLVM 15.0.6, 256 bits)", "Mesa 22.3.6"
+struct Facts {                             // of one device
+  std::string name, driver;                // "llvmpipe (LLVM 15.0.6, 256 bits)", "Mesa 22.3.6"
+  std::string pci_id, compute_capability;  // "0000:65:00.0"; "9.0", "gfx942"; empty where there is none
   uint64_t memory_total = 0, memory_free = 0;
-  uint64_t max_binding_bytes = 0;  // larger matrices are bound, and launched, in parts
-  uint32_t binding_alignment = 4;  // of the offset of a binding; a power of two, at most 256
-  uint32_t max_groups = 65535;     // in each dimension of a grid
+  uint64_t max_allocation_bytes = UINT64_MAX;  // larger buffers are made of several
+  uint64_t max_binding_bytes = 0;              // larger matrices are bound, and launched, in parts
+  uint32_t binding_alignment = 4;              // of the offset of a binding; a power of two, at most 256
+  uint32_t max_groups = 65535;                 // in each dimension of a grid
   bool software = false, unified_memory = false;
 };
 

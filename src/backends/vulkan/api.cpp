@@ -247,12 +247,23 @@ Failure Instance::devices(std::vector<Candidate>* out) const {
     for (uint32_t i = families; i-- > 0;)
       if (queues[i].queueFlags & VK_QUEUE_COMPUTE_BIT) c.queue_family = i;
 
+    bool pci = false;
     uint32_t extensions = 0;
     functions_.enumerate_extensions(handle, nullptr, &extensions, nullptr);
     std::vector<VkExtensionProperties> known(extensions);
     functions_.enumerate_extensions(handle, nullptr, &extensions, known.data());
-    for (const VkExtensionProperties& e : known)
+    for (const VkExtensionProperties& e : known) {
       c.memory_budget |= !strcmp(e.extensionName, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+      pci |= !strcmp(e.extensionName, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+    }
+    if (pci) {
+      VkPhysicalDevicePCIBusInfoPropertiesEXT bus = {
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT};
+      VkPhysicalDeviceProperties2 more = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &bus};
+      functions_.properties(handle, &more);
+      c.pci_id =
+          format("{:04x}:{:02x}:{:02x}.{:x}", bus.pciDomain, bus.pciBus, bus.pciDevice, bus.pciFunction);
+    }
     c.refusal = refusal_of(c, all.properties.apiVersion, timeline.timelineSemaphore);
     out->push_back(std::move(c));
   }

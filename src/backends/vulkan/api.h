@@ -41,6 +41,7 @@ struct Candidate {
   uint64_t largest_allocation;
   uint32_t queue_family;
   bool memory_budget;   // VK_EXT_memory_budget is there
+  std::string pci_id;   // "0000:65:00.0"; empty without VK_EXT_pci_bus_info
   std::string refusal;  // why it cannot be used; empty when it can
 };
 

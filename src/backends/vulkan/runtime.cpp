@@ -39,7 +39,9 @@ class Vulkan final : public simt::Runtime {
   Vulkan(std::unique_ptr<Gpu> gpu, const Options& o)
       : options_(o), gpu_(std::move(gpu)), memory_(*gpu_, o.staging) {
     const Candidate& c = gpu_->facts();
-    facts_.name = c.name, facts_.driver = c.driver;
+    facts_.name = c.name, facts_.driver = c.driver, facts_.pci_id = c.pci_id;
+    // Drivers round up what they are asked for.
+    facts_.max_allocation_bytes = c.largest_allocation - std::min<uint64_t>(c.largest_allocation, 1 << 16);
     facts_.memory_total = memory_.total();
     facts_.max_binding_bytes = c.limits.maxStorageBufferRange & ~3u;
     if (o.max_binding)

@@ -176,6 +176,8 @@ TEST(DriverFacts, AreThoseOfTheDevice) {
   EXPECT_EQ(f.memory_free, uint64_t(5) << 30);
   EXPECT_TRUE(f.unified_memory);
   EXPECT_FALSE(f.software);
+  EXPECT_EQ(f.pci_id, "0000:03:00.0");
+  EXPECT_EQ(f.compute_capability, Subject::symbol("9.0", "gfx90a"));
   Buffer* b = nullptr;
   ASSERT_FALSE(runtime->allocate(1 << 20, &b));
   EXPECT_EQ(runtime->facts().memory_free, (uint64_t(5) << 30) - (1 << 20));

@@ -157,6 +157,27 @@ inline void check_memory(Runtime& runtime) {
   runtime.release(nullptr);
 }
 
+// An op of one text that the engine does not have (toy/kernels.def): it runs here, too.
+inline void check_toy(Runtime& runtime, std::span<const KernelCode> kernels) {
+  struct Params {
+    uint32_t width;
+  };
+  TestDevice device(runtime, kernels);
+  const uint32_t rows = 5, width = 150;
+  std::vector<float> x;
+  for (uint32_t i = 0; i < rows * width; i++) x.push_back(float((i * 37) % 101) - 60.f);
+  Buffer* y = device.buffer(std::vector<float>(rows * width, -1.f));
+  device.set_step(4, 1);
+  Failure failure = device.run({device.launch(
+      "below_largest", {{device.buffer(x), 0, x.size() * 4}, {y, 0, x.size() * 4}}, Params{width}, rows)});
+  ASSERT_FALSE(failure) << failure.text;
+  const auto got = device.contents<float>(y, rows * width);
+  for (uint32_t i = 0; i < rows * width; i++) {
+    const auto row = x.begin() + i / width * width;
+    EXPECT_EQ(got[i], i / width < 4 ? *std::max_element(row, row + width) - x[i] : -1.f) << i;
+  }
+}
+
 // FMA, DIVIDE and SQRT are rounded once, on every target: all bits, for inputs of every size that the dialect
 // promises. `kernels`: those of rounding/kernels.def, or corrections/kernels.def.
 inline void check_rounding(Runtime& runtime, std::span<const KernelCode> kernels) {

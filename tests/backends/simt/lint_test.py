@@ -57,6 +57,9 @@ IN_MAIN = [
     ("VAR(f32, input) = 1.0f;", "'input' is a word of GLSL"),
     ("VAR(f32, half) = 1.0f;", "'half'"),
     ("VAR(f32, a__b) = 1.0f;", "'a__b': names with __"),
+    ("LET(f32, a) = x[0u]; LET(f32, b) = x[1u]; y[0u] = a - (a - b);", "'a' is subtracted from what it was added to"),
+    ("LET(f32, a) = x[0u]; LET(f32, b) = x[1u]; y[0u] = (b - a) + a;", "'a' is subtracted from what it was added to"),
+    ("LET(f32, a) = x[0u]; LET(f32, b) = x[1u]; LET(f32, sum) = b + a; y[0u] = sum - b;", "'b' is subtracted from what it was added to"),
     ("LET(u32, i) = P.count & 1u + 2u;", "'&' and '+' mixed"),
     ("LET(u32, i) = P.count << 1u + 2u;", "'<<' and '+' mixed"),
     ("LET(bool, b) = P.count & 1u == 1u;", "'&' and '==' mixed"),
@@ -81,6 +84,8 @@ IN_MAIN = [
 ]
 
 SOUND = [
+    "LET(f32, a) = x[0u]; LET(f32, b) = x[1u]; y[0u] = (a + (a + b)) + FMA(a, b, a - b);",
+    "LET(f32, a) = x[0u]; LET(f32, b) = x[1u]; LET(f32, sum) = b + a; y[0u] = (a * (a - b)) - (sum * a);",
     "VAR(f32, sum) = -1.0f; for (VAR(u32, i) = LANE; i < P.count; i += 16u) { sum += x[(4u * i) + LANE]; } y[0u] = -sum * 2.0e-3f;",
     "partial[LANE] = 1.0f; BARRIER; if ((LANE == 0u) && (P.count > 3u)) { y[0u] = partial[1u]; } else if (LANE == 1u) { y[1u] = 2.0f; }",
     "LET(u32, row) = GROUP_X; if (I32(row) < STEP_ROWS) { for (VAR(u32, i) = 0u; i < P.count; i += 4u) { BARRIER; } }",

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "runtime/generate.h"
@@ -90,7 +91,9 @@ inline void check_batches_and_splits(const ModelSetting& gpu, const std::vector<
   std::vector<ModelSetting> all = more;
   for (auto [batch, split] : {std::pair(1, 0), {3, 0}, {64, 0}, {16, 1}, {32, 7}, {32, 65}})
     all.push_back({gpu.backend, gpu.options, DType::F16, batch, split});
-  all.push_back({gpu.backend, gpu.options.empty() ? "part=20000" : gpu.options + "\npart=20000"});
+  // Matrices in parts; and buffers of several allocations, parts of them in turn.
+  for (const char* limit : {"part=20000", "max_allocation=70144"})
+    all.push_back({gpu.backend, gpu.options.empty() ? limit : gpu.options + "\n" + limit});
   for (const char* name : {"stories/stories260K-f32", "quant/q-q4_0", "quant/q-q6_k"}) {
     const std::string m = golden_dir() + "/" + name + ".gguf";
     const auto want = logits_of(m, on_cpu(), tokens);
@@ -129,6 +132,42 @@ inline void check_continuations(ModelSetting gpu) {
   }
   std::printf("%d tokens\n", tokens);
   EXPECT_GT(tokens, 100);
+}
+
+// The tokens drawn from the logits that the device found to lead are those drawn from all of them.
+inline void check_sampling(const ModelSetting& gpu) {
+  auto e = open_model(golden_dir() + "/stories/stories260K-q8_0.gguf", gpu);
+  ASSERT_TRUE(e) << e.error().message;
+  auto session = *Session::create(*e->model);
+  ASSERT_GE(session->most_leading(), 40);
+  const auto prompt = some_tokens(9);
+  int tokens = 0;
+  for (auto [top_k, temperature, typical, top_p, min_p] : {std::tuple(40, 0.f, 1.f, 0.95f, 0.05f),
+                                                           {1, 0.8f, 1.f, 1.f, 0.f},
+                                                           {40, 0.8f, 1.f, 0.95f, 0.05f},
+                                                           {64, 2.f, 1.f, 1.f, 0.f},
+                                                           {23, 1.3f, 0.7f, 0.9f, 0.f}}) {
+    SamplerSettings s;
+    s.top_k = top_k, s.temperature = temperature, s.typical_p = typical, s.top_p = top_p, s.min_p = min_p;
+    s.seed = uint64_t(tokens + 5);
+    Sampler of_all(s), of_few(s);
+    ASSERT_EQ(of_few.leading(), temperature == 0 ? 1 : top_k);
+    session->rewind(0);
+    std::vector<int32_t> next = prompt;
+    for (int i = 0; i < 8; i++, tokens++) {
+      auto leading = session->advance_leading(next, of_few.leading());
+      ASSERT_TRUE(leading) << leading.error().message;
+      auto few = of_few.pick_leading(leading->logits, leading->ids);
+      ASSERT_TRUE(few && *few);
+      auto all = session->all_logits();
+      ASSERT_TRUE(all) << all.error().message;
+      auto want = of_all.pick(*all, {});
+      ASSERT_TRUE(want) << want.error().message;
+      ASSERT_EQ(**few, *want) << "token " << i << " with top-k " << top_k << ", temperature " << temperature;
+      next = {*want};
+    }
+  }
+  std::printf("%d tokens\n", tokens);
 }
 
 inline void check_story(const ModelSetting& gpu) {

@@ -3,21 +3,27 @@ set(simt_tests ${CMAKE_CURRENT_LIST_DIR})
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 target_link_libraries(emulator_test PRIVATE gimbal_emulator_runtime)
 gimbal_simt_modules(emulator_test emulator ${simt_tests}/examples/kernels.def example_)
+gimbal_simt_modules(emulator_test emulator ${simt_tests}/toy/kernels.def toy_)
 gimbal_simt_modules(emulator_test emulator ${simt_tests}/defects/kernels.def defect_)
 gimbal_simt_modules(emulator_test emulator ${simt_tests}/corrections/kernels.def correction_)
 
 # The engine's kernels with one wrong word each, which conformance must notice.
-set(mutants ${CMAKE_BINARY_DIR}/simt_mutants)
 file(GLOB mutated CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backends/simt/kernels/*)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mutated} ${GIMBAL_SIMT_DEF} ${simt_tests}/mutants/mutants.txt
-             ${simt_tests}/mutants/make_mutants.py)
-execute_process(COMMAND ${Python3_EXECUTABLE} ${simt_tests}/mutants/make_mutants.py ${GIMBAL_SIMT_DEF}
-                ${simt_tests}/mutants/mutants.txt ${mutants} COMMAND_ERROR_IS_FATAL ANY)
-target_include_directories(emulated_mutants_test PRIVATE ${mutants})
-gimbal_simt_modules(emulated_mutants_test emulator ${mutants}/kernels.def mutant_)
+             ${simt_tests}/mutants/few.txt ${simt_tests}/mutants/make_mutants.py)
+# simt_mutants(<test> <language> <list>): those of a list, for one target.
+function(simt_mutants test language list)
+  set(mutants ${CMAKE_BINARY_DIR}/simt_${list})
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${simt_tests}/mutants/make_mutants.py ${GIMBAL_SIMT_DEF}
+                  ${simt_tests}/mutants/${list}.txt ${mutants} COMMAND_ERROR_IS_FATAL ANY)
+  target_include_directories(${test} PRIVATE ${mutants})
+  gimbal_simt_modules(${test} ${language} ${mutants}/kernels.def mutant_)
+endfunction()
+simt_mutants(emulated_mutants_test emulator mutants)
 
 add_test(NAME lint_kernels COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/lint_kernels.py ${GIMBAL_SIMT_DEF}
          ${simt_tests}/examples/kernels.def ${simt_tests}/corrections/kernels.def)
+add_test(NAME simt_toy_test COMMAND Python3::Interpreter ${simt_tests}/toy_test.py)
 add_test(NAME lint_kernels_test COMMAND Python3::Interpreter ${simt_tests}/lint_test.py)
 
 # Each target's own compiler and checker accept what the dialect becomes: where `scripts/setup.sh gpu` has been run.

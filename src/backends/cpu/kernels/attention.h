@@ -8,7 +8,7 @@
 #include "backends/cpu/kernels/exp.h"
 #include "backends/cpu/kernels/memory.h"
 
-// The element types of a cache. Quantized caches are read as f32, tile by tile.
+// The element types of a cache of plain numbers.
 struct CacheF32 {
   using Element = float;
   static inline F get(const float* p) { return load(p); }
@@ -23,6 +23,31 @@ struct CacheBF16 {
   using Element = uint16_t;
   static inline F get(const uint16_t* p) { return load_bf16(p); }
   static inline uint16_t from(float x) { return float_to_bf16(x); }
+};
+
+// How attention reads a page: keys(), sixteen of them from a dimension on, and values(), two vectors of
+// dimensions of sixteen positions, or one of the last few. Half: 0, or of quantized blocks which 16
+// dimensions.
+template <class C>
+struct Plain {
+  static constexpr bool quantized = false;
+  const typename C::Element* at;
+  int32_t stride;
+  static inline Plain keys(const uint8_t* page, int32_t hd, int s, int32_t d) {
+    return {reinterpret_cast<const typename C::Element*>(page) + (s * hd + d) * 16, 16};
+  }
+  static inline Plain values(const uint8_t* page, int32_t hd, int s, int32_t v) {
+    const auto stride = int32_t(gimbal::cpu::up(hd, 16));
+    return {reinterpret_cast<const typename C::Element*>(page) + s * 16 * stride + v * 16, stride};
+  }
+  template <int Half>
+  inline F key(int d) const {
+    return C::get(at + 16 * d);
+  }
+  template <int N>
+  inline void value(int j, F* y) const {
+    for (int n = 0; n < N; n++) y[n] = C::get(at + j * stride + 16 * n);
+  }
 };
 
 // The page that holds a position of a sequence. Positions and pages come from the runtime, which checks them.
@@ -53,113 +78,119 @@ inline CpuWork attention_work(const CpuTask& t) {
 struct Span {
   const uint8_t *keys, *values;
   int32_t from, to;
+  const uint8_t* next_keys;        // of the next page, or null: nothing is worth asking for
+  int64_t key_bytes, value_bytes;  // of a head in a page
 };
 
+// Asks memory for one of `parts` parts of what is read after this.
+inline void fetch_part(const uint8_t* p, int64_t bytes, int part, int parts) {
+  for (int64_t i = bytes / 64 * part / parts; i < bytes / 64 * (part + 1) / parts; i++)
+    __builtin_prefetch(p + 64 * i, 0, 2);
+}
+
+// One head's scores of a page (four times 16 keys) to weights, under the highest score so far. Gives the
+// factor of what was summed under the old one.
+[[gnu::noinline]] inline F weights_of_page(F* score, F scale, int from, int to, float& highest, float& total,
+                                           float* weight) {
+  F top = splat(-__builtin_inff());
+  F part = splat(0.f);  // of the sum of weights; NaN when a score is not finite: exp() and max() lose those
+  for (int s = 0; s < 4; s++) {
+    score[s] = mul(score[s], scale);
+    part = add(part, keep(mul(score[s], splat(0.f)), from - 16 * s, to - 16 * s, 0.f));
+    score[s] = keep(score[s], from - 16 * s, to - 16 * s, -__builtin_inff());
+    top = max(top, score[s]);
+  }
+  const float page_highest = tree_max(top);
+  const float now = page_highest > highest ? page_highest : highest;
+  for (int s = 0; s < 4; s++) {
+    const F w = keep(exp(sub(score[s], splat(now))), from - 16 * s, to - 16 * s, 0.f);
+    store(weight + 16 * s, w);
+    part = add(part, w);
+  }
+  const F fade = exp(splat(highest - now));
+  float fade_once[16];
+  store(fade_once, fade);
+  total = total * fade_once[0] + tree_sum(part);
+  highest = now;
+  return fade;
+}
+
 // What H query heads of a row have seen so far. Every head's numbers are its own: H changes no bits.
-template <class C, int H>
+template <class R, int H>
 struct Attending {
-  using E = typename C::Element;
   int32_t hd, vectors;
   const float* q;  // H heads of hd values
   F scale;
-  TileReader tiles;
   float highest[H], total[H];
   float sum[H][gimbal::kMostHeadDim];
 
   void begin(const CpuTask& t, const float* heads) {
     hd = t.in[0]->dim[0], vectors = (hd + 15) / 16;
     q = heads, scale = splat(t.op->param.f[0]);
-    tiles = tile_reader(DType(t.in[1]->dtype));
     for (int h = 0; h < H; h++) {
       highest[h] = -__builtin_inff(), total[h] = 0;
       for (int32_t v = 0; v < vectors; v++) store(sum[h] + 16 * v, splat(0.f));
     }
   }
 
-  // A cache of plain numbers is read where it lies; a tile is decoded first, once for the H heads.
-  static constexpr bool may_have_tiles = sizeof(E) == 4;
-
-  // Sixteen keys, the s-th of the page: their dimensions from d on, up to 32 of a quantized cache.
-  inline const E* keys(const Span& p, int s, int32_t d, E* decoded) const {
-    if constexpr (may_have_tiles)
-      if (tiles.bytes) {
-        tiles.keys(p.keys + (s * hd + d) / 32 * tiles.bytes, decoded);
-        return decoded;
+  // Some dimensions of twice sixteen keys.
+  template <int Half>
+  inline void products(const R& a, const R& b, const float* x, int32_t dimensions, F* score_a,
+                       F* score_b) const {
+    for (int32_t d = 0; d < dimensions; d++) {
+      const F ka = a.template key<Half>(d), kb = b.template key<Half>(d);
+      for (int h = 0; h < H; h++) {
+        const F one = splat(x[h * hd + d]);
+        score_a[h] = fma(one, ka, score_a[h]);
+        score_b[h] = fma(one, kb, score_b[h]);
       }
-    return reinterpret_cast<const E*>(p.keys) + (s * hd + d) * 16;
+    }
   }
 
   void page(const Span& p) {
-    F score[4][H];
-    E decoded[2][may_have_tiles ? kTileFloats : 1];
-    const int32_t strip = may_have_tiles && tiles.bytes ? 32 : hd;
+    F score[H][4];
     for (int s = 0; s < 4; s += 2) {
-      for (int h = 0; h < H; h++) score[s][h] = score[s + 1][h] = splat(0.f);
-      int32_t first = 0;
-      do {
-        const E *a = keys(p, s, first, decoded[0]), *b = keys(p, s + 1, first, decoded[1]);
-        const float* x = q + first;
-        for (int32_t d = 0; d < strip; d++) {
-          const F ka = C::get(a + 16 * d), kb = C::get(b + 16 * d);
-          for (int h = 0; h < H; h++) {
-            const F one = splat(x[h * hd + d]);
-            score[s][h] = fma(one, ka, score[s][h]);
-            score[s + 1][h] = fma(one, kb, score[s + 1][h]);
-          }
+      F a[H], b[H];
+      for (int h = 0; h < H; h++) a[h] = b[h] = splat(0.f);
+      for (int32_t d = 0; d < hd; d += 32) {
+        if (p.next_keys)
+          fetch_part(p.values, p.value_bytes, s / 2 * ((hd + 31) / 32) + d / 32, (hd + 31) / 32 * 2);
+        const R low = R::keys(p.keys, hd, s, d), high = R::keys(p.keys, hd, s + 1, d);
+        if constexpr (R::quantized) {
+          products<0>(low, high, q + d, 16, a, b);
+          products<1>(low, high, q + d + 16, 16, a, b);
+        } else {
+          products<0>(low, high, q + d, hd - d < 32 ? hd - d : 32, a, b);
         }
-        first += strip;
-      } while (may_have_tiles && first < hd);
+      }
+      for (int h = 0; h < H; h++) score[h][s] = a[h], score[h][s + 1] = b[h];
     }
     float weight[H][kPagePositions];
-    F fade[H];  // of what was summed under the old maximum
-    for (int h = 0; h < H; h++) {
-      F top = splat(-__builtin_inff());
-      F part =
-          splat(0.f);  // of the sum of weights; NaN when a score is not finite: exp() and max() lose those
-      for (int s = 0; s < 4; s++) {
-        score[s][h] = mul(score[s][h], scale);
-        part = add(part, keep(mul(score[s][h], splat(0.f)), p.from - 16 * s, p.to - 16 * s, 0.f));
-        score[s][h] = keep(score[s][h], p.from - 16 * s, p.to - 16 * s, -__builtin_inff());
-        top = max(top, score[s][h]);
-      }
-      const float page_highest = tree_max(top);
-      const float now = page_highest > highest[h] ? page_highest : highest[h];
-      for (int s = 0; s < 4; s++) {
-        F w = keep(exp(sub(score[s][h], splat(now))), p.from - 16 * s, p.to - 16 * s, 0.f);
-        store(weight[h] + 16 * s, w);
-        part = add(part, w);
-      }
-      fade[h] = exp(splat(highest[h] - now));
-      float fade_once[16];
-      store(fade_once, fade[h]);
-      total[h] = total[h] * fade_once[0] + tree_sum(part);
-      highest[h] = now;
-    }
+    F fade[H];
+    for (int h = 0; h < H; h++)
+      fade[h] = weights_of_page(score[h], scale, p.from, p.to, highest[h], total[h], weight[h]);
     int32_t v = 0;
     for (; v + 2 <= vectors; v += 2) weigh<2>(p, v, weight, fade);
-    for (; v < vectors; v++) weigh<1>(p, v, weight, fade);
+    if constexpr (!R::quantized)  // heads of a quantized cache are whole pairs of vectors
+      for (; v < vectors; v++) weigh<1>(p, v, weight, fade);
   }
 
   // Vectors v .. v + N - 1 of the values.
   template <int N>
   inline void weigh(const Span& p, int32_t v, const float (*weight)[kPagePositions], const F* fade) {
-    E decoded[may_have_tiles && N == 2 ? kPagePositions * 32 : 1];
-    const E* column = reinterpret_cast<const E*>(p.values) + v * 16;
-    int32_t stride = vectors * 16;
-    if constexpr (may_have_tiles && N == 2)  // heads of a quantized cache are whole pairs of vectors
-      if (tiles.bytes) {
-        for (int s = p.from / 16; s * 16 < p.to; s++)
-          tiles.values(p.values + (s * hd / 32 + v / 2) * tiles.bytes, decoded + s * kTileFloats);
-        column = decoded, stride = 32;
-      }
+    if (p.next_keys) fetch_part(p.next_keys, p.key_bytes, v / N, (vectors + N - 1) / N);
     F acc[H][N];
     for (int h = 0; h < H; h++)
       for (int n = 0; n < N; n++) acc[h][n] = mul(load(sum[h] + 16 * (v + n)), fade[h]);
-    for (int32_t j = p.from; j < p.to; j++) {
-      F value[N];
-      for (int n = 0; n < N; n++) value[n] = C::get(column + j * stride + 16 * n);
-      for (int h = 0; h < H; h++)
-        for (int n = 0; n < N; n++) acc[h][n] = fma(splat(weight[h][j]), value[n], acc[h][n]);
+    for (int32_t s = p.from / 16; s * 16 < p.to; s++) {
+      const R values = R::values(p.values, hd, s, v);
+      const int32_t end = p.to - 16 * s < 16 ? p.to - 16 * s : 16;
+      for (int32_t j = p.from > 16 * s ? p.from - 16 * s : 0; j < end; j++) {
+        F value[N];
+        values.template value<N>(j, value);
+        for (int h = 0; h < H; h++)
+          for (int n = 0; n < N; n++) acc[h][n] = fma(splat(weight[h][16 * s + j]), value[n], acc[h][n]);
+      }
     }
     for (int h = 0; h < H; h++)
       for (int n = 0; n < N; n++) store(sum[h] + 16 * (v + n), acc[h][n]);
@@ -173,33 +204,40 @@ struct Attending {
   }
 };
 
-template <class C, int H>
+// So many rows find the cache in the nearer caches: the ones before have read it.
+constexpr int32_t kRowsThatReread = 8;
+
+template <class R, int H>
 inline void attend(const CpuTask& t, const Pages& pages, int64_t row, int64_t kv, int64_t head) {
   const int32_t hd = t.in[0]->dim[0], heads = t.in[0]->dim[1], kv_heads = t.in[1]->dim[1],
                 window = t.op->param.i[1];
   const int64_t key_head = head_bytes(*t.in[1]), value_head = head_bytes(*t.in[2]);
   const int32_t position = read<int32_t>(t.x[3] + 4 * row), sequence = read<int32_t>(t.x[4] + 4 * row);
   const int32_t first = window > 0 && position >= window ? position - window + 1 : 0;
-  Attending<C, H> a;
+  Attending<R, H> a;
   a.begin(t, reinterpret_cast<const float*>(t.x[0]) + (row * heads + head) * hd);
+  auto page_at = [&](int32_t base) { return pages(sequence, base) * kv_heads + kv; };
   for (int32_t base = first / kPagePositions * kPagePositions; base <= position; base += kPagePositions) {
-    const int64_t page = pages(sequence, base) * kv_heads + kv;
+    const int64_t page = page_at(base);
+    const bool last = base + kPagePositions > position, few = t.rows < kRowsThatReread;
     a.page({t.x[1] + page * key_head, t.x[2] + page * value_head, first > base ? first - base : 0,
-            position - base + 1 < kPagePositions ? position - base + 1 : kPagePositions});
+            last ? position - base + 1 : kPagePositions,
+            last || !few ? nullptr : t.x[1] + page_at(base + kPagePositions) * key_head, key_head,
+            value_head});
   }
   a.finish(reinterpret_cast<float*>(t.y) + (row * heads + head) * hd);
 }
 
-template <class C>
+template <class R>
 void attention(const CpuTask& t, int64_t begin, int64_t end) {
   const int64_t kv_heads = t.in[1]->dim[1], group = t.in[0]->dim[1] / kv_heads;
   const Pages pages = pages_of(t, 5);
   for (int64_t unit = begin; unit < end; unit++) {
     const int64_t row = unit / kv_heads, kv = unit % kv_heads, past = (kv + 1) * group;
     int64_t head = kv * group;
-    for (; head + 4 <= past; head += 4) attend<C, 4>(t, pages, row, kv, head);
-    for (; head + 2 <= past; head += 2) attend<C, 2>(t, pages, row, kv, head);
-    for (; head < past; head++) attend<C, 1>(t, pages, row, kv, head);
+    for (; head + 4 <= past; head += 4) attend<R, 4>(t, pages, row, kv, head);
+    for (; head + 2 <= past; head += 2) attend<R, 2>(t, pages, row, kv, head);
+    for (; head < past; head++) attend<R, 1>(t, pages, row, kv, head);
   }
 }
 

@@ -11,7 +11,8 @@
 // block.
 template <DType T>
 struct NibblePlane {
-  static constexpr int at = gimbal::cpu::parts256(T).nibbles;
+  static constexpr int at = gimbal::cpu::parts256(T).nibbles, sharing = 2;
+  static constexpr int from(int e) { return 4 * (e / 4); }  // the bits of the eighth's codes begin here
   template <int E, int To>
   static inline Codes codes(const uint8_t* b, int i) {
     return field<4 * (E / 4), To, 4>(load_codes(b + at + 64 * (8 * (E % 4) + i)));
@@ -22,7 +23,8 @@ struct NibblePlane {
 };
 template <DType T>
 struct PairPlane {
-  static constexpr int at = gimbal::cpu::parts256(T).pairs;
+  static constexpr int at = gimbal::cpu::parts256(T).pairs, sharing = 4;
+  static constexpr int from(int e) { return 2 * (e / 2); }
   template <int E, int To>
   static inline Codes codes(const uint8_t* b, int i) {
     return field<2 * (E / 2), To, 2>(load_codes(b + at + 64 * (8 * (E % 2) + i)));
@@ -34,6 +36,7 @@ struct PairPlane {
 template <DType T>
 struct BitPlane {
   static constexpr int at = gimbal::cpu::parts256(T).bits;
+  static constexpr int from(int e) { return e; }
   template <int E, int To>
   static inline Codes codes(const uint8_t* b, int i) {
     return field<E, To, 1>(load_codes(b + at + 64 * i));
@@ -44,8 +47,9 @@ struct BitPlane {
 };
 template <DType T>
 struct BytePlane {
-  static constexpr int at = gimbal::cpu::parts256(T).bytes;
-  template <int E>
+  static constexpr int at = gimbal::cpu::parts256(T).bytes, sharing = 1;
+  static constexpr int place(int, int) { return 0; }
+  template <int E, int To = 0>
   static inline Codes codes(const uint8_t* b, int i) {
     return load_codes(b + at + 64 * (8 * E + i));
   }
@@ -54,20 +58,32 @@ struct BytePlane {
   }
 };
 
-// Codes of one plane, or of two: the upper one shifted by the width of the lower.
+// Codes of one plane, or of two: the upper one shifted by the width of the lower. The codes of eighth e are
+// multiplied as they are, or times 2^place, where that spares shifts: sums of products are whole numbers, and
+// are shifted back. `sharing` eighths, one every 8 / sharing, are parts of the same vectors.
 template <class Low>
 struct OnePlane {
-  template <int E>
+  static constexpr int sharing = Low::sharing;
+  static constexpr int place(int e, int most) { return most << Low::from(e) <= kMostCode ? Low::from(e) : 0; }
+  template <int E, int To = 0>
   static inline Codes codes(const uint8_t* b, int i) {
-    return Low::template codes<E, 0>(b, i);
+    return Low::template codes<E, To>(b, i);
   }
   static inline int code(const uint8_t* b, int lane, int k) { return Low::code(b, lane, k); }
 };
 template <class Low, class High, int Shift>
 struct TwoPlanes {
-  template <int E>
+  static constexpr int sharing = Low::sharing;
+  static constexpr int shifts(int e, int to) { return (Low::from(e) != to) + (High::from(e) != to + Shift); }
+  static constexpr int place(int e, int most) {
+    int best = 0;
+    for (int to = 1; most << to <= kMostCode; to++)
+      if (shifts(e, to) < shifts(e, best)) best = to;
+    return best;
+  }
+  template <int E, int To = 0>
   static inline Codes codes(const uint8_t* b, int i) {
-    return either(Low::template codes<E, 0>(b, i), High::template codes<E, Shift>(b, i));
+    return either(Low::template codes<E, To>(b, i), High::template codes<E, To + Shift>(b, i));
   }
   static inline int code(const uint8_t* b, int lane, int k) {
     return Low::code(b, lane, k) | High::code(b, lane, k) << Shift;
@@ -94,6 +110,8 @@ struct ScalesAndMinimums {
   static inline int scale(const uint8_t* b, int g, int lane) { return b[at.scales + 16 * g + lane]; }
   static inline I minimum(const uint8_t* b, int g) { return load_u8(b + at.minimums + 16 * g); }
   static inline int minimum(const uint8_t* b, int g, int lane) { return b[at.minimums + 16 * g + lane]; }
+  // Of 32 columns, to be multiplied with the sums of their halves.
+  static inline I minimum_pair(const uint8_t* b, int i) { return load_u8_twice(b + at.minimums + 16 * i); }
 };
 struct NoScales {  // but that of the whole block
   static constexpr int columns = 256;
@@ -108,6 +126,9 @@ struct Q2_K : OnePlane<PairPlane<DType::Q2_K>>, Narrow<0, 3> {
   static inline int scale(const uint8_t* b, int g, int lane) { return b[at + 16 * g + lane] & 15; }
   static inline I minimum(const uint8_t* b, int g) { return nibble<4>(load_u8(b + at + 16 * g)); }
   static inline int minimum(const uint8_t* b, int g, int lane) { return b[at + 16 * g + lane] >> 4; }
+  static inline I minimum_pair(const uint8_t* b, int i) {
+    return pairs(minimum(b, 2 * i), minimum(b, 2 * i + 1));
+  }
 };
 struct Q3_K : TwoPlanes<PairPlane<DType::Q3_K>, BitPlane<DType::Q3_K>, 2>,
               Narrow<4, 7>,
@@ -130,7 +151,9 @@ struct Q6_K : TwoPlanes<NibblePlane<DType::Q6_K>, PairPlane<DType::Q6_K>, 4>,
 struct IQ4_XS : Wide, SignedScales<DType::IQ4_XS, 32> {
   static constexpr DType type = DType::IQ4_XS, x = DType::A8_256;
   using Plane = NibblePlane<type>;
-  template <int E>
+  static constexpr int sharing = Plane::sharing;
+  static constexpr int place(int, int) { return 0; }
+  template <int E, int To = 0>
   static inline Codes codes(const uint8_t* b, int i) {
     return lookup(Plane::codes<E, 0>(b, i), kNonLinearTable.entry);
   }
@@ -184,52 +207,88 @@ constexpr bool whole_bytes = gimbal::cpu::parts256(W::type).end > gimbal::cpu::p
 template <class W>
 struct OneRow256 {
   static constexpr gimbal::cpu::Parts256 parts = gimbal::cpu::parts256(W::type);
-  static constexpr int kGroups = W::columns < 32 ? 32 / W::columns : 1;  // in an eighth
+  static constexpr int kStride = 8 / W::sharing;                           // from a strand to the next
+  static constexpr int kInEighth = W::columns < 32 ? 32 / W::columns : 1;  // groups
+  static constexpr int kGroups = 256 / W::columns;
+  static constexpr int kLines = (parts.end + 63) / 64;
 
-  struct Sums {
-    I codes;  // of the group so far
-    F groups;
-    I minimums;
-  };
-
-  // Eighth e of a block, whose codes are the vectors i + first of codes<E>.
+  // Where the sum of group h of eighth e begins: at what the codes' zero point takes off.
   template <int E>
-  static inline void eighth(const uint8_t* block, const uint8_t* a, int e, int first, Sums& s) {
-    for (int h = 0; h < kGroups; h++) {
-      const int g = W::columns < 256 ? e * kGroups + h : 0;
-      const bool begins = W::columns < 256 || e == 0, ends = W::columns < 256 || e == 7;
-      I part = splat(begins ? -W::zero * code_sum<W::columns>(a, g) : 0);
-      for (int i = h * 8 / kGroups; i < (h + 1) * 8 / kGroups; i++)
-        part = W::step(part, W::template codes<E>(block, first + i),
-                       splat(read<int32_t>(a + 4 + 32 * e + 4 * i)));
-      s.codes = begins ? part : add(s.codes, part);
-      if (ends) s.groups = fma(to_float(s.codes), group_scale<W>(block, g), s.groups);
-      if constexpr (W::minimums)
-        s.minimums = add(s.minimums, mul(W::minimum(block, g), splat(-code_sum<W::columns>(a, g))));
+  static inline I start(const uint8_t* a, int e, int h) {
+    I sum = splat(int32_t(0));
+    if constexpr (W::zero != 0) {
+      constexpr uint32_t off = uint16_t(-(W::zero << W::place(E, W::most)));
+      const uint32_t halves = W::columns == 16 ? (h ? off << 16 : off) : off | off << 16;
+      sum = dot_pairs(sum, splat(int32_t(halves)), splat(read<int32_t>(a + 260 + 4 * e)));
+    }
+    return sum;
+  }
+
+  // The eighths E, E + kStride, ... of a block, `sharing` strands: e is E, or where a piece of code is for
+  // all eighths, any. Strand 0, then the rest.
+  template <int E, int S>
+  static inline void begin(const uint8_t* a, int e, int h, I* part) {
+    if constexpr (S < W::sharing) {
+      constexpr int later = S * kStride;
+      const I first = start<E + later>(a, e + later, h);
+      part[S] = W::columns < 256 || e == 0 ? first : add(part[S], first);
+      begin<E, S + 1>(a, e, h, part);
+    }
+  }
+  template <int E, int S>
+  static inline void step(const uint8_t* block, const uint8_t* a, int e, int i, I* part) {
+    if constexpr (S < W::sharing) {
+      constexpr int now = E + S * kStride;
+      const int first = whole_bytes<W> ? 8 * e : 0;
+      part[S] = W::step(part[S], W::template codes<now, W::place(now, W::most)>(block, first + i),
+                        splat(read<int32_t>(a + 4 + 32 * (e + S * kStride) + 4 * i)));
+      step<E, S + 1>(block, a, e, i, part);
+    }
+  }
+  template <int E, int S>
+  static inline void end(int e, int h, const I* part, I* sums) {
+    if constexpr (S < W::sharing) {
+      const I sum = shift_right<W::place(E + S * kStride, W::most)>(part[S]);
+      if constexpr (W::columns < 256) sums[(e + S * kStride) * kInEighth + h] = sum;
+      else sums[0] = S == 0 ? sum : add(sums[0], sum);
+      end<E, S + 1>(e, h, part, sums);
     }
   }
   template <int E>
-  static inline void eighths(const uint8_t* block, const uint8_t* a, Sums& s) {
-    if constexpr (whole_bytes<W>) {  // one piece of code for all
-      for (int e = 0; e < 8; e++) {
-        fetch_ahead<parts.end / 8>(block + parts.end / 8 * e);
-        eighth<0>(block, a, e, 8 * e, s);
+  static inline void eighth(const uint8_t* block, const uint8_t* a, int e, I* part, I* sums) {
+    for (int h = 0; h < kInEighth; h++) {
+      begin<E, 0>(a, e, h, part);
+      for (int i = h * 8 / kInEighth; i < (h + 1) * 8 / kInEighth; i++) {
+        fetch_lines(block, kLines * (8 * e + i) / (8 * kStride), kLines * (8 * e + i + 1) / (8 * kStride));
+        step<E, 0>(block, a, e, i, part);
       }
-    } else if constexpr (E < 8) {
-      constexpr int lines = (parts.end + 63) / 64, from = lines * E / 8, to = lines * (E + 1) / 8;
-      fetch_ahead<64 * (to - from)>(block + 64 * from);
-      eighth<E>(block, a, E, 0, s);
-      eighths<E + 1>(block, a, s);
+      if (W::columns < 256 || e + 1 == kStride) end<E, 0>(e, h, part, sums);
+    }
+  }
+  template <int E>
+  static inline void eighths(const uint8_t* block, const uint8_t* a, I* part, I* sums) {
+    if constexpr (whole_bytes<W>) {  // one piece of code for all
+      for (int e = 0; e < 8; e++) { eighth<0>(block, a, e, part, sums); }
+    } else if constexpr (E < kStride) {
+      eighth<E>(block, a, E, part, sums);
+      eighths<E + 1>(block, a, part, sums);
     }
   }
   static inline F tile(const uint8_t* w, const uint8_t* a, int32_t columns) {
     F total = splat(0.f);
     for (int32_t b = 0; b < columns / 256; b++, w += parts.end, a += 292) {
-      Sums s{splat(int32_t(0)), splat(0.f), splat(int32_t(0))};
-      eighths<0>(w, a, s);
-      const F x_unit = splat(read<float>(a));
-      F acc = mul(s.groups, mul(unit<W::type>(w), x_unit));
-      if constexpr (W::minimums) acc = fma(to_float(s.minimums), mul(HalfScale::scale(w + 32), x_unit), acc);
+      I part[W::sharing], sums[kGroups];
+      eighths<0>(w, a, part, sums);
+      F groups = splat(0.f);
+      for (int g = 0; g < kGroups; g++) groups = fma(to_float(sums[g]), group_scale<W>(w, g), groups);
+      const float x_unit = read<float>(a);
+      F acc = mul(groups, mul(unit<W::type>(w), splat(x_unit)));
+      if constexpr (W::minimums) {
+        I minimums = splat(int32_t(0));
+        for (int i = 0; i < 8; i++)
+          minimums = dot_pairs(minimums, W::minimum_pair(w, i), splat(read<int32_t>(a + 260 + 4 * i)));
+        acc = fma(to_float(minimums), mul(HalfScale::scale(w + 32), splat(-x_unit)), acc);
+      }
       total = add(total, acc);
     }
     return total;

@@ -7,9 +7,9 @@
 #include "backends/cpu/kernels/product.h"
 
 struct Nibbles {
-  template <int J>
+  template <int J, int To = 0>
   static inline Codes codes(const uint8_t* p) {
-    return field<4 * (J / 4), 0, 4>(load_codes(p + 64 * (J % 4)));
+    return field<4 * (J / 4), To, 4>(load_codes(p + 64 * (J % 4)));
   }
   static inline int code(const uint8_t* p, int lane, int k) {
     return p[64 * (k / 4 % 4) + 4 * lane + k % 4] >> (k / 16 * 4) & 15;
@@ -111,12 +111,25 @@ struct MXFP4 : Wide {
   }
 };
 
-template <class W, int J>
+// The sum of a block. Where dot() takes high nibbles in their place, their sum is shifted, and not each of
+// them.
+template <class W, int J, int End, int To>
 inline I block_steps(const uint8_t* codes, const uint8_t* a, I sum) {
-  if constexpr (J == 8) return sum;
-  else
-    return block_steps<W, J + 1>(
-        codes, a, W::step(sum, W::template codes<J>(codes), splat(read<int32_t>(a + 8 + 4 * J))));
+  if constexpr (J == End) return sum;
+  else {
+    Codes c;
+    if constexpr (To > 0) c = W::template codes<J, To>(codes);
+    else c = W::template codes<J>(codes);
+    return block_steps<W, J + 1, End, To>(codes, a, W::step(sum, c, splat(read<int32_t>(a + 8 + 4 * J))));
+  }
+}
+template <class W>
+inline I block_sum(const uint8_t* codes, const uint8_t* a, int32_t code_sum) {
+  const I start = splat(-W::zero * code_sum);
+  if constexpr (W::most == 15 && kMostCode >= 15 << 4)
+    return add(block_steps<W, 0, 4, 0>(codes, a, start),
+               shift_right<4>(block_steps<W, 4, 8, 4>(codes, a, splat(int32_t(0)))));
+  else return block_steps<W, 0, 8, 0>(codes, a, start);
 }
 
 template <class W>
@@ -132,7 +145,7 @@ struct OneRow32 {
         fetch_ahead<parts.codes + parts.scales>(w + (parts.codes + parts.scales) * b);
         const int32_t code_sum = read<int32_t>(a + 4);
         const float unit = read<float>(a);
-        const I sum = block_steps<W, 0>(codes, a, splat(-W::zero * code_sum));
+        const I sum = block_sum<W>(codes, a, code_sum);
         acc = fma(to_float(sum), mul(W::scale(w + parts.scales * b), splat(unit)), acc);
         if constexpr (W::minimums)
           acc = fma(W::scale(w + parts.scales * b + 32), splat(unit * float(code_sum)), acc);

@@ -1,57 +1,64 @@
-// Quantized KV caches: blocks of 32 dimensions of one position, 16 positions to a tile (layout.h). Reading
-// one gives floats, and from there on everything is as with an f32 cache: a code times its step is exact in
-// f32, so what attention computes is the same as if the decoded numbers had been kept.
+// Quantized KV caches: blocks of 32 dimensions of one position, 16 positions to a tile (layout.h). Decoded in
+// registers, for all heads that read them: a code times its step is exact in f32, so what attention computes
+// is the same as if the decoded numbers had been kept.
 #pragma once
 
 #include "backends/cpu/kernels/memory.h"
 
-// Floats of a tile: 32 vectors. Keys: one dimension of 16 positions each. Values: two per position.
-constexpr int kTileFloats = 32 * 16;
-
-// Two vectors of a tile that come from one place, as whole numbers of steps: of keys, dimensions j and j +
-// 16; of values, both halves of position j.
-struct CodePair {
-  I first, second;
-};
+// Codes of a tile as numbers of steps. Keys: dimension 16 Half + d of 16 positions; values: 16 dimensions
+// each.
 struct CodesQ8_0 {
-  template <bool keys>
-  static inline CodePair pair(const uint8_t* codes, int j) {
-    const auto* at = reinterpret_cast<const int8_t*>(codes) + (keys ? 16 : 32) * j;
-    return {load_i8(at), load_i8(at + (keys ? 256 : 16))};
+  static constexpr int bytes = int(gimbal::cpu::cache_tile_bytes(DType::Q8_0));
+  template <int Half>
+  static inline F key(const uint8_t* codes, int d) {
+    return to_float(load_i8(reinterpret_cast<const int8_t*>(codes) + 16 * (16 * Half + d)));
+  }
+  static inline void value(const uint8_t* codes, int j, F* y) {
+    const auto* at = reinterpret_cast<const int8_t*>(codes) + 32 * j;
+    y[0] = to_float(load_i8(at)), y[1] = to_float(load_i8(at + 16));
   }
 };
 struct CodesQ4_0 {
-  template <bool keys>
-  static inline CodePair pair(const uint8_t* codes, int j) {
-    const I bytes = load_u8(codes + 16 * j), eight = splat(int32_t(-8));
-    return {add(nibble<0>(bytes), eight), add(nibble<4>(bytes), eight)};
+  static constexpr int bytes = int(gimbal::cpu::cache_tile_bytes(DType::Q4_0));
+  template <int Half>
+  static inline F key(const uint8_t* codes, int d) {
+    return nibble_less_8<4 * Half>(load_u8(codes + 16 * d));
+  }
+  static inline void value(const uint8_t* codes, int j, F* y) {
+    const I x = load_u8(codes + 16 * j);
+    y[0] = nibble_less_8<0>(x), y[1] = nibble_less_8<4>(x);
   }
 };
 
-template <class C, bool keys>
-void decode_tile(const uint8_t* tile, float* y) {
-  const F steps = load(reinterpret_cast<const uint16_t*>(tile));
+// See Plain in attention.h.
+template <class C>
+struct Quantized {
+  static constexpr bool quantized = true;
+  const uint8_t* codes;
+  F steps;
   float step[16];
-  store(step, steps);
-  for (int j = 0; j < 16; j++) {
-    const CodePair x = C::template pair<keys>(tile + 32, j);
-    const F by = keys ? steps : splat(step[j]);
-    store(y + (keys ? 16 : 32) * j, mul(to_float(x.first), by));
-    store(y + (keys ? 16 : 32) * j + (keys ? 256 : 16), mul(to_float(x.second), by));
+  static inline const uint8_t* tile(const uint8_t* page, int32_t hd, int s, int32_t d) {
+    return page + (s * hd + d) / 32 * C::bytes;
   }
-}
-
-struct TileReader {
-  void (*keys)(const uint8_t* tile, float* y);    // 32 x 16 floats, dimension by dimension
-  void (*values)(const uint8_t* tile, float* y);  // 16 x 32 floats, position by position
-  int64_t bytes;                                  // of a tile; 0: the cache holds plain numbers
+  static inline Quantized keys(const uint8_t* page, int32_t hd, int s, int32_t d) {
+    const uint8_t* t = tile(page, hd, s, d);
+    return {t + 32, load(reinterpret_cast<const uint16_t*>(t)), {}};
+  }
+  static inline Quantized values(const uint8_t* page, int32_t hd, int s, int32_t v) {
+    Quantized q = keys(page, hd, s, 16 * v);
+    store(q.step, q.steps);
+    return q;
+  }
+  template <int Half>
+  inline F key(int d) const {
+    return mul(C::template key<Half>(codes, d), steps);
+  }
+  template <int N>
+  inline void value(int j, F* y) const {
+    C::value(codes, j, y);
+    for (int n = 0; n < N; n++) y[n] = mul(y[n], splat(step[j]));
+  }
 };
-inline TileReader tile_reader(DType t) {
-  const int64_t bytes = gimbal::cpu::cache_tile_bytes(t);
-  if (t == DType::Q8_0) return {decode_tile<CodesQ8_0, true>, decode_tile<CodesQ8_0, false>, bytes};
-  if (t == DType::Q4_0) return {decode_tile<CodesQ4_0, true>, decode_tile<CodesQ4_0, false>, bytes};
-  return {nullptr, nullptr, 0};
-}
 
 // One head at one position: `tiles` are those of its 16 positions, `lane` its place among them.
 inline void write_blocks(DType t, const float* x, int32_t hd, bool is_key, int lane, uint8_t* tiles) {

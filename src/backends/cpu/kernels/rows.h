@@ -23,6 +23,11 @@ inline CpuWork row_work(const CpuTask& t) {
   return {t.rows, double(PerValue) * double(width_of(*t.out)) * t.rows};
 }
 
+template <int PerValue>  // of the input
+inline CpuWork row_work_of_x(const CpuTask& t) {
+  return {t.rows, double(PerValue) * double(width_of(*t.in[0])) * t.rows};
+}
+
 // ---- embed: Row is blocks32_row and the like, of the packed table
 // -------------------------------------------
 using RowOf = void (*)(const uint8_t* tile, int lane, int32_t columns, float* y);

@@ -1,29 +1,35 @@
 // a * b + c, rounded once, from additions and multiplications that each round: S. Boldo, G. Melquiond, "Emulation of FMA and
 // correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008. Written in the dialect, for
 // devices that have no such instruction. Right where nothing overflows and the product's low half is no subnormal number;
-// elsewhere the plain sum.
+// elsewhere the plain sum. ROUNDED(x): x as it was rounded, where a target's compiler would otherwise do algebra over several
+// operations.
+#ifndef ROUNDED
+#define ROUNDED(x) (x)
+#endif
 FUNCTION(f32, fused, ARG(f32, a), ARG(f32, b), ARG(f32, c))
 BEGIN
     // The product in two floats (Dekker, Veltkamp).
-    LET(f32, product) = a * b;
-    LET(f32, a_wide) = a * 4097.0f;
-    LET(f32, a_high) = a_wide - (a_wide - a);
-    LET(f32, a_low) = a - a_high;
-    LET(f32, b_wide) = b * 4097.0f;
-    LET(f32, b_high) = b_wide - (b_wide - b);
-    LET(f32, b_low) = b - b_high;
-    LET(f32, rest) = (((((a_high * b_high) - product) + (a_high * b_low)) + (a_low * b_high)) + (a_low * b_low));
+    LET(f32, product) = ROUNDED(a * b);
+    LET(f32, a_wide) = ROUNDED(a * 4097.0f);
+    LET(f32, a_high) = ROUNDED(a_wide - ROUNDED(a_wide - a));
+    LET(f32, a_low) = ROUNDED(a - a_high);
+    LET(f32, b_wide) = ROUNDED(b * 4097.0f);
+    LET(f32, b_high) = ROUNDED(b_wide - ROUNDED(b_wide - b));
+    LET(f32, b_low) = ROUNDED(b - b_high);
+    LET(f32, rest_high) = ROUNDED(ROUNDED(a_high * b_high) - product);
+    LET(f32, rest_middle) = ROUNDED(ROUNDED(rest_high + ROUNDED(a_high * b_low)) + ROUNDED(a_low * b_high));
+    LET(f32, rest) = ROUNDED(rest_middle + ROUNDED(a_low * b_low));
     // c + the low half, then that + the high half: each as a float and what its rounding lost (Knuth).
-    LET(f32, first) = c + rest;
-    LET(f32, first_part) = first - c;
-    LET(f32, first_lost) = (c - (first - first_part)) + (rest - first_part);
-    LET(f32, second) = product + first;
-    LET(f32, second_part) = second - product;
-    LET(f32, second_lost) = (product - (second - second_part)) + (first - second_part);
+    LET(f32, first) = ROUNDED(c + rest);
+    LET(f32, first_part) = ROUNDED(first - c);
+    LET(f32, first_lost) = ROUNDED(ROUNDED(c - ROUNDED(first - first_part)) + ROUNDED(rest - first_part));
+    LET(f32, second) = ROUNDED(product + first);
+    LET(f32, second_part) = ROUNDED(second - product);
+    LET(f32, second_lost) = ROUNDED(ROUNDED(product - ROUNDED(second - second_part)) + ROUNDED(first - second_part));
     // What was lost, rounded to odd: one that is not exact ends in a 1, so that the last rounding sees it.
-    LET(f32, lost) = first_lost + second_lost;
-    LET(f32, lost_part) = lost - first_lost;
-    LET(f32, error) = (first_lost - (lost - lost_part)) + (second_lost - lost_part);
+    LET(f32, lost) = ROUNDED(first_lost + second_lost);
+    LET(f32, lost_part) = ROUNDED(lost - first_lost);
+    LET(f32, error) = ROUNDED(ROUNDED(first_lost - ROUNDED(lost - lost_part)) + ROUNDED(second_lost - lost_part));
     VAR(u32, odd) = F32_TO_BITS(lost);
     if ((error != 0.0f) && ((odd & 1u) == 0u)) {
         if ((error > 0.0f) == (lost > 0.0f)) {

@@ -10,21 +10,9 @@
 namespace gimbal::simt::driver_api {
 namespace {
 
-struct KnownError {
-  int number;
-  const char *cuda, *hip;
-  Failure::Code code;
-  const char* meaning;
-};
-constexpr KnownError kErrors[] = {
-#define DRIVER_ERROR(number, cuda, hip, code, meaning) {number, cuda, hip, Failure::code, meaning},
-#include "backends/simt/driver_api/errors.def"
-#undef DRIVER_ERROR
-};
-
 const KnownError* known(const Vendor& v, int error) {
-  for (const KnownError& e : kErrors)
-    if (e.number == error && *(v.api == Api::Cuda ? e.cuda : e.hip)) return &e;
+  for (const KnownError& e : v.errors)
+    if (e.number == error && *e.name) return &e;
   return nullptr;
 }
 
@@ -35,11 +23,12 @@ Failure unsupported(std::string reason, const std::string& remedy) {
 // The names of the functions that are missing, of those that must be there.
 class Finder {
  public:
-  Finder(void* library, Api api) : library_(library), api_(api) {}
+  Finder(void* library, const char* const* names) : library_(library), names_(names) {}
 
+  // The next one in the order of functions.def.
   template <class F>
-  void find(Entry<F>* entry, const char* cuda, const char* hip, bool needed, bool* there = nullptr) {
-    entry->symbol = api_ == Api::Cuda ? cuda : hip;
+  void find(Entry<F>* entry, bool needed, bool* there = nullptr) {
+    entry->symbol = *names_++;
     if (!*entry->symbol) return;
     entry->call = reinterpret_cast<decltype(entry->call)>(dlsym(library_, entry->symbol));
     if (entry->call) return;
@@ -50,18 +39,18 @@ class Finder {
 
  private:
   void* const library_;
-  const Api api_;
+  const char* const* names_;
   std::vector<std::string> missing_;
 };
 
 std::vector<std::string> find_functions(void* library, Driver* out) {
-  Finder finder(library, out->vendor->api);
+  Finder finder(library, out->vendor->functions);
   Functions& f = out->functions;
   out->graphs = true;
-#define FUNCTION(name, cuda, hip, ...) finder.find(&f.name, cuda, hip, true);
-#define OPTIONAL(name, cuda, hip, ...) finder.find(&f.name, cuda, hip, false, &out->graphs);
-#define CUDA_ONLY(name, cuda, ...) finder.find(&f.name, cuda, "", true);
-#define HIP_ONLY(name, hip, ...) finder.find(&f.name, "", hip, false);
+#define FUNCTION(name, cuda, hip, ...) finder.find(&f.name, true);
+#define OPTIONAL(name, cuda, hip, ...) finder.find(&f.name, false, &out->graphs);
+#define CUDA_ONLY(name, cuda, ...) finder.find(&f.name, true);
+#define HIP_ONLY(name, hip, ...) finder.find(&f.name, false);
 #include "backends/simt/driver_api/functions.def"
 #undef FUNCTION
 #undef OPTIONAL
@@ -103,8 +92,7 @@ Failure open_library(const Vendor& v, const std::string& path, void** handle, st
 
 std::string gave(const Vendor& v, const char* symbol, int error) {
   const KnownError* e = known(v, error);
-  return format("{} gave {}error {}", symbol, e ? format("{}, ", v.api == Api::Cuda ? e->cuda : e->hip) : "",
-                error);
+  return format("{} gave {}error {}", symbol, e ? format("{}, ", e->name) : "", error);
 }
 
 // A driver that answers, but has nothing to offer: each reason with its own remedy.
@@ -116,10 +104,12 @@ Failure no_use(const Driver& d, const char* symbol, int error) {
                               gave(*d.vendor, symbol, error)),
                        d.vendor->no_device);
   if (error == 34)
-    return unsupported(format("{} is the stub of the CUDA toolkit and no driver ({})", d.library,
-                              gave(*d.vendor, symbol, error)),
-                       "take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH, so that the driver's own "
-                       "libcuda.so.1 is found");
+    return unsupported(
+        format("{} is the stub of the {} toolkit and no driver ({})", d.library, d.vendor->name,
+               gave(*d.vendor, symbol, error)),
+        format("take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH, so that the driver's own "
+               "{} is found",
+               d.vendor->libraries[0]));
   if (error == 35 || error == 36) return unsupported(f.text, d.vendor->update_driver);
   return unsupported(format("the {} driver does not start: {}", d.vendor->maker, f.text),
                      d.vendor->no_device);

@@ -15,8 +15,20 @@ struct Gpu;
 
 enum class Api : uint8_t { Cuda, Hip };
 
+// A row of errors.def as one driver has it.
+struct KnownError {
+  int number;
+  const char* name;  // empty: this driver has no such error
+  Failure::Code code;
+  const char* meaning;
+};
+
 struct Vendor {
   Api api;
+  // A vendor's own columns of functions.def and errors.def, so that a program with one of them holds no word
+  // of the other. The names of functions in their order; empty: not in this driver.
+  const char* const* functions;
+  std::span<const KnownError> errors;
   const char* name;              // of the interface: "CUDA"
   const char* maker;             // "NVIDIA"
   const char* const* libraries;  // file names that are tried, ends in nullptr

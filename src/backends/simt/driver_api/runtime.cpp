@@ -16,6 +16,9 @@ class DriverRuntime final : public Runtime {
  public:
   DriverRuntime(Driver driver, const Gpu& gpu) : session_(std::move(driver), gpu) {
     facts_.name = gpu.name, facts_.driver = gpu.driver;
+    facts_.pci_id = gpu.address;
+    facts_.compute_capability =
+        gpu.architecture.empty() && gpu.major ? format("{}.{}", gpu.major, gpu.minor) : gpu.architecture;
     facts_.memory_total = facts_.memory_free = gpu.memory;
     // Kernels count words in 32 bits; nothing smaller limits a pointer.
     facts_.max_binding_bytes = uint64_t(4) << 30;

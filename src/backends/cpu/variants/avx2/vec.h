@@ -93,11 +93,26 @@ inline I load_u8(const uint8_t* p) {
   __m128i b = half_register(p);
   return {_mm256_cvtepu8_epi32(b), _mm256_cvtepu8_epi32(_mm_srli_si128(b, 8))};
 }
+inline I load_u8_twice(const uint8_t* p) {
+  const I x = load_u8(p);
+  return {_mm256_or_si256(x.a, _mm256_slli_epi32(x.a, 16)), _mm256_or_si256(x.b, _mm256_slli_epi32(x.b, 16))};
+}
+template <int By>
+inline I shift_right(I x) {
+  if constexpr (By == 0) return x;
+  else return {_mm256_srai_epi32(x.a, By), _mm256_srai_epi32(x.b, By)};
+}
 template <int From>
 inline I nibble(I x) {
   __m256i m = _mm256_set1_epi32(15);
   return {_mm256_and_si256(_mm256_srli_epi32(x.a, From), m),
           _mm256_and_si256(_mm256_srli_epi32(x.b, From), m)};
+}
+template <int From>
+inline F nibble_less_8(I x) {
+  const I n = nibble<From>(x);
+  const __m256i eight = _mm256_set1_epi32(8);
+  return {_mm256_cvtepi32_ps(_mm256_sub_epi32(n.a, eight)), _mm256_cvtepi32_ps(_mm256_sub_epi32(n.b, eight))};
 }
 inline void store_i8(int8_t* p, I x) {
   __m256i w = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xd8);
@@ -153,7 +168,7 @@ inline __m256i dot_half(__m256i acc, __m256i codes,
   return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(codes, a), _mm256_set1_epi16(1)));
 }
 inline I dot(I acc, Codes c, I a) { return {dot_half(acc.a, c.a, a.a), dot_half(acc.b, c.b, a.b)}; }
-constexpr int kWideZero = 0;
+constexpr int kWideZero = 0, kMostCode = 128;
 inline __m256i dot_signed_half(__m256i acc, __m256i codes, __m256i a) {
   __m256i w = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
   return dot_half(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(a, w));

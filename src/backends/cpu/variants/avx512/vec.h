@@ -72,9 +72,27 @@ inline I load_i8(const int8_t* p) {
 inline I load_u8(const uint8_t* p) {
   return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
+inline I load_u8_twice(const uint8_t* p) {
+  const __m512i all = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  const __m512i twice = _mm512_set_epi32(int(0x800f800f), int(0x800e800e), int(0x800d800d), int(0x800c800c),
+                                         int(0x800b800b), int(0x800a800a), int(0x80098009), int(0x80088008),
+                                         int(0x80078007), int(0x80068006), int(0x80058005), int(0x80048004),
+                                         int(0x80038003), int(0x80028002), int(0x80018001), int(0x80008000));
+  return {_mm512_shuffle_epi8(all, twice)};
+}
+template <int By>
+inline I shift_right(I x) {
+  if constexpr (By == 0) return x;
+  else return {_mm512_srai_epi32(x.v, By)};
+}
 template <int From>
 inline I nibble(I x) {
   return {_mm512_and_si512(_mm512_srli_epi32(x.v, From), _mm512_set1_epi32(15))};
+}
+template <int From>
+inline F nibble_less_8(I x) {  // the index is taken modulo 16
+  if constexpr (From > 0) x.v = _mm512_srli_epi32(x.v, From);
+  return {_mm512_permutexvar_ps(x.v, _mm512_set_ps(7, 6, 5, 4, 3, 2, 1, 0, -1, -2, -3, -4, -5, -6, -7, -8))};
 }
 inline void store_i8(int8_t* p, I x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x.v));
@@ -112,7 +130,7 @@ inline I pairs(I low, I high) {
 inline I dot(I acc, Codes c, I a) { return {_mm512_dpbusd_epi32(acc.v, c.v, a.v)}; }
 inline I dot_pairs(I acc, I p, I x) { return {_mm512_dpwssd_epi32(acc.v, p.v, x.v)}; }
 // sum((code - 128) a) = sum(code a) - 128 sum(a)
-constexpr int kWideZero = 128;
+constexpr int kWideZero = 128, kMostCode = 255;
 inline I dot_wide(I acc, Codes c, I a) { return dot(acc, c, a); }
 #include "backends/cpu/variants/no_short_sums.inc"
 #else
@@ -120,7 +138,7 @@ inline I dot(I acc, Codes c, I a) {  // pairs stay below 2 * 128 * 127 = 32512: 
   return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(_mm512_maddubs_epi16(c.v, a.v), _mm512_set1_epi16(1)))};
 }
 inline I dot_pairs(I acc, I p, I x) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(p.v, x.v))}; }
-constexpr int kWideZero = 0;
+constexpr int kWideZero = 0, kMostCode = 128;
 inline I dot_wide(I acc, Codes c, I a) {
   __m512i w = _mm512_xor_si512(c.v, _mm512_set1_epi8(-128));
   __m512i signed_a = _mm512_mask_sub_epi8(a.v, _mm512_movepi8_mask(w), _mm512_setzero_si512(), a.v);

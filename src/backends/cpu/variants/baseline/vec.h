@@ -146,11 +146,28 @@ inline I load_u8(const uint8_t* p) {
   EACH r.v[i] = p[i];
   return r;
 }
+// Each byte as both 16-bit halves of its lane.
+inline I load_u8_twice(const uint8_t* p) {
+  I r;
+  EACH r.v[i] = p[i] * 0x10001;
+  return r;
+}
+template <int By>
+inline I shift_right(I a) {
+  EACH a.v[i] >>= By;
+  return a;
+}
 // Bits From..From+3 of every lane.
 template <int From>
 inline I nibble(I a) {
   EACH a.v[i] = a.v[i] >> From & 15;
   return a;
+}
+template <int From>
+inline F nibble_less_8(I a) {
+  F r;
+  EACH r.v[i] = float((a.v[i] >> From & 15) - 8);
+  return r;
 }
 inline void store_i8(int8_t* p, I a) { EACH p[i] = int8_t(a.v[i]); }
 inline I add(I a, I b) {
@@ -219,7 +236,7 @@ inline Codes either(Codes a, Codes b) {
 }
 
 // acc[r] + the sum over j < 4 of codes[4 r + j] * a_j; `a` holds the same four signed bytes in every lane.
-// Codes are at most 127.
+// Codes are at most kMostCode.
 inline I dot(I acc, Codes c, I a) {
   for (int j = 0; j < 4; j++) EACH acc.v[i] += int32_t(c.v[4 * i + j]) * int8_t(uint32_t(a.v[i]) >> (8 * j));
   return acc;
@@ -227,6 +244,7 @@ inline I dot(I acc, Codes c, I a) {
 // The same with codes of all 8 bits, read as code - 128, or as code - (128 - kWideZero): what is then
 // missing, -kWideZero times the sum of the a's, the sum starts with.
 constexpr int kWideZero = 0;
+constexpr int kMostCode = 127;  // that dot() takes
 inline I dot_wide(I acc, Codes c, I a) {
   for (int j = 0; j < 4; j++)
     EACH acc.v[i] += (int32_t(c.v[4 * i + j]) - 128) * int8_t(uint32_t(a.v[i]) >> (8 * j));

@@ -137,12 +137,24 @@ inline I load_u8(const uint8_t* p) {
   return {vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low))), vreinterpretq_s32_u32(vmovl_high_u16(low)),
           vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))), vreinterpretq_s32_u32(vmovl_high_u16(high))};
 }
+inline I load_u8_twice(const uint8_t* p) {
+  return each<I>(load_u8(p), [](int32x4_t v) { return vsliq_n_s32(v, v, 16); });
+}
+template <int By>
+inline I shift_right(I x) {
+  if constexpr (By == 0) return x;
+  else return each<I>(x, [](int32x4_t v) { return vshrq_n_s32(v, By); });
+}
 template <int From>
 inline I nibble(I x) {
   return each<I>(x, [](int32x4_t v) {
     if constexpr (From > 0) v = vshrq_n_s32(v, From);
     return vandq_s32(v, vdupq_n_s32(15));
   });
+}
+template <int From>
+inline F nibble_less_8(I x) {
+  return each(nibble<From>(x), [](int32x4_t v) { return vcvtq_f32_s32(vsubq_s32(v, vdupq_n_s32(8))); });
 }
 inline void store_i8(int8_t* p, I x) {
   int16x8_t low = vmovn_high_s32(vmovn_s32(x.a), x.b), high = vmovn_high_s32(vmovn_s32(x.c), x.d);
@@ -212,7 +224,7 @@ inline I dot(I acc, Codes c, I a) {
   });
 }
 // sum((code - 128) a) = sum(code a) - 128 sum(a)
-constexpr int kWideZero = 128;
+constexpr int kWideZero = 128, kMostCode = 255;
 inline I dot_wide(I acc, Codes c, I a) { return dot(acc, c, a); }
 #else
 inline I dot(I acc, Codes c, I a) {
@@ -220,7 +232,7 @@ inline I dot(I acc, Codes c, I a) {
     return dot_signed(sum, as_signed(codes), vreinterpretq_s8_s32(x));
   });
 }
-constexpr int kWideZero = 0;
+constexpr int kWideZero = 0, kMostCode = 127;
 inline I dot_wide(I acc, Codes c, I a) {
   return each<I>(acc, c, a, [](int32x4_t sum, uint8x16_t codes, int32x4_t x) {
     return dot_signed(sum, as_signed(veorq_u8(codes, vdupq_n_u8(128))), vreinterpretq_s8_s32(x));

@@ -1,0 +1,12 @@
+// Where this program looks for plugins, and where it remembers drivers that failed: what the library is told
+// by the application, which alone knows the environment.
+#pragma once
+#include "device/registry.h"
+
+namespace gimbal {
+
+// Plugins: the folders of GIMBAL_BACKEND_PATH (colons between), the program's own folder, and lib/gimbal
+// beside it.
+BackendPlaces backend_places();
+
+}  // namespace gimbal

@@ -1,0 +1,29 @@
+// From the words of the command line to a plan: which devices, and which layers on each.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "apps/find_model.h"
+#include "apps/options.h"
+
+namespace gimbal {
+
+// Members are in the order in which they depend on each other; the last is destroyed first.
+struct PlannedModel {
+  ModelFile source;
+  OpenedDevice opened;                          // the one that was asked for or chosen
+  std::vector<std::unique_ptr<Device>> others;  // that hold a part of the model, too, or may
+  Blueprint blueprint;
+};
+
+// From the file's header alone. What does not fit on a GPU goes to the CPU layer by layer, which is a
+// fallback and told as one unless --gpu-layers -1 asked for it. Errors: those of open_device and
+// make_blueprint; Usage for a --split that is none; OutOfMemory under --strict in place of that fallback.
+// `source` is taken along on success only.
+Result<PlannedModel> plan_model(ModelFile&& source, const EngineOptions& options, const RunOptions& run,
+                                bool quiet);
+
+// "all 32 layers on cpu:0 (why)", or a line for each part.
+std::vector<std::string> placement_lines(const PlannedModel&);
+
+}  // namespace gimbal

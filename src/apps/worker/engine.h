@@ -1,0 +1,66 @@
+// A model on the one backend that a worker is built with. One text for all of them: what differs is told by
+// the type `Backend`, which names a table that is fixed when the program is linked. Nothing here chooses
+// between backends.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "model/gguf.h"
+#include "model/tokenizer/tokenizer.h"
+#include "runtime/model.h"
+
+namespace gimbal::worker {
+
+struct Settings {
+  RunOptions run;
+  std::string device_options;  // for the backend's open(), see device/abi.h
+  Model::Progress progress;
+};
+
+// Members are in the order in which they depend on each other; the last is destroyed first.
+struct Loaded {
+  std::unique_ptr<Gguf> file;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Model> model;
+  double seconds = 0;  // that loading took
+};
+
+// Errors: those of the file and of loading; NoBackend when there is no device `index`, naming those that
+// there are.
+Result<Loaded> load_on(const gimbal_backend& table, const std::string& path, int index,
+                       const Settings& settings);
+
+// Backend must offer
+//   static constexpr const char* kName;      // "cuda"; for worker.h
+//   static constexpr bool kHasGpus;          // false for the CPU, which is one device
+//   static const gimbal_backend& table();
+template <class Backend>
+class Engine {
+ public:
+  // The CPU needs nothing said about it; a GPU must be named, from 0. Errors: see load_on().
+  static Result<Engine> load(const std::string& path,
+                             const Settings& settings = {}) requires(!Backend::kHasGpus) {
+    return made(load_on(Backend::table(), path, 0, settings));
+  }
+  static Result<Engine> load(const std::string& path, int gpu,
+                             const Settings& settings = {}) requires(Backend::kHasGpus) {
+    return made(load_on(Backend::table(), path, gpu, settings));
+  }
+
+  Model& model() const { return *loaded_.model; }
+  const Tokenizer& tokenizer() const { return *loaded_.tokenizer; }
+  const Device& device() const { return *loaded_.device; }
+  double load_seconds() const { return loaded_.seconds; }
+
+ private:
+  explicit Engine(Loaded loaded) : loaded_(std::move(loaded)) {}
+  static Result<Engine> made(Result<Loaded> loaded) {
+    if (!loaded) return loaded.error();
+    return Engine(std::move(*loaded));
+  }
+
+  Loaded loaded_;
+};
+
+}  // namespace gimbal::worker

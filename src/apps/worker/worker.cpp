@@ -1,0 +1,191 @@
+#include "apps/worker/worker.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "apps/exit_code.h"
+#include "apps/input_text.h"
+#include "apps/interrupt.h"
+#include "apps/sampling_options.h"
+#include "apps/terminal.h"
+#include "apps/worker/other_builds.h"
+#include "ops/shapes.h"
+#include "runtime/generate.h"
+
+namespace gimbal::worker {
+namespace {
+
+class Worker {
+ public:
+  explicit Worker(const About& about) : about_(about), name_(program_name(about.backend)) {}
+
+  Result<int> run(std::vector<std::string> words) {
+    Arguments a(name_,
+                format("Generates text from a model file. Holds the {} backend alone.", about_.backend));
+    declare(a);
+    if (auto ok = a.parse(std::move(words)); !ok) return ok.error();
+    if (a.help_wanted()) return print(a.help()), kDone;
+    if (version_) return print(format("{} {}\n", name_, GIMBAL_VERSION)), kDone;
+    if (list_) return print(format("{}\n", about_.backend)), kDone;
+    if (build_info_)
+      return print(format("{} {}, backend {}, compiler {}, build {}\n", name_, GIMBAL_VERSION, about_.backend,
+                          GIMBAL_COMPILER, GIMBAL_BUILD_TYPE)),
+             kDone;
+    if (auto ok = check(); !ok) return ok.error();
+    return generate_text();
+  }
+
+ private:
+  void declare(Arguments& a) {
+    a.section("Text");
+    a.text("-m,--model", "FILE", "the model, a GGUF file", model_);
+    a.text("-p,--prompt", "TEXT", "the beginning of the text; without it and --file, stdin", prompt_);
+    a.text("-f,--file", "FILE", "a file with the prompt, without a newline at its end; - is stdin", file_);
+    a.whole("-n,--max-tokens", "N",
+            "tokens to generate; -1: until the model stops or the context is full (default)", most_tokens_,
+            -1, 1 << 30);
+    a.texts("--stop", "TEXT", "end before this text; repeatable", settings_.stops);
+    a.flag("--print-tokens", "print the ids of the generated tokens in place of their text", print_tokens_);
+    a.flag("--stats", "device, memory, speed and seed, on stderr", stats_);
+    sampling_.declare(a);
+    a.section("How it runs");
+    if (about_.has_gpus) {
+      const std::string names = format("--device,--{}-device", about_.backend);
+      a.whole(names, "N", "which GPU, from 0 (default 0)", gpu_, 0, 1023);
+    } else {
+      a.whole("-t,--threads", "N", "threads (default: one per physical core)", threads_, 1, 1024);
+      a.text("--cpu-variant", "NAME", "force an instruction set", variant_);
+    }
+    a.whole("--ctx", "N", "positions of the context (default: the model's own, at most 4096)", context_, 1,
+            1 << 24);
+    a.whole("--batch", "N", "tokens of a prompt computed at once (default 256)", batch_, 1, 65536);
+    std::vector<std::string> cache_types;
+    for (int t = 0; t < int(DType::Count); t++)
+      if (has(kCacheTypes, DType(t))) cache_types.push_back(kDTypes[t].name);
+    a.one_of("--kv-type", "numbers in the KV cache (default f16)", cache_type_, cache_types);
+    a.section("Common");
+    a.flag("--quiet", "no progress and no notes on stderr", quiet_);
+    a.flag("--list-backends", "the one backend that this program holds", list_);
+    a.flag("--build-info", "version, backend and compiler, on one line", build_info_);
+    a.flag("--version", "name and version", version_);
+    a.example(format("{} --model model.gguf -p \"Once upon a time\"", name_));
+    a.explain_unknown([this](const std::string& option) {
+      return option_of_another_build(option, about_.backend, about_.has_gpus);
+    });
+  }
+
+  Status check() {
+    if (!model_)
+      return Error{Code::Usage, "there is no model",
+                   format("give a GGUF file: {} --model model.gguf", name_)};
+    if (prompt_ && file_)
+      return Error{Code::Usage, "-p and --file each give a prompt", "give only one of them"};
+    if (!prompt_ && !file_ && stdin_is_terminal())
+      return Error{Code::Usage, "there is no prompt",
+                   "give -p TEXT or --file FILE, or write the prompt to stdin"};
+    settings_.most_tokens = most_tokens_.value_or(-1);
+    if (auto ok = sampling_.finish(); !ok) return ok;
+    settings_.sampler = sampling_.settings;
+    return validate_stops(settings_.stops);
+  }
+
+  Result<int> generate_text() {
+    auto text = prompt_ ? *prompt_ : read_text(file_.value_or("-"));
+    if (!text) return text.error();
+    if (!prompt_) text = without_last_newline(std::move(*text));
+    Settings s;
+    s.run.context = context_.value_or(s.run.context);
+    s.run.batch = batch_.value_or(s.run.batch);
+    s.run.cache_type = *dtype_named(cache_type_);
+    if (threads_) s.device_options += format("threads={}\n", *threads_);
+    if (variant_) s.device_options += format("variant={}\n", *variant_);
+    Progress bar("loading", !quiet_);
+    s.progress = [&](uint64_t done, uint64_t total) { return bar.update(done, total), true; };
+    return about_.load(*model_, gpu_.value_or(0), s,
+                       [&](Model& model, const Tokenizer& tokenizer, double seconds) {
+                         return generate_on(model, tokenizer, *text, seconds);
+                       });
+  }
+
+  Result<int> generate_on(Model& model, const Tokenizer& tokenizer, const std::string& text,
+                          double load_seconds) {
+    auto session = Session::create(model);
+    if (!session) return session.error();
+    InterruptGuard guard;
+    bool in_line = false;  // text was printed and its line is not ended
+    auto g =
+        generate(**session, tokenizer, tokenizer.encode(text), settings_, [&](std::string_view piece, Token) {
+          if (!print_tokens_) {
+            print(stdout_is_terminal() ? printable(piece, true) : piece);
+            if (!piece.empty()) in_line = piece.back() != '\n';
+          }
+          return flush_output() && !InterruptGuard::interrupted();
+        });
+    if (in_line) print("\n");
+    if (!g) return g.error();
+    if (print_tokens_) print(format("{}\n", fmt::join(g->tokens, ",")));
+    if (stats_) note(stats(model, *g, load_seconds));
+    return InterruptGuard::interrupted() ? kInterrupted : kDone;
+  }
+
+  std::string stats(const Model& model, const Generated& g, double load_seconds) const {
+    const Device& d = model.device();
+    const char* device = d.describe().name;
+    const double steps = double(g.tokens.size()) - 1;
+    Table t("ll");
+    t.row({"device", format("{}, {}", d.id(), device ? printable(device) : "")});
+    t.row({"memory", human_bytes(model.blueprint().last().memory.total())});
+    t.row({"loading", format("{:.0f} ms", load_seconds * 1e3)});
+    t.row({"prompt", format("{} tokens in {:.0f} ms", g.prompt_tokens, g.prompt_seconds * 1e3)});
+    t.row({"generation", format("{} tokens{}", g.tokens.size(),
+                                steps < 1 || g.generate_seconds <= 0
+                                    ? ""
+                                    : format(", {:.1f} tokens/s", steps / g.generate_seconds))});
+    t.row({"finish", name_of(g.finish)});
+    t.row({"seed", format("{}", settings_.sampler.seed)});
+    return t.text();
+  }
+
+  const About& about_;
+  std::string name_;
+  std::optional<std::string> model_, prompt_, file_, variant_;
+  std::optional<int> most_tokens_, gpu_, threads_, context_, batch_;
+  std::string cache_type_ = "f16";
+  bool print_tokens_ = false, stats_ = false, quiet_ = false, list_ = false, build_info_ = false,
+       version_ = false;
+  SamplingOptions sampling_;
+  GenerateSettings settings_;
+};
+
+int finish(const Result<int>& done) {
+  if (!done) {
+    flush_output();
+    const Error& e = done.error();
+    note("error: " + printable(e.message, true));
+    if (!e.remedy.empty()) note("  " + printable(e.remedy, true));
+    return exit_code(e.code);
+  }
+  if (flush_output()) return *done;
+  if (!reader_gone()) note(format("error: cannot write the output: {}", std::strerror(errno)));
+  return *done ? *done : int(kFailed);
+}
+
+}  // namespace
+
+int run(const About& about, int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away shows up as a failed write
+  try {
+    return finish(Worker(about).run({argv + (argc > 0), argv + argc}));
+  } catch (const std::bad_alloc&) {
+    note("error: out of memory\n  close other programs, or use a smaller model or --ctx");
+    return kOutOfMemory;
+  } catch (const std::exception& e) {
+    note(
+        format("error: internal error: {}\n  this is a bug of gimbal; please report it with the command line",
+               e.what()));
+    return kFailed;
+  }
+}
+
+}  // namespace gimbal::worker

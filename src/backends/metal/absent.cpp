@@ -1,0 +1,22 @@
+// The Metal backend everywhere else: there, and with no device, so that every combination of backends builds
+// on every system. CMakeLists.txt chooses between this file and backend.cpp.
+#include "backends/simt/device.h"
+#include "base/format.h"
+#include "device/backend_impl.h"
+
+namespace gimbal::metal {
+namespace {
+
+struct Api {
+  static constexpr const char* kName = "metal";
+  static int count() { return 0; }
+  static simt::Failure open(int, simt::Options&, simt::Opened*) {
+    return {simt::Failure::Unsupported,
+            format("Metal is part of macOS and iOS: this is {}\nuse another backend here", GIMBAL_SYSTEM)};
+  }
+};
+
+}  // namespace
+}  // namespace gimbal::metal
+
+GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::metal::Api>)

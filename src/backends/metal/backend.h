@@ -1,0 +1,22 @@
+// Metal as the Api of simt::DeviceOf (simt/device.h): for the backend itself, and for the tests, which put a
+// pretended Metal under it. Options: staging=1 (runtime.h), and those of all GPU backends.
+#pragma once
+#include "backends/metal/runtime.h"
+#include "backends/simt/device.h"
+#include "backends/simt/modules.h"
+
+namespace gimbal::metal {
+
+struct Api {
+  static constexpr const char* kName = "metal";
+  static int count() { return device_count(); }
+  static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
+    Options o;
+    if (auto f = options.take_flag("staging", &o.staging)) return f;
+    if (auto f = metal::open(index, o, &out->runtime)) return f;
+    out->kernels = simt::msl_modules();
+    return {};
+  }
+};
+
+}  // namespace gimbal::metal

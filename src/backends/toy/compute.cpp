@@ -1,0 +1,138 @@
+#include "compute.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "device/backend_impl.h"
+#include "ops/reference.h"
+#include "ops/shapes.h"
+#include "tensor/quant.h"
+
+namespace gimbal::GIMBAL_BACKEND_NAME {
+namespace {
+
+constexpr DTypeSet kF32 = set_of(DType::F32), kI32 = set_of(DType::I32);
+
+// The weights that can be read as they lie in a file and whose products take such activations.
+DTypeSet weights_with(DType activations) {
+  DTypeSet all = 0;
+  for (int t = 0; t < int(DType::Count); t++)
+    if (const DType type = DType(t);
+        can_decode(type) && tensor_tail_bytes(type) == 0 && activation_type(type) == activations)
+      all |= set_of(type);
+  return all;
+}
+
+Shape shape_of(const gimbal_value& v) {
+  Shape s;
+  s.type = DType(v.dtype), s.rank = v.rank;
+  std::copy(v.dim, v.dim + 4, s.dim);
+  return s;
+}
+
+reference::Tensor decode(const gimbal_value& v, const unsigned char* bytes) {
+  Shape s = shape_of(v);
+  if (v.layout == GIMBAL_CACHE) s.type = DType::F32;
+  reference::Tensor t = reference::decode(s, bytes);
+  t.shape.type = DType(v.dtype);
+  return t;
+}
+
+// A block of int8 codes with their scale and sums: see A8_32 and A8_256 in tensor/dtypes.def.
+void store_activations(DType type, const double* x, unsigned char* block) {
+  const int n = info(type).block;
+  double largest = 0;
+  for (int i = 0; i < n; i++) largest = std::max(largest, std::fabs(x[i]));
+  const float scale = float(largest / 127);
+  int8_t codes[256];
+  for (int i = 0; i < n; i++)
+    codes[i] = scale > 0 ? int8_t(std::clamp(std::nearbyint(x[i] / double(scale)), -127., 127.)) : int8_t(0);
+  std::memcpy(block, &scale, 4);
+  if (type == DType::A8_32) {
+    int32_t sum = 0;
+    for (int i = 0; i < n; i++) sum += codes[i];
+    std::memcpy(block + 4, &sum, 4);
+    std::memcpy(block + 8, codes, size_t(n));
+    return;
+  }
+  std::memcpy(block + 4, codes, size_t(n));
+  for (int i = 0; i < n; i += 16) {
+    int16_t sum = 0;
+    for (int j = i; j < i + 16; j++) sum = int16_t(sum + codes[j]);
+    std::memcpy(block + 260 + i / 8, &sum, 2);
+  }
+}
+
+// The first n values, in the output's own format.
+void store(const gimbal_value& v, const std::vector<double>& values, size_t n, unsigned char* to) {
+  const DType type = v.layout == GIMBAL_CACHE ? DType::F32 : DType(v.dtype);
+  const size_t block = info(type).block, bytes = info(type).bytes;
+  for (size_t i = 0; i < n; i += block, to += bytes) {
+    if (type != DType::F32) {
+      store_activations(type, &values[i], to);
+      continue;
+    }
+    const float one = float(values[i]);
+    std::memcpy(to, &one, 4);
+  }
+}
+
+}  // namespace
+
+std::vector<gimbal_kernel_info> kernel_rows() {
+  std::vector<gimbal_kernel_info> rows;
+  auto add = [&](const char* name, OpKind op, DTypeSet in0, DTypeSet in1, DTypeSet out,
+                 gimbal_layout layout = GIMBAL_DENSE) {
+    // One multiply and one add, each rounded in double: not the order in which gimbal's exact kernels add.
+    rows.push_back({name, uint16_t(op), 0, GIMBAL_FAST, uint8_t(layout), in0, in1, out, 1, 0, 0, 0});
+  };
+#define NAME(op) GIMBAL_STR(GIMBAL_BACKEND_NAME) ".reference." op
+  add(NAME("embed"), OpKind::Embed,
+      weights_with(DType::F32) | weights_with(DType::A8_32) | weights_with(DType::A8_256), kI32, kF32);
+  add(NAME("rms_norm"), OpKind::RmsNorm, kF32, kF32, kF32);
+  add(NAME("quantize"), OpKind::Quantize, kF32, 0, set_of(DType::A8_32, DType::A8_256));
+  add(NAME("mat_mul.float"), OpKind::MatMul, weights_with(DType::F32), kF32, kF32);
+  add(NAME("mat_mul.a8_32"), OpKind::MatMul, weights_with(DType::A8_32), set_of(DType::A8_32), kF32);
+  add(NAME("mat_mul.a8_256"), OpKind::MatMul, weights_with(DType::A8_256), set_of(DType::A8_256), kF32);
+  add(NAME("rope"), OpKind::Rope, kF32, kF32, kF32);
+  add(NAME("cache_write"), OpKind::CacheWrite, kCacheTypes, kF32, kCacheTypes, GIMBAL_CACHE);
+  add(NAME("attention"), OpKind::Attention, kF32, kCacheTypes, kF32);
+  add(NAME("swiglu"), OpKind::SwiGlu, kF32, kF32, kF32);
+  add(NAME("squared_relu_glu"), OpKind::SquaredReluGlu, kF32, kF32, kF32);
+  add(NAME("add"), OpKind::Add, kF32, kF32, kF32);
+  add(NAME("scale"), OpKind::Scale, kF32, 0, kF32);
+  add(NAME("select_rows"), OpKind::SelectRows, kF32, kI32, kF32);
+#undef NAME
+  return rows;
+}
+
+uint64_t cache_bytes(int32_t head_dim, int32_t heads, int32_t page, int32_t pages) {
+  return sizeof(float) * uint64_t(head_dim) * uint64_t(heads) * uint64_t(page) * uint64_t(pages);
+}
+
+void compute(const gimbal_program& p, const gimbal_op& op, unsigned char* const* memory, int rows) {
+  std::vector<reference::Tensor> inputs;
+  for (int i = 0; i < op.inputs; i++) {
+    const gimbal_value& v = p.values[op.in[i]];
+    inputs.push_back(decode(v, memory[v.slot] + v.offset));
+  }
+  std::vector<const reference::Tensor*> pointers;
+  for (const reference::Tensor& t : inputs) pointers.push_back(&t);
+
+  const gimbal_value& v = p.values[op.out];
+  reference::Tensor out{shape_of(v), {}};
+  const size_t all = size_t(out.shape.count());
+  const bool cache = v.layout == GIMBAL_CACHE;
+  if (cache) out.values = inputs[0].values;
+  else out.values.resize(all);
+  OpParams params;
+  std::copy(op.param.f, op.param.f + 2, params.f);
+  std::copy(op.param.i, op.param.i + 2, params.i);
+  reference::run(OpKind(op.kind), params, pointers, out, rows, rows);
+  // A cache has its rows anywhere; of everything else only the rows of this step may be touched.
+  store(v, out.values, cache ? all : all / size_t(v.dim[v.rank - 1]) * size_t(rows),
+        memory[v.slot] + v.offset);
+}
+
+}  // namespace gimbal::GIMBAL_BACKEND_NAME

@@ -1,0 +1,189 @@
+#include "backends/webgpu/gpu.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/format.h"
+
+namespace gimbal::webgpu {
+namespace {
+
+// The most that a kernel of the dialect has.
+constexpr uint32_t kLanes = 256, kSharedBytes = 16384, kMostAlignment = 256;
+// Where a device does not tell its memory, and shares none with the host: what cards have at least.
+constexpr uint64_t kAssumedMemory = uint64_t(4) << 30;
+
+constexpr uint32_t kComputesNothing = 1;  // an API, for tests of Dawn: its only one where there is no driver
+constexpr const char* kApis[] = {"",      "no device", "WebGPU", "Direct3D 11", "Direct3D 12",
+                                 "Metal", "Vulkan",    "OpenGL", "OpenGL ES"};
+
+Failure unsupported(std::string text) { return {Failure::Unsupported, std::move(text)}; }
+
+Failure no_adapter(std::string_view why) {
+  return unsupported(
+      format("the WebGPU library found no adapter: {}\nInstall the driver of your graphics card; Dawn wants "
+             "Vulkan 1.1 with dynamic indexing, which lavapipe has from Mesa 25 on",
+             why));
+}
+
+struct Answer {  // of a request
+  uint32_t status = 0;
+  void* handle = nullptr;
+  std::string message;
+};
+template <class Handle>
+void answered(uint32_t status, Handle h, Text message, void* out, void*) {
+  *static_cast<Answer*>(out) = {status, h, std::string(message.view())};
+}
+
+uint64_t host_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && bytes > 0 ? uint64_t(pages) * uint64_t(bytes) : 0;
+}
+
+// Why the kernels cannot run; empty when they can.
+std::string refusal_of(const Limits& l) {
+  if (l.storage_buffers < simt::kMostBindings || l.uniform_buffers < 2)
+    return format("a kernel can have {} storage and {} uniform buffers; {} and 2 are needed",
+                  l.storage_buffers, l.uniform_buffers, simt::kMostBindings);
+  if (l.lanes < kLanes || l.lanes_x < kLanes)
+    return format("its groups have at most {} lanes, {} are needed", std::min(l.lanes, l.lanes_x), kLanes);
+  if (l.shared_bytes < kSharedBytes)
+    return format("its groups share at most {} bytes, {} are needed", l.shared_bytes, kSharedBytes);
+  if (const uint32_t a = std::max(l.storage_alignment, l.uniform_alignment);
+      !a || a > kMostAlignment || (a & (a - 1)))
+    return format("it binds buffers at multiples of {} bytes; powers of two up to {} are foreseen", a,
+                  kMostAlignment);
+  return "";
+}
+
+}  // namespace
+
+Failure Gpu::open(const Api& api, std::unique_ptr<Gpu>* out) {
+  std::unique_ptr<Gpu> gpu(new Gpu(api));
+  if (Failure f = gpu->find_adapter()) return f;
+  if (Failure f = gpu->describe()) return f;
+  if (Failure f = gpu->make_device()) return f;
+  *out = std::move(gpu);
+  return {};
+}
+
+Failure Gpu::find_adapter() {
+  const InstanceDescriptor wanted;
+  instance_ = OwnedInstance(api_, api_.wgpuCreateInstance(&wanted));
+  if (!instance_) return unsupported("the WebGPU library makes no instance (wgpuCreateInstance)");
+  const RequestAdapterOptions options;
+  Answer a;
+  AdapterCallback callback;
+  callback.call = answered<Adapter>, callback.first = &a;
+  if (Failure f = wait(api_.wgpuInstanceRequestAdapter(instance_.get(), &options, callback))) return f;
+  adapter_ = OwnedAdapter(api_, static_cast<Adapter>(a.handle));
+  if (a.status == kSuccess && adapter_) return {};
+  return no_adapter(a.message.empty() ? format("status {}", a.status) : a.message);
+}
+
+Failure Gpu::describe() {
+  AdapterInfo info;
+  if (api_.wgpuAdapterGetInfo(adapter_.get(), &info) != kSuccess)
+    return unsupported("the WebGPU adapter does not say what it is (wgpuAdapterGetInfo)");
+  if (info.api == kComputesNothing) {
+    api_.wgpuAdapterInfoFreeMembers(info);
+    return no_adapter("only one that computes nothing");
+  }
+  facts_.name = info.device.view().empty() ? info.vendor.view() : info.device.view();
+  const char* through = info.api < std::size(kApis) ? kApis[info.api] : "";
+  facts_.driver = format("Dawn over {}: {}", *through ? through : "an unknown API", info.description.view());
+  facts_.software = info.type == kCpu;
+  facts_.unified_memory = facts_.software || info.type == kIntegratedGpu;
+  api_.wgpuAdapterInfoFreeMembers(info);
+  if (api_.wgpuAdapterGetLimits(adapter_.get(), &limits_) != kSuccess)
+    return unsupported(
+        format("WebGPU adapter '{}' does not tell its limits (wgpuAdapterGetLimits)", facts_.name));
+  if (std::string why = refusal_of(limits_); !why.empty())
+    return unsupported(format("WebGPU adapter '{}': {}", facts_.name, why));
+  // WebGPU tells no size of memory. What is lacking shows as an allocation that fails.
+  facts_.memory_total =
+      facts_.unified_memory ? host_memory() : std::max(kAssumedMemory, limits_.buffer_bytes);
+  facts_.max_binding_bytes = std::min(limits_.storage_binding_bytes, limits_.buffer_bytes) / 4 * 4;
+  facts_.max_allocation_bytes = limits_.buffer_bytes / 4 * 4;
+  facts_.binding_alignment = std::max({4u, limits_.storage_alignment, limits_.uniform_alignment});
+  facts_.max_groups = limits_.grid;
+  return {};
+}
+
+// With all that the adapter has: who asks for nothing gets the least that WebGPU promises.
+Failure Gpu::make_device() {
+  DeviceDescriptor wanted;
+  wanted.limits = &limits_;
+  wanted.lost.mode = kSpontaneous, wanted.lost.first = &heard_;
+  wanted.lost.call = [](const Device*, uint32_t, Text message, void* heard, void*) {
+    auto& h = *static_cast<Heard*>(heard);
+    const std::lock_guard lock(h.mutex);
+    h.lost = message.view().empty() ? "no reason given" : std::string(message.view());
+  };
+  wanted.error.first = &heard_;
+  wanted.error.call = [](const Device*, uint32_t error, Text message, void* heard, void*) {
+    auto& h = *static_cast<Heard*>(heard);
+    const std::lock_guard lock(h.mutex);
+    if (!h.complaint) h.complaint = failure(error, message.view(), "WebGPU");
+  };
+  Answer a;
+  DeviceCallback callback;
+  callback.call = answered<Device>, callback.first = &a;
+  if (Failure f = wait(api_.wgpuAdapterRequestDevice(adapter_.get(), &wanted, callback))) return f;
+  device_ = OwnedDevice(api_, static_cast<Device>(a.handle));
+  if (a.status != kSuccess || !device_)
+    return unsupported(format("WebGPU adapter '{}' gives no device: {}", facts_.name, a.message));
+  queue_ = OwnedQueue(api_, api_.wgpuDeviceGetQueue(device_.get()));
+  return {};
+}
+
+Failure Gpu::wait(Future future) {
+  FutureWaitInfo info{future, 0};
+  const uint32_t status = api_.wgpuInstanceWaitAny(instance_.get(), 1, &info, UINT64_MAX);
+  if (status == kSuccess) return {};
+  return {Failure::Invalid, format("wgpuInstanceWaitAny failed with status {}", status)};
+}
+
+// The callback's arguments differ between editions that export the same names, so it reads none: a device
+// that is lost tells that itself.
+Failure Gpu::wait_for_all() {
+  DoneCallback callback;
+  callback.call = [](uint32_t, void*, void*) {};
+  return said(wait(api_.wgpuQueueOnSubmittedWorkDone(queue(), callback)));
+}
+
+Failure Gpu::said(Failure f) {
+  const std::lock_guard lock(heard_.mutex);
+  if (!heard_.lost.empty()) return {Failure::DeviceLost, format("{} is lost: {}", facts_.name, heard_.lost)};
+  if (f) return f;
+  return std::exchange(heard_.complaint, {});
+}
+
+void Gpu::begin_scope() {
+  for (uint32_t filter : {kValidation, kOutOfMemory, kInternal})
+    api_.wgpuDevicePushErrorScope(device(), filter);
+}
+
+Failure Gpu::end_scope(std::string_view doing) {
+  Failure first;
+  for (int i = 0; i < 3; i++) {
+    struct {
+      uint32_t status = 0, error = kNoError;
+      std::string message;
+    } a;
+    ScopeCallback callback;
+    callback.first = &a;
+    callback.call = [](uint32_t status, uint32_t error, Text message, void* out, void*) {
+      auto& answer = *static_cast<decltype(a)*>(out);
+      answer.status = status, answer.error = error, answer.message = message.view();
+    };
+    if (Failure f = wait(api_.wgpuDevicePopErrorScope(device(), callback))) return said(f);
+    if (a.status == kSuccess && !first) first = failure(a.error, a.message, doing);
+  }
+  return said(first);
+}
+
+}  // namespace gimbal::webgpu

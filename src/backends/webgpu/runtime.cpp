@@ -1,0 +1,241 @@
+#include "backends/webgpu/runtime.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/simt/launch_check.h"
+#include "backends/webgpu/memory.h"
+#include "base/format.h"
+
+namespace gimbal::simt {
+std::span<const KernelCode> webgpu_probe_wgsl_modules();  // kernels.def beside this file
+}
+
+namespace gimbal::webgpu {
+namespace {
+
+constexpr uint64_t kStepBytes = 8;
+// A launch's parameters, and the word of zero behind them (dialect/wgsl.h), at the widest alignment there is.
+constexpr uint64_t kParamsStride = 256;
+static_assert(simt::kMostParamBytes + 4 <= kParamsStride);
+
+struct BuiltKernel : simt::Kernel {
+  simt::KernelCode facts;
+  OwnedPipeline pipeline;
+  OwnedLayout layout;
+};
+
+struct LaunchList : simt::Recording {
+  struct Ready {
+    Pipeline pipeline;
+    OwnedGroup group;
+    uint32_t groups[3];
+  };
+  OwnedBuffer params;
+  std::vector<Ready> launches;
+};
+
+uint64_t size_of(simt::Buffer* b) { return static_cast<DeviceBuffer*>(b)->bytes; }
+
+class WebGpu final : public simt::Runtime {
+ public:
+  WebGpu(std::unique_ptr<Gpu> gpu, const Options& o)
+      : options_(o), gpu_(std::move(gpu)), memory_(*gpu_), facts_(gpu_->facts()) {
+    if (o.memory) facts_.memory_total = o.memory;
+  }
+  ~WebGpu() override { (void)gpu_->wait_for_all(); }
+
+  Failure start() { return memory_.start(); }
+
+  const simt::Facts& facts() override {
+    facts_.memory_free = facts_.memory_total - std::min(facts_.memory_total, memory_.allocated());
+    return facts_;
+  }
+
+  Failure allocate(uint64_t bytes, simt::Buffer** out) override {
+    if (bytes > facts().memory_free)
+      return {Failure::OutOfMemory,
+              format("{}: {} bytes asked for, {} are free", facts_.name, bytes, facts_.memory_free)};
+    DeviceBuffer* b = nullptr;
+    if (Failure f = memory_.allocate(bytes, &b)) return f;
+    *out = b;
+    return {};
+  }
+  void release(simt::Buffer* b) override { memory_.release(static_cast<DeviceBuffer*>(b)); }
+  Failure write(simt::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
+    if (Failure f = simt::check_inside(offset, bytes, size_of(b))) return f;
+    return memory_.write(*static_cast<DeviceBuffer*>(b), offset, data, bytes);
+  }
+  Failure read(simt::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
+    if (Failure f = simt::check_inside(offset, bytes, size_of(b))) return f;
+    return memory_.read(*static_cast<DeviceBuffer*>(b), offset, data, bytes);
+  }
+
+  Failure load(const simt::KernelCode& code, simt::Kernel** out) override {
+    for (auto& k : kernels_)
+      if (k->facts.code.data() == code.code.data()) return *out = k.get(), Failure{};
+    if (!asked_)
+      if (Failure f = ask()) return f;
+    return make(code, out);
+  }
+
+  Failure record(std::span<const simt::Launch> launches, simt::Recording** out) override {
+    for (const simt::Launch& l : launches) {
+      if (!l.kernel) return {Failure::Invalid, "a launch without a kernel"};
+      if (Failure f = simt::check_launch(facts_, static_cast<BuiltKernel*>(l.kernel)->facts, l, size_of))
+        return f;
+    }
+    auto list = std::make_unique<LaunchList>();
+    gpu_->begin_scope();
+    prepare(launches, *list);
+    // What is wrong with a launch is told when its commands are finished: now, and not at the first replay.
+    (void)commands_of(*list);
+    if (Failure f = gpu_->end_scope(format("{} launches", launches.size()))) return f;
+    *out = list.release();
+    return {};
+  }
+  void discard(simt::Recording* r) override { delete static_cast<LaunchList*>(r); }
+
+  // Commands are good for one submission, so that they are made anew. Each launch begins after those before
+  // it.
+  Failure replay(simt::Recording* r) override {
+    if (Failure f = gpu_->said({})) return f;
+    const OwnedCommands commands = commands_of(*static_cast<LaunchList*>(r));
+    if (Failure f = gpu_->said({})) return f;
+    const Commands handle = commands.get();
+    gpu_->api().wgpuQueueSubmit(gpu_->queue(), 1, &handle);
+    return gpu_->said({});
+  }
+  Failure wait() override { return gpu_->wait_for_all(); }
+
+ private:
+  const Api& api() const { return gpu_->api(); }
+
+  Failure make(const simt::KernelCode& code, simt::Kernel** out) {
+    auto k = std::make_unique<BuiltKernel>();
+    k->facts = code;
+    gpu_->begin_scope();
+    WgslSource source{
+        {nullptr, kShaderSourceWgsl},
+        text(std::string_view(reinterpret_cast<const char*>(code.code.data()), code.code.size()))};
+    ShaderModuleDescriptor module_wanted;
+    module_wanted.next = &source.chain;
+    const OwnedModule module(api(), api().wgpuDeviceCreateShaderModule(gpu_->device(), &module_wanted));
+    Constant fused;
+    fused.key = text("fma_is_fused"), fused.value = fused_;
+    PipelineDescriptor wanted;
+    wanted.label = text(code.name);
+    wanted.module = module.get(), wanted.entry = text("main");
+    wanted.constants = 1, wanted.constant = &fused;
+    k->pipeline = OwnedPipeline(api(), api().wgpuDeviceCreateComputePipeline(gpu_->device(), &wanted));
+    k->layout = OwnedLayout(api(), api().wgpuComputePipelineGetBindGroupLayout(k->pipeline.get(), 0));
+    if (Failure f = gpu_->end_scope(format("kernel {}", code.name))) return f;
+    *out = kernels_.emplace_back(std::move(k)).get();
+    return {};
+  }
+
+  void prepare(std::span<const simt::Launch> launches, LaunchList& list) {
+    std::vector<uint8_t> params(std::max<size_t>(1, launches.size()) * kParamsStride);
+    list.params = memory_.make(params.size(), kUniform | kCopyTarget);
+    list.launches.reserve(launches.size());
+    for (size_t i = 0; i < launches.size(); i++) {
+      const simt::Launch& l = launches[i];
+      const auto& k = *static_cast<const BuiltKernel*>(l.kernel);
+      memcpy(params.data() + i * kParamsStride, l.params, k.facts.param_bytes);
+      BindGroupEntry entries[simt::kMostBindings + 2];
+      size_t n = 0;
+      auto bind = [&](uint32_t binding, GpuBuffer buffer, uint64_t offset, uint64_t bytes) {
+        BindGroupEntry& e = entries[n++];
+        e.binding = binding, e.buffer = buffer, e.offset = offset, e.bytes = bytes;
+      };
+      auto handle = [](const simt::Binding& b) { return static_cast<DeviceBuffer*>(b.buffer)->handle.get(); };
+      for (uint32_t b = 0; b < k.facts.bindings; b++)
+        bind(b, handle(l.binding[b]), l.binding[b].offset, l.binding[b].bytes);
+      bind(simt::kStepBinding, handle(l.step), l.step.offset, kStepBytes);
+      bind(simt::kParamsBinding, list.params.get(), i * kParamsStride, k.facts.param_bytes + 4);
+      BindGroupDescriptor wanted;
+      wanted.label = text(k.facts.name);
+      wanted.layout = k.layout.get(), wanted.entries = n, wanted.entry = entries;
+      OwnedGroup group(api(), api().wgpuDeviceCreateBindGroup(gpu_->device(), &wanted));
+      list.launches.push_back({k.pipeline.get(), std::move(group), {l.groups[0], l.groups[1], l.groups[2]}});
+    }
+    api().wgpuQueueWriteBuffer(gpu_->queue(), list.params.get(), 0, params.data(), params.size());
+  }
+
+  OwnedCommands commands_of(const LaunchList& list) {
+    const OwnedEncoder encoder(api(), api().wgpuDeviceCreateCommandEncoder(gpu_->device(), nullptr));
+    const OwnedPass pass(api(), api().wgpuCommandEncoderBeginComputePass(encoder.get(), nullptr));
+    Pipeline set = nullptr;
+    for (const LaunchList::Ready& l : list.launches) {
+      if (l.pipeline != set) api().wgpuComputePassEncoderSetPipeline(pass.get(), set = l.pipeline);
+      api().wgpuComputePassEncoderSetBindGroup(pass.get(), 0, l.group.get(), 0, nullptr);
+      api().wgpuComputePassEncoderDispatchWorkgroups(pass.get(), l.groups[0], l.groups[1], l.groups[2]);
+    }
+    api().wgpuComputePassEncoderEnd(pass.get());
+    return {api(), api().wgpuCommandEncoderFinish(encoder.get(), nullptr)};
+  }
+
+  // Whether the device's fma() rounds once: products whose roundings show in the sum.
+  Failure ask() {
+    asked_ = options_.split_fma;
+    if (asked_) return fused_ = false, Failure{};
+    constexpr uint32_t n = 64;
+    float abc[3 * n], y[n];
+    for (uint32_t i = 0; i < n; i++) {
+      abc[i] = 1.f + float(2 * i + 1) * 0x1p-23f;
+      abc[n + i] = (i % 2 ? -1.f : 1.f) * (1.f + float(3 * i + 7) * 0x1p-22f);
+      abc[2 * n + i] = -(abc[i] * abc[n + i]);
+    }
+    simt::Buffer *b = nullptr, *step = nullptr;
+    simt::Recording* r = nullptr;
+    simt::Launch l;
+    Failure f = make(simt::webgpu_probe_wgsl_modules()[0], &l.kernel);
+    if (!f) f = allocate(2048, &b);
+    if (!f) f = allocate(kStepBytes, &step);
+    if (!f) f = write(b, 0, abc, sizeof abc);
+    l.binding[0] = {b, 0, sizeof abc}, l.binding[1] = {b, 1024, sizeof y}, l.step = {step, 0, kStepBytes};
+    memcpy(l.params, &n, sizeof n);
+    if (!f) f = record({&l, 1}, &r);
+    if (!f) f = replay(r);
+    if (!f) f = read(b, 1024, y, sizeof y);
+    discard(r);
+    release(b);
+    release(step);
+    for (uint32_t i = 0; i < n && !f; i++)
+      if (y[i] != std::fma(abc[i], abc[n + i], abc[2 * n + i])) fused_ = false;
+    asked_ = !f;
+    return f;
+  }
+
+  const Options options_;
+  std::unique_ptr<Gpu> gpu_;
+  Memory memory_;
+  simt::Facts facts_;
+  std::vector<std::unique_ptr<BuiltKernel>> kernels_;
+  bool asked_ = false, fused_ = true;
+};
+
+}  // namespace
+
+int device_count() {
+  Api api;
+  std::unique_ptr<Gpu> gpu;
+  return Api::load("", &api) || Gpu::open(api, &gpu) ? 0 : 1;
+}
+
+Failure open(int index, const Options& options, std::unique_ptr<simt::Runtime>* out) {
+  if (index != 0)
+    return {Failure::Unsupported, format("there is no WebGPU device {}: WebGPU offers one, number 0", index)};
+  Api api;
+  if (Failure f = Api::load(options.library, &api)) return f;
+  if (options.intercept) options.intercept(api);
+  std::unique_ptr<Gpu> gpu;
+  if (Failure f = Gpu::open(api, &gpu)) return f;
+  auto runtime = std::make_unique<WebGpu>(std::move(gpu), options);
+  if (Failure f = runtime->start()) return f;
+  *out = std::move(runtime);
+  return {};
+}
+
+}  // namespace gimbal::webgpu

@@ -1,0 +1,95 @@
+#include "base/host_memory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+
+namespace gimbal {
+namespace {
+
+std::optional<uint64_t> number(const std::string& text) {
+  uint64_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  return error == std::errc() && end != text.data() ? std::optional(n) : std::nullopt;  // "max" is none
+}
+
+std::optional<uint64_t> number_in(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return number(line);
+}
+
+// "key   123 kB" or "key 123": the number.
+std::optional<uint64_t> field(const std::string& path, const std::string& key) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind(key, 0) == 0)
+      if (auto at = line.find_first_of("0123456789", key.size()); at != std::string::npos)
+        return number(line.substr(at));
+  return std::nullopt;
+}
+
+// Names of one version of control groups. Pages of files that can be dropped count as used; they are had when
+// they are needed. Version 1 writes a limit larger than any machine for none.
+struct Version {
+  const char *limit, *used, *droppable;
+};
+constexpr Version kV2 = {"memory.max", "memory.current", "inactive_file "};
+constexpr Version kV1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "};
+
+// Every group from `group` up to `mount`. In a container the path names groups outside of it, which are not
+// to be seen; the mount itself is then the container's group.
+void apply(HostMemory& m, uint64_t machine, const std::string& mount, std::string group, const Version& v) {
+  for (;;) {
+    const std::string folder = mount + (group == "/" ? "" : group);
+    if (const auto limit = number_in(folder + "/" + v.limit); limit && *limit < machine) {
+      const uint64_t used = number_in(folder + "/" + v.used).value_or(0);
+      const uint64_t droppable = std::min(used, field(folder + "/memory.stat", v.droppable).value_or(0));
+      const uint64_t left = *limit - std::min(*limit, used - droppable);
+      m.total = std::min(m.total, *limit);
+      if (left < m.available) m.available = left, m.limited_by = folder + "/" + v.limit;
+    }
+    if (group.empty() || group == "/") return;
+    group.resize(group.rfind('/'));
+  }
+}
+
+// The line "<id>:<controllers>:<path>" of a hierarchy; controllers are a list with commas.
+bool controls_memory(const std::string& controllers) {
+  return ("," + controllers + ",").find(",memory,") != std::string::npos;
+}
+
+}  // namespace
+
+HostMemory host_memory(const std::string& root) {
+  HostMemory m;
+  m.total = field(root + "/proc/meminfo", "MemTotal:").value_or(0) * 1024;
+  m.available = field(root + "/proc/meminfo", "MemAvailable:").value_or(0) * 1024;
+  if (m.total == 0) {
+    const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+    m.total = m.available = pages > 0 && bytes > 0 ? uint64_t(pages) * uint64_t(bytes) : 0;
+  }
+  const uint64_t machine = m.total;
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1),
+                      path = line.substr(second + 1);
+    if (path.empty() || path[0] != '/') continue;
+    if (controllers.empty()) {
+      // Version 2 alone, or beside version 1.
+      for (const char* mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"})
+        apply(m, machine, root + mount, path, kV2);
+    } else if (controls_memory(controllers)) {
+      apply(m, machine, root + "/sys/fs/cgroup/memory", path, kV1);
+    }
+  }
+  return m;
+}
+
+}  // namespace gimbal

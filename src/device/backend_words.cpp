@@ -1,0 +1,31 @@
+#include "device/backend_words.h"
+
+#include <algorithm>
+
+#include "device/reason.h"
+
+namespace gimbal {
+
+const char* known_reason(std::string_view text) {
+  for (const char* r :
+       {reason::kNotBuilt, reason::kPluginMissing, reason::kLibraryMissing, reason::kAbiMismatch,
+        reason::kSymbolMissing, reason::kBrokenPlugin, reason::kDriverTooOld, reason::kNoDevice,
+        reason::kProbeCrashed, reason::kProbeTimeout, reason::kOpenFailed, reason::kNotEnoughMemory,
+        reason::kVerificationFailed, reason::kSoftwareDevice, reason::kDuplicateDevice})
+    if (text == r) return r;
+  return nullptr;
+}
+
+Error backend_error(const char* said, const char* otherwise) {
+  Error e{Code::NoBackend, "no reason given", "", otherwise};
+  std::string_view text = said ? said : "";
+  if (const size_t last = text.rfind('\n'); last != text.npos)
+    if (const char* code = known_reason(text.substr(last + 1))) e.reason = code, text = text.substr(0, last);
+  if (text.empty()) return e;
+  const size_t end = std::min(text.find('\n'), text.size());
+  e.message = text.substr(0, end);
+  if (end < text.size()) e.remedy = text.substr(end + 1);
+  return e;
+}
+
+}  // namespace gimbal

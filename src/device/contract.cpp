@@ -1,0 +1,72 @@
+#include "device/contract.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+#include "device/reason.h"
+
+namespace gimbal {
+namespace {
+
+// What follows these is optional, or later than the first version.
+constexpr size_t kFewestTableBytes = offsetof(gimbal_backend, measure);
+constexpr size_t kFewestPluginBytes = sizeof(gimbal_plugin);
+
+Error mismatch(const std::string& whose, uint32_t version, uint32_t bytes, size_t fewest) {
+  return {
+      Code::NoBackend,
+      format("{} speaks version {} of the contract with a table of {} bytes; this program speaks version {} "
+             "with at least {} bytes",
+             whose, version, bytes, GIMBAL_ABI_VERSION, fewest),
+      "use the backend that belongs to this version of gimbal", reason::kAbiMismatch};
+}
+
+Error broken(const std::string& whose, const std::string& what) {
+  return {Code::NoBackend, format("{} {}", whose, what),
+          "it is damaged or was not made for gimbal: install it again, or remove it", reason::kBrokenPlugin};
+}
+
+bool is_name(const char* s) {
+  const size_t n = strnlen(s, 65);
+  return n > 0 && n <= 64 && std::all_of(s, s + n, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+}  // namespace
+
+Status check_plugin(const gimbal_plugin* p, const std::string& whose) {
+  if (!p) return broken(whose, "gives no description of itself");
+  if (p->abi_version != GIMBAL_ABI_VERSION || p->struct_size < kFewestPluginBytes)
+    return mismatch(whose, p->abi_version, p->struct_size, kFewestPluginBytes);
+  if (!p->backend) return broken(whose, "holds no backend");
+  return Done{};
+}
+
+Status check_table(const gimbal_backend* t, const std::string& whose) {
+  if (!t) return broken(whose, "has no table of functions");
+  if (t->abi_version != GIMBAL_ABI_VERSION || t->struct_size < kFewestTableBytes)
+    return mismatch(whose, t->abi_version, t->struct_size, kFewestTableBytes);
+  if (!t->name || !is_name(t->name)) return broken(whose, "has no name made of a-z, 0-9 and _");
+  std::string missing;
+  auto need = [&](const char* name, bool there) {
+    if (!there) missing += (missing.empty() ? "" : ", ") + std::string(name);
+  };
+#define NEED(function) need(#function, t->function != nullptr)
+  NEED(device_count), NEED(open), NEED(close), NEED(describe), NEED(kernels);
+  NEED(alloc), NEED(release), NEED(write), NEED(read), NEED(packed_bytes), NEED(pack), NEED(cache_bytes);
+  NEED(compile), NEED(discard), NEED(submit), NEED(wait), NEED(last_error);
+#undef NEED
+  if (!missing.empty()) return broken(whose, "lacks functions that every backend has: " + missing);
+  return Done{};
+}
+
+gimbal_backend as_known_here(const gimbal_backend& theirs) {
+  gimbal_backend mine{};
+  memcpy(&mine, &theirs, std::min<size_t>(theirs.struct_size, sizeof mine));
+  mine.struct_size = uint32_t(std::min<size_t>(theirs.struct_size, sizeof mine));
+  return mine;
+}
+
+}  // namespace gimbal

@@ -1,0 +1,150 @@
+#include "runtime/memory_check.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/host_memory.h"
+#include "ops/shapes.h"
+
+namespace gimbal {
+namespace {
+
+bool in_host_memory(const Device& d) {
+  const gimbal_device_info i = d.describe();
+  return i.software || i.unified_memory || i.threads > 0;
+}
+
+void add(MemoryPlan& to, const MemoryPlan& m) {
+  to.weights += m.weights, to.cache += m.cache, to.step += m.step, to.activations += m.activations;
+  to.output += m.output, to.hand_over += m.hand_over;
+}
+
+// About half the bytes per value, where there is such a format; never one that costs much of the accuracy.
+DType smaller_cache_type(const Blueprint& b) {
+  if (b.options.cache_type == DType::F32) return DType::F16;
+  const bool halves = info(b.options.cache_type).block == 1;
+  return halves && has(cache_types(b.config.head_dim), DType::Q8_0) ? DType::Q8_0 : b.options.cache_type;
+}
+
+int layers_on(const Blueprint& b, const Device& d) {
+  int n = 0;
+  for (const Part& p : b.parts)
+    if (p.device == &d) n += p.layers;
+  return n;
+}
+
+// What would help, most useful first.
+std::string remedy(const Blueprint& b, const MemoryUse& lacking) {
+  std::string help;
+  auto suggest = [&](const std::string& s) { help += (help.empty() ? "" : "; ") + s; };
+  const bool gpu = lacking.device && lacking.device->describe().threads == 0;
+  if (gpu && lacking.device == &b.device()) {
+    const auto fit = layers_that_fit(*b.file, *lacking.device, b.options);
+    const int now = layers_on(b, *lacking.device);
+    if (fit && *fit > 0 && *fit < now)
+      suggest(format("--gpu-layers {} would fit on {}, with the other layers on the CPU", *fit,
+                     lacking.device->id()));
+  }
+  if (const int64_t positions = context_that_fits(b)) {
+    suggest(format("--ctx {} would fit", positions));
+    if (const DType smaller = smaller_cache_type(b); smaller != b.options.cache_type)
+      suggest(format("--kv-type {} nearly halves the KV cache", info(smaller).name));
+  }
+  if (gpu) suggest("another device may have more memory: `gimbal backends` shows it");
+  return help.empty() ? "use a smaller or more strongly quantized model, or a machine with more memory"
+                      : help;
+}
+
+std::string where(const Blueprint& b, const MemoryUse& u) {
+  if (!u.device) return "this machine for all devices that use its memory";
+  std::string on = u.device->id();
+  if (!b.split()) return on;
+  std::string what;
+  for (const Part& p : b.parts)
+    if (p.device == u.device) what += (what.empty() ? "" : ", ") + contents(p);
+  return on + " for " + what;
+}
+
+}  // namespace
+
+DTypeSet cache_types(int head_dim) {
+  DTypeSet all = 0;
+  for (int t = 0; t < int(DType::Count); t++)
+    if (has(kCacheTypes, DType(t)) && head_dim % info(DType(t)).block == 0) all |= set_of(DType(t));
+  return all;
+}
+
+std::vector<MemoryUse> memory_uses(const Blueprint& b) {
+  std::vector<MemoryUse> all;
+  for (const Part& p : b.parts) {
+    auto same =
+        std::find_if(all.begin(), all.end(), [&](const MemoryUse& u) { return u.device == p.device; });
+    if (same == all.end()) {
+      same = all.insert(all.end(), {p.device, {}});
+      same->sum.free = p.memory.free;
+    }
+    add(same->sum, p.memory);
+  }
+  MemoryUse host{nullptr, {}};
+  int sharing = 0;
+  for (const MemoryUse& u : all)
+    if (in_host_memory(*u.device)) add(host.sum, u.sum), sharing++;
+  if (sharing > 1) {
+    host.sum.free = host_memory().available;
+    all.push_back(host);
+  }
+  return all;
+}
+
+int64_t context_that_fits(const Blueprint& b) {
+  int64_t least = INT64_MAX;
+  for (const MemoryUse& u : memory_uses(b)) {
+    const MemoryPlan& m = u.sum;
+    if (m.total() - m.cache > m.free) return 0;
+    if (m.cache == 0) continue;
+    const uint64_t room = m.free - (m.total() - m.cache);
+    const uint64_t per_page =
+        std::max<uint64_t>(1, m.cache / uint64_t(b.pages_per_sequence) / uint64_t(b.options.sequences));
+    least = std::min(least, int64_t(room / per_page / uint64_t(b.options.sequences) * kPagePositions));
+  }
+  return least == INT64_MAX ? 0 : least;
+}
+
+Result<int> layers_that_fit(const Gguf& file, const Device& device, const RunOptions& options) {
+  auto config = configure(file);
+  if (!config) return config.error();
+  // The same device stands in for the other one: what matters is what the last part takes.
+  int fits = 0, too_many = config->layers + 1;
+  while (too_many - fits > 1) {
+    const int layers = fits + (too_many - fits) / 2;
+    const Placement where[] = {{&device, config->layers - layers, ""}, {&device, layers, ""}};
+    auto b = make_blueprint(file, where, options);
+    if (!b) return b.error();
+    const MemoryPlan& m = b->last().memory;
+    (m.total() <= m.free ? fits : too_many) = layers;
+  }
+  return fits;
+}
+
+bool fits(const Blueprint& b) {
+  for (const MemoryUse& u : memory_uses(b))
+    if (u.sum.total() > u.sum.free) return false;
+  return true;
+}
+
+Status check_memory(const Blueprint& b) {
+  for (const MemoryUse& u : memory_uses(b)) {
+    const MemoryPlan& m = u.sum;
+    if (m.total() <= m.free) continue;
+    return Error{Code::OutOfMemory,
+                 format("not enough memory on {}: {} needed (weights {}, KV cache {} for {} positions, "
+                        "activations {}, other {}), {} free",
+                        where(b, u), human_bytes(m.total()), human_bytes(m.weights), human_bytes(m.cache),
+                        b.options.context, human_bytes(m.activations), human_bytes(m.step + m.output),
+                        human_bytes(m.free)),
+                 remedy(b, u)};
+  }
+  return Done{};
+}
+
+}  // namespace gimbal

@@ -1,0 +1,35 @@
+// Whether a blueprint fits in what its devices and the host have free, and if not, what would.
+#pragma once
+#include <vector>
+
+#include "runtime/blueprint.h"
+#include "tensor/dtype.h"
+
+namespace gimbal {
+
+// Bytes that the parts of a blueprint take of one memory.
+struct MemoryUse {
+  const Device* device;  // nullptr: the host, whose memory several devices share
+  MemoryPlan sum;        // of the parts there
+};
+// One for every device. A last one for the host follows when more than one device computes in its memory
+// (the CPU, and devices that are emulated or share it).
+std::vector<MemoryUse> memory_uses(const Blueprint&);
+
+bool fits(const Blueprint&);
+
+// OutOfMemory, with the numbers and what would help (fewer layers there, a smaller context, another format of
+// the KV cache, another device), when the plan exceeds what a device or the host has free.
+Status check_memory(const Blueprint&);
+
+// The most layers, from the last one on, that fit on `device` together with the output head, when the
+// embedding and the other layers are somewhere else. Errors: those of make_blueprint.
+Result<int> layers_that_fit(const Gguf& file, const Device& device, const RunOptions& options);
+
+// The positions of context that would fit; 0 when not even a page of the cache does.
+int64_t context_that_fits(const Blueprint&);
+
+// Formats that a model with heads of this size can keep its cache in.
+DTypeSet cache_types(int head_dim);
+
+}  // namespace gimbal

@@ -1,0 +1,121 @@
+#include "runtime/model_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/format.h"
+
+namespace gimbal {
+namespace {
+
+constexpr int kPrompt = 24;      // tokens of check_splits: more than most kernels compute at once,
+constexpr int kOneByOne = 8;     // and how many of them are then computed alone
+constexpr int kFirstTokens = 8;  // of check_first_layers
+
+// Any tokens will do, as long as they differ.
+std::vector<int32_t> some_tokens(int vocabulary, int count) {
+  std::vector<int32_t> all;
+  for (int64_t i = 0; i < count; i++) all.push_back(int32_t((17 + i * 7919) % vocabulary));
+  return all;
+}
+
+// The logits after `tokens`, which the session gets in pieces of these sizes.
+Result<std::vector<float>> last_logits(Model& model, std::span<const int32_t> tokens,
+                                       const std::vector<int>& pieces) {
+  auto session = Session::create(model);
+  if (!session) return session.error();
+  std::vector<float> last;
+  size_t at = 0;
+  for (int piece : pieces) {
+    const bool end = at + size_t(piece) == tokens.size();
+    auto ok = (*session)->advance(tokens.subspan(at, size_t(piece)),
+                                  end ? Session::Wanted::Last : Session::Wanted::None,
+                                  [&](size_t, std::span<const float> l) { last.assign(l.begin(), l.end()); });
+    if (!ok) return ok.error();
+    at += size_t(piece);
+  }
+  return last;
+}
+
+// Takes `got` into the findings; `want` is what it should be.
+void compare(const std::vector<float>& want, const std::vector<float>& got, double allowed, const char* what,
+             ModelCheck& found) {
+  double squares = 0, most = 0;
+  size_t at = 0;
+  bool finite = want.size() == got.size() && !want.empty();
+  for (size_t i = 0; finite && i < want.size(); i++) {
+    squares += double(want[i]) * want[i];
+    const double difference = std::fabs(double(want[i]) - got[i]);
+    finite = std::isfinite(difference);
+    if (difference > most || !finite) most = difference, at = i;
+  }
+  const double scale = std::sqrt(squares / double(std::max<size_t>(1, want.size())));
+  const double relative = !finite ? INFINITY : most == 0 ? 0 : most / std::max(scale, 1e-30);
+  const bool same_bits = finite && std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0;
+  found.worst = std::max(found.worst, relative);
+  found.equal = found.equal && same_bits;
+  if (!found.wrong.empty() || relative < allowed || same_bits) return;
+  found.wrong =
+      format("{}: logit {} is {:.9g} in place of {:.9g}, {:.2g} of the root mean square ({:.2g} allowed)",
+             what, at, at < got.size() ? got[at] : NAN, at < want.size() ? want[at] : NAN, relative, allowed);
+}
+
+bool all_exact(const Blueprint& b) {
+  for (const Part& part : b.parts)
+    for (const Bucket& bucket : part.buckets)
+      for (const Choice& c : bucket.choices)
+        if (part.device->kernel(c.kernel).numerics != GIMBAL_EXACT) return false;
+  return true;
+}
+
+}  // namespace
+
+Result<ModelCheck> check_splits(Model& model) {
+  ModelCheck found;
+  const int n = found.tokens = std::min(kPrompt, model.context()), alone = std::min(kOneByOne, n - 1);
+  const std::vector<int32_t> tokens = some_tokens(model.config().vocabulary, n);
+  auto whole = last_logits(model, tokens, {n});
+  if (!whole) return whole.error();
+  if (n == 1) return found;
+  const double allowed = all_exact(model.blueprint()) ? 0 : kFastAgreement;
+  std::vector<int> decoded(size_t(alone), 1);
+  decoded.insert(decoded.begin(), n - alone);
+  const int first = n / 2 + n / 16;
+  for (const auto& [pieces, what] :
+       {std::pair(std::vector<int>{first, n - first}, "a prompt in two batches is not what it is in one"),
+        std::pair(decoded, "tokens one by one are not what they are in a batch")}) {
+    auto cut = last_logits(model, tokens, pieces);
+    if (!cut) return cut.error();
+    compare(*whole, *cut, allowed, what, found);
+  }
+  return found;
+}
+
+Result<ModelCheck> check_first_layers(const Gguf& file, const Device& device, const Device& cpu,
+                                      const RunOptions& options, int layers) {
+  RunOptions few = options;
+  few.first_layers = layers;
+  few.context = few.batch = kFirstTokens;
+  few.sequences = few.logit_rows = 1;
+  ModelCheck found;
+  found.tokens = kFirstTokens;
+  std::vector<float> logits[2];
+  for (auto [where, out] : {std::pair(&cpu, &logits[0]), std::pair(&device, &logits[1])}) {
+    RunOptions o = few;
+    if (where == &cpu) o.kernels = {};  // wishes and quarantine are the device's
+    auto blueprint = make_blueprint(file, *where, o);
+    if (!blueprint) return blueprint.error();
+    auto model = Model::load(std::move(*blueprint));
+    if (!model) return model.error();
+    const auto tokens = some_tokens((*model)->config().vocabulary, kFirstTokens);
+    auto last = last_logits(**model, tokens, {kFirstTokens});
+    if (!last) return last.error();
+    *out = std::move(*last);
+  }
+  compare(logits[0], logits[1], kDeviceAgreement,
+          format("the first {} layers are not what they are on {}", layers, cpu.id()).c_str(), found);
+  return found;
+}
+
+}  // namespace gimbal

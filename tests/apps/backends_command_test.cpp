@@ -1,0 +1,202 @@
+// What users see of backends: the summary, its JSON, notes about the choice, exit codes; with plugins that
+// work and fail.
+#include <fcntl.h>
+
+#include <fstream>
+
+#include "support/cli.h"
+#include "support/fake_plugins.h"
+
+namespace gimbal::test {
+namespace {
+
+// The program with plugins in a folder, and a cache of its own; `told`: what each fake backend shall do.
+class BackendsCommandTest : public testing::Test {
+ protected:
+  RunSetup setup() const {
+    RunSetup s;
+    s.environment = {{"GIMBAL_BACKEND_PATH", folder_.path()}, {"XDG_CACHE_HOME", folder_.path() + "/cache"}};
+    return s;
+  }
+  Ran run(Args args) const { return gimbal(std::move(args), setup()); }
+  // Whether backends other than the CPU are built in: then there is more to be told.
+  static bool only_cpu() {
+    for (const Json& b : json_of(gimbal({"backends", "--json"}))["backends"])
+      if (b["present"] && b["backend"] != "cpu") return false;
+    return true;
+  }
+  static Json of(const Json& j, const std::string& name) {
+    for (const Json& b : j["backends"])
+      if (b["backend"] == name) return b;
+    ADD_FAILURE() << name << " is missing";
+    return {};
+  }
+  PluginFolder folder_;
+};
+
+const Args kShort{"run", "-p", "Once upon a time", "-n", "3", "--greedy"};
+Args with(Args args, const Args& more) {
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+TEST_F(BackendsCommandTest, JsonHasEveryKey) {
+  folder_.put("metal",
+              "hardware,unified,device=Fake "
+              "M2,memory=8000000000,free=6000000000,pci=0000:01:00.0,driver=7.1,capability=3.5");
+  folder_.put("webgpu", "crash");
+  const Ran r = run({"backends", "--json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.err, "");
+  const Json j = json_of(r);
+  expect_keys(j, {"backends", "automatic", "seconds"});
+  for (const Json& b : j["backends"]) {
+    expect_keys(b, {"backend", "name", "present", "available", "code", "reason", "remedy", "plugin",
+                    "devices", "refused"});
+    EXPECT_EQ(b["available"], b["code"] == "") << b.dump();
+    EXPECT_EQ(b["available"], !b["devices"].empty()) << b.dump();
+    for (const Json& d : b["devices"])
+      expect_keys(
+          d, {"id", "index", "name", "memory_total", "memory_free", "compute_capability", "driver", "pci_id",
+              "same_card_as", "features", "threads", "software", "unified_memory", "kernels"});
+  }
+  const Json d = of(j, "metal")["devices"][0];
+  EXPECT_EQ(d["id"], "metal:0");
+  EXPECT_EQ(d["name"], "Fake M2");
+  EXPECT_EQ(d["memory_total"], 8000000000u);
+  EXPECT_EQ(d["memory_free"], 6000000000u);
+  EXPECT_EQ(d["driver"], "7.1");
+  EXPECT_EQ(d["pci_id"], "0000:01:00.0");
+  EXPECT_EQ(d["compute_capability"], "3.5");
+  EXPECT_EQ(d["unified_memory"], true);
+  EXPECT_EQ(d["software"], false);
+  EXPECT_EQ(of(j, "metal")["plugin"], folder_.file("metal"));
+  EXPECT_EQ(of(j, "webgpu")["code"], "probe-crashed");
+  EXPECT_EQ(of(j, "webgpu")["present"], true);
+  EXPECT_EQ(of(j, "cpu")["devices"][0]["driver"], nullptr);
+  expect_keys(j["automatic"], {"device", "backend", "reason", "rejected", "variants"});
+  EXPECT_EQ(j["automatic"]["device"], "metal:0");
+  // What it recommends is what is used.
+  const Json used = json_of(run(with(kShort, {"--json", "--verify", "never", "--numerics", "fast"})));
+  EXPECT_EQ(used["device"], "metal:0") << used.dump();
+}
+
+TEST_F(BackendsCommandTest, TheSummaryForPeople) {
+  folder_.put("metal", "hardware,unified,device=Fake M2,memory=8000000000,free=6000000000");
+  folder_.put("webgpu", "devices=0,says=no adapter/install a driver");
+  for (const char* name : {"backends", "doctor", "--list-backends"}) {
+    const Ran r = run({name});
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(r.out.rfind("=== Available Backends ===\n", 0), 0u);
+    EXPECT_SAYS(r.out, "\u2713 Metal (metal)\n    [0] Fake M2: 8.00 GB (6.00 GB free) (unified memory)\n");
+    EXPECT_SAYS(r.out,
+                "\u2717 WebGPU (webgpu)\n    Error: no device found: no adapter (no-device)\n      install a "
+                "driver\n");
+    EXPECT_SAYS(r.out, "\u2713 CPU (cpu)\n");
+    EXPECT_SAYS(r.out, "\nRecommended backend: Metal (metal:0)\n");
+  }
+  EXPECT_SAYS(run({"backends", "--backend-order", "cpu"}).out, "Recommended backend: CPU (cpu:0)");
+  const Ran wrong = run({"backends", "--backend-order", "cpu,gpu"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_SAYS(wrong.err, "no backend 'gpu'");
+}
+
+TEST_F(BackendsCommandTest, TheChoiceIsToldOnceAndNeverOnStdout) {
+  folder_.put("metal", "hardware,device=Fake M2");
+  const Args never{"--verify", "never", "--numerics", "fast"};
+  Ran r = run(with(kShort, never));
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_SAYS(r.err, "Metal GPU detected, using Metal backend: metal:0, Fake M2\n");
+  EXPECT_FALSE(contains(r.out, "Metal"));
+  EXPECT_FALSE(contains(run(with(with(kShort, never), {"--quiet"})).err, "GPU detected"));
+  EXPECT_FALSE(contains(run(with(kShort, {"--backend", "cpu"})).err, "detected"));
+  folder_.put("metal", "devices=0,says=no card/buy one");
+  r = run(kShort);
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, ", there was\n");
+  EXPECT_SAYS(r.err, "No GPU acceleration available, using CPU backend\n");
+  EXPECT_SAYS(r.err, "  metal: no device found: no card (buy one)\n");
+  EXPECT_FALSE(contains(r.err, "cuda")) << "what is not there is no news";
+  EXPECT_EQ(run(with(kShort, {"--quiet"})).err, "");
+  EXPECT_EQ(run(with(kShort, {"--backend", "cpu"})).err, "");
+  if (only_cpu()) { EXPECT_EQ(gimbal(kShort).err, "") << "nothing to choose from, nothing to tell"; }
+}
+
+TEST_F(BackendsCommandTest, StrictIsExitCodeFourWithTheReason) {
+  struct Case {
+    const char *told, *says;
+  };
+  for (const Case& c : {Case{"crash", "SIGSEGV"},
+                        {"exit", "ended the process"},
+                        {"devices=0,says=asleep", "asleep"},
+                        {"open-fails,says=in use", "in use"},
+                        {"abi=77", "77"},
+                        {"", "emulates a GPU"}}) {
+    folder_.put("metal", c.told);
+    const Ran strict = run(with(kShort, {"--backend", "metal", "--strict"}));
+    EXPECT_EQ(strict.code, 4) << c.told << strict.err;
+    EXPECT_SAYS(strict.err, "--strict");
+    EXPECT_SAYS(strict.err, c.says);
+    EXPECT_EQ(strict.out, "");
+    const Ran prefer = run(with(kShort, {"--gpu-backend", "metal", "--quiet"}));
+    EXPECT_EQ(prefer.code, 0) << prefer.err;
+    EXPECT_EQ(prefer.out, ", there was\n");
+    EXPECT_SAYS(prefer.err, "note: metal");
+    EXPECT_SAYS(prefer.err, c.says);
+    EXPECT_SAYS(prefer.err, "using cpu:0 instead");
+  }
+  const Ran wrong = run(with(kShort, {"--backend", "cpu", "--device", "4"}));
+  EXPECT_EQ(wrong.code, 4);
+  EXPECT_SAYS(wrong.err, "no device 4");
+}
+
+TEST_F(BackendsCommandTest, ACrashIsRememberedUntilBackendsAreAskedAgain) {
+  folder_.put("metal", "crash");
+  EXPECT_SAYS(run(kShort).err, "SIGSEGV");
+  PluginFolder::tell("metal", "hardware");
+  EXPECT_SAYS(run(kShort).err, "not asked again");
+  EXPECT_EQ(of(json_of(run({"backends", "--json"})), "metal")["available"], true);
+  EXPECT_SAYS(run(with(kShort, {"--verify", "never", "--numerics", "fast"})).err, "using Metal backend");
+}
+
+// The system calls of a run, or nothing where strace cannot be used.
+std::optional<std::string> traced(const RunSetup& setup, const std::string& calls, Args args) {
+  const std::string log = temporary_path("strace.txt");
+  const char* strace = "/usr/bin/strace";
+  if (access(strace, X_OK) != 0) return std::nullopt;
+  RunSetup s = setup;
+  for (const auto& [name, value] : quiet_home()) s.environment.emplace(name, value);
+  s.environment["ASAN_OPTIONS"] = "detect_leaks=0";  // LeakSanitizer is a tracer itself
+  Args all{strace, "-f", "-qq", "-o", log, "-e", "trace=" + calls, std::getenv("GIMBAL")};
+  const Ran r = run_program(with(all, args), s);
+  if (r.code != 0) return std::nullopt;
+  auto text = read_file(log);
+  return text && contains(*text, "execve(") ? std::optional(*text) : std::nullopt;
+}
+int count(const std::string& text, const std::string& word) {
+  int n = 0;
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) n++;
+  return n;
+}
+
+TEST_F(BackendsCommandTest, NoOtherProgramIsEverStarted) {
+  folder_.put("metal", "hardware"), folder_.put("webgpu", "crash"), folder_.put("rocm", "devices=0");
+  const auto calls = traced(setup(), "execve,execveat", {"backends"});
+  if (!calls)
+    GTEST_SKIP() << "strace is not installed or not allowed here (scripts/setup.sh checks installs it)";
+  EXPECT_EQ(count(*calls, "execve"), 1) << *calls;
+}
+
+TEST_F(BackendsCommandTest, TheCpuAloneOpensNothingElse) {
+  folder_.put("metal", "hardware"), folder_.put("webgpu", "crash");
+  const auto calls =
+      traced(setup(), "execve,openat,fork,vfork,memfd_create", with(kShort, {"--backend", "cpu"}));
+  if (!calls)
+    GTEST_SKIP() << "strace is not installed or not allowed here (scripts/setup.sh checks installs it)";
+  for (const char* word : {"libgimbal-backend", "libcuda", "libamdhip64", "libvulkan", "libOpenCL", "webgpu",
+                           "fork(", "memfd_create("})
+    EXPECT_EQ(count(*calls, word), 0) << word << " in:\n" << *calls;
+}
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,71 @@
+// --split and --gpu-layers from outside. The CPU alone can be given parts, too: what they do is the same.
+#include <gtest/gtest.h>
+
+#include "support/cli.h"
+
+namespace gimbal::test {
+namespace {
+
+const Args kStory = {"run", "--greedy", "-n", "24", "--print-tokens", "-p", "Once upon a time"};
+Args with(Args args, const Args& more) { return args.insert(args.end(), more.begin(), more.end()), args; }
+
+TEST(Split, PartsOfAModelTellTheStoryOfTheWhole) {
+  const Ran whole = gimbal(kStory);
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  for (const char* split : {"cpu=2,cpu=rest", "cpu:0=0,cpu:0=5", "cpu=1,cpu=1,cpu=3"}) {
+    const Ran parts = gimbal(with(kStory, {"--split", split}));
+    EXPECT_EQ(parts.code, 0) << parts.err;
+    EXPECT_EQ(parts.out, whole.out) << split;
+  }
+  const Ran stats = gimbal(with(kStory, {"--stats", "--split", "cpu=2,cpu=rest"}));
+  EXPECT_SAYS(stats.err, "cpu:0: the embedding and layers 0 to 1 (asked for by --split)");
+  EXPECT_SAYS(stats.err, "cpu:0: layers 2 to 4 and the output head");
+}
+
+TEST(Split, PlanAndExplainSayWhichLayersAreWhere) {
+  const Json j = json_of(gimbal({"plan", "--json", "--split", "cpu=2,cpu=rest"}));
+  ASSERT_EQ(j["placement"].size(), 2u);
+  EXPECT_EQ(j["placement"][0]["layers"], (Json{0, 1}));
+  EXPECT_EQ(j["placement"][0]["embedding"], true);
+  EXPECT_EQ(j["placement"][0]["head"], false);
+  EXPECT_EQ(j["placement"][1]["layers"], (Json{2, 4}));
+  EXPECT_EQ(j["placement"][1]["head"], true);
+  EXPECT_EQ(j["devices"].size(), 1u) << "one device, whose parts are added up";
+  // A row of 64 floats for each token of a batch, in the memory of both.
+  EXPECT_EQ(j["devices"][0]["hand_over"].get<int>(), 2 * 64 * 4 * j["batch"].get<int>());
+  const std::string text = gimbal({"plan", "--split", "cpu=2,cpu=rest"}).out;
+  EXPECT_SAYS(text, "the embedding and layers 0 to 1 on cpu:0 (asked for by --split)");
+  EXPECT_SAYS(text, "of it hand-over");
+  const std::string why = gimbal({"explain", "--split", "cpu=2,cpu=rest"}).out;
+  EXPECT_SAYS(why, "layers 2 to 4 and the output head, after 256 B per token through the host");
+  size_t ops = 0, whole = 0;
+  for (const Json& b : json_of(gimbal({"explain", "--json", "--split", "cpu=2,cpu=rest"}))["buckets"])
+    ops += b["ops"].size();
+  for (const Json& b : json_of(gimbal({"explain", "--json"}))["buckets"]) whole += b["ops"].size();
+  EXPECT_EQ(ops, whole) << "every op once";
+}
+
+TEST(Split, RefusesWhatMakesNoSense) {
+  for (const char* split : {"", "cpu", "=3", "cpu=", "cpu=x", "cpu=-1", "cpu:x=1", "cpu=1,",
+                            "cpu=rest,cpu=rest", "cpu=1", "cpu=6", "cpu=5,cpu=1", "nothing=5"}) {
+    const Ran r = gimbal({"plan", "--split", split});
+    EXPECT_EQ(r.code, 2) << "'" << split << "': " << r.err << r.out;
+  }
+  EXPECT_EQ(gimbal({"plan", "--split", "cpu:7=5"}).code, 4) << "there is no such device";
+  for (const Args& other : {Args{"--backend", "cpu"}, {"--device", "0"}, {"--gpu-layers", "2"}})
+    EXPECT_EQ(gimbal(with({"plan", "--split", "cpu=5"}, other)).code, 2) << other[0];
+}
+
+TEST(GpuLayers, AreTheCpusWithoutAGpu) {
+  const Ran none = gimbal({"plan", "--backend", "cpu", "--gpu-layers", "0"});
+  EXPECT_EQ(none.code, 0);
+  EXPECT_EQ(none.err, "") << "nothing was asked for that could not be had";
+  const Ran some = gimbal({"plan", "--backend", "cpu", "--gpu-layers", "3"});
+  EXPECT_EQ(some.code, 0);
+  EXPECT_SAYS(some.err, "--gpu-layers 3: ");
+  EXPECT_SAYS(some.err, "all layers run on the CPU");
+  EXPECT_EQ(gimbal({"plan", "--backend", "cpu", "--gpu-layers", "3", "--strict"}).code, 4);
+}
+
+}  // namespace
+}  // namespace gimbal::test

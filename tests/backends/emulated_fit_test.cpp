@@ -1,0 +1,158 @@
+// How many layers fit on a device, and what is said when a model does not: the numbers that are suggested
+// hold.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "runtime/layers.h"
+#include "runtime/memory_check.h"
+#include "support/golden.h"
+#include "support/placed.h"
+
+namespace gimbal::test {
+namespace {
+
+class Fit : public testing::Test {
+ protected:
+  const Gguf file_ = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  const int layers_ = configure(file_)->layers;
+  std::unique_ptr<Device> cpu_ = open_one("cpu", 0, "threads=1");
+
+  static RunOptions options(int context = 512) {
+    RunOptions o;
+    o.context = context, o.batch = 32;
+    return o;
+  }
+  static std::unique_ptr<Device> with_memory(uint64_t bytes) {
+    return open_one("emulator", 0, "memory=" + std::to_string(bytes));
+  }
+  uint64_t bytes_of(int layers, const RunOptions& o) {
+    const auto gpu = open_one("emulator");
+    const auto b = make_blueprint(
+        file_, std::vector<Placement>{{cpu_.get(), layers_ - layers, ""}, {gpu.get(), layers, ""}}, o);
+    return b->last().memory.total();
+  }
+  uint64_t bytes_of_all(const RunOptions& o) {
+    const auto gpu = open_one("emulator");
+    return make_blueprint(file_, *gpu, o)->last().memory.total();
+  }
+};
+
+TEST_F(Fit, TakesAsManyLayersAsFit) {
+  for (int layers = 0; layers <= layers_; layers++)
+    for (int64_t more : {0, -1}) {
+      const uint64_t memory = bytes_of(layers, options()) + uint64_t(more);
+      const auto gpu = with_memory(memory);
+      const auto fit = layers_that_fit(file_, *gpu, options());
+      ASSERT_TRUE(fit);
+      EXPECT_EQ(*fit, std::max(0, layers + int(more))) << "with room for " << layers << " layers";
+      auto b = place_layers(file_, *gpu, *cpu_, kAsManyAsFit, options());
+      ASSERT_TRUE(b) << b.error().message;
+      EXPECT_TRUE(check_memory(*b));
+      if (memory >= bytes_of_all(options())) {
+        EXPECT_FALSE(b->split()) << "the table is the output head, too: leaving it out saves nothing";
+        EXPECT_EQ(&b->device(), gpu.get());
+      } else if (*fit == 0) {
+        EXPECT_FALSE(b->split());
+        EXPECT_EQ(&b->device(), cpu_.get());
+        EXPECT_NE(b->parts[0].why.find("not even one layer"), std::string::npos) << b->parts[0].why;
+      } else {
+        ASSERT_EQ(b->parts.size(), 2u);
+        EXPECT_EQ(b->parts[0].device, cpu_.get());
+        EXPECT_TRUE(b->parts[0].embedding && b->parts[1].head && !b->parts[1].embedding);
+        EXPECT_EQ(b->last().layers, *fit);
+        EXPECT_NE(b->last().why.find("as many layers as fit"), std::string::npos) << b->last().why;
+      }
+    }
+  const auto gpu = with_memory(bytes_of_all(options()));
+  auto b = place_layers(file_, *gpu, *cpu_, kAsManyAsFit, options());
+  ASSERT_TRUE(b);
+  EXPECT_FALSE(b->split()) << "all of it fits, the embedding, too";
+  EXPECT_EQ(&b->device(), gpu.get());
+}
+
+TEST_F(Fit, PutsTheLayersWhereTheyWereAskedFor) {
+  const auto gpu = open_one("emulator");
+  for (int layers = 0; layers <= layers_ + 1; layers++) {
+    auto b = place_layers(file_, *gpu, *cpu_, layers, options());
+    ASSERT_TRUE(b) << b.error().message;
+    const bool split = layers > 0 && layers < layers_;
+    ASSERT_EQ(b->split(), split) << layers;
+    EXPECT_EQ(&b->device(), layers ? gpu.get() : cpu_.get());
+    EXPECT_EQ(b->last().layers, split ? layers : layers_);
+    if (split) {
+      EXPECT_EQ(b->parts[0].first_layer, 0);
+      EXPECT_EQ(b->last().first_layer, layers_ - layers) << "the last layers are on the GPU";
+    }
+    for (const Part& p : b->parts) EXPECT_FALSE(p.why.empty());
+  }
+  auto b = *place_layers(file_, *gpu, *cpu_, layers_ - 1, options());
+  EXPECT_EQ(contents(b.parts[0]), "the embedding and layer 0");
+  EXPECT_EQ(contents(b.parts[1]), "layers 1 to 4 and the output head");
+}
+
+TEST_F(Fit, SuggestsFewerLayersThatFit) {
+  const auto gpu = with_memory(bytes_of(3, options()));
+  auto b = place_layers(file_, *gpu, *cpu_, layers_, options());
+  ASSERT_TRUE(b);
+  auto no = check_memory(*b);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, Code::OutOfMemory);
+  EXPECT_NE(no.error().message.find("not enough memory on emulator:0"), std::string::npos)
+      << no.error().message;
+  EXPECT_NE(no.error().message.find(human_bytes(bytes_of_all(options())) + " needed"), std::string::npos)
+      << no.error().message;
+  int layers = 0;
+  ASSERT_EQ(std::sscanf(no.error().remedy.c_str(), "--gpu-layers %d would fit", &layers), 1)
+      << no.error().remedy;
+  EXPECT_EQ(layers, 3);
+  EXPECT_NE(no.error().remedy.find("another device"), std::string::npos) << no.error().remedy;
+  EXPECT_TRUE(check_memory(*place_layers(file_, *gpu, *cpu_, layers, options())));
+  EXPECT_FALSE(check_memory(*place_layers(file_, *gpu, *cpu_, layers + 1, options())));
+  // Refused before anything is read, with the same words.
+  auto load = Model::load(std::move(*b));
+  ASSERT_FALSE(load);
+  EXPECT_EQ(load.error().message, no.error().message);
+}
+
+TEST_F(Fit, SuggestsAContextThatFits) {
+  const RunOptions large = options(4096);
+  const auto gpu = with_memory(bytes_of(3, options(1024)));
+  auto b = place_layers(file_, *gpu, *cpu_, 3, large);
+  ASSERT_TRUE(b);
+  auto no = check_memory(*b);
+  ASSERT_FALSE(no);
+  EXPECT_NE(no.error().message.find("layers 2 to 4 and the output head"), std::string::npos)
+      << no.error().message;
+  const size_t at = no.error().remedy.find("--ctx ");
+  ASSERT_NE(at, std::string::npos) << no.error().remedy;
+  const int context = std::atoi(no.error().remedy.c_str() + at + 6);
+  EXPECT_GE(context, 1024 - 2 * kPagePositions);
+  EXPECT_LT(context, 1200);
+  EXPECT_TRUE(check_memory(*place_layers(file_, *gpu, *cpu_, 3, options(context))));
+  EXPECT_FALSE(check_memory(*place_layers(file_, *gpu, *cpu_, 3, options(context + 2 * kPagePositions))));
+}
+
+TEST_F(Fit, CountsTwoPartsOnOneDeviceTogether) {
+  const auto gpu = open_one("emulator");
+  const std::vector<Placement> where = {
+      {gpu.get(), 2, ""}, {cpu_.get(), 1, ""}, {gpu.get(), layers_ - 3, ""}};
+  auto b = make_blueprint(file_, where, options());
+  ASSERT_TRUE(b);
+  const auto uses = memory_uses(*b);
+  ASSERT_EQ(uses.size(), 3u) << "two devices, and the memory of the host that both use";
+  EXPECT_EQ(uses[0].sum.total(), b->parts[0].memory.total() + b->parts[2].memory.total());
+  EXPECT_EQ(uses[1].sum.total(), b->parts[1].memory.total());
+  EXPECT_EQ(uses[2].device, nullptr);
+  EXPECT_EQ(uses[2].sum.total(), uses[0].sum.total() + uses[1].sum.total());
+  EXPECT_GT(uses[2].sum.free, 0u);
+  // Each part fits, both do not.
+  for (Part& p : b->parts)
+    if (p.device == gpu.get()) p.memory.free = uses[0].sum.total() - 1;
+  auto no = check_memory(*b);
+  ASSERT_FALSE(no);
+  EXPECT_NE(no.error().message.find("emulator:0"), std::string::npos) << no.error().message;
+}
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,153 @@
+// A conversation that changes its devices: the same next tokens as if it had stayed, also after the device it
+// was on has been lost.
+#include <gtest/gtest.h>
+
+#include "runtime/generate.h"
+#include "support/golden.h"
+#include "support/placed.h"
+#include "support/watched.h"
+
+namespace gimbal::test {
+namespace {
+
+class Moving : public testing::Test {
+ protected:
+  const Gguf file_ = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  const std::unique_ptr<Tokenizer> tokenizer_ = *Tokenizer::create(file_);
+  const int layers_ = configure(file_)->layers;
+  std::unique_ptr<Device> cpu_ = open_one("cpu", 0, "threads=1"), gpu_ = open_one("emulator");
+
+  std::unique_ptr<Model> load(const Device& d, int context = 200, int sequences = 1) {
+    return load(std::vector<Placement>{{&d, layers_, ""}}, context, sequences);
+  }
+  std::unique_ptr<Model> load(const std::vector<Placement>& where, int context = 200, int sequences = 1) {
+    RunOptions o;
+    o.context = context, o.batch = 16, o.sequences = sequences;
+    auto m = load_placed(file_, where, o);
+    EXPECT_TRUE(m) << m.error().message;
+    return std::move(*m);
+  }
+  static GenerateSettings greedy(int tokens) {
+    GenerateSettings s;
+    s.sampler.greedy = true, s.most_tokens = tokens, s.ignore_stop_tokens = true;
+    return s;
+  }
+  static GenerateSettings drawn(int tokens) {
+    GenerateSettings s = greedy(tokens);
+    s.sampler.greedy = false, s.sampler.seed = 5;
+    return s;
+  }
+  Result<Generated> tell(Session& s, std::span<const Token> prompt, const GenerateSettings& settings) {
+    return generate(s, *tokenizer_, prompt, settings, [](std::string_view, Token) { return true; });
+  }
+};
+
+TEST_F(Moving, FromTheCpuToTheEmulatorAndBackTellsTheSameStory) {
+  auto home = load(*cpu_), away = load(*gpu_);
+  auto both = load({{cpu_.get(), 2, ""}, {gpu_.get(), layers_ - 2, ""}});
+  const auto prompt = tokenizer_->encode("Once upon a time");
+  auto alone = *Session::create(*home);
+  const auto want = tell(*alone, prompt, greedy(48));
+  ASSERT_TRUE(want && want->tokens.size() == 48);
+  alone.reset();
+
+  auto s = *Session::create(*home);
+  std::vector<Token> got, next = prompt;
+  Model* stops[] = {home.get(), away.get(), both.get(), home.get()};
+  for (int leg = 0; leg < 4; leg++) {
+    if (leg) {
+      auto ok = s->move_to(*stops[leg]);
+      ASSERT_TRUE(ok) << ok.error().message;
+      EXPECT_EQ(&s->model(), stops[leg]);
+    }
+    auto g = tell(*s, next, greedy(12));
+    ASSERT_TRUE(g) << g.error().message;
+    got.insert(got.end(), g->tokens.begin(), g->tokens.end());
+    next = {got.back()};
+  }
+  EXPECT_EQ(got, want->tokens);
+}
+
+TEST_F(Moving, LeavesNothingBehindAndStaysWhereItIsWhenThatFails) {
+  auto home = load(*cpu_), away = load(*gpu_, 100);
+  const std::vector<int32_t> tokens = any_tokens(90);
+  auto s = *Session::create(*home);
+  ASSERT_TRUE(s->advance(tokens, Session::Wanted::None, {}));
+  ASSERT_TRUE(s->move_to(*away));
+  EXPECT_EQ(s->position(), 90);
+  EXPECT_EQ(s->room(), 10);
+  EXPECT_EQ(std::vector<int32_t>(s->tokens().begin(), s->tokens().end()), tokens);
+  auto other = Session::create(*home);
+  ASSERT_TRUE(other) << "the place at home is free again";
+
+  // No place at home now; and a context that is too small; and another model.
+  auto taken = s->move_to(*home);
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, Code::OutOfMemory);
+  auto small = load(*cpu_, 80);
+  auto no = s->move_to(*small);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, Code::Usage);
+  EXPECT_NE(no.error().message.find("90"), std::string::npos) << no.error().message;
+  EXPECT_NE(no.error().remedy.find("--ctx 90"), std::string::npos) << no.error().remedy;
+  const Gguf another = open_file(golden_dir() + "/quant/q-q8_0.gguf");
+  auto stranger = load_placed(another, {{cpu_.get(), configure(another)->layers, ""}}, {});
+  ASSERT_TRUE(stranger);
+  auto never = s->move_to(**stranger);
+  ASSERT_FALSE(never);
+  EXPECT_EQ(never.error().code, Code::Usage) << never.error().message;
+  EXPECT_TRUE(Session::create(*small)) << "what was tried there was given back";
+  EXPECT_EQ(&s->model(), away.get());
+  EXPECT_EQ(s->position(), 90);
+  EXPECT_TRUE(s->advance(std::span(tokens).first(5), Session::Wanted::None, {}));
+}
+
+TEST_F(Moving, ALostDeviceIsAnErrorThatAConversationSurvives) {
+  auto fragile = Device::open(Watched<0>::of("emulator"), 0);
+  ASSERT_TRUE(fragile);
+  Watch& watch = Watched<0>::watches[Watched<0>::latest];
+  auto home = load(*cpu_);
+  const auto prompt = tokenizer_->encode("Lily and Ben");
+  for (const auto& settings : {greedy(30), drawn(30)}) {
+    auto alone = *Session::create(*home);
+    const auto want = tell(*alone, prompt, settings);
+    ASSERT_TRUE(want);
+    alone.reset();
+    for (int submits : {0, 1, 17}) {
+      watch.until_lost = -1;
+      auto away = load({{cpu_.get(), 1, ""}, {fragile->get(), layers_ - 1, ""}});
+      auto s = *Session::create(*away);
+      watch.until_lost = submits;
+      auto lost = tell(*s, prompt, settings);
+      ASSERT_FALSE(lost);
+      EXPECT_EQ(lost.error().code, Code::DeviceLost) << lost.error().message;
+      // The lost device stays lost; what the session holds goes on elsewhere.
+      GenerateSettings with = settings;
+      s->rewind(0);
+      watch.until_lost = submits;
+      int recovered = 0;
+      with.recover = [&](Session& session, const Error& e) {
+        recovered++;
+        EXPECT_EQ(e.code, Code::DeviceLost);
+        return session.move_to(*home);
+      };
+      auto g = tell(*s, prompt, with);
+      ASSERT_TRUE(g) << g.error().message;
+      EXPECT_EQ(recovered, 1);
+      EXPECT_EQ(g->tokens, want->tokens) << "lost after " << submits;
+      // A way out that fails is the error.
+      watch.until_lost = 0;
+      s.reset();
+      s = *Session::create(*away);
+      with.recover = [](Session&, const Error&) -> Status {
+        return Error{Code::Failed, "nowhere to go", ""};
+      };
+      auto no = tell(*s, prompt, with);
+      ASSERT_FALSE(no);
+      EXPECT_EQ(no.error().message, "nowhere to go");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gimbal::test

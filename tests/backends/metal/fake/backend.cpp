@@ -1,0 +1,17 @@
+// The Metal backend of the tests: the backend's own files over the pretended Metal, with the engine's
+// kernels.
+#include "backends/metal/backend.h"
+
+#include "backends/metal/fake/control.h"
+#include "device/backend_impl.h"
+
+namespace gimbal::test {
+std::span<const CompiledText> engine_texts();  // generated: metal.cmake
+}
+
+extern "C" const gimbal_backend* gimbal_backend_metal_pretended(void) {
+  gimbal::test::know_texts(gimbal::test::engine_texts());
+  static constexpr gimbal_backend table =
+      gimbal::BackendTable<gimbal::simt::DeviceOf<gimbal::metal::Api>>::make("metal");
+  return &table;
+}

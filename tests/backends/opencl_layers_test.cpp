@@ -1,0 +1,12 @@
+// Layers over OpenCL devices and the CPU: the bits of the CPU.
+#define TESTED_BACKEND "opencl"
+#include "backends/simt/device_main.h"
+#include "backends/simt/layers_checks.h"
+
+namespace gimbal::test {
+namespace {
+
+TEST(OpenclLayers, GiveTheBitsOfTheCpu) { check_split_points("opencl", device_options()); }
+
+}  // namespace
+}  // namespace gimbal::test

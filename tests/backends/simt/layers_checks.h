@@ -1,0 +1,41 @@
+// A model's layers over a GPU and the CPU, and over two GPUs: the CPU's bits. Each check
+// is a function of the backend and its options.
+#pragma once
+#include <cstdio>
+
+#include "support/golden.h"
+#include "support/placed.h"
+
+namespace gimbal::test {
+
+// Devices 0 and 1 of the backend; where there is only one, it is opened twice, with memory of its own each.
+inline void check_split_points(const std::string& backend, const std::string& options) {
+  int devices = 0;
+  for (LinkedBackends e = linked_backends(); *e; ++e)
+    if (backend == (*e)()->name) devices = (*e)()->device_count();
+  std::printf("%s: %d device%s\n", backend.c_str(), devices, devices == 1 ? ", opened twice" : "s");
+  const auto cpu = open_one("cpu", 0, "threads=1"), first = open_one(backend, 0, options),
+             second = open_one(backend, devices > 1 ? 1 : 0, options);
+  const auto tokens = any_tokens(40);
+  RunOptions o;
+  o.context = 128, o.batch = o.logit_rows = 32;
+  for (const char* name : {"stories/stories260K-q8_0", "arch/llama-mha-tied"}) {
+    const Gguf file = open_file(golden_dir() + "/" + name + ".gguf");
+    const int n = configure(file)->layers;
+    auto run = [&](const std::vector<Placement>& where) {
+      auto m = load_placed(file, where, o);
+      if (m) return logits_of(**m, tokens, 33);
+      ADD_FAILURE() << m.error().message;
+      return std::vector<float>();
+    };
+    const auto want = run({{cpu.get(), n, ""}});
+    for (int k = 0; k <= n; k += n > 3 ? 3 : 1) {
+      EXPECT_EQ(bits_differ(want, run({{cpu.get(), n - k, ""}, {first.get(), k, ""}})), "")
+          << name << ", the last " << k << " on " << backend;
+      EXPECT_EQ(bits_differ(want, run({{first.get(), n - k, ""}, {second.get(), k, ""}})), "")
+          << name << ", the last " << k << " on the second " << backend;
+    }
+  }
+}
+
+}  // namespace gimbal::test

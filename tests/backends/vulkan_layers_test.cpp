@@ -1,0 +1,12 @@
+// Layers over Vulkan devices and the CPU: the bits of the CPU.
+#define TESTED_BACKEND "vulkan"
+#include "backends/simt/device_main.h"
+#include "backends/simt/layers_checks.h"
+
+namespace gimbal::test {
+namespace {
+
+TEST(VulkanLayers, GiveTheBitsOfTheCpu) { check_split_points("vulkan", device_options()); }
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,150 @@
+// An open device, when its backend fails: every call gives the backend's own words, and objects may be moved
+// about.
+#include "device/device.h"
+
+#include <gtest/gtest.h>
+
+#include "device/reason.h"
+#include "support/fake_backend.h"
+
+namespace gimbal {
+namespace {
+
+using test::FakeDevice;
+
+// The fake, with functions of its table exchanged.
+class Failing : public testing::Test {
+ protected:
+  gimbal_backend table = test::fake_backend();
+
+  void SetUp() override {
+    FakeDevice::settings() = {};
+    table.last_error = [](gimbal_device*) { return "the cable is out"; };
+  }
+  std::unique_ptr<Device> open() {
+    auto d = Device::open(table, 0);
+    return d ? std::move(*d) : nullptr;
+  }
+  template <class T>
+  static void failed(const Result<T>& r, Code code, const char* doing) {
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.error().code, code);
+    for (const char* word : {"fake:0", doing, "the cable is out"})
+      EXPECT_NE(r.error().message.find(word), std::string::npos) << r.error().message;
+  }
+};
+
+TEST_F(Failing, EveryCallGivesTheBackendsWords) {
+  table.write = [](gimbal_device*, gimbal_buffer*, size_t, const void*, size_t) {
+    return GIMBAL_DEVICE_LOST;
+  };
+  table.read = [](gimbal_device*, gimbal_buffer*, size_t, void*, size_t) { return GIMBAL_DEVICE_LOST; };
+  table.pack = [](gimbal_device*, gimbal_buffer*, const gimbal_value*, const void*, int32_t, int32_t) {
+    return GIMBAL_UNSUPPORTED;
+  };
+  table.submit = [](gimbal_device*, gimbal_executable*, gimbal_buffer* const*, size_t, gimbal_step) {
+    return gimbal_code(77);  // of a later version, or nonsense
+  };
+  table.wait = [](gimbal_device*) { return GIMBAL_DEVICE_LOST; };
+  table.measure = [](gimbal_device*, gimbal_limits*) { return GIMBAL_OUT_OF_MEMORY; };
+  table.run_counts = [](gimbal_device*, gimbal_executable*, uint64_t*, size_t) { return GIMBAL_INVALID; };
+  auto d = open();
+  auto b = d->allocate(64);
+  ASSERT_TRUE(b);
+  auto e = d->compile({});
+  ASSERT_TRUE(e);
+  char bytes[64] = {};
+  failed(d->write(*b, 0, bytes, 64), Code::DeviceLost, "write failed");
+  failed(d->read(*b, 0, bytes, 64), Code::DeviceLost, "read failed");
+  failed(d->pack(*b, {}, bytes, 0, 16), Code::Unsupported, "laying out weights");
+  failed(d->submit(*e, nullptr, 0, {1, 1}), Code::Failed, "computing failed");
+  failed(d->wait(), Code::DeviceLost, "computing failed");
+  failed(d->measure(), Code::OutOfMemory, "measuring");
+  failed(d->run_counts(*e, 1), Code::Failed, "counting");
+}
+
+TEST_F(Failing, WhatCannotBeHad) {
+  table.alloc = [](gimbal_device*, size_t, gimbal_buffer**) { return GIMBAL_OUT_OF_MEMORY; };
+  table.compile = [](gimbal_device*, const gimbal_program*, gimbal_executable**) {
+    return GIMBAL_UNSUPPORTED;
+  };
+  auto d = open();
+  failed(d->allocate(1000), Code::OutOfMemory, "1.00 kB");
+  failed(d->compile({}), Code::Unsupported, "could not prepare a program");
+}
+
+TEST_F(Failing, OpeningSaysWhatAndWhatToDo) {
+  table.open = [](int, const char*, gimbal_device**) { return GIMBAL_OUT_OF_MEMORY; };
+  table.last_error = [](gimbal_device*) { return "no memory on the card\nend other programs"; };
+  auto d = Device::open(table, 3);
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error().code, Code::OutOfMemory);
+  EXPECT_STREQ(d.error().reason, reason::kNotEnoughMemory);
+  EXPECT_NE(d.error().message.find("device 3"), std::string::npos) << d.error().message;
+  EXPECT_EQ(d.error().remedy, "end other programs");
+}
+
+TEST_F(Failing, ATableAgainstTheContractIsNotCalled) {
+  table.wait = nullptr;
+  auto d = Device::open(table, 0);
+  ASSERT_FALSE(d);
+  EXPECT_STREQ(d.error().reason, reason::kBrokenPlugin);
+  EXPECT_NE(d.error().message.find("wait"), std::string::npos) << d.error().message;
+}
+
+TEST_F(Failing, OptionalFunctionsMayBeMissingOrBehindTheEnd) {
+  table.run_counts = [](gimbal_device*, gimbal_executable*, uint64_t*, size_t) -> gimbal_code { abort(); };
+  table.measure = nullptr;
+  for (uint32_t size :
+       {uint32_t(offsetof(gimbal_backend, measure)), uint32_t(offsetof(gimbal_backend, run_counts))}) {
+    table.struct_size = size;
+    auto d = open();
+    ASSERT_NE(d, nullptr);
+    auto e = d->compile({});
+    ASSERT_TRUE(e);
+    auto counts = d->run_counts(*e, 1);
+    ASSERT_FALSE(counts);
+    EXPECT_EQ(counts.error().code, Code::Unsupported);
+    EXPECT_FALSE(d->measure());
+  }
+}
+
+TEST(Device, FeaturesAreTheNamesOfTheBitsThatAreSet) {
+  test::FakeSettings s;
+  s.features = 3;
+  EXPECT_EQ(test::open_fake(s)->features(), "wings, wheels");
+  s.features = 2;
+  EXPECT_EQ(test::open_fake(s)->features(), "wheels");
+}
+
+TEST(Device, BuffersAndExecutablesMoveAndAreGivenBackOnce) {
+  static int released, discarded;
+  released = discarded = 0;
+  FakeDevice::settings() = {};
+  static constexpr gimbal_backend real = BackendTable<FakeDevice>::make("fake");
+  gimbal_backend table = real;
+  table.release = [](gimbal_device* d, gimbal_buffer* b) { released++, real.release(d, b); };
+  table.discard = [](gimbal_device* d, gimbal_executable* e) { discarded++, real.discard(d, e); };
+  auto d = Device::open(table, 0);
+  ASSERT_TRUE(d);
+  {
+    Buffer a = std::move(*(*d)->allocate(64)), b = std::move(*(*d)->allocate(128)), none;
+    EXPECT_FALSE(none);
+    a = std::move(b);
+    EXPECT_EQ(a.size(), 128u);
+    Buffer c = std::move(a);
+    EXPECT_FALSE(a);
+    EXPECT_EQ(a.size(), 0u);
+    EXPECT_EQ(c.size(), 128u);
+    Executable e = std::move(*(*d)->compile({})), f = std::move(*(*d)->compile({}));
+    e = std::move(f);
+    Executable g = std::move(e);
+    EXPECT_FALSE(e);
+    EXPECT_TRUE(g);
+  }
+  EXPECT_EQ(released, 2);
+  EXPECT_EQ(discarded, 2);
+}
+
+}  // namespace
+}  // namespace gimbal

@@ -1,0 +1,219 @@
+// A plugin that works, or fails as a test wishes: the toy backend (src/backends/toy) behind a table of its
+// own. It has the name of the file it was opened as (libgimbal-backend-cuda.so is "cuda"), and does what the
+// environment says:
+//   GIMBAL_FAKE_<name>="word,key=value,..."   (support/fake_plugins.h)
+// Of its tables: null-plugin, no-backend, null-table, plugin-abi=N, plugin-bytes=N, abi=N, bytes=N, no-name,
+// named=TEXT,
+//   without-functions, without-facts, older (ends before the optional functions), newer (longer than the host
+//   knows).
+// Of its devices: devices=N, crash, abort, hang, exit (in device_count), says=TEXT (last_error; '/' becomes a
+// new line),
+//   open-fails, device=TEXT (name), memory=N, free=N (bytes), pci=TEXT, driver=TEXT, capability=TEXT,
+//   unified, hardware.
+// Of its work: no-memory (every allocation), memory-for=N (allocations that succeed), lost-at=N (the N-th
+// submit and all
+//   later ones), pinned (an object of the opening thread keeps the code in memory until the thread ends),
+//   wrong=OP (results of that op, by its name in ops.def).
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/backend_impl.h"
+#include "ops/op.h"
+#include "tensor/dtype.h"
+
+extern "C" const gimbal_backend* gimbal_backend_toy(void);
+
+namespace {
+
+using gimbal::ErrorText;
+
+// "cuda": of the file behind /proc/self/fd/N, which is a copy in memory called like the plugin.
+std::string own_name() {
+  Dl_info info{};
+  char file[512] = {};
+  if (!dladdr(reinterpret_cast<void*>(&own_name), &info) ||
+      readlink(info.dli_fname, file, sizeof file - 1) < 0)
+    return "fake";
+  std::string name = file;
+  const size_t begin = name.rfind("libgimbal-backend-"), end = name.rfind(".so");
+  return begin == std::string::npos || end == std::string::npos ? "fake"
+                                                                : name.substr(begin + 18, end - begin - 18);
+}
+
+// Read once: other threads may be at work when a test tells the next one what to do.
+const std::string& settings() {
+  static const std::string all = [] {
+    const char* s = getenv(("GIMBAL_FAKE_" + own_name()).c_str());
+    return "," + std::string(s ? s : "") + ",";
+  }();
+  return all;
+}
+bool told(const char* word) { return settings().find("," + std::string(word) + ",") != std::string::npos; }
+std::string text(const char* key, const char* otherwise = "") {
+  const std::string all = settings(), begin = "," + std::string(key) + "=";
+  const size_t at = all.find(begin);
+  if (at == std::string::npos) return otherwise;
+  return all.substr(at + begin.size(), all.find(',', at + 1) - at - begin.size());
+}
+long number(const char* key, long otherwise) {
+  const std::string s = text(key);
+  return s.empty() ? otherwise : atol(s.c_str());
+}
+
+// Kept as long as the library, since the host keeps pointers to them.
+struct Kept {
+  const std::string name = text("named", own_name().c_str()),
+                    device = text("device", "fake, version " FAKE_VERSION), pci = text("pci"),
+                    driver = text("driver"), capability = text("capability");
+};
+const Kept& kept() {
+  static const Kept k;
+  return k;
+}
+ErrorText& said() {
+  thread_local ErrorText text;
+  return text;
+}
+
+const gimbal_backend& toy() { return *gimbal_backend_toy(); }
+
+int device_count() {
+  if (told("crash")) raise(SIGSEGV);
+  if (told("abort")) abort();
+  if (told("exit")) _exit(0);
+  while (told("hang")) pause();
+  return int(number("devices", 1));
+}
+
+// The executable knows its ops, for the one to spoil.
+struct Spoilt {
+  gimbal_executable* real;
+  std::vector<std::pair<uint32_t, gimbal_value>> outputs;  // of the wrong op
+};
+
+std::atomic<long> submits{0}, allocations{0};
+
+gimbal_code open_device(int, const char* options, gimbal_device** out) {
+  std::string says = text("says");
+  std::replace(says.begin(), says.end(), '/', '\n');
+  said() = says;
+  if (told("pinned")) {
+    thread_local std::string has_a_destructor;
+    has_a_destructor = says;
+  }
+  if (told("open-fails") || number("devices", 1) == 0) return GIMBAL_INVALID;
+  return toy().open(0, options, out);
+}
+
+void describe(gimbal_device* d, gimbal_device_info* i) {
+  const Kept& k = kept();
+  toy().describe(d, i);
+  i->name = k.device.c_str();
+  i->memory_total = uint64_t(number("memory", 1L << 30)),
+  i->memory_free = uint64_t(number("free", long(i->memory_total)));
+  i->pci_id = k.pci.empty() ? nullptr : k.pci.c_str();
+  i->driver = k.driver.empty() ? nullptr : k.driver.c_str();
+  i->compute_capability = k.capability.empty() ? nullptr : k.capability.c_str();
+  i->unified_memory = told("unified"), i->software = !told("hardware");
+  i->threads = 0;
+  if (told("newer")) memset(i + 1, 0xff, 128);
+}
+
+gimbal_code alloc(gimbal_device* d, size_t n, gimbal_buffer** out) {
+  const long most = told("no-memory") ? 0 : number("memory-for", -1);
+  if (most >= 0 && allocations++ >= most) {
+    said() = "the fake card has no memory left";
+    return GIMBAL_OUT_OF_MEMORY;
+  }
+  return toy().alloc(d, n, out);
+}
+
+gimbal_code compile(gimbal_device* d, const gimbal_program* p, gimbal_executable** out) {
+  auto* s = new Spoilt{};
+  const std::string wrong = text("wrong");
+  for (size_t i = 0; i < p->n_ops; i++)
+    if (wrong == gimbal::kOps[p->ops[i].kind].name) {
+      const gimbal_value& v = p->values[p->ops[i].out];
+      s->outputs.push_back({v.slot, v});
+    }
+  *out = reinterpret_cast<gimbal_executable*>(s);
+  return toy().compile(d, p, &s->real);
+}
+void discard(gimbal_device* d, gimbal_executable* e) {
+  auto* s = reinterpret_cast<Spoilt*>(e);
+  toy().discard(d, s->real);
+  delete s;
+}
+gimbal_code submit(gimbal_device* d, gimbal_executable* e, gimbal_buffer* const* slots, size_t n,
+                   gimbal_step step) {
+  const long lost = number("lost-at", 0);
+  if (const long at = ++submits; lost && at >= lost) {
+    said() = "the fake card fell off the bus";
+    return GIMBAL_DEVICE_LOST;
+  }
+  auto* s = reinterpret_cast<Spoilt*>(e);
+  if (auto code = toy().submit(d, s->real, slots, n, step); code != GIMBAL_OK) return code;
+  // The first value of the output, a little too large. What reads it in the same program has read the right
+  // one.
+  for (auto& [slot, v] : s->outputs) {
+    float f;
+    toy().read(d, slots[slot], v.offset, &f, sizeof f);
+    f = f * 1.5f + 1;
+    toy().write(d, slots[slot], v.offset, &f, sizeof f);
+  }
+  return GIMBAL_OK;
+}
+gimbal_code run_counts(gimbal_device* d, gimbal_executable* e, uint64_t* counts, size_t n) {
+  return toy().run_counts(d, reinterpret_cast<Spoilt*>(e)->real, counts, n);
+}
+
+const char* last_error(gimbal_device* d) { return *said().c_str() ? said().c_str() : toy().last_error(d); }
+
+// Longer than this version's, as a later one would be.
+struct LongerTable {
+  gimbal_backend known;
+  void (*later[8])(void);
+};
+
+void must_not_be_called() { abort(); }
+
+const gimbal_backend* backend() {
+  if (told("null-table")) return nullptr;
+  static LongerTable table;
+  gimbal_backend& t = table.known = toy();
+  t.name = told("no-name") ? nullptr : kept().name.c_str();
+  t.device_count = device_count, t.open = open_device, t.describe = describe, t.alloc = alloc;
+  t.compile = compile, t.discard = discard, t.submit = submit, t.run_counts = run_counts,
+  t.last_error = last_error;
+  t.abi_version = uint32_t(number("abi", GIMBAL_ABI_VERSION)),
+  t.struct_size = uint32_t(number("bytes", sizeof t));
+  if (told("older")) {  // what lies behind its end is no function
+    t.struct_size = offsetof(gimbal_backend, measure);
+    memset(reinterpret_cast<char*>(&t) + t.struct_size, 0xff, sizeof t - t.struct_size);
+  }
+  if (told("newer"))
+    t.struct_size = sizeof table, std::fill(table.later, table.later + 8, must_not_be_called);
+  if (told("without-functions")) t.submit = nullptr, t.wait = nullptr;
+  return &t;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const gimbal_plugin* gimbal_plugin_entry(void) {
+  static gimbal_plugin p;
+  if (told("null-plugin")) return nullptr;
+  const bool facts = !told("without-facts");
+  p = {uint32_t(number("plugin-bytes", sizeof p)), uint32_t(number("plugin-abi", GIMBAL_ABI_VERSION)),
+       facts ? "fake " FAKE_VERSION : nullptr, facts ? "a compiler" : nullptr,
+       told("no-backend") ? nullptr : backend};
+  return &p;
+}

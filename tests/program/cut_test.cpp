@@ -1,0 +1,171 @@
+// Programs cut into parts compute what the whole computes: also with values that skip a part, views that
+// cross a cut, and weights and caches that lie where they are used.
+#include "program/cut.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "program/builder.h"
+#include "program/place.h"
+#include "support/fake_backend.h"
+#include "support/placed.h"
+
+namespace gimbal::test {
+namespace {
+
+constexpr int kRows = 4, kWidth = 32;
+
+struct Recorded {
+  Program program;
+  Value input;
+};
+
+// A chain of random sums, products with numbers and norms, in which any earlier value may be used again.
+Recorded random_program(const Device& d, std::mt19937& r, int ops) {
+  ProgramBuilder p(d, kRows, 1);
+  Value in = p.rows_input("in", DType::F32, kWidth);
+  Value w = p.vector("w", kWidth);
+  std::vector<Value> all = {p.scale(in, 1)};
+  auto any = [&] { return all[r() % all.size()]; };
+  for (int i = 0; i < ops; i++) {
+    p.layer(i);
+    Value x = any();
+    switch (r() % 4) {
+      case 0: x = p.scale(x, 0.5f + float(r() % 8) / 8); break;
+      case 1: x = p.rms_norm(x, w, 1e-5f); break;
+      case 2: x = p.join_heads(p.split_heads(x, 8)); break;  // a view of a view
+      default: x = p.add(x, any());
+    }
+    all.push_back(p.add(x, all.back()));
+  }
+  p.output(all.back());
+  auto done = std::move(p).finish();
+  EXPECT_TRUE(done) << done.error().message;
+  return {std::move(*done), in};
+}
+
+// Runs parts as a session does, and gives the rows of the last op.
+std::vector<float> run(const Device& d, std::vector<CutPart> parts, const std::vector<float>& in, int rows) {
+  const gimbal_step step{rows, 0};
+  std::vector<std::array<Buffer, kSlots>> buffers(parts.size());
+  std::vector<float> out;
+  for (size_t i = 0; i < parts.size(); i++) {
+    Program& p = parts[i].program;
+    EXPECT_TRUE(assign_kernels(p, d, {}));
+    for (size_t s = 0; s < kSlots; s++) buffers[i][s] = std::move(*d.allocate(p.slot_bytes[s]));
+    for (uint16_t id : p.weights) {
+      std::vector<float> w(kWidth);
+      for (int k = 0; k < kWidth; k++) w[size_t(k)] = 1 + float(k) / 64;
+      EXPECT_TRUE(d.write(buffers[i][0], p.values[id].offset, w.data(), w.size() * 4));
+    }
+    EXPECT_TRUE(d.write(buffers[i][size_t(Slot::Step)], 0, in.data(), size_t(rows) * kWidth * 4));
+    for (const HandOver& h : parts[i].in) {
+      EXPECT_LT(h.from, i);
+      EXPECT_EQ(h.row_bytes, kWidth * 4u);
+      EXPECT_GE(h.write_offset, parts[i].step_bytes);
+      std::vector<char> moved(h.row_bytes * uint64_t(h.moved(step)));
+      EXPECT_TRUE(d.read(buffers[h.from][size_t(Slot::Output)], h.read_offset, moved.data(), moved.size()));
+      EXPECT_TRUE(d.write(buffers[i][size_t(Slot::Step)], h.write_offset, moved.data(), moved.size()));
+    }
+    if (p.ops.empty()) continue;
+    auto e = d.compile(p.view());
+    EXPECT_TRUE(e) << e.error().message;
+    gimbal_buffer* slots[kSlots];
+    for (size_t s = 0; s < kSlots; s++) slots[s] = buffers[i][s].handle();
+    EXPECT_TRUE(d.submit(*e, slots, kSlots, step));
+    EXPECT_TRUE(d.wait());
+    const gimbal_value& last = p.values[p.ops.back().out];
+    if (i + 1 < parts.size()) continue;
+    EXPECT_EQ(last.slot, uint32_t(Slot::Output));
+    out.resize(size_t(rows) * kWidth);
+    EXPECT_TRUE(d.read(buffers[i][size_t(Slot::Output)], last.offset, out.data(), out.size() * 4));
+  }
+  return out;
+}
+
+TEST(Cut, PartsComputeWhatTheWholeDoes) {
+  const auto d = open_one("cpu", 0, "threads=1");
+  std::mt19937 r(3);
+  size_t handed = 0, skipped = 0;
+  for (int round = 0; round < 60; round++) {
+    const Recorded whole = random_program(*d, r, 12);
+    std::vector<float> in(kRows * kWidth);
+    for (float& x : in) x = float(int(r() % 2001) - 1000) / 500;
+    const int rows = 1 + int(r() % kRows);
+    const std::vector<size_t> all(whole.program.ops.size(), 0);
+    const Device* one[] = {d.get()};
+    const auto want = run(*d, *cut(whole.program, all, one), in, rows);
+    ASSERT_EQ(want.size(), size_t(rows) * kWidth);
+    EXPECT_TRUE(std::isfinite(want[0]));
+
+    std::vector<size_t> part;
+    size_t now = 0;
+    for (size_t i = 0; i < whole.program.ops.size(); i++)
+      part.push_back(now = std::min<size_t>(3, now + r() % 5 / 4));
+    part.back() = 3;  // the output is in the last one
+    const Device* four[] = {d.get(), d.get(), d.get(), d.get()};
+    auto parts = cut(whole.program, part, four);
+    ASSERT_TRUE(parts) << parts.error().message;
+    size_t ops = 0;
+    for (size_t i = 0; i < parts->size(); i++) {
+      ops += (*parts)[i].program.ops.size();
+      EXPECT_EQ((*parts)[i].step_bytes, whole.program.slot_bytes[size_t(Slot::Step)]);
+      EXPECT_EQ((*parts)[i].program.layer.size(), (*parts)[i].program.ops.size());
+      handed += (*parts)[i].in.size();
+      for (const HandOver& h : (*parts)[i].in) skipped += h.from + 1 < i;
+    }
+    EXPECT_EQ(ops, whole.program.ops.size()) << "every op once";
+    EXPECT_EQ(bits_differ(want, run(*d, std::move(*parts), in, rows)), "") << "round " << round;
+  }
+  EXPECT_GT(handed, 100u);
+  EXPECT_GT(skipped, 20u) << "no value skipped a part: the test tests less than it says";
+}
+
+TEST(Cut, PartsInTheWrongOrderAreRefused) {
+  const auto d = open_one("cpu", 0, "threads=1");
+  std::mt19937 r(4);
+  const Recorded whole = random_program(*d, r, 3);
+  std::vector<size_t> part(whole.program.ops.size(), 1);
+  part.back() = 0;
+  const Device* two[] = {d.get(), d.get()};
+  auto no = cut(whole.program, part, two);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, Code::Failed);
+  part.assign(part.size(), 7);
+  EXPECT_FALSE(cut(whole.program, part, two));
+}
+
+// A matrix in the layout of the device that holds it: packed on the fake one, dense on the other.
+TEST(Cut, WeightsAreLaidOutForTheirDevice) {
+  FakeSettings settings;
+  settings.packs = set_of(DType::F32);
+  const auto packing = open_fake(settings);
+  ProgramBuilder p(*packing, kRows, 1);
+  Value x = p.rows_input("in", DType::F32, kWidth), w = p.matrix("w", Shape(DType::F32, {kWidth, kWidth}));
+  p.layer(0);
+  x = p.linear(w, x);
+  p.layer(1);
+  p.output(p.linear(w, x));
+  const Program whole = *std::move(p).finish();
+  const std::vector<size_t> part = {0, 1};
+  const auto cpu = open_one("cpu", 0, "threads=1");
+  const Device* devices[] = {packing.get(), cpu.get()};
+  auto parts = cut(whole, part, devices);
+  ASSERT_TRUE(parts);
+  for (size_t i = 0; i < 2; i++) {
+    const Program& program = (*parts)[i].program;
+    ASSERT_EQ(program.weights.size(), 1u) << "the weight that both use lies in both";
+    const gimbal_value& v = program.values[program.weights[0]];
+    EXPECT_EQ(program.info[program.weights[0]].name, "w");
+    const auto packed = devices[i]->packed_bytes(Shape(DType::F32, {kWidth, kWidth}));
+    EXPECT_EQ(v.layout, packed ? GIMBAL_PACKED : GIMBAL_DENSE);
+    EXPECT_EQ(v.bytes, packed.value_or(kWidth * kWidth * 4));
+  }
+  EXPECT_EQ((*parts)[0].program.values[(*parts)[0].program.weights[0]].bytes, 1000u * kWidth);
+}
+
+}  // namespace
+}  // namespace gimbal::test

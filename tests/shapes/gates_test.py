@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Wrong and right wishes to the configure step: what must stop it, and with which words.
+
+Usage: gates_test.py SOURCE_FOLDER WORK_FOLDER
+"""
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SOURCE, WORK = (os.path.abspath(path) for path in sys.argv[1:3])
+spec = importlib.util.spec_from_file_location("combinations", os.path.join(SOURCE, "scripts", "check-combinations.py"))
+combinations = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(combinations)
+
+# arguments, what must be said ([]: it must configure)
+CASES = [
+    ("a misspelt backend", ["-DGIMBAL_BACKEND_CUDAA=ON"], ["no option GIMBAL_BACKEND_CUDAA", "GIMBAL_BACKEND_CUDA?"]),
+    ("a misspelt backend with a type", ["-DGIMBAL_BACKEND_VULCAN:BOOL=ON"], ["GIMBAL_BACKEND_VULKAN?"]),
+    ("a wish in another project's words", ["-DWITH_VULKAN=ON"], ["no option WITH_VULKAN", "GIMBAL_BACKEND_VULKAN?"]),
+    ("a shortened name", ["-DGIMBAL_CUDA=ON"], ["GIMBAL_BACKEND_CUDA?"]),
+    ("a misspelt other option", ["-DGIMBAL_WORKER=ON"], ["GIMBAL_WORKERS?"]),
+    ("a value that is none", ["-DGIMBAL_BACKEND_OPENCL=yess"], ["'yess', which is neither ON nor OFF"]),
+    ("nothing", ["-DGIMBAL_BACKEND_CPU=OFF"], ["No backend is switched on", "-DGIMBAL_BACKEND_CPU=ON"]),
+    ("two that each want to be alone", ["-DGIMBAL_ONLY=cuda", "-DGIMBAL_BACKEND_METAL=ON"], ["contradict each other", "GIMBAL_BACKEND_METAL"]),
+    ("alone, and off", ["-DGIMBAL_ONLY=cuda", "-DGIMBAL_BACKEND_CUDA=OFF"], ["contradict each other"]),
+    ("alone, and unknown", ["-DGIMBAL_ONLY=directx"], ["no such backend", "vulkan"]),
+    ("an option of a backend that is off", ["-DGIMBAL_CUDA_CUBINS=ON"], ["option of the cuda backend, which is off", "-DGIMBAL_BACKEND_CUDA=ON"]),
+    ("nothing said: the cpu alone", [], []),
+    ("one alone, with tests", ["-DGIMBAL_ONLY=webgpu", "-DBUILD_TESTING=ON"], []),
+]
+
+# A machine without these. In all other cases the tools are said to be there: nothing is built here.
+TOOLS = ["glslc", "spirv-opt", "spirv-val", "spirv-cross", "clang-19", "ld.lld-19"]
+HEADERS = ["GIMBAL_VOLK_INCLUDE", "GIMBAL_VULKAN_INCLUDE", "GIMBAL_OPENCL_INCLUDE"]
+ALL_TOOLS = [f"-DGIMBAL_TOOL_{tool}=/bin/true" for tool in TOOLS] + [f"-D{header}=/usr/include" for header in HEADERS]
+ABSENT = [
+    ("cuda", "clang-19", "clang-19"),
+    ("rocm", "ld.lld-19", "lld-19"),
+    ("vulkan", "glslc", "glslc"),
+    ("vulkan", "volk.h", "libvulkan-volk-dev"),
+    ("opencl", "CL/cl.h", "opencl-headers"),
+]
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    names = combinations.backends()
+    facts = combinations.what_cmake_knows(WORK, names)
+    wrong = []
+
+    def configure(options, environment=None):
+        folder = os.path.join(WORK, "try")
+        combinations.seed(folder, facts)
+        done = subprocess.run(["cmake", "-S", SOURCE, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
+                               *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment)
+        return folder, done.returncode, re.sub(r"\s+", " ", done.stdout)
+
+    def judge(name, code, text, said):
+        if bool(said) != bool(code):
+            wrong.append(f"{name}: {'was accepted' if said else 'was refused: ' + text[-2000:]}")
+        for part in said:
+            if part not in text:
+                wrong.append(f"{name}: expected the words '{part}' in: {text[-2000:]}")
+
+    for name, options, said in CASES:
+        folder, code, text = configure([*ALL_TOOLS, *options])
+        judge(name, code, text, said)
+        if not said and not code:
+            on = {options[0].split("=")[1]} if options else {"cpu"}
+            if (compiled := combinations.what_it_compiles(folder) & set(names)) != on:
+                wrong.append(f"{name}: compiles {sorted(compiled)}")
+
+    # find_program and find_path look where they are told to, and nowhere else.
+    bare = os.path.join(WORK, "bin")
+    os.makedirs(bare)
+    for tool in ["python3", "cpp", "ninja"]:
+        os.symlink(shutil.which(tool), os.path.join(bare, tool))
+    environment = {**os.environ, "PATH": bare}
+    nowhere = ["-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF", "-DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=ON",
+               "-DGIMBAL_PCRE2_LIBRARY=" + combinations.found(facts, "GIMBAL_PCRE2_LIBRARY")]
+    cmake = shutil.which("cmake")
+    os.symlink(cmake, os.path.join(bare, "cmake"))
+    for backend, what, package in ABSENT:
+        given = [f"-DGIMBAL_TOOL_{tool}=/bin/true" for tool in TOOLS if tool != what]
+        if what != "volk.h":
+            given += ["-DGIMBAL_VOLK_INCLUDE=/usr/include", "-DGIMBAL_VULKAN_INCLUDE=/usr/include"]
+        _, code, text = configure([f"-DGIMBAL_ONLY={backend}", *nowhere, *given], environment)
+        judge(f"{backend} without {what}", code, text, [what, package, "scripts/setup.sh gpu"])
+
+    # The presets: each configures what its name says.
+    with open(os.path.join(SOURCE, "CMakePresets.json"), encoding="utf-8") as file:
+        presets = {preset["name"]: preset.get("cacheVariables", {}) for preset in json.load(file)["configurePresets"]}
+    expected = {f"{name}-only": {name} for name in names} | {"all-backends": set(names), "gpu-backends": set(names) - {"cpu"}}
+    for preset, backends in expected.items():
+        if preset not in presets:
+            wrong.append(f"there is no preset {preset}")
+            continue
+        folder, code, text = configure([*ALL_TOOLS, *(f"-D{name}={value}" for name, value in presets[preset].items())])
+        judge(f"preset {preset}", code, text, [])
+        if not code and (compiled := combinations.what_it_compiles(folder) & set(names)) != backends:
+            wrong.append(f"preset {preset}: compiles {sorted(compiled)}")
+
+    print("\n".join(wrong) or f"{len(CASES)} wishes, {len(ABSENT)} missing tools and {len(expected)} presets answered as they should")
+    shutil.rmtree(WORK)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+// Folders with plugins that work or fail as a test wishes, for tests: tests/device/plugins.cmake gives
+// them to whoever includes this.
+// What a fake can be told: tests/device/plugins/fake.cpp.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace gimbal::test {
+
+// An empty folder of its own, removed with its contents. Each backend in it is a fake told so through the
+// environment, which is shared by the whole process: one folder with a backend of a name at a time.
+class PluginFolder {
+ public:
+  PluginFolder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "gimbal-plugins-XXXXXX";
+    path_ = mkdtemp(pattern.data());
+  }
+  PluginFolder(const PluginFolder&) = delete;
+  ~PluginFolder() { std::filesystem::remove_all(path_); }
+
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& backend) const {
+    return path_ + "/libgimbal-backend-" + backend + ".so";
+  }
+
+  // `which`: a folder of GIMBAL_TEST_PLUGINS. Replaces a file of that name, as package managers do: by a new
+  // file.
+  std::string put(const std::string& backend, const std::string& told = "",
+                  const std::string& which = "v1") const {
+    const std::string from = std::string(GIMBAL_TEST_PLUGINS "/") + which + "/libgimbal-backend-fake.so";
+    std::filesystem::copy_file(from, file(backend) + ".new",
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(file(backend) + ".new", file(backend));
+    tell(backend, told);
+    return file(backend);
+  }
+  static void tell(const std::string& backend, const std::string& told) {
+    setenv(("GIMBAL_FAKE_" + backend).c_str(), told.c_str(), 1);
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace gimbal::test
