@@ -17,8 +17,9 @@ struct LoadedModel {
   std::vector<ReceiptLine> at_start = {};  // what ran before the first prompt: the model's trial
 };
 
-// With its weights on the devices; shows progress on a terminal.
-Result<LoadedModel> load_model(ModelFile source, const EngineOptions& options, const RunOptions& run,
-                               bool quiet);
+// With its weights on the devices, and tried out; shows progress on a terminal. A device that refuses memory
+// it said was free, is lost, or computes wrong is replaced by the next best, with a note. Errors: those of
+// plan_verified and Model::load; under --strict the first one.
+Result<LoadedModel> load_model(ModelFile source, EngineOptions options, const RunOptions& run, bool quiet);
 
 }  // namespace gimbal

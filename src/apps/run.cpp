@@ -5,6 +5,7 @@
 #include "apps/command.h"
 #include "apps/input_text.h"
 #include "apps/interrupt.h"
+#include "apps/recovery.h"
 #include "apps/run_report.h"
 #include "apps/sampling_options.h"
 #include "apps/terminal.h"
@@ -62,7 +63,7 @@ class Run final : public Command {
     if (conversation) return chat(*loaded, **tokenizer, {settings_, stats_, quiet});
     if (stdout_is_terminal() && !json && !print_tokens_)
       print(dim(printable(tokens_ ? (*tokenizer)->decode(ids) : text, true)));
-    return once(*loaded, **tokenizer, ids);
+    return once(*loaded, *options, **tokenizer, ids);
   }
 
  private:
@@ -75,8 +76,11 @@ class Run final : public Command {
     return validate_stops(settings_.stops);
   }
 
-  Result<int> once(const LoadedModel& loaded, const Tokenizer& tokenizer, const std::vector<Token>& prompt) {
-    auto session = Session::create(*loaded.model);
+  Result<int> once(const LoadedModel& first, const RunOptions& options, const Tokenizer& tokenizer,
+                   const std::vector<Token>& prompt) {
+    Recovery recovery(model_, engine_, options, quiet);
+    settings_.recover = [&](Session& s, const Error& lost) { return recovery(s, lost); };
+    auto session = Session::create(*first.model);
     if (!session) return session.error();
     InterruptGuard guard;
     std::string text;
@@ -87,7 +91,9 @@ class Run final : public Command {
       return (!stream || flush_output()) && !InterruptGuard::interrupted();
     });
     if (stream && !text.empty() && text.back() != '\n') print("\n");
+    settings_.recover = nullptr;
     if (!g) return g.error();
+    const LoadedModel& loaded = recovery.current(first);
     if (json) print_json(run_json(loaded, *g, text, settings_.sampler.seed));
     else if (print_tokens_) print(format("{}\n", fmt::join(g->tokens, ",")));
     flush_output();

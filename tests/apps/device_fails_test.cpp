@@ -1,0 +1,76 @@
+// A device that fails late: at loading, while it is verified, or in the middle of a text. Without --strict
+// the text comes out whole and the same, and what happened is said; with it, nothing is replaced.
+#include <gtest/gtest.h>
+
+#include "support/cli.h"
+#include "support/fake_plugins.h"
+
+namespace gimbal::test {
+namespace {
+
+// A fake card called metal, told to fail. It has only kernels of the kind `fast`.
+class DeviceFailsTest : public testing::Test {
+ protected:
+  Ran run(const std::string& told, Args more = {}) {
+    folder_.put("metal", "hardware," + told);
+    static int n = 0;
+    Args args{"run",        "-p",   "Once upon a time", "-n",   "12", "--greedy",
+              "--numerics", "fast", "--backend",        "metal"};
+    args.insert(args.end(), more.begin(), more.end());
+    return gimbal(args, {.environment = {{"GIMBAL_BACKEND_PATH", folder_.path()},
+                                         {"GIMBAL_FAKE_metal", "hardware," + told},
+                                         {"XDG_CACHE_HOME", temporary_path(format("fails-{}", n++))}}});
+  }
+  static std::string expected() {
+    static const std::string text =
+        gimbal({"run", "-p", "Once upon a time", "-n", "12", "--greedy", "--backend", "cpu"}).out;
+    return text;
+  }
+  PluginFolder folder_;
+};
+
+TEST_F(DeviceFailsTest, WithoutAFaultItIsUsed) {
+  const Ran r = run("", {"--json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  const Json j = json_of(r);
+  EXPECT_EQ(j["device"], "metal:0");
+  EXPECT_EQ(j["text"].get<std::string>() + "\n", expected());
+}
+
+TEST_F(DeviceFailsTest, LostInTheMiddleOfAText) {
+  for (const char* told : {"lost-at=1", "lost-at=2", "lost-at=7"}) {
+    const Ran r = run(told, {"--verify", "never"});
+    EXPECT_EQ(r.code, 0) << told << r.err;
+    EXPECT_EQ(r.out, expected()) << told;
+    EXPECT_SAYS(r.err, "metal:0 was lost after");
+    EXPECT_SAYS(r.err, "going on on cpu:0");
+    const Ran strict = run(told, {"--verify", "never", "--strict"});
+    EXPECT_EQ(strict.code, 1) << told;
+    EXPECT_FALSE(contains(strict.err, "going on"));
+  }
+}
+
+TEST_F(DeviceFailsTest, WrongNumbersInOneKernel) {
+  const Ran r = run("wrong=rms_norm");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, expected());
+  EXPECT_SAYS(r.err, "wrong numbers on this machine");
+  EXPECT_SAYS(r.err, "verification failed");
+  EXPECT_SAYS(r.err, "using cpu:0 instead");
+  const Ran strict = run("wrong=rms_norm", {"--strict"});
+  EXPECT_EQ(strict.code, 4) << strict.err;
+  EXPECT_SAYS(strict.err, "wrong numbers on this machine");
+  EXPECT_EQ(strict.out, "");
+}
+
+TEST_F(DeviceFailsTest, NoMemoryAtLoading) {
+  const Ran r = run("no-memory", {"--verify", "never"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, expected());
+  EXPECT_SAYS(r.err, "metal:0 is not used");
+  EXPECT_SAYS(r.err, "using cpu:0 instead");
+  EXPECT_EQ(run("no-memory", {"--verify", "never", "--strict"}).code, 5);
+}
+
+}  // namespace
+}  // namespace gimbal::test
