@@ -50,11 +50,13 @@ def tests_of(root):
     patterns = [re.escape(name) for name in names]
     for folder in ("tests", "src", "scripts"):
         for parent, _, files in os.walk(os.path.join(root, folder)):
-            if "CMakeLists.txt" in files:
-                with open(os.path.join(parent, "CMakeLists.txt"), encoding="utf-8") as file:
-                    for name in re.findall(r"add_test\(\s*NAME\s+(\S+)", file.read()):
-                        if name != "${name}":  # the loop over *_test.cpp
-                            patterns.append(r"\w+".join(map(re.escape, re.split(r"\$\{\w+\}", name))))
+            for name in files:
+                if name != "CMakeLists.txt" and not name.endswith(".cmake"):
+                    continue
+                with open(os.path.join(parent, name), encoding="utf-8") as file:
+                    for test in re.findall(r"add_test\(\s*NAME\s+(\S+)", file.read()):
+                        if not re.fullmatch(r"\$\{\w+\}", test):  # a loop's or a function's
+                            patterns.append(r"\w+".join(map(re.escape, re.split(r"\$\{\w+\}", test))))
     return re.compile("|".join(patterns) or "(?!)")
 
 

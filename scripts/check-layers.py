@@ -14,7 +14,7 @@ import tempfile
 LAYERS = ["base", "tensor", "ops", "device", "program", "model", "runtime", "server", "apps"]
 
 # What a backend may include besides its own folder. packed/ and simt/ are the folders that backends share.
-BACKEND_MAY = ["base/", "tensor/", "ops/", "device/abi.h", "device/backend_impl.h", "backends/packed/", "backends/simt/"]
+BACKEND_MAY = ["base/", "tensor/", "ops/", "device/abi.h", "device/backend_impl.h", "device/reason.h", "backends/packed/", "backends/simt/"]
 
 # Words that name a backend when they are a part of an identifier in an #if. Folders of src/backends/ are added.
 BACKEND_WORDS = {"backend", "cuda", "cudacc", "nvcc", "rocm", "hip", "hipcc", "vulkan", "webgpu", "metal", "opencl", "simt"}

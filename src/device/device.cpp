@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "device/backend_words.h"
 #include "device/contract.h"
 #include "device/reason.h"
 
@@ -34,14 +35,12 @@ Result<std::unique_ptr<Device>> Device::open(const gimbal_backend& backend, int 
   gimbal_device* d = nullptr;
   gimbal_code code = backend.open(index, options.empty() ? nullptr : options.c_str(), &d);
   if (code != GIMBAL_OK) {
-    // The second line of what a backend says, if there is one, is the remedy.
-    const char* said = backend.last_error(nullptr);
-    const std::string why = said && *said ? said : "no reason given";
-    const size_t end = why.find('\n');
-    return Error{code == GIMBAL_OUT_OF_MEMORY ? Code::OutOfMemory : Code::NoBackend,
-                 format("backend '{}' could not open device {}: {}", backend.name, index, why.substr(0, end)),
-                 end == std::string::npos ? "" : why.substr(end + 1),
-                 code == GIMBAL_OUT_OF_MEMORY ? reason::kNotEnoughMemory : reason::kOpenFailed};
+    const bool memory = code == GIMBAL_OUT_OF_MEMORY;
+    Error e =
+        backend_error(backend.last_error(nullptr), memory ? reason::kNotEnoughMemory : reason::kOpenFailed);
+    if (memory) e.code = Code::OutOfMemory;
+    e.message = format("backend '{}' could not open device {}: {}", backend.name, index, e.message);
+    return e;
   }
   return std::unique_ptr<Device>(new Device(backend, d, index));
 }

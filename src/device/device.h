@@ -53,7 +53,8 @@ class Executable {
 
 class Device {
  public:
-  // `options` as the backend documents in abi.h ("threads=2\nvariant=avx2"). Errors: the backend's own words.
+  // `options` as the backend documents in abi.h ("threads=2\nvariant=avx2"). Errors: the backend's own words
+  // and its reason (backend_words.h).
   static Result<std::unique_ptr<Device>> open(const gimbal_backend& backend, int index,
                                               const std::string& options = "");
   // Keeps the library's code in memory for as long as the device is open, also when a reload replaces it.

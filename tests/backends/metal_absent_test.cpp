@@ -21,7 +21,7 @@ TEST(MetalAbsent, SaysWhy) {
   ASSERT_NE(r, nullptr);
   if (r->available) GTEST_SKIP() << "this machine has Metal";
   std::printf("%s: %s (%s)\n", r->code.c_str(), r->reason.c_str(), r->remedy.c_str());
-  EXPECT_EQ(r->code, "no-device");
+  EXPECT_EQ(r->code, "library-missing");
   EXPECT_NE(r->reason.find("Metal is part of macOS and iOS: this is "), std::string::npos) << r->reason;
   EXPECT_EQ(r->remedy, "use another backend here");
 }
@@ -33,6 +33,7 @@ TEST(MetalAbsent, IsRefusedOrReplacedWithTheReason) {
   ASSERT_FALSE(strict);
   EXPECT_NE(strict.error().message.find("Metal is part of macOS"), std::string::npos)
       << strict.error().message;
+  EXPECT_STREQ(strict.error().reason, "library-missing");
   auto fallback = open_device({"metal", 0, false, ""});
   ASSERT_TRUE(fallback);
   EXPECT_STRNE(fallback->device->backend(), "metal");

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backends/opencl/devices.h"
+#include "device/reason.h"
 #include "device/registry.h"
 
 namespace gimbal::opencl {
@@ -19,6 +20,7 @@ TEST(OpenclAbsent, TheLibraryIsMissing) {
   EXPECT_EQ(f.code, Failure::Unsupported);
   for (const char* word : {"OpenCL is not installed", "libNoOpenCL.so.1", "\nInstall", "ocl-icd-libopencl1"})
     EXPECT_NE(f.text.find(word), std::string::npos) << f.text;
+  EXPECT_STREQ(f.reason, reason::kLibraryMissing);
 }
 
 TEST(OpenclAbsent, TheLibraryIsSomethingElse) {
@@ -26,6 +28,7 @@ TEST(OpenclAbsent, TheLibraryIsSomethingElse) {
   const Failure f = Api::load("libm.so.6", &api);
   EXPECT_EQ(f.code, Failure::Unsupported);
   EXPECT_EQ(f.text, "libm.so.6 is too old: it has no clGetPlatformIDs, which OpenCL 1.2 has");
+  EXPECT_STREQ(f.reason, reason::kDriverTooOld);
 }
 
 TEST(OpenclAbsent, ErrorsHaveNames) {
@@ -107,12 +110,19 @@ Api fake_api() {
   return api;
 }
 
+// A text without a remedy is a driver's error, for which nothing is known.
+void expect_reason(const Failure& f) {
+  const bool old = f.text.find("is too old") != std::string::npos;
+  const bool none = f.text.find("\nInstall the OpenCL driver") != std::string::npos;
+  EXPECT_STREQ(f.reason, old ? reason::kDriverTooOld : none ? reason::kNoDevice : "") << f.text;
+}
 std::string listing(const Fake& f) {
   fake = f;
   std::vector<Found> found;
   const Failure failure = find_devices(fake_api(), &found);
   EXPECT_TRUE(!failure || failure.code == Failure::Unsupported || failure.code == Failure::OutOfMemory);
   EXPECT_EQ(!failure, !found.empty());
+  expect_reason(failure);
   return failure.text;
 }
 std::string refusal(const Fake& f) {
@@ -122,6 +132,7 @@ std::string refusal(const Fake& f) {
   Described d;
   const Failure failure = describe(fake_api(), found.at(0), &d);
   EXPECT_EQ(failure.code, failure ? Failure::Unsupported : Failure::None);
+  expect_reason(failure);
   return failure.text;
 }
 
@@ -211,12 +222,13 @@ TEST(OpenclAbsent, FactsNameTheDeviceWhereAnExtensionDoes) {
 // either, that is said.
 TEST(OpenclAbsent, TheBackendSaysWhy) {
   setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+  Api api;
+  const bool loader = !Api::load(kLibrary, &api);
+  const char* code = loader ? reason::kNoDevice : reason::kLibraryMissing;
   for (const BackendReport& r : discover_backends()) {
     if (r.backend != "opencl") continue;
     EXPECT_FALSE(r.available);
-    EXPECT_EQ(r.code, "no-device");
-    Api api;
-    const bool loader = !Api::load(kLibrary, &api);
+    EXPECT_EQ(r.code, code);
     EXPECT_NE(r.reason.find(loader ? "CL_PLATFORM_NOT_FOUND_KHR" : "OpenCL is not installed"),
               std::string::npos)
         << r.reason;
@@ -225,6 +237,7 @@ TEST(OpenclAbsent, TheBackendSaysWhy) {
   auto opened = open_device({"opencl", 0, true, ""});
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message.find("OpenCL"), std::string::npos) << opened.error().message;
+  EXPECT_STREQ(opened.error().reason, code);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "backends/webgpu/gpu.h"
 #include "backends/webgpu/runtime.h"
+#include "device/reason.h"
 #include "device/registry.h"
 
 namespace gimbal::webgpu {
@@ -17,27 +18,30 @@ Failure loading(const std::string& library) {
   Api api;
   return Api::load(library, &api);
 }
-void expect_refusal(const Failure& f, std::initializer_list<const char*> words) {
+void expect_refusal(const Failure& f, const char* reason, std::initializer_list<const char*> words) {
   EXPECT_EQ(f.code, Failure::Unsupported) << f.text;
+  EXPECT_STREQ(f.reason, reason) << f.text;
   for (const char* word : words) EXPECT_NE(f.text.find(word), std::string::npos) << word << " in: " << f.text;
 }
 
 TEST(WebGpuAbsent, TheLibraryIsMissing) {
-  expect_refusal(loading("/nonexistent/libwebgpu_dawn.so"),
+  expect_refusal(loading("/nonexistent/libwebgpu_dawn.so"), reason::kLibraryMissing,
                  {"no WebGPU library can be opened: /nonexistent/libwebgpu_dawn.so", "\nInstall Dawn"});
 }
 
 // Built for this test (webgpu.cmake): libraries that export what tells editions apart, and nothing that
 // works.
 TEST(WebGpuAbsent, TheLibraryIsAnother) {
-  expect_refusal(loading("libm.so.6"), {"libm.so.6 is no WebGPU library: it has no wgpuCreateInstance"});
+  expect_refusal(loading("libm.so.6"), reason::kLibraryMissing,
+                 {"libm.so.6 is no WebGPU library: it has no wgpuCreateInstance"});
   const std::string folder = WEBGPU_OTHERS;
-  expect_refusal(loading(folder + "/libwebgpu_native.so"),
+  expect_refusal(loading(folder + "/libwebgpu_native.so"), reason::kLibraryMissing,
                  {"libwebgpu_native.so is wgpu-native", "\nInstall Dawn"});
-  expect_refusal(loading(folder + "/libwebgpu_later.so"),
+  expect_refusal(loading(folder + "/libwebgpu_later.so"), reason::kLibraryMissing,
                  {"is of a later edition", "wgpuGetInstanceFeatures"});
-  expect_refusal(loading(folder + "/libwebgpu_earlier.so"), {"is of an earlier edition"});
-  expect_refusal(loading(folder + "/libwebgpu_half.so"),
+  expect_refusal(loading(folder + "/libwebgpu_earlier.so"), reason::kDriverTooOld,
+                 {"is of an earlier edition"});
+  expect_refusal(loading(folder + "/libwebgpu_half.so"), reason::kDriverTooOld,
                  {"libwebgpu_half.so has no wgpuInstanceRequestAdapter"});
 }
 
@@ -113,6 +117,8 @@ std::string refusal(const Fake& f) {
   const Failure failure = Gpu::open(fake_api(), &gpu);
   EXPECT_EQ(failure.code, failure ? Failure::Unsupported : Failure::None) << failure.text;
   EXPECT_EQ(gpu != nullptr, !failure);
+  const bool none = failure.text.find("found no adapter") != std::string::npos;
+  EXPECT_STREQ(failure.reason, none ? reason::kNoDevice : "") << failure.text;
   return failure.text;
 }
 
@@ -171,14 +177,18 @@ TEST(WebGpuAbsent, TheBackendSaysWhy) {
   setenv("VK_DRIVER_FILES", "/nonexistent.json", 1), setenv("VK_ICD_FILENAMES", "/nonexistent.json", 1);
   EXPECT_EQ(device_count(), 0);
   const bool library = !loading("");
+  const char* code = library ? reason::kNoDevice : reason::kLibraryMissing;
   std::unique_ptr<simt::Runtime> runtime;
   const Failure f = open(0, {}, &runtime);
   std::printf("%s\n", f.text.c_str());
-  expect_refusal(f, {library ? "found no adapter: " : "no WebGPU library can be opened", "\nInstall"});
+  expect_refusal(f, code, {library ? "found no adapter: " : "no WebGPU library can be opened", "\nInstall"});
   EXPECT_EQ(runtime, nullptr);
+  for (const BackendReport& r : discover_backends())
+    if (r.backend == "webgpu") { EXPECT_EQ(r.code, code); }
   auto opened = open_device({"webgpu", 0, true, ""});
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message.find("WebGPU library"), std::string::npos) << opened.error().message;
+  EXPECT_STREQ(opened.error().reason, code);
 }
 
 }  // namespace

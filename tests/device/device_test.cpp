@@ -84,6 +84,21 @@ TEST_F(Failing, OpeningSaysWhatAndWhatToDo) {
   EXPECT_EQ(d.error().remedy, "end other programs");
 }
 
+TEST_F(Failing, OpeningNamesTheBackendsReason) {
+  table.open = [](int, const char*, gimbal_device**) { return GIMBAL_UNSUPPORTED; };
+  table.last_error = [](gimbal_device*) { return "too old\nupdate it\ndriver-too-old"; };
+  auto d = Device::open(table, 0);
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error().code, Code::NoBackend);
+  EXPECT_STREQ(d.error().reason, reason::kDriverTooOld);
+  EXPECT_EQ(d.error().remedy, "update it");
+  table.last_error = [](gimbal_device*) { return "no library\nlibrary-missing"; };
+  d = Device::open(table, 0);
+  ASSERT_FALSE(d);
+  EXPECT_STREQ(d.error().reason, reason::kLibraryMissing);
+  EXPECT_EQ(d.error().remedy, "");
+}
+
 TEST_F(Failing, ATableAgainstTheContractIsNotCalled) {
   table.wait = nullptr;
   auto d = Device::open(table, 0);

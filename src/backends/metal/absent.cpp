@@ -3,6 +3,7 @@
 #include "backends/simt/device.h"
 #include "base/format.h"
 #include "device/backend_impl.h"
+#include "device/reason.h"
 
 namespace gimbal::metal {
 namespace {
@@ -12,7 +13,8 @@ struct Api {
   static int count() { return 0; }
   static simt::Failure open(int, simt::Options&, simt::Opened*) {
     return {simt::Failure::Unsupported,
-            format("Metal is part of macOS and iOS: this is {}\nuse another backend here", GIMBAL_SYSTEM)};
+            format("Metal is part of macOS and iOS: this is {}\nuse another backend here", GIMBAL_SYSTEM),
+            reason::kLibraryMissing};
   }
 };
 

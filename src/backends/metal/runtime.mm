@@ -8,6 +8,7 @@
 #include "backends/metal/programs.h"
 #include "backends/simt/launch_check.h"
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::metal {
 namespace {
@@ -181,11 +182,14 @@ Failure open(int index, const Options& options, std::unique_ptr<simt::Runtime>* 
   @autoreleasepool {
     auto all = devices();
     if (all.empty())
-      return {Failure::Unsupported, "macOS tells of no GPU that Metal can use\nrun it in a session of a user "
-                                    "on a Mac with macOS 11 or newer, not in a "
-                                    "virtual machine without a GPU"};
+      return {Failure::Unsupported,
+              "macOS tells of no GPU that Metal can use\nrun it in a session of a user "
+              "on a Mac with macOS 11 or newer, not in a "
+              "virtual machine without a GPU",
+              reason::kNoDevice};
     if (index < 0 || size_t(index) >= all.size())
-      return {Failure::Unsupported, format("there is no Metal device {}; there are {}", index, all.size())};
+      return {Failure::Unsupported, format("there is no Metal device {}; there are {}", index, all.size()),
+              reason::kNoDevice};
     auto metal = std::make_unique<Metal>(std::move(all[size_t(index)]), options);
     if (Failure f = metal->start()) return f;
     *out = std::move(metal);

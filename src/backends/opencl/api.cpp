@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::opencl {
 
@@ -10,10 +11,12 @@ Failure Api::load(const char* library, Api* out) {
   void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {
     const char* why = dlerror();
-    return {Failure::Unsupported, format("OpenCL is not installed: {}\nInstall the loader of drivers "
-                                         "(ocl-icd-libopencl1 in Debian) and the driver of "
-                                         "your device's maker",
-                                         why ? why : library)};
+    return {Failure::Unsupported,
+            format("OpenCL is not installed: {}\nInstall the loader of drivers "
+                   "(ocl-icd-libopencl1 in Debian) and the driver of "
+                   "your device's maker",
+                   why ? why : library),
+            reason::kLibraryMissing};
   }
   struct {
     const char* name;
@@ -27,7 +30,8 @@ Failure Api::load(const char* library, Api* out) {
     if (!(*f.at = dlsym(handle, f.name))) {
       dlclose(handle);
       return {Failure::Unsupported,
-              format("{} is too old: it has no {}, which OpenCL 1.2 has", library, f.name)};
+              format("{} is too old: it has no {}, which OpenCL 1.2 has", library, f.name),
+              reason::kDriverTooOld};
     }
   dlclose(handle);  // RTLD_NODELETE keeps it
   return {};

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::opencl {
 namespace {
@@ -78,9 +79,11 @@ int place(const Found& f) {
 }
 
 Failure none(std::string_view what) {
-  return {Failure::Unsupported, format("{}\nInstall the OpenCL driver of your device's maker; "
-                                       "pocl-opencl-icd in Debian computes on the CPU",
-                                       what)};
+  return {Failure::Unsupported,
+          format("{}\nInstall the OpenCL driver of your device's maker; "
+                 "pocl-opencl-icd in Debian computes on the CPU",
+                 what),
+          reason::kNoDevice};
 }
 
 }  // namespace
@@ -126,12 +129,13 @@ Failure describe(const Api& api, const Found& found, Described* out) {
   identify(api, d, f);
   out->identity = format("{}\n{}\n{}\n{}\n", platform, f.name, version, driver);
 
-  auto cannot = [&](std::string why) {
-    return Failure{Failure::Unsupported, format("OpenCL device '{}': {}", f.name, why)};
+  auto cannot = [&](std::string why, const char* reason = "") {
+    return Failure{Failure::Unsupported, format("OpenCL device '{}': {}", f.name, why), reason};
   };
   int major = 0, minor = 0;
   if (std::sscanf(version.c_str(), "OpenCL %d.%d", &major, &minor) != 2 || major * 10 + minor < 12)
-    return cannot(format("'{}' is too old, OpenCL 1.2 is needed\nUpdate the driver", version));
+    return cannot(format("'{}' is too old, OpenCL 1.2 is needed\nUpdate the driver", version),
+                  reason::kDriverTooOld);
   if (!number<cl_bool>(api, d, CL_DEVICE_AVAILABLE))
     return cannot("the driver says that it is not available");
   if (!number<cl_bool>(api, d, CL_DEVICE_COMPILER_AVAILABLE)) return cannot("its driver has no compiler");

@@ -6,6 +6,7 @@
 #include "backends/simt/launch_check.h"
 #include "base/bytes.h"
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::opencl {
 namespace {
@@ -232,7 +233,8 @@ Failure open(const Api& api, int index, const Options& options, std::unique_ptr<
   std::vector<Found> found;
   if (Failure f = find_devices(api, &found)) return f;
   if (index < 0 || size_t(index) >= found.size())
-    return {Failure::Unsupported, format("there is no OpenCL device {}; there are {}", index, found.size())};
+    return {Failure::Unsupported, format("there is no OpenCL device {}; there are {}", index, found.size()),
+            reason::kNoDevice};
   Described described;
   if (Failure f = describe(api, found[size_t(index)], &described)) return f;
   auto device = std::make_unique<Device>(api, described);

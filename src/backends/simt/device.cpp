@@ -42,6 +42,7 @@ gimbal_code Device::fail(const Failure& f) {
   static constexpr gimbal_code kCodes[] = {GIMBAL_OK, GIMBAL_UNSUPPORTED, GIMBAL_OUT_OF_MEMORY,
                                            GIMBAL_DEVICE_LOST, GIMBAL_INVALID};
   if (f) error() = f.text;
+  if (*f.reason) error() += std::string("\n") + f.reason;  // device/backend_words.h
   return kCodes[f.code];
 }
 

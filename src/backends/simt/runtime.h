@@ -14,7 +14,8 @@ namespace gimbal::simt {
 // Why something did not work. Ok is false when `code` is.
 struct Failure {
   enum Code : uint8_t { None, Unsupported, OutOfMemory, DeviceLost, Invalid } code = None;
-  std::string text;
+  std::string text;         // what happened; in the next line, where something can be done, what
+  const char* reason = "";  // for programs: one of device/reason.h, where opening a device failed for it
   explicit operator bool() const { return code != None; }
 };
 

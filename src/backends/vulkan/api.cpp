@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::vulkan {
 namespace {
@@ -18,7 +19,10 @@ constexpr uint32_t kVersion = VK_API_VERSION_1_2;
 // All kernels share one descriptor layout: their buffers, and the step data.
 constexpr uint32_t kStorageBuffers = simt::kMostBindings + 1;
 
-Failure unsupported(std::string text) { return {Failure::Unsupported, std::move(text)}; }
+// No reason: of what was asked for in the options.
+Failure unsupported(std::string text, const char* reason = "") {
+  return {Failure::Unsupported, std::move(text), reason};
+}
 
 std::string version_text(uint32_t v) {
   return format("{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v));
@@ -57,13 +61,16 @@ Failure open_library(const std::string& name) {
   const char* file = name.empty() ? "libvulkan.so.1" : name.c_str();
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    return unsupported(format(
-        "the Vulkan library cannot be opened: {}\ninstall the graphics driver, or the package libvulkan1",
-        dlerror()));
+    return unsupported(
+        format(
+            "the Vulkan library cannot be opened: {}\ninstall the graphics driver, or the package libvulkan1",
+            dlerror()),
+        reason::kLibraryMissing);
   auto entry = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
   if (!entry) {
     dlclose(library);
-    return unsupported(format("{} is no Vulkan library: it has no vkGetInstanceProcAddr", file));
+    return unsupported(format("{} is no Vulkan library: it has no vkGetInstanceProcAddr", file),
+                       reason::kLibraryMissing);
   }
   loaded = false;
   volkInitializeCustom(entry);
@@ -73,7 +80,8 @@ Failure open_library(const std::string& name) {
     const uint32_t version = volkGetInstanceVersion();
     dlclose(library);
     return unsupported(format("{} speaks Vulkan {}; {} is needed\ninstall a newer libvulkan1", file,
-                              version_text(version), version_text(kVersion)));
+                              version_text(version), version_text(kVersion)),
+                       reason::kDriverTooOld);
   }
   loaded = true;
   return {};
@@ -158,7 +166,8 @@ Failure Instance::load(const Options& options) {
   if (made == VK_ERROR_INCOMPATIBLE_DRIVER)
     return unsupported(
         "the Vulkan library found no driver that it can use\ninstall the one of your graphics card (Debian: "
-        "mesa-vulkan-drivers, nvidia-vulkan-icd)");
+        "mesa-vulkan-drivers, nvidia-vulkan-icd)",
+        reason::kNoDevice);
   if (Failure f = failure(made, "vkCreateInstance")) return f;
 
   bool complete = true;
@@ -178,7 +187,8 @@ Failure Instance::load(const Options& options) {
   get(functions_.create_messenger, "vkCreateDebugUtilsMessengerEXT", options.validation);
   get(functions_.destroy_messenger, "vkDestroyDebugUtilsMessengerEXT", options.validation);
   if (!complete)
-    return unsupported("the Vulkan library lacks functions of Vulkan 1.2\ninstall a newer libvulkan1");
+    return unsupported("the Vulkan library lacks functions of Vulkan 1.2\ninstall a newer libvulkan1",
+                       reason::kDriverTooOld);
   return options.validation ? listen() : Failure();
 }
 
@@ -221,7 +231,8 @@ Failure Instance::devices(std::vector<Candidate>* out) const {
     return f;
   if (!n)
     return unsupported(
-        "Vulkan's drivers found no device\n`vulkaninfo` (package vulkan-tools) shows what they see");
+        "Vulkan's drivers found no device\n`vulkaninfo` (package vulkan-tools) shows what they see",
+        reason::kNoDevice);
   for (VkPhysicalDevice handle : handles) {
     VkPhysicalDeviceDriverProperties driver = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
     VkPhysicalDeviceMaintenance3Properties sizes = {
@@ -264,6 +275,7 @@ Failure Instance::devices(std::vector<Candidate>* out) const {
       c.pci_id =
           format("{:04x}:{:02x}:{:02x}.{:x}", bus.pciDomain, bus.pciBus, bus.pciDevice, bus.pciFunction);
     }
+    c.too_old = all.properties.apiVersion < kVersion;
     c.refusal = refusal_of(c, all.properties.apiVersion, timeline.timelineSemaphore);
     out->push_back(std::move(c));
   }

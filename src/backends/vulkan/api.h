@@ -43,6 +43,7 @@ struct Candidate {
   bool memory_budget;   // VK_EXT_memory_budget is there
   std::string pci_id;   // "0000:65:00.0"; empty without VK_EXT_pci_bus_info
   std::string refusal;  // why it cannot be used; empty when it can
+  bool too_old;         // the driver, and that is why
 };
 
 class Instance {

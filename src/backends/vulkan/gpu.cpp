@@ -1,6 +1,7 @@
 #include "backends/vulkan/gpu.h"
 
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::vulkan {
 
@@ -11,14 +12,17 @@ Failure Gpu::open(int index, const Options& options, std::unique_ptr<Gpu>* out) 
   if (Failure f = gpu->instance_->devices(&all)) return f;
   int usable = 0;
   std::string refused;
+  bool too_old = false;
   for (Candidate& c : all) {
+    too_old |= c.too_old;
     if (!c.refusal.empty()) refused += format("{}{}: {}", refused.empty() ? "" : "; ", c.name, c.refusal);
     else if (usable++ == index) gpu->facts_ = std::move(c);
   }
   if (index < 0 || index >= usable)
     return {Failure::Unsupported,
             format("Vulkan has {} usable devices, none with the number {}{}", usable, index,
-                   refused.empty() ? "" : " (" + refused + ")\ninstall a newer graphics driver")};
+                   refused.empty() ? "" : " (" + refused + ")\ninstall a newer graphics driver"),
+            !usable && too_old ? reason::kDriverTooOld : reason::kNoDevice};
   if (Failure f = gpu->make_device(options)) return f;
   *out = std::move(gpu);
   return {};

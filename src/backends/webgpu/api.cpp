@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::webgpu {
 namespace {
@@ -15,17 +16,20 @@ constexpr std::string_view kRemedy =
     "Install Dawn as libwebgpu_dawn.so, of an edition that has wgpuGetInstanceCapabilities (the npm package "
     "bun-webgpu-linux-x64 0.1.7 has one), or name its file with library=";
 
-Failure unsupported(std::string text) { return {Failure::Unsupported, std::move(text)}; }
+Failure unsupported(std::string text, const char* reason) {
+  return {Failure::Unsupported, std::move(text), reason};
+}
 
 // webgpu.h says nowhere which edition it is, and its structures changed from one to the next: what a library
 // exports tells.
-std::string refusal_of(void* library) {
+std::string refusal_of(void* library, const char** reason) {
   auto has = [&](const char* name) { return dlsym(library, name) != nullptr; };
   if (!has("wgpuCreateInstance")) return "is no WebGPU library: it has no wgpuCreateInstance";
   if (has("wgpuDevicePoll") || has("wgpuSetLogLevel"))
     return "is wgpu-native, whose wgpuInstanceWaitAny is not implemented: gimbal uses Dawn";
   if (has("wgpuGetInstanceFeatures"))
     return "is of a later edition of webgpu.h than gimbal knows (it has wgpuGetInstanceFeatures)";
+  *reason = reason::kDriverTooOld;
   if (!has("wgpuGetInstanceCapabilities"))
     return "is of an earlier edition of webgpu.h than gimbal knows (it has no wgpuGetInstanceCapabilities)";
   return "";
@@ -54,8 +58,11 @@ Failure Api::load(const std::string& library, Api* out) {
     for (const char* n : kNames)
       if (open(name.assign(n).c_str())) break;
   }
-  if (!handle) return unsupported(format("no WebGPU library can be opened: {}\n{}", why, kRemedy));
-  std::string refusal = refusal_of(handle);
+  if (!handle)
+    return unsupported(format("no WebGPU library can be opened: {}\n{}", why, kRemedy),
+                       reason::kLibraryMissing);
+  const char* reason = reason::kLibraryMissing;  // Dawn is: this is another one
+  std::string refusal = refusal_of(handle, &reason);
   struct {
     const char* name;
     void** at;
@@ -67,7 +74,7 @@ Failure Api::load(const std::string& library, Api* out) {
   for (const auto& f : wanted)
     if (!(*f.at = dlsym(handle, f.name)) && refusal.empty()) refusal = format("has no {}", f.name);
   dlclose(handle);  // RTLD_NODELETE keeps it
-  if (!refusal.empty()) return unsupported(format("{} {}\n{}", name, refusal, kRemedy));
+  if (!refusal.empty()) return unsupported(format("{} {}\n{}", name, refusal, kRemedy), reason);
   return {};
 }
 

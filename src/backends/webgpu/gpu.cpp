@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::webgpu {
 namespace {
@@ -22,10 +23,12 @@ constexpr const char* kApis[] = {"",      "no device", "WebGPU", "Direct3D 11", 
 Failure unsupported(std::string text) { return {Failure::Unsupported, std::move(text)}; }
 
 Failure no_adapter(std::string_view why) {
-  return unsupported(
+  Failure f = unsupported(
       format("the WebGPU library found no adapter: {}\nInstall the driver of your graphics card; Dawn wants "
              "Vulkan 1.1 with dynamic indexing, which lavapipe has from Mesa 25 on",
              why));
+  f.reason = reason::kNoDevice;
+  return f;
 }
 
 struct Answer {  // of a request

@@ -7,6 +7,7 @@
 #include "backends/simt/launch_check.h"
 #include "backends/webgpu/memory.h"
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> webgpu_probe_wgsl_modules();  // kernels.def beside this file
@@ -226,7 +227,8 @@ int device_count() {
 
 Failure open(int index, const Options& options, std::unique_ptr<simt::Runtime>* out) {
   if (index != 0)
-    return {Failure::Unsupported, format("there is no WebGPU device {}: WebGPU offers one, number 0", index)};
+    return {Failure::Unsupported, format("there is no WebGPU device {}: WebGPU offers one, number 0", index),
+            reason::kNoDevice};
   Api api;
   if (Failure f = Api::load(options.library, &api)) return f;
   if (options.intercept) options.intercept(api);

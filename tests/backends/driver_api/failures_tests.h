@@ -4,6 +4,7 @@
 #pragma once
 #include "backends/driver_api/fake.h"
 #include "backends/simt/test_device.h"
+#include "device/reason.h"
 #include "device/registry.h"
 
 namespace gimbal::simt {
@@ -17,11 +18,12 @@ using test::open_fake;
 
 std::string sym(const char* cuda, const char* hip) { return Subject::symbol(cuda, hip); }
 
-// Reason and remedy of a refused opening.
-std::string refusal(const std::string& variant = "whole") {
+// What a refused opening says, and the remedy.
+std::string refusal(const char* reason, const std::string& variant = "whole") {
   std::unique_ptr<Runtime> runtime;
   const Failure f = open_fake(Subject::vendor(), &runtime, "", variant);
   EXPECT_EQ(f.code, Failure::Unsupported) << f.text;
+  EXPECT_STREQ(f.reason, reason) << f.text;
   EXPECT_EQ(runtime, nullptr);
   EXPECT_EQ(std::count(f.text.begin(), f.text.end(), '\n'), 1) << f.text;
   return f.text;
@@ -40,15 +42,18 @@ TEST(NoDriver, IsTheLibraryThatIsMissing) {
   EXPECT_EQ(f.code, Failure::Unsupported);
   expect_words(f.text, {std::string(Subject::vendor().maker) + " driver is not installed",
                         "libgimbal_has_no_such.so.1", "libgimbal_neither.so", "No such file", "\ninstall "});
+  EXPECT_STREQ(f.reason, reason::kLibraryMissing);
   const Failure path = open_driver(Subject::vendor(), "/nonexistent/driver.so", &d);
   EXPECT_EQ(path.code, Failure::Unsupported);
   expect_words(path.text, {"/nonexistent/driver.so cannot be opened", "\ngive library="});
+  EXPECT_STREQ(path.reason, reason::kLibraryMissing);
 }
 
 TEST(NoDriver, IsALibraryWithoutItsFunctions) {
-  expect_words(refusal("empty"), {fake_library("empty"), "lacks " + sym("cuInit", "hipInit") + " and ",
-                                  " other functions", "\ninstall "});
-  const std::string old = refusal("old");
+  expect_words(refusal(reason::kDriverTooOld, "empty"),
+               {fake_library("empty"), "lacks " + sym("cuInit", "hipInit") + " and ", " other functions",
+                "\ninstall "});
+  const std::string old = refusal(reason::kDriverTooOld, "old");
   expect_words(old,
                {"lacks " + sym("cuStreamWaitEvent", "hipStreamWaitEvent") + ": it is too old", "\ninstall "});
 }
@@ -56,8 +61,8 @@ TEST(NoDriver, IsALibraryWithoutItsFunctions) {
 TEST(NoDriver, IsOneThatIsTooOld) {
   const FakeControl& control = fake();
   control.set_version(Subject::vendor().oldest_version - 1);
-  expect_words(refusal(), {"is too old: it offers " + sym("CUDA 10.9", "HIP 4.99.99999"),
-                           "and " + sym("11.0", "5.0.0") + " is needed", "\ninstall "});
+  expect_words(refusal(reason::kDriverTooOld), {"is too old: it offers " + sym("CUDA 10.9", "HIP 4.99.99999"),
+                                                "and " + sym("11.0", "5.0.0") + " is needed", "\ninstall "});
   control.set_version(Subject::vendor().oldest_version);
   std::unique_ptr<Runtime> runtime;
   EXPECT_FALSE(open_fake(Subject::vendor(), &runtime));
@@ -69,7 +74,11 @@ TEST(NoDevice, HasAReasonForEachAnswer) {
   auto because = [&](const std::string& symbol, int error, std::initializer_list<std::string> words) {
     control.reset();
     control.fail(symbol.c_str(), error, 0);
-    const std::string text = refusal();
+    // 34: the toolkit's stub instead of the library. 35 and 36: a driver in the kernel that is too old for
+    // it.
+    const std::string text = refusal(error == 34                  ? reason::kLibraryMissing
+                                     : error == 35 || error == 36 ? reason::kDriverTooOld
+                                                                  : reason::kNoDevice);
     expect_words(text, words);
     expect_words(text, {symbol, std::to_string(error)});
     reasons.insert(text.substr(0, text.find('\n'))), remedies.insert(text.substr(text.find('\n') + 1));
@@ -87,7 +96,7 @@ TEST(NoDevice, HasAReasonForEachAnswer) {
   EXPECT_EQ(remedies.size(), 1u + Subject::kMoreRemedies);
   control.reset();
   control.set_devices(0);
-  expect_words(refusal(), {"sees no device", look});
+  expect_words(refusal(reason::kNoDevice), {"sees no device", look});
 }
 
 TEST(NoDevice, HasNumbersThatExist) {
@@ -97,6 +106,7 @@ TEST(NoDevice, HasNumbersThatExist) {
   for (int index : {-1, 2, 99}) {
     const Failure f = open_fake(Subject::vendor(), &runtime, "", "whole", index);
     EXPECT_EQ(f.code, Failure::Invalid);
+    EXPECT_STREQ(f.reason, reason::kNoDevice);
     expect_words(f.text, {"no device " + std::to_string(index), "has 2 (0 to 1)"});
   }
 }
@@ -109,12 +119,23 @@ TEST(NoDevice, IsReportedByTheRegistry) {
   auto opened = open_device({name, 0, true, ""});
   ASSERT_FALSE(opened);
   expect_words(opened.error().message, {name, "sees no device"});
+  EXPECT_STREQ(opened.error().reason, reason::kNoDevice);
   for (const BackendReport& r : discover_backends())
     if (r.backend == name) {
       EXPECT_FALSE(r.available);
       EXPECT_EQ(r.code, "no-device");
       expect_words(r.reason, {"sees no device"});
       expect_words(r.remedy, {sym("nvidia-smi", "/dev/kfd")});
+    }
+  control.reset();
+  control.set_version(Subject::vendor().oldest_version - 1);
+  opened = open_device({name, 0, true, ""});
+  ASSERT_FALSE(opened);
+  EXPECT_STREQ(opened.error().reason, reason::kDriverTooOld);
+  for (const BackendReport& r : discover_backends())
+    if (r.backend == name) {
+      EXPECT_EQ(r.code, "driver-too-old");
+      EXPECT_EQ(r.remedy, Subject::vendor().update_driver);
     }
   control.reset();
   opened = open_device({name, 0, true, ""});
@@ -128,6 +149,7 @@ TEST(NoDevice, IsReportedByTheRegistry) {
   opened = open_device({name, 0, true, "library=/nonexistent/driver.so"});
   ASSERT_FALSE(opened);
   expect_words(opened.error().message, {"/nonexistent/driver.so cannot be opened"});
+  EXPECT_STREQ(opened.error().reason, reason::kLibraryMissing);
   control.reset();
   for (const char* options : {"graphs=2", "colour=red"}) {
     auto refused = open_device({name, 0, true, options});

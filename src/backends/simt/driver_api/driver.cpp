@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "device/reason.h"
 
 namespace gimbal::simt::driver_api {
 namespace {
@@ -16,8 +17,8 @@ const KnownError* known(const Vendor& v, int error) {
   return nullptr;
 }
 
-Failure unsupported(std::string reason, const std::string& remedy) {
-  return {Failure::Unsupported, std::move(reason) + "\n" + remedy};
+Failure unsupported(const char* reason, std::string what, const std::string& remedy) {
+  return {Failure::Unsupported, std::move(what) + "\n" + remedy, reason};
 }
 
 // The names of the functions that are missing, of those that must be there.
@@ -79,14 +80,16 @@ Failure open_library(const Vendor& v, const std::string& path, void** handle, st
     if (attempt(path.c_str())) return {};
     return {Failure::Unsupported,
             format("{} cannot be opened ({})\ngive library= the path of {}'s driver library, or leave it out",
-                   path, why, v.maker)};
+                   path, why, v.maker),
+            reason::kLibraryMissing};
   }
   std::string all;
   for (const char* const* candidate = v.libraries; *candidate; ++candidate) {
     if (attempt(*candidate)) return {};
     all += (all.empty() ? "" : " or ") + std::string(*candidate);
   }
-  return unsupported(format("the {} driver is not installed: no {} can be opened ({})", v.maker, all, why),
+  return unsupported(reason::kLibraryMissing,
+                     format("the {} driver is not installed: no {} can be opened ({})", v.maker, all, why),
                      v.get_driver);
 }
 
@@ -100,18 +103,20 @@ Failure no_use(const Driver& d, const char* symbol, int error) {
   const Failure f = failure_of(*d.vendor, symbol, error);
   // AMD's hipInit says "invalid device" where there is none.
   if (error == 100 || (error == 101 && d.vendor->api == Api::Hip))
-    return unsupported(format("the {} driver is installed, but sees no device ({})", d.vendor->maker,
+    return unsupported(reason::kNoDevice,
+                       format("the {} driver is installed, but sees no device ({})", d.vendor->maker,
                               gave(*d.vendor, symbol, error)),
                        d.vendor->no_device);
   if (error == 34)
     return unsupported(
+        reason::kLibraryMissing,
         format("{} is the stub of the {} toolkit and no driver ({})", d.library, d.vendor->name,
                gave(*d.vendor, symbol, error)),
         format("take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH, so that the driver's own "
                "{} is found",
                d.vendor->libraries[0]));
-  if (error == 35 || error == 36) return unsupported(f.text, d.vendor->update_driver);
-  return unsupported(format("the {} driver does not start: {}", d.vendor->maker, f.text),
+  if (error == 35 || error == 36) return unsupported(reason::kDriverTooOld, f.text, d.vendor->update_driver);
+  return unsupported(reason::kNoDevice, format("the {} driver does not start: {}", d.vendor->maker, f.text),
                      d.vendor->no_device);
 }
 
@@ -147,6 +152,7 @@ Failure open_driver(const Vendor& v, const std::string& path, Driver* out) {
   if (Failure f = open_library(v, path, &library, &out->library)) return f;
   if (const auto missing = find_functions(library, out); !missing.empty())
     return unsupported(
+        reason::kDriverTooOld,
         format("{} lacks {}{}: it is too old, or no driver of {}", out->library, missing[0],
                missing.size() > 1 ? format(" and {} other functions", missing.size() - 1) : "", v.maker),
         v.update_driver);
@@ -154,20 +160,24 @@ Failure open_driver(const Vendor& v, const std::string& path, Driver* out) {
   if (int e = f.init.call(0)) return no_use(*out, f.init.symbol, e);
   if (int e = f.version.call(&out->version)) return no_use(*out, f.version.symbol, e);
   if (out->version < v.oldest_version)
-    return unsupported(format("the {} driver is too old: it offers {} {}, and {} is needed", v.maker, v.name,
+    return unsupported(reason::kDriverTooOld,
+                       format("the {} driver is too old: it offers {} {}, and {} is needed", v.maker, v.name,
                               v.version_text(out->version), v.version_text(v.oldest_version)),
                        v.update_driver);
   if (int e = f.device_count.call(&out->devices)) return no_use(*out, f.device_count.symbol, e);
   if (out->devices < 1)
-    return unsupported(format("the {} driver is installed, but sees no device", v.maker), v.no_device);
+    return unsupported(reason::kNoDevice, format("the {} driver is installed, but sees no device", v.maker),
+                       v.no_device);
   return {};
 }
 
 Failure examine(const Driver& d, int index, Gpu* out) {
   const Functions& f = d.functions;
   if (index < 0 || index >= d.devices)
-    return {Failure::Invalid, format("there is no device {}; {} has {} (0 to {})", index, d.vendor->name,
-                                     d.devices, d.devices - 1)};
+    return {
+        Failure::Invalid,
+        format("there is no device {}; {} has {} (0 to {})", index, d.vendor->name, d.devices, d.devices - 1),
+        reason::kNoDevice};
   char text[256] = {};
   size_t memory = 0;
   int unified = 0;
