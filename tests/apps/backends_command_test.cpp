@@ -21,7 +21,8 @@ class BackendsCommandTest : public testing::Test {
   Ran run(Args args) const { return gimbal(std::move(args), setup()); }
   // Whether backends other than the CPU are built in: then there is more to be told.
   static bool only_cpu() {
-    for (const Json& b : json_of(gimbal({"backends", "--json"}))["backends"])
+    const Json all = json_of(gimbal({"backends", "--json"}));
+    for (const Json& b : all["backends"])
       if (b["present"] && b["backend"] != "cpu") return false;
     return true;
   }

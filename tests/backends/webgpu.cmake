@@ -2,12 +2,14 @@
 # driver the executables run by themselves.
 gimbal_simt_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_LIST_DIR}/simt/examples/kernels.def example_)
 gimbal_simt_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_LIST_DIR}/simt/rounding/kernels.def rounding_)
-foreach(test webgpu_runtime_test webgpu_absent_test)
+simt_mutants(webgpu_mutants_test wgsl few)
+target_link_libraries(webgpu_mutants_test PRIVATE gimbal_simt)
+foreach(test webgpu_runtime_test webgpu_absent_test webgpu_mutants_test)
   target_link_libraries(${test} PRIVATE gimbal_webgpu_runtime)
 endforeach()
 
 set(webgpu_rig ${CMAKE_SOURCE_DIR}/build/webgpu-rig)
-foreach(test webgpu_runtime_test webgpu_absent_test webgpu_kernels_test webgpu_models_test)
+foreach(test webgpu_runtime_test webgpu_absent_test webgpu_kernels_test webgpu_models_test webgpu_mutants_test)
   # The last silences lavapipe, which looks for windows.
   set_tests_properties(${test} PROPERTIES ENVIRONMENT
     "GIMBAL=$<TARGET_FILE:gimbal>;VK_DRIVER_FILES=${webgpu_rig}/lavapipe.json;LD_LIBRARY_PATH=${webgpu_rig}/dawn;XDG_RUNTIME_DIR=${CMAKE_BINARY_DIR}")

@@ -1,0 +1,31 @@
+// On a WebGPU device, too, a kernel text with a wrong index does not pass (mutants/few.txt).
+#define TESTED_BACKEND "webgpu"
+#include "backends/simt/device_main.h"
+#include "backends/simt/mutants_checks.h"
+#include "backends/webgpu/runtime.h"
+
+namespace gimbal::simt {
+std::span<const KernelCode> mutant_wgsl_modules();
+}
+
+namespace gimbal::test {
+namespace {
+
+constexpr Mutant kMutants[] = {
+#define MUTANT(name, kernel, row, change) {name, kernel, row, change},
+#include "mutants.inc"
+#undef MUTANT
+};
+
+struct WebGpu {
+  static std::span<const simt::KernelCode> mutants() { return simt::mutant_wgsl_modules(); }
+  static std::span<const simt::KernelCode> kernels() { return {}; }
+  static simt::Failure open(simt::Options&, std::unique_ptr<simt::Runtime>* out) {
+    return webgpu::open(0, {}, out);
+  }
+};
+
+TEST(WebGpuMutants, AreAllFoundAndTheUnchangedTextsPass) { check_mutants<WebGpu>(kMutants, 3, 3); }
+
+}  // namespace
+}  // namespace gimbal::test
