@@ -162,7 +162,7 @@ void Compiled::compute_units(uint32_t c, int64_t begin, int64_t end) {
     const int64_t next = end - at > portions_[c].rows_at_once ? at + portions_[c].rows_at_once : end;
     for (uint32_t i = chain.begin; i < chain.end; i++) {
       ops_[i].kernel->launch(ops_[i].task, at, next);
-      ops_[i].runs += at == 0;
+      if (at == 0) ops_[i].runs++;  // one thread only: others may be at work on the rest
     }
     at = next;
   }
