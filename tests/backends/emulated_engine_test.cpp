@@ -203,7 +203,7 @@ TEST(EmulatedEngine, CutsBuffersThatAreLargerThanAnAllocation) {
     EXPECT_GT(watching->largest, most / 2);
     const gimbal_device_info now = l->device->describe();
     EXPECT_LE(now.memory_total - now.memory_free, used + 512 * uint64_t(watching->allocations)) << most;
-    EXPECT_EQ(difference(want, logits(*l)), "") << most;
+    EXPECT_EQ(bits_differ(want, logits(*l)), "") << most;
   }
   // Less than a value that cannot be cut needs.
   auto none = load("max_allocation=4096", 512);

@@ -24,7 +24,7 @@ TEST(EmulatedModels, RaceNowhere) {
     for (DType cache : {DType::F16, DType::F32}) {
       const ModelSetting checked{"emulator", "racecheck=1\nseed=3", cache, 16, 0},
           cpu{"cpu", "threads=2", cache, 16, 0};
-      EXPECT_EQ(difference(logits_of(m, cpu, tokens), logits_of(m, checked, tokens)), "") << m;
+      EXPECT_EQ(bits_differ(logits_of(m, cpu, tokens), logits_of(m, checked, tokens)), "") << m;
     }
   }
 }

@@ -26,7 +26,7 @@ std::string refusal_of(void* library, const char** reason) {
   auto has = [&](const char* name) { return dlsym(library, name) != nullptr; };
   if (!has("wgpuCreateInstance")) return "is no WebGPU library: it has no wgpuCreateInstance";
   if (has("wgpuDevicePoll") || has("wgpuSetLogLevel"))
-    return "is wgpu-native, whose wgpuInstanceWaitAny is not implemented: gimbal uses Dawn";
+    return "is wgpu-native, with which this version of gimbal was never tried: it uses Dawn";
   if (has("wgpuGetInstanceFeatures"))
     return "is of a later edition of webgpu.h than gimbal knows (it has wgpuGetInstanceFeatures)";
   *reason = reason::kDriverTooOld;

@@ -14,6 +14,7 @@
 #include "runtime/generate.h"
 #include "support/engine.h"
 #include "support/golden.h"
+#include "support/placed.h"
 
 namespace gimbal::test {
 
@@ -44,16 +45,6 @@ inline std::vector<float> logits_of(const std::string& path, const ModelSetting&
   return {};
 }
 
-// Where two lists of logits first differ; empty when their bits are the same.
-inline std::string difference(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size() || a.empty())
-    return std::to_string(a.size()) + " and " + std::to_string(b.size()) + " values";
-  for (size_t i = 0; i < a.size(); i++)
-    if (std::memcmp(&a[i], &b[i], 4) != 0)
-      return "at " + std::to_string(i) + ": " + std::to_string(a[i]) + " and " + std::to_string(b[i]);
-  return "";
-}
-
 inline ModelSetting on_cpu() { return {"cpu", "threads=2"}; }
 
 inline std::vector<std::string> computable_models() {
@@ -69,7 +60,7 @@ inline void check_bits_of_the_cpu(const ModelSetting& gpu) {
   const auto models = computable_models();
   EXPECT_GE(models.size(), 19u);
   for (const std::string& m : models)
-    EXPECT_EQ(difference(logits_of(m, on_cpu(), tokens), logits_of(m, gpu, tokens)), "") << m;
+    EXPECT_EQ(bits_differ(logits_of(m, on_cpu(), tokens), logits_of(m, gpu, tokens)), "") << m;
   std::printf("%zu models\n", models.size());
 }
 
@@ -80,7 +71,7 @@ inline void check_every_cache(ModelSetting gpu) {
       const std::string m = golden_dir() + "/" + name + ".gguf";
       ModelSetting cpu = on_cpu();
       cpu.cache = gpu.cache = cache;
-      EXPECT_EQ(difference(logits_of(m, cpu, tokens), logits_of(m, gpu, tokens)), "")
+      EXPECT_EQ(bits_differ(logits_of(m, cpu, tokens), logits_of(m, gpu, tokens)), "")
           << m << " " << info(cache).name;
     }
 }
@@ -98,7 +89,7 @@ inline void check_batches_and_splits(const ModelSetting& gpu, const std::vector<
     const std::string m = golden_dir() + "/" + name + ".gguf";
     const auto want = logits_of(m, on_cpu(), tokens);
     for (const ModelSetting& s : all)
-      EXPECT_EQ(difference(want, logits_of(m, s, tokens)), "")
+      EXPECT_EQ(bits_differ(want, logits_of(m, s, tokens)), "")
           << m << " " << s.options << " batch " << s.batch << " split " << s.split;
   }
 }

@@ -1,0 +1,29 @@
+// Objects of a driver that is opened at run time, as values that release themselves.
+#pragma once
+#include <utility>
+
+namespace gimbal::simt {
+
+// Release: the member of Api that gives a Handle back. The Api outlives the object.
+template <class Api, class Handle, auto Release>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(const Api& api, Handle h) : api_(&api), handle_(h) {}
+  Owned(Owned&& other) noexcept : api_(other.api_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(api_, other.api_), std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Owned() {
+    if (handle_) (api_->*Release)(handle_);
+  }
+  Handle get() const { return handle_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+ private:
+  const Api* api_ = nullptr;
+  Handle handle_ = nullptr;
+};
+
+}  // namespace gimbal::simt
