@@ -91,7 +91,8 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo)
   [ -t 0 ] || as_root=(sudo -n)  # nobody is there to type a password
 fi
-apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" </dev/null >&2; }
+# Another apt-get at work on this machine is waited for (at most so many seconds), not an error.
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600 "$@" </dev/null >&2; }
 
 say "installing ${missing[*]%%|*}"
 case " ${missing[*]} $native $(dpkg --print-foreign-architectures | tr '\n' ' ')" in
