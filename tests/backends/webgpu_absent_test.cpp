@@ -2,9 +2,12 @@
 // to do.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "backends/webgpu/gpu.h"
 #include "backends/webgpu/runtime.h"
@@ -30,14 +33,19 @@ TEST(WebGpuAbsent, TheLibraryIsMissing) {
 }
 
 // In an entry of its own (webgpu.cmake), where libwgpu_native.so is found and no Dawn.
-TEST(WebGpuAbsent, WhatWasNeverTriedMustBeNamed) {
+TEST(WebGpuAbsent, WhatWasNeverTriedIsUsedWhereSomebodySaysSo) {
   const char* name = "libwgpu_native.so";
   void* there = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!there) GTEST_SKIP() << "no " << name;
   dlclose(there);
   EXPECT_EQ(loading(name).text, "");
-  expect_refusal(loading(""), reason::kLibraryMissing,
-                 {"libwgpu_native.so is wgpu-native 27.0.4.0 (never tried)", "\nName it with library="});
+  expect_refusal(
+      loading(""), reason::kLibraryMissing,
+      {"libwgpu_native.so is wgpu-native 27.0.4.0 (never tried)", "\nTo try it, link it as libwebgpu.so"});
+  const std::string folder = WEBGPU_OTHERS, link = folder + "/linked/libwebgpu.so";
+  ASSERT_EQ(symlink((folder + "/whole/" + name).c_str(), link.c_str()), 0) << std::strerror(errno);
+  EXPECT_EQ(loading("").text, "");
+  unlink(link.c_str());
 }
 
 // Built for this test (webgpu.cmake): libraries that export what tells editions apart, and nothing that
@@ -165,6 +173,13 @@ TEST(WebGpuAbsent, WhatShouldBeAnsweredAtOnceIsNot) {
   std::unique_ptr<Gpu> gpu;
   ASSERT_FALSE(Gpu::open(api, &gpu));
   EXPECT_EQ(gpu->facts().driver, "wgpu-native 27.0.4.0 (never tried) over Vulkan: driver 1.2");
+  static int polled;
+  polled = 0;
+  api.wgpuDevicePoll = [](Device d, uint32_t wait, const void*) { polled += d && wait; };
+  ASSERT_FALSE(Gpu::open(api, &gpu));
+  EXPECT_EQ(polled, 0);  // everything was answered
+  EXPECT_FALSE(gpu->wait_for_all());
+  EXPECT_EQ(polled, 1);
   fake.adapter = 3;
   EXPECT_EQ(Gpu::open(api, &gpu).text,
             "the WebGPU library found no adapter: none here\nInstall the driver of your graphics card");

@@ -10,8 +10,9 @@
 namespace gimbal::webgpu {
 namespace {
 
-// Dawn first; wgpu-native so that it is told apart, and not "not found".
-constexpr const char* kNames[] = {"libwebgpu_dawn.so", "libwebgpu.so", "libwgpu_native.so"};
+// Dawn's, one that whoever installs a library chooses, and that of a library that is only told about.
+constexpr const char* kUntried = "libwgpu_native.so";
+constexpr const char* kNames[] = {"libwebgpu_dawn.so", "libwebgpu.so", kUntried};
 constexpr std::string_view kRemedy =
     "Install Dawn as libwebgpu_dawn.so, of an edition that has wgpuGetInstanceCapabilities (the npm package "
     "bun-webgpu-linux-x64 0.1.7 has one), or name with library= its file, or that of wgpu-native 24.0.0.2 to "
@@ -58,11 +59,11 @@ Failure Api::load(const std::string& library, Api* out) {
     if (!handle) return false;
     Failure f = take(handle, file, out);
     dlclose(handle);  // RTLD_NODELETE keeps it
-    if (!f && library.empty() && !out->edition.tried)
-      f = unsupported(
-          format("{} is {}: it is used only where it is named\nName it with library={}, or install Dawn",
-                 file, out->edition.name, file),
-          reason::kLibraryMissing);
+    if (!f && file == kUntried && !out->edition.tried)
+      f = unsupported(format("{} is {}: it is used only where somebody says so\nTo try it, link it as "
+                             "libwebgpu.so or name it with library={}; else install Dawn",
+                             file, out->edition.name, file),
+                      reason::kLibraryMissing);
     if (f && !refused) refused = f;
     return !f;
   };

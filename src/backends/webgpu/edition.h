@@ -12,7 +12,7 @@ constexpr uint32_t kWaitAnyOnly = 1, kProcessEvents = 2, kSpontaneous = 3;  // w
 
 struct Edition {
   std::string name = "Dawn";  // for people
-  bool tried = true;  // by us, with the real library: else it is used only where somebody names its file
+  bool tried = true;          // by us, with the real library: else it is used only where somebody says so
   // wgpuInstanceWaitAny waits for one answer. Else requests are answered before they return, and
   // wgpuDevicePoll waits for all that was submitted and brings what it has to tell.
   bool futures = true;

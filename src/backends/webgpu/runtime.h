@@ -1,4 +1,5 @@
-// WebGPU as a Runtime, over Dawn or wgpu-native: the library is opened when it is first asked for; nothing is linked.
+// WebGPU as a Runtime, over Dawn or wgpu-native: the library is opened when it is first asked for; nothing is
+// linked.
 #pragma once
 #include <memory>
 #include <string>

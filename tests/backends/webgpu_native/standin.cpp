@@ -1,8 +1,8 @@
 // wgpu-native as its headers and sources describe it, in front of Dawn: what it does otherwise. Where the
-// real one would end the process, this one does. All other functions are looked up in Dawn itself, which this
-// library needs. Its structures are declared anew, after the headers of wgpu-native STANDIN_VERSION; the
-// sizes are what a compiler says of these headers. It shows that gimbal keeps to them, and nothing about the
-// real library.
+// real one would end the process, this one does, but for submissions that fail. All other functions are
+// looked up in Dawn itself, which this library needs. Its structures are declared anew, after the headers of
+// wgpu-native STANDIN_VERSION; the sizes are what a compiler says of these headers. It shows that gimbal
+// keeps to them, and nothing about the real library.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
