@@ -2,9 +2,12 @@
 // to do.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "backends/webgpu/gpu.h"
 #include "backends/webgpu/runtime.h"
@@ -29,6 +32,22 @@ TEST(WebGpuAbsent, TheLibraryIsMissing) {
                  {"no WebGPU library can be opened: /nonexistent/libwebgpu_dawn.so", "\nInstall Dawn"});
 }
 
+// In an entry of its own (webgpu.cmake), where libwgpu_native.so is found and no Dawn.
+TEST(WebGpuAbsent, WhatWasNeverTriedIsUsedWhereSomebodySaysSo) {
+  const char* name = "libwgpu_native.so";
+  void* there = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!there) GTEST_SKIP() << "no " << name;
+  dlclose(there);
+  EXPECT_EQ(loading(name).text, "");
+  expect_refusal(
+      loading(""), reason::kLibraryMissing,
+      {"libwgpu_native.so is wgpu-native 27.0.4.0 (never tried)", "\nTo try it, link it as libwebgpu.so"});
+  const std::string folder = WEBGPU_OTHERS, link = folder + "/linked/libwebgpu.so";
+  ASSERT_EQ(symlink((folder + "/whole/" + name).c_str(), link.c_str()), 0) << std::strerror(errno);
+  EXPECT_EQ(loading("").text, "");
+  unlink(link.c_str());
+}
+
 // Built for this test (webgpu.cmake): libraries that export what tells editions apart, and nothing that
 // works.
 TEST(WebGpuAbsent, TheLibraryIsAnother) {
@@ -36,7 +55,13 @@ TEST(WebGpuAbsent, TheLibraryIsAnother) {
                  {"libm.so.6 is no WebGPU library: it has no wgpuCreateInstance"});
   const std::string folder = WEBGPU_OTHERS;
   expect_refusal(loading(folder + "/libwebgpu_native.so"), reason::kLibraryMissing,
-                 {"libwebgpu_native.so is wgpu-native", "\nInstall Dawn"});
+                 {"libwebgpu_native.so is wgpu-native, and does not tell its version", "\nInstall Dawn"});
+  expect_refusal(loading(folder + "/libwebgpu_native_old.so"), reason::kDriverTooOld,
+                 {"is wgpu-native 22.1.0.5: gimbal knows the interface of 24.0.0.2 to 29.0.1", "\nInstall"});
+  expect_refusal(loading(folder + "/libwebgpu_native_new.so"), reason::kLibraryMissing,
+                 {"is wgpu-native 30.0.0.0: gimbal knows", "or that of wgpu-native 24.0.0.2 to 29.0.1"});
+  expect_refusal(loading(folder + "/libwebgpu_native_half.so"), reason::kLibraryMissing,
+                 {"libwebgpu_native_half.so has no wgpuInstanceRequestAdapter"});
   expect_refusal(loading(folder + "/libwebgpu_later.so"), reason::kLibraryMissing,
                  {"is of a later edition", "wgpuGetInstanceFeatures"});
   expect_refusal(loading(folder + "/libwebgpu_earlier.so"), reason::kDriverTooOld,
@@ -136,6 +161,32 @@ TEST(WebGpuAbsent, ThereIsNoAdapter) {
   fake = {.waiting = 3};
   std::unique_ptr<Gpu> gpu;
   EXPECT_EQ(Gpu::open(fake_api(), &gpu).text, "wgpuInstanceWaitAny failed with status 3");
+}
+
+// wgpu-native answers before it returns. One that does not is not waited for without end.
+TEST(WebGpuAbsent, WhatShouldBeAnsweredAtOnceIsNot) {
+  fake = {};
+  Api api = fake_api();
+  api.edition = wgpu_native("27.0.4.0");
+  api.wgpuInstanceWaitAny = nullptr;  // ends the process there
+  api.wgpuCreateInstance = [](const InstanceDescriptor* d) { return d ? nullptr : handle<Instance>(); };
+  std::unique_ptr<Gpu> gpu;
+  ASSERT_FALSE(Gpu::open(api, &gpu));
+  EXPECT_EQ(gpu->facts().driver, "wgpu-native 27.0.4.0 (never tried) over Vulkan: driver 1.2");
+  static int polled;
+  polled = 0;
+  api.wgpuDevicePoll = [](Device d, uint32_t wait, const void*) { polled += d && wait; };
+  ASSERT_FALSE(Gpu::open(api, &gpu));
+  EXPECT_EQ(polled, 0);  // everything was answered
+  EXPECT_FALSE(gpu->wait_for_all());
+  EXPECT_EQ(polled, 1);
+  fake.adapter = 3;
+  EXPECT_EQ(Gpu::open(api, &gpu).text,
+            "the WebGPU library found no adapter: none here\nInstall the driver of your graphics card");
+  api.wgpuInstanceRequestAdapter = [](Instance, const RequestAdapterOptions*, AdapterCallback) {
+    return Future{0};
+  };
+  EXPECT_EQ(Gpu::open(api, &gpu).text, "the WebGPU library did not answer a request");
 }
 
 TEST(WebGpuAbsent, TheAdapterIsNotGoodEnough) {

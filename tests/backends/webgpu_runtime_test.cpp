@@ -21,7 +21,10 @@ namespace {
 
 using namespace webgpu;
 
-std::unique_ptr<Runtime> open(const webgpu::Options& options = {}) {
+// GIMBAL_TEST_LIBRARY: another one than Dawn.
+std::string library() { return test::from_environment("GIMBAL_TEST_LIBRARY"); }
+std::unique_ptr<Runtime> open(webgpu::Options options = {}) {
+  options.library = library();
   std::unique_ptr<Runtime> runtime;
   Failure f = webgpu::open(0, options, &runtime);
   EXPECT_FALSE(f) << f.text;
@@ -69,7 +72,8 @@ TEST(WebGpu, FactsAreThoseOfTheAdapter) {
       f.binding_alignment, static_cast<unsigned long long>(f.max_allocation_bytes), f.max_groups,
       f.software ? "; software" : "");
   EXPECT_FALSE(f.name.empty());
-  EXPECT_NE(f.driver.find("Dawn over "), std::string::npos) << f.driver;
+  const char* edition = library().empty() ? "Dawn over " : "wgpu-native ";
+  EXPECT_EQ(f.driver.find(edition), 0u) << f.driver;
   EXPECT_GE(f.max_binding_bytes, 1u << 27);  // what WebGPU promises, as the next two
   EXPECT_GE(f.max_allocation_bytes, 1u << 28);
   EXPECT_GE(f.max_groups, 65535u);

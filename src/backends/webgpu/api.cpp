@@ -10,29 +10,34 @@
 namespace gimbal::webgpu {
 namespace {
 
-// Dawn first; wgpu-native so that it is told apart, and not "not found".
-constexpr const char* kNames[] = {"libwebgpu_dawn.so", "libwebgpu.so", "libwgpu_native.so"};
+// Dawn's, one that whoever installs a library chooses, and that of a library that is only told about.
+constexpr const char* kUntried = "libwgpu_native.so";
+constexpr const char* kNames[] = {"libwebgpu_dawn.so", "libwebgpu.so", kUntried};
 constexpr std::string_view kRemedy =
     "Install Dawn as libwebgpu_dawn.so, of an edition that has wgpuGetInstanceCapabilities (the npm package "
-    "bun-webgpu-linux-x64 0.1.7 has one), or name its file with library=";
+    "bun-webgpu-linux-x64 0.1.7 has one), or name with library= its file, or that of wgpu-native 24.0.0.2 to "
+    "29.0.1";
 
 Failure unsupported(std::string text, const char* reason) {
   return {Failure::Unsupported, std::move(text), reason};
 }
 
-// webgpu.h says nowhere which edition it is, and its structures changed from one to the next: what a library
-// exports tells.
-std::string refusal_of(void* library, const char** reason) {
-  auto has = [&](const char* name) { return dlsym(library, name) != nullptr; };
-  if (!has("wgpuCreateInstance")) return "is no WebGPU library: it has no wgpuCreateInstance";
-  if (has("wgpuDevicePoll") || has("wgpuSetLogLevel"))
-    return "is wgpu-native, with which this version of gimbal was never tried: it uses Dawn";
-  if (has("wgpuGetInstanceFeatures"))
-    return "is of a later edition of webgpu.h than gimbal knows (it has wgpuGetInstanceFeatures)";
-  *reason = reason::kDriverTooOld;
-  if (!has("wgpuGetInstanceCapabilities"))
-    return "is of an earlier edition of webgpu.h than gimbal knows (it has no wgpuGetInstanceCapabilities)";
-  return "";
+// What is used of a library that was opened. On failure *out is of no use.
+Failure take(void* library, const std::string& name, Api* out) {
+  const char* reason = "";
+  std::string refusal = recognize(library, &out->edition, &reason);
+  struct {
+    const char* name;
+    void** at;
+  } const wanted[] = {
+#define WEBGPU_FUNCTION(name, result, arguments) {#name, reinterpret_cast<void**>(&out->name)},
+#include "backends/webgpu/functions.def"
+#undef WEBGPU_FUNCTION
+  };
+  for (const auto& f : wanted)
+    if (!(*f.at = dlsym(library, f.name)) && refusal.empty()) refusal = format("has no {}", f.name);
+  *reinterpret_cast<void**>(&out->wgpuDevicePoll) = dlsym(library, "wgpuDevicePoll");
+  return refusal.empty() ? Failure{} : unsupported(format("{} {}\n{}", name, refusal, kRemedy), reason);
 }
 
 }  // namespace
@@ -43,39 +48,34 @@ std::string_view Text::view() const {
 }
 
 Failure Api::load(const std::string& library, Api* out) {
-  void* handle = nullptr;
-  std::string name = library, why;
+  std::string why;  // of the first that is not there
+  Failure refused;  // the first that is there
   auto open = [&](const char* file) {
-    if (!(handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) && why.empty()) {
+    void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!handle && why.empty()) {
       const char* error = dlerror();
       why = error ? error : file;
     }
-    return handle != nullptr;
+    if (!handle) return false;
+    Failure f = take(handle, file, out);
+    dlclose(handle);  // RTLD_NODELETE keeps it
+    if (!f && file == kUntried && !out->edition.tried)
+      f = unsupported(format("{} is {}: it is used only where somebody says so\nTo try it, link it as "
+                             "libwebgpu.so or name it with library={}; else install Dawn",
+                             file, out->edition.name, file),
+                      reason::kLibraryMissing);
+    if (f && !refused) refused = f;
+    return !f;
   };
   if (!library.empty()) {
-    open(library.c_str());
+    if (open(library.c_str())) return {};
   } else {
-    for (const char* n : kNames)
-      if (open(name.assign(n).c_str())) break;
+    for (const char* name : kNames)
+      if (open(name)) return {};
   }
-  if (!handle)
-    return unsupported(format("no WebGPU library can be opened: {}\n{}", why, kRemedy),
-                       reason::kLibraryMissing);
-  const char* reason = reason::kLibraryMissing;  // Dawn is: this is another one
-  std::string refusal = refusal_of(handle, &reason);
-  struct {
-    const char* name;
-    void** at;
-  } const wanted[] = {
-#define WEBGPU_FUNCTION(name, result, arguments) {#name, reinterpret_cast<void**>(&out->name)},
-#include "backends/webgpu/functions.def"
-#undef WEBGPU_FUNCTION
-  };
-  for (const auto& f : wanted)
-    if (!(*f.at = dlsym(handle, f.name)) && refusal.empty()) refusal = format("has no {}", f.name);
-  dlclose(handle);  // RTLD_NODELETE keeps it
-  if (!refusal.empty()) return unsupported(format("{} {}\n{}", name, refusal, kRemedy), reason);
-  return {};
+  if (refused) return refused;
+  return unsupported(format("no WebGPU library can be opened: {}\n{}", why, kRemedy),
+                     reason::kLibraryMissing);
 }
 
 Failure failure(uint32_t error, std::string_view message, std::string_view doing) {

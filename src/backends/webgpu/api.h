@@ -1,6 +1,7 @@
 // WebGPU's C interface as functions found at run time, and the part of its types that they need: own
 // declarations after webgpu.h of Dawn, spring of 2025, so that neither a header nor a library is needed to
-// build. Numbers are those of the header.
+// build. Numbers are those of the header. What gimbal uses of wgpu-native is laid out in the same way, but
+// for what Dawn has behind the ends of AdapterInfo and Limits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include "backends/simt/runtime.h"
+#include "backends/webgpu/edition.h"
 
 namespace gimbal::webgpu {
 
@@ -27,10 +29,7 @@ using Pass = struct PassObject*;
 using Commands = struct CommandsObject*;
 
 constexpr uint32_t kSuccess = 1;  // of every status
-constexpr uint32_t kValidation = 1, kOutOfMemory = 2,
-                   kInternal = 3;  // filters; the errors' own numbers are one more
-constexpr uint32_t kNoError = 1;
-constexpr uint32_t kWaitAnyOnly = 1, kSpontaneous = 3;  // when a callback may come
+constexpr uint32_t kNoError = 1;  // the other errors have the number of their filter (edition.h) and one more
 constexpr uint64_t kMapRead = 1, kCopySource = 4, kCopyTarget = 8, kUniform = 64, kStorage = 128;
 constexpr uint32_t kHighPerformance = 2, kCore = 2;
 constexpr uint32_t kIntegratedGpu = 2, kCpu = 3;  // types of adapters
@@ -77,7 +76,7 @@ struct ErrorCallback {  // may come at any time: it has no mode
   void* second = nullptr;
 };
 
-struct InstanceDescriptor {
+struct InstanceDescriptor {  // Dawn's only: editions differ in it
   const Chained* next = nullptr;
   struct {
     const Chained* next = nullptr;
@@ -111,7 +110,8 @@ struct Limits {
   uint32_t shared_bytes = 0, lanes = 0, lanes_x = 0, lanes_y = 0, lanes_z = 0, grid = 0;
   uint32_t vertex_stage_buffers = 0, vertex_stage_textures = 0, fragment_stage_buffers = 0,
            fragment_stage_textures = 0;
-  uint32_t later[16] = {};  // of later editions, which only add at the end
+  uint32_t later[16] =
+      {};  // of later editions, which only add at the end; what an adapter wrote there goes back
 };
 struct DeviceDescriptor {
   const Chained* next = nullptr;
@@ -174,10 +174,12 @@ struct Api {
 #define WEBGPU_FUNCTION(name, result, arguments) result(*name) arguments = nullptr;
 #include "backends/webgpu/functions.def"
 #undef WEBGPU_FUNCTION
+  // Of wgpu-native, null elsewhere. Its result is a byte in some releases and a word in others.
+  void (*wgpuDevicePoll)(Device, uint32_t wait, const void* submission) = nullptr;
+  Edition edition;
 
   // `library`: a file; empty: the names under which Dawn is installed. It stays loaded until the process
-  // ends. Fails (Unsupported) when there is none, or one that speaks another edition of webgpu.h, with what
-  // to do.
+  // ends. Fails (Unsupported) when there is none, or one that is not known (edition.h), with what to do.
   static Failure load(const std::string& library, Api* out);
 };
 

@@ -22,11 +22,11 @@ constexpr const char* kApis[] = {"",      "no device", "WebGPU", "Direct3D 11", 
 
 Failure unsupported(std::string text) { return {Failure::Unsupported, std::move(text)}; }
 
-Failure no_adapter(std::string_view why) {
-  Failure f = unsupported(
-      format("the WebGPU library found no adapter: {}\nInstall the driver of your graphics card; Dawn wants "
-             "Vulkan 1.1 with dynamic indexing, which lavapipe has from Mesa 25 on",
-             why));
+Failure no_adapter(const Edition& edition, std::string_view why) {
+  Failure f = unsupported(format(
+      "the WebGPU library found no adapter: {}\nInstall the driver of your graphics card{}", why,
+      edition.futures ? "; Dawn wants Vulkan 1.1 with dynamic indexing, which lavapipe has from Mesa 25 on"
+                      : ""));
   f.reason = reason::kNoDevice;
   return f;
 }
@@ -75,16 +75,17 @@ Failure Gpu::open(const Api& api, std::unique_ptr<Gpu>* out) {
 
 Failure Gpu::find_adapter() {
   const InstanceDescriptor wanted;
-  instance_ = OwnedInstance(api_, api_.wgpuCreateInstance(&wanted));
+  instance_ = OwnedInstance(api_, api_.wgpuCreateInstance(api_.edition.futures ? &wanted : nullptr));
   if (!instance_) return unsupported("the WebGPU library makes no instance (wgpuCreateInstance)");
   const RequestAdapterOptions options;
   Answer a;
   AdapterCallback callback;
-  callback.call = answered<Adapter>, callback.first = &a;
-  if (Failure f = wait(api_.wgpuInstanceRequestAdapter(instance_.get(), &options, callback))) return f;
+  callback.mode = api_.edition.mode, callback.call = answered<Adapter>, callback.first = &a;
+  if (Failure f = wait(api_.wgpuInstanceRequestAdapter(instance_.get(), &options, callback), a.status))
+    return f;
   adapter_ = OwnedAdapter(api_, static_cast<Adapter>(a.handle));
   if (a.status == kSuccess && adapter_) return {};
-  return no_adapter(a.message.empty() ? format("status {}", a.status) : a.message);
+  return no_adapter(api_.edition, a.message.empty() ? format("status {}", a.status) : a.message);
 }
 
 Failure Gpu::describe() {
@@ -93,11 +94,12 @@ Failure Gpu::describe() {
     return unsupported("the WebGPU adapter does not say what it is (wgpuAdapterGetInfo)");
   if (info.api == kComputesNothing) {
     api_.wgpuAdapterInfoFreeMembers(info);
-    return no_adapter("only one that computes nothing");
+    return no_adapter(api_.edition, "only one that computes nothing");
   }
   facts_.name = info.device.view().empty() ? info.vendor.view() : info.device.view();
   const char* through = info.api < std::size(kApis) ? kApis[info.api] : "";
-  facts_.driver = format("Dawn over {}: {}", *through ? through : "an unknown API", info.description.view());
+  facts_.driver = format("{} over {}: {}", api_.edition.name, *through ? through : "an unknown API",
+                         info.description.view());
   facts_.software = info.type == kCpu;
   facts_.unified_memory = facts_.software || info.type == kIntegratedGpu;
   api_.wgpuAdapterInfoFreeMembers(info);
@@ -134,8 +136,8 @@ Failure Gpu::make_device() {
   };
   Answer a;
   DeviceCallback callback;
-  callback.call = answered<Device>, callback.first = &a;
-  if (Failure f = wait(api_.wgpuAdapterRequestDevice(adapter_.get(), &wanted, callback))) return f;
+  callback.mode = api_.edition.mode, callback.call = answered<Device>, callback.first = &a;
+  if (Failure f = wait(api_.wgpuAdapterRequestDevice(adapter_.get(), &wanted, callback), a.status)) return f;
   device_ = OwnedDevice(api_, static_cast<Device>(a.handle));
   if (a.status != kSuccess || !device_)
     return unsupported(format("WebGPU adapter '{}' gives no device: {}", facts_.name, a.message));
@@ -143,19 +145,28 @@ Failure Gpu::make_device() {
   return {};
 }
 
-Failure Gpu::wait(Future future) {
-  FutureWaitInfo info{future, 0};
-  const uint32_t status = api_.wgpuInstanceWaitAny(instance_.get(), 1, &info, UINT64_MAX);
-  if (status == kSuccess) return {};
-  return {Failure::Invalid, format("wgpuInstanceWaitAny failed with status {}", status)};
+Failure Gpu::wait(Future future, const uint32_t& answered) {
+  if (api_.edition.futures) {
+    FutureWaitInfo info{future, 0};
+    const uint32_t status = api_.wgpuInstanceWaitAny(instance_.get(), 1, &info, UINT64_MAX);
+    if (status == kSuccess) return {};
+    return {Failure::Invalid, format("wgpuInstanceWaitAny failed with status {}", status)};
+  }
+  if (!answered && device_) api_.wgpuDevicePoll(device(), 1, nullptr);
+  return answered ? Failure{} : Failure{Failure::Invalid, "the WebGPU library did not answer a request"};
 }
 
 // The callback's arguments differ between editions that export the same names, so it reads none: a device
-// that is lost tells that itself.
+// that is lost tells that itself. wgpu-native must not be asked to wait for one, which ends the process.
 Failure Gpu::wait_for_all() {
-  DoneCallback callback;
-  callback.call = [](uint32_t, void*, void*) {};
-  return said(wait(api_.wgpuQueueOnSubmittedWorkDone(queue(), callback)));
+  if (api_.edition.futures) {
+    DoneCallback callback;
+    callback.call = [](uint32_t, void*, void*) {};
+    return said(wait(api_.wgpuQueueOnSubmittedWorkDone(queue(), callback), kSuccess));
+  }
+  if (Failure f = said({})) return f;
+  api_.wgpuDevicePoll(device(), 1, nullptr);
+  return said({});
 }
 
 Failure Gpu::said(Failure f) {
@@ -166,24 +177,24 @@ Failure Gpu::said(Failure f) {
 }
 
 void Gpu::begin_scope() {
-  for (uint32_t filter : {kValidation, kOutOfMemory, kInternal})
+  for (uint32_t filter = 1; filter <= api_.edition.filters; filter++)
     api_.wgpuDevicePushErrorScope(device(), filter);
 }
 
 Failure Gpu::end_scope(std::string_view doing) {
   Failure first;
-  for (int i = 0; i < 3; i++) {
+  for (uint32_t i = 0; i < api_.edition.filters; i++) {
     struct {
       uint32_t status = 0, error = kNoError;
       std::string message;
     } a;
     ScopeCallback callback;
-    callback.first = &a;
+    callback.mode = api_.edition.mode, callback.first = &a;
     callback.call = [](uint32_t status, uint32_t error, Text message, void* out, void*) {
       auto& answer = *static_cast<decltype(a)*>(out);
       answer.status = status, answer.error = error, answer.message = message.view();
     };
-    if (Failure f = wait(api_.wgpuDevicePopErrorScope(device(), callback))) return said(f);
+    if (Failure f = wait(api_.wgpuDevicePopErrorScope(device(), callback), a.status)) return said(f);
     if (a.status == kSuccess && !first) first = failure(a.error, a.message, doing);
   }
   return said(first);

@@ -22,7 +22,8 @@ class Gpu {
   const Limits& limits() const { return limits_; }
   const simt::Facts& facts() const { return facts_; }
 
-  Failure wait(Future);    // until its callback has been called
+  // Until the callback of a request has been called, which sets `status` to something else than 0.
+  Failure wait(Future, const uint32_t& status);
   Failure wait_for_all();  // until everything submitted has ended
 
   // What the library complained about since the last call, when nobody had opened a scope; `f` itself where

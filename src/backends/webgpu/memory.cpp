@@ -92,6 +92,7 @@ Failure Memory::read_piece(DeviceBuffer& b, uint64_t offset, void* data, uint64_
     api.wgpuCommandEncoderCopyBufferToBuffer(encoder.get(), b.handle.get(), offset - before, landing_.get(),
                                              0, all);
     const OwnedCommands commands(api, api.wgpuCommandEncoderFinish(encoder.get(), nullptr));
+    if (Failure f = gpu_.said({})) return f;  // wgpu-native ends the process when a submission fails
     const Commands handle = commands.get();
     api.wgpuQueueSubmit(gpu_.queue(), 1, &handle);
   }
@@ -101,12 +102,12 @@ Failure Memory::read_piece(DeviceBuffer& b, uint64_t offset, void* data, uint64_
     std::string message;
   } a;
   MapCallback callback;
-  callback.first = &a;
+  callback.mode = api.edition.mode, callback.first = &a;
   callback.call = [](uint32_t status, Text message, void* out, void*) {
     auto& answer = *static_cast<decltype(a)*>(out);
     answer.status = status, answer.message = message.view();
   };
-  Failure f = gpu_.wait(api.wgpuBufferMapAsync(landing_.get(), kMapRead, 0, all, callback));
+  Failure f = gpu_.wait(api.wgpuBufferMapAsync(landing_.get(), kMapRead, 0, all, callback), a.status);
   if (!f && a.status != kSuccess)
     f = {Failure::Invalid,
          format("{}: wgpuBufferMapAsync: status {}: {}", gpu_.facts().name, a.status, a.message)};

@@ -1,4 +1,5 @@
-// WebGPU as a Runtime, over Dawn: the library is opened when it is first asked for; nothing is linked.
+// WebGPU as a Runtime, over Dawn or wgpu-native: the library is opened when it is first asked for; nothing is
+// linked.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,7 +13,7 @@ struct Api;
 struct Options {
   bool split_fma = false;             // as on a device whose fma() is two operations
   uint64_t memory = 0;                // Facts::memory_total, which WebGPU does not tell; 0: a guess
-  std::string library = {};           // Dawn's file; empty: the names under which it is installed
+  std::string library = {};           // the library's file; empty: the names under which Dawn is installed
   void (*intercept)(Api&) = nullptr;  // for tests: puts functions of its own in place of the library's
 };
 
