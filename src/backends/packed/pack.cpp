@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "backends/packed/layout.h"
-#include "backends/packed/stream.h"
 #include "base/bytes.h"
 #include "tensor/quant.h"
 #include "tensor/quant/values.h"
@@ -53,6 +52,16 @@ void put_bits(const uint8_t* code, uint8_t* plane, int lane) {
   scatter(reinterpret_cast<const uint8_t*>(bytes), Count / 8, plane, lane);
 }
 
+// The same for codes whose fifth bits lie in one word: bit 4 i + k becomes bit i of byte k.
+void put_fifth_bits(uint32_t bits, uint8_t* plane, int lane) {
+  auto exchange = [&](int distance, uint32_t lower) {  // the bits of `lower` with those so far above them
+    const uint32_t differ = (bits ^ bits >> distance) & lower;
+    bits ^= differ ^ differ << distance;
+  };
+  exchange(14, 0x0000cccc), exchange(7, 0x00aa00aa), exchange(2, 0x0c0c0c0c), exchange(1, 0x22222222);
+  scatter(reinterpret_cast<const uint8_t*>(&bits), 4, plane, lane);
+}
+
 // The codes of a block, in runs of 16 whose number the compiler knows: then what depends on the run alone
 // (shifts, offsets) is constant, and the loop over it becomes a vector.
 template <class Code, size_t... R>
@@ -63,11 +72,10 @@ void all_codes(const uint8_t* block, uint8_t* out, Code code, std::index_sequenc
   (run(std::integral_constant<size_t, R>{}), ...);
 }
 
-// ---- blocks of 32: the code of a value (without its fifth bit), the 32 fifth bits, and where the scale (and
-// minimum) lies
-template <DType T, class Code, class Scales, class Tops>
-void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane, Code code, Scales put_scales,
-            Tops tops) {
+// ---- blocks of 32: the code of a value (its low nibble where fifth bits follow the scales), and where the
+// scale (and minimum) lies
+template <DType T, class Code, class Scales>
+void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane, Code code, Scales put_scales) {
   constexpr Parts32 parts = parts32(T);
   const int64_t blocks = columns / 32;
   uint8_t* codes = chunk + chunk_codes(T, blocks);
@@ -77,19 +85,11 @@ void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane, Code 
     all_codes(row, c, code, std::make_index_sequence<2>());
     if constexpr (parts.codes == 512) scatter(c, 32, codes, lane);
     else put_nibbles<32>(c, codes, lane);
-    if constexpr (parts.codes == 320) {
-      uint32_t bytes = 0;  // bit i of byte k is that of code k + 4 i
-      for (int i = 0; i < 8; i++) bytes |= ((tops(row) >> 4 * i & 15) * 0x204081 & 0x01010101) << i;
-      scatter(reinterpret_cast<const uint8_t*>(&bytes), 4, codes + 256, lane);
-    }
+    if constexpr (parts.codes == 320)
+      put_fifth_bits(read_le<uint32_t>(row + parts.scales / 16), codes + 256, lane);
   }
 }
 
-uint32_t no_tops(const uint8_t*) { return 0; }
-template <int At>
-uint32_t tops_at(const uint8_t* block) {
-  return read_le<uint32_t>(block + At);
-}
 void one_scale(const uint8_t* block, uint8_t* to) { std::memcpy(to, block, 2); }
 void scale_and_minimum(const uint8_t* block, uint8_t* to) {
   std::memcpy(to, block, 2), std::memcpy(to + 32, block + 2, 2);
@@ -149,24 +149,24 @@ uint32_t none(const uint8_t*, uint32_t) { return 0; }
 void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8_t* chunk, int lane) {
   // Captureless lambdas keep the code functions inlined into the loops.
 #define CODE(format) [](const uint8_t* b, uint32_t j) { return format##_code(b, j); }
-#define LOW(format) [](const uint8_t* b, uint32_t j) { return format##_code(b, j) & 15; }
 #define GROUP(expression) [](const uint8_t* b, uint32_t g) { return expression; }
-#define BLOCKS32(T, code, scales, tops) \
-  case DType::T:                        \
-    return pack32<DType::T>(columns, row, chunk, lane, code, scales, tops)
+#define BLOCKS32(T, code, scales) \
+  case DType::T:                  \
+    return pack32<DType::T>(columns, row, chunk, lane, code, scales)
 #define BLOCKS256(T, unit, minimum_unit, code, scale, minimum) \
   case DType::T:                                               \
     return pack256<DType::T>(row, chunk, lane, unit, minimum_unit, code, scale, minimum)
 #define LEVELS(T, format) \
   case DType::T: return pack_levels<DType::T>(row, chunk, lane, format##_unit, format##_scale, format##_level)
+#define NIBBLES(at) GROUP(uint32_t(b[(at) + (g & 15)] >> (g / 16 * 4)))
   switch (t) {
-    BLOCKS32(Q8_0, GROUP(uint32_t(b[2 + g] ^ 0x80)), one_scale, no_tops);
-    BLOCKS32(Q4_0, CODE(q4_0), one_scale, no_tops);
-    BLOCKS32(Q4_1, CODE(q4_1), scale_and_minimum, no_tops);
-    BLOCKS32(Q5_0, LOW(q5_0), one_scale, tops_at<2>);
-    BLOCKS32(Q5_1, LOW(q5_1), scale_and_minimum, tops_at<4>);
-    BLOCKS32(IQ4_NL, CODE(iq4_nl), one_scale, no_tops);
-    BLOCKS32(MXFP4, CODE(mxfp4), power_of_two, no_tops);
+    BLOCKS32(Q8_0, GROUP(uint32_t(b[2 + g] ^ 0x80)), one_scale);
+    BLOCKS32(Q4_0, CODE(q4_0), one_scale);
+    BLOCKS32(Q4_1, CODE(q4_1), scale_and_minimum);
+    BLOCKS32(Q5_0, NIBBLES(6), one_scale);
+    BLOCKS32(Q5_1, NIBBLES(8), scale_and_minimum);
+    BLOCKS32(IQ4_NL, CODE(iq4_nl), one_scale);
+    BLOCKS32(MXFP4, CODE(mxfp4), power_of_two);
     BLOCKS256(Q2_K, 80, 82, CODE(q2_k), GROUP(uint32_t(b[g])), none);
     BLOCKS256(Q3_K, 108, -1, CODE(q3_k), GROUP(q3_k_scale(b, g)), none);
     BLOCKS256(Q4_K, 0, 2, CODE(q4_k), GROUP(k_scale(b, g)), GROUP(k_offset(b, g)));
@@ -186,11 +186,17 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
     default: return pack_columns(info(t).bytes, columns, row, chunk, lane);
   }
 #undef CODE
-#undef LOW
 #undef GROUP
+#undef NIBBLES
 #undef BLOCKS32
 #undef BLOCKS256
 #undef LEVELS
+}
+
+// Sixteen rows are more streams than processors foresee: what comes next in a row is asked for while its
+// neighbours are laid out. Without this, packing waits for memory half of the time.
+void ask_for(const uint8_t* next, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i);
 }
 
 }  // namespace
@@ -200,23 +206,17 @@ void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source
   const int64_t row_size = row_bytes(type, columns), tile_size = tile_bytes(type, columns);
   const float scale = tensor_scale(type, source, columns * rows);
   end = std::min(end, rows);
-  // Rows write to all of a chunk, so it is filled in the first-level cache; what they leave out stays zero.
-  alignas(64) uint8_t chunks[2][kChunk * kTileRows * 4] = {};  // a whole one, and the shorter one at the end
-  for (int64_t first = begin; first < end; first += kTileRows) {
-    if (end - first < kTileRows) std::memset(chunks, 0, sizeof chunks);
+  for (int64_t first = begin; first < end; first += kTileRows)
     for (int64_t k = 0; k < columns; k += kChunk) {
       const int64_t wide = std::min<int64_t>(kChunk, columns - k), bytes = row_bytes(type, wide);
-      uint8_t* chunk = chunks[wide < kChunk];
+      uint8_t* chunk = tiles + (first - begin) / kTileRows * tile_size + chunk_offset(type, k);
       for (int64_t r = first; r < std::min(end, first + kTileRows); r++) {
         const uint8_t* row = source + r * row_size + row_bytes(type, k);
-        ask_for(k + kChunk < columns ? row + bytes : source + (r + kTileRows) * row_size, bytes);
+        if (k + kChunk < columns) ask_for(row + bytes, bytes);
+        else if (r + kTileRows < rows) ask_for(row + kTileRows * row_size - row_bytes(type, k), bytes);
         pack_chunk(type, scale, wide, row, chunk, int(r - first));
       }
-      write_through(tiles + (first - begin) / kTileRows * tile_size + chunk_offset(type, k), chunk,
-                    tile_bytes(type, wide));
     }
-  }
-  written();
 }
 
 }  // namespace gimbal::packed
