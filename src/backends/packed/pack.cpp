@@ -150,6 +150,7 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
   // Captureless lambdas keep the code functions inlined into the loops.
 #define CODE(format) [](const uint8_t* b, uint32_t j) { return format##_code(b, j); }
 #define GROUP(expression) [](const uint8_t* b, uint32_t g) { return expression; }
+#define NIBBLES(at) GROUP(uint32_t(b[(at) + (g & 15)] >> (g / 16 * 4)))
 #define BLOCKS32(T, code, scales) \
   case DType::T:                  \
     return pack32<DType::T>(columns, row, chunk, lane, code, scales)
@@ -158,7 +159,6 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
     return pack256<DType::T>(row, chunk, lane, unit, minimum_unit, code, scale, minimum)
 #define LEVELS(T, format) \
   case DType::T: return pack_levels<DType::T>(row, chunk, lane, format##_unit, format##_scale, format##_level)
-#define NIBBLES(at) GROUP(uint32_t(b[(at) + (g & 15)] >> (g / 16 * 4)))
   switch (t) {
     BLOCKS32(Q8_0, GROUP(uint32_t(b[2 + g] ^ 0x80)), one_scale);
     BLOCKS32(Q4_0, CODE(q4_0), one_scale);
