@@ -126,6 +126,11 @@ const GgufTensor* Gguf::tensor(std::string_view name) const {
   return found == tensor_index_.end() ? nullptr : &tensors_[found->second];
 }
 
+void Gguf::fetch(const GgufTensor& tensor, size_t offset, size_t bytes) const {
+  if (tensor.part >= files_.size() || offset > tensor.data.size()) return;
+  files_[tensor.part].fetch(tensor.data.subspan(offset, std::min(bytes, tensor.data.size() - offset)));
+}
+
 void Gguf::release(const GgufTensor& tensor, size_t offset, size_t bytes) const {
   if (tensor.part >= files_.size() || offset > tensor.data.size()) return;
   files_[tensor.part].release(tensor.data.subspan(offset, std::min(bytes, tensor.data.size() - offset)));

@@ -72,6 +72,8 @@ class Gguf {
 
   const std::vector<GgufTensor>& tensors() const { return tensors_; }  // in file order
   const GgufTensor* tensor(std::string_view name) const;
+  // Brings in the pages of a part of a tensor that will be read whole.
+  void fetch(const GgufTensor&, size_t offset, size_t bytes) const;
   // Lets the kernel drop the pages of a tensor, or of a part of it, once its weights were copied elsewhere.
   void release(const GgufTensor&, size_t offset = 0, size_t bytes = SIZE_MAX) const;
 

@@ -104,6 +104,9 @@ Status Model::read_weights(const Progress& progress) {
     for (size_t i; !stop && (i = next.fetch_add(1)) < work.size();) {
       const Slice& s = work[i];
       const Part& part = blueprint_.parts[s.part];
+      const auto row = uint64_t(row_bytes(s.tensor->type, s.tensor->dim[0])),
+                 bytes = row * uint64_t(s.end - s.begin);
+      file.fetch(*s.tensor, row * uint64_t(s.begin), bytes);
       if (auto ok = place_weight(*part.device, held_[s.part].buffers[size_t(Slot::Weights)],
                                  part.buckets[0].program, s);
           !ok) {
@@ -111,8 +114,6 @@ Status Model::read_weights(const Progress& progress) {
         if (!error) error = ok.error();
         stop = true;
       }
-      const auto row = uint64_t(row_bytes(s.tensor->type, s.tensor->dim[0])),
-                 bytes = row * uint64_t(s.end - s.begin);
       const uint64_t now = done.fetch_add(bytes) + bytes;
       file.release(*s.tensor, row * uint64_t(s.begin), bytes);  // what is laid out is not held twice
       if (reports && progress && !progress(now, total)) {

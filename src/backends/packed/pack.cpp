@@ -45,13 +45,21 @@ void put_pairs(const uint8_t* code, uint8_t* plane, int lane) {
 }
 template <int Count, int From>
 void put_bits(const uint8_t* code, uint8_t* plane, int lane) {
-  uint8_t bytes[Count / 8];
-  for (int k = 0; k < Count / 8; k++) {
-    int byte = 0;
-    for (int i = 0; i < 8; i++) byte |= (code[k + Count / 8 * i] >> From & 1) << i;
-    bytes[k] = uint8_t(byte);
-  }
-  scatter(bytes, Count / 8, plane, lane);
+  uint32_t bytes[Count / 32] = {};  // four of them in a word
+  for (int i = 0; i < 8; i++)
+    for (int k = 0; k < Count / 32; k++)
+      bytes[k] |= (read_le<uint32_t>(code + Count / 8 * i + 4 * k) >> From & 0x01010101) << i;
+  scatter(reinterpret_cast<const uint8_t*>(bytes), Count / 8, plane, lane);
+}
+
+// The same for codes whose fifth bits lie in one word: bit 4 i + k becomes bit i of byte k.
+void put_fifth_bits(uint32_t bits, uint8_t* plane, int lane) {
+  auto exchange = [&](int distance, uint32_t lower) {  // the bits of `lower` with those so far above them
+    const uint32_t differ = (bits ^ bits >> distance) & lower;
+    bits ^= differ ^ differ << distance;
+  };
+  exchange(14, 0x0000cccc), exchange(7, 0x00aa00aa), exchange(2, 0x0c0c0c0c), exchange(1, 0x22222222);
+  scatter(reinterpret_cast<const uint8_t*>(&bits), 4, plane, lane);
 }
 
 // The codes of a block, in runs of 16 whose number the compiler knows: then what depends on the run alone
@@ -64,8 +72,8 @@ void all_codes(const uint8_t* block, uint8_t* out, Code code, std::index_sequenc
   (run(std::integral_constant<size_t, R>{}), ...);
 }
 
-// ---- blocks of 32: the code of a value, and where the scale (and minimum) lies
-// -----------------------------------
+// ---- blocks of 32: the code of a value (its low nibble where fifth bits follow the scales), and where the
+// scale (and minimum) lies
 template <DType T, class Code, class Scales>
 void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane, Code code, Scales put_scales) {
   constexpr Parts32 parts = parts32(T);
@@ -77,7 +85,8 @@ void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane, Code 
     all_codes(row, c, code, std::make_index_sequence<2>());
     if constexpr (parts.codes == 512) scatter(c, 32, codes, lane);
     else put_nibbles<32>(c, codes, lane);
-    if constexpr (parts.codes == 320) put_bits<32, 4>(c, codes + 256, lane);
+    if constexpr (parts.codes == 320)
+      put_fifth_bits(read_le<uint32_t>(row + parts.scales / 16), codes + 256, lane);
   }
 }
 
@@ -141,6 +150,7 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
   // Captureless lambdas keep the code functions inlined into the loops.
 #define CODE(format) [](const uint8_t* b, uint32_t j) { return format##_code(b, j); }
 #define GROUP(expression) [](const uint8_t* b, uint32_t g) { return expression; }
+#define NIBBLES(at) GROUP(uint32_t(b[(at) + (g & 15)] >> (g / 16 * 4)))
 #define BLOCKS32(T, code, scales) \
   case DType::T:                  \
     return pack32<DType::T>(columns, row, chunk, lane, code, scales)
@@ -153,8 +163,8 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
     BLOCKS32(Q8_0, GROUP(uint32_t(b[2 + g] ^ 0x80)), one_scale);
     BLOCKS32(Q4_0, CODE(q4_0), one_scale);
     BLOCKS32(Q4_1, CODE(q4_1), scale_and_minimum);
-    BLOCKS32(Q5_0, CODE(q5_0), one_scale);
-    BLOCKS32(Q5_1, CODE(q5_1), scale_and_minimum);
+    BLOCKS32(Q5_0, NIBBLES(6), one_scale);
+    BLOCKS32(Q5_1, NIBBLES(8), scale_and_minimum);
     BLOCKS32(IQ4_NL, CODE(iq4_nl), one_scale);
     BLOCKS32(MXFP4, CODE(mxfp4), power_of_two);
     BLOCKS256(Q2_K, 80, 82, CODE(q2_k), GROUP(uint32_t(b[g])), none);
@@ -177,9 +187,16 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
   }
 #undef CODE
 #undef GROUP
+#undef NIBBLES
 #undef BLOCKS32
 #undef BLOCKS256
 #undef LEVELS
+}
+
+// Sixteen rows are more streams than processors foresee: what comes next in a row is asked for while its
+// neighbours are laid out. Without this, packing waits for memory half of the time.
+void ask_for(const uint8_t* next, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i);
 }
 
 }  // namespace
@@ -190,11 +207,16 @@ void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source
   const float scale = tensor_scale(type, source, columns * rows);
   end = std::min(end, rows);
   for (int64_t first = begin; first < end; first += kTileRows)
-    for (int64_t k = 0; k < columns; k += kChunk)
-      for (int64_t r = first; r < std::min(end, first + kTileRows); r++)
-        pack_chunk(type, scale, std::min<int64_t>(kChunk, columns - k),
-                   source + r * row_size + row_bytes(type, k),
-                   tiles + (first - begin) / kTileRows * tile_size + chunk_offset(type, k), int(r - first));
+    for (int64_t k = 0; k < columns; k += kChunk) {
+      const int64_t wide = std::min<int64_t>(kChunk, columns - k), bytes = row_bytes(type, wide);
+      uint8_t* chunk = tiles + (first - begin) / kTileRows * tile_size + chunk_offset(type, k);
+      for (int64_t r = first; r < std::min(end, first + kTileRows); r++) {
+        const uint8_t* row = source + r * row_size + row_bytes(type, k);
+        if (k + kChunk < columns) ask_for(row + bytes, bytes);
+        else if (r + kTileRows < rows) ask_for(row + kTileRows * row_size - row_bytes(type, k), bytes);
+        pack_chunk(type, scale, wide, row, chunk, int(r - first));
+      }
+    }
 }
 
 }  // namespace gimbal::packed
