@@ -37,6 +37,25 @@ TEST_F(DeviceFailsTest, WithoutAFaultItIsUsed) {
   EXPECT_EQ(j["text"].get<std::string>() + "\n", expected());
 }
 
+// Its table ends before the optional functions.
+TEST_F(DeviceFailsTest, WhatIsNotCountedIsSaid) {
+  const Ran stats = run("older", {"--stats"});
+  ASSERT_EQ(stats.code, 0) << stats.err;
+  EXPECT_SAYS(stats.err, "not counted");
+  EXPECT_SAYS(stats.err, "device metal:0 does not count what it runs");
+  EXPECT_SAYS(stats.err, "? x toy.reference.attention");
+  const Json j = json_of(run("older", {"--json"}));
+  ASSERT_EQ(j["not_counted"].size(), 1u);
+  EXPECT_SAYS(j["not_counted"][0].get<std::string>(), "metal:0 does not count");
+  ASSERT_GT(j["kernels"].size(), 5u);
+  for (const Json& k : j["kernels"]) EXPECT_TRUE(k["runs"].is_null()) << k.dump();
+
+  const Json counted = json_of(run("", {"--json"}));
+  EXPECT_TRUE(counted["not_counted"].empty());
+  for (const Json& k : counted["kernels"]) EXPECT_TRUE(k["runs"].is_number()) << k.dump();
+  EXPECT_FALSE(contains(run("", {"--stats"}).err, "not counted"));
+}
+
 TEST_F(DeviceFailsTest, LostInTheMiddleOfAText) {
   for (const char* told : {"lost-at=1", "lost-at=2", "lost-at=7"}) {
     const Ran r = run(told, {"--verify", "never"});
