@@ -128,6 +128,15 @@ Result<PlannedModel> plan_model(ModelFile&& source, const EngineOptions& options
   return p;
 }
 
+Result<PlannedModel> open_and_plan(const std::string& model, const EngineOptions& options, bool quiet,
+                                   decltype(plan_model) plan) {
+  auto run = run_options(options);
+  if (!run) return run.error();
+  auto source = open_model_file(model);
+  if (!source) return source.error();
+  return plan(std::move(*source), options, *run, quiet);
+}
+
 std::vector<std::string> placement_lines(const PlannedModel& p) {
   const Blueprint& b = p.blueprint;
   if (!b.split()) {

@@ -52,15 +52,15 @@ MemoryPlan memory_sum(const Blueprint& b) {
     if (!u.device) continue;  // the same bytes once more
     sum.weights += u.sum.weights, sum.cache += u.sum.cache, sum.step += u.sum.step;
     sum.activations += u.sum.activations, sum.output += u.sum.output;
-    sum.hand_over += u.sum.hand_over, sum.free += u.sum.free;
+    sum.hand_over += u.sum.hand_over, sum.scratch += u.sum.scratch, sum.free += u.sum.free;
   }
   return sum;
 }
 
 Json memory_json(const MemoryPlan& m) {
-  return {{"weights", m.weights}, {"kv_cache", m.cache}, {"activations", m.activations},
-          {"step", m.step},       {"output", m.output},  {"hand_over", m.hand_over},
-          {"total", m.total()},   {"free", m.free}};
+  return {{"weights", m.weights}, {"kv_cache", m.cache},      {"activations", m.activations},
+          {"step", m.step},       {"output", m.output},       {"scratch", m.scratch},
+          {"total", m.total()},   {"hand_over", m.hand_over}, {"free", m.free}};
 }
 
 Json placement_json(const Blueprint& b, const OpenedDevice& opened) {
