@@ -6,7 +6,7 @@ namespace gimbal {
 
 void TextOptions::declare(Arguments& a) {
   a.section("Text");
-  a.text("-p,--prompt", "TEXT", "the beginning of the text", prompt);
+  a.text("-p,--prompt", "TEXT", "the beginning of the text; without it and --file: stdin", prompt);
   a.text("-f,--file", "FILE", "a file with the prompt, without a newline at its end; - is stdin", file);
   a.whole("-n,--max-tokens", "N",
           "tokens to generate; -1: until the model stops or the context is full (default)", most_tokens_, -1,
