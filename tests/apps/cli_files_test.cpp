@@ -238,6 +238,21 @@ TEST(Plan, ShowsWhatAQuantizedCacheTakes) {
   }
 }
 
+TEST(Plan, AContextBeyondTheTrainedOneIsSaid) {
+  const Json j = json_of(gimbal({"plan", "--json"}));
+  const int trained = j["trained_context"].get<int>();
+  const Args at = {"run", "-p", "Once", "-n", "1", "--ctx", format("{}", trained)};
+  EXPECT_FALSE(contains(gimbal(at).err, "trained on"));
+  Args beyond = at;
+  beyond.back() = format("{}", trained + 1);
+  const Ran r = gimbal(beyond);
+  EXPECT_EQ(r.code, 0);
+  EXPECT_SAYS(r.err, format("--ctx {} is more than the {} positions that the model was trained on",
+                            trained + 1, trained));
+  beyond.push_back("--quiet");
+  EXPECT_EQ(gimbal(beyond).err, "");
+}
+
 TEST(Explain, NamesTheKernelOfEveryOp) {
   Json j = json_of(gimbal({"explain", story_file("q8_0"), "--json"}));
   expect_keys(j, {"model", "device", "device_reason", "placement", "fallbacks", "buckets", "leading"});

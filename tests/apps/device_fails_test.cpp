@@ -52,8 +52,17 @@ TEST_F(DeviceFailsTest, WhatIsNotCountedIsSaid) {
 
   const Json counted = json_of(run("", {"--json"}));
   EXPECT_TRUE(counted["not_counted"].empty());
-  for (const Json& k : counted["kernels"]) EXPECT_TRUE(k["runs"].is_number()) << k.dump();
-  EXPECT_FALSE(contains(run("", {"--stats"}).err, "not counted"));
+  const Ran told = run("", {"--stats"});
+  EXPECT_FALSE(contains(told.err, "not counted"));
+  int lines = 0;
+  for (const Json& k : counted["kernels"]) {
+    ASSERT_TRUE(k["runs"].is_number()) << k.dump();
+    const auto runs = k["runs"].get<uint64_t>();
+    if (!runs) continue;
+    EXPECT_SAYS(told.err, format("{} x {}: ", runs, k["kernel"].get<std::string>()));
+    lines++;
+  }
+  EXPECT_GT(lines, 5) << "the same text, counted twice";
 }
 
 TEST_F(DeviceFailsTest, LostInTheMiddleOfAText) {
@@ -67,6 +76,18 @@ TEST_F(DeviceFailsTest, LostInTheMiddleOfAText) {
     EXPECT_EQ(strict.code, 1) << told;
     EXPECT_FALSE(contains(strict.err, "going on"));
   }
+}
+
+TEST_F(DeviceFailsTest, AllLayersAreOnTheGpuUnlessAskedOtherwise) {
+  auto placement = [&](Args more) {
+    more.push_back("--json");
+    return json_of(run("", more))["placement"];
+  };
+  const Json all = placement({});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0]["device"], "metal:0");
+  EXPECT_EQ(placement({"--gpu-layers", "-1"})[0]["layers"], all[0]["layers"]);
+  EXPECT_EQ(placement({"--gpu-layers", "2"}).size(), 2u);
 }
 
 TEST_F(DeviceFailsTest, WrongNumbersInOneKernel) {
