@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: programs into bin/, plugins into lib/gimbal/ (where gimbal looks for them, seen from bin/), and
-# the headers of the layers, for programs that link them and for authors of backends.
+# What `cmake --install` puts where: programs into bin/, plugins into lib/gimbal/ (where gimbal looks for them, seen from bin/), and for
+# programs that link gimbal and for authors of backends the layers: headers, libraries, and what find_package(gimbal) reads.
 include(GNUInstallDirs)
 file(RELATIVE_PATH plugin_folder ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/gimbal)
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/apps/backend_places.cpp APPEND PROPERTY COMPILE_DEFINITIONS GIMBAL_PLUGIN_FOLDER="${plugin_folder}")
@@ -14,7 +14,41 @@ if(GIMBAL_BACKEND_LINKAGE STREQUAL "plugin")
     endif()
   endforeach()
 endif()
-foreach(layer base tensor ops device program model runtime)
+
+set(layers base tensor ops device program model runtime)
+foreach(layer IN LISTS layers)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gimbal FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/THIRD_PARTY_NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# ---- find_package(gimbal): targets gimbal::runtime (all layers) and gimbal::backend_cpu, and the function gimbal_link_backends()
+list(TRANSFORM layers PREPEND gimbal_ OUTPUT_VARIABLE exported)
+list(APPEND exported gimbal_packed)
+set(gimbal_backends "")  # that another project can have: the cpu's to link, the others as plugins
+foreach(name IN LISTS GIMBAL_BACKENDS)
+  if(name STREQUAL "cpu")
+    list(APPEND exported gimbal_backend_cpu)
+  endif()
+  if(name STREQUAL "cpu" OR (GIMBAL_BACKEND_LINKAGE STREQUAL "plugin" AND NOT name MATCHES "^(emulator|toy)$"))
+    list(APPEND gimbal_backends ${name})
+  endif()
+endforeach()
+foreach(target IN LISTS exported)
+  string(REGEX REPLACE "^gimbal_" "" short ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${short})
+  target_compile_features(${target} INTERFACE cxx_std_20)
+endforeach()
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gimbal)
+install(TARGETS ${exported} EXPORT gimbal ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gimbal)
+install(EXPORT gimbal NAMESPACE gimbal:: FILE gimbalTargets.cmake DESTINATION ${package})
+include(CMakePackageConfigHelpers)
+set(plugin_path ${CMAKE_INSTALL_LIBDIR}/gimbal)
+configure_package_config_file(cmake/gimbalConfig.cmake.in ${CMAKE_BINARY_DIR}/package/gimbalConfig.cmake INSTALL_DESTINATION ${package}
+                              PATH_VARS plugin_path)
+# The C++ interface may change with every minor version until there is a 1.0.
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/gimbalConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+string(REPLACE ";" "," config_backends "${gimbal_backends}")
+configure_file(cmake/gimbal_config.h.in ${CMAKE_BINARY_DIR}/package/gimbal_config.h @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/package/gimbalConfig.cmake ${CMAKE_BINARY_DIR}/package/gimbalConfigVersion.cmake
+              ${CMAKE_SOURCE_DIR}/cmake/link_backends.cmake DESTINATION ${package})
+install(FILES ${CMAKE_BINARY_DIR}/package/gimbal_config.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gimbal)

@@ -10,7 +10,7 @@ function(gimbal_layer name)
     add_library(gimbal_${name} INTERFACE)
     set(scope INTERFACE)
   endif()
-  target_include_directories(gimbal_${name} ${scope} ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(gimbal_${name} ${scope} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>)
   target_link_libraries(gimbal_${name} ${scope} ${ARGN})
 endfunction()
 

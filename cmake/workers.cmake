@@ -2,7 +2,8 @@
 # (src/apps/worker); its main() is made from main.cpp.in.
 option(GIMBAL_WORKERS "Build gimbal-worker-<name> for each backend that is on; without it, by their targets only" OFF)
 
-set(worker_sources engine.cpp other_builds.cpp worker.cpp ../arguments.cpp ../input_text.cpp ../interrupt.cpp ../sampling_options.cpp ../terminal.cpp)
+set(worker_sources engine.cpp other_builds.cpp worker.cpp ../arguments.cpp ../input_text.cpp ../interrupt.cpp ../receipt_rows.cpp ../sampling_options.cpp
+                   ../terminal.cpp ../text_options.cpp)
 list(TRANSFORM worker_sources PREPEND ${CMAKE_SOURCE_DIR}/src/apps/worker/)
 add_library(gimbal_worker STATIC EXCLUDE_FROM_ALL ${worker_sources})
 target_link_libraries(gimbal_worker PUBLIC gimbal_runtime)

@@ -4,7 +4,7 @@
 #include "apps/command.h"
 #include "apps/first_use.h"
 #include "apps/json.h"
-#include "apps/open_engine.h"
+#include "apps/place_model.h"
 #include "apps/run_report.h"
 #include "apps/terminal.h"
 
@@ -21,11 +21,7 @@ class Explain final : public Command {
   }
 
   Result<int> run() override {
-    auto options = run_options(engine_);
-    if (!options) return options.error();
-    auto source = open_model_file(model_);
-    if (!source) return source.error();
-    auto planned = plan_verified(std::move(*source), engine_, *options, quiet);
+    auto planned = open_and_plan(model_, engine_, quiet, plan_verified);
     if (!planned) return planned.error();
     if (json) print_as_json(*planned);
     else print_for_people(*planned);
@@ -38,33 +34,42 @@ class Explain final : public Command {
     Json buckets = Json::array();
     for (size_t which = 0; which < b.parts[0].buckets.size(); which++) {
       Json ops = Json::array();
-      for (const Part& part : b.parts) add_ops(ops, part, part.buckets[which]);
+      for (const Part& part : b.parts)
+        add_ops(ops, *part.device, part.buckets[which].program, part.buckets[which].choices);
       buckets.push_back({{"purpose", which == 0 ? "generation" : "prompt"},
                          {"rows", b.parts[0].buckets[which].rows},
                          {"ops", std::move(ops)}});
+    }
+    Json leading = Json::array();
+    for (const LeadingProgram& l : b.last().leading) {
+      Json ops = Json::array();
+      add_ops(ops, b.device(), l.program, l.choices);
+      leading.push_back({{"k", l.k}, {"ops", std::move(ops)}});
     }
     print_json({{"model", p.source.name},
                 {"device", b.device().id()},
                 {"device_reason", p.opened.reason},
                 {"placement", placement_json(b, p.opened)},
                 {"fallbacks", p.opened.fallbacks},
-                {"buckets", std::move(buckets)}});
+                {"buckets", std::move(buckets)},
+                {"leading", std::move(leading)}});
   }
 
-  static void add_ops(Json& ops, const Part& part, const Bucket& bucket) {
-    for (size_t i = 0; i < bucket.program.ops.size(); i++) {
-      const gimbal_op& op = bucket.program.ops[i];
-      const Choice& c = bucket.choices[i];
+  static void add_ops(Json& ops, const Device& d, const Program& program,
+                      const std::vector<Choice>& choices) {
+    for (size_t i = 0; i < program.ops.size(); i++) {
+      const gimbal_op& op = program.ops[i];
+      const Choice& c = choices[i];
       Json rejected = Json::array(), inputs = Json::array();
       for (const Rejected& r : c.rejected)
-        rejected.push_back({{"kernel", part.device->kernel(r.kernel).name}, {"why", r.why}});
-      for (int k = 0; k < op.inputs; k++) inputs.push_back(to_string(bucket.program.info[op.in[k]].shape));
+        rejected.push_back({{"kernel", d.kernel(r.kernel).name}, {"why", r.why}});
+      for (int k = 0; k < op.inputs; k++) inputs.push_back(to_string(program.info[op.in[k]].shape));
       ops.push_back({{"op", kOps[op.kind].name},
-                     {"name", bucket.program.output(op).name},
+                     {"name", program.output(op).name},
                      {"inputs", std::move(inputs)},
-                     {"output", to_string(bucket.program.output(op).shape)},
-                     {"device", part.device->id()},
-                     {"kernel", part.device->kernel(c.kernel).name},
+                     {"output", to_string(program.output(op).shape)},
+                     {"device", d.id()},
+                     {"kernel", d.kernel(c.kernel).name},
                      {"why", c.why},
                      {"rejected", std::move(rejected)}});
     }
@@ -93,13 +98,14 @@ class Explain final : public Command {
     int ops = 0;
   };
 
-  static std::vector<Group> groups(const Device& d, const Bucket& bucket) {
+  static std::vector<Group> groups(const Device& d, const Program& program,
+                                   const std::vector<Choice>& choices) {
     std::vector<Group> all;
-    for (size_t i = 0; i < bucket.program.ops.size(); i++) {
-      const gimbal_op& op = bucket.program.ops[i];
-      const Choice& c = bucket.choices[i];
-      Group g{format("{} {}", kOps[op.kind].name, info(DType(bucket.program.values[op.in[0]].dtype)).name),
-              c.why, alternatives(d, c), d.kernel(c.kernel).name, 1};
+    for (size_t i = 0; i < program.ops.size(); i++) {
+      const gimbal_op& op = program.ops[i];
+      const Choice& c = choices[i];
+      Group g{format("{} {}", kOps[op.kind].name, info(DType(program.values[op.in[0]].dtype)).name), c.why,
+              alternatives(d, c), d.kernel(c.kernel).name, 1};
       auto same = std::find_if(all.begin(), all.end(), [&](const Group& o) {
         return o.op == g.op && o.kernel == g.kernel && o.why == g.why && o.others == g.others;
       });
@@ -124,6 +130,15 @@ class Explain final : public Command {
                                                       b.parts[0].buckets[which].rows))));
       for (const Part& part : b.parts) print_part(b, part, part.buckets[which]);
     }
+    for (const LeadingProgram& l : b.last().leading) {
+      print(
+          format("\n{}\n", bold(l.k == 1 ? "After a step, for greedy sampling: the largest logit"
+                                         : format("After a step, for --top-k: the {} largest logits", l.k))));
+      print_ops(b.device(), l.program, l.choices);
+    }
+    if (b.last().leading.empty())
+      print(format("\nAfter a step all logits come from {}: it has no kernel for the largest.\n",
+                   b.device().id()));
   }
 
   void print_part(const Blueprint& b, const Part& part, const Bucket& bucket) const {
@@ -134,18 +149,21 @@ class Explain final : public Command {
       print(format("{}: {}{}\n", bold(d.id()), contents(part),
                    given ? format(", after {} per token through the host", human_bytes(given)) : ""));
     }
+    print_ops(d, bucket.program, bucket.choices);
+  }
+
+  void print_ops(const Device& d, const Program& program, const std::vector<Choice>& choices) const {
     if (all_) {
       Table t("lllll");
-      for (size_t i = 0; i < bucket.program.ops.size(); i++) {
-        const gimbal_op& op = bucket.program.ops[i];
-        t.row({printable(bucket.program.output(op).name), kOps[op.kind].name,
-               to_string(bucket.program.output(op).shape), d.kernel(bucket.choices[i].kernel).name,
-               bucket.choices[i].why});
+      for (size_t i = 0; i < program.ops.size(); i++) {
+        const gimbal_op& op = program.ops[i];
+        t.row({printable(program.output(op).name), kOps[op.kind].name, to_string(program.output(op).shape),
+               d.kernel(choices[i].kernel).name, choices[i].why});
       }
       print(t.text("  "));
       return;
     }
-    for (const Group& g : groups(d, bucket))
+    for (const Group& g : groups(d, program, choices))
       print(format("  {}, {} op{}: {}, {}\n{}", g.op, g.ops, g.ops == 1 ? "" : "s", bold(g.kernel), g.why,
                    dim(g.others)));
   }

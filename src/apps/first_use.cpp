@@ -186,7 +186,7 @@ class Verification {
 
 }  // namespace
 
-Result<PlannedModel> plan_verified(ModelFile source, const EngineOptions& options, const RunOptions& run,
+Result<PlannedModel> plan_verified(ModelFile&& source, const EngineOptions& options, const RunOptions& run,
                                    bool quiet) {
   if (options.verify == "never") return plan_model(std::move(source), options, run, quiet);
   return Verification(options, run, quiet).plan(std::move(source));

@@ -10,7 +10,7 @@ namespace gimbal {
 // plan_model(), without the kernels that give wrong numbers here: those are quarantined, said aloud, and the
 // next ones take their place. A device that has none left is left out in the same way. Errors: those of
 // plan_model; NoBackend under --strict in place of each of these.
-Result<PlannedModel> plan_verified(ModelFile source, const EngineOptions& options, const RunOptions& run,
+Result<PlannedModel> plan_verified(ModelFile&& source, const EngineOptions& options, const RunOptions& run,
                                    bool quiet);
 
 // The loaded model tried out: runtime/model_check.h. Errors: Failed, with the numbers, when it does not agree

@@ -69,7 +69,7 @@ Result<LoadedModel> load_model(ModelFile source, EngineOptions options, const Ru
                        std::move(planned->others),
                        std::move(*model),
                        taken.count(),
-                       receipt ? std::move(*receipt) : std::vector<ReceiptLine>()};
+                       std::move(receipt)};
   }
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "apps/terminal.h"
+#include "device/location.h"
 #include "runtime/layers.h"
 #include "runtime/memory_check.h"
 
@@ -11,8 +12,7 @@ namespace gimbal {
 namespace {
 
 struct Share {
-  std::string backend;
-  int index = 0;
+  DeviceLocation device;
   int layers = -1;  // -1: the rest
 };
 
@@ -28,17 +28,15 @@ Result<std::vector<Share>> parse_split(const std::string& text) {
     const size_t end = std::min(text.find(',', at), text.size());
     const std::string part = text.substr(at, end - at);
     at = end + 1;
-    const size_t equals = part.find('='), colon = part.find(':');
-    if (equals == std::string::npos || equals == 0) return wrong(part);
-    Share s;
-    s.backend = part.substr(0, std::min(colon, equals));
-    auto number = [&](size_t from, size_t to, int& out) {
-      const auto [stop, error] = std::from_chars(part.data() + from, part.data() + to, out);
-      return error == std::errc() && stop == part.data() + to && out >= 0;
-    };
-    if (colon < equals && !number(colon + 1, equals, s.index)) return wrong(part);
-    if (part.substr(equals + 1) != "rest" && !number(equals + 1, part.size(), s.layers)) return wrong(part);
-    all.push_back(s);
+    const size_t equals = std::min(part.find('='), part.size());
+    auto device = DeviceLocation::parse(part.substr(0, equals));
+    if (!device || equals == part.size()) return wrong(part);
+    Share s{std::move(*device)};
+    if (const std::string_view layers = std::string_view(part).substr(equals + 1); layers != "rest") {
+      const auto [stop, error] = std::from_chars(layers.data(), layers.data() + layers.size(), s.layers);
+      if (error != std::errc() || stop != layers.data() + layers.size() || s.layers < 0) return wrong(part);
+    }
+    all.push_back(std::move(s));
   }
   if (std::count_if(all.begin(), all.end(), [](const Share& s) { return s.layers < 0; }) > 1)
     return Error{Code::Usage, "--split: only one device can have the rest of the layers", ""};
@@ -62,12 +60,12 @@ Result<PlannedModel> plan_split(ModelFile&& source, const EngineOptions& o, cons
   std::vector<Placement> where;
   for (Share& s : *shares) {
     if (s.layers < 0) s.layers = std::max(0, rest);
-    auto same = std::find_if(opened.begin(), opened.end(), [&](const OpenedDevice& d) {
-      return d.device->id() == format("{}:{}", s.backend, s.index);
-    });
+    auto same = std::find_if(opened.begin(), opened.end(),
+                             [&](const OpenedDevice& d) { return d.device->id() == s.device.id(); });
     if (same == opened.end()) {
       EngineOptions one = o;
-      one.backend = s.backend, one.device = s.index, one.strict = true;  // no other device in its place
+      one.backend = s.device.backend, one.device = s.device.index,
+      one.strict = true;  // no other device in its place
       auto device = open_device(one, quiet);
       if (!device) return device.error();
       same = opened.insert(opened.end(), std::move(*device));
@@ -126,6 +124,15 @@ Result<PlannedModel> plan_model(ModelFile&& source, const EngineOptions& options
   PlannedModel p{std::move(source), std::move(*opened), {}, std::move(*b)};
   p.others.push_back(std::move(*cpu));
   return p;
+}
+
+Result<PlannedModel> open_and_plan(const std::string& model, const EngineOptions& options, bool quiet,
+                                   decltype(plan_model) plan) {
+  auto run = run_options(options);
+  if (!run) return run.error();
+  auto source = open_model_file(model);
+  if (!source) return source.error();
+  return plan(std::move(*source), options, *run, quiet);
 }
 
 std::vector<std::string> placement_lines(const PlannedModel& p) {

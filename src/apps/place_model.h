@@ -23,6 +23,11 @@ struct PlannedModel {
 Result<PlannedModel> plan_model(ModelFile&& source, const EngineOptions& options, const RunOptions& run,
                                 bool quiet);
 
+// A model by its name, for commands that only look at its plan. `plan`: plan_model, or plan_verified
+// (first_use.h). Errors: those of open_model_file, run_options and `plan`.
+Result<PlannedModel> open_and_plan(const std::string& model, const EngineOptions& options, bool quiet,
+                                   decltype(plan_model) plan);
+
 // "all 32 layers on cpu:0 (why)", or a line for each part.
 std::vector<std::string> placement_lines(const PlannedModel&);
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "apps/command.h"
-#include "apps/open_engine.h"
+#include "apps/place_model.h"
 #include "apps/run_report.h"
 #include "apps/terminal.h"
 #include "runtime/memory_check.h"
@@ -19,11 +19,7 @@ class Plan final : public Command {
   }
 
   Result<int> run() override {
-    auto options = run_options(engine_);
-    if (!options) return options.error();
-    auto source = open_model_file(model_);
-    if (!source) return source.error();
-    auto planned = plan_model(std::move(*source), engine_, *options, quiet);
+    auto planned = open_and_plan(model_, engine_, quiet, plan_model);
     if (!planned) return planned.error();
     const Status fits = check_memory(planned->blueprint);
     if (json) print_as_json(*planned, fits);
@@ -43,7 +39,10 @@ class Plan final : public Command {
            {"kv_type", info(b.options.cache_type).name}};
     j["devices"] = Json::array();
     for (const MemoryUse& u : memory_uses(b)) {
-      if (!u.device) continue;
+      if (!u.device) {
+        j["host"] = {{"sessions", u.sum.sessions}, {"total", u.sum.total()}, {"free", u.sum.free}};
+        continue;
+      }
       Json memory = memory_json(u.sum);
       memory["device"] = u.device->id();
       memory["memory_total"] = u.device->describe().memory_total;
@@ -75,7 +74,6 @@ class Plan final : public Command {
     for (const std::string& line : placement_lines(p)) head.row({"placement", line});
     print(head.text());
     for (const MemoryUse& u : uses) print_use(u);
-    print(format("\nThe host holds {} more for each conversation.\n", human_bytes(b.session_bytes())));
     if (fits) {
       std::string free;
       for (const MemoryUse& u : uses)
@@ -86,21 +84,21 @@ class Plan final : public Command {
       return;
     }
     std::string lack;
-    for (const MemoryUse& u : uses)
-      if (u.sum.total() > u.sum.free)
+    for (const MemoryUse& u : uses)  // the host is last: what its devices lack needs no second word
+      if (u.sum.total() > u.sum.free && (u.device || lack.empty()))
         lack += format("{}{} more would be needed{}", lack.empty() ? "" : ", ",
                        human_bytes(u.sum.total() - u.sum.free),
-                       !b.split() ? ""
-                       : u.device ? " on " + u.device->id()
-                                  : " on this machine");
+                       !u.device   ? " on this machine"
+                       : b.split() ? " on " + u.device->id()
+                                   : "");
     print(format("\nIt does not fit: {}.\n  {}\n", lack, fits.error().remedy));
   }
 
   static void print_use(const MemoryUse& u) {
     const MemoryPlan& m = u.sum;
     if (!u.device) {
-      print(format("\nThese devices share the memory of this machine: {} in all, {} free\n",
-                   human_bytes(m.total()), human_bytes(m.free)));
+      print(format("\nThis machine's own memory: {} in all, {} of it for the conversation, {} free\n",
+                   human_bytes(m.total()), human_bytes(m.sessions), human_bytes(m.free)));
       return;
     }
     print("\n" + bold(format("Memory on {}", u.device->id())) + "\n");
@@ -109,7 +107,9 @@ class Plan final : public Command {
       t.row({what, human_bytes(bytes), format("{} bytes", bytes)});
     };
     row("weights", m.weights), row("KV cache", m.cache), row("activations", m.activations);
-    row("step data", m.step), row("output", m.output), row("total", m.total());
+    row("step data", m.step), row("output", m.output);
+    if (m.scratch) row("scratch", m.scratch);
+    row("total", m.total());
     if (m.hand_over) row("of it hand-over", m.hand_over);
     print(t.text("  "));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "apps/receipt_rows.h"
 #include "apps/terminal.h"
 #include "runtime/memory_check.h"
 
@@ -16,10 +17,9 @@ double generation_rate(const Generated& g) {
   return g.tokens.size() < 2 ? 0 : rate(double(g.tokens.size() - 1), g.generate_seconds);
 }
 
-// What ran for the user. A device that does not count has no receipt.
+// What ran for the user.
 std::vector<ReceiptLine> receipt_of(const LoadedModel& loaded) {
-  auto now = loaded.model->receipt();
-  return now ? since(std::move(*now), loaded.at_start) : std::vector<ReceiptLine>();
+  return since(loaded.model->receipt(), loaded.at_start);
 }
 
 }  // namespace
@@ -52,15 +52,15 @@ MemoryPlan memory_sum(const Blueprint& b) {
     if (!u.device) continue;  // the same bytes once more
     sum.weights += u.sum.weights, sum.cache += u.sum.cache, sum.step += u.sum.step;
     sum.activations += u.sum.activations, sum.output += u.sum.output;
-    sum.hand_over += u.sum.hand_over, sum.free += u.sum.free;
+    sum.hand_over += u.sum.hand_over, sum.scratch += u.sum.scratch, sum.free += u.sum.free;
   }
   return sum;
 }
 
 Json memory_json(const MemoryPlan& m) {
-  return {{"weights", m.weights}, {"kv_cache", m.cache}, {"activations", m.activations},
-          {"step", m.step},       {"output", m.output},  {"hand_over", m.hand_over},
-          {"total", m.total()},   {"free", m.free}};
+  return {{"weights", m.weights}, {"kv_cache", m.cache},      {"activations", m.activations},
+          {"step", m.step},       {"output", m.output},       {"scratch", m.scratch},
+          {"total", m.total()},   {"hand_over", m.hand_over}, {"free", m.free}};
 }
 
 Json placement_json(const Blueprint& b, const OpenedDevice& opened) {
@@ -86,12 +86,7 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
     t.row({"device", format("{}, {} ({})", d.id(), about.name ? printable(about.name) : "",
                             b.parts[0].why.empty() ? short_reason(loaded.opened) : b.parts[0].why)});
   }
-  const std::vector<ReceiptLine> receipt = receipt_of(loaded);
-  for (const ReceiptLine& l : receipt)
-    if (l.runs)
-      t.row({"  " + l.op + " " + l.format,
-             format("{} x {}{}: {}", l.runs, l.kernel, b.split() ? " on " + l.device : "", l.why)});
-  for (const std::string& line : elsewhere(receipt, b.device().id())) t.row({"elsewhere", line});
+  add_receipt(t, receipt_of(loaded), b.device().id());
   for (const MemoryUse& u : memory_uses(b)) {
     if (!u.device) continue;
     t.row({"memory", format("{}{}: weights {}, KV cache {} ({} positions, {}), activations {}",
@@ -114,14 +109,15 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
 Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
   const Blueprint& b = loaded.model->blueprint();
   Json kernels = Json::array();
-  for (const ReceiptLine& l : receipt_of(loaded))
+  const std::vector<ReceiptLine> receipt = receipt_of(loaded);
+  for (const ReceiptLine& l : receipt)
     kernels.push_back({{"op", l.op},
                        {"format", l.format},
                        {"device", l.device},
                        {"kernel", l.kernel},
                        {"why", l.why},
                        {"ops", l.ops},
-                       {"runs", l.runs}});
+                       {"runs", l.not_counted.empty() ? Json(l.runs) : Json()}});
   return {{"model", loaded.source.name},
           {"text", text},
           {"tokens", g.tokens},
@@ -140,7 +136,8 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
             {"prompt_tokens_per_second", rate(g.prompt_tokens, g.prompt_seconds)},
             {"tokens_per_second", generation_rate(g)}}},
           {"memory", memory_json(memory_sum(b))},
-          {"kernels", std::move(kernels)}};
+          {"kernels", std::move(kernels)},
+          {"not_counted", not_counted(receipt)}};
 }
 
 }  // namespace gimbal

@@ -22,7 +22,7 @@ Json memory_json(const MemoryPlan&);
 Json placement_json(const Blueprint&, const OpenedDevice&);
 // Lines for stderr, each with its newline.
 std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed);
-// tokens, text, finish, seed, context, timing, memory, kernels, device.
+// docs/cli.md has the keys.
 Json run_json(const LoadedModel&, const Generated&, const std::string& text, uint64_t seed);
 
 }  // namespace gimbal

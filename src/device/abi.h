@@ -150,6 +150,10 @@ typedef struct gimbal_backend {
   /* Optional, likewise: how often each op of an executable was really run since compile(), counted where it
      runs; n_ops as compiled. Not while a submit() is under way. */
   gimbal_code (*run_counts)(gimbal_device*, gimbal_executable*, uint64_t* counts, size_t n_ops);
+
+  /* Optional, likewise: bytes of the device's memory that compile() would take for this program, beside the
+     buffers that submit() is given; so that plans can count them. Takes nothing itself. Without it: none. */
+  gimbal_code (*scratch_bytes)(gimbal_device*, const gimbal_program*, uint64_t* out);
 } gimbal_backend;
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);

@@ -29,7 +29,7 @@ class ErrorText {
 //   static gimbal_code open(int, const char* options, Impl**);   static ErrorText& error();  // of the
 //   calling thread void describe(gimbal_device_info&);   const gimbal_kernel_info* rows(size_t* count,
 //   size_t* stride); alloc, release, write, read, packed_bytes, pack, cache_bytes, compile, discard, submit,
-//   wait, as in abi.h without the device; and may offer measure and run_counts.
+//   wait, as in abi.h without the device; and may offer measure, run_counts and scratch_bytes.
 // Exceptions do not cross the C boundary: std::bad_alloc becomes GIMBAL_OUT_OF_MEMORY, others GIMBAL_INVALID
 // with their text.
 template <class Impl>
@@ -59,6 +59,14 @@ struct BackendTable {
     if constexpr (requires(Impl & i, gimbal_executable * e, uint64_t * c) { i.run_counts(e, c, 0); })
       return [](gimbal_device* d, gimbal_executable* e, uint64_t* counts, size_t n) {
         return guarded([&] { return self(d).run_counts(e, counts, n); });
+      };
+    else return nullptr;
+  }
+
+  static constexpr auto scratch_bytes() -> decltype(gimbal_backend::scratch_bytes) {
+    if constexpr (requires(Impl & i, const gimbal_program& p, uint64_t* n) { i.scratch_bytes(p, n); })
+      return [](gimbal_device* d, const gimbal_program* p, uint64_t* out) {
+        return guarded([&] { return self(d).scratch_bytes(*p, out); });
       };
     else return nullptr;
   }
@@ -103,6 +111,7 @@ struct BackendTable {
         [](gimbal_device*) { return Impl::error().c_str(); },
         measure(),
         run_counts(),
+        scratch_bytes(),
     };
   }
 };

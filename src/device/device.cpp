@@ -162,6 +162,14 @@ Result<std::vector<uint64_t>> Device::run_counts(const Executable& e, size_t n_o
   return counts;
 }
 
+Result<uint64_t> Device::scratch_bytes(const gimbal_program& p) const {
+  uint64_t bytes = 0;
+  if (!offers(table_, &gimbal_backend::scratch_bytes)) return bytes;
+  if (auto code = table_.scratch_bytes(device_, &p, &bytes); code != GIMBAL_OK)
+    return error(code, "could not plan a program");
+  return bytes;
+}
+
 Result<gimbal_limits> Device::measure() const {
   if (!offers(table_, &gimbal_backend::measure))
     return Error{Code::Unsupported, format("device {} cannot measure its limits", id()), ""};

@@ -90,6 +90,10 @@ class Device {
   // Unsupported when the backend does not count.
   Result<std::vector<uint64_t>> run_counts(const Executable&, size_t n_ops) const;
 
+  // Memory that compile() would take for a program besides its buffers; nothing is taken. Errors: the
+  // backend's.
+  Result<uint64_t> scratch_bytes(const gimbal_program&) const;
+
   // How fast its memory and its arithmetic can be at best; takes a second or two and 1 GB. Errors:
   // Unsupported when the backend cannot tell; OutOfMemory.
   Result<gimbal_limits> measure() const;

@@ -7,10 +7,9 @@
 
 namespace gimbal {
 
-Status add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, const Executable& executable,
-                      const Program& program, const std::vector<Choice>& choices) {
-  auto counts = device.run_counts(executable, program.ops.size());
-  if (!counts) return counts.error();
+void add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, const Executable& executable,
+                    const Program& program, const std::vector<Choice>& choices) {
+  const auto counts = device.run_counts(executable, program.ops.size());
   const std::string id = device.id();
   for (size_t i = 0; i < program.ops.size(); i++) {
     const gimbal_op& op = program.ops[i];
@@ -22,9 +21,17 @@ Status add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, c
     if (line == receipt.end())
       line = receipt.insert(receipt.end(), {kOps[op.kind].name, in, id, kernel, choices[i].why, 0, 0});
     line->ops++;
-    line->runs += (*counts)[i];
+    if (counts) line->runs += (*counts)[i];
+    else line->not_counted = counts.error().message;
   }
-  return Done{};
+}
+
+std::vector<std::string> not_counted(const std::vector<ReceiptLine>& receipt) {
+  std::vector<std::string> all;
+  for (const ReceiptLine& l : receipt)
+    if (!l.not_counted.empty() && std::find(all.begin(), all.end(), l.not_counted) == all.end())
+      all.push_back(l.not_counted);
+  return all;
 }
 
 std::vector<ReceiptLine> since(std::vector<ReceiptLine> now, const std::vector<ReceiptLine>& before) {
@@ -35,9 +42,11 @@ std::vector<ReceiptLine> since(std::vector<ReceiptLine> now, const std::vector<R
 std::vector<std::string> elsewhere(const std::vector<ReceiptLine>& receipt, const std::string& device) {
   std::vector<std::string> all;
   for (const ReceiptLine& l : receipt)
-    if (l.device != device && l.runs)
-      all.push_back(format("{} op{} {} {} ran on {} ({} times, {}: {})", l.ops, l.ops == 1 ? "" : "s", l.op,
-                           l.format, l.device, l.runs, l.kernel, l.why));
+    if (l.device != device && (l.runs || !l.not_counted.empty()))
+      all.push_back(format("{} op{} {} {} {} {} ({}, {}: {})", l.ops, l.ops == 1 ? "" : "s", l.op, l.format,
+                           l.not_counted.empty() ? "ran on" : "planned for", l.device,
+                           l.not_counted.empty() ? format("{} times", l.runs) : "not counted", l.kernel,
+                           l.why));
   return all;
 }
 

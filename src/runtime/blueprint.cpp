@@ -126,13 +126,27 @@ void plan_memory(Part& part) {
     handed = std::max(handed, here);
   }
   auto of = [&](Slot s) { return most[size_t(s)]; };
-  part.memory = {of(Slot::Weights),
-                 of(Slot::Cache),
-                 of(Slot::Step),
-                 of(Slot::Work),
-                 of(Slot::Output),
-                 handed,
-                 part.device->describe().memory_free};
+  MemoryPlan& m = part.memory;
+  m.weights = of(Slot::Weights), m.cache = of(Slot::Cache), m.step = of(Slot::Step);
+  m.activations = of(Slot::Work), m.output = of(Slot::Output);
+  m.hand_over = handed;
+  m.free = part.device->describe().memory_free;
+}
+
+// What the device takes for the programs themselves: each has its own, for as long as the model is loaded.
+Status plan_scratch(Part& part) {
+  auto add = [&](const Program& program) -> Status {
+    const gimbal_program view = program.view();
+    auto bytes = part.device->scratch_bytes(view);
+    if (!bytes) return bytes.error();
+    part.memory.scratch += *bytes;
+    return Done{};
+  };
+  for (const Bucket& bucket : part.buckets)
+    if (auto ok = add(bucket.program); !ok) return ok;
+  for (const LeadingProgram& l : part.leading)
+    if (auto ok = add(l.program); !ok) return ok;
+  return Done{};
 }
 
 Result<std::vector<Part>> parts_of(std::span<const Placement> where, int layers) {
@@ -176,7 +190,7 @@ std::string contents(const Part& p) {
 
 uint64_t Blueprint::session_bytes() const {
   uint64_t n = uint64_t(options.logit_rows) * uint64_t(config.vocabulary) * sizeof(float) +
-               uint64_t(options.context) * sizeof(int32_t);
+               uint64_t(options.context + pages_per_sequence) * sizeof(int32_t);
   for (const Part& p : parts) n += p.memory.step;
   return n;
 }
@@ -199,11 +213,13 @@ Result<Blueprint> make_blueprint(const Gguf& file, std::span<const Placement> wh
   // Found in what either program leaves behind, so both must leave it at the same place.
   Part& head = b.parts.back();
   auto offset = [](const Bucket& bucket) { return bucket.program.values[bucket.logits.id].offset; };
-  for (const Bucket& bucket : head.buckets)
-    if (offset(bucket) != offset(head.buckets[0])) return b;
   const Bucket& one = head.buckets[0];
-  head.leading =
-      plan_leading(*head.device, one.program.values[one.logits.id], b.options.kernels, &head.memory.output);
+  if (std::all_of(head.buckets.begin(), head.buckets.end(),
+                  [&](const Bucket& bucket) { return offset(bucket) == offset(one); }))
+    head.leading =
+        plan_leading(*head.device, one.program.values[one.logits.id], b.options.kernels, &head.memory.output);
+  for (Part& part : b.parts)
+    if (auto ok = plan_scratch(part); !ok) return about(b, ok.error());
   return b;
 }
 

@@ -25,12 +25,14 @@ struct RunOptions {
   int first_layers = 0;  // leaves out all layers behind these many, to try the others; 0: none
 };
 
-// Bytes on one device. The first five are what is allocated there, a buffer each.
+// Bytes on one device. The first five are what is allocated there, a buffer each; the sixth is what its
+// programs take besides; the seventh is none of the device's, but the host's (memory_check.h).
 struct MemoryPlan {
   uint64_t weights = 0, cache = 0, step = 0, activations = 0, output = 0;
+  uint64_t scratch = 0, sessions = 0;
   uint64_t hand_over = 0;  // of `step` and `output`: what lies there on its way to or from another device
   uint64_t free = 0;       // on the device when the plan was made
-  uint64_t total() const { return weights + cache + step + activations + output; }
+  uint64_t total() const { return weights + cache + step + activations + output + scratch + sessions; }
 };
 
 // One program per bucket of rows: one row for generating, a batch for the prompt. They share weights, caches
@@ -76,7 +78,7 @@ struct Blueprint {
   // Where the output head is; of an undivided model, where everything is.
   const Part& last() const { return parts.back(); }
   const Device& device() const { return *last().device; }
-  // Host memory that each session takes besides: a step's data for every part, logits, and its tokens.
+  // Host memory that each session takes besides: a step's data for every part, logits, tokens and pages.
   uint64_t session_bytes() const;
 };
 

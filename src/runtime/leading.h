@@ -14,8 +14,8 @@ struct LeadingProgram {
   int k;
   Program program;
   std::vector<Choice> choices;
-  uint64_t offset =
-      0;  // of the result in the output slot: k logits in falling order, then their k ids as f32
+  // Of the result in the output slot: k logits in falling order, then their k ids as f32.
+  uint64_t offset = 0;
 };
 
 // Programs for rising k; none where the device has no kernel for them. `logits`: of the model's program, one

@@ -16,7 +16,7 @@ bool in_host_memory(const Device& d) {
 
 void add(MemoryPlan& to, const MemoryPlan& m) {
   to.weights += m.weights, to.cache += m.cache, to.step += m.step, to.activations += m.activations;
-  to.output += m.output, to.hand_over += m.hand_over;
+  to.output += m.output, to.hand_over += m.hand_over, to.scratch += m.scratch;
 }
 
 // About half the bytes per value, where there is such a format; never one that costs much of the accuracy.
@@ -56,7 +56,7 @@ std::string remedy(const Blueprint& b, const MemoryUse& lacking) {
 }
 
 std::string where(const Blueprint& b, const MemoryUse& u) {
-  if (!u.device) return "this machine for all devices that use its memory";
+  if (!u.device) return "this machine for all that uses its memory";
   std::string on = u.device->id();
   if (!b.split()) return on;
   std::string what;
@@ -86,13 +86,11 @@ std::vector<MemoryUse> memory_uses(const Blueprint& b) {
     add(same->sum, p.memory);
   }
   MemoryUse host{nullptr, {}};
-  int sharing = 0;
   for (const MemoryUse& u : all)
-    if (in_host_memory(*u.device)) add(host.sum, u.sum), sharing++;
-  if (sharing > 1) {
-    host.sum.free = host_memory().available;
-    all.push_back(host);
-  }
+    if (in_host_memory(*u.device)) add(host.sum, u.sum);
+  host.sum.sessions = uint64_t(b.options.sequences) * b.session_bytes();
+  host.sum.free = host_memory().available;
+  all.push_back(host);
   return all;
 }
 
@@ -140,8 +138,8 @@ Status check_memory(const Blueprint& b) {
                  format("not enough memory on {}: {} needed (weights {}, KV cache {} for {} positions, "
                         "activations {}, other {}), {} free",
                         where(b, u), human_bytes(m.total()), human_bytes(m.weights), human_bytes(m.cache),
-                        b.options.context, human_bytes(m.activations), human_bytes(m.step + m.output),
-                        human_bytes(m.free)),
+                        b.options.context, human_bytes(m.activations),
+                        human_bytes(m.step + m.output + m.scratch + m.sessions), human_bytes(m.free)),
                  remedy(b, u)};
   }
   return Done{};

@@ -9,11 +9,12 @@ namespace gimbal {
 
 // Bytes that the parts of a blueprint take of one memory.
 struct MemoryUse {
-  const Device* device;  // nullptr: the host, whose memory several devices share
-  MemoryPlan sum;        // of the parts there
+  const Device* device;  // nullptr: the host
+  MemoryPlan sum;        // of the parts there; on the host with its sessions
 };
-// One for every device. A last one for the host follows when more than one device computes in its memory
-// (the CPU, and devices that are emulated or share it).
+// One for every device, and a last one for the host: what the sessions hold, together with all that devices
+// take that compute in its memory (the CPU, and those that are emulated or share it). Not counted: the file's
+// header and the tokenizer, which are there before a model is loaded.
 std::vector<MemoryUse> memory_uses(const Blueprint&);
 
 bool fits(const Blueprint&);

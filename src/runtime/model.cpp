@@ -149,19 +149,17 @@ Result<std::unique_ptr<Model>> Model::load(Blueprint blueprint, const Progress& 
   return m;
 }
 
-Result<std::vector<ReceiptLine>> Model::receipt() const {
+std::vector<ReceiptLine> Model::receipt() const {
   std::vector<ReceiptLine> all;
   for (size_t i = 0; i < held_.size(); i++) {
     const Part& part = blueprint_.parts[i];
     for (size_t b = 0; b < part.buckets.size(); b++) {
       const Bucket& bucket = part.buckets[b];
-      auto ok = add_to_receipt(all, *part.device, held_[i].executables[b], bucket.program, bucket.choices);
-      if (!ok) return ok.error();
+      add_to_receipt(all, *part.device, held_[i].executables[b], bucket.program, bucket.choices);
     }
     for (size_t l = 0; l < part.leading.size(); l++) {
       const LeadingProgram& leading = part.leading[l];
-      auto ok = add_to_receipt(all, *part.device, held_[i].leading[l], leading.program, leading.choices);
-      if (!ok) return ok.error();
+      add_to_receipt(all, *part.device, held_[i].leading[l], leading.program, leading.choices);
     }
   }
   return all;

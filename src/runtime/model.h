@@ -26,8 +26,8 @@ class Model {
   int context() const { return blueprint_.options.context; }
 
   // What ran since load(), of every part: op, device, kernel, reason, and how often, from the devices' own
-  // counters. Not while a session computes. Errors: Unsupported when a device does not count.
-  Result<std::vector<ReceiptLine>> receipt() const;
+  // counters; or that a device does not count. Not while a session computes.
+  std::vector<ReceiptLine> receipt() const;
 
  private:
   friend class Session;

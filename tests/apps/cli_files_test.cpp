@@ -206,14 +206,18 @@ TEST(Models, AreFoundWherePeopleKeepThem) {
 TEST(Plan, AddsUp) {
   Json j = json_of(gimbal({"plan", "--json", "--ctx", "256", "--kv-type", "f32"}));
   expect_keys(j, {"model", "architecture", "file_bytes", "context", "trained_context", "batch", "kv_type",
-                  "devices", "host_per_session", "placement", "fallbacks", "fits", "remedy"});
+                  "devices", "host", "host_per_session", "placement", "fallbacks", "fits", "remedy"});
   const Json& m = j["devices"][0];
-  expect_keys(m, {"weights", "kv_cache", "activations", "step", "output", "hand_over", "total", "free",
-                  "device", "memory_total"});
+  expect_keys(m, {"weights", "kv_cache", "activations", "step", "output", "scratch", "hand_over", "total",
+                  "free", "device", "memory_total"});
   expect_keys(j["placement"][0], {"device", "layers", "embedding", "head", "reason"});
   EXPECT_EQ(m["total"].get<uint64_t>(), m["weights"].get<uint64_t>() + m["kv_cache"].get<uint64_t>() +
                                             m["activations"].get<uint64_t>() + m["step"].get<uint64_t>() +
-                                            m["output"].get<uint64_t>());
+                                            m["output"].get<uint64_t>() + m["scratch"].get<uint64_t>());
+  // The CPU's memory is the host's, and the conversation's is, too.
+  EXPECT_EQ(j["host"]["sessions"], j["host_per_session"]);
+  EXPECT_EQ(j["host"]["total"].get<uint64_t>(),
+            m["total"].get<uint64_t>() + j["host"]["sessions"].get<uint64_t>());
   // Keys and values of 5 layers x 4 heads of 8 numbers, 4 bytes each, for 256 positions; a device may pad
   // them.
   EXPECT_GE(m["kv_cache"].get<int64_t>(), 2 * 5 * 4 * 8 * 4 * 256);
@@ -234,9 +238,24 @@ TEST(Plan, ShowsWhatAQuantizedCacheTakes) {
   }
 }
 
+TEST(Plan, AContextBeyondTheTrainedOneIsSaid) {
+  const Json j = json_of(gimbal({"plan", "--json"}));
+  const int trained = j["trained_context"].get<int>();
+  const Args at = {"run", "-p", "Once", "-n", "1", "--ctx", format("{}", trained)};
+  EXPECT_FALSE(contains(gimbal(at).err, "trained on"));
+  Args beyond = at;
+  beyond.back() = format("{}", trained + 1);
+  const Ran r = gimbal(beyond);
+  EXPECT_EQ(r.code, 0);
+  EXPECT_SAYS(r.err, format("--ctx {} is more than the {} positions that the model was trained on",
+                            trained + 1, trained));
+  beyond.push_back("--quiet");
+  EXPECT_EQ(gimbal(beyond).err, "");
+}
+
 TEST(Explain, NamesTheKernelOfEveryOp) {
   Json j = json_of(gimbal({"explain", story_file("q8_0"), "--json"}));
-  expect_keys(j, {"model", "device", "device_reason", "placement", "fallbacks", "buckets"});
+  expect_keys(j, {"model", "device", "device_reason", "placement", "fallbacks", "buckets", "leading"});
   ASSERT_EQ(j["buckets"].size(), 2u);
   EXPECT_EQ(j["buckets"][0]["purpose"], "generation");
   EXPECT_EQ(j["buckets"][1]["purpose"], "prompt");
@@ -245,6 +264,15 @@ TEST(Explain, NamesTheKernelOfEveryOp) {
       expect_keys(op, {"op", "name", "inputs", "output", "device", "kernel", "why", "rejected"});
       EXPECT_NE(op["why"], "");
     }
+  // What follows a step: the search for the largest logits.
+  ASSERT_EQ(j["leading"].size(), 2u);
+  for (const Json& l : j["leading"]) {
+    ASSERT_EQ(l["ops"].size(), 1u);
+    EXPECT_EQ(l["ops"][0]["op"], "top_k");
+    EXPECT_NE(l["ops"][0]["why"], "");
+  }
+  EXPECT_EQ(j["leading"][0]["k"], 1);
+  EXPECT_SAYS(gimbal({"explain"}).out, "the largest logit\n  top_k f32, 1 op: cpu.");
   // Forcing the simplest instruction set shows, and gives the same text.
   Ran forced = gimbal({"explain", "--prefer-kernel", "cpu.baseline.*"});
   EXPECT_SAYS(forced.out, "cpu.baseline.mat_mul.f32, matches the preference");

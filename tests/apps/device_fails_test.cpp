@@ -37,6 +37,34 @@ TEST_F(DeviceFailsTest, WithoutAFaultItIsUsed) {
   EXPECT_EQ(j["text"].get<std::string>() + "\n", expected());
 }
 
+// Its table ends before the optional functions.
+TEST_F(DeviceFailsTest, WhatIsNotCountedIsSaid) {
+  const Ran stats = run("older", {"--stats"});
+  ASSERT_EQ(stats.code, 0) << stats.err;
+  EXPECT_SAYS(stats.err, "not counted");
+  EXPECT_SAYS(stats.err, "device metal:0 does not count what it runs");
+  EXPECT_SAYS(stats.err, "? x toy.reference.attention");
+  const Json j = json_of(run("older", {"--json"}));
+  ASSERT_EQ(j["not_counted"].size(), 1u);
+  EXPECT_SAYS(j["not_counted"][0].get<std::string>(), "metal:0 does not count");
+  ASSERT_GT(j["kernels"].size(), 5u);
+  for (const Json& k : j["kernels"]) EXPECT_TRUE(k["runs"].is_null()) << k.dump();
+
+  const Json counted = json_of(run("", {"--json"}));
+  EXPECT_TRUE(counted["not_counted"].empty());
+  const Ran told = run("", {"--stats"});
+  EXPECT_FALSE(contains(told.err, "not counted"));
+  int lines = 0;
+  for (const Json& k : counted["kernels"]) {
+    ASSERT_TRUE(k["runs"].is_number()) << k.dump();
+    const auto runs = k["runs"].get<uint64_t>();
+    if (!runs) continue;
+    EXPECT_SAYS(told.err, format("{} x {}: ", runs, k["kernel"].get<std::string>()));
+    lines++;
+  }
+  EXPECT_GT(lines, 5) << "the same text, counted twice";
+}
+
 TEST_F(DeviceFailsTest, LostInTheMiddleOfAText) {
   for (const char* told : {"lost-at=1", "lost-at=2", "lost-at=7"}) {
     const Ran r = run(told, {"--verify", "never"});
@@ -48,6 +76,18 @@ TEST_F(DeviceFailsTest, LostInTheMiddleOfAText) {
     EXPECT_EQ(strict.code, 1) << told;
     EXPECT_FALSE(contains(strict.err, "going on"));
   }
+}
+
+TEST_F(DeviceFailsTest, AllLayersAreOnTheGpuUnlessAskedOtherwise) {
+  auto placement = [&](Args more) {
+    more.push_back("--json");
+    return json_of(run("", more))["placement"];
+  };
+  const Json all = placement({});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0]["device"], "metal:0");
+  EXPECT_EQ(placement({"--gpu-layers", "-1"})[0]["layers"], all[0]["layers"]);
+  EXPECT_EQ(placement({"--gpu-layers", "2"}).size(), 2u);
 }
 
 TEST_F(DeviceFailsTest, WrongNumbersInOneKernel) {

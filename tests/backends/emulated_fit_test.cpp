@@ -141,10 +141,11 @@ TEST_F(Fit, CountsTwoPartsOnOneDeviceTogether) {
   ASSERT_TRUE(b);
   const auto uses = memory_uses(*b);
   ASSERT_EQ(uses.size(), 3u) << "two devices, and the memory of the host that both use";
+  EXPECT_EQ(uses[2].sum.sessions, b->session_bytes());
   EXPECT_EQ(uses[0].sum.total(), b->parts[0].memory.total() + b->parts[2].memory.total());
   EXPECT_EQ(uses[1].sum.total(), b->parts[1].memory.total());
   EXPECT_EQ(uses[2].device, nullptr);
-  EXPECT_EQ(uses[2].sum.total(), uses[0].sum.total() + uses[1].sum.total());
+  EXPECT_EQ(uses[2].sum.total(), uses[0].sum.total() + uses[1].sum.total() + uses[2].sum.sessions);
   EXPECT_GT(uses[2].sum.free, 0u);
   // Each part fits, both do not.
   for (Part& p : b->parts)

@@ -48,6 +48,7 @@ TEST_F(Failing, EveryCallGivesTheBackendsWords) {
   table.wait = [](gimbal_device*) { return GIMBAL_DEVICE_LOST; };
   table.measure = [](gimbal_device*, gimbal_limits*) { return GIMBAL_OUT_OF_MEMORY; };
   table.run_counts = [](gimbal_device*, gimbal_executable*, uint64_t*, size_t) { return GIMBAL_INVALID; };
+  table.scratch_bytes = [](gimbal_device*, const gimbal_program*, uint64_t*) { return GIMBAL_UNSUPPORTED; };
   auto d = open();
   auto b = d->allocate(64);
   ASSERT_TRUE(b);
@@ -61,6 +62,7 @@ TEST_F(Failing, EveryCallGivesTheBackendsWords) {
   failed(d->wait(), Code::DeviceLost, "computing failed");
   failed(d->measure(), Code::OutOfMemory, "measuring");
   failed(d->run_counts(*e, 1), Code::Failed, "counting");
+  failed(d->scratch_bytes({}), Code::Unsupported, "could not plan a program");
 }
 
 TEST_F(Failing, WhatCannotBeHad) {
@@ -109,6 +111,7 @@ TEST_F(Failing, ATableAgainstTheContractIsNotCalled) {
 
 TEST_F(Failing, OptionalFunctionsMayBeMissingOrBehindTheEnd) {
   table.run_counts = [](gimbal_device*, gimbal_executable*, uint64_t*, size_t) -> gimbal_code { abort(); };
+  table.scratch_bytes = [](gimbal_device*, const gimbal_program*, uint64_t*) -> gimbal_code { abort(); };
   table.measure = nullptr;
   for (uint32_t size :
        {uint32_t(offsetof(gimbal_backend, measure)), uint32_t(offsetof(gimbal_backend, run_counts))}) {
@@ -121,7 +124,13 @@ TEST_F(Failing, OptionalFunctionsMayBeMissingOrBehindTheEnd) {
     ASSERT_FALSE(counts);
     EXPECT_EQ(counts.error().code, Code::Unsupported);
     EXPECT_FALSE(d->measure());
+    EXPECT_EQ(*d->scratch_bytes({}), 0u);
   }
+  table.struct_size = sizeof table;
+  table.scratch_bytes = [](gimbal_device*, const gimbal_program* p, uint64_t* out) {
+    return *out = 100 + p->n_ops, GIMBAL_OK;
+  };
+  EXPECT_EQ(*open()->scratch_bytes({nullptr, 0, nullptr, 7}), 107u);
 }
 
 TEST(Device, FeaturesAreTheNamesOfTheBitsThatAreSet) {

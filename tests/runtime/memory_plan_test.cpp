@@ -1,6 +1,7 @@
 // What is planned is what is taken: counted through the backend's own table, and in the host's memory by
 // replacing operator new, for which this is an executable of its own.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,15 +12,21 @@
 #include "runtime/memory_check.h"
 #include "support/golden.h"
 
-static std::atomic<long> host_allocations;
+static std::atomic<long> host_allocations, host_bytes, most_host_bytes;
 [[gnu::noinline]] void* operator new(size_t n) {
   host_allocations++;
-  if (void* p = std::malloc(n ? n : 1)) return p;
-  throw std::bad_alloc();
+  void* p = std::malloc(n ? n : 1);
+  if (!p) throw std::bad_alloc();
+  const long now = host_bytes += long(malloc_usable_size(p));
+  if (now > most_host_bytes) most_host_bytes = now;
+  return p;
 }
 [[gnu::noinline]] void* operator new(size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept {
+  if (p) host_bytes -= long(malloc_usable_size(p));
+  std::free(p);
+}
+[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { operator delete(p); }
 
 namespace gimbal {
 namespace {
@@ -103,6 +110,44 @@ TEST(MemoryPlan, IsWhatIsTakenAndNothingIsTakenAfterLoading) {
       ASSERT_TRUE(s->advance(tokens, Session::Wanted::All, [](size_t, std::span<const float>) {}));
     EXPECT_EQ(watched().taken.size(), want.size()) << "nothing is allocated after load()";
   }
+}
+
+// Everything that loading and two conversations take of this machine, at its peak: the plan is within 2 %.
+TEST(MemoryPlan, OfTheWholeMachineIsWhatIsTakenOfIt) {
+  RunOptions o = options(4000, DType::F32);
+  o.logit_rows = 32;
+  Planned p = plan(o);
+  const MemoryUse host = memory_uses(*p.blueprint).back();
+  ASSERT_EQ(host.device, nullptr);
+  EXPECT_EQ(host.sum.sessions, 2 * p.blueprint->session_bytes());
+  EXPECT_EQ(host.sum.total(), p.blueprint->parts[0].memory.total() + host.sum.sessions);
+  const long before = host_bytes;
+  most_host_bytes = before;
+  auto model = Model::load(std::move(*p.blueprint));
+  ASSERT_TRUE(model) << model.error().message;
+  auto a = Session::create(**model), b = Session::create(**model);
+  ASSERT_TRUE(a && b);
+  const std::vector<int32_t> tokens(100, 5);
+  for (auto* s : {a->get(), b->get()})
+    ASSERT_TRUE(s->advance(tokens, Session::Wanted::All, [](size_t, std::span<const float>) {}));
+  double taken = double(most_host_bytes - before);
+  for (uint64_t n : watched().taken) taken += double(n);
+  const double planned = double(host.sum.total());
+  std::printf("planned %.0f bytes, taken %.0f at the peak: %+.2f %%\n", planned, taken,
+              100 * (taken / planned - 1));
+  EXPECT_NEAR(taken, planned, 0.02 * planned);
+  EXPECT_GT(double(host.sum.sessions), 0.01 * planned) << "too little to be seen in this comparison";
+}
+
+TEST(MemoryPlan, WhatTheMachineDoesNotHaveIsRefusedThoughADeviceClaimsIt) {
+  RunOptions o = options(2000, DType::F32, 65536);
+  Planned p = plan(o, uint64_t(1) << 62);
+  auto no = check_memory(*p.blueprint);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, Code::OutOfMemory);
+  EXPECT_NE(no.error().message.find("on this machine for all that uses its memory"), std::string::npos)
+      << no.error().message;
+  EXPECT_FALSE(fits(*p.blueprint));
 }
 
 TEST(MemoryPlan, ATokenTakesNoHostMemory) {

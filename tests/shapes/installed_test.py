@@ -5,6 +5,7 @@ Usage: installed_test.py BUILD_FOLDER WORK_FOLDER BACKEND...   (of a build that 
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,38 @@ def check(holds, sentence):
 
 def run(*command, **more):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **more)
+
+
+def check_consumer(build, work, place, environment):
+    """Another project (tests/shapes/consumer) against what was installed: find_package, build, run."""
+    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as file:
+        compiler = [line.split("=", 1)[1].strip() for line in file if line.startswith("CMAKE_CXX_COMPILER:")][0]
+    here = os.path.dirname(os.path.abspath(__file__))
+    source, toy = os.path.join(here, "consumer"), os.path.join(here, "..", "..", "src", "backends", "toy")
+
+    def configure(folder, *options):
+        return run("cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_COMPILER={compiler}",
+                   f"-DCMAKE_PREFIX_PATH={place}", f"-DTOY={toy}", *options)
+
+    for option, sentence in (("-DWANTED=cpu;directx", "without the backend 'directx'"), ("-DVERSION=9.1", "version")):
+        refused = configure(os.path.join(work, "refused"), option)
+        check(refused.returncode and sentence in re.sub(r"\s+", " ", refused.stderr), f"{option}: expected '{sentence}', got {refused.stderr}")
+    folder = os.path.join(work, "consumer")
+    done = configure(folder)
+    if done.returncode == 0:
+        done = run("cmake", "--build", folder)
+    if done.returncode:
+        wrong.append("another project cannot use what was installed: " + done.stdout[-3000:] + done.stderr[-1000:])
+        return
+    told = run(os.path.join(folder, "consumer"), env=environment)
+    same = run(os.path.join(place, "bin", "gimbal"), "run", "-p", "Once upon a time", "-n", "12", "--greedy", "--backend", "cpu", env=environment)
+    check(told.returncode == 0 and told.stdout.strip() and told.stdout == same.stdout,
+          f"another project's program says '{told.stdout}' and '{told.stderr}', gimbal says '{same.stdout}'")
+    check("with cpu" in told.stderr, f"gimbal_config.h: {told.stderr}")
+    verified = run(os.path.join(place, "bin", "gimbal"), "verify", "--backend", "mine", "--strict", "--kernel", "*.add", "--json",
+                   env={**environment, "GIMBAL_BACKEND_PATH": folder})
+    check(verified.returncode == 0 and '"mine:0"' in verified.stdout and '"passed": 1' in verified.stdout,
+          f"a backend built outside of gimbal's tree: {verified.returncode} {verified.stdout} {verified.stderr}")
 
 
 def main(build, work, backends):
@@ -44,6 +77,10 @@ def main(build, work, backends):
         if backend != "cpu" and with_plugins:
             check(f"libgimbal-backend-{backend}.so" in plugins, f"the plugin of {backend} was not installed")
     check(not [p for p in plugins if "toy" in p or "emulator" in p or "fake" in p], f"plugins for tests were installed: {plugins}")
+    check(not [f for f in files if f.startswith("include/") and "/backends/" in f], "headers of single backends were installed")
+    for name in ["bin/gimbal"] + [os.path.join("lib", "gimbal", p) for p in plugins]:
+        dynamic = run("readelf", "-d", os.path.join(place, name)).stdout
+        check("NEEDED" in dynamic and "PATH" not in dynamic, f"{name} is to be found wherever it is, and has a path built in: {dynamic}")
     check("include/gimbal/device/abi.h" in files, "the header of the plugin contract was not installed")
 
     # Without any driver visible, so that only finding the plugins is tested.
@@ -68,6 +105,9 @@ def main(build, work, backends):
         check(told.returncode == EXIT_NO_BACKEND and told.stderr.startswith("error: "),
               f"without a device, exit code {EXIT_NO_BACKEND} and a reason were expected: {told.returncode}, {told.stderr}")
         check("built without the cpu backend" in told.stderr or "cpu" in told.stderr, f"nothing is said of the cpu backend: {told.stderr}")
+
+    if "cpu" in backends:
+        check_consumer(build, work, place, environment)
 
     print("\n".join(wrong) or f"{len(files)} files installed, {len(plugins)} plugins found from their new place")
     shutil.rmtree(work, ignore_errors=True)

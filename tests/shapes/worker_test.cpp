@@ -1,4 +1,7 @@
 // The workers as programs: what they take, what they refuse and with which words, and that they compute.
+#include <algorithm>
+#include <fstream>
+
 #include "support/cli.h"
 
 namespace gimbal::test {
@@ -50,6 +53,15 @@ TEST(Worker, SaysWhatItIsInOneLine) {
     EXPECT_EQ(r.out, worker(name, {"--build-info"}).out);
     EXPECT_EQ(worker(name, {"--help"}).code, 0);
   }
+}
+
+// What is made into main() of every worker: one call, and nothing beside it that could differ.
+TEST(Worker, MainIsOneCall) {
+  std::ifstream file(GIMBAL_SOURCE_DIR "/src/apps/worker/main.cpp.in");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 20);
+  EXPECT_SAYS(text, "{ return gimbal::worker::run<Built>(argc, argv); }");
+  EXPECT_EQ(text.find('#'), text.rfind('#')) << "one include, and no condition";
 }
 
 TEST(Worker, OptionsOfOtherBuildsAreRefusedWithTheNameOfTheBuild) {

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "apps/exit_code.h"
-#include "apps/input_text.h"
 #include "apps/interrupt.h"
-#include "apps/sampling_options.h"
+#include "apps/receipt_rows.h"
 #include "apps/terminal.h"
+#include "apps/text_options.h"
 #include "apps/worker/other_builds.h"
 #include "ops/shapes.h"
 #include "runtime/generate.h"
@@ -40,15 +40,7 @@ class Worker {
   void declare(Arguments& a) {
     a.section("Text");
     a.text("-m,--model", "FILE", "the model, a GGUF file", model_);
-    a.text("-p,--prompt", "TEXT", "the beginning of the text; without it and --file, stdin", prompt_);
-    a.text("-f,--file", "FILE", "a file with the prompt, without a newline at its end; - is stdin", file_);
-    a.whole("-n,--max-tokens", "N",
-            "tokens to generate; -1: until the model stops or the context is full (default)", most_tokens_,
-            -1, 1 << 30);
-    a.texts("--stop", "TEXT", "end before this text; repeatable", settings_.stops);
-    a.flag("--print-tokens", "print the ids of the generated tokens in place of their text", print_tokens_);
-    a.flag("--stats", "device, memory, speed and seed, on stderr", stats_);
-    sampling_.declare(a);
+    text_.declare(a);
     a.section("How it runs");
     if (about_.has_gpus) {
       const std::string names = format("--device,--{}-device", about_.backend);
@@ -79,21 +71,15 @@ class Worker {
     if (!model_)
       return Error{Code::Usage, "there is no model",
                    format("give a GGUF file: {} --model model.gguf", name_)};
-    if (prompt_ && file_)
-      return Error{Code::Usage, "-p and --file each give a prompt", "give only one of them"};
-    if (!prompt_ && !file_ && stdin_is_terminal())
+    if (!text_.prompt && !text_.file && stdin_is_terminal())
       return Error{Code::Usage, "there is no prompt",
                    "give -p TEXT or --file FILE, or write the prompt to stdin"};
-    settings_.most_tokens = most_tokens_.value_or(-1);
-    if (auto ok = sampling_.finish(); !ok) return ok;
-    settings_.sampler = sampling_.settings;
-    return validate_stops(settings_.stops);
+    return text_.finish();
   }
 
   Result<int> generate_text() {
-    auto text = prompt_ ? *prompt_ : read_text(file_.value_or("-"));
+    auto text = text_.text();
     if (!text) return text.error();
-    if (!prompt_) text = without_last_newline(std::move(*text));
     Settings s;
     s.run.context = context_.value_or(s.run.context);
     s.run.batch = batch_.value_or(s.run.batch);
@@ -114,18 +100,18 @@ class Worker {
     if (!session) return session.error();
     InterruptGuard guard;
     bool in_line = false;  // text was printed and its line is not ended
-    auto g =
-        generate(**session, tokenizer, tokenizer.encode(text), settings_, [&](std::string_view piece, Token) {
-          if (!print_tokens_) {
-            print(stdout_is_terminal() ? printable(piece, true) : piece);
-            if (!piece.empty()) in_line = piece.back() != '\n';
-          }
-          return flush_output() && !InterruptGuard::interrupted();
-        });
+    auto g = generate(**session, tokenizer, tokenizer.encode(text), text_.settings,
+                      [&](std::string_view piece, Token) {
+                        if (!text_.print_tokens) {
+                          print(stdout_is_terminal() ? printable(piece, true) : piece);
+                          if (!piece.empty()) in_line = piece.back() != '\n';
+                        }
+                        return flush_output() && !InterruptGuard::interrupted();
+                      });
     if (in_line) print("\n");
     if (!g) return g.error();
-    if (print_tokens_) print(format("{}\n", fmt::join(g->tokens, ",")));
-    if (stats_) note(stats(model, *g, load_seconds));
+    if (text_.print_tokens) print(format("{}\n", fmt::join(g->tokens, ",")));
+    if (text_.stats) note(stats(model, *g, load_seconds));
     return InterruptGuard::interrupted() ? kInterrupted : kDone;
   }
 
@@ -135,6 +121,7 @@ class Worker {
     const double steps = double(g.tokens.size()) - 1;
     Table t("ll");
     t.row({"device", format("{}, {}", d.id(), device ? printable(device) : "")});
+    add_receipt(t, model.receipt(), d.id());
     t.row({"memory", human_bytes(model.blueprint().last().memory.total())});
     t.row({"loading", format("{:.0f} ms", load_seconds * 1e3)});
     t.row({"prompt", format("{} tokens in {:.0f} ms", g.prompt_tokens, g.prompt_seconds * 1e3)});
@@ -143,19 +130,17 @@ class Worker {
                                     ? ""
                                     : format(", {:.1f} tokens/s", steps / g.generate_seconds))});
     t.row({"finish", name_of(g.finish)});
-    t.row({"seed", format("{}", settings_.sampler.seed)});
+    t.row({"seed", format("{}", text_.settings.sampler.seed)});
     return t.text();
   }
 
   const About& about_;
   std::string name_;
-  std::optional<std::string> model_, prompt_, file_, variant_;
-  std::optional<int> most_tokens_, gpu_, threads_, context_, batch_;
+  std::optional<std::string> model_, variant_;
+  std::optional<int> gpu_, threads_, context_, batch_;
   std::string cache_type_ = "f16";
-  bool print_tokens_ = false, stats_ = false, quiet_ = false, list_ = false, build_info_ = false,
-       version_ = false;
-  SamplingOptions sampling_;
-  GenerateSettings settings_;
+  bool quiet_ = false, list_ = false, build_info_ = false, version_ = false;
+  TextOptions text_;
 };
 
 int finish(const Result<int>& done) {

@@ -274,6 +274,12 @@ gimbal_code Device::run_counts(gimbal_executable* handle, uint64_t* counts, size
   return reinterpret_cast<Executable*>(handle)->run_counts(counts, n), GIMBAL_OK;
 }
 
+gimbal_code Device::scratch_bytes(const gimbal_program& p, uint64_t* out) {
+  Cuts cuts;
+  if (Failure f = Cuts::find(p, limits_.max_allocation_bytes, &cuts)) return fail(f);
+  return fail(Executable::plan_scratch(p, rows_, limits_, cuts, out));
+}
+
 gimbal_code Device::submit(gimbal_executable* handle, gimbal_buffer* const* slots, size_t n,
                            gimbal_step step) {
   const std::lock_guard lock(mutex_);

@@ -53,6 +53,7 @@ class Device {
   gimbal_code submit(gimbal_executable*, gimbal_buffer* const* slots, size_t n, gimbal_step);
   gimbal_code wait();
   gimbal_code run_counts(gimbal_executable*, uint64_t* counts, size_t n);
+  gimbal_code scratch_bytes(const gimbal_program&, uint64_t* out);
 
   const Counters& counters() const { return counters_; }
 

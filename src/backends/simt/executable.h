@@ -1,5 +1,6 @@
 // A program as launches, recorded once for the buffers that it is bound to and replayed for every step.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,17 +42,24 @@ class Executable {
   static Failure make(const gimbal_program& p, const Rows& rows, const Limits& limits, const Cuts& cuts,
                       KernelOf kernel_of, std::unique_ptr<Executable>* out) {
     std::unique_ptr<Executable> e(new Executable(p));
-    for (size_t i = 0; i < p.n_ops; i++) {
-      OpPlan plan{p.ops[i], p.values, limits, cuts, {}, 0, {}};
-      const Row& row = rows.rows[p.ops[i].kernel];
-      row.plan(plan);
-      if (plan.failure) return plan.failure;
+    auto add = [&](const Row& row, const OpPlan& plan) -> Failure {
       Kernel* kernel = nullptr;
       if (Failure f = kernel_of(row.kernel, &kernel)) return f;
-      e->add(p, plan, kernel);
-    }
+      return e->add(p, plan, kernel), Failure();
+    };
+    if (Failure f = for_each_op(p, rows, limits, cuts, add)) return f;
     *out = std::move(e);
     return {};
+  }
+
+  // What scratch_bytes() of such an executable would be.
+  static Failure plan_scratch(const gimbal_program& p, const Rows& rows, const Limits& limits,
+                              const Cuts& cuts, uint64_t* out) {
+    *out = 0;
+    return for_each_op(p, rows, limits, cuts, [&](const Row&, const OpPlan& plan) {
+      *out = std::max(*out, plan.scratch_bytes);
+      return Failure();
+    });
   }
 
   // Rows of the step, at most those that the program has room for.
@@ -82,6 +90,19 @@ class Executable {
     std::vector<DeviceBuffer*> slots;
     Recording* recording;
   };
+
+  template <class Use>
+  static Failure for_each_op(const gimbal_program& p, const Rows& rows, const Limits& limits,
+                             const Cuts& cuts, Use use) {
+    for (size_t i = 0; i < p.n_ops; i++) {
+      OpPlan plan{p.ops[i], p.values, limits, cuts, {}, 0, {}};
+      const Row& row = rows.rows[p.ops[i].kernel];
+      row.plan(plan);
+      if (plan.failure) return plan.failure;
+      if (Failure f = use(row, plan)) return f;
+    }
+    return {};
+  }
 
   explicit Executable(const gimbal_program&);
   void add(const gimbal_program&, const OpPlan&, Kernel*);

@@ -1,0 +1,28 @@
+// The options that say what text goes in and how much comes out: the same words in every program that
+// generates.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "apps/sampling_options.h"
+#include "runtime/generate.h"
+
+namespace gimbal {
+
+struct TextOptions {
+  std::optional<std::string> prompt, file;
+  bool print_tokens = false, stats = false;
+  GenerateSettings settings;
+
+  void declare(Arguments&);  // as two sections: the text, and the choice of tokens
+  // After parsing: fills in `settings`. Errors: Usage for values out of range, and for two prompts.
+  Status finish();
+  // The prompt: -p, or --file or else stdin without the newline at its end. Errors: those of reading.
+  Result<std::string> text() const;
+
+ private:
+  std::optional<int> most_tokens_;
+  SamplingOptions sampling_;
+};
+
+}  // namespace gimbal
