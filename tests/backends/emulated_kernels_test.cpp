@@ -57,7 +57,7 @@ TEST(EmulatedTable, IsOpenedOnlyWhenAskedFor) {
 
 TEST(EmulatedTable, RefusesOptionsThatItDoesNotKnow) {
   for (const char* options : {"colour=red", "bounds=2", "seed=x", "seed=", "part=", "max_binding=-1",
-                              "bounds", "subgroup=3", "subgroup=128"}) {
+                              "bounds", "subgroup=2", "subgroup=24", "subgroup=128"}) {
     auto opened = open_device({"emulator", 0, true, options});
     ASSERT_FALSE(opened) << options;
     EXPECT_NE(opened.error().message.find(std::string(options).substr(0, 4)), std::string::npos)

@@ -20,9 +20,9 @@ struct Api {
     if (auto f = options.take_flag("racecheck", &o.racecheck)) return f;
     if (auto f = options.take_number("seed", &o.seed)) return f;
     if (auto f = options.take_number("subgroup", &o.subgroup)) return f;
-    if (o.subgroup > 64 || std::popcount(o.subgroup) != 1)
+    if (o.subgroup > 64 || o.subgroup == 2 || std::popcount(o.subgroup) != 1)
       return {simt::Failure::Invalid,
-              format("subgroup={}: a sub-group has a power of two of lanes, 64 at most", o.subgroup)};
+              format("subgroup={}: a sub-group has 4, 8, 16, 32 or 64 lanes; 1: there are none", o.subgroup)};
     if (auto f = options.take_number("memory", &o.memory)) return f;
     *out = {emulator::open(o), simt::emulator_modules()};
     return {};

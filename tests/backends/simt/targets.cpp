@@ -126,6 +126,16 @@ TEST(SimtTargets, AmdCodeObjectsHoldEveryKernel) {
   EXPECT_TRUE(example_amdgcn_modules("gfx803").empty());
 }
 
+// ds_swizzle_b32 with the mask that exchanges lanes 8 apart (its first word, of GFX9 and of all later ones).
+TEST(SimtTargets, AmdLanesExchangeWithoutMemory) {
+  for (const char* architecture : {"gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"}) {
+    const std::string elf = text_of(example_amdgcn_modules(architecture)[4]);
+    EXPECT_GE(count(elf, std::string("\x1f\x20\x7a\xd8", 4)) + count(elf, std::string("\x1f\x20\xd4\xd8", 4)),
+              2u)
+        << architecture;
+  }
+}
+
 TEST(SimtTargets, TextsHaveTheirEntryPoint) {
   for (const KernelCode& k : example_opencl_modules()) {
     std::string text = text_of(k);
