@@ -2,6 +2,8 @@
 # its own language. How texts become modules: scripts/simt_kernels.py, docs/kernel-dialect.md.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(GIMBAL_SIMT_DEF ${CMAKE_SOURCE_DIR}/src/backends/simt/kernels.def)
+# What runtimes ask devices with (backends/simt/probes.h).
+set(GIMBAL_SIMT_PROBES ${CMAKE_SOURCE_DIR}/src/backends/simt/probes/kernels.def)
 set(simt_generator ${CMAKE_SOURCE_DIR}/scripts/simt_kernels.py)
 set(simt_scripts ${CMAKE_SOURCE_DIR}/scripts/simt_text.py ${CMAKE_SOURCE_DIR}/scripts/simt_modules.py)
 file(GLOB simt_dialects CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backends/simt/dialect/*.h)
@@ -132,7 +134,11 @@ function(simt_module_command language name out definition)
   if(name STREQUAL "all")
     set(texts ${simt_texts})
   endif()
-  add_custom_command(OUTPUT ${out}
+  set(more "")
+  if(language STREQUAL "spirv")
+    set(more ${out}.subgroups)  # empty for kernels without a TREE
+  endif()
+  add_custom_command(OUTPUT ${out} BYPRODUCTS ${more}
     COMMAND Python3::Interpreter ${simt_generator} module ${language} ${name} ${definition} ${CMAKE_SOURCE_DIR}/src ${out}
     DEPENDS ${simt_generator} ${simt_scripts} ${definition} ${texts} ${simt_shared_texts} ${simt_dialects}
     COMMENT "Kernel ${name} for ${language}" VERBATIM)

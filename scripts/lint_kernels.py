@@ -24,6 +24,7 @@ OPERATOR_CLASS = {**dict.fromkeys(("+", "-", "*", "/", "%"), "arithmetic"), **di
                   **dict.fromkeys(("<", ">", "<=", ">=", "==", "!="), "comparison"), "&&": "&&", "||": "||"}
 MIXABLE = [{"arithmetic", "comparison", "&&"}, {"arithmetic", "comparison", "||"}]
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
+BARRIERS = {"FACT_BARRIER": "BARRIER", "FACT_TREE": "TREE"}  # where all lanes of a group must come: what is written
 INSTEAD_OF_WORD = {
     **dict.fromkeys(("float", "int", "uint", "unsigned", "char", "short", "long", "double", "half", "void", "size_t", "uchar", "ushort"),
                     "the types are f32, u32, i32 and bool"),
@@ -283,7 +284,7 @@ class Lint:
                 self.say(t, f"conditions are bool in WGSL and GLSL: compare '{inner[0].text}' with something")
 
     def functions(self):
-        outside = set(self.buffers) | set(self.shared) | {"P", "LANE", "GROUP_X", "GROUP_Y", "GROUP_Z", "STEP_ROWS", "STEP_OUT_ROWS", "FACT_BARRIER"}
+        outside = set(self.buffers) | set(self.shared) | {"P", "LANE", "GROUP_X", "GROUP_Y", "GROUP_Z", "STEP_ROWS", "STEP_OUT_ROWS", *BARRIERS}
         i = 0
         while i < len(self.tokens):
             if self.tokens[i].text != "FUNCTION" or i + 1 not in self.match:
@@ -297,7 +298,7 @@ class Lint:
                     if t.text == "ARG":
                         arguments.add(self.text_at(i + 4))
                 elif t.kind == "name" and t.text in outside - own:
-                    name = "BARRIER" if t.text == "FACT_BARRIER" else t.text
+                    name = BARRIERS.get(t.text, t.text)
                     self.say(t, f"'{name}' in a FUNCTION: OpenCL C, CUDA and HIP know it in MAIN only: pass the value, or make it a macro")
                 elif t.text in arguments and self.text_at(i + 1) in ASSIGNMENTS:
                     self.say(t, f"'{t.text}' is an argument, which WGSL does not let change: copy it to a VAR")
@@ -326,11 +327,11 @@ class Lint:
                     blocks.append(i)
                 elif t.text == "}" and blocks:
                     blocks.pop()
-                elif t.text == "FACT_BARRIER" and only_some:
-                    self.say(t, "BARRIER where not all lanes of a group come: the condition around it depends on LANE or on what was read "
+                elif t.text in BARRIERS and only_some:
+                    self.say(t, f"{BARRIERS[t.text]} where not all lanes of a group come: the condition around it depends on LANE or on what was read "
                                 "from memory (conditions over GROUP_X, P, STEP_ROWS and LET_UNIFORM are fine)")
-                elif t.text == "FACT_BARRIER" and returned:
-                    self.say(t, f"BARRIER after a return of some lanes (line {returned.line}): put the work in an if instead")
+                elif t.text in BARRIERS and returned:
+                    self.say(t, f"{BARRIERS[t.text]} after a return of some lanes (line {returned.line}): put the work in an if instead")
                 elif t.text == "return" and only_some:
                     returned = t
                 elif t.text in ("break", "continue") and only_some:

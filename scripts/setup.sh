@@ -22,7 +22,7 @@ arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-
 # No CUDA, no ROCm: clang makes PTX and AMD code objects by itself, and vendor libraries are opened at run time.
 gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross "libobjc-12-dev|libobjc-14-dev|gobjc"
      libvulkan-dev libvulkan-volk-dev opencl-headers
-     mesa-vulkan-drivers vulkan-validationlayers pocl-opencl-icd)
+     mesa-vulkan-drivers vulkan-validationlayers pocl-opencl-icd ocl-icd-libopencl1)
 
 say() { echo "setup: $*" >&2; }
 

@@ -6,7 +6,7 @@ import shutil
 import struct
 import tempfile
 
-from simt_text import Refused, preprocess, run
+from simt_text import Refused, WITH_SUBGROUPS, preprocess, run
 
 GPU_FLAGS = ["-O2", "-std=c++20", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra", "-Werror",
              "-Wno-unused-parameter", "-Wno-unused-variable", "--cuda-device-only"]
@@ -18,9 +18,14 @@ def build(language, rows, definition, src, out):
     if not maker:
         raise Refused(f"'{language}' is not a language that kernels are built for")
     with tempfile.TemporaryDirectory() as folder:
-        data = maker(rows, lambda dialect, row, *more: preprocess(dialect, *row, definition, src, more), folder, language)
-    with open(out, "wb") as f:
-        f.write(data)
+        text_of = lambda dialect, row, *more: preprocess(dialect, *row, definition, src, more)  # noqa: E731
+        made = {out: maker(rows, text_of, folder, language)}
+        if language in WITH_SUBGROUPS:
+            has_tree = "FACT_TREE" in text_of("host", rows[0])
+            made[out + ".subgroups"] = maker(rows, text_of, folder, language, "-DHAS_SUBGROUPS=1") if has_tree else b""
+    for path, data in made.items():
+        with open(path, "wb") as f:
+            f.write(data)
 
 
 def write(folder, name, text):
@@ -71,8 +76,9 @@ def without_contraction(module):
 SMALLER = ["--strip-debug", "--eliminate-dead-functions", "--eliminate-dead-variables", "--eliminate-dead-const", "--compact-ids"]
 
 
-def spirv(rows, text_of, folder, _, more=(), optimization=SMALLER):
-    text = "#version 460\n" + tidy(text_of("glsl", rows[0], *more))
+def spirv(rows, text_of, folder, _, *more, optimization=SMALLER):
+    extension = "#extension GL_KHR_shader_subgroup_shuffle : require\n" if "-DHAS_SUBGROUPS=1" in more else ""
+    text = "#version 460\n" + extension + tidy(text_of("glsl", rows[0], *more))
     source = write(folder, f"{rows[0][0]}.comp", text)
     plain, marked, small = (os.path.join(folder, n) for n in ("plain.spv", "marked.spv", "small.spv"))
     run(["glslc", "--target-env=vulkan1.2", "-O0", "-Werror", source, "-o", plain])
@@ -85,7 +91,7 @@ def spirv(rows, text_of, folder, _, more=(), optimization=SMALLER):
 
 
 def msl(rows, text_of, folder, _):
-    module = spirv(rows, text_of, folder, "spirv", ("-DPARAMS_IN_BUFFER=1", "-DFMA_IS_FUSED=1"), ["-O", "--strip-debug"])
+    module = spirv(rows, text_of, folder, "spirv", "-DPARAMS_IN_BUFFER=1", "-DFMA_IS_FUSED=1", optimization=["-O", "--strip-debug"])
     path = write(folder, "module.spv", module)
     return exact(run(["spirv-cross", "--msl", "--msl-version", "20300", "--msl-decoration-binding", "--msl-force-native-arrays", path]), rows[0][0]).encode()
 

@@ -7,6 +7,10 @@ import subprocess
 
 ROW = re.compile(r'^\s*SIMT_KERNEL\(\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]*)"\s*\)', re.M)
 
+# Languages in which a kernel with a TREE has a second module, NAME.subgroups, for devices whose sub-groups exchange values; the file is
+# empty for the others.
+WITH_SUBGROUPS = ("spirv",)
+
 
 class Refused(Exception):
     """What is wrong and what to do, for the person who builds."""

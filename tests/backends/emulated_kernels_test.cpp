@@ -19,11 +19,14 @@ class EmulatedKernels : public testing::TestWithParam<const char*> {};
 
 TEST_P(EmulatedKernels, AgreeWithTheReference) { test::check_kernels("emulator", GetParam()); }
 
+constexpr const char* kModes[] = {"Fast",         "Races",         "InParts",       "SubgroupsOf4",
+                                  "SubgroupsOf8", "SubgroupsOf16", "SubgroupsOf32", "SubgroupsOf64"};
 // 5000 bytes: less than most matrices of the cases have.
 INSTANTIATE_TEST_SUITE_P(Emulator, EmulatedKernels,
-                         testing::Values("", "racecheck=1\nseed=7", "bounds=1\npart=5000"), [](auto& p) {
-                           return std::string(p.index == 0 ? "Fast" : p.index == 1 ? "Races" : "InParts");
-                         });
+                         testing::Values("", "racecheck=1\nseed=7", "bounds=1\npart=5000", "subgroup=4",
+                                         "racecheck=1\nseed=9\nsubgroup=8", "subgroup=16",
+                                         "racecheck=1\nsubgroup=32", "racecheck=1\nsubgroup=64"),
+                         [](auto& p) { return std::string(kModes[p.index]); });
 
 // What the CPU computes with, the emulator computes too: no op or format that only one of them has.
 TEST(EmulatedTable, HasARowForAllThatTheCpuComputes) {
@@ -53,8 +56,8 @@ TEST(EmulatedTable, IsOpenedOnlyWhenAskedFor) {
 }
 
 TEST(EmulatedTable, RefusesOptionsThatItDoesNotKnow) {
-  for (const char* options :
-       {"colour=red", "bounds=2", "seed=x", "seed=", "part=", "max_binding=-1", "bounds"}) {
+  for (const char* options : {"colour=red", "bounds=2", "seed=x", "seed=", "part=", "max_binding=-1",
+                              "bounds", "subgroup=2", "subgroup=24", "subgroup=128"}) {
     auto opened = open_device({"emulator", 0, true, options});
     ASSERT_FALSE(opened) << options;
     EXPECT_NE(opened.error().message.find(std::string(options).substr(0, 4)), std::string::npos)

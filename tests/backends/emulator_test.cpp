@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/simt/example_checks.h"
+#include "backends/simt/probes.h"
 
 namespace gimbal::simt {
 
@@ -12,6 +13,7 @@ std::span<const KernelCode> example_emulator_modules();
 std::span<const KernelCode> defect_emulator_modules();
 std::span<const KernelCode> toy_emulator_modules();
 std::span<const KernelCode> correction_emulator_modules();
+std::span<const KernelCode> probe_emulator_modules();
 
 namespace {
 
@@ -30,12 +32,37 @@ TEST_P(Emulator, RunsTheExamples) {
 INSTANTIATE_TEST_SUITE_P(Modes, Emulator,
                          testing::Values(emulator::Options{}, emulator::Options{.bounds = true},
                                          emulator::Options{.racecheck = true}, emulator::Options{.seed = 1},
-                                         emulator::Options{.racecheck = true, .seed = 12345}));
+                                         emulator::Options{.racecheck = true, .seed = 12345},
+                                         emulator::Options{.subgroup = 4},
+                                         emulator::Options{.racecheck = true, .subgroup = 8},
+                                         emulator::Options{.seed = 1, .subgroup = 16},
+                                         emulator::Options{.racecheck = true, .seed = 3, .subgroup = 32},
+                                         emulator::Options{.racecheck = true, .subgroup = 64}));
 
 // What targets use whose own FMA, division and root are not exact.
 TEST(Corrections, AreExact) {
   auto runtime = emulator::open({});
   check_rounding(*runtime, correction_emulator_modules());
+}
+
+// The probe's tree is the dialect's, and finds lanes that exchange other values than they say.
+TEST(Probes, SeeWhichLanesExchange) {
+  for (uint64_t subgroup : {1, 4, 8, 16, 32, 64}) {
+    auto runtime = emulator::open({.subgroup = subgroup});
+    bool right = false, fused = false;
+    ASSERT_FALSE(probe_lanes(*runtime, probe_emulator_modules(), &right));
+    ASSERT_FALSE(probe_fma(*runtime, probe_emulator_modules(), &fused));
+    EXPECT_TRUE(right) << subgroup;
+    EXPECT_TRUE(fused);
+  }
+  // Takes the probe's place: its trees are of other lanes.
+  std::vector<KernelCode> wrong(probe_emulator_modules().begin(), probe_emulator_modules().end());
+  for (const KernelCode& k : defect_emulator_modules())
+    if (k.name == "wrong_lanes") wrong[1].code = k.code;
+  auto runtime = emulator::open({.subgroup = 8});
+  bool right = true;
+  ASSERT_FALSE(probe_lanes(*runtime, wrong, &right));
+  EXPECT_FALSE(right);
 }
 
 std::string defect_of(std::string_view kernel, emulator::Options options) {
@@ -78,6 +105,26 @@ TEST(EmulatorChecks,
      FindRacesOverSharedMemory) {  // a write after the read: visible in the shuffled order too
   for (uint64_t seed = 1; seed < 20; seed++)
     EXPECT_NE(defect_of("missing_barrier", {.racecheck = true, .seed = seed}), "") << seed;
+}
+
+// A tree that not all lanes reach is found with and without sub-groups; that it orders shared memory, as it
+// does without them only, may not be relied on.
+TEST(EmulatorChecks, FindDefectsOfTrees) {
+  for (bool checked : {false, true}) {
+    EXPECT_EQ(defect_of("some_join", {.racecheck = checked}),
+              "kernel some_join, group (0, 0, 0): lane 7 waits at the BARRIER of line 14, but lane 15 has "
+              "returned: all lanes must pass it, or none");
+    EXPECT_EQ(defect_of("some_join", {.racecheck = checked, .subgroup = 16}),
+              "kernel some_join, group (0, 0, 0): lane 7 waits at the TREE of line 14, but lane 15 of its "
+              "sub-group does not: all lanes must pass it, or none");
+    EXPECT_EQ(
+        defect_of("two_trees", {.racecheck = checked, .subgroup = 16}),
+        "kernel two_trees, group (0, 0, 0): lane 15 waits at the TREE of line 19 and lane 0 at that of line "
+        "17: all lanes must pass the same");
+  }
+  EXPECT_EQ(defect_of("no_order", {.racecheck = true}), "");
+  EXPECT_NE(defect_of("no_order", {.racecheck = true, .subgroup = 16}).find("reads turned["),
+            std::string::npos);
 }
 
 TEST(EmulatorChecks, FindUnevenBarriersInEveryMode) {

@@ -60,7 +60,8 @@ TEST_P(Vulkan, CopiesMuch) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, Vulkan,
                          testing::Values(Mode{"Direct", {}}, Mode{"Staging", {.staging = true}},
-                                         Mode{"SplitFma", {.split_fma = true}}),
+                                         Mode{"SplitFma", {.split_fma = true}},
+                                         Mode{"NoSubgroups", {.no_subgroups = true}}),
                          [](auto& p) { return p.param.name; });
 
 TEST(VulkanFacts, AreThoseOfADevice) {
@@ -89,6 +90,25 @@ TEST(VulkanFacts, AreThoseOfADevice) {
   EXPECT_LE(f.memory_free, f.memory_total);
   EXPECT_EQ(f.software,
             f.name.find("llvmpipe") != std::string::npos || f.name.find("SwiftShader") != std::string::npos);
+}
+
+// lavapipe's sub-groups are its vectors, of 4, 8 or 16 lanes.
+TEST(VulkanFacts, TellsWhichLanesExchange) {
+  for (bool without : {true, false}) {
+    auto runtime = open({.no_subgroups = without});
+    ASSERT_TRUE(runtime);
+    Kernel* k = nullptr;
+    const Failure f = runtime->load(example_spirv_modules()[0], &k);
+    ASSERT_FALSE(f) << f.text;
+    const Facts& facts = runtime->facts();
+    std::printf("%s: %u\n", facts.driver.c_str(), facts.subgroup_lanes);
+    const char* bits = std::getenv("LP_NATIVE_VECTOR_WIDTH");
+    if (without) {
+      EXPECT_EQ(facts.subgroup_lanes, 1u);
+    } else if (bits && facts.name.rfind("llvmpipe", 0) == 0) {
+      EXPECT_EQ(facts.subgroup_lanes, uint32_t(std::stoi(bits)) / 32) << facts.driver;
+    }
+  }
 }
 
 // Two launches without after_all between them, then one that needs both, in one recording that is replayed
@@ -219,8 +239,9 @@ TEST(VulkanFailures, OfAllocationsLeaveTheDeviceUsable) {
 }
 
 TEST(VulkanFailures, OfPipelinesNameTheKernel) {
-  auto runtime =
-      open({.split_fma = true, .intercept = [](VolkDeviceTable& t) { t.vkCreateComputePipelines = piped; }});
+  auto runtime = open({.split_fma = true, .no_subgroups = true, .intercept = [](VolkDeviceTable& t) {
+                         t.vkCreateComputePipelines = piped;
+                       }});
   ASSERT_TRUE(runtime);
   Kernel* k = nullptr;
   Failure f = runtime->load(example_spirv_modules()[3], &k);
@@ -235,19 +256,46 @@ TEST(VulkanFailures, OfTheFirstQuestionLeaveItOpen) {
   static int calls;
   static PFN_vkCreateComputePipelines real;
   calls = 0;
-  auto runtime = open({.intercept = [](VolkDeviceTable& t) {
-    real = t.vkCreateComputePipelines;
-    t.vkCreateComputePipelines = [](VkDevice d, VkPipelineCache cache, uint32_t n,
-                                    const VkComputePipelineCreateInfo* info, const VkAllocationCallbacks* a,
-                                    VkPipeline* out) {
-      return calls++ ? real(d, cache, n, info, a, out) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    };
-  }});
+  auto runtime = open({.no_subgroups = true, .intercept = [](VolkDeviceTable& t) {
+                         real = t.vkCreateComputePipelines;
+                         t.vkCreateComputePipelines = [](VkDevice d, VkPipelineCache cache, uint32_t n,
+                                                         const VkComputePipelineCreateInfo* info,
+                                                         const VkAllocationCallbacks* a, VkPipeline* out) {
+                           return calls++ ? real(d, cache, n, info, a, out) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+                         };
+                       }});
   ASSERT_TRUE(runtime);
   Kernel* k = nullptr;
   EXPECT_EQ(runtime->load(example_spirv_modules()[3], &k).code, Failure::OutOfMemory);
   EXPECT_FALSE(runtime->load(example_spirv_modules()[3], &k));
   EXPECT_EQ(calls, 3);  // the question twice, and the kernel
+}
+
+// A driver whose sub-groups are not what it says: the text is told twice as many lanes as they have.
+TEST(VulkanSubgroups, ThatExchangeOtherLanesAreLeftAlone) {
+  static PFN_vkCreateComputePipelines real;
+  static int told;
+  told = 0;
+  auto runtime = open({.intercept = [](VolkDeviceTable& t) {
+    real = t.vkCreateComputePipelines;
+    t.vkCreateComputePipelines = [](VkDevice d, VkPipelineCache cache, uint32_t n,
+                                    const VkComputePipelineCreateInfo* info, const VkAllocationCallbacks* a,
+                                    VkPipeline* out) {
+      VkComputePipelineCreateInfo changed = *info;
+      VkSpecializationInfo constants = *info->stage.pSpecializationInfo;
+      uint32_t values[2] = {};
+      memcpy(values, constants.pData, sizeof values);
+      values[1] *= 2;
+      told += constants.mapEntryCount == 2;
+      constants.pData = values, changed.stage.pSpecializationInfo = &constants;
+      return real(d, cache, n, &changed, a, out);
+    };
+  }});
+  ASSERT_TRUE(runtime);
+  if (runtime->facts().driver.find("sub-groups of") == std::string::npos) GTEST_SKIP() << "it has none";
+  check_joined(*runtime, example_spirv_modules());
+  EXPECT_EQ(told, 1);  // the probe
+  EXPECT_EQ(runtime->facts().subgroup_lanes, 1u);
 }
 
 Failure run_row_sum(Runtime& runtime) {
@@ -257,8 +305,9 @@ Failure run_row_sum(Runtime& runtime) {
 }
 
 TEST(VulkanFailures, OfRecordingsAreTheirs) {
-  auto runtime =
-      open({.split_fma = true, .intercept = [](VolkDeviceTable& t) { t.vkCreateDescriptorPool = pooled; }});
+  auto runtime = open({.split_fma = true, .no_subgroups = true, .intercept = [](VolkDeviceTable& t) {
+                         t.vkCreateDescriptorPool = pooled;
+                       }});
   ASSERT_TRUE(runtime);
   Failure f = run_row_sum(*runtime);
   EXPECT_EQ(f.code, Failure::OutOfMemory);
@@ -272,7 +321,7 @@ TEST(VulkanFailures, OfALostDeviceStay) {
   const Intercept ways[] = {[](VolkDeviceTable& t) { t.vkQueueSubmit = submitted; },
                             [](VolkDeviceTable& t) { t.vkWaitSemaphores = waited; }};
   for (Intercept way : ways) {
-    auto runtime = open({.split_fma = true, .intercept = way});
+    auto runtime = open({.split_fma = true, .no_subgroups = true, .intercept = way});
     ASSERT_TRUE(runtime);
     Failure f = run_row_sum(*runtime);
     EXPECT_EQ(f.code, Failure::DeviceLost);

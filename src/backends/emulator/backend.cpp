@@ -1,8 +1,11 @@
-// The emulator as a backend. Options: bounds=1, racecheck=1, seed=N, memory=BYTES (runtime.h),
+// The emulator as a backend. Options: bounds=1, racecheck=1, seed=N, subgroup=N, memory=BYTES (runtime.h),
 // max_binding=BYTES.
+#include <bit>
+
 #include "backends/emulator/runtime.h"
 #include "backends/simt/device.h"
 #include "backends/simt/modules.h"
+#include "base/format.h"
 #include "device/backend_impl.h"
 
 namespace gimbal::emulator {
@@ -16,6 +19,10 @@ struct Api {
     if (auto f = options.take_flag("bounds", &o.bounds)) return f;
     if (auto f = options.take_flag("racecheck", &o.racecheck)) return f;
     if (auto f = options.take_number("seed", &o.seed)) return f;
+    if (auto f = options.take_number("subgroup", &o.subgroup)) return f;
+    if (o.subgroup > 64 || o.subgroup == 2 || std::popcount(o.subgroup) != 1)
+      return {simt::Failure::Invalid,
+              format("subgroup={}: a sub-group has 4, 8, 16, 32 or 64 lanes; 1: there are none", o.subgroup)};
     if (auto f = options.take_number("memory", &o.memory)) return f;
     *out = {emulator::open(o), simt::emulator_modules()};
     return {};

@@ -1,5 +1,6 @@
 #include "backends/emulator/group.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/format.h"
@@ -16,28 +17,42 @@ void GroupRunner::body(void* self, uint32_t lane) {
 void GroupRunner::arrive(Lane& lane, int line) {
   GroupRunner& mine = *running_;
   mine.line_[lane.lane] = line;
+  mine.distance_[lane.lane] = 0;
   mine.fibers_.pause();
+}
+
+uint32_t GroupRunner::exchange(Lane& lane, uint32_t value, uint32_t distance, int line) {
+  GroupRunner& mine = *running_;
+  mine.line_[lane.lane] = line;
+  mine.distance_[lane.lane] = distance;
+  mine.given_[lane.lane] = value;
+  mine.fibers_.pause();
+  return mine.taken_[lane.lane];
 }
 
 std::string GroupRunner::run(const Compiled& kernel, Lane common, uint32_t lanes) {
   running_ = this;
   function_ = checks_ ? kernel.checked : kernel.fast;
-  if (order_.size() != lanes) {
-    order_.resize(lanes);
-    for (uint32_t i = 0; i < lanes; i++) order_[i] = i;
+  const uint32_t subgroup = kernel.barriers ? std::clamp(common.subgroup, 1u, lanes) : 1;
+  const uint32_t parts = (lanes + subgroup - 1) / subgroup;
+  if (order_.size() != parts) {
+    order_.resize(parts);
+    for (uint32_t i = 0; i < parts; i++) order_[i] = i;
   }
   shared_.resize((kernel.shared_bytes + 7) / 8);
   // Not a number in any float, and no sensible index: kernels must not read what they have not written.
   if (kernel.barriers || checks_) memset(shared_.data(), 0xff, shared_.size() * 8);
   common.shared = shared_.data();
   common.arrive = arrive;
+  common.exchange = exchange;
+  common.subgroup = subgroup;
   common.checks = checks_;
   if (checks_) checks_->begin_group(common.group, (kernel.shared_bytes + 3) / 4);
   if (shuffle_) (*shuffle_)(order_);
   if (kernel.barriers) {
     lanes_.assign(lanes, common);
     for (uint32_t i = 0; i < lanes; i++) lanes_[i].lane = i;
-    return run_on_fibers(kernel);
+    return run_on_fibers(subgroup);
   }
   for (uint32_t i : order_) {
     common.lane = i;
@@ -47,24 +62,24 @@ std::string GroupRunner::run(const Compiled& kernel, Lane common, uint32_t lanes
   return "";
 }
 
-std::string GroupRunner::run_on_fibers(const Compiled&) {
+std::string GroupRunner::run_on_fibers(uint32_t subgroup) {
   uint32_t lanes = uint32_t(lanes_.size());
-  line_.assign(lanes, 0);
+  line_.assign(lanes, 0), distance_.assign(lanes, 0);
+  given_.resize(lanes), taken_.resize(lanes);
   if (!fibers_.start(lanes, body, this))
     return format("there is no memory for the stacks of {} lanes", lanes);
   for (;;) {
-    uint32_t returned = 0, gone = 0, waits = 0;
-    for (uint32_t i : order_) {
-      if (checks_) checks_->set_lane(i);
-      if (fibers_.resume(i)) returned++, gone = i;
-      else waits = i;
+    returned_ = 0;
+    for (uint32_t s : order_) {
+      std::string wrong = run_subgroup(s * subgroup, std::min(subgroup, lanes - s * subgroup));
+      if (!wrong.empty()) return wrong;
     }
-    if (returned == lanes) return "";
-    if (returned)
+    if (returned_ == lanes) return "";
+    if (returned_)
       return format(
           "lane {} waits at the BARRIER of line {}, but lane {} has returned: all lanes must pass it, or "
           "none",
-          waits, line_[waits], gone);
+          waits_, line_[waits_], gone_);
     for (uint32_t i = 1; i < lanes; i++)
       if (line_[i] != line_[0])
         return format(
@@ -73,6 +88,38 @@ std::string GroupRunner::run_on_fibers(const Compiled&) {
             line_[0], i, line_[i]);
     if (checks_) checks_->barrier_passed();
     if (shuffle_) (*shuffle_)(order_);
+  }
+}
+
+// Other sub-groups are not waited for, and shared memory is not ordered: only a barrier does that.
+std::string GroupRunner::run_subgroup(uint32_t first, uint32_t lanes) {
+  own_order_.resize(lanes);
+  for (uint32_t i = 0; i < lanes; i++) own_order_[i] = first + i;
+  for (;;) {
+    if (shuffle_) (*shuffle_)(own_order_);
+    uint32_t exchanging = 0, at = first, elsewhere = first;
+    for (uint32_t i : own_order_) {
+      if (checks_) checks_->set_lane(i);
+      const bool done = fibers_.resume(i);
+      if (done) returned_++, gone_ = i;
+      else waits_ = i;
+      if (!done && distance_[i]) exchanging++, at = i;
+      else elsewhere = i;
+    }
+    if (!exchanging) return "";
+    if (exchanging < lanes)
+      return format(
+          "lane {} waits at the TREE of line {}, but lane {} of its sub-group does not: all lanes must pass "
+          "it, or none",
+          at, line_[at], elsewhere);
+    for (uint32_t i = first; i < first + lanes; i++) {
+      if (line_[i] != line_[at] || distance_[i] != distance_[at])
+        return format(
+            "lane {} waits at the TREE of line {} and lane {} at that of line {}: all lanes must pass the "
+            "same",
+            at, line_[at], i, line_[i]);
+      taken_[i] = given_[first + ((i - first) ^ distance_[i])];
+    }
   }
 }
 

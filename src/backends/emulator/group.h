@@ -29,22 +29,28 @@ class GroupRunner {
  public:
   // `checks` is null for the fast form. `shuffle` is null for the order of numbers.
   GroupRunner(Checks* checks, Shuffle* shuffle) : checks_(checks), shuffle_(shuffle) {}
-  // `common`: what all lanes see. Empty: all lanes have returned. Else: what is wrong with the kernel's
-  // barriers.
+  // `common`: what all lanes see, with the lanes of a sub-group, a power of two. Empty: all lanes have
+  // returned. Else: what is wrong with the kernel's barriers and trees.
   std::string run(const Compiled&, Lane common, uint32_t lanes);
 
  private:
   static void body(void* self, uint32_t lane);
   static void arrive(Lane&, int line);
-  std::string run_on_fibers(const Compiled&);
+  static uint32_t exchange(Lane&, uint32_t value, uint32_t distance, int line);
+  std::string run_on_fibers(uint32_t subgroup);
+  // From one barrier to the next, or to the end.
+  std::string run_subgroup(uint32_t first, uint32_t lanes);
 
   Checks* const checks_;
   Shuffle* const shuffle_;
   Fibers fibers_;
   LaneFunction function_ = nullptr;
   std::vector<Lane> lanes_;
-  std::vector<int> line_;  // of the barrier that each lane stands at
-  std::vector<uint32_t> order_;
+  std::vector<int> line_;           // of the barrier or tree that each lane stands at
+  std::vector<uint32_t> distance_;  // of the exchange that it stands at; 0: it is a barrier
+  std::vector<uint32_t> given_, taken_;
+  uint32_t returned_ = 0, gone_ = 0, waits_ = 0;  // how many, and the last one that returned, or waits
+  std::vector<uint32_t> order_, own_order_;       // of sub-groups, and of lanes in one
   std::vector<uint64_t> shared_;
   static thread_local GroupRunner* running_;
 };

@@ -50,6 +50,8 @@ class Emulator final : public simt::Runtime {
     facts_.max_binding_bytes = o.max_binding ? o.max_binding : 128u << 20;
     facts_.binding_alignment = 256;  // the coarsest that any API asks for, so that nothing works here only
     facts_.software = facts_.unified_memory = true;
+    facts_.subgroup_lanes = uint32_t(o.subgroup);
+    if (o.subgroup > 1) facts_.driver += format(", sub-groups of {}", o.subgroup);
   }
 
   const simt::Facts& facts() override {
@@ -144,6 +146,7 @@ class Emulator final : public simt::Runtime {
     Lane common = {};
     common.data = data, common.words = words;
     common.params = l.params;
+    common.subgroup = facts_.subgroup_lanes;
     common.step = reinterpret_cast<const int32_t*>(buffer(l.step.buffer).data + l.step.offset);
     if (checked()) checks_.begin_launch(kernel.facts.name, bound, kernel.facts.lanes, l.groups);
     const uint64_t n = uint64_t(l.groups[0]) * l.groups[1] * l.groups[2];

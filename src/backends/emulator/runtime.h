@@ -13,6 +13,7 @@ struct Options {
   bool bounds = false;       // every word that a kernel touches must lie inside its array
   bool racecheck = false;    // no two unordered lanes touch a word when one of them writes; brings `bounds`
   uint64_t seed = 0;         // not 0: lanes and groups run in an order drawn from it
+  uint64_t subgroup = 1;     // lanes of a sub-group: 4, 8, 16, 32 or 64; 1: there are none
   uint64_t memory = 0;       // bytes that can be allocated; 0: what the machine has
   uint64_t max_binding = 0;  // Facts::max_binding_bytes; 0: 128 MiB, as small as any GPU has
 };

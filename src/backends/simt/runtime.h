@@ -27,6 +27,9 @@ struct Facts {                             // of one device
   uint64_t max_binding_bytes = 0;              // larger matrices are bound, and launched, in parts
   uint32_t binding_alignment = 4;              // of the offset of a binding; a power of two, at most 256
   uint32_t max_groups = 65535;                 // in each dimension of a grid
+  // Lanes of a sub-group that exchange values among themselves, in kernels whose groups it divides; 1: all go
+  // through shared memory. Known when the first kernel has been loaded.
+  uint32_t subgroup_lanes = 1;
   bool software = false, unified_memory = false;
 };
 
@@ -38,6 +41,9 @@ struct KernelCode {
   uint32_t bindings = 0;     // buffers, in the order of the kernel's BUFFERS list
   uint32_t writable = 0;     // bit i: binding i is written
   uint32_t param_bytes = 0;  // of its PARAMS; at most kMostParamBytes
+  bool trees = false;        // it joins values of lanes (TREE_n), in sub-groups where there are
+  // Where a language has a second text for that: the one for devices whose sub-groups exchange values.
+  std::span<const uint8_t> subgroup_code = {};
 };
 constexpr uint32_t kMostBindings = 8, kMostParamBytes = 96;
 // Where an API numbers them: a kernel's own buffers are 0, 1, ...; these two are the same for all kernels.

@@ -114,6 +114,32 @@ std::string refusal_of(const Candidate& c, uint32_t version, bool timeline) {
   return "";
 }
 
+// Groups have 64 lanes and less where values are exchanged, so that wider sub-groups are asked to be no more.
+constexpr uint32_t kWidestSubgroup = 64;
+
+// Of a device that has VK_EXT_subgroup_size_control.
+void read_subgroups(const InstanceFunctions& functions, VkPhysicalDevice handle, Candidate* c) {
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT control = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT};
+  VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &control};
+  functions.features(handle, &features);
+  VkPhysicalDeviceSubgroupSizeControlPropertiesEXT sizes = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT};
+  VkPhysicalDeviceSubgroupProperties own = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, &sizes};
+  VkPhysicalDeviceProperties2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &own};
+  functions.properties(handle, &all);
+  const bool can_ask = sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
+  const uint32_t lanes = std::min(own.subgroupSize, kWidestSubgroup);
+  if (!control.subgroupSizeControl || !control.computeFullSubgroups ||
+      !(own.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) ||
+      !(own.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) || lanes < 4 ||
+      (can_ask ? lanes < sizes.minSubgroupSize || lanes > sizes.maxSubgroupSize
+               : sizes.minSubgroupSize != lanes || sizes.maxSubgroupSize != lanes))
+    return;
+  c->subgroup_lanes = lanes;
+  c->subgroup_may_be_required = can_ask;
+}
+
 }  // namespace
 
 Failure failure(VkResult r, const char* call) {
@@ -245,6 +271,7 @@ Failure Instance::devices(std::vector<Candidate>* out) const {
     functions_.features(handle, &features);
 
     Candidate c = {};
+    c.subgroup_lanes = 1;
     c.handle = handle;
     c.name = all.properties.deviceName;
     c.driver = format("{} {}", driver.driverName, driver.driverInfo);
@@ -258,13 +285,14 @@ Failure Instance::devices(std::vector<Candidate>* out) const {
     for (uint32_t i = families; i-- > 0;)
       if (queues[i].queueFlags & VK_QUEUE_COMPUTE_BIT) c.queue_family = i;
 
-    bool pci = false;
+    bool pci = false, size_control = false;
     uint32_t extensions = 0;
     functions_.enumerate_extensions(handle, nullptr, &extensions, nullptr);
     std::vector<VkExtensionProperties> known(extensions);
     functions_.enumerate_extensions(handle, nullptr, &extensions, known.data());
     for (const VkExtensionProperties& e : known) {
       c.memory_budget |= !strcmp(e.extensionName, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+      size_control |= !strcmp(e.extensionName, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
       pci |= !strcmp(e.extensionName, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
     }
     if (pci) {
@@ -275,6 +303,7 @@ Failure Instance::devices(std::vector<Candidate>* out) const {
       c.pci_id =
           format("{:04x}:{:02x}:{:02x}.{:x}", bus.pciDomain, bus.pciBus, bus.pciDevice, bus.pciFunction);
     }
+    if (size_control) read_subgroups(functions_, handle, &c);
     c.too_old = all.properties.apiVersion < kVersion;
     c.refusal = refusal_of(c, all.properties.apiVersion, timeline.timelineSemaphore);
     out->push_back(std::move(c));

@@ -40,10 +40,14 @@ struct Candidate {
   VkPhysicalDeviceType type;
   uint64_t largest_allocation;
   uint32_t queue_family;
-  bool memory_budget;   // VK_EXT_memory_budget is there
-  std::string pci_id;   // "0000:65:00.0"; empty without VK_EXT_pci_bus_info
-  std::string refusal;  // why it cannot be used; empty when it can
-  bool too_old;         // the driver, and that is why
+  // Lanes of a sub-group that exchange values, where groups can be made of full ones
+  // (VK_EXT_subgroup_size_control); else 1.
+  uint32_t subgroup_lanes;
+  bool subgroup_may_be_required;  // a pipeline can ask for that size
+  bool memory_budget;             // VK_EXT_memory_budget is there
+  std::string pci_id;             // "0000:65:00.0"; empty without VK_EXT_pci_bus_info
+  std::string refusal;            // why it cannot be used; empty when it can
+  bool too_old;                   // the driver, and that is why
 };
 
 class Instance {

@@ -1,5 +1,5 @@
-// Vulkan as a backend. Options: staging=1, split_fma=1, validation=1, library=FILE (runtime.h), and those of
-// every GPU backend.
+// Vulkan as a backend. Options: staging=1, split_fma=1, no_subgroups=1, validation=1, library=FILE
+// (runtime.h), and those of every GPU backend.
 #include "backends/simt/device.h"
 #include "backends/simt/modules.h"
 #include "backends/vulkan/runtime.h"
@@ -15,6 +15,7 @@ struct Api {
     Options o;
     if (auto f = options.take_flag("staging", &o.staging)) return f;
     if (auto f = options.take_flag("split_fma", &o.split_fma)) return f;
+    if (auto f = options.take_flag("no_subgroups", &o.no_subgroups)) return f;
     if (auto f = options.take_flag("validation", &o.validation)) return f;
     o.library = options.take("library").value_or("");
     if (auto f = options.unknown()) return f;  // before a driver is loaded for nothing

@@ -23,6 +23,7 @@ Failure Gpu::open(int index, const Options& options, std::unique_ptr<Gpu>* out) 
             format("Vulkan has {} usable devices, none with the number {}{}", usable, index,
                    refused.empty() ? "" : " (" + refused + ")\ninstall a newer graphics driver"),
             !usable && too_old ? reason::kDriverTooOld : reason::kNoDevice};
+  if (options.no_subgroups) gpu->facts_.subgroup_lanes = 1;
   if (Failure f = gpu->make_device(options)) return f;
   *out = std::move(gpu);
   return {};
@@ -35,10 +36,17 @@ Failure Gpu::make_device(const Options& options) {
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
   timeline.timelineSemaphore = VK_TRUE;
-  const char* budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroups = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT};
+  subgroups.subgroupSizeControl = subgroups.computeFullSubgroups = VK_TRUE;
+  if (facts_.subgroup_lanes > 1) timeline.pNext = &subgroups;
+  const char* extensions[2];
   VkDeviceCreateInfo info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline};
   info.queueCreateInfoCount = 1, info.pQueueCreateInfos = &queue;
-  info.enabledExtensionCount = facts_.memory_budget, info.ppEnabledExtensionNames = &budget;
+  info.ppEnabledExtensionNames = extensions;
+  if (facts_.memory_budget) extensions[info.enabledExtensionCount++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+  if (facts_.subgroup_lanes > 1)
+    extensions[info.enabledExtensionCount++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
   if (Failure f = check(instance_->functions().create_device(facts_.handle, &info, nullptr, &device_),
                         "vkCreateDevice"))
     return f;

@@ -1,15 +1,15 @@
 #include "backends/vulkan/runtime.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "backends/simt/launch_check.h"
+#include "backends/simt/probes.h"
 #include "backends/vulkan/memory.h"
 #include "base/format.h"
 
 namespace gimbal::simt {
-std::span<const KernelCode> vulkan_probe_spirv_modules();  // kernels.def beside this file
+std::span<const KernelCode> probe_spirv_modules();
 }
 
 namespace gimbal::vulkan {
@@ -40,6 +40,7 @@ class Vulkan final : public simt::Runtime {
       : options_(o), gpu_(std::move(gpu)), memory_(*gpu_, o.staging) {
     const Candidate& c = gpu_->facts();
     facts_.name = c.name, facts_.driver = c.driver, facts_.pci_id = c.pci_id;
+    if (c.subgroup_lanes > 1) facts_.driver += format(", sub-groups of {}", c.subgroup_lanes);
     // Drivers round up what they are asked for.
     facts_.max_allocation_bytes = c.largest_allocation - std::min<uint64_t>(c.largest_allocation, 1 << 16);
     facts_.memory_total = memory_.total();
@@ -154,14 +155,22 @@ class Vulkan final : public simt::Runtime {
           Failure::Unsupported,
           format("kernel {} has groups of {} lanes; {} takes at most {}", code.name, code.lanes, facts_.name,
                  std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]))};
+    const uint32_t subgroup = facts_.subgroup_lanes;
+    const bool exchanges = code.trees && subgroup > 1 && code.lanes % subgroup == 0;
+    const std::span<const uint8_t> words = exchanges ? code.subgroup_code : code.code;
     VkShaderModuleCreateInfo module = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-    module.codeSize = code.code.size(), module.pCode = reinterpret_cast<const uint32_t*>(code.code.data());
+    module.codeSize = words.size(), module.pCode = reinterpret_cast<const uint32_t*>(words.data());
     VkShaderModule made = nullptr;
     if (Failure f =
             check(vk().vkCreateShaderModule(device(), &module, nullptr, &made), "vkCreateShaderModule"))
       return of(code, f);
-    const VkSpecializationMapEntry fused_at = {0, 0, sizeof(VkBool32)};  // fma_is_fused in dialect/glsl.h
-    const VkSpecializationInfo constants = {1, &fused_at, sizeof fused_, &fused_};
+    // fma_is_fused and subgroup_lanes in dialect/glsl.h
+    const uint32_t values[2] = {fused_ ? VK_TRUE : VK_FALSE, subgroup};
+    const VkSpecializationMapEntry at[2] = {{0, 0, 4}, {1, 4, 4}};
+    const VkSpecializationInfo constants = {exchanges ? 2u : 1u, at, sizeof values, values};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT size = {
+        VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT};
+    size.requiredSubgroupSize = subgroup;
     VkComputePipelineCreateInfo info = {VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
     info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   nullptr,
@@ -170,6 +179,10 @@ class Vulkan final : public simt::Runtime {
                   made,
                   "main",
                   &constants};
+    if (exchanges) {  // each full, of the size that the text counts with
+      info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+      if (gpu_->facts().subgroup_may_be_required) info.stage.pNext = &size;
+    }
     info.layout = layout_;
     auto k = std::make_unique<GpuKernel>();
     k->facts = code;
@@ -244,32 +257,17 @@ class Vulkan final : public simt::Runtime {
     gpu_->free_commands(r.commands);
   }
 
-  // Whether the device's fma() rounds once: products whose roundings show in the sum.
+  // What Vulkan leaves open. Nothing but the probes is loaded meanwhile.
   Failure ask() {
-    asked_ = options_.split_fma;
-    if (asked_) return fused_ = VK_FALSE, Failure{};
-    constexpr uint32_t n = 64;
-    float abc[3 * n], y[n];
-    for (uint32_t i = 0; i < n; i++) {
-      abc[i] = 1.f + float(2 * i + 1) * 0x1p-23f;
-      abc[n + i] = (i % 2 ? -1.f : 1.f) * (1.f + float(3 * i + 7) * 0x1p-22f);
-      abc[2 * n + i] = -(abc[i] * abc[n + i]);
+    asked_ = true;
+    bool fused = !options_.split_fma, right = false;
+    Failure f;
+    if (fused) f = simt::probe_fma(*this, simt::probe_spirv_modules(), &fused);
+    fused_ = fused;
+    if (!f && (facts_.subgroup_lanes = gpu_->facts().subgroup_lanes) > 1) {
+      f = simt::probe_lanes(*this, simt::probe_spirv_modules(), &right);
+      if (!right) facts_.subgroup_lanes = 1;
     }
-    simt::Buffer* b = nullptr;
-    simt::Recording* r = nullptr;
-    simt::Launch l;
-    Failure f = make(simt::vulkan_probe_spirv_modules()[0], &l.kernel);
-    if (!f) f = allocate(2048, &b);
-    if (!f) f = write(b, 0, abc, sizeof abc);
-    l.binding[0] = {b, 0, sizeof abc}, l.binding[1] = {b, 1024, sizeof y}, l.step = {b, 1536, 8};
-    memcpy(l.params, &n, sizeof n);
-    if (!f) f = record({&l, 1}, &r);
-    if (!f) f = replay(r);
-    if (!f) f = read(b, 1024, y, sizeof y);
-    discard(r);
-    release(b);
-    for (uint32_t i = 0; i < n && !f; i++)
-      if (y[i] != std::fma(abc[i], abc[n + i], abc[2 * n + i])) fused_ = VK_FALSE;
     asked_ = !f;
     return f;
   }
@@ -283,7 +281,7 @@ class Vulkan final : public simt::Runtime {
   VkPipelineCache cache_ = nullptr;
   std::vector<std::unique_ptr<GpuKernel>> kernels_;
   bool asked_ = false;
-  VkBool32 fused_ = VK_TRUE;
+  bool fused_ = true;
 };
 
 }  // namespace

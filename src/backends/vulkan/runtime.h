@@ -13,9 +13,10 @@ namespace gimbal::vulkan {
 struct Options {
   bool staging =
       false;  // copies through a buffer of the host also where the device's memory could be written directly
-  bool split_fma = false;   // as on a device whose fma() is two operations
-  bool validation = false;  // Khronos' validation layer: what it complains about becomes the Failure
-                            // (Invalid) of the next call
+  bool split_fma = false;     // as on a device whose fma() is two operations
+  bool no_subgroups = false;  // as on a device whose sub-groups exchange no values
+  bool validation = false;    // Khronos' validation layer: what it complains about becomes the Failure
+                              // (Invalid) of the next call
   uint64_t max_binding =
       0;                // Facts::max_binding_bytes, where it is below the device's own; 0: the device's own
   std::string library;  // of the loader; empty: "libvulkan.so.1"

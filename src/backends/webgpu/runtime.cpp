@@ -1,16 +1,16 @@
 #include "backends/webgpu/runtime.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "backends/simt/launch_check.h"
+#include "backends/simt/probes.h"
 #include "backends/webgpu/memory.h"
 #include "base/format.h"
 #include "device/reason.h"
 
 namespace gimbal::simt {
-std::span<const KernelCode> webgpu_probe_wgsl_modules();  // kernels.def beside this file
+std::span<const KernelCode> probe_wgsl_modules();
 }
 
 namespace gimbal::webgpu {
@@ -177,34 +177,11 @@ class WebGpu final : public simt::Runtime {
     return {api(), api().wgpuCommandEncoderFinish(encoder.get(), nullptr)};
   }
 
-  // Whether the device's fma() rounds once: products whose roundings show in the sum.
+  // What WGSL leaves open. Nothing but the probe is loaded meanwhile.
   Failure ask() {
-    asked_ = options_.split_fma;
-    if (asked_) return fused_ = false, Failure{};
-    constexpr uint32_t n = 64;
-    float abc[3 * n], y[n];
-    for (uint32_t i = 0; i < n; i++) {
-      abc[i] = 1.f + float(2 * i + 1) * 0x1p-23f;
-      abc[n + i] = (i % 2 ? -1.f : 1.f) * (1.f + float(3 * i + 7) * 0x1p-22f);
-      abc[2 * n + i] = -(abc[i] * abc[n + i]);
-    }
-    simt::Buffer *b = nullptr, *step = nullptr;
-    simt::Recording* r = nullptr;
-    simt::Launch l;
-    Failure f = make(simt::webgpu_probe_wgsl_modules()[0], &l.kernel);
-    if (!f) f = allocate(2048, &b);
-    if (!f) f = allocate(kStepBytes, &step);
-    if (!f) f = write(b, 0, abc, sizeof abc);
-    l.binding[0] = {b, 0, sizeof abc}, l.binding[1] = {b, 1024, sizeof y}, l.step = {step, 0, kStepBytes};
-    memcpy(l.params, &n, sizeof n);
-    if (!f) f = record({&l, 1}, &r);
-    if (!f) f = replay(r);
-    if (!f) f = read(b, 1024, y, sizeof y);
-    discard(r);
-    release(b);
-    release(step);
-    for (uint32_t i = 0; i < n && !f; i++)
-      if (y[i] != std::fma(abc[i], abc[n + i], abc[2 * n + i])) fused_ = false;
+    asked_ = true;
+    if (options_.split_fma) return fused_ = false, Failure{};
+    const Failure f = simt::probe_fma(*this, simt::probe_wgsl_modules(), &fused_);
     asked_ = !f;
     return f;
   }

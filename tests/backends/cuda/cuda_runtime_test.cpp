@@ -11,7 +11,7 @@ struct Subject {
   static std::span<const KernelCode> examples() { return example_ptx_modules(); }
   static std::span<const KernelCode> rounding() { return rounding_ptx_modules(); }
   static const char* symbol(const char* cuda, const char*) { return cuda; }
-  static constexpr int kModules = 4;  // of the examples
+  static constexpr int kModules = 5;  // of the examples
 };
 }  // namespace gimbal::simt
 

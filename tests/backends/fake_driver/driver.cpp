@@ -88,6 +88,7 @@ int run(const simt::KernelCode& k, const uint32_t groups[3], const std::vector<u
   static emulator::GroupRunner runner(nullptr, nullptr);
   emulator::Lane common = {};
   common.data = data.data(), common.words = words.data(), common.params = params.data();
+  common.subgroup = 32;  // as in what is built for the real ones
   common.step = reinterpret_cast<const int32_t*>(address.back());
   const auto& compiled = *reinterpret_cast<const emulator::Compiled*>(k.code.data());
   for (common.group[2] = 0; common.group[2] < groups[2]; common.group[2]++)

@@ -65,6 +65,50 @@ inline void check_row_sums(Runtime& runtime, std::span<const KernelCode> kernels
   EXPECT_EQ(got[1], -1.f);
 }
 
+// TREE: the same bits whether lanes exchange values in sub-groups of any size or through shared memory.
+inline void check_joined(Runtime& runtime, std::span<const KernelCode> kernels) {
+  struct Params {
+    uint32_t rounds;
+  };
+  TestDevice device(runtime, kernels);
+  const uint32_t rows = 5, rounds = 3, n = rows * 64;
+  std::mt19937 random(11);
+  std::vector<float> x;
+  for (uint32_t i = 0; i < n; i++)
+    x.push_back(std::ldexp(float(1 + random() % 100000), int(random() % 20) - 10) * (i % 3 ? 1.f : -1.f));
+  Buffer* y = device.buffer(std::vector<uint32_t>(3 * n, 7));
+  device.set_step(4, 1);
+  Failure failure = device.run(
+      {device.launch("joined", {{device.buffer(x), 0, n * 4}, {y, 0, n * 12}}, Params{rounds}, rows)});
+  ASSERT_FALSE(failure) << failure.text;
+  const auto got = device.contents<uint32_t>(y, 3 * n);
+  for (uint32_t row = 0; row < rows; row++) {
+    std::vector<float> v(x.begin() + row * 64, x.begin() + row * 64 + 64);
+    uint32_t top = 0;
+    int32_t counts[8] = {};
+    for (uint32_t i = 0; i < 64; i++)
+      top = std::max(top, bits_of(v[i])), counts[i / 8] += int32_t(bits_of(v[i]) >> 20) - 1000;
+    for (uint32_t k = 0; k < rounds; k++) {
+      float sums[4];
+      for (uint32_t part = 0; part < 4; part++) {
+        const float* p = &v[part * 16];
+        sums[part] = (((p[0] + p[8]) + (p[4] + p[12])) + ((p[2] + p[10]) + (p[6] + p[14]))) +
+                     (((p[1] + p[9]) + (p[5] + p[13])) + ((p[3] + p[11]) + (p[7] + p[15])));
+      }
+      for (uint32_t i = 0; i < 64; i++) {
+        const volatile float share = sums[i / 16] * 0.37f;
+        v[i] = v[i] + share;
+      }
+    }
+    for (uint32_t i = 0; i < 64; i++) {
+      const uint32_t at = (row * 64 + i) * 3;
+      EXPECT_EQ(got[at], row < 4 ? bits_of(v[i]) : 7) << row << " " << i;
+      EXPECT_EQ(got[at + 1], row < 4 ? top : 7) << row << " " << i;
+      EXPECT_EQ(got[at + 2], row < 4 ? uint32_t(counts[i / 8]) : 7) << row << " " << i;
+    }
+  }
+}
+
 // Two kernels made of one text, with bindings that do not begin where their buffer does.
 inline void check_variants_at_offsets(Runtime& runtime, std::span<const KernelCode> kernels) {
   TestDevice device(runtime, kernels);
@@ -256,6 +300,7 @@ inline void check_examples(Runtime& runtime, std::span<const KernelCode> kernels
   check_memory(runtime);
   check_every_function(runtime, kernels);
   check_row_sums(runtime, kernels);
+  check_joined(runtime, kernels);
   check_variants_at_offsets(runtime, kernels);
   check_replays_in_order(runtime, kernels);
   check_refusals(runtime, kernels);

@@ -78,6 +78,8 @@ IN_MAIN = [
     ("if (x[0u] > 1.0f) { BARRIER; }", "BARRIER where not all lanes"),
     ("if (P.count > 1u) { if (LANE == 0u) { y[0u] = 1.0f; } else { BARRIER; } }", "BARRIER where not all lanes"),
     ("VAR(u32, n) = 0u; if (LANE == 1u) { n = 2u; } for (VAR(u32, i) = 0u; i < n; i += 1u) { BARRIER; }", "BARRIER where not all lanes"),
+    ("if (LANE < 4u) { TREE_16(f32, all, PLUS, x[0u], partial); }", "TREE where not all lanes"),
+    ("if (LANE > 3u) { return; } TREE_16(f32, all, PLUS, x[0u], partial);", "TREE after a return of some lanes"),
     ("if (LANE > 3u) { return; } BARRIER;", "BARRIER after a return of some lanes"),
     ("for (VAR(u32, i) = 0u; i < 4u; i += 1u) { BARRIER; if (LANE == i) { break; } }", "BARRIER where not all lanes"),
     ("LET(u32, n) = (P.count;", "'(' is not closed"),
@@ -90,6 +92,7 @@ SOUND = [
     "partial[LANE] = 1.0f; BARRIER; if ((LANE == 0u) && (P.count > 3u)) { y[0u] = partial[1u]; } else if (LANE == 1u) { y[1u] = 2.0f; }",
     "LET(u32, row) = GROUP_X; if (I32(row) < STEP_ROWS) { for (VAR(u32, i) = 0u; i < P.count; i += 4u) { BARRIER; } }",
     "LET(bool, ok) = (P.count & 1u) == 1u; if (ok) { y[0u] = SELECT(!ok, 1.0f, -2.5f); } y[1u] = BITS_TO_F32(~P.count);",
+    "LET(f32, v) = x[LANE]; if (P.count > 1u) { TREE_8(f32, all, PLUS, v, partial); y[LANE] = all; BARRIER; }",
     "LET_UNIFORM(f32, all, partial[0u]); if (all > 0.5f) { BARRIER; }",
     "ARRAY(f32, own, 4); own[0u] = 1.0f; LET(u32, w) = ((P.count >> 4u) & 15u) | (P.count << 3u); y[w] = own[w & 3u];",
     "VAR(u32, n) = P.count; while (n > 0u) { n = n - 1u; if (n == 7u) { break; } BARRIER; }",
@@ -113,7 +116,7 @@ class Lint(unittest.TestCase):
     def test_functions(self):
         for body, sentence in [
                 ("return x[0u];", "'x' in a FUNCTION"), ("return F32(LANE);", "'LANE' in a FUNCTION"), ("return F32(P.count);", "'P' in a FUNCTION"),
-                ("BARRIER; return 1.0f;", "'BARRIER' in a FUNCTION"), ("v = 2.0f; return v;", "'v' is an argument")]:
+                ("BARRIER; return 1.0f;", "'BARRIER' in a FUNCTION"), ("TREE_16(f32, all, PLUS, v, rest); return all;", "'TREE' in a FUNCTION"), ("v = 2.0f; return v;", "'v' is an argument")]:
             with self.subTest(body):
                 found = findings(f"FUNCTION(f32, f, ARG(f32, v)) BEGIN\n{body}\nEND\nMAIN\ny[0u] = f(1.0f);\nEND_MAIN\n")
                 self.assertEqual([(line, s.startswith(sentence)) for line, s in found], [(FIRST_LINE + 1, True)], found)
@@ -143,6 +146,23 @@ class Lint(unittest.TestCase):
                     f.write(head + "MAIN\nEND_MAIN\n")
                 with self.assertRaises(simt_text.Refused) as refused:
                     simt_kernels.facts_of(("text", "text", []), os.path.join(folder, "kernels.def"), os.path.join(ROOT, "src"))
+                self.assertIn(sentence, str(refused.exception))
+
+    def test_trees_that_do_not_fit_are_refused(self):
+        import simt_kernels
+        for lanes, words, tree, sentence in [(16, 16, "TREE_64", "TREE_64 in groups of 16 lanes"), (48, 48, "TREE_16", "needs a power of two"),
+                                             (32, 16, "TREE_8", "partial has 16"), (16, 16, "TREE_16", None)]:
+            with self.subTest(tree), tempfile.TemporaryDirectory() as folder:
+                os.mkdir(os.path.join(folder, "kernels"))
+                head = HEAD.replace("LANES 16", f"LANES {lanes}").replace("partial, 16", f"partial, {words}")
+                with open(os.path.join(folder, "kernels", "text.k"), "w", encoding="utf-8") as f:
+                    f.write(head + f"MAIN\n{tree}(f32, all, PLUS, x[LANE], partial);\nEND_MAIN\n")
+                row = ("text", "text", []), os.path.join(folder, "kernels.def"), os.path.join(ROOT, "src")
+                if sentence is None:
+                    self.assertTrue(simt_kernels.facts_of(*row)["trees"])
+                    continue
+                with self.assertRaises(simt_text.Refused) as refused:
+                    simt_kernels.facts_of(*row)
                 self.assertIn(sentence, str(refused.exception))
 
 

@@ -1,10 +1,11 @@
 # The kernel dialect's own tests: example kernels on the emulator, and for each target whose tools are here.
 set(simt_tests ${CMAKE_CURRENT_LIST_DIR})
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-target_link_libraries(emulator_test PRIVATE gimbal_emulator_runtime)
+target_link_libraries(emulator_test PRIVATE gimbal_emulator_runtime gimbal_simt_probes)
 gimbal_simt_modules(emulator_test emulator ${simt_tests}/examples/kernels.def example_)
 gimbal_simt_modules(emulator_test emulator ${simt_tests}/toy/kernels.def toy_)
 gimbal_simt_modules(emulator_test emulator ${simt_tests}/defects/kernels.def defect_)
+gimbal_simt_modules(emulator_test emulator ${GIMBAL_SIMT_PROBES} probe_)
 gimbal_simt_modules(emulator_test emulator ${simt_tests}/corrections/kernels.def correction_)
 
 # The engine's kernels with one wrong word each, which conformance must notice.
@@ -22,7 +23,7 @@ endfunction()
 simt_mutants(emulated_mutants_test emulator mutants)
 
 add_test(NAME lint_kernels COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/lint_kernels.py ${GIMBAL_SIMT_DEF}
-         ${simt_tests}/examples/kernels.def ${simt_tests}/corrections/kernels.def)
+         ${GIMBAL_SIMT_PROBES} ${simt_tests}/examples/kernels.def ${simt_tests}/corrections/kernels.def)
 add_test(NAME simt_toy_test COMMAND Python3::Interpreter ${simt_tests}/toy_test.py)
 add_test(NAME lint_kernels_test COMMAND Python3::Interpreter ${simt_tests}/lint_test.py)
 

@@ -32,7 +32,7 @@ size_t count(const std::string& text, const std::string& what) {
 }
 
 void expect_table(std::span<const KernelCode> table) {
-  ASSERT_EQ(table.size(), 4u);
+  ASSERT_EQ(table.size(), 5u);
   const KernelCode& k = table[2];
   EXPECT_EQ(k.name, "every_function");
   EXPECT_EQ(k.lanes, 32u);
@@ -69,6 +69,27 @@ TEST(SimtTargets, SpirvNeverContracts) {
   }
 }
 
+// OpCapability GroupNonUniformShuffle: only in the module for devices that have it.
+TEST(SimtTargets, SpirvExchangesInItsSecondModuleOnly) {
+  auto exchanges = [](std::span<const uint8_t> module) {
+    std::vector<uint32_t> words(module.size() / 4);
+    memcpy(words.data(), module.data(), words.size() * 4);
+    int capabilities = 0, uses = 0;
+    for (size_t at = 5; at < words.size() && words[at] >> 16; at += words[at] >> 16) {
+      capabilities += words[at] == 0x00020011 && words[at + 1] == 65;
+      uses += (words[at] & 0xffff) == 346;  // OpGroupNonUniformShuffleXor
+    }
+    EXPECT_EQ(capabilities > 0, uses > 0);
+    return uses;
+  };
+  for (const KernelCode& k : example_spirv_modules()) {
+    EXPECT_EQ(k.trees, k.name == "joined") << k.name;
+    EXPECT_EQ(exchanges(k.code), 0) << k.name;
+    EXPECT_EQ(k.subgroup_code.empty(), !k.trees) << k.name;
+    if (k.trees) { EXPECT_EQ(exchanges(k.subgroup_code), 4 + 6 + 3) << "steps of trees of 16, 64 and 8"; }
+  }
+}
+
 TEST(SimtTargets, PtxRoundsEveryOperation) {
   expect_table(example_ptx_modules());
   for (const KernelCode& k : example_ptx_modules()) {
@@ -84,6 +105,8 @@ TEST(SimtTargets, PtxRoundsEveryOperation) {
   EXPECT_EQ(count(all, "sqrt.rn.f32"), 1u);
   EXPECT_EQ(count(all, "dp4a.u32.s32"), 1u);
   EXPECT_GE(count(text_of(example_ptx_modules()[3]), "bar.sync"), 2u);
+  // Steps of 32 lanes go through shared memory: of the trees of joined.k only that of 64.
+  EXPECT_GE(count(text_of(example_ptx_modules()[4]), "shfl.sync.bfly.b32"), 4u + 5u + 3u);
 }
 
 TEST(SimtTargets, AmdCodeObjectsHoldEveryKernel) {
@@ -101,6 +124,16 @@ TEST(SimtTargets, AmdCodeObjectsHoldEveryKernel) {
     }
   }
   EXPECT_TRUE(example_amdgcn_modules("gfx803").empty());
+}
+
+// ds_swizzle_b32 with the mask that exchanges lanes 8 apart (its first word, of GFX9 and of all later ones).
+TEST(SimtTargets, AmdLanesExchangeWithoutMemory) {
+  for (const char* architecture : {"gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"}) {
+    const std::string elf = text_of(example_amdgcn_modules(architecture)[4]);
+    EXPECT_GE(count(elf, std::string("\x1f\x20\x7a\xd8", 4)) + count(elf, std::string("\x1f\x20\xd4\xd8", 4)),
+              2u)
+        << architecture;
+  }
 }
 
 TEST(SimtTargets, TextsHaveTheirEntryPoint) {

@@ -64,6 +64,9 @@
 #define HALF_LOW(w) half_value((w) & 0xffffu)
 #define HALF_HIGH(w) half_value((w) >> 16u)
 #define PACK_HALVES(a, b) (half_code(a) | (half_code(b) << 16u))
+#define SUBGROUP_LANES (lane_.subgroup)
+#define FROM_LANE(T, v, d) from_lane(lane_, v, d, __LINE__)
+#include "backends/simt/dialect/lanes.h"
 #endif
 
 struct Params {

@@ -17,6 +17,9 @@ struct Lane {
   const int32_t* step;
   void* shared;
   void (*arrive)(Lane&, int line);  // a barrier: returns when all lanes of the group have arrived
+  uint32_t subgroup;                // lanes that exchange values by themselves; 1: none
+  // The value that lane ^ distance gives, which is of the same sub-group.
+  uint32_t (*exchange)(Lane&, uint32_t value, uint32_t distance, int line);
   Checks* checks;
 };
 using LaneFunction = void (*)(Lane&);
@@ -136,6 +139,10 @@ inline i32 max_i(i32 a, i32 b) { return a > b ? a : b; }
 inline i32 min_i(i32 a, i32 b) { return a < b ? a : b; }
 inline f32 bits_to_f32(u32 v) { return __builtin_bit_cast(f32, v); }
 inline u32 f32_to_bits(f32 v) { return __builtin_bit_cast(u32, v); }
+template <class T>
+T from_lane(Lane& lane, T v, u32 distance, int line) {
+  return __builtin_bit_cast(T, lane.exchange(lane, __builtin_bit_cast(u32, v), distance, line));
+}
 inline f32 select(bool c, f32 a, f32 b) { return c ? a : b; }
 inline u32 select(bool c, u32 a, u32 b) { return c ? a : b; }
 inline i32 select(bool c, i32 a, i32 b) { return c ? a : b; }

@@ -1,5 +1,5 @@
 // The dialect as GLSL 4.6, for SPIR-V (Vulkan) and, through it, Metal. #version stands in front (scripts/simt_modules.py), which also
-// marks every float operation NoContraction.
+// marks every float operation NoContraction. HAS_SUBGROUPS: a module for devices whose sub-groups exchange values.
 #ifndef SHARED
 #define SHARED(S)
 #endif
@@ -87,3 +87,9 @@ float fma_(float a, float b, float c) {
 #define DIVIDE(a, b) quotient(a, b)
 #include "backends/simt/dialect/division.h"
 #include "backends/simt/dialect/halves.h"
+#ifdef HAS_SUBGROUPS
+layout(constant_id = 1) const uint subgroup_lanes = 4u;  // the runtime says how many it has
+#define SUBGROUP_LANES subgroup_lanes
+#define FROM_LANE(T, v, d) subgroupShuffleXor(v, d)
+#endif
+#include "backends/simt/dialect/lanes.h"

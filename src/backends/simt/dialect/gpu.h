@@ -52,6 +52,9 @@ LOCAL_FUNCTION u32 half_code(f32 value) { return __builtin_bit_cast(unsigned sho
 #define GROUP_Z ((u32)__nvvm_read_ptx_sreg_ctaid_z())
 #define LANE ((u32)__nvvm_read_ptx_sreg_tid_x())
 #define BARRIER __nvvm_bar_sync(0)
+// Of all lanes of the warp: groups have as many as fill it, or less than one.
+LOCAL_FUNCTION u32 from_lane(u32 v, i32 d) { return u32(__nvvm_shfl_sync_bfly_i32(LANES >= 32 ? ~0u : (1u << (LANES & 31)) - 1u, i32(v), d, 31)); }
+#define FROM_LANE(T, v, d) __builtin_bit_cast(T, from_lane(__builtin_bit_cast(u32, v), d))
 LOCAL_FUNCTION i32 dot4(i32 sum, u32 u, u32 s) {
   i32 r;
   asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(u), "r"(s), "r"(sum));
@@ -68,6 +71,9 @@ LOCAL_FUNCTION void group_barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+// Among 32 lanes, which wavefronts of both sizes have: the instruction's mask, its bits from the tenth on, is a constant.
+#define FROM_LANE(T, v, d) \
+  __builtin_bit_cast(T, __builtin_amdgcn_ds_swizzle(__builtin_bit_cast(i32, v), i32(((d) << 10) | 31)))
 #ifdef GPU_HAS_MIXED_DOT
 LOCAL_FUNCTION i32 dot4(i32 sum, u32 u, u32 s) { return __builtin_amdgcn_sudot4(false, int(u), true, int(s), sum, false); }
 #else
@@ -78,6 +84,8 @@ LOCAL_FUNCTION i32 dot4(i32 sum, u32 u, u32 s) {
 }
 #endif
 #endif
+#define SUBGROUP_LANES 32u
+#include "backends/simt/dialect/lanes.h"
 }  // namespace
 
 struct Params {

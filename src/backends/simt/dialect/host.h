@@ -9,4 +9,8 @@
 #define FACT_SHARED(T, n, k) T n k ;
 FACTS_BEGIN KERNEL_NAME | LANES | BUFFERS(FACT_IN, FACT_OUT) | PARAMS(FACT_PARAM) | SHARED(FACT_SHARED) FACTS_END
 #define BARRIER FACT_BARRIER
+#define TREE_64(T, name, J, value, m) FACT_TREE(64, m); VAR(T, name) = J(value, m[0u])
+#define TREE_16(T, name, J, value, m) FACT_TREE(16, m); VAR(T, name) = J(value, m[0u])
+#define TREE_8(T, name, J, value, m) FACT_TREE(8, m); VAR(T, name) = J(value, m[0u])
+#define PLUS(a, b) ((a) + (b))
 #define LET_UNIFORM(T, n, value) FACT_BARRIER; FACT_UNIFORM(T, n) = value

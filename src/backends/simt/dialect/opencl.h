@@ -63,3 +63,4 @@ typedef struct {
   PARAMS(PARAM_MEMBER)
 } Params;
 #include "backends/simt/dialect/halves.h"
+#include "backends/simt/dialect/lanes.h"

@@ -81,4 +81,5 @@ fn fma_(a: f32, b: f32, c: f32) -> f32 {
 #define SQRT(x) root(x)
 #define DIVIDE(a, b) quotient(a, b)
 #include "backends/simt/dialect/division.h"
+#include "backends/simt/dialect/lanes.h"
 #include "backends/simt/dialect/halves.h"
