@@ -290,6 +290,7 @@ int device_count() {
   std::unique_ptr<Instance> instance;
   std::vector<Candidate> all;
   if (Instance::open({}, &instance) || instance->devices(&all)) return 0;
+  Instance::keep(std::move(instance));
   return int(std::count_if(all.begin(), all.end(), [](const Candidate& c) { return c.refusal.empty(); }));
 }
 
