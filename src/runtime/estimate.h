@@ -29,8 +29,8 @@ struct MemoryEstimate {
 
 // Within 3 % of the plan in total for every model of the reference data whose matrices share a format
 // (estimate_test), and nearer for larger ones. Not counted: formats that a device lays out larger than files
-// hold them (codebook formats: 2.4 to 5.4 times on the CPU, see backends/packed/layout.h); biases. Dimensions
-// below 0 count as 0.
+// hold them (codebook formats: 1.2 to 1.6 times, see backends/packed/layout.h); biases.
+// Dimensions below 0 count as 0.
 MemoryEstimate estimate_inference_memory(const ModelDimensions&);
 
 }  // namespace gimbal

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "backends/cpu/layout.h"
 #include "base/bytes.h"
@@ -21,6 +23,12 @@ float packed_value(DType t, int64_t columns, const uint8_t* p, int64_t row, int6
   // A tile of floats: sixteen values per column, and at its end padding to 64 bytes.
   auto column = [&](int64_t bytes) {
     return p + tile * ((columns * 16 * bytes + 63) / 64 * 64) + (k * 16 + lane) * bytes;
+  };
+  // Units at the head of the tile, 32 bytes a block, and blocks of so many bytes: those of column k.
+  auto of_block = [&](int64_t bytes) {
+    const int64_t blocks = columns / 256, head = (32 * blocks + 63) / 64 * 64;
+    const uint8_t* begin = p + tile * (head + blocks * bytes);
+    return std::pair(begin + 32 * (k / 256), begin + head + bytes * (k / 256));
   };
   switch (t) {
     case DType::F32: return read_le<float>(column(4));
@@ -40,27 +48,51 @@ float packed_value(DType t, int64_t columns, const uint8_t* p, int64_t row, int6
       const uint8_t byte = codes[j % 16 / 4 * 64 + lane * 4 + j % 4];
       return scale * float((j < 16 ? byte & 15 : byte >> 4) - 8);
     }
+    case DType::IQ2_XS:
     case DType::IQ3_XXS:
-    case DType::IQ2_XS: {
-      const int64_t group = t == DType::IQ2_XS ? 16 : 32, scales = 256 / group * 16;
-      const uint8_t* b = p + (tile * (columns / 256) + k / 256) * (64 + scales + 64 * 64);
-      const int64_t j = k % 256;
-      const int scale = int8_t(b[64 + j / group * 16 + lane]);
-      const int level = b[64 + scales + j / 4 * 64 + lane * 4 + j % 4] - 128;
-      return read_le<float>(b + 4 * lane) * float(scale) * float(level);
+    case DType::IQ3_S:
+    case DType::IQ1_M: {
+      const bool iq1 = t == DType::IQ1_M, iq2 = t == DType::IQ2_XS, iq3_s = t == DType::IQ3_S;
+      const int64_t groups = iq1 || iq2 ? 16 : 8, scales = groups / 2 * 16;
+      const int64_t codes = (iq1 ? 17 : iq2 ? 16 + 8 : 32) * 64;
+      const auto [units, b] = of_block(scales + codes);
+      const int64_t j = k % 256, v = j / 4, at = scales + lane * 4 + j % 4, g = j * groups / 256;
+      const int two = b[g % (groups / 2) * 16 + lane], odd = 2 * (g < groups / 2 ? two & 15 : two >> 4) + 1;
+      const int nibble = b[at + v % 32 * 64] >> (v / 32 * 4) & 15;
+      const int pair = b[at + v % 16 * 64] >> (v / 16 * 2) & 3;
+      int level = 2 * nibble - 15;  // iq3_s
+      if (iq1) level = 8 * (pair - 1) + (b[scales + 1024 + 4 * lane + j % 32 / 8] >> (j / 32) & 1 ? 1 : -1);
+      if (iq2)
+        level = std::array{8, 25, 43, 0}[size_t(pair)] * (b[at + 1024 + v % 8 * 64] >> (v / 8) & 1 ? -1 : 1);
+      if (t == DType::IQ3_XXS) level = (nibble % 8 == 7 ? 62 : 4 + 8 * (nibble % 8)) * (nibble < 8 ? 1 : -1);
+      const float factor = iq1 || iq2 ? 0.125f : iq3_s ? 1 : 0.25f;
+      return half_to_float(read_le<uint16_t>(units + 2 * lane)) * factor * float(odd) * float(level);
     }
+    case DType::TQ2_0:
     case DType::I2_S: {
-      const uint8_t* b = p + (tile * (columns / 256) + k / 256) * (64 + 16 * 64);
+      const int64_t j = k % 256, v = j / 4, at = v % 16 * 64 + lane * 4 + j % 4;
+      if (t == DType::TQ2_0) {
+        const auto [units, b] = of_block(16 * 64);
+        return float((b[at] >> (2 * (v / 16)) & 3) - 1) * half_to_float(read_le<uint16_t>(units + 2 * lane));
+      }
+      const uint8_t* units = p + tile * (64 + columns / 256 * 16 * 64);  // one vector a tile
+      const int code = units[64 + k / 256 * 16 * 64 + at] >> (2 * (v / 16)) & 3;
+      return float(code - 1) * read_le<float>(units + 4 * lane);
+    }
+    case DType::Q2_K: {
+      const uint8_t* b = p + (tile * (columns / 256) + k / 256) * (64 + 256 + 16 * 64);
       const int64_t j = k % 256, v = j / 4;
-      const int code = b[64 + v % 16 * 64 + lane * 4 + j % 4] >> (2 * (v / 16)) & 3;
-      return float(code - 1) * read_le<float>(b + 4 * lane);
+      const int two = b[64 + j / 16 * 16 + lane];
+      const int code = b[320 + v % 16 * 64 + lane * 4 + j % 4] >> (2 * (v / 16)) & 3;
+      return half_to_float(read_le<uint16_t>(b + 2 * lane)) * float(two & 15) * float(code) -
+             half_to_float(read_le<uint16_t>(b + 32 + 2 * lane)) * float(two >> 4);
     }
     default: {  // q6_k
-      const uint8_t* b = p + (tile * (columns / 256) + k / 256) * (64 + 256 + 32 * 64 + 16 * 64);
+      const auto [units, b] = of_block(256 + 32 * 64 + 16 * 64);
       const int64_t j = k % 256, v = j / 4, at = lane * 4 + j % 4;
-      const float scale = half_to_float(read_le<uint16_t>(b + 2 * lane));
-      const int sub = int8_t(b[64 + j / 16 * 16 + lane]);
-      const int low = b[320 + v % 32 * 64 + at], high = b[2368 + v % 16 * 64 + at];
+      const float scale = half_to_float(read_le<uint16_t>(units + 2 * lane));
+      const int sub = int8_t(b[j / 16 * 16 + lane]);
+      const int low = b[256 + v % 32 * 64 + at], high = b[2304 + v % 16 * 64 + at];
       const int code = (v < 32 ? low & 15 : low >> 4) | (high >> (2 * (v / 16)) & 3) << 4;
       return scale * float(sub) * float(code - 32);
     }
@@ -74,7 +106,8 @@ std::vector<uint8_t> random_blocks(DType t, int64_t blocks, std::mt19937& r) {
   for (int64_t i = 0; i < blocks; i++) {
     uint8_t* b = &bytes[size_t(i * info(t).bytes)];
     if (t == DType::F32 || t == DType::BF16) b[info(t).bytes - 1] &= 0xbf;  // no exponent of all ones
-    else b[t == DType::Q6_K ? 209 : 1] &= 0xbf;
+    else if (t == DType::Q2_K) b[81] &= 0xbf, b[83] &= 0xbf;
+    else b[t == DType::Q6_K ? 209 : t == DType::TQ2_0 ? 65 : t == DType::IQ1_M ? 55 : 1] &= 0xbf;
   }
   if (t == DType::I2_S) {  // the scale of all, and padding
     bytes.insert(bytes.end(), 32, 0);
@@ -89,8 +122,8 @@ int64_t least_blocks(DType t) { return t == DType::I2_S ? 2 : 1; }
 
 TEST(Pack, ReadsBackAsTheFormatMeans) {
   std::mt19937 r(5);
-  for (DType t : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q6_K, DType::IQ2_XS,
-                  DType::IQ3_XXS, DType::I2_S})
+  for (DType t : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q2_K, DType::Q6_K,
+                  DType::IQ2_XS, DType::IQ3_XXS, DType::IQ3_S, DType::IQ1_M, DType::TQ2_0, DType::I2_S})
     for (int units : {1, 2, 7, 8, 9, 17})
       for (int64_t rows : {1, 15, 16, 17, 47}) {
         const int64_t blocks = units * least_blocks(t), columns = blocks * info(t).block;

@@ -9,17 +9,25 @@
 //   the 16
 //     scales and then, where the format has them, the 16 minimums (2 bytes each), all padded to 64 bytes;
 //     then for each block its codes.
-//   Formats with blocks of 256: per block, 16 f16 units and 16 f16 units of the minimums, then the parts of
-//   Parts256. Some formats have 16 f32 units instead: codebook formats, whose unit is an f16 times a power of
-//   two, and the ternary ones, since i2_s has one f32 scale for the tensor and tq1_0 and tq2_0 share its
-//   code. Two blocks of 128 of i2_s count as one.
+//   Formats with blocks of 256: per block the parts of Parts256. The 16 f16 units (the scales of the whole
+//     blocks), and where a format has them the 16 of the minimums, are the beginning of the block if they
+//     fill 64 bytes. Units alone would leave half of that empty, so those of all blocks are together at the
+//     head of the tile, padded to 64 bytes. i2_s has one f32 unit for the tensor: 16 of it are the head. Two
+//     blocks of 128 of i2_s count as one. Units of codebook formats are multiplied by a power of two.
 // Codes come in vectors of 64 bytes: byte 4 r + j belongs to row r and to the j-th of four columns. Codes of
 // less than 8 bits share bytes: of the 8 (or 64) vectors of a block, the nibble plane keeps the first half in
 // its low nibbles and the second half in its high ones; the pair plane keeps the quarters in its four pairs
 // of bits, the bit plane the eighths in its bits. A code of 5 bits is a nibble and a bit, one of 6 a nibble
-// and a pair, one of 3 a pair and a bit. The byte plane keeps every code in a byte of its own: the levels of
-// codebook formats are unpacked to it, level + 128, since a lookup in their grids costs more than the bytes.
-// They take 2.4 (iq3_s) to 5.4 (iq1_s) times their size in the file.
+// and a pair, one of 3 a pair and a bit.
+// Codebook formats keep no places in their codebooks, since a lookup there costs more than the bytes, but
+// codes of the levels that occur:
+//   iq2: a pair, the magnitude (8, 25, 43), and a bit, the sign;
+//   iq3_xxs: a nibble, three bits of magnitude (4, 12, .. 52, 62) and one of sign;
+//   iq3_s: a nibble, (level + 15) / 2;
+//   iq1: a pair, the trit, and one bit for every 8 columns: their shift. It is one vector a block: the bit of
+//   columns 32 e + 8 q to 32 e + 8 q + 7 of row r is bit e of byte 4 r + q.
+// Their scales are odd, 2 s + 1: a byte holds s of group g and, higher, of group g plus half the groups.
+// So they take 1.22 (iq3_s) to 1.55 (iq2_xxs) times their size in the file.
 #pragma once
 #include <stdint.h>
 
@@ -58,58 +66,83 @@ constexpr int64_t chunk_bytes(DType t, int64_t blocks) {
 // ---- blocks of 256: offsets of the parts in a block of a tile; a part that ends where it begins is not
 // there ----
 struct Parts256 {
-  int scales = 0, minimums = 0, nibbles = 0, pairs = 0, bits = 0, bytes = 0, end = 0;
+  int scales = 0, minimums = 0, nibbles = 0, pairs = 0, bits = 0, shifts = 0, end = 0;
+  // The first block of a tile lies behind `head` bytes and `head_step` for each block, padded; the units of
+  // the first block begin the tile, and those of the next are `unit_step` further on.
+  int head = 0, head_step = 0, unit_step = 0;
   bool float_units = false;  // f32
+  float unit_factor = 1;
 };
-constexpr Parts256 parts256(int groups_with_scale, int groups_with_minimum, bool nibbles, bool pairs,
-                            bool bits, bool bytes = false) {
+struct Planes {
+  bool nibbles = false, pairs = false, bits = false, shifts = false;
+};
+// Bytes of scales and of minimums a row.
+constexpr Parts256 parts256(int scales, int minimums, bool minimum_units, Planes planes) {
   Parts256 p;
-  p.scales = 64;
-  p.minimums = p.scales + 16 * groups_with_scale;
-  p.nibbles = p.minimums + 16 * groups_with_minimum;
-  p.pairs = p.nibbles + (nibbles ? 2048 : 0);
-  p.bits = p.pairs + (pairs ? 1024 : 0);
-  p.bytes = p.bits + (bits ? 512 : 0);
-  p.end = p.bytes + (bytes ? 4096 : 0);
+  p.scales = minimum_units ? 64 : 0;
+  p.minimums = p.scales + 16 * scales;
+  p.nibbles = p.minimums + 16 * minimums;
+  p.pairs = p.nibbles + (planes.nibbles ? 2048 : 0);
+  p.bits = p.pairs + (planes.pairs ? 1024 : 0);
+  p.shifts = p.bits + (planes.bits ? 512 : 0);
+  p.end = p.shifts + (planes.shifts ? 64 : 0);
+  p.head_step = minimum_units ? 0 : 32;
+  p.unit_step = minimum_units ? p.end : 32;
   return p;
 }
-constexpr Parts256 with_float_units(Parts256 p) {
+constexpr Parts256 codebook(int scales, Planes planes, float unit_factor) {
+  Parts256 p = parts256(scales, 0, false, planes);
+  p.unit_factor = unit_factor;
+  return p;
+}
+constexpr Parts256 with_one_unit(Parts256 p) {
   p.float_units = true;
+  p.head = 64, p.head_step = 0, p.unit_step = 0;
   return p;
 }
 constexpr Parts256 parts256(DType t) {
+  constexpr Planes nibbles{.nibbles = true}, pairs{.pairs = true}, pairs_bits{.pairs = true, .bits = true},
+      pairs_shifts{.pairs = true, .shifts = true};
   switch (t) {
-    case DType::Q2_K: return parts256(16, 0, false, true, false);  // scale and minimum share a byte
-    case DType::Q3_K: return parts256(16, 0, false, true, true);
-    case DType::Q4_K: return parts256(8, 8, true, false, false);
-    case DType::Q5_K: return parts256(8, 8, true, false, true);
-    case DType::Q6_K: return parts256(16, 0, true, true, false);
-    case DType::IQ4_XS: return parts256(8, 0, true, false, false);
+    case DType::Q2_K: return parts256(16, 0, true, pairs);  // scale and minimum share a byte
+    case DType::Q3_K: return parts256(16, 0, false, pairs_bits);
+    case DType::Q4_K: return parts256(8, 8, true, nibbles);
+    case DType::Q5_K: return parts256(8, 8, true, {.nibbles = true, .bits = true});
+    case DType::Q6_K: return parts256(16, 0, false, {.nibbles = true, .pairs = true});
+    case DType::IQ4_XS: return parts256(8, 0, false, nibbles);
     case DType::TQ1_0:  // trits are unpacked to pairs
-    case DType::TQ2_0:
-    case DType::I2_S: return with_float_units(parts256(0, 0, false, true, false));
-    case DType::IQ2_XXS:
-    case DType::IQ3_XXS:
-    case DType::IQ3_S:
-    case DType::IQ1_S: return with_float_units(parts256(8, 0, false, false, false, true));
+    case DType::TQ2_0: return parts256(0, 0, false, pairs);
+    case DType::I2_S: return with_one_unit(parts256(0, 0, false, pairs));
+    case DType::IQ2_XXS: return codebook(4, pairs_bits, 0.125f);
     case DType::IQ2_XS:
-    case DType::IQ2_S:
-    case DType::IQ1_M: return with_float_units(parts256(16, 0, false, false, false, true));
+    case DType::IQ2_S: return codebook(8, pairs_bits, 0.125f);
+    case DType::IQ3_XXS: return codebook(4, nibbles, 0.25f);
+    case DType::IQ3_S: return codebook(4, nibbles, 1);
+    case DType::IQ1_S: return codebook(4, pairs_shifts, 0.125f);
+    case DType::IQ1_M: return codebook(8, pairs_shifts, 0.125f);
     default: return {};
   }
+}
+// What precedes the blocks of a tile.
+constexpr int64_t head_bytes(const Parts256& p, int64_t blocks) {
+  return p.head + up(blocks * p.head_step, 64);
 }
 
 constexpr int64_t tile_bytes(DType t, int64_t columns) {
   // No use of info() here: its table would become a symbol that kernel objects share.
   if (t == DType::F32) return up(columns * kTileRows * 4, 64);
   if (t == DType::F16 || t == DType::BF16) return up(columns * kTileRows * 2, 64);
-  if (parts256(t).end) return columns % 256 ? 0 : columns / 256 * parts256(t).end;
+  if (const Parts256 p = parts256(t); p.end)
+    return columns % 256 ? 0 : head_bytes(p, columns / 256) + columns / 256 * p.end;
   if (!parts32(t).codes) return 0;  // no packed layout
   const int64_t whole = columns / kChunk, rest = columns % kChunk / 32;
   return whole * chunk_bytes(t, kChunk / 32) + (rest ? chunk_bytes(t, rest) : 0);
 }
-// Where in a tile the chunk that begins with column k (a multiple of 256) lies.
-constexpr int64_t chunk_offset(DType t, int64_t k) { return k / kChunk * tile_bytes(t, kChunk); }
+// Where in a tile of so many columns the chunk that begins with column k (a multiple of 256) lies.
+constexpr int64_t chunk_offset(DType t, int64_t columns, int64_t k) {
+  if (const Parts256 p = parts256(t); p.end) return head_bytes(p, columns / 256) + k / 256 * p.end;
+  return k / kChunk * tile_bytes(t, kChunk);
+}
 constexpr int64_t packed_bytes(DType t, int64_t columns, int64_t rows) {
   return tile_bytes(t, columns) * ((rows + kTileRows - 1) / kTileRows);
 }

@@ -28,15 +28,15 @@ void scatter(const uint8_t* bytes, int count, uint8_t* plane, int lane) {
   for (int k = 0; k < count; k += 4) std::memcpy(plane + 16 * k + 4 * lane, bytes + k, 4);
 }
 
-// Codes to planes; each plane takes the bits that its place in the code says.
+// Codes to planes; each plane takes the bits that its place in the code says. Shared by the formats.
 template <int Count>
-void put_nibbles(const uint8_t* code, uint8_t* plane, int lane) {
+[[gnu::noinline]] void put_nibbles(const uint8_t* code, uint8_t* plane, int lane) {
   uint8_t bytes[Count / 2];
   for (int k = 0; k < Count / 2; k++) bytes[k] = uint8_t((code[k] & 15) | code[k + Count / 2] << 4);
   scatter(bytes, Count / 2, plane, lane);
 }
 template <int From>
-void put_pairs(const uint8_t* code, uint8_t* plane, int lane) {
+[[gnu::noinline]] void put_pairs(const uint8_t* code, uint8_t* plane, int lane) {
   uint8_t bytes[64];
   for (int k = 0; k < 64; k++)
     bytes[k] = uint8_t((code[k] >> From & 3) | (code[k + 64] >> From & 3) << 2 |
@@ -44,7 +44,7 @@ void put_pairs(const uint8_t* code, uint8_t* plane, int lane) {
   scatter(bytes, 64, plane, lane);
 }
 template <int Count, int From>
-void put_bits(const uint8_t* code, uint8_t* plane, int lane) {
+[[gnu::noinline]] void put_bits(const uint8_t* code, uint8_t* plane, int lane) {
   uint32_t bytes[Count / 32] = {};  // four of them in a word
   for (int i = 0; i < 8; i++)
     for (int k = 0; k < Count / 32; k++)
@@ -99,54 +99,66 @@ void power_of_two(const uint8_t* block, uint8_t* to) {
   std::memcpy(to, &bits, 2);
 }
 
-// ---- blocks of 256: unit and its minimums' unit (byte offsets, -1: none), scales, minimums, codes
+// The shifts of 8 columns each: bit `From` of the code of the first.
+template <int From>
+void put_shifts(const uint8_t* code, uint8_t* vector, int lane) {
+  uint8_t bytes[4] = {};
+  for (int k = 0; k < 256; k += 8) bytes[k / 8 % 4] |= uint8_t((code[k] >> From & 1) << (k / 32));
+  scatter(bytes, 4, vector, lane);
+}
+
+// ---- blocks of 256: units (of the minimums, too), scales, minimums, codes
 // -------------------
-template <DType T, class Code, class Scale, class Minimum>
-void pack256(const uint8_t* row, uint8_t* chunk, int lane, int unit, int minimum_unit, Code code, Scale scale,
-             Minimum minimum) {
+template <DType T, bool InRuns = true, class Units, class Code, class Scale, class Minimum>
+void pack256(const uint8_t* row, uint8_t* units, uint8_t* chunk, int lane, Units put_units, Code code,
+             Scale scale, Minimum minimum) {
   constexpr Parts256 p = parts256(T);
-  std::memcpy(chunk + 2 * lane, row + unit, 2);
-  if (minimum_unit >= 0) std::memcpy(chunk + 32 + 2 * lane, row + minimum_unit, 2);
+  put_units(row, units + (p.float_units ? 4 : 2) * lane);
   for (int g = 0; p.scales + 16 * g < p.minimums; g++)
     chunk[p.scales + 16 * g + lane] = uint8_t(scale(row, uint32_t(g)));
   for (int g = 0; p.minimums + 16 * g < p.nibbles; g++)
     chunk[p.minimums + 16 * g + lane] = uint8_t(minimum(row, uint32_t(g)));
   uint8_t c[256];
-  all_codes(row, c, code, std::make_index_sequence<16>());
-  constexpr bool nibbles = p.pairs > p.nibbles, pairs = p.bits > p.pairs, bits = p.bytes > p.bits;
+  if constexpr (InRuns) all_codes(row, c, code, std::make_index_sequence<16>());
+  else
+    for (uint32_t j = 0; j < 256; j++) c[j] = uint8_t(code(row, j));
+  constexpr bool nibbles = p.pairs > p.nibbles, pairs = p.bits > p.pairs, bits = p.shifts > p.bits;
   if constexpr (nibbles) put_nibbles<256>(c, chunk + p.nibbles, lane);
   if constexpr (pairs) put_pairs<nibbles ? 4 : 0>(c, chunk + p.pairs, lane);
   if constexpr (bits) put_bits<256, nibbles ? 4 : 2>(c, chunk + p.bits, lane);
+  if constexpr (p.end > p.shifts) put_shifts<2>(c, chunk + p.shifts, lane);
 }
 
-// ---- codebook formats: f32 unit, integer scales, levels in the byte plane
-// -----------------------------------
-template <DType T, class Unit, class Scale, class Level>
-void pack_levels(const uint8_t* row, uint8_t* chunk, int lane, Unit unit, Scale scale, Level level) {
-  constexpr Parts256 p = parts256(T);
-  const float u = unit(row);
-  std::memcpy(chunk + 4 * lane, &u, 4);
-  for (int g = 0; p.scales + 16 * g < p.bytes; g++)
-    chunk[p.scales + 16 * g + lane] = uint8_t(scale(row, uint32_t(g)));
-  uint8_t c[256];
-  for (uint32_t j = 0; j < 256; j++) c[j] = uint8_t(level(row, j) + 128);
-  scatter(c, 256, chunk + p.bytes, lane);
+template <int At>
+void unit(const uint8_t* block, uint8_t* to) {
+  std::memcpy(to, block + At, 2);
+}
+template <int At>
+void unit_and_minimums(const uint8_t* block, uint8_t* to) {
+  std::memcpy(to, block + At, 2), std::memcpy(to + 32, block + At + 2, 2);
+}
+void iq1_m_unit_in_parts(const uint8_t* block, uint8_t* to) {
+  const auto bits = uint16_t(iq1_m_half(block));
+  std::memcpy(to, &bits, 2);
 }
 
-// ---- ternary formats: f32 unit, trits in the pair plane
-template <class Code>
-void pack_trits(const uint8_t* row, uint8_t* chunk, int lane, float unit, Code code) {
-  std::memcpy(chunk + 4 * lane, &unit, 4);
-  uint8_t c[256];
-  all_codes(row, c, code, std::make_index_sequence<16>());
-  put_pairs<0>(c, chunk + parts256(DType::TQ2_0).pairs, lane);
+// ---- codebook formats: codes of their levels
+uint32_t iq1_code(int32_t level) {  // 8 trit +- 1
+  return uint32_t(level + 9) >> 3 | (uint32_t(level + 9) >> 1 & 1) << 2;
 }
+uint32_t iq2_code(int32_t level) {
+  return uint32_t(level < 0 ? -level : level) >> 4 | uint32_t(level < 0) << 2;
+}
+uint32_t iq3_xxs_level_code(int32_t level) {
+  return uint32_t(level < 0 ? -level : level) >> 3 | uint32_t(level < 0) << 3;
+}
+uint32_t iq3_s_level_code(int32_t level) { return uint32_t(level + 15) >> 1; }
 
-float half_at(const uint8_t* p) { return half_to_float(read_le<uint16_t>(p)); }
 uint32_t none(const uint8_t*, uint32_t) { return 0; }
 
 // `scale` is the tensor's, for the formats that have one.
-void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8_t* chunk, int lane) {
+void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8_t* units, uint8_t* chunk,
+                int lane) {
   // Captureless lambdas keep the code functions inlined into the loops.
 #define CODE(format) [](const uint8_t* b, uint32_t j) { return format##_code(b, j); }
 #define GROUP(expression) [](const uint8_t* b, uint32_t g) { return expression; }
@@ -154,11 +166,15 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
 #define BLOCKS32(T, code, scales) \
   case DType::T:                  \
     return pack32<DType::T>(columns, row, chunk, lane, code, scales)
-#define BLOCKS256(T, unit, minimum_unit, code, scale, minimum) \
-  case DType::T:                                               \
-    return pack256<DType::T>(row, chunk, lane, unit, minimum_unit, code, scale, minimum)
-#define LEVELS(T, format) \
-  case DType::T: return pack_levels<DType::T>(row, chunk, lane, format##_unit, format##_scale, format##_level)
+#define BLOCKS256(T, put_units, code, scale, minimum) \
+  case DType::T: return pack256<DType::T>(row, units, chunk, lane, put_units, code, scale, minimum)
+// Lookups in codebooks are no work for vectors: one loop takes less code.
+#define CODEBOOK(T, format, put_units, code_of, groups)                             \
+  case DType::T:                                                                    \
+    return pack256<DType::T, false>(                                                \
+        row, units, chunk, lane, put_units,                                         \
+        [](const uint8_t* b, uint32_t j) { return code_of(format##_level(b, j)); }, \
+        GROUP(uint32_t(format##_scale(b, g) >> 1 | format##_scale(b, g + groups / 2) >> 1 << 4)), none)
   switch (t) {
     BLOCKS32(Q8_0, GROUP(uint32_t(b[2 + g] ^ 0x80)), one_scale);
     BLOCKS32(Q4_0, CODE(q4_0), one_scale);
@@ -167,22 +183,23 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
     BLOCKS32(Q5_1, NIBBLES(8), scale_and_minimum);
     BLOCKS32(IQ4_NL, CODE(iq4_nl), one_scale);
     BLOCKS32(MXFP4, CODE(mxfp4), power_of_two);
-    BLOCKS256(Q2_K, 80, 82, CODE(q2_k), GROUP(uint32_t(b[g])), none);
-    BLOCKS256(Q3_K, 108, -1, CODE(q3_k), GROUP(q3_k_scale(b, g)), none);
-    BLOCKS256(Q4_K, 0, 2, CODE(q4_k), GROUP(k_scale(b, g)), GROUP(k_offset(b, g)));
-    BLOCKS256(Q5_K, 0, 2, CODE(q5_k), GROUP(k_scale(b, g)), GROUP(k_offset(b, g)));
-    BLOCKS256(Q6_K, 208, -1, CODE(q6_k), GROUP(uint32_t(b[192 + g])), none);
-    BLOCKS256(IQ4_XS, 0, -1, CODE(iq4_xs), GROUP(iq4_xs_scale(b, g)), none);
-    LEVELS(IQ2_XXS, iq2_xxs);
-    LEVELS(IQ2_XS, iq2_xs);
-    LEVELS(IQ2_S, iq2_s);
-    LEVELS(IQ3_XXS, iq3_xxs);
-    LEVELS(IQ3_S, iq3_s);
-    LEVELS(IQ1_S, iq1_s);
-    LEVELS(IQ1_M, iq1_m);
-    case DType::TQ1_0: return pack_trits(row, chunk, lane, half_at(row + 52), CODE(tq1_0));
-    case DType::TQ2_0: return pack_trits(row, chunk, lane, half_at(row + 64), CODE(tq2_0));
-    case DType::I2_S: return pack_trits(row, chunk, lane, scale, CODE(i2_s));
+    BLOCKS256(Q2_K, unit_and_minimums<80>, CODE(q2_k), GROUP(uint32_t(b[g])), none);
+    BLOCKS256(Q3_K, unit<108>, CODE(q3_k), GROUP(q3_k_scale(b, g)), none);
+    BLOCKS256(Q4_K, unit_and_minimums<0>, CODE(q4_k), GROUP(k_scale(b, g)), GROUP(k_offset(b, g)));
+    BLOCKS256(Q5_K, unit_and_minimums<0>, CODE(q5_k), GROUP(k_scale(b, g)), GROUP(k_offset(b, g)));
+    BLOCKS256(Q6_K, unit<208>, CODE(q6_k), GROUP(uint32_t(b[192 + g])), none);
+    BLOCKS256(IQ4_XS, unit<0>, CODE(iq4_xs), GROUP(iq4_xs_scale(b, g)), none);
+    BLOCKS256(TQ1_0, unit<52>, CODE(tq1_0), none, none);
+    BLOCKS256(TQ2_0, unit<64>, CODE(tq2_0), none, none);
+    BLOCKS256(
+        I2_S, [scale](const uint8_t*, uint8_t* to) { std::memcpy(to, &scale, 4); }, CODE(i2_s), none, none);
+    CODEBOOK(IQ2_XXS, iq2_xxs, unit<0>, iq2_code, 8);
+    CODEBOOK(IQ2_XS, iq2_xs, unit<0>, iq2_code, 16);
+    CODEBOOK(IQ2_S, iq2_s, unit<0>, iq2_code, 16);
+    CODEBOOK(IQ3_XXS, iq3_xxs, unit<0>, iq3_xxs_level_code, 8);
+    CODEBOOK(IQ3_S, iq3_s, unit<0>, iq3_s_level_code, 8);
+    CODEBOOK(IQ1_S, iq1_s, unit<0>, iq1_code, 8);
+    CODEBOOK(IQ1_M, iq1_m, iq1_m_unit_in_parts, iq1_code, 16);
     default: return pack_columns(info(t).bytes, columns, row, chunk, lane);
   }
 #undef CODE
@@ -190,7 +207,7 @@ void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8
 #undef NIBBLES
 #undef BLOCKS32
 #undef BLOCKS256
-#undef LEVELS
+#undef CODEBOOK
 }
 
 // Sixteen rows are more streams than processors foresee: what comes next in a row is asked for while its
@@ -206,17 +223,20 @@ void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source
   const int64_t row_size = row_bytes(type, columns), tile_size = tile_bytes(type, columns);
   const float scale = tensor_scale(type, source, columns * rows);
   end = std::min(end, rows);
-  for (int64_t first = begin; first < end; first += kTileRows)
+  const int64_t unit_step = parts256(type).unit_step;
+  for (int64_t first = begin; first < end; first += kTileRows) {
+    uint8_t* tile = tiles + (first - begin) / kTileRows * tile_size;
     for (int64_t k = 0; k < columns; k += kChunk) {
       const int64_t wide = std::min<int64_t>(kChunk, columns - k), bytes = row_bytes(type, wide);
-      uint8_t* chunk = tiles + (first - begin) / kTileRows * tile_size + chunk_offset(type, k);
       for (int64_t r = first; r < std::min(end, first + kTileRows); r++) {
         const uint8_t* row = source + r * row_size + row_bytes(type, k);
         if (k + kChunk < columns) ask_for(row + bytes, bytes);
         else if (r + kTileRows < rows) ask_for(row + kTileRows * row_size - row_bytes(type, k), bytes);
-        pack_chunk(type, scale, wide, row, chunk, int(r - first));
+        pack_chunk(type, scale, wide, row, tile + k / kChunk * unit_step,
+                   tile + chunk_offset(type, columns, k), int(r - first));
       }
     }
+  }
 }
 
 }  // namespace gimbal::packed

@@ -17,15 +17,15 @@ struct Weights {
 #define WEIGHTS(T, kernel) \
   { DType::T, "mat_mul_" kernel, "mat_vec_" kernel, "embed_" kernel }
 constexpr Weights kWeights[] = {
-    WEIGHTS(F32, "f32"),        WEIGHTS(F16, "f16"),          WEIGHTS(BF16, "bf16"),
-    WEIGHTS(Q8_0, "q8_0"),      WEIGHTS(Q4_0, "q4_0"),        WEIGHTS(Q4_1, "q4_1"),
-    WEIGHTS(Q5_0, "q5_0"),      WEIGHTS(Q5_1, "q5_1"),        WEIGHTS(IQ4_NL, "iq4_nl"),
-    WEIGHTS(MXFP4, "mxfp4"),    WEIGHTS(Q2_K, "q2_k"),        WEIGHTS(Q3_K, "q3_k"),
-    WEIGHTS(Q4_K, "q4_k"),      WEIGHTS(Q5_K, "q5_k"),        WEIGHTS(Q6_K, "q6_k"),
-    WEIGHTS(IQ4_XS, "iq4_xs"),  WEIGHTS(TQ1_0, "ternary"),    WEIGHTS(TQ2_0, "ternary"),
-    WEIGHTS(I2_S, "ternary"),   WEIGHTS(IQ2_XXS, "levels32"), WEIGHTS(IQ2_XS, "levels16"),
-    WEIGHTS(IQ2_S, "levels16"), WEIGHTS(IQ3_XXS, "levels32"), WEIGHTS(IQ3_S, "levels32"),
-    WEIGHTS(IQ1_S, "levels32"), WEIGHTS(IQ1_M, "levels16"),
+    WEIGHTS(F32, "f32"),       WEIGHTS(F16, "f16"),         WEIGHTS(BF16, "bf16"),
+    WEIGHTS(Q8_0, "q8_0"),     WEIGHTS(Q4_0, "q4_0"),       WEIGHTS(Q4_1, "q4_1"),
+    WEIGHTS(Q5_0, "q5_0"),     WEIGHTS(Q5_1, "q5_1"),       WEIGHTS(IQ4_NL, "iq4_nl"),
+    WEIGHTS(MXFP4, "mxfp4"),   WEIGHTS(Q2_K, "q2_k"),       WEIGHTS(Q3_K, "q3_k"),
+    WEIGHTS(Q4_K, "q4_k"),     WEIGHTS(Q5_K, "q5_k"),       WEIGHTS(Q6_K, "q6_k"),
+    WEIGHTS(IQ4_XS, "iq4_xs"), WEIGHTS(TQ1_0, "ternary"),   WEIGHTS(TQ2_0, "ternary"),
+    WEIGHTS(I2_S, "i2_s"),     WEIGHTS(IQ2_XXS, "iq2_xxs"), WEIGHTS(IQ2_XS, "iq2_xs"),
+    WEIGHTS(IQ2_S, "iq2_xs"),  WEIGHTS(IQ3_XXS, "iq3_xxs"), WEIGHTS(IQ3_S, "iq3_s"),
+    WEIGHTS(IQ1_S, "iq1_s"),   WEIGHTS(IQ1_M, "iq1_m"),
 };
 #undef WEIGHTS
 

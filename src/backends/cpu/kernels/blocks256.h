@@ -6,89 +6,7 @@
 
 #include "backends/cpu/kernels/blocks32.h"
 #include "backends/cpu/kernels/memory.h"
-
-// The planes of layout.h. E is the eighth of the block (32 columns), i the vector in it; k a column of the
-// block.
-template <DType T>
-struct NibblePlane {
-  static constexpr int at = gimbal::cpu::parts256(T).nibbles, sharing = 2;
-  static constexpr int from(int e) { return 4 * (e / 4); }  // the bits of the eighth's codes begin here
-  template <int E, int To>
-  static inline Codes codes(const uint8_t* b, int i) {
-    return field<4 * (E / 4), To, 4>(load_codes(b + at + 64 * (8 * (E % 4) + i)));
-  }
-  static inline int code(const uint8_t* b, int lane, int k) {
-    return b[at + 64 * (k / 4 % 32) + 4 * lane + k % 4] >> (k / 128 * 4) & 15;
-  }
-};
-template <DType T>
-struct PairPlane {
-  static constexpr int at = gimbal::cpu::parts256(T).pairs, sharing = 4;
-  static constexpr int from(int e) { return 2 * (e / 2); }
-  template <int E, int To>
-  static inline Codes codes(const uint8_t* b, int i) {
-    return field<2 * (E / 2), To, 2>(load_codes(b + at + 64 * (8 * (E % 2) + i)));
-  }
-  static inline int code(const uint8_t* b, int lane, int k) {
-    return b[at + 64 * (k / 4 % 16) + 4 * lane + k % 4] >> (k / 64 * 2) & 3;
-  }
-};
-template <DType T>
-struct BitPlane {
-  static constexpr int at = gimbal::cpu::parts256(T).bits;
-  static constexpr int from(int e) { return e; }
-  template <int E, int To>
-  static inline Codes codes(const uint8_t* b, int i) {
-    return field<E, To, 1>(load_codes(b + at + 64 * i));
-  }
-  static inline int code(const uint8_t* b, int lane, int k) {
-    return b[at + 64 * (k / 4 % 8) + 4 * lane + k % 4] >> (k / 32) & 1;
-  }
-};
-template <DType T>
-struct BytePlane {
-  static constexpr int at = gimbal::cpu::parts256(T).bytes, sharing = 1;
-  static constexpr int place(int, int) { return 0; }
-  template <int E, int To = 0>
-  static inline Codes codes(const uint8_t* b, int i) {
-    return load_codes(b + at + 64 * (8 * E + i));
-  }
-  static inline int code(const uint8_t* b, int lane, int k) {
-    return b[at + 64 * (k / 4) + 4 * lane + k % 4];
-  }
-};
-
-// Codes of one plane, or of two: the upper one shifted by the width of the lower. The codes of eighth e are
-// multiplied as they are, or times 2^place, where that spares shifts: sums of products are whole numbers, and
-// are shifted back. `sharing` eighths, one every 8 / sharing, are parts of the same vectors.
-template <class Low>
-struct OnePlane {
-  static constexpr int sharing = Low::sharing;
-  static constexpr int place(int e, int most) { return most << Low::from(e) <= kMostCode ? Low::from(e) : 0; }
-  template <int E, int To = 0>
-  static inline Codes codes(const uint8_t* b, int i) {
-    return Low::template codes<E, To>(b, i);
-  }
-  static inline int code(const uint8_t* b, int lane, int k) { return Low::code(b, lane, k); }
-};
-template <class Low, class High, int Shift>
-struct TwoPlanes {
-  static constexpr int sharing = Low::sharing;
-  static constexpr int shifts(int e, int to) { return (Low::from(e) != to) + (High::from(e) != to + Shift); }
-  static constexpr int place(int e, int most) {
-    int best = 0;
-    for (int to = 1; most << to <= kMostCode; to++)
-      if (shifts(e, to) < shifts(e, best)) best = to;
-    return best;
-  }
-  template <int E, int To = 0>
-  static inline Codes codes(const uint8_t* b, int i) {
-    return either(Low::template codes<E, To>(b, i), High::template codes<E, To + Shift>(b, i));
-  }
-  static inline int code(const uint8_t* b, int lane, int k) {
-    return Low::code(b, lane, k) | High::code(b, lane, k) << Shift;
-  }
-};
+#include "backends/cpu/kernels/planes.h"
 
 // The scales (and minimums) of group g of `Columns` columns: all 16 rows as integers, or one row's.
 template <DType T, int Columns>
@@ -112,6 +30,20 @@ struct ScalesAndMinimums {
   static inline int minimum(const uint8_t* b, int g, int lane) { return b[at.minimums + 16 * g + lane]; }
   // Of 32 columns, to be multiplied with the sums of their halves.
   static inline I minimum_pair(const uint8_t* b, int i) { return load_u8_twice(b + at.minimums + 16 * i); }
+};
+// Of codebook formats: 2 s + 1, two to a byte.
+template <DType T, int Columns>
+struct OddScales {
+  static constexpr int columns = Columns, half = 128 / Columns;
+  static constexpr bool scales = true, minimums = false;
+  static constexpr int at = gimbal::cpu::parts256(T).scales;
+  static inline I scale(const uint8_t* b, int g) {
+    const I two = load_u8(b + at + 16 * (g % half)), s = g < half ? nibble<0>(two) : nibble<4>(two);
+    return add(add(s, s), splat(int32_t(1)));
+  }
+  static inline int scale(const uint8_t* b, int g, int lane) {
+    return 2 * (b[at + 16 * (g % half) + lane] >> (g < half ? 0 : 4) & 15) + 1;
+  }
 };
 struct NoScales {  // but that of the whole block
   static constexpr int columns = 256;
@@ -160,49 +92,91 @@ struct IQ4_XS : Wide, SignedScales<DType::IQ4_XS, 32> {
   static inline int code(const uint8_t* b, int lane, int k) { return Plane::code(b, lane, k); }
   static inline int level(int code) { return kNonLinear[code]; }
 };
-// tq1_0, tq2_0 and i2_s: the same once packed.
-struct Ternary : OnePlane<PairPlane<DType::TQ2_0>>, Narrow<1, 2>, NoScales {
-  static constexpr DType type = DType::TQ2_0, x = DType::A8_256;
-};
-
-// The codebook formats, unpacked: those with equally long groups lie alike in memory and share their code. A
-// block's sum stays below 62 * 31 * 127 * 256 < 2^26.
-template <DType T, int GroupColumns>
-struct Levels : BytePlane<T>, Wide, SignedScales<T, GroupColumns> {
+// Ternary: tq1_0 becomes tq2_0 when it is packed; i2_s has another unit.
+template <DType T>
+struct Ternary : OnePlane<PairPlane<T>>, Narrow<1, 2>, NoScales {
   static constexpr DType type = T, x = DType::A8_256;
-  static inline int level(int code) { return code - 128; }
 };
-using Levels32 = Levels<DType::IQ2_XXS, 32>;
-using Levels16 = Levels<DType::IQ2_XS, 16>;
+using TQ2_0 = Ternary<DType::TQ2_0>;
+using I2_S = Ternary<DType::I2_S>;
 
-// The units of the 16 rows, or of one.
+// The codebook formats: codes of levels (layout.h). The sum of a block stays below 62 * 31 * 127 * 256 <
+// 2^26.
+constexpr int8_t kLevelsIQ2[16] = {8, 25, 43, 0, -8, -25, -43, 0};
+constexpr int8_t kLevelsIQ3_XXS[16] = {4, 12, 20, 28, 36, 44, 52, 62, -4, -12, -20, -28, -36, -44, -52, -62};
+constexpr Table16 kTableIQ2(kLevelsIQ2, 43), kTableIQ3_XXS(kLevelsIQ3_XXS, 62);
+
+// Codes that name a level, kept as level + Zero.
+template <DType T, class Plane, int Columns, const int8_t (&Levels)[16], const Table16& Table, int Zero>
+struct NamedLevels : Narrow<Zero, 2 * Zero>, OddScales<T, Columns> {
+  static constexpr DType type = T, x = DType::A8_256;
+  static constexpr int sharing = Plane::sharing;
+  static constexpr int place(int, int) { return 0; }
+  template <int E, int To = 0>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return lookup(Plane::template codes<E, 0>(b, i), Table.entry);
+  }
+  static inline int code(const uint8_t* b, int lane, int k) { return Plane::code(b, lane, k); }
+  static inline int level(int code) { return Levels[code]; }
+};
+template <DType T, int Columns>
+using LevelsIQ2 = NamedLevels<T, TwoPlanes<PairPlane<T>, BitPlane<T>, 2>, Columns, kLevelsIQ2, kTableIQ2, 43>;
+using IQ2_XXS = LevelsIQ2<DType::IQ2_XXS, 32>;
+using IQ2_XS = LevelsIQ2<DType::IQ2_XS, 16>;  // and iq2_s
+using IQ3_XXS =
+    NamedLevels<DType::IQ3_XXS, NibblePlane<DType::IQ3_XXS>, 32, kLevelsIQ3_XXS, kTableIQ3_XXS, 62>;
+
+// Twice the nibble is the level + 15.
+struct IQ3_S : Narrow<15, 30>, OddScales<DType::IQ3_S, 32> {
+  static constexpr DType type = DType::IQ3_S, x = DType::A8_256;
+  using Plane = NibblePlane<type>;
+  static constexpr int sharing = Plane::sharing;
+  static constexpr int place(int e, int most) { return Plane::from(e) > 0 && most << 3 <= kMostCode ? 3 : 0; }
+  template <int E, int To = 0>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return Plane::codes<E, To + 1>(b, i);
+  }
+  static inline int code(const uint8_t* b, int lane, int k) { return 2 * Plane::code(b, lane, k); }
+};
+
+// 8 trit + shift + 9: the pair in bits 3 and 4, the shift in bit 1.
+template <DType T, int Columns>
+struct ShiftedTrits : Narrow<9, 18>, OddScales<T, Columns> {
+  static constexpr DType type = T, x = DType::A8_256;
+  using Plane = PairPlane<T>;
+  static constexpr int sharing = Plane::sharing, at = gimbal::cpu::parts256(T).shifts;
+  static constexpr int place(int, int) { return 0; }
+  template <int E, int To = 0>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return either(Plane::template codes<E, 3>(b, i), field<E, 1, 1>(spread(load_codes(b + at), i / 2)));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return Plane::code(b, lane, k) << 3 | (b[at + 4 * lane + k / 8 % 4] >> (k / 32) & 1) << 1;
+  }
+};
+using IQ1_S = ShiftedTrits<DType::IQ1_S, 32>;
+using IQ1_M = ShiftedTrits<DType::IQ1_M, 16>;
+
+// The units of the 16 rows, or of one. Times a power of two they are the same numbers in f32.
 template <DType T>
-inline F unit(const uint8_t* b) {
-  if constexpr (gimbal::cpu::parts256(T).float_units) return load(reinterpret_cast<const float*>(b));
-  else return HalfScale::scale(b);
+inline F unit(const uint8_t* units) {
+  constexpr gimbal::cpu::Parts256 p = gimbal::cpu::parts256(T);
+  if constexpr (p.float_units) return load(reinterpret_cast<const float*>(units));
+  else if constexpr (p.unit_factor == 1) return HalfScale::scale(units);
+  else return mul(HalfScale::scale(units), splat(p.unit_factor));
 }
 template <DType T>
-inline float unit(const uint8_t* b, int lane) {
-  if constexpr (gimbal::cpu::parts256(T).float_units) return read<float>(b + 4 * lane);
-  else return HalfScale::scale(b, lane);
+inline float unit(const uint8_t* units, int lane) {
+  constexpr gimbal::cpu::Parts256 p = gimbal::cpu::parts256(T);
+  if constexpr (p.float_units) return read<float>(units + 4 * lane);
+  else return HalfScale::scale(units, lane) * p.unit_factor;
 }
 
-// The sum of the activations' codes of group g.
-template <int Columns>
-inline int32_t code_sum(const uint8_t* a, int g) {
-  int32_t sum = 0;
-  for (int i = 0; i < Columns / 16; i++) sum += read<int16_t>(a + 260 + Columns / 8 * g + 2 * i);
-  return sum;
-}
 template <class W>
 inline F group_scale(const uint8_t* block, int g) {
   if constexpr (W::scales) return to_float(W::scale(block, g));
   else return splat(1.f);
 }
-
-// Of what lies in whole bytes, no shift depends on the eighth.
-template <class W>
-constexpr bool whole_bytes = gimbal::cpu::parts256(W::type).end > gimbal::cpu::parts256(W::type).bytes;
 
 template <class W>
 struct OneRow256 {
@@ -210,7 +184,7 @@ struct OneRow256 {
   static constexpr int kStride = 8 / W::sharing;                           // from a strand to the next
   static constexpr int kInEighth = W::columns < 32 ? 32 / W::columns : 1;  // groups
   static constexpr int kGroups = 256 / W::columns;
-  static constexpr int kLines = (parts.end + 63) / 64;
+  static constexpr int kLines = (parts.end + parts.head_step + 63) / 64;
 
   // Where the sum of group h of eighth e begins: at what the codes' zero point takes off.
   template <int E>
@@ -239,8 +213,7 @@ struct OneRow256 {
   static inline void step(const uint8_t* block, const uint8_t* a, int e, int i, I* part) {
     if constexpr (S < W::sharing) {
       constexpr int now = E + S * kStride;
-      const int first = whole_bytes<W> ? 8 * e : 0;
-      part[S] = W::step(part[S], W::template codes<now, W::place(now, W::most)>(block, first + i),
+      part[S] = W::step(part[S], W::template codes<now, W::place(now, W::most)>(block, i),
                         splat(read<int32_t>(a + 4 + 32 * (e + S * kStride) + 4 * i)));
       step<E, S + 1>(block, a, e, i, part);
     }
@@ -255,93 +228,92 @@ struct OneRow256 {
     }
   }
   template <int E>
-  static inline void eighth(const uint8_t* block, const uint8_t* a, int e, I* part, I* sums) {
+  static inline void eighth(const uint8_t* block, const uint8_t* ahead, const uint8_t* a, int e, I* part,
+                            I* sums) {
     for (int h = 0; h < kInEighth; h++) {
       begin<E, 0>(a, e, h, part);
       for (int i = h * 8 / kInEighth; i < (h + 1) * 8 / kInEighth; i++) {
-        fetch_lines(block, kLines * (8 * e + i) / (8 * kStride), kLines * (8 * e + i + 1) / (8 * kStride));
+        fetch_lines(ahead, kLines * (8 * e + i) / (8 * kStride), kLines * (8 * e + i + 1) / (8 * kStride));
         step<E, 0>(block, a, e, i, part);
       }
       if (W::columns < 256 || e + 1 == kStride) end<E, 0>(e, h, part, sums);
     }
   }
   template <int E>
-  static inline void eighths(const uint8_t* block, const uint8_t* a, I* part, I* sums) {
-    if constexpr (whole_bytes<W>) {  // one piece of code for all
-      for (int e = 0; e < 8; e++) { eighth<0>(block, a, e, part, sums); }
-    } else if constexpr (E < kStride) {
-      eighth<E>(block, a, E, part, sums);
-      eighths<E + 1>(block, a, part, sums);
+  static inline void eighths(const uint8_t* block, const uint8_t* ahead, const uint8_t* a, I* part, I* sums) {
+    if constexpr (E < kStride) {
+      eighth<E>(block, ahead, a, E, part, sums);
+      eighths<E + 1>(block, ahead, a, part, sums);
     }
   }
-  static inline F tile(const uint8_t* w, const uint8_t* a, int32_t columns) {
+  static inline F tile(const uint8_t* tile, const uint8_t* a, int32_t columns) {
     F total = splat(0.f);
+    // What is asked for ahead goes through the tile evenly, its head included.
+    const uint8_t *units = tile, *ahead = tile, *w = tile + gimbal::cpu::head_bytes(parts, columns / 256);
     for (int32_t b = 0; b < columns / 256; b++, w += parts.end, a += 292) {
       I part[W::sharing], sums[kGroups];
-      eighths<0>(w, a, part, sums);
+      eighths<0>(w, ahead, a, part, sums);
       F groups = splat(0.f);
       for (int g = 0; g < kGroups; g++) groups = fma(to_float(sums[g]), group_scale<W>(w, g), groups);
       const float x_unit = read<float>(a);
-      F acc = mul(groups, mul(unit<W::type>(w), splat(x_unit)));
+      F acc = mul(groups, mul(unit<W::type>(units), splat(x_unit)));
       if constexpr (W::minimums) {
         I minimums = splat(int32_t(0));
         for (int i = 0; i < 8; i++)
           minimums = dot_pairs(minimums, W::minimum_pair(w, i), splat(read<int32_t>(a + 260 + 4 * i)));
-        acc = fma(to_float(minimums), mul(HalfScale::scale(w + 32), splat(-x_unit)), acc);
+        acc = fma(to_float(minimums), mul(HalfScale::scale(units + 32), splat(-x_unit)), acc);
       }
       total = add(total, acc);
+      units += parts.unit_step, ahead += parts.end + parts.head_step;
     }
     return total;
   }
 };
 
+// Loops stay loops: this is a small part of the work, and there is one for each format.
 template <class W, int E>
 inline void unpack_eighths(const uint8_t* block, uint8_t* to) {
   if constexpr (E < 8) {
+#pragma GCC unroll 1
     for (int i = 0; i < 8; i++) store_codes(to + 64 * i, W::template codes<E>(block, i));
     unpack_eighths<W, E + 1>(block, to + 512);
   }
 }
 
 template <class W>
-struct Rows256 : Product<W::columns, product_steps(W::most), false, W::minimums> {
-  using Row = StagedRow;
-  using Weights = UnpackedTile;
-  static constexpr int kRows = kStagedRows;
-
-  static inline void stage(const uint8_t* x, int32_t, Row& r) {
-    r.unit[0] = read<float>(x);
-    for (int g = 0; g < 256 / W::columns; g++) {
-      const int32_t sum = code_sum<W::columns>(x, g);
-      r.start[g] = -W::zero * sum;
-      if constexpr (W::minimums) write(reinterpret_cast<uint8_t*>(r.pair_sums) + 2 * g, int16_t(-sum));
-    }
-    __builtin_memcpy(r.words, x + 4, 256);
-  }
-  static inline void unpack(const uint8_t* w, int32_t, Weights& to) {
-    store(to.unit, unit<W::type>(w));
+struct Rows256 {
+  using Product = ::CPU_VARIANT::Product<W::columns, product_steps(W::most), false, W::minimums>;
+  static void unpack(const uint8_t* tile, int32_t k, int32_t columns, UnpackedTile& to) {
+    const uint8_t* w = tile + gimbal::cpu::chunk_offset(W::type, columns, k);
+    const uint8_t* units = tile + k / 256 * gimbal::cpu::parts256(W::type).unit_step;
+    store(to.unit, unit<W::type>(units));
+#pragma GCC unroll 1
     for (int g = 0; g < 256 / W::columns; g++) store(to.scale[g], group_scale<W>(w, g));
     if constexpr (W::minimums) {
-      store(to.minimum_unit, HalfScale::scale(w + 32));
+      store(to.minimum_unit, HalfScale::scale(units + 32));
+#pragma GCC unroll 1
       for (int i = 0; i < 128 / W::columns; i++)
         store(to.minimum_pairs[i], pairs(W::minimum(w, 2 * i), W::minimum(w, 2 * i + 1)));
     }
-    to.codes = whole_bytes<W> ? w + gimbal::cpu::parts256(W::type).bytes : to.bytes;
-    if constexpr (!whole_bytes<W>) unpack_eighths<W, 0>(w, to.bytes);
+    to.codes = to.bytes;
+    unpack_eighths<W, 0>(w, to.bytes);
   }
 };
 
 // One row of a packed matrix as numbers: the same as tensor/quant.h decodes.
 template <class W>
-inline void blocks256_row(const uint8_t* w, int lane, int32_t columns, float* y) {
-  for (int32_t b = 0; b < columns / 256; b++, w += gimbal::cpu::parts256(W::type).end, y += 256) {
-    const float row_unit = unit<W::type>(w, lane);
+inline void blocks256_row(const uint8_t* tile, int lane, int32_t columns, float* y) {
+  constexpr gimbal::cpu::Parts256 parts = gimbal::cpu::parts256(W::type);
+  const uint8_t *units = tile, *w = tile + gimbal::cpu::head_bytes(parts, columns / 256);
+  for (int32_t b = 0; b < columns / 256; b++, units += parts.unit_step, w += parts.end, y += 256) {
+    const float row_unit = unit<W::type>(units, lane);
     for (int k = 0; k < 256; k++) {
       const int g = k / W::columns;
       float scale = row_unit;
       if constexpr (W::scales) scale = row_unit * float(W::scale(w, g, lane));
       y[k] = scale * float(W::level(W::code(w, lane, k)));
-      if constexpr (W::minimums) y[k] = y[k] - HalfScale::scale(w + 32, lane) * float(W::minimum(w, g, lane));
+      if constexpr (W::minimums)
+        y[k] = y[k] - HalfScale::scale(units + 32, lane) * float(W::minimum(w, g, lane));
     }
   }
 }

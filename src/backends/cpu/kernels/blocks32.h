@@ -80,8 +80,8 @@ constexpr int8_t kFloat4[16] = {
 };
 struct Table16 {
   uint8_t entry[16];
-  constexpr explicit Table16(const int8_t* level) : entry{} {
-    for (int i = 0; i < 16; i++) entry[i] = uint8_t(level[i] + 128);
+  constexpr explicit Table16(const int8_t* level, int zero = 128) : entry{} {
+    for (int i = 0; i < 16; i++) entry[i] = uint8_t(level[i] + zero);
   }
 };
 constexpr Table16 kNonLinearTable(kNonLinear), kFloat4Table(kFloat4);
@@ -166,24 +166,16 @@ inline void unpack_block(const uint8_t* codes, uint8_t* to) {
 }
 
 template <class W>
-struct Rows32 : Product<32, product_steps(W::most), true, W::minimums> {
-  using Row = StagedRow;
-  using Weights = UnpackedTile;
-  static constexpr int kRows = kStagedRows;
-
-  static inline void stage(const uint8_t* x, int32_t columns, Row& r) {
-    for (int32_t b = 0; b < columns / 32; b++, x += 40) {
-      const int32_t sum = read<int32_t>(x + 4);
-      r.unit[b] = read<float>(x), r.start[b] = -W::zero * sum;
-      if constexpr (W::minimums) r.unit_sum[b] = r.unit[b] * float(sum);
-      __builtin_memcpy(r.words + 8 * b, x + 8, 32);
-    }
-  }
-  static inline void unpack(const uint8_t* w, int32_t columns, Weights& to) {
+struct Rows32 {
+  using Product = ::CPU_VARIANT::Product<32, product_steps(W::most), true, W::minimums>;
+  static void unpack(const uint8_t* tile, int32_t k, int32_t columns, UnpackedTile& to) {
     constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
-    const uint8_t* codes = w + gimbal::cpu::chunk_codes(W::type, columns / 32);
+    const uint8_t* w = tile + gimbal::cpu::chunk_offset(W::type, columns, k);
+    const int32_t blocks = (columns - k < kChunk ? columns - k : kChunk) / 32;
+    const uint8_t* codes = w + gimbal::cpu::chunk_codes(W::type, blocks);
     to.codes = parts.codes == 512 ? codes : to.bytes;
-    for (int32_t b = 0; b < columns / 32; b++, codes += parts.codes) {
+#pragma GCC unroll 1
+    for (int32_t b = 0; b < blocks; b++, codes += parts.codes) {
       store(to.scale[b], W::scale(w + parts.scales * b));
       if constexpr (W::minimums) store(to.minimum[b], W::scale(w + parts.scales * b + 32));
       if constexpr (parts.codes < 512) unpack_block<W, 0>(codes, to.bytes + 512 * b);

@@ -20,28 +20,20 @@ struct BF16 {
   static inline float one(const uint8_t* p) { return bf16_to_float(read<uint16_t>(p)); }
 };
 
-// Many rows: the columns as floats, unless they are.
-template <class W>
-struct RowsOfFloats {
+// Many rows: the columns as floats.
+struct ProductOfFloats {
   struct Row {
     float x[kChunk];
   };
   struct Weights {
-    const float* columns;
+    const float* columns;  // `unpacked`, or where they lie in the tile
     alignas(64) float unpacked[kChunk][16];
   };
+  static constexpr DType x = DType::F32;
   static constexpr int kRows = kStagedRows / 2;
 
-  static inline void stage(const uint8_t* x, int32_t columns, Row& r) {
-    __builtin_memcpy(r.x, x, size_t(columns) * 4);
-  }
-  static inline void unpack(const uint8_t* w, int32_t columns, Weights& to) {
-    if constexpr (W::type == DType::F32) {
-      to.columns = reinterpret_cast<const float*>(w);
-    } else {
-      for (int32_t k = 0; k < columns; k++) store(to.unpacked[k], W::column(w + 32 * k));
-      to.columns = to.unpacked[0];
-    }
+  static void stage(const uint8_t* from, int32_t columns, int, Row& r) {
+    __builtin_memcpy(r.x, from, size_t(columns) * 4);
   }
   template <int M>
   [[gnu::noinline]] static void product(const Weights& w, const Row* x, int32_t columns, float (*total)[16]) {
@@ -55,6 +47,16 @@ struct RowsOfFloats {
     for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), acc[m]));
   }
 };
+template <class W>
+void unpack_floats(const uint8_t* tile, int32_t k, int32_t columns, ProductOfFloats::Weights& to) {
+  const uint8_t* w = tile + gimbal::cpu::chunk_offset(W::type, columns, k);
+  if constexpr (W::type == DType::F32) {
+    to.columns = reinterpret_cast<const float*>(w);
+  } else {
+    for (int32_t i = 0; i < columns - k && i < kChunk; i++) store(to.unpacked[i], W::column(w + 32 * i));
+    to.columns = to.unpacked[0];
+  }
+}
 
 // With one row of x, the sum of a tile would wait for itself at every column:
 // several tiles take turns.
@@ -84,7 +86,10 @@ inline void tiles_in_turn(const CpuTask& t, int64_t unit) {
 }
 template <class W>
 void matmul_floats(const CpuTask& t, int64_t begin, int64_t end) {
-  if (t.rows > 1) return many_rows<W, RowsOfFloats<W>>(t, begin, end);
+  if (t.rows > 1)
+    return many_rows<ProductOfFloats>(
+        t, begin, end, {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), unpack_floats<W>, 0},
+        row_steps<ProductOfFloats>());
   for (; begin + 4 <= end; begin += 4) tiles_in_turn<W, 4>(t, begin);
   for (; begin < end; begin++) tiles_in_turn<W, 1>(t, begin);
 }

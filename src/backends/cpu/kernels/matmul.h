@@ -37,9 +37,35 @@ inline void put(const CpuTask& t, int64_t unit, int64_t row, F total) {
 constexpr int kStagedRows = 48;  // a multiple of 2, 3, 4, 6 and 12
 constexpr int kTilesAtOnce = 8, kFewRows = kRowsAtOnce < 4 ? kRowsAtOnce : 4;
 
-// P: how rows are staged, weights unpacked and both multiplied: P::Row, P::Weights, P::product<M>.
-template <class W, class P>
-void many_rows(const CpuTask& t, int64_t begin, int64_t end) {
+// A format as many rows need it: tiles as they lie in memory, and columns k to k + 255 of a tile (fewer,
+// where it ends) made what the product takes.
+template <class Weights>
+struct TileSource {
+  int64_t tile_bytes;
+  void (*unpack)(const uint8_t* tile, int32_t k, int32_t columns, Weights& to);
+  int zero;  // the code that stands for 0
+};
+
+// What a product does with many rows. Row: 256 columns of a row of x, staged.
+template <class Row, class Weights>
+struct RowSteps {
+  int32_t block, block_bytes;  // of x
+  void (*stage)(const uint8_t* x, int32_t columns, int zero, Row& to);
+  // Adds the columns' sum to the totals of kRowsAtOnce, or of kFewRows, rows.
+  void (*many)(const Weights&, const Row*, int32_t columns, float (*total)[16]);
+  void (*few)(const Weights&, const Row*, int32_t columns, float (*total)[16]);
+};
+template <class P>
+constexpr RowSteps<typename P::Row, typename P::Weights> row_steps() {
+  constexpr gimbal::DTypeInfo x = gimbal::info(P::x);
+  return {x.block, x.bytes, P::stage, P::template product<kRowsAtOnce>, P::template product<kFewRows>};
+}
+
+// Once for all kinds of codes, and once for floats: P has the types of both and how many rows are staged.
+template <class P>
+[[gnu::noinline]] void many_rows(const CpuTask& t, int64_t begin, int64_t end,
+                                 const TileSource<typename P::Weights>& source,
+                                 const RowSteps<typename P::Row, typename P::Weights>& steps) {
   alignas(64) typename P::Row x[P::kRows];
   alignas(64) typename P::Weights w;
   alignas(64) float total[kTilesAtOnce][P::kRows][16];
@@ -54,13 +80,14 @@ void many_rows(const CpuTask& t, int64_t begin, int64_t end) {
       if (rows < padded) __builtin_memset(x + rows, 0, size_t(padded - rows) * sizeof *x);
       for (int32_t k = 0; k < columns; k += kChunk) {
         const int32_t width = columns - k < kChunk ? columns - k : kChunk;
-        for (int r = 0; r < rows; r++) P::stage(activations_at<W>(t, row + r, k), width, x[r]);
+        for (int r = 0; r < rows; r++)
+          steps.stage(t.x[1] + (int64_t(row + r) * columns + k) / steps.block * steps.block_bytes, width,
+                      source.zero, x[r]);
         for (int i = 0; i < tiles; i++) {
-          P::unpack(tile_at<W>(t, begin + i) + gimbal::cpu::chunk_offset(W::type, k), width, w);
+          source.unpack(t.x[0] + (begin + i) * source.tile_bytes, k, columns, w);
           int r = 0;
-          for (; r + kRowsAtOnce <= padded; r += kRowsAtOnce)
-            P::template product<kRowsAtOnce>(w, x + r, width, total[i] + r);
-          for (; r < padded; r += kFewRows) P::template product<kFewRows>(w, x + r, width, total[i] + r);
+          for (; r + kRowsAtOnce <= padded; r += kRowsAtOnce) steps.many(w, x + r, width, total[i] + r);
+          for (; r < padded; r += kFewRows) steps.few(w, x + r, width, total[i] + r);
         }
       }
       for (int i = 0; i < tiles; i++)
@@ -69,10 +96,13 @@ void many_rows(const CpuTask& t, int64_t begin, int64_t end) {
   }
 }
 
-// OneRow<W>::tile(tile, x, columns) gives the 16 outputs of a tile.
-template <template <class> class OneRow, class W, class P>
+// OneRow<W>::tile(tile, x, columns) gives the 16 outputs of a tile. Many: the product, and Many::unpack.
+template <template <class> class OneRow, class W, class Many>
 void matmul(const CpuTask& t, int64_t begin, int64_t end) {
-  if (t.rows > 1) return many_rows<W, P>(t, begin, end);
+  if (t.rows > 1)
+    return many_rows<typename Many::Product::Staged>(
+        t, begin, end, {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), Many::unpack, W::zero},
+        row_steps<typename Many::Product>());
   for (; begin < end; begin++)
     put(t, begin, 0, OneRow<W>::tile(tile_at<W>(t, begin), activations_at<W>(t, 0), t.in[0]->dim[0]));
 }

@@ -2,6 +2,7 @@
 // scales, the same columns of some rows, exact integer sums of groups of columns, and one FMA a group.
 #pragma once
 
+#include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/memory.h"
 
 struct StagedRow {
@@ -18,8 +19,8 @@ struct UnpackedTile {
   float minimum[8][16];              // per block of 32, where a format has them
   int32_t minimum_pairs[8][16];      // of the groups of a block of 256, two i16 each
   float unit[16], minimum_unit[16];  // of the block of 256
-  const uint8_t* codes;              // 64 vectors of 64 bytes: `bytes`, or where they lie in
-                                     // the packed tile
+  const uint8_t* codes;              // 64 vectors of 64 bytes: `bytes`, or, of q8_0, where they
+                                     // lie in the packed tile
   uint8_t bytes[4096];
 };
 
@@ -32,11 +33,46 @@ constexpr int product_steps(int most) {
   return n;
 }
 
+// The sum of the activations' codes of group g of a block of 256.
+template <int Columns>
+inline int32_t code_sum(const uint8_t* a, int g) {
+  int32_t sum = 0;
+  for (int i = 0; i < Columns / 16; i++) sum += read<int16_t>(a + 260 + Columns / 8 * g + 2 * i);
+  return sum;
+}
+
+struct ProductOfCodes {
+  using Staged = ProductOfCodes;
+  using Row = StagedRow;
+  using Weights = UnpackedTile;
+  static constexpr int kRows = kStagedRows;
+};
+
 // Groups of `Columns` columns with one scale. It is multiplied by the row's unit (blocks of 32), or else the
 // sum of all groups is (blocks of 256). Formats that agree in all this share their code.
 template <int Columns, int Steps, bool UnitPerGroup, bool Minimums>
-struct Product {
+struct Product : ProductOfCodes {
   static constexpr int kGroupVectors = Columns / 4;
+  static constexpr DType x = UnitPerGroup ? DType::A8_32 : DType::A8_256;
+
+  static void stage(const uint8_t* from, int32_t columns, int zero, Row& r) {
+    if constexpr (UnitPerGroup) {
+      for (int32_t b = 0; b < columns / 32; b++, from += 40) {
+        const int32_t sum = read<int32_t>(from + 4);
+        r.unit[b] = read<float>(from), r.start[b] = -zero * sum;
+        if constexpr (Minimums) r.unit_sum[b] = r.unit[b] * float(sum);
+        __builtin_memcpy(r.words + 8 * b, from + 8, 32);
+      }
+    } else {
+      r.unit[0] = read<float>(from);
+      for (int g = 0; g < 256 / Columns; g++) {
+        const int32_t sum = code_sum<Columns>(from, g);
+        r.start[g] = -zero * sum;
+        if constexpr (Minimums) write(reinterpret_cast<uint8_t*>(r.pair_sums) + 2 * g, int16_t(-sum));
+      }
+      __builtin_memcpy(r.words, from + 4, 256);
+    }
+  }
 
   template <int M>
   [[gnu::always_inline]] static inline void group(const uint8_t* codes, const StagedRow* x, int first,

@@ -160,16 +160,16 @@ constexpr int zero_code() {
   if constexpr (__is_base_of(Wide, W)) return 128;
   else return W::zero;
 }
+template <class W, class P, class Many>
+void matmul_tiles(const CpuTask& t, int64_t begin, int64_t end) {
+  multiply_by_tiles<P>(t, begin, end,
+                       {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), Many::unpack, zero_code<W>()});
+}
 template <class W>
 void matmul_tiles32(const CpuTask& t, int64_t begin, int64_t end) {
-  multiply_by_tiles<TileProduct<32, true, W::minimums>>(
-      t, begin, end,
-      {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), gimbal::cpu::tile_bytes(W::type, kChunk),
-       Rows32<W>::unpack, zero_code<W>()});
+  matmul_tiles<W, TileProduct<32, true, W::minimums>, Rows32<W>>(t, begin, end);
 }
 template <class W>
 void matmul_tiles256(const CpuTask& t, int64_t begin, int64_t end) {
-  constexpr int64_t chunk = gimbal::cpu::parts256(W::type).end;
-  multiply_by_tiles<TileProduct<W::columns, false, W::minimums>>(
-      t, begin, end, {t.in[0]->dim[0] / kChunk * chunk, chunk, Rows256<W>::unpack, zero_code<W>()});
+  matmul_tiles<W, TileProduct<W::columns, false, W::minimums>, Rows256<W>>(t, begin, end);
 }

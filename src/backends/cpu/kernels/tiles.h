@@ -42,16 +42,9 @@ struct TileWeights {
   alignas(64) uint8_t minimum_low[8][64], minimum_high[8][64];
 };
 
-// How a format lies in memory and is unpacked.
-struct TileSource {
-  int64_t unit_bytes, chunk_bytes;
-  void (*unpack)(const uint8_t* chunk, int32_t columns, UnpackedTile& out);
-  int zero;  // the code that stands for 0
-};
-
 template <class P>
 __attribute__((noinline)) void multiply_by_tiles(const CpuTask& t, int64_t begin, int64_t end,
-                                                 const TileSource& source) {
+                                                 const TileSource<UnpackedTile>& source) {
   if (t.rows < 1) return;
   const int32_t columns = t.in[0]->dim[0];
   Groups groups{t.x[1], columns / P::kBlock * int64_t(P::kBlockBytes), t.rows, smaller(t.rows, kGroupRows), 0,
@@ -73,8 +66,7 @@ __attribute__((noinline)) void multiply_by_tiles(const CpuTask& t, int64_t begin
         const int64_t x_offset = k / P::kBlock * int64_t(P::kBlockBytes);
         P::gather(groups, x_offset, width, x);
         for (int u = 0; u < units; u++) {
-          const uint8_t* unit = t.x[0] + (first + u) * source.unit_bytes;
-          source.unpack(unit + k / kChunk * source.chunk_bytes, width, weights.tile);
+          source.unpack(t.x[0] + (first + u) * source.tile_bytes, k, columns, weights.tile);
           P::prepare(weights, width, source.zero);
           product.multiply(groups, x_offset, width, weights, x, total[u]);
         }

@@ -162,6 +162,11 @@ inline Codes lookup(Codes c, const uint8_t* table) {
   return {_mm256_shuffle_epi8(t, c.a), _mm256_shuffle_epi8(t, c.b)};
 }
 inline Codes either(Codes x, Codes y) { return {_mm256_or_si256(x.a, y.a), _mm256_or_si256(x.b, y.b)}; }
+inline Codes spread(Codes c, int q) {
+  const __m256i first = _mm256_broadcastsi128_si256(_mm_set_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0));
+  const __m256i from = _mm256_or_si256(first, _mm256_set1_epi8(char(q)));
+  return {_mm256_shuffle_epi8(c.a, from), _mm256_shuffle_epi8(c.b, from)};
+}
 
 inline __m256i dot_half(__m256i acc, __m256i codes,
                         __m256i a) {  // pairs stay below 2 * 128 * 127 = 32512: nothing saturates

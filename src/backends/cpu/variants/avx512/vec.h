@@ -121,6 +121,10 @@ inline Codes lookup(Codes c, const uint8_t* table) {
   return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), c.v)};
 }
 inline Codes either(Codes x, Codes y) { return {_mm512_or_si512(x.v, y.v)}; }
+inline Codes spread(Codes c, int q) {
+  const __m512i first = _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0);
+  return {_mm512_shuffle_epi8(c.v, _mm512_or_si512(first, _mm512_set1_epi8(char(q))))};
+}
 
 inline I pairs(I low, I high) {
   return {_mm512_or_si512(_mm512_and_si512(low.v, _mm512_set1_epi32(0xffff)), _mm512_slli_epi32(high.v, 16))};

@@ -234,6 +234,12 @@ inline Codes either(Codes a, Codes b) {
   EACH_CODE a.v[i] |= b.v[i];
   return a;
 }
+// Byte q of every lane in all four.
+inline Codes spread(Codes c, int q) {
+  Codes r;
+  EACH_CODE r.v[i] = c.v[i / 4 * 4 + q];
+  return r;
+}
 
 // acc[r] + the sum over j < 4 of codes[4 r + j] * a_j; `a` holds the same four signed bytes in every lane.
 // Codes are at most kMostCode.

@@ -205,6 +205,11 @@ inline Codes lookup(Codes c, const uint8_t* table) {
 inline Codes either(Codes x, Codes y) {
   return each<Codes>(x, y, [](auto p, auto q) { return vorrq_u8(p, q); });
 }
+inline Codes spread(Codes c, int q) {
+  constexpr uint8_t first[16] = {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12};
+  const uint8x16_t from = vaddq_u8(vld1q_u8(first), vdupq_n_u8(uint8_t(q)));
+  return each<Codes>(c, [from](uint8x16_t v) { return vqtbl1q_u8(v, from); });
+}
 
 // Codes below 128 are the same numbers with a sign.
 inline int8x16_t as_signed(uint8x16_t codes) { return vreinterpretq_s8_u8(codes); }

@@ -1,0 +1,71 @@
+// The planes of packed/layout.h that keep the codes of blocks of 256. E is the eighth of the block (32
+// columns), i the vector in it; k a column of the block.
+#pragma once
+
+template <DType T>
+struct NibblePlane {
+  static constexpr int at = gimbal::cpu::parts256(T).nibbles, sharing = 2;
+  static constexpr int from(int e) { return 4 * (e / 4); }  // the bits of the eighth's codes begin here
+  template <int E, int To>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return field<4 * (E / 4), To, 4>(load_codes(b + at + 64 * (8 * (E % 4) + i)));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return b[at + 64 * (k / 4 % 32) + 4 * lane + k % 4] >> (k / 128 * 4) & 15;
+  }
+};
+template <DType T>
+struct PairPlane {
+  static constexpr int at = gimbal::cpu::parts256(T).pairs, sharing = 4;
+  static constexpr int from(int e) { return 2 * (e / 2); }
+  template <int E, int To>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return field<2 * (E / 2), To, 2>(load_codes(b + at + 64 * (8 * (E % 2) + i)));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return b[at + 64 * (k / 4 % 16) + 4 * lane + k % 4] >> (k / 64 * 2) & 3;
+  }
+};
+template <DType T>
+struct BitPlane {
+  static constexpr int at = gimbal::cpu::parts256(T).bits;
+  static constexpr int from(int e) { return e; }
+  template <int E, int To>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return field<E, To, 1>(load_codes(b + at + 64 * i));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return b[at + 64 * (k / 4 % 8) + 4 * lane + k % 4] >> (k / 32) & 1;
+  }
+};
+// Codes of one plane, or of two: the upper one shifted by the width of the lower. The codes of eighth e are
+// multiplied as they are, or times 2^place, where that spares shifts: sums of products are whole numbers, and
+// are shifted back. `sharing` eighths, one every 8 / sharing, are parts of the same vectors.
+template <class Low>
+struct OnePlane {
+  static constexpr int sharing = Low::sharing;
+  static constexpr int place(int e, int most) { return most << Low::from(e) <= kMostCode ? Low::from(e) : 0; }
+  template <int E, int To = 0>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return Low::template codes<E, To>(b, i);
+  }
+  static inline int code(const uint8_t* b, int lane, int k) { return Low::code(b, lane, k); }
+};
+template <class Low, class High, int Shift>
+struct TwoPlanes {
+  static constexpr int sharing = Low::sharing;
+  static constexpr int shifts(int e, int to) { return (Low::from(e) != to) + (High::from(e) != to + Shift); }
+  static constexpr int place(int e, int most) {
+    int best = 0;
+    for (int to = 1; most << to <= kMostCode; to++)
+      if (shifts(e, to) < shifts(e, best)) best = to;
+    return best;
+  }
+  template <int E, int To = 0>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return either(Low::template codes<E, To>(b, i), High::template codes<E, To + Shift>(b, i));
+  }
+  static inline int code(const uint8_t* b, int lane, int k) {
+    return Low::code(b, lane, k) | High::code(b, lane, k) << Shift;
+  }
+};
