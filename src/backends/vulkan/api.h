@@ -54,7 +54,8 @@ class Instance {
  public:
   static Failure open(const Options&, std::unique_ptr<Instance>* out);
   // Leaves this one, made with no options, to the next open() without any: an instance loads every driver
-  // there is, and who counts devices mostly opens one next. Never destroyed at exit, when drivers may be gone.
+  // there is, and who counts devices mostly opens one next. Never destroyed at exit, when drivers may be
+  // gone.
   static void keep(std::unique_ptr<Instance>);
   ~Instance();
 
