@@ -124,7 +124,7 @@ function(gimbal_simt_modules target language)
   endif()
   add_custom_command(OUTPUT ${sources}
     COMMAND Python3::Interpreter ${simt_generator} table ${language} ${simt_folder}/facts.json ${folder} ${prefix}${language}_modules ${table}.cpp
-    DEPENDS ${simt_generator} ${simt_folder}/facts.json VERBATIM)
+    DEPENDS ${simt_generator} ${simt_scripts} ${simt_folder}/facts.json VERBATIM)
   target_sources(${target} PRIVATE ${sources})
 endfunction()
 
@@ -135,7 +135,7 @@ function(simt_module_command language name out definition)
     set(texts ${simt_texts})
   endif()
   set(more "")
-  if(language STREQUAL "spirv")
+  if(language MATCHES "^(spirv|opencl)$")
     set(more ${out}.subgroups)  # empty for kernels without a TREE
   endif()
   add_custom_command(OUTPUT ${out} BYPRODUCTS ${more}
@@ -158,7 +158,7 @@ function(simt_add_amdgcn target definition prefix)
     add_custom_command(OUTPUT ${table}.cpp ${table}.S
       COMMAND Python3::Interpreter ${simt_generator} table amdgcn-${architecture} ${simt_folder}/facts.json ${folder}
               ${prefix}${architecture}_modules ${table}.cpp
-      DEPENDS ${simt_generator} ${simt_folder}/facts.json VERBATIM)
+      DEPENDS ${simt_generator} ${simt_scripts} ${simt_folder}/facts.json VERBATIM)
     target_sources(${target} PRIVATE ${table}.cpp ${table}.S)
     string(APPEND declarations "std::span<const KernelCode> ${prefix}${architecture}_modules();\n")
     string(APPEND choices "  if (architecture == \"${architecture}\") return ${prefix}${architecture}_modules();\n")

@@ -112,8 +112,8 @@ def wgsl(rows, text_of, *_):
     return tidy(text_of("wgsl", rows[0])).encode()
 
 
-def opencl(rows, text_of, *_):
-    return tidy(text_of("opencl", rows[0])).encode()
+def opencl(rows, text_of, _, __, *more):
+    return tidy(text_of("opencl", rows[0], *more)).encode()
 
 
 # ---- NVIDIA and AMD ----------------------------------------------------------------------------------------

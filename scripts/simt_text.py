@@ -9,7 +9,7 @@ ROW = re.compile(r'^\s*SIMT_KERNEL\(\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]*)"\s*\)', 
 
 # Languages in which a kernel with a TREE has a second module, NAME.subgroups, for devices whose sub-groups exchange values; the file is
 # empty for the others.
-WITH_SUBGROUPS = ("spirv",)
+WITH_SUBGROUPS = ("spirv", "opencl")
 
 
 class Refused(Exception):

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -74,6 +75,59 @@ TEST(OpenclDevices, CorrectDivisionAndRoots) {
   ASSERT_TRUE(runtime);
   simt::check_examples(*runtime, simt::example_opencl_modules());
   simt::check_rounding(*runtime, simt::rounding_opencl_modules());
+}
+
+// PoCL 3.1 has no sub-groups. Here its device says that it has them, and its compiler finds their functions
+// in `definitions`.
+Api with_subgroups(const char* definitions) {
+  static decltype(Api::clGetDeviceInfo) real_info;
+  static decltype(Api::clCreateProgramWithSource) real_source;
+  static const char* before;
+  Api api = loaded();
+  real_info = api.clGetDeviceInfo, real_source = api.clCreateProgramWithSource, before = definitions;
+  api.clGetDeviceInfo = [](cl_device_id d, cl_device_info what, size_t n, void* at, size_t* size) {
+    if (what != CL_DEVICE_EXTENSIONS) return real_info(d, what, n, at, size);
+    static constexpr char kKnown[] = "cl_khr_subgroups cl_khr_subgroup_shuffle";
+    if (size) *size = sizeof kKnown;
+    if (at) memcpy(at, kKnown, sizeof kKnown);
+    return cl_int(CL_SUCCESS);
+  };
+  api.clCreateProgramWithSource = [](cl_context c, cl_uint, const char** text, const size_t* bytes,
+                                     cl_int* e) {
+    const std::string whole = before + std::string(text[0], bytes[0]);
+    const char* at = whole.data();
+    const size_t size = whole.size();
+    return real_source(c, 1, &at, &size, e);
+  };
+  return api;
+}
+
+TEST(OpenclSubgroups, AreUsedWhereTheDriverHasThemAndTheyJoinTheRightLanes) {
+  const struct {
+    const char *what, *definitions;
+    bool used;
+  } drivers[] = {
+      {"of one lane: nothing is exchanged",
+       "#define get_max_sub_group_size() 1u\n#define sub_group_shuffle_xor(v, d) (v)\n", true},
+      {"a size that is no power of two",
+       "#define get_max_sub_group_size() 24u\n#define sub_group_shuffle_xor(v, d) (v)\n", true},
+      {"every lane gets its own value",
+       "#define get_max_sub_group_size() 8u\n#define sub_group_shuffle_xor(v, d) (v)\n", false},
+      {"functions that are not there", "", false},
+  };
+  for (const auto& d : drivers) {
+    SCOPED_TRACE(d.what);
+    auto runtime = opened(with_subgroups(d.definitions));
+    ASSERT_TRUE(runtime);
+    simt::check_examples(*runtime, simt::example_opencl_modules());
+    EXPECT_EQ(runtime->subgroups(), d.used);
+    Options without;
+    without.no_subgroups = true;
+    auto plain = opened(with_subgroups(d.definitions), 0, without);
+    ASSERT_TRUE(plain);
+    simt::check_examples(*plain, simt::example_opencl_modules());
+    EXPECT_FALSE(plain->subgroups());
+  }
 }
 
 TEST(OpenclDevices, BindAtAnyWord) {

@@ -1,4 +1,4 @@
-// OpenCL as a backend. Options: cache=FOLDER (runtime.h), and those of all GPU backends (simt/device.h).
+// OpenCL as a backend. Options: cache=FOLDER, no_subgroups=1 (runtime.h), and those of all GPU backends (simt/device.h).
 #include "backends/opencl/runtime.h"
 #include "backends/simt/device.h"
 #include "backends/simt/modules.h"
@@ -18,6 +18,7 @@ struct Backend {
   static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
     Options o;
     if (const auto folder = options.take("cache")) o.cache = *folder;
+    if (auto f = options.take_flag("no_subgroups", &o.no_subgroups)) return f;
     Api api;
     if (Failure f = Api::load(kLibrary, &api)) return f;
     std::unique_ptr<Opencl> runtime;

@@ -41,24 +41,33 @@ std::string text(const Api& api, cl_platform_id p, cl_platform_info what) {
       [&](size_t n, void* at, size_t* size) { return api.clGetPlatformInfo(p, what, n, at, size); });
 }
 
+struct Extensions {
+  Extensions(const Api& api, cl_device_id d) : known(" " + text(api, d, CL_DEVICE_EXTENSIONS) + " ") {}
+  bool has(std::string_view name) const { return known.find(format(" {} ", name)) != known.npos; }
+  const std::string known;
+};
+
+// The functions of cl_khr_subgroup_shuffle are there from OpenCL C 2.0 on.
+std::string for_subgroups(const Extensions& extensions, int major) {
+  return extensions.has("cl_khr_subgroup_shuffle") && major >= 2 ? format("-cl-std=CL{}.0", major) : "";
+}
+
 // Where extensions tell: cl_khr_pci_bus_info, and those of NVIDIA (cl_nv_device_attribute_query) and AMD
 // (cl_amd_device_attribute_query) with the numbers that their documents give.
-void identify(const Api& api, cl_device_id d, simt::Facts& f) {
-  const std::string known = " " + text(api, d, CL_DEVICE_EXTENSIONS) + " ";
-  auto has = [&](const char* name) { return known.find(" " + std::string(name) + " ") != known.npos; };
+void identify(const Api& api, cl_device_id d, const Extensions& extensions, simt::Facts& f) {
   struct {
     cl_uint domain, bus, device, function;
   } at = {};
-  bool found =
-      has("cl_khr_pci_bus_info") && api.clGetDeviceInfo(d, 0x410F, sizeof at, &at, nullptr) == CL_SUCCESS;
-  if (has("cl_nv_device_attribute_query")) {
+  bool found = extensions.has("cl_khr_pci_bus_info") &&
+               api.clGetDeviceInfo(d, 0x410F, sizeof at, &at, nullptr) == CL_SUCCESS;
+  if (extensions.has("cl_nv_device_attribute_query")) {
     if (const cl_uint major = number<cl_uint>(api, d, 0x4000))
       f.compute_capability = format("{}.{}", major, number<cl_uint>(api, d, 0x4001));
     const cl_uint slot = number<cl_uint>(api, d, 0x4009);
     if (!found) at = {number<cl_uint>(api, d, 0x400A), number<cl_uint>(api, d, 0x4008), slot >> 3, slot & 7};
     found = true;
   }
-  if (has("cl_amd_device_attribute_query")) {
+  if (extensions.has("cl_amd_device_attribute_query")) {
     // AMD names a device by its architecture; its features are behind a colon.
     const std::string architecture = text(api, d, CL_DEVICE_NAME);
     if (architecture.rfind("gfx", 0) == 0)
@@ -126,7 +135,8 @@ Failure describe(const Api& api, const Found& found, Described* out) {
                     version = text(api, d, CL_DEVICE_VERSION), driver = text(api, d, CL_DRIVER_VERSION);
   f.name = text(api, d, CL_DEVICE_NAME);
   f.driver = platform + " " + driver;
-  identify(api, d, f);
+  const Extensions extensions(api, d);
+  identify(api, d, extensions, f);
   out->identity = format("{}\n{}\n{}\n{}\n", platform, f.name, version, driver);
 
   auto cannot = [&](std::string why, const char* reason = "") {
@@ -151,10 +161,13 @@ Failure describe(const Api& api, const Found& found, Described* out) {
   const auto floats = number<cl_device_fp_config>(api, d, CL_DEVICE_SINGLE_FP_CONFIG);
   if (!(floats & CL_FP_ROUND_TO_NEAREST) || !(floats & CL_FP_INF_NAN))
     return cannot("it does not round to nearest");
-  out->build_options = floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
-                           ? "-cl-std=CL1.2 -DDIVISION_IS_EXACT=1 -cl-fp32-correctly-rounded-divide-sqrt"
-                           : "-cl-std=CL1.2 -DDIVISION_IS_EXACT=0";
-  if (platform == kPocl) out->build_options += " -cl-opt-disable";
+  std::string common = floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
+                           ? " -DDIVISION_IS_EXACT=1 -cl-fp32-correctly-rounded-divide-sqrt"
+                           : " -DDIVISION_IS_EXACT=0";
+  if (platform == kPocl) common += " -cl-opt-disable";
+  out->build_options = "-cl-std=CL1.2" + common;
+  out->subgroup_options = for_subgroups(extensions, major);
+  if (!out->subgroup_options.empty()) out->subgroup_options += common;
 
   f.memory_total = number<cl_ulong>(api, d, CL_DEVICE_GLOBAL_MEM_SIZE);
   // A word's number is 32 bits wide.

@@ -20,6 +20,8 @@ struct Described {
   simt::Facts facts;
   std::string identity;       // of device and driver: what a compiled program depends on
   std::string build_options;  // for the driver's compiler
+  // For texts whose lanes exchange values in sub-groups; empty: the driver says nothing of such functions.
+  std::string subgroup_options;
 };
 
 // Fails (Unsupported) with the reason when the device cannot run the kernels.

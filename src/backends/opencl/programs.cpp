@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -44,12 +45,11 @@ std::optional<std::string_view> take(std::string_view* rest) {
 }  // namespace
 
 Programs::Programs(const Api& api, cl_context context, cl_device_id device, std::string identity,
-                   std::string options, std::string folder)
+                   std::string folder)
     : api_(api),
       context_(context),
       device_(device),
       identity_(std::move(identity)),
-      options_(std::move(options)),
       folder_(std::move(folder)) {}
 
 Failure Programs::prepare() {
@@ -61,31 +61,25 @@ Failure Programs::prepare() {
   return {Failure::Invalid, format("cache={}: programs cannot be kept there: {}", folder_, error.message())};
 }
 
-std::string Programs::key(const simt::KernelCode& k) const {
-  return identity_ + options_ + "\n" +
-         std::string(reinterpret_cast<const char*>(k.code.data()), k.code.size());
-}
-std::string Programs::path(const simt::KernelCode& k, const std::string& key) const {
-  return format("{}/{}-{:016x}.program", folder_, k.name, hash(key));
-}
-
-Failure Programs::build(const simt::KernelCode& k, Program* out) {
-  const std::string id = key(k), file = path(k, id);
-  if (!folder_.empty() && load(file, id, k.name, out)) return {};
-  const char* text = reinterpret_cast<const char*>(k.code.data());
-  const size_t bytes = k.code.size();
+Failure Programs::build(std::string_view kernel, std::span<const uint8_t> code, const std::string& options,
+                        Program* out) {
+  const char* text = reinterpret_cast<const char*>(code.data());
+  const size_t bytes = code.size();
+  const std::string key = identity_ + options + "\n" + std::string(text, bytes),
+                    file = format("{}/{}-{:016x}.program", folder_, kernel, hash(key));
+  if (!folder_.empty() && load(file, key, kernel, options, out)) return {};
   cl_int e = CL_SUCCESS;
   Program program(api_, api_.clCreateProgramWithSource(context_, 1, &text, &bytes, &e));
-  if (e != CL_SUCCESS) return failure(e, format("kernel {}: clCreateProgramWithSource", k.name));
-  if (Failure f = finish(program, k.name)) return f;
+  if (e != CL_SUCCESS) return failure(e, format("kernel {}: clCreateProgramWithSource", kernel));
+  if (Failure f = finish(program, kernel, options)) return f;
   counts_.compiled++;
-  if (!folder_.empty()) keep(file, id, program);
+  if (!folder_.empty()) keep(file, key, program);
   *out = std::move(program);
   return {};
 }
 
-Failure Programs::finish(const Program& program, std::string_view kernel) {
-  const cl_int e = api_.clBuildProgram(program.get(), 1, &device_, options_.c_str(), nullptr, nullptr);
+Failure Programs::finish(const Program& program, std::string_view kernel, const std::string& options) {
+  const cl_int e = api_.clBuildProgram(program.get(), 1, &device_, options.c_str(), nullptr, nullptr);
   if (e == CL_SUCCESS) return {};
   Failure f = failure(e, format("kernel {}: clBuildProgram", kernel));
   size_t bytes = 0;
@@ -101,7 +95,8 @@ Failure Programs::finish(const Program& program, std::string_view kernel) {
 }
 
 // A kept program that the driver does not take any more is compiled anew, and replaced.
-bool Programs::load(const std::string& path, const std::string& key, std::string_view kernel, Program* out) {
+bool Programs::load(const std::string& path, const std::string& key, std::string_view kernel,
+                    const std::string& options, Program* out) {
   const auto file = read_file(path);
   if (!file || !file->starts_with(kMark)) return false;
   std::string_view rest = std::string_view(*file).substr(kMark.size());
@@ -113,7 +108,7 @@ bool Programs::load(const std::string& path, const std::string& key, std::string
   const size_t size = binary->size();
   cl_int taken = CL_SUCCESS, e = CL_SUCCESS;
   Program program(api_, api_.clCreateProgramWithBinary(context_, 1, &device_, &size, &bytes, &taken, &e));
-  if (e != CL_SUCCESS || taken != CL_SUCCESS || finish(program, kernel)) return false;
+  if (e != CL_SUCCESS || taken != CL_SUCCESS || finish(program, kernel, options)) return false;
   counts_.loaded++;
   *out = std::move(program);
   return true;

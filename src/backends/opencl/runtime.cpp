@@ -4,9 +4,14 @@
 #include <cstring>
 
 #include "backends/simt/launch_check.h"
+#include "backends/simt/probes.h"
 #include "base/bytes.h"
 #include "base/format.h"
 #include "device/reason.h"
+
+namespace gimbal::simt {
+std::span<const KernelCode> probe_opencl_modules();
+}
 
 namespace gimbal::opencl {
 namespace {
@@ -53,12 +58,13 @@ class Device final : public Opencl {
     queue_ = Queue(api_, api_.clCreateCommandQueue(context_.get(), found.id, 0, &e));
     if (e != CL_SUCCESS) return failure(e, format("OpenCL device '{}': clCreateCommandQueue", facts_.name));
     device_ = found.id;
-    programs_ = std::make_unique<Programs>(api_, context_.get(), device_, described_.identity,
-                                           described_.build_options, options.cache);
+    programs_ = std::make_unique<Programs>(api_, context_.get(), device_, described_.identity, options.cache);
+    asked_ = options.no_subgroups || described_.subgroup_options.empty();
     return programs_->prepare();
   }
 
   const Programs::Counts& programs() const override { return programs_->counts(); }
+  bool subgroups() const override { return subgroups_; }
 
   // OpenCL does not tell what others have taken.
   const simt::Facts& facts() override {
@@ -119,9 +125,14 @@ class Device final : public Opencl {
     for (auto& k : kernels_)
       if (k->facts.code.data() == code.code.data() && k->facts.name == code.name)
         return *out = k.get(), Failure{};
+    if (Failure f = ask()) return f;
     auto built = std::make_unique<BuiltKernel>();
     built->facts = code, built->name = code.name;
-    if (Failure f = programs_->build(code, &built->program)) return seen(f);
+    const bool exchanges = code.trees && subgroups_;
+    if (Failure f = programs_->build(code.name, exchanges ? code.subgroup_code : code.code,
+                                     exchanges ? described_.subgroup_options : described_.build_options,
+                                     &built->program))
+      return seen(f);
     KernelObject kernel;  // is there a kernel of that name?
     if (Failure f = make(*built, &kernel)) return f;
     *out = kernels_.emplace_back(std::move(built)).get();
@@ -172,6 +183,17 @@ class Device final : public Opencl {
       lost_ = f;
     }
     return f;
+  }
+
+  // Sub-groups that the driver speaks of are tried once, before the first kernel: one that cannot compile the
+  // probe, or joins other lanes, has none.
+  Failure ask() {
+    if (asked_) return {};
+    asked_ = subgroups_ = true;
+    bool right = false;
+    const Failure f = simt::probe_lanes(*this, simt::probe_opencl_modules(), &right);
+    subgroups_ = right;
+    return f.code == Failure::DeviceLost || f.code == Failure::OutOfMemory ? f : Failure{};
   }
 
   Failure make(const BuiltKernel& built, KernelObject* out) {
@@ -225,6 +247,7 @@ class Device final : public Opencl {
   Queue queue_;
   std::unique_ptr<Programs> programs_;
   std::vector<std::unique_ptr<BuiltKernel>> kernels_;
+  bool asked_ = false, subgroups_ = false;
 };
 
 }  // namespace

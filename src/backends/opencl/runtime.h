@@ -10,12 +10,15 @@
 namespace gimbal::opencl {
 
 struct Options {
-  std::string cache;  // the folder where compiled programs are kept; empty: nowhere
+  std::string cache;          // the folder where compiled programs are kept; empty: nowhere
+  bool no_subgroups = false;  // as on a device whose sub-groups exchange no values
 };
 
 class Opencl : public simt::Runtime {
  public:
   virtual const Programs::Counts& programs() const = 0;  // compiled, and taken from the folder, so far
+  // Whether lanes exchange values in sub-groups. Known when the first kernel has been loaded.
+  virtual bool subgroups() const = 0;
 };
 
 // Device `index` of find_devices(). Errors: Unsupported with the reason (no library, no driver, no such

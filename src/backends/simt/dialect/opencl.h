@@ -63,4 +63,13 @@ typedef struct {
   PARAMS(PARAM_MEMBER)
 } Params;
 #include "backends/simt/dialect/halves.h"
+#ifdef HAS_SUBGROUPS
+// The driver says how many lanes they have in this kernel; whether those are neighbours the runtime has tried.
+static u32 subgroup_lanes_(void) {
+  u32 n = get_max_sub_group_size();
+  return n >= 64u ? 64u : n >= 4u && (n & (n - 1u)) == 0u ? n : 1u;
+}
+#define SUBGROUP_LANES subgroup_lanes_()
+#define FROM_LANE(T, v, d) sub_group_shuffle_xor(v, d)
+#endif
 #include "backends/simt/dialect/lanes.h"
