@@ -1,4 +1,5 @@
-// OpenCL as a backend. Options: cache=FOLDER, no_subgroups=1 (runtime.h), and those of all GPU backends (simt/device.h).
+// OpenCL as a backend. Options: cache=FOLDER, no_subgroups=1 (runtime.h), and those of all GPU backends
+// (simt/device.h).
 #include "backends/opencl/runtime.h"
 #include "backends/simt/device.h"
 #include "backends/simt/modules.h"
