@@ -58,14 +58,15 @@ float packed_value(DType t, int64_t columns, const uint8_t* p, int64_t row, int6
       const auto [units, b] = of_block(scales + codes);
       const int64_t j = k % 256, v = j / 4, at = scales + lane * 4 + j % 4, g = j * groups / 256;
       const int two = b[g % (groups / 2) * 16 + lane], odd = 2 * (g < groups / 2 ? two & 15 : two >> 4) + 1;
-      const int nibble = b[at + v % 32 * 64] >> (v / 32 * 4) & 15;
-      const int pair = b[at + v % 16 * 64] >> (v / 16 * 2) & 3;
+      const bool pairs = iq1 || iq2;
+      const int nibble = pairs ? 0 : b[at + v % 32 * 64] >> (v / 32 * 4) & 15;
+      const int pair = pairs ? b[at + v % 16 * 64] >> (v / 16 * 2) & 3 : 0;
       int level = 2 * nibble - 15;  // iq3_s
       if (iq1) level = 8 * (pair - 1) + (b[scales + 1024 + 4 * lane + j % 32 / 8] >> (j / 32) & 1 ? 1 : -1);
       if (iq2)
         level = std::array{8, 25, 43, 0}[size_t(pair)] * (b[at + 1024 + v % 8 * 64] >> (v / 8) & 1 ? -1 : 1);
       if (t == DType::IQ3_XXS) level = (nibble % 8 == 7 ? 62 : 4 + 8 * (nibble % 8)) * (nibble < 8 ? 1 : -1);
-      const float factor = iq1 || iq2 ? 0.125f : iq3_s ? 1 : 0.25f;
+      const float factor = pairs ? 0.125f : iq3_s ? 1 : 0.25f;
       return half_to_float(read_le<uint16_t>(units + 2 * lane)) * factor * float(odd) * float(level);
     }
     case DType::TQ2_0:
