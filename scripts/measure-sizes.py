@@ -86,6 +86,15 @@ def details(sizes):
     return "\n".join(lines + [f"| {name} | {megabytes(plugins.get(name, 0))} | {megabytes(workers.get(name, 0))} |" for name in NAMES if name in plugins or name in workers])
 
 
+def order_broken(together):
+    """Where cpu < each other single shape < the sets of several does not hold. Metal has no kernels to carry where there is no Metal."""
+    singles = [name for name in NAMES[1:] if name in together and (name != "metal" or sys.platform == "darwin")]
+    sets = [name for name in together if name not in NAMES]
+    pairs = [("cpu", name) for name in singles if "cpu" in together] + [(name, one) for name in singles for one in sets]
+    return [f"{small} ({megabytes(together[small])} MB) is not smaller than {large} ({megabytes(together[large])} MB)"
+            for small, large in pairs if not together[small] < together[large]]
+
+
 def write(path, text):
     with open(path, encoding="utf-8") as file:
         document = file.read()
@@ -113,11 +122,12 @@ def main():
         program, plugins, _ = sizes
         text = f"`gimbal` {megabytes(program)} MB, with its plugins {megabytes(program + sum(plugins.values()))} MB\n\n{details(sizes)}"
     else:
-        rows, sizes = [], None
+        rows, sizes, together = [], None, {}
         for shape in wanted.shape or shapes:
             folder = os.path.join(wanted.folder, shape)
             times = build(shape, folder, wanted.jobs)
             sizes = sizes_in(folder)
+            together[shape] = sizes[0] + sum(sizes[1].values())
             rows.append(row(shape, sizes, times))
             print(rows[-1], flush=True)
             shutil.rmtree(folder)
@@ -125,6 +135,9 @@ def main():
     print(text)
     if wanted.write:
         write(wanted.write, text)
+    if not wanted.sizes_of and (broken := order_broken(together)):
+        print("\n".join(broken), file=sys.stderr)
+        return 1
     return 0
 
 
