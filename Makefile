@@ -38,7 +38,7 @@ test-%: build/%/build.ninja
 	@cmake --build --preset $*
 	@scripts/run-tests.py $*
 
-coverage: setup-build  ## fail when tests reach less than 95 % of discovery, selection and planning
+coverage: setup-build  ## fail when tests reach less than 95 % of discovery, selection and planning, or of one file of these
 	@scripts/coverage.py
 
 fuzz: setup-checks build/fuzz/build.ninja  ## fuzz for FUZZ_SECONDS (60)

@@ -13,6 +13,8 @@ Usage: check-combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs 
 
 Each set is configured in a folder of its own, with warnings as errors. Only what CMake finds out about the machine (compilers,
 Python, threads) is found out once and copied. Of every set: the compile commands name a file of each backend that is on, and none of one that is off.
+Of what was built: a table of the sizes of stripped files, and whether `gimbal` with its plugins grows in the right order: cpu alone < each other
+backend alone < all together.
 """
 import argparse
 import concurrent.futures
@@ -24,6 +26,8 @@ import shutil
 import subprocess
 import sys
 import time
+
+from shape_sizes import COLUMNS, cells, order_broken, sizes_in, table, together
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 NOT_FOR_USERS = {"emulator", "toy"}
@@ -163,14 +167,23 @@ def main():
     print(f"check-combinations: {len(results)} sets of {len(names)} backends configured in {time.monotonic() - begin:.0f} s "
           f"(the longest: {longest[1]}, {longest[0]:.1f} s), {len(wrong)} wrong", flush=True)
 
+    rows, shape_bytes = [], {}
     for chosen in to_build if not wrong else []:
         name = "+".join(chosen)
         seconds, why = built(name, wanted.folder, wanted.jobs)
         print(f"check-combinations: {name}: {'FAILED' if why else 'built'} in {seconds:.0f} s", flush=True)
         if why:
             wrong.append(f"{name} {why}")
-        elif not wanted.keep:
+            continue
+        sizes = sizes_in(os.path.join(wanted.folder, name))
+        rows.append(cells(name, sizes))
+        if len(chosen) in (1, len(names)):  # a pair may be smaller than another backend alone
+            shape_bytes[name] = together(sizes)
+        if not wanted.keep:
             shutil.rmtree(os.path.join(wanted.folder, name))
+    if rows:
+        print(table(COLUMNS, rows))
+    wrong += order_broken(shape_bytes)
     for line in wrong:
         print(f"check-combinations: {line}", file=sys.stderr)
     if not wrong and not wanted.keep:

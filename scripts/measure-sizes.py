@@ -15,42 +15,21 @@ running, and the wall clock says little.
 """
 import argparse
 import os
-import re
 import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
+from shape_sizes import COLUMNS, NAMES, cells, line, megabytes, order_broken, sizes_in, table, together
+
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-NAMES = ["cpu", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu"]
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
 def options_of(shape):
     on = {"all-backends": NAMES, "gpu-backends": NAMES[1:]}.get(shape, [shape])
     return [f"-DGIMBAL_BACKEND_{name.upper()}={'ON' if name in on else 'OFF'}" for name in NAMES]
-
-
-def stripped_size(path):
-    with tempfile.NamedTemporaryFile() as out:
-        subprocess.run(["strip", "-o", out.name, path], check=True)
-        return os.path.getsize(out.name)
-
-
-def sizes_in(folder):
-    """(of gimbal, of plugins by name, of workers by name)"""
-    plugins, workers, program = {}, {}, None
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
-        if name == "gimbal":
-            program = stripped_size(path)
-        elif match := re.fullmatch(r"libgimbal-backend-(\w+)\.so", name):
-            plugins[match.group(1)] = stripped_size(path)
-        elif match := re.fullmatch(r"gimbal-worker-(\w+)", name):
-            workers[match.group(1)] = stripped_size(path)
-    return program, plugins, workers
 
 
 def build(shape, folder, jobs):
@@ -65,34 +44,10 @@ def build(shape, folder, jobs):
     return time.monotonic() - begin, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def megabytes(n):
-    return f"{n / 1e6:.2f}" if n else ""
-
-
-def row(shape, sizes, times):
-    program, plugins, workers = sizes
-    return (f"| `{shape}` | {megabytes(program)} | {megabytes(sum(plugins.values()))} | {megabytes(program + sum(plugins.values()))} "
-            f"| {megabytes(workers.get(shape, 0))} | {f'{times[0]:.0f}' if times else ''} | {f'{times[1]:.0f}' if times else ''} |")
-
-
-def table(rows):
-    return "\n".join(["| shape | `gimbal`, MB | plugins, MB | together, MB | its worker, MB | clean build, s | processor time, s |",
-                      "|---|---|---|---|---|---|---|", *rows])
-
-
 def details(sizes):
-    program, plugins, workers = sizes
-    lines = ["| backend | plugin, MB | worker, MB |", "|---|---|---|"]
-    return "\n".join(lines + [f"| {name} | {megabytes(plugins.get(name, 0))} | {megabytes(workers.get(name, 0))} |" for name in NAMES if name in plugins or name in workers])
-
-
-def order_broken(together):
-    """Where cpu < each other single shape < the sets of several does not hold. Metal has no kernels to carry where there is no Metal."""
-    singles = [name for name in NAMES[1:] if name in together and (name != "metal" or sys.platform == "darwin")]
-    sets = [name for name in together if name not in NAMES]
-    pairs = [("cpu", name) for name in singles if "cpu" in together] + [(name, one) for name in singles for one in sets]
-    return [f"{small} ({megabytes(together[small])} MB) is not smaller than {large} ({megabytes(together[large])} MB)"
-            for small, large in pairs if not together[small] < together[large]]
+    _, plugins, workers = sizes
+    rows = [[name, megabytes(plugins.get(name, 0)), megabytes(workers.get(name, 0))] for name in NAMES if name in plugins or name in workers]
+    return table(["backend", "plugin, MB", "worker, MB"], rows)
 
 
 def write(path, text):
@@ -119,23 +74,22 @@ def main():
         return 0
     if wanted.sizes_of:
         sizes = sizes_in(wanted.sizes_of)
-        program, plugins, _ = sizes
-        text = f"`gimbal` {megabytes(program)} MB, with its plugins {megabytes(program + sum(plugins.values()))} MB\n\n{details(sizes)}"
+        text = f"`gimbal` {megabytes(sizes[0])} MB, with its plugins {megabytes(together(sizes))} MB\n\n{details(sizes)}"
     else:
-        rows, sizes, together = [], None, {}
+        rows, sizes, shape_bytes = [], None, {}
         for shape in wanted.shape or shapes:
             folder = os.path.join(wanted.folder, shape)
             times = build(shape, folder, wanted.jobs)
             sizes = sizes_in(folder)
-            together[shape] = sizes[0] + sum(sizes[1].values())
-            rows.append(row(shape, sizes, times))
-            print(rows[-1], flush=True)
+            shape_bytes[shape] = together(sizes)
+            rows.append([*cells(shape, sizes), *(f"{seconds:.0f}" for seconds in times)])
+            print(line(rows[-1]), flush=True)
             shutil.rmtree(folder)
-        text = table(rows) + (f"\n\nOf the last one, each file:\n\n{details(sizes)}" if len(rows) > 1 else "")
+        text = table([*COLUMNS, "clean build, s", "processor time, s"], rows) + (f"\n\nOf the last one, each file:\n\n{details(sizes)}" if len(rows) > 1 else "")
     print(text)
     if wanted.write:
         write(wanted.write, text)
-    if not wanted.sizes_of and (broken := order_broken(together)):
+    if not wanted.sizes_of and (broken := order_broken(shape_bytes)):
         print("\n".join(broken), file=sys.stderr)
         return 1
     return 0

@@ -132,7 +132,10 @@ Result<PlannedModel> open_and_plan(const std::string& model, const EngineOptions
   if (!run) return run.error();
   auto source = open_model_file(model);
   if (!source) return source.error();
-  return plan(std::move(*source), options, *run, quiet);
+  auto tokenizer = Tokenizer::create(*source->file);
+  auto planned = plan(std::move(*source), options, *run, quiet);
+  if (planned && tokenizer) planned->tokenizer = std::move(*tokenizer);
+  return planned;
 }
 
 std::vector<std::string> placement_lines(const PlannedModel& p) {

@@ -5,6 +5,7 @@
 
 #include "apps/find_model.h"
 #include "apps/options.h"
+#include "model/tokenizer/tokenizer.h"
 
 namespace gimbal {
 
@@ -14,6 +15,7 @@ struct PlannedModel {
   OpenedDevice opened;                          // the one that was asked for or chosen
   std::vector<std::unique_ptr<Device>> others;  // that hold a part of the model, too, or may
   Blueprint blueprint;
+  std::unique_ptr<Tokenizer> tokenizer = {};  // of open_and_plan, where the file has one
 };
 
 // From the file's header alone. What does not fit on a GPU goes to the CPU layer by layer, which is a
@@ -24,7 +26,8 @@ Result<PlannedModel> plan_model(ModelFile&& source, const EngineOptions& options
                                 bool quiet);
 
 // A model by its name, for commands that only look at its plan. `plan`: plan_model, or plan_verified
-// (first_use.h). Errors: those of open_model_file, run_options and `plan`.
+// (first_use.h). Errors: those of open_model_file, run_options and `plan`. With the tokenizer in memory, as
+// it is when a model is loaded, so that what is free is the same.
 Result<PlannedModel> open_and_plan(const std::string& model, const EngineOptions& options, bool quiet,
                                    decltype(plan_model) plan);
 

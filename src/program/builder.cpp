@@ -6,34 +6,12 @@
 
 namespace gimbal {
 
-static constexpr uint64_t kMostSlotBytes = 1ull << 60;  // so that sums over slots stay inside 64 bits
-
 ProgramBuilder::ProgramBuilder(const Device& device, int rows, int out_rows)
     : device_(device), rows_(rows), out_rows_(out_rows) {}
 
 Value ProgramBuilder::place(const std::string& name, Shape shape, Slot slot, uint64_t bytes,
                             gimbal_layout layout, gimbal_extent extent) {
-  gimbal_value v{};
-  v.slot = uint32_t(slot), v.dtype = uint8_t(shape.type), v.rank = uint8_t(shape.rank);
-  v.layout = uint8_t(layout), v.extent = uint8_t(extent), v.bytes = bytes;
-  for (int i = 0; i < 4; i++) v.dim[i] = shape.dim[i];
-  if (slot != Slot::Work) {  // activations get their place when it is known how long they live
-    uint64_t& end = program_.slot_bytes[size_t(slot)];
-    v.offset = end;
-    const auto sum = checked_add(end, bytes);
-    if (sum && *sum <= kMostSlotBytes) end = align_up(*sum, kAlignment);
-    else if (!error_)
-      error_ = Error{Code::OutOfMemory,
-                     format("'{}' ({}) needs {}: more than any device can have", name, to_string(shape),
-                            human_bytes(bytes)),
-                     ""};
-  }
-  if (program_.values.size() >= UINT16_MAX && !error_)
-    error_ = Error{Code::Unsupported, "a program of more than 65,535 values", ""};
-  auto id = uint16_t(program_.values.size());
-  program_.values.push_back(v);
-  program_.info.push_back({name, shape, id});
-  return {id};
+  return program_.add(name, shape, slot, bytes, layout, extent, error_);
 }
 
 Value ProgramBuilder::matrix(const std::string& name, Shape shape) {
@@ -65,8 +43,8 @@ Value ProgramBuilder::out_rows_input(const std::string& name) {
   Shape s(DType::I32, {out_rows_});
   return place(name, s, Slot::Step, uint64_t(s.bytes()), GIMBAL_DENSE, GIMBAL_OUT_ROWS);
 }
-Value ProgramBuilder::input(const std::string& name, Shape s) {
-  return place(name, s, Slot::Step, uint64_t(s.bytes()), GIMBAL_DENSE, GIMBAL_ALL_ROWS);
+Value ProgramBuilder::input(const std::string& name, Shape s, Slot slot) {
+  return place(name, s, slot, uint64_t(s.bytes()), GIMBAL_DENSE, GIMBAL_ALL_ROWS);
 }
 
 Value ProgramBuilder::cache(const std::string& name, DType type, bool is_key, int head_dim, int heads,
@@ -77,7 +55,7 @@ Value ProgramBuilder::cache(const std::string& name, DType type, bool is_key, in
                GIMBAL_ALL_ROWS);
 }
 
-Value ProgramBuilder::record(OpKind kind, std::initializer_list<Value> in, const OpParams& params,
+Value ProgramBuilder::record(OpKind kind, const std::vector<Value>& in, const OpParams& params,
                              const std::string& what) {
   gimbal_op op{};
   op.kind = uint16_t(kind);
@@ -90,7 +68,7 @@ Value ProgramBuilder::record(OpKind kind, std::initializer_list<Value> in, const
     if (!error_)
       error_ = Error{out.error().code,
                      format("{}: {}", scope_.empty() ? what : scope_ + "." + what, out.error().message), ""};
-    return *in.begin();
+    return in.front();
   }
   if (kind == OpKind::CacheWrite) {
     op.out = op.in[0];
@@ -172,16 +150,6 @@ Value ProgramBuilder::argsort(Value x, SortOrder order) {
   return record(OpKind::ArgSort, {x}, with_i(int32_t(order)), "argsort");
 }
 
-Value ProgramBuilder::reshape(Value x, Shape s) {
-  gimbal_value v = program_.values[x.id];
-  v.rank = uint8_t(s.rank);
-  for (int i = 0; i < 4; i++) v.dim[i] = s.dim[i];
-  ValueInfo info{program_.info[x.id].name, s, program_.info[x.id].root};
-  program_.values.push_back(v);
-  program_.info.push_back(std::move(info));
-  return {uint16_t(program_.values.size() - 1)};
-}
-
 Value ProgramBuilder::split_heads(Value x, int head_dim) {
   const Shape& s = shape(x);
   if (error_) return x;
@@ -192,20 +160,17 @@ Value ProgramBuilder::split_heads(Value x, int head_dim) {
                    ""};
     return x;
   }
-  return reshape(x, Shape(s.type, {head_dim, s.dim[0] / head_dim, s.dim[1]}));
+  return program_.add_view(x, Shape(s.type, {head_dim, s.dim[0] / head_dim, s.dim[1]}));
 }
 
 Value ProgramBuilder::join_heads(Value x) {
   const Shape& s = shape(x);
   if (error_ || s.rank != 3) return x;
-  return reshape(x, Shape(s.type, {s.dim[0] * s.dim[1], s.dim[2]}));
+  return program_.add_view(x, Shape(s.type, {s.dim[0] * s.dim[1], s.dim[2]}));
 }
 
 void ProgramBuilder::output(Value v) {
-  gimbal_value& value = program_.values[program_.info[v.id].root];  // views follow their root
-  value.slot = uint32_t(Slot::Output);
-  value.offset = program_.slot_bytes[size_t(Slot::Output)];
-  program_.slot_bytes[size_t(Slot::Output)] = align_up(value.offset + value.bytes, kAlignment);
+  program_.move_to(Slot::Output, {program_.info[v.id].root}, error_);  // views follow their root
 }
 
 Result<Program> ProgramBuilder::finish() && {

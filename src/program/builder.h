@@ -5,7 +5,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "device/device.h"
 #include "program/program.h"
@@ -24,9 +26,10 @@ class ProgramBuilder {
   Value vector(const std::string& name, int size);  // f32
   // ---- what changes per step
   Value rows_input(const std::string& name, DType type,
-                   int width = 0);                    // width 0: one value per row, else [width, rows]
-  Value out_rows_input(const std::string& name);      // i32[out_rows]
-  Value input(const std::string& name, Shape shape);  // a fixed size
+                   int width = 0);                // width 0: one value per row, else [width, rows]
+  Value out_rows_input(const std::string& name);  // i32[out_rows]
+  // A fixed size. In Slot::Output: what another program leaves there.
+  Value input(const std::string& name, Shape shape, Slot slot = Slot::Step);
   Value cache(const std::string& name, DType type, bool is_key, int head_dim, int heads, int pages);
 
   // ---- ops; semantics in ops/ops.def
@@ -46,6 +49,8 @@ class ProgramBuilder {
   Value top_k(Value x, int k);  // rows of k values, and then of their k places
   Value sort(Value x, SortOrder order);
   Value argsort(Value x, SortOrder order);
+  // Any op, by its kind; its output is named `what`.
+  Value record(OpKind kind, const std::vector<Value>& in, const OpParams& params, const std::string& what);
   // The same memory seen with other dimensions; the last one stays the rows.
   Value split_heads(Value x, int head_dim);  // [heads * hd, rows] -> [hd, heads, rows]
   Value join_heads(Value x);                 // and back
@@ -56,6 +61,10 @@ class ProgramBuilder {
   void layer(int index) { layer_ = index; }
   // The value that the host reads after a step.
   void output(Value v);
+  // What comes next in this slot is placed there or behind it: beside guards, or another program's values.
+  void continue_at(Slot slot, uint64_t offset) {
+    program_.slot_bytes[size_t(slot)] = align_up(offset, kAlignment);
+  }
 
   // Plans the memory of what is computed. Errors: the first op whose shapes do not fit.
   Result<Program> finish() &&;
@@ -63,8 +72,6 @@ class ProgramBuilder {
  private:
   Value place(const std::string& name, Shape shape, Slot slot, uint64_t bytes, gimbal_layout layout,
               gimbal_extent extent);
-  Value record(OpKind kind, std::initializer_list<Value> in, const OpParams& params, const std::string& what);
-  Value reshape(Value x, Shape shape);
   const Shape& shape(Value v) const { return program_.info[v.id].shape; }
 
   const Device& device_;

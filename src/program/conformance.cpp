@@ -8,7 +8,7 @@
 #include "device/fit.h"
 #include "ops/cases.h"
 #include "ops/reference.h"
-#include "ops/shapes.h"
+#include "program/builder.h"
 #include "program/place.h"
 
 namespace gimbal {
@@ -24,29 +24,6 @@ struct Setup {
   uint16_t out = 0;
   size_t pinned = 0;  // the op under test
 };
-
-uint16_t place(Program& p, const std::string& name, const Shape& s, Slot slot, uint64_t bytes,
-               gimbal_layout layout, gimbal_extent extent) {
-  gimbal_value v{};
-  v.slot = uint32_t(slot), v.dtype = uint8_t(s.type), v.rank = uint8_t(s.rank), v.layout = uint8_t(layout),
-  v.extent = uint8_t(extent), v.bytes = bytes;
-  for (int i = 0; i < 4; i++) v.dim[i] = s.dim[i];
-  uint64_t& end = p.slot_bytes[size_t(slot)];
-  v.offset = end;
-  end = align_up(end + bytes, 64);
-  p.values.push_back(v);
-  p.info.push_back({name, s, uint16_t(p.info.size())});
-  return uint16_t(p.values.size() - 1);
-}
-
-void record(Program& p, OpKind kind, const OpParams& params, std::initializer_list<uint16_t> in,
-            uint16_t out) {
-  gimbal_op op{};
-  op.kind = uint16_t(kind), op.out = out;
-  for (uint16_t v : in) op.in[op.inputs++] = v;
-  op.param.f[0] = params.f[0], op.param.i[0] = params.i[0], op.param.i[1] = params.i[1];
-  p.ops.push_back(op);
-}
 
 // Which positions of which sequences a case writes to its caches: see CaseInput.
 struct Written {
@@ -65,52 +42,33 @@ struct Written {
 Result<Setup> set_up(const Device& device, const Case& c, DType cache_type) {
   Setup s;
   const bool cached = c.kind == OpKind::Attention || c.kind == OpKind::CacheWrite;
-  s.program.slot_bytes[size_t(Slot::Output)] = kGuard;
-  for (const CaseInput& in : c.inputs) {
-    auto packed = in.weight ? device.packed_bytes(in.shape) : std::nullopt;
-    s.inputs.push_back(place(s.program, "input", in.shape, in.weight ? Slot::Weights : Slot::Step,
-                             packed.value_or(uint64_t(in.shape.bytes())),
-                             packed ? GIMBAL_PACKED : GIMBAL_DENSE, GIMBAL_ALL_ROWS));
+  ProgramBuilder p(device, c.capacity, c.capacity);
+  p.continue_at(Slot::Output, kGuard);
+  std::vector<Value> in;
+  for (const CaseInput& i : c.inputs) {
+    const std::string name = format("input {}", in.size());
+    in.push_back(i.weight ? p.matrix(name, i.shape) : p.input(name, i.shape));
+    s.inputs.push_back(in.back().id);
   }
-  std::vector<Shape> shapes;
-  for (const CaseInput& in : c.inputs) shapes.push_back(in.shape);
-  OpKind kind = c.kind;
-  if (cached) {
-    kind = OpKind::Attention;
-    uint16_t cache[2];
-    for (int kv = 0; kv < 2; kv++) {
-      const Shape& rows = c.inputs[size_t(1 + kv)].shape;
-      const Shape cs(cache_type, {rows.dim[0], rows.dim[1], kPagePositions, Written(c).pages});
-      cache[kv] =
-          place(s.program, "cache", cs, Slot::Cache,
-                device.cache_bytes(cache_type, kv == 0, cs.dim[0], cs.dim[1], kPagePositions, cs.dim[3]),
-                GIMBAL_CACHE, GIMBAL_ALL_ROWS);
-      shapes[size_t(1 + kv)] = cs;
-      const int n = rows.dim[2];
-      uint16_t position = place(s.program, "position", Shape(DType::I32, {n}), Slot::Step, uint64_t(n) * 4,
-                                GIMBAL_DENSE, GIMBAL_ALL_ROWS);
-      uint16_t sequence = place(s.program, "sequence", Shape(DType::I32, {n}), Slot::Step, uint64_t(n) * 4,
-                                GIMBAL_DENSE, GIMBAL_ALL_ROWS);
-      OpParams params;
-      params.i[0] = kv == 0;
-      record(s.program, OpKind::CacheWrite, params,
-             {cache[kv], s.inputs[size_t(1 + kv)], position, sequence, s.inputs[5]}, cache[kv]);
-    }
-    s.pinned = c.kind == OpKind::Attention ? 2 : 0;
-    auto shape = output_shape(kind, c.params, shapes);
-    if (!shape) return shape.error();
-    s.out = place(s.program, "out", *shape, Slot::Output, uint64_t(shape->bytes()), GIMBAL_DENSE,
-                  GIMBAL_STEP_ROWS);
-    record(s.program, kind, c.params,
-           {s.inputs[0], cache[0], cache[1], s.inputs[3], s.inputs[4], s.inputs[5]}, s.out);
-    return s;
+  for (size_t kv = 1; cached && kv <= 2; kv++) {
+    const Shape& rows = c.inputs[kv].shape;
+    const Shape each(DType::I32, {rows.dim[2]});
+    const bool keys = kv == 1;
+    const Value cache =
+        p.cache(keys ? "keys" : "values", cache_type, keys, rows.dim[0], rows.dim[1], Written(c).pages);
+    const Value position = p.input("position", each), sequence = p.input("sequence", each);
+    p.cache_write(cache, keys, in[kv], position, sequence, in[5]);
+    in[kv] = cache;
   }
-  auto shape = output_shape(kind, c.params, shapes);
-  if (!shape) return shape.error();
-  s.out = place(s.program, "out", *shape, Slot::Output, uint64_t(shape->bytes()), GIMBAL_DENSE,
-                c.kind == OpKind::SelectRows ? GIMBAL_OUT_ROWS : GIMBAL_STEP_ROWS);
-  record(s.program, kind, c.params, {}, s.out);
-  for (uint16_t v : s.inputs) s.program.ops[0].in[s.program.ops[0].inputs++] = v;
+  s.pinned = c.kind == OpKind::Attention ? 2 : 0;
+  const Value out = p.record(cached ? OpKind::Attention : c.kind, in, c.params, "out");
+  p.output(out);
+  auto program = std::move(p).finish();
+  if (!program) return program.error();
+  s.program = std::move(*program);
+  s.out = out.id;
+  // The inputs have all the rows that there is room for; the case says how many of the output are wanted.
+  s.program.values[s.out].extent = c.kind == OpKind::SelectRows ? GIMBAL_OUT_ROWS : GIMBAL_STEP_ROWS;
   return s;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "base/format.h"
 #include "program/memory.h"
 
@@ -11,7 +10,6 @@ namespace {
 
 constexpr uint16_t kAbsent = UINT16_MAX;
 constexpr size_t kNobody = SIZE_MAX;
-constexpr uint64_t kMostSlotBytes = 1ull << 60;  // so that sums over slots stay inside 64 bits
 
 // Who computes a value, and who reads it last.
 struct Use {
@@ -37,7 +35,7 @@ class PartBuilder {
     ids_.assign(whole.values.size(), kAbsent);
     for (size_t v = 0; v < whole.values.size(); v++)
       if (whole.values[v].slot == uint32_t(Slot::Step) && whole.info[v].root == v)
-        take(uint16_t(v), Slot::Step, whole.values[v].bytes);
+        take(uint16_t(v), Slot::Step);
     parts[part].step_bytes = p_.slot_bytes[size_t(Slot::Step)];
   }
 
@@ -48,7 +46,7 @@ class PartBuilder {
     p_.layer.push_back(layer);
   }
 
-  bool too_large() const { return too_large_; }
+  const std::optional<Error>& error() const { return error_; }
   // Tells where the earlier parts leave what this one is given.
   void connect(const std::vector<PartBuilder>& builders) {
     for (size_t i = 0; i < handed_.size(); i++) {
@@ -59,44 +57,29 @@ class PartBuilder {
   }
 
  private:
-  uint16_t take(uint16_t from, Slot slot, uint64_t bytes) {
-    gimbal_value v = whole_.values[from];
-    v.slot = uint32_t(slot), v.bytes = bytes, v.offset = 0;
-    if (slot != Slot::Work) {
-      uint64_t& end = p_.slot_bytes[size_t(slot)];
-      v.offset = end;
-      const auto sum = checked_add(end, bytes);
-      if (sum && *sum <= kMostSlotBytes) end = align_up(*sum, kAlignment);
-      else too_large_ = true;
-    }
-    const auto id = uint16_t(p_.values.size());
-    p_.values.push_back(v);
-    p_.info.push_back({whole_.info[from].name, whole_.info[from].shape, id});
-    return ids_[from] = id;
+  uint16_t take(uint16_t from, Slot slot, uint64_t bytes, gimbal_layout layout) {
+    const auto extent = gimbal_extent(whole_.values[from].extent);
+    const ValueInfo& info = whole_.info[from];
+    return ids_[from] = p_.add(info.name, info.shape, slot, bytes, layout, extent, error_).id;
   }
-
-  // Another view of memory that is there.
-  uint16_t view(uint16_t from, uint16_t root) {
-    gimbal_value v = whole_.values[from];
-    v.slot = p_.values[root].slot, v.offset = p_.values[root].offset;
-    const auto id = uint16_t(p_.values.size());
-    p_.values.push_back(v);
-    p_.info.push_back({whole_.info[from].name, whole_.info[from].shape, root});
-    return ids_[from] = id;
+  // As it lies in the whole program.
+  uint16_t take(uint16_t from, Slot slot) {
+    return take(from, slot, whole_.values[from].bytes, gimbal_layout(whole_.values[from].layout));
   }
 
   // What an op writes: a cache, which its input named before, or something new.
   uint16_t output(uint16_t out) {
     if (ids_[out] != kAbsent) return ids_[out];
     const bool leaves = whole_.values[out].slot == uint32_t(Slot::Output) || uses_[out].last_read > part_;
-    return take(out, leaves ? Slot::Output : Slot::Work, whole_.values[out].bytes);
+    return take(out, leaves ? Slot::Output : Slot::Work);
   }
 
   uint16_t input(const gimbal_op& op, int k) {
     const uint16_t from = op.in[k], root = whole_.info[from].root;
     if (ids_[from] != kAbsent) return ids_[from];
     if (ids_[root] == kAbsent) root_input(op, root);
-    return from == root ? ids_[root] : view(from, ids_[root]);
+    if (from == root) return ids_[root];
+    return ids_[from] = p_.add_view({ids_[root]}, whole_.info[from].shape).id;
   }
 
   void root_input(const gimbal_op& op, uint16_t root) {
@@ -104,14 +87,14 @@ class PartBuilder {
     const Shape& shape = whole_.info[root].shape;
     if (v.slot == uint32_t(Slot::Weights)) {
       const auto packed = shape.rank > 1 ? device_.packed_bytes(shape) : std::nullopt;
-      const uint16_t id = take(root, Slot::Weights, packed.value_or(uint64_t(shape.bytes())));
-      p_.values[id].layout = packed ? GIMBAL_PACKED : GIMBAL_DENSE;
-      p_.weights.push_back(id);
+      p_.weights.push_back(take(root, Slot::Weights, packed.value_or(uint64_t(shape.bytes())),
+                                packed ? GIMBAL_PACKED : GIMBAL_DENSE));
     } else if (v.slot == uint32_t(Slot::Cache)) {
       // The first op that meets a cache writes it, and says whether it holds keys.
       take(root, Slot::Cache,
            device_.cache_bytes(shape.type, op.param.i[0] != 0, shape.dim[0], shape.dim[1], shape.dim[2],
-                               shape.dim[3]));
+                               shape.dim[3]),
+           GIMBAL_CACHE);
     } else {
       hand_over(root);
     }
@@ -120,7 +103,7 @@ class PartBuilder {
   void hand_over(uint16_t root) {
     const gimbal_value& v = whole_.values[root];
     const int32_t rows = v.dim[v.rank - 1];
-    const uint16_t id = take(root, Slot::Step, v.bytes);
+    const uint16_t id = take(root, Slot::Step);
     handed_.push_back(root);
     parts_[part_].in.push_back({uses_[root].computed, 0, p_.values[id].offset,
                                 v.bytes / uint64_t(std::max(1, rows)), rows, gimbal_extent(v.extent)});
@@ -134,7 +117,7 @@ class PartBuilder {
   Program& p_;
   std::vector<uint16_t> ids_;     // of the whole program's values in this part
   std::vector<uint16_t> handed_;  // the whole program's values that `in` speaks of
-  bool too_large_ = false;
+  std::optional<Error> error_;
 };
 
 }  // namespace
@@ -154,11 +137,9 @@ Result<std::vector<CutPart>> cut(const Program& whole, std::span<const size_t> p
     builders[now].add(whole.ops[i], whole.layer[i]);
   }
   for (size_t p = 0; p < parts.size(); p++) {
-    if (builders[p].too_large())
-      return Error{
-          Code::OutOfMemory,
-          format("the part of the model for device {} needs more than any device can have", devices[p]->id()),
-          ""};
+    if (const auto& e = builders[p].error())
+      return Error{e->code, format("the part of the model for device {}: {}", devices[p]->id(), e->message),
+                   ""};
     plan_work(parts[p].program, kAlignment);
     builders[p].connect(builders);
   }

@@ -1,7 +1,14 @@
 #include "program/program.h"
 
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/format.h"
+
 namespace gimbal {
 namespace {
+
+constexpr uint64_t kMostSlotBytes = 1ull << 60;  // so that sums over slots stay inside 64 bits
 
 Shape with_rows(const ValueInfo& info, const gimbal_value& v, gimbal_step step) {
   Shape s = info.shape;
@@ -15,6 +22,43 @@ Shape with_rows(const ValueInfo& info, const gimbal_value& v, gimbal_step step) 
 const char* name_of(Slot s) {
   static constexpr const char* kNames[kSlots] = {"weights", "kv cache", "step data", "activations", "output"};
   return kNames[size_t(s)];
+}
+
+Value Program::add(const std::string& name, const Shape& shape, Slot slot, uint64_t bytes,
+                   gimbal_layout layout, gimbal_extent extent, std::optional<Error>& failed) {
+  if (values.size() >= UINT16_MAX && !failed)
+    failed = Error{Code::Unsupported, "a program of more than 65,535 values", ""};
+  gimbal_value v{};
+  v.slot = uint32_t(slot), v.dtype = uint8_t(shape.type), v.rank = uint8_t(shape.rank);
+  v.layout = uint8_t(layout), v.extent = uint8_t(extent), v.bytes = bytes;
+  std::copy(shape.dim, shape.dim + 4, v.dim);
+  const Value id{uint16_t(values.size())};
+  values.push_back(v);
+  info.push_back({name, shape, id.id});
+  if (slot != Slot::Work) move_to(slot, id, failed);
+  return id;
+}
+
+Value Program::add_view(Value of, const Shape& shape) {
+  gimbal_value v = values[of.id];
+  v.rank = uint8_t(shape.rank);
+  std::copy(shape.dim, shape.dim + 4, v.dim);
+  values.push_back(v);
+  info.push_back({info[of.id].name, shape, info[of.id].root});
+  return {uint16_t(values.size() - 1)};
+}
+
+void Program::move_to(Slot slot, Value of, std::optional<Error>& failed) {
+  gimbal_value& v = values[of.id];
+  uint64_t& end = slot_bytes[size_t(slot)];
+  v.slot = uint32_t(slot), v.offset = end;
+  const auto sum = checked_add(end, v.bytes);
+  if (sum && *sum <= kMostSlotBytes) end = align_up(*sum, kAlignment);
+  else if (!failed)
+    failed = Error{Code::OutOfMemory,
+                   format("'{}' ({}) needs {}: more than any device can have", info[of.id].name,
+                          to_string(info[of.id].shape), human_bytes(v.bytes)),
+                   ""};
 }
 
 OpParams Program::params(const gimbal_op& op) const {

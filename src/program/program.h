@@ -2,9 +2,11 @@
 // symbolic shapes; what changes from token to token is data in the step buffer. From it follow, without
 // running anything, the exact memory plan, the kernel of every op, and the cost.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "device/abi.h"
 #include "ops/op.h"
 #include "tensor/shape.h"
@@ -38,6 +40,17 @@ struct Program {
   std::vector<int> layer;         // of ops, index by index; never falls
   std::vector<uint16_t> weights;  // values that are filled from the model file, in the order of their offsets
   uint64_t slot_bytes[kSlots] = {};
+
+  // ---- how programs are made: ProgramBuilder, and the parts of a cut. A first failure is kept in `failed`;
+  // the program is of no use then. Errors: OutOfMemory, a slot larger than any device; Unsupported, too many
+  // values. A value with memory of its own: behind what its slot holds, or for activations, wherever
+  // plan_work() says.
+  Value add(const std::string& name, const Shape&, Slot, uint64_t bytes, gimbal_layout, gimbal_extent,
+            std::optional<Error>& failed);
+  // The same memory seen with other dimensions.
+  Value add_view(Value of, const Shape&);
+  // Gives a value its place behind what the slot holds.
+  void move_to(Slot, Value, std::optional<Error>& failed);
 
   gimbal_program view() const { return {values.data(), values.size(), ops.data(), ops.size()}; }
   OpParams params(const gimbal_op&) const;

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "ops/shapes.h"
 #include "runtime/memory_check.h"
+#include "runtime/sampler.h"
 
 namespace gimbal {
 namespace {
@@ -189,8 +190,11 @@ std::string contents(const Part& p) {
 }
 
 uint64_t Blueprint::session_bytes() const {
-  uint64_t n = uint64_t(options.logit_rows) * uint64_t(config.vocabulary) * sizeof(float) +
-               uint64_t(options.context + pages_per_sequence) * sizeof(int32_t);
+  const auto vocabulary = uint64_t(config.vocabulary), rows = uint64_t(options.logit_rows);
+  const uint64_t leading = last().leading.empty() ? 0 : 2 * uint64_t(last().leading.back().k);
+  uint64_t n = std::max(rows * vocabulary, leading) * sizeof(float) +
+               (uint64_t(options.context) + uint64_t(pages_per_sequence) + rows) * sizeof(int32_t) +
+               Sampler::most_bytes(vocabulary);
   for (const Part& p : parts) n += p.memory.step;
   return n;
 }

@@ -78,7 +78,8 @@ struct Blueprint {
   // Where the output head is; of an undivided model, where everything is.
   const Part& last() const { return parts.back(); }
   const Device& device() const { return *last().device; }
-  // Host memory that each session takes besides: a step's data for every part, logits, tokens and pages.
+  // Host memory that each session takes besides: a step's data for every part, logits, tokens, pages, and
+  // what a sampler holds.
   uint64_t session_bytes() const;
 };
 

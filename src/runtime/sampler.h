@@ -70,6 +70,10 @@ class Sampler {
   Result<std::optional<int32_t>> pick_leading(std::span<const float> logits, std::span<const float> ids);
 
   const SamplerSettings& settings() const { return settings_; }
+  // The most memory that one holds for its calls.
+  static constexpr uint64_t most_bytes(uint64_t vocabulary) {
+    return vocabulary * (sizeof(float) + sizeof(int32_t) + sizeof(Candidate));
+  }
 
  private:
   // Steps 1 and 2; returns logits itself when there is nothing to change.

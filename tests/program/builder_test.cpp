@@ -124,6 +124,23 @@ TEST_F(Builder, HeadsMustDivideARow) {
   }
 }
 
+TEST_F(Builder, ASlotCanGoOnBehindWhatIsThere) {
+  ProgramBuilder b(*device, kRows, kOut);
+  b.continue_at(Slot::Output, 100);
+  Value there = b.input("logits", Shape(DType::F32, {16, 1}), Slot::Output);
+  b.continue_at(Slot::Output, 1000);
+  Value top = b.top_k(there, 4);
+  b.output(top);
+  auto p = std::move(b).finish();
+  ASSERT_TRUE(p) << p.error().message;
+  EXPECT_EQ(p->values[there.id].slot, uint32_t(Slot::Output));
+  EXPECT_EQ(p->values[there.id].offset, 128u);
+  EXPECT_EQ(p->values[top.id].slot, uint32_t(Slot::Output));
+  EXPECT_EQ(p->values[top.id].offset, 1024u);
+  EXPECT_EQ(p->slot_bytes[size_t(Slot::Output)], 1024u + 64u);
+  EXPECT_EQ(p->slot_bytes[size_t(Slot::Work)], 0u);
+}
+
 TEST_F(Builder, AbsurdSizesAreErrors) {
   ProgramBuilder b(*device, kRows, kOut);
   for (int i = 0; i < 100; i++)

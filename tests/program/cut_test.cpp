@@ -138,6 +138,20 @@ TEST(Cut, PartsInTheWrongOrderAreRefused) {
   EXPECT_FALSE(cut(whole.program, part, two));
 }
 
+TEST(Cut, APartLargerThanAnyDeviceIsRefused) {
+  const auto d = open_one("cpu", 0, "threads=1");
+  std::mt19937 r(5);
+  Recorded whole = random_program(*d, r, 3);
+  whole.program.values[whole.input.id].bytes = uint64_t(1) << 61;
+  const std::vector<size_t> part(whole.program.ops.size(), 0);
+  const Device* one[] = {d.get()};
+  auto no = cut(whole.program, part, one);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, Code::OutOfMemory);
+  EXPECT_EQ(no.error().message.find("the part of the model for device cpu:0: 'in' (f32[32, 4]) needs "), 0u)
+      << no.error().message;
+}
+
 // A matrix in the layout of the device that holds it: packed on the fake one, dense on the other.
 TEST(Cut, WeightsAreLaidOutForTheirDevice) {
   FakeSettings settings;

@@ -128,8 +128,15 @@ TEST(MemoryPlan, OfTheWholeMachineIsWhatIsTakenOfIt) {
   auto a = Session::create(**model), b = Session::create(**model);
   ASSERT_TRUE(a && b);
   const std::vector<int32_t> tokens(100, 5);
-  for (auto* s : {a->get(), b->get()})
-    ASSERT_TRUE(s->advance(tokens, Session::Wanted::All, [](size_t, std::span<const float>) {}));
+  SamplerSettings whole;  // looks at every logit
+  whole.repeat_penalty = 1.5, whole.top_k = 0;
+  Sampler samplers[] = {Sampler(whole), Sampler(whole)};
+  for (int i = 0; i < 2; i++) {
+    const Session::Sink pick = [&](size_t, std::span<const float> logits) {
+      EXPECT_TRUE(samplers[i].pick(logits, tokens));
+    };
+    ASSERT_TRUE((i ? *b : *a)->advance(tokens, Session::Wanted::All, pick));
+  }
   double taken = double(most_host_bytes - before);
   for (uint64_t n : watched().taken) taken += double(n);
   const double planned = double(host.sum.total());
@@ -137,6 +144,26 @@ TEST(MemoryPlan, OfTheWholeMachineIsWhatIsTakenOfIt) {
               100 * (taken / planned - 1));
   EXPECT_NEAR(taken, planned, 0.02 * planned);
   EXPECT_GT(double(host.sum.sessions), 0.01 * planned) << "too little to be seen in this comparison";
+}
+
+TEST(MemoryPlan, ASamplerTakesWhatIsPlannedForIt) {
+  const std::vector<float> logits(32000, 1.5f);
+  const std::vector<int32_t> history(100, 7);
+  const uint64_t planned = Sampler::most_bytes(logits.size());
+  SamplerSettings greedy, whole;
+  greedy.greedy = true;
+  whole.repeat_penalty = 1.5, whole.top_k = 0, whole.typical_p = 0.5f;
+  whole.logit_bias = {{3, 1.0f}};
+  for (const SamplerSettings& s : {SamplerSettings(), greedy, whole}) {
+    Sampler sampler(s);
+    const long before = host_bytes;
+    most_host_bytes = before;
+    ASSERT_TRUE(sampler.pick(logits, history));
+    ASSERT_TRUE(sampler.pick(logits, history));
+    const long taken = most_host_bytes - before;
+    EXPECT_LE(taken, long(planned) + 3 * 4096) << "three vectors, each rounded up by malloc";
+    if (s.top_k == 0) { EXPECT_GE(taken, long(planned)) << "more is planned than is ever taken"; }
+  }
 }
 
 TEST(MemoryPlan, WhatTheMachineDoesNotHaveIsRefusedThoughADeviceClaimsIt) {
