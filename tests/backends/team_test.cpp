@@ -1,11 +1,12 @@
-// The threads that compute together: every member runs every job once, nobody passes a barrier early, and an
-// idle team costs nothing.
+// The threads that compute together: every member runs every job once, nobody is forgotten, and an idle team
+// costs nothing.
 #include "backends/cpu/team.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <ctime>
+#include <thread>
 
 namespace gimbal::cpu {
 namespace {
@@ -29,58 +30,39 @@ TEST(Team, EveryMemberRunsEveryJobOnce) {
   }
 }
 
-TEST(Team, NobodyPassesABarrierBeforeAllAreThere) {
-  for (int threads = 1; threads <= 8; threads++) {
-    Team team(threads);
-    const int rounds = threads > 2 ? 400 : 5000;
-    std::vector<int> at(size_t(threads), 0);  // plain integers: the barrier itself must order them
-    std::atomic<int> early{0};
-    for (int jobs = 0; jobs < 2; jobs++)
-      team.run([&](int member) {
-        for (int round = 0; round < rounds; round++) {
-          at[size_t(member)]++;
-          team.barrier();
-          for (int n : at) early += n != at[size_t(member)];
-          team.barrier();
-        }
-      });
-    EXPECT_EQ(early, 0) << threads << " threads";
-    for (int n : at) EXPECT_EQ(n, 2 * rounds);
-  }
-}
-
-TEST(Team, TheLastToArriveWorksWhileTheOthersWait) {
-  for (int threads = 1; threads <= 8; threads++) {
-    Team team(threads);
-    const int rounds = threads > 2 ? 400 : 5000;
-    int alone = 0;  // plain on purpose, as is what members do with it
-    std::vector<int> seen(size_t(threads), 0);
-    team.run([&](int member) {
-      for (int round = 0; round < rounds; round++) {
-        if (team.last_to_arrive()) {
-          alone++;
-          team.release();
-        }
-        seen[size_t(member)] += alone == round + 1;
-        team.barrier();
-      }
-    });
-    EXPECT_EQ(alone, rounds) << threads << " threads";
-    for (int n : seen) EXPECT_EQ(n, rounds) << threads << " threads";
-  }
-}
-
-TEST(Team, MembersThatCameLongBeforeAreWokenFromSleep) {
+TEST(Team, WaitsForTheSlowestLongAfterItWentToSleep) {
   Team team(4);
-  std::atomic<int> sum{0};
-  for (int round = 0; round < 20; round++)
+  std::vector<int> done(4, 0);
+  for (int round = 0; round < 20; round++) {
     team.run([&](int member) {
       // Long past the spinning; another member is late each time.
       if (member == round % 4) std::this_thread::sleep_for(std::chrono::milliseconds(3));
-      team.barrier();
-      sum += member;
+      done[size_t(member)]++;
     });
-  EXPECT_EQ(sum, 20 * 6);
+    for (int n : done) ASSERT_EQ(n, round + 1);
+  }
+}
+
+TEST(Signal, WakesThoseThatSleepAndThoseThatSpin) {
+  Signal signal;
+  std::atomic<int> seen{0};
+  std::vector<std::thread> threads;
+  constexpr uint32_t kRounds = 200;
+  for (int t = 0; t < 4; t++)
+    threads.emplace_back([&, t] {
+      for (uint32_t round = 0; round < kRounds; round++) {
+        if (t % 2 == 0 || !signal.spin_while(round)) signal.sleep_while(round);
+        seen++;
+      }
+    });
+  for (uint32_t round = 0; round < kRounds; round++) {
+    while (seen < int(4 * round)) std::this_thread::yield();
+    if (round % 2) std::this_thread::sleep_for(std::chrono::microseconds(300));  // so that all sleep
+    EXPECT_EQ(signal.value(), round);
+    signal.raise();
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(seen, int(4 * kRounds));
 }
 
 double cpu_seconds() {

@@ -1,6 +1,7 @@
 #include "backends/cpu/compiled.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace gimbal::cpu {
 namespace {
@@ -8,6 +9,25 @@ namespace {
 constexpr double kWorthWaking = 1e5;        // operations of a phase below which one thread does it alone
 constexpr int64_t kShares = 8;              // of a thread's part, if all were as large as the first
 constexpr uint64_t kChainBytes = 16 << 10;  // what the ops of a chain may touch before the first row is left
+constexpr int kMostHeld = 64;               // units of a share that can be computed twice
+
+// By the letter of C++ a race: a thread that was put aside may read inputs that are being overwritten by
+// those who did its share and went on. What it makes of them is thrown away. ThreadSanitizer cannot know
+// that.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kComputeTwice = false;
+#else
+constexpr bool kComputeTwice = true;
+#endif
+
+// A share in one word, never 0; and no two of a step are the same.
+constexpr int64_t kMostPhases = 0xffff, kMostUnits = 0xffffffff;
+uint64_t packed(size_t phase, int64_t at, int64_t units) {
+  return uint64_t(phase + 1) << 48 | uint64_t(at) << 16 | uint64_t(units);
+}
+size_t phase_of(uint64_t share) { return size_t(share >> 48) - 1; }
+int64_t first_of(uint64_t share) { return int64_t(share >> 16 & kMostUnits); }
+int64_t units_of(uint64_t share) { return int64_t(share & 0xffff); }
 
 int32_t capacity(const gimbal_value& v) { return std::max(1, v.dim[v.rank - 1]); }
 
@@ -37,22 +57,22 @@ Compiled::Compiled(const gimbal_program& p, const CpuKernel* table, int threads)
     for (uint32_t i = chain.begin; i < chain.end; i++)
       row_bytes += 2 * ops_[i].rows->bytes / uint64_t(capacity(*ops_[i].rows));
     const bool one_op = chain.end - chain.begin == 1;
-    portions_.push_back({one_op ? INT64_MAX : int64_t(std::max<uint64_t>(1, kChainBytes / row_bytes)), 0, 0});
+    portions_.push_back(
+        {one_op ? INT64_MAX : int64_t(std::max<uint64_t>(1, kChainBytes / row_bytes)), 0, 0, false});
   }
-  turns_.resize(schedule_.phases.size());
-  parts_ = std::make_unique<Part[]>(turns_.size() * size_t(threads_));
+  turns_ = std::make_unique<Turn[]>(schedule_.phases.size());
+  parts_ = std::make_unique<Part[]>(schedule_.phases.size() * size_t(threads_));
+  held_ = std::make_unique<Held[]>(size_t(threads_));
   for (const gimbal_value& v : values_) memory_.resize(std::max<size_t>(memory_.size(), v.slot + 1));
 }
 
 void Compiled::run(gimbal_buffer* const* slots, size_t n, gimbal_step step, Team& team) {
   bind(slots, n);
-  const size_t phases = schedule_.phases.size(), first = plan_step(step);
+  const size_t first = plan_step(step);
   compute_alone(0, first);
-  if (first == phases) return;
+  if (first == schedule_.phases.size()) return;
+  phase_.store(first, std::memory_order_relaxed);
   team.run([this, &team](int member) { walk(team, member); });
-  size_t rest = phases;
-  while (!turns_[rest - 1].together) rest--;
-  compute_alone(rest, phases);
 }
 
 void Compiled::run_counts(uint64_t* counts, size_t n_ops) const {
@@ -94,10 +114,13 @@ size_t Compiled::plan_step(gimbal_step step) {
       const Op& first = ops_[chain.begin];
       portions_[c].units = first.work.units;
       portions_[c].at_once = first.task.rows > 1 ? first.kernel->units_at_once : 1;
+      portions_[c].twice = kComputeTwice && first.kernel->unit_values && first.task.rows == 1 &&
+                           first.work.units <= kMostUnits && int64_t(p) < kMostPhases;
       turn.units += first.work.units;
       for (uint32_t i = chain.begin; i < chain.end; i++) operations += ops_[i].work.operations;
     }
-    turn.together = operations >= kWorthWaking;
+    turn.together = operations >= kWorthWaking && turn.units > 0;
+    turn.left.store(turn.units, std::memory_order_relaxed);
     for (int64_t m = 0; m < threads_; m++) {
       Part& part = parts_[p * size_t(threads_) + size_t(m)];
       part.next.store(m * turn.units / threads_, std::memory_order_relaxed);
@@ -114,40 +137,93 @@ size_t Compiled::next_together(size_t phase) const {
 
 // What every member of the team does, from the first phase that is worth it to the last.
 void Compiled::walk(Team& team, int member) {
-  for (size_t phase = next_together(0), next; phase < schedule_.phases.size(); phase = next) {
+  for (;;) {
+    const uint32_t opened = phase_opened_.value();
+    const size_t phase = phase_.load(std::memory_order_relaxed);
+    if (phase == schedule_.phases.size()) return;
     compute_together(phase, member);
-    next = next_together(phase + 1);
-    if (next == schedule_.phases.size()) return;  // the end of Team::run() is where all meet
-    // Who comes last does the small phases between, while the others wait anyhow: one meeting in place of
-    // two.
-    if (team.last_to_arrive()) {
-      compute_alone(phase + 1, next);
-      team.release();
+    if (team.spins()) {
+      if (phase_opened_.spin_while(opened)) continue;
+      compute_what_others_hold(phase, member);
     }
+    phase_opened_.sleep_while(opened);
   }
 }
 
 // First a member's own part, then what the others have not come to.
 void Compiled::compute_together(size_t phase, int member) {
   for (int i = 0; i < threads_; i++)
-    compute_part(phase, parts_[phase * size_t(threads_) + size_t((member + i) % threads_)]);
+    compute_part(phase, parts_[phase * size_t(threads_) + size_t((member + i) % threads_)],
+                 held_[size_t(member)]);
 }
 
 // Shares are taken as they come, so that a thread that is interrupted does not hold up the others; they get
 // smaller towards the end, so that nobody waits long for the last one.
-void Compiled::compute_part(size_t phase, Part& part) {
+void Compiled::compute_part(size_t phase, Part& part, Held& mine) {
   for (int64_t at = part.next.load(std::memory_order_relaxed); at < part.end;) {
-    uint32_t c = schedule_.phases[phase].begin;
-    int64_t begin = at;  // in this chain
-    while (begin >= portions_[c].units) begin -= portions_[c++].units;
-    const int64_t at_once = portions_[c].at_once, share = (part.end - at) / kShares,
-                  whole = (share + at_once - 1) / at_once * at_once,
-                  end =
-                      std::min({begin + std::max(at_once, whole), begin + part.end - at, portions_[c].units});
-    if (!part.next.compare_exchange_weak(at, at + end - begin, std::memory_order_relaxed)) continue;
-    compute_units(c, begin, end);
+    int64_t begin = at;
+    const uint32_t c = chain_of(phase, begin);
+    const Portion& portion = portions_[c];
+    const int64_t share = (part.end - at) / kShares,
+                  whole = (share + portion.at_once - 1) / portion.at_once * portion.at_once,
+                  most = portion.twice ? kMostHeld : INT64_MAX,
+                  units = std::min(
+                      {std::max(portion.at_once, whole), most, part.end - at, portion.units - begin});
+    if (!part.next.compare_exchange_weak(at, at + units, std::memory_order_relaxed)) continue;
+    if (portion.twice) {
+      const uint64_t held = packed(phase, at, units);
+      mine.share.store(held, std::memory_order_relaxed);
+      compute_held(mine, held);
+    } else {
+      compute_units(c, begin, begin + units);
+      finish_units(phase, units);
+    }
     at = part.next.load(std::memory_order_relaxed);
   }
+}
+
+// A thread that the system has put aside in the middle of a share keeps it for milliseconds, many phases
+// long.
+void Compiled::compute_what_others_hold(size_t phase, int member) {
+  for (int i = 1; i < threads_; i++) {
+    Held& other = held_[size_t((member + i) % threads_)];
+    const uint64_t share = other.share.load(std::memory_order_relaxed);
+    if (share && phase_of(share) == phase) compute_held(other, share);
+  }
+}
+
+// Into memory of this thread's own, and from there into its place, if nobody else was sooner.
+void Compiled::compute_held(Held& held, uint64_t share) {
+  alignas(64) float values[16 * kMostHeld];
+  const int64_t units = units_of(share);
+  int64_t begin = first_of(share);
+  Op& op = ops_[schedule_.chains[chain_of(phase_of(share), begin)].begin];
+  const int64_t first = begin * op.kernel->unit_values,
+                n = std::min(units * op.kernel->unit_values, op.task.out->dim[0] - first);
+  CpuTask task = op.task;
+  task.y = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(values) -
+                                            uintptr_t(first) * sizeof(float));
+  op.kernel->launch(task, begin, begin + units);
+  if (!held.share.compare_exchange_strong(share, 0, std::memory_order_relaxed)) return;
+  std::memcpy(op.task.y + first * int64_t(sizeof(float)), values, size_t(n) * sizeof(float));
+  if (begin == 0) op.runs++;
+  finish_units(phase_of(share), units);
+}
+
+// Who puts the last value of a phase into its place does the small phases behind it, while the others wait
+// anyhow, and opens the next one for all.
+void Compiled::finish_units(size_t phase, int64_t units) {
+  if (turns_[phase].left.fetch_sub(units, std::memory_order_acq_rel) != units) return;
+  const size_t next = next_together(phase + 1);
+  compute_alone(phase + 1, next);
+  phase_.store(next, std::memory_order_relaxed);
+  phase_opened_.raise();
+}
+
+uint32_t Compiled::chain_of(size_t phase, int64_t& at) const {
+  uint32_t c = schedule_.phases[phase].begin;
+  while (at >= portions_[c].units) at -= portions_[c++].units;
+  return c;
 }
 
 void Compiled::compute_alone(size_t begin, size_t end) {

@@ -31,4 +31,9 @@ struct CpuKernel {
   uint32_t row_inputs;
   // With several rows: so many units, one after the other, cost less in one launch than in several.
   int32_t units_at_once = 1;
+  // Not 0: with one row of x, unit u writes so many f32 of the output row, from so many times u on, and
+  // nothing else, and no value that it reads says where to read. So a unit may be computed twice, the second
+  // time by another thread and into other memory, even when its inputs have been overwritten since. At
+  // most 16.
+  int32_t unit_values = 0;
 };

@@ -41,6 +41,7 @@ constexpr CpuKernel mat_mul(const char* name, DType weights, DType x, Launch lau
   CpuKernel k =
       row(name, OpKind::MatMul, GIMBAL_PACKED, set_of(weights), set_of(x), f32, matmul_work, launch);
   k.units_at_once = kTilesAtOnce;
+  k.unit_values = 16;
   return k;
 }
 constexpr CpuKernel embedding(const char* name, DType weights, Launch launch) {

@@ -36,15 +36,24 @@ struct ProductOfFloats {
     __builtin_memcpy(r.x, from, size_t(columns) * 4);
   }
   template <int M>
-  [[gnu::noinline]] static void product(const Weights& w, const Row* x, int32_t columns, float (*total)[16]) {
-    F acc[M];
-    for (int m = 0; m < M; m++) acc[m] = splat(0.f);
+  [[gnu::noinline]] static void product(const Weights* w, const Row* x, int32_t columns, float (*total)[16]) {
+    constexpr int T = kTilesTogether;
+    F acc[T * M];
+    for (F& a : acc) a = splat(0.f);
     int32_t k = 0;
     do {
-      const F c = load(w.columns + 16 * k);
-      for (int m = 0; m < M; m++) acc[m] = fma(c, splat(x[m].x[k]), acc[m]);
+      F c[T];
+      for (int t = 0; t < T; t++) c[t] = load(w[t].columns + 16 * k);
+      for (int m = 0; m < M; m++) {
+        const F a = splat(x[m].x[k]);
+        for (int t = 0; t < T; t++) acc[t * M + m] = fma(c[t], a, acc[t * M + m]);
+      }
     } while (++k < columns);
-    for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), acc[m]));
+    for (int t = 0; t < T; t++)
+      for (int m = 0; m < M; m++) {
+        float* const to = total[t * kRows + m];
+        store(to, add(load(to), acc[t * M + m]));
+      }
   }
 };
 template <class W>

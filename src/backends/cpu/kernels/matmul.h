@@ -34,8 +34,8 @@ inline void put(const CpuTask& t, int64_t unit, int64_t row, F total) {
 }
 
 // Rows are staged 256 columns at a time, and several tiles computed with what is staged.
-constexpr int kStagedRows = 48;  // a multiple of 2, 3, 4, 6 and 12
-constexpr int kTilesAtOnce = 8, kFewRows = kRowsAtOnce < 4 ? kRowsAtOnce : 4;
+constexpr int kStagedRows = 192;  // a multiple of 2, 3, 4, 6 and 12
+constexpr int kTilesAtOnce = 8, kFewRows = 4 / kTilesTogether;
 
 // A format as many rows need it: tiles as they lie in memory, and columns k to k + 255 of a tile (fewer,
 // where it ends) made what the product takes.
@@ -51,9 +51,11 @@ template <class Row, class Weights>
 struct RowSteps {
   int32_t block, block_bytes;  // of x
   void (*stage)(const uint8_t* x, int32_t columns, int zero, Row& to);
-  // Adds the columns' sum to the totals of kRowsAtOnce, or of kFewRows, rows.
-  void (*many)(const Weights&, const Row*, int32_t columns, float (*total)[16]);
-  void (*few)(const Weights&, const Row*, int32_t columns, float (*total)[16]);
+  // Adds the columns' sums of kTilesTogether tiles to the totals of kRowsAtOnce, or of kFewRows, rows; the
+  // next tile's totals are P::kRows further on. A row of x is loaded once for the tiles, a tile once for the
+  // rows.
+  void (*many)(const Weights*, const Row*, int32_t columns, float (*total)[16]);
+  void (*few)(const Weights*, const Row*, int32_t columns, float (*total)[16]);
 };
 template <class P>
 constexpr RowSteps<typename P::Row, typename P::Weights> row_steps() {
@@ -67,7 +69,7 @@ template <class P>
                                  const TileSource<typename P::Weights>& source,
                                  const RowSteps<typename P::Row, typename P::Weights>& steps) {
   alignas(64) typename P::Row x[P::kRows];
-  alignas(64) typename P::Weights w;
+  alignas(64) typename P::Weights w[kTilesTogether];
   alignas(64) float total[kTilesAtOnce][P::kRows][16];
   const int32_t columns = t.in[0]->dim[0];
   for (; begin < end; begin += kTilesAtOnce) {
@@ -83,8 +85,11 @@ template <class P>
         for (int r = 0; r < rows; r++)
           steps.stage(t.x[1] + (int64_t(row + r) * columns + k) / steps.block * steps.block_bytes, width,
                       source.zero, x[r]);
-        for (int i = 0; i < tiles; i++) {
-          source.unpack(t.x[0] + (begin + i) * source.tile_bytes, k, columns, w);
+        for (int i = 0; i < tiles; i += kTilesTogether) {
+          // A last tile without a neighbour takes the place of one, too: sums that nobody looks at.
+          for (int n = 0; n < kTilesTogether; n++)
+            source.unpack(t.x[0] + (begin + (i + n < tiles ? i + n : i)) * source.tile_bytes, k, columns,
+                          w[n]);
           int r = 0;
           for (; r + kRowsAtOnce <= padded; r += kRowsAtOnce) steps.many(w, x + r, width, total[i] + r);
           for (; r < padded; r += kFewRows) steps.few(w, x + r, width, total[i] + r);

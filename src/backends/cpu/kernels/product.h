@@ -74,69 +74,94 @@ struct Product : ProductOfCodes {
     }
   }
 
+  // sum[t * M + m]: of tile t and row m.
   template <int M>
-  [[gnu::always_inline]] static inline void group(const uint8_t* codes, const StagedRow* x, int first,
+  [[gnu::always_inline]] static inline void group(const UnpackedTile* w, const StagedRow* x, int first,
                                                   I* sum) {
-    for (int v = 0; v < kGroupVectors; v += 8) steps<M>(codes + 64 * v, x, first + v, sum);
+    for (int v = 0; v < kGroupVectors; v += 8) steps<M>(w, x, first + v, sum);
   }
-  // Up to eight vectors of codes.
+  // Up to eight vectors of codes of each tile.
   template <int M>
-  [[gnu::always_inline]] static inline void steps(const uint8_t* codes, const StagedRow* x, int first,
+  [[gnu::always_inline]] static inline void steps(const UnpackedTile* w, const StagedRow* x, int first,
                                                   I* sum) {
-    constexpr int n = kGroupVectors < 8 ? kGroupVectors : 8;
+    constexpr int n = kGroupVectors < 8 ? kGroupVectors : 8, T = kTilesTogether;
     constexpr int run = Steps < n ? Steps : n;
     if constexpr (run <= 1) {
-      for (int j = 0; j < n; j++) {
-        const Codes c = load_codes(codes + 64 * j);
+      for (int i = first; i < first + n; i++) {
+        Codes c[T];
+        for (int t = 0; t < T; t++) c[t] = load_codes(w[t].codes + 64 * i);
         for (int m = 0; m < M; m++) {
-          const I a = splat(x[m].words[first + j]);
-          if constexpr (Steps == 0) sum[m] = dot_wide(sum[m], c, a);
-          else sum[m] = dot(sum[m], c, a);
+          const I a = splat(x[m].words[i]);
+          for (int t = 0; t < T; t++) {
+            if constexpr (Steps == 0) sum[t * M + m] = dot_wide(sum[t * M + m], c[t], a);
+            else sum[t * M + m] = dot(sum[t * M + m], c[t], a);
+          }
         }
       }
     } else {
-      for (int j = 0; j < n; j += run) {
+      static_assert(T == 1 || M == 0, "sums of 16 bits take the registers of a second tile");
+      const uint8_t* codes = w->codes;
+      for (int j = first; j < first + n; j += run) {
         ShortSums s[M];
         const Codes c = load_codes(codes + 64 * j);
-        for (int m = 0; m < M; m++) s[m] = short_dot(c, splat(x[m].words[first + j]));
+        for (int m = 0; m < M; m++) s[m] = short_dot(c, splat(x[m].words[j]));
         for (int i = j + 1; i < j + run; i++) {
           const Codes d = load_codes(codes + 64 * i);
-          for (int m = 0; m < M; m++) s[m] = add(s[m], short_dot(d, splat(x[m].words[first + i])));
+          for (int m = 0; m < M; m++) s[m] = add(s[m], short_dot(d, splat(x[m].words[i])));
         }
         for (int m = 0; m < M; m++) sum[m] = add(sum[m], widen(s[m]));
       }
     }
   }
 
-  // Adds the columns' sum to the totals of M rows.
+  // Adds the columns' sums of the tiles to the totals of M rows.
   template <int M>
-  [[gnu::noinline]] static void product(const UnpackedTile& w, const StagedRow* x, int32_t columns,
+  [[gnu::noinline]] static void product(const UnpackedTile* w, const StagedRow* x, int32_t columns,
                                         float (*total)[16]) {
-    F acc[M];
-    for (int m = 0; m < M; m++) acc[m] = splat(0.f);
+    constexpr int T = kTilesTogether;
+    F acc[T * M];
+    for (F& a : acc) a = splat(0.f);
     int g = 0;  // there is one at least: said so that the sums stay in registers
     do {
-      I sum[M];
-      for (int m = 0; m < M; m++) sum[m] = splat(x[m].start[g]);
-      group<M>(w.codes + 64 * kGroupVectors * g, x, kGroupVectors * g, sum);
-      const F scale = load(w.scale[g]);
+      I sum[T * M];
       for (int m = 0; m < M; m++)
-        acc[m] = fma(to_float(sum[m]), UnitPerGroup ? mul(scale, splat(x[m].unit[g])) : scale, acc[m]);
-      if constexpr (UnitPerGroup && Minimums) {
-        const F minimum = load(w.minimum[g]);
-        for (int m = 0; m < M; m++) acc[m] = fma(minimum, splat(x[m].unit_sum[g]), acc[m]);
+        for (int t = 0; t < T; t++) sum[t * M + m] = splat(x[m].start[g]);
+      group<M>(w, x, kGroupVectors * g, sum);
+      for (int t = 0; t < T; t++) {
+        const F scale = load(w[t].scale[g]);
+        for (int m = 0; m < M; m++)
+          acc[t * M + m] = fma(to_float(sum[t * M + m]),
+                               UnitPerGroup ? mul(scale, splat(x[m].unit[g])) : scale, acc[t * M + m]);
+        if constexpr (UnitPerGroup && Minimums) {
+          const F minimum = load(w[t].minimum[g]);
+          for (int m = 0; m < M; m++) acc[t * M + m] = fma(minimum, splat(x[m].unit_sum[g]), acc[t * M + m]);
+        }
       }
     } while (++g < columns / Columns);
     if constexpr (!UnitPerGroup) {
-      for (int m = 0; m < M; m++) acc[m] = mul(acc[m], mul(load(w.unit), splat(x[m].unit[0])));
-      if constexpr (Minimums)
-        for (int m = 0; m < M; m++) {
-          I sum = splat(int32_t(0));
-          for (int i = 0; i < 128 / Columns; i++)
-            sum = dot_pairs(sum, load(w.minimum_pairs[i]), splat(x[m].pair_sums[i]));
-          acc[m] = fma(to_float(sum), mul(load(w.minimum_unit), splat(x[m].unit[0])), acc[m]);
-        }
+      F unit[M];
+      for (int m = 0; m < M; m++) unit[m] = splat(x[m].unit[0]);
+      for (int t = 0; t < T; t++)
+        for (int m = 0; m < M; m++) acc[t * M + m] = mul(acc[t * M + m], mul(load(w[t].unit), unit[m]));
+      if constexpr (Minimums) {
+        I sum[T * M];
+        for (I& s : sum) s = splat(int32_t(0));
+        for (int i = 0; i < 128 / Columns; i++)
+          for (int m = 0; m < M; m++) {
+            const I codes = splat(x[m].pair_sums[i]);
+            for (int t = 0; t < T; t++)
+              sum[t * M + m] = dot_pairs(sum[t * M + m], load(w[t].minimum_pairs[i]), codes);
+          }
+        for (int t = 0; t < T; t++)
+          for (int m = 0; m < M; m++)
+            acc[t * M + m] =
+                fma(to_float(sum[t * M + m]), mul(load(w[t].minimum_unit), unit[m]), acc[t * M + m]);
+      }
     }
-    for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), acc[m]));
+    for (int t = 0; t < T; t++)
+      for (int m = 0; m < M; m++) {
+        float* const to = total[t * kRows + m];
+        store(to, add(load(to), acc[t * M + m]));
+      }
   }
 };

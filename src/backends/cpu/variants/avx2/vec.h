@@ -7,7 +7,9 @@ namespace CPU_VARIANT {
 namespace {
 
 constexpr int16_t kRank = 20;
-constexpr int kRowsAtOnce = 4;  // of activations that share a load of the weights: as registers allow
+// Of activations that share a load of the weights, and tiles that share one of the activations: as registers
+// allow.
+constexpr int kRowsAtOnce = 4, kTilesTogether = 1;
 
 struct F {
   __m256 a, b;

@@ -6,12 +6,15 @@
 namespace CPU_VARIANT {
 namespace {
 
+// kRowsAtOnce of the activations share a load of the weights, and kTilesTogether one of the activations: as
+// registers allow. Both share where a product is one instruction, of which a core can do as many as loads.
 #if defined(__AVX512VNNI__)
 constexpr int16_t kRank = 40;
+constexpr int kRowsAtOnce = 6, kTilesTogether = 2;
 #else
 constexpr int16_t kRank = 30;
+constexpr int kRowsAtOnce = 12, kTilesTogether = 1;
 #endif
-constexpr int kRowsAtOnce = 12;  // of activations that share a load of the weights: as registers allow
 
 struct F {
   __m512 v;

@@ -11,7 +11,9 @@ namespace CPU_VARIANT {
 namespace {
 
 constexpr int16_t kRank = 0;
-constexpr int kRowsAtOnce = 4;  // of activations that share a load of the weights: as registers allow
+// Of activations that share a load of the weights, and tiles that share one of the activations: as registers
+// allow.
+constexpr int kRowsAtOnce = 4, kTilesTogether = 1;
 
 struct F {
   float v[16];

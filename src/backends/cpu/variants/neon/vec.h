@@ -15,7 +15,9 @@ constexpr int16_t kRank = 30;
 #else
 constexpr int16_t kRank = 20;
 #endif
-constexpr int kRowsAtOnce = 4;  // of activations that share a load of the weights: as registers allow
+// Of activations that share a load of the weights, and tiles that share one of the activations: as registers
+// allow.
+constexpr int kRowsAtOnce = 4, kTilesTogether = 1;
 
 struct F {
   float32x4_t a, b, c, d;
