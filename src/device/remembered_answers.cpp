@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <ctime>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -52,11 +51,13 @@ std::string bytes_of(std::string_view hex) {
 }
 
 std::string date(int64_t when) {
-  const time_t seconds = time_t(when);
-  tm t{};
-  gmtime_r(&seconds, &t);
-  return format("{:04}-{:02}-{:02} {:02}:{:02} UTC", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
-                t.tm_min);
+  using namespace std::chrono;
+  const sys_seconds at{seconds(when)};
+  const auto midnight = floor<days>(at);
+  const year_month_day day = midnight;
+  const hh_mm_ss clock{at - midnight};
+  return format("{:04}-{:02}-{:02} {:02}:{:02} UTC", int(day.year()), unsigned(day.month()),
+                unsigned(day.day()), clock.hours().count(), clock.minutes().count());
 }
 
 }  // namespace
