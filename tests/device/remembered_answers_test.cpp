@@ -210,12 +210,14 @@ TEST_F(RememberedAnswersTest, ALibraryThatWasLoadedForItEndsItToo) {
   fs::create_directories(lib);
   const std::string from = GIMBAL_TEST_PLUGINS "/foreign/libgimbal-backend-fake.so";
   fs::copy_file(from, library);
-  put(kSoftware + ",loads=" + library);
-  (void)open();
-  says(*read_file(file_), {library.c_str()});
-  is_asked_after("overwritten in its place",
-                 [&] { fs::copy_file(from, library, fs::copy_options::overwrite_existing); });
-  is_asked_after("another one beside it", [&] { write(lib + "/libslow-devices.so", ""); });
+  for (const char* how : {",loads=", ",borrows="}) {
+    put(kSoftware + how + library);
+    (void)open();
+    says(*read_file(file_), {library.c_str()});
+    is_asked_after("overwritten in its place",
+                   [&] { fs::copy_file(from, library, fs::copy_options::overwrite_existing); });
+    is_asked_after("another one beside it", [&] { write(lib + "/libslow-devices.so" + how, ""); });
+  }
 }
 
 TEST_F(RememberedAnswersTest, NothingElseIsKept) {

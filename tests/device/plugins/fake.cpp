@@ -9,7 +9,7 @@
 // Of its devices: devices=N, crash, abort, hang, exit (in device_count), says=TEXT (last_error; '/' becomes a
 // new line),
 //   depends=TEXT (of depends_on; '|' becomes a new line), note=FILE (gets a byte each time the devices are
-//   counted), loads=LIBRARY (then),
+//   counted), loads=LIBRARY (then), borrows=LIBRARY (while a device is open),
 //   open-fails, device=TEXT (name), memory=N, free=N (bytes), pci=TEXT, driver=TEXT, capability=TEXT,
 //   unified, hardware.
 // Of its work: no-memory (every allocation), memory-for=N (allocations that succeed), lost-at=N (the N-th
@@ -116,6 +116,8 @@ struct Spoilt {
 
 std::atomic<long> submits{0}, allocations{0};
 
+void* borrowed = nullptr;
+
 gimbal_code open_device(int, const char* options, gimbal_device** out) {
   std::string says = text("says");
   std::replace(says.begin(), says.end(), '/', '\n');
@@ -125,7 +127,14 @@ gimbal_code open_device(int, const char* options, gimbal_device** out) {
     has_a_destructor = says;
   }
   if (told("open-fails") || number("devices", 1) == 0) return GIMBAL_INVALID;
+  if (const std::string library = text("borrows"); !library.empty())
+    if (!(borrowed = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL))) abort();
   return toy().open(0, options, out);
+}
+
+void close_device(gimbal_device* d) {
+  if (borrowed) dlclose(borrowed);
+  toy().close(d);
 }
 
 void describe(gimbal_device* d, gimbal_device_info* i) {
@@ -205,7 +214,8 @@ const gimbal_backend* backend() {
   static LongerTable table;
   gimbal_backend& t = table.known = toy();
   t.name = told("no-name") ? nullptr : kept().name.c_str();
-  t.device_count = device_count, t.open = open_device, t.describe = describe, t.alloc = alloc;
+  t.device_count = device_count, t.open = open_device, t.close = close_device, t.describe = describe,
+  t.alloc = alloc;
   t.compile = compile, t.discard = discard, t.submit = submit, t.run_counts = run_counts,
   t.last_error = last_error;
   if (!kept().depends.empty()) t.depends_on = [] { return kept().depends.c_str(); };
