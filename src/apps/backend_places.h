@@ -1,4 +1,4 @@
-// Where this program looks for plugins, and where it remembers drivers that failed: what the library is told
+// Where this program looks for plugins, and where it remembers drivers: what the library is told
 // by the application, which alone knows the environment.
 #pragma once
 #include "device/registry.h"

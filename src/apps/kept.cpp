@@ -1,7 +1,6 @@
 #include "apps/kept.h"
 
 #include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,18 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostKept = 32;  // devices, variants, numbers of threads and builds
-
-// Whole or not at all: another process may read it at the same time.
-Status replace(const fs::path& path, const std::string& text) {
-  std::error_code e;
-  fs::create_directories(path.parent_path(), e);  // when it fails, the write says why
-  const std::string draft = format("{}.{}", path.string(), getpid());
-  if (auto ok = write_file(draft, text); !ok) return ok.error();
-  fs::rename(draft, path, e);
-  if (!e) return Done{};
-  fs::remove(draft, e);
-  return Error{Code::Failed, format("cannot replace '{}'", path.string()), ""};
-}
 
 }  // namespace
 
@@ -72,7 +59,7 @@ Status Kept::put(const Json& key, Json entry) {
   entries_.push_back(std::move(entry));
   while (entries_.size() > kMostKept) entries_.erase(entries_.begin());
   if (path_.empty()) return Error{Code::Failed, "neither XDG_CACHE_HOME nor HOME is set", ""};
-  return replace(path_, Json{{subject_, entries_}}.dump(1) + "\n");
+  return replace_file(path_, Json{{subject_, entries_}}.dump(1) + "\n");
 }
 
 Json key_of(const Device& d) {

@@ -25,6 +25,7 @@ Result<DeviceRequest> device_request(const EngineOptions& o) {
   r.index = o.device;
   r.strict = o.strict;
   r.allow_software = o.allow_software_devices;
+  r.look_again = o.look_again;
   auto order = backend_order(o.backend_order);
   if (!order) return order.error();
   r.order = std::move(*order);

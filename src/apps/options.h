@@ -18,6 +18,7 @@ struct EngineOptions {
   std::optional<int> gpu_layers;
   std::optional<std::string> split;  // "cpu=4,cuda:0=rest"
   bool strict = false, allow_software_devices = false;
+  bool look_again = false;  // see DeviceRequest
   std::vector<std::string> prefer_kernel;
   std::string numerics = "exact";
   std::optional<int> threads, context, batch;

@@ -33,6 +33,7 @@ class Verify final : public Command {
       if (!found) return found.error();
       source = std::move(*found);
     }
+    engine_.look_again = true;  // what is verified is how it is now
     auto opened = gimbal::open_device(engine_, quiet);
     if (!opened) return opened.error();
     const Device& d = *opened->device;

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "base/format.h"
@@ -91,6 +93,16 @@ Status write_file(const std::string& path, std::string_view contents) {
     contents.remove_prefix(size_t(n));
   }
   return Done{};
+}
+
+Status replace_file(const std::string& path, std::string_view contents) {
+  std::error_code e;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), e);  // else the write fails
+  const std::string draft = format("{}.{}", path, getpid());
+  Status done = write_file(draft, contents);
+  if (done && std::rename(draft.c_str(), path.c_str()) != 0) done = system_error("replace", path);
+  if (!done) std::remove(draft.c_str());
+  return done;
 }
 
 }  // namespace gimbal

@@ -34,5 +34,8 @@ class MappedFile {
 Result<std::string> read_file(const std::string& path);
 // Replaces the file's contents. Errors: Failed with the system's reason.
 Status write_file(const std::string& path, std::string_view contents);
+// The same, whole or not at all: who reads it meanwhile sees the old contents or the new, and of two that
+// write at once the last one wins. Makes the folders above it.
+Status replace_file(const std::string& path, std::string_view contents);
 
 }  // namespace gimbal

@@ -154,6 +154,15 @@ typedef struct gimbal_backend {
   /* Optional, likewise: bytes of the device's memory that compile() would take for this program, beside the
      buffers that submit() is given; so that plans can count them. Takes nothing itself. Without it: none. */
   gimbal_code (*scratch_bytes)(gimbal_device*, const gimbal_program*, uint64_t* out);
+
+  /* Optional, likewise: what decides which devices there are, so that a host can tell later, without loading
+     this code or a driver, that asking again would give the same answer. Lines: the name of an environment
+     variable, or "PREFIX*" for all that begin so; or a path that begins with '/', whose last part may be
+     "PREFIX*SUFFIX". What the loader depends on and the libraries that are loaded while devices are counted
+     and opened are known to the host and need not be named. The text may depend on the variables that it
+     names, is valid as long as the backend, and is asked for after the devices were. Without it: the host
+     always asks again. */
+  const char* (*depends_on)(void);
 } gimbal_backend;
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);

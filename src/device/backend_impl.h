@@ -29,7 +29,8 @@ class ErrorText {
 //   static gimbal_code open(int, const char* options, Impl**);   static ErrorText& error();  // of the
 //   calling thread void describe(gimbal_device_info&);   const gimbal_kernel_info* rows(size_t* count,
 //   size_t* stride); alloc, release, write, read, packed_bytes, pack, cache_bytes, compile, discard, submit,
-//   wait, as in abi.h without the device; and may offer measure, run_counts and scratch_bytes.
+//   wait, as in abi.h without the device; and may offer measure, run_counts, scratch_bytes and
+//   static const char* depends_on().
 // Exceptions do not cross the C boundary: std::bad_alloc becomes GIMBAL_OUT_OF_MEMORY, others GIMBAL_INVALID
 // with their text.
 template <class Impl>
@@ -67,6 +68,16 @@ struct BackendTable {
     if constexpr (requires(Impl & i, const gimbal_program& p, uint64_t* n) { i.scratch_bytes(p, n); })
       return [](gimbal_device* d, const gimbal_program* p, uint64_t* out) {
         return guarded([&] { return self(d).scratch_bytes(*p, out); });
+      };
+    else return nullptr;
+  }
+
+  static constexpr auto depends_on() -> decltype(gimbal_backend::depends_on) {
+    if constexpr (requires { Impl::depends_on(); })
+      return []() -> const char* {
+        try {
+          return Impl::depends_on();
+        } catch (const std::exception&) { return nullptr; }
       };
     else return nullptr;
   }
@@ -112,6 +123,7 @@ struct BackendTable {
         measure(),
         run_counts(),
         scratch_bytes(),
+        depends_on(),
     };
   }
 };

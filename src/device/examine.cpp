@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "device/backend_words.h"
+#include "device/depends.h"
 #include "device/device.h"
 #include "device/probe.h"
 #include "device/reason.h"
@@ -35,7 +36,8 @@ Error why_none(const LibraryPtr& library, const std::string& options) {
 
 }  // namespace
 
-BackendReport examine(const LibraryPtr& library, const std::string& options) {
+BackendReport examine(const LibraryPtr& library, const std::string& options,
+                      std::vector<std::string>* loaded) {
   BackendReport r;
   r.backend = library->name(), r.library = library->path(), r.present = true;
   int count = library->table().device_count();
@@ -51,8 +53,11 @@ BackendReport examine(const LibraryPtr& library, const std::string& options) {
     return r;
   }
   for (int i = 0; i < std::min(count, int(kMostProbedDevices)); i++) {
-    if (auto d = Device::open(library, i, options)) r.devices.push_back(about(**d, i));
-    else
+    if (auto d = Device::open(library, i, options)) {
+      r.devices.push_back(about(**d, i));
+      if (loaded)
+        for (std::string& file : mapped_libraries()) loaded->push_back(std::move(file));
+    } else
       r.refused.push_back({i, *d.error().reason ? d.error().reason : reason::kOpenFailed, d.error().message,
                            d.error().remedy});
   }

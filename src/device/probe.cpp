@@ -17,6 +17,7 @@
 #endif
 
 #include "base/format.h"
+#include "device/depends.h"
 #include "device/reason.h"
 #include "device/report_wire.h"
 
@@ -84,10 +85,15 @@ void become_quiet(pid_t parent) {
 void answer(const ProbeTask& task, int fd, const ProbeSettings& settings) {
   BackendReport report;
   try {
+    const std::vector<std::string> before = mapped_libraries();
+    std::vector<std::string> loaded;
     auto library = task.open();
-    report = library ? examine(*library, task.options)
+    report = library ? examine(*library, task.options, &loaded)
                      : failure(task.backend, library.error().reason, library.error().message,
                                library.error().remedy);
+    const auto depends_on = library ? (*library)->table().depends_on : nullptr;
+    if (const char* lines = depends_on ? depends_on() : nullptr)
+      report.depends = all_depends(lines, before, std::move(loaded));
     if (report.code.empty() && !report.available) report.code = reason::kBrokenPlugin;
   } catch (const std::exception& e) { report = failure(task.backend, reason::kOpenFailed, e.what(), ""); }
   write_all(fd, encode(report));

@@ -26,7 +26,9 @@ struct ProbeSettings {
 
 // Asks a backend in this process. `options` as for open(); where they name a driver's library, one that has
 // no device without it is opened with it.
-BackendReport examine(const LibraryPtr&, const std::string& options = "");
+// `loaded`, when given, gets the libraries that are there while a device is open: some are gone with it.
+BackendReport examine(const LibraryPtr&, const std::string& options = "",
+                      std::vector<std::string>* loaded = nullptr);
 
 // Answers of finished children, in the order of the tasks; nothing where one still runs.
 using ProbeAnswers = std::vector<std::optional<BackendReport>>;

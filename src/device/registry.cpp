@@ -37,6 +37,11 @@ bool decided(const std::vector<BackendReport>& first, const SelectionRequest& re
   return false;
 }
 
+// Nothing that a remembered answer is about was asked for, so that it can only be a reason.
+bool plainly_automatic(const DeviceRequest& r) {
+  return r.backend == "auto" && !r.index && !r.strict && !r.allow_software && !r.look_again;
+}
+
 SelectionRequest selection(const DeviceRequest& r) {
   return {r.backend, r.index, r.strict, r.allow_software, r.bytes, r.order, {}};
 }
@@ -66,10 +71,13 @@ const DeviceReport* find(const std::vector<BackendReport>& reports, const std::s
 }  // namespace
 
 Registry::Registry(BackendPlaces places, LinkedBackends linked)
-    : places_(std::move(places)), backends_(places_.folders, linked), remembered_(places_.cache_file) {}
+    : places_(std::move(places)),
+      backends_(places_.folders, linked),
+      remembered_(places_.cache_file),
+      answers_(places_.answers_file) {}
 
-// What is known without a child process: of absent backends, of the host, of those that run here already, and
-// of those that failed before.
+// What is known without a child process: of absent backends, of the host, of those that run here already, of
+// those that failed before, and of those that would say the same again.
 std::optional<BackendReport> Registry::known(const std::string& name, const DeviceRequest& request,
                                              bool anew) {
   const Backends::Source source = backends_.source(name);
@@ -82,7 +90,10 @@ std::optional<BackendReport> Registry::known(const std::string& name, const Devi
     return library ? examine(*library, options_for(name, request))
                    : unavailable(name, source, library.error());
   }
-  return anew ? std::nullopt : remembered_.find(name, key(source));
+  if (anew) return std::nullopt;
+  auto failed = remembered_.find(name, key(source));
+  if (failed || !plainly_automatic(request)) return failed;
+  return answers_.find(name, key(source));
 }
 
 std::string Registry::key(const Backends::Source& source) {
@@ -124,6 +135,7 @@ std::vector<BackendReport> Registry::ask(const std::vector<std::string>& names, 
     }
     return !anew && decided(first, wanted);
   };
+  const int64_t began = nanoseconds_now();
   ProbeAnswers probed = probe(tasks, places_.probe, enough);
   std::vector<BackendReport> all;
   for (size_t i = 0, k = 0; i < answers.size(); i++) {
@@ -133,6 +145,8 @@ std::vector<BackendReport> Registry::ask(const std::vector<std::string>& names, 
     const Backends::Source source = backends_.source(names[i]);
     answer->library = source.path;
     if (asked) remembered_.learn(*answer, key(source));
+    // With options it is an answer to another question.
+    if (asked && options_for(names[i], request).empty()) answers_.learn(*answer, key(source), began);
     all.push_back(std::move(*answer));
   }
   return all;
@@ -203,6 +217,12 @@ Result<OpenedDevice> Registry::open(const DeviceRequest& request) {
     // The host has no replacement, and what is wrong is what was asked of it.
     if (choice->backend == kHost && why != std::string(reason::kVerificationFailed)) return e;
     wanted.failed.push_back({choice->id(), why, e.message, e.remedy});
+  }
+  // Before nothing at all can be had, everybody is asked.
+  if (std::any_of(reports.begin(), reports.end(), [](const BackendReport& r) { return !r.seen.empty(); })) {
+    DeviceRequest again = request;
+    again.look_again = true;
+    return open(again);
   }
   return choice.error();
 }

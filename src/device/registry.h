@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "device/probe.h"
 #include "device/remembered.h"
+#include "device/remembered_answers.h"
 #include "device/report.h"
 #include "device/selection.h"
 
@@ -28,6 +29,9 @@ struct DeviceRequest {
   bool allow_software = true;
   uint64_t bytes = 0;                   // that must be free; 0: not known
   std::vector<std::string> order = {};  // of automatic choice; those that are missing come behind, as usual
+  // Asks also where the same answer as last time is to be expected (remembered_answers.h), which plain
+  // automatic choice believes: no name, no number, not strict, no software devices.
+  bool look_again = false;
   // Looks at an opened device before it is given out; a failure is a reason to take the next one.
   std::function<Status(const Device&)> verify = {};
 };
@@ -43,7 +47,8 @@ struct OpenedDevice {
 // Where an application has its backends.
 struct BackendPlaces {
   std::vector<std::string> folders;  // with plugins; the first one wins
-  std::string cache_file;  // for drivers that crashed or hung; empty: remembered by this process alone
+  std::string cache_file;    // for drivers that crashed or hung; empty: remembered by this process alone
+  std::string answers_file;  // for what need not be asked again (remembered_answers.h); likewise
   ProbeSettings probe;
 };
 
@@ -70,6 +75,7 @@ class Registry {
   BackendPlaces places_;
   Backends backends_;
   RememberedFailures remembered_;
+  RememberedAnswers answers_;
   std::mutex mutex_;
   std::set<std::string>
       running_;  // opened in this process already: asked here, for drivers do not like forks

@@ -1,13 +1,10 @@
 #include "device/remembered.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <ctime>
-#include <filesystem>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -32,15 +29,15 @@ std::string ago(int64_t seconds) {
                           : format("{} hours ago", seconds / 3600);
 }
 
-// One failure to a line, its parts with tabs between.
-std::string plain(std::string text) {
+}  // namespace
+
+std::string one_line(std::string text) {
   for (char& c : text)
     if (c == '\t' || c == '\n') c = ' ';
   return text;
 }
 
-}  // namespace
-
+// One failure to a line, its parts with tabs between.
 void RememberedFailures::read() {
   if (std::exchange(read_, true) || file_.empty()) return;
   auto text = read_file(file_);
@@ -62,24 +59,19 @@ void RememberedFailures::read() {
   }
 }
 
-// To a file of its own first, so that no reader sees half of it. Of two programs that write at once, the last
-// wins.
 void RememberedFailures::write() const {
   if (file_.empty()) return;
   std::string text(kTitle);
   for (const Failure& f : failures_)
     text += format("{}\t{}\t{}\t{}\t{}\t{}\n", f.when, f.backend, f.key, f.code, f.reason, f.remedy);
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), ignored);
-  const std::string fresh = format("{}.{}", file_, getpid());
-  if (!write_file(fresh, text) || std::rename(fresh.c_str(), file_.c_str()) != 0) std::remove(fresh.c_str());
+  (void)replace_file(file_, text);
 }
 
 std::optional<BackendReport> RememberedFailures::find(const std::string& backend, const std::string& key) {
   const std::lock_guard lock(mutex_);
   read();
   for (const Failure& f : failures_) {
-    if (f.backend != backend || f.key != plain(key)) continue;
+    if (f.backend != backend || f.key != one_line(key)) continue;
     BackendReport r;
     r.backend = backend, r.present = true, r.remembered = true;
     r.code = f.code, r.remedy = f.remedy;
@@ -94,7 +86,7 @@ void RememberedFailures::learn(const BackendReport& r, const std::string& key) {
   read();
   const auto known = std::erase_if(failures_, [&](const Failure& f) { return f.backend == r.backend; });
   if (worth_keeping(r.code))
-    failures_.push_back({r.backend, plain(key), r.code, plain(r.reason), plain(r.remedy), now()});
+    failures_.push_back({r.backend, one_line(key), r.code, one_line(r.reason), one_line(r.remedy), now()});
   else if (!known) return;
   write();
 }

@@ -41,4 +41,7 @@ class RememberedFailures {
 // What changes whenever the code does: path, size and time of a plugin; for a linked backend its build id.
 std::string library_key(const std::string& path, const std::string& build_id);
 
+// Tabs and line breaks become spaces: for files with a line to each entry, its parts with tabs between.
+std::string one_line(std::string text);
+
 }  // namespace gimbal

@@ -40,9 +40,11 @@ struct BackendReport {
   std::string reason;       // a sentence; empty when available
   std::string remedy;       // what to do; may be empty
   std::string library;      // the plugin's file; empty when linked
-  bool remembered = false;  // the failure was seen earlier, and the backend was not asked again
+  bool remembered = false;  // it was seen earlier, and the backend was not asked again
+  std::string seen;         // when, if it is a remembered answer: see remembered_answers.h
   std::vector<DeviceReport> devices;
   std::vector<DeviceRefusal> refused;
+  std::vector<std::string> depends;  // what decides the answer, as depends.h reads it; empty: not known
 };
 
 // "CUDA", "ROCm", ...; other names as they are.

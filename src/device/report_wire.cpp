@@ -10,11 +10,17 @@
 namespace gimbal {
 namespace {
 
-constexpr std::string_view kMagic = "gimbal-report-1\n";
+constexpr std::string_view kMagic = "gimbal-report-2\n";
 constexpr size_t kMostText = 1 << 14;
 constexpr size_t kHead = kMagic.size() + sizeof(uint64_t);
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
+
 // One description of the format for both directions.
+template <class Stream>
+void pass(Stream& s, std::string& t) {
+  s.text(t);
+}
 template <class Stream>
 void pass(Stream& s, DeviceReport& d) {
   s.number(d.index), s.text(d.name), s.number(d.memory_total);
@@ -32,7 +38,8 @@ void pass(Stream& s, DeviceRefusal& d) {
 template <class Stream>
 void pass(Stream& s, BackendReport& r) {
   s.text(r.backend), s.text(r.code), s.text(r.reason), s.text(r.remedy);
-  s.list(r.devices), s.list(r.refused);
+  s.list(r.devices, kMostProbedDevices), s.list(r.refused, kMostProbedDevices);
+  s.list(r.depends, kMostDepends);
 }
 
 struct Writer {
@@ -48,7 +55,7 @@ struct Writer {
     number(n), out += t;
   }
   template <class T>
-  void list(std::vector<T>& l) {
+  void list(std::vector<T>& l, size_t) {
     size_t n = l.size();
     number(n);
     for (T& x : l) pass(*this, x);
@@ -76,21 +83,31 @@ struct Reader {
     if (bad) return;
     t = in.substr(0, n);
     in.remove_prefix(n);
-    for (char& c : t)
-      if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
+    std::replace_if(t.begin(), t.end(), is_control, ' ');
   }
   template <class T>
-  void list(std::vector<T>& l) {
+  void list(std::vector<T>& l, size_t most) {
     const uint64_t n = word();
-    if (n > kMostProbedDevices) bad = true;
+    if (n > most) bad = true;
     for (uint64_t i = 0; i < n && !bad; i++) pass(*this, l.emplace_back());
   }
 };
+
+bool can_be_told(const std::vector<std::string>& depends) {
+  size_t bytes = 0;
+  for (const std::string& d : depends) {
+    bytes += d.size();
+    if (d.size() > kMostText || std::any_of(d.begin(), d.end(), is_control)) return false;
+  }
+  return depends.size() <= kMostDepends && bytes <= kMostReportBytes / 4;
+}
 
 }  // namespace
 
 std::string encode(const BackendReport& report) {
   BackendReport copy = report;
+  // A part of it would be worse than nothing.
+  if (!can_be_told(copy.depends)) copy.depends.clear();
   Writer w{std::string(kMagic) + std::string(sizeof(uint64_t), '\0')};
   pass(w, copy);
   const uint64_t all = w.out.size();

@@ -11,6 +11,7 @@ namespace gimbal {
 
 inline constexpr size_t kMostReportBytes = 1 << 20;
 inline constexpr size_t kMostProbedDevices = 256;
+inline constexpr size_t kMostDepends = 2048;  // of more than these, none is told
 
 std::string encode(const BackendReport&);
 

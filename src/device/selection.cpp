@@ -19,6 +19,14 @@ struct Candidate {
   Rejection no;  // when there is no device
 };
 
+// A "no" that is believed without asking says since when, and how to ask.
+Rejection as_remembered(Rejection no, const BackendReport& r) {
+  if (r.seen.empty()) return no;
+  no.reason += format(", seen on {}", r.seen);
+  no.remedy += (no.remedy.empty() ? "" : "; ") + std::string("`gimbal backends` looks again");
+  return no;
+}
+
 class Chooser {
  public:
   Chooser(std::vector<BackendReport> reports, const SelectionRequest& request)
@@ -32,7 +40,7 @@ class Chooser {
     for (const Candidate& c : ranked()) {
       const bool asked = wanted(*c.backend);
       if (!asked && request_.strict && !automatic()) continue;
-      auto no = c.device ? why_not(*c.device, asked) : c.no;
+      auto no = c.device ? why_not(*c.device, *c.backend, asked) : c.no;
       if (no) {
         choice.rejected.push_back(std::move(*no));
         continue;
@@ -74,7 +82,8 @@ class Chooser {
       for (const DeviceReport& d : r.devices) add(&d, d.index, {});
       for (const DeviceRefusal& d : r.refused)
         add(nullptr, d.index, {format("{}:{}", r.backend, d.index), d.code, d.reason, d.remedy});
-      if (r.devices.empty() && r.refused.empty()) add(nullptr, 0, {r.backend, r.code, r.reason, r.remedy});
+      if (r.devices.empty() && r.refused.empty())
+        add(nullptr, 0, as_remembered({r.backend, r.code, r.reason, r.remedy}, r));
     }
     std::sort(all.begin(), all.end(),
               [](const Candidate& a, const Candidate& b) { return a.place < b.place; });
@@ -87,11 +96,12 @@ class Chooser {
     return nullptr;
   }
 
-  std::optional<Rejection> why_not(const DeviceReport& d, bool asked) const {
+  std::optional<Rejection> why_not(const DeviceReport& d, const BackendReport& b, bool asked) const {
     if (const Rejection* f = failed(d.id)) return *f;
     if (d.software && !request_.allow_software)
-      return Rejection{d.id, reason::kSoftwareDevice, format("{} emulates a GPU on the CPU", d.name),
-                       "--allow-software-devices allows it"};
+      return as_remembered({d.id, reason::kSoftwareDevice, format("{} emulates a GPU on the CPU", d.name),
+                            "--allow-software-devices allows it"},
+                           b);
     // The card was passed over already, unless only the way to it was at fault.
     if (!d.duplicate_of.empty() && !asked && !failed(d.duplicate_of))
       return Rejection{d.id, reason::kDuplicateDevice, format("it is the same card as {}", d.duplicate_of),

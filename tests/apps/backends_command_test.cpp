@@ -123,6 +123,29 @@ TEST_F(BackendsCommandTest, TheChoiceIsToldOnceAndNeverOnStdout) {
   if (only_cpu()) { EXPECT_EQ(gimbal(kShort).err, "") << "nothing to choose from, nothing to tell"; }
 }
 
+TEST_F(BackendsCommandTest, AnAnswerThatIsBelievedIsToldWithItsDateAndHowToLookAgain) {
+  folder_.put("metal", "device=Slowpipe,depends=GIMBAL_TEST_ONE");
+  const std::string seen = "emulates a GPU on the CPU, seen on 20", again = "`gimbal backends` looks again";
+  const Ran first = run(kShort);
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_SAYS(first.err, "  metal:0: Slowpipe emulates a GPU on the CPU (--allow-software-devices");
+  EXPECT_FALSE(contains(first.err, again));
+  PluginFolder::tell("metal", "hardware,device=Fake M2,depends=GIMBAL_TEST_ONE");
+  const Ran second = run(kShort);
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_SAYS(second.err, seen);
+  EXPECT_SAYS(second.err, again);
+  EXPECT_SAYS(json_of(run({"explain", "--json"}))["device_reason"].get<std::string>(), seen);
+  // Whoever wants to know how it is now, or more than the automatic choice, is told so.
+  EXPECT_EQ(json_of(run({"verify", "--json", "--kernel", "*rope*"}))["device"], "metal:0");
+  PluginFolder::tell("metal", "device=Slowpipe,depends=GIMBAL_TEST_ONE");
+  EXPECT_SAYS(run({"backends"}).out, "Slowpipe");
+  EXPECT_SAYS(run(kShort).err, seen);
+  PluginFolder::tell("metal", "hardware,device=Fake M2,depends=GIMBAL_TEST_ONE");
+  EXPECT_FALSE(contains(run(with(kShort, {"--strict"})).err, seen));
+  EXPECT_SAYS(run({"backends"}).out, "Recommended backend: Metal (metal:0)");
+}
+
 TEST_F(BackendsCommandTest, StrictIsExitCodeFourWithTheReason) {
   struct Case {
     const char *told, *says;

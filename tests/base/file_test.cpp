@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "support/golden.h"
 
 namespace gimbal {
@@ -60,6 +62,22 @@ TEST(File, AFullDiskIsAnError) {
   auto full = write_file("/dev/full", "x");
   ASSERT_FALSE(full);
   EXPECT_NE(full.error().message.find("/dev/full"), std::string::npos);
+}
+
+TEST(File, ReplacingIsWholeOrNotAtAll) {
+  const std::string folder = temporary_path("replaced"), path = folder + "/made/on/demand";
+  ASSERT_TRUE(replace_file(path, "one"));
+  auto old = MappedFile::open(path);
+  ASSERT_TRUE(old);
+  ASSERT_TRUE(replace_file(path, "three"));
+  EXPECT_EQ(*read_file(path), "three");
+  EXPECT_EQ(old->bytes().size(), 3u) << "another file: who reads the old one goes on";
+  EXPECT_FALSE(replace_file("/proc/nothing/here", "x"));
+  EXPECT_FALSE(replace_file(folder, "x")) << "a folder is in its place";
+  int files = 0;
+  for (auto& f : std::filesystem::recursive_directory_iterator(folder)) files += f.is_regular_file();
+  EXPECT_EQ(files, 1) << "and no draft is left";
+  EXPECT_FALSE(std::filesystem::exists(folder + "." + std::to_string(getpid())));
 }
 
 TEST(File, MappingsMoveAndAnyRangeCanBeFetchedAndReleased) {

@@ -196,8 +196,8 @@ TEST(Probe, GarbageInThePipe) {
   const std::string good = encode(mine);
   for (const std::string& garbage :
        {std::string("hello"), std::string(1 << 15, 'x'), good + "more", encode(other),
-        std::string(good.size(), '\0'), std::string("gimbal-report-1\n") + std::string(8, '\xff'),
-        std::string("gimbal-report-1\n") + std::string(8, '\0')}) {
+        std::string(good.size(), '\0'), std::string("gimbal-report-2\n") + std::string(8, '\xff'),
+        std::string("gimbal-report-2\n") + std::string(8, '\0')}) {
     const BackendReport r = ask(task("x", [&] { write_to_pipes(garbage); }));
     EXPECT_EQ(r.code, "broken-plugin") << garbage.substr(0, 30);
     says(r.reason, {"makes no sense"});
@@ -338,6 +338,7 @@ BackendReport sample() {
   d.index = 1, d.id = "cuda:1", d.name = "a\x1b[31mcard\n", d.memory_total = UINT64_MAX, d.features = "wings";
   r.devices = {d};
   r.refused = {{0, "open-failed", "no", "wait"}};
+  r.depends = {"HOME", "/dev/*"};
   return r;
 }
 
@@ -348,6 +349,23 @@ TEST(Report, TextsCannotControlATerminalAndUnknownStaysUnknown) {
   EXPECT_EQ(r->devices[0].memory_total, UINT64_MAX);
   EXPECT_FALSE(r->devices[0].memory_free);
   EXPECT_EQ(r->refused[0].remedy, "wait");
+}
+
+TEST(Report, WhatAnAnswerDependsOnComesWholeOrNotAtAll) {
+  auto told = [](std::vector<std::string> depends) {
+    BackendReport r = sample();
+    r.depends = std::move(depends);
+    const auto read = decode(encode(r));
+    EXPECT_TRUE(read);
+    return read ? read->depends : std::vector<std::string>{"not read"};
+  };
+  const std::vector<std::string> some{"HOME", "/dev/*", ""}, none;
+  EXPECT_EQ(told(some), some);
+  EXPECT_EQ(told({"a", "b\tc"}), none) << "it would come as another one";
+  EXPECT_EQ(told({"a", std::string(1 << 15, 'x')}), none);
+  EXPECT_EQ(told(std::vector<std::string>(kMostDepends, "a")).size(), kMostDepends);
+  EXPECT_EQ(told(std::vector<std::string>(kMostDepends + 1, "a")), none);
+  EXPECT_EQ(told(std::vector<std::string>(100, std::string(10000, 'x'))), none);
 }
 
 TEST(Report, ContradictionsAreRefused) {

@@ -13,6 +13,7 @@ struct Api {
   static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
     return simt::driver_api::open(vendor, index, options, out);
   }
+  static const char* depends_on() { return "CUDA_*\nNVIDIA_*\n/dev/nvidia*\n/dev/dxg\n"; }
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 struct Api {
   static constexpr const char* kName = "metal";
   static int count() { return 0; }
+  static const char* depends_on() { return ""; }
   static simt::Failure open(int, simt::Options&, simt::Opened*) {
     return {simt::Failure::Unsupported,
             format("Metal is part of macOS and iOS: this is {}\nuse another backend here", GIMBAL_SYSTEM),

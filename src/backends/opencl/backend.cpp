@@ -1,6 +1,7 @@
 // OpenCL as a backend. Options: cache=FOLDER, no_subgroups=1 (runtime.h), and those of all GPU backends
 // (simt/device.h).
 #include "backends/opencl/runtime.h"
+#include "backends/simt/depends.h"
 #include "backends/simt/device.h"
 #include "backends/simt/modules.h"
 #include "device/backend_impl.h"
@@ -26,6 +27,20 @@ struct Backend {
     if (Failure f = opencl::open(api, index, o, &runtime)) return f;
     *out = {std::move(runtime), simt::opencl_modules()};
     return {};
+  }
+  // The places of ocl-icd and of Khronos' loader; the variables of these and of the drivers.
+  static const char* depends_on() {
+    static const simt::Depends all = [] {
+      simt::Depends d(
+          "OCL_*\nOPENCL_*\nCL_*\nPOCL_*\nRUSTICL_*\nCLVK_*\nNEO*\nZE_*\nINTEL_*\nMESA_*\nGALLIUM_*\n"
+          "RADV_*\nAMD_*\nGPU_*\nROCR_*\nHSA_*\nHIP_*\nCUDA_*\nNVIDIA_*\nVK_*\nHOME\n"
+          "/etc/OpenCL/vendors/*\n");
+      return d.files("OCL_ICD_VENDORS")
+          .files("OCL_ICD_FILENAMES")
+          .files("OPENCL_VENDOR_PATH")
+          .also(simt::kGpuNodes);
+    }();
+    return all.text();
   }
 };
 

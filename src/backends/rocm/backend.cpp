@@ -13,6 +13,10 @@ struct Api {
   static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
     return simt::driver_api::open(vendor, index, options, out);
   }
+  static const char* depends_on() {
+    return "HIP_*\nROCR_*\nHSA_*\nGPU_*\nAMD_*\nROCM_*\nCUDA_VISIBLE_DEVICES\n/dev/kfd\n/dev/dri/*\n/dev/"
+           "dxg\n";
+  }
 };
 
 }  // namespace

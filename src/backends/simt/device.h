@@ -85,7 +85,8 @@ class Device {
 };
 
 // The class that GIMBAL_EXPORT_BACKEND wants. Api has `static int count()` and
-// `static Failure open(int index, Options&, Opened*)`, which takes the options that it knows.
+// `static Failure open(int index, Options&, Opened*)`, which takes the options that it knows; and may have
+// `static const char* depends_on()`, as in abi.h.
 // Every GPU backend knows max_binding=N, as if the device bound no more than N bytes at once,
 // max_allocation=N, as if it allocated no more, and part=N: matrices of more bytes are launched in parts.
 template <class Api>
@@ -93,6 +94,8 @@ class DeviceOf final : public Device {
  public:
   using Device::Device;
   static int count() { return Api::count(); }
+  static const char* depends_on() requires requires { Api::depends_on(); }
+  { return Api::depends_on(); }
   static gimbal_code open(int index, const char* lines, DeviceOf** out) {
     Options options;
     Opened opened;

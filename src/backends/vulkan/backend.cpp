@@ -1,5 +1,6 @@
 // Vulkan as a backend. Options: staging=1, split_fma=1, no_subgroups=1, validation=1, library=FILE
 // (runtime.h), and those of every GPU backend.
+#include "backends/simt/depends.h"
 #include "backends/simt/device.h"
 #include "backends/simt/modules.h"
 #include "backends/vulkan/runtime.h"
@@ -22,6 +23,10 @@ struct Api {
     if (auto f = vulkan::open(index, o, &out->runtime)) return f;
     out->kernels = simt::spirv_modules();
     return {};
+  }
+  static const char* depends_on() {
+    static const simt::Depends all = simt::vulkan_depends();
+    return all.text();
   }
 };
 

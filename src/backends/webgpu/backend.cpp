@@ -1,5 +1,6 @@
 // WebGPU as a backend. Options: split_fma=1, memory=BYTES, library=FILE (runtime.h), and those of every GPU
 // backend.
+#include "backends/simt/depends.h"
 #include "backends/simt/device.h"
 #include "backends/simt/modules.h"
 #include "backends/webgpu/runtime.h"
@@ -20,6 +21,16 @@ struct Backend {
     if (auto f = webgpu::open(index, o, &out->runtime)) return f;
     out->kernels = simt::wgsl_modules();
     return {};
+  }
+  // Its libraries reach devices through Vulkan or OpenGL.
+  static const char* depends_on() {
+    static const simt::Depends all = [] {
+      auto d = simt::vulkan_depends();
+      return d.also(
+          "DAWN_*\nWGPU_*\nEGL_*\n__EGL_*\nDISPLAY\nWAYLAND_DISPLAY\n/etc/glvnd/egl_vendor.d/*\n"
+          "/usr/share/glvnd/egl_vendor.d/*\n");
+    }();
+    return all.text();
   }
 };
 

@@ -8,6 +8,8 @@
 //   knows).
 // Of its devices: devices=N, crash, abort, hang, exit (in device_count), says=TEXT (last_error; '/' becomes a
 // new line),
+//   depends=TEXT (of depends_on; '|' becomes a new line), note=FILE (gets a byte each time the devices are
+//   counted), loads=LIBRARY (then), borrows=LIBRARY (while a device is open),
 //   open-fails, device=TEXT (name), memory=N, free=N (bytes), pci=TEXT, driver=TEXT, capability=TEXT,
 //   unified, hardware.
 // Of its work: no-memory (every allocation), memory-for=N (allocations that succeed), lost-at=N (the N-th
@@ -15,6 +17,7 @@
 //   later ones), pinned (an object of the opening thread keeps the code in memory until the thread ends),
 //   wrong=OP (results of that op, by its name in ops.def).
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,7 +76,11 @@ long number(const char* key, long otherwise) {
 struct Kept {
   const std::string name = text("named", own_name().c_str()),
                     device = text("device", "fake, version " FAKE_VERSION), pci = text("pci"),
-                    driver = text("driver"), capability = text("capability");
+                    driver = text("driver"), capability = text("capability"), depends = [] {
+                      std::string lines = text("depends");
+                      std::replace(lines.begin(), lines.end(), '|', '\n');
+                      return lines;
+                    }();
 };
 const Kept& kept() {
   static const Kept k;
@@ -91,6 +98,13 @@ int device_count() {
   if (told("abort")) abort();
   if (told("exit")) _exit(0);
   while (told("hang")) pause();
+  if (const std::string note = text("note"); !note.empty()) {
+    const int fd = open(note.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, "x", 1) != 1) abort();
+    close(fd);
+  }
+  if (const std::string library = text("loads"); !library.empty())
+    if (!dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) abort();
   return int(number("devices", 1));
 }
 
@@ -102,6 +116,8 @@ struct Spoilt {
 
 std::atomic<long> submits{0}, allocations{0};
 
+void* borrowed = nullptr;
+
 gimbal_code open_device(int, const char* options, gimbal_device** out) {
   std::string says = text("says");
   std::replace(says.begin(), says.end(), '/', '\n');
@@ -111,7 +127,14 @@ gimbal_code open_device(int, const char* options, gimbal_device** out) {
     has_a_destructor = says;
   }
   if (told("open-fails") || number("devices", 1) == 0) return GIMBAL_INVALID;
+  if (const std::string library = text("borrows"); !library.empty())
+    if (!(borrowed = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL))) abort();
   return toy().open(0, options, out);
+}
+
+void close_device(gimbal_device* d) {
+  if (borrowed) dlclose(borrowed);
+  toy().close(d);
 }
 
 void describe(gimbal_device* d, gimbal_device_info* i) {
@@ -191,9 +214,11 @@ const gimbal_backend* backend() {
   static LongerTable table;
   gimbal_backend& t = table.known = toy();
   t.name = told("no-name") ? nullptr : kept().name.c_str();
-  t.device_count = device_count, t.open = open_device, t.describe = describe, t.alloc = alloc;
+  t.device_count = device_count, t.open = open_device, t.close = close_device, t.describe = describe,
+  t.alloc = alloc;
   t.compile = compile, t.discard = discard, t.submit = submit, t.run_counts = run_counts,
   t.last_error = last_error;
+  if (!kept().depends.empty()) t.depends_on = [] { return kept().depends.c_str(); };
   t.abi_version = uint32_t(number("abi", GIMBAL_ABI_VERSION)),
   t.struct_size = uint32_t(number("bytes", sizeof t));
   if (told("older")) {  // what lies behind its end is no function
