@@ -50,7 +50,7 @@ if(GIMBAL_FUZZ)
     message(FATAL_ERROR "GIMBAL_FUZZ needs clang: use the preset 'fuzz'")
   endif()
   # The layers are instrumented too; only the fuzzers themselves are linked with libFuzzer's main (fuzz/CMakeLists.txt).
-  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_compile_options(-O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=address,undefined)
 endif()
 

@@ -89,7 +89,7 @@ def same_as_in(other, preset, more):
 
     def same(test):
         twin = there.get(test["name"])
-        if not twin or test["name"] not in good or environment_of(test) != environment_of(twin):
+        if not twin or "command" not in twin or test["name"] not in good or environment_of(test) != environment_of(twin):
             return False
         (program, *arguments), (its_program, *its_arguments) = test["command"], twin["command"]
         return arguments == its_arguments and (program == its_program or filecmp.cmp(program, its_program, shallow=False))

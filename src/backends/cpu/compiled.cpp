@@ -9,8 +9,6 @@ constexpr double kWorthWaking = 1e5;        // operations of a phase below which
 constexpr int64_t kShares = 8;              // of a thread's part, if all were as large as the first
 constexpr uint64_t kChainBytes = 16 << 10;  // what the ops of a chain may touch before the first row is left
 
-int32_t capacity(const gimbal_value& v) { return std::max(1, v.dim[v.rank - 1]); }
-
 // Rows of a value that a step computes.
 int32_t rows_in(const gimbal_value& v, gimbal_step step) {
   if (v.extent == GIMBAL_STEP_ROWS) return std::min(step.rows, capacity(v));
