@@ -3,7 +3,7 @@
 option(GIMBAL_COVERAGE "Instrument src/device and the memory plan for gcov (g++ only; see scripts/coverage.py)" OFF)
 if(GIMBAL_COVERAGE)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    message(FATAL_ERROR "GIMBAL_COVERAGE needs g++, whose gcov reads what the tests leave behind; this is ${CMAKE_CXX_COMPILER_ID}")
+    message(FATAL_ERROR "GIMBAL_COVERAGE needs g++, whose gcov reads what the tests leave behind; this is ${CMAKE_CXX_COMPILER_ID}. Set the environment variable CXX=g++ and remove ${CMAKE_BINARY_DIR}.")
   endif()
   set(coverage_flags --coverage -O0 -fprofile-update=atomic)
   target_compile_options(gimbal_device PRIVATE ${coverage_flags})

@@ -12,7 +12,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 find_program(GIMBAL_CCACHE ccache)
 if(GIMBAL_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${GIMBAL_CCACHE})
+  # Without these words it leaves alone what uses a precompiled header (the tests do).
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${GIMBAL_CCACHE})
 endif()
 
 # -ffp-contract=off: the order and rounding of every sum is part of an op's definition, so the compiler may
@@ -20,6 +21,10 @@ endif()
 add_compile_options(-Wall -Wextra -Werror -ffp-contract=off)
 # One section per function, so that the linker can leave out what a program does not use.
 add_compile_options(-ffunction-sections -fdata-sections)
+
+if(CMAKE_UNITY_BUILD)  # several files as one: a type of the second one may have members that only this file knows
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
 
 set(GIMBAL_KERNEL_OPTIMIZATION -O3)
 if(GIMBAL_SANITIZE_ADDRESS OR GIMBAL_SANITIZE_THREAD)
@@ -45,7 +50,7 @@ if(GIMBAL_FUZZ)
     message(FATAL_ERROR "GIMBAL_FUZZ needs clang: use the preset 'fuzz'")
   endif()
   # The layers are instrumented too; only the fuzzers themselves are linked with libFuzzer's main (fuzz/CMakeLists.txt).
-  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_compile_options(-O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=address,undefined)
 endif()
 

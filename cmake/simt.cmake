@@ -1,5 +1,10 @@
 # One kernel text, every GPU: what a backend's CMakeLists.txt calls to have the kernels of src/backends/simt/kernels.def in
 # its own language. How texts become modules: scripts/simt_kernels.py, docs/kernel-dialect.md.
+# The interpreter itself, not a version manager's script before it, which can take longer than what a build runs with it.
+execute_process(COMMAND python3 -c "import sys; print(sys.executable, end='')" OUTPUT_VARIABLE python3 ERROR_QUIET)
+if(python3 AND NOT Python3_EXECUTABLE)
+  set(Python3_EXECUTABLE ${python3})
+endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(GIMBAL_SIMT_DEF ${CMAKE_SOURCE_DIR}/src/backends/simt/kernels.def)
 # What runtimes ask devices with (backends/simt/probes.h).
@@ -81,7 +86,7 @@ void checked(Lane& lane) { in_checked::lane_function(lane); }
     list(APPEND files ${simt_folder}/emulator/${name}.cpp)
   endforeach()
   # The warnings find what the strict targets refuse: conversions that nobody wrote.
-  set_source_files_properties(${files} TARGET_DIRECTORY ${ARGN} PROPERTIES
+  set_source_files_properties(${files} TARGET_DIRECTORY ${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_OPTIONS "-O2;-Wconversion;-Wsign-conversion;-Wsign-compare;-Wdouble-promotion;-fno-math-errno")
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
@@ -110,6 +115,7 @@ function(gimbal_simt_modules target language)
   set(table ${simt_folder}/${language}_table)
   set(modules "")
   set(sources ${table}.cpp)
+  set_source_files_properties(${table}.cpp TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   if(language STREQUAL "emulator")
     simt_emulator_sources(files ${definition} ${target})
     target_sources(${target} PRIVATE ${files})
@@ -159,6 +165,7 @@ function(simt_add_amdgcn target definition prefix)
       COMMAND Python3::Interpreter ${simt_generator} table amdgcn-${architecture} ${simt_folder}/facts.json ${folder}
               ${prefix}${architecture}_modules ${table}.cpp
       DEPENDS ${simt_generator} ${simt_scripts} ${simt_folder}/facts.json VERBATIM)
+    set_source_files_properties(${table}.cpp TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     target_sources(${target} PRIVATE ${table}.cpp ${table}.S)
     string(APPEND declarations "std::span<const KernelCode> ${prefix}${architecture}_modules();\n")
     string(APPEND choices "  if (architecture == \"${architecture}\") return ${prefix}${architecture}_modules();\n")

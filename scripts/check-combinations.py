@@ -8,7 +8,7 @@ Usage: check-combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs 
                   backends together) (default: none)
   --configure WHICH   all (every non-empty set), singles, none (default: all)
   --list          say which sets there are, and stop
-  --folder FOLDER where to work (default: build/combinations); removed at the end unless --keep is given
+  --folder FOLDER where to work: FOLDER-<set> (default: build/combinations); removed at the end unless --keep is given
   --jobs N        configure steps and compilers at a time (default: 2)
 
 Each set is configured in a folder of its own, with warnings as errors. Only what CMake finds out about the machine (compilers,
@@ -64,13 +64,19 @@ def configure(folder, chosen, names):
                 "-DGIMBAL_WORKERS=ON", "-DGIMBAL_BACKEND_LINKAGE=plugin", "-Werror=dev", *options_of(chosen, names)])
 
 
+def place(folder, name):
+    """As deep as build/release: what ccache has from there has the same relative paths."""
+    return f"{folder}-{name}"
+
+
 def what_cmake_knows(folder, names):
     """Configures once; answers that folder, without what belongs to its set of backends."""
-    first = os.path.join(folder, "first")
+    first = place(folder, "first")
+    shutil.rmtree(first, ignore_errors=True)
     done = configure(first, names[:1], names)
     if done.returncode:
         raise SystemExit(f"check-combinations: the first configure step failed:\n{done.stdout}")
-    shutil.copy(os.path.join(first, "CMakeCache.txt"), os.path.join(folder, "found.txt"))
+    shutil.copy(os.path.join(first, "CMakeCache.txt"), os.path.join(first, "found.txt"))
     with open(os.path.join(first, "CMakeCache.txt"), encoding="utf-8") as file:
         lines = [line for line in file if re.match(r"(?!gimbal_|GIMBAL_|CMAKE_CACHEFILE_DIR)[\w.-]+:", line)]
     with open(os.path.join(first, "CMakeCache.txt"), "w", encoding="utf-8") as file:
@@ -84,7 +90,7 @@ def what_cmake_knows(folder, names):
 
 def found(facts, name):
     """A value that the first configure step left in CMake's cache."""
-    with open(os.path.join(os.path.dirname(facts), "found.txt"), encoding="utf-8") as file:
+    with open(os.path.join(facts, "found.txt"), encoding="utf-8") as file:
         return re.search(rf"^{name}:\w+=(.*)$", file.read(), re.M).group(1)
 
 
@@ -106,7 +112,7 @@ def what_it_compiles(folder):
 def configured(name, chosen, names, facts, folder):
     """(seconds, what is wrong or None)"""
     begin = time.monotonic()
-    where = os.path.join(folder, name)
+    where = place(folder, name)
     seed(where, facts)
     done = configure(where, chosen, names)
     wrong = None
@@ -123,7 +129,7 @@ def configured(name, chosen, names, facts, folder):
 
 def built(name, folder, jobs):
     begin = time.monotonic()
-    done = run(["ninja", "-C", os.path.join(folder, name), f"-j{jobs}"])
+    done = run(["ninja", "-C", place(folder, name), f"-j{jobs}"])
     return time.monotonic() - begin, f"cannot be built:\n{done.stdout[-4000:]}" if done.returncode else None
 
 
@@ -148,7 +154,6 @@ def main():
         print("\n".join("+".join(chosen) for chosen in to_configure))
         return 0
 
-    os.makedirs(wanted.folder, exist_ok=True)
     wrong = []
     begin = time.monotonic()
     facts = what_cmake_knows(wanted.folder, names)
@@ -157,7 +162,7 @@ def main():
         name = "+".join(chosen)
         result = configured(name, chosen, names, facts, wanted.folder)
         if chosen not in to_build and not result[1]:
-            shutil.rmtree(os.path.join(wanted.folder, name))
+            shutil.rmtree(place(wanted.folder, name))
         return name, result
 
     with concurrent.futures.ThreadPoolExecutor(wanted.jobs) as pool:
@@ -175,19 +180,19 @@ def main():
         if why:
             wrong.append(f"{name} {why}")
             continue
-        sizes = sizes_in(os.path.join(wanted.folder, name))
+        sizes = sizes_in(place(wanted.folder, name))
         rows.append(cells(name, sizes))
         if len(chosen) in (1, len(names)):  # a pair may be smaller than another backend alone
             shape_bytes[name] = together(sizes)
         if not wanted.keep:
-            shutil.rmtree(os.path.join(wanted.folder, name))
+            shutil.rmtree(place(wanted.folder, name))
     if rows:
         print(table(COLUMNS, rows))
     wrong += order_broken(shape_bytes)
     for line in wrong:
         print(f"check-combinations: {line}", file=sys.stderr)
     if not wrong and not wanted.keep:
-        shutil.rmtree(wanted.folder)
+        shutil.rmtree(facts)
     return 1 if wrong else 0
 
 

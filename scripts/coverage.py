@@ -31,8 +31,7 @@ def test_names():
 
 
 def build():
-    subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER=g++",
-                    "-DGIMBAL_COVERAGE=ON"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DGIMBAL_COVERAGE=ON"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", BUILD, "--target"] + test_names(), check=True, stdout=subprocess.DEVNULL)
 
 
@@ -40,7 +39,7 @@ def run_tests():
     for old in glob.glob(os.path.join(BUILD, "**", "*.gcda"), recursive=True):
         os.remove(old)
     pattern = "^(" + "|".join(test_names()) + ")$"
-    done = subprocess.run(["ctest", "--test-dir", BUILD, "--output-on-failure", "-R", pattern], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(["ctest", "--test-dir", BUILD, "--output-on-failure", "--parallel", str(os.cpu_count()), "-R", pattern], stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(done.stdout + "coverage: a test failed")
 

@@ -1,19 +1,62 @@
 """From the text of a kernel in a target's language to what a backend loads, by the target's own compiler and checker: one function
-a language. Used by simt_kernels.py."""
+a language. Used by simt_kernels.py. GIMBAL_KERNEL_CACHE names a folder where modules are kept for other build folders."""
+import glob
+import hashlib
 import os
 import re
 import shutil
 import struct
 import tempfile
 
-from simt_text import Refused, WITH_SUBGROUPS, preprocess, run
+from simt_text import Refused, WITH_SUBGROUPS, folder_of, preprocess, run
 
 GPU_FLAGS = ["-O2", "-std=c++20", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra", "-Werror",
              "-Wno-unused-parameter", "-Wno-unused-variable", "--cuda-device-only"]
 
 
+TOOLS = ["cpp", "glslc", "spirv-opt", "spirv-val", "spirv-cross", "clang-19", "ld.lld-19", "ptxas"]
+
+
+def key_of(language, rows, definition, src):
+    """The same for the same texts, made by the same scripts and tools."""
+    key = hashlib.sha256(repr((language, rows)).encode())
+    texts = glob.glob(os.path.join(src, "backends/simt/**/*"), recursive=True) + glob.glob(os.path.join(folder_of(definition), "*"))
+    for path in sorted(texts) + sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "simt_*.py"))):
+        if os.path.isfile(path):
+            with open(path, "rb") as f:
+                key.update(hashlib.sha256(f.read()).digest())
+    for tool in filter(None, map(shutil.which, TOOLS)):
+        about = os.stat(tool)
+        key.update(f"{tool} {about.st_size} {about.st_mtime_ns}".encode())
+    return key.hexdigest()
+
+
 def build(language, rows, definition, src, out):
+    """Writes the module to `out`, and with it <out>.subgroups where the language has that."""
     os.makedirs(os.path.dirname(os.path.abspath(out)), exist_ok=True)
+    outs = [out, out + ".subgroups"] if language in WITH_SUBGROUPS else [out]
+    cache = os.environ.get("GIMBAL_KERNEL_CACHE")
+    if not cache:
+        return make(language, rows, definition, src, out)
+    kept = os.path.join(cache, key_of(language, rows, definition, src))
+    if not os.path.isdir(kept):
+        make(language, rows, definition, src, out)
+        os.makedirs(cache, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:  # another process may do the same
+            for i, path in enumerate(outs):
+                shutil.copyfile(path, os.path.join(folder, str(i)))
+            try:
+                os.rename(folder, kept)
+                os.mkdir(folder)  # for the end of the block
+            except OSError:
+                pass
+        return None
+    for i, path in enumerate(outs):
+        shutil.copyfile(os.path.join(kept, str(i)), path)
+    return None
+
+
+def make(language, rows, definition, src, out):
     maker = amdgcn if language.startswith("amdgcn-") else cubin if language.startswith("cubin_") else {"spirv": spirv, "msl": msl, "wgsl": wgsl, "opencl": opencl, "ptx": ptx}.get(language)
     if not maker:
         raise Refused(f"'{language}' is not a language that kernels are built for")

@@ -12,7 +12,7 @@ set(webgpu_rig ${CMAKE_SOURCE_DIR}/build/webgpu-rig)
 foreach(test webgpu_runtime_test webgpu_absent_test webgpu_kernels_test webgpu_models_test webgpu_mutants_test)
   # The last silences lavapipe, which looks for windows.
   set_tests_properties(${test} PROPERTIES ENVIRONMENT
-    "GIMBAL=$<TARGET_FILE:gimbal>;VK_DRIVER_FILES=${webgpu_rig}/lavapipe.json;LD_LIBRARY_PATH=${webgpu_rig}/dawn;XDG_RUNTIME_DIR=${CMAKE_BINARY_DIR}")
+    "VK_DRIVER_FILES=${webgpu_rig}/lavapipe.json;LD_LIBRARY_PATH=${webgpu_rig}/dawn;XDG_RUNTIME_DIR=${CMAKE_BINARY_DIR}")
 endforeach()
 
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")

@@ -41,4 +41,4 @@ endforeach()
 add_test(NAME adding_a_backend
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/device/adding_a_backend_test.sh ${CMAKE_SOURCE_DIR} $<TARGET_FILE:gimbal> ${CMAKE_COMMAND}
                  ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER} ${CMAKE_MAKE_PROGRAM})
-set_tests_properties(adding_a_backend PROPERTIES TIMEOUT 900)
+set_tests_properties(adding_a_backend PROPERTIES TIMEOUT 900 COST 60)

@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kPatience = std::chrono::minutes(2);
 
-[[noreturn]] void give_up(const std::string& what) {
+[[noreturn]] void cannot(const std::string& what) {
   std::perror(("run_program: " + what).c_str());
   std::exit(1);
 }
@@ -25,7 +25,7 @@ struct Pipe {
   int read, write;
   Pipe() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) give_up("pipe");
+    if (pipe2(ends, O_CLOEXEC) != 0) cannot("pipe");
     read = ends[0], write = ends[1];
   }
 };
@@ -56,7 +56,7 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
   signal(SIGPIPE, SIG_IGN);  // a program need not read its stdin
   Pipe in, out, err;
   const pid_t child = fork();
-  if (child < 0) give_up("fork");
+  if (child < 0) cannot("fork");
   if (child == 0) become(command, setup, in, out, err);
   close_end(in.read), close_end(out.write), close_end(err.write);
 
@@ -67,11 +67,11 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
   while (out.read >= 0 || err.read >= 0) {
     if (in.write >= 0 && sent == setup.input.size()) close_end(in.write);
     pollfd wait[3] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}};
-    if (poll(wait, 3, 1000) < 0 && errno != EINTR) give_up("poll");
+    if (poll(wait, 3, 1000) < 0 && errno != EINTR) cannot("poll");
     if (std::chrono::steady_clock::now() > deadline) {
       kill(child, SIGKILL);
       errno = ETIMEDOUT;
-      give_up(command[0]);
+      cannot(command[0]);
     }
     auto take = [](int& fd, short events, std::string& to) {
       if (fd < 0 || !(events & (POLLIN | POLLHUP | POLLERR))) return;
@@ -95,7 +95,7 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
   close_end(in.write);
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) give_up("waitpid");
+    if (errno != EINTR) cannot("waitpid");
   ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return ran;
 }

@@ -29,8 +29,6 @@ size_t phase_of(uint64_t share) { return size_t(share >> 48) - 1; }
 int64_t first_of(uint64_t share) { return int64_t(share >> 16 & kMostUnits); }
 int64_t units_of(uint64_t share) { return int64_t(share & 0xffff); }
 
-int32_t capacity(const gimbal_value& v) { return std::max(1, v.dim[v.rank - 1]); }
-
 // Rows of a value that a step computes.
 int32_t rows_in(const gimbal_value& v, gimbal_step step) {
   if (v.extent == GIMBAL_STEP_ROWS) return std::min(step.rows, capacity(v));

@@ -17,8 +17,6 @@ bool overlap(const gimbal_value& a, const gimbal_value& b) {
   return a.slot == b.slot && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
-int32_t capacity(const gimbal_value& v) { return std::max(1, v.dim[v.rank - 1]); }
-
 // Row r of one lies where row r of the other does, so that different rows have nothing in common.
 bool same_rows(const gimbal_value& a, const gimbal_value& b) {
   const auto rows_a = uint64_t(capacity(a)), rows_b = uint64_t(capacity(b));

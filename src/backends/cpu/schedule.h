@@ -2,6 +2,7 @@
 // Found once, by compile(), from the memory that each op reads and writes; nothing is known about the ops
 // but that, and which of them treat every row by itself.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct Schedule {
 // unit r reads row r alone (bit i: in[i]); the others it reads anywhere. An op by row writes row r of its
 // output, or anywhere in it when that is a cache.
 Schedule make_schedule(const gimbal_program&, const std::vector<uint32_t>& row_inputs);
+
+// Rows that a value has room for, whatever a step brings.
+inline int32_t capacity(const gimbal_value& v) { return std::max(1, v.dim[v.rank - 1]); }
 
 // The value whose extent says how many rows an op computes: its output; for what is written to a cache, x.
 const gimbal_value& value_of_rows(const gimbal_op&, const gimbal_value* values);
