@@ -13,9 +13,8 @@
 namespace gimbal {
 namespace {
 
-constexpr int64_t kDay = 24 * 60 * 60;
-constexpr size_t kMostKept = 64, kMostBytes = 1 << 20;
-constexpr std::string_view kTitle = "gimbal: backends that crashed or hung (may be deleted)\n";
+constexpr size_t kMostFailureBytes = 1 << 20;
+constexpr std::string_view kFailuresTitle = "gimbal: backends that crashed or hung (may be deleted)\n";
 
 int64_t now() { return int64_t(std::time(nullptr)); }
 
@@ -41,8 +40,8 @@ std::string one_line(std::string text) {
 void RememberedFailures::read() {
   if (std::exchange(read_, true) || file_.empty()) return;
   auto text = read_file(file_);
-  if (!text || text->size() > kMostBytes || text->rfind(kTitle, 0) != 0) return;
-  for (size_t at = kTitle.size(), end; (end = text->find('\n', at)) != text->npos; at = end + 1) {
+  if (!text || text->size() > kMostFailureBytes || text->rfind(kFailuresTitle, 0) != 0) return;
+  for (size_t at = kFailuresTitle.size(), end; (end = text->find('\n', at)) != text->npos; at = end + 1) {
     std::string parts[6];
     size_t begin = at, n = 0;
     for (; n < 6; n++) {
@@ -54,14 +53,14 @@ void RememberedFailures::read() {
     int64_t when = 0;
     const auto number = std::from_chars(parts[0].data(), parts[0].data() + parts[0].size(), when);
     if (n != 5 || number.ec != std::errc() || !worth_keeping(parts[3])) continue;
-    if (when > now() || now() - when > kDay || failures_.size() >= kMostKept) continue;
+    if (when > now() || now() - when > kRememberedFor || failures_.size() >= kMostRemembered) continue;
     failures_.push_back({parts[1], parts[2], parts[3], parts[4], parts[5], when});
   }
 }
 
 void RememberedFailures::write() const {
   if (file_.empty()) return;
-  std::string text(kTitle);
+  std::string text(kFailuresTitle);
   for (const Failure& f : failures_)
     text += format("{}\t{}\t{}\t{}\t{}\t{}\n", f.when, f.backend, f.key, f.code, f.reason, f.remedy);
   (void)replace_file(file_, text);

@@ -38,6 +38,10 @@ class RememberedFailures {
   std::vector<Failure> failures_;
 };
 
+// What both kinds of memory keep at most: entries, and how long, in seconds.
+constexpr size_t kMostRemembered = 64;
+constexpr int64_t kRememberedFor = 24 * 60 * 60;
+
 // What changes whenever the code does: path, size and time of a plugin; for a linked backend its build id.
 std::string library_key(const std::string& path, const std::string& build_id);
 

@@ -14,12 +14,10 @@
 namespace gimbal {
 namespace {
 
-// A day bounds what no list of files can hold, such as a card that was switched off.
-constexpr int64_t kDay = 24 * 60 * 60;
 // The times of files are those of the kernel's last tick, 10 ms ago at most.
 constexpr int64_t kTick = 20'000'000;
-constexpr size_t kMostKept = 64, kMostBytes = 1 << 22;
-constexpr std::string_view kTitle =
+constexpr size_t kMostAnswerBytes = 1 << 22;
+constexpr std::string_view kAnswersTitle =
     "gimbal: backends that had no hardware to offer, not asked until something changes (may be deleted)\n";
 
 bool worth_keeping(const BackendReport& r) {
@@ -71,9 +69,9 @@ int64_t nanoseconds_now() {
 void RememberedAnswers::read() {
   if (std::exchange(read_, true) || file_.empty()) return;
   auto text = read_file(file_);
-  if (!text || text->size() > kMostBytes || text->rfind(kTitle, 0) != 0) return;
+  if (!text || text->size() > kMostAnswerBytes || text->rfind(kAnswersTitle, 0) != 0) return;
   const int64_t now = nanoseconds_now() / 1'000'000'000;
-  for (size_t at = kTitle.size(), end; (end = text->find('\n', at)) != text->npos; at = end + 1) {
+  for (size_t at = kAnswersTitle.size(), end; (end = text->find('\n', at)) != text->npos; at = end + 1) {
     std::vector<std::string> parts;
     for (size_t begin = at, stop; begin <= end; begin = stop + 1) {
       stop = std::min(text->find('\t', begin), end);
@@ -81,8 +79,9 @@ void RememberedAnswers::read() {
     }
     Answer a;
     const auto number = std::from_chars(parts[0].data(), parts[0].data() + parts[0].size(), a.when);
-    if (parts.size() < 6 || number.ec != std::errc() || answers_.size() >= kMostKept) continue;
-    if (a.when < 0 || a.when > now || now - a.when > kDay) continue;
+    if (parts.size() < 6 || number.ec != std::errc() || answers_.size() >= kMostRemembered) continue;
+    // The time bounds what no list of files can hold, such as a card that was switched off.
+    if (a.when < 0 || a.when > now || now - a.when > kRememberedFor) continue;
     a.backend = std::move(parts[1]), a.key = std::move(parts[2]), a.digest = std::move(parts[3]);
     a.report = bytes_of(parts[4]);
     a.depends.assign(parts.begin() + 5, parts.end());
@@ -92,7 +91,7 @@ void RememberedAnswers::read() {
 
 void RememberedAnswers::write() const {
   if (file_.empty()) return;
-  std::string text(kTitle);
+  std::string text(kAnswersTitle);
   for (const Answer& a : answers_)
     text += format("{}\t{}\t{}\t{}\t{}\t{}\n", a.when, a.backend, a.key, a.digest, hex(a.report),
                    fmt::join(a.depends, "\t"));
@@ -105,7 +104,7 @@ std::optional<BackendReport> RememberedAnswers::find(const std::string& backend,
   const std::string k = here(key);
   for (const Answer& a : answers_) {
     if (a.backend != backend || a.key != k) continue;
-    if (nanoseconds_now() / 1'000'000'000 - a.when > kDay) return std::nullopt;
+    if (nanoseconds_now() / 1'000'000'000 - a.when > kRememberedFor) return std::nullopt;
     auto r = decode(a.report);
     if (!r || r->backend != backend || !worth_keeping(*r)) return std::nullopt;
     if (state_of(a.depends).digest != a.digest) return std::nullopt;
@@ -127,7 +126,7 @@ void RememberedAnswers::learn(const BackendReport& r, const std::string& key, in
     if (state.last_change < began - kTick)
       answers_.push_back({began / 1'000'000'000, r.backend, k, state.digest, encode(report), r.depends}),
           known = 1;
-    if (answers_.size() > kMostKept) answers_.erase(answers_.begin());
+    if (answers_.size() > kMostRemembered) answers_.erase(answers_.begin());
   }
   if (known) write();
 }
