@@ -12,7 +12,7 @@
 namespace gimbal::cpu {
 namespace {
 
-constexpr int kUnits = 512, kValues = 16 * kUnits;
+constexpr int kUnits = 514, kValues = 16 * kUnits;
 
 // What the kernels of this test share with it.
 struct Scene {
@@ -24,16 +24,22 @@ struct Scene {
 Scene* scene = nullptr;
 
 CpuWork product_work(const CpuTask&) { return {kUnits, 1e9}; }
-void product(const CpuTask& t, int64_t begin, int64_t end) {
-  bool stalled = false;
-  if (begin <= scene->stalls_at && scene->stalls_at < end && scene->first.fetch_add(1) == 0) {
-    // Until others have done what comes after: forever, if they wait for this one.
-    while (!scene->went_on) std::this_thread::yield();
-    stalled = true;
-    scene->late++;
-  }
+// Who computes the unit first waits until others have done what comes after: forever, if they wait for it.
+bool stalls(int64_t begin, int64_t end) {
+  if (scene->stalls_at < begin || end <= scene->stalls_at || scene->first.fetch_add(1) != 0) return false;
+  while (!scene->went_on) std::this_thread::yield();
+  scene->late++;
+  return true;
+}
+void compute(const CpuTask& t, int64_t begin, int64_t end, bool stalled) {
   for (int64_t i = 16 * begin; i < 16 * end; i++)
     reinterpret_cast<float*>(t.y)[i] = stalled ? -1.f : 2 * reinterpret_cast<const float*>(t.x[1])[i];
+}
+void product(const CpuTask& t, int64_t begin, int64_t end) { compute(t, begin, end, stalls(begin, end)); }
+void two_streams(const CpuTask& t, int64_t begin, const CpuTask& other, int64_t other_begin, int64_t units) {
+  const bool stalled = stalls(begin, begin + units) || stalls(other_begin, other_begin + units);
+  compute(t, begin, begin + units, stalled);
+  compute(other, other_begin, other_begin + units, stalled);
 }
 CpuWork sum_work(const CpuTask&) { return {1, 1e9}; }
 void sum(const CpuTask& t, int64_t, int64_t) {
@@ -52,6 +58,9 @@ struct TwoPhases {
   gimbal_value values[3] = {value(0, kValues), value(1, kValues), value(2, 1)};
   gimbal_op ops[2] = {op(OpKind::MatMul, 0, {0, 0}, 1), op(OpKind::Add, 1, {1}, 2)};
   CpuKernel table[2] = {{{}, product_work, product, 0, 1, 16}, {{}, sum_work, sum, 0}};
+  explicit TwoPhases(bool in_two_streams) {
+    if (in_two_streams) table[0].launch_two = two_streams;
+  }
 
   static gimbal_value value(uint8_t slot, int32_t n) {
     gimbal_value v{};
@@ -72,7 +81,8 @@ struct TwoPhases {
   }
 };
 
-class StalledThread : public testing::TestWithParam<int64_t> {};
+// The unit, and whether the product goes through its part in two streams.
+class StalledThread : public testing::TestWithParam<std::tuple<int64_t, bool>> {};
 
 TEST_P(StalledThread, DoesNotStopTheOthers) {
 #if defined(__SANITIZE_THREAD__)
@@ -81,13 +91,13 @@ TEST_P(StalledThread, DoesNotStopTheOthers) {
   if (std::thread::hardware_concurrency() < 2)
     GTEST_SKIP() << "threads without a core each wait for one another";
   Team team(2);
-  TwoPhases two;
+  TwoPhases two(std::get<1>(GetParam()));
   Compiled compiled(two.program(), two.table, team.size());
   gimbal_buffer* slots[3] = {&two.buffers[0], &two.buffers[1], &two.buffers[2]};
   uint64_t steps = 0;
   for (int round = 0; round < 50; round++) {
     Scene now;
-    now.stalls_at = GetParam();
+    now.stalls_at = std::get<0>(GetParam());
     scene = &now;
     float expected = 0;
     for (int i = 0; i < kValues; i++) two.x[i] = float((i + round) % 17), expected += 2 * two.x[i];
@@ -104,8 +114,11 @@ TEST_P(StalledThread, DoesNotStopTheOthers) {
   }
 }
 
-// In the first member's part, in the second's, and in the last share of each.
-INSTANTIATE_TEST_SUITE_P(Units, StalledThread, testing::Values(0, kUnits / 2 - 1, kUnits / 2, kUnits - 1));
+// In the first member's part, in the second's, and in the last share of each; of parts of an odd number of
+// units.
+INSTANTIATE_TEST_SUITE_P(
+    Units, StalledThread,
+    testing::Combine(testing::Values(0, 128, 129, kUnits / 2 - 1, kUnits / 2, kUnits - 1), testing::Bool()));
 
 }  // namespace
 }  // namespace gimbal::cpu

@@ -9,7 +9,7 @@ namespace {
 constexpr double kWorthWaking = 1e5;        // operations of a phase below which one thread does it alone
 constexpr int64_t kShares = 8;              // of a thread's part, if all were as large as the first
 constexpr uint64_t kChainBytes = 16 << 10;  // what the ops of a chain may touch before the first row is left
-constexpr int kMostHeld = 64;               // units of a share that can be computed twice
+constexpr int kMostHeld = 64;               // rounds of a share that can be computed twice
 
 // By the letter of C++ a race: a thread that was put aside may read inputs that are being overwritten by
 // those who did its share and went on. What it makes of them is thrown away. ThreadSanitizer cannot know
@@ -21,13 +21,13 @@ constexpr bool kComputeTwice = true;
 #endif
 
 // A share in one word, never 0; and no two of a step are the same.
-constexpr int64_t kMostPhases = 0xffff, kMostUnits = 0xffffffff;
-uint64_t packed(size_t phase, int64_t at, int64_t units) {
-  return uint64_t(phase + 1) << 48 | uint64_t(at) << 16 | uint64_t(units);
+constexpr int64_t kMostUnits = 0xffffff;
+uint64_t packed(size_t part, int64_t round, int64_t rounds) {
+  return uint64_t(part) << 32 | uint64_t(round) << 8 | uint64_t(rounds);
 }
-size_t phase_of(uint64_t share) { return size_t(share >> 48) - 1; }
-int64_t first_of(uint64_t share) { return int64_t(share >> 16 & kMostUnits); }
-int64_t units_of(uint64_t share) { return int64_t(share & 0xffff); }
+size_t part_of(uint64_t share) { return size_t(share >> 32); }
+int64_t round_of(uint64_t share) { return int64_t(share >> 8 & kMostUnits); }
+int64_t rounds_of(uint64_t share) { return int64_t(share & 0xff); }
 
 // Rows of a value that a step computes.
 int32_t rows_in(const gimbal_value& v, gimbal_step step) {
@@ -50,16 +50,18 @@ Compiled::Compiled(const gimbal_program& p, const CpuKernel* table, int threads)
     for (int i = 0; i < op.inputs; i++) o.task.in[i] = &values_[op.in[i]];
     ops_.push_back(o);
   }
-  for (const Chain& chain : schedule_.chains) {
-    uint64_t row_bytes = 1;
-    for (uint32_t i = chain.begin; i < chain.end; i++)
-      row_bytes += 2 * ops_[i].rows->bytes / uint64_t(capacity(*ops_[i].rows));
-    const bool one_op = chain.end - chain.begin == 1;
-    portions_.push_back(
-        {one_op ? INT64_MAX : int64_t(std::max<uint64_t>(1, kChainBytes / row_bytes)), 0, 0, false});
-  }
+  for (size_t phase = 0; phase < schedule_.phases.size(); phase++)
+    for (uint32_t c = schedule_.phases[phase].begin; c < schedule_.phases[phase].end; c++) {
+      const Chain& chain = schedule_.chains[c];
+      uint64_t row_bytes = 1;
+      for (uint32_t i = chain.begin; i < chain.end; i++)
+        row_bytes += 2 * ops_[i].rows->bytes / uint64_t(capacity(*ops_[i].rows));
+      const bool one_op = chain.end - chain.begin == 1;
+      portions_.push_back(
+          {phase, one_op ? INT64_MAX : int64_t(std::max<uint64_t>(1, kChainBytes / row_bytes)), 1, false});
+    }
   turns_ = std::make_unique<Turn[]>(schedule_.phases.size());
-  parts_ = std::make_unique<Part[]>(schedule_.phases.size() * size_t(threads_));
+  parts_ = std::make_unique<Part[]>(schedule_.chains.size() * size_t(threads_));
   held_ = std::make_unique<Held[]>(size_t(threads_));
   for (const gimbal_value& v : values_) memory_.resize(std::max<size_t>(memory_.size(), v.slot + 1));
 }
@@ -106,26 +108,33 @@ size_t Compiled::plan_step(gimbal_step step) {
     turn.together = false;
     if (threads_ == 1 || phase.single) continue;
     double operations = 0;
-    turn.units = 0;
+    int64_t units = 0;
     for (uint32_t c = phase.begin; c < phase.end; c++) {
       const Chain& chain = schedule_.chains[c];
-      const Op& first = ops_[chain.begin];
-      portions_[c].units = first.work.units;
-      portions_[c].at_once = first.task.rows > 1 ? first.kernel->units_at_once : 1;
-      portions_[c].twice = kComputeTwice && first.kernel->unit_values && first.task.rows == 1 &&
-                           first.work.units <= kMostUnits && int64_t(p) < kMostPhases;
-      turn.units += first.work.units;
       for (uint32_t i = chain.begin; i < chain.end; i++) operations += ops_[i].work.operations;
+      units += ops_[chain.begin].work.units;
+      plan_parts(c);
     }
-    turn.together = operations >= kWorthWaking && turn.units > 0;
-    turn.left.store(turn.units, std::memory_order_relaxed);
-    for (int64_t m = 0; m < threads_; m++) {
-      Part& part = parts_[p * size_t(threads_) + size_t(m)];
-      part.next.store(m * turn.units / threads_, std::memory_order_relaxed);
-      part.end = (m + 1) * turn.units / threads_;
-    }
+    turn.together = operations >= kWorthWaking && units > 0;
+    turn.left.store(units, std::memory_order_relaxed);
   }
   return next_together(0);
+}
+
+void Compiled::plan_parts(uint32_t chain) {
+  const Op& first = ops_[schedule_.chains[chain].begin];
+  const int64_t units = first.work.units;
+  Portion& portion = portions_[chain];
+  portion.at_once = first.task.rows > 1 ? first.kernel->units_at_once : 1;
+  portion.twice = kComputeTwice && first.kernel->unit_values && first.task.rows == 1 && units <= kMostUnits;
+  const bool two_streams = portion.twice && first.kernel->launch_two;
+  for (int64_t m = 0; m < threads_; m++) {
+    Part& part = parts_[chain * size_t(threads_) + size_t(m)];
+    part.next.store(0, std::memory_order_relaxed);
+    part.begin = m * units / threads_;
+    part.end = (m + 1) * units / threads_;
+    part.rounds = two_streams ? (part.end - part.begin + 1) / 2 : part.end - part.begin;
+  }
 }
 
 size_t Compiled::next_together(size_t phase) const {
@@ -148,33 +157,32 @@ void Compiled::walk(Team& team, int member) {
   }
 }
 
-// First a member's own part, then what the others have not come to.
+// First a member's own parts, then what the others have not come to.
 void Compiled::compute_together(size_t phase, int member) {
   for (int i = 0; i < threads_; i++)
-    compute_part(phase, parts_[phase * size_t(threads_) + size_t((member + i) % threads_)],
-                 held_[size_t(member)]);
+    for (uint32_t c = schedule_.phases[phase].begin; c < schedule_.phases[phase].end; c++)
+      compute_part(c * size_t(threads_) + size_t((member + i) % threads_), held_[size_t(member)]);
 }
 
 // Shares are taken as they come, so that a thread that is interrupted does not hold up the others; they get
 // smaller towards the end, so that nobody waits long for the last one.
-void Compiled::compute_part(size_t phase, Part& part, Held& mine) {
-  for (int64_t at = part.next.load(std::memory_order_relaxed); at < part.end;) {
-    int64_t begin = at;
-    const uint32_t c = chain_of(phase, begin);
-    const Portion& portion = portions_[c];
-    const int64_t share = (part.end - at) / kShares,
+void Compiled::compute_part(size_t index, Held& mine) {
+  Part& part = parts_[index];
+  const auto chain = uint32_t(index / size_t(threads_));
+  const Portion& portion = portions_[chain];
+  for (int64_t at = part.next.load(std::memory_order_relaxed); at < part.rounds;) {
+    const int64_t share = (part.rounds - at) / kShares,
                   whole = (share + portion.at_once - 1) / portion.at_once * portion.at_once,
                   most = portion.twice ? kMostHeld : INT64_MAX,
-                  units = std::min(
-                      {std::max(portion.at_once, whole), most, part.end - at, portion.units - begin});
-    if (!part.next.compare_exchange_weak(at, at + units, std::memory_order_relaxed)) continue;
+                  rounds = std::min({std::max(portion.at_once, whole), most, part.rounds - at});
+    if (!part.next.compare_exchange_weak(at, at + rounds, std::memory_order_relaxed)) continue;
     if (portion.twice) {
-      const uint64_t held = packed(phase, at, units);
+      const uint64_t held = packed(index, at, rounds);
       mine.share.store(held, std::memory_order_relaxed);
       compute_held(mine, held);
     } else {
-      compute_units(c, begin, begin + units);
-      finish_units(phase, units);
+      compute_units(chain, part.begin + at, part.begin + at + rounds);
+      finish_units(portion.phase, rounds);
     }
     at = part.next.load(std::memory_order_relaxed);
   }
@@ -186,26 +194,41 @@ void Compiled::compute_what_others_hold(size_t phase, int member) {
   for (int i = 1; i < threads_; i++) {
     Held& other = held_[size_t((member + i) % threads_)];
     const uint64_t share = other.share.load(std::memory_order_relaxed);
-    if (share && phase_of(share) == phase) compute_held(other, share);
+    if (share && portions_[part_of(share) / size_t(threads_)].phase == phase) compute_held(other, share);
   }
 }
 
 // Into memory of this thread's own, and from there into its place, if nobody else was sooner.
 void Compiled::compute_held(Held& held, uint64_t share) {
-  alignas(64) float values[16 * kMostHeld];
-  const int64_t units = units_of(share);
-  int64_t begin = first_of(share);
-  Op& op = ops_[schedule_.chains[chain_of(phase_of(share), begin)].begin];
-  const int64_t first = begin * op.kernel->unit_values,
-                n = std::min(units * op.kernel->unit_values, op.task.out->dim[0] - first);
-  CpuTask task = op.task;
-  task.y = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(values) -
-                                            uintptr_t(first) * sizeof(float));
-  op.kernel->launch(task, begin, begin + units);
+  struct Stream {
+    int64_t begin, units;
+    alignas(64) float values[16 * kMostHeld];
+  };
+  const Part& part = parts_[part_of(share)];
+  const size_t chain = part_of(share) / size_t(threads_);
+  Op& op = ops_[schedule_.chains[chain].begin];
+  const int64_t round = round_of(share), rounds = rounds_of(share), middle = part.begin + part.rounds;
+  Stream first, other;
+  first.begin = part.begin + round, first.units = rounds;
+  other.begin = middle + round, other.units = std::clamp<int64_t>(part.end - other.begin, 0, rounds);
+  auto into = [&](Stream& s) {
+    CpuTask task = op.task;
+    task.y = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(s.values) -
+                                              uintptr_t(s.begin * op.kernel->unit_values) * sizeof(float));
+    return task;
+  };
+  const CpuTask task = into(first);
+  if (other.units) op.kernel->launch_two(task, first.begin, into(other), other.begin, other.units);
+  if (first.units > other.units)
+    op.kernel->launch(task, first.begin + other.units, first.begin + first.units);
   if (!held.share.compare_exchange_strong(share, 0, std::memory_order_relaxed)) return;
-  std::memcpy(op.task.y + first * int64_t(sizeof(float)), values, size_t(n) * sizeof(float));
-  if (begin == 0) op.runs++;
-  finish_units(phase_of(share), units);
+  for (const Stream* s : {&first, &other}) {
+    const int64_t at = s->begin * op.kernel->unit_values,
+                  n = std::min(s->units * op.kernel->unit_values, op.task.out->dim[0] - at);
+    if (s->units) std::memcpy(op.task.y + at * int64_t(sizeof(float)), s->values, size_t(n) * sizeof(float));
+  }
+  if (first.begin == 0) op.runs++;
+  finish_units(portions_[chain].phase, first.units + other.units);
 }
 
 // Who puts the last value of a phase into its place does the small phases behind it, while the others wait
@@ -216,12 +239,6 @@ void Compiled::finish_units(size_t phase, int64_t units) {
   compute_alone(phase + 1, next);
   phase_.store(next, std::memory_order_relaxed);
   phase_opened_.raise();
-}
-
-uint32_t Compiled::chain_of(size_t phase, int64_t& at) const {
-  uint32_t c = schedule_.phases[phase].begin;
-  while (at >= portions_[c].units) at -= portions_[c++].units;
-  return c;
 }
 
 void Compiled::compute_alone(size_t begin, size_t end) {

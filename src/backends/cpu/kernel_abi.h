@@ -36,4 +36,8 @@ struct CpuKernel {
   // time by another thread and into other memory, even when its inputs have been overwritten since. At
   // most 16.
   int32_t unit_values = 0;
+  // Not null (and unit_values is not 0): with one row of x, so many units of each of two tasks, from `begin`
+  // and `other_begin` on, in turn. The tasks are the same but for where they write.
+  void (*launch_two)(const CpuTask&, int64_t begin, const CpuTask& other, int64_t other_begin,
+                     int64_t units) = nullptr;
 };

@@ -37,11 +37,18 @@ constexpr CpuKernel row(const char* name, OpKind op, gimbal_layout layout, DType
           launch,
           row_inputs};
 }
-constexpr CpuKernel mat_mul(const char* name, DType weights, DType x, Launch launch) {
+template <template <class> class OneRow, class W>
+constexpr auto two_streams() -> decltype(CpuKernel::launch_two) {
+  if constexpr (wants_two_streams<W>()) return one_row_two_streams<OneRow, W>;
+  else return nullptr;
+}
+constexpr CpuKernel mat_mul(const char* name, DType weights, DType x, Launch launch,
+                            decltype(CpuKernel::launch_two) launch_two = nullptr) {
   CpuKernel k =
       row(name, OpKind::MatMul, GIMBAL_PACKED, set_of(weights), set_of(x), f32, matmul_work, launch);
   k.units_at_once = kTilesAtOnce;
   k.unit_values = 16;
+  k.launch_two = launch_two;
   return k;
 }
 constexpr CpuKernel embedding(const char* name, DType weights, Launch launch) {
@@ -58,13 +65,14 @@ constexpr CpuKernel writes(const char* name, DType cache, Launch launch) {
 #define STR2(x) #x
 #define STR(x) STR2(x)
 #define NAME(text) "cpu." STR(CPU_VARIANT) "." text
-// Weights of format T, computed as W lays them out.
-#define WEIGHTS(W, T, format, launch, row_of)               \
-  mat_mul(NAME("mat_mul." format), DType::T, W::x, launch), \
+// Weights of format T, computed as W lays them out, by what follows.
+#define WEIGHTS(W, T, format, row_of, ...)                       \
+  mat_mul(NAME("mat_mul." format), DType::T, W::x, __VA_ARGS__), \
       embedding(NAME("embed." format), DType::T, embed<W, row_of<W>>)
-#define FLOATS(T, format) WEIGHTS(T, T, format, matmul_floats<T>, columns_row)
-#define BLOCKS_32(T, format) WEIGHTS(T, T, format, (matmul<OneRow32, T, Rows32<T>>), blocks32_row)
-#define BLOCKS_256(W, T, format) WEIGHTS(W, T, format, (matmul<OneRow256, W, Rows256<W>>), blocks256_row)
+#define FLOATS(T, format) WEIGHTS(T, T, format, columns_row, matmul_floats<T>)
+#define BLOCKS_32(T, format) WEIGHTS(T, T, format, blocks32_row, matmul<OneRow32, T, Rows32<T>>)
+#define BLOCKS_256(W, T, format) \
+  WEIGHTS(W, T, format, blocks256_row, matmul<OneRow256, W, Rows256<W>>, two_streams<OneRow256, W>())
 // A cache of format T, read by R; `write` writes one head at one position.
 #define CACHE(T, R, write, format)                            \
   attends(NAME("attention." format), DType::T, attention<R>), \

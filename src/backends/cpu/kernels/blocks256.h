@@ -45,6 +45,11 @@ struct OddScales {
     return 2 * (b[at + 16 * (g % half) + lane] >> (g < half ? 0 : 4) & 15) + 1;
   }
 };
+// Formats that come from memory faster when tiles from two places far apart are read in turn. Why these do
+// and others do not, nobody knows: measured (docs/performance.md).
+struct TwoStreams {
+  static constexpr bool two_streams = true;
+};
 struct NoScales {  // but that of the whole block
   static constexpr int columns = 256;
   static constexpr bool scales = false, minimums = false;
@@ -67,17 +72,19 @@ struct Q3_K : TwoPlanes<PairPlane<DType::Q3_K>, BitPlane<DType::Q3_K>, 2>,
               SignedScales<DType::Q3_K, 16> {
   static constexpr DType type = DType::Q3_K, x = DType::A8_256;
 };
-struct Q4_K : OnePlane<NibblePlane<DType::Q4_K>>, Narrow<0, 15>, ScalesAndMinimums<DType::Q4_K> {
+struct Q4_K : OnePlane<NibblePlane<DType::Q4_K>>, Narrow<0, 15>, ScalesAndMinimums<DType::Q4_K>, TwoStreams {
   static constexpr DType type = DType::Q4_K, x = DType::A8_256;
 };
 struct Q5_K : TwoPlanes<NibblePlane<DType::Q5_K>, BitPlane<DType::Q5_K>, 4>,
               Narrow<0, 31>,
-              ScalesAndMinimums<DType::Q5_K> {
+              ScalesAndMinimums<DType::Q5_K>,
+              TwoStreams {
   static constexpr DType type = DType::Q5_K, x = DType::A8_256;
 };
 struct Q6_K : TwoPlanes<NibblePlane<DType::Q6_K>, PairPlane<DType::Q6_K>, 4>,
               Narrow<32, 63>,
-              SignedScales<DType::Q6_K, 16> {
+              SignedScales<DType::Q6_K, 16>,
+              TwoStreams {
   static constexpr DType type = DType::Q6_K, x = DType::A8_256;
 };
 struct IQ4_XS : Wide, SignedScales<DType::IQ4_XS, 32> {
@@ -246,27 +253,39 @@ struct OneRow256 {
       eighths<E + 1>(block, ahead, a, part, sums);
     }
   }
-  static inline F tile(const uint8_t* tile, const uint8_t* a, int32_t columns) {
-    F total = splat(0.f);
-    // What is asked for ahead goes through the tile evenly, its head included.
-    const uint8_t *units = tile, *ahead = tile, *w = tile + gimbal::cpu::head_bytes(parts, columns / 256);
-    for (int32_t b = 0; b < columns / 256; b++, w += parts.end, a += 292) {
-      I part[W::sharing], sums[kGroups];
-      eighths<0>(w, ahead, a, part, sums);
-      F groups = splat(0.f);
-      for (int g = 0; g < kGroups; g++) groups = fma(to_float(sums[g]), group_scale<W>(w, g), groups);
-      const float x_unit = read<float>(a);
-      F acc = mul(groups, mul(unit<W::type>(units), splat(x_unit)));
-      if constexpr (W::minimums) {
-        I minimums = splat(int32_t(0));
-        for (int i = 0; i < 8; i++)
-          minimums = dot_pairs(minimums, W::minimum_pair(w, i), splat(read<int32_t>(a + 260 + 4 * i)));
-        acc = fma(to_float(minimums), mul(HalfScale::scale(units + 32), splat(-x_unit)), acc);
-      }
-      total = add(total, acc);
-      units += parts.unit_step, ahead += parts.end + parts.head_step;
+  // Of one block: `units` of it, `w` the rest, `ahead` what to ask for.
+  static inline F block(const uint8_t* units, const uint8_t* w, const uint8_t* ahead, const uint8_t* a) {
+    I part[W::sharing], sums[kGroups];
+    eighths<0>(w, ahead, a, part, sums);
+    F groups = splat(0.f);
+    for (int g = 0; g < kGroups; g++) groups = fma(to_float(sums[g]), group_scale<W>(w, g), groups);
+    const float x_unit = read<float>(a);
+    F acc = mul(groups, mul(unit<W::type>(units), splat(x_unit)));
+    if constexpr (W::minimums) {
+      I minimums = splat(int32_t(0));
+      for (int i = 0; i < 8; i++)
+        minimums = dot_pairs(minimums, W::minimum_pair(w, i), splat(read<int32_t>(a + 260 + 4 * i)));
+      acc = fma(to_float(minimums), mul(HalfScale::scale(units + 32), splat(-x_unit)), acc);
     }
-    return total;
+    return acc;
+  }
+  // Tiles side by side, block by block.
+  template <int Tiles>
+  static inline void tiles(const uint8_t* const (&tile)[Tiles], const uint8_t* a, int32_t columns,
+                           F (&total)[Tiles]) {
+    const int64_t head = gimbal::cpu::head_bytes(parts, columns / 256);
+    for (F& t : total) t = splat(0.f);
+    for (int32_t b = 0; b < columns / 256; b++, a += 292)
+#pragma GCC unroll 1
+      for (int i = 0; i < Tiles; i++)
+        // What is asked for ahead goes through the tile evenly, its head included.
+        total[i] = add(total[i], block(tile[i] + b * parts.unit_step, tile[i] + head + b * parts.end,
+                                       tile[i] + b * (parts.end + parts.head_step), a));
+  }
+  static inline F tile(const uint8_t* tile, const uint8_t* a, int32_t columns) {
+    F total[1];
+    tiles<1>({tile}, a, columns, total);
+    return total[0];
   }
 };
 

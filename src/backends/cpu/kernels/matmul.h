@@ -101,13 +101,39 @@ template <class P>
   }
 }
 
-// OneRow<W>::tile(tile, x, columns) gives the 16 outputs of a tile. Many: the product, and Many::unpack.
+template <class W>
+constexpr bool wants_two_streams() {
+  if constexpr (requires { W::two_streams; }) return true;
+  else return false;
+}
+
+// With one row of x. OneRow<W>::tile(tile, x, columns) gives the 16 outputs of a tile, tiles() those of two.
+template <template <class> class OneRow, class W>
+void one_row_two_streams(const CpuTask& t, int64_t begin, const CpuTask& other, int64_t other_begin,
+                         int64_t units) {
+  for (int64_t i = 0; i < units; i++) {
+    F total[2];
+    OneRow<W>::template tiles<2>({tile_at<W>(t, begin + i), tile_at<W>(other, other_begin + i)},
+                                 activations_at<W>(t, 0), t.in[0]->dim[0], total);
+    put(t, begin + i, 0, total[0]);
+    put(other, other_begin + i, 0, total[1]);
+  }
+}
+
+// Many: the product, and Many::unpack.
 template <template <class> class OneRow, class W, class Many>
 void matmul(const CpuTask& t, int64_t begin, int64_t end) {
   if (t.rows > 1)
     return many_rows<typename Many::Product::Staged>(
         t, begin, end, {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), Many::unpack, W::zero},
         row_steps<typename Many::Product>());
-  for (; begin < end; begin++)
-    put(t, begin, 0, OneRow<W>::tile(tile_at<W>(t, begin), activations_at<W>(t, 0), t.in[0]->dim[0]));
+  if constexpr (wants_two_streams<W>()) {
+    const int64_t half = (end - begin) / 2;
+    one_row_two_streams<OneRow, W>(t, begin, t, begin + half, half);
+    // One that is left over is its own neighbour.
+    if ((end - begin) % 2) one_row_two_streams<OneRow, W>(t, end - 1, t, end - 1, 1);
+  } else {
+    for (; begin < end; begin++)
+      put(t, begin, 0, OneRow<W>::tile(tile_at<W>(t, begin), activations_at<W>(t, 0), t.in[0]->dim[0]));
+  }
 }
