@@ -125,7 +125,8 @@ inline I block_steps(const uint8_t* codes, const uint8_t* a, I sum) {
 }
 template <class W>
 inline I block_sum(const uint8_t* codes, const uint8_t* a, int32_t code_sum) {
-  const I start = splat(-W::zero * code_sum);
+  // A share that others have done in the meantime may find any sum here (compiled.cpp): no signed overflow.
+  const I start = splat(int32_t(uint32_t(-W::zero) * uint32_t(code_sum)));
   if constexpr (W::most == 15 && kMostCode >= 15 << 4)
     return add(block_steps<W, 0, 4, 0>(codes, a, start),
                shift_right<4>(block_steps<W, 4, 8, 4>(codes, a, splat(int32_t(0)))));
