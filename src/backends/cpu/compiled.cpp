@@ -146,7 +146,8 @@ size_t Compiled::next_together(size_t phase) const {
 void Compiled::walk(Team& team, int member) {
   for (;;) {
     const uint32_t opened = phase_opened_.value();
-    const size_t phase = phase_.load(std::memory_order_relaxed);
+    // Perhaps a later one than was signalled: whoever opens a phase has yet to raise the signal.
+    const size_t phase = phase_.load(std::memory_order_acquire);
     if (phase == schedule_.phases.size()) return;
     compute_together(phase, member);
     if (team.spins()) {
@@ -237,7 +238,7 @@ void Compiled::finish_units(size_t phase, int64_t units) {
   if (turns_[phase].left.fetch_sub(units, std::memory_order_acq_rel) != units) return;
   const size_t next = next_together(phase + 1);
   compute_alone(phase + 1, next);
-  phase_.store(next, std::memory_order_relaxed);
+  phase_.store(next, std::memory_order_release);
   phase_opened_.raise();
 }
 
