@@ -39,7 +39,7 @@ def summary(rows):
 
     order = ["done", "partly", "not yet", *(f"later issue {n}" for n in sorted(ISSUES)), "later, no issue yet"]
     return ["| state | seed 000 | 001 | 002 | 003 | 004 | all |", "|---|--:|--:|--:|--:|--:|--:|",
-            *(line(state, [row for row in rows if row[3] == state]) for state in order), line("**all**", rows)]
+            *(line(state, of) for state in order if (of := [row for row in rows if row[3] == state])), line("**all**", rows)]
 
 
 def tests_of(root):
