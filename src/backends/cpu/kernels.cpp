@@ -69,7 +69,9 @@ constexpr CpuKernel writes(const char* name, DType cache, Launch launch) {
 #define WEIGHTS(W, T, format, row_of, ...)                       \
   mat_mul(NAME("mat_mul." format), DType::T, W::x, __VA_ARGS__), \
       embedding(NAME("embed." format), DType::T, embed<W, row_of<W>>)
-#define FLOATS(T, format) WEIGHTS(T, T, format, columns_row, matmul_floats<T>)
+#define FLOATS(T, format)                                                        \
+  WEIGHTS(T, T, format, columns_row, matmul<OneRowOfFloats, T, RowsOfFloats<T>>, \
+          two_streams<OneRowOfFloats, T>())
 #define BLOCKS_32(T, format) WEIGHTS(T, T, format, blocks32_row, matmul<OneRow32, T, Rows32<T>>)
 #define BLOCKS_256(W, T, format) \
   WEIGHTS(W, T, format, blocks256_row, matmul<OneRow256, W, Rows256<W>>, two_streams<OneRow256, W>())

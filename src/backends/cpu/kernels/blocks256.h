@@ -45,11 +45,6 @@ struct OddScales {
     return 2 * (b[at + 16 * (g % half) + lane] >> (g < half ? 0 : 4) & 15) + 1;
   }
 };
-// Formats that come from memory faster when tiles from two places far apart are read in turn. Why these do
-// and others do not, nobody knows: measured (docs/performance.md).
-struct TwoStreams {
-  static constexpr bool two_streams = true;
-};
 struct NoScales {  // but that of the whole block
   static constexpr int columns = 256;
   static constexpr bool scales = false, minimums = false;

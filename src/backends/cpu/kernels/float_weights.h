@@ -4,24 +4,28 @@
 #include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/memory.h"
 
-struct F32 {
+struct F32 : TwoStreams {
   static constexpr DType type = DType::F32, x = DType::F32;
+  static constexpr int zero = 0;
   static inline F column(const uint8_t* w) { return load(reinterpret_cast<const float*>(w)); }
   static inline float one(const uint8_t* p) { return read<float>(p); }
 };
-struct F16 {
+struct F16 : TwoStreams {
   static constexpr DType type = DType::F16, x = DType::F32;
+  static constexpr int zero = 0;
   static inline F column(const uint8_t* w) { return load(reinterpret_cast<const uint16_t*>(w)); }
   static inline float one(const uint8_t* p) { return half_to_float(read<uint16_t>(p)); }
 };
-struct BF16 {
+struct BF16 : TwoStreams {
   static constexpr DType type = DType::BF16, x = DType::F32;
+  static constexpr int zero = 0;
   static inline F column(const uint8_t* w) { return load_bf16(reinterpret_cast<const uint16_t*>(w)); }
   static inline float one(const uint8_t* p) { return bf16_to_float(read<uint16_t>(p)); }
 };
 
 // Many rows: the columns as floats.
 struct ProductOfFloats {
+  using Staged = ProductOfFloats;
   struct Row {
     float x[kChunk];
   };
@@ -57,51 +61,43 @@ struct ProductOfFloats {
   }
 };
 template <class W>
-void unpack_floats(const uint8_t* tile, int32_t k, int32_t columns, ProductOfFloats::Weights& to) {
-  const uint8_t* w = tile + gimbal::cpu::chunk_offset(W::type, columns, k);
-  if constexpr (W::type == DType::F32) {
-    to.columns = reinterpret_cast<const float*>(w);
-  } else {
-    for (int32_t i = 0; i < columns - k && i < kChunk; i++) store(to.unpacked[i], W::column(w + 32 * i));
-    to.columns = to.unpacked[0];
-  }
-}
-
-// With one row of x, the sum of a tile would wait for itself at every column:
-// several tiles take turns.
-template <class W, int Tiles>
-inline void tiles_in_turn(const CpuTask& t, int64_t unit) {
-  constexpr int64_t step = gimbal::info(W::type).bytes * 16;
-  constexpr int kLine = int(64 / step ? 64 / step : 1);  // columns in a line of the cache
-  const int32_t columns = t.in[0]->dim[0];
-  const uint8_t* x = activations_at<W>(t, 0);
-  const uint8_t* w[Tiles];
-  F total[Tiles];
-  for (int i = 0; i < Tiles; i++) w[i] = tile_at<W>(t, unit + i), total[i] = splat(0.f);
-  for (int32_t begin = 0; begin < columns; begin += kChunk) {
-    const int32_t end = columns - begin < kChunk ? columns : begin + kChunk;
-    F acc[Tiles];
-    for (int i = 0; i < Tiles; i++) acc[i] = splat(0.f);
-    for (int32_t k = begin; k < end; k++) {
-      const F one = splat(read<float>(x + 4 * k));
-      for (int i = 0; i < Tiles; i++) {
-        if (k % kLine == 0) fetch_ahead<64, 3>(w[i] + k * step);
-        acc[i] = fma(W::column(w[i] + k * step), one, acc[i]);
-      }
+struct RowsOfFloats {
+  using Product = ProductOfFloats;
+  static void unpack(const uint8_t* tile, int32_t k, int32_t columns, ProductOfFloats::Weights& to) {
+    const uint8_t* w = tile + gimbal::cpu::chunk_offset(W::type, columns, k);
+    if constexpr (W::type == DType::F32) {
+      to.columns = reinterpret_cast<const float*>(w);
+    } else {
+      for (int32_t i = 0; i < columns - k && i < kChunk; i++) store(to.unpacked[i], W::column(w + 32 * i));
+      to.columns = to.unpacked[0];
     }
-    for (int i = 0; i < Tiles; i++) total[i] = add(total[i], acc[i]);
   }
-  for (int i = 0; i < Tiles; i++) put(t, unit + i, 0, total[i]);
-}
+};
+
+// With one row of x, the sum of a tile would wait for itself at every column: several tiles take turns.
 template <class W>
-void matmul_floats(const CpuTask& t, int64_t begin, int64_t end) {
-  if (t.rows > 1)
-    return many_rows<ProductOfFloats>(
-        t, begin, end, {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), unpack_floats<W>, 0},
-        row_steps<ProductOfFloats>());
-  for (; begin + 4 <= end; begin += 4) tiles_in_turn<W, 4>(t, begin);
-  for (; begin < end; begin++) tiles_in_turn<W, 1>(t, begin);
-}
+struct OneRowOfFloats {
+  template <int Tiles>
+  static inline void tiles(const uint8_t* const (&tile)[Tiles], const uint8_t* x, int32_t columns,
+                           F (&total)[Tiles]) {
+    constexpr int64_t step = gimbal::info(W::type).bytes * 16;
+    constexpr int kLine = int(64 / step ? 64 / step : 1);  // columns in a line of the cache
+    for (F& t : total) t = splat(0.f);
+    for (int32_t begin = 0; begin < columns; begin += kChunk) {
+      const int32_t end = columns - begin < kChunk ? columns : begin + kChunk;
+      F acc[Tiles];
+      for (F& a : acc) a = splat(0.f);
+      for (int32_t k = begin; k < end; k++) {
+        const F one = splat(read<float>(x + 4 * k));
+        for (int i = 0; i < Tiles; i++) {
+          if (k % kLine == 0) fetch_ahead<64, 3>(tile[i] + k * step);
+          acc[i] = fma(W::column(tile[i] + k * step), one, acc[i]);
+        }
+      }
+      for (int i = 0; i < Tiles; i++) total[i] = add(total[i], acc[i]);
+    }
+  }
+};
 
 template <class W>
 inline void columns_row(const uint8_t* w, int lane, int32_t columns, float* y) {
