@@ -269,8 +269,8 @@ TEST(Fallback, APluginUnderAnothersName) {
 }
 
 TEST(Fallback, FromSeveralThreadsAtOnce) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "as Probe.FromAProcessWithBusyThreads: AddressSanitizer's allocator (GCC 12) and fork()";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "as Probe.FromAProcessWithBusyThreads: the sanitizers' allocators (GCC 12) and fork()";
 #endif
   Machine m;
   m.folder.put("cuda", "hardware"), m.folder.put("vulkan", "crash");
