@@ -269,8 +269,10 @@ TEST(Fallback, APluginUnderAnothersName) {
 }
 
 TEST(Fallback, FromSeveralThreadsAtOnce) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "as Probe.FromAProcessWithBusyThreads: the sanitizers' allocators (GCC 12) and fork()";
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "as Probe.FromAProcessWithBusyThreads: AddressSanitizer's allocator (GCC 12) and fork()";
+#elif defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "under ThreadSanitizer a forked child waited for ever in 1 of 15 runs; why, was not found";
 #endif
   Machine m;
   m.folder.put("cuda", "hardware"), m.folder.put("vulkan", "crash");
