@@ -15,7 +15,7 @@ if(GIMBAL_BACKEND_LINKAGE STREQUAL "plugin")
   endforeach()
 endif()
 
-set(layers base tensor ops device program model runtime)
+set(layers base tensor files tokenizer ops device discovery program conformance model runtime)
 foreach(layer IN LISTS layers)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gimbal FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
 endforeach()

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "model/gguf.h"
+#include "files/gguf.h"
 
 namespace {
 

@@ -7,7 +7,7 @@ Usage: coverage.py [--least PERCENT] [--each PERCENT] [--missed] [--no-build]
   --each PERCENT    of the lines of every single file (default: 95)
   --missed          list the lines that no test reaches
 
-Builds the tests of src/device and of the memory plan in build/coverage with g++'s --coverage, runs them and reads what gcov
+Builds the tests of src/device, src/discovery and of the memory plan in build/coverage with g++'s --coverage, runs them and reads what gcov
 makes of it (part of g++; no other package). Only those sources are instrumented: see cmake/coverage.cmake.
 """
 import argparse
@@ -22,11 +22,11 @@ BUILD = os.path.join(ROOT, "build", "coverage")
 
 
 def measured_files():
-    return sorted(glob.glob(os.path.join(ROOT, "src/device/*.cpp"))) + [os.path.join(ROOT, "src/program/memory.cpp")]
+    return sorted(glob.glob(os.path.join(ROOT, "src/device/*.cpp")) + glob.glob(os.path.join(ROOT, "src/discovery/*.cpp"))) + [os.path.join(ROOT, "src/program/memory.cpp")]
 
 
 def test_names():
-    files = sorted(glob.glob(os.path.join(ROOT, "tests/device/*_test.cpp"))) + [os.path.join(ROOT, "tests/program/memory_test.cpp")]
+    files = sorted(glob.glob(os.path.join(ROOT, "tests/device/*_test.cpp")) + glob.glob(os.path.join(ROOT, "tests/discovery/*_test.cpp"))) + [os.path.join(ROOT, "tests/program/memory_test.cpp")]
     return [os.path.splitext(os.path.basename(f))[0] for f in files]
 
 

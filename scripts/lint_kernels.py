@@ -2,7 +2,7 @@
 """Finds in kernel texts what one of the targets would refuse or compile into something else, so that it is found here and not on
 somebody's GPU. Says file:line, what is wrong, and what to write instead. docs/kernel-dialect.md has the rules with their reasons.
 
-Usage: lint_kernels.py [KERNELS.DEF]...      (default: src/backends/simt/kernels.def)
+Usage: lint_kernels.py [KERNELS.DEF]...      (default: src/gpu/kernels.def)
 
 The texts are read after the C preprocessor, once for each kernel, so a macro's defect is reported where the macro is used.
 """
@@ -374,7 +374,7 @@ def lint(definition):
 
 
 def main(arguments):
-    definitions = arguments or [os.path.join(SOURCE, "backends/simt/kernels.def")]
+    definitions = arguments or [os.path.join(SOURCE, "gpu/kernels.def")]
     wrong = 0
     for definition in definitions:
         try:

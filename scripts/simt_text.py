@@ -52,4 +52,4 @@ def preprocess(dialect, name, file, flags, definition, src, more=(), lines=False
         raise Refused(f"{definition}: {name} is to be made of {path}, which is not there")
     preprocessor = shutil.which("cpp") or "/usr/bin/cpp"
     return run([preprocessor, "-undef", "-nostdinc", "-Wno-trigraphs", *([] if lines else ["-P"]), "-I", src, "-I", folder_of(definition),
-                f'-DKERNEL_HEADER="backends/simt/dialect/{dialect}.h"', f"-DKERNEL_NAME={name}", *flags, *more, path])
+                f'-DKERNEL_HEADER="gpu/dialect/{dialect}.h"', f"-DKERNEL_NAME={name}", *flags, *more, path])

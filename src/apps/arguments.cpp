@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/gguf_text.h"
+#include "base/text.h"
 
 namespace gimbal {
 namespace {

@@ -1,7 +1,7 @@
 // Where this program looks for plugins, and where it remembers drivers: what the library is told
 // by the application, which alone knows the environment.
 #pragma once
-#include "device/registry.h"
+#include "discovery/registry.h"
 
 namespace gimbal {
 

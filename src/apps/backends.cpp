@@ -8,7 +8,7 @@
 #include "apps/kernel_names.h"
 #include "apps/options.h"
 #include "apps/terminal.h"
-#include "device/summary.h"
+#include "discovery/summary.h"
 
 namespace gimbal {
 namespace {

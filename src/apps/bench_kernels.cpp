@@ -6,9 +6,9 @@
 
 #include "apps/limits.h"
 #include "apps/terminal.h"
+#include "conformance/kernel_setup.h"
+#include "conformance/kernel_speed.h"
 #include "ops/op.h"
-#include "program/kernel_setup.h"
-#include "program/kernel_speed.h"
 
 namespace gimbal {
 namespace {

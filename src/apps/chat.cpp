@@ -5,7 +5,7 @@
 #include "apps/line_editor.h"
 #include "apps/run_report.h"
 #include "apps/terminal.h"
-#include "model/gguf_text.h"
+#include "base/text.h"
 
 namespace gimbal {
 namespace {

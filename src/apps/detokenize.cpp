@@ -3,7 +3,7 @@
 #include "apps/find_model.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
-#include "model/tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace gimbal {
 namespace {

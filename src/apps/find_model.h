@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "model/gguf.h"
+#include "files/gguf.h"
 
 namespace gimbal {
 

@@ -5,7 +5,7 @@
 #include "apps/kept.h"
 #include "apps/terminal.h"
 #include "base/format.h"
-#include "program/verification.h"
+#include "conformance/verification.h"
 #include "runtime/model_check.h"
 
 namespace gimbal {

@@ -7,7 +7,7 @@
 #include "apps/json.h"
 #include "apps/terminal.h"
 #include "model/arch.h"
-#include "model/tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace gimbal {
 namespace {

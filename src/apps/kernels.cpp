@@ -6,7 +6,7 @@
 #include "apps/json.h"
 #include "apps/kernel_names.h"
 #include "apps/terminal.h"
-#include "device/registry.h"
+#include "discovery/registry.h"
 #include "ops/op.h"
 #include "tensor/dtype.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/arguments.h"
-#include "device/registry.h"
+#include "discovery/registry.h"
 #include "runtime/blueprint.h"
 
 namespace gimbal {

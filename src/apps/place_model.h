@@ -5,7 +5,7 @@
 
 #include "apps/find_model.h"
 #include "apps/options.h"
-#include "model/tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace gimbal {
 

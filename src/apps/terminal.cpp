@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/format.h"
-#include "model/tokenizer/utf8.h"
+#include "base/text.h"
 
 namespace gimbal {
 namespace {

@@ -4,7 +4,7 @@
 #include "apps/input_text.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
-#include "model/tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace gimbal {
 namespace {

@@ -9,7 +9,7 @@
 #include "apps/kept.h"
 #include "apps/options.h"
 #include "apps/terminal.h"
-#include "program/conformance.h"
+#include "conformance/conformance.h"
 #include "runtime/model_check.h"
 
 namespace gimbal {

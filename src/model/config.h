@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "model/gguf.h"
+#include "files/gguf.h"
 #include "model/rope.h"
 #include "ops/op.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/gguf.h"
+#include "files/gguf.h"
 
 namespace gimbal {
 

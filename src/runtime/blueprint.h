@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "device/registry.h"
+#include "discovery/registry.h"
 #include "model/arch.h"
 #include "program/cut.h"
 #include "program/place.h"

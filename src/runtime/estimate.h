@@ -29,7 +29,7 @@ struct MemoryEstimate {
 
 // Within 3 % of the plan in total for every model of the reference data whose matrices share a format
 // (estimate_test), and nearer for larger ones. Not counted: formats that a device lays out larger than files
-// hold them (codebook formats: 1.2 to 1.6 times, see backends/packed/layout.h); biases.
+// hold them (codebook formats: 1.2 to 1.6 times, see packing/layout.h); biases.
 // Dimensions below 0 count as 0.
 MemoryEstimate estimate_inference_memory(const ModelDimensions&);
 

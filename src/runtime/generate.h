@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "model/tokenizer/tokenizer.h"
 #include "runtime/sampler.h"
 #include "runtime/session.h"
 #include "runtime/stop_matcher.h"
+#include "tokenizer/tokenizer.h"
 
 namespace gimbal {
 

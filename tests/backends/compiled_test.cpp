@@ -8,7 +8,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "device/registry.h"
+#include "discovery/registry.h"
 #include "program/builder.h"
 #include "program/place.h"
 

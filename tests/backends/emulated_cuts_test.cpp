@@ -1,12 +1,12 @@
 // Where buffers are cut that are larger than an allocation: never through a value, but for the tiles of
 // packed matrices.
-#include "backends/simt/cuts.h"
+#include "gpu/cuts.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "backends/packed/layout.h"
+#include "packing/layout.h"
 
 namespace gimbal::simt {
 namespace {

@@ -8,11 +8,11 @@
 #include <cstring>
 
 #include "backends/emulator/runtime.h"
-#include "backends/simt/device.h"
-#include "backends/simt/models_checks.h"
-#include "backends/simt/modules.h"
 #include "base/format.h"
 #include "device/backend_impl.h"
+#include "gpu/device.h"
+#include "gpu/models_checks.h"
+#include "gpu/modules.h"
 #include "runtime/generate.h"
 #include "support/golden.h"
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "backends/simt/kernels_checks.h"
+#include "gpu/kernels_checks.h"
 
 namespace gimbal {
 namespace {

@@ -1,5 +1,5 @@
 // Whole models on the emulator of GPUs: the bits of the CPU, and no race in any kernel of a model.
-#include "backends/simt/models_checks.h"
+#include "gpu/models_checks.h"
 
 namespace gimbal::test {
 namespace {

@@ -1,8 +1,8 @@
 // A kernel text with one wrong word must not pass: mutants.txt names words of every text and wrong ones to
 // put there; conformance has to notice each, and to accept the very same texts without it.
 #include "backends/emulator/runtime.h"
-#include "backends/simt/modules.h"
-#include "backends/simt/mutants_checks.h"
+#include "gpu/modules.h"
+#include "gpu/mutants_checks.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> mutant_emulator_modules();

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/simt/example_checks.h"
-#include "backends/simt/probes.h"
+#include "gpu/example_checks.h"
+#include "gpu/probes.h"
 
 namespace gimbal::simt {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
-#include "device/registry.h"
+#include "discovery/registry.h"
 #include "support/fake_backend.h"
 
 namespace gimbal::test {

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "device/registry.h"
+#include "discovery/registry.h"
 
 namespace gimbal {
 namespace {

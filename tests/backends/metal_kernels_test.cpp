@@ -2,8 +2,8 @@
 // matrices in parts, and on a card with memory of its own. Off Apple's systems: on a pretended Metal
 // (metal/metal.cmake).
 #define TESTED_BACKEND "metal"
-#include "backends/simt/device_main.h"
-#include "backends/simt/kernels_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/kernels_checks.h"
 
 namespace gimbal::test {
 namespace {

@@ -1,7 +1,7 @@
 // Whole models on Metal: the bits of the CPU. Off Apple's systems: on a pretended Metal (metal/metal.cmake).
 #define TESTED_BACKEND "metal"
-#include "backends/simt/device_main.h"
-#include "backends/simt/models_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/models_checks.h"
 
 namespace gimbal::test {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "backends/metal/backend.h"
 #include "backends/metal/fake/control.h"
+#include "conformance/conformance.h"
 #include "device/backend_impl.h"
 #include "device/device.h"
-#include "program/conformance.h"
 
 extern "C" const gimbal_backend* gimbal_backend_metal_pretended(void);
 

@@ -8,8 +8,8 @@
 #include <cstdio>
 
 #include "backends/metal/fake/control.h"
-#include "backends/simt/device_main.h"
-#include "backends/simt/example_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/example_checks.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> example_msl_modules();

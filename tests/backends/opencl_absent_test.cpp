@@ -7,7 +7,7 @@
 
 #include "backends/opencl/devices.h"
 #include "device/reason.h"
-#include "device/registry.h"
+#include "discovery/registry.h"
 
 namespace gimbal::opencl {
 namespace {

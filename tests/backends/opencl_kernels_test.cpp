@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "backends/simt/device_main.h"
-#include "backends/simt/kernels_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/kernels_checks.h"
 
 namespace gimbal::test {
 namespace {

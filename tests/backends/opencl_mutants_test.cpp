@@ -1,8 +1,8 @@
 // On an OpenCL device, too, a kernel text with a wrong index does not pass (mutants/few.txt).
 #define TESTED_BACKEND "opencl"
 #include "backends/opencl/runtime.h"
-#include "backends/simt/device_main.h"
-#include "backends/simt/mutants_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/mutants_checks.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> mutant_opencl_modules();

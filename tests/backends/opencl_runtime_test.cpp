@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "backends/simt/device_main.h"
-#include "backends/simt/example_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/example_checks.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> example_opencl_modules();

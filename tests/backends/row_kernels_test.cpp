@@ -7,7 +7,7 @@
 
 #include "backends/cpu/kernel_abi.h"
 #include "base/bytes.h"
-#include "device/registry.h"
+#include "discovery/registry.h"
 #include "ops/cases.h"
 #include "ops/shapes.h"
 

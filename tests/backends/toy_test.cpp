@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "program/conformance.h"
+#include "conformance/conformance.h"
 #include "support/engine.h"
 #include "support/fake_plugins.h"
 

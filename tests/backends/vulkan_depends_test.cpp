@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
-#include "backends/simt/depends.h"
-#include "device/registry.h"
+#include "discovery/registry.h"
+#include "gpu/depends.h"
 
 namespace gimbal {
 namespace {

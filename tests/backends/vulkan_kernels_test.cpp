@@ -1,8 +1,8 @@
 // Every kernel of the GPU backends on a Vulkan device, against the double-precision reference: as they are,
 // with matrices in parts, and with every copy through staging under the validation layer.
 #define TESTED_BACKEND "vulkan"
-#include "backends/simt/device_main.h"
-#include "backends/simt/kernels_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/kernels_checks.h"
 
 namespace gimbal::test {
 namespace {

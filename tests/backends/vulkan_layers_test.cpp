@@ -1,7 +1,7 @@
 // Layers over Vulkan devices and the CPU: the bits of the CPU.
 #define TESTED_BACKEND "vulkan"
-#include "backends/simt/device_main.h"
-#include "backends/simt/layers_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/layers_checks.h"
 
 namespace gimbal::test {
 namespace {

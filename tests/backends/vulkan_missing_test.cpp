@@ -6,7 +6,7 @@
 
 #include "backends/vulkan/runtime.h"
 #include "device/reason.h"
-#include "device/registry.h"
+#include "discovery/registry.h"
 
 namespace gimbal {
 namespace {

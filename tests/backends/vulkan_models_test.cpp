@@ -1,7 +1,7 @@
 // Whole models on a Vulkan device: the bits of the CPU.
 #define TESTED_BACKEND "vulkan"
-#include "backends/simt/device_main.h"
-#include "backends/simt/models_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/models_checks.h"
 
 namespace gimbal::test {
 namespace {

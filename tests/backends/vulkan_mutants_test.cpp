@@ -1,8 +1,8 @@
 // On a Vulkan device, too, a kernel text with a wrong index does not pass (mutants/few.txt).
 #define TESTED_BACKEND "vulkan"
-#include "backends/simt/device_main.h"
-#include "backends/simt/mutants_checks.h"
 #include "backends/vulkan/runtime.h"
+#include "gpu/device_main.h"
+#include "gpu/mutants_checks.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> mutant_spirv_modules();

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <regex>
 
-#include "backends/simt/device_main.h"
-#include "backends/simt/example_checks.h"
 #include "backends/vulkan/api.h"
 #include "backends/vulkan/runtime.h"
+#include "gpu/device_main.h"
+#include "gpu/example_checks.h"
 
 namespace gimbal::simt {
 

@@ -12,7 +12,7 @@
 #include "backends/webgpu/gpu.h"
 #include "backends/webgpu/runtime.h"
 #include "device/reason.h"
-#include "device/registry.h"
+#include "discovery/registry.h"
 
 namespace gimbal::webgpu {
 namespace {

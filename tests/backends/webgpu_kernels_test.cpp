@@ -1,8 +1,8 @@
 // Every kernel of the GPU backends on a WebGPU device, against the double-precision reference: as they are,
 // and with matrices in parts.
 #define TESTED_BACKEND "webgpu"
-#include "backends/simt/device_main.h"
-#include "backends/simt/kernels_checks.h"
+#include "gpu/device_main.h"
+#include "gpu/kernels_checks.h"
 
 namespace gimbal::test {
 namespace {

@@ -1,8 +1,8 @@
 // On a WebGPU device, too, a kernel text with a wrong index does not pass (mutants/few.txt).
 #define TESTED_BACKEND "webgpu"
-#include "backends/simt/device_main.h"
-#include "backends/simt/mutants_checks.h"
 #include "backends/webgpu/runtime.h"
+#include "gpu/device_main.h"
+#include "gpu/mutants_checks.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> mutant_wgsl_modules();

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "backends/simt/device_main.h"
-#include "backends/simt/example_checks.h"
 #include "backends/webgpu/api.h"
 #include "backends/webgpu/runtime.h"
+#include "gpu/device_main.h"
+#include "gpu/example_checks.h"
 
 namespace gimbal::simt {
 

@@ -6,10 +6,10 @@
 #include <mutex>
 #include <thread>
 
+#include "conformance/conformance.h"
 #include "device/backends.h"
 #include "device/reason.h"
-#include "model/gguf.h"
-#include "program/conformance.h"
+#include "files/gguf.h"
 #include "runtime/session.h"
 #include "support/fake_plugins.h"
 #include "support/loaded.h"

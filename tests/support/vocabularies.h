@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/tokenizer/tokenizer.h"
 #include "support/golden.h"
+#include "tokenizer/tokenizer.h"
 
 namespace gimbal::test {
 

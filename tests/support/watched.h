@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "device/registry.h"
+#include "discovery/registry.h"
 
 namespace gimbal::test {
 

@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-#include "model/gguf.h"
+#include "files/gguf.h"
 #include "support/golden.h"
 #include "tensor/half.h"
 #include "tensor/quant_encode.h"

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "model/gguf.h"
-#include "model/tokenizer/tokenizer.h"
+#include "files/gguf.h"
 #include "runtime/model.h"
+#include "tokenizer/tokenizer.h"
 
 namespace gimbal::worker {
 

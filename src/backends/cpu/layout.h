@@ -1,6 +1,6 @@
-// The layouts of packed weights and caches are those of backends/packed; here they are the CPU's.
+// The layouts of packed weights and caches are those of packing; here they are the CPU's.
 #pragma once
-#include "backends/packed/layout.h"
+#include "packing/layout.h"
 
 namespace gimbal::cpu {
 using namespace packed;

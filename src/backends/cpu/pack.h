@@ -1,4 +1,4 @@
-// Laying weights out is the work of backends/packed.
+// Laying weights out is the work of packing.
 #pragma once
 #include "backends/cpu/layout.h"
-#include "backends/packed/pack.h"
+#include "packing/pack.h"

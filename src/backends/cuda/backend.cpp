@@ -1,8 +1,8 @@
 // NVIDIA GPUs as a backend. Options: library=PATH, graphs=0 (simt/driver_api/runtime.h), max_binding=BYTES,
 // part=BYTES.
 #include "backends/cuda/vendor.h"
-#include "backends/simt/driver_api/runtime.h"
 #include "device/backend_impl.h"
+#include "gpu/driver_api/runtime.h"
 
 namespace gimbal::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include <span>
 
-#include "backends/simt/runtime.h"
+#include "gpu/runtime.h"
 
 namespace gimbal::cuda {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "backends/cuda/machine_code.h"
-#include "backends/simt/modules.h"
 #include "base/format.h"
+#include "gpu/modules.h"
 
 namespace gimbal::cuda {
 namespace {
@@ -36,7 +36,7 @@ constexpr const char* kFunctions[] = {
 #define OPTIONAL(name, cuda, hip, ...) cuda,
 #define CUDA_ONLY(name, cuda, ...) cuda,
 #define HIP_ONLY(...) "",
-#include "backends/simt/driver_api/functions.def"
+#include "gpu/driver_api/functions.def"
 #undef FUNCTION
 #undef OPTIONAL
 #undef CUDA_ONLY
@@ -44,7 +44,7 @@ constexpr const char* kFunctions[] = {
 };
 constexpr simt::driver_api::KnownError kErrors[] = {
 #define DRIVER_ERROR(number, cuda, hip, code, meaning) {number, cuda, Failure::code, meaning},
-#include "backends/simt/driver_api/errors.def"
+#include "gpu/driver_api/errors.def"
 #undef DRIVER_ERROR
 };
 

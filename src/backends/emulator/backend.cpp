@@ -3,10 +3,10 @@
 #include <bit>
 
 #include "backends/emulator/runtime.h"
-#include "backends/simt/device.h"
-#include "backends/simt/modules.h"
 #include "base/format.h"
 #include "device/backend_impl.h"
+#include "gpu/device.h"
+#include "gpu/modules.h"
 
 namespace gimbal::emulator {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/simt/dialect/emulator_lane.h"
+#include "gpu/dialect/emulator_lane.h"
 
 namespace gimbal::emulator {
 

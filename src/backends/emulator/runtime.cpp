@@ -10,8 +10,8 @@
 
 #include "backends/emulator/checks.h"
 #include "backends/emulator/group.h"
-#include "backends/simt/launch_check.h"
 #include "base/format.h"
+#include "gpu/launch_check.h"
 
 namespace gimbal::emulator {
 namespace {

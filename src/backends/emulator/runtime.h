@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "backends/simt/runtime.h"
+#include "gpu/runtime.h"
 
 namespace gimbal::emulator {
 

@@ -1,9 +1,9 @@
 // The Metal backend everywhere else: there, and with no device, so that every combination of backends builds
 // on every system. CMakeLists.txt chooses between this file and backend.cpp.
-#include "backends/simt/device.h"
 #include "base/format.h"
 #include "device/backend_impl.h"
 #include "device/reason.h"
+#include "gpu/device.h"
 
 namespace gimbal::metal {
 namespace {

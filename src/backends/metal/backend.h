@@ -2,8 +2,8 @@
 // pretended Metal under it. Options: staging=1 (runtime.h), and those of all GPU backends.
 #pragma once
 #include "backends/metal/runtime.h"
-#include "backends/simt/device.h"
-#include "backends/simt/modules.h"
+#include "gpu/device.h"
+#include "gpu/modules.h"
 
 namespace gimbal::metal {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "backends/simt/runtime.h"
+#include "gpu/runtime.h"
 
 namespace gimbal::metal {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "backends/simt/runtime.h"
+#include "gpu/runtime.h"
 
 namespace gimbal::metal {
 

@@ -6,7 +6,7 @@
 
 #include "backends/metal/memory.h"
 #include "backends/metal/programs.h"
-#include "backends/simt/launch_check.h"
+#include "gpu/launch_check.h"
 #include "base/format.h"
 #include "device/reason.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "backends/simt/runtime.h"
+#include "gpu/runtime.h"
 
 namespace gimbal::opencl {
 

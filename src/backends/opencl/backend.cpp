@@ -1,10 +1,10 @@
 // OpenCL as a backend. Options: cache=FOLDER, no_subgroups=1 (runtime.h), and those of all GPU backends
 // (simt/device.h).
 #include "backends/opencl/runtime.h"
-#include "backends/simt/depends.h"
-#include "backends/simt/device.h"
-#include "backends/simt/modules.h"
 #include "device/backend_impl.h"
+#include "gpu/depends.h"
+#include "gpu/device.h"
+#include "gpu/modules.h"
 
 namespace gimbal::opencl {
 namespace {

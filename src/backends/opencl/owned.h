@@ -1,7 +1,7 @@
 // OpenCL's objects as values that release themselves.
 #pragma once
 #include "backends/opencl/api.h"
-#include "backends/simt/owned.h"
+#include "gpu/owned.h"
 
 namespace gimbal::opencl {
 

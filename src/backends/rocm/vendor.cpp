@@ -1,7 +1,7 @@
 #include "backends/rocm/vendor.h"
 
-#include "backends/simt/modules.h"
 #include "base/format.h"
+#include "gpu/modules.h"
 
 namespace gimbal::rocm {
 namespace {
@@ -31,7 +31,7 @@ constexpr const char* kFunctions[] = {
 #define OPTIONAL(name, cuda, hip, ...) hip,
 #define HIP_ONLY(name, hip, ...) hip,
 #define CUDA_ONLY(...) "",
-#include "backends/simt/driver_api/functions.def"
+#include "gpu/driver_api/functions.def"
 #undef FUNCTION
 #undef OPTIONAL
 #undef HIP_ONLY
@@ -39,7 +39,7 @@ constexpr const char* kFunctions[] = {
 };
 constexpr simt::driver_api::KnownError kErrors[] = {
 #define DRIVER_ERROR(number, cuda, hip, code, meaning) {number, hip, Failure::code, meaning},
-#include "backends/simt/driver_api/errors.def"
+#include "gpu/driver_api/errors.def"
 #undef DRIVER_ERROR
 };
 

@@ -1,6 +1,6 @@
 // AMD's driver: its names, and which of the kernels built here are for a device.
 #pragma once
-#include "backends/simt/driver_api/driver.h"
+#include "gpu/driver_api/driver.h"
 
 namespace gimbal::rocm {
 

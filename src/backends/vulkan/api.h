@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/simt/runtime.h"
 #include "backends/vulkan/runtime.h"
+#include "gpu/runtime.h"
 
 namespace gimbal::vulkan {
 

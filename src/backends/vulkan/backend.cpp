@@ -1,10 +1,10 @@
 // Vulkan as a backend. Options: staging=1, split_fma=1, no_subgroups=1, validation=1, library=FILE
 // (runtime.h), and those of every GPU backend.
-#include "backends/simt/depends.h"
-#include "backends/simt/device.h"
-#include "backends/simt/modules.h"
 #include "backends/vulkan/runtime.h"
 #include "device/backend_impl.h"
+#include "gpu/depends.h"
+#include "gpu/device.h"
+#include "gpu/modules.h"
 
 namespace gimbal::vulkan {
 namespace {

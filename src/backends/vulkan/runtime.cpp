@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/simt/launch_check.h"
-#include "backends/simt/probes.h"
 #include "backends/vulkan/memory.h"
 #include "base/format.h"
+#include "gpu/launch_check.h"
+#include "gpu/probes.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> probe_spirv_modules();

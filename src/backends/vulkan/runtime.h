@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "backends/simt/runtime.h"
+#include "gpu/runtime.h"
 
 struct VolkDeviceTable;
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "backends/simt/runtime.h"
 #include "backends/webgpu/edition.h"
+#include "gpu/runtime.h"
 
 namespace gimbal::webgpu {
 

@@ -1,10 +1,10 @@
 // WebGPU as a backend. Options: split_fma=1, memory=BYTES, library=FILE (runtime.h), and those of every GPU
 // backend.
-#include "backends/simt/depends.h"
-#include "backends/simt/device.h"
-#include "backends/simt/modules.h"
 #include "backends/webgpu/runtime.h"
 #include "device/backend_impl.h"
+#include "gpu/depends.h"
+#include "gpu/device.h"
+#include "gpu/modules.h"
 
 namespace gimbal::webgpu {
 namespace {

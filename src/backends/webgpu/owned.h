@@ -1,7 +1,7 @@
 // WebGPU's objects as values that release themselves.
 #pragma once
-#include "backends/simt/owned.h"
 #include "backends/webgpu/api.h"
+#include "gpu/owned.h"
 
 namespace gimbal::webgpu {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/simt/launch_check.h"
-#include "backends/simt/probes.h"
 #include "backends/webgpu/memory.h"
 #include "base/format.h"
 #include "device/reason.h"
+#include "gpu/launch_check.h"
+#include "gpu/probes.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> probe_wgsl_modules();

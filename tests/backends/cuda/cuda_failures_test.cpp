@@ -6,7 +6,7 @@
 
 #include "backends/cuda/vendor.h"
 #include "backends/driver_api/fake.h"
-#include "backends/simt/modules.h"
+#include "gpu/modules.h"
 
 namespace gimbal::simt {
 

@@ -14,7 +14,7 @@
 #include "backends/cuda/vendor.h"
 #include "backends/driver_api/kernel_names.h"
 #include "backends/fake_driver/modules.h"
-#include "backends/simt/modules.h"
+#include "gpu/modules.h"
 #include "support/golden.h"
 
 namespace gimbal::simt {

@@ -1,6 +1,6 @@
 // NVIDIA's driver as a runtime, over a fake of it: no GPU is needed, and none is used.
 #include "backends/cuda/vendor.h"
-#include "backends/simt/modules.h"
+#include "gpu/modules.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> example_ptx_modules();

@@ -3,9 +3,9 @@
 // vendor, which defines Subject.
 #pragma once
 #include "backends/driver_api/fake.h"
-#include "backends/simt/test_device.h"
 #include "device/reason.h"
-#include "device/registry.h"
+#include "discovery/registry.h"
+#include "gpu/test_device.h"
 
 namespace gimbal::simt {
 namespace {
@@ -167,7 +167,7 @@ struct Known {
 };
 constexpr Known kKnown[] = {
 #define DRIVER_ERROR(number, cuda, hip, code, meaning) {number, cuda, hip},
-#include "backends/simt/driver_api/errors.def"
+#include "gpu/driver_api/errors.def"
 #undef DRIVER_ERROR
 };
 
@@ -284,7 +284,7 @@ TEST(FailingCalls, AreTheFailureOfWhatWasDone) {
 #define OPTIONAL(name, cuda, hip, ...) every_call_of(cuda, hip);
 #define CUDA_ONLY(name, cuda, ...) every_call_of(cuda, "");
 #define HIP_ONLY(name, hip, ...) every_call_of("", hip);
-#include "backends/simt/driver_api/functions.def"
+#include "gpu/driver_api/functions.def"
 #undef FUNCTION
 #undef OPTIONAL
 #undef CUDA_ONLY

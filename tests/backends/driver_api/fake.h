@@ -6,7 +6,7 @@
 #include <string>
 
 #include "backends/fake_driver/control.h"
-#include "backends/simt/driver_api/runtime.h"
+#include "gpu/driver_api/runtime.h"
 
 namespace gimbal::test {
 

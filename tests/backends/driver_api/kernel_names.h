@@ -6,12 +6,12 @@
 #include <span>
 #include <string>
 
-#include "backends/simt/runtime.h"
+#include "gpu/runtime.h"
 
 namespace gimbal::test {
 
 inline std::set<std::string> names_in_kernels_def() {
-  std::ifstream file(std::string(GIMBAL_SOURCE_DIR) + "/src/backends/simt/kernels.def");
+  std::ifstream file(std::string(GIMBAL_SOURCE_DIR) + "/src/gpu/kernels.def");
   std::set<std::string> names;
   for (std::string line; std::getline(file, line);) {
     static const std::regex row(R"(^\s*SIMT_KERNEL\((\w+),.*)");

@@ -3,8 +3,8 @@
 // vendor, which defines kBackend.
 #pragma once
 #include "backends/driver_api/fake.h"
-#include "backends/simt/kernels_checks.h"
-#include "backends/simt/models_checks.h"
+#include "gpu/kernels_checks.h"
+#include "gpu/models_checks.h"
 
 namespace gimbal::test {
 namespace {

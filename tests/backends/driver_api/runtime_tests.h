@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "backends/driver_api/fake.h"
-#include "backends/simt/example_checks.h"
+#include "gpu/example_checks.h"
 
 namespace gimbal::simt {
 namespace {

@@ -8,7 +8,7 @@
 #include "backends/fake_driver/control.h"
 #include "backends/fake_driver/device.h"
 #include "backends/fake_driver/modules.h"
-#include "backends/simt/modules.h"
+#include "gpu/modules.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> example_emulator_modules();
@@ -29,11 +29,11 @@ std::span<const KernelCode> rounding_emulator_modules();
 #define OPTIONAL(name, cuda, hip, ...) FUNCTION(name, cuda, hip, __VA_ARGS__)
 #define FUNCTION(name, cuda, hip, ...) \
   extern "C" EXPORTED int fake_##name(__VA_ARGS__) __asm__(SYMBOL(cuda, hip));
-#include "backends/simt/driver_api/functions.def"
+#include "gpu/driver_api/functions.def"
 #undef FUNCTION
 namespace symbols {
 #define FUNCTION(name, cuda, hip, ...) constexpr const char* name = SYMBOL(cuda, hip);
-#include "backends/simt/driver_api/functions.def"
+#include "gpu/driver_api/functions.def"
 #undef FUNCTION
 }  // namespace symbols
 

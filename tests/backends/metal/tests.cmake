@@ -1,6 +1,6 @@
 # Further texts for some Metal tests: kernels of the dialect's own tests, and generated texts with one wrong word.
 set(metal ${CMAKE_CURRENT_LIST_DIR})
-set(simt_tests ${CMAKE_CURRENT_SOURCE_DIR}/backends/simt)
+set(simt_tests ${CMAKE_CURRENT_SOURCE_DIR}/gpu)
 gimbal_simt_modules(metal_runtime_test msl ${simt_tests}/examples/kernels.def example_)
 gimbal_simt_modules(metal_runtime_test msl ${simt_tests}/rounding/kernels.def rounding_)
 target_sources(metal_runtime_test PRIVATE ${metal}/fake/texts.cpp)

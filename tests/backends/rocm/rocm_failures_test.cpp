@@ -4,7 +4,7 @@
 
 #include "backends/driver_api/fake.h"
 #include "backends/rocm/vendor.h"
-#include "backends/simt/modules.h"
+#include "gpu/modules.h"
 
 namespace gimbal::simt {
 

@@ -8,7 +8,7 @@
 
 #include "backends/driver_api/kernel_names.h"
 #include "backends/fake_driver/modules.h"
-#include "backends/simt/modules.h"
+#include "gpu/modules.h"
 
 namespace gimbal::simt {
 namespace {

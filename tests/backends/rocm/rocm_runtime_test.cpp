@@ -1,6 +1,6 @@
 // AMD's driver as a runtime, over a fake of it: no GPU is needed, and none is used.
 #include "backends/rocm/vendor.h"
-#include "backends/simt/modules.h"
+#include "gpu/modules.h"
 
 namespace gimbal::simt {
 std::span<const KernelCode> example_amdgcn_modules(std::string_view);

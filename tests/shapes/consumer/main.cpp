@@ -1,7 +1,7 @@
 // The embedded model tells a story, by the installed headers and libraries alone.
 #include <cstdio>
 
-#include "device/registry.h"
+#include "discovery/registry.h"
 #include "gimbal_config.h"
 #include "model/embedded_model.h"
 #include "runtime/generate.h"

@@ -1,7 +1,7 @@
 // One generated Metal kernel, compiled as C++ through the stand-in metal_stdlib, as the emulator's
 // GroupRunner runs it.
 #pragma once
-#include "backends/simt/dialect/emulator_lane.h"
+#include "gpu/dialect/emulator_lane.h"
 
 namespace gimbal::test {
 

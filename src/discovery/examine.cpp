@@ -1,0 +1,70 @@
+// What a backend says about its devices, asked in whatever process this runs in.
+#include <algorithm>
+#include <cctype>
+
+#include "base/format.h"
+#include "device/backend_words.h"
+#include "device/device.h"
+#include "device/reason.h"
+#include "discovery/depends.h"
+#include "discovery/probe.h"
+#include "discovery/report_wire.h"
+
+namespace gimbal {
+namespace {
+
+std::string text(const char* t) { return t ? t : ""; }
+
+DeviceReport about(const Device& d, int index) {
+  DeviceReport r;
+  const gimbal_device_info i = d.describe();
+  r.index = index, r.id = d.id(), r.name = text(i.name);
+  r.memory_total = i.memory_total;
+  if (i.memory_free || !i.memory_total) r.memory_free = i.memory_free;
+  r.features = d.features(), r.threads = i.threads, r.kernels = d.kernel_count();
+  r.driver = text(i.driver), r.compute_capability = text(i.compute_capability);
+  for (char c : text(i.pci_id)) r.pci_id += char(std::tolower(static_cast<unsigned char>(c)));
+  r.software = i.software, r.unified_memory = i.unified_memory;
+  return r;
+}
+
+// Why there is no device: a backend says so when one is opened.
+Error why_none(const LibraryPtr& library, const std::string& options) {
+  if (Device::open(library, 0, options)) return {Code::NoBackend, "it has none", "", reason::kNoDevice};
+  return backend_error(library->table().last_error(nullptr), reason::kNoDevice);
+}
+
+}  // namespace
+
+BackendReport examine(const LibraryPtr& library, const std::string& options,
+                      std::vector<std::string>* loaded) {
+  BackendReport r;
+  r.backend = library->name(), r.library = library->path(), r.present = true;
+  int count = library->table().device_count();
+  if (count == 0 && ("\n" + options).find("\nlibrary=") != std::string::npos) count = 1;
+  if (count < 0) {
+    r.code = reason::kBrokenPlugin,
+    r.reason = format("the {} backend says that it has {} devices", r.backend, count);
+    return r;
+  }
+  if (count == 0) {
+    const Error why = why_none(library, options);
+    r.code = why.reason, r.reason = format("no device found: {}", why.message), r.remedy = why.remedy;
+    return r;
+  }
+  for (int i = 0; i < std::min(count, int(kMostProbedDevices)); i++) {
+    if (auto d = Device::open(library, i, options)) {
+      r.devices.push_back(about(**d, i));
+      if (loaded)
+        for (std::string& file : mapped_libraries()) loaded->push_back(std::move(file));
+    } else
+      r.refused.push_back({i, *d.error().reason ? d.error().reason : reason::kOpenFailed, d.error().message,
+                           d.error().remedy});
+  }
+  r.available = !r.devices.empty();
+  if (!r.available)
+    r.code = r.refused[0].code, r.reason = r.refused[0].reason, r.remedy = r.refused[0].remedy;
+  return r;
+}
+
+}  // namespace gimbal

@@ -1,0 +1,203 @@
+#include "discovery/selection.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "device/backend_words.h"
+#include "device/reason.h"
+
+namespace gimbal {
+namespace {
+
+// A device, or a backend without one, at its place in the order.
+struct Candidate {
+  std::tuple<bool, bool, int, bool, long, uint64_t, int> place;
+  const BackendReport* backend = nullptr;
+  const DeviceReport* device = nullptr;
+  Rejection no;  // when there is no device
+};
+
+// A "no" that is believed without asking says since when, and how to ask.
+Rejection as_remembered(Rejection no, const BackendReport& r) {
+  if (r.seen.empty()) return no;
+  no.reason += format(", seen on {}", r.seen);
+  no.remedy += (no.remedy.empty() ? "" : "; ") + std::string("`gimbal backends` looks again");
+  return no;
+}
+
+class Chooser {
+ public:
+  Chooser(std::vector<BackendReport> reports, const SelectionRequest& request)
+      : reports_(std::move(reports)), request_(request), order_(full_order(request.order)) {
+    mark_duplicates(reports_, order_);
+  }
+
+  Result<DeviceChoice> choose() const {
+    if (auto wrong = wrong_number(reports_, request_)) return *wrong;
+    DeviceChoice choice;
+    for (const Candidate& c : ranked()) {
+      const bool asked = wanted(*c.backend);
+      if (!asked && request_.strict && !automatic()) continue;
+      auto no = c.device ? why_not(*c.device, *c.backend, asked) : c.no;
+      if (no) {
+        choice.rejected.push_back(std::move(*no));
+        continue;
+      }
+      choice.backend = c.backend->backend, choice.index = c.device->index;
+      choice.reason = asked         ? "asked for"
+                      : automatic() ? "first available in the automatic order"
+                                    : "the next best in the automatic order";
+      if (!automatic() && !asked)
+        for (const Rejection& r : choice.rejected)
+          if (r.backend() == request_.backend) choice.unwanted.push_back(r);
+      return choice;
+    }
+    return nothing(choice.rejected);
+  }
+
+ private:
+  bool automatic() const { return request_.backend == "auto"; }
+  bool wanted(const BackendReport& r) const { return r.backend == request_.backend; }
+  long position(const std::string& backend) const {
+    return std::find(order_.begin(), order_.end(), backend) - order_.begin();
+  }
+
+  // Backends that nobody named and that are in no order are for tests.
+  std::vector<Candidate> ranked() const {
+    std::vector<Candidate> all;
+    for (const BackendReport& r : reports_) {
+      if (!wanted(r) && position(r.backend) == long(order_.size())) continue;
+      auto add = [&](const DeviceReport* d, int index, Rejection no) {
+        if (wanted(r) && r.available && request_.device && *request_.device != index) return;
+        const long at = position(r.backend), cpu = position("cpu");
+        const int side = at < cpu ? 0 : at == cpu ? 1 : 2;
+        all.push_back({{!wanted(r), d && d->software && request_.allow_software, side, d && d->unified_memory,
+                        at, d ? ~d->memory_total : 0, index},
+                       &r,
+                       d,
+                       std::move(no)});
+      };
+      for (const DeviceReport& d : r.devices) add(&d, d.index, {});
+      for (const DeviceRefusal& d : r.refused)
+        add(nullptr, d.index, {format("{}:{}", r.backend, d.index), d.code, d.reason, d.remedy});
+      if (r.devices.empty() && r.refused.empty())
+        add(nullptr, 0, as_remembered({r.backend, r.code, r.reason, r.remedy}, r));
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Candidate& a, const Candidate& b) { return a.place < b.place; });
+    return all;
+  }
+
+  const Rejection* failed(const std::string& id) const {
+    for (const Rejection& r : request_.failed)
+      if (r.what == id) return &r;
+    return nullptr;
+  }
+
+  std::optional<Rejection> why_not(const DeviceReport& d, const BackendReport& b, bool asked) const {
+    if (const Rejection* f = failed(d.id)) return *f;
+    if (d.software && !request_.allow_software)
+      return as_remembered({d.id, reason::kSoftwareDevice, format("{} emulates a GPU on the CPU", d.name),
+                            "--allow-software-devices allows it"},
+                           b);
+    // The card was passed over already, unless only the way to it was at fault.
+    if (!d.duplicate_of.empty() && !asked && !failed(d.duplicate_of))
+      return Rejection{d.id, reason::kDuplicateDevice, format("it is the same card as {}", d.duplicate_of),
+                       ""};
+    if (request_.bytes && d.memory_free && *d.memory_free < request_.bytes)
+      return Rejection{d.id, reason::kNotEnoughMemory,
+                       format("{} is needed, and {} of {} is free", human_bytes(request_.bytes),
+                              human_bytes(*d.memory_free), human_bytes(d.memory_total)),
+                       ""};
+    return std::nullopt;
+  }
+
+  Error nothing(const std::vector<Rejection>& rejected) const {
+    std::string all;
+    const char* code = reason::kNoDevice;
+    bool memory = false;
+    for (const Rejection& r : rejected) {
+      all += (all.empty() ? "" : "; ") + r.sentence();
+      memory = memory || r.code == reason::kNotEnoughMemory;
+      if (&r == &rejected.front())
+        if (const char* known = known_reason(r.code)) code = known;
+    }
+    if (request_.strict && !automatic())
+      return {Code::NoBackend,
+              format("--strict: backend '{}' was asked for and cannot be had: {}", request_.backend, all),
+              "leave --strict out to fall back to another device, or see `gimbal backends`", code};
+    if (memory)
+      return {Code::OutOfMemory, "no device has enough memory: " + all,
+              "take a smaller model or context, or close other programs", reason::kNotEnoughMemory};
+    return {Code::NoBackend, "no backend can be used: " + all, "see `gimbal backends`", code};
+  }
+
+  std::vector<BackendReport> reports_;
+  const SelectionRequest& request_;
+  std::vector<std::string> order_;
+};
+
+}  // namespace
+
+const char* backend_name(BackendPreference p) {
+  switch (p) {
+    case BackendPreference::Auto: return "auto";
+    case BackendPreference::Cpu: return "cpu";
+    case BackendPreference::Cuda: return "cuda";
+    case BackendPreference::Rocm: return "rocm";
+    case BackendPreference::Metal: return "metal";
+    case BackendPreference::Vulkan: return "vulkan";
+    case BackendPreference::OpenCL: return "opencl";
+    case BackendPreference::WebGPU: return "webgpu";
+  }
+  return "auto";
+}
+
+std::string Rejection::sentence() const { return format("{}: {}", what, in_full(reason, remedy)); }
+
+std::string DeviceChoice::id() const { return format("{}:{}", backend, index); }
+
+std::vector<std::string> full_order(const std::vector<std::string>& order) {
+  std::vector<std::string> full;
+  auto add = [&](const std::string& name) {
+    if (std::find(full.begin(), full.end(), name) == full.end()) full.push_back(name);
+  };
+  for (const std::string& name : order) add(name);
+  for (const char* name : kBackendOrder) add(name);
+  return full;
+}
+
+std::optional<Error> wrong_number(const std::vector<BackendReport>& reports,
+                                  const SelectionRequest& request) {
+  for (const BackendReport& r : reports) {
+    const int count = int(r.devices.size() + r.refused.size());
+    if (r.backend != request.backend || !r.available || !request.device) continue;
+    if (*request.device >= 0 && *request.device < count) continue;
+    return Error{Code::NoBackend,
+                 format("backend '{}' has no device {}; it has {} (0 to {})", r.backend, *request.device,
+                        count, count - 1),
+                 "`gimbal backends` lists them", reason::kNoDevice};
+  }
+  return std::nullopt;
+}
+
+Result<DeviceChoice> choose_device(const std::vector<BackendReport>& reports,
+                                   const SelectionRequest& request) {
+  if (request.backend != "auto" || !request.device) return Chooser(reports, request).choose();
+  // A number without a name: which backend it belongs to is chosen first.
+  SelectionRequest any = request;
+  any.device.reset();
+  auto first = Chooser(reports, any).choose();
+  if (!first) return first;
+  any.backend = first->backend, any.device = request.device;
+  auto numbered = Chooser(reports, any).choose();
+  if (!numbered) return numbered;
+  std::erase_if(first->rejected, [&](const Rejection& r) { return r.backend() == first->backend; });
+  numbered->rejected.insert(numbered->rejected.begin(), first->rejected.begin(), first->rejected.end());
+  if (numbered->unwanted.empty()) numbered->reason = first->reason;
+  return numbered;
+}
+
+}  // namespace gimbal

@@ -1,0 +1,139 @@
+// Asking an opened GGUF file: typed metadata, arrays and tensors. Every accessor is total.
+#include "files/gguf.h"
+
+#include <algorithm>
+
+namespace gimbal {
+namespace {
+
+template <class T, class Out>
+void append_all(Bytes data, uint64_t count, std::vector<Out>& out) {
+  count = std::min<uint64_t>(count, data.size() / sizeof(T));
+  out.reserve(count);
+  for (uint64_t i = 0; i < count; i++) out.push_back(Out(read_le<T>(data.data() + i * sizeof(T))));
+}
+
+}  // namespace
+
+const char* name_of(GgufType type) {
+  switch (type) {
+    case GgufType::U8: return "u8";
+    case GgufType::I8: return "i8";
+    case GgufType::U16: return "u16";
+    case GgufType::I16: return "i16";
+    case GgufType::U32: return "u32";
+    case GgufType::I32: return "i32";
+    case GgufType::F32: return "f32";
+    case GgufType::Bool: return "bool";
+    case GgufType::String: return "string";
+    case GgufType::Array: return "array";
+    case GgufType::U64: return "u64";
+    case GgufType::I64: return "i64";
+    case GgufType::F64: return "f64";
+  }
+  return "unknown";
+}
+
+std::vector<std::string_view> GgufArray::strings() const {
+  std::vector<std::string_view> out;
+  if (type != GgufType::String) return out;
+  out.reserve(std::min<uint64_t>(count, data.size() / sizeof(uint64_t)));
+  // The parser walked these already; the bounds are kept all the same, so that this is total by itself.
+  for (size_t at = 0; out.size() < count && data.size() - at >= sizeof(uint64_t);) {
+    const auto length = read_le<uint64_t>(data.data() + at);
+    at += sizeof(uint64_t);
+    if (length > data.size() - at) break;
+    out.emplace_back(reinterpret_cast<const char*>(data.data() + at), length);
+    at += length;
+  }
+  return out;
+}
+
+std::vector<int64_t> GgufArray::integers() const {
+  std::vector<int64_t> out;
+  switch (type) {
+    case GgufType::U8:
+    case GgufType::Bool: append_all<uint8_t>(data, count, out); break;
+    case GgufType::I8: append_all<int8_t>(data, count, out); break;
+    case GgufType::U16: append_all<uint16_t>(data, count, out); break;
+    case GgufType::I16: append_all<int16_t>(data, count, out); break;
+    case GgufType::U32: append_all<uint32_t>(data, count, out); break;
+    case GgufType::I32: append_all<int32_t>(data, count, out); break;
+    case GgufType::U64:  // above 2^63 these come out negative, as everywhere in two's complement
+    case GgufType::I64: append_all<int64_t>(data, count, out); break;
+    case GgufType::F32:
+    case GgufType::F64:
+    case GgufType::String:
+    case GgufType::Array: break;
+  }
+  return out;
+}
+
+std::vector<float> GgufArray::floats() const {
+  std::vector<float> out;
+  if (type == GgufType::F32) append_all<float>(data, count, out);
+  if (type == GgufType::F64) append_all<double>(data, count, out);
+  return out;
+}
+
+uint64_t Gguf::file_bytes() const {
+  uint64_t sum = parsed_bytes_;
+  for (const MappedFile& file : files_) sum += file.bytes().size();
+  return sum;
+}
+
+const GgufEntry* Gguf::find(std::string_view key) const {
+  const auto found = metadata_.find(key);
+  return found == metadata_.end() ? nullptr : &found->second;
+}
+
+std::optional<uint64_t> Gguf::unsigned_integer(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (!entry) return std::nullopt;
+  if (const auto* value = std::get_if<uint64_t>(&entry->value)) return *value;
+  if (const auto* value = std::get_if<int64_t>(&entry->value); value && *value >= 0) return uint64_t(*value);
+  return std::nullopt;
+}
+
+std::optional<double> Gguf::number(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (!entry) return std::nullopt;
+  if (const auto* value = std::get_if<uint64_t>(&entry->value)) return double(*value);
+  if (const auto* value = std::get_if<int64_t>(&entry->value)) return double(*value);
+  if (const auto* value = std::get_if<double>(&entry->value)) return *value;
+  return std::nullopt;
+}
+
+std::optional<bool> Gguf::boolean(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (const auto* value = entry ? std::get_if<bool>(&entry->value) : nullptr) return *value;
+  return std::nullopt;
+}
+
+std::optional<std::string_view> Gguf::string(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (const auto* value = entry ? std::get_if<std::string_view>(&entry->value) : nullptr) return *value;
+  return std::nullopt;
+}
+
+const GgufArray* Gguf::array(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  return entry ? std::get_if<GgufArray>(&entry->value) : nullptr;
+}
+
+const GgufTensor* Gguf::tensor(std::string_view name) const {
+  const auto found = tensor_index_.find(name);
+  return found == tensor_index_.end() ? nullptr : &tensors_[found->second];
+}
+
+void Gguf::fetch(const GgufTensor& tensor, size_t offset, size_t bytes) const {
+  if (tensor.part >= files_.size() || offset > tensor.data.size()) return;
+  files_[tensor.part].fetch(tensor.data.subspan(offset, std::min(bytes, tensor.data.size() - offset)));
+}
+
+void Gguf::release(const GgufTensor& tensor, size_t offset, size_t bytes) const {
+  if (tensor.part >= files_.size() || offset > tensor.data.size()) return;
+  files_[tensor.part].release(tensor.data.subspan(offset, std::min(bytes, tensor.data.size() - offset)));
+}
+
+}  // namespace gimbal

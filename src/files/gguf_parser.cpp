@@ -1,0 +1,231 @@
+// The header and the metadata of a GGUF file. The table of tensors is in gguf_tensors.cpp.
+// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+#include "files/gguf_parser.h"
+
+#include <utility>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace gimbal {
+namespace {
+
+constexpr uint32_t kMagic = 0x46554747;         // "GGUF", read as a little-endian number
+constexpr uint32_t kMagicSwapped = 0x47475546;  // what a writer that swaps every field would leave
+constexpr uint32_t kOldest = 2, kNewest = 3;
+
+// The fewest bytes that one of them can take in the file, so that a count can be held against what is left.
+constexpr uint64_t kSmallestEntry = 8 + 1 + 4 + 1;           // key length, key, value type, value
+constexpr uint64_t kSmallestTensor = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, rank, one dim, type, offset
+
+// Bytes of one value in the file; 0 for those that have no fixed size.
+uint64_t encoded_bytes(GgufType type) {
+  switch (type) {
+    case GgufType::U8:
+    case GgufType::I8:
+    case GgufType::Bool: return 1;
+    case GgufType::U16:
+    case GgufType::I16: return 2;
+    case GgufType::U32:
+    case GgufType::I32:
+    case GgufType::F32: return 4;
+    case GgufType::U64:
+    case GgufType::I64:
+    case GgufType::F64: return 8;
+    case GgufType::String:
+    case GgufType::Array: return 0;
+  }
+  return 0;
+}
+
+GgufValue scalar(GgufType type, const std::byte* p) {
+  switch (type) {
+    case GgufType::U8: return uint64_t(read_le<uint8_t>(p));
+    case GgufType::I8: return int64_t(read_le<int8_t>(p));
+    case GgufType::U16: return uint64_t(read_le<uint16_t>(p));
+    case GgufType::I16: return int64_t(read_le<int16_t>(p));
+    case GgufType::U32: return uint64_t(read_le<uint32_t>(p));
+    case GgufType::I32: return int64_t(read_le<int32_t>(p));
+    case GgufType::F32: return double(read_le<float>(p));
+    case GgufType::Bool: return read_le<uint8_t>(p) != 0;
+    case GgufType::U64: return read_le<uint64_t>(p);
+    case GgufType::I64: return read_le<int64_t>(p);
+    case GgufType::F64: return read_le<double>(p);
+    case GgufType::String:
+    case GgufType::Array: break;  // the caller reads these
+  }
+  return uint64_t(0);
+}
+
+bool is_type(uint32_t id) { return id <= uint32_t(GgufType::F64); }
+
+}  // namespace
+
+Status GgufParser::run() {
+  uint64_t tensors, entries;
+  if (!read_header(tensors, entries)) return cursor_.error();
+  for (uint64_t i = 0; i < entries; i++) {
+    cursor_.enter("metadata entry", i + 1, entries);
+    if (!read_entry()) return cursor_.error();
+  }
+  if (!find_alignment()) return cursor_.error();
+  const size_t first = gguf_.tensors_.size();
+  for (uint64_t i = 0; i < tensors; i++) {
+    cursor_.enter("tensor", i + 1, tensors);
+    if (!read_tensor()) return cursor_.error();
+  }
+  if (!place_tensors(first) || !check_overlaps(first)) return cursor_.error();
+  if (part_ == 0) gguf_.version_ = version_;
+  return Done{};
+}
+
+bool GgufParser::read_header(uint64_t& tensors, uint64_t& entries) {
+  if (cursor_.remaining() == 0) return cursor_.fail_truncated(0, "header", "a GGUF file", "an empty file");
+  uint32_t magic, version;
+  if (!cursor_.read("magic number", magic)) return false;
+  constexpr std::string_view big_endian_remedy =
+      "Convert the model to little-endian, e.g. with gguf-py's gguf_convert_endian.py.";
+  if (magic == kMagicSwapped)
+    return cursor_.fail(0, "magic number", "'GGUF', a little-endian file", "'FUGG', a big-endian file",
+                        Code::Unsupported, big_endian_remedy);
+  if (magic != kMagic)
+    return cursor_.fail(
+        0, "magic number", "'GGUF'", quoted({reinterpret_cast<const char*>(cursor_.bytes().data()), 4}),
+        Code::Malformed,
+        "This is not a GGUF file. If it was downloaded, see whether it is an error page instead; "
+        "models in other formats have to be converted to GGUF first.");
+  if (!cursor_.read("version", version)) return false;
+  // Big-endian files carry the same four letters, so the version is what gives them away.
+  if (const uint32_t swapped = __builtin_bswap32(version); version > kNewest && swapped - 1 < kNewest)
+    return cursor_.fail(4, "version", "2 or 3, little-endian", format("{} in a big-endian file", swapped),
+                        Code::Unsupported, big_endian_remedy);
+  if (version == 0) return cursor_.fail(4, "version", "2 or 3", "0");
+  if (version < kOldest || version > kNewest)
+    return cursor_.fail(4, "version", "2 or 3", format("{}", version), Code::Unsupported,
+                        version < kOldest ? "Convert the model again with a current tool."
+                                          : "The file may be newer than this gimbal: update gimbal.");
+  version_ = version;
+  return read_count("number of tensors", kSmallestTensor, tensors) &&
+         read_count("number of metadata entries", kSmallestEntry, entries);
+}
+
+bool GgufParser::read_count(const char* field, uint64_t smallest, uint64_t& out) {
+  const uint64_t at = cursor_.offset();
+  if (!cursor_.read(field, out)) return false;
+  const uint64_t most = cursor_.remaining() / smallest;
+  if (out <= most) return true;
+  return cursor_.fail_truncated(at, field, format("at most {}, what the rest of the file can hold", most),
+                                format("{}", out));
+}
+
+bool GgufParser::read_entry() {
+  const uint64_t at = cursor_.offset();
+  std::string_view key;
+  uint32_t type;
+  if (!cursor_.name("key", key)) return false;
+  cursor_.named(key);
+  if (metadata_.count(key)) return cursor_.fail(at, "key", "a key that is not there yet", "it a second time");
+  const uint64_t type_at = cursor_.offset();
+  if (!cursor_.read("value type", type)) return false;
+  if (!is_type(type)) return cursor_.fail(type_at, "value type", "a type from 0 to 12", format("{}", type));
+  GgufEntry entry{GgufType(type), uint64_t(0)};
+  if (!read_value(entry.type, entry)) return false;
+  metadata_.emplace(key, std::move(entry));
+  return true;
+}
+
+bool GgufParser::read_value(GgufType type, GgufEntry& out) {
+  if (type == GgufType::String) {
+    std::string_view text;  // any bytes: templates and names are checked by who uses them
+    if (!cursor_.string("value", text)) return false;
+    out.value = text;
+    return true;
+  }
+  if (type == GgufType::Array) {
+    GgufArray array;
+    if (!read_array(array)) return false;
+    out.value = array;
+    return true;
+  }
+  const uint64_t at = cursor_.offset();
+  Bytes raw;
+  if (!cursor_.take("value", encoded_bytes(type), raw)) return false;
+  if (type == GgufType::Bool && !check_bools(raw, at)) return false;
+  out.value = scalar(type, raw.data());
+  return true;
+}
+
+bool GgufParser::read_array(GgufArray& out) {
+  const uint64_t at = cursor_.offset();
+  uint32_t type;
+  if (!cursor_.read("element type", type)) return false;
+  if (!is_type(type)) return cursor_.fail(at, "element type", "a type from 0 to 12", format("{}", type));
+  out.type = GgufType(type);
+  if (out.type == GgufType::Array)
+    return cursor_.fail(at, "element type", "numbers, bools or strings", "arrays inside an array",
+                        Code::Unsupported,
+                        "No known model needs nested arrays; remove this key from the file.");
+  const uint64_t fixed = encoded_bytes(out.type);
+  if (!read_count("number of elements", fixed ? fixed : sizeof(uint64_t), out.count)) return false;
+  const uint64_t begin = cursor_.offset();
+  if (fixed) {
+    if (!cursor_.take("elements", out.count * fixed, out.data)) return false;
+    return out.type != GgufType::Bool || check_bools(out.data, begin);
+  }
+  std::string_view element;
+  for (uint64_t i = 0; i < out.count; i++)
+    if (!cursor_.string("element", element)) return false;
+  out.data = cursor_.bytes().subspan(begin, cursor_.offset() - begin);
+  return true;
+}
+
+// The format calls any other byte than 0 and 1 invalid. It is a sure sign of a reader and a writer that have
+// lost each other, so it is refused and not guessed at.
+bool GgufParser::check_bools(Bytes data, uint64_t at) {
+  for (size_t i = 0; i < data.size(); i++)
+    if (const auto byte = uint8_t(data[i]); byte > 1)
+      return cursor_.fail(at + i, "bool", "0 or 1", format("{}", byte));
+  return true;
+}
+
+bool GgufParser::find_alignment() {
+  cursor_.leave();
+  auto alignment = bounded("general.alignment", uint64_t(1) << 31, alignment_);
+  if (!alignment) return false;
+  alignment_ = *alignment;
+  if (is_power_of_two(alignment_) && alignment_ % 8 == 0) return true;
+  return cursor_.fail(value_offset("general.alignment"), "general.alignment", "a power of two, 8 or more",
+                      format("{}", alignment_));
+}
+
+uint64_t GgufParser::value_offset(std::string_view key) const {
+  const auto entry = metadata_.find(key);
+  return entry == metadata_.end()
+             ? 0
+             : cursor_.offset_of(entry->first.data() + entry->first.size()) + sizeof(uint32_t);
+}
+
+Result<uint64_t> GgufParser::bounded(std::string_view key, uint64_t limit, uint64_t otherwise) {
+  cursor_.leave();
+  const auto entry = metadata_.find(key);
+  if (entry == metadata_.end()) return otherwise;
+  const std::string expected = format("an integer from 0 to {}", limit);
+  uint64_t value;
+  if (const auto* u = std::get_if<uint64_t>(&entry->second.value)) {
+    value = *u;
+  } else if (const auto* i = std::get_if<int64_t>(&entry->second.value)) {
+    if (*i < 0) {
+      cursor_.fail(value_offset(key), key, expected, format("{}", *i));
+      return cursor_.error();
+    }
+    value = uint64_t(*i);
+  } else {
+    cursor_.fail(value_offset(key), key, expected, format("a value of type {}", name_of(entry->second.type)));
+    return cursor_.error();
+  }
+  if (value <= limit) return value;
+  cursor_.fail(value_offset(key), key, expected, format("{}", value));
+  return cursor_.error();
+}
+
+}  // namespace gimbal

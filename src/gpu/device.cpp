@@ -1,0 +1,295 @@
+#include "gpu/device.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "packing/layout.h"
+#include "packing/pack.h"
+
+namespace gimbal::simt {
+namespace {
+
+constexpr uint64_t kSmallBytes = 256;  // of the buffers that every launch binds
+
+DeviceBuffer& buffer(gimbal_buffer* b) { return *reinterpret_cast<DeviceBuffer*>(b); }
+Binding all_of(const DeviceBuffer& b) { return {b.pieces[0].buffer, 0, b.bytes}; }
+const char* text_or_null(const std::string& s) { return s.empty() ? nullptr : s.c_str(); }
+
+}  // namespace
+
+Device::Device(const char* backend, Opened opened, const Least& most)
+    : runtime_(std::move(opened.runtime)), codes_(opened.kernels), rows_(make_rows(backend)) {
+  static_cast<Facts&>(limits_) = runtime_->facts();
+  limits_.max_binding_bytes = std::min(limits_.max_binding_bytes, most.binding);
+  limits_.max_allocation_bytes =
+      std::max(std::min(limits_.max_allocation_bytes, most.allocation), kLeastAllocation) / kPieceAlignment *
+      kPieceAlignment;
+  limits_.part_bytes = most.part;
+}
+
+Device::~Device() {
+  if (!executables_.empty() || nothing_) (void)runtime_->wait();
+  for (DeviceBuffer* b : {nothing_, step_})
+    if (b) free_pieces(*b), delete b;
+}
+
+std::string& Device::error() {
+  thread_local std::string text;
+  return text;
+}
+
+gimbal_code Device::fail(const Failure& f) {
+  static constexpr gimbal_code kCodes[] = {GIMBAL_OK, GIMBAL_UNSUPPORTED, GIMBAL_OUT_OF_MEMORY,
+                                           GIMBAL_DEVICE_LOST, GIMBAL_INVALID};
+  if (f) error() = f.text;
+  if (*f.reason) error() += std::string("\n") + f.reason;  // device/backend_words.h
+  return kCodes[f.code];
+}
+
+void Device::describe(gimbal_device_info& i) {
+  const std::lock_guard lock(mutex_);
+  const Facts& now = runtime_->facts();
+  static constexpr const char* kNoFeatures[] = {nullptr};
+  i.name = limits_.name.c_str();
+  i.memory_total = now.memory_total, i.memory_free = now.memory_free;
+  i.feature_names = kNoFeatures;
+  i.software = now.software, i.unified_memory = now.unified_memory;
+  i.driver = text_or_null(limits_.driver), i.pci_id = text_or_null(limits_.pci_id);
+  i.compute_capability = text_or_null(limits_.compute_capability);
+}
+
+const gimbal_kernel_info* Device::rows(size_t* n, size_t* stride) {
+  *n = rows_.rows.size(), *stride = sizeof(Row);
+  return &rows_.rows[0].info;
+}
+
+// ---- memory
+// -------------------------------------------------------------------------------------------------
+Failure Device::make(uint64_t bytes, DeviceBuffer** out) {
+  auto b = std::make_unique<DeviceBuffer>();
+  b->bytes = uint64_t(packed::up(int64_t(std::max<uint64_t>(bytes, 1)), int64_t(kSmallBytes)));
+  if (b->bytes > limits_.max_allocation_bytes) {
+    if (const uint64_t free = runtime_->facts().memory_free; b->bytes > free)
+      return {Failure::OutOfMemory, format("{} bytes asked for, {} are free", b->bytes, free)};
+    pending_.push_back(b.get());
+  } else if (Failure f = make_pieces(*b, {})) {
+    return f;
+  }
+  *out = b.release();
+  return {};
+}
+
+Failure Device::make_pieces(DeviceBuffer& b, std::span<const uint64_t> cuts) {
+  std::erase(pending_, &b);
+  Failure f;
+  for (size_t i = 0; i <= cuts.size() && !f; i++) {
+    const uint64_t begin = i ? cuts[i - 1] : 0, end = i < cuts.size() ? cuts[i] : b.bytes;
+    DeviceBuffer::Piece piece{begin / kPieceAlignment * kPieceAlignment, begin, end, nullptr};
+    f = runtime_->allocate(DeviceBuffer::size_of(piece), &piece.buffer);
+    if (!f) b.pieces.push_back(piece), counters_.allocations++;
+  }
+  if (f) free_pieces(b), pending_.push_back(&b);
+  return f;
+}
+
+void Device::free_pieces(DeviceBuffer& b) {
+  for (const DeviceBuffer::Piece& p : b.pieces) runtime_->release(p.buffer);
+  b.pieces.clear();
+}
+
+// Buffers are made for a slot of the program that is compiled next: for the one that they are as large as, a
+// few bytes for alignment and guards aside.
+Failure Device::make_pending(const Cuts& cuts) {
+  constexpr uint64_t kMostSpare = 4096;
+  std::vector<bool> taken(cuts.slots().size());
+  for (DeviceBuffer* b : std::vector(pending_)) {
+    size_t best = taken.size();
+    for (size_t s = 0; s < taken.size(); s++) {
+      const uint64_t extent = cuts.slots()[s].extent;
+      if (!taken[s] && !cuts.slots()[s].where.empty() && extent <= b->bytes &&
+          b->bytes - extent <= kMostSpare && (best == taken.size() || extent > cuts.slots()[best].extent))
+        best = s;
+    }
+    if (best == taken.size()) continue;
+    taken[best] = true;
+    if (Failure f = make_pieces(*b, cuts.slots()[best].where)) return f;
+  }
+  return {};
+}
+
+Failure Device::made(DeviceBuffer& b) {
+  return b.pieces.empty() ? make_pieces(b, blind_cuts(b.bytes, limits_.max_allocation_bytes)) : Failure();
+}
+
+gimbal_code Device::alloc(size_t bytes, gimbal_buffer** out) {
+  const std::lock_guard lock(mutex_);
+  DeviceBuffer* b = nullptr;
+  if (Failure f = make(bytes, &b)) return fail(f);
+  *out = reinterpret_cast<gimbal_buffer*>(b);
+  return GIMBAL_OK;
+}
+
+void Device::release(gimbal_buffer* b) {
+  const std::lock_guard lock(mutex_);
+  (void)settle();  // a device that is lost has nothing to wait for
+  for (Executable* e : executables_) e->forget(*runtime_, &buffer(b));
+  free_pieces(buffer(b));
+  std::erase(pending_, &buffer(b));
+  delete &buffer(b);
+}
+
+Failure Device::settle() {
+  if (!running_) return {};
+  running_ = false;
+  return runtime_->wait();
+}
+
+namespace {
+// Calls with every piece of a range: its buffer, the offset there, the part's first byte in the range, and
+// how many.
+template <class Call>
+Failure each_piece(const DeviceBuffer& b, uint64_t offset, uint64_t bytes, Call call) {
+  if (offset > b.bytes || bytes > b.bytes - offset)
+    return {Failure::Invalid, format("bytes {} to {} of a buffer of {}", offset, offset + bytes, b.bytes)};
+  for (const DeviceBuffer::Piece& p : b.pieces) {
+    const uint64_t begin = std::max(offset, p.begin), end = std::min(offset + bytes, p.end);
+    if (begin >= end) continue;
+    if (Failure f = call(p.buffer, begin - p.base, begin - offset, end - begin)) return f;
+  }
+  return {};
+}
+}  // namespace
+
+Failure Device::upload(DeviceBuffer& b, uint64_t offset, const void* data, uint64_t bytes) {
+  if (Failure f = settle()) return f;
+  if (Failure f = made(b)) return f;
+  counters_.uploads++, counters_.uploaded_bytes += bytes;
+  return each_piece(b, offset, bytes, [&](Buffer* piece, uint64_t at, uint64_t first, uint64_t n) {
+    return runtime_->write(piece, at, static_cast<const uint8_t*>(data) + first, n);
+  });
+}
+
+gimbal_code Device::write(gimbal_buffer* b, size_t offset, const void* data, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return bytes ? fail(upload(buffer(b), offset, data, bytes)) : GIMBAL_OK;
+}
+
+gimbal_code Device::read(gimbal_buffer* b, size_t offset, void* data, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  counters_.downloads++, counters_.downloaded_bytes += bytes;
+  if (!bytes) return GIMBAL_OK;
+  if (Failure f = made(buffer(b))) return fail(f);
+  return fail(
+      each_piece(buffer(b), offset, bytes, [&](Buffer* piece, uint64_t at, uint64_t first, uint64_t n) {
+        return runtime_->read(piece, at, static_cast<uint8_t*>(data) + first, n);
+      }));
+}
+
+uint64_t Device::packed_bytes(uint8_t type, int32_t columns, int32_t rows) {
+  return uint64_t(packed::packed_bytes(DType(type), columns, rows));
+}
+
+// The rows are laid out on the host, by the calling thread, and then written.
+gimbal_code Device::pack(gimbal_buffer* b, const gimbal_value& v, const void* source, int32_t begin,
+                         int32_t end) {
+  const auto type = DType(v.dtype);
+  const uint64_t tile = uint64_t(packed::tile_bytes(type, v.dim[0]));
+  const int32_t last = std::min(end, v.dim[1]);
+  if (begin >= last) return GIMBAL_OK;
+  std::vector<uint8_t> tiles(uint64_t(last - begin + packed::kTileRows - 1) / packed::kTileRows * tile);
+  packed::pack_tiles(type, v.dim[0], v.dim[1], static_cast<const uint8_t*>(source), tiles.data(), begin,
+                     last);
+  return write(b, v.offset + uint64_t(begin / packed::kTileRows) * tile, tiles.data(), tiles.size());
+}
+
+uint64_t Device::cache_bytes(uint8_t type, uint8_t is_key, int32_t head_dim, int32_t heads, int32_t,
+                             int32_t pages) {
+  return uint64_t(packed::cache_bytes(DType(type), is_key, head_dim, heads, pages));
+}
+
+// ---- programs
+// -----------------------------------------------------------------------------------------------
+Failure Device::kernel_named(std::string_view name, Kernel** out) {
+  if (auto it = kernels_.find(name); it != kernels_.end()) return *out = it->second, Failure();
+  for (const KernelCode& code : codes_)
+    if (code.name == name) {
+      if (Failure f = runtime_->load(code, out)) return f;
+      counters_.kernels_loaded++;
+      kernels_[code.name] = *out;
+      return {};
+    }
+  return {Failure::Invalid, format("kernel {} was not built for this device", name)};
+}
+
+gimbal_code Device::compile(const gimbal_program& p, gimbal_executable** out) {
+  const std::lock_guard lock(mutex_);
+  for (DeviceBuffer** b : {&nothing_, &step_})  // here, so that nothing is allocated later
+    if (!*b)
+      if (Failure f = make(kSmallBytes, b)) return fail(f);
+  std::unique_ptr<Executable> e;
+  Cuts cuts;
+  if (Failure f = Cuts::find(p, limits_.max_allocation_bytes, &cuts)) return fail(f);
+  if (Failure f = make_pending(cuts)) return fail(f);
+  auto kernel_of = [this](const char* name, Kernel** kernel) { return kernel_named(name, kernel); };
+  if (Failure f = Executable::make(p, rows_, limits_, cuts, kernel_of, &e)) return fail(f);
+  if (e->scratch_bytes())
+    if (Failure f = make(e->scratch_bytes(), &e->scratch)) return fail(f);
+  executables_.push_back(e.get());
+  *out = reinterpret_cast<gimbal_executable*>(e.release());
+  return GIMBAL_OK;
+}
+
+void Device::discard(gimbal_executable* handle) {
+  const std::lock_guard lock(mutex_);
+  (void)settle();
+  auto* e = reinterpret_cast<Executable*>(handle);
+  e->forget(*runtime_, nullptr);
+  if (e->scratch) free_pieces(*e->scratch), delete e->scratch;
+  std::erase(executables_, e);
+  delete e;
+}
+
+Failure Device::start(Executable& e, DeviceBuffer* const* slots, size_t n, gimbal_step step) {
+  Recording* recording = nullptr;
+  for (size_t i = 0; i < n; i++)
+    if (slots[i])
+      if (Failure f = made(*slots[i])) return f;
+  if (Failure f = e.recording(*runtime_, slots, n, all_of(*nothing_), all_of(*step_), counters_, &recording))
+    return f;
+  const gimbal_step fits = e.fitting(step);
+  if (fits.rows != written_.rows || fits.out_rows != written_.out_rows) {
+    const int32_t words[4] = {fits.rows, fits.out_rows, 0, 0};
+    if (Failure f = upload(*step_, 0, words, sizeof words)) return f;
+    written_ = fits;
+  }
+  running_ = true;
+  counters_.replays++, counters_.launches += e.launches();
+  const Failure f = runtime_->replay(recording);
+  if (!f) e.replayed();
+  return f;
+}
+
+gimbal_code Device::run_counts(gimbal_executable* handle, uint64_t* counts, size_t n) {
+  const std::lock_guard lock(mutex_);
+  return reinterpret_cast<Executable*>(handle)->run_counts(counts, n), GIMBAL_OK;
+}
+
+gimbal_code Device::scratch_bytes(const gimbal_program& p, uint64_t* out) {
+  Cuts cuts;
+  if (Failure f = Cuts::find(p, limits_.max_allocation_bytes, &cuts)) return fail(f);
+  return fail(Executable::plan_scratch(p, rows_, limits_, cuts, out));
+}
+
+gimbal_code Device::submit(gimbal_executable* handle, gimbal_buffer* const* slots, size_t n,
+                           gimbal_step step) {
+  const std::lock_guard lock(mutex_);
+  auto* const* buffers = reinterpret_cast<DeviceBuffer* const*>(slots);
+  return fail(start(*reinterpret_cast<Executable*>(handle), buffers, n, step));
+}
+
+gimbal_code Device::wait() {
+  const std::lock_guard lock(mutex_);
+  return fail(settle());
+}
+
+}  // namespace gimbal::simt

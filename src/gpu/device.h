@@ -1,0 +1,116 @@
+// A GPU as a device of the contract (device/backend_impl.h), over any Runtime. What is the same for all APIs
+// is here: memory, packing, compiling programs to launches, submitting.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/abi.h"
+#include "gpu/executable.h"
+#include "gpu/options.h"
+#include "gpu/rows.h"
+#include "gpu/runtime.h"
+
+namespace gimbal::simt {
+
+constexpr uint64_t kLeastAllocation = 4096;
+
+// What a backend's folder gives: a device of its API, open, and the kernels built for it.
+struct Opened {
+  std::unique_ptr<Runtime> runtime;
+  std::span<const KernelCode> kernels;
+};
+
+// Several threads may lay out weights at once; everything else is for one thread at a time.
+class Device {
+ public:
+  // Limits of one's own, where they are below those of the device; in bytes.
+  struct Least {
+    uint64_t binding = UINT64_MAX, allocation = UINT64_MAX, part = UINT64_MAX;
+  };
+  Device(const char* backend, Opened opened, const Least& most);
+  ~Device();
+  Device(const Device&) = delete;
+
+  static std::string& error();  // of the calling thread
+
+  void describe(gimbal_device_info&);
+  const gimbal_kernel_info* rows(size_t* n, size_t* stride);
+  gimbal_code alloc(size_t bytes, gimbal_buffer** out);
+  void release(gimbal_buffer*);
+  gimbal_code write(gimbal_buffer*, size_t offset, const void*, size_t);
+  gimbal_code read(gimbal_buffer*, size_t offset, void*, size_t);
+  uint64_t packed_bytes(uint8_t type, int32_t columns, int32_t rows);
+  gimbal_code pack(gimbal_buffer*, const gimbal_value&, const void* source, int32_t begin, int32_t end);
+  uint64_t cache_bytes(uint8_t type, uint8_t is_key, int32_t head_dim, int32_t heads, int32_t page,
+                       int32_t pages);
+  gimbal_code compile(const gimbal_program&, gimbal_executable** out);
+  void discard(gimbal_executable*);
+  gimbal_code submit(gimbal_executable*, gimbal_buffer* const* slots, size_t n, gimbal_step);
+  gimbal_code wait();
+  gimbal_code run_counts(gimbal_executable*, uint64_t* counts, size_t n);
+  gimbal_code scratch_bytes(const gimbal_program&, uint64_t* out);
+
+  const Counters& counters() const { return counters_; }
+
+  static gimbal_code fail(const Failure&);  // OK when there is none
+
+ private:
+  Failure make(uint64_t bytes, DeviceBuffer** out);
+  Failure make_pieces(DeviceBuffer&, std::span<const uint64_t> cuts);
+  Failure make_pending(const Cuts&);
+  Failure made(DeviceBuffer&);  // at last, when no program told how
+  void free_pieces(DeviceBuffer&);
+  Failure kernel_named(std::string_view name, Kernel** out);
+  Failure settle();  // waits for what was replayed: before anything that it reads is written
+  Failure upload(DeviceBuffer&, uint64_t offset, const void*, uint64_t bytes);
+  Failure start(Executable&, DeviceBuffer* const* slots, size_t n, gimbal_step);
+
+  std::mutex mutex_;  // a runtime is used by one thread at a time
+  std::unique_ptr<Runtime> runtime_;
+  const std::span<const KernelCode> codes_;
+  const Rows rows_;
+  Limits limits_;
+  std::map<std::string_view, Kernel*> kernels_;
+  std::vector<Executable*> executables_;
+  std::vector<DeviceBuffer*> pending_;  // larger than an allocation, and not cut yet
+  DeviceBuffer *nothing_ = nullptr, *step_ = nullptr;
+  gimbal_step written_{-1, -1};  // what step_ holds
+  bool running_ = false;
+  Counters counters_;
+};
+
+// The class that GIMBAL_EXPORT_BACKEND wants. Api has `static int count()` and
+// `static Failure open(int index, Options&, Opened*)`, which takes the options that it knows; and may have
+// `static const char* depends_on()`, as in abi.h.
+// Every GPU backend knows max_binding=N, as if the device bound no more than N bytes at once,
+// max_allocation=N, as if it allocated no more, and part=N: matrices of more bytes are launched in parts.
+template <class Api>
+class DeviceOf final : public Device {
+ public:
+  using Device::Device;
+  static int count() { return Api::count(); }
+  static const char* depends_on() requires requires { Api::depends_on(); }
+  { return Api::depends_on(); }
+  static gimbal_code open(int index, const char* lines, DeviceOf** out) {
+    Options options;
+    Opened opened;
+    Least most;
+    if (Failure f = Options::parse(lines, &options)) return fail(f);
+    if (Failure f = options.take_number("max_binding", &most.binding)) return fail(f);
+    if (Failure f = options.take_number("max_allocation", &most.allocation)) return fail(f);
+    if (Failure f = options.take_number("part", &most.part)) return fail(f);
+    if (most.allocation < kLeastAllocation)
+      return fail({Failure::Invalid, "max_allocation must be at least 4096"});
+    if (Failure f = Api::open(index, options, &opened)) return fail(f);
+    if (Failure f = options.unknown()) return fail(f);
+    *out = new DeviceOf(Api::kName, std::move(opened), most);
+    return GIMBAL_OK;
+  }
+};
+
+}  // namespace gimbal::simt

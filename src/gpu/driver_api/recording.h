@@ -1,0 +1,50 @@
+// Launches ready to be replayed: their arguments as the driver wants them, and the order in which they may
+// run.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "gpu/driver_api/session.h"
+
+namespace gimbal::simt::driver_api {
+
+struct DriverBuffer : Buffer {
+  uint64_t at = 0, bytes = 0;
+};
+struct DriverKernel : Kernel {
+  KernelCode facts;
+  void* function = nullptr;
+};
+
+class DriverRecording : public Recording {
+ public:
+  DriverRecording(Session& session, std::span<const Launch>);
+  ~DriverRecording();
+
+  // Makes the graph; does nothing where the driver has none.
+  Failure record();
+  // Allocates nothing.
+  Failure replay();
+
+ private:
+  struct Prepared {
+    const DriverKernel* kernel;
+    uint32_t groups[3];
+    uint64_t address[kMostBindings + 1];  // of the buffers, then of the step data
+    uint8_t params[kMostParamBytes];
+    void* argument[kMostBindings + 2];  // where each of these, and the params, are
+  };
+  struct Phase {  // launches that need not wait for each other
+    size_t begin, end;
+  };
+  Failure enqueue();
+  Failure launch(Prepared&, void* stream);
+
+  Session& session_;
+  std::vector<Prepared> launches_;
+  std::vector<Phase> phases_;
+  void* graph_ = nullptr;
+  void* instance_ = nullptr;
+};
+
+}  // namespace gimbal::simt::driver_api

@@ -1,0 +1,118 @@
+#include "gpu/executable.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace gimbal::simt {
+
+const DeviceBuffer::Piece* DeviceBuffer::piece_of(uint64_t offset) const {
+  const auto behind = std::upper_bound(pieces.begin(), pieces.end(), offset,
+                                       [](uint64_t at, const Piece& p) { return at < p.begin; });
+  return behind == pieces.begin() || offset >= behind[-1].end ? nullptr : &behind[-1];
+}
+
+Executable::Executable(const gimbal_program& p) {
+  for (size_t i = 0; i < p.n_values; i++) {
+    const gimbal_value& v = p.values[i];
+    const int32_t rows = std::max(1, v.dim[v.rank - 1]);
+    if (v.extent == GIMBAL_STEP_ROWS) room_.rows = std::min(room_.rows, rows);
+    if (v.extent == GIMBAL_OUT_ROWS) room_.out_rows = std::min(room_.out_rows, rows);
+  }
+}
+
+// Whether an op reads or writes what was written, or writes what was read, since the last wait. What it
+// touches is noted for those behind it.
+bool Executable::must_wait(const gimbal_program& p, const OpPlan& plan) {
+  const gimbal_op& op = plan.op;
+  std::vector<Touched> now;
+  auto touch = [&](uint16_t value, bool written) {
+    const gimbal_value& v = p.values[value];
+    now.push_back({v.slot, v.offset, v.offset + v.bytes, written});
+  };
+  for (int i = 0; i < op.inputs; i++) touch(op.in[i], false);
+  touch(op.out, true);
+  if (plan.scratch_bytes) now.push_back({Place::kScratch, 0, plan.scratch_bytes, true});
+  bool wait = false;
+  for (const Touched& a : touched_)
+    for (const Touched& b : now)
+      wait |= (a.written || b.written) && a.slot == b.slot && a.begin < b.end && b.begin < a.end;
+  if (wait) touched_.clear();
+  touched_.insert(touched_.end(), now.begin(), now.end());
+  return wait;
+}
+
+void Executable::add(const gimbal_program& p, const OpPlan& plan, Kernel* kernel) {
+  bool wait = must_wait(p, plan) || launches_.empty();  // the first: for what was replayed before
+  for (const PlannedLaunch& l : plan.launches) {
+    launches_.push_back({l, kernel});
+    launches_.back().after_all |= wait;
+    wait = false;
+  }
+  scratch_bytes_ = std::max(scratch_bytes_, plan.scratch_bytes);
+  launches_of_.push_back(plan.launches.size());
+}
+
+void Executable::run_counts(uint64_t* counts, size_t n_ops) const {
+  for (size_t i = 0; i < std::min(n_ops, launches_of_.size()); i++)
+    counts[i] = launches_of_[i] ? replays_ : 0;
+}
+
+gimbal_step Executable::fitting(gimbal_step s) const {
+  return {std::clamp(s.rows, 0, room_.rows), std::clamp(s.out_rows, 0, room_.out_rows)};
+}
+
+Failure Executable::resolve(const Place& at, DeviceBuffer* const* slots, size_t n, Binding* out) const {
+  const bool own = at.slot == Place::kScratch;
+  if (!own && (at.slot >= n || !slots[at.slot]))
+    return {Failure::Invalid, format("a program reads buffer {}, which was not given", at.slot)};
+  const DeviceBuffer& b = own ? *scratch : *slots[at.slot];
+  const uint64_t begin = at.offset + at.lead, end = at.offset + at.bytes;
+  if (begin > b.bytes || end < begin || end > b.bytes)
+    return {Failure::Invalid, format("a program reads bytes {} to {} of buffer {}, which has {}", at.offset,
+                                     end, at.slot, b.bytes)};
+  const DeviceBuffer::Piece* piece = b.piece_of(begin);
+  if (!piece || end - piece->base > DeviceBuffer::size_of(*piece))
+    return {Failure::Unsupported,
+            format("bytes {} to {} of buffer {} are wanted at once, and lie in several pieces of memory: the "
+                   "buffer was made for another program",
+                   begin, end, at.slot)};
+  *out = {piece->buffer, at.offset - piece->base, at.bytes};
+  return {};
+}
+
+Failure Executable::recording(Runtime& runtime, DeviceBuffer* const* slots, size_t n, Binding nothing,
+                              Binding step, Counters& counters, Recording** out) {
+  for (const Recorded& r : recorded_)
+    if (r.slots.size() == n && std::equal(r.slots.begin(), r.slots.end(), slots))
+      return *out = r.recording, Failure();
+  std::vector<Launch> bound;
+  for (const Planned& planned : launches_) {
+    Launch l;
+    l.kernel = planned.kernel, l.step = step, l.after_all = planned.after_all;
+    std::copy(std::begin(planned.params), std::end(planned.params), l.params);
+    std::copy(std::begin(planned.groups), std::end(planned.groups), l.groups);
+    for (uint32_t i = 0; i < planned.bindings; i++) {
+      l.binding[i] = nothing;
+      if (planned.place[i].slot == Place::kNothing) continue;
+      if (Failure f = resolve(planned.place[i], slots, n, &l.binding[i])) return f;
+    }
+    bound.push_back(l);
+  }
+  Recorded fresh{{slots, slots + n}, nullptr};
+  if (Failure f = runtime.record(bound, &fresh.recording)) return f;
+  counters.recordings++;
+  *out = fresh.recording;
+  recorded_.push_back(std::move(fresh));
+  return {};
+}
+
+void Executable::forget(Runtime& runtime, const DeviceBuffer* b) {
+  std::erase_if(recorded_, [&](const Recorded& r) {
+    if (b && std::find(r.slots.begin(), r.slots.end(), b) == r.slots.end()) return false;
+    runtime.discard(r.recording);
+    return true;
+  });
+}
+
+}  // namespace gimbal::simt

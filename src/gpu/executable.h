@@ -1,0 +1,120 @@
+// A program as launches, recorded once for the buffers that it is bound to and replayed for every step.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/launches.h"
+#include "gpu/rows.h"
+
+namespace gimbal::simt {
+
+// What a backend's memory is made of; a gimbal_buffer. Where the device does not give so much at once it is
+// several pieces, made when it is known what will lie in it and where it may be cut.
+struct DeviceBuffer {
+  struct Piece {
+    uint64_t base, begin, end;  // holds bytes [begin, end); its memory begins with byte `base`
+    Buffer* buffer;
+  };
+  std::vector<Piece> pieces;  // by rising begin; empty: not made yet
+  uint64_t bytes = 0;
+
+  // Bytes of a piece's memory.
+  static uint64_t size_of(const Piece& p) {
+    return (p.end - p.base + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
+  }
+  // The piece that a byte is in; nullptr beyond the end.
+  const Piece* piece_of(uint64_t offset) const;
+};
+
+// Counts what costs time, so that tests can hold the engine to its promises. `uploads` are all writes,
+// `downloads` all reads.
+struct Counters {
+  uint64_t launches = 0, replays = 0, recordings = 0, kernels_loaded = 0;
+  uint64_t uploads = 0, uploaded_bytes = 0, downloads = 0, downloaded_bytes = 0, allocations = 0;
+};
+
+class Executable {
+ public:
+  // `kernel_of` gives the kernel of a row of the table, loading it when it is its first use.
+  template <class KernelOf>
+  static Failure make(const gimbal_program& p, const Rows& rows, const Limits& limits, const Cuts& cuts,
+                      KernelOf kernel_of, std::unique_ptr<Executable>* out) {
+    std::unique_ptr<Executable> e(new Executable(p));
+    auto add = [&](const Row& row, const OpPlan& plan) -> Failure {
+      Kernel* kernel = nullptr;
+      if (Failure f = kernel_of(row.kernel, &kernel)) return f;
+      return e->add(p, plan, kernel), Failure();
+    };
+    if (Failure f = for_each_op(p, rows, limits, cuts, add)) return f;
+    *out = std::move(e);
+    return {};
+  }
+
+  // What scratch_bytes() of such an executable would be.
+  static Failure plan_scratch(const gimbal_program& p, const Rows& rows, const Limits& limits,
+                              const Cuts& cuts, uint64_t* out) {
+    *out = 0;
+    return for_each_op(p, rows, limits, cuts, [&](const Row&, const OpPlan& plan) {
+      *out = std::max(*out, plan.scratch_bytes);
+      return Failure();
+    });
+  }
+
+  // Rows of the step, at most those that the program has room for.
+  gimbal_step fitting(gimbal_step) const;
+  // The recording for these buffers; made when they are new. `nothing` is bound where a launch reads nothing.
+  Failure recording(Runtime&, DeviceBuffer* const* slots, size_t n, Binding nothing, Binding step, Counters&,
+                    Recording** out);
+  // Forgets the recordings that are bound to a buffer (nullptr: all of them).
+  void forget(Runtime&, const DeviceBuffer*);
+  size_t launches() const { return launches_.size(); }
+  // Memory for what happens between the launches of an op; the device makes it when the program is compiled.
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+  DeviceBuffer* scratch = nullptr;
+  void replayed() { replays_++; }
+  // How often each op was launched, with all its launches.
+  void run_counts(uint64_t* counts, size_t n_ops) const;
+
+ private:
+  struct Planned : PlannedLaunch {
+    Kernel* kernel;
+  };
+  struct Touched {  // since the launches before were last waited for
+    uint32_t slot;
+    uint64_t begin, end;
+    bool written;
+  };
+  struct Recorded {
+    std::vector<DeviceBuffer*> slots;
+    Recording* recording;
+  };
+
+  template <class Use>
+  static Failure for_each_op(const gimbal_program& p, const Rows& rows, const Limits& limits,
+                             const Cuts& cuts, Use use) {
+    for (size_t i = 0; i < p.n_ops; i++) {
+      OpPlan plan{p.ops[i], p.values, limits, cuts, {}, 0, {}};
+      const Row& row = rows.rows[p.ops[i].kernel];
+      row.plan(plan);
+      if (plan.failure) return plan.failure;
+      if (Failure f = use(row, plan)) return f;
+    }
+    return {};
+  }
+
+  explicit Executable(const gimbal_program&);
+  void add(const gimbal_program&, const OpPlan&, Kernel*);
+  bool must_wait(const gimbal_program&, const OpPlan&);
+  Failure resolve(const Place&, DeviceBuffer* const* slots, size_t n, Binding* out) const;
+
+  std::vector<Planned> launches_;
+  std::vector<size_t> launches_of_;  // op by op
+  uint64_t replays_ = 0, scratch_bytes_ = 0;
+  std::vector<Touched> touched_;
+  std::vector<Recorded> recorded_;
+  gimbal_step room_{INT32_MAX, INT32_MAX};
+};
+
+}  // namespace gimbal::simt

@@ -1,0 +1,251 @@
+#include "gpu/launches.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "ops/op.h"
+#include "packing/layout.h"
+#include "simt_kernels.h"
+#include "tensor/dtype.h"
+
+namespace gimbal::simt {
+namespace {
+
+constexpr uint32_t kLanes = 64;  // of every group: LANES in the texts
+
+uint32_t groups_for(uint64_t units, uint64_t each) { return uint32_t((units + each - 1) / each); }
+uint32_t capacity(const gimbal_value& v) { return uint32_t(std::max(1, v.dim[v.rank - 1])); }
+uint32_t width_of(const gimbal_value& v) {  // values in a row: all dimensions but the last
+  uint32_t n = 1;
+  for (int i = 0; i + 1 < v.rank; i++) n *= uint32_t(v.dim[i]);
+  return n;
+}
+
+// One launch under construction, with its arguments as the struct that the kernel's text declares.
+template <class Params>
+class LaunchOf {
+ public:
+  explicit LaunchOf(OpPlan& plan) : plan_(plan) { static_assert(sizeof(Params) <= kMostParamBytes); }
+  Params p{};
+
+  // The next binding: some bytes of a slot. Gives where they begin, in words of the binding: bindings begin
+  // at multiples of the device's alignment.
+  uint32_t bind(uint32_t slot, uint64_t offset, uint64_t bytes) {
+    const uint64_t before = offset % plan_.limits.binding_alignment, all = (before + bytes + 3) / 4 * 4;
+    if (all > plan_.limits.max_binding_bytes)
+      plan_.failure = {Failure::Unsupported,
+                       format("an op needs {} bytes at once, and the device binds at most {}: a smaller "
+                              "--ctx, --batch or cache format takes less",
+                              all, plan_.limits.max_binding_bytes)};
+    launch_.place[launch_.bindings++] = {slot, uint32_t(before), offset - before, all};
+    return uint32_t(before / 4);
+  }
+  uint32_t bind(const gimbal_value& v) { return bind(v.slot, v.offset, v.bytes); }
+  uint32_t bind_nothing() { return launch_.bindings++, 0; }
+
+  void after_those_before() { launch_.after_all = true; }
+
+  // The rows that a value's extent gives the step, `at_once` to a group.
+  void launch(uint32_t groups, const gimbal_value& rows, uint32_t at_once = 1) {
+    p.rows = capacity(rows), p.extent = rows.extent;
+    launch_.groups[0] = groups, launch_.groups[1] = groups_for(p.rows, at_once);
+    for (uint32_t n : launch_.groups)
+      if (n > plan_.limits.max_groups)
+        plan_.failure = {Failure::Unsupported,
+                         format("an op needs {} groups, and the device launches at most {}: "
+                                "a smaller --batch takes fewer",
+                                n, plan_.limits.max_groups)};
+    std::memcpy(launch_.params, &p, sizeof p);
+    plan_.launches.push_back(launch_);
+  }
+
+ private:
+  OpPlan& plan_;
+  PlannedLaunch launch_;
+};
+
+// A matrix of packed tiles, in parts that can be bound at once and lie in one piece of the buffer.
+struct Tiles {
+  uint64_t bytes, total, at_once;  // of a tile; tiles; tiles of a part, at most
+  // Tiles of the part that begins with tile `first`.
+  uint64_t part(const OpPlan& o, const gimbal_value& w, uint64_t first) const {
+    const uint64_t begin = w.offset + first * bytes, room = (o.cuts.behind(w.slot, begin) - begin) / bytes;
+    return std::min({at_once, total - first, std::max<uint64_t>(room, 1)});
+  }
+  Tiles(OpPlan& o, const gimbal_value& w)
+      : bytes(uint64_t(packed::tile_bytes(DType(w.dtype), w.dim[0]))),
+        total(groups_for(uint64_t(w.dim[1]), packed::kTileRows)) {
+    const Limits& most = o.limits;
+    const uint64_t room =
+        most.max_binding_bytes - std::min<uint64_t>(most.max_binding_bytes, most.binding_alignment);
+    at_once = std::clamp<uint64_t>(std::min(room, most.part_bytes) / bytes, 1, most.max_groups);
+  }
+};
+
+template <class Params>
+void plan_product(OpPlan& o, uint32_t rows_at_once) {
+  const gimbal_value &w = o.in(0), &x = o.in(1);
+  const DTypeInfo& type = info(DType(x.dtype));
+  const Tiles tiles(o, w);
+  for (uint64_t first = 0, n = 0; first < tiles.total; first += n) {
+    n = tiles.part(o, w, first);
+    LaunchOf<Params> l(o);
+    l.p.weights_at = l.bind(w.slot, w.offset + first * tiles.bytes, n * tiles.bytes);
+    l.p.x_at = l.bind(x);
+    l.p.has_bias = o.op.inputs == 3;
+    l.p.bias_at = l.p.has_bias ? l.bind(o.in(2)) : l.bind_nothing();
+    l.p.y_at = l.bind(o.out());
+    l.p.columns = uint32_t(w.dim[0]), l.p.outputs = uint32_t(w.dim[1]);
+    l.p.tile_words = uint32_t(tiles.bytes / 4), l.p.first_tile = uint32_t(first);
+    l.p.x_row_words = uint32_t(x.dim[0] / type.block * type.bytes / 4);
+    l.launch(uint32_t(n), o.out(), rows_at_once);
+  }
+}
+
+template <class Params>
+void plan_embedding(OpPlan& o) {
+  const gimbal_value& table = o.in(0);
+  const Tiles tiles(o, table);
+  for (uint64_t first = 0, n = 0; first < tiles.total; first += n) {
+    n = tiles.part(o, table, first);
+    LaunchOf<Params> l(o);
+    l.p.weights_at = l.bind(table.slot, table.offset + first * tiles.bytes, n * tiles.bytes);
+    l.p.tokens_at = l.bind(o.in(1));
+    l.p.y_at = l.bind(o.out());
+    l.p.columns = uint32_t(table.dim[0]), l.p.vocabulary = uint32_t(table.dim[1]);
+    l.p.tile_words = uint32_t(tiles.bytes / 4);
+    l.p.first_row = uint32_t(first * packed::kTileRows), l.p.some_rows = uint32_t(n * packed::kTileRows);
+    l.launch(groups_for(l.p.columns, kLanes), o.out());
+  }
+}
+
+// Which of the texts serves a weight format: each has its own struct of arguments.
+enum class Text { Floats, Blocks32, Blocks256 };
+Text text_of(const gimbal_value& w) {
+  const auto t = DType(w.dtype);
+  if (packed::parts256(t).end) return Text::Blocks256;
+  return packed::parts32(t).codes ? Text::Blocks32 : Text::Floats;
+}
+void plan_rows_of_x(OpPlan& o, uint32_t rows_at_once) {
+  switch (text_of(o.in(0))) {
+    case Text::Floats: return plan_product<mat_mul_floats_params>(o, rows_at_once);
+    case Text::Blocks32: return plan_product<mat_mul_blocks32_params>(o, rows_at_once);
+    case Text::Blocks256: return plan_product<mat_mul_blocks256_params>(o, rows_at_once);
+  }
+}
+
+template <class Params>
+void plan_cache_write(OpPlan& o) {
+  const gimbal_value &cache = o.in(0), &x = o.in(1), &pages = o.in(4);
+  LaunchOf<Params> l(o);
+  l.p.cache_at = l.bind(cache), l.p.x_at = l.bind(x), l.p.position_at = l.bind(o.in(2));
+  l.p.sequence_at = l.bind(o.in(3)), l.p.pages_at = l.bind(pages);
+  l.p.head_dim = uint32_t(x.dim[0]), l.p.heads = uint32_t(x.dim[1]);
+  l.p.is_key = o.op.param.i[0] != 0, l.p.sequence_pages = uint32_t(pages.dim[0]);
+  l.p.head_words = uint32_t(packed::cache_head_bytes(DType(cache.dtype), l.p.is_key, cache.dim[0]) / 4);
+  l.launch(l.p.heads, x);
+}
+
+}  // namespace
+
+void plan_mat_mul(OpPlan& o) { plan_rows_of_x(o, 4); }
+void plan_mat_vec(OpPlan& o) { plan_rows_of_x(o, 1); }
+void plan_embed(OpPlan& o) {
+  switch (text_of(o.in(0))) {
+    case Text::Floats: return plan_embedding<embed_floats_params>(o);
+    case Text::Blocks32: return plan_embedding<embed_blocks32_params>(o);
+    case Text::Blocks256: return plan_embedding<embed_blocks256_params>(o);
+  }
+}
+void plan_cache_write_floats(OpPlan& o) { plan_cache_write<cache_write_floats_params>(o); }
+void plan_cache_write_blocks(OpPlan& o) { plan_cache_write<cache_write_blocks_params>(o); }
+
+void plan_quantize(OpPlan& o) {
+  const uint32_t block = info(DType(o.out().dtype)).block;
+  LaunchOf<quantize_params> l(o);
+  l.p.x_at = l.bind(o.in(0)), l.p.y_at = l.bind(o.out());
+  l.p.blocks = uint32_t(o.out().dim[0]) / block;
+  l.launch(groups_for(uint64_t(l.p.blocks) * block / 4, kLanes), o.out());  // a lane has four values
+}
+
+void plan_rms_norm(OpPlan& o) {
+  LaunchOf<rms_norm_params> l(o);
+  l.p.x_at = l.bind(o.in(0)), l.p.weight_at = l.bind(o.in(1)), l.p.y_at = l.bind(o.out());
+  l.p.width = uint32_t(o.in(0).dim[0]);
+  l.p.groups = width_of(o.out()) / l.p.width;
+  l.p.epsilon = o.op.param.f[0];
+  l.launch(l.p.groups, o.out());
+}
+
+void plan_rope(OpPlan& o) {
+  const gimbal_value &x = o.in(0), &table = o.in(1);
+  LaunchOf<rope_params> l(o);
+  l.p.x_at = l.bind(x), l.p.table_at = l.bind(table), l.p.y_at = l.bind(o.out());
+  l.p.head_dim = uint32_t(x.dim[0]), l.p.heads = uint32_t(x.dim[1]), l.p.rotated = uint32_t(table.dim[0]);
+  l.p.halves = RopePairs(o.op.param.i[0]) == RopePairs::Halves;
+  l.launch(groups_for(uint64_t(l.p.head_dim + 1) / 2 * l.p.heads, kLanes), o.out());
+}
+
+void plan_elementwise(OpPlan& o) {
+  LaunchOf<elementwise_params> l(o);
+  l.p.a_at = l.bind(o.in(0)), l.p.b_at = o.op.inputs > 1 ? l.bind(o.in(1)) : l.bind_nothing();
+  l.p.y_at = l.bind(o.out());
+  l.p.width = width_of(o.out()), l.p.factor = o.op.param.f[0];
+  l.launch(groups_for(l.p.width, kLanes), o.out());
+}
+
+void plan_select_rows(OpPlan& o) {
+  LaunchOf<select_rows_params> l(o);
+  l.p.x_at = l.bind(o.in(0)), l.p.wanted_at = l.bind(o.in(1)), l.p.y_at = l.bind(o.out());
+  l.p.width = width_of(o.out()), l.p.x_rows = capacity(o.in(0));
+  l.launch(groups_for(l.p.width, kLanes), o.out());
+}
+
+void plan_attention(OpPlan& o) {
+  const gimbal_value &q = o.in(0), &keys = o.in(1), &values = o.in(2), &pages = o.in(5);
+  LaunchOf<attention_params> l(o);
+  l.p.q_at = l.bind(q), l.p.keys_at = l.bind(keys), l.p.values_at = l.bind(values);
+  l.p.position_at = l.bind(o.in(3)), l.p.sequence_at = l.bind(o.in(4)), l.p.pages_at = l.bind(pages);
+  l.p.y_at = l.bind(o.out());
+  l.p.head_dim = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]), l.p.kv_heads = uint32_t(keys.dim[1]);
+  l.p.window = o.op.param.i[1], l.p.sequence_pages = uint32_t(pages.dim[0]), l.p.scale = o.op.param.f[0];
+  l.p.key_words = uint32_t(packed::cache_head_bytes(DType(keys.dtype), true, keys.dim[0]) / 4);
+  l.p.value_words = uint32_t(packed::cache_head_bytes(DType(values.dtype), false, values.dim[0]) / 4);
+  l.launch(l.p.heads, o.out());
+}
+
+// Runs of 64 values, merged again and again; in scratch memory, from one half to the other.
+void plan_sort(OpPlan& o) {
+  constexpr uint64_t kRun = 64;  // LANES of the text
+  const gimbal_value& x = o.in(0);
+  const auto kind = OpKind(o.op.kind);
+  const auto width = uint64_t(x.dim[0]), wanted = kind == OpKind::TopK ? uint64_t(o.op.param.i[0]) : width;
+  const uint64_t keep = std::min(wanted, width), ways = keep <= kRun ? 16 : 8;
+  const bool falling = kind == OpKind::TopK || SortOrder(o.op.param.i[0]) == SortOrder::Falling;
+  auto pairs = [&](uint64_t run) { return (width + run - 1) / run * std::min(keep, run); };  // of a row
+  uint64_t bytes[2] = {}, at[2] = {};
+  for (int half = 0; half < 2; half++) {
+    bytes[half] = uint64_t(
+        packed::up(int64_t(8 * pairs(half ? kRun * ways : kRun) * capacity(x)), int64_t(kPieceAlignment)));
+    at[half] = o.scratch_bytes, o.scratch_bytes += bytes[half];
+  }
+  for (uint64_t run = 0, turn = 0;; turn++) {
+    const uint64_t made = run ? run * ways : kRun;
+    const size_t to = turn % 2, from = 1 - to;
+    LaunchOf<sort_params> l(o);
+    l.p.x_at = l.bind(x);
+    l.p.before_at = l.bind(Place::kScratch, at[from], bytes[from]);
+    l.p.after_at = l.bind(Place::kScratch, at[to], bytes[to]);
+    l.p.y_at = l.bind(o.out());
+    l.p.width = uint32_t(width), l.p.keep = uint32_t(keep), l.p.wanted = uint32_t(wanted);
+    l.p.run = uint32_t(run), l.p.ways = uint32_t(ways), l.p.flip = falling ? UINT32_MAX : 0;
+    l.p.before_row = run ? uint32_t(2 * pairs(run)) : 0, l.p.after_row = uint32_t(2 * pairs(made));
+    l.p.last = made >= width;
+    if (run) l.after_those_before();
+    l.launch(groups_for(run ? pairs(run) : width, kLanes), o.out());
+    if (made >= width) return;
+    run = made;
+  }
+}
+
+}  // namespace gimbal::simt

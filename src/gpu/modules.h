@@ -1,0 +1,21 @@
+// The kernels as built for each target: tables that the build generates (cmake/simt.cmake) for the backends
+// that ask for them. One function per language of modules; each is there only in libraries that called
+// gimbal_simt_modules() for it.
+#pragma once
+#include <span>
+
+#include "gpu/runtime.h"
+
+namespace gimbal::simt {
+
+std::span<const KernelCode> emulator_modules();  // code: an emulator::Compiled
+std::span<const KernelCode> spirv_modules();     // SPIR-V for Vulkan 1.2, entry point "main"
+std::span<const KernelCode> opencl_modules();    // OpenCL C 1.2 text
+std::span<const KernelCode> wgsl_modules();      // WGSL text, entry point "main"
+std::span<const KernelCode> msl_modules();       // Metal text, entry point "main0"
+std::span<const KernelCode> ptx_modules();       // PTX text, ends in a zero byte
+// AMD code objects: all kernels of one architecture ("gfx1100") share one; empty for an architecture not
+// built.
+std::span<const KernelCode> amdgcn_modules(std::string_view architecture);
+
+}  // namespace gimbal::simt

@@ -1,0 +1,24 @@
+// The kernel table that every GPU backend has: one row per kernel and format, named after the backend.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/abi.h"
+#include "gpu/launches.h"
+
+namespace gimbal::simt {
+
+struct Row {
+  gimbal_kernel_info info;  // first: what the engine sees of a row
+  const char* kernel;       // in kernels.def
+  Plan plan;
+};
+
+struct Rows {
+  std::vector<Row> rows;
+  std::vector<std::unique_ptr<std::string>> names;  // that rows[].info.name point at
+};
+Rows make_rows(const std::string& backend);
+
+}  // namespace gimbal::simt

@@ -1,0 +1,22 @@
+// Lays weights out for the kernels (layout.h), while loading. Every backend that reads packed weights links
+// this.
+#pragma once
+#include <cstdint>
+
+#include "packing/layout.h"
+
+namespace gimbal::packed {
+
+// Rows [begin, end) of a matrix of `columns` x `rows`, from dense blocks at `source` (row 0; behind the last
+// row the scale of an I2_S tensor) into `tiles`, where the tile of row `begin` goes and whose padding is zero
+// already. begin is a multiple of 16.
+void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint8_t* tiles,
+                int64_t begin, int64_t end);
+
+// The same into the whole matrix at `packed`.
+inline void pack(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint8_t* packed,
+                 int64_t begin, int64_t end) {
+  pack_tiles(type, columns, rows, source, packed + begin / kTileRows * tile_bytes(type, columns), begin, end);
+}
+
+}  // namespace gimbal::packed

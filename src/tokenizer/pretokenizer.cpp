@@ -1,0 +1,146 @@
+// Runs the split expressions with PCRE2 (https://www.pcre.org), compiled to machine code where the system
+// allows it.
+#include "tokenizer/pretokenizer.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#define PCRE2_STATIC
+#include <pcre2.h>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace gimbal {
+namespace {
+
+struct FreeCode {
+  void operator()(pcre2_code* p) const { pcre2_code_free(p); }
+};
+struct FreeMatch {
+  void operator()(pcre2_match_data* p) const { pcre2_match_data_free(p); }
+};
+struct FreeContext {
+  void operator()(pcre2_match_context* p) const { pcre2_match_context_free(p); }
+};
+
+// PCRE2's own \s also holds U+180E, which Unicode no longer counts as white space.
+constexpr std::string_view kWhiteSpace =
+    R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+
+// Writes out \s (inside and outside of brackets) and \S (outside only).
+std::string with_white_space(std::string_view expression) {
+  std::string out;
+  bool in_class = false;
+  for (size_t i = 0; i < expression.size(); ++i) {
+    const char c = expression[i];
+    if (c != '\\') {
+      if (c == '[') in_class = true;
+      if (c == ']') in_class = false;
+      out += c;
+      continue;
+    }
+    const char escaped = expression[++i];
+    if (escaped != 's' && escaped != 'S') {
+      out.append({c, escaped});
+      continue;
+    }
+    if (!in_class) out += escaped == 's' ? "[" : "[^";
+    out += kWhiteSpace;
+    if (!in_class) out += "]";
+  }
+  return out;
+}
+
+// The same length with every byte that is not UTF-8 replaced by a control character.
+std::string with_controls_for_broken_bytes(std::string_view text) {
+  std::string out(text);
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Step step = utf8_step(text, at);
+    if (step.kind != Utf8Step::Whole) out.replace(at, step.bytes, step.bytes, '\x01');
+    at += step.bytes;
+  }
+  return out;
+}
+
+}  // namespace
+
+struct Pretokenizer::Expression {
+  std::unique_ptr<pcre2_code, FreeCode> code;
+};
+
+Pretokenizer::Pretokenizer() = default;
+Pretokenizer::Pretokenizer(Pretokenizer&&) noexcept = default;
+Pretokenizer& Pretokenizer::operator=(Pretokenizer&&) noexcept = default;
+Pretokenizer::~Pretokenizer() = default;
+
+Result<Pretokenizer> Pretokenizer::create(const SplitFamily& rules) {
+  Pretokenizer result;
+  for (const char* source : rules.expressions) {
+    if (!source) break;
+    const std::string expression = with_white_space(source);
+    int code = 0;
+    PCRE2_SIZE offset = 0;
+    Expression compiled;
+    compiled.code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
+                                      PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY, &code, &offset, nullptr));
+    if (!compiled.code) {
+      unsigned char message[160] = "";
+      pcre2_get_error_message(code, message, sizeof message);
+      return Error{
+          Code::Failed,
+          format("the split expression of the pre-tokenizers '{}' does not compile: {} at byte {} of {}",
+                 rules.names, reinterpret_cast<const char*>(message), offset, expression),
+          "This is a bug in gimbal; please report it."};
+    }
+    pcre2_jit_compile(compiled.code.get(),
+                      PCRE2_JIT_COMPLETE);  // without it the interpreter runs: same words
+    result.expressions_.push_back(std::move(compiled));
+  }
+  return result;
+}
+
+std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
+  std::string repaired;
+  std::string_view subject = text;
+  if (!is_utf8(text)) subject = repaired = with_controls_for_broken_bytes(text);
+
+  const std::unique_ptr<pcre2_match_data, FreeMatch> match(pcre2_match_data_create(1, nullptr));
+  const std::unique_ptr<pcre2_match_context, FreeContext> context(pcre2_match_context_create(nullptr));
+  std::vector<size_t> ends;  // of the words
+  if (!text.empty()) ends.push_back(text.size());
+  if (!match || !context) return {text};
+  pcre2_set_match_limit(context.get(), UINT32_MAX);
+  std::vector<size_t> next;
+  for (const Expression& expression : expressions_) {
+    next.clear();
+    size_t begin = 0;
+    for (const size_t end : ends) {
+      const std::string_view word = subject.substr(begin, end - begin);
+      for (size_t at = 0; at < word.size();) {
+        const auto run = [&](uint32_t options) {
+          return pcre2_match(expression.code.get(), reinterpret_cast<PCRE2_SPTR>(word.data()), word.size(),
+                             at, PCRE2_NO_UTF_CHECK | options, match.get(), context.get());
+        };
+        int found = run(0);
+        if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = run(PCRE2_NO_JIT);
+        const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match.get());
+        if (found < 0 || range[1] <= at) break;  // nothing more in this word
+        if (range[0] > at) next.push_back(begin + range[0]);
+        if (range[1] > range[0]) next.push_back(begin + range[1]);
+        at = range[1];
+      }
+      if (next.empty() || next.back() < end) next.push_back(end);
+      begin = end;
+    }
+    ends.swap(next);
+  }
+  std::vector<std::string_view> words;
+  words.reserve(ends.size());
+  size_t begin = 0;
+  for (const size_t end : ends) {
+    words.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
+}
+
+}  // namespace gimbal

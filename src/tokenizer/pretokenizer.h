@@ -1,0 +1,32 @@
+// Cuts text into the words inside which byte-level BPE merges, by the split expressions of the model's
+// family.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "tokenizer/split_expressions.h"
+
+namespace gimbal {
+
+class Pretokenizer {
+ public:
+  // `rules` is one row of split_families(). Errors: Failed when PCRE2 refuses an expression.
+  static Result<Pretokenizer> create(const SplitFamily& rules);
+  Pretokenizer(Pretokenizer&&) noexcept;
+  Pretokenizer& operator=(Pretokenizer&&) noexcept;
+  ~Pretokenizer();
+
+  // The words, in order; together they are the whole text. Bytes that are not UTF-8 are treated as control
+  // characters. Never fails; thread-safe.
+  std::vector<std::string_view> split(std::string_view text) const;
+
+ private:
+  struct Expression;
+  Pretokenizer();
+  std::vector<Expression> expressions_;  // applied in turn, each to the words of the one before
+};
+
+}  // namespace gimbal

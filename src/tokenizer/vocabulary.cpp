@@ -1,0 +1,145 @@
+// Reads and checks the vocabulary of a model file. Keys: the GGUF specification, "Tokenizer" section.
+#include "tokenizer/vocabulary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/format.h"
+#include "tokenizer/known_tokens.h"
+
+namespace gimbal {
+namespace {
+
+constexpr char kTokens[] = "tokenizer.ggml.tokens";
+constexpr char kTypes[] = "tokenizer.ggml.token_type";
+constexpr char kScores[] = "tokenizer.ggml.scores";
+
+Error malformed(const Gguf& file, std::string_view key, const std::string& problem) {
+  return {Code::Malformed, format("{}: {}: {}", file.path(), key, problem),
+          "The file's vocabulary is damaged or was written by a broken converter; get the model again."};
+}
+
+// An array that must have one element per token. A null result without error: the key is absent.
+Result<const GgufArray*> array_of(const Gguf& file, std::string_view key, uint64_t count) {
+  if (!file.find(key)) return static_cast<const GgufArray*>(nullptr);
+  const GgufArray* array = file.array(key);
+  if (!array) return malformed(file, key, "expected an array with one element per token");
+  if (array->count != count)
+    return malformed(file, key, format("expected {} elements, one per token, found {}", count, array->count));
+  return array;
+}
+
+}  // namespace
+
+Result<Vocabulary> Vocabulary::read(const Gguf& file) {
+  const GgufArray* tokens = file.array(kTokens);
+  if (!tokens || tokens->type != GgufType::String)
+    return malformed(
+        file, kTokens,
+        file.find(kTokens) ? "expected an array of strings" : "missing; there is no vocabulary in this file");
+  if (tokens->count == 0) return malformed(file, kTokens, "the vocabulary is empty");
+  constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
+  if (tokens->count > kMost || tokens->data.size() > std::numeric_limits<uint32_t>::max())
+    return malformed(file, kTokens,
+                     format("{} tokens of {} bytes are too many", tokens->count, tokens->data.size()));
+  Vocabulary v(tokens->strings());
+  if (Status s = v.read_types(file); !s) return s.error();
+  if (Status s = v.read_scores(file); !s) return s.error();
+  if (Status s = v.read_ids(file); !s) return s.error();
+  v.mark_known_tokens();
+  v.mark_phi3_strips(file);
+  return v;
+}
+
+Status Vocabulary::read_types(const Gguf& file) {
+  marks_.resize(size_t(size()));
+  Result<const GgufArray*> array = array_of(file, kTypes, uint64_t(size()));
+  if (!array) return array.error();
+  if (!*array) return Done{};  // an old file: all tokens are normal
+  const std::vector<int64_t> types = (*array)->integers();
+  if (types.size() != marks_.size()) return malformed(file, kTypes, "expected an array of integers");
+  for (size_t i = 0; i < types.size(); ++i) {
+    marks_[i].type = types[i] >= 1 && types[i] <= 6 ? TokenType(types[i]) : TokenType::Undefined;
+    marks_[i].control = marks_[i].type == TokenType::Control;
+  }
+  return Done{};
+}
+
+Status Vocabulary::read_scores(const Gguf& file) {
+  Result<const GgufArray*> array = array_of(file, kScores, uint64_t(size()));
+  if (!array) return array.error();
+  if (!*array) return Done{};
+  scores_ = (*array)->floats();
+  if (scores_.size() != marks_.size()) return malformed(file, kScores, "expected an array of floats");
+  for (size_t i = 0; i < scores_.size(); ++i)
+    if (std::isnan(scores_[i]))
+      return malformed(file, kScores, format("the score of token {} is not a number", i));
+  return Done{};
+}
+
+Status Vocabulary::read_ids(const Gguf& file) {
+  const auto read_id = [&](const char* name) -> Result<Token> {
+    const std::string key = format("tokenizer.ggml.{}_token_id", name);
+    const GgufEntry* entry = file.find(key);
+    if (!entry) return -1;
+    const std::optional<uint64_t> id = file.unsigned_integer(key);
+    const std::optional<double> number = file.number(key);
+    // Converters write "none" as -1, which is 2^32-1 in an unsigned field.
+    if ((number && *number == -1) || (id && *id == std::numeric_limits<uint32_t>::max())) return -1;
+    if (!id) return malformed(file, key, "expected a token id");
+    if (*id >= uint64_t(size()))
+      return malformed(file, key,
+                       format("expected an id below {}, the size of the vocabulary, found {}", size(), *id));
+    return Token(*id);
+  };
+  Token ignored;
+  const struct {
+    const char* name;
+    Token* id;
+    bool stops;
+  } fields[] = {{"bos", &bos, false},        {"eos", &eos, true},        {"unknown", &unknown, false},
+                {"eot", &ignored, true},     {"eom", &ignored, true},    {"fim_pad", &ignored, true},
+                {"fim_rep", &ignored, true}, {"fim_sep", &ignored, true}};
+  for (const auto& field : fields) {
+    Result<Token> id = read_id(field.name);
+    if (!id) return id.error();
+    *field.id = *id;
+    if (field.stops && *id >= 0) marks_[size_t(*id)].stop = true;
+  }
+  add_bos = file.boolean("tokenizer.ggml.add_bos_token");
+  add_eos = file.boolean("tokenizer.ggml.add_eos_token");
+  return Done{};
+}
+
+void Vocabulary::mark_known_tokens() {
+  for (const KnownToken& known : known_tokens()) {
+    const Token id = find(known.text);
+    if (id < 0) continue;
+    marks_[size_t(id)].control = true;
+    if (known.stops) marks_[size_t(id)].stop = true;
+  }
+  // Where a turn is made of several messages, <|end|> ends a message and something else ends the turn.
+  const bool harmony = find("<|return|>") >= 0 && find("<|call|>") >= 0;
+  const bool solar = find("<|calls|>") >= 0 && find("<|flush|>") >= 0;
+  const Token end = find("<|end|>");
+  if ((harmony || solar) && end >= 0 && end != eos) marks_[size_t(end)].stop = false;
+}
+
+// Phi-3's markers swallow the whitespace after them. The GGUF format has no field for this, so it hangs on
+// the model's name, as it does in llama.cpp.
+void Vocabulary::mark_phi3_strips(const Gguf& file) {
+  std::string name(file.string("general.name").value_or(""));
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  const auto named = [&](const char* part) { return name.find(part) != std::string::npos; };
+  if (!named("phi-3") && !named("phi3") && !named("phi 3")) return;
+  for (Token id = 0; id < size(); ++id) {
+    Marks& m = marks_[size_t(id)];
+    m.strips_right = m.control || m.type == TokenType::UserDefined || m.type == TokenType::Unknown;
+  }
+  for (const char* plain : {"<unk>", "<s>", "<|endoftext|>"})
+    if (const Token id = find(plain); id >= 0) marks_[size_t(id)].strips_right = false;
+}
+
+}  // namespace gimbal

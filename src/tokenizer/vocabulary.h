@@ -1,0 +1,62 @@
+// The tokens of a model file and what each of them is: text, type, score, and the special ids. Everything
+// that does not depend on how text is cut into tokens.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "files/gguf.h"
+#include "tokenizer/text_table.h"
+#include "tokenizer/tokenizer.h"
+
+namespace gimbal {
+
+// tokenizer.ggml.token_type, numbers as in the file. Other numbers count as Undefined.
+enum class TokenType : uint8_t { Undefined, Normal, Unknown, Control, UserDefined, Unused, Byte };
+
+class Vocabulary {
+ public:
+  // Reads tokenizer.ggml.{tokens,token_type,scores,*_token_id,add_*_token}. Errors: Malformed, naming file
+  // and key.
+  static Result<Vocabulary> read(const Gguf& file);
+
+  int size() const { return texts_.size(); }
+  bool has(Token id) const { return id >= 0 && id < size(); }
+  // The id must be one of the vocabulary's for all of these.
+  std::string_view text(Token id) const { return texts_[id]; }  // as in the file: escaped
+  TokenType type(Token id) const { return marks_[size_t(id)].type; }
+  bool is_control(Token id) const { return marks_[size_t(id)].control; }  // by type or by a known name
+  bool is_stop(Token id) const { return marks_[size_t(id)].stop; }
+  bool strips_right(Token id) const {
+    return marks_[size_t(id)].strips_right;
+  }  // swallows whitespace after it
+  float score(Token id) const { return scores_.empty() ? 0.0f : scores_[size_t(id)]; }
+
+  bool has_scores() const { return !scores_.empty(); }
+  Token find(std::string_view text) const { return texts_.find(text); }  // -1 when absent
+  size_t longest() const { return texts_.longest(); }                    // bytes of the longest text
+
+  Token bos = -1, eos = -1, unknown = -1;  // -1 where there is none
+  std::optional<bool> add_bos, add_eos;    // nullopt: the file does not say
+
+ private:
+  struct Marks {
+    TokenType type = TokenType::Normal;
+    bool control = false, stop = false, strips_right = false;
+  };
+  explicit Vocabulary(const std::vector<std::string_view>& texts) : texts_(texts) {}
+  Status read_types(const Gguf& file);
+  Status read_scores(const Gguf& file);
+  Status read_ids(const Gguf& file);
+  void mark_known_tokens();
+  void mark_phi3_strips(const Gguf& file);
+
+  TextTable texts_;
+  std::vector<Marks> marks_;
+  std::vector<float> scores_;
+};
+
+}  // namespace gimbal

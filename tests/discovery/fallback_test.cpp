@@ -1,0 +1,324 @@
+// What a Registry does with backends that fail: every failure leads to the next best device and is told, or,
+// if strict, ends in an error with the same reason.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "base/file.h"
+#include "discovery/registry.h"
+#include "support/fake_backend.h"
+#include "support/fake_plugins.h"
+
+extern "C" void __gcov_dump(void) __attribute__((weak));  // where coverage is measured
+
+namespace gimbal {
+namespace {
+
+using test::PluginFolder;
+using namespace std::chrono_literals;
+
+void says(const std::string& text, std::initializer_list<const char*> words) {
+  for (const char* w : words) EXPECT_NE(text.find(w), std::string::npos) << "'" << w << "' in: " << text;
+}
+
+// A registry over one folder of fakes and the CPU.
+struct Machine {
+  PluginFolder folder;
+  BackendPlaces places() const {
+    BackendPlaces p;
+    p.folders = {folder.path()}, p.cache_file = folder.path() + "/cache/backends.txt";
+    p.probe = {120s, [] {
+                 if (__gcov_dump) __gcov_dump();
+               }};
+    return p;
+  }
+  // Looks into the folder when it is first used.
+  Registry& registry() {
+    if (!made) made = std::make_unique<Registry>(places());
+    return *made;
+  }
+  std::unique_ptr<Registry> made;
+};
+
+DeviceRequest wish(const std::string& backend, bool strict = false) {
+  DeviceRequest r;
+  r.backend = backend, r.strict = strict, r.allow_software = false, r.host_options = "threads=1";
+  return r;
+}
+std::string id(const Result<OpenedDevice>& d) { return d ? d->device->id() : "error: " + d.error().message; }
+std::string code(const Result<OpenedDevice>& d, const std::string& what) {
+  if (d)
+    for (const Rejection& r : d->rejected)
+      if (r.what == what) return r.code;
+  return "not rejected";
+}
+const BackendReport& of(const std::vector<BackendReport>& all, const std::string& name) {
+  for (const BackendReport& r : all)
+    if (r.backend == name) return r;
+  ADD_FAILURE() << name << " is not reported";
+  return all[0];
+}
+
+TEST(Fallback, TheBestCardIsOpenedAndTheRestHasReasons) {
+  Machine m;
+  m.folder.put("rocm", "hardware,device=R"), m.folder.put("cuda", "crash"), m.folder.put("vulkan", "");
+  auto d = m.registry().open(wish("auto"));
+  EXPECT_EQ(id(d), "rocm:0");
+  EXPECT_EQ(code(d, "cuda"), "probe-crashed");
+  EXPECT_TRUE(d->fallbacks.empty());
+  says(d->reason, {"first available in the automatic order (cuda: it crashed", "SIGSEGV"});
+  auto named = m.registry().open(wish("cuda"));
+  EXPECT_EQ(id(named), "rocm:0");
+  ASSERT_EQ(named->fallbacks.size(), 1u);
+  says(named->fallbacks[0], {"cuda: it crashed"});
+  auto strict = m.registry().open(wish("cuda", true));
+  ASSERT_FALSE(strict);
+  EXPECT_EQ(strict.error().code, Code::NoBackend);
+  EXPECT_STREQ(strict.error().reason, "probe-crashed");
+  says(strict.error().message, {"--strict", "cuda", "it crashed"});
+  EXPECT_EQ(id(m.registry().open(wish("vulkan"))), "rocm:0") << "it is a software device";
+  DeviceRequest software = wish("vulkan", true);
+  software.allow_software = true;
+  EXPECT_EQ(id(m.registry().open(software)), "vulkan:0");
+}
+
+TEST(Fallback, WhatWasAskedForAndIsThereNeedsNobodyElse) {
+  Machine m;  // with patience of two minutes: this test ends sooner because nobody is asked
+  m.folder.put("cuda", "hang"), m.folder.put("vulkan", "hardware");
+  EXPECT_EQ(id(m.registry().open(wish("cpu"))), "cpu:0");
+  EXPECT_EQ(id(m.registry().open(wish("vulkan"))), "vulkan:0");
+  DeviceRequest wrong = wish("cpu");
+  wrong.index = 3;
+  EXPECT_FALSE(m.registry().open(wrong));
+  // Nor is one that would come later, once a card of its own is found.
+  Machine other;
+  other.folder.put("rocm", "hardware"), other.folder.put("opencl", "hang");
+  EXPECT_EQ(id(other.registry().open(wish("auto"))), "rocm:0");
+  DeviceRequest order = wish("auto");
+  order.order = {"cpu"};
+  EXPECT_EQ(id(other.registry().open(order)), "cpu:0");
+}
+
+TEST(Fallback, AHangIsRememberedHereAndByTheNextProgram) {
+  Machine m;
+  BackendPlaces hasty = m.places();
+  hasty.probe.limit = 300ms;
+  m.folder.put("cuda", "hang");
+  Registry first(hasty);
+  auto d = first.open(wish("auto"));
+  EXPECT_EQ(id(d), "cpu:0");
+  EXPECT_EQ(code(d, "cuda"), "probe-timeout");
+  // It works now. Nobody knows: neither here nor in another program.
+  PluginFolder::tell("cuda", "hardware");
+  EXPECT_EQ(id(first.open(wish("auto"))), "cpu:0");
+  d = m.registry().open(wish("auto"));
+  EXPECT_EQ(id(d), "cpu:0");
+  says(d->reason, {"gave no answer", "a moment ago", "not asked again", "`gimbal backends` tries it again"});
+  // Until all are asked anew, or the plugin is another one.
+  EXPECT_TRUE(of(m.registry().discover(), "cuda").available);
+  EXPECT_EQ(id(m.registry().open(wish("auto"))), "cuda:0");
+  EXPECT_EQ(id(Registry(m.places()).open(wish("auto"))), "cuda:0");
+
+  m.folder.put("cuda", "crash");
+  EXPECT_EQ(id(Registry(m.places()).open(wish("auto"))), "cpu:0");
+  m.folder.put("cuda", "hardware");
+  EXPECT_EQ(id(Registry(m.places()).open(wish("auto"))), "cuda:0") << "a new file";
+}
+
+TEST(Fallback, TheCacheFileIsReadAsHostileInput) {
+  PluginFolder folder;
+  const std::string file = folder.path() + "/made/on/demand/cache.txt";
+  BackendReport crashed;
+  crashed.backend = "cuda", crashed.code = "probe-crashed", crashed.reason = "it\tcrashed\n",
+  crashed.remedy = "update";
+  RememberedFailures(file).learn(crashed, "key\twith\ttabs");
+  auto known = RememberedFailures(file).find("cuda", "key\twith\ttabs");
+  ASSERT_TRUE(known);
+  EXPECT_TRUE(known->remembered && known->present && !known->available);
+  EXPECT_EQ(known->code, "probe-crashed");
+  EXPECT_EQ(known->remedy, "update");
+  EXPECT_FALSE(RememberedFailures(file).find("cuda", "another key"));
+  EXPECT_FALSE(RememberedFailures(file).find("rocm", "key\twith\ttabs"));
+  const std::string good = *read_file(file);
+  const size_t title = good.find('\n') + 1;
+  auto holds = [&](const std::string& text) {
+    std::ofstream(file, std::ios::binary) << text;
+    return bool(RememberedFailures(file).find("cuda", "key with tabs"));
+  };
+  EXPECT_TRUE(holds(good));
+  const long now = std::time(nullptr);
+  auto at = [&](long when) {
+    return good.substr(0, title) + std::to_string(when) + good.substr(good.find('\t', title));
+  };
+  EXPECT_TRUE(holds(at(now - 3600)));
+  EXPECT_TRUE(holds(at(now - 20 * 3600)));
+  EXPECT_FALSE(holds(at(now - 25 * 3600))) << "a day is long enough to repair a driver";
+  EXPECT_FALSE(holds(at(now + 3600))) << "from the future";
+  for (size_t n = 0; n < good.size(); n++) EXPECT_FALSE(holds(good.substr(0, n))) << n;
+  std::string other = good;
+  other.replace(other.find("probe-crashed"), 13, "no-device");
+  EXPECT_FALSE(holds(other));
+  EXPECT_FALSE(holds(std::string(1 << 21, 'x')));
+  EXPECT_FALSE(holds(good.substr(0, title) + "\n\t\t\t\t\n99999999999999999999\ta\tb\tc\td\te\n"));
+  // What works is forgotten, and nothing else is ever written.
+  holds(good);
+  BackendReport fine;
+  fine.backend = "rocm";
+  RememberedFailures(file).learn(fine, "key");
+  EXPECT_EQ(*read_file(file), good);
+  fine.backend = "cuda";
+  RememberedFailures(file).learn(fine, "key");
+  EXPECT_EQ(*read_file(file), good.substr(0, title));
+  // Nowhere to write: remembered all the same.
+  RememberedFailures nowhere("/proc/nothing/here");
+  nowhere.learn(crashed, "k");
+  EXPECT_TRUE(nowhere.find("cuda", "k"));
+  EXPECT_NE(library_key("/proc/self/exe", ""), library_key("/etc/passwd", ""));
+  EXPECT_EQ(library_key("", "abc"), "#abc");
+}
+
+TEST(Fallback, VerificationAndMemory) {
+  Machine m;
+  m.folder.put("cuda", "hardware,memory=1000,free=500"),
+      m.folder.put("vulkan", "hardware,memory=1000,free=900");
+  DeviceRequest r = wish("auto");
+  r.verify = [](const Device& d) -> Status {
+    if (d.id() == "cuda:0") return Error{Code::Failed, "mat_mul gives 3 in place of 2", "use another driver"};
+    return Done{};
+  };
+  auto d = m.registry().open(r);
+  EXPECT_EQ(id(d), "vulkan:0") << (d ? d->reason : "");
+  EXPECT_EQ(code(d, "cuda:0"), "verification-failed");
+  says(d->reason, {"mat_mul gives 3"});
+  r.backend = "cuda";
+  d = m.registry().open(r);
+  EXPECT_EQ(id(d), "vulkan:0");
+  ASSERT_EQ(d->fallbacks.size(), 1u);
+  r.strict = true;
+  d = m.registry().open(r);
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error().code, Code::NoBackend);
+  EXPECT_STREQ(d.error().reason, "verification-failed");
+  says(d.error().message, {"mat_mul gives 3"});
+
+  r = wish("cuda"), r.bytes = 600;
+  d = m.registry().open(r);
+  EXPECT_EQ(id(d), "vulkan:0");
+  EXPECT_EQ(code(d, "cuda:0"), "not-enough-memory");
+  r.bytes = uint64_t(1) << 60;
+  d = m.registry().open(r);
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error().code, Code::OutOfMemory);
+  // The host, too, must give the right numbers.
+  r = wish("cpu"), r.verify = [](const Device&) -> Status { return Error{Code::Failed, "wrong", ""}; };
+  d = m.registry().open(r);
+  ASSERT_FALSE(d);
+  says(d.error().message, {"wrong"});
+}
+
+// A linked backend whose driver opens in a child, but not here.
+pid_t this_process = 0;
+gimbal_code open_elsewhere(int i, const char* options, gimbal_device** out) {
+  test::FakeDevice::settings().open_error = getpid() == this_process ? "the card is gone\nplug it in" : "";
+  return test::fake_backend().open(i, options, out);
+}
+const gimbal_backend* linked_fake() {
+  static const gimbal_backend table = [] {
+    gimbal_backend t = test::fake_backend();
+    t.name = "opencl", t.open = open_elsewhere;
+    return t;
+  }();
+  return &table;
+}
+
+TEST(Fallback, ADeviceThatFailsToOpenAndOneThatIsTakenFromUs) {
+  this_process = getpid();
+  Machine m;
+  const gimbal_backend_entry rows[] = {linked_fake, linked_backends()[0], nullptr};
+  ASSERT_STREQ(rows[1]()->name, "cpu");
+  Registry registry(m.places(), rows);
+  auto d = registry.open(wish("opencl"));
+  EXPECT_EQ(id(d), "cpu:0");
+  EXPECT_EQ(code(d, "opencl:0"), "open-failed");
+  ASSERT_EQ(d->fallbacks.size(), 1u);
+  says(d->fallbacks[0], {"opencl:0: ", "the card is gone", "(plug it in)"});
+  d = registry.open(wish("opencl", true));
+  ASSERT_FALSE(d);
+  says(d.error().message, {"the card is gone"});
+  // Tried here once, it is asked here.
+  const auto all = registry.discover();
+  EXPECT_EQ(of(all, "opencl").code, "open-failed");
+  EXPECT_EQ(of(all, "opencl").refused.size(), 1u);
+  // Without any backend there is a reason for each.
+  const gimbal_backend_entry none[] = {nullptr};
+  d = Registry({}, none).open(wish("auto"));
+  ASSERT_FALSE(d);
+  EXPECT_EQ(d.error().code, Code::NoBackend);
+  says(d.error().message, {"no backend can be used", "cuda", "cpu"});
+}
+
+TEST(Fallback, APluginUnderAnothersName) {
+  Machine m;
+  m.folder.put("cuda", "hardware,named=rocm");
+  auto d = m.registry().open(wish("cuda"));
+  EXPECT_EQ(id(d), "cpu:0");
+  EXPECT_EQ(code(d, "cuda"), "broken-plugin");
+  says(d->reason, {"holds the backend 'rocm'"});
+}
+
+TEST(Fallback, FromSeveralThreadsAtOnce) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "as Probe.FromAProcessWithBusyThreads: AddressSanitizer's allocator (GCC 12) and fork()";
+#elif defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "under ThreadSanitizer a forked child waited for ever in 1 of 15 runs; why, was not found";
+#endif
+  Machine m;
+  m.folder.put("cuda", "hardware"), m.folder.put("vulkan", "crash");
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  m.registry();
+  for (int t = 0; t < 4; t++)
+    threads.emplace_back([&] {
+      if (id(m.registry().open(wish("auto"))) == "cuda:0" && of(m.registry().discover(), "cuda").available)
+        right++;
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(right, 4);
+}
+
+TEST(Fallback, TheFunctionsForApplications) {
+  Machine m;
+  m.folder.put("vulkan",
+               "hardware,device=Fake "
+               "card,memory=8000000000,free=6000000000,pci=0000:01:00.0,driver=7.1,capability=3.5");
+  m.folder.put("cuda", "devices=0,says=no card/buy one"), m.folder.put("toy", "");
+  m.folder.put("opencl", "unified,pci=0000:01:00.0");
+  use_backends(m.places());
+  EXPECT_EQ(backend_names().back(), "toy");
+  EXPECT_EQ(discover_backends().size(), std::size(kBackendOrder) + 1);
+  const auto best = best_available_backend();
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->id(), "vulkan:0");
+  const std::string text = print_backend_summary();
+  says(text, {"=== Available Backends ===\n\u2717 CUDA (cuda)\n    Error: no device found: no card "
+              "(no-device)\n      buy one\n",
+              "\u2713 Vulkan (vulkan)\n    [0] Fake card: 8.00 GB (6.00 GB free), compute capability 3.5, "
+              "driver 7.1, PCI "
+              "0000:01:00.0\n",
+              "\u2713 CPU (cpu)\n    [0] ", "(unified memory) (software: emulates a GPU on the CPU)",
+              "the same card as vulkan:0", "\nRecommended backend: Vulkan (vulkan:0)\n", "plugin: "});
+  EXPECT_EQ(id(init_backend()), "vulkan:0");
+  EXPECT_EQ(id(init_backend(BackendPreference::Cpu)), "cpu:0");
+  EXPECT_EQ(id(init_backend(BackendPreference::Metal)), "vulkan:0");
+  EXPECT_FALSE(init_backend(BackendPreference::Metal, true));
+  EXPECT_EQ(id(init_backend_with_memory_check(BackendPreference::Vulkan, 7'000'000'000)).substr(0, 4),
+            "cpu:");
+  EXPECT_EQ(id(init_backend_with_memory_check(BackendPreference::Auto, 5'000'000'000)), "vulkan:0");
+  use_backends({});
+  EXPECT_EQ(backend_names().size(), std::size(kBackendOrder));
+}
+
+}  // namespace
+}  // namespace gimbal

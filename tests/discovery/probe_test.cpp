@@ -1,0 +1,402 @@
+// Asking backends in child processes: whatever a driver does to its process, an answer comes back, and
+// nothing else.
+#include "discovery/probe.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "base/format.h"
+#include "discovery/report_wire.h"
+#include "support/fake_plugins.h"
+
+extern "C" void __gcov_dump(void) __attribute__((weak));  // where coverage is measured
+
+namespace gimbal {
+namespace {
+
+using test::PluginFolder;
+using namespace std::chrono_literals;
+
+// Long, for a machine may be busy; only what hangs waits for its limit.
+const ProbeSettings kPatient{120s, [] {
+                               if (__gcov_dump) __gcov_dump();
+                             }};
+
+ProbeTask task(const std::string& backend, const std::string& path) {
+  return {backend, [path] { return Library::open(path); }, ""};
+}
+ProbeTask task(const std::string& backend, std::function<void()> first) {
+  return {backend,
+          [first]() -> Result<LibraryPtr> {
+            first();
+            return Error{Code::NoBackend, "reached the end", "", "open-failed"};
+          },
+          ""};
+}
+BackendReport ask(const ProbeTask& t, const ProbeSettings& s = kPatient) {
+  auto answers = probe({t}, s);
+  EXPECT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers[0]);
+  // Whatever happened: no process is left.
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+  return answers[0] ? *answers[0] : BackendReport{};
+}
+void says(const std::string& text, std::initializer_list<const char*> words) {
+  for (const char* w : words) EXPECT_NE(text.find(w), std::string::npos) << "'" << w << "' in: " << text;
+}
+
+TEST(Probe, EverythingThatADeviceTellsComesThrough) {
+  PluginFolder folder;
+  const auto path =
+      folder.put("cuda",
+                 "hardware,unified,devices=2,device=Fake H200,memory=1000,free=600,pci=0000:3B:00.0,"
+                 "driver=550.54,capability=9.0");
+  const BackendReport r = ask(task("cuda", path));
+  EXPECT_TRUE(r.available && r.present);
+  EXPECT_EQ(r.code + r.reason, "");
+  ASSERT_EQ(r.devices.size(), 2u);
+  for (int i = 0; i < 2; i++) {
+    const DeviceReport& d = r.devices[size_t(i)];
+    EXPECT_EQ(d.index, i);
+    EXPECT_EQ(d.id, format("cuda:{}", i));
+    EXPECT_EQ(d.name, "Fake H200");
+    EXPECT_EQ(d.memory_total, 1000u);
+    EXPECT_EQ(d.memory_free, 600u);
+    EXPECT_EQ(d.pci_id, "0000:3b:00.0") << "one spelling, so that equal cards are seen to be equal";
+    EXPECT_EQ(d.driver, "550.54");
+    EXPECT_EQ(d.compute_capability, "9.0");
+    EXPECT_TRUE(d.unified_memory);
+    EXPECT_FALSE(d.software);
+    EXPECT_GT(d.kernels, 0u);
+  }
+  // The same, asked here.
+  const auto here = examine(*Library::open(path));
+  EXPECT_EQ(encode(here), encode(r));
+}
+
+TEST(Probe, WhatADriverDoesToItsProcessIsAReason) {
+  struct Case {
+    const char *told, *code;
+    std::initializer_list<const char*> words;
+  };
+  PluginFolder folder;
+  for (const Case& c : {Case{"crash", "probe-crashed", {"crashed", "SIGSEGV", "memory error"}},
+                        {"abort", "probe-crashed", {"crashed", "SIGABRT"}},
+                        {"exit", "probe-crashed", {"ended the process", "exit code 0"}},
+                        {"devices=-3", "broken-plugin", {"says that it has -3 devices"}},
+                        {"devices=0,says=the card is asleep/wake it up", "no-device", {"the card is asleep"}},
+                        {"devices=0,says=too old/update it/driver-too-old", "driver-too-old", {"too old"}},
+                        {"open-fails,says=in use/wait", "open-failed", {"in use"}},
+                        {"abi=99", "abi-mismatch", {"99"}},
+                        {"null-table", "broken-plugin", {"libgimbal-backend-cuda.so"}}}) {
+    SCOPED_TRACE(c.told);
+    const BackendReport r = ask(task("cuda", folder.put("cuda", c.told)));
+    EXPECT_EQ(r.backend, "cuda");
+    EXPECT_FALSE(r.available);
+    EXPECT_EQ(r.code, c.code);
+    says(r.reason, c.words);
+    EXPECT_EQ(r.reason.find('\n'), std::string::npos);
+  }
+  EXPECT_EQ(ask(task("cuda", folder.put("cuda", "devices=0,says=too old/update it/driver-too-old"))).remedy,
+            "update it");
+  const BackendReport missing = ask(task("cuda", folder.path() + "/nothing.so"));
+  EXPECT_EQ(missing.code, "plugin-missing");
+}
+
+TEST(Probe, AHangEndsAtTheLimit) {
+  PluginFolder folder;
+  ProbeSettings hasty = kPatient;
+  hasty.limit = 200ms;
+  const BackendReport r = ask(task("cuda", folder.put("cuda", "hang")), hasty);
+  EXPECT_EQ(r.code, "probe-timeout");
+  says(r.reason, {"gave no answer"});
+  EXPECT_FALSE(r.remedy.empty());
+  // Deaf to all but SIGKILL, and with its pipe closed.
+  const BackendReport deaf = ask(task("x",
+                                      [] {
+                                        signal(SIGTERM, SIG_IGN);
+                                        for (int fd = 3; fd < 64; fd++) close(fd);
+                                        for (;;) pause();
+                                      }),
+                                 hasty);
+  EXPECT_EQ(deaf.code, "probe-timeout");
+}
+
+TEST(Probe, AllAreAskedAtOnceAndEachHasItsOwnAnswer) {
+  PluginFolder folder;
+  const std::string good = folder.put("vulkan", "hardware"), bad = folder.put("opencl", "crash");
+  const auto answers =
+      probe({task("vulkan", good), task("opencl", bad), task("rocm", folder.path() + "/none")}, kPatient);
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_TRUE(answers[0]->available);
+  EXPECT_EQ(answers[1]->code, "probe-crashed");
+  EXPECT_EQ(answers[2]->code, "plugin-missing");
+  EXPECT_TRUE(probe({}, kPatient).empty());
+  // At once: each waits for the other, through a file.
+  const std::string a = folder.path() + "/a", b = folder.path() + "/b";
+  auto meet = [](const std::string& mine, const std::string& other) {
+    return [mine, other] {
+      close(open(mine.c_str(), O_CREAT | O_WRONLY, 0600));
+      while (access(other.c_str(), F_OK) != 0) usleep(1000);
+    };
+  };
+  for (const auto& r : probe({task("a", meet(a, b)), task("b", meet(b, a))}, kPatient))
+    EXPECT_EQ(r->code, "open-failed");
+}
+
+TEST(Probe, EnoughIsEnough) {
+  PluginFolder folder;
+  const std::string good = folder.put("cuda", "hardware"), hangs = folder.put("vulkan", "hang");
+  int asked = 0;
+  const auto answers =
+      probe({task("cuda", good), task("vulkan", hangs)}, kPatient, [&](const ProbeAnswers& a) {
+        asked++;
+        return a[0] && a[0]->available;
+      });
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(answers[0]);
+  EXPECT_FALSE(answers[1]);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "the one that hangs was ended";
+}
+
+TEST(Probe, ManyDevicesAreCutAndNoneIsAskedTwice) {
+  PluginFolder folder;
+  const BackendReport r = ask(task("cuda", folder.put("cuda", "devices=100000,hardware")));
+  EXPECT_EQ(r.devices.size(), kMostProbedDevices);
+  const BackendReport none = ask(task("cuda", folder.put("cuda", "devices=100000,open-fails,says=no")));
+  EXPECT_EQ(none.refused.size(), kMostProbedDevices);
+  EXPECT_EQ(none.code, "open-failed");
+}
+
+// What the child writes in place of a report, into every pipe it has.
+void write_to_pipes(const std::string& text) {
+  for (int fd = 3; fd < 256; fd++) {
+    struct stat s;
+    if (fstat(fd, &s) != 0 || !S_ISFIFO(s.st_mode) || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY) continue;
+    if (write(fd, text.data(), text.size()) < 0) _exit(9);
+  }
+}
+
+TEST(Probe, GarbageInThePipe) {
+  BackendReport other;
+  other.backend = "somebody else", other.code = "no-device";
+  BackendReport mine = other;
+  mine.backend = "x";
+  const std::string good = encode(mine);
+  for (const std::string& garbage :
+       {std::string("hello"), std::string(1 << 15, 'x'), good + "more", encode(other),
+        std::string(good.size(), '\0'), std::string("gimbal-report-2\n") + std::string(8, '\xff'),
+        std::string("gimbal-report-2\n") + std::string(8, '\0')}) {
+    const BackendReport r = ask(task("x", [&] { write_to_pipes(garbage); }));
+    EXPECT_EQ(r.code, "broken-plugin") << garbage.substr(0, 30);
+    says(r.reason, {"makes no sense"});
+  }
+  // A half, and then silence or the end.
+  const BackendReport half = ask(task("x", [&] {
+    write_to_pipes(good.substr(0, good.size() / 2));
+    raise(SIGKILL);
+  }));
+  EXPECT_EQ(half.code, "probe-crashed");
+  says(half.reason, {"SIGKILL"});
+  // A whole report stands, whatever happens afterwards.
+  const BackendReport whole = ask(task("x", [&] {
+    write_to_pipes(good);
+    raise(SIGKILL);
+  }));
+  EXPECT_EQ(whole.code, "no-device");
+}
+
+TEST(Probe, ExceptionsAndUnknownSignals) {
+  const BackendReport r = ask(task("x", [] { throw std::runtime_error("out of luck"); }));
+  EXPECT_EQ(r.code, "open-failed");
+  EXPECT_EQ(r.reason, "out of luck");
+  const BackendReport alarmed = ask(task("x", [] { raise(SIGUSR1); }));
+  EXPECT_EQ(alarmed.code, "probe-crashed");
+  says(alarmed.reason, {format("signal {}", SIGUSR1).c_str()});
+}
+
+TEST(Probe, IsSilentAndReadsNothing) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const BackendReport r = ask(task("x", [] {
+    char c;
+    if (read(0, &c, 1) != 0) _exit(7);
+    for (int fd : {1, 2})
+      if (write(fd, "driver talks\n", 13) != 13) _exit(8);
+    std::printf("buffered\n"), fflush(stdout);
+  }));
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(r.reason, "reached the end");
+}
+
+TEST(Probe, WhatAChildStartedEndsWithItAndHoldsNothingUp) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const BackendReport r = ask(task("x", [&] {
+    // A daemon of a driver: keeps all files open.
+    if (fork() == 0)
+      for (;;) pause();
+    raise(SIGSEGV);
+  }));
+  EXPECT_EQ(r.code, "probe-crashed");
+  // A second one that leaves a report and hangs: ended with its group.
+  ProbeSettings hasty = kPatient;
+  hasty.limit = 200ms;
+  ask(task("x",
+           [&] {
+             if (fork() == 0) {
+               if (write(ends[1], "x", 1) != 1) _exit(1);
+               for (;;) pause();
+             }
+             for (;;) pause();
+           }),
+      hasty);
+  close(ends[1]);
+  // Nobody holds the other end any more.
+  char c;
+  pollfd over{ends[0], POLLIN, 0};
+  ssize_t n = 1;
+  while (n > 0 && poll(&over, 1, 60000) > 0) n = read(ends[0], &c, 1);
+  EXPECT_EQ(n, 0);
+  close(ends[0]);
+}
+
+TEST(Probe, WithoutStdinOrWithChildrenCollectedByTheSystem) {
+  PluginFolder folder;
+  const std::string path = folder.put("cuda", "hardware"), bad = folder.put("vulkan", "crash");
+  const int kept = dup(0);
+  close(0);
+  EXPECT_TRUE(ask(task("cuda", path)).available);
+  dup2(kept, 0), close(kept);
+  auto* before = signal(SIGCHLD, SIG_IGN);
+  EXPECT_TRUE(ask(task("cuda", path)).available);
+  EXPECT_EQ(ask(task("vulkan", bad)).code, "probe-crashed");
+  signal(SIGCHLD, before);
+}
+
+TEST(Probe, NoProcessCanBeStarted) {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  const rlimit none{3, files.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const auto answers = probe({task("x", [] {})}, kPatient);
+  setrlimit(RLIMIT_NOFILE, &files);
+  ASSERT_TRUE(answers[0]);
+  EXPECT_EQ(answers[0]->code, "open-failed");
+  says(answers[0]->reason, {"no process could be started"});
+}
+
+TEST(Probe, FromAProcessWithBusyThreads) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP()
+      << "AddressSanitizer's allocator (GCC 12) does not take its locks around fork(), as glibc's does: "
+         "the child of a process with busy threads may wait for one for ever";
+#endif
+  PluginFolder folder;
+  const std::string path = folder.put("cuda", "hardware");
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> busy;
+  for (int t = 0; t < 2; t++)
+    busy.emplace_back([&] {
+      while (!stop) std::vector<std::string>(50, std::string(200, 'x'));
+    });
+  for (int i = 0; i < 10; i++) {
+    const auto answers = probe({task("cuda", path)}, kPatient);
+    EXPECT_TRUE(answers[0]->available) << answers[0]->reason;
+  }
+  std::vector<std::thread> askers;
+  for (int t = 0; t < 3; t++)
+    askers.emplace_back([&] {
+      const auto answers = probe({task("cuda", path), task("x", [] { raise(SIGSEGV); })}, kPatient);
+      EXPECT_TRUE(answers[0]->available) << answers[0]->reason;
+      EXPECT_EQ(answers[1]->code, "probe-crashed");
+    });
+  for (auto& t : askers) t.join();
+  stop = true;
+  for (auto& t : busy) t.join();
+}
+
+// ---- the report as bytes
+// ------------------------------------------------------------------------------------------
+
+BackendReport sample() {
+  BackendReport r;
+  r.backend = "cuda", r.present = r.available = true;
+  DeviceReport d;
+  d.index = 1, d.id = "cuda:1", d.name = "a\x1b[31mcard\n", d.memory_total = UINT64_MAX, d.features = "wings";
+  r.devices = {d};
+  r.refused = {{0, "open-failed", "no", "wait"}};
+  r.depends = {"HOME", "/dev/*"};
+  return r;
+}
+
+TEST(Report, TextsCannotControlATerminalAndUnknownStaysUnknown) {
+  const auto r = decode(encode(sample()));
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->devices[0].name, "a [31mcard ");
+  EXPECT_EQ(r->devices[0].memory_total, UINT64_MAX);
+  EXPECT_FALSE(r->devices[0].memory_free);
+  EXPECT_EQ(r->refused[0].remedy, "wait");
+}
+
+TEST(Report, WhatAnAnswerDependsOnComesWholeOrNotAtAll) {
+  auto told = [](std::vector<std::string> depends) {
+    BackendReport r = sample();
+    r.depends = std::move(depends);
+    const auto read = decode(encode(r));
+    EXPECT_TRUE(read);
+    return read ? read->depends : std::vector<std::string>{"not read"};
+  };
+  const std::vector<std::string> some{"HOME", "/dev/*", ""}, none;
+  EXPECT_EQ(told(some), some);
+  EXPECT_EQ(told({"a", "b\tc"}), none) << "it would come as another one";
+  EXPECT_EQ(told({"a", std::string(1 << 15, 'x')}), none);
+  EXPECT_EQ(told(std::vector<std::string>(kMostDepends, "a")).size(), kMostDepends);
+  EXPECT_EQ(told(std::vector<std::string>(kMostDepends + 1, "a")), none);
+  EXPECT_EQ(told(std::vector<std::string>(100, std::string(10000, 'x'))), none);
+}
+
+TEST(Report, ContradictionsAreRefused) {
+  auto refused = [](auto change) {
+    BackendReport r = sample();
+    change(r);
+    return !decode(encode(r));
+  };
+  EXPECT_FALSE(refused([](BackendReport&) {}));
+  EXPECT_TRUE(refused([](BackendReport& r) { r.refused[0].index = 1; })) << "one device twice";
+  EXPECT_TRUE(refused([](BackendReport& r) { r.refused[0].index = -1; }));
+  EXPECT_TRUE(refused([](BackendReport& r) { r.devices[0].index = -1; }));
+  EXPECT_TRUE(refused([](BackendReport& r) { r.devices.push_back(r.devices[0]); }));
+  EXPECT_TRUE(refused([](BackendReport& r) { r.code = "no-device"; }));
+  EXPECT_TRUE(refused([](BackendReport& r) { r.devices.clear(); })) << "neither a device nor a reason";
+  EXPECT_TRUE(refused([](BackendReport& r) {
+    for (int i = 2; i < 300; i++) r.refused.push_back({i, "", "", ""});
+  }));
+  EXPECT_FALSE(refused([](BackendReport& r) { r.backend.assign(1 << 20, 'x'); })) << "cut, not refused";
+}
+
+TEST(Report, EveryCutAndEveryChangedByteIsReadSafely) {
+  const std::string whole = encode(sample());
+  for (size_t n = 0; n < whole.size(); n++) EXPECT_FALSE(decode(whole.substr(0, n))) << n;
+  for (size_t i = 0; i < whole.size(); i++)
+    for (int flip : {1, 0x80, 0xff}) {
+      std::string bad = whole;
+      bad[i] = char(bad[i] ^ flip);
+      if (auto r = decode(bad)) { EXPECT_LE(r->devices.size(), kMostProbedDevices); }
+    }
+}
+
+}  // namespace
+}  // namespace gimbal
