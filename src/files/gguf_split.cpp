@@ -1,9 +1,14 @@
-// Taking apart and putting together the file names of split models.
+// Opening a model that may lie in several files, and the names of those.
 #include "files/gguf_split.h"
 
+#include <limits>
+
 #include "base/format.h"
+#include "files/gguf.h"
+#include "files/gguf_parser.h"
 
 namespace gimbal {
+
 namespace {
 
 bool take_number(std::string_view& from_end, uint32_t& out) {
@@ -38,6 +43,122 @@ std::optional<SplitName> split_name(std::string_view path) {
 
 std::string SplitName::path(uint32_t part_number) const {
   return format("{}-{:05}-of-{:05}.gguf", stem, part_number, count);
+}
+
+// Opening a model that may lie in several files. The first part has the metadata of the model; the others are
+// only asked for their place in it.
+
+namespace {
+
+constexpr uint64_t kMostParts = std::numeric_limits<uint16_t>::max();  // split.count is a 16-bit number
+constexpr uint64_t kMostTensors = std::numeric_limits<int32_t>::max();
+
+// What the metadata of one file says about its place in a split model.
+struct SplitKeys {
+  uint64_t no = 0, count = 1, tensors = 0;  // tensors: of all parts together, 0 when not said
+};
+
+Result<SplitKeys> split_keys(GgufParser& parser) {
+  auto count = parser.bounded("split.count", kMostParts, 1);
+  if (!count) return count.error();
+  auto no = parser.bounded("split.no", kMostParts, 0);
+  if (!no) return no.error();
+  auto tensors = parser.bounded("split.tensors.count", kMostTensors, 0);
+  if (!tensors) return tensors.error();
+  return SplitKeys{*no, *count, *tensors};
+}
+
+Error mismatch(const std::string& path, GgufParser& parser, const char* key, uint64_t expected,
+               uint64_t found) {
+  return {Code::Malformed,
+          format("'{}' at byte {}: {}: expected {}, found {}", path, parser.value_offset(key), key, expected,
+                 found),
+          "The parts do not belong together, or one was renamed: download the parts of one model into one "
+          "folder."};
+}
+
+// Checks that the file that the user named is the first part and carries its name. Gives the names of the
+// others.
+Result<SplitName> first_part(const std::string& path, const SplitKeys& keys, GgufParser& parser) {
+  const auto name = split_name(path);
+  if (keys.no >= keys.count)
+    return Error{Code::Malformed,
+                 format("'{}' at byte {}: split.no: expected less than {}, the number of parts, found {}",
+                        path, parser.value_offset("split.no"), keys.count, keys.no),
+                 "The file is damaged: download it again."};
+  const auto expected = format("NAME-{:05}-of-{:05}.gguf", keys.no + 1, keys.count);
+  if (!name || name->count != keys.count || name->number != keys.no + 1)
+    return Error{
+        Code::Malformed,
+        format(
+            "'{}' at byte {}: file name of part {} of {} of a split model: expected {}, found another name",
+            path, parser.value_offset("split.count"), keys.no + 1, keys.count, expected),
+        format("The other parts are found by name: rename the file to {}.", expected)};
+  if (keys.no != 0)
+    return Error{Code::Usage, format("'{}' is part {} of {} of a split model", path, keys.no + 1, keys.count),
+                 format("Open the first part: '{}'.", name->path(1))};
+  return *name;
+}
+
+}  // namespace
+
+Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part) {
+  const std::string path = name.path(part + 1);
+  auto file = MappedFile::open(path);
+  if (!file) {
+    Error error = file.error();
+    error.message =
+        format("part {} of {} of the split model '{}': {}", part + 1, name.count, gguf.path_, error.message);
+    if (error.code == Code::NotFound) error.remedy = "Download all the parts into one folder.";
+    return error;
+  }
+  gguf.files_.push_back(std::move(*file));
+  GgufParser parser(gguf, gguf.files_.back().bytes(), path, part);
+  if (auto done = parser.run(); !done) return done.error();
+  const auto keys = split_keys(parser);
+  if (!keys) return keys.error();
+  if (keys->count != name.count) return mismatch(path, parser, "split.count", name.count, keys->count);
+  if (keys->no != part) return mismatch(path, parser, "split.no", part, keys->no);
+  return Done{};
+}
+
+Result<Gguf> Gguf::open(const std::string& path) {
+  Gguf gguf;
+  gguf.path_ = path;
+  auto file = MappedFile::open(path);
+  if (!file) return file.error();
+  gguf.files_.push_back(std::move(*file));
+  GgufParser parser(gguf, gguf.files_[0].bytes(), path, 0);
+  if (auto done = parser.run(); !done) return done.error();
+  const auto keys = split_keys(parser);
+  if (!keys) return keys.error();
+  if (keys->count > 1) {
+    const auto name = first_part(path, *keys, parser);
+    if (!name) return name.error();
+    for (uint32_t part = 1; part < keys->count; part++)
+      if (auto done = GgufParser::add_part(gguf, *name, part); !done) return done.error();
+    if (keys->tensors && keys->tensors != gguf.tensors_.size())
+      return mismatch(path, parser, "split.tensors.count", gguf.tensors_.size(), keys->tensors);
+  }
+  gguf.metadata_ = parser.take_metadata();
+  return gguf;
+}
+
+Result<Gguf> Gguf::parse(Bytes bytes, const std::string& name) {
+  Gguf gguf;
+  gguf.path_ = name;
+  gguf.parsed_bytes_ = bytes.size();
+  GgufParser parser(gguf, bytes, name, 0);
+  if (auto done = parser.run(); !done) return done.error();
+  const auto keys = split_keys(parser);
+  if (!keys) return keys.error();
+  if (keys->count > 1)
+    return Error{Code::Unsupported,
+                 format("'{}' at byte {}: split.count: expected a model in one piece, found part {} of {}",
+                        name, parser.value_offset("split.count"), keys->no + 1, keys->count),
+                 "A split model can only be opened from its files."};
+  gguf.metadata_ = parser.take_metadata();
+  return gguf;
 }
 
 }  // namespace gimbal
