@@ -72,11 +72,11 @@ class Lint:
             else:
                 part.append(t)
         parts.append(part)
-        header = Token("", "", next((t.file for t in tokens[end + 1:] if "/simt/dialect/" not in t.file), ""), 1)
+        header = Token("", "", next((t.file for t in tokens[end + 1:] if "/gpu/dialect/" not in t.file), ""), 1)
         self.buffers = self.third(parts[2], 4, 3, header)
         self.params = self.third(parts[3], 2, 1, header)
         self.shared = self.third(parts[4], 3, 1, header)
-        self.tokens = [t for t in tokens[end + 1:] if "/simt/dialect/" not in t.file]
+        self.tokens = [t for t in tokens[end + 1:] if "/gpu/dialect/" not in t.file]
         self.match = self.brackets()
 
     def third(self, part, words, which, at):

@@ -1,8 +1,8 @@
 # The Vulkan tests, on lavapipe with groups of 4, 8 and 16 lanes to a subgroup (its vectors of 128, 256 and 512 bits), and under
 # the validation layer.
-gimbal_simt_modules(vulkan_test spirv ${CMAKE_CURRENT_LIST_DIR}/simt/examples/kernels.def example_)
-gimbal_simt_modules(vulkan_test spirv ${CMAKE_CURRENT_LIST_DIR}/simt/toy/kernels.def toy_)
-gimbal_simt_modules(vulkan_test spirv ${CMAKE_CURRENT_LIST_DIR}/simt/rounding/kernels.def rounding_)
+gimbal_simt_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/examples/kernels.def example_)
+gimbal_simt_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/toy/kernels.def toy_)
+gimbal_simt_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/rounding/kernels.def rounding_)
 simt_mutants(vulkan_mutants_test spirv few)
 target_link_libraries(vulkan_mutants_test PRIVATE gimbal_simt gimbal_vulkan_runtime)
 target_compile_options(vulkan_test PRIVATE -Wno-missing-field-initializers)

@@ -1,7 +1,7 @@
 # The WebGPU tests: Dawn over lavapipe, both from scripts/webgpu-test-rig.sh. Without them they say so; on a machine's own library and
 # driver the executables run by themselves.
-gimbal_simt_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_LIST_DIR}/simt/examples/kernels.def example_)
-gimbal_simt_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_LIST_DIR}/simt/rounding/kernels.def rounding_)
+gimbal_simt_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_SOURCE_DIR}/gpu/examples/kernels.def example_)
+gimbal_simt_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_SOURCE_DIR}/gpu/rounding/kernels.def rounding_)
 simt_mutants(webgpu_mutants_test wgsl few)
 target_link_libraries(webgpu_mutants_test PRIVATE gimbal_simt)
 foreach(test webgpu_runtime_test webgpu_absent_test webgpu_mutants_test)

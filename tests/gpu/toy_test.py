@@ -11,10 +11,10 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCE = os.path.join(ROOT, "src")
 GENERATOR = os.path.join(ROOT, "scripts", "simt_kernels.py")
-ENGINE = os.path.join(SOURCE, "backends", "simt")
+ENGINE = os.path.join(SOURCE, "gpu")
 TOY = "below_largest"
 
 # Of each language: what its module must have, and the tools that made it.
