@@ -84,7 +84,7 @@ class KernelBench {
           Code::Usage,
           format("--kernel '{}' matches no kernel of {}", printable(*options_.pattern), device_.id()),
           "`gimbal kernels` lists them"};
-    Progress bar("measuring", !quiet);
+    Progress bar("measuring", !quiet, Progress::Unit::Kernels);
     for (size_t i = 0; i < candidates.size(); i++) {
       bar.update(i, candidates.size());
       Line& line = candidates[i];

@@ -3,6 +3,7 @@
 #include "apps/exit_code.h"
 #include "apps/interrupt.h"
 #include "apps/line_editor.h"
+#include "apps/prompt_progress.h"
 #include "apps/run_report.h"
 #include "apps/terminal.h"
 #include "base/text.h"
@@ -25,6 +26,7 @@ class Chat {
         tokenizer_(tokenizer),
         settings_(settings.generate),
         stats_(settings.stats),
+        quiet_(settings.quiet),
         session_(session) {}
 
   int run() {
@@ -59,8 +61,7 @@ class Chat {
   void begin(const std::string& line) {
     forget();
     text_ = tokenizer_.encode(line);
-    print(dim(printable(line)));
-    answer();
+    answer(dim(printable(line)));
   }
 
   void go_on() {
@@ -73,9 +74,15 @@ class Chat {
     answer();
   }
 
-  // Computes what of text_ the session does not hold yet, and appends what follows.
-  void answer() {
+  // Computes what of text_ the session does not hold yet, prints `echo`, and appends what follows.
+  void answer(const std::string& echo = "") {
     const std::vector<Token> prompt(text_.begin() + session_.position(), text_.end());
+    PromptProgress progress(!quiet_);
+    settings_.on_prompt = [&](size_t done, size_t total) {
+      const bool go_on = progress(done, total);
+      if (go_on && done == total) print(echo);
+      return go_on;
+    };
     auto g = generate(session_, tokenizer_, prompt, settings_, [&](std::string_view text, Token) {
       print(printable(text, true));
       return flush_output() && !InterruptGuard::interrupted();
@@ -98,7 +105,7 @@ class Chat {
   const LoadedModel& loaded_;
   const Tokenizer& tokenizer_;
   GenerateSettings settings_;
-  const bool stats_;
+  const bool stats_, quiet_;
   Session& session_;
   InterruptGuard guard_;
   std::vector<Token> text_;

@@ -61,7 +61,7 @@ Status verify(const Part& part, bool anew, bool quiet, std::vector<Quarantined>&
     for (size_t k : kernels_of(b.choices))
       if (std::find(needed.begin(), needed.end(), k) == needed.end()) needed.push_back(k);
   const size_t before = known.size();
-  Progress bar(format("verifying {} (first use)", d.id()), !quiet);
+  Progress bar(format("verifying {} (first use)", d.id()), !quiet, Progress::Unit::Kernels);
   size_t done = 0;
   auto ok =
       verify_kernels(d, needed, known, [&](const char*) { return bar.update(done++, needed.size()), true; });

@@ -5,6 +5,7 @@
 #include "apps/command.h"
 #include "apps/input_text.h"
 #include "apps/interrupt.h"
+#include "apps/prompt_progress.h"
 #include "apps/recovery.h"
 #include "apps/run_report.h"
 #include "apps/terminal.h"
@@ -53,9 +54,9 @@ class Run final : public Command {
     auto loaded = load_model(std::move(*source), engine_, *options, quiet);
     if (!loaded) return loaded.error();
     if (conversation) return chat(*loaded, **tokenizer, {text_.settings, text_.stats, quiet});
-    if (stdout_is_terminal() && !json && !text_.print_tokens)
-      print(dim(printable(tokens_ ? (*tokenizer)->decode(ids) : text, true)));
-    return once(*loaded, *options, **tokenizer, ids);
+    const bool echoed = stdout_is_terminal() && !json && !text_.print_tokens;
+    if (echoed) text = dim(printable(tokens_ ? (*tokenizer)->decode(ids) : text, true));
+    return once(*loaded, *options, **tokenizer, ids, echoed ? text : "");
   }
 
  private:
@@ -65,14 +66,21 @@ class Run final : public Command {
     return text_.finish();
   }
 
+  // `echo` is printed before the text, once the prompt is computed.
   Result<int> once(const LoadedModel& first, const RunOptions& options, const Tokenizer& tokenizer,
-                   const std::vector<Token>& prompt) {
+                   const std::vector<Token>& prompt, const std::string& echo) {
     Recovery recovery(model_, engine_, options, quiet);
     GenerateSettings settings = text_.settings;
     settings.recover = [&](Session& s, const Error& lost) { return recovery(s, lost); };
     auto session = Session::create(*first.model);
     if (!session) return session.error();
     InterruptGuard guard;
+    PromptProgress progress(!quiet);
+    settings.on_prompt = [&](size_t done, size_t total) {
+      const bool go_on = progress(done, total);
+      if (go_on && done == total) print(echo);
+      return go_on;
+    };
     std::string text;
     const bool stream = !json && !text_.print_tokens;
     auto g = generate(**session, tokenizer, prompt, settings, [&](std::string_view piece, Token) {

@@ -118,8 +118,9 @@ std::string Table::text(const std::string& indent) const {
   return out;
 }
 
-Progress::Progress(std::string what, bool wanted)
+Progress::Progress(std::string what, bool wanted, Unit unit)
     : what_(std::move(what)),
+      unit_(unit),
       wanted_(wanted && stderr_is_terminal()),
       begin_(std::chrono::steady_clock::now()),
       last_(begin_) {}
@@ -131,15 +132,19 @@ Progress::~Progress() {
 void Progress::update(uint64_t done, uint64_t total) {
   using namespace std::chrono_literals;
   const auto now = std::chrono::steady_clock::now();
-  if (!wanted_ || total == 0 || now - begin_ < 200ms || (shown_ && now - last_ < 50ms)) return;
+  if (!wanted_ || total == 0 || now - begin_ < (unit_ == Unit::Tokens ? 1000ms : 200ms) ||
+      (shown_ && now - last_ < 50ms))
+    return;
   last_ = now;
   shown_ = true;
   constexpr size_t kCells = 30;
   const auto full = size_t(double(done) / double(total) * kCells);
+  const std::string amount = unit_ == Unit::Bytes ? format("{} of {}", human_bytes(done), human_bytes(total))
+                                                  : format("{} of {} {}", done, total,
+                                                           unit_ == Unit::Kernels ? "kernels" : "tokens");
   const std::string line =
-      format("\r{} [{}{}] {:3.0f} %  {} of {}\033[K", what_, std::string(full, '#'),
-             std::string(kCells - std::min(full, kCells), '.'), 100.0 * double(done) / double(total),
-             human_bytes(done), human_bytes(total));
+      format("\r{} [{}{}] {:3.0f} %  {}\033[K", what_, std::string(full, '#'),
+             std::string(kCells - std::min(full, kCells), '.'), 100.0 * double(done) / double(total), amount);
   fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -51,12 +51,14 @@ class Table {
 // moment.
 class Progress {
  public:
-  Progress(std::string what, bool wanted);
+  enum class Unit { Bytes, Kernels, Tokens };
+  Progress(std::string what, bool wanted, Unit unit = Unit::Bytes);
   ~Progress();
   void update(uint64_t done, uint64_t total);
 
  private:
   std::string what_;
+  Unit unit_;
   bool wanted_, shown_ = false;
   std::chrono::steady_clock::time_point begin_, last_;
 };

@@ -40,7 +40,7 @@ class Verify final : public Command {
     Json rows = Json::array();
     Table table("llrl");
     int passed = 0, failed = 0, not_run = 0;
-    Progress bar("verifying", !quiet);
+    Progress bar("verifying", !quiet, Progress::Unit::Kernels);
     for (size_t i = 0; i < d.kernel_count(); i++) {
       bar.update(i, d.kernel_count());
       const std::string name = d.kernel(i).name;

@@ -64,17 +64,36 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
     }
     return Done{};
   };
-  auto compute_somewhere = [&](std::span<const Token> tokens) -> Status {
+  auto compute_somewhere = [&](std::span<const Token> tokens, Session::Wanted wanted) -> Status {
+    auto compute_all = [&](std::span<const Token> some) {
+      return wanted == Session::Wanted::Last ? compute(some) : session.advance(some, wanted, {});
+    };
     const int before = session.position();
-    auto ok = compute(tokens);
+    auto ok = compute_all(tokens);
     if (ok || ok.error().code != Code::DeviceLost || !settings.recover) return ok;
     if (auto moved = settings.recover(session, ok.error()); !moved) return moved;
-    return compute(tokens.subspan(size_t(session.position() - before)));
+    return compute_all(tokens.subspan(size_t(session.position() - before)));
+  };
+  // Batch by batch, so that a long prompt can be cancelled. Answers false when it was.
+  auto compute_prompt = [&]() -> Result<bool> {
+    size_t at = 0;
+    while (settings.on_prompt && prompt.size() - at > size_t(session.batch())) {
+      const auto batch = size_t(session.batch());
+      if (auto ok = compute_somewhere(prompt.subspan(at, batch), Session::Wanted::None); !ok)
+        return ok.error();
+      if (!settings.on_prompt(at += batch, prompt.size())) return false;
+    }
+    if (auto ok = compute_somewhere(prompt.subspan(at), Session::Wanted::Last); !ok) return ok.error();
+    return !settings.on_prompt || settings.on_prompt(prompt.size(), prompt.size());
   };
   const double begin = now();
-  auto ok = compute_somewhere(prompt);
-  if (!ok) return ok.error();
+  auto whole = compute_prompt();
+  if (!whole) return whole.error();
   out.prompt_seconds = now() - begin;
+  if (!*whole) {
+    out.finish = Finish::Cancelled;
+    return out;
+  }
 
   const double generation = now();
   for (;;) {
@@ -108,7 +127,7 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
       out.finish = Finish::ContextFull;
       break;
     }
-    if (ok = compute_somewhere(std::span(&token, 1)); !ok) return ok.error();
+    if (auto ok = compute_somewhere(std::span(&token, 1), Session::Wanted::Last); !ok) return ok.error();
   }
   out.generate_seconds = now() - generation;
   if (out.finish != Finish::Cancelled) {

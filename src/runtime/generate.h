@@ -20,6 +20,9 @@ struct GenerateSettings {
   // Called when the device is lost. May move the session to another model (Session::move_to) and answer Done:
   // generating then goes on with the same next token. Empty, or an error: generate() ends with that error.
   std::function<Status(Session&, const Error&)> recover;
+  // Called between the batches of the prompt, and after the last one, with the tokens of the prompt that are
+  // computed and their number in all. Returning false cancels: what was computed stays in the session.
+  std::function<bool(size_t done, size_t total)> on_prompt;
 };
 
 enum class Finish { StopToken, StopString, Length, ContextFull, Cancelled };

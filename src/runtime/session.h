@@ -35,6 +35,7 @@ class Session {
   Result<std::span<const float>> all_logits();
 
   int position() const { return int(tokens_.size()); }  // tokens held
+  int batch() const { return batch_; }                  // tokens that advance() computes at once
   int room() const { return model_->context() - position(); }
   std::span<const int32_t> tokens() const { return tokens_; }  // those held; until the session changes
   const Model& model() const { return *model_; }

@@ -58,6 +58,25 @@ GenerateSettings greedy(int most) {
   return s;
 }
 
+TEST(Generate, APromptCanBeCancelledBetweenItsBatches) {
+  Story story("stories260K-f32.gguf", 512);
+  std::vector<Token> prompt{1};
+  for (int i = 0; i < 99; i++) prompt.push_back(400 + i % 50);
+  story.session->limit_batch(32);
+  GenerateSettings s = greedy(5);
+  const auto plain = story.tell(s, prompt);
+  std::vector<std::pair<size_t, size_t>> seen;
+  s.on_prompt = [&](size_t done, size_t total) { return seen.emplace_back(done, total), true; };
+  EXPECT_EQ(story.tell(s, prompt).result.tokens, plain.result.tokens);
+  EXPECT_EQ(seen, (std::vector<std::pair<size_t, size_t>>{{32, 100}, {64, 100}, {96, 100}, {100, 100}}));
+  s.on_prompt = [&](size_t done, size_t) { return done < 64; };
+  const auto cancelled = story.tell(s, prompt);
+  EXPECT_EQ(cancelled.error, "");
+  EXPECT_EQ(cancelled.result.finish, Finish::Cancelled);
+  EXPECT_TRUE(cancelled.result.tokens.empty());
+  EXPECT_EQ(story.session->position(), 64);
+}
+
 TEST(Generate, GreedyTextIsThatOfTheReferenceData) {
   int compared = 0, cases = 0;
   for (const std::string& path : golden_files("stories", ".json")) {

@@ -44,6 +44,9 @@ void close_end(int& fd) {
   for (const auto& [name, value] : setup.environment)
     value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
+  const std::string limited = "ulimit " + setup.limits + " && exec \"$0\" \"$@\"";
+  if (!setup.limits.empty())
+    for (const char* a : {"/bin/sh", "-c", limited.c_str()}) arguments.push_back(const_cast<char*>(a));
   for (const std::string& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
   arguments.push_back(nullptr);
   execv(arguments[0], arguments.data());
@@ -63,11 +66,11 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
   Ran ran;
   size_t sent = 0;
   bool interrupted = false;
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto start = std::chrono::steady_clock::now(), deadline = start + kPatience;
   while (out.read >= 0 || err.read >= 0) {
     if (in.write >= 0 && sent == setup.input.size()) close_end(in.write);
     pollfd wait[3] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}};
-    if (poll(wait, 3, 1000) < 0 && errno != EINTR) cannot("poll");
+    if (poll(wait, 3, setup.interrupt_after_ms < 0 ? 1000 : 10) < 0 && errno != EINTR) cannot("poll");
     if (std::chrono::steady_clock::now() > deadline) {
       kill(child, SIGKILL);
       errno = ETIMEDOUT;
@@ -89,6 +92,9 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
     }
     const int got = int(ran.out.size());
     if (!interrupted && setup.interrupt_after_bytes >= 0 && got >= setup.interrupt_after_bytes)
+      interrupted = kill(child, SIGINT) == 0;
+    if (!interrupted && setup.interrupt_after_ms >= 0 &&
+        std::chrono::steady_clock::now() - start > std::chrono::milliseconds(setup.interrupt_after_ms))
       interrupted = kill(child, SIGINT) == 0;
     if (setup.close_after_bytes >= 0 && got >= setup.close_after_bytes) close_end(out.read);
   }

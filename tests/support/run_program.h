@@ -18,6 +18,8 @@ struct RunSetup {
   std::string folder = {};         // to run in; empty: the present one
   std::string stdout_path = {};    // write stdout here in place of `out`
   int interrupt_after_bytes = -1;  // of stdout: then SIGINT is sent, once
+  int interrupt_after_ms = -1;     // from the start: SIGINT, once
+  std::string limits = {};         // "-v 100000 -s 128": given to ulimit of a shell that becomes the program
   int close_after_bytes = -1;      // of stdout: then the reading end is closed
 };
 
