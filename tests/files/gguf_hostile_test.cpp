@@ -219,6 +219,38 @@ TEST(GgufHostile, CutOffAnywhere) {
   RecordProperty("refused", std::to_string(tally.refused));
 }
 
+// The last bytes of a file: those of its last tensor must all be there, and only the padding behind it may be
+// missing. The right answer is worked out here from the file's own table, not by the reader.
+TEST(GgufHostile, CutOffInTheLastBytes) {
+  size_t with_padding = 0, without = 0;
+  auto check_cuts = [&](const std::string& file, uint64_t data_end) {
+    ASSERT_LE(data_end, file.size());
+    ASSERT_LT(file.size() - data_end, 64u);
+    (data_end == file.size() ? without : with_padding)++;
+    Tally tally;
+    for (uint64_t cut = file.size() - 64; cut < file.size(); cut++) {
+      const auto copy = exact_copy(std::string_view(file).substr(0, cut));
+      EXPECT_EQ(check(copy.get(), cut, tally), cut >= data_end) << cut << " of " << file.size() << " bytes";
+    }
+  };
+  for (const Model& m : models()) {
+    SCOPED_TRACE(m.path);
+    auto whole = Gguf::parse(std::as_bytes(std::span(m.file)), m.path);
+    ASSERT_TRUE(whole);
+    uint64_t end = 0;
+    for (const GgufTensor& t : whole->tensors()) end = std::max(end, t.offset + t.data.size());
+    check_cuts(m.file, end);
+  }
+  GgufWriter w;  // 9 floats: the last byte of the data, and then that of the file
+  w.floats("a", {32}, std::vector<float>(32, 1.f)).floats("b", {9}, std::vector<float>(9, 2.f));
+  const std::string padded = w.build();
+  const uint64_t end = w.data_begin() + 4 * (32 + 9);
+  check_cuts(padded, end);
+  check_cuts(padded.substr(0, end), end);
+  EXPECT_GT(with_padding, 0u);
+  EXPECT_GT(without, 0u);
+}
+
 TEST(GgufHostile, BitsFlipped) {
   Tally tally;
   std::mt19937_64 random(2);

@@ -161,6 +161,44 @@ TEST(Generate, StopTokens) {
   EXPECT_EQ(told.result.tokens, std::vector<Token>(6, eos));
 }
 
+// stories260K was trained on texts in a row: it ends one by the token that begins the next.
+TEST(Generate, ATokenThatBeginsATextEndsThisOne) {
+  Story story;
+  const Token bos = story.tokenizer->bos();
+  ASSERT_FALSE(story.tokenizer->is_stop(bos)) << "another rule would end the text";
+  GenerateSettings s = greedy(6);
+  s.sampler.logit_bias = {{bos, 1000.f}};
+  auto told = story.tell(s);
+  EXPECT_EQ(told.error, "");
+  EXPECT_EQ(told.result.finish, Finish::StopToken);
+  EXPECT_TRUE(told.result.tokens.empty());
+  EXPECT_EQ(told.text, "");
+  s.ignore_stop_tokens = true;
+  EXPECT_EQ(story.tell(s).result.tokens, std::vector<Token>(6, bos));
+}
+
+// A device finds up to 64 of the largest logits itself; a larger top-k looks at all of them. Both ways give
+// the same text where both can.
+TEST(Generate, ATopKBeyondWhatTheDeviceFindsLooksAtAllLogits) {
+  Story story;
+  const int most = story.session->most_leading();
+  ASSERT_EQ(most, 64);
+  GenerateSettings s;
+  s.most_tokens = 20, s.ignore_stop_tokens = true, s.sampler.seed = 3, s.sampler.temperature = 1;
+  s.sampler.top_p = 1, s.sampler.min_p = 0;
+  for (int k : {most + 1, 100, 511, 512, 100000}) {
+    s.sampler.top_k = k;
+    const auto told = story.tell(s);
+    EXPECT_EQ(told.error, "") << k;
+    EXPECT_EQ(told.result.tokens.size(), 20u) << k;
+  }
+  s.sampler.top_k = most;
+  const auto found_there = story.tell(s);
+  EXPECT_EQ(found_there.error, "");
+  s.sampler.logit_bias = {{5, 0.f}};  // changes nothing, but all logits must be looked at
+  EXPECT_EQ(story.tell(s).result.tokens, found_there.result.tokens);
+}
+
 TEST(Generate, AFullContextEndsTheText) {
   Story story("stories260K-f32.gguf", 20);
   auto told = story.tell(greedy(-1));
@@ -168,6 +206,18 @@ TEST(Generate, AFullContextEndsTheText) {
   EXPECT_EQ(told.result.finish, Finish::ContextFull);
   EXPECT_EQ(told.result.tokens.size(), 16u) << "20 - 5 are computed, and one more is read off the last";
   EXPECT_EQ(story.session->position(), 20);
+}
+
+TEST(Generate, AFullContextOfWholePagesEndsTheText) {
+  Story story("stories260K-f32.gguf", 64), longer("stories260K-f32.gguf", 65);
+  GenerateSettings s = greedy(-1);
+  s.ignore_stop_tokens = true;
+  const auto told = story.tell(s);
+  EXPECT_EQ(told.error, "");
+  EXPECT_EQ(told.result.finish, Finish::ContextFull);
+  EXPECT_EQ(told.result.tokens.size(), 60u) << "64 - 5 are computed, and one more is read off the last";
+  s.most_tokens = 60;
+  EXPECT_EQ(told.result.tokens, longer.tell(s).result.tokens);
 }
 
 TEST(Generate, TheSinkCancels) {

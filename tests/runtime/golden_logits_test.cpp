@@ -80,8 +80,9 @@ std::vector<Case> all_models() {
 void check_model(const Case& c, DType cache, int& ran, std::string& gaps) {
   const auto golden = read_json(c.path);
   const std::string model = golden_dir() + "/" + c.folder + "/" + golden["model"].get<std::string>();
-  EngineOptions o;
-  o.run.cache_type = cache, o.run.context = 512, o.run.logit_rows = 64;
+  EngineOptions
+      o;  // logits of every row: a case of 384 tokens is computed in batches of 256, as a user's would
+  o.run.cache_type = cache, o.run.context = 512, o.run.logit_rows = o.run.batch;
   auto engine = open_engine(model, o);
   if (!engine) {
     gaps += "\n  " + engine.error().message.substr(engine.error().message.rfind('/') + 1);
@@ -123,19 +124,21 @@ void check_model(const Case& c, DType cache, int& ran, std::string& gaps) {
   }
   far.finish();
   const Peer peer = peer_distances(golden);
-  const double tie = std::max(4 * peer.mean, far.max);
+  const bool quantized = has_quantized_weights(*engine->file);
+  // How far a single logit may lie off. Errors of rounded activations are bell-shaped: of 10^5 none should
+  // lie beyond 12 of the reference's means. And how close two logits must be for the wrong one to be taken.
+  const double most = quantized ? 12 * peer.mean : cache == DType::F32 ? 1e-3 : 0.1;
+  const double tie = quantized ? 4 * peer.mean : cache == DType::F32 ? 1e-3 : 0.02;
   ties = wrong;
   EXPECT_LE(largest_wrong_margin, tie) << c.path;
   std::printf("%-24s %-5s max %.1e mean %.1e KL %.1e   greedy %d of %d, %d ties\n",
               golden["model"].get<std::string>().c_str(), info(cache).name, far.max, far.mean, far.divergence,
               steps - wrong, steps, ties);
-  if (has_quantized_weights(*engine->file)) {
+  EXPECT_LE(far.max, most) << c.path;
+  if (quantized) {
     EXPECT_LE(far.divergence, 3 * peer.divergence) << c.path;
     EXPECT_LE(far.mean, 2 * peer.mean) << c.path;
-  } else if (cache == DType::F32) {
-    EXPECT_LE(far.max, 1e-3) << c.path;
-  } else {
-    EXPECT_LE(far.max, 0.1) << c.path;
+  } else if (cache != DType::F32) {
     EXPECT_LE(far.divergence, 3e-5) << c.path;
   }
 }

@@ -2,9 +2,13 @@
 // replacing operator new, for which this is an executable of its own.
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
@@ -13,13 +17,45 @@
 #include "support/golden.h"
 
 static std::atomic<long> host_allocations, host_bytes, most_host_bytes;
-[[gnu::noinline]] void* operator new(size_t n) {
+
+// Every way to memory is counted: plain and aligned new, the malloc family, mmap. Sanitizers have a malloc of
+// their own, which cannot be replaced; there, operator new is what is counted.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static constexpr bool kSeesMalloc = false;
+static void note_operator_new() { host_allocations++; }
+#else
+static constexpr bool kSeesMalloc = true;
+static void note_operator_new() {}  // malloc below is what it calls
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+void* malloc(size_t n) { return host_allocations++, __libc_malloc(n); }
+void* calloc(size_t n, size_t size) { return host_allocations++, __libc_calloc(n, size); }
+void* realloc(void* p, size_t n) { return host_allocations++, __libc_realloc(p, n); }
+void* memalign(size_t alignment, size_t n) { return host_allocations++, __libc_memalign(alignment, n); }
+void* aligned_alloc(size_t alignment, size_t n) { return memalign(alignment, n); }
+int posix_memalign(void** out, size_t alignment, size_t n) {
+  return (*out = memalign(alignment, n)) ? 0 : ENOMEM;
+}
+void* mmap(void* at, size_t n, int protection, int flags, int file, off_t offset) {
   host_allocations++;
-  void* p = std::malloc(n ? n : 1);
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, n, protection, flags, file, offset));
+}
+}
+#endif
+
+static void* counted(void* p) {
+  note_operator_new();
   if (!p) throw std::bad_alloc();
   const long now = host_bytes += long(malloc_usable_size(p));
   if (now > most_host_bytes) most_host_bytes = now;
   return p;
+}
+[[gnu::noinline]] void* operator new(size_t n) { return counted(std::malloc(n ? n : 1)); }
+[[gnu::noinline]] void* operator new(size_t n, std::align_val_t a) {
+  return counted(memalign(size_t(a), n ? n : 1));
 }
 [[gnu::noinline]] void* operator new(size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
 [[gnu::noinline]] void operator delete(void* p) noexcept {
@@ -27,6 +63,8 @@ static std::atomic<long> host_allocations, host_bytes, most_host_bytes;
   std::free(p);
 }
 [[gnu::noinline]] void operator delete(void* p, size_t) noexcept { operator delete(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { operator delete(p); }
+[[gnu::noinline]] void operator delete(void* p, size_t, std::align_val_t) noexcept { operator delete(p); }
 
 namespace gimbal {
 namespace {
@@ -82,6 +120,38 @@ RunOptions options(int context, DType cache = DType::F16, int sequences = 2) {
   RunOptions o;
   o.context = context, o.cache_type = cache, o.sequences = sequences, o.batch = 32, o.logit_rows = 4;
   return o;
+}
+
+// Without it, "0 allocations" below could mean that nobody counts.
+TEST(MemoryPlan, EveryWayToMemoryIsCounted) {
+  struct alignas(256) Wide {
+    char bytes[256];
+  };
+  static void* volatile kept;
+  auto counts = [](auto take) {
+    const long before = host_allocations;
+    take();
+    return host_allocations - before;
+  };
+  EXPECT_EQ(counts([] { kept = new int; }), 1);
+  delete static_cast<int*>(kept);
+  EXPECT_EQ(counts([] { kept = new Wide; }), 1);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(kept) % 256, 0u);
+  delete static_cast<Wide*>(kept);
+  if (!kSeesMalloc) GTEST_SKIP() << "a sanitizer's malloc cannot be counted";
+  EXPECT_EQ(counts([] { kept = std::malloc(10); }), 1);
+  EXPECT_EQ(counts([] { kept = std::realloc(kept, 100000); }), 1);
+  std::free(kept);
+  EXPECT_EQ(counts([] { kept = std::calloc(10, 10); }), 1);
+  std::free(kept);
+  EXPECT_EQ(counts([] { kept = std::aligned_alloc(64, 640); }), 1);
+  std::free(kept);
+  void* p = nullptr;
+  EXPECT_EQ(counts([&] { EXPECT_EQ(posix_memalign(&p, 4096, 10), 0); }), 1);
+  std::free(p);
+  EXPECT_EQ(counts([&] { p = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }), 1);
+  ASSERT_NE(p, MAP_FAILED);
+  munmap(p, 4096);
 }
 
 TEST(MemoryPlan, IsWhatIsTakenAndNothingIsTakenAfterLoading) {

@@ -2,11 +2,14 @@
 // batch size and any split of the prompt. Every promised weight format and cache format is held to it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
+#include "base/file.h"
 #include "support/engine.h"
 #include "support/golden.h"
+#include "support/tiny_llama.h"
 
 namespace gimbal::test {
 namespace {
@@ -30,7 +33,7 @@ std::string first_difference(const std::vector<float>& a, const std::vector<floa
 std::vector<float> run(const std::string& model, const std::string& device, DType cache, int batch, int split,
                        const std::vector<int32_t>& tokens) {
   EngineOptions o;
-  o.device = device, o.run.cache_type = cache, o.run.context = 512, o.run.logit_rows = 256,
+  o.device = device, o.run.cache_type = cache, o.run.context = 512, o.run.logit_rows = std::max(batch, 256),
   o.run.batch = batch;
   auto e = open_engine(model, o);
   if (!e) {
@@ -101,6 +104,76 @@ TEST(SameBits, ForAnyBatchAndSplit) {
     for (int split : {1, 7, 63, 64, 65})
       EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, 32, split, tokens)), "")
           << model << " split " << split;
+  }
+}
+
+// A llama in floats whose matrices have more columns than a kernel stages at a time: the collection has none.
+std::string wide_model(const char* format, uint32_t type) {
+  const uint32_t width = 320, inner = 520, heads = 4, kv = 160, vocabulary = 512;
+  TinyLlama m;
+  m.u32("embedding_length", width), m.u32("feed_forward_length", inner), m.u32("context_length", 512);
+  m.u32("attention.head_count", heads), m.u32("attention.head_count_kv", heads / 2);
+  m.tensors.clear();
+  auto add = [&](const std::string& name, std::vector<uint64_t> dims) {
+    m.tensors[name + ".weight"] = {dims, dims.size() == 2 ? type : 0};
+  };
+  add("token_embd", {width, vocabulary}), add("output_norm", {width});
+  add("blk.0.attn_norm", {width}), add("blk.0.ffn_norm", {width});
+  add("blk.0.attn_q", {width, width}), add("blk.0.attn_output", {width, width});
+  add("blk.0.attn_k", {width, kv}), add("blk.0.attn_v", {width, kv});
+  add("blk.0.ffn_gate", {width, inner}), add("blk.0.ffn_up", {width, inner});
+  add("blk.0.ffn_down", {inner, width});
+  m.weight = [](uint64_t i) {
+    return 0.1f * float(int32_t(uint32_t(i + 1) * 2654435761u)) / float(INT32_MAX);
+  };
+  const std::string path = temporary_path("wide-" + std::string(format) + ".gguf");
+  EXPECT_TRUE(write_file(path, m.build()));
+  return path;
+}
+
+bool is_one_of(const std::string& path, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(), [&](auto n) { return path.find(n) != path.npos; });
+}
+
+// A kernel stages 256 columns at a time, and of the rows of a prompt 192 of codes or 96 of floats. So a step
+// of as many rows as --batch has by default goes through a matrix of 512 columns in several passes each way.
+TEST(SameBits, ForPromptsLongerThanAKernelStages) {
+  const auto tokens = some_tokens(300, 512);
+  std::vector<std::string> wide = {wide_model("f32", 0), wide_model("f16", 1), wide_model("bf16", 30)};
+  for (const std::string& path : models()) {
+    const Gguf file = *Gguf::open(path);
+    for (const GgufTensor& t : file.tensors())
+      if (t.name == "blk.0.ffn_down.weight" && t.dim[0] > 256) wide.push_back(path);
+  }
+  int classes = 0;
+  for (const std::string& model : wide) {
+    const auto want = run(model, "threads=2", DType::F16, 32, 0, tokens);
+    ASSERT_EQ(want.size(), tokens.size() * 512);
+    EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, 256, 0, tokens)), "")
+        << model << " batch 256";
+    // One for each way in which weights are multiplied: row by row, and on every instruction set.
+    if (!is_one_of(model, {"wide-", "q-q4_0", "q-q6_k", "bitnet-b158-i2s"})) continue;
+    classes++;
+    EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, 1, 0, tokens)), "")
+        << model << " batch 1";
+    for (const std::string& v : cpu_variants().usable)
+      EXPECT_EQ(first_difference(want, run(model, "threads=2\nvariant=" + v, DType::F16, 256, 0, tokens)), "")
+          << model << " batch 256, " << v;
+  }
+  EXPECT_EQ(classes, 6) << "models that are missing, or have become narrow";
+}
+
+// A context of 512 positions, filled to the last one.
+TEST(SameBits, ForAPromptThatFillsTheContext) {
+  const auto tokens = some_tokens(512, 512);
+  for (const char* name : {"quant/q-q8_0", "quant/q-q6_k", "arch/bitnet-b158-i2s"}) {
+    const std::string model = golden_dir() + "/" + name + ".gguf";
+    const auto want = run(model, "threads=2", DType::F16, 32, 0, tokens);
+    ASSERT_EQ(want.size(), tokens.size() * 512);
+    for (int batch : {1, 256, 512})
+      EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, batch, 0, tokens)), "")
+          << model << " batch " << batch;
+    EXPECT_EQ(first_difference(want, run(model, "threads=2", DType::F16, 256, 200, tokens)), "") << model;
   }
 }
 

@@ -46,6 +46,21 @@ TEST(SamplerFilters, EachFilterAloneMatchesThePlainComputation) {
   }
 }
 
+// A mass that the first tokens reach exactly needs no token more.
+TEST(SamplerFilters, TopPAtExactEquality) {
+  for (const auto& [n, mass, left] :
+       {std::tuple(2, 0.5f, 1u), {4, 0.25f, 1u}, {4, 0.5f, 2u}, {8, 0.75f, 6u}}) {
+    SamplerSettings s = plain();
+    s.top_p = mass;
+    const std::vector<float> equal(size_t(n), 1.5f);
+    EXPECT_EQ(actual(s, equal, {}).size(), left) << mass << " of " << n;
+    s.top_p = std::nextafter(mass, 1.f);
+    EXPECT_EQ(actual(s, equal, {}).size(), left + 1) << "a little more than " << mass << " of " << n;
+    s = plain(), s.typical_p = mass;
+    EXPECT_EQ(actual(s, equal, {}).size(), left) << "typical " << mass << " of " << n;
+  }
+}
+
 TEST(SamplerFilters, RandomCombinationsMatchThePlainComputation) {
   std::mt19937 r(1);
   auto one_of = [&](std::vector<float> v) { return v[r() % v.size()]; };

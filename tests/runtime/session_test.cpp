@@ -64,6 +64,33 @@ TEST(Session, AFullContextIsAnErrorThatSaysHowLargeItIs) {
   EXPECT_EQ(last(*s, std::span(tokens).subspan(69, 1)).size(), 512u);
 }
 
+// The page table has exactly as many pages as the context needs when that is a multiple of a page's 64
+// positions: taking one too early, or keeping one too long, has nowhere to come from.
+TEST(Session, AContextOfWholePagesIsFilledToItsLastPosition) {
+  for (int context : {64, 128, 512}) {
+    SCOPED_TRACE(context);
+    Engine e = open(context, 1), larger = open(context + 1, 1);
+    const auto tokens = text(8, context + 1);
+    const auto fitting = std::span(tokens).first(size_t(context));
+    const Logits want = last(*start(larger), fitting);
+    auto at_once = start(e);
+    EXPECT_EQ(last(*at_once, fitting), want);
+    EXPECT_EQ(at_once->room(), 0);
+    auto full = at_once->advance(std::span(tokens).last(1), Session::Wanted::None, {});
+    ASSERT_FALSE(full);
+    EXPECT_NE(full.error().message.find("context full"), std::string::npos) << full.error().message;
+    at_once->rewind(context - 64);
+    EXPECT_EQ(last(*at_once, fitting.last(64)), want) << "the last page again";
+    const int again = std::min(context, 65);
+    at_once->rewind(context - again);
+    Logits one_by_one;
+    for (int32_t token : fitting.last(size_t(again))) one_by_one = last(*at_once, std::span(&token, 1));
+    EXPECT_EQ(one_by_one, want);
+    at_once.reset();
+    EXPECT_EQ(last(*start(e), fitting), want) << "every page came back";
+  }
+}
+
 TEST(Session, ATokenOutOfRangeChangesNothing) {
   Engine e = open(100, 1);
   auto s = start(e);

@@ -1,11 +1,14 @@
 // A whole llama of one layer, 8 wide, as lists of keys and tensors that a test changes before it is written.
+// Every weight is 1, or what `weight` gives for its place in its tensor.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "support/gguf_writer.h"
+#include "tensor/half.h"
 
 namespace gimbal::test {
 
@@ -17,6 +20,7 @@ struct TinyTensor {
 struct TinyLlama {
   std::map<std::string, std::pair<uint32_t, std::string>> keys;
   std::map<std::string, TinyTensor> tensors;
+  std::function<float(uint64_t)> weight = [](uint64_t) { return 1.f; };
 
   TinyLlama() {
     keys["general.architecture"] = {kString, gguf_string("llama")};
@@ -49,6 +53,11 @@ struct TinyLlama {
   void u32(const std::string& key, uint32_t value) { set(key, kU32, value); }
   void f32(const std::string& key, float value) { set(key, kF32, value); }
 
+  // f32, f16 or bf16, by the ids of the format; the tests of other types say which error they make.
+  static std::string encoded(uint32_t type, float value) {
+    return type == 1 ? le(float_to_half(value)) : type == 30 ? le(float_to_bf16(value)) : le(value);
+  }
+
   std::string build() const {
     GgufWriter w;
     for (auto& [key, value] : keys) w.raw(key, value.first, value.second);
@@ -56,7 +65,7 @@ struct TinyLlama {
       uint64_t n = 1;
       for (uint64_t d : t.dims) n *= d;
       std::string data;
-      for (uint64_t i = 0; i < n; i++) data += le(1.f);
+      for (uint64_t i = 0; i < n; i++) data += encoded(t.type, weight(i));
       w.tensor(name, t.dims, t.type, data);
     }
     return w.build();
