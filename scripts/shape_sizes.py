@@ -6,7 +6,10 @@ import subprocess
 import sys
 import tempfile
 
-NAMES = ["cpu", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu"]
+KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "device", "backends.def")
+with open(KNOWN, encoding="utf-8") as file:
+    # The CPU's first: the others are compared with it.
+    NAMES = sorted(re.findall(r'^GIMBAL_KNOWN_BACKEND\(\w+, *"(\w+)"', file.read(), re.M), key=lambda name: name != "cpu")
 COLUMNS = ["shape", "`gimbal`, MB", "plugins, MB", "together, MB", "its worker, MB"]
 
 

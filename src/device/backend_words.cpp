@@ -7,12 +7,10 @@
 namespace gimbal {
 
 const char* known_reason(std::string_view text) {
-  for (const char* r :
-       {reason::kNotBuilt, reason::kPluginMissing, reason::kLibraryMissing, reason::kAbiMismatch,
-        reason::kSymbolMissing, reason::kBrokenPlugin, reason::kDriverTooOld, reason::kNoDevice,
-        reason::kProbeCrashed, reason::kProbeTimeout, reason::kOpenFailed, reason::kNotEnoughMemory,
-        reason::kVerificationFailed, reason::kSoftwareDevice, reason::kDuplicateDevice})
-    if (text == r) return r;
+#define GIMBAL_REASON(constant, word) \
+  if (text == reason::constant) return reason::constant;
+  GIMBAL_REASONS(GIMBAL_REASON)
+#undef GIMBAL_REASON
   return nullptr;
 }
 

@@ -16,7 +16,11 @@ using LinkedBackends = const gimbal_backend_entry*;
 LinkedBackends linked_backends();
 
 // All backends there are, whether or not this program has them, in the order of automatic choice.
-inline constexpr const char* kBackendOrder[] = {"cuda", "rocm", "metal", "vulkan", "opencl", "webgpu", "cpu"};
+inline constexpr const char* kBackendOrder[] = {
+#define GIMBAL_KNOWN_BACKEND(id, name, shown) name,
+#include "device/backends.def"
+#undef GIMBAL_KNOWN_BACKEND
+};
 
 // A plugin is the backend that its file is called after. Errors: NoBackend with Error::reason broken-plugin.
 Status check_name(const Library& plugin, const std::string& name);

@@ -2,22 +2,28 @@
 // They never change their meaning; docs/cli.md lists them for users.
 #pragma once
 
+// X(constant, word): the one list of them.
+#define GIMBAL_REASONS(X)                                                                     \
+  X(kNotBuilt, "not-built")             /* this program knows it and was built without it */  \
+  X(kPluginMissing, "plugin-missing")   /* the file that was asked for is not there */        \
+  X(kLibraryMissing, "library-missing") /* a vendor's library: the driver is not installed */ \
+  X(kAbiMismatch, "abi-mismatch")       /* built for another version of the contract */       \
+  X(kSymbolMissing, "symbol-missing")   /* not exported, or not found by the loader */        \
+  X(kBrokenPlugin, "broken-plugin")     /* damaged, foreign, or against the contract */       \
+  X(kDriverTooOld, "driver-too-old")                                                          \
+  X(kNoDevice, "no-device")                                                                   \
+  X(kProbeCrashed, "probe-crashed")                                                           \
+  X(kProbeTimeout, "probe-timeout")                                                           \
+  X(kOpenFailed, "open-failed")                                                               \
+  X(kNotEnoughMemory, "not-enough-memory")                                                    \
+  X(kVerificationFailed, "verification-failed")                                               \
+  X(kSoftwareDevice, "software-device")                                                       \
+  X(kDuplicateDevice, "duplicate-device")
+
 namespace gimbal::reason {
 
-inline constexpr const char* kNotBuilt = "not-built";  // this program knows it and was built without it
-inline constexpr const char* kPluginMissing = "plugin-missing";    // the file that was asked for is not there
-inline constexpr const char* kLibraryMissing = "library-missing";  // of a vendor: the driver is not installed
-inline constexpr const char* kAbiMismatch = "abi-mismatch";      // built for another version of the contract
-inline constexpr const char* kSymbolMissing = "symbol-missing";  // not exported, or not found by the loader
-inline constexpr const char* kBrokenPlugin = "broken-plugin";    // damaged, foreign, or against the contract
-inline constexpr const char* kDriverTooOld = "driver-too-old";
-inline constexpr const char* kNoDevice = "no-device";
-inline constexpr const char* kProbeCrashed = "probe-crashed";
-inline constexpr const char* kProbeTimeout = "probe-timeout";
-inline constexpr const char* kOpenFailed = "open-failed";
-inline constexpr const char* kNotEnoughMemory = "not-enough-memory";
-inline constexpr const char* kVerificationFailed = "verification-failed";
-inline constexpr const char* kSoftwareDevice = "software-device";
-inline constexpr const char* kDuplicateDevice = "duplicate-device";
+#define GIMBAL_REASON(constant, word) inline constexpr const char* constant = word;
+GIMBAL_REASONS(GIMBAL_REASON)
+#undef GIMBAL_REASON
 
 }  // namespace gimbal::reason

@@ -8,14 +8,10 @@
 namespace gimbal {
 
 std::string display_name(const std::string& backend) {
-  for (auto [name, shown] : {std::pair("cuda", "CUDA"),
-                             {"rocm", "ROCm"},
-                             {"metal", "Metal"},
-                             {"vulkan", "Vulkan"},
-                             {"opencl", "OpenCL"},
-                             {"webgpu", "WebGPU"},
-                             {"cpu", "CPU"}})
-    if (backend == name) return shown;
+#define GIMBAL_KNOWN_BACKEND(id, name, shown) \
+  if (backend == name) return shown;
+#include "device/backends.def"
+#undef GIMBAL_KNOWN_BACKEND
   return backend;
 }
 

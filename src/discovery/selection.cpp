@@ -142,17 +142,7 @@ class Chooser {
 }  // namespace
 
 const char* backend_name(BackendPreference p) {
-  switch (p) {
-    case BackendPreference::Auto: return "auto";
-    case BackendPreference::Cpu: return "cpu";
-    case BackendPreference::Cuda: return "cuda";
-    case BackendPreference::Rocm: return "rocm";
-    case BackendPreference::Metal: return "metal";
-    case BackendPreference::Vulkan: return "vulkan";
-    case BackendPreference::OpenCL: return "opencl";
-    case BackendPreference::WebGPU: return "webgpu";
-  }
-  return "auto";
+  return p == BackendPreference::Auto ? "auto" : kBackendOrder[int(p) - 1];
 }
 
 std::string Rejection::sentence() const { return format("{}: {}", what, in_full(reason, remedy)); }

@@ -16,7 +16,12 @@
 namespace gimbal {
 
 // What an application can ask for. The values are there in every build; a backend that is not is a reason.
-enum class BackendPreference { Auto, Cpu, Cuda, Rocm, Metal, Vulkan, OpenCL, WebGPU };
+enum class BackendPreference {
+  Auto,
+#define GIMBAL_KNOWN_BACKEND(id, ...) id,
+#include "device/backends.def"
+#undef GIMBAL_KNOWN_BACKEND
+};
 const char* backend_name(BackendPreference);  // "auto", "cpu", "cuda", ...
 
 // Why a device, or a whole backend, was not taken.
