@@ -1,6 +1,7 @@
 #include "discovery/selection.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "base/bytes.h"
@@ -142,7 +143,8 @@ class Chooser {
 }  // namespace
 
 const char* backend_name(BackendPreference p) {
-  return p == BackendPreference::Auto ? "auto" : kBackendOrder[int(p) - 1];
+  const int place = int(p) - 1;  // Auto comes first, and so does any value that is none
+  return place >= 0 && place < int(std::size(kBackendOrder)) ? kBackendOrder[place] : "auto";
 }
 
 std::string Rejection::sentence() const { return format("{}: {}", what, in_full(reason, remedy)); }
