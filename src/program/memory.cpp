@@ -14,6 +14,11 @@ struct Lifetime {
   bool meets(const Lifetime& o) const { return first <= o.last && o.first <= last; }
 };
 
+bool of_one_row(const Program& p, const gimbal_op& op) {
+  const gimbal_value& out = p.values[op.out];
+  return out.dim[out.rank - 1] == 1;
+}
+
 }  // namespace
 
 void plan_work(Program& p, uint64_t alignment) {
@@ -25,8 +30,12 @@ void plan_work(Program& p, uint64_t alignment) {
       index[op.out] = int(lives.size());
       lives.push_back({op.out, i, i, align_up(p.values[op.out].bytes, alignment)});
     }
+    const bool kept = OpKind(op.kind) == OpKind::MatMul && of_one_row(p, op);
     for (int k = 0; k < op.inputs; k++)
-      if (int root = index[p.info[op.in[k]].root]; root >= 0) lives[size_t(root)].last = i;
+      if (int root = index[p.info[op.in[k]].root]; root >= 0) {
+        size_t& last = lives[size_t(root)].last;
+        last = std::max(last, kept ? p.ops.size() : i);
+      }
   }
   // Largest first, each at the lowest offset where nothing that lives at the same time is in the way.
   std::vector<Lifetime*> order;

@@ -208,17 +208,17 @@ struct Product {
     in[1].dim[0] = k, in[1].dim[1] = rows, in[2].dim[0] = n, out.dim[0] = n, out.dim[1] = rows;
   }
 
-  // `step`: units of one launch, as threads take them; 0: all of them.
+  // `step`: work items of one launch, as threads take them; 0: all of them.
   std::vector<uint32_t> compute(const CpuKernel& kernel, int rows, int64_t step = 0) const {
     Guarded y(size_t(rows) * size_t(outputs) * 4);
     CpuTask t{};
     t.op = &op, t.out = &out, t.y = y.data(), t.rows = rows;
     for (int i = 0; i < 3; i++) t.in[i] = &in[i];
     t.x[0] = weights.data(), t.x[1] = x.data(), t.x[2] = bias.data();
-    const int64_t units = kernel.work(t).units;
-    EXPECT_EQ(units, rows ? (outputs + 15) / 16 : 0);
-    for (int64_t at = 0; at < units; at += step ? step : units)
-      kernel.launch(t, at, step ? std::min(at + step, units) : units);
+    const int64_t items = kernel.work(t).items;
+    EXPECT_EQ(items, rows ? (outputs + 15) / 16 : 0);
+    for (int64_t at = 0; at < items; at += step ? step : items)
+      kernel.launch(t, at, step ? std::min(at + step, items) : items);
     std::vector<uint32_t> bits(size_t(rows) * size_t(outputs));
     if (!bits.empty()) std::memcpy(bits.data(), y.data(), bits.size() * 4);
     return bits;

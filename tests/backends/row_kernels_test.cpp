@@ -1,5 +1,5 @@
-// CpuKernel::row_inputs is a promise that the schedule builds on: unit r reads row r alone of these inputs,
-// and writes row r alone. Kept to it here by giving each unit nothing but garbage in the other rows.
+// CpuKernel::row_inputs is a promise that the schedule builds on: work item r reads row r alone of these
+// inputs, and writes row r alone. Checked by giving each item nothing but garbage in the other rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct Bound {  // an op over memory of its own
 void check(const CpuKernel& k, const Bound& b, const std::string& name) {
   Bound whole = b, piecewise = b;
   CpuTask task = whole.task();
-  ASSERT_EQ(k.work(task).units, b.rows) << name << ": a unit is a row";
+  ASSERT_EQ(k.work(task).items, b.rows) << name << ": a work item is a row";
   k.launch(task, 0, b.rows);
   for (int r = b.rows; r-- > 0;) {
     Bound one = b;

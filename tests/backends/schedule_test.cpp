@@ -1,6 +1,6 @@
 // The order in which the CPU runs a program's ops must be one that the program allows. Checked by brute
-// force, unit against unit and byte range against byte range, on random programs whose values share memory in
-// every way, and on whole models with the memory that they are given.
+// force, work item against work item and byte range against byte range, on random programs whose values share
+// memory in every way, and on whole models with the memory that they are given.
 #include "backends/cpu/schedule.h"
 
 #include <gtest/gtest.h>
@@ -23,36 +23,36 @@ struct TestProgram {
   gimbal_program view() const { return {values.data(), values.size(), ops.data(), ops.size()}; }
 };
 
-// ---- the checker: knows what a unit touches, and nothing of how schedules are made
+// ---- the checker: knows what a work item touches, and nothing of how schedules are made
 struct Touch {
   uint32_t slot;
   uint64_t begin, end;
   bool write;
 };
-using Unit = std::vector<Touch>;
+using Item = std::vector<Touch>;
 
 int rows_of(const TestProgram& p, const gimbal_op& op) {
   const gimbal_value& v = value_of_rows(op, p.values.data());
   return v.dim[v.rank - 1];
 }
 
-// What each unit of an op touches. An op that is not by row: one unit, which touches everything.
-std::vector<Unit> units_of(const TestProgram& p, size_t index) {
+// What each work item of an op touches. An op that is not by row: one item, which touches everything.
+std::vector<Item> items_of(const TestProgram& p, size_t index) {
   const gimbal_op& op = p.ops[index];
   const uint32_t mask = p.row_inputs[index];
-  std::vector<Unit> units(mask ? size_t(rows_of(p, op)) : 1);
-  for (size_t r = 0; r < units.size(); r++)
+  std::vector<Item> items(mask ? size_t(rows_of(p, op)) : 1);
+  for (size_t r = 0; r < items.size(); r++)
     for (int i = -1; i < op.inputs; i++) {
       const gimbal_value& v = p.values[i < 0 ? op.out : op.in[i]];
       const bool by_row = mask && (i < 0 ? v.layout == GIMBAL_DENSE : (mask >> i & 1) != 0);
       const uint64_t row = v.bytes / uint64_t(v.dim[v.rank - 1]);
-      if (by_row) units[r].push_back({v.slot, v.offset + r * row, v.offset + (r + 1) * row, i < 0});
-      else units[r].push_back({v.slot, v.offset, v.offset + v.bytes, i < 0});
+      if (by_row) items[r].push_back({v.slot, v.offset + r * row, v.offset + (r + 1) * row, i < 0});
+      else items[r].push_back({v.slot, v.offset, v.offset + v.bytes, i < 0});
     }
-  return units;
+  return items;
 }
 
-bool clash(const Unit& a, const Unit& b) {
+bool clash(const Item& a, const Item& b) {
   for (const Touch& x : a)
     for (const Touch& y : b)
       if ((x.write || y.write) && x.slot == y.slot && x.begin < y.end && y.begin < x.end) return true;
@@ -62,44 +62,44 @@ bool clash(const Unit& a, const Unit& b) {
 // Why this order may give other results than the program's; empty when it cannot.
 std::string fault(const TestProgram& p, const Schedule& s) {
   struct Place {
-    size_t phase, chain, position;
+    size_t level, group, position;
   };
   constexpr size_t kNowhere = ~size_t(0);
   std::vector<Place> at(p.ops.size(), {kNowhere, 0, 0});
-  size_t ops = 0, chains = 0;
-  for (size_t f = 0; f < s.phases.size(); f++) {
-    if (s.phases[f].begin != chains) return "a chain is left out";
-    for (; chains < s.phases[f].end; chains++) {
-      const Chain& c = s.chains[chains];
+  size_t ops = 0, groups = 0;
+  for (size_t f = 0; f < s.levels.size(); f++) {
+    if (s.levels[f].begin != groups) return "a group is left out";
+    for (; groups < s.levels[f].end; groups++) {
+      const Group& c = s.groups[groups];
       if (c.begin != ops || c.begin == c.end) return "an op is left out";
       for (; ops < c.end; ops++) {
         const uint32_t op = s.order[ops], first = s.order[c.begin];
-        if (op >= p.ops.size() || at[op].phase != kNowhere) return "not every op once";
-        at[op] = {f, chains, ops};
+        if (op >= p.ops.size() || at[op].level != kNowhere) return "not every op once";
+        at[op] = {f, groups, ops};
         if (op == first) continue;
         const gimbal_value &a = value_of_rows(p.ops[op], p.values.data()),
                            &b = value_of_rows(p.ops[first], p.values.data());
         if (!p.row_inputs[op] || !p.row_inputs[first] || a.extent != b.extent ||
             rows_of(p, p.ops[op]) != rows_of(p, p.ops[first]))
-          return "a chain of ops that do not compute the same rows";
+          return "a group of ops that do not compute the same rows";
       }
     }
-    const Chain& c = s.chains[s.phases[f].begin];
-    const bool single = s.phases[f].end - s.phases[f].begin == 1 && p.row_inputs[s.order[c.begin]] &&
+    const Group& c = s.groups[s.levels[f].begin];
+    const bool single = s.levels[f].end - s.levels[f].begin == 1 && p.row_inputs[s.order[c.begin]] &&
                         rows_of(p, p.ops[s.order[c.begin]]) == 1;
-    if (single != s.phases[f].single) return "a phase that is wrong about its units";
+    if (single != s.levels[f].single) return "a level that is wrong about its items";
   }
   if (ops != p.ops.size()) return "not every op once";
-  std::vector<std::vector<Unit>> units;
-  for (size_t i = 0; i < p.ops.size(); i++) units.push_back(units_of(p, i));
+  std::vector<std::vector<Item>> items;
+  for (size_t i = 0; i < p.ops.size(); i++) items.push_back(items_of(p, i));
   for (size_t j = 0; j < p.ops.size(); j++)
     for (size_t i = 0; i < j; i++) {
-      if (at[i].phase < at[j].phase) continue;
-      const bool chained = at[i].chain == at[j].chain && at[i].position < at[j].position;
-      for (size_t a = 0; a < units[i].size(); a++)
-        for (size_t b = 0; b < units[j].size(); b++)
-          if (!(chained && a == b) && clash(units[i][a], units[j][b]))
-            return format("unit {} of op {} must come before unit {} of op {}", a, i, b, j);
+      if (at[i].level < at[j].level) continue;
+      const bool fused = at[i].group == at[j].group && at[i].position < at[j].position;
+      for (size_t a = 0; a < items[i].size(); a++)
+        for (size_t b = 0; b < items[j].size(); b++)
+          if (!(fused && a == b) && clash(items[i][a], items[j][b]))
+            return format("item {} of op {} must come before item {} of op {}", a, i, b, j);
     }
   return "";
 }
@@ -155,33 +155,33 @@ TestProgram random_program(Random& r) {
   return p;
 }
 
-// Two neighbouring phases as one.
-Schedule without_the_wait_after(Schedule s, size_t phase) {
-  s.phases[phase].end = s.phases[phase + 1].end;
-  s.phases[phase].single = false;
-  s.phases.erase(s.phases.begin() + long(phase) + 1);
+// Two neighbouring levels as one.
+Schedule without_the_wait_after(Schedule s, size_t level) {
+  s.levels[level].end = s.levels[level + 1].end;
+  s.levels[level].single = false;
+  s.levels.erase(s.levels.begin() + long(level) + 1);
   return s;
 }
 
 TEST(Schedule, RandomProgramsKeepEveryDependenceAndNoWaitIsWasted) {
   Random r{std::mt19937(11)};
-  int ops = 0, phases = 0, chained = 0, beside = 0, moved = 0;
+  int ops = 0, levels = 0, fused = 0, beside = 0, moved = 0;
   for (int round = 0; round < 20000; round++) {
     const TestProgram p = random_program(r);
     const Schedule s = make_schedule(p.view(), p.row_inputs);
     ASSERT_EQ(fault(p, s), "") << "program " << round;
-    for (size_t f = 0; f + 1 < s.phases.size(); f++)
-      ASSERT_NE(fault(p, without_the_wait_after(s, f)), "") << "program " << round << ", phase " << f;
-    ops += int(s.order.size()), phases += int(s.phases.size());
-    for (const Chain& c : s.chains) chained += c.end - c.begin > 1;
-    for (const Phase& f : s.phases) beside += f.end - f.begin > 1;
+    for (size_t f = 0; f + 1 < s.levels.size(); f++)
+      ASSERT_NE(fault(p, without_the_wait_after(s, f)), "") << "program " << round << ", level " << f;
+    ops += int(s.order.size()), levels += int(s.levels.size());
+    for (const Group& c : s.groups) fused += c.end - c.begin > 1;
+    for (const Level& f : s.levels) beside += f.end - f.begin > 1;
     moved += !std::is_sorted(s.order.begin(), s.order.end());
   }
   // The programs are such that there is something to be found, and to be got wrong.
-  EXPECT_GT(chained, 2000);
+  EXPECT_GT(fused, 2000);
   EXPECT_GT(beside, 2000);
   EXPECT_GT(moved, 2000);
-  EXPECT_LT(phases, ops * 4 / 5);
+  EXPECT_LT(levels, ops * 4 / 5);
 }
 
 TEST(Schedule, TheCheckerSeesOtherFaults) {
@@ -190,10 +190,10 @@ TEST(Schedule, TheCheckerSeesOtherFaults) {
   for (int round = 0; round < 2000; round++) {
     const TestProgram p = random_program(r);
     Schedule s = make_schedule(p.view(), p.row_inputs);
-    for (const Chain& c : s.chains)  // the order inside of chains, turned round
+    for (const Group& c : s.groups)  // the order inside of groups, reversed
       std::reverse(s.order.begin() + c.begin, s.order.begin() + c.end);
     const bool any =
-        std::any_of(s.chains.begin(), s.chains.end(), [](auto& c) { return c.end - c.begin > 1; });
+        std::any_of(s.groups.begin(), s.groups.end(), [](auto& c) { return c.end - c.begin > 1; });
     changed += any, seen += any && fault(p, s) != "";
     ASSERT_TRUE(any || fault(p, s) == "");
     if (s.order.size() > 1) {
@@ -204,10 +204,28 @@ TEST(Schedule, TheCheckerSeesOtherFaults) {
   EXPECT_GT(seen, changed / 4);
 }
 
-TEST(Schedule, NoOpsNoPhases) {
+TEST(Schedule, KnowsWhichInputsAreOverwrittenLater) {
+  Random r{std::mt19937(13)};
+  int overwritten = 0, kept = 0;
+  for (int round = 0; round < 2000; round++) {
+    const TestProgram p = random_program(r);
+    for (size_t i = 0; i < p.ops.size(); i++) {
+      bool expected = false;
+      for (size_t j = i + 1; j < p.ops.size(); j++)
+        for (int k = 0; k < p.ops[i].inputs; k++)
+          expected |= overlap(p.values[p.ops[i].in[k]], p.values[p.ops[j].out]);
+      ASSERT_EQ(overwritten_later(p.view(), i), expected) << "program " << round << ", op " << i;
+      (expected ? overwritten : kept)++;
+    }
+  }
+  EXPECT_GT(overwritten, 1000);
+  EXPECT_GT(kept, 1000);
+}
+
+TEST(Schedule, NoOpsNoLevels) {
   const Schedule s = make_schedule({nullptr, 0, nullptr, 0}, {});
-  EXPECT_TRUE(s.phases.empty());
-  EXPECT_EQ(s.shared_phases(), 0);
+  EXPECT_TRUE(s.levels.empty());
+  EXPECT_EQ(s.shared_levels(), 0);
 }
 
 // Thousands of ops must not take long: it is in the way of the first token.
@@ -224,7 +242,7 @@ TEST(Schedule, LongProgramsOfDependentOps) {
   const Schedule s = make_schedule(p.view(), p.row_inputs);
   EXPECT_EQ(s.order.size(), p.ops.size());
   // One op of a kind that takes all rows, then two by row.
-  EXPECT_EQ(s.phases.size(), 2 * p.ops.size() / 3 + 1);
+  EXPECT_EQ(s.levels.size(), 2 * p.ops.size() / 3 + 1);
 }
 
 // ---- whole models, with the flags of the kernels that were chosen
@@ -265,6 +283,29 @@ TestProgram without_shared_memory(TestProgram p, const Program& program) {
   return p;
 }
 
+// The memory of a program for one row is planned so that no product has to wait for a preempted thread.
+TEST(Schedule, NoInputOfAProductOfOneRowIsOverwritten) {
+  int products = 0, overwritten_in_batches = 0;
+  for (const char* format : {"q8_0", "q4_0", "f16"}) {
+    const auto planned = plan(test::golden_dir() + "/stories/stories260K-" + format + ".gguf", 5);
+    ASSERT_TRUE(planned.blueprint);
+    for (const Bucket& bucket : planned.blueprint->last().buckets)
+      for (size_t i = 0; i < bucket.program.ops.size(); i++) {
+        const auto& info = planned.device->kernel(bucket.program.ops[i].kernel);
+        if (!reinterpret_cast<const CpuKernel&>(info).item_outputs) continue;
+        const bool overwritten = overwritten_later(bucket.program.view(), i);
+        if (bucket.rows > 1) {
+          overwritten_in_batches += overwritten;
+          continue;
+        }
+        EXPECT_FALSE(overwritten) << format << ", op " << i;
+        products++;
+      }
+  }
+  EXPECT_GT(products, 0);
+  EXPECT_GT(overwritten_in_batches, 0);  // where memory is shared
+}
+
 TEST(Schedule, LlamaWaitsFiveTimesALayer) {
   for (const char* format : {"q8_0", "q4_0"}) {
     const auto planned = plan(test::golden_dir() + "/stories/stories260K-" + format + ".gguf", 5);
@@ -277,14 +318,14 @@ TEST(Schedule, LlamaWaitsFiveTimesALayer) {
       // For one token: q k v; attention; the output of attention; gate and up; down. In the end the logits.
       // What lies between is by row, and one row is for one thread.
       if (bucket.rows == 1) {
-        EXPECT_EQ(s.shared_phases(), 5 * layers + 1);
+        EXPECT_EQ(s.shared_levels(), 5 * layers + 1);
         continue;
       }
-      // For many: also the rows between them, where sum, norm and quantization are one phase. In the end the
+      // For many: also the rows between them, where sum, norm and quantization are one level. In the end the
       // choice of rows. Values that share memory cost some: turned keys lie where q was, with other rows.
-      EXPECT_LE(s.shared_phases(), 11 * layers + 5);
+      EXPECT_LE(s.shared_levels(), 11 * layers + 5);
       const TestProgram roomy = without_shared_memory(p, bucket.program);
-      EXPECT_EQ(make_schedule(roomy.view(), roomy.row_inputs).shared_phases(), 10 * layers + 3);
+      EXPECT_EQ(make_schedule(roomy.view(), roomy.row_inputs).shared_levels(), 10 * layers + 3);
     }
   }
 }
@@ -299,7 +340,7 @@ TEST(Schedule, ModelsKeepEveryDependence) {
         const TestProgram p = as_test_program(*planned.device, bucket.program);
         const Schedule s = make_schedule(p.view(), p.row_inputs);
         ASSERT_EQ(fault(p, s), "") << path << ", " << bucket.rows << " rows";
-        EXPECT_LE(s.phases.size() * 4, p.ops.size() * 3) << path << ", " << bucket.rows << " rows";
+        EXPECT_LE(s.levels.size() * 4, p.ops.size() * 3) << path << ", " << bucket.rows << " rows";
       }
       models++;
     }

@@ -107,6 +107,28 @@ TEST(WorkMemory, LivingValuesNeverOverlapAndTheTotalIsNearTheLeastPossible) {
   EXPECT_LE(worst, 1.5);
 }
 
+// A preempted thread may still read it, while others have gone on (backends/cpu/compiled_program.h).
+TEST(WorkMemory, WhatAProductOfOneRowReadsIsNotOverwritten) {
+  for (int rows : {1, 2}) {
+    Program p;
+    uint16_t x = add_value(p, Slot::Step, 64, 0);
+    for (int i = 0; i < 50; i++) {
+      gimbal_op op{};
+      op.kind = uint16_t(i % 5 == 2 ? OpKind::MatMul : OpKind::Add);
+      op.inputs = 1, op.in[0] = x;
+      op.out = x = add_value(p, Slot::Work, 1000, uint16_t(p.values.size()));
+      p.values[x].dim[0] = rows;
+      p.ops.push_back(op);
+    }
+    plan_work(p, kAlignment);
+    // One value in five is kept; the others share two places.
+    EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], (rows == 1 ? 12u : 2u) * align_up(1000, kAlignment));
+    for (size_t i = 2; i < p.ops.size(); i += 5)
+      for (size_t later = i + 1; rows == 1 && later < p.ops.size(); later++)
+        EXPECT_NE(p.values[p.ops[later].out].offset, p.values[p.ops[i].in[0]].offset);
+  }
+}
+
 TEST(WorkMemory, AChainOfEqualValuesNeedsTwo) {
   Program p;
   uint16_t x = add_value(p, Slot::Step, 64, 0);

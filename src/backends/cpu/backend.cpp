@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "backends/cpu/buffer.h"
-#include "backends/cpu/compiled.h"
+#include "backends/cpu/compiled_program.h"
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "backends/cpu/limits.h"
 #include "backends/cpu/pack.h"
-#include "backends/cpu/team.h"
+#include "backends/cpu/thread_pool.h"
 #include "device/backend_impl.h"
 
 #define CPU_VARIANT_ROW(name, needs)   \
@@ -84,20 +84,20 @@ class CpuDevice {
   }
 
   gimbal_code compile(const gimbal_program& p, gimbal_executable** out);
-  void discard(gimbal_executable* e) { delete reinterpret_cast<Compiled*>(e); }
+  void discard(gimbal_executable* e) { delete reinterpret_cast<CompiledProgram*>(e); }
   gimbal_code submit(gimbal_executable* e, gimbal_buffer* const* slots, size_t n, gimbal_step step);
   gimbal_code wait() { return GIMBAL_OK; }  // submit() returns when all is computed
   gimbal_code run_counts(gimbal_executable* e, uint64_t* counts, size_t n) {
-    return reinterpret_cast<Compiled*>(e)->run_counts(counts, n), GIMBAL_OK;
+    return reinterpret_cast<CompiledProgram*>(e)->run_counts(counts, n), GIMBAL_OK;
   }
-  gimbal_code measure(gimbal_limits& l) { return measure_limits(features_, team_, l), GIMBAL_OK; }
+  gimbal_code measure(gimbal_limits& l) { return measure_limits(features_, pool_, l), GIMBAL_OK; }
 
  private:
   explicit CpuDevice(int threads, uint32_t features)
-      : features_(features), team_(threads), name_(cpu_name()) {}
+      : features_(features), pool_(threads), name_(cpu_name()) {}
 
   const uint32_t features_;
-  Team team_;
+  ThreadPool pool_;
   std::string name_;
   std::vector<CpuKernel> rows_;
 };
@@ -157,7 +157,7 @@ void CpuDevice::describe(gimbal_device_info& i) {
   i.name = name_.c_str();
   i.memory_total = m.total, i.memory_free = m.available;
   i.features = features_, i.feature_names = kFeatureNames;
-  i.threads = uint32_t(team_.size());
+  i.threads = uint32_t(pool_.size());
   i.software = 0, i.unified_memory = 1;
 }
 
@@ -186,12 +186,12 @@ void CpuDevice::release(gimbal_buffer* b) {
 }
 
 gimbal_code CpuDevice::compile(const gimbal_program& p, gimbal_executable** out) {
-  *out = reinterpret_cast<gimbal_executable*>(new Compiled(p, rows_.data(), team_.size()));
+  *out = reinterpret_cast<gimbal_executable*>(new CompiledProgram(p, rows_.data(), pool_.size()));
   return GIMBAL_OK;
 }
 
 gimbal_code CpuDevice::submit(gimbal_executable* e, gimbal_buffer* const* slots, size_t n, gimbal_step step) {
-  reinterpret_cast<Compiled*>(e)->run(slots, n, step, team_);
+  reinterpret_cast<CompiledProgram*>(e)->run(slots, n, step, pool_);
   return GIMBAL_OK;
 }
 

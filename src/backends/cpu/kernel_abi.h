@@ -17,27 +17,26 @@ struct CpuTask {  // one op, bound to memory
 };
 
 struct CpuWork {
-  int64_t units;      // independent pieces; each output value belongs to one of them
+  int64_t items;      // work items: independent pieces; each output value belongs to one of them
   double operations;  // of all of them, roughly: small ops are not worth waking a thread
 };
 
-// A row: the public half, and the private half that computes units [begin, end).
+// A row: the public half, and the private half that computes work items [begin, end).
 struct CpuKernel {
   gimbal_kernel_info info;
   CpuWork (*work)(const CpuTask&);
   void (*launch)(const CpuTask&, int64_t begin, int64_t end);
-  // Not 0: a unit is a row. Unit r writes row r of the output (a cache: where the step data say), and reads
-  // row r alone of the inputs whose bit is set here, and of the others what it likes. See schedule.h.
+  // Not 0: a work item is a row. Item r writes row r of the output (a cache: where the step data say), and
+  // reads row r alone of the inputs whose bit is set here, and of the others what it likes. See schedule.h.
   uint32_t row_inputs;
-  // With several rows: so many units, one after the other, cost less in one launch than in several.
-  int32_t units_at_once = 1;
-  // Not 0: with one row of x, unit u writes so many f32 of the output row, from so many times u on, and
-  // nothing else, and no value that it reads says where to read. So a unit may be computed twice, the second
-  // time by another thread and into other memory, even when its inputs have been overwritten since. At
-  // most 16.
-  int32_t unit_values = 0;
-  // Not null (and unit_values is not 0): with one row of x, so many units of each of two tasks, from `begin`
-  // and `other_begin` on, in turn. The tasks are the same but for where they write.
+  // With several rows: so many items, one after the other, cost less in one launch than in several.
+  int32_t items_at_once = 1;
+  // Not 0: with one row, item i writes the n = item_outputs floats y[i * n] to y[i * n + n - 1] (of the last
+  // item, those that the row has), and nothing else. So an idle thread may compute it again in scratch
+  // memory. At most 16.
+  int32_t item_outputs = 0;
+  // Not null (and item_outputs is not 0): with one row, `items` items of each of two tasks, from `begin` and
+  // `other_begin` on, in turn. The tasks differ in nothing but where they write.
   void (*launch_two)(const CpuTask&, int64_t begin, const CpuTask& other, int64_t other_begin,
-                     int64_t units) = nullptr;
+                     int64_t items) = nullptr;
 };

@@ -25,7 +25,7 @@ constexpr DTypeSet f32 = set_of(DType::F32), i32 = set_of(DType::I32);
 
 using Launch = void (*)(const CpuTask&, int64_t, int64_t);
 
-// CpuKernel::row_inputs, of kernels whose unit is a row.
+// CpuKernel::row_inputs, of kernels whose work item is a row.
 constexpr uint32_t kFirst = 1, kSecond = 2, kBoth = 3, kAfterTheCache = 0b1110;
 
 // The bits of `needs` are the variant's, and set by the backend.
@@ -46,8 +46,8 @@ constexpr CpuKernel mat_mul(const char* name, DType weights, DType x, Launch lau
                             decltype(CpuKernel::launch_two) launch_two = nullptr) {
   CpuKernel k =
       row(name, OpKind::MatMul, GIMBAL_PACKED, set_of(weights), set_of(x), f32, matmul_work, launch);
-  k.units_at_once = kTilesAtOnce;
-  k.unit_values = 16;
+  k.items_at_once = kTilesAtOnce;
+  k.item_outputs = 16;
   k.launch_two = launch_two;
   return k;
 }

@@ -38,11 +38,11 @@ constexpr int kPasses = 4;             // at each distance of prefetching
 constexpr int kComputePasses = 12;
 constexpr double kComputeSeconds = 0.01;  // of one pass, at least
 
-// Seconds that all members together take for job(member), starting and meeting included.
+// Seconds that all workers together take for job(member), starting and meeting included.
 template <class Job>
-double seconds_of(Team& team, Job job) {
+double seconds_of(ThreadPool& pool, Job job) {
   const auto begin = std::chrono::steady_clock::now();
-  team.run(job);
+  pool.run(job);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
@@ -60,51 +60,51 @@ uint64_t read(const unsigned char* p, size_t n, size_t ahead) {
   return even + odd;
 }
 
-double read_speed(Team& team) {
+double read_speed(ThreadPool& pool) {
   const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);  // 0 or -1: unknown
   uint64_t bytes = std::max(kBuffer, 4 * uint64_t(std::max(cache, 0l)));
   bytes = std::min(bytes, memory().available / 2);
-  const auto part = size_t(bytes / uint64_t(team.size()) / kHugePage * kHugePage),
-             whole = part * size_t(team.size());
+  const auto part = size_t(bytes / uint64_t(pool.size()) / kHugePage * kHugePage),
+             whole = part * size_t(pool.size());
   if (part == 0) throw std::bad_alloc();
   void* mapped = mmap(nullptr, whole + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   auto* begin = reinterpret_cast<unsigned char*>(up(int64_t(uintptr_t(mapped)), int64_t(kHugePage)));
   madvise(begin, whole, MADV_HUGEPAGE);
   // Whoever reads a page also touches it first, so that it lies in memory near to him.
-  team.run([&](int m) { std::fill_n(begin + size_t(m) * part, part, static_cast<unsigned char>(m + 1)); });
+  pool.run([&](int m) { std::fill_n(begin + size_t(m) * part, part, static_cast<unsigned char>(m + 1)); });
   std::atomic<uint64_t> sink = 0;  // so that no sum can be left out
   double best = 1e9;
   for (int pass = 0; pass < kPasses; pass++)
     for (size_t ahead : {1024, 2048, 4096})
       best = std::min(best,
-                      seconds_of(team, [&](int m) { sink += read(begin + size_t(m) * part, part, ahead); }));
+                      seconds_of(pool, [&](int m) { sink += read(begin + size_t(m) * part, part, ahead); }));
   munmap(mapped, whole + kHugePage);
   return double(whole) / best;
 }
 
 // Operations per second of `loop`, which does `operations` in a round.
 template <class Loop>
-double compute_speed(Team& team, Loop loop, int32_t operations) {
+double compute_speed(ThreadPool& pool, Loop loop, int32_t operations) {
   int64_t rounds = 1000;
-  while (seconds_of(team, [&](int) { loop(rounds); }) < kComputeSeconds) rounds *= 2;
+  while (seconds_of(pool, [&](int) { loop(rounds); }) < kComputeSeconds) rounds *= 2;
   double best = 1e9;
   for (int pass = 0; pass < kComputePasses; pass++)
-    best = std::min(best, seconds_of(team, [&](int) { loop(rounds); }));
-  return double(rounds) * operations * team.size() / best;
+    best = std::min(best, seconds_of(pool, [&](int) { loop(rounds); }));
+  return double(rounds) * operations * pool.size() / best;
 }
 
 }  // namespace
 
-void measure_limits(uint32_t features, Team& team, gimbal_limits& out) {
+void measure_limits(uint32_t features, ThreadPool& pool, gimbal_limits& out) {
   const InstructionSet* best = &kInstructionSets[0];
   for (const InstructionSet& s : kInstructionSets)
     if (!(s.needs & ~features) && s.loops->rank >= best->loops->rank) best = &s;
-  out.read_bytes_per_second = read_speed(team);
-  out.int8_ops_per_second = compute_speed(team, best->loops->int8, best->loops->int8_operations);
-  out.fp32_ops_per_second = compute_speed(team, best->loops->fp32, best->loops->fp32_operations);
+  out.read_bytes_per_second = read_speed(pool);
+  out.int8_ops_per_second = compute_speed(pool, best->loops->int8, best->loops->int8_operations);
+  out.fp32_ops_per_second = compute_speed(pool, best->loops->fp32, best->loops->fp32_operations);
   out.instruction_set = best->name;
-  out.threads = uint32_t(team.size());
+  out.threads = uint32_t(pool.size());
 }
 
 }  // namespace gimbal::cpu

@@ -1,13 +1,13 @@
-// How fast a team of threads can be at best here: reading memory, and computing with what the device may use.
+// How fast a pool of threads can be at best here: reading memory, and computing with what the device may use.
 #pragma once
 #include <cstdint>
 
-#include "backends/cpu/team.h"
+#include "backends/cpu/thread_pool.h"
 #include "device/abi.h"
 
 namespace gimbal::cpu {
 
 // With the best instruction set that needs no more than `features`. Throws std::bad_alloc.
-void measure_limits(uint32_t features, Team& team, gimbal_limits& out);
+void measure_limits(uint32_t features, ThreadPool& pool, gimbal_limits& out);
 
 }  // namespace gimbal::cpu

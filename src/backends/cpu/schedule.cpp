@@ -7,7 +7,7 @@
 namespace gimbal::cpu {
 namespace {
 
-// What an op does with one value: unit r touches its row r alone, or any part of it.
+// What an op does with one value: work item r touches its row r alone, or any part of it.
 struct Access {
   const gimbal_value& value;
   bool writes, by_row;
@@ -36,13 +36,13 @@ class Dependences {
   };
 
   Kind between(size_t first, size_t second) const {
-    const bool chainable = same_chain(first, second), one_row = chainable && capacity(rows(first)) == 1;
+    const bool fusable = same_group(first, second), one_row = fusable && capacity(rows(first)) == 1;
     Kind kind = None;
     for (int i = -1; i < p_.ops[first].inputs; i++)
       for (int k = -1; k < p_.ops[second].inputs; k++) {
         const Access a = access(first, i), b = access(second, k);
         if (!(a.writes || b.writes) || !overlap(a.value, b.value)) continue;
-        if (!one_row && !(chainable && a.by_row && b.by_row && same_rows(a.value, b.value))) return Whole;
+        if (!one_row && !(fusable && a.by_row && b.by_row && same_rows(a.value, b.value))) return Whole;
         kind = ByRow;
       }
     return kind;
@@ -50,8 +50,8 @@ class Dependences {
 
   bool by_row(size_t op) const { return row_inputs_[op] != 0; }
   bool single(size_t op) const { return by_row(op) && capacity(rows(op)) == 1; }
-  // They may be done one after the other for every row.
-  bool same_chain(size_t a, size_t b) const {
+  // They may be computed one after the other for every row.
+  bool same_group(size_t a, size_t b) const {
     return by_row(a) && by_row(b) && rows(a).extent == rows(b).extent &&
            capacity(rows(a)) == capacity(rows(b));
   }
@@ -75,46 +75,54 @@ const gimbal_value& value_of_rows(const gimbal_op& op, const gimbal_value* value
   return values[OpKind(op.kind) == OpKind::CacheWrite ? op.in[1] : op.out];
 }
 
-int Schedule::shared_phases() const {
-  return int(std::count_if(phases.begin(), phases.end(), [](const Phase& p) { return !p.single; }));
+int Schedule::shared_levels() const {
+  return int(std::count_if(levels.begin(), levels.end(), [](const Level& l) { return !l.single; }));
+}
+
+bool overwritten_later(const gimbal_program& p, size_t op) {
+  const gimbal_op& reader = p.ops[op];
+  for (size_t later = op + 1; later < p.n_ops; later++)
+    for (int i = 0; i < reader.inputs; i++)
+      if (overlap(p.values[reader.in[i]], p.values[p.ops[later].out])) return true;
+  return false;
 }
 
 Schedule make_schedule(const gimbal_program& p, const std::vector<uint32_t>& row_inputs) {
   const Dependences dependences(p, row_inputs);
-  // Every op goes into the first phase that the ops before it allow.
-  std::vector<size_t> phase(p.n_ops), last(p.n_ops);  // last: the last phase of the ops up to here
-  size_t phases = 0;
+  // Every op goes into the first level that the ops before it allow.
+  std::vector<size_t> level(p.n_ops), last(p.n_ops);  // last: the last level of the ops up to here
+  size_t levels = 0;
   for (size_t op = 0; op < p.n_ops; op++) {
     size_t first = 0;
     for (size_t before = op; before-- > 0 && last[before] >= first;) {
       const auto kind = dependences.between(before, op);
-      if (kind != Dependences::None) first = std::max(first, phase[before] + (kind == Dependences::Whole));
+      if (kind != Dependences::None) first = std::max(first, level[before] + (kind == Dependences::Whole));
     }
-    phase[op] = first;
-    phases = std::max(phases, first + 1);
-    last[op] = phases - 1;
+    level[op] = first;
+    levels = std::max(levels, first + 1);
+    last[op] = levels - 1;
   }
 
   Schedule s;
-  std::vector<std::vector<size_t>> members(phases);
-  for (size_t op = 0; op < p.n_ops; op++) members[phase[op]].push_back(op);
+  std::vector<std::vector<size_t>> members(levels);
+  for (size_t op = 0; op < p.n_ops; op++) members[level[op]].push_back(op);
   for (const auto& ops : members) {
-    // Ops by row of the same rows are one chain, in the program's order, whether they depend or not.
-    std::vector<std::vector<size_t>> chains;
+    // Ops by row of the same rows are one group, in the program's order, whether they depend or not.
+    std::vector<std::vector<size_t>> groups;
     for (size_t op : ops) {
-      auto c = std::find_if(chains.begin(), chains.end(),
-                            [&](auto& chain) { return dependences.same_chain(chain[0], op); });
-      if (c == chains.end()) chains.push_back({op});
-      else c->push_back(op);
+      auto g = std::find_if(groups.begin(), groups.end(),
+                            [&](auto& group) { return dependences.same_group(group[0], op); });
+      if (g == groups.end()) groups.push_back({op});
+      else g->push_back(op);
     }
-    const auto begin = uint32_t(s.chains.size());
-    for (const auto& chain : chains) {
+    const auto begin = uint32_t(s.groups.size());
+    for (const auto& group : groups) {
       const auto first = uint32_t(s.order.size());
-      for (size_t op : chain) s.order.push_back(uint32_t(op));
-      s.chains.push_back({first, uint32_t(s.order.size())});
+      for (size_t op : group) s.order.push_back(uint32_t(op));
+      s.groups.push_back({first, uint32_t(s.order.size())});
     }
-    s.phases.push_back(
-        {begin, uint32_t(s.chains.size()), chains.size() == 1 && dependences.single(chains[0][0])});
+    s.levels.push_back(
+        {begin, uint32_t(s.groups.size()), groups.size() == 1 && dependences.single(groups[0][0])});
   }
   return s;
 }

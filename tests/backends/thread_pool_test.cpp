@@ -1,6 +1,6 @@
-// The threads that compute together: every member runs every job once, nobody is forgotten, and an idle team
+// The threads that compute together: every worker runs every job once, nobody is forgotten, and an idle pool
 // costs nothing.
-#include "backends/cpu/team.h"
+#include "backends/cpu/thread_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -11,18 +11,18 @@
 namespace gimbal::cpu {
 namespace {
 
-TEST(Team, EveryMemberRunsEveryJobOnce) {
+TEST(ThreadPool, EveryWorkerRunsEveryJobOnce) {
   for (int threads = 1; threads <= 8; threads++) {
-    Team team(threads);
-    EXPECT_EQ(team.size(), threads);
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.size(), threads);
     std::vector<int> ran(size_t(threads), 0);
     const std::thread::id caller = std::this_thread::get_id();
     bool first_is_caller = true;
     const int rounds = threads > 2 ? 500 : 4000;  // more threads than cores take their time
     for (int round = 0; round < rounds; round++) {
-      team.run([&](int member) {
-        ran[size_t(member)]++;  // not atomic on purpose: run() must order this before its return
-        if (member == 0) first_is_caller &= std::this_thread::get_id() == caller;
+      pool.run([&](int worker) {
+        ran[size_t(worker)]++;  // not atomic on purpose: run() must order this before its return
+        if (worker == 0) first_is_caller &= std::this_thread::get_id() == caller;
       });
       for (int n : ran) ASSERT_EQ(n, round + 1) << threads << " threads";
     }
@@ -30,36 +30,36 @@ TEST(Team, EveryMemberRunsEveryJobOnce) {
   }
 }
 
-TEST(Team, WaitsForTheSlowestLongAfterItWentToSleep) {
-  Team team(4);
+TEST(ThreadPool, WaitsForTheSlowestLongAfterItWentToSleep) {
+  ThreadPool pool(4);
   std::vector<int> done(4, 0);
   for (int round = 0; round < 20; round++) {
-    team.run([&](int member) {
+    pool.run([&](int worker) {
       // Long past the spinning; another member is late each time.
-      if (member == round % 4) std::this_thread::sleep_for(std::chrono::milliseconds(3));
-      done[size_t(member)]++;
+      if (worker == round % 4) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      done[size_t(worker)]++;
     });
     for (int n : done) ASSERT_EQ(n, round + 1);
   }
 }
 
-TEST(Signal, WakesThoseThatSleepAndThoseThatSpin) {
-  Signal signal;
+TEST(Event, WakesThreadsThatSleepAndThreadsThatSpin) {
+  Event event;
   std::atomic<int> seen{0};
   std::vector<std::thread> threads;
   constexpr uint32_t kRounds = 200;
   for (int t = 0; t < 4; t++)
     threads.emplace_back([&, t] {
       for (uint32_t round = 0; round < kRounds; round++) {
-        if (t % 2 == 0 || !signal.spin_while(round)) signal.sleep_while(round);
+        if (t % 2 == 0 || !event.spin_while(round)) event.sleep_while(round);
         seen++;
       }
     });
   for (uint32_t round = 0; round < kRounds; round++) {
     while (seen < int(4 * round)) std::this_thread::yield();
     if (round % 2) std::this_thread::sleep_for(std::chrono::microseconds(300));  // so that all sleep
-    EXPECT_EQ(signal.value(), round);
-    signal.raise();
+    EXPECT_EQ(event.value(), round);
+    event.set(round + 1);
   }
   for (auto& t : threads) t.join();
   EXPECT_EQ(seen, int(4 * kRounds));
@@ -71,22 +71,22 @@ double cpu_seconds() {
   return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
-TEST(Team, IdleThreadsSleep) {
-  Team team(8);
+TEST(ThreadPool, IdleThreadsSleep) {
+  ThreadPool pool(8);
   std::atomic<int> ran{0};
-  team.run([&](int) { ran++; });
+  pool.run([&](int) { ran++; });
   // The process's own CPU time, so that a busy machine does not matter.
   const double before = cpu_seconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_LT(cpu_seconds() - before, 0.05);
-  team.run([&](int) { ran++; });
+  pool.run([&](int) { ran++; });
   EXPECT_EQ(ran, 16);
 }
 
-TEST(Team, CanBeDestroyedAtAnyTime) {
+TEST(ThreadPool, CanBeDestroyedAtAnyTime) {
   for (int i = 0; i < 200; i++) {
-    Team never_ran(8);
-    Team ran(1 + i % 8);
+    ThreadPool never_ran(8);
+    ThreadPool ran(1 + i % 8);
     if (i % 2) ran.run([](int) {});
   }
 }

@@ -1,0 +1,240 @@
+#include "backends/cpu/compiled_program.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gimbal::cpu {
+namespace {
+
+constexpr double kMinOperations = 1e5;      // of a level: below, one worker computes it alone
+constexpr int64_t kChunks = 8;              // of a range, if all were as large as the first
+constexpr uint64_t kGroupBytes = 16 << 10;  // what a group's ops may touch before its first row is left
+
+// Rows of a value that a step computes.
+int32_t rows_in(const gimbal_value& v, gimbal_step step) {
+  if (v.extent == GIMBAL_STEP_ROWS) return std::min(step.rows, capacity(v));
+  if (v.extent == GIMBAL_OUT_ROWS) return std::min(step.out_rows, capacity(v));
+  return capacity(v);
+}
+
+}  // namespace
+
+CompiledProgram::CompiledProgram(const gimbal_program& p, const CpuKernel* table, int threads)
+    : values_(p.values, p.values + p.n_values), program_(p.ops, p.ops + p.n_ops), threads_(threads) {
+  std::vector<uint32_t> row_inputs;
+  for (const gimbal_op& op : program_) row_inputs.push_back(table[op.kernel].row_inputs);
+  schedule_ = make_schedule(p, row_inputs);
+  for (uint32_t index : schedule_.order) {
+    const gimbal_op& op = program_[index];
+    Op o{{}, &table[op.kernel], &value_of_rows(op, values_.data()), {}, 0};
+    o.task.op = &op, o.task.out = &values_[op.out];
+    for (int i = 0; i < op.inputs; i++) o.task.in[i] = &values_[op.in[i]];
+    ops_.push_back(o);
+  }
+  for (size_t level = 0; level < schedule_.levels.size(); level++)
+    for (uint32_t g = schedule_.levels[level].begin; g < schedule_.levels[level].end; g++) {
+      const Group& group = schedule_.groups[g];
+      uint64_t row_bytes = 1;
+      for (uint32_t i = group.begin; i < group.end; i++)
+        row_bytes += 2 * ops_[i].rows->bytes / uint64_t(capacity(*ops_[i].rows));
+      const bool one_op = group.end - group.begin == 1;
+      const int64_t rows_at_once =
+          one_op ? INT64_MAX : int64_t(std::max<uint64_t>(1, kGroupBytes / row_bytes));
+      const bool inputs_kept = ops_[group.begin].kernel->item_outputs && one_op &&
+                               !overwritten_later(p, schedule_.order[group.begin]);
+      groups_.push_back({level, rows_at_once, inputs_kept, 1, false});
+    }
+  levels_ = std::make_unique<LevelState[]>(schedule_.levels.size());
+  ranges_ = std::make_unique<Range[]>(schedule_.groups.size() * size_t(threads_));
+  in_flight_ = std::make_unique<InFlight[]>(size_t(threads_));
+  for (const gimbal_value& v : values_) memory_.resize(std::max<size_t>(memory_.size(), v.slot + 1));
+}
+
+void CompiledProgram::run(gimbal_buffer* const* slots, size_t n, gimbal_step step, ThreadPool& pool) {
+  bind(slots, n);
+  const size_t first = plan_step(step);
+  compute_alone(0, first);
+  if (first == schedule_.levels.size()) return;
+  level_.set(uint32_t(first));
+  pool.run([this, &pool](int worker) { work(pool, worker); });
+}
+
+void CompiledProgram::run_counts(uint64_t* counts, size_t n_ops) const {
+  for (size_t i = 0; i < ops_.size(); i++)
+    if (schedule_.order[i] < n_ops) counts[schedule_.order[i]] = ops_[i].runs;
+}
+
+// Tells every op where its memory is. It is where it was, as a rule: programs keep their buffers.
+void CompiledProgram::bind(gimbal_buffer* const* slots, size_t n) {
+  bool moved = false;
+  for (size_t s = 0; s < memory_.size(); s++) {
+    unsigned char* const now = s < n && slots[s] ? slots[s]->data : nullptr;
+    moved |= memory_[s] != now;
+    memory_[s] = now;
+  }
+  if (!moved) return;
+  auto at = [&](const gimbal_value& v) { return memory_[v.slot] ? memory_[v.slot] + v.offset : nullptr; };
+  for (Op& o : ops_) {
+    o.task.y = at(*o.task.out);
+    for (int i = 0; i < o.task.op->inputs; i++) o.task.x[i] = at(*o.task.in[i]);
+  }
+}
+
+// How much there is to do, and which levels are worth the attention of several workers; gives the first.
+size_t CompiledProgram::plan_step(gimbal_step step) {
+  for (Op& o : ops_) {
+    o.task.rows = rows_in(*o.rows, step);
+    o.work = o.kernel->work(o.task);
+  }
+  for (size_t l = 0; l < schedule_.levels.size(); l++) {
+    const Level& level = schedule_.levels[l];
+    LevelState& state = levels_[l];
+    state.parallel = false;
+    if (threads_ == 1 || level.single) continue;
+    double operations = 0;
+    int64_t items = 0;
+    for (uint32_t g = level.begin; g < level.end; g++) {
+      const Group& group = schedule_.groups[g];
+      for (uint32_t i = group.begin; i < group.end; i++) operations += ops_[i].work.operations;
+      items += ops_[group.begin].work.items;
+      plan_ranges(g);
+    }
+    state.parallel = operations >= kMinOperations && items > 0;
+    state.items_left.store(items, std::memory_order_relaxed);
+  }
+  return next_parallel(0);
+}
+
+void CompiledProgram::plan_ranges(uint32_t group) {
+  const Op& first = ops_[schedule_.groups[group].begin];
+  const int64_t items = first.work.items;
+  GroupState& state = groups_[group];
+  state.items_at_once = first.task.rows > 1 ? first.kernel->items_at_once : 1;
+  state.in_flight = state.inputs_kept && first.task.rows == 1 && items <= InFlight::kMaxRound;
+  const bool two_streams = state.in_flight && first.kernel->launch_two;
+  for (int64_t w = 0; w < threads_; w++) {
+    Range& range = ranges_[group * size_t(threads_) + size_t(w)];
+    range.next.store(0, std::memory_order_relaxed);
+    range.begin = w * items / threads_;
+    range.end = (w + 1) * items / threads_;
+    range.rounds = two_streams ? (range.end - range.begin + 1) / 2 : range.end - range.begin;
+  }
+}
+
+size_t CompiledProgram::next_parallel(size_t level) const {
+  while (level < schedule_.levels.size() && !levels_[level].parallel) level++;
+  return level;
+}
+
+// What every worker does, from the first parallel level to the last.
+void CompiledProgram::work(ThreadPool& pool, int worker) {
+  for (uint32_t level; (level = level_.value()) != schedule_.levels.size();) {
+    compute_level(level, worker);
+    if (pool.spins()) {
+      if (level_.spin_while(level)) continue;
+      recompute_in_flight(level, worker);
+    }
+    level_.sleep_while(level);
+  }
+}
+
+// First a worker's own ranges, then what the others have not come to.
+void CompiledProgram::compute_level(size_t level, int worker) {
+  for (int i = 0; i < threads_; i++)
+    for (uint32_t g = schedule_.levels[level].begin; g < schedule_.levels[level].end; g++)
+      compute_range(g * size_t(threads_) + size_t((worker + i) % threads_), in_flight_[size_t(worker)]);
+}
+
+// Chunks are claimed one after the other, so that a worker that is interrupted does not hold up the others;
+// they get smaller towards the end, so that nobody waits long for the last one.
+void CompiledProgram::compute_range(size_t index, InFlight& own) {
+  Range& range = ranges_[index];
+  const GroupState& group = groups_[group_of(index)];
+  for (int64_t at = range.next.load(std::memory_order_relaxed); at < range.rounds;) {
+    const int64_t size = (range.rounds - at) / kChunks,
+                  whole = (size + group.items_at_once - 1) / group.items_at_once * group.items_at_once,
+                  max_rounds = group.in_flight ? InFlight::kMaxRounds : INT64_MAX,
+                  rounds = std::min({std::max(group.items_at_once, whole), max_rounds, range.rounds - at});
+    if (!range.next.compare_exchange_weak(at, at + rounds, std::memory_order_relaxed)) continue;
+    if (group.in_flight) {
+      const Chunk chunk{index, at, rounds};
+      own.begin(chunk);
+      compute_in_flight(own, chunk);
+    } else {
+      compute_items(uint32_t(group_of(index)), range.begin + at, range.begin + at + rounds);
+      finish_items(group.level, rounds);
+    }
+    at = range.next.load(std::memory_order_relaxed);
+  }
+}
+
+// In scratch memory, and from there into its place, unless another worker was first.
+void CompiledProgram::compute_in_flight(InFlight& owner, const Chunk& chunk) {
+  struct Stream {
+    int64_t begin, items;
+    alignas(64) float values[16 * InFlight::kMaxRounds];
+  };
+  const Range& range = ranges_[chunk.range];
+  const size_t group = group_of(chunk.range);
+  Op& op = ops_[schedule_.groups[group].begin];
+  const int64_t outputs = op.kernel->item_outputs, middle = range.begin + range.rounds;
+  Stream first, second;
+  first.begin = range.begin + chunk.round, first.items = chunk.rounds;
+  second.begin = middle + chunk.round;
+  second.items = std::clamp<int64_t>(range.end - second.begin, 0, chunk.rounds);
+  auto into = [&](Stream& s) {  // item i writes from output i * outputs on: so y is that much before `values`
+    CpuTask task = op.task;
+    task.y = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(s.values) -
+                                              uintptr_t(s.begin * outputs) * sizeof(float));
+    return task;
+  };
+  const CpuTask task = into(first);
+  if (second.items) op.kernel->launch_two(task, first.begin, into(second), second.begin, second.items);
+  if (first.items > second.items)
+    op.kernel->launch(task, first.begin + second.items, first.begin + first.items);
+  if (!owner.claim(chunk)) return;
+  for (const Stream* s : {&first, &second}) {
+    const int64_t at = s->begin * outputs, n = std::min(s->items * outputs, op.task.out->dim[0] - at);
+    if (s->items) std::memcpy(op.task.y + at * int64_t(sizeof(float)), s->values, size_t(n) * sizeof(float));
+  }
+  if (first.begin == 0) op.runs++;
+  finish_items(groups_[group].level, first.items + second.items);
+}
+
+// A worker that the system preempts in the middle of a chunk keeps it for milliseconds, dozens of levels.
+void CompiledProgram::recompute_in_flight(size_t level, int worker) {
+  for (int i = 1; i < threads_; i++) {
+    InFlight& other = in_flight_[size_t((worker + i) % threads_)];
+    const auto chunk = other.chunk();
+    if (chunk && groups_[group_of(chunk->range)].level == level) compute_in_flight(other, *chunk);
+  }
+}
+
+// The worker that puts the last value of a level into its place computes the small levels behind it, while
+// the others wait anyhow, and opens the next parallel one.
+void CompiledProgram::finish_items(size_t level, int64_t items) {
+  if (levels_[level].items_left.fetch_sub(items, std::memory_order_acq_rel) != items) return;
+  const size_t next = next_parallel(level + 1);
+  compute_alone(level + 1, next);
+  level_.set(uint32_t(next));
+}
+
+void CompiledProgram::compute_alone(size_t begin, size_t end) {
+  for (size_t l = begin; l < end; l++)
+    for (uint32_t g = schedule_.levels[l].begin; g < schedule_.levels[l].end; g++)
+      compute_items(g, 0, ops_[schedule_.groups[g].begin].work.items);
+}
+
+void CompiledProgram::compute_items(uint32_t g, int64_t begin, int64_t end) {
+  const Group group = schedule_.groups[g];
+  for (int64_t at = begin; at < end;) {
+    const int64_t next = end - at > groups_[g].rows_at_once ? at + groups_[g].rows_at_once : end;
+    for (uint32_t i = group.begin; i < group.end; i++) {
+      ops_[i].kernel->launch(ops_[i].task, at, next);
+      if (at == 0) ops_[i].runs++;  // by one worker only: others may compute the rest
+    }
+    at = next;
+  }
+}
+
+}  // namespace gimbal::cpu

@@ -1,0 +1,103 @@
+// A program made ready for the CPU, and how the workers of a thread pool compute a step of it.
+//
+// The terms of this backend's scheduling:
+//   work item  an independent piece of an op: a row, a tile of 16 outputs, a head (CpuWork)
+//   group      fused ops: one op, or ops by row that a worker computes one after the other for each row
+//   level      groups that share no memory which one of them writes; workers synchronize between levels
+//   range      the neighbouring items of a group with which a worker begins; afterwards it helps the others
+//   round      one item of a range; or, read in two streams, an item of its first and one of its second half
+//   chunk      the rounds of a range that a worker claims at once
+//   in flight  a chunk that its worker computes in scratch memory; an idle worker may compute it, too
+//   straggler  a worker that still computes a chunk of a level which the others have ended for it
+//
+// No access here is a data race, by the letter of C++:
+// * Levels: whatever a level reads was written before the step, or by an earlier level. A worker that has put
+//   values into their place takes their items off LevelState::items_left (acquire and release). The worker
+//   that takes the last one so sees all values, and sets level_, which every worker reads before it computes
+//   the next level.
+// * Writes: every value of a level is written by one thread. Chunks are claimed by compare-exchange from
+//   Range::next. A chunk in flight is computed in scratch memory, by any number of workers, and copied to its
+//   place by the one whose InFlight::claim() succeeds.
+// * Stragglers: they read weights, step data, and activations that no later op of the program overwrites
+//   (overwritten_later() in schedule.h; programs for one row are planned so, program/memory.h), and they
+//   write scratch memory. Their inputs are overwritten by the next step at the soonest, and run() returns
+//   when all workers, stragglers too, have come to the end.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/buffer.h"
+#include "backends/cpu/in_flight.h"
+#include "backends/cpu/kernel_abi.h"
+#include "backends/cpu/schedule.h"
+#include "backends/cpu/thread_pool.h"
+
+namespace gimbal::cpu {
+
+class CompiledProgram {
+ public:
+  // `table` outlives this; the ops name its rows. For a pool of `threads`.
+  CompiledProgram(const gimbal_program&, const CpuKernel* table, int threads);
+  // Computes one step, on the buffers that the values' slots name. Takes no memory. One call at a time.
+  void run(gimbal_buffer* const* slots, size_t n_slots, gimbal_step, ThreadPool&);
+  // How often each op of the program was computed, in the program's order.
+  void run_counts(uint64_t* counts, size_t n_ops) const;
+
+ private:
+  struct Op {
+    CpuTask task;
+    const CpuKernel* kernel;
+    const gimbal_value* rows;  // its extent says how many rows the op computes
+    CpuWork work;              // of this step
+    uint64_t runs = 0;         // counted with the op's first item
+  };
+  struct GroupState {
+    size_t level;
+    int64_t rows_at_once;  // before the group's next op: as many as stay in the cache
+    bool inputs_kept;      // no later op overwrites what this one op reads
+    // Of this step:
+    int64_t items_at_once;  // chunks are multiples of it
+    bool in_flight;         // its chunks are computed in scratch memory, and may be computed twice
+  };
+  struct alignas(64) LevelState {  // of this step
+    bool parallel = false;         // worth the attention of several workers
+    std::atomic<int64_t> items_left = 0;
+  };
+  // Neighbouring items lie side by side in memory, and what comes next is prefetched (kernels/memory.h): so a
+  // worker stays in its range as long as it can. `next` is counted up by all, so it has a line of its own.
+  struct alignas(64) Range {
+    std::atomic<int64_t> next;   // the first round that nobody has claimed
+    int64_t begin, end, rounds;  // the second half, if there is one, begins at begin + rounds
+  };
+
+  void bind(gimbal_buffer* const* slots, size_t n_slots);
+  size_t plan_step(gimbal_step);
+  void plan_ranges(uint32_t group);
+  size_t next_parallel(size_t level) const;
+  void work(ThreadPool&, int worker);
+  void compute_level(size_t level, int worker);
+  void compute_range(size_t range, InFlight& own);
+  void compute_in_flight(InFlight&, const Chunk&);
+  void recompute_in_flight(size_t level, int worker);
+  void finish_items(size_t level, int64_t items);
+  void compute_alone(size_t begin, size_t end);
+  void compute_items(uint32_t group, int64_t begin, int64_t end);
+  size_t group_of(size_t range) const { return range / size_t(threads_); }
+
+  std::vector<gimbal_value> values_;
+  std::vector<gimbal_op> program_;
+  Schedule schedule_;
+  std::vector<Op> ops_;             // in the order of the schedule
+  std::vector<GroupState> groups_;  // of the schedule
+  std::unique_ptr<LevelState[]> levels_;
+  const int threads_;
+  std::unique_ptr<Range[]> ranges_;        // one for each worker, of the first group, then of the second ...
+  std::unique_ptr<InFlight[]> in_flight_;  // of the workers
+  // The level whose items may be computed now. It goes on to the next when the last value of this one is in
+  // its place, no matter who computed it: nobody waits for a thread, only for values.
+  Event level_;
+  std::vector<unsigned char*> memory_;  // of the slots, where ops_ are bound to
+};
+
+}  // namespace gimbal::cpu

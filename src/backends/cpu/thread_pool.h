@@ -1,0 +1,39 @@
+// The threads that compute together.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "backends/cpu/event.h"
+
+namespace gimbal::cpu {
+
+class ThreadPool {
+ public:
+  // `spins`: threads spin before they sleep. Only where each has a core: with fewer cores than threads, one
+  // that spins would keep the thread that it waits for from running.
+  ThreadPool(int threads, bool spins);
+  explicit ThreadPool(int threads)
+      : ThreadPool(threads, unsigned(threads) <= std::thread::hardware_concurrency()) {}
+  ~ThreadPool();
+  int size() const { return threads_; }
+  bool spins() const { return spins_; }
+
+  // Runs job(worker) on every worker, 0..size()-1; worker 0 is the calling thread. Returns when all are done,
+  // and sees what they did. One call at a time. The first call starts the threads.
+  void run(const std::function<void(int)>& job);
+
+ private:
+  void worker(int index);
+  void wait(Event&, uint32_t old) const;
+
+  const int threads_;
+  const bool spins_;
+  std::vector<std::thread> workers_;
+  const std::function<void(int)>* job_ = nullptr;  // null: the workers are to end. Carried by start_
+  Event start_, done_;
+  alignas(64) std::atomic<int> finished_{0};
+};
+
+}  // namespace gimbal::cpu
