@@ -41,13 +41,15 @@ void use(const Gguf& gguf, Bytes whole) {
   }
   std::map<const std::byte*, const std::byte*> taken;  // begin to end, so in order of begin
   for (const GgufTensor& t : gguf.tensors()) {
-    require(!t.data.empty() && taken.emplace(t.data.data(), t.data.data() + t.data.size()).second);
+    require(t.bytes > 0 && t.offset <= whole.size() && t.bytes <= whole.size() - t.offset);
+    const Bytes data = whole.subspan(t.offset, t.bytes);
+    require(taken.emplace(data.data(), data.data() + data.size()).second);
     touch(whole, bytes_of(t.name));
-    touch(whole, t.data);
+    touch(whole, data);
     require(gguf.tensor(t.name) == &t && t.rank >= 1 && t.rank <= 4);
     for (const int64_t d : t.dim) require(d > 0 && d <= INT32_MAX);
     const int64_t rows = t.dim[1] * t.dim[2] * t.dim[3];
-    require(int64_t(t.data.size()) == rows * row_bytes(t.type, t.dim[0]) + tensor_tail_bytes(t.type));
+    require(int64_t(t.bytes) == rows * row_bytes(t.type, t.dim[0]) + tensor_tail_bytes(t.type));
   }
   const std::byte* free = whole.data();
   for (const auto& [begin, end] : taken) {

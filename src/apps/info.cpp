@@ -27,18 +27,10 @@ std::string dims(const GgufTensor& t) { return fmt::to_string(fmt::join(t.dim, t
 
 Json array_json(const GgufArray& a) {
   Json first = Json::array();
-  if (a.type == GgufType::String) {
-    for (auto s : a.strings()) {
-      if (first.size() == kFirst) break;
-      first.push_back(std::string(s.substr(0, kLongText)));
-    }
-  } else if (a.type == GgufType::F32 || a.type == GgufType::F64) {
-    auto v = a.floats();
-    for (size_t i = 0; i < std::min(kFirst, v.size()); i++) first.push_back(v[i]);
-  } else {
-    auto v = a.integers();
-    for (size_t i = 0; i < std::min(kFirst, v.size()); i++) first.push_back(v[i]);
-  }
+  const GgufArray some = a.first(kFirst);  // the others are not looked at: there may be millions
+  for (auto s : some.strings()) first.push_back(std::string(s.substr(0, kLongText)));
+  for (float v : some.floats()) first.push_back(v);
+  for (int64_t v : some.integers()) first.push_back(v);
   return {{"array_of", name_of(a.type)}, {"count", a.count}, {"first", std::move(first)}};
 }
 
@@ -88,7 +80,7 @@ class Info final : public Command {
     Share all;
     for (const GgufTensor& t : f.tensors())
       for (Share* s : {&mix[gimbal::info(t.type).name], &all})
-        s->tensors++, s->values += values_of(t), s->bytes += t.data.size();
+        s->tensors++, s->values += values_of(t), s->bytes += t.bytes;
     std::vector<std::pair<std::string, Share>> types(mix.begin(), mix.end());
     std::stable_sort(types.begin(), types.end(),
                      [](auto& a, auto& b) { return a.second.bytes > b.second.bytes; });
@@ -132,15 +124,19 @@ class Info final : public Command {
     for (const auto& [type, s] : types)
       j["quantization"].push_back(
           {{"type", type}, {"tensors", s.tensors}, {"bytes", s.bytes}, {"share", share(s, all)}});
-    j["metadata"] = Json::object();
-    for (const auto& [key, entry] : f.metadata()) j["metadata"][std::string(key)] = value_json(entry.value);
+    // Its keys are all different, so none is looked for: that would take the square of their number.
+    Json::object_t metadata;
+    metadata.reserve(f.metadata().size());
+    for (const auto& [key, entry] : f.metadata())
+      metadata.Container::emplace_back(std::string(key), value_json(entry.value));
+    j["metadata"] = std::move(metadata);
     if (tensors_) {
       j["tensors"] = Json::array();
       for (const GgufTensor& t : f.tensors())
         j["tensors"].push_back({{"name", std::string(t.name)},
                                 {"type", gimbal::info(t.type).name},
                                 {"dims", std::vector<int64_t>(t.dim, t.dim + t.rank)},
-                                {"bytes", t.data.size()},
+                                {"bytes", t.bytes},
                                 {"part", t.part},
                                 {"offset", t.offset}});
     }
@@ -182,7 +178,7 @@ class Info final : public Command {
       print(format("\n{}\n", bold("Tensors")));
       Table list("llrr");
       for (const GgufTensor& t : f.tensors())
-        list.row({printable(t.name), gimbal::info(t.type).name, dims(t), human_bytes(t.data.size())});
+        list.row({printable(t.name), gimbal::info(t.type).name, dims(t), human_bytes(t.bytes)});
       print(list.text("  "));
     } else {
       print(format("\n{} tensors (--tensors lists them)\n", f.tensors().size()));

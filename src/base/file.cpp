@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -16,9 +17,11 @@ namespace gimbal {
 namespace {
 
 Error system_error(const char* doing, const std::string& path) {
-  int e = errno;
-  return {e == ENOENT ? Code::NotFound : Code::Failed, format("cannot {} '{}': {}", doing, path, strerror(e)),
-          ""};
+  const int e = errno;
+  return {e == ENOENT   ? Code::NotFound
+          : e == ENOMEM ? Code::OutOfMemory
+                        : Code::Failed,
+          format("cannot {} '{}': {}", doing, path, strerror(e)), ""};
 }
 
 struct Descriptor {
@@ -28,17 +31,26 @@ struct Descriptor {
   }
 };
 
+// A descriptor, and what is known of the file. O_NONBLOCK: opening a FIFO must not wait for a writer.
+Result<int> open_regular(const std::string& path, struct stat& st) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return system_error("open", path);
+  Descriptor d{fd};
+  if (fstat(fd, &st) != 0) return system_error("look at", path);
+  if (S_ISDIR(st.st_mode)) return Error{Code::Failed, format("'{}' is a folder, not a file", path), ""};
+  if (!S_ISREG(st.st_mode))
+    return Error{Code::Failed, format("'{}' is a pipe or device; a regular file is needed", path), ""};
+  d.fd = -1;
+  return fd;
+}
+
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
-  Descriptor d{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (d.fd < 0) return system_error("open", path);
   struct stat st;
-  if (fstat(d.fd, &st) != 0) return system_error("look at", path);
-  if (!S_ISREG(st.st_mode))
-    return Error{Code::Failed,
-                 format("'{}' is {}, not a file", path, S_ISDIR(st.st_mode) ? "a folder" : "special"), ""};
+  auto fd = open_regular(path, st);
+  if (!fd) return fd.error();
+  const Descriptor d{*fd};
   MappedFile file;
   if (st.st_size == 0) return file;
   void* p = mmap(nullptr, size_t(st.st_size), PROT_READ, MAP_PRIVATE, d.fd, 0);
@@ -61,26 +73,70 @@ MappedFile::~MappedFile() {
   if (data_) munmap(const_cast<std::byte*>(data_), size_);
 }
 
-void MappedFile::fetch(Bytes range) const {
-#ifdef MADV_POPULATE_READ  // Linux 5.14; where it fails, pages come with the first touch as ever
-  const auto page = uintptr_t(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = uintptr_t(range.data()) / page * page, end = uintptr_t(range.data()) + range.size();
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_READ);
-#endif
+InputFile::InputFile(InputFile&& o) noexcept
+    : fd_(std::exchange(o.fd_, -1)), path_(std::move(o.path_)), size_(o.size_) {}
+
+InputFile& InputFile::operator=(InputFile&& o) noexcept {
+  std::swap(fd_, o.fd_), std::swap(path_, o.path_), std::swap(size_, o.size_);
+  return *this;
 }
 
-void MappedFile::release(Bytes range) const {
-  const auto page = uintptr_t(sysconf(_SC_PAGESIZE));
-  uintptr_t begin = align_up(uintptr_t(range.data()), page),
-            end = (uintptr_t(range.data()) + range.size()) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+InputFile::~InputFile() {
+  if (fd_ >= 0) ::close(fd_);
 }
 
-Result<std::string> read_file(const std::string& path) {
-  auto file = MappedFile::open(path);
-  if (!file) return file.error();
-  Bytes b = file->bytes();
-  return std::string(reinterpret_cast<const char*>(b.data()), b.size());
+Result<InputFile> InputFile::open(const std::string& path) {
+  struct stat st;
+  auto fd = open_regular(path, st);
+  if (!fd) return fd.error();
+  InputFile file;
+  file.fd_ = *fd;
+  file.path_ = path;
+  file.size_ = uint64_t(st.st_size);
+  return file;
+}
+
+Status InputFile::read(uint64_t offset, void* to, size_t bytes) const {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t n = ::pread(fd_, static_cast<char*>(to) + done, bytes - done, off_t(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return system_error("read", path_);
+    if (n == 0)
+      return Error{Code::Malformed,
+                   format("'{}' became shorter while it was read: expected {} bytes, found {}", path_, size_,
+                          offset + done),
+                   "wait until whatever writes the file is done"};
+    done += size_t(n);
+  }
+  return Done{};
+}
+
+bool InputFile::is(const std::string& path) const {
+  struct stat mine, other;
+  return fstat(fd_, &mine) == 0 && stat(path.c_str(), &other) == 0 && mine.st_dev == other.st_dev &&
+         mine.st_ino == other.st_ino;
+}
+
+Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
+  struct stat st;
+  auto fd = open_regular(path, st);
+  if (!fd) return fd.error();
+  const Descriptor d{*fd};
+  std::string text;
+  for (;;) {
+    // One byte more than there should be finds the end without growing.
+    const uint64_t said = uint64_t(st.st_size) + 1;
+    const size_t begin = text.size(),
+                 more = size_t(begin < said ? said - begin : std::max<size_t>(begin, 4096));
+    text.resize(size_t(std::min<uint64_t>(begin + more, max_bytes + 1)));
+    const ssize_t n = ::read(d.fd, text.data() + begin, text.size() - begin);
+    text.resize(begin + size_t(std::max<ssize_t>(n, 0)));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return system_error("read", path);
+    if (n == 0) return text;
+    if (text.size() > max_bytes)
+      return Error{Code::Usage, format("'{}' has more than {} bytes", path, max_bytes), ""};
+  }
 }
 
 Status write_file(const std::string& path, std::string_view contents) {

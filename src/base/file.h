@@ -1,4 +1,5 @@
-// Files as read-only memory, and whole-file reads and writes that explain their failures.
+// Files as read-only memory, files read in pieces, and whole-file reads and writes that explain their
+// failures.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,7 +9,8 @@
 
 namespace gimbal {
 
-// A file mapped read-only. Move-only; unmaps when destroyed. An empty file maps to an empty span.
+// A file mapped read-only. Move-only; unmaps when destroyed. An empty file maps to an empty span. Only for
+// files that nobody writes to: touching what a file has lost is a signal, not an error.
 class MappedFile {
  public:
   // Errors: NotFound, Failed (not a regular file, no permission, mmap refused), each with the system's
@@ -20,18 +22,40 @@ class MappedFile {
   ~MappedFile();
 
   Bytes bytes() const { return {data_, size_}; }
-  // Brings in the pages of a range that will be read whole, at once instead of a few at each first touch.
-  void fetch(Bytes range) const;
-  // Lets the kernel drop the pages of a range that will not be read again; contents stay readable.
-  void release(Bytes range) const;
 
  private:
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
 };
 
-// Whole file as bytes in a string. Errors as MappedFile::open.
-Result<std::string> read_file(const std::string& path);
+// A file that is read in pieces, from any thread. What happens to the file meanwhile is an error of read().
+// Move-only.
+class InputFile {
+ public:
+  InputFile() = default;  // to be assigned to
+  InputFile(InputFile&&) noexcept;
+  InputFile& operator=(InputFile&&) noexcept;
+  ~InputFile();
+  // Errors: as MappedFile::open.
+  static Result<InputFile> open(const std::string& path);
+
+  uint64_t size() const { return size_; }  // in bytes, when it was opened
+  // Fills [to, to + bytes) from `offset` on. Errors: Malformed when the file has become shorter than that,
+  // with the bytes expected and found; Failed with the system's reason.
+  Status read(uint64_t offset, void* to, size_t bytes) const;
+  // Whether the path names this file, under whatever name.
+  bool is(const std::string& path) const;
+
+ private:
+  int fd_ = -1;
+  std::string path_;
+  uint64_t size_ = 0;
+};
+
+// Whole file as bytes in a string, read to its end whatever size the system tells (files of /proc tell 0).
+// Errors: as MappedFile::open; Usage when there are more than `max_bytes`.
+constexpr uint64_t kMaxFileBytes = uint64_t(1) << 30;
+Result<std::string> read_file(const std::string& path, uint64_t max_bytes = kMaxFileBytes);
 // Replaces the file's contents. Errors: Failed with the system's reason.
 Status write_file(const std::string& path, std::string_view contents);
 // The same, whole or not at all: who reads it meanwhile sees the old contents or the new, and of two that

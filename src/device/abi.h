@@ -126,8 +126,8 @@ typedef struct gimbal_backend {
      packed layout for this dtype; the weight stays GIMBAL_DENSE. */
   uint64_t (*packed_bytes)(gimbal_device*, uint8_t dtype, int32_t columns, int32_t rows);
   /* Lays out rows [begin, end) of a matrix, given as dense blocks; begin is a multiple of 16. Callable from
-     several threads for disjoint ranges. `source` points at row 0; the scale of an i2_s tensor lies behind
-     its last row, as in files. */
+     several threads for disjoint ranges. `source` points at row `begin`; the scale of an i2_s tensor lies
+     behind row end - 1, as in files behind the last one. */
   gimbal_code (*pack)(gimbal_device*, gimbal_buffer*, const gimbal_value*, const void* source, int32_t begin,
                       int32_t end);
   /* Bytes of a KV cache for one layer: `pages` pages of `page` positions, heads x head_dim values each. Pages

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/format.h"
+#include "base/text.h"
+
 namespace gimbal {
 namespace {
 
@@ -76,9 +79,15 @@ std::vector<float> GgufArray::floats() const {
   return out;
 }
 
+GgufArray GgufArray::first(uint64_t n) const {
+  GgufArray some = *this;
+  some.count = std::min(count, n);
+  return some;
+}
+
 uint64_t Gguf::file_bytes() const {
-  uint64_t sum = parsed_bytes_;
-  for (const MappedFile& file : files_) sum += file.bytes().size();
+  uint64_t sum = 0;
+  for (const GgufBytes& file : files_) sum += file.size();
   return sum;
 }
 
@@ -126,14 +135,23 @@ const GgufTensor* Gguf::tensor(std::string_view name) const {
   return found == tensor_index_.end() ? nullptr : &tensors_[found->second];
 }
 
-void Gguf::fetch(const GgufTensor& tensor, size_t offset, size_t bytes) const {
-  if (tensor.part >= files_.size() || offset > tensor.data.size()) return;
-  files_[tensor.part].fetch(tensor.data.subspan(offset, std::min(bytes, tensor.data.size() - offset)));
+Status Gguf::read(const GgufTensor& tensor, uint64_t offset, void* to, size_t bytes) const {
+  if (offset > tensor.bytes || bytes > tensor.bytes - offset)
+    return Error{Code::Failed,
+                 format("bytes {} to {} are not inside tensor {} of {} bytes", offset, offset + bytes,
+                        quoted(tensor.name), tensor.bytes),
+                 ""};
+  return files_[tensor.part].read(tensor.offset + offset, to, bytes);
 }
 
-void Gguf::release(const GgufTensor& tensor, size_t offset, size_t bytes) const {
-  if (tensor.part >= files_.size() || offset > tensor.data.size()) return;
-  files_[tensor.part].release(tensor.data.subspan(offset, std::min(bytes, tensor.data.size() - offset)));
+Result<std::vector<std::byte>> Gguf::read(const GgufTensor& tensor) const {
+  std::vector<std::byte> all(tensor.bytes);
+  if (auto ok = read(tensor, 0, all.data(), all.size()); !ok) return ok.error();
+  return all;
+}
+
+bool Gguf::is(const std::string& path) const {
+  return std::any_of(files_.begin(), files_.end(), [&](const GgufBytes& f) { return f.is(path); });
 }
 
 }  // namespace gimbal

@@ -1,8 +1,10 @@
-// A GGUF model file (versions 2 and 3), memory-mapped: typed metadata and the table of tensors.
-// Everything in the file is hostile until checked; after open() succeeds, every tensor's bytes lie inside the
-// mapping and every accessor is total. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+// A GGUF model file (versions 2 and 3): typed metadata and the table of tensors in memory, weights read when
+// they are wanted. Everything in the file is hostile until checked; after open() succeeds, every tensor's
+// bytes lay inside the file and every accessor is total. Format:
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/file.h"
+#include "files/gguf_bytes.h"
 #include "tensor/dtype.h"
 
 namespace gimbal {
@@ -20,15 +22,17 @@ namespace gimbal {
 enum class GgufType : uint32_t { U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64 };
 const char* name_of(GgufType);
 
-// An array of metadata: it stays in the mapping and is decoded on demand (vocabularies have 10^5 strings).
+// An array of metadata: it stays as it is in the file and is decoded on demand (vocabularies have 10^5
+// strings).
 struct GgufArray {
   GgufType type = GgufType::U8;  // of the elements; never Array (nested arrays are refused)
   uint64_t count = 0;
   Bytes data;  // `count` encoded elements, already walked once and found whole
 
-  std::vector<std::string_view> strings() const;  // empty unless type is String; views into the mapping
+  std::vector<std::string_view> strings() const;  // empty unless type is String; views into the file's header
   std::vector<int64_t> integers() const;          // any integer or bool type; empty for others
   std::vector<float> floats() const;              // F32 or F64; empty for others
+  GgufArray first(uint64_t n) const;              // its first `n` elements, or all
 };
 
 using GgufValue = std::variant<uint64_t, int64_t, double, bool, std::string_view, GgufArray>;
@@ -44,7 +48,7 @@ struct GgufTensor {
   int64_t dim[4];   // dim[0] is the fastest-varying (a row); unused dims are 1; all are > 0
   uint64_t offset;  // in the file `part`, from the file's start
   uint32_t part;    // which file of a split model
-  Bytes data;       // in the mapping; info(type).bytes-sized blocks, row after row
+  uint64_t bytes;   // info(type).bytes-sized blocks, row after row; behind them tensor_tail_bytes(type)
 };
 
 class Gguf {
@@ -72,17 +76,20 @@ class Gguf {
 
   const std::vector<GgufTensor>& tensors() const { return tensors_; }  // in file order
   const GgufTensor* tensor(std::string_view name) const;
-  // Brings in the pages of a part of a tensor that will be read whole.
-  void fetch(const GgufTensor&, size_t offset, size_t bytes) const;
-  // Lets the kernel drop the pages of a tensor, or of a part of it, once its weights were copied elsewhere.
-  void release(const GgufTensor&, size_t offset = 0, size_t bytes = SIZE_MAX) const;
+  // Bytes [offset, offset + bytes) of a tensor's data, which must lie inside it, into memory of the caller's.
+  // Callable from several threads. Errors: Malformed when the file has become shorter; Failed from the
+  // system.
+  Status read(const GgufTensor&, uint64_t offset, void* to, size_t bytes) const;
+  // All of a tensor, for small ones.
+  Result<std::vector<std::byte>> read(const GgufTensor&) const;
+  // Whether the path names the file, or one of its parts, under whatever name.
+  bool is(const std::string& path) const;
 
  private:
   friend class GgufParser;
   std::string path_;
   uint32_t version_ = 0;
-  std::vector<MappedFile> files_;  // one per part; empty after parse()
-  uint64_t parsed_bytes_ = 0;
+  std::deque<GgufBytes> files_;  // one per part; they stay where they are
   std::map<std::string_view, GgufEntry> metadata_;
   std::vector<GgufTensor> tensors_;
   std::map<std::string_view, size_t> tensor_index_;

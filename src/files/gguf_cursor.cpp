@@ -41,11 +41,20 @@ bool GgufCursor::fail_truncated(uint64_t at, std::string_view field, std::string
   return fail(at, field, expected, found, Code::Malformed, kIncomplete);
 }
 
+// So many bytes more in memory; the file has them.
+bool GgufCursor::need(uint64_t size) {
+  auto head = bytes_.head(offset_ + size);
+  if (head) head_ = head->data();
+  else error_ = head.error();
+  return bool(head);
+}
+
 bool GgufCursor::take(const char* field, uint64_t size, Bytes& out) {
   if (size > remaining())
     return fail_truncated(offset_, field, format("{} bytes", size),
                           format("{} bytes before the end of the file", remaining()));
-  out = bytes_.subspan(offset_, size);
+  if (!need(size)) return false;
+  out = {head_ + offset_, size};
   offset_ += size;
   return true;
 }
@@ -67,7 +76,8 @@ bool GgufCursor::string(const char* field, std::string_view& out) {
 bool GgufCursor::name(const char* field, std::string_view& out) {
   const uint64_t at = offset_;
   if (remaining() >= sizeof(uint64_t)) {
-    const auto length = read_le<uint64_t>(bytes_.data() + offset_);
+    if (!need(sizeof(uint64_t))) return false;
+    const auto length = read_le<uint64_t>(head_ + offset_);
     if (length == 0 || length > kLongestName)
       return fail(at, format("length of {}", field), format("1 to {} bytes", kLongestName),
                   format("{}", length));

@@ -5,8 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/bytes.h"
-#include "base/result.h"
+#include "files/gguf_bytes.h"
 
 namespace gimbal {
 
@@ -14,15 +13,15 @@ namespace gimbal {
 class GgufCursor {
  public:
   // `file` is the name used in errors. The bytes must outlive the cursor and everything it hands out.
-  GgufCursor(Bytes bytes, std::string file) : bytes_(bytes), file_(std::move(file)) {}
+  GgufCursor(GgufBytes& bytes, std::string file) : bytes_(bytes), file_(std::move(file)) {}
 
   uint64_t offset() const { return offset_; }
   uint64_t remaining() const { return bytes_.size() - offset_; }
-  Bytes bytes() const { return bytes_; }
+  uint64_t size() const { return bytes_.size(); }
+  // What was taken from `begin` on.
+  Bytes since(uint64_t begin) const { return {head_ + begin, offset_ - begin}; }
   // Where in the file a view that was handed out starts.
-  uint64_t offset_of(const void* p) const {
-    return uint64_t(static_cast<const std::byte*>(p) - bytes_.data());
-  }
+  uint64_t offset_of(const void* p) const { return uint64_t(static_cast<const std::byte*>(p) - head_); }
 
   // What is being read, for errors: "metadata entry 3 of 25", and its name once that is known.
   void enter(const char* kind, uint64_t number, uint64_t count);
@@ -51,8 +50,10 @@ class GgufCursor {
 
  private:
   std::string about(std::string_view field) const;
+  bool need(uint64_t size);
 
-  Bytes bytes_;
+  GgufBytes& bytes_;
+  const std::byte* head_ = nullptr;  // of the file, once something was read
   std::string file_;
   uint64_t offset_ = 0;
   const char* kind_ = nullptr;

@@ -94,7 +94,7 @@ bool GgufParser::read_header(uint64_t& tensors, uint64_t& entries) {
                         Code::Unsupported, big_endian_remedy);
   if (magic != kMagic)
     return cursor_.fail(
-        0, "magic number", "'GGUF'", quoted({reinterpret_cast<const char*>(cursor_.bytes().data()), 4}),
+        0, "magic number", "'GGUF'", quoted({reinterpret_cast<const char*>(cursor_.since(0).data()), 4}),
         Code::Malformed,
         "This is not a GGUF file. If it was downloaded, see whether it is an error page instead; "
         "models in other formats have to be converted to GGUF first.");
@@ -179,7 +179,7 @@ bool GgufParser::read_array(GgufArray& out) {
   std::string_view element;
   for (uint64_t i = 0; i < out.count; i++)
     if (!cursor_.string("element", element)) return false;
-  out.data = cursor_.bytes().subspan(begin, cursor_.offset() - begin);
+  out.data = cursor_.since(begin);
   return true;
 }
 
@@ -325,7 +325,7 @@ uint64_t GgufParser::offset_field(const GgufTensor& t) const {
 }
 
 bool GgufParser::place_tensors(size_t first) {
-  const uint64_t file_size = cursor_.bytes().size();
+  const uint64_t file_size = cursor_.size();
   const uint64_t begin = align_up(cursor_.offset(), alignment_);
   for (size_t i = first; i < gguf_.tensors_.size(); i++) {
     GgufTensor& tensor = gguf_.tensors_[i];
@@ -342,7 +342,7 @@ bool GgufParser::place_tensors(size_t first) {
                                            dims_text(tensor), begin, tensor.offset),
                                     format("a file of {} bytes", file_size));
     tensor.offset = *start;
-    tensor.data = cursor_.bytes().subspan(*start, size);
+    tensor.bytes = size;
   }
   return true;
 }
@@ -357,14 +357,14 @@ bool GgufParser::check_overlaps(size_t first) {
   // No tensor is empty, so it is enough to look at neighbours.
   for (size_t i = 1; i < order.size(); i++) {
     const GgufTensor &before = tensors[order[i - 1]], &after = tensors[order[i]];
-    const uint64_t end = before.offset + before.data.size();
+    const uint64_t end = before.offset + before.bytes;
     if (end <= after.offset) continue;
     cursor_.enter("tensor", order[i] - first + 1, order.size());
     cursor_.named(after.name);
     return cursor_.fail(offset_field(after), "data",
                         format("bytes of its own, before {} or from {} on", before.offset, end),
                         format("bytes {} to {}, shared with tensor {}", after.offset,
-                               after.offset + after.data.size() - 1, quoted(before.name)));
+                               after.offset + after.bytes - 1, quoted(before.name)));
   }
   return true;
 }

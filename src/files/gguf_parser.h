@@ -18,7 +18,7 @@ class GgufParser {
  public:
   // The bytes must outlive `into`. `part` is the position of this file in a split model (0 for a single
   // file).
-  GgufParser(Gguf& into, Bytes bytes, const std::string& file, uint32_t part)
+  GgufParser(Gguf& into, GgufBytes& bytes, const std::string& file, uint32_t part)
       : gguf_(into), cursor_(bytes, file), part_(part) {}
 
   // Adds the tensors to `into`, and the version for part 0. On failure `into` is left half-built, to be

@@ -104,7 +104,7 @@ Result<SplitName> first_part(const std::string& path, const SplitKeys& keys, Ggu
 
 Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part) {
   const std::string path = name.path(part + 1);
-  auto file = MappedFile::open(path);
+  auto file = GgufBytes::open(path);
   if (!file) {
     Error error = file.error();
     error.message =
@@ -113,7 +113,7 @@ Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part) {
     return error;
   }
   gguf.files_.push_back(std::move(*file));
-  GgufParser parser(gguf, gguf.files_.back().bytes(), path, part);
+  GgufParser parser(gguf, gguf.files_.back(), path, part);
   if (auto done = parser.run(); !done) return done.error();
   const auto keys = split_keys(parser);
   if (!keys) return keys.error();
@@ -125,10 +125,10 @@ Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part) {
 Result<Gguf> Gguf::open(const std::string& path) {
   Gguf gguf;
   gguf.path_ = path;
-  auto file = MappedFile::open(path);
+  auto file = GgufBytes::open(path);
   if (!file) return file.error();
   gguf.files_.push_back(std::move(*file));
-  GgufParser parser(gguf, gguf.files_[0].bytes(), path, 0);
+  GgufParser parser(gguf, gguf.files_[0], path, 0);
   if (auto done = parser.run(); !done) return done.error();
   const auto keys = split_keys(parser);
   if (!keys) return keys.error();
@@ -147,8 +147,8 @@ Result<Gguf> Gguf::open(const std::string& path) {
 Result<Gguf> Gguf::parse(Bytes bytes, const std::string& name) {
   Gguf gguf;
   gguf.path_ = name;
-  gguf.parsed_bytes_ = bytes.size();
-  GgufParser parser(gguf, bytes, name, 0);
+  gguf.files_.emplace_back(bytes);
+  GgufParser parser(gguf, gguf.files_[0], name, 0);
   if (auto done = parser.run(); !done) return done.error();
   const auto keys = split_keys(parser);
   if (!keys) return keys.error();

@@ -107,7 +107,10 @@ std::optional<Value> Recorder::optional_vector(const std::string& name, int size
 std::optional<float> Recorder::optional_number(const std::string& name) {
   if (!has(name)) return std::nullopt;
   float value = 0;
-  if (const GgufTensor* t = find(name, 1, 1)) decode_tensor(t->type, t->data.data(), 1, &value);
+  if (const GgufTensor* t = find(name, 1, 1)) {
+    if (auto bytes = file_.read(*t)) decode_tensor(t->type, bytes->data(), 1, &value);
+    else if (!error_) error_ = bytes.error();
+  }
   return value;
 }
 

@@ -101,7 +101,7 @@ Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
     if (t->type != DType::F32 || t->rank != 1 || t->dim[0] != rotated / 2)
       return Error{Code::Malformed, format("{}: rope_freqs.weight must be f32[{}]", file.path(), rotated / 2),
                    ""};
-    decode_tensor(DType::F32, t->data.data(), t->dim[0], divisors.data());
+    if (auto ok = file.read(*t, 0, divisors.data(), divisors.size() * sizeof(float)); !ok) return ok.error();
   }
   RopeAngles r;
   r.magnitude_ = scaling->magnitude;

@@ -221,17 +221,17 @@ void ask_for(const uint8_t* next, int64_t bytes) {
 void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint8_t* tiles,
                 int64_t begin, int64_t end) {
   const int64_t row_size = row_bytes(type, columns), tile_size = tile_bytes(type, columns);
-  const float scale = tensor_scale(type, source, columns * rows);
   end = std::min(end, rows);
+  const float scale = tensor_scale(type, source, columns * (end - begin));
   const int64_t unit_step = parts256(type).unit_step;
   for (int64_t first = begin; first < end; first += kTileRows) {
     uint8_t* tile = tiles + (first - begin) / kTileRows * tile_size;
     for (int64_t k = 0; k < columns; k += kChunk) {
       const int64_t wide = std::min<int64_t>(kChunk, columns - k), bytes = row_bytes(type, wide);
       for (int64_t r = first; r < std::min(end, first + kTileRows); r++) {
-        const uint8_t* row = source + r * row_size + row_bytes(type, k);
+        const uint8_t* row = source + (r - begin) * row_size + row_bytes(type, k);
         if (k + kChunk < columns) ask_for(row + bytes, bytes);
-        else if (r + kTileRows < rows) ask_for(row + kTileRows * row_size - row_bytes(type, k), bytes);
+        else if (r + kTileRows < end) ask_for(row + kTileRows * row_size - row_bytes(type, k), bytes);
         pack_chunk(type, scale, wide, row, tile + k / kChunk * unit_step,
                    tile + chunk_offset(type, columns, k), int(r - first));
       }

@@ -13,9 +13,9 @@
 namespace gimbal {
 namespace {
 
-// Weights are laid out in slices of about this many bytes, so that threads share large matrices and progress
-// is smooth.
-constexpr int64_t kSliceBytes = 4 << 20;
+// Weights are read and laid out in slices of about this many bytes, so that threads share large matrices,
+// progress is smooth, and what was read is still in the thread's cache when it is laid out.
+constexpr int64_t kSliceBytes = 1 << 20;
 
 struct Slice {
   size_t part;  // of the blueprint
@@ -36,14 +36,20 @@ void add_slices(std::vector<Slice>& all, size_t part, const Program& p, const Gg
   }
 }
 
-Status place_weight(const Device& device, Buffer& buffer, const Program& p, const Slice& s) {
+// `room`: memory of the thread, for the rows as they are in the file.
+Status place_weight(const Device& device, Buffer& buffer, const Program& p, const Gguf& file, const Slice& s,
+                    std::vector<std::byte>& room) {
   const gimbal_value& v = p.values[s.value];
   const Shape& shape = p.info[s.value].shape;
-  if (v.layout == GIMBAL_PACKED) return device.pack(buffer, v, s.tensor->data.data(), s.begin, s.end);
-  if (shape.type == s.tensor->type) {
-    const auto row = uint64_t(row_bytes(shape.type, shape.dim[0]));
-    return device.write(buffer, v.offset + row * uint64_t(s.begin),
-                        s.tensor->data.data() + row * uint64_t(s.begin), row * uint64_t(s.end - s.begin));
+  const auto row = uint64_t(row_bytes(s.tensor->type, s.tensor->dim[0])), begin = row * uint64_t(s.begin),
+             bytes = row * uint64_t(s.end - s.begin);
+  if (v.layout == GIMBAL_PACKED || shape.type == s.tensor->type) {
+    const auto tail = uint64_t(tensor_tail_bytes(s.tensor->type));
+    if (room.size() < bytes + tail) room.resize(bytes + tail);
+    if (auto ok = file.read(*s.tensor, begin, room.data(), bytes); !ok) return ok;
+    if (auto ok = file.read(*s.tensor, s.tensor->bytes - tail, room.data() + bytes, tail); !ok) return ok;
+    if (v.layout == GIMBAL_PACKED) return device.pack(buffer, v, room.data(), s.begin, s.end);
+    return device.write(buffer, v.offset + begin, room.data(), bytes);
   }
   // A vector in another format than the ops take it: norms and biases are f32.
   if (!can_decode(s.tensor->type))
@@ -51,8 +57,10 @@ Status place_weight(const Device& device, Buffer& buffer, const Program& p, cons
                  format("tensor '{}' is {}, which cannot be converted to f32", s.tensor->name,
                         info(s.tensor->type).name),
                  ""};
+  auto all = file.read(*s.tensor);
+  if (!all) return all.error();
   std::vector<float> values(static_cast<size_t>(shape.count()));
-  decode_tensor(s.tensor->type, s.tensor->data.data(), shape.count(), values.data());
+  decode_tensor(s.tensor->type, all->data(), shape.count(), values.data());
   return device.write(buffer, v.offset, values.data(), values.size() * sizeof(float));
 }
 
@@ -92,7 +100,7 @@ Status Model::read_weights(const Progress& progress) {
     const Part& part = blueprint_.parts[i];
     const Program& p = part.buckets[0].program;
     add_slices(work, i, p, file);
-    for (uint16_t id : p.weights) total += file.tensor(p.info[id].name)->data.size();
+    for (uint16_t id : p.weights) total += file.tensor(p.info[id].name)->bytes;
     threads = std::max(threads, part.device->describe().threads);
   }
   std::atomic<size_t> next{0};
@@ -101,21 +109,19 @@ Status Model::read_weights(const Progress& progress) {
   std::mutex mutex;
   std::optional<Error> error;
   auto run = [&](bool reports) {
+    std::vector<std::byte> room;
     for (size_t i; !stop && (i = next.fetch_add(1)) < work.size();) {
       const Slice& s = work[i];
       const Part& part = blueprint_.parts[s.part];
-      const auto row = uint64_t(row_bytes(s.tensor->type, s.tensor->dim[0])),
-                 bytes = row * uint64_t(s.end - s.begin);
-      file.fetch(*s.tensor, row * uint64_t(s.begin), bytes);
+      const auto bytes = uint64_t(row_bytes(s.tensor->type, s.tensor->dim[0])) * uint64_t(s.end - s.begin);
       if (auto ok = place_weight(*part.device, held_[s.part].buffers[size_t(Slot::Weights)],
-                                 part.buckets[0].program, s);
+                                 part.buckets[0].program, file, s, room);
           !ok) {
         std::lock_guard lock(mutex);
         if (!error) error = ok.error();
         stop = true;
       }
       const uint64_t now = done.fetch_add(bytes) + bytes;
-      file.release(*s.tensor, row * uint64_t(s.begin), bytes);  // what is laid out is not held twice
       if (reports && progress && !progress(now, total)) {
         std::lock_guard lock(mutex);
         if (!error) error = Error{Code::Failed, "loading was cancelled", ""};

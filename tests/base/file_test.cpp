@@ -37,8 +37,6 @@ TEST(File, WhatIsWrittenIsRead) {
   auto empty = MappedFile::open(path);
   ASSERT_TRUE(empty);
   EXPECT_TRUE(empty->bytes().empty());
-  empty->fetch(empty->bytes());
-  empty->release(empty->bytes());
 }
 
 TEST(File, WhatIsNoFileIsSaid) {
@@ -46,7 +44,7 @@ TEST(File, WhatIsNoFileIsSaid) {
   const std::string folder = temporary_path("folder");
   ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
   EXPECT_NE(refusal(folder, Code::Failed).find("folder"), std::string::npos);
-  EXPECT_NE(refusal("/dev/null", Code::Failed).find("special"), std::string::npos);
+  EXPECT_NE(refusal("/dev/null", Code::Failed).find("pipe or device"), std::string::npos);
   EXPECT_NE(refusal(folder + "/no/such/path", Code::NotFound), "");
   EXPECT_FALSE(write_file(folder, "x"));
   EXPECT_FALSE(write_file(folder + "/no/such/path", "x"));
@@ -55,7 +53,7 @@ TEST(File, WhatIsNoFileIsSaid) {
 TEST(File, AFifoNobodyWritesToIsNotWaitedFor) {
   const std::string fifo = temporary_path("fifo");
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  EXPECT_NE(refusal(fifo, Code::Failed).find("special"), std::string::npos);
+  EXPECT_NE(refusal(fifo, Code::Failed).find("pipe or device"), std::string::npos);
 }
 
 TEST(File, AFullDiskIsAnError) {
@@ -80,21 +78,51 @@ TEST(File, ReplacingIsWholeOrNotAtAll) {
   EXPECT_FALSE(std::filesystem::exists(folder + "." + std::to_string(getpid())));
 }
 
-TEST(File, MappingsMoveAndAnyRangeCanBeFetchedAndReleased) {
+TEST(File, MappingsMove) {
   const std::string path = temporary_path("large");
-  std::string text;
-  for (int i = 0; i < 40000; i++) text += char('a' + i % 26);
+  const std::string text(40000, 'm');
   ASSERT_TRUE(write_file(path, text));
   auto opened = MappedFile::open(path);
   ASSERT_TRUE(opened);
   MappedFile a = std::move(*opened), b;
   b = std::move(a);
   EXPECT_TRUE(a.bytes().empty());  // NOLINT: moved from on purpose
-  ASSERT_EQ(b.bytes().size(), text.size());
-  unlink(path.c_str());  // the mapping holds the contents
-  for (auto [from, n] : {std::pair<size_t, size_t>{0, 0}, {1, 5}, {100, 39000}, {39999, 1}, {0, 40000}})
-    b.fetch(b.bytes().subspan(from, n)), b.release(b.bytes().subspan(from, n));
+  unlink(path.c_str());            // the mapping holds the contents
   EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(b.bytes().data()), b.bytes().size()), text);
+}
+
+TEST(File, PiecesAreReadAndALostEndIsAnError) {
+  const std::string path = temporary_path("pieces"), link = temporary_path("link-to-pieces");
+  ASSERT_TRUE(write_file(path, "0123456789"));
+  ASSERT_EQ(symlink(path.c_str(), link.c_str()), 0);
+  auto opened = InputFile::open(path);
+  ASSERT_TRUE(opened);
+  InputFile file;
+  file = std::move(*opened);
+  EXPECT_EQ(file.size(), 10u);
+  EXPECT_TRUE(file.is(path) && file.is(link));
+  EXPECT_FALSE(file.is("/dev/null"));
+  char some[4] = "";
+  ASSERT_TRUE(file.read(7, some, 3));
+  EXPECT_STREQ(some, "789");
+  ASSERT_EQ(truncate(path.c_str(), 8), 0);
+  const auto lost = file.read(7, some, 3);
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, Code::Malformed);
+  EXPECT_NE(lost.error().message.find("expected 10 bytes, found 8"), std::string::npos)
+      << lost.error().message;
+}
+
+TEST(File, IsReadToItsEndWhateverItsSizeIsSaidToBe) {
+  auto version = read_file("/proc/version");  // its size is told as 0
+  ASSERT_TRUE(version);
+  EXPECT_NE(version->find("version"), std::string::npos);
+  const std::string path = temporary_path("bounded");
+  ASSERT_TRUE(write_file(path, std::string(5000, 'x')));
+  EXPECT_EQ(read_file(path, 5000)->size(), 5000u);
+  const auto longer = read_file(path, 4999);
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().code, Code::Usage);
 }
 
 }  // namespace

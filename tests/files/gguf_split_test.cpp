@@ -57,14 +57,15 @@ TEST(GgufSplit, AllPartsAreOneModel) {
   EXPECT_EQ(gguf.tensor("a")->part, 1u);
   EXPECT_EQ(gguf.tensor("b")->part, 1u);
   EXPECT_EQ(gguf.tensor("c")->part, 2u);
-  EXPECT_EQ(read_le<float>(gguf.tensor("b")->data.data()), 3.0f);
-  EXPECT_EQ(read_le<float>(gguf.tensor("c")->data.data() + 8), 6.0f);
+  EXPECT_EQ(read_le<float>(gguf.read(*gguf.tensor("b"))->data()), 3.0f);
+  EXPECT_EQ(read_le<float>(gguf.read(*gguf.tensor("c"))->data() + 8), 6.0f);
   uint64_t sum = 0;
   for (const char* end : {"-00001-of-00003.gguf", "-00002-of-00003.gguf", "-00003-of-00003.gguf"})
     sum += read_file(stem + end)->size();
   EXPECT_EQ(gguf.file_bytes(), sum);
-  gguf.release(*gguf.tensor("c"));
-  EXPECT_EQ(read_le<float>(gguf.tensor("c")->data.data()), 4.0f);
+  EXPECT_EQ(read_le<float>(gguf.read(*gguf.tensor("c"))->data()), 4.0f);
+  EXPECT_TRUE(gguf.is(stem + "-00003-of-00003.gguf")) << "each part is a file of the model";
+  EXPECT_FALSE(gguf.is(stem));
 }
 
 TEST(GgufSplit, AModelOfOnePartNeedsNoSpecialName) {

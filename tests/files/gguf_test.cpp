@@ -3,12 +3,14 @@
 #include "files/gguf.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <map>
 
 #include "base/file.h"
+#include "base/format.h"
 #include "support/gguf_writer.h"
 #include "support/golden.h"
 
@@ -22,7 +24,8 @@ Bytes bytes_of(const std::string& s) { return {reinterpret_cast<const std::byte*
 Result<Gguf> parse(const std::string& file) { return Gguf::parse(bytes_of(file), "m.gguf"); }
 
 // The opened file; on failure the test fails with the message and goes on with an empty one.
-Gguf must(Result<Gguf> result) {
+template <class T>
+T must(Result<T> result) {
   if (result) return std::move(*result);
   ADD_FAILURE() << result.error().message;
   return {};
@@ -87,7 +90,7 @@ TEST(GgufGolden, TensorsFillTheFile) {
     uint64_t next = gguf.tensors()[0].offset;
     for (const GgufTensor& t : gguf.tensors()) {
       EXPECT_EQ(t.offset, next) << t.name;
-      next = (t.offset + t.data.size() + 31) / 32 * 32;
+      next = (t.offset + t.bytes + 31) / 32 * 32;
       EXPECT_EQ(gguf.tensor(t.name), &t);
       EXPECT_EQ(t.part, 0u);
     }
@@ -124,7 +127,7 @@ TEST(GgufGolden, StoriesTensors) {
     ASSERT_TRUE(norm);
     EXPECT_EQ(norm->rank, 1u);
     EXPECT_EQ(norm->type, DType::F32);
-    EXPECT_EQ(norm->data.size(), 64u * 4);
+    EXPECT_EQ(norm->bytes, 64u * 4);
   }
 }
 
@@ -138,18 +141,18 @@ TEST(GgufGolden, DataIsAtTheRightPlace) {
     const GgufTensor* same = exact.tensor(t.name);
     ASSERT_TRUE(same) << t.name;
     if (t.type == DType::F32) {
-      ASSERT_EQ(t.data.size(), same->data.size());
-      EXPECT_EQ(std::memcmp(t.data.data(), same->data.data(), t.data.size()), 0) << t.name;
+      EXPECT_EQ(must(coded.read(t)), must(exact.read(*same))) << t.name;
       compared++;
     }
     if (t.type != DType::Q8_0) continue;
-    for (size_t block = 0; block < t.data.size() / 34; block++) {
+    const auto codes = must(coded.read(t)), values = must(exact.read(*same));
+    for (size_t block = 0; block < t.bytes / 34; block++) {
       // The largest value of a block is coded as +-127, so the f16 scale times 127 is its magnitude.
-      const auto half = read_le<uint16_t>(t.data.data() + block * 34);
+      const auto half = read_le<uint16_t>(codes.data() + block * 34);
       const double scale = std::ldexp(1 + (half & 1023) / 1024.0, (half >> 10 & 31) - 15);
       for (size_t i = 0; i < 32; i++) {
-        const auto code = read_le<int8_t>(t.data.data() + block * 34 + 2 + i);
-        const auto value = read_le<float>(same->data.data() + (block * 32 + i) * 4);
+        const auto code = read_le<int8_t>(codes.data() + block * 34 + 2 + i);
+        const auto value = read_le<float>(values.data() + (block * 32 + i) * 4);
         ASSERT_NEAR(scale * code, value, scale * 0.6) << t.name << " block " << block;
       }
     }
@@ -292,7 +295,7 @@ TEST(Gguf, Version2) {
   EXPECT_EQ(t->dim[0], 2);
   EXPECT_EQ(t->dim[1], 3);
   EXPECT_EQ(t->offset, writer.data_begin());
-  EXPECT_EQ(read_le<float>(t->data.data() + 20), 6.0f);
+  EXPECT_EQ(read_le<float>(must(gguf.read(*t)).data() + 20), 6.0f);
 }
 
 TEST(Gguf, TypesRanksAndAlignment) {
@@ -309,14 +312,13 @@ TEST(Gguf, TypesRanksAndAlignment) {
     const GgufTensor &q8 = gguf.tensors()[0], &i2s = gguf.tensors()[1], &half = gguf.tensors()[2];
     EXPECT_EQ(q8.rank, 4u);
     EXPECT_EQ(q8.dim[3], 2);
-    EXPECT_EQ(q8.data.size(), 34u * 12);
+    EXPECT_EQ(q8.bytes, 34u * 12);
     EXPECT_EQ(i2s.type, DType::I2_S);
-    EXPECT_EQ(i2s.data.size(), 128u + 32);  // 512 values of 2 bits, then the tail
-    EXPECT_EQ(half.data.size(), 10u);
-    EXPECT_EQ(char(q8.data.back()), 'q');
-    EXPECT_EQ(char(i2s.data.back()), 'i');
-    EXPECT_EQ(char(half.data.front()), 'h');
-    gguf.release(half);  // nothing is mapped: does nothing
+    EXPECT_EQ(i2s.bytes, 128u + 32);  // 512 values of 2 bits, then the tail
+    EXPECT_EQ(half.bytes, 10u);
+    EXPECT_EQ(char(must(gguf.read(q8)).back()), 'q');
+    EXPECT_EQ(char(must(gguf.read(i2s)).back()), 'i');
+    EXPECT_EQ(char(must(gguf.read(half)).front()), 'h');
   }
 }
 
@@ -327,7 +329,7 @@ TEST(Gguf, NoTensorsAndNoMetadata) {
   EXPECT_TRUE(gguf.tensors().empty());
 }
 
-TEST(Gguf, OpenAndRelease) {
+TEST(Gguf, OpenMoveAndRead) {
   const std::string path = temporary_path("release.gguf");
   std::vector<float> values(1 << 16, 2.5f);
   ASSERT_TRUE(write_file(path, GgufWriter().floats("big", {1 << 16}, values).build()));
@@ -335,9 +337,29 @@ TEST(Gguf, OpenAndRelease) {
   const Gguf gguf = std::move(first);  // views must stay right when the object moves
   const GgufTensor* t = gguf.tensor("big");
   ASSERT_TRUE(t);
-  gguf.fetch(*t, 4096, t->data.size());  // no farther than the tensor
-  gguf.release(*t);
-  EXPECT_EQ(read_le<float>(t->data.data() + t->data.size() - 4), 2.5f);
+  float last = 0;
+  EXPECT_TRUE(gguf.read(*t, t->bytes - 4, &last, 4));
+  EXPECT_EQ(last, 2.5f);
+  EXPECT_FALSE(gguf.read(*t, t->bytes - 3, &last, 4)) << "behind the tensor";
+  EXPECT_TRUE(gguf.is(path));
+}
+
+// A download tool that writes the file again while it is read.
+TEST(Gguf, AFileThatBecameShorterIsAnError) {
+  const std::string path = temporary_path("shrinks.gguf");
+  std::vector<float> values(1 << 20, 2.5f);
+  const std::string text(3 << 20, 't');
+  ASSERT_TRUE(write_file(path, GgufWriter().string("text", text).floats("big", {1 << 20}, values).build()));
+  const Gguf gguf = must(Gguf::open(path));
+  const GgufTensor* t = gguf.tensor("big");
+  ASSERT_EQ(truncate(path.c_str(), 4 << 20), 0);
+  const auto all = gguf.read(*t);
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().code, Code::Malformed);
+  for (const std::string& word :
+       {path, format("expected {} bytes", gguf.file_bytes()), std::string("found 4194304")})
+    EXPECT_NE(all.error().message.find(word), std::string::npos) << all.error().message;
+  EXPECT_EQ(gguf.string("text"), text) << "what was parsed is in memory of its own";
 }
 
 }  // namespace

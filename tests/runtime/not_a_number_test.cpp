@@ -47,7 +47,7 @@ TEST(NotANumber, InAnyTensorReachesTheSampler) {
         const size_t step = t.type == DType::Q8_0 ? 34 : size_t(info(t.type).bytes);
         const size_t size = t.type == DType::Q8_0 ? 2 : step;
         ASSERT_TRUE(t.type == DType::Q8_0 || info(t.type).block == 1);
-        for (size_t i = 0; i < t.data.size(); i += step) std::memset(&bad[t.offset + i], 0xff, size);
+        for (size_t i = 0; i < t.bytes; i += step) std::memset(&bad[t.offset + i], 0xff, size);
         const std::vector<float> logits = logits_of(bad, variant);
         Sampler sampler(SamplerSettings{});
         EXPECT_FALSE(sampler.pick(logits, {}))

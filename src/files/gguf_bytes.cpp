@@ -1,0 +1,75 @@
+#include "files/gguf_bytes.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/format.h"
+
+namespace gimbal {
+namespace {
+
+constexpr uint64_t kPiece = 1 << 20;  // at least so much of a header is read at once
+
+Error no_memory(uint64_t bytes) {
+  return {Code::OutOfMemory,
+          format("no memory for the header of a model file ({}): {}", human_bytes(bytes), strerror(errno)),
+          "close other programs, or raise the limit of this process (ulimit -v)"};
+}
+
+}  // namespace
+
+Result<GgufBytes> GgufBytes::open(const std::string& path) {
+  auto file = InputFile::open(path);
+  if (!file) return file.error();
+  GgufBytes b;
+  b.file_ = std::move(*file);
+  b.size_ = b.file_.size();
+  if (b.size_ == 0) return b;
+  // Addresses alone: memory is taken by head(), as much as there is header.
+  const uint64_t reserved = align_up(std::min(b.size_, kMaxHeader), kPiece);
+  void* p = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return no_memory(reserved);
+  b.head_ = static_cast<const std::byte*>(p);
+  b.reserved_ = reserved;
+  return b;
+}
+
+GgufBytes::GgufBytes(GgufBytes&& o) noexcept
+    : file_(std::move(o.file_)),
+      head_(o.head_),
+      loaded_(o.loaded_),
+      reserved_(std::exchange(o.reserved_, 0)),
+      size_(o.size_) {}
+
+GgufBytes::~GgufBytes() {
+  if (reserved_) munmap(const_cast<std::byte*>(head_), reserved_);
+}
+
+Result<Bytes> GgufBytes::head(uint64_t end) {
+  if (end > loaded_) {
+    if (end > kMaxHeader)
+      return Error{Code::Unsupported,
+                   format("the header has more than {}, which no known model needs", human_bytes(kMaxHeader)),
+                   "The file is probably damaged: download it again."};
+    const uint64_t more = std::max({end - loaded_, kPiece, loaded_ / 2});
+    const uint64_t upto = std::min({align_up(loaded_ + more, kPiece), reserved_});
+    auto* to = const_cast<std::byte*>(head_) + loaded_;  // loaded_ is whole pieces until the file ends
+    if (mprotect(to, upto - loaded_, PROT_READ | PROT_WRITE) != 0) return no_memory(upto);
+    const uint64_t bytes = std::min(upto, size_) - loaded_;
+    if (auto ok = file_.read(loaded_, to, bytes); !ok) return ok.error();
+    loaded_ += bytes;
+  }
+  return Bytes(head_, end);
+}
+
+Status GgufBytes::read(uint64_t offset, void* to, size_t bytes) const {
+  if (reserved_) return file_.read(offset, to, bytes);
+  std::memcpy(to, head_ + offset, bytes);
+  return Done{};
+}
+
+}  // namespace gimbal
