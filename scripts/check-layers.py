@@ -13,11 +13,14 @@ import tempfile
 # From the bottom up; a layer may include itself and everything to its left.
 LAYERS = ["base", "tensor", "files", "tokenizer", "ops", "device", "discovery", "program", "conformance", "model", "runtime", "engine", "server", "apps"]
 
+# What of device/ is for backends: the contract, and small helpers over its structs.
+CONTRACT = [f"device/{name}.h" for name in ("abi", "backend_impl", "claims", "error_text", "reason", "values")]
+
 # Code that backends share: what each of these folders may include besides itself.
-SHARED = {"packing": ["base/", "tensor/", "ops/"], "gpu": ["base/", "tensor/", "ops/", "device/abi.h", "device/backend_impl.h", "device/reason.h", "packing/"]}
+SHARED = {"packing": ["base/", "tensor/", "ops/"], "gpu": ["base/", "tensor/", "ops/", *CONTRACT, "packing/"]}
 
 # What a backend may include besides its own folder.
-BACKEND_MAY = ["base/", "tensor/", "ops/", "device/abi.h", "device/backend_impl.h", "device/reason.h", "packing/", "gpu/"]
+BACKEND_MAY = ["base/", "tensor/", "ops/", *CONTRACT, "packing/", "gpu/"]
 
 # Words that name a backend when they are a part of an identifier in an #if. Folders of src/backends/ are added.
 BACKEND_WORDS = {"backend", "cuda", "cudacc", "nvcc", "rocm", "hip", "hipcc", "vulkan", "webgpu", "metal", "opencl", "simt"}

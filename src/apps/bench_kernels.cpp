@@ -132,7 +132,7 @@ class KernelBench {
     align += 'l';
     Table table(align);
     auto flush = [&] {
-      if (op >= 0) print("\n" + bold(kOps[op].name) + "\n" + table.text("  "));
+      if (op >= 0) print("\n" + bold(info(OpKind(op)).name) + "\n" + table.text("  "));
       table = Table(align);
     };
     for (const Line& line : lines_) {
@@ -185,7 +185,7 @@ class KernelBench {
                                 {"limit", r.limit ? Json(r.limit) : Json()},
                                 {"share", r.share ? Json(*r.share) : Json()}});
       }
-      kernels.push_back({{"op", kOps[row.op].name},
+      kernels.push_back({{"op", info(OpKind(row.op)).name},
                          {"kernel", row.name},
                          {"format", info(line.format).name},
                          {"shape", shape},

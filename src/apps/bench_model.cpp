@@ -221,9 +221,9 @@ PromptWork prompt_work(const Blueprint& b, int tokens) {
       double operations = cost(kind, inputs, p.output_shape(op, all)).operations;
       if (kind == OpKind::MatMul) (info(inputs[1].type).gguf == kNotInFiles ? int8 : fp32) += operations;
       else {  // token i looks at itself and at all before it, or at as many as its window has
-        const int window = p.params(op).i[1] > 0 ? p.params(op).i[1] : tokens;
+        const int64_t window = op.param.i[1] > 0 ? op.param.i[1] : tokens;
         double looks = 0;
-        for (int i = 1; i <= tokens; i++) looks += std::min(i, window);
+        for (int i = 1; i <= tokens; i++) looks += double(std::min<int64_t>(i, window));
         operations *= tokens ? looks / tokens : 0;
       }
       w.operations += operations;

@@ -14,8 +14,8 @@ namespace {
 
 std::string decodable_types() {
   std::string all;
-  for (int t = 0; t < int(DType::Count); t++)
-    if (can_decode(DType(t))) all += (all.empty() ? "" : ", ") + std::string(info(DType(t)).name);
+  for (DType t : kAllDTypes)
+    if (can_decode(t)) all += (all.empty() ? "" : ", ") + std::string(info(t).name);
   return all;
 }
 

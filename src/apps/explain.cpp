@@ -35,7 +35,8 @@ class Explain final : public Command {
     for (size_t which = 0; which < b.parts[0].buckets.size(); which++) {
       Json ops = Json::array();
       for (const Part& part : b.parts)
-        add_ops(ops, *part.device, part.buckets[which].program, part.buckets[which].choices);
+        add_ops(ops, *part.device, part.buckets[which].program, part.buckets[which].choices,
+                b.options.kernels);
       buckets.push_back({{"purpose", which == 0 ? "generation" : "prompt"},
                          {"rows", b.parts[0].buckets[which].rows},
                          {"ops", std::move(ops)}});
@@ -43,7 +44,7 @@ class Explain final : public Command {
     Json leading = Json::array();
     for (const LeadingProgram& l : b.last().leading) {
       Json ops = Json::array();
-      add_ops(ops, b.device(), l.program, l.choices);
+      add_ops(ops, b.device(), l.program, l.choices, b.options.kernels);
       leading.push_back({{"k", l.k}, {"ops", std::move(ops)}});
     }
     print_json({{"model", p.source.name},
@@ -55,32 +56,32 @@ class Explain final : public Command {
                 {"leading", std::move(leading)}});
   }
 
-  static void add_ops(Json& ops, const Device& d, const Program& program,
-                      const std::vector<Choice>& choices) {
+  static void add_ops(Json& ops, const Device& d, const Program& program, const std::vector<Choice>& choices,
+                      const KernelPreference& wish) {
     for (size_t i = 0; i < program.ops.size(); i++) {
       const gimbal_op& op = program.ops[i];
       const Choice& c = choices[i];
       Json rejected = Json::array(), inputs = Json::array();
-      for (const Rejected& r : c.rejected)
+      for (const Rejected& r : rejections(program, op, d, wish))
         rejected.push_back({{"kernel", d.kernel(r.kernel).name}, {"why", r.why}});
       for (int k = 0; k < op.inputs; k++) inputs.push_back(to_string(program.info[op.in[k]].shape));
-      ops.push_back({{"op", kOps[op.kind].name},
+      ops.push_back({{"op", info(OpKind(op.kind)).name},
                      {"name", program.output(op).name},
                      {"inputs", std::move(inputs)},
                      {"output", to_string(program.output(op).shape)},
                      {"device", d.id()},
                      {"kernel", d.kernel(c.kernel).name},
-                     {"why", c.why},
+                     {"why", why_chosen(c, wish)},
                      {"rejected", std::move(rejected)}});
     }
   }
 
   // Alternatives by reason: "not cpu.avx2.mat_mul.f16, ...: does not take q8_0". Kernels for other formats
   // are many and their reason is plain: they are counted.
-  static std::string alternatives(const Device& d, const Choice& c) {
+  static std::string alternatives(const Device& d, const std::vector<Rejected>& rejected) {
     constexpr size_t kNamed = 4;
     std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
-    for (const Rejected& r : c.rejected) {
+    for (const Rejected& r : rejected) {
       auto same = std::find_if(by_reason.begin(), by_reason.end(), [&](auto& e) { return e.first == r.why; });
       if (same == by_reason.end()) same = by_reason.insert(by_reason.end(), {r.why, {}});
       same->second.push_back(d.kernel(r.kernel).name);
@@ -99,13 +100,14 @@ class Explain final : public Command {
   };
 
   static std::vector<Group> groups(const Device& d, const Program& program,
-                                   const std::vector<Choice>& choices) {
+                                   const std::vector<Choice>& choices, const KernelPreference& wish) {
     std::vector<Group> all;
     for (size_t i = 0; i < program.ops.size(); i++) {
       const gimbal_op& op = program.ops[i];
       const Choice& c = choices[i];
-      Group g{format("{} {}", kOps[op.kind].name, info(DType(program.values[op.in[0]].dtype)).name), c.why,
-              alternatives(d, c), d.kernel(c.kernel).name, 1};
+      Group g{format("{} {}", info(OpKind(op.kind)).name, info(DType(program.values[op.in[0]].dtype)).name),
+              why_chosen(c, wish), alternatives(d, rejections(program, op, d, wish)), d.kernel(c.kernel).name,
+              1};
       auto same = std::find_if(all.begin(), all.end(), [&](const Group& o) {
         return o.op == g.op && o.kernel == g.kernel && o.why == g.why && o.others == g.others;
       });
@@ -134,7 +136,7 @@ class Explain final : public Command {
       print(
           format("\n{}\n", bold(l.k == 1 ? "After a step, for greedy sampling: the largest logit"
                                          : format("After a step, for --top-k: the {} largest logits", l.k))));
-      print_ops(b.device(), l.program, l.choices);
+      print_ops(b.device(), l.program, l.choices, b.options.kernels);
     }
     if (b.last().leading.empty())
       print(format("\nAfter a step all logits come from {}: it has no kernel for the largest.\n",
@@ -149,21 +151,23 @@ class Explain final : public Command {
       print(format("{}: {}{}\n", bold(d.id()), contents(part),
                    given ? format(", after {} per token through the host", human_bytes(given)) : ""));
     }
-    print_ops(d, bucket.program, bucket.choices);
+    print_ops(d, bucket.program, bucket.choices, b.options.kernels);
   }
 
-  void print_ops(const Device& d, const Program& program, const std::vector<Choice>& choices) const {
+  void print_ops(const Device& d, const Program& program, const std::vector<Choice>& choices,
+                 const KernelPreference& wish) const {
     if (all_) {
       Table t("lllll");
       for (size_t i = 0; i < program.ops.size(); i++) {
         const gimbal_op& op = program.ops[i];
-        t.row({printable(program.output(op).name), kOps[op.kind].name, to_string(program.output(op).shape),
-               d.kernel(choices[i].kernel).name, choices[i].why});
+        t.row({printable(program.output(op).name), info(OpKind(op.kind)).name,
+               to_string(program.output(op).shape), d.kernel(choices[i].kernel).name,
+               why_chosen(choices[i], wish)});
       }
       print(t.text("  "));
       return;
     }
-    for (const Group& g : groups(d, program, choices))
+    for (const Group& g : groups(d, program, choices, wish))
       print(format("  {}, {} op{}: {}, {}\n{}", g.op, g.ops, g.ops == 1 ? "" : "s", bold(g.kernel), g.why,
                    dim(g.others)));
   }

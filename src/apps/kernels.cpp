@@ -15,8 +15,8 @@ namespace {
 
 std::vector<std::string> names_of(DTypeSet set) {
   std::vector<std::string> all;
-  for (int t = 0; t < int(DType::Count); t++)
-    if (has(set, DType(t))) all.push_back(info(DType(t)).name);
+  for (DType t : kAllDTypes)
+    if (has(set, t)) all.push_back(info(t).name);
   return all;
 }
 
@@ -62,16 +62,31 @@ class Kernels final : public Command {
  private:
   static std::string list(DTypeSet set) { return fmt::to_string(fmt::join(names_of(set), ", ")); }
   static const char* numerics(const Entry& e) { return e.row.numerics == GIMBAL_EXACT ? "exact" : "fast"; }
-  // Only what decides: the second input of an op with one input means nothing.
+  // Only what differs from row to row: the first two inputs and the output.
   static std::string takes(const Entry& e) {
-    const bool two = kOps[e.row.op].most_inputs > 1;
-    return list(e.row.in0) + (two ? " with " + list(e.row.in1) : "") + " to " + list(e.row.out);
+    const DTypeSet second = e.row.in[1].dtypes;
+    return list(e.row.in[0].dtypes) + (second ? " with " + list(second) : "") + " to " +
+           list(e.row.out[0].dtypes);
+  }
+  // All 0 where the row has none.
+  static gimbal_limit limit(const Entry& e, gimbal_measure what) {
+    for (const gimbal_limit& l : std::span(e.row.limits, e.row.n_limits))
+      if (l.what == what && l.index == 0) {
+        gimbal_limit found = l;
+        if (found.max == INT64_MAX) found.max = 0;  // as it was before there were such lists
+        return found;
+      }
+    return {};
   }
   static std::string limits(const Entry& e) {
     std::string out;
-    if (e.row.k_multiple > 1) out += format("rows of a multiple of {} values", e.row.k_multiple);
-    if (e.row.min_rows) out += format("{}{} rows and more", out.empty() ? "" : ", ", e.row.min_rows);
-    if (e.row.max_rows) out += format("{}at most {} rows", out.empty() ? "" : ", ", e.row.max_rows);
+    for (const gimbal_limit& l : std::span(e.row.limits, e.row.n_limits)) {
+      if (l.what != GIMBAL_ROWS && l.what != GIMBAL_DIM) continue;  // the others are the same for all rows
+      out += (out.empty() ? "" : ", ") + std::string(l.name ? l.name : "");
+      if (l.multiple) out += format(" a multiple of {}", l.multiple);
+      if (l.min > 1) out += format(" from {}", l.min);
+      if (l.max < INT64_MAX) out += format(" to {}", l.max);
+    }
     return out;
   }
 
@@ -81,15 +96,15 @@ class Kernels final : public Command {
       rows.push_back({{"kernel", e.row.name},
                       {"device", e.device},
                       {"variant", variant_of(e.row.name)},
-                      {"op", kOps[e.row.op].name},
+                      {"op", info(OpKind(e.row.op)).name},
                       {"rank", e.row.rank},
                       {"numerics", numerics(e)},
-                      {"in0", names_of(e.row.in0)},
-                      {"in1", names_of(e.row.in1)},
-                      {"out", names_of(e.row.out)},
-                      {"k_multiple", e.row.k_multiple},
-                      {"min_rows", e.row.min_rows},
-                      {"max_rows", e.row.max_rows},
+                      {"in0", names_of(e.row.in[0].dtypes)},
+                      {"in1", names_of(e.row.in[1].dtypes)},
+                      {"out", names_of(e.row.out[0].dtypes)},
+                      {"k_multiple", limit(e, GIMBAL_DIM).multiple},
+                      {"min_rows", limit(e, GIMBAL_ROWS).min},
+                      {"max_rows", limit(e, GIMBAL_ROWS).max},
                       {"needs", e.needs},
                       {"available", e.missing.empty()},
                       {"missing", e.missing}});
@@ -100,7 +115,7 @@ class Kernels final : public Command {
     int op = -1;
     Table table("llrll");
     auto flush = [&] {
-      if (op >= 0) print(bold(kOps[op].name) + "\n" + table.text("  "));
+      if (op >= 0) print(bold(info(OpKind(op)).name) + "\n" + table.text("  "));
       table = Table("llrll");
     };
     for (const Entry& e : all) {
@@ -123,7 +138,7 @@ class Kernels final : public Command {
         op = e.row.op;
         print(format(
             "\n## {}\n\n| kernel | takes | rank | numerics | needs | limits |\n|---|---|---|---|---|---|\n",
-            kOps[op].name));
+            info(OpKind(op)).name));
       }
       print(format("| `{}` | {} | {} | {} | {} | {} |\n", e.row.name, takes(e), e.row.rank, numerics(e),
                    e.needs, limits(e)));

@@ -179,8 +179,8 @@ void declare(Arguments& a, EngineOptions& o, Needs needs) {
           1 << 24);
   a.whole("--batch", "N", "tokens of a prompt computed at once (default 256)", o.batch, 1, 65536);
   std::vector<std::string> cache_types;
-  for (int t = 0; t < int(DType::Count); t++)
-    if (has(kCacheTypes, DType(t))) cache_types.push_back(kDTypes[t].name);
+  for (DType t : kAllDTypes)
+    if (has(kCacheTypes, t)) cache_types.push_back(info(t).name);
   a.one_of(
       "--verify",
       "check kernels and model against references: auto (default): at the first use on a device; always; "

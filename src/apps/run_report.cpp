@@ -34,7 +34,7 @@ std::vector<KernelCount> count_kernels(const Blueprint& blueprint, size_t bucket
         return k.kernel == kernel && k.device == part.device->id();
       });
       if (same != all.end()) same->ops++;
-      else all.push_back({kOps[b.program.ops[i].kind].name, part.device->id(), kernel, 1});
+      else all.push_back({info(OpKind(b.program.ops[i].kind)).name, part.device->id(), kernel, 1});
     }
   }
   return all;

@@ -32,10 +32,10 @@ struct Written {
 
   explicit Written(const Case& c) {
     const Shape& table = c.inputs[5].shape;
-    const int32_t sequences = table.dim[1] - 1;
+    const auto sequences = int32_t(table.dim[1] - 1);
     for (int32_t i = 0; i < c.inputs[1].shape.dim[2]; i++)
       position.push_back(i / sequences), sequence.push_back(1 + i % sequences);
-    pages = table.dim[0] * sequences;
+    pages = int32_t(table.dim[0]) * sequences;
   }
 };
 
@@ -80,9 +80,9 @@ reference::Tensor expected(const Case& c, const Setup& s, std::vector<double>& m
   if (p.ops.size() == 3) {
     const Written written(c);
     for (int kv = 0; kv < 2; kv++) {
-      reference::Tensor cache{p.info[p.ops[size_t(kv)].out].shape, {}};
+      reference::Tensor cache{p.info[p.ops[size_t(kv)].out[0]].shape, {}};
       cache.values.assign(size_t(cache.shape.count()), 0);
-      const int n = c.inputs[size_t(1 + kv)].shape.dim[2];
+      const auto n = int(c.inputs[size_t(1 + kv)].shape.dim[2]);
       const reference::Tensor position = reference::decode(Shape(DType::I32, {n}), written.position.data()),
                               sequence = reference::decode(Shape(DType::I32, {n}), written.sequence.data());
       const reference::Tensor* write[] = {&cache, &in[size_t(1 + kv)], &position, &sequence, &in[5]};
@@ -173,12 +173,12 @@ void judge(const Case& c, const Setup& s, const Computed& computed_bytes, Kernel
   const reference::Tensor want = expected(c, s, magnitude);
   const Shape& shape = want.shape;
   Shape computed = shape;
-  computed.dim[computed.rank - 1] = c.rows;
+  computed.last() = c.rows;
   const reference::Tensor got = reference::decode(computed, bytes.data() + kGuard);
   std::vector<Shape> shapes;
   for (const CaseInput& in : c.inputs) shapes.push_back(in.shape);
   if (c.kind == OpKind::Attention || c.kind == OpKind::CacheWrite)
-    shapes[1] = s.program.info[s.program.ops[0].out].shape;
+    shapes[1] = s.program.info[s.program.ops[0].out[0]].shape;
   const double allowed = tolerance(c.kind == OpKind::CacheWrite ? OpKind::Attention : c.kind, shapes);
   double worst = 0;
   size_t at = 0;
@@ -213,10 +213,10 @@ void judge(const Case& c, const Setup& s, const Computed& computed_bytes, Kernel
 
 // The format that a row's cases are made for: of its first input, or of its cache.
 std::vector<DType> formats(const gimbal_kernel_info& row) {
-  const DTypeSet set = OpKind(row.op) == OpKind::Attention ? row.in1 : row.in0;
+  const DTypeSet set = row.in[OpKind(row.op) == OpKind::Attention ? 1 : 0].dtypes;
   std::vector<DType> all;
-  for (int t = 0; t < int(DType::Count); t++)
-    if (has(set, DType(t))) all.push_back(DType(t));
+  for (DType t : kAllDTypes)
+    if (has(set, t)) all.push_back(t);
   return all;
 }
 

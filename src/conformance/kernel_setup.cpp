@@ -37,7 +37,7 @@ class Recorder {
         for (int i = 0; i < op.inputs; i++) wanted[op.in[i]] = true;
       }
     for (const gimbal_op& op : all)
-      if (OpKind(op.kind) != kind_ && wanted[op.out]) s_.before.push_back(op);
+      if (OpKind(op.kind) != kind_ && wanted[op.out[0]]) s_.before.push_back(op);
     return std::move(s_);
   }
 
@@ -174,10 +174,12 @@ class Recorder {
 
 std::vector<DType> formats_of(const gimbal_kernel_info& row) {
   const OpKind kind{row.op};
-  const DTypeSet set = kind == OpKind::Attention ? row.in1 : kind == OpKind::Quantize ? row.out : row.in0;
+  const DTypeSet set = kind == OpKind::Attention  ? row.in[1].dtypes
+                       : kind == OpKind::Quantize ? row.out[0].dtypes
+                                                  : row.in[0].dtypes;
   std::vector<DType> all;
-  for (int t = 0; t < int(DType::Count); t++)
-    if (has(set, DType(t))) all.push_back(DType(t));
+  for (DType t : kAllDTypes)
+    if (has(set, t)) all.push_back(t);
   return all;
 }
 

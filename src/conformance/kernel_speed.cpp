@@ -29,7 +29,7 @@ std::vector<float> random_floats(size_t n, Bits& bits) {
 // A matrix as in a file: some random rows, and these over and over, since no kernel's speed depends on them.
 std::vector<unsigned char> random_matrix(const Shape& s, Bits& bits) {
   const auto row = size_t(row_bytes(s.type, s.dim[0]));
-  const int different = std::min(s.dim[1], 64);
+  const auto different = std::min<int64_t>(s.dim[1], 64);
   std::vector<unsigned char> data(size_t(s.bytes() + tensor_tail_bytes(s.type)));
   if (info(s.type).block == 1) {
     const auto x = random_floats(size_t(s.dim[0]) * size_t(different), bits);
@@ -37,7 +37,7 @@ std::vector<unsigned char> random_matrix(const Shape& s, Bits& bits) {
   } else {
     random_blocks(s.type, int64_t(s.dim[0]) * different, data.data(), [&] { return bits(); });
   }
-  for (int r = different; r < s.dim[1]; r++)
+  for (int64_t r = different; r < s.dim[1]; r++)
     std::memcpy(&data[size_t(r) * row], &data[size_t(r % different) * row], row);
   if (tensor_tail_bytes(s.type)) {
     const float scale = 1;

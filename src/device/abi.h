@@ -8,8 +8,10 @@
 extern "C" {
 #endif
 
-#define GIMBAL_ABI_VERSION 1u
+#define GIMBAL_ABI_VERSION 2u
+#define GIMBAL_MAX_RANK 8
 #define GIMBAL_MAX_INPUTS 8
+#define GIMBAL_MAX_OUTPUTS 2
 
 typedef enum {
   GIMBAL_OK,
@@ -23,7 +25,8 @@ typedef enum {
 typedef enum {
   GIMBAL_DENSE = 0,  /* row after row, dim[0] fastest, blocks as tensor/dtypes.def says */
   GIMBAL_PACKED = 1, /* a weight matrix in the device's own layout: see pack() */
-  GIMBAL_CACHE = 2   /* a KV cache in the device's own layout: see cache_bytes() */
+  GIMBAL_CACHE = 2,  /* a KV cache in the device's own layout: see cache_bytes() */
+  GIMBAL_STRIDED = 3 /* element by element where gimbal_value.stride says; only for formats without blocks */
 } gimbal_layout;
 
 /* How many of a value's rows an op really computes in one submit. */
@@ -33,24 +36,27 @@ typedef enum {
   GIMBAL_OUT_ROWS = 2   /* gimbal_step.out_rows */
 } gimbal_extent;
 
-typedef struct gimbal_value { /* a tensor: where it lives and how it is laid out */
-  uint32_t slot;              /* index into the buffers bound at submit time */
-  uint8_t dtype, rank;        /* tensor/dtypes.def; 1..4 */
-  uint8_t layout, extent;     /* gimbal_layout; gimbal_extent of the last dimension */
-  uint64_t offset;            /* bytes; a multiple of 64 */
-  uint64_t bytes;             /* bytes that the value takes in its buffer */
-  int32_t dim[4];             /* dim[0] is the fastest-varying; unused ones are 1 */
+typedef struct gimbal_value {      /* a tensor: where it lives and how it is laid out */
+  uint32_t slot;                   /* index into the buffers bound at submit time */
+  uint8_t dtype, rank;             /* tensor/dtypes.def; 0..8 */
+  uint8_t layout, extent;          /* gimbal_layout; gimbal_extent of the last dimension */
+  uint64_t offset;                 /* bytes; a multiple of 64, of a strided value of its element */
+  uint64_t bytes;                  /* bytes that the value takes in its buffer */
+  int64_t dim[GIMBAL_MAX_RANK];    /* dim[0] is the fastest-varying; unused ones are 1 */
+  int64_t stride[GIMBAL_MAX_RANK]; /* elements from one index to the next; of a strided value any number, of
+                                      others as if the elements lay one after the other */
 } gimbal_value;
 
 typedef struct gimbal_op {
-  uint16_t kind;        /* ops/ops.def */
-  uint16_t kernel;      /* row in the device's kernel table, picked by the planner */
-  uint16_t out, inputs; /* index into gimbal_program.values; how many of in[] are used */
-  uint16_t in[GIMBAL_MAX_INPUTS];
+  uint16_t kind;                  /* ops/ops.def */
+  uint16_t kernel;                /* row in the device's kernel table, picked by the planner */
+  uint16_t inputs, outputs;       /* how many of in[] and out[] are used */
+  uint16_t in[GIMBAL_MAX_INPUTS]; /* indices into gimbal_program.values; optional inputs are the last ones */
+  uint16_t out[GIMBAL_MAX_OUTPUTS];
   struct {
-    float f[4];
-    int32_t i[4];
-  } param; /* ops/ops.def says which are used */
+    double f[4];
+    int64_t i[16];
+  } param; /* ops/ops.def says which are used; 0 is as if the op did not have this parameter */
 } gimbal_op;
 
 typedef struct gimbal_program { /* a straight-line list of ops: no control flow, no ownership */
@@ -66,21 +72,59 @@ typedef struct gimbal_step {
 
 typedef enum { GIMBAL_EXACT = 0, GIMBAL_FAST = 1 } gimbal_numerics;
 
-typedef struct gimbal_kernel_info { /* one row of a backend's kernel table */
-  const char* name;                 /* backend.variant.op.format */
+/* What a kernel takes as one input, or gives as one output. */
+typedef struct gimbal_operand {
+  uint64_t dtypes; /* as a bit set; 0: the kernel has no such input or output */
+  uint8_t layout;  /* gimbal_layout */
+  uint8_t strided; /* not 0: GIMBAL_STRIDED will do, too */
+} gimbal_operand;
+
+/* What a limit is about. */
+typedef enum {
+  GIMBAL_DIM = 0,         /* dim[index] of a value */
+  GIMBAL_ROWS = 1,        /* the last dimension of a value, as planned */
+  GIMBAL_RANK = 2,        /* of a value */
+  GIMBAL_LARGEST_DIM = 3, /* of a value */
+  GIMBAL_ROW_VALUES = 4,  /* the product of all dimensions of a value but the last */
+  GIMBAL_BYTES = 5,       /* that a value takes */
+  GIMBAL_PARAM = 6        /* param.i[index] of the op */
+} gimbal_measure;
+
+/* Which value a limit is about: an input's number, the first output, or each input and output. */
+#define GIMBAL_OUTPUT 254
+#define GIMBAL_EVERY_VALUE 255
+
+typedef struct gimbal_limit {
+  const char* name; /* "head_dim": for the reason why a kernel was not taken */
+  uint8_t what;     /* gimbal_measure; a host that does not know it does not take the kernel */
+  uint8_t value, index;
+  int32_t multiple; /* what is measured must be a multiple of this; 0: any */
+  int64_t min, max; /* both inclusive */
+} gimbal_limit;
+
+/* Bits of gimbal_kernel_info.params. */
+#define GIMBAL_PARAM_I(n) (1u << (n))
+#define GIMBAL_PARAM_F(n) (1u << (16 + (n)))
+
+/* One row of a backend's kernel table: all that it can do. What an op may mean and a row does not claim, the
+   row is not asked for; so an op may get new optional inputs and parameters without harm to older kernels.
+   For the same reason, what a later version appends to this struct can only widen what a row takes. */
+typedef struct gimbal_kernel_info {
+  uint32_t struct_size;
+  uint32_t needs;   /* bits of gimbal_device_info.features that must be set */
+  const char* name; /* backend.variant.op.format */
   uint16_t op;
-  int16_t rank;           /* larger wins among rows that fit */
-  uint8_t numerics;       /* gimbal_numerics: the order of additions is the op's own, or not */
-  uint8_t layout;         /* gimbal_layout of in[0] */
-  uint64_t in0, in1, out; /* accepted dtypes, as bit sets; further inputs are fixed by the op */
-  int32_t k_multiple;     /* in[0].dim[0] must be a multiple of this */
-  int32_t min_rows;       /* of the output, as planned: at least this many; 0: any */
-  int32_t max_rows;       /* at most this many; 0: any */
-  uint32_t needs;         /* bits of gimbal_device_info.features that must be set */
+  int16_t rank;     /* larger wins among rows that fit */
+  uint8_t numerics; /* gimbal_numerics: the order of additions is the op's own, or not */
+  gimbal_operand in[GIMBAL_MAX_INPUTS], out[GIMBAL_MAX_OUTPUTS];
+  uint32_t params; /* GIMBAL_PARAM_ of those that may be other than 0 */
+  uint32_t n_limits;
+  const gimbal_limit* limits;
 } gimbal_kernel_info;
 
 typedef struct gimbal_device_info {
-  const char* name; /* "Intel(R) Xeon(R) Processor" */
+  uint32_t struct_size; /* set by the host: how much room there is */
+  const char* name;     /* "Intel(R) Xeon(R) Processor" */
   uint64_t memory_total, memory_free;
   uint32_t features;                /* backend-defined bits */
   const char* const* feature_names; /* name of bit i; ends with NULL */
@@ -94,6 +138,7 @@ typedef struct gimbal_device_info {
 } gimbal_device_info;
 
 typedef struct gimbal_limits {  /* the most that a device gives: what speeds are compared with */
+  uint32_t struct_size;         /* set by the host: how much room there is */
   double read_bytes_per_second; /* from a memory that no cache holds */
   double int8_ops_per_second;   /* products of bytes, added up exactly; a product counts two: * and + */
   double fp32_ops_per_second;
@@ -124,16 +169,16 @@ typedef struct gimbal_backend {
 
   /* Bytes that a weight matrix takes as GIMBAL_PACKED: dim[0] values a row, dim[1] rows. 0: the device has no
      packed layout for this dtype; the weight stays GIMBAL_DENSE. */
-  uint64_t (*packed_bytes)(gimbal_device*, uint8_t dtype, int32_t columns, int32_t rows);
+  uint64_t (*packed_bytes)(gimbal_device*, uint8_t dtype, int64_t columns, int64_t rows);
   /* Lays out rows [begin, end) of a matrix, given as dense blocks; begin is a multiple of 16. Callable from
      several threads for disjoint ranges. `source` points at row `begin`; the scale of an i2_s tensor lies
      behind row end - 1, as in files behind the last one. */
-  gimbal_code (*pack)(gimbal_device*, gimbal_buffer*, const gimbal_value*, const void* source, int32_t begin,
-                      int32_t end);
+  gimbal_code (*pack)(gimbal_device*, gimbal_buffer*, const gimbal_value*, const void* source, int64_t begin,
+                      int64_t end);
   /* Bytes of a KV cache for one layer: `pages` pages of `page` positions, heads x head_dim values each. Pages
      are equally large and one after the other. */
-  uint64_t (*cache_bytes)(gimbal_device*, uint8_t dtype, uint8_t is_key, int32_t head_dim, int32_t heads,
-                          int32_t page, int32_t pages);
+  uint64_t (*cache_bytes)(gimbal_device*, uint8_t dtype, uint8_t is_key, int64_t head_dim, int64_t heads,
+                          int64_t page, int64_t pages);
 
   gimbal_code (*compile)(gimbal_device*, const gimbal_program*, gimbal_executable** out);
   void (*discard)(gimbal_device*, gimbal_executable*);
@@ -167,6 +212,11 @@ typedef struct gimbal_backend {
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);
 
+typedef struct gimbal_meanings {
+  const uint64_t* of; /* by number: a hash; 0 where there is nothing of this number */
+  size_t count;
+} gimbal_meanings;
+
 /* What a plugin exports: the function gimbal_plugin_entry, of type gimbal_plugin_function. A plugin is the
    file libgimbal-backend-<name>.so; <name> is the name in its table. */
 typedef struct gimbal_plugin {
@@ -175,6 +225,9 @@ typedef struct gimbal_plugin {
   const char* build_id; /* of which version of gimbal: shown, not compared */
   const char* compiler; /* "gcc 12.2.0": shown, not compared */
   gimbal_backend_entry backend;
+  /* What the plugin means by the numbers of ops and dtypes: device/meanings.h. A host that means something
+     else by a number that both know refuses the plugin; either may know numbers that the other does not. */
+  gimbal_meanings ops, dtypes;
 } gimbal_plugin;
 typedef const gimbal_plugin* (*gimbal_plugin_function)(void);
 #define GIMBAL_PLUGIN_SYMBOL "gimbal_plugin_entry"

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "device/meanings.h"
 #include "device/reason.h"
 
 namespace gimbal {
@@ -27,6 +28,21 @@ Error broken(const std::string& whose, const std::string& what) {
           "it is damaged or was not made for gimbal: install it again, or remove it", reason::kBrokenPlugin};
 }
 
+// The first number that both know and do not mean the same by.
+template <class Id>
+Status same_meanings(const std::string& whose, const char* what, const gimbal_meanings& theirs,
+                     const gimbal_meanings& ours) {
+  if (theirs.count && !theirs.of)
+    return broken(whose, format("does not tell what it means by its {}s", what));
+  for (size_t i = 0; i < std::min(theirs.count, ours.count); i++)
+    if (theirs.of[i] && ours.of[i] && theirs.of[i] != ours.of[i])
+      return Error{
+          Code::NoBackend,
+          format("{} means something else by {} {}, which is '{}' here", whose, what, i, info(Id(i)).name),
+          "use the backend that belongs to this version of gimbal", reason::kAbiMismatch};
+  return Done{};
+}
+
 bool is_name(const char* s) {
   const size_t n = strnlen(s, 65);
   return n > 0 && n <= 64 && std::all_of(s, s + n, [](char c) {
@@ -41,7 +57,8 @@ Status check_plugin(const gimbal_plugin* p, const std::string& whose) {
   if (p->abi_version != GIMBAL_ABI_VERSION || p->struct_size < kFewestPluginBytes)
     return mismatch(whose, p->abi_version, p->struct_size, kFewestPluginBytes);
   if (!p->backend) return broken(whose, "holds no backend");
-  return Done{};
+  if (auto same = same_meanings<OpKind>(whose, "op", p->ops, kOpMeaningsHere); !same) return same;
+  return same_meanings<DType>(whose, "format", p->dtypes, kDTypeMeaningsHere);
 }
 
 Status check_table(const gimbal_backend* t, const std::string& whose) {

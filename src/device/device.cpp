@@ -1,11 +1,14 @@
 #include "device/device.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/format.h"
 #include "device/backend_words.h"
 #include "device/contract.h"
 #include "device/reason.h"
+#include "ops/op.h"
 
 namespace gimbal {
 
@@ -51,21 +54,38 @@ Result<std::unique_ptr<Device>> Device::open(LibraryPtr library, int index, cons
   return device;
 }
 
+// What a shorter row of an older backend does not reach is 0: not claimed.
 Device::Device(const gimbal_backend& t, gimbal_device* d, int index) : table_(t), device_(d), index_(index) {
-  kernels_ = t.kernels(d, &kernel_count_, &kernel_stride_);
+  size_t count = 0, stride = 0;
+  const auto* rows = reinterpret_cast<const char*>(t.kernels(d, &count, &stride));
+  kernels_.resize(rows ? std::min<size_t>(count, UINT16_MAX) : 0);
+  first_of_op_.resize(kOpNumbers + 1);
+  for (size_t i = 0; i < kernels_.size(); i++) {
+    uint32_t bytes = 0;
+    std::memcpy(&bytes, rows + i * stride, sizeof bytes);
+    std::memcpy(&kernels_[i], rows + i * stride, std::min<size_t>(bytes, sizeof(gimbal_kernel_info)));
+    if (kernels_[i].op < kOpNumbers) first_of_op_[size_t(kernels_[i].op) + 1]++;
+  }
+  for (size_t op = 0; op < kOpNumbers; op++) first_of_op_[op + 1] += first_of_op_[op];
+  by_op_.resize(first_of_op_[kOpNumbers]);
+  std::vector<uint32_t> next = first_of_op_;
+  for (size_t i = 0; i < kernels_.size(); i++)
+    if (kernels_[i].op < kOpNumbers) by_op_[next[kernels_[i].op]++] = uint16_t(i);
+}
+
+std::span<const uint16_t> Device::kernels_for(uint16_t op) const {
+  if (op >= kOpNumbers) return {};
+  return std::span(by_op_).subspan(first_of_op_[op], first_of_op_[size_t(op) + 1] - first_of_op_[op]);
 }
 Device::~Device() { table_.close(device_); }
 
 std::string Device::id() const { return format("{}:{}", table_.name, index_); }
 
 gimbal_device_info Device::describe() const {
-  // A backend newer than this program may write more than this program knows.
-  struct {
-    gimbal_device_info info;
-    char more[512];
-  } room{};
-  table_.describe(device_, &room.info);
-  return room.info;
+  gimbal_device_info info{};
+  info.struct_size = sizeof info;
+  table_.describe(device_, &info);
+  return info;
 }
 
 std::string Device::features() const {
@@ -74,11 +94,6 @@ std::string Device::features() const {
   for (int bit = 0; i.feature_names && i.feature_names[bit]; bit++)
     if (i.features >> bit & 1) out += (out.empty() ? "" : ", ") + std::string(i.feature_names[bit]);
   return out;
-}
-
-const gimbal_kernel_info& Device::kernel(size_t i) const {
-  return *reinterpret_cast<const gimbal_kernel_info*>(reinterpret_cast<const char*>(kernels_) +
-                                                      i * kernel_stride_);
 }
 
 Error Device::error(gimbal_code code, const char* doing) const {
@@ -117,14 +132,14 @@ std::optional<uint64_t> Device::packed_bytes(const Shape& m) const {
   return n ? std::optional(n) : std::nullopt;
 }
 
-Status Device::pack(Buffer& b, const gimbal_value& v, const void* source, int32_t begin, int32_t end) const {
+Status Device::pack(Buffer& b, const gimbal_value& v, const void* source, int64_t begin, int64_t end) const {
   if (auto code = table_.pack(device_, b.handle(), &v, source, begin, end); code != GIMBAL_OK)
     return error(code, "laying out weights failed");
   return Done{};
 }
 
-uint64_t Device::cache_bytes(DType t, bool is_key, int32_t head_dim, int32_t heads, int32_t page,
-                             int32_t pages) const {
+uint64_t Device::cache_bytes(DType t, bool is_key, int64_t head_dim, int64_t heads, int64_t page,
+                             int64_t pages) const {
   return table_.cache_bytes(device_, uint8_t(t), is_key, head_dim, heads, page, pages);
 }
 
@@ -174,6 +189,7 @@ Result<gimbal_limits> Device::measure() const {
   if (!offers(table_, &gimbal_backend::measure))
     return Error{Code::Unsupported, format("device {} cannot measure its limits", id()), ""};
   gimbal_limits limits{};
+  limits.struct_size = sizeof limits;
   if (auto code = table_.measure(device_, &limits); code != GIMBAL_OK)
     return error(code, "measuring its limits failed");
   return limits;

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,8 +70,10 @@ class Device {
   gimbal_device_info describe() const;                    // asks anew: free memory changes
   std::string features() const;                           // names of the set bits, comma-separated
 
-  size_t kernel_count() const { return kernel_count_; }
-  const gimbal_kernel_info& kernel(size_t i) const;
+  // The rows of the backend's kernel table, and the numbers of those that compute an op.
+  size_t kernel_count() const { return kernels_.size(); }
+  const gimbal_kernel_info& kernel(size_t i) const { return kernels_[i]; }
+  std::span<const uint16_t> kernels_for(uint16_t op) const;
 
   Result<Buffer> allocate(size_t bytes) const;
   Status write(Buffer&, size_t offset, const void*, size_t) const;
@@ -78,9 +81,9 @@ class Device {
 
   // See abi.h. nullopt: the device has no packed layout for this format.
   std::optional<uint64_t> packed_bytes(const Shape& matrix) const;
-  Status pack(Buffer&, const gimbal_value&, const void* source, int32_t begin, int32_t end) const;
-  uint64_t cache_bytes(DType, bool is_key, int32_t head_dim, int32_t heads, int32_t page,
-                       int32_t pages) const;
+  Status pack(Buffer&, const gimbal_value&, const void* source, int64_t begin, int64_t end) const;
+  uint64_t cache_bytes(DType, bool is_key, int64_t head_dim, int64_t heads, int64_t page,
+                       int64_t pages) const;
 
   Result<Executable> compile(const gimbal_program&) const;
   Status submit(Executable&, gimbal_buffer* const* slots, size_t n_slots, gimbal_step) const;
@@ -108,8 +111,9 @@ class Device {
   const gimbal_backend& table_;
   gimbal_device* device_;
   int index_;
-  const gimbal_kernel_info* kernels_ = nullptr;
-  size_t kernel_count_ = 0, kernel_stride_ = 0;
+  std::vector<gimbal_kernel_info> kernels_;  // as this program knows them, whatever the backend's version
+  std::vector<uint16_t> by_op_;              // kernels, those for one op side by side
+  std::vector<uint32_t> first_of_op_;        // in by_op_; one entry more than op numbers
 };
 
 }  // namespace gimbal

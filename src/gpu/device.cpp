@@ -33,16 +33,16 @@ Device::~Device() {
     if (b) free_pieces(*b), delete b;
 }
 
-std::string& Device::error() {
-  thread_local std::string text;
+ErrorText& Device::error() {
+  thread_local ErrorText text;
   return text;
 }
 
 gimbal_code Device::fail(const Failure& f) {
   static constexpr gimbal_code kCodes[] = {GIMBAL_OK, GIMBAL_UNSUPPORTED, GIMBAL_OUT_OF_MEMORY,
                                            GIMBAL_DEVICE_LOST, GIMBAL_INVALID};
-  if (f) error() = f.text;
-  if (*f.reason) error() += std::string("\n") + f.reason;  // device/backend_words.h
+  // Lines, as device/backend_words.h reads them.
+  if (f) error() = *f.reason ? f.text + "\n" + f.reason : f.text;
   return kCodes[f.code];
 }
 
@@ -185,16 +185,16 @@ gimbal_code Device::read(gimbal_buffer* b, size_t offset, void* data, size_t byt
       }));
 }
 
-uint64_t Device::packed_bytes(uint8_t type, int32_t columns, int32_t rows) {
+uint64_t Device::packed_bytes(uint8_t type, int64_t columns, int64_t rows) {
   return uint64_t(packed::packed_bytes(DType(type), columns, rows));
 }
 
 // The rows are laid out on the host, by the calling thread, and then written.
-gimbal_code Device::pack(gimbal_buffer* b, const gimbal_value& v, const void* source, int32_t begin,
-                         int32_t end) {
+gimbal_code Device::pack(gimbal_buffer* b, const gimbal_value& v, const void* source, int64_t begin,
+                         int64_t end) {
   const auto type = DType(v.dtype);
   const uint64_t tile = uint64_t(packed::tile_bytes(type, v.dim[0]));
-  const int32_t last = std::min(end, v.dim[1]);
+  const int64_t last = std::min(end, v.dim[1]);
   if (begin >= last) return GIMBAL_OK;
   std::vector<uint8_t> tiles(uint64_t(last - begin + packed::kTileRows - 1) / packed::kTileRows * tile);
   packed::pack_tiles(type, v.dim[0], v.dim[1], static_cast<const uint8_t*>(source), tiles.data(), begin,
@@ -202,8 +202,8 @@ gimbal_code Device::pack(gimbal_buffer* b, const gimbal_value& v, const void* so
   return write(b, v.offset + uint64_t(begin / packed::kTileRows) * tile, tiles.data(), tiles.size());
 }
 
-uint64_t Device::cache_bytes(uint8_t type, uint8_t is_key, int32_t head_dim, int32_t heads, int32_t,
-                             int32_t pages) {
+uint64_t Device::cache_bytes(uint8_t type, uint8_t is_key, int64_t head_dim, int64_t heads, int64_t,
+                             int64_t pages) {
   return uint64_t(packed::cache_bytes(DType(type), is_key, head_dim, heads, pages));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/abi.h"
+#include "device/error_text.h"
 #include "gpu/executable.h"
 #include "gpu/options.h"
 #include "gpu/rows.h"
@@ -36,7 +37,7 @@ class Device {
   ~Device();
   Device(const Device&) = delete;
 
-  static std::string& error();  // of the calling thread
+  static ErrorText& error();  // of the calling thread
 
   void describe(gimbal_device_info&);
   const gimbal_kernel_info* rows(size_t* n, size_t* stride);
@@ -44,10 +45,10 @@ class Device {
   void release(gimbal_buffer*);
   gimbal_code write(gimbal_buffer*, size_t offset, const void*, size_t);
   gimbal_code read(gimbal_buffer*, size_t offset, void*, size_t);
-  uint64_t packed_bytes(uint8_t type, int32_t columns, int32_t rows);
-  gimbal_code pack(gimbal_buffer*, const gimbal_value&, const void* source, int32_t begin, int32_t end);
-  uint64_t cache_bytes(uint8_t type, uint8_t is_key, int32_t head_dim, int32_t heads, int32_t page,
-                       int32_t pages);
+  uint64_t packed_bytes(uint8_t type, int64_t columns, int64_t rows);
+  gimbal_code pack(gimbal_buffer*, const gimbal_value&, const void* source, int64_t begin, int64_t end);
+  uint64_t cache_bytes(uint8_t type, uint8_t is_key, int64_t head_dim, int64_t heads, int64_t page,
+                       int64_t pages);
   gimbal_code compile(const gimbal_program&, gimbal_executable** out);
   void discard(gimbal_executable*);
   gimbal_code submit(gimbal_executable*, gimbal_buffer* const* slots, size_t n, gimbal_step);

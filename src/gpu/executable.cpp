@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "device/values.h"
 
 namespace gimbal::simt {
 
@@ -15,7 +16,7 @@ const DeviceBuffer::Piece* DeviceBuffer::piece_of(uint64_t offset) const {
 Executable::Executable(const gimbal_program& p) {
   for (size_t i = 0; i < p.n_values; i++) {
     const gimbal_value& v = p.values[i];
-    const int32_t rows = std::max(1, v.dim[v.rank - 1]);
+    const auto rows = int32_t(std::max<int64_t>(1, rows_of(v)));
     if (v.extent == GIMBAL_STEP_ROWS) room_.rows = std::min(room_.rows, rows);
     if (v.extent == GIMBAL_OUT_ROWS) room_.out_rows = std::min(room_.out_rows, rows);
   }
@@ -30,8 +31,8 @@ bool Executable::must_wait(const gimbal_program& p, const OpPlan& plan) {
     const gimbal_value& v = p.values[value];
     now.push_back({v.slot, v.offset, v.offset + v.bytes, written});
   };
-  for (int i = 0; i < op.inputs; i++) touch(op.in[i], false);
-  touch(op.out, true);
+  for (uint16_t in : inputs_of(op)) touch(in, false);
+  for (uint16_t out : outputs_of(op)) touch(out, true);
   if (plan.scratch_bytes) now.push_back({Place::kScratch, 0, plan.scratch_bytes, true});
   bool wait = false;
   for (const Touched& a : touched_)

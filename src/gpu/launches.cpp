@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "device/values.h"
 #include "ops/op.h"
 #include "packing/layout.h"
 #include "simt_kernels.h"
@@ -14,12 +15,9 @@ namespace {
 constexpr uint32_t kLanes = 64;  // of every group: LANES in the texts
 
 uint32_t groups_for(uint64_t units, uint64_t each) { return uint32_t((units + each - 1) / each); }
-uint32_t capacity(const gimbal_value& v) { return uint32_t(std::max(1, v.dim[v.rank - 1])); }
-uint32_t width_of(const gimbal_value& v) {  // values in a row: all dimensions but the last
-  uint32_t n = 1;
-  for (int i = 0; i + 1 < v.rank; i++) n *= uint32_t(v.dim[i]);
-  return n;
-}
+// What rows claim fits these (gpu/rows.cpp).
+uint32_t capacity(const gimbal_value& v) { return uint32_t(std::max<int64_t>(1, rows_of(v))); }
+uint32_t width_of(const gimbal_value& v) { return uint32_t(row_values(v)); }
 
 // One launch under construction, with its arguments as the struct that the kernel's text declares.
 template <class Params>
@@ -173,7 +171,7 @@ void plan_rms_norm(OpPlan& o) {
   l.p.x_at = l.bind(o.in(0)), l.p.weight_at = l.bind(o.in(1)), l.p.y_at = l.bind(o.out());
   l.p.width = uint32_t(o.in(0).dim[0]);
   l.p.groups = width_of(o.out()) / l.p.width;
-  l.p.epsilon = o.op.param.f[0];
+  l.p.epsilon = float(o.op.param.f[0]);
   l.launch(l.p.groups, o.out());
 }
 
@@ -190,7 +188,7 @@ void plan_elementwise(OpPlan& o) {
   LaunchOf<elementwise_params> l(o);
   l.p.a_at = l.bind(o.in(0)), l.p.b_at = o.op.inputs > 1 ? l.bind(o.in(1)) : l.bind_nothing();
   l.p.y_at = l.bind(o.out());
-  l.p.width = width_of(o.out()), l.p.factor = o.op.param.f[0];
+  l.p.width = width_of(o.out()), l.p.factor = float(o.op.param.f[0]);
   l.launch(groups_for(l.p.width, kLanes), o.out());
 }
 
@@ -208,7 +206,8 @@ void plan_attention(OpPlan& o) {
   l.p.position_at = l.bind(o.in(3)), l.p.sequence_at = l.bind(o.in(4)), l.p.pages_at = l.bind(pages);
   l.p.y_at = l.bind(o.out());
   l.p.head_dim = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]), l.p.kv_heads = uint32_t(keys.dim[1]);
-  l.p.window = o.op.param.i[1], l.p.sequence_pages = uint32_t(pages.dim[0]), l.p.scale = o.op.param.f[0];
+  l.p.window = int32_t(o.op.param.i[1]), l.p.sequence_pages = uint32_t(pages.dim[0]),
+  l.p.scale = float(o.op.param.f[0]);
   l.p.key_words = uint32_t(packed::cache_head_bytes(DType(keys.dtype), true, keys.dim[0]) / 4);
   l.p.value_words = uint32_t(packed::cache_head_bytes(DType(values.dtype), false, values.dim[0]) / 4);
   l.launch(l.p.heads, o.out());

@@ -45,7 +45,7 @@ struct OpPlan {
   Failure failure;                      // why it cannot be launched on this device
 
   const gimbal_value& in(int i) const { return values[op.in[i]]; }
-  const gimbal_value& out() const { return values[op.out]; }
+  const gimbal_value& out() const { return values[op.out[0]]; }
 };
 
 // How the launches of an op are made; one of the functions below, by the kernel's row.

@@ -1,5 +1,6 @@
 #include "gpu/rows.h"
 
+#include "device/claims.h"
 #include "ops/op.h"
 #include "ops/shapes.h"
 #include "tensor/dtype.h"
@@ -7,7 +8,14 @@
 namespace gimbal::simt {
 namespace {
 
-constexpr DTypeSet kF32 = set_of(DType::F32), kI32 = set_of(DType::I32);
+// As claims() has them, and what follows from counting words in 32 bits.
+constexpr gimbal_limit kBytes = {"bytes", GIMBAL_BYTES, GIMBAL_EVERY_VALUE, 0, 0, 0, int64_t(UINT32_MAX) * 4},
+                       kRow = {"row", GIMBAL_ROW_VALUES, GIMBAL_EVERY_VALUE, 0, 0, 0, UINT32_MAX};
+constexpr gimbal_limit kLimits[] = {kSizes[0], kSizes[1], kBytes, kRow};
+constexpr gimbal_limit kTwo[] = {kTwoWays[0], kTwoWays[1], kTwoWays[2], kBytes, kRow};
+constexpr gimbal_limit kHeads[] = {kHeadSizes[0], kHeadSizes[1], kHeadSizes[2], kBytes, kRow};
+constexpr gimbal_limit kOneRow[] = {
+    kSizes[0], kSizes[1], kBytes, kRow, {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, 0, 1}};
 
 // Weight formats, and the part of the kernels' names that says how they lie in memory.
 struct Weights {
@@ -46,42 +54,40 @@ constexpr Cache kCaches[] = {
 
 Rows make_rows(const std::string& backend) {
   Rows r;
-  auto add = [&](OpKind op, DType named, gimbal_layout layout, DTypeSet in0, DTypeSet in1, DTypeSet out,
-                 const char* kernel, Plan plan, const char* variant = "simt", int rank = 0,
-                 int most_rows = 0) {
+  auto add = [&](OpKind op, DType format, const char* kernel, Plan plan,
+                 const char* variant = "simt") -> gimbal_kernel_info& {
     r.names.push_back(std::make_unique<std::string>(backend + "." + variant + "." + gimbal::info(op).name +
-                                                    "." + gimbal::info(named).name));
-    r.rows.push_back({{r.names.back()->c_str(), uint16_t(op), int16_t(rank), GIMBAL_EXACT, uint8_t(layout),
-                       in0, in1, out, 1, 0, most_rows, 0},
-                      kernel,
-                      plan});
+                                                    "." + gimbal::info(format).name));
+    r.rows.push_back({claims(r.names.back()->c_str(), op, set_of(format)), kernel, plan});
+    gimbal_kernel_info& k = r.rows.back().info;
+    if (k.limits == kTwoWays) limit(k, kTwo);
+    else if (k.limits == kHeadSizes) limit(k, kHeads);
+    else limit(k, kLimits);
+    return k;
   };
   for (const Weights& w : kWeights) {
-    const DTypeSet set = set_of(w.type), x = set_of(activation_type(w.type));
-    add(OpKind::MatMul, w.type, GIMBAL_PACKED, set, x, kF32, w.mat_mul, plan_mat_mul);
-    add(OpKind::MatMul, w.type, GIMBAL_PACKED, set, x, kF32, w.mat_vec, plan_mat_vec, "simt_row", 1, 1);
-    add(OpKind::Embed, w.type, GIMBAL_PACKED, set, kI32, kF32, w.embed, plan_embed);
+    const gimbal_operand x = claim_of(set_of(activation_type(w.type)));
+    add(OpKind::MatMul, w.type, w.mat_mul, plan_mat_mul).in[1] = x;
+    gimbal_kernel_info& one_row = add(OpKind::MatMul, w.type, w.mat_vec, plan_mat_vec, "simt_row");
+    one_row.in[1] = x, one_row.rank = 1, limit(one_row, kOneRow);
+    add(OpKind::Embed, w.type, w.embed, plan_embed);
   }
   for (const Cache& c : kCaches) {
-    add(OpKind::Attention, c.type, GIMBAL_DENSE, kF32, set_of(c.type), kF32, c.attention, plan_attention);
-    add(OpKind::CacheWrite, c.type, GIMBAL_CACHE, set_of(c.type), kF32, set_of(c.type), c.write,
-        c.plan_write);
+    add(OpKind::Attention, c.type, c.attention, plan_attention);
+    add(OpKind::CacheWrite, c.type, c.write, c.plan_write);
   }
-  auto dense = [&](OpKind op, DType named, DTypeSet in1, DTypeSet out, const char* kernel, Plan plan) {
-    add(op, named, GIMBAL_DENSE, kF32, in1, out, kernel, plan);
-  };
-  dense(OpKind::Quantize, DType::A8_32, kF32, set_of(DType::A8_32), "quantize_a8_32", plan_quantize);
-  dense(OpKind::Quantize, DType::A8_256, kF32, set_of(DType::A8_256), "quantize_a8_256", plan_quantize);
-  dense(OpKind::RmsNorm, DType::F32, kF32, kF32, "rms_norm", plan_rms_norm);
-  dense(OpKind::Rope, DType::F32, kF32, kF32, "rope", plan_rope);
-  dense(OpKind::SwiGlu, DType::F32, kF32, kF32, "swiglu", plan_elementwise);
-  dense(OpKind::SquaredReluGlu, DType::F32, kF32, kF32, "squared_relu_glu", plan_elementwise);
-  dense(OpKind::Scale, DType::F32, kF32, kF32, "scale", plan_elementwise);
-  dense(OpKind::Add, DType::F32, kF32, kF32, "add", plan_elementwise);
-  dense(OpKind::SelectRows, DType::F32, kI32, kF32, "select_rows", plan_select_rows);
-  dense(OpKind::TopK, DType::F32, kF32, kF32, "top_k", plan_sort);
-  dense(OpKind::Sort, DType::F32, kF32, kF32, "sort", plan_sort);
-  dense(OpKind::ArgSort, DType::F32, kF32, kI32, "argsort", plan_sort);
+  add(OpKind::Quantize, DType::A8_32, "quantize_a8_32", plan_quantize);
+  add(OpKind::Quantize, DType::A8_256, "quantize_a8_256", plan_quantize);
+  add(OpKind::RmsNorm, DType::F32, "rms_norm", plan_rms_norm);
+  add(OpKind::Rope, DType::F32, "rope", plan_rope);
+  add(OpKind::SwiGlu, DType::F32, "swiglu", plan_elementwise);
+  add(OpKind::SquaredReluGlu, DType::F32, "squared_relu_glu", plan_elementwise);
+  add(OpKind::Scale, DType::F32, "scale", plan_elementwise);
+  add(OpKind::Add, DType::F32, "add", plan_elementwise);
+  add(OpKind::SelectRows, DType::F32, "select_rows", plan_select_rows);
+  add(OpKind::TopK, DType::F32, "top_k", plan_sort);
+  add(OpKind::Sort, DType::F32, "sort", plan_sort);
+  add(OpKind::ArgSort, DType::F32, "argsort", plan_sort);
   return r;
 }
 

@@ -41,11 +41,10 @@ Cost cost(OpKind kind, std::span<const Shape> in, const Shape& out, int64_t cont
     case OpKind::ArgSort: {  // comparisons: one for each value and halving of a row
       all_inputs();
       double halvings = 1;
-      for (int32_t n = kind == OpKind::TopK ? 1 : in[0].dim[0]; n > 2; n = (n + 1) / 2) halvings++;
+      for (int64_t n = kind == OpKind::TopK ? 1 : in[0].dim[0]; n > 2; n = (n + 1) / 2) halvings++;
       c.operations = double(in[0].count()) * halvings;
       break;
     }
-    case OpKind::Count: break;
   }
   return c;
 }

@@ -2,25 +2,52 @@
 #pragma once
 #include <stdint.h>
 
+#include "base/hash.h"
+
 namespace gimbal {
 
 enum class OpKind : uint16_t {
-#define GIMBAL_OP(id, ...) id,
+#define GIMBAL_OP(number, id, ...) id = number,
 #include "ops/ops.def"
 #undef GIMBAL_OP
-  Count
 };
+
+// All of them, in the order of ops.def. Their numbers may have gaps.
+inline constexpr OpKind kAllOps[] = {
+#define GIMBAL_OP(number, id, ...) OpKind::id,
+#include "ops/ops.def"
+#undef GIMBAL_OP
+};
+// One more than the largest number: the size of a table that an op's number is the index of.
+inline constexpr int kOpNumbers = [] {
+  int most = 0;
+  for (OpKind k : kAllOps) most = int(k) > most ? int(k) : most;
+  return most + 1;
+}();
 
 struct OpInfo {
   const char* name;
   int fewest_inputs, most_inputs;
 };
-inline constexpr OpInfo kOps[] = {
-#define GIMBAL_OP(id, name, fewest, most) {name, fewest, most},
+struct OpTable {
+  OpInfo at[kOpNumbers + 1];  // by number; the last one for numbers that no op has
+};
+inline constexpr OpTable kOps = [] {
+  OpTable t{};
+  for (OpInfo& i : t.at) i = {"no op", 0, 0};  // so that a message can name what it was given
+#define GIMBAL_OP(number, id, name, fewest, most) t.at[number] = {name, fewest, most};
 #include "ops/ops.def"
 #undef GIMBAL_OP
-    {"no op", 0, 0}};  // OpKind::Count, so that a message can name what it was given
-constexpr const OpInfo& info(OpKind k) { return kOps[int(k)]; }
+  return t;
+}();
+constexpr const OpInfo& info(OpKind k) { return kOps.at[int(k) < kOpNumbers ? int(k) : kOpNumbers]; }
+constexpr bool is_known(OpKind k) { return info(k).most_inputs > 0; }
+
+// What a plugin and its host must mean alike by an op's number. Optional inputs and parameters are not in it:
+// a kernel that does not claim them is not asked for them (device/fit.h).
+constexpr uint64_t meaning(OpKind k) {
+  return Hash().add(info(k).name).add(uint64_t(info(k).fewest_inputs)).value();
+}
 
 // Which values Rope rotates together: neighbours (0,1), (2,3) ... or the halves (0, n/2), (1, n/2+1) ...
 enum class RopePairs : int32_t { Adjacent, Halves };
@@ -31,10 +58,11 @@ enum class SortOrder : int32_t { Rising, Falling };
 // The longest row that TopK takes: places are given as f32, which holds whole numbers up to here.
 inline constexpr int32_t kMostTopKWidth = 1 << 24;
 
-// One op's small numbers; ops.def says which are used.
+// One op's small numbers; ops.def says which are used. 0 is as if the op did not have the parameter, so that
+// kernels which know nothing of a new one are right where it is 0.
 struct OpParams {
-  float f[2] = {0, 0};
-  int32_t i[2] = {0, 0};
+  double f[4] = {};
+  int64_t i[16] = {};
 };
 
 // KV caches are kept in pages of this many positions; attention walks the keys in tiles of the same size.

@@ -58,7 +58,7 @@ void attention(const OpParams& p, std::span<const Tensor* const> in, Tensor& out
                std::vector<double>* magnitude) {
   const Tensor &q = *in[0], &keys = *in[1], &values = *in[2], &position = *in[3];
   const CacheIndex at{*in[4], *in[5]};
-  const int hd = q.shape.dim[0], heads = q.shape.dim[1], group = heads / keys.shape.dim[1];
+  const int hd = int(q.shape.dim[0]), heads = int(q.shape.dim[1]), group = heads / int(keys.shape.dim[1]);
   for (int r = 0; r < rows; r++)
     for (int h = 0; h < heads; h++) {
       const size_t head_at = (size_t(r) * heads + h) * hd;
@@ -132,9 +132,9 @@ void run(OpKind kind, const OpParams& p, std::span<const Tensor* const> in, Tens
     if (magnitude) (*magnitude)[i] = terms;
   };
   const Tensor &a = *in[0], &b = *in[in.size() > 1 ? 1 : 0];
-  const int last = out.shape.dim[out.shape.rank - 1];
+  const auto last = out.shape.last();
   const int real = kind == OpKind::SelectRows ? out_rows : rows;
-  const size_t computed = out.values.size() / size_t(last) * size_t(std::min(real, last));
+  const size_t computed = out.values.size() / size_t(last) * size_t(std::min<int64_t>(real, last));
   switch (kind) {
     case OpKind::Embed:
       for (size_t i = 0, d = size_t(a.shape.dim[0]); i < computed; i++) {
@@ -194,7 +194,7 @@ void run(OpKind kind, const OpParams& p, std::span<const Tensor* const> in, Tens
     }
     case OpKind::CacheWrite: {
       const CacheIndex at{*in[3], *in[4]};
-      const int hd = b.shape.dim[0], heads = b.shape.dim[1];
+      const int hd = int(b.shape.dim[0]), heads = int(b.shape.dim[1]);
       for (int r = 0; r < rows; r++)
         for (int h = 0; h < heads; h++) {
           const auto v = as_cached(out.shape.type, &b.values[(size_t(r) * heads + h) * hd], hd);
@@ -246,7 +246,6 @@ void run(OpKind kind, const OpParams& p, std::span<const Tensor* const> in, Tens
           put(at + i, kind == OpKind::Sort ? a.values[at + places[i]] : double(places[i]), 0);
       }
       return;
-    case OpKind::Count: return;
   }
 }
 

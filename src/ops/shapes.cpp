@@ -35,7 +35,7 @@ Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape
     return c.refuse("wrong number of inputs");
   for (const Shape& s : in) {
     if (s.dim[0] % info(s.type).block) return c.refuse("a row is not a whole number of blocks of its format");
-    for (int32_t d : s.dim)
+    for (int64_t d : s.dim)
       if (d < 1) return c.refuse("every dimension must be at least 1");
   }
   const Shape& a = in[0];
@@ -119,7 +119,6 @@ Result<Shape> output_shape(OpKind kind, const OpParams& p, std::span<const Shape
       if (SortOrder(p.i[0]) != SortOrder::Rising && SortOrder(p.i[0]) != SortOrder::Falling)
         return c.refuse("the order is 0 (rising) or 1 (falling)");
       return Shape(kind == OpKind::Sort ? DType::F32 : DType::I32, {a.dim[0], a.dim[1]});
-    case OpKind::Count: break;
   }
   return c.refuse("no such op");
 }

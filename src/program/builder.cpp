@@ -1,6 +1,7 @@
 #include "program/builder.h"
 
 #include "base/format.h"
+#include "device/values.h"
 #include "ops/shapes.h"
 #include "program/memory.h"
 
@@ -60,9 +61,7 @@ Value ProgramBuilder::record(OpKind kind, const std::vector<Value>& in, const Op
   gimbal_op op{};
   op.kind = uint16_t(kind);
   std::vector<Shape> shapes;
-  for (Value v : in) op.in[op.inputs++] = v.id, shapes.push_back(shape(v));
-  op.param.f[0] = params.f[0];
-  op.param.i[0] = params.i[0], op.param.i[1] = params.i[1];
+  for (Value v : in) shapes.push_back(shape(v));
   auto out = gimbal::output_shape(kind, params, shapes);
   if (!out) {
     if (!error_)
@@ -70,24 +69,28 @@ Value ProgramBuilder::record(OpKind kind, const std::vector<Value>& in, const Op
                      format("{}: {}", scope_.empty() ? what : scope_ + "." + what, out.error().message), ""};
     return in.front();
   }
+  // As many as output_shape() accepts: at most GIMBAL_MAX_INPUTS.
+  for (Value v : in) op.in[op.inputs++] = v.id;
+  set_params(op, params);
+  op.outputs = 1;
   if (kind == OpKind::CacheWrite) {
-    op.out = op.in[0];
+    op.out[0] = op.in[0];
   } else {
     // The output has as many rows as the input that brings the rows: x of a matmul, tokens of an embedding,
     // else the first.
     bool second = kind == OpKind::MatMul || kind == OpKind::Embed || kind == OpKind::SelectRows;
     auto extent = gimbal_extent(program_.values[op.in[second ? 1 : 0]].extent);
-    op.out = place(scope_.empty() ? what : scope_ + "." + what, *out, Slot::Work, uint64_t(out->bytes()),
-                   GIMBAL_DENSE, extent)
-                 .id;
+    op.out[0] = place(scope_.empty() ? what : scope_ + "." + what, *out, Slot::Work, uint64_t(out->bytes()),
+                      GIMBAL_DENSE, extent)
+                    .id;
   }
   program_.ops.push_back(op);
   program_.layer.push_back(layer_);
-  return {op.out};
+  return {op.out[0]};
 }
 
-static OpParams with_f(float f) { return OpParams{{f, 0}, {0, 0}}; }
-static OpParams with_i(int32_t i) { return OpParams{{0, 0}, {i, 0}}; }
+static OpParams with_f(double f) { return OpParams{{f}, {}}; }
+static OpParams with_i(int64_t i) { return OpParams{{}, {i}}; }
 
 Value ProgramBuilder::embed(Value table, Value tokens) {
   return record(OpKind::Embed, {table, tokens}, {}, "embed");
@@ -160,13 +163,13 @@ Value ProgramBuilder::split_heads(Value x, int head_dim) {
                    ""};
     return x;
   }
-  return program_.add_view(x, Shape(s.type, {head_dim, s.dim[0] / head_dim, s.dim[1]}));
+  return program_.add_view(x, Shape(s.type, {head_dim, s.dim[0] / head_dim, s.dim[1]}), error_);
 }
 
 Value ProgramBuilder::join_heads(Value x) {
   const Shape& s = shape(x);
   if (error_ || s.rank != 3) return x;
-  return program_.add_view(x, Shape(s.type, {s.dim[0] * s.dim[1], s.dim[2]}));
+  return program_.add_view(x, Shape(s.type, {s.dim[0] * s.dim[1], s.dim[2]}), error_);
 }
 
 void ProgramBuilder::output(Value v) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "device/values.h"
 #include "program/memory.h"
 
 namespace gimbal {
@@ -20,8 +21,9 @@ std::vector<Use> uses(const Program& p, std::span<const size_t> part) {
   std::vector<Use> all(p.values.size());
   for (size_t i = 0; i < p.ops.size(); i++) {
     const gimbal_op& op = p.ops[i];
-    if (p.values[op.out].slot != uint32_t(Slot::Cache)) all[p.info[op.out].root].computed = part[i];
-    for (int k = 0; k < op.inputs; k++) all[p.info[op.in[k]].root].last_read = part[i];
+    for (uint16_t out : outputs_of(op))
+      if (p.values[out].slot != uint32_t(Slot::Cache)) all[p.info[out].root].computed = part[i];
+    for (uint16_t in : inputs_of(op)) all[p.info[in].root].last_read = part[i];
   }
   return all;
 }
@@ -41,7 +43,7 @@ class PartBuilder {
 
   void add(gimbal_op op, int layer) {
     for (int k = 0; k < op.inputs; k++) op.in[k] = input(op, k);
-    op.out = output(op.out);
+    for (int k = 0; k < op.outputs; k++) op.out[k] = output(op.out[k]);
     p_.ops.push_back(op);
     p_.layer.push_back(layer);
   }
@@ -79,7 +81,7 @@ class PartBuilder {
     if (ids_[from] != kAbsent) return ids_[from];
     if (ids_[root] == kAbsent) root_input(op, root);
     if (from == root) return ids_[root];
-    return ids_[from] = p_.add_view({ids_[root]}, whole_.info[from].shape).id;
+    return ids_[from] = p_.add_view({ids_[root]}, whole_.info[from].shape, error_).id;
   }
 
   void root_input(const gimbal_op& op, uint16_t root) {
@@ -102,7 +104,7 @@ class PartBuilder {
 
   void hand_over(uint16_t root) {
     const gimbal_value& v = whole_.values[root];
-    const int32_t rows = v.dim[v.rank - 1];
+    const auto rows = int32_t(rows_of(v));
     const uint16_t id = take(root, Slot::Step);
     handed_.push_back(root);
     parts_[part_].in.push_back({uses_[root].computed, 0, p_.values[id].offset,

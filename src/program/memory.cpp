@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "device/values.h"
 
 namespace gimbal {
 namespace {
@@ -14,10 +15,7 @@ struct Lifetime {
   bool meets(const Lifetime& o) const { return first <= o.last && o.first <= last; }
 };
 
-bool of_one_row(const Program& p, const gimbal_op& op) {
-  const gimbal_value& out = p.values[op.out];
-  return out.dim[out.rank - 1] == 1;
-}
+bool of_one_row(const Program& p, const gimbal_op& op) { return rows_of(p.values[op.out[0]]) == 1; }
 
 }  // namespace
 
@@ -26,13 +24,14 @@ void plan_work(Program& p, uint64_t alignment) {
   std::vector<int> index(p.values.size(), -1);
   for (size_t i = 0; i < p.ops.size(); i++) {
     const gimbal_op& op = p.ops[i];
-    if (p.values[op.out].slot == uint32_t(Slot::Work) && index[op.out] < 0) {
-      index[op.out] = int(lives.size());
-      lives.push_back({op.out, i, i, align_up(p.values[op.out].bytes, alignment)});
-    }
+    for (uint16_t out : outputs_of(op))
+      if (p.values[out].slot == uint32_t(Slot::Work) && index[out] < 0) {
+        index[out] = int(lives.size());
+        lives.push_back({out, i, i, align_up(p.values[out].bytes, alignment)});
+      }
     const bool kept = OpKind(op.kind) == OpKind::MatMul && of_one_row(p, op);
-    for (int k = 0; k < op.inputs; k++)
-      if (int root = index[p.info[op.in[k]].root]; root >= 0) {
+    for (uint16_t in : inputs_of(op))
+      if (int root = index[p.info[in].root]; root >= 0) {
         size_t& last = lives[size_t(root)].last;
         last = std::max(last, kept ? p.ops.size() : i);
       }

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/format.h"
+#include "device/values.h"
 
 namespace gimbal {
 namespace {
@@ -12,8 +13,8 @@ constexpr uint64_t kMostSlotBytes = 1ull << 60;  // so that sums over slots stay
 
 Shape with_rows(const ValueInfo& info, const gimbal_value& v, gimbal_step step) {
   Shape s = info.shape;
-  if (v.extent == GIMBAL_STEP_ROWS) s.dim[s.rank - 1] = step.rows;
-  if (v.extent == GIMBAL_OUT_ROWS) s.dim[s.rank - 1] = step.out_rows;
+  if (v.extent == GIMBAL_STEP_ROWS) s.last() = step.rows;
+  if (v.extent == GIMBAL_OUT_ROWS) s.last() = step.out_rows;
   return s;
 }
 
@@ -24,14 +25,20 @@ const char* name_of(Slot s) {
   return kNames[size_t(s)];
 }
 
+// Ops name values by 16 bits; the largest number is left for "none" (program/cut.cpp).
+bool Program::has_room(std::optional<Error>& failed) const {
+  if (values.size() < UINT16_MAX) return true;
+  if (!failed) failed = Error{Code::Unsupported, "a program of more than 65,535 values", ""};
+  return false;
+}
+
 Value Program::add(const std::string& name, const Shape& shape, Slot slot, uint64_t bytes,
                    gimbal_layout layout, gimbal_extent extent, std::optional<Error>& failed) {
-  if (values.size() >= UINT16_MAX && !failed)
-    failed = Error{Code::Unsupported, "a program of more than 65,535 values", ""};
+  if (!has_room(failed)) return {};
   gimbal_value v{};
-  v.slot = uint32_t(slot), v.dtype = uint8_t(shape.type), v.rank = uint8_t(shape.rank);
+  set_shape(v, shape);
+  v.slot = uint32_t(slot);
   v.layout = uint8_t(layout), v.extent = uint8_t(extent), v.bytes = bytes;
-  std::copy(shape.dim, shape.dim + 4, v.dim);
   const Value id{uint16_t(values.size())};
   values.push_back(v);
   info.push_back({name, shape, id.id});
@@ -39,10 +46,10 @@ Value Program::add(const std::string& name, const Shape& shape, Slot slot, uint6
   return id;
 }
 
-Value Program::add_view(Value of, const Shape& shape) {
+Value Program::add_view(Value of, const Shape& shape, std::optional<Error>& failed) {
+  if (!has_room(failed)) return of;
   gimbal_value v = values[of.id];
-  v.rank = uint8_t(shape.rank);
-  std::copy(shape.dim, shape.dim + 4, v.dim);
+  set_shape(v, shape);
   values.push_back(v);
   info.push_back({info[of.id].name, shape, info[of.id].root});
   return {uint16_t(values.size() - 1)};
@@ -61,22 +68,14 @@ void Program::move_to(Slot slot, Value of, std::optional<Error>& failed) {
                    ""};
 }
 
-OpParams Program::params(const gimbal_op& op) const {
-  OpParams p;
-  p.f[0] = op.param.f[0];
-  p.i[0] = op.param.i[0];
-  p.i[1] = op.param.i[1];
-  return p;
-}
-
 std::vector<Shape> Program::input_shapes(const gimbal_op& op, gimbal_step step) const {
   std::vector<Shape> s;
-  for (int i = 0; i < op.inputs; i++) s.push_back(with_rows(info[op.in[i]], values[op.in[i]], step));
+  for (uint16_t in : inputs_of(op)) s.push_back(with_rows(info[in], values[in], step));
   return s;
 }
 
 Shape Program::output_shape(const gimbal_op& op, gimbal_step step) const {
-  return with_rows(info[op.out], values[op.out], step);
+  return with_rows(info[op.out[0]], values[op.out[0]], step);
 }
 
 }  // namespace gimbal

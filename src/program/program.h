@@ -48,16 +48,18 @@ struct Program {
   Value add(const std::string& name, const Shape&, Slot, uint64_t bytes, gimbal_layout, gimbal_extent,
             std::optional<Error>& failed);
   // The same memory seen with other dimensions.
-  Value add_view(Value of, const Shape&);
+  Value add_view(Value of, const Shape&, std::optional<Error>& failed);
   // Gives a value its place behind what the slot holds.
   void move_to(Slot, Value, std::optional<Error>& failed);
 
   gimbal_program view() const { return {values.data(), values.size(), ops.data(), ops.size()}; }
-  OpParams params(const gimbal_op&) const;
-  // Input shapes of an op, and its output's, with row extents replaced by these numbers of rows.
+  // Input shapes of an op, and its first output's, with row extents replaced by these numbers of rows.
   std::vector<Shape> input_shapes(const gimbal_op&, gimbal_step) const;
   Shape output_shape(const gimbal_op&, gimbal_step) const;
-  const ValueInfo& output(const gimbal_op& op) const { return info[op.out]; }
+  const ValueInfo& output(const gimbal_op& op) const { return info[op.out[0]]; }
+
+ private:
+  bool has_room(std::optional<Error>& failed) const;
 };
 
 }  // namespace gimbal

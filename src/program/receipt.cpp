@@ -8,18 +8,20 @@
 namespace gimbal {
 
 void add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, const Executable& executable,
-                    const Program& program, const std::vector<Choice>& choices) {
+                    const Program& program, const std::vector<Choice>& choices,
+                    const KernelPreference& wish) {
   const auto counts = device.run_counts(executable, program.ops.size());
   const std::string id = device.id();
   for (size_t i = 0; i < program.ops.size(); i++) {
     const gimbal_op& op = program.ops[i];
     const char* kernel = device.kernel(choices[i].kernel).name;
     const char* in = info(DType(program.values[op.in[0]].dtype)).name;
+    const std::string why = why_chosen(choices[i], wish);
     auto line = std::find_if(receipt.begin(), receipt.end(), [&](const ReceiptLine& l) {
-      return l.kernel == kernel && l.device == id && l.format == in && l.why == choices[i].why;
+      return l.kernel == kernel && l.device == id && l.format == in && l.why == why;
     });
     if (line == receipt.end())
-      line = receipt.insert(receipt.end(), {kOps[op.kind].name, in, id, kernel, choices[i].why, 0, 0});
+      line = receipt.insert(receipt.end(), {info(OpKind(op.kind)).name, in, id, kernel, why, 0, 0});
     line->ops++;
     if (counts) line->runs += (*counts)[i];
     else line->not_counted = counts.error().message;

@@ -20,7 +20,7 @@ struct ReceiptLine {                            // ops of one kind that one kern
 // Adds the ops of a program that ran as `executable` on `device` to a receipt. Where the device does not
 // count, or fails to, the lines say so: no op is ever missing.
 void add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, const Executable& executable,
-                    const Program& program, const std::vector<Choice>& choices);
+                    const Program& program, const std::vector<Choice>& choices, const KernelPreference& wish);
 
 // Each reason of the lines that are not counted, once.
 std::vector<std::string> not_counted(const std::vector<ReceiptLine>& receipt);

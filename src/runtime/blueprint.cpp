@@ -106,7 +106,7 @@ Status add_bucket(Blueprint& b, int rows) {
   }
   for (size_t i = 0; i < buckets.size(); i++) {
     Bucket& bucket = buckets[i];
-    if (b.parts[i].head) bucket.logits = {bucket.program.ops.back().out};
+    if (b.parts[i].head) bucket.logits = {bucket.program.ops.back().out[0]};
     auto choices = assign_kernels(bucket.program, *b.parts[i].device, b.options.kernels);
     if (!choices) return about(b, choices.error());
     bucket.choices = std::move(*choices);

@@ -69,8 +69,8 @@ std::string where(const Blueprint& b, const MemoryUse& u) {
 
 DTypeSet cache_types(int head_dim) {
   DTypeSet all = 0;
-  for (int t = 0; t < int(DType::Count); t++)
-    if (has(kCacheTypes, DType(t)) && head_dim % info(DType(t)).block == 0) all |= set_of(DType(t));
+  for (DType t : kAllDTypes)
+    if (has(kCacheTypes, t) && head_dim % info(t).block == 0) all |= set_of(t);
   return all;
 }
 

@@ -21,18 +21,18 @@ struct Slice {
   size_t part;  // of the blueprint
   uint16_t value;
   const GgufTensor* tensor;
-  int32_t begin, end;  // rows
+  int64_t begin, end;  // rows
 };
 
 void add_slices(std::vector<Slice>& all, size_t part, const Program& p, const Gguf& file) {
   for (uint16_t id : p.weights) {
     const GgufTensor* t = file.tensor(p.info[id].name);
     const Shape& s = p.info[id].shape;
-    const int32_t rows = s.rank > 1 ? s.dim[1] : 1;
+    const int64_t rows = s.rank > 1 ? s.dim[1] : 1;
     const int64_t per_row = std::max<int64_t>(1, row_bytes(t->type, t->dim[0]));
     const auto step =
-        int32_t(std::min<int64_t>(rows, align_up(uint64_t(std::max<int64_t>(1, kSliceBytes / per_row)), 16)));
-    for (int32_t r = 0; r < rows; r += step) all.push_back({part, id, t, r, std::min(r + step, rows)});
+        std::min(rows, int64_t(align_up(uint64_t(std::max<int64_t>(1, kSliceBytes / per_row)), 16)));
+    for (int64_t r = 0; r < rows; r += step) all.push_back({part, id, t, r, std::min(r + step, rows)});
   }
 }
 
@@ -161,11 +161,13 @@ std::vector<ReceiptLine> Model::receipt() const {
     const Part& part = blueprint_.parts[i];
     for (size_t b = 0; b < part.buckets.size(); b++) {
       const Bucket& bucket = part.buckets[b];
-      add_to_receipt(all, *part.device, held_[i].executables[b], bucket.program, bucket.choices);
+      add_to_receipt(all, *part.device, held_[i].executables[b], bucket.program, bucket.choices,
+                     blueprint_.options.kernels);
     }
     for (size_t l = 0; l < part.leading.size(); l++) {
       const LeadingProgram& leading = part.leading[l];
-      add_to_receipt(all, *part.device, held_[i].leading[l], leading.program, leading.choices);
+      add_to_receipt(all, *part.device, held_[i].leading[l], leading.program, leading.choices,
+                     blueprint_.options.kernels);
     }
   }
   return all;

@@ -5,16 +5,30 @@
 #include <string>
 #include <string_view>
 
+#include "base/hash.h"
+
 namespace gimbal {
 
 inline constexpr uint16_t kNotInFiles = 0xffff;
 
 enum class DType : uint8_t {
-#define GIMBAL_DTYPE(id, ...) id,
+#define GIMBAL_DTYPE(number, id, ...) id = number,
 #include "tensor/dtypes.def"
 #undef GIMBAL_DTYPE
-  Count
 };
+
+// All of them, in the order of dtypes.def. Their numbers may have gaps.
+inline constexpr DType kAllDTypes[] = {
+#define GIMBAL_DTYPE(number, id, ...) DType::id,
+#include "tensor/dtypes.def"
+#undef GIMBAL_DTYPE
+};
+// One more than the largest number: the size of a table that a format's number is the index of.
+inline constexpr int kDTypeNumbers = [] {
+  int most = 0;
+  for (DType t : kAllDTypes) most = int(t) > most ? int(t) : most;
+  return most + 1;
+}();
 
 struct DTypeInfo {
   const char* name;  // lower case, as users type it
@@ -23,13 +37,26 @@ struct DTypeInfo {
   uint16_t gguf;     // type id in GGUF files
 };
 
-inline constexpr DTypeInfo kDTypes[] = {
-#define GIMBAL_DTYPE(id, name, block, bytes, gguf) {name, block, bytes, gguf},
+struct DTypeTable {
+  DTypeInfo at[kDTypeNumbers + 1];  // by number; the last one for numbers that no format has
+};
+inline constexpr DTypeTable kDTypes = [] {
+  DTypeTable t{};
+  for (DTypeInfo& i : t.at) i = {"no format", 1, 0, kNotInFiles};
+#define GIMBAL_DTYPE(number, id, name, block, bytes, gguf) t.at[number] = {name, block, bytes, gguf};
 #include "tensor/dtypes.def"
 #undef GIMBAL_DTYPE
-};
+  return t;
+}();
 
-constexpr const DTypeInfo& info(DType t) { return kDTypes[int(t)]; }
+constexpr const DTypeInfo& info(DType t) {
+  return kDTypes.at[int(t) < kDTypeNumbers ? int(t) : kDTypeNumbers];
+}
+
+// What a plugin and its host must mean alike by a format's number: its name and its blocks.
+constexpr uint64_t meaning(DType t) {
+  return Hash().add(info(t).name).add(info(t).block).add(info(t).bytes).value();
+}
 
 // Bytes of n values that start at a block boundary; n must be a multiple of the block.
 constexpr int64_t row_bytes(DType t, int64_t n) { return n / info(t).block * info(t).bytes; }
@@ -39,7 +66,7 @@ constexpr int64_t tensor_tail_bytes(DType t) { return t == DType::I2_S ? 32 : 0;
 
 // A set of formats as bits, for kernel tables.
 using DTypeSet = uint64_t;
-static_assert(int(DType::Count) <= 64);
+static_assert(kDTypeNumbers <= 64);
 constexpr DTypeSet set_of() { return 0; }
 template <class... T>
 constexpr DTypeSet set_of(DType t, T... rest) {

@@ -11,12 +11,12 @@
 #include <random>
 #include <set>
 
-#include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "backends/cpu/pack.h"
 #include "conformance/conformance.h"
 #include "discovery/registry.h"
 #include "ops/shapes.h"
+#include "support/cpu_rows.h"
 #include "support/engine.h"
 #include "support/golden.h"
 #include "tensor/quant_encode.h"
@@ -39,14 +39,18 @@ std::string rest_of(const std::string& kernel) { return kernel.substr(kernel.fin
 
 struct Row {
   size_t index;
-  const CpuKernel* kernel;  // its public half is its beginning
+  const CpuKernel* kernel;
   std::string variant, rest;
   DType weights() const {
-    for (int t = 0; t < int(DType::Count); t++)
-      if (has(kernel->info.in0, DType(t))) return DType(t);
-    return DType::Count;
+    for (DType t : kAllDTypes)
+      if (has(kernel->info.in[0].dtypes, t)) return t;
+    return DType::F32;  // which tiles do not take
   }
 };
+const CpuKernel& private_half(size_t row) {
+  static const test::CpuRows rows(*gimbal_backend_cpu_emulated());
+  return rows[row];
+}
 // The rows by tiles that can run here; says which cannot.
 std::vector<Row> tile_rows(const Device& d) {
   std::vector<Row> rows;
@@ -56,7 +60,7 @@ std::vector<Row> tile_rows(const Device& d) {
     const std::string name = info.name, variant = variant_of(name);
     if (variant.rfind("amx", 0) != 0) continue;
     if (info.needs & ~d.describe().features) missing.insert(variant);
-    else rows.push_back({i, reinterpret_cast<const CpuKernel*>(&info), variant, rest_of(name)});
+    else rows.push_back({i, &private_half(i), variant, rest_of(name)});
   }
   for (const std::string& m : missing)
     std::printf("cpu.%s.*: not run, this CPU lacks what they need%s\n", m.c_str(),
@@ -65,7 +69,7 @@ std::vector<Row> tile_rows(const Device& d) {
 }
 const CpuKernel* baseline(const Device& d, const std::string& rest) {
   for (size_t i = 0; i < d.kernel_count(); i++)
-    if (d.kernel(i).name == "cpu.baseline." + rest) return reinterpret_cast<const CpuKernel*>(&d.kernel(i));
+    if (d.kernel(i).name == "cpu.baseline." + rest) return &private_half(i);
   return nullptr;
 }
 
@@ -84,9 +88,10 @@ TEST(Amx, EveryRealRowHasAnEmulatedTwin) {
     for (auto& [rest, row] : rows[real_or_twin]) {
       ASSERT_TRUE(rows["amx_emulated"].count(rest)) << rest;
       const gimbal_kernel_info& twin = rows["amx_emulated"][rest];
-      EXPECT_EQ(row.in0, twin.in0);
-      EXPECT_EQ(row.in1, twin.in1);
-      EXPECT_EQ(row.min_rows, twin.min_rows);
+      EXPECT_EQ(row.in[0].dtypes, twin.in[0].dtypes);
+      EXPECT_EQ(row.in[1].dtypes, twin.in[1].dtypes);
+      EXPECT_EQ(row.limits[2].min, 16);
+      EXPECT_EQ(row.limits[2].min, twin.limits[2].min);
       EXPECT_EQ(row.rank, twin.rank);
     }
   }
@@ -103,7 +108,7 @@ TEST(Amx, EveryRealRowHasAnEmulatedTwin) {
 #endif
   // Every mat_mul of codes has a row by tiles.
   for (auto& [rest, row] : rows["baseline"])
-    if (OpKind(row.op) == OpKind::MatMul && row.in1 != set_of(DType::F32)) {
+    if (OpKind(row.op) == OpKind::MatMul && row.in[1].dtypes != set_of(DType::F32)) {
       EXPECT_TRUE(rows["amx_emulated"].count(rest)) << rest;
     }
 }
@@ -314,9 +319,9 @@ std::set<std::string> chosen(const Engine& e, const Bucket& bucket, std::string*
   for (size_t i = 0; i < bucket.choices.size(); i++) {
     if (OpKind(bucket.program.ops[i].kind) != OpKind::MatMul) continue;
     names.insert(e.device->kernel(bucket.choices[i].kernel).name);
-    for (const Rejected& r : bucket.choices[i].rejected)
+    for (const Rejected& r : rejections(bucket.program, bucket.program.ops[i], *e.device, {}))
       if (std::string(e.device->kernel(r.kernel).name) == "cpu.amx_emulated.mat_mul.q8_0" &&
-          r.why.find("serves") != std::string::npos)
+          r.why.find("rows to be 16 or more") != std::string::npos)
         *why_not_tiles = r.why;
   }
   return names;
@@ -339,7 +344,7 @@ TEST(Amx, ServesPromptsAndLeavesSingleRowsToTheVectors) {
     bool tiles = false;
     for (const std::string& n : names) tiles |= variant_of(n).rfind("amx", 0) == 0;
     EXPECT_EQ(tiles, b.rows >= 16) << b.rows;
-    if (b.rows == 1) { EXPECT_EQ(why, "serves 16 rows and more, and this has 1"); }
+    if (b.rows == 1) { EXPECT_EQ(why, "needs rows to be 16 or more, and this has 1"); }
   }
 }
 

@@ -30,12 +30,15 @@ INSTANTIATE_TEST_SUITE_P(Emulator, EmulatedKernels,
 
 // What the CPU computes with, the emulator computes too: no op or format that only one of them has.
 TEST(EmulatedTable, HasARowForAllThatTheCpuComputes) {
-  using Key = std::tuple<int, int, uint64_t, uint64_t, uint64_t>;
+  using Key = std::vector<uint64_t>;
   auto keys = [](const Device& d) {
     std::set<Key> all;
     for (size_t i = 0; i < d.kernel_count(); i++) {
       const gimbal_kernel_info& r = d.kernel(i);
-      all.insert({r.op, r.layout, r.in0, r.in1, r.out});
+      Key key = {r.op, r.params};
+      for (const gimbal_operand& in : r.in) key.insert(key.end(), {in.dtypes, in.layout, in.strided});
+      for (const gimbal_operand& out : r.out) key.insert(key.end(), {out.dtypes, out.layout, out.strided});
+      all.insert(key);
     }
     return all;
   };

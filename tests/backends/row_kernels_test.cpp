@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <set>
 
-#include "backends/cpu/kernel_abi.h"
 #include "base/bytes.h"
+#include "device/values.h"
 #include "discovery/registry.h"
 #include "ops/cases.h"
 #include "ops/shapes.h"
+#include "support/cpu_rows.h"
 
 namespace gimbal::cpu {
 namespace {
@@ -22,8 +23,8 @@ struct Bound {  // an op over memory of its own
 
   void add(const Shape& s, gimbal_layout layout, const void* bytes, size_t size) {
     gimbal_value v{};
-    v.dtype = uint8_t(s.type), v.rank = uint8_t(s.rank), v.layout = uint8_t(layout), v.bytes = size;
-    for (int i = 0; i < 4; i++) v.dim[i] = s.dim[i];
+    set_shape(v, s);
+    v.layout = uint8_t(layout), v.bytes = size;
     values.push_back(v);
     auto* p = static_cast<const unsigned char*>(bytes);
     memory.push_back(p ? std::vector<unsigned char>(p, p + size) : std::vector<unsigned char>(size, 0xab));
@@ -98,22 +99,23 @@ TEST(RowKernels, AUnitSeesAndWritesItsRowAlone) {
   auto opened = open_device({"cpu", 0, true, "threads=1"});
   ASSERT_TRUE(opened) << opened.error().message;
   const Device& d = *opened->device;
+  const test::CpuRows rows(d);
+  ASSERT_EQ(rows.size(), d.kernel_count());
   std::set<uint16_t> ops, checked;
   for (size_t i = 0; i < d.kernel_count(); i++) {
-    // The public half is the first member of the row.
-    const auto& k = reinterpret_cast<const CpuKernel&>(d.kernel(i));
+    const CpuKernel& k = rows[i];
     if (!k.row_inputs) continue;
     ops.insert(k.info.op);
     if (k.info.needs & ~d.describe().features) continue;
     const auto kind = OpKind(k.info.op);
-    for (int type = 0; type < int(DType::Count); type++) {
-      if (!(k.info.in0 >> type & 1)) continue;
+    for (DType type : kAllDTypes) {
+      if (!has(k.info.in[0].dtypes, type)) continue;
       if (kind == OpKind::CacheWrite) {
-        for (bool is_key : {true, false}) check(k, cache_write(d, DType(type), is_key), k.info.name);
+        for (bool is_key : {true, false}) check(k, cache_write(d, type, is_key), k.info.name);
         checked.insert(k.info.op);
         continue;
       }
-      for (const Case& c : cases(kind, DType(type))) {
+      for (const Case& c : cases(kind, type)) {
         Bound b;
         std::vector<Shape> shapes;
         for (const CaseInput& in : c.inputs) {
@@ -130,11 +132,11 @@ TEST(RowKernels, AUnitSeesAndWritesItsRowAlone) {
         }
         const auto out = output_shape(kind, c.params, shapes);
         ASSERT_TRUE(out) << c.name;
-        if (!(k.info.out >> int(out->type) & 1)) continue;
+        if (!has(k.info.out[0].dtypes, out->type)) continue;
         b.add(*out, GIMBAL_DENSE, nullptr, size_t(out->bytes()));
         b.rows = c.rows;
         b.op.inputs = uint16_t(c.inputs.size());
-        b.op.param.f[0] = c.params.f[0], b.op.param.i[0] = c.params.i[0], b.op.param.i[1] = c.params.i[1];
+        set_params(b.op, c.params);
         check(k, b, k.info.name + std::string(", ") + c.name);
         checked.insert(k.info.op);
         if (HasFatalFailure()) return;

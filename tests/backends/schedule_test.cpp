@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <random>
 
-#include "backends/cpu/kernel_abi.h"
 #include "base/format.h"
 #include "runtime/blueprint.h"
+#include "support/cpu_rows.h"
 #include "support/golden.h"
 
 namespace gimbal::cpu {
@@ -43,7 +43,7 @@ std::vector<Item> items_of(const TestProgram& p, size_t index) {
   std::vector<Item> items(mask ? size_t(rows_of(p, op)) : 1);
   for (size_t r = 0; r < items.size(); r++)
     for (int i = -1; i < op.inputs; i++) {
-      const gimbal_value& v = p.values[i < 0 ? op.out : op.in[i]];
+      const gimbal_value& v = p.values[i < 0 ? op.out[0] : op.in[i]];
       const bool by_row = mask && (i < 0 ? v.layout == GIMBAL_DENSE : (mask >> i & 1) != 0);
       const uint64_t row = v.bytes / uint64_t(v.dim[v.rank - 1]);
       if (by_row) items[r].push_back({v.slot, v.offset + r * row, v.offset + (r + 1) * row, i < 0});
@@ -130,20 +130,20 @@ TestProgram random_program(Random& r) {
   const int n = int(p.values.size());
   for (int left = 1 + r.below(14), tries = 0; left > 0 && tries < 500; tries++) {
     gimbal_op op{};
-    op.out = uint16_t(r.below(n));
+    op.outputs = 1, op.out[0] = uint16_t(r.below(n));
     for (int k = 1 + r.below(3); k-- > 0;) op.in[op.inputs++] = uint16_t(r.below(n));
     op.kind = uint16_t(r.below(4) == 0 ? OpKind::CacheWrite : OpKind::Add);
     if (op.kind == uint16_t(OpKind::CacheWrite)) {
-      if (op.inputs < 2 || p.values[op.out].layout != GIMBAL_CACHE) continue;
-      op.in[0] = op.out;
+      if (op.inputs < 2 || p.values[op.out[0]].layout != GIMBAL_CACHE) continue;
+      op.in[0] = op.out[0];
     }
-    const gimbal_value &out = p.values[op.out], &rows = value_of_rows(op, p.values.data());
+    const gimbal_value &out = p.values[op.out[0]], &rows = value_of_rows(op, p.values.data());
     bool over_itself = false;  // never planned
     uint32_t mask = 0;
     for (int i = 0; i < op.inputs; i++) {
       const gimbal_value& in = p.values[op.in[i]];
-      over_itself |= op.in[i] != op.out && overlap(in, out);
-      over_itself |= op.in[i] == op.out && !(op.kind == uint16_t(OpKind::CacheWrite) && i == 0);
+      over_itself |= op.in[i] != op.out[0] && overlap(in, out);
+      over_itself |= op.in[i] == op.out[0] && !(op.kind == uint16_t(OpKind::CacheWrite) && i == 0);
       if (in.extent == rows.extent && in.dim[1] == rows.dim[1] && r.below(6)) mask |= 1u << i;
     }
     if (over_itself) continue;
@@ -213,7 +213,7 @@ TEST(Schedule, KnowsWhichInputsAreOverwrittenLater) {
       bool expected = false;
       for (size_t j = i + 1; j < p.ops.size(); j++)
         for (int k = 0; k < p.ops[i].inputs; k++)
-          expected |= overlap(p.values[p.ops[i].in[k]], p.values[p.ops[j].out]);
+          expected |= overlap(p.values[p.ops[i].in[k]], p.values[p.ops[j].out[0]]);
       ASSERT_EQ(overwritten_later(p.view(), i), expected) << "program " << round << ", op " << i;
       (expected ? overwritten : kept)++;
     }
@@ -232,10 +232,10 @@ TEST(Schedule, NoOpsNoLevels) {
 TEST(Schedule, LongProgramsOfDependentOps) {
   TestProgram p;
   for (int i = 0; i < 2; i++)
-    p.values.push_back({0, 0, 2, GIMBAL_DENSE, GIMBAL_STEP_ROWS, uint64_t(64 * i), 64, {32, 2, 1, 1}});
+    p.values.push_back({0, 0, 2, GIMBAL_DENSE, GIMBAL_STEP_ROWS, uint64_t(64 * i), 64, {32, 2}, {1, 32}});
   for (int i = 0; i < 20000; i++) {
     gimbal_op op{};
-    op.out = i % 2, op.inputs = 1, op.in[0] = (i + 1) % 2;
+    op.outputs = 1, op.out[0] = i % 2, op.inputs = 1, op.in[0] = (i + 1) % 2;
     p.ops.push_back(op);
     p.row_inputs.push_back(i % 3 ? 1 : 0);
   }
@@ -266,8 +266,8 @@ Planned plan(const std::string& path, int batch) {
 }
 TestProgram as_test_program(const Device& d, const Program& program) {
   TestProgram p{program.values, program.ops, {}};
-  for (const gimbal_op& op : p.ops)  // the public half is the first member of the row
-    p.row_inputs.push_back(reinterpret_cast<const CpuKernel&>(d.kernel(op.kernel)).row_inputs);
+  const test::CpuRows rows(d);
+  for (const gimbal_op& op : p.ops) p.row_inputs.push_back(rows[op.kernel].row_inputs);
   return p;
 }
 
@@ -289,10 +289,10 @@ TEST(Schedule, NoInputOfAProductOfOneRowIsOverwritten) {
   for (const char* format : {"q8_0", "q4_0", "f16"}) {
     const auto planned = plan(test::golden_dir() + "/stories/stories260K-" + format + ".gguf", 5);
     ASSERT_TRUE(planned.blueprint);
+    const test::CpuRows rows(*planned.device);
     for (const Bucket& bucket : planned.blueprint->last().buckets)
       for (size_t i = 0; i < bucket.program.ops.size(); i++) {
-        const auto& info = planned.device->kernel(bucket.program.ops[i].kernel);
-        if (!reinterpret_cast<const CpuKernel&>(info).item_outputs) continue;
+        if (!rows[bucket.program.ops[i].kernel].item_outputs) continue;
         const bool overwritten = overwritten_later(bucket.program.view(), i);
         if (bucket.rows > 1) {
           overwritten_in_batches += overwritten;

@@ -23,7 +23,7 @@ gimbal_value value(uint32_t slot, int32_t n, uint64_t offset = 0) {
 }
 gimbal_op op(uint32_t kernel, std::initializer_list<uint16_t> in, uint16_t out) {
   gimbal_op o{};
-  o.kind = uint16_t(OpKind::MatMul), o.kernel = uint16_t(kernel), o.out = out;
+  o.kind = uint16_t(OpKind::MatMul), o.kernel = uint16_t(kernel), o.outputs = 1, o.out[0] = out;
   for (uint16_t i : in) o.in[o.inputs++] = i;
   return o;
 }

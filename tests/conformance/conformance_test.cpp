@@ -134,7 +134,8 @@ TEST(Conformance, ARowThatNoCaseReachesOrTheDeviceLacksIsSaid) {
   s.rows = {test::fake_row("fake.add.f32", OpKind::Add), test::fake_row("fake.wheels.add.f32", OpKind::Add),
             test::fake_row("fake.add.wide", OpKind::Add)};
   s.rows[1].needs = 2;
-  s.rows[2].k_multiple = 1 << 20;
+  static constexpr gimbal_limit kWide[] = {{"width", GIMBAL_DIM, 0, 0, 1 << 20, 0, INT64_MAX}};
+  limit(s.rows[2], kWide);
   s.compute = right;
   auto device = test::open_fake(s);
   auto lacks = check_kernel(*device, 1), wide = check_kernel(*device, 2);

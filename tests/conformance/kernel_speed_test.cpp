@@ -30,26 +30,18 @@ FakeSettings watched(Calls& calls) {
     if (kind == OpKind::MatMul) calls.weights.insert(c.x[0]), calls.rows.push_back(c.rows);
   };
   auto product = [](const char* name, DType w, DType x, int rank) {
-    return gimbal_kernel_info{name,
-                              uint16_t(OpKind::MatMul),
-                              int16_t(rank),
-                              GIMBAL_EXACT,
-                              GIMBAL_DENSE,
-                              set_of(w),
-                              set_of(x),
-                              kFloat,
-                              1,
-                              0,
-                              0,
-                              0};
+    gimbal_kernel_info k = claims(name, OpKind::MatMul, set_of(w), GIMBAL_DENSE);
+    k.in[1] = claim_of(set_of(x)), k.rank = int16_t(rank);
+    return k;
   };
   s.rows = {product("fake.slow.mat_mul.q8_0", DType::Q8_0, DType::A8_32, 0),
             product("fake.fast.mat_mul.q8_0", DType::Q8_0, DType::A8_32, 5),
             product("fake.fast.mat_mul.f32", DType::F32, DType::F32, 5),
             product("fake.few.mat_mul.f32", DType::F32, DType::F32, 9)};
-  s.rows[3].max_rows = 1;
+  static constexpr gimbal_limit kFew[] = {{"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, 0, 1}};
+  limit(s.rows[3], kFew);
   gimbal_kernel_info quantize = fake_row("fake.quantize", OpKind::Quantize);
-  quantize.out = set_of(DType::A8_32);
+  quantize.out[0] = claim_of(set_of(DType::A8_32));
   s.rows.push_back(quantize);
   return s;
 }
@@ -160,7 +152,8 @@ TEST(KernelSpeed, AttentionReadsTheWholeCache) {
     KernelTimer timer(*d);
     int measured = 0;
     for (size_t i = 0; i < d->kernel_count(); i++) {
-      if (OpKind(d->kernel(i).op) != OpKind::Attention || !has(d->kernel(i).in1, DType::F16)) continue;
+      if (OpKind(d->kernel(i).op) != OpKind::Attention || !has(d->kernel(i).in[1].dtypes, DType::F16))
+        continue;
       SpeedRequest r = quick(1);
       auto one = timer.measure(i, DType::F16, r);
       ASSERT_TRUE(one) << one.error().message;

@@ -39,7 +39,7 @@ Program one_addition() {
     p.info.push_back({"sum", Shape(DType::F32, {16, 1}), uint16_t(i)});
   }
   gimbal_op op{};
-  op.kind = uint16_t(OpKind::Add), op.inputs = 2, op.in[1] = 1, op.out = 2;
+  op.kind = uint16_t(OpKind::Add), op.inputs = 2, op.in[1] = 1, op.outputs = 1, op.out[0] = 2;
   p.ops.push_back(op);
   return p;
 }
@@ -79,8 +79,9 @@ TEST(Verification, AWrongKernelGivesWayToTheNextWithTheReason) {
   auto choices = assign_kernels(p, *d, wish);
   ASSERT_TRUE(choices);
   EXPECT_EQ((*choices)[0].kernel, 0u);
-  ASSERT_EQ((*choices)[0].rejected.size(), 1u);
-  const std::string why = (*choices)[0].rejected[0].why;
+  const auto rejected = rejections(p, p.ops[0], *d, wish);
+  ASSERT_EQ(rejected.size(), 1u);
+  const std::string why = rejected[0].why;
   for (const char* words : {"quarantined", "wrong numbers", "expected"})
     EXPECT_NE(why.find(words), std::string::npos) << why;
   EXPECT_TRUE(known["fake.slow.add.f32"].passed);

@@ -39,7 +39,7 @@ TEST_F(Failing, EveryCallGivesTheBackendsWords) {
     return GIMBAL_DEVICE_LOST;
   };
   table.read = [](gimbal_device*, gimbal_buffer*, size_t, void*, size_t) { return GIMBAL_DEVICE_LOST; };
-  table.pack = [](gimbal_device*, gimbal_buffer*, const gimbal_value*, const void*, int32_t, int32_t) {
+  table.pack = [](gimbal_device*, gimbal_buffer*, const gimbal_value*, const void*, int64_t, int64_t) {
     return GIMBAL_UNSUPPORTED;
   };
   table.submit = [](gimbal_device*, gimbal_executable*, gimbal_buffer* const*, size_t, gimbal_step) {

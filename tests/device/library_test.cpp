@@ -87,12 +87,16 @@ TEST(Library, EveryBrokenContractHasItsReason) {
     std::vector<const char*> words;
   };
   const Case cases[] = {
-      {"plugin-abi=2", "v1", reason::kAbiMismatch, {"version 2", "version 1"}},
+      {"plugin-abi=1", "v1", reason::kAbiMismatch, {"version 1 ", "version 2 "}},
+      {"plugin-abi=3", "v1", reason::kAbiMismatch, {"version 3 ", "version 2 "}},
       {"plugin-bytes=8", "v1", reason::kAbiMismatch, {"8 bytes"}},
-      {"abi=0", "v1", reason::kAbiMismatch, {"version 0", "version 1"}},
+      {"abi=0", "v1", reason::kAbiMismatch, {"version 0", "version 2"}},
       {"abi=4294967295", "v1", reason::kAbiMismatch, {"version 4294967295"}},
       {"bytes=16", "v1", reason::kAbiMismatch, {"16 bytes"}},
       {"bytes=0", "v1", reason::kAbiMismatch, {"0 bytes"}},
+      {"other-op=rope", "v1", reason::kAbiMismatch, {"op 4", "'rope'"}},
+      {"other-format=a8_32", "v1", reason::kAbiMismatch, {"format 36", "'a8_32'"}},
+      {"no-meanings", "v1", reason::kBrokenPlugin, {"does not tell"}},
       {"null-plugin", "v1", reason::kBrokenPlugin, {"no description"}},
       {"no-backend", "v1", reason::kBrokenPlugin, {"no backend"}},
       {"null-table", "v1", reason::kBrokenPlugin, {"no table"}},
@@ -127,6 +131,12 @@ TEST(Library, AnOlderTableLacksOnlyWhatIsOptional) {
   EXPECT_EQ((*l)->table().measure, nullptr);
   EXPECT_EQ((*l)->table().run_counts, nullptr);
   auto d = open_device(*l);
+  ASSERT_GT(d->kernel_count(), 5u);
+  for (size_t i = 0; i < d->kernel_count(); i++) {
+    EXPECT_NE(d->kernel(i).in[0].dtypes, 0u);
+    EXPECT_EQ(d->kernel(i).params, 0u) << "what its shorter rows do not reach is not claimed";
+    EXPECT_EQ(d->kernel(i).n_limits, 0u);
+  }
   auto limits = d->measure();
   ASSERT_FALSE(limits);
   EXPECT_EQ(limits.error().code, Code::Unsupported);
@@ -139,7 +149,12 @@ TEST(Library, ANewerTableIsReadAsFarAsItIsKnown) {
   ASSERT_TRUE(l) << l.error().message;
   EXPECT_EQ((*l)->table().struct_size, sizeof(gimbal_backend));
   auto d = open_device(*l);
-  EXPECT_EQ(device_name(*d), "fake, version 1") << "and what it says beyond the struct hurts nobody";
+  EXPECT_EQ(device_name(*d), "fake, version 1");
+  ASSERT_GT(d->kernel_count(), 5u);
+  for (size_t i = 0; i < d->kernel_count(); i++) {
+    EXPECT_EQ(d->kernel(i).struct_size, sizeof(gimbal_kernel_info) + 64);
+    EXPECT_EQ(std::string(d->kernel(i).name).find("toy."), 0u) << "its rows are longer, too";
+  }
   EXPECT_TRUE(d->allocate(64));
 }
 

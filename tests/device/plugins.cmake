@@ -37,6 +37,17 @@ foreach(source ${tests})
   endif()
 endforeach()
 
+# The plugins of all backends of this build, for tests of what users have.
+set(real_plugins)
+foreach(backend ${GIMBAL_BACKENDS})
+  if(TARGET gimbal_plugin_${backend})
+    list(APPEND real_plugins "\"$<TARGET_FILE:gimbal_plugin_${backend}>\"")
+    add_dependencies(reload_test gimbal_plugin_${backend})
+  endif()
+endforeach()
+list(JOIN real_plugins "," real_plugins)
+target_compile_definitions(reload_test PRIVATE "GIMBAL_REAL_PLUGINS=${real_plugins}")
+
 # docs/adding-a-backend.md, done from a scratch checkout.
 add_test(NAME adding_a_backend
          COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/device/adding_a_backend_test.sh ${CMAKE_SOURCE_DIR} $<TARGET_FILE:gimbal> ${CMAKE_COMMAND}

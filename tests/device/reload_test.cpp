@@ -2,7 +2,9 @@
 // one, and what is no good never comes into use.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <latch>
 #include <mutex>
 #include <thread>
 
@@ -50,7 +52,7 @@ TEST(Reload, WhatIsNoGoodNeverComesIntoUse) {
   };
   PluginFolder fresh;
   int n = 0;
-  for (const Case& c : {Case{"abi=2", "v2", reason::kAbiMismatch, "version 2"},
+  for (const Case& c : {Case{"abi=3", "v2", reason::kAbiMismatch, "version 3"},
                         {"without-functions", "v2", reason::kBrokenPlugin, "submit, wait"},
                         {"", "foreign", reason::kSymbolMissing, "gimbal_plugin_entry"},
                         {"", "vendor", reason::kLibraryMissing, "libof-some-vendor.so"},
@@ -229,6 +231,54 @@ TEST(Reload, AStoryInItsMidstGoesOn) {
   EXPECT_EQ(*fresh->next(*first), *second);
   work = Error{};
   EXPECT_FALSE(test::loaded("midst"));
+}
+
+// The plugins that users have, not the fakes. Nothing of one may stay because a thread that used it lives on:
+// neither a text for errors, nor anything else with a destructor that the thread would have to call.
+TEST(Reload, RealPluginsLeaveWhileTheThreadsThatUsedThemLive) {
+  constexpr int kThreads = 3;
+  constexpr const char* kPlugins[] = {GIMBAL_REAL_PLUGINS};
+  for (const char* path : kPlugins) {
+    auto opened = Library::open(path);
+    ASSERT_TRUE(opened) << opened.error().message;
+    const std::string name = (*opened)->name();
+    const bool devices = (*opened)->table().device_count() > 0;
+    printf("%s: %s\n", name.c_str(),
+           devices ? "computes in three threads" : "has no devices here, and says so");
+    std::mutex one_at_a_time;
+    std::latch used(kThreads), leave(1);
+    auto use = [&](const LibraryPtr& library) {
+      const std::lock_guard lock(one_at_a_time);
+      EXPECT_FALSE(Device::open(library, 0, "no-such-option=1")) << "for the text of an error";
+      if (!devices) return;
+      auto device = Device::open(library, 0);
+      ASSERT_TRUE(device) << device.error().message;
+      for (size_t i = 0; i < (*device)->kernel_count(); i++) {
+        if ((*device)->kernel(i).op != uint16_t(OpKind::Add) ||
+            ((*device)->kernel(i).needs & ~(*device)->describe().features))
+          continue;
+        auto report = check_kernel(**device, i);
+        ASSERT_TRUE(report) << report.error().message;
+        EXPECT_GT(report->cases, 0);
+        EXPECT_EQ(report->failed, 0);
+        return;
+      }
+      ADD_FAILURE() << name << " has no kernel for add";
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; i++)
+      threads.emplace_back([&, library = *opened]() mutable {
+        use(library);
+        library.reset();
+        used.count_down();
+        leave.wait();
+      });
+    opened = Error{};
+    used.wait();
+    EXPECT_FALSE(test::loaded(name)) << "a living thread keeps it";
+    leave.count_down();
+    for (std::thread& t : threads) t.join();
+  }
 }
 
 }  // namespace

@@ -10,12 +10,12 @@
 namespace gimbal::reference {
 namespace {
 
-Tensor floats(std::initializer_list<int32_t> dims, std::vector<double> v) {
+Tensor floats(std::initializer_list<int64_t> dims, std::vector<double> v) {
   Tensor t{Shape(DType::F32, dims), std::move(v)};
   EXPECT_EQ(t.values.size(), size_t(t.shape.count()));
   return t;
 }
-Tensor ints(std::initializer_list<int32_t> dims, std::vector<double> v) {
+Tensor ints(std::initializer_list<int64_t> dims, std::vector<double> v) {
   Tensor t = floats(dims, std::move(v));
   t.shape.type = DType::I32;
   return t;

@@ -22,8 +22,8 @@ struct Try {
 OpParams with_i(int32_t i) { return {{}, {i, 0}}; }
 OpParams to(DType t) { return {{}, {int32_t(t), 0}}; }
 
-Shape f(std::initializer_list<int32_t> d) { return Shape(F, d); }
-Shape i(std::initializer_list<int32_t> d) { return Shape(I, d); }
+Shape f(std::initializer_list<int64_t> d) { return Shape(F, d); }
+Shape i(std::initializer_list<int64_t> d) { return Shape(I, d); }
 Shape cache(int hd, int heads, int pages, DType t = H) { return Shape(t, {hd, heads, P, pages}); }
 
 const std::vector<Try>& tries() {
@@ -178,15 +178,15 @@ TEST(Shapes, AreAcceptedAndRefusedByTheRules) {
       EXPECT_NE(got.error().message.find(t.rule), std::string::npos) << got.error().message;
     }
   }
-  EXPECT_EQ(accepted.size(), size_t(OpKind::Count)) << "every op needs a shape that is accepted";
-  EXPECT_EQ(refused.size(), size_t(OpKind::Count)) << "and one that is refused";
+  EXPECT_EQ(accepted.size(), std::size(kAllOps)) << "every op needs a shape that is accepted";
+  EXPECT_EQ(refused.size(), std::size(kAllOps)) << "and one that is refused";
 }
 
 TEST(Shapes, NoInputsAndTooManyAreRefusedForEveryOp) {
-  for (int k = 0; k < int(OpKind::Count); k++)
+  for (OpKind k : kAllOps)
     for (size_t n : {size_t(0), size_t(7)}) {
       std::vector<Shape> in(n, f({32, 32}));
-      EXPECT_FALSE(output_shape(OpKind(k), {}, in)) << info(OpKind(k)).name;
+      EXPECT_FALSE(output_shape(k, {}, in)) << info(k).name;
     }
 }
 

@@ -58,7 +58,7 @@ TEST_F(Builder, OneQuantizationServesAllMatmulsOfAValue) {
   EXPECT_EQ(count(*p, OpKind::Quantize), 2);
   EXPECT_EQ(count(*p, OpKind::MatMul), 4);
   EXPECT_EQ(p->ops[1].in[1], p->ops[2].in[1]);
-  EXPECT_EQ(p->ops.back().in[0], p->ops[1].out);
+  EXPECT_EQ(p->ops.back().in[0], p->ops[1].out[0]);
   EXPECT_EQ(p->output(p->ops[0]).name, "blk.0.quantize");
   EXPECT_EQ(p->output(p->ops[1]).name, "q") << "a linear is named after its weight, whatever the scope";
   EXPECT_EQ(p->output(p->ops.back()).name, "blk.0.add");

@@ -77,7 +77,7 @@ std::vector<float> run(const Device& d, std::vector<CutPart> parts, const std::v
     for (size_t s = 0; s < kSlots; s++) slots[s] = buffers[i][s].handle();
     EXPECT_TRUE(d.submit(*e, slots, kSlots, step));
     EXPECT_TRUE(d.wait());
-    const gimbal_value& last = p.values[p.ops.back().out];
+    const gimbal_value& last = p.values[p.ops.back().out[0]];
     if (i + 1 < parts.size()) continue;
     EXPECT_EQ(last.slot, uint32_t(Slot::Output));
     out.resize(size_t(rows) * kWidth);

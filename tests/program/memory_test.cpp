@@ -40,8 +40,8 @@ Program random_program(std::mt19937& r, int ops) {
     }
     const Slot slot = r() % 10 == 0 ? Slot::Output : Slot::Work;
     const uint64_t bytes = r() % 4 ? 64 * (1 + r() % 8) : 1 + r() % 5000;
-    op.out = add_value(p, slot, bytes, uint16_t(p.values.size()));
-    made.push_back(op.out);
+    op.outputs = 1, op.out[0] = add_value(p, slot, bytes, uint16_t(p.values.size()));
+    made.push_back(op.out[0]);
     p.ops.push_back(op);
   }
   return p;
@@ -59,7 +59,7 @@ std::vector<Life> lives(const Program& p) {
     if (p.info[v].root != v || p.values[v].slot != uint32_t(Slot::Work)) continue;
     Life l{SIZE_MAX, 0, align_up(p.values[v].bytes, kAlignment), p.values[v].offset};
     for (size_t i = 0; i < p.ops.size(); i++) {
-      if (p.ops[i].out == v) l.first = i, l.last = std::max(l.last, i);
+      if (p.ops[i].out[0] == v) l.first = i, l.last = std::max(l.last, i);
       for (int k = 0; k < p.ops[i].inputs; k++)
         if (p.info[p.ops[i].in[k]].root == v) l.last = std::max(l.last, i);
     }
@@ -116,7 +116,7 @@ TEST(WorkMemory, WhatAProductOfOneRowReadsIsNotOverwritten) {
       gimbal_op op{};
       op.kind = uint16_t(i % 5 == 2 ? OpKind::MatMul : OpKind::Add);
       op.inputs = 1, op.in[0] = x;
-      op.out = x = add_value(p, Slot::Work, 1000, uint16_t(p.values.size()));
+      op.outputs = 1, op.out[0] = x = add_value(p, Slot::Work, 1000, uint16_t(p.values.size()));
       p.values[x].dim[0] = rows;
       p.ops.push_back(op);
     }
@@ -125,7 +125,7 @@ TEST(WorkMemory, WhatAProductOfOneRowReadsIsNotOverwritten) {
     EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], (rows == 1 ? 12u : 2u) * align_up(1000, kAlignment));
     for (size_t i = 2; i < p.ops.size(); i += 5)
       for (size_t later = i + 1; rows == 1 && later < p.ops.size(); later++)
-        EXPECT_NE(p.values[p.ops[later].out].offset, p.values[p.ops[i].in[0]].offset);
+        EXPECT_NE(p.values[p.ops[later].out[0]].offset, p.values[p.ops[i].in[0]].offset);
   }
 }
 
@@ -135,13 +135,14 @@ TEST(WorkMemory, AChainOfEqualValuesNeedsTwo) {
   for (int i = 0; i < 50; i++) {
     gimbal_op op{};
     op.inputs = 1, op.in[0] = x;
-    op.out = x = add_value(p, Slot::Work, 1000, uint16_t(p.values.size()));
+    op.outputs = 1, op.out[0] = x = add_value(p, Slot::Work, 1000, uint16_t(p.values.size()));
     p.ops.push_back(op);
   }
   plan_work(p, kAlignment);
   EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], 2 * align_up(1000, kAlignment));
   for (size_t i = 1; i < p.ops.size(); i++)
-    EXPECT_NE(p.values[p.ops[i].out].offset, p.values[p.ops[i].in[0]].offset) << "output over its own input";
+    EXPECT_NE(p.values[p.ops[i].out[0]].offset, p.values[p.ops[i].in[0]].offset)
+        << "output over its own input";
 }
 
 TEST(WorkMemory, NothingNeedsNothing) {

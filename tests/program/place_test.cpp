@@ -30,8 +30,8 @@ class Place : public testing::Test {
   }
   std::string name(size_t row) { return device->kernel(row).name; }
   // The reason why a row was not taken for the first op.
-  static std::string why(const Choice& c, size_t row) {
-    for (const Rejected& r : c.rejected)
+  std::string why(size_t row, const KernelPreference& wish = {}) const {
+    for (const Rejected& r : rejections(program, program.ops[0], *device, wish))
       if (r.kernel == row) return r.why;
     return "taken";
   }
@@ -46,15 +46,16 @@ TEST_F(Place, TheHighestRankThatFitsIsTaken) {
   const Choice& add = (*c)[0];
   EXPECT_EQ(name(add.kernel), "fake.good.add.f32");
   EXPECT_EQ(program.ops[0].kernel, add.kernel) << "what is reported is what runs";
-  EXPECT_EQ(add.why, "the highest rank that fits");
-  EXPECT_EQ((*c)[1].why, "the only kernel that fits");
-  ASSERT_EQ(add.rejected.size(), 3u) << "rows of other ops are not mentioned";
-  EXPECT_EQ(add.rejected[0].kernel, 2u) << "best rank first";
-  EXPECT_EQ(add.rejected[2].kernel, 0u);
-  EXPECT_NE(why(add, 0).find("ranks lower (1 against 5)"), std::string::npos) << why(add, 0);
-  EXPECT_NE(why(add, 2).find("needs wheels"), std::string::npos) << why(add, 2);
-  EXPECT_EQ(why(add, 2).find("wings"), std::string::npos) << "only what is missing is named";
-  EXPECT_NE(why(add, 3).find("exact results"), std::string::npos) << why(add, 3);
+  EXPECT_EQ(why_chosen(add, {}), "the highest rank that fits");
+  EXPECT_EQ(why_chosen((*c)[1], {}), "the only kernel that fits");
+  const auto rejected = rejections(program, program.ops[0], *device, {});
+  ASSERT_EQ(rejected.size(), 3u) << "rows of other ops are not mentioned";
+  EXPECT_EQ(rejected[0].kernel, 2u) << "best rank first";
+  EXPECT_EQ(rejected[2].kernel, 0u);
+  EXPECT_NE(why(0).find("ranks lower (1 against 5)"), std::string::npos) << why(0);
+  EXPECT_NE(why(2).find("needs wheels"), std::string::npos) << why(2);
+  EXPECT_EQ(why(2).find("wings"), std::string::npos) << "only what is missing is named";
+  EXPECT_NE(why(3).find("exact results"), std::string::npos) << why(3);
 }
 
 TEST_F(Place, FastRowsCompeteWhenAllowed) {
@@ -64,11 +65,12 @@ TEST_F(Place, FastRowsCompeteWhenAllowed) {
 }
 
 TEST_F(Place, PreferencesWinInTheirOrder) {
-  auto one = assign_kernels(program, *device, {{"fake.slow.*"}, false, true});
+  const KernelPreference slow{{"fake.slow.*"}, false, true};
+  auto one = assign_kernels(program, *device, slow);
   ASSERT_TRUE(one) << one.error().message;
   EXPECT_EQ(name((*one)[0].kernel), "fake.slow.add.f32");
-  EXPECT_EQ((*one)[0].why, "matches the preference 'fake.slow.*'");
-  EXPECT_NE(why((*one)[0], 1).find("another kernel is preferred"), std::string::npos);
+  EXPECT_EQ(why_chosen((*one)[0], slow), "matches the preference 'fake.slow.*'");
+  EXPECT_NE(why(1, slow).find("another kernel is preferred"), std::string::npos);
 
   auto order = assign_kernels(program, *device, {{"*.nothing.*", "*good*", "*slow*"}, false, true});
   ASSERT_TRUE(order);
@@ -80,10 +82,12 @@ TEST_F(Place, PreferencesWinInTheirOrder) {
   EXPECT_EQ(name((*all)[0].kernel), "fake.free.add.f32");
 
   // A preference does not make a row fit.
-  auto unfit = assign_kernels(program, *device, {{"fake.wheels.*"}, false, false});
+  const KernelPreference wheels{{"fake.wheels.*"}, false, false};
+  auto unfit = assign_kernels(program, *device, wheels);
   ASSERT_TRUE(unfit);
   EXPECT_EQ(name((*unfit)[0].kernel), "fake.good.add.f32");
-  EXPECT_NE((*unfit)[0].why.find("no preferred kernel computes this op"), std::string::npos);
+  EXPECT_EQ(why_chosen((*unfit)[0], wheels),
+            "the highest rank that fits; no preferred kernel computes this op");
 }
 
 TEST_F(Place, StrictRefusesWhatNoPatternCovers) {

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "device/backend_impl.h"
+#include "device/claims.h"
 #include "device/device.h"
+#include "device/values.h"
 #include "ops/op.h"
 #include "tensor/dtype.h"
 
@@ -45,14 +47,14 @@ class FakeDevice {
     static FakeSettings s;
     return s;
   }
-  static std::string& error() {
-    thread_local std::string text;
+  static ErrorText& error() {
+    thread_local ErrorText text;
     return text;
   }
   static int count() { return settings().devices; }
   static gimbal_code open(int, const char*, FakeDevice** out) {
     error() = settings().open_error;
-    if (!error().empty()) return GIMBAL_INVALID;
+    if (!settings().open_error.empty()) return GIMBAL_INVALID;
     *out = new FakeDevice;
     return GIMBAL_OK;
   }
@@ -77,11 +79,11 @@ class FakeDevice {
   gimbal_code read(gimbal_buffer* b, size_t o, void* p, size_t n) {
     return std::memcpy(p, b->bytes.data() + o, n), GIMBAL_OK;
   }
-  uint64_t packed_bytes(uint8_t t, int32_t, int32_t rows) {
+  uint64_t packed_bytes(uint8_t t, int64_t, int64_t rows) {
     return has(settings().packs, DType(t)) ? 1000 * uint64_t(rows) : 0;
   }
-  gimbal_code pack(gimbal_buffer*, const gimbal_value&, const void*, int32_t, int32_t) { return GIMBAL_OK; }
-  uint64_t cache_bytes(uint8_t t, uint8_t, int32_t hd, int32_t heads, int32_t page, int32_t pages) {
+  gimbal_code pack(gimbal_buffer*, const gimbal_value&, const void*, int64_t, int64_t) { return GIMBAL_OK; }
+  uint64_t cache_bytes(uint8_t t, uint8_t, int64_t hd, int64_t heads, int64_t page, int64_t pages) {
     return uint64_t(row_bytes(DType(t), hd)) * uint64_t(heads) * uint64_t(page) * uint64_t(pages);
   }
 
@@ -99,8 +101,8 @@ class FakeDevice {
     const Compiled& c = *reinterpret_cast<Compiled*>(e);
     for (const gimbal_op& op : c.ops) {
       auto at = [&](const gimbal_value& v) { return slots[v.slot]->bytes.data() + v.offset; };
-      const gimbal_value& out = c.values[op.out];
-      FakeCall call{op, out, at(out), {}, out.dim[out.rank - 1]};
+      const gimbal_value& out = c.values[op.out[0]];
+      FakeCall call{op, out, at(out), {}, int(rows_of(out))};
       if (out.extent == GIMBAL_STEP_ROWS) call.rows = step.rows;
       if (out.extent == GIMBAL_OUT_ROWS) call.rows = step.out_rows;
       for (int i = 0; i < op.inputs; i++) call.x.push_back(at(c.values[op.in[i]]));
@@ -123,10 +125,11 @@ inline std::unique_ptr<Device> open_fake(FakeSettings settings) {
   return d ? std::move(*d) : nullptr;
 }
 
-// A row for an op on f32 that any device fits.
+// A row for an op on f32 that any device fits, for dense weights.
 inline gimbal_kernel_info fake_row(const char* name, OpKind op, int rank = 0) {
-  const uint64_t f = set_of(DType::F32);
-  return {name, uint16_t(op), int16_t(rank), GIMBAL_EXACT, GIMBAL_DENSE, f, f, f, 1, 0, 0, 0};
+  gimbal_kernel_info k = claims(name, op, set_of(DType::F32), GIMBAL_DENSE);
+  k.rank = int16_t(rank);
+  return k;
 }
 
 }  // namespace gimbal::test

@@ -31,22 +31,22 @@ TEST(DType, SizesAndIdsAreThoseOfTheReferenceData) {
   }
   // Formats that files can carry and the reference data does not cover are these, and no others.
   std::string others;
-  for (int i = 0; i < int(DType::Count); i++)
-    if (!seen.count(DType(i))) others += std::string(" ") + info(DType(i)).name;
+  for (DType t : kAllDTypes)
+    if (!seen.count(t)) others += std::string(" ") + info(t).name;
   EXPECT_EQ(others, " q8_1 q8_k i8 i16 i32 i64 f64 i2_s a8_32 a8_256");
 }
 
 TEST(DType, NamesAndIdsAreUniqueAndFoundInAnyCase) {
   std::set<std::string> names;
   std::set<int> ids;
-  for (int i = 0; i < int(DType::Count); i++) {
-    const DTypeInfo& t = info(DType(i));
+  for (DType type : kAllDTypes) {
+    const DTypeInfo& t = info(type);
     EXPECT_TRUE(names.insert(t.name).second) << t.name;
     EXPECT_TRUE(t.gguf == kNotInFiles || ids.insert(t.gguf).second) << t.name;
-    EXPECT_EQ(dtype_named(t.name), DType(i));
+    EXPECT_EQ(dtype_named(t.name), type);
     std::string upper = t.name;
     for (char& c : upper) c = char(std::toupper(c));
-    EXPECT_EQ(dtype_named(upper), DType(i));
+    EXPECT_EQ(dtype_named(upper), type);
   }
   for (const char* wrong : {"", "q4", "q4_00", " q4_0", "f3", "f32 ", "\xff"})
     EXPECT_EQ(dtype_named(wrong), std::nullopt) << wrong;
@@ -61,8 +61,7 @@ TEST(DType, RowsAndSets) {
   EXPECT_EQ(tensor_tail_bytes(DType::I2_S), 32);
   EXPECT_EQ(tensor_tail_bytes(DType::Q8_0), 0);
   const DTypeSet s = set_of(DType::F32, DType::A8_256);
-  for (int i = 0; i < int(DType::Count); i++)
-    EXPECT_EQ(has(s, DType(i)), DType(i) == DType::F32 || DType(i) == DType::A8_256);
+  for (DType t : kAllDTypes) EXPECT_EQ(has(s, t), t == DType::F32 || t == DType::A8_256);
   EXPECT_EQ(set_of(), 0u);
   EXPECT_EQ(to_string(Shape(DType::Q4_0, {2048, 512})), "q4_0[2048, 512]");
   EXPECT_EQ(Shape(DType::Q8_0, {64, 3}).bytes(), 2 * 34 * 3);

@@ -73,8 +73,7 @@ TEST(Decode, EqualsTheReferenceBitForBit) {
     seen.insert(*type);
   }
   // No format may claim to be decodable without reference blocks; I2_S has its own tests below.
-  for (int i = 0; i < int(DType::Count); i++)
-    EXPECT_EQ(can_decode(DType(i)), seen.contains(DType(i)) || DType(i) == DType::I2_S) << kDTypes[i].name;
+  for (DType t : kAllDTypes) EXPECT_EQ(can_decode(t), seen.contains(t) || t == DType::I2_S) << info(t).name;
 }
 
 TEST(Decode, ConsecutiveBlocksAsOneRow) {
@@ -260,18 +259,18 @@ TEST(Encode, Q6kCoversEachGroupWithTheSmallestScale) {
 // A cache row may come to hold anything; encoding it must stay defined (the sanitizer builds watch this
 // test).
 TEST(Encode, AcceptsNanAndInfinity) {
-  for (int t = 0; t < int(DType::Count); t++) {
-    if (!can_encode(DType(t))) continue;
+  for (DType t : kAllDTypes) {
+    if (!can_encode(t)) continue;
     for (float odd : {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f}) {
       std::vector<float> x(256, 1.0f), out(256);
       x[3] = odd;
       x[40] = -odd;
-      std::vector<uint8_t> blocks(row_bytes(DType(t), 256) + 1, 0x5a);
-      encode(DType(t), x.data(), 256, blocks.data());
+      std::vector<uint8_t> blocks(row_bytes(t, 256) + 1, 0x5a);
+      encode(t, x.data(), 256, blocks.data());
       EXPECT_EQ(blocks.back(), 0x5a);
-      decode(DType(t), blocks.data(), 256, out.data());
+      decode(t, blocks.data(), 256, out.data());
       // Blocks of 32 without an odd value are not touched by it.
-      if (info(DType(t)).block <= 32) { EXPECT_NEAR(out[100], 1.0f, 0.01f) << kDTypes[t].name; }
+      if (info(t).block <= 32) { EXPECT_NEAR(out[100], 1.0f, 0.01f) << info(t).name; }
     }
   }
 }

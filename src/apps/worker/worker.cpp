@@ -53,8 +53,8 @@ class Worker {
             1 << 24);
     a.whole("--batch", "N", "tokens of a prompt computed at once (default 256)", batch_, 1, 65536);
     std::vector<std::string> cache_types;
-    for (int t = 0; t < int(DType::Count); t++)
-      if (has(kCacheTypes, DType(t))) cache_types.push_back(kDTypes[t].name);
+    for (DType t : kAllDTypes)
+      if (has(kCacheTypes, t)) cache_types.push_back(info(t).name);
     a.one_of("--kv-type", "numbers in the KV cache (default f16)", cache_type_, cache_types);
     a.section("Common");
     a.flag("--quiet", "no progress and no notes on stderr", quiet_);

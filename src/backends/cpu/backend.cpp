@@ -18,11 +18,12 @@
 #include "backends/cpu/pack.h"
 #include "backends/cpu/thread_pool.h"
 #include "device/backend_impl.h"
+#include "device/claims.h"
 
-#define CPU_VARIANT_ROW(name, needs)   \
-  namespace name {                     \
-  extern const CpuKernel* const table; \
-  extern const size_t table_size;      \
+#define CPU_VARIANT_ROW(name, needs) \
+  namespace name {                   \
+  extern const CpuRow* const table;  \
+  extern const size_t table_size;    \
   }
 #include "variants.inc"
 #undef CPU_VARIANT_ROW
@@ -33,7 +34,7 @@ namespace {
 struct Variant {
   const char* name;
   uint32_t needs;
-  const CpuKernel* const* table;
+  const CpuRow* const* table;
   const size_t* size;
 };
 const Variant kVariants[] = {
@@ -42,13 +43,30 @@ const Variant kVariants[] = {
 #undef CPU_VARIANT_ROW
 };
 
+// Rows by tiles: sizes as all kernels have them, and enough rows.
+constexpr gimbal_limit kPromptSizes[] = {
+    kSizes[0],
+    kSizes[1],
+    {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, kPromptRows, INT64_MAX},
+};
+
+CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
+  const CpuClaim& c = r.info;
+  const auto op = OpKind(c.op);
+  gimbal_kernel_info k = claims(c.name, op, set_of(DType(c.format)));
+  k.rank = c.rank, k.needs = needs;
+  if (op == OpKind::MatMul) k.in[1] = claim_of(set_of(DType(c.x)));
+  if (c.prompts_only) limit(k, kPromptSizes);
+  return {k, r.work, r.launch, r.row_inputs, r.items_at_once, r.item_outputs, r.launch_two};
+}
+
 constexpr size_t kMapFrom = 1 << 20;  // larger buffers are mapped, with huge pages where the system has them
 
 class CpuDevice {
  public:
   static int count() { return 1; }
-  static std::string& error() {
-    thread_local std::string text;
+  static ErrorText& error() {
+    thread_local ErrorText text;
     return text;
   }
   static gimbal_code open(int, const char* options, CpuDevice** out);
@@ -70,16 +88,16 @@ class CpuDevice {
     return GIMBAL_OK;
   }
 
-  uint64_t packed_bytes(uint8_t type, int32_t columns, int32_t rows) {
+  uint64_t packed_bytes(uint8_t type, int64_t columns, int64_t rows) {
     return uint64_t(cpu::packed_bytes(DType(type), columns, rows));
   }
-  gimbal_code pack(gimbal_buffer* b, const gimbal_value& v, const void* source, int32_t begin, int32_t end) {
+  gimbal_code pack(gimbal_buffer* b, const gimbal_value& v, const void* source, int64_t begin, int64_t end) {
     cpu::pack(DType(v.dtype), v.dim[0], v.dim[1], static_cast<const uint8_t*>(source), b->data + v.offset,
               begin, end);
     return GIMBAL_OK;
   }
-  uint64_t cache_bytes(uint8_t type, uint8_t is_key, int32_t head_dim, int32_t heads, int32_t,
-                       int32_t pages) {
+  uint64_t cache_bytes(uint8_t type, uint8_t is_key, int64_t head_dim, int64_t heads, int64_t,
+                       int64_t pages) {
     return uint64_t(cpu::cache_bytes(DType(type), is_key, head_dim, heads, pages));
   }
 
@@ -102,8 +120,8 @@ class CpuDevice {
   std::vector<CpuKernel> rows_;
 };
 
-gimbal_code refuse(std::string why) {
-  CpuDevice::error() = std::move(why);
+gimbal_code refuse(const std::string& why) {
+  CpuDevice::error() = why;
   return GIMBAL_INVALID;
 }
 
@@ -144,10 +162,7 @@ gimbal_code CpuDevice::open(int, const char* options, CpuDevice** out) {
   }
   auto d = std::unique_ptr<CpuDevice>(new CpuDevice(threads, features));
   for (const Variant& v : kVariants)
-    for (size_t i = 0; i < *v.size; i++) {
-      d->rows_.push_back((*v.table)[i]);
-      d->rows_.back().info.needs = v.needs;
-    }
+    for (size_t i = 0; i < *v.size; i++) d->rows_.push_back(kernel_of((*v.table)[i], v.needs));
   *out = d.release();
   return GIMBAL_OK;
 }

@@ -10,13 +10,6 @@ constexpr double kMinOperations = 1e5;      // of a level: below, one worker com
 constexpr int64_t kChunks = 8;              // of a range, if all were as large as the first
 constexpr uint64_t kGroupBytes = 16 << 10;  // what a group's ops may touch before its first row is left
 
-// Rows of a value that a step computes.
-int32_t rows_in(const gimbal_value& v, gimbal_step step) {
-  if (v.extent == GIMBAL_STEP_ROWS) return std::min(step.rows, capacity(v));
-  if (v.extent == GIMBAL_OUT_ROWS) return std::min(step.out_rows, capacity(v));
-  return capacity(v);
-}
-
 }  // namespace
 
 CompiledProgram::CompiledProgram(const gimbal_program& p, const CpuKernel* table, int threads)
@@ -27,7 +20,7 @@ CompiledProgram::CompiledProgram(const gimbal_program& p, const CpuKernel* table
   for (uint32_t index : schedule_.order) {
     const gimbal_op& op = program_[index];
     Op o{{}, &table[op.kernel], &value_of_rows(op, values_.data()), {}, 0};
-    o.task.op = &op, o.task.out = &values_[op.out];
+    o.task.op = &op, o.task.out = &values_[op.out[0]];
     for (int i = 0; i < op.inputs; i++) o.task.in[i] = &values_[op.in[i]];
     ops_.push_back(o);
   }
@@ -83,7 +76,7 @@ void CompiledProgram::bind(gimbal_buffer* const* slots, size_t n) {
 // How much there is to do, and which levels are worth the attention of several workers; gives the first.
 size_t CompiledProgram::plan_step(gimbal_step step) {
   for (Op& o : ops_) {
-    o.task.rows = rows_in(*o.rows, step);
+    o.task.rows = int32_t(rows_in_step(*o.rows, step));
     o.work = o.kernel->work(o.task);
   }
   for (size_t l = 0; l < schedule_.levels.size(); l++) {

@@ -21,9 +21,22 @@ struct CpuWork {
   double operations;  // of all of them, roughly: small ops are not worth waking a thread
 };
 
-// A row: the public half, and the private half that computes work items [begin, end).
-struct CpuKernel {
-  gimbal_kernel_info info;
+// What a kernel says of itself in its variant's table. The backend makes the whole claim of it when it is
+// opened (device/claims.h), so that hundreds of rows stay small in the file.
+struct CpuClaim {
+  const char* name;
+  uint16_t op;
+  int16_t rank;
+  uint8_t format;     // a DType: of the weights or the cache, or what quantize gives
+  uint8_t x;          // of a product's activations
+  bool prompts_only;  // fewer rows than kPromptRows are not worth its preparations
+};
+constexpr int32_t kPromptRows = 16;
+
+// A row: what it claims, and the private half that computes work items [begin, end).
+template <class Info>
+struct CpuKernelOf {
+  Info info;  // first: of a CpuKernel, the engine sees this
   CpuWork (*work)(const CpuTask&);
   void (*launch)(const CpuTask&, int64_t begin, int64_t end);
   // Not 0: a work item is a row. Item r writes row r of the output (a cache: where the step data say), and
@@ -40,3 +53,5 @@ struct CpuKernel {
   void (*launch_two)(const CpuTask&, int64_t begin, const CpuTask& other, int64_t other_begin,
                      int64_t items) = nullptr;
 };
+using CpuRow = CpuKernelOf<CpuClaim>;
+using CpuKernel = CpuKernelOf<gimbal_kernel_info>;

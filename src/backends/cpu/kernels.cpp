@@ -10,7 +10,7 @@
 namespace CPU_VARIANT {
 namespace {
 
-using gimbal::DType, gimbal::OpKind, gimbal::set_of, gimbal::kChunk, gimbal::kPagePositions;
+using gimbal::DType, gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 
 #include "backends/cpu/kernels/attention.h"
 #include "backends/cpu/kernels/blocks256.h"
@@ -20,46 +20,41 @@ using gimbal::DType, gimbal::OpKind, gimbal::set_of, gimbal::kChunk, gimbal::kPa
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/kernels/sort.h"
 
-using gimbal::DTypeSet;
-constexpr DTypeSet f32 = set_of(DType::F32), i32 = set_of(DType::I32);
-
 using Launch = void (*)(const CpuTask&, int64_t, int64_t);
 
-// CpuKernel::row_inputs, of kernels whose work item is a row.
+// CpuRow::row_inputs, of kernels whose work item is a row.
 constexpr uint32_t kFirst = 1, kSecond = 2, kBoth = 3, kAfterTheCache = 0b1110;
 
 // The bits of `needs` are the variant's, and set by the backend.
-constexpr CpuKernel row(const char* name, OpKind op, gimbal_layout layout, DTypeSet in0, DTypeSet in1,
-                        DTypeSet out, CpuWork (*work)(const CpuTask&), Launch launch,
-                        uint32_t row_inputs = 0) {
-  return {{name, uint16_t(op), kRank, GIMBAL_EXACT, uint8_t(layout), in0, in1, out, 1, 0, 0, 0},
-          work,
-          launch,
-          row_inputs};
+constexpr CpuRow row(const char* name, OpKind op, CpuWork (*work)(const CpuTask&), Launch launch,
+                     uint32_t row_inputs = 0, DType format = DType::F32) {
+  return {{name, uint16_t(op), kRank, uint8_t(format), 0, false}, work, launch, row_inputs};
 }
 template <template <class> class OneRow, class W>
-constexpr auto two_streams() -> decltype(CpuKernel::launch_two) {
+constexpr auto two_streams() -> decltype(CpuRow::launch_two) {
   if constexpr (wants_two_streams<W>()) return one_row_two_streams<OneRow, W>;
   else return nullptr;
 }
-constexpr CpuKernel mat_mul(const char* name, DType weights, DType x, Launch launch,
-                            decltype(CpuKernel::launch_two) launch_two = nullptr) {
-  CpuKernel k =
-      row(name, OpKind::MatMul, GIMBAL_PACKED, set_of(weights), set_of(x), f32, matmul_work, launch);
+constexpr CpuRow mat_mul(const char* name, DType weights, DType x, Launch launch,
+                         decltype(CpuRow::launch_two) launch_two = nullptr) {
+  CpuRow k = row(name, OpKind::MatMul, matmul_work, launch, 0, weights);
+  k.info.x = uint8_t(x);
   k.items_at_once = kTilesAtOnce;
   k.item_outputs = 16;
   k.launch_two = launch_two;
   return k;
 }
-constexpr CpuKernel embedding(const char* name, DType weights, Launch launch) {
-  return row(name, OpKind::Embed, GIMBAL_PACKED, set_of(weights), i32, f32, row_work<1>, launch, kSecond);
+constexpr CpuRow embedding(const char* name, DType weights, Launch launch) {
+  return row(name, OpKind::Embed, row_work<1>, launch, kSecond, weights);
 }
-constexpr CpuKernel attends(const char* name, DType cache, Launch launch) {
-  return row(name, OpKind::Attention, GIMBAL_DENSE, f32, set_of(cache), f32, attention_work, launch);
+constexpr CpuRow attends(const char* name, DType cache, Launch launch) {
+  return row(name, OpKind::Attention, attention_work, launch, 0, cache);
 }
-constexpr CpuKernel writes(const char* name, DType cache, Launch launch) {
-  return row(name, OpKind::CacheWrite, GIMBAL_CACHE, set_of(cache), f32, set_of(cache), cache_write_work,
-             launch, kAfterTheCache);
+constexpr CpuRow writes(const char* name, DType cache, Launch launch) {
+  return row(name, OpKind::CacheWrite, cache_write_work, launch, kAfterTheCache, cache);
+}
+constexpr CpuRow quantizes(const char* name, DType to, Launch launch) {
+  return row(name, OpKind::Quantize, row_work<4>, launch, kFirst, to);
 }
 
 #define STR2(x) #x
@@ -80,7 +75,7 @@ constexpr CpuKernel writes(const char* name, DType cache, Launch launch) {
   attends(NAME("attention." format), DType::T, attention<R>), \
       writes(NAME("cache_write." format), DType::T, cache_write<write>)
 
-const CpuKernel kTable[] = {
+const CpuRow kTable[] = {
     FLOATS(F32, "f32"),
     FLOATS(F16, "f16"),
     FLOATS(BF16, "bf16"),
@@ -90,30 +85,25 @@ const CpuKernel kTable[] = {
     CACHE(BF16, Plain<CacheBF16>, write_head<CacheBF16>, "bf16"),
     CACHE(Q8_0, Quantized<CodesQ8_0>, write_head_blocks, "q8_0"),
     CACHE(Q4_0, Quantized<CodesQ4_0>, write_head_blocks, "q4_0"),
-    row(NAME("quantize.a8_32"), OpKind::Quantize, GIMBAL_DENSE, f32, f32, set_of(DType::A8_32), row_work<4>,
-        quantize_32, kFirst),
-    row(NAME("quantize.a8_256"), OpKind::Quantize, GIMBAL_DENSE, f32, f32, set_of(DType::A8_256), row_work<4>,
-        quantize_256, kFirst),
-    row(NAME("rms_norm.f32"), OpKind::RmsNorm, GIMBAL_DENSE, f32, f32, f32, row_work<4>, rms_norm, kFirst),
-    row(NAME("rope.f32"), OpKind::Rope, GIMBAL_DENSE, f32, f32, f32, row_work<4>, rope, kBoth),
-    row(NAME("swiglu.f32"), OpKind::SwiGlu, GIMBAL_DENSE, f32, f32, f32, row_work<8>, swiglu, kBoth),
-    row(NAME("squared_relu_glu.f32"), OpKind::SquaredReluGlu, GIMBAL_DENSE, f32, f32, f32, row_work<2>,
-        squared_relu_glu, kBoth),
-    row(NAME("scale.f32"), OpKind::Scale, GIMBAL_DENSE, f32, f32, f32, row_work<1>, scale_rows, kFirst),
-    row(NAME("add.f32"), OpKind::Add, GIMBAL_DENSE, f32, f32, f32, row_work<1>, add_rows, kBoth),
-    row(NAME("select_rows.f32"), OpKind::SelectRows, GIMBAL_DENSE, f32, i32, f32, row_work<1>, select_rows,
-        kSecond),
-    row(NAME("top_k.f32"), OpKind::TopK, GIMBAL_DENSE, f32, f32, f32, row_work_of_x<2>, top_k, kFirst),
-    row(NAME("sort.f32"), OpKind::Sort, GIMBAL_DENSE, f32, f32, f32, row_work_of_x<40>, sort_rows, kFirst),
-    row(NAME("argsort.f32"), OpKind::ArgSort, GIMBAL_DENSE, f32, f32, i32, row_work_of_x<40>, argsort_rows,
-        kFirst),
+    quantizes(NAME("quantize.a8_32"), DType::A8_32, quantize_32),
+    quantizes(NAME("quantize.a8_256"), DType::A8_256, quantize_256),
+    row(NAME("rms_norm.f32"), OpKind::RmsNorm, row_work<4>, rms_norm, kFirst),
+    row(NAME("rope.f32"), OpKind::Rope, row_work<4>, rope, kBoth),
+    row(NAME("swiglu.f32"), OpKind::SwiGlu, row_work<8>, swiglu, kBoth),
+    row(NAME("squared_relu_glu.f32"), OpKind::SquaredReluGlu, row_work<2>, squared_relu_glu, kBoth),
+    row(NAME("scale.f32"), OpKind::Scale, row_work<1>, scale_rows, kFirst),
+    row(NAME("add.f32"), OpKind::Add, row_work<1>, add_rows, kBoth),
+    row(NAME("select_rows.f32"), OpKind::SelectRows, row_work<1>, select_rows, kSecond),
+    row(NAME("top_k.f32"), OpKind::TopK, row_work_of_x<2>, top_k, kFirst),
+    row(NAME("sort.f32"), OpKind::Sort, row_work_of_x<40>, sort_rows, kFirst),
+    row(NAME("argsort.f32"), OpKind::ArgSort, row_work_of_x<40>, argsort_rows, kFirst),
 };
 
 }  // namespace
 
-extern const CpuKernel* const table;
+extern const CpuRow* const table;
 extern const size_t table_size;
-const CpuKernel* const table = kTable;
+const CpuRow* const table = kTable;
 const size_t table_size = sizeof kTable / sizeof *kTable;
 
 }  // namespace CPU_VARIANT

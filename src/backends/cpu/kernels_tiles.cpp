@@ -12,22 +12,19 @@
 namespace CPU_VARIANT {
 namespace {
 
-using gimbal::DType, gimbal::OpKind, gimbal::set_of, gimbal::kChunk;
+using gimbal::DType, gimbal::OpKind, gimbal::kChunk;
 
 #include "backends/cpu/kernels/blocks256.h"
 #include "backends/cpu/kernels/blocks32.h"
 #include "backends/cpu/kernels/tile_product.h"
 
-// With fewer rows, turning codes into bytes takes longer than the tiles save.
-constexpr int32_t kFewestRows = 16;
-
-constexpr CpuKernel row(const char* name, DType weights, DType x,
-                        void (*launch)(const CpuTask&, int64_t, int64_t)) {
-  gimbal_kernel_info info{};
-  info.name = name, info.op = uint16_t(OpKind::MatMul), info.rank = kTileRank, info.numerics = GIMBAL_EXACT,
-  info.layout = GIMBAL_PACKED, info.in0 = set_of(weights), info.in1 = set_of(x),
-  info.out = set_of(DType::F32), info.k_multiple = 1, info.min_rows = kFewestRows;
-  return {info, matmul_work, launch, 0};
+// With few rows, turning codes into bytes takes longer than the tiles save.
+constexpr CpuRow row(const char* name, DType weights, DType x,
+                     void (*launch)(const CpuTask&, int64_t, int64_t)) {
+  return {{name, uint16_t(OpKind::MatMul), kTileRank, uint8_t(weights), uint8_t(x), true},
+          matmul_work,
+          launch,
+          0};
 }
 
 #define STR2(x) #x
@@ -36,15 +33,15 @@ constexpr CpuKernel row(const char* name, DType weights, DType x,
 #define BLOCKS_32(T, format) ROW(T, T, format, matmul_tiles32)
 #define BLOCKS_256(W, T, format) ROW(T, W, format, matmul_tiles256)
 
-const CpuKernel kTable[] = {
+const CpuRow kTable[] = {
 #include "backends/cpu/kernels/code_formats.inc"
 };
 
 }  // namespace
 
-extern const CpuKernel* const table;
+extern const CpuRow* const table;
 extern const size_t table_size;
-const CpuKernel* const table = kTable;
+const CpuRow* const table = kTable;
 const size_t table_size = sizeof kTable / sizeof *kTable;
 
 }  // namespace CPU_VARIANT

@@ -61,7 +61,7 @@ class Dependences {
   Access access(size_t op, int input) const {  // -1: the output
     const gimbal_op& o = p_.ops[op];
     if (input >= 0) return {p_.values[o.in[input]], false, (row_inputs_[op] >> input & 1) != 0};
-    const gimbal_value& out = p_.values[o.out];
+    const gimbal_value& out = p_.values[o.out[0]];
     return {out, true, by_row(op) && out.layout == GIMBAL_DENSE};
   }
 
@@ -72,7 +72,7 @@ class Dependences {
 }  // namespace
 
 const gimbal_value& value_of_rows(const gimbal_op& op, const gimbal_value* values) {
-  return values[OpKind(op.kind) == OpKind::CacheWrite ? op.in[1] : op.out];
+  return values[OpKind(op.kind) == OpKind::CacheWrite ? op.in[1] : op.out[0]];
 }
 
 int Schedule::shared_levels() const {
@@ -83,7 +83,7 @@ bool overwritten_later(const gimbal_program& p, size_t op) {
   const gimbal_op& reader = p.ops[op];
   for (size_t later = op + 1; later < p.n_ops; later++)
     for (int i = 0; i < reader.inputs; i++)
-      if (overlap(p.values[reader.in[i]], p.values[p.ops[later].out])) return true;
+      if (overlap(p.values[reader.in[i]], p.values[p.ops[later].out[0]])) return true;
   return false;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/abi.h"
+#include "device/values.h"
 
 namespace gimbal::cpu {
 
@@ -39,8 +40,8 @@ Schedule make_schedule(const gimbal_program&, const std::vector<uint32_t>& row_i
 // when the others have gone on might read what is being overwritten.
 bool overwritten_later(const gimbal_program&, size_t op);
 
-// Rows that a value has room for, whatever a step brings.
-inline int32_t capacity(const gimbal_value& v) { return std::max(1, v.dim[v.rank - 1]); }
+// Rows that a value has room for, whatever a step brings; at least 1.
+inline int32_t capacity(const gimbal_value& v) { return int32_t(std::max<int64_t>(1, rows_of(v))); }
 
 // The value whose extent says how many rows an op computes: its output; for what is written to a cache, x.
 const gimbal_value& value_of_rows(const gimbal_op&, const gimbal_value* values);

@@ -7,6 +7,7 @@
 #include "base/host_memory.h"
 #include "compute.h"
 #include "device/backend_impl.h"
+#include "device/values.h"
 #include "ops/op.h"
 
 namespace gimbal::GIMBAL_BACKEND_NAME {
@@ -73,11 +74,11 @@ class Device {
   }
 
   // No layout of its own: weights stay as they are in files, and nobody calls pack().
-  uint64_t packed_bytes(uint8_t, int32_t, int32_t) { return 0; }
-  gimbal_code pack(gimbal_buffer*, const gimbal_value&, const void*, int32_t, int32_t) {
+  uint64_t packed_bytes(uint8_t, int64_t, int64_t) { return 0; }
+  gimbal_code pack(gimbal_buffer*, const gimbal_value&, const void*, int64_t, int64_t) {
     return GIMBAL_UNSUPPORTED;
   }
-  uint64_t cache_bytes(uint8_t, uint8_t, int32_t head_dim, int32_t heads, int32_t page, int32_t pages) {
+  uint64_t cache_bytes(uint8_t, uint8_t, int64_t head_dim, int64_t heads, int64_t page, int64_t pages) {
     return GIMBAL_BACKEND_NAME::cache_bytes(head_dim, heads, page, pages);
   }
 
@@ -95,11 +96,8 @@ class Device {
     const gimbal_program p{c.values.data(), c.values.size(), c.ops.data(), c.ops.size()};
     for (const gimbal_op& op : c.ops) {
       // How many rows a step has says the output, or for a cache what is written to it.
-      const gimbal_value& v = c.values[OpKind(op.kind) == OpKind::CacheWrite ? op.in[1] : op.out];
-      const int rows = v.extent == GIMBAL_STEP_ROWS  ? step.rows
-                       : v.extent == GIMBAL_OUT_ROWS ? step.out_rows
-                                                     : v.dim[v.rank - 1];
-      compute(p, op, memory.data(), rows);
+      const gimbal_value& v = c.values[OpKind(op.kind) == OpKind::CacheWrite ? op.in[1] : op.out[0]];
+      compute(p, op, memory.data(), rows_in_step(v, step));
     }
     c.runs++;
     return GIMBAL_OK;

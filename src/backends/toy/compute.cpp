@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "device/backend_impl.h"
+#include "device/claims.h"
+#include "device/values.h"
 #include "ops/reference.h"
 #include "ops/shapes.h"
 #include "tensor/quant.h"
@@ -12,23 +14,12 @@
 namespace gimbal::GIMBAL_BACKEND_NAME {
 namespace {
 
-constexpr DTypeSet kF32 = set_of(DType::F32), kI32 = set_of(DType::I32);
-
 // The weights that can be read as they lie in a file and whose products take such activations.
 DTypeSet weights_with(DType activations) {
   DTypeSet all = 0;
-  for (int t = 0; t < int(DType::Count); t++)
-    if (const DType type = DType(t);
-        can_decode(type) && tensor_tail_bytes(type) == 0 && activation_type(type) == activations)
-      all |= set_of(type);
+  for (DType t : kAllDTypes)
+    if (can_decode(t) && tensor_tail_bytes(t) == 0 && activation_type(t) == activations) all |= set_of(t);
   return all;
-}
-
-Shape shape_of(const gimbal_value& v) {
-  Shape s;
-  s.type = DType(v.dtype), s.rank = v.rank;
-  std::copy(v.dim, v.dim + 4, s.dim);
-  return s;
 }
 
 reference::Tensor decode(const gimbal_value& v, const unsigned char* bytes) {
@@ -82,57 +73,57 @@ void store(const gimbal_value& v, const std::vector<double>& values, size_t n, u
 
 std::vector<gimbal_kernel_info> kernel_rows() {
   std::vector<gimbal_kernel_info> rows;
-  auto add = [&](const char* name, OpKind op, DTypeSet in0, DTypeSet in1, DTypeSet out,
-                 gimbal_layout layout = GIMBAL_DENSE) {
+  auto add = [&](const char* name, OpKind op, DTypeSet formats = set_of(DType::F32)) {
+    rows.push_back(claims(name, op, formats, GIMBAL_DENSE));
     // One multiply and one add, each rounded in double: not the order in which gimbal's exact kernels add.
-    rows.push_back({name, uint16_t(op), 0, GIMBAL_FAST, uint8_t(layout), in0, in1, out, 1, 0, 0, 0});
+    rows.back().numerics = GIMBAL_FAST;
+  };
+  auto product = [&](const char* name, DType activations) {
+    add(name, OpKind::MatMul, weights_with(activations));
+    rows.back().in[1] = claim_of(set_of(activations));
   };
 #define NAME(op) GIMBAL_STR(GIMBAL_BACKEND_NAME) ".reference." op
   add(NAME("embed"), OpKind::Embed,
-      weights_with(DType::F32) | weights_with(DType::A8_32) | weights_with(DType::A8_256), kI32, kF32);
-  add(NAME("rms_norm"), OpKind::RmsNorm, kF32, kF32, kF32);
-  add(NAME("quantize"), OpKind::Quantize, kF32, 0, set_of(DType::A8_32, DType::A8_256));
-  add(NAME("mat_mul.float"), OpKind::MatMul, weights_with(DType::F32), kF32, kF32);
-  add(NAME("mat_mul.a8_32"), OpKind::MatMul, weights_with(DType::A8_32), set_of(DType::A8_32), kF32);
-  add(NAME("mat_mul.a8_256"), OpKind::MatMul, weights_with(DType::A8_256), set_of(DType::A8_256), kF32);
-  add(NAME("rope"), OpKind::Rope, kF32, kF32, kF32);
-  add(NAME("cache_write"), OpKind::CacheWrite, kCacheTypes, kF32, kCacheTypes, GIMBAL_CACHE);
-  add(NAME("attention"), OpKind::Attention, kF32, kCacheTypes, kF32);
-  add(NAME("swiglu"), OpKind::SwiGlu, kF32, kF32, kF32);
-  add(NAME("squared_relu_glu"), OpKind::SquaredReluGlu, kF32, kF32, kF32);
-  add(NAME("add"), OpKind::Add, kF32, kF32, kF32);
-  add(NAME("scale"), OpKind::Scale, kF32, 0, kF32);
-  add(NAME("select_rows"), OpKind::SelectRows, kF32, kI32, kF32);
+      weights_with(DType::F32) | weights_with(DType::A8_32) | weights_with(DType::A8_256));
+  add(NAME("rms_norm"), OpKind::RmsNorm);
+  add(NAME("quantize"), OpKind::Quantize, set_of(DType::A8_32, DType::A8_256));
+  product(NAME("mat_mul.float"), DType::F32);
+  product(NAME("mat_mul.a8_32"), DType::A8_32);
+  product(NAME("mat_mul.a8_256"), DType::A8_256);
+  add(NAME("rope"), OpKind::Rope);
+  add(NAME("cache_write"), OpKind::CacheWrite, kCacheTypes);
+  add(NAME("attention"), OpKind::Attention, kCacheTypes);
+  add(NAME("swiglu"), OpKind::SwiGlu);
+  add(NAME("squared_relu_glu"), OpKind::SquaredReluGlu);
+  add(NAME("add"), OpKind::Add);
+  add(NAME("scale"), OpKind::Scale);
+  add(NAME("select_rows"), OpKind::SelectRows);
 #undef NAME
   return rows;
 }
 
-uint64_t cache_bytes(int32_t head_dim, int32_t heads, int32_t page, int32_t pages) {
+uint64_t cache_bytes(int64_t head_dim, int64_t heads, int64_t page, int64_t pages) {
   return sizeof(float) * uint64_t(head_dim) * uint64_t(heads) * uint64_t(page) * uint64_t(pages);
 }
 
-void compute(const gimbal_program& p, const gimbal_op& op, unsigned char* const* memory, int rows) {
+void compute(const gimbal_program& p, const gimbal_op& op, unsigned char* const* memory, int64_t rows) {
   std::vector<reference::Tensor> inputs;
-  for (int i = 0; i < op.inputs; i++) {
-    const gimbal_value& v = p.values[op.in[i]];
+  for (uint16_t in : inputs_of(op)) {
+    const gimbal_value& v = p.values[in];
     inputs.push_back(decode(v, memory[v.slot] + v.offset));
   }
   std::vector<const reference::Tensor*> pointers;
   for (const reference::Tensor& t : inputs) pointers.push_back(&t);
 
-  const gimbal_value& v = p.values[op.out];
+  const gimbal_value& v = p.values[op.out[0]];
   reference::Tensor out{shape_of(v), {}};
   const size_t all = size_t(out.shape.count());
   const bool cache = v.layout == GIMBAL_CACHE;
   if (cache) out.values = inputs[0].values;
   else out.values.resize(all);
-  OpParams params;
-  std::copy(op.param.f, op.param.f + 2, params.f);
-  std::copy(op.param.i, op.param.i + 2, params.i);
-  reference::run(OpKind(op.kind), params, pointers, out, rows, rows);
+  reference::run(OpKind(op.kind), params_of(op), pointers, out, int(rows), int(rows));
   // A cache has its rows anywhere; of everything else only the rows of this step may be touched.
-  store(v, out.values, cache ? all : all / size_t(v.dim[v.rank - 1]) * size_t(rows),
-        memory[v.slot] + v.offset);
+  store(v, out.values, cache ? all : all / size_t(rows_of(v)) * size_t(rows), memory[v.slot] + v.offset);
 }
 
 }  // namespace gimbal::GIMBAL_BACKEND_NAME

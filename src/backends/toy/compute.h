@@ -12,9 +12,9 @@ namespace gimbal::GIMBAL_BACKEND_NAME {
 std::vector<gimbal_kernel_info> kernel_rows();
 
 // Bytes of a KV cache, whatever its format: its values are kept as f32, which hold what every format holds.
-uint64_t cache_bytes(int32_t head_dim, int32_t heads, int32_t page, int32_t pages);
+uint64_t cache_bytes(int64_t head_dim, int64_t heads, int64_t page, int64_t pages);
 
 // Computes the first `rows` rows of one op's output. `memory`: where each slot's buffer begins.
-void compute(const gimbal_program&, const gimbal_op&, unsigned char* const* memory, int rows);
+void compute(const gimbal_program&, const gimbal_op&, unsigned char* const* memory, int64_t rows);
 
 }  // namespace gimbal::GIMBAL_BACKEND_NAME

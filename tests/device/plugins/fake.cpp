@@ -4,8 +4,9 @@
 //   GIMBAL_FAKE_<name>="word,key=value,..."   (support/fake_plugins.h)
 // Of its tables: null-plugin, no-backend, null-table, plugin-abi=N, plugin-bytes=N, abi=N, bytes=N, no-name,
 // named=TEXT,
-//   without-functions, without-facts, older (ends before the optional functions), newer (longer than the host
-//   knows).
+//   other-op=NAME, other-format=NAME (it means something else by their numbers), no-meanings,
+//   without-functions, without-facts, older (ends before the optional functions, and its kernel rows before
+//   the parameters), newer (both longer than the host knows).
 // Of its devices: devices=N, crash, abort, hang, exit (in device_count), says=TEXT (last_error; '/' becomes a
 // new line),
 //   depends=TEXT (of depends_on; '|' becomes a new line), note=FILE (gets a byte each time the devices are
@@ -139,7 +140,7 @@ void close_device(gimbal_device* d) {
 
 void describe(gimbal_device* d, gimbal_device_info* i) {
   const Kept& k = kept();
-  toy().describe(d, i);
+  toy().describe(d, i);  // which sets struct_size to what it has written
   i->name = k.device.c_str();
   i->memory_total = uint64_t(number("memory", 1L << 30)),
   i->memory_free = uint64_t(number("free", long(i->memory_total)));
@@ -148,7 +149,25 @@ void describe(gimbal_device* d, gimbal_device_info* i) {
   i->compute_capability = k.capability.empty() ? nullptr : k.capability.c_str();
   i->unified_memory = told("unified"), i->software = !told("hardware");
   i->threads = 0;
-  if (told("newer")) memset(i + 1, 0xff, 128);
+}
+
+// Rows as the toy has them; of a newer backend longer, of an older one shorter.
+struct LongRow {
+  gimbal_kernel_info known;
+  unsigned char later[64];
+};
+const gimbal_kernel_info* kernels(gimbal_device* d, size_t* n, size_t* stride) {
+  static std::vector<LongRow> rows;
+  const gimbal_kernel_info* all = toy().kernels(d, n, stride);
+  rows.resize(*n);
+  for (size_t i = 0; i < *n; i++) {
+    rows[i].known = all[i];
+    if (told("newer")) rows[i].known.struct_size = sizeof(LongRow);
+    if (told("older")) rows[i].known.struct_size = offsetof(gimbal_kernel_info, params);
+    memset(rows[i].later, 0xff, sizeof rows[i].later);
+  }
+  *stride = sizeof(LongRow);
+  return &rows[0].known;
 }
 
 gimbal_code alloc(gimbal_device* d, size_t n, gimbal_buffer** out) {
@@ -164,8 +183,8 @@ gimbal_code compile(gimbal_device* d, const gimbal_program* p, gimbal_executable
   auto* s = new Spoilt{};
   const std::string wrong = text("wrong");
   for (size_t i = 0; i < p->n_ops; i++)
-    if (wrong == gimbal::kOps[p->ops[i].kind].name) {
-      const gimbal_value& v = p->values[p->ops[i].out];
+    if (wrong == gimbal::info(gimbal::OpKind(p->ops[i].kind)).name) {
+      const gimbal_value& v = p->values[p->ops[i].out[0]];
       s->outputs.push_back({v.slot, v});
     }
   *out = reinterpret_cast<gimbal_executable*>(s);
@@ -215,7 +234,7 @@ const gimbal_backend* backend() {
   gimbal_backend& t = table.known = toy();
   t.name = told("no-name") ? nullptr : kept().name.c_str();
   t.device_count = device_count, t.open = open_device, t.close = close_device, t.describe = describe,
-  t.alloc = alloc;
+  t.kernels = kernels, t.alloc = alloc;
   t.compile = compile, t.discard = discard, t.submit = submit, t.run_counts = run_counts,
   t.last_error = last_error;
   if (!kept().depends.empty()) t.depends_on = [] { return kept().depends.c_str(); };
@@ -237,8 +256,18 @@ extern "C" __attribute__((visibility("default"))) const gimbal_plugin* gimbal_pl
   static gimbal_plugin p;
   if (told("null-plugin")) return nullptr;
   const bool facts = !told("without-facts");
-  p = {uint32_t(number("plugin-bytes", sizeof p)), uint32_t(number("plugin-abi", GIMBAL_ABI_VERSION)),
-       facts ? "fake " FAKE_VERSION : nullptr, facts ? "a compiler" : nullptr,
-       told("no-backend") ? nullptr : backend};
+  // What the numbers mean: as here, but for one op or format, and one more of each that nobody else knows.
+  static uint64_t ops[gimbal::kOpNumbers + 1], dtypes[gimbal::kDTypeNumbers + 1];
+  for (gimbal::OpKind k : gimbal::kAllOps) ops[int(k)] = meaning(k) + (text("other-op") == info(k).name);
+  for (gimbal::DType t : gimbal::kAllDTypes)
+    dtypes[int(t)] = meaning(t) + (text("other-format") == info(t).name);
+  ops[gimbal::kOpNumbers] = dtypes[gimbal::kDTypeNumbers] = 4711;
+  p = {uint32_t(number("plugin-bytes", sizeof p)),
+       uint32_t(number("plugin-abi", GIMBAL_ABI_VERSION)),
+       facts ? "fake " FAKE_VERSION : nullptr,
+       facts ? "a compiler" : nullptr,
+       told("no-backend") ? nullptr : backend,
+       {told("no-meanings") ? nullptr : ops, std::size(ops)},
+       {dtypes, std::size(dtypes)}};
   return &p;
 }

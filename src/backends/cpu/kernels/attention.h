@@ -59,19 +59,19 @@ struct Pages {
   }
 };
 inline Pages pages_of(const CpuTask& t, int input) {
-  return {reinterpret_cast<const int32_t*>(t.x[input]), t.in[input]->dim[0]};
+  return {reinterpret_cast<const int32_t*>(t.x[input]), int32_t(t.in[input]->dim[0])};
 }
 
 // Bytes of one head in one page: heads and pages are equally large, one after the other.
 inline int64_t head_bytes(const gimbal_value& cache) {
-  return int64_t(cache.bytes) / (int64_t(cache.dim[1]) * cache.dim[3]);
+  return int64_t(cache.bytes) / (cache.dim[1] * cache.dim[3]);
 }
 
 // A unit is a row and a KV head: the query heads that share it read its keys and values together.
 inline CpuWork attention_work(const CpuTask& t) {
   double positions = 0;
   for (int32_t r = 0; r < t.rows; r++) positions += read<int32_t>(t.x[3] + 4 * r) + 1;
-  return {int64_t(t.rows) * t.in[1]->dim[1], 4.0 * t.in[0]->dim[0] * t.in[0]->dim[1] * positions};
+  return {t.rows * t.in[1]->dim[1], 4.0 * double(t.in[0]->dim[0] * t.in[0]->dim[1]) * positions};
 }
 
 // One page of keys and values, and the positions in it that the row may see: from .. to - 1.
@@ -125,8 +125,8 @@ struct Attending {
   float sum[H][gimbal::kMostHeadDim];
 
   void begin(const CpuTask& t, const float* heads) {
-    hd = t.in[0]->dim[0], vectors = (hd + 15) / 16;
-    q = heads, scale = splat(t.op->param.f[0]);
+    hd = int32_t(t.in[0]->dim[0]), vectors = (hd + 15) / 16;
+    q = heads, scale = splat(float(t.op->param.f[0]));
     for (int h = 0; h < H; h++) {
       highest[h] = -__builtin_inff(), total[h] = 0;
       for (int32_t v = 0; v < vectors; v++) store(sum[h] + 16 * v, splat(0.f));
@@ -209,11 +209,12 @@ constexpr int32_t kRowsThatReread = 8;
 
 template <class R, int H>
 inline void attend(const CpuTask& t, const Pages& pages, int64_t row, int64_t kv, int64_t head) {
-  const int32_t hd = t.in[0]->dim[0], heads = t.in[0]->dim[1], kv_heads = t.in[1]->dim[1],
-                window = t.op->param.i[1];
+  const auto hd = int32_t(t.in[0]->dim[0]), heads = int32_t(t.in[0]->dim[1]),
+             kv_heads = int32_t(t.in[1]->dim[1]);
+  const int64_t window = t.op->param.i[1];
   const int64_t key_head = head_bytes(*t.in[1]), value_head = head_bytes(*t.in[2]);
   const int32_t position = read<int32_t>(t.x[3] + 4 * row), sequence = read<int32_t>(t.x[4] + 4 * row);
-  const int32_t first = window > 0 && position >= window ? position - window + 1 : 0;
+  const auto first = int32_t(window > 0 && position >= window ? position - window + 1 : 0);
   Attending<R, H> a;
   a.begin(t, reinterpret_cast<const float*>(t.x[0]) + (row * heads + head) * hd);
   auto page_at = [&](int32_t base) { return pages(sequence, base) * kv_heads + kv; };
@@ -256,7 +257,7 @@ inline void write_head_blocks(DType t, const float* x, int32_t hd, bool is_key, 
 using WriteHead = void (*)(DType, const float* x, int32_t hd, bool is_key, int32_t at, uint8_t* page);
 template <WriteHead Write>
 void cache_write(const CpuTask& t, int64_t begin, int64_t end) {
-  const int32_t hd = t.in[0]->dim[0], heads = t.in[0]->dim[1];
+  const auto hd = int32_t(t.in[0]->dim[0]), heads = int32_t(t.in[0]->dim[1]);
   const bool is_key = t.op->param.i[0] != 0;
   const auto type = DType(t.in[0]->dtype);
   const int64_t head = head_bytes(*t.in[0]);
@@ -271,5 +272,5 @@ void cache_write(const CpuTask& t, int64_t begin, int64_t end) {
   }
 }
 inline CpuWork cache_write_work(const CpuTask& t) {
-  return {t.rows, 2.0 * t.in[1]->dim[0] * t.in[1]->dim[1] * t.rows};
+  return {t.rows, 2.0 * double(t.in[1]->dim[0] * t.in[1]->dim[1]) * t.rows};
 }

@@ -11,7 +11,7 @@
 
 inline CpuWork matmul_work(const CpuTask& t) {
   if (t.rows < 1) return {0, 0};  // nobody wants logits of this step
-  return {(t.in[0]->dim[1] + 15) / 16, 2.0 * t.in[0]->dim[0] * t.in[0]->dim[1] * t.rows};
+  return {(t.in[0]->dim[1] + 15) / 16, 2.0 * double(t.in[0]->dim[0] * t.in[0]->dim[1]) * t.rows};
 }
 
 template <class W>
@@ -27,7 +27,7 @@ inline const uint8_t* activations_at(const CpuTask& t, int64_t row, int32_t k = 
 
 // The bias, and the last tile's outputs that are not there.
 inline void put(const CpuTask& t, int64_t unit, int64_t row, F total) {
-  const int32_t outputs = t.in[0]->dim[1], first = int32_t(unit) * 16,
+  const int32_t outputs = int32_t(t.in[0]->dim[1]), first = int32_t(unit) * 16,
                 n = outputs - first < 16 ? outputs - first : 16;
   if (t.op->inputs == 3) total = add(total, load_part(reinterpret_cast<const float*>(t.x[2]) + first, n));
   store_part(reinterpret_cast<float*>(t.y) + row * outputs + first, total, n);
@@ -71,7 +71,7 @@ template <class P>
   alignas(64) typename P::Row x[P::kRows];
   alignas(64) typename P::Weights w[kTilesTogether];
   alignas(64) float total[kTilesAtOnce][P::kRows][16];
-  const int32_t columns = t.in[0]->dim[0];
+  const auto columns = int32_t(t.in[0]->dim[0]);
   for (; begin < end; begin += kTilesAtOnce) {
     const int tiles = end - begin < kTilesAtOnce ? int(end - begin) : kTilesAtOnce;
     for (int32_t row = 0; row < t.rows; row += P::kRows) {
@@ -119,7 +119,7 @@ void one_row_two_streams(const CpuTask& t, int64_t begin, const CpuTask& other, 
   for (int64_t i = 0; i < units; i++) {
     F total[2];
     OneRow<W>::template tiles<2>({tile_at<W>(t, begin + i), tile_at<W>(other, other_begin + i)},
-                                 activations_at<W>(t, 0), t.in[0]->dim[0], total);
+                                 activations_at<W>(t, 0), int32_t(t.in[0]->dim[0]), total);
     put(t, begin + i, 0, total[0]);
     put(other, other_begin + i, 0, total[1]);
   }
@@ -139,6 +139,7 @@ void matmul(const CpuTask& t, int64_t begin, int64_t end) {
     if ((end - begin) % 2) one_row_two_streams<OneRow, W>(t, end - 1, t, end - 1, 1);
   } else {
     for (; begin < end; begin++)
-      put(t, begin, 0, OneRow<W>::tile(tile_at<W>(t, begin), activations_at<W>(t, 0), t.in[0]->dim[0]));
+      put(t, begin, 0,
+          OneRow<W>::tile(tile_at<W>(t, begin), activations_at<W>(t, 0), int32_t(t.in[0]->dim[0])));
   }
 }

@@ -33,7 +33,7 @@ inline CpuWork row_work_of_x(const CpuTask& t) {
 using RowOf = void (*)(const uint8_t* tile, int lane, int32_t columns, float* y);
 template <class W, RowOf Row>
 void embed(const CpuTask& t, int64_t begin, int64_t end) {
-  const int32_t columns = t.in[0]->dim[0], vocabulary = t.in[0]->dim[1];
+  const auto columns = int32_t(t.in[0]->dim[0]), vocabulary = int32_t(t.in[0]->dim[1]);
   for (int64_t row = begin; row < end; row++) {
     int32_t token = read<int32_t>(t.x[1] + 4 * row);
     if (token < 0 || token >= vocabulary)
@@ -64,7 +64,7 @@ inline void rms_norm(const CpuTask& t, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; row++)
     for (int64_t at = 0; at < width; at += n)
       rms_norm_one(row_of(t, 0, row, width) + at, reinterpret_cast<const float*>(t.x[1]),
-                   out_row(t, row, width) + at, n, t.op->param.f[0]);
+                   out_row(t, row, width) + at, n, float(t.op->param.f[0]));
 }
 
 // ---- quantize: per block, scale = largest / 127, code = x * (127 / largest) rounded to even
@@ -157,7 +157,7 @@ inline void squared_relu_glu(const CpuTask& t, int64_t begin, int64_t end) {
   map_rows(t, begin, end, [](F gate, F up) { return mul(mul(gate, max(gate, splat(0.f))), up); });
 }
 inline void scale_rows(const CpuTask& t, int64_t begin, int64_t end) {
-  const F factor = splat(t.op->param.f[0]);
+  const F factor = splat(float(t.op->param.f[0]));
   map_rows(t, begin, end, [factor](F x, F) { return mul(x, factor); });
 }
 inline void add_rows(const CpuTask& t, int64_t begin, int64_t end) {

@@ -46,7 +46,7 @@ template <class P>
 __attribute__((noinline)) void multiply_by_tiles(const CpuTask& t, int64_t begin, int64_t end,
                                                  const TileSource<UnpackedTile>& source) {
   if (t.rows < 1) return;
-  const int32_t columns = t.in[0]->dim[0];
+  const auto columns = int32_t(t.in[0]->dim[0]);
   Groups groups{t.x[1], columns / P::kBlock * int64_t(P::kBlockBytes), t.rows, smaller(t.rows, kGroupRows), 0,
                 0};
   P product;

@@ -1,0 +1,26 @@
+// FNV-1a, 64 bits, also at compile time. Tells apart what differs by accident, not what was forged.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace gimbal {
+
+class Hash {
+ public:
+  constexpr Hash& add(std::string_view text) {
+    for (char c : text) add_byte(uint8_t(c));
+    add_byte(0);  // "a", "bc" is not "ab", "c"
+    return *this;
+  }
+  constexpr Hash& add(uint64_t n) {
+    for (int i = 0; i < 8; i++) add_byte(uint8_t(n >> 8 * i));
+    return *this;
+  }
+  constexpr uint64_t value() const { return hash_; }
+
+ private:
+  constexpr void add_byte(uint8_t b) { hash_ = (hash_ ^ b) * 0x100000001b3; }
+  uint64_t hash_ = 0xcbf29ce484222325;
+};
+
+}  // namespace gimbal

@@ -1,0 +1,79 @@
+// What kernels take, in the few words that the tables of backends are written in. Everything here is
+// evaluated while compiling: kernel objects hold no code of it.
+#pragma once
+#include "device/abi.h"
+#include "ops/op.h"
+#include "tensor/dtype.h"
+
+namespace gimbal {
+namespace {  // so that no two files share a symbol of it
+
+constexpr gimbal_operand claim_of(DTypeSet dtypes, gimbal_layout layout = GIMBAL_DENSE) {
+  return {dtypes, uint8_t(layout), 0};
+}
+
+// What every kernel in this tree may rely on: dimensions fit 32 bits, and rows are rows of at most three
+// more dimensions.
+constexpr gimbal_limit kSizes[] = {
+    {"dimension", GIMBAL_LARGEST_DIM, GIMBAL_EVERY_VALUE, 0, 0, 0, INT32_MAX},
+    {"rank", GIMBAL_RANK, GIMBAL_EVERY_VALUE, 0, 0, 1, 4},
+};
+// The same, and a head that fits the fixed memory for one.
+constexpr gimbal_limit kHeadSizes[] = {
+    kSizes[0],
+    kSizes[1],
+    {"head_dim", GIMBAL_DIM, 0, 0, 0, 1, kMostHeadDim},
+};
+// The same, and a parameter that has two values.
+constexpr gimbal_limit kTwoWays[] = {
+    kSizes[0],
+    kSizes[1],
+    {"variant", GIMBAL_PARAM, 0, 0, 0, 0, 1},
+};
+
+template <size_t n>
+constexpr void limit(gimbal_kernel_info& k, const gimbal_limit (&limits)[n]) {
+  k.limits = limits, k.n_limits = uint32_t(n);
+}
+
+// A row that claims what ops.def says of the op today, for weights or a cache of `formats` where it has any;
+// in[1] of a product, the activations, is for the caller. An optional input or parameter that an op gets
+// later must not be added here before all kernels that use this handle it.
+constexpr gimbal_kernel_info claims(const char* name, OpKind op, DTypeSet formats = set_of(DType::F32),
+                                    gimbal_layout weights = GIMBAL_PACKED) {
+  const gimbal_operand f32 = claim_of(set_of(DType::F32)), i32 = claim_of(set_of(DType::I32)),
+                       cache = claim_of(formats, GIMBAL_CACHE);
+  gimbal_kernel_info k{};
+  k.struct_size = sizeof k;
+  k.name = name;
+  k.op = uint16_t(op);
+  k.numerics = GIMBAL_EXACT;
+  limit(k, kSizes);
+  for (int i = 0; i < info(op).fewest_inputs; i++) k.in[i] = f32;
+  k.out[0] = f32;
+  switch (op) {
+    case OpKind::Embed: k.in[0] = claim_of(formats, weights), k.in[1] = i32; break;
+    case OpKind::RmsNorm: k.params = GIMBAL_PARAM_F(0); break;                                 // epsilon
+    case OpKind::Quantize: k.out[0] = claim_of(formats), k.params = GIMBAL_PARAM_I(0); break;  // the format
+    case OpKind::MatMul: k.in[0] = claim_of(formats, weights), k.in[2] = f32; break;           // the bias
+    case OpKind::Rope:
+    case OpKind::Sort: k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays); break;
+    case OpKind::ArgSort: k.out[0] = i32, k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays); break;
+    case OpKind::CacheWrite:
+      k.in[0] = k.out[0] = cache, k.in[2] = k.in[3] = k.in[4] = i32;
+      k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays);  // keys or values
+      break;
+    case OpKind::Attention:
+      k.in[1] = k.in[2] = cache, k.in[3] = k.in[4] = k.in[5] = i32;
+      k.params = GIMBAL_PARAM_F(0) | GIMBAL_PARAM_I(1), limit(k, kHeadSizes);  // scale, window
+      break;
+    case OpKind::SelectRows: k.in[1] = i32; break;
+    case OpKind::Scale: k.params = GIMBAL_PARAM_F(0); break;  // the factor
+    case OpKind::TopK: k.params = GIMBAL_PARAM_I(0); break;   // k
+    default: break;                                           // f32 in, f32 out, no parameters
+  }
+  return k;
+}
+
+}  // namespace
+}  // namespace gimbal

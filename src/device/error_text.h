@@ -1,0 +1,23 @@
+// The text of a backend's last failure, one for each thread.
+#pragma once
+#include <string_view>
+
+namespace gimbal {
+
+// Has no destructor: an object of a thread that has one keeps a plugin in memory until the thread ends
+// (reload_test). Cut off where it is too long.
+class ErrorText {
+ public:
+  ErrorText& operator=(std::string_view text) {
+    const size_t n = text.size() < sizeof text_ ? text.size() : sizeof text_ - 1;
+    text.copy(text_, n);
+    text_[n] = 0;
+    return *this;
+  }
+  const char* c_str() const { return text_; }
+
+ private:
+  char text_[1024] = {};
+};
+
+}  // namespace gimbal
