@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "device/backend_words.h"
 #include "device/contract.h"
+#include "device/loader_lock.h"
 #include "device/reason.h"
 #include "ops/op.h"
 
@@ -36,7 +37,10 @@ Result<std::unique_ptr<Device>> Device::open(const gimbal_backend& backend, int 
                                              const std::string& options) {
   if (auto kept = check_table(&backend, "a backend"); !kept) return kept.error();
   gimbal_device* d = nullptr;
-  gimbal_code code = backend.open(index, options.empty() ? nullptr : options.c_str(), &d);
+  const gimbal_code code = [&] {
+    const LoaderLock loading;
+    return backend.open(index, options.empty() ? nullptr : options.c_str(), &d);
+  }();
   if (code != GIMBAL_OK) {
     const bool memory = code == GIMBAL_OUT_OF_MEMORY;
     Error e =
@@ -77,7 +81,10 @@ std::span<const uint16_t> Device::kernels_for(uint16_t op) const {
   if (op >= kOpNumbers) return {};
   return std::span(by_op_).subspan(first_of_op_[op], first_of_op_[size_t(op) + 1] - first_of_op_[op]);
 }
-Device::~Device() { table_.close(device_); }
+Device::~Device() {
+  const LoaderLock unloading;
+  table_.close(device_);
+}
 
 std::string Device::id() const { return format("{}:{}", table_.name, index_); }
 

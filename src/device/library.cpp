@@ -12,6 +12,7 @@
 #include "device/build_id.h"
 #include "device/contract.h"
 #include "device/elf_check.h"
+#include "device/loader_lock.h"
 #include "device/reason.h"
 
 namespace gimbal {
@@ -81,6 +82,7 @@ Result<LibraryPtr> Library::open(const std::string& path) {
     if (auto whole = check_elf_library(checked->bytes()); !whole)
       return refused(reason::kBrokenPlugin, format("{} {}", whose, whole.error().message),
                      "install the plugin for this machine again, or remove it");
+    const LoaderLock loading;
     lib->handle_ = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
   if (!lib->handle_) return loader_refused(path, dlerror(), lib->file_);
@@ -119,6 +121,7 @@ Library::~Library() {
   const std::string name = name_of(file_);
   bool gone = true;
   if (handle_) {
+    const LoaderLock unloading;
     dlclose(handle_);
     // glibc keeps a library in memory as long as a thread has objects of it that are still to be destroyed.
     // Its name must then not be given to another one: the descriptor stays open.

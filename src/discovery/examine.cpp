@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "device/backend_words.h"
 #include "device/device.h"
+#include "device/loader_lock.h"
 #include "device/reason.h"
 #include "discovery/depends.h"
 #include "discovery/probe.h"
@@ -40,7 +41,10 @@ BackendReport examine(const LibraryPtr& library, const std::string& options,
                       std::vector<std::string>* loaded) {
   BackendReport r;
   r.backend = library->name(), r.library = library->path(), r.present = true;
-  int count = library->table().device_count();
+  int count = [&] {
+    const LoaderLock loading;
+    return library->table().device_count();
+  }();
   if (count == 0 && ("\n" + options).find("\nlibrary=") != std::string::npos) count = 1;
   if (count < 0) {
     r.code = reason::kBrokenPlugin,

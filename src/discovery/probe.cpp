@@ -17,6 +17,7 @@
 #endif
 
 #include "base/format.h"
+#include "device/loader_lock.h"
 #include "device/reason.h"
 #include "discovery/depends.h"
 #include "discovery/report_wire.h"
@@ -80,8 +81,14 @@ void become_quiet(pid_t parent) {
 // Runs in the child. No other program is executed: the child is a copy of this one, which has the linked
 // backends and needs no second file to be found; exec would also be the external program that users were
 // promised not to need. In the copy only this thread goes on, so a lock that another thread held stays locked
-// for ever. glibc makes malloc and dlopen safe in this situation; the code here and in examine() takes no
-// other lock; and should a driver wait for one, the limit ends it.
+// for ever. Why the child does not wait for one:
+// * malloc and stdio: glibc takes their locks around fork().
+// * The dynamic loader: glibc does not. LoaderLock keeps every dlopen() of gimbal and of the drivers that it
+//   opens away from fork().
+// * gimbal's own locks: the code here, in examine() and ProbeTask::open takes none but LoaderLock.
+// * A library that a thread of somebody else loads at this moment, and locks of drivers that run in this
+//   process already: nothing is known of them. The time limit turns a hang into a reason; a backend that runs
+//   here is not asked in a child (Registry::known).
 void answer(const ProbeTask& task, int fd, const ProbeSettings& settings) {
   BackendReport report;
   try {
@@ -110,7 +117,10 @@ class Child {
       return;
     }
     const pid_t parent = getpid();
-    pid_ = fork();
+    pid_ = [] {
+      const LoaderLock no_loading;
+      return fork();
+    }();
     if (pid_ == 0) {
       // Where this program runs without stdin or stdout, the pipe may have their number.
       const int to = ends[1] > 2 ? ends[1] : fcntl(ends[1], F_DUPFD_CLOEXEC, 3);

@@ -14,9 +14,8 @@ namespace gimbal {
 
 struct ProbeTask {
   std::string backend;
-  std::function<Result<LibraryPtr>()>
-      open;             // called in the child; must take no lock that another thread may hold
-  std::string options;  // for the backend's open(), see abi.h
+  std::function<Result<LibraryPtr>()> open;  // called in the child; takes no lock but LoaderLock
+  std::string options;                       // for the backend's open(), see abi.h
 };
 
 struct ProbeSettings {

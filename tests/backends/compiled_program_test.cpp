@@ -120,7 +120,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * 4) == 0);
 }
 
-TEST(Compiled, AnyNumberOfThreadsGivesTheBitsOfOne) {
+TEST(CompiledProgram, AnyNumberOfThreadsGivesTheBitsOfOne) {
   Machine alone(1);
   const auto first = alone.step(1, 1, 0, 0);
   for (float v : first) ASSERT_TRUE(std::isfinite(v));

@@ -269,11 +269,7 @@ TEST(Fallback, APluginUnderAnothersName) {
 }
 
 TEST(Fallback, FromSeveralThreadsAtOnce) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "as Probe.FromAProcessWithBusyThreads: AddressSanitizer's allocator (GCC 12) and fork()";
-#elif defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "under ThreadSanitizer a forked child waited for ever in 1 of 15 runs; why, was not found";
-#endif
+  SKIP_WHERE_MALLOC_DOES_NOT_SURVIVE_FORK();
   Machine m;
   m.folder.put("cuda", "hardware"), m.folder.put("vulkan", "crash");
   std::atomic<int> right{0};
