@@ -20,7 +20,7 @@ TEST(Prompt, CtrlCIsHeardBetweenItsBatches) {
   const std::string prompt = temporary_path("long.txt");
   ASSERT_TRUE(write_file(prompt, repeated("The dog ran to the big tree. ", 7000)));
   Ran r = gimbal({"run", "-f", prompt, "--ctx", "100000", "-n", "1", "--greedy", "-t", "1", "--json"},
-                 {.interrupt_after_ms = 1000});
+                 {.interrupt_after_ms = 5000});
   EXPECT_EQ(r.code, 130) << r.err;
   const Json j = json_of(r);
   EXPECT_EQ(j["finish"], "cancelled");
