@@ -2,12 +2,16 @@
 """Runs a preset's whole test suite and counts single tests, not executables: the last line is "N passed, N failed".
 
 Usage: run-tests.py PRESET [--build] [--not-as-in OTHER] [CTEST ARGUMENTS]
+       run-tests.py --slowest COUNT PRESET...     prints what took the longest when these presets ran last
+       run-tests.py --self-test
   --build            first builds what the chosen tests run, and nothing else
   --not-as-in OTHER  leaves out what is the same in the preset OTHER and passed there: a test's command, environment and program,
                      byte by byte. Tests that drive another program, `gimbal` say, are never the same: plugins may lie beside it.
 A GoogleTest executable counts as its tests (and as one failure more when it died without reporting one); any other
-ctest entry counts as one test. Skipped tests are listed: a skip is never silent.
+ctest entry counts as one test. Skipped tests are listed with their reasons: a skip is never silent. Where the variable CI is
+set, a skip that tests/allowed-skips.txt does not name is a failure: what is skipped there is not tested at all.
 """
+import fnmatch
 import filecmp
 import json
 import os
@@ -19,6 +23,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+ALLOWED_SKIPS = os.path.join(ROOT, "tests", "allowed-skips.txt")
 
 
 def launcher(preset):
@@ -30,22 +35,67 @@ def launcher(preset):
 
 
 def gtest_counts(path):
-    """(passed, failed, names of skipped tests) from one GoogleTest report; None when there is no whole report."""
+    """(passed, failed, ["Suite.Test: reason"] of skipped tests) from one GoogleTest report; None when there is no whole report."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            report = json.load(file)
-    except (OSError, json.JSONDecodeError):
+        tests = ElementTree.parse(path).getroot().findall("testsuite/testcase")
+    except (OSError, ElementTree.ParseError):
         return None
     passed, failed, skipped = 0, 0, []
-    for suite in report["testsuites"]:
-        for test in suite["testsuite"]:
-            if test.get("failures"):
-                failed += 1
-            elif test.get("result") == "SKIPPED" or test.get("status") == "NOTRUN":
-                skipped.append(f"{suite['name']}.{test['name']}")
-            else:
-                passed += 1
+    for test in tests:
+        skip = test.find("skipped")
+        if test.find("failure") is not None:
+            failed += 1
+        elif skip is not None or test.get("status") == "notrun":
+            why = " ".join(((skip.get("message") or skip.text or "") if skip is not None else "disabled").split())
+            skipped.append(f"{test.get('classname')}.{test.get('name')}: {why}")
+        else:
+            passed += 1
     return passed, failed, skipped
+
+
+def allowed_skips(text):
+    """[(presets, pattern)] from the text of tests/allowed-skips.txt."""
+    rules = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = [field.strip() for field in line.split(" | ")]
+        if len(fields) != 3 or not all(fields):
+            sys.exit(f"tests/allowed-skips.txt:{number}: expected 'PRESETS | SKIP | REASON', found '{line}'")
+        rules.append((fields[0].split(), fields[1]))
+    return rules
+
+
+def not_allowed(preset, skipped, rules):
+    """Those of the skips that no rule names."""
+    return [skip for skip in skipped
+            if not any((preset in presets or "*" in presets) and fnmatch.fnmatchcase(skip, pattern) for presets, pattern in rules)]
+
+
+def slowest(count, presets):
+    """[(seconds, preset, entry)] of the last runs."""
+    all_entries = []
+    for preset in presets:
+        try:
+            entries = ElementTree.parse(os.path.join(build_of(preset), "test-reports", "ctest.xml")).getroot().findall("testcase")
+        except (OSError, ElementTree.ParseError):
+            continue
+        all_entries += [(float(entry.get("time") or 0), preset, entry.get("name")) for entry in entries]
+    return sorted(all_entries, reverse=True)[:count]
+
+
+def self_test():
+    rules = allowed_skips("# a comment\n\nrelease asan | vulkan_*: the vulkan backend is not part of this build | it runs elsewhere\n* | a_test: A.B: * | why\n")
+    wanted = {("release", "vulkan_x_test: the vulkan backend is not part of this build"): True,
+              ("gpu", "vulkan_x_test: the vulkan backend is not part of this build"): False,
+              ("release", "vulkan_x_test: no device found"): False,
+              ("gpu", "a_test: A.B: anything"): True,
+              ("gpu", "a_test: A.C: anything"): False}
+    for (preset, skip), allowed in wanted.items():
+        assert (not_allowed(preset, [skip], rules) == []) == allowed, (preset, skip)
+    with open(ALLOWED_SKIPS, encoding="utf-8") as file:
+        assert allowed_skips(file.read())
+    print("run-tests: the rules for skips work")
 
 
 def reference_data(log):
@@ -98,6 +148,12 @@ def same_as_in(other, preset, more):
 
 
 def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    if arguments[:1] == ["--slowest"]:
+        for seconds, preset, name in slowest(int(arguments[1]), arguments[2:]):
+            print(f"{seconds:6.0f} s  {preset}: {name}")
+        return 0
     if not arguments or arguments[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
@@ -118,7 +174,7 @@ def main(arguments):
     shutil.rmtree(reports, ignore_errors=True)
     os.makedirs(reports)
     summary = os.path.join(reports, "ctest.xml")
-    environment = {**os.environ, "GTEST_OUTPUT": f"json:{reports}/", "GTEST_COLOR": "no"}
+    environment = {**os.environ, "GTEST_OUTPUT": f"xml:{reports}/", "GTEST_COLOR": "no"}
     status = subprocess.run(
         [*launcher(preset), "ctest", "--preset", preset, "--no-tests=error", "--parallel", str(len(os.sched_getaffinity(0))),
          "--output-junit", summary, *more],
@@ -135,9 +191,9 @@ def main(arguments):
         skip = entry.find("skipped")  # also there when there is no executable, which is a failure
         if entry.get("status") == "disabled" or (skip is not None and "SKIP_RETURN_CODE" in skip.get("message", "")):
             why = [line for line in entry.findtext("system-out", "").splitlines() if line.startswith("skipped: ")]
-            skipped.append(f"{name}{': ' + why[0].removeprefix('skipped: ') if why else ''}")
+            skipped.append(f"{name}: {why[0].removeprefix('skipped: ') if why else entry.get('status')}")
             continue
-        counts = gtest_counts(os.path.join(reports, f"{name}.json"))
+        counts = gtest_counts(os.path.join(reports, f"{name}.xml"))
         if counts is None:
             passed, failed = passed + good, failed + (not good)
             continue
@@ -152,6 +208,12 @@ def main(arguments):
         print(f"skipped: {test}")
     if left_out:
         print(f"left out: {len(left_out)} tests that are the same commands and the same bytes as in build/{other}, where they passed: {' '.join(left_out)}")
+    if os.environ.get("CI"):
+        with open(ALLOWED_SKIPS, encoding="utf-8") as file:
+            wrong = not_allowed(preset, skipped, allowed_skips(file.read()))
+        for test in wrong:
+            print(f"failed: skipped, and tests/allowed-skips.txt has no reason for it: {test}")
+        failed += len(wrong)
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if status or failed else 0
 

@@ -7,7 +7,8 @@
 #   compare  npm, for bench/compare, which installs another engine and measures it beside gimbal
 #   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
 #   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only),
-#            and software devices that the tests run on, WebGPU's in build/webgpu-rig (scripts/webgpu-test-rig.sh)
+#            software devices that the tests run on, WebGPU's in build/webgpu-rig (scripts/webgpu-test-rig.sh), and NVIDIA's
+#            assembler in build/ptxas-rig (scripts/ptxas-test-rig.sh)
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
 
@@ -23,6 +24,7 @@ arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-
 gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross "libobjc-12-dev|libobjc-14-dev|gobjc"
      libvulkan-dev libvulkan-volk-dev opencl-headers
      mesa-vulkan-drivers vulkan-validationlayers pocl-opencl-icd ocl-icd-libopencl1)
+python3 -m pip --version >/dev/null 2>&1 || gpu+=(python3-pip)
 
 say() { echo "setup: $*" >&2; }
 
@@ -72,12 +74,18 @@ for choice in "${wanted[@]}"; do
   for name in ${choice//|/ }; do case $installed in *" $name "*) found=1 ;; esac; done
   [ -n "$found" ] || missing+=("$choice")
 done
-# What WebGPU's tests run on is no package of this Debian: fetched beside the system. Without it they are skipped, and say so.
-webgpu_rig() {
-  [ -z "$rig" ] || "$(dirname "$0")/webgpu-test-rig.sh" || say "the WebGPU tests will be skipped: what they run on could not be had (see above)"
+# What is no package of this Debian is fetched beside the system. Without it, tests are skipped and say so; in CI (the variable
+# CI is set) they must run.
+rigs() {
+  [ -n "$rig" ] || return 0
+  local name absent=
+  for name in webgpu ptxas; do
+    "$(dirname "$0")/$name-test-rig.sh" || { say "tests that need the $name rig will be skipped: it could not be had (see above)"; absent=1; }
+  done
+  [ -z "$absent" ] || [ -z "${CI:-}" ]
 }
 if [ ${#missing[@]} -eq 0 ]; then
-  webgpu_rig
+  rigs
   exit 0
 fi
 
@@ -114,4 +122,4 @@ for choice in "${missing[@]}"; do
   to_install+=("$known")
 done
 apt install -y --no-install-recommends "${to_install[@]}"
-webgpu_rig
+rigs

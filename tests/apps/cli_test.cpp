@@ -94,6 +94,19 @@ TEST(Run, AFullContextIsSaidAndNoFailure) {
   EXPECT_EQ(j["finish"], "context-full");
 }
 
+TEST(Run, AContextOfWholePagesAndATopKOfManyAreComputed) {
+  for (const char* context : {"64", "128"}) {
+    Ran r = gimbal({"run", "-p", "Once upon a time", "--greedy", "--ctx", context, "-n", "200", "--json"});
+    EXPECT_EQ(r.code, 0) << context << r.err;
+    const Json j = json_of(r);
+    EXPECT_EQ(j["finish"], "context-full") << context;
+    EXPECT_EQ(j["tokens"].size(), std::stoul(context) - 5 + 1) << context;
+  }
+  Ran many = gimbal({"run", "-p", "Once upon a time", "--top-k", "100", "--seed", "1", "-n", "10"});
+  EXPECT_EQ(many.code, 0) << many.err;
+  EXPECT_NE(many.out, "");
+}
+
 TEST(Run, CtrlCKeepsTheTextSoFar) {
   // Without a stop the story of 100,000 positions goes on for seconds.
   Ran r = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"},

@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   const std::string entry = gimbal::test::from_environment("GIMBAL_TEST_ENTRY");
   if (std::string& output = testing::GTEST_FLAG(output);
       !entry.empty() && output.size() > 1 && output.back() == '/')
-    output += entry + ".json";  // several entries of one executable: a report each
+    output += entry + ".xml";  // several entries of one executable: a report each
   auto opened = gimbal::open_device({TESTED_BACKEND, 0, true, gimbal::test::device_options()});
   if (!opened) {
     // Anything but an absent device or package is a defect.
