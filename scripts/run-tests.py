@@ -47,6 +47,7 @@ def gtest_counts(path):
             failed += 1
         elif skip is not None or test.get("status") == "notrun":
             why = " ".join(((skip.get("message") or skip.text or "") if skip is not None else "disabled").split())
+            why = re.sub(r"^\S+\.\w+:\d+ ", "", why)  # GoogleTest begins with the line of the source
             skipped.append(f"{test.get('classname')}.{test.get('name')}: {why}")
         else:
             passed += 1
