@@ -4,8 +4,10 @@ include(cmake/link_backends.cmake)
 set(GIMBAL_BACKEND_LINKAGE plugin CACHE STRING "Of gimbal. plugin: the cpu backend is linked in, the others are files beside it; static: all are linked in")
 set_property(CACHE GIMBAL_BACKEND_LINKAGE PROPERTY STRINGS static plugin)
 set(GIMBAL_BACKENDS "")
+set(GIMBAL_DECLARED_BACKENDS "")  # those that are off, too
 
 macro(gimbal_backend name default)
+  list(APPEND GIMBAL_DECLARED_BACKENDS ${name})
   gimbal_gate(${name} ${default})
   if(${gate})
     list(APPEND GIMBAL_BACKENDS ${name})

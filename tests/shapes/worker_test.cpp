@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "device/backends.h"
 #include "support/cli.h"
 
 namespace gimbal::test {
@@ -67,7 +68,7 @@ TEST(Worker, MainIsOneCall) {
 TEST(Worker, OptionsOfOtherBuildsAreRefusedWithTheNameOfTheBuild) {
   for (const std::string& name : kWorkers) {
     const std::string self = "gimbal-worker-" + name;
-    for (const std::string other : {"cpu", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu"})
+    for (const std::string other : kBackendOrder)
       if (other != name)
         expect_refused(name, {{"--model", "m.gguf", "--" + other + "-device", "1"},
                               self + " holds only '" + name + "'",

@@ -71,7 +71,8 @@ TEST(Ptx, RoundsAsTheDialectSays) {
 
 TEST(Ptx, IsTakenByTheAssembler) {
   std::string assembler;
-  for (const char* path : {"/usr/local/cuda/bin/ptxas", GIMBAL_SOURCE_DIR "/build/ptxas-rig/ptxas", "/usr/bin/ptxas", "/usr/lib/cuda/bin/ptxas"})
+  for (const char* path : {"/usr/local/cuda/bin/ptxas", GIMBAL_SOURCE_DIR "/build/ptxas-rig/ptxas",
+                           "/usr/bin/ptxas", "/usr/lib/cuda/bin/ptxas"})
     if (assembler.empty() && std::ifstream(path)) assembler = path;
   if (assembler.empty()) GTEST_SKIP() << "NVIDIA's ptxas is not here (scripts/setup.sh gpu fetches it)";
   int taken = 0;

@@ -16,7 +16,8 @@
 // Of its work: no-memory (every allocation), memory-for=N (allocations that succeed), lost-at=N (the N-th
 // submit and all
 //   later ones), pinned (an object of the opening thread keeps the code in memory until the thread ends),
-//   wrong=OP (results of that op, by its name in ops.def).
+//   wrong=OP (results of that op, by its name in ops.def), in-models (only in programs of many ops: so that
+//   cases of single ops are right), from-rows=N (only in steps of at least N rows).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -182,7 +183,8 @@ gimbal_code alloc(gimbal_device* d, size_t n, gimbal_buffer** out) {
 gimbal_code compile(gimbal_device* d, const gimbal_program* p, gimbal_executable** out) {
   auto* s = new Spoilt{};
   const std::string wrong = text("wrong");
-  for (size_t i = 0; i < p->n_ops; i++)
+  const bool spared = told("in-models") && p->n_ops < 10;
+  for (size_t i = 0; i < p->n_ops && !spared; i++)
     if (wrong == gimbal::info(gimbal::OpKind(p->ops[i].kind)).name) {
       const gimbal_value& v = p->values[p->ops[i].out[0]];
       s->outputs.push_back({v.slot, v});
@@ -204,12 +206,13 @@ gimbal_code submit(gimbal_device* d, gimbal_executable* e, gimbal_buffer* const*
   }
   auto* s = reinterpret_cast<Spoilt*>(e);
   if (auto code = toy().submit(d, s->real, slots, n, step); code != GIMBAL_OK) return code;
-  // The first value of the output, a little too large. What reads it in the same program has read the right
-  // one.
+  // The first value of the output, much too large: a logit becomes the largest. What reads it in the same
+  // program has read the right one.
   for (auto& [slot, v] : s->outputs) {
+    if (step.rows < number("from-rows", 0)) break;
     float f;
     toy().read(d, slots[slot], v.offset, &f, sizeof f);
-    f = f * 1.5f + 1;
+    f = (f < 0 ? -f : f) * 1.5f + 50;
     toy().write(d, slots[slot], v.offset, &f, sizeof f);
   }
   return GIMBAL_OK;
