@@ -8,7 +8,7 @@ ARGS ?= -p "Once upon a time"
 export FUZZ_SECONDS ?= 60
 
 CLANG_FORMAT := $(firstword $(foreach c,clang-format-14 clang-format,$(shell command -v $(c))) clang-format-14)
-FORMATTED = find $(wildcard src tests fuzz bench) -path tests/data -prune -o \( -name '*.cpp' -o -name '*.h' \) -print0
+FORMATTED = find $(wildcard src include examples tests fuzz bench) -path tests/data -prune -o \( -name '*.cpp' -o -name '*.h' \) -print0
 
 run: build/release/build.ninja  ## stream a story from the built-in model (ARGS='-n 20 ...' for other options)
 	@cmake --build --preset release --target gimbal >&2

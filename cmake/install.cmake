@@ -2,7 +2,7 @@
 # programs that link gimbal and for authors of backends the layers: headers, libraries, and what find_package(gimbal) reads.
 include(GNUInstallDirs)
 file(RELATIVE_PATH plugin_folder ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/gimbal)
-set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/apps/backend_places.cpp APPEND PROPERTY COMPILE_DEFINITIONS GIMBAL_PLUGIN_FOLDER="${plugin_folder}")
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/engine/backend_places.cpp APPEND PROPERTY COMPILE_DEFINITIONS GIMBAL_PLUGIN_FOLDER="${plugin_folder}")
 install(TARGETS gimbal RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(GIMBAL_WORKERS)
   install(TARGETS ${GIMBAL_WORKER_TARGETS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -15,13 +15,19 @@ if(GIMBAL_BACKEND_LINKAGE STREQUAL "plugin")
   endforeach()
 endif()
 
-set(layers base tensor files tokenizer ops device discovery program conformance model runtime)
-foreach(layer IN LISTS layers)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gimbal FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
+# For programs: include/gimbal/*.h and nothing else. For authors of backends: the contract and what backends may include, in a folder
+# of its own (check-layers.py has the same list).
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/gimbal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+set(plugin_headers ${CMAKE_INSTALL_INCLUDEDIR}/gimbal-plugin)
+foreach(layer base tensor ops)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${layer} DESTINATION ${plugin_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
 endforeach()
+install(FILES ${CMAKE_SOURCE_DIR}/src/device/abi.h ${CMAKE_SOURCE_DIR}/src/device/backend_impl.h ${CMAKE_SOURCE_DIR}/src/device/reason.h
+        DESTINATION ${plugin_headers}/device)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/THIRD_PARTY_NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# ---- find_package(gimbal): targets gimbal::runtime (all layers) and gimbal::backend_cpu, and the function gimbal_link_backends()
+# ---- find_package(gimbal): gimbal::gimbal for programs, gimbal::ops for backends; the other targets are what these link ----
+set(layers base tensor files tokenizer ops device discovery program conformance model runtime engine)
 list(TRANSFORM layers PREPEND gimbal_ OUTPUT_VARIABLE exported)
 list(APPEND exported gimbal_packed)
 set(gimbal_backends "")  # that another project can have: the cpu's to link, the others as plugins
@@ -39,7 +45,10 @@ foreach(target IN LISTS exported)
   target_compile_features(${target} INTERFACE cxx_std_20)
 endforeach()
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gimbal)
-install(TARGETS ${exported} EXPORT gimbal ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gimbal)
+set_target_properties(gimbal_facade PROPERTIES EXPORT_NAME gimbal)
+target_compile_features(gimbal_facade INTERFACE cxx_std_20)
+install(TARGETS ${exported} EXPORT gimbal ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${plugin_headers})
+install(TARGETS gimbal_facade EXPORT gimbal ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT gimbal NAMESPACE gimbal:: FILE gimbalTargets.cmake DESTINATION ${package})
 include(CMakePackageConfigHelpers)
 set(plugin_path ${CMAKE_INSTALL_LIBDIR}/gimbal)
@@ -49,6 +58,5 @@ configure_package_config_file(cmake/gimbalConfig.cmake.in ${CMAKE_BINARY_DIR}/pa
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/gimbalConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 string(REPLACE ";" "," config_backends "${gimbal_backends}")
 configure_file(cmake/gimbal_config.h.in ${CMAKE_BINARY_DIR}/package/gimbal_config.h @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/package/gimbalConfig.cmake ${CMAKE_BINARY_DIR}/package/gimbalConfigVersion.cmake
-              ${CMAKE_SOURCE_DIR}/cmake/link_backends.cmake DESTINATION ${package})
+install(FILES ${CMAKE_BINARY_DIR}/package/gimbalConfig.cmake ${CMAKE_BINARY_DIR}/package/gimbalConfigVersion.cmake DESTINATION ${package})
 install(FILES ${CMAKE_BINARY_DIR}/package/gimbal_config.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gimbal)

@@ -1,16 +1,12 @@
 # gimbal_link_backends(<target> <backends...>): links them and writes <target>_backends.cpp, the table of linked backends, which every
-# program over gimbal_device needs, if only an empty one. Used here, and installed for other projects (cmake/gimbalConfig.cmake.in).
+# program over gimbal_device needs, if only an empty one.
 function(gimbal_link_backends target)
   set(decls "")
   set(rows "")
   foreach(b ${ARGN})
     string(APPEND decls "extern \"C\" const gimbal_backend* gimbal_backend_${b}(void);\n")
     string(APPEND rows "  gimbal_backend_${b},\n")
-    if(TARGET gimbal_backend_${b})
-      target_link_libraries(${target} PRIVATE gimbal_backend_${b})
-    else()
-      target_link_libraries(${target} PRIVATE gimbal::backend_${b})
-    endif()
+    target_link_libraries(${target} PRIVATE gimbal_backend_${b})
   endforeach()
   set(src ${CMAKE_CURRENT_BINARY_DIR}/${target}_backends.cpp)
   file(CONFIGURE OUTPUT ${src} CONTENT
@@ -23,9 +19,5 @@ ${rows}  nullptr,
 gimbal::LinkedBackends gimbal::linked_backends() { return rows; }
 ")
   target_sources(${target} PRIVATE ${src})
-  if(TARGET gimbal_device)
-    target_link_libraries(${target} PRIVATE gimbal_device)
-  else()
-    target_link_libraries(${target} PRIVATE gimbal::device)
-  endif()
+  target_link_libraries(${target} PRIVATE gimbal_device)
 endfunction()

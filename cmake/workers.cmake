@@ -3,10 +3,10 @@
 option(GIMBAL_WORKERS "Build gimbal-worker-<name> for each backend that is on; without it, by their targets only" OFF)
 
 set(worker_sources engine.cpp other_builds.cpp worker.cpp ../arguments.cpp ../input_text.cpp ../interrupt.cpp ../receipt_rows.cpp ../sampling_options.cpp
-                   ../terminal.cpp ../text_options.cpp)
+                   ../terminal.cpp ../text_options.cpp ../wording.cpp)
 list(TRANSFORM worker_sources PREPEND ${CMAKE_SOURCE_DIR}/src/apps/worker/)
 add_library(gimbal_worker STATIC EXCLUDE_FROM_ALL ${worker_sources})
-target_link_libraries(gimbal_worker PUBLIC gimbal_runtime)
+target_link_libraries(gimbal_worker PUBLIC gimbal_engine)
 target_compile_options(gimbal_worker PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
 target_compile_definitions(gimbal_worker PRIVATE GIMBAL_VERSION="${PROJECT_VERSION}")  # as for gimbal: the same objects for ccache
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/apps/worker/worker.cpp APPEND PROPERTY COMPILE_DEFINITIONS GIMBAL_BUILD_TYPE="${CMAKE_BUILD_TYPE}"

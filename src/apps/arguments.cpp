@@ -21,21 +21,6 @@ std::vector<std::string> split(const std::string& text, char at) {
   }
 }
 
-// How many edits of one character lie between two words; neighbours changing places count as one (optimal
-// string alignment).
-size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); i++) d[i][0] = i;
-  for (size_t j = 0; j <= b.size(); j++) d[0][j] = j;
-  for (size_t i = 1; i <= a.size(); i++)
-    for (size_t j = 1; j <= b.size(); j++) {
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  return d[a.size()][b.size()];
-}
-
 }  // namespace
 
 struct Arguments::Parser {
@@ -168,20 +153,6 @@ std::string Arguments::help() const {
   for (const std::string& e : examples_)
     out += format("{}  {}\n", e == examples_.front() ? "\nExamples:\n" : "", e);
   return out;
-}
-
-std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known) {
-  std::optional<std::string> best;
-  if (word.size() > 64) return best;  // nobody mistypes that much
-  size_t least = std::max<size_t>(1, word.size() / 3) + 1;
-  for (const std::string& k : known) {
-    size_t d = distance(word, k);
-    if (d < least) least = d, best = k;
-  }
-  if (!best)
-    for (const std::string& k : known)
-      if (word.size() >= 3 && k.rfind(word, 0) == 0) return k;
-  return best;
 }
 
 Result<std::vector<int32_t>> parse_ids(const char* option, const std::string& text) {

@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "base/result.h"
+#include "base/text.h"
 
 namespace gimbal {
 
@@ -84,9 +85,6 @@ class Arguments {
   std::optional<Error> error_;  // the first one
   bool help_wanted_ = false;
 };
-
-// The word of `known` that is nearest to a mistyped one; nothing when none is near.
-std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known);
 
 // "1,2,3" as token ids. Errors: Usage, naming `option` and the piece that is no id.
 Result<std::vector<int32_t>> parse_ids(const char* option, const std::string& text);

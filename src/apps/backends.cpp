@@ -5,10 +5,11 @@
 
 #include "apps/command.h"
 #include "apps/json.h"
-#include "apps/kernel_names.h"
 #include "apps/options.h"
 #include "apps/terminal.h"
+#include "discovery/registry.h"
 #include "discovery/summary.h"
+#include "engine/kernel_names.h"
 
 namespace gimbal {
 namespace {

@@ -74,7 +74,7 @@ class Bench final : public Command {
   std::optional<int> prompt_, generate_, repetitions_, milliseconds_, megabytes_;
   std::optional<std::string> pattern_, rows_;
   bool kernels_ = false, all_ = false, measure_again_ = false;
-  EngineOptions engine_;
+  CommonOptions engine_;
 };
 
 }  // namespace

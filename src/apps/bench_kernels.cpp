@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/limits.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
 #include "conformance/kernel_setup.h"
 #include "conformance/kernel_speed.h"
@@ -61,10 +62,11 @@ double inflation(const KernelSpeed& s, OpKind kind) {
 
 class KernelBench {
  public:
-  KernelBench(const OpenedDevice& opened, const EngineOptions& engine, const KernelBenchOptions& options)
+  KernelBench(const OpenedDevice& opened, const RunOptions& run, const KernelBenchOptions& options)
       : opened_(opened), device_(*opened.device), options_(options), timer_(device_) {
     request_.bytes = uint64_t(options.megabytes) * 1000000;
-    request_.kernels = {engine.prefer_kernel, engine.numerics == "fast", false};
+    request_.kernels = run.kernels;
+    request_.kernels.strict = false;
     request_.only_chosen = !options.all;
   }
 
@@ -193,7 +195,7 @@ class KernelBench {
                          {"not_measured", line.trouble}});
     }
     print_json({{"device", device_.id()},
-                {"fallbacks", opened_.fallbacks},
+                {"fallbacks", sentences(opened_.fallbacks)},
                 {"limits", limits_json(limits_)},
                 {"kernels", std::move(kernels)}});
   }
@@ -210,11 +212,14 @@ class KernelBench {
 
 }  // namespace
 
-Result<int> bench_kernels(const EngineOptions& engine, const KernelBenchOptions& options, bool json,
+Result<int> bench_kernels(const CommonOptions& common, const KernelBenchOptions& options, bool json,
                           bool quiet) {
-  auto opened = open_device(engine, quiet);
+  auto wanted = engine_options(common);
+  if (!wanted) return wanted.error();
+  Engine engine(backend_registry(), std::move(*wanted), tell_on_stderr(quiet));
+  auto opened = engine.open_device();
   if (!opened) return opened.error();
-  KernelBench bench(*opened, engine, options);
+  KernelBench bench(*opened, engine.options().run, options);
   if (auto ok = bench.run(quiet); !ok) return ok.error();
   if (json) bench.print_as_json();
   else bench.print_for_people();

@@ -19,6 +19,6 @@ struct KernelBenchOptions {
 };
 
 // Errors: those of open_device(); Usage for a pattern that matches nothing; those of the device.
-Result<int> bench_kernels(const EngineOptions&, const KernelBenchOptions&, bool json, bool quiet);
+Result<int> bench_kernels(const CommonOptions&, const KernelBenchOptions&, bool json, bool quiet);
 
 }  // namespace gimbal

@@ -5,6 +5,7 @@
 
 #include "apps/exit_code.h"
 #include "apps/run_report.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
 #include "ops/cost.h"
 #include "runtime/random.h"
@@ -136,7 +137,7 @@ class ModelBench {
     print_json(
         {{"model", loaded_.source.name},
          {"device", device_.id()},
-         {"fallbacks", loaded_.opened.fallbacks},
+         {"fallbacks", sentences(loaded_.fallbacks)},
          {"threads", device_.describe().threads},
          {"prompt_tokens", options_.prompt},
          {"generated_tokens", options_.generate},
@@ -233,10 +234,11 @@ PromptWork prompt_work(const Blueprint& b, int tokens) {
   return w;
 }
 
-Result<int> bench_model(const EngineOptions& engine, const ModelBenchOptions& options, bool json,
+Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& options, bool json,
                         bool quiet) {
-  auto run = run_options(engine);
-  if (!run) return run.error();
+  auto engine_wanted = engine_options(common);
+  if (!engine_wanted) return engine_wanted.error();
+  RunOptions* run = &engine_wanted->run;
   const int least = std::max(options.prompt, options.generate + 1);
   if (options.prompt == 0 && options.generate == 0)
     return Error{Code::Usage, "-p 0 and -n 0 leave nothing to measure", "give at least one of them"};
@@ -246,9 +248,10 @@ Result<int> bench_model(const EngineOptions& engine, const ModelBenchOptions& op
                  "leave --ctx out, or make -p and -n smaller"};
   auto source = open_model_file(options.model);
   if (!source) return source.error();
-  auto loaded = load_model(std::move(*source), engine, *run, true);
+  Engine engine(backend_registry(), std::move(*engine_wanted), tell_on_stderr(true));
+  auto loaded = engine.load(*source);
   if (!loaded) return loaded.error();
-  ModelBench bench(*loaded, options);
+  ModelBench bench(**loaded, options);
   if (auto ok = bench.measure(quiet); !ok) return ok.error();
   if (json) bench.print_as_json();
   else bench.print_for_people();

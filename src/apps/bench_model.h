@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/limits.h"
-#include "apps/open_engine.h"
+#include "apps/options.h"
 #include "base/result.h"
 
 namespace gimbal {
@@ -18,7 +18,7 @@ struct ModelBenchOptions {
 };
 
 // Errors: those of loading the model; Usage when there is nothing to measure or the context is too small.
-Result<int> bench_model(const EngineOptions&, const ModelBenchOptions&, bool json, bool quiet);
+Result<int> bench_model(const CommonOptions&, const ModelBenchOptions&, bool json, bool quiet);
 
 // What computing a prompt of `tokens` takes: `operations` of all matrices and of attention, and the share of
 // those of matrices that multiply bytes.

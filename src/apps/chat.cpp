@@ -5,7 +5,9 @@
 #include "apps/line_editor.h"
 #include "apps/prompt_progress.h"
 #include "apps/run_report.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
+#include "base/format.h"
 #include "base/text.h"
 
 namespace gimbal {
@@ -21,13 +23,18 @@ constexpr const char* kHelp =
 
 class Chat {
  public:
-  Chat(const LoadedModel& loaded, const Tokenizer& tokenizer, const ChatSettings& settings, Session& session)
-      : loaded_(loaded),
+  Chat(Engine& engine, LoadedModelPtr loaded, const Tokenizer& tokenizer, const ChatSettings& settings,
+       Session& session)
+      : loaded_(std::move(loaded)),
         tokenizer_(tokenizer),
         settings_(settings.generate),
         stats_(settings.stats),
         quiet_(settings.quiet),
-        session_(session) {}
+        session_(session) {
+    settings_.recover = [&engine, this](Session& s, const Error& lost) {
+      return engine.recover(s, loaded_, lost);
+    };
+  }
 
   int run() {
     LineEditor editor("> ");
@@ -90,19 +97,20 @@ class Chat {
     print("\n");
     flush_output();
     if (!g) {
-      note(format("error: {}{}{}", printable(g.error().message, true), g.error().remedy.empty() ? "" : "\n  ",
-                  printable(g.error().remedy, true)));
+      const Error e = worded(g.error());
+      note(format("error: {}{}{}", printable(e.message, true), e.remedy.empty() ? "" : "\n  ",
+                  printable(e.remedy, true)));
       forget();
       return;
     }
     text_.insert(text_.end(), g->tokens.begin(), g->tokens.end());
-    last_stats_ = run_stats(loaded_, *g, settings_.sampler.seed);
+    last_stats_ = run_stats(*loaded_, *g, settings_.sampler.seed);
     if (stats_) print(dim(last_stats_));
-    if (auto why = explain_finish(g->finish, *loaded_.model); !why.empty()) note(why);
+    if (auto why = explain_finish(g->finish, *loaded_->model); !why.empty()) note(why);
     settings_.sampler.seed++;
   }
 
-  const LoadedModel& loaded_;
+  LoadedModelPtr loaded_;
   const Tokenizer& tokenizer_;
   GenerateSettings settings_;
   const bool stats_, quiet_;
@@ -121,18 +129,19 @@ std::string explain_finish(Finish f, const Model& m) {
       m.context(), m.context(), m.config().context);
 }
 
-Result<int> chat(const LoadedModel& loaded, const Tokenizer& tokenizer, const ChatSettings& settings) {
-  auto session = Session::create(*loaded.model);
+Result<int> chat(Engine& engine, const LoadedModelPtr& loaded, const Tokenizer& tokenizer,
+                 const ChatSettings& settings) {
+  auto session = Session::create(*loaded->model);
   if (!session) return session.error();
   if (!settings.quiet) {
-    const bool has_template = loaded.source.file->find("tokenizer.chat_template") != nullptr;
+    const bool has_template = loaded->source.file->find("tokenizer.chat_template") != nullptr;
     print(format(
-        "{} on {}. {} /help for help.\n", bold(printable(loaded.source.name)), loaded.model->device().id(),
+        "{} on {}. {} /help for help.\n", bold(printable(loaded->source.name)), loaded->model->device().id(),
         has_template
             ? "This version does not use the model's chat template yet: each line is continued as plain text."
             : "This is a base model: it does not answer, it continues each line as a new text."));
   }
-  return Chat(loaded, tokenizer, settings, **session).run();
+  return Chat(engine, loaded, tokenizer, settings, **session).run();
 }
 
 }  // namespace gimbal

@@ -1,6 +1,6 @@
 // The conversation of `gimbal run` on a terminal.
 #pragma once
-#include "apps/open_engine.h"
+#include "engine/engine.h"
 #include "runtime/generate.h"
 
 namespace gimbal {
@@ -12,7 +12,7 @@ struct ChatSettings {
 };
 
 // Until the user leaves. Answers the exit code.
-Result<int> chat(const LoadedModel&, const Tokenizer&, const ChatSettings&);
+Result<int> chat(Engine&, const LoadedModelPtr&, const Tokenizer&, const ChatSettings&);
 
 // Why the text ended, when the user may wonder: empty for the usual ends.
 std::string explain_finish(Finish, const Model&);

@@ -9,6 +9,9 @@
 
 namespace gimbal {
 
+inline constexpr const char* kModelHelp =
+    "a file, a name that `gimbal models` lists, or `default`: the one inside the program";
+
 class Command {
  public:
   virtual ~Command() = default;

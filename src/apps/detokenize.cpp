@@ -1,8 +1,8 @@
 // gimbal detokenize: token ids to text.
 #include "apps/command.h"
-#include "apps/find_model.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
+#include "engine/find_model.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {

@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "apps/command.h"
-#include "apps/first_use.h"
 #include "apps/json.h"
-#include "apps/place_model.h"
+#include "apps/plan_model.h"
 #include "apps/run_report.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
 
 namespace gimbal {
@@ -21,10 +21,10 @@ class Explain final : public Command {
   }
 
   Result<int> run() override {
-    auto planned = open_and_plan(model_, engine_, quiet, plan_verified);
+    auto planned = plan_model(model_, engine_, quiet, &Engine::plan_verified);
     if (!planned) return planned.error();
-    if (json) print_as_json(*planned);
-    else print_for_people(*planned);
+    if (json) print_as_json(planned->model);
+    else print_for_people(planned->model);
     return kDone;
   }
 
@@ -49,9 +49,9 @@ class Explain final : public Command {
     }
     print_json({{"model", p.source.name},
                 {"device", b.device().id()},
-                {"device_reason", p.opened.reason},
+                {"device_reason", reason_of(p.opened)},
                 {"placement", placement_json(b, p.opened)},
-                {"fallbacks", p.opened.fallbacks},
+                {"fallbacks", sentences(p.fallbacks)},
                 {"buckets", std::move(buckets)},
                 {"leading", std::move(leading)}});
   }
@@ -124,7 +124,7 @@ class Explain final : public Command {
       for (const std::string& line : placement_lines(p)) print(format("  {}\n", line));
     } else {
       print(format("{} on {} ({})\n", bold(printable(p.source.name)), bold(b.device().id()),
-                   b.parts[0].why.empty() ? short_reason(p.opened) : b.parts[0].why));
+                   b.parts[0].why.empty() ? p.opened.why : with_options(b.parts[0].why)));
     }
     for (size_t which = 0; which < b.parts[0].buckets.size(); which++) {
       print(format("\n{}\n", bold(which == 0 ? "Generation: one token a step"
@@ -174,7 +174,7 @@ class Explain final : public Command {
 
   std::string model_;
   bool all_ = false;
-  EngineOptions engine_;
+  CommonOptions engine_;
 };
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <map>
 
 #include "apps/command.h"
-#include "apps/find_model.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
+#include "engine/find_model.h"
 #include "model/arch.h"
 #include "tokenizer/tokenizer.h"
 

@@ -4,9 +4,9 @@
 
 #include "apps/command.h"
 #include "apps/json.h"
-#include "apps/kernel_names.h"
 #include "apps/terminal.h"
 #include "discovery/registry.h"
+#include "engine/kernel_names.h"
 #include "ops/op.h"
 #include "tensor/dtype.h"
 

@@ -2,9 +2,9 @@
 
 #include <ctime>
 
-#include "apps/kept.h"
 #include "apps/terminal.h"
 #include "base/format.h"
+#include "engine/findings.h"
 
 namespace gimbal {
 namespace {
@@ -45,10 +45,10 @@ std::optional<Limits> from_entry(const Json& e) {
 }  // namespace
 
 std::optional<Limits> device_limits(const Device& device, bool measure_again, bool quiet) {
-  Kept kept("limits");
+  Findings kept("limits");
   const Json key = key_of(device);
   if (!kept.damage().empty())
-    note(format("note: {}: the limits of this machine are measured anew", kept.damage()));
+    note(format("note: {}: the limits of this machine are measured anew", printable(kept.damage())));
   if (auto known = from_entry(kept.find(key)); known && !measure_again) {
     known->cached_in = kept.path();
     return known;

@@ -5,8 +5,10 @@
 #include "apps/binary_output.h"
 #include "apps/command.h"
 #include "apps/json.h"
-#include "apps/open_engine.h"
+#include "apps/options.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
+#include "engine/engine.h"
 #include "runtime/session.h"
 
 namespace gimbal {
@@ -35,14 +37,16 @@ class Logits final : public Command {
     if (!wanted) return wanted.error();
     auto out = BinaryOutput::open(output_);
     if (!out) return out.error();
-    auto options = run_options(engine_);
+    auto options = engine_options(engine_);
     if (!options) return options.error();
     auto source = open_model_file(model_);
     if (!source) return source.error();
     const bool all = positions_ && *positions_ == "all";
-    if (all) options->logit_rows = std::min<int>(options->batch, 32);
-    auto loaded = load_model(std::move(*source), engine_, *options, quiet);
-    if (!loaded) return loaded.error();
+    if (all) options->run.logit_rows = std::min<int>(options->run.batch, 32);
+    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    auto loading = engine.load(*source);
+    if (!loading) return loading.error();
+    const LoadedModelPtr loaded = *loading;
     auto session = Session::create(*loaded->model);
     if (!session) return session.error();
     if (int(ids->size()) > (*session)->room())
@@ -118,7 +122,7 @@ class Logits final : public Command {
 
   std::string model_;
   std::optional<std::string> tokens_, positions_, output_;
-  EngineOptions engine_;
+  CommonOptions engine_;
 };
 
 }  // namespace

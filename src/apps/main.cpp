@@ -5,10 +5,11 @@
 #include <cstring>
 #include <exception>
 
-#include "apps/backend_places.h"
 #include "apps/command.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
+#include "apps/wording.h"
+#include "engine/backend_places.h"
 
 namespace gimbal {
 namespace {
@@ -62,7 +63,8 @@ std::string overview() {
          "`gimbal help COMMAND` lists the options of a command.\n";
 }
 
-int report(const Error& e, bool json) {
+int report(const Error& error, bool json) {
+  const Error e = worded(error);
   std::string text = "error: " + printable(e.message, true) + "\n";
   if (!e.remedy.empty()) text += "  " + printable(e.remedy, true) + "\n";
   fflush(stdout);

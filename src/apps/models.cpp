@@ -1,8 +1,8 @@
 // gimbal models: the model files on this machine, with what their headers say.
 #include "apps/command.h"
 #include "apps/json.h"
-#include "apps/model_catalog.h"
 #include "apps/terminal.h"
+#include "engine/model_catalog.h"
 #include "model/arch.h"
 #include "model/embedded_model.h"
 

@@ -1,123 +1,57 @@
 #include "apps/options.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 
-#include "apps/kernel_names.h"
 #include "apps/terminal.h"
+#include "discovery/registry.h"
 #include "ops/shapes.h"
 
 namespace gimbal {
 namespace {
 
-bool has_gpu_backend() {
-  for (const std::string& name : backend_names())
-    if (name != "cpu" && backend_registry().backends().source(name).present) return true;
-  return false;
-}
-
 // --cuda-device N means: the CUDA backend, device N.
-Result<DeviceRequest> device_request(const EngineOptions& o) {
-  DeviceRequest r;
-  r.backend = o.backend;
-  r.index = o.device;
-  r.strict = o.strict;
-  r.allow_software = o.allow_software_devices;
-  r.look_again = o.look_again;
-  auto order = backend_order(o.backend_order);
-  if (!order) return order.error();
-  r.order = std::move(*order);
+Status named_devices(const CommonOptions& o, EngineOptions& to) {
   const std::vector<std::string> names = backend_names();
   for (size_t i = 0; i < std::min(names.size(), o.named_device.size()); i++) {
     if (!o.named_device[i]) continue;
     const std::string& name = names[i];
     const std::string option = format("--{}-device", name);
-    if (r.backend != "auto" && r.backend != name)
-      return Error{Code::Usage, format("{} contradicts --backend {}", option, r.backend),
+    if (to.backend != "auto" && to.backend != name)
+      return Error{Code::Usage, format("{} contradicts --backend {}", option, to.backend),
                    "give only one of them"};
     if (o.device)
       return Error{Code::Usage, format("{} and --device say the same thing", option),
                    "give only one of them"};
-    r.backend = name;
-    r.index = *o.named_device[i];
+    to.backend = name;
+    to.device = *o.named_device[i];
   }
-  if (!o.refused.empty())
-    r.verify = [refused = o.refused](const Device& d) -> Status {
-      for (const auto& [id, why] : refused)
-        if (id == d.id()) return why;
-      return Done{};
-    };
-  if (o.threads) r.host_options += format("threads={}\n", *o.threads);
-  if (o.cpu_variant) r.host_options += format("variant={}\n", *o.cpu_variant);
-  return r;
+  return Done{};
 }
 
-// One line at the usual loudness: which GPU was found, or why none of those at hand is used. Nothing where
-// there is nothing to choose from.
-void tell_choice(const EngineOptions& o, const OpenedDevice& d) {
-  if (o.backend != "auto" || !d.fallbacks.empty()) return;
-  const std::string backend = d.device->backend();
-  if (backend != "cpu") {
-    const char* name = d.device->describe().name;
-    note(format("{0} GPU detected, using {0} backend: {1}, {2}", display_name(backend), d.device->id(),
-                printable(name ? name : "")));
-    return;
-  }
-  std::string why;
-  for (const Rejection& r : d.rejected)
-    if (backend_registry().backends().source(r.backend()).present) why += "\n  " + printable(r.sentence());
-  if (!why.empty()) note("No GPU acceleration available, using CPU backend" + why);
-}
-
-// A misspelt variant is bad usage; one that this CPU cannot run is a device that cannot be had.
-Error refused_variant(const std::string& variant, const Error& e) {
-  DeviceRequest plain;
-  plain.backend = "cpu";
-  if (auto cpu = open_device(plain)) {
-    bool known = false;
-    std::string list;
-    for (const Variant& v : variants_of(*cpu->device)) {
-      known = known || v.name == variant;
-      list += (list.empty() ? "" : ", ") + v.name;
+// "cuda:0=20,cpu=rest".
+Result<std::vector<LayerShare>> parse_split(const std::string& text) {
+  auto wrong = [&](std::string_view part) {
+    return Error{Code::Usage,
+                 format("--split: '{}' is not a device and its number of layers", printable(part)),
+                 "write DEVICE=LAYERS with commas between, such as cpu=4,cuda:0=rest"};
+  };
+  std::vector<LayerShare> all;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    at = end + 1;
+    const size_t equals = std::min(part.find('='), part.size());
+    auto device = DeviceLocation::parse(part.substr(0, equals));
+    if (!device || equals == part.size()) return wrong(part);
+    LayerShare s{std::move(*device)};
+    if (const std::string_view layers = std::string_view(part).substr(equals + 1); layers != "rest") {
+      const auto [stop, error] = std::from_chars(layers.data(), layers.data() + layers.size(), s.layers);
+      if (error != std::errc() || stop != layers.data() + layers.size() || s.layers < 0) return wrong(part);
     }
-    if (!known)
-      return {Code::Usage, format("there is no CPU variant '{}'", printable(variant)),
-              "this build has: " + list};
+    all.push_back(std::move(s));
   }
-  return {e.code, e.message, e.remedy.empty() ? "`gimbal backends` shows what this CPU has" : e.remedy};
-}
-
-// Wishes that this device cannot fulfil: never ignored in silence.
-std::vector<std::string> unfulfilled(const EngineOptions& o, const Device& d) {
-  std::vector<std::string> all;
-  const bool on_cpu = std::string(d.backend()) == "cpu";
-  if (o.gpu_layers.value_or(0) != 0 && on_cpu)
-    all.push_back(format("--gpu-layers {}: {}: all layers run on the CPU", *o.gpu_layers,
-                         has_gpu_backend() ? "no GPU is used" : "no GPU backend in this build"));
-  if (o.cpu_variant && !on_cpu)
-    all.push_back(format("--cpu-variant {} has no effect on {}", *o.cpu_variant, d.id()));
-  for (const std::string& pattern : o.prefer_kernel) {
-    bool matches = false;
-    for (size_t i = 0; i < d.kernel_count() && !matches; i++)
-      matches = fnmatch(pattern.c_str(), d.kernel(i).name, 0) == 0;
-    if (!matches)
-      all.push_back(format("--prefer-kernel '{}' matches no kernel of {} (`gimbal kernels` lists them)",
-                           printable(pattern), d.id()));
-  }
-  return all;
-}
-
-// Permissions that change nothing here.
-std::vector<std::string> without_effect(const EngineOptions& o, const Device& d) {
-  std::vector<std::string> all;
-  if (o.allow_software_devices && !has_gpu_backend())
-    all.push_back("--allow-software-devices has no effect: this build has no backend with software devices");
-  bool any_fast = false;
-  for (size_t i = 0; i < d.kernel_count(); i++) any_fast = any_fast || d.kernel(i).numerics == GIMBAL_FAST;
-  if (o.numerics == "fast" && !any_fast)
-    all.push_back(format("--numerics fast has no effect: every kernel of {} is exact", d.id()));
   return all;
 }
 
@@ -145,7 +79,7 @@ Result<std::vector<std::string>> backend_order(const std::optional<std::string>&
   return order;
 }
 
-void declare(Arguments& a, EngineOptions& o, Needs needs) {
+void declare(Arguments& a, CommonOptions& o, Needs needs) {
   a.section("Where and how it runs");
   const std::vector<std::string> names = backend_names();
   std::vector<std::string> backends = names;
@@ -189,33 +123,26 @@ void declare(Arguments& a, EngineOptions& o, Needs needs) {
   a.one_of("--kv-type", "numbers in the KV cache (default f16)", o.kv_type, cache_types);
 }
 
-Result<RunOptions> run_options(const EngineOptions& o) {
-  RunOptions r;
-  if (o.context) r.context = *o.context;
-  if (o.batch) r.batch = *o.batch;
-  r.cache_type = *dtype_named(o.kv_type);
-  r.kernels = {o.prefer_kernel, o.numerics == "fast", o.strict};
-  return r;
-}
-
-Result<OpenedDevice> open_device(const EngineOptions& o, bool quiet) {
-  auto request = device_request(o);
-  if (!request) return request.error();
-  auto opened = open_device(*request);
-  if (!opened) return o.cpu_variant ? refused_variant(*o.cpu_variant, opened.error()) : opened.error();
-  for (const std::string& f : opened->fallbacks)
-    note(format("note: {}; using {} instead", f, opened->device->id()));
-  for (const std::string& u : unfulfilled(o, *opened->device)) {
-    if (o.strict)
-      return Error{Code::NoBackend, "--strict: " + u, "leave --strict out, or the option that cannot be had"};
-    note("note: " + u);
+Result<EngineOptions> engine_options(const CommonOptions& o) {
+  EngineOptions e;
+  e.backend = o.backend, e.device = o.device, e.gpu_layers = o.gpu_layers;
+  auto order = backend_order(o.backend_order);
+  if (!order) return order.error();
+  e.backend_order = std::move(*order);
+  if (auto ok = named_devices(o, e); !ok) return ok.error();
+  if (o.split) {
+    auto split = parse_split(*o.split);
+    if (!split) return split.error();
+    e.split = std::move(*split);
   }
-  if (!quiet) tell_choice(o, *opened);
-  if (!quiet)
-    for (const std::string& w : without_effect(o, *opened->device)) note("note: " + w);
-  return opened;
+  e.strict = o.strict, e.allow_software_devices = o.allow_software_devices;
+  e.threads = o.threads, e.cpu_variant = o.cpu_variant;
+  e.verify = o.verify == "never" ? Verify::Never : o.verify == "always" ? Verify::Always : Verify::Auto;
+  if (o.context) e.run.context = *o.context;
+  if (o.batch) e.run.batch = *o.batch;
+  e.run.cache_type = *dtype_named(o.kv_type);
+  e.run.kernels = {o.prefer_kernel, o.numerics == "fast", o.strict};
+  return e;
 }
-
-std::string short_reason(const OpenedDevice& d) { return d.reason.substr(0, d.reason.find(" (")); }
 
 }  // namespace gimbal

@@ -2,8 +2,9 @@
 #include <algorithm>
 
 #include "apps/command.h"
-#include "apps/place_model.h"
+#include "apps/plan_model.h"
 #include "apps/run_report.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
 #include "runtime/memory_check.h"
 
@@ -19,11 +20,12 @@ class Plan final : public Command {
   }
 
   Result<int> run() override {
-    auto planned = open_and_plan(model_, engine_, quiet, plan_model);
+    auto planned = plan_model(model_, engine_, quiet, &Engine::plan);
     if (!planned) return planned.error();
-    const Status fits = check_memory(planned->blueprint);
-    if (json) print_as_json(*planned, fits);
-    else print_for_people(*planned, fits);
+    Status fits = check_memory(planned->model.blueprint);
+    if (!fits) fits = worded(fits.error());
+    if (json) print_as_json(planned->model, fits);
+    else print_for_people(planned->model, fits);
     return !fits && engine_.strict ? kOutOfMemory : kDone;
   }
 
@@ -50,7 +52,7 @@ class Plan final : public Command {
     }
     j["host_per_session"] = b.session_bytes();
     j["placement"] = placement_json(b, p.opened);
-    j["fallbacks"] = p.opened.fallbacks;
+    j["fallbacks"] = sentences(p.fallbacks);
     j["fits"] = bool(fits);
     j["remedy"] = fits ? Json() : Json(fits.error().remedy);
     print_json(j);
@@ -115,7 +117,7 @@ class Plan final : public Command {
   }
 
   std::string model_;
-  EngineOptions engine_;
+  CommonOptions engine_;
 };
 
 }  // namespace

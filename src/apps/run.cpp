@@ -5,9 +5,10 @@
 #include "apps/command.h"
 #include "apps/input_text.h"
 #include "apps/interrupt.h"
+#include "apps/options.h"
 #include "apps/prompt_progress.h"
-#include "apps/recovery.h"
 #include "apps/run_report.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
 #include "apps/text_options.h"
 
@@ -28,7 +29,7 @@ class Run final : public Command {
 
   Result<int> run() override {
     if (auto ok = check_options(); !ok) return ok.error();
-    auto options = run_options(engine_);
+    auto options = engine_options(engine_);
     if (!options) return options.error();
     const bool conversation = !text_.prompt && !text_.file && !tokens_ && stdin_is_terminal();
     if (conversation && (json || text_.print_tokens || !stdout_is_terminal()))
@@ -51,12 +52,13 @@ class Run final : public Command {
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();
     if (!tokens_ && !conversation) ids = (*tokenizer)->encode(text);
-    auto loaded = load_model(std::move(*source), engine_, *options, quiet);
+    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
-    if (conversation) return chat(*loaded, **tokenizer, {text_.settings, text_.stats, quiet});
+    if (conversation) return chat(engine, *loaded, **tokenizer, {text_.settings, text_.stats, quiet});
     const bool echoed = stdout_is_terminal() && !json && !text_.print_tokens;
     if (echoed) text = dim(printable(tokens_ ? (*tokenizer)->decode(ids) : text, true));
-    return once(*loaded, *options, **tokenizer, ids, echoed ? text : "");
+    return once(engine, *loaded, **tokenizer, ids, echoed ? text : "");
   }
 
  private:
@@ -67,12 +69,11 @@ class Run final : public Command {
   }
 
   // `echo` is printed before the text, once the prompt is computed.
-  Result<int> once(const LoadedModel& first, const RunOptions& options, const Tokenizer& tokenizer,
+  Result<int> once(Engine& engine, LoadedModelPtr loaded, const Tokenizer& tokenizer,
                    const std::vector<Token>& prompt, const std::string& echo) {
-    Recovery recovery(model_, engine_, options, quiet);
     GenerateSettings settings = text_.settings;
-    settings.recover = [&](Session& s, const Error& lost) { return recovery(s, lost); };
-    auto session = Session::create(*first.model);
+    settings.recover = [&](Session& s, const Error& lost) { return engine.recover(s, loaded, lost); };
+    auto session = Session::create(*loaded->model);
     if (!session) return session.error();
     InterruptGuard guard;
     PromptProgress progress(!quiet);
@@ -90,19 +91,18 @@ class Run final : public Command {
     });
     if (stream && !text.empty() && text.back() != '\n') print("\n");
     if (!g) return g.error();
-    const LoadedModel& loaded = recovery.current(first);
-    if (json) print_json(run_json(loaded, *g, text, settings.sampler.seed));
+    if (json) print_json(run_json(*loaded, *g, text, settings.sampler.seed));
     else if (text_.print_tokens) print(format("{}\n", fmt::join(g->tokens, ",")));
     flush_output();
-    if (text_.stats) note(run_stats(loaded, *g, settings.sampler.seed));
-    if (auto why = explain_finish(g->finish, *loaded.model); !why.empty() && !quiet) note(why);
+    if (text_.stats) note(run_stats(*loaded, *g, settings.sampler.seed));
+    if (auto why = explain_finish(g->finish, *loaded->model); !why.empty() && !quiet) note(why);
     return InterruptGuard::interrupted() ? kInterrupted : kDone;
   }
 
   std::string model_;
   std::optional<std::string> tokens_;
   TextOptions text_;
-  EngineOptions engine_;
+  CommonOptions engine_;
 };
 
 }  // namespace

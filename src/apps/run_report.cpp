@@ -4,7 +4,9 @@
 #include <set>
 
 #include "apps/receipt_rows.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
+#include "base/format.h"
 #include "runtime/memory_check.h"
 
 namespace gimbal {
@@ -15,11 +17,6 @@ double rate(double tokens, double seconds) { return seconds > 0 ? tokens / secon
 // The first token's numbers came with the prompt: generating takes one step less than there are tokens.
 double generation_rate(const Generated& g) {
   return g.tokens.size() < 2 ? 0 : rate(double(g.tokens.size() - 1), g.generate_seconds);
-}
-
-// What ran for the user.
-std::vector<ReceiptLine> receipt_of(const LoadedModel& loaded) {
-  return since(loaded.model->receipt(), loaded.at_start);
 }
 
 }  // namespace
@@ -70,7 +67,7 @@ Json placement_json(const Blueprint& b, const OpenedDevice& opened) {
                    {"layers", p.layers ? Json{p.first_layer, p.first_layer + p.layers - 1} : Json()},
                    {"embedding", p.embedding},
                    {"head", p.head},
-                   {"reason", p.why.empty() ? opened.reason : p.why}});
+                   {"reason", p.why.empty() ? reason_of(opened) : with_options(p.why)}});
   return all;
 }
 
@@ -79,14 +76,14 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
   Table t("ll");
   if (b.split()) {
     for (const Part& p : b.parts)
-      t.row({"device", format("{}: {} ({})", p.device->id(), contents(p), p.why)});
+      t.row({"device", format("{}: {} ({})", p.device->id(), contents(p), with_options(p.why))});
   } else {
     const Device& d = b.device();
     const gimbal_device_info about = d.describe();
     t.row({"device", format("{}, {} ({})", d.id(), about.name ? printable(about.name) : "",
-                            b.parts[0].why.empty() ? short_reason(loaded.opened) : b.parts[0].why)});
+                            b.parts[0].why.empty() ? loaded.opened.why : with_options(b.parts[0].why))});
   }
-  add_receipt(t, receipt_of(loaded), b.device().id());
+  add_receipt(t, loaded.receipt(), b.device().id());
   for (const MemoryUse& u : memory_uses(b)) {
     if (!u.device) continue;
     t.row({"memory", format("{}{}: weights {}, KV cache {} ({} positions, {}), activations {}",
@@ -109,7 +106,7 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
 Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
   const Blueprint& b = loaded.model->blueprint();
   Json kernels = Json::array();
-  const std::vector<ReceiptLine> receipt = receipt_of(loaded);
+  const std::vector<ReceiptLine> receipt = loaded.receipt();
   for (const ReceiptLine& l : receipt)
     kernels.push_back({{"op", l.op},
                        {"format", l.format},
@@ -127,7 +124,7 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
           {"context", b.options.context},
           {"device", b.device().id()},
           {"placement", placement_json(b, loaded.opened)},
-          {"fallbacks", loaded.opened.fallbacks},
+          {"fallbacks", sentences(loaded.fallbacks)},
           {"timing",
            {{"load_seconds", loaded.load_seconds},
             {"prompt_seconds", g.prompt_seconds},

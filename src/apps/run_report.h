@@ -3,7 +3,7 @@
 #include <string>
 
 #include "apps/json.h"
-#include "apps/open_engine.h"
+#include "engine/engine.h"
 #include "runtime/generate.h"
 
 namespace gimbal {

@@ -1,9 +1,9 @@
 // gimbal tokenize: text to token ids, as the model's own file says.
 #include "apps/command.h"
-#include "apps/find_model.h"
 #include "apps/input_text.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
+#include "engine/find_model.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {

@@ -4,18 +4,19 @@
 #include <sys/utsname.h>
 
 #include "apps/command.h"
-#include "apps/find_model.h"
 #include "apps/json.h"
-#include "apps/kept.h"
 #include "apps/options.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
 #include "conformance/conformance.h"
+#include "engine/find_model.h"
+#include "engine/findings.h"
 #include "runtime/model_check.h"
 
 namespace gimbal {
 namespace {
 
-class Verify final : public Command {
+class VerifyCommand final : public Command {
  public:
   void declare(Arguments& a) override {
     a.positional("MODEL", "besides, try this model out: prompts cut in several ways, and its first layers",
@@ -25,16 +26,17 @@ class Verify final : public Command {
   }
 
   Result<int> run() override {
-    auto options = run_options(engine_);
+    auto options = engine_options(engine_);
     if (!options) return options.error();
+    options->look_again = true;  // what is verified is how it is now
+    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     std::optional<ModelFile> source;
     if (!model_.empty()) {
       auto found = open_model_file(model_);
       if (!found) return found.error();
       source = std::move(*found);
     }
-    engine_.look_again = true;  // what is verified is how it is now
-    auto opened = gimbal::open_device(engine_, quiet);
+    auto opened = engine.open_device();
     if (!opened) return opened.error();
     const Device& d = *opened->device;
     Json rows = Json::array();
@@ -71,7 +73,7 @@ class Verify final : public Command {
                    "`gimbal kernels` lists them"};
     std::vector<Trial> trials;
     if (source) {
-      auto tried = try_out(*source, d, *options);
+      auto tried = try_out(engine, *source, d);
       if (!tried) return tried.error();
       trials = std::move(*tried);
     }
@@ -85,7 +87,7 @@ class Verify final : public Command {
                   {"features", d.features()},
                   {"model", source ? Json(source->name) : Json()},
                   {"model_checks", trials_json(trials)},
-                  {"fallbacks", opened->fallbacks},
+                  {"fallbacks", sentences(opened->fallbacks)},
                   {"passed", passed},
                   {"failed", failed},
                   {"not_run", not_run},
@@ -133,15 +135,14 @@ class Verify final : public Command {
     return all;
   }
 
-  static Result<std::vector<Trial>> try_out(const ModelFile& source, const Device& d, RunOptions options) {
+  static Result<std::vector<Trial>> try_out(Engine& engine, const ModelFile& source, const Device& d) {
+    RunOptions options = engine.options().run;
     std::vector<Trial> all;
-    if (std::string(d.backend()) != "cpu") {
-      EngineOptions host;
-      host.backend = "cpu", host.strict = true;
-      if (auto cpu = gimbal::open_device(host, true)) {
-        auto check = check_first_layers(*source.file, d, *cpu->device, options);
+    if (!is_host(d)) {
+      if (auto cpu = engine.open_host()) {
+        auto check = check_first_layers(*source.file, d, **cpu, options);
         if (!check) return check.error();
-        all.push_back({format("its first layers against {}", cpu->device->id()), *check});
+        all.push_back({format("its first layers against {}", (*cpu)->id()), *check});
       }
     }
     options.context = 64;
@@ -157,11 +158,11 @@ class Verify final : public Command {
 
   std::string model_;
   std::optional<std::string> pattern_;
-  EngineOptions engine_;
+  CommonOptions engine_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_verify() { return std::make_unique<Verify>(); }
+std::unique_ptr<Command> make_verify() { return std::make_unique<VerifyCommand>(); }
 
 }  // namespace gimbal

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace gimbal {
 
@@ -20,14 +21,33 @@ enum class Code : uint8_t {
   DeviceLost,
 };
 
+// A setting that would help, by the name that the library gives it: "context", "cache_type", "gpu_layers".
+struct Change {
+  const char* field;
+  std::string value;   // to give it; empty where only the user can know
+  std::string effect;  // what this does: "would fit"; may be empty
+};
+
+// The words for people name no option of any program: a setting is written 'context', in quotes, by its name
+// in the library, and a front end puts its own name there. The fields behind the words say the same to
+// programs.
 struct [[nodiscard]] Error {
   Code code = Code::Failed;
-  std::string
-      message;  // what happened, where, expected and found; one or more full lines, no newline at the end
-  std::string remedy;  // what to do about it; may be empty
-  // For programs: why a device or a backend cannot be had, one of device/reason.h. A literal, or empty.
-  const char* reason = "";
+  std::string message;      // what happened, where, expected and found; whole lines, no newline at the end
+  std::string remedy;       // what to do about it; may be empty
+  const char* reason = "";  // a word for programs that never changes (below, device/reason.h); may be empty
+  const char* field = "";   // the setting that is at fault; a literal, or empty
+  std::string value = {}, limit = {};  // that it has, and what it must be: "7", "from 0 to 1"
+  std::vector<Change> changes = {};    // that would help, best first
 };
+
+// Error::reason of failures that have nothing to do with a device.
+namespace reason {
+inline constexpr const char* kOutOfRange = "out-of-range";  // `field` is `value`, and must be `limit`
+inline constexpr const char* kContextFull = "context-full";
+inline constexpr const char* kNoSuchModel = "no-such-model";
+inline constexpr const char* kAmbiguousModel = "ambiguous-model";
+}  // namespace reason
 
 template <class T>
 class [[nodiscard]] Result {

@@ -4,8 +4,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gimbal {
 
@@ -27,5 +29,8 @@ bool is_utf8(std::string_view);
 
 // 'text' for an error message: control characters and broken UTF-8 as \xNN, at most 80 bytes, then "...".
 std::string quoted(std::string_view text);
+
+// The word of `known` that is nearest to a mistyped one; nothing when none is near.
+std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace gimbal

@@ -103,6 +103,11 @@ std::string Device::features() const {
   return out;
 }
 
+bool Device::in_host_memory() const {
+  const gimbal_device_info i = describe();
+  return i.software || i.unified_memory || i.threads > 0;
+}
+
 Error Device::error(gimbal_code code, const char* doing) const {
   static constexpr Code kCodes[] = {Code::Failed, Code::Unsupported, Code::OutOfMemory, Code::DeviceLost,
                                     Code::Failed};

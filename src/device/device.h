@@ -69,6 +69,7 @@ class Device {
   const LibraryPtr& library() const { return library_; }  // may be none, see open()
   gimbal_device_info describe() const;                    // asks anew: free memory changes
   std::string features() const;                           // names of the set bits, comma-separated
+  bool in_host_memory() const;                            // what it allocates is taken from the host's memory
 
   // The rows of the backend's kernel table, and the numbers of those that compute an op.
   size_t kernel_count() const { return kernels_.size(); }

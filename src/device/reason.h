@@ -16,6 +16,7 @@
   X(kProbeTimeout, "probe-timeout")                                                           \
   X(kOpenFailed, "open-failed")                                                               \
   X(kNotEnoughMemory, "not-enough-memory")                                                    \
+  X(kDeviceLost, "device-lost") /* while it computed */                                       \
   X(kVerificationFailed, "verification-failed")                                               \
   X(kSoftwareDevice, "software-device")                                                       \
   X(kDuplicateDevice, "duplicate-device")

@@ -49,7 +49,7 @@ std::string signal_name(int n) {
   return format("signal {}", n);
 }
 
-const char kUpdate[] = "update or reinstall the driver; `gimbal backends` tries it again";
+const char kUpdate[] = "update or reinstall the driver";
 
 void write_all(int fd, std::string_view text) {
   while (!text.empty()) {

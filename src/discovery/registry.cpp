@@ -10,9 +10,6 @@
 namespace gimbal {
 namespace {
 
-// The host itself: no driver that could crash, and always there.
-constexpr char kHost[] = "cpu";
-
 BackendReport unavailable(const std::string& backend, const Backends::Source& source, const Error& e) {
   BackendReport r;
   r.backend = backend, r.present = source.present, r.library = source.path;
@@ -22,8 +19,8 @@ BackendReport unavailable(const std::string& backend, const Backends::Source& so
 
 // Options are words for one backend; another one would not know them.
 std::string options_for(const std::string& backend, const DeviceRequest& r) {
-  const bool meant = backend == r.backend || (backend == kHost && r.backend == "auto");
-  return (meant ? r.options : "") + (backend == kHost ? r.host_options : "");
+  const bool meant = backend == r.backend || (backend == kHostBackend && r.backend == "auto");
+  return (meant ? r.options : "") + (backend == kHostBackend ? r.host_options : "");
 }
 
 // A card of its own, from the first backend that could have one: nothing that another backend says can change
@@ -54,7 +51,7 @@ std::vector<std::vector<std::string>> stages(const DeviceRequest& request) {
   all.emplace_back();
   for (const std::string& name : full_order(request.order)) {
     if (name == request.backend) continue;
-    if (name == kHost) all.push_back({name}), all.emplace_back();
+    if (name == kHostBackend) all.push_back({name}), all.emplace_back();
     else all.back().push_back(name);
   }
   std::erase_if(all, [](const auto& stage) { return stage.empty(); });
@@ -70,6 +67,12 @@ const DeviceReport* find(const std::vector<BackendReport>& reports, const std::s
 
 }  // namespace
 
+std::string OpenedDevice::reason() const {
+  std::string others;
+  for (const Rejection& r : rejected) others += (others.empty() ? "" : "; ") + r.sentence();
+  return others.empty() ? why : format("{} ({})", why, others);
+}
+
 Registry::Registry(BackendPlaces places, LinkedBackends linked)
     : places_(std::move(places)),
       backends_(places_.folders, linked),
@@ -81,7 +84,7 @@ Registry::Registry(BackendPlaces places, LinkedBackends linked)
 std::optional<BackendReport> Registry::known(const std::string& name, const DeviceRequest& request,
                                              bool anew) {
   const Backends::Source source = backends_.source(name);
-  const bool here = name == kHost || [&] {
+  const bool here = name == kHostBackend || [&] {
     const std::lock_guard lock(mutex_);
     return running_.count(name) > 0;
   }();
@@ -166,23 +169,18 @@ Result<std::unique_ptr<Device>> Registry::open_chosen(const DeviceChoice& choice
     const std::lock_guard lock(mutex_);
     running_.insert(choice.backend);
   }
-  auto device = Device::open(*library, choice.index, options_for(choice.backend, request));
-  if (!device || !request.verify) return device;
-  if (auto right = request.verify(**device); !right) {
-    Error e = right.error();
-    if (!*e.reason) e.reason = reason::kVerificationFailed;
-    return e;
-  }
-  return device;
+  return Device::open(*library, choice.index, options_for(choice.backend, request));
 }
 
-Result<OpenedDevice> Registry::open(const DeviceRequest& request) {
+Result<OpenedDevice> Registry::open(const DeviceRequest& request, std::vector<Unusable>& unusable) {
   const std::vector<std::string> names = backends_.names();
   if (request.backend != "auto" && std::find(names.begin(), names.end(), request.backend) == names.end())
     return Error{Code::Usage, format("unknown backend '{}'", request.backend),
                  format("choose one of: auto, {}", fmt::join(names, ", "))};
 
   SelectionRequest wanted = selection(request);
+  for (const Unusable& u : unusable)
+    if (u.kernel.empty()) wanted.failed.push_back(rejection(u));
   std::vector<BackendReport> reports;
   std::vector<std::string> to_ask;  // so far, and without an answer
   Result<DeviceChoice> choice = Error{};
@@ -204,25 +202,18 @@ Result<OpenedDevice> Registry::open(const DeviceRequest& request) {
       continue;
     }
     auto device = open_chosen(*choice, request);
-    if (device) {
-      OpenedDevice out{std::move(*device), choice->reason, {}, choice->rejected};
-      std::string others;
-      for (const Rejection& r : choice->rejected) others += (others.empty() ? "" : "; ") + r.sentence();
-      if (!others.empty()) out.reason += format(" ({})", others);
-      for (const Rejection& r : choice->unwanted) out.fallbacks.push_back(r.sentence());
-      return out;
-    }
-    const Error& e = device.error();
-    const char* why = *e.reason ? e.reason : reason::kOpenFailed;
+    if (device) return OpenedDevice{std::move(*device), choice->reason, choice->unwanted, choice->rejected};
     // The host has no replacement, and what is wrong is what was asked of it.
-    if (choice->backend == kHost && why != std::string(reason::kVerificationFailed)) return e;
-    wanted.failed.push_back({choice->id(), why, e.message, e.remedy});
+    if (choice->backend == kHostBackend) return device.error();
+    unusable.push_back({choice->id(), "", device.error()});
+    if (!*device.error().reason) unusable.back().why.reason = reason::kOpenFailed;
+    wanted.failed.push_back(rejection(unusable.back()));
   }
   // Before nothing at all can be had, everybody is asked.
   if (std::any_of(reports.begin(), reports.end(), [](const BackendReport& r) { return !r.seen.empty(); })) {
     DeviceRequest again = request;
     again.look_again = true;
-    return open(again);
+    return open(again, unusable);
   }
   return choice.error();
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/backends.h"
@@ -32,17 +33,20 @@ struct DeviceRequest {
   // Asks also where the same answer as last time is to be expected (remembered_answers.h), which plain
   // automatic choice believes: no name, no number, not strict, no software devices.
   bool look_again = false;
-  // Looks at an opened device before it is given out; a failure is a reason to take the next one.
-  std::function<Status(const Device&)> verify = {};
 };
 
 struct OpenedDevice {
   std::unique_ptr<Device> device;
-  std::string reason;  // why this one; in brackets, why not those before it
-  std::vector<std::string>
+  std::string why;  // this one: "asked for"
+  std::vector<Rejection>
       fallbacks;                    // what was asked for and could not be had; each must be shown to the user
   std::vector<Rejection> rejected;  // all that would have come before it
+  std::string reason() const;       // `why`, and in brackets why not those before it
 };
+
+// The host itself: no driver that could crash, always there, and what every other device is compared with.
+inline constexpr char kHostBackend[] = "cpu";
+inline bool is_host(const Device& d) { return std::string_view(d.backend()) == kHostBackend; }
 
 // Where an application has its backends.
 struct BackendPlaces {
@@ -62,8 +66,12 @@ class Registry {
   // Asks all of them, also those that failed before.
   std::vector<BackendReport> discover();
   // See open_device(). Asks no backend that cannot come into question: asked for by name and usable, nothing
-  // else is opened or looked at.
-  Result<OpenedDevice> open(const DeviceRequest&);
+  // else is opened or looked at. Devices in `unusable` are not taken; those that do not open are added to it.
+  Result<OpenedDevice> open(const DeviceRequest&, std::vector<Unusable>& unusable);
+  Result<OpenedDevice> open(const DeviceRequest& request) {
+    std::vector<Unusable> none;
+    return open(request, none);
+  }
 
  private:
   std::optional<BackendReport> known(const std::string& name, const DeviceRequest&, bool anew);
@@ -94,7 +102,7 @@ std::vector<std::string> backend_names();
 std::vector<BackendReport> discover_backends();
 
 // Opens the device asked for, or the best there is. What cannot be had (no such backend, no device, a driver
-// that crashes or refuses, too little memory, wrong numbers) is replaced by the next best, with the reason;
+// that crashes or refuses, too little memory) is replaced by the next best, with the reason;
 // or, if strict, refused with it. Errors: NoBackend with every reason; OutOfMemory when only memory is
 // missing; Usage for an unknown name.
 Result<OpenedDevice> open_device(const DeviceRequest&);

@@ -24,7 +24,7 @@ struct Candidate {
 Rejection as_remembered(Rejection no, const BackendReport& r) {
   if (r.seen.empty()) return no;
   no.reason += format(", seen on {}", r.seen);
-  no.remedy += (no.remedy.empty() ? "" : "; ") + std::string("`gimbal backends` looks again");
+  no.seen = r.seen;
   return no;
 }
 
@@ -101,7 +101,7 @@ class Chooser {
     if (const Rejection* f = failed(d.id)) return *f;
     if (d.software && !request_.allow_software)
       return as_remembered({d.id, reason::kSoftwareDevice, format("{} emulates a GPU on the CPU", d.name),
-                            "--allow-software-devices allows it"},
+                            "'allow_software_devices' allows it"},
                            b);
     // The card was passed over already, unless only the way to it was at fault.
     if (!d.duplicate_of.empty() && !asked && !failed(d.duplicate_of))
@@ -127,12 +127,17 @@ class Chooser {
     }
     if (request_.strict && !automatic())
       return {Code::NoBackend,
-              format("--strict: backend '{}' was asked for and cannot be had: {}", request_.backend, all),
-              "leave --strict out to fall back to another device, or see `gimbal backends`", code};
+              format("backend '{}' was asked for and cannot be had: {}", request_.backend, all),
+              "ask for another backend",
+              code,
+              "backend",
+              request_.backend,
+              "",
+              {{"strict", "false", "to fall back to another device"}}};
     if (memory)
       return {Code::OutOfMemory, "no device has enough memory: " + all,
               "take a smaller model or context, or close other programs", reason::kNotEnoughMemory};
-    return {Code::NoBackend, "no backend can be used: " + all, "see `gimbal backends`", code};
+    return {Code::NoBackend, "no backend can be used: " + all, "install a driver that is missing", code};
   }
 
   std::vector<BackendReport> reports_;
@@ -148,6 +153,19 @@ const char* backend_name(BackendPreference p) {
 }
 
 std::string Rejection::sentence() const { return format("{}: {}", what, in_full(reason, remedy)); }
+
+Error Rejection::error() const {
+  const char* known = known_reason(code);
+  return {Code::NoBackend, reason, remedy, known ? known : gimbal::reason::kOpenFailed};
+}
+
+Rejection rejection(const Unusable& u) {
+  const char* code = *u.why.reason                     ? u.why.reason
+                     : u.why.code == Code::OutOfMemory ? reason::kNotEnoughMemory
+                     : u.why.code == Code::DeviceLost  ? reason::kDeviceLost
+                                                       : reason::kVerificationFailed;
+  return {u.device, code, u.why.message, u.why.remedy};
+}
 
 std::string DeviceChoice::id() const { return format("{}:{}", backend, index); }
 
@@ -170,7 +188,7 @@ std::optional<Error> wrong_number(const std::vector<BackendReport>& reports,
     return Error{Code::NoBackend,
                  format("backend '{}' has no device {}; it has {} (0 to {})", r.backend, *request.device,
                         count, count - 1),
-                 "`gimbal backends` lists them", reason::kNoDevice};
+                 "ask for one of these", reason::kNoDevice};
   }
   return std::nullopt;
 }

@@ -28,10 +28,20 @@ const char* backend_name(BackendPreference);  // "auto", "cpu", "cuda", ...
 struct Rejection {
   std::string what;  // "cuda:1"; "cuda" when none of its devices came into question
   std::string code, reason, remedy;
+  std::string seen = {};  // when, if it is a remembered answer that a look at the device may change
 
   std::string backend() const { return what.substr(0, what.find(':')); }
   std::string sentence() const;  // "cuda: why not (what to do)"
+  Error error() const;           // of code NoBackend
 };
+
+// What is not used any more, since it failed in this run: a device, or one kernel of it.
+struct Unusable {
+  std::string device;  // "cuda:1"
+  std::string kernel;  // empty: all of the device
+  Error why;
+};
+Rejection rejection(const Unusable&);  // of a device
 
 struct SelectionRequest {
   std::string backend = "auto";  // or the name of the one wanted

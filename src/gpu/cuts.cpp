@@ -72,7 +72,7 @@ Failure Cuts::find(const gimbal_program& p, uint64_t most, Cuts* out) {
       if (cut <= begin)
         return {Failure::Unsupported,
                 format("a value needs more than the {} bytes that the device gives in one piece: a smaller "
-                       "--ctx, --batch or cache format takes less",
+                       "'context', 'batch' or 'cache_type' takes less",
                        most)};
       s.where.push_back(begin = cut);
     }

@@ -33,7 +33,7 @@ class LaunchOf {
     if (all > plan_.limits.max_binding_bytes)
       plan_.failure = {Failure::Unsupported,
                        format("an op needs {} bytes at once, and the device binds at most {}: a smaller "
-                              "--ctx, --batch or cache format takes less",
+                              "'context', 'batch' or 'cache_type' takes less",
                               all, plan_.limits.max_binding_bytes)};
     launch_.place[launch_.bindings++] = {slot, uint32_t(before), offset - before, all};
     return uint32_t(before / 4);
@@ -51,7 +51,7 @@ class LaunchOf {
       if (n > plan_.limits.max_groups)
         plan_.failure = {Failure::Unsupported,
                          format("an op needs {} groups, and the device launches at most {}: "
-                                "a smaller --batch takes fewer",
+                                "a smaller 'batch' takes fewer",
                                 n, plan_.limits.max_groups)};
     std::memcpy(launch_.params, &p, sizeof p);
     plan_.launches.push_back(launch_);

@@ -18,22 +18,23 @@ size_t preference_of(const char* kernel, const std::vector<std::string>& pattern
   return patterns.size();
 }
 
-const Quarantined* quarantine_of(const char* kernel, const KernelPreference& wish) {
+const Quarantined* quarantine_of(const char* kernel, const Device& d, const KernelPreference& wish) {
   for (const Quarantined& q : wish.quarantined)
-    if (q.kernel == kernel) return &q;
+    if (q.kernel == kernel && (q.device.empty() || q.device == d.id())) return &q;
   return nullptr;
 }
 
 // Why this kernel does not compute this op here; nullopt when it does.
 std::optional<std::string> refusal(const gimbal_kernel_info& row, const Program& p, const gimbal_op& op,
-                                   const gimbal_device_info& about, const KernelPreference& wish) {
+                                   const Device& d, const gimbal_device_info& about,
+                                   const KernelPreference& wish) {
   if (auto why = why_not(row, op, p.values.data(), about, wish.allow_fast)) return why;
-  if (const Quarantined* q = quarantine_of(row.name, wish)) return "quarantined: " + q->why;
+  if (const Quarantined* q = quarantine_of(row.name, d, wish)) return "quarantined: " + q->why;
   return std::nullopt;
 }
-bool fits(const gimbal_kernel_info& row, const Program& p, const gimbal_op& op,
+bool fits(const gimbal_kernel_info& row, const Program& p, const gimbal_op& op, const Device& d,
           const gimbal_device_info& about, const KernelPreference& wish) {
-  return !misfit(row, op, p.values.data(), about, wish.allow_fast) && !quarantine_of(row.name, wish);
+  return !misfit(row, op, p.values.data(), about, wish.allow_fast) && !quarantine_of(row.name, d, wish);
 }
 
 Error nothing_fits(const Program& p, const gimbal_op& op, const Device& d, const gimbal_device_info& about,
@@ -49,8 +50,8 @@ Error nothing_fits(const Program& p, const gimbal_op& op, const Device& d, const
                  info(OpKind(op.kind)).name, formats,
                  best == rows.end() ? ""
                                     : format("; {} {}", d.kernel(*best).name,
-                                             refusal(d.kernel(*best), p, op, about, wish).value_or("fits"))),
-          "`gimbal kernels` lists what each device computes"};
+                                             refusal(d.kernel(*best), p, op, d, about, wish).value_or("fits"))),
+          "", kNoKernel};
 }
 
 Result<Choice> choose(const Program& p, const gimbal_op& op, const Device& d, const gimbal_device_info& about,
@@ -59,7 +60,7 @@ Result<Choice> choose(const Program& p, const gimbal_op& op, const Device& d, co
   std::optional<uint16_t> best;
   size_t preferred = none, fitting = 0;
   for (uint16_t r : d.kernels_for(op.kind)) {
-    if (!fits(d.kernel(r), p, op, about, wish)) continue;
+    if (!fits(d.kernel(r), p, op, d, about, wish)) continue;
     fitting++;
     const size_t pattern = preference_of(d.kernel(r).name, wish.patterns);
     if (best && (pattern > preferred || (pattern == preferred && d.kernel(r).rank <= d.kernel(*best).rank)))
@@ -69,9 +70,14 @@ Result<Choice> choose(const Program& p, const gimbal_op& op, const Device& d, co
   if (!best) return nothing_fits(p, op, d, about, wish);
   if (preferred == none && none > 0 && wish.strict)
     return Error{Code::NoBackend,
-                 format("--strict: no preferred kernel computes '{}' ({}); '{}' would be used",
+                 format("no preferred kernel computes '{}' ({}); '{}' would be used",
                         p.output(op).name, info(OpKind(op.kind)).name, d.kernel(*best).name),
-                 "add a --prefer-kernel pattern that covers it, or leave --strict out"};
+                 "",
+                 kNoKernel,
+                 "prefer_kernel",
+                 "",
+                 "",
+                 {{"strict", "false", ""}, {"prefer_kernel", "", "with a pattern that covers it"}}};
   return Choice{*best, uint16_t(preferred),
                 preferred < none ? Choice::Preferred
                 : fitting == 1   ? Choice::OnlyOne
@@ -110,7 +116,7 @@ std::vector<Rejected> rejections(const Program& p, const gimbal_op& op, const De
   for (uint16_t r : d.kernels_for(op.kind)) {
     if (r == op.kernel) continue;
     const gimbal_kernel_info& row = d.kernel(r);
-    if (auto why = refusal(row, p, op, about, wish)) all.push_back({r, std::move(*why)});
+    if (auto why = refusal(row, p, op, d, about, wish)) all.push_back({r, std::move(*why)});
     else if (preference_of(row.name, wish.patterns) > preferred)
       all.push_back({r, "fits, but another kernel is preferred"});
     else all.push_back({r, format("fits, but ranks lower ({} against {})", row.rank, taken.rank)});

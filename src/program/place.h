@@ -11,6 +11,7 @@ namespace gimbal {
 
 struct Quarantined {  // a kernel that gave wrong numbers on this machine
   std::string kernel, why;
+  std::string device = {};  // "cuda:1"; empty: on every one
 };
 
 struct KernelPreference {
@@ -29,6 +30,8 @@ struct Choice {
   Why why;
   bool without_preferred;  // patterns were given, and no kernel that one of them names fits
 };
+
+inline constexpr const char* kNoKernel = "no-kernel";  // Error::reason
 
 // Writes gimbal_op::kernel of every op and answers one Choice per op. Errors: Unsupported, naming the op and
 // why the best row for it does not fit; NoBackend under strict when no preferred kernel computes an op.

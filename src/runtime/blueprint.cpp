@@ -13,46 +13,59 @@ namespace {
 constexpr int kDefaultContext = 4096;
 constexpr int kMostPages = 1 << 22;  // keeps every size that follows from it inside 63 bits
 
-Error out_of_range(const char* option, int64_t found, int64_t least, int64_t most) {
-  return {Code::Usage, format("{} must be from {} to {}, not {}", option, least, most, found), ""};
+Error out_of_range(const char* field, int64_t found, int64_t least, int64_t most) {
+  return {Code::Usage,
+          format("'{}' must be from {} to {}, not {}", field, least, most, found),
+          "",
+          reason::kOutOfRange,
+          field,
+          format("{}", found),
+          format("from {} to {}", least, most)};
 }
 
 Status check_cache_type(DType type, int head_dim) {
   const std::string help = "choose one of: " + names_of(cache_types(head_dim));
   const DTypeInfo& t = info(type);
   if (!has(kCacheTypes, type))
-    return Error{Code::Usage, format("--kv-type {} is not a format for a KV cache", t.name), help};
+    return Error{Code::Usage,  format("'cache_type' {} is not a format for a KV cache", t.name),
+                 help,         reason::kOutOfRange,
+                 "cache_type", t.name};
   if (head_dim % t.block)
-    return Error{Code::Usage,
-                 format("--kv-type {} stores blocks of {} values, and the attention heads of this model have "
-                        "{} values: no whole number of blocks",
-                        t.name, t.block, head_dim),
-                 help};
+    return Error{
+        Code::Usage,
+        format("'cache_type' {} stores blocks of {} values, and the attention heads of this model have "
+               "{} values: no whole number of blocks",
+               t.name, t.block, head_dim),
+        help,
+        reason::kOutOfRange,
+        "cache_type",
+        t.name};
   return Done{};
 }
 
 Status check(RunOptions& o, const Config& c) {
   constexpr int kMostContext = 1 << 24;
   if (o.context == 0) o.context = std::min(c.context, kDefaultContext);
-  if (o.context < 1 || o.context > kMostContext) return out_of_range("--ctx", o.context, 1, kMostContext);
-  if (o.batch < 1 || o.batch > 65536) return out_of_range("--batch", o.batch, 1, 65536);
-  if (o.sequences < 1 || o.sequences > 65536)
-    return out_of_range("the number of sequences", o.sequences, 1, 65536);
+  if (o.context < 1 || o.context > kMostContext) return out_of_range("context", o.context, 1, kMostContext);
+  if (o.batch < 1 || o.batch > 65536) return out_of_range("batch", o.batch, 1, 65536);
+  if (o.sequences < 1 || o.sequences > 65536) return out_of_range("sequences", o.sequences, 1, 65536);
   const int64_t pages = int64_t(o.context + kPagePositions - 1) / kPagePositions * o.sequences;
   if (pages > kMostPages)
-    return Error{
-        Code::Usage,
-        format("--ctx {} for each of {} sequences is more than this version can address ({} positions in "
-               "all)",
-               o.context, o.sequences, int64_t(kMostPages) * kPagePositions),
-        "use a smaller --ctx or fewer sequences"};
+    return Error{Code::Usage,
+                 format("a 'context' of {} for each of {} sequences is more than this version can address "
+                        "({} positions in "
+                        "all)",
+                        o.context, o.sequences, int64_t(kMostPages) * kPagePositions),
+                 "use a smaller 'context' or fewer sequences", reason::kOutOfRange, "context"};
   o.batch = std::min(o.batch, o.context);
   o.logit_rows = std::clamp(o.logit_rows, 1, o.batch);
   return check_cache_type(o.cache_type, c.head_dim);
 }
 
 Error about(const Blueprint& b, const Error& e) {
-  return {e.code, format("{}: {}", b.file->path(), e.message), e.remedy};
+  Error named = e;
+  named.message = format("{}: {}", b.file->path(), e.message);
+  return named;
 }
 
 // The whole model, laid out for its first device.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "discovery/registry.h"
+#include "device/device.h"
 #include "model/arch.h"
 #include "program/cut.h"
 #include "program/place.h"

@@ -30,7 +30,7 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
     return Error{
         Code::Usage,
         format("the prompt has {} tokens; the context has room for {}", prompt.size(), session.room()),
-        "start with a larger --ctx, or shorten the prompt"};
+        "start with a larger 'context', or shorten the prompt", reason::kContextFull, "context"};
 
   Generated out;
   out.prompt_tokens = int(prompt.size());

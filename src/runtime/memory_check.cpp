@@ -4,15 +4,11 @@
 
 #include "base/format.h"
 #include "base/host_memory.h"
+#include "device/reason.h"
 #include "ops/shapes.h"
 
 namespace gimbal {
 namespace {
-
-bool in_host_memory(const Device& d) {
-  const gimbal_device_info i = d.describe();
-  return i.software || i.unified_memory || i.threads > 0;
-}
 
 void add(MemoryPlan& to, const MemoryPlan& m) {
   to.weights += m.weights, to.cache += m.cache, to.step += m.step, to.activations += m.activations;
@@ -34,25 +30,21 @@ int layers_on(const Blueprint& b, const Device& d) {
 }
 
 // What would help, most useful first.
-std::string remedy(const Blueprint& b, const MemoryUse& lacking) {
-  std::string help;
-  auto suggest = [&](const std::string& s) { help += (help.empty() ? "" : "; ") + s; };
-  const bool gpu = lacking.device && lacking.device->describe().threads == 0;
+std::vector<Change> changes(const Blueprint& b, const MemoryUse& lacking, bool gpu) {
+  std::vector<Change> all;
   if (gpu && lacking.device == &b.device()) {
     const auto fit = layers_that_fit(*b.file, *lacking.device, b.options);
     const int now = layers_on(b, *lacking.device);
     if (fit && *fit > 0 && *fit < now)
-      suggest(format("--gpu-layers {} would fit on {}, with the other layers on the CPU", *fit,
-                     lacking.device->id()));
+      all.push_back({"gpu_layers", format("{}", *fit),
+                     format("would fit on {}, with the other layers on the CPU", lacking.device->id())});
   }
   if (const int64_t positions = context_that_fits(b)) {
-    suggest(format("--ctx {} would fit", positions));
+    all.push_back({"context", format("{}", positions), "would fit"});
     if (const DType smaller = smaller_cache_type(b); smaller != b.options.cache_type)
-      suggest(format("--kv-type {} nearly halves the KV cache", info(smaller).name));
+      all.push_back({"cache_type", info(smaller).name, "nearly halves the KV cache"});
   }
-  if (gpu) suggest("another device may have more memory: `gimbal backends` shows it");
-  return help.empty() ? "use a smaller or more strongly quantized model, or a machine with more memory"
-                      : help;
+  return all;
 }
 
 std::string where(const Blueprint& b, const MemoryUse& u) {
@@ -87,7 +79,7 @@ std::vector<MemoryUse> memory_uses(const Blueprint& b) {
   }
   MemoryUse host{nullptr, {}};
   for (const MemoryUse& u : all)
-    if (in_host_memory(*u.device)) add(host.sum, u.sum);
+    if (u.device->in_host_memory()) add(host.sum, u.sum);
   host.sum.sessions = uint64_t(b.options.sequences) * b.session_bytes();
   host.sum.free = host_memory().available;
   all.push_back(host);
@@ -134,13 +126,18 @@ Status check_memory(const Blueprint& b) {
   for (const MemoryUse& u : memory_uses(b)) {
     const MemoryPlan& m = u.sum;
     if (m.total() <= m.free) continue;
-    return Error{Code::OutOfMemory,
-                 format("not enough memory on {}: {} needed (weights {}, KV cache {} for {} positions, "
-                        "activations {}, other {}), {} free",
-                        where(b, u), human_bytes(m.total()), human_bytes(m.weights), human_bytes(m.cache),
-                        b.options.context, human_bytes(m.activations),
-                        human_bytes(m.step + m.output + m.scratch + m.sessions), human_bytes(m.free)),
-                 remedy(b, u)};
+    const bool gpu = u.device && u.device->describe().threads == 0;
+    Error e{Code::OutOfMemory,
+            format("not enough memory on {}: {} needed (weights {}, KV cache {} for {} positions, "
+                   "activations {}, other {}), {} free",
+                   where(b, u), human_bytes(m.total()), human_bytes(m.weights), human_bytes(m.cache),
+                   b.options.context, human_bytes(m.activations),
+                   human_bytes(m.step + m.output + m.scratch + m.sessions), human_bytes(m.free)),
+            gpu ? "another device may have more memory" : "", reason::kNotEnoughMemory};
+    e.changes = changes(b, u, gpu);
+    if (!gpu && e.changes.empty())
+      e.remedy = "use a smaller or more strongly quantized model, or a machine with more memory";
+    return e;
   }
   return Done{};
 }

@@ -13,9 +13,14 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <class T>
-Error out_of_range(const char* option, const char* expected, T found) {
-  return {Code::Usage, format("{} is {}, but must be {}", option, found, expected),
-          "Give a value in that range, or leave the option out."};
+Error out_of_range(const char* field, const char* expected, T found) {
+  return {Code::Usage,
+          format("'{}' is {}, but must be {}", field, found, expected),
+          "Give a value in that range, or leave it out.",
+          reason::kOutOfRange,
+          field,
+          format("{}", found),
+          expected};
 }
 
 // A NaN is within no range.
@@ -24,9 +29,8 @@ bool within(float x, float low, float high) { return x >= low && x <= high; }
 // NaN and +infinity come from broken weights or kernels, never from a working model.
 Status check(std::span<const float> logits) {
   constexpr const char* kRemedy =
-      "Check that the model file is complete (compare its checksum with the publisher's), and try --backend "
-      "cpu: if "
-      "that works, the device or its driver computes wrong numbers.";
+      "Check that the model file is complete (compare its checksum with the publisher's), and try the CPU: "
+      "if that works, the device or its driver computes wrong numbers.";
   if (logits.empty()) return Error{Code::Failed, "the model gave no logits to choose a token from", kRemedy};
   size_t bad = 0;
   float max = -kInfinity;
@@ -70,28 +74,27 @@ int32_t argmax(std::span<const float> logits) {
 Status validate(const SamplerSettings& s) {
   constexpr float kMax = std::numeric_limits<float>::max();
   if (!within(s.temperature, 0, kMax))
-    return out_of_range("--temp", "0 (greedy) or a positive number", s.temperature);
-  if (s.top_k < 0) return out_of_range("--top-k", "0 (off) or a positive number", s.top_k);
-  if (!within(s.top_p, 0, 1)) return out_of_range("--top-p", "from 0 to 1 (off)", s.top_p);
-  if (!within(s.min_p, 0, 1)) return out_of_range("--min-p", "from 0 (off) to 1", s.min_p);
-  if (!within(s.typical_p, 0, 1)) return out_of_range("--typical-p", "from 0 to 1 (off)", s.typical_p);
+    return out_of_range("temperature", "0 (greedy) or a positive number", s.temperature);
+  if (s.top_k < 0) return out_of_range("top_k", "0 (off) or a positive number", s.top_k);
+  if (!within(s.top_p, 0, 1)) return out_of_range("top_p", "from 0 to 1 (off)", s.top_p);
+  if (!within(s.min_p, 0, 1)) return out_of_range("min_p", "from 0 (off) to 1", s.min_p);
+  if (!within(s.typical_p, 0, 1)) return out_of_range("typical_p", "from 0 to 1 (off)", s.typical_p);
   if (!(s.repeat_penalty > 0 && s.repeat_penalty <= kMax)) {
-    return out_of_range("--repeat-penalty", "a positive number (1: off)", s.repeat_penalty);
+    return out_of_range("repeat_penalty", "a positive number (1: off)", s.repeat_penalty);
   }
   if (!within(s.frequency_penalty, -kMax, kMax)) {
-    return out_of_range("--frequency-penalty", "a finite number (0: off)", s.frequency_penalty);
+    return out_of_range("frequency_penalty", "a finite number (0: off)", s.frequency_penalty);
   }
   if (!within(s.presence_penalty, -kMax, kMax)) {
-    return out_of_range("--presence-penalty", "a finite number (0: off)", s.presence_penalty);
+    return out_of_range("presence_penalty", "a finite number (0: off)", s.presence_penalty);
   }
   if (s.penalty_window < -1) {
-    return out_of_range("--penalty-window", "-1 (all tokens), 0 (none) or a positive number",
-                        s.penalty_window);
+    return out_of_range("penalty_window", "-1 (all tokens), 0 (none) or a positive number", s.penalty_window);
   }
   for (auto [id, bias] : s.logit_bias) {
-    if (id < 0) return out_of_range("the token id of --logit-bias", "0 or more", id);
+    if (id < 0) return out_of_range("logit_bias", "of token ids of 0 or more", id);
     if (!(bias < kInfinity)) {
-      return out_of_range("--logit-bias", "a finite number, or -inf to forbid the token", bias);
+      return out_of_range("logit_bias", "a finite number, or -inf to forbid the token", bias);
     }
   }
   return Done{};
@@ -131,9 +134,13 @@ Result<std::span<const float>> Sampler::adjust(std::span<const float> logits,
   for (auto [id, bias] : s.logit_bias) {
     if (size_t(id) >= logits.size()) {
       return Error{Code::Usage,
-                   format("--logit-bias names token id {}, but the model's vocabulary has only {} tokens", id,
+                   format("'logit_bias' names token id {}, but the model's vocabulary has only {} tokens", id,
                           logits.size()),
-                   "Look the token's id up with `gimbal tokenize`."};
+                   "Look the token's id up with the model's tokenizer.",
+                   reason::kOutOfRange,
+                   "logit_bias",
+                   format("{}", id),
+                   format("0 to {}", logits.size() - 1)};
     }
     float& logit = adjusted_[size_t(id)];
     if (bias == -kInfinity) logit = -kInfinity;
@@ -162,8 +169,8 @@ Result<std::span<const Candidate>> Sampler::candidates(std::span<const float> lo
     }
   }
   if (left_.empty()) {
-    return Error{Code::Usage, "--logit-bias forbids every token that the model holds possible",
-                 "Forbid fewer tokens with --logit-bias."};
+    return Error{Code::Usage, "'logit_bias' forbids every token that the model holds possible",
+                 "Forbid fewer tokens.", "", "logit_bias"};
   }
   if (s.greedy || s.temperature == 0) return std::span<const Candidate>(left_);
 

@@ -58,7 +58,8 @@ Status Session::move_to(Model& other) {
     return Error{Code::Usage,
                  format("the conversation has {} tokens, and there is a context of {} where it should go on",
                         position(), other.context()),
-                 format("load the model with --ctx {} or more there", position())};
+                 format("load the model with a 'context' of {} or more there", position()),
+                 reason::kContextFull, "context"};
   auto there = create(other);
   if (!there) return there.error();
   Session& s = **there;
@@ -81,7 +82,8 @@ Status Session::advance(std::span<const int32_t> tokens, Wanted wanted, const Si
   for (size_t at = 0; at < tokens.size();) {
     if (room() == 0)
       return Error{Code::Failed, format("context full: all {} positions are used", model_->context()),
-                   format("start with a larger --ctx (the model was trained on {} positions)", c.context)};
+                   format("start with a larger 'context' (the model was trained on {} positions)", c.context),
+                   reason::kContextFull, "context"};
     size_t n = std::min({tokens.size() - at, size_t(batch_), size_t(room())});
     if (wanted == Wanted::All) n = std::min(n, size_t(logit_rows));
     out_rows.clear();

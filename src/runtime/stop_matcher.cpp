@@ -9,8 +9,8 @@ namespace gimbal {
 Status validate_stops(std::span<const std::string> stops) {
   for (const std::string& s : stops) {
     if (s.empty()) {
-      return Error{Code::Usage, "--stop is empty: it would end every text before it begins",
-                   "Give --stop a text, or leave it out."};
+      return Error{Code::Usage, "'stops' is empty: it would end every text before it begins",
+                   "Give it a text, or leave it out.", "", "stops"};
     }
   }
   return Done{};

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/format.h"
+#include "discovery/registry.h"
 #include "runtime/blueprint.h"
 #include "support/cpu_rows.h"
 #include "support/golden.h"

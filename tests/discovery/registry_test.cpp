@@ -66,21 +66,21 @@ TEST(Registry, WhatIsNotBuiltFallsBackWithAReasonOrFailsUnderStrict) {
   auto d = open_device({name, 0, false, "", "threads=1"});
   ASSERT_TRUE(d) << d.error().message;
   ASSERT_EQ(d->fallbacks.size(), 1u);
-  mentions(d->fallbacks[0], {name.c_str(), "built without"});
-  mentions(d->reason, {"next best", "built without"});
+  mentions(d->fallbacks[0].sentence(), {name.c_str(), "built without"});
+  mentions(d->reason(), {"next best", "built without"});
 
   auto strict = open_device({name, 0, true, ""});
   ASSERT_FALSE(strict);
   EXPECT_EQ(strict.error().code, Code::NoBackend);
-  mentions(strict.error().message, {"--strict", name.c_str(), "built without"});
-  EXPECT_FALSE(strict.error().remedy.empty());
+  mentions(strict.error().message, {name.c_str(), "built without"});
+  EXPECT_FALSE(strict.error().changes.empty());
 }
 
 TEST(Registry, AutomaticChoiceSaysWhatItPassedOver) {
   auto d = open_device({"auto", 0, false, "threads=1"});
   ASSERT_TRUE(d) << d.error().message;
   EXPECT_TRUE(d->fallbacks.empty()) << "nothing was asked for, so nothing was not had";
-  mentions(d->reason, {"first available", absent().c_str()});
+  mentions(d->reason(), {"first available", absent().c_str()});
 }
 
 TEST(Registry, ADeviceNumberThatIsNotThereIsAnError) {

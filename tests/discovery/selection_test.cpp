@@ -162,7 +162,9 @@ TEST(Selection, MemoryDecidesWhereItIsKnown) {
   ASSERT_FALSE(c);
   EXPECT_EQ(c.error().code, Code::NoBackend) << "--strict is exit code 4, whatever the reason";
   EXPECT_STREQ(c.error().reason, "not-enough-memory");
-  says(c.error().message, {"--strict", "cuda", "6.00 GB is needed"});
+  says(c.error().message, {"cuda", "6.00 GB is needed"});
+  ASSERT_EQ(c.error().changes.size(), 1u);
+  EXPECT_STREQ(c.error().changes[0].field, "strict");
 }
 
 TEST(Selection, ACardSeenTwiceIsOneCard) {
@@ -248,7 +250,7 @@ TEST(Selection, SoftwareDevicesComeBehindTheCpu) {
   EXPECT_EQ(id(c), "cpu:0");
   ASSERT_EQ(c->unwanted.size(), 1u);
   EXPECT_EQ(c->unwanted[0].code, "software-device");
-  says(c->unwanted[0].sentence(), {"vulkan:0", "emulates a GPU", "--allow-software-devices"});
+  says(c->unwanted[0].sentence(), {"vulkan:0", "emulates a GPU", "'allow_software_devices'"});
   // A real one beside it is simply taken.
   c = choose_device({backend("vulkan", {emulated, device("vulkan", 1)}), cpu}, r);
   EXPECT_EQ(id(c), "vulkan:1");

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "discovery/registry.h"
 #include "runtime/blueprint.h"
 #include "support/tiny_llama.h"
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <new>
 
+#include "discovery/registry.h"
 #include "model/arch.h"
 #include "runtime/blueprint.h"
 #include "support/tiny_llama.h"
@@ -369,10 +370,10 @@ TEST(Blueprint, OptionsOutOfRangeAreUsageErrors) {
     change(o);
     return o;
   };
-  for (const Bad& bad : {Bad{with([](auto& o) { o.context = -1; }), "--ctx"},
-                         {with([](auto& o) { o.context = INT32_MAX; }), "--ctx"},
-                         {with([](auto& o) { o.batch = 0; }), "--batch"},
-                         {with([](auto& o) { o.batch = INT32_MAX; }), "--batch"},
+  for (const Bad& bad : {Bad{with([](auto& o) { o.context = -1; }), "'context'"},
+                         {with([](auto& o) { o.context = INT32_MAX; }), "'context'"},
+                         {with([](auto& o) { o.batch = 0; }), "'batch'"},
+                         {with([](auto& o) { o.batch = INT32_MAX; }), "'batch'"},
                          {with([](auto& o) { o.sequences = 0; }), "sequences"},
                          {with([](auto& o) { o.sequences = INT32_MAX; }), "sequences"},
                          {with([](auto& o) { o.sequences = 65536, o.context = 1 << 24; }), "sequences"},

@@ -239,9 +239,9 @@ TEST(Generate, PromptsThatCannotBe) {
   EXPECT_NE(story.tell(greedy(5), std::vector<Token>{1, 512}).error.find("512"), std::string::npos);
   GenerateSettings bad = greedy(5);
   bad.stops = {""};
-  EXPECT_NE(story.tell(bad).error.find("--stop"), std::string::npos);
+  EXPECT_NE(story.tell(bad).error.find("'stops'"), std::string::npos);
   bad = greedy(5), bad.sampler.top_p = 2;
-  EXPECT_NE(story.tell(bad).error.find("top-p"), std::string::npos) << story.tell(bad).error;
+  EXPECT_NE(story.tell(bad).error.find("top_p"), std::string::npos) << story.tell(bad).error;
 }
 
 TEST(Generate, TheSeedDecides) {

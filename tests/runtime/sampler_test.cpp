@@ -96,7 +96,7 @@ TEST(Sampler, BiasForbidsAndForces) {
     auto r = Sampler(s).pick(logits, {});
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().code, Code::Usage);
-    EXPECT_NE(r.error().message.find("--logit-bias"), std::string::npos);
+    EXPECT_NE(r.error().message.find("logit_bias"), std::string::npos);
     s.logit_bias = {{4, 1}};
     r = Sampler(s).pick(logits, {});
     ASSERT_FALSE(r);
@@ -237,38 +237,40 @@ TEST(Sampler, BrokenNumbersAreAnErrorNeverAToken) {
 TEST(Sampler, SettingsOutOfRangeAreRefusedByName) {
   EXPECT_TRUE(validate(SamplerSettings{}));
   EXPECT_TRUE(validate(plain()));
-  auto refuse = [](auto member, auto value, const std::string& option) {
+  auto refuse = [](auto member, auto value, const std::string& field) {
     SamplerSettings s;
     s.*member = value;
     Status ok = validate(s);
-    ASSERT_FALSE(ok) << option;
+    ASSERT_FALSE(ok) << field;
     EXPECT_EQ(ok.error().code, Code::Usage);
-    EXPECT_NE(ok.error().message.find(option), std::string::npos) << ok.error().message;
+    EXPECT_STREQ(ok.error().reason, reason::kOutOfRange);
+    EXPECT_NE(field.find(ok.error().field), std::string::npos) << ok.error().field;
+    EXPECT_NE(ok.error().message.find(field), std::string::npos) << ok.error().message;
     auto token = Sampler(s).pick(std::vector<float>{1, 2}, {});
-    ASSERT_FALSE(token) << option;
+    ASSERT_FALSE(token) << field;
     EXPECT_EQ(token.error().message, ok.error().message);
   };
   using S = SamplerSettings;
   for (float bad : {kNaN, kInfinity, -kInfinity, -0.1f}) {
-    refuse(&S::temperature, bad, "--temp");
-    refuse(&S::top_p, bad, "--top-p");
-    refuse(&S::min_p, bad, "--min-p");
-    refuse(&S::typical_p, bad, "--typical-p");
-    refuse(&S::repeat_penalty, bad, "--repeat-penalty");
+    refuse(&S::temperature, bad, "temperature");
+    refuse(&S::top_p, bad, "top_p");
+    refuse(&S::min_p, bad, "min_p");
+    refuse(&S::typical_p, bad, "typical_p");
+    refuse(&S::repeat_penalty, bad, "repeat_penalty");
     if (bad == -0.1f) continue;
-    refuse(&S::frequency_penalty, bad, "--frequency-penalty");
-    refuse(&S::presence_penalty, bad, "--presence-penalty");
+    refuse(&S::frequency_penalty, bad, "frequency_penalty");
+    refuse(&S::presence_penalty, bad, "presence_penalty");
   }
-  refuse(&S::top_p, 1.01f, "--top-p is 1.01, but must be from 0 to 1");
-  refuse(&S::min_p, 1.01f, "--min-p");
-  refuse(&S::typical_p, 1.01f, "--typical-p");
-  refuse(&S::repeat_penalty, 0.0f, "--repeat-penalty");
-  refuse(&S::top_k, -1, "--top-k");
-  refuse(&S::penalty_window, -2, "--penalty-window");
+  refuse(&S::top_p, 1.01f, "'top_p' is 1.01, but must be from 0 to 1");
+  refuse(&S::min_p, 1.01f, "min_p");
+  refuse(&S::typical_p, 1.01f, "typical_p");
+  refuse(&S::repeat_penalty, 0.0f, "repeat_penalty");
+  refuse(&S::top_k, -1, "top_k");
+  refuse(&S::penalty_window, -2, "penalty_window");
   using Bias = std::vector<std::pair<int32_t, float>>;
-  refuse(&S::logit_bias, Bias{{-1, 1.0f}}, "--logit-bias");
-  refuse(&S::logit_bias, Bias{{1, kInfinity}}, "--logit-bias");
-  refuse(&S::logit_bias, Bias{{1, kNaN}}, "--logit-bias");
+  refuse(&S::logit_bias, Bias{{-1, 1.0f}}, "logit_bias");
+  refuse(&S::logit_bias, Bias{{1, kInfinity}}, "logit_bias");
+  refuse(&S::logit_bias, Bias{{1, kNaN}}, "logit_bias");
   SamplerSettings forbid;
   forbid.logit_bias = {{1, -kInfinity}};
   EXPECT_TRUE(validate(forbid));

@@ -54,7 +54,7 @@ TEST(Session, AFullContextIsAnErrorThatSaysHowLargeItIs) {
   EXPECT_EQ(full.error().code, Code::Failed);
   EXPECT_NE(full.error().message.find("context full"), std::string::npos);
   EXPECT_NE(full.error().message.find("70"), std::string::npos) << full.error().message;
-  EXPECT_NE(full.error().remedy.find("--ctx"), std::string::npos) << full.error().remedy;
+  EXPECT_NE(full.error().remedy.find("'context'"), std::string::npos) << full.error().remedy;
   EXPECT_NE(full.error().remedy.find(std::to_string(e.model->config().context)), std::string::npos);
   EXPECT_EQ(s->position(), 70) << "what fitted is kept, as the header says";
   EXPECT_EQ(s->room(), 0);

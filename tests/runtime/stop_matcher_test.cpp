@@ -101,7 +101,7 @@ TEST(StopMatcher, EmptyStopsAreRefused) {
   Status bad = validate_stops(std::vector<std::string>{"a", ""});
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().code, Code::Usage);
-  EXPECT_NE(bad.error().message.find("--stop"), std::string::npos);
+  EXPECT_NE(bad.error().message.find("'stops'"), std::string::npos);
 }
 
 TEST(StopMatcher, EveryCutGivesTheAnswerOfTheWholeText) {

@@ -33,7 +33,7 @@ def check_consumer(build, work, place, environment):
 
     def configure(folder, *options):
         return run("cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_COMPILER={compiler}",
-                   f"-DCMAKE_PREFIX_PATH={place}", f"-DTOY={toy}", *options)
+                   f"-DCMAKE_PREFIX_PATH={place}", f"-DTOY={toy}", f"-DEXAMPLES={os.path.join(here, '..', '..', 'examples')}", *options)
 
     for option, sentence in (("-DWANTED=cpu;directx", "without the backend 'directx'"), ("-DVERSION=9.1", "version")):
         refused = configure(os.path.join(work, "refused"), option)
@@ -45,11 +45,31 @@ def check_consumer(build, work, place, environment):
     if done.returncode:
         wrong.append("another project cannot use what was installed: " + done.stdout[-3000:] + done.stderr[-1000:])
         return
-    told = run(os.path.join(folder, "consumer"), env=environment)
+    consumer = os.path.join(folder, "consumer")
+    told = run(consumer, "cpu", env=environment)
     same = run(os.path.join(place, "bin", "gimbal"), "run", "-p", "Once upon a time", "-n", "12", "--greedy", "--backend", "cpu", env=environment)
     check(told.returncode == 0 and told.stdout.strip() and told.stdout == same.stdout,
           f"another project's program says '{told.stdout}' and '{told.stderr}', gimbal says '{same.stdout}'")
     check("with cpu" in told.stderr, f"gimbal_config.h: {told.stderr}")
+    check("chosen: cpu:0" in told.stderr and "on cpu:0: asked for" in told.stderr, f"it is not told the reasons: {told.stderr}")
+    absent = run(consumer, "metal", env=environment)
+    check(absent.stdout == same.stdout and "fallback: metal, cpu:0: " in absent.stderr,
+          f"without the backend that it asks for, it says '{absent.stdout}' and '{absent.stderr}'")
+    # A card that is lost in the middle of the text: tests/device/plugins/fake.cpp.
+    plugins = os.path.join(work, "plugins")
+    os.makedirs(plugins)
+    shutil.copy(os.path.join(build, "tests", "plugins", "v1", "libgimbal-backend-fake.so"), os.path.join(plugins, "libgimbal-backend-metal.so"))
+    fake = {"HOME": os.path.join(work, "home"), "GIMBAL_FAKE_metal": "hardware"}
+    used = run(consumer, "metal", plugins, env={**environment, **fake})
+    check(used.stdout == same.stdout and "chosen: metal:0" in used.stderr and "at last on metal:0" in used.stderr,
+          f"with a card, another project's program says '{used.stdout}' and '{used.stderr}'")
+    fake["GIMBAL_FAKE_metal"] = "hardware,lost-at=6"  # verified above, so that these are the text's own steps
+    lost = run(consumer, "metal", plugins, env={**environment, **fake})
+    check(lost.stdout == same.stdout and "recovered: metal:0, cpu:0" in lost.stderr and "at last on cpu:0" in lost.stderr,
+          f"when its card is lost, another project's program says '{lost.stdout}' and '{lost.stderr}'")
+    for example in sorted(os.listdir(os.path.join(here, "..", "..", "examples"))):
+        done = run(os.path.join(folder, "example_" + os.path.splitext(example)[0]), input="Once upon a time\n", env=environment)
+        check(done.returncode == 0 and done.stdout.strip(), f"examples/{example}: {done.returncode} {done.stdout} {done.stderr}")
     verified = run(os.path.join(place, "bin", "gimbal"), "verify", "--backend", "mine", "--strict", "--kernel", "*.add", "--json",
                    env={**environment, "GIMBAL_BACKEND_PATH": folder})
     check(verified.returncode == 0 and '"mine:0"' in verified.stdout and '"passed": 1' in verified.stdout,
@@ -81,7 +101,10 @@ def main(build, work, backends):
     for name in ["bin/gimbal"] + [os.path.join("lib", "gimbal", p) for p in plugins]:
         dynamic = run("readelf", "-d", os.path.join(place, name)).stdout
         check("NEEDED" in dynamic and "PATH" not in dynamic, f"{name} is to be found wherever it is, and has a path built in: {dynamic}")
-    check("include/gimbal/device/abi.h" in files, "the header of the plugin contract was not installed")
+    public = {os.path.join("include", "gimbal", name) for name in os.listdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "include", "gimbal"))}
+    installed = {f for f in files if f.startswith("include/gimbal/")}
+    check(installed == public | {"include/gimbal/gimbal_config.h"}, f"the headers for programs are {sorted(installed)}")
+    check("include/gimbal-plugin/device/abi.h" in files, "the header of the plugin contract was not installed")
 
     # Without any driver visible, so that only finding the plugins is tested.
     environment = {"PATH": "", "HOME": work, "VK_DRIVER_FILES": "/nonexistent", "OCL_ICD_VENDORS": "/nonexistent"}

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "discovery/registry.h"
 #include "runtime/session.h"
 
 namespace gimbal::test {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "device/backends.h"
 #include "runtime/session.h"
 
 namespace gimbal::test {

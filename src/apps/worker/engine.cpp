@@ -1,5 +1,6 @@
 #include "apps/worker/engine.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/format.h"
@@ -38,6 +39,27 @@ Result<std::unique_ptr<Device>> open_device(const gimbal_backend& table, int ind
   return e;
 }
 
+// Without the kernels that give wrong numbers here: each attempt may find more that must be left out.
+Result<Blueprint> plan_verified(const Loaded& on, const Settings& settings, FirstUse& first_use) {
+  RunOptions run = settings.run;
+  std::vector<Quarantined>& left_out = run.kernels.quarantined;
+  for (bool anew = settings.verify == Verify::Always;; anew = false) {
+    auto blueprint = make_blueprint(*on.file, *on.device, run);
+    if (!blueprint || settings.verify == Verify::Never) return blueprint;
+    auto wrong = first_use.wrong_kernels(blueprint->last(), anew);
+    if (!wrong) return wrong.error();
+    const size_t before = left_out.size();
+    for (const Quarantined& q : *wrong) {
+      if (std::any_of(left_out.begin(), left_out.end(),
+                      [&](const Quarantined& known) { return known.kernel == q.kernel; }))
+        continue;
+      if (settings.wrong_kernel) settings.wrong_kernel(q);
+      left_out.push_back(q);
+    }
+    if (left_out.size() == before) return blueprint;
+  }
+}
+
 }  // namespace
 
 Result<Loaded> load_on(const gimbal_backend& table, const std::string& path, int index,
@@ -53,11 +75,13 @@ Result<Loaded> load_on(const gimbal_backend& table, const std::string& path, int
   auto device = open_device(table, index, settings.device_options);
   if (!device) return device.error();
   out.device = std::move(*device);
-  auto blueprint = make_blueprint(*out.file, *out.device, settings.run);
+  FirstUse first_use(settings.verify, settings.verifying);
+  auto blueprint = plan_verified(out, settings, first_use);
   if (!blueprint) return blueprint.error();
   auto model = Model::load(std::move(*blueprint), settings.progress);
   if (!model) return model.error();
   out.model = std::move(*model);
+  if (auto right = first_use.try_out(*out.model, *out.file, path); !right) return right.error();
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return out;
 }

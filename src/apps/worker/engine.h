@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/verification.h"
 #include "files/gguf.h"
 #include "runtime/model.h"
 #include "tokenizer/tokenizer.h"
@@ -15,6 +16,11 @@ struct Settings {
   RunOptions run;
   std::string device_options;  // for the backend's open(), see device/abi.h
   Model::Progress progress;
+  // Verified before use, as by `gimbal`: a kernel with wrong numbers is told and left out; a device without
+  // another one, or a model that does not agree with itself, is an error.
+  Verify verify = Verify::Auto;
+  FirstUse::Progress verifying = {};
+  std::function<void(const Quarantined&)> wrong_kernel = {};
 };
 
 // Members are in the order in which they depend on each other; the last is destroyed first.

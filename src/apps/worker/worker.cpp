@@ -9,6 +9,7 @@
 #include "apps/receipt_rows.h"
 #include "apps/terminal.h"
 #include "apps/text_options.h"
+#include "apps/wording.h"
 #include "apps/worker/other_builds.h"
 #include "ops/shapes.h"
 #include "runtime/generate.h"
@@ -56,6 +57,9 @@ class Worker {
     for (DType t : kAllDTypes)
       if (has(kCacheTypes, t)) cache_types.push_back(info(t).name);
     a.one_of("--kv-type", "numbers in the KV cache (default f16)", cache_type_, cache_types);
+    a.one_of("--verify",
+             "check kernels and model: auto (default): at the first use on a device; always; never", verify_,
+             {"auto", "always", "never"});
     a.section("Common");
     a.flag("--quiet", "no progress and no notes on stderr", quiet_);
     a.flag("--list-backends", "the one backend that this program holds", list_);
@@ -86,8 +90,22 @@ class Worker {
     s.run.cache_type = *dtype_named(cache_type_);
     if (threads_) s.device_options += format("threads={}\n", *threads_);
     if (variant_) s.device_options += format("variant={}\n", *variant_);
-    Progress bar("loading", !quiet_);
-    s.progress = [&](uint64_t done, uint64_t total) { return bar.update(done, total), true; };
+    s.verify = verify_ == "never" ? Verify::Never : verify_ == "always" ? Verify::Always : Verify::Auto;
+    std::optional<Progress> verifying, loading;
+    s.verifying = [&](const Device& d, size_t done, size_t total) {
+      if (!verifying)
+        verifying.emplace(format("verifying {} (first use)", d.id()), !quiet_, Progress::Unit::Kernels);
+      verifying->update(done, total);
+      if (done == total) verifying.reset();
+      return true;
+    };
+    s.wrong_kernel = [](const Quarantined& q) {
+      note(format("note: {} is not used: {}", q.kernel, printable(q.why)));
+    };
+    s.progress = [&](uint64_t done, uint64_t total) {
+      if (!loading) loading.emplace("loading", !quiet_);
+      return loading->update(done, total), true;
+    };
     return about_.load(*model_, gpu_.value_or(0), s,
                        [&](Model& model, const Tokenizer& tokenizer, double seconds) {
                          return generate_on(model, tokenizer, *text, seconds);
@@ -98,6 +116,7 @@ class Worker {
                           double load_seconds) {
     auto session = Session::create(model);
     if (!session) return session.error();
+    const std::vector<ReceiptLine> at_start = model.receipt();  // the model's trial
     InterruptGuard guard;
     bool in_line = false;  // text was printed and its line is not ended
     auto g = generate(**session, tokenizer, tokenizer.encode(text), text_.settings,
@@ -111,17 +130,18 @@ class Worker {
     if (in_line) print("\n");
     if (!g) return g.error();
     if (text_.print_tokens) print(format("{}\n", fmt::join(g->tokens, ",")));
-    if (text_.stats) note(stats(model, *g, load_seconds));
+    if (text_.stats) note(stats(model, *g, load_seconds, at_start));
     return InterruptGuard::interrupted() ? kInterrupted : kDone;
   }
 
-  std::string stats(const Model& model, const Generated& g, double load_seconds) const {
+  std::string stats(const Model& model, const Generated& g, double load_seconds,
+                    const std::vector<ReceiptLine>& at_start) const {
     const Device& d = model.device();
     const char* device = d.describe().name;
     const double steps = double(g.tokens.size()) - 1;
     Table t("ll");
     t.row({"device", format("{}, {}", d.id(), device ? printable(device) : "")});
-    add_receipt(t, model.receipt(), d.id());
+    add_receipt(t, since(model.receipt(), at_start), d.id());
     t.row({"memory", human_bytes(model.blueprint().last().memory.total())});
     t.row({"loading", format("{:.0f} ms", load_seconds * 1e3)});
     t.row({"prompt", format("{} tokens in {:.0f} ms", g.prompt_tokens, g.prompt_seconds * 1e3)});
@@ -138,7 +158,7 @@ class Worker {
   std::string name_;
   std::optional<std::string> model_, variant_;
   std::optional<int> gpu_, threads_, context_, batch_;
-  std::string cache_type_ = "f16";
+  std::string cache_type_ = "f16", verify_ = "auto";
   bool quiet_ = false, list_ = false, build_info_ = false, version_ = false;
   TextOptions text_;
 };
@@ -146,7 +166,7 @@ class Worker {
 int finish(const Result<int>& done) {
   if (!done) {
     flush_output();
-    const Error& e = done.error();
+    const Error e = worded(done.error());
     note("error: " + printable(e.message, true));
     if (!e.remedy.empty()) note("  " + printable(e.remedy, true));
     return exit_code(e.code);

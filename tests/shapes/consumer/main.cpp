@@ -1,35 +1,51 @@
-// The embedded model tells a story, by the installed headers and libraries alone.
+// A program of another project, by the installed headers and libraries alone: it is told which device is used
+// and why, tells a story, and tells it whole where that device is lost on the way.
+//   consumer BACKEND [PLUGIN_FOLDER]
+#include <gimbal/engine.h>
+#include <gimbal/gimbal_config.h>
+
 #include <cstdio>
 
-#include "discovery/registry.h"
-#include "gimbal_config.h"
-#include "model/embedded_model.h"
-#include "runtime/generate.h"
+#if __has_include("device/registry.h") || __has_include(<gimbal/device/registry.h>)
+#error "a header of the library's own is visible to programs"
+#endif
 
 using namespace gimbal;
 
-static int failed(const Error& e) { return std::fprintf(stderr, "%s\n", e.message.c_str()), 1; }
+static int failed(const Error& e) {
+  return std::fprintf(stderr, "%s\n%s\n", e.message.c_str(), e.remedy.c_str()), 1;
+}
 
-int main() {
+int main(int argc, char** argv) {
   std::fprintf(stderr, "gimbal %s with %s\n", GIMBAL_INSTALLED_VERSION, GIMBAL_INSTALLED_BACKENDS);
-  auto file = Gguf::parse(embedded_model(), "embedded");
-  if (!file) return failed(file.error());
-  auto tokenizer = Tokenizer::create(*file);
-  if (!tokenizer) return failed(tokenizer.error());
-  auto device = init_backend(BackendPreference::Cpu, true);
-  if (!device) return failed(device.error());
-  auto blueprint = make_blueprint(*file, *device->device, {});
-  if (!blueprint) return failed(blueprint.error());
-  auto model = Model::load(std::move(*blueprint));
+  Options options;
+  options.backend = argc > 1 ? argv[1] : "auto";
+  options.allow_fast_kernels = true;
+  if (argc > 2) options.plugin_folders = {argv[2]};
+  options.events = [](const Event& e) {
+    static constexpr const char* kNames[] = {"chosen", "fallback", "ignored", "note", "recovered"};
+    if (e.kind < Event::Verifying)
+      std::fprintf(stderr, "%s: %s, %s: %s\n", kNames[e.kind], e.what.c_str(), e.instead.c_str(),
+                   e.why.message.c_str());
+    return true;
+  };
+  Engine engine(options);
+  auto model = engine.load("default");
   if (!model) return failed(model.error());
-  auto session = Session::create(**model);
-  if (!session) return failed(session.error());
-  GenerateSettings settings;
-  settings.sampler.greedy = true, settings.most_tokens = 12;
-  auto told = generate(**session, **tokenizer, (*tokenizer)->encode("Once upon a time"), settings,
-                       [](std::string_view text, Token) {
-                         return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-                       });
+  for (const Placement& p : model->placement())
+    std::fprintf(stderr, "on %s: %s\n", p.device.c_str(), p.why.c_str());
+  auto sequence = model->new_sequence();
+  if (!sequence) return failed(sequence.error());
+  Sampling sampling;
+  sampling.greedy = true, sampling.max_tokens = 12;
+  auto told = sequence->generate("Once upon a time", sampling, [](std::string_view text) {
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  });
   if (!told) return failed(told.error());
   std::puts("");
+  uint64_t runs = 0;
+  for (const ReceiptLine& l : model->receipt()) runs += l.runs;
+  std::fprintf(stderr, "%llu runs, at last on %s\n", static_cast<unsigned long long>(runs),
+               sequence->device().c_str());
+  return runs == 0;
 }

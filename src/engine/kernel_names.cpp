@@ -1,4 +1,4 @@
-#include "apps/kernel_names.h"
+#include "engine/kernel_names.h"
 
 #include <algorithm>
 

@@ -4,15 +4,15 @@
 #pragma once
 #include <string>
 
-#include "apps/json.h"
+#include "base/json.h"
 #include "device/device.h"
 
 namespace gimbal {
 
-class Kept {
+class Findings {
  public:
   // `subject` names the file and the list in it: "limits" is in ~/.cache/gimbal/limits.json.
-  explicit Kept(const char* subject);
+  explicit Findings(const char* subject);
 
   // Where; empty when neither XDG_CACHE_HOME nor HOME is set.
   const std::string& path() const { return path_; }

@@ -1,15 +1,12 @@
-#include "apps/kept.h"
-
-#include <link.h>
+#include "engine/findings.h"
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
-#include "apps/terminal.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "device/build_id.h"
 
 namespace gimbal {
 namespace {
@@ -29,7 +26,7 @@ std::string cache_folder() {
   return {};
 }
 
-Kept::Kept(const char* subject) : subject_(subject) {
+Findings::Findings(const char* subject) : subject_(subject) {
   const fs::path folder = cache_folder();
   if (folder.empty()) return;
   path_ = (folder / (std::string(subject) + ".json")).string();
@@ -38,19 +35,17 @@ Kept::Kept(const char* subject) : subject_(subject) {
   auto text = read_file(path_);
   Json found = text ? Json::parse(*text, nullptr, false) : Json();
   if (found.is_object() && found.contains(subject) && found[subject].is_array()) entries_ = found[subject];
-  else
-    damage_ = text ? format("'{}' is not what gimbal wrote there", printable(path_))
-                   : printable(text.error().message);
+  else damage_ = text ? format("'{}' is not what gimbal wrote there", path_) : text.error().message;
 }
 
-const Json& Kept::find(const Json& key) const {
+const Json& Findings::find(const Json& key) const {
   static const Json none;
   for (const Json& e : entries_)
     if (e.is_object() && e.contains("key") && e["key"] == key) return e;
   return none;
 }
 
-Status Kept::put(const Json& key, Json entry) {
+Status Findings::put(const Json& key, Json entry) {
   entries_.erase(
       std::remove_if(entries_.begin(), entries_.end(),
                      [&](const Json& e) { return !e.is_object() || e.value("key", Json()) == key; }),
@@ -73,27 +68,7 @@ Json key_of(const Device& d) {
 }
 
 std::string build_id() {
-  std::string id;
-  dl_iterate_phdr(
-      [](dl_phdr_info* program, size_t, void* to) {  // the program itself comes first
-        for (int i = 0; i < program->dlpi_phnum; i++) {
-          const auto& part = program->dlpi_phdr[i];
-          if (part.p_type != PT_NOTE) continue;
-          const char* at = reinterpret_cast<const char*>(program->dlpi_addr + part.p_vaddr);
-          const char* end = at + part.p_memsz;
-          while (at + sizeof(ElfW(Nhdr)) <= end) {
-            ElfW(Nhdr) note;
-            std::memcpy(&note, at, sizeof note);
-            const char *name = at + sizeof note, *content = name + (note.n_namesz + 3) / 4 * 4;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
-              for (unsigned k = 0; k < note.n_descsz; k++)
-                *static_cast<std::string*>(to) += format("{:02x}", static_cast<unsigned char>(content[k]));
-            at = content + (note.n_descsz + 3) / 4 * 4;
-          }
-        }
-        return 1;
-      },
-      &id);
+  const std::string id = build_id_of(reinterpret_cast<const void*>(&build_id));
   return id.empty() ? GIMBAL_VERSION : id;
 }
 

@@ -1,9 +1,9 @@
-#include "apps/backend_places.h"
+#include "engine/backend_places.h"
 
 #include <cstdlib>
 #include <filesystem>
 
-#include "apps/kept.h"
+#include "engine/findings.h"
 
 // As installed, relative to the program's folder.
 #ifndef GIMBAL_PLUGIN_FOLDER

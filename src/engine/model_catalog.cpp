@@ -1,4 +1,4 @@
-#include "apps/model_catalog.h"
+#include "engine/model_catalog.h"
 
 #include <sys/stat.h>
 
@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <set>
 
-#include "apps/json.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "base/json.h"
 
 namespace gimbal {
 namespace {

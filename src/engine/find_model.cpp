@@ -1,13 +1,13 @@
-#include "apps/find_model.h"
+#include "engine/find_model.h"
 
 #include <strings.h>
 #include <unistd.h>
 
 #include <filesystem>
 
-#include "apps/arguments.h"
-#include "apps/model_catalog.h"
 #include "base/format.h"
+#include "base/text.h"
+#include "engine/model_catalog.h"
 #include "model/embedded_model.h"
 
 namespace gimbal {
@@ -16,7 +16,7 @@ namespace {
 Result<ModelFile> open_path(std::string name, const std::string& path) {
   auto file = Gguf::open(path);
   if (!file) return file.error();
-  return ModelFile{std::move(name), path, std::make_unique<Gguf>(std::move(*file))};
+  return ModelFile{std::move(name), path, std::make_shared<const Gguf>(std::move(*file))};
 }
 
 std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
@@ -34,21 +34,28 @@ Result<ModelFile> open_named(const std::string& name) {
   if (!found.empty()) {
     std::string list;
     for (const CatalogEntry* e : found) list += "\n  " + e->path;
-    return Error{Code::Usage, format("{} models are named '{}':{}", found.size(), name, list),
-                 "give the path of the one you want"};
+    return Error{Code::Usage,
+                 format("{} models are named '{}':{}", found.size(), name, list),
+                 "give the path of the one you want",
+                 reason::kAmbiguousModel,
+                 "model",
+                 name};
   }
   std::vector<std::string> known{"default", std::string(kEmbeddedModelName)};
   std::string places;
   for (const CatalogEntry& e : catalog.entries) known.push_back(e.name);
   for (const std::string& p : catalog.places) places += "\n  " + p;
   auto similar = nearest(name, known);
-  return Error{
-      Code::NotFound,
-      format(
-          "there is no model '{}': no such file in {}, and none of the {} models found here has that name:{}",
-          name, std::filesystem::current_path().string(), catalog.entries.size(), places),
-      similar ? format("did you mean '{}'? `gimbal models` lists what was found", *similar)
-              : "`gimbal models` lists what was found; $GIMBAL_MODELS names more folders to look into"};
+  Error e{Code::NotFound,
+          format("there is no model '{}': no such file in {}, and none of the {} models found here has that "
+                 "name:{}",
+                 name, std::filesystem::current_path().string(), catalog.entries.size(), places),
+          "",
+          reason::kNoSuchModel,
+          "model",
+          name};
+  if (similar) e.changes.push_back({"model", *similar, ""});
+  return e;
 }
 
 }  // namespace
@@ -57,17 +64,19 @@ Result<ModelFile> open_model_file(const std::string& model) {
   if (model.empty() || model == "default" || model == kEmbeddedModelName) {
     auto file = Gguf::parse(embedded_model(), std::string(kEmbeddedModelName) + " (inside the program)");
     if (!file) return file.error();
-    return ModelFile{std::string(kEmbeddedModelName), "", std::make_unique<Gguf>(std::move(*file))};
+    return ModelFile{std::string(kEmbeddedModelName), "", std::make_shared<const Gguf>(std::move(*file))};
   }
   if (access(model.c_str(), F_OK) == 0) return open_path(std::filesystem::path(model).stem().string(), model);
   if (model[0] == '/' || model[0] == '.' || model.find(".gguf") != std::string::npos) {
     std::error_code e;
     const auto absolute = std::filesystem::absolute(model, e);
-    return Error{
-        Code::NotFound,
-        format("there is no file '{}'{}", model,
-               absolute == model ? "" : format(" (looked for {})", absolute.string())),
-        "`gimbal models` lists the models on this machine; leave MODEL out for the one inside the program"};
+    return Error{Code::NotFound,
+                 format("there is no file '{}'{}", model,
+                        absolute == model ? "" : format(" (looked for {})", absolute.string())),
+                 "",
+                 reason::kNoSuchModel,
+                 "model",
+                 model};
   }
   return open_named(model);
 }

@@ -1,0 +1,26 @@
+// Which devices there are, which one a model runs on, and why: with every reason against the others.
+//   devices [BACKEND]
+#include <gimbal/engine.h>
+
+#include <cstdio>
+
+int main(int argc, char** argv) {
+  gimbal::Options options;
+  if (argc > 1) options.backend = argv[1];
+  options.events = [](const gimbal::Event& e) {
+    if (e.kind == gimbal::Event::Fallback)
+      std::printf("not used: %s [%s] %s\n", e.what.c_str(), e.why.reason.c_str(), e.why.message.c_str());
+    return true;
+  };
+  gimbal::Engine engine(options);
+  for (const gimbal::Backend& b : engine.backends()) {
+    if (!b.available)
+      std::printf("%s: no [%s] %s\n", b.name.c_str(), b.why_not.reason.c_str(), b.why_not.message.c_str());
+    for (const gimbal::Device& d : b.devices)
+      std::printf("%s: %s, %.2f GB free\n", d.id.c_str(), d.name.c_str(), double(d.memory_free) / 1e9);
+  }
+  auto model = engine.load("default");
+  if (!model) return std::fprintf(stderr, "%s\n", model.error().message.c_str()), 1;
+  for (const gimbal::Placement& p : model->placement())
+    std::printf("%d layers on %s: %s\n", p.layers, p.device.c_str(), p.why.c_str());
+}

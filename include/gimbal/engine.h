@@ -1,0 +1,83 @@
+// Where everything begins: an engine looks for devices and loads models on them.
+//
+// Whatever it runs on was verified there first: kernels against a double-precision reference, the model
+// against itself and the CPU. What fails is replaced by the next best, with the reason; or, if strict,
+// refused.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gimbal/device.h"
+#include "gimbal/model.h"
+
+namespace gimbal::v1 {
+
+enum class Verify {
+  Auto,    // at the first use of a device, and of a model there
+  Always,  // at each loading
+  Never,
+};
+
+// Something that the user of a program must or may know.
+struct Event {
+  enum Kind {
+    Chosen,     // `what` is the device that will be used
+    Fallback,   // `what` is not used; `instead` is, where it is not empty
+    Ignored,    // the setting `what` has no effect, or less than was asked for
+    Note,       // nothing to act on
+    Recovered,  // `what` was lost; a sequence goes on on `instead`
+    Verifying,  // progress: `done` of `total` kernels
+    Loading,    // progress: `done` of `total` bytes
+  } kind;
+  std::string what, instead;
+  Error why;  // its message, and for fallbacks and losses its reason
+  uint64_t done = 0, total = 0;
+};
+
+struct Options {
+  std::string backend = "auto";            // or "cpu", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu"
+  std::optional<int> device;               // its number on the backend; none: the best
+  std::vector<std::string> backend_order;  // of automatic choice; the others follow
+  std::optional<int> gpu_layers;           // from the last one on; -1 or none: as many as fit
+  bool strict = false;                     // an error in place of any fallback
+  bool allow_software_devices = false;     // those that emulate a GPU
+  std::optional<int> threads;              // of the CPU; none: one per physical core
+  std::optional<std::string> cpu_variant;  // an instruction set: "baseline", "avx2", ...; none: the best
+  std::vector<std::string> prefer_kernel;  // patterns of kernel names, most wanted first: "cpu.avx2.*"
+  bool allow_fast_kernels = false;         // whose order of additions is their own
+  Verify verify = Verify::Auto;
+  // Folders with plugins (gimbal_PLUGIN_DIR of find_package), looked into first; behind them those of
+  // $GIMBAL_BACKEND_PATH and the program's own.
+  std::vector<std::string> plugin_folders;
+  // Called from the thread that called the engine. False cancels what Verifying or Loading tell about.
+  std::function<bool(const Event&)> events;
+};
+
+// A handle: copies share one engine, which its models keep alive. One thread at a time.
+class Engine {
+ public:
+  explicit Engine(Options = {});
+
+  // `model`: a GGUF file, a name (as `gimbal models` lists them), or "default", the small one inside the
+  // library. Errors: NotFound; Malformed and Unsupported files; Usage for settings that make no sense;
+  // NoBackend, OutOfMemory with every reason.
+  Result<Model> load(const std::string& model, const ModelOptions& = {});
+
+  // Every known backend with its devices, or the reason why it has none. Asks each driver, in a process of
+  // its own: takes a moment.
+  std::vector<Backend> backends();
+
+  struct Impl;
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace gimbal::v1
+
+namespace gimbal {
+using namespace v1;
+}

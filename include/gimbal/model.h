@@ -1,0 +1,49 @@
+// A model with its weights on its devices.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gimbal/device.h"
+#include "gimbal/sequence.h"
+#include "gimbal/tokenizer.h"
+
+namespace gimbal::v1 {
+
+struct ModelOptions {
+  int context = 0;                 // positions of each sequence; 0: the model's own, at most 4096
+  int batch = 256;                 // tokens of a prompt computed at once
+  int sequences = 1;               // held at once
+  std::string cache_type = "f16";  // of the KV cache: f32, f16, bf16, q8_0, q4_0
+};
+
+// A handle: copies share one model, which its sequences keep alive. One thread at a time.
+class Model {
+ public:
+  // Errors: OutOfMemory when all sequences of ModelOptions are in use.
+  Result<Sequence> new_sequence();
+
+  Tokenizer tokenizer() const;
+  std::string name() const;
+  int context() const;     // positions of each sequence
+  int vocabulary() const;  // logits of a token
+
+  // What it runs on now, and why: after the loss of a device, the ones that took its place.
+  std::vector<Placement> placement() const;
+  std::vector<Fallback> fallbacks() const;
+  // What ran since it was loaded there. Not while a sequence computes.
+  std::vector<ReceiptLine> receipt() const;
+
+  struct Impl;
+
+ private:
+  friend struct Access;
+  explicit Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace gimbal::v1
+
+namespace gimbal {
+using namespace v1;
+}

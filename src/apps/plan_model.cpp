@@ -1,0 +1,34 @@
+#include "apps/plan_model.h"
+
+#include "apps/tell.h"
+#include "base/format.h"
+
+namespace gimbal {
+
+Result<Planned> plan_model(const std::string& model, const CommonOptions& common, bool quiet,
+                           Result<PlannedModel> (Engine::*plan)(const ModelFile&)) {
+  auto options = engine_options(common);
+  if (!options) return options.error();
+  auto source = open_model_file(model);
+  if (!source) return source.error();
+  auto tokenizer = Tokenizer::create(*source->file);
+  Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+  auto planned = (engine.*plan)(*source);
+  if (!planned) return planned.error();
+  return Planned{std::move(*planned), tokenizer ? std::move(*tokenizer) : nullptr};
+}
+
+std::vector<std::string> placement_lines(const PlannedModel& p) {
+  const Blueprint& b = p.blueprint;
+  if (!b.split()) {
+    const Part& only = b.parts[0];
+    return {format("all {} layers on {} ({})", b.config.layers, only.device->id(),
+                   only.why.empty() ? p.opened.why : with_options(only.why))};
+  }
+  std::vector<std::string> lines;
+  for (const Part& part : b.parts)
+    lines.push_back(format("{} on {} ({})", contents(part), part.device->id(), with_options(part.why)));
+  return lines;
+}
+
+}  // namespace gimbal

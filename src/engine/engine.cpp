@@ -1,0 +1,196 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/format.h"
+#include "device/reason.h"
+
+namespace gimbal {
+namespace {
+
+// "metal:0, vulkan:1": the devices of a plan that another one can stand in for; empty: there are none.
+std::vector<std::string> replaceable(const Blueprint& b) {
+  std::vector<std::string> all;
+  for (const Part& part : b.parts) {
+    const std::string id = part.device->id();
+    if (!is_host(*part.device) && std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
+  }
+  return all;
+}
+
+// Failures that another device may not have.
+bool is_of_the_device(Code c) { return c == Code::OutOfMemory || c == Code::DeviceLost || c == Code::Failed; }
+
+}  // namespace
+
+Engine::Engine(Registry& registry, EngineOptions options, EventSink events)
+    : registry_(registry),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      first_use_(options_.verify, [this](const Device& d, size_t done, size_t total) {
+        return emit(event::Progress{event::Progress::Verifying, d.id(), done, total});
+      }) {
+  options_.run.kernels.strict = options_.strict;
+}
+
+bool Engine::emit(const Event& e) const { return !events_ || events_(e); }
+
+RunOptions Engine::run_options() const {
+  RunOptions run = options_.run;
+  for (const Unusable& u : unusable_)
+    if (!u.kernel.empty()) run.kernels.quarantined.push_back({u.kernel, u.why.message, u.device});
+  return run;
+}
+
+Status Engine::give_up(Unusable what, Fallback::Kind kind) {
+  Fallback f{kind, kind == Fallback::Kernel ? what.kernel : what.device, "", what.why};
+  if (options_.strict) {
+    Error refused = std::move(f.why);
+    refused.code = Code::NoBackend;
+    refused.message = format("{} is not used: {}", f.what, refused.message);
+    refused.changes.push_back({"strict", "false", "takes the next best"});
+    return refused;
+  }
+  emit(f);
+  fallbacks_.push_back(std::move(f));
+  unusable_.push_back(std::move(what));
+  return Done{};
+}
+
+// Without it everything is checked at every start.
+void Engine::tell_not_kept() {
+  if (first_use_.not_kept() && !std::exchange(told_not_kept_, true))
+    emit(event::NotKept{*first_use_.not_kept()});
+}
+
+// False when something was found that the next plan must leave out.
+Result<bool> Engine::verify(const PlannedModel& p, bool anew) {
+  const size_t before = unusable_.size();
+  auto give_up_device = [&](const Device& d, Error why) {
+    return give_up({d.id(), "", std::move(why)}, Fallback::Refused);
+  };
+  for (const Part& part : p.blueprint.parts) {
+    auto wrong = first_use_.wrong_kernels(part, anew);
+    tell_not_kept();
+    if (!wrong && wrong.error().code != Code::DeviceLost) return wrong.error();
+    if (!wrong) {
+      if (auto ok = give_up_device(*part.device, wrong.error()); !ok) return ok.error();
+      return false;
+    }
+    for (Quarantined& q : *wrong) {
+      if (std::any_of(unusable_.begin(), unusable_.end(),
+                      [&](const Unusable& u) { return u.device == q.device && u.kernel == q.kernel; }))
+        continue;
+      Error why{Code::Failed, q.why, "", reason::kVerificationFailed};
+      if (auto ok = give_up({q.device, q.kernel, std::move(why)}, Fallback::Kernel); !ok) return ok.error();
+    }
+  }
+  if (unusable_.size() != before) return false;
+  for (const Part& part : p.blueprint.parts) {
+    const Device& d = *part.device;
+    if (is_host(d) || !first_use_.is_new(d, *p.source.file)) continue;
+    auto host = open_host();
+    if (!host) continue;  // a program without the CPU backend has nothing to compare with
+    auto right = first_use_.check_layers(*p.source.file, d, **host, run_options());
+    // Both at once may be more than a device holds that only takes a part of the model.
+    if (right || right.error().code == Code::OutOfMemory) continue;
+    Error why = right.error();
+    why.reason = reason::kVerificationFailed;
+    if (auto ok = give_up_device(d, std::move(why)); !ok) return ok.error();
+    return false;
+  }
+  return true;
+}
+
+Result<PlannedModel> Engine::plan_verified(const ModelFile& source) {
+  if (options_.verify == Verify::Never) return plan(source);
+  std::string device;  // of the last plan
+  for (bool anew = options_.verify == Verify::Always;; anew = false) {
+    auto planned = plan(source);
+    if (!planned) {
+      // Without the kernels that are not used, the device does not compute this model: so another one must.
+      const bool for_want_of_kernels =
+          planned.error().code == Code::Unsupported &&
+          std::any_of(unusable_.begin(), unusable_.end(),
+                      [&](const Unusable& u) { return u.device == device && !u.kernel.empty(); });
+      if (!for_want_of_kernels) return planned.error();
+      Error why = planned.error();
+      why.reason = reason::kVerificationFailed;
+      if (auto ok = give_up({std::exchange(device, ""), "", std::move(why)}, Fallback::Refused); !ok)
+        return ok.error();
+      continue;
+    }
+    device = planned->opened.device->id();
+    auto right = verify(*planned, anew);
+    if (!right) return right.error();
+    if (*right) return planned;
+  }
+}
+
+Result<LoadedModelPtr> Engine::load(const ModelFile& source) {
+  const auto begin = std::chrono::steady_clock::now();
+  bool first = true;
+  for (;;) {
+    auto planned = plan_verified(source);
+    if (!planned) return planned.error();
+    const Blueprint& b = planned->blueprint;
+    if (first && b.options.context > b.config.context)
+      emit(event::LongContext{b.options.context, b.config.context});
+    first = false;
+    const std::vector<std::string> devices = replaceable(b);
+    auto loaded = load_once(std::move(*planned));
+    if (loaded) {
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+      (*loaded)->load_seconds = taken.count();
+      return loaded;
+    }
+    // The plan fitted, the driver disagreed; or what it computes is wrong: the next device may do better.
+    if (devices.empty() || options_.strict || !is_of_the_device(loaded.error().code)) return loaded.error();
+    for (const std::string& id : devices)
+      if (auto ok = give_up({id, "", loaded.error()}, Fallback::Refused); !ok) return ok.error();
+  }
+}
+
+Result<LoadedModelPtr> Engine::load_once(PlannedModel&& p) {
+  auto loaded = std::make_shared<LoadedModel>(LoadedModel{
+      std::move(p.source), std::move(p.opened), std::move(p.others), std::move(p.fallbacks), nullptr});
+  const std::string device = p.blueprint.device().id();
+  auto model = Model::load(std::move(p.blueprint), [&](uint64_t done, uint64_t total) {
+    return emit(event::Progress{event::Progress::Loading, device, done, total});
+  });
+  if (!model) return model.error();
+  loaded->model = std::move(*model);
+  auto right = first_use_.try_out(*loaded->model, *loaded->source.file, loaded->source.name);
+  tell_not_kept();
+  if (!right) return right.error();
+  loaded->at_start = loaded->model->receipt();
+  return loaded;
+}
+
+Status Engine::recover(Session& session, LoadedModelPtr& on, const Error& lost) {
+  const std::vector<std::string> devices = replaceable(on->model->blueprint());
+  if (devices.empty()) return lost;
+  if (options_.strict) {
+    Error refused = lost;
+    refused.code = Code::NoBackend, refused.reason = reason::kDeviceLost;
+    refused.changes.push_back({"strict", "false", "goes on on the next best device"});
+    return refused;
+  }
+  if (!on->successor) {
+    for (const std::string& id : devices)
+      unusable_.push_back(
+          {id, "", {Code::DeviceLost, "it was lost while generating", "", reason::kDeviceLost}});
+    options_.split.clear(), options_.gpu_layers.reset();  // they spoke of the devices that are gone
+    auto next = load(on->source);
+    if (!next) return next.error();
+    on->successor = std::move(*next);
+  }
+  if (auto moved = session.move_to(*on->successor->model); !moved) return moved;
+  on = on->successor;
+  emit(event::Recovered{fmt::to_string(fmt::join(devices, ", ")), on->model->device().id(),
+                        session.position(), lost});
+  return Done{};
+}
+
+}  // namespace gimbal

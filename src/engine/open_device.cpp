@@ -1,0 +1,146 @@
+// The engine's devices: the one that was asked for or chosen, and the host beside it.
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "engine/engine.h"
+#include "engine/kernel_names.h"
+
+namespace gimbal {
+namespace {
+
+std::string host_options(const EngineOptions& o) {
+  std::string all;
+  if (o.threads) all += format("threads={}\n", *o.threads);
+  if (o.cpu_variant) all += format("variant={}\n", *o.cpu_variant);
+  return all;
+}
+
+// A misspelt variant is bad usage; one that this CPU cannot run is a device that cannot be had.
+Error refused_variant(Registry& registry, const std::string& variant, Error e) {
+  e.field = "cpu_variant", e.value = variant;
+  DeviceRequest plain;
+  plain.backend = kHostBackend, plain.strict = true;
+  auto cpu = registry.open(plain);
+  if (!cpu) return e;
+  bool known = false;
+  for (const Variant& v : variants_of(*cpu->device)) {
+    known = known || v.name == variant;
+    e.limit += (e.limit.empty() ? "" : ", ") + v.name;
+  }
+  if (known) return e;
+  e.code = Code::Usage, e.reason = reason::kOutOfRange;
+  e.message = format("there is no CPU variant '{}'", variant), e.remedy = "this build has: " + e.limit;
+  return e;
+}
+
+// Whether a pattern names any kernel of the device, and one that it can run.
+struct Matches {
+  bool any = false, usable = false;
+};
+Matches matches(const Device& d, const std::string& pattern) {
+  Matches m;
+  const uint32_t features = d.describe().features;
+  for (size_t i = 0; i < d.kernel_count() && !m.usable; i++) {
+    if (fnmatch(pattern.c_str(), d.kernel(i).name, 0) != 0) continue;
+    m.any = true;
+    m.usable = !(d.kernel(i).needs & ~features);
+  }
+  return m;
+}
+
+}  // namespace
+
+DeviceRequest Engine::request() const {
+  DeviceRequest r;
+  r.backend = options_.backend, r.index = options_.device, r.strict = options_.strict;
+  r.allow_software = options_.allow_software_devices, r.look_again = options_.look_again;
+  r.order = options_.backend_order;
+  r.host_options = host_options(options_);
+  return r;
+}
+
+Result<OpenedDevice> Engine::open(const DeviceRequest& r) {
+  auto opened = registry_.open(r, unusable_);
+  if (opened || !options_.cpu_variant) return opened;
+  return refused_variant(registry_, *options_.cpu_variant, opened.error());
+}
+
+Result<std::unique_ptr<Device>> Engine::open_host() {
+  DeviceRequest r;
+  r.backend = kHostBackend, r.strict = true, r.host_options = host_options(options_);
+  auto opened = open(r);
+  if (!opened) return opened.error();
+  return std::move(opened->device);
+}
+
+Result<OpenedDevice> Engine::open_device() {
+  auto opened = open(request());
+  if (!opened) return opened;
+  for (const Rejection& r : opened->fallbacks) {
+    const std::string once = r.sentence() + opened->device->id();
+    if (std::find(told_.begin(), told_.end(), once) != told_.end()) continue;
+    told_.push_back(once);
+    emit(Fallback{Fallback::Device, r.what, opened->device->id(), r.error()});
+  }
+  if (auto ok = check_settings(*opened); !ok) return ok.error();
+  return opened;
+}
+
+bool Engine::has_gpu_backend() {
+  for (const std::string& name : registry_.backends().names())
+    if (name != kHostBackend && registry_.backends().source(name).present) return true;
+  return false;
+}
+
+// What this device cannot fulfil is never ignored in silence.
+Status Engine::check_settings(const OpenedDevice& opened) {
+  const Device& d = *opened.device;
+  const std::string id = d.id();
+  std::vector<event::Unfulfilled> all;
+  if (options_.gpu_layers.value_or(0) > 0 && is_host(d))
+    all.push_back({"gpu_layers", format("{}", *options_.gpu_layers),
+                   format("{}: all layers run on the CPU",
+                          has_gpu_backend() ? "no GPU is used" : "no GPU backend in this build"),
+                   false});
+  if (options_.cpu_variant && !is_host(d))
+    all.push_back({"cpu_variant", *options_.cpu_variant, "has no effect on " + id, false});
+  for (const std::string& pattern : options_.run.kernels.patterns) {
+    const Matches m = matches(d, pattern);
+    if (!m.usable)
+      all.push_back(
+          {"prefer_kernel", pattern,
+           m.any ? format("matches only kernels that {} cannot run", id) : "matches no kernel of " + id,
+           false});
+  }
+  if (options_.allow_software_devices && !has_gpu_backend())
+    all.push_back({"allow_software_devices", "true",
+                   "has no effect: this build has no backend with software devices", true});
+  bool any_fast = false;
+  for (size_t i = 0; i < d.kernel_count(); i++) any_fast = any_fast || d.kernel(i).numerics == GIMBAL_FAST;
+  if (options_.run.kernels.allow_fast && !any_fast)
+    all.push_back({"numerics", "fast", format("has no effect: every kernel of {} is exact", id), true});
+
+  const bool fresh = std::find(told_.begin(), told_.end(), id) == told_.end();
+  for (const event::Unfulfilled& u : all)
+    if (options_.strict && !u.permission)
+      return Error{Code::NoBackend,
+                   format("'{}' {}: {}", u.field, u.value, u.message),
+                   "",
+                   "",
+                   u.field,
+                   u.value,
+                   "",
+                   {{"strict", "false", ""}, {u.field, "", ""}}};
+  if (!fresh) return Done{};
+  told_.push_back(id);
+  for (const event::Unfulfilled& u : all)
+    if (!u.permission) emit(u);
+  emit(event::Chosen{opened, options_.backend == "auto"});
+  for (const event::Unfulfilled& u : all)
+    if (u.permission) emit(u);
+  return Done{};
+}
+
+}  // namespace gimbal

@@ -1,0 +1,40 @@
+// What a user of the engine asks for: where a model runs, how it is checked, and what it needs to run.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/location.h"
+#include "runtime/blueprint.h"
+
+namespace gimbal {
+
+// Layers of a model for one device, in a list from the first layer on.
+struct LayerShare {
+  DeviceLocation device;
+  int layers = -1;  // -1: the rest of them; for one entry of the list
+};
+
+enum class Verify {
+  Auto,    // at the first use of a device, and of a model there
+  Always,  // at each loading
+  Never,
+};
+
+// Errors name these settings: Error::field.
+struct EngineOptions {
+  std::string backend = "auto";            // or the name of one
+  std::optional<int> device;               // its number on the backend; none: the best
+  std::vector<std::string> backend_order;  // of automatic choice; the others follow
+  std::optional<int> gpu_layers;           // from the last one on; -1: as many as fit; none: the same
+  std::vector<LayerShare> split;           // in place of the four above; empty: no split
+  bool strict = false;                     // an error in place of any fallback
+  bool allow_software_devices = false;     // those that emulate a GPU
+  bool look_again = false;                 // asks every driver anew (DeviceRequest::look_again)
+  std::optional<int> threads;              // of the CPU; none: one per physical core
+  std::optional<std::string> cpu_variant;  // an instruction set; none: the best that the CPU has
+  Verify verify = Verify::Auto;
+  RunOptions run;  // context, batch, cache_type, kernels
+};
+
+}  // namespace gimbal

@@ -1,0 +1,112 @@
+#include "engine/verification.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "device/reason.h"
+#include "runtime/model_check.h"
+
+namespace gimbal {
+namespace {
+
+constexpr const char* kSubject = "verified";  // of the file in the cache folder
+
+// What is kept of a device: {"kernels": {name: {"cases", "wrong"}}, "models": {fingerprint: true}}.
+Json known_of(const Device& d) { return Findings(kSubject).find(key_of(d)); }
+
+KernelVerdicts verdicts_of(const Json& entry) {
+  KernelVerdicts all;
+  if (!entry.is_object() || !entry.contains("kernels") || !entry["kernels"].is_object()) return all;
+  for (const auto& [name, v] : entry["kernels"].items()) {
+    if (!v.is_object() || !v.contains("cases") || !v["cases"].is_number_integer() || !v.contains("wrong") ||
+        !v["wrong"].is_string())
+      continue;  // damaged: as if it had never been checked
+    all[name] = {v["wrong"].get<std::string>().empty(), v["cases"].get<int>(), v["wrong"].get<std::string>()};
+  }
+  return all;
+}
+
+// Whether a model of this shape was tried out on the device.
+bool is_kept(const Device& d, const std::string& fingerprint) {
+  const Json known = known_of(d);
+  return known.is_object() && known.contains("models") && known["models"].is_object() &&
+         known["models"].contains(fingerprint);
+}
+
+// Names a model file by what its kernels see of it.
+std::string fingerprint(const Gguf& file) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  auto add = [&](std::string_view bytes) {
+    for (unsigned char c : bytes) hash = (hash ^ c) * 1099511628211u;
+  };
+  for (const GgufTensor& t : file.tensors()) {
+    add(t.name), add(info(t.type).name);
+    for (uint32_t i = 0; i < t.rank; i++) add(format("x{}", t.dim[i]));
+  }
+  return format("{:016x}", hash);
+}
+
+Error wrong(std::string message) {
+  return {Code::Failed, std::move(message), "", reason::kVerificationFailed};
+}
+
+}  // namespace
+
+void FirstUse::keep(const Device& d, const std::function<void(Json&)>& change) {
+  Findings kept(kSubject);
+  const Json key = key_of(d);
+  Json entry = kept.find(key).is_object() ? kept.find(key) : Json::object();
+  for (const char* part : {"kernels", "models"})
+    if (!entry.contains(part) || !entry[part].is_object()) entry[part] = Json::object();
+  change(entry);
+  if (auto ok = kept.put(key, std::move(entry)); !ok) not_kept_ = ok.error();
+}
+
+Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Part& part, bool anew) {
+  const Device& d = *part.device;
+  KernelVerdicts known;
+  if (!anew) known = verdicts_of(known_of(d));
+  std::vector<size_t> needed;
+  for (const Bucket& b : part.buckets)
+    for (size_t k : kernels_of(b.choices))
+      if (std::find(needed.begin(), needed.end(), k) == needed.end()) needed.push_back(k);
+  const size_t before = known.size();
+  size_t done = 0;
+  auto progress = [&](const char*) { return !progress_ || progress_(d, done++, needed.size()); };
+  if (auto ok = verify_kernels(d, needed, known, progress); !ok) return ok.error();
+  if (done && progress_) progress_(d, needed.size(), needed.size());
+  if (known.size() != before)
+    keep(d, [&](Json& entry) {
+      for (const auto& [name, v] : known) entry["kernels"][name] = {{"cases", v.cases}, {"wrong", v.wrong}};
+    });
+  std::vector<Quarantined> wrong = quarantined(known);
+  for (Quarantined& q : wrong) q.device = d.id();
+  return wrong;
+}
+
+bool FirstUse::is_new(const Device& d, const Gguf& file) const {
+  return when_ == Verify::Always || (when_ == Verify::Auto && !is_kept(d, fingerprint(file)));
+}
+
+Status FirstUse::check_layers(const Gguf& file, const Device& d, const Device& host,
+                              const RunOptions& run) const {
+  if (!is_new(d, file)) return Done{};
+  auto check = check_first_layers(file, d, host, run);
+  if (check && check->passed()) return Done{};
+  return check ? wrong(check->wrong) : check.error();
+}
+
+Status FirstUse::try_out(Model& model, const Gguf& file, const std::string& name) {
+  std::vector<const Device*> fresh;
+  for (const Part& part : model.blueprint().parts)
+    if (is_new(*part.device, file)) fresh.push_back(part.device);
+  if (fresh.empty()) return Done{};
+  auto check = check_splits(model);
+  if (!check) return check.error();
+  if (!check->passed()) return wrong(format("{} on {}: {}", name, fresh[0]->id(), check->wrong));
+  const std::string print = fingerprint(file);
+  for (const Device* d : fresh) keep(*d, [&](Json& entry) { entry["models"][print] = name; });
+  return Done{};
+}
+
+}  // namespace gimbal

@@ -1,0 +1,62 @@
+// The library's values as the public ones.
+#include "base/format.h"
+#include "facade/internal.h"
+
+namespace gimbal::v1 {
+
+Error to_public(const own::Error& e) {
+  static_assert(int(gimbal::Code::DeviceLost) == int(Code::DeviceLost));
+  Error out{Code(int(e.code)), e.message, e.remedy, e.reason, e.field, e.value, e.limit, {}};
+  std::string changes;
+  for (const gimbal::Change& c : e.changes) {
+    out.changes.push_back({c.field, c.value, c.effect});
+    changes += format("{}{}{}{}{}{}", changes.empty() ? "" : "; ", c.field, c.value.empty() ? "" : " = ",
+                      c.value, c.effect.empty() ? "" : " ", c.effect);
+  }
+  if (!changes.empty()) out.remedy = changes + (out.remedy.empty() ? "" : "; ") + out.remedy;
+  return out;
+}
+
+Fallback to_public(const own::Fallback& f) { return {f.what, f.instead, to_public(f.why)}; }
+
+Event to_public(const own::Event& e) {
+  struct Convert {
+    Event operator()(const own::Fallback& f) const {
+      return {Event::Fallback, f.what, f.instead, to_public(f.why)};
+    }
+    Event operator()(const event::Chosen& c) const {
+      Error why;
+      why.message = c.opened.reason();
+      return {Event::Chosen, c.opened.device->id(), "", std::move(why)};
+    }
+    Event operator()(const event::Unfulfilled& u) const {
+      Error why{Code::Usage, u.message, "", "", u.field, u.value, "", {}};
+      return {Event::Ignored, u.field, "", std::move(why)};
+    }
+    Event operator()(const event::LongContext& l) const {
+      Error why{
+          Code::Usage,
+          format("the model was trained on {} positions; its text may get worse beyond them", l.trained),
+          "",
+          "",
+          "context",
+          format("{}", l.context),
+          format("{}", l.trained),
+          {}};
+      return {Event::Note, "context", "", std::move(why)};
+    }
+    Event operator()(const event::Progress& p) const {
+      const bool verifying = p.stage == event::Progress::Verifying;
+      return {verifying ? Event::Verifying : Event::Loading, p.device, "", {}, p.done, p.total};
+    }
+    Event operator()(const event::NotKept& n) const {
+      return {Event::Note, "verified", "", to_public(n.why)};
+    }
+    Event operator()(const event::Recovered& r) const {
+      return {Event::Recovered, r.from, r.to, to_public(r.why)};
+    }
+  };
+  return std::visit(Convert{}, e);
+}
+
+}  // namespace gimbal::v1

@@ -1,0 +1,76 @@
+#include "base/format.h"
+#include "facade/internal.h"
+
+namespace gimbal::v1 {
+namespace {
+
+BackendPlaces places(const Options& o) {
+  BackendPlaces all = backend_places();
+  all.folders.insert(all.folders.begin(), o.plugin_folders.begin(), o.plugin_folders.end());
+  return all;
+}
+
+Result<own::EngineOptions> own_options(const Options& o, const ModelOptions& m) {
+  own::EngineOptions e;
+  e.backend = o.backend, e.device = o.device, e.backend_order = o.backend_order;
+  e.gpu_layers = o.gpu_layers, e.strict = o.strict, e.allow_software_devices = o.allow_software_devices;
+  e.threads = o.threads, e.cpu_variant = o.cpu_variant;
+  e.verify = gimbal::Verify(int(o.verify));
+  e.run.context = m.context, e.run.batch = m.batch, e.run.sequences = m.sequences;
+  e.run.kernels = {o.prefer_kernel, o.allow_fast_kernels, o.strict};
+  const auto type = dtype_named(m.cache_type);
+  if (!type || !has(kCacheTypes, *type))
+    return Error{Code::Usage,
+                 format("'cache_type' {} is not a format for a KV cache", m.cache_type),
+                 "choose one of: f32, f16, bf16, q8_0, q4_0",
+                 reason::kOutOfRange,
+                 "cache_type",
+                 m.cache_type,
+                 "f32, f16, bf16, q8_0, q4_0",
+                 {}};
+  e.run.cache_type = *type;
+  return e;
+}
+
+}  // namespace
+
+Engine::Impl::Impl(Options o) : options(std::move(o)), registry(places(options)) {}
+
+Engine::Engine(Options options) : impl_(std::make_shared<Impl>(std::move(options))) {}
+
+Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
+  auto options = own_options(impl_->options, m);
+  if (!options) return options.error();
+  auto source = open_model_file(model);
+  if (!source) return to_public(source.error());
+  auto tokenizer = own::Tokenizer::create(*source->file);
+  if (!tokenizer) return to_public(tokenizer.error());
+  EventSink events;
+  if (impl_->options.events)
+    events = [sink = impl_->options.events](const own::Event& e) { return sink(to_public(e)); };
+  auto loaded = std::make_shared<Model::Impl>(Model::Impl{
+      impl_, std::make_unique<own::Engine>(impl_->registry, std::move(*options), std::move(events))});
+  auto on = loaded->engine->load(*source);
+  if (!on) return to_public(on.error());
+  loaded->loaded = std::move(*on);
+  loaded->tokenizer = std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(*tokenizer)});
+  return Access::model(std::move(loaded));
+}
+
+std::vector<Backend> Engine::backends() {
+  std::vector<Backend> all;
+  for (const BackendReport& r : impl_->registry.discover()) {
+    Backend b{r.backend, r.available, {}, {}};
+    if (!r.available) {
+      b.why_not.code = Code::NoBackend;
+      b.why_not.message = r.reason, b.why_not.remedy = r.remedy, b.why_not.reason = r.code;
+    }
+    for (const DeviceReport& d : r.devices)
+      b.devices.push_back(
+          {d.id, r.backend, d.name, d.driver, d.memory_total, d.memory_free.value_or(0), d.software});
+    all.push_back(std::move(b));
+  }
+  return all;
+}
+
+}  // namespace gimbal::v1

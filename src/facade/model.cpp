@@ -1,0 +1,50 @@
+#include "facade/internal.h"
+
+namespace gimbal::v1 {
+
+Result<Sequence> Model::new_sequence() {
+  const LoadedModelPtr& on = impl_->current();
+  auto session = Session::create(*on->model);
+  if (!session) return to_public(session.error());
+  return Access::sequence(std::make_unique<Sequence::Impl>(Sequence::Impl{impl_, on, std::move(*session)}));
+}
+
+Tokenizer Model::tokenizer() const { return Access::tokenizer(impl_->tokenizer); }
+std::string Model::name() const { return impl_->loaded->source.name; }
+int Model::context() const { return impl_->current()->model->context(); }
+int Model::vocabulary() const { return impl_->current()->model->config().vocabulary; }
+
+std::vector<Placement> Model::placement() const {
+  const LoadedModel& on = *impl_->current();
+  std::vector<Placement> all;
+  for (const Part& p : on.model->blueprint().parts)
+    all.push_back({p.device->id(), p.first_layer, p.layers, p.embedding, p.head,
+                   p.why.empty() ? on.opened.reason() : p.why});
+  return all;
+}
+
+std::vector<Fallback> Model::fallbacks() const {
+  std::vector<Fallback> all;
+  for (const own::Fallback& f : impl_->current()->fallbacks) all.push_back(to_public(f));
+  return all;
+}
+
+std::vector<ReceiptLine> Model::receipt() const {
+  std::vector<ReceiptLine> all;
+  for (const gimbal::ReceiptLine& l : impl_->current()->receipt())
+    all.push_back({l.op, l.format, l.device, l.kernel, l.why, l.ops, l.runs, l.not_counted});
+  return all;
+}
+
+std::vector<Token> Tokenizer::encode(std::string_view text, bool add_bos, bool parse_special) const {
+  return impl_->own->encode(text, {add_bos, parse_special});
+}
+std::string Tokenizer::decode(std::span<const Token> tokens, bool special) const {
+  return impl_->own->decode(tokens, special);
+}
+int Tokenizer::size() const { return impl_->own->size(); }
+Token Tokenizer::bos() const { return impl_->own->bos(); }
+Token Tokenizer::eos() const { return impl_->own->eos(); }
+bool Tokenizer::is_stop(Token t) const { return impl_->own->is_stop(t); }
+
+}  // namespace gimbal::v1

@@ -1,0 +1,70 @@
+#include "facade/internal.h"
+
+namespace gimbal::v1 {
+namespace {
+
+GenerateSettings own_settings(const Sampling& s) {
+  GenerateSettings g;
+  g.sampler.greedy = s.greedy, g.sampler.temperature = s.temperature;
+  g.sampler.top_k = s.top_k, g.sampler.top_p = s.top_p, g.sampler.min_p = s.min_p;
+  g.sampler.repeat_penalty = s.repeat_penalty, g.sampler.frequency_penalty = s.frequency_penalty;
+  g.sampler.presence_penalty = s.presence_penalty, g.sampler.seed = s.seed;
+  for (const auto& [id, bias] : s.logit_bias) g.sampler.logit_bias.push_back({id, bias});
+  g.most_tokens = s.max_tokens, g.stops = s.stops, g.ignore_stop_tokens = s.ignore_stop_tokens;
+  return g;
+}
+
+}  // namespace
+
+Sequence::Sequence(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Sequence::Sequence(Sequence&&) noexcept = default;
+Sequence& Sequence::operator=(Sequence&&) noexcept = default;
+Sequence::~Sequence() = default;
+
+Result<Generated> Sequence::generate(std::string_view prompt, const Sampling& s, const TextSink& sink) {
+  return generate(impl_->model->tokenizer->own->encode(prompt, {.add_bos = position() == 0}), s, sink);
+}
+
+Result<Generated> Sequence::generate(std::span<const Token> prompt, const Sampling& s, const TextSink& sink) {
+  GenerateSettings settings = own_settings(s);
+  settings.recover = [this](Session& moved, const own::Error& lost) { return impl_->recover(moved, lost); };
+  Generated out;
+  auto g = gimbal::generate(*impl_->session, *impl_->model->tokenizer->own, prompt, settings,
+                            [&](std::string_view text, gimbal::Token) {
+                              out.text += text;
+                              return !sink || sink(text);
+                            });
+  if (!g) return to_public(g.error());
+  static_assert(int(gimbal::Finish::Cancelled) == int(Finish::Cancelled));
+  out.tokens = std::move(g->tokens), out.finish = Finish(int(g->finish));
+  out.prompt_tokens = g->prompt_tokens;
+  out.prompt_seconds = g->prompt_seconds, out.generate_seconds = g->generate_seconds;
+  return out;
+}
+
+Result<std::vector<float>> Sequence::logits(std::span<const Token> tokens) {
+  if (tokens.empty())
+    return Error{Code::Usage, "there are no tokens to compute", "give at least one", "", "", "", "", {}};
+  Session& s = *impl_->session;
+  std::vector<float> last;
+  const Session::Sink keep = [&](size_t, std::span<const float> row) { last.assign(row.begin(), row.end()); };
+  const int before = s.position();
+  auto ok = s.advance(tokens, Session::Wanted::Last, keep);
+  if (!ok && ok.error().code == gimbal::Code::DeviceLost) {
+    if (auto moved = impl_->recover(s, ok.error()); !moved) return to_public(moved.error());
+    ok = s.advance(tokens.subspan(size_t(s.position() - before)), Session::Wanted::Last, keep);
+  }
+  if (!ok) return to_public(ok.error());
+  return last;
+}
+
+int Sequence::position() const { return impl_->session->position(); }
+int Sequence::room() const { return impl_->session->room(); }
+std::vector<Token> Sequence::tokens() const {
+  const auto held = impl_->session->tokens();
+  return {held.begin(), held.end()};
+}
+void Sequence::rewind(int position) { impl_->session->rewind(position); }
+std::string Sequence::device() const { return impl_->on->model->device().id(); }
+
+}  // namespace gimbal::v1

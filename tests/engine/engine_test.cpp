@@ -1,0 +1,232 @@
+// The engine through its own interface: what it verifies, replaces and recovers, and the events that say so.
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/generate.h"
+#include "support/cli.h"
+#include "support/fake_plugins.h"
+
+namespace gimbal {
+namespace {
+
+using test::contains;
+
+// A name for each event, as a test reads them: "refused metal:0".
+std::string label_of(const Event& e) {
+  struct Names {
+    std::string operator()(const Fallback& f) const {
+      static constexpr const char* kNames[] = {"instead-of", "refused", "kernel", "layers"};
+      return format("{} {}", kNames[f.kind], f.what);
+    }
+    std::string operator()(const event::Chosen& c) const { return "chosen " + c.opened.device->id(); }
+    std::string operator()(const event::Unfulfilled& u) const { return format("unfulfilled {}", u.field); }
+    std::string operator()(const event::LongContext&) const { return "long-context"; }
+    std::string operator()(const event::Progress& p) const {
+      return format("{} {}", p.stage == event::Progress::Loading ? "loading" : "verifying", p.device);
+    }
+    std::string operator()(const event::NotKept&) const { return "not-kept"; }
+    std::string operator()(const event::Recovered& r) const {
+      return format("recovered {} to {}", r.from, r.to);
+    }
+  };
+  return std::visit(Names{}, e);
+}
+
+// A fake card called metal that does as it is told, the CPU, and a cache folder of their own.
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() {
+    static int n = 0;
+    const std::string cache = test::temporary_path(format("engine-{}", n++));
+    std::filesystem::remove_all(cache);
+    setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+    options_.backend = "metal", options_.threads = 1, options_.run.kernels.allow_fast = true;
+  }
+  // Each test has a backend's name of its own: a plugin reads once what it is told.
+  Engine& engine(const std::string& told) {
+    folder_.put("metal", "hardware," + told);
+    BackendPlaces places;
+    places.folders = {folder_.path()};
+    registry_ = std::make_unique<Registry>(places);
+    engine_ = std::make_unique<Engine>(*registry_, options_, [this](const Event& e) {
+      const std::string name = test_name(e);
+      if (events_.empty() || events_.back() != name) events_.push_back(name);  // progress comes often
+      return !(cancel_ && std::holds_alternative<event::Progress>(e));
+    });
+    return *engine_;
+  }
+  static std::string test_name(const Event& e) { return label_of(e); }
+  static ModelFile model() { return *open_model_file("default"); }
+  static std::string told(const std::vector<Fallback>& all) {
+    std::string out;
+    for (const Fallback& f : all) out += format("{}: {}\n", f.what, f.why.message);
+    return out;
+  }
+
+  // A greedy story on the loaded model, moved where its device is lost.
+  Result<std::vector<Token>> story(Engine& e, LoadedModelPtr& on, int tokens = 12) {
+    auto tokenizer = Tokenizer::create(*on->source.file);
+    auto session = Session::create(*on->model);
+    if (!session) return session.error();
+    GenerateSettings s;
+    s.sampler.greedy = true, s.most_tokens = tokens;
+    s.recover = [&](Session& moved, const Error& lost) { return e.recover(moved, on, lost); };
+    auto g = generate(**session, **tokenizer, (*tokenizer)->encode("Once upon a time"), s,
+                      [](std::string_view, Token) { return true; });
+    if (!g) return g.error();
+    return g->tokens;
+  }
+  std::vector<Token> expected() {
+    EngineOptions o;
+    o.backend = "cpu", o.verify = Verify::Never, o.threads = 1;
+    Engine e(*registry_, o);
+    auto on = e.load(model());
+    auto s = story(e, *on);
+    return *s;
+  }
+
+  test::PluginFolder folder_;
+  EngineOptions options_;
+  bool cancel_ = false;
+  std::vector<std::string> events_;
+  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<Engine> engine_;
+};
+
+using Events = std::vector<std::string>;
+
+TEST_F(EngineTest, TheDeviceIsVerifiedOnceAndThenUsed) {
+  auto first = engine("").load(model());
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ((*first)->opened.device->id(), "metal:0");
+  EXPECT_EQ(events_, (Events{"chosen metal:0", "verifying metal:0", "loading metal:0"}));
+  EXPECT_TRUE((*first)->fallbacks.empty()) << told((*first)->fallbacks);
+  EXPECT_TRUE(engine_->unusable().empty());
+  first = Error{};
+  events_.clear();
+  auto again = engine("").load(model());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(events_, (Events{"chosen metal:0", "loading metal:0"})) << "what was found is kept";
+  for (const ReceiptLine& l : (*again)->receipt()) EXPECT_EQ(l.runs, 0u) << "the trial is not the user's";
+}
+
+TEST_F(EngineTest, AWrongKernelIsFoundAndTheNextDeviceIsTaken) {
+  auto loaded = engine("wrong=rms_norm").load(model());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ((*loaded)->opened.device->id(), "cpu:0");
+  // The card has one kernel for the op: without it, it does not compute the model.
+  EXPECT_EQ(events_, (Events{"chosen metal:0", "verifying metal:0", "kernel toy.reference.rms_norm",
+                             "refused metal:0", "instead-of metal:0", "chosen cpu:0", "unfulfilled numerics",
+                             "verifying cpu:0", "loading cpu:0"}));
+  const auto& unusable = engine_->unusable();
+  ASSERT_EQ(unusable.size(), 2u);
+  EXPECT_EQ(unusable[0].device, "metal:0");
+  EXPECT_EQ(unusable[0].kernel, "toy.reference.rms_norm");
+  EXPECT_SAYS(unusable[0].why.message, "wrong numbers on this machine");
+  EXPECT_STREQ(unusable[0].why.reason, "verification-failed");
+  EXPECT_EQ(unusable[1].device, "metal:0");
+  EXPECT_EQ(unusable[1].kernel, "");
+  EXPECT_SAYS(told((*loaded)->fallbacks), "wrong numbers on this machine");
+  EXPECT_EQ(*story(*engine_, *loaded), expected());
+}
+
+TEST_F(EngineTest, UnderStrictAWrongKernelIsAnError) {
+  options_.strict = true;
+  auto loaded = engine("wrong=rms_norm").load(model());
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, Code::NoBackend);
+  EXPECT_STREQ(loaded.error().reason, "verification-failed");
+  EXPECT_SAYS(loaded.error().message, "toy.reference.rms_norm is not used: wrong numbers");
+  ASSERT_FALSE(loaded.error().changes.empty());
+  EXPECT_STREQ(loaded.error().changes[0].field, "strict");
+  EXPECT_EQ(events_, (Events{"chosen metal:0", "verifying metal:0"})) << "nothing takes its place";
+}
+
+TEST_F(EngineTest, ADeviceThatRefusesMemoryIsReplaced) {
+  options_.verify = Verify::Never;
+  auto loaded = engine("no-memory").load(model());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ((*loaded)->opened.device->id(), "cpu:0");
+  EXPECT_EQ(events_, (Events{"chosen metal:0", "refused metal:0", "instead-of metal:0", "chosen cpu:0",
+                             "unfulfilled numerics", "loading cpu:0"}));
+  EXPECT_SAYS(told((*loaded)->fallbacks), "the fake card has no memory left");
+  EXPECT_EQ(loaded->get()->opened.fallbacks[0].code, "not-enough-memory");
+
+  options_.strict = true;
+  auto strict = engine("no-memory").load(model());
+  ASSERT_FALSE(strict);
+  EXPECT_EQ(strict.error().code, Code::OutOfMemory);
+}
+
+TEST_F(EngineTest, ALostDeviceIsReplacedInTheMiddleOfAText) {
+  options_.verify = Verify::Never;
+  Engine& e = engine("lost-at=5");
+  auto loading = e.load(model());
+  ASSERT_TRUE(loading) << loading.error().message;
+  LoadedModelPtr on = *loading;
+  auto text = story(e, on);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, expected());
+  EXPECT_EQ(on->opened.device->id(), "cpu:0");
+  EXPECT_EQ((*loading)->successor, on);
+  EXPECT_EQ(events_.back(), "recovered metal:0 to cpu:0");
+  ASSERT_EQ(e.unusable().size(), 1u);
+  EXPECT_STREQ(e.unusable()[0].why.reason, "device-lost");
+  // Another session of the lost model meets the first one where that went.
+  LoadedModelPtr other = *loading;
+  EXPECT_TRUE(story(e, other, 3));
+  EXPECT_EQ(other, on);
+}
+
+TEST_F(EngineTest, UnderStrictALostDeviceIsTheEnd) {
+  options_.verify = Verify::Never, options_.strict = true;
+  Engine& e = engine("lost-at=2");
+  auto loading = e.load(model());
+  ASSERT_TRUE(loading) << loading.error().message;
+  LoadedModelPtr on = *loading;
+  auto text = story(e, on);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Code::NoBackend);
+  EXPECT_STREQ(text.error().reason, "device-lost");
+}
+
+TEST_F(EngineTest, WhatCannotBeHadIsSaidOrRefused) {
+  options_.backend = "cpu", options_.gpu_layers = 3, options_.run.kernels.patterns = {"nonsense"};
+  options_.run.kernels.allow_fast = false;
+  ASSERT_TRUE(engine("").open_device());
+  EXPECT_EQ(events_, (Events{"unfulfilled gpu_layers", "unfulfilled prefer_kernel", "chosen cpu:0"}));
+  options_.strict = true;
+  auto refused = engine("").open_device();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::NoBackend);
+  EXPECT_STREQ(refused.error().field, "gpu_layers");
+  EXPECT_EQ(refused.error().value, "3");
+}
+
+TEST_F(EngineTest, AVariantThatThereIsNoneOf) {
+  options_.backend = "cpu", options_.cpu_variant = "pentium", options_.strict = true;
+  auto refused = engine("").open_device();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::Usage);
+  EXPECT_STREQ(refused.error().field, "cpu_variant");
+  EXPECT_SAYS(refused.error().limit, "baseline");
+}
+
+TEST_F(EngineTest, ProgressCanCancel) {
+  cancel_ = true;
+  auto loaded = engine("").load(model());
+  ASSERT_FALSE(loaded);
+  EXPECT_SAYS(loaded.error().message, "cancelled");
+}
+
+TEST(FindModel, ANameThatIsNearIsAChange) {
+  auto none = open_model_file("stories260k-nothing");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::NotFound);
+  EXPECT_STREQ(none.error().reason, reason::kNoSuchModel);
+  EXPECT_EQ(none.error().value, "stories260k-nothing");
+}
+
+}  // namespace
+}  // namespace gimbal
