@@ -17,6 +17,9 @@ class Bench final : public Command {
     a.whole("-r,--repetitions", "N", "measurements; their median is shown (default 5)", repetitions_, 1,
             1000);
     a.flag("--measure-again", "measure the machine's limits anew, not from the cache", measure_again_);
+    a.whole("--limit-megabytes", "N",
+            "of memory read to measure the CPU's limit (default 1074, or four times the largest cache)",
+            engine_.limit_megabytes, 1, 1 << 20);
     a.section("Kernels alone");
     a.flag("--kernels", "no model: the speed of every kernel that would be chosen here", kernels_);
     a.text("--kernel", "PATTERN", "only kernels with such a name: '*.mat_mul.*'", pattern_);
@@ -42,10 +45,10 @@ class Bench final : public Command {
         if (g.given)
           return Error{Code::Usage, format("{} measures kernels, and a model is measured here", g.option),
                        "add --kernels, or leave it out"};
-      return bench_model(
-          engine_,
-          {model_, prompt_.value_or(512), generate_.value_or(128), repetitions_.value_or(5), measure_again_},
-          json, quiet);
+      return bench_model(engine_,
+                         {model_, prompt_.value_or(512), generate_.value_or(128), repetitions_.value_or(5),
+                          measure_again_, engine_.limit_megabytes},
+                         json, quiet);
     }
     for (const Given& g : {Given{"MODEL", !model_.empty()}, Given{"-p", bool(prompt_)},
                            Given{"-n", bool(generate_)}, Given{"-r", bool(repetitions_)},
@@ -54,7 +57,8 @@ class Bench final : public Command {
         return Error{Code::Usage, format("{} means nothing to --kernels, which needs no model", g.option),
                      "leave out one of them"};
     KernelBenchOptions o;
-    o.pattern = pattern_, o.all = all_, o.measure_again = measure_again_;
+    o.pattern = pattern_, o.all = all_, o.measure_again = measure_again_,
+    o.limit_megabytes = engine_.limit_megabytes;
     o.milliseconds = milliseconds_.value_or(o.milliseconds), o.megabytes = megabytes_.value_or(o.megabytes);
     if (rows_) {
       auto rows = parse_ids("--rows", *rows_);

@@ -110,7 +110,7 @@ class KernelBench {
                           printable(options_.pattern.value_or("*")), device_.id()),
                    options_.all ? "`gimbal kernels` shows what the others need"
                                 : "add --all to measure those too that another kernel outranks"};
-    limits_ = device_limits(device_, options_.measure_again, quiet);
+    limits_ = device_limits(device_, options_.measure_again, options_.limit_megabytes, quiet);
     double largest = 0;
     for (const Line& line : lines_)
       for (size_t i = 0; i < line.speeds.size(); i++)

@@ -16,6 +16,7 @@ struct KernelBenchOptions {
   int milliseconds = 200;
   int megabytes = 1000;  // as much as the limit is measured with: a large cache keeps some of twice its size
   bool measure_again = false;
+  std::optional<int> limit_megabytes;  // as in EngineOptions
 };
 
 // Errors: those of open_device(); Usage for a pattern that matches nothing; those of the device.

@@ -114,7 +114,7 @@ class ModelBench {
       bar.update(uint64_t(r + 2), uint64_t(options_.repetitions + 1));
     }
     n_.peak = peak_memory();
-    n_.limits = device_limits(device_, options_.measure_again, quiet);
+    n_.limits = device_limits(device_, options_.measure_again, options_.limit_megabytes, quiet);
     if (n_.limits && n_.weight_bytes >= kFitsACache) doubt_limits(n_.bytes_per_second() / n_.limits->read);
     if (n_.limits && prompt > 0) doubt_limits(n_.operations_per_second(prompt) / n_.compute_limit());
     return Done{};

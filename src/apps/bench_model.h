@@ -15,6 +15,7 @@ struct ModelBenchOptions {
   int prompt = 512, generate = 128;  // tokens; 0: skip it
   int repetitions = 5;
   bool measure_again = false;
+  std::optional<int> limit_megabytes;  // as in EngineOptions
 };
 
 // Errors: those of loading the model; Usage when there is nothing to measure or the context is too small.

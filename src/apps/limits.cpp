@@ -44,9 +44,11 @@ std::optional<Limits> from_entry(const Json& e) {
 
 }  // namespace
 
-std::optional<Limits> device_limits(const Device& device, bool measure_again, bool quiet) {
+std::optional<Limits> device_limits(const Device& device, bool measure_again, std::optional<int> megabytes,
+                                    bool quiet) {
   Findings kept("limits");
-  const Json key = key_of(device);
+  Json key = key_of(device);
+  if (megabytes) key["limit_megabytes"] = *megabytes;
   if (!kept.damage().empty())
     note(format("note: {}: the limits of this machine are measured anew", printable(kept.damage())));
   if (auto known = from_entry(kept.find(key)); known && !measure_again) {

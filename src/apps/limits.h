@@ -20,8 +20,9 @@ struct Limits {
 };
 
 // nullopt, after a note, for a device that cannot be measured. A cache that cannot be read or written is only
-// a note.
-std::optional<Limits> device_limits(const Device&, bool measure_again, bool quiet);
+// a note. `megabytes`: of memory that is read, where that was asked for; such limits are kept apart.
+std::optional<Limits> device_limits(const Device&, bool measure_again, std::optional<int> megabytes,
+                                    bool quiet);
 
 // A note when something was clearly faster than its limit: that was measured while the machine was busy.
 void doubt_limits(double largest_share);

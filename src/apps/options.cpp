@@ -137,6 +137,7 @@ Result<EngineOptions> engine_options(const CommonOptions& o) {
   }
   e.strict = o.strict, e.allow_software_devices = o.allow_software_devices;
   e.threads = o.threads, e.cpu_variant = o.cpu_variant;
+  e.limit_megabytes = o.limit_megabytes;
   e.verify = o.verify == "never" ? Verify::Never : o.verify == "always" ? Verify::Always : Verify::Auto;
   if (o.context) e.run.context = *o.context;
   if (o.batch) e.run.batch = *o.batch;

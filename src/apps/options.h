@@ -21,6 +21,7 @@ struct CommonOptions {
   std::string numerics = "exact";
   std::optional<int> threads, context, batch;
   std::optional<std::string> cpu_variant;
+  std::optional<int> limit_megabytes;  // of memory that bench measures a CPU's speed with
   std::string kv_type = "f16";
   std::string verify = "auto";  // or "always", "never"
 };

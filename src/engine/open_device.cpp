@@ -14,6 +14,7 @@ std::string host_options(const EngineOptions& o) {
   std::string all;
   if (o.threads) all += format("threads={}\n", *o.threads);
   if (o.cpu_variant) all += format("variant={}\n", *o.cpu_variant);
+  if (o.limit_megabytes) all += format("limit_megabytes={}\n", *o.limit_megabytes);
   return all;
 }
 

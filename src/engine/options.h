@@ -33,6 +33,7 @@ struct EngineOptions {
   bool look_again = false;                 // asks every driver anew (DeviceRequest::look_again)
   std::optional<int> threads;              // of the CPU; none: one per physical core
   std::optional<std::string> cpu_variant;  // an instruction set; none: the best that the CPU has
+  std::optional<int> limit_megabytes;      // of memory that the CPU's speed is measured with; none: 1000
   Verify verify = Verify::Auto;
   RunOptions run;  // context, batch, cache_type, kernels
 };

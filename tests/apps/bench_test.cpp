@@ -23,7 +23,10 @@ struct Cache {
   std::string folder, file;
 };
 
-const Args kModel{"bench", "-p", "16", "-n", "4", "-r", "1", "-t", "1", "--backend", "cpu", "--json"};
+// How large the limits are is not looked at: little memory will do to measure them.
+const Args kModel{
+    "bench", "-p", "16", "-n", "4", "-r", "1", "-t", "1", "--backend", "cpu", "--json", "--limit-megabytes",
+    "8"};
 
 // A cache that knows this machine: measured once, by the first test that needs it, since that takes seconds.
 Cache knowing(const std::string& name) {
@@ -63,7 +66,9 @@ TEST(Limits, AreMeasuredOnceAndKept) {
   EXPECT_EQ(b["from_cache"], true);
   b["from_cache"] = false;
   EXPECT_EQ(a, b) << "the same to the last digit";
-  const std::string text = gimbal({"bench", "-p", "16", "-n", "4", "-r", "1", "-t", "1"}, cache.setup()).out;
+  const std::string text =
+      gimbal({"bench", "-p", "16", "-n", "4", "-r", "1", "-t", "1", "--limit-megabytes", "8"}, cache.setup())
+          .out;
   EXPECT_SAYS(text, "measured " + a["measured"].get<std::string>());
   EXPECT_SAYS(text, "cached in " + cache.file);
   EXPECT_EQ(json_of(gimbal(with(kModel, {"--measure-again"}), cache.setup()))["limits"]["from_cache"], false);
@@ -74,11 +79,12 @@ TEST(Limits, AreThoseOfTheKeyOnly) {
   auto other = [&](Args args) { return json_of(gimbal(args, cache.setup()))["limits"]["from_cache"]; };
   EXPECT_EQ(other(with(kModel, {"-t", "2"})), false) << "other threads";
   EXPECT_EQ(other(with(kModel, {"--cpu-variant", "baseline"})), false) << "another instruction set";
+  EXPECT_EQ(other(with(kModel, {"--limit-megabytes", "9"})), false) << "measured in another way";
   EXPECT_EQ(other(kModel), true) << "the first is still there";
   auto text = read_file(cache.file);
   ASSERT_TRUE(text);
   Json kept = Json::parse(*text);
-  ASSERT_EQ(kept["limits"].size(), 3u);
+  ASSERT_EQ(kept["limits"].size(), 4u);
   for (Json& entry : kept["limits"]) {
     for (const char* part : {"name", "features", "device", "threads", "build"})
       ASSERT_TRUE(entry["key"].contains(part)) << part;
@@ -138,7 +144,8 @@ TEST(Bench, PromptAndGenerationHaveTheirShareOfALimit) {
   // The story model: 260,032 weights in matrices (the embedding's table is its output too), 5 layers, 8 heads
   // of 8.
   auto check = [&](const char* type, const char* limit) {
-    Args args{"bench", story_file(type), "-p", "16", "-n", "4", "-r", "1", "-t", "1", "--json"};
+    Args args{"bench",  story_file(type),    "-p", "16", "-n", "4", "-r", "1", "-t", "1",
+              "--json", "--limit-megabytes", "8"};
     Json j = json_of(gimbal(args, cache.setup()));
     const double rate = j["prompt_operations_per_second"], tokens = j["prompt_tokens_per_second"]["median"];
     EXPECT_EQ(j["prompt_limit"], limit);
@@ -157,17 +164,20 @@ TEST(Bench, PromptAndGenerationHaveTheirShareOfALimit) {
   const double expected = 2 * 16 * layers + 2 * 512 * 64 + 5 * 4. * 64 * (16 * 17 / 2);
   EXPECT_DOUBLE_EQ(check("f32", "fp32"), expected);
   EXPECT_DOUBLE_EQ(check("q8_0", "int8"), expected);
-  Json skipped =
-      json_of(gimbal({"bench", "-p", "0", "-n", "4", "-r", "1", "-t", "1", "--json"}, cache.setup()));
+  Json skipped = json_of(
+      gimbal({"bench", "-p", "0", "-n", "4", "-r", "1", "-t", "1", "--json", "--limit-megabytes", "8"},
+             cache.setup()));
   EXPECT_TRUE(skipped["prompt_share"].is_null());
-  const std::string text = gimbal({"bench", "-p", "8", "-n", "4", "-r", "1", "-t", "1"}, cache.setup()).out;
+  const std::string text =
+      gimbal({"bench", "-p", "8", "-n", "4", "-r", "1", "-t", "1", "--limit-megabytes", "8"}, cache.setup())
+          .out;
   for (const char* words :
        {"% of the fp32 limit", "% of the memory's speed", "limits: memory", "a cache may hold them"})
     EXPECT_SAYS(text, words);
 }
 
-const Args kQuick{"bench", "--kernels", "--milliseconds", "1",  "--megabytes",
-                  "1",     "--rows",    "1,64",           "-t", "1"};
+const Args kQuick{"bench", "--kernels", "--milliseconds",    "1", "--megabytes", "1", "--rows", "1,64",
+                  "-t",    "1",         "--limit-megabytes", "8"};
 
 TEST(BenchKernels, ListsWhatWouldBeChosenHere) {
   Cache cache = knowing("kernels");

@@ -33,7 +33,7 @@ TEST(Limits, EveryInstructionSetHasItsOwn) {
   const auto names = variants(**any);
   ASSERT_FALSE(names.empty());
   for (const std::string& name : names) {
-    auto d = Device::open(cpu(), 0, "threads=1\nvariant=" + name + "\n");
+    auto d = Device::open(cpu(), 0, "threads=1\nlimit_megabytes=64\nvariant=" + name + "\n");
     ASSERT_TRUE(d) << d.error().message;
     auto l = (*d)->measure();
     ASSERT_TRUE(l) << l.error().message;
@@ -50,7 +50,7 @@ TEST(Limits, EveryInstructionSetHasItsOwn) {
 }
 
 TEST(Limits, TheWholeTeamMeasuresAndCanComputeAfterwards) {
-  auto d = Device::open(cpu(), 0, "threads=3\n");
+  auto d = Device::open(cpu(), 0, "threads=3\nlimit_megabytes=64\n");
   ASSERT_TRUE(d) << d.error().message;
   for (int i = 0; i < 2; i++) {
     auto l = (*d)->measure();
@@ -59,6 +59,14 @@ TEST(Limits, TheWholeTeamMeasuresAndCanComputeAfterwards) {
     EXPECT_GT(l->read_bytes_per_second, 0);
   }
   EXPECT_TRUE((*d)->allocate(1 << 20));
+}
+
+TEST(Limits, TheAmountOfMemoryIsANumber) {
+  for (const char* wrong : {"", "0", "-1", "many", "1048577"}) {
+    auto d = Device::open(cpu(), 0, std::string("limit_megabytes=") + wrong + "\n");
+    ASSERT_FALSE(d) << wrong;
+    EXPECT_NE(d.error().message.find("limit_megabytes"), std::string::npos) << d.error().message;
+  }
 }
 
 TEST(Limits, ABackendNeedNotMeasure) {

@@ -108,13 +108,16 @@ class CpuDevice {
   gimbal_code run_counts(gimbal_executable* e, uint64_t* counts, size_t n) {
     return reinterpret_cast<CompiledProgram*>(e)->run_counts(counts, n), GIMBAL_OK;
   }
-  gimbal_code measure(gimbal_limits& l) { return measure_limits(features_, pool_, l), GIMBAL_OK; }
+  gimbal_code measure(gimbal_limits& l) {
+    return measure_limits(features_, pool_, limit_bytes_, l), GIMBAL_OK;
+  }
 
  private:
-  explicit CpuDevice(int threads, uint32_t features)
-      : features_(features), pool_(threads), name_(cpu_name()) {}
+  CpuDevice(int threads, uint32_t features, uint64_t limit_bytes)
+      : features_(features), limit_bytes_(limit_bytes), pool_(threads), name_(cpu_name()) {}
 
   const uint32_t features_;
+  const uint64_t limit_bytes_;  // read by measure(); 0: as many as it sees fit
   ThreadPool pool_;
   std::string name_;
   std::vector<CpuKernel> rows_;
@@ -128,6 +131,7 @@ gimbal_code refuse(const std::string& why) {
 gimbal_code CpuDevice::open(int, const char* options, CpuDevice** out) {
   int threads = default_threads();
   uint32_t features = cpu_features();
+  uint64_t limit_bytes = 0;
   for (const char* at = options ? options : ""; *at;) {
     const char* end = strchr(at, '\n');
     std::string line(at, end ? size_t(end - at) : strlen(at));
@@ -135,12 +139,14 @@ gimbal_code CpuDevice::open(int, const char* options, CpuDevice** out) {
     auto equals = line.find('=');
     std::string key = line.substr(0, equals),
                 value = equals == std::string::npos ? "" : line.substr(equals + 1);
-    if (key == "threads") {
+    if (key == "threads" || key == "limit_megabytes") {
+      const long most = key == "threads" ? 1024 : 1 << 20;
       char* rest = nullptr;
       long n = strtol(value.c_str(), &rest, 10);
-      if (value.empty() || *rest || n < 1 || n > 1024)
-        return refuse("threads must be a number from 1 to 1024, not '" + value + "'");
-      threads = int(n);
+      if (value.empty() || *rest || n < 1 || n > most)
+        return refuse(key + " must be a number from 1 to " + std::to_string(most) + ", not '" + value + "'");
+      if (key == "threads") threads = int(n);
+      else limit_bytes = uint64_t(n) * 1000000;
     } else if (key == "variant") {
       std::string names;
       const Variant* chosen = nullptr;
@@ -160,7 +166,7 @@ gimbal_code CpuDevice::open(int, const char* options, CpuDevice** out) {
       return refuse("unknown option '" + line + "'");
     }
   }
-  auto d = std::unique_ptr<CpuDevice>(new CpuDevice(threads, features));
+  auto d = std::unique_ptr<CpuDevice>(new CpuDevice(threads, features, limit_bytes));
   for (const Variant& v : kVariants)
     for (size_t i = 0; i < *v.size; i++) d->rows_.push_back(kernel_of((*v.table)[i], v.needs));
   *out = d.release();

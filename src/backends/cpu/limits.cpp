@@ -60,11 +60,11 @@ uint64_t read(const unsigned char* p, size_t n, size_t ahead) {
   return even + odd;
 }
 
-double read_speed(ThreadPool& pool) {
+double read_speed(ThreadPool& pool, uint64_t bytes) {
   const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);  // 0 or -1: unknown
-  uint64_t bytes = std::max(kBuffer, 4 * uint64_t(std::max(cache, 0l)));
+  if (bytes == 0) bytes = std::max(kBuffer, 4 * uint64_t(std::max(cache, 0l)));
   bytes = std::min(bytes, memory().available / 2);
-  const auto part = size_t(bytes / uint64_t(pool.size()) / kHugePage * kHugePage),
+  const auto part = size_t(up(int64_t(bytes / uint64_t(pool.size())), int64_t(kHugePage))),
              whole = part * size_t(pool.size());
   if (part == 0) throw std::bad_alloc();
   void* mapped = mmap(nullptr, whole + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -96,11 +96,11 @@ double compute_speed(ThreadPool& pool, Loop loop, int32_t operations) {
 
 }  // namespace
 
-void measure_limits(uint32_t features, ThreadPool& pool, gimbal_limits& out) {
+void measure_limits(uint32_t features, ThreadPool& pool, uint64_t bytes, gimbal_limits& out) {
   const InstructionSet* best = &kInstructionSets[0];
   for (const InstructionSet& s : kInstructionSets)
     if (!(s.needs & ~features) && s.loops->rank >= best->loops->rank) best = &s;
-  out.read_bytes_per_second = read_speed(pool);
+  out.read_bytes_per_second = read_speed(pool, bytes);
   out.int8_ops_per_second = compute_speed(pool, best->loops->int8, best->loops->int8_operations);
   out.fp32_ops_per_second = compute_speed(pool, best->loops->fp32, best->loops->fp32_operations);
   out.instruction_set = best->name;

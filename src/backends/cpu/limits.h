@@ -8,6 +8,6 @@
 namespace gimbal::cpu {
 
 // With the best instruction set that needs no more than `features`. Throws std::bad_alloc.
-void measure_limits(uint32_t features, ThreadPool& pool, gimbal_limits& out);
+void measure_limits(uint32_t features, ThreadPool& pool, uint64_t bytes, gimbal_limits& out);
 
 }  // namespace gimbal::cpu
