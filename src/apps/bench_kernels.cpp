@@ -7,9 +7,9 @@
 #include "apps/limits.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
-#include "conformance/kernel_setup.h"
+#include "conformance/conformance.h"
 #include "conformance/kernel_speed.h"
-#include "ops/op.h"
+#include "ops/op_def.h"
 
 namespace gimbal {
 namespace {
@@ -23,8 +23,6 @@ struct Line {
   std::string trouble;                             // why there is none
 };
 
-bool is_product(OpKind kind) { return kind == OpKind::MatMul || kind == OpKind::Attention; }
-
 // The number to look at: bytes read for few rows, operations for many. Ops that work out of a cache have no
 // limit.
 struct Rating {
@@ -35,7 +33,7 @@ struct Rating {
 };
 Rating rate(OpKind kind, const KernelSpeed& s, int asked, const std::optional<Limits>& l) {
   Rating r;
-  const bool product = is_product(kind);
+  const bool product = def(kind).product;
   r.bytes = !product || asked < kFewRows;
   r.rate =
       (r.bytes ? s.cost.bytes_read + (product ? 0 : s.cost.bytes_written) : s.cost.operations) / s.seconds;
@@ -57,7 +55,9 @@ std::string cell(OpKind kind, const std::optional<KernelSpeed>& s, const std::op
 
 // Memory that a kernel's own layout of the weights takes, against the file's.
 double inflation(const KernelSpeed& s, OpKind kind) {
-  return kind == OpKind::MatMul && s.cost.bytes_read > 0 ? double(s.memory) / s.cost.bytes_read : 1;
+  return def(kind).product && def(kind).has(Role::Weight) && s.cost.bytes_read > 0
+             ? double(s.memory) / s.cost.bytes_read
+             : 1;
 }
 
 class KernelBench {
@@ -91,7 +91,7 @@ class KernelBench {
       bar.update(i, candidates.size());
       Line& line = candidates[i];
       // What runs out of a cache settles sooner.
-      const bool product = is_product(OpKind(device_.kernel(line.kernel).op));
+      const bool product = def(OpKind(device_.kernel(line.kernel).op)).product;
       request_.seconds = options_.milliseconds / (product ? 1e3 : 4e3);
       bool any = false;
       for (int rows : options_.rows) {

@@ -7,7 +7,8 @@
 #include "apps/run_report.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
-#include "ops/cost.h"
+#include "device/values.h"
+#include "ops/op_def.h"
 #include "runtime/random.h"
 #include "runtime/session.h"
 
@@ -45,12 +46,13 @@ double weight_bytes_per_token(const Program& p) {
   double bytes = 0;
   const gimbal_step one{1, 1};
   for (const gimbal_op& op : p.ops) {
-    if (OpKind(op.kind) == OpKind::Embed) {
-      bytes += cost(OpKind::Embed, p.input_shapes(op, one), p.output_shape(op, one)).bytes_read;
-      continue;
-    }
+    double weights = 0;
     for (int i = 0; i < op.inputs; i++)
-      if (p.values[op.in[i]].slot == uint32_t(Slot::Weights)) bytes += double(p.info[op.in[i]].shape.bytes());
+      if (p.values[op.in[i]].slot == uint32_t(Slot::Weights))
+        weights += double(p.info[op.in[i]].shape.bytes());
+    // An op that looks a row up reads less than its weights.
+    bytes +=
+        std::min(weights, cost(OpKind(op.kind), p.input_shapes(op, one), p.output_shape(op, one)).bytes_read);
   }
   return bytes;
 }
@@ -217,12 +219,13 @@ PromptWork prompt_work(const Blueprint& b, int tokens) {
     const Program& p = part.buckets.back().program;
     for (const gimbal_op& op : p.ops) {
       const OpKind kind{op.kind};
-      if (kind != OpKind::MatMul && kind != OpKind::Attention) continue;
+      if (!def(kind).product) continue;
       const auto inputs = p.input_shapes(op, all);
       double operations = cost(kind, inputs, p.output_shape(op, all)).operations;
-      if (kind == OpKind::MatMul) (info(inputs[1].type).gguf == kNotInFiles ? int8 : fp32) += operations;
+      if (!def(kind).has(Role::Cache)) (info(inputs[1].type).gguf == kNotInFiles ? int8 : fp32) += operations;
       else {  // token i looks at itself and at all before it, or at as many as its window has
-        const int64_t window = op.param.i[1] > 0 ? op.param.i[1] : tokens;
+        const int64_t limit = def(kind).integer(params_of(op), "window", 0),
+                      window = limit > 0 ? limit : tokens;
         double looks = 0;
         for (int i = 1; i <= tokens; i++) looks += double(std::min<int64_t>(i, window));
         operations *= tokens ? looks / tokens : 0;

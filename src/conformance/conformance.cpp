@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "base/format.h"
 #include "device/fit.h"
-#include "ops/cases.h"
-#include "ops/reference.h"
+#include "ops/op_def.h"
 #include "program/builder.h"
 #include "program/place.h"
 
@@ -17,85 +18,106 @@ namespace {
 constexpr size_t kGuard = 256;  // bytes behind every buffer, and before the output, that nobody may touch
 constexpr unsigned char kUntouched = 0xab;
 
-// One case as a program: its op, and before attention the writes that fill the caches.
+// One case as a program: its op, and before it the writes that fill its caches.
 struct Setup {
   Program program;
   std::vector<uint16_t> inputs;  // value of each case input; caches: of the rows to be written
+  std::optional<uint16_t> written_position, written_sequence;  // of the rows of caches
   uint16_t out = 0;
-  size_t pinned = 0;  // the op under test
+  gimbal_step step;
 };
 
 // Which positions of which sequences a case writes to its caches: see CaseInput.
 struct Written {
   std::vector<int32_t> position, sequence;
-  int32_t pages;  // of the cache
+  int32_t pages = 0;  // of a cache
 
   explicit Written(const Case& c) {
-    const Shape& table = c.inputs[5].shape;
-    const auto sequences = int32_t(table.dim[1] - 1);
-    for (int32_t i = 0; i < c.inputs[1].shape.dim[2]; i++)
+    const int table = def(c.kind).first(Role::Pages), cache = def(c.kind).first(Role::Cache);
+    if (table < 0 || cache < 0) return;
+    const Shape& pages_of = c.inputs[size_t(table)].shape;
+    const auto sequences = int32_t(pages_of.dim[1] - 1);
+    for (int32_t i = 0; i < c.inputs[size_t(cache)].shape.dim[2]; i++)
       position.push_back(i / sequences), sequence.push_back(1 + i % sequences);
-    pages = int32_t(table.dim[0]) * sequences;
+    pages = int32_t(pages_of.dim[0] * sequences);
   }
 };
 
-Result<Setup> set_up(const Device& device, const Case& c, DType cache_type) {
+// Values that the step brings for the rows of the caches, once for all of them.
+void fill_caches(ProgramBuilder& p, const Case& c, std::vector<Value>& in, Setup& s) {
+  const OpDef& op = def(c.kind);
+  const Written written(c);
+  if (written.position.empty()) return;
+  const Shape each(DType::I32, {int32_t(written.position.size())});
+  const Value position = p.input("position", each), sequence = p.input("sequence", each);
+  s.written_position = position.id, s.written_sequence = sequence.id;
+  bool keys = true;  // the first one
+  for (size_t i = 0; i < in.size(); i++) {
+    if (op.inputs[i].role != Role::Cache) continue;
+    const Shape& rows = c.inputs[i].shape;
+    const Value cache =
+        p.cache(op.inputs[i].name, c.cache_type, keys, rows.dim[0], rows.dim[1], written.pages);
+    p.cache_write(cache, keys, in[i], position, sequence, in[size_t(op.first(Role::Pages))]);
+    in[i] = cache, keys = false;
+  }
+}
+
+// `extent`: which of the step's two numbers says how many rows there are. The other one is the capacity, so
+// that a kernel that reads the wrong one is noticed.
+Result<Setup> set_up(const Device& device, const Case& c, gimbal_extent extent) {
   Setup s;
-  const bool cached = c.kind == OpKind::Attention || c.kind == OpKind::CacheWrite;
   ProgramBuilder p(device, c.capacity, c.capacity);
   p.continue_at(Slot::Output, kGuard);
   std::vector<Value> in;
   for (const CaseInput& i : c.inputs) {
     const std::string name = format("input {}", in.size());
-    in.push_back(i.weight ? p.matrix(name, i.shape) : p.input(name, i.shape));
+    const bool weight = def(c.kind).inputs[in.size()].role == Role::Weight;
+    in.push_back(!weight             ? p.input(name, i.shape)
+                 : i.shape.rank == 2 ? p.matrix(name, i.shape)
+                                     : p.vector(name, i.shape.dim[0]));
     s.inputs.push_back(in.back().id);
   }
-  for (size_t kv = 1; cached && kv <= 2; kv++) {
-    const Shape& rows = c.inputs[kv].shape;
-    const Shape each(DType::I32, {rows.dim[2]});
-    const bool keys = kv == 1;
-    const Value cache =
-        p.cache(keys ? "keys" : "values", cache_type, keys, rows.dim[0], rows.dim[1], Written(c).pages);
-    const Value position = p.input("position", each), sequence = p.input("sequence", each);
-    p.cache_write(cache, keys, in[kv], position, sequence, in[5]);
-    in[kv] = cache;
-  }
-  s.pinned = c.kind == OpKind::Attention ? 2 : 0;
-  const Value out = p.record(cached ? OpKind::Attention : c.kind, in, c.params, "out");
+  fill_caches(p, c, in, s);
+  const Value out = p.record(c.kind, in, c.params, "out");
   p.output(out);
   auto program = std::move(p).finish();
   if (!program) return program.error();
   s.program = std::move(*program);
   s.out = out.id;
   // The inputs have all the rows that there is room for; the case says how many of the output are wanted.
-  s.program.values[s.out].extent = c.kind == OpKind::SelectRows ? GIMBAL_OUT_ROWS : GIMBAL_STEP_ROWS;
+  s.program.values[s.out].extent = extent;
+  s.step = extent == GIMBAL_STEP_ROWS ? gimbal_step{c.rows, c.capacity} : gimbal_step{c.capacity, c.rows};
   return s;
+}
+
+// The cache that the input's rows make.
+reference::Tensor written_cache(const Case& c, const reference::Tensor& rows,
+                                const reference::Tensor& pages) {
+  const Written written(c);
+  const auto n = int32_t(written.position.size());
+  const Shape each(DType::I32, {n});
+  reference::Tensor cache{
+      Shape(c.cache_type, {rows.shape.dim[0], rows.shape.dim[1], kPagePositions, written.pages}), {}};
+  cache.values.assign(size_t(cache.shape.count()), 0);
+  const reference::Tensor position = reference::decode(each, written.position.data()),
+                          sequence = reference::decode(each, written.sequence.data());
+  const reference::Tensor* write[] = {&cache, &rows, &position, &sequence, &pages};
+  reference::run(OpKind::CacheWrite, {}, write, cache, n);
+  return cache;
 }
 
 // What the reference says, and the magnitude of its terms.
 reference::Tensor expected(const Case& c, const Setup& s, std::vector<double>& magnitude) {
+  const OpDef& op = def(c.kind);
   std::vector<reference::Tensor> in;
   for (const CaseInput& i : c.inputs) in.push_back(reference::decode(i.shape, i.dense.data()));
-  const Program& p = s.program;
-  if (p.ops.size() == 3) {
-    const Written written(c);
-    for (int kv = 0; kv < 2; kv++) {
-      reference::Tensor cache{p.info[p.ops[size_t(kv)].out[0]].shape, {}};
-      cache.values.assign(size_t(cache.shape.count()), 0);
-      const auto n = int(c.inputs[size_t(1 + kv)].shape.dim[2]);
-      const reference::Tensor position = reference::decode(Shape(DType::I32, {n}), written.position.data()),
-                              sequence = reference::decode(Shape(DType::I32, {n}), written.sequence.data());
-      const reference::Tensor* write[] = {&cache, &in[size_t(1 + kv)], &position, &sequence, &in[5]};
-      reference::run(OpKind::CacheWrite, {}, write, cache, n, 0);
-      in[size_t(1 + kv)] = std::move(cache);
-    }
-  }
-  reference::Tensor out{p.info[s.out].shape, {}};
+  for (size_t i = 0; i < in.size(); i++)
+    if (op.inputs[i].role == Role::Cache) in[i] = written_cache(c, in[i], in[size_t(op.first(Role::Pages))]);
+  reference::Tensor out{s.program.info[s.out].shape, {}};
   out.values.assign(size_t(out.shape.count()), 0);
   std::vector<const reference::Tensor*> pointers;
   for (const reference::Tensor& t : in) pointers.push_back(&t);
-  reference::run(c.kind == OpKind::CacheWrite ? OpKind::Attention : c.kind, c.params, pointers, out, c.rows,
-                 c.rows, &magnitude);
+  reference::run(c.kind, c.params, pointers, out, c.rows, &magnitude);
   return out;
 }
 
@@ -137,13 +159,13 @@ Result<Computed> compute(const Device& device, const Case& c, const Setup& s) {
             : device.write(buffers[v.slot], v.offset, c.inputs[i].dense.data(), c.inputs[i].dense.size());
     if (!ok) return ok.error();
   }
-  for (size_t i = 0; i + 1 < p.ops.size(); i++) {  // cache writes
-    const Written written(c);
-    for (auto [input, values] : {std::pair{2, &written.position}, {3, &written.sequence}}) {
-      const gimbal_value& v = p.values[p.ops[i].in[input]];
-      if (auto ok = device.write(buffers[v.slot], v.offset, values->data(), values->size() * 4); !ok)
-        return ok.error();
-    }
+  const Written written(c);
+  for (auto [input, values] :
+       {std::pair{s.written_position, &written.position}, {s.written_sequence, &written.sequence}}) {
+    if (!input) continue;
+    const gimbal_value& v = p.values[*input];
+    if (auto ok = device.write(buffers[v.slot], v.offset, values->data(), values->size() * 4); !ok)
+      return ok.error();
   }
   constexpr Slot kFixed[] = {Slot::Weights, Slot::Step, Slot::Cache, Slot::Work};
   std::vector<std::vector<unsigned char>> before;
@@ -154,7 +176,7 @@ Result<Computed> compute(const Device& device, const Case& c, const Setup& s) {
   }
   auto e = device.compile(p.view());
   if (!e) return e.error();
-  if (auto ok = device.submit(*e, slots, kSlots, {c.rows, c.rows}); !ok) return ok.error();
+  if (auto ok = device.submit(*e, slots, kSlots, s.step); !ok) return ok.error();
   if (auto ok = device.wait(); !ok) return ok.error();
   Computed out{std::move(pattern), ""};
   if (auto ok = device.read(buffers[size_t(Slot::Output)], 0, out.output.data(), out.output.size()); !ok)
@@ -177,9 +199,7 @@ void judge(const Case& c, const Setup& s, const Computed& computed_bytes, Kernel
   const reference::Tensor got = reference::decode(computed, bytes.data() + kGuard);
   std::vector<Shape> shapes;
   for (const CaseInput& in : c.inputs) shapes.push_back(in.shape);
-  if (c.kind == OpKind::Attention || c.kind == OpKind::CacheWrite)
-    shapes[1] = s.program.info[s.program.ops[0].out[0]].shape;
-  const double allowed = tolerance(c.kind == OpKind::CacheWrite ? OpKind::Attention : c.kind, shapes);
+  const double allowed = tolerance(c.kind, shapes);
   double worst = 0;
   size_t at = 0;
   for (size_t i = 0; i < got.values.size(); i++) {
@@ -211,25 +231,26 @@ void judge(const Case& c, const Setup& s, const Computed& computed_bytes, Kernel
   report.failures.push_back(c.name + ": " + wrong);
 }
 
-// The format that a row's cases are made for: of its first input, or of its cache.
-std::vector<DType> formats(const gimbal_kernel_info& row) {
-  const DTypeSet set = row.in[OpKind(row.op) == OpKind::Attention ? 1 : 0].dtypes;
+}  // namespace
+
+std::vector<DType> formats_of(const gimbal_kernel_info& row) {
+  const int named_by = check_of(OpKind(row.op)).named_by;
+  const DTypeSet set = named_by == kNamedByOutput ? row.out[0].dtypes : row.in[named_by].dtypes;
   std::vector<DType> all;
   for (DType t : kAllDTypes)
     if (has(set, t)) all.push_back(t);
   return all;
 }
 
-}  // namespace
-
 Result<KernelReport> check_kernel(const Device& device, size_t kernel) {
   const gimbal_kernel_info& row = device.kernel(kernel);
   const gimbal_device_info about = device.describe();
   KernelReport report;
   std::string why_none = "no case has its formats";
-  for (DType t : formats(row))
+  bool odd = false;
+  for (DType t : formats_of(row))
     for (const Case& c : cases(OpKind(row.op), t)) {
-      auto s = set_up(device, c, t);
+      auto s = set_up(device, c, (odd = !odd) ? GIMBAL_STEP_ROWS : GIMBAL_OUT_ROWS);
       if (!s) return s.error();
       auto chosen = assign_kernels(s->program, device, {});
       if (!chosen) {  // a device may have nothing but fast rows
@@ -241,13 +262,16 @@ Result<KernelReport> check_kernel(const Device& device, size_t kernel) {
         why_none = chosen.error().message;
         continue;
       }
-      gimbal_op& op = s->program.ops[s->pinned];
-      if (auto why = why_not(row, op, s->program.values.data(), about, true)) {
+      std::optional<std::string> why;
+      for (gimbal_op& op : s->program.ops) {
+        if (op.kind != row.op) continue;
+        if (!why) why = why_not(row, op, s->program.values.data(), about, true);
+        op.kernel = uint16_t(kernel);  // this very row, also when another outranks it
+      }
+      if (why) {
         why_none = *why;
         continue;
       }
-      op.kernel = uint16_t(kernel);  // this very row, also when another outranks it
-      if (OpKind(row.op) == OpKind::CacheWrite) s->program.ops[1].kernel = uint16_t(kernel);
       auto out = compute(device, c, *s);
       if (!out) return out.error();
       judge(c, *s, *out, report);

@@ -18,6 +18,10 @@ struct KernelReport {
   std::vector<std::string> failures;  // one line each
 };
 
+// The formats that a row's cases are made for, and that the benchmark measures it with: those of the operand
+// that names it (OpCheck::named_by), such as its weights, its cache, or what it quantizes to.
+std::vector<DType> formats_of(const gimbal_kernel_info& row);
+
 // Errors: only those of the device itself (no memory, device lost); wrong numbers are in the report.
 Result<KernelReport> check_kernel(const Device& device, size_t kernel);
 

@@ -22,17 +22,14 @@ struct KernelSetup {
   std::vector<gimbal_op> tested;  // the op to measure, over and over
   std::vector<SetupInput> inputs;
   std::string shape;  // for people: "2048 x 8192"
-  // Attention and cache_write: the position of the first row, and the input that says where to write.
+  // Ops over caches: the position of the first row, and the input that says where to write.
   int begin = 0;
   std::optional<uint16_t> position;
 };
 
-// The format that names a row: of its weights, its cache, or what it quantizes to.
-std::vector<DType> formats_of(const gimbal_kernel_info& row);
-
 // `kind` over `format`, for up to `rows` rows. Ops that read weights or a cache are recorded as often as it
-// takes to go over `bytes` of memory; weights and caches lie in the same places whatever `rows` is. Errors:
-// Unsupported for an op that this benchmark does not know.
+// takes to go over `bytes` of memory; weights and caches lie in the same places whatever `rows` is. Shapes:
+// OpCheck::bench.
 Result<KernelSetup> set_up_kernel(const Device& device, OpKind kind, DType format, int rows, uint64_t bytes);
 
 }  // namespace gimbal

@@ -178,7 +178,7 @@ Result<KernelSpeed> KernelTimer::time(Run& run, const SpeedRequest& request) {
     for (int i = 0; i < op.inputs; i++) {
       const gimbal_value& v = p.values[op.in[i]];
       if (v.slot == uint32_t(Slot::Weights) || v.slot == uint32_t(Slot::Cache)) s.memory += v.bytes;
-      s.int8 = s.int8 || (OpKind(op.kind) == OpKind::MatMul && info(DType(v.dtype)).gguf == kNotInFiles);
+      s.int8 = s.int8 || info(DType(v.dtype)).gguf == kNotInFiles;  // activations
     }
   }
   return s;

@@ -214,13 +214,11 @@ void plan_attention(OpPlan& o) {
 }
 
 // Runs of 64 values, merged again and again; in scratch memory, from one half to the other.
-void plan_sort(OpPlan& o) {
+static void plan_order(OpPlan& o, uint64_t wanted, bool falling) {
   constexpr uint64_t kRun = 64;  // LANES of the text
   const gimbal_value& x = o.in(0);
-  const auto kind = OpKind(o.op.kind);
-  const auto width = uint64_t(x.dim[0]), wanted = kind == OpKind::TopK ? uint64_t(o.op.param.i[0]) : width;
+  const auto width = uint64_t(x.dim[0]);
   const uint64_t keep = std::min(wanted, width), ways = keep <= kRun ? 16 : 8;
-  const bool falling = kind == OpKind::TopK || SortOrder(o.op.param.i[0]) == SortOrder::Falling;
   auto pairs = [&](uint64_t run) { return (width + run - 1) / run * std::min(keep, run); };  // of a row
   uint64_t bytes[2] = {}, at[2] = {};
   for (int half = 0; half < 2; half++) {
@@ -246,5 +244,10 @@ void plan_sort(OpPlan& o) {
     run = made;
   }
 }
+
+void plan_sort(OpPlan& o) {
+  plan_order(o, uint64_t(o.in(0).dim[0]), SortOrder(o.op.param.i[0]) == SortOrder::Falling);
+}
+void plan_top_k(OpPlan& o) { plan_order(o, uint64_t(o.op.param.i[0]), true); }
 
 }  // namespace gimbal::simt

@@ -61,6 +61,7 @@ void plan_select_rows(OpPlan&);
 void plan_cache_write_floats(OpPlan&);
 void plan_cache_write_blocks(OpPlan&);
 void plan_attention(OpPlan&);
-void plan_sort(OpPlan&);  // and of top_k and argsort
+void plan_sort(OpPlan&);  // and of argsort
+void plan_top_k(OpPlan&);
 
 }  // namespace gimbal::simt

@@ -80,12 +80,10 @@ Rows make_rows(const std::string& backend) {
   add(OpKind::Quantize, DType::A8_256, "quantize_a8_256", plan_quantize);
   add(OpKind::RmsNorm, DType::F32, "rms_norm", plan_rms_norm);
   add(OpKind::Rope, DType::F32, "rope", plan_rope);
-  add(OpKind::SwiGlu, DType::F32, "swiglu", plan_elementwise);
-  add(OpKind::SquaredReluGlu, DType::F32, "squared_relu_glu", plan_elementwise);
-  add(OpKind::Scale, DType::F32, "scale", plan_elementwise);
-  add(OpKind::Add, DType::F32, "add", plan_elementwise);
+#define GIMBAL_ELEMENTWISE(number, id, name, ...) add(OpKind::id, DType::F32, name, plan_elementwise);
+#include "ops/ops.def"
   add(OpKind::SelectRows, DType::F32, "select_rows", plan_select_rows);
-  add(OpKind::TopK, DType::F32, "top_k", plan_sort);
+  add(OpKind::TopK, DType::F32, "top_k", plan_top_k);
   add(OpKind::Sort, DType::F32, "sort", plan_sort);
   add(OpKind::ArgSort, DType::F32, "argsort", plan_sort);
   return r;

@@ -9,14 +9,12 @@ namespace gimbal {
 enum class OpKind : uint16_t {
 #define GIMBAL_OP(number, id, ...) id = number,
 #include "ops/ops.def"
-#undef GIMBAL_OP
 };
 
 // All of them, in the order of ops.def. Their numbers may have gaps.
 inline constexpr OpKind kAllOps[] = {
 #define GIMBAL_OP(number, id, ...) OpKind::id,
 #include "ops/ops.def"
-#undef GIMBAL_OP
 };
 // One more than the largest number: the size of a table that an op's number is the index of.
 inline constexpr int kOpNumbers = [] {
@@ -37,7 +35,6 @@ inline constexpr OpTable kOps = [] {
   for (OpInfo& i : t.at) i = {"no op", 0, 0};  // so that a message can name what it was given
 #define GIMBAL_OP(number, id, name, fewest, most) t.at[number] = {name, fewest, most};
 #include "ops/ops.def"
-#undef GIMBAL_OP
   return t;
 }();
 constexpr const OpInfo& info(OpKind k) { return kOps.at[int(k) < kOpNumbers ? int(k) : kOpNumbers]; }

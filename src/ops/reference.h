@@ -1,5 +1,7 @@
-// What every op means, in plain double precision: the judge of all backends. Slow and obvious on purpose.
+// What every op means, in plain double precision: the judge of all backends. Slow and obvious on purpose. The
+// meaning of each op lies in its file of ops/defs/.
 #pragma once
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -17,11 +19,29 @@ struct Tensor {
 // Decodes dense bytes of any format that can be decoded (tensor/quant.h), i32 and activations included.
 Tensor decode(const Shape& shape, const void* dense);
 
-// Runs one op; `out` has its shape set and, for CacheWrite, holds the cache before. `rows`, `out_rows`: how
-// many rows of the step are real; further ones keep what `out` held. `magnitude`, when given, gets for every
-// output value the sum of the absolute values of the terms that were added up: error bounds of float
-// arithmetic are multiples of it.
-void run(OpKind, const OpParams&, std::span<const Tensor* const> inputs, Tensor& out, int rows, int out_rows,
+// One op being computed: what an op's reference is given.
+struct Call {
+  const OpParams& params;
+  std::span<const Tensor* const> in;
+  Tensor& out;
+  int rows;         // to compute, of the input that brings the rows
+  size_t computed;  // values in as many rows of the output
+  std::vector<double>* magnitude;
+
+  const std::vector<double>& x(size_t i = 0) const { return in[i]->values; }
+  // `terms`: the sum of the absolute values of what was added up. 0 where nothing is rounded.
+  void put(size_t i, double value, double terms) const {
+    out.values[i] = value;
+    if (magnitude) (*magnitude)[i] = terms;
+  }
+  void put(size_t i, double value) const { put(i, value, std::fabs(value)); }
+};
+
+// Runs one op; `out` has its shape set and, for ops that write to a cache, holds the cache before. `rows`:
+// how many rows are real; further ones keep what `out` held. `magnitude`, when given, gets for every output
+// value the sum of the absolute values of the terms that were added up: error bounds of float arithmetic are
+// multiples of it.
+void run(OpKind, const OpParams&, std::span<const Tensor* const> inputs, Tensor& out, int rows,
          std::vector<double>* magnitude = nullptr);
 
 }  // namespace gimbal::reference

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "device/values.h"
+#include "ops/op_def.h"
 #include "ops/shapes.h"
 #include "program/memory.h"
 
@@ -58,99 +59,49 @@ Value ProgramBuilder::cache(const std::string& name, DType type, bool is_key, in
 
 Value ProgramBuilder::record(OpKind kind, const std::vector<Value>& in, const OpParams& params,
                              const std::string& what) {
+  const std::string own = what.empty() ? info(kind).name : what,
+                    name = scope_.empty() ? own : scope_ + "." + own;
   gimbal_op op{};
   op.kind = uint16_t(kind);
   std::vector<Shape> shapes;
   for (Value v : in) shapes.push_back(shape(v));
   auto out = gimbal::output_shape(kind, params, shapes);
   if (!out) {
-    if (!error_)
-      error_ = Error{out.error().code,
-                     format("{}: {}", scope_.empty() ? what : scope_ + "." + what, out.error().message), ""};
+    if (!error_) error_ = Error{out.error().code, format("{}: {}", name, out.error().message), ""};
     return in.front();
   }
   // As many as output_shape() accepts: at most GIMBAL_MAX_INPUTS.
   for (Value v : in) op.in[op.inputs++] = v.id;
   set_params(op, params);
   op.outputs = 1;
-  if (kind == OpKind::CacheWrite) {
-    op.out[0] = op.in[0];
+  const OpDef& meaning = def(kind);
+  if (const int written = meaning.first(Role::Written); written >= 0) {
+    op.out[0] = op.in[written];
   } else {
-    // The output has as many rows as the input that brings the rows: x of a matmul, tokens of an embedding,
-    // else the first.
-    bool second = kind == OpKind::MatMul || kind == OpKind::Embed || kind == OpKind::SelectRows;
-    auto extent = gimbal_extent(program_.values[op.in[second ? 1 : 0]].extent);
-    op.out[0] = place(scope_.empty() ? what : scope_ + "." + what, *out, Slot::Work, uint64_t(out->bytes()),
-                      GIMBAL_DENSE, extent)
-                    .id;
+    const auto extent = gimbal_extent(program_.values[op.in[meaning.rows_input()]].extent);
+    op.out[0] = place(name, *out, Slot::Work, uint64_t(out->bytes()), GIMBAL_DENSE, extent).id;
   }
   program_.ops.push_back(op);
   program_.layer.push_back(layer_);
   return {op.out[0]};
 }
 
-static OpParams with_f(double f) { return OpParams{{f}, {}}; }
-static OpParams with_i(int64_t i) { return OpParams{{}, {i}}; }
-
-Value ProgramBuilder::embed(Value table, Value tokens) {
-  return record(OpKind::Embed, {table, tokens}, {}, "embed");
-}
-Value ProgramBuilder::rms_norm(Value x, Value w, float epsilon) {
-  return record(OpKind::RmsNorm, {x, w}, with_f(epsilon), "norm");
-}
-
 Value ProgramBuilder::linear(Value w, Value x, std::optional<Value> bias) {
   DType type = activation_type(shape(w).type);
   if (type != DType::F32) {
     auto [it, fresh] = quantized_.try_emplace({x.id, type});
-    if (fresh) it->second = record(OpKind::Quantize, {x}, with_i(int32_t(type)), "quantize");
+    if (fresh) it->second = record(OpKind::Quantize, {x}, {{}, {int64_t(type)}});
     x = it->second;
   }
   // Named after the weight: "blk.0.attn_q.weight" computes "blk.0.attn_q".
   std::string what = program_.info[w.id].name;
   if (auto dot = what.rfind(".weight"); dot != std::string::npos) what.resize(dot);
   std::string scope = std::exchange(scope_, "");
-  Value y = bias ? record(OpKind::MatMul, {w, x, *bias}, {}, what) : record(OpKind::MatMul, {w, x}, {}, what);
+  std::vector<Value> in = {w, x};
+  if (bias) in.push_back(*bias);
+  const Value y = record(OpKind::MatMul, in, {}, what);
   scope_ = std::move(scope);
   return y;
-}
-
-Value ProgramBuilder::rope(Value x, Value table, RopePairs pairs) {
-  return record(OpKind::Rope, {x, table}, with_i(int32_t(pairs)), "rope");
-}
-
-void ProgramBuilder::cache_write(Value cache, bool is_key, Value x, Value position, Value sequence,
-                                 Value pages) {
-  record(OpKind::CacheWrite, {cache, x, position, sequence, pages}, with_i(is_key), "cache_write");
-}
-
-Value ProgramBuilder::attention(Value q, Value keys, Value values, Value position, Value sequence,
-                                Value pages, float scale, int window) {
-  OpParams p = with_f(scale);
-  p.i[1] = window;
-  return record(OpKind::Attention, {q, keys, values, position, sequence, pages}, p, "attention");
-}
-
-Value ProgramBuilder::swiglu(Value gate, Value up) {
-  return record(OpKind::SwiGlu, {gate, up}, {}, "swiglu");
-}
-Value ProgramBuilder::squared_relu_glu(Value gate, Value up) {
-  return record(OpKind::SquaredReluGlu, {gate, up}, {}, "squared_relu_glu");
-}
-Value ProgramBuilder::scale(Value x, float factor) {
-  return record(OpKind::Scale, {x}, with_f(factor), "scale");
-}
-Value ProgramBuilder::add(Value a, Value b) { return record(OpKind::Add, {a, b}, {}, "add"); }
-Value ProgramBuilder::select_rows(Value x, Value rows) {
-  return record(OpKind::SelectRows, {x, rows}, {}, "select_rows");
-}
-
-Value ProgramBuilder::top_k(Value x, int k) { return record(OpKind::TopK, {x}, with_i(k), "top_k"); }
-Value ProgramBuilder::sort(Value x, SortOrder order) {
-  return record(OpKind::Sort, {x}, with_i(int32_t(order)), "sort");
-}
-Value ProgramBuilder::argsort(Value x, SortOrder order) {
-  return record(OpKind::ArgSort, {x}, with_i(int32_t(order)), "argsort");
 }
 
 Value ProgramBuilder::split_heads(Value x, int head_dim) {

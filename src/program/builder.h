@@ -32,25 +32,33 @@ class ProgramBuilder {
   Value input(const std::string& name, Shape shape, Slot slot = Slot::Step);
   Value cache(const std::string& name, DType type, bool is_key, int head_dim, int heads, int pages);
 
-  // ---- ops; semantics in ops/ops.def
-  Value embed(Value table, Value tokens);
-  Value rms_norm(Value x, Value weight, float epsilon);
-  Value linear(Value weight, Value x,
-               std::optional<Value> bias = {});  // quantizes x first where the weight's format asks for it
-  Value rope(Value x, Value table, RopePairs pairs);
-  void cache_write(Value cache, bool is_key, Value x, Value position, Value sequence, Value pages);
+  // ---- ops; what each computes: ops/defs/<op>.cpp
+  // Any op; its output is named `what`, or after the op.
+  Value record(OpKind kind, const std::vector<Value>& in, const OpParams& params = {},
+               const std::string& what = "");
+
+  Value embed(Value table, Value tokens) { return record(OpKind::Embed, {table, tokens}); }
+  Value rms_norm(Value x, Value weight, float epsilon) {
+    return record(OpKind::RmsNorm, {x, weight}, {{epsilon}, {}}, "norm");
+  }
+  // Quantizes x first where the weight's format asks for it.
+  Value linear(Value weight, Value x, std::optional<Value> bias = {});
+  Value rope(Value x, Value table, RopePairs pairs) {
+    return record(OpKind::Rope, {x, table}, {{}, {int64_t(pairs)}});
+  }
+  void cache_write(Value cache, bool is_key, Value x, Value position, Value sequence, Value pages) {
+    record(OpKind::CacheWrite, {cache, x, position, sequence, pages}, {{}, {is_key}});
+  }
   Value attention(Value q, Value keys, Value values, Value position, Value sequence, Value pages, float scale,
-                  int window = 0);
-  Value swiglu(Value gate, Value up);
-  Value squared_relu_glu(Value gate, Value up);
-  Value scale(Value x, float factor);
-  Value add(Value a, Value b);
-  Value select_rows(Value x, Value rows);
-  Value top_k(Value x, int k);  // rows of k values, and then of their k places
-  Value sort(Value x, SortOrder order);
-  Value argsort(Value x, SortOrder order);
-  // Any op, by its kind; its output is named `what`.
-  Value record(OpKind kind, const std::vector<Value>& in, const OpParams& params, const std::string& what);
+                  int window = 0) {
+    return record(OpKind::Attention, {q, keys, values, position, sequence, pages}, {{scale}, {0, window}});
+  }
+  Value swiglu(Value gate, Value up) { return record(OpKind::SwiGlu, {gate, up}); }
+  Value squared_relu_glu(Value gate, Value up) { return record(OpKind::SquaredReluGlu, {gate, up}); }
+  Value scale(Value x, float factor) { return record(OpKind::Scale, {x}, {{factor}, {}}); }
+  Value add(Value a, Value b) { return record(OpKind::Add, {a, b}); }
+  Value select_rows(Value x, Value rows) { return record(OpKind::SelectRows, {x, rows}); }
+  Value top_k(Value x, int k) { return record(OpKind::TopK, {x}, {{}, {k}}); }
   // The same memory seen with other dimensions; the last one stays the rows.
   Value split_heads(Value x, int head_dim);  // [heads * hd, rows] -> [hd, heads, rows]
   Value join_heads(Value x);                 // and back

@@ -21,9 +21,7 @@ std::vector<LeadingProgram> plan_leading(const Device& device, const gimbal_valu
     p.continue_at(Slot::Output, logits.offset);
     const Value row = p.input("logits", Shape(DType::F32, {logits.dim[0], 1}), Slot::Output);
     p.continue_at(Slot::Output, *output_bytes);
-    OpParams params;
-    params.i[0] = k;
-    const Value top = p.record(OpKind::TopK, {row}, params, "leading");
+    const Value top = p.top_k(row, k);
     p.output(top);
     auto program = std::move(p).finish();
     if (!program) return {};

@@ -1,5 +1,6 @@
-// CpuKernel::row_inputs is a promise that the schedule builds on: work item r reads row r alone of these
-// inputs, and writes row r alone. Checked by giving each item nothing but garbage in the other rows.
+// CpuKernel::by_row is a promise that the schedule builds on: work item r reads row r alone of the inputs
+// that the op reads row by row, and writes row r alone. Checked by giving each item nothing but garbage in
+// the other rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include "base/bytes.h"
 #include "device/values.h"
 #include "discovery/registry.h"
-#include "ops/cases.h"
+#include "ops/op_def.h"
 #include "ops/shapes.h"
 #include "support/cpu_rows.h"
 
@@ -46,7 +47,7 @@ void check(const CpuKernel& k, const Bound& b, const std::string& name) {
     Bound one = b;
     one.memory.back() = piecewise.memory.back();
     for (size_t i = 0; i + 1 < b.values.size(); i++) {
-      if (!(k.row_inputs >> i & 1)) continue;
+      if (!(def(OpKind(k.info.op)).row_inputs() >> i & 1)) continue;
       const gimbal_value& v = b.values[i];
       const size_t row = v.bytes / size_t(v.dim[v.rank - 1]);
       for (size_t at = 0; at < v.bytes; at++)
@@ -104,12 +105,14 @@ TEST(RowKernels, AUnitSeesAndWritesItsRowAlone) {
   std::set<uint16_t> ops, checked;
   for (size_t i = 0; i < d.kernel_count(); i++) {
     const CpuKernel& k = rows[i];
-    if (!k.row_inputs) continue;
+    if (!k.by_row) continue;
     ops.insert(k.info.op);
     if (k.info.needs & ~d.describe().features) continue;
     const auto kind = OpKind(k.info.op);
     for (DType type : kAllDTypes) {
-      if (!has(k.info.in[0].dtypes, type)) continue;
+      const int named_by = check_of(kind).named_by;
+      if (!has(named_by == kNamedByOutput ? k.info.out[0].dtypes : k.info.in[named_by].dtypes, type))
+        continue;
       if (kind == OpKind::CacheWrite) {
         for (bool is_key : {true, false}) check(k, cache_write(d, type, is_key), k.info.name);
         checked.insert(k.info.op);
@@ -119,7 +122,8 @@ TEST(RowKernels, AUnitSeesAndWritesItsRowAlone) {
         Bound b;
         std::vector<Shape> shapes;
         for (const CaseInput& in : c.inputs) {
-          const auto packed = in.weight ? d.packed_bytes(in.shape) : std::nullopt;
+          const bool matrix = def(kind).inputs[shapes.size()].role == Role::Weight && in.shape.rank == 2;
+          const auto packed = matrix ? d.packed_bytes(in.shape) : std::nullopt;
           shapes.push_back(in.shape);
           if (!packed) {
             b.add(in.shape, GIMBAL_DENSE, in.dense.data(), in.dense.size());

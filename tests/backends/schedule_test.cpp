@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "discovery/registry.h"
+#include "ops/op_def.h"
 #include "runtime/blueprint.h"
 #include "support/cpu_rows.h"
 #include "support/golden.h"
@@ -268,7 +269,8 @@ Planned plan(const std::string& path, int batch) {
 TestProgram as_test_program(const Device& d, const Program& program) {
   TestProgram p{program.values, program.ops, {}};
   const test::CpuRows rows(d);
-  for (const gimbal_op& op : p.ops) p.row_inputs.push_back(rows[op.kernel].row_inputs);
+  for (const gimbal_op& op : p.ops)
+    p.row_inputs.push_back(rows[op.kernel].by_row ? def(OpKind(op.kind)).row_inputs() : 0);
   return p;
 }
 

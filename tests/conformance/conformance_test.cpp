@@ -6,7 +6,11 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
+#include "discovery/registry.h"
+#include "ops/op_def.h"
 #include "support/fake_backend.h"
 
 namespace gimbal {
@@ -127,6 +131,38 @@ TEST(Conformance, TheToleranceOfSumsIsTight) {
   EXPECT_LT(good.worst, 0.2);
   const KernelReport bad = examine(norm(2e-5), OpKind::RmsNorm);
   EXPECT_EQ(bad.failed, bad.cases) << "a relative error of 2e-5 is far more than rounding";
+}
+
+// What the CPU's best kernels err by, of what each op's definition allows: no tolerance is so wide that an
+// error a hundred times as large would pass, or so would one a hundred times as wide.
+TEST(Conformance, TheToleranceOfEveryOpIsTight) {
+  auto opened = open_device({"cpu", 0, true, "threads=1"});
+  ASSERT_TRUE(opened) << opened.error().message;
+  const Device& cpu = *opened->device;
+  std::map<OpKind, int> best;  // rank of a kernel
+  auto usable = [&](const gimbal_kernel_info& row) { return !(row.needs & ~cpu.describe().features); };
+  for (size_t k = 0; k < cpu.kernel_count(); k++)
+    if (const gimbal_kernel_info& row = cpu.kernel(k); usable(row)) {
+      int& rank = best.try_emplace(OpKind(row.op), row.rank).first->second;
+      rank = std::max<int>(rank, row.rank);
+    }
+  std::set<OpKind> rounding;
+  for (size_t k = 0; k < cpu.kernel_count(); k++) {
+    const gimbal_kernel_info& row = cpu.kernel(k);
+    const OpKind op{row.op};
+    if (!usable(row) || row.rank != best[op]) continue;
+    const std::vector<Case> all = cases(op, formats_of(row).front());
+    ASSERT_FALSE(all.empty()) << row.name;
+    std::vector<Shape> shapes;
+    for (const CaseInput& i : all[0].inputs) shapes.push_back(i.shape);
+    if (tolerance(all[0].kind, shapes) == 0) continue;  // exact
+    rounding.insert(op);
+    auto report = check_kernel(cpu, k);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_GT(report->worst, 0.02) << row.name;
+    EXPECT_LE(report->worst, 1) << row.name;
+  }
+  EXPECT_GE(rounding.size(), 8u);
 }
 
 TEST(Conformance, ARowThatNoCaseReachesOrTheDeviceLacksIsSaid) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "conformance/conformance.h"
 #include "conformance/kernel_setup.h"
 #include "discovery/registry.h"
 #include "support/fake_backend.h"

@@ -57,7 +57,7 @@ CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   k.rank = c.rank, k.needs = needs;
   if (op == OpKind::MatMul) k.in[1] = claim_of(set_of(DType(c.x)));
   if (c.prompts_only) limit(k, kPromptSizes);
-  return {k, r.work, r.launch, r.row_inputs, r.items_at_once, r.item_outputs, r.launch_two};
+  return {k, r.work, r.launch, r.by_row, r.items_at_once, r.item_outputs, r.launch_two};
 }
 
 constexpr size_t kMapFrom = 1 << 20;  // larger buffers are mapped, with huge pages where the system has them

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/op_def.h"
+
 namespace gimbal::cpu {
 namespace {
 
@@ -15,7 +17,8 @@ constexpr uint64_t kGroupBytes = 16 << 10;  // what a group's ops may touch befo
 CompiledProgram::CompiledProgram(const gimbal_program& p, const CpuKernel* table, int threads)
     : values_(p.values, p.values + p.n_values), program_(p.ops, p.ops + p.n_ops), threads_(threads) {
   std::vector<uint32_t> row_inputs;
-  for (const gimbal_op& op : program_) row_inputs.push_back(table[op.kernel].row_inputs);
+  for (const gimbal_op& op : program_)
+    row_inputs.push_back(table[op.kernel].by_row ? def(OpKind(op.kind)).row_inputs() : 0);
   schedule_ = make_schedule(p, row_inputs);
   for (uint32_t index : schedule_.order) {
     const gimbal_op& op = program_[index];

@@ -39,9 +39,9 @@ struct CpuKernelOf {
   Info info;  // first: of a CpuKernel, the engine sees this
   CpuWork (*work)(const CpuTask&);
   void (*launch)(const CpuTask&, int64_t begin, int64_t end);
-  // Not 0: a work item is a row. Item r writes row r of the output (a cache: where the step data say), and
-  // reads row r alone of the inputs whose bit is set here, and of the others what it likes. See schedule.h.
-  uint32_t row_inputs;
+  // A work item is a row. Item r writes row r of the output (a cache: where the step data say), and reads row
+  // r alone of the inputs that the op reads row by row (OpDef::row_inputs). See schedule.h.
+  bool by_row = false;
   // With several rows: so many items, one after the other, cost less in one launch than in several.
   int32_t items_at_once = 1;
   // Not 0: with one row, item i writes the n = item_outputs floats y[i * n] to y[i * n + n - 1] (of the last

@@ -15,6 +15,7 @@ using gimbal::DType, gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 #include "backends/cpu/kernels/attention.h"
 #include "backends/cpu/kernels/blocks256.h"
 #include "backends/cpu/kernels/blocks32.h"
+#include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/float_weights.h"
 #include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/rows.h"
@@ -22,13 +23,12 @@ using gimbal::DType, gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 
 using Launch = void (*)(const CpuTask&, int64_t, int64_t);
 
-// CpuRow::row_inputs, of kernels whose work item is a row.
-constexpr uint32_t kFirst = 1, kSecond = 2, kBoth = 3, kAfterTheCache = 0b1110;
+constexpr bool kByRow = true;  // CpuRow::by_row
 
 // The bits of `needs` are the variant's, and set by the backend.
 constexpr CpuRow row(const char* name, OpKind op, CpuWork (*work)(const CpuTask&), Launch launch,
-                     uint32_t row_inputs = 0, DType format = DType::F32) {
-  return {{name, uint16_t(op), kRank, uint8_t(format), 0, false}, work, launch, row_inputs};
+                     bool by_row = false, DType format = DType::F32) {
+  return {{name, uint16_t(op), kRank, uint8_t(format), 0, false}, work, launch, by_row};
 }
 template <template <class> class OneRow, class W>
 constexpr auto two_streams() -> decltype(CpuRow::launch_two) {
@@ -45,16 +45,16 @@ constexpr CpuRow mat_mul(const char* name, DType weights, DType x, Launch launch
   return k;
 }
 constexpr CpuRow embedding(const char* name, DType weights, Launch launch) {
-  return row(name, OpKind::Embed, row_work<1>, launch, kSecond, weights);
+  return row(name, OpKind::Embed, row_work<1>, launch, kByRow, weights);
 }
 constexpr CpuRow attends(const char* name, DType cache, Launch launch) {
-  return row(name, OpKind::Attention, attention_work, launch, 0, cache);
+  return row(name, OpKind::Attention, attention_work, launch, false, cache);
 }
 constexpr CpuRow writes(const char* name, DType cache, Launch launch) {
-  return row(name, OpKind::CacheWrite, cache_write_work, launch, kAfterTheCache, cache);
+  return row(name, OpKind::CacheWrite, cache_write_work, launch, kByRow, cache);
 }
 constexpr CpuRow quantizes(const char* name, DType to, Launch launch) {
-  return row(name, OpKind::Quantize, row_work<4>, launch, kFirst, to);
+  return row(name, OpKind::Quantize, row_work<4>, launch, kByRow, to);
 }
 
 #define STR2(x) #x
@@ -87,16 +87,15 @@ const CpuRow kTable[] = {
     CACHE(Q4_0, Quantized<CodesQ4_0>, write_head_blocks, "q4_0"),
     quantizes(NAME("quantize.a8_32"), DType::A8_32, quantize_32),
     quantizes(NAME("quantize.a8_256"), DType::A8_256, quantize_256),
-    row(NAME("rms_norm.f32"), OpKind::RmsNorm, row_work<4>, rms_norm, kFirst),
-    row(NAME("rope.f32"), OpKind::Rope, row_work<4>, rope, kBoth),
-    row(NAME("swiglu.f32"), OpKind::SwiGlu, row_work<8>, swiglu, kBoth),
-    row(NAME("squared_relu_glu.f32"), OpKind::SquaredReluGlu, row_work<2>, squared_relu_glu, kBoth),
-    row(NAME("scale.f32"), OpKind::Scale, row_work<1>, scale_rows, kFirst),
-    row(NAME("add.f32"), OpKind::Add, row_work<1>, add_rows, kBoth),
-    row(NAME("select_rows.f32"), OpKind::SelectRows, row_work<1>, select_rows, kSecond),
-    row(NAME("top_k.f32"), OpKind::TopK, row_work_of_x<2>, top_k, kFirst),
-    row(NAME("sort.f32"), OpKind::Sort, row_work_of_x<40>, sort_rows, kFirst),
-    row(NAME("argsort.f32"), OpKind::ArgSort, row_work_of_x<40>, argsort_rows, kFirst),
+    row(NAME("rms_norm.f32"), OpKind::RmsNorm, row_work<4>, rms_norm, kByRow),
+    row(NAME("rope.f32"), OpKind::Rope, row_work<4>, rope, kByRow),
+#define GIMBAL_ELEMENTWISE(number, id, name, ...) \
+  row(NAME(name ".f32"), OpKind::id, row_work<4>, elementwise_##id, kByRow),
+#include "ops/ops.def"
+    row(NAME("select_rows.f32"), OpKind::SelectRows, row_work<1>, select_rows, kByRow),
+    row(NAME("top_k.f32"), OpKind::TopK, row_work_of_x<2>, top_k, kByRow),
+    row(NAME("sort.f32"), OpKind::Sort, row_work_of_x<40>, sort_rows, kByRow),
+    row(NAME("argsort.f32"), OpKind::ArgSort, row_work_of_x<40>, argsort_rows, kByRow),
 };
 
 }  // namespace

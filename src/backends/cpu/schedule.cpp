@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/op.h"
+#include "ops/op_def.h"
 
 namespace gimbal::cpu {
 namespace {
@@ -72,7 +72,8 @@ class Dependences {
 }  // namespace
 
 const gimbal_value& value_of_rows(const gimbal_op& op, const gimbal_value* values) {
-  return values[OpKind(op.kind) == OpKind::CacheWrite ? op.in[1] : op.out[0]];
+  const OpDef& d = def(OpKind(op.kind));
+  return values[d.has(Role::Written) ? op.in[d.rows_input()] : op.out[0]];
 }
 
 int Schedule::shared_levels() const {

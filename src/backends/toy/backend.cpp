@@ -8,7 +8,7 @@
 #include "compute.h"
 #include "device/backend_impl.h"
 #include "device/values.h"
-#include "ops/op.h"
+#include "ops/op_def.h"
 
 namespace gimbal::GIMBAL_BACKEND_NAME {
 namespace {
@@ -96,7 +96,8 @@ class Device {
     const gimbal_program p{c.values.data(), c.values.size(), c.ops.data(), c.ops.size()};
     for (const gimbal_op& op : c.ops) {
       // How many rows a step has says the output, or for a cache what is written to it.
-      const gimbal_value& v = c.values[OpKind(op.kind) == OpKind::CacheWrite ? op.in[1] : op.out[0]];
+      const OpDef& d = def(OpKind(op.kind));
+      const gimbal_value& v = c.values[d.has(Role::Written) ? op.in[d.rows_input()] : op.out[0]];
       compute(p, op, memory.data(), rows_in_step(v, step));
     }
     c.runs++;

@@ -93,10 +93,8 @@ std::vector<gimbal_kernel_info> kernel_rows() {
   add(NAME("rope"), OpKind::Rope);
   add(NAME("cache_write"), OpKind::CacheWrite, kCacheTypes);
   add(NAME("attention"), OpKind::Attention, kCacheTypes);
-  add(NAME("swiglu"), OpKind::SwiGlu);
-  add(NAME("squared_relu_glu"), OpKind::SquaredReluGlu);
-  add(NAME("add"), OpKind::Add);
-  add(NAME("scale"), OpKind::Scale);
+#define GIMBAL_ELEMENTWISE(number, id, name, ...) add(NAME(name), OpKind::id);
+#include "ops/ops.def"
   add(NAME("select_rows"), OpKind::SelectRows);
 #undef NAME
   return rows;
@@ -121,7 +119,7 @@ void compute(const gimbal_program& p, const gimbal_op& op, unsigned char* const*
   const bool cache = v.layout == GIMBAL_CACHE;
   if (cache) out.values = inputs[0].values;
   else out.values.resize(all);
-  reference::run(OpKind(op.kind), params_of(op), pointers, out, int(rows), int(rows));
+  reference::run(OpKind(op.kind), params_of(op), pointers, out, int(rows));
   // A cache has its rows anywhere; of everything else only the rows of this step may be touched.
   store(v, out.values, cache ? all : all / size_t(rows_of(v)) * size_t(rows), memory[v.slot] + v.offset);
 }

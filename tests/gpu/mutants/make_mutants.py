@@ -16,7 +16,10 @@ INCLUDE = re.compile(r'^#include\s+(\S+)\s*$', re.M)
 def flat(folder, name, heads=None):
     """A text with its includes in place, but for KERNEL_HEADER."""
     heads = heads if heads is not None else {}
-    with open(os.path.join(folder, name), encoding="utf-8") as f:
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):  # of src/, as compilers look for it
+        path = os.path.join(os.path.dirname(os.path.dirname(folder)), name)
+    with open(path, encoding="utf-8") as f:
         text = f.read()
     heads.update(re.findall(r'^#define\s+(\w+_TEXT)\s+"([^"]+)"', text, re.M))
     return INCLUDE.sub(lambda m: m.group(0) if m.group(1) == "KERNEL_HEADER"

@@ -1,8 +1,7 @@
-// Ops that treat every row by itself: embedding, norm, quantization, rotation, gates, sums. A unit is a row.
+// Ops that treat every row by itself: embedding, norm, quantization, rotation. A unit is a row.
 // Sums over a row use 16 virtual lanes and one fixed tree.
 #pragma once
 
-#include "backends/cpu/kernels/exp.h"
 #include "backends/cpu/kernels/memory.h"
 
 inline const float* row_of(const CpuTask& t, int input, int64_t row, int64_t width) {
@@ -131,38 +130,7 @@ inline void rope(const CpuTask& t, int64_t begin, int64_t end) {
   }
 }
 
-// ---- swiglu, squared_relu_glu, scale, add, select_rows
-// -----------------------------------------------------------------------------------
-// One value from one or two; with one input, both arguments of `each` are it.
-template <class Each>
-inline void map_rows(const CpuTask& t, int64_t begin, int64_t end, Each each) {
-  const int64_t width = width_of(*t.out);
-  for (int64_t row = begin; row < end; row++) {
-    const float *a = row_of(t, 0, row, width), *b = row_of(t, t.op->inputs - 1, row, width);
-    float* y = out_row(t, row, width);
-    for (int64_t i = 0; i < width; i += 16) {
-      const int part = width - i < 16 ? int(width - i) : 16;
-      store_part(y + i, each(load_part(a + i, part), load_part(b + i, part)), part);
-    }
-  }
-}
-inline void swiglu(const CpuTask& t, int64_t begin, int64_t end) {
-  map_rows(t, begin, end, [](F gate, F up) {
-    F one = splat(1.f);
-    return mul(div(gate, add(one, exp(sub(splat(0.f), gate)))), up);
-  });
-}
-// gate * max(gate, 0): as good as the square, and a gate that is not a number stays one.
-inline void squared_relu_glu(const CpuTask& t, int64_t begin, int64_t end) {
-  map_rows(t, begin, end, [](F gate, F up) { return mul(mul(gate, max(gate, splat(0.f))), up); });
-}
-inline void scale_rows(const CpuTask& t, int64_t begin, int64_t end) {
-  const F factor = splat(float(t.op->param.f[0]));
-  map_rows(t, begin, end, [factor](F x, F) { return mul(x, factor); });
-}
-inline void add_rows(const CpuTask& t, int64_t begin, int64_t end) {
-  map_rows(t, begin, end, [](F a, F b) { return add(a, b); });
-}
+// ---- select_rows
 inline void select_rows(const CpuTask& t, int64_t begin, int64_t end) {
   const int64_t width = width_of(*t.out), rows = t.in[0]->dim[t.in[0]->rank - 1];
   for (int64_t row = begin; row < end; row++) {

@@ -1,0 +1,111 @@
+// mat_mul(w[k, n], x[k, R], bias f32[n]) -> f32[n, R]: x times the rows of w, plus the bias if there is one.
+// x is f32 for float weights, else quantized as activation_type() says.
+#include <algorithm>
+#include <iterator>
+
+#include "ops/defs/parts.h"
+
+namespace gimbal::ops {
+namespace {
+
+struct Size {
+  int blocks, tail, n, rows, bias;  // k = blocks * block + tail
+  int spare = 2;                    // rows that there is room for beyond those to compute
+};
+// One block and many; a whole chunk of 256, one more, one less; a tile of 16 outputs, one more, one less;
+// rows of x around the numbers that kernels take at once; few rows where there is room for many; and for
+// one alone.
+constexpr Size kSizes[] = {{1, 0, 1, 1, 0},      {2, 0, 16, 1, 1},   {3, 5, 17, 2, 0},    {8, 0, 15, 3, 0},
+                           {9, 1, 33, 4, 1},     {16, 0, 48, 5, 0},  {17, 3, 7, 8, 0},    {43, 31, 64, 9, 1},
+                           {64, 0, 256, 1, 0},   {5, 0, 130, 31, 0}, {9, 0, 33, 16, 1},   {3, 0, 17, 33, 0},
+                           {8, 0, 20, 3, 1, 30}, {1, 0, 5, 260, 0},  {3, 5, 17, 1, 0, 0}, {9, 1, 33, 1, 1, 0},
+                           {43, 31, 64, 1, 0, 0}};
+
+// A prompt as users run it: more rows, columns and outputs than kernels stage at once. One format will do of
+// those whose rows of x are alike.
+Size prompt(int block) { return {kChunk / std::max(block, 32) + 1, 3, 130, 200, 0}; }
+bool stands_for_others(DType w) {
+  for (DType t : kAllDTypes)
+    if (can_decode(t) && activation_type(t) == activation_type(w)) return t == w;
+  return false;
+}
+
+std::vector<Case> mat_mul_cases(DType w) {
+  std::vector<Case> all;
+  if (!can_decode(w)) return all;
+  const DType x = activation_type(w);
+  const int block = std::max(info(w).block, info(x).block);
+  Numbers n(uint64_t(w) + 11);
+  std::vector<Size> sizes(std::begin(kSizes), std::end(kSizes));
+  if (stands_for_others(w)) sizes.push_back(prompt(block));
+  for (const Size& s : sizes) {
+    const int columns = block > 1 ? block * s.blocks : 32 * s.blocks + s.tail;
+    if (int64_t(columns) * s.n > 1 << 19) continue;  // takes long where a weight is decoded slowly
+    Case c{case_name(OpKind::MatMul, w,
+                     format("k={} n={} rows={}{}", columns, s.n, s.rows, s.bias ? " bias" : "")),
+           OpKind::MatMul,
+           {},
+           {},
+           s.rows,
+           s.rows + s.spare};
+    const Shape rows(x, {columns, c.capacity});
+    c.inputs.push_back(weights(Shape(w, {columns, s.n}), n));
+    c.inputs.push_back(x == DType::F32 ? floats(rows, n) : activations(rows, n));
+    if (s.bias) c.inputs.push_back(floats(Shape(DType::F32, {s.n}), n));
+    all.push_back(std::move(c));
+  }
+  return all;
+}
+
+}  // namespace
+
+constinit const OpDef MatMul = {
+    .inputs = {{"weight", Role::Weight}, {"x", Role::Rows}, {"bias", Role::Weight}},
+    .product = true,
+    .shape = [](const ShapeCall& c) -> Result<Shape> {
+      const Shape &w = c.in[0], &x = c.in[1];
+      if (w.rank != 2 || x.rank != 2) return c.refuse("the weight and x must be matrices");
+      if (w.dim[0] != x.dim[0]) return c.refuse("the rows of the weight and of x must be equally long");
+      if (x.type != activation_type(w.type))
+        return c.refuse("x is not in the format that goes with the weight's");
+      if (c.in.size() == 3 && (!is_f32(c.in[2]) || c.in[2].rank != 1 || c.in[2].dim[0] != w.dim[1]))
+        return c.refuse("the bias must be f32 with one value per row of the weight");
+      return Shape(DType::F32, {w.dim[1], x.dim[1]});
+    },
+    .cost = [](Cost& c, std::span<const Shape> in, const Shape&,
+               int64_t) { c.operations = 2.0 * double(in[0].count()) * double(in[1].dim[1]); },
+};
+
+constinit const OpCheck MatMulCheck = {
+    .reference =
+        [](const reference::Call& c) {
+          const auto k = size_t(c.in[0]->shape.dim[0]), n = size_t(c.in[0]->shape.dim[1]);
+          for (size_t i = 0; i < c.computed; i++) {
+            const double *w = &c.x(0)[i % n * k], *x = &c.x(1)[i / n * k];
+            double s = 0, terms = 0;
+            for (size_t j = 0; j < k; j++) s += w[j] * x[j], terms += std::fabs(w[j] * x[j]);
+            if (c.in.size() == 3) s += c.x(2)[i % n], terms += std::fabs(c.x(2)[i % n]);
+            c.put(i, s, terms);
+          }
+        },
+    // One rounding per FMA inside a chunk (a block, or a column of float weights), two more per block for
+    // its scale, one per chunk.
+    .tolerance =
+        [](std::span<const Shape> in) {
+          const auto k = double(in[0].dim[0]);
+          const double per_chunk =
+              std::min<double>(k, kChunk) / (info(in[0].type).block > 1 ? info(in[1].type).block : 1);
+          return (per_chunk + 3 + k / kChunk + 2) * kRounding;
+        },
+    .cases = mat_mul_cases,
+    .bench =
+        [](DType w, int rows, int) {
+          return Bench{format("{} x {}", kBenchColumns, kBenchOutputs),
+                       {{Shape(w, {kBenchColumns, kBenchOutputs}), {}},
+                        {Shape(activation_type(w), {kBenchColumns, rows}), {}}},
+                       {},
+                       true};
+        },
+};
+
+}  // namespace gimbal::ops

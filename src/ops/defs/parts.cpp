@@ -1,0 +1,94 @@
+#include "ops/defs/parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tensor/quant.h"
+#include "tensor/quant_encode.h"
+
+namespace gimbal::ops {
+
+CaseInput floats(Shape s, Numbers& n, float scale) {
+  std::vector<float> x(static_cast<size_t>(s.count()));
+  for (float& v : x) v = n.normal() * scale;
+  CaseInput in{s, std::vector<std::byte>(size_t(s.bytes()))};
+  encode(s.type, x.data(), s.count(), in.dense.data());
+  return in;
+}
+
+CaseInput integers(Shape s, const std::vector<int32_t>& v) {
+  CaseInput in{s, std::vector<std::byte>(v.size() * 4)};
+  std::memcpy(in.dense.data(), v.data(), in.dense.size());
+  return in;
+}
+
+CaseInput activations(Shape s, Numbers& n) {
+  CaseInput in{s, std::vector<std::byte>(size_t(s.bytes()))};
+  const int block = info(s.type).block, size = info(s.type).bytes;
+  for (int64_t b = 0; b < s.count() / block; b++) {
+    std::byte* p = in.dense.data() + b * size;
+    const float scale = std::fabs(n.normal()) * 0.01f + 1e-4f;
+    std::memcpy(p, &scale, 4);
+    int8_t codes[256];
+    for (int i = 0; i < block; i++) codes[i] = int8_t(n.below(255) - 127);
+    if (s.type == DType::A8_32) {
+      int32_t sum = 0;
+      for (int i = 0; i < 32; i++) sum += codes[i];
+      std::memcpy(p + 4, &sum, 4);
+      std::memcpy(p + 8, codes, 32);
+    } else {
+      std::memcpy(p + 4, codes, 256);
+      for (int g = 0; g < 16; g++) {
+        int16_t sum = 0;
+        for (int i = 0; i < 16; i++) sum = int16_t(sum + codes[16 * g + i]);
+        std::memcpy(p + 260 + 2 * g, &sum, 2);
+      }
+    }
+  }
+  return in;
+}
+
+CaseInput weights(Shape s, Numbers& n) {
+  CaseInput in{s, std::vector<std::byte>(size_t(s.bytes() + tensor_tail_bytes(s.type)))};
+  if (can_encode(s.type)) in = floats(s, n, 0.1f);
+  else random_blocks(s.type, s.count(), in.dense.data(), [&] { return n.next(); });
+  if (tensor_tail_bytes(s.type)) {
+    const float scale = 0.5f + std::fabs(n.normal());
+    std::memcpy(in.dense.data() + s.bytes(), &scale, 4);
+  }
+  return in;
+}
+
+std::string case_name(OpKind kind, DType named, const std::string& text) {
+  return format("{} {} {}", info(kind).name, info(named).name, text);
+}
+
+std::vector<Case> row_cases(OpKind kind, DType named, const AddInputs& add) {
+  std::vector<Case> all;
+  Numbers n(uint64_t(kind) * 131 + uint64_t(named));
+  for (int width : {1, 8, 15, 16, 17, 64, 172, 256, 1000, 2048})
+    for (int rows : {1, 3}) {
+      Case c{case_name(kind, named, format("width={} rows={}", width, rows)), kind, {}, {}, rows, rows + 1};
+      if (add(c, width, n)) all.push_back(std::move(c));
+    }
+  return all;
+}
+
+CaseInput rows_of(const Case& c, int width, Numbers& n, float scale) {
+  return floats(Shape(DType::F32, {width, c.capacity}), n, scale);
+}
+
+Bench bench_of_rows(int inputs, int rows, const OpParams& params, int width) {
+  Bench b{format("{}", width), {}, params};
+  b.inputs.assign(size_t(inputs), {Shape(DType::F32, {width, rows}), {}});
+  return b;
+}
+
+BenchInput bench_integers(int rows, int64_t begin, int64_t step, int64_t below) {
+  BenchInput in{Shape(DType::I32, {rows}), {}};
+  for (int i = 0; i < rows; i++) in.whole.push_back(int32_t((begin + step * i) % below));
+  return in;
+}
+
+}  // namespace gimbal::ops

@@ -1,0 +1,80 @@
+// What the files of the ops share: rules of shapes, inputs for cases, sizes to measure with.
+#pragma once
+#include <functional>
+#include <initializer_list>
+
+#include "base/format.h"
+#include "ops/op_def.h"
+#include "ops/shapes.h"
+#include "tensor/quant.h"
+
+namespace gimbal::ops {
+
+// ---- rules of shapes
+inline bool is_f32(const Shape& s) { return s.type == DType::F32; }
+inline bool is_f32_rows(const Shape& s) { return is_f32(s) && s.rank == 2; }
+inline bool is_index_row(const Shape& s) { return s.type == DType::I32 && s.rank == 1; }
+inline bool is_cache(const Shape& s) {
+  return s.rank == 4 && s.dim[2] == kPagePositions && has(kCacheTypes, s.type);
+}
+// Of ops that read or write caches: position, sequence, pages for so many rows.
+inline bool is_place_in_caches(const Shape& position, const Shape& sequence, const Shape& pages,
+                               int64_t rows) {
+  return is_index_row(position) && is_index_row(sequence) && position.dim[0] == rows &&
+         sequence.dim[0] == rows && pages.type == DType::I32 && pages.rank == 2;
+}
+inline constexpr const char* kPlaceRule =
+    "positions and sequences must be i32, one per row; pages an i32 matrix";
+
+// ---- tolerances
+inline constexpr double kRounding = 0x1p-24;  // the largest relative error of one
+template <int Roundings>
+double roundings(std::span<const Shape>) {
+  return Roundings * kRounding;
+}
+
+// ---- inputs of cases
+// A small generator of our own: the same cases on every machine.
+class Numbers {
+ public:
+  explicit Numbers(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}
+  uint64_t next() {
+    state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
+    return state_;
+  }
+  // Roughly normal: the sum of four uniform numbers.
+  float normal() {
+    float s = 0;
+    for (int i = 0; i < 4; i++) s += float(next() >> 40) / float(1 << 24) - 0.5f;
+    return s * 1.7f;
+  }
+  int below(int n) { return int(next() >> 33) % n; }
+
+ private:
+  uint64_t state_;
+};
+
+CaseInput floats(Shape, Numbers&, float scale = 1);      // normal numbers times `scale`
+CaseInput integers(Shape, const std::vector<int32_t>&);  // i32
+CaseInput activations(Shape, Numbers&);  // as quantize lays them out; codes over the whole range
+CaseInput weights(Shape, Numbers&);      // a matrix of any format that can be decoded
+
+// "mat_mul q8_0 k=288"
+std::string case_name(OpKind, DType named, const std::string& text);
+
+// Cases of an op over f32 rows: widths around those that kernels take at once. `add` puts in the inputs and
+// the parameters of one case, of `width` values a row; false leaves it out.
+using AddInputs = std::function<bool(Case&, int width, Numbers&)>;
+std::vector<Case> row_cases(OpKind, DType named, const AddInputs& add);
+// f32[width, capacity] of a case.
+CaseInput rows_of(const Case&, int width, Numbers&, float scale = 1);
+
+// ---- sizes to measure with
+inline constexpr int kBenchColumns = 2048, kBenchOutputs = 8192;  // of a matrix
+inline constexpr int kBenchWidth = 4096;                          // of everything that works on rows
+// Ops that read f32 rows of the usual width, so many at once, and nothing else.
+Bench bench_of_rows(int inputs, int rows, const OpParams& params = {}, int width = kBenchWidth);
+// One whole number per row: begin, begin + step ..., modulo `below`.
+BenchInput bench_integers(int rows, int64_t begin, int64_t step, int64_t below);
+
+}  // namespace gimbal::ops
