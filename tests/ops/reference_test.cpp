@@ -95,6 +95,14 @@ TEST(Reference, AddAndSwiGlu) {
   near(glu.out.values, {silu(1) * 3, silu(-2) * 4, 0, silu(9) * 9});
 }
 
+// gelu as Hendrycks and Gimpel approximate it; their table: gelu(1) = 0.8412, gelu(-1) = -0.1588, gelu(3)
+// = 2.9964.
+TEST(Reference, GeluGlu) {
+  Tensor gate = floats({3, 2}, {1, -1, 3, 9, 9, 9}), up = floats({3, 2}, {1, 2, -1, 9, 9, 9});
+  Ran glu = run_op(OpKind::GeluGlu, {}, {&gate, &up}, gate.shape, 1);
+  near(glu.out.values, {0.8412, -0.3176, -2.9964, kOld, kOld, kOld}, 1e-4);
+}
+
 TEST(Reference, SquaredReluGluAndScale) {
   Tensor gate = floats({2, 3}, {3, -2, 0.5, 0, 9, 9}), up = floats({2, 3}, {-2, 5, 8, 7, 9, 9});
   Ran glu = run_op(OpKind::SquaredReluGlu, {}, {&gate, &up}, gate.shape, 2);
