@@ -5,6 +5,7 @@
 #include <string>
 
 #include "files/gguf.h"
+#include "tensor/format.h"
 
 namespace {
 

@@ -2,6 +2,7 @@
 """Turns kernel texts (src/gpu/kernels/*.k, listed in a kernels.def) into what a build needs. The texts become a
 target's language by the C preprocessor alone; this only calls it, the target's compiler and its checker.
 
+  simt_kernels.py rows   DEF                           its kernels, a line each, as cmake/simt.cmake reads them
   simt_kernels.py facts  DEF SRC HEADER JSON           the argument structs for the host; what each kernel binds
   simt_kernels.py module LANGUAGE NAME DEF SRC OUT     one kernel for one target: see simt_modules.py
   simt_kernels.py table  LANGUAGE JSON FOLDER FUNCTION OUT    the table of KernelCode, as C++ (and .incbin beside it)
@@ -98,6 +99,11 @@ def write_if_changed(path, text):
         f.write(text)
 
 
+def command_rows(definition):
+    for name, file, flags in rows_of(definition):
+        print(name, file, *flags)
+
+
 def command_facts(definition, src, header, out):
     rows = rows_of(definition)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -174,7 +180,7 @@ def command_module(language, name, definition, src, out):
 
 
 def main(arguments):
-    commands = {"facts": command_facts, "table": command_table, "module": command_module}
+    commands = {"rows": command_rows, "facts": command_facts, "table": command_table, "module": command_module}
     if not arguments or arguments[0] not in commands:
         print(__doc__.strip(), file=sys.stderr)
         return 2

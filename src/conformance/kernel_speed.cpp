@@ -8,6 +8,7 @@
 
 #include "conformance/kernel_setup.h"
 #include "device/fit.h"
+#include "tensor/format.h"
 #include "tensor/quant_encode.h"
 
 namespace gimbal {

@@ -1,6 +1,7 @@
 // The header, the metadata and the table of tensors of a GGUF file.
 // Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #include "files/gguf_parser.h"
+#include "tensor/format.h"
 
 #include <algorithm>
 #include <limits>

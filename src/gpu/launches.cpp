@@ -7,7 +7,7 @@
 #include "ops/op.h"
 #include "packing/layout.h"
 #include "simt_kernels.h"
-#include "tensor/dtype.h"
+#include "tensor/format.h"
 
 namespace gimbal::simt {
 namespace {
@@ -117,18 +117,12 @@ void plan_embedding(OpPlan& o) {
   }
 }
 
-// Which of the texts serves a weight format: each has its own struct of arguments.
-enum class Text { Floats, Blocks32, Blocks256 };
-Text text_of(const gimbal_value& w) {
-  const auto t = DType(w.dtype);
-  if (packed::parts256(t).end) return Text::Blocks256;
-  return packed::parts32(t).codes ? Text::Blocks32 : Text::Floats;
-}
+// Which of the texts serves a weight format depends on its activations: each has its own struct of arguments.
 void plan_rows_of_x(OpPlan& o, uint32_t rows_at_once) {
-  switch (text_of(o.in(0))) {
-    case Text::Floats: return plan_product<mat_mul_floats_params>(o, rows_at_once);
-    case Text::Blocks32: return plan_product<mat_mul_blocks32_params>(o, rows_at_once);
-    case Text::Blocks256: return plan_product<mat_mul_blocks256_params>(o, rows_at_once);
+  switch (format_of(DType(o.in(0).dtype)).x) {
+    case DType::A8_32: return plan_product<mat_mul_a8_32_params>(o, rows_at_once);
+    case DType::A8_256: return plan_product<mat_mul_a8_256_params>(o, rows_at_once);
+    default: return plan_product<mat_mul_f32_params>(o, rows_at_once);
   }
 }
 
@@ -149,10 +143,10 @@ void plan_cache_write(OpPlan& o) {
 void plan_mat_mul(OpPlan& o) { plan_rows_of_x(o, 4); }
 void plan_mat_vec(OpPlan& o) { plan_rows_of_x(o, 1); }
 void plan_embed(OpPlan& o) {
-  switch (text_of(o.in(0))) {
-    case Text::Floats: return plan_embedding<embed_floats_params>(o);
-    case Text::Blocks32: return plan_embedding<embed_blocks32_params>(o);
-    case Text::Blocks256: return plan_embedding<embed_blocks256_params>(o);
+  switch (format_of(DType(o.in(0).dtype)).x) {
+    case DType::A8_32: return plan_embedding<embed_a8_32_params>(o);
+    case DType::A8_256: return plan_embedding<embed_a8_256_params>(o);
+    default: return plan_embedding<embed_f32_params>(o);
   }
 }
 void plan_cache_write_floats(OpPlan& o) { plan_cache_write<cache_write_floats_params>(o); }

@@ -2,8 +2,7 @@
 
 #include "device/claims.h"
 #include "ops/op.h"
-#include "ops/shapes.h"
-#include "tensor/dtype.h"
+#include "tensor/format.h"
 
 namespace gimbal::simt {
 namespace {
@@ -16,26 +15,6 @@ constexpr gimbal_limit kTwo[] = {kTwoWays[0], kTwoWays[1], kTwoWays[2], kBytes, 
 constexpr gimbal_limit kHeads[] = {kHeadSizes[0], kHeadSizes[1], kHeadSizes[2], kBytes, kRow};
 constexpr gimbal_limit kOneRow[] = {
     kSizes[0], kSizes[1], kBytes, kRow, {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, 0, 1}};
-
-// Weight formats, and the part of the kernels' names that says how they lie in memory.
-struct Weights {
-  DType type;
-  const char *mat_mul, *mat_vec, *embed;
-};
-#define WEIGHTS(T, kernel) \
-  { DType::T, "mat_mul_" kernel, "mat_vec_" kernel, "embed_" kernel }
-constexpr Weights kWeights[] = {
-    WEIGHTS(F32, "f32"),       WEIGHTS(F16, "f16"),         WEIGHTS(BF16, "bf16"),
-    WEIGHTS(Q8_0, "q8_0"),     WEIGHTS(Q4_0, "q4_0"),       WEIGHTS(Q4_1, "q4_1"),
-    WEIGHTS(Q5_0, "q5_0"),     WEIGHTS(Q5_1, "q5_1"),       WEIGHTS(IQ4_NL, "iq4_nl"),
-    WEIGHTS(MXFP4, "mxfp4"),   WEIGHTS(Q2_K, "q2_k"),       WEIGHTS(Q3_K, "q3_k"),
-    WEIGHTS(Q4_K, "q4_k"),     WEIGHTS(Q5_K, "q5_k"),       WEIGHTS(Q6_K, "q6_k"),
-    WEIGHTS(IQ4_XS, "iq4_xs"), WEIGHTS(TQ1_0, "ternary"),   WEIGHTS(TQ2_0, "ternary"),
-    WEIGHTS(I2_S, "i2_s"),     WEIGHTS(IQ2_XXS, "iq2_xxs"), WEIGHTS(IQ2_XS, "iq2_xs"),
-    WEIGHTS(IQ2_S, "iq2_xs"),  WEIGHTS(IQ3_XXS, "iq3_xxs"), WEIGHTS(IQ3_S, "iq3_s"),
-    WEIGHTS(IQ1_S, "iq1_s"),   WEIGHTS(IQ1_M, "iq1_m"),
-};
-#undef WEIGHTS
 
 struct Cache {
   DType type;
@@ -65,12 +44,19 @@ Rows make_rows(const std::string& backend) {
     else limit(k, kLimits);
     return k;
   };
-  for (const Weights& w : kWeights) {
-    const gimbal_operand x = claim_of(set_of(activation_type(w.type)));
-    add(OpKind::MatMul, w.type, w.mat_mul, plan_mat_mul).in[1] = x;
-    gimbal_kernel_info& one_row = add(OpKind::MatMul, w.type, w.mat_vec, plan_mat_vec, "simt_row");
+  for (DType type : kAllDTypes) {
+    if (!is_weight(format_of(type))) continue;
+    // Formats that lie alike in memory once they are packed share kernels.
+    auto kernel = [&](const char* name) {
+      r.names.push_back(
+          std::make_unique<std::string>(std::string(name) + gimbal::info(first_alike(type)).name));
+      return r.names.back()->c_str();
+    };
+    const gimbal_operand x = claim_of(set_of(format_of(type).x));
+    add(OpKind::MatMul, type, kernel("mat_mul_"), plan_mat_mul).in[1] = x;
+    gimbal_kernel_info& one_row = add(OpKind::MatMul, type, kernel("mat_vec_"), plan_mat_vec, "simt_row");
     one_row.in[1] = x, one_row.rank = 1, limit(one_row, kOneRow);
-    add(OpKind::Embed, w.type, w.embed, plan_embed);
+    add(OpKind::Embed, type, kernel("embed_"), plan_embed);
   }
   for (const Cache& c : kCaches) {
     add(OpKind::Attention, c.type, c.attention, plan_attention);

@@ -1,27 +1,27 @@
 #include "ops/reference.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/bytes.h"
 #include "ops/op_def.h"
+#include "tensor/activations.h"
 #include "tensor/quant.h"
 
 namespace gimbal::reference {
 namespace {
 
-// Values of an activation row: code times scale. A8_32 and A8_256 are described in tensor/dtypes.def. Kernels
-// rely on the sums of the codes that are stored with them, so a block whose sums are wrong decodes to NaN.
+// Values of an activation row: code times scale. Kernels rely on the sums of the codes that are stored with
+// them, so a group of codes whose sum is wrong decodes to NaN.
 void decode_activations(DType t, const std::byte* p, int64_t n, double* out) {
-  const int block = info(t).block, codes = t == DType::A8_32 ? 8 : 4, group = t == DType::A8_32 ? 32 : 16;
-  for (int64_t i = 0; i < n; i += group) {
-    const std::byte* b = p + i / block * info(t).bytes;
-    const int first = int(i % block);
-    int sum = 0;
-    for (int j = 0; j < group; j++) sum += read_le<int8_t>(b + codes + first + j);
-    const int stored =
-        t == DType::A8_32 ? read_le<int32_t>(b + 4) : read_le<int16_t>(b + 260 + 2 * (first / 16));
-    for (int j = 0; j < group; j++)
-      out[i + j] = stored == sum ? double(read_le<float>(b)) * read_le<int8_t>(b + codes + first + j) : NAN;
+  const Activations a = activations_of(t);
+  for (int64_t i = 0; i < n; i += a.sum_of) {
+    const auto* block = reinterpret_cast<const uint8_t*>(p) + i / a.block * a.bytes;
+    const int first = int(i % a.block);
+    const auto* codes = reinterpret_cast<const int8_t*>(block) + a.codes + first;
+    const int sum = std::accumulate(codes, codes + a.sum_of, 0);
+    const bool right = activation_sum(a, block, first / a.sum_of) == sum;
+    for (int j = 0; j < a.sum_of; j++) out[i + j] = right ? double(activation_scale(block)) * codes[j] : NAN;
   }
 }
 
@@ -33,7 +33,7 @@ Tensor decode(const Shape& shape, const void* dense) {
   const int64_t n = shape.count();
   if (shape.type == DType::I32) {
     for (int64_t i = 0; i < n; i++) t.values[size_t(i)] = read_le<int32_t>(p + 4 * i);
-  } else if (shape.type == DType::A8_32 || shape.type == DType::A8_256) {
+  } else if (is_activation(shape.type)) {
     decode_activations(shape.type, p, n, t.values.data());
   } else {
     std::vector<float> f(static_cast<size_t>(n));

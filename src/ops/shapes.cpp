@@ -2,13 +2,11 @@
 
 #include "base/format.h"
 #include "ops/op_def.h"
+#include "tensor/format.h"
 
 namespace gimbal {
 
-DType activation_type(DType w) {
-  if (has(set_of(DType::F32, DType::F16, DType::BF16), w)) return DType::F32;
-  return info(w).block == 256 || w == DType::I2_S ? DType::A8_256 : DType::A8_32;
-}
+DType activation_type(DType w) { return format_of(w).x; }
 
 Error ShapeCall::refuse(const std::string& rule) const {
   std::string shapes;

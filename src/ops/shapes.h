@@ -17,9 +17,8 @@ inline constexpr DTypeSet kCacheTypes = set_of(DType::F32, DType::F16, DType::BF
 Result<Shape> output_shape(OpKind, const OpParams&, std::span<const Shape> inputs);
 
 // The format that the activations of a matmul must have for weights of format `w`: F32 for float weights,
-// else int8 codes with a scale per 32 or per 256 values, by the block of the weights (I2_S counts as 256: its
-// weights have one scale throughout). This is a part of what a linear layer means in gimbal, so it is the
-// same on every device.
+// else int8 codes (tensor/activations.h), as tensor/formats.def says. This is a part of what a linear layer
+// means in gimbal, so it is the same on every device.
 DType activation_type(DType w);
 
 }  // namespace gimbal

@@ -5,11 +5,10 @@
 //
 // A matrix is a sequence of tiles of 16 rows (the last one padded with zeros).
 //   Float weights: per column, 16 values.
-//   Formats with blocks of 32: per chunk of 256 columns (the last one may be shorter), for each of its blocks
-//   the 16
-//     scales and then, where the format has them, the 16 minimums (2 bytes each), all padded to 64 bytes;
-//     then for each block its codes.
-//   Formats with blocks of 256: per block the parts of Parts256. The 16 f16 units (the scales of the whole
+//   Formats against a8_32: per chunk of 256 columns (the last one may be shorter), for each of its groups of
+//     columns the 16 scales and then, where the format has them, the 16 minimums (2 bytes each), all padded
+//     to 64 bytes; then for each 32 columns their codes.
+//   Formats against a8_256: per block the parts of Parts256. The 16 f16 units (the scales of the whole
 //     blocks), and where a format has them the 16 of the minimums, are the beginning of the block if they
 //     fill 64 bytes. Units alone would leave half of that empty, so those of all blocks are together at the
 //     head of the tile, padded to 64 bytes. i2_s has one f32 unit for the tensor: 16 of it are the head. Two
@@ -32,7 +31,7 @@
 #include <stdint.h>
 
 #include "ops/op.h"
-#include "tensor/dtype.h"
+#include "tensor/format.h"
 
 namespace gimbal::packed {
 namespace {
@@ -40,88 +39,52 @@ namespace {
 constexpr int kTileRows = 16;
 constexpr int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// ---- blocks of 32: bytes per block in a tile
-// ------------------------------------------------------------------
+// Groups of columns with a float scale, against a8_32: bytes in a tile of a group's scales (and minimums),
+// and of the codes of 32 columns.
 struct Parts32 {
-  int scales = 0;  // and minimums
-  int codes = 0;
+  int scales = 0, codes = 0, group = 32;
+  constexpr int64_t scales_of(int64_t blocks) const { return blocks * 32 / group * scales; }  // of 32 columns
 };
 constexpr Parts32 parts32(DType t) {
-  switch (t) {
-    case DType::Q8_0: return {32, 512};
-    case DType::Q4_0:
-    case DType::IQ4_NL:
-    case DType::MXFP4: return {32, 256};  // mxfp4: scales as bf16, which holds every power of two
-    case DType::Q4_1: return {64, 256};
-    case DType::Q5_0: return {32, 256 + 64};
-    case DType::Q5_1: return {64, 256 + 64};
-    default: return {};
-  }
+  const Format f = format_of(t);
+  if (f.x != DType::A8_32) return {};
+  return {f.minimums ? 64 : 32, 64 * (8 * f.bytes + 4 * f.nibbles + 2 * f.pairs + f.bits), f.group};
 }
-constexpr int64_t chunk_codes(DType t, int64_t blocks) { return up(blocks * parts32(t).scales, 64); }
+constexpr int64_t chunk_codes(DType t, int64_t blocks) { return up(parts32(t).scales_of(blocks), 64); }
 constexpr int64_t chunk_bytes(DType t, int64_t blocks) {
   return chunk_codes(t, blocks) + blocks * parts32(t).codes;
 }
 
-// ---- blocks of 256: offsets of the parts in a block of a tile; a part that ends where it begins is not
-// there ----
+// Groups with an integer scale, against a8_256: offsets of the parts in a block of 256 columns of a tile. A
+// part that ends where it begins is not there.
 struct Parts256 {
   int scales = 0, minimums = 0, nibbles = 0, pairs = 0, bits = 0, shifts = 0, end = 0;
   // The first block of a tile lies behind `head` bytes and `head_step` for each block, padded; the units of
   // the first block begin the tile, and those of the next are `unit_step` further on.
   int head = 0, head_step = 0, unit_step = 0;
-  bool float_units = false;  // f32
-  float unit_factor = 1;
 };
-struct Planes {
-  bool nibbles = false, pairs = false, bits = false, shifts = false;
-};
-// Bytes of scales and of minimums a row.
-constexpr Parts256 parts256(int scales, int minimums, bool minimum_units, Planes planes) {
-  Parts256 p;
-  p.scales = minimum_units ? 64 : 0;
-  p.minimums = p.scales + 16 * scales;
-  p.nibbles = p.minimums + 16 * minimums;
-  p.pairs = p.nibbles + (planes.nibbles ? 2048 : 0);
-  p.bits = p.pairs + (planes.pairs ? 1024 : 0);
-  p.shifts = p.bits + (planes.bits ? 512 : 0);
-  p.end = p.shifts + (planes.shifts ? 64 : 0);
-  p.head_step = minimum_units ? 0 : 32;
-  p.unit_step = minimum_units ? p.end : 32;
-  return p;
+// Bytes of a row's scales, and of its minimums where they have bytes of their own.
+constexpr int scale_bytes(const Format& f) {
+  return f.scales == Scales::OfBlock ? 0 : 256 / f.group / (f.scales == Scales::Odd ? 2 : 1);
 }
-constexpr Parts256 codebook(int scales, Planes planes, float unit_factor) {
-  Parts256 p = parts256(scales, 0, false, planes);
-  p.unit_factor = unit_factor;
-  return p;
-}
-constexpr Parts256 with_one_unit(Parts256 p) {
-  p.float_units = true;
-  p.head = 64, p.head_step = 0, p.unit_step = 0;
-  return p;
+constexpr int minimum_bytes(const Format& f) {
+  return f.minimums && f.scales != Scales::Paired ? 256 / f.group : 0;
 }
 constexpr Parts256 parts256(DType t) {
-  constexpr Planes nibbles{.nibbles = true}, pairs{.pairs = true}, pairs_bits{.pairs = true, .bits = true},
-      pairs_shifts{.pairs = true, .shifts = true};
-  switch (t) {
-    case DType::Q2_K: return parts256(16, 0, true, pairs);  // scale and minimum share a byte
-    case DType::Q3_K: return parts256(16, 0, false, pairs_bits);
-    case DType::Q4_K: return parts256(8, 8, true, nibbles);
-    case DType::Q5_K: return parts256(8, 8, true, {.nibbles = true, .bits = true});
-    case DType::Q6_K: return parts256(16, 0, false, {.nibbles = true, .pairs = true});
-    case DType::IQ4_XS: return parts256(8, 0, false, nibbles);
-    case DType::TQ1_0:  // trits are unpacked to pairs
-    case DType::TQ2_0: return parts256(0, 0, false, pairs);
-    case DType::I2_S: return with_one_unit(parts256(0, 0, false, pairs));
-    case DType::IQ2_XXS: return codebook(4, pairs_bits, 0.125f);
-    case DType::IQ2_XS:
-    case DType::IQ2_S: return codebook(8, pairs_bits, 0.125f);
-    case DType::IQ3_XXS: return codebook(4, nibbles, 0.25f);
-    case DType::IQ3_S: return codebook(4, nibbles, 1);
-    case DType::IQ1_S: return codebook(4, pairs_shifts, 0.125f);
-    case DType::IQ1_M: return codebook(8, pairs_shifts, 0.125f);
-    default: return {};
-  }
+  const Format f = format_of(t);
+  Parts256 p;
+  if (f.x != DType::A8_256) return p;
+  p.scales = f.minimums ? 64 : 0;
+  p.minimums = p.scales + 16 * scale_bytes(f);
+  p.nibbles = p.minimums + 16 * minimum_bytes(f);
+  p.pairs = p.nibbles + 2048 * f.nibbles;
+  p.bits = p.pairs + 1024 * f.pairs;
+  p.shifts = p.bits + 512 * f.bits;
+  p.end = p.shifts + 64 * f.shifts;
+  if (f.tensor_scale) p.head = 64;
+  else if (f.minimums) p.unit_step = p.end;
+  else p.head_step = p.unit_step = 32;
+  return p;
 }
 // What precedes the blocks of a tile.
 constexpr int64_t head_bytes(const Parts256& p, int64_t blocks) {
@@ -135,6 +98,7 @@ constexpr int64_t tile_bytes(DType t, int64_t columns) {
   if (const Parts256 p = parts256(t); p.end)
     return columns % 256 ? 0 : head_bytes(p, columns / 256) + columns / 256 * p.end;
   if (!parts32(t).codes) return 0;  // no packed layout
+  if (columns % parts32(t).group) return 0;
   const int64_t whole = columns / kChunk, rest = columns % kChunk / 32;
   return whole * chunk_bytes(t, kChunk / 32) + (rest ? chunk_bytes(t, rest) : 0);
 }
@@ -147,8 +111,7 @@ constexpr int64_t packed_bytes(DType t, int64_t columns, int64_t rows) {
   return tile_bytes(t, columns) * ((rows + kTileRows - 1) / kTileRows);
 }
 
-// ---- caches: page after page; in a page, head after head
-// ------------------------------------------------------- Keys of a head: per 16 positions, per dimension, 16
+// Caches: page after page; in a page, head after head. Keys of a head: per 16 positions, per dimension, 16
 // values (one per position). Values of a head: per position, head_dim values padded to a multiple of 16.
 // Quantized, of both: per 16 positions, per block of 32 dimensions, a tile: the 16 f16 steps, then the codes
 // of the blocks as tensor/quant/<format>.inc has them, for keys byte by byte (16 positions' first bytes, and

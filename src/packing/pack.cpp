@@ -35,13 +35,14 @@ template <int Count>
   for (int k = 0; k < Count / 2; k++) bytes[k] = uint8_t((code[k] & 15) | code[k + Count / 2] << 4);
   scatter(bytes, Count / 2, plane, lane);
 }
-template <int From>
+template <int Count, int From>
 [[gnu::noinline]] void put_pairs(const uint8_t* code, uint8_t* plane, int lane) {
-  uint8_t bytes[64];
-  for (int k = 0; k < 64; k++)
-    bytes[k] = uint8_t((code[k] >> From & 3) | (code[k + 64] >> From & 3) << 2 |
-                       (code[k + 128] >> From & 3) << 4 | (code[k + 192] >> From & 3) << 6);
-  scatter(bytes, 64, plane, lane);
+  constexpr int n = Count / 4;
+  uint8_t bytes[n];
+  for (int k = 0; k < n; k++)
+    bytes[k] = uint8_t((code[k] >> From & 3) | (code[k + n] >> From & 3) << 2 |
+                       (code[k + 2 * n] >> From & 3) << 4 | (code[k + 3 * n] >> From & 3) << 6);
+  scatter(bytes, n, plane, lane);
 }
 template <int Count, int From>
 [[gnu::noinline]] void put_bits(const uint8_t* code, uint8_t* plane, int lane) {
@@ -72,33 +73,6 @@ void all_codes(const uint8_t* block, uint8_t* out, Code code, std::index_sequenc
   (run(std::integral_constant<size_t, R>{}), ...);
 }
 
-// ---- blocks of 32: the code of a value (its low nibble where fifth bits follow the scales), and where the
-// scale (and minimum) lies
-template <DType T, class Code, class Scales>
-void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane, Code code, Scales put_scales) {
-  constexpr Parts32 parts = parts32(T);
-  const int64_t blocks = columns / 32;
-  uint8_t* codes = chunk + chunk_codes(T, blocks);
-  for (int64_t b = 0; b < blocks; b++, row += info(T).bytes, codes += parts.codes) {
-    put_scales(row, chunk + parts.scales * b + 2 * lane);
-    uint8_t c[32];
-    all_codes(row, c, code, std::make_index_sequence<2>());
-    if constexpr (parts.codes == 512) scatter(c, 32, codes, lane);
-    else put_nibbles<32>(c, codes, lane);
-    if constexpr (parts.codes == 320)
-      put_fifth_bits(read_le<uint32_t>(row + parts.scales / 16), codes + 256, lane);
-  }
-}
-
-void one_scale(const uint8_t* block, uint8_t* to) { std::memcpy(to, block, 2); }
-void scale_and_minimum(const uint8_t* block, uint8_t* to) {
-  std::memcpy(to, block, 2), std::memcpy(to + 32, block + 2, 2);
-}
-void power_of_two(const uint8_t* block, uint8_t* to) {
-  const uint16_t bits = float_to_bf16(mxfp4_scale(block));
-  std::memcpy(to, &bits, 2);
-}
-
 // The shifts of 8 columns each: bit `From` of the code of the first.
 template <int From>
 void put_shifts(const uint8_t* code, uint8_t* vector, int lane) {
@@ -107,107 +81,106 @@ void put_shifts(const uint8_t* code, uint8_t* vector, int lane) {
   scatter(bytes, 4, vector, lane);
 }
 
-// ---- blocks of 256: units (of the minimums, too), scales, minimums, codes
-// -------------------
-template <DType T, bool InRuns = true, class Units, class Code, class Scale, class Minimum>
-void pack256(const uint8_t* row, uint8_t* units, uint8_t* chunk, int lane, Units put_units, Code code,
-             Scale scale, Minimum minimum) {
-  constexpr Parts256 p = parts256(T);
-  put_units(row, units + (p.float_units ? 4 : 2) * lane);
-  for (int g = 0; p.scales + 16 * g < p.minimums; g++)
-    chunk[p.scales + 16 * g + lane] = uint8_t(scale(row, uint32_t(g)));
-  for (int g = 0; p.minimums + 16 * g < p.nibbles; g++)
-    chunk[p.minimums + 16 * g + lane] = uint8_t(minimum(row, uint32_t(g)));
-  uint8_t c[256];
-  if constexpr (InRuns) all_codes(row, c, code, std::make_index_sequence<16>());
+// The code of a level as the planes keep it (layout.h).
+template <DType T>
+uint32_t code_of_level(int32_t level) {
+  constexpr Format f = format_of(T);
+  const auto magnitude = uint32_t(level < 0 ? -level : level), sign = uint32_t(level < 0);
+  if constexpr (f.levels == Levels::Iq2) return magnitude >> 4 | sign << 2;
+  else if constexpr (f.levels == Levels::Iq3) return magnitude >> 3 | sign << 3;
+  else if constexpr (f.doubled) return uint32_t(level + f.zero) >> 1;
   else
-    for (uint32_t j = 0; j < 256; j++) c[j] = uint8_t(code(row, j));
-  constexpr bool nibbles = p.pairs > p.nibbles, pairs = p.bits > p.pairs, bits = p.shifts > p.bits;
-  if constexpr (nibbles) put_nibbles<256>(c, chunk + p.nibbles, lane);
-  if constexpr (pairs) put_pairs<nibbles ? 4 : 0>(c, chunk + p.pairs, lane);
-  if constexpr (bits) put_bits<256, nibbles ? 4 : 2>(c, chunk + p.bits, lane);
-  if constexpr (p.end > p.shifts) put_shifts<2>(c, chunk + p.shifts, lane);
+    return uint32_t(level + f.zero) >> 3 | (uint32_t(level + f.zero) >> 1 & 1) << 2;  // a trit and its shift
 }
 
-template <int At>
-void unit(const uint8_t* block, uint8_t* to) {
-  std::memcpy(to, block + At, 2);
+template <class Meaning>
+uint32_t unit_bits(const uint8_t* block, uint32_t group) {
+  if constexpr (requires { Meaning::unit_bits(block, group); }) return Meaning::unit_bits(block, group);
+  else if constexpr (requires { Meaning::unit_bits(block); }) return Meaning::unit_bits(block);
+  else return read_le<uint16_t>(block + Meaning::unit_at);
 }
-template <int At>
-void unit_and_minimums(const uint8_t* block, uint8_t* to) {
-  std::memcpy(to, block + At, 2), std::memcpy(to + 32, block + At + 2, 2);
-}
-void iq1_m_unit_in_parts(const uint8_t* block, uint8_t* to) {
-  const auto bits = uint16_t(iq1_m_half(block));
-  std::memcpy(to, &bits, 2);
+void put_half(uint32_t bits, uint8_t* to) {
+  const auto half = uint16_t(bits);
+  std::memcpy(to, &half, 2);
 }
 
-// ---- codebook formats: codes of their levels
-uint32_t iq1_code(int32_t level) {  // 8 trit +- 1
-  return uint32_t(level + 9) >> 3 | (uint32_t(level + 9) >> 1 & 1) << 2;
-}
-uint32_t iq2_code(int32_t level) {
-  return uint32_t(level < 0 ? -level : level) >> 4 | uint32_t(level < 0) << 2;
-}
-uint32_t iq3_xxs_level_code(int32_t level) {
-  return uint32_t(level < 0 ? -level : level) >> 3 | uint32_t(level < 0) << 3;
-}
-uint32_t iq3_s_level_code(int32_t level) { return uint32_t(level + 15) >> 1; }
-
-uint32_t none(const uint8_t*, uint32_t) { return 0; }
-
-// `scale` is the tensor's, for the formats that have one.
-void pack_chunk(DType t, float scale, int64_t columns, const uint8_t* row, uint8_t* units, uint8_t* chunk,
-                int lane) {
-  // Captureless lambdas keep the code functions inlined into the loops.
-#define CODE(format) [](const uint8_t* b, uint32_t j) { return format##_code(b, j); }
-#define GROUP(expression) [](const uint8_t* b, uint32_t g) { return expression; }
-#define NIBBLES(at) GROUP(uint32_t(b[(at) + (g & 15)] >> (g / 16 * 4)))
-#define BLOCKS32(T, code, scales) \
-  case DType::T:                  \
-    return pack32<DType::T>(columns, row, chunk, lane, code, scales)
-#define BLOCKS256(T, put_units, code, scale, minimum) \
-  case DType::T: return pack256<DType::T>(row, units, chunk, lane, put_units, code, scale, minimum)
-// Lookups in codebooks are no work for vectors: one loop takes less code.
-#define CODEBOOK(T, format, put_units, code_of, groups)                             \
-  case DType::T:                                                                    \
-    return pack256<DType::T, false>(                                                \
-        row, units, chunk, lane, put_units,                                         \
-        [](const uint8_t* b, uint32_t j) { return code_of(format##_level(b, j)); }, \
-        GROUP(uint32_t(format##_scale(b, g) >> 1 | format##_scale(b, g + groups / 2) >> 1 << 4)), none)
-  switch (t) {
-    BLOCKS32(Q8_0, GROUP(uint32_t(b[2 + g] ^ 0x80)), one_scale);
-    BLOCKS32(Q4_0, CODE(q4_0), one_scale);
-    BLOCKS32(Q4_1, CODE(q4_1), scale_and_minimum);
-    BLOCKS32(Q5_0, NIBBLES(6), one_scale);
-    BLOCKS32(Q5_1, NIBBLES(8), scale_and_minimum);
-    BLOCKS32(IQ4_NL, CODE(iq4_nl), one_scale);
-    BLOCKS32(MXFP4, CODE(mxfp4), power_of_two);
-    BLOCKS256(Q2_K, unit_and_minimums<80>, CODE(q2_k), GROUP(uint32_t(b[g])), none);
-    BLOCKS256(Q3_K, unit<108>, CODE(q3_k), GROUP(q3_k_scale(b, g)), none);
-    BLOCKS256(Q4_K, unit_and_minimums<0>, CODE(q4_k), GROUP(k_scale(b, g)), GROUP(k_offset(b, g)));
-    BLOCKS256(Q5_K, unit_and_minimums<0>, CODE(q5_k), GROUP(k_scale(b, g)), GROUP(k_offset(b, g)));
-    BLOCKS256(Q6_K, unit<208>, CODE(q6_k), GROUP(uint32_t(b[192 + g])), none);
-    BLOCKS256(IQ4_XS, unit<0>, CODE(iq4_xs), GROUP(iq4_xs_scale(b, g)), none);
-    BLOCKS256(TQ1_0, unit<52>, CODE(tq1_0), none, none);
-    BLOCKS256(TQ2_0, unit<64>, CODE(tq2_0), none, none);
-    BLOCKS256(
-        I2_S, [scale](const uint8_t*, uint8_t* to) { std::memcpy(to, &scale, 4); }, CODE(i2_s), none, none);
-    CODEBOOK(IQ2_XXS, iq2_xxs, unit<0>, iq2_code, 8);
-    CODEBOOK(IQ2_XS, iq2_xs, unit<0>, iq2_code, 16);
-    CODEBOOK(IQ2_S, iq2_s, unit<0>, iq2_code, 16);
-    CODEBOOK(IQ3_XXS, iq3_xxs, unit<0>, iq3_xxs_level_code, 8);
-    CODEBOOK(IQ3_S, iq3_s, unit<0>, iq3_s_level_code, 8);
-    CODEBOOK(IQ1_S, iq1_s, unit<0>, iq1_code, 8);
-    CODEBOOK(IQ1_M, iq1_m, iq1_m_unit_in_parts, iq1_code, 16);
-    default: return pack_columns(info(t).bytes, columns, row, chunk, lane);
+// Groups with a float scale.
+template <DType T, class Meaning>
+void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane) {
+  constexpr Format f = format_of(T);
+  constexpr Parts32 parts = parts32(T);
+  constexpr uint32_t kBlock = info(T).block;
+  uint8_t *scales = chunk + 2 * lane, *codes = chunk + chunk_codes(T, columns / 32);
+  for (int64_t k = 0; k < columns; k += kBlock, row += info(T).bytes) {
+    for (uint32_t g = 0; g < kBlock / f.group; g++, scales += parts.scales) {
+      put_half(unit_bits<Meaning>(row, g), scales);
+      if constexpr (f.minimums) std::memcpy(scales + 32, row + Meaning::minimum_unit_at, 2);
+    }
+    for (uint32_t j = 0; j < kBlock; j += 32, codes += parts.codes) {
+      uint8_t c[32];
+      const auto code = [j](const uint8_t* b, uint32_t i) {
+        if constexpr (requires { Meaning::low_of(b, i); }) return Meaning::low_of(b, j + i);
+        else return Meaning::code_of(b, j + i);
+      };
+      all_codes(row, c, code, std::make_index_sequence<2>());
+      if constexpr (f.bytes) scatter(c, 32, codes, lane);
+      else if constexpr (f.nibbles) put_nibbles<32>(c, codes, lane);
+      else if constexpr (f.pairs) put_pairs<32, 0>(c, codes, lane);
+      else put_bits<32, 0>(c, codes, lane);
+      if constexpr (f.bits && f.nibbles) put_fifth_bits(Meaning::fifth_bits(row), codes + 256, lane);
+    }
   }
-#undef CODE
-#undef GROUP
-#undef NIBBLES
-#undef BLOCKS32
-#undef BLOCKS256
-#undef CODEBOOK
+}
+
+// Groups with an integer scale. `scale` is the tensor's, for the formats that have one.
+template <DType T, class Meaning>
+void pack256(float scale, const uint8_t* row, uint8_t* units, uint8_t* chunk, int lane) {
+  constexpr Format f = format_of(T);
+  constexpr Parts256 p = parts256(T);
+  if constexpr (f.tensor_scale) std::memcpy(units + 4 * lane, &scale, 4);
+  else put_half(unit_bits<Meaning>(row, 0), units + 2 * lane);
+  if constexpr (f.minimums) std::memcpy(units + 32 + 2 * lane, row + Meaning::minimum_unit_at, 2);
+  for (uint32_t g = 0; g < scale_bytes(f); g++) {
+    uint8_t& to = chunk[p.scales + 16 * g + lane];
+    if constexpr (f.scales == Scales::Odd)
+      to = uint8_t(Meaning::scale_of(row, g) >> 1 | Meaning::scale_of(row, g + scale_bytes(f)) >> 1 << 4);
+    else if constexpr (f.scales != Scales::OfBlock) to = uint8_t(Meaning::scale_of(row, g));
+  }
+  if constexpr (minimum_bytes(f) > 0)
+    for (uint32_t g = 0; g < minimum_bytes(f); g++)
+      chunk[p.minimums + 16 * g + lane] = uint8_t(Meaning::minimum_of(row, g));
+  uint8_t c[256];
+  // Lookups in codebooks are no work for vectors: one loop takes less code.
+  if constexpr (requires { Meaning::level_of(row, 0u); })
+    for (uint32_t j = 0; j < 256; j++) c[j] = uint8_t(code_of_level<T>(Meaning::level_of(row, j)));
+  else
+    all_codes(
+        row, c, [](const uint8_t* b, uint32_t j) { return Meaning::code_of(b, j); },
+        std::make_index_sequence<16>());
+  if constexpr (f.nibbles) put_nibbles<256>(c, chunk + p.nibbles, lane);
+  if constexpr (f.pairs) put_pairs<256, f.nibbles ? 4 : 0>(c, chunk + p.pairs, lane);
+  if constexpr (f.bits) put_bits<256, f.nibbles ? 4 : 2>(c, chunk + p.bits, lane);
+  if constexpr (f.shifts) put_shifts<2>(c, chunk + p.shifts, lane);
+}
+
+template <DType T, class Meaning>
+void pack_chunk(float scale, int64_t columns, const uint8_t* row, uint8_t* units, uint8_t* chunk, int lane) {
+  constexpr Format f = format_of(T);
+  if constexpr (f.number != Number::Codes) pack_columns(info(T).bytes, columns, row, chunk, lane);
+  else if constexpr (f.x == DType::A8_32) pack32<T, Meaning>(columns, row, chunk, lane);
+  else if constexpr (f.x == DType::A8_256) pack256<T, Meaning>(scale, row, units, chunk, lane);
+}
+
+using PackChunk = void (*)(float, int64_t, const uint8_t*, uint8_t*, uint8_t*, int);
+PackChunk pack_chunk_of(DType t) {
+  switch (t) {
+#define GIMBAL_FORMAT(id, name, ...) \
+  case DType::id:                    \
+    return pack_chunk<DType::id, quant::id>;
+#include "tensor/formats.def"
+#undef GIMBAL_FORMAT
+    default: return nullptr;
+  }
 }
 
 // Sixteen rows are more streams than processors foresee: what comes next in a row is asked for while its
@@ -224,6 +197,7 @@ void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source
   end = std::min(end, rows);
   const float scale = tensor_scale(type, source, columns * (end - begin));
   const int64_t unit_step = parts256(type).unit_step;
+  const PackChunk pack_chunk = pack_chunk_of(type);
   for (int64_t first = begin; first < end; first += kTileRows) {
     uint8_t* tile = tiles + (first - begin) / kTileRows * tile_size;
     for (int64_t k = 0; k < columns; k += kChunk) {
@@ -232,8 +206,8 @@ void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source
         const uint8_t* row = source + (r - begin) * row_size + row_bytes(type, k);
         if (k + kChunk < columns) ask_for(row + bytes, bytes);
         else if (r + kTileRows < end) ask_for(row + kTileRows * row_size - row_bytes(type, k), bytes);
-        pack_chunk(type, scale, wide, row, tile + k / kChunk * unit_step,
-                   tile + chunk_offset(type, columns, k), int(r - first));
+        pack_chunk(scale, wide, row, tile + k / kChunk * unit_step, tile + chunk_offset(type, columns, k),
+                   int(r - first));
       }
     }
   }

@@ -8,8 +8,8 @@
 namespace gimbal::packed {
 
 // Rows [begin, end) of a matrix of `columns` x `rows`, from dense blocks at `source` (row `begin`; behind row
-// end - 1 the scale of an I2_S tensor) into `tiles`, where the tile of row `begin` goes and whose padding is
-// zero already. begin is a multiple of 16.
+// end - 1 the scale of the tensor, where the format has one) into `tiles`, where the tile of row `begin` goes
+// and whose padding is zero already. begin is a multiple of 16.
 void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint8_t* tiles,
                 int64_t begin, int64_t end);
 

@@ -45,13 +45,14 @@ Error nothing_fits(const Program& p, const gimbal_op& op, const Device& d, const
   const auto rows = d.kernels_for(op.kind);
   const auto best = std::max_element(
       rows.begin(), rows.end(), [&](uint16_t a, uint16_t b) { return d.kernel(a).rank < d.kernel(b).rank; });
-  return {Code::Unsupported,
-          format("device {} has no kernel that computes '{}': {} of {}{}", d.id(), p.output(op).name,
-                 info(OpKind(op.kind)).name, formats,
-                 best == rows.end() ? ""
-                                    : format("; {} {}", d.kernel(*best).name,
-                                             refusal(d.kernel(*best), p, op, d, about, wish).value_or("fits"))),
-          "", kNoKernel};
+  return {
+      Code::Unsupported,
+      format("device {} has no kernel that computes '{}': {} of {}{}", d.id(), p.output(op).name,
+             info(OpKind(op.kind)).name, formats,
+             best == rows.end() ? ""
+                                : format("; {} {}", d.kernel(*best).name,
+                                         refusal(d.kernel(*best), p, op, d, about, wish).value_or("fits"))),
+      "", kNoKernel};
 }
 
 Result<Choice> choose(const Program& p, const gimbal_op& op, const Device& d, const gimbal_device_info& about,
@@ -70,8 +71,8 @@ Result<Choice> choose(const Program& p, const gimbal_op& op, const Device& d, co
   if (!best) return nothing_fits(p, op, d, about, wish);
   if (preferred == none && none > 0 && wish.strict)
     return Error{Code::NoBackend,
-                 format("no preferred kernel computes '{}' ({}); '{}' would be used",
-                        p.output(op).name, info(OpKind(op.kind)).name, d.kernel(*best).name),
+                 format("no preferred kernel computes '{}' ({}); '{}' would be used", p.output(op).name,
+                        info(OpKind(op.kind)).name, d.kernel(*best).name),
                  "",
                  kNoKernel,
                  "prefer_kernel",

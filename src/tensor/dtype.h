@@ -61,9 +61,6 @@ constexpr uint64_t meaning(DType t) {
 // Bytes of n values that start at a block boundary; n must be a multiple of the block.
 constexpr int64_t row_bytes(DType t, int64_t n) { return n / info(t).block * info(t).bytes; }
 
-// I2_S keeps one f32 scale for a whole tensor, padded to 32 bytes, after the values.
-constexpr int64_t tensor_tail_bytes(DType t) { return t == DType::I2_S ? 32 : 0; }
-
 // A set of formats as bits, for kernel tables.
 using DTypeSet = uint64_t;
 static_assert(kDTypeNumbers <= 64);

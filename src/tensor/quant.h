@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 
-#include "tensor/dtype.h"
+#include "tensor/format.h"
 
 namespace gimbal {
 
@@ -12,11 +12,11 @@ namespace gimbal {
 bool can_decode(DType type);
 
 // n values that start at a block boundary, as f32: out[0..n). n must be a multiple of the block and
-// can_decode(type) true. `blocks` may have any alignment. I2_S blocks hold no scale of their own: each value
-// is multiplied by `tensor_scale`, which the other formats do not read.
+// can_decode(type) true. `blocks` may have any alignment. Where a format has one scale for the tensor, each
+// value is multiplied by `tensor_scale`, which the other formats do not read.
 void decode(DType type, const void* blocks, int64_t n, float* out, float tensor_scale = 1.0f);
 
-// The scale that lies behind the n values of an I2_S tensor; 1 for every other format.
+// The scale that lies behind the n values of a tensor, in formats that have one; 1 for every other format.
 float tensor_scale(DType type, const void* data, int64_t n);
 
 // A whole tensor of n values, with the scale behind it where the format has one (row_bytes +

@@ -16,6 +16,7 @@
 #include "files/gguf.h"
 #include "support/gguf_writer.h"
 #include "support/golden.h"
+#include "tensor/format.h"
 
 namespace {
 

@@ -13,6 +13,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCE = os.path.join(ROOT, "src")
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+import simt_text  # noqa: E402
 GENERATOR = os.path.join(ROOT, "scripts", "simt_kernels.py")
 ENGINE = os.path.join(SOURCE, "gpu")
 TOY = "below_largest"
@@ -38,10 +40,10 @@ class AddedOp(unittest.TestCase):
             rows = f.read()
         with open(os.path.join(HERE, "toy", "kernels.def"), encoding="utf-8") as f:
             rows += "\n" + f.read()
-        cls.rows = len(re.findall(r"^SIMT_KERNEL", rows, re.M))
         cls.definition = os.path.join(cls.folder, "kernels.def")
         with open(cls.definition, "w", encoding="utf-8") as f:
             f.write(rows)
+        cls.rows = len(simt_text.rows_of(cls.definition))
 
     @classmethod
     def tearDownClass(cls):

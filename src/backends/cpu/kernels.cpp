@@ -3,6 +3,7 @@
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "ops/op.h"
+#include "tensor/activations.h"
 #include "tensor/block_encode.h"
 #include "tensor/half.h"
 #include "vec.h"  // from variants/<name>
@@ -10,12 +11,14 @@
 namespace CPU_VARIANT {
 namespace {
 
-using gimbal::DType, gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
+using gimbal::DType, gimbal::Format, gimbal::Levels, gimbal::Number, gimbal::Scales, gimbal::format_of;
+using gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 
 #include "backends/cpu/kernels/attention.h"
 #include "backends/cpu/kernels/blocks256.h"
 #include "backends/cpu/kernels/blocks32.h"
 #include "backends/cpu/kernels/elementwise.h"
+#include "backends/cpu/kernels/embed.h"
 #include "backends/cpu/kernels/float_weights.h"
 #include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/rows.h"
@@ -44,8 +47,33 @@ constexpr CpuRow mat_mul(const char* name, DType weights, DType x, Launch launch
   k.launch_two = launch_two;
   return k;
 }
+template <DType T>
+constexpr CpuRow mat_mul(const char* name) {
+  constexpr DType shared = gimbal::first_alike(T);
+  constexpr Format f = format_of(T);
+  if constexpr (f.number != Number::Codes) {
+    using W = Numbers<shared>;
+    return mat_mul(name, T, f.x, matmul<OneRowOfFloats, W, RowsOfFloats<W>>,
+                   two_streams<OneRowOfFloats, W>());
+  } else if constexpr (f.x == DType::A8_32) {
+    using W = Weights32<shared>;
+    return mat_mul(name, T, f.x, matmul<OneRow32, W, Rows32<W>>);
+  } else {
+    using W = Weights256<shared>;
+    return mat_mul(name, T, f.x, matmul<OneRow256, W, Rows256<W>>, two_streams<OneRow256, W>());
+  }
+}
 constexpr CpuRow embedding(const char* name, DType weights, Launch launch) {
   return row(name, OpKind::Embed, row_work<1>, launch, kByRow, weights);
+}
+template <DType T>
+constexpr CpuRow embedding(const char* name) {
+  constexpr DType shared = gimbal::first_alike(T);
+  constexpr Format f = format_of(T);
+  if constexpr (f.number != Number::Codes) return embedding(name, T, embed_numbers<Numbers<shared>>);
+  else if constexpr (f.x == DType::A8_32)
+    return embedding(name, T, embed_codes<Weights32<shared>, Rows32<Weights32<shared>>>);
+  else return embedding(name, T, embed_codes<Weights256<shared>, Rows256<Weights256<shared>>>);
 }
 constexpr CpuRow attends(const char* name, DType cache, Launch launch) {
   return row(name, OpKind::Attention, attention_work, launch, false, cache);
@@ -60,33 +88,23 @@ constexpr CpuRow quantizes(const char* name, DType to, Launch launch) {
 #define STR2(x) #x
 #define STR(x) STR2(x)
 #define NAME(text) "cpu." STR(CPU_VARIANT) "." text
-// Weights of format T, computed as W lays them out, by what follows.
-#define WEIGHTS(W, T, format, row_of, ...)                       \
-  mat_mul(NAME("mat_mul." format), DType::T, W::x, __VA_ARGS__), \
-      embedding(NAME("embed." format), DType::T, embed<W, row_of<W>>)
-#define FLOATS(T, format)                                                        \
-  WEIGHTS(T, T, format, columns_row, matmul<OneRowOfFloats, T, RowsOfFloats<T>>, \
-          two_streams<OneRowOfFloats, T>())
-#define BLOCKS_32(T, format) WEIGHTS(T, T, format, blocks32_row, matmul<OneRow32, T, Rows32<T>>)
-#define BLOCKS_256(W, T, format) \
-  WEIGHTS(W, T, format, blocks256_row, matmul<OneRow256, W, Rows256<W>>, two_streams<OneRow256, W>())
 // A cache of format T, read by R; `write` writes one head at one position.
 #define CACHE(T, R, write, format)                            \
   attends(NAME("attention." format), DType::T, attention<R>), \
       writes(NAME("cache_write." format), DType::T, cache_write<write>)
 
 const CpuRow kTable[] = {
-    FLOATS(F32, "f32"),
-    FLOATS(F16, "f16"),
-    FLOATS(BF16, "bf16"),
-#include "backends/cpu/kernels/code_formats.inc"
+#define GIMBAL_FORMAT(id, name, ...) \
+  mat_mul<DType::id>(NAME("mat_mul." #name)), embedding<DType::id>(NAME("embed." #name)),
+#include "tensor/formats.def"
+#undef GIMBAL_FORMAT
     CACHE(F32, Plain<CacheF32>, write_head<CacheF32>, "f32"),
     CACHE(F16, Plain<CacheF16>, write_head<CacheF16>, "f16"),
     CACHE(BF16, Plain<CacheBF16>, write_head<CacheBF16>, "bf16"),
     CACHE(Q8_0, Quantized<CodesQ8_0>, write_head_blocks, "q8_0"),
     CACHE(Q4_0, Quantized<CodesQ4_0>, write_head_blocks, "q4_0"),
-    quantizes(NAME("quantize.a8_32"), DType::A8_32, quantize_32),
-    quantizes(NAME("quantize.a8_256"), DType::A8_256, quantize_256),
+    quantizes(NAME("quantize.a8_32"), DType::A8_32, quantize<DType::A8_32>),
+    quantizes(NAME("quantize.a8_256"), DType::A8_256, quantize<DType::A8_256>),
     row(NAME("rms_norm.f32"), OpKind::RmsNorm, row_work<4>, rms_norm, kByRow),
     row(NAME("rope.f32"), OpKind::Rope, row_work<4>, rope, kByRow),
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) \

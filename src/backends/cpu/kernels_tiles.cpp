@@ -5,6 +5,7 @@
 #include "backends/cpu/layout.h"
 #include "levels.h"  // from variants/<name>
 #include "ops/op.h"
+#include "tensor/activations.h"
 #include "tensor/half.h"
 #include "tile.h"
 #include "vec.h"
@@ -12,7 +13,8 @@
 namespace CPU_VARIANT {
 namespace {
 
-using gimbal::DType, gimbal::OpKind, gimbal::kChunk;
+using gimbal::DType, gimbal::Format, gimbal::Levels, gimbal::Scales, gimbal::format_of;
+using gimbal::OpKind, gimbal::kChunk;
 
 #include "backends/cpu/kernels/blocks256.h"
 #include "backends/cpu/kernels/blocks32.h"
@@ -27,12 +29,13 @@ constexpr CpuRow row(const char* name, DType weights, DType x,
 
 #define STR2(x) #x
 #define STR(x) STR2(x)
-#define ROW(T, W, format, launch) row("cpu." STR(CPU_VARIANT) ".mat_mul." format, DType::T, W::x, launch<W>)
-#define BLOCKS_32(T, format) ROW(T, T, format, matmul_tiles32)
-#define BLOCKS_256(W, T, format) ROW(T, W, format, matmul_tiles256)
-
 const CpuRow kTable[] = {
-#include "backends/cpu/kernels/code_formats.inc"
+#define GIMBAL_NUMBERS(...)  // floats have no tiles
+#define GIMBAL_FORMAT(id, name, ...)                                                \
+  row("cpu." STR(CPU_VARIANT) ".mat_mul." #name, DType::id, format_of(DType::id).x, \
+      matmul_by_tiles<gimbal::first_alike(DType::id)>),
+#include "tensor/formats.def"
+#undef GIMBAL_FORMAT
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "device/values.h"
 #include "ops/reference.h"
 #include "ops/shapes.h"
+#include "tensor/activations.h"
 #include "tensor/quant.h"
 
 namespace gimbal::GIMBAL_BACKEND_NAME {
@@ -30,29 +31,16 @@ reference::Tensor decode(const gimbal_value& v, const unsigned char* bytes) {
   return t;
 }
 
-// A block of int8 codes with their scale and sums: see A8_32 and A8_256 in tensor/dtypes.def.
+// A block of int8 codes with their scale and sums.
 void store_activations(DType type, const double* x, unsigned char* block) {
-  const int n = info(type).block;
+  const Activations a = activations_of(type);
   double largest = 0;
-  for (int i = 0; i < n; i++) largest = std::max(largest, std::fabs(x[i]));
+  for (int i = 0; i < a.block; i++) largest = std::max(largest, std::fabs(x[i]));
   const float scale = float(largest / 127);
   int8_t codes[256];
-  for (int i = 0; i < n; i++)
+  for (int i = 0; i < a.block; i++)
     codes[i] = scale > 0 ? int8_t(std::clamp(std::nearbyint(x[i] / double(scale)), -127., 127.)) : int8_t(0);
-  std::memcpy(block, &scale, 4);
-  if (type == DType::A8_32) {
-    int32_t sum = 0;
-    for (int i = 0; i < n; i++) sum += codes[i];
-    std::memcpy(block + 4, &sum, 4);
-    std::memcpy(block + 8, codes, size_t(n));
-    return;
-  }
-  std::memcpy(block + 4, codes, size_t(n));
-  for (int i = 0; i < n; i += 16) {
-    int16_t sum = 0;
-    for (int j = i; j < i + 16; j++) sum = int16_t(sum + codes[j]);
-    std::memcpy(block + 260 + i / 8, &sum, 2);
-  }
+  put_activations(a, scale, codes, block);
 }
 
 // The first n values, in the output's own format.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "tensor/activations.h"
+#include "tensor/format.h"
 #include "tensor/quant.h"
 #include "tensor/quant_encode.h"
 
@@ -25,26 +27,12 @@ CaseInput integers(Shape s, const std::vector<int32_t>& v) {
 
 CaseInput activations(Shape s, Numbers& n) {
   CaseInput in{s, std::vector<std::byte>(size_t(s.bytes()))};
-  const int block = info(s.type).block, size = info(s.type).bytes;
-  for (int64_t b = 0; b < s.count() / block; b++) {
-    std::byte* p = in.dense.data() + b * size;
+  const Activations a = activations_of(s.type);
+  for (int64_t b = 0; b < s.count() / a.block; b++) {
     const float scale = std::fabs(n.normal()) * 0.01f + 1e-4f;
-    std::memcpy(p, &scale, 4);
     int8_t codes[256];
-    for (int i = 0; i < block; i++) codes[i] = int8_t(n.below(255) - 127);
-    if (s.type == DType::A8_32) {
-      int32_t sum = 0;
-      for (int i = 0; i < 32; i++) sum += codes[i];
-      std::memcpy(p + 4, &sum, 4);
-      std::memcpy(p + 8, codes, 32);
-    } else {
-      std::memcpy(p + 4, codes, 256);
-      for (int g = 0; g < 16; g++) {
-        int16_t sum = 0;
-        for (int i = 0; i < 16; i++) sum = int16_t(sum + codes[16 * g + i]);
-        std::memcpy(p + 260 + 2 * g, &sum, 2);
-      }
-    }
+    for (int i = 0; i < a.block; i++) codes[i] = int8_t(n.below(255) - 127);
+    put_activations(a, scale, codes, reinterpret_cast<uint8_t*>(in.dense.data()) + b * a.bytes);
   }
   return in;
 }

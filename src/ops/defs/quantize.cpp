@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/defs/parts.h"
+#include "tensor/activations.h"
 
 namespace gimbal::ops {
 
@@ -15,8 +16,7 @@ constinit const OpDef Quantize = {
       const auto t = DType(c.params.i[0]);
       Shape out = c.in[0];
       if (!is_f32_rows(out)) return c.refuse("x must be f32 rows");
-      if (t != DType::A8_32 && t != DType::A8_256)
-        return c.refuse("activations are quantized to a8_32 or a8_256");
+      if (!is_activation(t)) return c.refuse("activations are quantized to a8_32 or a8_256");
       if (out.dim[0] % info(t).block) return c.refuse("a row of x is not a whole number of blocks");
       out.type = t;
       return out;
@@ -40,7 +40,7 @@ constinit const OpCheck QuantizeCheck = {
     .cases =
         [](DType to) {
           return row_cases(OpKind::Quantize, to, [to](Case& c, int width, Numbers& n) {
-            if ((to != DType::A8_32 && to != DType::A8_256) || width % info(to).block) return false;
+            if (!is_activation(to) || width % info(to).block) return false;
             c.params.i[0] = int32_t(to);
             c.inputs = {rows_of(c, width, n)};
             // A block of zeros must give zeros.

@@ -1,19 +1,19 @@
-// Every storage format as a C++ function `float <format>_value(const uint8_t* block, uint32_t j)`: value j of
-// a block. Freestanding, so that kernel objects can include it. The meaning itself is in the .inc files, one
-// per format, which OpenCL C, CUDA, GLSL and WGSL can include as well. They are written in the kernel
-// dialect:
-//   u32 words only (i32 where a sign is needed), one scalar per LET, no loops, pointers or structs;
-//   every mix of operators is parenthesised, because WGSL has no precedence between them; literals fit either
-//   sign.
-// An includer defines:
+// Every weight format as a struct quant::<ID> (one .inc file each): value_of(block, j) is value j of a block,
+// by definition. Beside it stand the parts that packing needs, where the format has them (packing/pack.cpp):
+//   code_of(block, j)        the code, as formats.def counts it; or level_of(block, j), what the code stands
+//   for unit_at, minimum_unit_at the bytes where the f16 of the block and of its minimums lie; or
+//   unit_bits(block) or
+//                            unit_bits(block, group): the 16 bits of the block's or a group's scale
+//   scale_of, minimum_of     of a group: the byte as it is packed (of Scales::Odd, 2 s + 1)
+//   usual_unit, make_sane    for random blocks: a unit that gives values of about 1; what else makes them
+//   valid
+// They are written in a dialect of functions without loops or pointers, each mix of operators parenthesised:
 //   FUNCTION(type, name, arguments) BEGIN .. END, ARG(type, name), ARG_ (the same after a comma), LET(type,
-//   name) BLOCK                     the argument `block`: a pointer to bytes, or a byte offset into a buffer
-//   U8 U16 U32 (block, i)     unsigned little-endian integer at byte i, as u32;  I8: signed, as i32
-//   F16(block, i)             the half at byte i as f32;  HALF_BITS(u): the same from its bits
-//   FLOAT_BITS(u)             the f32 with these bits;  F32(x), I32(x): conversion by value
-//   SELECT(c, a, b)           a if c, else b; both sides may be evaluated
-//   TABLE_*(i)                entry i of a table: the numbers of the .def files as unsigned (IQ4_NL, FP4:
-//   signed)
+//   name) BLOCK                     the argument `block` U8 U16 U32 (block, i)     unsigned little-endian
+//   integer at byte i, as u32;  I8: signed, as i32 F16(block, i)             the half at byte i as f32;
+//   HALF_BITS(u): the same from its bits FLOAT_BITS(u)             the f32 with these bits;  F32(x), I32(x):
+//   conversion by value SELECT(c, a, b)           a if c, else b TABLE_*(i)                entry i of a
+//   table: the numbers of the .def files as unsigned (IQ4_NL, FP4: signed)
 // Values equal those of ggml's to_float bit for bit as long as multiplications and additions are not
 // contracted.
 #pragma once
@@ -76,7 +76,11 @@ static constexpr int8_t quant_fp4_levels[16] = {
 #define TABLE_IQ4_NL(i) int32_t(quant_iq4_nl_levels[i])
 #define TABLE_FP4(i) int32_t(quant_fp4_levels[i])
 
+namespace gimbal::quant {
+namespace {
 #include "tensor/quant/all.inc"
+}
+}  // namespace gimbal::quant
 
 #undef FUNCTION
 #undef BEGIN

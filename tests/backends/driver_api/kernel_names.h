@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gpu/runtime.h"
+#include "tensor/format.h"
 
 namespace gimbal::test {
 
@@ -15,7 +16,11 @@ inline std::set<std::string> names_in_kernels_def() {
   std::set<std::string> names;
   for (std::string line; std::getline(file, line);) {
     static const std::regex row(R"(^\s*SIMT_KERNEL\((\w+),.*)");
+    static const std::regex formats(R"(^\s*SIMT_FORMATS\((\w+),.*)");
     if (std::smatch m; std::regex_match(line, m, row)) names.insert(m[1]);
+    else if (std::regex_match(line, m, formats))
+      for (DType t : kAllDTypes)
+        if (is_weight(format_of(t))) names.insert(m.str(1) + "_" + info(first_alike(t)).name);
   }
   return names;
 }

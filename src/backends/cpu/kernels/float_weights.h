@@ -4,23 +4,21 @@
 #include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/memory.h"
 
-struct F32 : TwoStreams {
-  static constexpr DType type = DType::F32, x = DType::F32;
+template <DType T>
+struct Numbers {
+  static constexpr DType type = T, x = DType::F32;
   static constexpr int zero = 0;
-  static inline F column(const uint8_t* w) { return load(reinterpret_cast<const float*>(w)); }
-  static inline float one(const uint8_t* p) { return read<float>(p); }
-};
-struct F16 : TwoStreams {
-  static constexpr DType type = DType::F16, x = DType::F32;
-  static constexpr int zero = 0;
-  static inline F column(const uint8_t* w) { return load(reinterpret_cast<const uint16_t*>(w)); }
-  static inline float one(const uint8_t* p) { return half_to_float(read<uint16_t>(p)); }
-};
-struct BF16 : TwoStreams {
-  static constexpr DType type = DType::BF16, x = DType::F32;
-  static constexpr int zero = 0;
-  static inline F column(const uint8_t* w) { return load_bf16(reinterpret_cast<const uint16_t*>(w)); }
-  static inline float one(const uint8_t* p) { return bf16_to_float(read<uint16_t>(p)); }
+  static constexpr bool two_streams = true;
+  static inline F column(const uint8_t* w) {
+    if constexpr (T == DType::F32) return load(reinterpret_cast<const float*>(w));
+    else if constexpr (T == DType::F16) return load(reinterpret_cast<const uint16_t*>(w));
+    else return load_bf16(reinterpret_cast<const uint16_t*>(w));
+  }
+  static inline float one(const uint8_t* p) {
+    if constexpr (T == DType::F32) return read<float>(p);
+    else if constexpr (T == DType::F16) return half_to_float(read<uint16_t>(p));
+    else return bf16_to_float(read<uint16_t>(p));
+  }
 };
 
 // Many rows: the columns as floats.
@@ -98,9 +96,3 @@ struct OneRowOfFloats {
     }
   }
 };
-
-template <class W>
-inline void columns_row(const uint8_t* w, int lane, int32_t columns, float* y) {
-  constexpr int64_t bytes = gimbal::info(W::type).bytes;
-  for (int32_t k = 0; k < columns; k++) y[k] = W::one(w + (16 * k + lane) * bytes);
-}

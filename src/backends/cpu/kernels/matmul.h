@@ -101,14 +101,11 @@ template <class P>
   }
 }
 
-// Formats whose tiles come from memory faster when those of two places far apart are read in turn. Why these
-// and not others, nobody knows: measured (docs/performance.md).
-struct TwoStreams {
-  static constexpr bool two_streams = true;
-};
+// Of some formats, tiles come from memory faster when those of two places far apart are read in turn. Why of
+// these and not of others, nobody knows: measured (docs/performance.md).
 template <class W>
 constexpr bool wants_two_streams() {
-  if constexpr (requires { W::two_streams; }) return true;
+  if constexpr (requires { W::two_streams; }) return W::two_streams;
   else return false;
 }
 

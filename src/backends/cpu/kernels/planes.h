@@ -1,5 +1,5 @@
 // The planes of packed/layout.h that keep the codes of blocks of 256. E is the eighth of the block (32
-// columns), i the vector in it; k a column of the block.
+// columns), i the vector in it.
 #pragma once
 
 template <DType T>
@@ -10,9 +10,6 @@ struct NibblePlane {
   static inline Codes codes(const uint8_t* b, int i) {
     return field<4 * (E / 4), To, 4>(load_codes(b + at + 64 * (8 * (E % 4) + i)));
   }
-  static inline int code(const uint8_t* b, int lane, int k) {
-    return b[at + 64 * (k / 4 % 32) + 4 * lane + k % 4] >> (k / 128 * 4) & 15;
-  }
 };
 template <DType T>
 struct PairPlane {
@@ -22,9 +19,6 @@ struct PairPlane {
   static inline Codes codes(const uint8_t* b, int i) {
     return field<2 * (E / 2), To, 2>(load_codes(b + at + 64 * (8 * (E % 2) + i)));
   }
-  static inline int code(const uint8_t* b, int lane, int k) {
-    return b[at + 64 * (k / 4 % 16) + 4 * lane + k % 4] >> (k / 64 * 2) & 3;
-  }
 };
 template <DType T>
 struct BitPlane {
@@ -33,9 +27,6 @@ struct BitPlane {
   template <int E, int To>
   static inline Codes codes(const uint8_t* b, int i) {
     return field<E, To, 1>(load_codes(b + at + 64 * i));
-  }
-  static inline int code(const uint8_t* b, int lane, int k) {
-    return b[at + 64 * (k / 4 % 8) + 4 * lane + k % 4] >> (k / 32) & 1;
   }
 };
 // Codes of one plane, or of two: the upper one shifted by the width of the lower. The codes of eighth e are
@@ -49,7 +40,6 @@ struct OnePlane {
   static inline Codes codes(const uint8_t* b, int i) {
     return Low::template codes<E, To>(b, i);
   }
-  static inline int code(const uint8_t* b, int lane, int k) { return Low::code(b, lane, k); }
 };
 template <class Low, class High, int Shift>
 struct TwoPlanes {
@@ -65,7 +55,35 @@ struct TwoPlanes {
   static inline Codes codes(const uint8_t* b, int i) {
     return either(Low::template codes<E, To>(b, i), High::template codes<E, To + Shift>(b, i));
   }
-  static inline int code(const uint8_t* b, int lane, int k) {
-    return Low::code(b, lane, k) | High::code(b, lane, k) << Shift;
+};
+
+// Codes that name a level, kept as level + Zero.
+template <class Plane, Levels L, int Zero>
+struct NamedLevels {
+  static constexpr int sharing = Plane::sharing;
+  static constexpr int place(int, int) { return 0; }
+  template <int E, int To = 0>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return lookup(Plane::template codes<E, 0>(b, i), kLevelTable<L, Zero>.entry);
+  }
+};
+template <class Plane>
+struct Doubled {
+  static constexpr int sharing = Plane::sharing;
+  static constexpr int place(int e, int most) { return Plane::from(e) > 0 && most << 3 <= kMostCode ? 3 : 0; }
+  template <int E, int To = 0>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return Plane::template codes<E, To + 1>(b, i);
+  }
+};
+// 8 trit + shift + 9: the pair in bits 3 and 4, the shift in bit 1.
+template <DType T>
+struct ShiftedTrits {
+  using Plane = PairPlane<T>;
+  static constexpr int sharing = Plane::sharing, at = gimbal::cpu::parts256(T).shifts;
+  static constexpr int place(int, int) { return 0; }
+  template <int E, int To = 0>
+  static inline Codes codes(const uint8_t* b, int i) {
+    return either(Plane::template codes<E, 3>(b, i), field<E, 1, 1>(spread(load_codes(b + at), i / 2)));
   }
 };

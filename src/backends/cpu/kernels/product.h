@@ -36,8 +36,9 @@ constexpr int product_steps(int most) {
 // The sum of the activations' codes of group g of a block of 256.
 template <int Columns>
 inline int32_t code_sum(const uint8_t* a, int g) {
+  constexpr gimbal::Activations layout = gimbal::activations_of(DType::A8_256);
   int32_t sum = 0;
-  for (int i = 0; i < Columns / 16; i++) sum += read<int16_t>(a + 260 + Columns / 8 * g + 2 * i);
+  for (int i = 0; i < Columns / 16; i++) sum += read<int16_t>(a + layout.sums + Columns / 8 * g + 2 * i);
   return sum;
 }
 
@@ -52,16 +53,24 @@ struct ProductOfCodes {
 // sum of all groups is (blocks of 256). Formats that agree in all this share their code.
 template <int Columns, int Steps, bool UnitPerGroup, bool Minimums>
 struct Product : ProductOfCodes {
-  static constexpr int kGroupVectors = Columns / 4;
+  static constexpr int kColumns = Columns, kGroupVectors = Columns / 4;
+  static constexpr bool kUnitPerGroup = UnitPerGroup;
   static constexpr DType x = UnitPerGroup ? DType::A8_32 : DType::A8_256;
 
   static void stage(const uint8_t* from, int32_t columns, int zero, Row& r) {
+    constexpr gimbal::Activations layout = gimbal::activations_of(x);
     if constexpr (UnitPerGroup) {
-      for (int32_t b = 0; b < columns / 32; b++, from += 40) {
-        const int32_t sum = read<int32_t>(from + 4);
-        r.unit[b] = read<float>(from), r.start[b] = -zero * sum;
+      for (int32_t b = 0; b < columns / 32; b++, from += layout.bytes) {
+        const int32_t sum = read<int32_t>(from + layout.sums);
+        r.unit[b] = read<float>(from);
+        if constexpr (Columns == 32) r.start[b] = -zero * sum;
+        else {
+          const int32_t first =
+              ::CPU_VARIANT::sum(load_i8(reinterpret_cast<const int8_t*>(from + layout.codes)));
+          r.start[2 * b] = -zero * first, r.start[2 * b + 1] = -zero * (sum - first);
+        }
         if constexpr (Minimums) r.unit_sum[b] = r.unit[b] * float(sum);
-        __builtin_memcpy(r.words + 8 * b, from + 8, 32);
+        __builtin_memcpy(r.words + 8 * b, from + layout.codes, 32);
       }
     } else {
       r.unit[0] = read<float>(from);
@@ -70,7 +79,7 @@ struct Product : ProductOfCodes {
         r.start[g] = -zero * sum;
         if constexpr (Minimums) write(reinterpret_cast<uint8_t*>(r.pair_sums) + 2 * g, int16_t(-sum));
       }
-      __builtin_memcpy(r.words, from + 4, 256);
+      __builtin_memcpy(r.words, from + layout.codes, 256);
     }
   }
 
@@ -130,8 +139,9 @@ struct Product : ProductOfCodes {
       for (int t = 0; t < T; t++) {
         const F scale = load(w[t].scale[g]);
         for (int m = 0; m < M; m++)
-          acc[t * M + m] = fma(to_float(sum[t * M + m]),
-                               UnitPerGroup ? mul(scale, splat(x[m].unit[g])) : scale, acc[t * M + m]);
+          acc[t * M + m] =
+              fma(to_float(sum[t * M + m]),
+                  UnitPerGroup ? mul(scale, splat(x[m].unit[g * Columns / 32])) : scale, acc[t * M + m]);
         if constexpr (UnitPerGroup && Minimums) {
           const F minimum = load(w[t].minimum[g]);
           for (int m = 0; m < M; m++) acc[t * M + m] = fma(minimum, splat(x[m].unit_sum[g]), acc[t * M + m]);

@@ -27,21 +27,6 @@ inline CpuWork row_work_of_x(const CpuTask& t) {
   return {t.rows, double(PerValue) * double(width_of(*t.in[0])) * t.rows};
 }
 
-// ---- embed: Row is blocks32_row and the like, of the packed table
-// -------------------------------------------
-using RowOf = void (*)(const uint8_t* tile, int lane, int32_t columns, float* y);
-template <class W, RowOf Row>
-void embed(const CpuTask& t, int64_t begin, int64_t end) {
-  const auto columns = int32_t(t.in[0]->dim[0]), vocabulary = int32_t(t.in[0]->dim[1]);
-  for (int64_t row = begin; row < end; row++) {
-    int32_t token = read<int32_t>(t.x[1] + 4 * row);
-    if (token < 0 || token >= vocabulary)
-      token = 0;  // the runtime checks tokens; memory safety does not depend on it
-    Row(t.x[0] + token / 16 * gimbal::cpu::tile_bytes(W::type, columns), token % 16, columns,
-        out_row(t, row, columns));
-  }
-}
-
 // ---- rms_norm
 // --------------------------------------------------------------------------------------------------
 inline void rms_norm_one(const float* x, const float* w, float* y, int64_t n, float epsilon) {
@@ -84,27 +69,19 @@ inline float quantize_block(const float* x, int8_t* codes) {  // gives the scale
     store_i8(codes + i, finite && !zero ? to_int(round(mul(load(x + i), inverse))) : splat(int32_t(0)));
   return finite ? zero ? 0.f : top / 127.f : __builtin_nanf("");  // what is not a number stays visible
 }
-inline void quantize_32(const CpuTask& t, int64_t begin, int64_t end) {
+template <DType T>
+inline void quantize(const CpuTask& t, int64_t begin, int64_t end) {
+  constexpr gimbal::Activations to = gimbal::activations_of(T);
   const int64_t n = t.out->dim[0];
   for (int64_t row = begin; row < end; row++) {
     const float* x = row_of(t, 0, row, n);
-    uint8_t* y = t.y + row * n / 32 * 40;
-    for (int64_t b = 0; b < n / 32; b++, x += 32, y += 40) {
-      auto* codes = reinterpret_cast<int8_t*>(y + 8);
-      write(y, quantize_block<32>(x, codes));
-      write(y + 4, sum(add(load_i8(codes), load_i8(codes + 16))));
-    }
-  }
-}
-inline void quantize_256(const CpuTask& t, int64_t begin, int64_t end) {
-  const int64_t n = t.out->dim[0];
-  for (int64_t row = begin; row < end; row++) {
-    const float* x = row_of(t, 0, row, n);
-    uint8_t* y = t.y + row * n / 256 * 292;
-    for (int64_t b = 0; b < n / 256; b++, x += 256, y += 292) {
-      auto* codes = reinterpret_cast<int8_t*>(y + 4);
-      write(y, quantize_block<256>(x, codes));
-      for (int s = 0; s < 16; s++) write(y + 260 + 2 * s, int16_t(sum(load_i8(codes + 16 * s))));
+    uint8_t* y = t.y + row * n / to.block * to.bytes;
+    for (int64_t b = 0; b < n / to.block; b++, x += to.block, y += to.bytes) {
+      auto* codes = reinterpret_cast<int8_t*>(y + to.codes);
+      write(y, quantize_block<to.block>(x, codes));
+      for (int s = 0; s < to.block; s += to.sum_of)
+        if constexpr (to.sum_of == 32) write(y + to.sums, sum(add(load_i8(codes), load_i8(codes + 16))));
+        else write(y + to.sums + s / 8, int16_t(sum(load_i8(codes + s))));
     }
   }
 }

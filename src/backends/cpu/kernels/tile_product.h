@@ -7,8 +7,9 @@
 // Meanings of the parameters: product.h. Without UnitPerGroup these are blocks of 256, else blocks of 32.
 template <int Columns, bool UnitPerGroup, bool Minimums>
 struct TileProduct {
-  static constexpr int kBlock = UnitPerGroup ? 32 : 256, kBlockBytes = UnitPerGroup ? 40 : 292,
-                       kCodesAt = UnitPerGroup ? 8 : 4, kSumsAt = 260;  // of x
+  static constexpr gimbal::Activations kX =
+      gimbal::activations_of(UnitPerGroup ? DType::A8_32 : DType::A8_256);
+  static constexpr int kBlock = kX.block, kBlockBytes = kX.bytes;
   static constexpr int kGroups = kChunk / Columns, kBlocks = kChunk / kBlock;
   static constexpr int kTileBytes = Columns < 64 ? Columns : 64;  // of a row of x in a tile
   // So many groups of columns the tiles are ahead of the floats: both run at the same time.
@@ -38,7 +39,8 @@ struct TileProduct {
         for (int b = 0; b < width / kBlock; b++, x += kBlockBytes) {
           const float unit = read<float>(x);
           out.unit[g][b][r] = unit;
-          if constexpr (UnitPerGroup && Minimums) out.unit_sum[g][b][r] = unit * float(read<int32_t>(x + 4));
+          if constexpr (UnitPerGroup && Minimums)
+            out.unit_sum[g][b][r] = unit * float(read<int32_t>(x + kX.sums));
         }
       }
   }
@@ -126,9 +128,9 @@ struct TileProduct {
       int32_t(*place)[16] = sum[step % kTilesAhead];
       // First the floats: they take what lies in this place.
       if (step >= kTilesAhead) {
-        const int b = UnitPerGroup ? at : 0;
-        add_columns<0>(place, load(w.tile.scale[at]), load(w.tile.minimum[UnitPerGroup ? at : 0]),
-                       x.unit[group][b], x.unit_sum[UnitPerGroup && Minimums ? group : 0][b], acc);
+        const int b = UnitPerGroup ? at * Columns / 32 : 0;
+        add_columns<0>(place, load(w.tile.scale[at]), load(w.tile.minimum[b]), x.unit[group][b],
+                       x.unit_sum[UnitPerGroup && Minimums ? group : 0][b], acc);
         if (++at == columns) {
           add_totals<0>(w, x.unit[group][0], minimum_sum[!UnitPerGroup && Minimums ? group % 2 : 0],
                         total + group * kGroupRows, acc);
@@ -138,7 +140,8 @@ struct TileProduct {
       }
       if (step >= steps) continue;
       const uint8_t* block = groups.at(ahead_group) + x_offset;
-      const uint8_t* codes = block + kCodesAt + (UnitPerGroup ? ahead * kBlockBytes : ahead * Columns);
+      const uint8_t* codes =
+          block + kX.codes + ahead * Columns / kBlock * kBlockBytes + ahead * Columns % kBlock;
       const uint8_t(*level)[64] = w.level + Columns / 4 * ahead;
       switch (step % 4) {  // other tiles in turn, so that none waits for the one before
         case 0: multiply_columns<0>(codes, groups.stride, level, place); break;
@@ -148,28 +151,25 @@ struct TileProduct {
       }
       if (++ahead == columns) {
         if constexpr (!UnitPerGroup && Minimums)
-          multiply_minimums(block + kSumsAt, groups.stride, w, minimum_sum[ahead_group % 2]);
+          multiply_minimums(block + kX.sums, groups.stride, w, minimum_sum[ahead_group % 2]);
         ahead = 0, ahead_group++;
       }
     }
   }
 };
 
-template <class W>
-constexpr int zero_code() {
-  if constexpr (__is_base_of(Wide, W)) return 128;
-  else return W::zero;
-}
 template <class W, class P, class Many>
-void matmul_tiles(const CpuTask& t, int64_t begin, int64_t end) {
+void multiply_by_tiles(const CpuTask& t, int64_t begin, int64_t end) {
   multiply_by_tiles<P>(t, begin, end,
-                       {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), Many::unpack, zero_code<W>()});
+                       {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), Many::unpack, W::unpacked_zero});
 }
-template <class W>
-void matmul_tiles32(const CpuTask& t, int64_t begin, int64_t end) {
-  matmul_tiles<W, TileProduct<32, true, W::minimums>, Rows32<W>>(t, begin, end);
-}
-template <class W>
-void matmul_tiles256(const CpuTask& t, int64_t begin, int64_t end) {
-  matmul_tiles<W, TileProduct<W::columns, false, W::minimums>, Rows256<W>>(t, begin, end);
+template <DType T>
+void matmul_by_tiles(const CpuTask& t, int64_t begin, int64_t end) {
+  if constexpr (format_of(T).x == DType::A8_32) {
+    using W = Weights32<T>;
+    multiply_by_tiles<W, TileProduct<Rows32<W>::kColumns, true, W::minimums>, Rows32<W>>(t, begin, end);
+  } else {
+    using W = Weights256<T>;
+    multiply_by_tiles<W, TileProduct<W::columns, false, W::minimums>, Rows256<W>>(t, begin, end);
+  }
 }
