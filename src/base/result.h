@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,12 +34,23 @@ struct Change {
 // programs.
 struct [[nodiscard]] Error {
   Code code = Code::Failed;
-  std::string message;      // what happened, where, expected and found; whole lines, no newline at the end
-  std::string remedy;       // what to do about it; may be empty
-  const char* reason = "";  // a word for programs that never changes (below, device/reason.h); may be empty
-  const char* field = "";   // the setting that is at fault; a literal, or empty
-  std::string value = {}, limit = {};  // that it has, and what it must be: "7", "from 0 to 1"
-  std::vector<Change> changes = {};    // that would help, best first
+  std::string message;       // what happened, where, expected and found; whole lines, no newline at the end
+  std::string remedy;        // what to do about it; may be empty
+  const char* reason = "";   // a word for programs that never changes (below, device/reason.h); may be empty
+  const char* field = "";    // the setting that is at fault; a literal, or empty
+  std::string value, limit;  // that it has, and what it must be: "7", "from 0 to 1"
+  std::vector<Change> changes;  // that would help, best first
+
+  // Not inline: every Result holds an Error, and would hold a copy of this code, too.
+  Error();
+  Error(Code code, std::string message, std::string_view remedy = {}, const char* reason = "",
+        const char* field = "", std::string_view value = {}, std::string_view limit = {},
+        std::vector<Change> changes = {});
+  Error(const Error&);
+  Error(Error&&) noexcept;
+  Error& operator=(const Error&);
+  Error& operator=(Error&&) noexcept;
+  ~Error();
 };
 
 // Error::reason of failures that have nothing to do with a device.
