@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps docs/capabilities.md true: every row of the founding documents stands there once, with a state and, where
+"""Keeps docs/capabilities.md true: every row of the requirements documents stands there once, with a state and, where
 something is claimed, the tests that show it; those tests exist; the summary counts what the tables say.
 
 Usage: check-capabilities.py [ROOT]       check the checkout at ROOT (default: the one this script is in)
@@ -13,12 +13,11 @@ import sys
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 PAGE = os.path.join("docs", "capabilities.md")
 
-ROWS = {0: 22, 1: 50, 2: 66, 3: 74, 4: 31}  # seed: number of its last row; numbers start at 1
-ISSUES = {3, 4, 5}
+ROWS = {0: 22, 1: 50, 2: 66, 3: 74, 4: 31}  # document: number of its last row; numbers start at 1
 BEGIN, END = "<!-- counts: scripts/check-capabilities.py --update -->", "<!-- end of counts -->"
 
 ROW = re.compile(r"^\| *(\d+-\d+) *\|(.*)\|\s*$")
-STATE = re.compile(r"done|partly|not yet|later issue (\d+)|later, no issue yet")
+STATE = re.compile(r"done|partly|later")
 NAMED = re.compile(r"`([^`]+)`")
 
 
@@ -31,14 +30,14 @@ def parse(text):
 
 
 def summary(rows):
-    """The lines between the marks: a table of states by seed."""
-    seeds = [f"{seed}-" for seed in ROWS] + [""]
+    """The lines between the marks: a table of states by document."""
+    documents = [f"{document}-" for document in ROWS] + [""]
 
     def line(name, of):
-        return f"| {name} | " + " | ".join(str(sum(1 for row in of if row[1].startswith(seed))) for seed in seeds) + " |"
+        return f"| {name} | " + " | ".join(str(sum(1 for row in of if row[1].startswith(document))) for document in documents) + " |"
 
-    order = ["done", "partly", "not yet", *(f"later issue {n}" for n in sorted(ISSUES)), "later, no issue yet"]
-    return ["| state | seed 000 | 001 | 002 | 003 | 004 | all |", "|---|--:|--:|--:|--:|--:|--:|",
+    order = ["done", "partly", "later"]
+    return ["| state | document 0 | 1 | 2 | 3 | 4 | all |", "|---|--:|--:|--:|--:|--:|--:|",
             *(line(state, of) for state in order if (of := [row for row in rows if row[3] == state])), line("**all**", rows)]
 
 
@@ -64,8 +63,7 @@ def check_row(number, row_id, capability, state, shown, known, exists):
     if capability is None:
         return [f"{number}: row {row_id} has not four cells"]
     found = []
-    match = STATE.fullmatch(state)
-    if not match or (match.group(1) and int(match.group(1)) not in ISSUES):
+    if not STATE.fullmatch(state):
         found.append(f"{number}: row {row_id}: '{state}' is no state")
     if not capability:
         found.append(f"{number}: row {row_id} names no capability")
@@ -83,10 +81,10 @@ def check_row(number, row_id, capability, state, shown, known, exists):
 def check(text, known, exists):
     rows = list(parse(text))
     found, seen = [], {}
-    valid = {f"{seed}-{n}" for seed, last in ROWS.items() for n in range(1, last + 1)}
+    valid = {f"{document}-{n}" for document, last in ROWS.items() for n in range(1, last + 1)}
     for row in rows:
         if row[1] not in valid:
-            found.append(f"{row[0]}: row {row[1]} is none of the founding documents'")
+            found.append(f"{row[0]}: row {row[1]} is none of the requirements documents'")
         if row[1] in seen:
             found.append(f"{row[0]}: row {row[1]} stood in line {seen[row[1]]} already")
         seen[row[1]] = row[0]
@@ -108,7 +106,7 @@ def update(text):
 
 def self_test():
     known, exists = re.compile(r"good_test|cpu_\w+_symbols"), {"scripts/good.sh"}.__contains__
-    lines = [f"| {seed}-{n} | something | later issue 5 | |" for seed, last in ROWS.items() for n in range(1, last + 1)]
+    lines = [f"| {document}-{n} | something | later | |" for document, last in ROWS.items() for n in range(1, last + 1)]
     lines[0] = "| 0-1 | something | done | `good_test`, `scripts/good.sh` |"
     lines[1] = "| 0-2 | something | partly | `cpu_avx2_symbols`; missing: the `rest` |"
 
@@ -121,11 +119,11 @@ def self_test():
     cases = [
         ("a missing row", with_line(5, None), "row 0-6 is missing"),
         ("a row twice", with_line(5, lines[4] + "\n" + lines[5]), "row 0-5 stood in line"),
-        ("an unknown row", with_line(5, lines[5] + "\n| 5-1 | x | later issue 5 | |"), "row 5-1 is none"),
+        ("an unknown row", with_line(5, lines[5] + "\n| 5-1 | x | later | |"), "row 5-1 is none"),
         ("an unknown state", with_line(5, "| 0-6 | x | almost | |"), "'almost' is no state"),
-        ("an unknown issue", with_line(5, "| 0-6 | x | later issue 77 | |"), "is no state"),
-        ("no name", with_line(5, "| 0-6 | | later issue 5 | |"), "names no capability"),
-        ("a cell too many", with_line(5, "| 0-6 | x | y | later issue 5 | |"), "has not four cells"),
+        ("a state with more behind it", with_line(5, "| 0-6 | x | later issue 77 | |"), "is no state"),
+        ("no name", with_line(5, "| 0-6 | | later | |"), "names no capability"),
+        ("a cell too many", with_line(5, "| 0-6 | x | y | later | |"), "has not four cells"),
         ("done without a test", with_line(5, "| 0-6 | x | done | by reading it |"), "names no test"),
         ("done by a test that is not there", with_line(5, "| 0-6 | x | done | `bad_test` |"), "no test or script 'bad_test'"),
         ("done by a script that is not there", with_line(5, "| 0-6 | x | done | `scripts/bad.sh` |"), "no test or script"),
