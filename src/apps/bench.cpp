@@ -16,18 +16,18 @@ class Bench final : public Command {
             1 << 20);
     a.whole("-r,--repetitions", "N", "measurements; their median is shown (default 5)", repetitions_, 1,
             1000);
-    a.flag("--measure-again", "measure the machine's limits anew, not from the cache", measure_again_);
+    a.flag("--measure-again", "measure the machine's limits again; ignore the cache", measure_again_);
     a.whole("--limit-megabytes", "N",
-            "of memory read to measure the CPU's limit (default 1074, or four times the largest cache)",
+            "memory to read for the CPU's limit (default 1074, or four times the largest cache)",
             engine_.limit_megabytes, 1, 1 << 20);
-    a.section("Kernels alone");
-    a.flag("--kernels", "no model: the speed of every kernel that would be chosen here", kernels_);
-    a.text("--kernel", "PATTERN", "only kernels with such a name: '*.mat_mul.*'", pattern_);
-    a.flag("--all", "also kernels that another one outranks", all_);
-    a.text("--rows", "LIST", "tokens computed at once, one column each (default 1,512)", rows_);
-    a.whole("--milliseconds", "N", "of each measurement (default 200)", milliseconds_, 1, 60000);
-    a.whole("--megabytes", "N", "of weights or KV cache gone over by few rows (default 1000)", megabytes_, 1,
-            1 << 16);
+    a.section("Kernel benchmarks");
+    a.flag("--kernels", "measure kernels instead of a model: those that would be chosen here", kernels_);
+    a.text("--kernel", "PATTERN", "only kernels whose name matches, such as '*.mat_mul.*'", pattern_);
+    a.flag("--all", "also kernels that would not be chosen", all_);
+    a.text("--rows", "LIST", "numbers of tokens computed at once, one column each (default 1,512)", rows_);
+    a.whole("--milliseconds", "N", "duration of each measurement (default 200)", milliseconds_, 1, 60000);
+    a.whole("--megabytes", "N", "size of the weights or KV cache read with few rows (default 1000)",
+            megabytes_, 1, 1 << 16);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal bench model.gguf -p 512 -n 128 -t 2");
     a.example("gimbal bench --kernels --kernel '*.mat_mul.q4_*'");

@@ -10,7 +10,7 @@
 namespace gimbal {
 
 inline constexpr const char* kModelHelp =
-    "a file, a name that `gimbal models` lists, or `default`: the one inside the program";
+    "model file, a name listed by `gimbal models`, or `default` for the built-in model";
 
 class Command {
  public:

@@ -29,7 +29,7 @@ struct Entry {
 class Kernels final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.flag("--markdown", "as a document about this build, whatever machine it runs on", markdown_);
+    a.flag("--markdown", "print a Markdown document about this build, the same on every machine", markdown_);
   }
 
   Result<int> run() override {

@@ -20,7 +20,7 @@ class Logits final : public Command {
     a.positional("MODEL", kModelHelp, model_);
     a.text("--tokens", "IDS", "token ids, taken as they are, such as 1,403,407", tokens_);
     a.text("--positions", "all|last|LIST",
-           "indices into the tokens: 0,3; rows come in this order (default last)", positions_);
+           "positions of the tokens: 0,3; rows are written in this order (default last)", positions_);
     a.text("-o,--output", "FILE",
            "raw little-endian float32, a row of vocabulary size per position; - is stdout", output_);
     gimbal::declare(a, engine_, Needs::Model);

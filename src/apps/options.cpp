@@ -59,10 +59,10 @@ Result<std::vector<LayerShare>> parse_split(const std::string& text) {
 
 void declare_choice(Arguments& a, bool& allow_software_devices, std::optional<std::string>& order) {
   a.flag("--allow-software-devices",
-         "also use devices that emulate a GPU on the CPU; the CPU itself still comes first",
+         "allow software devices (a GPU emulated on the CPU); the CPU still comes first",
          allow_software_devices);
-  a.text("--backend-order", "LIST", "automatic choice tries these first: vulkan,cuda; the others follow",
-         order);
+  a.text("--backend-order", "LIST",
+         "backends that automatic choice tries first: vulkan,cuda; the others follow", order);
 }
 
 Result<std::vector<std::string>> backend_order(const std::optional<std::string>& list) {
@@ -80,14 +80,14 @@ Result<std::vector<std::string>> backend_order(const std::optional<std::string>&
 }
 
 void declare(Arguments& a, CommonOptions& o, Needs needs) {
-  a.section("Where and how it runs");
+  a.section("Device and kernels");
   const std::vector<std::string> names = backend_names();
   std::vector<std::string> backends = names;
   backends.insert(backends.begin(), "auto");
   a.one_of("--backend,--gpu-backend",
-           "the backend wanted; another one is used, with a note, where it cannot be had", o.backend,
+           "the backend to use; if it is not available, another one is used, with a note", o.backend,
            backends);
-  a.whole("--device", "N", "which device of the backend (default: the best; `gimbal backends` lists them)",
+  a.whole("--device", "N", "device of the backend, from 0 (default: the best; `gimbal backends` lists them)",
           o.device, 0, 1023);
   o.named_device.resize(names.size());
   // Not in --help one by one: they are all alike.
@@ -109,7 +109,7 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
   a.text("--cpu-variant", "NAME", "force an instruction set: baseline, avx2, avx512, avx512vnni",
          o.cpu_variant);
   if (needs == Needs::Device) return;
-  a.whole("--ctx", "N", "positions of the context (default: the model's own, at most 4096)", o.context, 1,
+  a.whole("--ctx", "N", "context length in tokens (default: the model's own, at most 4096)", o.context, 1,
           1 << 24);
   a.whole("--batch", "N", "tokens of a prompt computed at once (default 256)", o.batch, 1, 65536);
   std::vector<std::string> cache_types;
@@ -120,7 +120,7 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
       "check kernels and model against references: auto (default): at the first use on a device; always; "
       "never",
       o.verify, {"auto", "always", "never"});
-  a.one_of("--kv-type", "numbers in the KV cache (default f16)", o.kv_type, cache_types);
+  a.one_of("--kv-type", "format of the KV cache (default f16)", o.kv_type, cache_types);
 }
 
 Result<EngineOptions> engine_options(const CommonOptions& o) {

@@ -6,7 +6,7 @@ namespace gimbal {
 
 void SamplingOptions::declare(Arguments& a) {
   SamplerSettings& s = settings;
-  a.section("Choice of tokens");
+  a.section("Sampling");
   a.flag("--greedy", "always the most likely token", s.greedy);
   a.whole("--seed", "N", "for the same text again; default: another one each time", seed, uint64_t(0),
           UINT64_MAX);

@@ -15,9 +15,9 @@ class Tokenize final : public Command {
     a.positional("MODEL", kModelHelp, model_);
     a.text("--text", "TEXT", "the text", text_);
     a.text("-f,--file", "FILE", "a file with the text, byte for byte; - is stdin", file_);
-    a.flag("--no-bos", "without the token that begins a text", no_bos_);
-    a.flag("--no-special", "special tokens written out in the text are plain text", no_special_);
-    a.flag("--ids", "the ids alone, on one line", ids_);
+    a.flag("--no-bos", "do not add the token that begins a text (BOS)", no_bos_);
+    a.flag("--no-special", "treat special tokens in the text as plain text", no_special_);
+    a.flag("--ids", "print only the ids, on one line", ids_);
     a.example("gimbal tokenize --text \"Once upon a time\"");
   }
 

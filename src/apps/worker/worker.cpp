@@ -42,27 +42,27 @@ class Worker {
     a.section("Text");
     a.text("-m,--model", "FILE", "the model, a GGUF file", model_);
     text_.declare(a);
-    a.section("How it runs");
+    a.section("Device");
     if (about_.has_gpus) {
       const std::string names = format("--device,--{}-device", about_.backend);
-      a.whole(names, "N", "which GPU, from 0 (default 0)", gpu_, 0, 1023);
+      a.whole(names, "N", "number of the GPU, from 0 (default 0)", gpu_, 0, 1023);
     } else {
       a.whole("-t,--threads", "N", "threads (default: one per physical core)", threads_, 1, 1024);
       a.text("--cpu-variant", "NAME", "force an instruction set", variant_);
     }
-    a.whole("--ctx", "N", "positions of the context (default: the model's own, at most 4096)", context_, 1,
+    a.whole("--ctx", "N", "context length in tokens (default: the model's own, at most 4096)", context_, 1,
             1 << 24);
     a.whole("--batch", "N", "tokens of a prompt computed at once (default 256)", batch_, 1, 65536);
     std::vector<std::string> cache_types;
     for (DType t : kAllDTypes)
       if (has(kCacheTypes, t)) cache_types.push_back(info(t).name);
-    a.one_of("--kv-type", "numbers in the KV cache (default f16)", cache_type_, cache_types);
+    a.one_of("--kv-type", "format of the KV cache (default f16)", cache_type_, cache_types);
     a.one_of("--verify",
              "check kernels and model: auto (default): at the first use on a device; always; never", verify_,
              {"auto", "always", "never"});
     a.section("Common");
     a.flag("--quiet", "no progress and no notes on stderr", quiet_);
-    a.flag("--list-backends", "the one backend that this program holds", list_);
+    a.flag("--list-backends", "print the backend of this program", list_);
     a.flag("--build-info", "version, backend and compiler, on one line", build_info_);
     a.flag("--version", "name and version", version_);
     a.example(format("{} --model model.gguf -p \"Once upon a time\"", name_));
