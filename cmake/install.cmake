@@ -18,11 +18,16 @@ endif()
 # For programs: include/gimbal/*.h and nothing else. For authors of backends: the contract and what backends may include, in a folder
 # of its own (check-layers.py has the same list).
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/gimbal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+# The part of device/ that backends may include: the list of scripts/check-layers.py.
+file(STRINGS ${CMAKE_SOURCE_DIR}/scripts/check-layers.py plugin_contract REGEX "^CONTRACT = ")
+string(REGEX MATCHALL "\"[a-z_]+\"" plugin_contract "${plugin_contract}")
+list(TRANSFORM plugin_contract REPLACE "\"(.*)\"" "\\1.h")
 set(plugin_headers ${CMAKE_INSTALL_INCLUDEDIR}/gimbal-plugin)
 foreach(layer base tensor ops)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${layer} DESTINATION ${plugin_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
 endforeach()
-install(FILES ${CMAKE_SOURCE_DIR}/src/device/abi.h ${CMAKE_SOURCE_DIR}/src/device/backend_impl.h ${CMAKE_SOURCE_DIR}/src/device/reason.h
+list(TRANSFORM plugin_contract PREPEND ${CMAKE_SOURCE_DIR}/src/device/)
+install(FILES ${plugin_contract}
         DESTINATION ${plugin_headers}/device)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/THIRD_PARTY_NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

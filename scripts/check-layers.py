@@ -14,7 +14,7 @@ import tempfile
 LAYERS = ["base", "tensor", "files", "tokenizer", "ops", "device", "discovery", "program", "conformance", "model", "runtime", "engine", "facade", "server", "apps"]
 
 # What of device/ is for backends: the contract, and small helpers over its structs.
-CONTRACT = [f"device/{name}.h" for name in ("abi", "backend_impl", "claims", "error_text", "reason", "values")]
+CONTRACT = [f"device/{name}.h" for name in ("abi", "backend_impl", "claims", "error_text", "meanings", "reason", "values")]
 
 # Code that backends share: what each of these folders may include besides itself.
 SHARED = {"packing": ["base/", "tensor/", "ops/"], "gpu": ["base/", "tensor/", "ops/", *CONTRACT, "packing/"]}

@@ -33,6 +33,8 @@ struct Format {
   bool operator==(const Format&) const = default;
 };
 
+namespace {  // so that kernel objects of several variants share no symbol of it
+
 constexpr Format format_of(DType t) {
   using enum Number;
   using enum Scales;
@@ -52,12 +54,14 @@ constexpr bool is_weight(const Format& f) { return f.number != Number::Codes || 
 
 // The first format with the same facts: they share kernels.
 constexpr DType first_alike(DType t) {
-  for (int i = 0; i < int(t); i++)
-    if (format_of(DType(i)) == format_of(t)) return DType(i);
+  for (DType other : kAllDTypes)
+    if (format_of(other) == format_of(t)) return other;
   return t;
 }
 
 // A scale for a whole tensor is padded to 32 bytes, after the values.
 constexpr int64_t tensor_tail_bytes(DType t) { return format_of(t).tensor_scale ? 32 : 0; }
+
+}  // namespace
 
 }  // namespace gimbal

@@ -39,12 +39,12 @@ TEST_F(DeviceFailsTest, WithoutAFaultItIsUsed) {
 
 // Its table ends before the optional functions.
 TEST_F(DeviceFailsTest, WhatIsNotCountedIsSaid) {
-  const Ran stats = run("older", {"--stats"});
+  const Ran stats = run("uncounted", {"--stats"});
   ASSERT_EQ(stats.code, 0) << stats.err;
   EXPECT_SAYS(stats.err, "not counted");
   EXPECT_SAYS(stats.err, "device metal:0 does not count what it runs");
   EXPECT_SAYS(stats.err, "? x toy.reference.attention");
-  const Json j = json_of(run("older", {"--json"}));
+  const Json j = json_of(run("uncounted", {"--json"}));
   ASSERT_EQ(j["not_counted"].size(), 1u);
   EXPECT_SAYS(j["not_counted"][0].get<std::string>(), "metal:0 does not count");
   ASSERT_GT(j["kernels"].size(), 5u);

@@ -258,7 +258,7 @@ TEST(EmulatedEngine, SaysWhatIsTooLargeToBind) {
   ASSERT_FALSE(l);
   EXPECT_EQ(l.error().code, Code::Unsupported) << l.error().message;
   EXPECT_NE(l.error().message.find("binds at most 100000"), std::string::npos) << l.error().message;
-  EXPECT_NE(l.error().message.find("--ctx"), std::string::npos) << l.error().message;
+  EXPECT_NE(l.error().message.find("'context'"), std::string::npos) << l.error().message;
 }
 
 TEST(EmulatedEngine, LacksMemoryInWords) {

@@ -103,8 +103,11 @@ TEST_F(Fit, SuggestsFewerLayersThatFit) {
   EXPECT_NE(no.error().message.find(human_bytes(bytes_of_all(options())) + " needed"), std::string::npos)
       << no.error().message;
   int layers = 0;
-  ASSERT_EQ(std::sscanf(no.error().remedy.c_str(), "--gpu-layers %d would fit", &layers), 1)
-      << no.error().remedy;
+  ASSERT_FALSE(no.error().changes.empty()) << no.error().message;
+  EXPECT_STREQ(no.error().changes[0].field, "gpu_layers");
+  EXPECT_NE(no.error().changes[0].effect.find("would fit"), std::string::npos)
+      << no.error().changes[0].effect;
+  layers = std::atoi(no.error().changes[0].value.c_str());
   EXPECT_EQ(layers, 3);
   EXPECT_NE(no.error().remedy.find("another device"), std::string::npos) << no.error().remedy;
   EXPECT_TRUE(check_memory(*place_layers(file_, *gpu, *cpu_, layers, options())));
@@ -124,9 +127,9 @@ TEST_F(Fit, SuggestsAContextThatFits) {
   ASSERT_FALSE(no);
   EXPECT_NE(no.error().message.find("layers 2 to 4 and the output head"), std::string::npos)
       << no.error().message;
-  const size_t at = no.error().remedy.find("--ctx ");
-  ASSERT_NE(at, std::string::npos) << no.error().remedy;
-  const int context = std::atoi(no.error().remedy.c_str() + at + 6);
+  int context = 0;
+  for (const Change& c : no.error().changes)
+    if (c.field == std::string("context")) context = std::atoi(c.value.c_str());
   EXPECT_GE(context, 1024 - 2 * kPagePositions);
   EXPECT_LT(context, 1200);
   EXPECT_TRUE(check_memory(*place_layers(file_, *gpu, *cpu_, 3, options(context))));

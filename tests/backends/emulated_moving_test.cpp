@@ -89,7 +89,7 @@ TEST_F(Moving, LeavesNothingBehindAndStaysWhereItIsWhenThatFails) {
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::Usage);
   EXPECT_NE(no.error().message.find("90"), std::string::npos) << no.error().message;
-  EXPECT_NE(no.error().remedy.find("--ctx 90"), std::string::npos) << no.error().remedy;
+  EXPECT_NE(no.error().remedy.find("'context' of 90"), std::string::npos) << no.error().remedy;
   const Gguf another = open_file(golden_dir() + "/quant/q-q8_0.gguf");
   auto stranger = load_placed(another, {{cpu_.get(), configure(another)->layers, ""}}, {});
   ASSERT_TRUE(stranger);

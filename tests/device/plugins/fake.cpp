@@ -5,8 +5,8 @@
 // Of its tables: null-plugin, no-backend, null-table, plugin-abi=N, plugin-bytes=N, abi=N, bytes=N, no-name,
 // named=TEXT,
 //   other-op=NAME, other-format=NAME (it means something else by their numbers), no-meanings,
-//   without-functions, without-facts, older (ends before the optional functions, and its kernel rows before
-//   the parameters), newer (both longer than the host knows).
+//   without-functions, without-facts, uncounted (ends before the optional functions), older (ends before the
+//   optional functions, and its kernel rows before the parameters), newer (both longer than the host knows).
 // Of its devices: devices=N, crash, abort, hang, exit (in device_count), says=TEXT (last_error; '/' becomes a
 // new line),
 //   depends=TEXT (of depends_on; '|' becomes a new line), note=FILE (gets a byte each time the devices are
@@ -243,7 +243,7 @@ const gimbal_backend* backend() {
   if (!kept().depends.empty()) t.depends_on = [] { return kept().depends.c_str(); };
   t.abi_version = uint32_t(number("abi", GIMBAL_ABI_VERSION)),
   t.struct_size = uint32_t(number("bytes", sizeof t));
-  if (told("older")) {  // what lies behind its end is no function
+  if (told("older") || told("uncounted")) {  // what lies behind its end is no function
     t.struct_size = offsetof(gimbal_backend, measure);
     memset(reinterpret_cast<char*>(&t) + t.struct_size, 0xff, sizeof t - t.struct_size);
   }
