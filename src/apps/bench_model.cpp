@@ -85,9 +85,9 @@ class ModelBench {
     const int prompt = options_.prompt, generate = options_.generate;
     std::vector<int32_t> tokens(size_t(std::max(prompt, generate + 1)));
     for (int32_t& t : tokens) t = int32_t(random.next() % vocabulary);
-    for (const Part& part : model_.blueprint().parts)
-      n_.weight_bytes += weight_bytes_per_token(part.buckets.front().program);
-    n_.work = prompt_work(model_.blueprint(), prompt);
+    for (const Stage& stage : model_.plan().stages)
+      n_.weight_bytes += weight_bytes_per_token(stage.buckets.front().program);
+    n_.work = prompt_work(model_.plan(), prompt);
     Progress bar("measuring", !quiet);
     int best = 0;
     auto choose = [&](size_t, std::span<const float> logits) {
@@ -134,7 +134,7 @@ class ModelBench {
     };
     const double operations = n_.prompt.empty() ? 0 : n_.operations_per_second(options_.prompt);
     Json kernels = Json::array();
-    for (const KernelCount& k : count_kernels(model_.blueprint(), 0))
+    for (const KernelCount& k : count_kernels(model_.plan(), 0))
       kernels.push_back({{"op", k.op}, {"kernel", k.kernel}, {"ops", k.ops}});
     print_json(
         {{"model", loaded_.source.name},
@@ -158,7 +158,7 @@ class ModelBench {
          {"limits", limits_json(n_.limits)},
          {"load_seconds", loaded_.load_seconds},
          {"peak_memory_bytes", n_.peak},
-         {"memory", memory_json(memory_sum(model_.blueprint()))},
+         {"memory", memory_json(memory_sum(model_.plan()))},
          {"kernels", std::move(kernels)}});
   }
 
@@ -196,7 +196,7 @@ class ModelBench {
     print(t.text());
     if (n_.limits) print(format("limits: {}\n", limits_text(*n_.limits)));
     std::string kernels;
-    for (const KernelCount& k : count_kernels(model_.blueprint(), 0))
+    for (const KernelCount& k : count_kernels(model_.plan(), 0))
       if (k.op == "mat_mul") kernels += (kernels.empty() ? "" : ", ") + k.kernel;
     print(format("\nmatrices computed by {} (`gimbal explain` says why)\n", kernels));
   }
@@ -211,12 +211,12 @@ class ModelBench {
 
 }  // namespace
 
-PromptWork prompt_work(const Blueprint& b, int tokens) {
+PromptWork prompt_work(const ModelPlan& b, int tokens) {
   PromptWork w;
   double int8 = 0, fp32 = 0;
   const gimbal_step all{tokens, 1};
-  for (const Part& part : b.parts) {
-    const Program& p = part.buckets.back().program;
+  for (const Stage& stage : b.stages) {
+    const Program& p = stage.buckets.back().program;
     for (const gimbal_op& op : p.ops) {
       const OpKind kind{op.kind};
       if (!def(kind).product) continue;

@@ -26,6 +26,6 @@ Result<int> bench_model(const CommonOptions&, const ModelBenchOptions&, bool jso
 struct PromptWork {
   double operations = 0, int8_share = 0;
 };
-PromptWork prompt_work(const Blueprint&, int tokens);
+PromptWork prompt_work(const ModelPlan&, int tokens);
 
 }  // namespace gimbal

@@ -30,19 +30,19 @@ class Explain final : public Command {
 
  private:
   static void print_as_json(const PlannedModel& p) {
-    const Blueprint& b = p.blueprint;
+    const ModelPlan& b = p.plan;
     Json buckets = Json::array();
-    for (size_t which = 0; which < b.parts[0].buckets.size(); which++) {
+    for (size_t which : b.distinct_buckets()) {
       Json ops = Json::array();
-      for (const Part& part : b.parts)
-        add_ops(ops, *part.device, part.buckets[which].program, part.buckets[which].choices,
+      for (const Stage& stage : b.stages)
+        add_ops(ops, *stage.device, stage.buckets[which].program, stage.buckets[which].choices,
                 b.options.kernels);
       buckets.push_back({{"purpose", which == 0 ? "generation" : "prompt"},
-                         {"rows", b.parts[0].buckets[which].rows},
+                         {"rows", b.stages[0].buckets[which].rows},
                          {"ops", std::move(ops)}});
     }
     Json leading = Json::array();
-    for (const LeadingProgram& l : b.last().leading) {
+    for (const TopLogitsProgram& l : b.last().top) {
       Json ops = Json::array();
       add_ops(ops, b.device(), l.program, l.choices, b.options.kernels);
       leading.push_back({{"k", l.k}, {"ops", std::move(ops)}});
@@ -118,37 +118,37 @@ class Explain final : public Command {
   }
 
   void print_for_people(const PlannedModel& p) const {
-    const Blueprint& b = p.blueprint;
+    const ModelPlan& b = p.plan;
     if (b.split()) {
       print(format("{} on {} devices\n", bold(printable(p.source.name)), device_count(b)));
       for (const std::string& line : placement_lines(p)) print(format("  {}\n", line));
     } else {
       print(format("{} on {} ({})\n", bold(printable(p.source.name)), bold(b.device().id()),
-                   b.parts[0].why.empty() ? p.opened.why : with_options(b.parts[0].why)));
+                   b.stages[0].why.empty() ? p.opened.why : with_options(b.stages[0].why)));
     }
-    for (size_t which = 0; which < b.parts[0].buckets.size(); which++) {
+    for (size_t which : b.distinct_buckets()) {
       print(format("\n{}\n", bold(which == 0 ? "Generation: one token a step"
                                              : format("Prompt: up to {} tokens a step",
-                                                      b.parts[0].buckets[which].rows))));
-      for (const Part& part : b.parts) print_part(b, part, part.buckets[which]);
+                                                      b.stages[0].buckets[which].rows))));
+      for (const Stage& stage : b.stages) print_stage(b, stage, stage.buckets[which]);
     }
-    for (const LeadingProgram& l : b.last().leading) {
+    for (const TopLogitsProgram& l : b.last().top) {
       print(
           format("\n{}\n", bold(l.k == 1 ? "After a step, for greedy sampling: the largest logit"
                                          : format("After a step, for --top-k: the {} largest logits", l.k))));
       print_ops(b.device(), l.program, l.choices, b.options.kernels);
     }
-    if (b.last().leading.empty())
+    if (b.last().top.empty())
       print(format("\nAfter a step all logits come from {}: it has no kernel for the largest.\n",
                    b.device().id()));
   }
 
-  void print_part(const Blueprint& b, const Part& part, const Bucket& bucket) const {
-    const Device& d = *part.device;
+  void print_stage(const ModelPlan& b, const Stage& stage, const Bucket& bucket) const {
+    const Device& d = *stage.device;
     if (b.split()) {
       uint64_t given = 0;
-      for (const HandOver& h : bucket.in) given += h.row_bytes;
-      print(format("{}: {}{}\n", bold(d.id()), contents(part),
+      for (const Transfer& h : bucket.in) given += h.row_bytes;
+      print(format("{}: {}{}\n", bold(d.id()), contents(stage),
                    given ? format(", after {} per token through the host", human_bytes(given)) : ""));
     }
     print_ops(d, bucket.program, bucket.choices, b.options.kernels);

@@ -22,7 +22,7 @@ class Plan final : public Command {
   Result<int> run() override {
     auto planned = plan_model(model_, engine_, quiet, &Engine::plan);
     if (!planned) return planned.error();
-    Status fits = check_memory(planned->model.blueprint);
+    Status fits = check_memory(planned->model.plan);
     if (!fits) fits = worded(fits.error());
     if (json) print_as_json(planned->model, fits);
     else print_for_people(planned->model, fits);
@@ -31,7 +31,7 @@ class Plan final : public Command {
 
  private:
   void print_as_json(const PlannedModel& p, const Status& fits) const {
-    const Blueprint& b = p.blueprint;
+    const ModelPlan& b = p.plan;
     Json j{{"model", p.source.name},
            {"architecture", b.config.arch},
            {"file_bytes", p.source.file->file_bytes()},
@@ -59,7 +59,7 @@ class Plan final : public Command {
   }
 
   void print_for_people(const PlannedModel& p, const Status& fits) const {
-    const Blueprint& b = p.blueprint;
+    const ModelPlan& b = p.plan;
     Table head("ll");
     head.row({"model", format("{} ({}, {} layers, file of {})", printable(p.source.name), b.config.arch,
                               b.config.layers, human_bytes(p.source.file->file_bytes()))});
@@ -112,7 +112,7 @@ class Plan final : public Command {
     row("step data", m.step), row("output", m.output);
     if (m.scratch) row("scratch", m.scratch);
     row("total", m.total());
-    if (m.hand_over) row("of it hand-over", m.hand_over);
+    if (m.transfer) row("of it hand-over", m.transfer);
     print(t.text("  "));
   }
 

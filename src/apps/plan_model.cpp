@@ -19,15 +19,15 @@ Result<Planned> plan_model(const std::string& model, const CommonOptions& common
 }
 
 std::vector<std::string> placement_lines(const PlannedModel& p) {
-  const Blueprint& b = p.blueprint;
+  const ModelPlan& b = p.plan;
   if (!b.split()) {
-    const Part& only = b.parts[0];
+    const Stage& only = b.stages[0];
     return {format("all {} layers on {} ({})", b.config.layers, only.device->id(),
                    only.why.empty() ? p.opened.why : with_options(only.why))};
   }
   std::vector<std::string> lines;
-  for (const Part& part : b.parts)
-    lines.push_back(format("{} on {} ({})", contents(part), part.device->id(), with_options(part.why)));
+  for (const Stage& stage : b.stages)
+    lines.push_back(format("{} on {} ({})", contents(stage), stage.device->id(), with_options(stage.why)));
   return lines;
 }
 

@@ -21,48 +21,48 @@ double generation_rate(const Generated& g) {
 
 }  // namespace
 
-std::vector<KernelCount> count_kernels(const Blueprint& blueprint, size_t bucket) {
+std::vector<KernelCount> count_kernels(const ModelPlan& plan, size_t bucket) {
   std::vector<KernelCount> all;
-  for (const Part& part : blueprint.parts) {
-    const Bucket& b = part.buckets[bucket];
+  for (const Stage& stage : plan.stages) {
+    const Bucket& b = stage.buckets[bucket];
     for (size_t i = 0; i < b.program.ops.size(); i++) {
-      const char* kernel = part.device->kernel(b.choices[i].kernel).name;
+      const char* kernel = stage.device->kernel(b.choices[i].kernel).name;
       auto same = std::find_if(all.begin(), all.end(), [&](const KernelCount& k) {
-        return k.kernel == kernel && k.device == part.device->id();
+        return k.kernel == kernel && k.device == stage.device->id();
       });
       if (same != all.end()) same->ops++;
-      else all.push_back({info(OpKind(b.program.ops[i].kind)).name, part.device->id(), kernel, 1});
+      else all.push_back({info(OpKind(b.program.ops[i].kind)).name, stage.device->id(), kernel, 1});
     }
   }
   return all;
 }
 
-size_t device_count(const Blueprint& b) {
+size_t device_count(const ModelPlan& b) {
   std::set<const Device*> all;
-  for (const Part& p : b.parts) all.insert(p.device);
+  for (const Stage& p : b.stages) all.insert(p.device);
   return all.size();
 }
 
-MemoryPlan memory_sum(const Blueprint& b) {
+MemoryPlan memory_sum(const ModelPlan& b) {
   MemoryPlan sum;
   for (const MemoryUse& u : memory_uses(b)) {
     if (!u.device) continue;  // the same bytes once more
     sum.weights += u.sum.weights, sum.cache += u.sum.cache, sum.step += u.sum.step;
     sum.activations += u.sum.activations, sum.output += u.sum.output;
-    sum.hand_over += u.sum.hand_over, sum.scratch += u.sum.scratch, sum.free += u.sum.free;
+    sum.transfer += u.sum.transfer, sum.scratch += u.sum.scratch, sum.free += u.sum.free;
   }
   return sum;
 }
 
 Json memory_json(const MemoryPlan& m) {
-  return {{"weights", m.weights}, {"kv_cache", m.cache},      {"activations", m.activations},
-          {"step", m.step},       {"output", m.output},       {"scratch", m.scratch},
-          {"total", m.total()},   {"hand_over", m.hand_over}, {"free", m.free}};
+  return {{"weights", m.weights}, {"kv_cache", m.cache},     {"activations", m.activations},
+          {"step", m.step},       {"output", m.output},      {"scratch", m.scratch},
+          {"total", m.total()},   {"hand_over", m.transfer}, {"free", m.free}};
 }
 
-Json placement_json(const Blueprint& b, const OpenedDevice& opened) {
+Json placement_json(const ModelPlan& b, const OpenedDevice& opened) {
   Json all = Json::array();
-  for (const Part& p : b.parts)
+  for (const Stage& p : b.stages)
     all.push_back({{"device", p.device->id()},
                    {"layers", p.layers ? Json{p.first_layer, p.first_layer + p.layers - 1} : Json()},
                    {"embedding", p.embedding},
@@ -72,16 +72,16 @@ Json placement_json(const Blueprint& b, const OpenedDevice& opened) {
 }
 
 std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t seed) {
-  const Blueprint& b = loaded.model->blueprint();
+  const ModelPlan& b = loaded.model->plan();
   Table t("ll");
   if (b.split()) {
-    for (const Part& p : b.parts)
+    for (const Stage& p : b.stages)
       t.row({"device", format("{}: {} ({})", p.device->id(), contents(p), with_options(p.why))});
   } else {
     const Device& d = b.device();
     const gimbal_device_info about = d.describe();
     t.row({"device", format("{}, {} ({})", d.id(), about.name ? printable(about.name) : "",
-                            b.parts[0].why.empty() ? loaded.opened.why : with_options(b.parts[0].why))});
+                            b.stages[0].why.empty() ? loaded.opened.why : with_options(b.stages[0].why))});
   }
   add_receipt(t, loaded.receipt(), b.device().id());
   for (const MemoryUse& u : memory_uses(b)) {
@@ -104,7 +104,7 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
 }
 
 Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
-  const Blueprint& b = loaded.model->blueprint();
+  const ModelPlan& b = loaded.model->plan();
   Json kernels = Json::array();
   const std::vector<ReceiptLine> receipt = loaded.receipt();
   for (const ReceiptLine& l : receipt)

@@ -12,14 +12,14 @@ struct KernelCount {
   std::string op, device, kernel;
   int ops;
 };
-// The kernels of one bucket, over all parts, in the order in which they first appear.
-std::vector<KernelCount> count_kernels(const Blueprint&, size_t bucket);
-size_t device_count(const Blueprint&);
+// The kernels of one bucket, over all stages, in the order in which they first appear.
+std::vector<KernelCount> count_kernels(const ModelPlan&, size_t bucket);
+size_t device_count(const ModelPlan&);
 
-MemoryPlan memory_sum(const Blueprint&);  // over all devices
+MemoryPlan memory_sum(const ModelPlan&);  // over all devices
 Json memory_json(const MemoryPlan&);
-// [{device, layers: [first, last] or null, embedding, head, reason}], a row for each part.
-Json placement_json(const Blueprint&, const OpenedDevice&);
+// [{device, layers: [first, last] or null, embedding, head, reason}], a row for each stage.
+Json placement_json(const ModelPlan&, const OpenedDevice&);
 // Lines for stderr, each with its newline.
 std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed);
 // docs/cli.md has the keys.

@@ -146,9 +146,9 @@ class VerifyCommand final : public Command {
       }
     }
     options.context = 64;
-    auto blueprint = make_blueprint(*source.file, d, options);
-    if (!blueprint) return blueprint.error();
-    auto model = Model::load(std::move(*blueprint));
+    auto plan = make_model_plan(*source.file, d, options);
+    if (!plan) return plan.error();
+    auto model = Model::load(std::move(*plan));
     if (!model) return model.error();
     auto check = check_splits(**model);
     if (!check) return check.error();

@@ -10,11 +10,11 @@ namespace gimbal {
 namespace {
 
 // "metal:0, vulkan:1": the devices of a plan that another one can stand in for; empty: there are none.
-std::vector<std::string> replaceable(const Blueprint& b) {
+std::vector<std::string> replaceable(const ModelPlan& b) {
   std::vector<std::string> all;
-  for (const Part& part : b.parts) {
-    const std::string id = part.device->id();
-    if (!is_host(*part.device) && std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
+  for (const Stage& stage : b.stages) {
+    const std::string id = stage.device->id();
+    if (!is_host(*stage.device) && std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
   }
   return all;
 }
@@ -70,12 +70,12 @@ Result<bool> Engine::verify(const PlannedModel& p, bool anew) {
   auto give_up_device = [&](const Device& d, Error why) {
     return give_up({d.id(), "", std::move(why)}, Fallback::Refused);
   };
-  for (const Part& part : p.blueprint.parts) {
-    auto wrong = first_use_.wrong_kernels(part, anew);
+  for (const Stage& stage : p.plan.stages) {
+    auto wrong = first_use_.wrong_kernels(stage, anew);
     tell_not_kept();
     if (!wrong && wrong.error().code != Code::DeviceLost) return wrong.error();
     if (!wrong) {
-      if (auto ok = give_up_device(*part.device, wrong.error()); !ok) return ok.error();
+      if (auto ok = give_up_device(*stage.device, wrong.error()); !ok) return ok.error();
       return false;
     }
     for (Quarantined& q : *wrong) {
@@ -87,8 +87,8 @@ Result<bool> Engine::verify(const PlannedModel& p, bool anew) {
     }
   }
   if (unusable_.size() != before) return false;
-  for (const Part& part : p.blueprint.parts) {
-    const Device& d = *part.device;
+  for (const Stage& stage : p.plan.stages) {
+    const Device& d = *stage.device;
     if (is_host(d) || !first_use_.is_new(d, *p.source.file)) continue;
     auto host = open_host();
     if (!host) continue;  // a program without the CPU backend has nothing to compare with
@@ -134,7 +134,7 @@ Result<LoadedModelPtr> Engine::load(const ModelFile& source) {
   for (;;) {
     auto planned = plan_verified(source);
     if (!planned) return planned.error();
-    const Blueprint& b = planned->blueprint;
+    const ModelPlan& b = planned->plan;
     if (first && b.options.context > b.config.context)
       emit(event::LongContext{b.options.context, b.config.context});
     first = false;
@@ -155,8 +155,8 @@ Result<LoadedModelPtr> Engine::load(const ModelFile& source) {
 Result<LoadedModelPtr> Engine::load_once(PlannedModel&& p) {
   auto loaded = std::make_shared<LoadedModel>(LoadedModel{
       std::move(p.source), std::move(p.opened), std::move(p.others), std::move(p.fallbacks), nullptr});
-  const std::string device = p.blueprint.device().id();
-  auto model = Model::load(std::move(p.blueprint), [&](uint64_t done, uint64_t total) {
+  const std::string device = p.plan.device().id();
+  auto model = Model::load(std::move(p.plan), [&](uint64_t done, uint64_t total) {
     return emit(event::Progress{event::Progress::Loading, device, done, total});
   });
   if (!model) return model.error();
@@ -169,7 +169,7 @@ Result<LoadedModelPtr> Engine::load_once(PlannedModel&& p) {
 }
 
 Status Engine::recover(Session& session, LoadedModelPtr& on, const Error& lost) {
-  const std::vector<std::string> devices = replaceable(on->model->blueprint());
+  const std::vector<std::string> devices = replaceable(on->model->plan());
   if (devices.empty()) return lost;
   if (options_.strict) {
     Error refused = lost;

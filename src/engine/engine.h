@@ -18,9 +18,9 @@ namespace gimbal {
 struct PlannedModel {
   ModelFile source;
   OpenedDevice opened;                          // the one that was asked for or chosen
-  std::vector<std::unique_ptr<Device>> others;  // that hold a part of the model, too, or may
+  std::vector<std::unique_ptr<Device>> others;  // that hold a stage of the model, too, or may
   std::vector<Fallback> fallbacks;              // all of them, in the order in which they were found
-  Blueprint blueprint;
+  ModelPlan plan;
 };
 
 // With its weights on the devices. Members are in the order in which they depend on each other.
@@ -59,7 +59,7 @@ class Engine {
 
   // Which devices hold which layers, from the file's header alone. What does not fit on a GPU goes to the CPU
   // layer by layer, which is a fallback unless gpu_layers is -1. Errors: those of open_device and
-  // make_blueprint; Usage for a split that is none; OutOfMemory under strict in place of that fallback.
+  // make_model_plan; Usage for a split that is none; OutOfMemory under strict in place of that fallback.
   Result<PlannedModel> plan(const ModelFile& source);
   // The same without the kernels that give wrong numbers here, and without devices that have none left: the
   // plan that load() carries out. Errors: NoBackend under strict in place of each of these.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/location.h"
-#include "runtime/blueprint.h"
+#include "runtime/model_plan.h"
 
 namespace gimbal {
 

@@ -31,7 +31,7 @@ Result<PlannedModel> Engine::place(const ModelFile& source, OpenedDevice&& opene
   const RunOptions run = run_options();
   const int layers = options_.gpu_layers.value_or(kAsManyAsFit);
   if (is_host(device) || layers == kAsManyAsFit) {
-    auto whole = make_blueprint(file, device, run);
+    auto whole = make_model_plan(file, device, run);
     if (!whole) return whole.error();
     if (is_host(device) || fits(*whole))
       return PlannedModel{source, std::move(opened), {}, {}, std::move(*whole)};
@@ -42,10 +42,10 @@ Result<PlannedModel> Engine::place(const ModelFile& source, OpenedDevice&& opene
   if (!b) return b.error();
   PlannedModel p{source, std::move(opened), {}, {}, std::move(*b)};
   p.others.push_back(std::move(*cpu));
-  const bool none = !p.blueprint.split();
+  const bool none = !p.plan.split();
   if (layers != kAsManyAsFit || (options_.gpu_layers && !none)) return p;
 
-  const Part& first = p.blueprint.parts[0];
+  const Stage& first = p.plan.stages[0];
   Fallback f{Fallback::Layers,
              format("{} on {}", contents(first), first.device->id()),
              "",
@@ -103,9 +103,9 @@ Result<PlannedModel> Engine::plan_split(const ModelFile& source) {
     }
     where.push_back({same->device.get(), s.layers, "asked for by 'split'"});
   }
-  auto blueprint = make_blueprint(*source.file, where, run_options());
-  if (!blueprint) return blueprint.error();
-  PlannedModel p{source, std::move(opened.back()), {}, {}, std::move(*blueprint)};
+  auto plan = make_model_plan(*source.file, where, run_options());
+  if (!plan) return plan.error();
+  PlannedModel p{source, std::move(opened.back()), {}, {}, std::move(*plan)};
   opened.pop_back();
   for (OpenedDevice& d : opened) p.others.push_back(std::move(d.device));
   return p;

@@ -62,12 +62,12 @@ void FirstUse::keep(const Device& d, const std::function<void(Json&)>& change) {
   if (auto ok = kept.put(key, std::move(entry)); !ok) not_kept_ = ok.error();
 }
 
-Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Part& part, bool anew) {
-  const Device& d = *part.device;
+Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Stage& stage, bool anew) {
+  const Device& d = *stage.device;
   KernelVerdicts known;
   if (!anew) known = verdicts_of(known_of(d));
   std::vector<size_t> needed;
-  for (const Bucket& b : part.buckets)
+  for (const Bucket& b : stage.buckets)
     for (size_t k : kernels_of(b.choices))
       if (std::find(needed.begin(), needed.end(), k) == needed.end()) needed.push_back(k);
   const size_t before = known.size();
@@ -98,8 +98,8 @@ Status FirstUse::check_layers(const Gguf& file, const Device& d, const Device& h
 
 Status FirstUse::try_out(Model& model, const Gguf& file, const std::string& name) {
   std::vector<const Device*> fresh;
-  for (const Part& part : model.blueprint().parts)
-    if (is_new(*part.device, file)) fresh.push_back(part.device);
+  for (const Stage& stage : model.plan().stages)
+    if (is_new(*stage.device, file)) fresh.push_back(stage.device);
   if (fresh.empty()) return Done{};
   auto check = check_splits(model);
   if (!check) return check.error();

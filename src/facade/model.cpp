@@ -17,7 +17,7 @@ int Model::vocabulary() const { return impl_->current()->model->config().vocabul
 std::vector<Placement> Model::placement() const {
   const LoadedModel& on = *impl_->current();
   std::vector<Placement> all;
-  for (const Part& p : on.model->blueprint().parts)
+  for (const Stage& p : on.model->plan().stages)
     all.push_back({p.device->id(), p.first_layer, p.layers, p.embedding, p.head,
                    p.why.empty() ? on.opened.reason() : p.why});
   return all;

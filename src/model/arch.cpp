@@ -31,9 +31,9 @@ std::string known_archs() {
   return all;
 }
 
-Result<Config> configure(const Gguf& file) {
+Result<Config> configure(const Gguf& file, const ModelArch* arch) {
   auto name = file.string("general.architecture");
-  if (name)
+  if (name && !arch)
     if (!find_arch(std::string(*name)))
       return Error{Code::Unsupported,
                    format("{}: the model's architecture '{}' is not known to this version of gimbal",
@@ -41,7 +41,7 @@ Result<Config> configure(const Gguf& file) {
                    "known: " + known_archs()};
   auto c = read_config(file);
   if (!c) return c.error();
-  if (auto ok = find_arch(c->arch)->configure(file, *c); !ok) return ok.error();
+  if (auto ok = (arch ? arch : find_arch(c->arch))->configure(file, *c); !ok) return ok.error();
   return c;
 }
 
@@ -58,44 +58,56 @@ void Recorder::no_layer() {
 
 bool Recorder::has(const std::string& name) const { return file_.tensor(prefix_ + name) != nullptr; }
 
-const GgufTensor* Recorder::find(const std::string& name, int columns, int rows) {
+void Recorder::fail(Code code, const std::string& message) {
+  if (!error_) error_ = Error{code, format("{}: {}", file_.path(), message), ""};
+}
+
+const GgufTensor* Recorder::find(const std::string& name, Dims d) {
   const std::string full = prefix_ + name;
   const GgufTensor* t = file_.tensor(full);
   if (!t) {
-    if (!error_)
-      error_ = Error{
-          Code::Malformed,
-          format("{}: tensor '{}' is missing; architecture {} needs it", file_.path(), full, config.arch),
-          ""};
+    fail(Code::Malformed, format("tensor '{}' is missing; architecture {} needs it", full, config.arch));
     return nullptr;
   }
-  used_.insert(t->name);
-  if (t->dim[0] != columns || t->dim[1] != rows || t->dim[2] != 1 || t->dim[3] != 1) {
-    if (!error_)
-      error_ = Error{Code::Malformed,
-                     format("{}: tensor '{}' is {} x {} x {} x {}; the model's metadata asks for {} x {}",
-                            file_.path(), full, t->dim[0], t->dim[1], t->dim[2], t->dim[3], columns, rows),
-                     ""};
+  used_[t->name];
+  if (t->dim[0] != d.columns || t->dim[1] != d.rows || t->dim[2] != d.experts || t->dim[3] != 1) {
+    const std::string asked = d.experts == 1 ? format("{} x {}", d.columns, d.rows)
+                                             : format("{} x {} x {}", d.columns, d.rows, d.experts);
+    fail(Code::Malformed, format("tensor '{}' is {} x {} x {} x {}; the model's metadata asks for {}", full,
+                                 t->dim[0], t->dim[1], t->dim[2], t->dim[3], asked));
     return nullptr;
   }
   if (!can_decode(t->type)) {
-    if (!error_)
-      error_ = Error{Code::Unsupported,
-                     format("{}: tensor '{}' is {}, which is not a format for weights", file_.path(), full,
-                            info(t->type).name),
-                     ""};
+    fail(Code::Unsupported,
+         format("tensor '{}' is {}, which is not a format for weights", full, info(t->type).name));
     return nullptr;
   }
   return t;
 }
 
+Value Recorder::part(const std::string& name, Dims d, int64_t first, int rows, int64_t expert) {
+  const GgufTensor* t = find(name, d);
+  const bool whole = rows == d.rows && d.experts == 1;
+  if (t) used_[t->name][expert * d.rows + first] = rows;
+  // The scale of such a tensor lies behind its last row, where a part of it does not find it.
+  if (t && !whole && t->type == DType::I2_S)
+    fail(Code::Unsupported, format("tensor '{}' is i2_s, which is only computed whole", prefix_ + name));
+  return p.matrix(WeightSource{prefix_ + name, first, expert},
+                  Shape(t ? t->type : DType::F32, {d.columns, rows}));
+}
+
 Value Recorder::matrix(const std::string& name, int columns, int rows) {
-  const GgufTensor* t = find(name, columns, rows);
-  return p.matrix(prefix_ + name, Shape(t ? t->type : DType::F32, {columns, rows}));
+  return part(name, {columns, rows, 1}, 0, rows, 0);
+}
+Value Recorder::matrix_rows(const std::string& name, int columns, int first, int rows, int all) {
+  return part(name, {columns, all, 1}, first, rows, 0);
+}
+Value Recorder::expert(const std::string& name, int columns, int rows, int index, int experts) {
+  return part(name, {columns, rows, experts}, 0, rows, index);
 }
 
 Value Recorder::vector(const std::string& name, int size) {
-  find(name, size, 1);
+  if (const GgufTensor* t = find(name, {size, 1, 1})) used_[t->name][0] = 1;
   return p.vector(prefix_ + name, size);
 }
 
@@ -107,7 +119,8 @@ std::optional<Value> Recorder::optional_vector(const std::string& name, int size
 std::optional<float> Recorder::optional_number(const std::string& name) {
   if (!has(name)) return std::nullopt;
   float value = 0;
-  if (const GgufTensor* t = find(name, 1, 1)) {
+  if (const GgufTensor* t = find(name, {1, 1, 1})) {
+    used_[t->name][0] = 1;
     if (auto bytes = file_.read(*t)) decode_tensor(t->type, bytes->data(), 1, &value);
     else if (!error_) error_ = bytes.error();
   }
@@ -116,14 +129,15 @@ std::optional<float> Recorder::optional_number(const std::string& name) {
 
 Value Recorder::self_attention(Value q, Value k, Value v, float scale, int window) {
   const int hd = config.head_dim;
-  Value keys = p.cache(prefix_ + "keys", cache_type_, true, hd, config.kv_heads, pages_);
-  Value values = p.cache(prefix_ + "values", cache_type_, false, hd, config.kv_heads, pages_);
-  q = p.rope(p.split_heads(q, hd), step.rope, config.rope_pairs);
-  k = p.rope(p.split_heads(k, hd), step.rope, config.rope_pairs);
-  p.cache_write(keys, true, k, step.positions, step.sequences, step.pages);
-  p.cache_write(values, false, p.split_heads(v, hd), step.positions, step.sequences, step.pages);
+  const size_t pool = paged(window);
+  const Value cached_keys = keys("keys", pool, hd, config.kv_heads),
+              cached_values = values("values", pool, hd, config.kv_heads);
+  q = p.rope(p.split_heads(q, hd), rope(config.rope), config.rope_pairs);
+  k = p.rope(p.split_heads(k, hd), rope(config.rope), config.rope_pairs);
+  p.cache_write(cached_keys, true, k, positions(), sequences(), pages(pool));
+  p.cache_write(cached_values, false, p.split_heads(v, hd), positions(), sequences(), pages(pool));
   return p.join_heads(
-      p.attention(q, keys, values, step.positions, step.sequences, step.pages, scale, window));
+      p.attention(q, cached_keys, cached_values, positions(), sequences(), pages(pool), scale, window));
 }
 
 // "blk.7.ffn_up.weight" is of layer 7; -1: of none.
@@ -135,17 +149,26 @@ static int layer_of(std::string_view tensor) {
 
 std::optional<Error> Recorder::error() const {
   if (error_) return error_;
-  for (const GgufTensor& t : file_.tensors())
+  for (const GgufTensor& t : file_.tensors()) {
     // RopeAngles reads rope_freqs.weight. Anything else that is in the file and not used would mean another
     // model than the one computed.
-    if (const int layer = layer_of(t.name);
-        !used_.count(t.name) && t.name != "rope_freqs.weight" &&
-        (layer < config.layers || layer >= config.layers + config.left_out))
-      return Error{Code::Unsupported,
-                   format("{}: tensor '{}' is not a part of architecture {} as this version computes it; "
-                          "leaving it out would give wrong results",
-                          file_.path(), t.name, config.arch),
-                   ""};
+    const int layer = layer_of(t.name);
+    if (t.name == "rope_freqs.weight" || (layer >= config.layers && layer < config.layers + config.left_out))
+      continue;
+    const auto used = used_.find(t.name);
+    int64_t rows = 0;
+    if (used != used_.end())
+      for (const auto& [first, n] : used->second) rows += n;
+    if (rows == t.dim[1] * t.dim[2]) continue;
+    const std::string what = rows ? format("{} of {} rows of tensor '{}' are", t.dim[1] * t.dim[2] - rows,
+                                           t.dim[1] * t.dim[2], t.name)
+                                  : format("tensor '{}' is", t.name);
+    return Error{Code::Unsupported,
+                 format("{}: {} not a part of architecture {} as this version computes it; leaving it out "
+                        "would give wrong results",
+                        file_.path(), what, config.arch),
+                 ""};
+  }
   return std::nullopt;
 }
 

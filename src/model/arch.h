@@ -1,48 +1,84 @@
 // The architectures: a row in archs.def each, and a few lines in arch/.
 #pragma once
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "model/config.h"
+#include "model/state.h"
+#include "model/step.h"
 #include "program/builder.h"
 
 namespace gimbal {
 
-// What changes from step to step: R = rows of the step. Written by the runtime (runtime/session.h) before
-// each submit.
-struct StepInputs {
-  Value tokens;     // i32[R]
-  Value positions;  // i32[R]
-  Value sequences;  // i32[R]: which row of `pages`
-  Value pages;      // i32[pages of a sequence, sequences]
-  Value rope;       // f32[rotated, R]: cos, sin per pair
-  Value out_rows;   // i32[O]: the rows that logits are wanted of
+// What a recording is for: how large, and what may be asked of it.
+struct RecordOptions {
+  int rows = 1;                 // of one step
+  int batch = 1;                // the most rows of any step
+  int sequences = 1;            // that are remembered
+  int context = 1;              // positions of each
+  int64_t cache_positions = 1;  // of all together, where all positions are kept
+  DType cache_type = DType::F16;
+  bool embeddings = false;  // the rows are given as embeddings, not as tokens
+  bool hidden = false;      // Output::Hidden can be asked for
 };
 
-// Records a model's forward pass: gives weights by their name in the file, and caches by layer.
+// Records a model's forward pass. Gives weights by their name in the file; what the pass needs besides is
+// declared where it is used: inputs of a step, what is remembered of sequences, outputs. Asking twice for the
+// same gives the same value.
 class Recorder {
  public:
-  Recorder(ProgramBuilder& builder, const Gguf& file, const Config& config, DType cache_type, int pages,
-           StepInputs step)
-      : p(builder), config(config), step(step), file_(file), cache_type_(cache_type), pages_(pages) {}
+  Recorder(ProgramBuilder& builder, const Gguf& file, const Config& config, const RecordOptions& options)
+      : p(builder), config(config), options(options), file_(file) {}
 
   ProgramBuilder& p;
   const Config& config;
-  const StepInputs step;
+  const RecordOptions options;
 
-  // Names are taken from the current layer on: inside layer(3), "attn_q.weight" is "blk.3.attn_q.weight".
+  // ---- weights. Names are taken from the current layer on: inside layer(3), "attn_q.weight" is
+  // "blk.3.attn_q.weight".
   void layer(int index);
   void no_layer();
   bool has(const std::string& name) const;
   Value matrix(const std::string& name, int columns, int rows);
+  // Rows [first, first + rows) of a tensor that has `all` of them. All must be used in the end.
+  Value matrix_rows(const std::string& name, int columns, int first, int rows, int all);
+  // One matrix of a tensor that holds `experts` of them.
+  Value expert(const std::string& name, int columns, int rows, int index, int experts);
   Value vector(const std::string& name, int size);
   std::optional<Value> optional_vector(const std::string& name, int size);
   // The one value of a tensor of one, read now: it becomes a part of the program.
   std::optional<float> optional_number(const std::string& name);
 
+  // ---- inputs of a step; R = its rows
+  Value tokens();                                                   // i32[R]
+  Value positions();                                                // i32[R]
+  Value sequences();                                                // i32[R]: which row of pages()
+  Value pages(size_t pool);                                         // i32[table, sequences of the step]
+  Value rope(const RopeAngles&, const std::string& name = "rope");  // f32[rotated, R]: cos, sin per pair
+  Value wanted_rows();                                              // i32[O]: that a result is wanted of
+  // One's own: `width` values per row.
+  Value row_input(const std::string& name, DType type, int width,
+                  std::function<void(const StepRow&, std::byte* to)> fill);
+  // The rows' embeddings: looked up in `table`, or given in place of tokens. f32[width, R]
+  Value embedded(Value table);
+
+  // ---- what is remembered of sequences
+  // Positions in pages; `window`: how many a row looks back at, 0: all.
+  size_t paged(int window = 0);
+  size_t recurrent();  // one page per sequence
+  Value keys(const std::string& name, size_t pool, int head_dim, int heads);
+  Value values(const std::string& name, size_t pool, int head_dim, int heads);
+  // As many pages as the pool has, each of this shape.
+  Value state(const std::string& name, size_t pool, Shape page);
+
   // Rotated, cached and attended; q, k, v are rows of whole heads. Gives rows of heads * head_dim.
   Value self_attention(Value q, Value k, Value v, float scale, int window = 0);
+
+  // ---- outputs: rows as wanted_rows() says
+  void output(Output, Value);
+  bool wants(Output o) const { return o == Output::Logits || options.hidden; }
 
   // The first weight that is missing or has another shape than the model's numbers say, or that the
   // architecture left unused.
@@ -50,14 +86,30 @@ class Recorder {
   // A weight was missing or misshapen: nothing recorded after it matters.
   bool failed() const { return error_.has_value(); }
 
+  // ---- what was declared
+  const std::vector<StepInput>& inputs() const { return inputs_; }
+  const std::vector<StatePool>& pools() const { return pools_; }
+  std::optional<Value> output(Output o) const { return outputs_[size_t(o)]; }
+  // Puts the outputs where the host reads them, the logits first. After the last op.
+  void finish();
+
  private:
-  const GgufTensor* find(const std::string& name, int columns, int rows);
+  struct Dims {
+    int columns, rows, experts;
+  };
+  const GgufTensor* find(const std::string& name, Dims);
+  Value part(const std::string& name, Dims, int64_t first, int rows, int64_t expert);
+  std::optional<Value> declared(const std::string& name) const;
+  Value declare(StepInput input);
+  size_t pool(StateKind kind, int window);
+  void fail(Code, const std::string& message);
 
   const Gguf& file_;
-  const DType cache_type_;
-  const int pages_;
   std::string prefix_;
-  std::set<std::string_view> used_;
+  std::map<std::string_view, std::map<int64_t, int64_t>> used_;  // tensors: from this row on so many
+  std::vector<StepInput> inputs_;
+  std::vector<StatePool> pools_;
+  std::optional<Value> outputs_[kOutputs];
   std::optional<Error> error_;
 };
 
@@ -73,7 +125,7 @@ const ModelArch* find_arch(const std::string& name);
 std::string known_archs();  // "llama, ..."
 
 // Reads the numbers and lets the architecture have its say. Errors: Unsupported architecture (lists the known
-// ones), Malformed.
-Result<Config> configure(const Gguf& file);
+// ones), Malformed. `arch`: in place of the one that the file names.
+Result<Config> configure(const Gguf& file, const ModelArch* arch = nullptr);
 
 }  // namespace gimbal

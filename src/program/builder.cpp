@@ -16,25 +16,36 @@ Value ProgramBuilder::place(const std::string& name, Shape shape, Slot slot, uin
   return program_.add(name, shape, slot, bytes, layout, extent, error_);
 }
 
-Value ProgramBuilder::matrix(const std::string& name, Shape shape) {
-  auto [it, fresh] = named_.try_emplace(name);
+// What a weight is called: the tensor, and which part of it where it is not all.
+static std::string name_of(const WeightSource& s, int64_t rows) {
+  std::string name = s.tensor;
+  if (s.expert) name += format("[expert {}]", s.expert);
+  if (s.first_row) name += format("[{} to {}]", s.first_row, s.first_row + rows - 1);
+  return name;
+}
+
+Value ProgramBuilder::weight(const WeightSource& source, const Shape& shape) {
+  const bool matrix = shape.rank > 1;
+  auto [it, fresh] = named_.try_emplace(
+      format("{} {} {} {}", source.tensor, source.expert, source.first_row, to_string(shape)));
   if (fresh) {
-    auto packed = device_.packed_bytes(shape);
-    it->second = place(name, shape, Slot::Weights, packed.value_or(uint64_t(shape.bytes())),
-                       packed ? GIMBAL_PACKED : GIMBAL_DENSE, GIMBAL_ALL_ROWS);
+    const auto packed = matrix ? device_.packed_bytes(shape) : std::nullopt;
+    it->second = place(name_of(source, shape.dim[shape.rank - 1]), shape, Slot::Weights,
+                       packed.value_or(uint64_t(shape.bytes())), packed ? GIMBAL_PACKED : GIMBAL_DENSE,
+                       GIMBAL_ALL_ROWS);
     program_.weights.push_back(it->second.id);
+    program_.sources.push_back(source);
   }
   return it->second;
 }
 
+Value ProgramBuilder::matrix(const std::string& name, Shape shape) { return weight({name}, shape); }
+Value ProgramBuilder::matrix(const WeightSource& source, Shape shape) { return weight(source, shape); }
 Value ProgramBuilder::vector(const std::string& name, int size) {
-  auto [it, fresh] = named_.try_emplace(name);
-  if (fresh) {
-    Shape s(DType::F32, {size});
-    it->second = place(name, s, Slot::Weights, uint64_t(s.bytes()), GIMBAL_DENSE, GIMBAL_ALL_ROWS);
-    program_.weights.push_back(it->second.id);
-  }
-  return it->second;
+  return weight({name}, Shape(DType::F32, {size}));
+}
+Value ProgramBuilder::vector(const WeightSource& source, int size) {
+  return weight(source, Shape(DType::F32, {size}));
 }
 
 Value ProgramBuilder::rows_input(const std::string& name, DType type, int width) {
@@ -45,16 +56,21 @@ Value ProgramBuilder::out_rows_input(const std::string& name) {
   Shape s(DType::I32, {out_rows_});
   return place(name, s, Slot::Step, uint64_t(s.bytes()), GIMBAL_DENSE, GIMBAL_OUT_ROWS);
 }
-Value ProgramBuilder::input(const std::string& name, Shape s, Slot slot) {
-  return place(name, s, slot, uint64_t(s.bytes()), GIMBAL_DENSE, GIMBAL_ALL_ROWS);
+Value ProgramBuilder::input(const std::string& name, Shape s, Slot slot, gimbal_extent extent) {
+  return place(name, s, slot, uint64_t(s.bytes()), GIMBAL_DENSE, extent);
+}
+
+Value ProgramBuilder::state(const std::string& name, const Shape& s, StateLayout layout, int pool) {
+  const Value v = place(name, s, Slot::Cache, state_bytes(device_, s, layout),
+                        layout == StateLayout::Dense ? GIMBAL_DENSE : GIMBAL_CACHE, GIMBAL_ALL_ROWS);
+  program_.states.push_back({v.id, uint16_t(pool), layout});
+  return v;
 }
 
 Value ProgramBuilder::cache(const std::string& name, DType type, bool is_key, int head_dim, int heads,
-                            int pages) {
-  Shape s(type, {head_dim, heads, kPagePositions, pages});
-  return place(name, s, Slot::Cache,
-               device_.cache_bytes(type, is_key, head_dim, heads, kPagePositions, pages), GIMBAL_CACHE,
-               GIMBAL_ALL_ROWS);
+                            int pages, int pool) {
+  return state(name, Shape(type, {head_dim, heads, kPagePositions, pages}),
+               is_key ? StateLayout::Keys : StateLayout::Values, pool);
 }
 
 Value ProgramBuilder::record(OpKind kind, const std::vector<Value>& in, const OpParams& params,

@@ -20,17 +20,23 @@ class ProgramBuilder {
   // `out_rows`: how many of them can be asked for logits.
   ProgramBuilder(const Device& device, int rows, int out_rows);
 
-  // ---- weights: the same name gives the same value, so tied weights are held once
+  // ---- weights: the same source and size give the same value, so tied weights are held once
   Value matrix(const std::string& name,
                Shape shape);  // [columns, rows], packed where the device has a layout for it
+  Value matrix(const WeightSource& source, Shape shape);
   Value vector(const std::string& name, int size);  // f32
+  Value vector(const WeightSource& source, int size);
   // ---- what changes per step
   Value rows_input(const std::string& name, DType type,
                    int width = 0);                // width 0: one value per row, else [width, rows]
   Value out_rows_input(const std::string& name);  // i32[out_rows]
-  // A fixed size. In Slot::Output: what another program leaves there.
-  Value input(const std::string& name, Shape shape, Slot slot = Slot::Step);
-  Value cache(const std::string& name, DType type, bool is_key, int head_dim, int heads, int pages);
+  // In Slot::Output: what another program leaves there.
+  Value input(const std::string& name, Shape shape, Slot slot = Slot::Step,
+              gimbal_extent extent = GIMBAL_ALL_ROWS);
+  // What steps leave for later ones; the last dimension of the shape counts pages of this pool.
+  Value state(const std::string& name, const Shape& shape, StateLayout layout, int pool);
+  Value cache(const std::string& name, DType type, bool is_key, int head_dim, int heads, int pages,
+              int pool = 0);
 
   // ---- ops; what each computes: ops/defs/<op>.cpp
   // Any op; its output is named `what`, or after the op.
@@ -65,7 +71,7 @@ class ProgramBuilder {
 
   // Values computed from here on are named "<scope>.<what>".
   void scope(std::string name) { scope_ = std::move(name); }
-  // Ops recorded from here on belong to this layer: where a program may be cut (program/cut.h).
+  // Ops recorded from here on belong to this layer: where a program may be divided (program/partition.h).
   void layer(int index) { layer_ = index; }
   // The value that the host reads after a step.
   void output(Value v);
@@ -78,6 +84,7 @@ class ProgramBuilder {
   Result<Program> finish() &&;
 
  private:
+  Value weight(const WeightSource& source, const Shape& shape);
   Value place(const std::string& name, Shape shape, Slot slot, uint64_t bytes, gimbal_layout layout,
               gimbal_extent extent);
   const Shape& shape(Value v) const { return program_.info[v.id].shape; }

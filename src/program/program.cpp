@@ -25,7 +25,7 @@ const char* name_of(Slot s) {
   return kNames[size_t(s)];
 }
 
-// Ops name values by 16 bits; the largest number is left for "none" (program/cut.cpp).
+// Ops name values by 16 bits; the largest number is left for "none" (program/partition.cpp).
 bool Program::has_room(std::optional<Error>& failed) const {
   if (values.size() < UINT16_MAX) return true;
   if (!failed) failed = Error{Code::Unsupported, "a program of more than 65,535 values", ""};

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "device/abi.h"
 #include "ops/op.h"
+#include "program/state.h"
 #include "tensor/shape.h"
 
 namespace gimbal {
@@ -28,6 +29,14 @@ struct ValueInfo {
   uint16_t root;  // the value whose memory this one is a view of; itself otherwise
 };
 
+// Where the values of a weight are in the model's file: rows of a tensor from the first one on, as many as
+// the weight's shape says; of a vector, values. A tensor of three dimensions holds one matrix per expert.
+struct WeightSource {
+  std::string tensor;
+  int64_t first_row = 0;
+  int64_t expert = 0;
+};
+
 inline constexpr uint64_t kAlignment = 64;  // of every value's offset; abi.h promises it to backends
 
 // Program::layer of what comes before the first layer (the embedding) and after the last (the output head).
@@ -39,9 +48,11 @@ struct Program {
   std::vector<gimbal_op> ops;
   std::vector<int> layer;         // of ops, index by index; never falls
   std::vector<uint16_t> weights;  // values that are filled from the model file, in the order of their offsets
+  std::vector<WeightSource> sources;  // of weights, index by index
+  std::vector<StateValue> states;     // what lies in Slot::Cache, in the order of the offsets
   uint64_t slot_bytes[kSlots] = {};
 
-  // ---- how programs are made: ProgramBuilder, and the parts of a cut. A first failure is kept in `failed`;
+  // ---- how programs are made: ProgramBuilder, and partition(). A first failure is kept in `failed`;
   // the program is of no use then. Errors: OutOfMemory, a slot larger than any device; Unsupported, too many
   // values. A value with memory of its own: behind what its slot holds, or for activations, wherever
   // plan_work() says.

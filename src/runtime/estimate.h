@@ -1,5 +1,5 @@
 // How much memory a model would take, from its dimensions alone: before there is a file. With a file,
-// make_blueprint (runtime/blueprint.h) gives the exact bytes.
+// make_model_plan (runtime/model_plan.h) gives the exact bytes.
 #pragma once
 #include <cstdint>
 

@@ -48,11 +48,10 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
   // Where a few of the logits are all that sampling looks at, only they come from the device.
   auto compute = [&](std::span<const Token> tokens) -> Status {
     const int leading = sampler.leading();
-    if (!leading || leading > session.most_leading())
-      return session.advance(tokens, Session::Wanted::Last, pick);
-    auto first = session.advance_leading(tokens, leading);
+    if (!leading || leading > session.max_top()) return session.advance(tokens, Session::Wanted::Last, pick);
+    auto first = session.advance_top(tokens, leading);
     if (!first) return first.error();
-    auto chosen = sampler.pick_leading(first->logits, first->ids);
+    auto chosen = sampler.pick_top(first->logits, first->ids);
     if (chosen && !*chosen) {  // pick() knows what is wrong with them
       auto all = session.all_logits();
       if (!all) return all.error();

@@ -5,14 +5,14 @@
 
 namespace gimbal {
 
-Result<Blueprint> place_layers(const Gguf& file, const Device& device, const Device& cpu, int layers,
+Result<ModelPlan> place_layers(const Gguf& file, const Device& device, const Device& cpu, int layers,
                                const RunOptions& options) {
-  auto config = configure(file);
+  auto config = configure(file, options.arch);
   if (!config) return config.error();
   const int all = config->layers;
   auto whole = [&](const Device& d, std::string why) {
     const Placement where{&d, all, std::move(why)};
-    return make_blueprint(file, std::span(&where, 1), options);
+    return make_model_plan(file, std::span(&where, 1), options);
   };
   if (layers == 0) return whole(cpu, "no layers on the GPU were asked for");
   if (layers >= all) return whole(device, format("{} layers on the GPU were asked for", layers));
@@ -35,7 +35,7 @@ Result<Blueprint> place_layers(const Gguf& file, const Device& device, const Dev
     why_here = lack;
   }
   const Placement where[] = {{&cpu, all - layers, why_here}, {&device, layers, why_there}};
-  return make_blueprint(file, where, options);
+  return make_model_plan(file, where, options);
 }
 
 }  // namespace gimbal

@@ -1,6 +1,6 @@
 // How many layers go to a GPU and how many stay on the CPU.
 #pragma once
-#include "runtime/blueprint.h"
+#include "runtime/model_plan.h"
 
 namespace gimbal {
 
@@ -10,9 +10,9 @@ inline constexpr int kAsManyAsFit = -1;
 // `cpu`. So a token crosses from one to the other once, and the largest matrix, the head, is where the speed
 // is. All layers of the model or more: everything on `device`, the embedding table, too; 0: everything on
 // `cpu`. kAsManyAsFit: by the memory plans and what `device` has free; when all layers fit but the embedding
-// table does not, it alone is on the CPU. Each part says why it is where it is. Errors: those of
-// make_blueprint; what the CPU's part takes is not checked here, check_memory does.
-Result<Blueprint> place_layers(const Gguf& file, const Device& device, const Device& cpu, int layers,
+// table does not, it alone is on the CPU. Each stage says why it is where it is. Errors: those of
+// make_model_plan; what the CPU's stage takes is not checked here, check_memory does.
+Result<ModelPlan> place_layers(const Gguf& file, const Device& device, const Device& cpu, int layers,
                                const RunOptions& options);
 
 }  // namespace gimbal

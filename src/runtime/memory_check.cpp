@@ -12,25 +12,25 @@ namespace {
 
 void add(MemoryPlan& to, const MemoryPlan& m) {
   to.weights += m.weights, to.cache += m.cache, to.step += m.step, to.activations += m.activations;
-  to.output += m.output, to.hand_over += m.hand_over, to.scratch += m.scratch;
+  to.output += m.output, to.transfer += m.transfer, to.scratch += m.scratch;
 }
 
 // About half the bytes per value, where there is such a format; never one that costs much of the accuracy.
-DType smaller_cache_type(const Blueprint& b) {
+DType smaller_cache_type(const ModelPlan& b) {
   if (b.options.cache_type == DType::F32) return DType::F16;
   const bool halves = info(b.options.cache_type).block == 1;
   return halves && has(cache_types(b.config.head_dim), DType::Q8_0) ? DType::Q8_0 : b.options.cache_type;
 }
 
-int layers_on(const Blueprint& b, const Device& d) {
+int layers_on(const ModelPlan& b, const Device& d) {
   int n = 0;
-  for (const Part& p : b.parts)
+  for (const Stage& p : b.stages)
     if (p.device == &d) n += p.layers;
   return n;
 }
 
 // What would help, most useful first.
-std::vector<Change> changes(const Blueprint& b, const MemoryUse& lacking, bool gpu) {
+std::vector<Change> changes(const ModelPlan& b, const MemoryUse& lacking, bool gpu) {
   std::vector<Change> all;
   if (gpu && lacking.device == &b.device()) {
     const auto fit = layers_that_fit(*b.file, *lacking.device, b.options);
@@ -47,12 +47,12 @@ std::vector<Change> changes(const Blueprint& b, const MemoryUse& lacking, bool g
   return all;
 }
 
-std::string where(const Blueprint& b, const MemoryUse& u) {
+std::string where(const ModelPlan& b, const MemoryUse& u) {
   if (!u.device) return "this machine for all that uses its memory";
   std::string on = u.device->id();
   if (!b.split()) return on;
   std::string what;
-  for (const Part& p : b.parts)
+  for (const Stage& p : b.stages)
     if (p.device == u.device) what += (what.empty() ? "" : ", ") + contents(p);
   return on + " for " + what;
 }
@@ -66,9 +66,9 @@ DTypeSet cache_types(int head_dim) {
   return all;
 }
 
-std::vector<MemoryUse> memory_uses(const Blueprint& b) {
+std::vector<MemoryUse> memory_uses(const ModelPlan& b) {
   std::vector<MemoryUse> all;
-  for (const Part& p : b.parts) {
+  for (const Stage& p : b.stages) {
     auto same =
         std::find_if(all.begin(), all.end(), [&](const MemoryUse& u) { return u.device == p.device; });
     if (same == all.end()) {
@@ -80,35 +80,34 @@ std::vector<MemoryUse> memory_uses(const Blueprint& b) {
   MemoryUse host{nullptr, {}};
   for (const MemoryUse& u : all)
     if (u.device->in_host_memory()) add(host.sum, u.sum);
-  host.sum.sessions = uint64_t(b.options.sequences) * b.session_bytes();
+  host.sum.sessions = b.host_bytes();
   host.sum.free = host_memory().available;
   all.push_back(host);
   return all;
 }
 
-int64_t context_that_fits(const Blueprint& b) {
+int64_t context_that_fits(const ModelPlan& b) {
   int64_t least = INT64_MAX;
   for (const MemoryUse& u : memory_uses(b)) {
     const MemoryPlan& m = u.sum;
     if (m.total() - m.cache > m.free) return 0;
-    if (m.cache == 0) continue;
+    if (m.cache == 0 || b.pools.empty()) continue;
     const uint64_t room = m.free - (m.total() - m.cache);
-    const uint64_t per_page =
-        std::max<uint64_t>(1, m.cache / uint64_t(b.pages_per_sequence) / uint64_t(b.options.sequences));
+    const uint64_t per_page = std::max<uint64_t>(1, m.cache / uint64_t(b.pools[0].pages));
     least = std::min(least, int64_t(room / per_page / uint64_t(b.options.sequences) * kPagePositions));
   }
   return least == INT64_MAX ? 0 : least;
 }
 
 Result<int> layers_that_fit(const Gguf& file, const Device& device, const RunOptions& options) {
-  auto config = configure(file);
+  auto config = configure(file, options.arch);
   if (!config) return config.error();
-  // The same device stands in for the other one: what matters is what the last part takes.
+  // The same device stands in for the other one: what matters is what the last stage takes.
   int fits = 0, too_many = config->layers + 1;
   while (too_many - fits > 1) {
     const int layers = fits + (too_many - fits) / 2;
     const Placement where[] = {{&device, config->layers - layers, ""}, {&device, layers, ""}};
-    auto b = make_blueprint(file, where, options);
+    auto b = make_model_plan(file, where, options);
     if (!b) return b.error();
     const MemoryPlan& m = b->last().memory;
     (m.total() <= m.free ? fits : too_many) = layers;
@@ -116,13 +115,13 @@ Result<int> layers_that_fit(const Gguf& file, const Device& device, const RunOpt
   return fits;
 }
 
-bool fits(const Blueprint& b) {
+bool fits(const ModelPlan& b) {
   for (const MemoryUse& u : memory_uses(b))
     if (u.sum.total() > u.sum.free) return false;
   return true;
 }
 
-Status check_memory(const Blueprint& b) {
+Status check_memory(const ModelPlan& b) {
   for (const MemoryUse& u : memory_uses(b)) {
     const MemoryPlan& m = u.sum;
     if (m.total() <= m.free) continue;

@@ -1,34 +1,34 @@
-// Whether a blueprint fits in what its devices and the host have free, and if not, what would.
+// Whether a plan fits in what its devices and the host have free, and if not, what would.
 #pragma once
 #include <vector>
 
-#include "runtime/blueprint.h"
+#include "runtime/model_plan.h"
 #include "tensor/dtype.h"
 
 namespace gimbal {
 
-// Bytes that the parts of a blueprint take of one memory.
+// Bytes that the stages of a plan take of one memory.
 struct MemoryUse {
   const Device* device;  // nullptr: the host
-  MemoryPlan sum;        // of the parts there; on the host with its sessions
+  MemoryPlan sum;        // of the stages there; on the host with its sessions
 };
 // One for every device, and a last one for the host: what the sessions hold, together with all that devices
 // take that compute in its memory (the CPU, and those that are emulated or share it). Not counted: the file's
 // header and the tokenizer, which are there before anybody asks what is free; and 512 bytes on each GPU.
-std::vector<MemoryUse> memory_uses(const Blueprint&);
+std::vector<MemoryUse> memory_uses(const ModelPlan&);
 
-bool fits(const Blueprint&);
+bool fits(const ModelPlan&);
 
 // OutOfMemory, with the numbers and what would help (fewer layers there, a smaller context, another format of
 // the KV cache, another device), when the plan exceeds what a device or the host has free.
-Status check_memory(const Blueprint&);
+Status check_memory(const ModelPlan&);
 
 // The most layers, from the last one on, that fit on `device` together with the output head, when the
-// embedding and the other layers are somewhere else. Errors: those of make_blueprint.
+// embedding and the other layers are somewhere else. Errors: those of make_model_plan.
 Result<int> layers_that_fit(const Gguf& file, const Device& device, const RunOptions& options);
 
 // The positions of context that would fit; 0 when not even a page of the cache does.
-int64_t context_that_fits(const Blueprint&);
+int64_t context_that_fits(const ModelPlan&);
 
 // Formats that a model with heads of this size can keep its cache in.
 DTypeSet cache_types(int head_dim);

@@ -1,11 +1,11 @@
-// A model ready to run: weights on its devices, programs prepared, KV pages reserved. Nothing is allocated on
-// a device after load() returns.
+// A model ready to run: weights on its devices, programs prepared, memory for its sequences reserved. Nothing
+// is allocated on a device after load() returns.
 #pragma once
 #include <functional>
 #include <memory>
 
 #include "program/receipt.h"
-#include "runtime/blueprint.h"
+#include "runtime/steps.h"
 
 namespace gimbal {
 
@@ -15,36 +15,38 @@ class Model {
   // (Failed).
   using Progress = std::function<bool(uint64_t done, uint64_t total)>;
 
-  // Takes what the blueprint says. `file` is needed only until load() returns. Errors: OutOfMemory before
+  // Takes what the plan says. `file` is needed only until load() returns. Errors: OutOfMemory before
   // anything is read when the plan does not fit; Malformed weights; device errors.
-  static Result<std::unique_ptr<Model>> load(Blueprint blueprint, const Progress& progress = {});
+  static Result<std::unique_ptr<Model>> load(ModelPlan plan, const Progress& progress = {});
 
-  const Config& config() const { return blueprint_.config; }
-  const Blueprint& blueprint() const { return blueprint_; }
+  const Config& config() const { return plan_.config; }
+  const ModelPlan& plan() const { return plan_; }
   // Where the output head is; of an undivided model, where everything is.
-  const Device& device() const { return blueprint_.device(); }
-  int context() const { return blueprint_.options.context; }
+  const Device& device() const { return plan_.device(); }
+  int context() const { return plan_.options.context; }
 
-  // What ran since load(), of every part: op, device, kernel, reason, and how often, from the devices' own
-  // counters; or that a device does not count. Not while a session computes.
+  // ---- for one thread at a time
+  // Errors: OutOfMemory when there are as many as RunOptions::sequences. The model must outlive them.
+  Result<std::unique_ptr<Sequence>> new_sequence() { return steps_->sequences().create(); }
+  // Computes the rows of a batch and appends them to their sequences. Takes no memory. Errors: Usage for a
+  // batch that is not right (says the row and why); OutOfMemory when too few pages of the cache are free;
+  // after both nothing has changed. Device errors: each sequence has the tokens that it had.
+  Result<StepOutput> forward(const Batch& batch) { return steps_->forward(batch); }
+  // All logits of the k-th row of the last batch that wanted something. Errors: the device's.
+  Result<std::span<const float>> logits_of(size_t k) { return steps_->logits_of(k); }
+
+  // What ran since load(), of every stage: op, device, kernel, reason, and how often, from the devices' own
+  // counters; or that a device does not count. Not while a batch is computed.
   std::vector<ReceiptLine> receipt() const;
 
  private:
-  friend class Session;
-  // What one part of the blueprint holds on its device.
-  struct Held {
-    Buffer buffers[kSlots];
-    std::vector<Executable> executables;  // of the buckets
-    std::vector<Executable> leading;      // of Part::leading
-  };
-  Model(Blueprint b) : blueprint_(std::move(b)) {}
+  Model(ModelPlan plan) : plan_(std::move(plan)) {}
   Status take_memory();
   Status read_weights(const Progress& progress);
 
-  Blueprint blueprint_;
-  std::vector<Held> held_;           // by the blueprint's parts
-  std::vector<int32_t> free_pages_;  // KV pages that no session holds; the same number in every part's caches
-  std::vector<bool> sequence_taken_;
+  ModelPlan plan_;
+  std::vector<StageMemory> memory_;  // by the plan's stages
+  std::unique_ptr<Steps> steps_;
 };
 
 }  // namespace gimbal

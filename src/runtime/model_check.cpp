@@ -61,11 +61,11 @@ void compare(const std::vector<float>& want, const std::vector<float>& got, doub
              what, at, at < got.size() ? got[at] : NAN, at < want.size() ? want[at] : NAN, relative, allowed);
 }
 
-bool all_exact(const Blueprint& b) {
-  for (const Part& part : b.parts)
-    for (const Bucket& bucket : part.buckets)
+bool all_exact(const ModelPlan& b) {
+  for (const Stage& stage : b.stages)
+    for (const Bucket& bucket : stage.buckets)
       for (const Choice& c : bucket.choices)
-        if (part.device->kernel(c.kernel).numerics != GIMBAL_EXACT) return false;
+        if (stage.device->kernel(c.kernel).numerics != GIMBAL_EXACT) return false;
   return true;
 }
 
@@ -78,7 +78,7 @@ Result<ModelCheck> check_splits(Model& model) {
   auto whole = last_logits(model, tokens, {n});
   if (!whole) return whole.error();
   if (n == 1) return found;
-  const double allowed = all_exact(model.blueprint()) ? 0 : kFastAgreement;
+  const double allowed = all_exact(model.plan()) ? 0 : kFastAgreement;
   std::vector<int> decoded(size_t(alone), 1);
   decoded.insert(decoded.begin(), n - alone);
   const int first = n / 2 + n / 16;
@@ -104,9 +104,9 @@ Result<ModelCheck> check_first_layers(const Gguf& file, const Device& device, co
   for (auto [where, out] : {std::pair(&cpu, &logits[0]), std::pair(&device, &logits[1])}) {
     RunOptions o = few;
     if (where == &cpu) o.kernels = {};  // wishes and quarantine are the device's
-    auto blueprint = make_blueprint(file, *where, o);
-    if (!blueprint) return blueprint.error();
-    auto model = Model::load(std::move(*blueprint));
+    auto plan = make_model_plan(file, *where, o);
+    if (!plan) return plan.error();
+    auto model = Model::load(std::move(*plan));
     if (!model) return model.error();
     const auto tokens = some_tokens((*model)->config().vocabulary, kFirstTokens);
     auto last = last_logits(**model, tokens, {kFirstTokens});

@@ -196,8 +196,7 @@ int Sampler::leading() const {
   return greedy() ? 1 : settings_.top_k;
 }
 
-Result<std::optional<int32_t>> Sampler::pick_leading(std::span<const float> logits,
-                                                     std::span<const float> ids) {
+Result<std::optional<int32_t>> Sampler::pick_top(std::span<const float> logits, std::span<const float> ids) {
   if (refused_) return *refused_;
   if (logits.empty() || !std::isfinite(logits[0])) return std::optional<int32_t>();
   left_.clear();

@@ -67,7 +67,7 @@ class Sampler {
   // As pick(), the same token for the same seed, of so many logits and their ids (see session.h). Where the
   // first of them is not finite, there is a token only for pick(), or an error: nothing is drawn, and nullopt
   // given.
-  Result<std::optional<int32_t>> pick_leading(std::span<const float> logits, std::span<const float> ids);
+  Result<std::optional<int32_t>> pick_top(std::span<const float> logits, std::span<const float> ids);
 
   const SamplerSettings& settings() const { return settings_; }
   // The most memory that one holds for its calls.

@@ -215,7 +215,7 @@ TEST(Plan, AddsUp) {
                                             m["activations"].get<uint64_t>() + m["step"].get<uint64_t>() +
                                             m["output"].get<uint64_t>() + m["scratch"].get<uint64_t>());
   // The CPU's memory is the host's, and the conversation's is, too.
-  EXPECT_EQ(j["host"]["sessions"], j["host_per_session"]);
+  EXPECT_GT(j["host"]["sessions"], j["host_per_session"]) << "what steps hold is there once";
   EXPECT_EQ(j["host"]["total"].get<uint64_t>(),
             m["total"].get<uint64_t>() + j["host"]["sessions"].get<uint64_t>());
   // Keys and values of 5 layers x 4 heads of 8 numbers, 4 bytes each, for 256 positions; a device may pad

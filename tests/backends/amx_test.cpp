@@ -332,10 +332,10 @@ TEST(Amx, ServesPromptsAndLeavesSingleRowsToTheVectors) {
   e.device = open_emulated();
   RunOptions run;
   run.context = 512, run.batch = 64;
-  auto blueprint = make_blueprint(*e.file, *e.device, run);
-  ASSERT_TRUE(blueprint) << blueprint.error().message;
+  auto plan = make_model_plan(*e.file, *e.device, run);
+  ASSERT_TRUE(plan) << plan.error().message;
   std::string why;
-  for (const Bucket& b : blueprint->last().buckets) {
+  for (const Bucket& b : plan->last().buckets) {
     const auto names = chosen(e, b, &why);
     bool tiles = false;
     for (const std::string& n : names) tiles |= variant_of(n).rfind("amx", 0) == 0;
@@ -364,13 +364,13 @@ TEST(Amx, SameLogits) {
     e.device = open_emulated();
     RunOptions run = plain.run;
     run.kernels.patterns = {"cpu.amx_emulated.*"};
-    auto blueprint = make_blueprint(*e.file, *e.device, run);
-    ASSERT_TRUE(blueprint) << blueprint.error().message;
+    auto plan = make_model_plan(*e.file, *e.device, run);
+    ASSERT_TRUE(plan) << plan.error().message;
     std::string ignored;
     bool tiles = false;
-    for (const std::string& n : chosen(e, blueprint->last().buckets.back(), &ignored))
+    for (const std::string& n : chosen(e, plan->last().buckets.back(), &ignored))
       tiles |= variant_of(n) == "amx_emulated";
-    auto model = Model::load(std::move(*blueprint));
+    auto model = Model::load(std::move(*plan));
     ASSERT_TRUE(model) << model.error().message;
     e.model = std::move(*model);
     if (!tiles) continue;  // weights of floats

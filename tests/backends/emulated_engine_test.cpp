@@ -100,7 +100,7 @@ Result<Loaded> load(const std::string& options = "", int context = 200) {
   l.device = std::move(*device);
   RunOptions o;
   o.context = context, o.batch = 32, o.logit_rows = 4;
-  auto b = make_blueprint(*l.file, *l.device, o);
+  auto b = make_model_plan(*l.file, *l.device, o);
   if (!b) return b.error();
   auto model = Model::load(std::move(*b));
   if (!model) return model.error();
@@ -134,9 +134,14 @@ TEST(EmulatedEngine, RecordsOnceAndMovesOnlyTheStepAndTheLogits) {
   EXPECT_EQ(engine->counters().downloaded_bytes - counted.downloaded_bytes, 30u * 512 * 4);
   EXPECT_EQ(engine->counters().allocations, counted.allocations);
   EXPECT_EQ(engine->counters().launches - counted.launches, 30 * watching->launches.size());
-  // Prompts of other lengths need no recording of their own.
+  // Lengths in one bucket share a recording, and each bucket has one of its own.
+  for (int n : {17, 25, 32}) {
+    session->rewind(0);
+    ASSERT_TRUE(session->advance(std::vector<int32_t>(size_t(n), 9), Session::Wanted::Last, kIgnore));
+    EXPECT_EQ(watching->records, 2) << n;
+  }
   ASSERT_TRUE(session->advance(std::vector<int32_t>(13, 9), Session::Wanted::Last, kIgnore));
-  EXPECT_EQ(watching->records, 2);
+  EXPECT_EQ(watching->records, 3);
 }
 
 // Sampling that looks at a few logits gets no others, and one download a token; the tokens are those of all
@@ -181,13 +186,15 @@ TEST(EmulatedEngine, MovesOnlyTheLeadingLogitsWhereSamplingNeedsNoOthers) {
 // A device that gives little memory at once: weights and cache are made of pieces, none larger, and together
 // no larger than what was planned, but for their alignment.
 TEST(EmulatedEngine, CutsBuffersThatAreLargerThanAnAllocation) {
-  const auto tokens = some_tokens(40);
   auto logits = [&](Loaded& l) {
     auto session = *Session::create(*l.model);
     std::vector<float> all;
-    EXPECT_TRUE(session->advance(tokens, Session::Wanted::Last, [&](size_t, std::span<const float> row) {
-      all.assign(row.begin(), row.end());
-    }));
+    for (int n : {40, 1, 2, 3, 7, 15, 31}) {  // a step in every bucket
+      session->rewind(0);
+      EXPECT_TRUE(session->advance(
+          some_tokens(n), Session::Wanted::Last,
+          [&](size_t, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); }));
+    }
     return all;
   };
   auto whole = load("", 512);

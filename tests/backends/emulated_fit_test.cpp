@@ -28,13 +28,13 @@ class Fit : public testing::Test {
   }
   uint64_t bytes_of(int layers, const RunOptions& o) {
     const auto gpu = open_one("emulator");
-    const auto b = make_blueprint(
+    const auto b = make_model_plan(
         file_, std::vector<Placement>{{cpu_.get(), layers_ - layers, ""}, {gpu.get(), layers, ""}}, o);
     return b->last().memory.total();
   }
   uint64_t bytes_of_all(const RunOptions& o) {
     const auto gpu = open_one("emulator");
-    return make_blueprint(file_, *gpu, o)->last().memory.total();
+    return make_model_plan(file_, *gpu, o)->last().memory.total();
   }
 };
 
@@ -55,11 +55,11 @@ TEST_F(Fit, TakesAsManyLayersAsFit) {
       } else if (*fit == 0) {
         EXPECT_FALSE(b->split());
         EXPECT_EQ(&b->device(), cpu_.get());
-        EXPECT_NE(b->parts[0].why.find("not even one layer"), std::string::npos) << b->parts[0].why;
+        EXPECT_NE(b->stages[0].why.find("not even one layer"), std::string::npos) << b->stages[0].why;
       } else {
-        ASSERT_EQ(b->parts.size(), 2u);
-        EXPECT_EQ(b->parts[0].device, cpu_.get());
-        EXPECT_TRUE(b->parts[0].embedding && b->parts[1].head && !b->parts[1].embedding);
+        ASSERT_EQ(b->stages.size(), 2u);
+        EXPECT_EQ(b->stages[0].device, cpu_.get());
+        EXPECT_TRUE(b->stages[0].embedding && b->stages[1].head && !b->stages[1].embedding);
         EXPECT_EQ(b->last().layers, *fit);
         EXPECT_NE(b->last().why.find("as many layers as fit"), std::string::npos) << b->last().why;
       }
@@ -81,14 +81,14 @@ TEST_F(Fit, PutsTheLayersWhereTheyWereAskedFor) {
     EXPECT_EQ(&b->device(), layers ? gpu.get() : cpu_.get());
     EXPECT_EQ(b->last().layers, split ? layers : layers_);
     if (split) {
-      EXPECT_EQ(b->parts[0].first_layer, 0);
+      EXPECT_EQ(b->stages[0].first_layer, 0);
       EXPECT_EQ(b->last().first_layer, layers_ - layers) << "the last layers are on the GPU";
     }
-    for (const Part& p : b->parts) EXPECT_FALSE(p.why.empty());
+    for (const Stage& p : b->stages) EXPECT_FALSE(p.why.empty());
   }
   auto b = *place_layers(file_, *gpu, *cpu_, layers_ - 1, options());
-  EXPECT_EQ(contents(b.parts[0]), "the embedding and layer 0");
-  EXPECT_EQ(contents(b.parts[1]), "layers 1 to 4 and the output head");
+  EXPECT_EQ(contents(b.stages[0]), "the embedding and layer 0");
+  EXPECT_EQ(contents(b.stages[1]), "layers 1 to 4 and the output head");
 }
 
 TEST_F(Fit, SuggestsFewerLayersThatFit) {
@@ -140,18 +140,18 @@ TEST_F(Fit, CountsTwoPartsOnOneDeviceTogether) {
   const auto gpu = open_one("emulator");
   const std::vector<Placement> where = {
       {gpu.get(), 2, ""}, {cpu_.get(), 1, ""}, {gpu.get(), layers_ - 3, ""}};
-  auto b = make_blueprint(file_, where, options());
+  auto b = make_model_plan(file_, where, options());
   ASSERT_TRUE(b);
   const auto uses = memory_uses(*b);
   ASSERT_EQ(uses.size(), 3u) << "two devices, and the memory of the host that both use";
   EXPECT_EQ(uses[2].sum.sessions, b->session_bytes());
-  EXPECT_EQ(uses[0].sum.total(), b->parts[0].memory.total() + b->parts[2].memory.total());
-  EXPECT_EQ(uses[1].sum.total(), b->parts[1].memory.total());
+  EXPECT_EQ(uses[0].sum.total(), b->stages[0].memory.total() + b->stages[2].memory.total());
+  EXPECT_EQ(uses[1].sum.total(), b->stages[1].memory.total());
   EXPECT_EQ(uses[2].device, nullptr);
   EXPECT_EQ(uses[2].sum.total(), uses[0].sum.total() + uses[1].sum.total() + uses[2].sum.sessions);
   EXPECT_GT(uses[2].sum.free, 0u);
   // Each part fits, both do not.
-  for (Part& p : b->parts)
+  for (Stage& p : b->stages)
     if (p.device == gpu.get()) p.memory.free = uses[0].sum.total() - 1;
   auto no = check_memory(*b);
   ASSERT_FALSE(no);

@@ -118,11 +118,11 @@ TEST_F(Layers, ThePlanIsWhatIsTakenOnEachDeviceAndAStepTakesNothing) {
   const int n = layers_of(file);
   for (int k : {0, 2, n}) {
     on_cpu = {}, on_gpu = {};
-    auto b = make_blueprint(file, std::vector<Placement>{{host->get(), n - k, ""}, {gpu->get(), k, ""}},
-                            options());
+    auto b = make_model_plan(file, std::vector<Placement>{{host->get(), n - k, ""}, {gpu->get(), k, ""}},
+                             options());
     ASSERT_TRUE(b) << b.error().message;
     EXPECT_TRUE(on_cpu.taken.empty() && on_gpu.taken.empty()) << "planning takes nothing";
-    const MemoryPlan first = b->parts[0].memory, second = b->parts[1].memory;
+    const MemoryPlan first = b->stages[0].memory, second = b->stages[1].memory;
     const uint64_t before_loading = (*gpu)->describe().memory_free;
     auto m = Model::load(std::move(*b));
     ASSERT_TRUE(m) << m.error().message;
@@ -136,8 +136,8 @@ TEST_F(Layers, ThePlanIsWhatIsTakenOnEachDeviceAndAStepTakesNothing) {
     EXPECT_EQ(on_cpu.taken.size(), kSlots);
     EXPECT_EQ(on_gpu.taken.size(), kSlots);
     // A row of 64 floats for each of 16 rows crosses once: out of one, and into the other.
-    EXPECT_EQ(first.hand_over, 64u * 4 * 16);
-    EXPECT_EQ(second.hand_over, 64u * 4 * 16);
+    EXPECT_EQ(first.transfer, 64u * 4 * 16);
+    EXPECT_EQ(second.transfer, 64u * 4 * 16);
     if (k == 0) { EXPECT_EQ(second.cache, 0u) << "no layers, no cache"; }
 
     auto s = *Session::create(**m);
@@ -160,7 +160,7 @@ TEST_F(Layers, WhatIsPlannedIsEnough) {
   const Gguf file = open_file(model_path("stories/stories260K-q8_0"));
   const int n = layers_of(file);
   auto planned =
-      make_blueprint(file, std::vector<Placement>{{cpu_.get(), n - 3, ""}, {gpu_.get(), 3, ""}}, options());
+      make_model_plan(file, std::vector<Placement>{{cpu_.get(), n - 3, ""}, {gpu_.get(), 3, ""}}, options());
   ASSERT_TRUE(planned);
   const uint64_t bytes = planned->last().memory.total();
   const auto just = open_one("emulator", 0, "memory=" + std::to_string(bytes + bytes / 50));
@@ -180,7 +180,7 @@ TEST_F(Layers, RefusesPlacesThatDoNotAddUp) {
                                            {{cpu_.get(), n - 1, ""}},
                                            {{cpu_.get(), n, ""}, {gpu_.get(), 1, ""}},
                                            {{cpu_.get(), n + 1, ""}, {gpu_.get(), -1, ""}}}) {
-    auto b = make_blueprint(file, where, options());
+    auto b = make_model_plan(file, where, options());
     ASSERT_FALSE(b);
     EXPECT_EQ(b.error().code, Code::Usage) << b.error().message;
   }

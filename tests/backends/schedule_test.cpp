@@ -11,7 +11,7 @@
 #include "base/format.h"
 #include "discovery/registry.h"
 #include "ops/op_def.h"
-#include "runtime/blueprint.h"
+#include "runtime/model_plan.h"
 #include "support/cpu_rows.h"
 #include "support/golden.h"
 
@@ -251,7 +251,7 @@ TEST(Schedule, LongProgramsOfDependentOps) {
 struct Planned {
   std::unique_ptr<Gguf> file;
   std::unique_ptr<Device> device;
-  std::unique_ptr<Blueprint> blueprint;
+  std::unique_ptr<ModelPlan> plan;
 };
 Planned plan(const std::string& path, int batch) {
   Planned p;
@@ -262,8 +262,8 @@ Planned plan(const std::string& path, int batch) {
   p.device = std::move(device->device);
   RunOptions o;
   o.context = 256, o.batch = batch, o.logit_rows = batch;
-  auto b = make_blueprint(*p.file, *p.device, o);
-  if (b) p.blueprint = std::make_unique<Blueprint>(std::move(*b));
+  auto b = make_model_plan(*p.file, *p.device, o);
+  if (b) p.plan = std::make_unique<ModelPlan>(std::move(*b));
   return p;
 }
 TestProgram as_test_program(const Device& d, const Program& program) {
@@ -291,9 +291,9 @@ TEST(Schedule, NoInputOfAProductOfOneRowIsOverwritten) {
   int products = 0, overwritten_in_batches = 0;
   for (const char* format : {"q8_0", "q4_0", "f16"}) {
     const auto planned = plan(test::golden_dir() + "/stories/stories260K-" + format + ".gguf", 5);
-    ASSERT_TRUE(planned.blueprint);
+    ASSERT_TRUE(planned.plan);
     const test::CpuRows rows(*planned.device);
-    for (const Bucket& bucket : planned.blueprint->last().buckets)
+    for (const Bucket& bucket : planned.plan->last().buckets)
       for (size_t i = 0; i < bucket.program.ops.size(); i++) {
         if (!rows[bucket.program.ops[i].kernel].item_outputs) continue;
         const bool overwritten = overwritten_later(bucket.program.view(), i);
@@ -312,10 +312,10 @@ TEST(Schedule, NoInputOfAProductOfOneRowIsOverwritten) {
 TEST(Schedule, LlamaWaitsFiveTimesALayer) {
   for (const char* format : {"q8_0", "q4_0"}) {
     const auto planned = plan(test::golden_dir() + "/stories/stories260K-" + format + ".gguf", 5);
-    ASSERT_TRUE(planned.blueprint);
-    const int layers = planned.blueprint->config.layers;
-    ASSERT_EQ(planned.blueprint->last().buckets.size(), 2u);
-    for (const Bucket& bucket : planned.blueprint->last().buckets) {
+    ASSERT_TRUE(planned.plan);
+    const int layers = planned.plan->config.layers;
+    ASSERT_EQ(planned.plan->last().buckets.size(), 4u);
+    for (const Bucket& bucket : planned.plan->last().buckets) {
       const TestProgram p = as_test_program(*planned.device, bucket.program);
       const Schedule s = make_schedule(p.view(), p.row_inputs);
       // For one token: q k v; attention; the output of attention; gate and up; down. In the end the logits.
@@ -338,8 +338,8 @@ TEST(Schedule, ModelsKeepEveryDependence) {
   for (const char* folder : {"stories", "arch", "quant"})
     for (const std::string& path : test::golden_files(folder, ".gguf")) {
       const auto planned = plan(path, 3);
-      if (!planned.blueprint) continue;  // an architecture or a format that does not run; counted below
-      for (const Bucket& bucket : planned.blueprint->last().buckets) {
+      if (!planned.plan) continue;  // an architecture or a format that does not run; counted below
+      for (const Bucket& bucket : planned.plan->last().buckets) {
         const TestProgram p = as_test_program(*planned.device, bucket.program);
         const Schedule s = make_schedule(p.view(), p.row_inputs);
         ASSERT_EQ(fault(p, s), "") << path << ", " << bucket.rows << " rows";

@@ -47,9 +47,9 @@ TEST(Toy, AModelSpeaksAsOnTheCpu) {
   toy.device = open_toy();
   ASSERT_NE(toy.device, nullptr);
   options.run.kernels.allow_fast = true;
-  auto blueprint = make_blueprint(*cpu->file, *toy.device, options.run);
-  ASSERT_TRUE(blueprint) << blueprint.error().message;
-  auto model = Model::load(std::move(*blueprint));
+  auto plan = make_model_plan(*cpu->file, *toy.device, options.run);
+  ASSERT_TRUE(plan) << plan.error().message;
+  auto model = Model::load(std::move(*plan));
   ASSERT_TRUE(model) << model.error().message;
   toy.model = std::move(*model);
 

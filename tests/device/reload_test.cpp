@@ -107,9 +107,9 @@ struct Work {
     w.device = std::move(*device);
     RunOptions options;
     options.context = 64, options.kernels.allow_fast = true;
-    auto blueprint = make_blueprint(file, *w.device, options);
-    if (!blueprint) return blueprint.error();
-    auto model = Model::load(std::move(*blueprint));
+    auto plan = make_model_plan(file, *w.device, options);
+    if (!plan) return plan.error();
+    auto model = Model::load(std::move(*plan));
     if (!model) return model.error();
     w.model = std::move(*model);
     auto session = Session::create(*w.model);

@@ -130,7 +130,7 @@ inline void check_sampling(const ModelSetting& gpu) {
   auto e = open_model(golden_dir() + "/stories/stories260K-q8_0.gguf", gpu);
   ASSERT_TRUE(e) << e.error().message;
   auto session = *Session::create(*e->model);
-  ASSERT_GE(session->most_leading(), 40);
+  ASSERT_GE(session->max_top(), 40);
   const auto prompt = some_tokens(9);
   int tokens = 0;
   for (auto [top_k, temperature, typical, top_p, min_p] : {std::tuple(40, 0.f, 1.f, 0.95f, 0.05f),
@@ -146,9 +146,9 @@ inline void check_sampling(const ModelSetting& gpu) {
     session->rewind(0);
     std::vector<int32_t> next = prompt;
     for (int i = 0; i < 8; i++, tokens++) {
-      auto leading = session->advance_leading(next, of_few.leading());
+      auto leading = session->advance_top(next, of_few.leading());
       ASSERT_TRUE(leading) << leading.error().message;
-      auto few = of_few.pick_leading(leading->logits, leading->ids);
+      auto few = of_few.pick_top(leading->logits, leading->ids);
       ASSERT_TRUE(few && *few);
       auto all = session->all_logits();
       ASSERT_TRUE(all) << all.error().message;

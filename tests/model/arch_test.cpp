@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "discovery/registry.h"
-#include "runtime/blueprint.h"
+#include "runtime/model_plan.h"
 #include "support/tiny_llama.h"
 
 namespace gimbal {
@@ -23,7 +23,7 @@ std::optional<Error> plan(const TinyLlama& spec) {
   if (!file) return file.error();
   auto device = open_device({"cpu", 0, true, "threads=1"});
   if (!device) return device.error();
-  auto b = make_blueprint(*file, *device->device, {});
+  auto b = make_model_plan(*file, *device->device, {});
   if (!b) return b.error();
   return std::nullopt;
 }

@@ -12,7 +12,7 @@
 
 #include "discovery/registry.h"
 #include "model/arch.h"
-#include "runtime/blueprint.h"
+#include "runtime/model_plan.h"
 #include "support/tiny_llama.h"
 
 static std::atomic<size_t> largest_allocation;
@@ -36,15 +36,15 @@ const Device& cpu() {
   return *device;
 }
 
-Result<Blueprint> plan(const TinyLlama& spec, const RunOptions& options = {}) {
-  static std::vector<std::string> kept;  // files outlive their blueprints
+Result<ModelPlan> plan(const TinyLlama& spec, const RunOptions& options = {}) {
+  static std::vector<std::string> kept;  // files outlive their plans
   static std::vector<std::unique_ptr<Gguf>> files;
   kept.push_back(spec.build());
   auto file = Gguf::parse(std::as_bytes(std::span(kept.back())), "hostile.gguf");
   if (!file) return file.error();
   files.push_back(std::make_unique<Gguf>(std::move(*file)));
   largest_allocation = 0;
-  return make_blueprint(*files.back(), cpu(), options);
+  return make_model_plan(*files.back(), cpu(), options);
 }
 
 TEST(Config, TheUnchangedFileIsAModel) {
@@ -360,7 +360,7 @@ TEST(Config, AFactorWithoutATypeScalesLinearly) {
   }
 }
 
-TEST(Blueprint, OptionsOutOfRangeAreUsageErrors) {
+TEST(ModelPlan, OptionsOutOfRangeAreUsageErrors) {
   struct Bad {
     RunOptions o;
     const char* word;
@@ -387,15 +387,15 @@ TEST(Blueprint, OptionsOutOfRangeAreUsageErrors) {
   }
 }
 
-TEST(Blueprint, TheLargestContextsArePlannedWithoutBeingAllocated) {
+TEST(ModelPlan, TheLargestContextsArePlannedWithoutBeingAllocated) {
   RunOptions o;
   o.context = 1 << 24, o.sequences = 16, o.cache_type = DType::F32;
   auto b = plan({}, o);
   ASSERT_TRUE(b) << b.error().message;
   EXPECT_LE(largest_allocation, size_t(1) << 20);
   // One layer, one kv head of 4: the keys alone are 2^24 * 16 * 4 floats.
-  EXPECT_GE(b->parts[0].memory.cache, uint64_t(1) << 32);
-  EXPECT_GE(b->parts[0].memory.total(), b->parts[0].memory.cache);
+  EXPECT_GE(b->stages[0].memory.cache, uint64_t(1) << 32);
+  EXPECT_GE(b->stages[0].memory.total(), b->stages[0].memory.cache);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "device/backends.h"
 #include "files/gguf.h"
 #include "program/place.h"
-#include "runtime/blueprint.h"
+#include "runtime/model_plan.h"
 
 static size_t allocations = 0;
 [[gnu::noinline]] void* operator new(size_t n) {
@@ -29,9 +29,9 @@ TEST(PlaceTheEmbeddedModel, PutsNothingIntoWords) {
   ASSERT_TRUE(device) << device.error().message;
   auto file = Gguf::open(std::string(GIMBAL_SOURCE_DIR) + "/assets/stories260K.gguf");
   ASSERT_TRUE(file) << file.error().message;
-  auto b = make_blueprint(*file, **device, {});
+  auto b = make_model_plan(*file, **device, {});
   ASSERT_TRUE(b) << b.error().message;
-  Program& program = b->parts[0].buckets.back().program;
+  Program& program = b->stages[0].buckets.back().program;
   ASSERT_GT(program.ops.size(), 50u);
   static_assert(std::is_trivially_copyable_v<Choice>, "a choice holds no words");
   allocations = 0;

@@ -38,7 +38,7 @@ std::vector<ReceiptLine> receipt_on(const Device& first, const Device& rest) {
   RunOptions options;
   options.context = 64, options.kernels.allow_fast = true;
   const Placement where[] = {{&first, 2, ""}, {&rest, 3, ""}};
-  auto b = make_blueprint(*file, where, options);
+  auto b = make_model_plan(*file, where, options);
   EXPECT_TRUE(b) << b.error().message;
   auto model = Model::load(std::move(*b));
   EXPECT_TRUE(model) << model.error().message;

@@ -34,7 +34,7 @@ TEST(Estimate, AgreesWithThePlanOfEveryModel) {
       for (auto [context, batch] : {std::pair(512, 64), {2048, 256}}) {
         RunOptions o;
         o.context = context, o.batch = batch;
-        auto b = make_blueprint(file, *cpu, o);
+        auto b = make_model_plan(file, *cpu, o);
         if (!b) break;  // an architecture that is not computed
         const Config& c = b->config;
         ModelDimensions d;

@@ -181,7 +181,7 @@ TEST(Generate, ATokenThatBeginsATextEndsThisOne) {
 // the same text where both can.
 TEST(Generate, ATopKBeyondWhatTheDeviceFindsLooksAtAllLogits) {
   Story story;
-  const int most = story.session->most_leading();
+  const int most = story.session->max_top();
   ASSERT_EQ(most, 64);
   GenerateSettings s;
   s.most_tokens = 20, s.ignore_stop_tokens = true, s.sampler.seed = 3, s.sampler.temperature = 1;

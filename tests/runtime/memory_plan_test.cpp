@@ -99,7 +99,7 @@ Watched& watched() {
 struct Planned {
   std::unique_ptr<Gguf> file;
   std::unique_ptr<Device> device;
-  std::unique_ptr<Blueprint> blueprint;
+  std::unique_ptr<ModelPlan> plan;
 };
 
 Planned plan(const RunOptions& options, uint64_t free = 0, const char* device = "threads=1") {
@@ -111,9 +111,9 @@ Planned plan(const RunOptions& options, uint64_t free = 0, const char* device = 
   EXPECT_TRUE(file) << file.error().message;
   p.file = std::make_unique<Gguf>(std::move(*file));
   p.device = *Device::open(watched().table, 0, device);
-  auto b = make_blueprint(*p.file, *p.device, options);
+  auto b = make_model_plan(*p.file, *p.device, options);
   EXPECT_TRUE(b) << b.error().message;
-  p.blueprint = std::make_unique<Blueprint>(std::move(*b));
+  p.plan = std::make_unique<ModelPlan>(std::move(*b));
   return p;
 }
 
@@ -166,9 +166,9 @@ TEST(MemoryPlan, IsWhatIsTakenAndNothingIsTakenAfterLoading) {
   for (DType cache : {DType::F16, DType::F32}) {
     Planned p = plan(options(200, cache));
     EXPECT_TRUE(watched().taken.empty()) << "planning takes nothing";
-    const MemoryPlan m = p.blueprint->parts[0].memory;
-    const Config c = p.blueprint->config;
-    auto model = Model::load(std::move(*p.blueprint));
+    const MemoryPlan m = p.plan->stages[0].memory;
+    const Config c = p.plan->config;
+    auto model = Model::load(std::move(*p.plan));
     ASSERT_TRUE(model) << model.error().message;
     std::vector<uint64_t> want = {m.weights, m.cache, m.step, m.activations, m.output}, got = watched().taken;
     EXPECT_EQ(got.size(), want.size());
@@ -195,13 +195,13 @@ TEST(MemoryPlan, OfTheWholeMachineIsWhatIsTakenOfIt) {
   RunOptions o = options(4000, DType::F32);
   o.logit_rows = 32;
   Planned p = plan(o);
-  const MemoryUse host = memory_uses(*p.blueprint).back();
+  const MemoryUse host = memory_uses(*p.plan).back();
   ASSERT_EQ(host.device, nullptr);
-  EXPECT_EQ(host.sum.sessions, 2 * p.blueprint->session_bytes());
-  EXPECT_EQ(host.sum.total(), p.blueprint->parts[0].memory.total() + host.sum.sessions);
+  EXPECT_EQ(host.sum.sessions, p.plan->steps_bytes() + 2 * p.plan->session_bytes());
+  EXPECT_EQ(host.sum.total(), p.plan->stages[0].memory.total() + host.sum.sessions);
   const long before = host_bytes;
   most_host_bytes = before;
-  auto model = Model::load(std::move(*p.blueprint));
+  auto model = Model::load(std::move(*p.plan));
   ASSERT_TRUE(model) << model.error().message;
   auto a = Session::create(**model), b = Session::create(**model);
   ASSERT_TRUE(a && b);
@@ -247,18 +247,18 @@ TEST(MemoryPlan, ASamplerTakesWhatIsPlannedForIt) {
 TEST(MemoryPlan, WhatTheMachineDoesNotHaveIsRefusedThoughADeviceClaimsIt) {
   RunOptions o = options(2000, DType::F32, 65536);
   Planned p = plan(o, uint64_t(1) << 62);
-  auto no = check_memory(*p.blueprint);
+  auto no = check_memory(*p.plan);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::OutOfMemory);
   EXPECT_NE(no.error().message.find("on this machine for all that uses its memory"), std::string::npos)
       << no.error().message;
-  EXPECT_FALSE(fits(*p.blueprint));
+  EXPECT_FALSE(fits(*p.plan));
 }
 
 TEST(MemoryPlan, ATokenTakesNoHostMemory) {
   for (const char* device : {"threads=1", "threads=2"}) {
     Planned p = plan(options(200), 0, device);
-    auto model = Model::load(std::move(*p.blueprint));
+    auto model = Model::load(std::move(*p.plan));
     ASSERT_TRUE(model);
     auto session = Session::create(**model);
     ASSERT_TRUE(session);
@@ -278,10 +278,38 @@ TEST(MemoryPlan, ATokenTakesNoHostMemory) {
   }
 }
 
+// Also where pages are shared, copied and given back, and with any number of rows.
+TEST(MemoryPlan, ABatchOfSequencesTakesNoMemory) {
+  Planned p = plan(options(200), 0, "threads=2");
+  auto model = Model::load(std::move(*p.plan));
+  ASSERT_TRUE(model);
+  auto a = *(*model)->new_sequence();
+  Batch batch;
+  batch.top = 3;
+  batch.rows.reserve(32);
+  auto compute = [&](std::initializer_list<Sequence*> sequences, int rows) {
+    batch.rows.clear();
+    for (Sequence* s : sequences)
+      for (int i = 0; i < rows; i++)
+        batch.rows.push_back({s, 7, s->computed() + i, {.logits = i == 0, .top = i == 0}});
+    return bool((*model)->forward(batch));
+  };
+  bool ok = compute({a.get()}, 20);
+  auto b = *a->fork();
+  const size_t taken = watched().taken.size();
+  const long before = host_allocations;
+  for (int rows : {1, 2, 3, 7, 16}) ok = compute({a.get(), b.get()}, rows) && ok;  // the first copies a page
+  a->truncate(30);
+  for (int rows : {1, 5, 16}) ok = compute({b.get(), a.get()}, rows) && ok;
+  EXPECT_EQ(host_allocations - before, 0);
+  EXPECT_EQ(watched().taken.size(), taken);
+  EXPECT_TRUE(ok);
+}
+
 TEST(MemoryPlan, GeneratingTakesLittleHostMemory) {
   Planned p = plan(options(200));
   auto tokenizer = *Tokenizer::create(*p.file);
-  auto model = Model::load(std::move(*p.blueprint));
+  auto model = Model::load(std::move(*p.plan));
   ASSERT_TRUE(model);
   auto session = *Session::create(**model);
   GenerateSettings s;
@@ -301,11 +329,11 @@ TEST(MemoryPlan, GeneratingTakesLittleHostMemory) {
 }
 
 TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithNumbersAndAWayOut) {
-  const MemoryPlan m = plan(options(200, DType::F32)).blueprint->parts[0].memory;
-  EXPECT_TRUE(check_memory(*plan(options(200, DType::F32), m.total()).blueprint)) << "it just fits";
+  const MemoryPlan m = plan(options(200, DType::F32)).plan->stages[0].memory;
+  EXPECT_TRUE(check_memory(*plan(options(200, DType::F32), m.total()).plan)) << "it just fits";
 
   Planned p = plan(options(200, DType::F32), m.total() - 1);
-  auto no = check_memory(*p.blueprint);
+  auto no = check_memory(*p.plan);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::OutOfMemory);
   for (const std::string& word :
@@ -313,7 +341,7 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithNumbersAndAWayOut) {
         "KV cache " + human_bytes(m.cache) + " for 200 positions", human_bytes(m.total() - 1) + " free"})
     EXPECT_NE(no.error().message.find(word), std::string::npos) << word << " in: " << no.error().message;
   EXPECT_EQ(suggestion(no.error(), "cache_type"), "f16");
-  auto load = Model::load(std::move(*p.blueprint));
+  auto load = Model::load(std::move(*p.plan));
   ASSERT_FALSE(load);
   EXPECT_EQ(load.error().message, no.error().message);
   EXPECT_TRUE(watched().taken.empty()) << "refused before anything is taken";
@@ -321,20 +349,20 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithNumbersAndAWayOut) {
 
 TEST(MemoryPlan, TheContextThatIsSuggestedFits) {
   const int context = 2000;
-  const MemoryPlan m = plan(options(context)).blueprint->parts[0].memory;
+  const MemoryPlan m = plan(options(context)).plan->stages[0].memory;
   for (int percent : {10, 35, 60, 99}) {
     const uint64_t free = m.total() - m.cache + m.cache * uint64_t(percent) / 100;
-    auto no = check_memory(*plan(options(context), free).blueprint);
+    auto no = check_memory(*plan(options(context), free).plan);
     ASSERT_FALSE(no);
     int suggested = 0;
     ASSERT_EQ(std::sscanf(suggestion(no.error(), "context").c_str(), "%d", &suggested), 1)
         << no.error().remedy;
-    EXPECT_TRUE(check_memory(*plan(options(suggested), free).blueprint)) << suggested;
-    EXPECT_FALSE(check_memory(*plan(options(suggested + 2 * kPagePositions), free).blueprint))
+    EXPECT_TRUE(check_memory(*plan(options(suggested), free).plan)) << suggested;
+    EXPECT_FALSE(check_memory(*plan(options(suggested + 2 * kPagePositions), free).plan))
         << suggested << " is far below what would fit";
   }
   // Not even without a cache: another context would not help, and is not suggested.
-  auto no = check_memory(*plan(options(context), m.weights).blueprint);
+  auto no = check_memory(*plan(options(context), m.weights).plan);
   ASSERT_FALSE(no);
   EXPECT_EQ(suggestion(no.error(), "context"), "");
   EXPECT_NE(no.error().remedy.find("smaller"), std::string::npos) << no.error().remedy;
@@ -343,7 +371,7 @@ TEST(MemoryPlan, TheContextThatIsSuggestedFits) {
 TEST(MemoryPlan, LoadingCanBeCancelledAndReportsItsProgress) {
   Planned p = plan(options(64));
   uint64_t done = 0, total = 0;
-  auto model = Model::load(*p.blueprint, [&](uint64_t d, uint64_t t) {
+  auto model = Model::load(*p.plan, [&](uint64_t d, uint64_t t) {
     EXPECT_GE(d, done);
     EXPECT_LE(d, t);
     done = d, total = t;
@@ -352,7 +380,7 @@ TEST(MemoryPlan, LoadingCanBeCancelledAndReportsItsProgress) {
   ASSERT_TRUE(model);
   EXPECT_EQ(done, total);
   EXPECT_GT(total, 0u);
-  auto cancelled = Model::load(*p.blueprint, [](uint64_t, uint64_t) { return false; });
+  auto cancelled = Model::load(*p.plan, [](uint64_t, uint64_t) { return false; });
   ASSERT_FALSE(cancelled);
   EXPECT_NE(cancelled.error().message.find("cancelled"), std::string::npos);
 }

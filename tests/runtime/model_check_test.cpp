@@ -54,9 +54,9 @@ Tried open(int32_t least, int32_t most, float factor) {
   t.cpu = *Device::open(*faulty().real, 0, "threads=1");
   RunOptions o;
   o.context = 64;
-  auto blueprint = make_blueprint(*t.file, *t.device, o);
-  EXPECT_TRUE(blueprint) << blueprint.error().message;
-  auto model = Model::load(std::move(*blueprint));
+  auto plan = make_model_plan(*t.file, *t.device, o);
+  EXPECT_TRUE(plan) << plan.error().message;
+  auto model = Model::load(std::move(*plan));
   EXPECT_TRUE(model) << model.error().message;
   t.model = std::move(*model);
   return t;
@@ -70,7 +70,7 @@ TEST(ModelCheck, ARightDevicePasses) {
   EXPECT_TRUE(splits->equal);
   EXPECT_EQ(splits->worst, 0);
   EXPECT_GE(splits->tokens, 20);
-  auto layers = check_first_layers(*t.file, *t.device, *t.cpu, t.model->blueprint().options);
+  auto layers = check_first_layers(*t.file, *t.device, *t.cpu, t.model->plan().options);
   ASSERT_TRUE(layers) << layers.error().message;
   EXPECT_TRUE(layers->passed()) << layers->wrong;
   EXPECT_TRUE(layers->equal);
@@ -96,12 +96,12 @@ TEST(ModelCheck, APromptThatComesOutDifferentlyIsFound) {
 
 TEST(ModelCheck, AnotherResultThanTheCpusIsFound) {
   Tried t = open(0, 1000, 1.5f);
-  auto check = check_first_layers(*t.file, *t.device, *t.cpu, t.model->blueprint().options);
+  auto check = check_first_layers(*t.file, *t.device, *t.cpu, t.model->plan().options);
   ASSERT_TRUE(check) << check.error().message;
   EXPECT_FALSE(check->passed());
   EXPECT_NE(check->wrong.find("cpu:0"), std::string::npos) << check->wrong;
   faulty().factor = 1 + 1e-6f;  // within what roots may round differently
-  check = check_first_layers(*t.file, *t.device, *t.cpu, t.model->blueprint().options);
+  check = check_first_layers(*t.file, *t.device, *t.cpu, t.model->plan().options);
   ASSERT_TRUE(check);
   EXPECT_TRUE(check->passed()) << check->wrong;
   EXPECT_FALSE(check->equal);
@@ -112,7 +112,7 @@ TEST(ModelCheck, WhatIsNotANumberIsFound) {
   auto check = check_splits(*t.model);
   ASSERT_TRUE(check);
   EXPECT_FALSE(check->passed()) << "the same everywhere, but no logit";
-  check = check_first_layers(*t.file, *t.device, *t.cpu, t.model->blueprint().options);
+  check = check_first_layers(*t.file, *t.device, *t.cpu, t.model->plan().options);
   ASSERT_TRUE(check);
   EXPECT_FALSE(check->passed());
 }

@@ -19,9 +19,9 @@ std::vector<float> logits_of(const std::string& bytes, const std::string& varian
   EXPECT_TRUE(file && device);
   RunOptions o;
   o.context = 64, o.batch = 8;
-  auto blueprint = make_blueprint(*file, *device->device, o);
-  EXPECT_TRUE(blueprint) << blueprint.error().message;
-  auto model = Model::load(std::move(*blueprint));
+  auto plan = make_model_plan(*file, *device->device, o);
+  EXPECT_TRUE(plan) << plan.error().message;
+  auto model = Model::load(std::move(*plan));
   EXPECT_TRUE(model) << model.error().message;
   auto session = *Session::create(**model);
   const std::vector<int32_t> tokens = {1, 403, 407, 261};

@@ -140,7 +140,7 @@ TEST(QuantizedCache, GreedyTokensAreTheGoldenOnesOutsideTies) {
 TEST(QuantizedCache, TakesExactlyTheBytesOfItsBlocks) {
   const Config c = open("quant/q-f16", DType::F16).model->config();
   const auto bytes = [&](DType cache) {
-    return open("quant/q-f16", cache, 2).model->blueprint().parts[0].memory.cache;
+    return open("quant/q-f16", cache, 2).model->plan().stages[0].memory.cache;
   };
   // Keys and values of two sequences of 512 positions.
   const uint64_t values = uint64_t(2 * c.layers) * 2 * 512 * uint64_t(c.kv_heads * c.head_dim);
@@ -157,7 +157,7 @@ TEST(QuantizedCache, IsRefusedForHeadsOfNoWholeBlocksBeforeAnythingIsLoaded) {
   RunOptions o;
   for (DType cache : {DType::Q8_0, DType::Q4_0, DType::Q5_0, DType::I32}) {
     o.cache_type = cache;
-    auto b = make_blueprint(*file, *device->device, o);
+    auto b = make_model_plan(*file, *device->device, o);
     ASSERT_FALSE(b);
     EXPECT_EQ(b.error().code, Code::Usage);
     const bool known = cache == DType::Q8_0 || cache == DType::Q4_0;
@@ -179,9 +179,9 @@ TEST(QuantizedCache, IsSuggestedWhereMemoryIsShortAndHeadsAllowIt) {
     EXPECT_TRUE(file);
     RunOptions o;
     o.cache_type = cache, o.context = 2048;
-    auto b = make_blueprint(*file, *device->device, o);
+    auto b = make_model_plan(*file, *device->device, o);
     EXPECT_TRUE(b) << b.error().message;
-    b->parts[0].memory.free = b->parts[0].memory.total() - 1;
+    b->stages[0].memory.free = b->stages[0].memory.total() - 1;
     auto no = check_memory(*b);
     EXPECT_FALSE(no);
     for (const Change& c : no.error().changes)

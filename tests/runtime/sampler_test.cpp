@@ -317,7 +317,7 @@ TEST(Sampler, DrawsTheSameFromTheLeadingLogits) {
           }
           if (logits[0] == -kInfinity) logits[0] = 1;  // one at least is possible
           const Sorted leading(logits, few.leading());
-          auto got = few.pick_leading(leading.logits, leading.ids);
+          auto got = few.pick_top(leading.logits, leading.ids);
           auto want = all.pick(logits, {});
           ASSERT_TRUE(got && *got && want);
           ASSERT_EQ(**got, *want) << n << " logits, top-k " << k << ", way " << way << ", draw " << draw;
@@ -348,13 +348,13 @@ TEST(Sampler, LeavesToAllLogitsWhatTheLeadingOnesCannotTell) {
   Sampler one{SamplerSettings()}, other{SamplerSettings()};
   const std::vector<float> ids = {5, 2}, good = {1, 1};
   for (float bad : {kNaN, kInfinity, -kInfinity}) {
-    auto none = one.pick_leading(std::vector<float>{bad, -kInfinity}, ids);
+    auto none = one.pick_top(std::vector<float>{bad, -kInfinity}, ids);
     ASSERT_TRUE(none);
     EXPECT_FALSE(*none);
   }
-  for (int i = 0; i < 20; i++) EXPECT_EQ(**one.pick_leading(good, ids), **other.pick_leading(good, ids));
+  for (int i = 0; i < 20; i++) EXPECT_EQ(**one.pick_top(good, ids), **other.pick_top(good, ids));
   s.temperature = -1;
-  EXPECT_FALSE(Sampler(s).pick_leading(good, ids)) << "settings that are refused";
+  EXPECT_FALSE(Sampler(s).pick_top(good, ids)) << "settings that are refused";
 }
 
 }  // namespace

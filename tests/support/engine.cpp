@@ -14,9 +14,9 @@ Result<Engine> open_engine(const std::string& path, const EngineOptions& options
   auto device = open_device({options.backend, 0, true, options.device});
   if (!device) return device.error();
   e.device = std::move(device->device);
-  auto blueprint = make_blueprint(*e.file, *e.device, options.run);
-  if (!blueprint) return blueprint.error();
-  auto model = Model::load(std::move(*blueprint));
+  auto plan = make_model_plan(*e.file, *e.device, options.run);
+  if (!plan) return plan.error();
+  auto model = Model::load(std::move(*plan));
   if (!model) return model.error();
   e.model = std::move(*model);
   return e;

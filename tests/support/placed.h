@@ -35,7 +35,7 @@ inline std::unique_ptr<Device> open_one(const std::string& backend, int index = 
 
 inline Result<std::unique_ptr<Model>> load_placed(const Gguf& file, const std::vector<Placement>& where,
                                                   const RunOptions& run) {
-  auto b = make_blueprint(file, where, run);
+  auto b = make_model_plan(file, where, run);
   if (!b) return b.error();
   return Model::load(std::move(*b));
 }

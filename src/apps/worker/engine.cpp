@@ -40,13 +40,13 @@ Result<std::unique_ptr<Device>> open_device(const gimbal_backend& table, int ind
 }
 
 // Without the kernels that give wrong numbers here: each attempt may find more that must be left out.
-Result<Blueprint> plan_verified(const Loaded& on, const Settings& settings, FirstUse& first_use) {
+Result<ModelPlan> plan_verified(const Loaded& on, const Settings& settings, FirstUse& first_use) {
   RunOptions run = settings.run;
   std::vector<Quarantined>& left_out = run.kernels.quarantined;
   for (bool anew = settings.verify == Verify::Always;; anew = false) {
-    auto blueprint = make_blueprint(*on.file, *on.device, run);
-    if (!blueprint || settings.verify == Verify::Never) return blueprint;
-    auto wrong = first_use.wrong_kernels(blueprint->last(), anew);
+    auto plan = make_model_plan(*on.file, *on.device, run);
+    if (!plan || settings.verify == Verify::Never) return plan;
+    auto wrong = first_use.wrong_kernels(plan->last(), anew);
     if (!wrong) return wrong.error();
     const size_t before = left_out.size();
     for (const Quarantined& q : *wrong) {
@@ -56,7 +56,7 @@ Result<Blueprint> plan_verified(const Loaded& on, const Settings& settings, Firs
       if (settings.wrong_kernel) settings.wrong_kernel(q);
       left_out.push_back(q);
     }
-    if (left_out.size() == before) return blueprint;
+    if (left_out.size() == before) return plan;
   }
 }
 
@@ -76,9 +76,9 @@ Result<Loaded> load_on(const gimbal_backend& table, const std::string& path, int
   if (!device) return device.error();
   out.device = std::move(*device);
   FirstUse first_use(settings.verify, settings.verifying);
-  auto blueprint = plan_verified(out, settings, first_use);
-  if (!blueprint) return blueprint.error();
-  auto model = Model::load(std::move(*blueprint), settings.progress);
+  auto plan = plan_verified(out, settings, first_use);
+  if (!plan) return plan.error();
+  auto model = Model::load(std::move(*plan), settings.progress);
   if (!model) return model.error();
   out.model = std::move(*model);
   if (auto right = first_use.try_out(*out.model, *out.file, path); !right) return right.error();

@@ -142,7 +142,7 @@ class Worker {
     Table t("ll");
     t.row({"device", format("{}, {}", d.id(), device ? printable(device) : "")});
     add_receipt(t, since(model.receipt(), at_start), d.id());
-    t.row({"memory", human_bytes(model.blueprint().last().memory.total())});
+    t.row({"memory", human_bytes(model.plan().last().memory.total())});
     t.row({"loading", format("{:.0f} ms", load_seconds * 1e3)});
     t.row({"prompt", format("{} tokens in {:.0f} ms", g.prompt_tokens, g.prompt_seconds * 1e3)});
     t.row({"generation", format("{} tokens{}", g.tokens.size(),

@@ -31,7 +31,7 @@ void record_decoder(Recorder& m, const Decoder& d) {
   };
 
   Value table = m.matrix("token_embd.weight", c.width, c.vocabulary);
-  Value x = p.embed(table, m.step.tokens);
+  Value x = m.embedded(table);
   for (int i = 0; i < c.layers && !m.failed(); i++) {
     m.layer(i);
     Value h = norm(x, "attn_norm.weight", c.width);
@@ -50,11 +50,12 @@ void record_decoder(Recorder& m, const Decoder& d) {
     x = p.add(x, project(m, d, "ffn_down", c.ff_width, c.width, h, Bias::None));
   }
   m.no_layer();
-  x = p.select_rows(x, m.step.out_rows);
+  x = p.select_rows(x, m.wanted_rows());
   x = norm(x, "output_norm.weight", c.width);
   // Without an output matrix of its own, the model reads its answer off the embedding table.
   Value head = m.has("output.weight") ? m.matrix("output.weight", c.width, c.vocabulary) : table;
-  p.output(p.linear(head, x));
+  m.output(Output::Logits, p.linear(head, x));
+  if (m.wants(Output::Hidden)) m.output(Output::Hidden, x);
 }
 
 Status configure_decoder(const Gguf& file, Config& c, RopePairs pairs) {

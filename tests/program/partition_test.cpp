@@ -1,6 +1,6 @@
-// Programs cut into parts compute what the whole computes: also with values that skip a part, views that
-// cross a cut, and weights and caches that lie where they are used.
-#include "program/cut.h"
+// Programs divided into stages compute what the whole computes: also with values that skip a part, views that
+// cross from one to the next, and weights and caches that lie where they are used.
+#include "program/partition.h"
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,8 @@ Recorded random_program(const Device& d, std::mt19937& r, int ops) {
 }
 
 // Runs parts as a session does, and gives the rows of the last op.
-std::vector<float> run(const Device& d, std::vector<CutPart> parts, const std::vector<float>& in, int rows) {
+std::vector<float> run(const Device& d, std::vector<StageProgram> parts, const std::vector<float>& in,
+                       int rows) {
   const gimbal_step step{rows, 0};
   std::vector<std::array<Buffer, kSlots>> buffers(parts.size());
   std::vector<float> out;
@@ -62,7 +63,7 @@ std::vector<float> run(const Device& d, std::vector<CutPart> parts, const std::v
       EXPECT_TRUE(d.write(buffers[i][0], p.values[id].offset, w.data(), w.size() * 4));
     }
     EXPECT_TRUE(d.write(buffers[i][size_t(Slot::Step)], 0, in.data(), size_t(rows) * kWidth * 4));
-    for (const HandOver& h : parts[i].in) {
+    for (const Transfer& h : parts[i].in) {
       EXPECT_LT(h.from, i);
       EXPECT_EQ(h.row_bytes, kWidth * 4u);
       EXPECT_GE(h.write_offset, parts[i].step_bytes);
@@ -86,7 +87,7 @@ std::vector<float> run(const Device& d, std::vector<CutPart> parts, const std::v
   return out;
 }
 
-TEST(Cut, PartsComputeWhatTheWholeDoes) {
+TEST(Partition, PartsComputeWhatTheWholeDoes) {
   const auto d = open_one("cpu", 0, "threads=1");
   std::mt19937 r(3);
   size_t handed = 0, skipped = 0;
@@ -97,7 +98,7 @@ TEST(Cut, PartsComputeWhatTheWholeDoes) {
     const int rows = 1 + int(r() % kRows);
     const std::vector<size_t> all(whole.program.ops.size(), 0);
     const Device* one[] = {d.get()};
-    const auto want = run(*d, *cut(whole.program, all, one), in, rows);
+    const auto want = run(*d, *partition(whole.program, all, one), in, rows);
     ASSERT_EQ(want.size(), size_t(rows) * kWidth);
     EXPECT_TRUE(std::isfinite(want[0]));
 
@@ -107,7 +108,7 @@ TEST(Cut, PartsComputeWhatTheWholeDoes) {
       part.push_back(now = std::min<size_t>(3, now + r() % 5 / 4));
     part.back() = 3;  // the output is in the last one
     const Device* four[] = {d.get(), d.get(), d.get(), d.get()};
-    auto parts = cut(whole.program, part, four);
+    auto parts = partition(whole.program, part, four);
     ASSERT_TRUE(parts) << parts.error().message;
     size_t ops = 0;
     for (size_t i = 0; i < parts->size(); i++) {
@@ -115,7 +116,7 @@ TEST(Cut, PartsComputeWhatTheWholeDoes) {
       EXPECT_EQ((*parts)[i].step_bytes, whole.program.slot_bytes[size_t(Slot::Step)]);
       EXPECT_EQ((*parts)[i].program.layer.size(), (*parts)[i].program.ops.size());
       handed += (*parts)[i].in.size();
-      for (const HandOver& h : (*parts)[i].in) skipped += h.from + 1 < i;
+      for (const Transfer& h : (*parts)[i].in) skipped += h.from + 1 < i;
     }
     EXPECT_EQ(ops, whole.program.ops.size()) << "every op once";
     EXPECT_EQ(bits_differ(want, run(*d, std::move(*parts), in, rows)), "") << "round " << round;
@@ -124,28 +125,28 @@ TEST(Cut, PartsComputeWhatTheWholeDoes) {
   EXPECT_GT(skipped, 20u) << "no value skipped a part: the test tests less than it says";
 }
 
-TEST(Cut, PartsInTheWrongOrderAreRefused) {
+TEST(Partition, PartsInTheWrongOrderAreRefused) {
   const auto d = open_one("cpu", 0, "threads=1");
   std::mt19937 r(4);
   const Recorded whole = random_program(*d, r, 3);
   std::vector<size_t> part(whole.program.ops.size(), 1);
   part.back() = 0;
   const Device* two[] = {d.get(), d.get()};
-  auto no = cut(whole.program, part, two);
+  auto no = partition(whole.program, part, two);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::Failed);
   part.assign(part.size(), 7);
-  EXPECT_FALSE(cut(whole.program, part, two));
+  EXPECT_FALSE(partition(whole.program, part, two));
 }
 
-TEST(Cut, APartLargerThanAnyDeviceIsRefused) {
+TEST(Partition, APartLargerThanAnyDeviceIsRefused) {
   const auto d = open_one("cpu", 0, "threads=1");
   std::mt19937 r(5);
   Recorded whole = random_program(*d, r, 3);
   whole.program.values[whole.input.id].bytes = uint64_t(1) << 61;
   const std::vector<size_t> part(whole.program.ops.size(), 0);
   const Device* one[] = {d.get()};
-  auto no = cut(whole.program, part, one);
+  auto no = partition(whole.program, part, one);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::OutOfMemory);
   EXPECT_EQ(no.error().message.find("the part of the model for device cpu:0: 'in' (f32[32, 4]) needs "), 0u)
@@ -153,7 +154,7 @@ TEST(Cut, APartLargerThanAnyDeviceIsRefused) {
 }
 
 // A matrix in the layout of the device that holds it: packed on the fake one, dense on the other.
-TEST(Cut, WeightsAreLaidOutForTheirDevice) {
+TEST(Partition, WeightsAreLaidOutForTheirDevice) {
   FakeSettings settings;
   settings.packs = set_of(DType::F32);
   const auto packing = open_fake(settings);
@@ -167,7 +168,7 @@ TEST(Cut, WeightsAreLaidOutForTheirDevice) {
   const std::vector<size_t> part = {0, 1};
   const auto cpu = open_one("cpu", 0, "threads=1");
   const Device* devices[] = {packing.get(), cpu.get()};
-  auto parts = cut(whole, part, devices);
+  auto parts = partition(whole, part, devices);
   ASSERT_TRUE(parts);
   for (size_t i = 0; i < 2; i++) {
     const Program& program = (*parts)[i].program;

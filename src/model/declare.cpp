@@ -1,0 +1,95 @@
+// The part of Recorder that declares what a step is given, what is remembered, and what comes out.
+#include <algorithm>
+#include <cstring>
+
+#include "model/arch.h"
+
+namespace gimbal {
+namespace {
+
+void put(std::byte* to, int32_t x) { std::memcpy(to, &x, sizeof x); }
+
+}  // namespace
+
+std::optional<Value> Recorder::declared(const std::string& name) const {
+  for (const StepInput& i : inputs_)
+    if (i.name == name) return i.value;
+  return std::nullopt;
+}
+
+Value Recorder::declare(StepInput input) {
+  inputs_.push_back(std::move(input));
+  return inputs_.back().value;
+}
+
+Value Recorder::row_input(const std::string& name, DType type, int width,
+                          std::function<void(const StepRow&, std::byte* to)> fill) {
+  if (auto there = declared(name)) return *there;
+  const auto bytes = size_t(row_bytes(type, std::max(1, width)));
+  return declare({name, p.rows_input(name, type, width), StepInput::Kind::Rows, 0, bytes, std::move(fill)});
+}
+
+Value Recorder::tokens() {
+  return row_input("tokens", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.token); });
+}
+Value Recorder::positions() {
+  return row_input("positions", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.position); });
+}
+Value Recorder::sequences() {
+  return row_input("sequences", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.sequence); });
+}
+Value Recorder::rope(const RopeAngles& angles, const std::string& name) {
+  if (auto there = declared(name)) return *there;  // before the angles are copied
+  return row_input(name, DType::F32, angles.rotated(), [angles](const StepRow& r, std::byte* to) {
+    angles.fill(r.position, reinterpret_cast<float*>(to));
+  });
+}
+
+Value Recorder::embedded(Value table) {
+  if (!options.embeddings) return p.embed(table, tokens());
+  const size_t bytes = size_t(config.width) * sizeof(float);
+  return row_input("embeddings", DType::F32, config.width,
+                   [bytes](const StepRow& r, std::byte* to) { std::memcpy(to, r.embedding, bytes); });
+}
+
+Value Recorder::wanted_rows() {
+  if (auto there = declared("wanted_rows")) return *there;
+  return declare({"wanted_rows", p.out_rows_input("wanted_rows"), StepInput::Kind::Wanted});
+}
+
+Value Recorder::pages(size_t pool) {
+  const std::string name = "pages" + (pool ? std::to_string(pool) : std::string());
+  if (auto there = declared(name)) return *there;
+  const Shape table(DType::I32, {pools_[pool].table, std::min(options.rows, options.sequences)});
+  return declare({name, p.input(name, table), StepInput::Kind::Pages, pool});
+}
+
+size_t Recorder::pool(StateKind kind, int window) {
+  for (size_t i = 0; i < pools_.size(); i++)
+    if (pools_[i].kind == kind && pools_[i].window == window) return i;
+  pools_.push_back(
+      sized({kind, window}, options.sequences, options.context, options.cache_positions, options.batch));
+  return pools_.size() - 1;
+}
+size_t Recorder::paged(int window) { return pool(StateKind::Paged, window); }
+size_t Recorder::recurrent() { return pool(StateKind::Recurrent, 0); }
+
+Value Recorder::keys(const std::string& name, size_t pool, int head_dim, int heads) {
+  return p.cache(prefix_ + name, options.cache_type, true, head_dim, heads, pools_[pool].pages, int(pool));
+}
+Value Recorder::values(const std::string& name, size_t pool, int head_dim, int heads) {
+  return p.cache(prefix_ + name, options.cache_type, false, head_dim, heads, pools_[pool].pages, int(pool));
+}
+Value Recorder::state(const std::string& name, size_t pool, Shape page) {
+  page.dim[page.rank++] = pools_[pool].pages;
+  return p.state(prefix_ + name, page, StateLayout::Dense, int(pool));
+}
+
+void Recorder::output(Output o, Value v) { outputs_[size_t(o)] = v; }
+
+void Recorder::finish() {
+  for (const auto& v : outputs_)
+    if (v) p.output(*v);
+}
+
+}  // namespace gimbal

@@ -1,0 +1,32 @@
+// What a model remembers of each sequence from step to step, as its architecture declares it.
+#pragma once
+#include <cstdint>
+
+#include "ops/op.h"
+
+namespace gimbal {
+
+enum class StateKind : uint8_t {
+  Paged,      // something per position, in pages of kPagePositions: keys, values
+  Recurrent,  // one page per sequence that every position changes; rewound by checkpoints
+};
+
+// Values of one pool have the same pages, so that one table per sequence serves them all.
+struct StatePool {
+  StateKind kind = StateKind::Paged;
+  int window = 0;  // Paged: positions that a row looks back at, its own counted; 0: all
+  int pages = 0;   // in all
+  int table = 0;   // entries of one sequence in the page table of a step
+};
+
+// How many states of a recurrent pool a sequence keeps to go back to, and the positions between two of them.
+inline constexpr int kMaxCheckpoints = 4, kCheckpointEvery = 256;
+
+// Positions that a windowed pool keeps behind the window, so that a few tokens can be taken back.
+inline constexpr int kWindowSlack = kPagePositions;
+
+// Fills in `table` and `pages`. `positions`: of cache for all sequences together; each needs at most
+// `context` of them. A step has at most `batch` rows.
+StatePool sized(StatePool pool, int sequences, int context, int64_t positions, int batch);
+
+}  // namespace gimbal

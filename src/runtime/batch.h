@@ -1,0 +1,53 @@
+// What one step of a model computes: rows of any of its sequences, and what each of them is asked for.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/sequence.h"
+#include "runtime/top_logits.h"
+
+namespace gimbal {
+
+struct Wants {
+  bool logits = false;  // one number per token of the vocabulary
+  bool top = false;     // the largest of them, as many as Batch::top says
+  bool hidden = false;  // f32[width] that the output head was given; with RunOptions::hidden
+  bool any() const { return logits || top || hidden; }
+};
+
+struct Row {
+  Sequence* sequence;  // of the model
+  int32_t token;       // -1 where there is an embedding
+  int32_t position;    // the sequence's next: computed(), then one more for each of its rows in the batch
+  Wants wants;
+  // In place of a token: f32[width], read during forward(). With RunOptions::embeddings; then all rows of the
+  // batch have one.
+  const float* embedding = nullptr;
+};
+
+// Rows in any order of sequences; the rows of one sequence by rising position. What is computed for a row
+// does not depend on the other sequences' rows, nor on how a sequence's rows are spread over batches.
+struct Batch {
+  std::vector<Row> rows;
+  int top = 0;  // how many of the largest logits the rows get that want them
+};
+
+// What the rows of a batch were given; valid until the model computes again. `k` counts the rows that want
+// anything, in the batch's order.
+class StepOutput {
+ public:
+  std::span<const float> logits(size_t k) const { return logits_.subspan(k * vocabulary_, vocabulary_); }
+  std::span<const float> hidden(size_t k) const { return hidden_.subspan(k * width_, width_); }
+  TopLogits top(size_t k) const {
+    const std::span<const float> row = top_.subspan(k * 2 * found_, 2 * found_);
+    return {row.first(asked_), row.subspan(found_, asked_)};
+  }
+
+ private:
+  friend class Steps;
+  std::span<const float> logits_, hidden_, top_;
+  size_t vocabulary_ = 0, width_ = 0, found_ = 0, asked_ = 0;
+};
+
+}  // namespace gimbal

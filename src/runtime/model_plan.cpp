@@ -1,0 +1,343 @@
+#include "runtime/model_plan.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "ops/shapes.h"
+#include "runtime/batch.h"
+#include "runtime/memory_check.h"
+#include "runtime/sampler.h"
+
+namespace gimbal {
+namespace {
+
+constexpr int kDefaultContext = 4096;
+constexpr int kMostPages = 1 << 22;  // keeps every size that follows from it inside 63 bits
+
+Error out_of_range(const char* field, int64_t found, int64_t least, int64_t most) {
+  return {Code::Usage,
+          format("'{}' must be from {} to {}, not {}", field, least, most, found),
+          "",
+          reason::kOutOfRange,
+          field,
+          format("{}", found),
+          format("from {} to {}", least, most)};
+}
+
+Status check_cache_type(DType type, int head_dim) {
+  const std::string help = "choose one of: " + names_of(cache_types(head_dim));
+  const DTypeInfo& t = info(type);
+  if (!has(kCacheTypes, type))
+    return Error{Code::Usage,  format("'cache_type' {} is not a format for a KV cache", t.name),
+                 help,         reason::kOutOfRange,
+                 "cache_type", t.name};
+  if (head_dim % t.block)
+    return Error{
+        Code::Usage,
+        format("'cache_type' {} stores blocks of {} values, and the attention heads of this model have "
+               "{} values: no whole number of blocks",
+               t.name, t.block, head_dim),
+        help,
+        reason::kOutOfRange,
+        "cache_type",
+        t.name};
+  return Done{};
+}
+
+Status check(RunOptions& o, const Config& c) {
+  constexpr int kMostContext = 1 << 24;
+  if (o.context == 0) o.context = std::min(c.context, kDefaultContext);
+  if (o.context < 1 || o.context > kMostContext) return out_of_range("context", o.context, 1, kMostContext);
+  if (o.batch < 1 || o.batch > 65536) return out_of_range("batch", o.batch, 1, 65536);
+  if (o.sequences < 1 || o.sequences > 65536) return out_of_range("sequences", o.sequences, 1, 65536);
+  if (o.cache_positions < 0)
+    return Error{Code::Usage, format("a KV cache cannot have {} positions", o.cache_positions), "",
+                 reason::kOutOfRange, "cache_positions"};
+  const int64_t pages = int64_t(o.context + kPagePositions - 1) / kPagePositions * o.sequences;
+  if (pages > kMostPages)
+    return Error{Code::Usage,
+                 format("a 'context' of {} for each of {} sequences is more than this version can address "
+                        "({} positions in all)",
+                        o.context, o.sequences, int64_t(kMostPages) * kPagePositions),
+                 "use a smaller 'context' or fewer sequences", reason::kOutOfRange, "context"};
+  o.batch = std::min(o.batch, o.context);
+  o.logit_rows = std::clamp(o.logit_rows, 1, o.batch);
+  return check_cache_type(o.cache_type, c.head_dim);
+}
+
+Error about(const ModelPlan& b, const Error& e) {
+  Error named = e;
+  named.message = format("{}: {}", b.file->path(), e.message);
+  return named;
+}
+
+// The whole model, laid out for its first device. Leaves in `b` what it remembers of sequences: the same for
+// every bucket.
+Result<Bucket> record(ModelPlan& b, int rows, bool embeddings) {
+  const RunOptions& o = b.options;
+  ProgramBuilder p(*b.stages[0].device, rows, std::min(o.logit_rows, rows));
+  const int64_t whole =
+      int64_t(o.context + kPagePositions - 1) / kPagePositions * kPagePositions * o.sequences;
+  Recorder m(
+      p, *b.file, b.config,
+      {rows, o.batch, o.sequences, o.context, o.cache_positions ? std::min(o.cache_positions, whole) : whole,
+       o.cache_type, embeddings, o.hidden});
+  (o.arch ? o.arch : find_arch(b.config.arch))->record(m);
+  if (auto e = m.error()) return *e;
+  m.finish();
+  auto program = std::move(p).finish();
+  if (!program) return about(b, program.error());
+  b.pools = m.pools();
+  const uint64_t step = program->slot_bytes[size_t(Slot::Step)];
+  Bucket bucket{rows, embeddings, std::move(*program), {}, m.inputs(), step, {}, {}};
+  for (size_t i = 0; i < kOutputs; i++) bucket.outputs[i] = m.output(Output(i));
+  return bucket;
+}
+
+// The stage of every op. Layers are in order, and so are the stages.
+std::vector<size_t> stage_of_ops(const Program& p, const std::vector<Stage>& stages) {
+  std::vector<size_t> all;
+  for (int layer : p.layer) {
+    size_t stage = 0;
+    if (layer == kAfterLayers) stage = stages.size() - 1;
+    else if (layer != kBeforeLayers)
+      while (stage + 1 < stages.size() && layer >= stages[stage].first_layer + stages[stage].layers) stage++;
+    all.push_back(stage);
+  }
+  return all;
+}
+
+// Adds a bucket to every stage.
+Status add_bucket(ModelPlan& b, int rows, bool embeddings) {
+  auto whole = record(b, rows, embeddings);
+  if (!whole) return whole.error();
+  std::vector<Bucket> buckets;
+  if (b.stages.size() == 1) {
+    buckets.push_back(std::move(*whole));
+  } else {
+    std::vector<const Device*> devices;
+    for (const Stage& stage : b.stages) devices.push_back(stage.device);
+    auto stages = partition(whole->program, stage_of_ops(whole->program, b.stages), devices);
+    if (!stages) return about(b, stages.error());
+    for (StageProgram& s : *stages) {
+      Bucket bucket{rows,          embeddings,   std::move(s.program), {},
+                    whole->inputs, s.step_bytes, std::move(s.in),      {}};
+      for (StepInput& i : bucket.inputs) i.value = {s.values[i.value.id]};
+      for (size_t i = 0; i < kOutputs && &s == &stages->back(); i++)
+        if (whole->outputs[i]) bucket.outputs[i] = Value{s.values[whole->outputs[i]->id]};
+      buckets.push_back(std::move(bucket));
+    }
+  }
+  for (size_t i = 0; i < buckets.size(); i++) {
+    auto choices = assign_kernels(buckets[i].program, *b.stages[i].device, b.options.kernels);
+    if (!choices) return about(b, choices.error());
+    buckets[i].choices = std::move(*choices);
+    b.stages[i].buckets.push_back(std::move(buckets[i]));
+  }
+  return Done{};
+}
+
+// Activations larger than one allocation are cut between values of the largest bucket (gpu/cuts.h), so those
+// of the others lie where its do. One row is laid out for itself: its values live longer (program/memory.h).
+void share_places(Stage& stage, size_t largest) {
+  const Program& from = stage.buckets[largest].program;
+  for (size_t i = 0; i < largest; i++) {
+    Program& p = stage.buckets[i].program;
+    if (stage.buckets[i].rows == 1 || p.values.size() != from.values.size()) continue;
+    uint64_t& end = p.slot_bytes[size_t(Slot::Work)] = 0;
+    for (size_t v = 0; v < p.values.size(); v++) {
+      if (p.values[v].slot != uint32_t(Slot::Work)) continue;
+      p.values[v].offset = from.values[v].offset;
+      end = std::max(end, p.values[v].offset + p.values[v].bytes);
+    }
+  }
+}
+
+// The buckets run one at a time, so they share every buffer; weights and caches lie at the same places in
+// each.
+void plan_memory(Stage& stage) {
+  uint64_t most[kSlots] = {}, handed = 0;
+  for (const Bucket& bucket : stage.buckets) {
+    for (size_t s = 0; s < kSlots; s++) most[s] = std::max(most[s], bucket.program.slot_bytes[s]);
+    uint64_t here = bucket.program.slot_bytes[size_t(Slot::Step)] - bucket.step_bytes;
+    for (const gimbal_value& v : bucket.program.values)
+      if (v.slot == uint32_t(Slot::Output) && !stage.head) here += align_up(v.bytes, kAlignment);
+    handed = std::max(handed, here);
+  }
+  auto of = [&](Slot s) { return most[size_t(s)]; };
+  MemoryPlan& m = stage.memory;
+  m.weights = of(Slot::Weights), m.cache = of(Slot::Cache), m.step = of(Slot::Step);
+  m.activations = of(Slot::Work), m.output = of(Slot::Output);
+  m.transfer = handed;
+  m.free = stage.device->describe().memory_free;
+}
+
+// What the device takes for the programs themselves: each has its own, for as long as the model is loaded.
+Status plan_scratch(Stage& stage) {
+  auto add = [&](const Program& program) -> Status {
+    const gimbal_program view = program.view();
+    auto bytes = stage.device->scratch_bytes(view);
+    if (!bytes) return bytes.error();
+    stage.memory.scratch += *bytes;
+    return Done{};
+  };
+  for (const Bucket& bucket : stage.buckets)
+    if (auto ok = add(bucket.program); !ok) return ok;
+  for (const TopLogitsProgram& l : stage.top)
+    if (auto ok = add(l.program); !ok) return ok;
+  return Done{};
+}
+
+// The largest logits are found in what any program leaves behind, so all must leave it at the same place.
+void plan_top(Stage& head, const RunOptions& o) {
+  auto logits = [](const Bucket& bucket) -> const gimbal_value* {
+    const auto v = bucket.outputs[size_t(Output::Logits)];
+    return v ? &bucket.program.values[v->id] : nullptr;
+  };
+  const gimbal_value* one = logits(head.buckets[0]);
+  for (const Bucket& bucket : head.buckets)
+    if (!one || !logits(bucket) || logits(bucket)->offset != one->offset) return;
+  head.top = plan_top_logits(*head.device, *one, o.logit_rows, o.kernels, &head.memory.output);
+}
+
+Result<std::vector<Stage>> stages_of(std::span<const Placement> where, int layers) {
+  std::vector<Stage> stages;
+  int64_t next = 0;
+  for (size_t i = 0; i < where.size(); i++) {
+    const bool first = i == 0, last = i + 1 == where.size();
+    if (where[i].layers < 0)
+      return Error{Code::Usage, format("a device cannot hold {} layers", where[i].layers), ""};
+    if (where[i].layers || first || last)
+      stages.push_back({where[i].device, int(next), where[i].layers, first, last, where[i].why, {}, {}});
+    next += where[i].layers;
+  }
+  if (next != layers || stages.empty())
+    return Error{Code::Usage,
+                 format("{} layers are given places on devices, and the model has {}", next, layers),
+                 "the numbers of layers must add up to the model's"};
+  return stages;
+}
+
+Result<Config> configure(const Gguf& file, const RunOptions& options) {
+  auto config = gimbal::configure(file, options.arch);
+  if (config && options.first_layers > 0 && options.first_layers < config->layers) {
+    config->left_out = config->layers - options.first_layers;
+    config->layers = options.first_layers;
+  }
+  return config;
+}
+
+}  // namespace
+
+std::string contents(const Stage& p) {
+  std::string layers = p.layers == 1 ? format("layer {}", p.first_layer)
+                       : p.layers    ? format("layers {} to {}", p.first_layer, p.first_layer + p.layers - 1)
+                                     : "";
+  std::string all = p.embedding ? "the embedding" : "";
+  if (!layers.empty()) all += (all.empty() ? "" : p.head ? ", " : " and ") + layers;
+  if (p.head) all += (all.empty() ? "" : " and ") + std::string("the output head");
+  return all;
+}
+
+size_t ModelPlan::bucket_for(int rows, bool embeddings) const {
+  const std::vector<Bucket>& all = stages[0].buckets;
+  size_t i = 0;
+  while (all[i].embeddings != embeddings || all[i].rows < rows) i++;
+  return i;
+}
+
+std::vector<size_t> ModelPlan::distinct_buckets() const {
+  auto same = [&](size_t a, size_t b) {
+    for (const Stage& stage : stages) {
+      const auto &x = stage.buckets[a].choices, &y = stage.buckets[b].choices;
+      if (!std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](const Choice& p, const Choice& q) { return p.kernel == q.kernel; }))
+        return false;
+    }
+    return stages[0].buckets[a].embeddings == stages[0].buckets[b].embeddings;
+  };
+  std::vector<size_t> all = {0};
+  for (size_t i = 1; i < stages[0].buckets.size(); i++) {
+    if (all.size() > 1 && same(all.back(), i)) all.back() = i;
+    else all.push_back(i);
+  }
+  return all;
+}
+
+uint64_t ModelPlan::page_bytes() const {
+  const bool checkpoints = std::any_of(pools.begin(), pools.end(),
+                                       [](const StatePool& p) { return p.kind == StateKind::Recurrent; });
+  if (options.sequences == 1 && !checkpoints) return 0;
+  uint64_t most = 0;
+  for (const Stage& stage : stages) {
+    const Program& p = stage.buckets[0].program;
+    for (const StateValue& s : p.states)
+      most = std::max(most, p.values[s.value].bytes / uint64_t(pools[s.pool].pages));
+  }
+  return most;
+}
+
+// What a device keeps of a program in the host's memory: a copy, and what it found out about each op.
+static uint64_t kept_bytes(const Program& p) {
+  constexpr uint64_t kFindings = 256;
+  return p.values.size() * sizeof(gimbal_value) + p.ops.size() * (sizeof(gimbal_op) + kFindings);
+}
+
+uint64_t ModelPlan::steps_bytes() const {
+  const uint64_t hidden = options.hidden ? uint64_t(config.width) : 0;
+  uint64_t n = uint64_t(options.logit_rows) *
+               (uint64_t(config.vocabulary) + hidden + 2 * uint64_t(max_top())) * sizeof(float);
+  n += uint64_t(options.batch) * (sizeof(StepRow) + 2 * sizeof(int32_t)) + page_bytes();
+  for (const StatePool& pool : pools) n += uint64_t(pool.pages) * 2 * sizeof(int32_t);
+  for (const Stage& stage : stages) {
+    n += stage.memory.step;
+    for (const Bucket& bucket : stage.buckets) n += kept_bytes(bucket.program);
+    for (const TopLogitsProgram& t : stage.top) n += kept_bytes(t.program);
+  }
+  return n;
+}
+
+uint64_t ModelPlan::session_bytes() const {
+  uint64_t n = uint64_t(options.context) * sizeof(int32_t) + uint64_t(options.batch) * sizeof(Row) +
+               Sampler::most_bytes(uint64_t(config.vocabulary));
+  for (const StatePool& pool : pools) n += uint64_t(pool.table) * sizeof(int32_t);
+  return n;
+}
+
+Result<ModelPlan> make_model_plan(const Gguf& file, std::span<const Placement> where,
+                                  const RunOptions& options) {
+  auto config = configure(file, options);
+  if (!config) return config.error();
+  auto stages = stages_of(where, config->layers);
+  if (!stages) return stages.error();
+  ModelPlan b{&file, std::move(*config), options, {}, std::move(*stages)};
+  if (auto ok = check(b.options, b.config); !ok) return ok.error();
+  const RunOptions& o = b.options;
+  // The embedding table may be the output head, too; without its use at the beginning, the first device would
+  // hold its weights at other places than for tokens.
+  if (o.embeddings && b.split())
+    return Error{Code::Unsupported, "embeddings in place of tokens are computed on one device only", ""};
+  for (bool embeddings : {false, true}) {
+    if (embeddings && !o.embeddings) break;
+    for (int rows = 1; rows < o.batch; rows *= 2)
+      if (auto ok = add_bucket(b, rows, embeddings); !ok) return ok.error();
+    if (auto ok = add_bucket(b, o.batch, embeddings); !ok) return ok.error();
+  }
+  for (Stage& stage : b.stages) {
+    share_places(stage, b.bucket_for(o.batch, false));
+    plan_memory(stage);
+  }
+  plan_top(b.stages.back(), o);
+  for (Stage& stage : b.stages)
+    if (auto ok = plan_scratch(stage); !ok) return about(b, ok.error());
+  return b;
+}
+
+Result<ModelPlan> make_model_plan(const Gguf& file, const Device& device, const RunOptions& options) {
+  auto config = configure(file, options);
+  if (!config) return config.error();
+  const Placement all{&device, config->layers, ""};
+  return make_model_plan(file, std::span(&all, 1), options);
+}
+
+}  // namespace gimbal

@@ -1,0 +1,114 @@
+// What running a model will take, found from the file's header alone: the programs, the kernel of every op,
+// and every byte of memory, on each device that holds a stage of the model. Loading does what it says, and
+// nothing more is allocated afterwards.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "model/arch.h"
+#include "model/state.h"
+#include "program/partition.h"
+#include "program/place.h"
+#include "runtime/top_logits.h"
+
+namespace gimbal {
+
+struct RunOptions {
+  int context = 0;     // positions per sequence; 0: the model's own, at most 4096
+  int batch = 256;     // rows of a prompt computed at once
+  int logit_rows = 1;  // rows of one step that logits can be asked for
+  int sequences = 1;   // conversations held at once
+  // Positions of KV cache for all sequences together; 0: a whole context for each. With fewer, a step fails
+  // when no page is free (Code::OutOfMemory), and nothing has changed then.
+  int64_t cache_positions = 0;
+  DType cache_type = DType::F16;  // one of kCacheTypes (ops/shapes.h)
+  KernelPreference kernels;
+  int first_layers = 0;             // leaves out all layers behind these many, to try the others; 0: none
+  bool embeddings = false;          // batches of embeddings in place of tokens can be computed, too
+  bool hidden = false;              // Wants::hidden can be asked for
+  const ModelArch* arch = nullptr;  // in place of the one that the file names; outlives what is made of it
+};
+
+// Bytes on one device. The first five are what is allocated there, a buffer each; the sixth is what its
+// programs take besides; the seventh is none of the device's, but the host's (memory_check.h).
+struct MemoryPlan {
+  uint64_t weights = 0, cache = 0, step = 0, activations = 0, output = 0;
+  uint64_t scratch = 0, sessions = 0;
+  uint64_t transfer = 0;  // of `step` and `output`: what lies there on its way to or from another device
+  uint64_t free = 0;      // on the device when the plan was made
+  uint64_t total() const { return weights + cache + step + activations + output + scratch + sessions; }
+};
+
+// One program per bucket of rows: 1, 2, 4, 8 ... and a whole batch, each with the kernels for so many. A step
+// runs in the smallest that holds it. They share weights, caches and memory.
+struct Bucket {
+  int rows;
+  bool embeddings;  // its rows are embeddings, not tokens
+  Program program;
+  std::vector<Choice> choices;             // the kernel of every op, with reasons
+  std::vector<StepInput> inputs;           // at the same offsets in every stage
+  uint64_t step_bytes = 0;                 // of the step's own data; behind it lies what is transferred
+  std::vector<Transfer> in;                // from earlier stages
+  std::optional<Value> outputs[kOutputs];  // in the last stage
+};
+
+// Layers for one device, asked for. In a list, the first entry has the embedding table, too, and the last the
+// output head; either may have 0 layers, and then holds only that.
+struct Placement {
+  const Device* device;  // outlives what is made of it
+  int layers;
+  std::string why;  // for people; may be empty
+};
+
+// Consecutive layers on one device.
+struct Stage {
+  const Device* device;  // outlives the plan
+  int first_layer = 0, layers = 0;
+  bool embedding = false, head = false;  // holds the embedding table; the output norm and head
+  std::string why;
+  std::vector<Bucket> buckets;  // for tokens, by rising rows; then likewise for embeddings
+  MemoryPlan memory;
+  std::vector<TopLogitsProgram> top = {};  // by rising k; with the output head only
+};
+std::string contents(const Stage&);  // "the embedding and layers 0 to 3"
+
+struct ModelPlan {
+  const Gguf* file;  // outlives the plan
+  Config config;
+  RunOptions options;            // context filled in
+  std::vector<StatePool> pools;  // what the model remembers of its sequences
+  std::vector<Stage> stages;     // in the order in which a step passes them; at least one
+
+  bool split() const { return stages.size() > 1; }
+  // The bucket that a step of so many rows runs in.
+  size_t bucket_for(int rows, bool embeddings) const;
+  // The first bucket, and of the others the largest of each run with the same kernels: what is worth showing.
+  std::vector<size_t> distinct_buckets() const;
+  // Where the output head is; of an undivided model, where everything is.
+  const Stage& last() const { return stages.back(); }
+  const Device& device() const { return *last().device; }
+  int max_top() const { return last().top.empty() ? 0 : last().top.back().k; }  // see Batch::top
+  // The largest page of any state, if sequences can share pages: what passes through the host to copy one.
+  uint64_t page_bytes() const;
+
+  // Host memory. Of all steps: their data for every stage, what is read back, which pages are in use, and
+  // about what the devices keep of the programs.
+  uint64_t steps_bytes() const;
+  // Of each conversation: tokens, pages, a batch, and what a sampler holds.
+  uint64_t session_bytes() const;
+  uint64_t host_bytes() const { return steps_bytes() + uint64_t(options.sequences) * session_bytes(); }
+};
+
+// The whole model on one device. Errors: those of configure(); Unsupported ops or formats; Usage for options
+// out of range.
+Result<ModelPlan> make_model_plan(const Gguf& file, const Device& device, const RunOptions& options);
+// Its layers over a list of devices, in order; a device may come more than once. Entries in the middle with 0
+// layers are left out. Errors: those above; Usage when the layers do not add up to the model's.
+Result<ModelPlan> make_model_plan(const Gguf& file, std::span<const Placement> where,
+                                  const RunOptions& options);
+
+}  // namespace gimbal

@@ -1,0 +1,128 @@
+// A sequence of tokens and the pages that hold what the model remembers of them. Sequences share the pages of
+// a common beginning; who writes into a shared page first gets a copy of it.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "model/state.h"
+#include "runtime/page_pool.h"
+
+namespace gimbal {
+
+class SequencePool;
+
+class Sequence {
+ public:
+  ~Sequence();  // gives its pages back
+  Sequence(const Sequence&) = delete;
+
+  // The text. -1 stands for a row that was given as an embedding.
+  std::span<const int32_t> tokens() const { return tokens_; }
+  // The first of tokens() that the model remembers; the next row of the sequence has this position. Fewer
+  // than tokens() only after a truncate() that could not keep all.
+  int computed() const { return computed_; }
+
+  // Another sequence with the same tokens and pages. Errors: OutOfMemory when as many sequences are there as
+  // the model was loaded for.
+  Result<std::unique_ptr<Sequence>> fork() const;
+
+  // Forgets the tokens from `length` on; values outside [0, tokens().size()] are taken for the nearest
+  // inside. Returns computed(): less than `length` where the model's memory cannot be taken back to there (a
+  // recurrent state goes back to a checkpoint; a window may have lost its beginning). Those tokens must be
+  // computed anew.
+  int truncate(int length);
+
+  // Remembers the state at computed() to go back to, beside those that are taken every kCheckpointEvery
+  // positions. Only recurrent state needs it; the oldest of kMaxCheckpoints gives way.
+  void checkpoint();
+
+ private:
+  friend class SequencePool;
+  struct Checkpoint {
+    int position;
+    int32_t page;
+  };
+  // What it holds of one pool.
+  struct Held {
+    std::vector<int32_t> pages;           // kNoPage: behind the window, given back
+    size_t first = 0;                     // index of the first that was not given back
+    std::vector<Checkpoint> checkpoints;  // by rising position
+  };
+  static constexpr int32_t kNoPage = -1;
+
+  explicit Sequence(SequencePool& pool) : pool_(pool) {}
+  // The last position, at most this one, whose memory there still is. `lost`: the recurrent state is not.
+  int kept(int position, bool lost) const;
+  void give_back(int position, bool lost = false);  // down to what kept() says
+
+  SequencePool& pool_;
+  std::vector<int32_t> tokens_;
+  int computed_ = 0;
+  std::vector<Held> held_;  // by pool
+  int in_step_ = -1;        // index among the sequences of the step that is being prepared
+};
+
+// What must be done on the devices before a step: `to` gets the contents of `from`, or zeros.
+struct PageCopy {
+  size_t pool;
+  int32_t from, to;  // from < 0: zeros
+};
+
+// All sequences of a model. For one thread at a time. Nothing is allocated but by create() and fork().
+class SequencePool {
+ public:
+  // A step has at most `batch` rows; a sequence at most `context` positions.
+  SequencePool(std::vector<StatePool> pools, int sequences, int context, int batch);
+
+  // Errors: OutOfMemory when there are as many as `sequences`.
+  Result<std::unique_ptr<Sequence>> create();
+  bool owns(const Sequence& s) const { return &s.pool_ == this; }
+  int free_pages(size_t pool) const { return pages_[pool].free(); }
+
+  // ---- one step: begin(), add_row() for every row, then take_pages(), and commit() or roll_back()
+  void begin();
+  // Gives the sequence's index in the step. The row's position is position_of(sequence).
+  int add_row(Sequence&);
+  int position_of(const Sequence& s) const {
+    return s.computed_ + (s.in_step_ < 0 ? 0 : growth_[size_t(s.in_step_)].rows);
+  }
+  int sequences_in_step() const { return int(growth_.size()); }
+  // Pages for all rows. Errors: OutOfMemory when too few are free; then nothing has changed.
+  Status take_pages();
+  std::span<const PageCopy> copies() const { return copies_; }
+  // The pages of the step's sequence `index` in a pool: `table` entries at most; others do not matter.
+  std::span<const int32_t> pages(int index, size_t pool) const {
+    return growth_[size_t(index)].sequence->held_[pool].pages;
+  }
+  void commit(std::span<const int32_t> row_tokens);  // by row, as they were added
+  // Undoes take_pages(). `begun`: ops may have run; a recurrent state is then not to be trusted.
+  void roll_back(bool begun);
+
+ private:
+  friend class Sequence;
+  struct Growth {
+    Sequence* sequence;
+    int rows;
+  };
+  struct Replaced {  // the page of copies_[i], and whose
+    Sequence* sequence;
+    size_t index;
+  };
+  bool take_pages(Sequence&, int rows, size_t pool);
+  bool unshare(Sequence&, size_t pool, size_t index);
+  void leave_window(Sequence&, size_t pool);
+  std::unique_ptr<Sequence> add();
+
+  const std::vector<StatePool> pools_;
+  const int sequences_, context_;
+  int live_ = 0;
+  std::vector<PagePool> pages_;  // by pool
+  std::vector<Growth> growth_;   // of the step
+  std::vector<int32_t> row_of_;  // by row of the step: its sequence's index
+  std::vector<PageCopy> copies_;
+  std::vector<Replaced> replaced_;  // by copy
+};
+
+}  // namespace gimbal

@@ -1,0 +1,241 @@
+#include "runtime/steps.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+
+namespace gimbal {
+
+Steps::Steps(const ModelPlan& plan, std::vector<StageMemory>& memory)
+    : plan_(plan),
+      memory_(memory),
+      sequences_(plan.pools, plan.options.sequences, plan.options.context, plan.options.batch) {
+  const auto rows = size_t(plan.options.logit_rows);
+  for (const Stage& stage : plan.stages) staging_.emplace_back(stage.memory.step);
+  rows_.reserve(size_t(plan.options.batch)), row_tokens_.reserve(size_t(plan.options.batch));
+  page_.resize(plan.page_bytes());
+  logits_.resize(rows * size_t(plan.config.vocabulary));
+  if (plan.options.hidden) hidden_.resize(rows * size_t(plan.config.width));
+  top_.resize(rows * 2 * size_t(plan.max_top()));
+}
+
+Result<StepOutput> Steps::forward(const Batch& batch) {
+  if (auto ok = prepare(batch); !ok) {
+    sequences_.begin();
+    return ok.error();
+  }
+  gimbal_step step{int32_t(batch.rows.size()), 0};
+  for (const Row& row : batch.rows) step.out_rows += row.wants.any();
+  const size_t bucket = plan_.bucket_for(step.rows, batch.rows[0].embedding != nullptr);
+  if (auto ok = sequences_.take_pages(); !ok) return ok.error();
+  if (auto ok = copy_pages(); !ok) {
+    sequences_.roll_back(false);
+    return ok.error();
+  }
+  if (auto ok = compute(batch, bucket, step); !ok) {
+    sequences_.roll_back(true);
+    return ok.error();
+  }
+  sequences_.commit(row_tokens_);
+  return output_;
+}
+
+// Checks the batch and adds its rows to the step.
+Status Steps::prepare(const Batch& batch) {
+  const RunOptions& o = plan_.options;
+  if (batch.rows.empty() || int64_t(batch.rows.size()) > o.batch)
+    return Error{Code::Usage,
+                 format("a batch must have from 1 to {} rows, not {}", o.batch, batch.rows.size()), ""};
+  sequences_.begin();
+  rows_.clear(), row_tokens_.clear();
+  int wanted = 0;
+  for (const Row& row : batch.rows) {
+    if (auto ok = check(batch, row); !ok) return ok;
+    wanted += row.wants.any();
+    rows_.push_back({row.token, row.embedding, row.position, sequences_.add_row(*row.sequence)});
+    row_tokens_.push_back(row.token);
+  }
+  if (wanted > o.logit_rows)
+    return Error{
+        Code::Usage,
+        format("{} rows of a batch want a result, and the model was loaded for {}", wanted, o.logit_rows),
+        ""};
+  return Done{};
+}
+
+Status Steps::check(const Batch& batch, const Row& row) const {
+  if (!row.sequence || !sequences_.owns(*row.sequence))
+    return Error{Code::Usage, "a row of the batch is of no sequence of this model", ""};
+  if (row.position != sequences_.position_of(*row.sequence))
+    return Error{Code::Usage,
+                 format("a row of the batch has position {}; its sequence's next one is {}", row.position,
+                        sequences_.position_of(*row.sequence)),
+                 ""};
+  if (row.position >= plan_.options.context)
+    return Error{Code::Usage, format("context full: all {} positions are used", plan_.options.context), ""};
+  if ((row.embedding != nullptr) != (batch.rows[0].embedding != nullptr) ||
+      (row.embedding && (!plan_.options.embeddings || row.token != -1)))
+    return Error{Code::Usage,
+                 plan_.options.embeddings
+                     ? "the rows of a batch must all have tokens, or all embeddings and the token -1"
+                     : "a row of the batch has an embedding, and the model was loaded for tokens",
+                 ""};
+  if (!row.embedding && (row.token < 0 || row.token >= plan_.config.vocabulary))
+    return Error{
+        Code::Usage,
+        format("token {} is not in the model's vocabulary (0 to {})", row.token, plan_.config.vocabulary - 1),
+        ""};
+  if (row.wants.hidden && !plan_.options.hidden)
+    return Error{Code::Usage, "a row wants its hidden state, and the model was loaded without", ""};
+  if (row.wants.logits && !plan_.last().buckets[0].outputs[size_t(Output::Logits)])
+    return Error{Code::Usage, "a row wants logits, and this model has none", ""};
+  if (row.wants.top && (batch.top < 1 || batch.top > plan_.max_top()))
+    return Error{Code::Usage,
+                 format("the first {} logits cannot be asked for: at most {}", batch.top, plan_.max_top()),
+                 ""};
+  return Done{};
+}
+
+Status Steps::compute(const Batch& batch, size_t bucket, gimbal_step step) {
+  write_inputs(batch, plan_.stages[0].buckets[bucket]);
+  for (size_t stage = 0; stage < plan_.stages.size(); stage++)
+    if (auto ok = run_stage(stage, bucket, step); !ok) return ok;
+  output_ = {};
+  output_.logits_ = logits_, output_.vocabulary_ = size_t(plan_.config.vocabulary);
+  output_.hidden_ = hidden_, output_.width_ = size_t(plan_.config.width);
+  const Bucket& last = plan_.last().buckets[bucket];
+  if (auto ok = read(batch, last, Output::Logits, &Wants::logits, logits_); !ok) return ok;
+  if (auto ok = read(batch, last, Output::Hidden, &Wants::hidden, hidden_); !ok) return ok;
+  for (const Row& row : batch.rows)
+    if (row.wants.top) return find_top(batch.top, step);
+  return Done{};
+}
+
+// Before a sequence writes to a page that others hold, too, it gets a copy. There is no copying inside a
+// device in the contract, so the bytes pass through the host: it happens once after a fork.
+Status Steps::copy_pages() {
+  for (const PageCopy& c : sequences_.copies())
+    for (size_t s = 0; s < plan_.stages.size(); s++) {
+      const Program& p = plan_.stages[s].buckets[0].program;
+      const Device& device = *plan_.stages[s].device;
+      Buffer& buffer = memory_[s].buffers[size_t(Slot::Cache)];
+      for (const StateValue& state : p.states) {
+        if (state.pool != c.pool) continue;
+        const gimbal_value& v = p.values[state.value];
+        const uint64_t bytes = v.bytes / uint64_t(plan_.pools[c.pool].pages);
+        if (c.from < 0) std::memset(page_.data(), 0, bytes);
+        else if (auto ok = device.read(buffer, v.offset + uint64_t(c.from) * bytes, page_.data(), bytes); !ok)
+          return ok;
+        if (auto ok = device.write(buffer, v.offset + uint64_t(c.to) * bytes, page_.data(), bytes); !ok)
+          return ok;
+      }
+    }
+  return Done{};
+}
+
+// The step's own data, for the first stage; the others get a copy.
+void Steps::write_inputs(const Batch& batch, const Bucket& bucket) {
+  for (const StepInput& in : bucket.inputs) {
+    std::byte* at = staging_[0].data() + bucket.program.values[in.value.id].offset;
+    auto put = [&](size_t i, int32_t x) { std::memcpy(at + 4 * i, &x, 4); };
+    switch (in.kind) {
+      case StepInput::Kind::Rows:
+        for (size_t i = 0; i < rows_.size(); i++) in.fill(rows_[i], at + i * in.row_bytes);
+        break;
+      case StepInput::Kind::Wanted:
+        for (size_t i = 0, wanted = 0; i < batch.rows.size(); i++)
+          if (batch.rows[i].wants.any()) put(wanted++, int32_t(i));
+        break;
+      case StepInput::Kind::Pages:
+        for (int s = 0; s < sequences_.sequences_in_step(); s++) {
+          const std::span<const int32_t> pages = sequences_.pages(s, in.pool);
+          for (size_t i = 0; i < pages.size(); i++)
+            put(size_t(s) * size_t(plan_.pools[in.pool].table) + i, std::max(0, pages[i]));
+        }
+    }
+  }
+  for (size_t i = 1; i < staging_.size(); i++)
+    std::memcpy(staging_[i].data(), staging_[0].data(), bucket.step_bytes);
+}
+
+Status Steps::submit(const Device& device, StageMemory& memory, Executable& program, gimbal_step step) {
+  gimbal_buffer* slots[kSlots];
+  for (size_t s = 0; s < kSlots; s++) slots[s] = memory.buffers[s].handle();
+  if (auto ok = device.submit(program, slots, kSlots, step); !ok) return ok;
+  return device.wait();
+}
+
+// One upload, the computation, and a download for each later stage that is given something.
+Status Steps::run_stage(size_t i, size_t bucket, gimbal_step step) {
+  const Stage& stage = plan_.stages[i];
+  StageMemory& memory = memory_[i];
+  uint64_t bytes = stage.buckets[bucket].step_bytes;
+  for (const Transfer& t : stage.buckets[bucket].in)
+    bytes = std::max(bytes, t.write_offset + uint64_t(t.moved(step)) * t.row_bytes);
+  if (auto ok = stage.device->write(memory.buffers[size_t(Slot::Step)], 0, staging_[i].data(), bytes); !ok)
+    return ok;
+  if (auto ok = submit(*stage.device, memory, memory.executables[bucket], step); !ok) return ok;
+  for (size_t to = i + 1; to < plan_.stages.size(); to++)
+    for (const Transfer& t : plan_.stages[to].buckets[bucket].in)
+      if (const int32_t rows = t.moved(step); t.from == i && rows > 0)
+        if (auto ok = stage.device->read(memory.buffers[size_t(Slot::Output)], t.read_offset,
+                                         staging_[to].data() + t.write_offset, uint64_t(rows) * t.row_bytes);
+            !ok)
+          return ok;
+  return Done{};
+}
+
+// One of the outputs, of the rows that want it. Rows that lie side by side come back together.
+Status Steps::read(const Batch& batch, const Bucket& bucket, Output output, bool Wants::*wanted,
+                   std::vector<float>& to) {
+  const auto& from = bucket.outputs[size_t(output)];
+  if (!from) return Done{};
+  const gimbal_value& v = bucket.program.values[from->id];
+  const auto width = size_t(v.dim[0]);
+  size_t first = 0, past = 0, k = 0;
+  auto read = [&]() -> Status {
+    if (first == past) return Done{};
+    return plan_.device().read(memory_.back().buffers[size_t(Slot::Output)],
+                               v.offset + first * width * sizeof(float), to.data() + first * width,
+                               (past - first) * width * sizeof(float));
+  };
+  for (const Row& row : batch.rows) {
+    if (row.wants.*wanted) {
+      if (past != k) {
+        if (auto ok = read(); !ok) return ok;
+        first = k;
+      }
+      past = k + 1;
+    }
+    k += row.wants.any();
+  }
+  return read();
+}
+
+Result<std::span<const float>> Steps::logits_of(size_t k) {
+  const Bucket& any =
+      plan_.last().buckets[0];  // of one that finds the largest, all leave logits at one place
+  const auto vocabulary = size_t(plan_.config.vocabulary);
+  const auto row = std::span(logits_).subspan(k * vocabulary, vocabulary);
+  if (auto ok = plan_.device().read(
+          memory_.back().buffers[size_t(Slot::Output)],
+          any.program.values[any.outputs[size_t(Output::Logits)]->id].offset + k * vocabulary * sizeof(float),
+          row.data(), row.size_bytes());
+      !ok)
+    return ok.error();
+  return std::span<const float>(row);
+}
+
+Status Steps::find_top(int k, gimbal_step step) {
+  const std::vector<TopLogitsProgram>& all = plan_.last().top;
+  size_t which = 0;
+  while (all[which].k < k) which++;
+  StageMemory& memory = memory_.back();
+  if (auto ok = submit(plan_.device(), memory, memory.top[which], step); !ok) return ok;
+  output_.top_ = top_, output_.found_ = size_t(all[which].k), output_.asked_ = size_t(k);
+  return plan_.device().read(memory.buffers[size_t(Slot::Output)], all[which].offset, top_.data(),
+                             size_t(step.out_rows) * 2 * output_.found_ * sizeof(float));
+}
+
+}  // namespace gimbal

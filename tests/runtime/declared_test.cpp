@@ -1,0 +1,360 @@
+// What architectures declare, tried with some that are made up here: parts of tensors as weights, embeddings
+// in place of tokens, hidden states as results, caches of several widths and windows, and a state that every
+// position changes. The yardstick is the plain llama with the same numbers, or the same text computed alone.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <deque>
+
+#include "model/arch/decoder.h"
+#include "support/gguf_writer.h"
+#include "support/placed.h"
+#include "support/schedules.h"
+#include "support/tiny_llama.h"
+
+namespace gimbal::test {
+namespace {
+
+constexpr int kWidth = 8, kHidden = 12, kVocabulary = 40;
+using Numbers = std::vector<float>;
+
+Numbers numbers(unsigned seed, size_t n) {
+  std::mt19937 r(seed);
+  Numbers all(n);
+  for (float& x : all) x = float(int(r() % 2001) - 1000) / 1500;
+  return all;
+}
+
+// A llama of two layers with weights in the form that a test wants: joined, or each on its own.
+struct Form {
+  bool joined_qkv = false, joined_ffn = false, extra_row = false;
+};
+
+std::string model_file(const Form& form) {
+  TinyLlama keys;
+  keys.u32("block_count", 2), keys.u32("context_length", 1024);
+  GgufWriter w;
+  for (auto& [key, value] : keys.keys) w.raw(key, value.first, value.second);
+  unsigned seed = 1;
+  auto put = [&](const std::string& name, std::vector<uint64_t> dims, const Numbers& values) {
+    std::string data;
+    for (float x : values) data += le(x);
+    w.tensor(name, dims, 0, data);
+  };
+  auto join = [](std::initializer_list<Numbers> parts) {
+    Numbers all;
+    for (const Numbers& p : parts) all.insert(all.end(), p.begin(), p.end());
+    return all;
+  };
+  put("token_embd.weight", {kWidth, kVocabulary}, numbers(seed++, kWidth * kVocabulary));
+  put("output_norm.weight", {kWidth}, numbers(seed++, kWidth));
+  for (int layer = 0; layer < 2; layer++) {
+    const std::string blk = "blk." + std::to_string(layer) + ".";
+    const Numbers q = numbers(seed++, 64), k = numbers(seed++, 32), v = numbers(seed++, 32),
+                  gate = numbers(seed++, kWidth * kHidden), up = numbers(seed++, kWidth * kHidden);
+    put(blk + "attn_norm.weight", {kWidth}, numbers(seed++, kWidth));
+    put(blk + "ffn_norm.weight", {kWidth}, numbers(seed++, kWidth));
+    put(blk + "attn_output.weight", {kWidth, kWidth}, numbers(seed++, 64));
+    put(blk + "ffn_down.weight", {kHidden, kWidth}, numbers(seed++, kWidth * kHidden));
+    if (form.joined_qkv) {
+      Numbers all = join({q, k, v});
+      if (form.extra_row) all.resize(all.size() + kWidth);
+      put(blk + "attn_qkv.weight", {kWidth, all.size() / kWidth}, all);
+    } else {
+      put(blk + "attn_q.weight", {kWidth, 8}, q);
+      put(blk + "attn_k.weight", {kWidth, 4}, k);
+      put(blk + "attn_v.weight", {kWidth, 4}, v);
+    }
+    if (form.joined_ffn) {
+      put(blk + "ffn_exps.weight", {kWidth, kHidden, 2}, join({gate, up}));
+    } else {
+      put(blk + "ffn_gate.weight", {kWidth, kHidden}, gate);
+      put(blk + "ffn_up.weight", {kWidth, kHidden}, up);
+    }
+  }
+  return w.build();
+}
+
+// A decoder whose attention and weights are the test's.
+struct Blocks {
+  std::function<Value(Recorder&, Value h)> attention;
+  bool joined_ffn = false;
+};
+
+void record_blocks(Recorder& m, const Blocks& b) {
+  ProgramBuilder& p = m.p;
+  auto norm = [&](Value x, const char* name) {
+    return p.rms_norm(x, m.vector(name, kWidth), m.config.norm_epsilon);
+  };
+  const Value table = m.matrix("token_embd.weight", kWidth, kVocabulary);
+  Value x = m.embedded(table);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    const Value a = b.attention(m, norm(x, "attn_norm.weight"));
+    x = p.add(x, p.linear(m.matrix("attn_output.weight", kWidth, kWidth), a));
+    const Value h = norm(x, "ffn_norm.weight");
+    const Value gate = b.joined_ffn ? m.expert("ffn_exps.weight", kWidth, kHidden, 0, 2)
+                                    : m.matrix("ffn_gate.weight", kWidth, kHidden),
+                up = b.joined_ffn ? m.expert("ffn_exps.weight", kWidth, kHidden, 1, 2)
+                                  : m.matrix("ffn_up.weight", kWidth, kHidden);
+    x = p.add(x, p.linear(m.matrix("ffn_down.weight", kHidden, kWidth),
+                          p.swiglu(p.linear(gate, h), p.linear(up, h))));
+  }
+  m.no_layer();
+  x = norm(p.select_rows(x, m.wanted_rows()), "output_norm.weight");
+  m.output(Output::Logits, p.linear(table, x));
+  if (m.wants(Output::Hidden)) m.output(Output::Hidden, x);
+}
+
+struct Projected {
+  Value q, k, v;
+};
+Projected projected(Recorder& m, Value h, bool joined) {
+  ProgramBuilder& p = m.p;
+  auto rows = [&](const char* name, int first, int n) {
+    return p.linear(
+        joined ? m.matrix_rows("attn_qkv.weight", kWidth, first, n, 16) : m.matrix(name, kWidth, n), h);
+  };
+  return {rows("attn_q.weight", 0, 8), rows("attn_k.weight", 8, 4), rows("attn_v.weight", 12, 4)};
+}
+
+Status configure_any(const Gguf& file, Config& c) {
+  return arch::configure_decoder(file, c, RopePairs::Adjacent);
+}
+
+const ModelArch kJoined{"joined", configure_any, [](Recorder& m) {
+                          record_blocks(m, {[](Recorder& m, Value h) {
+                                              const auto [q, k, v] = projected(m, h, true);
+                                              return m.self_attention(q, k, v, 0.5f);
+                                            },
+                                            true});
+                        }};
+
+// Two attentions a layer: one over everything with heads of 4, one over a window with a head of 8. `pool`:
+// whether the second keeps its window only.
+Value two_attentions(Recorder& m, Value h, bool window_only) {
+  ProgramBuilder& p = m.p;
+  const auto [q, k, v] = projected(m, h, false);
+  const Value all = m.self_attention(q, k, v, 0.5f);
+  constexpr int kWindow = 20;
+  const size_t pool = m.paged(window_only ? kWindow : 0);
+  const Value keys = m.keys("wide_keys", pool, kWidth, 1), values = m.values("wide_values", pool, kWidth, 1);
+  const Value x = p.split_heads(h, kWidth);
+  p.cache_write(keys, true, x, m.positions(), m.sequences(), m.pages(pool));
+  p.cache_write(values, false, x, m.positions(), m.sequences(), m.pages(pool));
+  return p.add(all, p.join_heads(p.attention(x, keys, values, m.positions(), m.sequences(), m.pages(pool),
+                                             0.3f, kWindow)));
+}
+const ModelArch kWindowed{
+    "windowed", configure_any,
+    [](Recorder& m) { record_blocks(m, {[](Recorder& m, Value h) { return two_attentions(m, h, true); }}); }};
+const ModelArch kUnbounded{"unbounded", configure_any, [](Recorder& m) {
+                             record_blocks(
+                                 m, {[](Recorder& m, Value h) { return two_attentions(m, h, false); }});
+                           }};
+
+// A state of 16 places that every position overwrites one of, and all of which are looked at: what was there
+// is gone. One row of a sequence a step, because writing is not ordered within one.
+constexpr int kPlaces = 16;
+const ModelArch kRing{
+    "ring", configure_any, [](Recorder& m) {
+      record_blocks(
+          m, {[](Recorder& m, Value h) {
+            ProgramBuilder& p = m.p;
+            auto number = [](std::byte* to, int32_t n) { std::memcpy(to, &n, 4); };
+            const Value place = m.row_input(
+                            "place", DType::I32, 0,
+                            [=](const StepRow&r, std::byte*to) { number(to, r.position % kPlaces); }),
+                        last = m.row_input("last", DType::I32, 0,
+                                           [=](const StepRow&, std::byte*to) { number(to, kPlaces - 1); });
+            const auto [q, k, v] = projected(m, h, false);
+            const size_t pool = m.recurrent();
+            const Value keys = m.keys("keys", pool, 4, 1), values = m.values("values", pool, 4, 1);
+            p.cache_write(keys, true, p.split_heads(k, 4), place, m.sequences(), m.pages(pool));
+            p.cache_write(values, false, p.split_heads(v, 4), place, m.sequences(), m.pages(pool));
+            return p.join_heads(
+                p.attention(p.split_heads(q, 4), keys, values, last, m.sequences(), m.pages(pool), 0.5f));
+          }});
+    }};
+
+class Declared : public testing::Test {
+ protected:
+  static RunOptions options(const ModelArch* arch = nullptr) {
+    RunOptions o;
+    o.context = 300, o.batch = 16, o.logit_rows = 8, o.cache_type = DType::F32, o.arch = arch;
+    return o;
+  }
+  std::unique_ptr<Model> load(const Form& form, const RunOptions& o, size_t stages = 1) {
+    files_.push_back(model_file(form));
+    auto file = Gguf::parse(std::as_bytes(std::span(files_.back())), "small.gguf");
+    EXPECT_TRUE(file) << file.error().message;
+    std::vector<Placement> where = {{cpu_.get(), 2, ""}};
+    if (stages == 2) where = {{cpu_.get(), 1, ""}, {cpu_.get(), 1, ""}};
+    auto m = load_placed(*file, where, o);
+    if (m) return std::move(*m);
+    failed_ = m.error();
+    return nullptr;
+  }
+  static Text text(int n) { return any_tokens(n, kVocabulary); }
+
+  std::deque<std::string> files_;
+  Error failed_;
+  const std::unique_ptr<Device> cpu_ = open_one("cpu", 0, "threads=1");
+};
+
+TEST_F(Declared, PartsOfTensorsAreWeightsLikeWholeOnes) {
+  const auto plain = load({}, options());
+  ASSERT_TRUE(plain) << failed_.message;
+  for (size_t stages : {1u, 2u}) {
+    const auto joined = load({.joined_qkv = true, .joined_ffn = true}, options(&kJoined), stages);
+    ASSERT_TRUE(joined) << failed_.message;
+    EXPECT_EQ(bits_differ(logits_of(*plain, text(50)), logits_of(*joined, text(50))), "") << stages;
+  }
+}
+
+TEST_F(Declared, RowsThatNobodyUsesAreAnError) {
+  EXPECT_FALSE(load({.joined_qkv = true, .joined_ffn = true, .extra_row = true}, options(&kJoined)));
+  EXPECT_NE(failed_.message.find("attn_qkv.weight"), std::string::npos) << failed_.message;
+  static const ModelArch kHalf{
+      "half", configure_any, [](Recorder& m) {
+        record_blocks(m, {[](Recorder& m, Value h) {
+                            ProgramBuilder& p = m.p;
+                            const Value q = p.linear(m.matrix_rows("attn_qkv.weight", kWidth, 0, 8, 16), h),
+                                        k = p.linear(m.matrix_rows("attn_qkv.weight", kWidth, 8, 4, 16), h);
+                            return m.self_attention(q, k, k, 0.5f);
+                          },
+                          true});
+      }};
+  EXPECT_FALSE(load({.joined_qkv = true, .joined_ffn = true}, options(&kHalf)));
+  EXPECT_NE(failed_.message.find("4 of 16 rows of tensor 'blk.0.attn_qkv.weight'"), std::string::npos)
+      << failed_.message;
+}
+
+TEST_F(Declared, EmbeddingsGiveTheBitsOfTheirTokens) {
+  const Numbers table = numbers(1, kWidth * kVocabulary);
+  const Text tokens = text(20);
+  RunOptions o = options();
+  o.embeddings = true, o.hidden = true, o.sequences = 2;
+  EXPECT_FALSE(load({}, o, 2));
+  EXPECT_EQ(failed_.code, Code::Unsupported) << failed_.message;
+  {
+    const auto m = load({}, o);
+    ASSERT_TRUE(m) << failed_.message;
+    auto by_token = *m->new_sequence(), by_embedding = *m->new_sequence();
+    // Tokens and embeddings in turns, in batches of several lengths.
+    for (int at = 0, n = 1; at < 20; at += n, n = std::min(5, 20 - at)) {
+      std::vector<Numbers> got[2];
+      for (bool embedded : {false, true}) {
+        Batch b;
+        for (int i = at; i < at + n; i++) {
+          const int32_t t = tokens[size_t(i)];
+          Row row{embedded ? by_embedding.get() : by_token.get(), t, i, {.logits = true, .hidden = true}};
+          if (embedded && at % 2 == 0) row.token = -1, row.embedding = table.data() + t * kWidth;
+          b.rows.push_back(row);
+        }
+        auto out = m->forward(b);
+        ASSERT_TRUE(out) << out.error().message;
+        for (size_t k = 0; k < size_t(n); k++) {
+          got[embedded].emplace_back(out->logits(k).begin(), out->logits(k).end());
+          got[embedded].emplace_back(out->hidden(k).begin(), out->hidden(k).end());
+        }
+      }
+      for (size_t k = 0; k < got[0].size(); k++) EXPECT_EQ(bits_differ(got[0][k], got[1][k]), "") << at;
+      // The hidden state is what the head, the table here, makes the logits of.
+      for (int v = 0; v < kVocabulary; v++) {
+        float sum = 0;
+        for (int i = 0; i < kWidth; i++)
+          sum = std::fma(table[size_t(v * kWidth + i)], got[0][1][size_t(i)], sum);
+        EXPECT_EQ(got[0][0][size_t(v)], 0.0f + sum) << v;
+      }
+    }
+    Batch mixed{{{by_token.get(), 1, 20, {}}, {by_embedding.get(), -1, 20, {}, table.data()}}, 0};
+    auto no = m->forward(mixed);
+    ASSERT_FALSE(no);
+    EXPECT_EQ(no.error().code, Code::Usage);
+  }
+  const auto plain = load({}, options());
+  auto s = *plain->new_sequence();
+  EXPECT_FALSE(plain->forward({{{s.get(), -1, 0, {}, table.data()}}, 0})) << "not loaded for embeddings";
+  EXPECT_FALSE(plain->forward({{{s.get(), 1, 0, {.hidden = true}}}, 0})) << "not loaded for hidden states";
+}
+
+TEST_F(Declared, CachesOfOtherWidthsAndWindowsShareNothingButTheSequence) {
+  const auto bounded = load({}, options(&kWindowed)), unbounded = load({}, options(&kUnbounded));
+  ASSERT_TRUE(bounded && unbounded) << failed_.message;
+  EXPECT_EQ(bits_differ(logits_of(*bounded, text(300)), logits_of(*unbounded, text(300))), "");
+  ASSERT_EQ(bounded->plan().pools.size(), 2u);
+  EXPECT_EQ(bounded->plan().pools[0].pages, 5);
+  EXPECT_LT(bounded->plan().pools[1].pages, 5) << "the window and not the context";
+  EXPECT_LT(bounded->plan().last().memory.cache, unbounded->plan().last().memory.cache);
+  const Text whole = text(300);
+  // Back by a little the window is still there; back by much, it is not, and all is computed anew.
+  for (int keep : {290, 270, 100, 0}) {
+    auto session = *Session::create(*bounded);
+    ASSERT_TRUE(session->advance(text(300), Session::Wanted::None, {}));
+    session->rewind(keep);
+    Numbers got;
+    ASSERT_TRUE(session->advance(std::span(whole).subspan(size_t(keep)), Session::Wanted::Last,
+                                 [&](size_t, std::span<const float> l) { got.assign(l.begin(), l.end()); }));
+    const auto want = logits_of(*unbounded, text(300));
+    EXPECT_EQ(bits_differ(got, {want.end() - kVocabulary, want.end()}), "") << keep;
+  }
+  auto sequence = *bounded->new_sequence();
+  for (int i = 0; i < 300; i++) {
+    const Batch one{{{sequence.get(), text(300)[size_t(i)], i, {}}}, 0};
+    ASSERT_TRUE(bounded->forward(one));
+  }
+  EXPECT_EQ(sequence->truncate(290), 290);
+  EXPECT_EQ(sequence->truncate(100), 0);
+  EXPECT_EQ(sequence->tokens().size(), 100u);
+}
+
+TEST_F(Declared, RandomSchedulesWithAWindow) {
+  RunOptions o = options(&kWindowed), one = o;
+  o.sequences = 9;
+  const auto many = load({}, o), alone = load({}, one);
+  ASSERT_TRUE(many && alone) << failed_.message;
+  expect_all_of_it(Schedule(*many, *alone, {.seed = 3, .steps = 400, .most_rows = 16}).run());
+}
+
+TEST_F(Declared, AStateIsRewoundAndForkedByCheckpoints) {
+  RunOptions o = options(&kRing), one = o;
+  o.sequences = 9, one.batch = one.logit_rows = 1;
+  const auto many = load({}, o), alone = load({}, one);
+  ASSERT_TRUE(many && alone) << failed_.message;
+  expect_all_of_it(Schedule(*many, *alone, {.seed = 4, .steps = 500, .most_rows = 1}).run());
+
+  RunOptions far = one;
+  far.context = 700, far.sequences = 2;
+  const auto m = load({}, far);
+  const Text t = text(700);
+  auto s = *m->new_sequence();
+  auto go = [&](Sequence& s, int to) {
+    Numbers got;
+    while (s.computed() < to) {
+      const Batch b{{{&s, t[size_t(s.computed())], s.computed(), {.logits = true}}}, 0};
+      auto out = m->forward(b);
+      EXPECT_TRUE(out) << out.error().message;
+      if (!out) break;
+      got.assign(out->logits(0).begin(), out->logits(0).end());
+    }
+    return got;
+  };
+  const Numbers at_300 = go(*s, 300), at_690 = go(*s, 690);
+  EXPECT_EQ(s->truncate(600), 512) << "a checkpoint is taken every 256 positions";
+  EXPECT_EQ(s->tokens().size(), 600u);
+  EXPECT_EQ(go(*s, 690), at_690);
+  auto other = *s->fork();
+  EXPECT_EQ(other->truncate(300), 256);
+  EXPECT_EQ(go(*other, 300), at_300);
+  s->checkpoint();
+  EXPECT_EQ(go(*other, 690), at_690);
+  go(*s, 695);
+  EXPECT_EQ(s->truncate(690), 690) << "one was asked for there";
+  EXPECT_EQ(s->truncate(20), 0);
+  EXPECT_EQ(go(*s, 300), at_300);
+}
+
+}  // namespace
+}  // namespace gimbal::test
