@@ -21,6 +21,27 @@ std::vector<std::string> split(const std::string& text, char at) {
   }
 }
 
+// What users of other programs type: translated where a command has the option on the right.
+constexpr std::pair<const char*, const char*> kOtherNames[] = {
+    {"-c", "--ctx"},
+    {"--ctx-size", "--ctx"},
+    {"-ngl", "--gpu-layers"},
+    {"--n-gpu-layers", "--gpu-layers"},
+    {"--temperature", "--temp"},
+    {"--n-predict", "--max-tokens"},
+    {"--predict", "--max-tokens"},
+    {"-b", "--batch"},
+    {"--batch-size", "--batch"},
+    {"-s", "--seed"},
+    {"--repeat-last-n", "--penalty-window"},
+};
+
+// "--prompt: 1 required  missing" and the like, in words.
+std::string without_a_value(const std::string& said) {
+  const std::string option = said.substr(0, said.find(':'));
+  return option.starts_with('-') ? option + " needs a value" : said;
+}
+
 }  // namespace
 
 struct Arguments::Parser {
@@ -38,18 +59,18 @@ Arguments::~Arguments() = default;
 void Arguments::section(std::string title) { section_ = std::move(title); }
 void Arguments::example(std::string line) { examples_.push_back(std::move(line)); }
 void Arguments::remember(const std::string& names, const std::string& value, const char* help) {
-  declared_.push_back({section_, names, value, help});
+  declared_.push_back({section_, names, value, help, Declared::Everywhere});
 }
 
 void Arguments::option(const std::string& names, const std::string& value, const char* help, Setter set,
                        bool repeatable) {
   auto take = [this, names, set = std::move(set), repeatable](const CLI::results_t& given) {
     for (size_t i = repeatable ? 0 : given.size() - 1; i < given.size(); i++)
-      if (auto expected = set(given[i]); expected && !error_)
-        error_ = Error{Code::Usage,
-                       format("{} must be {}, not {}", fmt::join(split(names, ','), "/"), *expected,
-                              gimbal::quoted(given[i])),
-                       ""};
+      if (auto expected = set(given[i]))
+        fail({Code::Usage,
+              format("{} must be {}, not {}", fmt::join(split(names, ','), "/"), *expected,
+                     gimbal::quoted(given[i])),
+              ""});
     return true;
   };
   parser_->app.add_option(names, std::move(take))
@@ -58,11 +79,27 @@ void Arguments::option(const std::string& names, const std::string& value, const
   remember(names, value, help);
 }
 
-void Arguments::positional(const char* name, const char* help, std::string& to) {
+void Arguments::positional(const char* name, const char* help, std::optional<std::string>& to) {
   parser_->app.add_option(name, [&to](const CLI::results_t& given) { return to = given.back(), true; })
       ->expected(1);
-  positionals_.push_back(name);
-  positional_help_.push_back(help);
+  positionals_.emplace_back(name, help);
+}
+
+void Arguments::model(const char* help, std::string& to) {
+  const CLI::callback_t take = [this, &to](const CLI::results_t& given) {
+    if (given.back().empty())
+      fail({Code::Usage, "MODEL is empty", "write `default` for the model inside the program"});
+    if (model_given_ || given.size() > 1)
+      fail({Code::Usage, "there are two models", "give MODEL or --model, and one of them"});
+    model_given_ = true;
+    return to = given.back(), true;
+  };
+  parser_->app.add_option("MODEL", take)->expected(1);
+  parser_->app.add_option("-m,--model", take)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  positionals_.emplace_back("MODEL", help);
+  remember("-m,--model", "MODEL", "the same as MODEL");
 }
 
 void Arguments::flag(const char* names, const char* help, bool& to) {
@@ -103,7 +140,7 @@ void Arguments::number(const char* names, const char* value, const char* help, f
 Error Arguments::unexpected(const std::string& argument) const {
   const std::string help = format("`{} --help` lists what it takes", command_);
   if (argument.size() < 2 || argument[0] != '-')
-    return {Code::Usage, format("{} does not expect {} here", command_, gimbal::quoted(argument)),
+    return {Code::Usage, format("unexpected argument {}", gimbal::quoted(argument)),
             "put a text with spaces into quotes; " + help};
   const std::string option = argument.substr(0, argument.find('='));
   if (explain_unknown_)
@@ -116,12 +153,31 @@ Error Arguments::unexpected(const std::string& argument) const {
           similar ? format("did you mean {}? {}", *similar, help) : help};
 }
 
+void Arguments::translate(std::vector<std::string>& args) const {
+  auto has = [&](std::string_view name) {
+    return std::any_of(declared_.begin(), declared_.end(), [&](const Declared& d) {
+      const auto names = split(d.names, ',');
+      return std::find(names.begin(), names.end(), name) != names.end();
+    });
+  };
+  for (std::string& a : args) {
+    if (a == "--") return;
+    const std::string name = a.substr(0, a.find('='));
+    for (const auto& [other, ours] : kOtherNames)
+      if (name == other && !has(other) && has(ours)) a = ours + a.substr(name.size());
+  }
+}
+
+void Arguments::help_flag() { flag("-h,--help", "this text", help_wanted_); }
+
 Status Arguments::parse(std::vector<std::string> args) {
-  section("Common");
-  flag("-h,--help", "this text", help_wanted_);
+  translate(args);
   std::reverse(args.begin(), args.end());
   try {
     parser_->app.parse(std::move(args));
+  } catch (const CLI::ArgumentMismatch& e) {
+    if (help_wanted_) return Done{};
+    return Error{Code::Usage, without_a_value(e.what()), format("`{} --help` lists what it takes", command_)};
   } catch (const CLI::ParseError& e) {
     if (help_wanted_) return Done{};
     return Error{Code::Usage, e.what(), format("`{} --help` lists what it takes", command_)};
@@ -129,19 +185,20 @@ Status Arguments::parse(std::vector<std::string> args) {
   if (help_wanted_) return Done{};
   if (auto left = parser_->app.remaining(); !left.empty()) return unexpected(left[0]);
   if (error_)
-    return Error{error_->code, error_->message, format("`{} --help` lists what it takes", command_)};
+    return Error{
+        error_->code, error_->message,
+        error_->remedy.empty() ? format("`{} --help` lists what it takes", command_) : error_->remedy};
   return Done{};
 }
 
 std::string Arguments::help() const {
   std::string out = format("Usage: {}", command_);
-  for (const std::string& p : positionals_) out += format(" [{}]", p);
+  for (const auto& [name, text] : positionals_) out += format(" [{}]", name);
   out += format(" [options]\n\n{}\n", about_);
-  for (size_t i = 0; i < positionals_.size(); i++)
-    out += format("\n  {:<26} {}\n", positionals_[i], positional_help_[i]);
+  for (const auto& [name, text] : positionals_) out += format("\n  {:<26} {}\n", name, text);
   std::string section;
   for (const Declared& d : declared_) {
-    if (d.section.empty()) continue;
+    if (d.listed == Declared::InTables) continue;
     if (d.section != section) out += format("\n{}:\n", section = d.section);
     std::string left;
     for (const std::string& name : split(d.names, ',')) left += (left.empty() ? "" : ", ") + name;
@@ -164,11 +221,10 @@ Result<std::vector<int32_t>> parse_ids(const char* option, const std::string& te
     int32_t id = 0;
     auto [stop, error] = std::from_chars(piece.data(), piece.data() + piece.size(), id);
     if (error != std::errc() || stop != piece.data() + piece.size() || id < 0)
-      return Error{
-          Code::Usage,
-          format("{} must be whole numbers from 0 to 2147483647 with commas between them; {} is none", option,
-                 gimbal::quoted(piece)),
-          format("for example: {} 1,403,407", option)};
+      return Error{Code::Usage,
+                   format("{} must be whole numbers with commas between them; {} is not one", option,
+                          gimbal::quoted(piece)),
+                   format("for example: {} 1,403,407", option)};
     ids.push_back(id);
   }
   return ids;

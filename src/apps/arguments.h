@@ -25,8 +25,12 @@ class Arguments {
   // in --help.
   void section(std::string title);  // of the options declared from here on
   void example(std::string line);
-  void positional(const char* name, const char* help, std::string& to);
+  void positional(const char* name, const char* help, std::optional<std::string>& to);
+  // The positional MODEL, which -m and --model give, too. An empty one is an error: a variable of a script
+  // that is not set must not name the model inside the program.
+  void model(const char* help, std::string& to);
   void flag(const char* names, const char* help, bool& to);
+  void help_flag();  // -h and --help, which every command has
   void text(const char* names, const char* value, const char* help, std::optional<std::string>& to);
   void texts(const char* names, const char* value, const char* help, std::vector<std::string>& to);
   void one_of(const char* names, const char* help, std::string& to, std::vector<std::string> allowed);
@@ -44,13 +48,17 @@ class Arguments {
       return std::nullopt;
     });
   }
-  // One of a family that --help tells about in a single line: remark().
+  // One of a family that --help tells about in a single line, remark(): completion and the manual list each.
   template <class T>
-  void hidden_whole(const std::string& names, std::optional<T>& to, T low, T high) {
-    whole(names, "", "", to, low, high);
-    declared_.back().section.clear();
+  void family_whole(const std::string& names, const char* value, const std::string& help,
+                    std::optional<T>& to, T low, T high) {
+    whole(names, value, help.c_str(), to, low, high);
+    declared_.back().listed = Declared::InTables;
   }
-  void remark(const char* names, const char* help) { remember(names, "", help); }
+  void remark(const char* names, const char* help) {
+    remember(names, "", help);
+    declared_.back().listed = Declared::InHelp;
+  }
   // Any finite number; its range is the business of whoever uses it.
   void number(const char* names, const char* value, const char* help, float& to);
 
@@ -64,22 +72,35 @@ class Arguments {
   bool help_wanted() const { return help_wanted_; }
   std::string help() const;
 
- private:
+  // For what is made of the table: completion and the manual.
   struct Declared {
-    std::string section, names, value, help;  // no section: not listed
+    std::string section, names, value, help;
+    enum : uint8_t { Everywhere, InHelp, InTables } listed = Everywhere;
   };
+  const std::string& command() const { return command_; }
+  const std::string& about() const { return about_; }
+  const std::vector<Declared>& declared() const { return declared_; }
+  const std::vector<std::pair<std::string, std::string>>& positionals() const { return positionals_; }
+  const std::vector<std::string>& examples() const { return examples_; }
+
+ private:
   // Takes the text; answers what was expected when it does not fit.
   using Setter = std::function<std::optional<std::string>(const std::string&)>;
   void option(const std::string& names, const std::string& value, const char* help, Setter set,
               bool repeatable = false);
   void remember(const std::string& names, const std::string& value, const char* help);
   Error unexpected(const std::string& argument) const;
+  void fail(Error e) {
+    if (!error_) error_ = std::move(e);
+  }
+  void translate(std::vector<std::string>& args) const;
 
   struct Parser;  // CLI11
   std::unique_ptr<Parser> parser_;
   std::string command_, about_, section_;
-  std::vector<std::string> positionals_, examples_;
-  std::vector<std::string> positional_help_;
+  bool model_given_ = false;
+  std::vector<std::pair<std::string, std::string>> positionals_;  // name, help
+  std::vector<std::string> examples_;
   std::vector<Declared> declared_;
   std::function<std::optional<Error>(const std::string&)> explain_unknown_;
   std::optional<Error> error_;  // the first one

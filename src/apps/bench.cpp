@@ -10,7 +10,7 @@ namespace {
 class Bench final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positional("MODEL", kModelHelp, model_);
+    a.model(kModelHelp, model_);
     a.whole("-p,--prompt-tokens", "N", "tokens of the prompt; 0: skip it (default 512)", prompt_, 0, 1 << 20);
     a.whole("-n,--generate-tokens", "N", "tokens to generate; 0: skip it (default 128)", generate_, 0,
             1 << 20);

@@ -84,6 +84,7 @@ class Chat {
   // Computes what of text_ the session does not hold yet, prints `echo`, and appends what follows.
   void answer(const std::string& echo = "") {
     const std::vector<Token> prompt(text_.begin() + session_.position(), text_.end());
+    const std::vector<ReceiptLine> before = loaded_->model->receipt();
     PromptProgress progress(!quiet_);
     settings_.on_prompt = [&](size_t done, size_t total) {
       const bool go_on = progress(done, total);
@@ -104,7 +105,7 @@ class Chat {
       return;
     }
     text_.insert(text_.end(), g->tokens.begin(), g->tokens.end());
-    last_stats_ = run_stats(*loaded_, *g, settings_.sampler.seed);
+    last_stats_ = run_stats(*loaded_, *g, settings_.sampler.seed, before);
     if (stats_) print(dim(last_stats_));
     if (auto why = explain_finish(g->finish, *loaded_->model); !why.empty()) note(why);
     settings_.sampler.seed++;

@@ -1,12 +1,14 @@
 // gimbal dequantize: raw blocks of a storage format to raw little-endian float32.
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "apps/binary_output.h"
 #include "apps/command.h"
+#include "apps/input_text.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
-#include "base/file.h"
+#include "base/text.h"
 #include "tensor/quant.h"
 
 namespace gimbal {
@@ -19,11 +21,16 @@ std::string decodable_types() {
   return all;
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code e;
+  return std::filesystem::equivalent(a, b, e) && !e;
+}
+
 class Dequantize final : public Command {
  public:
   void declare(Arguments& a) override {
     a.text("--type", "TYPE", "the format of the blocks, such as q4_0 or Q4_K", type_);
-    a.text("--input", "FILE", "raw blocks, as they lie in a GGUF file", input_);
+    a.text("--input", "FILE", "raw blocks, as they are in a GGUF file; a pipe works, - is stdin", input_);
     a.text("-o,--output", "FILE", "raw little-endian float32; - is stdout", output_);
   }
 
@@ -36,18 +43,18 @@ class Dequantize final : public Command {
       return Error{Code::Usage,
                    format("--type {} is not a format that can be turned into numbers", printable(*type_)),
                    "these can: " + decodable_types()};
-    auto file = MappedFile::open(*input_);
-    if (!file) return file.error();
-    const Bytes bytes = file->bytes();
+    auto read = read_text(*input_);
+    if (!read) return read.error();
+    const std::string& bytes = *read;
     const size_t tail = size_t(tensor_tail_bytes(*type)), block = info(*type).bytes;
     if (bytes.size() < tail || (bytes.size() - tail) % block)
       return Error{Code::Malformed,
-                   format("'{}' has {} bytes; expected a multiple of {}, the bytes of one {} block{}",
-                          *input_, bytes.size(), block, info(*type).name,
+                   format("{} has {} bytes; expected a multiple of {}, the bytes of one {} block{}",
+                          gimbal::quoted(*input_), bytes.size(), block, info(*type).name,
                           tail ? format(", and {} more for the tensor's scale", tail) : ""),
                    ""};
     const int64_t count = int64_t((bytes.size() - tail) / block) * info(*type).block;
-    auto out = BinaryOutput::open(output_);
+    auto out = BinaryOutput::open(output_, [&](const std::string& p) { return same_file(p, *input_); });
     if (!out) return out.error();
     const float scale = count ? tensor_scale(*type, bytes.data(), count) : 1;
     std::vector<float> values(size_t(info(*type).block) * 256);

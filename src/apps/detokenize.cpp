@@ -11,7 +11,7 @@ namespace {
 class Detokenize final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positional("MODEL", kModelHelp, model_);
+    a.model(kModelHelp, model_);
     a.text("--tokens", "IDS", "token ids, such as 1,403,407", tokens_);
     a.flag("--special", "show control tokens as text", special_);
     a.example("gimbal detokenize --tokens 1,403,407,261,378");

@@ -14,7 +14,7 @@ namespace {
 class Explain final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positional("MODEL", kModelHelp, model_);
+    a.model(kModelHelp, model_);
     a.flag("--all", "every op on a line of its own", all_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal explain model.gguf --prefer-kernel 'cpu.avx2.*'");

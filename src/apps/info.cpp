@@ -68,7 +68,7 @@ std::string value_text(const GgufEntry& entry) {
 class Info final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positional("MODEL", kModelHelp, model_);
+    a.model(kModelHelp, model_);
     a.flag("--tensors", "also list every tensor", tensors_);
   }
 

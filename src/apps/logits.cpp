@@ -9,6 +9,7 @@
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "engine/engine.h"
+#include "runtime/sampler.h"
 #include "runtime/session.h"
 
 namespace gimbal {
@@ -17,7 +18,7 @@ namespace {
 class Logits final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positional("MODEL", kModelHelp, model_);
+    a.model(kModelHelp, model_);
     a.text("--tokens", "IDS", "token ids, taken as they are, such as 1,403,407", tokens_);
     a.text("--positions", "all|last|LIST",
            "positions of the tokens: 0,3; rows are written in this order (default last)", positions_);
@@ -35,12 +36,12 @@ class Logits final : public Command {
                    "give --tokens IDS, such as --tokens 1,403,407"};
     auto wanted = wanted_positions(int(ids->size()));
     if (!wanted) return wanted.error();
-    auto out = BinaryOutput::open(output_);
-    if (!out) return out.error();
     auto options = engine_options(engine_);
     if (!options) return options.error();
     auto source = open_model_file(model_);
     if (!source) return source.error();
+    auto out = BinaryOutput::open(output_, [&](const std::string& p) { return source->file->is(p); });
+    if (!out) return out.error();
     const bool all = positions_ && *positions_ == "all";
     if (all) options->run.logit_rows = std::min<int>(options->run.batch, 32);
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
@@ -96,6 +97,7 @@ class Logits final : public Command {
   static Status write_all(Session& session, const std::vector<int32_t>& ids, BinaryOutput& out) {
     Status written = Done{};
     auto ok = session.advance(ids, Session::Wanted::All, [&](size_t, std::span<const float> row) {
+      if (written) written = check_logits(row);
       if (written) written = out.write(row.data(), row.size_bytes());
     });
     return ok ? written : ok;
@@ -115,6 +117,8 @@ class Logits final : public Command {
       if (!ok) return ok;
       begin = size_t(position) + 1;
     }
+    for (const auto& [position, row] : rows)
+      if (auto ok = check_logits(row); !ok) return ok;
     for (int32_t p : wanted)
       if (auto ok = out.write(rows[p].data(), rows[p].size() * sizeof(float)); !ok) return ok;
     return Done{};

@@ -5,55 +5,22 @@
 #include <cstring>
 #include <exception>
 
-#include "apps/command.h"
+#include "apps/commands.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
 #include "apps/wording.h"
+#include "base/text.h"
 #include "engine/backend_places.h"
 
 namespace gimbal {
 namespace {
-
-struct Row {
-  const char* name;
-  const char* alias;
-  const char* group;
-  const char* help;  // one line
-  MakeCommand make;
-};
-
-constexpr Row kCommands[] = {
-    {"run", "", "Use a model", "generate text; without a prompt on a terminal, a conversation", make_run},
-    {"bench", "", "Use a model", "measure the speed of prompts and of generation", make_bench},
-    {"plan", "", "Before running it", "the memory that a model takes, exactly, without loading it",
-     make_plan},
-    {"explain", "", "Before running it", "the kernel that computes every step, and why", make_explain},
-    {"backends", "doctor", "This machine",
-     "every backend and device: usable or not, why, and what would help", make_backends},
-    {"kernels", "", "This machine", "every kernel of every backend, and which of them this machine can use",
-     make_kernels},
-    {"verify", "", "This machine", "check every kernel of this machine's device against the exact reference",
-     make_verify},
-    {"models", "", "Model files", "the models found on this machine", make_models},
-    {"info", "", "Model files", "what a model file contains", make_info},
-    {"tokenize", "", "Model files", "text to token ids", make_tokenize},
-    {"detokenize", "", "Model files", "token ids to text", make_detokenize},
-    {"logits", "", "For developers", "the model's raw output for given tokens", make_logits},
-    {"dequantize", "", "For developers", "raw quantized blocks to float32", make_dequantize},
-};
-
-const Row* find_command(const std::string& name) {
-  for (const Row& row : kCommands)
-    if (name == row.name || (*row.alias && name == row.alias)) return &row;
-  return nullptr;
-}
 
 std::string overview() {
   std::string out =
       "gimbal runs language models (GGUF files) on this machine, and says what computes them and "
       "why.\n\nUsage: gimbal COMMAND [options]\n";
   const char* group = "";
-  for (const Row& row : kCommands) {
+  for (const CommandRow& row : all_commands()) {
     if (std::strcmp(group, row.group) != 0) out += format("\n{}:\n", group = row.group);
     out += format("  {:<18} {}\n", *row.alias ? format("{}, {}", row.name, row.alias) : row.name, row.help);
   }
@@ -74,16 +41,35 @@ int report(const Error& error, bool json) {
   return exit_code(e.code);
 }
 
+// What other programs call it, and a model where a command is expected.
+std::string hint(const std::string& word) {
+  for (const auto& [theirs, ours] : {std::pair("list", "gimbal models"),
+                                     {"ls", "gimbal models"},
+                                     {"show", "gimbal info MODEL"},
+                                     {"chat", "gimbal run MODEL"},
+                                     {"generate", "gimbal run MODEL -p TEXT"},
+                                     {"ps", "gimbal backends"}})
+    if (word == theirs) return format("here that is `{}`", ours);
+  if (word == "pull" || word == "download")
+    return "gimbal downloads nothing: put a .gguf file into this folder, or name a folder in $GIMBAL_MODELS";
+  if (word == "quantize" || word == "convert" || word == "create")
+    return "gimbal makes no model files; convert with the tools of llama.cpp";
+  if (word.ends_with(".gguf") || word.ends_with(".GGUF") || word.find('/') != std::string::npos)
+    return format("to run a model, write `gimbal run {}`", word);
+  return "";
+}
+
 Error unknown_command(const std::string& word) {
   std::vector<std::string> known{"help"};
-  for (const Row& row : kCommands) {
+  for (const CommandRow& row : all_commands()) {
     known.push_back(row.name);
     if (*row.alias) known.push_back(row.alias);
   }
-  auto similar = nearest(word, known);
-  return {Code::Usage, format("there is no command '{}'", word),
-          similar ? format("did you mean `gimbal {}`? `gimbal help` lists all commands", *similar)
-                  : "`gimbal help` lists all commands"};
+  std::string help = hint(word);
+  const auto similar = help.empty() ? nearest(word, known) : std::nullopt;
+  if (similar) help = format("did you mean `gimbal {}`?", *similar);
+  return {Code::Usage, format("there is no command {}", gimbal::quoted(word)),
+          help + (help.empty() ? "" : "; ") + "`gimbal help` lists all commands"};
 }
 
 int dispatch(std::vector<std::string> args) {
@@ -100,19 +86,13 @@ int dispatch(std::vector<std::string> args) {
     args = {"--help"};
   }
   if (name == "--list-backends") name = "backends";
-  const Row* row = find_command(name);
+  const CommandRow* row = find_command(name);
   if (!row) return report(unknown_command(name), json);
 
   use_backends(backend_places());
-  auto command = row->make();
-  Arguments arguments(format("gimbal {}", row->name),
-                      format("{}{}.", char(std::toupper(row->help[0])), row->help + 1));
-  command->declare(arguments);
-  arguments.section("Common");
-  arguments.flag("--json", "print the result as JSON", command->json);
-  arguments.flag("--quiet", "no progress and no notes on stderr", command->quiet);
-  if (auto ok = arguments.parse(std::move(args)); !ok) return report(ok.error(), json);
-  if (arguments.help_wanted()) return print(arguments.help()), kDone;
+  auto [command, arguments] = declare(*row);
+  if (auto ok = arguments->parse(std::move(args)); !ok) return report(ok.error(), json);
+  if (arguments->help_wanted()) return print(arguments->help()), kDone;
   auto code = command->run();
   return code ? *code : report(code.error(), json);
 }
@@ -129,10 +109,11 @@ int finish(int code) {
 int main(int argc, char** argv) {
   // A reader that goes away shows up as a failed write, which ends the command in order.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // the same for a file that may not grow (ulimit -f)
   try {
     return gimbal::finish(gimbal::dispatch({argv + (argc > 0), argv + argc}));
   } catch (const std::bad_alloc&) {
-    gimbal::note("error: out of memory\n  close other programs, or use a smaller model or --ctx");
+    gimbal::note("error: out of memory\n  close other programs, or use a smaller model or a shorter context");
     return gimbal::kOutOfMemory;
   } catch (const std::exception& e) {
     gimbal::note(gimbal::format(

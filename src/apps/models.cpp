@@ -20,7 +20,7 @@ class Models final : public Command {
     Json list = Json::array();
     auto add = [&](const CatalogEntry& e, const Result<Gguf>& file) {
       std::string arch = file ? std::string(file->string("general.architecture").value_or("")) : "";
-      const bool runs = file && find_arch(arch);
+      const bool runs = file && configure(*file);  // header alone
       Json j{{"name", e.name},
              {"source", e.source},
              {"path", e.path.empty() ? Json() : Json(e.path)},

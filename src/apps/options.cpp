@@ -1,5 +1,7 @@
 #include "apps/options.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -55,6 +57,17 @@ Result<std::vector<LayerShare>> parse_split(const std::string& text) {
   return all;
 }
 
+// Kernels keep tiles on the stack, and a thread has the stack that `ulimit -s` says.
+Status check_stack() {
+  constexpr uint64_t kLeastStack = 256 << 10;
+  if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kLeastStack)
+    return Error{Code::OutOfMemory,
+                 format("the stack of this process is limited to {} KiB; computing needs {}",
+                        stack.rlim_cur >> 10, kLeastStack >> 10),
+                 "raise the limit: ulimit -s 1024"};
+  return Done{};
+}
+
 }  // namespace
 
 void declare_choice(Arguments& a, bool& allow_software_devices, std::optional<std::string>& order) {
@@ -90,9 +103,9 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
   a.whole("--device", "N", "device of the backend, from 0 (default: the best; `gimbal backends` lists them)",
           o.device, 0, 1023);
   o.named_device.resize(names.size());
-  // Not in --help one by one: they are all alike.
   for (size_t i = 0; i < names.size(); i++)
-    a.hidden_whole(format("--{}-device", names[i]), o.named_device[i], 0, 1023);
+    a.family_whole(format("--{}-device", names[i]), "N",
+                   format("the same as --backend {} --device N", names[i]), o.named_device[i], 0, 1023);
   a.remark("--cuda-device N ...", "the same as --backend cuda --device N; for every backend");
   a.whole("--gpu-layers", "N",
           "layers on the GPU, from the last one on; -1: as many as fit (default); 0: none", o.gpu_layers, -1,
@@ -124,6 +137,7 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
 }
 
 Result<EngineOptions> engine_options(const CommonOptions& o) {
+  if (auto ok = check_stack(); !ok) return ok.error();
   EngineOptions e;
   e.backend = o.backend, e.device = o.device, e.gpu_layers = o.gpu_layers;
   auto order = backend_order(o.backend_order);

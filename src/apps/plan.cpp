@@ -14,7 +14,7 @@ namespace {
 class Plan final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positional("MODEL", kModelHelp, model_);
+    a.model(kModelHelp, model_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal plan model.gguf --ctx 32768");
   }

@@ -1,4 +1,6 @@
 // gimbal run: generates text, streaming it as it comes.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "apps/chat.h"
@@ -11,6 +13,8 @@
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "apps/text_options.h"
+#include "base/text.h"
+#include "model/arch.h"
 
 namespace gimbal {
 namespace {
@@ -18,12 +22,14 @@ namespace {
 class Run final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positional("MODEL", kModelHelp, model_);
+    a.model(kModelHelp, model_);
+    a.positional("PROMPT", "the same as -p PROMPT", prompt_);
     a.section("Text");
     a.text("--tokens", "IDS", "the prompt as token ids, taken as they are", tokens_);
     text_.declare(a);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal run -p \"Once upon a time\"");
+    a.example("gimbal run model.gguf \"Once upon a time\"");
     a.example("gimbal run model.gguf -f question.txt --greedy -n 100");
   }
 
@@ -33,25 +39,29 @@ class Run final : public Command {
     if (!options) return options.error();
     const bool conversation = !text_.prompt && !text_.file && !tokens_ && stdin_is_terminal();
     if (conversation && (json || text_.print_tokens || !stdout_is_terminal()))
-      return Error{Code::Usage, "there is no prompt",
+      return Error{Code::Usage,
+                   "there is no prompt, and --json and --print-tokens are not for a conversation",
                    "give -p TEXT, --file FILE or --tokens IDS, or write the prompt to stdin"};
     std::string text;
     std::vector<Token> ids;
     if (tokens_) {
       auto parsed = parse_ids("--tokens", *tokens_);
       if (!parsed) return parsed.error();
+      if (parsed->empty())
+        return Error{Code::Usage, "the prompt is empty: --tokens needs at least one token id",
+                     "for example: --tokens 1,403,407"};
       ids = std::move(*parsed);
-    } else if (!conversation) {
-      auto read = text_.text();
-      if (!read) return read.error();
-      text = std::move(*read);
     }
-
     auto source = open_model_file(model_);
     if (!source) return source.error();
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();
-    if (!tokens_ && !conversation) ids = (*tokenizer)->encode(text);
+    if (!tokens_ && !conversation) {
+      auto read = text_.text([&] { return most_text(*source->file, **tokenizer, options->run); });
+      if (!read) return read.error();
+      text = std::move(*read);
+      ids = (*tokenizer)->encode(text);
+    }
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
@@ -62,7 +72,27 @@ class Run final : public Command {
   }
 
  private:
+  // Bytes that no text has which fits into the context: a token stands for at most those of the longest one.
+  static uint64_t most_text(const Gguf& file, const Tokenizer& tokenizer, const RunOptions& options) {
+    const auto config = configure(file);
+    const int context = options.context > 0 ? options.context : config ? default_context(*config) : 0;
+    size_t longest = 1;
+    for (Token t = 0; t < tokenizer.size(); t++) longest = std::max(longest, tokenizer.piece(t, true).size());
+    return uint64_t(context) * longest;
+  }
+
   Status check_options() {
+    if (prompt_) {
+      if (text_.prompt || text_.file || tokens_)
+        return Error{Code::Usage,
+                     format("unexpected argument {}: there is a prompt already", gimbal::quoted(*prompt_)),
+                     "put a text with spaces into quotes"};
+      text_.prompt = prompt_;
+    } else if (model_.find(' ') != std::string::npos && access(model_.c_str(), F_OK) != 0) {
+      return Error{Code::Usage, format("there is no model {}", gimbal::quoted(model_)),
+                   format("to use it as the prompt, write -p {}, or name a model before it: default {}",
+                          gimbal::quoted(model_), gimbal::quoted(model_))};
+    }
     if (tokens_ && (text_.prompt || text_.file))
       return Error{Code::Usage, "-p, --file and --tokens each give a prompt", "give only one of them"};
     return text_.finish();
@@ -94,13 +124,13 @@ class Run final : public Command {
     if (json) print_json(run_json(*loaded, *g, text, settings.sampler.seed));
     else if (text_.print_tokens) print(format("{}\n", fmt::join(g->tokens, ",")));
     flush_output();
-    if (text_.stats) note(run_stats(*loaded, *g, settings.sampler.seed));
+    if (text_.stats) note(run_stats(*loaded, *g, settings.sampler.seed, loaded->at_start));
     if (auto why = explain_finish(g->finish, *loaded->model); !why.empty() && !quiet) note(why);
     return InterruptGuard::interrupted() ? kInterrupted : kDone;
   }
 
   std::string model_;
-  std::optional<std::string> tokens_;
+  std::optional<std::string> tokens_, prompt_;
   TextOptions text_;
   CommonOptions engine_;
 };

@@ -71,7 +71,8 @@ Json placement_json(const ModelPlan& b, const OpenedDevice& opened) {
   return all;
 }
 
-std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t seed) {
+std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t seed,
+                      const std::vector<ReceiptLine>& before) {
   const ModelPlan& b = loaded.model->plan();
   Table t("ll");
   if (b.split()) {
@@ -83,7 +84,7 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
     t.row({"device", format("{}, {} ({})", d.id(), about.name ? printable(about.name) : "",
                             b.stages[0].why.empty() ? loaded.opened.why : with_options(b.stages[0].why))});
   }
-  add_receipt(t, loaded.receipt(), b.device().id());
+  add_receipt(t, since(loaded.model->receipt(), before), b.device().id());
   for (const MemoryUse& u : memory_uses(b)) {
     if (!u.device) continue;
     t.row({"memory", format("{}{}: weights {}, KV cache {} ({} positions, {}), activations {}",
@@ -96,7 +97,7 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
          format("{} tokens, {:.1f} tokens/s", g.prompt_tokens, rate(g.prompt_tokens, g.prompt_seconds))});
   t.row({"first token",
          g.tokens.empty() ? std::string("none") : format("after {:.1f} ms", g.first_token_seconds * 1e3)});
-  t.row({"generation", format("{} tokens{}", g.tokens.size(),
+  t.row({"generation", format("{} token{}{}", g.tokens.size(), g.tokens.size() == 1 ? "" : "s",
                               g.tokens.size() < 2 ? "" : format(", {:.1f} tokens/s", generation_rate(g)))});
   t.row({"finish", name_of(g.finish)});
   t.row({"seed", format("{}", seed)});

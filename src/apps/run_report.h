@@ -20,8 +20,9 @@ MemoryPlan memory_sum(const ModelPlan&);  // over all devices
 Json memory_json(const MemoryPlan&);
 // [{device, layers: [first, last] or null, embedding, head, reason}], a row for each stage.
 Json placement_json(const ModelPlan&, const OpenedDevice&);
-// Lines for stderr, each with its newline.
-std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed);
+// Lines for stderr, each with its newline. `before`: the model's receipt when the text began.
+std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed,
+                      const std::vector<ReceiptLine>& before);
 // docs/cli.md has the keys.
 Json run_json(const LoadedModel&, const Generated&, const std::string& text, uint64_t seed);
 

@@ -27,7 +27,12 @@ bool colour() {
 // Characters, counted as terminals mostly show them: every code point one column wide.
 size_t width(std::string_view text) {
   size_t n = 0;
-  for (char c : text) n += (uint8_t(c) & 0xc0) != 0x80;
+  bool colour = false;  // inside of \033[1m: no column
+  for (char c : text) {
+    colour = colour || c == '\033';
+    n += !colour && (uint8_t(c) & 0xc0) != 0x80;
+    colour = colour && c != 'm';
+  }
   return n;
 }
 
@@ -75,16 +80,14 @@ std::string printable(std::string_view text, bool lines) {
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     const Utf8Step step = utf8_step(text, at);
-    const auto first = uint8_t(text[at]);
-    // C2 80 to C2 9F are control characters too: terminals act on them.
-    const bool control =
-        first < 0x20 || first == 0x7f || (step.bytes == 2 && first == 0xc2 && uint8_t(text[at + 1]) < 0xa0);
-    if (lines && (first == '\n' || first == '\t')) out += char(first);
-    else if (step.kind == Utf8Step::Whole && !control) out += text.substr(at, step.bytes);
-    else if (!lines && first == '\n') out += "\\n";
-    else if (!lines && first == '\t') out += "\\t";
-    else
-      for (size_t i = 0; i < step.bytes; i++) out += format("\\x{:02x}", uint8_t(text[at + i]));
+    const std::string_view c = text.substr(at, step.bytes);
+    // Within running text, joiners belong to words and to emoji.
+    const bool joins = lines && (c == "\u200c" || c == "\u200d");
+    if (lines && (c == "\n" || c == "\t")) out += c;
+    else if (step.kind == Utf8Step::Whole && (joins || !acts_on_terminals(c))) out += c;
+    else if (c == "\n") out += "\\n";
+    else if (c == "\t") out += "\\t";
+    else out += escaped(c);
     at += step.bytes;
   }
   return out;

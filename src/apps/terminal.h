@@ -29,8 +29,8 @@ void note(std::string_view text);
 std::string bold(std::string_view text);
 std::string dim(std::string_view text);
 
-// Text out of a file or a model made harmless for a terminal: control characters and bytes that are not UTF-8
-// become \xNN. `lines`: newlines and tabs stay.
+// Text out of a file or a model made harmless for a terminal: what acts_on_terminals() and bytes that are not
+// UTF-8 become \xNN. `lines`: newlines and tabs stay.
 std::string printable(std::string_view text, bool lines = false);
 // The same, cut to at most `columns` characters with "..." at the end.
 std::string shortened(std::string_view text, size_t columns);

@@ -1,6 +1,7 @@
 // The options that say what text goes in and how much comes out: the same words in every program that
 // generates.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -17,8 +18,8 @@ struct TextOptions {
   void declare(Arguments&);  // as two sections: the text, and the choice of tokens
   // After parsing: fills in `settings`. Errors: Usage for values out of range, and for two prompts.
   Status finish();
-  // The prompt: -p, or --file or else stdin without the newline at its end. Errors: those of reading.
-  Result<std::string> text() const;
+  // The prompt: -p, or --file or else stdin without the newline at its end. Errors: those of read_text().
+  Result<std::string> text(const std::function<uint64_t()>& max_bytes) const;
 
  private:
   std::optional<int> most_tokens_;

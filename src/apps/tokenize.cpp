@@ -12,7 +12,7 @@ namespace {
 class Tokenize final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positional("MODEL", kModelHelp, model_);
+    a.model(kModelHelp, model_);
     a.text("--text", "TEXT", "the text", text_);
     a.text("-f,--file", "FILE", "a file with the text, byte for byte; - is stdin", file_);
     a.flag("--no-bos", "do not add the token that begins a text (BOS)", no_bos_);
@@ -44,7 +44,7 @@ class Tokenize final : public Command {
     if (stdin_is_terminal())
       return Error{Code::Usage, "there is no text to tokenize",
                    "give --text TEXT or --file FILE, or write the text to stdin"};
-    return read_stdin();
+    return read_text("-");
   }
 
   std::string model_;

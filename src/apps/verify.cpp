@@ -19,8 +19,7 @@ namespace {
 class VerifyCommand final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positional("MODEL", "besides, try this model out: prompts cut in several ways, and its first layers",
-                 model_);
+    a.model("besides, try this model out: prompts cut in several ways, and its first layers", model_);
     a.text("--kernel", "PATTERN", "only kernels with such a name: 'cpu.avx2.*'", pattern_);
     gimbal::declare(a, engine_, Needs::Model);
   }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/text.h"
 
 namespace gimbal {
 namespace {
@@ -21,7 +22,7 @@ Error system_error(const char* doing, const std::string& path) {
   return {e == ENOENT   ? Code::NotFound
           : e == ENOMEM ? Code::OutOfMemory
                         : Code::Failed,
-          format("cannot {} '{}': {}", doing, path, strerror(e)), ""};
+          format("cannot {} '{}': {}", doing, escaped(path), strerror(e)), ""};
 }
 
 struct Descriptor {
@@ -37,9 +38,11 @@ Result<int> open_regular(const std::string& path, struct stat& st) {
   if (fd < 0) return system_error("open", path);
   Descriptor d{fd};
   if (fstat(fd, &st) != 0) return system_error("look at", path);
-  if (S_ISDIR(st.st_mode)) return Error{Code::Failed, format("'{}' is a folder, not a file", path), ""};
+  if (S_ISDIR(st.st_mode))
+    return Error{Code::Failed, format("'{}' is a folder, not a file", escaped(path)), ""};
   if (!S_ISREG(st.st_mode))
-    return Error{Code::Failed, format("'{}' is a pipe or device; a regular file is needed", path), ""};
+    return Error{Code::Failed, format("'{}' is a pipe or device; a regular file is needed", escaped(path)),
+                 ""};
   d.fd = -1;
   return fd;
 }
@@ -103,8 +106,8 @@ Status InputFile::read(uint64_t offset, void* to, size_t bytes) const {
     if (n < 0) return system_error("read", path_);
     if (n == 0)
       return Error{Code::Malformed,
-                   format("'{}' became shorter while it was read: expected {} bytes, found {}", path_, size_,
-                          offset + done),
+                   format("'{}' became shorter while it was read: expected {} bytes, found {}",
+                          escaped(path_), size_, offset + done),
                    "wait until whatever writes the file is done"};
     done += size_t(n);
   }
@@ -135,15 +138,15 @@ Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
     if (n < 0) return system_error("read", path);
     if (n == 0) return text;
     if (text.size() > max_bytes)
-      return Error{Code::Usage, format("'{}' has more than {} bytes", path, max_bytes), ""};
+      return Error{Code::Usage, format("'{}' has more than {} bytes", escaped(path), max_bytes), ""};
   }
 }
 
-Status write_file(const std::string& path, std::string_view contents) {
-  Descriptor d{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-  if (d.fd < 0) return system_error("write", path);
+namespace {
+
+Status write_all(int fd, const std::string& path, std::string_view contents) {
   while (!contents.empty()) {
-    ssize_t n = ::write(d.fd, contents.data(), contents.size());
+    const ssize_t n = ::write(fd, contents.data(), contents.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return system_error("write", path);
     contents.remove_prefix(size_t(n));
@@ -151,14 +154,80 @@ Status write_file(const std::string& path, std::string_view contents) {
   return Done{};
 }
 
-Status replace_file(const std::string& path, std::string_view contents) {
+}  // namespace
+
+Status write_file(const std::string& path, std::string_view contents) {
+  const Descriptor d{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  if (d.fd < 0) return system_error("write", path);
+  return write_all(d.fd, path, contents);
+}
+
+Result<DraftFile> DraftFile::create(const std::string& path) {
+  namespace fs = std::filesystem;
+  DraftFile d;
   std::error_code e;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), e);  // else the write fails
-  const std::string draft = format("{}.{}", path, getpid());
-  Status done = write_file(draft, contents);
-  if (done && std::rename(draft.c_str(), path.c_str()) != 0) done = system_error("replace", path);
-  if (!done) std::remove(draft.c_str());
-  return done;
+  d.target_ = fs::is_symlink(path, e) ? fs::weakly_canonical(path, e).string() : path;
+  if (d.target_.empty()) d.target_ = path;
+  const std::string folder = fs::path(d.target_).parent_path().string();
+  struct stat old;
+  const bool there = stat(d.target_.c_str(), &old) == 0;
+  if (there && S_ISDIR(old.st_mode)) return errno = EISDIR, system_error("write", path);
+  if (there && access(d.target_.c_str(), W_OK) != 0) return system_error("write", path);
+  const mode_t mode = there ? old.st_mode & 0777 : 0644;
+#ifdef O_TMPFILE
+  if (access("/proc/self/fd", X_OK) == 0)
+    d.fd_ = ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+#endif
+  if (d.fd_ < 0) {
+    d.name_ = format("{}.{}", d.target_, getpid());
+    d.fd_ = ::open(d.name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+  }
+  if (d.fd_ < 0) {
+    d.name_.clear();
+    return system_error("write", path);
+  }
+  if (there) (void)!fchmod(d.fd_, mode);  // as it was, whatever the umask says
+  return d;
+}
+
+DraftFile::DraftFile(DraftFile&& o) noexcept
+    : fd_(std::exchange(o.fd_, -1)), target_(std::move(o.target_)), name_(std::exchange(o.name_, {})) {}
+
+DraftFile::~DraftFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!name_.empty()) ::unlink(name_.c_str());
+}
+
+Status DraftFile::write(const void* data, size_t bytes) {
+  return write_all(fd_, target_, {static_cast<const char*>(data), bytes});
+}
+
+Status DraftFile::commit() {
+  if (name_.empty()) {
+    const std::string name = format("{}.{}", target_, getpid());
+    ::unlink(name.c_str());  // of a process that had this number and was killed
+    if (::linkat(AT_FDCWD, format("/proc/self/fd/{}", fd_).c_str(), AT_FDCWD, name.c_str(),
+                 AT_SYMLINK_FOLLOW) != 0)
+      return system_error("write", target_);
+    name_ = name;
+  }
+  if (::close(std::exchange(fd_, -1)) != 0) return system_error("write", target_);
+  if (std::rename(name_.c_str(), target_.c_str()) != 0) return system_error("replace", target_);
+  name_.clear();
+  return Done{};
+}
+
+Status replace_file(const std::string& path, std::string_view contents) {
+  namespace fs = std::filesystem;
+  std::error_code e;
+  const fs::path folder = fs::path(path).parent_path();
+  fs::create_directories(folder, e);
+  if (e && !fs::is_directory(folder))
+    return Error{Code::Failed, format("cannot create '{}': {}", folder.string(), e.message()), ""};
+  auto draft = DraftFile::create(path);
+  if (!draft) return draft.error();
+  if (auto ok = draft->write(contents.data(), contents.size()); !ok) return ok;
+  return draft->commit();
 }
 
 }  // namespace gimbal

@@ -58,6 +58,26 @@ constexpr uint64_t kMaxFileBytes = uint64_t(1) << 30;
 Result<std::string> read_file(const std::string& path, uint64_t max_bytes = kMaxFileBytes);
 // Replaces the file's contents. Errors: Failed with the system's reason.
 Status write_file(const std::string& path, std::string_view contents);
+// Contents that take the place of a file when they are complete, and not before. Move-only; what was not
+// committed leaves nothing behind, also when the program is killed (where the file system can have a file
+// without a name; else a file named after the target and the process).
+class DraftFile {
+ public:
+  // `path`: what will be replaced or made; a link keeps what it points to as the target. Its folder must
+  // exist. Errors: Failed with the system's reason.
+  static Result<DraftFile> create(const std::string& path);
+  DraftFile(DraftFile&&) noexcept;
+  ~DraftFile();
+
+  Status write(const void* data, size_t bytes);
+  Status commit();
+
+ private:
+  DraftFile() = default;
+  int fd_ = -1;
+  std::string target_, name_;  // name_: of the draft, where it has one
+};
+
 // The same, whole or not at all: who reads it meanwhile sees the old contents or the new, and of two that
 // write at once the last one wins. Makes the folders above it.
 Status replace_file(const std::string& path, std::string_view contents);

@@ -1,5 +1,6 @@
 #include "base/host_memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,19 @@ void apply(HostMemory& m, uint64_t machine, const std::string& mount, std::strin
   }
 }
 
+// What `ulimit -v` leaves: nothing can be allocated beyond it, whatever the machine has.
+void apply_address_space(HostMemory& m, const std::string& root) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  std::ifstream pages(root + "/proc/self/statm");
+  uint64_t used = 0;
+  if (!(pages >> used)) return;
+  used *= uint64_t(sysconf(_SC_PAGESIZE));
+  const uint64_t most = limit.rlim_cur, left = most - std::min(most, used);
+  m.total = std::min(m.total, most);
+  if (left < m.available) m.available = left, m.limited_by = "ulimit -v";
+}
+
 // The line "<id>:<controllers>:<path>" of a hierarchy; controllers are a list with commas.
 bool controls_memory(const std::string& controllers) {
   return ("," + controllers + ",").find(",memory,") != std::string::npos;
@@ -74,6 +88,7 @@ HostMemory host_memory(const std::string& root) {
     m.total = m.available = pages > 0 && bytes > 0 ? uint64_t(pages) * uint64_t(bytes) : 0;
   }
   const uint64_t machine = m.total;
+  apply_address_space(m, root);
   std::ifstream groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);

@@ -64,25 +64,27 @@ bool is_utf8(std::string_view s) {
   return true;
 }
 
-std::string quoted(std::string_view text) {
-  constexpr size_t kLongest = 80;
-  std::string out = "'";
-  size_t at = 0;
-  while (at < text.size() && at < kLongest) {
+bool acts_on_terminals(std::string_view c) {
+  uint32_t code = uint8_t(c[0]);
+  if (c.size() == 2) code = (code & 0x1f) << 6 | (uint8_t(c[1]) & 0x3f);
+  if (c.size() == 3) code = (code & 0xf) << 12 | (uint8_t(c[1]) & 0x3fu) << 6 | (uint8_t(c[2]) & 0x3fu);
+  if (c.size() > 3) return false;
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) ||         // C0, DEL, C1
+         code == 0x61c || (code >= 0x200b && code <= 0x200f) ||  // zero width, marks of direction
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x2069) || code == 0xfeff;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
     const Utf8Step c = utf8_step(text, at);
-    const auto first = static_cast<unsigned char>(text[at]);
-    // U+0080..U+009F (C2 80..9F) are control characters too: terminals act on them.
-    const bool control = first < 0x20 || first == 0x7f ||
-                         (c.bytes == 2 && first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0);
-    if (c.kind != Utf8Step::Whole || control) {
-      for (size_t i = 0; i < c.bytes; i++)
-        out += format("\\x{:02x}", static_cast<unsigned char>(text[at + i]));
-    } else {
-      out += text.substr(at, c.bytes);
-    }
+    const std::string_view character = text.substr(at, c.bytes);
+    if (c.kind == Utf8Step::Whole && !acts_on_terminals(character)) out += character;
+    else
+      for (char byte : character) out += format("\\x{:02x}", uint8_t(byte));
     at += c.bytes;
   }
-  out += at == text.size() ? "'" : "...'";
   return out;
 }
 
@@ -98,6 +100,13 @@ std::optional<std::string> nearest(const std::string& word, const std::vector<st
     for (const std::string& k : known)
       if (word.size() >= 3 && k.rfind(word, 0) == 0) return k;
   return best;
+}
+
+std::string quoted(std::string_view text) {
+  constexpr size_t kLongest = 80;
+  size_t at = 0;
+  while (at < text.size() && at < kLongest) at += utf8_step(text, at).bytes;
+  return format("'{}{}'", escaped(text.substr(0, at)), at == text.size() ? "" : "...");
 }
 
 }  // namespace gimbal

@@ -27,7 +27,14 @@ Utf8Step utf8_step(std::string_view text, size_t at);
 // Well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool is_utf8(std::string_view);
 
-// 'text' for an error message: control characters and broken UTF-8 as \xNN, at most 80 bytes, then "...".
+// One whole character that a terminal does not just show: C0 and C1 controls, DEL, characters of no width and
+// those that change the direction of writing, with which a name can look like another one.
+bool acts_on_terminals(std::string_view character);
+
+// Such characters, newlines too, and broken UTF-8 as \xNN: a text from a file or a path within a line.
+std::string escaped(std::string_view);
+
+// 'text' for an error message: escaped, at most 80 bytes, then "...".
 std::string quoted(std::string_view text);
 
 // The word of `known` that is nearest to a mistyped one; nothing when none is near.

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "device/abi.h"
 #include "device/error_text.h"
@@ -49,6 +50,10 @@ struct BackendTable {
     } catch (const std::bad_alloc&) {
       Impl::error() = "not enough memory";
       return otherwise(GIMBAL_OUT_OF_MEMORY);
+    } catch (const std::system_error& e) {
+      const bool threads = e.code() == std::errc::resource_unavailable_try_again;  // no memory for its stack
+      Impl::error() = threads ? "the system gives no more threads" : e.what();
+      return otherwise(threads ? GIMBAL_OUT_OF_MEMORY : GIMBAL_INVALID);
     } catch (const std::exception& e) {
       Impl::error() = e.what();
       return otherwise(GIMBAL_INVALID);

@@ -95,6 +95,7 @@ Result<bool> Engine::verify(const PlannedModel& p, bool anew) {
     auto right = first_use_.check_layers(*p.source.file, d, **host, run_options());
     // Both at once may be more than a device holds that only takes a part of the model.
     if (right || right.error().code == Code::OutOfMemory) continue;
+    if (right.error().code == Code::Malformed) return right.error();  // the file, not the device
     Error why = right.error();
     why.reason = reason::kVerificationFailed;
     if (auto ok = give_up_device(d, std::move(why)); !ok) return ok.error();

@@ -1,7 +1,11 @@
 #include "engine/find_model.h"
 
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include <filesystem>
 
@@ -30,6 +34,12 @@ Result<ModelFile> open_named(const std::string& name) {
       if (strcasecmp((whole ? e.name : last_part(e.name)).c_str(), name.c_str()) == 0) found.push_back(&e);
     if (!found.empty()) break;
   }
+  // NAME for NAME:latest, and ORG/NAME for the one file of a repository.
+  if (found.empty())
+    for (const CatalogEntry& e : catalog.entries)
+      if (strcasecmp(e.name.c_str(), (name + ":latest").c_str()) == 0 ||
+          strcasecmp(e.name.substr(0, e.name.rfind('/')).c_str(), name.c_str()) == 0)
+        found.push_back(&e);
   if (found.size() == 1) return open_path(found[0]->name, found[0]->path);
   if (!found.empty()) {
     std::string list;
@@ -66,13 +76,31 @@ Result<ModelFile> open_model_file(const std::string& model) {
     if (!file) return file.error();
     return ModelFile{std::string(kEmbeddedModelName), "", std::make_shared<const Gguf>(std::move(*file))};
   }
-  if (access(model.c_str(), F_OK) == 0) return open_path(std::filesystem::path(model).stem().string(), model);
-  if (model[0] == '/' || model[0] == '.' || model.find(".gguf") != std::string::npos) {
-    std::error_code e;
-    const auto absolute = std::filesystem::absolute(model, e);
+  if (const std::string_view m = model;
+      m.find("://") != m.npos || m.starts_with("hf.co/") || m.starts_with("huggingface.co/"))
     return Error{Code::NotFound,
-                 format("there is no file '{}'{}", model,
-                        absolute == model ? "" : format(" (looked for {})", absolute.string())),
+                 format("{} is an address, and gimbal downloads nothing", gimbal::quoted(model)),
+                 "download the .gguf file with another program, then give its path"};
+  if (access(model.c_str(), F_OK) == 0) return open_path(std::filesystem::path(model).stem().string(), model);
+  if (model[0] == '/' || model[0] == '.' || model.find(".gguf") != std::string::npos ||
+      model.find(".GGUF") != std::string::npos) {
+    std::error_code e;
+    errno = 0;
+    (void)!access(model.c_str(), F_OK);
+    const int why = errno;
+    const auto absolute = std::filesystem::absolute(model, e);
+    struct stat link;
+    if (lstat(model.c_str(), &link) == 0 || why != ENOENT)
+      return Error{why == ENOENT ? Code::NotFound : Code::Failed,
+                   format("cannot open {}: {}", gimbal::quoted(absolute.string()),
+                          why == ENOENT ? "its link leads to no file" : strerror(why)),
+                   "",
+                   "",
+                   "model",
+                   model};
+    return Error{Code::NotFound,
+                 format("there is no file {}{}", gimbal::quoted(model),
+                        absolute == model ? "" : format(" (looked for {})", escaped(absolute.string()))),
                  "",
                  reason::kNoSuchModel,
                  "model",

@@ -53,7 +53,7 @@ Status Findings::put(const Json& key, Json entry) {
   entry["key"] = key;
   entries_.push_back(std::move(entry));
   while (entries_.size() > kMostKept) entries_.erase(entries_.begin());
-  if (path_.empty()) return Error{Code::Failed, "neither XDG_CACHE_HOME nor HOME is set", ""};
+  if (path_.empty()) return Error{Code::Failed, "neither XDG_CACHE_HOME nor HOME is an absolute path", ""};
   return replace_file(path_, Json{{subject_, entries_}}.dump(1) + "\n");
 }
 

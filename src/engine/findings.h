@@ -14,7 +14,7 @@ class Findings {
   // `subject` names the file and the list in it: "limits" is in ~/.cache/gimbal/limits.json.
   explicit Findings(const char* subject);
 
-  // Where; empty when neither XDG_CACHE_HOME nor HOME is set.
+  // Where; empty when neither XDG_CACHE_HOME nor HOME is an absolute path.
   const std::string& path() const { return path_; }
   // Why a file that is there counts as empty; empty when it does not.
   const std::string& damage() const { return damage_; }
@@ -29,7 +29,7 @@ class Findings {
   Json entries_ = Json::array();
 };
 
-// "/home/me/.cache/gimbal"; empty when neither XDG_CACHE_HOME nor HOME is set.
+// "/home/me/.cache/gimbal"; empty when neither XDG_CACHE_HOME nor HOME is an absolute path.
 std::string cache_folder();
 
 // What findings about a device depend on: its name, driver, features and threads, and this build.

@@ -1,9 +1,11 @@
 #include "engine/model_catalog.h"
 
+#include <strings.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -25,9 +27,10 @@ std::string variable(const char* name) {
   return v ? v : "";
 }
 
+// In any case.
 bool ends_with(const std::string& text, const char* end) {
-  const std::string e = end;
-  return text.size() >= e.size() && text.compare(text.size() - e.size(), e.size(), e) == 0;
+  const size_t n = std::strlen(end);
+  return text.size() >= n && strcasecmp(text.c_str() + text.size() - n, end) == 0;
 }
 
 // A split model is named by its first part.

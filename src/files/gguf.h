@@ -61,7 +61,7 @@ class Gguf {
   // split parts.
   static Result<Gguf> parse(Bytes bytes, const std::string& name);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return path_; }  // for messages: escaped (base/text.h)
   uint32_t version() const { return version_; }
   uint64_t file_bytes() const;  // of all parts together
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "files/gguf_bytes.h"
 
 namespace gimbal {
@@ -13,7 +14,7 @@ namespace gimbal {
 class GgufCursor {
  public:
   // `file` is the name used in errors. The bytes must outlive the cursor and everything it hands out.
-  GgufCursor(GgufBytes& bytes, std::string file) : bytes_(bytes), file_(std::move(file)) {}
+  GgufCursor(GgufBytes& bytes, std::string file) : bytes_(bytes), file_(escaped(file)) {}
 
   uint64_t offset() const { return offset_; }
   uint64_t remaining() const { return bytes_.size() - offset_; }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "files/gguf.h"
 #include "files/gguf_parser.h"
 
@@ -71,8 +72,8 @@ Result<SplitKeys> split_keys(GgufParser& parser) {
 Error mismatch(const std::string& path, GgufParser& parser, const char* key, uint64_t expected,
                uint64_t found) {
   return {Code::Malformed,
-          format("'{}' at byte {}: {}: expected {}, found {}", path, parser.value_offset(key), key, expected,
-                 found),
+          format("'{}' at byte {}: {}: expected {}, found {}", escaped(path), parser.value_offset(key), key,
+                 expected, found),
           "The parts do not belong together, or one was renamed: download the parts of one model into one "
           "folder."};
 }
@@ -84,7 +85,7 @@ Result<SplitName> first_part(const std::string& path, const SplitKeys& keys, Ggu
   if (keys.no >= keys.count)
     return Error{Code::Malformed,
                  format("'{}' at byte {}: split.no: expected less than {}, the number of parts, found {}",
-                        path, parser.value_offset("split.no"), keys.count, keys.no),
+                        escaped(path), parser.value_offset("split.no"), keys.count, keys.no),
                  "The file is damaged: download it again."};
   const auto expected = format("NAME-{:05}-of-{:05}.gguf", keys.no + 1, keys.count);
   if (!name || name->count != keys.count || name->number != keys.no + 1)
@@ -92,11 +93,12 @@ Result<SplitName> first_part(const std::string& path, const SplitKeys& keys, Ggu
         Code::Malformed,
         format(
             "'{}' at byte {}: file name of part {} of {} of a split model: expected {}, found another name",
-            path, parser.value_offset("split.count"), keys.no + 1, keys.count, expected),
+            escaped(path), parser.value_offset("split.count"), keys.no + 1, keys.count, expected),
         format("The other parts are found by name: rename the file to {}.", expected)};
   if (keys.no != 0)
-    return Error{Code::Usage, format("'{}' is part {} of {} of a split model", path, keys.no + 1, keys.count),
-                 format("Open the first part: '{}'.", name->path(1))};
+    return Error{Code::Usage,
+                 format("'{}' is part {} of {} of a split model", escaped(path), keys.no + 1, keys.count),
+                 format("Open the first part: '{}'.", escaped(name->path(1)))};
   return *name;
 }
 
@@ -124,7 +126,7 @@ Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part) {
 
 Result<Gguf> Gguf::open(const std::string& path) {
   Gguf gguf;
-  gguf.path_ = path;
+  gguf.path_ = escaped(path);
   auto file = GgufBytes::open(path);
   if (!file) return file.error();
   gguf.files_.push_back(std::move(*file));
@@ -146,7 +148,7 @@ Result<Gguf> Gguf::open(const std::string& path) {
 
 Result<Gguf> Gguf::parse(Bytes bytes, const std::string& name) {
   Gguf gguf;
-  gguf.path_ = name;
+  gguf.path_ = escaped(name);
   gguf.files_.emplace_back(bytes);
   GgufParser parser(gguf, gguf.files_[0], name, 0);
   if (auto done = parser.run(); !done) return done.error();

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "tensor/quant.h"
 
 namespace gimbal {
@@ -36,8 +37,8 @@ Result<Config> configure(const Gguf& file, const ModelArch* arch) {
   if (name && !arch)
     if (!find_arch(std::string(*name)))
       return Error{Code::Unsupported,
-                   format("{}: the model's architecture '{}' is not known to this version of gimbal",
-                          file.path(), *name),
+                   format("{}: the model's architecture {} is not known to this version of gimbal",
+                          file.path(), quoted(*name)),
                    "known: " + known_archs()};
   auto c = read_config(file);
   if (!c) return c.error();
@@ -160,9 +161,9 @@ std::optional<Error> Recorder::error() const {
     if (used != used_.end())
       for (const auto& [first, n] : used->second) rows += n;
     if (rows == t.dim[1] * t.dim[2]) continue;
-    const std::string what = rows ? format("{} of {} rows of tensor '{}' are", t.dim[1] * t.dim[2] - rows,
-                                           t.dim[1] * t.dim[2], t.name)
-                                  : format("tensor '{}' is", t.name);
+    const std::string what = rows ? format("{} of {} rows of tensor {} are", t.dim[1] * t.dim[2] - rows,
+                                           t.dim[1] * t.dim[2], quoted(t.name))
+                                  : format("tensor {} is", quoted(t.name));
     return Error{Code::Unsupported,
                  format("{}: {} not a part of architecture {} as this version computes it; leaving it out "
                         "would give wrong results",

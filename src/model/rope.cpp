@@ -6,6 +6,7 @@
 
 #include "base/fixed_math.h"
 #include "base/format.h"
+#include "base/text.h"
 #include "tensor/quant.h"
 
 namespace gimbal {
@@ -47,8 +48,8 @@ Result<Scaling> read_scaling(const Gguf& file, const std::string& arch) {
   s.yarn = type == "yarn";
   if (!s.yarn && type != "linear" && !type.empty())
     return Error{Code::Unsupported,
-                 format("{}: {} is '{}'; this version computes 'none', 'linear' and 'yarn' for {}",
-                        file.path(), type_key, type, arch),
+                 format("{}: {} is {}; this version computes 'none', 'linear' and 'yarn' for {}", file.path(),
+                        type_key, quoted(type), arch),
                  ""};
   const std::string older = arch + ".rope.scale_linear";
   if (auto ok = read_positive(file, file.find(prefix + "factor") ? prefix + "factor" : older, s.factor); !ok)

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "runtime/sampler.h"
 
 namespace gimbal {
 namespace {
@@ -77,6 +78,7 @@ Result<ModelCheck> check_splits(Model& model) {
   const std::vector<int32_t> tokens = some_tokens(model.config().vocabulary, n);
   auto whole = last_logits(model, tokens, {n});
   if (!whole) return whole.error();
+  if (auto ok = check_logits(*whole); !ok) return ok.error();
   if (n == 1) return found;
   const double allowed = all_exact(model.plan()) ? 0 : kFastAgreement;
   std::vector<int> decoded(size_t(alone), 1);
@@ -111,6 +113,9 @@ Result<ModelCheck> check_first_layers(const Gguf& file, const Device& device, co
     const auto tokens = some_tokens((*model)->config().vocabulary, kFirstTokens);
     auto last = last_logits(**model, tokens, {kFirstTokens});
     if (!last) return last.error();
+    // What is NaN on the CPU is so by the weights; what is NaN on the device alone is the device's fault.
+    if (where == &cpu)
+      if (auto ok = check_logits(*last); !ok) return ok.error();
     *out = std::move(*last);
   }
   compare(logits[0], logits[1], kDeviceAgreement,

@@ -18,12 +18,12 @@ struct ModelCheck {
 
 // Computes a prompt at once, in two batches, and its last tokens one by one ("decode equals prefill"): where
 // all kernels are exact the logits' bits must agree, otherwise the logits to kFastAgreement. Needs a free
-// sequence. Errors: those of the session.
+// sequence. Errors: those of the session; Malformed when the output is no number (check_logits).
 Result<ModelCheck> check_splits(Model& model);
 
 // The model's first `layers` layers with its output head, on `device` and on `cpu`, a few tokens each: the
 // logits must agree to kDeviceAgreement. Loads these weights on both and lets them go. Errors: those of
-// loading and computing.
+// loading and computing; Malformed when the CPU's output is no number.
 Result<ModelCheck> check_first_layers(const Gguf& file, const Device& device, const Device& cpu,
                                       const RunOptions& options, int layers = 2);
 

@@ -46,7 +46,7 @@ Status check_cache_type(DType type, int head_dim) {
 
 Status check(RunOptions& o, const Config& c) {
   constexpr int kMostContext = 1 << 24;
-  if (o.context == 0) o.context = std::min(c.context, kDefaultContext);
+  if (o.context == 0) o.context = default_context(c);
   if (o.context < 1 || o.context > kMostContext) return out_of_range("context", o.context, 1, kMostContext);
   if (o.batch < 1 || o.batch > 65536) return out_of_range("batch", o.batch, 1, 65536);
   if (o.sequences < 1 || o.sequences > 65536) return out_of_range("sequences", o.sequences, 1, 65536);
@@ -228,6 +228,8 @@ Result<Config> configure(const Gguf& file, const RunOptions& options) {
 }
 
 }  // namespace
+
+int default_context(const Config& c) { return std::min(c.context, kDefaultContext); }
 
 std::string contents(const Stage& p) {
   std::string layers = p.layers == 1 ? format("layer {}", p.first_layer)

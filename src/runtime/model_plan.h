@@ -17,6 +17,9 @@
 
 namespace gimbal {
 
+// The positions of a context that nobody asked for: the model's own, at most 4096.
+int default_context(const Config&);
+
 struct RunOptions {
   int context = 0;     // positions per sequence; 0: the model's own, at most 4096
   int batch = 256;     // rows of a prompt computed at once

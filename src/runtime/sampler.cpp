@@ -26,38 +26,6 @@ Error out_of_range(const char* field, const char* expected, T found) {
 // A NaN is within no range.
 bool within(float x, float low, float high) { return x >= low && x <= high; }
 
-// NaN and +infinity come from broken weights or kernels, never from a working model.
-Status check(std::span<const float> logits) {
-  constexpr const char* kRemedy =
-      "Check that the model file is complete (compare its checksum with the publisher's), and try the CPU: "
-      "if that works, the device or its driver computes wrong numbers.";
-  if (logits.empty()) return Error{Code::Failed, "the model gave no logits to choose a token from", kRemedy};
-  size_t bad = 0;
-  float max = -kInfinity;
-  for (float x : logits) {
-    bad += !(x < kInfinity);
-    max = x > max ? x : max;
-  }
-  if (bad) {
-    auto first = std::find_if(logits.begin(), logits.end(), [](float x) { return !(x < kInfinity); });
-    return Error{
-        Code::Failed,
-        format("the model's output is not usable: {} of {} logits are NaN or +infinity (the first is {}, of "
-               "token id {}); the numbers of the model file or of the device are wrong",
-               bad, logits.size(), std::isnan(*first) ? "NaN" : "+infinity", first - logits.begin()),
-        kRemedy};
-  }
-  if (max == -kInfinity) {
-    return Error{
-        Code::Failed,
-        format("the model's output is not usable: all {} logits are -infinity, so no token is possible; the "
-               "numbers of the model file or of the device are wrong",
-               logits.size()),
-        kRemedy};
-  }
-  return Done{};
-}
-
 // An adjustment must not turn a large logit into an infinity, which would mean something else.
 float finite(double x) {
   constexpr double kMax = std::numeric_limits<float>::max();
@@ -70,6 +38,40 @@ int32_t argmax(std::span<const float> logits) {
 }
 
 }  // namespace
+
+// NaN and +infinity come from broken weights, or from kernels that verification would have found.
+Status check_logits(std::span<const float> logits) {
+  constexpr const char* kRemedy =
+      "Compare the file's checksum with the publisher's. If it is right, try the CPU: the device may be at "
+      "fault.";
+  if (logits.empty()) return Error{Code::Failed, "the model gave no logits to choose a token from", kRemedy};
+  size_t bad = 0;
+  float max = -kInfinity;
+  for (float x : logits) {
+    bad += !(x < kInfinity);
+    max = x > max ? x : max;
+  }
+  if (bad) {
+    auto first = std::find_if(logits.begin(), logits.end(), [](float x) { return !(x < kInfinity); });
+    return Error{
+        Code::Malformed,
+        format(
+            "the model's output is {}, in {} of {} logits (the first is that of token id {}): the weights in "
+            "this file are damaged",
+            std::isnan(*first) ? "NaN (not a number)" : "+infinity", bad, logits.size(),
+            first - logits.begin()),
+        kRemedy};
+  }
+  if (max == -kInfinity) {
+    return Error{
+        Code::Malformed,
+        format("the model's output is -infinity in all {} logits, so no token is possible: the weights "
+               "in this file are damaged",
+               logits.size()),
+        kRemedy};
+  }
+  return Done{};
+}
 
 Status validate(const SamplerSettings& s) {
   constexpr float kMax = std::numeric_limits<float>::max();
@@ -153,7 +155,7 @@ Result<std::span<const float>> Sampler::adjust(std::span<const float> logits,
 Result<std::span<const Candidate>> Sampler::candidates(std::span<const float> logits,
                                                        std::span<const int32_t> history) {
   if (refused_) return *refused_;
-  if (Status usable = check(logits); !usable) return usable.error();
+  if (Status usable = check_logits(logits); !usable) return usable.error();
   Result<std::span<const float>> adjusted = adjust(logits, history);
   if (!adjusted) return adjusted.error();
 

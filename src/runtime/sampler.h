@@ -43,6 +43,10 @@ struct SamplerSettings {
 // Usage error, naming the option as typed on the command line, for the first setting that is out of range.
 Status validate(const SamplerSettings& settings);
 
+// Whether a token can be chosen from these. Errors: Malformed when one is NaN or +infinity, or all are
+// -infinity, which no working model gives: the weights are damaged. Failed when there are none.
+Status check_logits(std::span<const float> logits);
+
 class Sampler {
  public:
   // Settings that validate() refuses make every call below return that error.
@@ -51,9 +55,8 @@ class Sampler {
   // The next token's id: an index into logits (one per token of the vocabulary; -infinity: impossible).
   // history: prompt and generated tokens, oldest first; ids outside the vocabulary (placeholders of images)
   // are passed over. Takes exactly one random number when not greedy, none when greedy. Allocates in the
-  // first call only. Errors: Failed when a logit is NaN or +infinity, or all are -infinity, or there are
-  // none: such numbers must never look like text. Usage when the logit bias names a token that the vocabulary
-  // lacks or leaves no token possible.
+  // first call only. Errors: those of check_logits(): such numbers must never look like text. Usage when the
+  // logit bias names a token that the vocabulary lacks or leaves no token possible.
   Result<int32_t> pick(std::span<const float> logits, std::span<const int32_t> history);
 
   // What pick() would draw from: the candidates that are left with their final probabilities (sum 1). Draws

@@ -3,6 +3,8 @@
 #include "base/host_memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -41,6 +43,22 @@ TEST_F(HostMemoryFiles, WithoutLimitsIsTheMachines) {
   put("/proc/self/cgroup", "0::/\n");
   v2("", "max", 100 * kMiB);
   EXPECT_EQ(found().available, 512 * kMiB) << "max is no limit";
+}
+
+TEST_F(HostMemoryFiles, TakesWhatTheAddressSpaceLeaves) {
+  // Limits that the process itself never comes near, sanitizers included.
+  constexpr uint64_t kMost = uint64_t(1) << 62;
+  put("/proc/meminfo", "MemTotal: 9007199254740992 kB\nMemAvailable: 9007199254740992 kB\n");  // 2^63 bytes
+  put("/proc/self/statm", "1000 10 10 1 0 10 0\n");                                            // pages
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit limit{kMost, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  const HostMemory m = found();
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(m.total, kMost);
+  EXPECT_EQ(m.available, kMost - 1000 * uint64_t(sysconf(_SC_PAGESIZE)));
+  EXPECT_EQ(m.limited_by, "ulimit -v");
 }
 
 TEST_F(HostMemoryFiles, TakesTheLimitOfVersion2) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 namespace gimbal::test {
 namespace {
@@ -53,6 +54,17 @@ void close_end(int& fd) {
   _exit(127);
 }
 
+// Whether the process has a handler of its own for Ctrl-C (Linux: the mask SigCgt has bit N-1 for signal N).
+bool handles_interrupts(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; status >> word;)
+    if (word == "SigCgt:") {
+      unsigned long long mask = 0;
+      return (status >> std::hex >> mask) && (mask >> (SIGINT - 1) & 1);
+    }
+  return false;
+}
+
 }  // namespace
 
 Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) {
@@ -66,11 +78,11 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
   Ran ran;
   size_t sent = 0;
   bool interrupted = false;
-  const auto start = std::chrono::steady_clock::now(), deadline = start + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (out.read >= 0 || err.read >= 0) {
     if (in.write >= 0 && sent == setup.input.size()) close_end(in.write);
     pollfd wait[3] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}};
-    if (poll(wait, 3, setup.interrupt_after_ms < 0 ? 1000 : 10) < 0 && errno != EINTR) cannot("poll");
+    if (poll(wait, 3, setup.interrupt_when_heard ? 10 : 1000) < 0 && errno != EINTR) cannot("poll");
     if (std::chrono::steady_clock::now() > deadline) {
       kill(child, SIGKILL);
       errno = ETIMEDOUT;
@@ -93,8 +105,7 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
     const int got = int(ran.out.size());
     if (!interrupted && setup.interrupt_after_bytes >= 0 && got >= setup.interrupt_after_bytes)
       interrupted = kill(child, SIGINT) == 0;
-    if (!interrupted && setup.interrupt_after_ms >= 0 &&
-        std::chrono::steady_clock::now() - start > std::chrono::milliseconds(setup.interrupt_after_ms))
+    if (!interrupted && setup.interrupt_when_heard && handles_interrupts(child))
       interrupted = kill(child, SIGINT) == 0;
     if (setup.close_after_bytes >= 0 && got >= setup.close_after_bytes) close_end(out.read);
   }

@@ -14,13 +14,13 @@ struct Ran {
 struct RunSetup {
   std::string input = {};  // stdin
   std::map<std::string, std::string> environment =
-      {};                          // set in addition; an empty value removes the variable
-  std::string folder = {};         // to run in; empty: the present one
-  std::string stdout_path = {};    // write stdout here in place of `out`
-  int interrupt_after_bytes = -1;  // of stdout: then SIGINT is sent, once
-  int interrupt_after_ms = -1;     // from the start: SIGINT, once
-  std::string limits = {};         // "-v 100000 -s 128": given to ulimit of a shell that becomes the program
-  int close_after_bytes = -1;      // of stdout: then the reading end is closed
+      {};                             // set in addition; an empty value removes the variable
+  std::string folder = {};            // to run in; empty: the present one
+  std::string stdout_path = {};       // write stdout here in place of `out`
+  int interrupt_after_bytes = -1;     // of stdout: then SIGINT is sent, once
+  bool interrupt_when_heard = false;  // SIGINT, once, as soon as the program handles it by itself
+  std::string limits = {};     // "-v 100000 -s 128": given to ulimit of a shell that becomes the program
+  int close_after_bytes = -1;  // of stdout: then the reading end is closed
 };
 
 // Ends the test executable when the program cannot be started or takes more than two minutes.

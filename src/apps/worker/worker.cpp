@@ -25,6 +25,8 @@ class Worker {
     Arguments a(name_,
                 format("Generates text from a model file. Holds the {} backend alone.", about_.backend));
     declare(a);
+    a.section("Common");
+    a.help_flag();
     if (auto ok = a.parse(std::move(words)); !ok) return ok.error();
     if (a.help_wanted()) return print(a.help()), kDone;
     if (version_) return print(format("{} {}\n", name_, GIMBAL_VERSION)), kDone;
@@ -82,7 +84,7 @@ class Worker {
   }
 
   Result<int> generate_text() {
-    auto text = text_.text();
+    auto text = text_.text([] { return kMaxFileBytes; });
     if (!text) return text.error();
     Settings s;
     s.run.context = context_.value_or(s.run.context);
@@ -179,6 +181,7 @@ int finish(const Result<int>& done) {
 }  // namespace
 
 int run(const About& about, int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away shows up as a failed write
   try {
     return finish(Worker(about).run({argv + (argc > 0), argv + argc}));

@@ -1,0 +1,51 @@
+#include "apps/commands.h"
+
+#include <cctype>
+
+namespace gimbal {
+namespace {
+
+constexpr CommandRow kCommands[] = {
+    {"run", "", "Use a model", "generate text; without a prompt on a terminal, a conversation", make_run},
+    {"bench", "", "Use a model", "measure the speed of prompts and of generation", make_bench},
+    {"plan", "", "Before running it", "the memory that a model takes, exactly, without loading it",
+     make_plan},
+    {"explain", "", "Before running it", "the kernel that computes every step, and why", make_explain},
+    {"backends", "doctor", "This machine",
+     "every backend and device: usable or not, why, and what would help", make_backends},
+    {"kernels", "", "This machine", "every kernel of every backend, and which of them this machine can use",
+     make_kernels},
+    {"verify", "", "This machine", "check every kernel of this machine's device against the exact reference",
+     make_verify},
+    {"models", "", "Model files", "the models found on this machine", make_models},
+    {"info", "", "Model files", "what a model file contains", make_info},
+    {"tokenize", "", "Model files", "text to token ids", make_tokenize},
+    {"detokenize", "", "Model files", "token ids to text", make_detokenize},
+    {"logits", "", "For developers", "the model's raw output for given tokens", make_logits},
+    {"dequantize", "", "For developers", "raw quantized blocks to float32", make_dequantize},
+};
+
+}  // namespace
+
+std::span<const CommandRow> all_commands() { return kCommands; }
+
+const CommandRow* find_command(const std::string& name) {
+  for (const CommandRow& row : kCommands)
+    if (name == row.name || (*row.alias && name == row.alias)) return &row;
+  return nullptr;
+}
+
+DeclaredCommand declare(const CommandRow& row) {
+  DeclaredCommand d{row.make(), nullptr};
+  d.arguments = std::make_unique<Arguments>(
+      format("gimbal {}", row.name),
+      format("{}{}.", char(std::toupper(static_cast<unsigned char>(row.help[0]))), row.help + 1));
+  d.command->declare(*d.arguments);
+  d.arguments->section("Common");
+  d.arguments->flag("--json", "print the result as JSON", d.command->json);
+  d.arguments->flag("--quiet", "no progress and no notes on stderr", d.command->quiet);
+  d.arguments->help_flag();
+  return d;
+}
+
+}  // namespace gimbal
