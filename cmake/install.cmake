@@ -29,6 +29,22 @@ endforeach()
 list(TRANSFORM plugin_contract PREPEND ${CMAKE_SOURCE_DIR}/src/device/)
 install(FILES ${plugin_contract}
         DESTINATION ${plugin_headers}/device)
+# ---- The manual page and the completion of shells: the program prints them from its own table of options, so it must run here
+if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+  function(gimbal_prints output folder)
+    set(file ${CMAKE_BINARY_DIR}/package/${output})
+    add_custom_command(OUTPUT ${file} COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/package COMMAND gimbal ${ARGN} > ${file}
+                       DEPENDS gimbal VERBATIM)
+    install(FILES ${file} DESTINATION ${folder})
+    set_property(GLOBAL APPEND PROPERTY GIMBAL_PRINTED ${file})
+  endfunction()
+  gimbal_prints(gimbal.1 ${CMAKE_INSTALL_MANDIR}/man1 manual)
+  gimbal_prints(gimbal ${CMAKE_INSTALL_DATADIR}/bash-completion/completions completion bash)
+  gimbal_prints(_gimbal ${CMAKE_INSTALL_DATADIR}/zsh/site-functions completion zsh)
+  gimbal_prints(gimbal.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d completion fish)
+  get_property(printed GLOBAL PROPERTY GIMBAL_PRINTED)
+  add_custom_target(gimbal_printed ALL DEPENDS ${printed})
+endif()
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/THIRD_PARTY_NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # ---- find_package(gimbal): gimbal::gimbal for programs, gimbal::ops for backends; the other targets are what these link ----

@@ -38,5 +38,7 @@ std::unique_ptr<Command> make_tokenize();
 std::unique_ptr<Command> make_detokenize();
 std::unique_ptr<Command> make_logits();
 std::unique_ptr<Command> make_dequantize();
+std::unique_ptr<Command> make_completion();
+std::unique_ptr<Command> make_manual();
 
 }  // namespace gimbal

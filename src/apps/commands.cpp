@@ -23,6 +23,9 @@ constexpr CommandRow kCommands[] = {
     {"detokenize", "", "Model files", "token ids to text", make_detokenize},
     {"logits", "", "For developers", "the model's raw output for given tokens", make_logits},
     {"dequantize", "", "For developers", "raw quantized blocks to float32", make_dequantize},
+    {"completion", "", "For developers", "the completion of this command line for bash, zsh or fish",
+     make_completion},
+    {"manual", "", "For developers", "the manual page, for `man -l`", make_manual},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The words that users of other programs type.
+// The words that users of other programs type, and what is made of the tables of options: completion and the
+// manual.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,6 +11,26 @@ namespace gimbal::test {
 namespace {
 
 namespace fs = std::filesystem;
+
+const Args kCommands{"run",        "bench",  "plan",       "explain",    "backends",
+                     "kernels",    "verify", "models",     "info",       "tokenize",
+                     "detokenize", "logits", "dequantize", "completion", "manual"};
+
+// The long options that a command's --help lists, but for --cuda-device, which stands for a family.
+Args long_options(const std::string& command) {
+  const std::string help = gimbal({command, "--help"}).out;
+  Args all;
+  for (size_t at = 0; (at = help.find("--", at)) != std::string::npos;) {
+    const size_t end = help.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at);
+    const size_t line = help.rfind('\n', at) + 1;
+    const bool listed = help.compare(line, 2, "  ") == 0 && at - line <= 16 && help[line + 2] != ' ';
+    if ((listed || help.compare(line, 6, "      ") == 0) && at - line <= 16 &&
+        help.compare(at, 13, "--cuda-device") != 0)
+      all.push_back(help.substr(at, end - at));
+    at = end;
+  }
+  return all;
+}
 
 TEST(Words, OfLlamaCppAreTranslated) {
   const std::string expected =
@@ -75,6 +96,73 @@ TEST(Words, WhatIsThereIsNotSaidToBeMissing) {
   ASSERT_EQ(symlink(loop.c_str(), loop.c_str()), 0);
   EXPECT_SAYS(gimbal({"info", link}).err, "its link leads to no file");
   EXPECT_SAYS(gimbal({"info", loop}).err, "symbolic links");
+}
+
+TEST(Completion, HasEveryCommandAndOption) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string text = gimbal({"completion", shell}).out;
+    for (const std::string& command : kCommands) {
+      EXPECT_SAYS(text, command);
+      const Args options = long_options(command);
+      EXPECT_GE(options.size(), 2u) << command;
+      for (const std::string& option : options)
+        EXPECT_SAYS(text, std::string(shell) == "fish" ? "-l " + option.substr(2) : option);
+    }
+  }
+  EXPECT_EQ(gimbal({"completion"}).code, 2);
+  EXPECT_EQ(gimbal({"completion", "tcsh"}).code, 2);
+}
+
+// --help has one line for all of them.
+TEST(Completion, AndTheManualHaveTheOptionOfEveryBackend) {
+  const Json backends = json_of(gimbal({"backends", "--json"}))["backends"];
+  ASSERT_GT(backends.size(), 1u);
+  const std::string page = gimbal({"manual"}).out;
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string text = gimbal({"completion", shell}).out;
+    for (const Json& b : backends) {
+      const std::string name = b["backend"].get<std::string>() + "-device";
+      EXPECT_SAYS(text, (std::string(shell) == "fish" ? "-l " : "--") + name);
+      EXPECT_SAYS(page, "\\-\\-" + b["backend"].get<std::string>() + "\\-device");
+    }
+  }
+}
+
+TEST(Completion, OfBashOffersWordsThatFit) {
+  const std::string script = temporary_path("completion.bash");
+  ASSERT_TRUE(write_file(script, gimbal({"completion", "bash"}).out));
+  auto offered = [&](const Args& words) {
+    std::string line = "source " + script + "; COMP_WORDS=(";
+    for (const std::string& w : words) line += "'" + w + "' ";
+    line += format("); COMP_CWORD={}; _gimbal; echo \"${{COMPREPLY[@]}}\"", words.size() - 1);
+    return run_program({"/bin/bash", "-c", line}).out;
+  };
+  EXPECT_EQ(offered({"gimbal", "toke"}), "tokenize\n");
+  EXPECT_EQ(offered({"gimbal", "run", "--kv-t"}), "--kv-type\n");
+  EXPECT_EQ(offered({"gimbal", "run", "--verify", "al"}), "always\n");
+  EXPECT_EQ(offered({"gimbal", "info", "--kv-t"}), "\n");
+}
+
+TEST(Manual, HasEveryCommandAndOptionAndIsGoodRoff) {
+  const std::string page = gimbal({"manual"}).out;
+  EXPECT_EQ(page.rfind(".TH GIMBAL 1", 0), 0u);
+  for (const std::string& command : kCommands) {
+    EXPECT_SAYS(page, ".SS gimbal " + command);
+    for (const std::string& option : long_options(command)) {
+      std::string roff;
+      for (char c : option) roff += c == '-' ? std::string("\\-") : std::string(1, c);
+      EXPECT_SAYS(page, roff);
+    }
+  }
+  const std::string path = temporary_path("gimbal.1");
+  ASSERT_TRUE(write_file(path, page));
+  for (const Args& check : {Args{"/usr/bin/mandoc", "-T", "lint", "-W", "error", path},
+                            Args{"/usr/bin/man", "--warnings", "-l", path}})
+    if (access(check[0].c_str(), X_OK) == 0) {
+      Ran r = run_program(check);
+      EXPECT_EQ(r.code, 0) << r.out << r.err;
+      EXPECT_EQ(r.err, "") << check[0];
+    }
 }
 
 }  // namespace

@@ -106,6 +106,16 @@ def main(build, work, backends):
     check(installed == public | {"include/gimbal/gimbal_config.h"}, f"the headers for programs are {sorted(installed)}")
     check("include/gimbal-plugin/device/abi.h" in files, "the header of the plugin contract was not installed")
 
+    # What shells and `man` look for, each where it looks, and what the program prints.
+    for name, *command in (("share/man/man1/gimbal.1", "manual"), ("share/bash-completion/completions/gimbal", "completion", "bash"),
+                           ("share/zsh/site-functions/_gimbal", "completion", "zsh"), ("share/fish/vendor_completions.d/gimbal.fish", "completion", "fish")):
+        if name not in files:
+            wrong.append(f"{name} was not installed")
+            continue
+        with open(os.path.join(place, name), encoding="utf-8") as file:
+            text = file.read()
+        check("gimbal" in text and text == run(program, *command).stdout, f"{name} is not what `gimbal {' '.join(command)}` prints")
+
     # Without any driver visible, so that only finding the plugins is tested.
     environment = {"PATH": "", "HOME": work, "VK_DRIVER_FILES": "/nonexistent", "OCL_ICD_VENDORS": "/nonexistent"}
     listed = run(program, "backends", "--json", env=environment)
