@@ -48,7 +48,7 @@ endfunction()
 # gimbal_standalone(<target>): starts on machines that have nothing but the C library; without what it does not use.
 function(gimbal_standalone target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,-O2)
     # The tables of kernels are full of pointers: packed, their relocations take 2 kB in place of 110. Needs the C library that
     # Debian 12 has, 2.36, which the program needs anyway.
     check_linker_flag(CXX -Wl,-z,pack-relative-relocs GIMBAL_PACKS_RELOCATIONS)
