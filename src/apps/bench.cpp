@@ -7,7 +7,7 @@
 namespace gimbal {
 namespace {
 
-class Bench final : public Command {
+class BenchCommand final : public Command {
  public:
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
@@ -83,6 +83,6 @@ class Bench final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_bench() { return std::make_unique<Bench>(); }
+std::unique_ptr<Command> make_bench() { return std::make_unique<BenchCommand>(); }
 
 }  // namespace gimbal

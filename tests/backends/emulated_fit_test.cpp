@@ -144,7 +144,7 @@ TEST_F(Fit, CountsTwoPartsOnOneDeviceTogether) {
   ASSERT_TRUE(b);
   const auto uses = memory_uses(*b);
   ASSERT_EQ(uses.size(), 3u) << "two devices, and the memory of the host that both use";
-  EXPECT_EQ(uses[2].sum.sessions, b->session_bytes());
+  EXPECT_EQ(uses[2].sum.sessions, b->host_bytes());
   EXPECT_EQ(uses[0].sum.total(), b->stages[0].memory.total() + b->stages[2].memory.total());
   EXPECT_EQ(uses[1].sum.total(), b->stages[1].memory.total());
   EXPECT_EQ(uses[2].device, nullptr);

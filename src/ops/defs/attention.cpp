@@ -66,11 +66,11 @@ void attend(const reference::Call& c) {
     }
 }
 
-struct Size {
+struct HeadSize {
   int hd, heads, kv_heads, positions, rows, window, sequences;
   float queries = 1;  // how large: 50 times as large, a softmax that leaves the maximum out overflows
 };
-constexpr Size kSizes[] = {
+constexpr HeadSize kHeads[] = {
     {8, 2, 1, 1, 1, 0, 1},       {32, 1, 1, 1, 1, 0, 1},    {16, 4, 4, 17, 1, 0, 1},
     {32, 4, 2, 63, 3, 0, 1},     {64, 2, 1, 64, 5, 0, 1},   {80, 3, 3, 65, 2, 0, 1},
     {128, 2, 2, 130, 4, 0, 1},   {20, 2, 1, 200, 7, 50, 1}, {64, 4, 1, 129, 2, 64, 1},
@@ -79,7 +79,7 @@ constexpr Size kSizes[] = {
 
 // Rows to be written to a cache. Among them heads of zeros, of numbers that a half rounds to zero, and of
 // some that it holds in a few bits only.
-CaseInput cache_rows(const Size& s, Numbers& n) {
+CaseInput cache_rows(const HeadSize& s, Numbers& n) {
   CaseInput in = floats(Shape(DType::F32, {s.hd, s.kv_heads, s.positions * s.sequences}), n);
   const float odd[] = {0, 1e-7f, 3e-6f};
   for (size_t i = 0; i < std::size(odd) && int(i) + 1 < s.positions; i++)
@@ -97,7 +97,7 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
   std::vector<Case> all;
   if (!has(kCacheTypes, cache)) return all;
   Numbers n(uint64_t(cache) + 77);
-  for (const Size& s : kSizes) {
+  for (const HeadSize& s : kHeads) {
     if (s.hd % info(cache).block) continue;
     const int pages = (s.positions + kPagePositions - 1) / kPagePositions + 1;
     Case c{case_name(of, cache,

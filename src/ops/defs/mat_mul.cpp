@@ -8,22 +8,22 @@
 namespace gimbal::ops {
 namespace {
 
-struct Size {
+struct ProductSize {
   int blocks, tail, n, rows, bias;  // k = blocks * block + tail
   int spare = 2;                    // rows that there is room for beyond those to compute
 };
 // One block and many; a whole chunk of 256, one more, one less; a tile of 16 outputs, one more, one less;
 // rows of x around the numbers that kernels take at once; few rows where there is room for many; and for
 // one alone.
-constexpr Size kSizes[] = {{1, 0, 1, 1, 0},      {2, 0, 16, 1, 1},   {3, 5, 17, 2, 0},    {8, 0, 15, 3, 0},
-                           {9, 1, 33, 4, 1},     {16, 0, 48, 5, 0},  {17, 3, 7, 8, 0},    {43, 31, 64, 9, 1},
-                           {64, 0, 256, 1, 0},   {5, 0, 130, 31, 0}, {9, 0, 33, 16, 1},   {3, 0, 17, 33, 0},
-                           {8, 0, 20, 3, 1, 30}, {1, 0, 5, 260, 0},  {3, 5, 17, 1, 0, 0}, {9, 1, 33, 1, 1, 0},
-                           {43, 31, 64, 1, 0, 0}};
+constexpr ProductSize kProducts[] = {
+    {1, 0, 1, 1, 0},     {2, 0, 16, 1, 1},     {3, 5, 17, 2, 0},     {8, 0, 15, 3, 0},   {9, 1, 33, 4, 1},
+    {16, 0, 48, 5, 0},   {17, 3, 7, 8, 0},     {43, 31, 64, 9, 1},   {64, 0, 256, 1, 0}, {5, 0, 130, 31, 0},
+    {9, 0, 33, 16, 1},   {3, 0, 17, 33, 0},    {8, 0, 20, 3, 1, 30}, {1, 0, 5, 260, 0},  {3, 5, 17, 1, 0, 0},
+    {9, 1, 33, 1, 1, 0}, {43, 31, 64, 1, 0, 0}};
 
 // A prompt as users run it: more rows, columns and outputs than kernels stage at once. One format will do of
 // those whose rows of x are alike.
-Size prompt(int block) { return {kChunk / std::max(block, 32) + 1, 3, 130, 200, 0}; }
+ProductSize prompt(int block) { return {kChunk / std::max(block, 32) + 1, 3, 130, 200, 0}; }
 bool stands_for_others(DType w) {
   for (DType t : kAllDTypes)
     if (can_decode(t) && activation_type(t) == activation_type(w)) return t == w;
@@ -36,9 +36,9 @@ std::vector<Case> mat_mul_cases(DType w) {
   const DType x = activation_type(w);
   const int block = std::max(info(w).block, info(x).block);
   Numbers n(uint64_t(w) + 11);
-  std::vector<Size> sizes(std::begin(kSizes), std::end(kSizes));
+  std::vector<ProductSize> sizes(std::begin(kProducts), std::end(kProducts));
   if (stands_for_others(w)) sizes.push_back(prompt(block));
-  for (const Size& s : sizes) {
+  for (const ProductSize& s : sizes) {
     const int columns = block > 1 ? block * s.blocks : 32 * s.blocks + s.tail;
     if (int64_t(columns) * s.n > 1 << 19) continue;  // takes long where a weight is decoded slowly
     Case c{case_name(OpKind::MatMul, w,

@@ -75,12 +75,12 @@ CaseInput values(const Case& c, int width, const std::string& what, Numbers& n) 
 }
 
 // Rows of the widths around those that kernels sort at once, and of a large vocabulary.
-struct Size {
+struct SortSize {
   int width, rows, k;  // k: of top_k
 };
-constexpr Size kSizes[] = {{1, 1, 1},     {2, 3, 1},     {5, 2, 7},      {63, 1, 40},   {64, 2, 64},
-                           {65, 1, 1},    {130, 3, 200}, {511, 1, 40},   {512, 2, 1},   {513, 1, 513},
-                           {1000, 3, 40}, {4097, 1, 64}, {5000, 1, 300}, {33000, 1, 1}, {262144, 1, 40}};
+constexpr SortSize kSorts[] = {{1, 1, 1},     {2, 3, 1},     {5, 2, 7},      {63, 1, 40},   {64, 2, 64},
+                               {65, 1, 1},    {130, 3, 200}, {511, 1, 40},   {512, 2, 1},   {513, 1, 513},
+                               {1000, 3, 40}, {4097, 1, 64}, {5000, 1, 300}, {33000, 1, 1}, {262144, 1, 40}};
 
 template <OpKind Kind>
 std::vector<Case> sort_cases(DType x) {
@@ -88,7 +88,7 @@ std::vector<Case> sort_cases(DType x) {
   if (x != DType::F32) return all;
   constexpr bool kTopK = Kind == OpKind::TopK;
   Numbers n{uint64_t(Kind) * 131 + 5};
-  for (const Size& s : kSizes) {
+  for (const SortSize& s : kSorts) {
     // Wide rows once each: checked lane by lane they take seconds.
     const bool wide = s.width > 4000;
     if (!kTopK && s.width > (Kind == OpKind::Sort ? 10000 : 40000)) continue;
