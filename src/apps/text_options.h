@@ -15,7 +15,7 @@ struct TextOptions {
   bool print_tokens = false, stats = false;
   GenerateSettings settings;
 
-  void declare(Arguments&);  // as two sections: the text, and the choice of tokens
+  void declare(Arguments&);  // as two sections: text and sampling
   // After parsing: fills in `settings`. Errors: Usage for values out of range, and for two prompts.
   Status finish();
   // The prompt: -p, or --file or else stdin without the newline at its end. Errors: those of read_text().

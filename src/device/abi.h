@@ -156,7 +156,7 @@ typedef struct gimbal_backend {
   const char* name;
   int (*device_count)(void);
   /* options: "key=value" lines, NULL for none; unknown keys are refused. The text that last_error(NULL) gives
-     after a failure names the option. cpu: threads=N, variant=NAME. */
+     after a failure names the option. cpu: threads=N, variant=NAME, limit_megabytes=N (read by measure()). */
   gimbal_code (*open)(int index, const char* options, gimbal_device** out);
   void (*close)(gimbal_device*);
   void (*describe)(gimbal_device*, gimbal_device_info*);
