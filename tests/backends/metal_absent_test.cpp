@@ -38,8 +38,8 @@ TEST(MetalAbsent, IsRefusedOrReplacedWithTheReason) {
   ASSERT_TRUE(fallback);
   EXPECT_STRNE(fallback->device->backend(), "metal");
   ASSERT_FALSE(fallback->fallbacks.empty());
-  EXPECT_NE(fallback->fallbacks[0].find("Metal is part of macOS"), std::string::npos)
-      << fallback->fallbacks[0];
+  EXPECT_NE(fallback->fallbacks[0].sentence().find("Metal is part of macOS"), std::string::npos)
+      << fallback->fallbacks[0].sentence();
 }
 
 }  // namespace
