@@ -59,11 +59,11 @@ Result<std::vector<LayerShare>> parse_split(const std::string& text) {
 
 // Kernels keep tiles on the stack, and a thread has the stack that `ulimit -s` says.
 Status check_stack() {
-  constexpr uint64_t kLeastStack = 256 << 10;
-  if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kLeastStack)
+  constexpr uint64_t kMinStackBytes = 256 << 10;
+  if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kMinStackBytes)
     return Error{Code::OutOfMemory,
                  format("the stack of this process is limited to {} KiB; computing needs {}",
-                        stack.rlim_cur >> 10, kLeastStack >> 10),
+                        stack.rlim_cur >> 10, kMinStackBytes >> 10),
                  "raise the limit: ulimit -s 1024"};
   return Done{};
 }

@@ -57,7 +57,7 @@ class Run final : public Command {
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();
     if (!tokens_ && !conversation) {
-      auto read = text_.text([&] { return most_text(*source->file, **tokenizer, options->run); });
+      auto read = text_.text([&] { return max_text(*source->file, **tokenizer, options->run); });
       if (!read) return read.error();
       text = std::move(*read);
       ids = (*tokenizer)->encode(text);
@@ -73,7 +73,7 @@ class Run final : public Command {
 
  private:
   // Bytes that no text has which fits into the context: a token stands for at most those of the longest one.
-  static uint64_t most_text(const Gguf& file, const Tokenizer& tokenizer, const RunOptions& options) {
+  static uint64_t max_text(const Gguf& file, const Tokenizer& tokenizer, const RunOptions& options) {
     const auto config = configure(file);
     const int context = options.context > 0 ? options.context : config ? default_context(*config) : 0;
     size_t longest = 1;

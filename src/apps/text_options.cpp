@@ -10,7 +10,7 @@ void TextOptions::declare(Arguments& a) {
   a.text("-f,--file", "FILE", "a file or pipe with the prompt, without a newline at its end; - is stdin",
          file);
   a.whole("-n,--max-tokens", "N",
-          "tokens to generate; -1: until the model stops or the context is full (default)", most_tokens_, -1,
+          "tokens to generate; -1: until the model stops or the context is full (default)", max_tokens_, -1,
           1 << 30);
   a.texts("--stop", "TEXT", "end before this text; repeatable", settings.stops);
   a.flag("--ignore-eos", "go on when the model ends its text", settings.ignore_stop_tokens);
@@ -21,7 +21,7 @@ void TextOptions::declare(Arguments& a) {
 
 Status TextOptions::finish() {
   if (prompt && file) return Error{Code::Usage, "-p and --file each give a prompt", "give only one of them"};
-  settings.most_tokens = most_tokens_.value_or(-1);
+  settings.max_tokens = max_tokens_.value_or(-1);
   if (auto ok = sampling_.finish(); !ok) return ok;
   settings.sampler = sampling_.settings;
   return validate_stops(settings.stops);

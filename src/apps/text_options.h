@@ -22,7 +22,7 @@ struct TextOptions {
   Result<std::string> text(const std::function<uint64_t()>& max_bytes) const;
 
  private:
-  std::optional<int> most_tokens_;
+  std::optional<int> max_tokens_;
   SamplingOptions sampling_;
 };
 

@@ -103,9 +103,9 @@ std::optional<std::string> nearest(const std::string& word, const std::vector<st
 }
 
 std::string quoted(std::string_view text) {
-  constexpr size_t kLongest = 80;
+  constexpr size_t kMaxBytes = 80;
   size_t at = 0;
-  while (at < text.size() && at < kLongest) at += utf8_step(text, at).bytes;
+  while (at < text.size() && at < kMaxBytes) at += utf8_step(text, at).bytes;
   return format("'{}{}'", escaped(text.substr(0, at)), at == text.size() ? "" : "...");
 }
 

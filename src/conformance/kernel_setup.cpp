@@ -12,7 +12,7 @@ namespace gimbal {
 namespace {
 
 constexpr int kSmallOps = 8;  // in one program, so that starting it does not count
-constexpr uint64_t kMostCopies = 4096;
+constexpr uint64_t kMaxCopies = 4096;
 
 class Recorder {
  public:
@@ -100,7 +100,7 @@ class Recorder {
         size += device_.cache_bytes(s.type, true, s.dim[0], s.dim[1], s.dim[2], s.dim[3]);
     }
     size = std::max<uint64_t>(size, 1);
-    return int(std::clamp<uint64_t>((bytes_ + size - 1) / size, 1, kMostCopies));
+    return int(std::clamp<uint64_t>((bytes_ + size - 1) / size, 1, kMaxCopies));
   }
 
   const Device& device_;

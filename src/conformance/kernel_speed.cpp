@@ -17,7 +17,7 @@ namespace {
 constexpr int kFewRows = 64;   // below that an op waits for memory, from here on it computes
 constexpr int kPromptOps = 4;  // ops of one pass with many rows
 constexpr int kTrialRows = 16;
-constexpr int kFewestPasses = 3;
+constexpr int kMinPasses = 3;
 
 using Bits = std::mt19937_64;
 
@@ -160,7 +160,7 @@ Result<KernelSpeed> KernelTimer::time(Run& run, const SpeedRequest& request) {
   if (!e) return e.error();
   s.seconds = INFINITY;
   for (double all = 0;
-       s.passes == 0 || all < request.seconds || (s.passes < kFewestPasses && all < 4 * request.seconds);
+       s.passes == 0 || all < request.seconds || (s.passes < kMinPasses && all < 4 * request.seconds);
        s.passes++) {
     auto seconds = pass(run, *e, s.rows);
     if (!seconds) return seconds.error();

@@ -22,7 +22,7 @@ constexpr gimbal_limit kSizes[] = {
 constexpr gimbal_limit kHeadSizes[] = {
     kSizes[0],
     kSizes[1],
-    {"head_dim", GIMBAL_DIM, 0, 0, 0, 1, kMostHeadDim},
+    {"head_dim", GIMBAL_DIM, 0, 0, 0, 1, kMaxHeadDim},
 };
 // The same, and a parameter that has two values.
 constexpr gimbal_limit kTwoWays[] = {
@@ -49,7 +49,7 @@ constexpr gimbal_kernel_info claims(const char* name, OpKind op, DTypeSet format
   k.op = uint16_t(op);
   k.numerics = GIMBAL_EXACT;
   limit(k, kSizes);
-  for (int i = 0; i < info(op).fewest_inputs; i++) k.in[i] = f32;
+  for (int i = 0; i < info(op).min_inputs; i++) k.in[i] = f32;
   k.out[0] = f32;
   switch (op) {
     case OpKind::Embed: k.in[0] = claim_of(formats, weights), k.in[1] = i32; break;

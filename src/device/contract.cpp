@@ -11,8 +11,8 @@ namespace gimbal {
 namespace {
 
 // What follows these is optional, or later than the first version.
-constexpr size_t kFewestTableBytes = offsetof(gimbal_backend, measure);
-constexpr size_t kFewestPluginBytes = sizeof(gimbal_plugin);
+constexpr size_t kMinTableBytes = offsetof(gimbal_backend, measure);
+constexpr size_t kMinPluginBytes = sizeof(gimbal_plugin);
 
 Error mismatch(const std::string& whose, uint32_t version, uint32_t bytes, size_t fewest) {
   return {
@@ -54,8 +54,8 @@ bool is_name(const char* s) {
 
 Status check_plugin(const gimbal_plugin* p, const std::string& whose) {
   if (!p) return broken(whose, "gives no description of itself");
-  if (p->abi_version != GIMBAL_ABI_VERSION || p->struct_size < kFewestPluginBytes)
-    return mismatch(whose, p->abi_version, p->struct_size, kFewestPluginBytes);
+  if (p->abi_version != GIMBAL_ABI_VERSION || p->struct_size < kMinPluginBytes)
+    return mismatch(whose, p->abi_version, p->struct_size, kMinPluginBytes);
   if (!p->backend) return broken(whose, "holds no backend");
   if (auto same = same_meanings<OpKind>(whose, "op", p->ops, kOpMeaningsHere); !same) return same;
   return same_meanings<DType>(whose, "format", p->dtypes, kDTypeMeaningsHere);
@@ -63,8 +63,8 @@ Status check_plugin(const gimbal_plugin* p, const std::string& whose) {
 
 Status check_table(const gimbal_backend* t, const std::string& whose) {
   if (!t) return broken(whose, "has no table of functions");
-  if (t->abi_version != GIMBAL_ABI_VERSION || t->struct_size < kFewestTableBytes)
-    return mismatch(whose, t->abi_version, t->struct_size, kFewestTableBytes);
+  if (t->abi_version != GIMBAL_ABI_VERSION || t->struct_size < kMinTableBytes)
+    return mismatch(whose, t->abi_version, t->struct_size, kMinTableBytes);
   if (!t->name || !is_name(t->name)) return broken(whose, "has no name made of a-z, 0-9 and _");
   std::string missing;
   auto need = [&](const char* name, bool there) {

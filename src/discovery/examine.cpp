@@ -56,7 +56,7 @@ BackendReport examine(const LibraryPtr& library, const std::string& options,
     r.code = why.reason, r.reason = format("no device found: {}", why.message), r.remedy = why.remedy;
     return r;
   }
-  for (int i = 0; i < std::min(count, int(kMostProbedDevices)); i++) {
+  for (int i = 0; i < std::min(count, int(kMaxProbedDevices)); i++) {
     if (auto d = Device::open(library, i, options)) {
       r.devices.push_back(about(**d, i));
       if (loaded)

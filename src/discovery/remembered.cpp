@@ -13,7 +13,7 @@
 namespace gimbal {
 namespace {
 
-constexpr size_t kMostFailureBytes = 1 << 20;
+constexpr size_t kMaxFailureBytes = 1 << 20;
 constexpr std::string_view kFailuresTitle = "gimbal: backends that crashed or hung (may be deleted)\n";
 
 int64_t now() { return int64_t(std::time(nullptr)); }
@@ -40,7 +40,7 @@ std::string one_line(std::string text) {
 void RememberedFailures::read() {
   if (std::exchange(read_, true) || file_.empty()) return;
   auto text = read_file(file_);
-  if (!text || text->size() > kMostFailureBytes || text->rfind(kFailuresTitle, 0) != 0) return;
+  if (!text || text->size() > kMaxFailureBytes || text->rfind(kFailuresTitle, 0) != 0) return;
   for (size_t at = kFailuresTitle.size(), end; (end = text->find('\n', at)) != text->npos; at = end + 1) {
     std::string parts[6];
     size_t begin = at, n = 0;
@@ -53,7 +53,7 @@ void RememberedFailures::read() {
     int64_t when = 0;
     const auto number = std::from_chars(parts[0].data(), parts[0].data() + parts[0].size(), when);
     if (n != 5 || number.ec != std::errc() || !worth_keeping(parts[3])) continue;
-    if (when > now() || now() - when > kRememberedFor || failures_.size() >= kMostRemembered) continue;
+    if (when > now() || now() - when > kRememberedFor || failures_.size() >= kMaxRemembered) continue;
     failures_.push_back({parts[1], parts[2], parts[3], parts[4], parts[5], when});
   }
 }

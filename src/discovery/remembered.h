@@ -39,7 +39,7 @@ class RememberedFailures {
 };
 
 // What both kinds of memory keep at most: entries, and how long, in seconds.
-constexpr size_t kMostRemembered = 64;
+constexpr size_t kMaxRemembered = 64;
 constexpr int64_t kRememberedFor = 24 * 60 * 60;
 
 // What changes whenever the code does: path, size and time of a plugin; for a linked backend its build id.

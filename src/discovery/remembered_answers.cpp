@@ -16,7 +16,7 @@ namespace {
 
 // The times of files are those of the kernel's last tick, 10 ms ago at most.
 constexpr int64_t kTick = 20'000'000;
-constexpr size_t kMostAnswerBytes = 1 << 22;
+constexpr size_t kMaxAnswerBytes = 1 << 22;
 constexpr std::string_view kAnswersTitle =
     "gimbal: backends that had no hardware to offer, not asked until something changes (may be deleted)\n";
 
@@ -69,7 +69,7 @@ int64_t nanoseconds_now() {
 void RememberedAnswers::read() {
   if (std::exchange(read_, true) || file_.empty()) return;
   auto text = read_file(file_);
-  if (!text || text->size() > kMostAnswerBytes || text->rfind(kAnswersTitle, 0) != 0) return;
+  if (!text || text->size() > kMaxAnswerBytes || text->rfind(kAnswersTitle, 0) != 0) return;
   const int64_t now = nanoseconds_now() / 1'000'000'000;
   for (size_t at = kAnswersTitle.size(), end; (end = text->find('\n', at)) != text->npos; at = end + 1) {
     std::vector<std::string> parts;
@@ -79,7 +79,7 @@ void RememberedAnswers::read() {
     }
     Answer a;
     const auto number = std::from_chars(parts[0].data(), parts[0].data() + parts[0].size(), a.when);
-    if (parts.size() < 6 || number.ec != std::errc() || answers_.size() >= kMostRemembered) continue;
+    if (parts.size() < 6 || number.ec != std::errc() || answers_.size() >= kMaxRemembered) continue;
     // The time bounds what no list of files can hold, such as a card that was switched off.
     if (a.when < 0 || a.when > now || now - a.when > kRememberedFor) continue;
     a.backend = std::move(parts[1]), a.key = std::move(parts[2]), a.digest = std::move(parts[3]);
@@ -126,7 +126,7 @@ void RememberedAnswers::learn(const BackendReport& r, const std::string& key, in
     if (state.last_change < began - kTick)
       answers_.push_back({began / 1'000'000'000, r.backend, k, state.digest, encode(report), r.depends}),
           known = 1;
-    if (answers_.size() > kMostRemembered) answers_.erase(answers_.begin());
+    if (answers_.size() > kMaxRemembered) answers_.erase(answers_.begin());
   }
   if (known) write();
 }

@@ -11,7 +11,7 @@ namespace gimbal {
 namespace {
 
 constexpr std::string_view kMagic = "gimbal-report-2\n";
-constexpr size_t kMostText = 1 << 14;
+constexpr size_t kMaxTextBytes = 1 << 14;
 constexpr size_t kHead = kMagic.size() + sizeof(uint64_t);
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
@@ -38,8 +38,8 @@ void pass(Stream& s, DeviceRefusal& d) {
 template <class Stream>
 void pass(Stream& s, BackendReport& r) {
   s.text(r.backend), s.text(r.code), s.text(r.reason), s.text(r.remedy);
-  s.list(r.devices, kMostProbedDevices), s.list(r.refused, kMostProbedDevices);
-  s.list(r.depends, kMostDepends);
+  s.list(r.devices, kMaxProbedDevices), s.list(r.refused, kMaxProbedDevices);
+  s.list(r.depends, kMaxDepends);
 }
 
 struct Writer {
@@ -50,7 +50,7 @@ struct Writer {
     out.append(reinterpret_cast<const char*>(&wide), sizeof wide);
   }
   void text(std::string& t) {
-    if (t.size() > kMostText) t.resize(kMostText);
+    if (t.size() > kMaxTextBytes) t.resize(kMaxTextBytes);
     size_t n = t.size();
     number(n), out += t;
   }
@@ -79,7 +79,7 @@ struct Reader {
   }
   void text(std::string& t) {
     const uint64_t n = word();
-    if (n > kMostText || n > in.size()) bad = true;
+    if (n > kMaxTextBytes || n > in.size()) bad = true;
     if (bad) return;
     t = in.substr(0, n);
     in.remove_prefix(n);
@@ -97,9 +97,9 @@ bool can_be_told(const std::vector<std::string>& depends) {
   size_t bytes = 0;
   for (const std::string& d : depends) {
     bytes += d.size();
-    if (d.size() > kMostText || std::any_of(d.begin(), d.end(), is_control)) return false;
+    if (d.size() > kMaxTextBytes || std::any_of(d.begin(), d.end(), is_control)) return false;
   }
-  return depends.size() <= kMostDepends && bytes <= kMostReportBytes / 4;
+  return depends.size() <= kMaxDepends && bytes <= kMaxReportBytes / 4;
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ std::optional<size_t> message_bytes(std::string_view begin) {
   if (begin.substr(0, n) != kMagic.substr(0, n)) return std::nullopt;
   if (begin.size() < kHead) return 0;
   const uint64_t all = read_le<uint64_t>(begin.data() + kMagic.size());
-  return all < kHead || all > kMostReportBytes ? std::nullopt : std::optional<size_t>(all);
+  return all < kHead || all > kMaxReportBytes ? std::nullopt : std::optional<size_t>(all);
 }
 
 std::optional<BackendReport> decode(std::string_view message) {

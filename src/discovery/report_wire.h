@@ -9,9 +9,9 @@
 
 namespace gimbal {
 
-inline constexpr size_t kMostReportBytes = 1 << 20;
-inline constexpr size_t kMostProbedDevices = 256;
-inline constexpr size_t kMostDepends = 2048;  // of more than these, none is told
+inline constexpr size_t kMaxReportBytes = 1 << 20;
+inline constexpr size_t kMaxProbedDevices = 256;
+inline constexpr size_t kMaxDepends = 2048;  // of more than these, none is told
 
 std::string encode(const BackendReport&);
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostKept = 32;  // devices, variants, numbers of threads and builds
+constexpr size_t kMaxKept = 32;  // devices, variants, numbers of threads and builds
 
 }  // namespace
 
@@ -52,7 +52,7 @@ Status Findings::put(const Json& key, Json entry) {
       entries_.end());
   entry["key"] = key;
   entries_.push_back(std::move(entry));
-  while (entries_.size() > kMostKept) entries_.erase(entries_.begin());
+  while (entries_.size() > kMaxKept) entries_.erase(entries_.begin());
   if (path_.empty()) return Error{Code::Failed, "neither XDG_CACHE_HOME nor HOME is an absolute path", ""};
   return replace_file(path_, Json{{subject_, entries_}}.dump(1) + "\n");
 }

@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepest = 6;           // folders below a place
-constexpr int kMostLookedAt = 20000;  // entries of a place
-constexpr size_t kMostModels = 2000;
+constexpr int kDeepest = 6;         // folders below a place
+constexpr int kMaxEntries = 20000;  // entries of a place
+constexpr size_t kMaxModels = 2000;
 
 std::string variable(const char* name) {
   const char* v = std::getenv(name);
@@ -48,7 +48,7 @@ class Search {
     std::error_code e;
     const fs::path real = fs::canonical(path, e);
     if (e || !fs::is_regular_file(real, e) || !seen_.insert(real.string()).second) return;
-    if (catalog.entries.size() >= kMostModels) {
+    if (catalog.entries.size() >= kMaxModels) {
       catalog.complete = false;
       return;
     }
@@ -65,7 +65,7 @@ class Search {
     int looked_at = 0;
     for (auto at = fs::recursive_directory_iterator(place, fs::directory_options::skip_permission_denied, e);
          !e && at != fs::recursive_directory_iterator(); at.increment(e)) {
-      if (++looked_at > kMostLookedAt) {
+      if (++looked_at > kMaxEntries) {
         catalog.complete = false;
         return;
       }
@@ -85,7 +85,7 @@ class Search {
     int looked_at = 0;
     for (auto at =
              fs::recursive_directory_iterator(manifests, fs::directory_options::skip_permission_denied, e);
-         !e && at != fs::recursive_directory_iterator() && ++looked_at < kMostLookedAt; at.increment(e)) {
+         !e && at != fs::recursive_directory_iterator() && ++looked_at < kMaxEntries; at.increment(e)) {
       if (at.depth() >= kDeepest) at.disable_recursion_pending();
       std::error_code ignored;
       if (!at->is_regular_file(ignored) || at->file_size(ignored) > (1 << 20)) continue;

@@ -10,7 +10,7 @@ GenerateSettings own_settings(const Sampling& s) {
   g.sampler.repeat_penalty = s.repeat_penalty, g.sampler.frequency_penalty = s.frequency_penalty;
   g.sampler.presence_penalty = s.presence_penalty, g.sampler.seed = s.seed;
   for (const auto& [id, bias] : s.logit_bias) g.sampler.logit_bias.push_back({id, bias});
-  g.most_tokens = s.max_tokens, g.stops = s.stops, g.ignore_stop_tokens = s.ignore_stop_tokens;
+  g.max_tokens = s.max_tokens, g.stops = s.stops, g.ignore_stop_tokens = s.ignore_stop_tokens;
   return g;
 }
 

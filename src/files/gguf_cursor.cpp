@@ -7,7 +7,7 @@
 namespace gimbal {
 namespace {
 
-constexpr uint64_t kLongestName = 65535;  // the format's limit for keys; used for tensor names too
+constexpr uint64_t kMaxNameBytes = 65535;  // the format's limit for keys; used for tensor names too
 constexpr std::string_view kDamaged =
     "The file is damaged, or the tool that wrote it is faulty: download it again or convert the model again.";
 constexpr std::string_view kIncomplete =
@@ -78,8 +78,8 @@ bool GgufCursor::name(const char* field, std::string_view& out) {
   if (remaining() >= sizeof(uint64_t)) {
     if (!need(sizeof(uint64_t))) return false;
     const auto length = read_le<uint64_t>(head_ + offset_);
-    if (length == 0 || length > kLongestName)
-      return fail(at, format("length of {}", field), format("1 to {} bytes", kLongestName),
+    if (length == 0 || length > kMaxNameBytes)
+      return fail(at, format("length of {}", field), format("1 to {} bytes", kMaxNameBytes),
                   format("{}", length));
   }
   if (!string(field, out)) return false;

@@ -20,8 +20,8 @@ constexpr uint32_t kMagicSwapped = 0x47475546;  // what a writer that swaps ever
 constexpr uint32_t kOldest = 2, kNewest = 3;
 
 // The fewest bytes that one of them can take in the file, so that a count can be held against what is left.
-constexpr uint64_t kSmallestEntry = 8 + 1 + 4 + 1;           // key length, key, value type, value
-constexpr uint64_t kSmallestTensor = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, rank, one dim, type, offset
+constexpr uint64_t kMinEntry = 8 + 1 + 4 + 1;           // key length, key, value type, value
+constexpr uint64_t kMinTensor = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, rank, one dim, type, offset
 
 // Bytes of one value in the file; 0 for those that have no fixed size.
 uint64_t encoded_bytes(GgufType type) {
@@ -110,8 +110,8 @@ bool GgufParser::read_header(uint64_t& tensors, uint64_t& entries) {
                         version < kOldest ? "Convert the model again with a current tool."
                                           : "The file may be newer than this gimbal: update gimbal.");
   version_ = version;
-  return read_count("number of tensors", kSmallestTensor, tensors) &&
-         read_count("number of metadata entries", kSmallestEntry, entries);
+  return read_count("number of tensors", kMinTensor, tensors) &&
+         read_count("number of metadata entries", kMinEntry, entries);
 }
 
 bool GgufParser::read_count(const char* field, uint64_t smallest, uint64_t& out) {
@@ -238,8 +238,8 @@ Result<uint64_t> GgufParser::bounded(std::string_view key, uint64_t limit, uint6
 
 namespace {
 
-constexpr uint32_t kMostDims = 4;
-constexpr uint64_t kLargestDim = std::numeric_limits<int32_t>::max();  // kernels count in int32
+constexpr uint32_t kMaxDims = 4;
+constexpr uint64_t kMaxDim = std::numeric_limits<int32_t>::max();  // kernels count in int32
 
 std::string dims_text(const GgufTensor& t) {
   std::string text = "[";
@@ -291,15 +291,15 @@ bool GgufParser::read_tensor() {
 bool GgufParser::read_dims(GgufTensor& out) {
   const uint64_t rank_at = cursor_.offset();
   if (!cursor_.read("rank", out.rank)) return false;
-  if (out.rank == 0 || out.rank > kMostDims)
+  if (out.rank == 0 || out.rank > kMaxDims)
     return cursor_.fail(rank_at, "rank", "1 to 4 dimensions", format("{}", out.rank));
   std::fill(std::begin(out.dim), std::end(out.dim), 1);
   for (uint32_t i = 0; i < out.rank; i++) {
     const uint64_t at = cursor_.offset();
     uint64_t dim;
     if (!cursor_.read("dimension", dim)) return false;
-    if (dim == 0 || dim > kLargestDim)
-      return cursor_.fail(at, format("dimension {}", i), format("1 to {}", kLargestDim), format("{}", dim));
+    if (dim == 0 || dim > kMaxDim)
+      return cursor_.fail(at, format("dimension {}", i), format("1 to {}", kMaxDim), format("{}", dim));
     out.dim[i] = int64_t(dim);
   }
   return true;

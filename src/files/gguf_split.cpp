@@ -51,8 +51,8 @@ std::string SplitName::path(uint32_t part_number) const {
 
 namespace {
 
-constexpr uint64_t kMostParts = std::numeric_limits<uint16_t>::max();  // split.count is a 16-bit number
-constexpr uint64_t kMostTensors = std::numeric_limits<int32_t>::max();
+constexpr uint64_t kMaxParts = std::numeric_limits<uint16_t>::max();  // split.count is a 16-bit number
+constexpr uint64_t kMaxTensors = std::numeric_limits<int32_t>::max();
 
 // What the metadata of one file says about its place in a split model.
 struct SplitKeys {
@@ -60,11 +60,11 @@ struct SplitKeys {
 };
 
 Result<SplitKeys> split_keys(GgufParser& parser) {
-  auto count = parser.bounded("split.count", kMostParts, 1);
+  auto count = parser.bounded("split.count", kMaxParts, 1);
   if (!count) return count.error();
-  auto no = parser.bounded("split.no", kMostParts, 0);
+  auto no = parser.bounded("split.no", kMaxParts, 0);
   if (!no) return no.error();
-  auto tensors = parser.bounded("split.tensors.count", kMostTensors, 0);
+  auto tensors = parser.bounded("split.tensors.count", kMaxTensors, 0);
   if (!tensors) return tensors.error();
   return SplitKeys{*no, *count, *tensors};
 }

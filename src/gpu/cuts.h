@@ -15,9 +15,9 @@ constexpr uint64_t kPieceAlignment = 256;
 
 class Cuts {
  public:
-  // Slots of at most `most_bytes` stay whole. Fails for a value that is larger than a piece and cannot be
+  // Slots of at most `max_bytes` stay whole. Fails for a value that is larger than a piece and cannot be
   // cut.
-  static Failure find(const gimbal_program&, uint64_t most_bytes, Cuts* out);
+  static Failure find(const gimbal_program&, uint64_t max_bytes, Cuts* out);
 
   struct Slot {
     uint64_t extent = 0;          // bytes that the program's values reach to
@@ -32,6 +32,6 @@ class Cuts {
 };
 
 // For a buffer that no program is known for: wherever a piece is full.
-std::vector<uint64_t> blind_cuts(uint64_t bytes, uint64_t most_bytes);
+std::vector<uint64_t> blind_cuts(uint64_t bytes, uint64_t max_bytes);
 
 }  // namespace gimbal::simt

@@ -22,7 +22,7 @@ Device::Device(const char* backend, Opened opened, const Least& most)
   static_cast<Facts&>(limits_) = runtime_->facts();
   limits_.max_binding_bytes = std::min(limits_.max_binding_bytes, most.binding);
   limits_.max_allocation_bytes =
-      std::max(std::min(limits_.max_allocation_bytes, most.allocation), kLeastAllocation) / kPieceAlignment *
+      std::max(std::min(limits_.max_allocation_bytes, most.allocation), kMinAllocation) / kPieceAlignment *
       kPieceAlignment;
   limits_.part_bytes = most.part;
 }
@@ -100,14 +100,14 @@ void Device::free_pieces(DeviceBuffer& b) {
 // Buffers are made for a slot of the program that is compiled next: for the one that they are as large as, a
 // few bytes for alignment and guards aside.
 Failure Device::make_pending(const Cuts& cuts) {
-  constexpr uint64_t kMostSpare = 4096;
+  constexpr uint64_t kMaxSpare = 4096;
   std::vector<bool> taken(cuts.slots().size());
   for (DeviceBuffer* b : std::vector(pending_)) {
     size_t best = taken.size();
     for (size_t s = 0; s < taken.size(); s++) {
       const uint64_t extent = cuts.slots()[s].extent;
       if (!taken[s] && !cuts.slots()[s].where.empty() && extent <= b->bytes &&
-          b->bytes - extent <= kMostSpare && (best == taken.size() || extent > cuts.slots()[best].extent))
+          b->bytes - extent <= kMaxSpare && (best == taken.size() || extent > cuts.slots()[best].extent))
         best = s;
     }
     if (best == taken.size()) continue;

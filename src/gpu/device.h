@@ -18,7 +18,7 @@
 
 namespace gimbal::simt {
 
-constexpr uint64_t kLeastAllocation = 4096;
+constexpr uint64_t kMinAllocation = 4096;
 
 // What a backend's folder gives: a device of its API, open, and the kernels built for it.
 struct Opened {
@@ -105,7 +105,7 @@ class DeviceOf final : public Device {
     if (Failure f = options.take_number("max_binding", &most.binding)) return fail(f);
     if (Failure f = options.take_number("max_allocation", &most.allocation)) return fail(f);
     if (Failure f = options.take_number("part", &most.part)) return fail(f);
-    if (most.allocation < kLeastAllocation)
+    if (most.allocation < kMinAllocation)
       return fail({Failure::Invalid, "max_allocation must be at least 4096"});
     if (Failure f = Api::open(index, options, &opened)) return fail(f);
     if (Failure f = options.unknown()) return fail(f);

@@ -23,7 +23,7 @@ uint32_t width_of(const gimbal_value& v) { return uint32_t(row_values(v)); }
 template <class Params>
 class LaunchOf {
  public:
-  explicit LaunchOf(OpPlan& plan) : plan_(plan) { static_assert(sizeof(Params) <= kMostParamBytes); }
+  explicit LaunchOf(OpPlan& plan) : plan_(plan) { static_assert(sizeof(Params) <= kMaxParamBytes); }
   Params p{};
 
   // The next binding: some bytes of a slot. Gives where they begin, in words of the binding: bindings begin

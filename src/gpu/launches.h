@@ -21,9 +21,9 @@ struct Place {
 };
 
 struct PlannedLaunch {
-  Place place[kMostBindings];
+  Place place[kMaxBindings];
   uint32_t bindings = 0;
-  uint8_t params[kMostParamBytes] = {};
+  uint8_t params[kMaxParamBytes] = {};
   uint32_t groups[3] = {1, 1, 1};
   bool after_all = false;  // reads what launches of the same op before it wrote
 };

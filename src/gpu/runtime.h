@@ -40,12 +40,12 @@ struct KernelCode {
   uint32_t lanes = 0;        // threads of a group
   uint32_t bindings = 0;     // buffers, in the order of the kernel's BUFFERS list
   uint32_t writable = 0;     // bit i: binding i is written
-  uint32_t param_bytes = 0;  // of its PARAMS; at most kMostParamBytes
+  uint32_t param_bytes = 0;  // of its PARAMS; at most kMaxParamBytes
   bool trees = false;        // it joins values of lanes (TREE_n), in sub-groups where there are
   // Where a language has a second text for that: the one for devices whose sub-groups exchange values.
   std::span<const uint8_t> subgroup_code = {};
 };
-constexpr uint32_t kMostBindings = 8, kMostParamBytes = 96;
+constexpr uint32_t kMaxBindings = 8, kMaxParamBytes = 96;
 // Where an API numbers them: a kernel's own buffers are 0, 1, ...; these two are the same for all kernels.
 constexpr uint32_t kStepBinding = 8, kParamsBinding = 9;
 
@@ -60,9 +60,9 @@ struct Binding {
 };
 struct Launch {
   Kernel* kernel = nullptr;
-  Binding binding[kMostBindings];
+  Binding binding[kMaxBindings];
   Binding step;  // the step data: what STEP_ROWS (word 0) and STEP_OUT_ROWS (word 1) read
-  uint8_t params[kMostParamBytes] = {};
+  uint8_t params[kMaxParamBytes] = {};
   uint32_t groups[3] = {1, 1, 1};
   // Launches that read or write what an earlier one wrote begin after it has ended: the engine marks the
   // first of them, and all before it end before it begins.

@@ -7,8 +7,8 @@
 namespace gimbal {
 namespace {
 
-constexpr int kLongestHead = 1 << 16;
-constexpr int64_t kMost = 1 << 24;  // larger than any real count; keeps products inside 64 bits
+constexpr int kMaxFileHeadDim = 1 << 16;
+constexpr int64_t kMax = 1 << 24;  // larger than any real count; keeps products inside 64 bits
 
 struct Reader {
   const Gguf& file;
@@ -19,13 +19,13 @@ struct Reader {
     const std::string full = arch + "." + key;
     auto v = file.unsigned_integer(full);
     if (!v && !file.find(full) && otherwise) return int(*otherwise);
-    if (v && *v >= 1 && *v <= uint64_t(kMost)) return int(*v);
+    if (v && *v >= 1 && *v <= uint64_t(kMax)) return int(*v);
     if (!error) {
       std::string found = v ? std::to_string(*v) : file.find(full) ? "a value of another kind" : "nothing";
       if (auto n = file.number(full); n && !v) found = format("{}", *n);
       error = Error{Code::Malformed,
                     format("{}: metadata key '{}': expected a whole number from 1 to {}, found {}",
-                           file.path(), full, kMost, found),
+                           file.path(), full, kMax, found),
                     ""};
     }
     return 1;
@@ -80,11 +80,11 @@ Result<Config> read_config(const Gguf& file) {
                  format("{}: metadata key '{}.block_count' says {} layers, but the file has only {} tensors",
                         file.path(), c.arch, c.layers, file.tensors().size()),
                  ""};
-  if (c.head_dim > kLongestHead || int64_t(c.heads) * c.head_dim > kMost)
+  if (c.head_dim > kMaxFileHeadDim || int64_t(c.heads) * c.head_dim > kMax)
     return Error{
         Code::Malformed,
         format("{}: {} attention heads of {} values are more than any model has (at most {} each, {} in all)",
-               file.path(), c.heads, c.head_dim, kLongestHead, kMost),
+               file.path(), c.heads, c.head_dim, kMaxFileHeadDim, kMax),
         ""};
   if (c.heads % c.kv_heads)
     return Error{Code::Malformed,

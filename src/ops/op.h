@@ -25,7 +25,7 @@ inline constexpr int kOpNumbers = [] {
 
 struct OpInfo {
   const char* name;
-  int fewest_inputs, most_inputs;
+  int min_inputs, max_inputs;
 };
 struct OpTable {
   OpInfo at[kOpNumbers + 1];  // by number; the last one for numbers that no op has
@@ -38,12 +38,12 @@ inline constexpr OpTable kOps = [] {
   return t;
 }();
 constexpr const OpInfo& info(OpKind k) { return kOps.at[int(k) < kOpNumbers ? int(k) : kOpNumbers]; }
-constexpr bool is_known(OpKind k) { return info(k).most_inputs > 0; }
+constexpr bool is_known(OpKind k) { return info(k).max_inputs > 0; }
 
 // What a plugin and its host must mean alike by an op's number. Optional inputs and parameters are not in it:
 // a kernel that does not claim them is not asked for them (device/fit.h).
 constexpr uint64_t meaning(OpKind k) {
-  return Hash().add(info(k).name).add(uint64_t(info(k).fewest_inputs)).value();
+  return Hash().add(info(k).name).add(uint64_t(info(k).min_inputs)).value();
 }
 
 // Which values Rope rotates together: neighbours (0,1), (2,3) ... or the halves (0, n/2), (1, n/2+1) ...
@@ -53,7 +53,7 @@ enum class RopePairs : int32_t { Adjacent, Halves };
 // the order in which they stood. TopK takes the first in falling order.
 enum class SortOrder : int32_t { Rising, Falling };
 // The longest row that TopK takes: places are given as f32, which holds whole numbers up to here.
-inline constexpr int32_t kMostTopKWidth = 1 << 24;
+inline constexpr int32_t kMaxTopKWidth = 1 << 24;
 
 // One op's small numbers; ops.def says which are used. 0 is as if the op did not have the parameter, so that
 // kernels which know nothing of a new one are right where it is 0.
@@ -65,7 +65,7 @@ struct OpParams {
 // KV caches are kept in pages of this many positions; attention walks the keys in tiles of the same size.
 inline constexpr int kPagePositions = 64;
 // The longest attention head: kernels keep one row of it in fixed memory.
-inline constexpr int kMostHeadDim = 1024;
+inline constexpr int kMaxHeadDim = 1024;
 // A dot product is the sum, in order, of the sums of chunks of this many values.
 inline constexpr int kChunk = 256;
 

@@ -9,7 +9,7 @@
 namespace gimbal {
 namespace {
 
-constexpr uint64_t kMostSlotBytes = 1ull << 60;  // so that sums over slots stay inside 64 bits
+constexpr uint64_t kMaxSlotBytes = 1ull << 60;  // so that sums over slots stay inside 64 bits
 
 Shape with_rows(const ValueInfo& info, const gimbal_value& v, gimbal_step step) {
   Shape s = info.shape;
@@ -60,7 +60,7 @@ void Program::move_to(Slot slot, Value of, std::optional<Error>& failed) {
   uint64_t& end = slot_bytes[size_t(slot)];
   v.slot = uint32_t(slot), v.offset = end;
   const auto sum = checked_add(end, v.bytes);
-  if (sum && *sum <= kMostSlotBytes) end = align_up(*sum, kAlignment);
+  if (sum && *sum <= kMaxSlotBytes) end = align_up(*sum, kAlignment);
   else if (!failed)
     failed = Error{Code::OutOfMemory,
                    format("'{}' ({}) needs {}: more than any device can have", info[of.id].name,

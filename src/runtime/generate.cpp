@@ -96,7 +96,7 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
 
   const double generation = now();
   for (;;) {
-    if (settings.most_tokens >= 0 && int(out.tokens.size()) >= settings.most_tokens) {
+    if (settings.max_tokens >= 0 && int(out.tokens.size()) >= settings.max_tokens) {
       out.finish = Finish::Length;
       break;
     }
@@ -120,7 +120,7 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
       out.finish = Finish::StopString;
       break;
     }
-    if (settings.most_tokens >= 0 && int(out.tokens.size()) >= settings.most_tokens)
+    if (settings.max_tokens >= 0 && int(out.tokens.size()) >= settings.max_tokens)
       continue;  // nothing more to compute
     if (session.room() == 0) {
       out.finish = Finish::ContextFull;

@@ -15,7 +15,7 @@ namespace gimbal {
 struct GenerateSettings {
   SamplerSettings sampler;
   std::vector<std::string> stops;
-  int most_tokens = -1;  // to generate; -1: until the model stops or the context is full
+  int max_tokens = -1;  // to generate; -1: until the model stops or the context is full
   bool ignore_stop_tokens = false;
   // Called when the device is lost. May move the session to another model (Session::move_to) and answer Done:
   // generating then goes on with the same next token. Empty, or an error: generate() ends with that error.

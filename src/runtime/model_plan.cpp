@@ -12,7 +12,7 @@ namespace gimbal {
 namespace {
 
 constexpr int kDefaultContext = 4096;
-constexpr int kMostPages = 1 << 22;  // keeps every size that follows from it inside 63 bits
+constexpr int kMaxPages = 1 << 22;  // keeps every size that follows from it inside 63 bits
 
 Error out_of_range(const char* field, int64_t found, int64_t least, int64_t most) {
   return {Code::Usage,
@@ -45,20 +45,20 @@ Status check_cache_type(DType type, int head_dim) {
 }
 
 Status check(RunOptions& o, const Config& c) {
-  constexpr int kMostContext = 1 << 24;
+  constexpr int kMaxContext = 1 << 24;
   if (o.context == 0) o.context = default_context(c);
-  if (o.context < 1 || o.context > kMostContext) return out_of_range("context", o.context, 1, kMostContext);
+  if (o.context < 1 || o.context > kMaxContext) return out_of_range("context", o.context, 1, kMaxContext);
   if (o.batch < 1 || o.batch > 65536) return out_of_range("batch", o.batch, 1, 65536);
   if (o.sequences < 1 || o.sequences > 65536) return out_of_range("sequences", o.sequences, 1, 65536);
   if (o.cache_positions < 0)
     return Error{Code::Usage, format("a KV cache cannot have {} positions", o.cache_positions), "",
                  reason::kOutOfRange, "cache_positions"};
   const int64_t pages = int64_t(o.context + kPagePositions - 1) / kPagePositions * o.sequences;
-  if (pages > kMostPages)
+  if (pages > kMaxPages)
     return Error{Code::Usage,
                  format("a 'context' of {} for each of {} sequences is more than this version can address "
                         "({} positions in all)",
-                        o.context, o.sequences, int64_t(kMostPages) * kPagePositions),
+                        o.context, o.sequences, int64_t(kMaxPages) * kPagePositions),
                  "use a smaller 'context' or fewer sequences", reason::kOutOfRange, "context"};
   o.batch = std::min(o.batch, o.context);
   o.logit_rows = std::clamp(o.logit_rows, 1, o.batch);
@@ -301,7 +301,7 @@ uint64_t ModelPlan::steps_bytes() const {
 
 uint64_t ModelPlan::session_bytes() const {
   uint64_t n = uint64_t(options.context) * sizeof(int32_t) + uint64_t(options.batch) * sizeof(Row) +
-               Sampler::most_bytes(uint64_t(config.vocabulary));
+               Sampler::max_bytes(uint64_t(config.vocabulary));
   for (const StatePool& pool : pools) n += uint64_t(pool.table) * sizeof(int32_t);
   return n;
 }

@@ -74,7 +74,7 @@ class Sampler {
 
   const SamplerSettings& settings() const { return settings_; }
   // The most memory that one holds for its calls.
-  static constexpr uint64_t most_bytes(uint64_t vocabulary) {
+  static constexpr uint64_t max_bytes(uint64_t vocabulary) {
     return vocabulary * (sizeof(float) + sizeof(int32_t) + sizeof(Candidate));
   }
 

@@ -24,12 +24,12 @@ namespace {
 // as text (Radford et al., 2019; its encoder.py). Bytes that print in Latin-1 keep their number as code
 // point; the others get the code points from 256 on, in order.
 
-constexpr int kMostCodePoint = 256 + 68;  // 68 bytes do not print
+constexpr int kMaxCodePoint = 256 + 68;  // 68 bytes do not print
 
 struct Alphabet {
   std::array<std::array<char, 2>, 256> letter{};
   std::array<uint8_t, 256> size{};
-  std::array<int16_t, kMostCodePoint> byte{};  // by code point; -1: not in the alphabet
+  std::array<int16_t, kMaxCodePoint> byte{};  // by code point; -1: not in the alphabet
 };
 
 constexpr bool prints(int b) { return (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174; }
@@ -61,11 +61,11 @@ std::string bytes_of_letters(std::string_view letters) {
   out.reserve(letters.size());
   for (size_t at = 0; at < letters.size();) {
     const Utf8Step step = utf8_step(letters, at);
-    int code = kMostCodePoint;
+    int code = kMaxCodePoint;
     if (step.kind == Utf8Step::Whole && step.bytes == 1) code = letters[at];
     if (step.kind == Utf8Step::Whole && step.bytes == 2)
       code = (letters[at] & 0x1f) << 6 | (letters[at + 1] & 0x3f);
-    const int byte = code < kMostCodePoint ? kAlphabet.byte[size_t(code)] : -1;
+    const int byte = code < kMaxCodePoint ? kAlphabet.byte[size_t(code)] : -1;
     if (byte >= 0) out.push_back(char(byte));
     else out.append(letters.substr(at, step.bytes));
     at += step.bytes;

@@ -180,8 +180,8 @@ Result<Vocabulary> Vocabulary::read(const Gguf& file) {
         file, kTokens,
         file.find(kTokens) ? "expected an array of strings" : "missing; there is no vocabulary in this file");
   if (tokens->count == 0) return malformed(file, kTokens, "the vocabulary is empty");
-  constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();
-  if (tokens->count > kMost || tokens->data.size() > std::numeric_limits<uint32_t>::max())
+  constexpr uint64_t kMax = std::numeric_limits<int32_t>::max();
+  if (tokens->count > kMax || tokens->data.size() > std::numeric_limits<uint32_t>::max())
     return malformed(file, kTokens,
                      format("{} tokens of {} bytes are too many", tokens->count, tokens->data.size()));
   Vocabulary v(tokens->strings());

@@ -121,11 +121,11 @@ std::vector<Fragment> SpecialSplitter::split(std::string_view text) const {
 namespace {
 
 // The algorithms count bytes in 32 bits; longer texts are cut, at a character's end where there is one.
-constexpr size_t kMostBytes = size_t(1) << 30;
+constexpr size_t kMaxBytes = size_t(1) << 30;
 
 size_t cut_of(std::string_view text) {
-  if (text.size() <= kMostBytes) return text.size();
-  size_t cut = kMostBytes;
+  if (text.size() <= kMaxBytes) return text.size();
+  size_t cut = kMaxBytes;
   for (int back = 0; back < 3 && (uint8_t(text[cut]) & 0xc0) == 0x80; ++back) --cut;
   return cut;
 }

@@ -164,7 +164,7 @@ TEST(EmulatedEngine, MovesOnlyTheLeadingLogitsWhereSamplingNeedsNoOthers) {
     EXPECT_EQ(Sampler(t.settings).leading(), t.leading) << t.what;
     auto session = *Session::create(*l->model);
     GenerateSettings settings;
-    settings.sampler = t.settings, settings.most_tokens = 12, settings.ignore_stop_tokens = true;
+    settings.sampler = t.settings, settings.max_tokens = 12, settings.ignore_stop_tokens = true;
     simt::Counters before;
     int tokens = 0;
     auto ok = generate(*session, *tokenizer, tokenizer->encode("Once upon"), settings,

@@ -29,7 +29,7 @@ class Moving : public testing::Test {
   }
   static GenerateSettings greedy(int tokens) {
     GenerateSettings s;
-    s.sampler.greedy = true, s.most_tokens = tokens, s.ignore_stop_tokens = true;
+    s.sampler.greedy = true, s.max_tokens = tokens, s.ignore_stop_tokens = true;
     return s;
   }
   static GenerateSettings drawn(int tokens) {

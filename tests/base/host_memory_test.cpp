@@ -47,17 +47,17 @@ TEST_F(HostMemoryFiles, WithoutLimitsIsTheMachines) {
 
 TEST_F(HostMemoryFiles, TakesWhatTheAddressSpaceLeaves) {
   // Limits that the process itself never comes near, sanitizers included.
-  constexpr uint64_t kMost = uint64_t(1) << 62;
+  constexpr uint64_t kMax = uint64_t(1) << 62;
   put("/proc/meminfo", "MemTotal: 9007199254740992 kB\nMemAvailable: 9007199254740992 kB\n");  // 2^63 bytes
   put("/proc/self/statm", "1000 10 10 1 0 10 0\n");                                            // pages
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  const rlimit limit{kMost, before.rlim_max};
+  const rlimit limit{kMax, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
   const HostMemory m = found();
   ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
-  EXPECT_EQ(m.total, kMost);
-  EXPECT_EQ(m.available, kMost - 1000 * uint64_t(sysconf(_SC_PAGESIZE)));
+  EXPECT_EQ(m.total, kMax);
+  EXPECT_EQ(m.available, kMax - 1000 * uint64_t(sysconf(_SC_PAGESIZE)));
   EXPECT_EQ(m.limited_by, "ulimit -v");
 }
 

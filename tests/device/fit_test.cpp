@@ -192,7 +192,7 @@ TEST(EveryRow, RefusesWhatItDoesNotClaim) {
         v[i] = before;
       }
       if (OpKind(row.op) == OpKind::Attention) {
-        v[0].dim[0] = kMostHeadDim + 1;
+        v[0].dim[0] = kMaxHeadDim + 1;
         EXPECT_FALSE(fits()) << row.name << " takes a head that is too long";
       }
     }

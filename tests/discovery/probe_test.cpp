@@ -174,9 +174,9 @@ TEST(Probe, EnoughIsEnough) {
 TEST(Probe, ManyDevicesAreCutAndNoneIsAskedTwice) {
   PluginFolder folder;
   const BackendReport r = ask(task("cuda", folder.put("cuda", "devices=100000,hardware")));
-  EXPECT_EQ(r.devices.size(), kMostProbedDevices);
+  EXPECT_EQ(r.devices.size(), kMaxProbedDevices);
   const BackendReport none = ask(task("cuda", folder.put("cuda", "devices=100000,open-fails,says=no")));
-  EXPECT_EQ(none.refused.size(), kMostProbedDevices);
+  EXPECT_EQ(none.refused.size(), kMaxProbedDevices);
   EXPECT_EQ(none.code, "open-failed");
 }
 
@@ -384,8 +384,8 @@ TEST(Report, WhatAnAnswerDependsOnComesWholeOrNotAtAll) {
   EXPECT_EQ(told(some), some);
   EXPECT_EQ(told({"a", "b\tc"}), none) << "it would come as another one";
   EXPECT_EQ(told({"a", std::string(1 << 15, 'x')}), none);
-  EXPECT_EQ(told(std::vector<std::string>(kMostDepends, "a")).size(), kMostDepends);
-  EXPECT_EQ(told(std::vector<std::string>(kMostDepends + 1, "a")), none);
+  EXPECT_EQ(told(std::vector<std::string>(kMaxDepends, "a")).size(), kMaxDepends);
+  EXPECT_EQ(told(std::vector<std::string>(kMaxDepends + 1, "a")), none);
   EXPECT_EQ(told(std::vector<std::string>(100, std::string(10000, 'x'))), none);
 }
 
@@ -415,7 +415,7 @@ TEST(Report, EveryCutAndEveryChangedByteIsReadSafely) {
     for (int flip : {1, 0x80, 0xff}) {
       std::string bad = whole;
       bad[i] = char(bad[i] ^ flip);
-      if (auto r = decode(bad)) { EXPECT_LE(r->devices.size(), kMostProbedDevices); }
+      if (auto r = decode(bad)) { EXPECT_LE(r->devices.size(), kMaxProbedDevices); }
     }
 }
 

@@ -70,7 +70,7 @@ class EngineTest : public testing::Test {
     auto session = Session::create(*on->model);
     if (!session) return session.error();
     GenerateSettings s;
-    s.sampler.greedy = true, s.most_tokens = tokens;
+    s.sampler.greedy = true, s.max_tokens = tokens;
     s.recover = [&](Session& moved, const Error& lost) { return e.recover(moved, on, lost); };
     auto g = generate(**session, **tokenizer, (*tokenizer)->encode("Once upon a time"), s,
                       [](std::string_view, Token) { return true; });

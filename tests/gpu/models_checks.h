@@ -171,7 +171,7 @@ inline void check_story(const ModelSetting& gpu) {
     auto tokenizer = *Tokenizer::create(*e->file);
     auto session = *Session::create(*e->model);
     GenerateSettings settings;
-    settings.most_tokens = 100;
+    settings.max_tokens = 100;
     EXPECT_TRUE(generate(*session, *tokenizer, tokenizer->encode("Once upon a time"), settings,
                          [&](std::string_view part, Token) {
                            text += part;

@@ -164,7 +164,7 @@ const std::vector<Try>& tries() {
 std::vector<Try> of_elementwise_ops() {
   std::vector<Try> all;
   auto add = [&](OpKind k) {
-    std::vector<Shape> in(size_t(info(k).fewest_inputs), f({5, 3}));
+    std::vector<Shape> in(size_t(info(k).min_inputs), f({5, 3}));
     all.push_back({k, in, f({5, 3})});
     in.back() = Shape(H, {5, 3});
     all.push_back({k, in, {}, "must be f32"});

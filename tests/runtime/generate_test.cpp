@@ -54,7 +54,7 @@ struct Story {
 GenerateSettings greedy(int most) {
   GenerateSettings s;
   s.sampler.greedy = true;
-  s.most_tokens = most;
+  s.max_tokens = most;
   return s;
 }
 
@@ -184,7 +184,7 @@ TEST(Generate, ATopKBeyondWhatTheDeviceFindsLooksAtAllLogits) {
   const int most = story.session->max_top();
   ASSERT_EQ(most, 64);
   GenerateSettings s;
-  s.most_tokens = 20, s.ignore_stop_tokens = true, s.sampler.seed = 3, s.sampler.temperature = 1;
+  s.max_tokens = 20, s.ignore_stop_tokens = true, s.sampler.seed = 3, s.sampler.temperature = 1;
   s.sampler.top_p = 1, s.sampler.min_p = 0;
   for (int k : {most + 1, 100, 511, 512, 100000}) {
     s.sampler.top_k = k;
@@ -216,7 +216,7 @@ TEST(Generate, AFullContextOfWholePagesEndsTheText) {
   EXPECT_EQ(told.error, "");
   EXPECT_EQ(told.result.finish, Finish::ContextFull);
   EXPECT_EQ(told.result.tokens.size(), 60u) << "64 - 5 are computed, and one more is read off the last";
-  s.most_tokens = 60;
+  s.max_tokens = 60;
   EXPECT_EQ(told.result.tokens, longer.tell(s).result.tokens);
 }
 
@@ -247,7 +247,7 @@ TEST(Generate, PromptsThatCannotBe) {
 TEST(Generate, TheSeedDecides) {
   Story story;
   GenerateSettings s;
-  s.sampler.temperature = 1.5f, s.most_tokens = 30, s.ignore_stop_tokens = true;
+  s.sampler.temperature = 1.5f, s.max_tokens = 30, s.ignore_stop_tokens = true;
   s.sampler.seed = 7;
   const auto a = story.tell(s), again = story.tell(s);
   EXPECT_EQ(a.result.tokens, again.result.tokens);

@@ -227,7 +227,7 @@ TEST(MemoryPlan, OfTheWholeMachineIsWhatIsTakenOfIt) {
 TEST(MemoryPlan, ASamplerTakesWhatIsPlannedForIt) {
   const std::vector<float> logits(32000, 1.5f);
   const std::vector<int32_t> history(100, 7);
-  const uint64_t planned = Sampler::most_bytes(logits.size());
+  const uint64_t planned = Sampler::max_bytes(logits.size());
   SamplerSettings greedy, whole;
   greedy.greedy = true;
   whole.repeat_penalty = 1.5, whole.top_k = 0, whole.typical_p = 0.5f;
@@ -313,10 +313,10 @@ TEST(MemoryPlan, GeneratingTakesLittleHostMemory) {
   ASSERT_TRUE(model);
   auto session = *Session::create(**model);
   GenerateSettings s;
-  s.most_tokens = 10, s.ignore_stop_tokens = true;
+  s.max_tokens = 10, s.ignore_stop_tokens = true;
   const auto prompt = tokenizer->encode("Once upon a time");
   auto run = [&](int n) {
-    s.most_tokens = n;
+    s.max_tokens = n;
     session->rewind(0);
     const long before = host_allocations;
     EXPECT_TRUE(generate(*session, *tokenizer, prompt, s, [](std::string_view, Token) { return true; }));

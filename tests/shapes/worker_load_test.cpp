@@ -58,7 +58,7 @@ std::string story(Model& model, const Tokenizer& tokenizer) {
   if (!session) return session.error().message;
   GenerateSettings settings;
   settings.sampler.greedy = true;
-  settings.most_tokens = 10;
+  settings.max_tokens = 10;
   std::string text;
   auto g = generate(**session, tokenizer, tokenizer.encode("Once upon a time"), settings,
                     [&](std::string_view piece, Token) { return text += piece, true; });
@@ -78,7 +78,7 @@ TEST(WorkerLoad, TheTextIsThatOfTheReference) {
   settings.sampler.greedy = true;
   const auto prompt = reference["tokens"].get<std::vector<Token>>();
   const auto expected = reference["greedy"].get<std::vector<Token>>();
-  settings.most_tokens = int(expected.size());
+  settings.max_tokens = int(expected.size());
   auto g =
       generate(**session, cpu->tokenizer(), prompt, settings, [](std::string_view, Token) { return true; });
   ASSERT_TRUE(g) << g.error().message;

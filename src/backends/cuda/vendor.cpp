@@ -21,7 +21,7 @@ Failure kernels_for(const Gpu& gpu, std::span<const simt::KernelCode>* out) {
   *out = simt::ptx_modules();
   if (out->empty()) return {Failure::Unsupported, "this program has no kernels for CUDA"};
   const auto& code = out->front().code;
-  const int least = least_capability({reinterpret_cast<const char*>(code.data()), code.size()});
+  const int least = min_capability({reinterpret_cast<const char*>(code.data()), code.size()});
   if (gpu.major * 10 + gpu.minor >= least) return {};
   return {Failure::Unsupported, format("{} has compute capability {}.{}, and the kernels need {}.{} or "
                                        "newer\nuse the vulkan or opencl backend, "
@@ -50,7 +50,7 @@ constexpr simt::driver_api::KnownError kErrors[] = {
 
 }  // namespace
 
-int least_capability(std::string_view ptx) {
+int min_capability(std::string_view ptx) {
   constexpr std::string_view kTarget = ".target sm_";
   const size_t at = ptx.find(kTarget);
   int n = 0;

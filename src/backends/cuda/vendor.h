@@ -8,6 +8,6 @@ extern const simt::driver_api::Vendor vendor;
 
 // The least compute capability that a PTX text is for, times ten: 80 for ".target sm_80"; 0 when it does not
 // say.
-int least_capability(std::string_view ptx);
+int min_capability(std::string_view ptx);
 
 }  // namespace gimbal::cuda

@@ -134,9 +134,9 @@ class Emulator final : public simt::Runtime {
 
   Failure run(const simt::Launch& l) {
     const EmulatedKernel& kernel = *static_cast<EmulatedKernel*>(l.kernel);
-    void* data[simt::kMostBindings];
-    uint64_t words[simt::kMostBindings];
-    Checks::Bound bound[simt::kMostBindings];
+    void* data[simt::kMaxBindings];
+    uint64_t words[simt::kMaxBindings];
+    Checks::Bound bound[simt::kMaxBindings];
     for (uint32_t i = 0; i < kernel.facts.bindings; i++) {
       const simt::Binding& b = l.binding[i];
       data[i] = buffer(b.buffer).data + b.offset;

@@ -14,7 +14,7 @@ namespace gimbal::metal {
 namespace {
 
 constexpr NSInteger kSafe = 0, kPrecise = 1;  // MTLMathModeSafe, MTLMathFloatingPointFunctionsPrecise
-constexpr size_t kMostLog = 2000;             // of what the compiler says
+constexpr size_t kMaxLog = 2000;             // of what the compiler says
 
 // Results must be the bits that every other device computes: without it, the compiler may reorder sums.
 void ask_for_exact_arithmetic(MTLCompileOptions* options) {
@@ -32,7 +32,7 @@ void ask_for_exact_arithmetic(MTLCompileOptions* options) {
 Failure compile(id<MTLDevice> device, const simt::KernelCode& code, Owned<id<MTLComputePipelineState>>* out) {
   auto refused = [&](const char* call, NSError* e) {
     return Failure{Failure::Unsupported,
-                   format("kernel {}: {}: {}", code.name, call, text_of(e).substr(0, kMostLog))};
+                   format("kernel {}: {}: {}", code.name, call, text_of(e).substr(0, kMaxLog))};
   };
   const Owned<NSString*> text =
       string_of({reinterpret_cast<const char*>(code.code.data()), code.code.size()});

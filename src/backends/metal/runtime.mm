@@ -13,7 +13,7 @@
 namespace gimbal::metal {
 namespace {
 
-constexpr uint64_t kMostBound = uint64_t(4) << 30;      // kernels count words in 32 bits
+constexpr uint64_t kMaxBindingBytes = uint64_t(4) << 30;      // kernels count words in 32 bits
 constexpr uint32_t kLanes = 256, kSharedBytes = 16384;  // what a kernel may need
 
 struct MetalKernel : simt::Kernel {
@@ -35,7 +35,7 @@ class Metal final : public simt::Runtime {
     facts_.name = text_of([device_.get() name]);
     facts_.driver = "Metal of " + text_of([[NSProcessInfo processInfo] operatingSystemVersionString]);
     facts_.memory_total = memory_.total();
-    facts_.max_binding_bytes = std::min<uint64_t>([device_.get() maxBufferLength] / 4 * 4, kMostBound);
+    facts_.max_binding_bytes = std::min<uint64_t>([device_.get() maxBufferLength] / 4 * 4, kMaxBindingBytes);
     facts_.unified_memory = [device_.get() hasUnifiedMemory];
   }
 

@@ -17,7 +17,7 @@ namespace gimbal::opencl {
 namespace {
 
 constexpr std::string_view kMark = "gimbal OpenCL program, format 1\n";
-constexpr size_t kMostLog = 2000;  // of what a compiler says
+constexpr size_t kMaxLog = 2000;  // of what a compiler says
 
 // FNV-1a, 64 bits.
 uint64_t hash(std::string_view bytes) {
@@ -89,7 +89,7 @@ Failure Programs::finish(const Program& program, std::string_view kernel, const 
     std::string log(bytes, '\0');
     if (api_.clGetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, bytes, log.data(),
                                    nullptr) == CL_SUCCESS)
-      f.text += ". The driver's compiler says:\n" + log.substr(0, std::min(kMostLog, strlen(log.c_str())));
+      f.text += ". The driver's compiler says:\n" + log.substr(0, std::min(kMaxLog, strlen(log.c_str())));
   }
   return f;
 }

@@ -17,8 +17,8 @@ namespace {
 
 constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                                kTransfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
-constexpr uint32_t kDescriptors = simt::kMostBindings + 1;
-static_assert(simt::kStepBinding == simt::kMostBindings,
+constexpr uint32_t kDescriptors = simt::kMaxBindings + 1;
+static_assert(simt::kStepBinding == simt::kMaxBindings,
               "the step data are the last storage buffer of the layout");
 
 struct GpuKernel : simt::Kernel {
@@ -70,7 +70,7 @@ class Vulkan final : public simt::Runtime {
     if (Failure f = check(vk().vkCreateDescriptorSetLayout(device(), &set, nullptr, &set_layout_),
                           "vkCreateDescriptorSetLayout"))
       return f;
-    const VkPushConstantRange params = {VK_SHADER_STAGE_COMPUTE_BIT, 0, simt::kMostParamBytes};
+    const VkPushConstantRange params = {VK_SHADER_STAGE_COMPUTE_BIT, 0, simt::kMaxParamBytes};
     VkPipelineLayoutCreateInfo layout = {VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
     layout.setLayoutCount = 1, layout.pSetLayouts = &set_layout_;
     layout.pushConstantRangeCount = 1, layout.pPushConstantRanges = &params;

@@ -81,7 +81,7 @@ struct InstanceDescriptor {  // Dawn's only: editions differ in it
   struct {
     const Chained* next = nullptr;
     uint32_t timed_wait = 1;  // wgpuInstanceWaitAny may wait
-    size_t most_futures = 1;
+    size_t max_futures = 1;
   } capabilities;
 };
 struct RequestAdapterOptions {
@@ -92,7 +92,7 @@ struct RequestAdapterOptions {
 struct AdapterInfo {
   const Chained* next = nullptr;
   Text vendor, architecture, device, description;
-  uint32_t api = 0, type = 0, vendor_id = 0, device_id = 0, least_subgroup = 0, most_subgroup = 0;
+  uint32_t api = 0, type = 0, vendor_id = 0, device_id = 0, min_subgroup = 0, max_subgroup = 0;
 };
 struct Limits {
   const Chained* next = nullptr;

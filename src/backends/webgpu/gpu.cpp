@@ -12,7 +12,7 @@ namespace gimbal::webgpu {
 namespace {
 
 // The most that a kernel of the dialect has.
-constexpr uint32_t kLanes = 256, kSharedBytes = 16384, kMostAlignment = 256;
+constexpr uint32_t kLanes = 256, kSharedBytes = 16384, kMaxAlignment = 256;
 // Where a device does not tell its memory, and shares none with the host: what cards have at least.
 constexpr uint64_t kAssumedMemory = uint64_t(4) << 30;
 
@@ -48,17 +48,17 @@ uint64_t host_memory() {
 
 // Why the kernels cannot run; empty when they can.
 std::string refusal_of(const Limits& l) {
-  if (l.storage_buffers < simt::kMostBindings || l.uniform_buffers < 2)
+  if (l.storage_buffers < simt::kMaxBindings || l.uniform_buffers < 2)
     return format("a kernel can have {} storage and {} uniform buffers; {} and 2 are needed",
-                  l.storage_buffers, l.uniform_buffers, simt::kMostBindings);
+                  l.storage_buffers, l.uniform_buffers, simt::kMaxBindings);
   if (l.lanes < kLanes || l.lanes_x < kLanes)
     return format("its groups have at most {} lanes, {} are needed", std::min(l.lanes, l.lanes_x), kLanes);
   if (l.shared_bytes < kSharedBytes)
     return format("its groups share at most {} bytes, {} are needed", l.shared_bytes, kSharedBytes);
   if (const uint32_t a = std::max(l.storage_alignment, l.uniform_alignment);
-      !a || a > kMostAlignment || (a & (a - 1)))
+      !a || a > kMaxAlignment || (a & (a - 1)))
     return format("it binds buffers at multiples of {} bytes; powers of two up to {} are foreseen", a,
-                  kMostAlignment);
+                  kMaxAlignment);
   return "";
 }
 

@@ -68,7 +68,7 @@ Failure Memory::write(DeviceBuffer& b, uint64_t offset, const void* data, uint64
 Failure Memory::write_words(DeviceBuffer& b, uint64_t offset, const void* data, uint64_t bytes) {
   gpu_.api().wgpuQueueWriteBuffer(gpu_.queue(), b.handle.get(), offset, data, bytes);
   on_the_way_ += bytes;
-  if (on_the_way_ < kMostOnTheWay) return gpu_.said({});
+  if (on_the_way_ < kMaxInFlight) return gpu_.said({});
   on_the_way_ = 0;
   return gpu_.wait_for_all();
 }

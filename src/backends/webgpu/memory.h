@@ -26,7 +26,7 @@ class Memory {
  private:
   static constexpr uint64_t kPieceBytes = 4 << 20;  // that are read at once
   // The library keeps what is written until the device has it: this much, then it is waited for.
-  static constexpr uint64_t kMostOnTheWay = 64 << 20;
+  static constexpr uint64_t kMaxInFlight = 64 << 20;
 
   Failure write_words(DeviceBuffer&, uint64_t offset, const void* data, uint64_t bytes);
   Failure read_piece(DeviceBuffer&, uint64_t offset, void* data, uint64_t bytes);

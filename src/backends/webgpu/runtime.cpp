@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kStepBytes = 8;
 // A launch's parameters, and the word of zero behind them (dialect/wgsl.h), at the widest alignment there is.
 constexpr uint64_t kParamsStride = 256;
-static_assert(simt::kMostParamBytes + 4 <= kParamsStride);
+static_assert(simt::kMaxParamBytes + 4 <= kParamsStride);
 
 struct BuiltKernel : simt::Kernel {
   simt::KernelCode facts;
@@ -144,7 +144,7 @@ class WebGpu final : public simt::Runtime {
       const simt::Launch& l = launches[i];
       const auto& k = *static_cast<const BuiltKernel*>(l.kernel);
       memcpy(params.data() + i * kParamsStride, l.params, k.facts.param_bytes);
-      BindGroupEntry entries[simt::kMostBindings + 2];
+      BindGroupEntry entries[simt::kMaxBindings + 2];
       size_t n = 0;
       auto bind = [&](uint32_t binding, GpuBuffer buffer, uint64_t offset, uint64_t bytes) {
         BindGroupEntry& e = entries[n++];

@@ -30,9 +30,9 @@ class DriverRecording : public Recording {
   struct Prepared {
     const DriverKernel* kernel;
     uint32_t groups[3];
-    uint64_t address[kMostBindings + 1];  // of the buffers, then of the step data
-    uint8_t params[kMostParamBytes];
-    void* argument[kMostBindings + 2];  // where each of these, and the params, are
+    uint64_t address[kMaxBindings + 1];  // of the buffers, then of the step data
+    uint8_t params[kMaxParamBytes];
+    void* argument[kMaxBindings + 2];  // where each of these, and the params, are
   };
   struct Phase {  // launches that need not wait for each other
     size_t begin, end;

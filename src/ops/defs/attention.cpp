@@ -150,7 +150,7 @@ constinit const OpDef Attention = {
     .product = true,
     .shape = [](const ShapeCall& c) -> Result<Shape> {
       const Shape &q = c.in[0], &keys = c.in[1], &values = c.in[2];
-      if (q.dim[0] > kMostHeadDim) return c.refuse("a head may have at most 1024 values");
+      if (q.dim[0] > kMaxHeadDim) return c.refuse("a head may have at most 1024 values");
       if (!is_f32(q) || q.rank != 3) return c.refuse("q must be f32[hd, heads, rows]");
       if (!is_cache(keys) || !is_cache(values) || keys.type != values.type || keys.dim[1] != values.dim[1] ||
           keys.dim[3] != values.dim[3])

@@ -131,7 +131,7 @@ constinit const OpDef TopK = {
     .shape = [](const ShapeCall& c) -> Result<Shape> {
       const auto k = c.params.i[0];
       if (!is_f32_rows(c.in[0])) return c.refuse("x must be f32 rows");
-      if (c.in[0].dim[0] > kMostTopKWidth || k < 1 || k > kMostTopKWidth)
+      if (c.in[0].dim[0] > kMaxTopKWidth || k < 1 || k > kMaxTopKWidth)
         return c.refuse("a row has at most 2^24 values, and k is from 1 to 2^24");
       return Shape(DType::F32, {2 * k, c.in[0].dim[1]});
     },

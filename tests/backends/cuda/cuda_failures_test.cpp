@@ -60,10 +60,10 @@ TEST(CudaDevices, ThatAreTooOldAreRefused) {
 }
 
 TEST(CudaDevices, AreReadFromThePtx) {
-  EXPECT_EQ(cuda::least_capability(".version 7.0\n.target sm_80\n"), 80);
-  EXPECT_EQ(cuda::least_capability(".target sm_100a"), 100);
-  EXPECT_EQ(cuda::least_capability(".version 7.0"), 0);
-  EXPECT_EQ(cuda::least_capability(".target sm_"), 0);
+  EXPECT_EQ(cuda::min_capability(".version 7.0\n.target sm_80\n"), 80);
+  EXPECT_EQ(cuda::min_capability(".target sm_100a"), 100);
+  EXPECT_EQ(cuda::min_capability(".version 7.0"), 0);
+  EXPECT_EQ(cuda::min_capability(".target sm_"), 0);
 }
 
 // Our table of numbers against NVIDIA's own, where the toolkit is installed.

@@ -48,7 +48,7 @@ TEST(Ptx, NeedsNothingElse) {
       EXPECT_EQ(text.find(word), std::string::npos) << k.name << ": " << word;
     EXPECT_NE(text.find(".version 7.0\n"), std::string::npos)
         << k.name << ": what drivers from CUDA 11.0 on know";
-    EXPECT_GE(cuda::least_capability(text), 50) << k.name;
+    EXPECT_GE(cuda::min_capability(text), 50) << k.name;
   }
 }
 

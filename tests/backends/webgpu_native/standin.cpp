@@ -23,7 +23,7 @@ struct Info2024 {
   uint32_t api, type, vendor_id, device_id;
 };
 struct Info2026 : Info2024 {
-  uint32_t least_subgroup, most_subgroup;
+  uint32_t min_subgroup, max_subgroup;
 };
 using Info = std::conditional_t<kStable, Info2026, Info2024>;
 struct NativeLimits {

@@ -122,7 +122,7 @@ struct Attending {
   const float* q;  // H heads of hd values
   F scale;
   float highest[H], total[H];
-  float sum[H][gimbal::kMostHeadDim];
+  float sum[H][gimbal::kMaxHeadDim];
 
   void begin(const CpuTask& t, const float* heads) {
     hd = int32_t(t.in[0]->dim[0]), vectors = (hd + 15) / 16;

@@ -45,7 +45,7 @@ template <class W>
 inline I block_sum(const uint8_t* codes, const uint8_t* x, int32_t code_sum) {
   // A share that others have done in the meantime may find any sum here (compiled.cpp): no signed overflow.
   const I start = splat(int32_t(uint32_t(-W::zero) * uint32_t(code_sum)));
-  if constexpr (W::most == 15 && kMostCode >= 15 << 4)
+  if constexpr (W::most == 15 && kMaxCode >= 15 << 4)
     return add(block_steps<W, 0, 4, 0>(codes, x, start),
                shift_right<4>(block_steps<W, 4, 8, 4>(codes, x, splat(int32_t(0)))));
   else return block_steps<W, 0, 8, 0>(codes, x, start);

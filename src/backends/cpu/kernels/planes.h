@@ -35,7 +35,7 @@ struct BitPlane {
 template <class Low>
 struct OnePlane {
   static constexpr int sharing = Low::sharing;
-  static constexpr int place(int e, int most) { return most << Low::from(e) <= kMostCode ? Low::from(e) : 0; }
+  static constexpr int place(int e, int most) { return most << Low::from(e) <= kMaxCode ? Low::from(e) : 0; }
   template <int E, int To = 0>
   static inline Codes codes(const uint8_t* b, int i) {
     return Low::template codes<E, To>(b, i);
@@ -47,7 +47,7 @@ struct TwoPlanes {
   static constexpr int shifts(int e, int to) { return (Low::from(e) != to) + (High::from(e) != to + Shift); }
   static constexpr int place(int e, int most) {
     int best = 0;
-    for (int to = 1; most << to <= kMostCode; to++)
+    for (int to = 1; most << to <= kMaxCode; to++)
       if (shifts(e, to) < shifts(e, best)) best = to;
     return best;
   }
@@ -70,7 +70,7 @@ struct NamedLevels {
 template <class Plane>
 struct Doubled {
   static constexpr int sharing = Plane::sharing;
-  static constexpr int place(int e, int most) { return Plane::from(e) > 0 && most << 3 <= kMostCode ? 3 : 0; }
+  static constexpr int place(int e, int most) { return Plane::from(e) > 0 && most << 3 <= kMaxCode ? 3 : 0; }
   template <int E, int To = 0>
   static inline Codes codes(const uint8_t* b, int i) {
     return Plane::template codes<E, To + 1>(b, i);

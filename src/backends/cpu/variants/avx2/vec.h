@@ -175,7 +175,7 @@ inline __m256i dot_half(__m256i acc, __m256i codes,
   return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(codes, a), _mm256_set1_epi16(1)));
 }
 inline I dot(I acc, Codes c, I a) { return {dot_half(acc.a, c.a, a.a), dot_half(acc.b, c.b, a.b)}; }
-constexpr int kWideZero = 0, kMostCode = 128;
+constexpr int kWideZero = 0, kMaxCode = 128;
 inline __m256i dot_signed_half(__m256i acc, __m256i codes, __m256i a) {
   __m256i w = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
   return dot_half(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(a, w));

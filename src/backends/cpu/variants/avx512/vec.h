@@ -137,7 +137,7 @@ inline I pairs(I low, I high) {
 inline I dot(I acc, Codes c, I a) { return {_mm512_dpbusd_epi32(acc.v, c.v, a.v)}; }
 inline I dot_pairs(I acc, I p, I x) { return {_mm512_dpwssd_epi32(acc.v, p.v, x.v)}; }
 // sum((code - 128) a) = sum(code a) - 128 sum(a)
-constexpr int kWideZero = 128, kMostCode = 255;
+constexpr int kWideZero = 128, kMaxCode = 255;
 inline I dot_wide(I acc, Codes c, I a) { return dot(acc, c, a); }
 #include "backends/cpu/variants/no_short_sums.inc"
 #else
@@ -145,7 +145,7 @@ inline I dot(I acc, Codes c, I a) {  // pairs stay below 2 * 128 * 127 = 32512: 
   return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(_mm512_maddubs_epi16(c.v, a.v), _mm512_set1_epi16(1)))};
 }
 inline I dot_pairs(I acc, I p, I x) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(p.v, x.v))}; }
-constexpr int kWideZero = 0, kMostCode = 128;
+constexpr int kWideZero = 0, kMaxCode = 128;
 inline I dot_wide(I acc, Codes c, I a) {
   __m512i w = _mm512_xor_si512(c.v, _mm512_set1_epi8(-128));
   __m512i signed_a = _mm512_mask_sub_epi8(a.v, _mm512_movepi8_mask(w), _mm512_setzero_si512(), a.v);

@@ -244,7 +244,7 @@ inline Codes spread(Codes c, int q) {
 }
 
 // acc[r] + the sum over j < 4 of codes[4 r + j] * a_j; `a` holds the same four signed bytes in every lane.
-// Codes are at most kMostCode.
+// Codes are at most kMaxCode.
 inline I dot(I acc, Codes c, I a) {
   for (int j = 0; j < 4; j++) EACH acc.v[i] += int32_t(c.v[4 * i + j]) * int8_t(uint32_t(a.v[i]) >> (8 * j));
   return acc;
@@ -252,7 +252,7 @@ inline I dot(I acc, Codes c, I a) {
 // The same with codes of all 8 bits, read as code - 128, or as code - (128 - kWideZero): what is then
 // missing, -kWideZero times the sum of the a's, the sum starts with.
 constexpr int kWideZero = 0;
-constexpr int kMostCode = 127;  // that dot() takes
+constexpr int kMaxCode = 127;  // that dot() takes
 inline I dot_wide(I acc, Codes c, I a) {
   for (int j = 0; j < 4; j++)
     EACH acc.v[i] += (int32_t(c.v[4 * i + j]) - 128) * int8_t(uint32_t(a.v[i]) >> (8 * j));

@@ -231,7 +231,7 @@ inline I dot(I acc, Codes c, I a) {
   });
 }
 // sum((code - 128) a) = sum(code a) - 128 sum(a)
-constexpr int kWideZero = 128, kMostCode = 255;
+constexpr int kWideZero = 128, kMaxCode = 255;
 inline I dot_wide(I acc, Codes c, I a) { return dot(acc, c, a); }
 #else
 inline I dot(I acc, Codes c, I a) {
@@ -239,7 +239,7 @@ inline I dot(I acc, Codes c, I a) {
     return dot_signed(sum, as_signed(codes), vreinterpretq_s8_s32(x));
   });
 }
-constexpr int kWideZero = 0, kMostCode = 127;
+constexpr int kWideZero = 0, kMaxCode = 127;
 inline I dot_wide(I acc, Codes c, I a) {
   return each<I>(acc, c, a, [](int32x4_t sum, uint8x16_t codes, int32x4_t x) {
     return dot_signed(sum, as_signed(veorq_u8(codes, vdupq_n_u8(128))), vreinterpretq_s8_s32(x));
