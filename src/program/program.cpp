@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "device/device.h"
 #include "base/format.h"
 #include "device/values.h"
 
@@ -76,6 +77,11 @@ std::vector<Shape> Program::input_shapes(const gimbal_op& op, gimbal_step step) 
 
 Shape Program::output_shape(const gimbal_op& op, gimbal_step step) const {
   return with_rows(info[op.out[0]], values[op.out[0]], step);
+}
+
+uint64_t state_bytes(const Device& device, const Shape& s, StateLayout layout) {
+  if (layout == StateLayout::Dense) return uint64_t(s.bytes());
+  return device.cache_bytes(s.type, layout == StateLayout::Keys, s.dim[0], s.dim[1], s.dim[2], s.dim[3]);
 }
 
 }  // namespace gimbal

@@ -9,15 +9,36 @@
 #include "base/result.h"
 #include "device/abi.h"
 #include "ops/op.h"
-#include "program/state.h"
 #include "tensor/shape.h"
 
 namespace gimbal {
+
+class Device;
 
 // The buffers a program is bound to at submit time.
 enum class Slot : uint32_t { Weights, Cache, Step, Work, Output, Count };
 inline constexpr size_t kSlots = size_t(Slot::Count);
 const char* name_of(Slot);
+
+// ---- State: what a program keeps from step to step, keys and values of a layer, or a state that every row
+// changes.
+
+// How it lies in a device's memory. The last dimension of its shape counts pages, which are equally large and
+// one after the other in every layout.
+enum class StateLayout : uint8_t {
+  Keys,    // [head_dim, heads, kPagePositions, pages], as the device wants keys
+  Values,  // likewise, values
+  Dense,   // row after row
+};
+
+struct StateValue {
+  uint16_t value;  // index into Program::values
+  uint16_t pool;   // index into what the model declares (model/state.h)
+  StateLayout layout;
+};
+
+// Bytes of it on a device.
+uint64_t state_bytes(const Device&, const Shape&, StateLayout);
 
 struct Value {
   uint16_t id = 0;  // index into Program::values

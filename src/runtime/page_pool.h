@@ -9,13 +9,25 @@ namespace gimbal {
 
 class PagePool {
  public:
-  explicit PagePool(int pages);
+  explicit PagePool(int pages) : users_(size_t(pages), 0) {
+    free_.reserve(users_.size());
+    for (int32_t page = pages; page-- > 0;) free_.push_back(page);
+  }
 
   int free() const { return int(free_.size()); }
   // For one user. nullopt: none is free.
-  std::optional<int32_t> take();
-  void share(int32_t page) { users_[size_t(page)]++; }  // one user more
-  void release(int32_t page);                           // one user fewer; the last one frees it
+  std::optional<int32_t> take() {
+    if (free_.empty()) return std::nullopt;
+    const int32_t page = free_.back();
+    free_.pop_back();
+    users_[size_t(page)] = 1;
+    return page;
+  }
+  // One user more, and one fewer: the last one frees it.
+  void share(int32_t page) { users_[size_t(page)]++; }
+  void release(int32_t page) {
+    if (--users_[size_t(page)] == 0) free_.push_back(page);
+  }
   int users(int32_t page) const { return users_[size_t(page)]; }
 
  private:
