@@ -66,7 +66,8 @@ TEST_F(VulkanWithoutDriver, IsReportedWithTheReason) {
   ASSERT_TRUE(fallback);
   EXPECT_STREQ(fallback->device->backend(), "cpu");
   ASSERT_EQ(fallback->fallbacks.size(), 1u);
-  EXPECT_NE(fallback->fallbacks[0].find("install"), std::string::npos) << fallback->fallbacks[0];
+  EXPECT_NE(fallback->fallbacks[0].sentence().find("install"), std::string::npos)
+      << fallback->fallbacks[0].sentence();
 }
 
 }  // namespace
