@@ -219,7 +219,6 @@ Result<OpenedDevice> Registry::open(const DeviceRequest& request, std::vector<Un
 }
 
 // ---- one for the program
-// ------------------------------------------------------------------------------------------
 
 namespace {
 

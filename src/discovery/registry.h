@@ -90,7 +90,6 @@ class Registry {
 };
 
 // ---- the same for programs that have one registry
-// ----------------------------------------------------------------
 
 // Says where the backends are, before anything below is used; without it there are the linked ones.
 void use_backends(BackendPlaces);

@@ -64,7 +64,6 @@ const gimbal_kernel_info* Device::rows(size_t* n, size_t* stride) {
 }
 
 // ---- memory
-// -------------------------------------------------------------------------------------------------
 Failure Device::make(uint64_t bytes, DeviceBuffer** out) {
   auto b = std::make_unique<DeviceBuffer>();
   b->bytes = uint64_t(packed::up(int64_t(std::max<uint64_t>(bytes, 1)), int64_t(kSmallBytes)));
@@ -208,7 +207,6 @@ uint64_t Device::cache_bytes(uint8_t type, uint8_t is_key, int64_t head_dim, int
 }
 
 // ---- programs
-// -----------------------------------------------------------------------------------------------
 Failure Device::kernel_named(std::string_view name, Kernel** out) {
   if (auto it = kernels_.find(name); it != kernels_.end()) return *out = it->second, Failure();
   for (const KernelCode& code : codes_)

@@ -24,7 +24,6 @@ std::vector<float> floats_in(const std::string& path) {
 }
 
 // ---- looking at models
-// ---------------------------------------------------------------------------------------------
 
 TEST(Tokenize, MatchesTheReference) {
   const Json answers = read_json(golden_dir() + "/tokenizer/tok512.json");
@@ -201,7 +200,6 @@ TEST(Models, AreFoundWherePeopleKeepThem) {
 }
 
 // ---- looking ahead
-// -------------------------------------------------------------------------------------------------
 
 TEST(Plan, AddsUp) {
   Json j = json_of(gimbal({"plan", "--json", "--ctx", "256", "--kv-type", "f32"}));

@@ -15,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 // ---- help
-// ----------------------------------------------------------------------------------------------------------
 
 TEST(Help, AloneSaysWhatToTypeAndEveryCommandHasItsOwn) {
   Ran r = gimbal({});
@@ -33,7 +32,6 @@ TEST(Help, AloneSaysWhatToTypeAndEveryCommandHasItsOwn) {
 }
 
 // ---- run
-// -----------------------------------------------------------------------------------------------------------
 
 TEST(Run, GreedyStoryHasTheReferencesTokens) {
   for (const Args& model : {Args{}, Args{"default"}, Args{story_file("f32")}}) {
@@ -128,7 +126,6 @@ TEST(Run, AReaderThatGoesAwayAndAFullDiskAreNoCrash) {
 }
 
 // ---- failures
-// ------------------------------------------------------------------------------------------------------
 
 TEST(ExitCode, UsageIsTwoAndSaysWhatWouldBeRight) {
   const std::pair<Args, const char*> cases[] = {

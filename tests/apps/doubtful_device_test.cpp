@@ -59,7 +59,6 @@ class DoubtfulDevice : public testing::Test {
 };
 
 // ---- gimbal verify
-// ------------------------------------------------------------------------------------------------
 
 TEST_F(DoubtfulDevice, VerifyFailsWhereAKernelIsWrong) {
   const Ran right = run("", kVerify);
@@ -93,7 +92,6 @@ TEST_F(DoubtfulDevice, VerifyFailsWhereAModelIsWrong) {
 }
 
 // ---- first use
-// ----------------------------------------------------------------------------------------------------
 
 TEST_F(DoubtfulDevice, TheFirstLayersAreComparedWithTheCpu) {
   const std::string told = "wrong=mat_mul,in-models";
@@ -170,7 +168,6 @@ TEST_F(DoubtfulDevice, AnotherModelIsTriedOutAgain) {
 }
 
 // ---- too small
-// ----------------------------------------------------------------------------------------------------
 
 class SmallDevice : public DoubtfulDevice {
  protected:

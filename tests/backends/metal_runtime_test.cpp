@@ -187,7 +187,6 @@ TEST_F(MetalRuntime, CopiesAnyBytesOfACard) {
 }
 
 // ---- every "no"
-// ------------------------------------------------------------------------------------------------
 
 void expect_refused(int index, std::vector<const char*> words) {
   std::unique_ptr<Runtime> runtime;

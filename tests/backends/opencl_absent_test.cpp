@@ -41,7 +41,6 @@ TEST(OpenclAbsent, ErrorsHaveNames) {
 }
 
 // ---- drivers that there could be
-// -----------------------------------------------------------------------------
 struct Fake {
   cl_int platforms = CL_SUCCESS, devices = CL_SUCCESS;
   std::vector<cl_device_type> types{CL_DEVICE_TYPE_GPU};

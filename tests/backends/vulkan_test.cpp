@@ -140,7 +140,6 @@ TEST(VulkanRecordings, ReplayWhileTheyRun) {
 }
 
 // ---- the validation layer
-// -----------------------------------------------------------------------------------
 
 std::unique_ptr<Runtime> validated(bool staging, void (*intercept)(VolkDeviceTable&) = nullptr) {
   std::unique_ptr<Runtime> runtime;
@@ -193,7 +192,6 @@ TEST(VulkanValidation, FindsMissingBarriers) {
 }
 
 // ---- what drivers say when things go wrong
-// ------------------------------------------------------------------
 
 TEST(VulkanFailures, HaveTheirCode) {
   auto code = [](VkResult r) { return vulkan::failure(r, "vkX").code; };

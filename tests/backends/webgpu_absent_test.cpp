@@ -80,7 +80,6 @@ TEST(WebGpuAbsent, ErrorsHaveTheirCode) {
 }
 
 // ---- adapters that there could be
-// ---------------------------------------------------------------------------
 
 struct Fake {
   bool instance = true;

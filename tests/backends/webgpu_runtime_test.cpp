@@ -126,7 +126,6 @@ TEST(WebGpu, ReplaysWhileItRuns) {
 }
 
 // ---- what the library says when things go wrong
-// -------------------------------------------------------------
 
 void expect(const Failure& f, Failure::Code code, std::initializer_list<const char*> words) {
   EXPECT_EQ(f.code, code) << f.text;

@@ -350,7 +350,6 @@ TEST(Probe, FromAProcessWhoseThreadsLoadPlugins) {
 }
 
 // ---- the report as bytes
-// ------------------------------------------------------------------------------------------
 
 BackendReport sample() {
   BackendReport r;

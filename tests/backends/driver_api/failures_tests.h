@@ -30,7 +30,6 @@ std::string refusal(const char* reason, const std::string& variant = "whole") {
 }
 
 // ---- no driver, no device
-// -----------------------------------------------------------------------------------
 
 TEST(NoDriver, IsTheLibraryThatIsMissing) {
   driver_api::Vendor elsewhere = Subject::vendor();
@@ -159,7 +158,6 @@ TEST(NoDevice, IsReportedByTheRegistry) {
 }
 
 // ---- error numbers
-// ------------------------------------------------------------------------------------------
 
 struct Known {
   int number;
@@ -211,7 +209,6 @@ TEST(Errors, HaveTheirCodes) {
 }
 
 // ---- calls that fail
-// ----------------------------------------------------------------------------------------
 
 // All that an engine does with a runtime; the first failure.
 Failure whole_life() {

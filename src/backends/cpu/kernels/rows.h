@@ -28,7 +28,6 @@ inline CpuWork row_work_of_x(const CpuTask& t) {
 }
 
 // ---- rms_norm
-// --------------------------------------------------------------------------------------------------
 inline void rms_norm_one(const float* x, const float* w, float* y, int64_t n, float epsilon) {
   F squares = splat(0.f);
   int64_t i = 0;
@@ -52,7 +51,6 @@ inline void rms_norm(const CpuTask& t, int64_t begin, int64_t end) {
 }
 
 // ---- quantize: per block, scale = largest / 127, code = x * (127 / largest) rounded to even
-// -------------------
 template <int N>
 inline float quantize_block(const float* x, int8_t* codes) {  // gives the scale
   F largest = splat(0.f), check = splat(0.f);
@@ -87,7 +85,6 @@ inline void quantize(const CpuTask& t, int64_t begin, int64_t end) {
 }
 
 // ---- rope: pairs (a, b) -> (a cos - b sin, b cos + a sin), the table made by the host
-// -------------------------
 inline void rope(const CpuTask& t, int64_t begin, int64_t end) {
   const int64_t hd = t.in[0]->dim[0], heads = t.in[0]->dim[1], rotated = t.in[1]->dim[0];
   const bool adjacent = gimbal::RopePairs(t.op->param.i[0]) == gimbal::RopePairs::Adjacent;
