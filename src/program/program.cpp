@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/bytes.h"
-#include "device/device.h"
 #include "base/format.h"
+#include "device/device.h"
 #include "device/values.h"
 
 namespace gimbal {
