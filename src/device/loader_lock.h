@@ -3,20 +3,43 @@
 // half changed and their lock held for ever, so that its own dlopen() waits or fails. discovery/probe.cpp
 // forks children that load libraries.
 #pragma once
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <mutex>
 
 namespace gimbal {
 
-// Held by whoever loads or unloads a library, calls a backend where its driver does so (device_count, open,
-// close), or forks. Briefly, and never by a thread that has it already. What the thread that forked has
-// locked, its child can unlock.
+// Held by whoever loads or unloads a library, or calls a backend where its driver does so (device_count,
+// open, close). Briefly, and never by a thread that has it already.
 class LoaderLock {
  public:
-  LoaderLock() : lock_(mutex_) {}
+  LoaderLock() {
+    // A mutex is not fair: threads that load again and again would keep a fork out.
+    for (mutex_.lock(); const int forks = waiting_forks_; mutex_.lock()) {
+      mutex_.unlock();
+      waiting_forks_.wait(forks);
+    }
+  }
+  ~LoaderLock() { mutex_.unlock(); }
+  LoaderLock(const LoaderLock&) = delete;
+
+  // fork() while no thread holds the lock; before all that wait for it. In the child, it is free.
+  static pid_t fork() {
+    waiting_forks_++;
+    mutex_.lock();
+    const pid_t pid = ::fork();
+    if (pid == 0) waiting_forks_ = 0;  // the other threads that counted here do not exist
+    else waiting_forks_--;
+    mutex_.unlock();
+    waiting_forks_.notify_all();
+    return pid;
+  }
 
  private:
   inline static std::mutex mutex_;
-  std::lock_guard<std::mutex> lock_;
+  inline static std::atomic<int> waiting_forks_{0};
 };
 
 }  // namespace gimbal

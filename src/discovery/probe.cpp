@@ -111,16 +111,13 @@ class Child {
  public:
   Child(const ProbeTask& task, const ProbeSettings& settings) : task_(task) {
     int ends[2];
-    deadline_ = Clock::now() + settings.limit;
     if (pipe2(ends, O_CLOEXEC) != 0) {
       errno_ = errno;
       return;
     }
     const pid_t parent = getpid();
-    pid_ = [] {
-      const LoaderLock no_loading;
-      return fork();
-    }();
+    pid_ = LoaderLock::fork();
+    deadline_ = Clock::now() + settings.limit;
     if (pid_ == 0) {
       // Where this program runs without stdin or stdout, the pipe may have their number.
       const int to = ends[1] > 2 ? ends[1] : fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
