@@ -1,6 +1,22 @@
 #include "apps/interrupt.h"
 
+#include <unistd.h>
+
 #include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+// An exception that nobody catches ends the program here, in place of libstdc++'s own function of this name,
+// which would bring a demangler of 47 kB to say it. On systems without libstdc++ nothing calls it.
+namespace __gnu_cxx {
+void __verbose_terminate_handler() {
+  constexpr std::string_view text =
+      "error: gimbal ended because of a bug in it (an exception that nothing caught)\n";
+  const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  static_cast<void>(written);
+  std::abort();
+}
+}  // namespace __gnu_cxx
 
 namespace gimbal {
 namespace {

@@ -201,13 +201,15 @@ void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source
   for (int64_t first = begin; first < end; first += kTileRows) {
     uint8_t* tile = tiles + (first - begin) / kTileRows * tile_size;
     for (int64_t k = 0; k < columns; k += kChunk) {
-      const int64_t wide = std::min<int64_t>(kChunk, columns - k), bytes = row_bytes(type, wide);
+      // What does not depend on the row is looked up once: these are tables of formats.
+      const int64_t wide = std::min<int64_t>(kChunk, columns - k), bytes = row_bytes(type, wide),
+                    before = row_bytes(type, k);
+      uint8_t* chunk = tile + chunk_offset(type, columns, k);
       for (int64_t r = first; r < std::min(end, first + kTileRows); r++) {
-        const uint8_t* row = source + (r - begin) * row_size + row_bytes(type, k);
+        const uint8_t* row = source + (r - begin) * row_size + before;
         if (k + kChunk < columns) ask_for(row + bytes, bytes);
-        else if (r + kTileRows < end) ask_for(row + kTileRows * row_size - row_bytes(type, k), bytes);
-        pack_chunk(scale, wide, row, tile + k / kChunk * unit_step, tile + chunk_offset(type, columns, k),
-                   int(r - first));
+        else if (r + kTileRows < end) ask_for(row + kTileRows * row_size - before, bytes);
+        pack_chunk(scale, wide, row, tile + k / kChunk * unit_step, chunk, int(r - first));
       }
     }
   }
