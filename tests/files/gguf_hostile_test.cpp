@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <new>
 #include <random>
 #include <stdexcept>
 
@@ -16,6 +14,7 @@
 #include "files/gguf.h"
 #include "support/gguf_writer.h"
 #include "support/golden.h"
+#include "support/operator_new.h"
 #include "tensor/format.h"
 
 namespace {
@@ -26,16 +25,12 @@ size_t largest_refused = 0;
 
 }  // namespace
 
-__attribute__((noinline)) void* operator new(size_t size) {
-  if (size > allocation_limit) {
-    largest_refused = std::max(largest_refused, size);
+static void allocating(size_t bytes) {
+  if (bytes > allocation_limit) {
+    largest_refused = std::max(largest_refused, bytes);
     throw std::bad_alloc();
   }
-  if (void* p = std::malloc(size ? size : 1)) return p;
-  throw std::bad_alloc();
 }
-__attribute__((noinline)) void operator delete(void* p) noexcept { std::free(p); }
-__attribute__((noinline)) void operator delete(void* p, size_t) noexcept { std::free(p); }
 
 namespace gimbal {
 namespace {

@@ -6,25 +6,19 @@
 
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <new>
 
 #include "discovery/registry.h"
 #include "model/arch.h"
 #include "runtime/model_plan.h"
+#include "support/operator_new.h"
 #include "support/tiny_llama.h"
 
 static std::atomic<size_t> largest_allocation;
-[[gnu::noinline]] void* operator new(size_t n) {
+static void allocating(size_t n) {
   size_t seen = largest_allocation;
   while (n > seen && !largest_allocation.compare_exchange_weak(seen, n)) {}
-  if (void* p = std::malloc(n ? n : 1)) return p;
-  throw std::bad_alloc();
 }
-[[gnu::noinline]] void* operator new(size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
 
 namespace gimbal {
 namespace {

@@ -1,24 +1,16 @@
 // Planning words no reasons: its own executable, because it replaces operator new to count what is made.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
 #include <type_traits>
 
 #include "device/backends.h"
 #include "files/gguf.h"
 #include "program/place.h"
 #include "runtime/model_plan.h"
+#include "support/operator_new.h"
 
 static size_t allocations = 0;
-[[gnu::noinline]] void* operator new(size_t n) {
-  allocations++;
-  if (void* p = std::malloc(n ? n : 1)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+static void allocating(size_t) { allocations++; }
 
 namespace gimbal {
 namespace {

@@ -2,21 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <limits>
-#include <new>
 
 #include "runtime/sampler_reference.h"
+#include "support/operator_new.h"
 
-// Counts what this program allocates. Not inlined: g++ 12 would take the pair malloc and free for a mismatch.
 static std::atomic<long> allocations;
-[[gnu::noinline]] void* operator new(size_t n) {
-  allocations++;
-  if (void* p = std::malloc(n ? n : 1)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+static void allocating(size_t) { allocations++; }
 
 namespace gimbal {
 namespace {
