@@ -22,7 +22,10 @@ function(gimbal_small)
     foreach(name IN LISTS ARGN)
       target_compile_options(gimbal_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
     endforeach()
-    file(GLOB busy ${CMAKE_SOURCE_DIR}/src/tokenizer/*.cpp ${CMAKE_SOURCE_DIR}/src/runtime/sampler*.cpp ${CMAKE_SOURCE_DIR}/src/ops/reference*.cpp)
+    file(GLOB busy ${CMAKE_SOURCE_DIR}/src/tokenizer/bpe.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/merge_table.cpp
+         ${CMAKE_SOURCE_DIR}/src/tokenizer/spm.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/special_splitter.cpp
+         ${CMAKE_SOURCE_DIR}/src/tokenizer/unigram.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/vocabulary.cpp
+         ${CMAKE_SOURCE_DIR}/src/runtime/sampler*.cpp ${CMAKE_SOURCE_DIR}/src/ops/reference*.cpp)
     set_property(SOURCE ${busy} APPEND PROPERTY COMPILE_OPTIONS -O2)
     set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/base/format.cpp APPEND PROPERTY COMPILE_OPTIONS -Os)
   endif()

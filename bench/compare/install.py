@@ -62,18 +62,24 @@ class Peer:
 def install(work, say):
     """The peer under the folder `work`, downloaded and built where that has not been done."""
     peer = Peer(os.path.join(work, f"node-llama-cpp-{VERSION}"))
-    done = os.path.join(peer.folder, "unpacked")
+    done = os.path.join(peer.folder, "unpacked-2")
     if not os.path.exists(done):
         say(f"installing {LIBRARIES} {VERSION} from npm into {peer.folder}")
         os.makedirs(peer.all_libraries, exist_ok=True)
         for package in PACKAGES:
             unpack(download(package, peer.folder), peer)
-        unpack_headers(peer)
+        unpack_sources(peer)
         open(done, "w", encoding="utf-8").close()
-    source = os.path.join(HERE, "peer.cpp")
-    if not os.path.exists(peer.driver) or os.path.getmtime(peer.driver) < os.path.getmtime(source):
-        build(peer, source)
+    program(peer, os.path.join(HERE, "peer.cpp"))
     return peer
+
+
+def program(peer, source):
+    """A C++ program of ours against the peer's headers and libraries, built where it is missing or older than its source."""
+    target = os.path.join(peer.folder, os.path.splitext(os.path.basename(source))[0])
+    if not os.path.exists(target) or os.path.getmtime(target) < os.path.getmtime(source):
+        build(peer, source, target)
+    return target
 
 
 def run(command, what):
@@ -118,27 +124,35 @@ def unpack(archive, peer):
                 shutil.copyfileobj(tar.extractfile(member), file)
 
 
-def unpack_headers(peer):
-    """The C headers of the packaged release, out of the Git bundle that node-llama-cpp carries."""
+def vocabularies(peer):
+    """The folder with the vocabularies of known models that the peer's sources carry for their tests."""
+    return os.path.join(peer.folder, "vocabularies")
+
+
+def unpack_sources(peer):
+    """The C headers and vocabularies of the packaged release, out of the Git bundle that node-llama-cpp carries."""
     bundle = os.path.join(peer.folder, "gitRelease.bundle")
     repository = os.path.join(peer.folder, "sources.git")
     shutil.rmtree(repository, ignore_errors=True)
     run(["git", "clone", "--quiet", "--bare", bundle, repository], "reading the peer's sources")
-    files = run(["git", "--git-dir", repository, "archive", "--format=tar", "HEAD", "include", "ggml/include"],
+    files = run(["git", "--git-dir", repository, "archive", "--format=tar", "HEAD", "include", "ggml/include", "models"],
                 "reading the peer's headers")
-    os.makedirs(os.path.join(peer.folder, "include"), exist_ok=True)
+    wanted = {".h": os.path.join(peer.folder, "include"), ".gguf": vocabularies(peer)}
     with tarfile.open(fileobj=io.BytesIO(files)) as tar:
         for member in tar:
-            if member.isfile() and member.name.endswith(".h"):
-                with open(os.path.join(peer.folder, "include", os.path.basename(member.name)), "wb") as file:
-                    shutil.copyfileobj(tar.extractfile(member), file)
+            folder = wanted.get(os.path.splitext(member.name)[1])
+            if not member.isfile() or folder is None:
+                continue
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, os.path.basename(member.name)), "wb") as file:
+                shutil.copyfileobj(tar.extractfile(member), file)
     shutil.rmtree(repository)
     os.remove(bundle)
 
 
-def build(peer, source):
-    """The driver, linked with the packaged libraries; LD_LIBRARY_PATH says later which copy of them it loads."""
+def build(peer, source, target):
+    """A driver, linked with the packaged libraries; LD_LIBRARY_PATH says later which copy of them it loads."""
     linked = [os.path.join(peer.all_libraries, name) for name in sorted(os.listdir(peer.all_libraries))
               if name.startswith(("libllama.", "libggml.", "libggml-base."))]
     run([os.environ.get("CXX", "g++"), "-std=c++20", "-O2", "-I", os.path.join(peer.folder, "include"), source, "-o",
-         peer.driver, *linked], "building the peer's driver")
+         target, *linked], "building the peer's driver")

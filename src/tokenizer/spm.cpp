@@ -11,60 +11,32 @@
 namespace gimbal {
 namespace {
 
-constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581, a visible space
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  size_t at = text.find(from);
-  if (at == std::string::npos) return;
-  std::string out;
-  out.reserve(text.size());
-  size_t done = 0;
-  for (; at != std::string::npos; at = text.find(from, done)) {
-    out.append(text, done, at - done).append(to);
-    done = at + from.size();
-  }
-  text = out.append(text, done);
-}
-
 class Spm final : public VocabularyTokenizer {
  public:
-  Spm(Vocabulary vocabulary, bool adds_space)
-      : VocabularyTokenizer(std::move(vocabulary), true), adds_space_(adds_space) {
-    bytes_.fill(-1);
-    for (int byte = 0; byte < 256; ++byte) {
-      const Token id = vocabulary_.find(format("<0x{:02X}>", byte));
-      if (id >= 0 && vocabulary_.type(id) == TokenType::Byte) bytes_[size_t(byte)] = id;
-    }
-  }
+  Spm(Vocabulary vocabulary, Around around, bool adds_space)
+      : VocabularyTokenizer(std::move(vocabulary), around),
+        bytes_(byte_tokens(vocabulary_)),
+        adds_space_(adds_space) {}
 
   std::string describe() const override { return format("SentencePiece, {} tokens", vocabulary_.size()); }
 
  private:
   bool adds_space() const override { return adds_space_; }
 
-  // Tokens that text may become. Markers must not arise by merging: what a user types is not an instruction.
-  Token token_of(std::string_view text) const {
-    const Token id = vocabulary_.find(text);
-    if (id < 0 || vocabulary_.is_control(id)) return -1;
-    const TokenType type = vocabulary_.type(id);
-    return type == TokenType::Unknown || type == TokenType::Byte ? -1 : id;
-  }
-
   void encode_plain(std::string_view text, bool starts, std::vector<Token>& out) const override {
-    std::string escaped = starts && adds_space_ ? " " : "";
-    escaped += text;
-    replace_all(escaped, " ", kSpace);
+    const std::string escaped =
+        std::string(starts && adds_space_ ? kSpaceMark : "") + replaced(text, " ", kSpaceMark);
     const std::string_view all = escaped;
     SymbolMerger merger;
     for (size_t at = 0; at < all.size();) {
       const Utf8Step step = utf8_step(all, at);
       const uint32_t size = step.kind == Utf8Step::Whole ? step.bytes : 1;
-      merger.add(uint32_t(at), size, token_of(all.substr(at, size)));
+      merger.add(uint32_t(at), size, vocabulary_.find_plain(all.substr(at, size)));
       at += size;
     }
     merger.run(
         [&](const Symbol& left, const Symbol& right) -> SymbolMerger::Merge {
-          const Token id = token_of(all.substr(left.begin, left.size + right.size));
+          const Token id = vocabulary_.find_plain(all.substr(left.begin, left.size + right.size));
           return {id, id < 0 ? 0.0 : -double(vocabulary_.score(id))};
         },
         [&](const Symbol& symbol) {
@@ -87,15 +59,9 @@ class Spm final : public VocabularyTokenizer {
     }
   }
 
-  std::string plain_piece(Token id) const override {
-    std::string text(vocabulary_.text(id));
-    if (vocabulary_.type(id) == TokenType::Byte)
-      if (const int byte = byte_of_name(text); byte >= 0) return std::string(1, char(byte));
-    replace_all(text, kSpace, " ");
-    return text;
-  }
+  std::string plain_piece(Token id) const override { return unescaped_piece(id); }
 
-  std::array<Token, 256> bytes_;
+  const std::array<Token, 256> bytes_;
   const bool adds_space_;
 };
 
@@ -108,14 +74,10 @@ Result<std::unique_ptr<Tokenizer>> create_spm(const Gguf& file, Vocabulary vocab
                         file.path()),
                  "Convert the model again with a current converter."};
   // Files from before these keys existed use SentencePiece's usual names.
-  const auto named = [&](const char* key, const char* name) {
-    return file.find(key) ? -1 : vocabulary.find(name);
-  };
-  if (vocabulary.bos < 0) vocabulary.bos = named("tokenizer.ggml.bos_token_id", "<s>");
-  if (vocabulary.eos < 0) vocabulary.eos = named("tokenizer.ggml.eos_token_id", "</s>");
-  if (vocabulary.unknown < 0) vocabulary.unknown = named("tokenizer.ggml.unknown_token_id", "<unk>");
+  vocabulary.name_special_ids(file, "<s>", "</s>", "<unk>");
   const bool adds_space = file.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
-  return std::unique_ptr<Tokenizer>(std::make_unique<Spm>(std::move(vocabulary), adds_space));
+  const Around around = bos_and_eos(vocabulary, true, false);
+  return std::unique_ptr<Tokenizer>(std::make_unique<Spm>(std::move(vocabulary), around, adds_space));
 }
 
 }  // namespace gimbal

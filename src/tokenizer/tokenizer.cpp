@@ -11,13 +11,33 @@ namespace {
 
 constexpr char kModel[] = "tokenizer.ggml.model";
 
-struct Unsupported {
+struct Algorithm {
   const char *model, *title;
+  Result<std::unique_ptr<Tokenizer>> (*create)(const Gguf&, Vocabulary);  // null: known, but not supported
 };
-constexpr Unsupported kUnsupported[] = {{"bert", "WordPiece"},
-                                        {"t5", "Unigram"},
-                                        {"rwkv", "the RWKV greedy trie"},
-                                        {"plamo2", "PLaMo-2's table"}};
+constexpr Algorithm kAlgorithms[] = {
+    {"llama", "SentencePiece", create_spm},
+    {"gpt2", "byte-level BPE", create_bpe},
+    {"gemma4", "character-level BPE", create_bpe},
+    {"whitespace", "character-level BPE within words", create_bpe},
+    {"bert", "WordPiece", create_wordpiece},
+    {"t5", "Unigram", create_unigram},
+    {"rwkv", "RWKV's longest token", create_rwkv},
+    {"plamo2", "PLaMo-2's table", nullptr},
+    {"hybriddna", "BPE with DNA in sixes", nullptr},
+};
+
+Error unsupported(const Gguf& file, std::string_view model) {
+  std::string what = quoted(model), supported;
+  for (const Algorithm& a : kAlgorithms) {
+    if (a.create) supported += format("{}'{}' ({})", supported.empty() ? "" : ", ", a.model, a.title);
+    else if (model == a.model) what += format(" ({})", a.title);
+  }
+  return {Code::Unsupported,
+          format("{}: {}: the tokenizer {} is not supported; supported are {}", file.path(), kModel, what,
+                 supported),
+          "Use a model with one of the supported tokenizers."};
+}
 
 }  // namespace
 
@@ -29,22 +49,13 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::create(const Gguf& file) {
         format("{}: {}: {}", file.path(), kModel,
                file.find(kModel) ? "expected a string" : "missing; there is no tokenizer in this file"),
         "Get a complete model file; one that was split off without its vocabulary cannot read text."};
-  if (*model != "llama" && *model != "gpt2") {
-    std::string what = quoted(*model);
-    for (const Unsupported& u : kUnsupported)
-      if (*model == u.model) what += format(" ({})", u.title);
-    return Error{
-        Code::Unsupported,
-        format(
-            "{}: {}: the tokenizer {} is not supported; 'llama' (SentencePiece) and 'gpt2' (byte-level BPE) "
-            "are",
-            file.path(), kModel, what),
-        "Use a model with one of the supported tokenizers."};
+  for (const Algorithm& a : kAlgorithms) {
+    if (*model != a.model || !a.create) continue;
+    Result<Vocabulary> vocabulary = Vocabulary::read(file);
+    if (!vocabulary) return vocabulary.error();
+    return a.create(file, *std::move(vocabulary));
   }
-  Result<Vocabulary> vocabulary = Vocabulary::read(file);
-  if (!vocabulary) return vocabulary.error();
-  return *model == "llama" ? create_spm(file, *std::move(vocabulary))
-                           : create_bpe(file, *std::move(vocabulary));
+  return unsupported(file, *model);
 }
 
 // Whole characters out of a stream of tokens: a token may end in the middle of one.

@@ -5,80 +5,16 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <string_view>
 
 #include "base/format.h"
+#include "tokenizer/known_tokens.h"
 
 namespace gimbal {
 namespace {
-
-// ---- Special tokens that are known by their text. Files often declare them as plain tokens, or name no
-// end-of-turn id at all, so their text is the last resort.
-struct KnownToken {
-  std::string_view text;
-  bool stops;  // ends a generation; the others only mark a place in the text
-};
-
-// Names from the models' published tokenizer files; which of them end a
-// generation is what llama.cpp decided, and the reference data (`eog`) check it.
-constexpr KnownToken kKnown[] = {
-    // ends of a turn or a text
-    {"<|eot_id|>", true},             // Llama 3
-    {"<|eom_id|>", true},             // Llama 3, before a tool call
-    {"<|end_of_text|>", true},        // Llama 3, Granite
-    {"<|im_end|>", true},             // ChatML
-    {"<|end|>", true},                // Phi-3
-    {"<|return|>", true},             // gpt-oss
-    {"<|call|>", true},               // gpt-oss
-    {"<|calls|>", true},              // Solar
-    {"<|flush|>", true},              // Solar
-    {"<end_of_turn>", true},          // Gemma
-    {"<eos>", true},                  // Gemma
-    {"<|endoftext|>", true},          // GPT-2 and many
-    {"</s>", true},                   // SentencePiece
-    {"<EOT>", true},                  // CodeLlama
-    {"_<EOT>", true},                 // CodeLlama
-    {"[EOT]", true},                  // Kimi
-    {"[EOS]", true},                  // Kimi
-    {"<end_of_utterance>", true},     // SmolVLM
-    {"<｜end▁of▁sentence｜>", true},  // DeepSeek
-    // fill-in-the-middle: what follows the wanted text
-    {"<|fim_pad|>", true},
-    {"<fim-pad>", true},
-    {"<fim_pad>", true},
-    {"<PAD>", true},
-    {"[PAD]", true},
-    {"<|fim_repo|>", true},
-    {"<|repo_name|>", true},
-    {"<fim-repo>", true},
-    {"<REPO>", true},
-    {"<reponame>", true},
-    {"<|file_sep|>", true},
-    // fill-in-the-middle: marks in the prompt
-    {"<|fim_prefix|>", false},
-    {"<fim-prefix>", false},
-    {"<fim_prefix>", false},
-    {"<｜fim▁begin｜>", false},
-    {"<PRE>", false},
-    {"▁<PRE>", false},
-    {"<|code_prefix|>", false},
-    {"<|fim_suffix|>", false},
-    {"<fim-suffix>", false},
-    {"<fim_suffix>", false},
-    {"<｜fim▁hole｜>", false},
-    {"<SUF>", false},
-    {"▁<SUF>", false},
-    {"<|code_suffix|>", false},
-    {"<|fim_middle|>", false},
-    {"<fim-middle>", false},
-    {"<fim_middle>", false},
-    {"<｜fim▁end｜>", false},
-    {"<MID>", false},
-    {"▁<MID>", false},
-    {"<|code_middle|>", false},
-};
 
 // ---- Hashing and probing for TextTable.
 
@@ -189,7 +125,7 @@ Result<Vocabulary> Vocabulary::read(const Gguf& file) {
   if (Status s = v.read_scores(file); !s) return s.error();
   if (Status s = v.read_ids(file); !s) return s.error();
   v.mark_known_tokens();
-  v.mark_phi3_strips(file);
+  v.mark_strips(file);
   return v;
 }
 
@@ -239,9 +175,16 @@ Status Vocabulary::read_ids(const Gguf& file) {
     const char* name;
     Token* id;
     bool stops;
-  } fields[] = {{"bos", &bos, false},        {"eos", &eos, true},        {"unknown", &unknown, false},
-                {"eot", &ignored, true},     {"eom", &ignored, true},    {"fim_pad", &ignored, true},
-                {"fim_rep", &ignored, true}, {"fim_sep", &ignored, true}};
+  } fields[] = {{"bos", &bos, false},
+                {"eos", &eos, true},
+                {"unknown", &unknown, false},
+                {"seperator", &separator, false},
+                {"cls", &classification, false},
+                {"eot", &ignored, true},
+                {"eom", &ignored, true},
+                {"fim_pad", &ignored, true},
+                {"fim_rep", &ignored, true},
+                {"fim_sep", &ignored, true}};
   for (const auto& field : fields) {
     Result<Token> id = read_id(field.name);
     if (!id) return id.error();
@@ -254,7 +197,7 @@ Status Vocabulary::read_ids(const Gguf& file) {
 }
 
 void Vocabulary::mark_known_tokens() {
-  for (const KnownToken& known : kKnown) {
+  for (const KnownToken& known : kKnownTokens) {
     const Token id = find(known.text);
     if (id < 0) continue;
     marks_[size_t(id)].control = true;
@@ -265,16 +208,40 @@ void Vocabulary::mark_known_tokens() {
   const bool solar = find("<|calls|>") >= 0 && find("<|flush|>") >= 0;
   const Token end = find("<|end|>");
   if ((harmony || solar) && end >= 0 && end != eos) marks_[size_t(end)].stop = false;
+  // Gemma 4 ends nothing with </s>, which is HTML there.
+  const Token html = find("</s>");
+  if (find("<|tool_response>") >= 0 && html >= 0 && html != eos)
+    marks_[size_t(html)] = {.type = TokenType::Normal};
 }
 
-// Phi-3's markers swallow the whitespace after them. The GGUF format has no field for this, so it hangs on
-// the model's name, as it does in llama.cpp.
-void Vocabulary::mark_phi3_strips(const Gguf& file) {
-  std::string name(file.string("general.name").value_or(""));
-  for (char& c : name)
-    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
-  const auto named = [&](const char* part) { return name.find(part) != std::string::npos; };
-  if (!named("phi-3") && !named("phi3") && !named("phi 3")) return;
+void Vocabulary::name_special_ids(const Gguf& file, const char* bos_name, const char* eos_name,
+                                  const char* unknown_name) {
+  const auto name = [&](Token& id, const char* key, const char* text) {
+    if (id < 0 && text && !file.find(key)) id = find(text);
+  };
+  name(bos, "tokenizer.ggml.bos_token_id", bos_name);
+  name(eos, "tokenizer.ggml.eos_token_id", eos_name);
+  name(unknown, "tokenizer.ggml.unknown_token_id", unknown_name);
+}
+
+// The GGUF format has no field for the whitespace that special tokens swallow, so it hangs on names, as it
+// does in llama.cpp: Phi-3's markers swallow what is after them, masks of encoders what is before.
+void Vocabulary::mark_strips(const Gguf& file) {
+  const auto named = [&](const char* key, std::initializer_list<std::string_view> parts) {
+    std::string value(file.string(key).value_or(""));
+    for (char& c : value)
+      if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](std::string_view part) { return value.find(part) != std::string::npos; });
+  };
+  const auto strip_left = [&](const char* text) {
+    if (const Token id = find(text); id >= 0) marks_[size_t(id)].strips_left = true;
+  };
+  if (named("tokenizer.ggml.pre", {"jina-v2-de", "jina-v2-es", "jina-v2-code"}) ||
+      named("general.architecture", {"nomic-bert-moe", "jina-bert-v3"}))
+    return strip_left("<mask>");
+  if (named("general.name", {"modern-bert"})) return strip_left("[MASK]");
+  if (!named("general.name", {"phi-3", "phi3", "phi 3"})) return;
   for (Token id = 0; id < size(); ++id) {
     Marks& m = marks_[size_t(id)];
     m.strips_right = m.control || m.type == TokenType::UserDefined || m.type == TokenType::Unknown;

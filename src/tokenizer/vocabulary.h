@@ -58,26 +58,40 @@ class Vocabulary {
   bool strips_right(Token id) const {
     return marks_[size_t(id)].strips_right;
   }  // swallows whitespace after it
+  bool strips_left(Token id) const { return marks_[size_t(id)].strips_left; }
   float score(Token id) const { return scores_.empty() ? 0.0f : scores_[size_t(id)]; }
 
   bool has_scores() const { return !scores_.empty(); }
   Token find(std::string_view text) const { return texts_.find(text); }  // -1 when absent
-  size_t longest() const { return texts_.longest(); }                    // bytes of the longest text
+  // The same among tokens that plain text may become. Markers must not arise by merging: what a user types is
+  // no instruction.
+  Token find_plain(std::string_view text) const {
+    const Token id = find(text);
+    return id >= 0 && is_plain(id) ? id : -1;
+  }
+  bool is_plain(Token id) const {
+    return !is_control(id) && type(id) != TokenType::Unknown && type(id) != TokenType::Byte;
+  }
+  size_t longest() const { return texts_.longest(); }  // bytes of the longest text
 
-  Token bos = -1, eos = -1, unknown = -1;  // -1 where there is none
-  std::optional<bool> add_bos, add_eos;    // nullopt: the file does not say
+  // Ids that the file does not mention, by the usual names of a kind of vocabulary; a null name: none.
+  void name_special_ids(const Gguf& file, const char* bos, const char* eos, const char* unknown);
+
+  Token bos = -1, eos = -1, unknown = -1;     // -1 where there is none
+  Token separator = -1, classification = -1;  // BERT's
+  std::optional<bool> add_bos, add_eos;       // nullopt: the file does not say
 
  private:
   struct Marks {
     TokenType type = TokenType::Normal;
-    bool control = false, stop = false, strips_right = false;
+    bool control = false, stop = false, strips_right = false, strips_left = false;
   };
   explicit Vocabulary(const std::vector<std::string_view>& texts) : texts_(texts) {}
   Status read_types(const Gguf& file);
   Status read_scores(const Gguf& file);
   Status read_ids(const Gguf& file);
   void mark_known_tokens();
-  void mark_phi3_strips(const Gguf& file);
+  void mark_strips(const Gguf& file);
 
   TextTable texts_;
   std::vector<Marks> marks_;

@@ -2,50 +2,23 @@
 // fill in how plain text becomes tokens and what a plain token stands for.
 #pragma once
 #include <array>
-#include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/special_splitter.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/vocabulary.h"
 
 namespace gimbal {
 
-// A piece of a text: either a special token or plain text between special tokens (token is -1 then, text not
-// empty).
-struct Fragment {
-  Token token;
-  std::string_view text;
+// Tokens that encode() puts around a text when asked; -1: none.
+struct Around {
+  Token first = -1, last = -1;
 };
+// BOS and EOS as the file asks, and as given where it does not say.
+Around bos_and_eos(const Vocabulary&, bool adds_bos, bool adds_eos);
 
-// Finds special tokens that are written out in a text, before anything else looks at the text.
-class SpecialSplitter {
- public:
-  enum class Kinds {
-    All,          // control, unknown and user-defined tokens
-    UserDefined,  // what is recognised even where special text counts as plain text
-  };
-  // Keeps views into the vocabulary, which must outlive it.
-  SpecialSplitter(const Vocabulary&, Kinds);
-
-  // Longer tokens win over shorter ones wherever they overlap, of equally long ones the lower id, then the
-  // left one. About linear in the length of the text.
-  std::vector<Fragment> split(std::string_view text) const;
-
- private:
-  struct Special {
-    std::string_view text;
-    Token id;
-    bool strips_right;
-    int32_t shorter;  // the longest other special that this one begins with, or -1
-  };
-  int longest_at(std::string_view text, size_t at) const;  // index into specials_, or -1
-
-  std::vector<Special> specials_;      // sorted by text
-  std::array<uint32_t, 257> first_{};  // specials_ that begin with byte b: [first_[b], first_[b + 1])
-};
-
-// The frame itself; see the top of this file.
 class VocabularyTokenizer : public Tokenizer {
  public:
   std::vector<Token> encode(std::string_view text, TokenizeOptions options) const final;
@@ -55,19 +28,20 @@ class VocabularyTokenizer : public Tokenizer {
   int size() const final { return vocabulary_.size(); }
   Token bos() const final { return vocabulary_.bos; }
   Token eos() const final { return vocabulary_.eos; }
-  bool adds_bos() const final { return adds_bos_; }
+  bool adds_bos() const final { return around_.first >= 0; }
   bool is_stop(Token id) const final { return vocabulary_.has(id) && vocabulary_.is_stop(id); }
   bool is_control(Token id) const final { return vocabulary_.has(id) && vocabulary_.is_control(id); }
 
  protected:
-  // `adds_bos`: where the file does not say.
-  VocabularyTokenizer(Vocabulary vocabulary, bool adds_bos);
+  VocabularyTokenizer(Vocabulary vocabulary, Around around);
 
   // Appends the tokens of text without special tokens; not empty, below 2^30 bytes. `starts`: nothing or a
   // special token is before it.
   virtual void encode_plain(std::string_view text, bool starts, std::vector<Token>& out) const = 0;
   // The bytes of a token of type Normal or Byte.
   virtual std::string plain_piece(Token id) const = 0;
+  // That of vocabularies whose texts read as they are, but for spaces and byte tokens.
+  std::string unescaped_piece(Token id) const;
   // Whether encode_plain() puts a space before a text.
   virtual bool adds_space() const = 0;
 
@@ -75,14 +49,26 @@ class VocabularyTokenizer : public Tokenizer {
 
  private:
   const SpecialSplitter all_, user_defined_;
-  const bool adds_bos_, adds_eos_;
+  const Around around_;
 };
 
 // The byte b of a token written "<0xB>", or -1.
 int byte_of_name(std::string_view text);
 
+inline constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581, how vocabularies write a space
+std::string replaced(std::string_view text, std::string_view from, std::string_view to);
+
+// The tokens that plain text may become, byte tokens left out.
+std::vector<PrefixTree::Entry> plain_entries(const Vocabulary&);
+
+// The ids of the byte tokens "<0x00>" to "<0xFF>"; -1 where there is none.
+std::array<Token, 256> byte_tokens(const Vocabulary&);
+
 // The algorithms. Errors: Malformed, Unsupported; texts name the file and the key.
 Result<std::unique_ptr<Tokenizer>> create_spm(const Gguf& file, Vocabulary vocabulary);
 Result<std::unique_ptr<Tokenizer>> create_bpe(const Gguf& file, Vocabulary vocabulary);
+Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Gguf& file, Vocabulary vocabulary);
+Result<std::unique_ptr<Tokenizer>> create_unigram(const Gguf& file, Vocabulary vocabulary);
+Result<std::unique_ptr<Tokenizer>> create_rwkv(const Gguf& file, Vocabulary vocabulary);
 
 }  // namespace gimbal

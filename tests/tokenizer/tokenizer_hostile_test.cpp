@@ -66,8 +66,7 @@ TEST(Hostile, TheModel) {
   expect_refused({.model = ""}, Code::Malformed, "tokenizer.ggml.model", "missing");
   expect_refused({.model = "", .more = [](GgufWriter& f) { f.u32("tokenizer.ggml.model", 1); }},
                  Code::Malformed, "tokenizer.ggml.model", "expected a string");
-  expect_refused({.model = "bert"}, Code::Unsupported, "tokenizer.ggml.model", "WordPiece");
-  expect_refused({.model = "t5"}, Code::Unsupported, "tokenizer.ggml.model", "Unigram");
+  expect_refused({.model = "plamo2"}, Code::Unsupported, "tokenizer.ggml.model", "PLaMo-2");
   expect_refused({.model = "no such"}, Code::Unsupported, "tokenizer.ggml.model", "'no such'");
 }
 

@@ -1,0 +1,34 @@
+// SentencePiece's precompiled normalisation (tokenizer.ggml.precompiled_charsmap): which sequences of
+// characters become which, such as full-width letters to plain ones. The map is a double array in the file: 4
+// bytes with the size of the array, its 32-bit units (XOR-compressed: Kanda, 2018), then the replacements,
+// each ended by a zero.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "files/gguf.h"
+
+namespace gimbal {
+
+class Charsmap {
+ public:
+  // Of a file without the key: a map that changes nothing. Errors: Malformed. Replacements that lie outside
+  // of the data are found only when a text asks for them; such a text stays as it is.
+  static Result<Charsmap> read(const Gguf& file);
+
+  struct Match {
+    size_t bytes = 0;  // of the text; 0: nothing there is replaced
+    std::string_view replacement;
+  };
+  // The longest sequence at the beginning of `text` that has a replacement.
+  Match longest(std::string_view text) const;
+
+ private:
+  std::vector<uint32_t> units_;
+  std::string replacements_;
+};
+
+}  // namespace gimbal
