@@ -48,7 +48,7 @@ endif()
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/THIRD_PARTY_NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # ---- find_package(gimbal): gimbal::gimbal for programs, gimbal::ops for backends; the other targets are what these link ----
-set(layers base tensor files tokenizer ops device discovery program conformance model runtime engine)
+set(layers base tensor files tokenizer template chat ops device discovery program conformance model runtime engine)
 list(TRANSFORM layers PREPEND gimbal_ OUTPUT_VARIABLE exported)
 list(APPEND exported gimbal_packed)
 set(gimbal_backends "")  # that another project can have: the cpu's to link, the others as plugins

@@ -2,7 +2,8 @@
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
 # Usage: scripts/setup.sh [build|checks|models|compare|arm|gpu|all]...   (default: build checks, which is all that CI needs)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
-#   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`; strace, for the test that no program is started
+#   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`; strace, for the test that no program is started;
+#            jinja2, which chat templates are compared with
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   compare  npm, for bench/compare, which installs another engine and measures it beside gimbal
 #   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
@@ -15,7 +16,7 @@ set -euo pipefail
 # "a|b": either will do, the first is preferred.
 build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libcli11-dev libfmt-dev
        nlohmann-json3-dev zlib1g-dev libedit-dev libgtest-dev libbenchmark-dev)
-checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev strace)
+checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev strace python3-jinja2)
 models=(python3-numpy hyperfine)
 compare=(g++ git)
 command -v npm >/dev/null || compare+=(npm)  # other people's nodejs packages bring it along

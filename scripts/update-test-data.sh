@@ -7,12 +7,15 @@ from=${1:-../shared/golden}
 to=tests/data
 limit_mb=25
 
-# What a clone gets. The vocabularies are those whose terms allow passing them on (tests/data/README.md).
+# What a clone gets. The vocabularies and templates are those whose terms allow passing them on (tests/data/README.md).
 stories=(stories260K-f32 stories260K-f16 stories260K-q8_0 stories260K-q4_0)
 arch=(llama-gqa llama-mha-tied llama-linrope llama31-ropefreqs qwen2 qwen2-yarn bitnet bitnet-b158 bitnet-b158-i2s
   bitnet-b158-f32)
 quant=(q-f16 q-bf16 q-q8_0 q-q4_0 q-q6_k)
 vocabularies=(gpt-2 falcon phi-3 tok512 qwen2)
+chat=(jinja_units chatml command-r deepseek-coder gemma llama3 mistral-v0.1 phi3-mini zephyr Qwen-Qwen2.5-7B-Instruct Qwen-Qwen3-0.6B
+  deepseek-ai-DeepSeek-R1-Distill-Qwen-32B ibm-granite-granite-3.3-2B-Instruct microsoft-Phi-3.5-mini-instruct
+  mistralai-Mistral-Nemo-Instruct-2407 openai-gpt-oss-120b)
 
 [ -f "$from/tolerances.json" ] || { echo "update-test-data: '$from' holds no tolerances.json, so it is not the collection" >&2; exit 1; }
 
@@ -25,6 +28,7 @@ for name in "${arch[@]}"; do copy "arch/$name.gguf"; copy "arch/$name.json"; don
 for name in "${quant[@]}"; do copy "quant/$name.gguf"; copy "quant/$name.json"; done
 for file in "$from"/dequant/*.json; do copy "dequant/${file##*/}"; done
 for name in "${vocabularies[@]}"; do copy "vocab/$name.gguf.gz"; copy "tokenizer/$name.json"; done
+for name in "${chat[@]}"; do copy "chat/$name.json"; done
 copy tolerances.json
 install -m 644 "$from/stories/stories260K-f32.gguf" assets/stories260K.gguf
 

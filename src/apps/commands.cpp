@@ -21,6 +21,8 @@ constexpr CommandRow kCommands[] = {
     {"info", "", "Model files", "what a model file contains", make_info},
     {"tokenize", "", "Model files", "text to token ids", make_tokenize},
     {"detokenize", "", "Model files", "token ids to text", make_detokenize},
+    {"render-template", "", "Model files", "the prompt that a chat template makes of messages",
+     make_render_template},
     {"logits", "", "For developers", "the model's raw output for given tokens", make_logits},
     {"dequantize", "", "For developers", "raw quantized blocks to float32", make_dequantize},
     {"completion", "", "For developers", "the completion of this command line for bash, zsh or fish",

@@ -1,0 +1,10 @@
+// The name of JSON values, for headers that only pass them on: base/json.h costs a second of every
+// compilation.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+namespace gimbal {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace gimbal

@@ -1,0 +1,54 @@
+// Text of a template: UTF-8 bytes that remember which of them came in with the variables. So a tokenizer can
+// tell what the template wrote ("<|im_end|>") from what a user wrote, whatever was done to the strings
+// between.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gimbal::tmpl {
+
+struct Span {
+  uint32_t begin, end;  // bytes
+};
+
+struct Text {
+  std::string bytes;          // well-formed UTF-8
+  std::vector<Span> foreign;  // what came in with the variables: in order, not touching each other
+  bool markup = false;        // was escaped for HTML, or marked |safe
+
+  void append(std::string_view part, bool is_foreign);
+  void append(const Text& part) { append(part, 0, part.bytes.size()); }
+  void append(const Text& part, size_t begin, size_t end);
+  // Other bytes in place of this text's: foreign as a whole when a part of it was.
+  Text with(std::string other) const;
+};
+
+// ---- Unicode. Letters and their cases are known for ASCII, Latin, Greek, Cyrillic and Armenian; characters
+// of other scripts have no case here, and no letter among them is told from a sign.
+
+uint32_t code_at(std::string_view text, size_t at);  // at the first byte of a character
+inline size_t next_code(std::string_view text, size_t at) {
+  do ++at;
+  while (at < text.size() && (uint8_t(text[at]) & 0xc0) == 0x80);
+  return at;
+}
+void append_code(std::string& to, uint32_t code);
+size_t count_codes(std::string_view text);
+// The byte where character number `index` begins; the end when there are fewer.
+size_t byte_of(std::string_view text, size_t index);
+
+bool is_space(uint32_t code);  // as Python's str.isspace()
+bool is_printable(uint32_t code);
+bool is_digit(uint32_t code);
+bool is_letter(uint32_t code);
+uint32_t upper_of(uint32_t code);
+uint32_t lower_of(uint32_t code);
+std::string upper(std::string_view text);
+std::string lower(std::string_view text);
+
+// The ends of what is left without leading or trailing characters of `set`; white space when it is null.
+Span stripped(std::string_view text, const std::string_view* set, bool left, bool right);
+
+}  // namespace gimbal::tmpl
