@@ -158,16 +158,18 @@ struct LongRow {
   unsigned char later[64];
 };
 const gimbal_kernel_info* kernels(gimbal_device* d, size_t* n, size_t* stride) {
-  static std::vector<LongRow> rows;
-  const gimbal_kernel_info* all = toy().kernels(d, n, stride);
-  rows.resize(*n);
-  for (size_t i = 0; i < *n; i++) {
-    rows[i].known = all[i];
-    if (told("newer")) rows[i].known.struct_size = sizeof(LongRow);
-    if (told("older")) rows[i].known.struct_size = offsetof(gimbal_kernel_info, params);
-    memset(rows[i].later, 0xff, sizeof rows[i].later);
-  }
-  *stride = sizeof(LongRow);
+  static const std::vector<LongRow> rows = [&] {  // made once, whichever thread asks first
+    const gimbal_kernel_info* all = toy().kernels(d, n, stride);
+    std::vector<LongRow> made(*n);
+    for (size_t i = 0; i < *n; i++) {
+      made[i].known = all[i];
+      if (told("newer")) made[i].known.struct_size = sizeof(LongRow);
+      if (told("older")) made[i].known.struct_size = offsetof(gimbal_kernel_info, params);
+      memset(made[i].later, 0xff, sizeof made[i].later);
+    }
+    return made;
+  }();
+  *n = rows.size(), *stride = sizeof(LongRow);
   return &rows[0].known;
 }
 
