@@ -138,6 +138,8 @@ TEST(Hostile, TheMergesAndTheFamily) {
   const char* pre = "tokenizer.ggml.pre";
   expect_refused({.model = "gpt2", .more = [&](GgufWriter& f) { f.string(pre, "no such"); }},
                  Code::Unsupported, pre, "'no such' is not known; known are a.x-4.0, ");
+  expect_refused({.model = "gpt2", .more = [&](GgufWriter& f) { f.string(pre, "llama-bpf"); }},
+                 Code::Unsupported, pre, "'llama-bpf' is not known; the nearest known name is 'llama-bpe'");
   expect_refused({.model = "gpt2", .more = [&](GgufWriter& f) { f.string(pre, ""); }}, Code::Unsupported, pre,
                  "''");
   expect_refused({.model = "gpt2", .more = [&](GgufWriter& f) { f.u32(pre, 1); }}, Code::Malformed, pre,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
 #include "support/sha256.h"
@@ -42,6 +43,13 @@ class Golden : public ::testing::Test {
   static std::vector<ReferenceVocabulary> all_;
 };
 std::vector<ReferenceVocabulary> Golden::all_;
+
+TEST_F(Golden, EveryVocabularyIsUsed) {
+  std::set<std::string> used;
+  for (const ReferenceVocabulary& v : all_) used.insert(v.answers["vocab"].get<std::string>() + ".gz");
+  for (const std::string& path : golden_files("vocab", ".gz"))
+    EXPECT_TRUE(used.count(std::filesystem::path(path).filename())) << path;
+}
 
 TEST_F(Golden, EveryIdAgrees) {
   int cases = 0;
