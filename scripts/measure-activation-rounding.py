@@ -3,7 +3,7 @@
 bitnet-b1.58 files to. llama.cpp, whose figures the test takes otherwise, does not know that architecture.
 
 A forward pass in float64, apart from gimbal's code: first plain, which must give the file's logits_ref64; then with the
-input of every ternary matrix rounded per 256 values to largest / 127. For quant/q-tq2_0.json the second must come out at
+input of every ternary matrix rounded to largest / 127: of 256 values for TQ2_0, of the row for I2_S, as BitNet is trained. For quant/q-tq2_0.json the second must come out at
 llama.cpp's own figures, which shows that this rounding is all there is. Needs numpy.
 
 Usage: measure-activation-rounding.py COLLECTION   (the folder that has quant/ and arch/)
@@ -78,8 +78,8 @@ def decode(data, at, kind, dims):
     raise SystemExit(f"tensor type {kind} is not read here")
 
 
-def rounded(x):
-    blocks = x.reshape(len(x), -1, 256)
+def rounded(x, kind):
+    blocks = x.reshape(len(x), -1, 256 if kind == TQ2_0 else x.shape[1])
     step = np.abs(blocks).max(2, keepdims=True) / 127
     return (np.rint(blocks / np.where(step > 0, step, 1)) * step).reshape(x.shape)
 
@@ -92,7 +92,7 @@ def forward(keys, tensors, tokens, eight_bits):
 
     def linear(name, x):
         kind, w = tensors[name]
-        return (rounded(x) if eight_bits and kind in (TQ2_0, I2_S) else x) @ w.T
+        return (rounded(x, kind) if eight_bits and kind in (TQ2_0, I2_S) else x) @ w.T
 
     def norm(name, x):
         return x / np.sqrt((x * x).mean(1, keepdims=True) + key("attention.layer_norm_rms_epsilon")) * tensors[name][1]

@@ -121,6 +121,7 @@ void plan_embedding(OpPlan& o) {
 void plan_rows_of_x(OpPlan& o, uint32_t rows_at_once) {
   switch (format_of(DType(o.in(0).dtype)).x) {
     case DType::A8_32: return plan_product<mat_mul_a8_32_params>(o, rows_at_once);
+    case DType::A8_ROW: return plan_product<mat_mul_a8_row_params>(o, rows_at_once);
     case DType::A8_256: return plan_product<mat_mul_a8_256_params>(o, rows_at_once);
     default: return plan_product<mat_mul_f32_params>(o, rows_at_once);
   }
@@ -145,6 +146,7 @@ void plan_mat_vec(OpPlan& o) { plan_rows_of_x(o, 1); }
 void plan_embed(OpPlan& o) {
   switch (format_of(DType(o.in(0).dtype)).x) {
     case DType::A8_32: return plan_embedding<embed_a8_32_params>(o);
+    case DType::A8_ROW: return plan_embedding<embed_a8_row_params>(o);
     case DType::A8_256: return plan_embedding<embed_a8_256_params>(o);
     default: return plan_embedding<embed_f32_params>(o);
   }
@@ -158,6 +160,12 @@ void plan_quantize(OpPlan& o) {
   l.p.x_at = l.bind(o.in(0)), l.p.y_at = l.bind(o.out());
   l.p.blocks = uint32_t(o.out().dim[0]) / block;
   l.launch(groups_for(uint64_t(l.p.blocks) * block / 4, kLanes), o.out());  // a lane has four values
+}
+void plan_quantize_row(OpPlan& o) {
+  LaunchOf<quantize_row_params> l(o);
+  l.p.x_at = l.bind(o.in(0)), l.p.y_at = l.bind(o.out());
+  l.p.blocks = uint32_t(o.out().dim[0]) / info(DType(o.out().dtype)).block;
+  l.launch(1, o.out());
 }
 
 void plan_rms_norm(OpPlan& o) {

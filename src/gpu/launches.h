@@ -53,7 +53,7 @@ using Plan = void (*)(OpPlan&);
 void plan_embed(OpPlan&);
 void plan_mat_mul(OpPlan&);  // four rows of x at once
 void plan_mat_vec(OpPlan&);  // one row
-void plan_quantize(OpPlan&);
+void plan_quantize(OpPlan&), plan_quantize_row(OpPlan&);
 void plan_rms_norm(OpPlan&);
 void plan_rope(OpPlan&);
 void plan_elementwise(OpPlan&);

@@ -64,6 +64,7 @@ Rows make_rows(const std::string& backend) {
   }
   add(OpKind::Quantize, DType::A8_32, "quantize_a8_32", plan_quantize);
   add(OpKind::Quantize, DType::A8_256, "quantize_a8_256", plan_quantize);
+  add(OpKind::Quantize, DType::A8_ROW, "quantize_a8_row", plan_quantize_row);
   add(OpKind::RmsNorm, DType::F32, "rms_norm", plan_rms_norm);
   add(OpKind::Rope, DType::F32, "rope", plan_rope);
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) add(OpKind::id, DType::F32, name, plan_elementwise);

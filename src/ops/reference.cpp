@@ -11,17 +11,22 @@
 namespace gimbal::reference {
 namespace {
 
-// Values of an activation row: code times scale. Kernels rely on the sums of the codes that are stored with
-// them, so a group of codes whose sum is wrong decodes to NaN.
-void decode_activations(DType t, const std::byte* p, int64_t n, double* out) {
+// Values of rows of activations: code times scale; where the scale is that of the row, kernels take it from
+// the row's first block. They rely on the sums of the codes that are stored with them, so a group of codes
+// whose sum is wrong decodes to NaN.
+void decode_activations(DType t, const std::byte* p, int64_t row, int64_t n, double* out) {
   const Activations a = activations_of(t);
+  const auto scale_at = [&](int64_t i) {
+    const int64_t block = (a.scale_of_row ? i / row * row : i) / a.block;
+    return double(activation_scale(reinterpret_cast<const uint8_t*>(p) + block * a.bytes));
+  };
   for (int64_t i = 0; i < n; i += a.sum_of) {
     const auto* block = reinterpret_cast<const uint8_t*>(p) + i / a.block * a.bytes;
     const int first = int(i % a.block);
     const auto* codes = reinterpret_cast<const int8_t*>(block) + a.codes + first;
     const int sum = std::accumulate(codes, codes + a.sum_of, 0);
     const bool right = activation_sum(a, block, first / a.sum_of) == sum;
-    for (int j = 0; j < a.sum_of; j++) out[i + j] = right ? double(activation_scale(block)) * codes[j] : NAN;
+    for (int j = 0; j < a.sum_of; j++) out[i + j] = right ? scale_at(i) * codes[j] : NAN;
   }
 }
 
@@ -34,7 +39,7 @@ Tensor decode(const Shape& shape, const void* dense) {
   if (shape.type == DType::I32) {
     for (int64_t i = 0; i < n; i++) t.values[size_t(i)] = read_le<int32_t>(p + 4 * i);
   } else if (is_activation(shape.type)) {
-    decode_activations(shape.type, p, n, t.values.data());
+    decode_activations(shape.type, p, shape.dim[0], n, t.values.data());
   } else {
     std::vector<float> f(static_cast<size_t>(n));
     decode_tensor(shape.type, p, n, f.data());

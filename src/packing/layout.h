@@ -11,8 +11,8 @@
 //   Formats against a8_256: per block the parts of Parts256. The 16 f16 units (the scales of the whole
 //     blocks), and where a format has them the 16 of the minimums, are the beginning of the block if they
 //     fill 64 bytes. Units alone would leave half of that empty, so those of all blocks are together at the
-//     head of the tile, padded to 64 bytes. i2_s has one f32 unit for the tensor: 16 of it are the head. Two
-//     blocks of 128 of i2_s count as one. Units of codebook formats are multiplied by a power of two.
+//     head of the tile, padded to 64 bytes. Units of codebook formats are multiplied by a power of two.
+//   Formats against a8_row: the f32 scale of the tensor, 16 times; then for each 32 columns their codes.
 // Codes come in vectors of 64 bytes: byte 4 r + j belongs to row r and to the j-th of four columns. Codes of
 // less than 8 bits share bytes: of the 8 (or 64) vectors of a block, the nibble plane keeps the first half in
 // its low nibbles and the second half in its high ones; the pair plane keeps the quarters in its four pairs
@@ -47,9 +47,15 @@ struct Parts32 {
 };
 constexpr Parts32 parts32(DType t) {
   const Format f = format_of(t);
-  if (f.x != DType::A8_32) return {};
-  return {f.minimums ? 64 : 32, 64 * (8 * f.bytes + 4 * f.nibbles + 2 * f.pairs + f.bits), f.group};
+  if (f.x != DType::A8_32 && f.x != DType::A8_ROW) return {};
+  return {f.tensor_scale ? 0
+          : f.minimums   ? 64
+                         : 32,
+          64 * (8 * f.bytes + 4 * f.nibbles + 2 * f.pairs + f.bits), f.group};
 }
+// Where a format has one scale for the tensor, 16 of it (f32) begin a tile.
+constexpr int64_t kTensorScales = 64;
+constexpr int64_t tensor_scales(DType t) { return format_of(t).tensor_scale ? kTensorScales : 0; }
 constexpr int64_t chunk_codes(DType t, int64_t blocks) { return up(parts32(t).scales_of(blocks), 64); }
 constexpr int64_t chunk_bytes(DType t, int64_t blocks) {
   return chunk_codes(t, blocks) + blocks * parts32(t).codes;
@@ -59,9 +65,9 @@ constexpr int64_t chunk_bytes(DType t, int64_t blocks) {
 // part that ends where it begins is not there.
 struct Parts256 {
   int scales = 0, minimums = 0, nibbles = 0, pairs = 0, bits = 0, shifts = 0, end = 0;
-  // The first block of a tile lies behind `head` bytes and `head_step` for each block, padded; the units of
-  // the first block begin the tile, and those of the next are `unit_step` further on.
-  int head = 0, head_step = 0, unit_step = 0;
+  // The first block of a tile lies behind `head_step` bytes for each block, padded; the units of the first
+  // block begin the tile, and those of the next are `unit_step` further on.
+  int head_step = 0, unit_step = 0;
 };
 // Bytes of a row's scales, and of its minimums where they have bytes of their own.
 constexpr int scale_bytes(const Format& f) {
@@ -81,15 +87,12 @@ constexpr Parts256 parts256(DType t) {
   p.bits = p.pairs + 1024 * f.pairs;
   p.shifts = p.bits + 512 * f.bits;
   p.end = p.shifts + 64 * f.shifts;
-  if (f.tensor_scale) p.head = 64;
-  else if (f.minimums) p.unit_step = p.end;
+  if (f.minimums) p.unit_step = p.end;
   else p.head_step = p.unit_step = 32;
   return p;
 }
 // What precedes the blocks of a tile.
-constexpr int64_t head_bytes(const Parts256& p, int64_t blocks) {
-  return p.head + up(blocks * p.head_step, 64);
-}
+constexpr int64_t head_bytes(const Parts256& p, int64_t blocks) { return up(blocks * p.head_step, 64); }
 
 constexpr int64_t tile_bytes(DType t, int64_t columns) {
   // No use of info() here: its table would become a symbol that kernel objects share.
@@ -100,12 +103,12 @@ constexpr int64_t tile_bytes(DType t, int64_t columns) {
   if (!parts32(t).codes) return 0;  // no packed layout
   if (columns % parts32(t).group) return 0;
   const int64_t whole = columns / kChunk, rest = columns % kChunk / 32;
-  return whole * chunk_bytes(t, kChunk / 32) + (rest ? chunk_bytes(t, rest) : 0);
+  return tensor_scales(t) + whole * chunk_bytes(t, kChunk / 32) + (rest ? chunk_bytes(t, rest) : 0);
 }
 // Where in a tile of so many columns the chunk that begins with column k (a multiple of 256) lies.
 constexpr int64_t chunk_offset(DType t, int64_t columns, int64_t k) {
   if (const Parts256 p = parts256(t); p.end) return head_bytes(p, columns / 256) + k / 256 * p.end;
-  return k / kChunk * tile_bytes(t, kChunk);
+  return tensor_scales(t) + k / kChunk * (tile_bytes(t, kChunk) - tensor_scales(t));
 }
 constexpr int64_t packed_bytes(DType t, int64_t columns, int64_t rows) {
   return tile_bytes(t, columns) * ((rows + kTileRows - 1) / kTileRows);

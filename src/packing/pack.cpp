@@ -113,7 +113,7 @@ void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane) {
   uint8_t *scales = chunk + 2 * lane, *codes = chunk + chunk_codes(T, columns / 32);
   for (int64_t k = 0; k < columns; k += kBlock, row += info(T).bytes) {
     for (uint32_t g = 0; g < kBlock / f.group; g++, scales += parts.scales) {
-      put_half(unit_bits<Meaning>(row, g), scales);
+      if constexpr (f.scales != Scales::OfBlock) put_half(unit_bits<Meaning>(row, g), scales);
       if constexpr (f.minimums) std::memcpy(scales + 32, row + Meaning::minimum_unit_at, 2);
     }
     for (uint32_t j = 0; j < kBlock; j += 32, codes += parts.codes) {
@@ -132,13 +132,12 @@ void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane) {
   }
 }
 
-// Groups with an integer scale. `scale` is the tensor's, for the formats that have one.
+// Groups with an integer scale.
 template <DType T, class Meaning>
-void pack256(float scale, const uint8_t* row, uint8_t* units, uint8_t* chunk, int lane) {
+void pack256(const uint8_t* row, uint8_t* units, uint8_t* chunk, int lane) {
   constexpr Format f = format_of(T);
   constexpr Parts256 p = parts256(T);
-  if constexpr (f.tensor_scale) std::memcpy(units + 4 * lane, &scale, 4);
-  else put_half(unit_bits<Meaning>(row, 0), units + 2 * lane);
+  put_half(unit_bits<Meaning>(row, 0), units + 2 * lane);
   if constexpr (f.minimums) std::memcpy(units + 32 + 2 * lane, row + Meaning::minimum_unit_at, 2);
   for (uint32_t g = 0; g < scale_bytes(f); g++) {
     uint8_t& to = chunk[p.scales + 16 * g + lane];
@@ -168,7 +167,11 @@ void pack_chunk(float scale, int64_t columns, const uint8_t* row, uint8_t* units
   constexpr Format f = format_of(T);
   if constexpr (f.number != Number::Codes) pack_columns(info(T).bytes, columns, row, chunk, lane);
   else if constexpr (f.x == DType::A8_32) pack32<T, Meaning>(columns, row, chunk, lane);
-  else if constexpr (f.x == DType::A8_256) pack256<T, Meaning>(scale, row, units, chunk, lane);
+  else if constexpr (f.x == DType::A8_256) pack256<T, Meaning>(row, units, chunk, lane);
+  else if constexpr (f.x == DType::A8_ROW) {
+    std::memcpy(units + 4 * lane, &scale, 4);  // of the tensor
+    pack32<T, Meaning>(columns, row, chunk, lane);
+  }
 }
 
 using PackChunk = void (*)(float, int64_t, const uint8_t*, uint8_t*, uint8_t*, int);

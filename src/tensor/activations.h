@@ -7,14 +7,19 @@
 namespace gimbal {
 
 struct Activations {
-  int block = 0, bytes = 0;  // values of a block, and its bytes
-  int codes = 0;             // where its codes begin: one i8 each
-  int sums = 0, sum_of = 0;  // where its sums begin, and of how many codes each is
-  int sum_bytes = 0;         // i32 or i16
+  int block = 0, bytes = 0;   // values of a block, and its bytes
+  int codes = 0;              // where its codes begin: one i8 each
+  int sums = 0, sum_of = 0;   // where its sums begin, and of how many codes each is
+  int sum_bytes = 0;          // i32 or i16
+  bool scale_of_row = false;  // the scale is that of the whole row, and the same in each of its blocks
 };
+// With one scale for a row, its product with a row of -1, 0, 1 is one sum of whole numbers. Of so many values
+// it is below 2^24: exact as i32, and exact as f32.
+constexpr int64_t kMaxScaleOfRow = (int64_t(1) << 24) / 127;
 constexpr Activations activations_of(DType t) {
   switch (t) {
     case DType::A8_32: return {32, 40, 8, 4, 32, 4};
+    case DType::A8_ROW: return {64, 72, 8, 4, 64, 4, true};
     case DType::A8_256: return {256, 292, 4, 260, 16, 2};
     default: return {};
   }

@@ -39,7 +39,7 @@ constexpr Format format_of(DType t) {
   using enum Number;
   using enum Scales;
   using enum Levels;
-  constexpr DType A8_32 = DType::A8_32, A8_256 = DType::A8_256;
+  constexpr DType A8_32 = DType::A8_32, A8_256 = DType::A8_256, A8_ROW = DType::A8_ROW;
   switch (t) {
 #define GIMBAL_FORMAT(id, name, ...) \
   case DType::id:                    \

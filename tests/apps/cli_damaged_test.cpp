@@ -11,6 +11,7 @@
 #include "files/gguf.h"
 #include "support/cli.h"
 #include "support/gguf_writer.h"
+#include "support/tiny_llama.h"
 
 namespace gimbal::test {
 namespace {
@@ -121,6 +122,51 @@ TEST(Supported, IsOnlyWhatRuns) {
   EXPECT_EQ(supported.at("stories260K"), true);
   EXPECT_EQ(supported.at("headless"), false);
   EXPECT_EQ(json_of(gimbal({"info", path, "--json"}))["supported"], false);
+}
+
+// A llama whose matrices are i2_s.
+std::string ternary_model(uint32_t feed_forward) {
+  TinyLlama llama;
+  llama.u32("embedding_length", 128), llama.u32("feed_forward_length", feed_forward);
+  GgufWriter w;
+  for (auto& [key, value] : llama.keys) w.raw(key, value.first, value.second);
+  for (auto& [name, t] : llama.tensors) {
+    for (uint64_t& d : t.dims) d = d == 12 ? feed_forward : d == 8 ? 128 : d == 4 ? 64 : d;
+    if (t.dims.size() == 1) {
+      w.floats(name, t.dims, std::vector<float>(t.dims[0], 1.f));
+      continue;
+    }
+    std::string codes;
+    for (uint64_t i = 0; i < t.dims[0] * t.dims[1] / 4; i++)
+      codes += i % 3 ? '\x46' : '\x91';  // 1 0 1 2, 2 1 0 1
+    w.tensor(name, t.dims, 36, codes + le(0.1f) + std::string(28, '\0'));
+  }
+  return w.build();
+}
+
+// Rows of i2_s are whole blocks of 128 values, and need not be of 256.
+TEST(Supported, TernaryRowsOf128Values) {
+  const std::string folder = temporary_path("ternary"), good = folder + "/good.gguf",
+                    bad = folder + "/bad.gguf";
+  fs::create_directories(folder);
+  ASSERT_TRUE(write_file(good, ternary_model(384)) && write_file(bad, ternary_model(192)));
+  const Json listed = json_of(gimbal({"models", "--json"}, {.environment = {{"GIMBAL_MODELS", folder}}}));
+  std::map<std::string, Json> models;
+  for (const Json& m : listed["models"]) models[m["name"]] = m;
+  EXPECT_EQ(models.at("good")["supported"], true);
+  EXPECT_EQ(models.at("bad")["supported"], false);
+  const std::string reason = "rows of a multiple of 128 values for i2_s, found rows of 192";
+  EXPECT_SAYS(models.at("bad")["error"]["message"].get<std::string>(), reason);
+  EXPECT_EQ(json_of(gimbal({"info", good, "--json"}))["supported"], true);
+  const std::string out = temporary_path("ternary.f32");
+  Ran r = gimbal({"logits", good, "--tokens", "1,2,3,4", "--positions", "all", "-o", out, "--strict"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(fs::file_size(out), 4u * 5 * sizeof(float));
+  for (const char* command : {"info", "plan"}) {
+    r = gimbal({command, bad});
+    EXPECT_EQ(r.code, 3) << command;
+    EXPECT_SAYS(r.err, reason);
+  }
 }
 
 TEST(Cache, ARelativeHomeIsSaidToBeRelative) {

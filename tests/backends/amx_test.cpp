@@ -163,6 +163,7 @@ enum class Codes { Random, Highest, Lowest, Alternating };
 // Activations as ops/quantize lays them out.
 void make_activations(DType x, int columns, int rows, Codes kind, std::mt19937& random, uint8_t* to) {
   const Activations a = activations_of(x);
+  float scale = 0;
   for (int64_t b = 0; b < int64_t(rows) * columns / a.block; b++, to += a.bytes) {
     int8_t code[256];
     for (int i = 0; i < a.block; i++)
@@ -170,8 +171,10 @@ void make_activations(DType x, int columns, int rows, Codes kind, std::mt19937& 
                        : kind == Codes::Highest ? 127
                        : kind == Codes::Lowest  ? -127
                                                 : (i % 2 ? 127 : -127));
-    float scale = float(random() % 1000 + 1) * 1e-4f;
-    if (b % 37 == 5) scale = 0, std::memset(code, 0, sizeof code);
+    const bool same = a.scale_of_row && b * a.block % columns != 0;
+    if (!same) scale = float(random() % 1000 + 1) * 1e-4f;
+    if (b % 37 == 5 && !a.scale_of_row) scale = 0;
+    if (scale == 0) std::memset(code, 0, sizeof code);
     put_activations(a, scale, code, to);
   }
 }
@@ -248,8 +251,9 @@ TEST(Amx, SameBitsForAnyNumberOfRows) {
       int columns, outputs;
       bool bias;
     };
-    // Of blocks of 32: a chunk of some blocks behind whole ones, and alone.
+    // Of smaller blocks: a chunk of some blocks behind whole ones, and alone.
     std::vector<Size> sizes = {{256, 17, true}, {768, 16, false}};
+    if (block == 128) sizes = {{128, 1, false}, {256 + 128, 17, true}, {512, 16, false}};
     if (block == 32) sizes = {{32, 1, false}, {256 + 96, 17, true}, {512, 16, false}};
     for (const Size& s : sizes) {
       const Product p(r.weights(), s.columns, s.outputs, 40, s.bias);
@@ -290,7 +294,7 @@ TEST(Amx, SameBitsAtTheLimits) {
         const Product p(w, 256, 16, 19, false, kind);
         uint8_t* packed = p.weights.data();
         const auto parts = cpu::parts256(w);
-        const size_t codes = block256 ? 64 : size_t(cpu::chunk_codes(w, 8));
+        const size_t codes = block256 ? 64 : size_t(cpu::chunk_offset(w, 256, 0) + cpu::chunk_codes(w, 8));
         std::memset(packed + codes, pattern, p.weights.size() - codes);
         // Six bits, as in the file; those of q2_k have four and lie beside the scales.
         if (block256)

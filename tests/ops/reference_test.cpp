@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "tensor/activations.h"
+
 namespace gimbal::reference {
 namespace {
 
@@ -324,6 +326,26 @@ TEST(Reference, ActivationsDecodeToCodeTimesScale) {
   large[260 + 2 * 7] ^= 1;
   t = decode(Shape(DType::A8_256, {256, 1}), large);
   for (int i = 0; i < 256; i++) EXPECT_EQ(std::isnan(t.values[size_t(i)]), i / 16 == 7) << i;
+}
+
+TEST(Reference, ARowWithOneScaleDecodesByThatOfItsFirstBlock) {
+  const Activations a = activations_of(DType::A8_ROW);
+  std::vector<uint8_t> two_rows(size_t(4 * a.bytes));
+  const int8_t codes[64] = {3, -5};
+  for (int b = 0; b < 4; b++) put_activations(a, float(b + 1), codes, &two_rows[size_t(b * a.bytes)]);
+  const Tensor t = decode(Shape(DType::A8_ROW, {128, 2}), two_rows.data());
+  for (size_t i : {0u, 64u}) EXPECT_EQ(t.values[i], 3) << i;
+  for (size_t i : {128u, 192u}) EXPECT_EQ(t.values[i], 9) << i;
+  EXPECT_EQ(t.values[65], -5);
+}
+
+TEST(Reference, QuantizeMayErrByHalfAStepOfItsRow) {
+  Tensor x = floats({128, 2}, wave(256, 0.2));
+  x.values[5] = -12.7;
+  OpParams p;
+  p.i[0] = int32_t(DType::A8_ROW);
+  Ran r = run_op(OpKind::Quantize, p, {&x}, Shape(DType::A8_ROW, {128, 2}), 1);
+  for (size_t i = 0; i < 128; i++) EXPECT_DOUBLE_EQ(r.magnitude[i], 12.7 / 254) << i;
 }
 
 TEST(Reference, QuantizeMayErrByHalfAStepOfItsBlock) {

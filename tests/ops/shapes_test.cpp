@@ -45,9 +45,13 @@ const std::vector<Try>& tries() {
 
       {OpKind::Quantize, {f({64, 2})}, Shape(DType::A8_32, {64, 2}), "", to(DType::A8_32)},
       {OpKind::Quantize, {f({512, 2})}, Shape(DType::A8_256, {512, 2}), "", to(DType::A8_256)},
+      {OpKind::Quantize, {f({384, 2})}, Shape(DType::A8_ROW, {384, 2}), "", to(DType::A8_ROW)},
+      {OpKind::Quantize, {f({132096, 2})}, Shape(DType::A8_ROW, {132096, 2}), "", to(DType::A8_ROW)},
+      {OpKind::Quantize, {f({132160, 2})}, {}, "more than 132104 values", to(DType::A8_ROW)},
+      {OpKind::Quantize, {f({96, 2})}, {}, "whole number of blocks", to(DType::A8_ROW)},
       {OpKind::Quantize, {f({64, 2})}, {}, "whole number of blocks", to(DType::A8_256)},
-      {OpKind::Quantize, {f({256, 2})}, {}, "a8_32 or a8_256", to(DType::Q8_0)},
-      {OpKind::Quantize, {f({256, 2})}, {}, "a8_32 or a8_256", {{}, {-1, 0}}},
+      {OpKind::Quantize, {f({256, 2})}, {}, "a8_32, a8_256 or a8_row", to(DType::Q8_0)},
+      {OpKind::Quantize, {f({256, 2})}, {}, "a8_32, a8_256 or a8_row", {{}, {-1, 0}}},
       {OpKind::Quantize, {f({256})}, {}, "f32 rows", to(DType::A8_32)},
 
       {OpKind::MatMul, {f({7, 9}), f({7, 3})}, f({9, 3})},
@@ -210,8 +214,9 @@ TEST(Shapes, ActivationsFollowTheBlocksOfTheWeights) {
   for (DType t : {DType::F32, DType::F16, DType::BF16}) EXPECT_EQ(activation_type(t), DType::F32);
   for (DType t : {DType::Q8_0, DType::Q4_0, DType::Q5_1, DType::IQ4_NL, DType::MXFP4})
     EXPECT_EQ(activation_type(t), DType::A8_32);
-  for (DType t : {DType::Q6_K, DType::Q2_K, DType::IQ1_S, DType::TQ1_0, DType::I2_S})
+  for (DType t : {DType::Q6_K, DType::Q2_K, DType::IQ1_S, DType::TQ1_0})
     EXPECT_EQ(activation_type(t), DType::A8_256);
+  EXPECT_EQ(activation_type(DType::I2_S), DType::A8_ROW);
 }
 
 }  // namespace

@@ -115,7 +115,8 @@ TEST_P(FormatModels, GiveTheSameBitsEverywhere) {
       EXPECT_EQ(logits(file, "threads=2\nvariant=" + v, split), want) << v << " split " << split;
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, FormatModels, testing::Values(DType::NVFP4, DType::Q1_0, DType::Q2_0),
+INSTANTIATE_TEST_SUITE_P(Of, FormatModels,
+                         testing::Values(DType::NVFP4, DType::Q1_0, DType::Q2_0, DType::I2_S),
                          [](auto& p) { return std::string(gimbal::info(p.param).name); });
 
 }  // namespace

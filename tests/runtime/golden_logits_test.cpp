@@ -61,7 +61,7 @@ struct Peer {
 Peer peer_distances(const nlohmann::ordered_json& golden) {
   const std::string model = golden["model"];
   if (model == "bitnet-b158.gguf") return {8.4111e-2, 5.6593e-3};
-  if (model == "bitnet-b158-i2s.gguf") return {7.5307e-2, 3.5113e-3};
+  if (model == "bitnet-b158-i2s.gguf") return {8.2537e-2, 3.7949e-3};
   const auto& measured = golden["measured_vs_ref64"];
   const auto& m = measured[measured.contains("f32kv_batch") ? "f32kv_batch" : measured.begin().key()];
   return {m["mean_abs"], m["kl_mean"]};

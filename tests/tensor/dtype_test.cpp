@@ -33,7 +33,7 @@ TEST(DType, SizesAndIdsAreThoseOfTheReferenceData) {
   std::string others;
   for (DType t : kAllDTypes)
     if (!seen.count(t)) others += std::string(" ") + info(t).name;
-  EXPECT_EQ(others, " q8_1 q8_k i8 i16 i32 i64 f64 i2_s a8_32 a8_256");
+  EXPECT_EQ(others, " q8_1 q8_k i8 i16 i32 i64 f64 i2_s a8_32 a8_256 a8_row");
 }
 
 TEST(DType, NamesAndIdsAreUniqueAndFoundInAnyCase) {

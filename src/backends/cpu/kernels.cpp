@@ -21,6 +21,7 @@ using gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 #include "backends/cpu/kernels/embed.h"
 #include "backends/cpu/kernels/float_weights.h"
 #include "backends/cpu/kernels/matmul.h"
+#include "backends/cpu/kernels/row_sums.h"
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/kernels/sort.h"
 
@@ -58,6 +59,9 @@ constexpr CpuRow mat_mul(const char* name) {
   } else if constexpr (f.x == DType::A8_32) {
     using W = Weights32<shared>;
     return mat_mul(name, T, f.x, matmul<OneRow32, W, Rows32<W>>);
+  } else if constexpr (f.x == DType::A8_ROW) {
+    using W = Weights32<shared>;
+    return mat_mul(name, T, f.x, matmul<OneRowOfSums, W, RowsOfSums<W>>);
   } else {
     using W = Weights256<shared>;
     return mat_mul(name, T, f.x, matmul<OneRow256, W, Rows256<W>>, two_streams<OneRow256, W>());
@@ -73,6 +77,8 @@ constexpr CpuRow embedding(const char* name) {
   if constexpr (f.number != Number::Codes) return embedding(name, T, embed_numbers<Numbers<shared>>);
   else if constexpr (f.x == DType::A8_32)
     return embedding(name, T, embed_codes<Weights32<shared>, Rows32<Weights32<shared>>>);
+  else if constexpr (f.x == DType::A8_ROW)
+    return embedding(name, T, embed_codes<Weights32<shared>, RowsOfSums<Weights32<shared>>>);
   else return embedding(name, T, embed_codes<Weights256<shared>, Rows256<Weights256<shared>>>);
 }
 constexpr CpuRow attends(const char* name, DType cache, Launch launch) {
@@ -105,6 +111,7 @@ const CpuRow kTable[] = {
     CACHE(Q4_0, Quantized<CodesQ4_0>, write_head_blocks, "q4_0"),
     quantizes(NAME("quantize.a8_32"), DType::A8_32, quantize<DType::A8_32>),
     quantizes(NAME("quantize.a8_256"), DType::A8_256, quantize<DType::A8_256>),
+    quantizes(NAME("quantize.a8_row"), DType::A8_ROW, quantize<DType::A8_ROW>),
     row(NAME("rms_norm.f32"), OpKind::RmsNorm, row_work<4>, rms_norm, kByRow),
     row(NAME("rope.f32"), OpKind::Rope, row_work<4>, rope, kByRow),
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) \

@@ -18,6 +18,7 @@ using gimbal::OpKind, gimbal::kChunk;
 
 #include "backends/cpu/kernels/blocks256.h"
 #include "backends/cpu/kernels/blocks32.h"
+#include "backends/cpu/kernels/row_sums.h"
 #include "backends/cpu/kernels/tile_product.h"
 
 // With few rows, turning codes into bytes takes longer than the tiles save.

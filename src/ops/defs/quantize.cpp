@@ -1,5 +1,5 @@
-// quantize(x f32[k, R]) -> a8_32 or a8_256 [k, R]: int8 codes with a scale per block. Formats:
-// tensor/dtypes.def.
+// quantize(x f32[k, R]) -> a8_32, a8_256 or a8_row [k, R]: int8 codes with a scale per block, or per row.
+// Formats: tensor/activations.h.
 #include <algorithm>
 #include <cstring>
 
@@ -16,8 +16,11 @@ constinit const OpDef Quantize = {
       const auto t = DType(c.params.i[0]);
       Shape out = c.in[0];
       if (!is_f32_rows(out)) return c.refuse("x must be f32 rows");
-      if (!is_activation(t)) return c.refuse("activations are quantized to a8_32 or a8_256");
+      if (!is_activation(t)) return c.refuse("activations are quantized to a8_32, a8_256 or a8_row");
       if (out.dim[0] % info(t).block) return c.refuse("a row of x is not a whole number of blocks");
+      if (activations_of(t).scale_of_row && out.dim[0] > kMaxScaleOfRow)
+        return c.refuse(
+            format("a row of x has more than {} values, so sums of its codes are not exact", kMaxScaleOfRow));
       out.type = t;
       return out;
     },
@@ -25,15 +28,15 @@ constinit const OpDef Quantize = {
 
 constinit const OpCheck QuantizeCheck = {
     .named_by = kNamedByOutput,
-    // The meaning is the value itself; the rounding is bounded by half a step of the block.
+    // The meaning is the value itself; the rounding is bounded by half a step of what has one scale.
     .reference =
         [](const reference::Call& c) {
-          const auto n = size_t(info(c.out.shape.type).block);
-          for (size_t i = 0; i < c.computed; i++) {
+          const Activations a = activations_of(c.out.shape.type);
+          const size_t n = a.scale_of_row ? size_t(c.out.shape.dim[0]) : size_t(a.block);
+          for (size_t begin = 0; begin < c.computed; begin += n) {
             double largest = 0;
-            for (size_t j = i / n * n; j < i / n * n + n; j++)
-              largest = std::max(largest, std::fabs(c.x()[j]));
-            c.put(i, c.x()[i], largest / 254);
+            for (size_t i = begin; i < begin + n; i++) largest = std::max(largest, std::fabs(c.x()[i]));
+            for (size_t i = begin; i < begin + n; i++) c.put(i, c.x()[i], largest / 254);
           }
         },
     .tolerance = [](std::span<const Shape>) { return 1 + 8 * kRounding; },  // of half a step

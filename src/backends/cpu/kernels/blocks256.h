@@ -57,8 +57,7 @@ struct Weights256 : CodesOf<T>, decltype(planes_of<T>()) {
 template <DType T>
 inline F unit(const uint8_t* units) {
   constexpr Format f = format_of(T);
-  if constexpr (f.tensor_scale) return load(reinterpret_cast<const float*>(units));
-  else if constexpr (f.unit_divisor == 1) return HalfScale::scale(units);
+  if constexpr (f.unit_divisor == 1) return HalfScale::scale(units);
   else return mul(HalfScale::scale(units), splat(1.f / f.unit_divisor));
 }
 

@@ -56,11 +56,16 @@ struct RowSteps {
   // rows.
   void (*many)(const Weights*, const Row*, int32_t columns, float (*total)[16]);
   void (*few)(const Weights*, const Row*, int32_t columns, float (*total)[16]);
+  // Of totals that are not yet the outputs: these, from the tile and the row of x. May be null.
+  F (*result)(const uint8_t* tile, const uint8_t* x, const float* total);
 };
 template <class P>
 constexpr RowSteps<typename P::Row, typename P::Weights> row_steps() {
   constexpr gimbal::DTypeInfo x = gimbal::info(P::x);
-  return {x.block, x.bytes, P::stage, P::template product<kRowsAtOnce>, P::template product<kFewRows>};
+  decltype(RowSteps<typename P::Row, typename P::Weights>::result) result = nullptr;
+  if constexpr (requires { P::result; }) result = P::result;
+  return {x.block, x.bytes, P::stage, P::template product<kRowsAtOnce>, P::template product<kFewRows>,
+          result};
 }
 
 // Once for all kinds of codes, and once for floats: P has the types of both and how many rows are staged.
@@ -96,7 +101,13 @@ template <class P>
         }
       }
       for (int i = 0; i < tiles; i++)
-        for (int r = 0; r < rows; r++) put(t, begin + i, row + r, load(total[i][r]));
+        for (int r = 0; r < rows; r++)
+          put(t, begin + i, row + r,
+              steps.result
+                  ? steps.result(t.x[0] + (begin + i) * source.tile_bytes,
+                                 t.x[1] + int64_t(row + r) * columns / steps.block * steps.block_bytes,
+                                 total[i][r])
+                  : load(total[i][r]));
     }
   }
 }

@@ -50,22 +50,28 @@ inline void rms_norm(const CpuTask& t, int64_t begin, int64_t end) {
                    out_row(t, row, width) + at, n, float(t.op->param.f[0]));
 }
 
-// ---- quantize: per block, scale = largest / 127, code = x * (127 / largest) rounded to even
-template <int N>
-inline float quantize_block(const float* x, int8_t* codes) {  // gives the scale
+// ---- quantize: per block or row, scale = largest / 127, code = x * (127 / largest) rounded to even
+struct CodeScale {
+  float scale;    // 0 where all is 0, or too small to count; NaN where something is not finite
+  float inverse;  // 0: all codes are 0
+};
+[[gnu::always_inline]] inline CodeScale scale_of(const float* x, int64_t n) {
   F largest = splat(0.f), check = splat(0.f);
-  for (int i = 0; i < N; i += 16) {
+  for (int64_t i = 0; i < n; i += 16) {
     F v = load(x + i);
     largest = max(largest, abs(v));
     check = fma(v, splat(0.f), check);  // NaN when anything is not finite
   }
   const float top = tree_max(largest);
-  const bool finite = tree_sum(check) == 0;
-  const bool zero = !(top >= 1e-30f);
-  const F inverse = splat(finite && !zero ? 127.f / top : 0.f);
+  if (!(tree_sum(check) == 0)) return {__builtin_nanf(""), 0};
+  if (!(top >= 1e-30f)) return {0, 0};
+  return {top / 127.f, 127.f / top};
+}
+template <int N>
+inline void put_codes(const float* x, CodeScale s, int8_t* codes) {
   for (int i = 0; i < N; i += 16)
-    store_i8(codes + i, finite && !zero ? to_int(round(mul(load(x + i), inverse))) : splat(int32_t(0)));
-  return finite ? zero ? 0.f : top / 127.f : __builtin_nanf("");  // what is not a number stays visible
+    store_i8(codes + i,
+             s.inverse != 0 ? to_int(round(mul(load(x + i), splat(s.inverse)))) : splat(int32_t(0)));
 }
 template <DType T>
 inline void quantize(const CpuTask& t, int64_t begin, int64_t end) {
@@ -74,12 +80,19 @@ inline void quantize(const CpuTask& t, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; row++) {
     const float* x = row_of(t, 0, row, n);
     uint8_t* y = t.y + row * n / to.block * to.bytes;
+    CodeScale s;
+    if constexpr (to.scale_of_row) s = scale_of(x, n);
     for (int64_t b = 0; b < n / to.block; b++, x += to.block, y += to.bytes) {
+      if constexpr (!to.scale_of_row) s = scale_of(x, to.block);
       auto* codes = reinterpret_cast<int8_t*>(y + to.codes);
-      write(y, quantize_block<to.block>(x, codes));
-      for (int s = 0; s < to.block; s += to.sum_of)
-        if constexpr (to.sum_of == 32) write(y + to.sums, sum(add(load_i8(codes), load_i8(codes + 16))));
-        else write(y + to.sums + s / 8, int16_t(sum(load_i8(codes + s))));
+      write(y, s.scale);
+      put_codes<to.block>(x, s, codes);
+      for (int i = 0; i < to.block; i += to.sum_of) {
+        I all = load_i8(codes + i);
+        for (int j = 16; j < to.sum_of; j += 16) all = add(all, load_i8(codes + i + j));
+        if constexpr (to.sum_bytes == 4) write(y + to.sums + i / to.sum_of * 4, sum(all));
+        else write(y + to.sums + i / to.sum_of * 2, int16_t(sum(all)));
+      }
     }
   }
 }

@@ -5,10 +5,10 @@
 #include "backends/cpu/kernels/tiles.h"
 
 // Meanings of the parameters: product.h. Without UnitPerGroup these are blocks of 256, else blocks of 32.
-template <int Columns, bool UnitPerGroup, bool Minimums>
+template <DType X, int Columns, bool Minimums>
 struct TileProduct {
-  static constexpr gimbal::Activations kX =
-      gimbal::activations_of(UnitPerGroup ? DType::A8_32 : DType::A8_256);
+  static constexpr bool UnitPerGroup = X == DType::A8_32, kSumOfRow = X == DType::A8_ROW;
+  static constexpr gimbal::Activations kX = gimbal::activations_of(X);
   static constexpr int kBlock = kX.block, kBlockBytes = kX.bytes;
   static constexpr int kGroups = kChunk / Columns, kBlocks = kChunk / kBlock;
   static constexpr int kTileBytes = Columns < 64 ? Columns : 64;  // of a row of x in a tile
@@ -93,7 +93,10 @@ struct TileProduct {
   template <int R>
   [[gnu::always_inline]] static inline void add_columns(const int32_t (*sums)[16], F scale, F minimum,
                                                         const float* unit, const float* unit_sum, F* acc) {
-    if constexpr (R < 16) {
+    if constexpr (R < 16 && kSumOfRow) {  // integers in the floats' place
+      acc[R] = __builtin_bit_cast(F, add(__builtin_bit_cast(I, acc[R]), load(sums[R])));
+      add_columns<R + 1>(sums, scale, minimum, unit, unit_sum, acc);
+    } else if constexpr (R < 16) {
       acc[R] = fma(to_float(load(sums[R])), UnitPerGroup ? mul(scale, splat(unit[R])) : scale, acc[R]);
       if constexpr (UnitPerGroup && Minimums) acc[R] = fma(minimum, splat(unit_sum[R]), acc[R]);
       add_columns<R + 1>(sums, scale, minimum, unit, unit_sum, acc);
@@ -103,7 +106,10 @@ struct TileProduct {
   [[gnu::always_inline]] static inline void add_totals(const TileWeights& w, const float* unit,
                                                        const int32_t (*minimums)[16][16], float (*total)[16],
                                                        const F* acc) {
-    if constexpr (R < 16) {
+    if constexpr (R < 16 && kSumOfRow) {
+      write(total[R], add(read<I>(total[R]), __builtin_bit_cast(I, acc[R])));
+      add_totals<R + 1>(w, unit, minimums, total, acc);
+    } else if constexpr (R < 16) {
       F a = acc[R];
       if constexpr (!UnitPerGroup) {
         const F x_unit = splat(unit[R]);
@@ -116,6 +122,12 @@ struct TileProduct {
       store(total[R], add(load(total[R]), a));
       add_totals<R + 1>(w, unit, minimums, total, acc);
     }
+  }
+
+  // The output of a total.
+  static F result(const uint8_t* tile, const uint8_t* x, const float* total) {
+    if constexpr (kSumOfRow) return ProductOfSums<1>::result(tile, x, total);
+    else return load(total);
   }
 
   void multiply(const Groups& groups, int64_t x_offset, int32_t width, const TileWeights& w,
@@ -167,9 +179,13 @@ template <DType T>
 void matmul_by_tiles(const CpuTask& t, int64_t begin, int64_t end) {
   if constexpr (format_of(T).x == DType::A8_32) {
     using W = Weights32<T>;
-    multiply_by_tiles<W, TileProduct<Rows32<W>::kColumns, true, W::minimums>, Rows32<W>>(t, begin, end);
+    multiply_by_tiles<W, TileProduct<format_of(T).x, Rows32<W>::kColumns, W::minimums>, Rows32<W>>(t, begin,
+                                                                                                   end);
+  } else if constexpr (format_of(T).x == DType::A8_ROW) {
+    using W = Weights32<T>;
+    multiply_by_tiles<W, TileProduct<format_of(T).x, 64, false>, RowsOfSums<W>>(t, begin, end);
   } else {
     using W = Weights256<T>;
-    multiply_by_tiles<W, TileProduct<W::columns, false, W::minimums>, Rows256<W>>(t, begin, end);
+    multiply_by_tiles<W, TileProduct<format_of(T).x, W::columns, W::minimums>, Rows256<W>>(t, begin, end);
   }
 }

@@ -74,7 +74,9 @@ __attribute__((noinline)) void multiply_by_tiles(const CpuTask& t, int64_t begin
       for (int u = 0; u < units; u++)
         for (int g = 0; g < groups.count; g++)
           for (int r = 0; r < groups.height; r++)
-            put(t, first + u, groups.row(g) + r, load(total[u][kGroupRows * g + r]));
+            put(t, first + u, groups.row(g) + r,
+                P::result(t.x[0] + (first + u) * source.tile_bytes, groups.at(g, r),
+                          total[u][kGroupRows * g + r]));
     }
   }
   release_tiles();
