@@ -103,6 +103,8 @@ def make_file(path, name, seed):
         metadata[f"{arch}.{key}"] = entry_of(value[1:] if value.startswith("=") else eval(value, {}, sizes) if " for " not in value
                                              else eval(value, dict(sizes), {}))
     metadata.update({key: raw for key, raw in vocabulary.items() if key.startswith("tokenizer.")})
+    if "bert" in arch:
+        metadata["tokenizer.ggml.token_type_count"] = entry_of(2)
     rng = random.Random(f"{name} {seed}")
     tensors = list(tensors_of(description["head"], "", sizes, 0))
     for i in range(sizes["l"]):
@@ -129,6 +131,18 @@ def peer_answers(peer, path, tokens):
     count, = struct.unpack_from("<i", done.stdout, 4 + 2 * size)
     greedy = struct.unpack_from(f"<{count}i", done.stdout, 8 + 2 * size)
     return numbers[:size // 4], numbers[size // 4:], list(greedy)
+
+
+def peer_embedding(peer, path, tokens):
+    done = subprocess.run(
+        [install.program(peer, os.path.join(HERE, "oracle_peer.cpp")), peer.all_libraries, "embed", path, str(CONTEXT), "0"],
+        input=struct.pack(f"<{len(tokens) + 1}i", len(tokens), *tokens), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+        env={**os.environ, "LD_LIBRARY_PATH": peer.all_libraries})
+    if done.returncode != 0:
+        raise ValueError((done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    numbers = array.array("f")
+    numbers.frombytes(done.stdout[4:])
+    return numbers
 
 
 def gimbal_logits(program, path, tokens, batch):
@@ -167,6 +181,9 @@ def compare(name, seed, peer, program, folder):
     rng = random.Random(seed)
     tokens = [1] + [rng.randrange(3, width) for _ in range(PROMPT - 1)]
     try:
+        if oracle_archs.ARCHS[name].get("embeds"):  # until gimbal embeds there is nothing to compare with
+            embedding = peer_embedding(peer, path, tokens)
+            return [label, f"{math.sqrt(sum(x * x for x in embedding) / len(embedding)):.1f}, embedding", "not supported yet", "", ""], None
         batch, single, greedy = peer_answers(peer, path, tokens)
     except ValueError as error:
         return [label, f"does not load: {error}", "", "", ""], False

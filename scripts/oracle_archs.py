@@ -3,6 +3,7 @@
 A description is a dict:
   keys     beyond COMMON, without the architecture's prefix; a text is an expression, "=text" a text
   sizes    changes to SIZES of both seeds; `per layer` values are expressions of i, the layer's number
+  embeds   the answer is an embedding, not logits; gelu: llama.cpp's table of GELU makes its answers inexact
   head     tensors of the whole model; blocks: {group of tensors: condition on i}
 Tensors are "name shape", shapes in the order of the file, as expressions of the sizes. Names get ".weight", after a colon
 ".bias", and nothing after "!".
@@ -240,4 +241,26 @@ ARCHS = {
                    "attn_q d h*hd; attn_output h*hd d; attn_q_norm hd": "i in (3, 5)",
                    "attn_k d kv*16; attn_v d kv*16; attn_k_norm 16": "i < 3",
                    "attn_k d kv*hd; attn_v d kv*hd; attn_k_norm hd": "i == 3"}},
+    # Encoders, and decoders that embed: compared by their embeddings.
+    "bert": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "gelu": True, "sizes": dict(kv="h"),
+        "head": "token_embd d v; token_embd_norm d; token_embd_norm: d; token_types d 2; position_embd d 2048",
+        "blocks": {ATTENTION + QKV_BIAS + "; attn_output: d; attn_output_norm d; attn_output_norm: d; ffn_up d f; ffn_up: f; ffn_down f d; "
+                   "ffn_down: d; layer_output_norm d; layer_output_norm: d": "True"}},
+    "nomic-bert": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "sizes": dict(kv="h"),
+        "head": "token_embd d v; token_embd_norm d; token_embd_norm: d; token_types d 2",
+        "blocks": {"attn_qkv d 3*d; attn_output d d; attn_output_norm d; attn_output_norm: d; " + GLU +
+                   "; layer_output_norm d; layer_output_norm: d": "True"}},
+    "modern-bert": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "2", "attention.sliding_window": "16",
+                 "attention.sliding_window_pattern": "3", "rope.freq_base_swa": "5000.0"},
+        "embeds": True, "gelu": True, "sizes": dict(kv="h", l="5"), "head": TIED + "; token_embd_norm d",
+        "blocks": {"attn_norm d": "i > 0", "attn_qkv d 3*d; attn_output d d; ffn_norm d; ffn_up d 2*f; ffn_down f d": "True"}},
+    "gemma-embedding": {
+        "keys": {**RMS, **LENGTHS, "attention.sliding_window": "12", "pooling_type": "1", "rope.freq_base_swa": "5000.0"},
+        "embeds": True, "gelu": True, "sizes": dict(hd="24", l="7"), "head": TIED,
+        "blocks": {NORM + ATTENTION + QK_NORM + "; " + POST_BOTH + FFN: "True"}},
+    "qwen3:embedding": {**decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, {**LENGTHS, "pooling_type": "3"}, sizes=dict(hd="24")),
+                        "embeds": True},
 }

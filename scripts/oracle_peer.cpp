@@ -4,6 +4,7 @@
 //
 // Usage: oracle_peer LIBRARY_FOLDER tokenize VOCABULARY   stdin: texts, each {bytes, text}; stdout: see answer()
 //        oracle_peer LIBRARY_FOLDER logits MODEL CONTEXT GREEDY   stdin: {count, ids}; stdout: see logits()
+//        oracle_peer LIBRARY_FOLDER embed MODEL CONTEXT 0         stdin: {count, ids}; stdout: width, values
 #include <ggml-backend.h>
 #include <llama.h>
 
@@ -91,6 +92,14 @@ void tokenize(const llama_vocab* vocab) {
   }
 }
 
+std::vector<llama_token> given_tokens() {
+  int32_t count;
+  if (!get(count)) fail("no tokens");
+  std::vector<llama_token> tokens(static_cast<size_t>(count));
+  if (std::fread(tokens.data(), 4, tokens.size(), stdin) != tokens.size()) fail("the tokens are cut off");
+  return tokens;
+}
+
 void decode(llama_context* context, llama_token* tokens, int count, llama_pos first, bool all) {
   llama_batch batch = llama_batch_init(count, 0, 1);
   batch.n_tokens = count;
@@ -114,10 +123,8 @@ void logits(llama_model* model, int size, int greedy) {
   wanted.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   llama_context* context = llama_init_from_model(model, wanted);
   if (context == nullptr) fail("no context");
-  int32_t count;
-  if (!get(count)) fail("no tokens");
-  std::vector<llama_token> tokens(static_cast<size_t>(count));
-  if (std::fread(tokens.data(), 4, tokens.size(), stdin) != tokens.size()) fail("the tokens are cut off");
+  std::vector<llama_token> tokens = given_tokens();
+  const int count = int(tokens.size());
   const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
   put(width);
   const auto put_row = [&](int i) {
@@ -143,10 +150,29 @@ void logits(llama_model* model, int size, int greedy) {
   llama_free(context);
 }
 
+// The embedding of a text, pooled as the file says, not normalised.
+void embed(llama_model* model, int size) {
+  llama_context_params wanted = llama_context_default_params();
+  wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = uint32_t(size);
+  wanted.n_threads = wanted.n_threads_batch = 1;
+  wanted.embeddings = true;
+  wanted.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  llama_context* context = llama_init_from_model(model, wanted);
+  if (context == nullptr) fail("no context");
+  std::vector<llama_token> tokens = given_tokens();
+  decode(context, tokens.data(), int(tokens.size()), 0, true);
+  const float* values = llama_get_embeddings_seq(context, 0);
+  if (values == nullptr) fail("there is no embedding");
+  const int width = llama_model_n_embd(model);
+  put(width);
+  std::fwrite(values, sizeof *values, size_t(width), stdout);
+  llama_free(context);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) fail("usage: oracle_peer LIBRARY_FOLDER tokenize|logits FILE [CONTEXT GREEDY]");
+  if (argc < 4) fail("usage: oracle_peer LIBRARY_FOLDER tokenize|logits|embed FILE [CONTEXT GREEDY]");
   const bool tokens = std::strcmp(argv[2], "tokenize") == 0;
   llama_log_set(
       [](ggml_log_level level, const char* text, void*) {
@@ -160,6 +186,7 @@ int main(int argc, char** argv) {
   llama_model* model = llama_model_load_from_file(argv[3], wanted);
   if (model == nullptr) fail(std::string(argv[3]) + " cannot be loaded");
   if (tokens) tokenize(llama_model_get_vocab(model));
+  else if (argc == 6 && std::strcmp(argv[2], "embed") == 0) embed(model, std::atoi(argv[4]));
   else if (argc == 6) logits(model, std::atoi(argv[4]), std::atoi(argv[5]));
   else fail("logits needs a context size and a number of greedy tokens");
   llama_model_free(model);
