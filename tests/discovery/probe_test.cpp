@@ -300,7 +300,7 @@ TEST(Probe, NoProcessCanBeStarted) {
 }
 
 TEST(Probe, FromAProcessWithBusyThreads) {
-  SKIP_WHERE_MALLOC_DOES_NOT_SURVIVE_FORK();
+  SKIP_WHERE_BUSY_THREADS_DO_NOT_SURVIVE_FORK();
   PluginFolder folder;
   const std::string path = folder.put("cuda", "hardware");
   std::atomic<bool> stop{false};
@@ -327,7 +327,7 @@ TEST(Probe, FromAProcessWithBusyThreads) {
 
 // glibc does not make the loader ready for fork(): without LoaderLock one child in about 20 hangs or fails.
 TEST(Probe, FromAProcessWhoseThreadsLoadPlugins) {
-  SKIP_WHERE_MALLOC_DOES_NOT_SURVIVE_FORK();
+  SKIP_WHERE_BUSY_THREADS_DO_NOT_SURVIVE_FORK();
   // Every indirect call that gcov counts looks up a thread-local variable of the plugin, under the loader's
   // own lock and outside of LoaderLock.
   if (__gcov_dump) GTEST_SKIP() << "code that gcov counts takes the loader's lock in every call of a plugin";
