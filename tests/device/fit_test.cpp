@@ -6,6 +6,7 @@
 #include <bit>
 #include <span>
 
+#include "base/format.h"
 #include "device/backends.h"
 #include "device/claims.h"
 #include "device/device.h"
@@ -130,6 +131,15 @@ TEST_F(Fit, WhatIsOptionalMustBeClaimed) {
   EXPECT_EQ(why(), "takes input 2 dense only, and this is strided");
   row.in[1].strided = 1;
   EXPECT_EQ(why(), "fits");
+}
+
+TEST_F(Fit, NumbersOfInputsAndOutputsAreBounded) {
+  op.outputs = 0;
+  EXPECT_EQ(why(), "no kernel has 2 inputs and 0 outputs");
+  SetUp(), op.inputs = GIMBAL_MAX_INPUTS + 1;
+  EXPECT_EQ(why(), format("no kernel has {} inputs and 1 outputs", GIMBAL_MAX_INPUTS + 1));
+  SetUp(), op.outputs = GIMBAL_MAX_OUTPUTS + 1;
+  EXPECT_EQ(why(), format("no kernel has 2 inputs and {} outputs", GIMBAL_MAX_OUTPUTS + 1));
 }
 
 // The promise to whoever adds a feature to an op: no kernel that exists claims it by accident.
