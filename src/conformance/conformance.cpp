@@ -24,6 +24,7 @@ struct Setup {
   std::vector<uint16_t> inputs;  // value of each case input; caches: of the rows to be written
   std::optional<uint16_t> written_position, written_sequence;  // of the rows of caches
   uint16_t out = 0;
+  std::optional<uint16_t> state;
   gimbal_step step;
 };
 
@@ -71,11 +72,13 @@ Result<Setup> set_up(const Device& device, const Case& c, gimbal_extent extent) 
   std::vector<Value> in;
   for (const CaseInput& i : c.inputs) {
     const std::string name = format("input {}", in.size());
-    const bool weight = def(c.kind).inputs[in.size()].role == Role::Weight;
-    in.push_back(!weight             ? p.input(name, i.shape)
-                 : i.shape.rank == 2 ? p.matrix(name, i.shape)
-                                     : p.vector(name, i.shape.dim[0]));
+    const Role role = def(c.kind).inputs[in.size()].role;
+    in.push_back(role == Role::State    ? p.state(name, i.shape, StateLayout::Dense, 0)
+                 : role != Role::Weight ? p.input(name, i.shape)
+                 : i.shape.rank == 2    ? p.matrix(name, i.shape)
+                                        : p.vector(name, i.shape.dim[0]));
     s.inputs.push_back(in.back().id);
+    if (role == Role::State) s.state = in.back().id;
   }
   fill_caches(p, c, in, s);
   const Value out = p.record(c.kind, in, c.params, "out");
@@ -107,23 +110,32 @@ reference::Tensor written_cache(const Case& c, const reference::Tensor& rows,
 }
 
 // What the reference says, and the magnitude of its terms.
-reference::Tensor expected(const Case& c, const Setup& s, std::vector<double>& magnitude) {
+struct Expected {
+  reference::Tensor out, state;
+  std::vector<double> magnitude, state_magnitude;
+};
+Expected expected(const Case& c, const Setup& s) {
+  Expected e;
   const OpDef& op = def(c.kind);
   std::vector<reference::Tensor> in;
   for (const CaseInput& i : c.inputs) in.push_back(reference::decode(i.shape, i.dense.data()));
   for (size_t i = 0; i < in.size(); i++)
     if (op.inputs[i].role == Role::Cache) in[i] = written_cache(c, in[i], in[size_t(op.first(Role::Pages))]);
-  reference::Tensor out{s.program.info[s.out].shape, {}};
-  out.values.assign(size_t(out.shape.count()), 0);
+  e.out.shape = s.program.info[s.out].shape;
+  e.out.values.assign(size_t(e.out.shape.count()), 0);
   std::vector<const reference::Tensor*> pointers;
   for (const reference::Tensor& t : in) pointers.push_back(&t);
-  reference::run(c.kind, c.params, pointers, out, c.rows, &magnitude);
-  return out;
+  const bool has_state = s.state.has_value();
+  if (has_state) e.state = in[size_t(op.first(Role::State))];
+  reference::run(c.kind, c.params, pointers, e.out, c.rows, &e.magnitude, &e.state,
+                 has_state ? &e.state_magnitude : nullptr);
+  return e;
 }
 
 struct Computed {
   std::vector<unsigned char> output;  // the whole slot: guard, values, guard
   std::string damage;                 // what was written to outside the output; empty when nothing was
+  std::vector<unsigned char> state;   // of ops that have one
 };
 
 // A slot as it is now. Inputs must stay what they are; caches may change, but not behind their end.
@@ -178,7 +190,12 @@ Result<Computed> compute(const Device& device, const Case& c, const Setup& s) {
   if (!e) return e.error();
   if (auto ok = device.submit(*e, slots, kSlots, s.step); !ok) return ok.error();
   if (auto ok = device.wait(); !ok) return ok.error();
-  Computed out{std::move(pattern), ""};
+  Computed out{std::move(pattern), "", {}};
+  if (s.state) {
+    const gimbal_value& v = p.values[*s.state];
+    out.state.resize(v.bytes);
+    if (auto ok = device.read(buffers[v.slot], v.offset, out.state.data(), v.bytes); !ok) return ok.error();
+  }
   if (auto ok = device.read(buffers[size_t(Slot::Output)], 0, out.output.data(), out.output.size()); !ok)
     return ok.error();
   for (size_t i = 0; i < std::size(kFixed); i++) {
@@ -189,22 +206,17 @@ Result<Computed> compute(const Device& device, const Case& c, const Setup& s) {
   return out;
 }
 
-void judge(const Case& c, const Setup& s, const Computed& computed_bytes, KernelReport& report) {
-  const std::vector<unsigned char>& bytes = computed_bytes.output;
-  std::vector<double> magnitude;
-  const reference::Tensor want = expected(c, s, magnitude);
-  const Shape& shape = want.shape;
-  Shape computed = shape;
-  computed.last() = c.rows;
-  const reference::Tensor got = reference::decode(computed, bytes.data() + kGuard);
-  std::vector<Shape> shapes;
-  for (const CaseInput& in : c.inputs) shapes.push_back(in.shape);
-  const double allowed = tolerance(c.kind, shapes);
+// The largest share of the allowed error, and where it is.
+struct Worst {
+  double share = 0;
+  size_t at = 0;
+};
+Worst worst_of(const std::vector<double>& got, const std::vector<double>& want,
+               const std::vector<double>& magnitude, double allowed) {
   double worst = 0;
   size_t at = 0;
-  for (size_t i = 0; i < got.values.size(); i++) {
-    const double error = std::fabs(got.values[i] - want.values[i]);
-    const double g = got.values[i], w = want.values[i];
+  for (size_t i = 0; i < got.size(); i++) {
+    const double g = got[i], w = want[i], error = std::fabs(g - w);
     // Where nothing may be rounded, a zero has its sign.
     const bool same =
         (std::isnan(g) && std::isnan(w)) || (g == w && (allowed > 0 || std::signbit(g) == std::signbit(w)));
@@ -213,12 +225,31 @@ void judge(const Case& c, const Setup& s, const Computed& computed_bytes, Kernel
                                                                : error / (allowed * magnitude[i] + 1e-37);
     if (!(share <= worst)) worst = share, at = i;
   }
+  return {worst, at};
+}
+
+void judge(const Case& c, const Setup& s, const Computed& computed_bytes, KernelReport& report) {
+  const std::vector<unsigned char>& bytes = computed_bytes.output;
+  const Expected want = expected(c, s);
+  Shape computed = want.out.shape;
+  computed.last() = c.rows;
+  std::vector<Shape> shapes;
+  for (const CaseInput& in : c.inputs) shapes.push_back(in.shape);
+  const double allowed = tolerance(c.kind, shapes);
   report.cases++;
-  report.worst = std::max(report.worst, worst);
   std::string wrong;
-  if (!(worst <= 1))
-    wrong = format("value {} is {:.9g}, expected {:.9g}: {:.3g} times the error that the definition allows",
-                   at, got.values[at], want.values[at], worst);
+  auto compare = [&](const char* what, const reference::Tensor& got, const reference::Tensor& wanted,
+                     const std::vector<double>& magnitude) {
+    const Worst worst = worst_of(got.values, wanted.values, magnitude, allowed);
+    report.worst = std::max(report.worst, worst.share);
+    if (!(worst.share <= 1) && wrong.empty())
+      wrong = format("{} {} is {:.9g}, expected {:.9g}: {:.3g} times the error that the definition allows",
+                     what, worst.at, got.values[worst.at], wanted.values[worst.at], worst.share);
+  };
+  compare("value", reference::decode(computed, bytes.data() + kGuard), want.out, want.magnitude);
+  if (s.state)
+    compare("value of the state", reference::decode(want.state.shape, computed_bytes.state.data()),
+            want.state, want.state_magnitude);
   if (wrong.empty()) wrong = computed_bytes.damage;
   for (size_t i = 0; i < kGuard && wrong.empty(); i++)
     if (bytes[i] != kUntouched) wrong = format("byte {} before the output was overwritten", kGuard - i);

@@ -53,6 +53,7 @@ class Recorder {
           in.push_back(p_.cache(name, s.type, keys, s.dim[0], s.dim[1], s.dim[3]));
           keys = false;
           break;
+        case Role::State: in.push_back(p_.state(name + rest, s, StateLayout::Dense, 0)); break;
         default: in.push_back(filled(name + rest, input, op.inputs[i].role));
       }
     }
@@ -72,11 +73,13 @@ class Recorder {
     if (!fresh) return it->second;
     const Shape& s = input.shape;
     if (info(s.type).gguf == kNotInFiles) {  // activations
-      const BenchInput floats{Shape(DType::F32, {s.dim[0], s.dim[1]}), {}};
+      const BenchInput floats{Shape(DType::F32, {s.count() / s.last(), s.last()}), {}};
       OpParams p;
       p.i[0] = int32_t(s.type);
       const Value x = filled(name + " as floats", floats, role);
-      return filled_[name] = p_.record(OpKind::Quantize, {x}, p);
+      Value codes = p_.record(OpKind::Quantize, {x}, p);
+      if (s.rank == 3) codes = p_.split_heads(codes, int(s.dim[0]));
+      return filled_[name] = codes;
     }
     int width = 1;  // of a row of floats; 0 for one whole number
     for (int i = 0; i + 1 < s.rank; i++) width *= int(s.dim[i]);

@@ -18,13 +18,22 @@ constexpr gimbal_limit kSizes[] = {
     {"dimension", GIMBAL_LARGEST_DIM, GIMBAL_EVERY_VALUE, 0, 0, 0, INT32_MAX},
     {"rank", GIMBAL_RANK, GIMBAL_EVERY_VALUE, 0, 0, 1, 4},
 };
-// The same, and a head that fits the fixed memory for one.
+// The same, and heads of keys and of values that fit the fixed memory for one.
 constexpr gimbal_limit kHeadSizes[] = {
     kSizes[0],
     kSizes[1],
     {"head_dim", GIMBAL_DIM, 0, 0, 0, 1, kMaxHeadDim},
+    {"value_dim", GIMBAL_DIM, GIMBAL_OUTPUT, 0, 0, 1, kMaxHeadDim},
 };
-// The same, and a parameter that has two values.
+// The same as kSizes, and experts that fit the fixed memory for them.
+constexpr gimbal_limit kRouteSizes[] = {
+    kSizes[0],
+    kSizes[1],
+    {"experts", GIMBAL_DIM, 0, 0, 0, 1, kMaxExperts},
+    {"chosen experts", GIMBAL_PARAM, 0, 0, 0, 0, kMaxChosen},
+    {"groups", GIMBAL_PARAM, 0, 3, 0, 0, kMaxExpertGroups},
+};
+// The same as kSizes, and a parameter that has two values.
 constexpr gimbal_limit kTwoWays[] = {
     kSizes[0],
     kSizes[1],
@@ -56,7 +65,9 @@ constexpr gimbal_kernel_info claims(const char* name, OpKind op, DTypeSet format
     case OpKind::RmsNorm: k.params = GIMBAL_PARAM_F(0); break;                                 // epsilon
     case OpKind::Quantize: k.out[0] = claim_of(formats), k.params = GIMBAL_PARAM_I(0); break;  // the format
     case OpKind::MatMul: k.in[0] = claim_of(formats, weights), k.in[2] = f32; break;           // the bias
-    case OpKind::Rope:
+    case OpKind::Norm: k.in[1] = k.in[2] = f32, k.params = GIMBAL_PARAM_F(0) | GIMBAL_PARAM_I(0); break;
+    case OpKind::Rope: k.params = GIMBAL_PARAM_I(0) | GIMBAL_PARAM_I(1), limit(k, kTwoWays); break;
+    case OpKind::Slice: k.params = GIMBAL_PARAM_I(0) | GIMBAL_PARAM_I(1); break;  // first, how many
     case OpKind::Sort: k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays); break;
     case OpKind::ArgSort: k.out[0] = i32, k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays); break;
     case OpKind::CacheWrite:
@@ -64,10 +75,27 @@ constexpr gimbal_kernel_info claims(const char* name, OpKind op, DTypeSet format
       k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays);  // keys or values
       break;
     case OpKind::Attention:
-      k.in[1] = k.in[2] = cache, k.in[3] = k.in[4] = k.in[5] = i32;
-      k.params = GIMBAL_PARAM_F(0) | GIMBAL_PARAM_I(1), limit(k, kHeadSizes);  // scale, window
+      k.in[1] = k.in[2] = cache, k.in[3] = k.in[4] = k.in[5] = k.in[6] = i32, k.in[7] = f32;
+      k.params = GIMBAL_PARAM_F(0) | GIMBAL_PARAM_F(1) | GIMBAL_PARAM_F(2) |  // scale, cap, alibi
+                 GIMBAL_PARAM_I(1) | GIMBAL_PARAM_I(2);                       // window, width of the values
+      limit(k, kHeadSizes);
       break;
+    case OpKind::Route:
+      k.in[1] = f32, limit(k, kRouteSizes);  // the bias
+      k.params = GIMBAL_PARAM_F(0) | GIMBAL_PARAM_I(0) | GIMBAL_PARAM_I(1) | GIMBAL_PARAM_I(2) |
+                 GIMBAL_PARAM_I(3) | GIMBAL_PARAM_I(4);
+      break;
+    case OpKind::ExpertMatMul:
+      k.in[0] = claim_of(formats, weights), k.in[2] = k.in[3] = f32, k.params = GIMBAL_PARAM_I(0);
+      break;
+    case OpKind::Combine: k.in[2] = f32; break;  // the scales
+    case OpKind::ShortConv: k.in[3] = k.in[4] = i32, k.in[5] = k.out[1] = f32; break;
+    case OpKind::DeltaRule: k.params = GIMBAL_PARAM_I(0), limit(k, kTwoWays); [[fallthrough]];
+    case OpKind::SelectiveScan: k.in[6] = k.in[7] = i32, k.out[1] = f32; break;
     case OpKind::SelectRows: k.in[1] = i32; break;
+    case OpKind::SoftCap:
+    case OpKind::Clamp:
+    case OpKind::ClampedSwiGlu:
     case OpKind::Scale: k.params = GIMBAL_PARAM_F(0); break;  // the factor
     case OpKind::TopK: k.params = GIMBAL_PARAM_I(0); break;   // k
     default: break;                                           // f32 in, f32 out, no parameters

@@ -1,6 +1,7 @@
 #include "gpu/launches.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/format.h"
 #include "device/values.h"
@@ -43,10 +44,29 @@ class LaunchOf {
 
   void after_those_before() { launch_.after_all = true; }
 
-  // The rows that a value's extent gives the step, `at_once` to a group.
-  void launch(uint32_t groups, const gimbal_value& rows, uint32_t at_once = 1) {
+  // Two values of a slot that are small and lie near each other: a device binds few things.
+  void bind_both(const gimbal_value& a, uint32_t& a_at, const gimbal_value& b, uint32_t& b_at) {
+    const uint64_t begin = std::min(a.offset, b.offset),
+                   end = std::max(a.offset + a.bytes, b.offset + b.bytes);
+    const uint32_t at = bind(a.slot, begin, end - begin);
+    a_at = at + uint32_t((a.offset - begin) / 4), b_at = at + uint32_t((b.offset - begin) / 4);
+  }
+
+  // The rows that a value's extent gives the step, `at_once` to a group; `each`: groups for one.
+  void launch(uint32_t groups, const gimbal_value& rows, uint32_t at_once = 1, uint32_t each = 1) {
     p.rows = capacity(rows), p.extent = rows.extent;
-    launch_.groups[0] = groups, launch_.groups[1] = groups_for(p.rows, at_once);
+    launch_.groups[0] = groups, launch_.groups[1] = groups_for(p.rows, at_once) * each;
+    submit();
+  }
+  // Groups that go through the rows themselves.
+  void launch_all(uint32_t groups, const gimbal_value& rows) {
+    p.rows = capacity(rows), p.extent = rows.extent;
+    launch_.groups[0] = groups;
+    submit();
+  }
+
+ private:
+  void submit() {
     for (uint32_t n : launch_.groups)
       if (n > plan_.limits.max_groups)
         plan_.failure = {Failure::Unsupported,
@@ -57,7 +77,6 @@ class LaunchOf {
     plan_.launches.push_back(launch_);
   }
 
- private:
   OpPlan& plan_;
   PlannedLaunch launch_;
 };
@@ -97,6 +116,30 @@ void plan_product(OpPlan& o, uint32_t rows_at_once) {
     l.p.tile_words = uint32_t(tiles.bytes / 4), l.p.first_tile = uint32_t(first);
     l.p.x_row_words = uint32_t(x.dim[0] / type.block * type.bytes / 4);
     l.launch(uint32_t(n), o.out(), rows_at_once);
+  }
+}
+
+template <class Params>
+void plan_experts(OpPlan& o) {
+  const gimbal_value &w = o.in(0), &x = o.in(1);
+  const DTypeInfo& type = info(DType(x.dtype));
+  const Tiles tiles(o, w);
+  const auto n = uint32_t(o.out().dim[0]);
+  for (uint64_t first = 0, part = 0; first < tiles.total; first += part) {
+    part = tiles.part(o, w, first);
+    LaunchOf<Params> l(o);
+    l.p.weights_at = l.bind(w.slot, w.offset + first * tiles.bytes, part * tiles.bytes);
+    l.p.x_at = l.bind(x);
+    l.p.has_bias = o.op.inputs > 3, l.p.has_routes = o.op.inputs > 2;
+    l.p.bias_at = l.p.has_bias ? l.bind(o.in(3)) : l.bind_nothing();
+    l.p.routes_at = l.p.has_routes ? l.bind(o.in(2)) : l.bind_nothing();
+    l.p.y_at = l.bind(o.out());
+    l.p.columns = uint32_t(w.dim[0]), l.p.outputs = n, l.p.experts = uint32_t(w.dim[1]) / n;
+    l.p.slots = uint32_t(o.out().dim[1]), l.p.x_slots = uint32_t(x.dim[1]);
+    l.p.tile_words = uint32_t(tiles.bytes / 4);
+    l.p.first_tile = uint32_t(first), l.p.part_tiles = uint32_t(part);
+    l.p.x_row_words = uint32_t(x.dim[0] / type.block * type.bytes / 4);
+    l.launch(groups_for(n, 16) + (n % 16 != 0), o.out(), 1, l.p.slots);
   }
 }
 
@@ -177,12 +220,106 @@ void plan_rms_norm(OpPlan& o) {
   l.launch(l.p.groups, o.out());
 }
 
+void plan_norm(OpPlan& o) {
+  LaunchOf<norm_params> l(o);
+  l.p.has_weight = o.op.inputs > 1, l.p.has_bias = o.op.inputs > 2;
+  l.p.x_at = l.bind(o.in(0));
+  l.p.weight_at = l.p.has_weight ? l.bind(o.in(1)) : l.bind_nothing();
+  l.p.bias_at = l.p.has_bias ? l.bind(o.in(2)) : l.bind_nothing();
+  l.p.y_at = l.bind(o.out());
+  l.p.width = uint32_t(o.in(0).dim[0]), l.p.groups = width_of(o.out()) / l.p.width;
+  l.p.weights = l.p.has_weight ? uint32_t(o.in(1).dim[0]) : l.p.width;
+  l.p.kind = uint32_t(o.op.param.i[0]), l.p.epsilon = float(o.op.param.f[0]);
+  l.launch(l.p.groups, o.out());
+}
+
+void plan_expert_mat_mul(OpPlan& o) {
+  switch (format_of(DType(o.in(0).dtype)).x) {
+    case DType::A8_32: return plan_experts<expert_mat_mul_a8_32_params>(o);
+    case DType::A8_ROW: return plan_experts<expert_mat_mul_a8_row_params>(o);
+    case DType::A8_256: return plan_experts<expert_mat_mul_a8_256_params>(o);
+    default: return plan_experts<expert_mat_mul_f32_params>(o);
+  }
+}
+
+void plan_route(OpPlan& o) {
+  LaunchOf<route_params> l(o);
+  l.p.has_bias = o.op.inputs > 1;
+  l.p.logits_at = l.bind(o.in(0)), l.p.bias_at = l.p.has_bias ? l.bind(o.in(1)) : l.bind_nothing();
+  l.p.y_at = l.bind(o.out());
+  l.p.experts = uint32_t(o.in(0).dim[0]), l.p.k = uint32_t(o.op.param.i[0]);
+  l.p.sigmoid = Gating(o.op.param.i[1]) == Gating::Sigmoid, l.p.normalised = o.op.param.i[2] != 0;
+  l.p.groups = uint32_t(o.op.param.i[3]), l.p.used = uint32_t(o.op.param.i[4]);
+  l.p.factor = float(o.op.param.f[0]);
+  l.launch(1, o.out());
+}
+
+void plan_combine(OpPlan& o) {
+  LaunchOf<combine_params> l(o);
+  const bool scales = o.op.inputs > 2;
+  l.p.x_at = l.bind(o.in(0)), l.p.routes_at = l.bind(o.in(1));
+  l.p.scales_at = scales ? l.bind(o.in(2)) : l.bind_nothing(), l.p.y_at = l.bind(o.out());
+  l.p.width = uint32_t(o.in(0).dim[0]), l.p.slots = uint32_t(o.in(0).dim[1]);
+  l.p.experts = scales ? uint32_t(o.in(2).dim[0]) : 0;
+  l.launch(groups_for(l.p.width, kLanes), o.out());
+}
+
+void plan_short_conv(OpPlan& o) {
+  LaunchOf<short_conv_params> l(o);
+  l.p.has_bias = o.op.inputs > 5;
+  l.p.x_at = l.bind(o.in(0)), l.p.taps_at = l.bind(o.in(1));
+  l.p.sequence_at = l.bind(o.in(3)), l.p.pages_at = l.bind(o.in(4));
+  l.p.bias_at = l.p.has_bias ? l.bind(o.in(5)) : l.bind_nothing();
+  l.p.state_at = l.bind(o.in(2)), l.p.y_at = l.bind(o.out());
+  l.p.channels = uint32_t(o.in(0).dim[0]), l.p.count = uint32_t(o.in(1).dim[0]) / l.p.channels;
+  l.p.page = uint32_t(o.in(2).dim[0]), l.p.sequence_pages = uint32_t(o.in(4).dim[0]);
+  l.launch_all(groups_for(l.p.channels, kLanes), o.out());
+}
+
+void plan_selective_scan(OpPlan& o) {
+  LaunchOf<selective_scan_params> l(o);
+  const gimbal_value &x = o.in(0), &b = o.in(3);
+  l.p.x_at = l.bind(x), l.p.step_at = l.bind(o.in(1)), l.p.a_at = l.bind(o.in(2)), l.p.b_at = l.bind(b);
+  l.p.c_at = l.bind(o.in(4));
+  l.bind_both(o.in(6), l.p.sequence_at, o.in(7), l.p.pages_at);
+  l.p.state_at = l.bind(o.in(5)), l.p.y_at = l.bind(o.out());
+  l.p.head_dim = uint32_t(x.dim[0]), l.p.heads = uint32_t(x.dim[1]);
+  l.p.size = uint32_t(b.dim[0]), l.p.groups = uint32_t(b.dim[1]), l.p.by_place = o.in(2).dim[0] != x.dim[1];
+  l.p.page = uint32_t(o.in(5).dim[0]), l.p.sequence_pages = uint32_t(o.in(7).dim[0]);
+  l.launch_all(groups_for(uint64_t(l.p.head_dim) * l.p.heads, kLanes), o.out());
+}
+
+void plan_delta_rule(OpPlan& o) {
+  LaunchOf<delta_rule_params> l(o);
+  const gimbal_value &q = o.in(0), &v = o.in(2);
+  l.p.q_at = l.bind(q), l.p.k_at = l.bind(o.in(1)), l.p.v_at = l.bind(v);
+  l.p.rate_at = l.bind(o.in(3)), l.p.decay_at = l.bind(o.in(4));
+  l.bind_both(o.in(6), l.p.sequence_at, o.in(7), l.p.pages_at);
+  l.p.state_at = l.bind(o.in(5)), l.p.y_at = l.bind(o.out());
+  l.p.keys = uint32_t(q.dim[0]), l.p.few = uint32_t(q.dim[1]);
+  l.p.values = uint32_t(v.dim[0]), l.p.heads = uint32_t(v.dim[1]);
+  l.p.modulo = HeadMap(o.op.param.i[0]) == HeadMap::Modulo;
+  l.p.page = uint32_t(o.in(5).dim[0]), l.p.sequence_pages = uint32_t(o.in(7).dim[0]);
+  l.launch_all(groups_for(uint64_t(l.p.values) * l.p.heads, kLanes), o.out());
+}
+
+void plan_concat(OpPlan& o) {
+  const bool two = o.op.inputs > 1;
+  LaunchOf<concat_params> l(o);
+  l.p.a_at = l.bind(o.in(0)), l.p.b_at = two ? l.bind(o.in(1)) : l.bind_nothing(), l.p.y_at = l.bind(o.out());
+  l.p.a_dim = uint32_t(o.in(0).dim[0]), l.p.from_b = two ? uint32_t(o.in(1).dim[0]) : 0;
+  l.p.from_a = uint32_t(o.out().dim[0]) - l.p.from_b;
+  l.p.heads = width_of(o.out()) / uint32_t(o.out().dim[0]);
+  l.p.b_heads = two ? width_of(o.in(1)) / l.p.from_b : 1, l.p.first = two ? 0 : uint32_t(o.op.param.i[0]);
+  l.launch(groups_for(width_of(o.out()), kLanes), o.out());
+}
+
 void plan_rope(OpPlan& o) {
   const gimbal_value &x = o.in(0), &table = o.in(1);
   LaunchOf<rope_params> l(o);
   l.p.x_at = l.bind(x), l.p.table_at = l.bind(table), l.p.y_at = l.bind(o.out());
   l.p.head_dim = uint32_t(x.dim[0]), l.p.heads = uint32_t(x.dim[1]), l.p.rotated = uint32_t(table.dim[0]);
-  l.p.halves = RopePairs(o.op.param.i[0]) == RopePairs::Halves;
+  l.p.halves = RopePairs(o.op.param.i[0]) == RopePairs::Halves, l.p.first = uint32_t(o.op.param.i[1]);
   l.launch(groups_for(uint64_t(l.p.head_dim + 1) / 2 * l.p.heads, kLanes), o.out());
 }
 
@@ -191,6 +328,7 @@ void plan_elementwise(OpPlan& o) {
   l.p.a_at = l.bind(o.in(0)), l.p.b_at = o.op.inputs > 1 ? l.bind(o.in(1)) : l.bind_nothing();
   l.p.y_at = l.bind(o.out());
   l.p.width = width_of(o.out()), l.p.factor = float(o.op.param.f[0]);
+  l.p.share = o.op.inputs > 1 ? uint32_t(o.out().dim[0] / o.in(1).dim[0]) : 1;
   l.launch(groups_for(l.p.width, kLanes), o.out());
 }
 
@@ -204,10 +342,17 @@ void plan_select_rows(OpPlan& o) {
 void plan_attention(OpPlan& o) {
   const gimbal_value &q = o.in(0), &keys = o.in(1), &values = o.in(2), &pages = o.in(5);
   LaunchOf<attention_params> l(o);
+  l.p.has_seen = o.op.inputs > 6, l.p.has_sinks = o.op.inputs > 7;
   l.p.q_at = l.bind(q), l.p.keys_at = l.bind(keys), l.p.values_at = l.bind(values);
-  l.p.position_at = l.bind(o.in(3)), l.p.sequence_at = l.bind(o.in(4)), l.p.pages_at = l.bind(pages);
+  l.p.position_at = l.bind(o.in(l.p.has_seen ? 6 : 3)), l.p.sequence_at = l.bind(o.in(4)),
+  l.p.pages_at = l.bind(pages);
+  l.p.sinks_at = l.p.has_sinks ? l.bind(o.in(7)) : l.bind_nothing();
   l.p.y_at = l.bind(o.out());
   l.p.head_dim = uint32_t(q.dim[0]), l.p.heads = uint32_t(q.dim[1]), l.p.kv_heads = uint32_t(keys.dim[1]);
+  l.p.value_dim = uint32_t(values.dim[0]);
+  l.p.alibi_heads = std::bit_floor(l.p.heads);
+  l.p.cap = float(o.op.param.f[1]);
+  l.p.alibi = float(o.op.param.f[2]) * -0.693147181f / float(l.p.alibi_heads);
   l.p.window = int32_t(o.op.param.i[1]), l.p.sequence_pages = uint32_t(pages.dim[0]),
   l.p.scale = float(o.op.param.f[0]);
   l.p.key_words = uint32_t(packed::cache_head_bytes(DType(keys.dtype), true, keys.dim[0]) / 4);

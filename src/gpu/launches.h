@@ -55,7 +55,15 @@ void plan_mat_mul(OpPlan&);  // four rows of x at once
 void plan_mat_vec(OpPlan&);  // one row
 void plan_quantize(OpPlan&), plan_quantize_row(OpPlan&);
 void plan_rms_norm(OpPlan&);
+void plan_norm(OpPlan&);
 void plan_rope(OpPlan&);
+void plan_concat(OpPlan&);  // and of slice
+void plan_route(OpPlan&);
+void plan_expert_mat_mul(OpPlan&);
+void plan_combine(OpPlan&);
+void plan_short_conv(OpPlan&);
+void plan_selective_scan(OpPlan&);
+void plan_delta_rule(OpPlan&);
 void plan_elementwise(OpPlan&);
 void plan_select_rows(OpPlan&);
 void plan_cache_write_floats(OpPlan&);

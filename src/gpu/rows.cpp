@@ -12,7 +12,9 @@ constexpr gimbal_limit kBytes = {"bytes", GIMBAL_BYTES, GIMBAL_EVERY_VALUE, 0, 0
                        kRow = {"row", GIMBAL_ROW_VALUES, GIMBAL_EVERY_VALUE, 0, 0, 0, UINT32_MAX};
 constexpr gimbal_limit kLimits[] = {kSizes[0], kSizes[1], kBytes, kRow};
 constexpr gimbal_limit kTwo[] = {kTwoWays[0], kTwoWays[1], kTwoWays[2], kBytes, kRow};
-constexpr gimbal_limit kHeads[] = {kHeadSizes[0], kHeadSizes[1], kHeadSizes[2], kBytes, kRow};
+constexpr gimbal_limit kHeads[] = {kHeadSizes[0], kHeadSizes[1], kHeadSizes[2], kHeadSizes[3], kBytes, kRow};
+constexpr gimbal_limit kRoutes[] = {
+    kRouteSizes[0], kRouteSizes[1], kRouteSizes[2], kRouteSizes[3], kRouteSizes[4], kBytes, kRow};
 constexpr gimbal_limit kOneRow[] = {
     kSizes[0], kSizes[1], kBytes, kRow, {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, 0, 1}};
 
@@ -41,6 +43,7 @@ Rows make_rows(const std::string& backend) {
     gimbal_kernel_info& k = r.rows.back().info;
     if (k.limits == kTwoWays) limit(k, kTwo);
     else if (k.limits == kHeadSizes) limit(k, kHeads);
+    else if (k.limits == kRouteSizes) limit(k, kRoutes);
     else limit(k, kLimits);
     return k;
   };
@@ -56,6 +59,7 @@ Rows make_rows(const std::string& backend) {
     add(OpKind::MatMul, type, kernel("mat_mul_"), plan_mat_mul).in[1] = x;
     gimbal_kernel_info& one_row = add(OpKind::MatMul, type, kernel("mat_vec_"), plan_mat_vec, "simt_row");
     one_row.in[1] = x, one_row.rank = 1, limit(one_row, kOneRow);
+    add(OpKind::ExpertMatMul, type, kernel("expert_mat_mul_"), plan_expert_mat_mul).in[1] = x;
     add(OpKind::Embed, type, kernel("embed_"), plan_embed);
   }
   for (const Cache& c : kCaches) {
@@ -66,6 +70,14 @@ Rows make_rows(const std::string& backend) {
   add(OpKind::Quantize, DType::A8_256, "quantize_a8_256", plan_quantize);
   add(OpKind::Quantize, DType::A8_ROW, "quantize_a8_row", plan_quantize_row);
   add(OpKind::RmsNorm, DType::F32, "rms_norm", plan_rms_norm);
+  add(OpKind::Norm, DType::F32, "norm", plan_norm);
+  add(OpKind::Route, DType::F32, "route", plan_route);
+  add(OpKind::Combine, DType::F32, "combine", plan_combine);
+  add(OpKind::ShortConv, DType::F32, "short_conv", plan_short_conv);
+  add(OpKind::SelectiveScan, DType::F32, "selective_scan", plan_selective_scan);
+  add(OpKind::DeltaRule, DType::F32, "delta_rule", plan_delta_rule);
+  add(OpKind::Slice, DType::F32, "slice", plan_concat);
+  add(OpKind::Concat, DType::F32, "concat", plan_concat);
   add(OpKind::Rope, DType::F32, "rope", plan_rope);
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) add(OpKind::id, DType::F32, name, plan_elementwise);
 #include "ops/ops.def"

@@ -107,6 +107,17 @@ Value Recorder::expert(const std::string& name, int columns, int rows, int index
   return part(name, {columns, rows, experts}, 0, rows, index);
 }
 
+Value Recorder::experts(const std::string& name, int columns, int rows, int experts) {
+  const GgufTensor* t = find(name, {columns, rows, experts});
+  if (t) used_[t->name][0] = int64_t(rows) * experts;
+  return p.matrix(WeightSource{prefix_ + name},
+                  Shape(t ? t->type : DType::F32, {columns, int64_t(rows) * experts}));
+}
+Value Recorder::table(const std::string& name, int columns, int rows) {
+  if (const GgufTensor* t = find(name, {columns, rows, 1})) used_[t->name][0] = rows;
+  return p.vector(prefix_ + name, columns * rows);
+}
+
 Value Recorder::vector(const std::string& name, int size) {
   if (const GgufTensor* t = find(name, {size, 1, 1})) used_[t->name][0] = 1;
   return p.vector(prefix_ + name, size);
@@ -138,7 +149,7 @@ Value Recorder::self_attention(Value q, Value k, Value v, float scale, int windo
   p.cache_write(cached_keys, true, k, positions(), sequences(), pages(pool));
   p.cache_write(cached_values, false, p.split_heads(v, hd), positions(), sequences(), pages(pool));
   return p.join_heads(
-      p.attention(q, cached_keys, cached_values, positions(), sequences(), pages(pool), scale, window));
+      p.attention(q, cached_keys, cached_values, positions(), sequences(), pages(pool), {scale, window}));
 }
 
 // "blk.7.ffn_up.weight" is of layer 7; -1: of none.
@@ -151,10 +162,11 @@ static int layer_of(std::string_view tensor) {
 std::optional<Error> Recorder::error() const {
   if (error_) return error_;
   for (const GgufTensor& t : file_.tensors()) {
-    // RopeAngles reads rope_freqs.weight. Anything else that is in the file and not used would mean another
-    // model than the one computed.
+    // RopeAngles reads rope_freqs.weight and rope_factors_*. Anything else that is in the file and not used
+    // would mean another model than the one computed.
     const int layer = layer_of(t.name);
-    if (t.name == "rope_freqs.weight" || (layer >= config.layers && layer < config.layers + config.left_out))
+    if (t.name == "rope_freqs.weight" || t.name.starts_with("rope_factors_") ||
+        (layer >= config.layers && layer < config.layers + config.left_out))
       continue;
     const auto used = used_.find(t.name);
     int64_t rows = 0;

@@ -46,18 +46,29 @@ class Recorder {
   Value matrix_rows(const std::string& name, int columns, int first, int rows, int all);
   // One matrix of a tensor that holds `experts` of them.
   Value expert(const std::string& name, int columns, int rows, int index, int experts);
+  // All of them as one weight, an expert's rows behind the other's: ProgramBuilder::expert_linear.
+  Value experts(const std::string& name, int columns, int rows, int experts);
   Value vector(const std::string& name, int size);
+  // The values of a small tensor [columns, rows], f32 and one after the other: taps, norms by head.
+  Value table(const std::string& name, int columns, int rows);
   std::optional<Value> optional_vector(const std::string& name, int size);
   // The one value of a tensor of one, read now: it becomes a part of the program.
   std::optional<float> optional_number(const std::string& name);
 
   // ---- inputs of a step; R = its rows
-  Value tokens();                                                   // i32[R]
-  Value positions();                                                // i32[R]
-  Value sequences();                                                // i32[R]: which row of pages()
-  Value pages(size_t pool);                                         // i32[table, sequences of the step]
+  Value tokens();            // i32[R]
+  Value positions();         // i32[R]
+  Value sequences();         // i32[R]: which row of pages()
+  Value pages(size_t pool);  // i32[table, sequences of the step]
+  // i32[2, R]: the first and the last position that a row sees: up to its own, at most `before` before it
+  // (-1: all); or up to the last one of its sequence, at most `after` after it. Rows that see later ones must
+  // be in the same step as these.
+  Value seen(int before);
+  Value seen_both(int before, int after);
   Value rope(const RopeAngles&, const std::string& name = "rope");  // f32[rotated, R]: cos, sin per pair
-  Value wanted_rows();                                              // i32[O]: that a result is wanted of
+  // Angles made here, for this context; the name tells several tables of a model apart.
+  Value rope(const RopeSettings&, const std::string& name = "rope");
+  Value wanted_rows();  // i32[O]: that a result is wanted of
   // One's own: `width` values per row.
   Value row_input(const std::string& name, DType type, int width,
                   std::function<void(const StepRow&, std::byte* to)> fill);

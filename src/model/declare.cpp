@@ -38,11 +38,36 @@ Value Recorder::positions() {
 Value Recorder::sequences() {
   return row_input("sequences", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.sequence); });
 }
+static void put_seen(std::byte* to, int32_t first, int32_t last) { put(to, first), put(to + 4, last); }
+
+Value Recorder::seen(int before) {
+  return row_input("seen " + std::to_string(before), DType::I32, 2,
+                   [before](const StepRow& r, std::byte* to) {
+                     put_seen(to, before < 0 ? 0 : std::max(0, r.position - before), r.position);
+                   });
+}
+Value Recorder::seen_both(int before, int after) {
+  const std::string name = "seen " + std::to_string(before) + " " + std::to_string(after);
+  return row_input(name, DType::I32, 2, [before, after](const StepRow& r, std::byte* to) {
+    put_seen(to, before < 0 ? 0 : std::max(0, r.position - before),
+             after < 0 ? r.last : std::min(r.last, r.position + after));
+  });
+}
 Value Recorder::rope(const RopeAngles& angles, const std::string& name) {
   if (auto there = declared(name)) return *there;  // before the angles are copied
   return row_input(name, DType::F32, angles.rotated(), [angles](const StepRow& r, std::byte* to) {
     angles.fill(r.position, reinterpret_cast<float*>(to));
   });
+}
+
+Value Recorder::rope(const RopeSettings& settings, const std::string& name) {
+  if (auto there = declared(name)) return *there;
+  RopeSettings own = settings;
+  own.context = options.context;
+  auto angles = RopeAngles::create(file_, config.arch, own);
+  if (angles) return rope(*angles, name);
+  if (!error_) error_ = angles.error();
+  return row_input(name, DType::F32, std::max(2, settings.rotated), [](const StepRow&, std::byte*) {});
 }
 
 Value Recorder::embedded(Value table) {

@@ -20,6 +20,7 @@ namespace {
 struct Scaling {
   double factor = 1;  // frequencies are divided by it ...
   bool yarn = false;  // ... all of them, or as YaRN wants
+  bool longrope = false;
   double context = 0, fast = 32, slow = 1, magnitude = 1;
 };
 
@@ -45,17 +46,20 @@ Result<Scaling> read_scaling(const Gguf& file, const std::string& arch) {
   // A factor without a type means linear scaling: files older than the type have only the factor.
   const std::string_view type = file.string(type_key).value_or("linear");
   if (type == "none") return s;
-  s.yarn = type == "yarn";
-  if (!s.yarn && type != "linear" && !type.empty())
+  s.yarn = type == "yarn", s.longrope = type == "longrope";
+  if (!s.yarn && !s.longrope && type != "linear" && !type.empty())
     return Error{Code::Unsupported,
-                 format("{}: {} is {}; this version computes 'none', 'linear' and 'yarn' for {}", file.path(),
-                        type_key, quoted(type), arch),
+                 format("{}: {} is {}; this version computes 'none', 'linear', 'yarn' and 'longrope' for {}",
+                        file.path(), type_key, quoted(type), arch),
                  ""};
   const std::string older = arch + ".rope.scale_linear";
   if (auto ok = read_positive(file, file.find(prefix + "factor") ? prefix + "factor" : older, s.factor); !ok)
     return ok.error();
-  if (!s.yarn) return s;
-  for (const char* name : {"yarn_ext_factor", "yarn_attn_factor", "yarn_log_multiplier"})
+  if (!s.yarn && !s.longrope) return s;
+  if (s.longrope) s.factor = 1;  // it is in the factors of the frequencies
+  double log_multiplier = 0;
+  if (auto ok = read_positive(file, prefix + "yarn_log_multiplier", log_multiplier); !ok) return ok.error();
+  for (const char* name : {"yarn_ext_factor", "yarn_attn_factor"})
     if (file.find(prefix + name))
       return Error{
           Code::Unsupported,
@@ -66,7 +70,8 @@ Result<Scaling> read_scaling(const Gguf& file, const std::string& arch) {
                             {prefix + "yarn_beta_slow", &s.slow},
                             {prefix + "attn_factor", &s.magnitude}})
     if (auto ok = read_positive(file, key, *value); !ok) return ok.error();
-  s.magnitude *= 1 + 0.1 * std::max(0.0, fixed::log(s.factor));
+  const double growth = 0.1 * std::max(0.0, fixed::log(s.factor));
+  s.magnitude *= (1 + growth) / (1 + log_multiplier * growth);
   return s;
 }
 
@@ -85,7 +90,19 @@ double share_divided(const Scaling& s, int pair, int rotated, double base) {
 
 }  // namespace
 
-Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch, int rotated, double base) {
+// The values of a tensor by which the frequencies are divided; as they were where there is none.
+static Status read_divisors(const Gguf& file, const std::string& name, std::vector<float>& divisors) {
+  const GgufTensor* t = file.tensor(name);
+  if (!t) return Done{};
+  if (t->type != DType::F32 || t->rank != 1 || t->dim[0] != int64_t(divisors.size()))
+    return Error{Code::Malformed, format("{}: {} must be f32[{}]", file.path(), name, divisors.size()), ""};
+  return file.read(*t, 0, divisors.data(), divisors.size() * sizeof(float));
+}
+
+Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
+                                      const RopeSettings& settings) {
+  const int rotated = settings.rotated;
+  const double base = settings.base;
   if (rotated < 2 || rotated % 2)
     return Error{Code::Malformed,
                  format("{}: {}.rope.dimension_count is {}, expected an even number of at least 2",
@@ -95,17 +112,18 @@ Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
     return Error{Code::Malformed,
                  format("{}: {}.rope.freq_base is {}, expected a positive number", file.path(), arch, base),
                  ""};
-  auto scaling = read_scaling(file, arch);
+  auto scaling = settings.scaled ? read_scaling(file, arch) : Scaling();
   if (!scaling) return scaling.error();
   std::vector<float> divisors(size_t(rotated) / 2, 1.f);
-  if (const GgufTensor* t = file.tensor("rope_freqs.weight")) {
-    if (t->type != DType::F32 || t->rank != 1 || t->dim[0] != rotated / 2)
-      return Error{Code::Malformed, format("{}: rope_freqs.weight must be f32[{}]", file.path(), rotated / 2),
-                   ""};
-    if (auto ok = file.read(*t, 0, divisors.data(), divisors.size() * sizeof(float)); !ok) return ok.error();
+  const char* of_length =
+      settings.context > scaling->context ? "rope_factors_long.weight" : "rope_factors_short.weight";
+  if (settings.divided) {
+    if (auto ok = read_divisors(file, "rope_freqs.weight", divisors); !ok) return ok.error();
+    if (auto ok = scaling->longrope ? read_divisors(file, of_length, divisors) : Status(Done{}); !ok)
+      return ok.error();
   }
   RopeAngles r;
-  r.magnitude_ = scaling->magnitude;
+  r.magnitude_ = settings.magnitude > 0 ? settings.magnitude : scaling->magnitude;
   for (int i = 0; i < rotated / 2; i++) {
     if (!(divisors[size_t(i)] > 0))
       return Error{Code::Malformed,

@@ -10,6 +10,15 @@
 
 namespace gimbal {
 
+struct RopeSettings {
+  int rotated = 0;  // values of every head that are turned, in pairs
+  double base = 10000;
+  bool scaled = true;    // as the file says under "<arch>.rope.scaling."; false: not at all
+  bool divided = true;   // by the tensor rope_freqs.weight, if there is one
+  int context = 0;       // positions the model is loaded for: which of longrope's factors are taken
+  double magnitude = 0;  // of every (cos, sin), in place of what the scaling says; 0: as it says
+};
+
 class RopeAngles {
  public:
   RopeAngles() = default;
@@ -18,7 +27,12 @@ class RopeAngles {
   // "<arch>.rope.scaling." (linear: positions divided by the factor; yarn: see the source) and by the tensor
   // rope_freqs.weight (each frequency divided by its value; Llama 3.1). Errors: Unsupported scaling,
   // Malformed factors.
-  static Result<RopeAngles> create(const Gguf& file, const std::string& arch, int rotated, double base);
+  static Result<RopeAngles> create(const Gguf& file, const std::string& arch, int rotated, double base) {
+    return create(file, arch, {.rotated = rotated, .base = base});
+  }
+  // Longrope besides: each frequency divided by its value of rope_factors_long.weight or
+  // rope_factors_short.weight, as the context is longer than the original one or not.
+  static Result<RopeAngles> create(const Gguf& file, const std::string& arch, const RopeSettings&);
 
   int rotated() const { return int(frequencies_.size()) * 2; }
   // Writes rotated() floats: cos, sin of each pair's angle at this position.

@@ -15,6 +15,7 @@ struct StepRow {
   const float* embedding;  // f32[width]; nullptr: a token
   int32_t position;
   int32_t sequence;  // index among the sequences of the step
+  int32_t last = 0;  // position of the sequence's last row in the step
 };
 
 // A value in Slot::Step that the runtime fills before each submit.

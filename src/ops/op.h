@@ -49,6 +49,19 @@ constexpr uint64_t meaning(OpKind k) {
 // Which values Rope rotates together: neighbours (0,1), (2,3) ... or the halves (0, n/2), (1, n/2+1) ...
 enum class RopePairs : int32_t { Adjacent, Halves };
 
+// What Norm makes of d values: less their mean, over their standard deviation; over the root of their mean
+// square; over their length (the root of the sum of squares); or as they are.
+enum class NormKind : int32_t { Layer, Rms, Length, None };
+
+// How Route makes weights of logits: a softmax over all experts, or each by itself.
+enum class Gating : int32_t { Softmax, Sigmoid };
+// What kernels of Route have room for: experts, chosen ones, groups of experts.
+inline constexpr int kMaxExperts = 1024, kMaxChosen = 64, kMaxExpertGroups = 64;
+// Which of `few` heads of q and k serves head h of `all`: h % few, or h / (all / few).
+enum class HeadMap : int32_t { Modulo, Blocks };
+// Taps of ShortConv, and values of a head of the state that scans keep.
+inline constexpr int kMaxTaps = 16;
+
 // The order of Sort and ArgSort: -0 and 0 are equal, NaNs are equal and above +infinity. Equal values stay in
 // the order in which they stood. TopK takes the first in falling order.
 enum class SortOrder : int32_t { Rising, Falling };

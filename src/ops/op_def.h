@@ -29,6 +29,7 @@ enum class Role : uint8_t {
   Cache,     // a KV cache that is read: [hd, heads, kPagePositions, pages]
   Written,   // a KV cache that is written to. The output is this very value
   Whole,     // any row of this may be read for any row of the output
+  State,     // a recurrent state, f32[values, pages]: read, and written: the op's second output is this value
 };
 // Row r of such an input is read for row r of the output only.
 constexpr bool by_row(Role r) { return r == Role::Rows || r == Role::Position || r == Role::Sequence; }
@@ -79,7 +80,7 @@ struct OpDef {
 // A realistic size to measure an op with: that of models of one to eight billion parameters.
 struct BenchInput {
   Shape shape;                 // the last dimension is the rows where the input is read row by row
-  std::vector<int32_t> whole;  // of i32 inputs; floats get random numbers of about 1
+  std::vector<int32_t> whole;  // of i32 inputs; of floats their bits, or empty: random numbers of about 1
 };
 struct Bench {
   std::string text;  // for people: "2048 x 8192"

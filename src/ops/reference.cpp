@@ -49,11 +49,12 @@ Tensor decode(const Shape& shape, const void* dense) {
 }
 
 void run(OpKind kind, const OpParams& params, std::span<const Tensor* const> in, Tensor& out, int rows,
-         std::vector<double>* magnitude) {
+         std::vector<double>* magnitude, Tensor* state, std::vector<double>* state_magnitude) {
+  if (state_magnitude) state_magnitude->assign(state->values.size(), 0);
   if (magnitude) magnitude->assign(out.values.size(), 0);
   const auto last = size_t(out.shape.last());
   const size_t computed = out.values.size() / last * std::min(size_t(rows), last);
-  check_of(kind).reference({params, in, out, rows, computed, magnitude});
+  check_of(kind).reference({params, in, out, rows, computed, magnitude, state, state_magnitude});
 }
 
 }  // namespace gimbal::reference

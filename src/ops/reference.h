@@ -27,6 +27,8 @@ struct Call {
   int rows;         // to compute, of the input that brings the rows
   size_t computed;  // values in as many rows of the output
   std::vector<double>* magnitude;
+  Tensor* state;  // of ops that have one: as it was, and as it becomes
+  std::vector<double>* state_magnitude;
 
   const std::vector<double>& x(size_t i = 0) const { return in[i]->values; }
   // `terms`: the sum of the absolute values of what was added up. 0 where nothing is rounded.
@@ -35,13 +37,18 @@ struct Call {
     if (magnitude) (*magnitude)[i] = terms;
   }
   void put(size_t i, double value) const { put(i, value, std::fabs(value)); }
+  void put_state(size_t i, double value, double terms) const {
+    state->values[i] = value;
+    if (state_magnitude) (*state_magnitude)[i] = terms;
+  }
 };
 
 // Runs one op; `out` has its shape set and, for ops that write to a cache, holds the cache before. `rows`:
 // how many rows are real; further ones keep what `out` held. `magnitude`, when given, gets for every output
 // value the sum of the absolute values of the terms that were added up: error bounds of float arithmetic are
-// multiples of it.
+// multiples of it. `state`, `state_magnitude`: likewise of an op's state, which is not among what it reads.
 void run(OpKind, const OpParams&, std::span<const Tensor* const> inputs, Tensor& out, int rows,
-         std::vector<double>* magnitude = nullptr);
+         std::vector<double>* magnitude = nullptr, Tensor* state = nullptr,
+         std::vector<double>* state_magnitude = nullptr);
 
 }  // namespace gimbal::reference

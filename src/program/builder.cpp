@@ -97,18 +97,46 @@ Value ProgramBuilder::record(OpKind kind, const std::vector<Value>& in, const Op
     const auto extent = gimbal_extent(program_.values[op.in[meaning.rows_input()]].extent);
     op.out[0] = place(name, *out, Slot::Work, uint64_t(out->bytes()), GIMBAL_DENSE, extent).id;
   }
+  if (const int state = meaning.first(Role::State); state >= 0) op.out[op.outputs++] = op.in[state];
   program_.ops.push_back(op);
   program_.layer.push_back(layer_);
   return {op.out[0]};
 }
 
+// x as a product with such weights takes it.
+Value ProgramBuilder::quantized(Value x, DType weights) {
+  const DType type = activation_type(weights);
+  if (type == DType::F32) return x;
+  auto [it, fresh] = quantized_.try_emplace({x.id, type});
+  if (fresh) it->second = record(OpKind::Quantize, {x}, {{}, {int64_t(type)}});
+  return it->second;
+}
+
+Value ProgramBuilder::route(Value logits, const Routing& how, std::optional<Value> bias) {
+  std::vector<Value> in = {logits};
+  if (bias) in.push_back(*bias);
+  return record(OpKind::Route, in,
+                {{how.scale}, {how.k, int64_t(how.gating), how.normalised, how.groups, how.groups_used}});
+}
+
+Value ProgramBuilder::expert_linear(Value weights, int n, Value x, std::optional<Value> routes,
+                                    std::optional<Value> bias) {
+  const int width = int(shape(x).dim[0]);
+  x = split_heads(quantized(join_heads(x), shape(weights).type), width);
+  std::vector<Value> in = {weights, x};
+  if (routes) in.push_back(*routes);
+  if (bias) in.push_back(*bias);
+  return record(OpKind::ExpertMatMul, in, {{}, {n}});
+}
+
+Value ProgramBuilder::combine(Value x, Value routes, std::optional<Value> scales) {
+  std::vector<Value> in = {x, routes};
+  if (scales) in.push_back(*scales);
+  return record(OpKind::Combine, in);
+}
+
 Value ProgramBuilder::linear(Value w, Value x, std::optional<Value> bias) {
-  DType type = activation_type(shape(w).type);
-  if (type != DType::F32) {
-    auto [it, fresh] = quantized_.try_emplace({x.id, type});
-    if (fresh) it->second = record(OpKind::Quantize, {x}, {{}, {int64_t(type)}});
-    x = it->second;
-  }
+  x = quantized(x, shape(w).type);
   // Named after the weight: "blk.0.attn_q.weight" computes "blk.0.attn_q".
   std::string what = program_.info[w.id].name;
   if (auto dot = what.rfind(".weight"); dot != std::string::npos) what.resize(dot);
@@ -118,6 +146,24 @@ Value ProgramBuilder::linear(Value w, Value x, std::optional<Value> bias) {
   const Value y = record(OpKind::MatMul, in, {}, what);
   scope_ = std::move(scope);
   return y;
+}
+
+Value ProgramBuilder::norm(Value x, NormKind kind, float epsilon, std::optional<Value> weight,
+                           std::optional<Value> bias) {
+  std::vector<Value> in = {x};
+  if (weight) in.push_back(*weight);
+  if (bias) in.push_back(*bias);
+  return record(OpKind::Norm, in, {{epsilon}, {int64_t(kind)}});
+}
+
+Value ProgramBuilder::attention(Value q, Value keys, Value values, Value position, Value sequence,
+                                Value pages, const Attend& how) {
+  std::vector<Value> in = {q, keys, values, position, sequence, pages};
+  if (how.seen) in.push_back(*how.seen);
+  if (how.sinks) in.push_back(*how.sinks);
+  const int64_t width = shape(values).dim[0];
+  return record(OpKind::Attention, in,
+                {{how.scale, how.cap, how.alibi}, {0, how.window, width == shape(q).dim[0] ? 0 : width}});
 }
 
 Value ProgramBuilder::split_heads(Value x, int head_dim) {

@@ -49,16 +49,46 @@ class ProgramBuilder {
   }
   // Quantizes x first where the weight's format asks for it.
   Value linear(Value weight, Value x, std::optional<Value> bias = {});
-  Value rope(Value x, Value table, RopePairs pairs) {
-    return record(OpKind::Rope, {x, table}, {{}, {int64_t(pairs)}});
+  // `first`: the first value of a head that is rotated.
+  Value rope(Value x, Value table, RopePairs pairs, int first = 0) {
+    return record(OpKind::Rope, {x, table}, {{}, {int64_t(pairs), first}});
   }
+  // A bias needs a weight.
+  Value norm(Value x, NormKind kind, float epsilon, std::optional<Value> weight = {},
+             std::optional<Value> bias = {});
+  // Element-wise ops of one value; `f`: their number, where they have one.
+  Value map(OpKind kind, Value x, float f = 0) { return record(kind, {x}, {{f}, {}}); }
+  Value mul(Value a, Value b) { return record(OpKind::Mul, {a, b}); }
+  Value slice(Value x, int first, int n) { return record(OpKind::Slice, {x}, {{}, {first, n}}); }
+  Value concat(Value a, Value b) { return record(OpKind::Concat, {a, b}); }
   void cache_write(Value cache, bool is_key, Value x, Value position, Value sequence, Value pages) {
     record(OpKind::CacheWrite, {cache, x, position, sequence, pages}, {{}, {is_key}});
   }
-  Value attention(Value q, Value keys, Value values, Value position, Value sequence, Value pages, float scale,
-                  int window = 0) {
-    return record(OpKind::Attention, {q, keys, values, position, sequence, pages}, {{scale}, {0, window}});
-  }
+  struct Attend {
+    float scale;
+    int window = 0;            // positions that a row sees, its own counted; 0: all up to its own
+    float cap = 0, alibi = 0;  // 0: none
+    std::optional<Value> seen{},
+        sinks{};  // i32[2, rows] in place of the window; f32[heads], with `seen` only
+  };
+  Value attention(Value q, Value keys, Value values, Value position, Value sequence, Value pages,
+                  const Attend& how);
+  // ---- mixtures of experts: ops/defs/experts.cpp
+  struct Routing {
+    int k;  // experts of a row
+    Gating gating = Gating::Softmax;
+    bool normalised = false;
+    int groups = 0, groups_used = 0;  // 0: none
+    float scale = 0;                  // of the weights; 0: none
+  };
+  // f32[2k, rows]: weights, then experts.
+  Value route(Value logits, const Routing& how, std::optional<Value> bias = {});
+  // The matrices of all experts are `weights`, n rows each. x: [k, rows], or [k, slots, rows]. Without routes
+  // slot s takes matrix s. Quantizes as linear() does. Gives [n, slots, rows].
+  Value expert_linear(Value weights, int n, Value x, std::optional<Value> routes = {},
+                      std::optional<Value> bias = {});
+  Value combine(Value x, Value routes, std::optional<Value> scales = {});
+
   Value swiglu(Value gate, Value up) { return record(OpKind::SwiGlu, {gate, up}); }
   Value squared_relu_glu(Value gate, Value up) { return record(OpKind::SquaredReluGlu, {gate, up}); }
   Value scale(Value x, float factor) { return record(OpKind::Scale, {x}, {{factor}, {}}); }
@@ -84,6 +114,7 @@ class ProgramBuilder {
   Result<Program> finish() &&;
 
  private:
+  Value quantized(Value x, DType weights);
   Value weight(const WeightSource& source, const Shape& shape);
   Value place(const std::string& name, Shape shape, Slot slot, uint64_t bytes, gimbal_layout layout,
               gimbal_extent extent);

@@ -56,6 +56,8 @@ Status Steps::prepare(const Batch& batch) {
     rows_.push_back({row.token, row.embedding, row.position, sequences_.add_row(*row.sequence)});
     row_tokens_.push_back(row.token);
   }
+  for (size_t i = 0; i < rows_.size(); i++)
+    rows_[i].last = sequences_.position_of(*batch.rows[i].sequence) - 1;
   if (wanted > o.logit_rows)
     return Error{
         Code::Usage,

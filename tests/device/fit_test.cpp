@@ -70,6 +70,51 @@ TEST_F(Fit, FormatsOfInputsAndOutput) {
   EXPECT_EQ(why(), "does not give f16");
 }
 
+// A row of a plugin that was built before attention knew values of another width, caps, and what rows see.
+TEST_F(Fit, AnOlderRowOfAttentionRefusesWhatCameLater) {
+  const gimbal_operand i32 = claim_of(set_of(DType::I32)), none{};
+  row = claims("fake.attention", OpKind::Attention, set_of(DType::F16));
+  row.params = GIMBAL_PARAM_F(0) | GIMBAL_PARAM_I(1), row.in[6] = row.in[7] = none;
+  gimbal_value values[9] = {};
+  const Shape cache(DType::F16, {8, 2, kPagePositions, 3});
+  const Shape shapes[9] = {Shape(DType::F32, {8, 4, 2}),
+                           cache,
+                           cache,
+                           Shape(DType::I32, {2}),
+                           Shape(DType::I32, {2}),
+                           Shape(DType::I32, {3, 1}),
+                           Shape(DType::I32, {2, 2}),
+                           Shape(DType::F32, {4}),
+                           Shape(DType::F32, {8, 4, 2})};
+  for (int i = 0; i < 9; i++) {
+    set_shape(values[i], shapes[i]);
+    values[i].layout = i == 1 || i == 2 ? GIMBAL_CACHE : GIMBAL_DENSE;
+  }
+  op = {};
+  op.kind = uint16_t(OpKind::Attention), op.inputs = 6, op.outputs = 1, op.out[0] = 8;
+  for (uint16_t i = 0; i < 8; i++) op.in[i] = i;
+  auto words = [&] { return why_not(row, op, values, device, false).value_or("fits"); };
+  op.param.f[0] = 0.3, op.param.i[1] = 20;
+  EXPECT_EQ(words(), "fits");
+  op.param.i[2] = 6;
+  EXPECT_NE(words().find("i[2] of attention"), std::string::npos) << words();
+  op.param.i[2] = 0, op.param.f[1] = 30;
+  EXPECT_NE(words().find("f[1] of attention"), std::string::npos) << words();
+  op.param.f[1] = 0, op.param.f[2] = 8;
+  EXPECT_NE(words().find("f[2] of attention"), std::string::npos) << words();
+  op.param.f[2] = 0, op.inputs = 7;
+  EXPECT_NE(words(), "fits") << "what rows see";
+  row.in[6] = i32;
+  EXPECT_EQ(words(), "fits");
+  op.inputs = 8;
+  EXPECT_NE(words(), "fits") << "sinks";
+  // One that knows it has a limit.
+  op.inputs = 6, row = claims("fake.attention", OpKind::Attention, set_of(DType::F16));
+  EXPECT_EQ(words(), "fits");
+  set_shape(values[8], Shape(DType::F32, {kMaxHeadDim + 1, 4, 2}));
+  EXPECT_NE(words().find("value_dim"), std::string::npos) << words();
+}
+
 TEST_F(Fit, LayoutsAndLimits) {
   v[0].layout = GIMBAL_DENSE;
   EXPECT_EQ(why(), "takes input 1 packed only, and this is dense");
@@ -155,7 +200,8 @@ TEST(EveryRow, RefusesWhatItDoesNotClaim) {
       // The smallest op that it takes.
       gimbal_op op{};
       gimbal_value v[GIMBAL_MAX_INPUTS + GIMBAL_MAX_OUTPUTS] = {};
-      op.kind = row.op, op.outputs = 1, op.out[0] = 8, op.out[1] = 9, op.inputs = 0;
+      const uint16_t outputs = row.out[1].dtypes ? 2 : 1;
+      op.kind = row.op, op.outputs = outputs, op.out[0] = 8, op.out[1] = 9, op.inputs = 0;
       auto fill = [](gimbal_value& value, const gimbal_operand& o) {
         set_shape(value, Shape(DType(std::countr_zero(o.dtypes)), {16, 16, 1}));
         value.layout = o.layout;
@@ -166,7 +212,8 @@ TEST(EveryRow, RefusesWhatItDoesNotClaim) {
         else set_shape(v[i], Shape(DType::F32, {16}));
       }
       fill(v[8], row.out[0]);
-      set_shape(v[9], Shape(DType::F32, {16}));
+      if (outputs > 1) fill(v[9], row.out[1]);
+      else set_shape(v[9], Shape(DType::F32, {16}));
       for (const gimbal_limit& l : std::span(row.limits, row.n_limits))
         if (l.what == GIMBAL_ROWS) v[8].dim[2] = std::max<int64_t>(l.min, 1);
       auto fits = [&] { return !misfit(row, op, v, device, true); };
@@ -174,9 +221,9 @@ TEST(EveryRow, RefusesWhatItDoesNotClaim) {
 
       op.inputs++;
       EXPECT_FALSE(fits()) << row.name << " takes an input that it does not know";
-      op.inputs--, op.outputs = 2;
+      op.inputs--, op.outputs++;
       EXPECT_FALSE(fits()) << row.name << " gives an output that it does not know";
-      op.outputs = 1;
+      op.outputs = outputs;
       for (int i = 0; i < 16; i++) {
         if (row.params & GIMBAL_PARAM_I(i)) continue;
         op.param.i[i] = 1;

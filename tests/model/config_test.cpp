@@ -228,10 +228,10 @@ TEST(Config, FloatsThatLie) {
   };
   for (const char* key :
        {"rope.scaling.factor", "rope.scaling.original_context_length", "rope.scaling.attn_factor",
-        "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow"})
+        "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow", "rope.scaling.yarn_log_multiplier"})
     for (float bad : {NAN, INFINITY, -1.f, 0.f})
       lies.push_back({key, yarn([=](TinyLlama& s) { s.f32(key, bad); }), Code::Malformed, {key, "positive"}});
-  for (const char* key : {"yarn_ext_factor", "yarn_attn_factor", "yarn_log_multiplier"})
+  for (const char* key : {"yarn_ext_factor", "yarn_attn_factor"})
     lies.push_back({key,
                     yarn([=](TinyLlama& s) { s.f32("rope.scaling." + std::string(key), 1); }),
                     Code::Unsupported,

@@ -1,50 +1,13 @@
 // The judge is judged: every op of the reference against values worked out by hand or by a second, separate
 // computation here.
-#include "ops/reference.h"
+#include "support/reference.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <cstring>
 
 #include "tensor/activations.h"
 
 namespace gimbal::reference {
 namespace {
-
-Tensor floats(std::initializer_list<int64_t> dims, std::vector<double> v) {
-  Tensor t{Shape(DType::F32, dims), std::move(v)};
-  EXPECT_EQ(t.values.size(), size_t(t.shape.count()));
-  return t;
-}
-Tensor ints(std::initializer_list<int64_t> dims, std::vector<double> v) {
-  Tensor t = floats(dims, std::move(v));
-  t.shape.type = DType::I32;
-  return t;
-}
-std::vector<double> wave(size_t n, double step) {
-  std::vector<double> v(n);
-  for (size_t i = 0; i < n; i++) v[i] = std::sin(step * double(i) + 0.3);
-  return v;
-}
-
-struct Ran {
-  Tensor out;
-  std::vector<double> magnitude;
-};
-constexpr double kOld = -77;  // what rows that are not computed must keep
-
-Ran run_op(OpKind kind, const OpParams& p, std::vector<const Tensor*> in, Shape out, int rows) {
-  Ran r{{out, std::vector<double>(size_t(out.count()), kOld)}, {}};
-  run(kind, p, in, r.out, rows, &r.magnitude);
-  EXPECT_EQ(r.magnitude.size(), r.out.values.size());
-  return r;
-}
-
-void near(const std::vector<double>& got, const std::vector<double>& want, double tolerance = 1e-12) {
-  ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); i++) EXPECT_NEAR(got[i], want[i], tolerance) << "value " << i;
-}
 
 TEST(Reference, Embed) {
   Tensor table = floats({2, 3}, {1, 2, 3, -4, 5, 6}), tokens = ints({3}, {2, 1, 0});
@@ -105,6 +68,62 @@ TEST(Reference, GeluGlu) {
   near(glu.out.values, {0.8412, -0.3176, -2.9964, kOld, kOld, kOld}, 1e-4);
 }
 
+// Values of tables of the functions.
+TEST(Reference, FunctionsOfOneValue) {
+  auto of = [](OpKind kind, std::vector<double> x, double f = 0) {
+    Tensor t = floats({int64_t(x.size()), 1}, x);
+    OpParams p;
+    p.f[0] = f;
+    return run_op(kind, p, {&t}, t.shape, 1).out.values;
+  };
+  near(of(OpKind::Silu, {1, 0, -2}), {0.731058578630, 0, -0.238405844044}, 1e-11);
+  near(of(OpKind::Gelu, {1, -1}), {0.841191990608, -0.158808009392}, 1e-11);
+  near(of(OpKind::GeluErf, {1, -1, -2}), {0.841344746069, -0.158655253931, -0.0455002638964}, 1e-11);
+  near(of(OpKind::SquaredRelu, {3, -3}), {9, 0});
+  near(of(OpKind::Sigmoid, {0, 2}), {0.5, 0.880797077978}, 1e-11);
+  near(of(OpKind::Softplus, {0, -3, 30}), {0.693147180560, 0.0485873515737, 30}, 1e-11);
+  near(of(OpKind::SoftCap, {2, -1, 100}, 2), {1.52318831191, -0.924234314520, 2}, 1e-11);
+  near(of(OpKind::Clamp, {2, -3, 0.25}, 0.5), {0.5, -0.5, 0.25});
+}
+
+TEST(Reference, ProductsOfTwoValues) {
+  Tensor a = floats({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), b = floats({1, 2, 2}, {10, -1, 2, 9});
+  near(run_op(OpKind::Mul, {}, {&a, &a}, a.shape, 1).out.values, {1, 4, 9, 16, kOld, kOld, kOld, kOld});
+  near(run_op(OpKind::Mul, {}, {&a, &b}, a.shape, 2).out.values, {10, 20, -3, -4, 10, 12, 63, 72});
+  // sigmoid(0) is a half; beyond the limit the gate is 7, and up is -7 or 7.
+  Tensor gate = floats({3, 1}, {0.5, 50, 1e-9}), up = floats({3, 1}, {2, -50, 50});
+  OpParams p;
+  p.f[0] = 7;
+  const double s = 1 / (1 + std::exp(-0.851)), t = 1 / (1 + std::exp(-11.914));
+  near(run_op(OpKind::ClampedSwiGlu, p, {&gate, &up}, gate.shape, 1).out.values, {1.5 * s, -42 * t, 4e-9},
+       1e-11);
+}
+
+TEST(Reference, NormsByHand) {
+  Tensor x = floats({2, 2, 1}, {1, 3, -3, 4}), w = floats({2}, {2, 10}), b = floats({2}, {100, 200}),
+         each = floats({4}, {1, 2, 3, 4});
+  auto of = [&](NormKind kind, std::vector<const Tensor*> in, double epsilon) {
+    OpParams p;
+    p.f[0] = epsilon, p.i[0] = int64_t(kind);
+    return run_op(OpKind::Norm, p, in, x.shape, 1).out.values;
+  };
+  near(of(NormKind::Layer, {&x, &w, &b}, 0), {98, 210, 98, 210});
+  near(of(NormKind::Layer, {&x}, 3), {-0.5, 0.5, -3.5 / std::sqrt(15.25), 3.5 / std::sqrt(15.25)});
+  near(of(NormKind::Rms, {&x, &w}, 4), {2 / 3., 10, -6 / std::sqrt(16.5), 40 / std::sqrt(16.5)});
+  near(of(NormKind::Length, {&x, &each}, 6), {0.25, 1.5, -9 / std::sqrt(31), 16 / std::sqrt(31)});
+  near(of(NormKind::None, {&x, &each}, 0), {1, 6, -9, 16});
+}
+
+TEST(Reference, PartsOfHeads) {
+  Tensor x = floats({3, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}), one = floats({1, 1, 2}, {-1, -2});
+  OpParams p;
+  p.i[0] = 1, p.i[1] = 2;
+  near(run_op(OpKind::Slice, p, {&x}, Shape(DType::F32, {2, 2, 2}), 2).out.values,
+       {2, 3, 5, 6, 8, 9, 11, 12});
+  near(run_op(OpKind::Concat, {}, {&x, &one}, Shape(DType::F32, {4, 2, 2}), 1).out.values,
+       {1, 2, 3, -1, 4, 5, 6, -1, kOld, kOld, kOld, kOld, kOld, kOld, kOld, kOld});
+}
+
 TEST(Reference, SquaredReluGluAndScale) {
   Tensor gate = floats({2, 3}, {3, -2, 0.5, 0, 9, 9}), up = floats({2, 3}, {-2, 5, 8, 7, 9, 9});
   Ran glu = run_op(OpKind::SquaredReluGlu, {}, {&gate, &up}, gate.shape, 2);
@@ -144,22 +163,27 @@ TEST(Reference, RopeIsAMultiplicationOfComplexNumbers) {
   const int hd = 6, heads = 2, rows = 3, rotated = 4;
   Tensor x = floats({hd, heads, rows}, wave(hd * heads * rows, 0.7)),
          table = floats({rotated, rows}, wave(12, 1.1));
-  for (RopePairs pairs : {RopePairs::Adjacent, RopePairs::Halves}) {
+  for (auto [pairs, first] : {std::pair{RopePairs::Adjacent, 0},
+                              {RopePairs::Halves, 0},
+                              {RopePairs::Halves, 2},
+                              {RopePairs::Adjacent, 1}}) {
     OpParams p;
-    p.i[0] = int32_t(pairs);
+    p.i[0] = int32_t(pairs), p.i[1] = first;
     Ran r = run_op(OpKind::Rope, p, {&x, &table}, x.shape, 2);
     for (int row = 0; row < rows; row++)
       for (int h = 0; h < heads; h++)
         for (int d = 0; d < hd; d++) {
           const size_t head = size_t((row * heads + h) * hd);
           double want = kOld;
-          if (row < 2 && d >= rotated) want = x.values[head + size_t(d)];
-          if (row < 2 && d < rotated) {
-            const int pair = pairs == RopePairs::Adjacent ? d / 2 : d % 2;  // rotated / 2 = 2 pairs
+          const int place = d - first;
+          if (row < 2) want = x.values[head + size_t(d)];
+          if (row < 2 && place >= 0 && place < rotated) {
+            const int pair = pairs == RopePairs::Adjacent ? place / 2 : place % 2;  // rotated / 2 = 2 pairs
             const int re = pairs == RopePairs::Adjacent ? 2 * pair : pair;
             const int im = pairs == RopePairs::Adjacent ? 2 * pair + 1 : pair + 2;
-            const double *t = &table.values[size_t(row * rotated + 2 * pair)], *v = &x.values[head];
-            want = d == re ? v[re] * t[0] - v[im] * t[1] : v[re] * t[1] + v[im] * t[0];
+            const double *t = &table.values[size_t(row * rotated + 2 * pair)],
+                         *v = &x.values[head + size_t(first)];
+            want = place == re ? v[re] * t[0] - v[im] * t[1] : v[re] * t[1] + v[im] * t[0];
           }
           EXPECT_NEAR(r.out.values[head + size_t(d)], want, 1e-14) << row << " " << h << " " << d;
         }
@@ -298,6 +322,39 @@ TEST(Reference, AttentionIsSoftmaxOverThePastInsideTheWindow) {
         }
       }
   }
+}
+
+// Keys of one value make the scores 0, 1 and 2; values are of two: where the key is, and 1.
+TEST(Reference, AttentionsOptions) {
+  const int heads = 3;
+  Tensor q = floats({1, heads, 1}, {1, 1, 1}), keys = floats({1, 1, 64, 1}, std::vector<double>(64)),
+         values = floats({2, 1, 64, 1}, std::vector<double>(128, 1)), position = ints({1}, {1}),
+         sequence = ints({1}, {0}), pages = ints({1, 1}, {0}), seen = ints({2, 1}, {1, 2}),
+         sinks = floats({heads}, {0.5, 1, 2});
+  for (size_t j = 0; j < 3; j++) keys.values[j] = double(j), values.values[2 * j] = double(j);
+  auto of = [&](std::vector<const Tensor*> more, double cap, double alibi) {
+    OpParams p;
+    p.f[0] = 1, p.f[1] = cap, p.f[2] = alibi, p.i[2] = 2;
+    std::vector<const Tensor*> in = {&q, &keys, &values, &position, &sequence, &pages};
+    in.insert(in.end(), more.begin(), more.end());
+    return run_op(OpKind::Attention, p, in, Shape(DType::F32, {2, heads, 1}), 1).out.values;
+  };
+  const double e = std::exp(1.0), e2 = e * e;
+  near(of({}, 0, 0), {e / (1 + e), 1, e / (1 + e), 1, e / (1 + e), 1});
+  const double capped = std::exp(1.5 * std::tanh(1 / 1.5));
+  near(of({}, 1.5, 0), {capped / (1 + capped), 1, capped / (1 + capped), 1, capped / (1 + capped), 1});
+  // Slopes of three heads with 8: 2^-4, 2^-8, and, between them, 2^-2.
+  std::vector<double> want;
+  for (double slope : {1. / 16, 1. / 256, 1. / 4}) want.insert(want.end(), {e / (std::exp(-slope) + e), 1});
+  near(of({}, 0, 8), want);
+  near(of({&seen}, 0, 0),
+       {(e + 2 * e2) / (e + e2), 1, (e + 2 * e2) / (e + e2), 1, (e + 2 * e2) / (e + e2), 1});
+  want.clear();
+  for (double sink : {0.5, 1., 2.}) {
+    const double total = e + e2 + std::exp(sink);
+    want.insert(want.end(), {(e + 2 * e2) / total, (e + e2) / total});
+  }
+  near(of({&seen, &sinks}, 0, 0), want);
 }
 
 TEST(Reference, ActivationsDecodeToCodeTimesScale) {

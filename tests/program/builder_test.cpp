@@ -106,7 +106,7 @@ TEST_F(Builder, TheFirstMistakeIsKept) {
   wrong = b.linear(b.matrix("w", Shape(DType::Q6_K, {256, 3})), wrong);
   wrong = b.rope(wrong, x, RopePairs::Halves);
   b.cache_write(x, true, wrong, x, x, x);
-  b.output(b.join_heads(b.attention(wrong, x, y, x, x, x, 1)));
+  b.output(b.join_heads(b.attention(wrong, x, y, x, x, x, {1})));
   auto p = std::move(b).finish();
   ASSERT_FALSE(p);
   EXPECT_EQ(p.error().code, Code::Unsupported);

@@ -55,7 +55,7 @@ CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   const auto op = OpKind(c.op);
   gimbal_kernel_info k = claims(c.name, op, set_of(DType(c.format)));
   k.rank = c.rank, k.needs = needs;
-  if (op == OpKind::MatMul) k.in[1] = claim_of(set_of(DType(c.x)));
+  if (op == OpKind::MatMul || op == OpKind::ExpertMatMul) k.in[1] = claim_of(set_of(DType(c.x)));
   if (c.prompts_only) limit(k, kPromptSizes);
   return {k, r.work, r.launch, r.by_row, r.items_at_once, r.item_outputs, r.launch_two};
 }

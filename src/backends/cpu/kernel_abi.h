@@ -14,6 +14,11 @@ struct CpuTask {  // one op, bound to memory
   unsigned char* y;
   const unsigned char* x[GIMBAL_MAX_INPUTS];
   int32_t rows;  // rows of the output to compute, the value's extent resolved
+  // Of a product with one of several matrices. Not null: row r is row row_list[r] of y, and row row_list[r] /
+  // x_share of x.
+  const int32_t* row_list = nullptr;
+  int32_t x_share = 1;
+  int32_t shift = 0;  // outputs of the first tile that are another matrix's
 };
 
 struct CpuWork {

@@ -19,8 +19,10 @@ using gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 #include "backends/cpu/kernels/blocks32.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/embed.h"
+#include "backends/cpu/kernels/experts.h"
 #include "backends/cpu/kernels/float_weights.h"
 #include "backends/cpu/kernels/matmul.h"
+#include "backends/cpu/kernels/recurrent.h"
 #include "backends/cpu/kernels/row_sums.h"
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/kernels/sort.h"
@@ -67,6 +69,27 @@ constexpr CpuRow mat_mul(const char* name) {
     return mat_mul(name, T, f.x, matmul<OneRow256, W, Rows256<W>>, two_streams<OneRow256, W>());
   }
 }
+template <DType T>
+constexpr CpuRow expert_mat_mul(const char* name) {
+  constexpr DType shared = gimbal::first_alike(T);
+  constexpr Format f = format_of(T);
+  CpuRow k = row(name, OpKind::ExpertMatMul, expert_work, nullptr, false, T);
+  k.info.x = uint8_t(f.x);
+  if constexpr (f.number != Number::Codes) {
+    using W = Numbers<shared>;
+    k.launch = expert_mat_mul<W, matmul<OneRowOfFloats, W, RowsOfFloats<W>>>;
+  } else if constexpr (f.x == DType::A8_32) {
+    using W = Weights32<shared>;
+    k.launch = expert_mat_mul<W, matmul<OneRow32, W, Rows32<W>>>;
+  } else if constexpr (f.x == DType::A8_ROW) {
+    using W = Weights32<shared>;
+    k.launch = expert_mat_mul<W, matmul<OneRowOfSums, W, RowsOfSums<W>>>;
+  } else {
+    using W = Weights256<shared>;
+    k.launch = expert_mat_mul<W, matmul<OneRow256, W, Rows256<W>>>;
+  }
+  return k;
+}
 constexpr CpuRow embedding(const char* name, DType weights, Launch launch) {
   return row(name, OpKind::Embed, row_work<1>, launch, kByRow, weights);
 }
@@ -100,8 +123,9 @@ constexpr CpuRow quantizes(const char* name, DType to, Launch launch) {
       writes(NAME("cache_write." format), DType::T, cache_write<write>)
 
 const CpuRow kTable[] = {
-#define GIMBAL_FORMAT(id, name, ...) \
-  mat_mul<DType::id>(NAME("mat_mul." #name)), embedding<DType::id>(NAME("embed." #name)),
+#define GIMBAL_FORMAT(id, name, ...)                                                      \
+  mat_mul<DType::id>(NAME("mat_mul." #name)), embedding<DType::id>(NAME("embed." #name)), \
+      expert_mat_mul<DType::id>(NAME("expert_mat_mul." #name)),
 #include "tensor/formats.def"
 #undef GIMBAL_FORMAT
     CACHE(F32, Plain<CacheF32>, write_head<CacheF32>, "f32"),
@@ -113,6 +137,14 @@ const CpuRow kTable[] = {
     quantizes(NAME("quantize.a8_256"), DType::A8_256, quantize<DType::A8_256>),
     quantizes(NAME("quantize.a8_row"), DType::A8_ROW, quantize<DType::A8_ROW>),
     row(NAME("rms_norm.f32"), OpKind::RmsNorm, row_work<4>, rms_norm, kByRow),
+    row(NAME("norm.f32"), OpKind::Norm, row_work<4>, norm, kByRow),
+    row(NAME("route.f32"), OpKind::Route, row_work_of_x<30>, route, kByRow),
+    row(NAME("combine.f32"), OpKind::Combine, row_work_of_x<2>, combine, kByRow),
+    row(NAME("short_conv.f32"), OpKind::ShortConv, conv_work, short_conv),
+    row(NAME("selective_scan.f32"), OpKind::SelectiveScan, scan_work, selective_scan),
+    row(NAME("delta_rule.f32"), OpKind::DeltaRule, delta_work, delta_rule),
+    row(NAME("slice.f32"), OpKind::Slice, row_work<1>, slice, kByRow),
+    row(NAME("concat.f32"), OpKind::Concat, row_work<1>, concat, kByRow),
     row(NAME("rope.f32"), OpKind::Rope, row_work<4>, rope, kByRow),
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) \
   row(NAME(name ".f32"), OpKind::id, row_work<4>, elementwise_##id, kByRow),

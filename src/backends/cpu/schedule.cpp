@@ -38,8 +38,8 @@ class Dependences {
   Kind between(size_t first, size_t second) const {
     const bool fusable = same_group(first, second), one_row = fusable && capacity(rows(first)) == 1;
     Kind kind = None;
-    for (int i = -1; i < p_.ops[first].inputs; i++)
-      for (int k = -1; k < p_.ops[second].inputs; k++) {
+    for (int i = -p_.ops[first].outputs; i < p_.ops[first].inputs; i++)
+      for (int k = -p_.ops[second].outputs; k < p_.ops[second].inputs; k++) {
         const Access a = access(first, i), b = access(second, k);
         if (!(a.writes || b.writes) || !overlap(a.value, b.value)) continue;
         if (!one_row && !(fusable && a.by_row && b.by_row && same_rows(a.value, b.value))) return Whole;
@@ -58,10 +58,10 @@ class Dependences {
 
  private:
   const gimbal_value& rows(size_t op) const { return value_of_rows(p_.ops[op], p_.values); }
-  Access access(size_t op, int input) const {  // -1: the output
+  Access access(size_t op, int input) const {  // -1, -2: the outputs
     const gimbal_op& o = p_.ops[op];
     if (input >= 0) return {p_.values[o.in[input]], false, (row_inputs_[op] >> input & 1) != 0};
-    const gimbal_value& out = p_.values[o.out[0]];
+    const gimbal_value& out = p_.values[o.out[-1 - input]];
     return {out, true, by_row(op) && out.layout == GIMBAL_DENSE};
   }
 
@@ -84,7 +84,8 @@ bool overwritten_later(const gimbal_program& p, size_t op) {
   const gimbal_op& reader = p.ops[op];
   for (size_t later = op + 1; later < p.n_ops; later++)
     for (int i = 0; i < reader.inputs; i++)
-      if (overlap(p.values[reader.in[i]], p.values[p.ops[later].out[0]])) return true;
+      for (int k = 0; k < p.ops[later].outputs; k++)
+        if (overlap(p.values[reader.in[i]], p.values[p.ops[later].out[k]])) return true;
   return false;
 }
 

@@ -83,6 +83,11 @@ std::vector<gimbal_kernel_info> kernel_rows() {
   add(NAME("attention"), OpKind::Attention, kCacheTypes);
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) add(NAME(name), OpKind::id);
 #include "ops/ops.def"
+  add(NAME("norm"), OpKind::Norm);
+  add(NAME("route"), OpKind::Route);
+  add(NAME("combine"), OpKind::Combine);
+  add(NAME("slice"), OpKind::Slice);
+  add(NAME("concat"), OpKind::Concat);
   add(NAME("select_rows"), OpKind::SelectRows);
 #undef NAME
   return rows;

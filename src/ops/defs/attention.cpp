@@ -1,8 +1,12 @@
-// attention(q[hd, heads, R], keys, values, position i32[R], sequence i32[R], pages i32[p, s]) -> as q:
-// softmax over the positions of the row's sequence up to its own (`window` > 0: the last so many of them) of
+// attention(q[hd, heads, R], keys, values, position i32[R], sequence i32[R], pages i32[p, s], seen i32[2, R],
+// sinks f32[heads]) -> [vd, heads, R]: softmax over the positions of the row's sequence up to its own
+// (`window` > 0: the last so many of them; with `seen`: from the first to the last one of the row's pair) of
 // q * key * scale, and the mean of the values with these weights. Heads of q share heads of the cache, `heads
-// / kv_heads` each.
+// / kv_heads` each. `cap`: scores become cap * tanh(score / cap). `alibi`: the largest bias; scores then lose
+// slope(head) for every position between the row and the key. A sink is one more score of its head, without
+// a value.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 
@@ -22,27 +26,56 @@ struct Score {
     value *= scale;
     roundings = (roundings * std::fabs(scale)) + std::fabs(value) + tiles + kExpRoundings;
   }
+  explicit Score(double sink, double tiles) : value(sink), roundings(tiles + kExpRoundings) {}
+  // tanh is made of exp: some roundings of 1.
+  void cap(double c) { value = c * std::tanh(value / c), roundings += 4 * c; }
+  // The slope's exponent is rounded, and so is exp() of it; then the sum.
+  void subtract(double slope, double distance) {
+    const double bias = slope * distance;
+    value -= bias;
+    roundings += std::fabs(bias) * (4 + 2 * std::fabs(std::log(slope))) + std::fabs(value);
+  }
   static constexpr double kExpRoundings = 4;
 };
+
+// ALiBi (Press et al., "Train Short, Test Long", 2022): of h heads, the first p, the largest power of two,
+// have the slopes 2^(-bias / p), 2^(-2 bias / p) ...; the others those between them.
+double slope_of(double bias, int head, int heads) {
+  const int p = int(std::bit_floor(unsigned(heads)));
+  return head < p ? std::exp2(-bias * (head + 1) / p) : std::exp2(-bias / 2 * (2 * (head - p) + 1) / p);
+}
 
 void attend(const reference::Call& c) {
   const reference::Tensor &q = *c.in[0], &keys = *c.in[1], &values = *c.in[2], &position = *c.in[3];
   const CacheIndex at{*c.in[4], *c.in[5]};
   const int64_t window = c.params.i[1];
-  const int hd = int(q.shape.dim[0]), heads = int(q.shape.dim[1]), group = heads / int(keys.shape.dim[1]);
+  const bool chosen = c.in.size() > 6;
+  const double cap = c.params.f[1], alibi = c.params.f[2];
+  const int hd = int(q.shape.dim[0]), vd = int(values.shape.dim[0]), heads = int(q.shape.dim[1]),
+            group = heads / int(keys.shape.dim[1]);
   for (int r = 0; r < c.rows; r++)
     for (int h = 0; h < heads; h++) {
-      const auto head_at = size_t((r * heads + h) * hd);
+      const auto head_at = size_t(r * heads + h);
       const auto pos = int64_t(position.values[size_t(r)]);
-      const int64_t first = window > 0 ? std::max<int64_t>(0, pos - window + 1) : 0;
-      const double tiles = double(pos / kPagePositions - first / kPagePositions + 1);
+      const int64_t first = chosen       ? int64_t(c.x(6)[2 * size_t(r)])
+                            : window > 0 ? std::max<int64_t>(0, pos - window + 1)
+                                         : 0;
+      const int64_t last = chosen ? int64_t(c.x(6)[2 * size_t(r) + 1]) : pos;
+      const double tiles = double(last / kPagePositions - first / kPagePositions + 1);
       auto row_of = [&](const reference::Tensor& cache, int64_t j) {
         return &cache.values[at.element(cache.shape, r, j, h / group, 0)];
       };
       std::vector<Score> scores;
       double best = -INFINITY;
-      for (int64_t j = first; j <= pos; j++) {
-        scores.emplace_back(&q.values[head_at], row_of(keys, j), hd, c.params.f[0], tiles);
+      for (int64_t j = first; j <= last; j++) {
+        Score s(&q.values[head_at * size_t(hd)], row_of(keys, j), hd, c.params.f[0], tiles);
+        if (cap > 0) s.cap(cap);
+        if (alibi > 0) s.subtract(slope_of(alibi, h, heads), double(pos - j));
+        best = std::max(best, s.value);
+        scores.push_back(s);
+      }
+      if (c.in.size() > 7) {  // behind the others, and without a value
+        scores.emplace_back(c.x(7)[size_t(h)], tiles);
         best = std::max(best, scores.back().value);
       }
       double total = 0, off = 0;  // off: roundings of the sum of the weights that come of the scores
@@ -54,14 +87,14 @@ void attend(const reference::Call& c) {
       }
       for (size_t j = 0; j < scores.size(); j++) weight[j] /= total, off += weight[j] * scores[j].roundings;
       off += 2 * tiles + 8;  // the sum itself: a tree in each tile; and the division by it
-      for (size_t d = 0; d < size_t(hd); d++) {
+      for (size_t d = 0; d < size_t(vd); d++) {
         double y = 0, roundings = 0;
-        for (size_t j = 0; j < scores.size(); j++) {
+        for (size_t j = 0; j < size_t(last - first + 1); j++) {
           const double t = weight[j] * row_of(values, first + int64_t(j))[d];
           y += t;
           roundings += std::fabs(y) + std::fabs(t) * scores[j].roundings;
         }
-        c.put(head_at + d, y, roundings + std::fabs(y) * off);
+        c.put(head_at * size_t(vd) + d, y, roundings + std::fabs(y) * off);
       }
     }
 }
@@ -69,22 +102,45 @@ void attend(const reference::Call& c) {
 struct HeadSize {
   int hd, heads, kv_heads, positions, rows, window, sequences;
   float queries = 1;  // how large: 50 times as large, a softmax that leaves the maximum out overflows
+  int vd = 0;         // 0: as hd
+  float cap = 0, alibi = 0;
+  // Every row sees from the first to the last of its sequence, in place of those up to its own; a window
+  // counts on both sides.
+  bool both_sides = false;
+  bool sinks = false;
 };
-constexpr HeadSize kHeads[] = {
-    {8, 2, 1, 1, 1, 0, 1},       {32, 1, 1, 1, 1, 0, 1},    {16, 4, 4, 17, 1, 0, 1},
-    {32, 4, 2, 63, 3, 0, 1},     {64, 2, 1, 64, 5, 0, 1},   {80, 3, 3, 65, 2, 0, 1},
-    {128, 2, 2, 130, 4, 0, 1},   {20, 2, 1, 200, 7, 50, 1}, {64, 4, 1, 129, 2, 64, 1},
-    {32, 7, 1, 150, 3, 17, 2},   {96, 6, 2, 77, 5, 0, 3},   {64, 2, 1, 130, 3, 0, 1, 50},
-    {32, 4, 2, 70, 2, 20, 2, 50}};
+constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
+                               {32, 1, 1, 1, 1, 0, 1},
+                               {16, 4, 4, 17, 1, 0, 1},
+                               {32, 4, 2, 63, 3, 0, 1},
+                               {64, 2, 1, 64, 5, 0, 1},
+                               {80, 3, 3, 65, 2, 0, 1},
+                               {128, 2, 2, 130, 4, 0, 1},
+                               {20, 2, 1, 200, 7, 50, 1},
+                               {64, 4, 1, 129, 2, 64, 1},
+                               {32, 7, 1, 150, 3, 17, 2},
+                               {96, 6, 2, 77, 5, 0, 3},
+                               {64, 2, 1, 130, 3, 0, 1, 50},
+                               {32, 4, 2, 70, 2, 20, 2, 50},
+                               {24, 4, 1, 70, 2, 0, 1, 1, 16},
+                               {96, 2, 2, 130, 3, 0, 1, 1, 32},
+                               {32, 3, 1, 100, 2, 0, 1, 1, 160},
+                               {32, 2, 1, 90, 2, 0, 1, 20, 0, 5},
+                               {32, 6, 6, 140, 3, 0, 2, 1, 0, 0, 8},
+                               {64, 12, 4, 90, 2, 70, 1, 1, 0, 0, 5},
+                               {32, 4, 2, 150, 4, 0, 2, 1, 0, 0, 0, true},
+                               {32, 4, 1, 200, 5, 40, 1, 1, 64, 0, 0, true},
+                               {32, 8, 1, 100, 2, 17, 1, 5, 0, 0, 0, true, true},
+                               {64, 5, 5, 3, 1, 0, 1, 1, 32, 0, 0, true, true}};
 
 // Rows to be written to a cache. Among them heads of zeros, of numbers that a half rounds to zero, and of
 // some that it holds in a few bits only.
-CaseInput cache_rows(const HeadSize& s, Numbers& n) {
-  CaseInput in = floats(Shape(DType::F32, {s.hd, s.kv_heads, s.positions * s.sequences}), n);
+CaseInput cache_rows(const HeadSize& s, int width, Numbers& n) {
+  CaseInput in = floats(Shape(DType::F32, {width, s.kv_heads, s.positions * s.sequences}), n);
   const float odd[] = {0, 1e-7f, 3e-6f};
   for (size_t i = 0; i < std::size(odd) && int(i) + 1 < s.positions; i++)
-    for (size_t d = 0; d < size_t(s.hd); d++) {
-      std::byte* at = &in.dense[(i * size_t(s.kv_heads * s.hd) + d) * 4];
+    for (size_t d = 0; d < size_t(width); d++) {
+      std::byte* at = &in.dense[(i * size_t(s.kv_heads * width) + d) * 4];
       const float v = read_le<float>(at) * odd[i];
       std::memcpy(at, &v, 4);
     }
@@ -98,7 +154,8 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
   if (!has(kCacheTypes, cache)) return all;
   Numbers n(uint64_t(cache) + 77);
   for (const HeadSize& s : kHeads) {
-    if (s.hd % info(cache).block) continue;
+    const int vd = s.vd ? s.vd : s.hd;
+    if (s.hd % info(cache).block || vd % info(cache).block) continue;
     const int pages = (s.positions + kPagePositions - 1) / kPagePositions + 1;
     Case c{case_name(of, cache,
                      format("hd={} heads={}/{} positions={} rows={} window={} sequences={} queries={}", s.hd,
@@ -109,18 +166,29 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
            s.rows,
            s.rows,
            cache};
-    c.params.f[0] = 1.f / std::sqrt(float(s.hd));
-    c.params.i[1] = s.window;
+    if (s.vd) c.name += format(" values={}", s.vd);
+    if (s.cap > 0) c.name += format(" cap={}", s.cap);
+    if (s.alibi > 0) c.name += format(" alibi={}", s.alibi);
+    if (s.both_sides) c.name += " both sides";
+    if (s.sinks) c.name += " sinks";
+    c.params.f[0] = 1.f / std::sqrt(float(s.hd)), c.params.f[1] = s.cap, c.params.f[2] = s.alibi;
+    c.params.i[1] = s.both_sides ? 0 : s.window, c.params.i[2] = s.vd;
     c.inputs.push_back(floats(Shape(DType::F32, {s.hd, s.heads, s.rows}), n, s.queries));
-    for (int kv = 0; kv < 2; kv++) c.inputs.push_back(cache_rows(s, n));
-    std::vector<int32_t> position, sequence, table(size_t(pages), 0);  // sequence 0 is nobody's
-    for (int r = 0; r < s.rows; r++)
-      position.push_back(std::max(0, s.positions - 1 - 3 * r)), sequence.push_back(1 + r % s.sequences);
+    for (int width : {s.hd, vd}) c.inputs.push_back(cache_rows(s, width, n));
+    std::vector<int32_t> position, sequence, seen, table(size_t(pages), 0);  // sequence 0 is nobody's
+    for (int r = 0; r < s.rows; r++) {
+      const int at = std::max(0, s.positions - 1 - (s.both_sides ? 31 : 3) * r);
+      position.push_back(at), sequence.push_back(1 + r % s.sequences);
+      seen.push_back(s.window ? std::max(0, at - s.window) : 0);
+      seen.push_back(s.window ? std::min(s.positions - 1, at + s.window) : s.positions - 1);
+    }
     for (int q = 0; q < s.sequences; q++)  // pages out of order and between each other
       for (int i = 0; i < pages; i++) table.push_back((i + 1) % pages * s.sequences + q);
     c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), position));
     c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), sequence));
     c.inputs.push_back(integers(Shape(DType::I32, {pages, 1 + s.sequences}), table));
+    if (s.both_sides) c.inputs.push_back(integers(Shape(DType::I32, {2, s.rows}), seen));
+    if (s.sinks) c.inputs.push_back(floats(Shape(DType::F32, {s.heads}), n, 2));
     all.push_back(std::move(c));
   }
   return all;
@@ -144,28 +212,37 @@ constinit const OpDef Attention = {
                {"values", Role::Cache},
                {"position", Role::Position},
                {"sequence", Role::Sequence},
-               {"pages", Role::Pages}},
-    .floats = {"scale"},
-    .integers = {"", "window"},
+               {"pages", Role::Pages},
+               {"seen", Role::Rows},
+               {"sinks", Role::Weight}},
+    .floats = {"scale", "cap", "alibi"},
+    .integers = {"", "window", "value width"},
     .product = true,
     .shape = [](const ShapeCall& c) -> Result<Shape> {
       const Shape &q = c.in[0], &keys = c.in[1], &values = c.in[2];
-      if (q.dim[0] > kMaxHeadDim) return c.refuse("a head may have at most 1024 values");
+      if (q.dim[0] > kMaxHeadDim || values.dim[0] > kMaxHeadDim)
+        return c.refuse("a head may have at most 1024 values");
       if (!is_f32(q) || q.rank != 3) return c.refuse("q must be f32[hd, heads, rows]");
       if (!is_cache(keys) || !is_cache(values) || keys.type != values.type || keys.dim[1] != values.dim[1] ||
           keys.dim[3] != values.dim[3])
         return c.refuse("keys and values must be caches of the same format, heads and pages");
-      if (keys.dim[0] != q.dim[0] || values.dim[0] != q.dim[0] || q.dim[1] % keys.dim[1])
-        return c.refuse("q's heads must be equally long and a multiple of the cache's");
+      if (keys.dim[0] != q.dim[0] || q.dim[1] % keys.dim[1])
+        return c.refuse("q's heads must be as long as the keys' and a multiple of the cache's");
+      if (c.params.i[2] != (values.dim[0] == q.dim[0] ? 0 : values.dim[0]))
+        return c.refuse("the width of the values must be a parameter where it is not the keys'");
       if (!is_place_in_caches(c.in[3], c.in[4], c.in[5], q.dim[2])) return c.refuse(kPlaceRule);
-      return q;
+      if (c.in.size() > 6 && (c.in[6] != Shape(DType::I32, {2, q.dim[2]}) || c.params.i[1] || c.params.f[2]))
+        return c.refuse("what rows see must be i32[2, rows], without a window or alibi");
+      if (c.in.size() > 7 && c.in[7] != Shape(DType::F32, {q.dim[1]}))
+        return c.refuse("sinks must be f32, one per head of q");
+      return Shape(DType::F32, {values.dim[0], q.dim[1], q.dim[2]});
     },
     // Every row reads the keys and values before it; heads that share a KV head read them once.
     .cost =
         [](Cost& c, std::span<const Shape> in, const Shape&, int64_t context) {
-          const double kv = double(row_bytes(in[1].type, in[1].dim[0])) * double(in[1].dim[1] * context);
-          c.bytes_read = double(in[0].bytes()) + 2.0 * kv * double(in[0].dim[2]);
-          c.operations = 4.0 * double(in[0].count()) * double(context);
+          const auto kv = double(row_bytes(in[1].type, in[1].dim[0]) + row_bytes(in[2].type, in[2].dim[0]));
+          c.bytes_read = double(in[0].bytes()) + kv * double(in[1].dim[1] * context) * double(in[0].dim[2]);
+          c.operations = 2.0 * double((in[0].dim[0] + in[2].dim[0]) * in[0].dim[1] * in[0].dim[2] * context);
         },
 };
 

@@ -1,4 +1,4 @@
-// rope(x[hd, heads, R], table f32[rot, R] of (cos, sin)) -> as x: the first `rot` values of each head,
+// rope(x[hd, heads, R], table f32[rot, R] of (cos, sin)) -> as x: `rot` values of each head from `first` on,
 // rotated pair by pair: (a, b) -> (a cos - b sin, b cos + a sin). Which values are a pair: RopePairs.
 #include "ops/defs/parts.h"
 
@@ -9,9 +9,10 @@ void rotate(const reference::Call& c) {
   const auto hd = size_t(c.out.shape.dim[0]), row = hd * size_t(c.out.shape.dim[1]),
              rotated = size_t(c.in[1]->shape.dim[0]), half = rotated / 2;
   const bool adjacent = RopePairs(c.params.i[0]) == RopePairs::Adjacent;
+  const auto first = size_t(c.params.i[1]);
   for (size_t i = 0; i < c.computed; i++) {
-    const size_t d = i % hd;
-    if (d >= rotated) {
+    const size_t d = i % hd - first;
+    if (d >= rotated) {  // before the first, too
       c.put(i, c.x()[i], 0);
       continue;
     }
@@ -33,7 +34,8 @@ std::vector<Case> rope_cases(DType x) {
         const int rotated = whole ? width : width / 4 * 2;
         if (width % 2 || width > 256 || !rotated) return false;
         c.name += (pairs == RopePairs::Adjacent ? " adjacent" : " halves") + format(" rotated={}", rotated);
-        c.params.i[0] = int32_t(pairs);
+        c.params.i[0] = int32_t(pairs), c.params.i[1] = (width - rotated) / 4;
+        if (c.params.i[1]) c.name += format(" first={}", c.params.i[1]);
         c.inputs = {floats(Shape(x, {width, 3, c.capacity}), n), floats(Shape(x, {rotated, c.capacity}), n)};
         return true;
       });
@@ -46,14 +48,15 @@ std::vector<Case> rope_cases(DType x) {
 
 constinit const OpDef Rope = {
     .inputs = {{"x", Role::Rows}, {"table", Role::Rows}},
-    .integers = {"pairs"},
+    .integers = {"pairs", "first"},
     .operations = 3,
     .shape = [](const ShapeCall& c) -> Result<Shape> {
       const Shape &x = c.in[0], &table = c.in[1];
       if (!is_f32(x) || x.rank != 3 || !is_f32_rows(table))
         return c.refuse("x must be f32[hd, heads, rows], the table f32[rot, rows]");
       if (table.dim[1] != x.dim[2]) return c.refuse("the table must have one row per row of x");
-      if (table.dim[0] > x.dim[0] || table.dim[0] % 2)
+      if (c.params.i[1] < 0 || c.params.i[1] > x.dim[0] || table.dim[0] > x.dim[0] - c.params.i[1] ||
+          table.dim[0] % 2)
         return c.refuse("an even number of values, at most a head's, can be rotated");
       return x;
     },

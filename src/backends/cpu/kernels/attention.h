@@ -67,17 +67,57 @@ inline int64_t head_bytes(const gimbal_value& cache) {
   return int64_t(cache.bytes) / (cache.dim[1] * cache.dim[3]);
 }
 
+inline int32_t position_of(const CpuTask& t, int64_t row) { return read<int32_t>(t.x[3] + 4 * row); }
+// The positions that a row sees.
+struct Seen {
+  int32_t first, last;
+};
+inline Seen seen_by(const CpuTask& t, int64_t row) {
+  if (t.op->inputs > 6) return {read<int32_t>(t.x[6] + 8 * row), read<int32_t>(t.x[6] + 8 * row + 4)};
+  const int64_t window = t.op->param.i[1];
+  const int32_t own = position_of(t, row);
+  return {int32_t(window > 0 && own >= window ? own - window + 1 : 0), own};
+}
+
 // A unit is a row and a KV head: the query heads that share it read its keys and values together.
 inline CpuWork attention_work(const CpuTask& t) {
   double positions = 0;
-  for (int32_t r = 0; r < t.rows; r++) positions += read<int32_t>(t.x[3] + 4 * r) + 1;
-  return {t.rows * t.in[1]->dim[1], 4.0 * double(t.in[0]->dim[0] * t.in[0]->dim[1]) * positions};
+  for (int32_t r = 0; r < t.rows; r++) positions += seen_by(t, r).last + 1;
+  return {t.rows * t.in[1]->dim[1],
+          2.0 * double((t.in[0]->dim[0] + t.out->dim[0]) * t.in[0]->dim[1]) * positions};
+}
+
+// What is done to a score after the scale. 0: nothing.
+struct Shaping {
+  float cap;
+  float slope;  // what a position of distance costs
+};
+inline F tanh(F x) { return sub(splat(1.f), div(splat(2.f), add(exp(add(x, x)), splat(1.f)))); }
+// Scores of sixteen keys from `distance` positions after the row's own on.
+[[gnu::noinline]] inline F shaped(F score, const Shaping& s, int32_t distance) {
+  if (s.cap > 0) score = mul(splat(s.cap), tanh(div(score, splat(s.cap))));
+  if (s.slope > 0) {
+    static const float kPlaces[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    score = fma(splat(-s.slope), abs(add(splat(float(distance)), load(kPlaces))), score);
+  }
+  return score;
+}
+// The slope of ALiBi of one of `heads` heads.
+inline float alibi_slope(float bias, int32_t head, int32_t heads) {
+  int32_t whole = 1;
+  while (2 * whole <= heads) whole *= 2;
+  const float step = bias * -0.693147181f / float(whole);
+  const float exponent = head < whole ? step * float(head + 1) : step * 0.5f * float(2 * (head - whole) + 1);
+  float slope[16];
+  store(slope, exp(splat(exponent)));
+  return slope[0];
 }
 
 // One page of keys and values, and the positions in it that the row may see: from .. to - 1.
 struct Span {
   const uint8_t *keys, *values;
   int32_t from, to;
+  int32_t distance;                // of its first position from the row's own
   const uint8_t* next_keys;        // of the next page, or null: nothing is worth asking for
   int64_t key_bytes, value_bytes;  // of a head in a page
 };
@@ -90,13 +130,15 @@ inline void fetch_part(const uint8_t* p, int64_t bytes, int part, int parts) {
 
 // One head's scores of a page (four times 16 keys) to weights, under the highest score so far. Gives the
 // factor of what was summed under the old one.
-[[gnu::noinline]] inline F weights_of_page(F* score, F scale, int from, int to, float& highest, float& total,
-                                           float* weight) {
+[[gnu::noinline]] inline F weights_of_page(F* score, F scale, const Shaping& shaping, const Span& page,
+                                           float& highest, float& total, float* weight) {
+  const int from = page.from, to = page.to;
   F top = splat(-__builtin_inff());
   F part = splat(0.f);  // of the sum of weights; NaN when a score is not finite: exp() and max() lose those
   for (int s = 0; s < 4; s++) {
     score[s] = mul(score[s], scale);
     part = add(part, keep(mul(score[s], splat(0.f)), from - 16 * s, to - 16 * s, 0.f));
+    if (shaping.cap > 0 || shaping.slope > 0) score[s] = shaped(score[s], shaping, page.distance + 16 * s);
     score[s] = keep(score[s], from - 16 * s, to - 16 * s, -__builtin_inff());
     top = max(top, score[s]);
   }
@@ -118,17 +160,26 @@ inline void fetch_part(const uint8_t* p, int64_t bytes, int part, int parts) {
 // What H query heads of a row have seen so far. Every head's numbers are its own: H changes no bits.
 template <class R, int H>
 struct Attending {
-  int32_t hd, vectors;
-  const float* q;  // H heads of hd values
+  int32_t hd, vd, vectors;  // of keys, of values; vectors of values
+  const float* q;           // H heads of hd values
   F scale;
+  Shaping shaping[H];
   float highest[H], total[H];
   float sum[H][gimbal::kMaxHeadDim];
 
-  void begin(const CpuTask& t, const float* heads) {
-    hd = int32_t(t.in[0]->dim[0]), vectors = (hd + 15) / 16;
+  // Of the heads from `head` on.
+  void begin(const CpuTask& t, const float* heads, int64_t head) {
+    hd = int32_t(t.in[0]->dim[0]), vd = int32_t(t.out->dim[0]), vectors = (vd + 15) / 16;
     q = heads, scale = splat(float(t.op->param.f[0]));
+    const auto alibi = float(t.op->param.f[2]);
     for (int h = 0; h < H; h++) {
       highest[h] = -__builtin_inff(), total[h] = 0;
+      shaping[h] = {float(t.op->param.f[1]),
+                    alibi > 0 ? alibi_slope(alibi, int32_t(head) + h, int32_t(t.in[0]->dim[1])) : 0};
+      if (t.op->inputs > 7) {  // a score that came before all others
+        highest[h] = read<float>(t.x[7] + 4 * (head + h));
+        total[h] = highest[h] * 0 + 1;
+      }
       for (int32_t v = 0; v < vectors; v++) store(sum[h] + 16 * v, splat(0.f));
     }
   }
@@ -168,7 +219,7 @@ struct Attending {
     float weight[H][kPagePositions];
     F fade[H];
     for (int h = 0; h < H; h++)
-      fade[h] = weights_of_page(score[h], scale, p.from, p.to, highest[h], total[h], weight[h]);
+      fade[h] = weights_of_page(score[h], scale, shaping[h], p, highest[h], total[h], weight[h]);
     int32_t v = 0;
     for (; v + 2 <= vectors; v += 2) weigh<2>(p, v, weight, fade);
     if constexpr (!R::quantized)  // heads of a quantized cache are whole pairs of vectors
@@ -183,7 +234,7 @@ struct Attending {
     for (int h = 0; h < H; h++)
       for (int n = 0; n < N; n++) acc[h][n] = mul(load(sum[h] + 16 * (v + n)), fade[h]);
     for (int32_t s = p.from / 16; s * 16 < p.to; s++) {
-      const R values = R::values(p.values, hd, s, v);
+      const R values = R::values(p.values, vd, s, v);
       const int32_t end = p.to - 16 * s < 16 ? p.to - 16 * s : 16;
       for (int32_t j = p.from > 16 * s ? p.from - 16 * s : 0; j < end; j++) {
         F value[N];
@@ -199,8 +250,8 @@ struct Attending {
   void finish(float* y) const {
     for (int h = 0; h < H; h++)
       for (int32_t v = 0; v < vectors; v++)
-        store_part(y + h * hd + 16 * v, div(load(sum[h] + 16 * v), splat(total[h])),
-                   hd - 16 * v < 16 ? hd - 16 * v : 16);
+        store_part(y + h * vd + 16 * v, div(load(sum[h] + 16 * v), splat(total[h])),
+                   vd - 16 * v < 16 ? vd - 16 * v : 16);
   }
 };
 
@@ -211,22 +262,22 @@ template <class R, int H>
 inline void attend(const CpuTask& t, const Pages& pages, int64_t row, int64_t kv, int64_t head) {
   const auto hd = int32_t(t.in[0]->dim[0]), heads = int32_t(t.in[0]->dim[1]),
              kv_heads = int32_t(t.in[1]->dim[1]);
-  const int64_t window = t.op->param.i[1];
   const int64_t key_head = head_bytes(*t.in[1]), value_head = head_bytes(*t.in[2]);
-  const int32_t position = read<int32_t>(t.x[3] + 4 * row), sequence = read<int32_t>(t.x[4] + 4 * row);
-  const auto first = int32_t(window > 0 && position >= window ? position - window + 1 : 0);
+  const int32_t position = position_of(t, row), sequence = read<int32_t>(t.x[4] + 4 * row);
+  const Seen seen = seen_by(t, row);
   Attending<R, H> a;
-  a.begin(t, reinterpret_cast<const float*>(t.x[0]) + (row * heads + head) * hd);
+  a.begin(t, reinterpret_cast<const float*>(t.x[0]) + (row * heads + head) * hd, head);
   auto page_at = [&](int32_t base) { return pages(sequence, base) * kv_heads + kv; };
-  for (int32_t base = first / kPagePositions * kPagePositions; base <= position; base += kPagePositions) {
+  for (int32_t base = seen.first / kPagePositions * kPagePositions; base <= seen.last;
+       base += kPagePositions) {
     const int64_t page = page_at(base);
-    const bool last = base + kPagePositions > position, few = t.rows < kRowsThatReread;
-    a.page({t.x[1] + page * key_head, t.x[2] + page * value_head, first > base ? first - base : 0,
-            last ? position - base + 1 : kPagePositions,
+    const bool last = base + kPagePositions > seen.last, few = t.rows < kRowsThatReread;
+    a.page({t.x[1] + page * key_head, t.x[2] + page * value_head, seen.first > base ? seen.first - base : 0,
+            last ? seen.last - base + 1 : kPagePositions, base - position,
             last || !few ? nullptr : t.x[1] + page_at(base + kPagePositions) * key_head, key_head,
             value_head});
   }
-  a.finish(reinterpret_cast<float*>(t.y) + (row * heads + head) * hd);
+  a.finish(reinterpret_cast<float*>(t.y) + (row * heads + head) * a.vd);
 }
 
 template <class R>

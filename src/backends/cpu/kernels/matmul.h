@@ -25,10 +25,19 @@ inline const uint8_t* activations_at(const CpuTask& t, int64_t row, int32_t k = 
   return t.x[1] + (row * t.in[0]->dim[0] + k) / x.block * x.bytes;
 }
 
+// Outputs of a tile that begins before the matrix does, or does not begin where it does.
+[[gnu::noinline]] inline void put_inside(const CpuTask& t, int64_t row, int32_t first, int32_t n, F total) {
+  float value[16];
+  store(value, total);
+  auto* y = reinterpret_cast<float*>(t.y) + row * t.in[0]->dim[1];
+  for (int32_t i = first < 0 ? -first : 0; i < n; i++)
+    y[first + i] = t.op->inputs == 3 ? value[i] + read<float>(t.x[2] + 4 * (first + i)) : value[i];
+}
 // The bias, and the last tile's outputs that are not there.
 inline void put(const CpuTask& t, int64_t unit, int64_t row, F total) {
-  const int32_t outputs = int32_t(t.in[0]->dim[1]), first = int32_t(unit) * 16,
+  const int32_t outputs = int32_t(t.in[0]->dim[1]), first = int32_t(unit) * 16 - t.shift,
                 n = outputs - first < 16 ? outputs - first : 16;
+  if (t.shift) return put_inside(t, row, first, n, total);
   if (t.op->inputs == 3) total = add(total, load_part(reinterpret_cast<const float*>(t.x[2]) + first, n));
   store_part(reinterpret_cast<float*>(t.y) + row * outputs + first, total, n);
 }
@@ -77,6 +86,7 @@ template <class P>
   alignas(64) typename P::Weights w[kTilesTogether];
   alignas(64) float total[kTilesAtOnce][P::kRows][16];
   const auto columns = int32_t(t.in[0]->dim[0]);
+  auto x_row = [&](int32_t r) { return int64_t(t.row_list ? t.row_list[r] / t.x_share : r); };
   for (; begin < end; begin += kTilesAtOnce) {
     const int tiles = end - begin < kTilesAtOnce ? int(end - begin) : kTilesAtOnce;
     for (int32_t row = 0; row < t.rows; row += P::kRows) {
@@ -88,7 +98,7 @@ template <class P>
       for (int32_t k = 0; k < columns; k += kChunk) {
         const int32_t width = columns - k < kChunk ? columns - k : kChunk;
         for (int r = 0; r < rows; r++)
-          steps.stage(t.x[1] + (int64_t(row + r) * columns + k) / steps.block * steps.block_bytes, width,
+          steps.stage(t.x[1] + (x_row(row + r) * columns + k) / steps.block * steps.block_bytes, width,
                       source.zero, x[r]);
         for (int i = 0; i < tiles; i += kTilesTogether) {
           // A last tile without a neighbour takes the place of one, too: sums that nobody looks at.
@@ -102,12 +112,11 @@ template <class P>
       }
       for (int i = 0; i < tiles; i++)
         for (int r = 0; r < rows; r++)
-          put(t, begin + i, row + r,
-              steps.result
-                  ? steps.result(t.x[0] + (begin + i) * source.tile_bytes,
-                                 t.x[1] + int64_t(row + r) * columns / steps.block * steps.block_bytes,
-                                 total[i][r])
-                  : load(total[i][r]));
+          put(t, begin + i, t.row_list ? t.row_list[row + r] : row + r,
+              steps.result ? steps.result(t.x[0] + (begin + i) * source.tile_bytes,
+                                          t.x[1] + x_row(row + r) * columns / steps.block * steps.block_bytes,
+                                          total[i][r])
+                           : load(total[i][r]));
     }
   }
 }

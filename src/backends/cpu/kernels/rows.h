@@ -42,6 +42,65 @@ inline void rms_norm_one(const float* x, const float* w, float* y, int64_t n, fl
     store_part(y + i, mul(mul(load_part(x + i, part), scale), load_part(w + i, part)), part);
   }
 }
+// ---- norm: n values at a time, each with its row of the weights
+inline void norm_one(const float* x, const float* w, const float* b, float* y, int64_t n,
+                     gimbal::NormKind kind, float epsilon) {
+  using gimbal::NormKind;
+  F middle = splat(0.f), scale = splat(1.f), sum = splat(0.f);
+  if (kind == NormKind::Layer) {
+    for (int64_t i = 0; i < n; i += 16) sum = add(sum, load_part(x + i, n - i < 16 ? int(n - i) : 16));
+    middle = splat(tree_sum(sum) / float(n));
+    sum = splat(0.f);
+  }
+  if (kind != NormKind::None) {
+    for (int64_t i = 0; i < n; i += 16) {
+      const int part = n - i < 16 ? int(n - i) : 16;
+      const F v = keep(sub(load_part(x + i, part), middle), 0, part, 0.f);
+      sum = fma(v, v, sum);
+    }
+    const float squares = tree_sum(sum);
+    scale = splat(1.f / square_root((kind == NormKind::Length ? squares : squares / float(n)) + epsilon));
+  }
+  for (int64_t i = 0; i < n; i += 16) {
+    const int part = n - i < 16 ? int(n - i) : 16;
+    F v = mul(sub(load_part(x + i, part), middle), scale);
+    if (w) v = mul(v, load_part(w + i, part));
+    if (b) v = add(v, load_part(b + i, part));
+    store_part(y + i, v, part);
+  }
+}
+inline void norm(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t width = width_of(*t.out), n = t.in[0]->dim[0];
+  const int64_t weights = t.op->inputs > 1 ? t.in[1]->dim[0] : n;
+  const float* w = t.op->inputs > 1 ? reinterpret_cast<const float*>(t.x[1]) : nullptr;
+  const float* b = t.op->inputs > 2 ? reinterpret_cast<const float*>(t.x[2]) : nullptr;
+  for (int64_t row = begin; row < end; row++)
+    for (int64_t at = 0; at < width; at += n) {
+      const int64_t of = at % weights;
+      norm_one(row_of(t, 0, row, width) + at, w ? w + of : w, b ? b + of : b, out_row(t, row, width) + at, n,
+               gimbal::NormKind(t.op->param.i[0]), float(t.op->param.f[0]));
+    }
+}
+
+// ---- slice, concat
+inline void slice(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t d = t.in[0]->dim[0], n = t.out->dim[0], width = width_of(*t.out), heads = width / n;
+  for (int64_t row = begin; row < end; row++)
+    for (int64_t h = 0; h < heads; h++)
+      __builtin_memcpy(out_row(t, row, width) + h * n,
+                       row_of(t, 0, row, d * heads) + h * d + t.op->param.i[0], size_t(n) * 4);
+}
+inline void concat(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t m = t.in[0]->dim[0], n = t.in[1]->dim[0], width = width_of(*t.out), heads = width / (m + n),
+                others = width_of(*t.in[1]) / n;
+  for (int64_t row = begin; row < end; row++)
+    for (int64_t h = 0; h < heads; h++) {
+      float* y = out_row(t, row, width) + h * (m + n);
+      __builtin_memcpy(y, row_of(t, 0, row, m * heads) + h * m, size_t(m) * 4);
+      __builtin_memcpy(y + m, row_of(t, 1, row, n * others) + h % others * n, size_t(n) * 4);
+    }
+}
+
 inline void rms_norm(const CpuTask& t, int64_t begin, int64_t end) {
   const int64_t width = width_of(*t.out), n = t.in[0]->dim[0];
   for (int64_t row = begin; row < end; row++)
@@ -101,18 +160,20 @@ inline void quantize(const CpuTask& t, int64_t begin, int64_t end) {
 inline void rope(const CpuTask& t, int64_t begin, int64_t end) {
   const int64_t hd = t.in[0]->dim[0], heads = t.in[0]->dim[1], rotated = t.in[1]->dim[0];
   const bool adjacent = gimbal::RopePairs(t.op->param.i[0]) == gimbal::RopePairs::Adjacent;
+  const int64_t first = t.op->param.i[1];
   for (int64_t row = begin; row < end; row++) {
     const float* table = row_of(t, 1, row, rotated);
     for (int64_t h = 0; h < heads; h++) {
-      const float* x = row_of(t, 0, row, hd * heads) + h * hd;
-      float* y = out_row(t, row, hd * heads) + h * hd;
+      const float* x = row_of(t, 0, row, hd * heads) + h * hd + first;
+      float* y = out_row(t, row, hd * heads) + h * hd + first;
       for (int64_t p = 0; p < rotated / 2; p++) {
         const int64_t i = adjacent ? 2 * p : p, j = adjacent ? 2 * p + 1 : p + rotated / 2;
         const float c = table[2 * p], s = table[2 * p + 1], a = x[i], b = x[j];
         y[i] = a * c - b * s;
         y[j] = b * c + a * s;
       }
-      for (int64_t d = rotated; d < hd; d++) y[d] = x[d];
+      for (int64_t d = -first; d < 0; d++) y[d] = x[d];
+      for (int64_t d = rotated; d < hd - first; d++) y[d] = x[d];
     }
   }
 }
