@@ -1,6 +1,10 @@
 #include "apps/chat.h"
 
+#include <unistd.h>
+
+#include "apps/chat_answer.h"
 #include "apps/exit_code.h"
+#include "apps/input_text.h"
 #include "apps/interrupt.h"
 #include "apps/line_editor.h"
 #include "apps/prompt_progress.h"
@@ -14,24 +18,27 @@ namespace gimbal {
 namespace {
 
 constexpr const char* kHelp =
-    "  a line of text   is continued by the model, as a new text\n"
-    "  an empty line    lets it go on with the last text\n"
+    "  /system [TEXT]   shows the system prompt, or sets it\n"
+    "  /clear           forgets the conversation, but not the system prompt\n"
+    "  /undo            forgets the last question and its answer\n"
+    "  /regen           answers the last question again\n"
+    "  /save FILE       writes the conversation; /load FILE reads it\n"
     "  /stats           speed, memory and kernels of the last answer\n"
-    "  /reset           forgets the last text\n"
-    "  /help            this list\n"
-    "  /quit            leaves, as Ctrl-D does; Ctrl-C stops an answer\n";
+    "  /explain         which device computes the answers, and why\n"
+    "  /quit            leaves, as Ctrl-D does; Ctrl-C stops an answer\n"
+    "  Several lines: paste them, end a line with \\, or write them between lines of \"\"\".\n";
 
 class Chat {
  public:
-  Chat(Engine& engine, LoadedModelPtr loaded, const Tokenizer& tokenizer, const ChatSettings& settings,
-       Session& session)
+  Chat(Engine& engine, LoadedModelPtr loaded, const Tokenizer& tokenizer, const ChatTemplate& chat,
+       const ChatSettings& settings, Session& session)
       : loaded_(std::move(loaded)),
         tokenizer_(tokenizer),
-        settings_(settings.generate),
-        stats_(settings.stats),
-        quiet_(settings.quiet),
+        template_(chat),
+        settings_(settings),
         session_(session) {
-    settings_.recover = [&engine, this](Session& s, const Error& lost) {
+    conversation_.set_system(settings.system);
+    settings_.generate.recover = [&engine, this](Session& s, const Error& lost) {
       return engine.recover(s, loaded_, lost);
     };
   }
@@ -40,109 +47,166 @@ class Chat {
     LineEditor editor("> ");
     for (;;) {
       guard_.rearm();
-      auto line = editor.read();
-      if (!line && InterruptGuard::interrupted()) {
+      const auto message = read_message(editor);
+      if (!message && InterruptGuard::interrupted()) {
         note("\n(/quit or Ctrl-D leaves)");
         continue;
       }
-      if (!line) return print("\n"), kDone;
-      if (*line == "/quit" || *line == "/exit" || *line == "/bye") return kDone;
-      else if (*line == "/help" || *line == "/?") print(kHelp);
-      else if (*line == "/reset") forget(), print("forgotten\n");
-      else if (*line == "/stats") print(last_stats_.empty() ? "nothing was generated yet\n" : last_stats_);
-      else if (!line->empty() && line->front() == '/')
-        print(format("there is no command {}; /help lists them\n", gimbal::quoted(*line)));
-      else if (!line->empty()) begin(*line);
-      else if (text_.empty()) print("type the beginning of a text, or /help\n");
-      else go_on();
+      if (!message || *message == "/quit" || *message == "/exit" || *message == "/bye") {
+        if (!message && stdin_is_terminal()) print("\n");
+        return flush_output() ? kDone : kFailed;
+      }
+      if (message->starts_with('/')) command(*message);
+      else if (!message->empty()) ask(*message);
       if (!flush_output()) return kFailed;
     }
   }
 
+  // One answer; false when there is none.
+  bool ask(std::string question) {
+    conversation_.ask(std::move(question));
+    return answer();
+  }
+
  private:
-  void forget() {
-    session_.rewind(0);
-    text_.clear();
-  }
-
-  void begin(const std::string& line) {
-    forget();
-    text_ = tokenizer_.encode(line);
-    answer(dim(printable(line)));
-  }
-
-  void go_on() {
-    if (session_.room() == 0) {
-      note("the context is full; type a new line, or start with a larger --ctx");
-      return;
+  // One line; or several, between lines of """, behind lines that end with a backslash, or pasted at once.
+  std::optional<std::string> read_message(LineEditor& editor) {
+    auto line = editor.read();
+    if (!line || line->starts_with('/')) return line;
+    const bool block = *line == "\"\"\"";
+    std::string all = block ? "" : *line;
+    while (block || all.ends_with('\\') || editor.more_waits()) {
+      const bool joins = !block && all.ends_with('\\');
+      if (joins) all.pop_back();
+      auto next = editor.read(". ");
+      if (!next) return InterruptGuard::interrupted() ? std::nullopt : std::optional(all);
+      if (block && *next == "\"\"\"") break;
+      if (joins || !all.empty()) all += '\n';
+      all += *next;
     }
-    // The last token was generated but not computed yet, unless the text had ended by itself.
-    if (session_.position() == int(text_.size())) session_.rewind(session_.position() - 1);
-    answer();
+    return all;
   }
 
-  // Computes what of text_ the session does not hold yet, prints `echo`, and appends what follows.
-  void answer(const std::string& echo = "") {
-    const std::vector<Token> prompt(text_.begin() + session_.position(), text_.end());
+  bool answer() {
     const std::vector<ReceiptLine> before = loaded_->model->receipt();
-    PromptProgress progress(!quiet_);
-    settings_.on_prompt = [&](size_t done, size_t total) {
-      const bool go_on = progress(done, total);
-      if (go_on && done == total) print(echo);
-      return go_on;
-    };
-    auto g = generate(session_, tokenizer_, prompt, settings_, [&](std::string_view text, Token) {
-      print(printable(text, true));
-      return flush_output() && !InterruptGuard::interrupted();
-    });
-    print("\n");
+    PromptProgress progress(!settings_.quiet);
+    settings_.generate.on_prompt = [&](size_t done, size_t total) { return progress(done, total); };
+    bool thinking = false, anything = false;
+    auto a = answer_chat(session_, tokenizer_, template_, conversation_, settings_,
+                         [&](std::string_view reasoning, std::string_view text) {
+                           if (!reasoning.empty() && settings_.think != "hide") {
+                             print(dim(shown(reasoning)));
+                             thinking = true;
+                           }
+                           if (!text.empty() && thinking) print("\n\n"), thinking = false;
+                           print(shown(text));
+                           anything |= !text.empty();
+                           return flush_output() && !InterruptGuard::interrupted();
+                         });
+    if (anything || thinking || stdout_is_terminal()) print("\n");
     flush_output();
-    if (!g) {
-      const Error e = worded(g.error());
+    if (!a) {
+      const Error e = worded(a.error());
       note(format("error: {}{}{}", printable(e.message, true), e.remedy.empty() ? "" : "\n  ",
                   printable(e.remedy, true)));
-      forget();
-      return;
+      conversation_.undo();
+      return false;
     }
-    text_.insert(text_.end(), g->tokens.begin(), g->tokens.end());
-    last_stats_ = run_stats(*loaded_, *g, settings_.sampler.seed, before);
-    if (stats_) print(dim(last_stats_));
-    if (auto why = explain_finish(g->finish, *loaded_->model); !why.empty()) note(why);
-    settings_.sampler.seed++;
+    if (a->dropped)
+      note(format("the context was full: the {} forgotten",
+                  a->dropped == 1 ? "oldest question and its answer were"
+                                  : format("{} oldest questions and their answers were", a->dropped)));
+    if (a->generated.tokens.empty() && a->generated.finish == Finish::Cancelled) {
+      conversation_.undo();
+      note("(stopped; the question is forgotten)");
+      return false;
+    }
+    conversation_.answer(a->text, a->reasoning);
+    last_stats_ = run_stats(*loaded_, a->generated, settings_.generate.sampler.seed, before);
+    if (settings_.stats) note(last_stats_);
+    if (auto why = explain_finish(a->generated.finish, *loaded_->model); !why.empty()) note(why);
+    settings_.generate.sampler.seed++;
+    return true;
+  }
+
+  static std::string shown(std::string_view text) {
+    return stdout_is_terminal() ? printable(text, true) : std::string(text);
+  }
+
+  void command(const std::string& line) {
+    const size_t space = std::min(line.find(' '), line.size());
+    const std::string name = line.substr(0, space), rest = space < line.size() ? line.substr(space + 1) : "";
+    if (name == "/help" || name == "/?") print(kHelp);
+    else if (name == "/system") system(rest);
+    else if (name == "/clear" || name == "/reset") conversation_.clear(), print("cleared\n");
+    else if (name == "/undo") undo();
+    else if (name == "/regen")
+      conversation_.forget_answer() ? void(answer()) : print("there is no answer yet\n");
+    else if (name == "/save" || name == "/load")
+      rest.empty() ? print(format("{} needs a file\n", name)) : file(name == "/save", rest);
+    else if (name == "/stats") print(last_stats_.empty() ? "there is no answer yet\n" : last_stats_);
+    else if (name == "/explain") print(explanation());
+    else print(format("there is no command {}; /help lists them\n", gimbal::quoted(name)));
+  }
+
+  void system(const std::string& text) {
+    if (!text.empty()) conversation_.set_system(text);
+    const std::string now = conversation_.system();
+    print(now.empty() ? "there is no system prompt\n" : format("system prompt: {}\n", printable(now, true)));
+  }
+
+  void undo() {
+    const auto question = conversation_.undo();
+    print(question ? format("forgotten: {}\n", shortened(*question, 60)) : "there is nothing to undo\n");
+  }
+
+  void file(bool saves, const std::string& path) {
+    Status done = Done{};
+    if (saves) {
+      done = write_file(path, conversation_.to_json());
+    } else if (auto text = read_text(path); !text) {
+      done = text.error();
+    } else if (auto loaded = Conversation::from_json(*text); !loaded) {
+      done = loaded.error();
+    } else {
+      conversation_ = std::move(*loaded);
+    }
+    if (!done) return note("error: " + printable(done.error().message));
+    print(format("{} messages {} {}\n", conversation_.messages().size(), saves ? "written to" : "read from",
+                 gimbal::quoted(path)));
+  }
+
+  std::string explanation() const {
+    const Model& m = *loaded_->model;
+    std::string out = format("{}: {}\n", m.device().id(), printable(reason_of(loaded_->opened)));
+    for (const KernelCount& k : count_kernels(m.plan(), 0))
+      out += format("  {:4} x {:12} {} on {}\n", k.ops, k.op, k.kernel, k.device);
+    return out + format("  `gimbal explain {}` has the reason for each\n", printable(loaded_->source.name));
   }
 
   LoadedModelPtr loaded_;
   const Tokenizer& tokenizer_;
-  GenerateSettings settings_;
-  const bool stats_, quiet_;
+  const ChatTemplate& template_;
+  ChatSettings settings_;
   Session& session_;
   InterruptGuard guard_;
-  std::vector<Token> text_;
+  Conversation conversation_;
   std::string last_stats_;
 };
 
 }  // namespace
 
-std::string explain_finish(Finish f, const Model& m) {
-  if (f != Finish::ContextFull) return "";
-  return format(
-      "context full: {} of {} positions used; start with a larger --ctx (the model was trained on {})",
-      m.context(), m.context(), m.config().context);
-}
-
 Result<int> chat(Engine& engine, const LoadedModelPtr& loaded, const Tokenizer& tokenizer,
-                 const ChatSettings& settings) {
+                 const ChatTemplate& chat_template, const ChatSettings& settings,
+                 const std::optional<std::string>& question) {
   auto session = Session::create(*loaded->model);
   if (!session) return session.error();
-  if (!settings.quiet) {
-    const bool has_template = loaded->source.file->find("tokenizer.chat_template") != nullptr;
-    print(format(
-        "{} on {}. {} /help for help.\n", bold(printable(loaded->source.name)), loaded->model->device().id(),
-        has_template
-            ? "This version does not use the model's chat template yet: each line is continued as plain text."
-            : "This is a base model: it does not answer, it continues each line as a new text."));
-  }
-  return Chat(engine, loaded, tokenizer, settings, **session).run();
+  Chat chat(engine, loaded, tokenizer, chat_template, settings, **session);
+  if (question) return chat.ask(*question) ? kDone : InterruptGuard::interrupted() ? kInterrupted : kFailed;
+  if (!settings.quiet && stdout_is_terminal())
+    print(format("{} on {}. /help for help.\n", bold(printable(loaded->source.name)),
+                 loaded->model->device().id()));
+  return chat.run();
 }
 
 }  // namespace gimbal

@@ -1,7 +1,39 @@
 #include "apps/line_editor.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <clocale>
 #include <cstdio>
+#include <utility>
+
+#include "apps/terminal.h"
+
+namespace gimbal {
+namespace {
+
+std::optional<std::string> plain_line() {
+  std::string line;
+  for (int c; (c = std::getchar()) != '\n';) {
+    if (c == EOF) {
+      const bool failed = std::ferror(stdin);  // Ctrl-C
+      std::clearerr(stdin);
+      if (line.empty() || failed) return std::nullopt;
+      break;
+    }
+    line += char(c);
+  }
+  return line;
+}
+
+}  // namespace
+
+bool LineEditor::more_waits() const {
+  pollfd p{STDIN_FILENO, POLLIN, 0};
+  return stdin_is_terminal() && poll(&p, 1, 20) > 0 && (p.revents & POLLIN);
+}
+
+}  // namespace gimbal
 
 #if GIMBAL_HAS_LIBEDIT
 #include <histedit.h>
@@ -17,6 +49,8 @@ struct LineEditor::Impl {
 LineEditor::LineEditor(const char* prompt) : impl_(std::make_unique<Impl>()) {
   std::setlocale(LC_CTYPE, "");  // or it would edit bytes, not characters
   impl_->prompt = prompt;
+  impl_->line = nullptr;
+  if (!stdin_is_terminal()) return;
   impl_->line = el_init("gimbal", stdin, stdout, stderr);
   impl_->history = history_init();
   HistEvent event;
@@ -35,11 +69,13 @@ LineEditor::LineEditor(const char* prompt) : impl_(std::make_unique<Impl>()) {
 }
 
 LineEditor::~LineEditor() {
+  if (!impl_->line) return;
   history_end(impl_->history);
   el_end(impl_->line);
 }
 
 std::optional<std::string> LineEditor::read() {
+  if (!impl_->line) return plain_line();
   int length = 0;
   const char* text = el_gets(impl_->line, &length);
   if (!text || length <= 0) return std::nullopt;
@@ -64,18 +100,20 @@ LineEditor::LineEditor(const char* prompt) : impl_(std::make_unique<Impl>(Impl{p
 LineEditor::~LineEditor() = default;
 
 std::optional<std::string> LineEditor::read() {
-  std::fputs(impl_->prompt, stdout);
-  std::fflush(stdout);
-  std::string line;
-  for (int c; (c = std::getchar()) != '\n';) {
-    if (c == EOF) {
-      std::clearerr(stdin);
-      return std::nullopt;
-    }
-    line += char(c);
-  }
-  return line;
+  if (stdin_is_terminal()) print(impl_->prompt), flush_output();
+  return plain_line();
 }
 
 }  // namespace gimbal
 #endif
+
+namespace gimbal {
+
+std::optional<std::string> LineEditor::read(const char* prompt) {
+  const char* usual = std::exchange(impl_->prompt, prompt);
+  auto line = read();
+  impl_->prompt = usual;
+  return line;
+}
+
+}  // namespace gimbal

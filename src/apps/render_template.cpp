@@ -5,7 +5,7 @@
 #include "apps/input_text.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
-#include "chat/chat_template.h"
+#include "chat/chat_prompt.h"
 #include "engine/find_model.h"
 
 namespace gimbal {
@@ -51,10 +51,8 @@ class RenderTemplate final : public Command {
     if (!input_)
       return Error{Code::Usage, "there are no variables", "give --input FILE, or --input - for stdin"};
     RenderOptions options;
-    if (!now_) {
-      const std::time_t t = std::time(nullptr);
-      localtime_r(&t, &options.now);
-    } else if (!read_time(*now_, options.now)) {
+    if (!now_) options = local_time();
+    else if (!read_time(*now_, options.now)) {
       return Error{Code::Usage, format("--now: {} is no time", gimbal::quoted(*now_)),
                    "write it as 2024-07-26T12:00:00"};
     }

@@ -5,6 +5,7 @@
 
 #include "apps/chat.h"
 #include "apps/command.h"
+#include "apps/continuation.h"
 #include "apps/input_text.h"
 #include "apps/interrupt.h"
 #include "apps/options.h"
@@ -14,6 +15,7 @@
 #include "apps/terminal.h"
 #include "apps/text_options.h"
 #include "base/text.h"
+#include "chat/chat_prompt.h"
 #include "model/arch.h"
 
 namespace gimbal {
@@ -27,18 +29,31 @@ class Run final : public Command {
     a.section("Text");
     a.text("--tokens", "IDS", "the prompt as token ids, taken as they are", tokens_);
     text_.declare(a);
+    a.section("Chat");
+    a.flag("--chat",
+           "the prompt is a question, put into the model's chat template; without one: a conversation",
+           chat_);
+    a.flag("--raw", "no template: texts that the model continues", raw_);
+    a.text("-s,--system", "TEXT", "the system prompt of a chat", system_);
+    a.one_of("--think", "what a model thinks before it answers: show it dimmed, hide it, or ask it not to",
+             think_, {"show", "hide", "off"});
+    a.one_of("--ctx-shift", "on: a full context forgets the oldest questions; off: that is an error",
+             ctx_shift_, {"on", "off"});
+    a.flag("--parse-special", "control tokens written out in messages count as such", parse_special_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal run -p \"Once upon a time\"");
     a.example("gimbal run model.gguf \"Once upon a time\"");
     a.example("gimbal run model.gguf -f question.txt --greedy -n 100");
+    a.example("gimbal run model.gguf --chat -s \"Be brief.\" -p \"Why is the sky blue?\"");
   }
 
   Result<int> run() override {
     if (auto ok = check_options(); !ok) return ok.error();
     auto options = engine_options(engine_);
     if (!options) return options.error();
-    const bool conversation = !text_.prompt && !text_.file && !tokens_ && stdin_is_terminal();
-    if (conversation && (json || text_.print_tokens || !stdout_is_terminal()))
+    const bool given = text_.prompt || text_.file || tokens_;
+    const bool conversation = !given && (chat_ || stdin_is_terminal());
+    if (conversation && (json || text_.print_tokens || !(chat_ || stdout_is_terminal())))
       return Error{Code::Usage,
                    "there is no prompt, and --json and --print-tokens are not for a conversation",
                    "give -p TEXT, --file FILE or --tokens IDS, or write the prompt to stdin"};
@@ -56,16 +71,32 @@ class Run final : public Command {
     if (!source) return source.error();
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();
+    std::optional<ChatTemplate> chat_template;
+    if (chat_ || (conversation && !raw_)) {
+      auto t = ChatTemplate::of(*source->file, **tokenizer);
+      if (!t) return t.error();
+      if (const std::string n = note_of(*t); !n.empty()) note(n);
+      if (t->origin != ChatTemplate::Origin::None || given) chat_template = std::move(*t);
+    }
     if (!tokens_ && !conversation) {
       auto read = text_.text([&] { return max_text(*source->file, **tokenizer, options->run); });
       if (!read) return read.error();
       text = std::move(*read);
-      ids = (*tokenizer)->encode(text);
+      if (!chat_template) ids = (*tokenizer)->encode(text);
     }
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
-    if (conversation) return chat(engine, *loaded, **tokenizer, {text_.settings, text_.stats, quiet});
+    if (conversation && !chat_template)
+      return continue_texts(engine, *loaded, **tokenizer, {text_.settings, text_.stats, quiet});
+    if (chat_template && !json && !text_.print_tokens)
+      return chat(engine, *loaded, **tokenizer, *chat_template, chat_settings(),
+                  conversation ? std::nullopt : std::optional(text));
+    if (chat_template) {
+      auto prompt = question(*chat_template, **tokenizer, text);
+      if (!prompt) return prompt.error();
+      ids = std::move(prompt->tokens);
+    }
     const bool echoed = stdout_is_terminal() && !json && !text_.print_tokens;
     if (echoed) text = dim(printable(tokens_ ? (*tokenizer)->decode(ids) : text, true));
     return once(engine, *loaded, **tokenizer, ids, echoed ? text : "");
@@ -81,7 +112,27 @@ class Run final : public Command {
     return uint64_t(context) * longest;
   }
 
+  ChatSettings chat_settings() const {
+    return {text_.settings, system_.value_or(""), think_, ctx_shift_ == "on",
+            parse_special_, text_.stats,          quiet};
+  }
+
+  // For --json and --print-tokens: the answer as the model writes it.
+  Result<ChatPrompt> question(const ChatTemplate& chat, const Tokenizer& tokenizer,
+                              const std::string& text) const {
+    std::vector<ChatMessage> messages;
+    if (system_) messages.push_back({"system", *system_});
+    messages.push_back({"user", text});
+    return chat_prompt(chat, tokenizer, chat_variables(messages, think_ != "off"), local_time(),
+                       parse_special_);
+  }
+
   Status check_options() {
+    if (chat_ && raw_)
+      return Error{Code::Usage, "--chat and --raw exclude each other", "give only one of them"};
+    if (chat_ && tokens_)
+      return Error{Code::Usage, "--chat puts a text into a template, and --tokens are no text",
+                   "give -p TEXT"};
     if (prompt_) {
       if (text_.prompt || text_.file || tokens_)
         return Error{Code::Usage,
@@ -130,7 +181,9 @@ class Run final : public Command {
   }
 
   std::string model_;
-  std::optional<std::string> tokens_, prompt_;
+  std::optional<std::string> tokens_, prompt_, system_;
+  bool chat_ = false, raw_ = false, parse_special_ = false;
+  std::string think_ = "show", ctx_shift_ = "on";
   TextOptions text_;
   CommonOptions engine_;
 };

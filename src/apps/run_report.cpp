@@ -104,6 +104,13 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
   return t.text();
 }
 
+std::string explain_finish(Finish f, const Model& m) {
+  if (f != Finish::ContextFull) return "";
+  return format(
+      "context full: {} of {} positions used; start with a larger --ctx (the model was trained on {})",
+      m.context(), m.context(), m.config().context);
+}
+
 Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
   const ModelPlan& b = loaded.model->plan();
   Json kernels = Json::array();

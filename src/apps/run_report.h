@@ -23,6 +23,8 @@ Json placement_json(const ModelPlan&, const OpenedDevice&);
 // Lines for stderr, each with its newline. `before`: the model's receipt when the text began.
 std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed,
                       const std::vector<ReceiptLine>& before);
+// Why the text ended, when the user may wonder: empty for the usual ends.
+std::string explain_finish(Finish, const Model&);
 // docs/cli.md has the keys.
 Json run_json(const LoadedModel&, const Generated&, const std::string& text, uint64_t seed);
 

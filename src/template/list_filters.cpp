@@ -248,6 +248,7 @@ Value f_attr(Call& c) {
 
 // map('filter', ...), map(attribute='name')
 Value f_map(Call& c) {
+  if (!truth(c.self)) return generator(c, {});  // none, too
   Value attribute, otherwise;
   for (const auto& [name, v] : c.given.named) {
     if (name == "attribute") attribute = v;
@@ -275,6 +276,7 @@ Value f_map(Call& c) {
 
 // Those of which a test is `wanted`; the test is about an attribute, or about the item itself.
 Value chosen(Call& c, bool wanted, bool by_attribute) {
+  if (!truth(c.self)) return generator(c, {});
   Arguments rest = c.given;
   Value attribute;
   if (by_attribute) {

@@ -14,9 +14,15 @@ namespace gimbal {
 
 using Token = int32_t;
 
+struct TextRange {
+  size_t begin, end;  // bytes
+};
+
 struct TokenizeOptions {
   bool add_bos = true;        // prepend BOS (append EOS) when the model file asks for it
   bool parse_special = true;  // recognise special tokens written out in the text, such as "<|eot|>"
+  // But not in these parts of the text, which are in order: what a user wrote within a prompt.
+  std::span<const TextRange> plain = {};
 };
 
 class Tokenizer {

@@ -28,11 +28,34 @@ VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, Around around)
       user_defined_(vocabulary_, SpecialSplitter::Kinds::UserDefined),
       around_(around) {}
 
+// The plain parts are hidden behind a byte that no text has while special tokens are looked for, but for
+// their spaces, which a token may swallow; then user-defined tokens are looked for in them as everywhere.
+std::vector<Fragment> VocabularyTokenizer::fragments(std::string_view text,
+                                                     const TokenizeOptions& options) const {
+  if (!options.parse_special) return user_defined_.split(text);
+  if (options.plain.empty()) return all_.split(text);
+  std::string masked(text);
+  for (const TextRange& range : options.plain)
+    for (size_t i = range.begin; i < std::min(range.end, masked.size()); i++)
+      if (masked[i] != ' ' && (masked[i] < '\t' || masked[i] > '\r')) masked[i] = '\xff';
+  std::vector<Fragment> out;
+  for (const Fragment& f : all_.split(masked)) {
+    const std::string_view part = text.substr(size_t(f.text.data() - masked.data()), f.text.size());
+    if (f.token >= 0) {
+      out.push_back({f.token, part});
+      continue;
+    }
+    const auto inner = user_defined_.split(part);
+    out.insert(out.end(), inner.begin(), inner.end());
+  }
+  return out;
+}
+
 std::vector<Token> VocabularyTokenizer::encode(std::string_view text, TokenizeOptions options) const {
   std::vector<Token> out;
   if (options.add_bos && around_.first >= 0) out.push_back(around_.first);
   bool starts = true;
-  for (const Fragment& fragment : (options.parse_special ? all_ : user_defined_).split(text)) {
+  for (const Fragment& fragment : fragments(text, options)) {
     if (fragment.token >= 0) {
       out.push_back(fragment.token);
       starts = true;

@@ -48,6 +48,8 @@ class VocabularyTokenizer : public Tokenizer {
   const Vocabulary vocabulary_;
 
  private:
+  std::vector<Fragment> fragments(std::string_view text, const TokenizeOptions& options) const;
+
   const SpecialSplitter all_, user_defined_;
   const Around around_;
 };

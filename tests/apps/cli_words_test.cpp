@@ -35,8 +35,8 @@ Args long_options(const std::string& command) {
 TEST(Words, OfLlamaCppAreTranslated) {
   const std::string expected =
       gimbal({"run", "-p", "Once", "-n", "6", "--temp", "0.5", "--seed", "3", "--ctx", "64"}).out;
-  EXPECT_EQ(gimbal({"run", "-m", "default", "-p", "Once", "--n-predict", "6", "--temperature", "0.5", "-s",
-                    "3", "-c", "64"})
+  EXPECT_EQ(gimbal({"run", "-m", "default", "-p", "Once", "--n-predict", "6", "--temperature", "0.5",
+                    "--seed", "3", "-c", "64"})
                 .out,
             expected);
   EXPECT_EQ(gimbal({"run", "--model", "default", "-p", "Once", "--n-predict=6", "--temperature=0.5", "--seed",

@@ -190,6 +190,10 @@ a {# c #} b {#- c -#} c
 {{ true and not false }} {{ not true or true }} {{ 1 if true and false else 2 }} {{ 'b' in 'abc' and 'z' not in 'abc' }} {{ not 'b' in 'abc' }}
 {{ loop }}
 {{ self is defined }}
+{{ none|selectattr('x')|list }} {{ none|map('upper')|list }} {{ 0|select|list }} {{ ''|map|list }} {{ missing|rejectattr('a')|list }}
+{{ 5|map('upper')|list }}
+{{ none|list }}
+{{ none|join }}
 {{ 3|e }} {{ true|upper }} {{ 12|replace(1, 3) }} {{ [1]|upper }} {{ 5|trim }} {{ none|trim }} {{ [3]|join|int + 1 }}
 """.strip("\n").split("\n")
 

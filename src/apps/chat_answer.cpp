@@ -1,0 +1,82 @@
+#include "apps/chat_answer.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/json.h"
+#include "chat/reasoning.h"
+
+namespace gimbal {
+namespace {
+
+// Positions that an answer should find free.
+int reserve(const Session& session, int max_tokens) {
+  const int quarter = std::max(1, session.model().context() / 4);
+  return max_tokens >= 0 ? std::min(max_tokens, quarter) : quarter;
+}
+
+// Forgets what the session holds beyond what it has in common with `wanted`, of which at least one token is
+// left to compute. Answers how many of them it holds.
+int keep_common(Session& session, const std::vector<Token>& wanted) {
+  const auto held = session.tokens();
+  size_t same = 0;
+  while (same < held.size() && same + 1 < wanted.size() && held[same] == wanted[same]) same++;
+  session.rewind(int(same));
+  return int(same);
+}
+
+}  // namespace
+
+Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, const ChatTemplate& chat,
+                               Conversation& conversation, const ChatSettings& settings,
+                               const ChatSink& sink) {
+  ChatAnswer out;
+  const RenderOptions options = local_time();
+  GenerateSettings generating = settings.generate;
+  std::vector<Token> answered;  // of this answer, before the context was full
+  std::optional<ReasoningSplitter> splitter;
+
+  for (;;) {
+    auto prompt =
+        chat_prompt(chat, tokenizer, chat_variables(conversation.messages(), settings.think != "off"),
+                    options, settings.parse_special);
+    if (!prompt) return prompt.error();
+    std::vector<Token> tokens = std::move(prompt->tokens);
+    tokens.insert(tokens.end(), answered.begin(), answered.end());
+    const int context = session.model().context();
+    if (int(tokens.size()) + reserve(session, generating.max_tokens) > context) {
+      if (settings.drops_oldest && conversation.drop_oldest()) {
+        out.dropped++;
+        continue;
+      }
+      if (int(tokens.size()) >= context)
+        return Error{
+            Code::Failed,
+            format("the context is full: the conversation takes {} tokens, and the context has room for {}",
+                   tokens.size(), context),
+            "start with a larger 'context', or with a new conversation", reason::kContextFull, "context"};
+    }
+    if (!splitter) splitter.emplace(prompt->opens_reasoning);
+    const int held = keep_common(session, tokens);
+    auto g = generate(session, tokenizer, std::span(tokens).subspan(size_t(held)), generating,
+                      [&](std::string_view text, Token) {
+                        const auto part = splitter->push(text);
+                        return sink(part.reasoning, part.answer);
+                      });
+    if (!g) return g.error();
+    answered.insert(answered.end(), g->tokens.begin(), g->tokens.end());
+    out.generated = std::move(*g);
+    if (out.generated.finish != Finish::ContextFull || !settings.drops_oldest || !conversation.drop_oldest())
+      break;
+    out.dropped++;  // and the answer goes on
+    if (generating.max_tokens >= 0)
+      generating.max_tokens = std::max(0, generating.max_tokens - int(out.generated.tokens.size()));
+  }
+  const auto rest = splitter->finish();
+  if (!rest.reasoning.empty() || !rest.answer.empty()) sink(rest.reasoning, rest.answer);
+  out.text = splitter->answer();
+  out.reasoning = splitter->reasoning();
+  return out;
+}
+
+}  // namespace gimbal

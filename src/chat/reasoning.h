@@ -1,0 +1,33 @@
+// Tells the reasoning of a model from its answer while the text streams: what stands between <think> and
+// </think>.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace gimbal {
+
+class ReasoningSplitter {
+ public:
+  struct Part {
+    std::string reasoning, answer;  // what is certain of each; reasoning comes first when both are there
+  };
+  // `inside`: the text begins within the reasoning, because the prompt ended with <think>.
+  explicit ReasoningSplitter(bool inside) : state_(inside ? State::Inside : State::Before) {}
+
+  // Takes the next piece. A part of it that may be the beginning of a tag is held back.
+  Part push(std::string_view piece);
+  Part finish();  // what was held back
+
+  bool inside() const { return state_ == State::Inside; }
+  const std::string& reasoning() const { return reasoning_; }  // all so far
+  const std::string& answer() const { return answer_; }
+
+ private:
+  enum class State : uint8_t { Before, Inside, After };
+  void give(std::string_view text, Part& to);
+
+  State state_;
+  std::string held_, reasoning_, answer_;
+};
+
+}  // namespace gimbal

@@ -1,0 +1,217 @@
+// The chat of `gimbal run`, from outside: on a terminal of its own, and through pipes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "files/gguf.h"
+#include "support/gguf_writer.h"
+#include "support/on_terminal.h"
+
+namespace gimbal::test {
+namespace {
+
+const char* const kTemplate =
+    "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt "
+    "%}assistant:{% endif %}";
+
+// The story model with a chat template: one more entry of metadata, whose length keeps the alignment of the
+// data.
+std::string model_with(const std::string& name, std::string text) {
+  auto bytes = read_file(story_file("f32"));
+  EXPECT_TRUE(bytes);
+  const std::string key = "tokenizer.chat_template";
+  text += "{#" + std::string(64 - (key.size() + 8 + 4 + 8 + text.size() + 4) % 32, ' ') + "#}";
+  const std::string entry = gguf_string(key) + le<uint32_t>(kString) + gguf_string(text);
+  EXPECT_EQ(entry.size() % 32, 0u);
+  uint64_t entries = 0;
+  std::memcpy(&entries, bytes->data() + 16, 8);
+  entries++;
+  std::memcpy(bytes->data() + 16, &entries, 8);
+  bytes->insert(24, entry);
+  const std::string path = temporary_path(name + ".gguf");
+  EXPECT_TRUE(write_file(path, *bytes));
+  return path;
+}
+
+std::string chat_model() {
+  static const std::string path = model_with("chat", kTemplate);
+  return path;
+}
+
+Args base() { return {"run", chat_model(), "--greedy", "-n", "12", "-t", "1"}; }
+
+Args with(Args args, const Args& more) {
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+std::string trimmed(std::string text) {
+  text.erase(0, std::min(text.find_first_not_of(" \n"), text.size()));
+  text.erase(text.find_last_not_of(" \n") + 1);
+  return text;
+}
+
+std::string continued(const std::string& prompt) {
+  const Ran r = gimbal(with(base(), {"-p", prompt}));
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(trimmed(r.out), "");
+  return trimmed(r.out);
+}
+
+Json messages_of(const std::string& path) {
+  const Json saved = read_json(path);
+  return saved["messages"];
+}
+
+TEST(Chat, TheTemplateIsApplied) {
+  const std::string expected = continued("user: Hi\nassistant:");
+  const Ran r = gimbal(with(base(), {"--chat", "-p", "Hi"}));
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(trimmed(r.out), expected);
+  const Ran system = gimbal(with(base(), {"--chat", "-s", "Be kind.", "-p", "Hi"}));
+  EXPECT_EQ(trimmed(system.out), continued("system: Be kind.\nuser: Hi\nassistant:"));
+  const Ran json = gimbal(with(base(), {"--chat", "-p", "Hi", "--json"}));
+  EXPECT_NE(json_of(json)["text"].get<std::string>().find(expected), std::string::npos);
+  EXPECT_NE(gimbal(with(base(), {"-p", "Hi"})).out, r.out) << "without --chat a prompt is a plain text";
+}
+
+TEST(Chat, LinesOfAPipeAreQuestionsWithAHistory) {
+  const std::string saved = temporary_path("pipe.json");
+  const Ran r = gimbal(with(base(), {"--chat"}), {.input = "Hi\nAnd you?\n/save " + saved + "\n"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  const Json m = messages_of(saved);
+  ASSERT_EQ(m.size(), 4u) << m.dump();
+  EXPECT_EQ(m[0]["content"], "Hi");
+  EXPECT_EQ(trimmed(m[1]["content"]), continued("user: Hi\nassistant:"));
+  EXPECT_EQ(m[2]["content"], "And you?");
+  EXPECT_EQ(trimmed(m[3]["content"]), continued("user: Hi\nassistant: " + m[1]["content"].get<std::string>() +
+                                                "\nuser: And you?\nassistant:"))
+      << "what the session kept is what a new one computes";
+}
+
+TEST(Chat, OnATerminal) {
+  const std::string one = temporary_path("one.json"), two = temporary_path("two.json"),
+                    three = temporary_path("three.json");
+  const Seen s = on_terminal(base(), {{"/help for help.", ""},
+                                      {"> ", "/system Be kind.\n"},
+                                      {"system prompt: Be kind.", ""},
+                                      {"> ", "Hi\n"},
+                                      {"> ", "/stats\n"},
+                                      {"tokens/s", ""},
+                                      {"> ", "/save " + one + "\n"},
+                                      {"3 messages written to", ""},
+                                      {"> ", "/regen\n"},
+                                      {"> ", "first line\\\n"},
+                                      {". ", "second line\n"},
+                                      {"> ", "\"\"\"\n"},
+                                      {". ", "a\n"},
+                                      {". ", "b\n"},
+                                      {". ", "\"\"\"\n"},
+                                      {"> ", "/save " + two + "\n"},
+                                      {"7 messages written to", ""},
+                                      {"> ", "/undo\n"},
+                                      {"forgotten: a", ""},
+                                      {"> ", "/explain\n"},
+                                      {"gimbal explain", ""},
+                                      {"> ", "/clear\n"},
+                                      {"cleared", ""},
+                                      {"> ", "/regen\n"},
+                                      {"there is no answer yet", ""},
+                                      {"> ", "/load " + one + "\n"},
+                                      {"3 messages read from", ""},
+                                      {"> ", "/nonsense\n"},
+                                      {"there is no command '/nonsense'", ""},
+                                      {"> ", "/load /no/such/file\n"},
+                                      {"error:", ""},
+                                      {"> ", "/help\n"},
+                                      {"/undo", ""},
+                                      {"> ", "/save " + three + "\n"},
+                                      {"3 messages written", ""},
+                                      {"> ", "/quit\n"}});
+  EXPECT_EQ(s.code, 0);
+  const Json first = messages_of(one), second = messages_of(two);
+  EXPECT_EQ(first, messages_of(three));
+  EXPECT_EQ(first[0], Json({{"role", "system"}, {"content", "Be kind."}}));
+  EXPECT_EQ(trimmed(first[2]["content"]), continued("system: Be kind.\nuser: Hi\nassistant:"));
+  EXPECT_EQ(second[2], first[2]) << "/regen of a greedy answer";
+  EXPECT_EQ(second[3]["content"], "first line\nsecond line");
+  EXPECT_EQ(second[5]["content"], "a\nb");
+}
+
+TEST(Chat, PastedLinesAreOneMessage) {
+  const std::string saved = temporary_path("pasted.json");
+  const Seen s = on_terminal(base(), {{"> ", "one\ntwo\nthree\n"},
+                                      {"> ", "/save " + saved + "\n"},
+                                      {"messages written", ""},
+                                      {"> ", "\x04"}});
+  EXPECT_EQ(s.code, 0) << s.text;
+  EXPECT_EQ(messages_of(saved)[0]["content"], "one\ntwo\nthree") << s.text;
+}
+
+TEST(Chat, CtrlCStopsAnAnswerAndNotTheProgram) {
+  const std::string saved = temporary_path("stopped.json");
+  const Args endless = {"run", chat_model(), "--greedy", "--ignore-eos", "--ctx", "100000", "-t", "1"};
+  const Seen s = on_terminal(endless, {{"> ", "Hi\n"},
+                                       {"the", "\x03"},
+                                       {"> ", "/save " + saved + "\n"},
+                                       {"2 messages written", ""},
+                                       {"> ", "/quit\n"}});
+  EXPECT_EQ(s.code, 0) << s.text.substr(0, 2000);
+  EXPECT_FALSE(messages_of(saved)[1]["content"].get<std::string>().empty());
+}
+
+TEST(Chat, AFullContextDropsTheOldestTurns) {
+  const std::string saved = temporary_path("full.json");
+  std::string input;
+  for (int i = 0; i < 12; i++)
+    input += "Tell me about the big dog and the little cat number " + std::to_string(i) + "\n";
+  const Args small = {"run", chat_model(), "--greedy", "-n",     "12", "--ctx",
+                      "128", "-t",         "1",        "--chat", "-s", "Be kind."};
+  const Ran r = gimbal(small, {.input = input + "/save " + saved + "\n"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_SAYS(r.err, "the context was full: the oldest question and its answer were forgotten");
+  const Json m = messages_of(saved);
+  EXPECT_EQ(m[0]["role"], "system") << "the system prompt stays";
+  EXPECT_LT(m.size(), 20u);
+  EXPECT_EQ(m[m.size() - 2]["content"], "Tell me about the big dog and the little cat number 11");
+  const Ran off = gimbal(with(small, {"--ctx-shift", "off"}), {.input = input});
+  EXPECT_SAYS(off.err, "the context is full");
+  EXPECT_EQ(off.code, 0) << "a question that does not fit is an error of the question";
+}
+
+TEST(Chat, ReasoningIsDimmedOrHidden) {
+  const std::string path = model_with("thinks", std::string(kTemplate) + "<think>");
+  const Args run = {"run", path, "--greedy", "-n", "8", "-t", "1"};
+  EXPECT_SAYS(on_terminal(run, {{"> ", "Hi\n"}, {"\x1b[2m", ""}, {"> ", "/quit\n"}}).text, "\x1b[2m");
+  const Ran hidden = gimbal(with(run, {"--chat", "--think", "hide", "-p", "Hi"}));
+  EXPECT_EQ(hidden.code, 0) << hidden.err;
+  EXPECT_EQ(hidden.out, "") << "all of it is reasoning";
+  EXPECT_NE(gimbal(with(run, {"--chat", "--think", "show", "-p", "Hi"})).out, "");
+  const std::string off = model_with("off", "{% if enable_thinking is false %}no{% else %}yes{% endif %}");
+  EXPECT_EQ(trimmed(gimbal({"run", off, "--greedy", "-n", "8", "--chat", "--think", "off", "-p", "Hi"}).out),
+            trimmed(gimbal({"run", off, "--greedy", "-n", "8", "-p", "no"}).out));
+}
+
+TEST(Chat, ATemplateThatRefusesIsAnErrorOfTheQuestion) {
+  const std::string path = model_with("refuses", "{{ raise_exception('only poems') }}");
+  const Ran r = gimbal({"run", path, "--chat", "-p", "Hi"});
+  EXPECT_EQ(r.code, 1);
+  EXPECT_SAYS(r.err, "only poems");
+  const Ran broken = gimbal({"run", model_with("broken", "{% if %}"), "--chat", "-p", "Hi"});
+  EXPECT_EQ(broken.code, 3);
+  EXPECT_SAYS(broken.err, "chat template, line 1");
+}
+
+TEST(Chat, RawKeepsPlainTexts) {
+  EXPECT_SAYS(
+      on_terminal(with(base(), {"--raw"}), {{"> ", "/help\n"}, {"/reset", ""}, {"> ", "/quit\n"}}).text,
+      "Each line is a text that the model continues");
+  const Ran both = gimbal(with(base(), {"--raw", "--chat", "-p", "x"}));
+  EXPECT_EQ(both.code, 2);
+  EXPECT_SAYS(gimbal({"run", "default", "--greedy", "-n", "4", "--chat", "-p", "Once"}).err,
+              "the file has no chat template");
+}
+
+}  // namespace
+}  // namespace gimbal::test
