@@ -30,11 +30,13 @@ Dict fields(Call& c) {
   Dict d;
   for (const Value& from : c.given.positional) {
     if (from.is(Kind::Dict)) {
-      for (const auto& [key, value] : from.dict->items) d.set(key, value);
+      for (const auto& [key, value] : from.dict->items)
+        if (c.in.spend(d.items.size() / 8)) d.set(key, value);
       continue;
     }
     for (const Value& pair : c.in.items(from)) {
       const auto two = c.in.items(pair);
+      if (!c.in.spend(d.items.size() / 8)) return d;
       if (two.size() != 2 || !hashable(two[0])) {
         c.in.fail("dict() needs pairs of a key and a value");
         return d;
@@ -42,7 +44,8 @@ Dict fields(Call& c) {
       d.set(two[0], two[1]);
     }
   }
-  for (const auto& [name, v] : c.given.named) d.set(c.in.heap.str(name), v);
+  for (const auto& [name, v] : c.given.named)
+    if (c.in.spend(d.items.size() / 8)) d.set(c.in.heap.str(name), v);
   return d;
 }
 

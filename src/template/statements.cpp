@@ -195,7 +195,8 @@ Value Interpreter::call_macro(const Object& m, Arguments& given) {
       }
     if (taken) continue;
     if (name == "caller" && s.knows_caller) caller = v;
-    else if (s.catches_kwargs) rest.set(heap.str(name), v);
+    else if (s.catches_kwargs && spend(rest.items.size() / 8)) rest.set(heap.str(name), v);
+    else if (s.catches_kwargs) break;
     else if (name == "caller")
       return fail(format("macro '{}' was invoked with two values for the special caller argument", s.text));
     else return fail(format("macro '{}' takes no keyword argument '{}'", s.text, name));
