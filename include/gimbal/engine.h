@@ -56,6 +56,19 @@ struct Options {
   std::function<bool(const Event&)> events;
 };
 
+// What an exchange of a backend's code did.
+struct Reloaded {
+  struct Code {
+    std::string plugin;  // its file; empty: part of the program, or there was none
+    std::string build;   // its build id; empty: it was never opened
+  };
+  std::string backend;
+  Code before, now;
+  bool draining = false;             // models still compute with the code before
+  std::vector<std::string> devices;  // that the new code opened
+  size_t kernels = 0;                // verified on them before the exchange
+};
+
 // A handle: copies share one engine, which its models keep alive. One thread at a time.
 class Engine {
  public:
@@ -69,6 +82,19 @@ class Engine {
   // Every known backend with its devices, or the reason why it has none. Asks each driver, in a process of
   // its own: takes a moment.
   std::vector<Backend> backends();
+
+  // The device for a model that takes `bytes` (estimate_memory(); 0: not known), by the same rules as load():
+  // those with less free memory are passed over, layers of a model do not count here. Nothing is opened.
+  // Errors: NoBackend, OutOfMemory with every reason; under `strict` where the backend that was asked for
+  // cannot be had.
+  Result<Device> best_device(uint64_t bytes = 0);
+  // backends() and best_device() for people: a text of several lines.
+  std::string summary();
+
+  // Replaces the code of a backend by the plugin in this file, while models run: those that are loaded go on
+  // with the code they have, what is loaded afterwards gets the new one. It is verified before. Errors, which
+  // change nothing: NoBackend with the reason.
+  Result<Reloaded> reload_backend(const std::string& plugin);
 
   struct Impl;
 

@@ -6,9 +6,11 @@
 #include "apps/command.h"
 #include "apps/json.h"
 #include "apps/options.h"
+#include "apps/tell.h"
 #include "apps/terminal.h"
 #include "discovery/registry.h"
 #include "discovery/summary.h"
+#include "engine/engine.h"
 #include "engine/kernel_names.h"
 
 namespace gimbal {
@@ -37,62 +39,101 @@ Json backend_json(const BackendReport& r) {
   Json devices = Json::array(), refused = Json::array();
   for (const DeviceReport& d : r.devices) devices.push_back(device_json(d));
   for (const DeviceRefusal& d : r.refused)
-    refused.push_back({{"index", d.index}, {"code", d.code}, {"reason", d.reason}, {"remedy", d.remedy}});
+    refused.push_back({{"index", d.index}, {"code", d.reason}, {"reason", d.message}, {"remedy", d.remedy}});
   return {{"backend", r.backend},
           {"name", display_name(r.backend)},
           {"present", r.present},
           {"available", r.available},
-          {"code", r.code},
-          {"reason", r.reason},
+          {"code", r.reason},
+          {"reason", r.message},
           {"remedy", r.remedy},
           {"plugin", text_or_null(r.library)},
           {"devices", std::move(devices)},
           {"refused", std::move(refused)}};
 }
 
+Json receipt_json(const Reloaded& r) {
+  auto code = [](const Reloaded::Code& c) {
+    return Json{{"plugin", text_or_null(c.plugin)}, {"build", text_or_null(c.build)}};
+  };
+  return {{"backend", r.backend},   {"before", code(r.before)}, {"now", code(r.now)},
+          {"draining", r.draining}, {"devices", r.devices},     {"kernels", r.kernels}};
+}
+
+std::string receipt_text(const Reloaded& r) {
+  auto code = [](const Reloaded::Code& c) {
+    return c.build.empty() ? c.plugin
+                           : format("{} (build {})", c.plugin.empty() ? "built in" : c.plugin, c.build);
+  };
+  const std::string before = code(r.before);
+  return format("{} was replaced\n  before: {}{}\n  now: {}\n  verified: {} kernels on {}\n\n",
+                display_name(r.backend), before.empty() ? "not there" : before,
+                r.draining ? ", in use until its last model is closed" : "", code(r.now), r.kernels,
+                fmt::join(r.devices, ", "));
+}
+
 class BackendsCommand final : public Command {
  public:
-  void declare(Arguments& a) override { declare_choice(a, request_.allow_software, order_); }
+  void declare(Arguments& a) override {
+    a.text("--reload", "PLUGIN",
+           "first replace a backend by this plugin file, while the program runs: it is verified, or refused",
+           reload_);
+    declare_choice(a, request_.allow_software, order_);
+  }
 
   Result<int> run() override {
     auto order = backend_order(order_);
     if (!order) return order.error();
     request_.order = *order;
+    std::optional<Reloaded> reloaded;
+    if (reload_) {
+      Engine engine(backend_registry(), {}, tell_on_stderr(quiet));
+      auto done = engine.reload_backend(*reload_);
+      if (!done) return done.error();
+      reloaded = std::move(*done);
+    }
     const auto begin = std::chrono::steady_clock::now();
     const auto reports = discover_backends();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     const auto best = choose_device(reports, request_);
     std::vector<Variant> variants;
     if (auto cpu = gimbal::open_device({"cpu", 0, true})) variants = variants_of(*cpu->device);
-    if (json) print_as_json(reports, best, variants, taken.count());
-    else print_for_people(reports, best, variants);
-    return best ? kDone : kNoBackend;
+    if (json) return print_as_json(reports, best, variants, taken.count(), reloaded), exit_code_of(best);
+    if (reloaded) print(printable(receipt_text(*reloaded), true));
+    print_for_people(reports, best, variants);
+    return exit_code_of(best);
   }
 
  private:
+  static int exit_code_of(const Result<DeviceChoice>& best) { return best ? kDone : kNoBackend; }
+
   void print_as_json(const std::vector<BackendReport>& reports, const Result<DeviceChoice>& best,
-                     const std::vector<Variant>& variants, double seconds) const {
+                     const std::vector<Variant>& variants, double seconds,
+                     const std::optional<Reloaded>& reloaded) const {
     Json list = Json::array(), rejected = Json::array(), sets = Json::array();
     for (const BackendReport& r : reports) list.push_back(backend_json(r));
     Json choice;
     if (best) {
       for (const Rejection& r : best->rejected)
-        rejected.push_back({{"what", r.what}, {"code", r.code}, {"reason", r.reason}, {"remedy", r.remedy}});
+        rejected.push_back(
+            {{"what", r.what}, {"code", r.reason}, {"reason", r.message}, {"remedy", r.remedy}});
       for (const Variant& v : variants)
         sets.push_back({{"name", v.name}, {"available", v.missing.empty()}, {"missing", v.missing}});
       choice = {{"device", best->id()},
                 {"backend", best->backend},
-                {"reason", best->reason},
+                {"reason", best->why},
                 {"rejected", std::move(rejected)},
                 {"variants", std::move(sets)}};
     }
-    print_json({{"backends", std::move(list)}, {"automatic", std::move(choice)}, {"seconds", seconds}});
+    Json all{{"backends", std::move(list)}, {"automatic", std::move(choice)}, {"seconds", seconds}};
+    if (reloaded) all["reloaded"] = receipt_json(*reloaded);
+    print_json(all);
   }
 
   void print_for_people(const std::vector<BackendReport>& reports, const Result<DeviceChoice>& best,
                         const std::vector<Variant>& variants) const {
     print(printable(backend_summary(reports, best), true));
-    if (best) print(format("  why: {}\n", best->reason));
+    if (best) print(format("  why: {}\n", best->why));
     std::string line;
     for (const Variant& v : variants)
       line += (line.empty() ? "" : ", ") + v.name +
@@ -101,7 +142,7 @@ class BackendsCommand final : public Command {
   }
 
   SelectionRequest request_;
-  std::optional<std::string> order_;
+  std::optional<std::string> order_, reload_;
 };
 
 }  // namespace

@@ -24,7 +24,8 @@ class BenchCommand final : public Command {
     a.flag("--kernels", "measure kernels instead of a model: those that would be chosen here", kernels_);
     a.text("--kernel", "PATTERN", "only kernels whose name matches, such as '*.mat_mul.*'", pattern_);
     a.flag("--all", "also kernels that would not be chosen", all_);
-    a.text("--rows", "LIST", "numbers of tokens computed at once, one column each (default 1,512)", rows_);
+    a.text("--rows", "LIST",
+           "rows (tokens computed at once) to measure with, one column each (default 1,512)", rows_);
     a.whole("--milliseconds", "N", "duration of each measurement (default 200)", milliseconds_, 1, 60000);
     a.whole("--megabytes", "N", "size of the weights or KV cache read with few rows (default 1000)",
             megabytes_, 1, 1 << 16);

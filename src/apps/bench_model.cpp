@@ -88,7 +88,9 @@ class ModelBench {
     for (const Stage& stage : model_.plan().stages)
       n_.weight_bytes += weight_bytes_per_token(stage.buckets.front().program);
     n_.work = prompt_work(model_.plan(), prompt);
-    Progress bar("measuring", !quiet);
+    Progress bar("measuring", !quiet, Progress::Unit::Tokens);
+    const auto total = uint64_t(prompt + generate) * uint64_t(options_.repetitions + 1);
+    uint64_t done = 0;
     int best = 0;
     auto choose = [&](size_t, std::span<const float> logits) {
       best = int(std::max_element(logits.begin(), logits.end()) - logits.begin());
@@ -97,8 +99,13 @@ class ModelBench {
       if (prompt > 0) {
         s.rewind(0);
         const double begin = now();
-        if (auto ok = s.advance(std::span(tokens).first(size_t(prompt)), Session::Wanted::Last, choose); !ok)
-          return ok.error();
+        // Batch by batch, as the session would: so that a long prompt has its progress.
+        for (int at = 0, n = 0; at < prompt; at += n, bar.update(done += uint64_t(n), total)) {
+          n = std::min(prompt - at, s.batch());
+          const auto wanted = at + n == prompt ? Session::Wanted::Last : Session::Wanted::None;
+          if (auto ok = s.advance(std::span(tokens).subspan(size_t(at), size_t(n)), wanted, choose); !ok)
+            return ok.error();
+        }
         const double taken = now() - begin;
         if (r >= 0) n_.prompt.push_back(prompt / taken), n_.first_token.push_back(taken);
       }
@@ -112,8 +119,8 @@ class ModelBench {
               !ok)
             return ok.error();
         if (r >= 0) n_.generation.push_back(generate / (now() - begin));
+        bar.update(done += uint64_t(generate), total);
       }
-      bar.update(uint64_t(r + 2), uint64_t(options_.repetitions + 1));
     }
     n_.peak = peak_memory();
     n_.limits = device_limits(device_, options_.measure_again, options_.limit_megabytes, quiet);
@@ -251,7 +258,7 @@ Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& op
                  "leave --ctx out, or make -p and -n smaller"};
   auto source = open_model_file(options.model);
   if (!source) return source.error();
-  Engine engine(backend_registry(), std::move(*engine_wanted), tell_on_stderr(true));
+  Engine engine(backend_registry(), std::move(*engine_wanted), tell_on_stderr(quiet));
   auto loaded = engine.load(*source);
   if (!loaded) return loaded.error();
   ModelBench bench(**loaded, options);

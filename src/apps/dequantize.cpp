@@ -29,9 +29,9 @@ bool same_file(const std::string& a, const std::string& b) {
 class Dequantize final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.text("--type", "TYPE", "the format of the blocks, such as q4_0 or Q4_K", type_);
-    a.text("--input", "FILE", "raw blocks, as they are in a GGUF file; a pipe works, - is stdin", input_);
-    a.text("-o,--output", "FILE", "raw little-endian float32; - is stdout", output_);
+    a.text("--type", "TYPE", "format of the blocks, such as q4_0 or Q4_K", type_);
+    a.text("--input", "FILE", "raw blocks, as in a GGUF file: a file or pipe; -: stdin", input_);
+    a.text("-o,--output", "FILE", "output: little-endian float32; -: stdout", output_);
   }
 
   Result<int> run() override {

@@ -13,7 +13,7 @@ class Detokenize final : public Command {
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
     a.text("--tokens", "IDS", "token ids, such as 1,403,407", tokens_);
-    a.flag("--special", "show control tokens as text", special_);
+    a.flag("--special", "print control tokens as text, too", special_);
     a.example("gimbal detokenize --tokens 1,403,407,261,378");
   }
 

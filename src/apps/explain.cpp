@@ -15,7 +15,7 @@ class Explain final : public Command {
  public:
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
-    a.flag("--all", "every op on a line of its own", all_);
+    a.flag("--all", "list every op on its own line, equal ones too", all_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal explain model.gguf --prefer-kernel 'cpu.avx2.*'");
   }

@@ -33,6 +33,8 @@ class Kernels final : public Command {
   }
 
   Result<int> run() override {
+    if (json && markdown_)
+      return Error{Code::Usage, "--json and --markdown each say how to print", "give only one of them"};
     // Kept open: the rows belong to their devices.
     std::vector<std::unique_ptr<Device>> devices;
     for (const BackendReport& backend : discover_backends()) {
@@ -42,7 +44,7 @@ class Kernels final : public Command {
         else note("note: " + printable(opened.error().message));
       }
       if (backend.present && !backend.available)
-        note(format("note: {}: {}", backend.backend, printable(backend.reason)));
+        note(format("note: {}: {}", backend.backend, printable(backend.message)));
     }
     std::vector<Entry> all;
     for (const auto& d : devices) {

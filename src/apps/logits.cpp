@@ -19,11 +19,11 @@ class Logits final : public Command {
  public:
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
-    a.text("--tokens", "IDS", "token ids, taken as they are, such as 1,403,407", tokens_);
-    a.text("--positions", "all|last|LIST",
-           "positions of the tokens: 0,3; rows are written in this order (default last)", positions_);
+    a.text("--tokens", "IDS", "token ids, such as 1,403,407; none is added", tokens_);
+    a.text("--positions", "all|last|LIST", "positions to write, in this order, such as 0,3 (default last)",
+           positions_);
     a.text("-o,--output", "FILE",
-           "raw little-endian float32, a row of vocabulary size per position; - is stdout", output_);
+           "output: little-endian float32, one row of vocabulary size per position; -: stdout", output_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal logits model.gguf --tokens 1,403,407 --positions all -o logits.f32");
   }

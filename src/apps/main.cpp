@@ -82,6 +82,10 @@ int dispatch(std::vector<std::string> args) {
     return print("gimbal " GIMBAL_VERSION "\n"), kDone;
   if (name == "help" || name == "--help" || name == "-h") {
     if (args.empty()) return print(overview()), kDone;
+    if (args.size() > 1)
+      return report({Code::Usage, format("unexpected argument {}", gimbal::quoted(args[1])),
+                     "`gimbal help COMMAND` takes one command"},
+                    json);
     name = args[0];
     args = {"--help"};
   }

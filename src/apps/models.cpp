@@ -1,4 +1,6 @@
 // gimbal models: the model files on this machine, with what their headers say.
+#include <algorithm>
+
 #include "apps/command.h"
 #include "apps/json.h"
 #include "apps/terminal.h"
@@ -18,6 +20,7 @@ class Models final : public Command {
     Table table("lrlll");
     table.row({bold("NAME"), bold("SIZE"), bold("ARCHITECTURE"), bold("FROM"), bold("PATH")});
     Json list = Json::array();
+    std::string unreadable;
     auto add = [&](const CatalogEntry& e, const Result<Gguf>& file) {
       std::string arch = file ? std::string(file->string("general.architecture").value_or("")) : "";
       const bool runs = file && configure(*file);  // header alone
@@ -29,8 +32,8 @@ class Models final : public Command {
              {"supported", runs}};
       if (!file) j["error"] = {{"code", name_of(file.error().code)}, {"message", file.error().message}};
       list.push_back(std::move(j));
-      std::string what = file ? printable(arch) + (runs ? "" : " (not supported yet)")
-                              : "unreadable: " + shortened(file.error().message, 100);
+      if (!file) unreadable += format("  {}\n", printable(file.error().message));  // it names the file
+      std::string what = file ? printable(arch) + (runs ? "" : " (not supported yet)") : "unreadable";
       table.row({printable(e.name), human_bytes(e.bytes), what, e.source,
                  e.path.empty() ? "-" : printable(e.path)});
     };
@@ -44,10 +47,19 @@ class Models final : public Command {
     }
     if (!catalog.complete && !quiet)
       note("note: a folder has more files than are looked at; the list is not complete");
+    constexpr size_t kNamed = 5;
+    for (size_t i = 0; i < std::min(catalog.skipped.size(), kNamed) && !quiet; i++)
+      note("note: not looked into: " + printable(catalog.skipped[i]));
+    if (catalog.skipped.size() > kNamed && !quiet)
+      note(format("note: nor into {} more folders", catalog.skipped.size() - kNamed));
     if (json) {
-      print_json({{"models", std::move(list)}, {"places", catalog.places}, {"complete", catalog.complete}});
+      print_json({{"models", std::move(list)},
+                  {"places", catalog.places},
+                  {"skipped", catalog.skipped},
+                  {"complete", catalog.complete}});
     } else {
       print(table.text());
+      if (!unreadable.empty()) print("\nUnreadable:\n" + unreadable);
       if (catalog.entries.empty() && !quiet)
         note(
             "No files were found. Put a .gguf file into this folder, or name folders: "

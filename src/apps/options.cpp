@@ -98,8 +98,7 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
   std::vector<std::string> backends = names;
   backends.insert(backends.begin(), "auto");
   a.one_of("--backend,--gpu-backend",
-           "the backend to use; if it is not available, another one is used, with a note", o.backend,
-           backends);
+           "backend to use; if it is not available, the next best is used, with a note", o.backend, backends);
   a.whole("--device", "N", "device of the backend, from 0 (default: the best; `gimbal backends` lists them)",
           o.device, 0, 1023);
   o.named_device.resize(names.size());
@@ -112,12 +111,14 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
           100000);
   if (needs == Needs::Model)
     a.text("--split", "LIST", "layers by device, in order: cpu=4,cuda:0=20,cuda:1=rest", o.split);
-  a.flag("--strict", "an error instead of any fallback (device, layer or kernel)", o.strict);
+  a.flag("--strict", "fail instead of any fallback (device, layer or kernel)", o.strict);
   a.texts("--prefer-kernel", "PATTERN",
           "kernels to prefer, such as 'cpu.avx2.*'; repeatable, most wanted first", o.prefer_kernel);
   declare_choice(a, o.allow_software_devices, o.backend_order);
-  a.one_of("--numerics", "exact (default): the same bits with any thread count and batch size", o.numerics,
-           {"exact", "fast"});
+  a.one_of(
+      "--numerics",
+      "exact (default): the same bits with any thread count and batch size; fast: allow kernels that differ",
+      o.numerics, {"exact", "fast"});
   a.whole("-t,--threads", "N", "CPU threads (default: one per physical core)", o.threads, 1, 1024);
   a.text("--cpu-variant", "NAME", "force an instruction set: baseline, avx2, avx512, avx512vnni",
          o.cpu_variant);

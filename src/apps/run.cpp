@@ -27,7 +27,7 @@ class Run final : public Command {
     a.model(kModelHelp, model_);
     a.positional("PROMPT", "the same as -p PROMPT", prompt_);
     a.section("Text");
-    a.text("--tokens", "IDS", "the prompt as token ids, taken as they are", tokens_);
+    a.text("--tokens", "IDS", "the prompt as token ids; none is added", tokens_);
     text_.declare(a);
     a.section("Chat");
     a.flag("--chat",

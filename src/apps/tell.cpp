@@ -59,7 +59,7 @@ class Console {
     }
     std::string why;
     for (const Rejection& r : c.opened.rejected)
-      if (r.code != reason::kNotBuilt) why += "\n  " + printable(sentence(r));
+      if (r.reason != reason::kNotBuilt) why += "\n  " + printable(sentence(r));
     if (!why.empty()) note("No GPU acceleration available, using CPU backend" + why);
   }
   void tell(const event::Unfulfilled& u) {
@@ -93,9 +93,9 @@ std::string sentence(const Rejection& r) {
   std::string remedy = r.remedy;
   auto add = [&](const char* more) { remedy += (remedy.empty() ? "" : "; ") + std::string(more); };
   if (!r.seen.empty()) add("`gimbal backends` looks again");
-  if (r.code == reason::kProbeCrashed || r.code == reason::kProbeTimeout)
+  if (r.reason == reason::kProbeCrashed || r.reason == reason::kProbeTimeout)
     add("`gimbal backends` tries it again");
-  return with_options(format("{}: {}", r.what, in_full(r.reason, remedy)));
+  return with_options(format("{}: {}", r.what, in_full(r.message, remedy)));
 }
 
 std::string sentence(const Fallback& f) {
@@ -123,9 +123,7 @@ std::vector<std::string> sentences(const std::vector<Rejection>& all) {
 }
 
 std::string reason_of(const OpenedDevice& d) {
-  std::string others;
-  for (const Rejection& r : d.rejected) others += (others.empty() ? "" : "; ") + sentence(r);
-  return others.empty() ? d.why : format("{} ({})", d.why, others);
+  return d.reason([](const Rejection& r) { return sentence(r); });
 }
 
 EventSink tell_on_stderr(bool quiet) {

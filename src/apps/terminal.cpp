@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -34,6 +35,20 @@ size_t width(std::string_view text) {
     colour = colour && c != 'm';
   }
   return n;
+}
+
+constexpr char kClearLine[] = "\r\033[K";
+
+// In a signal handler: it was installed for one signal, so the second one, sent here, ends the program as
+// usual.
+void clear_line_and_end(int signal) {
+  (void)!::write(STDERR_FILENO, kClearLine, sizeof kClearLine - 1);
+  std::raise(signal);
+}
+
+bool ends_the_program(int signal) {
+  struct sigaction now {};
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 
 }  // namespace
@@ -129,7 +144,8 @@ Progress::Progress(std::string what, bool wanted, Unit unit)
       last_(begin_) {}
 
 Progress::~Progress() {
-  if (shown_) fputs("\r\033[K", stderr);
+  if (shown_) fputs(kClearLine, stderr);
+  if (guarded_) std::signal(SIGINT, SIG_DFL);
 }
 
 void Progress::update(uint64_t done, uint64_t total) {
@@ -139,7 +155,12 @@ void Progress::update(uint64_t done, uint64_t total) {
       (shown_ && now - last_ < 50ms))
     return;
   last_ = now;
-  shown_ = true;
+  if (!std::exchange(shown_, true) && ends_the_program(SIGINT)) {
+    struct sigaction action {};
+    action.sa_handler = clear_line_and_end;
+    action.sa_flags = SA_RESETHAND;
+    guarded_ = sigaction(SIGINT, &action, nullptr) == 0;
+  }
   constexpr size_t kCells = 30;
   const auto full = size_t(double(done) / double(total) * kCells);
   const std::string amount = unit_ == Unit::Bytes ? format("{} of {}", human_bytes(done), human_bytes(total))

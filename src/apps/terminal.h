@@ -48,7 +48,7 @@ class Table {
 };
 
 // A bar on stderr while something long is done; silent unless stderr is a terminal and it takes more than a
-// moment.
+// moment. Where Ctrl-C ends the program, the bar goes first. One at a time.
 class Progress {
  public:
   enum class Unit { Bytes, Kernels, Tokens };
@@ -59,7 +59,7 @@ class Progress {
  private:
   std::string what_;
   Unit unit_;
-  bool wanted_, shown_ = false;
+  bool wanted_, shown_ = false, guarded_ = false;
   std::chrono::steady_clock::time_point begin_, last_;
 };
 

@@ -6,16 +6,15 @@ namespace gimbal {
 
 void TextOptions::declare(Arguments& a) {
   a.section("Text");
-  a.text("-p,--prompt", "TEXT", "the beginning of the text; without it and --file: stdin", prompt);
-  a.text("-f,--file", "FILE", "a file or pipe with the prompt, without a newline at its end; - is stdin",
-         file);
-  a.whole("-n,--max-tokens", "N",
-          "tokens to generate; -1: until the model stops or the context is full (default)", max_tokens_, -1,
-          1 << 30);
-  a.texts("--stop", "TEXT", "end before this text; repeatable", settings.stops);
-  a.flag("--ignore-eos", "go on when the model ends its text", settings.ignore_stop_tokens);
-  a.flag("--print-tokens", "print the ids of the generated tokens in place of their text", print_tokens);
-  a.flag("--stats", "speed, memory, kernels and seed, on stderr", stats);
+  a.text("-p,--prompt", "TEXT", "the prompt; without -p and -f it is read from stdin", prompt);
+  a.text("-f,--file", "FILE",
+         "read the prompt from a file or pipe; one newline at its end is dropped; -: stdin", file);
+  a.whole("-n,--max-tokens", "N", "maximum number of tokens to generate; -1: no maximum (default)",
+          max_tokens_, -1, 1 << 30);
+  a.texts("--stop", "TEXT", "stop before this text is printed; repeatable", settings.stops);
+  a.flag("--ignore-eos", "do not stop at the model's end-of-text token", settings.ignore_stop_tokens);
+  a.flag("--print-tokens", "print the ids of the generated tokens instead of their text", print_tokens);
+  a.flag("--stats", "print speed, memory, kernels and seed to stderr", stats);
   sampling_.declare(a);
 }
 

@@ -13,8 +13,8 @@ class Tokenize final : public Command {
  public:
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
-    a.text("--text", "TEXT", "the text", text_);
-    a.text("-f,--file", "FILE", "a file with the text, byte for byte; - is stdin", file_);
+    a.text("--text", "TEXT", "the text to tokenize; without --text and --file it is read from stdin", text_);
+    a.text("-f,--file", "FILE", "read the text from a file, byte for byte; -: stdin", file_);
     a.flag("--no-bos", "do not add the token that begins a text (BOS)", no_bos_);
     a.flag("--no-special", "treat special tokens in the text as plain text", no_special_);
     a.flag("--ids", "print only the ids, on one line", ids_);

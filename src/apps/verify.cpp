@@ -19,8 +19,8 @@ namespace {
 class VerifyCommand final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.model("besides, try this model out: prompts cut in several ways, and its first layers", model_);
-    a.text("--kernel", "PATTERN", "only kernels with such a name: 'cpu.avx2.*'", pattern_);
+    a.model("also check this model: prompts cut in several ways, its first layers against the CPU", model_);
+    a.text("--kernel", "PATTERN", "check only kernels whose name matches, such as 'cpu.avx2.*'", pattern_);
     gimbal::declare(a, engine_, Needs::Model);
   }
 
@@ -41,11 +41,17 @@ class VerifyCommand final : public Command {
     Json rows = Json::array();
     Table table("llrl");
     int passed = 0, failed = 0, not_run = 0;
+    std::vector<size_t> wanted;
+    for (size_t i = 0; i < d.kernel_count(); i++)
+      if (!pattern_ || fnmatch(pattern_->c_str(), d.kernel(i).name, 0) == 0) wanted.push_back(i);
+    if (wanted.empty())
+      return Error{Code::Usage, format("--kernel '{}' matches no kernel of {}", printable(*pattern_), d.id()),
+                   "`gimbal kernels` lists them"};
     Progress bar("verifying", !quiet, Progress::Unit::Kernels);
-    for (size_t i = 0; i < d.kernel_count(); i++) {
-      bar.update(i, d.kernel_count());
+    for (size_t done = 0; done < wanted.size(); done++) {
+      bar.update(done, wanted.size());
+      const size_t i = wanted[done];
       const std::string name = d.kernel(i).name;
-      if (pattern_ && fnmatch(pattern_->c_str(), name.c_str(), 0) != 0) continue;
       auto report = check_kernel(d, i);
       if (!report) return report.error();
       const KernelReport& r = *report;
@@ -67,9 +73,6 @@ class VerifyCommand final : public Command {
                          : "not run: " + r.not_run});
       for (const std::string& f : r.failures) table.row({"", "  " + printable(f)});
     }
-    if (passed + failed + not_run == 0)
-      return Error{Code::Usage, format("--kernel '{}' matches no kernel of {}", printable(*pattern_), d.id()),
-                   "`gimbal kernels` lists them"};
     std::vector<Trial> trials;
     if (source) {
       auto tried = try_out(engine, *source, d);

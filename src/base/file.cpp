@@ -222,7 +222,8 @@ Status replace_file(const std::string& path, std::string_view contents) {
   std::error_code e;
   const fs::path folder = fs::path(path).parent_path();
   fs::create_directories(folder, e);
-  if (e && !fs::is_directory(folder))
+  std::error_code unknown;
+  if (e && !fs::is_directory(folder, unknown))
     return Error{Code::Failed, format("cannot create '{}': {}", folder.string(), e.message()), ""};
   auto draft = DraftFile::create(path);
   if (!draft) return draft.error();

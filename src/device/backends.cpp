@@ -101,8 +101,8 @@ Result<LibraryPtr> Backends::library(const std::string& name) {
   return e->library = *opened;
 }
 
-Result<LibraryPtr> Backends::reload(const std::string& path,
-                                    const std::function<Status(const LibraryPtr&)>& validate) {
+Result<Backends::Exchange> Backends::reload(const std::string& path,
+                                            const std::function<Status(const LibraryPtr&)>& validate) {
   const std::lock_guard one(reloading_);
   auto opened = Library::open(path);
   if (!opened) return opened.error();
@@ -118,8 +118,10 @@ Result<LibraryPtr> Backends::reload(const std::string& path,
   Entry* e = find((*opened)->name());
   if (!e) e = &entries_.emplace_back();
   old = std::move(e->library);
+  Exchange done{std::move(e->source), old ? old->build_id() : "", old && old.use_count() > 1, *opened};
+  done.before.name = (*opened)->name();
   *e = {{(*opened)->name(), path, false, true}, *opened, {}};
-  return *opened;
+  return done;
 }
 
 }  // namespace gimbal

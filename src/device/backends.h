@@ -47,11 +47,16 @@ class Backends {
   // Library::open.
   Result<LibraryPtr> library(const std::string& name);
 
+  struct Exchange {
+    Source before;
+    std::string build_before;  // build id of the code before; empty: it was never opened
+    bool draining = false;     // devices are open on it: the last one that is closed lets it go
+    LibraryPtr now;
+  };
   // Exchanges a backend for the plugin in `path`: opens it, checks the contract and calls `validate` (may be
   // empty; conformance cases, say). Then library() gives the new one, while devices that are open keep theirs
   // until they are closed. On any failure the old one stays. Which backend it is, its own table says.
-  Result<LibraryPtr> reload(const std::string& path,
-                            const std::function<Status(const LibraryPtr&)>& validate);
+  Result<Exchange> reload(const std::string& path, const std::function<Status(const LibraryPtr&)>& validate);
 
  private:
   struct Entry {

@@ -1,5 +1,5 @@
-// Why a backend or a device cannot be had, as words for programs: Error::reason, BackendReport::code, JSON.
-// They never change their meaning; docs/cli.md lists them for users.
+// Why a backend or a device cannot be had, as words for programs: Error::reason, BackendReport::reason;
+// "code" in JSON. They never change their meaning; docs/cli.md lists them for users.
 #pragma once
 
 // X(constant, word): the one list of them.

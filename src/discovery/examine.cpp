@@ -47,13 +47,13 @@ BackendReport examine(const LibraryPtr& library, const std::string& options,
   }();
   if (count == 0 && ("\n" + options).find("\nlibrary=") != std::string::npos) count = 1;
   if (count < 0) {
-    r.code = reason::kBrokenPlugin,
-    r.reason = format("the {} backend says that it has {} devices", r.backend, count);
+    r.reason = reason::kBrokenPlugin,
+    r.message = format("the {} backend says that it has {} devices", r.backend, count);
     return r;
   }
   if (count == 0) {
     const Error why = why_none(library, options);
-    r.code = why.reason, r.reason = format("no device found: {}", why.message), r.remedy = why.remedy;
+    r.reason = why.reason, r.message = format("no device found: {}", why.message), r.remedy = why.remedy;
     return r;
   }
   for (int i = 0; i < std::min(count, int(kMaxProbedDevices)); i++) {
@@ -67,7 +67,7 @@ BackendReport examine(const LibraryPtr& library, const std::string& options,
   }
   r.available = !r.devices.empty();
   if (!r.available)
-    r.code = r.refused[0].code, r.reason = r.refused[0].reason, r.remedy = r.refused[0].remedy;
+    r.reason = r.refused[0].reason, r.message = r.refused[0].message, r.remedy = r.refused[0].remedy;
   return r;
 }
 

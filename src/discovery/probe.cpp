@@ -27,10 +27,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-BackendReport failure(const std::string& backend, const char* code, std::string why, std::string remedy) {
+BackendReport failure(const std::string& backend, const char* reason, std::string message,
+                      std::string remedy) {
   BackendReport r;
   r.backend = backend, r.present = true;
-  r.code = code, r.reason = std::move(why), r.remedy = std::move(remedy);
+  r.reason = reason, r.message = std::move(message), r.remedy = std::move(remedy);
   return r;
 }
 
@@ -101,7 +102,7 @@ void answer(const ProbeTask& task, int fd, const ProbeSettings& settings) {
     const auto depends_on = library ? (*library)->table().depends_on : nullptr;
     if (const char* lines = depends_on ? depends_on() : nullptr)
       report.depends = all_depends(lines, before, std::move(loaded));
-    if (report.code.empty() && !report.available) report.code = reason::kBrokenPlugin;
+    if (report.reason.empty() && !report.available) report.reason = reason::kBrokenPlugin;
   } catch (const std::exception& e) { report = failure(task.backend, reason::kOpenFailed, e.what(), ""); }
   write_all(fd, encode(report));
   if (settings.before_exit) settings.before_exit();

@@ -5,7 +5,6 @@
 #include "base/format.h"
 #include "device/backend_words.h"
 #include "device/reason.h"
-#include "discovery/summary.h"
 
 namespace gimbal {
 namespace {
@@ -13,7 +12,7 @@ namespace {
 BackendReport unavailable(const std::string& backend, const Backends::Source& source, const Error& e) {
   BackendReport r;
   r.backend = backend, r.present = source.present, r.library = source.path;
-  r.code = *e.reason ? e.reason : reason::kOpenFailed, r.reason = e.message, r.remedy = e.remedy;
+  r.reason = *e.reason ? e.reason : reason::kOpenFailed, r.message = e.message, r.remedy = e.remedy;
   return r;
 }
 
@@ -67,9 +66,8 @@ const DeviceReport* find(const std::vector<BackendReport>& reports, const std::s
 
 }  // namespace
 
-std::string OpenedDevice::reason() const {
-  std::string others;
-  for (const Rejection& r : rejected) others += (others.empty() ? "" : "; ") + r.sentence();
+std::string OpenedDevice::reason(std::string (*sentence)(const Rejection&)) const {
+  const std::string others = in_one_line(rejected, sentence);
   return others.empty() ? why : format("{} ({})", why, others);
 }
 
@@ -172,6 +170,22 @@ Result<std::unique_ptr<Device>> Registry::open_chosen(const DeviceChoice& choice
   return Device::open(*library, choice.index, options_for(choice.backend, request));
 }
 
+Result<Backends::Exchange> Registry::reload(
+    const std::string& path, const std::function<Status(const LibraryPtr&, const BackendReport&)>& verify) {
+  return backends_.reload(path, [&](const LibraryPtr& code) -> Status {
+    const ProbeTask task{code->name(), [&] { return Result<LibraryPtr>(code); }, ""};
+    BackendReport r = *probe({task}, places_.probe)[0];
+    // A child is the copy of a process in which this driver may run already, and many drivers refuse to work
+    // in a copy. What gets that far without a crash can be asked here.
+    if (r.reason == reason::kOpenFailed || r.reason == reason::kNoDevice) r = examine(code);
+    if (!r.available) return Rejection{r.backend, r.reason, r.message, r.remedy}.error();
+    if (auto ok = verify(code, r); !ok) return ok;
+    const std::lock_guard lock(mutex_);
+    running_.insert(code->name());
+    return Done{};
+  });
+}
+
 Result<OpenedDevice> Registry::open(const DeviceRequest& request, std::vector<Unusable>& unusable) {
   const std::vector<std::string> names = backends_.names();
   if (request.backend != "auto" && std::find(names.begin(), names.end(), request.backend) == names.end())
@@ -202,7 +216,7 @@ Result<OpenedDevice> Registry::open(const DeviceRequest& request, std::vector<Un
       continue;
     }
     auto device = open_chosen(*choice, request);
-    if (device) return OpenedDevice{std::move(*device), choice->reason, choice->unwanted, choice->rejected};
+    if (device) return OpenedDevice{std::move(*device), choice->why, choice->unwanted, choice->rejected};
     // The host has no replacement, and what is wrong is what was asked of it.
     if (choice->backend == kHostBackend) return device.error();
     unusable.push_back({choice->id(), "", device.error()});
@@ -249,24 +263,5 @@ Registry& backend_registry() {
 std::vector<std::string> backend_names() { return backend_registry().backends().names(); }
 std::vector<BackendReport> discover_backends() { return backend_registry().discover(); }
 Result<OpenedDevice> open_device(const DeviceRequest& request) { return backend_registry().open(request); }
-
-Result<DeviceChoice> best_available_backend() {
-  return choose_device(discover_backends(), SelectionRequest{});
-}
-std::string print_backend_summary() {
-  const auto reports = discover_backends();
-  return backend_summary(reports, choose_device(reports, SelectionRequest{}));
-}
-
-Result<OpenedDevice> init_backend(BackendPreference preference, bool strict) {
-  return init_backend_with_memory_check(preference, 0, strict);
-}
-Result<OpenedDevice> init_backend_with_memory_check(BackendPreference preference, uint64_t bytes,
-                                                    bool strict) {
-  DeviceRequest request;
-  request.backend = backend_name(preference), request.strict = strict;
-  request.allow_software = false, request.bytes = bytes;
-  return open_device(request);
-}
 
 }  // namespace gimbal

@@ -41,7 +41,12 @@ struct OpenedDevice {
   std::vector<Rejection>
       fallbacks;                    // what was asked for and could not be had; each must be shown to the user
   std::vector<Rejection> rejected;  // all that would have come before it
-  std::string reason() const;       // `why`, and in brackets why not those before it
+  // `why`, and in brackets why not those before it, each worded by `sentence`; those that are not part of
+  // this build by their names alone.
+  std::string reason(std::string (*sentence)(const Rejection&)) const;
+  std::string reason() const {
+    return reason([](const Rejection& r) { return r.sentence(); });
+  }
 };
 
 // The host itself: no driver that could crash, always there, and what every other device is compared with.
@@ -72,6 +77,11 @@ class Registry {
     std::vector<Unusable> none;
     return open(request, none);
   }
+  // Exchanges a backend for the plugin in `path` (Backends::reload), once a child process has asked it for
+  // its devices and `verify` is content with them: a plugin that crashes there is refused like any other.
+  // Errors: those of Library::open; NoBackend with the reason of the probe; those of `verify`.
+  Result<Backends::Exchange> reload(
+      const std::string& path, const std::function<Status(const LibraryPtr&, const BackendReport&)>& verify);
 
  private:
   std::optional<BackendReport> known(const std::string& name, const DeviceRequest&, bool anew);
@@ -105,15 +115,5 @@ std::vector<BackendReport> discover_backends();
 // or, if strict, refused with it. Errors: NoBackend with every reason; OutOfMemory when only memory is
 // missing; Usage for an unknown name.
 Result<OpenedDevice> open_device(const DeviceRequest&);
-
-// What open_device() would take, decided without opening it.
-Result<DeviceChoice> best_available_backend();
-// Every backend with a tick or a cross, its devices with their memory, or why it has none; and the one
-// recommended. A text of several lines; library code prints nothing.
-std::string print_backend_summary();
-
-Result<OpenedDevice> init_backend(BackendPreference = BackendPreference::Auto, bool strict = false);
-// `bytes`: what a model takes (see estimate_inference_memory); devices with less free memory are passed over.
-Result<OpenedDevice> init_backend_with_memory_check(BackendPreference, uint64_t bytes, bool strict = false);
 
 }  // namespace gimbal

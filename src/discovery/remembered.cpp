@@ -18,8 +18,8 @@ constexpr std::string_view kFailuresTitle = "gimbal: backends that crashed or hu
 
 int64_t now() { return int64_t(std::time(nullptr)); }
 
-bool worth_keeping(const std::string& code) {
-  return code == reason::kProbeCrashed || code == reason::kProbeTimeout;
+bool worth_keeping(const std::string& word) {
+  return word == reason::kProbeCrashed || word == reason::kProbeTimeout;
 }
 
 std::string ago(int64_t seconds) {
@@ -62,7 +62,7 @@ void RememberedFailures::write() const {
   if (file_.empty()) return;
   std::string text(kFailuresTitle);
   for (const Failure& f : failures_)
-    text += format("{}\t{}\t{}\t{}\t{}\t{}\n", f.when, f.backend, f.key, f.code, f.reason, f.remedy);
+    text += format("{}\t{}\t{}\t{}\t{}\t{}\n", f.when, f.backend, f.key, f.reason, f.message, f.remedy);
   (void)replace_file(file_, text);
 }
 
@@ -73,8 +73,8 @@ std::optional<BackendReport> RememberedFailures::find(const std::string& backend
     if (f.backend != backend || f.key != one_line(key)) continue;
     BackendReport r;
     r.backend = backend, r.present = true, r.remembered = true;
-    r.code = f.code, r.remedy = f.remedy;
-    r.reason = format("{}, {}; it was not asked again", f.reason, ago(now() - f.when));
+    r.reason = f.reason, r.remedy = f.remedy;
+    r.message = format("{}, {}; it was not asked again", f.message, ago(now() - f.when));
     return r;
   }
   return std::nullopt;
@@ -84,8 +84,8 @@ void RememberedFailures::learn(const BackendReport& r, const std::string& key) {
   const std::lock_guard lock(mutex_);
   read();
   const auto known = std::erase_if(failures_, [&](const Failure& f) { return f.backend == r.backend; });
-  if (worth_keeping(r.code))
-    failures_.push_back({r.backend, one_line(key), r.code, one_line(r.reason), one_line(r.remedy), now()});
+  if (worth_keeping(r.reason))
+    failures_.push_back({r.backend, one_line(key), r.reason, one_line(r.message), one_line(r.remedy), now()});
   else if (!known) return;
   write();
 }

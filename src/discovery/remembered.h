@@ -26,7 +26,7 @@ class RememberedFailures {
 
  private:
   struct Failure {
-    std::string backend, key, code, reason, remedy;
+    std::string backend, key, reason, message, remedy;
     int64_t when = 0;  // seconds since 1970
   };
   void read();

@@ -23,7 +23,7 @@ constexpr std::string_view kAnswersTitle =
 bool worth_keeping(const BackendReport& r) {
   const bool software =
       r.available && std::all_of(r.devices.begin(), r.devices.end(), [](auto& d) { return d.software; });
-  return r.refused.empty() && (software || r.code == reason::kLibraryMissing);
+  return r.refused.empty() && (software || r.reason == reason::kLibraryMissing);
 }
 
 std::string here(const std::string& key) {

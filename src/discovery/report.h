@@ -29,15 +29,15 @@ struct DeviceReport {
 // A device that was counted, and cannot be opened.
 struct DeviceRefusal {
   int index = 0;
-  std::string code, reason, remedy;
+  std::string reason, message, remedy;  // as in BackendReport
 };
 
 struct BackendReport {
   std::string backend;
   bool present = false;     // linked, or its plugin was found
   bool available = false;   // has a device that can be opened
-  std::string code;         // one of device/reason.h; empty when available
-  std::string reason;       // a sentence; empty when available
+  std::string reason;       // why not: one of device/reason.h; empty when available
+  std::string message;      // the same as a sentence; empty when available
   std::string remedy;       // what to do; may be empty
   std::string library;      // the plugin's file; empty when linked
   bool remembered = false;  // it was seen earlier, and the backend was not asked again

@@ -33,11 +33,11 @@ void pass(Stream& s, DeviceReport& d) {
 }
 template <class Stream>
 void pass(Stream& s, DeviceRefusal& d) {
-  s.number(d.index), s.text(d.code), s.text(d.reason), s.text(d.remedy);
+  s.number(d.index), s.text(d.reason), s.text(d.message), s.text(d.remedy);
 }
 template <class Stream>
 void pass(Stream& s, BackendReport& r) {
-  s.text(r.backend), s.text(r.code), s.text(r.reason), s.text(r.remedy);
+  s.text(r.backend), s.text(r.reason), s.text(r.message), s.text(r.remedy);
   s.list(r.devices, kMaxProbedDevices), s.list(r.refused, kMaxProbedDevices);
   s.list(r.depends, kMaxDepends);
 }
@@ -139,7 +139,7 @@ std::optional<BackendReport> decode(std::string_view message) {
   for (const DeviceRefusal& d : r.refused)
     if (d.index < 0 || !seen.insert(d.index).second) return std::nullopt;
   r.present = true, r.available = !r.devices.empty();
-  if (r.available != r.code.empty()) return std::nullopt;
+  if (r.available != r.reason.empty()) return std::nullopt;
   return r;
 }
 

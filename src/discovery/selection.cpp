@@ -23,7 +23,7 @@ struct Candidate {
 // A "no" that is believed without asking says since when, and how to ask.
 Rejection as_remembered(Rejection no, const BackendReport& r) {
   if (r.seen.empty()) return no;
-  no.reason += format(", seen on {}", r.seen);
+  no.message += format(", seen on {}", r.seen);
   no.seen = r.seen;
   return no;
 }
@@ -47,9 +47,9 @@ class Chooser {
         continue;
       }
       choice.backend = c.backend->backend, choice.index = c.device->index;
-      choice.reason = asked         ? "asked for"
-                      : automatic() ? "first available in the automatic order"
-                                    : "the next best in the automatic order";
+      choice.why = asked         ? "asked for"
+                   : automatic() ? "first available in the automatic order"
+                                 : "the next best in the automatic order";
       if (!automatic() && !asked)
         for (const Rejection& r : choice.rejected)
           if (r.backend() == request_.backend) choice.unwanted.push_back(r);
@@ -82,9 +82,9 @@ class Chooser {
       };
       for (const DeviceReport& d : r.devices) add(&d, d.index, {});
       for (const DeviceRefusal& d : r.refused)
-        add(nullptr, d.index, {format("{}:{}", r.backend, d.index), d.code, d.reason, d.remedy});
+        add(nullptr, d.index, {format("{}:{}", r.backend, d.index), d.reason, d.message, d.remedy});
       if (r.devices.empty() && r.refused.empty())
-        add(nullptr, 0, as_remembered({r.backend, r.code, r.reason, r.remedy}, r));
+        add(nullptr, 0, as_remembered({r.backend, r.reason, r.message, r.remedy}, r));
     }
     std::sort(all.begin(), all.end(),
               [](const Candidate& a, const Candidate& b) { return a.place < b.place; });
@@ -116,20 +116,19 @@ class Chooser {
   }
 
   Error nothing(const std::vector<Rejection>& rejected) const {
-    std::string all;
-    const char* code = reason::kNoDevice;
+    const std::string all = in_one_line(rejected, [](const Rejection& r) { return r.sentence(); });
+    const char* first = reason::kNoDevice;
     bool memory = false;
     for (const Rejection& r : rejected) {
-      all += (all.empty() ? "" : "; ") + r.sentence();
-      memory = memory || r.code == reason::kNotEnoughMemory;
+      memory = memory || r.reason == reason::kNotEnoughMemory;
       if (&r == &rejected.front())
-        if (const char* known = known_reason(r.code)) code = known;
+        if (const char* known = known_reason(r.reason)) first = known;
     }
     if (request_.strict && !automatic())
       return {Code::NoBackend,
               format("backend '{}' was asked for and cannot be had: {}", request_.backend, all),
               "ask for another backend",
-              code,
+              first,
               "backend",
               request_.backend,
               "",
@@ -137,7 +136,7 @@ class Chooser {
     if (memory)
       return {Code::OutOfMemory, "no device has enough memory: " + all,
               "take a smaller model or context, or close other programs", reason::kNotEnoughMemory};
-    return {Code::NoBackend, "no backend can be used: " + all, "install a driver that is missing", code};
+    return {Code::NoBackend, "no backend can be used: " + all, "install a driver that is missing", first};
   }
 
   std::vector<BackendReport> reports_;
@@ -147,24 +146,31 @@ class Chooser {
 
 }  // namespace
 
-const char* backend_name(BackendPreference p) {
-  const int place = int(p) - 1;  // Auto comes first, and so does any value that is none
-  return place >= 0 && place < int(std::size(kBackendOrder)) ? kBackendOrder[place] : "auto";
+std::string Rejection::sentence() const { return format("{}: {}", what, in_full(message, remedy)); }
+
+std::string in_one_line(const std::vector<Rejection>& all, std::string (*sentence)(const Rejection&)) {
+  std::string line;
+  std::vector<std::string_view> absent;
+  const bool several = std::count_if(all.begin(), all.end(),
+                                     [](const Rejection& r) { return r.reason == reason::kNotBuilt; }) > 1;
+  for (const Rejection& r : all)
+    if (r.reason == reason::kNotBuilt && several) absent.push_back(r.what);
+    else line += (line.empty() ? "" : "; ") + sentence(r);
+  if (absent.empty()) return line;
+  return format("{}{}{} are not in this build", line, line.empty() ? "" : "; ", fmt::join(absent, ", "));
 }
 
-std::string Rejection::sentence() const { return format("{}: {}", what, in_full(reason, remedy)); }
-
 Error Rejection::error() const {
-  const char* known = known_reason(code);
-  return {Code::NoBackend, reason, remedy, known ? known : gimbal::reason::kOpenFailed};
+  const char* known = known_reason(reason);
+  return {Code::NoBackend, message, remedy, known ? known : gimbal::reason::kOpenFailed};
 }
 
 Rejection rejection(const Unusable& u) {
-  const char* code = *u.why.reason                     ? u.why.reason
+  const char* word = *u.why.reason                     ? u.why.reason
                      : u.why.code == Code::OutOfMemory ? reason::kNotEnoughMemory
                      : u.why.code == Code::DeviceLost  ? reason::kDeviceLost
                                                        : reason::kVerificationFailed;
-  return {u.device, code, u.why.message, u.why.remedy};
+  return {u.device, word, u.why.message, u.why.remedy};
 }
 
 std::string DeviceChoice::id() const { return format("{}:{}", backend, index); }
@@ -206,7 +212,7 @@ Result<DeviceChoice> choose_device(const std::vector<BackendReport>& reports,
   if (!numbered) return numbered;
   std::erase_if(first->rejected, [&](const Rejection& r) { return r.backend() == first->backend; });
   numbered->rejected.insert(numbered->rejected.begin(), first->rejected.begin(), first->rejected.end());
-  if (numbered->unwanted.empty()) numbered->reason = first->reason;
+  if (numbered->unwanted.empty()) numbered->why = first->why;
   return numbered;
 }
 

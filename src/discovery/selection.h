@@ -15,25 +15,20 @@
 
 namespace gimbal {
 
-// What an application can ask for. The values are there in every build; a backend that is not is a reason.
-enum class BackendPreference {
-  Auto,
-#define GIMBAL_KNOWN_BACKEND(id, ...) id,
-#include "device/backends.def"
-#undef GIMBAL_KNOWN_BACKEND
-};
-const char* backend_name(BackendPreference);  // "auto", "cpu", "cuda", ...
-
 // Why a device, or a whole backend, was not taken.
 struct Rejection {
-  std::string what;  // "cuda:1"; "cuda" when none of its devices came into question
-  std::string code, reason, remedy;
+  std::string what;                     // "cuda:1"; "cuda" when none of its devices came into question
+  std::string reason, message, remedy;  // as in Error
   std::string seen = {};  // when, if it is a remembered answer that a look at the device may change
 
   std::string backend() const { return what.substr(0, what.find(':')); }
   std::string sentence() const;  // "cuda: why not (what to do)"
   Error error() const;           // of code NoBackend
 };
+
+// All of them with semicolons between, each worded by `sentence`. If several are not part of this build,
+// they are last and share a sentence: "cuda, rocm are not in this build".
+std::string in_one_line(const std::vector<Rejection>&, std::string (*sentence)(const Rejection&));
 
 // What is not used any more, since it failed in this run: a device, or one kernel of it.
 struct Unusable {
@@ -56,7 +51,7 @@ struct SelectionRequest {
 struct DeviceChoice {
   std::string backend;
   int index = 0;
-  std::string reason;               // why this one
+  std::string why;                  // this one
   std::vector<Rejection> rejected;  // what would have come before it, in that order
   std::vector<Rejection> unwanted;  // those of `rejected` that were asked for: each must be shown to the user
   std::string id() const;           // "cuda:0"

@@ -24,9 +24,9 @@ std::string device_line(const DeviceReport& d) {
 
 std::string backend_summary(const std::vector<BackendReport>& reports, const Result<DeviceChoice>& best) {
   std::string out = "=== Available Backends ===\n";
-  auto refusal = [&](const std::string& what, const std::string& code, const std::string& why,
+  auto refusal = [&](const std::string& what, const std::string& reason, const std::string& message,
                      const std::string& remedy) {
-    out += format("    {}: {} ({})\n", what, why, code);
+    out += format("    {}: {} ({})\n", what, message, reason);
     if (!remedy.empty()) out += format("      {}\n", remedy);
   };
   for (const BackendReport& r : reports) {
@@ -38,8 +38,8 @@ std::string backend_summary(const std::vector<BackendReport>& reports, const Res
     }
     if (r.available)
       for (const DeviceRefusal& d : r.refused)
-        refusal(format("[{}] Error", d.index), d.code, d.reason, d.remedy);
-    else refusal("Error", r.code, r.reason, r.remedy);
+        refusal(format("[{}] Error", d.index), d.reason, d.message, d.remedy);
+    else refusal("Error", r.reason, r.message, r.remedy);
     if (!r.library.empty()) out += format("    plugin: {}\n", r.library);
   }
   if (best) out += format("\nRecommended backend: {} ({})\n", display_name(best->backend), best->id());

@@ -39,6 +39,19 @@ struct LoadedModel {
 };
 using LoadedModelPtr = std::shared_ptr<LoadedModel>;
 
+// What an exchange of a backend's code did.
+struct Reloaded {
+  struct Code {
+    std::string plugin;  // its file; empty: part of the program, or there was none
+    std::string build;   // its build id; empty: it was never opened
+  };
+  std::string backend;
+  Code before, now;
+  bool draining = false;  // models still compute with the code before; it leaves memory with the last of them
+  std::vector<std::string> devices;  // that the new code opened
+  size_t kernels = 0;                // of all of these, verified before the exchange; 0 with Verify::Never
+};
+
 // Not thread-safe. What it opened and loaded may outlive it.
 class Engine {
  public:
@@ -75,6 +88,13 @@ class Engine {
   // and Session::move_to.
   Status recover(Session& session, LoadedModelPtr& on, const Error& lost);
 
+  // Replaces the code of a backend by the plugin in this file, which names its backend itself. Models that
+  // are loaded go on with the code they began with; what is loaded from now on gets the new one. Before the
+  // exchange the plugin is asked for its devices, in a child process, and every kernel is verified on each.
+  // What was found unusable of this backend is tried again with the new code. Errors, which change nothing:
+  // NoBackend with the reason (device/reason.h); Failed when an event cancelled it.
+  Result<Reloaded> reload_backend(const std::string& plugin);
+
   // What is not used any more by this engine, and why: devices, and kernels of devices.
   const std::vector<Unusable>& unusable() const { return unusable_; }
 
@@ -87,6 +107,7 @@ class Engine {
   Result<PlannedModel> place(const ModelFile&, OpenedDevice&&);
   Result<bool> verify(const PlannedModel&, bool anew);
   Result<LoadedModelPtr> load_once(PlannedModel&&);
+  Status verify_code(const LibraryPtr&, const BackendReport&, Reloaded&);
   // One more thing that is not used. Errors: NoBackend under strict.
   Status give_up(Unusable, Fallback::Kind);
   RunOptions run_options() const;  // without the kernels that are not used

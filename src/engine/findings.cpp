@@ -59,12 +59,13 @@ Status Findings::put(const Json& key, Json entry) {
 
 Json key_of(const Device& d) {
   const gimbal_device_info about = d.describe();
+  const bool plugin = d.library() && !d.library()->path().empty();
   return {{"device", d.id()},
           {"name", about.name ? about.name : ""},
           {"driver", about.driver ? about.driver : ""},
           {"features", d.features()},
           {"threads", about.threads},
-          {"build", build_id()}};
+          {"build", plugin ? build_id() + "+" + d.library()->build_id() : build_id()}};
 }
 
 std::string build_id() {

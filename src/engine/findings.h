@@ -32,7 +32,8 @@ class Findings {
 // "/home/me/.cache/gimbal"; empty when neither XDG_CACHE_HOME nor HOME is an absolute path.
 std::string cache_folder();
 
-// What findings about a device depend on: its name, driver, features and threads, and this build.
+// What findings about a device depend on: its name, driver, features and threads, this build, and that of the
+// plugin that computes on it.
 Json key_of(const Device&);
 
 // The linker's fingerprint of this program; its version where the linker leaves none.

@@ -2,12 +2,15 @@
 
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <tuple>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -56,24 +59,19 @@ class Search {
     catalog.entries.push_back({std::move(name), source, path.string(), e ? 0 : uint64_t(bytes)});
   }
 
-  // Every *.gguf under `place`, named by `name(path below the place)`.
+  // Every *.gguf under `place`, named by `name(path below the place)`. `named`: a user expects it to be
+  // there.
   template <class F>
-  void folder(const fs::path& place, const char* source, int deepest, F name) {
+  void folder(const fs::path& place, const char* source, int deepest, F name, bool named = false) {
     std::error_code e;
-    if (!fs::is_directory(place, e)) return;
-    catalog.places.push_back(place.string());
-    int looked_at = 0;
-    for (auto at = fs::recursive_directory_iterator(place, fs::directory_options::skip_permission_denied, e);
-         !e && at != fs::recursive_directory_iterator(); at.increment(e)) {
-      if (++looked_at > kMaxEntries) {
-        catalog.complete = false;
-        return;
-      }
-      if (at.depth() >= deepest) at.disable_recursion_pending();
-      const fs::path& p = at->path();
-      if (!ends_with(p.filename().string(), ".gguf") || is_later_part(p.stem().string())) continue;
-      add(name(p.lexically_relative(place)), source, p);
+    if (!fs::is_directory(place, e)) {
+      if (named)
+        catalog.skipped.push_back(format("'{}': {}", place.string(), e ? e.message() : "it is no folder"));
+      return;
     }
+    if (!readable(place)) return;
+    catalog.places.push_back(place.string());
+    search(place, source, deepest, name);
   }
 
   // Ollama keeps a manifest per name and tag, which says which blob holds the weights.
@@ -106,6 +104,34 @@ class Search {
   }
 
  private:
+  bool readable(const fs::path& folder) {
+    if (access(folder.c_str(), R_OK | X_OK) == 0) return true;
+    catalog.skipped.push_back(format("'{}': {}", folder.string(), std::strerror(errno)));
+    return false;
+  }
+
+  template <class F>
+  void search(const fs::path& place, const char* source, int deepest, F name) {
+    std::error_code e;
+    int looked_at = 0;
+    for (auto at = fs::recursive_directory_iterator(place, fs::directory_options::skip_permission_denied, e);
+         !e && at != fs::recursive_directory_iterator(); at.increment(e)) {
+      if (++looked_at > kMaxEntries) {
+        catalog.complete = false;
+        return;
+      }
+      if (at.depth() >= deepest) at.disable_recursion_pending();
+      std::error_code gone;
+      if (at->is_directory(gone) && !at->is_symlink(gone) && at.depth() < deepest) {
+        if (!readable(at->path())) at.disable_recursion_pending();
+        continue;
+      }
+      const fs::path& p = at->path();
+      if (!ends_with(p.filename().string(), ".gguf") || is_later_part(p.stem().string())) continue;
+      add(name(p.lexically_relative(place)), source, p);
+    }
+  }
+
   // registry.ollama.ai/library/llama3/8b is llama3:8b; other hosts and owners are named.
   static std::string ollama_name(const fs::path& manifest) {
     std::vector<std::string> parts;
@@ -145,7 +171,7 @@ Catalog find_models() {
   const std::string places = variable("GIMBAL_MODELS");
   for (size_t begin = 0; begin < places.size();) {
     size_t end = std::min(places.find(':', begin), places.size());
-    if (end > begin) s.folder(places.substr(begin, end - begin), "GIMBAL_MODELS", kDeepest, stem);
+    if (end > begin) s.folder(places.substr(begin, end - begin), "GIMBAL_MODELS", kDeepest, stem, true);
     begin = end + 1;
   }
   const fs::path home = variable("HOME");
@@ -161,6 +187,10 @@ Catalog find_models() {
     s.folder(home / ".lmstudio/models", "LM Studio", kDeepest, stem);
     s.folder(home / ".cache/lm-studio/models", "LM Studio", kDeepest, stem);
   }
+  std::sort(s.catalog.entries.begin(), s.catalog.entries.end(),
+            [](const CatalogEntry& a, const CatalogEntry& b) {
+              return std::tie(a.name, a.path) < std::tie(b.name, b.path);
+            });
   return std::move(s.catalog);
 }
 

@@ -17,10 +17,12 @@ struct CatalogEntry {
 struct Catalog {
   std::vector<CatalogEntry> entries;
   std::vector<std::string> places;  // folders that were looked into
-  bool complete = true;             // false: a folder had more entries than are looked at
+  std::vector<std::string>
+      skipped;           // folders that could not be, each with the reason: "'/x': Permission denied"
+  bool complete = true;  // false: a folder had more entries than are looked at
 };
 
-// Looks at names and sizes only. What cannot be read is passed over; links to folders are not followed.
+// Looks at names and sizes only. Links to folders are not followed. Sorted by name.
 Catalog find_models();
 
 }  // namespace gimbal

@@ -63,13 +63,17 @@ void FirstUse::keep(const Device& d, const std::function<void(Json&)>& change) {
 }
 
 Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Stage& stage, bool anew) {
-  const Device& d = *stage.device;
-  KernelVerdicts known;
-  if (!anew) known = verdicts_of(known_of(d));
   std::vector<size_t> needed;
   for (const Bucket& b : stage.buckets)
     for (size_t k : kernels_of(b.choices))
       if (std::find(needed.begin(), needed.end(), k) == needed.end()) needed.push_back(k);
+  return wrong_kernels(*stage.device, needed, anew);
+}
+
+Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Device& d, const std::vector<size_t>& needed,
+                                                         bool anew) {
+  KernelVerdicts known;
+  if (!anew) known = verdicts_of(known_of(d));
   const size_t before = known.size();
   size_t done = 0;
   auto progress = [&](const char*) { return !progress_ || progress_(d, done++, needed.size()); };

@@ -22,9 +22,11 @@ class FirstUse {
 
   explicit FirstUse(Verify when, Progress progress = {}) : when_(when), progress_(std::move(progress)) {}
 
-  // The kernels of a stage that nothing is known of, against the reference; `anew`: all of them. Answers
+  // Those of these kernels that nothing is known of, against the reference; `anew`: all of them. Answers
   // every one of the device that is known to be wrong. Errors: DeviceLost, OutOfMemory.
-  Result<std::vector<Quarantined>> wrong_kernels(const Stage&, bool anew);
+  Result<std::vector<Quarantined>> wrong_kernels(const Device&, const std::vector<size_t>& kernels,
+                                                 bool anew);
+  Result<std::vector<Quarantined>> wrong_kernels(const Stage&, bool anew);  // that a stage needs
   // The first layers on the device against those on `host`, where the model is new to it. Errors: Failed,
   // with the numbers, when they differ; those of loading and computing.
   Status check_layers(const Gguf&, const Device&, const Device& host, const RunOptions&) const;

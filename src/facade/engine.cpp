@@ -1,4 +1,6 @@
 #include "base/format.h"
+#include "device/reason.h"
+#include "discovery/summary.h"
 #include "facade/internal.h"
 
 namespace gimbal::v1 {
@@ -32,6 +34,19 @@ Result<own::EngineOptions> own_options(const Options& o, const ModelOptions& m) 
   return e;
 }
 
+SelectionRequest selection(const Options& o, uint64_t bytes) {
+  return {o.backend, o.device, o.strict, o.allow_software_devices, bytes, o.backend_order, {}};
+}
+
+Device as_public(const DeviceReport& d, const BackendReport& r) {
+  return {d.id, r.backend, d.name, d.driver, d.memory_total, d.memory_free.value_or(0), d.software};
+}
+
+EventSink events_of(const Options& o) {
+  if (!o.events) return {};
+  return [sink = o.events](const own::Event& e) { return sink(to_public(e)); };
+}
+
 }  // namespace
 
 Engine::Impl::Impl(Options o) : options(std::move(o)), registry(places(options)) {}
@@ -45,16 +60,39 @@ Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
   if (!source) return to_public(source.error());
   auto tokenizer = own::Tokenizer::create(*source->file);
   if (!tokenizer) return to_public(tokenizer.error());
-  EventSink events;
-  if (impl_->options.events)
-    events = [sink = impl_->options.events](const own::Event& e) { return sink(to_public(e)); };
   auto loaded = std::make_shared<Model::Impl>(Model::Impl{
-      impl_, std::make_unique<own::Engine>(impl_->registry, std::move(*options), std::move(events))});
+      impl_, std::make_unique<own::Engine>(impl_->registry, std::move(*options), events_of(impl_->options))});
   auto on = loaded->engine->load(*source);
   if (!on) return to_public(on.error());
   loaded->loaded = std::move(*on);
   loaded->tokenizer = std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(*tokenizer)});
   return Access::model(std::move(loaded));
+}
+
+Result<Reloaded> Engine::reload_backend(const std::string& plugin) {
+  auto options = own_options(impl_->options, {});
+  if (!options) return options.error();
+  own::Engine engine(impl_->registry, std::move(*options), events_of(impl_->options));
+  auto done = engine.reload_backend(plugin);
+  if (!done) return to_public(done.error());
+  auto code = [](own::Reloaded::Code& c) { return Reloaded::Code{std::move(c.plugin), std::move(c.build)}; };
+  return Reloaded{std::move(done->backend), code(done->before),       code(done->now),
+                  done->draining,           std::move(done->devices), done->kernels};
+}
+
+Result<Device> Engine::best_device(uint64_t bytes) {
+  const auto reports = impl_->registry.discover();
+  auto best = choose_device(reports, selection(impl_->options, bytes));
+  if (!best) return to_public(best.error());
+  for (const BackendReport& r : reports)
+    for (const DeviceReport& d : r.devices)
+      if (d.id == best->id()) return as_public(d, r);
+  return Error{Code::NoBackend, best->id() + " is gone", "", reason::kNoDevice, "", "", "", {}};
+}
+
+std::string Engine::summary() {
+  const auto reports = impl_->registry.discover();
+  return backend_summary(reports, choose_device(reports, selection(impl_->options, 0)));
 }
 
 std::vector<Backend> Engine::backends() {
@@ -63,11 +101,9 @@ std::vector<Backend> Engine::backends() {
     Backend b{r.backend, r.available, {}, {}};
     if (!r.available) {
       b.why_not.code = Code::NoBackend;
-      b.why_not.message = r.reason, b.why_not.remedy = r.remedy, b.why_not.reason = r.code;
+      b.why_not.message = r.message, b.why_not.remedy = r.remedy, b.why_not.reason = r.reason;
     }
-    for (const DeviceReport& d : r.devices)
-      b.devices.push_back(
-          {d.id, r.backend, d.name, d.driver, d.memory_total, d.memory_free.value_or(0), d.software});
+    for (const DeviceReport& d : r.devices) b.devices.push_back(as_public(d, r));
     all.push_back(std::move(b));
   }
   return all;

@@ -13,6 +13,7 @@ using Error = gimbal::Error;
 using Event = gimbal::Event;
 using Fallback = gimbal::Fallback;
 using Model = gimbal::Model;
+using Reloaded = gimbal::Reloaded;
 using Tokenizer = gimbal::Tokenizer;
 }  // namespace gimbal::own
 

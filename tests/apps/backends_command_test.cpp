@@ -183,6 +183,41 @@ TEST_F(BackendsCommandTest, ACrashIsRememberedUntilBackendsAreAskedAgain) {
   EXPECT_SAYS(run(with(kShort, {"--verify", "never", "--numerics", "fast"})).err, "using Metal backend");
 }
 
+// A plugin is replaced in the running program; what it did is told.
+TEST_F(BackendsCommandTest, ReloadTakesAVerifiedPluginOrRefusesIt) {
+  folder_.put("metal", "hardware,device=Fake M2");
+  const PluginFolder other;
+  const std::string plugin = other.put("metal_next", "named=metal,hardware,device=Fake M3", "v2");
+  Ran r = run({"backends", "--reload", plugin});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_SAYS(r.out, format("Metal was replaced\n  before: {}\n  now: {} (build fake 2-",
+                            folder_.file("metal"), plugin));
+  EXPECT_SAYS(r.out, "\n  verified: ");
+  EXPECT_SAYS(r.out, " kernels on metal:0\n\n=== Available Backends ===\n");
+  EXPECT_SAYS(r.out, "[0] Fake M3: ");
+  EXPECT_FALSE(contains(r.out, "Fake M2"));
+  const Json j = json_of(run({"backends", "--json", "--reload", plugin}));
+  expect_keys(j["reloaded"], {"backend", "before", "now", "draining", "devices", "kernels"});
+  EXPECT_EQ(j["reloaded"]["before"]["plugin"], folder_.file("metal"));
+  EXPECT_EQ(j["reloaded"]["before"]["build"], nullptr) << "it was never opened";
+  EXPECT_EQ(j["reloaded"]["now"]["plugin"], plugin);
+  EXPECT_EQ(j["reloaded"]["draining"], false);
+  EXPECT_GT(j["reloaded"]["kernels"].get<int>(), 10);
+  EXPECT_EQ(of(j, "metal")["plugin"], plugin);
+  EXPECT_FALSE(json_of(run({"backends", "--json"})).contains("reloaded"));
+
+  PluginFolder::tell("metal_next", "named=metal,hardware,crash");
+  r = run({"backends", "--reload", plugin});
+  EXPECT_EQ(r.code, 4);
+  EXPECT_EQ(r.out, "");
+  EXPECT_SAYS(r.err, format("'{}' is not taken, and nothing is replaced: it crashed", plugin));
+  PluginFolder::tell("metal_next", "named=metal,hardware,wrong=rope");
+  r = run({"backends", "--reload", plugin});
+  EXPECT_EQ(r.code, 4);
+  EXPECT_SAYS(r.err, "toy.reference.rope of metal:0: wrong numbers on this machine");
+  EXPECT_EQ(run({"backends", "--reload", "/there/is/nothing.so"}).code, 4);
+}
+
 constexpr const char* kStrace = "/usr/bin/strace";
 
 // Whether strace is here and may look at other programs.

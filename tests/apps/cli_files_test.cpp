@@ -183,7 +183,7 @@ TEST(Models, AreFoundWherePeopleKeepThem) {
   Ran r = gimbal({"models", "--json"}, setup);
   ASSERT_EQ(r.code, 0) << r.err;
   Json j = json_of(r);
-  expect_keys(j, {"models", "places", "complete"});
+  expect_keys(j, {"models", "places", "skipped", "complete"});
   std::map<std::string, Json> found;
   for (const Json& m : j["models"]) found[m["name"]] = m;
   EXPECT_EQ(found.size(), 7u) << j.dump(2);
@@ -192,7 +192,17 @@ TEST(Models, AreFoundWherePeopleKeepThem) {
   EXPECT_EQ(found["tiny:1b"]["architecture"], "llama");
   EXPECT_EQ(found["tiny:1b"]["source"], "Ollama");
   EXPECT_TRUE(found["broken"].contains("error"));
-  EXPECT_SAYS(gimbal({"models"}, setup).out, "unreadable");
+  r = gimbal({"models"}, setup);
+  EXPECT_SAYS(r.out, "unreadable");
+  EXPECT_SAYS(r.out, "\nUnreadable:\n  '");
+  // The error has a line of its own behind the table, and makes no column wide.
+  EXPECT_GT(r.out.find(found["broken"]["error"]["message"].get<std::string>()), r.out.find("\nUnreadable:\n"))
+      << r.out;
+  EXPECT_SAYS(r.err, "note: not looked into: '/does/not/exist': No such file or directory");
+  EXPECT_EQ(j["skipped"].size(), 1u);
+  std::vector<std::string> names;
+  for (const Json& m : j["models"]) names.push_back(m["name"]);
+  EXPECT_TRUE(std::is_sorted(names.begin() + 1, names.end())) << j.dump(2);
   // And by these names they run.
   for (const char* name : {"tiny:1b", "some/one/hub", "hub", "Studio", "named", "local"})
     EXPECT_EQ(gimbal({"run", name, "-p", "x", "-n", "1"}, setup).code, 0) << name;

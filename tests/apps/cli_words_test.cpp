@@ -12,9 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Args kCommands{"run",        "bench",  "plan",       "explain",    "backends",
-                     "kernels",    "verify", "models",     "info",       "tokenize",
-                     "detokenize", "logits", "dequantize", "completion", "manual"};
+const Args kCommands{
+    "run",  "bench",    "plan",       "explain", "backends",        "kernels",    "verify",     "models",
+    "info", "tokenize", "detokenize", "logits",  "render-template", "dequantize", "completion", "manual"};
 
 // The long options that a command's --help lists, but for --cuda-device, which stands for a family.
 Args long_options(const std::string& command) {
@@ -96,6 +96,86 @@ TEST(Words, WhatIsThereIsNotSaidToBeMissing) {
   ASSERT_EQ(symlink(loop.c_str(), loop.c_str()), 0);
   EXPECT_SAYS(gimbal({"info", link}).err, "its link leads to no file");
   EXPECT_SAYS(gimbal({"info", loop}).err, "symbolic links");
+}
+
+// Root may read everything, so that nobody runs the program where the tests are root's.
+Ran without_rights(Args args, std::map<std::string, std::string> environment) {
+  if (getuid() != 0) return gimbal(std::move(args), {.environment = std::move(environment)});
+  RunSetup setup{.environment = std::move(environment)};
+  for (const auto& [name, value] : quiet_home()) setup.environment.emplace(name, value);
+  const Args as_nobody{"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                       std::getenv("GIMBAL")};
+  args.insert(args.begin(), as_nobody.begin(), as_nobody.end());
+  return run_program(args, setup);
+}
+
+TEST(Words, WhatMayNotBeReadIsNotSaidToBeMissing) {
+  const std::string folder = temporary_path("closed"), file = folder + "/model.gguf";
+  fs::create_directories(folder);
+  fs::copy_file(story_file("q8_0"), file, fs::copy_options::overwrite_existing);
+  fs::permissions(folder, fs::perms::none);
+  EXPECT_SAYS(without_rights({"info", file}, {}).err, "Permission denied");
+  const Ran models = without_rights({"models"}, {{"GIMBAL_MODELS", folder + ":" + story_file("q8_0")}});
+  EXPECT_EQ(models.code, 0) << models.err;
+  EXPECT_SAYS(models.err, format("note: not looked into: '{}': Permission denied", folder));
+  EXPECT_SAYS(models.err, format("note: not looked into: '{}': it is no folder", story_file("q8_0")));
+  // A cache that cannot be kept: the cause is the folder that could not be made.
+  const Ran kept = without_rights({"run", "-p", "Once", "-n", "1"}, {{"HOME", folder}});
+  EXPECT_EQ(kept.code, 0) << kept.err;
+  EXPECT_SAYS(
+      kept.err,
+      format("could not be kept for the next time: cannot create '{}/.cache/gimbal': Permission denied",
+             folder));
+  fs::permissions(folder, fs::perms::owner_all);
+}
+
+TEST(Words, WhatIsTooMuchIsSaid) {
+  for (const auto& [args, says] : {std::pair(Args{"help", "run", "extra"}, "unexpected argument 'extra'"),
+                                   {Args{"kernels", "--markdown", "--json"}, "give only one of them"},
+                                   {Args{"models", "extra"}, "unexpected argument 'extra'"}}) {
+    const Ran r = gimbal(args);
+    EXPECT_EQ(r.code, 2) << args[0];
+    EXPECT_SAYS(r.err, says);
+  }
+}
+
+// A reason names those that this build lacks, and does not tell of each how it could be had.
+TEST(Words, WhatIsNotInThisBuildTakesFewOfThem) {
+  const Json j = json_of(gimbal({"run", "-p", "Once", "-n", "1", "--json"}));
+  const std::string reason = j["placement"][0]["reason"];
+  EXPECT_SAYS(reason, "first available in the automatic order (");
+  EXPECT_SAYS(reason, " not in this build)");
+  EXPECT_LT(reason.size(), 200u) << reason;
+  const Ran r = gimbal({"run", "-p", "Once", "-n", "1", "--cpu-variant", "neon"});
+  EXPECT_LT(r.err.size(), 600u) << r.err;
+}
+
+// docs/cli.md has every option: in the section of its command, or in one that is about all of them.
+TEST(Manual, OfTheRepositoryHasEveryOption) {
+  const auto text = read_file(std::string(GIMBAL_SOURCE_DIR) + "/docs/cli.md");
+  ASSERT_TRUE(text) << text.error().message;
+  std::map<std::string, std::string> sections;
+  std::string title;
+  for (size_t at = 0, end; at < text->size(); at = end + 1) {
+    end = std::min(text->find('\n', at), text->size());
+    const std::string line = text->substr(at, end - at);
+    if (line.starts_with("## ")) title = line.substr(3);
+    sections[title] += line + "\n";
+  }
+  const std::string common = sections[""] + sections["Options of every command that computes"];
+  for (const std::string& command : kCommands) {
+    std::string own;
+    for (const auto& [name, words] : sections)
+      if (name.find(command) != std::string::npos && !name.starts_with("Options")) own += words;
+    EXPECT_FALSE(own.empty()) << "docs/cli.md has no section about " << command;
+    for (const std::string& option : long_options(command)) {
+      bool there = false;
+      for (const std::string& where : {common, own})
+        for (const char* behind : {" ", "`", ",", "|", "]"})
+          there = there || contains(where, option + behind);
+      EXPECT_TRUE(there) << "docs/cli.md does not have " << option << " of gimbal " << command;
+    }
+  }
 }
 
 TEST(Completion, HasEveryCommandAndOption) {

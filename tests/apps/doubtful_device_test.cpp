@@ -142,6 +142,19 @@ TEST_F(DoubtfulDevice, AnotherDriverOrCardIsVerifiedAgain) {
   EXPECT_EQ(verified_cards().size(), 3u);
 }
 
+// The code that was verified is that of the plugin, too.
+TEST_F(DoubtfulDevice, AnotherBuildOfThePluginIsVerifiedAgain) {
+  const std::string told = "device=Card A", wrong = "hardware," + told + ",wrong=rms_norm";
+  EXPECT_EQ(text(told).err.find("is not used"), std::string::npos);
+  folder_.put("metal", wrong, "v2");
+  const Ran r = gimbal(kText, {.environment = {{"GIMBAL_BACKEND_PATH", folder_.path()},
+                                               {"GIMBAL_FAKE_metal", wrong},
+                                               {"XDG_CACHE_HOME", cache_}}});
+  EXPECT_EQ(r.out, expected());
+  EXPECT_SAYS(r.err, "wrong numbers on this machine");
+  EXPECT_EQ(verified_cards().size(), 2u);
+}
+
 // A model is known by its tensors' names, formats and sizes.
 TEST_F(DoubtfulDevice, AnotherModelIsTriedOutAgain) {
   for (const char* type : {"f32", "f16"})

@@ -20,9 +20,9 @@ TEST(MetalAbsent, SaysWhy) {
   const BackendReport* r = metal(all);
   ASSERT_NE(r, nullptr);
   if (r->available) GTEST_SKIP() << "this machine has Metal";
-  std::printf("%s: %s (%s)\n", r->code.c_str(), r->reason.c_str(), r->remedy.c_str());
-  EXPECT_EQ(r->code, "library-missing");
-  EXPECT_NE(r->reason.find("Metal is part of macOS and iOS: this is "), std::string::npos) << r->reason;
+  std::printf("%s: %s (%s)\n", r->reason.c_str(), r->message.c_str(), r->remedy.c_str());
+  EXPECT_EQ(r->reason, "library-missing");
+  EXPECT_NE(r->message.find("Metal is part of macOS and iOS: this is "), std::string::npos) << r->message;
   EXPECT_EQ(r->remedy, "use another backend here");
 }
 

@@ -227,10 +227,10 @@ TEST(OpenclAbsent, TheBackendSaysWhy) {
   for (const BackendReport& r : discover_backends()) {
     if (r.backend != "opencl") continue;
     EXPECT_FALSE(r.available);
-    EXPECT_EQ(r.code, code);
-    EXPECT_NE(r.reason.find(loader ? "CL_PLATFORM_NOT_FOUND_KHR" : "OpenCL is not installed"),
+    EXPECT_EQ(r.reason, code);
+    EXPECT_NE(r.message.find(loader ? "CL_PLATFORM_NOT_FOUND_KHR" : "OpenCL is not installed"),
               std::string::npos)
-        << r.reason;
+        << r.message;
     EXPECT_NE(r.remedy.find("Install"), std::string::npos) << r.remedy;
   }
   auto opened = open_device({"opencl", 0, true, ""});

@@ -54,8 +54,8 @@ TEST_F(VulkanWithoutDriver, IsReportedWithTheReason) {
   for (const BackendReport& r : discover_backends()) {
     if (r.backend != "vulkan") continue;
     EXPECT_FALSE(r.available);
-    EXPECT_EQ(r.code, expected());
-    EXPECT_NE(r.reason.find("Vulkan library"), std::string::npos) << r.reason;
+    EXPECT_EQ(r.reason, expected());
+    EXPECT_NE(r.message.find("Vulkan library"), std::string::npos) << r.message;
     EXPECT_EQ(r.remedy.find("install"), 0u) << r.remedy;
   }
   auto strict = open_device({"vulkan", 0, true, ""});

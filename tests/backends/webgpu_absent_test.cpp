@@ -234,7 +234,7 @@ TEST(WebGpuAbsent, TheBackendSaysWhy) {
   expect_refusal(f, code, {library ? "found no adapter: " : "no WebGPU library can be opened", "\nInstall"});
   EXPECT_EQ(runtime, nullptr);
   for (const BackendReport& r : discover_backends())
-    if (r.backend == "webgpu") { EXPECT_EQ(r.code, code); }
+    if (r.backend == "webgpu") { EXPECT_EQ(r.reason, code); }
   auto opened = open_device({"webgpu", 0, true, ""});
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message.find("WebGPU library"), std::string::npos) << opened.error().message;

@@ -16,7 +16,7 @@ TEST(Kernels, EveryRowAgreesWithTheReference) {
   int rows = 0, ran = 0;
   for (const BackendReport& backend : discover_backends()) {
     if (!backend.available) {
-      std::printf("%-8s not run: %s\n", backend.backend.c_str(), backend.reason.c_str());
+      std::printf("%-8s not run: %s\n", backend.backend.c_str(), backend.message.c_str());
       continue;
     }
     for (const DeviceReport& d : backend.devices) {

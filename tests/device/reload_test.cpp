@@ -83,7 +83,9 @@ TEST(Reload, ALinkedBackendAndANewOneCanBeGivenToo) {
   ASSERT_TRUE(b.source(name).linked);
   auto replaced = b.reload(folder.put("other_cpu", "named=" + name), right_numbers);
   ASSERT_TRUE(replaced) << replaced.error().message;
-  EXPECT_EQ(*b.library(name), *replaced);
+  EXPECT_EQ(*b.library(name), replaced->now);
+  EXPECT_TRUE(replaced->before.linked);
+  EXPECT_FALSE(replaced->draining);
   EXPECT_FALSE(b.source(name).linked);
   EXPECT_EQ(b.source(name).path, folder.file("other_cpu"));
   EXPECT_EQ(b.names().size(), Backends({}, linked_backends()).names().size());
@@ -197,7 +199,7 @@ TEST(Reload, UnderLoadOldWorkEndsOnTheOldCodeAndNewWorkBeginsOnTheNew) {
 
   EXPECT_EQ(failure, "");
   ASSERT_TRUE(reloaded) << reloaded.error().message;
-  EXPECT_EQ((*reloaded)->build_id().substr(0, 6), "fake 2");
+  EXPECT_EQ(reloaded->now->build_id().substr(0, 6), "fake 2");
   EXPECT_EQ(begun_late_on_old, 0) << "new work begins on the new code";
   EXPECT_GE(on_old, kThreads);
   EXPECT_GE(on_new, 2 * kThreads);

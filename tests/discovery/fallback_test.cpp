@@ -51,7 +51,7 @@ std::string id(const Result<OpenedDevice>& d) { return d ? d->device->id() : "er
 std::string code(const Result<OpenedDevice>& d, const std::string& what) {
   if (d)
     for (const Rejection& r : d->rejected)
-      if (r.what == what) return r.code;
+      if (r.what == what) return r.reason;
   return "not rejected";
 }
 const BackendReport& of(const std::vector<BackendReport>& all, const std::string& name) {
@@ -131,13 +131,13 @@ TEST(Fallback, TheCacheFileIsReadAsHostileInput) {
   PluginFolder folder;
   const std::string file = folder.path() + "/made/on/demand/cache.txt";
   BackendReport crashed;
-  crashed.backend = "cuda", crashed.code = "probe-crashed", crashed.reason = "it\tcrashed\n",
+  crashed.backend = "cuda", crashed.reason = "probe-crashed", crashed.message = "it\tcrashed\n",
   crashed.remedy = "update";
   RememberedFailures(file).learn(crashed, "key\twith\ttabs");
   auto known = RememberedFailures(file).find("cuda", "key\twith\ttabs");
   ASSERT_TRUE(known);
   EXPECT_TRUE(known->remembered && known->present && !known->available);
-  EXPECT_EQ(known->code, "probe-crashed");
+  EXPECT_EQ(known->reason, "probe-crashed");
   EXPECT_EQ(known->remedy, "update");
   EXPECT_FALSE(RememberedFailures(file).find("cuda", "another key"));
   EXPECT_FALSE(RememberedFailures(file).find("rocm", "key\twith\ttabs"));
@@ -255,7 +255,7 @@ TEST(Fallback, ADeviceThatFailsToOpenAndOneThatIsTakenFromUs) {
   says(d.error().message, {"the card is gone"});
   // Tried here once, it is asked here.
   const auto all = registry.discover();
-  EXPECT_EQ(of(all, "opencl").code, "open-failed");
+  EXPECT_EQ(of(all, "opencl").reason, "open-failed");
   EXPECT_EQ(of(all, "opencl").refused.size(), 1u);
   // Without any backend there is a reason for each.
   const gimbal_backend_entry none[] = {nullptr};
@@ -290,7 +290,7 @@ TEST(Fallback, FromSeveralThreadsAtOnce) {
   EXPECT_EQ(right, 4);
 }
 
-TEST(Fallback, TheFunctionsForApplications) {
+TEST(Fallback, TheRegistryOfTheProcess) {
   Machine m;
   m.folder.put("vulkan",
                "hardware,device=Fake "
@@ -300,24 +300,17 @@ TEST(Fallback, TheFunctionsForApplications) {
   use_backends(m.places());
   EXPECT_EQ(backend_names().back(), "toy");
   EXPECT_EQ(discover_backends().size(), std::size(kBackendOrder) + 1);
-  const auto best = best_available_backend();
-  ASSERT_TRUE(best);
-  EXPECT_EQ(best->id(), "vulkan:0");
-  const std::string text = print_backend_summary();
-  says(text, {"=== Available Backends ===\n\u2717 CUDA (cuda)\n    Error: no device found: no card "
-              "(no-device)\n      buy one\n",
-              "\u2713 Vulkan (vulkan)\n    [0] Fake card: 8.00 GB (6.00 GB free), compute capability 3.5, "
-              "driver 7.1, PCI "
-              "0000:01:00.0\n",
-              "\u2713 CPU (cpu)\n    [0] ", "(unified memory) (software: emulates a GPU on the CPU)",
-              "the same card as vulkan:0", "\nRecommended backend: Vulkan (vulkan:0)\n", "plugin: "});
-  EXPECT_EQ(id(init_backend()), "vulkan:0");
-  EXPECT_EQ(id(init_backend(BackendPreference::Cpu)), "cpu:0");
-  EXPECT_EQ(id(init_backend(BackendPreference::Metal)), "vulkan:0");
-  EXPECT_FALSE(init_backend(BackendPreference::Metal, true));
-  EXPECT_EQ(id(init_backend_with_memory_check(BackendPreference::Vulkan, 7'000'000'000)).substr(0, 4),
-            "cpu:");
-  EXPECT_EQ(id(init_backend_with_memory_check(BackendPreference::Auto, 5'000'000'000)), "vulkan:0");
+  auto open = [](const std::string& backend, bool strict = false, uint64_t bytes = 0) {
+    DeviceRequest r;
+    r.backend = backend, r.strict = strict, r.bytes = bytes, r.allow_software = false;
+    return open_device(r);
+  };
+  EXPECT_EQ(id(open("auto")), "vulkan:0");
+  EXPECT_EQ(id(open("cpu")), "cpu:0");
+  EXPECT_EQ(id(open("metal")), "vulkan:0");
+  EXPECT_FALSE(open("metal", true));
+  EXPECT_EQ(id(open("vulkan", false, 7'000'000'000)).substr(0, 4), "cpu:");
+  EXPECT_EQ(id(open("auto", false, 5'000'000'000)), "vulkan:0");
   use_backends({});
   EXPECT_EQ(backend_names().size(), std::size(kBackendOrder));
 }

@@ -65,7 +65,7 @@ TEST(Probe, EverythingThatADeviceTellsComesThrough) {
                  "driver=550.54,capability=9.0");
   const BackendReport r = ask(task("cuda", path));
   EXPECT_TRUE(r.available && r.present);
-  EXPECT_EQ(r.code + r.reason, "");
+  EXPECT_EQ(r.reason + r.message, "");
   ASSERT_EQ(r.devices.size(), 2u);
   for (int i = 0; i < 2; i++) {
     const DeviceReport& d = r.devices[size_t(i)];
@@ -105,14 +105,14 @@ TEST(Probe, WhatADriverDoesToItsProcessIsAReason) {
     const BackendReport r = ask(task("cuda", folder.put("cuda", c.told)));
     EXPECT_EQ(r.backend, "cuda");
     EXPECT_FALSE(r.available);
-    EXPECT_EQ(r.code, c.code);
-    says(r.reason, c.words);
-    EXPECT_EQ(r.reason.find('\n'), std::string::npos);
+    EXPECT_EQ(r.reason, c.code);
+    says(r.message, c.words);
+    EXPECT_EQ(r.message.find('\n'), std::string::npos);
   }
   EXPECT_EQ(ask(task("cuda", folder.put("cuda", "devices=0,says=too old/update it/driver-too-old"))).remedy,
             "update it");
   const BackendReport missing = ask(task("cuda", folder.path() + "/nothing.so"));
-  EXPECT_EQ(missing.code, "plugin-missing");
+  EXPECT_EQ(missing.reason, "plugin-missing");
 }
 
 TEST(Probe, AHangEndsAtTheLimit) {
@@ -120,8 +120,8 @@ TEST(Probe, AHangEndsAtTheLimit) {
   ProbeSettings hasty = kPatient;
   hasty.limit = 200ms;
   const BackendReport r = ask(task("cuda", folder.put("cuda", "hang")), hasty);
-  EXPECT_EQ(r.code, "probe-timeout");
-  says(r.reason, {"gave no answer"});
+  EXPECT_EQ(r.reason, "probe-timeout");
+  says(r.message, {"gave no answer"});
   EXPECT_FALSE(r.remedy.empty());
   // Deaf to all but SIGKILL, and with its pipe closed.
   const BackendReport deaf = ask(task("x",
@@ -131,7 +131,7 @@ TEST(Probe, AHangEndsAtTheLimit) {
                                         for (;;) pause();
                                       }),
                                  hasty);
-  EXPECT_EQ(deaf.code, "probe-timeout");
+  EXPECT_EQ(deaf.reason, "probe-timeout");
 }
 
 TEST(Probe, AllAreAskedAtOnceAndEachHasItsOwnAnswer) {
@@ -141,8 +141,8 @@ TEST(Probe, AllAreAskedAtOnceAndEachHasItsOwnAnswer) {
       probe({task("vulkan", good), task("opencl", bad), task("rocm", folder.path() + "/none")}, kPatient);
   ASSERT_EQ(answers.size(), 3u);
   EXPECT_TRUE(answers[0]->available);
-  EXPECT_EQ(answers[1]->code, "probe-crashed");
-  EXPECT_EQ(answers[2]->code, "plugin-missing");
+  EXPECT_EQ(answers[1]->reason, "probe-crashed");
+  EXPECT_EQ(answers[2]->reason, "plugin-missing");
   EXPECT_TRUE(probe({}, kPatient).empty());
   // At once: each waits for the other, through a file.
   const std::string a = folder.path() + "/a", b = folder.path() + "/b";
@@ -153,7 +153,7 @@ TEST(Probe, AllAreAskedAtOnceAndEachHasItsOwnAnswer) {
     };
   };
   for (const auto& r : probe({task("a", meet(a, b)), task("b", meet(b, a))}, kPatient))
-    EXPECT_EQ(r->code, "open-failed");
+    EXPECT_EQ(r->reason, "open-failed");
 }
 
 TEST(Probe, EnoughIsEnough) {
@@ -177,7 +177,7 @@ TEST(Probe, ManyDevicesAreCutAndNoneIsAskedTwice) {
   EXPECT_EQ(r.devices.size(), kMaxProbedDevices);
   const BackendReport none = ask(task("cuda", folder.put("cuda", "devices=100000,open-fails,says=no")));
   EXPECT_EQ(none.refused.size(), kMaxProbedDevices);
-  EXPECT_EQ(none.code, "open-failed");
+  EXPECT_EQ(none.reason, "open-failed");
 }
 
 // What the child writes in place of a report, into every pipe it has.
@@ -191,7 +191,7 @@ void write_to_pipes(const std::string& text) {
 
 TEST(Probe, GarbageInThePipe) {
   BackendReport other;
-  other.backend = "somebody else", other.code = "no-device";
+  other.backend = "somebody else", other.reason = "no-device";
   BackendReport mine = other;
   mine.backend = "x";
   const std::string good = encode(mine);
@@ -200,31 +200,31 @@ TEST(Probe, GarbageInThePipe) {
         std::string(good.size(), '\0'), std::string("gimbal-report-2\n") + std::string(8, '\xff'),
         std::string("gimbal-report-2\n") + std::string(8, '\0')}) {
     const BackendReport r = ask(task("x", [&] { write_to_pipes(garbage); }));
-    EXPECT_EQ(r.code, "broken-plugin") << garbage.substr(0, 30);
-    says(r.reason, {"makes no sense"});
+    EXPECT_EQ(r.reason, "broken-plugin") << garbage.substr(0, 30);
+    says(r.message, {"makes no sense"});
   }
   // A half, and then silence or the end.
   const BackendReport half = ask(task("x", [&] {
     write_to_pipes(good.substr(0, good.size() / 2));
     raise(SIGKILL);
   }));
-  EXPECT_EQ(half.code, "probe-crashed");
-  says(half.reason, {"SIGKILL"});
+  EXPECT_EQ(half.reason, "probe-crashed");
+  says(half.message, {"SIGKILL"});
   // A whole report stands, whatever happens afterwards.
   const BackendReport whole = ask(task("x", [&] {
     write_to_pipes(good);
     raise(SIGKILL);
   }));
-  EXPECT_EQ(whole.code, "no-device");
+  EXPECT_EQ(whole.reason, "no-device");
 }
 
 TEST(Probe, ExceptionsAndUnknownSignals) {
   const BackendReport r = ask(task("x", [] { throw std::runtime_error("out of luck"); }));
-  EXPECT_EQ(r.code, "open-failed");
-  EXPECT_EQ(r.reason, "out of luck");
+  EXPECT_EQ(r.reason, "open-failed");
+  EXPECT_EQ(r.message, "out of luck");
   const BackendReport alarmed = ask(task("x", [] { raise(SIGUSR1); }));
-  EXPECT_EQ(alarmed.code, "probe-crashed");
-  says(alarmed.reason, {format("signal {}", SIGUSR1).c_str()});
+  EXPECT_EQ(alarmed.reason, "probe-crashed");
+  says(alarmed.message, {format("signal {}", SIGUSR1).c_str()});
 }
 
 TEST(Probe, IsSilentAndReadsNothing) {
@@ -239,7 +239,7 @@ TEST(Probe, IsSilentAndReadsNothing) {
   }));
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  EXPECT_EQ(r.reason, "reached the end");
+  EXPECT_EQ(r.message, "reached the end");
 }
 
 TEST(Probe, WhatAChildStartedEndsWithItAndHoldsNothingUp) {
@@ -251,7 +251,7 @@ TEST(Probe, WhatAChildStartedEndsWithItAndHoldsNothingUp) {
       for (;;) pause();
     raise(SIGSEGV);
   }));
-  EXPECT_EQ(r.code, "probe-crashed");
+  EXPECT_EQ(r.reason, "probe-crashed");
   // A second one that leaves a report and hangs: ended with its group.
   ProbeSettings hasty = kPatient;
   hasty.limit = 200ms;
@@ -283,7 +283,7 @@ TEST(Probe, WithoutStdinOrWithChildrenCollectedByTheSystem) {
   dup2(kept, 0), close(kept);
   auto* before = signal(SIGCHLD, SIG_IGN);
   EXPECT_TRUE(ask(task("cuda", path)).available);
-  EXPECT_EQ(ask(task("vulkan", bad)).code, "probe-crashed");
+  EXPECT_EQ(ask(task("vulkan", bad)).reason, "probe-crashed");
   signal(SIGCHLD, before);
 }
 
@@ -295,8 +295,8 @@ TEST(Probe, NoProcessCanBeStarted) {
   const auto answers = probe({task("x", [] {})}, kPatient);
   setrlimit(RLIMIT_NOFILE, &files);
   ASSERT_TRUE(answers[0]);
-  EXPECT_EQ(answers[0]->code, "open-failed");
-  says(answers[0]->reason, {"no process could be started"});
+  EXPECT_EQ(answers[0]->reason, "open-failed");
+  says(answers[0]->message, {"no process could be started"});
 }
 
 TEST(Probe, FromAProcessWithBusyThreads) {
@@ -311,14 +311,14 @@ TEST(Probe, FromAProcessWithBusyThreads) {
     });
   for (int i = 0; i < 10; i++) {
     const auto answers = probe({task("cuda", path)}, kPatient);
-    EXPECT_TRUE(answers[0]->available) << answers[0]->reason;
+    EXPECT_TRUE(answers[0]->available) << answers[0]->message;
   }
   std::vector<std::thread> askers;
   for (int t = 0; t < 3; t++)
     askers.emplace_back([&] {
       const auto answers = probe({task("cuda", path), task("x", [] { raise(SIGSEGV); })}, kPatient);
-      EXPECT_TRUE(answers[0]->available) << answers[0]->reason;
-      EXPECT_EQ(answers[1]->code, "probe-crashed");
+      EXPECT_TRUE(answers[0]->available) << answers[0]->message;
+      EXPECT_EQ(answers[1]->reason, "probe-crashed");
     });
   for (auto& t : askers) t.join();
   stop = true;
@@ -346,7 +346,7 @@ TEST(Probe, FromAProcessWhoseThreadsLoadPlugins) {
   while (!loaded) std::this_thread::yield();
   for (int i = 0; i < 60; i++) {
     const auto answers = probe({task("cuda", path)}, kPatient);
-    EXPECT_TRUE(answers[0]->available) << answers[0]->reason;
+    EXPECT_TRUE(answers[0]->available) << answers[0]->message;
   }
   stop = true;
   for (auto& t : loaders) t.join();
@@ -402,7 +402,7 @@ TEST(Report, ContradictionsAreRefused) {
   EXPECT_TRUE(refused([](BackendReport& r) { r.refused[0].index = -1; }));
   EXPECT_TRUE(refused([](BackendReport& r) { r.devices[0].index = -1; }));
   EXPECT_TRUE(refused([](BackendReport& r) { r.devices.push_back(r.devices[0]); }));
-  EXPECT_TRUE(refused([](BackendReport& r) { r.code = "no-device"; }));
+  EXPECT_TRUE(refused([](BackendReport& r) { r.reason = "no-device"; }));
   EXPECT_TRUE(refused([](BackendReport& r) { r.devices.clear(); })) << "neither a device nor a reason";
   EXPECT_TRUE(refused([](BackendReport& r) {
     for (int i = 2; i < 300; i++) r.refused.push_back({i, "", "", ""});

@@ -33,18 +33,18 @@ TEST(Registry, EveryKnownBackendIsReportedBuiltOrNot) {
   ASSERT_EQ(all.size(), std::size(kBackendOrder));
   for (size_t i = 0; i < all.size(); i++) {
     EXPECT_EQ(all[i].backend, kBackendOrder[i]);
-    EXPECT_EQ(all[i].available, all[i].code.empty()) << all[i].backend;
     EXPECT_EQ(all[i].available, all[i].reason.empty()) << all[i].backend;
+    EXPECT_EQ(all[i].available, all[i].message.empty()) << all[i].backend;
     EXPECT_EQ(all[i].available, !all[i].devices.empty()) << all[i].backend;
     if (built(all[i].backend)) continue;
-    EXPECT_EQ(all[i].code, "not-built");
+    EXPECT_EQ(all[i].reason, "not-built");
     EXPECT_FALSE(all[i].present);
-    mentions(all[i].reason, {all[i].backend.c_str()});
+    mentions(all[i].message, {all[i].backend.c_str()});
     mentions(all[i].remedy, {"GIMBAL_BACKEND_PATH"});
   }
   const BackendReport& cpu = all.back();
   ASSERT_EQ(cpu.backend, "cpu");
-  ASSERT_TRUE(cpu.available) << cpu.reason;
+  ASSERT_TRUE(cpu.available) << cpu.message;
   EXPECT_EQ(cpu.devices[0].id, "cpu:0");
   EXPECT_GT(cpu.devices[0].kernels, 0u);
   EXPECT_GT(cpu.devices[0].memory_free, 0u);
@@ -67,7 +67,7 @@ TEST(Registry, WhatIsNotBuiltFallsBackWithAReasonOrFailsUnderStrict) {
   ASSERT_TRUE(d) << d.error().message;
   ASSERT_EQ(d->fallbacks.size(), 1u);
   mentions(d->fallbacks[0].sentence(), {name.c_str(), "built without"});
-  mentions(d->reason(), {"next best", "built without"});
+  mentions(d->reason(), {"next best", name.c_str(), "not in this build"});
 
   auto strict = open_device({name, 0, true, ""});
   ASSERT_FALSE(strict);

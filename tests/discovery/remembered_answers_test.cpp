@@ -122,12 +122,12 @@ TEST_F(RememberedAnswersTest, ASoftwareDeviceIsAskedForOnceAndTheReasonSaysSo) {
   const auto vulkan = std::find_if(d->rejected.begin(), d->rejected.end(),
                                    [](const Rejection& r) { return r.what == "vulkan:0"; });
   ASSERT_NE(vulkan, d->rejected.end());
-  EXPECT_EQ(vulkan->code, "software-device");
+  EXPECT_EQ(vulkan->reason, "software-device");
   const time_t now = std::time(nullptr);
   char today[16];
   std::strftime(today, sizeof today, "%Y-%m-%d ", std::gmtime(&now));
-  says(vulkan->reason, {"Slowpipe emulates a GPU on the CPU, seen on 20", " UTC"});
-  if (now % 86400 > 60) says(vulkan->reason, {today});
+  says(vulkan->message, {"Slowpipe emulates a GPU on the CPU, seen on 20", " UTC"});
+  if (now % 86400 > 60) says(vulkan->message, {today});
   says(vulkan->remedy, {"'allow_software_devices'"});
   EXPECT_FALSE(vulkan->seen.empty()) << "so that a front end can say how to look again";
   says(d->reason(), {"seen on"});

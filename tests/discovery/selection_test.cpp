@@ -22,7 +22,7 @@ DeviceReport device(const std::string& backend, int index = 0) {
 BackendReport backend(const std::string& name, std::vector<DeviceReport> devices) {
   BackendReport r;
   r.backend = name, r.present = true, r.available = !devices.empty();
-  if (!r.available) r.code = "no-device", r.reason = "no device found", r.remedy = "plug one in";
+  if (!r.available) r.reason = "no-device", r.message = "no device found", r.remedy = "plug one in";
   r.devices = std::move(devices);
   return r;
 }
@@ -37,7 +37,7 @@ const Rejection* why_not(const DeviceChoice& c, const std::string& what) {
 std::string code(const Result<DeviceChoice>& c, const std::string& what) {
   if (!c) return "error";
   const Rejection* r = why_not(*c, what);
-  return r ? r->code : "not rejected";
+  return r ? r->reason : "not rejected";
 }
 
 void says(const std::string& text, std::initializer_list<const char*> words) {
@@ -141,7 +141,7 @@ TEST(Selection, MemoryDecidesWhereItIsKnown) {
   auto c = choose_device({backend("cuda", {full}), backend("vulkan", {free}), cpu}, r);
   EXPECT_EQ(id(c), "vulkan:0");
   EXPECT_EQ(code(c, "cuda:0"), "not-enough-memory");
-  says(why_not(*c, "cuda:0")->reason, {"6.00 GB", "1.00 GB", "8.00 GB"});
+  says(why_not(*c, "cuda:0")->message, {"6.00 GB", "1.00 GB", "8.00 GB"});
   EXPECT_EQ(id(choose_device({backend("cuda", {full}), backend("opencl", {unknown}), cpu}, r)), "opencl:0")
       << "what nobody knows refuses nobody";
   r.bytes++;
@@ -179,7 +179,7 @@ TEST(Selection, ACardSeenTwiceIsOneCard) {
   auto c = choose_device(reports, r);
   EXPECT_EQ(id(c), "vulkan:1");
   EXPECT_EQ(code(c, "vulkan:0"), "duplicate-device");
-  says(why_not(*c, "vulkan:0")->reason, {"the same card as cuda:0"});
+  says(why_not(*c, "vulkan:0")->message, {"the same card as cuda:0"});
   // The way to it may be broken; the other way is another chance.
   r = {};
   r.failed.push_back({"cuda:0", "open-failed", "CUDA_ERROR_UNKNOWN", ""});
@@ -249,7 +249,7 @@ TEST(Selection, SoftwareDevicesComeBehindTheCpu) {
   auto c = choose_device({vulkan, cpu}, r);
   EXPECT_EQ(id(c), "cpu:0");
   ASSERT_EQ(c->unwanted.size(), 1u);
-  EXPECT_EQ(c->unwanted[0].code, "software-device");
+  EXPECT_EQ(c->unwanted[0].reason, "software-device");
   says(c->unwanted[0].sentence(), {"vulkan:0", "emulates a GPU", "'allow_software_devices'"});
   // A real one beside it is simply taken.
   c = choose_device({backend("vulkan", {emulated, device("vulkan", 1)}), cpu}, r);
@@ -289,7 +289,7 @@ TEST(Selection, DeviceNumbers) {
   r.device = 1;
   c = choose_device({backend("rocm", {}), cuda, cpu}, r);
   EXPECT_EQ(id(c), "cuda:1");
-  EXPECT_EQ(c->reason, "first available in the automatic order");
+  EXPECT_EQ(c->why, "first available in the automatic order");
   r.device = 7;
   c = choose_device({backend("rocm", {}), cpu}, r);
   ASSERT_FALSE(c);
@@ -324,20 +324,7 @@ TEST(Selection, DevicesThatDoNotOpen) {
   EXPECT_EQ(id(c), "cpu:0");
   EXPECT_EQ(code(c, "cuda:1"), "verification-failed");
   EXPECT_EQ(code(c, "cuda:0"), "open-failed");
-  EXPECT_EQ(c->reason, "first available in the automatic order");
-}
-
-TEST(Selection, PreferencesHaveNames) {
-  for (auto [p, name] : {std::pair(BackendPreference::Auto, "auto"),
-                         {BackendPreference::Cpu, "cpu"},
-                         {BackendPreference::Cuda, "cuda"},
-                         {BackendPreference::Rocm, "rocm"},
-                         {BackendPreference::Metal, "metal"},
-                         {BackendPreference::Vulkan, "vulkan"},
-                         {BackendPreference::OpenCL, "opencl"},
-                         {BackendPreference::WebGPU, "webgpu"}})
-    EXPECT_STREQ(backend_name(p), name);
-  EXPECT_STREQ(backend_name(BackendPreference(99)), "auto");
+  EXPECT_EQ(c->why, "first available in the automatic order");
 }
 
 }  // namespace

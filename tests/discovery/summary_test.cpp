@@ -48,7 +48,7 @@ TEST(Summary, BackendsThatAreThereThatAreNotAndOneInParts) {
   cpu.devices = {card()};
   cpu.devices[0].threads = 8;
   BackendReport missing = report("rocm", false);
-  missing.code = "plugin-missing", missing.reason = "there is no plugin", missing.remedy = "install it";
+  missing.reason = "plugin-missing", missing.message = "there is no plugin", missing.remedy = "install it";
   DeviceChoice best;
   best.backend = "cuda", best.index = 1;
   EXPECT_EQ(backend_summary({there, missing, cpu}, best),

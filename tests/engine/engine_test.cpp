@@ -151,7 +151,7 @@ TEST_F(EngineTest, ADeviceThatRefusesMemoryIsReplaced) {
   EXPECT_EQ(events_, (Events{"chosen metal:0", "refused metal:0", "instead-of metal:0", "chosen cpu:0",
                              "unfulfilled numerics", "loading cpu:0"}));
   EXPECT_SAYS(told((*loaded)->fallbacks), "the fake card has no memory left");
-  EXPECT_EQ(loaded->get()->opened.fallbacks[0].code, "not-enough-memory");
+  EXPECT_EQ(loaded->get()->opened.fallbacks[0].reason, "not-enough-memory");
 
   options_.strict = true;
   auto strict = engine("no-memory").load(model());

@@ -122,8 +122,8 @@ TEST(NoDevice, IsReportedByTheRegistry) {
   for (const BackendReport& r : discover_backends())
     if (r.backend == name) {
       EXPECT_FALSE(r.available);
-      EXPECT_EQ(r.code, "no-device");
-      expect_words(r.reason, {"sees no device"});
+      EXPECT_EQ(r.reason, "no-device");
+      expect_words(r.message, {"sees no device"});
       expect_words(r.remedy, {sym("nvidia-smi", "/dev/kfd")});
     }
   control.reset();
@@ -133,7 +133,7 @@ TEST(NoDevice, IsReportedByTheRegistry) {
   EXPECT_STREQ(opened.error().reason, reason::kDriverTooOld);
   for (const BackendReport& r : discover_backends())
     if (r.backend == name) {
-      EXPECT_EQ(r.code, "driver-too-old");
+      EXPECT_EQ(r.reason, "driver-too-old");
       EXPECT_EQ(r.remedy, Subject::vendor().update_driver);
     }
   control.reset();

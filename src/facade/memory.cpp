@@ -1,0 +1,43 @@
+#include "base/format.h"
+#include "facade/internal.h"
+#include "runtime/estimate.h"
+
+// The library's own names come first: facade/internal.h.
+#include <gimbal/memory.h>
+
+namespace gimbal::v1 {
+
+Result<MemoryEstimate> estimate_memory(const ModelShape& s) {
+  auto wrong = [](const char* field, const std::string& value, const char* limit) {
+    return Error{Code::Usage, format("'{}' {} must be {}", field, value, limit),
+                 "",          reason::kOutOfRange,
+                 field,       value,
+                 limit,       {}};
+  };
+  for (auto [field, n] : {std::pair("width", s.width),
+                          {"ff_width", s.ff_width},
+                          {"layers", s.layers},
+                          {"vocabulary", s.vocabulary},
+                          {"heads", s.heads},
+                          {"kv_heads", s.kv_heads},
+                          {"head_width", s.head_width},
+                          {"context", s.context},
+                          {"batch", s.batch},
+                          {"sequences", s.sequences}})
+    if (n < 0) return wrong(field, format("{}", n), "0 or more");
+  ModelDimensions d;
+  d.layers = s.layers, d.embedding = s.width, d.ffn = s.ff_width, d.vocabulary = s.vocabulary;
+  d.heads = s.heads, d.kv_heads = s.kv_heads ? s.kv_heads : s.heads;
+  d.head_dim = s.head_width ? s.head_width : s.heads ? s.width / s.heads : 0;
+  d.tied_output = s.tied_output;
+  d.context = s.context, d.batch = s.batch, d.sequences = s.sequences;
+  const auto weights = dtype_named(s.weights), cache = dtype_named(s.cache_type);
+  if (!weights) return wrong("weights", s.weights, "the name of a format, such as q4_0");
+  if (!cache || !has(kCacheTypes, *cache))
+    return wrong("cache_type", s.cache_type, "f32, f16, bf16, q8_0 or q4_0");
+  d.weights = *weights, d.cache = *cache;
+  const auto e = estimate_inference_memory(d);
+  return MemoryEstimate{e.weights, e.cache, e.activations, e.step, e.output};
+}
+
+}  // namespace gimbal::v1

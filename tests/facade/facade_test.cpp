@@ -1,0 +1,134 @@
+// The public classes, as a program of another project uses them (tests/shapes/consumer is one that is
+// installed).
+#include <gimbal/engine.h>
+#include <gimbal/memory.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_plugins.h"
+
+namespace {
+
+using namespace gimbal;
+using test::PluginFolder;
+
+// A fake card of 8 GB, of which 6 are free, beside the CPU; nothing of this machine is found.
+Options with(const PluginFolder& folder) {
+  setenv("GIMBAL_BACKEND_PATH", "", 1);
+  setenv("XDG_CACHE_HOME", (folder.path() + "/cache").c_str(), 1);
+  Options o;
+  o.plugin_folders = {folder.path()};
+  o.threads = 1, o.allow_fast_kernels = true;
+  return o;
+}
+constexpr const char* kCard = "hardware,device=Fake card,memory=8000000000,free=6000000000";
+
+TEST(Facade, TheBestDeviceIsTheFirstThatFits) {
+  PluginFolder folder;
+  folder.put("vulkan", kCard);
+  Options o = with(folder);
+  Engine engine(o);
+  auto best = engine.best_device();
+  ASSERT_TRUE(best) << best.error().message;
+  EXPECT_EQ(best->id, "vulkan:0");
+  EXPECT_EQ(best->name, "Fake card");
+  EXPECT_EQ(best->memory_free, 6'000'000'000u);
+  EXPECT_EQ(engine.best_device(5'000'000'000)->id, "vulkan:0");
+  EXPECT_EQ(engine.best_device(7'000'000'000)->backend, "cpu");
+  auto none = engine.best_device(uint64_t(1) << 60);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::OutOfMemory);
+  EXPECT_NE(none.error().message.find("6.00 GB"), std::string::npos) << none.error().message;
+
+  o.backend = "metal";
+  EXPECT_EQ(Engine(o).best_device()->id, "vulkan:0") << "the next best";
+  o.strict = true;
+  auto strict = Engine(o).best_device();
+  ASSERT_FALSE(strict);
+  EXPECT_EQ(strict.error().code, Code::NoBackend);
+  EXPECT_EQ(strict.error().reason, "not-built");
+  EXPECT_EQ(strict.error().message.find("cuda"), std::string::npos) << "nobody asked for it";
+}
+
+TEST(Facade, TheSummaryHasEveryBackend) {
+  PluginFolder folder;
+  folder.put("vulkan", std::string(kCard) + ",pci=0000:01:00.0,driver=7.1,capability=3.5");
+  folder.put("cuda", "devices=0,says=no card/buy one"), folder.put("opencl", "unified,pci=0000:01:00.0");
+  const std::string text = Engine(with(folder)).summary();
+  for (const char* part :
+       {"=== Available Backends ===\n\u2717 CUDA (cuda)\n    Error: no device found: no card (no-device)\n   "
+        "   buy "
+        "one\n",
+        "\u2713 Vulkan (vulkan)\n    [0] Fake card: 8.00 GB (6.00 GB free), compute capability 3.5, driver "
+        "7.1, PCI "
+        "0000:01:00.0\n",
+        "\u2713 CPU (cpu)\n    [0] ", "(unified memory) (software: emulates a GPU on the CPU)",
+        "the same card as vulkan:0", "\nRecommended backend: Vulkan (vulkan:0)\n", "plugin: "})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nin:\n" << text;
+}
+
+// The example of the requirements: Mistral 7B, of which 7,241,732,096 parameters are known.
+TEST(Facade, MemoryIsEstimatedFromDimensions) {
+  ModelShape s;
+  s.width = 4096, s.ff_width = 14336, s.layers = 32, s.vocabulary = 32000, s.heads = 32, s.kv_heads = 8;
+  s.weights = "f16";
+  auto e = estimate_memory(s);
+  ASSERT_TRUE(e) << e.error().message;
+  EXPECT_NEAR(double(e->weights), 2 * 7241732096.0, 2e6) << "norms take 4 bytes";
+  EXPECT_EQ(e->cache, uint64_t(32) * 2 * 4096 * 8 * 128 * 2)
+      << "layers, K and V, positions, heads, width, bytes";
+  EXPECT_DOUBLE_EQ(e->total_gb(), double(e->total_bytes()) / 1e9);
+  EXPECT_EQ(e->total_bytes(), e->weights + e->cache + e->activations + e->step + e->output);
+  s.weights = "q9_9";
+  EXPECT_EQ(estimate_memory(s).error().field, "weights");
+  s.weights = "q4_0", s.layers = -1;
+  auto negative = estimate_memory(s);
+  ASSERT_FALSE(negative);
+  EXPECT_EQ(negative.error().field, "layers");
+  EXPECT_EQ(negative.error().value, "-1");
+}
+
+TEST(Facade, ABackendIsReplacedWhileAModelRuns) {
+  PluginFolder folder, next;
+  folder.put("metal", "hardware");
+  const std::string plugin = next.put("metal_next", "named=metal,hardware", "v2");
+  Options o = with(folder);
+  o.backend = "metal", o.strict = true;
+  int verified = 0;
+  o.events = [&](const Event& e) { return verified += e.kind == Event::Verifying, true; };
+  Engine engine(o);
+  auto model = engine.load("default");
+  ASSERT_TRUE(model) << model.error().message;
+  auto sequence = model->new_sequence();
+  ASSERT_TRUE(sequence);
+  Sampling greedy;
+  greedy.greedy = true, greedy.max_tokens = 8;
+  auto tell = [&](Sequence& s) {
+    std::string text;
+    auto told = s.generate("Once upon a time", greedy, [&](std::string_view t) { return text += t, true; });
+    EXPECT_TRUE(told) << told.error().message;
+    return text;
+  };
+  const std::string before = tell(*sequence);
+  verified = 0;
+  auto r = engine.reload_backend(plugin);
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(r->backend, "metal");
+  EXPECT_EQ(r->before.plugin, folder.file("metal"));
+  EXPECT_EQ(r->now.plugin, plugin);
+  EXPECT_NE(r->before.build, r->now.build);
+  EXPECT_TRUE(r->draining);
+  EXPECT_GT(verified, 0);
+  sequence->rewind(0);
+  EXPECT_EQ(tell(*sequence), before) << "on the code before";
+  auto fresh = engine.load("default");
+  ASSERT_TRUE(fresh) << fresh.error().message;
+  auto second = fresh->new_sequence();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(tell(*second), before);
+  auto bad = engine.reload_backend("/there/is/nothing.so");
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().reason, "plugin-missing");
+  EXPECT_EQ(bad.error().code, Code::NoBackend);
+}
+
+}  // namespace
