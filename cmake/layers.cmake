@@ -27,7 +27,7 @@ function(gimbal_small)
          ${CMAKE_SOURCE_DIR}/src/tokenizer/unigram.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/vocabulary.cpp
          ${CMAKE_SOURCE_DIR}/src/runtime/sampler*.cpp ${CMAKE_SOURCE_DIR}/src/ops/reference*.cpp)
     set_property(SOURCE ${busy} APPEND PROPERTY COMPILE_OPTIONS -O2)
-    set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/base/format.cpp APPEND PROPERTY COMPILE_OPTIONS -Os)
+    set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/base/format.cpp ${CMAKE_SOURCE_DIR}/src/base/json_cache.cpp APPEND PROPERTY COMPILE_OPTIONS -Os)
   endif()
 endfunction()
 

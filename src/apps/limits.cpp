@@ -26,17 +26,13 @@ std::optional<Limits> from_entry(const Json& e) {
     const auto at = e.find(name);
     return at != e.end() && at->is_number() ? at->get<double>() : 0;
   };
-  auto text = [&](const char* name) {
-    const auto at = e.find(name);
-    return at != e.end() && at->is_string() ? at->get<std::string>() : std::string();
-  };
   Limits l;
   l.read = number("read_bytes_per_second");
   l.int8 = number("int8_operations_per_second");
   l.fp32 = number("fp32_operations_per_second");
-  l.instruction_set = text("instruction_set");
+  l.instruction_set = text_in(e, "instruction_set");
   l.threads = int(number("threads"));
-  l.measured = text("measured");
+  l.measured = text_in(e, "measured");
   l.from_cache = true;
   if (!(l.read > 0 && l.int8 > 0 && l.fp32 > 0)) return std::nullopt;
   return l;

@@ -4,18 +4,22 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "base/json_cache.h"
 #include "discovery/report.h"
 
 namespace gimbal {
 
+// What both kinds of memory keep at most: entries, and how long, in seconds.
+constexpr size_t kMaxRemembered = 64;
+constexpr int64_t kRememberedFor = 24 * 60 * 60;
+
 // Thread-safe.
 class RememberedFailures {
  public:
-  // `file` may be empty: then only this process remembers. It is read at first use; one that cannot be read,
-  // or makes no sense, holds nothing.
-  explicit RememberedFailures(std::string file) : file_(std::move(file)) {}
+  // `file` may be empty: then only this process remembers.
+  explicit RememberedFailures(std::string file)
+      : cache_(std::move(file), "failures", kMaxRemembered, kRememberedFor) {}
 
   // The failure of this very library (`key`), with how long ago it was in its reason. Those of other programs
   // are forgotten after a day: a driver can be repaired.
@@ -25,27 +29,11 @@ class RememberedFailures {
   void learn(const BackendReport&, const std::string& key);
 
  private:
-  struct Failure {
-    std::string backend, key, reason, message, remedy;
-    int64_t when = 0;  // seconds since 1970
-  };
-  void read();
-  void write() const;
-
-  std::string file_;
   std::mutex mutex_;
-  bool read_ = false;
-  std::vector<Failure> failures_;
+  JsonCache cache_;
 };
-
-// What both kinds of memory keep at most: entries, and how long, in seconds.
-constexpr size_t kMaxRemembered = 64;
-constexpr int64_t kRememberedFor = 24 * 60 * 60;
 
 // What changes whenever the code does: path, size and time of a plugin; for a linked backend its build id.
 std::string library_key(const std::string& path, const std::string& build_id);
-
-// Tabs and line breaks become spaces: for files with a line to each entry, its parts with tabs between.
-std::string one_line(std::string text);
 
 }  // namespace gimbal

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "discovery/remembered.h"
 #include "discovery/report.h"
 
 namespace gimbal {
@@ -16,9 +16,9 @@ namespace gimbal {
 // Thread-safe.
 class RememberedAnswers {
  public:
-  // `file` may be empty: then only this process remembers. It is read at first use; one that cannot be read,
-  // or makes no sense, holds nothing.
-  explicit RememberedAnswers(std::string file) : file_(std::move(file)) {}
+  // `file` may be empty: then only this process remembers.
+  explicit RememberedAnswers(std::string file)
+      : cache_(std::move(file), "answers", kMaxRemembered, kRememberedFor) {}
 
   // The answer of this very library (`key`, see library_key) on this system since it was started, as long as
   // nothing it depends on has changed, and for a day; BackendReport::seen says when it was given.
@@ -29,18 +29,8 @@ class RememberedAnswers {
   void learn(const BackendReport&, const std::string& key, int64_t began);
 
  private:
-  struct Answer {
-    int64_t when = 0;                          // seconds since 1970
-    std::string backend, key, digest, report;  // the report as report_wire.h writes it
-    std::vector<std::string> depends;
-  };
-  void read();
-  void write() const;
-
-  std::string file_;
   std::mutex mutex_;
-  bool read_ = false;
-  std::vector<Answer> answers_;
+  JsonCache cache_;
 };
 
 int64_t nanoseconds_now();  // since 1970

@@ -28,7 +28,7 @@ BackendPlaces backend_places() {
     places.folders.push_back((program.parent_path() / GIMBAL_PLUGIN_FOLDER).lexically_normal().string());
   }
   if (const std::string cache = cache_folder(); !cache.empty())
-    places.cache_file = cache + "/backends.txt", places.answers_file = cache + "/answers.txt";
+    places.cache_file = cache + "/backends.json", places.answers_file = cache + "/answers.json";
   return places;
 }
 

@@ -1,10 +1,8 @@
 #include "engine/findings.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/file.h"
 #include "base/format.h"
 #include "device/build_id.h"
 
@@ -26,35 +24,13 @@ std::string cache_folder() {
   return {};
 }
 
-Findings::Findings(const char* subject) : subject_(subject) {
-  const fs::path folder = cache_folder();
-  if (folder.empty()) return;
-  path_ = (folder / (std::string(subject) + ".json")).string();
-  std::error_code e;
-  if (!fs::exists(path_, e)) return;
-  auto text = read_file(path_);
-  Json found = text ? Json::parse(*text, nullptr, false) : Json();
-  if (found.is_object() && found.contains(subject) && found[subject].is_array()) entries_ = found[subject];
-  else damage_ = text ? format("'{}' is not what gimbal wrote there", path_) : text.error().message;
-}
-
-const Json& Findings::find(const Json& key) const {
-  static const Json none;
-  for (const Json& e : entries_)
-    if (e.is_object() && e.contains("key") && e["key"] == key) return e;
-  return none;
-}
+Findings::Findings(const char* subject)
+    : JsonCache(cache_folder().empty() ? "" : format("{}/{}.json", cache_folder(), subject), subject,
+                kMaxKept) {}
 
 Status Findings::put(const Json& key, Json entry) {
-  entries_.erase(
-      std::remove_if(entries_.begin(), entries_.end(),
-                     [&](const Json& e) { return !e.is_object() || e.value("key", Json()) == key; }),
-      entries_.end());
-  entry["key"] = key;
-  entries_.push_back(std::move(entry));
-  while (entries_.size() > kMaxKept) entries_.erase(entries_.begin());
-  if (path_.empty()) return Error{Code::Failed, "neither XDG_CACHE_HOME nor HOME is an absolute path", ""};
-  return replace_file(path_, Json{{subject_, entries_}}.dump(1) + "\n");
+  if (path().empty()) return Error{Code::Failed, "neither XDG_CACHE_HOME nor HOME is an absolute path", ""};
+  return JsonCache::put(key, std::move(entry));
 }
 
 Json key_of(const Device& d) {

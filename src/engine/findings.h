@@ -1,32 +1,20 @@
 // What gimbal found out about this machine and keeps for its next start, in the user's cache folder: one
-// small JSON file per subject, one entry per device, driver and build. A file that is missing, damaged or of
-// another version counts as empty: everything in it can be found out again.
+// file per subject, one entry per device, driver and build.
 #pragma once
 #include <string>
 
-#include "base/json.h"
+#include "base/json_cache.h"
 #include "device/device.h"
 
 namespace gimbal {
 
-class Findings {
+// Its path is empty when there is no cache folder.
+class Findings : public JsonCache {
  public:
-  // `subject` names the file and the list in it: "limits" is in ~/.cache/gimbal/limits.json.
+  // `subject` names the file and the list in it: "limits" is in ~/.cache/gimbal/limits.json. A literal.
   explicit Findings(const char* subject);
-
-  // Where; empty when neither XDG_CACHE_HOME nor HOME is an absolute path.
-  const std::string& path() const { return path_; }
-  // Why a file that is there counts as empty; empty when it does not.
-  const std::string& damage() const { return damage_; }
-  // The entry with this key; null when there is none.
-  const Json& find(const Json& key) const;
-  // Replaces the entry, or adds it; of too many the oldest goes. The file is replaced whole or not at all.
+  // Errors besides those of writing: there is no cache folder.
   Status put(const Json& key, Json entry);
-
- private:
-  const char* subject_;
-  std::string path_, damage_;
-  Json entries_ = Json::array();
 };
 
 // "/home/me/.cache/gimbal"; empty when neither XDG_CACHE_HOME nor HOME is an absolute path.
