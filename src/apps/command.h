@@ -38,6 +38,7 @@ std::unique_ptr<Command> make_tokenize();
 std::unique_ptr<Command> make_detokenize();
 std::unique_ptr<Command> make_render_template();
 std::unique_ptr<Command> make_logits();
+std::unique_ptr<Command> make_perplexity();
 std::unique_ptr<Command> make_dequantize();
 std::unique_ptr<Command> make_completion();
 std::unique_ptr<Command> make_manual();

@@ -24,6 +24,8 @@ constexpr CommandRow kCommands[] = {
     {"render-template", "", "Model files", "the prompt that a chat template makes of messages",
      make_render_template},
     {"logits", "", "For developers", "the model's raw output for given tokens", make_logits},
+    {"perplexity", "", "For developers",
+     "how well a model predicts a text, and how far it is from another format", make_perplexity},
     {"dequantize", "", "For developers", "raw quantized blocks to float32", make_dequantize},
     {"completion", "", "For developers", "the completion of this command line for bash, zsh or fish",
      make_completion},
