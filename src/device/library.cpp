@@ -75,19 +75,21 @@ Result<LibraryPtr> Library::open(const std::string& path) {
   if (lib->file_ < 0)
     return Error{Code::OutOfMemory, format("{} cannot be copied into memory: {}", whose, strerror(errno)), "",
                  reason::kNotEnoughMemory};
+  const std::string copy = name_of(lib->file_);
   {
-    const std::string copy = name_of(lib->file_);
     auto checked = MappedFile::open(copy);
     if (!checked) return refused(reason::kBrokenPlugin, checked.error().message, checked.error().remedy);
     if (auto whole = check_elf_library(checked->bytes()); !whole)
       return refused(reason::kBrokenPlugin, format("{} {}", whose, whole.error().message),
                      "install the plugin for this machine again, or remove it");
+  }
+  gimbal_plugin_function entry = nullptr;
+  {
     const LoaderLock loading;
     lib->handle_ = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!lib->handle_) return loader_refused(path, dlerror(), lib->file_);
+    entry = reinterpret_cast<gimbal_plugin_function>(dlsym(lib->handle_, GIMBAL_PLUGIN_SYMBOL));
   }
-  if (!lib->handle_) return loader_refused(path, dlerror(), lib->file_);
-
-  const auto entry = reinterpret_cast<gimbal_plugin_function>(dlsym(lib->handle_, GIMBAL_PLUGIN_SYMBOL));
   if (!entry)
     return refused(reason::kSymbolMissing,
                    format("{} is a library, but no plugin of gimbal: it does not export {}", whose,

@@ -11,8 +11,9 @@
 
 namespace gimbal {
 
-// Held by whoever loads or unloads a library, or calls a backend where its driver does so (device_count,
-// open, close). Briefly, and never by a thread that has it already.
+// Held by whoever loads or unloads a library or looks something up in one (dlsym, dl_iterate_phdr), or calls
+// a backend where its driver does so (device_count, open, close). Briefly, and never by a thread that has it
+// already. What it cannot keep away: a thread's first use of a plugin's thread-local variable.
 class LoaderLock {
  public:
   LoaderLock() {
