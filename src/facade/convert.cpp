@@ -1,5 +1,4 @@
 // The library's values as the public ones.
-#include "base/format.h"
 #include "facade/internal.h"
 
 namespace gimbal::v1 {

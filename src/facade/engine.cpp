@@ -1,6 +1,3 @@
-#include "base/format.h"
-#include "device/reason.h"
-#include "discovery/summary.h"
 #include "facade/internal.h"
 
 namespace gimbal::v1 {

@@ -1,9 +1,14 @@
 // The public classes and the library's own beside each other: both are called Engine, Model, Tokenizer. The
-// library's come first, so that its headers never see the public names; here they are own::Model.
+// library's come first, so that its headers never see the public names; here they are own::Model. So all that
+// this folder needs of them is included here: a unity build reads its files one after the other.
 #pragma once
+#include "base/format.h"
+#include "device/reason.h"
+#include "discovery/summary.h"
 #include "engine/backend_places.h"
 #include "engine/engine.h"
 #include "ops/shapes.h"
+#include "runtime/estimate.h"
 #include "runtime/generate.h"
 
 namespace gimbal::own {

@@ -1,6 +1,4 @@
-#include "base/format.h"
 #include "facade/internal.h"
-#include "runtime/estimate.h"
 
 // The library's own names come first: facade/internal.h.
 #include <gimbal/memory.h>
