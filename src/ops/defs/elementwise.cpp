@@ -4,7 +4,7 @@
 // gelu_glu(gate, up) -> gelu(gate) * up; gelu(x) = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2
 // clamped_swiglu(gate, up) -> g * sigmoid(1.702 g) * (u + 1); g = min(gate, limit), u = up inside +-limit
 // add(a, b) -> a + b; mul(a[d, ...], b) -> a * b; b may be [1, ...]: a factor for each d values
-// scale(x) -> x * factor; clamp(x) -> inside +-limit; soft_cap(x) -> cap * tanh(x / cap)
+// scale(x) -> x * factor; clip(x) -> inside +-limit; soft_cap(x) -> cap * tanh(x / cap)
 // silu(x) -> x * sigmoid(x); gelu(x) as above; gelu_erf(x) -> x * (1 + erf(x / sqrt(2))) / 2
 // squared_relu(x) -> max(x, 0)^2; sigmoid(x); softplus(x) -> ln(1 + e^x)
 #include <algorithm>
