@@ -221,9 +221,10 @@ Failure Device::kernel_named(std::string_view name, Kernel** out) {
 
 gimbal_code Device::compile(const gimbal_program& p, gimbal_executable** out) {
   const std::lock_guard lock(mutex_);
-  for (DeviceBuffer** b : {&nothing_, &step_})  // here, so that nothing is allocated later
+  // Here, so that nothing is allocated later.
+  for (auto [b, bytes] : {std::pair(&nothing_, kMaxBindings * kSmallBytes), {&step_, kSmallBytes}})
     if (!*b)
-      if (Failure f = make(kSmallBytes, b)) return fail(f);
+      if (Failure f = make(bytes, b)) return fail(f);
   std::unique_ptr<Executable> e;
   Cuts cuts;
   if (Failure f = Cuts::find(p, limits_.max_allocation_bytes, &cuts)) return fail(f);

@@ -94,7 +94,9 @@ Failure Executable::recording(Runtime& runtime, DeviceBuffer* const* slots, size
     std::copy(std::begin(planned.params), std::end(planned.params), l.params);
     std::copy(std::begin(planned.groups), std::end(planned.groups), l.groups);
     for (uint32_t i = 0; i < planned.bindings; i++) {
-      l.binding[i] = nothing;
+      // A part for each: WebGPU takes no range twice.
+      const uint64_t part = nothing.bytes / kMaxBindings;
+      l.binding[i] = {nothing.buffer, i * part, part};
       if (planned.place[i].slot == Place::kNothing) continue;
       if (Failure f = resolve(planned.place[i], slots, n, &l.binding[i])) return f;
     }

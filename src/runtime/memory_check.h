@@ -14,7 +14,7 @@ struct MemoryUse {
 };
 // One for every device, and a last one for the host: what the sessions hold, together with all that devices
 // take that compute in its memory (the CPU, and those that are emulated or share it). Not counted: the file's
-// header and the tokenizer, which are there before anybody asks what is free; and 512 bytes on each GPU.
+// header and the tokenizer, which are there before anybody asks what is free; and 2304 bytes on each GPU.
 std::vector<MemoryUse> memory_uses(const ModelPlan&);
 
 bool fits(const ModelPlan&);
