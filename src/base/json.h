@@ -2,8 +2,4 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-namespace gimbal {
-
-using Json = nlohmann::ordered_json;
-
-}  // namespace gimbal
+#include "base/json_fwd.h"  // the name

@@ -1,71 +1,11 @@
 // What appears on a terminal only: progress bars, and what Ctrl-C leaves of them; columns under bold
 // headings.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <pty.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "support/cli.h"
+#include "support/on_terminal.h"
 
 namespace gimbal::test {
 namespace {
-
-struct Seen {
-  std::string text;  // what arrived at the terminal
-  int status = 0;    // of waitpid()
-};
-
-// What is typed once `after` was seen, behind what was seen before.
-struct Typed {
-  std::string after, keys;
-};
-
-// Runs the program on a terminal of its own.
-Seen on_terminal(Args args, const std::vector<Typed>& script = {}) {
-  Seen seen;
-  const char* program = std::getenv("GIMBAL");
-  if (!program) {
-    ADD_FAILURE() << "the environment variable GIMBAL must name the program (ctest sets it)";
-    return seen;
-  }
-  std::vector<char*> argv{const_cast<char*>(program)};
-  for (std::string& a : args) argv.push_back(a.data());
-  argv.push_back(nullptr);
-  winsize size{50, 200, 0, 0};
-  int terminal = -1;
-  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
-  if (child == 0) {
-    for (const auto& [name, value] : quiet_home())
-      if (value.empty()) unsetenv(name.c_str());
-      else setenv(name.c_str(), value.c_str(), 1);
-    setenv("TERM", "xterm", 1), unsetenv("NO_COLOR");
-    execv(program, argv.data());
-    _exit(127);
-  }
-  EXPECT_GT(child, 0);
-  size_t typed = 0, from = 0;
-  char piece[4096];
-  // Up to two minutes for each piece, and until the other end is closed.
-  for (pollfd p{terminal, POLLIN, 0}; poll(&p, 1, 120000) > 0;) {
-    const ssize_t n = read(terminal, piece, sizeof piece);
-    if (n <= 0) break;
-    seen.text.append(piece, size_t(n));
-    for (size_t at;
-         typed < script.size() && (at = seen.text.find(script[typed].after, from)) != std::string::npos;) {
-      from = at + script[typed].after.size();
-      const std::string& keys = script[typed++].keys;
-      EXPECT_EQ(write(terminal, keys.data(), keys.size()), ssize_t(keys.size()));
-    }
-  }
-  EXPECT_EQ(typed, script.size()) << "what was waited for did not come: " << seen.text;
-  kill(child, SIGKILL);  // no effect on one that has ended
-  while (waitpid(child, &seen.status, 0) < 0 && errno == EINTR) continue;
-  close(terminal);
-  return seen;
-}
 
 TEST(Terminal, CtrlCTakesTheBarAway) {
   const std::pair<Args, const char*> commands[] = {
@@ -75,7 +15,7 @@ TEST(Terminal, CtrlCTakesTheBarAway) {
   for (const auto& [args, bar] : commands) {
     const Seen s = on_terminal(args, {{bar, "\003"}});
     EXPECT_SAYS(s.text, bar);
-    EXPECT_TRUE(WIFSIGNALED(s.status) && WTERMSIG(s.status) == SIGINT) << s.status;
+    EXPECT_EQ(s.code, 128 + SIGINT);
     const std::string end = "\r\033[K";
     EXPECT_EQ(s.text.substr(s.text.size() - std::min(s.text.size(), end.size())), end)
         << args[0] << " leaves: " << s.text.substr(s.text.rfind('\r'));
@@ -84,7 +24,7 @@ TEST(Terminal, CtrlCTakesTheBarAway) {
 
 TEST(Terminal, ProgressCountsWhatIsDone) {
   const Seen some = on_terminal({"verify", "--kernel", "*mat_mul*", "-t", "1"});
-  EXPECT_TRUE(WIFEXITED(some.status) && WEXITSTATUS(some.status) == 0);
+  EXPECT_EQ(some.code, 0);
   EXPECT_SAYS(some.text, " kernels\033[K");
   EXPECT_FALSE(contains(some.text, " B of "));
   // The bar is about the kernels that were asked for: it comes near to its end.
@@ -112,7 +52,7 @@ TEST(Terminal, StatsAreOfTheLastAnswer) {
   const Seen s = on_terminal(
       {"run", "-n", "6", "--greedy", "-t", "1", "--stats"},
       {{"> ", "Once upon\r"}, {"seed", ""}, {"> ", "Once upon\r"}, {"seed", ""}, {"> ", "/quit\r"}});
-  EXPECT_TRUE(WIFEXITED(s.status) && WEXITSTATUS(s.status) == 0) << s.text;
+  EXPECT_EQ(s.code, 0) << s.text;
   std::vector<Args> counts(1);  // of each receipt: "30 x mat_mul ..." and its like
   for (size_t at = 0, end; (end = s.text.find('\n', at)) != std::string::npos; at = end + 1) {
     const std::string line = s.text.substr(at, end - at);

@@ -22,7 +22,7 @@ struct Typed {
 };
 
 // Ends the program when nothing arrives for two minutes.
-inline Seen on_terminal(Args args, const std::vector<Typed>& script) {
+inline Seen on_terminal(Args args, const std::vector<Typed>& script = {}) {
   Seen seen;
   const char* program = std::getenv("GIMBAL");
   if (!program) {
