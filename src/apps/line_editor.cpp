@@ -76,6 +76,9 @@ LineEditor::~LineEditor() {
 
 std::optional<std::string> LineEditor::read() {
   if (!impl_->line) return plain_line();
+  // Before the prompt is shown: a key that follows the prompt at once would else be taken by the terminal's
+  // own line discipline, and Ctrl-D be lost.
+  el_set(impl_->line, EL_PREP_TERM, 1);
   int length = 0;
   const char* text = el_gets(impl_->line, &length);
   if (!text || length <= 0) return std::nullopt;
