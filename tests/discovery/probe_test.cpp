@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstring>
@@ -180,16 +181,29 @@ TEST(Probe, ManyDevicesAreCutAndNoneIsAskedTwice) {
   EXPECT_EQ(none.reason, "open-failed");
 }
 
-// What the child writes in place of a report, into every pipe it has.
-void write_to_pipes(const std::string& text) {
-  for (int fd = 3; fd < 256; fd++) {
-    struct stat s;
-    if (fstat(fd, &s) != 0 || !S_ISFIFO(s.st_mode) || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY) continue;
-    if (write(fd, text.data(), text.size()) < 0) _exit(9);
-  }
+bool is_pipe_to_write(int fd) {
+  struct stat s;
+  return fstat(fd, &s) == 0 && S_ISFIFO(s.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
 }
 
+// What the child writes in place of a report, into the pipe that it was given: not into one that this process
+// had before, from the shell or ctest that started it.
+class GivenPipe {
+ public:
+  GivenPipe() {
+    for (int fd = 3; fd < 256; fd++) had_[size_t(fd)] = is_pipe_to_write(fd);
+  }
+  void write(const std::string& text) const {
+    for (int fd = 3; fd < 256; fd++)
+      if (!had_[size_t(fd)] && is_pipe_to_write(fd) && ::write(fd, text.data(), text.size()) < 0) _exit(9);
+  }
+
+ private:
+  std::array<bool, 256> had_{};
+};
+
 TEST(Probe, GarbageInThePipe) {
+  const GivenPipe pipe;
   BackendReport other;
   other.backend = "somebody else", other.reason = "no-device";
   BackendReport mine = other;
@@ -199,20 +213,20 @@ TEST(Probe, GarbageInThePipe) {
        {std::string("hello"), std::string(1 << 15, 'x'), good + "more", encode(other),
         std::string(good.size(), '\0'), std::string("gimbal-report-2\n") + std::string(8, '\xff'),
         std::string("gimbal-report-2\n") + std::string(8, '\0')}) {
-    const BackendReport r = ask(task("x", [&] { write_to_pipes(garbage); }));
+    const BackendReport r = ask(task("x", [&] { pipe.write(garbage); }));
     EXPECT_EQ(r.reason, "broken-plugin") << garbage.substr(0, 30);
     says(r.message, {"makes no sense"});
   }
   // A half, and then silence or the end.
   const BackendReport half = ask(task("x", [&] {
-    write_to_pipes(good.substr(0, good.size() / 2));
+    pipe.write(good.substr(0, good.size() / 2));
     raise(SIGKILL);
   }));
   EXPECT_EQ(half.reason, "probe-crashed");
   says(half.message, {"SIGKILL"});
   // A whole report stands, whatever happens afterwards.
   const BackendReport whole = ask(task("x", [&] {
-    write_to_pipes(good);
+    pipe.write(good);
     raise(SIGKILL);
   }));
   EXPECT_EQ(whole.reason, "no-device");
