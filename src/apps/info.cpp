@@ -25,6 +25,12 @@ uint64_t values_of(const GgufTensor& t) {
 
 std::string dims(const GgufTensor& t) { return fmt::to_string(fmt::join(t.dim, t.dim + t.rank, " x ")); }
 
+int ff_width(const Gguf& file, const Config& c) {
+  Hyperparameters read(file, c.arch);
+  read.layers(c.layers + c.left_out);
+  return read.has("feed_forward_length") ? read.most_of("feed_forward_length") : 0;
+}
+
 Json array_json(const GgufArray& a) {
   Json first = Json::array();
   const GgufArray some = a.first(kFirst);  // the others are not looked at: there may be millions
@@ -114,7 +120,7 @@ class Info final : public Command {
     j["parameters"] = all.values;
     if (config) {
       const Config& c = *config;
-      j["shape"] = {{"layers", c.layers},         {"width", c.width},       {"ff_width", c.ff_width},
+      j["shape"] = {{"layers", c.layers},         {"width", c.width},       {"ff_width", ff_width(f, c)},
                     {"heads", c.heads},           {"kv_heads", c.kv_heads}, {"head_dim", c.head_dim},
                     {"vocabulary", c.vocabulary}, {"context", c.context}};
     }
@@ -156,7 +162,7 @@ class Info final : public Command {
       const Config& c = *config;
       head.row(
           {"shape", format("{} layers of width {}, feed-forward {}, {} heads of {} ({} for keys and values)",
-                           c.layers, c.width, c.ff_width, c.heads, c.head_dim, c.kv_heads)});
+                           c.layers, c.width, ff_width(f, c), c.heads, c.head_dim, c.kv_heads)});
       head.row({"context", format("{} positions", c.context)});
     }
     head.row({"tokenizer", tokenizer ? (*tokenizer)->describe()

@@ -95,9 +95,16 @@ Result<LibraryPtr> Library::open(const std::string& path) {
                    format("{} is a library, but no plugin of gimbal: it does not export {}", whose,
                           GIMBAL_PLUGIN_SYMBOL),
                    "name a file libgimbal-backend-<name>.so of this version of gimbal");
-  const gimbal_plugin* plugin = entry();
-  if (auto s = check_plugin(plugin, whose); !s) return s.error();
-  const gimbal_backend* table = plugin->backend();
+  const gimbal_plugin* plugin = nullptr;
+  const gimbal_backend* table = nullptr;
+  {
+    // Objects that a plugin makes at its first use are destroyed with it: a lock of the C library is held
+    // while they are entered into its list.
+    const LoaderLock first_use;
+    plugin = entry();
+    if (auto s = check_plugin(plugin, whose); !s) return s.error();
+    table = plugin->backend();
+  }
   if (auto s = check_table(table, whose); !s) return s.error();
   lib->table_ = as_known_here(*table);
   lib->name_ = table->name;

@@ -1,7 +1,7 @@
-// Keeps fork() and the dynamic loader apart. glibc makes malloc and stdio ready for a fork(), but not the
-// loader: a child that is forked while another thread is inside dlopen() or dlclose() has the loader's lists
-// half changed and their lock held for ever, so that its own dlopen() waits or fails. discovery/probe.cpp
-// forks children that load libraries.
+// Keeps fork() and the dynamic loader apart. glibc makes malloc and stdio ready for a fork(), but neither the
+// loader nor the list of what is destroyed with a library (__cxa_atexit): a child that is forked while
+// another thread is inside dlopen() or dlclose() has the loader's lists half changed and their lock held for
+// ever, so that its own dlopen() waits or fails. discovery/probe.cpp forks children that load libraries.
 #pragma once
 #include <sys/types.h>
 #include <unistd.h>
@@ -12,8 +12,9 @@
 namespace gimbal {
 
 // Held by whoever loads or unloads a library or looks something up in one (dlsym, dl_iterate_phdr), or calls
-// a backend where its driver does so (device_count, open, close). Briefly, and never by a thread that has it
-// already. What it cannot keep away: a thread's first use of a plugin's thread-local variable.
+// a backend where it or its driver does so (its entry, device_count, open, close). Briefly, and never by a
+// thread that has it already. What it cannot keep away: a thread's first use of a plugin's thread-local
+// variable.
 class LoaderLock {
  public:
   LoaderLock() {

@@ -32,6 +32,14 @@ std::string known_archs() {
   return all;
 }
 
+Status configure_attention(const Gguf& file, Config& c) {
+  Hyperparameters read(file, c.arch);
+  read.layers(c.layers);
+  read_attention(read, c);
+  if (read.error()) return *read.error();
+  return Done{};
+}
+
 Result<Config> configure(const Gguf& file, const ModelArch* arch) {
   auto name = file.string("general.architecture");
   if (name && !arch)
@@ -47,6 +55,7 @@ Result<Config> configure(const Gguf& file, const ModelArch* arch) {
 }
 
 void Recorder::layer(int index) {
+  layer_ = index;
   prefix_ = format("blk.{}.", index);
   p.scope(format("blk.{}", index));
   p.layer(index);
@@ -139,17 +148,8 @@ std::optional<float> Recorder::optional_number(const std::string& name) {
   return value;
 }
 
-Value Recorder::self_attention(Value q, Value k, Value v, float scale, int window) {
-  const int hd = config.head_dim;
-  const size_t pool = paged(window);
-  const Value cached_keys = keys("keys", pool, hd, config.kv_heads),
-              cached_values = values("values", pool, hd, config.kv_heads);
-  q = p.rope(p.split_heads(q, hd), rope(config.rope), config.rope_pairs);
-  k = p.rope(p.split_heads(k, hd), rope(config.rope), config.rope_pairs);
-  p.cache_write(cached_keys, true, k, positions(), sequences(), pages(pool));
-  p.cache_write(cached_values, false, p.split_heads(v, hd), positions(), sequences(), pages(pool));
-  return p.join_heads(
-      p.attention(q, cached_keys, cached_values, positions(), sequences(), pages(pool), {scale, window}));
+void Recorder::leave_out(const std::string& name) {
+  if (const GgufTensor* t = file_.tensor(prefix_ + name)) used_[t->name][0] = t->dim[1] * t->dim[2];
 }
 
 // "blk.7.ffn_up.weight" is of layer 7; -1: of none.
@@ -160,6 +160,7 @@ static int layer_of(std::string_view tensor) {
 }
 
 std::optional<Error> Recorder::error() const {
+  if (hyper.error()) return hyper.error();
   if (error_) return error_;
   for (const GgufTensor& t : file_.tensors()) {
     // RopeAngles reads rope_freqs.weight and rope_factors_*. Anything else that is in the file and not used

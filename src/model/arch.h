@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/config.h"
+#include "model/rope.h"
 #include "model/state.h"
 #include "model/step.h"
 #include "program/builder.h"
@@ -30,16 +31,20 @@ struct RecordOptions {
 class Recorder {
  public:
   Recorder(ProgramBuilder& builder, const Gguf& file, const Config& config, const RecordOptions& options)
-      : p(builder), config(config), options(options), file_(file) {}
+      : p(builder), config(config), options(options), hyper(file, config.arch), file_(file) {
+    hyper.layers(config.layers + config.left_out);
+  }
 
   ProgramBuilder& p;
   const Config& config;
   const RecordOptions options;
+  Hyperparameters hyper;
 
   // ---- weights. Names are taken from the current layer on: inside layer(3), "attn_q.weight" is
   // "blk.3.attn_q.weight".
   void layer(int index);
   void no_layer();
+  int current_layer() const { return layer_; }
   bool has(const std::string& name) const;
   Value matrix(const std::string& name, int columns, int rows);
   // Rows [first, first + rows) of a tensor that has `all` of them. All must be used in the end.
@@ -54,6 +59,8 @@ class Recorder {
   std::optional<Value> optional_vector(const std::string& name, int size);
   // The one value of a tensor of one, read now: it becomes a part of the program.
   std::optional<float> optional_number(const std::string& name);
+  // A tensor of the file that has no part in what is computed.
+  void leave_out(const std::string& name);
 
   // ---- inputs of a step; R = its rows
   Value tokens();            // i32[R]
@@ -84,18 +91,15 @@ class Recorder {
   // As many pages as the pool has, each of this shape.
   Value state(const std::string& name, size_t pool, Shape page);
 
-  // Rotated, cached and attended; q, k, v are rows of whole heads. Gives rows of heads * head_dim.
-  Value self_attention(Value q, Value k, Value v, float scale, int window = 0);
-
   // ---- outputs: rows as wanted_rows() says
   void output(Output, Value);
   bool wants(Output o) const { return o == Output::Logits || options.hidden; }
 
-  // The first weight that is missing or has another shape than the model's numbers say, or that the
-  // architecture left unused.
+  // The first number that is no such number; the first weight that is missing or has another shape than the
+  // model's numbers say, or that the architecture left unused.
   std::optional<Error> error() const;
-  // A weight was missing or misshapen: nothing recorded after it matters.
-  bool failed() const { return error_.has_value(); }
+  // A number or a weight was not as needed: nothing recorded after it matters.
+  bool failed() const { return error_ || hyper.error(); }
 
   // ---- what was declared
   const std::vector<StepInput>& inputs() const { return inputs_; }
@@ -117,6 +121,7 @@ class Recorder {
 
   const Gguf& file_;
   std::string prefix_;
+  int layer_ = 0;
   std::map<std::string_view, std::map<int64_t, int64_t>> used_;  // tensors: from this row on so many
   std::vector<StepInput> inputs_;
   std::vector<StatePool> pools_;
@@ -124,11 +129,14 @@ class Recorder {
   std::optional<Error> error_;
 };
 
+// Reads heads and rotation.
+Status configure_attention(const Gguf& file, Config&);
+
 struct ModelArch {
   const char* name;  // general.architecture
-  Status (*configure)(const Gguf& file,
-                      Config&);  // changes what read_config() assumed; refuses what it cannot compute
   void (*record)(Recorder&);
+  // Reads what of Config is its own.
+  Status (*configure)(const Gguf& file, Config&) = configure_attention;
 };
 
 // nullptr when this version does not know the architecture.

@@ -38,6 +38,8 @@ class ProgramBuilder {
   Value cache(const std::string& name, DType type, bool is_key, int head_dim, int heads, int pages,
               int pool = 0);
 
+  const Shape& shape(Value v) const { return program_.info[v.id].shape; }
+
   // ---- ops; what each computes: ops/defs/<op>.cpp
   // Any op; its output is named `what`, or after the op.
   Value record(OpKind kind, const std::vector<Value>& in, const OpParams& params = {},
@@ -118,7 +120,6 @@ class ProgramBuilder {
   Value weight(const WeightSource& source, const Shape& shape);
   Value place(const std::string& name, Shape shape, Slot slot, uint64_t bytes, gimbal_layout layout,
               gimbal_extent extent);
-  const Shape& shape(Value v) const { return program_.info[v.id].shape; }
 
   const Device& device_;
   int rows_, out_rows_;

@@ -41,7 +41,9 @@ TEST(RopeAngles, YarnKeepsFastPairsAndDividesSlowOnes) {
   auto config = configure(*file);
   ASSERT_TRUE(config) << config.error().message;
   std::vector<float> got(32);
-  config->rope.fill(5, got.data());
+  const auto angles = RopeAngles::create(*file, "llama", config->rotated, config->rope_base);
+  ASSERT_TRUE(angles) << angles.error().message;
+  angles->fill(5, got.data());
   // Pairs that turn 32 times and once in 2048 positions: 16 * ln(2048 / (2 pi turns)) / ln(10000).
   auto pair_of = [](double turns) { return 16 * std::log(2048 / (2 * M_PI * turns)) / std::log(10000.0); };
   const double low = std::floor(pair_of(32)), high = std::ceil(pair_of(1)), size = 1 + 0.1 * std::log(4.0);
@@ -87,18 +89,11 @@ TEST(Arch, NeedsItsTensorsAndTakesNoOthers) {
   };
   const std::vector<Refused> all = {
       {"llama with norms inside", norms, Code::Unsupported, {"sub_norm", "llama"}},
-      {"llama with a scale",
-       [](TinyLlama& s) { s.tensors["blk.0.attn_q.scale"].dims = {1}; },
-       Code::Unsupported,
+      {"llama with a scale of two",
+       [](TinyLlama& s) { s.tensors["blk.0.attn_q.scale"].dims = {2}; },
+       Code::Malformed,
        {"attn_q.scale"}},
       {"qwen2 without biases", as("qwen2", nothing), Code::Malformed, {"blk.0.attn_q.bias", "missing"}},
-      {"qwen2 of experts",
-       as("qwen2",
-          [=](TinyLlama& s) {
-            biases(s), s.keys["qwen2.expert_count"] = {kU32, le(4u)};
-          }),
-       Code::Unsupported,
-       {"expert"}},
       {"bitnet without its norms",
        as("bitnet", nothing),
        Code::Malformed,

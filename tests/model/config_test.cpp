@@ -47,14 +47,13 @@ TEST(Config, TheUnchangedFileIsAModel) {
   const Config& c = b->config;
   EXPECT_EQ(c.layers, 1);
   EXPECT_EQ(c.width, 8);
-  EXPECT_EQ(c.ff_width, 12);
   EXPECT_EQ(c.heads, 2);
   EXPECT_EQ(c.kv_heads, 1);
   EXPECT_EQ(c.head_dim, 4);
   EXPECT_EQ(c.vocabulary, 5);
   EXPECT_EQ(c.context, 64);
   EXPECT_EQ(c.norm_epsilon, 1e-5f);
-  EXPECT_EQ(c.rope.rotated(), 4);
+  EXPECT_EQ(c.rotated, 4);
 }
 
 struct Lie {
@@ -326,11 +325,14 @@ TEST(Config, ArchitecturesThatAreNotKnown) {
        },
        Code::Malformed,
        {"general.architecture"}},
-      {"a mixture of experts", [](TinyLlama& s) { s.u32("expert_count", 4); }, Code::Unsupported, {"expert"}},
+      {"a mixture without experts",
+       [](TinyLlama& s) { s.u32("expert_count", 4); },
+       Code::Malformed,
+       {"expert_used_count"}},
       {"values of another size",
        [](TinyLlama& s) { s.u32("attention.value_length", 8); },
-       Code::Unsupported,
-       {"8"}},
+       Code::Malformed,
+       {"attn_v.weight", "8 x 8"}},
   });
 }
 
@@ -340,7 +342,11 @@ TEST(Config, AFactorWithoutATypeScalesLinearly) {
   auto angles = [](const TinyLlama& spec, int64_t position, std::vector<float>& out) {
     auto b = plan(spec);
     ASSERT_TRUE(b) << b.error().message;
-    b->config.rope.fill(position, out.data());
+    const std::string bytes = spec.build();
+    const auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "scaled.gguf");
+    const auto made = RopeAngles::create(*file, "llama", b->config.rotated, b->config.rope_base);
+    ASSERT_TRUE(made) << made.error().message;
+    made->fill(position, out.data());
   };
   angles({}, 3, plain);
   for (const char* key : {"rope.scaling.factor", "rope.scale_linear"}) {

@@ -51,12 +51,12 @@ TEST_F(Declared, RowsThatNobodyUsesAreAnError) {
   EXPECT_FALSE(load({.joined_qkv = true, .joined_ffn = true, .extra_row = true}, options(&kJoined)));
   EXPECT_NE(failed_.message.find("attn_qkv.weight"), std::string::npos) << failed_.message;
   static const ModelArch kHalf{
-      "half", configure_any, [](Recorder& m) {
+      "half", [](Recorder& m) {
         record_blocks(m, {[](Recorder& m, Value h) {
                             ProgramBuilder& p = m.p;
                             const Value q = p.linear(m.matrix_rows("attn_qkv.weight", kWidth, 0, 8, 16), h),
                                         k = p.linear(m.matrix_rows("attn_qkv.weight", kWidth, 8, 4, 16), h);
-                            return m.self_attention(q, k, k, 0.5f);
+                            return self_attention(m, {q, k, k}, 0.5f);
                           },
                           true});
       }};

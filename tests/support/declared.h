@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "model/arch/decoder.h"
+#include "model/arch/blocks.h"
 #include "support/gguf_writer.h"
 #include "support/placed.h"
 #include "support/schedules.h"
@@ -121,24 +121,25 @@ inline Projected projected(Recorder& m, Value h, bool joined) {
   return {rows("attn_q.weight", 0, 8), rows("attn_k.weight", 8, 4), rows("attn_v.weight", 12, 4)};
 }
 
-inline Status configure_any(const Gguf& file, Config& c) {
-  return arch::configure_decoder(file, c, RopePairs::Adjacent);
+inline Value self_attention(Recorder& m, const Projected& x, float scale) {
+  arch::Attention a = arch::attention(m);
+  a.scale = scale;
+  const arch::Heads h{m.p.split_heads(x.q, a.head_dim), m.p.split_heads(x.k, a.head_dim),
+                      m.p.split_heads(x.v, a.value_dim)};
+  return arch::attend(m, a, arch::rotated(m, h, arch::rope_table(m), RopePairs::Adjacent));
 }
 
-inline const ModelArch kJoined{"joined", configure_any, [](Recorder& m) {
-                                 record_blocks(m, {[](Recorder& m, Value h) {
-                                                     const auto [q, k, v] = projected(m, h, true);
-                                                     return m.self_attention(q, k, v, 0.5f);
-                                                   },
-                                                   true});
-                               }};
+inline const ModelArch kJoined{
+    "joined", [](Recorder& m) {
+      record_blocks(
+          m, {[](Recorder& m, Value h) { return self_attention(m, projected(m, h, true), 0.5f); }, true});
+    }};
 
 // Two attentions a layer: one over everything with heads of 4, one over a window with a head of 8. `pool`:
 // whether the second keeps its window only.
 inline Value two_attentions(Recorder& m, Value h, bool window_only) {
   ProgramBuilder& p = m.p;
-  const auto [q, k, v] = projected(m, h, false);
-  const Value all = m.self_attention(q, k, v, 0.5f);
+  const Value all = self_attention(m, projected(m, h, false), 0.5f);
   constexpr int kWindow = 20;
   const size_t pool = m.paged(window_only ? kWindow : 0);
   const Value keys = m.keys("wide_keys", pool, kWidth, 1), values = m.values("wide_values", pool, kWidth, 1);
@@ -149,10 +150,10 @@ inline Value two_attentions(Recorder& m, Value h, bool window_only) {
                                              {0.3f, kWindow})));
 }
 inline const ModelArch kWindowed{
-    "windowed", configure_any,
+    "windowed",
     [](Recorder& m) { record_blocks(m, {[](Recorder& m, Value h) { return two_attentions(m, h, true); }}); }};
 inline const ModelArch kUnbounded{
-    "unbounded", configure_any, [](Recorder& m) {
+    "unbounded", [](Recorder& m) {
       record_blocks(m, {[](Recorder& m, Value h) { return two_attentions(m, h, false); }});
     }};
 
@@ -160,7 +161,7 @@ inline const ModelArch kUnbounded{
 // is gone. One row of a sequence a step, because writing is not ordered within one.
 constexpr int kPlaces = 16;
 inline const ModelArch kRing{
-    "ring", configure_any, [](Recorder& m) {
+    "ring", [](Recorder& m) {
       record_blocks(
           m, {[](Recorder& m, Value h) {
             ProgramBuilder& p = m.p;
@@ -183,7 +184,7 @@ inline const ModelArch kRing{
 // In place of attention a convolution, a scan and a delta rule; in place of the feed-forward layer, two
 // experts.
 inline const ModelArch kMixers{
-    "mixers", configure_any, [](Recorder& m) {
+    "mixers", [](Recorder& m) {
       ProgramBuilder& p = m.p;
       const Value table = m.matrix("token_embd.weight", kWidth, kVocabulary);
       Value x = m.embedded(table);

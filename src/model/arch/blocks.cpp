@@ -1,0 +1,157 @@
+#include "model/arch/blocks.h"
+
+namespace gimbal::arch {
+namespace {
+
+int width_of(Recorder& m, Value x) { return int(m.p.shape(x).dim[0]); }
+
+Value normed(Recorder& m, NormKind kind, const std::string& name, Value x) {
+  const int d = width_of(m, x);
+  const Value weight = m.vector(name + ".weight", d);
+  const auto bias = m.optional_vector(name + ".bias", d);
+  if (kind == NormKind::Rms && !bias) return m.p.rms_norm(x, weight, m.config.norm_epsilon);
+  return m.p.norm(x, kind, m.config.norm_epsilon, weight, bias);
+}
+
+}  // namespace
+
+Value rms_norm(Recorder& m, const std::string& name, Value x) { return normed(m, NormKind::Rms, name, x); }
+Value layer_norm(Recorder& m, const std::string& name, Value x) {
+  return normed(m, NormKind::Layer, name, x);
+}
+
+Value project(Recorder& m, const std::string& name, int rows, Value x, Bias bias) {
+  const Value w = m.matrix(name + ".weight", width_of(m, x), rows);
+  if (auto s = m.optional_number(name + ".scale")) return m.p.scale(m.p.linear(w, x), *s);
+  if (bias == Bias::Needed) return m.p.linear(w, x, m.vector(name + ".bias", rows));
+  return m.p.linear(w, x, m.optional_vector(name + ".bias", rows));
+}
+
+Attention attention(const Recorder& m) {
+  const Config& c = m.config;
+  return {c.heads, c.kv_heads, c.head_dim, c.value_dim, float(1 / __builtin_sqrt(double(c.head_dim)))};
+}
+
+Heads project_heads(Recorder& m, const Attention& a, Value x, Bias bias) {
+  const int q = a.heads * a.head_dim, k = a.kv_heads * a.head_dim, v = a.kv_heads * a.value_dim;
+  auto split = [&](Value q, Value k, Value v) -> Heads {
+    return {m.p.split_heads(q, a.head_dim), m.p.split_heads(k, a.head_dim), m.p.split_heads(v, a.value_dim)};
+  };
+  if (!m.has("attn_qkv.weight")) {
+    const Value all_q = project(m, "attn_q", q, x, bias), all_k = project(m, "attn_k", k, x, bias);
+    return split(all_q, all_k, project(m, "attn_v", v, x, bias));
+  }
+  if (m.has("attn_qkv.bias") || bias == Bias::Needed) {
+    const Value all = project(m, "attn_qkv", q + k + v, x, Bias::Needed);
+    return split(m.p.slice(all, 0, q), m.p.slice(all, q, k), m.p.slice(all, q + k, v));
+  }
+  auto rows = [&](int first, int n) {
+    return m.p.linear(m.matrix_rows("attn_qkv.weight", width_of(m, x), first, n, q + k + v), x);
+  };
+  const Value all_q = rows(0, q), all_k = rows(q, k);
+  return split(all_q, all_k, rows(q + k, v));
+}
+
+Value rope_table(Recorder& m) { return m.rope({.rotated = m.config.rotated, .base = m.config.rope_base}); }
+
+Heads rotated(Recorder& m, Heads h, Value table, RopePairs pairs) {
+  h.q = m.p.rope(h.q, table, pairs);
+  h.k = m.p.rope(h.k, table, pairs);
+  return h;
+}
+
+Value attend(Recorder& m, const Attention& a, const Heads& h) {
+  ProgramBuilder& p = m.p;
+  const size_t pool = m.paged(a.window);
+  const Value keys = m.keys("keys", pool, a.head_dim, a.kv_heads),
+              values = m.values("values", pool, a.value_dim, a.kv_heads);
+  p.cache_write(keys, true, h.k, m.positions(), m.sequences(), m.pages(pool));
+  p.cache_write(values, false, h.v, m.positions(), m.sequences(), m.pages(pool));
+  return p.join_heads(p.attention(h.q, keys, values, m.positions(), m.sequences(), m.pages(pool),
+                                  {a.scale, a.seen ? 0 : a.window, a.cap, a.alibi, a.seen, a.sinks}));
+}
+
+int ff_width(Recorder& m, int layer) { return m.hyper.count_of("feed_forward_length", layer, {}, 1); }
+
+Value glu(Recorder& m, Value x, OpKind activation, const std::string& suffix, int width) {
+  ProgramBuilder& p = m.p;
+  const int d = width_of(m, x), f = width ? width : ff_width(m, m.current_layer());
+  const std::string gate_name = "ffn_gate" + suffix, up_name = "ffn_up" + suffix;
+  auto half = [&](int first) { return p.linear(m.matrix_rows(up_name + ".weight", d, first, f, 2 * f), x); };
+  const bool fused = !m.has(gate_name + ".weight") && m.has(up_name + ".weight");
+  const Value gate = fused ? half(0) : project(m, gate_name, f, x);
+  const Value up = fused ? half(f) : project(m, up_name, f, x);
+  return project(m, "ffn_down" + suffix, d, p.record(activation, {gate, up}));
+}
+
+Value mlp(Recorder& m, Value x, OpKind activation) {
+  const Value up = project(m, "ffn_up", ff_width(m, m.current_layer()), x);
+  return project(m, "ffn_down", width_of(m, x), m.p.map(activation, up));
+}
+
+Experts read_experts(Recorder& m) {
+  Hyperparameters& h = m.hyper;
+  Experts e{};
+  e.count = h.count("expert_count");
+  e.width = h.has("expert_feed_forward_length") ? h.count("expert_feed_forward_length")
+                                                : ff_width(m, m.config.layers - 1);
+  e.routing.k = h.count("expert_used_count");
+  if (e.routing.k > e.count)
+    h.fail(Code::Malformed, m.config.arch + ".expert_used_count is " + std::to_string(e.routing.k) +
+                                ", more than the " + std::to_string(e.count) + " experts there are");
+  const int gating = h.count("expert_gating_func", 1);
+  if (gating > 2)
+    h.fail(Code::Unsupported, m.config.arch + ".expert_gating_func is " + std::to_string(gating) +
+                                  "; this version computes 1 (softmax) and 2 (sigmoid)");
+  e.routing.gating = gating == 2 ? Gating::Sigmoid : Gating::Softmax;
+  e.routing.normalised = h.flag("expert_weights_norm", true);
+  e.routing.scale = float(h.number("expert_weights_scale", 0));
+  if (const int groups = h.count("expert_group_count", 1, 0); groups > 1) {
+    e.routing.groups = groups;
+    e.routing.groups_used = h.count("expert_group_used_count");
+  }
+  return e;
+}
+
+Value mixture(Recorder& m, const Experts& e, Value x, std::optional<Value> given) {
+  ProgramBuilder& p = m.p;
+  const int d = width_of(m, x), f = e.width, n = e.count;
+  const Value scores = given ? *given : project(m, "ffn_gate_inp", n, x);
+  const Value routes = p.route(scores, e.routing, m.optional_vector("exp_probs_b.bias", n));
+  auto product = [&](const std::string& name, int columns, int rows, Value y) {
+    const Value w = m.experts(name + ".weight", columns, rows, n);
+    std::optional<Value> bias;
+    if (m.has(name + ".bias")) bias = m.table(name + ".bias", rows, n);
+    return p.expert_linear(w, rows, y, routes, bias);
+  };
+  Value gate, up;
+  if (m.has("ffn_gate_up_exps.weight")) {
+    const Value both = product("ffn_gate_up_exps", d, 2 * f, x);
+    gate = p.slice(both, 0, f), up = p.slice(both, f, f);
+  } else {
+    gate = product("ffn_gate_exps", d, f, x), up = product("ffn_up_exps", d, f, x);
+  }
+  const Value y = product("ffn_down_exps", f, d, p.record(e.activation, {gate, up}));
+  return p.combine(y, routes, m.optional_vector("ffn_down_exps.scale", n));
+}
+
+Value token_embedding(Recorder& m, float scale) {
+  const Value x = m.embedded(m.matrix("token_embd.weight", m.config.width, m.config.vocabulary));
+  return scale == 1 ? x : m.p.scale(x, scale);
+}
+
+Value wanted(Recorder& m, Value x) {
+  m.no_layer();
+  return m.p.select_rows(x, m.wanted_rows());
+}
+
+void logits(Recorder& m, Value x, float scale, float cap) {
+  const std::string head = m.has("output.weight") ? "output" : "token_embd";
+  Value y = project(m, head, m.config.vocabulary, x);
+  if (scale != 1) y = m.p.scale(y, scale);
+  if (cap != 0) y = m.p.map(OpKind::SoftCap, y, cap);
+  m.output(Output::Logits, y);
+  if (m.wants(Output::Hidden)) m.output(Output::Hidden, x);
+}
+
+}  // namespace gimbal::arch

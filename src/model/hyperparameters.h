@@ -1,0 +1,52 @@
+// The numbers under "<architecture>." in a file's metadata, each checked where it is read. The first that is
+// missing, of another kind or out of bounds is kept as the error; reading goes on with a harmless value, so
+// that code which reads many needs no checks.
+#pragma once
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "files/gguf.h"
+
+namespace gimbal {
+
+// Larger than any real count; keeps products inside 64 bits.
+constexpr int kMaxCount = 1 << 24;
+
+class Hyperparameters {
+ public:
+  // `layers`: how long lists are that give a value for each layer.
+  Hyperparameters(const Gguf& file, std::string arch) : file_(file), arch_(std::move(arch)) {}
+  void layers(int n) { layers_ = n; }
+
+  bool has(const std::string& key) const { return file_.find(full(key)) != nullptr; }
+  // A whole number from `least` to kMaxCount. Without a default a missing key is an error.
+  int count(const std::string& key, std::optional<int> otherwise = {}, int least = 1);
+  // A finite number, not below `least`.
+  double number(const std::string& key, std::optional<double> otherwise = {},
+                double least = -std::numeric_limits<double>::infinity());
+  bool flag(const std::string& key, std::optional<bool> otherwise = {});
+  // The value for one layer: the key holds one for all, or a list with one for each.
+  int count_of(const std::string& key, int layer, std::optional<int> otherwise = {}, int least = 0);
+  bool flag_of(const std::string& key, int layer, std::optional<bool> otherwise = {});
+  // The largest of them.
+  int most_of(const std::string& key, std::optional<int> otherwise = {});
+  bool is_list(const std::string& key) const { return file_.array(full(key)) != nullptr; }
+
+  // For what follows from several numbers. Keeps the first error only.
+  void fail(Code, const std::string& message);
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::string full(const std::string& key) const { return arch_ + "." + key; }
+  int expected(const std::string& key, int least);
+  std::optional<int64_t> listed(const std::string& key, int layer);
+
+  const Gguf& file_;
+  std::string arch_;
+  int layers_ = 0;
+  std::optional<Error> error_;
+};
+
+}  // namespace gimbal
