@@ -61,7 +61,10 @@ Result<std::unique_ptr<Device>> Device::open(LibraryPtr library, int index, cons
 // What a shorter row of an older backend does not reach is 0: not claimed.
 Device::Device(const gimbal_backend& t, gimbal_device* d, int index) : table_(t), device_(d), index_(index) {
   size_t count = 0, stride = 0;
-  const auto* rows = reinterpret_cast<const char*>(t.kernels(d, &count, &stride));
+  const auto* rows = [&] {
+    const LoaderLock first_use;  // of the rows: a plugin may make them now
+    return reinterpret_cast<const char*>(t.kernels(d, &count, &stride));
+  }();
   kernels_.resize(rows ? std::min<size_t>(count, UINT16_MAX) : 0);
   first_of_op_.resize(kOpNumbers + 1);
   for (size_t i = 0; i < kernels_.size(); i++) {

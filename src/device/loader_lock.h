@@ -12,8 +12,8 @@
 namespace gimbal {
 
 // Held by whoever loads or unloads a library or looks something up in one (dlsym, dl_iterate_phdr), or calls
-// a backend where it or its driver does so (its entry, device_count, open, close). Briefly, and never by a
-// thread that has it already. What it cannot keep away: a thread's first use of a plugin's thread-local
+// a backend where it or its driver does so (entry, device_count, open, kernels, close). Briefly, and never by
+// a thread that has it already. What it cannot keep away: a thread's first use of a plugin's thread-local
 // variable.
 class LoaderLock {
  public:

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "support/fake_backend.h"
+#include "support/fake_plugins.h"
 
 namespace gimbal {
 namespace {
@@ -139,6 +140,38 @@ TEST(Device, BufferBoundsAreChecked) {
   EXPECT_EQ(d->id(), "fake:0");
   EXPECT_EQ(d->features(), "");
 }
+
+// What comes of an exchange: the engine's tests. Here: that a plugin is asked before it is taken.
+TEST(Registry, APluginIsTakenOnceItWasAskedAndFoundGood) {
+  const test::PluginFolder folder, other;
+  BackendPlaces places;
+  folder.put("metal", "hardware,device=old");
+  places.folders = {folder.path()};
+  Registry registry(places);
+  auto content = [](const LibraryPtr&, const BackendReport&) -> Status { return Done{}; };
+  for (auto [told, code] : {std::pair("crash", "probe-crashed"),
+                            {"devices=0,says=asleep/wake it", "no-device"},
+                            {"abi=99", ""}}) {
+    const auto refused = registry.reload(other.put("metal_bad", std::string("named=metal,") + told), content);
+    ASSERT_FALSE(refused) << told;
+    if (*code) { EXPECT_STREQ(refused.error().reason, code) << refused.error().message; }
+  }
+  const std::string good = other.put("metal_good", "named=metal,hardware,device=new");
+  const auto unwanted = registry.reload(good, [](const LibraryPtr&, const BackendReport& r) -> Status {
+    EXPECT_EQ(r.devices.at(0).name, "new");
+    return Error{Code::Failed, "not content", ""};
+  });
+  ASSERT_FALSE(unwanted);
+  EXPECT_EQ(unwanted.error().message, "not content");
+  const auto taken = registry.reload(good, content);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_FALSE(taken->draining);
+  auto opened = registry.open({"metal", 0, true, ""});
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(opened->device->describe().name, "new");
+}
+
+TEST(Registry, ABackendOfSomebodyElseIsShownByItsOwnName) { EXPECT_EQ(display_name("toaster"), "toaster"); }
 
 }  // namespace
 }  // namespace gimbal
