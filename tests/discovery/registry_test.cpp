@@ -168,7 +168,7 @@ TEST(Registry, APluginIsTakenOnceItWasAskedAndFoundGood) {
   EXPECT_FALSE(taken->draining);
   auto opened = registry.open({"metal", 0, true, ""});
   ASSERT_TRUE(opened) << opened.error().message;
-  EXPECT_EQ(opened->device->describe().name, "new");
+  EXPECT_EQ(std::string(opened->device->describe().name), "new");
 }
 
 TEST(Registry, ABackendOfSomebodyElseIsShownByItsOwnName) { EXPECT_EQ(display_name("toaster"), "toaster"); }
