@@ -1,11 +1,12 @@
 // The engine's logits and greedy tokens against ref64 (double precision) and within the distances that the
-// reference data's README gives. Models that this version does not compute are listed, and must not be among
-// those it promises.
+// reference data's READMEs give. A model of an architecture that this version knows must be computed; the
+// others are listed.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdio>
 
+#include "model/arch.h"
 #include "support/engine.h"
 #include "support/golden.h"
 
@@ -41,17 +42,9 @@ bool has_quantized_weights(const Gguf& file) {
   return false;
 }
 
-// What this version promises to compute: every weight format of the collection, and the models of arch/ whose
-// architecture it knows. A format that loses its kernel is a failure, not a gap.
-bool promised(const std::string& path) {
-  for (const char* name :
-       {"/stories/", "/quant/", "/llama-", "/llama31-", "/qwen2.", "/qwen2-yarn.", "/bitnet"})
-    if (path.find(name) != std::string::npos) return true;
-  return false;
-}
-
 struct Peer {
   double mean, divergence;
+  double most_f16, divergence_f16;  // with a cache in f16; 0: not measured
 };
 
 // llama.cpp's distances from ref64 for this file. It does not know bitnet-b1.58, and the other engine that
@@ -60,11 +53,13 @@ struct Peer {
 // where there are some.
 Peer peer_distances(const nlohmann::ordered_json& golden) {
   const std::string model = golden["model"];
-  if (model == "bitnet-b158.gguf") return {8.4111e-2, 5.6593e-3};
-  if (model == "bitnet-b158-i2s.gguf") return {8.2537e-2, 3.7949e-3};
+  if (model == "bitnet-b158.gguf") return {8.4111e-2, 5.6593e-3, 0, 0};
+  if (model == "bitnet-b158-i2s.gguf") return {8.2537e-2, 3.7949e-3, 0, 0};
   const auto& measured = golden["measured_vs_ref64"];
   const auto& m = measured[measured.contains("f32kv_batch") ? "f32kv_batch" : measured.begin().key()];
-  return {m["mean_abs"], m["kl_mean"]};
+  if (!measured.contains("f16kv_default")) return {m["mean_abs"], m["kl_mean"], 0, 0};
+  const auto& f16 = measured["f16kv_default"];
+  return {m["mean_abs"], m["kl_mean"], f16["max_abs"], f16["kl_mean"]};
 }
 
 struct Case {
@@ -72,7 +67,7 @@ struct Case {
 };
 std::vector<Case> all_models() {
   std::vector<Case> cases;
-  for (const char* folder : {"stories", "arch", "quant"})
+  for (const char* folder : {"stories", "arch", "more/arch", "quant"})
     for (const std::string& path : golden_files(folder, ".json")) cases.push_back({folder, path});
   return cases;
 }
@@ -86,8 +81,10 @@ void check_model(const Case& c, DType cache, int& ran, std::string& gaps) {
   auto engine = open_engine(model, o);
   if (!engine) {
     gaps += "\n  " + engine.error().message.substr(engine.error().message.rfind('/') + 1);
-    EXPECT_EQ(engine.error().code, Code::Unsupported) << engine.error().message;
-    EXPECT_FALSE(promised(c.path)) << engine.error().message;
+    const auto file = Gguf::open(model);
+    ASSERT_TRUE(file) << file.error().message;
+    const std::string arch(file->string("general.architecture").value_or(""));
+    EXPECT_FALSE(find_arch(arch)) << engine.error().message;
     return;
   }
   ran++;
@@ -127,7 +124,12 @@ void check_model(const Case& c, DType cache, int& ran, std::string& gaps) {
   const bool quantized = has_quantized_weights(*engine->file);
   // How far a single logit may lie off. Errors of rounded activations are bell-shaped: of 10^5 none should
   // lie beyond 12 of the reference's means. And how close two logits must be for the wrong one to be taken.
-  const double most = quantized ? 12 * peer.mean : cache == DType::F32 ? 1e-3 : 0.1;
+  // With an f16 cache: the older files' README says 0.1 and 3e-5, the newer one 0.15 and 5e-5, or llama.cpp's
+  // own distance where a model is deep or an expert is exchanged.
+  const bool newer = c.folder == "more/arch";
+  const double f16_most = newer ? std::max(0.15, peer.most_f16) : 0.1,
+               f16_divergence = newer ? std::max(5e-5, peer.divergence_f16) : 3e-5;
+  const double most = quantized ? 12 * peer.mean : cache == DType::F32 ? 1e-3 : f16_most;
   const double tie = quantized ? 4 * peer.mean : cache == DType::F32 ? 1e-3 : 0.02;
   ties = wrong;
   EXPECT_LE(largest_wrong_margin, tie) << c.path;
@@ -139,7 +141,7 @@ void check_model(const Case& c, DType cache, int& ran, std::string& gaps) {
     EXPECT_LE(far.divergence, 3 * peer.divergence) << c.path;
     EXPECT_LE(far.mean, 2 * peer.mean) << c.path;
   } else if (cache != DType::F32) {
-    EXPECT_LE(far.divergence, 3e-5) << c.path;
+    EXPECT_LE(far.divergence, f16_divergence) << c.path;
   }
 }
 
