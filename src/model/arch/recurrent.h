@@ -1,0 +1,48 @@
+// What stands in place of attention where a model remembers a state and not its positions: the mixers of
+// Mamba, Mamba 2 and gated delta nets, and LFM2's short convolution. Each takes x [d, R], gives as much, and
+// reads the layer's weights by the names they have in files.
+#pragma once
+#include "model/arch/blocks.h"
+
+namespace gimbal::arch {
+
+// The layer's attention, by attention.head_count and attention.head_count_kv of that layer; nothing where it
+// has no heads of keys.
+std::optional<Attention> attention_of_layer(Recorder&, int layer);
+
+// The vector [n] as it is, for each row of `like` [n, R].
+Value for_each_row(Recorder&, Value vector, Value like);
+
+// What Mamba does to each row's step, b and c before they are used.
+enum class StepNorm {
+  None,
+  Unweighted,  // rms norm
+  Weighted,    // rms norm by ssm_dt_norm, ssm_b_norm, ssm_c_norm
+};
+// Each channel has a step of its own, from few values; b and c are one vector each for all channels.
+Value mamba_mixer(Recorder&, Value x, StepNorm);
+
+// Whether a file may lack the norm ssm_norm in front of ssm_out.
+enum class OutputNorm { Optional, Needed };
+// Channels are grouped into heads with one step each, heads into groups with one b and c each.
+Value mamba2_mixer(Recorder&, Value x, OutputNorm = OutputNorm::Needed);
+
+struct DeltaSizes {
+  int head, key_heads, value_heads;  // values of a head; heads of q and k; heads of v
+  int keys() const { return head * key_heads; }
+  int values() const { return head * value_heads; }
+};
+DeltaSizes read_delta(Recorder&);
+struct DeltaInputs {
+  Value qkv;          // [2 keys() + values(), R], before the convolution
+  Value z;            // [values(), R]: the output's gate
+  Value beta, alpha;  // [value_heads, R]: of which the rate and the decay are made; alpha with its bias
+  HeadMap map;        // which head of q and k serves a head of v
+};
+// A gated delta net: a matrix for each head, corrected by each row where it answers the row's key wrongly.
+Value delta_net(Recorder&, const DeltaSizes&, const DeltaInputs&);
+
+// LFM2: a convolution over few positions between two gates.
+Value short_convolution(Recorder&, Value x);
+
+}  // namespace gimbal::arch
