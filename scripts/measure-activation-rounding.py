@@ -3,10 +3,10 @@
 bitnet-b1.58 files to. llama.cpp, whose figures the test takes otherwise, does not know that architecture.
 
 A forward pass in float64, apart from gimbal's code: first plain, which must give the file's logits_ref64; then with the
-input of every ternary matrix rounded to largest / 127: of 256 values for TQ2_0, of the row for I2_S, as BitNet is trained. For quant/q-tq2_0.json the second must come out at
+input of every ternary matrix rounded to largest / 127: of 256 values for TQ2_0, of the row for I2_S and TL1, as BitNet is trained. For quant/q-tq2_0.json the second must come out at
 llama.cpp's own figures, which shows that this rounding is all there is. Needs numpy.
 
-Usage: measure-activation-rounding.py COLLECTION   (the folder that has quant/ and arch/)
+Usage: measure-activation-rounding.py COLLECTION   (the folder that has quant/, arch/ and tl/)
 """
 import base64
 import json
@@ -16,12 +16,12 @@ import sys
 
 import numpy as np
 
-FILES = ["quant/q-tq2_0.json", "arch/bitnet-b158.json", "arch/bitnet-b158-i2s.json"]
-F32, F16, TQ2_0, I2_S = 0, 1, 35, 36
+FILES = ["quant/q-tq2_0.json", "arch/bitnet-b158.json", "arch/bitnet-b158-i2s.json", "tl/bitnet-b158-tl1.json"]
+F32, F16, TQ2_0, I2_S, TL1 = 0, 1, 35, 36, 38
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 
-def read_gguf(path):
+def read_gguf(path, tiles):
     """Metadata, and tensors as (type, matrix of float64)."""
     with open(path, "rb") as file:
         data = file.read()
@@ -59,10 +59,10 @@ def read_gguf(path):
         dims = [take("Q") for _ in range(take("I"))]
         entries.append((name, dims, take("I"), take("Q")))
     start = (at + 31) // 32 * 32
-    return keys, {name: (kind, decode(data, start + offset, kind, dims)) for name, dims, kind, offset in entries}
+    return keys, {name: (kind, decode(data, start + offset, kind, dims, tiles)) for name, dims, kind, offset in entries}
 
 
-def decode(data, at, kind, dims):
+def decode(data, at, kind, dims, tiles):
     shape, n = dims[::-1], int(np.prod(dims))
     if kind in (F32, F16):
         return np.frombuffer(data, "<f4" if kind == F32 else "<f2", n, at).astype(np.float64).reshape(shape)
@@ -75,6 +75,14 @@ def decode(data, at, kind, dims):
         packed = np.frombuffer(data, np.uint8, n // 4, at).reshape(-1, 32)
         codes = np.stack([packed >> shift & 3 for shift in (6, 4, 2, 0)], 1)
         return ((codes.astype(np.float64) - 1) * struct.unpack_from("<f", data, at + n // 4)[0]).reshape(shape)
+    if kind == TL1:  # tiles of rows and columns, a byte for four columns of a row
+        t, = (t for t in tiles if [t["m"], t["k"]] == shape)
+        r, c = np.indices(shape)
+        rt, ct, by = r % t["bm"], c % t["bk"], 256 // t["bmm"]
+        byte = (r - rt) * shape[1] // 4 + (c - ct) * t["bm"] // 4 + rt // t["bmm"] * (t["bmm"] * t["bk"] // 4) + ct // by * 64
+        byte += rt % t["bmm"] // 16 * (4 * by) + ct % by // 4 * 16 + rt % 16
+        two = np.frombuffer(data, np.uint8, n // 4, at)[byte] >> np.where(c % 4 < 2, 4, 0) & 15
+        return (np.where(c % 2 == 0, two // 3, two % 3).astype(np.float64) - 1) * struct.unpack_from("<f", data, at + n // 4)[0]
     raise SystemExit(f"tensor type {kind} is not read here")
 
 
@@ -92,7 +100,7 @@ def forward(keys, tensors, tokens, eight_bits):
 
     def linear(name, x):
         kind, w = tensors[name]
-        return (rounded(x, kind) if eight_bits and kind in (TQ2_0, I2_S) else x) @ w.T
+        return (rounded(x, kind) if eight_bits and kind in (TQ2_0, I2_S, TL1) else x) @ w.T
 
     def norm(name, x):
         return x / np.sqrt((x * x).mean(1, keepdims=True) + key("attention.layer_norm_rms_epsilon")) * tensors[name][1]
@@ -145,7 +153,7 @@ def main(collection):
         path = os.path.join(collection, name)
         with open(path, encoding="utf-8") as file:
             golden = json.load(file)
-        keys, tensors = read_gguf(os.path.join(os.path.dirname(path), golden["model"]))
+        keys, tensors = read_gguf(os.path.join(os.path.dirname(path), golden["model"]), golden.get("kernel_config"))
         want, plain, eight = [], [], []
         for case in golden["cases"]:
             ref = np.frombuffer(base64.b64decode(case["logits_ref64"]), "<f4").astype(np.float64)

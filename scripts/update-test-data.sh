@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 from=${1:-../shared/golden}
 to=tests/data
-limit_mb=25
+limit_mb=27
 
 # What a clone gets. The vocabularies and templates are those whose terms allow passing them on (tests/data/README.md).
 stories=(stories260K-f32 stories260K-f16 stories260K-q8_0 stories260K-q4_0)
@@ -31,6 +31,7 @@ for name in "${quant[@]}"; do copy "quant/$name.gguf"; copy "quant/$name.json"; 
 for file in "$from"/dequant/*.json; do copy "dequant/${file##*/}"; done
 for name in "${vocabularies[@]}"; do copy "vocab/$name.gguf.gz"; copy "tokenizer/$name.json"; done
 for name in "${chat[@]}"; do copy "chat/$name.json"; done
+for name in TL1.json TL2.json published.json bitnet-b158-tl{1,2}.{gguf,json,kernel_config.ini}; do copy "tl/$name"; done
 copy tolerances.json
 install -m 644 "$from/stories/stories260K-f32.gguf" assets/stories260K.gguf
 

@@ -15,6 +15,10 @@ struct ModelOptions {
   int batch = 256;                 // tokens of a prompt computed at once
   int sequences = 1;               // held at once
   std::string cache_type = "f16";  // of the KV cache: f32, f16, bf16, q8_0, q4_0
+  // How the weights of a BitNet file in TL1, TL2 or I2_S lie, which the file does not tell: the path of a
+  // kernel_config.ini, or "default", "preset", "i2_s-64", "i2_s-4x1". Empty: as in published models, and
+  // others are refused.
+  std::string kernel_config;
 };
 
 // A handle: copies share one model, which its sequences keep alive. One thread at a time.

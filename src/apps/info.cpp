@@ -4,6 +4,7 @@
 
 #include "apps/command.h"
 #include "apps/json.h"
+#include "apps/options.h"
 #include "apps/terminal.h"
 #include "engine/find_model.h"
 #include "model/arch.h"
@@ -76,17 +77,18 @@ class Info final : public Command {
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
     a.flag("--tensors", "also list every tensor", tensors_);
+    declare_kernel_config(a, kernel_config_);
   }
 
   Result<int> run() override {
-    auto source = open_model_file(model_);
+    auto source = open_model_file(model_, kernel_config_.value_or(""));
     if (!source) return source.error();
     const Gguf& f = *source->file;
     std::map<std::string, Share> mix;
     Share all;
     for (const GgufTensor& t : f.tensors())
-      for (Share* s : {&mix[gimbal::info(t.type).name], &all})
-        s->tensors++, s->values += values_of(t), s->bytes += t.bytes;
+      for (Share* s : {&mix[stored_name(t)], &all})
+        s->tensors++, s->values += values_of(t), s->bytes += t.stored;
     std::vector<std::pair<std::string, Share>> types(mix.begin(), mix.end());
     std::stable_sort(types.begin(), types.end(),
                      [](auto& a, auto& b) { return a.second.bytes > b.second.bytes; });
@@ -140,9 +142,9 @@ class Info final : public Command {
       j["tensors"] = Json::array();
       for (const GgufTensor& t : f.tensors())
         j["tensors"].push_back({{"name", std::string(t.name)},
-                                {"type", gimbal::info(t.type).name},
+                                {"type", stored_name(t)},
                                 {"dims", std::vector<int64_t>(t.dim, t.dim + t.rank)},
-                                {"bytes", t.bytes},
+                                {"bytes", t.stored},
                                 {"part", t.part},
                                 {"offset", t.offset}});
     }
@@ -184,7 +186,7 @@ class Info final : public Command {
       print(format("\n{}\n", bold("Tensors")));
       Table list("llrr");
       for (const GgufTensor& t : f.tensors())
-        list.row({printable(t.name), gimbal::info(t.type).name, dims(t), human_bytes(t.bytes)});
+        list.row({printable(t.name), stored_name(t), dims(t), human_bytes(t.stored)});
       print(list.text("  "));
     } else {
       print(format("\n{} tensors (--tensors lists them)\n", f.tensors().size()));
@@ -199,6 +201,7 @@ class Info final : public Command {
 
   std::string model_;
   bool tensors_ = false;
+  std::optional<std::string> kernel_config_;
 };
 
 }  // namespace

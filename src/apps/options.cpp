@@ -92,6 +92,13 @@ Result<std::vector<std::string>> backend_order(const std::optional<std::string>&
   return order;
 }
 
+void declare_kernel_config(Arguments& a, std::optional<std::string>& choice) {
+  a.text("--kernel-config", "FILE",
+         "how the weights of a BitNet file in tl1, tl2 or i2_s lie: a kernel_config.ini, default, preset, "
+         "i2_s-64 or i2_s-4x1",
+         choice);
+}
+
 void declare(Arguments& a, CommonOptions& o, Needs needs) {
   a.section("Device and kernels");
   const std::vector<std::string> names = backend_names();
@@ -134,6 +141,7 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
       "check kernels and model against references: auto (default): at the first use on a device; always; "
       "never",
       o.verify, {"auto", "always", "never"});
+  declare_kernel_config(a, o.kernel_config);
   a.one_of("--kv-type", "format of the KV cache (default f16)", o.kv_type, cache_types);
 }
 

@@ -23,12 +23,16 @@ struct CommonOptions {
   std::optional<std::string> cpu_variant;
   std::optional<int> limit_megabytes;  // of memory that bench measures a CPU's speed with
   std::string kv_type = "f16";
-  std::string verify = "auto";  // or "always", "never"
+  std::optional<std::string> kernel_config;  // how BitNet's weights lie (files/ternary_layout.h)
+  std::string verify = "auto";               // or "always", "never"
 };
 
 // Whether a command has a context and a batch to set, or only chooses a device.
 enum class Needs { Device, Model };
 void declare(Arguments&, CommonOptions&, Needs);
+
+// --kernel-config
+void declare_kernel_config(Arguments&, std::optional<std::string>& choice);
 
 // --allow-software-devices and --backend-order, for a command that decides and opens nothing.
 void declare_choice(Arguments&, bool& allow_software_devices, std::optional<std::string>& order);

@@ -25,6 +25,7 @@ constexpr Option kOptions[] = {
     {"threads", "--threads"},
     {"cpu_variant", "--cpu-variant"},
     {"verify", "--verify"},
+    {"kernel_config", "--kernel-config"},
     {"context", "--ctx"},
     {"batch", "--batch"},
     {"cache_type", "--kv-type"},

@@ -17,15 +17,15 @@
 namespace gimbal {
 namespace {
 
-Result<ModelFile> open_path(std::string name, const std::string& path) {
-  auto file = Gguf::open(path);
+Result<ModelFile> open_path(std::string name, const std::string& path, const TernaryChoice& ternary) {
+  auto file = Gguf::open(path, ternary);
   if (!file) return file.error();
   return ModelFile{std::move(name), path, std::make_shared<const Gguf>(std::move(*file))};
 }
 
 std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
-Result<ModelFile> open_named(const std::string& name) {
+Result<ModelFile> open_named(const std::string& name, const TernaryChoice& ternary) {
   Catalog catalog = find_models();
   std::vector<const CatalogEntry*> found;
   // The whole name, or what follows the last slash of it.
@@ -40,7 +40,7 @@ Result<ModelFile> open_named(const std::string& name) {
       if (strcasecmp(e.name.c_str(), (name + ":latest").c_str()) == 0 ||
           strcasecmp(e.name.substr(0, e.name.rfind('/')).c_str(), name.c_str()) == 0)
         found.push_back(&e);
-  if (found.size() == 1) return open_path(found[0]->name, found[0]->path);
+  if (found.size() == 1) return open_path(found[0]->name, found[0]->path, ternary);
   if (!found.empty()) {
     std::string list;
     for (const CatalogEntry* e : found) list += "\n  " + e->path;
@@ -70,7 +70,9 @@ Result<ModelFile> open_named(const std::string& name) {
 
 }  // namespace
 
-Result<ModelFile> open_model_file(const std::string& model) {
+Result<ModelFile> open_model_file(const std::string& model, const std::string& kernel_config) {
+  auto ternary = ternary_choice(kernel_config);
+  if (!ternary) return ternary.error();
   if (model.empty() || model == "default" || model == kEmbeddedModelName) {
     auto file = Gguf::parse(embedded_model(), std::string(kEmbeddedModelName) + " (inside the program)");
     if (!file) return file.error();
@@ -81,7 +83,8 @@ Result<ModelFile> open_model_file(const std::string& model) {
     return Error{Code::NotFound,
                  format("{} is an address, and gimbal downloads nothing", gimbal::quoted(model)),
                  "download the .gguf file with another program, then give its path"};
-  if (access(model.c_str(), F_OK) == 0) return open_path(std::filesystem::path(model).stem().string(), model);
+  if (access(model.c_str(), F_OK) == 0)
+    return open_path(std::filesystem::path(model).stem().string(), model, *ternary);
   if (model[0] == '/' || model[0] == '.' || model.find(".gguf") != std::string::npos ||
       model.find(".GGUF") != std::string::npos) {
     std::error_code e;
@@ -106,7 +109,7 @@ Result<ModelFile> open_model_file(const std::string& model) {
                  "model",
                  model};
   }
-  return open_named(model);
+  return open_named(model, *ternary);
 }
 
 }  // namespace gimbal

@@ -18,6 +18,7 @@ struct ModelFile {
 // Finds and opens it. Empty or "default": the one inside the program. Errors: NotFound (no-such-model),
 // saying what was looked for and where, with a name that is similar as Error::changes; Usage
 // (ambiguous-model) for a name that several models have; those of Gguf::open.
-Result<ModelFile> open_model_file(const std::string& model);
+// `kernel_config`: ternary_choice() of files/ternary_layout.h, whose errors come, too.
+Result<ModelFile> open_model_file(const std::string& model, const std::string& kernel_config = "");
 
 }  // namespace gimbal

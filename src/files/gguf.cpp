@@ -141,7 +141,61 @@ Status Gguf::read(const GgufTensor& tensor, uint64_t offset, void* to, size_t by
                  format("bytes {} to {} are not inside tensor {} of {} bytes", offset, offset + bytes,
                         quoted(tensor.name), tensor.bytes),
                  ""};
+  if (tensor.ternary != Ternary::None) return read_relaid(tensor, offset, static_cast<std::byte*>(to), bytes);
   return files_[tensor.part].read(tensor.offset + offset, to, bytes);
+}
+
+// Rows as blocks of i2_s64, and behind them the scale.
+Status Gguf::read_relaid(const GgufTensor& t, uint64_t offset, std::byte* to, size_t bytes) const {
+  if (auto ok = ternary_tiles(t.ternary, t.dim[1], t.dim[0], choice_); !ok) return ok.error();
+  struct Source {
+    const GgufBytes& file;
+    uint64_t begin;
+  } source{files_[t.part], t.offset};
+  const auto read = +[](const void* from, uint64_t at, void* into, size_t n) {
+    const auto& s = *static_cast<const Source*>(from);
+    return s.file.read(s.begin + at, into, n);
+  };
+  const auto row_size = uint64_t(row_bytes(t.type, t.dim[0])), tail_at = row_size * uint64_t(t.dim[1]);
+  if (offset < tail_at && bytes) {
+    const auto end = std::min(offset + bytes, tail_at);
+    const uint64_t first = offset / row_size, last = (end + row_size - 1) / row_size;
+    std::vector<uint8_t> codes(size_t(last - first) * size_t(t.dim[0]));
+    if (auto ok =
+            read_ternary_rows(t.ternary, t.tiles, read, &source, int64_t(first), int64_t(last), codes.data());
+        !ok) {
+      Error e = ok.error();
+      e.message = format("{}: tensor {}: {}", path_, quoted(t.name), e.message);
+      return e;
+    }
+    for (uint64_t at = offset; at < end; at++) {  // four values, 16 apart
+      const uint8_t* four = &codes[size_t((at - first * row_size) / 16 * 64 + at % 16)];
+      *to++ = std::byte(four[0] << 6 | four[16] << 4 | four[32] << 2 | four[48]);
+    }
+    bytes -= size_t(end - offset), offset = end;
+  }
+  const uint64_t scale = align_up(ternary_bytes(t.ternary, t.dim[1], t.dim[0]), uint64_t(32));
+  return bytes ? read(&source, scale + (offset - tail_at), to, bytes) : Status(Done{});
+}
+
+Status Gguf::readable() const {
+  for (const GgufTensor& t : tensors_) {
+    if (t.ternary == Ternary::None || t.tiles.tile_rows) continue;
+    Error e = ternary_tiles(t.ternary, t.dim[1], t.dim[0], choice_).error();
+    e.message = format("{}: tensor {}: {}", path_, quoted(t.name), e.message);
+    return e;
+  }
+  return Done{};
+}
+
+const char* stored_name(const GgufTensor& t) {
+  switch (t.ternary) {
+    case Ternary::TL1: return "tl1";
+    case Ternary::TL2: return "tl2";
+    case Ternary::FourRows: return "i2_s";
+    case Ternary::None: break;
+  }
+  return t.type == DType::I2_S64 ? "i2_s" : info(t.type).name;
 }
 
 Result<std::vector<std::byte>> Gguf::read(const GgufTensor& tensor) const {

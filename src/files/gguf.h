@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "files/gguf_bytes.h"
+#include "files/ternary_layout.h"
 #include "tensor/dtype.h"
 
 namespace gimbal {
@@ -48,15 +49,23 @@ struct GgufTensor {
   int64_t dim[4];   // dim[0] is the fastest-varying (a row); unused dims are 1; all are > 0
   uint64_t offset;  // in the file `part`, from the file's start
   uint32_t part;    // which file of a split model
-  uint64_t bytes;   // info(type).bytes-sized blocks, row after row; behind them tensor_tail_bytes(type)
+  uint64_t bytes;   // info(type).bytes-sized blocks, row after row; behind them tensor_tail_bytes(type): what
+                    // read() gives
+  uint64_t stored;  // bytes in the file: the same, but where the order of the bytes is another
+  Ternary ternary = Ternary::None;  // that order; read() gives rows of i2_s64 then
+  TernaryTiles tiles;               // of that order, where they are known
 };
+
+// The name of the format that a tensor has in the file.
+const char* stored_name(const GgufTensor&);
 
 class Gguf {
  public:
   // Opens a file and, when its metadata says it is the first part of a split model
   // (split.count > 1, NAME-00001-of-0000N.gguf), all the other parts beside it.
   // Errors: NotFound/Failed from the system; Malformed with file, offset, expected and found.
-  static Result<Gguf> open(const std::string& path);
+  // `choice`: how ternary weights lie, where the file does not tell (files/ternary_layout.h).
+  static Result<Gguf> open(const std::string& path, const TernaryChoice& choice = {});
   // Parses a file that is already in memory, which must outlive the result. `name` is used in errors. No
   // split parts.
   static Result<Gguf> parse(Bytes bytes, const std::string& name);
@@ -82,14 +91,19 @@ class Gguf {
   Status read(const GgufTensor&, uint64_t offset, void* to, size_t bytes) const;
   // All of a tensor, for small ones.
   Result<std::vector<std::byte>> read(const GgufTensor&) const;
+  // Of the first tensor whose weights nobody can read, because the layout is not known: why. Errors:
+  // Unsupported, with the choice.
+  Status readable() const;
   // Whether the path names the file, or one of its parts, under whatever name.
   bool is(const std::string& path) const;
 
  private:
   friend class GgufParser;
+  Status read_relaid(const GgufTensor&, uint64_t offset, std::byte* to, size_t bytes) const;
   std::string path_;
   uint32_t version_ = 0;
   std::deque<GgufBytes> files_;  // one per part; they stay where they are
+  TernaryChoice choice_;
   std::map<std::string_view, GgufEntry> metadata_;
   std::vector<GgufTensor> tensors_;
   std::map<std::string_view, size_t> tensor_index_;

@@ -18,6 +18,7 @@ namespace {
 constexpr uint32_t kMagic = 0x46554747;         // "GGUF", read as a little-endian number
 constexpr uint32_t kMagicSwapped = 0x47475546;  // what a writer that swaps every field would leave
 constexpr uint32_t kOldest = 2, kNewest = 3;
+constexpr uint32_t kTl1 = 38;  // of microsoft/BitNet; its tl2 has the id of mxfp4
 
 // The fewest bytes that one of them can take in the file, so that a count can be held against what is left.
 constexpr uint64_t kMinEntry = 8 + 1 + 4 + 1;           // key length, key, value type, value
@@ -263,20 +264,7 @@ bool GgufParser::read_tensor() {
   }
   if (!read_dims(tensor)) return false;
 
-  const uint64_t type_at = cursor_.offset();
-  uint32_t type;
-  if (!cursor_.read("type", type)) return false;
-  const auto dtype = dtype_of_gguf(type);
-  if (!dtype)
-    return cursor_.fail(type_at, "type", "a tensor type that this build knows", format("type id {}", type),
-                        Code::Unsupported,
-                        "Use a file in another format (q8_0 and q4_k are safe choices), or update gimbal.");
-  tensor.type = *dtype;
-  if (tensor.dim[0] % info(tensor.type).block)
-    return cursor_.fail(
-        type_at, "type",
-        format("rows of a multiple of {} values for {}", info(tensor.type).block, info(tensor.type).name),
-        format("rows of {}", tensor.dim[0]));
+  if (!read_type(tensor)) return false;
 
   const uint64_t offset_at = cursor_.offset();
   if (!cursor_.read("offset", tensor.offset)) return false;
@@ -285,6 +273,35 @@ bool GgufParser::read_tensor() {
                         format("{}", tensor.offset));
   gguf_.tensor_index_.emplace(tensor.name, gguf_.tensors_.size());
   gguf_.tensors_.push_back(tensor);
+  return true;
+}
+
+bool GgufParser::read_type(GgufTensor& tensor) {
+  const uint64_t type_at = cursor_.offset();
+  uint32_t type;
+  if (!cursor_.read("type", type)) return false;
+  auto dtype = dtype_of_gguf(type);
+  if (type == kTl1) dtype = DType::I2_S64, tensor.ternary = Ternary::TL1;
+  if (dtype == DType::I2_S && gguf_.choice_.i2_s != 128) {
+    dtype = DType::I2_S64;
+    if (gguf_.choice_.i2_s == 4) tensor.ternary = Ternary::FourRows;
+  }
+  if (!dtype)
+    return cursor_.fail(type_at, "type", "a tensor type that this build knows", format("type id {}", type),
+                        Code::Unsupported,
+                        "Use a file in another format (q8_0 and q4_k are safe choices), or update gimbal.");
+  tensor.type = *dtype;
+  if (tensor.dim[0] % info(tensor.type).block)
+    return cursor_.fail(
+        type_at, "type",
+        format("rows of a multiple of {} values for {}", info(tensor.type).block, stored_name(tensor)),
+        format("rows of {}", tensor.dim[0]));
+  if (tensor.ternary != Ternary::None && tensor.dim[2] * tensor.dim[3] != 1)
+    return cursor_.fail(type_at, "type", format("2 dimensions for {}", stored_name(tensor)),
+                        dims_text(tensor));
+  if (tensor.ternary == Ternary::FourRows && tensor.dim[1] % 4)
+    return cursor_.fail(type_at, "type", "a multiple of 4 rows for i2_s with four rows to a byte",
+                        format("{} rows", tensor.dim[1]));
   return true;
 }
 
@@ -320,6 +337,13 @@ bool GgufParser::size_of(const GgufTensor& t, uint64_t at, uint64_t& size) {
   return true;
 }
 
+bool GgufParser::is_tl2(const GgufTensor& t, uint64_t room) const {
+  if (t.dim[2] * t.dim[3] != 1 || t.dim[0] < 256 || t.dim[0] % info(DType::I2_S64).block) return false;
+  const uint64_t region = ternary_region(Ternary::TL2, t.dim[1], t.dim[0]);
+  return room < uint64_t(row_bytes(t.type, t.dim[0])) * uint64_t(t.dim[1]) && room >= region &&
+         room - region < alignment_;
+}
+
 uint64_t GgufParser::offset_field(const GgufTensor& t) const {
   return cursor_.offset_of(t.name.data() + t.name.size()) + sizeof(uint32_t) + t.rank * sizeof(uint64_t) +
          sizeof(uint32_t);
@@ -328,22 +352,34 @@ uint64_t GgufParser::offset_field(const GgufTensor& t) const {
 bool GgufParser::place_tensors(size_t first) {
   const uint64_t file_size = cursor_.size();
   const uint64_t begin = align_up(cursor_.offset(), alignment_);
+  std::vector<uint64_t> offsets;  // where tensors begin, and the last one ends
+  for (size_t i = first; i < gguf_.tensors_.size(); i++) offsets.push_back(gguf_.tensors_[i].offset);
+  offsets.push_back(file_size > begin ? file_size - begin : 0);
+  std::sort(offsets.begin(), offsets.end());
   for (size_t i = first; i < gguf_.tensors_.size(); i++) {
     GgufTensor& tensor = gguf_.tensors_[i];
     cursor_.enter("tensor", i - first + 1, gguf_.tensors_.size() - first);
     cursor_.named(tensor.name);
     const uint64_t at = offset_field(tensor);
+    const auto next = std::upper_bound(offsets.begin(), offsets.end(), tensor.offset);
+    if (tensor.type == DType::MXFP4 && next != offsets.end() && is_tl2(tensor, *next - tensor.offset))
+      tensor.type = DType::I2_S64, tensor.ternary = Ternary::TL2;
     uint64_t size;
     if (!size_of(tensor, cursor_.offset_of(tensor.name.data() + tensor.name.size()), size)) return false;
     const auto start = checked_add(begin, tensor.offset);
-    const auto end = start ? checked_add(*start, size) : std::nullopt;
+    tensor.bytes = tensor.stored = size;
+    if (tensor.ternary != Ternary::None) {
+      tensor.stored = ternary_region(tensor.ternary, tensor.dim[1], tensor.dim[0]);
+      if (auto tiles = ternary_tiles(tensor.ternary, tensor.dim[1], tensor.dim[0], gguf_.choice_))
+        tensor.tiles = *tiles;
+    }
+    const auto end = start ? checked_add(*start, tensor.stored) : std::nullopt;
     if (!end || *end > file_size)
       return cursor_.fail_truncated(at, "data",
-                                    format("{} bytes ({} {}) at {} + {}", size, info(tensor.type).name,
+                                    format("{} bytes ({} {}) at {} + {}", tensor.stored, stored_name(tensor),
                                            dims_text(tensor), begin, tensor.offset),
                                     format("a file of {} bytes", file_size));
     tensor.offset = *start;
-    tensor.bytes = size;
   }
   return true;
 }
@@ -358,14 +394,14 @@ bool GgufParser::check_overlaps(size_t first) {
   // No tensor is empty, so it is enough to look at neighbours.
   for (size_t i = 1; i < order.size(); i++) {
     const GgufTensor &before = tensors[order[i - 1]], &after = tensors[order[i]];
-    const uint64_t end = before.offset + before.bytes;
+    const uint64_t end = before.offset + before.stored;
     if (end <= after.offset) continue;
     cursor_.enter("tensor", order[i] - first + 1, order.size());
     cursor_.named(after.name);
     return cursor_.fail(offset_field(after), "data",
                         format("bytes of its own, before {} or from {} on", before.offset, end),
                         format("bytes {} to {}, shared with tensor {}", after.offset,
-                               after.offset + after.bytes - 1, quoted(before.name)));
+                               after.offset + after.stored - 1, quoted(before.name)));
   }
   return true;
 }

@@ -47,6 +47,10 @@ class GgufParser {
   [[nodiscard]] bool find_alignment();
   [[nodiscard]] bool read_tensor();
   [[nodiscard]] bool read_dims(GgufTensor& out);
+  [[nodiscard]] bool read_type(GgufTensor& out);
+  // Whether a tensor with the type id of mxfp4 is one of tl2: it lies in less room than mxfp4 takes, and in
+  // all of it.
+  bool is_tl2(const GgufTensor&, uint64_t room) const;
   [[nodiscard]] bool size_of(const GgufTensor&, uint64_t at, uint64_t& size);
   [[nodiscard]] bool place_tensors(size_t first);
   [[nodiscard]] bool check_overlaps(size_t first);

@@ -124,8 +124,9 @@ Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part) {
   return Done{};
 }
 
-Result<Gguf> Gguf::open(const std::string& path) {
+Result<Gguf> Gguf::open(const std::string& path, const TernaryChoice& choice) {
   Gguf gguf;
+  gguf.choice_ = choice;
   gguf.path_ = escaped(path);
   auto file = GgufBytes::open(path);
   if (!file) return file.error();

@@ -48,6 +48,7 @@ Result<Config> configure(const Gguf& file, const ModelArch* arch) {
                    format("{}: the model's architecture {} is not known to this version of gimbal",
                           file.path(), quoted(*name)),
                    "known: " + known_archs()};
+  if (auto ok = file.readable(); !ok) return ok.error();
   auto c = read_config(file);
   if (!c) return c.error();
   if (auto ok = (arch ? arch : find_arch(c->arch))->configure(file, *c); !ok) return ok.error();
@@ -100,8 +101,9 @@ Value Recorder::part(const std::string& name, Dims d, int64_t first, int rows, i
   const bool whole = rows == d.rows && d.experts == 1;
   if (t) used_[t->name][expert * d.rows + first] = rows;
   // The scale of such a tensor lies behind its last row, where a part of it does not find it.
-  if (t && !whole && t->type == DType::I2_S)
-    fail(Code::Unsupported, format("tensor '{}' is i2_s, which is only computed whole", prefix_ + name));
+  if (t && !whole && tensor_tail_bytes(t->type))
+    fail(Code::Unsupported,
+         format("tensor '{}' is {}, which is only computed whole", prefix_ + name, stored_name(*t)));
   return p.matrix(WeightSource{prefix_ + name, first, expert},
                   Shape(t ? t->type : DType::F32, {d.columns, rows}));
 }

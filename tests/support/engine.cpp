@@ -8,7 +8,9 @@ namespace gimbal::test {
 
 Result<Engine> open_engine(const std::string& path, const EngineOptions& options) {
   Engine e;
-  auto file = Gguf::open(path);
+  auto choice = ternary_choice(options.kernel_config);
+  if (!choice) return choice.error();
+  auto file = Gguf::open(path, *choice);
   if (!file) return file.error();
   e.file = std::make_unique<Gguf>(std::move(*file));
   auto device = open_device({options.backend, 0, true, options.device});

@@ -13,6 +13,7 @@ struct EngineOptions {
   std::string device = "threads=1";  // the backend's options, see device/abi.h
   std::string backend = "cpu";
   RunOptions run;
+  std::string kernel_config = {};  // files/ternary_layout.h
 };
 
 struct Engine {

@@ -33,7 +33,7 @@ TEST(DType, SizesAndIdsAreThoseOfTheReferenceData) {
   std::string others;
   for (DType t : kAllDTypes)
     if (!seen.count(t)) others += std::string(" ") + info(t).name;
-  EXPECT_EQ(others, " q8_1 q8_k i8 i16 i32 i64 f64 i2_s a8_32 a8_256 a8_row");
+  EXPECT_EQ(others, " q8_1 q8_k i8 i16 i32 i64 f64 i2_s i2_s64 a8_32 a8_256 a8_row");
 }
 
 TEST(DType, NamesAndIdsAreUniqueAndFoundInAnyCase) {
@@ -59,6 +59,7 @@ TEST(DType, RowsAndSets) {
   EXPECT_EQ(row_bytes(DType::Q6_K, 512), 420);
   EXPECT_EQ(row_bytes(DType::F32, int64_t(1) << 40), int64_t(1) << 42);
   EXPECT_EQ(tensor_tail_bytes(DType::I2_S), 32);
+  EXPECT_EQ(tensor_tail_bytes(DType::I2_S64), 32);
   EXPECT_EQ(tensor_tail_bytes(DType::Q8_0), 0);
   const DTypeSet s = set_of(DType::F32, DType::A8_256);
   for (DType t : kAllDTypes) EXPECT_EQ(has(s, t), t == DType::F32 || t == DType::A8_256);
