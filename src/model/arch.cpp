@@ -26,10 +26,14 @@ const ModelArch* find_arch(const std::string& name) {
   return nullptr;
 }
 
-std::string known_archs() {
-  std::string all;
-  for (const ModelArch* a : kArchs) all += (all.empty() ? "" : ", ") + std::string(a->name);
-  return all;
+static Error not_supported(const Gguf& file, const std::string& name) {
+  std::vector<std::string> known;
+  for (const ModelArch* a : kArchs) known.push_back(a->name);
+  const auto near = nearest(name, known);
+  return Error{Code::Unsupported,
+               format("{}: architecture {} is not supported{}", file.path(), quoted(name),
+                      near ? format("; the nearest name that is: '{}'", *near) : std::string()),
+               format("supported: {}", fmt::join(known, ", "))};
 }
 
 Status configure_attention(const Gguf& file, Config& c) {
@@ -42,12 +46,7 @@ Status configure_attention(const Gguf& file, Config& c) {
 
 Result<Config> configure(const Gguf& file, const ModelArch* arch) {
   auto name = file.string("general.architecture");
-  if (name && !arch)
-    if (!find_arch(std::string(*name)))
-      return Error{Code::Unsupported,
-                   format("{}: the model's architecture {} is not known to this version of gimbal",
-                          file.path(), quoted(*name)),
-                   "known: " + known_archs()};
+  if (name && !arch && !find_arch(std::string(*name))) return not_supported(file, std::string(*name));
   if (auto ok = file.readable(); !ok) return ok.error();
   auto c = read_config(file);
   if (!c) return c.error();

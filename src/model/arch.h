@@ -141,10 +141,9 @@ struct ModelArch {
 
 // nullptr when this version does not know the architecture.
 const ModelArch* find_arch(const std::string& name);
-std::string known_archs();  // "llama, ..."
 
-// Reads the numbers and lets the architecture have its say. Errors: Unsupported architecture (lists the known
-// ones), Malformed. `arch`: in place of the one that the file names.
+// Reads the numbers and lets the architecture have its say. Errors: Unsupported architecture (lists the
+// others, and names the nearest), Malformed. `arch`: in place of the one that the file names.
 Result<Config> configure(const Gguf& file, const ModelArch* arch = nullptr);
 
 }  // namespace gimbal
