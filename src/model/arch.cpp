@@ -44,6 +44,18 @@ Status configure_attention(const Gguf& file, Config& c) {
   return Done{};
 }
 
+Status configure_without_nextn(const Gguf& file, Config& c) {
+  if (auto ok = configure_attention(file, c); !ok) return ok.error();
+  Hyperparameters read(file, c.arch);
+  c.left_out = read.count("nextn_predict_layers", 0, 0);
+  if (c.left_out >= c.layers)
+    read.fail(Code::Malformed, format("{}.nextn_predict_layers is {}, but there are only {} layers", c.arch,
+                                      c.left_out, c.layers));
+  if (read.error()) return *read.error();
+  c.layers -= c.left_out;
+  return Done{};
+}
+
 Result<Config> configure(const Gguf& file, const ModelArch* arch) {
   auto name = file.string("general.architecture");
   if (name && !arch && !find_arch(std::string(*name))) return not_supported(file, std::string(*name));

@@ -131,6 +131,8 @@ class Recorder {
 
 // Reads heads and rotation.
 Status configure_attention(const Gguf& file, Config&);
+// The same; the last nextn_predict_layers layers, which guess further tokens, are left out.
+Status configure_without_nextn(const Gguf& file, Config&);
 
 struct ModelArch {
   const char* name;  // general.architecture

@@ -42,6 +42,13 @@ double Hyperparameters::number(const std::string& key, std::optional<double> oth
   return otherwise.value_or(1);
 }
 
+double Hyperparameters::positive(const std::string& key, std::optional<double> otherwise) {
+  const double v = number(key, otherwise);
+  if (v > 0 && std::isfinite(1 / float(v))) return v;
+  fail(Code::Malformed, format("metadata key '{}': expected a positive number, found {}", full(key), v));
+  return otherwise.value_or(1);
+}
+
 bool Hyperparameters::flag(const std::string& key, std::optional<bool> otherwise) {
   if (otherwise && !has(key)) return *otherwise;
   if (auto v = file_.boolean(full(key))) return *v;

@@ -26,6 +26,8 @@ class Hyperparameters {
   // A finite number, not below `least`.
   double number(const std::string& key, std::optional<double> otherwise = {},
                 double least = -std::numeric_limits<double>::infinity());
+  // One by which may be divided.
+  double positive(const std::string& key, std::optional<double> otherwise = {});
   bool flag(const std::string& key, std::optional<bool> otherwise = {});
   // The value for one layer: the key holds one for all, or a list with one for each.
   int count_of(const std::string& key, int layer, std::optional<int> otherwise = {}, int least = 0);

@@ -43,8 +43,15 @@ Result<Scaling> read_scaling(const Gguf& file, const std::string& arch) {
     return Error{Code::Malformed, format("{}: metadata key '{}' must be a string", file.path(), type_key),
                  ""};
   Scaling s;
-  // A factor without a type means linear scaling: files older than the type have only the factor.
-  const std::string_view type = file.string(type_key).value_or("linear");
+  // Files of phi3 have longrope's factors without naming the type. A factor of all without a type means
+  // linear scaling: files older than the type have only that.
+  const bool factors = file.tensor("rope_factors_long.weight") || file.tensor("rope_factors_short.weight");
+  const std::string_view type = file.string(type_key).value_or(factors ? "longrope" : "linear");
+  if (factors && type != "longrope")
+    return Error{Code::Malformed,
+                 format("{}: {} is {}, but the file has the factors of 'longrope' (rope_factors_long.weight)",
+                        file.path(), type_key, quoted(type)),
+                 ""};
   if (type == "none") return s;
   s.yarn = type == "yarn", s.longrope = type == "longrope";
   if (!s.yarn && !s.longrope && type != "linear" && !type.empty())

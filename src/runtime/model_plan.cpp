@@ -221,7 +221,7 @@ Result<std::vector<Stage>> stages_of(std::span<const Placement> where, int layer
 Result<Config> configure(const Gguf& file, const RunOptions& options) {
   auto config = gimbal::configure(file, options.arch);
   if (config && options.first_layers > 0 && options.first_layers < config->layers) {
-    config->left_out = config->layers - options.first_layers;
+    config->left_out += config->layers - options.first_layers;
     config->layers = options.first_layers;
   }
   return config;

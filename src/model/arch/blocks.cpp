@@ -5,26 +5,36 @@ namespace {
 
 int width_of(Recorder& m, Value x) { return int(m.p.shape(x).dim[0]); }
 
-Value normed(Recorder& m, NormKind kind, const std::string& name, Value x) {
+std::optional<Value> bias_of(Recorder& m, const std::string& name, int size, Bias bias) {
+  if (bias == Bias::Needed) return m.vector(name + ".bias", size);
+  return m.optional_vector(name + ".bias", size);
+}
+
+Value normed(Recorder& m, NormKind kind, const std::string& name, Value x, Bias needed) {
   const int d = width_of(m, x);
   const Value weight = m.vector(name + ".weight", d);
-  const auto bias = m.optional_vector(name + ".bias", d);
+  const auto bias = bias_of(m, name, d, needed);
   if (kind == NormKind::Rms && !bias) return m.p.rms_norm(x, weight, m.config.norm_epsilon);
   return m.p.norm(x, kind, m.config.norm_epsilon, weight, bias);
 }
 
 }  // namespace
 
-Value rms_norm(Recorder& m, const std::string& name, Value x) { return normed(m, NormKind::Rms, name, x); }
-Value layer_norm(Recorder& m, const std::string& name, Value x) {
-  return normed(m, NormKind::Layer, name, x);
+Value rms_norm(Recorder& m, const std::string& name, Value x) {
+  return normed(m, NormKind::Rms, name, x, Bias::Optional);
+}
+Value layer_norm(Recorder& m, const std::string& name, Value x, Bias bias) {
+  return normed(m, NormKind::Layer, name, x, bias);
+}
+Value layer_norm_by_head(Recorder& m, const std::string& name, Value x) {
+  const Value weight = m.table(name + ".weight", width_of(m, x), int(m.p.shape(x).dim[1]));
+  return m.p.norm(x, NormKind::Layer, m.config.norm_epsilon, weight);
 }
 
 Value project(Recorder& m, const std::string& name, int rows, Value x, Bias bias) {
   const Value w = m.matrix(name + ".weight", width_of(m, x), rows);
   if (auto s = m.optional_number(name + ".scale")) return m.p.scale(m.p.linear(w, x), *s);
-  if (bias == Bias::Needed) return m.p.linear(w, x, m.vector(name + ".bias", rows));
-  return m.p.linear(w, x, m.optional_vector(name + ".bias", rows));
+  return m.p.linear(w, x, bias_of(m, name, rows, bias));
 }
 
 Attention attention(const Recorder& m) {
@@ -53,6 +63,23 @@ Heads project_heads(Recorder& m, const Attention& a, Value x, Bias bias) {
 }
 
 Value rope_table(Recorder& m) { return m.rope({.rotated = m.config.rotated, .base = m.config.rope_base}); }
+
+bool has_window(Recorder& m, int layer, int period) {
+  const char* key = "attention.sliding_window_pattern";
+  if (m.hyper.is_list(key)) return m.hyper.flag_of(key, layer);
+  period = m.hyper.count(key, period, 0);
+  return period == 0 || layer % period < period - 1;
+}
+
+int window_size(Recorder& m, std::optional<int> otherwise) {
+  const char* key = "attention.sliding_window";
+  const int n = m.hyper.count(key, otherwise), most = m.config.context;
+  if (m.hyper.has(key) && n > most)
+    m.hyper.fail(Code::Malformed, m.config.arch + "." + key + " is " + std::to_string(n) +
+                                      ", more than the " + std::to_string(most) +
+                                      " positions of the context");
+  return n;
+}
 
 Heads rotated(Recorder& m, Heads h, Value table, RopePairs pairs) {
   h.q = m.p.rope(h.q, table, pairs);
@@ -84,9 +111,9 @@ Value glu(Recorder& m, Value x, OpKind activation, const std::string& suffix, in
   return project(m, "ffn_down" + suffix, d, p.record(activation, {gate, up}));
 }
 
-Value mlp(Recorder& m, Value x, OpKind activation) {
-  const Value up = project(m, "ffn_up", ff_width(m, m.current_layer()), x);
-  return project(m, "ffn_down", width_of(m, x), m.p.map(activation, up));
+Value mlp(Recorder& m, Value x, OpKind activation, Bias bias) {
+  const Value up = project(m, "ffn_up", ff_width(m, m.current_layer()), x, bias);
+  return project(m, "ffn_down", width_of(m, x), m.p.map(activation, up), bias);
 }
 
 Experts read_experts(Recorder& m) {
@@ -138,6 +165,15 @@ Value mixture(Recorder& m, const Experts& e, Value x, std::optional<Value> given
 Value token_embedding(Recorder& m, float scale) {
   const Value x = m.embedded(m.matrix("token_embd.weight", m.config.width, m.config.vocabulary));
   return scale == 1 ? x : m.p.scale(x, scale);
+}
+
+Value position_embedding(Recorder& m) {
+  const int positions = m.config.context;
+  if (m.options.context > positions)
+    m.hyper.fail(Code::Usage, "a context of " + std::to_string(m.options.context) +
+                                  " positions is more than the " + std::to_string(positions) +
+                                  " that 'position_embd.weight' has rows for; use a smaller context");
+  return m.p.embed(m.matrix("position_embd.weight", m.config.width, positions), m.positions());
 }
 
 Value wanted(Recorder& m, Value x) {

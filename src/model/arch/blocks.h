@@ -7,12 +7,15 @@
 
 namespace gimbal::arch {
 
-// ---- norms of x [d, ...]. `<name>.weight` [d]; `<name>.bias` where the file has it.
+enum class Bias { Optional, Needed };
+
+// ---- norms of x [d, ...]. `<name>.weight` [d]; `<name>.bias` [d] where the file has it.
 Value rms_norm(Recorder&, const std::string& name, Value x);
-Value layer_norm(Recorder&, const std::string& name, Value x);
+Value layer_norm(Recorder&, const std::string& name, Value x, Bias = Bias::Optional);
+// Of heads [d, heads, R], each with a row of `<name>.weight` [d, heads].
+Value layer_norm_by_head(Recorder&, const std::string& name, Value x);
 
 // ---- products: `<name>.weight` [d, rows]
-enum class Bias { Optional, Needed };
 // Gives [rows, R]. Adds `<name>.bias` where the file has it; multiplies by the number `<name>.scale` where it
 // has that.
 Value project(Recorder&, const std::string& name, int rows, Value x, Bias = Bias::Optional);
@@ -36,6 +39,11 @@ struct Heads {
 Heads project_heads(Recorder&, const Attention&, Value x, Bias = Bias::Optional);
 // The angles that the metadata names, with its scaling.
 Value rope_table(Recorder&);
+// Whether the layer's rows see a window only: attention.sliding_window_pattern says so for each layer, or it
+// is the number n of layers of which the last sees all; by default `period`.
+bool has_window(Recorder&, int layer, int period);
+// attention.sliding_window: how many positions a row sees, at most those that the model was trained on.
+int window_size(Recorder&, std::optional<int> otherwise = {});
 // q and k turned.
 Heads rotated(Recorder&, Heads, Value table, RopePairs);
 // Writes k and v into the layer's caches, and attends to all that is there. Gives [heads * value_dim, R].
@@ -47,7 +55,7 @@ Value attend(Recorder&, const Attention&, const Heads&);
 Value glu(Recorder&, Value x, OpKind activation = OpKind::SwiGlu, const std::string& suffix = "",
           int width = 0);
 // ffn_down(activation(ffn_up x))
-Value mlp(Recorder&, Value x, OpKind activation);
+Value mlp(Recorder&, Value x, OpKind activation, Bias = Bias::Optional);
 int ff_width(Recorder&, int layer);  // feed_forward_length
 
 // ---- mixtures of experts
@@ -66,6 +74,8 @@ Value mixture(Recorder&, const Experts&, Value x, std::optional<Value> logits = 
 // ---- the two ends
 // Rows of token_embd, times `scale`.
 Value token_embedding(Recorder&, float scale = 1);
+// Rows of position_embd, one for each position that there can be. A longer context is an error.
+Value position_embedding(Recorder&);
 // The rows that a result is wanted of.
 Value wanted(Recorder&, Value x);
 // From normed rows: by output.weight, or the embedding table where there is none; times `scale`, capped at

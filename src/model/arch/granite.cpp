@@ -1,0 +1,57 @@
+// Granite and MiniCPM: llamas that scale what they add up, as models are that take their learning rates from
+// smaller ones. Embeddings and the output of every block are multiplied, logits are divided.
+// Hu et al., "MiniCPM: Unveiling the Potential of Small Language Models", 2024; IBM, "Granite 3.0 Language
+// Models", 2024.
+#include <cmath>
+
+#include "model/arch/blocks.h"
+
+namespace gimbal::arch {
+namespace {
+
+struct Scales {
+  double embedding, block, logits;  // logits are divided by theirs
+};
+
+// Without angles heads are not rotated.
+void record(Recorder& m, const Attention& a, std::optional<Value> angles, const Scales& scales) {
+  ProgramBuilder& p = m.p;
+  Value x = token_embedding(m, float(scales.embedding));
+  auto add_block = [&](Value y) { x = p.add(x, p.scale(y, float(scales.block))); };
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    Heads h = project_heads(m, a, rms_norm(m, "attn_norm", x));
+    if (angles) h = rotated(m, h, *angles, RopePairs::Adjacent);
+    add_block(project(m, "attn_output", m.config.width, attend(m, a, h)));
+    add_block(glu(m, rms_norm(m, "ffn_norm", x)));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)), float(1 / scales.logits));
+}
+
+void record_granite(Recorder& m) {
+  Hyperparameters& h = m.hyper;
+  Attention a = attention(m);
+  a.scale = float(h.positive("attention.scale", a.scale));
+  std::optional<Value> angles;
+  if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);  // so do these files switch it off
+  record(m, a, angles,
+         {h.positive("embedding_scale", 1), h.positive("residual_scale", 1), h.positive("logit_scale")});
+}
+
+// Older files leave the numbers out: these are those of the models there were then. (llama.cpp divides logits
+// by 256 / width, where their makers multiplied by it; what is likeliest stays the same.)
+void record_minicpm(Recorder& m) {
+  Hyperparameters& h = m.hyper;
+  const double layers = m.config.layers + m.config.left_out;
+  record(m, attention(m), rope_table(m),
+         {h.positive("embedding_scale", 12), h.positive("residual_scale", 1.4 / std::sqrt(layers)),
+          h.positive("logit_scale", m.config.width / 256.0)});
+}
+
+}  // namespace
+
+extern const ModelArch granite, minicpm;
+const ModelArch granite{"granite", record_granite};
+const ModelArch minicpm{"minicpm", record_minicpm};
+
+}  // namespace gimbal::arch

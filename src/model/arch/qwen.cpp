@@ -1,0 +1,39 @@
+// Qwen's dense decoders. Qwen2 and 2.5: a llama with biases on q, k and v, whose heads are rotated by halves.
+// Qwen3: no biases, but every head of q and k is normed before it is rotated. The VL models are these for
+// text: all sections of their rotation have the text's position, so that it is the plain one.
+// Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL", 2024.
+#include "model/arch/blocks.h"
+
+namespace gimbal::arch {
+namespace {
+
+Heads biased(Recorder& m, const Attention& a, Value x) { return project_heads(m, a, x, Bias::Needed); }
+
+Heads normed(Recorder& m, const Attention& a, Value x) {
+  const Heads h = project_heads(m, a, x);
+  return {rms_norm(m, "attn_q_norm", h.q), rms_norm(m, "attn_k_norm", h.k), h.v};
+}
+
+void record(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value)) {
+  ProgramBuilder& p = m.p;
+  const Attention a = attention(m);
+  const Value angles = rope_table(m);
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    const Heads h = rotated(m, heads(m, a, rms_norm(m, "attn_norm", x)), angles, RopePairs::Halves);
+    x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
+    x = p.add(x, glu(m, rms_norm(m, "ffn_norm", x)));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
+}  // namespace
+
+extern const ModelArch qwen2, qwen2vl, qwen3, qwen3vl;
+const ModelArch qwen2{"qwen2", [](Recorder& m) { record(m, biased); }};
+const ModelArch qwen2vl{"qwen2vl", [](Recorder& m) { record(m, biased); }};
+const ModelArch qwen3{"qwen3", [](Recorder& m) { record(m, normed); }};
+const ModelArch qwen3vl{"qwen3vl", [](Recorder& m) { record(m, normed); }};
+
+}  // namespace gimbal::arch
