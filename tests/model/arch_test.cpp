@@ -17,13 +17,15 @@ namespace {
 using namespace gimbal::test;
 
 // The error that planning the file ends with, if any.
-std::optional<Error> plan(const TinyLlama& spec) {
+std::optional<Error> plan(const TinyLlama& spec, int context = 0) {
   const std::string bytes = spec.build();
   auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "small.gguf");
   if (!file) return file.error();
   auto device = open_device({"cpu", 0, true, "threads=1"});
   if (!device) return device.error();
-  auto b = make_model_plan(*file, *device->device, {});
+  RunOptions options;
+  options.context = context;
+  auto b = make_model_plan(*file, *device->device, options);
   if (!b) return b.error();
   return std::nullopt;
 }
@@ -66,18 +68,33 @@ struct Refused {
   std::vector<const char*> words;
 };
 
+// The same change to a file of another architecture.
+template <class Change>
+auto as(const char* arch, Change change) {
+  return [arch, change](TinyLlama& s) {
+    change(s);
+    const auto keys = s.keys;
+    s.keys.clear();
+    for (auto& [key, value] : keys)
+      s.keys[key.rfind("llama.", 0) == 0 ? std::string(arch) + key.substr(5) : key] = value;
+    s.text("general.architecture", arch);
+  };
+}
+
+void expect_refused(const std::vector<Refused>& all) {
+  for (const Refused& r : all) {
+    TinyLlama spec;
+    r.change(spec);
+    const auto e = plan(spec);
+    ASSERT_TRUE(e) << r.about << ": taken for a model";
+    EXPECT_EQ(e->code, r.code) << r.about << ": " << e->message;
+    for (const char* word : r.words)
+      EXPECT_NE(e->message.find(word), std::string::npos) << word << " in: " << e->message;
+  }
+}
+
 // What one architecture needs and another does not have.
 TEST(Arch, NeedsItsTensorsAndTakesNoOthers) {
-  auto as = [](const char* arch, auto change) {
-    return [arch, change](TinyLlama& s) {
-      const auto keys = s.keys;
-      s.keys.clear();
-      for (auto& [key, value] : keys)
-        s.keys[key.rfind("llama.", 0) == 0 ? std::string(arch) + key.substr(5) : key] = value;
-      s.text("general.architecture", arch);
-      change(s);
-    };
-  };
   auto nothing = [](TinyLlama&) {};
   auto norms = [](TinyLlama& s) {
     s.tensors["blk.0.attn_sub_norm.weight"].dims = {8};
@@ -114,15 +131,7 @@ TEST(Arch, NeedsItsTensorsAndTakesNoOthers) {
        Code::Unsupported,
        {"blk.0.attn_q.bias"}},
   };
-  for (const Refused& r : all) {
-    TinyLlama spec;
-    r.change(spec);
-    const auto e = plan(spec);
-    ASSERT_TRUE(e) << r.about << ": taken for a model";
-    EXPECT_EQ(e->code, r.code) << r.about << ": " << e->message;
-    for (const char* word : r.words)
-      EXPECT_NE(e->message.find(word), std::string::npos) << word << " in: " << e->message;
-  }
+  expect_refused(all);
   for (auto [name, change] : {std::pair<const char*, std::function<void(TinyLlama&)>>{"qwen2", biases},
                               {"bitnet", norms},
                               {"bitnet-b1.58", norms}}) {
@@ -131,6 +140,111 @@ TEST(Arch, NeedsItsTensorsAndTakesNoOthers) {
     const auto e = plan(spec);
     EXPECT_FALSE(e) << name << ": " << e->message;
   }
+}
+
+TinyTensor& tensor(TinyLlama& s, const std::string& name, std::vector<uint64_t> dims) {
+  return s.tensors[name] = TinyTensor{std::move(dims)};
+}
+void flags(TinyLlama& s, const std::string& key, const std::vector<uint8_t>& values) {
+  std::string list = le<uint32_t>(kBool) + le<uint64_t>(values.size());
+  for (uint8_t v : values) list += le(v);
+  s.keys["llama." + key] = {kArray, list};
+}
+
+// Tensors and numbers of the dense decoders, wrong in ways that must not become an answer or a crash.
+TEST(Arch, RefusesWhatMakesNoSense) {
+  auto head_norms = [](uint64_t q, uint64_t k) {
+    return [q, k](TinyLlama& s) {
+      tensor(s, "blk.0.attn_q_norm.weight", {q}), tensor(s, "blk.0.attn_k_norm.weight", {k});
+    };
+  };
+  auto factors = [](uint64_t n, const char* type) {
+    return [n, type](TinyLlama& s) {
+      tensor(s, "rope_factors_long.weight", {n}), tensor(s, "rope_factors_short.weight", {n});
+      if (type) s.text("llama.rope.scaling.type", type);
+    };
+  };
+  auto number = [](const char* key, float v) { return [=](TinyLlama& s) { s.f32(key, v); }; };
+  auto count = [](const char* key, uint32_t n) { return [=](TinyLlama& s) { s.u32(key, n); }; };
+  auto no_norm = [](TinyLlama& s) { s.tensors.erase("blk.0.ffn_norm.weight"); };
+  auto gpt2 = [](TinyLlama& s) { tensor(s, "position_embd.weight", {8, 63}); };
+  const std::vector<Refused> all = {
+      {"qwen3 without norms", as("qwen3", [](TinyLlama&) {}), Code::Malformed, {"attn_q_norm", "missing"}},
+      {"qwen3, a norm too long", as("qwen3", head_norms(8, 4)), Code::Malformed, {"attn_q_norm", "8"}},
+      {"hunyuan, k's norm", as("hunyuan-dense", head_norms(4, 2)), Code::Malformed, {"attn_k_norm", "2"}},
+      {"hunyuan, alpha", as("hunyuan-dense", number("rope.scaling.alpha", -1)), Code::Malformed, {"alpha"}},
+      {"phi3, factors for 3 pairs", as("phi3", factors(3, nullptr)), Code::Malformed, {"rope_factors"}},
+      {"phi3, factors and linear", as("phi3", factors(2, "linear")), Code::Malformed, {"longrope", "linear"}},
+      {"granite without a scale", as("granite", [](TinyLlama&) {}), Code::Malformed, {"logit_scale"}},
+      {"granite, logits over 0", as("granite", number("logit_scale", 0)), Code::Malformed, {"logit_scale"}},
+      {"minicpm, scale", as("minicpm", number("residual_scale", NAN)), Code::Malformed, {"residual_scale"}},
+      {"mistral3, division by 0",
+       as("mistral3",
+          [](TinyLlama& s) {
+            s.f32("attention.temperature_scale", 1), s.u32("rope.scaling.original_context_length", 0);
+          }),
+       Code::Malformed,
+       {"original_context_length"}},
+      {"cohere2 without a window", as("cohere2", no_norm), Code::Malformed, {"sliding_window", "nothing"}},
+      {"cohere2, window 0",
+       as("cohere2", count("attention.sliding_window", 0)),
+       Code::Malformed,
+       {"sliding_window"}},
+      {"cohere2, window larger than the context",
+       as("cohere2", count("attention.sliding_window", 65)),
+       Code::Malformed,
+       {"sliding_window", "65", "64"}},
+      {"olmo2, a pattern for two layers",
+       as("olmo2",
+          [](TinyLlama& s) {
+            s.u32("attention.sliding_window", 8), flags(s, "attention.sliding_window_pattern", {1, 0});
+          }),
+       Code::Malformed,
+       {"sliding_window_pattern", "1 layers", "a list of 2"}},
+      {"glm4 with layers for guesses only",
+       as("glm4", count("nextn_predict_layers", 1)),
+       Code::Malformed,
+       {"nextn_predict_layers"}},
+      {"stablelm, norms for 3 heads",
+       as("stablelm",
+          [](TinyLlama& s) {
+            tensor(s, "blk.0.attn_norm.bias", {8}), tensor(s, "blk.0.attn_q_norm.weight", {4, 3});
+          }),
+       Code::Malformed,
+       {"attn_q_norm", "4 x 3"}},
+      {"gpt2, too few positions", as("gpt2", gpt2), Code::Malformed, {"position_embd", "8 x 63", "8 x 64"}},
+      {"gptneox says not how its blocks stand",
+       as("gptneox", [](TinyLlama&) {}),
+       Code::Malformed,
+       {"use_parallel_residual"}},
+      {"mpt, clamp below 0", as("mpt", number("attention.clamp_kqv", -1)), Code::Malformed, {"clamp_kqv"}},
+      {"bloom without its norm", as("bloom", [](TinyLlama&) {}), Code::Malformed, {"token_embd_norm"}},
+      {"falcon without biases", as("falcon", no_norm), Code::Malformed, {"attn_norm.bias"}},
+  };
+  expect_refused(all);
+}
+
+// No position may be looked up that was not learned.
+TEST(Arch, LearnedPositionsEndTheContext) {
+  TinyLlama spec;
+  spec.tensors.erase("blk.0.ffn_gate.weight");
+  tensor(spec, "position_embd.weight", {8, 64});
+  for (auto& [name, rows] : std::map<std::string, uint64_t>{{"blk.0.attn_norm", 8},
+                                                            {"blk.0.attn_q", 8},
+                                                            {"blk.0.attn_k", 4},
+                                                            {"blk.0.attn_v", 4},
+                                                            {"blk.0.attn_output", 8},
+                                                            {"blk.0.ffn_norm", 8},
+                                                            {"blk.0.ffn_up", 12},
+                                                            {"blk.0.ffn_down", 8},
+                                                            {"output_norm", 8}})
+    tensor(spec, name + ".bias", {rows});
+  as("gpt2", [](TinyLlama&) {})(spec);
+  const auto fits = plan(spec, 64), longer = plan(spec, 65);
+  EXPECT_FALSE(fits) << fits->message;
+  ASSERT_TRUE(longer);
+  EXPECT_EQ(longer->code, Code::Usage);
+  EXPECT_NE(longer->message.find("64"), std::string::npos) << longer->message;
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+// StableLM: a llama with layer norms, part of each head rotated by halves. The 12B norms each head of q and
+// k, and has attention and feed-forward side by side behind one norm. Bellagente et al., "Stable LM 2 1.6B
+// Technical Report", 2024.
+#include "model/arch/blocks.h"
+
+namespace gimbal::arch {
+namespace {
+
+void record(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Attention a = attention(m);
+  const Value angles = rope_table(m);
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    const Value y = layer_norm(m, "attn_norm", x, Bias::Needed);
+    Heads h = project_heads(m, a, y);
+    if (m.has("attn_q_norm.weight")) h.q = layer_norm_by_head(m, "attn_q_norm", h.q);
+    if (m.has("attn_k_norm.weight")) h.k = layer_norm_by_head(m, "attn_k_norm", h.k);
+    h = rotated(m, h, angles, RopePairs::Halves);
+    x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
+    const bool parallel = !m.has("ffn_norm.weight");
+    x = p.add(x, glu(m, parallel ? y : layer_norm(m, "ffn_norm", x, Bias::Needed)));
+  }
+  logits(m, layer_norm(m, "output_norm", wanted(m, x), Bias::Needed));
+}
+
+}  // namespace
+
+extern const ModelArch stablelm;
+const ModelArch stablelm{"stablelm", record};
+
+}  // namespace gimbal::arch
