@@ -43,7 +43,7 @@ bool has_quantized_weights(const Gguf& file) {
 }
 
 struct Peer {
-  double mean, divergence;
+  double mean, divergence, most;
   double most_f16, divergence_f16;  // with a cache in f16; 0: not measured
 };
 
@@ -53,13 +53,13 @@ struct Peer {
 // where there are some.
 Peer peer_distances(const nlohmann::ordered_json& golden) {
   const std::string model = golden["model"];
-  if (model == "bitnet-b158.gguf") return {8.4111e-2, 5.6593e-3, 0, 0};
-  if (model == "bitnet-b158-i2s.gguf") return {8.2537e-2, 3.7949e-3, 0, 0};
+  if (model == "bitnet-b158.gguf") return {8.4111e-2, 5.6593e-3, 0, 0, 0};
+  if (model == "bitnet-b158-i2s.gguf") return {8.2537e-2, 3.7949e-3, 0, 0, 0};
   const auto& measured = golden["measured_vs_ref64"];
   const auto& m = measured[measured.contains("f32kv_batch") ? "f32kv_batch" : measured.begin().key()];
-  if (!measured.contains("f16kv_default")) return {m["mean_abs"], m["kl_mean"], 0, 0};
+  if (!measured.contains("f16kv_default")) return {m["mean_abs"], m["kl_mean"], m["max_abs"], 0, 0};
   const auto& f16 = measured["f16kv_default"];
-  return {m["mean_abs"], m["kl_mean"], f16["max_abs"], f16["kl_mean"]};
+  return {m["mean_abs"], m["kl_mean"], m["max_abs"], f16["max_abs"], f16["kl_mean"]};
 }
 
 struct Case {
@@ -141,7 +141,10 @@ void check_model(const Case& c, DType cache, int& ran, std::string& gaps) {
   const double f16_most = newer ? std::max(0.15, peer.most_f16) : 0.1,
                f16_divergence = newer ? std::max(5e-5, peer.divergence_f16) : 3e-5;
   const double most = quantized ? 12 * peer.mean : cache == DType::F32 ? 1e-3 : f16_most;
-  const double tie = quantized ? 4 * peer.mean : cache == DType::F32 ? 1e-3 : 0.02;
+  // A margin is no tie when it exceeds both 4 means and the largest distance. There are no exact logits
+  // behind a prompt, so the newer files, whose recurrent states carry errors far, take llama.cpp's there.
+  const double rounded = std::max(4 * peer.mean, newer ? peer.most : 0);
+  const double tie = quantized ? rounded : cache == DType::F32 ? 1e-3 : 0.02;
   ties = wrong;
   EXPECT_LE(largest_wrong_margin, tie) << c.path;
   std::printf("%-24s %-5s max %.1e mean %.1e KL %.1e   greedy %d of %d, %d ties\n",

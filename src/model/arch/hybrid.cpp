@@ -72,16 +72,16 @@ void record_jamba(Recorder& m) {
 void record_granite_hybrid(Recorder& m) {
   ProgramBuilder& p = m.p;
   Hyperparameters& h = m.hyper;
-  const auto residual = float(h.number("residual_scale", 1));
+  const auto residual = float(h.positive("residual_scale", 1));
   const bool mixed = h.count("expert_count", 0, 0) > 0;
   std::optional<Value> angles;  // the key says whether there is a rotation at all
   if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);
-  Value x = token_embedding(m, float(h.number("embedding_scale", 1)));
+  Value x = token_embedding(m, float(h.positive("embedding_scale", 1)));
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
     Value y = rms_norm(m, "attn_norm", x);
     if (auto a = attention_of_layer(m, i)) {
-      a->scale = float(h.number("attention.scale", a->scale));
+      a->scale = float(h.positive("attention.scale", a->scale));
       const Heads heads = project_heads(m, *a, y);
       y = attended(m, *a, angles ? rotated(m, heads, *angles, RopePairs::Adjacent) : heads);
     } else {
@@ -94,14 +94,14 @@ void record_granite_hybrid(Recorder& m) {
       z = p.add(z, glu(m, y, OpKind::SwiGlu, "_shexp", h.count("expert_shared_feed_forward_length")));
     x = p.add(x, p.scale(z, residual));
   }
-  logits(m, rms_norm(m, "output_norm", wanted(m, x)), float(1 / h.number("logit_scale", 1)));
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)), float(1 / h.positive("logit_scale", 1)));
 }
 
 }  // namespace
 
 extern const ModelArch falcon_h1, nemotron_h, jamba, granitehybrid;
 const ModelArch falcon_h1{"falcon-h1", record_falcon_h1};
-const ModelArch nemotron_h{"nemotron_h", record_nemotron_h};
+const ModelArch nemotron_h{"nemotron_h", record_nemotron_h, configure_without_nextn};
 const ModelArch jamba{"jamba", record_jamba};
 const ModelArch granitehybrid{"granitehybrid", record_granite_hybrid};
 

@@ -8,7 +8,7 @@ namespace {
 Value mixed(Recorder& m, Value angles, Value x, int layer) {
   auto a = attention_of_layer(m, layer);
   if (!a) return short_convolution(m, x);
-  a->window = m.hyper.count("attention.sliding_window", 0, 0);
+  if (m.hyper.has("attention.sliding_window")) a->window = window_size(m);
   Heads h = project_heads(m, *a, x);
   h.q = rms_norm(m, "attn_q_norm", h.q), h.k = rms_norm(m, "attn_k_norm", h.k);
   return project(m, "attn_output", m.config.width, attend(m, *a, rotated(m, h, angles, RopePairs::Halves)));
