@@ -86,6 +86,18 @@ TEST(Batch, RandomSchedulesOnEveryInstructionSetWithQuantizedCaches) {
     }
 }
 
+// States that every position changes: scans of both kinds, delta nets and short convolutions, beside pages of
+// attention and with experts.
+TEST(Batch, RandomSchedulesOfRecurrentModels) {
+  const Variants variants = cpu_variants();
+  for (const char* model : {"mamba2", "jamba", "lfm2moe", "qwen35", "granitehybrid-q8"}) {
+    SCOPED_TRACE(model);
+    const Setting s{options(128, 9), "threads=2\nvariant=" + variants.usable.back(),
+                    "threads=1\nvariant=baseline", "more/arch/" + std::string(model)};
+    expect_all_of_it(run(s, {.seed = 31, .steps = 60, .most_rows = 24}));
+  }
+}
+
 std::vector<float> logits_of(Model& m, Sequence& s, const Text& tokens) {
   Batch b;
   for (size_t i = 0; i < tokens.size(); i++)
@@ -127,6 +139,46 @@ TEST(Batch, APageThatIsSharedIsCopiedBeforeItIsWritten) {
   EXPECT_EQ(logits_of(*alone.model, *s, other), of_b);
   s->truncate(40);
   EXPECT_EQ(logits_of(*alone.model, *s, Text(30, 11)), of_a);
+}
+
+// Back to a checkpoint and on from there, a fork beside its origin, and both behind where they parted.
+TEST(Batch, RecurrentModelsAreRewoundAndForked) {
+  for (const char* model : {"mamba2", "jamba", "lfm2moe", "qwen35", "granitehybrid-q8"}) {
+    SCOPED_TRACE(model);
+    Engine e = open(options(512, 2), "threads=2", "more/arch/" + std::string(model));
+    auto text = [](int n, int from) {
+      Text t;
+      for (int i = 0; i < n; i++) t.push_back((i * 37 + from * 11) % 500);
+      return t;
+    };
+    // The last logits behind the first `n` tokens of `t`, in steps of at most `step`.
+    auto go = [&](Sequence& s, const Text& t, int n, int step) {
+      std::vector<float> last;
+      while (s.computed() < n) {
+        const int rows = std::min(step, n - s.computed());
+        last = logits_of(*e.model, s, Text(t.begin() + s.computed(), t.begin() + s.computed() + rows));
+      }
+      return last;
+    };
+    auto alone = [&](const Text& t, int n) { return go(**e.model->new_sequence(), t, n, 48); };
+    const Text main = text(420, 1);
+    Text other(main.begin(), main.begin() + 400);
+    for (int32_t t : text(20, 2)) other.push_back(t);
+    const std::vector<float> at_300 = alone(main, 300), at_420 = alone(main, 420), parted = alone(other, 420);
+    ASSERT_NE(at_420, parted);
+
+    auto s = *e.model->new_sequence();
+    go(*s, main, 400, 32);
+    auto fork = *s->fork();
+    EXPECT_EQ(go(*fork, other, 420, 1), parted);
+    EXPECT_EQ(go(*s, main, 420, 20), at_420) << "a fork changed it";
+    EXPECT_EQ(s->truncate(299), kCheckpointEvery);
+    EXPECT_EQ(go(*s, main, 300, 7), at_300);
+    EXPECT_EQ(fork->truncate(410), kCheckpointEvery);
+    EXPECT_EQ(go(*fork, other, 420, 48), parted);
+    EXPECT_EQ(s->truncate(100), 0) << "no checkpoint lies that far back";
+    EXPECT_EQ(go(*s, main, 420, 48), at_420);
+  }
 }
 
 TEST(Batch, ContextsOfWholePagesAreFilledToTheLastPosition) {

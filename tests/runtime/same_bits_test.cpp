@@ -47,7 +47,7 @@ std::vector<float> run(const std::string& model, const std::string& device, DTyp
 const std::vector<std::string>& models() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> found;
-    for (const char* folder : {"stories", "quant", "arch"})
+    for (const char* folder : {"stories", "quant", "arch", "more/arch"})
       for (const std::string& path : golden_files(folder, ".gguf")) {
         auto engine = open_engine(path, {});
         if (engine) found.push_back(path);
