@@ -204,6 +204,10 @@ ARCHS = {
                         "blocks": {NORM + ATTENTION + "; " + GLU: "True"}},
     "mpt:biases": {"keys": {**LAYER, "attention.max_alibi_bias": "8.0"}, "head": HEAD_LN + "; output d v", "gelu": True,
                    "sizes": dict(kv="h"), "blocks": {FUSED_LN + "; " + MLP_LN: "True"}},
+    "glm4:nextn": {
+        "keys": {**RMS, "nextn_predict_layers": "1"}, "head": HEAD, "sizes": dict(rot="hd // 2"),
+        "blocks": {NORM + ATTENTION + QKV_BIAS + "; post_attention_norm d; ffn_norm d; ffn_up d 2*f; ffn_down f d; post_ffw_norm d": "True",
+                   "nextn.eh_proj 2*d d; nextn.enorm d; nextn.hnorm d; nextn.shared_head_norm d": "i == l - 1"}},
     "olmo2:window": decoder(ATTENTION + "; attn_q_norm d; attn_k_norm kv*hd; " + POST_BOTH + GLU, keys={
         "attention.sliding_window": "9", "rope.scaling.type": "=yarn", "rope.scaling.factor": "8.0",
         "rope.scaling.original_context_length": "64", "rope.scaling.attn_factor": "1.1"}, sizes=dict(l="5")),
