@@ -10,6 +10,12 @@
 
 namespace gimbal::v1 {
 
+// A LoRA adapter in GGUF; `scale`: how strongly it acts.
+struct LoraAdapter {
+  std::string path;
+  float scale = 1;
+};
+
 struct ModelOptions {
   int context = 0;                 // positions of each sequence; 0: the model's own, at most 4096
   int batch = 256;                 // tokens of a prompt computed at once
@@ -19,6 +25,7 @@ struct ModelOptions {
   // kernel_config.ini, or "default", "preset", "i2_s-64", "i2_s-4x1". Empty: as in published models, and
   // others are refused.
   std::string kernel_config;
+  std::vector<LoraAdapter> lora;  // each adds its product to the model's
 };
 
 // A handle: copies share one model, which its sequences keep alive. One thread at a time.

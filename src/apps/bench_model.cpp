@@ -256,7 +256,7 @@ Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& op
   if (run->context < least)
     return Error{Code::Usage, format("--ctx {} is too small for {} tokens", run->context, least),
                  "leave --ctx out, or make -p and -n smaller"};
-  auto source = open_model_file(options.model, common.kernel_config.value_or(""));
+  auto source = open_model_file(options.model, file_options(common));
   if (!source) return source.error();
   Engine engine(backend_registry(), std::move(*engine_wanted), tell_on_stderr(quiet));
   auto loaded = engine.load(*source);

@@ -81,7 +81,7 @@ class Info final : public Command {
   }
 
   Result<int> run() override {
-    auto source = open_model_file(model_, kernel_config_.value_or(""));
+    auto source = open_model_file(model_, {kernel_config_.value_or(""), {}});
     if (!source) return source.error();
     const Gguf& f = *source->file;
     std::map<std::string, Share> mix;

@@ -38,7 +38,7 @@ class Logits final : public Command {
     if (!wanted) return wanted.error();
     auto options = engine_options(engine_);
     if (!options) return options.error();
-    auto source = open_model_file(model_, engine_.kernel_config.value_or(""));
+    auto source = open_model_file(model_, file_options(engine_));
     if (!source) return source.error();
     auto out = BinaryOutput::open(output_, [&](const std::string& p) { return source->file->is(p); });
     if (!out) return out.error();

@@ -142,7 +142,27 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
       "never",
       o.verify, {"auto", "always", "never"});
   declare_kernel_config(a, o.kernel_config);
+  a.texts("--lora", "FILE[:SCALE]",
+          "a LoRA adapter (GGUF) for the model, and how strongly it acts (default 1); repeat for several",
+          o.lora);
   a.one_of("--kv-type", "format of the KV cache (default f16)", o.kv_type, cache_types);
+}
+
+ModelFileOptions file_options(const CommonOptions& o) {
+  ModelFileOptions f;
+  f.kernel_config = o.kernel_config.value_or("");
+  for (const std::string& text : o.lora) {
+    Lora l{text, 1};
+    // A name may have a colon of its own: only a number behind it is a scale.
+    if (const size_t colon = text.rfind(':'); colon != text.npos) {
+      const char* end = text.data() + text.size();
+      float scale = 0;
+      const auto [stop, wrong] = std::from_chars(text.data() + colon + 1, end, scale);
+      if (wrong == std::errc() && stop == end) l = {text.substr(0, colon), scale};
+    }
+    f.lora.push_back(std::move(l));
+  }
+  return f;
 }
 
 Result<EngineOptions> engine_options(const CommonOptions& o) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/arguments.h"
+#include "engine/find_model.h"
 #include "engine/options.h"
 
 namespace gimbal {
@@ -24,6 +25,7 @@ struct CommonOptions {
   std::optional<int> limit_megabytes;  // of memory that bench measures a CPU's speed with
   std::string kv_type = "f16";
   std::optional<std::string> kernel_config;  // how BitNet's weights lie (files/ternary_layout.h)
+  std::vector<std::string> lora;             // adapters, as "FILE" or "FILE:SCALE"
   std::string verify = "auto";               // or "always", "never"
 };
 
@@ -41,5 +43,6 @@ Result<std::vector<std::string>> backend_order(const std::optional<std::string>&
 
 // Errors: Usage for options that contradict each other or make no sense.
 Result<EngineOptions> engine_options(const CommonOptions&);
+ModelFileOptions file_options(const CommonOptions&);
 
 }  // namespace gimbal

@@ -53,7 +53,7 @@ class Perplexity final : public Command {
       return Error{Code::Usage, "there is no text", "give --file FILE, or write the text to stdin"};
     auto options = engine_options(engine_);
     if (!options) return options.error();
-    auto source = open_model_file(model_, engine_.kernel_config.value_or(""));
+    auto source = open_model_file(model_, file_options(engine_));
     if (!source) return source.error();
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();

@@ -9,7 +9,7 @@ Result<Planned> plan_model(const std::string& model, const CommonOptions& common
                            Result<PlannedModel> (Engine::*plan)(const ModelFile&)) {
   auto options = engine_options(common);
   if (!options) return options.error();
-  auto source = open_model_file(model, common.kernel_config.value_or(""));
+  auto source = open_model_file(model, file_options(common));
   if (!source) return source.error();
   auto tokenizer = Tokenizer::create(*source->file);
   Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));

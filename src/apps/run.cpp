@@ -67,7 +67,7 @@ class Run final : public Command {
                      "for example: --tokens 1,403,407"};
       ids = std::move(*parsed);
     }
-    auto source = open_model_file(model_, engine_.kernel_config.value_or(""));
+    auto source = open_model_file(model_, file_options(engine_));
     if (!source) return source.error();
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();

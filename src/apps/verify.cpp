@@ -31,7 +31,7 @@ class VerifyCommand final : public Command {
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     std::optional<ModelFile> source;
     if (!model_.empty()) {
-      auto found = open_model_file(model_, engine_.kernel_config.value_or(""));
+      auto found = open_model_file(model_, file_options(engine_));
       if (!found) return found.error();
       source = std::move(*found);
     }

@@ -17,15 +17,23 @@
 namespace gimbal {
 namespace {
 
-Result<ModelFile> open_path(std::string name, const std::string& path, const TernaryChoice& ternary) {
-  auto file = Gguf::open(path, ternary);
+Result<ModelFile> with_adapters(std::string name, const std::string& path, Result<Gguf> file,
+                                const ModelFileOptions& options) {
   if (!file) return file.error();
+  for (const Lora& l : options.lora)
+    if (auto ok = add_lora(*file, l); !ok) return ok.error();
   return ModelFile{std::move(name), path, std::make_shared<const Gguf>(std::move(*file))};
+}
+
+Result<ModelFile> open_path(std::string name, const std::string& path, const ModelFileOptions& options) {
+  auto ternary = ternary_choice(options.kernel_config);
+  if (!ternary) return ternary.error();
+  return with_adapters(std::move(name), path, Gguf::open(path, *ternary), options);
 }
 
 std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
-Result<ModelFile> open_named(const std::string& name, const TernaryChoice& ternary) {
+Result<ModelFile> open_named(const std::string& name, const ModelFileOptions& options) {
   Catalog catalog = find_models();
   std::vector<const CatalogEntry*> found;
   // The whole name, or what follows the last slash of it.
@@ -40,7 +48,7 @@ Result<ModelFile> open_named(const std::string& name, const TernaryChoice& terna
       if (strcasecmp(e.name.c_str(), (name + ":latest").c_str()) == 0 ||
           strcasecmp(e.name.substr(0, e.name.rfind('/')).c_str(), name.c_str()) == 0)
         found.push_back(&e);
-  if (found.size() == 1) return open_path(found[0]->name, found[0]->path, ternary);
+  if (found.size() == 1) return open_path(found[0]->name, found[0]->path, options);
   if (!found.empty()) {
     std::string list;
     for (const CatalogEntry* e : found) list += "\n  " + e->path;
@@ -70,13 +78,10 @@ Result<ModelFile> open_named(const std::string& name, const TernaryChoice& terna
 
 }  // namespace
 
-Result<ModelFile> open_model_file(const std::string& model, const std::string& kernel_config) {
-  auto ternary = ternary_choice(kernel_config);
-  if (!ternary) return ternary.error();
+Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptions& options) {
   if (model.empty() || model == "default" || model == kEmbeddedModelName) {
-    auto file = Gguf::parse(embedded_model(), std::string(kEmbeddedModelName) + " (inside the program)");
-    if (!file) return file.error();
-    return ModelFile{std::string(kEmbeddedModelName), "", std::make_shared<const Gguf>(std::move(*file))};
+    const std::string name(kEmbeddedModelName);
+    return with_adapters(name, "", Gguf::parse(embedded_model(), name + " (inside the program)"), options);
   }
   if (const std::string_view m = model;
       m.find("://") != m.npos || m.starts_with("hf.co/") || m.starts_with("huggingface.co/"))
@@ -84,7 +89,7 @@ Result<ModelFile> open_model_file(const std::string& model, const std::string& k
                  format("{} is an address, and gimbal downloads nothing", gimbal::quoted(model)),
                  "download the .gguf file with another program, then give its path"};
   if (access(model.c_str(), F_OK) == 0)
-    return open_path(std::filesystem::path(model).stem().string(), model, *ternary);
+    return open_path(std::filesystem::path(model).stem().string(), model, options);
   if (model[0] == '/' || model[0] == '.' || model.find(".gguf") != std::string::npos ||
       model.find(".GGUF") != std::string::npos) {
     std::error_code e;
@@ -109,7 +114,7 @@ Result<ModelFile> open_model_file(const std::string& model, const std::string& k
                  "model",
                  model};
   }
-  return open_named(model, *ternary);
+  return open_named(model, options);
 }
 
 }  // namespace gimbal

@@ -3,9 +3,11 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "files/gguf.h"
+#include "model/lora.h"
 
 namespace gimbal {
 
@@ -15,10 +17,15 @@ struct ModelFile {
   std::shared_ptr<const Gguf> file;
 };
 
+struct ModelFileOptions {
+  std::string kernel_config;  // see ternary_choice() of files/ternary_layout.h
+  std::vector<Lora> lora;     // adapters, each with its scale
+};
+
 // Finds and opens it. Empty or "default": the one inside the program. Errors: NotFound (no-such-model),
 // saying what was looked for and where, with a name that is similar as Error::changes; Usage
 // (ambiguous-model) for a name that several models have; those of Gguf::open.
-// `kernel_config`: ternary_choice() of files/ternary_layout.h, whose errors come, too.
-Result<ModelFile> open_model_file(const std::string& model, const std::string& kernel_config = "");
+// Errors of the options: those of ternary_choice() and add_lora().
+Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptions& = {});
 
 }  // namespace gimbal

@@ -53,7 +53,9 @@ Engine::Engine(Options options) : impl_(std::make_shared<Impl>(std::move(options
 Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
   auto options = own_options(impl_->options, m);
   if (!options) return options.error();
-  auto source = open_model_file(model, m.kernel_config);
+  ModelFileOptions file{m.kernel_config, {}};
+  for (const LoraAdapter& l : m.lora) file.lora.push_back({l.path, l.scale});
+  auto source = open_model_file(model, file);
   if (!source) return to_public(source.error());
   auto tokenizer = own::Tokenizer::create(*source->file);
   if (!tokenizer) return to_public(tokenizer.error());

@@ -204,6 +204,21 @@ Result<std::vector<std::byte>> Gguf::read(const GgufTensor& tensor) const {
   return all;
 }
 
+Status Gguf::join(Gguf other, const Joined& as) {
+  const auto first = uint32_t(files_.size());
+  for (GgufBytes& file : other.files_) files_.push_back(std::move(file));
+  for (GgufTensor t : other.tensors_) {
+    joined_names_.push_back(std::string(t.name) + as.suffix);
+    t.name = joined_names_.back(), t.part += first;
+    if (!tensor_index_.emplace(t.name, tensors_.size()).second)
+      return Error{Code::Malformed, format("{}: there is a tensor {} already", other.path_, quoted(t.name)),
+                   ""};
+    tensors_.push_back(t);
+  }
+  joined_.push_back(as);
+  return Done{};
+}
+
 bool Gguf::is(const std::string& path) const {
   return std::any_of(files_.begin(), files_.end(), [&](const GgufBytes& f) { return f.is(path); });
 }

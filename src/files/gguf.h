@@ -66,6 +66,15 @@ class Gguf {
   // Errors: NotFound/Failed from the system; Malformed with file, offset, expected and found.
   // `choice`: how ternary weights lie, where the file does not tell (files/ternary_layout.h).
   static Result<Gguf> open(const std::string& path, const TernaryChoice& choice = {});
+  // Takes the tensors of another file, as if they were in this one, under names with a suffix. Its metadata
+  // is left behind; what they are to the model, `alpha` and `scale` say (model/lora.h). Errors: Malformed
+  // when a name is there already.
+  struct Joined {
+    std::string suffix;
+    float alpha, scale;
+  };
+  Status join(Gguf other, const Joined& as);
+  const std::vector<Joined>& joined() const { return joined_; }
   // Parses a file that is already in memory, which must outlive the result. `name` is used in errors. No
   // split parts.
   static Result<Gguf> parse(Bytes bytes, const std::string& name);
@@ -106,6 +115,8 @@ class Gguf {
   TernaryChoice choice_;
   std::map<std::string_view, GgufEntry> metadata_;
   std::vector<GgufTensor> tensors_;
+  std::vector<Joined> joined_;
+  std::deque<std::string> joined_names_;
   std::map<std::string_view, size_t> tensor_index_;
 };
 

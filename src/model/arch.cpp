@@ -140,6 +140,43 @@ Value Recorder::table(const std::string& name, int columns, int rows) {
   return p.vector(prefix_ + name, columns * rows);
 }
 
+// Adds to y what each adapter of this weight makes; `low_rank` gives B (A x).
+void Recorder::adapt(
+    const std::string& name, Value& y,
+    const std::function<Value(const std::string& a, int rank, const std::string& b)>& low_rank) {
+  constexpr int64_t kMaxRank = 1 << 16;
+  for (const Gguf::Joined& j : file_.joined()) {
+    const std::string a = name + ".weight.lora_a" + j.suffix, b = name + ".weight.lora_b" + j.suffix;
+    const GgufTensor* t = file_.tensor(prefix_ + a);
+    if (!t) continue;
+    const int64_t rank = t->dim[1];
+    if (rank > kMaxRank) return fail(Code::Malformed, format("tensor '{}' has rank {}", t->name, rank));
+    const float scale = j.alpha == 0 ? j.scale : j.scale * j.alpha / float(rank);
+    y = p.add(y, p.scale(low_rank(a, int(rank), b), scale));
+  }
+}
+
+Value Recorder::product(const std::string& name, int first, int rows, int all, Value x,
+                        std::optional<Value> bias) {
+  const int columns = int(p.shape(x).dim[0]);
+  Value y = p.linear(matrix_rows(name + ".weight", columns, first, rows, all), x, bias);
+  adapt(name, y, [&](const std::string& a, int rank, const std::string& b) {
+    return p.linear(matrix_rows(b, rank, first, rows, all), p.linear(matrix(a, columns, rank), x));
+  });
+  return y;
+}
+
+Value Recorder::expert_product(const std::string& name, int rows, int n, Value x, std::optional<Value> routes,
+                               std::optional<Value> bias) {
+  const int columns = int(p.shape(x).dim[0]);
+  Value y = p.expert_linear(experts(name + ".weight", columns, rows, n), rows, x, routes, bias);
+  adapt(name, y, [&](const std::string& a, int rank, const std::string& b) {
+    const Value low = p.expert_linear(experts(a, columns, rank, n), rank, x, routes);
+    return p.expert_linear(experts(b, rank, rows, n), rows, low, routes);
+  });
+  return y;
+}
+
 Value Recorder::vector(const std::string& name, int size) {
   if (const GgufTensor* t = find(name, {size, 1, 1})) used_[t->name][0] = 1;
   return p.vector(prefix_ + name, size);

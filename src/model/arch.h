@@ -54,6 +54,13 @@ class Recorder {
   // All of them as one weight, an expert's rows behind the other's: ProgramBuilder::expert_linear.
   Value experts(const std::string& name, int columns, int rows, int experts);
   Value vector(const std::string& name, int size);
+  // The product of x with rows [first, first + rows) of `<name>.weight`, which has `all` of them, and what
+  // the model's adapters add to it (model/lora.h). Gives [rows, R].
+  Value product(const std::string& name, int first, int rows, int all, Value x,
+                std::optional<Value> bias = {});
+  // As ProgramBuilder::expert_linear with experts(); likewise.
+  Value expert_product(const std::string& name, int rows, int experts, Value x, std::optional<Value> routes,
+                       std::optional<Value> bias = {});
   // The values of a small tensor [columns, rows], f32 and one after the other: taps, norms by head.
   Value table(const std::string& name, int columns, int rows);
   std::optional<Value> optional_vector(const std::string& name, int size);
@@ -116,6 +123,8 @@ class Recorder {
   Value part(const std::string& name, Dims, int64_t first, int rows, int64_t expert);
   std::optional<Value> declared(const std::string& name) const;
   Value declare(StepInput input);
+  void adapt(const std::string& name, Value& y,
+             const std::function<Value(const std::string& a, int rank, const std::string& b)>& low_rank);
   size_t pool(StateKind kind, int window);
   void fail(Code, const std::string& message);
 

@@ -32,9 +32,8 @@ Value layer_norm_by_head(Recorder& m, const std::string& name, Value x) {
 }
 
 Value project(Recorder& m, const std::string& name, int rows, Value x, Bias bias) {
-  const Value w = m.matrix(name + ".weight", width_of(m, x), rows);
-  if (auto s = m.optional_number(name + ".scale")) return m.p.scale(m.p.linear(w, x), *s);
-  return m.p.linear(w, x, bias_of(m, name, rows, bias));
+  if (auto s = m.optional_number(name + ".scale")) return m.p.scale(m.product(name, 0, rows, rows, x), *s);
+  return m.product(name, 0, rows, rows, x, bias_of(m, name, rows, bias));
 }
 
 Attention attention(const Recorder& m) {
@@ -55,9 +54,7 @@ Heads project_heads(Recorder& m, const Attention& a, Value x, Bias bias) {
     const Value all = project(m, "attn_qkv", q + k + v, x, Bias::Needed);
     return split(m.p.slice(all, 0, q), m.p.slice(all, q, k), m.p.slice(all, q + k, v));
   }
-  auto rows = [&](int first, int n) {
-    return m.p.linear(m.matrix_rows("attn_qkv.weight", width_of(m, x), first, n, q + k + v), x);
-  };
+  auto rows = [&](int first, int n) { return m.product("attn_qkv", first, n, q + k + v, x); };
   const Value all_q = rows(0, q), all_k = rows(q, k);
   return split(all_q, all_k, rows(q + k, v));
 }
@@ -104,7 +101,7 @@ Value glu(Recorder& m, Value x, OpKind activation, const std::string& suffix, in
   ProgramBuilder& p = m.p;
   const int d = width_of(m, x), f = width ? width : ff_width(m, m.current_layer());
   const std::string gate_name = "ffn_gate" + suffix, up_name = "ffn_up" + suffix;
-  auto half = [&](int first) { return p.linear(m.matrix_rows(up_name + ".weight", d, first, f, 2 * f), x); };
+  auto half = [&](int first) { return m.product(up_name, first, f, 2 * f, x); };
   const bool fused = !m.has(gate_name + ".weight") && m.has(up_name + ".weight");
   const Value gate = fused ? half(0) : project(m, gate_name, f, x);
   const Value up = fused ? half(f) : project(m, up_name, f, x);
@@ -145,20 +142,19 @@ Value mixture(Recorder& m, const Experts& e, Value x, std::optional<Value> given
   const int d = width_of(m, x), f = e.width, n = e.count;
   const Value scores = given ? *given : project(m, "ffn_gate_inp", n, x);
   const Value routes = p.route(scores, e.routing, m.optional_vector("exp_probs_b.bias", n));
-  auto product = [&](const std::string& name, int columns, int rows, Value y) {
-    const Value w = m.experts(name + ".weight", columns, rows, n);
+  auto product = [&](const std::string& name, int rows, Value y) {
     std::optional<Value> bias;
     if (m.has(name + ".bias")) bias = m.table(name + ".bias", rows, n);
-    return p.expert_linear(w, rows, y, routes, bias);
+    return m.expert_product(name, rows, n, y, routes, bias);
   };
   Value gate, up;
   if (m.has("ffn_gate_up_exps.weight")) {
-    const Value both = product("ffn_gate_up_exps", d, 2 * f, x);
+    const Value both = product("ffn_gate_up_exps", 2 * f, x);
     gate = p.slice(both, 0, f), up = p.slice(both, f, f);
   } else {
-    gate = product("ffn_gate_exps", d, f, x), up = product("ffn_up_exps", d, f, x);
+    gate = product("ffn_gate_exps", f, x), up = product("ffn_up_exps", f, x);
   }
-  const Value y = product("ffn_down_exps", f, d, p.record(e.activation, {gate, up}));
+  const Value y = product("ffn_down_exps", d, p.record(e.activation, {gate, up}));
   return p.combine(y, routes, m.optional_vector("ffn_down_exps.scale", n));
 }
 

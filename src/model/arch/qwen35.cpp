@@ -24,8 +24,8 @@ Value delta_net_35(Recorder& m, Value x) {
   const DeltaSizes s = read_delta(m);
   const Value qkv = project(m, "attn_qkv", 2 * s.keys() + s.values(), x),
               z = project(m, "attn_gate", s.values(), x), beta = project(m, "ssm_beta", s.value_heads, x);
-  const Value w = m.matrix("ssm_alpha.weight", m.config.width, s.value_heads);
-  const Value alpha = m.p.linear(w, x, m.vector("ssm_dt.bias", s.value_heads));
+  const Value alpha =
+      m.product("ssm_alpha", 0, s.value_heads, s.value_heads, x, m.vector("ssm_dt.bias", s.value_heads));
   return delta_net(m, s, {qkv, z, beta, alpha, HeadMap::Modulo});
 }
 

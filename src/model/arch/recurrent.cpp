@@ -31,7 +31,7 @@ struct Rows {
   int first, n, all;
 };
 Value project_rows(Recorder& m, const std::string& name, Rows r, Value x, std::optional<Value> bias = {}) {
-  return m.p.linear(m.matrix_rows(name + ".weight", width_of(m, x), r.first, r.n, r.all), x, bias);
+  return m.product(name, r.first, r.n, r.all, x, bias);
 }
 
 struct Sizes {

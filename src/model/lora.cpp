@@ -1,0 +1,47 @@
+#include "model/lora.h"
+
+#include <cmath>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace gimbal {
+
+Status add_lora(Gguf& model, const Lora& lora) {
+  auto file = Gguf::open(lora.path);
+  if (!file) return file.error();
+  auto text = [&](const Gguf& f, const char* key) { return std::string(f.string(key).value_or("")); };
+  if (text(*file, "general.type") != "adapter" || text(*file, "adapter.type") != "lora")
+    return Error{Code::Usage,
+                 format("{}: general.type is {} and adapter.type {}: this is no LoRA adapter", file->path(),
+                        quoted(text(*file, "general.type")), quoted(text(*file, "adapter.type"))),
+                 "an adapter is made by llama.cpp's convert_lora_to_gguf.py"};
+  const std::string own = text(*file, "general.architecture"), wanted = text(model, "general.architecture");
+  if (own != wanted)
+    return Error{Code::Usage,
+                 format("{}: the adapter is for the architecture {}, the model's is {}", file->path(),
+                        quoted(own), quoted(wanted)),
+                 ""};
+  const double alpha = file->number("adapter.lora.alpha").value_or(0);
+  if (!std::isfinite(alpha) || !std::isfinite(lora.scale))
+    return Error{Code::Malformed,
+                 format("{}: adapter.lora.alpha is {}, the scale {}: expected finite numbers", file->path(),
+                        alpha, lora.scale),
+                 ""};
+  for (const GgufTensor& t : file->tensors()) {
+    std::string_view weight = t.name;
+    if (!weight.ends_with(".lora_a") && !weight.ends_with(".lora_b"))
+      return Error{Code::Unsupported,
+                   format("{}: tensor {} is neither a lora_a nor a lora_b", file->path(), quoted(t.name)),
+                   ""};
+    weight.remove_suffix(7);
+    if (!model.tensor(weight))
+      return Error{Code::Malformed,
+                   format("{}: tensor {} belongs to a weight that {} does not have", file->path(),
+                          quoted(t.name), model.path()),
+                   "the adapter was made for another model"};
+  }
+  return model.join(std::move(*file), {format(".{}", model.joined().size() + 1), float(alpha), lora.scale});
+}
+
+}  // namespace gimbal
