@@ -224,6 +224,151 @@ TEST(Arch, RefusesWhatMakesNoSense) {
   expect_refused(all);
 }
 
+void counts(TinyLlama& s, const std::string& key, const std::vector<int32_t>& values) {
+  std::string list = le<uint32_t>(kI32) + le<uint64_t>(values.size());
+  for (int32_t v : values) list += le(v);
+  s.keys["llama." + key] = {kArray, list};
+}
+void sizes_of_scan(TinyLlama& s, uint32_t inner, uint32_t state, uint32_t rank, uint32_t groups) {
+  s.u32("ssm.conv_kernel", 4), s.u32("ssm.inner_size", inner), s.u32("ssm.state_size", state);
+  s.u32("ssm.time_step_rank", rank), s.u32("ssm.group_count", groups);
+}
+
+// A whole Mamba 2: 4 heads of 4 in 2 groups.
+void mamba2_layer(TinyLlama& s) {
+  for (auto it = s.tensors.begin(); it != s.tensors.end();)
+    it = it->first.starts_with("blk.0.") ? s.tensors.erase(it) : std::next(it);
+  s.u32("attention.head_count", 0), s.u32("feed_forward_length", 0);
+  sizes_of_scan(s, 16, 4, 4, 2);
+  for (auto& [name, dims] : std::map<std::string, std::vector<uint64_t>>{{"attn_norm.weight", {8}},
+                                                                         {"ssm_in.weight", {8, 52}},
+                                                                         {"ssm_conv1d.weight", {4, 32}},
+                                                                         {"ssm_conv1d.bias", {32}},
+                                                                         {"ssm_dt.bias", {4}},
+                                                                         {"ssm_a", {1, 4}},
+                                                                         {"ssm_d", {1, 4}},
+                                                                         {"ssm_norm.weight", {8, 2}},
+                                                                         {"ssm_out.weight", {16, 8}}})
+    tensor(s, "blk.0." + name, dims);
+}
+
+TEST(Arch, RefusesRecurrentLayersThatMakeNoSense) {
+  TinyLlama whole;
+  as("mamba2", mamba2_layer)(whole);
+  const auto taken = plan(whole);
+  EXPECT_FALSE(taken) << taken->message;
+
+  auto mamba2 = [](auto change) {
+    return as("mamba2", [change](TinyLlama& s) { mamba2_layer(s), change(s); });
+  };
+  auto count = [](const char* key, uint32_t n) { return [=](TinyLlama& s) { s.u32(key, n); }; };
+  auto shaped = [](const char* name, std::vector<uint64_t> dims) {
+    return [=](TinyLlama& s) { tensor(s, name, dims); };
+  };
+  auto without = [](const char* name) { return [=](TinyLlama& s) { s.tensors.erase(name); }; };
+  auto scan = [](uint32_t inner, uint32_t state, uint32_t rank, uint32_t groups) {
+    return [=](TinyLlama& s) { sizes_of_scan(s, inner, state, rank, groups); };
+  };
+  auto listed = [](const char* key, std::vector<int32_t> values) {
+    return [=](TinyLlama& s) { s.u32("shortconv.l_cache", 3), counts(s, key, values); };
+  };
+  const uint32_t most = kMaxCount;
+  expect_refused({
+      {"no taps", mamba2(count("ssm.conv_kernel", 0)), Code::Malformed, {"ssm.conv_kernel", "0"}},
+      {"17 taps",
+       mamba2([](TinyLlama& s) {
+         s.u32("ssm.conv_kernel", 17), tensor(s, "blk.0.ssm_conv1d.weight", {17, 32});
+       }),
+       Code::Unsupported,
+       {"short_conv", "16 taps"}},
+      {"no sizes",
+       mamba2([](TinyLlama& s) { s.keys.erase("llama.ssm.inner_size"); }),
+       Code::Malformed,
+       {"ssm.inner_size", "nothing"}},
+      {"3 heads of 16", mamba2(count("ssm.time_step_rank", 3)), Code::Malformed, {"16", "multiple", "3"}},
+      {"4 heads in 3 groups", mamba2(count("ssm.group_count", 3)), Code::Malformed, {"multiple", "3"}},
+      {"no groups", mamba2(count("ssm.group_count", 0)), Code::Malformed, {"ssm.group_count"}},
+      {"a state too large", mamba2(scan(most, most, most, most)), Code::Malformed, {"more than any model"}},
+      {"a for 3 heads", mamba2(shaped("blk.0.ssm_a", {1, 3})), Code::Malformed, {"ssm_a", "1 x 3", "1 x 4"}},
+      {"no norm", mamba2(without("blk.0.ssm_norm.weight")), Code::Malformed, {"ssm_norm", "missing"}},
+      {"a norm of one group",
+       mamba2(shaped("blk.0.ssm_norm.weight", {16, 1})),
+       Code::Malformed,
+       {"ssm_norm", "8 x 2"}},
+      {"an attention besides",
+       mamba2(shaped("blk.0.attn_q.weight", {8, 8})),
+       Code::Unsupported,
+       {"attn_q", "mamba2"}},
+      {"mamba, a flag that is a number",
+       as("mamba", [](TinyLlama& s) { mamba2_layer(s), s.f32("ssm.dt_b_c_rms", 1); }),
+       Code::Malformed,
+       {"ssm.dt_b_c_rms", "true or false"}},
+      {"mamba without its matrices", as("mamba", mamba2_layer), Code::Malformed, {"ssm_in", "8 x 52"}},
+      {"falcon-h1 without a mixer", as("falcon-h1", scan(16, 4, 4, 2)), Code::Malformed, {"ssm_in"}},
+      {"nemotron_h, a width below 0",
+       as("nemotron_h", listed("feed_forward_length", {-1})),
+       Code::Malformed,
+       {"feed_forward_length", "-1"}},
+      {"granitehybrid, logits over 0",
+       as("granitehybrid", [](TinyLlama& s) { s.f32("logit_scale", 0); }),
+       Code::Malformed,
+       {"logit_scale"}},
+      {"jamba, 3 of 2 experts",
+       as("jamba",
+          [](TinyLlama& s) {
+            s.u32("expert_count", 2), s.u32("expert_used_count", 3);
+            tensor(s, "blk.0.ffn_gate_inp.weight", {8, 2});
+          }),
+       Code::Malformed,
+       {"expert_used_count is 3"}},
+      {"jamba, a router of no experts",
+       as("jamba", shaped("blk.0.ffn_gate_inp.weight", {8, 2})),
+       Code::Malformed,
+       {"expert_count"}},
+      {"lfm2, heads for two layers",
+       as("lfm2", listed("attention.head_count_kv", {0, 1})),
+       Code::Malformed,
+       {"head_count_kv", "1 layers", "a list of 2"}},
+      {"lfm2 with no attention at all",
+       as("lfm2", listed("attention.head_count_kv", {0})),
+       Code::Malformed,
+       {"head_count_kv"}},
+      {"lfm2, a window larger than the context",
+       as("lfm2", count("attention.sliding_window", 65)),
+       Code::Malformed,
+       {"sliding_window", "65"}},
+      {"lfm2, norms of heads", as("lfm2", [](TinyLlama&) {}), Code::Malformed, {"attn_q_norm", "missing"}},
+      {"lfm2moe, no experts", as("lfm2moe", count("expert_count", 0)), Code::Malformed, {"expert_count"}},
+      {"qwen35, layers of two",
+       as("qwen35",
+          [](TinyLlama& s) {
+            flags(s, "attention.recurrent_layers", {1, 0});
+          }),
+       Code::Malformed,
+       {"recurrent_layers", "a list of 2"}},
+      {"qwen35, every 0th layer",
+       as("qwen35", count("full_attention_interval", 0)),
+       Code::Malformed,
+       {"full_attention_interval"}},
+      {"qwen35, heads of another size",
+       as("qwen35", scan(16, 8, 4, 2)),
+       Code::Malformed,
+       {"ssm.inner_size 16"}},
+      {"qwen3next, 3 heads of v on 2 of k",
+       as("qwen3next", scan(12, 4, 3, 2)),
+       Code::Malformed,
+       {"multiple"}},
+      {"qwen3next without experts",
+       as("qwen3next", scan(16, 4, 4, 2)),
+       Code::Malformed,
+       {"expert_count", "nothing"}},
+      {"qwen35 of guesses only",
+       as("qwen35", count("nextn_predict_layers", 1)),
+       Code::Malformed,
+       {"nextn_predict_layers"}},
+  });
+}
+
 // No position may be looked up that was not learned.
 TEST(Arch, LearnedPositionsEndTheContext) {
   TinyLlama spec;
