@@ -61,6 +61,14 @@ Heads project_heads(Recorder& m, const Attention& a, Value x, Bias bias) {
 
 Value rope_table(Recorder& m) { return m.rope({.rotated = m.config.rotated, .base = m.config.rope_base}); }
 
+Value window_rope_table(Recorder& m) {
+  return m.rope({.rotated = m.config.rotated,
+                 .base = m.hyper.number("rope.freq_base_swa", 10000, 0),
+                 .scaled = false,
+                 .divided = false},
+                "rope of windows");
+}
+
 bool has_window(Recorder& m, int layer, int period) {
   const char* key = "attention.sliding_window_pattern";
   if (m.hyper.is_list(key)) return m.hyper.flag_of(key, layer);
@@ -113,7 +121,7 @@ Value mlp(Recorder& m, Value x, OpKind activation, Bias bias) {
   return project(m, "ffn_down", width_of(m, x), m.p.map(activation, up), bias);
 }
 
-Experts read_experts(Recorder& m) {
+Experts read_experts(Recorder& m, UsualRouting usual) {
   Hyperparameters& h = m.hyper;
   Experts e{};
   e.count = h.count("expert_count");
@@ -123,12 +131,12 @@ Experts read_experts(Recorder& m) {
   if (e.routing.k > e.count)
     h.fail(Code::Malformed, m.config.arch + ".expert_used_count is " + std::to_string(e.routing.k) +
                                 ", more than the " + std::to_string(e.count) + " experts there are");
-  const int gating = h.count("expert_gating_func", 1);
+  const int gating = h.count("expert_gating_func", usual.gating == Gating::Sigmoid ? 2 : 1);
   if (gating > 2)
     h.fail(Code::Unsupported, m.config.arch + ".expert_gating_func is " + std::to_string(gating) +
                                   "; this version computes 1 (softmax) and 2 (sigmoid)");
   e.routing.gating = gating == 2 ? Gating::Sigmoid : Gating::Softmax;
-  e.routing.normalised = h.flag("expert_weights_norm", true);
+  e.routing.normalised = h.flag("expert_weights_norm", usual.normalised);
   e.routing.scale = float(h.number("expert_weights_scale", 0));
   if (const int groups = h.count("expert_group_count", 1, 0); groups > 1) {
     e.routing.groups = groups;
@@ -154,7 +162,7 @@ Value mixture(Recorder& m, const Experts& e, Value x, std::optional<Value> given
   } else {
     gate = product("ffn_gate_exps", f, x), up = product("ffn_up_exps", f, x);
   }
-  const Value y = product("ffn_down_exps", d, p.record(e.activation, {gate, up}));
+  const Value y = product("ffn_down_exps", d, p.record(e.activation, {gate, up}, {{e.limit}, {}}));
   return p.combine(y, routes, m.optional_vector("ffn_down_exps.scale", n));
 }
 

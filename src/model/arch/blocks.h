@@ -39,6 +39,8 @@ struct Heads {
 Heads project_heads(Recorder&, const Attention&, Value x, Bias = Bias::Optional);
 // The angles that the metadata names, with its scaling.
 Value rope_table(Recorder&);
+// Those of layers with a window: of rope.freq_base_swa, not scaled.
+Value window_rope_table(Recorder&);
 // Whether the layer's rows see a window only: attention.sliding_window_pattern says so for each layer, or it
 // is the number n of layers of which the last sees all; by default `period`.
 bool has_window(Recorder&, int layer, int period);
@@ -63,10 +65,16 @@ struct Experts {
   int count, width;
   ProgramBuilder::Routing routing;
   OpKind activation = OpKind::SwiGlu;
+  float limit = 0;  // of an activation that has one
+};
+// What an architecture does where its files do not say.
+struct UsualRouting {
+  Gating gating = Gating::Softmax;
+  bool normalised = true;
 };
 // expert_count, expert_used_count, expert_feed_forward_length (or feed_forward_length), and of the routing
 // what the metadata says: expert_gating_func, expert_weights_norm, expert_weights_scale, groups.
-Experts read_experts(Recorder&);
+Experts read_experts(Recorder&, UsualRouting = {});
 // Each row's best experts of ffn_gate_exps (or ffn_gate_up_exps, gate first), ffn_up_exps, ffn_down_exps.
 // `logits` [count, R]: in place of ffn_gate_inp x.
 Value mixture(Recorder&, const Experts&, Value x, std::optional<Value> logits = {});

@@ -1,0 +1,117 @@
+// DeepSeek-V2 and -V3, and what is built like them: keys and values of all heads are products of one short
+// vector per position, which is all that is remembered; experts in groups, and shared ones for every row.
+// DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model", 2024;
+// "DeepSeek-V3 Technical Report", 2024.
+#include <cmath>
+
+#include "base/fixed_math.h"
+#include "model/arch/blocks.h"
+
+namespace gimbal::arch {
+namespace {
+
+// Multi-head latent attention. A head's key is `plain` values that are not rotated, then `turned` that are,
+// which all heads share; its value has `value` values. Each position is remembered as `latent` values, of
+// which matrices make the plain keys and the values.
+struct Latent {
+  int heads, latent, plain, turned, value;
+  float scale;
+  std::optional<Value> temperature;  // f32[1, R]
+};
+
+Latent read_latent(Recorder& m) {
+  const Config& c = m.config;
+  Hyperparameters& h = m.hyper;
+  Latent a{};
+  a.heads = c.heads, a.turned = c.rotated;
+  a.latent = h.count("attention.kv_lora_rank");
+  // In the newer form of files key_length is that of what is remembered.
+  const int key = h.has("attention.key_length_mla") ? h.count("attention.key_length_mla") : c.head_dim;
+  a.value = h.has("attention.value_length_mla") ? h.count("attention.value_length_mla") : c.value_dim;
+  a.plain = key - a.turned;
+  if (a.plain < 1)
+    h.fail(Code::Malformed, c.arch + ": heads of " + std::to_string(key) + " values, of which " +
+                                std::to_string(a.turned) + " are rotated, have none that are not");
+  // YaRN's magnitude belongs to the whole score here, not only to the part that is rotated.
+  double magnitude = 1;
+  if (h.has("rope.scaling.yarn_log_multiplier"))
+    magnitude += h.number("rope.scaling.yarn_log_multiplier", {}, 0) *
+                 fixed::log(h.number("rope.scaling.factor", {}, 1));
+  a.scale = float(magnitude * magnitude / std::sqrt(double(key)));
+  return a;
+}
+
+Value angles_of(Recorder& m) {
+  RopeSettings s{.rotated = m.config.rotated, .base = m.config.rope_base};
+  if (m.hyper.has("rope.scaling.yarn_log_multiplier")) s.magnitude = 1;
+  return m.rope(s);
+}
+
+// [plain + turned, heads, R], the turned values last and turned.
+Value queries(Recorder& m, const Latent& a, Value angles, Value x) {
+  if (const int rank = m.hyper.count("attention.q_lora_rank", 0, 0); rank && m.has("attn_q_a.weight"))
+    x = project(m, "attn_q_b", a.heads * (a.plain + a.turned),
+                rms_norm(m, "attn_q_a_norm", project(m, "attn_q_a", rank, x)));
+  else x = project(m, "attn_q", a.heads * (a.plain + a.turned), x);
+  return m.p.rope(m.p.split_heads(x, a.plain + a.turned), angles, RopePairs::Adjacent, a.plain);
+}
+
+// Queries are multiplied into the latent space, where one key serves all heads.
+Value attend_latent(Recorder& m, const Latent& a, Value q, Value latent, Value turned) {
+  ProgramBuilder& p = m.p;
+  const Value into = m.experts("attn_k_b.weight", a.plain, a.latent, a.heads);
+  q = p.concat(p.expert_linear(into, a.latent, p.slice(q, 0, a.plain)), p.slice(q, a.plain, a.turned));
+  const Value shared = p.split_heads(latent, a.latent);
+  const Attention attention{a.heads, 1, a.latent + a.turned, a.latent, a.scale};
+  const Value y = attend(m, attention, {q, p.concat(shared, turned), shared});
+  const Value out_of = m.experts("attn_v_b.weight", a.latent, a.value, a.heads);
+  return p.join_heads(p.expert_linear(out_of, a.value, p.split_heads(y, a.latent)));
+}
+
+// Every head's keys and values are made and remembered.
+Value attend_plain(Recorder& m, const Latent& a, Value q, Value latent, Value turned) {
+  ProgramBuilder& p = m.p;
+  const Value both = p.split_heads(project(m, "attn_kv_b", a.heads * (a.plain + a.value), latent),
+                                   a.plain + a.value);
+  const Attention attention{a.heads, a.heads, a.plain + a.turned, a.value, a.scale};
+  return attend(m, attention,
+                {q, p.concat(p.slice(both, 0, a.plain), turned), p.slice(both, a.plain, a.value)});
+}
+
+Value attention_block(Recorder& m, const Latent& a, Value angles, Value x) {
+  ProgramBuilder& p = m.p;
+  const Value q = queries(m, a, angles, x);
+  const Value all = project(m, "attn_kv_a_mqa", a.latent + a.turned, x);
+  const Value latent = rms_norm(m, "attn_kv_a_norm", p.slice(all, 0, a.latent));
+  const Value turned =
+      p.rope(p.split_heads(p.slice(all, a.latent, a.turned), a.turned), angles, RopePairs::Adjacent);
+  const Value y = m.has("attn_kv_b.weight") ? attend_plain(m, a, q, latent, turned)
+                                            : attend_latent(m, a, q, latent, turned);
+  return project(m, "attn_output", m.config.width, y);
+}
+
+void record(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Latent a = read_latent(m);
+  const Value angles = angles_of(m);
+  const int dense = m.hyper.count("leading_dense_block_count", 0, 0);
+  const Experts experts = read_experts(m, {.normalised = false});
+  const int shared = m.hyper.count("expert_shared_count");
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    x = p.add(x, attention_block(m, a, angles, rms_norm(m, "attn_norm", x)));
+    const Value y = rms_norm(m, "ffn_norm", x);
+    x = p.add(x, i < dense ? glu(m, y)
+                           : p.add(mixture(m, experts, y),
+                                   glu(m, y, OpKind::SwiGlu, "_shexp", shared * experts.width)));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
+}  // namespace
+
+extern const ModelArch deepseek2;
+const ModelArch deepseek2{"deepseek2", record, configure_without_nextn};
+
+}  // namespace gimbal::arch

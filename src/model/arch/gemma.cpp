@@ -1,0 +1,87 @@
+// Gemma, Gemma 2 and Gemma 3: GELU gates, embeddings times the root of their width; from the second on layers
+// that see a window only, and norms behind each block as well as before it.
+// Gemma Team, "Gemma: Open Models Based on Gemini Research and Technology", 2024; "Gemma 2: Improving Open
+// Language Models at a Practical Size", 2024; "Gemma 3 Technical Report", 2025.
+#include <cmath>
+
+#include "model/arch/blocks.h"
+
+namespace gimbal::arch {
+namespace {
+
+Value embedding(Recorder& m) { return token_embedding(m, std::sqrt(float(m.config.width))); }
+
+// The largest model of a generation divides the scores by the root of width / heads. No key of the file says
+// so: its number of layers does.
+Attention scaled(const Recorder& m, int layers_of_largest) {
+  Attention a = attention(m);
+  if (m.config.layers == layers_of_largest) a.scale = 1 / std::sqrt(float(m.config.width / m.config.heads));
+  return a;
+}
+
+// What a layer with a window and one without it have of their own.
+struct Kind {
+  Attention attention;
+  Value angles;
+};
+
+Value block(Recorder& m, const Kind& kind, bool normed_heads, Value x) {
+  ProgramBuilder& p = m.p;
+  Heads h = project_heads(m, kind.attention, rms_norm(m, "attn_norm", x));
+  if (normed_heads) h.q = rms_norm(m, "attn_q_norm", h.q), h.k = rms_norm(m, "attn_k_norm", h.k);
+  const Value y = attend(m, kind.attention, rotated(m, h, kind.angles, RopePairs::Halves));
+  x = p.add(x, rms_norm(m, "post_attention_norm", project(m, "attn_output", m.config.width, y)));
+  const Value z = glu(m, rms_norm(m, "ffn_norm", x), OpKind::GeluGlu);
+  return p.add(x, rms_norm(m, "post_ffw_norm", z));
+}
+
+void record_gemma(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Attention a = attention(m);
+  const Value angles = rope_table(m);
+  Value x = embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    const Heads h = rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x)), angles, RopePairs::Halves);
+    x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
+    x = p.add(x, glu(m, rms_norm(m, "ffn_norm", x), OpKind::GeluGlu));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
+void record_gemma2(Recorder& m) {
+  Kind all{scaled(m, 46), rope_table(m)};
+  all.attention.cap = float(m.hyper.number("attn_logit_softcapping", 50, 0));
+  Kind local = all;
+  local.attention.window = window_size(m, 4096);
+  Value x = embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    x = block(m, has_window(m, i, 2) ? local : all, false, x);
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)), 1,
+         float(m.hyper.number("final_logit_softcapping", 30, 0)));
+}
+
+void record_gemma3(Recorder& m) {
+  const Kind all{scaled(m, 62), rope_table(m)};
+  Kind local = all;
+  if (m.hyper.count("attention.sliding_window", 0, 0) > 0)
+    local = {all.attention, window_rope_table(m)}, local.attention.window = window_size(m);
+  Value x = embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    x = block(m, has_window(m, i, 6) ? local : all, true, x);
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)), 1,
+         float(m.hyper.number("final_logit_softcapping", 0, 0)));
+}
+
+}  // namespace
+
+extern const ModelArch gemma, gemma2, gemma3;
+const ModelArch gemma{"gemma", record_gemma};
+const ModelArch gemma2{"gemma2", record_gemma2};
+const ModelArch gemma3{"gemma3", record_gemma3};
+
+}  // namespace gimbal::arch

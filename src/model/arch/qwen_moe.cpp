@@ -1,0 +1,57 @@
+// Qwen2 and Qwen3 with a mixture of experts; Qwen2's has an expert besides that serves every row, as far as a
+// gate lets it.
+// Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025.
+#include "model/arch/blocks.h"
+
+namespace gimbal::arch {
+namespace {
+
+Value shared_expert(Recorder& m, Value x) {
+  const int width = m.hyper.has("expert_shared_feed_forward_length")
+                        ? m.hyper.count("expert_shared_feed_forward_length")
+                        : ff_width(m, m.current_layer());
+  const Value gate = m.p.map(OpKind::Sigmoid, project(m, "ffn_gate_inp_shexp", 1, x));
+  return m.p.mul(glu(m, x, OpKind::SwiGlu, "_shexp", width), gate);
+}
+
+void record_qwen2moe(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Attention a = attention(m);
+  const Value angles = rope_table(m);
+  const Experts experts = read_experts(m, {.normalised = false});
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    const Heads h = rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x), Bias::Needed), angles,
+                            RopePairs::Halves);
+    x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
+    const Value y = rms_norm(m, "ffn_norm", x);
+    x = p.add(x, p.add(mixture(m, experts, y), shared_expert(m, y)));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
+void record_qwen3moe(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Attention a = attention(m);
+  const Value angles = rope_table(m);
+  const Experts experts = read_experts(m);
+  Value x = token_embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    Heads h = project_heads(m, a, rms_norm(m, "attn_norm", x));
+    h.q = rms_norm(m, "attn_q_norm", h.q), h.k = rms_norm(m, "attn_k_norm", h.k);
+    const Value y = attend(m, a, rotated(m, h, angles, RopePairs::Halves));
+    x = p.add(x, project(m, "attn_output", m.config.width, y));
+    x = p.add(x, mixture(m, experts, rms_norm(m, "ffn_norm", x)));
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+}
+
+}  // namespace
+
+extern const ModelArch qwen2moe, qwen3moe;
+const ModelArch qwen2moe{"qwen2moe", record_qwen2moe};
+const ModelArch qwen3moe{"qwen3moe", record_qwen3moe};
+
+}  // namespace gimbal::arch
