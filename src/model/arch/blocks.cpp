@@ -1,5 +1,9 @@
 #include "model/arch/blocks.h"
 
+#include <cstring>
+
+#include "base/fixed_math.h"
+
 namespace gimbal::arch {
 namespace {
 
@@ -19,6 +23,13 @@ Value normed(Recorder& m, NormKind kind, const std::string& name, Value x, Bias 
 }
 
 }  // namespace
+
+int bounded(Recorder& m, const std::string& what, int64_t n) {
+  if (n <= kMaxCount) return int(n);
+  m.hyper.fail(Code::Malformed,
+               m.config.arch + ": " + what + " make " + std::to_string(n) + ", more than any model has");
+  return 1;
+}
 
 Value rms_norm(Recorder& m, const std::string& name, Value x) {
   return normed(m, NormKind::Rms, name, x, Bias::Optional);
@@ -86,21 +97,36 @@ int window_size(Recorder& m, std::optional<int> otherwise) {
   return n;
 }
 
+Value sharpened(Recorder& m, Value x, double growth, int length, int ahead) {
+  const Value factors = m.row_input("sharpness", DType::F32, 1, [=](const StepRow& r, std::byte* to) {
+    const auto factor = float(1 + growth * fixed::log(1.0 + (int64_t(r.position) + ahead) / length));
+    std::memcpy(to, &factor, sizeof factor);
+  });
+  return m.p.split_heads(m.p.mul(m.p.join_heads(x), factors), width_of(m, x));
+}
+
 Heads rotated(Recorder& m, Heads h, Value table, RopePairs pairs) {
   h.q = m.p.rope(h.q, table, pairs);
   h.k = m.p.rope(h.k, table, pairs);
   return h;
 }
 
-Value attend(Recorder& m, const Attention& a, const Heads& h) {
-  ProgramBuilder& p = m.p;
+Remembered remember(Recorder& m, const Attention& a, const Heads& h) {
   const size_t pool = m.paged(a.window);
   const Value keys = m.keys("keys", pool, a.head_dim, a.kv_heads),
               values = m.values("values", pool, a.value_dim, a.kv_heads);
-  p.cache_write(keys, true, h.k, m.positions(), m.sequences(), m.pages(pool));
-  p.cache_write(values, false, h.v, m.positions(), m.sequences(), m.pages(pool));
-  return p.join_heads(p.attention(h.q, keys, values, m.positions(), m.sequences(), m.pages(pool),
-                                  {a.scale, a.seen ? 0 : a.window, a.cap, a.alibi, a.seen, a.sinks}));
+  m.p.cache_write(keys, true, h.k, m.positions(), m.sequences(), m.pages(pool));
+  m.p.cache_write(values, false, h.v, m.positions(), m.sequences(), m.pages(pool));
+  return {pool, keys, values};
+}
+
+Value attend_to(Recorder& m, const Attention& a, const Remembered& r, Value q) {
+  return m.p.join_heads(m.p.attention(q, r.keys, r.values, m.positions(), m.sequences(), m.pages(r.pool),
+                                      {a.scale, a.seen ? 0 : a.window, a.cap, a.alibi, a.seen, a.sinks}));
+}
+
+Value attend(Recorder& m, const Attention& a, const Heads& h) {
+  return attend_to(m, a, remember(m, a, h), h.q);
 }
 
 int ff_width(Recorder& m, int layer) { return m.hyper.count_of("feed_forward_length", layer, {}, 1); }

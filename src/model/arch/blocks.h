@@ -9,6 +9,9 @@ namespace gimbal::arch {
 
 enum class Bias { Optional, Needed };
 
+// n, which `what` make as a product; more than any model has (kMaxCount) is an error.
+int bounded(Recorder&, const std::string& what, int64_t n);
+
 // ---- norms of x [d, ...]. `<name>.weight` [d]; `<name>.bias` [d] where the file has it.
 Value rms_norm(Recorder&, const std::string& name, Value x);
 Value layer_norm(Recorder&, const std::string& name, Value x, Bias = Bias::Optional);
@@ -46,10 +49,20 @@ Value window_rope_table(Recorder&);
 bool has_window(Recorder&, int layer, int period);
 // attention.sliding_window: how many positions a row sees, at most those that the model was trained on.
 int window_size(Recorder&, std::optional<int> otherwise = {});
+// x [..., R] times 1 + growth * ln(1 + floor((position + ahead) / length)): queries that grow with their
+// position, so that attention stays as sharp over a long context.
+Value sharpened(Recorder&, Value x, double growth, int length, int ahead = 0);
 // q and k turned.
 Heads rotated(Recorder&, Heads, Value table, RopePairs);
 // Writes k and v into the layer's caches, and attends to all that is there. Gives [heads * value_dim, R].
 Value attend(Recorder&, const Attention&, const Heads&);
+// The two halves of it, for layers that attend to what an earlier one of the same kind remembers.
+struct Remembered {
+  size_t pool;
+  Value keys, values;
+};
+Remembered remember(Recorder&, const Attention&, const Heads&);
+Value attend_to(Recorder&, const Attention&, const Remembered&, Value q);
 
 // ---- feed-forward layers
 // ffn_down(activation(ffn_gate x, ffn_up x)); without ffn_gate the first half of ffn_up's rows is the gate.

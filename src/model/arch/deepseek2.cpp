@@ -2,6 +2,7 @@
 // vector per position, which is all that is remembered; experts in groups, and shared ones for every row.
 // DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model", 2024;
 // "DeepSeek-V3 Technical Report", 2024.
+#include <algorithm>
 #include <cmath>
 
 #include "base/fixed_math.h"
@@ -16,7 +17,8 @@ namespace {
 struct Latent {
   int heads, latent, plain, turned, value;
   float scale;
-  std::optional<Value> temperature;  // f32[1, R]
+  double growth;  // of queries with the logarithm of their position
+  int growth_length;
 };
 
 Latent read_latent(Recorder& m) {
@@ -32,12 +34,16 @@ Latent read_latent(Recorder& m) {
   if (a.plain < 1)
     h.fail(Code::Malformed, c.arch + ": heads of " + std::to_string(key) + " values, of which " +
                                 std::to_string(a.turned) + " are rotated, have none that are not");
+  bounded(m, "attention heads and their lengths",
+          int64_t(a.heads) * (std::max(key, a.latent + a.turned) + int64_t(a.value)));
   // YaRN's magnitude belongs to the whole score here, not only to the part that is rotated.
   double magnitude = 1;
   if (h.has("rope.scaling.yarn_log_multiplier"))
     magnitude += h.number("rope.scaling.yarn_log_multiplier", {}, 0) *
                  fixed::log(h.number("rope.scaling.factor", {}, 1));
   a.scale = float(magnitude * magnitude / std::sqrt(double(key)));
+  a.growth = h.number("attention.temperature_scale", 0);
+  a.growth_length = a.growth != 0 ? h.count("attention.temperature_length") : 1;
   return a;
 }
 
@@ -53,7 +59,8 @@ Value queries(Recorder& m, const Latent& a, Value angles, Value x) {
     x = project(m, "attn_q_b", a.heads * (a.plain + a.turned),
                 rms_norm(m, "attn_q_a_norm", project(m, "attn_q_a", rank, x)));
   else x = project(m, "attn_q", a.heads * (a.plain + a.turned), x);
-  return m.p.rope(m.p.split_heads(x, a.plain + a.turned), angles, RopePairs::Adjacent, a.plain);
+  const Value q = m.p.rope(m.p.split_heads(x, a.plain + a.turned), angles, RopePairs::Adjacent, a.plain);
+  return a.growth != 0 ? sharpened(m, q, a.growth, a.growth_length) : q;
 }
 
 // Queries are multiplied into the latent space, where one key serves all heads.
@@ -71,8 +78,8 @@ Value attend_latent(Recorder& m, const Latent& a, Value q, Value latent, Value t
 // Every head's keys and values are made and remembered.
 Value attend_plain(Recorder& m, const Latent& a, Value q, Value latent, Value turned) {
   ProgramBuilder& p = m.p;
-  const Value both = p.split_heads(project(m, "attn_kv_b", a.heads * (a.plain + a.value), latent),
-                                   a.plain + a.value);
+  const Value both =
+      p.split_heads(project(m, "attn_kv_b", a.heads * (a.plain + a.value), latent), a.plain + a.value);
   const Attention attention{a.heads, a.heads, a.plain + a.turned, a.value, a.scale};
   return attend(m, attention,
                 {q, p.concat(p.slice(both, 0, a.plain), turned), p.slice(both, a.plain, a.value)});
@@ -96,15 +103,15 @@ void record(Recorder& m) {
   const Value angles = angles_of(m);
   const int dense = m.hyper.count("leading_dense_block_count", 0, 0);
   const Experts experts = read_experts(m, {.normalised = false});
-  const int shared = m.hyper.count("expert_shared_count");
+  const int shared = bounded(m, "expert_shared_count and the width of an expert",
+                             int64_t(m.hyper.count("expert_shared_count")) * experts.width);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
     x = p.add(x, attention_block(m, a, angles, rms_norm(m, "attn_norm", x)));
     const Value y = rms_norm(m, "ffn_norm", x);
     x = p.add(x, i < dense ? glu(m, y)
-                           : p.add(mixture(m, experts, y),
-                                   glu(m, y, OpKind::SwiGlu, "_shexp", shared * experts.width)));
+                           : p.add(mixture(m, experts, y), glu(m, y, OpKind::SwiGlu, "_shexp", shared)));
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
 }

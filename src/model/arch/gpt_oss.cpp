@@ -24,8 +24,8 @@ void record(Recorder& m) {
     if (has_window(m, i, 2)) a.window = window;
     a.seen = m.seen(a.window - 1);
     a.sinks = m.vector("attn_sinks.weight", a.heads);
-    const Heads h = rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x), Bias::Needed), angles,
-                            RopePairs::Halves);
+    const Heads h =
+        rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x), Bias::Needed), angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h), Bias::Needed));
     x = p.add(x, mixture(m, experts, rms_norm(m, "post_attention_norm", x)));
   }

@@ -1,5 +1,6 @@
 // Granite and MiniCPM: llamas that scale what they add up, as models are that take their learning rates from
 // smaller ones. Embeddings and the output of every block are multiplied, logits are divided.
+// Granite's mixture of experts may have an expert besides that serves every row.
 // Hu et al., "MiniCPM: Unveiling the Potential of Small Language Models", 2024; IBM, "Granite 3.0 Language
 // Models", 2024.
 #include <cmath>
@@ -13,8 +14,16 @@ struct Scales {
   double embedding, block, logits;  // logits are divided by theirs
 };
 
-// Without angles heads are not rotated.
-void record(Recorder& m, const Attention& a, std::optional<Value> angles, const Scales& scales) {
+Value feed_forward(Recorder& m, const std::optional<Experts>& experts, Value x) {
+  if (!experts) return glu(m, x);
+  const Value y = mixture(m, *experts, x);
+  const int shared = m.hyper.count("expert_shared_feed_forward_length", 0, 0);
+  return shared ? m.p.add(y, glu(m, x, OpKind::SwiGlu, "_shexp", shared)) : y;
+}
+
+// Without angles heads are not rotated; without experts feed-forward layers are plain.
+void record(Recorder& m, const Attention& a, std::optional<Value> angles, const Scales& scales,
+            const std::optional<Experts>& experts = {}) {
   ProgramBuilder& p = m.p;
   Value x = token_embedding(m, float(scales.embedding));
   auto add_block = [&](Value y) { x = p.add(x, p.scale(y, float(scales.block))); };
@@ -23,19 +32,20 @@ void record(Recorder& m, const Attention& a, std::optional<Value> angles, const 
     Heads h = project_heads(m, a, rms_norm(m, "attn_norm", x));
     if (angles) h = rotated(m, h, *angles, RopePairs::Adjacent);
     add_block(project(m, "attn_output", m.config.width, attend(m, a, h)));
-    add_block(glu(m, rms_norm(m, "ffn_norm", x)));
+    add_block(feed_forward(m, experts, rms_norm(m, "ffn_norm", x)));
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)), float(1 / scales.logits));
 }
 
-void record_granite(Recorder& m) {
+void record_granite(Recorder& m, const std::optional<Experts>& experts) {
   Hyperparameters& h = m.hyper;
   Attention a = attention(m);
   a.scale = float(h.positive("attention.scale", a.scale));
   std::optional<Value> angles;
   if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);  // so do these files switch it off
   record(m, a, angles,
-         {h.positive("embedding_scale", 1), h.positive("residual_scale", 1), h.positive("logit_scale")});
+         {h.positive("embedding_scale", 1), h.positive("residual_scale", 1), h.positive("logit_scale")},
+         experts);
 }
 
 // Older files leave the numbers out: these are those of the models there were then. (llama.cpp divides logits
@@ -50,8 +60,9 @@ void record_minicpm(Recorder& m) {
 
 }  // namespace
 
-extern const ModelArch granite, minicpm;
-const ModelArch granite{"granite", record_granite};
+extern const ModelArch granite, granitemoe, minicpm;
+const ModelArch granite{"granite", [](Recorder& m) { record_granite(m, {}); }};
+const ModelArch granitemoe{"granitemoe", [](Recorder& m) { record_granite(m, read_experts(m)); }};
 const ModelArch minicpm{"minicpm", record_minicpm};
 
 }  // namespace gimbal::arch

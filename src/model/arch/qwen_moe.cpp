@@ -22,8 +22,8 @@ void record_qwen2moe(Recorder& m) {
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const Heads h = rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x), Bias::Needed), angles,
-                            RopePairs::Halves);
+    const Heads h =
+        rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x), Bias::Needed), angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
     const Value y = rms_norm(m, "ffn_norm", x);
     x = p.add(x, p.add(mixture(m, experts, y), shared_expert(m, y)));
