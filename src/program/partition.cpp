@@ -142,6 +142,13 @@ Result<std::vector<StageProgram>> partition(const Program& whole, std::span<cons
   }
   std::vector<StageProgram> stages(devices.size());
   const std::vector<Use> used = uses(whole, stage_of_op, devices.size());
+  // What steps leave for later ones has one place: written on one device, it could not be read on another.
+  for (const StateValue& state : whole.states)
+    if (const auto& by = used[state.value].by; std::count(by.begin(), by.end(), true) > 1)
+      return Error{Code::Unsupported,
+                   format("'{}' is shared by layers that would be on several devices; they must be on one",
+                          whole.info[state.value].name),
+                   ""};
   std::vector<StageBuilder> builders;
   builders.reserve(devices.size());
   for (size_t s = 0; s < devices.size(); s++) builders.emplace_back(whole, used, *devices[s], s, stages[s]);

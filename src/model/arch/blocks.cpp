@@ -167,7 +167,17 @@ Experts read_experts(Recorder& m, UsualRouting usual) {
   if (const int groups = h.count("expert_group_count", 1, 0); groups > 1) {
     e.routing.groups = groups;
     e.routing.groups_used = h.count("expert_group_used_count");
+    const int used = e.routing.groups_used;
+    if (e.count % groups || used > groups || e.routing.k > int64_t(used) * (e.count / groups))
+      h.fail(Code::Malformed, m.config.arch + ": " + std::to_string(e.count) + " experts in " +
+                                  std::to_string(groups) + " groups, of which " + std::to_string(used) +
+                                  " are used for " + std::to_string(e.routing.k) +
+                                  " experts: groups must be equally large, and those used large enough");
   }
+  if (e.count > kMaxExperts || e.routing.k > kMaxChosen)
+    h.fail(Code::Unsupported, m.config.arch + ": " + std::to_string(e.routing.k) + " of " +
+                                  std::to_string(e.count) + " experts; this version computes at most " +
+                                  std::to_string(kMaxChosen) + " of " + std::to_string(kMaxExperts));
   return e;
 }
 

@@ -66,13 +66,13 @@ Value queries(Recorder& m, const Latent& a, Value angles, Value x) {
 // Queries are multiplied into the latent space, where one key serves all heads.
 Value attend_latent(Recorder& m, const Latent& a, Value q, Value latent, Value turned) {
   ProgramBuilder& p = m.p;
-  const Value into = m.experts("attn_k_b.weight", a.plain, a.latent, a.heads);
-  q = p.concat(p.expert_linear(into, a.latent, p.slice(q, 0, a.plain)), p.slice(q, a.plain, a.turned));
+  // Without routes head h takes matrix h.
+  q = p.concat(m.expert_product("attn_k_b", a.latent, a.heads, p.slice(q, 0, a.plain), {}),
+               p.slice(q, a.plain, a.turned));
   const Value shared = p.split_heads(latent, a.latent);
   const Attention attention{a.heads, 1, a.latent + a.turned, a.latent, a.scale};
   const Value y = attend(m, attention, {q, p.concat(shared, turned), shared});
-  const Value out_of = m.experts("attn_v_b.weight", a.latent, a.value, a.heads);
-  return p.join_heads(p.expert_linear(out_of, a.value, p.split_heads(y, a.latent)));
+  return p.join_heads(m.expert_product("attn_v_b", a.value, a.heads, p.split_heads(y, a.latent), {}));
 }
 
 // Every head's keys and values are made and remembered.

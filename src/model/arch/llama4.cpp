@@ -43,14 +43,13 @@ Heads heads(Recorder& m, const Kind& kind, bool grows, bool normed, Value x) {
 // The weight of a row's expert multiplies what the expert is given.
 Value one_expert(Recorder& m, const Experts& e, Value x) {
   ProgramBuilder& p = m.p;
-  const int d = m.config.width;
   const Value routes = p.route(project(m, "ffn_gate_inp", e.count, x), e.routing);
-  auto product = [&](const std::string& name, int columns, int rows, Value y) {
-    return p.expert_linear(m.experts(name + ".weight", columns, rows, e.count), rows, y, routes);
+  auto product = [&](const char* name, int rows, Value y) {
+    return m.expert_product(name, rows, e.count, y, routes);
   };
   const Value y = p.mul(x, p.slice(routes, 0, 1));
-  const Value gate = product("ffn_gate_exps", d, e.width, y), up = product("ffn_up_exps", d, e.width, y);
-  return p.join_heads(product("ffn_down_exps", e.width, d, p.swiglu(gate, up)));
+  const Value gate = product("ffn_gate_exps", e.width, y), up = product("ffn_up_exps", e.width, y);
+  return p.join_heads(product("ffn_down_exps", m.config.width, p.swiglu(gate, up)));
 }
 
 Experts read_one_expert(Recorder& m) {

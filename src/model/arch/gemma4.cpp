@@ -1,0 +1,100 @@
+// Gemma 4: layers with a window have heads of their own size; the last layers attend to what earlier ones
+// remember; every layer may be given a vector of its own for each token; and experts may stand beside the
+// feed-forward layer.
+// Gemma Team, "Gemma 4", 2026; per-layer inputs as in Gemma 3n.
+#include <cmath>
+
+#include "model/arch/gemma.h"
+
+namespace gimbal::arch {
+namespace {
+
+// What layers with a window and those without one have of their own.
+struct Kind {
+  int head_dim, window;
+  Value angles;
+};
+
+Kind kind_of(Recorder& m, bool windowed) {
+  Hyperparameters& h = m.hyper;
+  if (!windowed) return {m.config.head_dim, 0, rope_table(m)};
+  Kind k{h.count("attention.key_length_swa"), window_size(m), {}};
+  const int rotated = h.count("rope.dimension_count_swa", k.head_dim);
+  if (rotated > k.head_dim || h.count("attention.value_length_swa", k.head_dim) != k.head_dim ||
+      m.config.value_dim != m.config.head_dim)
+    h.fail(Code::Malformed,
+           "gemma4: keys and values must be equally long, and at least as long as what is "
+           "rotated of them");
+  k.angles = m.rope({.rotated = rotated,
+                     .base = h.number("rope.freq_base_swa", 10000, 0),
+                     .scaled = false,
+                     .divided = false},
+                    "rope of windows");
+  return k;
+}
+
+Attention attention_of(Recorder& m, const Kind& kind, int layer) {
+  const int heads = m.hyper.count_of("attention.head_count", layer, {}, 1),
+            kv_heads = m.hyper.count_of("attention.head_count_kv", layer, heads, 1);
+  if (heads % kv_heads)
+    m.hyper.fail(Code::Malformed, "gemma4, layer " + std::to_string(layer) + ": " + std::to_string(heads) +
+                                      " heads are not a multiple of " + std::to_string(kv_heads) +
+                                      " heads of keys and values");
+  bounded(m, "attention heads times key_length", int64_t(heads) * kind.head_dim);
+  return {heads, kv_heads, kind.head_dim, kind.head_dim, 1, kind.window};
+}
+
+// The feed-forward layer, and beside it the experts, if there are any.
+Value feed_forward(Recorder& m, const std::optional<Experts>& experts, Value x) {
+  ProgramBuilder& p = m.p;
+  const Value dense = glu(m, rms_norm(m, "ffn_norm", x), OpKind::GeluGlu);
+  if (!experts || !m.has("ffn_gate_inp.weight")) return dense;
+  const int d = m.config.width;
+  const Value scales = m.vector("ffn_gate_inp.scale", d);
+  const Value seen =
+      p.scale(p.norm(x, NormKind::Rms, m.config.norm_epsilon, scales), 1 / std::sqrt(float(d)));
+  const Value scores = m.product("ffn_gate_inp", 0, experts->count, experts->count, seen);
+  const Value mixed = mixture(m, *experts, rms_norm(m, "pre_ffw_norm_2", x), scores);
+  return p.add(rms_norm(m, "post_ffw_norm_1", dense), rms_norm(m, "post_ffw_norm_2", mixed));
+}
+
+std::optional<Experts> experts_of(Recorder& m) {
+  if (m.hyper.count("expert_count", 0, 0) == 0) return {};
+  Experts e = read_experts(m);
+  e.activation = OpKind::GeluGlu;
+  return e;
+}
+
+void record(Recorder& m) {
+  ProgramBuilder& p = m.p;
+  const Kind local = kind_of(m, true), global = kind_of(m, false);
+  const std::optional<Experts> experts = experts_of(m);
+  const int width = m.hyper.count("embedding_length_per_layer_input", 0, 0),
+            shared = m.hyper.count("attention.shared_kv_layers", 0, 0);
+  Value x = token_embedding(m, std::sqrt(float(m.config.width)));
+  std::optional<Value> inputs;
+  if (width) inputs = layer_inputs(m, width, x);
+  std::optional<Remembered> last_local, last_global;
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    const bool windowed = m.hyper.flag_of("attention.sliding_window_pattern", i);
+    auto& last = windowed ? last_local : last_global;
+    const bool own = i < m.config.layers - shared;
+    const Kind& kind = windowed ? local : global;
+    const Value y =
+        sharing_attention(m, attention_of(m, kind, i), kind.angles, last, own, rms_norm(m, "attn_norm", x));
+    x = p.add(x, rms_norm(m, "post_attention_norm", y));
+    x = p.add(x, rms_norm(m, "post_ffw_norm", feed_forward(m, experts, x)));
+    if (inputs) x = p.add(x, of_layer_input(m, p.slice(*inputs, i * width, width), x));
+    if (auto scale = m.optional_number("layer_output_scale.weight")) x = p.scale(x, *scale);
+  }
+  logits(m, rms_norm(m, "output_norm", wanted(m, x)), 1,
+         float(m.hyper.number("final_logit_softcapping", 30, 0)));
+}
+
+}  // namespace
+
+extern const ModelArch gemma4;
+const ModelArch gemma4{"gemma4", record};
+
+}  // namespace gimbal::arch
