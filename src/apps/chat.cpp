@@ -6,6 +6,7 @@
 #include "apps/exit_code.h"
 #include "apps/input_text.h"
 #include "apps/interrupt.h"
+#include "apps/kept_prompt.h"
 #include "apps/line_editor.h"
 #include "apps/prompt_progress.h"
 #include "apps/run_report.h"
@@ -36,7 +37,8 @@ class Chat {
         tokenizer_(tokenizer),
         template_(chat),
         settings_(settings),
-        session_(session) {
+        session_(session),
+        kept_(settings.prompt_cache, settings.quiet) {
     conversation_.set_system(settings.system);
     settings_.generate.recover = [&engine, this](Session& s, const Error& lost) {
       return engine.recover(s, loaded_, lost);
@@ -61,6 +63,9 @@ class Chat {
       if (!flush_output()) return kFailed;
     }
   }
+
+  // What --prompt-cache names. Before the first question.
+  Status restore() { return kept_.restore(*loaded_, session_); }
 
   // One answer; false when there is none.
   bool ask(std::string question) {
@@ -90,7 +95,10 @@ class Chat {
   bool answer() {
     const std::vector<ReceiptLine> before = loaded_->model->receipt();
     PromptProgress progress(!settings_.quiet);
-    settings_.generate.on_prompt = [&](size_t done, size_t total) { return progress(done, total); };
+    settings_.generate.on_prompt = [&](size_t done, size_t total) {
+      if (done == total) kept_.save(*loaded_, session_);
+      return progress(done, total);
+    };
     bool thinking = false, anything = false;
     auto a = answer_chat(session_, tokenizer_, template_, conversation_, settings_,
                          [&](std::string_view reasoning, std::string_view text) {
@@ -189,6 +197,7 @@ class Chat {
   const ChatTemplate& template_;
   ChatSettings settings_;
   Session& session_;
+  KeptPrompt kept_;
   InterruptGuard guard_;
   Conversation conversation_;
   std::string last_stats_;
@@ -202,6 +211,7 @@ Result<int> chat(Engine& engine, const LoadedModelPtr& loaded, const Tokenizer& 
   auto session = Session::create(*loaded->model);
   if (!session) return session.error();
   Chat chat(engine, loaded, tokenizer, chat_template, settings, **session);
+  if (auto ok = chat.restore(); !ok) return ok.error();
   if (question) return chat.ask(*question) ? kDone : InterruptGuard::interrupted() ? kInterrupted : kFailed;
   if (!settings.quiet && stdout_is_terminal())
     print(format("{} on {}. /help for help.\n", bold(printable(loaded->source.name)),

@@ -14,6 +14,7 @@ struct ChatSettings {
   bool drops_oldest = true;    // where the context is full; else that is an error
   bool parse_special = false;  // control tokens written out in messages count as such
   bool stats = false, quiet = false;
+  std::optional<std::string> prompt_cache{};  // a file (apps/kept_prompt.h)
 };
 
 // A conversation until the user leaves, or one answer where there is a `question`. Answers the exit code.

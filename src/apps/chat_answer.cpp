@@ -15,16 +15,6 @@ int reserve(const Session& session, int max_tokens) {
   return max_tokens >= 0 ? std::min(max_tokens, quarter) : quarter;
 }
 
-// Forgets what the session holds beyond what it has in common with `wanted`, of which at least one token is
-// left to compute. Answers how many of them it holds.
-int keep_common(Session& session, const std::vector<Token>& wanted) {
-  const auto held = session.tokens();
-  size_t same = 0;
-  while (same < held.size() && same + 1 < wanted.size() && held[same] == wanted[same]) same++;
-  session.rewind(int(same));
-  return int(same);
-}
-
 }  // namespace
 
 Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, const ChatTemplate& chat,
@@ -57,7 +47,7 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
             "start with a larger 'context', or with a new conversation", reason::kContextFull, "context"};
     }
     if (!splitter) splitter.emplace(prompt->opens_reasoning);
-    const int held = keep_common(session, tokens);
+    const int held = session.keep_common(tokens);
     auto g = generate(session, tokenizer, std::span(tokens).subspan(size_t(held)), generating,
                       [&](std::string_view text, Token) {
                         const auto part = splitter->push(text);

@@ -8,6 +8,7 @@
 #include "apps/continuation.h"
 #include "apps/input_text.h"
 #include "apps/interrupt.h"
+#include "apps/kept_prompt.h"
 #include "apps/options.h"
 #include "apps/prompt_progress.h"
 #include "apps/run_report.h"
@@ -29,6 +30,10 @@ class Run final : public Command {
     a.section("Text");
     a.text("--tokens", "IDS", "the prompt as token ids; none is added", tokens_);
     text_.declare(a);
+    a.text(
+        "--prompt-cache", "FILE",
+        "keep what the model remembers of the prompt; a later run with the same beginning computes the rest",
+        prompt_cache_);
     a.section("Chat");
     a.flag("--chat",
            "the prompt is a question, put into the model's chat template; without one: a conversation",
@@ -87,6 +92,10 @@ class Run final : public Command {
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
+    if (conversation && !chat_template && prompt_cache_)
+      return Error{Code::Usage,
+                   "--prompt-cache is for a prompt or a chat, and lines that are continued have none",
+                   "give -p TEXT"};
     if (conversation && !chat_template)
       return continue_texts(engine, *loaded, **tokenizer, {text_.settings, text_.stats, quiet});
     if (chat_template && !json && !text_.print_tokens)
@@ -114,7 +123,7 @@ class Run final : public Command {
 
   ChatSettings chat_settings() const {
     return {text_.settings, system_.value_or(""), think_, ctx_shift_ == "on",
-            parse_special_, text_.stats,          quiet};
+            parse_special_, text_.stats,          quiet,  prompt_cache_};
   }
 
   // For --json and --print-tokens: the answer as the model writes it.
@@ -156,20 +165,24 @@ class Run final : public Command {
     settings.recover = [&](Session& s, const Error& lost) { return engine.recover(s, loaded, lost); };
     auto session = Session::create(*loaded->model);
     if (!session) return session.error();
+    KeptPrompt kept(prompt_cache_, quiet);
+    if (auto ok = kept.restore(*loaded, **session); !ok) return ok.error();
+    const auto held = size_t((*session)->keep_common(prompt));
     InterruptGuard guard;
     PromptProgress progress(!quiet);
     settings.on_prompt = [&](size_t done, size_t total) {
       const bool go_on = progress(done, total);
-      if (go_on && done == total) print(echo);
+      if (go_on && done == total) kept.save(*loaded, **session), print(echo);
       return go_on;
     };
     std::string text;
     const bool stream = !json && !text_.print_tokens;
-    auto g = generate(**session, tokenizer, prompt, settings, [&](std::string_view piece, Token) {
-      text += piece;
-      if (stream) print(stdout_is_terminal() ? printable(piece, true) : piece);
-      return (!stream || flush_output()) && !InterruptGuard::interrupted();
-    });
+    auto g = generate(**session, tokenizer, std::span(prompt).subspan(held), settings,
+                      [&](std::string_view piece, Token) {
+                        text += piece;
+                        if (stream) print(stdout_is_terminal() ? printable(piece, true) : piece);
+                        return (!stream || flush_output()) && !InterruptGuard::interrupted();
+                      });
     if (stream && !text.empty() && text.back() != '\n') print("\n");
     if (!g) return g.error();
     if (json) print_json(run_json(*loaded, *g, text, settings.sampler.seed));
@@ -181,7 +194,7 @@ class Run final : public Command {
   }
 
   std::string model_;
-  std::optional<std::string> tokens_, prompt_, system_;
+  std::optional<std::string> tokens_, prompt_, system_, prompt_cache_;
   bool chat_ = false, raw_ = false, parse_special_ = false;
   std::string think_ = "show", ctx_shift_ = "on";
   TextOptions text_;

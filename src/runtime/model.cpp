@@ -178,4 +178,12 @@ std::vector<ReceiptLine> Model::receipt() const {
   return all;
 }
 
+Status Model::restore(Sequence& s, std::span<const int32_t> tokens, std::span<const uint32_t> first,
+                      const Page& page) {
+  if (auto ok = steps_->sequences().adopt(s, tokens, first); !ok) return ok;
+  auto ok = steps_->pass_pages(s, false, page);
+  if (!ok) s.truncate(0);
+  return ok;
+}
+
 }  // namespace gimbal

@@ -35,6 +35,15 @@ class Model {
   // All logits of the k-th row of the last batch that wanted something. Errors: the device's.
   Result<std::span<const float>> logits_of(size_t k) { return steps_->logits_of(k); }
 
+  // ---- what is remembered of a sequence, as bytes: engine/prompt_cache.h
+  // Errors: the device's; those of `page`.
+  using Page = std::function<Status(std::span<std::byte>)>;
+  Status save(const Sequence& s, const Page& page) { return steps_->pass_pages(s, true, page); }
+  // Into an empty sequence. Errors: those of SequencePool::adopt, of `page` and the device; then it stays
+  // empty.
+  Status restore(Sequence&, std::span<const int32_t> tokens, std::span<const uint32_t> first,
+                 const Page& page);
+
   // What ran since load(), of every stage: op, device, kernel, reason, and how often, from the devices' own
   // counters; or that a device does not count. Not while a batch is computed.
   std::vector<ReceiptLine> receipt() const;

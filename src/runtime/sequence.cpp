@@ -131,6 +131,31 @@ Result<std::unique_ptr<Sequence>> SequencePool::create() {
   return s;
 }
 
+Status SequencePool::adopt(Sequence& s, std::span<const int32_t> tokens, std::span<const uint32_t> first) {
+  const auto n = int(tokens.size());
+  bool fits = s.tokens_.empty() && n > 0 && n <= context_ && first.size() == pools_.size();
+  for (size_t p = 0; fits && p < pools_.size(); p++)
+    fits = size_t(first[p]) * kPagePositions <= size_t(window_begin(pools_[p], n));
+  if (!fits) return Error{Code::Malformed, "no sequence of this model has such tokens and pages", ""};
+  for (size_t p = 0; p < pools_.size(); p++) {
+    Sequence::Held& h = s.held_[p];
+    h.pages.assign(first[p], Sequence::kNoPage);
+    h.first = first[p];
+    const size_t needed = pools_[p].kind == StateKind::Recurrent ? 1 : pages_for(n);
+    while (h.pages.size() < needed) {
+      const auto page = pages_[p].take();
+      if (!page) {
+        s.give_back(0);
+        return Error{Code::OutOfMemory, "too few pages of the KV cache are free", ""};
+      }
+      h.pages.push_back(*page);
+    }
+  }
+  s.tokens_.assign(tokens.begin(), tokens.end());
+  s.computed_ = n;
+  return Done{};
+}
+
 void SequencePool::begin() {
   for (const Growth& g : growth_) g.sequence->in_step_ = -1;
   growth_.clear(), row_of_.clear(), copies_.clear(), replaced_.clear();

@@ -34,6 +34,12 @@ class Sequence {
   // computed anew.
   int truncate(int length);
 
+  // What it holds of a pool: its pages, of which those before the first one kept were given back (a window).
+  std::span<const int32_t> pages(size_t pool) const {
+    return std::span(held_[pool].pages).subspan(held_[pool].first);
+  }
+  size_t first_page(size_t pool) const { return held_[pool].first; }
+
   // Remembers the state at computed() to go back to, beside those that are taken every kCheckpointEvery
   // positions. Only recurrent state needs it; the oldest of kMaxCheckpoints gives way.
   void checkpoint();
@@ -79,6 +85,10 @@ class SequencePool {
   // Errors: OutOfMemory when there are as many as `sequences`.
   Result<std::unique_ptr<Sequence>> create();
   bool owns(const Sequence& s) const { return &s.pool_ == this; }
+  // Gives an empty sequence these tokens and pages for them, from page `first[pool]` on; the caller brings
+  // what lies in the pages. Errors: Malformed when no sequence of so many tokens holds that; OutOfMemory.
+  // Then it stays empty.
+  Status adopt(Sequence&, std::span<const int32_t> tokens, std::span<const uint32_t> first);
   int free_pages(size_t pool) const { return pages_[pool].free(); }
 
   // ---- one step: begin(), add_row() for every row, then take_pages(), and commit() or roll_back()

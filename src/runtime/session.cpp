@@ -104,4 +104,12 @@ Result<TopLogits> Session::advance_top(std::span<const int32_t> tokens, int k) {
   return found;
 }
 
+int Session::keep_common(std::span<const int32_t> wanted) {
+  const auto held = tokens();
+  size_t same = 0;
+  while (same < held.size() && same + 1 < wanted.size() && held[same] == wanted[same]) same++;
+  rewind(int(same));
+  return int(same);
+}
+
 }  // namespace gimbal

@@ -40,6 +40,15 @@ class Session {
   // Forgets the tokens from `position` on. position <= position().
   void rewind(int position) { sequence_->truncate(position); }
 
+  // Forgets what it holds beyond what it has in common with `wanted`, of which at least one token is left to
+  // compute. Answers how many of them it holds.
+  int keep_common(std::span<const int32_t> wanted);
+  const Sequence& sequence() const { return *sequence_; }
+  // See Model::restore(). The session must be empty.
+  Status restore(std::span<const int32_t> tokens, std::span<const uint32_t> first, const Model::Page& page) {
+    return model_->restore(*sequence_, tokens, first, page);
+  }
+
   // Goes on on another model, with the same tokens and so the same next one: takes a free sequence there,
   // computes the tokens anew, and gives back what it held here. The model it leaves need not work any more:
   // this is how a conversation survives a lost device. Errors: Usage when `other` is another model or has too

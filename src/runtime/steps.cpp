@@ -136,6 +136,29 @@ Status Steps::copy_pages() {
   return Done{};
 }
 
+Status Steps::pass_pages(const Sequence& sequence, bool from_device,
+                         const std::function<Status(std::span<std::byte>)>& page) {
+  std::vector<std::byte> bytes;
+  for (size_t s = 0; s < plan_.stages.size(); s++) {
+    const Program& p = plan_.stages[s].buckets[0].program;
+    const Device& device = *plan_.stages[s].device;
+    Buffer& buffer = memory_[s].buffers[size_t(Slot::Cache)];
+    for (const StateValue& state : p.states) {
+      const gimbal_value& v = p.values[state.value];
+      bytes.resize(v.bytes / uint64_t(plan_.pools[state.pool].pages));
+      for (int32_t number : sequence.pages(state.pool)) {
+        const uint64_t at = v.offset + uint64_t(number) * bytes.size();
+        if (from_device)
+          if (auto ok = device.read(buffer, at, bytes.data(), bytes.size()); !ok) return ok;
+        if (auto ok = page(bytes); !ok) return ok;
+        if (!from_device)
+          if (auto ok = device.write(buffer, at, bytes.data(), bytes.size()); !ok) return ok;
+      }
+    }
+  }
+  return Done{};
+}
+
 // The step's own data, for the first stage; the others get a copy.
 void Steps::write_inputs(const Batch& batch, const Bucket& bucket) {
   for (const StepInput& in : bucket.inputs) {

@@ -2,6 +2,7 @@
 // asked for comes back. Holds all host memory that steps need.
 #pragma once
 #include <cstddef>
+#include <functional>
 
 #include "runtime/batch.h"
 #include "runtime/model_plan.h"
@@ -24,6 +25,10 @@ class Steps {
   // See Model::forward() and Model::logits_of().
   Result<StepOutput> forward(const Batch&);
   Result<std::span<const float>> logits_of(size_t k);
+  // All that the devices hold of a sequence, a page of a state at a time, always in the same order:
+  // `from_device` gives the bytes to `page`, else takes them from there.
+  Status pass_pages(const Sequence&, bool from_device,
+                    const std::function<Status(std::span<std::byte>)>& page);
 
  private:
   Status prepare(const Batch&);

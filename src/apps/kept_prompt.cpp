@@ -1,0 +1,31 @@
+#include "apps/kept_prompt.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "apps/terminal.h"
+#include "base/format.h"
+#include "base/text.h"
+
+namespace gimbal {
+
+Status KeptPrompt::restore(const LoadedModel& loaded, Session& session) {
+  if (!path_) return Done{};
+  auto r = restore_prompt(*path_, loaded, session);
+  if (!r) return r.error();
+  held_.assign(session.tokens().begin(), session.tokens().end());
+  if (!r->why_not.empty()) note(printable(r->why_not));
+  else if (r->tokens && !quiet_) note(format("{} tokens read from {}", r->tokens, gimbal::quoted(*path_)));
+  return Done{};
+}
+
+void KeptPrompt::save(const LoadedModel& loaded, Session& session) {
+  if (!path_) return;
+  const std::string path = *std::exchange(path_, std::nullopt);
+  // After the loss of a device the session is another model's: not what this file is for.
+  if (std::ranges::equal(held_, session.tokens()) || &session.model() != loaded.model.get()) return;
+  if (auto ok = save_prompt(path, loaded, session); !ok)
+    note(format("the prompt is not kept: {}", printable(ok.error().message)));
+}
+
+}  // namespace gimbal

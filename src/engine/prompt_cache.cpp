@@ -1,0 +1,166 @@
+#include "engine/prompt_cache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "engine/findings.h"
+
+namespace gimbal {
+namespace {
+
+// magic, key, tokens and pools (counts), the tokens, the first page of each pool, pages, and a hash of all
+// that.
+constexpr std::string_view kMagic = "gimbal-prompt-1\n";
+constexpr size_t kHead = 32;  // up to the tokens
+
+// A model by what its tensors are and by the beginning of each: another training has other numbers
+// everywhere.
+Status add_model(const Gguf& file, Hash& hash) {
+  char begin[512];
+  for (const GgufTensor& t : file.tensors()) {
+    hash.add(t.name).add(uint64_t(t.type));
+    for (int64_t d : t.dim) hash.add(uint64_t(d));
+    const size_t bytes = std::min<uint64_t>(t.bytes, sizeof begin);
+    if (auto ok = file.read(t, 0, begin, bytes); !ok) return ok;
+    hash.add(std::string_view(begin, bytes));
+  }
+  for (const Gguf::Joined& j : file.joined()) hash.add(format("{} {}", j.alpha, j.scale));
+  return Done{};
+}
+
+// All that the bytes in a file depend on.
+Result<uint64_t> key_of(const LoadedModel& loaded) {
+  Hash hash;
+  if (auto ok = add_model(*loaded.source.file, hash); !ok) return ok.error();
+  for (const Stage& stage : loaded.model->plan().stages) {
+    hash.add(gimbal::key_of(*stage.device).dump());
+    const Program& p = stage.buckets[0].program;
+    for (const StateValue& s : p.states) {
+      const gimbal_value& v = p.values[s.value];
+      hash.add(p.info[s.value].name).add(uint64_t(s.pool)).add(uint64_t(s.layout)).add(uint64_t(v.dtype));
+      hash.add(v.bytes / uint64_t(loaded.model->plan().pools[s.pool].pages));
+    }
+  }
+  return hash.value();
+}
+
+template <class T>
+std::string_view raw(const T* data, size_t n = 1) {
+  return {reinterpret_cast<const char*>(data), n * sizeof(T)};
+}
+
+// Reads on from where it is.
+struct Reader {
+  const InputFile& file;
+  uint64_t at = 0;
+  Status operator()(void* to, size_t bytes) {
+    auto ok = file.read(at, to, bytes);
+    at += bytes;
+    return ok;
+  }
+};
+
+struct Head {
+  char magic[16];
+  uint64_t key;
+  uint32_t tokens, pools;
+};
+static_assert(sizeof(Head) == kHead);
+
+// The hash behind everything.
+Result<bool> is_whole(const InputFile& file) {
+  if (file.size() < kHead + 8) return false;
+  Reader read{file};
+  Hash hash;
+  std::string piece;
+  for (uint64_t left = file.size() - 8; left > 0; left -= piece.size()) {
+    piece.resize(std::min<uint64_t>(left, 1 << 20));
+    if (auto ok = read(piece.data(), piece.size()); !ok) return ok.error();
+    hash.add(piece);
+  }
+  uint64_t written = 0;
+  if (auto ok = read(&written, sizeof written); !ok) return ok.error();
+  return written == hash.value();
+}
+
+}  // namespace
+
+Result<RestoredPrompt> restore_prompt(const std::string& path, const LoadedModel& loaded, Session& session) {
+  auto no = [&](const char* why) {
+    return RestoredPrompt{0, format("{} {}: the prompt is computed anew", gimbal::quoted(path), why)};
+  };
+  if (access(path.c_str(), F_OK) != 0) return RestoredPrompt{};
+  auto file = InputFile::open(path);
+  if (!file) return no("cannot be read");
+  auto whole = is_whole(*file);
+  if (!whole || !*whole) return no("is no prompt cache, or damaged");
+  Reader read{*file};
+  Head head{};
+  if (auto ok = read(&head, sizeof head); !ok || std::string_view(head.magic, 16) != kMagic)
+    return no("is no prompt cache");
+  auto key = key_of(loaded);
+  if (!key) return key.error();
+  const size_t pools = loaded.model->plan().pools.size();
+  if (head.key != *key || head.pools != pools)
+    return no("was made with another model, device, build or cache format");
+  if (int64_t(head.tokens) >= loaded.model->context()) return no("has a longer prompt than the context");
+  std::vector<int32_t> tokens(head.tokens);
+  std::vector<uint32_t> first(pools);
+  if (!read(tokens.data(), tokens.size() * 4) || !read(first.data(), first.size() * 4))
+    return no("is damaged");
+  auto ok = session.restore(tokens, first, [&](std::span<std::byte> page) -> Status {
+    if (read.at + page.size() + 8 > file->size()) return Error{Code::Malformed, "too short", ""};
+    return read(page.data(), page.size());
+  });
+  if (ok) return RestoredPrompt{session.position(), ""};
+  if (ok.error().code == Code::Malformed) return no("is damaged");
+  return ok.error();
+}
+
+Status save_prompt(const std::string& path, const LoadedModel& loaded, Session& session) {
+  auto key = key_of(loaded);
+  if (!key) return key.error();
+  auto file = DraftFile::create(path);
+  if (!file) return file.error();
+  // In pieces as they are checked.
+  Hash hash;
+  std::string piece;
+  auto put = [&](std::string_view bytes) -> Status {
+    for (size_t n; !bytes.empty(); bytes.remove_prefix(n)) {
+      n = std::min<size_t>(bytes.size(), (1 << 20) - piece.size());
+      piece += bytes.substr(0, n);
+      if (piece.size() < 1 << 20) continue;
+      hash.add(piece);
+      if (auto ok = file->write(piece.data(), piece.size()); !ok) return ok;
+      piece.clear();
+    }
+    return Done{};
+  };
+  const Sequence& s = session.sequence();
+  const size_t pools = loaded.model->plan().pools.size();
+  Head head{{}, *key, uint32_t(s.tokens().size()), uint32_t(pools)};
+  std::copy(kMagic.begin(), kMagic.end(), head.magic);
+  std::vector<uint32_t> first;
+  for (size_t p = 0; p < pools; p++) first.push_back(uint32_t(s.first_page(p)));
+  for (std::string_view part :
+       {raw(&head), raw(s.tokens().data(), s.tokens().size()), raw(first.data(), pools)})
+    if (auto ok = put(part); !ok) return ok;
+  if (auto ok = loaded.model->save(
+          s, [&](std::span<std::byte> page) { return put(raw(page.data(), page.size())); });
+      !ok)
+    return ok;
+  if (!piece.empty()) {
+    hash.add(piece);
+    if (auto ok = file->write(piece.data(), piece.size()); !ok) return ok;
+  }
+  const uint64_t value = hash.value();
+  if (auto ok = file->write(&value, sizeof value); !ok) return ok;
+  return file->commit();
+}
+
+}  // namespace gimbal

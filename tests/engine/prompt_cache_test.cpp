@@ -1,0 +1,135 @@
+// What a model remembers of a prompt, kept in a file: the same next tokens, and files that are of no use.
+#include "engine/prompt_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "discovery/registry.h"
+#include "support/cli.h"
+#include "support/golden.h"
+#include "support/placed.h"
+#include "support/schedules.h"
+
+namespace gimbal {
+namespace {
+
+using test::contains;
+
+class PromptCache : public testing::Test {
+ protected:
+  static LoadedModelPtr load(const std::string& path, DType cache = DType::F16) {
+    EngineOptions o;
+    o.backend = "cpu", o.threads = 1, o.verify = Verify::Never;
+    o.run.context = 256, o.run.batch = 32, o.run.sequences = 2, o.run.cache_type = cache;
+    Engine engine(backend_registry(), std::move(o), [](const Event&) { return true; });
+    auto file = open_model_file(path);
+    EXPECT_TRUE(file) << file.error().message;
+    auto loaded = engine.load(*file);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return loaded ? *loaded : nullptr;
+  }
+  static std::unique_ptr<Session> session(const LoadedModelPtr& m) {
+    return std::move(*Session::create(*m->model));
+  }
+  static std::vector<float> advance(Session& s, std::span<const int32_t> tokens) {
+    std::vector<float> last;
+    auto ok = s.advance(tokens, Session::Wanted::Last,
+                        [&](size_t, std::span<const float> l) { last.assign(l.begin(), l.end()); });
+    EXPECT_TRUE(ok) << ok.error().message;
+    return last;
+  }
+  static std::string golden(const char* name) { return test::golden_dir() + "/" + name + ".gguf"; }
+
+  const std::string path_ = test::temporary_path("prompt.cache");
+};
+
+TEST_F(PromptCache, GoesOnWithTheSameBits) {
+  // Attention over all, windows (whose cache holds the window only), recurrent states with attention.
+  for (const char* name : {"arch/llama-gqa", "arch/gpt-oss", "more/arch/qwen35"}) {
+    SCOPED_TRACE(name);
+    const auto model = load(golden(name));
+    ASSERT_TRUE(model);
+    const auto tokens = test::any_tokens(200, 500);
+    const auto text = std::span(tokens).first(150), rest = std::span(tokens).subspan(150);
+    std::vector<float> want;
+    {
+      const auto s = session(model);
+      advance(*s, text);
+      ASSERT_TRUE(save_prompt(path_, *model, *s));
+      want = advance(*s, rest);
+    }
+    // Another process would have loaded the model anew.
+    const auto again = load(golden(name));
+    const auto s = session(again);
+    const auto restored = restore_prompt(path_, *again, *s);
+    ASSERT_TRUE(restored) << restored.error().message;
+    EXPECT_EQ(restored->tokens, 150) << restored->why_not;
+    EXPECT_EQ(s->keep_common(tokens), 150);
+    EXPECT_EQ(test::bits_differ(advance(*s, rest), want), "");
+    // Only a beginning is common: the rest is computed anew.
+    const auto other = session(again);
+    ASSERT_TRUE(restore_prompt(path_, *again, *other));
+    other->rewind(100);
+    advance(*other, text.subspan(100));
+    EXPECT_EQ(test::bits_differ(advance(*other, rest), want), "");
+  }
+}
+
+TEST_F(PromptCache, OfSomethingElseOrDamagedIsSaidAndNotUsed) {
+  const auto model = load(golden("arch/llama-gqa"));
+  const auto tokens = test::any_tokens(70, 500);
+  {
+    const auto s = session(model);
+    advance(*s, tokens);
+    ASSERT_TRUE(save_prompt(path_, *model, *s));
+  }
+  auto why = [&](const LoadedModelPtr& m) {
+    const auto s = session(m);
+    const auto r = restore_prompt(path_, *m, *s);
+    EXPECT_TRUE(r) << r.error().message;
+    EXPECT_EQ(r->tokens, 0);
+    EXPECT_EQ(s->position(), 0);
+    return r->why_not;
+  };
+  EXPECT_SAYS(why(load(golden("arch/llama-mha-tied"))), "another model");
+  EXPECT_SAYS(why(load(golden("arch/llama-gqa"), DType::F32)), "cache format");
+  const std::string whole = *read_file(path_);
+  for (size_t at : {size_t(0), size_t(20), size_t(40), whole.size() / 2, whole.size() - 1}) {
+    std::string bad = whole;
+    bad[at] = char(bad[at] ^ 1);
+    ASSERT_TRUE(write_file(path_, bad));
+    EXPECT_SAYS(why(model), "damaged");
+  }
+  for (size_t n : {size_t(0), size_t(10), size_t(39), whole.size() - 1}) {
+    ASSERT_TRUE(write_file(path_, whole.substr(0, n)));
+    EXPECT_SAYS(why(model), "damaged");
+  }
+  ASSERT_TRUE(write_file(path_, "a letter to somebody, which is long enough to be looked at"));
+  EXPECT_SAYS(why(model), "no prompt cache");
+  std::filesystem::remove(path_);
+  EXPECT_EQ(why(model), "");
+}
+
+TEST_F(PromptCache, TheCommandSaysWhatItRead) {
+  const test::Args run = {"run", "--backend", "cpu", "--raw",          "--greedy", "-n",
+                          "20",  "-t",        "1",   "--prompt-cache", path_,      "-p"};
+  auto with = [&](const char* prompt) {
+    test::Args a = run;
+    a.push_back(prompt);
+    return test::gimbal(a);
+  };
+  const auto first = with("Once upon a time there was a little");
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.err.find("read from"), std::string::npos);
+  const auto second = with("Once upon a time there was a little");
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_SAYS(second.err, "tokens read from");
+  const auto longer = with("Once upon a time there was a little dog. His name");
+  EXPECT_SAYS(longer.err, "tokens read from");
+  test::Args plain(run.begin(), run.end() - 3);
+  plain.push_back("-p"), plain.push_back("Once upon a time there was a little dog. His name");
+  EXPECT_EQ(longer.out, test::gimbal(plain).out);
+}
+
+}  // namespace
+}  // namespace gimbal
