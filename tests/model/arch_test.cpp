@@ -5,30 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 
-#include "discovery/registry.h"
-#include "runtime/model_plan.h"
-#include "support/tiny_llama.h"
+#include "support/refused.h"
 
 namespace gimbal {
 namespace {
 
 using namespace gimbal::test;
-
-// The error that planning the file ends with, if any.
-std::optional<Error> plan(const TinyLlama& spec, int context = 0) {
-  const std::string bytes = spec.build();
-  auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "small.gguf");
-  if (!file) return file.error();
-  auto device = open_device({"cpu", 0, true, "threads=1"});
-  if (!device) return device.error();
-  RunOptions options;
-  options.context = context;
-  auto b = make_model_plan(*file, *device->device, options);
-  if (!b) return b.error();
-  return std::nullopt;
-}
 
 // The definition of Peng et al. 2023 in the form of its authors' code, worked out here on its own: 16 pairs,
 // base 10000, factor 4, trained on 2048 positions.
@@ -58,38 +41,6 @@ TEST(RopeAngles, YarnKeepsFastPairsAndDividesSlowOnes) {
                                    : plain * (1 - (i - 4) / 7.0) + plain / 4 * (i - 4) / 7.0;
     EXPECT_NEAR(got[size_t(2 * i)], size * std::cos(5 * mixed), 1e-7) << i;
     EXPECT_NEAR(got[size_t(2 * i + 1)], size * std::sin(5 * mixed), 1e-7) << i;
-  }
-}
-
-struct Refused {
-  const char* about;
-  std::function<void(TinyLlama&)> change;
-  Code code;
-  std::vector<const char*> words;
-};
-
-// The same change to a file of another architecture.
-template <class Change>
-auto as(const char* arch, Change change) {
-  return [arch, change](TinyLlama& s) {
-    change(s);
-    const auto keys = s.keys;
-    s.keys.clear();
-    for (auto& [key, value] : keys)
-      s.keys[key.rfind("llama.", 0) == 0 ? std::string(arch) + key.substr(5) : key] = value;
-    s.text("general.architecture", arch);
-  };
-}
-
-void expect_refused(const std::vector<Refused>& all) {
-  for (const Refused& r : all) {
-    TinyLlama spec;
-    r.change(spec);
-    const auto e = plan(spec);
-    ASSERT_TRUE(e) << r.about << ": taken for a model";
-    EXPECT_EQ(e->code, r.code) << r.about << ": " << e->message;
-    for (const char* word : r.words)
-      EXPECT_NE(e->message.find(word), std::string::npos) << word << " in: " << e->message;
   }
 }
 
@@ -140,15 +91,6 @@ TEST(Arch, NeedsItsTensorsAndTakesNoOthers) {
     const auto e = plan(spec);
     EXPECT_FALSE(e) << name << ": " << e->message;
   }
-}
-
-TinyTensor& tensor(TinyLlama& s, const std::string& name, std::vector<uint64_t> dims) {
-  return s.tensors[name] = TinyTensor{std::move(dims)};
-}
-void flags(TinyLlama& s, const std::string& key, const std::vector<uint8_t>& values) {
-  std::string list = le<uint32_t>(kBool) + le<uint64_t>(values.size());
-  for (uint8_t v : values) list += le(v);
-  s.keys["llama." + key] = {kArray, list};
 }
 
 // Tensors and numbers of the dense decoders, wrong in ways that must not become an answer or a crash.
@@ -367,132 +309,6 @@ TEST(Arch, RefusesRecurrentLayersThatMakeNoSense) {
        Code::Malformed,
        {"nextn_predict_layers"}},
   });
-}
-
-// The feed-forward layer as `experts` of 6 values, of which `used` are chosen; `files`: that the tensors
-// have.
-void mix(TinyLlama& s, uint32_t experts, uint32_t used, uint64_t files) {
-  for (const char* name : {"gate", "up", "down"})
-    s.tensors.erase(std::string("blk.0.ffn_") + name + ".weight");
-  s.u32("expert_count", experts), s.u32("expert_used_count", used), s.u32("expert_feed_forward_length", 6);
-  tensor(s, "blk.0.ffn_gate_inp.weight", {8, files});
-  tensor(s, "blk.0.ffn_gate_exps.weight", {8, 6, files});
-  tensor(s, "blk.0.ffn_up_exps.weight", {8, 6, files});
-  tensor(s, "blk.0.ffn_down_exps.weight", {6, 8, files});
-}
-
-TEST(Arch, RefusesExpertsAndWindowsThatMakeNoSense) {
-  auto experts = [](uint32_t n, uint32_t used, uint64_t files) {
-    return [=](TinyLlama& s) { mix(s, n, used, files); };
-  };
-  auto head_norms = [](TinyLlama& s) {
-    tensor(s, "blk.0.attn_q_norm.weight", {4}), tensor(s, "blk.0.attn_k_norm.weight", {4});
-  };
-  auto qwen = [=](uint32_t n, uint32_t used, uint64_t files) {
-    return as("qwen3moe", [=](TinyLlama& s) { head_norms(s), mix(s, n, used, files); });
-  };
-  auto window = [](uint32_t n) { return [=](TinyLlama& s) { s.u32("attention.sliding_window", n); }; };
-  auto with = [](auto first, auto then) { return [=](TinyLlama& s) { first(s), then(s); }; };
-  auto count = [](const char* key, uint32_t n) { return [=](TinyLlama& s) { s.u32(key, n); }; };
-  auto pattern = [](std::vector<uint8_t> values) {
-    return [=](TinyLlama& s) { flags(s, "attention.sliding_window_pattern", values); };
-  };
-  auto latent = [](TinyLlama& s) {
-    mix(s, 4, 2, 4), s.u32("attention.kv_lora_rank", 4), s.u32("expert_shared_count", 1);
-  };
-  auto swa = with(window(8), count("attention.key_length_swa", 4));
-  const std::vector<Refused> all = {
-      {"no experts", qwen(0, 1, 1), Code::Malformed, {"expert_count", "0"}},
-      {"none used", qwen(4, 0, 4), Code::Malformed, {"expert_used_count", "0"}},
-      {"more used than there are", qwen(4, 5, 4), Code::Malformed, {"expert_used_count is 5", "4 experts"}},
-      {"more used than kernels choose", qwen(70, 65, 70), Code::Unsupported, {"64"}},
-      {"tensors of 3 experts, not 4", qwen(4, 2, 3), Code::Malformed, {"ffn_gate_inp", "8 x 3", "8 x 4"}},
-      {"an expert too narrow",
-       as("qwen3moe",
-          [=](TinyLlama& s) {
-            head_norms(s), mix(s, 4, 2, 4), tensor(s, "blk.0.ffn_up_exps.weight", {8, 5, 4});
-          }),
-       Code::Malformed,
-       {"ffn_up_exps", "8 x 5 x 4", "8 x 6 x 4"}},
-      {"qwen2moe without biases", as("qwen2moe", experts(4, 2, 4)), Code::Malformed, {"attn_q.bias"}},
-      {"a gating of this year",
-       as("phimoe", with(experts(4, 2, 4), count("expert_gating_func", 4))),
-       Code::Unsupported,
-       {"expert_gating_func is 4"}},
-      {"olmoe, norms by head",
-       as("olmoe", with(experts(4, 2, 4), head_norms)),
-       Code::Malformed,
-       {"attn_q_norm", "4 x 1"}},
-      {"granitemoe without experts",
-       as("granitemoe", [](TinyLlama& s) { s.f32("logit_scale", 1); }),
-       Code::Malformed,
-       {"expert_count"}},
-      {"4 experts in 3 groups",
-       as("glm4moe", with(experts(4, 2, 4), with(count("expert_group_count", 3),
-                                                 with(count("expert_group_used_count", 1),
-                                                      [](TinyLlama& s) {
-                                                        s.tensors.erase("blk.0.ffn_norm.weight");
-                                                        tensor(s, "blk.0.post_attention_norm.weight", {8});
-                                                      })))),
-       Code::Malformed,
-       {"groups"}},
-      {"glm4moe with layers for guesses only",
-       as("glm4moe", count("nextn_predict_layers", 1)),
-       Code::Malformed,
-       {"nextn_predict_layers"}},
-      {"an absurd shared expert",
-       as("glm4moe", with(experts(4, 2, 4), count("expert_shared_count", 1 << 24))),
-       Code::Malformed,
-       {"expert_shared_count", "more than any model"}},
-      {"deepseek2 without a latent size",
-       as("deepseek2", experts(4, 2, 4)),
-       Code::Malformed,
-       {"kv_lora_rank"}},
-      {"deepseek2, all rotated", as("deepseek2", latent), Code::Malformed, {"4 values", "4 are rotated"}},
-      {"deepseek2, absurd heads",
-       as("deepseek2", with(latent, count("attention.key_length_mla", 1 << 24))),
-       Code::Malformed,
-       {"more than any model"}},
-      {"gpt-oss without a window", as("gpt-oss", experts(4, 2, 4)), Code::Malformed, {"sliding_window"}},
-      {"gpt-oss, sinks of 3 heads",
-       as("gpt-oss", with(experts(4, 2, 4),
-                          with(window(8), [](TinyLlama& s) { tensor(s, "blk.0.attn_sinks.weight", {3}); }))),
-       Code::Malformed,
-       {"attn_sinks", "3 x 1"}},
-      {"llama4 with two experts for a row",
-       as("llama4", with(experts(4, 2, 4), count("interleave_moe_layer_step", 1))),
-       Code::Unsupported,
-       {"expert_used_count is 2"}},
-      {"llama4, other chunks",
-       as("llama4", with(experts(4, 1, 4), with(window(16), count("interleave_moe_layer_step", 1)))),
-       Code::Unsupported,
-       {"sliding_window is 16"}},
-      {"gemma2, window 0", as("gemma2", window(0)), Code::Malformed, {"sliding_window"}},
-      {"gemma2, window larger than the context", as("gemma2", window(65)), Code::Malformed, {"65", "64"}},
-      {"gemma3, a pattern for two layers",
-       as("gemma3", with(window(8), pattern({1, 0}))),
-       Code::Malformed,
-       {"sliding_window_pattern", "1 layers", "a list of 2"}},
-      {"gemma3n without a window", as("gemma3n", [](TinyLlama&) {}), Code::Malformed, {"sliding_window"}},
-      {"gemma4 without a pattern", as("gemma4", swa), Code::Malformed, {"sliding_window_pattern"}},
-      {"gemma4, none to share with",
-       as("gemma4", with(swa, with(pattern({1}), with(head_norms, count("attention.shared_kv_layers", 1))))),
-       Code::Malformed,
-       {"layer 0", "no earlier layer"}},
-      {"gemma4, absurd inputs",
-       as("gemma4", with(swa, with(pattern({1}), count("embedding_length_per_layer_input", 1 << 24)))),
-       Code::Malformed,
-       {"per_layer_token_embd"}},
-      {"gemma4, heads too many for their width",
-       as("gemma4", with(swa, with(pattern({1}), count("attention.key_length_swa", 1 << 24)))),
-       Code::Malformed,
-       {"more than any model"}},
-  };
-  expect_refused(all);
-  TinyLlama spec;
-  qwen(4, 2, 4)(spec);
-  const auto e = plan(spec);
-  EXPECT_FALSE(e) << e->message;
 }
 
 // No position may be looked up that was not learned.
