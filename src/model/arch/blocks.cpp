@@ -202,6 +202,14 @@ Value mixture(Recorder& m, const Experts& e, Value x, std::optional<Value> given
   return p.combine(y, routes, m.optional_vector("ffn_down_exps.scale", n));
 }
 
+Value gated_shared_expert(Recorder& m, Value x) {
+  const int width = m.hyper.has("expert_shared_feed_forward_length")
+                        ? m.hyper.count("expert_shared_feed_forward_length")
+                        : ff_width(m, m.current_layer());
+  const Value gate = m.p.map(OpKind::Sigmoid, project(m, "ffn_gate_inp_shexp", 1, x));
+  return m.p.mul(glu(m, x, OpKind::SwiGlu, "_shexp", width), gate);
+}
+
 Value token_embedding(Recorder& m, float scale) {
   const Value x = m.embedded(m.matrix("token_embd.weight", m.config.width, m.config.vocabulary));
   return scale == 1 ? x : m.p.scale(x, scale);

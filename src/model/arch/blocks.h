@@ -91,6 +91,9 @@ Experts read_experts(Recorder&, UsualRouting = {});
 // Each row's best experts of ffn_gate_exps (or ffn_gate_up_exps, gate first), ffn_up_exps, ffn_down_exps.
 // `logits` [count, R]: in place of ffn_gate_inp x.
 Value mixture(Recorder&, const Experts&, Value x, std::optional<Value> logits = {});
+// An expert that serves every row, as far as the gate ffn_gate_inp_shexp lets it: glu() with "_shexp" behind
+// the names.
+Value gated_shared_expert(Recorder&, Value x);
 
 // ---- the two ends
 // Rows of token_embd, times `scale`.

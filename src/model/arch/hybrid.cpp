@@ -59,9 +59,7 @@ void record_jamba(Recorder& m) {
     x = p.add(x, a ? unrotated_attention(m, *a, y) : mamba_mixer(m, y, StepNorm::Weighted));
     y = rms_norm(m, "ffn_norm", x);
     if (m.has("ffn_gate_inp.weight")) {
-      Experts e = read_experts(m);
-      e.routing.normalised = false;
-      x = p.add(x, mixture(m, e, y));
+      x = p.add(x, mixture(m, read_experts(m, {.normalised = false}), y));
     } else {
       x = p.add(x, glu(m, y));
     }
@@ -74,6 +72,7 @@ void record_granite_hybrid(Recorder& m) {
   Hyperparameters& h = m.hyper;
   const auto residual = float(h.positive("residual_scale", 1));
   const bool mixed = h.count("expert_count", 0, 0) > 0;
+  const int shared = h.count("expert_shared_feed_forward_length", 0, 0);
   std::optional<Value> angles;  // the key says whether there is a rotation at all
   if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);
   Value x = token_embedding(m, float(h.positive("embedding_scale", 1)));
@@ -90,8 +89,7 @@ void record_granite_hybrid(Recorder& m) {
     x = p.add(x, p.scale(y, residual));
     y = rms_norm(m, "ffn_norm", x);
     Value z = mixed ? mixture(m, read_experts(m), y) : glu(m, y);
-    if (mixed && h.has("expert_shared_feed_forward_length"))
-      z = p.add(z, glu(m, y, OpKind::SwiGlu, "_shexp", h.count("expert_shared_feed_forward_length")));
+    if (mixed && shared) z = p.add(z, glu(m, y, OpKind::SwiGlu, "_shexp", shared));
     x = p.add(x, p.scale(z, residual));
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)), float(1 / h.positive("logit_scale", 1)));

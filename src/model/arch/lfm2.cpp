@@ -23,7 +23,7 @@ void record(Recorder& m, int dense) {
     m.layer(i);
     x = p.add(x, mixed(m, angles, rms_norm(m, "attn_norm", x), i));
     const Value y = rms_norm(m, "ffn_norm", x);
-    x = p.add(x, i < dense ? glu(m, y) : mixture(m, read_experts(m), y));
+    x = p.add(x, i < dense ? glu(m, y) : mixture(m, read_experts(m, {.gating = Gating::Sigmoid}), y));
   }
   // The name is the file's; it is the norm behind all layers.
   logits(m, rms_norm(m, "token_embd_norm", wanted(m, x)));

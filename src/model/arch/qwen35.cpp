@@ -56,14 +56,9 @@ Value delta_net_next(Recorder& m, Value x) {
   return delta_net(m, s, {qkv, z, beta, alpha, HeadMap::Blocks});
 }
 
-// Experts, and one that all rows have, behind a gate of its own.
 Value experts(Recorder& m, Value x) {
-  ProgramBuilder& p = m.p;
   const Value mixed = mixture(m, read_experts(m), x);
-  if (!m.hyper.has("expert_shared_feed_forward_length")) return mixed;
-  const Value shared =
-      glu(m, x, OpKind::SwiGlu, "_shexp", m.hyper.count("expert_shared_feed_forward_length"));
-  return p.add(mixed, p.mul(shared, p.map(OpKind::Sigmoid, project(m, "ffn_gate_inp_shexp", 1, x))));
+  return m.has("ffn_up_shexp.weight") ? m.p.add(mixed, gated_shared_expert(m, x)) : mixed;
 }
 Value dense(Recorder& m, Value x) { return glu(m, x); }
 

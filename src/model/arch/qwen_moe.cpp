@@ -6,14 +6,6 @@
 namespace gimbal::arch {
 namespace {
 
-Value shared_expert(Recorder& m, Value x) {
-  const int width = m.hyper.has("expert_shared_feed_forward_length")
-                        ? m.hyper.count("expert_shared_feed_forward_length")
-                        : ff_width(m, m.current_layer());
-  const Value gate = m.p.map(OpKind::Sigmoid, project(m, "ffn_gate_inp_shexp", 1, x));
-  return m.p.mul(glu(m, x, OpKind::SwiGlu, "_shexp", width), gate);
-}
-
 void record_qwen2moe(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
@@ -26,7 +18,7 @@ void record_qwen2moe(Recorder& m) {
         rotated(m, project_heads(m, a, rms_norm(m, "attn_norm", x), Bias::Needed), angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
     const Value y = rms_norm(m, "ffn_norm", x);
-    x = p.add(x, p.add(mixture(m, experts, y), shared_expert(m, y)));
+    x = p.add(x, p.add(mixture(m, experts, y), gated_shared_expert(m, y)));
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
 }
