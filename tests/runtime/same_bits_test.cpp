@@ -33,8 +33,8 @@ std::string first_difference(const std::vector<float>& a, const std::vector<floa
 std::vector<float> run(const std::string& model, const std::string& device, DType cache, int batch, int split,
                        const std::vector<int32_t>& tokens) {
   EngineOptions o;
-  o.device = device, o.run.cache_type = cache, o.run.context = 512, o.run.logit_rows = std::max(batch, 256),
-  o.run.batch = batch;
+  o.device = device, o.run.cache_type = cache, o.run.logit_rows = std::max(batch, 256), o.run.batch = batch;
+  o.run.context = tokens.size() <= 256 ? 256 : 512;  // gpt2's learned positions end at 256
   auto e = open_engine(model, o);
   if (!e) {
     ADD_FAILURE() << model << ": " << e.error().message;
