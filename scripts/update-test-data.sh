@@ -5,13 +5,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 from=${1:-../shared/golden}
 to=tests/data
-limit_mb=27
+limit_mb=28
 
 # What a clone gets. The vocabularies and templates are those whose terms allow passing them on (tests/data/README.md).
 stories=(stories260K-f32 stories260K-f16 stories260K-q8_0 stories260K-q4_0)
 arch=(llama-gqa llama-mha-tied llama-linrope llama31-ropefreqs qwen2 qwen2-yarn bitnet bitnet-b158 bitnet-b158-i2s
   bitnet-b158-f32 command-r gemma3 gpt-oss starcoder2)
 more=(bloom deepseek2 gemma4-moe glm4moe granitehybrid-q8 jamba lfm2moe llama4 mamba2 qwen35 stablelm2)
+embed=(bert modern-bert gemma-embedding-dense)
 quant=(q-f16 q-bf16 q-q8_0 q-q4_0 q-q6_k)
 vocabularies=(gpt-2 falcon phi-3 tok512 qwen2)
 chat=(jinja_units chatml command-r deepseek-coder gemma llama3 mistral-v0.1 phi3-mini zephyr Qwen-Qwen2.5-7B-Instruct Qwen-Qwen3-0.6B
@@ -27,6 +28,7 @@ find "$to" -mindepth 1 -maxdepth 1 ! -name README.md ! -name peer -exec rm -rf {
 for name in "${stories[@]}"; do copy "stories/$name.gguf"; copy "stories/$name.json"; done
 for name in "${arch[@]}"; do copy "arch/$name.gguf"; copy "arch/$name.json"; done
 for name in "${more[@]}"; do copy "more/arch/$name.gguf"; copy "more/arch/$name.json"; done
+for name in "${embed[@]}"; do copy "more/embed/$name.gguf"; copy "more/embed/$name.json"; done
 for name in "${quant[@]}"; do copy "quant/$name.gguf"; copy "quant/$name.json"; done
 for file in "$from"/dequant/*.json; do copy "dequant/${file##*/}"; done
 for name in "${vocabularies[@]}"; do copy "vocab/$name.gguf.gz"; copy "tokenizer/$name.json"; done

@@ -1,5 +1,6 @@
 #include "model/arch.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/format.h"
@@ -34,6 +35,16 @@ static Error not_supported(const Gguf& file, const std::string& name) {
                format("{}: architecture {} is not supported{}", file.path(), quoted(name),
                       near ? format("; the nearest name that is: '{}'", *near) : std::string()),
                format("supported: {}", fmt::join(known, ", "))};
+}
+
+Status check_generates(const Gguf& file) {
+  const auto name = file.string("general.architecture");
+  const ModelArch* arch = name ? find_arch(std::string(*name)) : nullptr;
+  if (!arch || !arch->encoder) return Done{};
+  return Error{
+      Code::Usage,
+      format("{}: {} is an encoder: it gives the embedding of a text and continues none", file.path(), *name),
+      "use `gimbal embed`"};
 }
 
 Status configure_attention(const Gguf& file, Config& c) {
@@ -79,6 +90,10 @@ void Recorder::no_layer() {
 }
 
 bool Recorder::has(const std::string& name) const { return file_.tensor(prefix_ + name) != nullptr; }
+int Recorder::rows(const std::string& name) const {
+  const GgufTensor* t = file_.tensor(prefix_ + name);
+  return t ? int(std::min<int64_t>(t->dim[1], kMaxCount)) : 0;
+}
 
 void Recorder::fail(Code code, const std::string& message) {
   if (!error_) error_ = Error{code, format("{}: {}", file_.path(), message), ""};

@@ -23,6 +23,7 @@ struct RecordOptions {
   DType cache_type = DType::F16;
   bool embeddings = false;  // the rows are given as embeddings, not as tokens
   bool hidden = false;      // Output::Hidden can be asked for
+  bool logits = true;       // Output::Logits can be asked for
 };
 
 // Records a model's forward pass. Gives weights by their name in the file; what the pass needs besides is
@@ -46,6 +47,7 @@ class Recorder {
   void no_layer();
   int current_layer() const { return layer_; }
   bool has(const std::string& name) const;
+  int rows(const std::string& name) const;  // of a matrix in the file; 0: there is none
   Value matrix(const std::string& name, int columns, int rows);
   // Rows [first, first + rows) of a tensor that has `all` of them. All must be used in the end.
   Value matrix_rows(const std::string& name, int columns, int first, int rows, int all);
@@ -76,7 +78,7 @@ class Recorder {
   Value pages(size_t pool);  // i32[table, sequences of the step]
   // i32[2, R]: the first and the last position that a row sees: up to its own, at most `before` before it
   // (-1: all); or up to the last one of its sequence, at most `after` after it. Rows that see later ones must
-  // be in the same step as these.
+  // be in the same step as these: such a model computes a text in one step or not at all (sees_later()).
   Value seen(int before);
   Value seen_both(int before, int after);
   Value rope(const RopeAngles&, const std::string& name = "rope");  // f32[rotated, R]: cos, sin per pair
@@ -100,7 +102,7 @@ class Recorder {
 
   // ---- outputs: rows as wanted_rows() says
   void output(Output, Value);
-  bool wants(Output o) const { return o == Output::Logits || options.hidden; }
+  bool wants(Output o) const { return o == Output::Logits ? options.logits : options.hidden; }
 
   // The first number that is no such number; the first weight that is missing or has another shape than the
   // model's numbers say, or that the architecture left unused.
@@ -111,6 +113,7 @@ class Recorder {
   // ---- what was declared
   const std::vector<StepInput>& inputs() const { return inputs_; }
   const std::vector<StatePool>& pools() const { return pools_; }
+  bool sees_later() const { return sees_later_; }  // some row sees later ones of its sequence
   std::optional<Value> output(Output o) const { return outputs_[size_t(o)]; }
   // Puts the outputs where the host reads them, the logits first. After the last op.
   void finish();
@@ -135,6 +138,7 @@ class Recorder {
   std::vector<StepInput> inputs_;
   std::vector<StatePool> pools_;
   std::optional<Value> outputs_[kOutputs];
+  bool sees_later_ = false;
   std::optional<Error> error_;
 };
 
@@ -148,10 +152,14 @@ struct ModelArch {
   void (*record)(Recorder&);
   // Reads what of Config is its own.
   Status (*configure)(const Gguf& file, Config&) = configure_attention;
+  bool encoder = false;  // has Output::Hidden only, and always: it embeds texts and continues none
 };
 
 // nullptr when this version does not know the architecture.
 const ModelArch* find_arch(const std::string& name);
+
+// Whether the file's model gives logits, as all that generate text do. Errors: Usage for an encoder.
+Status check_generates(const Gguf& file);
 
 // Reads the numbers and lets the architecture have its say. Errors: Unsupported architecture (lists the
 // others, and names the nearest), Malformed. `arch`: in place of the one that the file names.

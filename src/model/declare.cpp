@@ -48,6 +48,7 @@ Value Recorder::seen(int before) {
 }
 Value Recorder::seen_both(int before, int after) {
   const std::string name = "seen " + std::to_string(before) + " " + std::to_string(after);
+  sees_later_ = sees_later_ || after != 0;
   return row_input(name, DType::I32, 2, [before, after](const StepRow& r, std::byte* to) {
     put_seen(to, before < 0 ? 0 : std::max(0, r.position - before),
              after < 0 ? r.last : std::min(r.last, r.position + after));

@@ -57,6 +57,14 @@ bool Hyperparameters::flag(const std::string& key, std::optional<bool> otherwise
   return otherwise.value_or(false);
 }
 
+std::string Hyperparameters::text(const std::string& key, const std::string& otherwise) {
+  if (!has(key)) return otherwise;
+  if (auto v = file_.string(full(key))) return std::string(*v);
+  fail(Code::Malformed,
+       format("metadata key '{}': expected a text, found {}", full(key), found(file_, full(key))));
+  return otherwise;
+}
+
 // The layer's value, where the key holds a list; nothing where it does not.
 std::optional<int64_t> Hyperparameters::listed(const std::string& key, int layer) {
   const GgufArray* list = file_.array(full(key));

@@ -29,6 +29,7 @@ class Hyperparameters {
   // One by which may be divided.
   double positive(const std::string& key, std::optional<double> otherwise = {});
   bool flag(const std::string& key, std::optional<bool> otherwise = {});
+  std::string text(const std::string& key, const std::string& otherwise);
   // The value for one layer: the key holds one for all, or a list with one for each.
   int count_of(const std::string& key, int layer, std::optional<int> otherwise = {}, int least = 0);
   bool flag_of(const std::string& key, int layer, std::optional<bool> otherwise = {});

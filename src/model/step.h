@@ -36,7 +36,7 @@ struct StepInput {
 // What can be asked of a row.
 enum class Output : uint8_t {
   Logits,  // f32[vocabulary]
-  Hidden,  // f32[width]: what the output head is given
+  Hidden,  // f32[width]: what the output head is given; an encoder's result
 };
 inline constexpr size_t kOutputs = 2;
 

@@ -12,7 +12,7 @@ namespace gimbal {
 struct Wants {
   bool logits = false;  // one number per token of the vocabulary
   bool top = false;     // the largest of them, as many as Batch::top says
-  bool hidden = false;  // f32[width] that the output head was given; with RunOptions::hidden
+  bool hidden = false;  // f32[ModelPlan::width(Hidden)]; with RunOptions::hidden, or of an encoder
   bool any() const { return logits || top || hidden; }
 };
 
@@ -27,7 +27,8 @@ struct Row {
 };
 
 // Rows in any order of sequences; the rows of one sequence by rising position. What is computed for a row
-// does not depend on the other sequences' rows, nor on how a sequence's rows are spread over batches.
+// does not depend on the other sequences' rows, nor on how a sequence's rows are spread over batches. Where
+// rows see later ones (ModelPlan::whole_texts), a sequence's rows must all be in one batch.
 struct Batch {
   std::vector<Row> rows;
   int top = 0;  // how many of the largest logits the rows get that want them

@@ -21,18 +21,20 @@ std::vector<int32_t> some_tokens(int vocabulary, int count) {
   return all;
 }
 
-// The logits after `tokens`, which the session gets in pieces of these sizes.
-Result<std::vector<float>> last_logits(Model& model, std::span<const int32_t> tokens,
+// The logits after `tokens`, which the session gets in pieces of these sizes; the hidden state of a model
+// that has none.
+Result<std::vector<float>> last_output(Model& model, std::span<const int32_t> tokens,
                                        const std::vector<int>& pieces) {
   auto session = Session::create(model);
   if (!session) return session.error();
   std::vector<float> last;
+  const Output output = model.plan().width(Output::Logits) ? Output::Logits : Output::Hidden;
   size_t at = 0;
   for (int piece : pieces) {
     const bool end = at + size_t(piece) == tokens.size();
-    auto ok = (*session)->advance(tokens.subspan(at, size_t(piece)),
-                                  end ? Session::Wanted::Last : Session::Wanted::None,
-                                  [&](size_t, std::span<const float> l) { last.assign(l.begin(), l.end()); });
+    auto ok = (*session)->advance(
+        tokens.subspan(at, size_t(piece)), end ? Session::Wanted::Last : Session::Wanted::None,
+        [&](size_t, std::span<const float> l) { last.assign(l.begin(), l.end()); }, output);
     if (!ok) return ok.error();
     at += size_t(piece);
   }
@@ -74,12 +76,14 @@ bool all_exact(const ModelPlan& b) {
 
 Result<ModelCheck> check_splits(Model& model) {
   ModelCheck found;
-  const int n = found.tokens = std::min(kPrompt, model.context()), alone = std::min(kOneByOne, n - 1);
+  const bool whole_texts = model.plan().whole_texts;
+  const int n = found.tokens = std::min(kPrompt, whole_texts ? model.plan().options.batch : model.context());
+  const int alone = std::min(kOneByOne, n - 1);
   const std::vector<int32_t> tokens = some_tokens(model.config().vocabulary, n);
-  auto whole = last_logits(model, tokens, {n});
+  auto whole = last_output(model, tokens, {n});
   if (!whole) return whole.error();
   if (auto ok = check_logits(*whole); !ok) return ok.error();
-  if (n == 1) return found;
+  if (n == 1 || whole_texts) return found;  // cannot be cut
   const double allowed = all_exact(model.plan()) ? 0 : kFastAgreement;
   std::vector<int> decoded(size_t(alone), 1);
   decoded.insert(decoded.begin(), n - alone);
@@ -87,7 +91,7 @@ Result<ModelCheck> check_splits(Model& model) {
   for (const auto& [pieces, what] :
        {std::pair(std::vector<int>{first, n - first}, "a prompt in two batches is not what it is in one"),
         std::pair(decoded, "tokens one by one are not what they are in a batch")}) {
-    auto cut = last_logits(model, tokens, pieces);
+    auto cut = last_output(model, tokens, pieces);
     if (!cut) return cut.error();
     compare(*whole, *cut, allowed, what, found);
   }
@@ -111,7 +115,7 @@ Result<ModelCheck> check_first_layers(const Gguf& file, const Device& device, co
     auto model = Model::load(std::move(*plan));
     if (!model) return model.error();
     const auto tokens = some_tokens((*model)->config().vocabulary, kFirstTokens);
-    auto last = last_logits(**model, tokens, {kFirstTokens});
+    auto last = last_output(**model, tokens, {kFirstTokens});
     if (!last) return last.error();
     // What is NaN on the CPU is so by the weights; what is NaN on the device alone is the device's fault.
     if (where == &cpu)

@@ -18,7 +18,8 @@ struct ModelCheck {
 
 // Computes a prompt at once, in two batches, and its last tokens one by one ("decode equals prefill"): where
 // all kernels are exact the logits' bits must agree, otherwise the logits to kFastAgreement. Needs a free
-// sequence. Errors: those of the session; Malformed when the output is no number (check_logits).
+// sequence. A model that needs all of a text at once only computes it. Errors: those of the session;
+// Malformed when the output is no number (check_logits).
 Result<ModelCheck> check_splits(Model& model);
 
 // The model's first `layers` layers with its output head, on `device` and on `cpu`, a few tokens each: the

@@ -81,13 +81,14 @@ Result<Bucket> record(ModelPlan& b, int rows, bool embeddings) {
   Recorder m(
       p, *b.file, b.config,
       {rows, o.batch, o.sequences, o.context, o.cache_positions ? std::min(o.cache_positions, whole) : whole,
-       o.cache_type, embeddings, o.hidden});
+       o.cache_type, embeddings, o.hidden, o.logits});
   (o.arch ? o.arch : find_arch(b.config.arch))->record(m);
   if (auto e = m.error()) return *e;
   m.finish();
   auto program = std::move(p).finish();
   if (!program) return about(b, program.error());
   b.pools = m.pools();
+  b.whole_texts = m.sees_later();
   const uint64_t step = program->slot_bytes[size_t(Slot::Step)];
   Bucket bucket{rows, embeddings, std::move(*program), {}, m.inputs(), step, {}, {}};
   for (size_t i = 0; i < kOutputs; i++) bucket.outputs[i] = m.output(Output(i));
@@ -266,6 +267,29 @@ std::vector<size_t> ModelPlan::distinct_buckets() const {
   return all;
 }
 
+int ModelPlan::width(Output o) const {
+  const Bucket& any = last().buckets[0];
+  const auto v = any.outputs[size_t(o)];
+  return v ? int(any.program.values[v->id].dim[0]) : 0;
+}
+
+Status ModelPlan::check_text(size_t tokens) const {
+  if (tokens > size_t(options.context))
+    return Error{Code::Usage,
+                 format("the text has {} tokens, and the context has {} positions", tokens, options.context),
+                 format("use a 'context' of {} or more (the model was trained on {} positions), or a shorter "
+                        "text",
+                        tokens, config.context),
+                 reason::kContextFull, "context"};
+  if (whole_texts && tokens > size_t(options.batch))
+    return Error{Code::Usage,
+                 format("the text has {} tokens, and {} are computed at once: this model needs all of a text "
+                        "at once, for each token sees those behind it",
+                        tokens, options.batch),
+                 format("use a 'batch' of {} or more", tokens), reason::kOutOfRange, "batch"};
+  return Done{};
+}
+
 uint64_t ModelPlan::page_bytes() const {
   const bool checkpoints = std::any_of(pools.begin(), pools.end(),
                                        [](const StatePool& p) { return p.kind == StateKind::Recurrent; });
@@ -286,9 +310,9 @@ static uint64_t kept_bytes(const Program& p) {
 }
 
 uint64_t ModelPlan::steps_bytes() const {
-  const uint64_t hidden = options.hidden ? uint64_t(config.width) : 0;
   uint64_t n = uint64_t(options.logit_rows) *
-               (uint64_t(config.vocabulary) + hidden + 2 * uint64_t(max_top())) * sizeof(float);
+               (uint64_t(width(Output::Logits)) + uint64_t(width(Output::Hidden)) + 2 * uint64_t(max_top())) *
+               sizeof(float);
   n += uint64_t(options.batch) * (sizeof(StepRow) + 2 * sizeof(int32_t)) + page_bytes();
   for (const StatePool& pool : pools) n += uint64_t(pool.pages) * 2 * sizeof(int32_t);
   for (const Stage& stage : stages) {

@@ -32,7 +32,8 @@ struct RunOptions {
   KernelPreference kernels;
   int first_layers = 0;             // leaves out all layers behind these many, to try the others; 0: none
   bool embeddings = false;          // batches of embeddings in place of tokens can be computed, too
-  bool hidden = false;              // Wants::hidden can be asked for
+  bool hidden = false;              // Wants::hidden can be asked for; always can of an encoder
+  bool logits = true;               // Wants::logits can be asked for, and top; never can of an encoder
   const ModelArch* arch = nullptr;  // in place of the one that the file names; outlives what is made of it
 };
 
@@ -85,6 +86,8 @@ struct ModelPlan {
   RunOptions options;            // context filled in
   std::vector<StatePool> pools;  // what the model remembers of its sequences
   std::vector<Stage> stages;     // in the order in which a step passes them; at least one
+  // Rows see later ones of their sequence, so that a step must have all of it.
+  bool whole_texts = false;
 
   bool split() const { return stages.size() > 1; }
   // The bucket that a step of so many rows runs in.
@@ -94,7 +97,10 @@ struct ModelPlan {
   // Where the output head is; of an undivided model, where everything is.
   const Stage& last() const { return stages.back(); }
   const Device& device() const { return *last().device; }
+  int width(Output) const;  // numbers that a row gets; 0: the model has no such output
   int max_top() const { return last().top.empty() ? 0 : last().top.back().k; }  // see Batch::top
+  // Whether a new sequence can get so many tokens, at once or in steps. Errors: Usage, naming the option.
+  Status check_text(size_t tokens) const;
   // The largest page of any state, if sequences can share pages: what passes through the host to copy one.
   uint64_t page_bytes() const;
 

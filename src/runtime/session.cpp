@@ -69,6 +69,8 @@ Status Session::run(std::span<const int32_t> tokens, Wanted wanted, Wants wants,
     if (t < 0 || t >= c.vocabulary)
       return Error{Code::Usage,
                    format("token {} is not in the model's vocabulary (0 to {})", t, c.vocabulary - 1), ""};
+  if (model_->plan().whole_texts)
+    if (auto ok = model_->plan().check_text(tokens.size()); !ok) return ok;
   if (auto ok = catch_up(); !ok) return ok;
   for (size_t at = 0; at < tokens.size();) {
     if (room() == 0)
@@ -87,9 +89,12 @@ Status Session::run(std::span<const int32_t> tokens, Wanted wanted, Wants wants,
   return Done{};
 }
 
-Status Session::advance(std::span<const int32_t> tokens, Wanted wanted, const Sink& sink) {
-  return run(tokens, wanted, {.logits = true},
-             [&](size_t index, const StepOutput& out, size_t k) { sink(index, out.logits(k)); });
+Status Session::advance(std::span<const int32_t> tokens, Wanted wanted, const Sink& sink, Output output) {
+  const bool hidden = output == Output::Hidden;
+  return run(tokens, wanted, {.logits = !hidden, .hidden = hidden},
+             [&](size_t index, const StepOutput& out, size_t k) {
+               sink(index, hidden ? out.hidden(k) : out.logits(k));
+             });
 }
 
 Result<TopLogits> Session::advance_top(std::span<const int32_t> tokens, int k) {

@@ -23,7 +23,10 @@ class Session {
   // batches split them. Errors: Usage for an id outside the vocabulary (nothing is computed then);
   // Code::Failed "context full" as room() tells in advance; OutOfMemory when no page of the cache is free
   // (RunOptions::cache_positions); device errors. After an error position() says how many tokens are kept.
-  Status advance(std::span<const int32_t> tokens, Wanted wanted, const Sink& sink);
+  // `output`: what the sink gets in place of logits. Where rows see later ones, all of a text must be given
+  // in one call, and fit into one batch (ModelPlan::check_text).
+  Status advance(std::span<const int32_t> tokens, Wanted wanted, const Sink& sink,
+                 Output output = Output::Logits);
 
   // The k first logits of the last token, found on the device: a few numbers come from there, and not the
   // vocabulary's. 1 <= k <= max_top(). Errors: as advance(); Usage when there are no tokens.

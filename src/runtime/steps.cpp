@@ -15,8 +15,8 @@ Steps::Steps(const ModelPlan& plan, std::vector<StageMemory>& memory)
   for (const Stage& stage : plan.stages) staging_.emplace_back(stage.memory.step);
   rows_.reserve(size_t(plan.options.batch)), row_tokens_.reserve(size_t(plan.options.batch));
   page_.resize(plan.page_bytes());
-  logits_.resize(rows * size_t(plan.config.vocabulary));
-  if (plan.options.hidden) hidden_.resize(rows * size_t(plan.config.width));
+  logits_.resize(rows * size_t(plan.width(Output::Logits)));
+  hidden_.resize(rows * size_t(plan.width(Output::Hidden)));
   top_.resize(rows * 2 * size_t(plan.max_top()));
 }
 
@@ -74,6 +74,12 @@ Status Steps::check(const Batch& batch, const Row& row) const {
                  format("a row of the batch has position {}; its sequence's next one is {}", row.position,
                         sequences_.position_of(*row.sequence)),
                  ""};
+  if (plan_.whole_texts && row.sequence->computed() > 0)
+    return Error{Code::Usage,
+                 format("a text of this model must be computed in one batch, and {} tokens of this one are "
+                        "computed already",
+                        row.sequence->computed()),
+                 "give a batch all of a text"};
   if (row.position >= plan_.options.context)
     return Error{Code::Usage, format("context full: all {} positions are used", plan_.options.context), ""};
   if ((row.embedding != nullptr) != (batch.rows[0].embedding != nullptr) ||
@@ -88,10 +94,10 @@ Status Steps::check(const Batch& batch, const Row& row) const {
         Code::Usage,
         format("token {} is not in the model's vocabulary (0 to {})", row.token, plan_.config.vocabulary - 1),
         ""};
-  if (row.wants.hidden && !plan_.options.hidden)
+  if (row.wants.hidden && plan_.width(Output::Hidden) == 0)
     return Error{Code::Usage, "a row wants its hidden state, and the model was loaded without", ""};
-  if (row.wants.logits && !plan_.last().buckets[0].outputs[size_t(Output::Logits)])
-    return Error{Code::Usage, "a row wants logits, and this model has none", ""};
+  if (row.wants.logits && plan_.width(Output::Logits) == 0)
+    return Error{Code::Usage, "a row wants logits, and the model has none, or was loaded without", ""};
   if (row.wants.top && (batch.top < 1 || batch.top > plan_.max_top()))
     return Error{Code::Usage,
                  format("the first {} logits cannot be asked for: at most {}", batch.top, plan_.max_top()),
@@ -105,7 +111,7 @@ Status Steps::compute(const Batch& batch, size_t bucket, gimbal_step step) {
     if (auto ok = run_stage(stage, bucket, step); !ok) return ok;
   output_ = {};
   output_.logits_ = logits_, output_.vocabulary_ = size_t(plan_.config.vocabulary);
-  output_.hidden_ = hidden_, output_.width_ = size_t(plan_.config.width);
+  output_.hidden_ = hidden_, output_.width_ = size_t(plan_.width(Output::Hidden));
   const Bucket& last = plan_.last().buckets[bucket];
   if (auto ok = read(batch, last, Output::Logits, &Wants::logits, logits_); !ok) return ok;
   if (auto ok = read(batch, last, Output::Hidden, &Wants::hidden, hidden_); !ok) return ok;

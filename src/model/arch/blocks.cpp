@@ -121,8 +121,14 @@ Remembered remember(Recorder& m, const Attention& a, const Heads& h) {
 }
 
 Value attend_to(Recorder& m, const Attention& a, const Remembered& r, Value q) {
+  std::optional<Value> seen = a.seen;
+  if (!seen && !m.hyper.flag("attention.causal", true)) {
+    if (a.window)
+      m.hyper.fail(Code::Unsupported, m.config.arch + ".attention.causal is false, and layers have a window");
+    seen = m.seen_both(-1, -1);
+  }
   return m.p.join_heads(m.p.attention(q, r.keys, r.values, m.positions(), m.sequences(), m.pages(r.pool),
-                                      {a.scale, a.seen ? 0 : a.window, a.cap, a.alibi, a.seen, a.sinks}));
+                                      {a.scale, seen ? 0 : a.window, a.cap, a.alibi, seen, a.sinks}));
 }
 
 Value attend(Recorder& m, const Attention& a, const Heads& h) {
@@ -230,12 +236,18 @@ Value wanted(Recorder& m, Value x) {
 }
 
 void logits(Recorder& m, Value x, float scale, float cap) {
+  if (m.wants(Output::Hidden)) m.output(Output::Hidden, x);
+  if (!m.wants(Output::Logits)) {
+    for (const char* part :
+         {"output.weight", "output.bias", "output.scale", "output.weight.lora_a", "output.weight.lora_b"})
+      m.leave_out(part);
+    return;
+  }
   const std::string head = m.has("output.weight") ? "output" : "token_embd";
   Value y = project(m, head, m.config.vocabulary, x);
   if (scale != 1) y = m.p.scale(y, scale);
   if (cap != 0) y = m.p.map(OpKind::SoftCap, y, cap);
   m.output(Output::Logits, y);
-  if (m.wants(Output::Hidden)) m.output(Output::Hidden, x);
 }
 
 }  // namespace gimbal::arch

@@ -54,7 +54,8 @@ int window_size(Recorder&, std::optional<int> otherwise = {});
 Value sharpened(Recorder&, Value x, double growth, int length, int ahead = 0);
 // q and k turned.
 Heads rotated(Recorder&, Heads, Value table, RopePairs);
-// Writes k and v into the layer's caches, and attends to all that is there. Gives [heads * value_dim, R].
+// Writes k and v into the layer's caches, and attends to all that is there; to later rows, too, where the
+// file says that attention.causal is false. Gives [heads * value_dim, R].
 Value attend(Recorder&, const Attention&, const Heads&);
 // The two halves of it, for layers that attend to what an earlier one of the same kind remembers.
 struct Remembered {

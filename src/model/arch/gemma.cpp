@@ -1,7 +1,8 @@
 // Gemma, Gemma 2 and Gemma 3: GELU gates, embeddings times the root of their width; from the second on layers
 // that see a window only, and norms behind each block as well as before it.
 // Gemma Team, "Gemma: Open Models Based on Gemini Research and Technology", 2024; "Gemma 2: Improving Open
-// Language Models at a Practical Size", 2024; "Gemma 3 Technical Report", 2025.
+// Language Models at a Practical Size", 2024; "Gemma 3 Technical Report", 2025. Vera et al., "EmbeddingGemma:
+// Powerful and Lightweight Text Representations", 2025.
 #include <cmath>
 
 #include "model/arch/blocks.h"
@@ -77,11 +78,31 @@ void record_gemma3(Recorder& m) {
          float(m.hyper.number("final_logit_softcapping", 0, 0)));
 }
 
+// Gemma 3 as an encoder: a row sees those before and behind it, in layers with a window half of it on either
+// side. Two products bring a text's mean into another space; they are linear, so that the mean may as well be
+// taken behind them.
+void record_gemma_embedding(Recorder& m) {
+  Kind all{attention(m), rope_table(m)}, local{all.attention, window_rope_table(m)};
+  const int half = window_size(m) / 2;
+  all.attention.seen = m.seen_both(-1, -1), local.attention.seen = m.seen_both(half, half);
+  Value x = embedding(m);
+  for (int i = 0; i < m.config.layers && !m.failed(); i++) {
+    m.layer(i);
+    x = block(m, has_window(m, i, 6) ? local : all, true, x);
+  }
+  x = rms_norm(m, "output_norm", wanted(m, x));
+  for (const char* dense : {"dense_2", "dense_3"})
+    if (m.has(dense + std::string(".weight")))
+      x = project(m, dense, m.hyper.count(dense + std::string("_feat_out")), x);
+  m.output(Output::Hidden, x);
+}
+
 }  // namespace
 
-extern const ModelArch gemma, gemma2, gemma3;
+extern const ModelArch gemma, gemma2, gemma3, gemma_embedding;
 const ModelArch gemma{"gemma", record_gemma};
 const ModelArch gemma2{"gemma2", record_gemma2};
 const ModelArch gemma3{"gemma3", record_gemma3};
+const ModelArch gemma_embedding{"gemma-embedding", record_gemma_embedding, configure_attention, true};
 
 }  // namespace gimbal::arch
