@@ -10,6 +10,7 @@ engines on the same tokens, and compares logits, greedy tokens, and one batch ag
 import argparse
 import array
 import gzip
+import json
 import math
 import os
 import random
@@ -29,6 +30,7 @@ import install  # noqa: E402
 PROMPT, GREEDY, CONTEXT = 24, 12, 256
 # Largest difference of a logit that still agrees, logits having a spread of about 1 to 10. llama.cpp's GELU is a table in f16.
 TOLERANCE, GELU_TOLERANCE = 2e-3, 0.1
+EMBEDDING_TOLERANCE = 1e-5  # of 1 - cosine
 MARKS = ("<!-- oracle: written by scripts/oracle.py --update -->", "<!-- oracle: end -->")
 
 
@@ -156,6 +158,40 @@ def gimbal_logits(program, path, tokens, batch):
     return numbers
 
 
+def gimbal_embeddings(program, path, texts):
+    """Of lists of tokens, computed beside each other."""
+    done = subprocess.run([program, "embed", path, "--jsonl", "--backend", "cpu", "--kv-type", "f32", "--ctx", str(CONTEXT)],
+                          input="\n".join(json.dumps({"tokens": tokens}) for tokens in texts).encode(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise ValueError(done.stderr.decode(errors="replace").strip().splitlines()[0])
+    return [json.loads(line)["embedding"] for line in done.stdout.splitlines()]
+
+
+def from_cosine(a, b):
+    """1 - the cosine of two embeddings; infinite where they have not the same length, or are none."""
+    if len(a) != len(b):
+        return math.inf
+    length = math.sqrt(sum(x * x for x in a) * sum(x * x for x in b))
+    result = 1 - sum(x * y for x, y in zip(a, b)) / length if length > 0 else math.inf
+    return result if math.isfinite(result) else math.inf
+
+
+def compare_embeddings(label, peer, program, path, tokens):
+    """As compare(), of an embedding: there are no greedy tokens."""
+    theirs = peer_embedding(peer, path, tokens)
+    row = [label, f"{math.sqrt(sum(x * x for x in theirs) / len(theirs)):.1f}, embedding"]
+    try:
+        ours, = gimbal_embeddings(program, path, [tokens])
+        beside = gimbal_embeddings(program, path, [tokens[:5], tokens, tokens[3:]])[1]
+    except ValueError as error:
+        unknown = any(words in str(error) for words in ("not supported", "not known", "not computed"))
+        return row + ["not supported yet" if unknown else str(error), "", ""], None if unknown else False
+    far = from_cosine(ours, theirs)
+    agrees = far <= EMBEDDING_TOLERANCE and ours == beside
+    return row + [f"1 - cosine {max(far, 0):.0e}", "", "same bits" if ours == beside else "differs"], agrees
+
+
 def distance(a, b):
     """The largest difference; infinite where there are not as many numbers, or one is none."""
     if len(a) != len(b):
@@ -181,9 +217,8 @@ def compare(name, seed, peer, program, folder):
     rng = random.Random(seed)
     tokens = [1] + [rng.randrange(3, width) for _ in range(PROMPT - 1)]
     try:
-        if oracle_archs.ARCHS[name].get("embeds"):  # until gimbal embeds there is nothing to compare with
-            embedding = peer_embedding(peer, path, tokens)
-            return [label, f"{math.sqrt(sum(x * x for x in embedding) / len(embedding)):.1f}, embedding", "not supported yet", "", ""], None
+        if oracle_archs.ARCHS[name].get("embeds"):
+            return compare_embeddings(label, peer, program, path, tokens)
         batch, single, greedy = peer_answers(peer, path, tokens)
     except ValueError as error:
         return [label, f"does not load: {error}", "", "", ""], False

@@ -1,6 +1,7 @@
 // A model with its weights on its devices.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,15 @@ struct ModelOptions {
   // others are refused.
   std::string kernel_config;
   std::vector<LoraAdapter> lora;  // each adds its product to the model's
+  bool embed = false;  // for Model::embed() and nothing else; then `batch` should hold the longest text
+};
+
+// What is made of the numbers that a model gives for each token of a text.
+enum class Pooling {
+  OfFile,  // as the model file says
+  Mean,    // of all tokens
+  First,   // the first token's ("cls")
+  Last,    // the last token's
 };
 
 // A handle: copies share one model, which its sequences keep alive. One thread at a time.
@@ -33,6 +43,13 @@ class Model {
  public:
   // Errors: OutOfMemory when all sequences of ModelOptions are in use.
   Result<Sequence> new_sequence();
+
+  // The embedding of each text, in order: as many numbers for each, near in direction for like meanings, and
+  // of length 1 when `normalised`. The bits do not depend on the other texts. Needs ModelOptions::embed.
+  // Errors: Usage for a text that is empty or too long (names the option), and for OfFile where the file says
+  // nothing; those of the devices.
+  Result<std::vector<std::vector<float>>> embed(std::span<const std::string> texts, Pooling = Pooling::OfFile,
+                                                bool normalised = true);
 
   Tokenizer tokenizer() const;
   std::string name() const;

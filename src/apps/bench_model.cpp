@@ -258,6 +258,7 @@ Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& op
                  "leave --ctx out, or make -p and -n smaller"};
   auto source = open_model_file(options.model, file_options(common));
   if (!source) return source.error();
+  if (auto ok = check_generates(*source->file); !ok) return ok.error();
   Engine engine(backend_registry(), std::move(*engine_wanted), tell_on_stderr(quiet));
   auto loaded = engine.load(*source);
   if (!loaded) return loaded.error();

@@ -40,6 +40,7 @@ class Logits final : public Command {
     if (!options) return options.error();
     auto source = open_model_file(model_, file_options(engine_));
     if (!source) return source.error();
+    if (auto ok = check_generates(*source->file); !ok) return ok.error();
     auto out = BinaryOutput::open(output_, [&](const std::string& p) { return source->file->is(p); });
     if (!out) return out.error();
     const bool all = positions_ && *positions_ == "all";

@@ -55,6 +55,7 @@ class Perplexity final : public Command {
     if (!options) return options.error();
     auto source = open_model_file(model_, file_options(engine_));
     if (!source) return source.error();
+    if (auto ok = check_generates(*source->file); !ok) return ok.error();
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();
     auto text = read_text(file_.value_or("-"));

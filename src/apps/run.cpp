@@ -74,6 +74,7 @@ class Run final : public Command {
     }
     auto source = open_model_file(model_, file_options(engine_));
     if (!source) return source.error();
+    if (auto ok = check_generates(*source->file); !ok) return ok.error();
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();
     std::optional<ChatTemplate> chat_template;

@@ -59,6 +59,11 @@ Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
   if (!source) return to_public(source.error());
   auto tokenizer = own::Tokenizer::create(*source->file);
   if (!tokenizer) return to_public(tokenizer.error());
+  if (m.embed) {
+    auto config = gimbal::configure(*source->file);
+    if (!config) return to_public(config.error());
+    options->run = embedding_options(options->run, *config, size_t(std::max(1, m.sequences)));
+  }
   auto loaded = std::make_shared<Model::Impl>(Model::Impl{
       impl_, std::make_unique<own::Engine>(impl_->registry, std::move(*options), events_of(impl_->options))});
   auto on = loaded->engine->load(*source);

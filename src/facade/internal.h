@@ -8,16 +8,19 @@
 #include "engine/backend_places.h"
 #include "engine/engine.h"
 #include "ops/shapes.h"
+#include "runtime/embedding.h"
 #include "runtime/estimate.h"
 #include "runtime/generate.h"
 
 namespace gimbal::own {
 using Engine = gimbal::Engine;
+using EmbedSettings = gimbal::EmbedSettings;
 using EngineOptions = gimbal::EngineOptions;
 using Error = gimbal::Error;
 using Event = gimbal::Event;
 using Fallback = gimbal::Fallback;
 using Model = gimbal::Model;
+using Pooling = gimbal::Pooling;
 using Reloaded = gimbal::Reloaded;
 using Tokenizer = gimbal::Tokenizer;
 }  // namespace gimbal::own

@@ -4,9 +4,40 @@ namespace gimbal::v1 {
 
 Result<Sequence> Model::new_sequence() {
   const LoadedModelPtr& on = impl_->current();
+  if (on->model->plan().width(Output::Logits) == 0)
+    return Error{Code::Usage, "the model is an encoder or was loaded with 'embed': it generates no text",
+                 "use Model::embed()", "", "embed"};
   auto session = Session::create(*on->model);
   if (!session) return to_public(session.error());
   return Access::sequence(std::make_unique<Sequence::Impl>(Sequence::Impl{impl_, on, std::move(*session)}));
+}
+
+Result<std::vector<std::vector<float>>> Model::embed(std::span<const std::string> texts, Pooling pooling,
+                                                     bool normalised) {
+  const LoadedModelPtr& on = impl_->current();
+  if (!on->model->plan().options.hidden)
+    return Error{Code::Usage, "the model was loaded to generate text, not for embeddings",
+                 "set 'embed' when loading it", "", "embed"};
+  own::EmbedSettings settings{own::Pooling(int(pooling)), normalised};
+  if (pooling == Pooling::OfFile) {
+    auto says = pooling_of(*on->source.file);
+    if (!says) return to_public(says.error());
+    if (!*says)
+      return Error{Code::Usage, "the model file does not say how an embedding is made of its tokens' numbers",
+                   "name a 'pooling'", "", "pooling"};
+    settings.pooling = **says;
+  }
+  std::vector<std::vector<Token>> tokens;
+  for (const std::string& text : texts)
+    tokens.push_back(impl_->tokenizer->own->encode(text, {.parse_special = false}));
+  std::vector<std::vector<float>> all(texts.size());
+  auto ok =
+      gimbal::embed(*on->model, tokens, settings, [&](size_t i, std::span<const float> e) -> gimbal::Status {
+        all[i].assign(e.begin(), e.end());
+        return gimbal::Done{};
+      });
+  if (!ok) return to_public(ok.error());
+  return all;
 }
 
 Tokenizer Model::tokenizer() const { return Access::tokenizer(impl_->tokenizer); }

@@ -12,9 +12,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Args kCommands{"run",        "bench",           "plan",       "explain",    "backends",   "kernels",
-                     "verify",     "models",          "info",       "tokenize",   "detokenize", "logits",
-                     "perplexity", "render-template", "dequantize", "completion", "manual"};
+const Args kCommands{"run",        "bench",      "plan",       "explain", "backends",
+                     "kernels",    "verify",     "models",     "info",    "tokenize",
+                     "detokenize", "logits",     "perplexity", "embed",   "render-template",
+                     "dequantize", "completion", "manual"};
 
 // The long options that a command's --help lists, but for --cuda-device, which stands for a family.
 Args long_options(const std::string& command) {

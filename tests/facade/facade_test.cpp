@@ -131,4 +131,25 @@ TEST(Facade, ABackendIsReplacedWhileAModelRuns) {
   EXPECT_EQ(bad.error().code, Code::NoBackend);
 }
 
+TEST(Facade, TextsBecomeEmbeddings) {
+  PluginFolder folder;
+  Engine engine(with(folder));
+  ModelOptions options;
+  options.embed = true, options.cache_type = "f32", options.sequences = 2;
+  auto model = engine.load("default", options);
+  ASSERT_TRUE(model) << model.error().message;
+  const std::vector<std::string> texts = {"Once upon a time", "The dog ran", "Once upon a time"};
+  EXPECT_EQ(model->embed(texts).error().field, "pooling") << "the file says nothing";
+  auto e = model->embed(texts, Pooling::Mean);
+  ASSERT_TRUE(e) << e.error().message;
+  ASSERT_EQ(e->size(), texts.size());
+  double length = 0;
+  for (float x : (*e)[0]) length += double(x) * x;
+  EXPECT_NEAR(length, 1, 1e-6);
+  EXPECT_EQ((*e)[0], (*e)[2]);
+  EXPECT_NE((*e)[0], (*e)[1]);
+  EXPECT_EQ(model->new_sequence().error().field, "embed");
+  EXPECT_EQ(engine.load("default")->embed(texts, Pooling::Last).error().field, "embed");
+}
+
 }  // namespace
