@@ -2,11 +2,17 @@
 
 namespace gimbal::v1 {
 
+static Error usage(const char* message, const char* remedy, const char* field) {
+  Error e;
+  e.code = Code::Usage, e.message = message, e.remedy = remedy, e.field = field;
+  return e;
+}
+
 Result<Sequence> Model::new_sequence() {
   const LoadedModelPtr& on = impl_->current();
   if (on->model->plan().width(Output::Logits) == 0)
-    return Error{Code::Usage, "the model is an encoder or was loaded with 'embed': it generates no text",
-                 "use Model::embed()", "", "embed"};
+    return usage("the model is an encoder or was loaded with 'embed': it generates no text",
+                 "use Model::embed()", "embed");
   auto session = Session::create(*on->model);
   if (!session) return to_public(session.error());
   return Access::sequence(std::make_unique<Sequence::Impl>(Sequence::Impl{impl_, on, std::move(*session)}));
@@ -16,15 +22,15 @@ Result<std::vector<std::vector<float>>> Model::embed(std::span<const std::string
                                                      bool normalised) {
   const LoadedModelPtr& on = impl_->current();
   if (!on->model->plan().options.hidden)
-    return Error{Code::Usage, "the model was loaded to generate text, not for embeddings",
-                 "set 'embed' when loading it", "", "embed"};
+    return usage("the model was loaded to generate text, not for embeddings", "set 'embed' when loading it",
+                 "embed");
   own::EmbedSettings settings{own::Pooling(int(pooling)), normalised};
   if (pooling == Pooling::OfFile) {
     auto says = pooling_of(*on->source.file);
     if (!says) return to_public(says.error());
     if (!*says)
-      return Error{Code::Usage, "the model file does not say how an embedding is made of its tokens' numbers",
-                   "name a 'pooling'", "", "pooling"};
+      return usage("the model file does not say how an embedding is made of its tokens' numbers",
+                   "name a 'pooling'", "pooling");
     settings.pooling = **says;
   }
   std::vector<std::vector<Token>> tokens;
