@@ -145,7 +145,8 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
   a.texts("--lora", "FILE[:SCALE]",
           "a LoRA adapter (GGUF) for the model, and how strongly it acts (default 1); repeat for several",
           o.lora);
-  a.one_of("--kv-type", "format of the KV cache (default f16)", o.kv_type, cache_types);
+  a.one_of("--kv-type", format("format of the KV cache (default {})", o.kv_type).c_str(), o.kv_type,
+           cache_types);
 }
 
 ModelFileOptions file_options(const CommonOptions& o) {
