@@ -164,11 +164,14 @@ Status read_ternary_rows(Ternary kind, const TernaryTiles& t, ReadCodes read, co
   for (int64_t row = begin; row < end; row++, to += t.columns) {
     if (const int64_t n = row / t.tile_rows; n != held) {
       held = n;
-      if (auto ok = read(source, uint64_t(n) * codes, tile.codes.data(), codes); !ok) return ok;
-      if (auto ok = read(source, tiles * codes + uint64_t(n) * signs, tile.signs.data(), signs); !ok)
-        return ok;
-      if (auto ok = read(source, tiles * (codes + signs) + uint64_t(n) * rest, tile.twos.data(), rest); !ok)
-        return ok;
+      const std::pair<uint64_t, std::vector<uint8_t>*> areas[] = {
+          {uint64_t(n) * codes, &tile.codes},
+          {tiles * codes + uint64_t(n) * signs, &tile.signs},
+          {tiles * (codes + signs) + uint64_t(n) * rest, &tile.twos}};
+      for (auto [at, area] : areas) {
+        if (area->empty()) continue;  // of TL1
+        if (auto ok = read(source, at, area->data(), area->size()); !ok) return ok;
+      }
     }
     Out out{to};
     const int64_t in_tile = row % t.tile_rows;
