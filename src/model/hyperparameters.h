@@ -16,8 +16,8 @@ constexpr int kMaxCount = 1 << 24;
 
 class Hyperparameters {
  public:
-  // `layers`: how long lists are that give a value for each layer.
   Hyperparameters(const Gguf& file, std::string arch) : file_(file), arch_(std::move(arch)) {}
+  // How many values a list must have that gives one for each layer. To be called before such a list is read.
   void layers(int n) { layers_ = n; }
 
   bool has(const std::string& key) const { return file_.find(full(key)) != nullptr; }

@@ -7,8 +7,6 @@
 namespace gimbal::arch {
 namespace {
 
-int width_of(Recorder& m, Value x) { return int(m.p.shape(x).dim[0]); }
-
 std::optional<Value> bias_of(Recorder& m, const std::string& name, int size, Bias bias) {
   if (bias == Bias::Needed) return m.vector(name + ".bias", size);
   return m.optional_vector(name + ".bias", size);

@@ -9,6 +9,8 @@ namespace gimbal::arch {
 
 enum class Bias { Optional, Needed };
 
+// Of rows or heads [width, ..., R].
+inline int width_of(Recorder& m, Value x) { return int(m.p.shape(x).dim[0]); }
 // n, which `what` make as a product; more than any model has (kMaxCount) is an error.
 int bounded(Recorder&, const std::string& what, int64_t n);
 

@@ -1,7 +1,9 @@
 // Qwen's dense decoders. Qwen2 and 2.5: a llama with biases on q, k and v, whose heads are rotated by halves.
 // Qwen3: no biases, but every head of q and k is normed before it is rotated. The VL models are these for
-// text: all sections of their rotation have the text's position, so that it is the plain one.
-// Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL", 2024.
+// text: all sections of their rotation have the text's position, so that it is the plain one. Seed-OSS is a
+// Qwen2 whose second norm has another name in files.
+// Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL", 2024;
+// ByteDance Seed, "Seed-OSS Open-Source Models", 2025.
 #include "model/arch/blocks.h"
 
 namespace gimbal::arch {
@@ -9,12 +11,15 @@ namespace {
 
 Heads biased(Recorder& m, const Attention& a, Value x) { return project_heads(m, a, x, Bias::Needed); }
 
+Heads plain(Recorder& m, const Attention& a, Value x) { return project_heads(m, a, x); }
+
 Heads normed(Recorder& m, const Attention& a, Value x) {
   const Heads h = project_heads(m, a, x);
   return {rms_norm(m, "attn_q_norm", h.q), rms_norm(m, "attn_k_norm", h.k), h.v};
 }
 
-void record(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value)) {
+void record(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value),
+            const char* second_norm = "ffn_norm") {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
@@ -23,17 +28,18 @@ void record(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value)) {
     m.layer(i);
     const Heads h = rotated(m, heads(m, a, rms_norm(m, "attn_norm", x)), angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
-    x = p.add(x, glu(m, rms_norm(m, "ffn_norm", x)));
+    x = p.add(x, glu(m, rms_norm(m, second_norm, x)));
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)));
 }
 
 }  // namespace
 
-extern const ModelArch qwen2, qwen2vl, qwen3, qwen3vl;
+extern const ModelArch qwen2, qwen2vl, qwen3, qwen3vl, seed_oss;
 const ModelArch qwen2{"qwen2", [](Recorder& m) { record(m, biased); }};
 const ModelArch qwen2vl{"qwen2vl", [](Recorder& m) { record(m, biased); }};
 const ModelArch qwen3{"qwen3", [](Recorder& m) { record(m, normed); }};
 const ModelArch qwen3vl{"qwen3vl", [](Recorder& m) { record(m, normed); }};
+const ModelArch seed_oss{"seed_oss", [](Recorder& m) { record(m, plain, "post_attention_norm"); }};
 
 }  // namespace gimbal::arch

@@ -6,8 +6,6 @@
 namespace gimbal::arch {
 namespace {
 
-int width_of(Recorder& m, Value x) { return int(m.p.shape(x).dim[0]); }
-
 // One page of the layer's own for each sequence, and where the rows find theirs.
 struct State {
   Value values, sequences, pages;
