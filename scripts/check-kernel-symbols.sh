@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Fails when a kernel object exports a weak or unique symbol. An inline function compiled for AVX-512 and again for
 # plain x86-64 has one name; the linker keeps either, and the program dies on the machine that lacks the other.
+# Fails, too, when a kernel looks facts of formats up while it runs: they are constants, and cost a tenth of the speed otherwise.
 # Usage: check-kernel-symbols.sh OBJECT...    or    check-kernel-symbols.sh --self-test  (CXX names a compiler)
 set -euo pipefail
 
 check() {
-  local status=0 object symbols shared
+  local status=0 object symbols shared lookups
   for object in "$@"; do
     symbols=$(nm --defined-only --demangle "$object") || { echo "$object: nm cannot read it" >&2; return 1; }
     [ -n "$symbols" ] || { echo "$object: defines no symbol at all" >&2; status=1; }
@@ -14,6 +15,12 @@ check() {
       echo "$object: exports symbols that the linker would merge with another variant's:" >&2
       sed 's/^/  /' <<<"$shared" >&2
       status=1
+    fi
+    lookups=$(grep -E '(format_of|layout_of|parts32|parts256|activations_of)\(' <<<"$symbols" || true)
+    if [ -n "$lookups" ]; then
+      echo "$object: looks facts of formats up while it runs; make them constants (kLayout, matmul.h):" >&2
+      sed 's/^/  /' <<<"$lookups" >&2
+      return 1
     fi
   done
   [ $status -eq 0 ] || echo "make them static or put them in an anonymous namespace, and use no STL in kernel files" >&2
@@ -38,8 +45,9 @@ self_test() {
   expect bad inline_variable 'inline int counter = 3; int g() { return counter; }'
   expect bad local_static 'inline int* f() { static int x; return &x; } int* g() { return f(); }'
   expect bad empty ''
+  expect bad lookup 'namespace { [[gnu::noinline]] int format_of(int x) { return x * 3; } } int g(int x) { return format_of(x); }'
   if check "$folder/no-such-file.o" 2>/dev/null; then echo "self-test: a missing object passed"; wrong=1; fi
-  [ $wrong -ne 0 ] || echo "check-kernel-symbols: six kinds of bad object refused, good ones accepted"
+  [ $wrong -ne 0 ] || echo "check-kernel-symbols: seven kinds of bad object refused, good ones accepted"
   return $wrong
 }
 

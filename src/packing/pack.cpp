@@ -110,7 +110,7 @@ void pack32(int64_t columns, const uint8_t* row, uint8_t* chunk, int lane) {
   constexpr Format f = format_of(T);
   constexpr Parts32 parts = parts32(T);
   constexpr uint32_t kBlock = info(T).block;
-  uint8_t *scales = chunk + 2 * lane, *codes = chunk + chunk_codes(T, columns / 32);
+  uint8_t *scales = chunk + 2 * lane, *codes = chunk + layout_of(T).chunk_codes(columns / 32);
   for (int64_t k = 0; k < columns; k += kBlock, row += info(T).bytes) {
     for (uint32_t g = 0; g < kBlock / f.group; g++, scales += parts.scales) {
       if constexpr (f.scales != Scales::OfBlock) put_half(unit_bits<Meaning>(row, g), scales);
@@ -196,10 +196,10 @@ void ask_for(const uint8_t* next, int64_t bytes) {
 
 void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint8_t* tiles,
                 int64_t begin, int64_t end) {
-  const int64_t row_size = row_bytes(type, columns), tile_size = tile_bytes(type, columns);
+  const Layout layout = layout_of(type);
+  const int64_t row_size = row_bytes(type, columns), tile_size = layout.tile_bytes(columns);
   end = std::min(end, rows);
   const float scale = tensor_scale(type, source, columns * (end - begin));
-  const int64_t unit_step = parts256(type).unit_step;
   const PackChunk pack_chunk = pack_chunk_of(type);
   for (int64_t first = begin; first < end; first += kTileRows) {
     uint8_t* tile = tiles + (first - begin) / kTileRows * tile_size;
@@ -207,12 +207,12 @@ void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source
       // What does not depend on the row is looked up once: these are tables of formats.
       const int64_t wide = std::min<int64_t>(kChunk, columns - k), bytes = row_bytes(type, wide),
                     before = row_bytes(type, k);
-      uint8_t* chunk = tile + chunk_offset(type, columns, k);
+      uint8_t* chunk = tile + layout.chunk_offset(columns, k);
       for (int64_t r = first; r < std::min(end, first + kTileRows); r++) {
         const uint8_t* row = source + (r - begin) * row_size + before;
         if (k + kChunk < columns) ask_for(row + bytes, bytes);
         else if (r + kTileRows < end) ask_for(row + kTileRows * row_size - before, bytes);
-        pack_chunk(scale, wide, row, tile + k / kChunk * unit_step, chunk, int(r - first));
+        pack_chunk(scale, wide, row, tile + k / kChunk * layout.parts256.unit_step, chunk, int(r - first));
       }
     }
   }

@@ -294,7 +294,8 @@ TEST(Amx, SameBitsAtTheLimits) {
         const Product p(w, 256, 16, 19, false, kind);
         uint8_t* packed = p.weights.data();
         const auto parts = cpu::parts256(w);
-        const size_t codes = block256 ? 64 : size_t(cpu::chunk_offset(w, 256, 0) + cpu::chunk_codes(w, 8));
+        const size_t codes =
+            block256 ? 64 : size_t(cpu::layout_of(w).chunk_offset(256, 0) + cpu::layout_of(w).chunk_codes(8));
         std::memset(packed + codes, pattern, p.weights.size() - codes);
         // Six bits, as in the file; those of q2_k have four and lie beside the scales.
         if (block256)

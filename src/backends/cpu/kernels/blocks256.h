@@ -186,8 +186,8 @@ template <class W>
 struct Rows256 {
   using Product = ::CPU_VARIANT::Product<W::columns, product_steps(W::most), false, W::minimums>;
   static void unpack(const uint8_t* tile, int32_t k, int32_t columns, UnpackedTile& to) {
-    const uint8_t* w = tile + gimbal::cpu::chunk_offset(W::type, columns, k);
-    const uint8_t* units = tile + k / 256 * gimbal::cpu::parts256(W::type).unit_step;
+    const uint8_t* w = tile + kLayout<W::type>.chunk_offset(columns, k);
+    const uint8_t* units = tile + k / 256 * kLayout<W::type>.parts256.unit_step;
     store(to.unit, unit<W::type>(units));
 #pragma GCC unroll 1
     for (int g = 0; g < 256 / W::columns; g++) store(to.scale[g], group_scale<W>(w, g));

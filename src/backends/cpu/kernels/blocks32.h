@@ -69,7 +69,7 @@ struct OneRow32 {
     F total = splat(0.f);
     for (int32_t left = columns / 32; left > 0; left -= kChunk / 32) {
       const int32_t blocks = left < kChunk / 32 ? left : kChunk / 32;
-      const uint8_t* codes = w + gimbal::cpu::chunk_codes(W::type, blocks);
+      const uint8_t* codes = w + kLayout<W::type>.chunk_codes(blocks);
       F acc = splat(0.f);
       for (int32_t b = 0; b < blocks; b++, a += x.bytes, codes += parts.codes) {
         fetch_ahead<kBytes>(w + kBytes * b);
@@ -88,7 +88,7 @@ struct OneRow32 {
         if constexpr (W::minimums) acc = fma(W::scale(scale + 32), splat(unit * float(code_sum)), acc);
       }
       total = add(total, acc);
-      w += gimbal::cpu::chunk_bytes(W::type, blocks);
+      w += kLayout<W::type>.chunk_bytes(blocks);
     }
     return total;
   }
@@ -108,9 +108,9 @@ struct Rows32 {
   using Product = ::CPU_VARIANT::Product<kColumns, product_steps(W::most), true, W::minimums>;
   static void unpack(const uint8_t* tile, int32_t k, int32_t columns, UnpackedTile& to) {
     constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
-    const uint8_t* w = tile + gimbal::cpu::chunk_offset(W::type, columns, k);
+    const uint8_t* w = tile + kLayout<W::type>.chunk_offset(columns, k);
     const int32_t blocks = (columns - k < kChunk ? columns - k : kChunk) / 32;
-    const uint8_t* codes = w + gimbal::cpu::chunk_codes(W::type, blocks);
+    const uint8_t* codes = w + kLayout<W::type>.chunk_codes(blocks);
     to.codes = W::format.bytes ? codes : to.bytes;
 #pragma GCC unroll 1
     for (int32_t b = 0; b < blocks; b++, codes += parts.codes) {

@@ -20,7 +20,7 @@ template <class W>
 void embed_numbers(const CpuTask& t, int64_t begin, int64_t end) {
   constexpr int64_t bytes = gimbal::info(W::type).bytes;
   const int32_t columns = t.in[0]->dim[0];
-  embed_rows(t, begin, end, gimbal::cpu::tile_bytes(W::type, columns),
+  embed_rows(t, begin, end, kLayout<W::type>.tile_bytes(columns),
              [columns](const uint8_t* tile, int lane, float* y) {
                for (int32_t k = 0; k < columns; k++) y[k] = W::one(tile + (16 * k + lane) * bytes);
              });
@@ -55,5 +55,5 @@ void embed_codes(const CpuTask& t, int64_t begin, int64_t end) {
   using P = typename Many::Product;
   embed_unpacked<P::kUnitPerGroup, W::minimums>(
       t, begin, end, P::kColumns,
-      {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), Many::unpack, W::unpacked_zero});
+      {kLayout<W::type>.tile_bytes(t.in[0]->dim[0]), Many::unpack, W::unpacked_zero});
 }

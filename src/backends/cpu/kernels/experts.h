@@ -202,6 +202,6 @@ using MatMul = void (*)(const CpuTask&, int64_t begin, int64_t end);
 template <class W, MatMul product>
 void expert_mat_mul(const CpuTask& t, int64_t begin, int64_t end) {
   constexpr gimbal::DTypeInfo x = gimbal::info(W::x);
-  expert_units(t, begin, end, product, gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]),
+  expert_units(t, begin, end, product, kLayout<W::type>.tile_bytes(t.in[0]->dim[0]),
                t.in[0]->dim[0] / x.block * x.bytes);
 }

@@ -62,7 +62,7 @@ template <class W>
 struct RowsOfFloats {
   using Product = ProductOfFloats;
   static void unpack(const uint8_t* tile, int32_t k, int32_t columns, ProductOfFloats::Weights& to) {
-    const uint8_t* w = tile + gimbal::cpu::chunk_offset(W::type, columns, k);
+    const uint8_t* w = tile + kLayout<W::type>.chunk_offset(columns, k);
     if constexpr (W::type == DType::F32) {
       to.columns = reinterpret_cast<const float*>(w);
     } else {

@@ -14,9 +14,12 @@ inline CpuWork matmul_work(const CpuTask& t) {
   return {(t.in[0]->dim[1] + 15) / 16, 2.0 * double(t.in[0]->dim[0] * t.in[0]->dim[1]) * t.rows};
 }
 
+template <DType T>
+constexpr gimbal::cpu::Layout kLayout = gimbal::cpu::layout_of(T);
+
 template <class W>
 inline const uint8_t* tile_at(const CpuTask& t, int64_t unit) {
-  return t.x[0] + unit * gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]);
+  return t.x[0] + unit * kLayout<W::type>.tile_bytes(t.in[0]->dim[0]);
 }
 // Row `row` of x from column k on, where a block begins.
 template <class W>
@@ -147,7 +150,7 @@ template <template <class> class OneRow, class W, class Many>
 void matmul(const CpuTask& t, int64_t begin, int64_t end) {
   if (t.rows > 1)
     return many_rows<typename Many::Product::Staged>(
-        t, begin, end, {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), Many::unpack, W::zero},
+        t, begin, end, {kLayout<W::type>.tile_bytes(t.in[0]->dim[0]), Many::unpack, W::zero},
         row_steps<typename Many::Product>());
   if constexpr (wants_two_streams<W>()) {
     const int64_t half = (end - begin) / 2;

@@ -89,7 +89,7 @@ struct RowsOfSums {
   static void unpack(const uint8_t* tile, int32_t k, int32_t columns, UnpackedTile& to) {
     constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
     const F unit = load(reinterpret_cast<const float*>(tile));
-    const uint8_t* codes = tile + gimbal::cpu::chunk_offset(W::type, columns, k);
+    const uint8_t* codes = tile + kLayout<W::type>.chunk_offset(columns, k);
     const int32_t blocks = (columns - k < kChunk ? columns - k : kChunk) / 32;
     to.codes = to.bytes;
 #pragma GCC unroll 1

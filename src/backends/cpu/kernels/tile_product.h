@@ -173,7 +173,7 @@ struct TileProduct {
 template <class W, class P, class Many>
 void multiply_by_tiles(const CpuTask& t, int64_t begin, int64_t end) {
   multiply_by_tiles<P>(t, begin, end,
-                       {gimbal::cpu::tile_bytes(W::type, t.in[0]->dim[0]), Many::unpack, W::unpacked_zero});
+                       {kLayout<W::type>.tile_bytes(t.in[0]->dim[0]), Many::unpack, W::unpacked_zero});
 }
 template <DType T>
 void matmul_by_tiles(const CpuTask& t, int64_t begin, int64_t end) {
