@@ -264,9 +264,12 @@ TEST(Plan, AContextBeyondTheTrainedOneIsSaid) {
 TEST(Explain, NamesTheKernelOfEveryOp) {
   Json j = json_of(gimbal({"explain", story_file("q8_0"), "--json"}));
   expect_keys(j, {"model", "device", "device_reason", "placement", "fallbacks", "buckets", "leading"});
-  ASSERT_EQ(j["buckets"].size(), 2u);
+  ASSERT_GE(j["buckets"].size(), 2u);
   EXPECT_EQ(j["buckets"][0]["purpose"], "generation");
-  EXPECT_EQ(j["buckets"][1]["purpose"], "prompt");
+  for (size_t b = 1; b < j["buckets"].size(); b++) {  // few rows have kernels of their own on most devices
+    EXPECT_EQ(j["buckets"][b]["purpose"], "prompt");
+    EXPECT_GT(j["buckets"][b]["rows"], j["buckets"][b - 1]["rows"]);
+  }
   for (const Json& b : j["buckets"])
     for (const Json& op : b["ops"]) {
       expect_keys(op, {"op", "name", "inputs", "output", "device", "kernel", "why", "rejected"});

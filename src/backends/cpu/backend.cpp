@@ -43,7 +43,12 @@ const Variant kVariants[] = {
 #undef CPU_VARIANT_ROW
 };
 
-// Rows by tiles: sizes as all kernels have them, and enough rows.
+// Sizes as all kernels have them, and few rows or enough.
+constexpr gimbal_limit kFewSizes[] = {
+    kSizes[0],
+    kSizes[1],
+    {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, 2, kMaxFewRows},
+};
 constexpr gimbal_limit kPromptSizes[] = {
     kSizes[0],
     kSizes[1],
@@ -56,7 +61,8 @@ CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   gimbal_kernel_info k = claims(c.name, op, set_of(DType(c.format)));
   k.rank = c.rank, k.needs = needs;
   if (op == OpKind::MatMul || op == OpKind::ExpertMatMul) k.in[1] = claim_of(set_of(DType(c.x)));
-  if (c.prompts_only) limit(k, kPromptSizes);
+  if (c.rows == CpuRows::Few) limit(k, kFewSizes);
+  if (c.rows == CpuRows::Prompts) limit(k, kPromptSizes);
   return {k, r.work, r.launch, r.by_row, r.items_at_once, r.item_outputs, r.launch_two};
 }
 

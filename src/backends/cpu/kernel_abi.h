@@ -26,17 +26,24 @@ struct CpuWork {
   double operations;  // of all of them, roughly: small ops are not worth waking a thread
 };
 
+// For how many rows a program must be planned, so that a kernel takes it.
+enum class CpuRows : uint8_t {
+  Any,
+  Few,      // 2 to kMaxFewRows
+  Prompts,  // fewer than kPromptRows are not worth its preparations
+};
+constexpr int32_t kMaxFewRows = 32, kPromptRows = 16;
+
 // What a kernel says of itself in its variant's table. The backend makes the whole claim of it when it is
 // opened (device/claims.h), so that hundreds of rows stay small in the file.
 struct CpuClaim {
   const char* name;
   uint16_t op;
   int16_t rank;
-  uint8_t format;     // a DType: of the weights or the cache, or what quantize gives
-  uint8_t x;          // of a product's activations
-  bool prompts_only;  // fewer rows than kPromptRows are not worth its preparations
+  uint8_t format;  // a DType: of the weights or the cache, or what quantize gives
+  uint8_t x;       // of a product's activations
+  CpuRows rows;
 };
-constexpr int32_t kPromptRows = 16;
 
 // A row: what it claims, and the private half that computes work items [begin, end).
 template <class Info>

@@ -1,5 +1,6 @@
 // Every CPU kernel of one instruction set, and the table of them: a kernel exists if and only if it has a row
-// here.
+// here. CPU_PRODUCTS_ONLY: this set adds a dot product of bytes to another set, whose rows serve for the
+// rest. CPU_NO_FEW_ROWS: few rows are computed as many.
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "ops/op.h"
@@ -20,6 +21,7 @@ using gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/embed.h"
 #include "backends/cpu/kernels/experts.h"
+#include "backends/cpu/kernels/few_rows.h"
 #include "backends/cpu/kernels/float_weights.h"
 #include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/recurrent.h"
@@ -34,75 +36,67 @@ constexpr bool kByRow = true;  // CpuRow::by_row
 // The bits of `needs` are the variant's, and set by the backend.
 constexpr CpuRow row(const char* name, OpKind op, CpuWork (*work)(const CpuTask&), Launch launch,
                      bool by_row = false, DType format = DType::F32) {
-  return {{name, uint16_t(op), kRank, uint8_t(format), 0, false}, work, launch, by_row};
+  return {{name, uint16_t(op), kRank, uint8_t(format), 0, CpuRows::Any}, work, launch, by_row};
 }
-template <template <class> class OneRow, class W>
-constexpr auto two_streams() -> decltype(CpuRow::launch_two) {
-  if constexpr (wants_two_streams<W>()) return one_row_two_streams<OneRow, W>;
-  else return nullptr;
+// The kernels of a format of weights. Formats with the same facts share them.
+struct WeightKernels {
+  DType x;              // of the activations
+  Launch product, few;  // for any number of rows, and for few
+  decltype(CpuRow::launch_two) two_streams;
+  Launch expert, embed;
+};
+template <class W, template <class> class OneRow, class Many, class Few, Launch embed>
+constexpr WeightKernels weight_kernels() {
+#ifdef CPU_NO_FEW_ROWS
+  constexpr Launch few = matmul<OneRow, W, Many>;
+#else
+  constexpr Launch few = matmul_few<W, Few>;
+#endif
+  decltype(CpuRow::launch_two) two_streams = nullptr;
+  if constexpr (wants_two_streams<W>()) two_streams = one_row_two_streams<OneRow, W>;
+  return {W::x, matmul<OneRow, W, Many>, few, two_streams, expert_mat_mul<W, matmul<OneRow, W, Many>, few>,
+          embed};
 }
-constexpr CpuRow mat_mul(const char* name, DType weights, DType x, Launch launch,
-                         decltype(CpuRow::launch_two) launch_two = nullptr) {
-  CpuRow k = row(name, OpKind::MatMul, matmul_work, launch, 0, weights);
-  k.info.x = uint8_t(x);
+template <DType T>
+constexpr WeightKernels weight_kernels() {
+  constexpr DType shared = gimbal::first_alike(T);
+  constexpr Format f = format_of(T);
+  if constexpr (f.number != Number::Codes) {
+    using W = Numbers<shared>;
+    return weight_kernels<W, OneRowOfFloats, RowsOfFloats<W>, FewRowsOfFloats<W>, embed_numbers<W>>();
+  } else if constexpr (f.x == DType::A8_32) {
+    using W = Weights32<shared>;
+    return weight_kernels<W, OneRow32, Rows32<W>, FewRows32<W>, embed_codes<W, Rows32<W>>>();
+  } else if constexpr (f.x == DType::A8_ROW) {
+    using W = Weights32<shared>;
+    return weight_kernels<W, OneRowOfSums, RowsOfSums<W>, FewRowsOfSums<W>, embed_codes<W, RowsOfSums<W>>>();
+  } else {
+    using W = Weights256<shared>;
+    return weight_kernels<W, OneRow256, Rows256<W>, FewRows256<W>, embed_codes<W, Rows256<W>>>();
+  }
+}
+constexpr CpuRow mat_mul(const char* name, DType weights, const WeightKernels& kernels) {
+  CpuRow k = row(name, OpKind::MatMul, matmul_work, kernels.product, false, weights);
+  k.info.x = uint8_t(kernels.x);
   k.items_at_once = kTilesAtOnce;
   k.item_outputs = 16;
-  k.launch_two = launch_two;
+  k.launch_two = kernels.two_streams;
   return k;
 }
-template <DType T>
-constexpr CpuRow mat_mul(const char* name) {
-  constexpr DType shared = gimbal::first_alike(T);
-  constexpr Format f = format_of(T);
-  if constexpr (f.number != Number::Codes) {
-    using W = Numbers<shared>;
-    return mat_mul(name, T, f.x, matmul<OneRowOfFloats, W, RowsOfFloats<W>>,
-                   two_streams<OneRowOfFloats, W>());
-  } else if constexpr (f.x == DType::A8_32) {
-    using W = Weights32<shared>;
-    return mat_mul(name, T, f.x, matmul<OneRow32, W, Rows32<W>>);
-  } else if constexpr (f.x == DType::A8_ROW) {
-    using W = Weights32<shared>;
-    return mat_mul(name, T, f.x, matmul<OneRowOfSums, W, RowsOfSums<W>>);
-  } else {
-    using W = Weights256<shared>;
-    return mat_mul(name, T, f.x, matmul<OneRow256, W, Rows256<W>>, two_streams<OneRow256, W>());
-  }
-}
-template <DType T>
-constexpr CpuRow expert_mat_mul(const char* name) {
-  constexpr DType shared = gimbal::first_alike(T);
-  constexpr Format f = format_of(T);
-  CpuRow k = row(name, OpKind::ExpertMatMul, expert_work, nullptr, false, T);
-  k.info.x = uint8_t(f.x);
-  if constexpr (f.number != Number::Codes) {
-    using W = Numbers<shared>;
-    k.launch = expert_mat_mul<W, matmul<OneRowOfFloats, W, RowsOfFloats<W>>>;
-  } else if constexpr (f.x == DType::A8_32) {
-    using W = Weights32<shared>;
-    k.launch = expert_mat_mul<W, matmul<OneRow32, W, Rows32<W>>>;
-  } else if constexpr (f.x == DType::A8_ROW) {
-    using W = Weights32<shared>;
-    k.launch = expert_mat_mul<W, matmul<OneRowOfSums, W, RowsOfSums<W>>>;
-  } else {
-    using W = Weights256<shared>;
-    k.launch = expert_mat_mul<W, matmul<OneRow256, W, Rows256<W>>>;
-  }
+constexpr CpuRow mat_mul_few(const char* name, DType weights, const WeightKernels& kernels) {
+  CpuRow k = row(name, OpKind::MatMul, matmul_work, kernels.few, false, weights);
+  k.info.x = uint8_t(kernels.x);
+  k.info.rank = kRank + 5, k.info.rows = CpuRows::Few;
+  k.items_at_once = 2;
   return k;
 }
-constexpr CpuRow embedding(const char* name, DType weights, Launch launch) {
-  return row(name, OpKind::Embed, row_work<1>, launch, kByRow, weights);
+constexpr CpuRow expert_mat_mul(const char* name, DType weights, const WeightKernels& kernels) {
+  CpuRow k = row(name, OpKind::ExpertMatMul, expert_work, kernels.expert, false, weights);
+  k.info.x = uint8_t(kernels.x);
+  return k;
 }
-template <DType T>
-constexpr CpuRow embedding(const char* name) {
-  constexpr DType shared = gimbal::first_alike(T);
-  constexpr Format f = format_of(T);
-  if constexpr (f.number != Number::Codes) return embedding(name, T, embed_numbers<Numbers<shared>>);
-  else if constexpr (f.x == DType::A8_32)
-    return embedding(name, T, embed_codes<Weights32<shared>, Rows32<Weights32<shared>>>);
-  else if constexpr (f.x == DType::A8_ROW)
-    return embedding(name, T, embed_codes<Weights32<shared>, RowsOfSums<Weights32<shared>>>);
-  else return embedding(name, T, embed_codes<Weights256<shared>, Rows256<Weights256<shared>>>);
+constexpr CpuRow embedding(const char* name, DType weights, const WeightKernels& kernels) {
+  return row(name, OpKind::Embed, row_work<1>, kernels.embed, kByRow, weights);
 }
 constexpr CpuRow attends(const char* name, DType cache, Launch launch) {
   return row(name, OpKind::Attention, attention_work, launch, false, cache);
@@ -123,9 +117,19 @@ constexpr CpuRow quantizes(const char* name, DType to, Launch launch) {
       writes(NAME("cache_write." format), DType::T, cache_write<write>)
 
 const CpuRow kTable[] = {
-#define GIMBAL_FORMAT(id, name, ...)                                                      \
-  mat_mul<DType::id>(NAME("mat_mul." #name)), embedding<DType::id>(NAME("embed." #name)), \
-      expert_mat_mul<DType::id>(NAME("expert_mat_mul." #name)),
+#define GIMBAL_FORMAT(id, name, ...)                                       \
+  mat_mul(NAME("mat_mul." #name), DType::id, weight_kernels<DType::id>()), \
+      expert_mat_mul(NAME("expert_mat_mul." #name), DType::id, weight_kernels<DType::id>()),
+#include "tensor/formats.def"
+#undef GIMBAL_FORMAT
+#ifndef CPU_NO_FEW_ROWS
+#define GIMBAL_FORMAT(id, name, ...) \
+  mat_mul_few(NAME("mat_mul_few." #name), DType::id, weight_kernels<DType::id>()),
+#include "tensor/formats.def"
+#undef GIMBAL_FORMAT
+#endif
+#ifndef CPU_PRODUCTS_ONLY
+#define GIMBAL_FORMAT(id, name, ...) embedding(NAME("embed." #name), DType::id, weight_kernels<DType::id>()),
 #include "tensor/formats.def"
 #undef GIMBAL_FORMAT
     CACHE(F32, Plain<CacheF32>, write_head<CacheF32>, "f32"),
@@ -153,6 +157,7 @@ const CpuRow kTable[] = {
     row(NAME("top_k.f32"), OpKind::TopK, row_work_of_x<2>, top_k, kByRow),
     row(NAME("sort.f32"), OpKind::Sort, row_work_of_x<40>, sort_rows, kByRow),
     row(NAME("argsort.f32"), OpKind::ArgSort, row_work_of_x<40>, argsort_rows, kByRow),
+#endif
 };
 
 }  // namespace

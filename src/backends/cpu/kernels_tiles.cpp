@@ -24,8 +24,9 @@ using gimbal::OpKind, gimbal::kChunk;
 // With few rows, turning codes into bytes takes longer than the tiles save.
 constexpr CpuRow row(const char* name, DType weights, DType x,
                      void (*launch)(const CpuTask&, int64_t, int64_t)) {
-  return {
-      {name, uint16_t(OpKind::MatMul), kTileRank, uint8_t(weights), uint8_t(x), true}, matmul_work, launch};
+  return {{name, uint16_t(OpKind::MatMul), kTileRank, uint8_t(weights), uint8_t(x), CpuRows::Prompts},
+          matmul_work,
+          launch};
 }
 
 #define STR2(x) #x

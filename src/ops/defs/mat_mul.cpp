@@ -16,11 +16,13 @@ struct ProductSize {
 // One block and many; a whole chunk of 256, one more, one less; a tile of 16 outputs, one more, one less;
 // rows of x around the numbers that kernels take at once; few rows where there is room for many; and for
 // one alone.
-constexpr ProductSize kProducts[] = {
-    {1, 0, 1, 1, 0},     {2, 0, 16, 1, 1},     {3, 5, 17, 2, 0},     {8, 0, 15, 3, 0},   {9, 1, 33, 4, 1},
-    {16, 0, 48, 5, 0},   {17, 3, 7, 8, 0},     {43, 31, 64, 9, 1},   {64, 0, 256, 1, 0}, {5, 0, 130, 31, 0},
-    {9, 0, 33, 16, 1},   {3, 0, 17, 33, 0},    {8, 0, 20, 3, 1, 30}, {1, 0, 5, 260, 0},  {3, 5, 17, 1, 0, 0},
-    {9, 1, 33, 1, 1, 0}, {43, 31, 64, 1, 0, 0}};
+constexpr ProductSize kProducts[] = {{1, 0, 1, 1, 0},      {2, 0, 16, 1, 1},      {3, 5, 17, 2, 0},
+                                     {8, 0, 15, 3, 0},     {9, 1, 33, 4, 1},      {16, 0, 48, 5, 0},
+                                     {17, 3, 7, 8, 0},     {43, 31, 64, 9, 1},    {64, 0, 256, 1, 0},
+                                     {5, 0, 130, 31, 0},   {9, 0, 33, 16, 1},     {3, 0, 17, 33, 0},
+                                     {8, 0, 20, 3, 1, 30}, {1, 0, 5, 260, 0},     {3, 5, 17, 1, 0, 0},
+                                     {9, 1, 33, 1, 1, 0},  {43, 31, 64, 1, 0, 0}, {9, 0, 33, 7, 1, 0},
+                                     {3, 5, 17, 14, 0, 0}, {17, 1, 50, 21, 1, 0}, {8, 0, 34, 32, 0, 0}};
 
 // A prompt as users run it: more rows, columns and outputs than kernels stage at once. One format will do of
 // those whose rows of x are alike.

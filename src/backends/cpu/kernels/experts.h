@@ -199,9 +199,14 @@ using MatMul = void (*)(const CpuTask&, int64_t begin, int64_t end);
     }
   }
 }
-template <class W, MatMul product>
+// How many rows an expert has is known only now, so its kernel is not chosen by the table.
+template <MatMul any, MatMul few>
+void product_of_rows(const CpuTask& t, int64_t begin, int64_t end) {
+  t.rows > 1 && t.rows <= kMaxFewRows ? few(t, begin, end) : any(t, begin, end);
+}
+template <class W, MatMul any, MatMul few>
 void expert_mat_mul(const CpuTask& t, int64_t begin, int64_t end) {
   constexpr gimbal::DTypeInfo x = gimbal::info(W::x);
-  expert_units(t, begin, end, product, kLayout<W::type>.tile_bytes(t.in[0]->dim[0]),
+  expert_units(t, begin, end, product_of_rows<any, few>, kLayout<W::type>.tile_bytes(t.in[0]->dim[0]),
                t.in[0]->dim[0] / x.block * x.bytes);
 }

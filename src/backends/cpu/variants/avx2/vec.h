@@ -9,7 +9,7 @@ namespace {
 constexpr int16_t kRank = 20;
 // Of activations that share a load of the weights, and tiles that share one of the activations: as registers
 // allow.
-constexpr int kRowsAtOnce = 4, kTilesTogether = 1;
+constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 
 struct F {
   __m256 a, b;
@@ -104,6 +104,10 @@ inline I shift_right(I x) {
   if constexpr (By == 0) return x;
   else return {_mm256_srai_epi32(x.a, By), _mm256_srai_epi32(x.b, By)};
 }
+template <int By>
+inline I shift_left(I x) {
+  return {_mm256_slli_epi32(x.a, By), _mm256_slli_epi32(x.b, By)};
+}
 template <int From>
 inline I nibble(I x) {
   __m256i m = _mm256_set1_epi32(15);
@@ -122,6 +126,7 @@ inline void store_i8(int8_t* p, I x) {
                    _mm_packs_epi16(_mm256_castsi256_si128(w), _mm256_extracti128_si256(w, 1)));
 }
 inline I add(I x, I y) { return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)}; }
+inline I sub(I x, I y) { return {_mm256_sub_epi32(x.a, y.a), _mm256_sub_epi32(x.b, y.b)}; }
 inline I mul(I x, I y) { return {_mm256_mullo_epi32(x.a, y.a), _mm256_mullo_epi32(x.b, y.b)}; }
 inline int32_t sum(I x) {
   __m256i e = _mm256_add_epi32(x.a, x.b);
@@ -158,6 +163,11 @@ inline __m256i field(__m256i c) {
 template <int From, int To, int Width>
 inline Codes field(Codes c) {
   return {field<From, To, Width>(c.a), field<From, To, Width>(c.b)};
+}
+template <int To, int Width>
+inline Codes field_from(Codes c, int from) {
+  const __m128i by = _mm_cvtsi32_si128(from);
+  return field<0, To, Width>({_mm256_srl_epi16(c.a, by), _mm256_srl_epi16(c.b, by)});
 }
 inline Codes lookup(Codes c, const uint8_t* table) {
   __m256i t = _mm256_broadcastsi128_si256(half_register(table));

@@ -10,10 +10,10 @@ namespace {
 // registers allow. Both share where a product is one instruction, of which a core can do as many as loads.
 #if defined(__AVX512VNNI__)
 constexpr int16_t kRank = 40;
-constexpr int kRowsAtOnce = 6, kTilesTogether = 2;
+constexpr int kRowsAtOnce = 6, kTilesTogether = 2, kFewTogether = 8, kFewestTogether = 2;
 #else
 constexpr int16_t kRank = 30;
-constexpr int kRowsAtOnce = 12, kTilesTogether = 1;
+constexpr int kRowsAtOnce = 12, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 #endif
 
 struct F {
@@ -88,6 +88,10 @@ inline I shift_right(I x) {
   if constexpr (By == 0) return x;
   else return {_mm512_srai_epi32(x.v, By)};
 }
+template <int By>
+inline I shift_left(I x) {
+  return {_mm512_slli_epi32(x.v, By)};
+}
 template <int From>
 inline I nibble(I x) {
   return {_mm512_and_si512(_mm512_srli_epi32(x.v, From), _mm512_set1_epi32(15))};
@@ -101,6 +105,7 @@ inline void store_i8(int8_t* p, I x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x.v));
 }
 inline I add(I x, I y) { return {_mm512_add_epi32(x.v, y.v)}; }
+inline I sub(I x, I y) { return {_mm512_sub_epi32(x.v, y.v)}; }
 inline I mul(I x, I y) { return {_mm512_mullo_epi32(x.v, y.v)}; }
 inline int32_t sum(I x) { return _mm512_reduce_add_epi32(x.v); }
 inline F to_float(I x) { return {_mm512_cvtepi32_ps(x.v)}; }
@@ -118,6 +123,10 @@ inline Codes field(Codes c) {
   if constexpr (From > To) c.v = _mm512_srli_epi16(c.v, From - To);
   if constexpr (From < To) c.v = _mm512_slli_epi16(c.v, To - From);
   return {_mm512_and_si512(c.v, _mm512_set1_epi8(char(((1 << Width) - 1) << To)))};
+}
+template <int To, int Width>
+inline Codes field_from(Codes c, int from) {
+  return field<0, To, Width>({_mm512_srl_epi16(c.v, _mm_cvtsi32_si128(from))});
 }
 inline Codes lookup(Codes c, const uint8_t* table) {
   __m128i t = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));

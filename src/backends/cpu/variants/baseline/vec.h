@@ -13,7 +13,7 @@ namespace {
 constexpr int16_t kRank = 0;
 // Of activations that share a load of the weights, and tiles that share one of the activations: as registers
 // allow.
-constexpr int kRowsAtOnce = 4, kTilesTogether = 1;
+constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 
 struct F {
   float v[16];
@@ -159,6 +159,11 @@ inline I shift_right(I a) {
   EACH a.v[i] >>= By;
   return a;
 }
+template <int By>
+inline I shift_left(I a) {
+  EACH a.v[i] = int32_t(uint32_t(a.v[i]) << By);
+  return a;
+}
 // Bits From..From+3 of every lane.
 template <int From>
 inline I nibble(I a) {
@@ -175,6 +180,11 @@ inline void store_i8(int8_t* p, I a) { EACH p[i] = int8_t(a.v[i]); }
 inline I add(I a, I b) {
   I r;
   EACH r.v[i] = a.v[i] + b.v[i];
+  return r;
+}
+inline I sub(I a, I b) {
+  I r;
+  EACH r.v[i] = a.v[i] - b.v[i];
   return r;
 }
 inline I mul(I a, I b) {
@@ -225,6 +235,12 @@ inline void store_codes(uint8_t* p, Codes c) { __builtin_memcpy(p, c.v, 64); }
 template <int From, int To, int Width>
 inline Codes field(Codes c) {
   EACH_CODE c.v[i] = uint8_t((c.v[i] >> From & ((1 << Width) - 1)) << To);
+  return c;
+}
+// The same from a bit that is known when it runs.
+template <int To, int Width>
+inline Codes field_from(Codes c, int from) {
+  EACH_CODE c.v[i] = uint8_t((c.v[i] >> from & ((1 << Width) - 1)) << To);
   return c;
 }
 // Entry c of a table of 16, for codes below 16.

@@ -17,7 +17,7 @@ constexpr int16_t kRank = 20;
 #endif
 // Of activations that share a load of the weights, and tiles that share one of the activations: as registers
 // allow.
-constexpr int kRowsAtOnce = 4, kTilesTogether = 1;
+constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 
 struct F {
   float32x4_t a, b, c, d;
@@ -147,6 +147,10 @@ inline I shift_right(I x) {
   if constexpr (By == 0) return x;
   else return each<I>(x, [](int32x4_t v) { return vshrq_n_s32(v, By); });
 }
+template <int By>
+inline I shift_left(I x) {
+  return each<I>(x, [](int32x4_t v) { return vshlq_n_s32(v, By); });
+}
 template <int From>
 inline I nibble(I x) {
   return each<I>(x, [](int32x4_t v) {
@@ -164,6 +168,9 @@ inline void store_i8(int8_t* p, I x) {
 }
 inline I add(I x, I y) {
   return each<I>(x, y, [](auto p, auto q) { return vaddq_s32(p, q); });
+}
+inline I sub(I x, I y) {
+  return each<I>(x, y, [](auto p, auto q) { return vsubq_s32(p, q); });
 }
 inline I mul(I x, I y) {
   return each<I>(x, y, [](auto p, auto q) { return vmulq_s32(p, q); });
@@ -199,6 +206,11 @@ inline Codes field(Codes c) {
     if constexpr (To == 0 && From + Width == 8) return v;  // zeros came in from above
     else return vandq_u8(v, vdupq_n_u8(((1 << Width) - 1) << To));
   });
+}
+template <int To, int Width>
+inline Codes field_from(Codes c, int from) {
+  const int8x16_t by = vdupq_n_s8(int8_t(-from));
+  return field<0, To, Width>(each<Codes>(c, [by](uint8x16_t v) { return vshlq_u8(v, by); }));
 }
 inline Codes lookup(Codes c, const uint8_t* table) {
   uint8x16_t t = vld1q_u8(table);

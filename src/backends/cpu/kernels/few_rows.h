@@ -1,0 +1,325 @@
+// The matrix product for a few rows of x: many users at once, or the drafted tokens of one. As with one row,
+// memory is the limit: tiles are read once and in order, their codes become bytes in registers and are
+// multiplied there with several rows. What a row adds up, and in which order, is what it adds up alone.
+#pragma once
+
+#include "backends/cpu/kernels/blocks256.h"
+#include "backends/cpu/kernels/blocks32.h"
+#include "backends/cpu/kernels/float_weights.h"
+#include "backends/cpu/kernels/row_sums.h"
+
+// 256 columns of some tiles (fewer, where they end), from column k on.
+struct TilePart {
+  const uint8_t* tile[2];
+  int32_t k, columns;  // columns: of the whole tile
+  bool first;          // the first group of rows to come by: it asks for what memory shall bring next
+
+  int32_t width() const { return columns - k < kChunk ? columns - k : kChunk; }
+};
+
+// The number of a vector, as a type: so that the shifts and masks that make its codes are constants.
+template <int J>
+struct At {
+  static constexpr int value = J;
+};
+
+template <int M, int J, int End, class Code>
+[[gnu::always_inline]] inline void add_short(const Code& code, const uint8_t* const* x, int64_t at,
+                                             ShortSums* s) {
+  if constexpr (J < End) {
+    const Codes c = code(At<J>());
+    for (int m = 0; m < M; m++) s[m] = add(s[m], short_dot(c, splat(read<int32_t>(x[m] + at + 4 * J))));
+    add_short<M, J + 1, End>(code, x, at, s);
+  }
+}
+// Adds the products of vectors J to End - 1 with M rows of x. code(At<J>) gives a vector of codes, x[m] + at
+// is the word of row m that the first one is multiplied with.
+template <class W, int M, int J, int End, class Code>
+[[gnu::always_inline]] inline void multiply(const Code& code, const uint8_t* const* x, int64_t at, I* sum) {
+  constexpr int steps = product_steps(W::most), run = steps < End - J ? steps : End - J;
+  if constexpr (J < End && run <= 1) {
+    const Codes c = code(At<J>());
+    for (int m = 0; m < M; m++) sum[m] = W::step(sum[m], c, splat(read<int32_t>(x[m] + at + 4 * J)));
+    multiply<W, M, J + 1, End>(code, x, at, sum);
+  } else if constexpr (J < End) {
+    const Codes c = code(At<J>());
+    ShortSums s[M];
+    for (int m = 0; m < M; m++) s[m] = short_dot(c, splat(read<int32_t>(x[m] + at + 4 * J)));
+    add_short<M, J + 1, J + run>(code, x, at, s);
+    for (int m = 0; m < M; m++) sum[m] = add(sum[m], widen(s[m]));
+    multiply<W, M, J + run, End>(code, x, at, sum);
+  }
+}
+
+// What the zero point of codes takes off a sum, made of sums of activations that fit 16 bits: `halves` are
+// factors of the lower and the upper half of a word.
+inline I less_zero(uint32_t halves, const uint8_t* sums) {
+  return dot_pairs(splat(int32_t(0)), splat(int32_t(halves)), splat(read<int32_t>(sums)));
+}
+
+template <class W>
+struct FewRows32 {
+  static constexpr DType x = W::x;
+  static constexpr int kTiles = 1;
+  static constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
+  static constexpr gimbal::Activations act = gimbal::activations_of(x);
+  static constexpr int kGroups = parts.group < 32 ? 32 / parts.group : 1;
+
+  // Where the sum of group h of 32 columns begins, and what is taken off it at its end. Where the zero point
+  // is a power of two the latter, by a shift: the units that multiply have enough to do.
+  static constexpr int kShift =
+      W::zero > 0 && kGroups == 1 && !(W::zero & (W::zero - 1)) ? __builtin_ctz(unsigned(W::zero)) : 0;
+  static inline I start(const uint8_t* x, int h) {
+    if constexpr (W::zero == 0 || kShift > 0) return splat(int32_t(0));
+    else if constexpr (kGroups == 1) return less_zero(uint16_t(-W::zero), x + act.sums);
+    else {
+      const int32_t first = sum(load_i8(reinterpret_cast<const int8_t*>(x + act.codes)));
+      return splat(-W::zero * (h ? read<int32_t>(x + act.sums) - first : first));
+    }
+  }
+  template <int M>
+  [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
+    constexpr int kBytes = parts.codes + int(parts.scales_of(8)) / 8;  // of 32 columns
+    const int32_t blocks = p.width() / 32;
+    const uint8_t *w = p.tile[0] + kLayout<W::type>.chunk_offset(p.columns, p.k),
+                  *codes = w + kLayout<W::type>.chunk_codes(blocks), *x[M];
+    for (int m = 0; m < M; m++) x[m] = rows[m];
+    F acc[M];
+    for (F& a : acc) a = splat(0.f);
+    int64_t at = int64_t(p.k) / act.block * act.bytes;
+    for (int32_t b = 0; b < blocks; b++, at += act.bytes, codes += parts.codes) {
+      if (p.first) fetch_ahead<kBytes>(w + kBytes * b);
+      const uint8_t* scale = w + parts.scales_of(b);
+      group<M, 0>(codes, scale, x, at, acc);
+      if constexpr (W::minimums) {
+        const F minimum = W::scale(scale + 32);
+        for (int m = 0; m < M; m++) {
+          const F sum = to_float(splat(read<int32_t>(x[m] + at + act.sums)));
+          acc[m] = fma(minimum, mul(splat(read<float>(x[m] + at)), sum), acc[m]);
+        }
+      }
+    }
+    for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), acc[m]));
+  }
+
+ private:
+  template <int M, int H>
+  [[gnu::always_inline]] static inline void group(const uint8_t* codes, const uint8_t* scale,
+                                                  const uint8_t* const* x, int64_t at, F* acc) {
+    if constexpr (H < kGroups) {
+      I sum[M];
+      for (int m = 0; m < M; m++) sum[m] = start(x[m] + at, H);
+      multiply<W, M, 8 / kGroups * H, 8 / kGroups*(H + 1)>(
+          [codes](auto j) { return W::template codes<decltype(j)::value>(codes); }, x, at + act.codes, sum);
+      if constexpr (kShift > 0)
+        for (int m = 0; m < M; m++)
+          sum[m] = sub(sum[m], shift_left<kShift>(splat(read<int32_t>(x[m] + at + act.sums))));
+      const F unit = W::scale(scale + parts.scales * H);
+      for (int m = 0; m < M; m++)
+        acc[m] = fma(to_float(sum[m]), mul(unit, splat(read<float>(x[m] + at))), acc[m]);
+      group<M, H + 1>(codes, scale, x, at, acc);
+    }
+  }
+};
+
+// One scale for the tensor: the totals are sums of whole numbers until the end.
+template <class W>
+struct FewRowsOfSums {
+  static constexpr DType x = W::x;
+  static constexpr int kTiles = 1;
+  static constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
+  static constexpr gimbal::Activations act = gimbal::activations_of(x);
+
+  template <int M>
+  [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
+    const uint8_t *codes = p.tile[0] + kLayout<W::type>.chunk_offset(p.columns, p.k), *x[M];
+    for (int m = 0; m < M; m++) x[m] = rows[m];
+    I sum[M];
+    for (int m = 0; m < M; m++) sum[m] = read<I>(total[m]);
+    int64_t at = int64_t(p.k) / act.block * act.bytes;
+    for (int32_t k = 0; k < p.width(); k += act.block, at += act.bytes) {
+      for (int m = 0; m < M; m++) sum[m] = add(sum[m], less_zero(uint16_t(-W::zero), x[m] + at + act.sums));
+      for (int h = 0; h < act.block / 32; h++, codes += parts.codes) {
+        if (p.first) fetch_ahead<parts.codes>(codes);
+        multiply<W, M, 0, 8>([codes](auto j) { return W::template codes<decltype(j)::value>(codes); }, x,
+                             at + act.codes + 32 * h, sum);
+      }
+    }
+    for (int m = 0; m < M; m++) write(total[m], sum[m]);
+  }
+  static F result(const uint8_t* tile, const uint8_t* x, const float* total) {
+    return ProductOfSums<1>::result(tile, x, total);
+  }
+};
+
+template <class W>
+struct FewRows256 {
+  static constexpr DType x = W::x;
+  static constexpr int kTiles = 1;
+  static constexpr gimbal::cpu::Parts256 parts = W::parts;
+  static constexpr gimbal::Activations act = gimbal::activations_of(x);
+  static constexpr int kInEighth = W::columns < 32 ? 32 / W::columns : 1;  // groups
+  static constexpr int kLines = (parts.end + parts.head_step + 63) / 64;
+  // Eighths that are one piece of code, whose shifts are constants: where that pays, else all eight.
+  static constexpr bool kConstants = W::alike > 1 && kFewTogether == 8;
+  static constexpr int kAlike = kConstants ? W::alike : 8;
+
+  template <int M>
+  [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
+    const uint8_t *tile = p.tile[0], *units = tile + p.k / 256 * parts.unit_step,
+                  *block = tile + kLayout<W::type>.chunk_offset(p.columns, p.k), *x[M];
+    for (int m = 0; m < M; m++) x[m] = rows[m];
+    const int64_t at = int64_t(p.k) / act.block * act.bytes;
+    const uint8_t* ahead = tile + p.k / 256 * (parts.end + parts.head_step);  // evenly through the tile
+    F groups[M];
+    for (F& g : groups) g = splat(0.f);
+    I sum[M];
+    eighths<M, 0>(block, p.first ? ahead : nullptr, x, at, sum, groups);
+    const F of_block = unit<W::type>(units);
+    for (int m = 0; m < M; m++) groups[m] = mul(groups[m], mul(of_block, splat(read<float>(x[m] + at))));
+    if constexpr (W::minimums) {
+      for (I& s : sum) s = splat(int32_t(0));
+      for (int i = 0; i < 8; i++) {
+        const I pair = W::minimum_pair(block, i);
+        for (int m = 0; m < M; m++)
+          sum[m] = dot_pairs(sum[m], pair, splat(read<int32_t>(x[m] + at + act.sums + 4 * i)));
+      }
+      const F minimum = HalfScale::scale(units + 32);
+      for (int m = 0; m < M; m++)
+        groups[m] = fma(to_float(sum[m]), mul(minimum, splat(-read<float>(x[m] + at))), groups[m]);
+    }
+    for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), groups[m]));
+  }
+
+ private:
+  // What the zero point takes off group h of an eighth, whose two sums of 16 activations begin at `sums`.
+  static inline I start(const uint8_t* sums, int h) {
+    if constexpr (W::zero == 0) return splat(int32_t(0));
+    else {
+      constexpr uint32_t off = uint16_t(-W::zero);
+      return less_zero(W::columns > 16 ? off | off << 16 : h ? off << 16 : off, sums);
+    }
+  }
+
+  template <int M, int First>
+  [[gnu::always_inline]] static inline void eighths(const uint8_t* block, const uint8_t* ahead,
+                                                    const uint8_t* const* x, int64_t at, I* sum, F* groups) {
+    if constexpr (First < 8) {
+#pragma GCC unroll 1
+      for (int e = First; e < First + kAlike; e++) {
+        if (ahead) fetch_lines(ahead, kLines * e / 8, kLines * (e + 1) / 8);
+#pragma GCC unroll 1
+        for (int h = 0; h < kInEighth; h++) {
+          for (int m = 0; m < M; m++) {
+            const I begin = start(x[m] + at + act.sums + 4 * e, h);
+            sum[m] = W::columns < 256 || e == 0 ? begin : add(sum[m], begin);
+          }
+          const int i = h * 8 / kInEighth;
+          multiply<W, M, 0, 8 / kInEighth>(
+              [block, e, i](auto j) {
+                if constexpr (kConstants)
+                  return W::template codes<First>(block, 8 * (e - First) + i + decltype(j)::value);
+                else return W::any_eighth(block, e, i + decltype(j)::value);
+              },
+              x, at + act.codes + 32 * e + 4 * i, sum);
+          if (W::columns == 256 && e < 7) continue;
+          const F scale = group_scale<W>(block, W::columns == 256 ? 0 : e * kInEighth + h);
+          for (int m = 0; m < M; m++) groups[m] = fma(to_float(sum[m]), scale, groups[m]);
+        }
+      }
+      eighths<M, First + kAlike>(block, ahead, x, at, sum, groups);
+    }
+  }
+};
+
+// Two tiles in turn: with two rows, the sums of one alone would wait for themselves.
+template <class W>
+struct FewRowsOfFloats {
+  static constexpr DType x = DType::F32;
+  static constexpr int kTiles = 2;
+
+  template <int M>
+  [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
+    constexpr int64_t step = gimbal::info(W::type).bytes * 16;
+    constexpr int kLine = int(64 / step ? 64 / step : 1);  // columns in a line of the cache
+    const uint8_t *w[kTiles], *x[M];
+    for (int m = 0; m < M; m++) x[m] = rows[m];
+    for (int t = 0; t < kTiles; t++) w[t] = p.tile[t] + p.k * step;
+    F acc[kTiles * M];
+    for (F& a : acc) a = splat(0.f);
+    for (int32_t k = 0; k < p.width(); k++) {
+      F c[kTiles];
+      for (int t = 0; t < kTiles; t++) {
+        if (p.first && k % kLine == 0) fetch_ahead<64, 3>(w[t] + k * step);
+        c[t] = W::column(w[t] + k * step);
+      }
+      for (int m = 0; m < M; m++) {
+        const F one = splat(read<float>(x[m] + 4 * int64_t(p.k + k)));
+        for (int t = 0; t < kTiles; t++) acc[t * M + m] = fma(c[t], one, acc[t * M + m]);
+      }
+    }
+    for (int t = 0; t < kTiles; t++)
+      for (int m = 0; m < M; m++) {
+        float* const to = total[t * kMaxFewRows + m];
+        store(to, add(load(to), acc[t * M + m]));
+      }
+  }
+};
+
+// What the walk over tiles needs to know of a format: once for all of them.
+struct FewSteps {
+  int64_t tile_bytes;
+  int32_t block, block_bytes;  // of x
+  int tiles;                   // at once
+  // Of kFewestTogether rows, of 4, of kFewTogether.
+  void (*add_part[3])(const TilePart&, const uint8_t* const* rows, float (*total)[16]);
+  F (*result)(const uint8_t* tile, const uint8_t* x, const float* total);  // as in RowSteps
+};
+template <class P>
+constexpr FewSteps few_steps(int64_t tile_bytes) {
+  constexpr gimbal::DTypeInfo x = gimbal::info(P::x);
+  decltype(FewSteps::result) result = nullptr;
+  if constexpr (requires { P::result; }) result = P::result;
+  return {
+      tile_bytes,
+      x.block,
+      x.bytes,
+      P::kTiles,
+      {P::template add_part<kFewestTogether>, P::template add_part<4>, P::template add_part<kFewTogether>},
+      result};
+}
+
+[[gnu::noinline]] inline void few_rows(const CpuTask& t, int64_t begin, int64_t end, const FewSteps& steps) {
+  alignas(64) float total[2][kMaxFewRows][16];
+  const uint8_t* x[kMaxFewRows];
+  const auto columns = int32_t(t.in[0]->dim[0]);
+  // Groups are full: what is missing in the last one is its last row again.
+  for (int32_t r = 0; r < kMaxFewRows; r++) {
+    const int32_t row = r < t.rows ? r : t.rows - 1;
+    x[r] = t.x[1] + int64_t(t.row_list ? t.row_list[row] / t.x_share : row) * columns / steps.block *
+                        steps.block_bytes;
+  }
+  for (; begin < end; begin += steps.tiles) {
+    const int tiles = end - begin < steps.tiles ? int(end - begin) : steps.tiles;
+    TilePart p{{}, 0, columns, true};
+    // A last tile without a neighbour takes the place of one, too: sums that nobody looks at.
+    for (int i = 0; i < 2; i++) p.tile[i] = t.x[0] + (begin + (i < tiles ? i : 0)) * steps.tile_bytes;
+    for (int i = 0; i < steps.tiles; i++)
+      for (auto& sums : total[i]) store(sums, splat(0.f));
+    for (; p.k < columns; p.k += kChunk)
+      for (int32_t r = 0; r < t.rows;) {
+        const int32_t left = t.rows - r, size = left > 4 ? 2 : left > kFewestTogether ? 1 : 0;
+        p.first = r == 0;
+        steps.add_part[size](p, x + r, total[0] + r);
+        r += size == 2 ? kFewTogether : 4;
+      }
+    for (int i = 0; i < tiles; i++)
+      for (int32_t r = 0; r < t.rows; r++)
+        put(t, begin + i, t.row_list ? t.row_list[r] : r,
+            steps.result ? steps.result(p.tile[i], x[r], total[i][r]) : load(total[i][r]));
+  }
+}
+template <class W, class P>
+void matmul_few(const CpuTask& t, int64_t begin, int64_t end) {
+  few_rows(t, begin, end, few_steps<P>(kLayout<W::type>.tile_bytes(t.in[0]->dim[0])));
+}
