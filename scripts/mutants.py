@@ -203,6 +203,7 @@ def main():
             break
         for test in mutant["tests"]:
             if test not in passes:
+                build([test], options.jobs)  # the last mutant may still be in it
                 passes[test] = run(test)
             if passes[test]:
                 sys.exit(f"mutants: {test} fails without a mutant: {passes[test]}")

@@ -242,6 +242,15 @@ TEST(Encode, StepFollowsFromTheExtremesAndCodesAreNearest) {
   }
 }
 
+// ggml rounds with roundf(): a step of 1 makes ties of halves.
+TEST(Encode, TiesOfQ8_0GoAwayFromZero) {
+  float x[32] = {127, 0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 126.5f, -126.5f};
+  const int8_t codes[8] = {127, 1, -1, 2, 3, -3, 127, -127};
+  uint8_t block[34];
+  encode(DType::Q8_0, x, 32, block);
+  for (int i = 0; i < 8; i++) EXPECT_EQ(int8_t(block[2 + i]), codes[i]) << x[i];
+}
+
 TEST(Encode, Q6kCoversEachGroupWithTheSmallestScale) {
   double worst = 0;
   for (const auto& x : sample_blocks(256)) {
