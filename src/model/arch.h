@@ -24,6 +24,7 @@ struct RecordOptions {
   bool embeddings = false;  // the rows are given as embeddings, not as tokens
   bool hidden = false;      // Output::Hidden can be asked for
   bool logits = true;       // Output::Logits can be asked for
+  bool marks = false;       // Sequence::mark() is used
 };
 
 // Records a model's forward pass. Gives weights by their name in the file; what the pass needs besides is

@@ -93,8 +93,8 @@ Value Recorder::pages(size_t pool) {
 size_t Recorder::pool(StateKind kind, int window) {
   for (size_t i = 0; i < pools_.size(); i++)
     if (pools_[i].kind == kind && pools_[i].window == window) return i;
-  pools_.push_back(
-      sized({kind, window}, options.sequences, options.context, options.cache_positions, options.batch));
+  pools_.push_back(sized({kind, window}, options.sequences, options.context, options.cache_positions,
+                         options.batch, options.marks));
   return pools_.size() - 1;
 }
 size_t Recorder::paged(int window) { return pool(StateKind::Paged, window); }

@@ -4,11 +4,11 @@
 
 namespace gimbal {
 
-StatePool sized(StatePool pool, int sequences, int context, int64_t positions, int batch) {
+StatePool sized(StatePool pool, int sequences, int context, int64_t positions, int batch, bool marks) {
   auto pages = [](int64_t n) { return (n + kPagePositions - 1) / kPagePositions; };
   if (pool.kind == StateKind::Recurrent) {
     pool.table = 1;
-    pool.pages = sequences * (1 + kMaxCheckpoints);
+    pool.pages = sequences * (1 + kMaxCheckpoints + marks);
     return pool;
   }
   pool.table = int(pages(context));

@@ -20,13 +20,14 @@ struct StatePool {
 };
 
 // How many states of a recurrent pool a sequence keeps to go back to, and the positions between two of them.
+// A mark (Sequence::mark) is one more.
 inline constexpr int kMaxCheckpoints = 4, kCheckpointEvery = 256;
 
 // Positions that a windowed pool keeps behind the window, so that a few tokens can be taken back.
 inline constexpr int kWindowSlack = kPagePositions;
 
 // Fills in `table` and `pages`. `positions`: of cache for all sequences together; each needs at most
-// `context` of them. A step has at most `batch` rows.
-StatePool sized(StatePool pool, int sequences, int context, int64_t positions, int batch);
+// `context` of them. A step has at most `batch` rows. `marks`: sequences are marked.
+StatePool sized(StatePool pool, int sequences, int context, int64_t positions, int batch, bool marks);
 
 }  // namespace gimbal

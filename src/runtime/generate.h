@@ -1,12 +1,11 @@
-// From a prompt to text: the loop over session, sampler, decoder and stop strings that every front end
+// From a prompt to text: the loop over picker, decoder and stop strings that every front end
 // shares.
 #pragma once
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "runtime/sampler.h"
-#include "runtime/session.h"
+#include "runtime/picker.h"
 #include "runtime/stop_matcher.h"
 #include "tokenizer/tokenizer.h"
 
@@ -17,9 +16,10 @@ struct GenerateSettings {
   std::vector<std::string> stops;
   int max_tokens = -1;  // to generate; -1: until the model stops or the context is full
   bool ignore_stop_tokens = false;
-  // Called when the device is lost. May move the session to another model (Session::move_to) and answer Done:
-  // generating then goes on with the same next token. Empty, or an error: generate() ends with that error.
-  std::function<Status(Session&, const Error&)> recover;
+  Recover recover;
+  // Of a model that was loaded with RunOptions::drafts. They change the speed only, never the text. Outlives
+  // the call; nullptr: none.
+  Drafting* drafting = nullptr;
   // Called between the batches of the prompt, and after the last one, with the tokens of the prompt that are
   // computed and their number in all. Returning false cancels: what was computed stays in the session.
   std::function<bool(size_t done, size_t total)> on_prompt;
@@ -34,6 +34,7 @@ struct Generated {
   int prompt_tokens = 0;
   double prompt_seconds = 0, generate_seconds = 0,
          first_token_seconds = 0;  // wall clock; the first counts from the call
+  DraftCounts drafts = {};
 };
 
 // Text that is certain (whole characters, no part of a stop string), and the token that completed it. May be

@@ -61,7 +61,9 @@ Status check(RunOptions& o, const Config& c) {
                         o.context, o.sequences, int64_t(kMaxPages) * kPagePositions),
                  "use a smaller 'context' or fewer sequences", reason::kOutOfRange, "context"};
   o.batch = std::min(o.batch, o.context);
-  o.logit_rows = std::clamp(o.logit_rows, 1, o.batch);
+  if (o.drafts < 0 || o.drafts > kMaxDrafts) return out_of_range("drafts", o.drafts, 0, kMaxDrafts);
+  o.drafts = std::min(o.drafts, o.batch - 1);
+  o.logit_rows = std::clamp(std::max(o.logit_rows, 1 + o.drafts), 1, o.batch);
   return check_cache_type(o.cache_type, c.head_dim);
 }
 
@@ -81,7 +83,7 @@ Result<Bucket> record(ModelPlan& b, int rows, bool embeddings) {
   Recorder m(
       p, *b.file, b.config,
       {rows, o.batch, o.sequences, o.context, o.cache_positions ? std::min(o.cache_positions, whole) : whole,
-       o.cache_type, embeddings, o.hidden, o.logits});
+       o.cache_type, embeddings, o.hidden, o.logits, o.drafts > 0});
   (o.arch ? o.arch : find_arch(b.config.arch))->record(m);
   if (auto e = m.error()) return *e;
   m.finish();

@@ -20,10 +20,14 @@ namespace gimbal {
 // The positions of a context that nobody asked for: the model's own, at most 4096.
 int default_context(const Config&);
 
+// The most tokens that are worth drafting at once: with the token before them a step of 16 rows.
+inline constexpr int kMaxDrafts = 15;
+
 struct RunOptions {
   int context = 0;     // positions per sequence; 0: the model's own, at most 4096
   int batch = 256;     // rows of a prompt computed at once
   int logit_rows = 1;  // rows of one step that logits can be asked for
+  int drafts = 0;      // tokens drafted at most for a step (runtime/drafting.h), which get logits, too
   int sequences = 1;   // conversations held at once
   // Positions of KV cache for all sequences together; 0: a whole context for each. With fewer, a step fails
   // when no page is free (Code::OutOfMemory), and nothing has changed then.

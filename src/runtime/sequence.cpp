@@ -1,6 +1,7 @@
 #include "runtime/sequence.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/format.h"
 
@@ -52,6 +53,7 @@ int Sequence::kept(int position, bool lost) const {
         int best = 0;
         for (const Checkpoint& c : h.checkpoints)
           if (c.position <= position) best = c.position;
+        if (h.mark.position <= position) best = std::max(best, h.mark.position);
         position = best;
       } else if (h.first * kPagePositions > size_t(window_begin(pool_.pools_[p], position))) {
         position = 0;
@@ -77,8 +79,9 @@ void Sequence::give_back(int position, bool lost) {
       pages.release(h.checkpoints.back().page);
       h.checkpoints.pop_back();
     }
+    if (h.mark.position > position) pages.release(std::exchange(h.mark, {-1, kNoPage}).page);
     if (recurrent && position > 0 && h.pages.empty()) {
-      h.pages.push_back(h.checkpoints.back().page);
+      h.pages.push_back(h.mark.position == position ? h.mark.page : h.checkpoints.back().page);
       pages.share(h.pages.back());
     }
   }
@@ -103,6 +106,17 @@ void Sequence::checkpoint() {
     }
     h.checkpoints.push_back({computed_, h.pages[0]});
     pool_.pages_[p].share(h.pages[0]);
+  }
+}
+
+void Sequence::mark() {
+  for (size_t p = 0; p < held_.size(); p++) {
+    Held& h = held_[p];
+    if (pool_.pools_[p].kind != StateKind::Recurrent || h.pages.empty()) continue;
+    if (h.mark.position == computed_) continue;
+    if (h.mark.position >= 0) pool_.pages_[p].release(h.mark.page);
+    h.mark = {computed_, h.pages[0]};
+    pool_.pages_[p].share(h.mark.page);
   }
 }
 

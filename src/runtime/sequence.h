@@ -43,9 +43,13 @@ class Sequence {
   // Remembers the state at computed() to go back to, beside those that are taken every kCheckpointEvery
   // positions. Only recurrent state needs it; the oldest of kMaxCheckpoints gives way.
   void checkpoint();
+  // The same beside the checkpoints, in place of the mark before: a state to go back to in a moment, when the
+  // next rows are not kept. Needs RunOptions::drafts, for it has a page of its own.
+  void mark();
 
  private:
   friend class SequencePool;
+  static constexpr int32_t kNoPage = -1;
   struct Checkpoint {
     int position;
     int32_t page;
@@ -55,8 +59,8 @@ class Sequence {
     std::vector<int32_t> pages;           // kNoPage: behind the window, given back
     size_t first = 0;                     // index of the first that was not given back
     std::vector<Checkpoint> checkpoints;  // by rising position
+    Checkpoint mark{-1, kNoPage};         // position < 0: there is none
   };
-  static constexpr int32_t kNoPage = -1;
 
   explicit Sequence(SequencePool& pool) : pool_(pool) {}
   // The last position, at most this one, whose memory there still is. `lost`: the recurrent state is not.

@@ -41,23 +41,28 @@ Status Session::move_to(Model& other) {
   return Done{};  // what was held before goes with `there`
 }
 
-Result<StepOutput> Session::step(std::span<const int32_t> tokens, Wanted wanted, Wants wants) {
+int Session::results_at_once() const {
+  const RunOptions& o = model_->plan().options;
+  return std::min({o.logit_rows, max_rows_ - missing() % max_rows_, room()});
+}
+
+Result<StepOutput> Session::step(size_t again, std::span<const int32_t> tokens, Wanted wanted, Wants wants) {
   batch_.rows.clear();
+  auto add = [&](int32_t token, Wants of_row) {
+    batch_.rows.push_back({sequence_.get(), token, sequence_->computed() + int(batch_.rows.size()), of_row});
+  };
+  for (int32_t t : this->tokens().subspan(size_t(sequence_->computed()), again)) add(t, {});
   for (size_t i = 0; i < tokens.size(); i++) {
     const bool asked = wanted == Wanted::All || (wanted == Wanted::Last && i + 1 == tokens.size());
-    batch_.rows.push_back(
-        {sequence_.get(), tokens[i], sequence_->computed() + int(i), asked ? wants : Wants{}});
+    add(tokens[i], asked ? wants : Wants{});
   }
   return model_->forward(batch_);
 }
 
-// Computes anew what the model could not keep when the sequence was truncated.
+// Computes what is missing, but for the rest that has room in a step with new tokens.
 Status Session::catch_up() {
-  while (sequence_->computed() < position()) {
-    const auto missing = tokens().subspan(size_t(sequence_->computed()));
-    auto ok = step(missing.first(std::min(missing.size(), size_t(max_rows_))), Wanted::None, {});
-    if (!ok) return ok.error();
-  }
+  while (missing() >= max_rows_)
+    if (auto ok = step(size_t(max_rows_), {}, Wanted::None, {}); !ok) return ok.error();
   return Done{};
 }
 
@@ -77,10 +82,11 @@ Status Session::run(std::span<const int32_t> tokens, Wanted wanted, Wants wants,
       return Error{Code::Failed, format("context full: all {} positions are used", model_->context()),
                    format("start with a larger 'context' (the model was trained on {} positions)", c.context),
                    reason::kContextFull, "context"};
-    size_t n = std::min({tokens.size() - at, size_t(max_rows_), size_t(room())});
+    const auto again = size_t(missing());
+    size_t n = std::min({tokens.size() - at, size_t(max_rows_) - again, size_t(room())});
     if (wanted == Wanted::All) n = std::min(n, size_t(model_->plan().options.logit_rows));
     const Wanted here = wanted == Wanted::Last && at + n < tokens.size() ? Wanted::None : wanted;
-    auto out = step(tokens.subspan(at, n), here, wants);
+    auto out = step(again, tokens.subspan(at, n), here, wants);
     if (!out) return out.error();
     if (here == Wanted::Last) take(at + n - 1, *out, 0);
     for (size_t i = 0; i < n && here == Wanted::All; i++) take(at + i, *out, i);
@@ -97,14 +103,18 @@ Status Session::advance(std::span<const int32_t> tokens, Wanted wanted, const Si
              });
 }
 
-Result<TopLogits> Session::advance_top(std::span<const int32_t> tokens, int k) {
+Status Session::advance_top(std::span<const int32_t> tokens, int k, Wanted wanted, const TopSink& sink) {
   if (tokens.empty() || k < 1 || k > max_top())
     return Error{Code::Usage,
                  format("the first {} logits of {} tokens cannot be asked for", k, tokens.size()), ""};
   batch_.top = k;
+  return run(tokens, wanted, {.top = true},
+             [&](size_t index, const StepOutput& out, size_t row) { sink(index, out.top(row), row); });
+}
+
+Result<TopLogits> Session::advance_top(std::span<const int32_t> tokens, int k) {
   TopLogits found;
-  auto ok = run(tokens, Wanted::Last, {.top = true},
-                [&](size_t, const StepOutput& out, size_t row) { found = out.top(row); });
+  auto ok = advance_top(tokens, k, Wanted::Last, [&](size_t, const TopLogits& top, size_t) { found = top; });
   if (!ok) return ok.error();
   return found;
 }

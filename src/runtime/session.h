@@ -31,17 +31,31 @@ class Session {
   // The k first logits of the last token, found on the device: a few numbers come from there, and not the
   // vocabulary's. 1 <= k <= max_top(). Errors: as advance(); Usage when there are no tokens.
   Result<TopLogits> advance_top(std::span<const int32_t> tokens, int k);
+  // The same of the last token or of all of them, each with its index, and as what all_logits() knows it;
+  // valid during the call.
+  using TopSink = std::function<void(size_t index, const TopLogits&, size_t row)>;
+  Status advance_top(std::span<const int32_t> tokens, int k, Wanted wanted, const TopSink& sink);
   int max_top() const { return model_->plan().max_top(); }  // 0: the device has no kernel for it
-  // All logits of the last token of advance_top(), while nothing else was computed on the model.
-  Result<std::span<const float>> all_logits() { return model_->logits_of(0); }
+  // All logits of a token that advance_top() gave the first ones of, in its last step, while nothing else was
+  // computed on the model.
+  Result<std::span<const float>> all_logits(size_t row = 0) { return model_->logits_of(row); }
 
   int position() const { return int(tokens().size()); }  // tokens held
   int batch() const { return max_rows_; }                // tokens that advance() computes at once
   int room() const { return model_->context() - position(); }
+  // Tokens that must be computed anew before others: what the model could not keep in the last rewind().
+  int missing() const { return position() - sequence_->computed(); }
+  // Tokens that the next step can compute with a result for each of them, beside those that are missing.
+  int results_at_once() const;
   std::span<const int32_t> tokens() const { return sequence_->tokens(); }  // until the session changes
   const Model& model() const { return *model_; }
   // Forgets the tokens from `position` on. position <= position().
   void rewind(int position) { sequence_->truncate(position); }
+  // Lets rewind() come back to here for nothing, until the next mark: see Sequence::mark(). Does nothing
+  // where the model was loaded without RunOptions::drafts.
+  void mark() {
+    if (model_->plan().options.drafts > 0) sequence_->mark();
+  }
 
   // Forgets what it holds beyond what it has in common with `wanted`, of which at least one token is left to
   // compute. Answers how many of them it holds.
@@ -67,7 +81,8 @@ class Session {
   Status catch_up();
   template <class Take>
   Status run(std::span<const int32_t> tokens, Wanted wanted, Wants wants, Take take);
-  Result<StepOutput> step(std::span<const int32_t> tokens, Wanted wanted, Wants wants);
+  // Computes `again` tokens that are missing, and behind them new ones.
+  Result<StepOutput> step(size_t again, std::span<const int32_t> tokens, Wanted wanted, Wants wants);
 
   Model* model_;
   std::unique_ptr<Sequence> sequence_;

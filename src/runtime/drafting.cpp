@@ -1,0 +1,65 @@
+#include "runtime/drafting.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace gimbal {
+
+DraftCounts operator-(const DraftCounts& a, const DraftCounts& b) {
+  return {a.steps - b.steps, a.tokens - b.tokens, a.drafted - b.drafted, a.accepted - b.accepted,
+          a.seconds - b.seconds};
+}
+
+void Drafting::begin(std::span<const int32_t> text) {
+  guess_.clear();
+  if (failed_) return;
+  if (auto ok = drafter_->read(text); !ok) failed_ = ok.error();
+}
+
+// How far the last guess is the text, as soon as that is known.
+void Drafting::compare(std::span<const int32_t> text) {
+  if (guess_.empty()) return;
+  const auto there = text.subspan(std::min(at_, text.size()));
+  const size_t most = std::min(there.size(), guess_.size());
+  size_t right = 0;
+  while (right < most && there[right] == guess_[right]) right++;
+  if (right == most && most < guess_.size()) return;
+  length_.compared(int(std::min(right + 1, guess_.size())), int(right));
+  guess_.clear();
+}
+
+void Drafting::guess(std::span<const int32_t> text, int n) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto made = drafter_->propose(text, n);
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  counts_.seconds += seconds_;
+  if (!made) {
+    failed_ = made.error();
+    return;
+  }
+  guess_ = std::move(*made), at_ = text.size();
+  if (guess_.size() > size_t(n)) guess_.resize(size_t(n));
+}
+
+std::span<const int32_t> Drafting::propose(std::span<const int32_t> text, int most, int again) {
+  drafted_ = 0, seconds_ = 0;
+  compare(text);
+  if (failed_) return {};
+  const int n = adapts_ ? length_.next(most, again) : most;
+  if (n > 0) {
+    guess(text, n);
+    drafted_ = guess_.size();
+    return guess_;
+  }
+  // What would have been drafted tells whether drafts would be right, where that costs nothing.
+  if (guess_.empty() && length_.guesses_are_free()) guess(text, kMaxDrafts);
+  return {};
+}
+
+void Drafting::computed(int rows, int tokens, double seconds) {
+  counts_.steps++, counts_.tokens += uint64_t(tokens);
+  counts_.drafted += drafted_, counts_.accepted += drafted_ ? uint64_t(tokens - 1) : 0;
+  length_.took({rows, tokens, int(drafted_ ? drafted_ : guess_.size()), seconds, seconds_});
+}
+
+}  // namespace gimbal

@@ -1,0 +1,56 @@
+// Drafts for texts: a drafter, and how many tokens it is asked for. Outlives the texts that it serves, so
+// that what one taught about costs and guesses serves the next.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "runtime/draft_length.h"
+#include "runtime/drafter.h"
+
+namespace gimbal {
+
+struct DraftCounts {
+  uint64_t steps = 0;     // computed, each for one token or more
+  uint64_t tokens = 0;    // that they gave
+  uint64_t drafted = 0;   // tokens that were guessed and computed
+  uint64_t accepted = 0;  // of them: those that the text has
+  double seconds = 0;     // for guessing
+};
+DraftCounts operator-(const DraftCounts& later, const DraftCounts& before);
+
+class Drafting {
+ public:
+  enum class Length { Adapts, Most };  // Most: as many tokens as can be, whatever they cost
+  explicit Drafting(std::unique_ptr<Drafter> drafter, Length length = Length::Adapts)
+      : drafter_(std::move(drafter)), adapts_(length == Length::Adapts) {}
+
+  // Another text, or the same one from another place; `text` is its prompt and all before.
+  void begin(std::span<const int32_t> text);
+  // Tokens to compute behind `text`, at most `most`; they are valid until the next call. `again`: rows that
+  // the step must compute anew besides.
+  std::span<const int32_t> propose(std::span<const int32_t> text, int most, int again);
+  // What became of the step: its rows, the tokens that it gave, and the seconds that it took.
+  void computed(int rows, int tokens, double seconds);
+
+  std::string name() const { return drafter_->name(); }
+  const DraftCounts& counts() const { return counts_; }
+  const DraftLength& length() const { return length_; }
+  // Why there are no drafts any more.
+  const std::optional<Error>& failed() const { return failed_; }
+
+ private:
+  void compare(std::span<const int32_t> text);
+  void guess(std::span<const int32_t> text, int n);
+
+  std::unique_ptr<Drafter> drafter_;
+  DraftLength length_;
+  const bool adapts_;
+  std::vector<int32_t> guess_;  // not compared with the text yet
+  size_t at_ = 0;               // where in the text it begins
+  size_t drafted_ = 0;          // tokens of it that the step computes
+  double seconds_ = 0;          // for the guess of the step
+  DraftCounts counts_;
+  std::optional<Error> failed_;
+};
+
+}  // namespace gimbal
