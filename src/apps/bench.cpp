@@ -2,6 +2,7 @@
 // at best.
 #include "apps/bench_kernels.h"
 #include "apps/bench_model.h"
+#include "apps/bench_sequences.h"
 #include "apps/command.h"
 
 namespace gimbal {
@@ -20,6 +21,12 @@ class BenchCommand final : public Command {
     a.whole("--limit-megabytes", "N",
             "memory to read for the CPU's limit (default 1074, or four times the largest cache)",
             engine_.limit_megabytes, 1, 1 << 20);
+    a.section("Several sequences, and long ones");
+    a.text("--sequences", "LIST", "generate so many sequences together, one column each (such as 1,2,4,8)",
+           sequences_);
+    a.text("--depth", "LIST", "tokens that precede in each sequence, one line each (such as 0,4096)",
+           depths_);
+    a.flag("--shared-prefix", "what precedes is the same for all sequences, and held once", shared_);
     a.section("Kernel benchmarks");
     a.flag("--kernels", "measure kernels instead of a model: those that would be chosen here", kernels_);
     a.text("--kernel", "PATTERN", "only kernels whose name matches, such as '*.mat_mul.*'", pattern_);
@@ -31,6 +38,7 @@ class BenchCommand final : public Command {
             megabytes_, 1, 1 << 16);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal bench model.gguf -p 512 -n 128 -t 2");
+    a.example("gimbal bench model.gguf --sequences 1,2,4,8,16 --depth 0,4096 -n 32");
     a.example("gimbal bench --kernels --kernel '*.mat_mul.q4_*'");
   }
 
@@ -46,14 +54,16 @@ class BenchCommand final : public Command {
         if (g.given)
           return Error{Code::Usage, format("{} measures kernels, and a model is measured here", g.option),
                        "add --kernels, or leave it out"};
-      return bench_model(engine_,
-                         {model_, prompt_.value_or(512), generate_.value_or(128), repetitions_.value_or(5),
-                          measure_again_, engine_.limit_megabytes},
-                         json, quiet);
+      const ModelBenchOptions o{
+          model_,         prompt_.value_or(512),  generate_.value_or(128), repetitions_.value_or(5),
+          measure_again_, engine_.limit_megabytes};
+      return sequences_ || depths_ || shared_ ? sequences(o) : bench_model(engine_, o, json, quiet);
     }
-    for (const Given& g : {Given{"MODEL", !model_.empty()}, Given{"-p", bool(prompt_)},
-                           Given{"-n", bool(generate_)}, Given{"-r", bool(repetitions_)},
-                           Given{"--ctx", bool(engine_.context)}, Given{"--batch", bool(engine_.batch)}})
+    for (const Given& g :
+         {Given{"MODEL", !model_.empty()}, Given{"-p", bool(prompt_)}, Given{"-n", bool(generate_)},
+          Given{"-r", bool(repetitions_)}, Given{"--ctx", bool(engine_.context)},
+          Given{"--batch", bool(engine_.batch)}, Given{"--sequences", bool(sequences_)},
+          Given{"--depth", bool(depths_)}, Given{"--shared-prefix", shared_}})
       if (g.given)
         return Error{Code::Usage, format("{} means nothing to --kernels, which needs no model", g.option),
                      "leave out one of them"};
@@ -62,23 +72,40 @@ class BenchCommand final : public Command {
     o.limit_megabytes = engine_.limit_megabytes;
     o.milliseconds = milliseconds_.value_or(o.milliseconds), o.megabytes = megabytes_.value_or(o.megabytes);
     if (rows_) {
-      auto rows = parse_ids("--rows", *rows_);
-      if (!rows) return Error{rows.error().code, rows.error().message, "for example: --rows 1,8,512"};
-      for (int32_t r : *rows)
-        if (r < 1 || r > 4096)
-          return Error{Code::Usage, format("--rows must be from 1 to 4096, not {}", r),
-                       "for example: --rows 1,8,512"};
-      if (rows->empty()) return Error{Code::Usage, "--rows names no number", "for example: --rows 1,8,512"};
-      o.rows.assign(rows->begin(), rows->end());
+      auto rows = list("--rows", *rows_, 1, 4096, "1,8,512");
+      if (!rows) return rows.error();
+      o.rows = *rows;
     }
     return bench_kernels(engine_, o, json, quiet);
   }
 
  private:
+  static Result<std::vector<int>> list(const char* option, const std::string& text, int least, int most,
+                                       const char* example) {
+    const std::string remedy = format("for example: {} {}", option, example);
+    auto ids = parse_ids(option, text);
+    if (!ids) return Error{ids.error().code, ids.error().message, remedy};
+    if (ids->empty()) return Error{Code::Usage, format("{} names no number", option), remedy};
+    for (int32_t n : *ids)
+      if (n < least || n > most)
+        return Error{Code::Usage, format("{} must be from {} to {}, not {}", option, least, most, n), remedy};
+    return std::vector<int>(ids->begin(), ids->end());
+  }
+  Result<int> sequences(const ModelBenchOptions& o) {
+    if (prompt_)
+      return Error{Code::Usage, "-p means nothing to --sequences and --depth",
+                   "give the tokens that precede with --depth"};
+    auto sequences = list("--sequences", sequences_.value_or("1"), 1, 1024, "1,2,4,8"),
+         depths = list("--depth", depths_.value_or("0"), 0, 1 << 20, "0,4096");
+    if (!sequences) return sequences.error();
+    if (!depths) return depths.error();
+    return bench_sequences(engine_, o, {*sequences, *depths, shared_}, json, quiet);
+  }
+
   std::string model_;
   std::optional<int> prompt_, generate_, repetitions_, milliseconds_, megabytes_;
-  std::optional<std::string> pattern_, rows_;
-  bool kernels_ = false, all_ = false, measure_again_ = false;
+  std::optional<std::string> pattern_, rows_, sequences_, depths_;
+  bool kernels_ = false, all_ = false, measure_again_ = false, shared_ = false;
   CommonOptions engine_;
 };
 

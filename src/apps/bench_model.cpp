@@ -5,6 +5,7 @@
 
 #include "apps/exit_code.h"
 #include "apps/run_report.h"
+#include "apps/spread.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "device/values.h"
@@ -19,16 +20,6 @@ constexpr double kFitsACache = 64e6;  // bytes
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-struct Spread {
-  double median = 0, least = 0, most = 0;
-};
-Spread spread(std::vector<double> v) {
-  if (v.empty()) return {};
-  std::sort(v.begin(), v.end());
-  const size_t half = v.size() / 2;
-  return {v.size() % 2 ? v[half] : (v[half - 1] + v[half]) / 2, v.front(), v.back()};
 }
 
 // Most memory that the process had at one time, as the kernel counted it.
@@ -130,11 +121,6 @@ class ModelBench {
   }
 
   void print_as_json() const {
-    auto range = [](const std::vector<double>& v) -> Json {
-      if (v.empty()) return nullptr;
-      const Spread s = spread(v);
-      return {{"median", s.median}, {"min", s.least}, {"max", s.most}};
-    };
     auto share = [&](const std::vector<double>& measured, double rate, double limit) -> Json {
       if (measured.empty() || !n_.limits) return nullptr;
       return rate / limit;
@@ -151,9 +137,9 @@ class ModelBench {
          {"prompt_tokens", options_.prompt},
          {"generated_tokens", options_.generate},
          {"repetitions", options_.repetitions},
-         {"prompt_tokens_per_second", range(n_.prompt)},
-         {"generation_tokens_per_second", range(n_.generation)},
-         {"first_token_seconds", range(n_.first_token)},
+         {"prompt_tokens_per_second", spread_json(n_.prompt)},
+         {"generation_tokens_per_second", spread_json(n_.generation)},
+         {"first_token_seconds", spread_json(n_.first_token)},
          {"prompt_operations", n_.work.operations},
          {"prompt_operations_per_second", operations},
          {"prompt_limit", n_.int8() ? "int8" : "fp32"},

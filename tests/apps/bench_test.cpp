@@ -180,6 +180,36 @@ TEST(Bench, PromptAndGenerationHaveTheirShareOfALimit) {
     EXPECT_SAYS(text, words);
 }
 
+TEST(BenchSequences, EveryNumberAtEveryDepth) {
+  for (bool shared : {false, true}) {
+    Args args{"bench", "--sequences", "1,3", "--depth", "0,70", "-n", "4", "-r", "2", "-t", "1", "--json"};
+    if (shared) args.push_back("--shared-prefix");
+    const Json j = json_of(gimbal(args));
+    EXPECT_EQ(j["shared_prefix"], shared);
+    ASSERT_EQ(j["depths"].size(), 2u);
+    for (size_t d = 0; d < 2; d++) {
+      const Json& depth = j["depths"][d];
+      EXPECT_EQ(depth["depth"], d == 0 ? 0 : 70);
+      EXPECT_EQ(depth["prompt_tokens_per_second"].is_null(), d == 0);
+      ASSERT_EQ(depth["generation"].size(), 2u);
+      EXPECT_EQ(depth["generation"][1]["sequences"], 3);
+      for (const Json& cell : depth["generation"])
+        EXPECT_GT(cell["generation_tokens_per_second"]["min"].get<double>(), 0);
+    }
+  }
+  EXPECT_SAYS(gimbal({"bench", "--sequences", "2", "-n", "2", "-r", "1"}).out, "depth");
+}
+
+TEST(BenchSequences, BadUsage) {
+  EXPECT_SAYS(gimbal({"bench", "--sequences", "0"}).err, "--sequences must be from 1 to 1024, not 0");
+  EXPECT_SAYS(gimbal({"bench", "--depth", ""}).err, "--depth names no number");
+  EXPECT_SAYS(gimbal({"bench", "--depth", "64", "-p", "8"}).err,
+              "-p means nothing to --sequences and --depth");
+  EXPECT_SAYS(gimbal({"bench", "--sequences", "2", "-n", "0"}).err, "leaves nothing to measure");
+  EXPECT_SAYS(gimbal({"bench", "--depth", "64", "-n", "8", "--ctx", "70"}).err, "--ctx 70 is too small");
+  EXPECT_SAYS(gimbal({"bench", "--kernels", "--depth", "64"}).err, "--depth means nothing to --kernels");
+}
+
 const Args kQuick{"bench", "--kernels", "--milliseconds",    "1", "--megabytes", "1", "--rows", "1,64",
                   "-t",    "1",         "--limit-megabytes", "8"};
 

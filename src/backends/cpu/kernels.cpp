@@ -1,6 +1,6 @@
 // Every CPU kernel of one instruction set, and the table of them: a kernel exists if and only if it has a row
 // here. CPU_PRODUCTS_ONLY: this set adds a dot product of bytes to another set, whose rows serve for the
-// rest. CPU_NO_FEW_ROWS: few rows are computed as many.
+// rest. CPU_NO_FEW_ROWS: none of its own for few rows.
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "ops/op.h"
@@ -86,7 +86,7 @@ constexpr CpuRow mat_mul(const char* name, DType weights, const WeightKernels& k
 constexpr CpuRow mat_mul_few(const char* name, DType weights, const WeightKernels& kernels) {
   CpuRow k = row(name, OpKind::MatMul, matmul_work, kernels.few, false, weights);
   k.info.x = uint8_t(kernels.x);
-  k.info.rank = kRank + 5, k.info.rows = CpuRows::Few;
+  k.info.rank = kRank + 12, k.info.rows = CpuRows::Few;  // above a set that has none
   k.items_at_once = 2;
   return k;
 }

@@ -9,7 +9,7 @@
 namespace CPU_VARIANT {
 namespace {
 
-constexpr int16_t kTileRank = 50;
+constexpr int16_t kTileRank = 60;
 
 inline void configure(const TileConfig& c) { __asm__ volatile("ldtilecfg %0" : : "m"(c) : "memory"); }
 inline void release_tiles() { __asm__ volatile("tilerelease" : : : "memory"); }
