@@ -59,8 +59,9 @@ enum class Gating : int32_t { Softmax, Sigmoid };
 inline constexpr int kMaxExperts = 1024, kMaxChosen = 64, kMaxExpertGroups = 64;
 // Which of `few` heads of q and k serves head h of `all`: h % few, or h / (all / few).
 enum class HeadMap : int32_t { Modulo, Blocks };
-// Taps of ShortConv, and values of a head of the state that scans keep.
-inline constexpr int kMaxTaps = 16;
+inline constexpr int kMaxTaps = 16;  // of ShortConv
+// Channels of a piece of the state that SelectiveScan and DeltaRule keep (ops/defs/recurrent.cpp).
+inline constexpr int kStateLanes = 16;
 
 // The order of Sort and ArgSort: -0 and 0 are equal, NaNs are equal and above +infinity. Equal values stay in
 // the order in which they stood. TopK takes the first in falling order.

@@ -5,6 +5,8 @@
 // and place n of its state: s = exp(step * a) * s + step * x * b[n]; y = sum of s * c[n]. a: one number per
 // head, or N. delta_rule(q[s, hk, R], k, v[d, h, R], rate[h, R], decay[h, R], state, ...) -> as v: S[s, d] of
 // each head: S = exp(decay) * S; e = rate * (v - S^T k); S = S + k e^T; y = S^T q.
+// The states of scan and rule lie in pieces of 16 channels (of a head's values): [N][16] (keys for N), one
+// after the other; the last one has the channels that are left.
 #include "ops/defs/parts.h"
 
 namespace gimbal::ops {
@@ -14,6 +16,12 @@ namespace {
 size_t state_begin(const reference::Call& c, size_t at, int row) {
   const auto sequence = size_t(c.x(at + 1)[size_t(row)]);
   return size_t(c.x(at + 2)[sequence * size_t(c.in[at + 2]->shape.dim[0])]) * size_t(c.state->shape.dim[0]);
+}
+// Where in a state of pieces place n of a channel is.
+size_t in_piece(size_t channel, size_t channels, size_t places, size_t n) {
+  const size_t first = channel / kStateLanes * kStateLanes,
+               width = std::min<size_t>(kStateLanes, channels - first);
+  return first * places + n * width + channel - first;
 }
 // A value of a state, and of how many roundings its error is made up to now.
 struct Place {
@@ -56,7 +64,7 @@ void scan(const reference::Call& c) {
       const double step = c.x(1)[r * heads + head], dx = step * c.x(0)[r * channels + i];
       double sum = 0, terms = 0;
       for (size_t j = 0; j < n; j++) {
-        const Place s{c, state_begin(c, 5, row) + j * channels + i};
+        const Place s{c, state_begin(c, 5, row) + in_piece(i, channels, n, j)};
         const double exponent = step * c.x(2)[by_place ? head * n + j : head],
                      faded = s.value() * std::exp(exponent), added = dx * c.x(3)[group + j],
                      now = faded + added;
@@ -80,7 +88,8 @@ void correct(const reference::Call& c) {
       const double *q = &c.x(0)[(r * few + key) * s], *k = &c.x(1)[(r * few + key) * s];
       const double rate = c.x(3)[r * heads + h], decay = c.x(4)[r * heads + h];
       for (size_t v = 0; v < d; v++) {
-        auto place = [&](size_t j) { return Place{c, state_begin(c, 5, row) + (h * s + j) * d + v}; };
+        const size_t begin = state_begin(c, 5, row) + h * s * d;
+        auto place = [&](size_t j) { return Place{c, begin + in_piece(v, d, s, j)}; };
         double found = 0, found_error = 0;
         for (size_t j = 0; j < s; j++) {
           const Place p = place(j);
@@ -108,11 +117,12 @@ void correct(const reference::Call& c) {
 
 // ---- cases: rows of several sequences in turns, whose states lie in pages that are not in order
 
-constexpr int kPages = 4;
+constexpr int kPages = 4, kStateRows = 16;
 void add_state(Case& c, int values, int sequences, Numbers& n) {
   c.inputs.push_back(floats(Shape(DType::F32, {values, kPages}), n));
   std::vector<int32_t> sequence, pages;
-  for (int r = 0; r < c.capacity; r++) sequence.push_back(r * r % sequences);
+  // Five rows of a sequence, and two, three, four, one and one: kernels take several at once.
+  for (int r = 0; r < c.capacity; r++) sequence.push_back((r / 5 + r / 7) % sequences);
   for (int s = 0; s < sequences; s++) pages.push_back((s * 2 + 1) % kPages);
   c.inputs.push_back(integers(Shape(DType::I32, {c.capacity}), sequence));
   c.inputs.push_back(integers(Shape(DType::I32, {1, sequences}), pages));
@@ -132,7 +142,7 @@ std::vector<Case> conv_cases(DType x) {
   std::vector<Case> all;
   Numbers n(32);
   for (int channels : {5, 16, 96, 130})
-    for (int rows : {1, 7}) {
+    for (int rows : {1, kStateRows}) {
       if (x != DType::F32) continue;
       const int taps = channels == 5 ? 1 : channels == 130 ? 3 : 4;
       Case c = case_of(OpKind::ShortConv, format("channels={} taps={}", channels, taps), rows);
@@ -154,9 +164,11 @@ std::vector<Case> scan_cases(DType x) {
   for (const ScanSize& s : {ScanSize{1, 48, 16, 1, true},
                             {24, 4, 16, 2, false},
                             {64, 2, 128, 1, false},
+                            {16, 5, 9, 1, false},
+                            {20, 3, 5, 1, false},
                             {8, 6, 7, 3, false},
                             {1, 20, 5, 1, true}})
-    for (int rows : {1, 6}) {
+    for (int rows : {1, kStateRows}) {
       if (x != DType::F32) continue;
       Case c = case_of(OpKind::SelectiveScan,
                        format("hd={} heads={} n={} groups={}{}", s.hd, s.heads, s.n, s.groups,
@@ -183,8 +195,9 @@ std::vector<Case> delta_cases(DType x) {
   for (const DeltaSize& s : {DeltaSize{16, 2, 16, 4, HeadMap::Modulo},
                              {16, 2, 24, 6, HeadMap::Blocks},
                              {128, 1, 128, 1, HeadMap::Modulo},
+                             {9, 2, 80, 2, HeadMap::Blocks},
                              {5, 1, 7, 3, HeadMap::Blocks}})
-    for (int rows : {1, 6}) {
+    for (int rows : {1, kStateRows}) {
       if (x != DType::F32) continue;
       Case c = case_of(OpKind::DeltaRule,
                        format("s={} d={} heads={}/{} map={}", s.s, s.d, s.heads, s.few, int(s.map)), rows);
