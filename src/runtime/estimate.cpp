@@ -22,7 +22,7 @@ MemoryEstimate estimate_inference_memory(const ModelDimensions& d) {
                  kv = count(d.kv_heads) * head_dim, vocabulary = count(d.vocabulary);
   const uint64_t pages = (count(d.context) + kPagePositions - 1) / kPagePositions,
                  sequences = count(d.sequences);
-  const uint64_t rows = std::min(count(d.batch), count(d.context)), f32 = sizeof(float);
+  const uint64_t rows = std::min(count(d.batch), count(d.context) * sequences), f32 = sizeof(float);
   MemoryEstimate m;
   const uint64_t table = matrix(d.weights, width, vocabulary);
   const uint64_t attention = matrix(d.weights, width, q + 2 * kv) + matrix(d.weights, q, width);

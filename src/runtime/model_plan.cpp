@@ -60,7 +60,7 @@ Status check(RunOptions& o, const Config& c) {
                         "({} positions in all)",
                         o.context, o.sequences, int64_t(kMaxPages) * kPagePositions),
                  "use a smaller 'context' or fewer sequences", reason::kOutOfRange, "context"};
-  o.batch = std::min(o.batch, o.context);
+  o.batch = int(std::min<int64_t>(o.batch, int64_t(o.context) * o.sequences));
   if (o.drafts < 0 || o.drafts > kMaxDrafts) return out_of_range("drafts", o.drafts, 0, kMaxDrafts);
   o.drafts = std::min(o.drafts, o.batch - 1);
   o.logit_rows = std::clamp(std::max(o.logit_rows, 1 + o.drafts), 1, o.batch);

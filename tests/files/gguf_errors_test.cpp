@@ -237,6 +237,12 @@ TEST(GgufErrors, Offsets) {
 
 TEST(GgufErrors, Overlaps) {
   const std::string data(128, 0);
+  // By one byte: 17 blocks of mxfp4 are 289 bytes.
+  expect_error(
+      GgufWriter().tensor_at("a", {544}, 39, 0).tensor_at("b", {1}, 0, 288).data(std::string(292, 0)).build(),
+      24 + 9 + 4 + 8 + 4 + 33,
+      "data of tensor 'b': expected bytes of its own, before 96 or from 385 on, found bytes 384 to 387, "
+      "shared with tensor 'a'");
   constexpr uint64_t first = 24 + 9 + 4 + 8 + 4, second = first + 33;
   expect_error(GgufWriter().tensor_at("a", {16}, 0, 0).tensor_at("b", {1}, 0, 32).data(data).build(), second,
                "data of tensor 'b': expected bytes of its own, before 96 or from 160 on, found bytes 128 to "
