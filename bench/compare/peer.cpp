@@ -3,8 +3,10 @@
 // one warm-up. compare.py builds it against the headers of the packaged release and starts it; the result is
 // one JSON object.
 //
-// Usage: peer LIBRARY_FOLDER MODEL THREADS PROMPT_TOKENS GENERATED_TOKENS REPETITIONS
+// Usage: peer LIBRARY_FOLDER MODEL THREADS PROMPT_TOKENS GENERATED_TOKENS REPETITIONS [SEQUENCES]
 // REPETITIONS 0: load, compute one token, end; whoever started it measures how long that took.
+// SEQUENCES: so many, each after PROMPT_TOKENS (0 or more) of its own, are generated together, as `gimbal
+// bench --sequences` does; their speed is that of all tokens together.
 #include <ggml-backend.h>
 #include <ggml-cpu.h>
 #include <llama.h>
@@ -86,8 +88,8 @@ void decode(llama_context* context, llama_token* tokens, int count) {
 }
 
 // Fetches the logits and looks for the greatest, so that no part of a step is left to a later one.
-int likeliest(llama_context* context, int vocabulary) {
-  const float* logits = llama_get_logits_ith(context, -1);
+int likeliest(llama_context* context, int vocabulary, int row = -1) {
+  const float* logits = llama_get_logits_ith(context, row);
   if (logits == nullptr) fail("there are no logits");
   return int(std::max_element(logits, logits + vocabulary) - logits);
 }
@@ -98,14 +100,58 @@ void print_list(const char* key, const std::vector<double>& values) {
   std::printf("], ");
 }
 
+// Computes `count` tokens of one sequence, from a position on, whose logits nobody wants.
+void fill(llama_context* context, llama_batch& batch, int sequence, int count, std::mt19937& random,
+          int vocabulary) {
+  const int most = int(llama_n_batch(context));
+  for (int at = 0; at < count; at += batch.n_tokens) {
+    batch.n_tokens = std::min(most, count - at);
+    for (int i = 0; i < batch.n_tokens; i++) {
+      batch.token[i] = llama_token(random() % unsigned(vocabulary)), batch.pos[i] = at + i;
+      batch.n_seq_id[i] = 1, batch.seq_id[i][0] = sequence, batch.logits[i] = 0;
+    }
+    if (const int status = llama_decode(context, batch))
+      fail("llama_decode returned " + std::to_string(status));
+  }
+}
+
+// Tokens per second of all sequences together, by repetition.
+std::vector<double> generate_together(llama_context* context, int sequences, int depth, int generate,
+                                      int repetitions, int vocabulary, int& sink) {
+  std::mt19937 random(1);
+  std::vector<double> speeds;
+  llama_batch batch = llama_batch_init(int32_t(llama_n_batch(context)), 0, 1);
+  for (int r = -1; r < repetitions; r++) {  // the first one is for warming up
+    llama_memory_clear(llama_get_memory(context), false);
+    for (int s = 0; s < sequences; s++) fill(context, batch, s, depth, random, vocabulary);
+    const auto start = Clock::now();
+    for (int i = 0; i < generate; i++) {
+      batch.n_tokens = sequences;
+      for (int s = 0; s < sequences; s++) {
+        batch.token[s] = llama_token(random() % unsigned(vocabulary)), batch.pos[s] = depth + i;
+        batch.n_seq_id[s] = 1, batch.seq_id[s][0] = s, batch.logits[s] = 1;
+      }
+      if (const int status = llama_decode(context, batch))
+        fail("llama_decode returned " + std::to_string(status));
+      for (int s = 0; s < sequences; s++) sink += likeliest(context, vocabulary, s);
+    }
+    if (r >= 0) speeds.push_back(sequences * generate / since(start));
+  }
+  llama_batch_free(batch);
+  return speeds;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto begin = Clock::now();
-  if (argc != 7) fail("usage: peer LIBRARY_FOLDER MODEL THREADS PROMPT_TOKENS GENERATED_TOKENS REPETITIONS");
+  if (argc != 7 && argc != 8)
+    fail("usage: peer LIBRARY_FOLDER MODEL THREADS PROMPT_TOKENS GENERATED_TOKENS REPETITIONS [SEQUENCES]");
   const int threads = std::atoi(argv[3]), prompt = std::atoi(argv[4]), generate = std::atoi(argv[5]);
   const int repetitions = std::atoi(argv[6]);
-  if (threads < 1 || prompt < 1 || generate < 0 || repetitions < 0) fail("a number is out of range");
+  const int sequences = argc == 8 ? std::atoi(argv[7]) : 0;
+  if (threads < 1 || prompt < (sequences ? 0 : 1) || generate < 0 || repetitions < 0 || sequences < 0)
+    fail("a number is out of range");
 
   Log log;
   llama_log_set(Log::add, &log);
@@ -120,6 +166,10 @@ int main(int argc, char** argv) {
   // library.
   llama_context_params wanted = llama_context_default_params();
   wanted.n_ctx = uint32_t(std::max(prompt, generate + 1) + 255) / 256 * 256;
+  if (sequences) {  // a context for each
+    wanted.n_ctx = uint32_t(prompt + generate + 255) / 256 * 256 * uint32_t(sequences);
+    wanted.n_seq_max = uint32_t(sequences);
+  }
   wanted.n_threads = wanted.n_threads_batch = threads;
   llama_context* context = llama_init_from_model(model, wanted);
   if (context == nullptr) fail("no context for " + std::string(argv[2]));
@@ -150,6 +200,9 @@ int main(int argc, char** argv) {
   if (repetitions == 0) {
     decode(context, tokens.data(), 1);
     sink += likeliest(context, vocabulary);
+  } else if (sequences) {
+    generation_speeds =
+        generate_together(context, sequences, prompt, generate, repetitions, vocabulary, sink);
   } else {
     for (int r = -1; r < repetitions; r++) {  // the first one is for warming up
       llama_memory_clear(llama_get_memory(context), false);
