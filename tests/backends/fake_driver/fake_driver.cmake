@@ -45,6 +45,11 @@ endfunction()
 
 gimbal_use_fake_driver(cuda 0 libcuda.so.1)
 gimbal_use_fake_driver(rocm 1 libamdhip64.so.6)
+# The command for a machine with a GPU, here with the stand-in for one.
+if(cuda IN_LIST GIMBAL_BACKENDS AND TARGET gimbal)
+  add_test(NAME hardware_trial COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/backends/hardware_trial_test.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  set_tests_properties(hardware_trial PROPERTIES ENVIRONMENT LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/tests/fake_drivers/whole)
+endif()
 foreach(pair cuda:ptx rocm:amdgcn)
   string(REPLACE ":" ";" pair ${pair})
   list(POP_FRONT pair vendor language)
