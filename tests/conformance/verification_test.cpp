@@ -105,6 +105,20 @@ TEST(Verification, WithoutAnotherKernelThereIsNone) {
   EXPECT_NE(choices.error().message.find("quarantined"), std::string::npos) << choices.error().message;
 }
 
+TEST(Verification, AKernelThatNoCaseReachesIsNotBelieved) {
+  auto settings = two_rows(true);
+  static constexpr gimbal_limit kWide[] = {{"width", GIMBAL_DIM, 0, 0, 1 << 20, 0, INT64_MAX}};
+  limit(settings.rows[1], kWide);
+  auto d = test::open_fake(std::move(settings));
+  KernelVerdicts known;
+  ASSERT_TRUE(verify_kernels(*d, {1}, known));
+  const KernelVerdict& v = known["fake.fast.add.f32"];
+  EXPECT_EQ(v.cases, 0);
+  EXPECT_FALSE(v.passed);
+  EXPECT_NE(v.wrong.find("no conformance case reaches it"), std::string::npos) << v.wrong;
+  ASSERT_EQ(quarantined(known).size(), 1u);
+}
+
 TEST(Verification, CanBeCancelled) {
   auto d = test::open_fake(two_rows(true));
   KernelVerdicts known;
