@@ -9,7 +9,6 @@
 #include "base/text.h"
 
 namespace gimbal {
-namespace {
 
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts;
@@ -20,6 +19,8 @@ std::vector<std::string> split(const std::string& text, char at) {
     begin = end + 1;
   }
 }
+
+namespace {
 
 // What users of other programs type: translated where a command has the option on the right.
 constexpr std::pair<const char*, const char*> kOtherNames[] = {

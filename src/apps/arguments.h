@@ -110,4 +110,7 @@ class Arguments {
 // "1,2,3" as token ids. Errors: Usage, naming `option` and the piece that is no id.
 Result<std::vector<int32_t>> parse_ids(const char* option, const std::string& text);
 
+// The parts of a text between these characters, empty ones too: "-n,--tokens" at ','.
+std::vector<std::string> split(const std::string& text, char at);
+
 }  // namespace gimbal

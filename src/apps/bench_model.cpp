@@ -1,13 +1,13 @@
 #include "apps/bench_model.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "apps/exit_code.h"
 #include "apps/run_report.h"
 #include "apps/spread.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
+#include "base/clock.h"
 #include "device/values.h"
 #include "ops/op_def.h"
 #include "runtime/random.h"
@@ -17,10 +17,6 @@ namespace gimbal {
 namespace {
 
 constexpr double kFitsACache = 64e6;  // bytes
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Most memory that the process had at one time, as the kernel counted it.
 uint64_t peak_memory() {

@@ -1,19 +1,14 @@
 #include "apps/bench_sequences.h"
 
-#include <chrono>
-
 #include "apps/exit_code.h"
 #include "apps/spread.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
+#include "base/clock.h"
 #include "runtime/random.h"
 
 namespace gimbal {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 struct Cell {
   int depth, sequences;

@@ -16,16 +16,6 @@ struct Option {
   bool takes_value;
 };
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(at, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 std::vector<Option> options_of(const CommandRow& row) {
   const DeclaredCommand d = declare(row);
   std::vector<Option> all;

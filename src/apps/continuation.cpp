@@ -13,7 +13,7 @@
 namespace gimbal {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kHelpOfTexts =
     "  a line of text   is continued by the model, as a new text\n"
     "  an empty line    lets it go on with the last text\n"
     "  /stats           speed, memory and kernels of the last answer\n"
@@ -47,7 +47,7 @@ class Continuation {
       }
       if (!line) return print("\n"), kDone;
       if (*line == "/quit" || *line == "/exit" || *line == "/bye") return kDone;
-      else if (*line == "/help" || *line == "/?") print(kHelp);
+      else if (*line == "/help" || *line == "/?") print(kHelpOfTexts);
       else if (*line == "/reset") forget(), print("forgotten\n");
       else if (*line == "/stats") print(last_stats_.empty() ? "nothing was generated yet\n" : last_stats_);
       else if (!line->empty() && line->front() == '/')

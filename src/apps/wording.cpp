@@ -8,10 +8,10 @@ namespace gimbal {
 namespace {
 
 // A setting of the library and its option.
-struct Option {
+struct OptionOfField {
   std::string_view field, option;
 };
-constexpr Option kOptions[] = {
+constexpr OptionOfField kOptionOfField[] = {
     {"model", "MODEL"},
     {"backend", "--backend"},
     {"device", "--device"},
@@ -43,7 +43,7 @@ constexpr Option kOptions[] = {
 };
 
 std::string option_of(std::string_view field) {
-  for (const Option& o : kOptions)
+  for (const OptionOfField& o : kOptionOfField)
     if (o.field == field) return std::string(o.option);
   return std::string(field);
 }
@@ -62,7 +62,7 @@ constexpr Hint kHints[] = {
 }  // namespace
 
 std::string with_options(std::string text) {
-  for (const Option& o : kOptions) {
+  for (const OptionOfField& o : kOptionOfField) {
     const std::string name = format("'{}'", o.field);
     for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), o.option);
   }

@@ -1,18 +1,11 @@
 #include "runtime/generate.h"
 
-#include <chrono>
 #include <climits>
 
+#include "base/clock.h"
 #include "base/format.h"
 
 namespace gimbal {
-namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
 
 const char* name_of(Finish f) {
   static constexpr const char* kNames[] = {"stop-token", "stop-string", "length", "context-full",

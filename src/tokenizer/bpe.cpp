@@ -15,7 +15,7 @@
 namespace gimbal {
 namespace {
 
-constexpr char kModel[] = "tokenizer.ggml.model";
+constexpr char kAlgorithm[] = "tokenizer.ggml.model";
 constexpr char kMerges[] = "tokenizer.ggml.merges";
 constexpr char kPre[] = "tokenizer.ggml.pre";
 
@@ -125,7 +125,7 @@ Error malformed(const Gguf& file, const std::string& problem) {
 Result<const SplitFamily*> family_of(const Gguf& file, std::string& shown) {
   std::string name = "default";
   shown = "no pre-tokenizer named in the file, default assumed";
-  if (file.string(kModel) == "gemma4") {
+  if (file.string(kAlgorithm) == "gemma4") {
     shown = name = "gemma4";
   } else if (file.find(kPre)) {
     const std::optional<std::string_view> pre = file.string(kPre);
@@ -161,7 +161,7 @@ Result<std::unique_ptr<Tokenizer>> create_bpe(const Gguf& file, Vocabulary vocab
   if (!pretokenizer) return pretokenizer.error();
 
   Rules rules{*family, *std::move(pretokenizer), shown};
-  if (file.string(kModel) == "whitespace") {
+  if (file.string(kAlgorithm) == "whitespace") {
     rules.drops_spaces = true;
     rules.lowers = file.boolean("tokenizer.ggml.normalizer.lowercase").value_or(false);
   }
