@@ -1,6 +1,7 @@
 # Compiler flags and switches that hold for every target.
 option(GIMBAL_SANITIZE_ADDRESS "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(GIMBAL_SANITIZE_THREAD "Build with ThreadSanitizer" OFF)
+set(GIMBAL_MERGE_TESTS OFF CACHE STRING "Tests that are compiled together (tests/merged.cmake): ON, OFF or a regular expression of their names")
 option(GIMBAL_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 
 if(NOT CMAKE_BUILD_TYPE)

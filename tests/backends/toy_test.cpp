@@ -11,7 +11,7 @@ namespace gimbal {
 namespace {
 
 std::unique_ptr<Device> open_toy(const std::string& options = "") {
-  auto library = Library::open(GIMBAL_TOY_PLUGIN);
+  auto library = Library::open(test::toy_plugin());
   EXPECT_TRUE(library) << library.error().message;
   if (!library) return nullptr;
   auto device = Device::open(*library, 0, options);
@@ -63,7 +63,7 @@ TEST(Toy, AModelSpeaksAsOnTheCpu) {
 }
 
 TEST(Toy, KnowsNoOptionsAndCountsItsWork) {
-  auto library = Library::open(GIMBAL_TOY_PLUGIN);
+  auto library = Library::open(test::toy_plugin());
   ASSERT_TRUE(library);
   auto refused = Device::open(*library, 0, "threads=2");
   ASSERT_FALSE(refused);

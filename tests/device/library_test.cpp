@@ -58,7 +58,7 @@ TEST(Library, FactsMayBeMissing) {
 }
 
 TEST(Library, OursSayVersionAndCompiler) {
-  auto l = Library::open(GIMBAL_TOY_PLUGIN);
+  auto l = Library::open(test::toy_plugin());
   ASSERT_TRUE(l) << l.error().message;
   EXPECT_EQ((*l)->name(), "toy");
   EXPECT_TRUE((*l)->build_id().starts_with("0.")) << (*l)->build_id();
@@ -163,7 +163,7 @@ TEST(Library, ANewerTableIsReadAsFarAsItIsKnown) {
 class NoLibrary : public testing::Test {
  protected:
   PluginFolder folder;
-  std::string good = *read_file(std::string(GIMBAL_TEST_PLUGINS) + "/v1/libgimbal-backend-fake.so");
+  std::string good = *read_file(test::test_plugins() + "/v1/libgimbal-backend-fake.so");
 
   // The message.
   std::string refused(const std::string& contents) {
@@ -279,7 +279,7 @@ TEST(Library, TheSameNameGivesWhatLiesThereNow) {
   EXPECT_EQ(device_name(*old), "fake, version 1");
 
   // The same file with other contents, as `cp` leaves it: the code that runs must not change under its users.
-  const std::string first = *read_file(std::string(GIMBAL_TEST_PLUGINS) + "/v1/libgimbal-backend-fake.so");
+  const std::string first = *read_file(test::test_plugins() + "/v1/libgimbal-backend-fake.so");
   std::ofstream(path, std::ios::binary | std::ios::trunc) << first;
   auto three = Library::open(path);
   ASSERT_TRUE(three);

@@ -1,4 +1,4 @@
-# Plugins for tests, in tests/plugins/<which>/: see device/plugins/fake.cpp. Tests find them as GIMBAL_TEST_PLUGINS.
+# Plugins for tests, in tests/plugins/<which>/: see device/plugins/fake.cpp. Tests find them by support/fake_plugins.h.
 set(test_plugins ${CMAKE_BINARY_DIR}/tests/plugins)
 if(NOT "toy" IN_LIST GIMBAL_BACKENDS)
   add_subdirectory(${CMAKE_SOURCE_DIR}/src/backends/toy ${CMAKE_BINARY_DIR}/src/backends/toy)
@@ -31,9 +31,8 @@ set_target_properties(test_plugin_vendor PROPERTIES SKIP_BUILD_RPATH ON)
 foreach(source ${tests})
   file(STRINGS ${source} uses REGEX "support/fake_plugins.h")
   get_filename_component(name ${source} NAME_WE)
-  if(uses AND TARGET ${name})
-    add_dependencies(${name} test_plugins)
-    target_compile_definitions(${name} PRIVATE GIMBAL_TEST_PLUGINS="${test_plugins}" GIMBAL_TOY_PLUGIN="$<TARGET_FILE:gimbal_plugin_toy>")
+  if(uses AND program_of_${name})
+    add_dependencies(${program_of_${name}} test_plugins)
   endif()
 endforeach()
 

@@ -208,7 +208,7 @@ TEST_F(RememberedAnswersTest, EverythingThatDecidesTheAnswerEndsIt) {
 TEST_F(RememberedAnswersTest, ALibraryThatWasLoadedForItEndsItToo) {
   const std::string lib = folder_.path() + "/lib", library = lib + "/libslow.so.1";
   fs::create_directories(lib);
-  const std::string from = GIMBAL_TEST_PLUGINS "/foreign/libgimbal-backend-fake.so";
+  const std::string from = test::test_plugins() + "/foreign/libgimbal-backend-fake.so";
   fs::copy_file(from, library);
   for (const char* how : {",loads=", ",borrows="}) {
     put(kSoftware + how + library);

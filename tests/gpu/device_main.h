@@ -24,11 +24,11 @@ inline std::string device_options(const std::string& more = "") {
 }  // namespace gimbal::test
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
   const std::string entry = gimbal::test::from_environment("GIMBAL_TEST_ENTRY");
   if (std::string& output = testing::GTEST_FLAG(output);
       !entry.empty() && output.size() > 1 && output.back() == '/')
     output += entry + ".xml";  // several entries of one executable: a report each
+  testing::InitGoogleTest(&argc, argv);
   auto opened = gimbal::open_device({TESTED_BACKEND, 0, true, gimbal::test::device_options()});
   if (!opened) {
     // Anything but an absent device or package is a defect.

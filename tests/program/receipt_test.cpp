@@ -14,7 +14,7 @@ constexpr const char* kModel = GIMBAL_SOURCE_DIR "/assets/stories260K.gguf";
 // The toy backend, which counts, unless `spoil` changes its table.
 struct Toy {
   explicit Toy(void (*spoil)(gimbal_backend&) = [](gimbal_backend&) {}) {
-    auto opened = Library::open(GIMBAL_TOY_PLUGIN);
+    auto opened = Library::open(test::toy_plugin());
     EXPECT_TRUE(opened) << opened.error().message;
     library = *opened;
     table = library->table();

@@ -1,5 +1,5 @@
-// Folders with plugins that work or fail as a test wishes, for tests: tests/device/plugins.cmake gives
-// them to whoever includes this.
+// Folders with plugins that work or fail as a test wishes: tests/device/plugins.cmake builds them for
+// whoever includes this.
 // What a fake can be told: tests/device/plugins/fake.cpp.
 #pragma once
 #include <gtest/gtest.h>
@@ -30,6 +30,17 @@
 
 namespace gimbal::test {
 
+// Beside the executable: so its bytes do not tell in which build folder it was made.
+inline std::string test_plugins() {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "plugins").string();
+}
+
+// The real plugin of the toy, which lies beside the program where the toy is one of its backends.
+inline std::string toy_plugin() {
+  const std::string name = "/libgimbal-backend-toy.so", among_fakes = test_plugins() + "/toy" + name;
+  return std::filesystem::exists(among_fakes) ? among_fakes : test_plugins() + "/../.." + name;
+}
+
 // An empty folder of its own, removed with its contents. Each backend in it is a fake told so through the
 // environment, which is shared by the whole process: one folder with a backend of a name at a time.
 class PluginFolder {
@@ -46,11 +57,11 @@ class PluginFolder {
     return path_ + "/libgimbal-backend-" + backend + ".so";
   }
 
-  // `which`: a folder of GIMBAL_TEST_PLUGINS. Replaces a file of that name, as package managers do: by a new
+  // `which`: a folder of test_plugins(). Replaces a file of that name, as package managers do: by a new
   // file.
   std::string put(const std::string& backend, const std::string& told = "",
                   const std::string& which = "v1") const {
-    const std::string from = std::string(GIMBAL_TEST_PLUGINS "/") + which + "/libgimbal-backend-fake.so";
+    const std::string from = test_plugins() + "/" + which + "/libgimbal-backend-fake.so";
     std::filesystem::copy_file(from, file(backend) + ".new",
                                std::filesystem::copy_options::overwrite_existing);
     std::filesystem::rename(file(backend) + ".new", file(backend));

@@ -1,0 +1,45 @@
+# Most of what a test takes to compile and to link is what it has in common with its neighbours. With GIMBAL_MERGE_TESTS those that
+# need nothing of their own are a few programs. ctest has its entry for each file all the same, and runs it in a process of its own.
+# Whoever builds one test alone waits longer, so only CI and the preset asan ask for this. OFF is no test's name.
+set(merged_in_one_file 8)  # g++ takes 1 GB for these
+
+# These have targets, libraries or definitions of their own; so have those of a GPU backend and whatever replaces operator new or defines macros.
+set(never_merged amx emulated_mutants emulator reload)
+
+# gimbal_program_of_test(<name> <source> <backends...>): the program that holds a test, in `program`: one of its own, or that of
+# these backends, which are those that it would have in any build: the program is to be the same in all.
+function(gimbal_program_of_test name source)
+  set(program ${name} PARENT_SCOPE)
+  string(REGEX REPLACE "_test$" "" subject ${name})
+  file(STRINGS ${source} special REGEX "^#define|support/operator_new.h")
+  if(NOT GIMBAL_MERGE_TESTS STREQUAL "ON" AND NOT name MATCHES "${GIMBAL_MERGE_TESTS}")
+    return()
+  endif()
+  if(special OR subject IN_LIST never_merged OR source MATCHES "/tests/(facade|shapes)/" OR name MATCHES "^(${of_a_backend})_")
+    return()
+  endif()
+  set(key ${ARGN})
+  list(REMOVE_ITEM key cpu)
+  if(ARGN STREQUAL GIMBAL_DECLARED_BACKENDS)
+    set(key all)
+  elseif(name MATCHES "^emulated_")
+    set(key emulated)
+  endif()
+  list(PREPEND key merged_tests)
+  list(JOIN key "_" key)
+  set(program ${key} PARENT_SCOPE)
+endfunction()
+
+# gimbal_merge(<program> <sources...>): compiles them, some in each file.
+function(gimbal_merge program)
+  list(LENGTH ARGN count)
+  set(number 0)
+  while(number LESS count)
+    list(SUBLIST ARGN ${number} ${merged_in_one_file} sources)
+    set(out ${CMAKE_CURRENT_BINARY_DIR}/merged/${program}_${number}.cpp)
+    add_custom_command(OUTPUT ${out} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/merge-tests.py ${out} ${sources}
+                       DEPENDS ${CMAKE_SOURCE_DIR}/scripts/merge-tests.py ${sources} VERBATIM)
+    target_sources(${program} PRIVATE ${out})
+    math(EXPR number "${number} + ${merged_in_one_file}")
+  endwhile()
+endfunction()
