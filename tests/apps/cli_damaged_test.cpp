@@ -110,6 +110,28 @@ TEST(Hostile, ManyKeysTakeTimeByTheirNumber) {
   EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n') > 150000, true);
 }
 
+// An array of 1 GB, all zeros, which take no place on the disk: a copy of it would not fit in this memory.
+TEST(Hostile, OfALargeArrayInfoReadsWhatItShows) {
+  constexpr uint64_t kBytes = 1'000'000'000;
+  GgufWriter w;
+  w.string("general.architecture", "none").raw("large", kArray, le<uint32_t>(kU8) + le(kBytes));
+  const std::string path = temporary_path("large-array.gguf");
+  ASSERT_TRUE(write_file(path, w.build()));
+  fs::resize_file(path, fs::file_size(path) + kBytes);
+#if defined(__SANITIZE_ADDRESS__) || \
+    defined(__SANITIZE_THREAD__)  // whose own memory is larger than any limit
+  const std::string limits;
+#else
+  const std::string limits = "-v 1700000";
+#endif
+  for (const Args& args : {Args{"info", path}, {"info", path, "--json"}}) {
+    Ran r = gimbal(args, {.limits = limits});
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_SAYS(r.out, "1000000000");
+    EXPECT_LT(r.out.size(), 2000u);
+  }
+}
+
 // `models` and `info` judge a file alike, by its header.
 TEST(Supported, IsOnlyWhatRuns) {
   const std::string folder = temporary_path("models");
