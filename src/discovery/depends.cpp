@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "base/hash.h"
 #include "device/build_id.h"
 
 namespace gimbal {
@@ -60,11 +61,8 @@ class Observer {
     if (path) several ? files(line) : file(line);
     else variables(line, several);
   }
-  void add(std::string_view text) {  // FNV-1a, 64 bits
-    for (char c : text) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    hash_ *= 0x100000001b3;  // an end, which no text holds
-  }
-  DependsState state() const { return {format("{:016x}", hash_), last_change_}; }
+  void add(std::string_view text) { hash_.add(text); }
+  DependsState state() const { return {format("{:016x}", hash_.value()), last_change_}; }
 
  private:
   void file(const std::string& path) {
@@ -102,7 +100,7 @@ class Observer {
     for (const std::string& f : found) add(f);
   }
 
-  uint64_t hash_ = 0xcbf29ce484222325;
+  Hash hash_;
   int64_t last_change_ = 0;
 };
 

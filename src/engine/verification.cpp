@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/hash.h"
 #include "device/reason.h"
 #include "runtime/model_check.h"
 
@@ -35,15 +36,12 @@ bool is_kept(const Device& d, const std::string& fingerprint) {
 
 // Names a model file by what its kernels see of it.
 std::string fingerprint(const Gguf& file) {
-  uint64_t hash = 14695981039346656037u;  // FNV-1a
-  auto add = [&](std::string_view bytes) {
-    for (unsigned char c : bytes) hash = (hash ^ c) * 1099511628211u;
-  };
+  Hash hash;
   for (const GgufTensor& t : file.tensors()) {
-    add(t.name), add(info(t.type).name);
-    for (uint32_t i = 0; i < t.rank; i++) add(format("x{}", t.dim[i]));
+    hash.add(t.name).add(info(t.type).name);
+    for (uint32_t i = 0; i < t.rank; i++) hash.add(t.dim[i]);
   }
-  return format("{:016x}", hash);
+  return format("{:016x}", hash.value());
 }
 
 Error wrong(std::string message) {
