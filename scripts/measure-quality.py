@@ -28,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "bench", "compare"))
 import install  # noqa: E402
+from install import Problem  # noqa: E402
 
 PAGE = os.path.join(ROOT, "docs", "quality.md")
 MARKS = ("<!-- formats: written by scripts/measure-quality.py -->", "<!-- formats: end -->")
@@ -38,10 +39,6 @@ FORMATS = {"bf16": 30, "f16": 1, "q8_0": 8, "q6_k": 14, "q5_1": 7, "q5_0": 6, "q
            "q2_0": 42, "iq2_xxs": 16, "tq2_0": 35, "iq1_m": 29, "tq1_0": 34, "iq1_s": 19, "q1_0": 41}
 CACHES = ["f16", "bf16", "q8_0", "q4_0"]
 WINDOW, TEXTS, TEXT_TOKENS = 512, 18, 480
-
-
-class Problem(Exception):
-    """Something a person has to mend."""
 
 
 class Gimbal:
@@ -249,5 +246,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (Problem, install.Problem, OSError) as problem:
+    except (Problem, OSError) as problem:
         sys.exit(f"measure-quality: {problem}")

@@ -37,6 +37,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "bench", "compare"))
 import install  # noqa: E402
+from install import Problem  # noqa: E402
 import measure  # noqa: E402
 
 PAGE = os.path.join(ROOT, "docs", "quality.md")
@@ -104,10 +105,6 @@ Türkiye'nin başkenti neresidir?
 """.splitlines()
 
 Piece = collections.namedtuple("Piece", "name data")
-
-
-class Problem(Exception):
-    """Something a person has to mend."""
 
 
 def say(text):
@@ -478,5 +475,5 @@ def cpu_name():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (Problem, install.Problem, real_models.Problem, OSError) as problem:
+    except (Problem, real_models.Problem, OSError) as problem:
         sys.exit(f"test-real: {problem}")
