@@ -169,7 +169,12 @@ def main(arguments):
         other, more = more[1], more[2:]
         left_out = same_as_in(other, preset, more)
         if left_out:
-            more += ["-E", "^(" + "|".join(map(re.escape, left_out)) + ")$"]
+            patterns = ["^(" + "|".join(map(re.escape, left_out)) + ")$"]
+            if "-E" in more:  # of two, ctest takes the last
+                at = more.index("-E")
+                patterns.append(more[at + 1])
+                del more[at:at + 2]
+            more += ["-E", "|".join(patterns)]
     build = build_of(preset)
     reports = os.path.join(build, "test-reports")
     shutil.rmtree(reports, ignore_errors=True)

@@ -86,6 +86,8 @@ struct TemporaryFolder {
 const std::string& golden_dir() { return chosen().folder; }
 bool whole_collection() { return chosen().whole; }
 
+bool fewer_cases() { return std::getenv("GIMBAL_FEWER_CASES") != nullptr; }
+
 std::vector<std::string> golden_files(const std::string& folder, const std::string& suffix) {
   fs::path root = fs::path(golden_dir()) / folder;
   std::vector<std::string> files;

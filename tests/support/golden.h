@@ -11,6 +11,10 @@ namespace gimbal::test {
 const std::string& golden_dir();
 bool whole_collection();  // true when golden_dir() is the whole collection
 
+// Where GIMBAL_FEWER_CASES is set, tests leave out repetitions of the same code with other weights or another
+// random seed. CI sets it under the sanitizers, which look at the code.
+bool fewer_cases();
+
 // Files golden_dir()/folder/*suffix, sorted, as paths. Fails the calling test when there is none.
 std::vector<std::string> golden_files(const std::string& folder, const std::string& suffix);
 
