@@ -1,5 +1,6 @@
 // A sequence of tokens and what the model keeps of it. It survives the loss of the device it runs on.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -38,6 +39,7 @@ struct Generated {
   Finish finish = Finish::Length;
   int prompt_tokens = 0;
   double prompt_seconds = 0, generate_seconds = 0;
+  uint64_t drafted = 0, accepted = 0;  // tokens that were guessed, and those of them that the text has
 };
 
 // Gets text that is certain: whole characters, no part of a stop string. False cancels.

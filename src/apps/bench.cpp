@@ -21,6 +21,10 @@ class BenchCommand final : public Command {
     a.whole("--limit-megabytes", "N",
             "memory to read for the CPU's limit (default 1074, or four times the largest cache)",
             engine_.limit_megabytes, 1, 1 << 20);
+    a.text("--draft", "auto|ngram|MODEL|scripted:P",
+           "also generate a text with drafts and without; scripted:P knows the text beforehand and is right "
+           "with the probability P, to measure what a drafter of that quality would give",
+           draft_);
     a.section("Several sequences, and long ones");
     a.text("--sequences", "LIST", "generate so many sequences together, one column each (such as 1,2,4,8)",
            sequences_);
@@ -54,16 +58,20 @@ class BenchCommand final : public Command {
         if (g.given)
           return Error{Code::Usage, format("{} measures kernels, and a model is measured here", g.option),
                        "add --kernels, or leave it out"};
-      const ModelBenchOptions o{
-          model_,         prompt_.value_or(512),  generate_.value_or(128), repetitions_.value_or(5),
-          measure_again_, engine_.limit_megabytes};
+      const ModelBenchOptions o{model_,
+                                prompt_.value_or(512),
+                                generate_.value_or(128),
+                                repetitions_.value_or(5),
+                                measure_again_,
+                                engine_.limit_megabytes,
+                                draft_};
       return sequences_ || depths_ || shared_ ? sequences(o) : bench_model(engine_, o, json, quiet);
     }
-    for (const Given& g :
-         {Given{"MODEL", !model_.empty()}, Given{"-p", bool(prompt_)}, Given{"-n", bool(generate_)},
-          Given{"-r", bool(repetitions_)}, Given{"--ctx", bool(engine_.context)},
-          Given{"--batch", bool(engine_.batch)}, Given{"--sequences", bool(sequences_)},
-          Given{"--depth", bool(depths_)}, Given{"--shared-prefix", shared_}})
+    for (const Given& g : {Given{"MODEL", !model_.empty()}, Given{"-p", bool(prompt_)},
+                           Given{"-n", bool(generate_)}, Given{"-r", bool(repetitions_)},
+                           Given{"--ctx", bool(engine_.context)}, Given{"--batch", bool(engine_.batch)},
+                           Given{"--draft", bool(draft_)}, Given{"--sequences", bool(sequences_)},
+                           Given{"--depth", bool(depths_)}, Given{"--shared-prefix", shared_}})
       if (g.given)
         return Error{Code::Usage, format("{} means nothing to --kernels, which needs no model", g.option),
                      "leave out one of them"};
@@ -95,6 +103,8 @@ class BenchCommand final : public Command {
     if (prompt_)
       return Error{Code::Usage, "-p means nothing to --sequences and --depth",
                    "give the tokens that precede with --depth"};
+    if (draft_)
+      return Error{Code::Usage, "--draft means nothing to --sequences and --depth", "measure one of them"};
     auto sequences = list("--sequences", sequences_.value_or("1"), 1, 1024, "1,2,4,8"),
          depths = list("--depth", depths_.value_or("0"), 0, 1 << 20, "0,4096");
     if (!sequences) return sequences.error();
@@ -104,7 +114,7 @@ class BenchCommand final : public Command {
 
   std::string model_;
   std::optional<int> prompt_, generate_, repetitions_, milliseconds_, megabytes_;
-  std::optional<std::string> pattern_, rows_, sequences_, depths_;
+  std::optional<std::string> pattern_, rows_, sequences_, depths_, draft_;
   bool kernels_ = false, all_ = false, measure_again_ = false, shared_ = false;
   CommonOptions engine_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/bench_drafts.h"
 #include "apps/exit_code.h"
 #include "apps/run_report.h"
 #include "apps/spread.h"
@@ -51,6 +52,7 @@ struct Numbers {
   PromptWork work;                         // of the prompt
   uint64_t peak = 0;
   std::optional<Limits> limits;
+  std::optional<DraftSpeed> drafts;
 
   double bytes_per_second() const { return spread(generation).median * weight_bytes; }
   double operations_per_second(int tokens) const { return spread(prompt).median / tokens * work.operations; }
@@ -116,6 +118,8 @@ class ModelBench {
     return Done{};
   }
 
+  void add(DraftSpeed drafts) { n_.drafts = std::move(drafts); }
+
   void print_as_json() const {
     auto share = [&](const std::vector<double>& measured, double rate, double limit) -> Json {
       if (measured.empty() || !n_.limits) return nullptr;
@@ -136,6 +140,7 @@ class ModelBench {
          {"prompt_tokens_per_second", spread_json(n_.prompt)},
          {"generation_tokens_per_second", spread_json(n_.generation)},
          {"first_token_seconds", spread_json(n_.first_token)},
+         {"draft", n_.drafts ? as_json(*n_.drafts) : Json()},
          {"prompt_operations", n_.work.operations},
          {"prompt_operations_per_second", operations},
          {"prompt_limit", n_.int8() ? "int8" : "fp32"},
@@ -177,6 +182,7 @@ class ModelBench {
                     human_bytes(uint64_t(n_.weight_bytes)),
                     n_.weight_bytes < kFitsACache ? " (says little: a cache may hold them)" : "")});
     }
+    if (n_.drafts) add_rows(t, *n_.drafts);
     if (!n_.first_token.empty())
       t.row({"first token", format("{:.1f} ms", spread(n_.first_token).median * 1e3),
              "from the prompt to the numbers of the first token"});
@@ -231,7 +237,10 @@ Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& op
   auto engine_wanted = engine_options(common);
   if (!engine_wanted) return engine_wanted.error();
   RunOptions* run = &engine_wanted->run;
-  const int least = std::max(options.prompt, options.generate + 1);
+  const int least = std::max(options.prompt, (options.draft ? kDraftPrompt : 0) + options.generate + 1);
+  if (options.draft && (*options.draft == "off" || options.generate == 0))
+    return Error{Code::Usage, "--draft measures a text with drafts, and there are none",
+                 "leave it out, or name a source of drafts and a number of tokens"};
   if (options.prompt == 0 && options.generate == 0)
     return Error{Code::Usage, "-p 0 and -n 0 leave nothing to measure", "give at least one of them"};
   if (run->context == 0) run->context = std::max(least, 2);
@@ -241,11 +250,22 @@ Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& op
   auto source = open_model_file(options.model, file_options(common));
   if (!source) return source.error();
   if (auto ok = check_generates(*source->file); !ok) return ok.error();
+  DraftSource drafts;
+  if (options.draft) {
+    auto opened = open_draft_source(*options.draft, *engine_wanted, *source, quiet);
+    if (!opened) return opened.error();
+    drafts = std::move(*opened);
+  }
   Engine engine(backend_registry(), std::move(*engine_wanted), tell_on_stderr(quiet));
   auto loaded = engine.load(*source);
   if (!loaded) return loaded.error();
   ModelBench bench(**loaded, options);
   if (auto ok = bench.measure(quiet); !ok) return ok.error();
+  if (options.draft) {
+    auto speed = bench_drafts(*(*loaded)->model, drafts, options.generate, options.repetitions);
+    if (!speed) return speed.error();
+    bench.add(std::move(*speed));
+  }
   if (json) bench.print_as_json();
   else bench.print_for_people();
   return kDone;

@@ -16,6 +16,7 @@ struct ModelBenchOptions {
   int repetitions = 5;
   bool measure_again = false;
   std::optional<int> limit_megabytes;  // as in EngineOptions
+  std::optional<std::string> draft;    // see apps/bench_drafts.h
 };
 
 // Errors: those of loading the model; Usage when there is nothing to measure or the context is too small.

@@ -17,6 +17,7 @@
 #include "apps/text_options.h"
 #include "base/text.h"
 #include "chat/chat_prompt.h"
+#include "engine/drafts.h"
 #include "model/arch.h"
 
 namespace gimbal {
@@ -34,6 +35,11 @@ class Run final : public Command {
         "--prompt-cache", "FILE",
         "keep what the model remembers of the prompt; a later run with the same beginning computes the rest",
         prompt_cache_);
+    a.text(
+        "--draft", "auto|off|ngram|MODEL",
+        "guess the next tokens and compute them at once; the text stays the same. auto, ngram: from the text "
+        "itself; MODEL: a smaller one with the same vocabulary (default off)",
+        draft_);
     a.section("Chat");
     a.flag("--chat",
            "the prompt is a question, put into the model's chat template; without one: a conversation",
@@ -90,6 +96,11 @@ class Run final : public Command {
       text = std::move(*read);
       if (!chat_template) ids = (*tokenizer)->encode(text);
     }
+    const std::string draft = draft_.value_or("off");
+    options->run.drafts = drafts_at_most(draft);
+    auto drafts = open_drafts(backend_registry(), *options, *source, draft, tell_on_stderr(quiet));
+    if (!drafts) return drafts.error();
+    text_.settings.drafting = (*drafts)->drafting.get();
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
@@ -195,7 +206,7 @@ class Run final : public Command {
   }
 
   std::string model_;
-  std::optional<std::string> tokens_, prompt_, system_, prompt_cache_;
+  std::optional<std::string> tokens_, prompt_, system_, prompt_cache_, draft_;
   bool chat_ = false, raw_ = false, parse_special_ = false;
   std::string think_ = "show", ctx_shift_ = "on";
   TextOptions text_;

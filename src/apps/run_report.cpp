@@ -99,6 +99,8 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
          g.tokens.empty() ? std::string("none") : format("after {:.1f} ms", g.first_token_seconds * 1e3)});
   t.row({"generation", format("{} token{}{}", g.tokens.size(), g.tokens.size() == 1 ? "" : "s",
                               g.tokens.size() < 2 ? "" : format(", {:.1f} tokens/s", generation_rate(g)))});
+  if (!g.drafted_by.empty())
+    t.row({"drafts", format("{}, from {}", drafts_text(g.drafts), printable(g.drafted_by))});
   t.row({"finish", name_of(g.finish)});
   t.row({"seed", format("{}", seed)});
   return t.text();
@@ -109,6 +111,17 @@ std::string explain_finish(Finish f, const Model& m) {
   return format(
       "context full: {} of {} positions used; start with a larger --ctx (the model was trained on {})",
       m.context(), m.context(), m.config().context);
+}
+
+Json drafts_json(const std::string& from, const DraftCounts& c) {
+  return {{"from", from},         {"steps", c.steps},       {"tokens", c.tokens},
+          {"drafted", c.drafted}, {"accepted", c.accepted}, {"seconds", c.seconds}};
+}
+
+std::string drafts_text(const DraftCounts& c) {
+  return format("{} of {} kept{}, {:.2f} tokens a step", c.accepted, c.drafted,
+                c.drafted ? format(" ({:.0f} %)", 100 * double(c.accepted) / double(c.drafted)) : "",
+                c.steps ? double(c.tokens) / double(c.steps) : 0);
 }
 
 Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
@@ -140,6 +153,7 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
             {"generate_seconds", g.generate_seconds},
             {"prompt_tokens_per_second", rate(g.prompt_tokens, g.prompt_seconds)},
             {"tokens_per_second", generation_rate(g)}}},
+          {"draft", g.drafted_by.empty() ? Json() : drafts_json(g.drafted_by, g.drafts)},
           {"memory", memory_json(memory_sum(b))},
           {"kernels", std::move(kernels)},
           {"not_counted", not_counted(receipt)}};

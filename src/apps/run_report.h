@@ -25,6 +25,10 @@ std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed,
                       const std::vector<ReceiptLine>& before);
 // Why the text ended, when the user may wonder: empty for the usual ends.
 std::string explain_finish(Finish, const Model&);
+// {from, steps, tokens, drafted, accepted, seconds}.
+Json drafts_json(const std::string& from, const DraftCounts&);
+// "120 of 160 kept (75 %), 2.41 tokens a step".
+std::string drafts_text(const DraftCounts&);
 // docs/cli.md has the keys.
 Json run_json(const LoadedModel&, const Generated&, const std::string& text, uint64_t seed);
 

@@ -80,6 +80,9 @@ class Console {
     note(format("note: {} was lost after {} tokens ({}); going on on {}", r.from, r.position,
                 printable(r.why.message), r.to));
   }
+  void tell(const event::DraftsEnded& d) {
+    note(format("note: nothing is drafted any more: {}; the text stays the same", printable(d.why.message)));
+  }
   void tell(const event::Progress&) {}
 
   bool quiet_;

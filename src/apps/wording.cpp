@@ -29,6 +29,7 @@ constexpr OptionOfField kOptionOfField[] = {
     {"context", "--ctx"},
     {"batch", "--batch"},
     {"cache_type", "--kv-type"},
+    {"draft", "--draft"},
     {"temperature", "--temp"},
     {"top_k", "--top-k"},
     {"top_p", "--top-p"},

@@ -63,10 +63,15 @@ struct Recovered {
   Error why;
 };
 
+// Nothing is drafted any more (engine/drafts.h): the texts stay the same, and take longer.
+struct DraftsEnded {
+  Error why;
+};
+
 }  // namespace event
 
 using Event = std::variant<Fallback, event::Chosen, event::Unfulfilled, event::LongContext, event::Progress,
-                           event::NotKept, event::Recovered>;
+                           event::NotKept, event::Recovered, event::DraftsEnded>;
 
 // Called from the thread that called the engine. The answer counts for Progress only. May be empty.
 using EventSink = std::function<bool(const Event&)>;

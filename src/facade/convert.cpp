@@ -51,6 +51,9 @@ Event to_public(const own::Event& e) {
     Event operator()(const event::NotKept& n) const {
       return {Event::Note, "verified", "", to_public(n.why)};
     }
+    Event operator()(const event::DraftsEnded& d) const {
+      return {Event::Ignored, "draft", "", to_public(d.why)};
+    }
     Event operator()(const event::Recovered& r) const {
       return {Event::Recovered, r.from, r.to, to_public(r.why)};
     }

@@ -64,11 +64,20 @@ Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
     if (!config) return to_public(config.error());
     options->run = embedding_options(options->run, *config, size_t(std::max(1, m.sequences)));
   }
+  if (m.embed && gimbal::drafts_at_most(m.draft))
+    return Error{Code::Usage, "a model that is loaded with 'embed' generates nothing to draft",
+                 "",          "",
+                 "draft",     m.draft,
+                 "",          {}};
+  options->run.drafts = gimbal::drafts_at_most(m.draft);
+  auto drafts = gimbal::open_drafts(impl_->registry, *options, *source, m.draft, events_of(impl_->options));
+  if (!drafts) return to_public(drafts.error());
   auto loaded = std::make_shared<Model::Impl>(Model::Impl{
       impl_, std::make_unique<own::Engine>(impl_->registry, std::move(*options), events_of(impl_->options))});
   auto on = loaded->engine->load(*source);
   if (!on) return to_public(on.error());
   loaded->loaded = std::move(*on);
+  loaded->drafts = std::move(*drafts);
   loaded->tokenizer = std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(*tokenizer)});
   return Access::model(std::move(loaded));
 }

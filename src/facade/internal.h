@@ -6,6 +6,7 @@
 #include "device/reason.h"
 #include "discovery/summary.h"
 #include "engine/backend_places.h"
+#include "engine/drafts.h"
 #include "engine/engine.h"
 #include "ops/shapes.h"
 #include "runtime/embedding.h"
@@ -47,6 +48,7 @@ struct Engine::Impl {
 struct Model::Impl {
   std::shared_ptr<void> registry_owner;
   std::unique_ptr<own::Engine> engine;
+  std::unique_ptr<Drafts> drafts = {};
   LoadedModelPtr loaded = {};
   std::shared_ptr<const Tokenizer::Impl> tokenizer = {};
 

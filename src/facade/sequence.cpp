@@ -28,6 +28,7 @@ Result<Generated> Sequence::generate(std::string_view prompt, const Sampling& s,
 Result<Generated> Sequence::generate(std::span<const Token> prompt, const Sampling& s, const TextSink& sink) {
   GenerateSettings settings = own_settings(s);
   settings.recover = [this](Session& moved, const own::Error& lost) { return impl_->recover(moved, lost); };
+  settings.drafting = impl_->model->drafts->drafting.get();
   Generated out;
   auto g = gimbal::generate(*impl_->session, *impl_->model->tokenizer->own, prompt, settings,
                             [&](std::string_view text, gimbal::Token) {
@@ -38,6 +39,7 @@ Result<Generated> Sequence::generate(std::span<const Token> prompt, const Sampli
   static_assert(int(gimbal::Finish::Cancelled) == int(Finish::Cancelled));
   out.tokens = std::move(g->tokens), out.finish = Finish(int(g->finish));
   out.prompt_tokens = g->prompt_tokens;
+  out.drafted = g->drafts.drafted, out.accepted = g->drafts.accepted;
   out.prompt_seconds = g->prompt_seconds, out.generate_seconds = g->generate_seconds;
   return out;
 }

@@ -29,6 +29,7 @@ class DraftLength {
 
   // Guessing takes so little that it can be done for each token, to see how often it is right.
   bool guesses_are_free() const;
+  bool guesses_are_known() const { return guess_ > 0; }
   double acceptance() const { return right_ / tried_; }
   // Seconds of a step of so many rows, measured or estimated from its neighbours; 0: nothing is known.
   double cost(int rows) const;

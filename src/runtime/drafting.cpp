@@ -10,10 +10,15 @@ DraftCounts operator-(const DraftCounts& a, const DraftCounts& b) {
           a.seconds - b.seconds};
 }
 
+void Drafting::end(const Error& why) {
+  ended_ = true;
+  if (failed_) failed_(why);
+}
+
 void Drafting::begin(std::span<const int32_t> text) {
   guess_.clear();
-  if (failed_) return;
-  if (auto ok = drafter_->read(text); !ok) failed_ = ok.error();
+  if (ended_) return;
+  if (auto ok = drafter_->read(text); !ok) end(ok.error());
 }
 
 // How far the last guess is the text, as soon as that is known.
@@ -33,10 +38,7 @@ void Drafting::guess(std::span<const int32_t> text, int n) {
   auto made = drafter_->propose(text, n);
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   counts_.seconds += seconds_;
-  if (!made) {
-    failed_ = made.error();
-    return;
-  }
+  if (!made) return end(made.error());
   guess_ = std::move(*made), at_ = text.size();
   if (guess_.size() > size_t(n)) guess_.resize(size_t(n));
 }
@@ -44,7 +46,7 @@ void Drafting::guess(std::span<const int32_t> text, int n) {
 std::span<const int32_t> Drafting::propose(std::span<const int32_t> text, int most, int again) {
   drafted_ = 0, seconds_ = 0;
   compare(text);
-  if (failed_) return {};
+  if (ended_) return {};
   const int n = adapts_ ? length_.next(most, again) : most;
   if (n > 0) {
     guess(text, n);
@@ -52,7 +54,7 @@ std::span<const int32_t> Drafting::propose(std::span<const int32_t> text, int mo
     return guess_;
   }
   // What would have been drafted tells whether drafts would be right, where that costs nothing.
-  if (guess_.empty() && length_.guesses_are_free()) guess(text, kMaxDrafts);
+  if (guess_.empty() && length_.guesses_are_free()) guess(text, length_.guesses_are_known() ? kMaxDrafts : 1);
   return {};
 }
 

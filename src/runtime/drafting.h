@@ -1,8 +1,8 @@
 // Drafts for texts: a drafter, and how many tokens it is asked for. Outlives the texts that it serves, so
 // that what one taught about costs and guesses serves the next.
 #pragma once
+#include <functional>
 #include <memory>
-#include <optional>
 
 #include "runtime/draft_length.h"
 #include "runtime/drafter.h"
@@ -21,8 +21,10 @@ DraftCounts operator-(const DraftCounts& later, const DraftCounts& before);
 class Drafting {
  public:
   enum class Length { Adapts, Most };  // Most: as many tokens as can be, whatever they cost
-  explicit Drafting(std::unique_ptr<Drafter> drafter, Length length = Length::Adapts)
-      : drafter_(std::move(drafter)), adapts_(length == Length::Adapts) {}
+  // `failed` is told, once, why there are no drafts any more.
+  explicit Drafting(std::unique_ptr<Drafter> drafter, Length length = Length::Adapts,
+                    std::function<void(const Error&)> failed = {})
+      : drafter_(std::move(drafter)), adapts_(length == Length::Adapts), failed_(std::move(failed)) {}
 
   // Another text, or the same one from another place; `text` is its prompt and all before.
   void begin(std::span<const int32_t> text);
@@ -35,22 +37,23 @@ class Drafting {
   std::string name() const { return drafter_->name(); }
   const DraftCounts& counts() const { return counts_; }
   const DraftLength& length() const { return length_; }
-  // Why there are no drafts any more.
-  const std::optional<Error>& failed() const { return failed_; }
+  bool ended() const { return ended_; }  // there are no drafts any more
 
  private:
   void compare(std::span<const int32_t> text);
+  void end(const Error&);
   void guess(std::span<const int32_t> text, int n);
 
   std::unique_ptr<Drafter> drafter_;
   DraftLength length_;
   const bool adapts_;
+  const std::function<void(const Error&)> failed_;
   std::vector<int32_t> guess_;  // not compared with the text yet
   size_t at_ = 0;               // where in the text it begins
   size_t drafted_ = 0;          // tokens of it that the step computes
   double seconds_ = 0;          // for the guess of the step
   DraftCounts counts_;
-  std::optional<Error> failed_;
+  bool ended_ = false;
 };
 
 }  // namespace gimbal

@@ -89,7 +89,8 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
     if (auto ok = picker.go_on(left); !ok) return ok.error();
   }
   out.generate_seconds = now() - generation;
-  if (settings.drafting) out.drafts = settings.drafting->counts() - before;
+  if (settings.drafting)
+    out.drafted_by = settings.drafting->name(), out.drafts = settings.drafting->counts() - before;
   if (out.finish != Finish::Cancelled) {
     // What was held back is certain now; an unfinished character at the end becomes U+FFFD.
     std::string rest = stops.push(decoder.finish()).text + stops.finish();

@@ -34,6 +34,7 @@ struct Generated {
   int prompt_tokens = 0;
   double prompt_seconds = 0, generate_seconds = 0,
          first_token_seconds = 0;  // wall clock; the first counts from the call
+  std::string drafted_by;          // Drafting::name(); empty: nothing
   DraftCounts drafts = {};
 };
 

@@ -26,6 +26,7 @@ std::string label_of(const Event& e) {
       return format("{} {}", p.stage == event::Progress::Loading ? "loading" : "verifying", p.device);
     }
     std::string operator()(const event::NotKept&) const { return "not-kept"; }
+    std::string operator()(const event::DraftsEnded&) const { return "drafts-ended"; }
     std::string operator()(const event::Recovered& r) const {
       return format("recovered {} to {}", r.from, r.to);
     }

@@ -152,4 +152,31 @@ TEST(Facade, TextsBecomeEmbeddings) {
   EXPECT_EQ(engine.load("default")->embed(texts, Pooling::Last).error().field, "embed");
 }
 
+TEST(Facade, DraftsChangeNoText) {
+  PluginFolder folder;
+  Engine engine(with(folder));
+  Sampling sampling;
+  sampling.seed = 7, sampling.max_tokens = 60;
+  const char* prompt = "Tom saw a cat. Lily saw a cat. Tom saw a cat. Lily saw";
+  std::string expected;
+  for (const char* draft : {"", "off", "auto", "ngram", "default"}) {
+    ModelOptions options;
+    options.draft = draft;
+    auto model = engine.load("default", options);
+    ASSERT_TRUE(model) << model.error().message;
+    auto sequence = model->new_sequence();
+    ASSERT_TRUE(sequence) << sequence.error().message;
+    auto told = sequence->generate(prompt, sampling);
+    ASSERT_TRUE(told) << told.error().message;
+    if (expected.empty()) expected = told->text;
+    EXPECT_EQ(told->text, expected) << draft;
+    EXPECT_LE(told->accepted, told->drafted);
+  }
+  ModelOptions wrong;
+  wrong.draft = "no-such-model";
+  EXPECT_EQ(engine.load("default", wrong).error().field, "draft");
+  wrong.draft = "ngram", wrong.embed = true;
+  EXPECT_EQ(engine.load("default", wrong).error().field, "draft");
+}
+
 }  // namespace

@@ -1,0 +1,63 @@
+#include "runtime/model_drafter.h"
+
+#include <algorithm>
+
+namespace gimbal {
+
+bool ModelDrafter::knows(std::span<const int32_t> text) const {
+  const Model& m = session_->model();
+  return int(text.size()) < m.context() && std::all_of(text.begin(), text.end(), [&](int32_t t) {
+           return t >= 0 && t < m.config().vocabulary;
+         });
+}
+
+Status ModelDrafter::recovered(const Error& e) {
+  if (e.code != Code::DeviceLost || !recover_) return e;
+  return recover_(*session_, e);
+}
+
+Status ModelDrafter::read(std::span<const int32_t> text) {
+  if (text.empty() || !knows(text)) return Done{};
+  const auto held = size_t(session_->keep_common(text));
+  auto ok = session_->advance(text.subspan(held), Session::Wanted::None, {});
+  if (ok) return ok;
+  if (auto moved = recovered(ok.error()); !moved) return moved;
+  return session_->advance(text.subspan(size_t(session_->position())), Session::Wanted::None, {});
+}
+
+Result<int32_t> ModelDrafter::next(std::span<const int32_t> tokens) {
+  if (session_->max_top() > 0) {
+    auto top = session_->advance_top(tokens, 1);
+    if (!top) return top.error();
+    return int32_t(top->ids[0]);
+  }
+  int32_t best = 0;
+  auto ok = session_->advance(tokens, Session::Wanted::Last, [&](size_t, std::span<const float> logits) {
+    best = int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  });
+  if (!ok) return ok.error();
+  return best;
+}
+
+Result<std::vector<int32_t>> ModelDrafter::propose(std::span<const int32_t> text, int n) {
+  std::vector<int32_t> guess;
+  if (text.empty() || !knows(text)) return guess;
+  n = std::min(n, session_->model().context() - int(text.size()) + 1);
+  session_->keep_common(text);
+  while (int(guess.size()) < n) {
+    // The first step computes what is new of the text, each further one the guess before.
+    const auto at = size_t(session_->position());
+    const auto tokens = guess.empty() ? text.subspan(at) : std::span(guess).last(1);
+    auto token = next(tokens);
+    if (!token) {
+      if (auto moved = recovered(token.error()); !moved) return moved.error();
+      token = next(guess.empty() ? text.subspan(size_t(session_->position())) : tokens);
+    }
+    if (!token) return token.error();
+    if (guess.empty()) session_->mark();
+    guess.push_back(*token);
+  }
+  return guess;
+}
+
+}  // namespace gimbal
