@@ -88,6 +88,7 @@ constexpr CpuRow mat_mul_few(const char* name, DType weights, const WeightKernel
   k.info.x = uint8_t(kernels.x);
   k.info.rank = kRank + 12, k.info.rows = CpuRows::Few;  // above a set that has none
   k.items_at_once = 2;
+  k.item_outputs = 16;
   return k;
 }
 constexpr CpuRow expert_mat_mul(const char* name, DType weights, const WeightKernels& kernels) {

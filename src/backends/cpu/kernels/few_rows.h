@@ -60,7 +60,7 @@ inline I less_zero(uint32_t halves, const uint8_t* sums) {
 template <class W>
 struct FewRows32 {
   static constexpr DType x = W::x;
-  static constexpr int kTiles = 1;
+  static constexpr int kTiles = 1, kFewest = kFewestTogether;
   static constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
   static constexpr gimbal::Activations act = gimbal::activations_of(x);
   static constexpr int kGroups = parts.group < 32 ? 32 / parts.group : 1;
@@ -126,7 +126,7 @@ struct FewRows32 {
 template <class W>
 struct FewRowsOfSums {
   static constexpr DType x = W::x;
-  static constexpr int kTiles = 1;
+  static constexpr int kTiles = 1, kFewest = kFewestTogether;
   static constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
   static constexpr gimbal::Activations act = gimbal::activations_of(x);
 
@@ -162,7 +162,11 @@ struct FewRows256 {
   static constexpr int kLines = (parts.end + parts.head_step + 63) / 64;
   // Eighths that are one piece of code, whose shifts are constants: where that pays, else all eight.
   static constexpr bool kConstants = W::alike > 1 && kFewTogether == 8;
-  static constexpr int kAlike = kConstants ? W::alike : 8;
+  static constexpr int kAlike = kConstants ? W::alike : 8, kFewest = kConstants ? kFewestTogether : 4;
+  // Vectors of a group's part of an eighth, and those of them that are written out one by one.
+  static constexpr int kOfGroup = 8 / kInEighth,
+                       kSteps = product_steps(W::most) > 1 ? product_steps(W::most) : 2,
+                       kRun = kFewTogether == 8 || kSteps > kOfGroup ? kOfGroup : kSteps;
 
   template <int M>
   [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
@@ -214,14 +218,15 @@ struct FewRows256 {
             const I begin = start(x[m] + at + act.sums + 4 * e, h);
             sum[m] = W::columns < 256 || e == 0 ? begin : add(sum[m], begin);
           }
-          const int i = h * 8 / kInEighth;
-          multiply<W, M, 0, 8 / kInEighth>(
-              [block, e, i](auto j) {
-                if constexpr (kConstants)
-                  return W::template codes<First>(block, 8 * (e - First) + i + decltype(j)::value);
-                else return W::any_eighth(block, e, i + decltype(j)::value);
-              },
-              x, at + act.codes + 32 * e + 4 * i, sum);
+#pragma GCC unroll 1
+          for (int i = h * kOfGroup; i < (h + 1) * kOfGroup; i += kRun)
+            multiply<W, M, 0, kRun>(
+                [block, e, i](auto j) {
+                  if constexpr (kConstants)
+                    return W::template codes<First>(block, 8 * (e - First) + i + decltype(j)::value);
+                  else return W::any_eighth(block, e, i + decltype(j)::value);
+                },
+                x, at + act.codes + 32 * e + 4 * i, sum);
           if (W::columns == 256 && e < 7) continue;
           const F scale = group_scale<W>(block, W::columns == 256 ? 0 : e * kInEighth + h);
           for (int m = 0; m < M; m++) groups[m] = fma(to_float(sum[m]), scale, groups[m]);
@@ -236,7 +241,7 @@ struct FewRows256 {
 template <class W>
 struct FewRowsOfFloats {
   static constexpr DType x = DType::F32;
-  static constexpr int kTiles = 2;
+  static constexpr int kTiles = 2, kFewest = kFewestTogether;
 
   template <int M>
   [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
@@ -280,13 +285,12 @@ constexpr FewSteps few_steps(int64_t tile_bytes) {
   constexpr gimbal::DTypeInfo x = gimbal::info(P::x);
   decltype(FewSteps::result) result = nullptr;
   if constexpr (requires { P::result; }) result = P::result;
-  return {
-      tile_bytes,
-      x.block,
-      x.bytes,
-      P::kTiles,
-      {P::template add_part<kFewestTogether>, P::template add_part<4>, P::template add_part<kFewTogether>},
-      result};
+  return {tile_bytes,
+          x.block,
+          x.bytes,
+          P::kTiles,
+          {P::template add_part<P::kFewest>, P::template add_part<4>, P::template add_part<kFewTogether>},
+          result};
 }
 
 [[gnu::noinline]] inline void few_rows(const CpuTask& t, int64_t begin, int64_t end, const FewSteps& steps) {
