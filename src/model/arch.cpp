@@ -181,6 +181,15 @@ Value Recorder::product(const std::string& name, int first, int rows, int all, V
   return y;
 }
 
+Value Recorder::one_product(const std::string& name, int rows, int index, int all, Value x) {
+  const int columns = int(p.shape(x).dim[0]);
+  Value y = p.linear(expert(name + ".weight", columns, rows, index, all), x);
+  adapt(name, y, [&](const std::string& a, int rank, const std::string& b) {
+    return p.linear(expert(b, rank, rows, index, all), p.linear(expert(a, columns, rank, index, all), x));
+  });
+  return y;
+}
+
 Value Recorder::expert_product(const std::string& name, int rows, int n, Value x, std::optional<Value> routes,
                                std::optional<Value> bias) {
   const int columns = int(p.shape(x).dim[0]);

@@ -61,6 +61,8 @@ class Recorder {
   // the model's adapters add to it (model/lora.h). Gives [rows, R].
   Value product(const std::string& name, int first, int rows, int all, Value x,
                 std::optional<Value> bias = {});
+  // With one matrix of a tensor that holds `all` of them; likewise.
+  Value one_product(const std::string& name, int rows, int index, int all, Value x);
   // As ProgramBuilder::expert_linear with experts(); likewise.
   Value expert_product(const std::string& name, int rows, int experts, Value x, std::optional<Value> routes,
                        std::optional<Value> bias = {});

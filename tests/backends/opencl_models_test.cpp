@@ -8,11 +8,12 @@ namespace {
 
 ModelSetting opencl(const std::string& more = "") { return {"opencl", device_options(more)}; }
 
-TEST(OpenclModels, GiveTheBitsOfTheCpu) { check_bits_of_the_cpu(opencl()); }
+TEST(OpenclModels, GiveTheBitsOfTheCpu) { check_bits_of_the_cpu(opencl(), Further::All); }
 TEST(OpenclModels, GiveTheBitsOfTheCpuWithEveryCache) { check_every_cache(opencl()); }
 TEST(OpenclModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) { check_batches_and_splits(opencl()); }
 TEST(OpenclModels, ContinueAsTheReferenceDoes) { check_continuations(opencl()); }
 TEST(OpenclModels, DrawTheSameTokensFromTheLeadingLogits) { check_sampling(opencl()); }
+TEST(OpenclModels, GiveTheBitsOfTheCpuWithAnAdapter) { check_lora(opencl()); }
 TEST(OpenclModels, TellTheStoryThatTheCpuTells) { check_story(opencl()); }
 
 }  // namespace

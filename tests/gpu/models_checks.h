@@ -1,17 +1,20 @@
 // Whole models on a GPU backend: the same bits as on the CPU, for any batch and split of the prompt, with the
-// matrices whole or in parts; the reference data's greedy tokens; the story. Each check is a function of the
-// backend and its options.
+// matrices whole or in parts, with LoRA adapters; the reference data's greedy tokens; the story. Each check
+// is a function of the backend and its options.
 #pragma once
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "base/format.h"
 #include "runtime/generate.h"
+#include "support/adapters.h"
 #include "support/engine.h"
 #include "support/golden.h"
 #include "support/placed.h"
@@ -22,6 +25,7 @@ struct ModelSetting {
   std::string backend, options;
   DType cache = DType::F16;
   int batch = 32, split = 0;
+  std::vector<Lora> lora = {};
 };
 
 inline std::vector<int32_t> some_tokens(int n) {
@@ -33,8 +37,9 @@ inline std::vector<int32_t> some_tokens(int n) {
 
 inline Result<Engine> open_model(const std::string& path, const ModelSetting& s) {
   EngineOptions o;
-  o.backend = s.backend, o.device = s.options, o.run.cache_type = s.cache, o.run.context = 512;
-  o.run.batch = s.batch, o.run.logit_rows = s.batch;
+  o.backend = s.backend, o.device = s.options, o.run.cache_type = s.cache;
+  o.run.context = 256;  // gpt2's learned positions end there
+  o.run.batch = s.batch, o.run.logit_rows = s.batch, o.lora = s.lora;
   return open_engine(path, o);
 }
 inline std::vector<float> logits_of(const std::string& path, const ModelSetting& s,
@@ -47,21 +52,78 @@ inline std::vector<float> logits_of(const std::string& path, const ModelSetting&
 
 inline ModelSetting on_cpu() { return {"cpu", "threads=2"}; }
 
-inline std::vector<std::string> computable_models() {
+// Those that this version computes.
+inline std::vector<std::string> computable_models(const std::vector<const char*>& folders) {
   std::vector<std::string> all;
-  for (const char* folder : {"stories", "quant", "arch"})
-    for (const std::string& path : golden_files(folder, ".gguf"))
-      if (open_model(path, on_cpu())) all.push_back(path);
+  for (const char* folder : folders)
+    for (const std::string& path : golden_files(folder, ".gguf")) {
+      const auto e = open_model(path, on_cpu());
+      if (e) all.push_back(path);
+      else EXPECT_EQ(e.error().code, Code::Unsupported) << e.error().message;
+    }
   return all;
 }
 
-inline void check_bits_of_the_cpu(const ModelSetting& gpu) {
+// What a model asks of its kernels: each with its number of inputs and the parameters that are not 0.
+inline std::set<std::string> uses_of(const Engine& e) {
+  std::set<std::string> all;
+  for (const Stage& stage : e.model->plan().stages)
+    for (const Bucket& b : stage.buckets)
+      for (const gimbal_op& op : b.program.ops) {
+        std::string use = format("{} {} inputs", stage.device->kernel(op.kernel).name, op.inputs);
+        for (double f : op.param.f) use += f != 0 ? " f" : " 0";
+        for (int64_t i : op.param.i) use += i != 0 ? " i" : " 0";
+        all.insert(std::move(use));
+      }
+  return all;
+}
+
+// Of more/arch, which has an architecture after the other: all, or those that are new to the device.
+enum class Further { All, NewUses };
+
+inline void check_bits_of_the_cpu(const ModelSetting& gpu, Further further = Further::NewUses) {
   const auto tokens = some_tokens(70);  // more than a page of the cache; three steps of a batch
-  const auto models = computable_models();
+  std::set<std::string> uses;
+  const auto run = [&](const std::string& m, bool always) {
+    auto e = open_model(m, gpu);
+    if (!e) {
+      ADD_FAILURE() << m << " on " << gpu.backend << ": " << e.error().message;
+      return false;
+    }
+    const size_t before = uses.size();
+    uses.merge(uses_of(*e));
+    if (!always && uses.size() == before) return false;
+    EXPECT_EQ(bits_differ(logits_of(m, on_cpu(), tokens), e->all_logits(tokens, gpu.split)), "") << m;
+    return true;
+  };
+  const auto models = computable_models({"stories", "quant", "arch"});
   EXPECT_GE(models.size(), 19u);
-  for (const std::string& m : models)
-    EXPECT_EQ(bits_differ(logits_of(m, on_cpu(), tokens), logits_of(m, gpu, tokens)), "") << m;
-  std::printf("%zu models\n", models.size());
+  for (const std::string& m : models) run(m, true);
+  const auto more = computable_models({"more/arch"});
+  size_t n = 0;
+  for (const std::string& m : more) n += run(m, further == Further::All);
+  EXPECT_GT(n, 0u);
+  std::printf("%zu models, and %zu of the %zu of more/arch%s\n", models.size(), n, more.size(),
+              further == Further::All ? ""
+                                      : ": each that uses some kernel as no model before it does (number of "
+                                        "inputs, parameters other than 0)");
+}
+
+// An adapter's products are the device's own, and no weight is changed.
+inline void check_lora(ModelSetting gpu) {
+  const auto tokens = some_tokens(40);
+  for (const char* name : {"arch/llama-gqa", "more/arch/lfm2moe", "more/arch/bloom"}) {
+    const std::string m = golden_dir() + "/" + name + ".gguf";
+    ModelSetting cpu = on_cpu();
+    const auto alone = logits_of(m, cpu, tokens);
+    cpu.lora = gpu.lora = {{make_adapter(m).adapter, kAdapterScale}};
+    const auto want = logits_of(m, cpu, tokens);
+    EXPECT_NE(bits_differ(want, alone), "") << m << ": the adapter does nothing";
+    EXPECT_EQ(bits_differ(want, logits_of(m, gpu, tokens)), "") << m;
+    gpu.split = 7;
+    EXPECT_EQ(bits_differ(want, logits_of(m, gpu, tokens)), "") << m << " in parts";
+    gpu.split = 0;
+  }
 }
 
 inline void check_every_cache(ModelSetting gpu) {

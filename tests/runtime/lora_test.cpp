@@ -5,79 +5,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <random>
 
 #include "base/file.h"
+#include "base/format.h"
 #include "model/arch.h"
+#include "support/adapters.h"
 #include "support/gguf_writer.h"
 #include "support/golden.h"
 #include "support/placed.h"
+#include "support/refused.h"
 #include "support/schedules.h"
 
 namespace gimbal::test {
 namespace {
-
-constexpr int kRank = 3;
-constexpr float kAlpha = 6, kScale = 0.7f;
-
-// A matrix of a layer that is multiplied with something: not a norm, not taps. In f32, so that the merged one
-// is exact.
-bool adaptable(const GgufTensor& t) {
-  if (t.type != DType::F32) return false;
-  for (const char* name :
-       {"attn_q.", "attn_v.", "attn_qkv.", "attn_output.", "ffn_up", "ffn_down", "ssm_in.", "ssm_out."})
-    if (t.rank >= 2 && t.name.find(name) != t.name.npos && t.name.ends_with(".weight")) return true;
-  return false;
-}
-
-struct Adapted {
-  std::string adapter, merged;  // paths
-};
-
-// An adapter with random numbers, and a copy of the model with W + alpha / rank * kScale * B A.
-Adapted make(const std::string& path) {
-  const Gguf model = open_file(path);
-  std::string bytes = *read_file(path);
-  GgufWriter w;
-  w.string("general.type", "adapter").string("adapter.type", "lora");
-  w.string("general.architecture", *model.string("general.architecture"));
-  w.f32("adapter.lora.alpha", kAlpha);
-  std::mt19937 random(7);
-  auto numbers = [&](int64_t n) {
-    std::vector<float> all(static_cast<size_t>(n));
-    for (float& x : all) x = (float(random() % 2001) - 1000) / 4000;
-    return all;
-  };
-  auto put = [&](const std::string& name, std::vector<uint64_t> dims, int64_t experts,
-                 const std::vector<float>& values) {
-    if (experts > 1) dims.push_back(uint64_t(experts));
-    w.tensor(name, dims, 0, std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4));
-  };
-  for (const GgufTensor& t : model.tensors()) {
-    if (!adaptable(t)) continue;
-    const int64_t k = t.dim[0], n = t.dim[1], e = t.dim[2];
-    const auto a = numbers(k * kRank * e), b = numbers(kRank * n * e);
-    put(std::string(t.name) + ".lora_a", {uint64_t(k), kRank}, e, a);
-    put(std::string(t.name) + ".lora_b", {kRank, uint64_t(n)}, e, b);
-    for (int64_t i = 0; i < e; i++)
-      for (int64_t row = 0; row < n; row++)
-        for (int64_t column = 0; column < k; column++) {
-          char* at = bytes.data() + t.offset + size_t(((i * n + row) * k + column) * 4);
-          float x;
-          std::memcpy(&x, at, 4);
-          double sum = 0;
-          for (int64_t r = 0; r < kRank; r++)
-            sum += double(a[size_t((i * kRank + r) * k + column)]) * b[size_t((i * n + row) * kRank + r)];
-          x = float(x + kScale * kAlpha / kRank * sum);
-          std::memcpy(at, &x, 4);
-        }
-  }
-  const Adapted made{temporary_path("adapter.gguf"), temporary_path("merged.gguf")};
-  EXPECT_TRUE(write_file(made.adapter, w.build()));
-  EXPECT_TRUE(write_file(made.merged, bytes));
-  return made;
-}
 
 std::vector<float> logits(const std::string& path, const std::vector<Lora>& lora, size_t split = 0) {
   static const auto cpu = open_one("cpu", 0, "threads=2");
@@ -93,7 +33,38 @@ std::vector<float> logits(const std::string& path, const std::vector<Lora>& lora
     ADD_FAILURE() << path << ": " << m.error().message;
     return {};
   }
-  return logits_of(**m, any_tokens(50, 500), split);
+  return logits_of(**m, any_tokens(50, std::min(500, (*m)->config().vocabulary)), split);
+}
+
+// One layer of Gemma 3n, whose streams begin and end with one matrix of three: the collection's file is not
+// in tests/data.
+std::string tiny_gemma3n() {
+  TinyLlama s;
+  as("gemma3n", [](TinyLlama& t) {
+    t.u32("attention.sliding_window", 4), t.u32("embedding_length_per_layer_input", 8);
+  })(s);
+  for (const char* name : {"attn_q_norm", "attn_k_norm"}) tensor(s, format("blk.0.{}.weight", name), {4});
+  for (const char* name : {"post_attention_norm", "post_ffw_norm", "post_norm", "altup_correct_scale",
+                           "altup_router_norm", "laurel_post_norm"})
+    tensor(s, format("blk.0.{}.weight", name), {8});
+  for (auto& [name, dims] :
+       std::map<std::string, std::vector<uint64_t>>{{"blk.0.inp_gate", {8, 8}},
+                                                    {"blk.0.proj", {8, 8}},
+                                                    {"blk.0.altup_correct_coef", {4, 4}},
+                                                    {"blk.0.altup_predict_coef", {4, 16}},
+                                                    {"blk.0.altup_router", {8, 4}},
+                                                    {"blk.0.laurel_l", {8, 64}},
+                                                    {"blk.0.laurel_r", {64, 8}},
+                                                    {"per_layer_token_embd", {8, 5}},
+                                                    {"per_layer_model_proj", {8, 8}},
+                                                    {"per_layer_proj_norm", {8}},
+                                                    {"altup_proj", {8, 8, 3}},
+                                                    {"altup_unembd_proj", {8, 8, 3}}})
+    tensor(s, name + ".weight", dims);
+  s.weight = [](uint64_t i) { return float(i * 2654435761u % 2001) / 1000 - 1; };
+  const std::string path = temporary_path("tiny-gemma3n.gguf");
+  EXPECT_TRUE(write_file(path, s.build()));
+  return path;
 }
 
 double farthest(const std::vector<float>& a, const std::vector<float>& b) {
@@ -105,19 +76,21 @@ double farthest(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST(Lora, IsTheModelWithTheAdapterAddedToItsWeights) {
-  // Plain; experts; a joined matrix with a bias; parts of a matrix.
-  for (const char* name : {"arch/llama-gqa", "more/arch/lfm2moe", "more/arch/bloom", "more/arch/mamba2"}) {
+  // Plain; experts; a joined matrix with a bias; parts of a matrix; one matrix of several.
+  for (const char* name :
+       {"arch/llama-gqa", "more/arch/lfm2moe", "more/arch/bloom", "more/arch/mamba2", "gemma3n"}) {
     SCOPED_TRACE(name);
-    const std::string path = golden_dir() + "/" + name + ".gguf";
-    const Adapted made = make(path);
+    const std::string path =
+        name == std::string("gemma3n") ? tiny_gemma3n() : golden_dir() + "/" + name + ".gguf";
+    const Adapted made = make_adapter(path);
     const auto alone = logits(path, {}), merged = logits(made.merged, {}),
-               beside = logits(path, {{made.adapter, kScale}});
+               beside = logits(path, {{made.adapter, kAdapterScale}});
     EXPECT_GT(farthest(alone, merged), 0.5) << "the adapter does something";
     EXPECT_LT(farthest(beside, merged), 2e-3);
     std::printf("%-24s farthest logit %.1e\n", name, farthest(beside, merged));
-    EXPECT_EQ(bits_differ(beside, logits(path, {{made.adapter, kScale}}, 7)), "") << "for any split";
+    EXPECT_EQ(bits_differ(beside, logits(path, {{made.adapter, kAdapterScale}}, 7)), "") << "for any split";
     // Two halves are a whole.
-    const auto halves = logits(path, {{made.adapter, kScale / 2}, {made.adapter, kScale / 2}});
+    const auto halves = logits(path, {{made.adapter, kAdapterScale / 2}, {made.adapter, kAdapterScale / 2}});
     EXPECT_LT(farthest(halves, merged), 2e-3);
   }
 }

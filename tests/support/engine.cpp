@@ -13,6 +13,8 @@ Result<Engine> open_engine(const std::string& path, const EngineOptions& options
   auto file = Gguf::open(path, *choice);
   if (!file) return file.error();
   e.file = std::make_unique<Gguf>(std::move(*file));
+  for (const Lora& l : options.lora)
+    if (auto ok = add_lora(*e.file, l); !ok) return ok.error();
   auto device = open_device({options.backend, 0, true, options.device});
   if (!device) return device.error();
   e.device = std::move(device->device);

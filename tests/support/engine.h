@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "discovery/registry.h"
+#include "model/lora.h"
 #include "runtime/session.h"
 
 namespace gimbal::test {
@@ -14,6 +15,7 @@ struct EngineOptions {
   std::string backend = "cpu";
   RunOptions run;
   std::string kernel_config = {};  // files/ternary_layout.h
+  std::vector<Lora> lora = {};
 };
 
 struct Engine {

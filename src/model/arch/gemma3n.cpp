@@ -57,7 +57,7 @@ Streams begin(Recorder& m, Value x) {
   const Value size = length(m, x);
   Streams s = {x};
   for (int j = 0; j < kStreams - 1; j++) {
-    const Value y = m.p.linear(m.expert("altup_proj.weight", d, d, j, kStreams - 1), x);
+    const Value y = m.one_product("altup_proj", d, j, kStreams - 1, x);
     s.push_back(m.p.mul(unit(m, y), size));
   }
   return s;
@@ -69,7 +69,7 @@ Value end(Recorder& m, Streams s) {
   const Value size = length(m, s[0]);
   Value sum = s[0];
   for (int j = 0; j < kStreams - 1; j++) {
-    const Value y = m.p.linear(m.expert("altup_unembd_proj.weight", d, d, j, kStreams - 1), s[size_t(j) + 1]);
+    const Value y = m.one_product("altup_unembd_proj", d, j, kStreams - 1, s[size_t(j) + 1]);
     sum = m.p.add(sum, m.p.mul(unit(m, y), size));
   }
   return m.p.scale(sum, 1.0f / kStreams);
