@@ -66,12 +66,11 @@ class Embed final : public Command {
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
-    Model& model = *(*loaded)->model;
-    const auto width = size_t(model.plan().width(Output::Hidden));
+    const auto width = size_t((*loaded)->model->plan().width(Output::Hidden));
     Progress bar("embedding", !quiet && texts->size() > 1, Progress::Unit::Tokens);
     size_t all = 0, done = 0;
     for (const auto& t : *texts) all += t.size();
-    auto ok = embed(model, *texts, settings_, [&](size_t i, std::span<const float> e) -> Status {
+    auto ok = engine.embed(*loaded, *texts, settings_, [&](size_t i, std::span<const float> e) -> Status {
       show(e, width, (*texts)[i].size());
       bar.update(done += (*texts)[i].size(), all);
       return Done{};

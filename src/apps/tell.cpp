@@ -77,8 +77,8 @@ class Console {
     note(format("note: what was verified could not be kept for the next time: {}", printable(n.why.message)));
   }
   void tell(const event::Recovered& r) {
-    note(format("note: {} was lost after {} tokens ({}); going on on {}", r.from, r.position,
-                printable(r.why.message), r.to));
+    note(format("note: {} was lost after {} ({}); going on on {}", r.from, r.behind, printable(r.why.message),
+                r.to));
   }
   void tell(const event::DraftsEnded& d) {
     note(format("note: nothing is drafted any more: {}; the text stays the same", printable(d.why.message)));

@@ -169,7 +169,8 @@ Result<LoadedModelPtr> Engine::load_once(PlannedModel&& p) {
   return loaded;
 }
 
-Status Engine::recover(Session& session, LoadedModelPtr& on, const Error& lost) {
+Status Engine::replace(LoadedModelPtr& on, const Error& lost,
+                       const std::function<Result<std::string>(Model&)>& moved) {
   const std::vector<std::string> devices = replaceable(on->model->plan());
   if (devices.empty()) return lost;
   if (options_.strict) {
@@ -181,17 +182,42 @@ Status Engine::recover(Session& session, LoadedModelPtr& on, const Error& lost) 
   if (!on->successor) {
     for (const std::string& id : devices)
       unusable_.push_back(
-          {id, "", {Code::DeviceLost, "it was lost while generating", "", reason::kDeviceLost}});
+          {id, "", {Code::DeviceLost, "it was lost while computing", "", reason::kDeviceLost}});
     options_.split.clear(), options_.gpu_layers.reset();  // they spoke of the devices that are gone
     auto next = load(on->source);
     if (!next) return next.error();
     on->successor = std::move(*next);
   }
-  if (auto moved = session.move_to(*on->successor->model); !moved) return moved;
+  auto done = moved(*on->successor->model);
+  if (!done) return done.error();
   on = on->successor;
-  emit(event::Recovered{fmt::to_string(fmt::join(devices, ", ")), on->model->device().id(),
-                        session.position(), lost});
+  emit(event::Recovered{fmt::to_string(fmt::join(devices, ", ")), on->model->device().id(), *done, lost});
   return Done{};
+}
+
+Status Engine::recover(Session& session, LoadedModelPtr& on, const Error& lost) {
+  return replace(on, lost, [&](Model& next) -> Result<std::string> {
+    if (auto moved = session.move_to(next); !moved) return moved.error();
+    return format("{} tokens", session.position());
+  });
+}
+
+Status Engine::embed(LoadedModelPtr& on, std::span<const std::vector<int32_t>> texts,
+                     const EmbedSettings& settings, const EmbeddingSink& sink) {
+  size_t done = 0;
+  const EmbeddingSink counted = [&](size_t text, std::span<const float> embedding) {
+    auto ok = sink(text, embedding);
+    if (ok) done = text + 1;
+    return ok;
+  };
+  for (;;) {
+    auto ok = gimbal::embed(*on->model, texts, settings, counted, done);
+    if (ok || ok.error().code != Code::DeviceLost) return ok;
+    auto moved = replace(on, ok.error(), [&](Model&) -> Result<std::string> {
+      return format("{} of {} texts", done, texts.size());
+    });
+    if (!moved) return moved;
+  }
 }
 
 }  // namespace gimbal

@@ -10,6 +10,7 @@
 #include "engine/options.h"
 #include "engine/verification.h"
 #include "program/receipt.h"
+#include "runtime/embedding.h"
 #include "runtime/session.h"
 
 namespace gimbal {
@@ -87,6 +88,10 @@ class Engine {
   // on the same one. Errors: `lost` itself under strict or where nothing else can be lost; those of load()
   // and Session::move_to.
   Status recover(Session& session, LoadedModelPtr& on, const Error& lost);
+  // As gimbal::embed(). When the device is lost, the texts that the sink has not got are computed on the next
+  // best one; `on` as above. Errors: those of both.
+  Status embed(LoadedModelPtr& on, std::span<const std::vector<int32_t>> texts, const EmbedSettings&,
+               const EmbeddingSink&);
 
   // Replaces the code of a backend by the plugin in this file, which names its backend itself. Models that
   // are loaded go on with the code they began with; what is loaded from now on gets the new one. Before the
@@ -107,6 +112,9 @@ class Engine {
   Result<PlannedModel> place(const ModelFile&, OpenedDevice&&);
   Result<bool> verify(const PlannedModel&, bool anew);
   Result<LoadedModelPtr> load_once(PlannedModel&&);
+  // Loads the model on the next best device, unless that was done; `moved` says what goes on there.
+  Status replace(LoadedModelPtr& on, const Error& lost,
+                 const std::function<Result<std::string>(Model&)>& moved);
   Status verify_code(const LibraryPtr&, const BackendReport&, Reloaded&);
   // One more thing that is not used. Errors: NoBackend under strict.
   Status give_up(Unusable, Fallback::Kind);

@@ -56,10 +56,10 @@ struct NotKept {
   Error why;
 };
 
-// A sequence goes on on another device, with the tokens it has.
+// A sequence goes on on another device, with the tokens it has; or embedding does, with the next text.
 struct Recovered {
   std::string from, to;  // ids of devices
-  int position;          // tokens of the sequence
+  std::string behind;    // what was done before: "12 tokens", "3 of 7 texts"
   Error why;
 };
 

@@ -20,7 +20,7 @@ Result<Sequence> Model::new_sequence() {
 
 Result<std::vector<std::vector<float>>> Model::embed(std::span<const std::string> texts, Pooling pooling,
                                                      bool normalised) {
-  const LoadedModelPtr& on = impl_->current();
+  LoadedModelPtr on = impl_->current();
   if (!on->model->plan().options.hidden)
     return usage("the model was loaded to generate text, not for embeddings", "set 'embed' when loading it",
                  "embed");
@@ -38,7 +38,7 @@ Result<std::vector<std::vector<float>>> Model::embed(std::span<const std::string
     tokens.push_back(impl_->tokenizer->own->encode(text, {.parse_special = false}));
   std::vector<std::vector<float>> all(texts.size());
   auto ok =
-      gimbal::embed(*on->model, tokens, settings, [&](size_t i, std::span<const float> e) -> gimbal::Status {
+      impl_->engine->embed(on, tokens, settings, [&](size_t i, std::span<const float> e) -> gimbal::Status {
         all[i].assign(e.begin(), e.end());
         return gimbal::Done{};
       });

@@ -121,7 +121,7 @@ RunOptions embedding_options(RunOptions o, const Config& c, size_t texts) {
 }
 
 Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const EmbedSettings& settings,
-             const EmbeddingSink& sink) {
+             const EmbeddingSink& sink, size_t first) {
   const ModelPlan& plan = model.plan();
   const RunOptions& o = plan.options;
   const int width = plan.width(Output::Hidden), room = std::min(o.batch, o.logit_rows);
@@ -133,7 +133,7 @@ Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const Em
   std::deque<Text> open;  // those of the step; the last may go on in the next one
   Batch batch;
   batch.rows.reserve(size_t(o.batch));
-  for (size_t next = 0; next < texts.size() || !open.empty();) {
+  for (size_t next = first; next < texts.size() || !open.empty();) {
     batch.rows.clear();
     auto fill = [&](Text& t) {
       while (t.added < t.tokens.size() && int(batch.rows.size()) < room) t.add_row(batch, settings.pooling);

@@ -38,6 +38,8 @@ RunOptions embedding_options(RunOptions, const Config&, size_t texts);
 // outside the vocabulary, or too long (ModelPlan::check_text), before anything is computed; Malformed for
 // numbers that are none; the devices'.
 using EmbeddingSink = std::function<Status(size_t text, std::span<const float> embedding)>;
-Status embed(Model&, std::span<const std::vector<int32_t>> texts, const EmbedSettings&, const EmbeddingSink&);
+// `first`: those before it are left out, because the sink has them.
+Status embed(Model&, std::span<const std::vector<int32_t>> texts, const EmbedSettings&, const EmbeddingSink&,
+             size_t first = 0);
 
 }  // namespace gimbal

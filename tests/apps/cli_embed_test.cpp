@@ -11,16 +11,6 @@ namespace {
 
 std::string bert() { return golden_dir() + "/more/embed/bert.gguf"; }
 
-std::vector<Json> lines_of(const Ran& r) {
-  std::vector<Json> all;
-  for (size_t at = 0, end; at < r.out.size(); at = end + 1) {
-    end = std::min(r.out.find('\n', at), r.out.size());
-    all.push_back(Json::parse(r.out.substr(at, end - at), nullptr, false));
-    EXPECT_FALSE(all.back().is_discarded()) << r.out.substr(at, end - at);
-  }
-  return all;
-}
-
 TEST(Embed, GivesTheNumbersOfAText) {
   const Ran r = gimbal({"embed", bert(), "Once upon a time", "--json"});
   ASSERT_EQ(r.code, 0) << r.err;

@@ -78,6 +78,42 @@ TEST_F(DeviceFailsTest, LostInTheMiddleOfAText) {
   }
 }
 
+// Texts whose embeddings are printed already are not computed again.
+TEST_F(DeviceFailsTest, LostBetweenTwoTexts) {
+  auto embed = [&](const std::string& told, Args more) {
+    Args args{"embed", story_file("f32"), "--lines", "--pooling", "mean", "-b", "32", "--json"};
+    args.insert(args.end(), more.begin(), more.end());
+    std::string lines;
+    for (int i = 0; i < 40; i++) lines += format("Once upon a time there were {} dogs\n", i);
+    folder_.put("metal", "hardware," + told);
+    return gimbal(args, {.input = lines,
+                         .environment = {{"GIMBAL_BACKEND_PATH", folder_.path()},
+                                         {"GIMBAL_FAKE_metal", "hardware," + told},
+                                         {"XDG_CACHE_HOME", temporary_path("fails-embedding")}}});
+  };
+  const Ran expected = embed("", {"--backend", "cpu"});
+  ASSERT_EQ(expected.code, 0) << expected.err;
+  const auto lines = lines_of(expected);
+  ASSERT_EQ(lines.size(), 40u);
+  for (const char* told : {"lost-at=1", "lost-at=3"}) {
+    const Args metal{"--backend", "metal", "--numerics", "fast", "--verify", "never"};
+    const Ran r = embed(told, metal);
+    EXPECT_EQ(r.code, 0) << told << r.err;
+    const auto got = lines_of(r);
+    ASSERT_EQ(got.size(), lines.size()) << told;
+    for (size_t i = 0; i < lines.size(); i++)
+      for (size_t k = 0; k < lines[i]["embedding"].size(); k++)
+        EXPECT_NEAR(got[i]["embedding"][k].get<double>(), lines[i]["embedding"][k].get<double>(), 1e-5);
+    EXPECT_EQ(got.back(), lines.back()) << "of the CPU";
+    EXPECT_SAYS(r.err, "metal:0 was lost after");
+    EXPECT_SAYS(r.err, "of 40 texts");
+    EXPECT_SAYS(r.err, "going on on cpu:0");
+    Args strict = metal;
+    strict.push_back("--strict");
+    EXPECT_EQ(embed(told, strict).code, 4) << told;
+  }
+}
+
 TEST_F(DeviceFailsTest, AllLayersAreOnTheGpuUnlessAskedOtherwise) {
   auto placement = [&](Args more) {
     more.push_back("--json");

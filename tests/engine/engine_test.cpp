@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "runtime/generate.h"
 #include "support/cli.h"
 #include "support/fake_plugins.h"
@@ -178,6 +180,36 @@ TEST_F(EngineTest, ALostDeviceIsReplacedInTheMiddleOfAText) {
   LoadedModelPtr other = *loading;
   EXPECT_TRUE(story(e, other, 3));
   EXPECT_EQ(other, on);
+}
+
+// Each text comes once: those that were done before the device was lost are not computed again.
+TEST_F(EngineTest, ALostDeviceIsReplacedBetweenTwoTextsThatAreEmbedded) {
+  options_.verify = Verify::Never;
+  const std::vector<std::vector<Token>> texts(20, {1, 30, 40, 50, 60, 70, 80, 90, 100});
+  options_.run.batch = 32;
+  options_.run = embedding_options(options_.run, *configure(*model().file), texts.size());
+  for (const auto& [told, on_metal] : {std::pair("lost-at=1", 0u), {"lost-at=2", 3u}}) {
+    Engine& e = engine(told);
+    auto loading = e.load(model());
+    ASSERT_TRUE(loading) << loading.error().message;
+    LoadedModelPtr on = *loading;
+    std::vector<size_t> seen;
+    std::vector<float> first;
+    auto ok = e.embed(on, texts, {}, [&](size_t text, std::span<const float> embedding) -> Status {
+      EXPECT_EQ(on->opened.device->id(), text < on_metal ? "metal:0" : "cpu:0");
+      seen.push_back(text);
+      if (first.empty()) first.assign(embedding.begin(), embedding.end());
+      EXPECT_EQ(embedding.size(), first.size());
+      for (size_t i = 0; i < first.size(); i++) EXPECT_NEAR(embedding[i], first[i], 1e-5);
+      return Done{};
+    });
+    ASSERT_TRUE(ok) << ok.error().message;
+    std::vector<size_t> each(texts.size());
+    std::iota(each.begin(), each.end(), 0u);
+    EXPECT_EQ(seen, each);
+    EXPECT_EQ(on, (*loading)->successor);
+    EXPECT_EQ(events_.back(), "recovered metal:0 to cpu:0");
+  }
 }
 
 TEST_F(EngineTest, UnderStrictALostDeviceIsTheEnd) {

@@ -47,6 +47,17 @@ inline Json json_of(const Ran& r) {
   return j;
 }
 
+// Of output that has JSON on each line.
+inline std::vector<Json> lines_of(const Ran& r) {
+  std::vector<Json> all;
+  for (size_t at = 0, end; at < r.out.size(); at = end + 1) {
+    end = std::min(r.out.find('\n', at), r.out.size());
+    all.push_back(Json::parse(r.out.substr(at, end - at), nullptr, false));
+    EXPECT_FALSE(all.back().is_discarded()) << r.out.substr(at, end - at);
+  }
+  return all;
+}
+
 inline void expect_keys(const Json& j, const Args& keys) {
   for (const std::string& k : keys) EXPECT_TRUE(j.contains(k)) << k << " is missing in " << j.dump(2);
 }
