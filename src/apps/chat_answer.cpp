@@ -49,9 +49,12 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
     if (!splitter) splitter.emplace(prompt->opens_reasoning);
     const int held = session.keep_common(tokens);
     auto g = generate(session, tokenizer, std::span(tokens).subspan(size_t(held)), generating,
-                      [&](std::string_view text, Token) {
+                      [&](std::string_view text, Token token) {
                         const auto part = splitter->push(text);
-                        return sink(part.reasoning, part.answer);
+                        if (!sink(part.reasoning, part.answer)) return false;
+                        if (!tokenizer.is_control(token)) return true;
+                        const auto rest = splitter->control(tokenizer.piece(token, true));
+                        return sink(rest.reasoning, rest.answer);
                       });
     if (!g) return g.error();
     answered.insert(answered.end(), g->tokens.begin(), g->tokens.end());

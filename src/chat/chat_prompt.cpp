@@ -15,8 +15,9 @@ Json chat_variables(std::span<const ChatMessage> messages, bool thinks) {
   }
   Json v = {{"messages", std::move(list)}, {"add_generation_prompt", true}};
   if (!thinks) {
-    v["enable_thinking"] = false;  // of Qwen3
-    v["thinking"] = false;         // of Granite and DeepSeek
+    v["enable_thinking"] = false;   // of Qwen3
+    v["thinking"] = false;          // of Granite and DeepSeek
+    v["reasoning_effort"] = "low";  // of gpt-oss, which cannot do without
   }
   return v;
 }

@@ -17,8 +17,29 @@ void ReasoningSplitter::give(std::string_view text, Part& to) {
   (inside() ? to.reasoning : to.answer) += text;
 }
 
+ReasoningSplitter::Part ReasoningSplitter::control(std::string_view name) {
+  if (name == kOpen || name == kClose) return push(name);
+  if (name != "<|channel|>" && name != "<|message|>" && name != "<|start|>" && name != "<|end|>") return {};
+  Part out;
+  if (state_ != State::Role && state_ != State::Channel) out = finish();
+  channels_ = true;
+  if (name == "<|message|>") {
+    const bool final = channel_.empty() || channel_.starts_with("final");
+    state_ = final ? State::After : State::Inside;
+    const std::string& before = final ? answer_ : reasoning_;
+    if (!before.empty()) give("\n\n", out);
+  } else {
+    state_ = name == "<|channel|>" ? State::Channel : State::Role;
+  }
+  channel_.clear();
+  return out;
+}
+
 ReasoningSplitter::Part ReasoningSplitter::push(std::string_view piece) {
   Part out;
+  if (state_ == State::Channel) channel_ += piece;
+  if (state_ == State::Channel || state_ == State::Role) return out;
+  if (channels_) return give(piece, out), out;
   held_ += piece;
   if (state_ == State::Before) {  // a tag counts at the very beginning only
     const size_t begin = std::min(held_.find_first_not_of(kSpace), held_.size());

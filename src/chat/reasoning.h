@@ -1,5 +1,6 @@
 // Tells the reasoning of a model from its answer while the text streams: what stands between <think> and
-// </think>.
+// </think>; or, where control tokens divide an answer into messages, all but the channel "final" (gpt-oss):
+// <|channel|>analysis<|message|> ... <|end|><|start|>assistant<|channel|>final<|message|> ... <|return|>
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@ class ReasoningSplitter {
 
   // Takes the next piece. A part of it that may be the beginning of a tag is held back.
   Part push(std::string_view piece);
+  // Takes a control token as it is written. Text that merely looks like one of a channel divides nothing.
+  Part control(std::string_view name);
   Part finish();  // what was held back
 
   bool inside() const { return state_ == State::Inside; }
@@ -23,11 +26,12 @@ class ReasoningSplitter {
   const std::string& answer() const { return answer_; }
 
  private:
-  enum class State : uint8_t { Before, Inside, After };
+  enum class State : uint8_t { Before, Inside, After, Role, Channel };  // the last two: names, not text
   void give(std::string_view text, Part& to);
 
   State state_;
-  std::string held_, reasoning_, answer_;
+  bool channels_ = false;  // messages have been seen: tags count no more
+  std::string held_, channel_, reasoning_, answer_;
 };
 
 }  // namespace gimbal
