@@ -56,6 +56,17 @@ GATED = "attn_q d 2*h*hd; attn_k d kv*hd; attn_v d kv*vd; attn_output h*vd d" + 
 POST_BOTH = "post_attention_norm d; post_ffw_norm d; "
 GRANITE = {"attention.scale": "0.3", "embedding_scale": "3.0", "logit_scale": "4.0", "residual_scale": "0.4"}
 
+YARN = {"rope.scaling.type": "=yarn", "rope.scaling.factor": "8.0", "rope.scaling.original_context_length": "32"}
+DEEPSEEK2 = {
+    "keys": {**RMS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_gating_func": "2", "expert_shared_count": "1",
+             "expert_weights_norm": "True", "expert_weights_scale": "2.5", "leading_dense_block_count": "1",
+             "attention.q_lora_rank": "48", "attention.kv_lora_rank": "r", "attention.key_length": "r + rot",
+             "attention.value_length": "r", "attention.key_length_mla": "dn + rot", "attention.value_length_mla": "dv"},
+    "head": HEAD, "sizes": dict(kv="1", r="32", dn="16", rot="8", dv="20", fs="fe"),
+    "blocks": {NORM + "attn_q_a d 48; attn_q_a_norm 48; attn_q_b 48 h*(dn+rot); attn_kv_a_mqa d r+rot; "
+               "attn_kv_a_norm r; attn_k_b dn r h; attn_v_b r dv h; attn_output h*dv d; ffn_norm d": "True",
+               GLU: "i == 0", MOE + SHARED + "; exp_probs_b: e": "i > 0"}}
+
 
 def decoder(layer, head=HEAD, keys=None, **rest):
     return {"keys": {**RMS, **(keys or {})}, "head": head, "blocks": {layer: "True"}, **rest}
@@ -159,14 +170,7 @@ ARCHS = {
             "sizes": dict(kv="h"), "blocks": {"attn_norm d; attn_qkv d 3*d; attn_output d d; ffn_norm d; ffn_up d f; ffn_down f d": "True"}},
     "bloom": {"keys": LAYER, "head": HEAD_LN + "; token_embd_norm d; token_embd_norm: d", "gelu": True, "sizes": dict(kv="h"),
               "blocks": {FUSED_LN + "; " + MLP_LN: "True"}},
-    "deepseek2": {"keys": {**RMS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_gating_func": "2", "expert_shared_count": "1",
-                           "expert_weights_norm": "True", "expert_weights_scale": "2.5", "leading_dense_block_count": "1",
-                           "attention.q_lora_rank": "48", "attention.kv_lora_rank": "r", "attention.key_length": "r + rot",
-                           "attention.value_length": "r", "attention.key_length_mla": "dn + rot", "attention.value_length_mla": "dv"},
-                  "head": HEAD, "sizes": dict(kv="1", r="32", dn="16", rot="8", dv="20", fs="fe"),
-                  "blocks": {NORM + "attn_q_a d 48; attn_q_a_norm 48; attn_q_b 48 h*(dn+rot); attn_kv_a_mqa d r+rot; "
-                             "attn_kv_a_norm r; attn_k_b dn r h; attn_v_b r dv h; attn_output h*dv d; ffn_norm d": "True",
-                             GLU: "i == 0", MOE + SHARED + "; exp_probs_b: e": "i > 0"}},
+    "deepseek2": DEEPSEEK2,
     "llama4": {"keys": {**RMS, **LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe", "interleave_moe_layer_step": "2"},
                "head": HEAD, "sizes": dict(hd="16", eu="1", fs="fe", l="4"),
                "blocks": {NORM + ATTENTION + "; ffn_norm d": "True", GLU: "i % 2 == 0", MOE + SHARED: "i % 2 == 1"}},
@@ -177,9 +181,9 @@ ARCHS = {
                 "blocks": {NORM + "ffn_norm d": "True", GLU: "i == 0", MOE + "; exp_probs_b: e": "i > 0", ATTENTION + QK_NORM: "i % 2 == 1",
                            "shortconv.in_proj d 3*d; shortconv.conv 3 d; shortconv.out_proj d d": "i % 2 == 0"}},
     # Forms of the above.
+    "deepseek2:yarn": dict(DEEPSEEK2, keys={**DEEPSEEK2["keys"], **YARN, "rope.scaling.yarn_log_multiplier": "0.0707"}),
     "llama:linear": decoder(NORM + ATTENTION + "; " + FFN, keys={"rope.scaling.type": "=linear", "rope.scaling.factor": "4.0"}),
-    "llama:yarn": decoder(NORM + ATTENTION + "; " + FFN, keys={
-        "rope.scaling.type": "=yarn", "rope.scaling.factor": "8.0", "rope.scaling.original_context_length": "32"}),
+    "llama:yarn": decoder(NORM + ATTENTION + "; " + FFN, keys=YARN),
     "llama:rope_freqs": decoder(NORM + ATTENTION + "; " + FFN, HEAD + "; rope_freqs rot//2"),
     "qwen2:yarn": decoder(NORM + ATTENTION + QKV_BIAS + "; " + FFN, keys={
         "rope.scaling.type": "=yarn", "rope.scaling.factor": "4.0", "rope.scaling.original_context_length": "32"}),

@@ -50,8 +50,8 @@ class Model {
 
   // The embedding of each text, in order: as many numbers for each, near in direction for like meanings, and
   // of length 1 when `normalised`. The bits do not depend on the other texts. Needs ModelOptions::embed.
-  // Errors: Usage for a text that is empty or too long (names the option), and for OfFile where the file says
-  // nothing; those of the devices.
+  // Continues on the next device when one is lost. Errors: Usage for a text that is empty or too long (names
+  // the option), and for OfFile where the file says nothing; those of the devices; NoBackend as generate().
   Result<std::vector<std::vector<float>>> embed(std::span<const std::string> texts, Pooling = Pooling::OfFile,
                                                 bool normalised = true);
 

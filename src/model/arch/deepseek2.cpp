@@ -36,7 +36,9 @@ Latent read_latent(Recorder& m) {
                                 std::to_string(a.turned) + " are rotated, have none that are not");
   bounded(m, "attention heads and their lengths",
           int64_t(a.heads) * (std::max(key, a.latent + a.turned) + int64_t(a.value)));
-  // YaRN's magnitude belongs to the whole score here, not only to the part that is rotated.
+  // YaRN's magnitude belongs to the whole score here, not only to the part that is rotated. Without the key
+  // it stays with that part: so says DeepSeek's code (mscale_all_dim), and docs/models.md what llama.cpp
+  // does.
   double magnitude = 1;
   if (h.has("rope.scaling.yarn_log_multiplier"))
     magnitude += h.number("rope.scaling.yarn_log_multiplier", {}, 0) *
