@@ -60,7 +60,7 @@ inline I less_zero(uint32_t halves, const uint8_t* sums) {
 template <class W>
 struct FewRows32 {
   static constexpr DType x = W::x;
-  static constexpr int kTiles = 1, kFewest = kFewestTogether;
+  static constexpr int kTiles = 1, kFewest = W::minimums || W::format.group != 32 ? 4 : kFewestTogether;
   static constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
   static constexpr gimbal::Activations act = gimbal::activations_of(x);
   static constexpr int kGroups = parts.group < 32 ? 32 / parts.group : 1;
@@ -126,7 +126,7 @@ struct FewRows32 {
 template <class W>
 struct FewRowsOfSums {
   static constexpr DType x = W::x;
-  static constexpr int kTiles = 1, kFewest = kFewestTogether;
+  static constexpr int kTiles = 1, kFewest = 4;
   static constexpr gimbal::cpu::Parts32 parts = gimbal::cpu::parts32(W::type);
   static constexpr gimbal::Activations act = gimbal::activations_of(x);
 
