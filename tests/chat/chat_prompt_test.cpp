@@ -89,7 +89,8 @@ TEST(ChatPrompt, VariablesAreThoseOfTransformers) {
                     {{"role", "assistant"}, {"content", "a"}, {"reasoning_content", "r"}}}},
                   {"add_generation_prompt", true},
                   {"enable_thinking", false},
-                  {"thinking", false}}));
+                  {"thinking", false},
+                  {"reasoning_effort", "low"}}));
 }
 
 TEST(Conversation, ForgetsWhatItIsToldTo) {

@@ -13,7 +13,7 @@ namespace gimbal::test {
 namespace {
 
 // RFC 4648, section 10.
-TEST(Golden, Base64FollowsTheRfc) {
+TEST(GoldenFiles, Base64FollowsTheRfc) {
   EXPECT_EQ(base64_decode(""), "");
   EXPECT_EQ(base64_decode("Zg=="), "f");
   EXPECT_EQ(base64_decode("Zm8="), "fo");
@@ -21,11 +21,11 @@ TEST(Golden, Base64FollowsTheRfc) {
   EXPECT_EQ(base64_decode("+/8="), "\xfb\xff");
 }
 
-TEST(Golden, Base64FloatsAreLittleEndian) {
+TEST(GoldenFiles, Base64FloatsAreLittleEndian) {
   EXPECT_EQ(base64_floats("AACAPwAAAMA="), (std::vector<float>{1.0f, -2.0f}));
 }
 
-TEST(Golden, GunzipGivesTheWholeFile) {
+TEST(GoldenFiles, GunzipGivesTheWholeFile) {
   std::string text(1 << 20, '\0');
   for (size_t i = 0; i < text.size(); ++i) text[i] = char(i * i >> 7);
   std::string path = temporary_path("text.gz");
@@ -50,7 +50,7 @@ TEST(GoldenDeathTest, AMissingFileEndsTheTest) {
   EXPECT_EXIT(read_json("/nowhere/x.json"), testing::ExitedWithCode(1), "cannot read '/nowhere/x.json'");
 }
 
-TEST(Golden, FilesAreSortedPathsAndNoneIsAFailure) {
+TEST(GoldenFiles, FilesAreSortedPathsAndNoneIsAFailure) {
   auto files = golden_files("stories", ".gguf");
   EXPECT_EQ(files.size(), 4u);
   EXPECT_TRUE(std::is_sorted(files.begin(), files.end()));
@@ -59,7 +59,7 @@ TEST(Golden, FilesAreSortedPathsAndNoneIsAFailure) {
   EXPECT_NONFATAL_FAILURE(golden_files("no-such-folder", ".gguf"), "no reference data");
 }
 
-TEST(Golden, JsonKeepsTheOrderOfItsKeys) {
+TEST(GoldenFiles, JsonKeepsTheOrderOfItsKeys) {
   std::string path = temporary_path("order.json");
   std::ofstream(path) << R"({"zebra": 1, "ant": 2})";
   EXPECT_EQ(read_json(path).begin().key(), "zebra");
