@@ -4,7 +4,10 @@
 Usage: merge-tests.py OUT TEST.cpp...
 """
 import os
+import re
 import sys
+
+KINDS = {}  # of suites: GoogleTest wants one for each name in a program
 
 
 def merged(path):
@@ -13,6 +16,9 @@ def merged(path):
     unnamed = "\nnamespace {\n"
     if text.count(unnamed) != 1:
         sys.exit(f"merge-tests: {path} has {text.count(unnamed)} lines 'namespace {{', and a test to be merged has one")
+    for kind, suite in re.findall(r"^(TEST|TEST_F)\((\w+),", text, re.M):
+        if KINDS.setdefault(suite, kind) != kind:
+            sys.exit(f"merge-tests: {path}: the suite {suite} is of {KINDS[suite]} in a test before, and {kind} here; rename one of them")
     name = os.path.splitext(os.path.basename(path))[0]
     return f'#line 1 "{path}"\n' + text.replace(unnamed, f"\nnamespace {name} {{\n")
 
