@@ -222,10 +222,12 @@ void plan_rms_norm(OpPlan& o) {
 
 void plan_norm(OpPlan& o) {
   LaunchOf<norm_params> l(o);
-  l.p.has_weight = o.op.inputs > 1, l.p.has_bias = o.op.inputs > 2;
+  // WebGPU binds no range twice.
+  const bool same = o.op.inputs > 2 && o.op.in[1] == o.op.in[2];
+  l.p.has_weight = o.op.inputs > 1, l.p.has_bias = same ? 2 : o.op.inputs > 2;
   l.p.x_at = l.bind(o.in(0));
   l.p.weight_at = l.p.has_weight ? l.bind(o.in(1)) : l.bind_nothing();
-  l.p.bias_at = l.p.has_bias ? l.bind(o.in(2)) : l.bind_nothing();
+  l.p.bias_at = l.p.has_bias == 1 ? l.bind(o.in(2)) : l.bind_nothing();
   l.p.y_at = l.bind(o.out());
   l.p.width = uint32_t(o.in(0).dim[0]), l.p.groups = width_of(o.out()) / l.p.width;
   l.p.weights = l.p.has_weight ? uint32_t(o.in(1).dim[0]) : l.p.width;
