@@ -276,7 +276,7 @@ struct FewSteps {
   int64_t tile_bytes;
   int32_t block, block_bytes;  // of x
   int tiles;                   // at once
-  // Of kFewestTogether rows, of 4, of kFewTogether.
+  // Of P::kFewest rows, of 4, of kFewTogether.
   void (*add_part[3])(const TilePart&, const uint8_t* const* rows, float (*total)[16]);
   F (*result)(const uint8_t* tile, const uint8_t* x, const float* total);  // as in RowSteps
 };

@@ -13,6 +13,8 @@ namespace {
 constexpr int16_t kRank = 0;
 // Of activations that share a load of the weights, and tiles that share one of the activations: as registers
 // allow.
+// Of few rows (kernels/few_rows.h) kFewTogether share what a register holds; kFewestTogether: where two come
+// alone.
 constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 
 struct F {
