@@ -39,7 +39,9 @@ Result<Charsmap> Charsmap::read(const Gguf& file) {
   if (size % 4 || size > data.size() - sizeof size)
     return malformed(format("its array of {} bytes does not fit into {}", size, data.size()));
   map.units_.resize(size / 4);
-  std::memcpy(map.units_.data(), data.data() + sizeof size, size);
+  if (size)
+    std::memcpy(map.units_.data(), data.data() + sizeof size,
+                size);  // an empty vector has no address to copy to
   map.replacements_.assign(reinterpret_cast<const char*>(data.data()) + sizeof size + size,
                            data.size() - sizeof size - size);
   return map;
