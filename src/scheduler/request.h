@@ -10,6 +10,10 @@
 
 namespace gimbal {
 
+namespace reason {
+inline constexpr const char* kQueueFull = "queue-full";  // Error::reason: too many requests wait
+}
+
 struct GenerationRequest {
   std::vector<Token> prompt;   // not empty
   std::vector<Token> written;  // of the answer, which an engine that was lost has told already
