@@ -1,0 +1,260 @@
+#include "workers/message.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/format.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace gimbal::wire {
+namespace {
+
+constexpr size_t kMaxList = size_t(1) << 22;  // entries: tokens of a prompt
+
+// JSON has no infinities, and a logit bias of -infinity forbids a token.
+Json number(float x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
+
+// Writes and Reads take the same list of fields (below), so that the two sides cannot differ.
+struct Writes {
+  Json to = Json::object();
+  void operator()(const char* name, float x) { to[name] = number(x); }
+  void operator()(const char* name, Finish x) { to[name] = int(x); }
+  void operator()(const char* name, const std::vector<std::pair<int32_t, float>>& list) {
+    Json& out = to[name] = Json::array();
+    for (const auto& [token, x] : list) out.push_back({token, number(x)});
+  }
+  void operator()(const char* name, const std::vector<TokenProbability>& list) {
+    Json& out = to[name] = Json::array();
+    for (const TokenProbability& p : list) out.push_back({p.token, number(p.logprob)});
+  }
+  template <class T>
+  void operator()(const char* name, const T& x) {
+    to[name] = x;
+  }
+};
+
+class Reads {
+ public:
+  Reads(const Json& from, std::string where) : from_(from), where_(std::move(where)) {
+    if (!from.is_object()) problem_ = format("{} is no object", where_);
+  }
+  const std::string& problem() const { return problem_; }
+
+  template <class T>
+  void operator()(const char* name, T& x) {
+    if (!problem_.empty()) return;
+    const auto at = from_.find(name);
+    if (at == from_.end()) problem_ = format("{} has no {}", where_, name);
+    else if (!read(*at, x)) problem_ = format("{}: {} has the wrong type or is out of range", where_, name);
+  }
+
+ private:
+  static bool read(const Json& j, bool& x) { return j.is_boolean() && (x = j.get<bool>(), true); }
+  static bool read(const Json& j, std::string& x) {
+    return j.is_string() && (x = j.get_ref<const std::string&>(), true);
+  }
+  static bool read(const Json& j, uint64_t& x) {
+    return j.is_number_unsigned() && (x = j.get<uint64_t>(), true);
+  }
+  static bool read(const Json& j, int& x) {
+    if (!j.is_number_integer()) return false;
+    constexpr int64_t kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
+    const int64_t n =
+        j.is_number_unsigned() && j.get<uint64_t>() > uint64_t(kMost) ? kMost + 1 : j.get<int64_t>();
+    return n >= kLeast && n <= kMost && (x = int(n), true);
+  }
+  static bool read(const Json& j, float& x) {
+    if (j.is_number()) return x = j.get<float>(), true;
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    if (j == "inf") return x = kInfinity, true;
+    if (j == "-inf") return x = -kInfinity, true;
+    if (j == "nan") return x = std::numeric_limits<float>::quiet_NaN(), true;
+    return false;
+  }
+  static bool read(const Json& j, Finish& x) {
+    int n;
+    return read(j, n) && n >= 0 && n <= int(Finish::Cancelled) && (x = Finish(n), true);
+  }
+  static bool read(const Json& j, std::pair<int32_t, float>& x) {
+    return j.is_array() && j.size() == 2 && read(j[0], x.first) && read(j[1], x.second);
+  }
+  static bool read(const Json& j, TokenProbability& x) {
+    return j.is_array() && j.size() == 2 && read(j[0], x.token) && read(j[1], x.logprob);
+  }
+  template <class T>
+  static bool read(const Json& j, std::vector<T>& x) {
+    if (!j.is_array() || j.size() > kMaxList) return false;
+    x.resize(j.size());
+    for (size_t i = 0; i < x.size(); i++)
+      if (!read(j[i], x[i])) return false;
+    return true;
+  }
+
+  const Json& from_;
+  std::string where_, problem_;
+};
+
+// ---- the fields of each message, in one place
+
+template <class IO, class S>
+void sampler_fields(IO& io, S& s) {
+  io("temperature", s.temperature), io("top_k", s.top_k), io("top_p", s.top_p), io("min_p", s.min_p);
+  io("typical_p", s.typical_p), io("repeat_penalty", s.repeat_penalty);
+  io("frequency_penalty", s.frequency_penalty), io("presence_penalty", s.presence_penalty);
+  io("penalty_window", s.penalty_window), io("seed", s.seed), io("greedy", s.greedy);
+  io("logit_bias", s.logit_bias);
+}
+
+template <class IO, class S>
+void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Submit>) {
+  auto& r = m.request;
+  io("id", m.id), io("prompt", r.prompt), io("written", r.written), io("stops", r.stops);
+  io("max_tokens", r.max_tokens), io("ignore_stop_tokens", r.ignore_stop_tokens), io("logprobs", r.logprobs);
+  io("grammar", r.grammar), io("client", r.client);
+  sampler_fields(io, r.sampler);
+}
+
+template <class IO, class S>
+void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Told>) {
+  io("id", m.id), io("index", m.told.index), io("token", m.told.token), io("text", m.told.text);
+  io("logprob", m.told.logprob), io("top", m.told.top);
+}
+
+template <class IO, class S>
+void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Ended>) {
+  auto& e = m.end;
+  io("id", m.id), io("finish", e.finish), io("text", e.text), io("stop", e.stop);
+  io("prompt_tokens", e.prompt_tokens), io("shared_tokens", e.shared_tokens), io("tokens", e.tokens);
+  io("drafted", e.drafted), io("accepted", e.accepted);
+}
+
+template <class IO, class S>
+void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Hello>) {
+  io("device", m.device), io("context", m.context), io("pid", m.pid);
+}
+
+template <class IO, class S>
+void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Pong>) {
+  io("n", m.n), io("steps", m.steps), io("facts", m.facts);
+}
+
+// ----
+
+std::string line_of(const char* name, Json value) {
+  return Json{{name, std::move(value)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <class M>
+std::string line_of_fields(const char* name, const M& message) {
+  Writes io;
+  fields(io, message);
+  if constexpr (std::is_same_v<M, Hello>) io("protocol", kProtocol);
+  return line_of(name, std::move(io.to));
+}
+
+Error malformed(const std::string& problem) {
+  return {Code::Malformed, format("a message between the server and its worker: {}", problem)};
+}
+
+// The name and value of the one member of a line.
+Result<std::pair<std::string, Json>> member_of(std::string_view line) {
+  if (line.size() > kMaxLine) return malformed(format("{} bytes, more than {}", line.size(), kMaxLine));
+  Json j = Json::parse(line, nullptr, false);
+  if (!j.is_object() || j.size() != 1) return malformed("no object with one member");
+  return std::pair(j.begin().key(), std::move(j.begin().value()));
+}
+
+template <class Message, class M>
+Result<Message> read_fields(const std::string& name, const Json& value) {
+  M message{};
+  Reads io(value, name);
+  fields(io, message);
+  if (!io.problem().empty()) return malformed(io.problem());
+  return Message(std::move(message));
+}
+
+Json json_of(const Error& e) {
+  return {{"code", int(e.code)}, {"message", e.message}, {"remedy", e.remedy}, {"reason", e.reason},
+          {"field", e.field},    {"value", e.value},     {"limit", e.limit}};
+}
+
+// Error::reason and Error::field are literals: of those that come from another process, the ones that a front
+// acts upon keep theirs.
+const char* literal(const std::string& word) {
+  for (const char* known : {reason::kOutOfRange, reason::kContextFull, reason::kQueueFull, "prompt",
+                            "grammar", "logit_bias", "context", "max_tokens"})
+    if (word == known) return known;
+  return "";
+}
+
+Result<FromWorker> read_failed(const Json& value) {
+  Failed out{};
+  int code = 0;
+  std::string reason, field;
+  Reads io(value, "failed");
+  io("id", out.id), io("code", code), io("message", out.why.message), io("remedy", out.why.remedy);
+  io("reason", reason), io("field", field), io("value", out.why.value), io("limit", out.why.limit);
+  if (!io.problem().empty()) return malformed(io.problem());
+  if (code < 0 || code > int(Code::DeviceLost)) return malformed(format("failed: there is no code {}", code));
+  out.why.code = Code(code), out.why.reason = literal(reason), out.why.field = literal(field);
+  return FromWorker(std::move(out));
+}
+
+}  // namespace
+
+std::string encode(const ToWorker& message) {
+  if (const auto* m = std::get_if<Submit>(&message)) return line_of_fields("submit", *m);
+  if (const auto* m = std::get_if<Cancel>(&message)) return line_of("cancel", m->id);
+  return line_of("ping", std::get<Ping>(message).n);
+}
+
+std::string encode(const FromWorker& message) {
+  if (const auto* m = std::get_if<Told>(&message)) return line_of_fields("token", *m);
+  if (const auto* m = std::get_if<Ended>(&message)) return line_of_fields("end", *m);
+  if (const auto* m = std::get_if<Pong>(&message)) return line_of_fields("pong", *m);
+  if (const auto* m = std::get_if<Hello>(&message)) return line_of_fields("hello", *m);
+  if (const auto* m = std::get_if<Loading>(&message)) return line_of("loading", Json{m->done, m->total});
+  const Failed& m = std::get<Failed>(message);
+  Json j = json_of(m.why);
+  j["id"] = m.id;
+  return line_of("failed", std::move(j));
+}
+
+Result<ToWorker> decode_to_worker(std::string_view line) {
+  auto member = member_of(line);
+  if (!member) return member.error();
+  const auto& [name, value] = *member;
+  if (name == "submit") return read_fields<ToWorker, Submit>(name, value);
+  if (name != "cancel" && name != "ping") return malformed(format("there is no {}", gimbal::quoted(name)));
+  if (!value.is_number_unsigned()) return malformed(format("{} has no number", name));
+  if (name == "cancel") return ToWorker(Cancel{value.get<uint64_t>()});
+  return ToWorker(Ping{value.get<uint64_t>()});
+}
+
+Result<FromWorker> decode_from_worker(std::string_view line) {
+  auto member = member_of(line);
+  if (!member) return member.error();
+  const auto& [name, value] = *member;
+  if (name == "token") return read_fields<FromWorker, Told>(name, value);
+  if (name == "end") return read_fields<FromWorker, Ended>(name, value);
+  if (name == "pong") return read_fields<FromWorker, Pong>(name, value);
+  if (name == "failed") return read_failed(value);
+  if (name == "hello") {
+    const auto protocol = value.is_object() ? value.find("protocol") : value.end();
+    if (!value.is_object() || protocol == value.end() || *protocol != kProtocol)
+      return malformed(
+          format("the worker does not speak protocol {}: it is of another version of gimbal", kProtocol));
+    return read_fields<FromWorker, Hello>(name, value);
+  }
+  if (name != "loading") return malformed(format("there is no {}", gimbal::quoted(name)));
+  if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() ||
+      !value[1].is_number_unsigned())
+    return malformed("loading has no two numbers");
+  return FromWorker(Loading{value[0].get<uint64_t>(), value[1].get<uint64_t>()});
+}
+
+}  // namespace gimbal::wire

@@ -1,0 +1,69 @@
+// What a front and its worker processes say to each other: one JSON object to a line, version 1.
+//
+//   front to worker                                     worker to front
+//   {"submit": {"id", "prompt", ...}}                   {"hello": {"protocol": 1, ...}}   first; ready
+//   {"cancel": id}                                      {"loading": [done, total]}        before it, bytes
+//   {"ping": n}                                         {"token": {"id", "index", "token", "text", ...}}
+//                                                       {"end": {"id", "finish", ...}}
+//                                                       {"failed": {"id", "code", "message", ...}}
+//                                                       {"pong": {"n", "steps", "facts"}}
+//
+// Neither side believes the other: what does not have this form is an error, and numbers are checked.
+#pragma once
+#include <variant>
+
+#include "base/json_fwd.h"
+#include "scheduler/request.h"
+
+namespace gimbal::wire {
+
+inline constexpr int kProtocol = 1;
+inline constexpr size_t kMaxLine = size_t(32) << 20;  // bytes
+
+struct Submit {
+  uint64_t id;
+  GenerationRequest request;
+};
+struct Cancel {
+  uint64_t id;
+};
+struct Ping {
+  uint64_t n;
+};
+using ToWorker = std::variant<Submit, Cancel, Ping>;
+
+struct Hello {
+  std::string device;  // its id: "cpu:0"
+  int context = 0;     // positions of each sequence
+  int pid = 0;
+};
+struct Loading {
+  uint64_t done, total;
+};
+struct Told {
+  uint64_t id;
+  TokenTold told;
+};
+struct Ended {
+  uint64_t id;
+  GenerationEnd end;
+};
+struct Failed {
+  uint64_t id;  // 0: the worker itself, which cannot go on
+  Error why;
+};
+struct Pong {
+  uint64_t n, steps;  // steps rises while anything is computed
+  std::string facts;  // JSON for whoever asked: metrics; may be empty
+};
+using FromWorker = std::variant<Hello, Loading, Told, Ended, Failed, Pong>;
+
+// A line without its end.
+std::string encode(const ToWorker&);
+std::string encode(const FromWorker&);
+
+// Errors: Malformed, with what is wrong.
+Result<ToWorker> decode_to_worker(std::string_view line);
+Result<FromWorker> decode_from_worker(std::string_view line);
+
+}  // namespace gimbal::wire

@@ -1,0 +1,55 @@
+// A GenerationService whose engine is another process. When that process crashes, hangs, loses its device or
+// breaks the protocol it is replaced, and every request goes on from what was told: no token is lost or told
+// twice, because an answer depends on its request alone.
+#pragma once
+#include <chrono>
+#include <memory>
+
+#include "scheduler/request.h"
+#include "workers/message.h"
+
+namespace gimbal {
+
+struct WorkerSettings {
+  std::vector<std::string> command;                 // of the process; its first word: the program's path
+  int vocabulary = 0;                               // tokens from 0 on; others are not believed
+  std::chrono::milliseconds silence{30'000};        // without an answer to a ping: it hangs
+  std::chrono::milliseconds standstill{120'000};    // without a step though requests run: it hangs
+  std::chrono::milliseconds longest_load{600'000};  // without progress of loading
+  int attempts = 3;  // workers lost in a row without a new token, before a request or the service gives up
+  // What a user must or may know, from a thread of its own; must not block.
+  std::function<void(uint64_t done, uint64_t total)> loading;
+  std::function<void(const wire::Hello&)> ready;         // again after each replacement
+  std::function<void(const std::string& why)> replaced;  // "worker 4711 ended by signal 9; ..."
+};
+
+struct WorkerFacts {
+  bool ready = false;
+  int pid = 0;  // 0: between two
+  int restarts = 0;
+  std::string device;
+  std::string facts;  // Pong::facts of the last answer
+};
+
+class RemoteService : public GenerationService {
+ public:
+  // Starts the process; it need not be ready. Errors: Failed, where it cannot be started.
+  static Result<std::unique_ptr<RemoteService>> start(WorkerSettings settings);
+  ~RemoteService() override;  // requests that run fail
+
+  // Waits until it is ready. Errors: the worker's own (a model that does not fit); Failed when no worker
+  // becomes ready.
+  Status wait_ready();
+  WorkerFacts facts() const;
+
+  // Errors: only when the service has ended; all others come to the sink.
+  Result<uint64_t> submit(GenerationRequest, GenerationSink) override;
+  void cancel(uint64_t id) override;
+
+ private:
+  struct Impl;
+  explicit RemoteService(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gimbal

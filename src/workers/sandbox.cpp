@@ -1,0 +1,137 @@
+#include "workers/sandbox.h"
+
+#ifdef __linux__
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "base/format.h"
+#endif
+
+namespace gimbal {
+
+#ifdef __linux__
+namespace {
+
+std::string lacking(const char* what) { return format("{}: {}", what, std::strerror(errno)); }
+
+// A set of rules that handles every access to files and allows none.
+bool forbid_files() {
+  landlock_ruleset_attr rules{};
+  rules.handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;  // all of version 1
+  const long set = syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
+  if (set < 0) return false;
+  const long refused = syscall(SYS_landlock_restrict_self, set, 0);
+  const int problem = errno;
+  close(int(set));
+  errno = problem;
+  return refused == 0;
+}
+
+// What computing takes: memory, threads, time, and reading and writing what is open. Each of them works on
+// this process and its descriptors alone.
+constexpr uint32_t kNeeded[] = {
+    SYS_read,
+    SYS_write,
+    SYS_readv,
+    SYS_writev,
+    SYS_pread64,
+    SYS_sendto,
+    SYS_recvfrom,
+    SYS_sendmsg,
+    SYS_recvmsg,
+    SYS_ppoll,
+    SYS_close,
+    SYS_fstat,
+    SYS_lseek,
+    SYS_shutdown,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_mprotect,
+    SYS_madvise,
+    SYS_brk,
+    SYS_futex,
+    SYS_clone,
+    SYS_clone3,
+    SYS_set_robust_list,
+    SYS_rseq,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_sched_yield,
+    SYS_sched_getaffinity,
+    SYS_sched_setaffinity,
+    SYS_nanosleep,
+    SYS_clock_nanosleep,
+    SYS_clock_gettime,
+    SYS_gettimeofday,
+    SYS_getrandom,
+    SYS_getpid,
+    SYS_gettid,
+    SYS_rt_sigaction,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigreturn,
+    SYS_sigaltstack,
+    SYS_restart_syscall,
+    SYS_sysinfo,
+    SYS_getrusage,
+    SYS_membarrier,
+#ifdef SYS_poll
+    SYS_poll,
+#endif
+};
+
+#if defined(__x86_64__)
+constexpr uint32_t kArch = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kArch = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t kArch = 0;
+#endif
+
+// All others fail with EPERM: a library that tries something in vain goes on.
+bool forbid_calls() {
+  if (kArch == 0) return errno = ENOSYS, false;
+  std::vector<sock_filter> program;
+  const auto add = [&](uint16_t code, uint32_t k, uint8_t yes = 0, uint8_t no = 0) {
+    program.push_back({code, yes, no, k});
+  };
+  add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch));
+  add(BPF_JMP | BPF_JEQ | BPF_K, kArch, 1, 0);
+  add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);  // calls of 32 bits have other numbers
+  add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+  for (const uint32_t call : kNeeded) {
+    add(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1);
+    add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  }
+  add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+  const sock_fprog filter{uint16_t(program.size()), program.data()};
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
+}
+
+}  // namespace
+
+Sandbox enter_sandbox() {
+  Sandbox out;
+  const auto note = [&](bool done, std::string name, const char* lacks) {
+    if (done) out.in_force.push_back(std::move(name));
+    else out.missing.push_back(lacking(lacks));
+  };
+  note(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no new privileges", "no new privileges");
+  note(forbid_files(), "no files (Landlock)", "Landlock");
+  note(forbid_calls(), format("{} system calls (seccomp)", std::size(kNeeded)), "seccomp");
+  return out;
+}
+#else
+Sandbox enter_sandbox() { return {{}, {"this system has no Landlock and no seccomp"}}; }
+#endif
+
+}  // namespace gimbal

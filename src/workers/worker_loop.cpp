@@ -1,0 +1,127 @@
+#include "workers/worker_loop.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <mutex>
+
+#include "base/format.h"
+#include "workers/channel.h"
+
+namespace gimbal {
+namespace {
+
+// Blocks until the front has taken it: a front always reads.
+bool send_all(int socket, std::string line) {
+  line += '\n';
+  for (size_t sent = 0; sent < line.size();) {
+    const ssize_t n = send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    if (n >= 0) {
+      sent += size_t(n);
+      continue;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      pollfd p{socket, POLLOUT, 0};
+      poll(&p, 1, 1000);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What the engine's thread tells, and what the reading thread answers, on one socket. Outlives the requests
+// whose sinks hold it.
+struct Speaker {
+  std::mutex mutex;
+  int socket;
+  std::map<uint64_t, uint64_t> running;  // the front's number of a request -> the service's; 0: not known yet
+
+  void say(const wire::FromWorker& message) {
+    const std::string line = encode(message);
+    const std::lock_guard lock(mutex);
+    if (socket >= 0 && !send_all(socket, line)) socket = -1;  // the reading thread notices, too
+  }
+  void forget(uint64_t id) {
+    const std::lock_guard lock(mutex);
+    running.erase(id);
+  }
+};
+using SpeakerPtr = std::shared_ptr<Speaker>;
+
+void submit(GenerationService& service, const SpeakerPtr& to, wire::Submit& m) {
+  const uint64_t id = m.id;
+  {
+    const std::lock_guard lock(to->mutex);
+    to->running[id] = 0;
+  }
+  GenerationSink sink;
+  sink.token = [to, id](const TokenTold& told) { to->say(wire::Told{id, told}); };
+  sink.end = [to, id](const GenerationEnd& end) { to->forget(id), to->say(wire::Ended{id, end}); };
+  sink.failed = [to, id](const Error& why) { to->forget(id), to->say(wire::Failed{id, why}); };
+  auto submitted = service.submit(std::move(m.request), std::move(sink));
+  if (!submitted) {
+    to->forget(id);
+    return to->say(wire::Failed{id, submitted.error()});
+  }
+  const std::lock_guard lock(to->mutex);
+  // It may have ended already.
+  if (const auto at = to->running.find(id); at != to->running.end()) at->second = *submitted;
+}
+
+void cancel(GenerationService& service, const SpeakerPtr& to, uint64_t id) {
+  uint64_t known = 0;
+  {
+    const std::lock_guard lock(to->mutex);
+    if (const auto at = to->running.find(id); at != to->running.end()) known = at->second;
+  }
+  if (known) service.cancel(known);
+}
+
+}  // namespace
+
+Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
+  Channel channel(loop.socket);
+  const auto to = std::make_shared<Speaker>();
+  to->socket = loop.socket;
+  to->say(hello);
+  Status outcome = Done{};
+  for (bool open = true; open && outcome;) {
+    pollfd p{loop.socket, POLLIN, 0};
+    if (poll(&p, 1, -1) < 0 && errno != EINTR) break;
+    open = channel.fill() && !channel.overlong();
+    std::string_view line;
+    while (outcome && channel.next(line)) {
+      auto message = wire::decode_to_worker(line);
+      if (!message) outcome = message.error();
+      else if (auto* m = std::get_if<wire::Submit>(&*message)) submit(loop.service, to, *m);
+      else if (auto* c = std::get_if<wire::Cancel>(&*message)) cancel(loop.service, to, c->id);
+      else
+        to->say(wire::Pong{std::get<wire::Ping>(*message).n, loop.steps ? loop.steps() : 0,
+                           loop.facts ? loop.facts() : ""});
+    }
+  }
+  std::map<uint64_t, uint64_t> rest;
+  {
+    const std::lock_guard lock(to->mutex);
+    to->socket = -1;
+    rest = to->running;
+  }
+  for (const auto& [id, known] : rest)
+    if (known) loop.service.cancel(known);
+  return outcome;
+}
+
+void tell_loading(int socket, uint64_t done, uint64_t total) {
+  send_all(socket, encode(wire::FromWorker(wire::Loading{done, total})));
+}
+
+void tell_failed(int socket, const Error& why) {
+  send_all(socket, encode(wire::FromWorker(wire::Failed{0, why})));
+}
+
+}  // namespace gimbal

@@ -1,0 +1,99 @@
+#include "workers/worker_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/format.h"
+
+extern char** environ;
+
+namespace gimbal {
+namespace {
+
+Error failed(const std::string& program, int problem) {
+  return {Code::Failed,
+          format("the worker process {} cannot be started: {}", program, std::strerror(problem)), ""};
+}
+
+std::string ending(int status) {
+  if (WIFSIGNALED(status)) return format("ended by signal {}", WTERMSIG(status));
+  return format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& command) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return failed(command[0], errno);
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+
+  // The front blocks and ignores signals as it needs to; a worker begins with what a program begins with.
+  // Its standard input would be the terminal of the front.
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files), posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  // A descriptor that has the right number already would keep its close-on-exec flag: it goes elsewhere
+  // first.
+  const int theirs = ends[1] == kWorkerSocket ? fcntl(ends[1], F_DUPFD_CLOEXEC, kWorkerSocket + 1) : ends[1];
+  posix_spawn_file_actions_adddup2(&files, theirs, kWorkerSocket);
+  sigset_t none, all;
+  sigemptyset(&none), sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  // A group of its own: Ctrl-C in a terminal is for the front, which drains.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+
+  WorkerProcess out;
+  const int problem = posix_spawn(&out.pid_, command[0].c_str(), &files, &attributes, words.data(), environ);
+  posix_spawn_file_actions_destroy(&files), posix_spawnattr_destroy(&attributes);
+  close(theirs);
+  if (theirs != ends[1]) close(ends[1]);
+  out.channel = Channel(ends[0]);
+  if (problem == 0) return out;
+  out.pid_ = 0;
+  return failed(command[0], problem);
+}
+
+std::string WorkerProcess::kill() {
+  if (pid_ <= 0) return "";
+  // One that has ended already keeps its own status.
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
+  pid_ = 0;
+  channel = Channel();
+  return ending(status);
+}
+
+void WorkerProcess::stop(int milliseconds) {
+  if (pid_ <= 0) return;
+  shutdown(channel.fd(), SHUT_WR);
+  for (int waited = 0; waited < milliseconds; waited += 5) {
+    int status = 0;
+    if (const pid_t ended = waitpid(pid_, &status, WNOHANG);
+        ended == pid_ || (ended < 0 && errno == ECHILD)) {
+      pid_ = 0;
+      channel = Channel();
+      return;
+    }
+    // What it still says must not fill the socket, or it could not end.
+    if (pollfd p{channel.fd(), POLLIN, 0}; poll(&p, 1, 5) > 0 && !channel.fill()) poll(nullptr, 0, 5);
+    for (std::string_view line; channel.next(line);) {}
+  }
+  kill();
+}
+
+}  // namespace gimbal

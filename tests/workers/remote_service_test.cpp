@@ -1,0 +1,467 @@
+// The front's side of a worker process: whatever the worker does, each answer is whole, each token told once.
+// The worker here is this test's own program with a scripted engine, whose answers depend on the prompt
+// alone, and which misbehaves as its mode says; serve_test.sh has the real one.
+#include "workers/remote_service.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/text.h"
+#include "workers/channel.h"
+#include "workers/worker_loop.h"
+#include "workers/worker_process.h"
+
+namespace gimbal {
+namespace {
+
+// ---- the scripted engine
+
+Token scripted_token(const std::vector<Token>& prompt, int index) {
+  uint64_t h = 1469598103934665603u;
+  for (Token t : prompt) h = (h ^ uint64_t(t)) * 1099511628211u;
+  return Token((h + uint64_t(index) * 7919u) % 97);
+}
+std::string scripted_text(Token t) { return "<" + std::to_string(t) + ">"; }
+
+class ScriptedService : public GenerationService {
+ public:
+  explicit ScriptedService(std::string mode, int at)
+      : mode_(std::move(mode)), at_(at), thread_([this] { run(); }) {}
+  ~ScriptedService() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+  Result<uint64_t> submit(GenerationRequest r, GenerationSink s) override {
+    if (r.client == "refused")
+      return Error{Code::Usage, "refused as the script says", "", reason::kContextFull, "prompt"};
+    const std::lock_guard lock(mutex_);
+    running_[++last_] = {std::move(r), std::move(s)};
+    wake_.notify_all();
+    return last_;
+  }
+  void cancel(uint64_t id) override {
+    const std::lock_guard lock(mutex_);
+    cancelled_.push_back(id);
+    wake_.notify_all();
+  }
+  std::atomic<uint64_t> steps = 0;
+
+ private:
+  struct Job {
+    GenerationRequest r;
+    GenerationSink s;
+  };
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return stop_ || !running_.empty(); });
+      if (stop_) return;
+      std::vector<std::pair<uint64_t, Job>> now(running_.begin(), running_.end());
+      const std::vector<uint64_t> gone = std::exchange(cancelled_, {});
+      lock.unlock();
+      std::vector<uint64_t> done;
+      for (auto& [id, job] : now)
+        if (step(job, std::find(gone.begin(), gone.end(), id) != gone.end())) done.push_back(id);
+      steps++;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      lock.lock();
+      for (auto& [id, job] : now)
+        if (running_.count(id)) running_[id].r.written = job.r.written;
+      for (uint64_t id : done) running_.erase(id);
+    }
+  }
+  bool step(Job& job, bool cancelled) {
+    GenerationEnd end;
+    end.prompt_tokens = int(job.r.prompt.size()), end.tokens = int(job.r.written.size());
+    if (cancelled || end.tokens == job.r.max_tokens) {
+      end.finish = cancelled ? Finish::Cancelled : Finish::Length;
+      if (mode_ == "lie-count") end.tokens++;
+      job.s.end(end);
+      return true;
+    }
+    TokenTold told;
+    told.index = end.tokens, told.token = scripted_token(job.r.prompt, told.index),
+    told.text = scripted_text(told.token);
+    if (told_++ >= at_) misbehave(told);
+    job.r.written.push_back(told.token);
+    job.s.token(told);
+    return false;
+  }
+  void misbehave(TokenTold& told) {
+    if (mode_ == "crash") raise(SIGKILL);
+    if (mode_ == "exit") _exit(3);
+    if (mode_ == "engine-hangs")
+      for (;;) pause();
+    if (mode_ == "stopped") raise(SIGSTOP);
+    if (mode_ == "lie-index") told.index++;
+    if (mode_ == "lie-token") told.token = 97;
+    if (mode_ == "lie-top") told.top.resize(5);
+  }
+
+  const std::string mode_;
+  const int at_;
+  int told_ = 0;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::map<uint64_t, Job> running_;
+  std::vector<uint64_t> cancelled_;
+  uint64_t last_ = 0;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+int scripted_worker(const std::string& mode, int at) {
+  if (mode == "does-not-load") {
+    tell_failed(kWorkerSocket, {Code::OutOfMemory, "the model does not fit", "take a smaller one"});
+    return 1;
+  }
+  if (mode == "never-starts") return 1;
+  if (mode == "silent") {
+    for (;;) pause();
+  }
+  if (mode == "not-a-worker" || mode == "other-version" || mode == "no-end" || mode == "unknown-request" ||
+      mode == "deep") {
+    const std::string hello = R"({"hello": {"device": "cpu:0", "context": 1, "pid": 1, "protocol": 1}})";
+    std::string text = "GET / HTTP/1.1\n";
+    if (mode == "other-version")
+      text = R"({"hello": {"device": "cpu:0", "context": 1, "pid": 1, "protocol": 2}})"
+             "\n";
+    if (mode == "unknown-request") text = hello + "\n" + R"({"end": {"id": 77}})" + "\n";
+    if (mode == "deep") text = std::string(100'000, '[') + "\n";
+    const std::string piece(1 << 20, 'x');
+    for (int i = 0; i < (mode == "no-end" ? 64 : 1); i++) {
+      const std::string& now = mode == "no-end" ? piece : text;
+      for (size_t sent = 0; sent < now.size();) {
+        const ssize_t n = write(kWorkerSocket, now.data() + sent, now.size() - sent);
+        if (n <= 0) return 1;
+        sent += size_t(n);
+      }
+    }
+    for (;;) pause();
+  }
+  tell_loading(kWorkerSocket, 1, 2);
+  ScriptedService service(mode, at);
+  wire::Hello hello;
+  hello.device = "cpu:0", hello.context = 4096, hello.pid = int(getpid());
+  return serve_front({kWorkerSocket, service, [&] { return service.steps.load(); },
+                      [] { return std::string(R"({"x": 1})"); }},
+                     hello)
+             ? 0
+             : 1;
+}
+
+// ---- the front
+
+struct Answer {
+  std::vector<Token> tokens;
+  std::string text;
+  std::optional<GenerationEnd> end;
+  std::optional<Error> failed;
+  bool in_order = true;
+};
+
+class Front {
+ public:
+  explicit Front(const std::string& mode, int at = 1 << 30,
+                 std::function<void(WorkerSettings&)> change = {}) {
+    WorkerSettings s;
+    s.command = {"/proc/self/exe", "scripted-worker", mode, std::to_string(at)};
+    s.vocabulary = 97;
+    s.replaced = [this](const std::string& why) {
+      const std::lock_guard lock(mutex_);
+      replaced_.push_back(why);
+    };
+    if (change) change(s);
+    auto made = RemoteService::start(std::move(s));
+    EXPECT_TRUE(made);
+    service = std::move(*made);
+  }
+  ~Front() { service.reset(); }
+
+  uint64_t ask(size_t n, int tokens, const std::string& client = "") {
+    const std::lock_guard lock(mutex_);
+    if (answers_.size() <= n) answers_.resize(n + 1);
+    GenerationRequest r;
+    r.prompt = {1, int(n), 3}, r.max_tokens = tokens, r.client = client;
+    GenerationSink sink;
+    sink.token = [this, n](const TokenTold& t) {
+      const std::lock_guard held(mutex_);
+      Answer& a = answers_[n];
+      a.in_order &= t.index == int(a.tokens.size());
+      a.tokens.push_back(t.token), a.text += t.text;
+      changed_.notify_all();
+    };
+    sink.end = [this, n](const GenerationEnd& e) {
+      const std::lock_guard held(mutex_);
+      EXPECT_FALSE(answers_[n].end || answers_[n].failed);
+      answers_[n].end = e;
+      changed_.notify_all();
+    };
+    sink.failed = [this, n](const Error& e) {
+      const std::lock_guard held(mutex_);
+      EXPECT_FALSE(answers_[n].end || answers_[n].failed);
+      answers_[n].failed = e;
+      changed_.notify_all();
+    };
+    auto id = service->submit(std::move(r), std::move(sink));
+    EXPECT_TRUE(id);
+    return id ? *id : 0;
+  }
+  Answer wait(size_t n, size_t tokens = SIZE_MAX) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(120), [&] {
+      return answers_[n].end || answers_[n].failed || answers_[n].tokens.size() >= tokens;
+    }));
+    return answers_[n];
+  }
+  std::vector<std::string> replaced() {
+    const std::lock_guard lock(mutex_);
+    return replaced_;
+  }
+  std::unique_ptr<RemoteService> service;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Answer> answers_ = std::vector<Answer>(64);
+  std::vector<std::string> replaced_;
+};
+
+void expect_whole(const Answer& a, size_t n, int tokens) {
+  ASSERT_TRUE(a.end) << (a.failed ? a.failed->message : "");
+  EXPECT_EQ(a.end->finish, Finish::Length);
+  EXPECT_TRUE(a.in_order);
+  std::vector<Token> expected;
+  std::string text;
+  for (int i = 0; i < tokens; i++) {
+    expected.push_back(scripted_token({1, int(n), 3}, i));
+    text += scripted_text(expected.back());
+  }
+  EXPECT_EQ(a.tokens, expected);
+  EXPECT_EQ(a.text, text);
+}
+
+TEST(RemoteService, TellsWhatTheWorkerComputes) {
+  Front front("well");
+  ASSERT_TRUE(front.service->wait_ready());
+  for (size_t n = 0; n < 16; n++) front.ask(n, 20 + int(n));
+  for (size_t n = 0; n < 16; n++) expect_whole(front.wait(n), n, 20 + int(n));
+  EXPECT_TRUE(front.replaced().empty());
+  EXPECT_EQ(front.service->facts().device, "cpu:0");
+}
+
+TEST(RemoteService, AnswersGoOnWhenTheWorkerDies) {
+  for (const char* mode : {"crash", "exit"}) {
+    Front front(mode, 50);  // each process ends after 50 tokens
+    for (size_t n = 0; n < 8; n++) front.ask(n, 30);
+    for (size_t n = 0; n < 8; n++) expect_whole(front.wait(n), n, 30);
+    ASSERT_GE(front.replaced().size(), 4u);
+    EXPECT_NE(front.replaced()[0].find(mode == std::string("crash") ? "signal 9" : "exit code 3"),
+              std::string::npos)
+        << front.replaced()[0];
+  }
+}
+
+TEST(RemoteService, AnswersGoOnWhenItIsKilledFromOutside) {
+  Front front("well");
+  for (size_t n = 0; n < 4; n++) front.ask(n, 300);
+  for (size_t at : {20, 60, 120}) {
+    front.wait(0, at);
+    if (const int pid = front.service->facts().pid) kill(pid, SIGKILL);
+  }
+  for (size_t n = 0; n < 4; n++) expect_whole(front.wait(n), n, 300);
+  EXPECT_GE(front.service->facts().restarts, 1);
+}
+
+TEST(RemoteService, AWorkerThatHangsIsReplaced) {
+  const auto quick = [](WorkerSettings& s) {
+    s.silence = std::chrono::milliseconds(3000), s.standstill = std::chrono::milliseconds(3000);
+  };
+  for (const char* mode : {"engine-hangs", "stopped"}) {
+    Front front(mode, 12, quick);
+    front.ask(0, 20);
+    expect_whole(front.wait(0), 0, 20);
+    EXPECT_EQ(front.replaced().size(), 1u) << mode;
+  }
+}
+
+TEST(RemoteService, AWorkerThatLiesIsReplacedAndNothingOfTheLieIsTold) {
+  for (const char* mode : {"lie-index", "lie-token", "lie-top"}) {
+    Front front(mode, 12);
+    front.ask(0, 20);
+    expect_whole(front.wait(0), 0, 20);
+    EXPECT_EQ(front.replaced().size(), 1u) << mode;
+  }
+}
+
+TEST(RemoteService, ARequestThatEndsEveryWorkerIsGivenUpAndOthersGoOn) {
+  Front front("crash", 0);
+  front.ask(0, 5);
+  const Answer a = front.wait(0);
+  ASSERT_TRUE(a.failed);
+  EXPECT_NE(a.failed->message.find("lost 3 times"), std::string::npos) << a.failed->message;
+  Front liar("lie-count");
+  liar.ask(0, 5);
+  EXPECT_TRUE(liar.wait(0).failed);
+}
+
+TEST(RemoteService, WhatCannotBeAWorkerIsToldWithItsReason) {
+  const auto quick = [](WorkerSettings& s) { s.longest_load = std::chrono::milliseconds(300); };
+  for (const auto& [mode, why] :
+       std::map<std::string, std::string>{{"does-not-load", "the model does not fit"},
+                                          {"never-starts", "exit code 1"},
+                                          {"silent", "does not become ready"},
+                                          {"not-a-worker", "no object"},
+                                          {"deep", "no object"},
+                                          {"no-end", "without an end"},
+                                          {"other-version", "another version of gimbal"},
+                                          {"unknown-request", "has no finish"}}) {
+    Front front(mode, 0, quick);
+    front.ask(0, 5);
+    const Answer a = front.wait(0);
+    ASSERT_TRUE(a.failed) << mode;
+    EXPECT_NE(a.failed->message.find(why), std::string::npos) << mode << ": " << a.failed->message;
+    if (mode == "does-not-load") {
+      auto ready = front.service->wait_ready();
+      ASSERT_FALSE(ready);
+      EXPECT_EQ(ready.error().code, Code::OutOfMemory);
+      EXPECT_EQ(ready.error().remedy, "take a smaller one");
+      EXPECT_FALSE(front.service->submit({}, {}));
+    }
+  }
+}
+
+TEST(RemoteService, CancelEndsARequestAndRefusalsComeBack) {
+  Front front("well");
+  const uint64_t id = front.ask(0, 100'000);
+  front.wait(0, 5);
+  front.service->cancel(id);
+  EXPECT_EQ(front.wait(0).end->finish, Finish::Cancelled);
+  front.service->cancel(id);      // has ended
+  front.service->cancel(999999);  // never was
+  front.ask(1, 5, "refused");
+  const Answer refused = front.wait(1);
+  ASSERT_TRUE(refused.failed);
+  EXPECT_EQ(refused.failed->reason, std::string(reason::kContextFull));
+  EXPECT_EQ(refused.failed->field, std::string("prompt"));
+  front.ask(2, 100'000);
+  front.wait(2, 3);
+  front.service.reset();
+  EXPECT_TRUE(front.wait(2).failed);
+}
+
+// ---- the messages alone
+
+TEST(WorkerMessages, KeepEveryFieldOfARequest) {
+  wire::Submit m{7, {}};
+  GenerationRequest& r = m.request;
+  r.prompt = {1, 2, 300000}, r.written = {5}, r.stops = {"a\nb", "\xc3\xa9"}, r.max_tokens = 3,
+  r.ignore_stop_tokens = true;
+  r.logprobs = 4, r.grammar = "root ::= \"x\"", r.client = "k";
+  r.sampler.temperature = 0.1f, r.sampler.top_k = 3, r.sampler.top_p = 0.3f, r.sampler.min_p = 0.7f,
+  r.sampler.typical_p = 0.9f;
+  r.sampler.repeat_penalty = 1.1f, r.sampler.frequency_penalty = -0.5f, r.sampler.presence_penalty = 0.25f;
+  r.sampler.penalty_window = -1, r.sampler.seed = UINT64_MAX, r.sampler.greedy = true;
+  r.sampler.logit_bias = {{3, -std::numeric_limits<float>::infinity()}, {4, 1e-30f}};
+  const std::string line = encode(wire::ToWorker(m));
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  auto back = wire::decode_to_worker(line);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(encode(*back), line);
+  const GenerationRequest& q = std::get<wire::Submit>(*back).request;
+  EXPECT_EQ(q.prompt, r.prompt);
+  EXPECT_EQ(q.sampler.seed, UINT64_MAX);
+  EXPECT_EQ(q.sampler.temperature, 0.1f);
+  EXPECT_EQ(q.sampler.logit_bias, r.sampler.logit_bias);
+  EXPECT_EQ(q.stops, r.stops);
+}
+
+// Every message with one field gone, of another type, or out of range: refused, with its name.
+TEST(WorkerMessages, RefuseWhatIsDamaged) {
+  TokenTold told{3, 4, "x", -1.5f, {{1, -2.f}}};
+  for (const wire::FromWorker& m :
+       {wire::FromWorker(wire::Told{1, told}), wire::FromWorker(wire::Ended{1, {}}),
+        wire::FromWorker(wire::Pong{1, 2, "{}"}), wire::FromWorker(wire::Hello{"cpu:0", 5, 6}),
+        wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})}) {
+    const nlohmann::ordered_json whole = nlohmann::ordered_json::parse(encode(m));
+    ASSERT_TRUE(wire::decode_from_worker(whole.dump()));
+    const std::string name = whole.begin().key();
+    for (const auto& field : whole.begin().value().items()) {
+      for (int change = 0; change < 4; change++) {
+        auto j = whole;
+        if (change == 0) j[name].erase(field.key());
+        if (change == 1) j[name][field.key()] = nullptr;
+        if (change == 2) j[name][field.key()] = {{"a", 1}};
+        if (change == 3) {
+          if (!field.value().is_number_integer()) continue;
+          j[name][field.key()] = 1e300;
+        }
+        EXPECT_FALSE(wire::decode_from_worker(j.dump())) << j.dump();
+      }
+    }
+  }
+  for (const char* line : {"", "{}", "[]", "7", "{\"cancel\": -1}", "{\"cancel\": \"1\"}",
+                           "{\"ping\": 1, \"cancel\": 2}", "{\"nothing\": 1}"})
+    EXPECT_FALSE(wire::decode_to_worker(line)) << line;
+}
+
+// Lines with bytes changed, left out and doubled: refused, or a message that says the same when it is sent
+// on.
+TEST(WorkerMessages, SurviveAnyDamage) {
+  const TokenTold told{3, 4, "x\xc3\xa9\n", -1.5f, {{1, -std::numeric_limits<float>::infinity()}}};
+  std::vector<std::string> lines = {encode(wire::FromWorker(wire::Told{1, told})),
+                                    encode(wire::FromWorker(wire::Ended{1, {}})),
+                                    encode(wire::FromWorker(wire::Pong{1, 2, "{}"})),
+                                    encode(wire::FromWorker(wire::Hello{"cpu:0", 5, 6})),
+                                    encode(wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})),
+                                    encode(wire::FromWorker(wire::Loading{1, 2})),
+                                    encode(wire::ToWorker(wire::Submit{1, {}})),
+                                    encode(wire::ToWorker(wire::Cancel{1}))};
+  uint64_t state = 1;
+  const auto random = [&](size_t below) {
+    return size_t((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) % below;
+  };
+  int understood = 0;
+  for (int round = 0; round < 20'000; round++) {
+    std::string line = lines[random(lines.size())];
+    for (size_t changes = 1 + random(3); changes > 0 && !line.empty(); changes--) {
+      const size_t at = random(line.size());
+      if (random(3) == 0) line.erase(at, 1 + random(4));
+      else if (random(2) == 0) line.insert(at, line, random(line.size()), random(8));
+      else line[at] = char(random(2) ? "0123456789-e.\"{}[],:"[random(20)] : random(256));
+    }
+    if (auto m = wire::decode_from_worker(line)) {
+      const std::string again = encode(*m);
+      auto same = wire::decode_from_worker(again);
+      ASSERT_TRUE(same && encode(*same) == again) << line;
+      understood++;
+    }
+    if (auto m = wire::decode_to_worker(line)) {
+      const std::string again = encode(*m);
+      auto same = wire::decode_to_worker(again);
+      ASSERT_TRUE(same && encode(*same) == again) << line;
+      understood++;
+    }
+  }
+  EXPECT_GT(understood, 100);  // or the loop above tests nothing
+}
+
+}  // namespace
+}  // namespace gimbal
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "scripted-worker")
+    return gimbal::scripted_worker(argv[2], std::atoi(argv[3]));
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
