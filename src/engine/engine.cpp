@@ -202,6 +202,10 @@ Status Engine::recover(Session& session, LoadedModelPtr& on, const Error& lost) 
   });
 }
 
+Status Engine::recover(LoadedModelPtr& on, const Error& lost, const std::string& behind) {
+  return replace(on, lost, [&](Model&) -> Result<std::string> { return behind; });
+}
+
 Status Engine::embed(LoadedModelPtr& on, std::span<const std::vector<int32_t>> texts,
                      const EmbedSettings& settings, const EmbeddingSink& sink) {
   size_t done = 0;

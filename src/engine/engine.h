@@ -88,6 +88,9 @@ class Engine {
   // on the same one. Errors: `lost` itself under strict or where nothing else can be lost; those of load()
   // and Session::move_to.
   Status recover(Session& session, LoadedModelPtr& on, const Error& lost);
+  // The same for a caller that keeps its texts' tokens itself and computes them anew: loads the model on the
+  // next best device, unless that was done. `behind`: what was done before, for people ("12 texts").
+  Status recover(LoadedModelPtr& on, const Error& lost, const std::string& behind);
   // As gimbal::embed(). When the device is lost, the texts that the sink has not got are computed on the next
   // best one; `on` as above. Errors: those of both.
   Status embed(LoadedModelPtr& on, std::span<const std::vector<int32_t>> texts, const EmbedSettings&,

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/answer.h"
 #include "runtime/picker.h"
-#include "runtime/stop_matcher.h"
-#include "tokenizer/tokenizer.h"
 
 namespace gimbal {
 
@@ -24,9 +23,6 @@ struct GenerateSettings {
   // computed and their number in all. Returning false cancels: what was computed stays in the session.
   std::function<bool(size_t done, size_t total)> on_prompt;
 };
-
-enum class Finish { StopToken, StopString, Length, ContextFull, Cancelled };
-const char* name_of(Finish);  // "stop-token", "stop-string", "length", "context-full", "cancelled"
 
 struct Generated {
   std::vector<Token> tokens;  // without the stop token

@@ -28,6 +28,7 @@ class Model {
   // ---- for one thread at a time
   // Errors: OutOfMemory when there are as many as RunOptions::sequences. The model must outlive them.
   Result<std::unique_ptr<Sequence>> new_sequence() { return steps_->sequences().create(); }
+  const SequencePool& sequences() const { return steps_->sequences(); }  // and their pages
   // Computes the rows of a batch and appends them to their sequences. Takes no memory. Errors: Usage for a
   // batch that is not right (says the row and why); OutOfMemory when too few pages of the cache are free;
   // after both nothing has changed. Device errors: each sequence has the tokens that it had.

@@ -23,6 +23,17 @@ Error out_of_range(const char* field, const char* expected, T found) {
           expected};
 }
 
+Error outside(int32_t id, size_t vocabulary) {
+  return {
+      Code::Usage,
+      format("'logit_bias' names token id {}, but the model's vocabulary has only {} tokens", id, vocabulary),
+      "Look the token's id up with the model's tokenizer.",
+      reason::kOutOfRange,
+      "logit_bias",
+      format("{}", id),
+      format("0 to {}", vocabulary - 1)};
+}
+
 // A NaN is within no range.
 bool within(float x, float low, float high) { return x >= low && x <= high; }
 
@@ -102,6 +113,13 @@ Status validate(const SamplerSettings& s) {
   return Done{};
 }
 
+Status validate(const SamplerSettings& s, size_t vocabulary) {
+  if (auto ok = validate(s); !ok) return ok;
+  for (auto [id, bias] : s.logit_bias)
+    if (size_t(id) >= vocabulary) return outside(id, vocabulary);
+  return Done{};
+}
+
 Sampler::Sampler(SamplerSettings settings) : settings_(std::move(settings)), random_(settings_.seed) {
   if (Status ok = validate(settings_); !ok) refused_ = ok.error();
 }
@@ -134,16 +152,7 @@ Result<std::span<const float>> Sampler::adjust(std::span<const float> logits,
 
   adjusted_.assign(logits.begin(), logits.end());
   for (auto [id, bias] : s.logit_bias) {
-    if (size_t(id) >= logits.size()) {
-      return Error{Code::Usage,
-                   format("'logit_bias' names token id {}, but the model's vocabulary has only {} tokens", id,
-                          logits.size()),
-                   "Look the token's id up with the model's tokenizer.",
-                   reason::kOutOfRange,
-                   "logit_bias",
-                   format("{}", id),
-                   format("0 to {}", logits.size() - 1)};
-    }
+    if (size_t(id) >= logits.size()) return outside(id, logits.size());
     float& logit = adjusted_[size_t(id)];
     if (bias == -kInfinity) logit = -kInfinity;
     else if (logit > -kInfinity) logit = finite(double(logit) + bias);
@@ -214,6 +223,11 @@ Result<int32_t> Sampler::pick(std::span<const float> logits, std::span<const int
   if (!left) return left.error();
   if (greedy()) return left->front().id;
   return draw();
+}
+
+void Sampler::skip(size_t picks) {
+  if (greedy()) return;
+  while (picks-- > 0) random_.next();
 }
 
 int32_t Sampler::draw() {

@@ -42,6 +42,8 @@ struct SamplerSettings {
 
 // Usage error, naming the option as typed on the command line, for the first setting that is out of range.
 Status validate(const SamplerSettings& settings);
+// And for a bias of a token that a vocabulary of this size lacks.
+Status validate(const SamplerSettings& settings, size_t vocabulary);
 
 // Whether a token can be chosen from these. Errors: Malformed when one is NaN or +infinity, or all are
 // -infinity, which no working model gives: the weights are damaged. Failed when there are none.
@@ -71,6 +73,9 @@ class Sampler {
   // first of them is not finite, there is a token only for pick(), or an error: nothing is drawn, and nullopt
   // given.
   Result<std::optional<int32_t>> pick_top(std::span<const float> logits, std::span<const float> ids);
+
+  // Takes the random numbers of so many picks: what follows is what would follow them.
+  void skip(size_t picks);
 
   const SamplerSettings& settings() const { return settings_; }
   // The most memory that one holds for its calls.

@@ -202,6 +202,14 @@ Status SequencePool::take_pages() {
   return Done{};
 }
 
+int SequencePool::pages_wanted(const Sequence& s, int rows, size_t pool) const {
+  const std::vector<int32_t>& held = s.held_[pool].pages;
+  const bool recurrent = pools_[pool].kind == StateKind::Recurrent;
+  const bool begun = recurrent ? !held.empty() : s.computed_ % kPagePositions != 0;
+  const auto needed = int(recurrent ? 1 : pages_for(s.computed_ + rows));
+  return (begun && pages_[pool].users(held.back()) > 1) + std::max(0, needed - int(held.size()));
+}
+
 // Gives back what no later row looks at.
 void SequencePool::leave_window(Sequence& s, size_t pool) {
   if (!pools_[pool].window) return;

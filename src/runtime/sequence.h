@@ -1,6 +1,7 @@
 // A sequence of tokens and the pages that hold what the model remembers of them. Sequences share the pages of
 // a common beginning; who writes into a shared page first gets a copy of it.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,6 +34,8 @@ class Sequence {
   // recurrent state goes back to a checkpoint; a window may have lost its beginning). Those tokens must be
   // computed anew.
   int truncate(int length);
+  // What truncate(length) would answer.
+  int keeps(int length) const { return length < computed_ ? kept(std::max(0, length), false) : computed_; }
 
   // What it holds of a pool: its pages, of which those before the first one kept were given back (a window).
   std::span<const int32_t> pages(size_t pool) const {
@@ -93,7 +96,11 @@ class SequencePool {
   // what lies in the pages. Errors: Malformed when no sequence of so many tokens holds that; OutOfMemory.
   // Then it stays empty.
   Status adopt(Sequence&, std::span<const int32_t> tokens, std::span<const uint32_t> first);
+  const std::vector<StatePool>& pools() const { return pools_; }
   int free_pages(size_t pool) const { return pages_[pool].free(); }
+  // How many pages of a pool without a window a step with so many rows of the sequence would take: new ones,
+  // and a copy of one that it shares and goes on in.
+  int pages_wanted(const Sequence&, int rows, size_t pool) const;
 
   // ---- one step: begin(), add_row() for every row, then take_pages(), and commit() or roll_back()
   void begin();

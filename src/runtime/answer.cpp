@@ -1,0 +1,57 @@
+#include "runtime/answer.h"
+
+#include <climits>
+
+#include "base/format.h"
+
+namespace gimbal {
+
+const char* name_of(Finish f) {
+  static constexpr const char* kNames[] = {"stop-token", "stop-string", "length", "context-full",
+                                           "cancelled"};
+  return kNames[int(f)];
+}
+
+Status check_prompt(std::span<const Token> prompt, int room) {
+  if (prompt.empty())
+    return Error{Code::Usage, "the prompt is empty, and the model asks for no token to begin with",
+                 "give at least one token to start from"};
+  if (int64_t(prompt.size()) > room)
+    return Error{Code::Usage,
+                 format("the prompt has {} tokens; the context has room for {}", prompt.size(), room),
+                 "start with a larger 'context', or shorten the prompt", reason::kContextFull, "context"};
+  return Done{};
+}
+
+Answer::Answer(const Tokenizer& tokenizer, std::span<const Token> prompt, std::vector<std::string> stops,
+               int max_tokens, bool ignore_stop_tokens)
+    : tokenizer_(tokenizer),
+      decoder_(tokenizer),
+      stops_(std::move(stops)),
+      max_tokens_(max_tokens),
+      ignore_stop_tokens_(ignore_stop_tokens) {
+  // The text goes on from the prompt's: only the first token of a text loses the space that encoding added.
+  for (Token t : prompt) decoder_.push(t);
+  if (max_tokens_ == 0) end(Finish::Length);
+}
+
+int Answer::left() const { return max_tokens_ < 0 ? INT_MAX : max_tokens_ - tokens_; }
+
+std::string Answer::take(Token token, int room) {
+  // A token that begins a text ends this one: models trained on texts in a row (stories260K) say it no
+  // other way.
+  if (!ignore_stop_tokens_ && (tokenizer_.is_stop(token) || token == tokenizer_.bos())) {
+    end(Finish::StopToken);
+    return "";
+  }
+  tokens_++;
+  StopMatcher::Output out = stops_.push(decoder_.push(token));
+  if (out.stopped) end(Finish::StopString), stop_ = std::move(out.which);
+  else if (left() == 0) end(Finish::Length);
+  else if (room <= 0) end(Finish::ContextFull);
+  return std::move(out.text);
+}
+
+std::string Answer::rest() { return stops_.push(decoder_.finish()).text + stops_.finish(); }
+
+}  // namespace gimbal

@@ -1,0 +1,51 @@
+// What a reader sees of an answer, token by token, and where it ends: one text, whoever computes the tokens.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/stop_matcher.h"
+#include "tokenizer/tokenizer.h"
+
+namespace gimbal {
+
+enum class Finish { StopToken, StopString, Length, ContextFull, Cancelled };
+const char* name_of(Finish);  // "stop-token", "stop-string", "length", "context-full", "cancelled"
+
+// A prompt that can be computed in a context with so much room. Errors: Usage when it is empty or too long
+// (says both numbers; context-full).
+Status check_prompt(std::span<const Token> prompt, int room);
+
+class Answer {
+ public:
+  // The tokenizer outlives it. `max_tokens` of the answer; -1: until the model stops or the context is full.
+  Answer(const Tokenizer& tokenizer, std::span<const Token> prompt, std::vector<std::string> stops,
+         int max_tokens, bool ignore_stop_tokens);
+
+  // The next token, and the text that is certain with it: whole characters, no part of a stop string. `room`:
+  // positions of the context that are left to compute it. Not for an answer that has ended.
+  std::string take(Token token, int room);
+
+  bool ended() const { return ended_; }
+  Finish finish() const { return finish_; }          // once ended
+  int tokens() const { return tokens_; }             // without the stop token
+  int left() const;                                  // tokens that may follow
+  const std::string& stop() const { return stop_; }  // the stop string that ended it; else empty
+  // What was held back, once ended; an unfinished character becomes U+FFFD.
+  std::string rest();
+
+ private:
+  void end(Finish why) { ended_ = true, finish_ = why; }
+
+  const Tokenizer& tokenizer_;
+  StreamDecoder decoder_;
+  StopMatcher stops_;
+  const int max_tokens_;
+  const bool ignore_stop_tokens_;
+  int tokens_ = 0;
+  bool ended_ = false;
+  Finish finish_ = Finish::Length;
+  std::string stop_;
+};
+
+}  // namespace gimbal
