@@ -1,0 +1,155 @@
+// Who runs: when a request gets a place and pages, what it shares, and who gives up a place.
+#include <algorithm>
+
+#include "scheduler/serving.h"
+
+namespace gimbal {
+namespace {
+
+// Fewer tokens are computed sooner than the page that they begin is copied.
+constexpr int kLeastShared = 16;
+
+// All but the last token, whose logits are what is wanted.
+std::span<const Token> shareable(const Generation& g) {
+  return std::span(g.text()).first(g.text().size() - 1);
+}
+
+}  // namespace
+
+void Serving::admit() {
+  while (waiting_.waiting() > 0) {
+    Generation* g = waiting_.next([this](Generation& one) { return !waits_for_another(one); });
+    if (!g) return;
+    const auto places = size_t(Serving::places(plan()));
+    for (;;) {
+      if (running_.size() < places) {
+        const Beginning b = beginning_of(*g);
+        if (has_memory(*g, b)) {
+          start(waiting_.take(*g), b);
+          break;
+        }
+      }
+      if (!make_place_for(*g->client)) return;
+    }
+  }
+}
+
+// When many come with one beginning, the first of them computes it for all.
+bool Serving::waits_for_another(Generation& g) {
+  if (g.follows) {
+    for (const auto& r : running_)
+      if (r->id == g.follows && r->sequence->computed() < g.follow_until) return true;
+    g.follows = 0;
+  }
+  if (g.looked_around == admissions_) return false;
+  g.looked_around = admissions_;
+  const auto text = shareable(g);
+  int most = kept_.find(text).tokens + kPagePositions;  // a page more is worth a wait
+  for (const auto& r : running_) {
+    if (r->missing() <= 1) continue;
+    const auto common = int(common_prefix(r->text(), text));
+    if (common < most || common < r->sequence->computed() + kPagePositions) continue;
+    most = common, g.follows = r->id, g.follow_until = common;
+  }
+  return g.follows != 0;
+}
+
+Serving::Beginning Serving::beginning_of(const Generation& g) const {
+  const auto text = shareable(g);
+  const Prefixes::Found kept = kept_.find(text);
+  Beginning best{kept.sequence, kept.tokens, false};
+  for (const auto& r : running_) {
+    const Sequence& s = *r->sequence;
+    const int tokens = s.keeps(int(common_prefix(s.tokens(), text)));
+    if (tokens > best.tokens) best = {r->sequence.get(), tokens, true};
+  }
+  return best.tokens < kLeastShared ? Beginning{} : best;
+}
+
+// Pages for its text and the token behind, and one for each that runs, so that nobody has to leave at once.
+bool Serving::has_memory(const Generation& g, const Beginning& b) {
+  if (running_.empty()) return true;
+  const auto& pools = model().sequences().pools();
+  const int shared = b.runs ? b.tokens / kPagePositions : 0;
+  for (size_t p = 0; p < pools.size(); p++) {
+    if (pools[p].kind != StateKind::Paged || pools[p].window) continue;
+    const int wanted = int(g.text().size()) / kPagePositions + 1 - shared + int(running_.size());
+    if (wanted > pools[p].pages - pages_running(p)) return false;
+  }
+  return true;
+}
+
+void Serving::start(std::unique_ptr<Generation> g, const Beginning& b) {
+  const Sequence* kept = b.runs ? nullptr : b.of;
+  auto full = [&] { return int(running_.size()) + kept_.count() >= plan().options.sequences; };
+  while (full() && kept_.drop(kept)) {}
+  Result<std::unique_ptr<Sequence>> made = b.of && full() ? kept_.take(b.of)
+                                           : b.of         ? b.of->fork()
+                                                          : model().new_sequence();
+  if (!made) {  // there is one for each place
+    g->tell_failed(made.error());
+    waiting_.ended(*g->client);
+    numbers_.requests++;
+    return;
+  }
+  kept_.used(kept);
+  g->sequence = std::move(*made);
+  g->sequence->truncate(b.tokens);
+  if (g->admitted == 0) {
+    g->shared_tokens = std::min(b.tokens, g->prompt_tokens());
+    numbers_.prompt_tokens += uint64_t(g->prompt_tokens());
+    numbers_.shared_tokens += uint64_t(g->shared_tokens);
+  }
+  g->admitted = ++admissions_;
+  g->checkpoint_at = 0;
+  for (const StatePool& pool : plan().pools)
+    if (pool.kind == StateKind::Recurrent)
+      g->checkpoint_at = int(shareable(*g).size()) / kPagePositions * kPagePositions;
+  running_.push_back(std::move(g));
+}
+
+// Where others have more than an equal share of the places, and this client less.
+bool Serving::make_place_for(const Client& c) {
+  const int share = std::max(1, int(running_.size()) / waiting_.clients());
+  const Client& most = *waiting_.most_running();
+  if (c.running >= share || most.running <= share) return false;
+  preempt(most);
+  return true;
+}
+
+// The youngest of a client's requests. What it has computed is kept as long as nobody wants the memory.
+void Serving::preempt(const Client& c) {
+  size_t i = running_.size() - 1;
+  while (running_[i]->client != &c) i--;
+  numbers_.preemptions++;
+  kept_.keep(std::move(running_[i]->sequence));
+  put_back(i);
+}
+
+void Serving::put_back(size_t i) {
+  auto g = std::move(running_[i]);
+  running_.erase(running_.begin() + ptrdiff_t(i));
+  g->sequence = nullptr;
+  waiting_.put_back(std::move(g));
+}
+
+int Serving::pages_running(size_t pool) {
+  seen_.assign(size_t(plan().pools[pool].pages), 0);
+  int n = 0;
+  for (const auto& g : running_)
+    for (int32_t page : g->sequence->pages(pool)) n += !std::exchange(seen_[size_t(page)], 1);
+  return n;
+}
+
+void Serving::count() {
+  numbers_.running = int(running_.size()), numbers_.waiting = waiting_.waiting();
+  numbers_.pages = numbers_.pages_running = numbers_.pages_kept = 0;
+  const SequencePool& all = model().sequences();
+  for (size_t p = 0; p < all.pools().size(); p++) {
+    const int pages = all.pools()[p].pages, running = pages_running(p);
+    numbers_.pages += pages, numbers_.pages_running += running;
+    numbers_.pages_kept += pages - all.free_pages(p) - running;
+  }
+}
+
+}  // namespace gimbal

@@ -1,0 +1,77 @@
+#include "scheduler/clients.h"
+
+#include <algorithm>
+
+namespace gimbal {
+
+// Who was away has not saved up what others were served meanwhile.
+Client& Clients::of(const std::string& name) {
+  uint64_t least = UINT64_MAX;
+  for (const auto& c : all_) {
+    if (c->name == name) return *c;
+    least = std::min(least, c->served);
+  }
+  all_.push_back(std::make_unique<Client>());
+  all_.back()->name = name, all_.back()->served = all_.size() == 1 ? 0 : least;
+  return *all_.back();
+}
+
+void Clients::add(std::unique_ptr<Generation> g) {
+  g->client = &of(g->client_name);
+  g->client->waiting.push_back(std::move(g));
+  waiting_++;
+}
+
+void Clients::put_back(std::unique_ptr<Generation> g) {
+  Client& c = *g->client;
+  c.running--, waiting_++;
+  c.waiting.push_front(std::move(g));
+}
+
+std::unique_ptr<Generation> Clients::take(Client& c, size_t index) {
+  auto g = std::move(c.waiting[index]);
+  c.waiting.erase(c.waiting.begin() + ptrdiff_t(index));
+  waiting_--;
+  return g;
+}
+
+std::unique_ptr<Generation> Clients::take(Generation& next) {
+  next.client->running++;
+  return take(*next.client, 0);
+}
+
+std::unique_ptr<Generation> Clients::remove(uint64_t id) {
+  for (const auto& c : all_)
+    for (size_t i = 0; i < c->waiting.size(); i++) {
+      if (c->waiting[i]->id != id) continue;
+      auto g = take(*c, i);
+      forget(*c);
+      return g;
+    }
+  return nullptr;
+}
+
+std::unique_ptr<Generation> Clients::remove_any() {
+  for (const auto& c : all_)
+    if (!c->waiting.empty()) return remove(c->waiting.front()->id);
+  return nullptr;
+}
+
+void Clients::ended(Client& c) {
+  c.running--;
+  forget(c);
+}
+
+void Clients::forget(Client& c) {
+  if (c.running == 0 && c.waiting.empty())
+    std::erase_if(all_, [&](const auto& one) { return one.get() == &c; });
+}
+
+const Client* Clients::most_running() const {
+  const Client* most = nullptr;
+  for (const auto& c : all_)
+    if (!most || c->running > most->running) most = c.get();
+  return most;
+}
+
+}  // namespace gimbal

@@ -1,0 +1,81 @@
+#include "scheduler/prefixes.h"
+
+#include <algorithm>
+
+namespace gimbal {
+namespace {
+
+// Whether `a` can give all that `b` can at the end of what b holds.
+bool covers(const Sequence& a, const Sequence& b) {
+  const auto text = b.tokens();
+  return common_prefix(a.tokens(), text) == text.size() && a.keeps(int(text.size())) == int(text.size());
+}
+
+}  // namespace
+
+size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
+  const size_t n = std::min(a.size(), b.size());
+  return size_t(std::mismatch(a.begin(), a.begin() + ptrdiff_t(n), b.begin()).first - a.begin());
+}
+
+void Prefixes::keep(std::unique_ptr<Sequence> s) {
+  s->truncate(s->computed());  // what it cannot give at once is of no use
+  if (s->computed() == 0) return;
+  for (size_t i = kept_.size(); i-- > 0;) {
+    if (covers(*s, *kept_[i])) {
+      kept_.erase(kept_.begin() + ptrdiff_t(i));
+    } else if (covers(*kept_[i], *s)) {
+      used(kept_[i].get());
+      return;
+    }
+  }
+  kept_.push_back(std::move(s));
+}
+
+Prefixes::Found Prefixes::find(std::span<const int32_t> text) const {
+  Found best;
+  for (size_t i = kept_.size(); i-- > 0;) {
+    const int tokens = kept_[i]->keeps(int(common_prefix(kept_[i]->tokens(), text)));
+    if (tokens > best.tokens) best = {kept_[i].get(), tokens};
+  }
+  return best;
+}
+
+void Prefixes::used(const Sequence* s) {
+  if (auto taken = take(s)) kept_.push_back(std::move(taken));
+}
+
+std::unique_ptr<Sequence> Prefixes::take(const Sequence* s) {
+  for (size_t i = 0; i < kept_.size(); i++) {
+    if (kept_[i].get() != s) continue;
+    auto taken = std::move(kept_[i]);
+    kept_.erase(kept_.begin() + ptrdiff_t(i));
+    return taken;
+  }
+  return nullptr;
+}
+
+size_t Prefixes::oldest(const Sequence* but) const {
+  size_t i = 0;
+  while (i < kept_.size() && kept_[i].get() == but) i++;
+  return i;
+}
+
+bool Prefixes::drop(const Sequence* but) {
+  const size_t i = oldest(but);
+  if (i == kept_.size()) return false;
+  kept_.erase(kept_.begin() + ptrdiff_t(i));
+  return true;
+}
+
+bool Prefixes::shrink(const Sequence* but) {
+  const size_t i = oldest(but);
+  if (i == kept_.size()) return false;
+  Sequence& s = *kept_[i];
+  // A recurrent state goes back further, to a checkpoint.
+  s.truncate(s.truncate((s.computed() - 1) / kPagePositions * kPagePositions));
+  if (s.computed() == 0) kept_.erase(kept_.begin() + ptrdiff_t(i));
+  return true;
+}
+
+}  // namespace gimbal

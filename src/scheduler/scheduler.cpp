@@ -1,0 +1,102 @@
+#include "scheduler/scheduler.h"
+
+#include <system_error>
+
+#include "base/clock.h"
+#include "base/format.h"
+
+namespace gimbal {
+
+Result<std::unique_ptr<Scheduler>> Scheduler::create(Engine& engine, LoadedModelPtr on,
+                                                     const SchedulerOptions& options) {
+  if (on->model->plan().width(Output::Logits) == 0)
+    return Error{Code::Unsupported, format("{} gives no next tokens: it is for embeddings", on->source.name),
+                 "load a model that generates text"};
+  auto tokenizer = Tokenizer::create(*on->source.file);
+  if (!tokenizer) return tokenizer.error();
+  std::unique_ptr<Scheduler> s(new Scheduler(engine, std::move(on), options, std::move(*tokenizer)));
+  try {
+    s->thread_ = std::thread([raw = s.get()] { raw->run(); });
+  } catch (const std::system_error&) {
+    return Error{Code::Failed, "the system gives no thread for the engine", "end other programs"};
+  }
+  return s;
+}
+
+Scheduler::Scheduler(Engine& engine, LoadedModelPtr on, const SchedulerOptions& options,
+                     std::unique_ptr<Tokenizer> tokenizer)
+    : tokenizer_(std::move(tokenizer)),
+      vocabulary_(on->model->config().vocabulary),
+      capacity_(Serving::capacity(on->model->plan())),
+      most_(uint64_t(Serving::places(on->model->plan())) + uint64_t(options.queue)),
+      serving_(engine, std::move(on), options),
+      numbers_(serving_.numbers()) {}
+
+Scheduler::~Scheduler() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<uint64_t> Scheduler::submit(GenerationRequest request, GenerationSink sink) {
+  if (auto ok = Generation::check(request, vocabulary_, capacity_); !ok) return ok.error();
+  static std::atomic<uint64_t> last{0};  // of all schedulers, so that an id says enough
+  const uint64_t id = ++last;
+  auto made = std::make_unique<Generation>(id, std::move(request), std::move(sink), *tokenizer_, capacity_);
+  made->submitted = now();
+  {
+    std::lock_guard lock(mutex_);
+    if (broken_) return *broken_;
+    if (submitted_ - numbers_.requests >= most_)
+      return Error{Code::OutOfMemory,
+                   format("{} requests run or wait already, and there is room for no more", most_),
+                   "try again in a moment", reason::kQueueFull};
+    submitted_++;
+    arrived_.push_back(std::move(made));
+  }
+  wake_.notify_one();
+  return id;
+}
+
+void Scheduler::cancel(uint64_t id) {
+  {
+    std::lock_guard lock(mutex_);
+    cancelled_.push_back(id);
+  }
+  wake_.notify_one();
+}
+
+SchedulerNumbers Scheduler::numbers() const {
+  std::lock_guard lock(mutex_);
+  SchedulerNumbers n = numbers_;
+  n.waiting += int(arrived_.size());
+  return n;
+}
+
+void Scheduler::run() {
+  std::vector<std::unique_ptr<Generation>> arrived;
+  std::vector<uint64_t> cancelled;
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    wake_.wait(lock,
+               [&] { return stopping_ || !arrived_.empty() || !cancelled_.empty() || !serving_.idle(); });
+    arrived.swap(arrived_), cancelled.swap(cancelled_);
+    lock.unlock();
+    for (auto& g : arrived) serving_.add(std::move(g));
+    for (uint64_t id : cancelled) serving_.cancel(id);
+    arrived.clear(), cancelled.clear();
+    const Status ok = serving_.step();
+    lock.lock();
+    if (!ok) broken_ = ok.error();
+    numbers_ = serving_.numbers();
+  }
+  arrived.swap(arrived_);
+  lock.unlock();
+  for (auto& g : arrived) serving_.add(std::move(g));
+  serving_.end_all(nullptr);
+}
+
+}  // namespace gimbal

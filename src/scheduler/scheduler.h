@@ -1,0 +1,53 @@
+// The requests of many threads, served by one thread with one model: scheduler/serving.h with a queue in
+// front of it.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "scheduler/serving.h"
+
+namespace gimbal {
+
+// Thread-safe.
+class Scheduler final : public GenerationService {
+ public:
+  // `engine` loaded `on`, outlives it, and is used by nobody else meanwhile: when a device is lost, it finds
+  // the next one. Errors: those of Tokenizer::create; Unsupported for a model that gives no logits; Failed
+  // when the system gives no thread.
+  static Result<std::unique_ptr<Scheduler>> create(Engine& engine, LoadedModelPtr on,
+                                                   const SchedulerOptions& options = {});
+  // Ends what runs and waits with Finish::Cancelled.
+  ~Scheduler() override;
+
+  // Errors besides those of the interface: what ended the engine for good. The sink may be called before this
+  // returns.
+  Result<uint64_t> submit(GenerationRequest, GenerationSink) override;
+  void cancel(uint64_t id) override;
+
+  SchedulerNumbers numbers() const;
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  int capacity() const { return capacity_; }  // positions that one text can have
+
+ private:
+  Scheduler(Engine&, LoadedModelPtr, const SchedulerOptions&, std::unique_ptr<Tokenizer>);
+  void run();
+
+  const std::unique_ptr<Tokenizer> tokenizer_;
+  const int vocabulary_, capacity_;
+  const uint64_t most_;  // requests at once, those that wait among them
+  Serving serving_;      // of the thread
+
+  mutable std::mutex mutex_;  // of all below
+  std::condition_variable wake_;
+  std::vector<std::unique_ptr<Generation>> arrived_;
+  std::vector<uint64_t> cancelled_;
+  uint64_t submitted_ = 0;
+  bool stopping_ = false;
+  std::optional<Error> broken_;
+  SchedulerNumbers numbers_;
+  std::thread thread_;
+};
+
+}  // namespace gimbal

@@ -1,0 +1,97 @@
+// Serves many requests with one model, step by step: what runs gets its next tokens together, prompts are
+// computed in pieces beside them, and everybody gets what it would get alone, because a row's bits depend on
+// its sequence only (runtime/batch.h). So who runs, waits, shares or starts anew is a matter of time and
+// memory, never of results.
+#pragma once
+#include <functional>
+
+#include "engine/engine.h"
+#include "scheduler/clients.h"
+#include "scheduler/numbers.h"
+#include "scheduler/prefixes.h"
+
+namespace gimbal {
+
+struct SchedulerOptions {
+  // Rows of prompts in a step that others wait in for their next tokens. More compute prompts faster, fewer
+  // let streams flow more evenly.
+  int prompt_rows = 64;
+  int queue = 256;  // requests that wait at most, beside those that the model has room for
+};
+
+// Of one thread.
+class Serving {
+ public:
+  // `engine` loaded `on` and outlives it; it is called when a device is lost.
+  Serving(Engine& engine, LoadedModelPtr on, const SchedulerOptions& options);
+
+  // Requests that can run at once: as RunOptions has sequences, and rows with results.
+  static int places(const ModelPlan&);
+  // Positions that one text can have: the context, or the KV cache where that is smaller.
+  static int capacity(const ModelPlan&);
+
+  void add(std::unique_ptr<Generation>);  // it waits
+  void cancel(uint64_t id);               // ends it; passed over if it is not there
+  void end_all(const Error* why);         // failed; nullptr: cancelled
+  bool idle() const { return running_.empty() && waiting_.waiting() == 0; }
+  // One step of the model for all. Not when idle. Errors: of an engine that cannot go on; then all requests
+  // have failed, and all later ones would.
+  Status step();
+
+  const SchedulerNumbers& numbers() const { return numbers_; }
+  const LoadedModelPtr& on() const { return on_; }
+
+ private:
+  using Running = std::vector<std::unique_ptr<Generation>>;
+  Model& model() { return *on_->model; }
+  const ModelPlan& plan() const { return on_->model->plan(); }
+
+  // ---- who runs: admission.cpp
+  struct Beginning {
+    Sequence* of = nullptr;
+    int tokens = 0;
+    bool runs = false;  // `of` is a running request's
+  };
+  void admit();
+  bool waits_for_another(Generation&);
+  Beginning beginning_of(const Generation&) const;
+  bool has_memory(const Generation&, const Beginning&);
+  void start(std::unique_ptr<Generation>, const Beginning&);
+  bool make_place_for(const Client&);
+  void preempt(const Client&);
+  void put_back(size_t running);
+  int pages_running(size_t pool);
+  void count();
+
+  // ---- a step: serving.cpp
+  void assemble();
+  void add_rows(Generation&, int rows);
+  int pages_missing() const;
+  void make_room();
+  Status told(const StepOutput&);
+  Status fail_step(const Error& why);
+  Status go_on_elsewhere(const Error& lost);
+  void leave(size_t running);
+
+  Engine& engine_;
+  LoadedModelPtr on_;
+  const SchedulerOptions options_;
+  Prefixes kept_;
+  Clients waiting_;
+  Running running_;  // by rising admission
+  uint64_t admissions_ = 0;
+  SchedulerNumbers numbers_;
+
+  // Of the step; their memory is used again.
+  struct Part {
+    Generation* generation;
+    int rows;
+  };
+  Batch batch_;
+  std::vector<Part> parts_;
+  std::vector<Generation*> asked_;    // by row that wants something
+  std::vector<Generation*> prompts_;  // in the order of their turns
+  std::vector<uint8_t> seen_;         // by page
+};
+
+}  // namespace gimbal

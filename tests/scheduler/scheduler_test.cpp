@@ -1,0 +1,216 @@
+// The scheduler's thread: many threads ask at once, the queue is bounded, and what is lost goes on.
+#include "scheduler/scheduler.h"
+
+#include <future>
+
+#include "scheduler/served.h"
+#include "support/fake_plugins.h"
+
+namespace gimbal::test {
+namespace {
+
+// What a sink heard, for another thread.
+class Listener {
+ public:
+  GenerationSink sink(std::function<void()> heard = {}) {
+    GenerationSink s = sink_of(heard_, 0, std::move(heard));
+    auto end = [this](auto last) {
+      return [this, last = std::move(last)](const auto& said) {
+        last(said);
+        over_.set_value();
+      };
+    };
+    s.end = end(std::move(s.end)), s.failed = end(std::move(s.failed));
+    return s;
+  }
+  const Heard& wait() {
+    over_.get_future().wait();
+    return heard_;
+  }
+
+ private:
+  Heard heard_;
+  std::promise<void> over_;
+};
+
+GenerationRequest greedy(std::vector<Token> prompt, int tokens) {
+  GenerationRequest r;
+  r.prompt = std::move(prompt), r.max_tokens = tokens, r.ignore_stop_tokens = true;
+  r.sampler.greedy = true;
+  return r;
+}
+
+std::vector<Token> once() { return any_tokenizer().encode("Once upon a time"); }
+
+TEST(Scheduler, ManyThreadsHearWhatTheyHearAlone) {
+  OnCpu many("default", serving_run(256, 8, 12, 0, 64)), reference("default", serving_run(256, 64, 1, 0, 64));
+  auto s = Scheduler::create(many.engine(), many.on());
+  ASSERT_TRUE(s) << s.error().message;
+  std::mutex one_at_a_time;  // the reference
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 6; t++)
+    threads.emplace_back([&, t] {
+      Requests requests(100 + t, (*s)->tokenizer().size(), (*s)->capacity());
+      for (int i = 0; i < 6; i++) {
+        const GenerationRequest r = requests.next();
+        Listener l;
+        auto id = (*s)->submit(r, l.sink());
+        ASSERT_TRUE(id) << id.error().message;
+        if (requests.any(6) == 0) (*s)->cancel(*id);
+        const Heard& heard = l.wait();
+        std::lock_guard lock(one_at_a_time);
+        expect_same(heard, alone(reference.model(), (*s)->tokenizer(), r), r);
+      }
+    });
+  for (std::thread& t : threads) t.join();
+}
+
+TEST(Scheduler, AFullQueueSaysSo) {
+  OnCpu on("default", serving_run(256, 2, 3, 0, 64));
+  auto s = *Scheduler::create(on.engine(), on.on(), {64, 3});
+  std::vector<std::unique_ptr<Listener>> listeners;
+  std::promise<void> gate;  // the engine waits at its first token until all have asked
+  const std::shared_future<void> open = gate.get_future();
+  auto ask = [&] {
+    listeners.push_back(std::make_unique<Listener>());
+    return s->submit(greedy(once(), -1), listeners.back()->sink([open] { open.wait(); }));
+  };
+  for (int i = 0; i < 5; i++) ASSERT_TRUE(ask());
+  auto no = s->submit(greedy(once(), 5), {});
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, Code::OutOfMemory);
+  EXPECT_STREQ(no.error().reason, "queue-full");
+  gate.set_value();
+  for (auto& l : listeners) {
+    const Heard& h = l->wait();
+    EXPECT_EQ(h.end->finish, Finish::ContextFull);
+    EXPECT_EQ(h.tokens.size(), 256 - once().size() + 1);
+  }
+}
+
+TEST(Scheduler, ASinkMayCancel) {
+  OnCpu on("default", serving_run(256, 2, 3, 0, 64));
+  auto s = *Scheduler::create(on.engine(), on.on());
+  Listener l;
+  std::promise<uint64_t> id;
+  int heard = 0;
+  auto submitted = s->submit(greedy(once(), -1), l.sink([&] {
+    if (++heard == 3) s->cancel(id.get_future().get());
+  }));
+  ASSERT_TRUE(submitted);
+  id.set_value(*submitted);
+  const Heard& h = l.wait();
+  EXPECT_EQ(h.end->finish, Finish::Cancelled);
+  EXPECT_EQ(h.tokens.size(), 3u);
+}
+
+TEST(Scheduler, WhatRunsWhenItEndsIsCancelled) {
+  OnCpu on("default", serving_run(256, 1, 3, 0, 64));
+  auto s = *Scheduler::create(on.engine(), on.on());
+  Listener a, b;
+  std::promise<void> began;
+  bool first = true;
+  ASSERT_TRUE(s->submit(greedy(once(), -1), a.sink([&] {
+    if (std::exchange(first, false)) began.set_value();
+  })));
+  ASSERT_TRUE(s->submit(greedy(once(), -1), b.sink()));
+  began.get_future().wait();
+  s = nullptr;
+  EXPECT_TRUE(a.wait().end && b.wait().end);
+}
+
+TEST(Scheduler, NumbersForMetrics) {
+  OnCpu on("default", serving_run(256, 4, 6, 0, 64));
+  auto s = *Scheduler::create(on.engine(), on.on());
+  EXPECT_EQ(s->numbers().pages_running, 0);
+  EXPECT_GT(s->numbers().pages, 0);
+  for (int i = 0; i < 3; i++) {
+    Listener l;
+    ASSERT_TRUE(s->submit(greedy(once(), 20), l.sink()));
+    l.wait();
+  }
+  while (s->numbers().requests < 3) std::this_thread::yield();
+  const SchedulerNumbers n = s->numbers();
+  EXPECT_EQ(n.running + n.waiting, 0);
+  EXPECT_EQ(n.tokens_generated, 60u);
+  EXPECT_EQ(n.prompt_tokens, 3 * once().size());
+  uint64_t first = 0, between = 0;
+  for (uint64_t c : n.first_token.counts) first += c;
+  for (uint64_t c : n.between_tokens.counts) between += c;
+  EXPECT_EQ(first, 3u);
+  EXPECT_EQ(between, 57u);
+  EXPECT_GT(n.first_token.sum, 0);
+}
+
+// A card that gets lost in the middle of several texts.
+class LostDevice : public testing::Test {
+ protected:
+  gimbal::Engine& engine(const std::string& told, bool strict = false) {
+    folder_.put("metal", "hardware," + told);
+    BackendPlaces places;
+    places.folders = {folder_.path()};
+    registry_ = std::make_unique<Registry>(places);
+    gimbal::EngineOptions o;
+    o.backend = "metal", o.threads = 1, o.verify = Verify::Never, o.run = serving_run(256, 4, 6, 0, 32);
+    o.run.kernels.allow_fast = true, o.strict = strict;
+    engine_ = std::make_unique<gimbal::Engine>(*registry_, o);
+    return *engine_;
+  }
+  PluginFolder folder_;
+  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<gimbal::Engine> engine_;
+};
+
+TEST_F(LostDevice, NoTokenIsLostOrToldTwice) {
+  OnCpu reference("default", serving_run(256, 64, 1, 0, 64));
+  for (int at : {2, 5, 9}) {
+    SCOPED_TRACE(at);
+    gimbal::Engine& e = engine("lost-at=" + std::to_string(at));
+    auto loaded = e.load(*open_model_file("default"));
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ((*loaded)->opened.device->id(), "metal:0");
+    Serving serving(e, *loaded, {});
+    std::vector<GenerationRequest> requests;
+    std::vector<std::unique_ptr<Heard>> heard;
+    for (int i = 0; i < 6; i++) {
+      auto prompt = once();
+      prompt.push_back(Token(400 + i));
+      requests.push_back(greedy(prompt, 12));
+      heard.push_back(std::make_unique<Heard>());
+      serving.add(std::make_unique<Generation>(uint64_t(i + 1), requests.back(), sink_of(*heard.back()),
+                                               any_tokenizer(), 256));
+    }
+    while (!serving.idle()) {
+      auto ok = serving.step();
+      ASSERT_TRUE(ok) << ok.error().message;
+    }
+    EXPECT_EQ(serving.on()->opened.device->id(), "cpu:0");
+    EXPECT_EQ(serving.numbers().devices_lost, 1u);
+    for (size_t i = 0; i < requests.size(); i++)
+      expect_same(*heard[i], alone(reference.model(), any_tokenizer(), requests[i]), requests[i]);
+  }
+}
+
+TEST_F(LostDevice, UnderStrictAllEndsWithTheReason) {
+  gimbal::Engine& e = engine("lost-at=3", true);
+  auto loaded = e.load(*open_model_file("default"));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  auto s = *Scheduler::create(e, *loaded);
+  std::vector<std::unique_ptr<Listener>> listeners;
+  for (int i = 0; i < 6; i++) {
+    listeners.push_back(std::make_unique<Listener>());
+    auto id = s->submit(greedy(once(), 12), listeners.back()->sink());
+    if (!id) {
+      EXPECT_STREQ(id.error().reason, "device-lost");
+      listeners.pop_back();
+    }
+  }
+  for (auto& l : listeners) {
+    const Heard& h = l->wait();
+    ASSERT_TRUE(h.failed);
+    EXPECT_STREQ(h.failed->reason, "device-lost");
+  }
+}
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,213 @@
+// Requests that are served step by step, what each of them hears, and what it would hear alone.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "engine/backend_places.h"
+#include "engine/find_model.h"
+#include "runtime/likelihood.h"
+#include "scheduler/serving.h"
+#include "support/golden.h"
+
+namespace gimbal::test {
+
+constexpr const char* kStories = "stories/stories260K-q8_0";
+
+// An engine with the CPU and nothing that was found out before.
+class OnCpu {
+ public:
+  explicit OnCpu(const std::string& model, const RunOptions& run, int threads = 1)
+      : registry_(BackendPlaces{}), engine_(registry_, options(run, threads)) {
+    auto file = open_model_file(model == "default" ? model : golden_dir() + "/" + model + ".gguf");
+    auto loaded = file ? engine_.load(*file) : Result<LoadedModelPtr>(file.error());
+    if (!loaded) {
+      ADD_FAILURE() << loaded.error().message;
+      std::exit(1);
+    }
+    on_ = *loaded;
+  }
+  gimbal::Engine& engine() { return engine_; }
+  const LoadedModelPtr& on() { return on_; }
+  Model& model() { return *on_->model; }
+
+ private:
+  static gimbal::EngineOptions options(const RunOptions& run, int threads) {
+    gimbal::EngineOptions o;
+    o.backend = "cpu", o.threads = threads, o.verify = Verify::Never, o.run = run;
+    return o;
+  }
+  Registry registry_;
+  gimbal::Engine engine_;
+  LoadedModelPtr on_;
+};
+
+inline RunOptions serving_run(int context, int requests, int sequences, int64_t cache_positions = 0,
+                              int batch = 48) {
+  RunOptions o;
+  o.context = context, o.logit_rows = requests, o.sequences = sequences, o.batch = batch;
+  o.cache_positions = cache_positions;
+  return o;
+}
+
+// Models of tests may have no words of their own: these have at most as many tokens.
+inline const Tokenizer& any_tokenizer() {
+  static const auto file = *open_model_file(golden_dir() + "/" + kStories + ".gguf");
+  static const std::unique_ptr<Tokenizer> one = *Tokenizer::create(*file.file);
+  return *one;
+}
+
+// What a request's sink heard.
+struct Heard {
+  std::vector<Token> tokens;
+  std::vector<std::string> texts;
+  std::vector<float> logprobs;
+  std::vector<std::vector<TokenProbability>> top;
+  std::optional<GenerationEnd> end;
+  std::optional<Error> failed;
+
+  bool over() const { return end || failed; }
+  std::string text() const {
+    std::string all;
+    for (const std::string& t : texts) all += t;
+    return all + (end ? end->text : "");
+  }
+};
+
+// `first`: the index that the first token must have.
+inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> heard = {}) {
+  return {[&h, first, heard](const TokenTold& t) {
+            EXPECT_FALSE(h.over());
+            EXPECT_EQ(t.index, first + int(h.tokens.size())) << "a token is missing, or told twice";
+            h.tokens.push_back(t.token), h.texts.push_back(t.text);
+            h.logprobs.push_back(t.logprob), h.top.push_back(t.top);
+            if (heard) heard();
+          },
+          [&h](const GenerationEnd& e) {
+            EXPECT_FALSE(h.over()) << "two last words";
+            h.end = e;
+          },
+          [&h](const Error& e) {
+            EXPECT_FALSE(h.over()) << "two last words";
+            h.failed = e;
+          }};
+}
+
+// Through the loop that `gimbal run` has, and probabilities as perplexities are computed. `model` has rows of
+// logits for a whole batch.
+inline Heard alone(Model& model, const Tokenizer& tokenizer, const GenerationRequest& r) {
+  auto session = *Session::create(model);
+  GenerateSettings s;
+  s.sampler = r.sampler, s.stops = r.stops, s.max_tokens = r.max_tokens;
+  s.ignore_stop_tokens = r.ignore_stop_tokens;
+  Heard h;
+  auto g = generate(*session, tokenizer, r.prompt, s, [&](std::string_view text, Token) {
+    h.texts.emplace_back(text);
+    return true;
+  });
+  EXPECT_TRUE(g) << g.error().message;
+  if (!g) return h;
+  h.tokens = g->tokens;
+  h.end = GenerationEnd{};
+  h.end->finish = g->finish, h.end->tokens = int(g->tokens.size()), h.end->prompt_tokens = g->prompt_tokens;
+  if (h.texts.size() > h.tokens.size()) h.end->text = h.texts.back(), h.texts.pop_back();
+  if (r.logprobs < 0) return h;
+
+  std::vector<Token> all = r.prompt;
+  all.insert(all.end(), h.tokens.begin(), h.tokens.end());
+  if (int(all.size()) > model.context()) all.resize(size_t(model.context()));
+  session->rewind(0);
+  auto ok = session->advance(all, Session::Wanted::All, [&](size_t i, std::span<const float> logits) {
+    if (i + 1 < r.prompt.size() || i + 1 - r.prompt.size() >= h.tokens.size()) return;
+    const double sum = log_sum_exp(logits);
+    h.logprobs.push_back(float(logits[size_t(h.tokens[i + 1 - r.prompt.size()])] - sum));
+    std::vector<Token> order(logits.size());
+    for (size_t t = 0; t < order.size(); t++) order[t] = Token(t);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](Token x, Token y) { return logits[size_t(x)] > logits[size_t(y)]; });
+    h.top.emplace_back();
+    for (int k = 0; k < r.logprobs; k++)
+      h.top.back().push_back({order[size_t(k)], float(logits[size_t(order[size_t(k)])] - sum)});
+  });
+  EXPECT_TRUE(ok) << ok.error().message;
+  return h;
+}
+
+inline bool same_bits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+// What was heard is what comes alone, or its beginning where it was cancelled, without the `written` tokens
+// that were not told again.
+inline void expect_same(const Heard& heard, const Heard& want, const GenerationRequest& r) {
+  ASSERT_FALSE(heard.failed) << heard.failed->message;
+  ASSERT_TRUE(heard.end) << "no last word";
+  const size_t written = r.written.size();
+  const bool cancelled = heard.end->finish == Finish::Cancelled;
+  ASSERT_LE(written + heard.tokens.size(), want.tokens.size());
+  if (!cancelled) {
+    EXPECT_EQ(written + heard.tokens.size(), want.tokens.size());
+    EXPECT_STREQ(name_of(heard.end->finish), name_of(want.end->finish));
+    EXPECT_EQ(heard.end->text, want.end->text);
+    EXPECT_EQ(heard.end->tokens, want.end->tokens);
+    EXPECT_EQ(heard.end->finish == Finish::StopString, !heard.end->stop.empty());
+  }
+  EXPECT_EQ(heard.end->prompt_tokens, want.end->prompt_tokens);
+  for (size_t i = 0; i < heard.tokens.size(); i++) {
+    ASSERT_EQ(heard.tokens[i], want.tokens[written + i]) << "token " << i;
+    ASSERT_EQ(heard.texts[i], want.texts[written + i]) << "text " << i;
+    if (r.logprobs < 0) continue;
+    ASSERT_TRUE(same_bits(heard.logprobs[i], want.logprobs[written + i])) << "probability " << i;
+    ASSERT_EQ(heard.top[i].size(), size_t(r.logprobs));
+    for (size_t k = 0; k < heard.top[i].size(); k++) {
+      ASSERT_EQ(heard.top[i][k].token, want.top[written + i][k].token);
+      ASSERT_TRUE(same_bits(heard.top[i][k].logprob, want.top[written + i][k].logprob));
+    }
+  }
+}
+
+// Requests of every kind, of which some begin alike.
+class Requests {
+ public:
+  Requests(unsigned seed, int vocabulary, int longest)
+      : r_(seed), vocabulary_(vocabulary), longest_(longest) {
+    for (int i = 0; i < 3; i++) beginnings_.push_back(some_tokens(1 + any(longest_ * 2 / 3)));
+  }
+  int any(int n) { return int(r_() % unsigned(std::max(1, n))); }
+
+  GenerationRequest next() {
+    GenerationRequest r;
+    if (any(4)) r.prompt = beginnings_[size_t(any(3))];
+    if (any(3) == 0) r.prompt.resize(1 + size_t(any(int(r.prompt.size()))), 3);
+    const auto more = some_tokens(any(longest_ - int(r.prompt.size())));
+    if (r.prompt.empty() || any(3)) r.prompt.insert(r.prompt.end(), more.begin(), more.end());
+    if (r.prompt.empty()) r.prompt = {1};
+    SamplerSettings& s = r.sampler;
+    s.seed = r_();
+    if (any(4) == 0) s.temperature = 0;
+    else s.temperature = 0.5f + 0.25f * float(any(6));
+    if (any(4) == 0) s.top_k = any(2) ? 0 : 100;
+    if (any(4) == 0) s.repeat_penalty = 1.2f, s.penalty_window = any(2) ? -1 : 20;
+    if (any(6) == 0) s.frequency_penalty = 0.4f;
+    if (any(6) == 0) s.logit_bias = {{any(vocabulary_), 4.0f}, {any(vocabulary_), -100.0f}};
+    if (any(3) == 0) r.stops = {"the", " a"};
+    if (any(8) == 0) r.stops = {"\n", "was not there", "."};
+    r.max_tokens = any(10) == 0 ? -1 : any(40);
+    r.ignore_stop_tokens = any(3) == 0;
+    if (any(3) == 0) r.logprobs = any(6);
+    r.client = std::string(1, char('a' + any(3)));
+    return r;
+  }
+
+ private:
+  std::vector<Token> some_tokens(int n) {
+    std::vector<Token> t;
+    for (int i = 0; i < n; i++) t.push_back(Token(any(vocabulary_)));
+    return t;
+  }
+  std::mt19937 r_;
+  const int vocabulary_, longest_;
+  std::vector<std::vector<Token>> beginnings_;
+};
+
+}  // namespace gimbal::test

@@ -1,0 +1,139 @@
+// Many requests served at once: each hears the tokens, texts and probabilities that it would hear alone, bit
+// for bit, whatever the others do, however often it gives up its place, and whatever it shares.
+#include "scheduler/serving.h"
+
+#include "scheduler/served.h"
+
+namespace gimbal::test {
+namespace {
+
+struct Setting {
+  RunOptions run;
+  unsigned seed;
+  std::string model = kStories;
+  int requests = 60, threads = 1, prompt_rows = 16;
+};
+
+struct Seen {
+  SchedulerNumbers numbers;
+  int cancelled = 0, compared = 0, resumed = 0, most_running = 0;
+  std::map<Finish, int> ends;
+};
+
+Seen serve(const Setting& s) {
+  OnCpu many(s.model, s.run, s.threads);
+  RunOptions one = serving_run(s.run.context, 64, 1, 0, 64);
+  if (s.run.cache_positions) one.context = Serving::capacity(many.model().plan());
+  one.cache_type = s.run.cache_type;
+  OnCpu reference(s.model, one);
+  const ModelPlan& plan = many.model().plan();
+  const int capacity = Serving::capacity(plan), vocabulary = plan.config.vocabulary;
+  Serving serving(many.engine(), many.on(), {s.prompt_rows, 1000});
+  Requests requests(s.seed, vocabulary, capacity);
+
+  struct One {
+    GenerationRequest request;
+    Heard heard, want;
+  };
+  std::vector<std::unique_ptr<One>> all;
+  Seen seen;
+  for (int steps = 0; int(all.size()) < s.requests || !serving.idle(); steps++) {
+    if (testing::Test::HasFailure() || steps > 100000) break;
+    for (int n = requests.any(4); n-- > 0 && int(all.size()) < s.requests;) {
+      auto o = std::make_unique<One>();
+      o->request = requests.next();
+      o->want = alone(reference.model(), any_tokenizer(), o->request);
+      if (requests.any(4) == 0) {  // an engine was lost that had told a part of it
+        const auto& tokens = o->want.tokens;
+        o->request.written.assign(tokens.begin(), tokens.begin() + requests.any(int(tokens.size()) + 1));
+        seen.resumed += !o->request.written.empty();
+      }
+      EXPECT_TRUE(Generation::check(o->request, vocabulary, capacity));
+      all.push_back(std::move(o));
+      One& added = *all.back();
+      serving.add(std::make_unique<Generation>(all.size(), added.request,
+                                               sink_of(added.heard, int(added.request.written.size())),
+                                               any_tokenizer(), capacity));
+    }
+    if (requests.any(12) == 0 && !all.empty()) serving.cancel(uint64_t(1 + requests.any(int(all.size()))));
+    auto ok = serving.step();
+    EXPECT_TRUE(ok) << ok.error().message;
+    seen.most_running = std::max(seen.most_running, serving.numbers().running);
+  }
+  uint64_t told = 0;
+  for (const auto& o : all) {
+    expect_same(o->heard, o->want, o->request);
+    if (testing::Test::HasFailure()) {
+      ADD_FAILURE() << "request " << &o - &all[0] + 1 << ", seed " << s.seed;
+      break;
+    }
+    told += o->heard.tokens.size();
+    seen.compared += int(o->heard.tokens.size());
+    seen.ends[o->heard.end->finish]++;
+  }
+  seen.numbers = serving.numbers();
+  EXPECT_EQ(seen.numbers.requests, uint64_t(s.requests));
+  EXPECT_EQ(seen.numbers.tokens_generated, told);
+  EXPECT_EQ(seen.numbers.running + seen.numbers.waiting, 0);
+  EXPECT_EQ(seen.numbers.pages_running, 0);
+  std::printf(
+      "%d tokens compared in %d steps; %d at once; %d tokens of prompts shared of %d; %d preemptions, "
+      "%d resumed, %d cancelled\n",
+      seen.compared, int(seen.numbers.steps), seen.most_running, int(seen.numbers.shared_tokens),
+      int(seen.numbers.prompt_tokens), int(seen.numbers.preemptions), seen.resumed,
+      seen.ends[Finish::Cancelled]);
+  EXPECT_GT(seen.compared, s.requests);
+  EXPECT_GT(seen.numbers.shared_tokens, 0u);
+  EXPECT_GT(seen.resumed, 0);
+  EXPECT_GT(seen.ends[Finish::Cancelled], 0);
+  return seen;
+}
+
+std::vector<unsigned> seeds(std::vector<unsigned> all) {
+  if (fewer_cases()) all.resize(1);
+  return all;
+}
+
+TEST(Serving, RandomRequestsHearWhatTheyHearAlone) {
+  std::map<Finish, int> ends;
+  for (unsigned seed : seeds({1, 2, 3})) {
+    const Seen n = serve({serving_run(256, 8, 12), seed});
+    EXPECT_EQ(n.most_running, 8);
+    for (auto [finish, count] : n.ends) ends[finish] += count;
+  }
+  for (Finish f : {Finish::StopToken, Finish::StopString, Finish::Length, Finish::ContextFull})
+    EXPECT_GT(ends[f], 0) << name_of(f);
+}
+
+TEST(Serving, RandomRequestsWithTooFewPages) {
+  for (unsigned seed : seeds({11, 12, 13})) {
+    const Seen n = serve({serving_run(256, 8, 10, 64 * 7), seed});
+    EXPECT_GT(n.numbers.preemptions, 0u);
+  }
+}
+
+// A context that is larger than all of the cache: a text ends where that does.
+TEST(Serving, RandomRequestsWithACacheBelowTheContext) {
+  const Seen n = serve({serving_run(512, 6, 6, 64 * 4), 21});
+  EXPECT_GT(n.numbers.preemptions, 0u);
+  EXPECT_GT(n.ends.at(Finish::ContextFull), 0);
+}
+
+TEST(Serving, RandomRequestsWithoutAPlaceForPrefixes) { serve({serving_run(128, 4, 4), 31}); }
+
+TEST(Serving, RandomRequestsOfRecurrentModels) {
+  for (const char* model : {"mamba2", "jamba", "lfm2moe", "qwen35", "granitehybrid-q8"}) {
+    SCOPED_TRACE(model);
+    const bool some = fewer_cases();
+    serve({serving_run(384, 6, 9), 41, "more/arch/" + std::string(model), some ? 24 : 40, 2});
+    serve({serving_run(256, 6, 6, 64 * 6), 42, "more/arch/" + std::string(model), some ? 24 : 40});
+  }
+}
+
+// Windows lose their beginnings, and can then give nothing to another text.
+TEST(Serving, RandomRequestsOfAModelWithWindows) {
+  serve({serving_run(256, 6, 9), 51, "more/arch/gemma4-moe", 40});
+}
+
+}  // namespace
+}  // namespace gimbal::test
