@@ -1,0 +1,252 @@
+// The forms in which models write the calls themselves.
+#include <algorithm>
+#include <cctype>
+
+#include "base/json.h"
+#include "chat/tool_calls.h"
+
+namespace gimbal {
+namespace {
+
+using Calls = std::optional<std::vector<ToolCall>>;
+
+std::string_view trim(std::string_view s) {
+  s.remove_prefix(std::min(s.find_first_not_of(" \t\r\n"), s.size()));
+  return s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
+}
+
+Json parsed(std::string_view s) { return Json::parse(s, nullptr, false); }
+
+std::string dumped(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// A value as it is written in XML or by Python: JSON where it is JSON, else text.
+Json value_of(std::string_view s) {
+  const Json j = parsed(s);
+  if (!j.is_discarded()) return j;
+  if (s == "True") return true;
+  if (s == "False") return false;
+  if (s == "None") return nullptr;
+  return std::string(s);
+}
+
+bool is_name(std::string_view s) {
+  return !s.empty() && s.size() <= 256 && std::all_of(s.begin(), s.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/';
+  });
+}
+
+// ---- JSON
+
+std::optional<ToolCall> call_of(const Json& given) {
+  if (!given.is_object()) return std::nullopt;
+  const auto inner = given.find("function");
+  const Json& j = inner != given.end() && inner->is_object() ? *inner : given;
+  ToolCall call;
+  for (const char* key : {"name", "tool_name", "function"})
+    if (const auto at = j.find(key); at != j.end() && at->is_string() && call.name.empty())
+      call.name = at->get<std::string>();
+  if (!is_name(call.name)) return std::nullopt;
+  call.arguments = "{}";
+  for (const char* key : {"arguments", "parameters", "args"}) {
+    const auto at = j.find(key);
+    if (at == j.end() || at->is_null()) continue;
+    // Some write the object as a string of JSON.
+    const Json inner = at->is_string() ? parsed(at->get_ref<const std::string&>()) : *at;
+    if (!inner.is_object()) return std::nullopt;
+    call.arguments = dumped(inner);
+    break;
+  }
+  return call;
+}
+
+// Objects and lists of them, one behind the other; between them space, commas or semicolons.
+Calls json_calls(std::string_view s) {
+  std::vector<ToolCall> out;
+  while (!s.empty()) {
+    // The end of the value: the bracket that closes the first one.
+    if (s[0] != '{' && s[0] != '[') return std::nullopt;
+    int depth = 0;
+    size_t end = 0;
+    for (bool in_text = false; end < s.size(); end++) {
+      const char c = s[end];
+      if (in_text) {
+        if (c == '\\') end++;
+        if (c == '"') in_text = false;
+        continue;
+      }
+      if (c == '"') in_text = true;
+      if (c == '{' || c == '[') depth++;
+      if ((c == '}' || c == ']') && --depth == 0) break;
+    }
+    if (end >= s.size()) return std::nullopt;
+    const Json j = parsed(s.substr(0, end + 1));
+    if (!j.is_object() && !j.is_array()) return std::nullopt;
+    for (const Json& one : j.is_array() ? j : Json::array({j})) {
+      auto call = call_of(one);
+      if (!call) return std::nullopt;
+      out.push_back(std::move(*call));
+    }
+    s.remove_prefix(end + 1);
+    s.remove_prefix(std::min(s.find_first_not_of(" \t\r\n,;"), s.size()));
+  }
+  return out;
+}
+
+// ---- <function=NAME> <parameter=KEY> value </parameter> ... </function>
+
+// What stands between `open` NAME > and `close`, from `at` on; moves `at` behind it.
+struct Element {
+  std::string_view name, body;
+};
+std::optional<Element> element(std::string_view s, size_t& at, std::string_view open,
+                               std::string_view close) {
+  const size_t begin = s.find(open, at);
+  if (begin == s.npos) return std::nullopt;
+  const size_t mark = s.find('>', begin);
+  const size_t end = mark == s.npos ? mark : s.find(close, mark);
+  if (end == s.npos) return std::nullopt;
+  at = end + close.size();
+  return Element{trim(s.substr(begin + open.size(), mark - begin - open.size())),
+                 s.substr(mark + 1, end - mark - 1)};
+}
+
+Calls xml_calls(std::string_view s) {
+  std::vector<ToolCall> out;
+  for (size_t at = 0;;) {
+    const auto function = element(s, at, "<function=", "</function>");
+    if (!function) break;
+    if (!is_name(function->name)) return std::nullopt;
+    Json arguments = Json::object();
+    for (size_t inner = 0;;) {
+      const auto parameter = element(function->body, inner, "<parameter=", "</parameter>");
+      if (!parameter) break;
+      arguments[std::string(parameter->name)] = value_of(trim(parameter->body));
+    }
+    out.push_back({std::string(function->name), dumped(arguments)});
+  }
+  return out.empty() ? Calls() : Calls(std::move(out));
+}
+
+// ---- NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value> ...
+
+Calls key_value_calls(std::string_view s) {
+  const std::string_view name = trim(s.substr(0, s.find('<')));
+  if (!is_name(name)) return std::nullopt;
+  Json arguments = Json::object();
+  for (size_t at = 0;;) {
+    const auto key = element(s, at, "<arg_key", "</arg_key>");
+    const auto value = key ? element(s, at, "<arg_value", "</arg_value>") : key;
+    if (!value) break;
+    arguments[std::string(trim(key->body))] = value_of(trim(value->body));
+  }
+  return {{{std::string(name), dumped(arguments)}}};
+}
+
+// ---- NAME[ARGS]{...}, and DeepSeek's: type, separator, NAME, a block of JSON
+
+Calls named_json_calls(std::string_view s) {
+  const size_t brace = s.find('{');
+  if (brace == s.npos) return std::nullopt;
+  std::string_view head = s.substr(0, brace), body = s.substr(brace);
+  if (const size_t close = body.rfind('}'); close != body.npos) body = body.substr(0, close + 1);
+  const Json arguments = parsed(body);
+  if (!arguments.is_object()) return std::nullopt;
+  for (std::string_view mark : {"[ARGS]", "[CALL_ID]", "```json"})
+    if (const size_t at = head.find(mark); at != head.npos) head = head.substr(0, at);
+  if (const size_t at = head.rfind('>'); at != head.npos) head.remove_prefix(at + 1);
+  head = trim(head);
+  if (!is_name(head)) return std::nullopt;
+  return {{{std::string(head), dumped(arguments)}}};
+}
+
+// ---- [NAME(key="value", other=3), ...], as Python writes calls
+
+class PythonCalls {
+ public:
+  explicit PythonCalls(std::string_view s) : s_(s) {}
+  Calls read() {
+    std::vector<ToolCall> out;
+    if (!take('[')) return std::nullopt;
+    do {
+      const std::string name = word();
+      if (!is_name(name) || !take('(')) return std::nullopt;
+      Json arguments = Json::object();
+      while (!take(')')) {
+        const std::string key = word();
+        if (key.empty() || !take('=')) return std::nullopt;
+        auto v = value();
+        if (!v) return std::nullopt;
+        arguments[key] = std::move(*v);
+        if (!take(',') && !(at_ < s_.size() && s_[at_] == ')')) return std::nullopt;
+      }
+      out.push_back({name, dumped(arguments)});
+    } while (take(','));
+    if (!take(']') || at_ < s_.size()) return std::nullopt;
+    return out;
+  }
+
+ private:
+  void space() { at_ = std::min(s_.find_first_not_of(" \t\r\n", at_), s_.size()); }
+  bool take(char c) {
+    space();
+    if (at_ >= s_.size() || s_[at_] != c) return false;
+    at_++;
+    space();
+    return true;
+  }
+  std::string word() {
+    space();
+    const size_t begin = at_;
+    while (at_ < s_.size() && is_name(s_.substr(at_, 1))) at_++;
+    return std::string(s_.substr(begin, at_ - begin));
+  }
+  // Up to the comma or bracket behind it, with brackets and strings inside.
+  std::optional<Json> value() {
+    space();
+    const size_t begin = at_;
+    int depth = 0;
+    for (char quote = 0; at_ < s_.size(); at_++) {
+      const char c = s_[at_];
+      if (quote) {
+        if (c == '\\') at_++;
+        if (c == quote) quote = 0;
+        continue;
+      }
+      if (c == '"' || c == '\'') quote = c;
+      if (c == '[' || c == '{' || c == '(') depth++;
+      if ((c == ',' || c == ')') && depth == 0) break;
+      if (c == ']' || c == '}' || c == ')') depth--;
+    }
+    if (at_ >= s_.size() || at_ == begin) return std::nullopt;
+    std::string text(trim(s_.substr(begin, at_ - begin)));
+    if (text.size() >= 2 && text.front() == '\'' && text.back() == '\'') {
+      std::string plain;
+      for (size_t i = 1; i + 1 < text.size(); i++) {
+        if (text[i] == '\\' && i + 2 < text.size()) i++;
+        plain += text[i];
+      }
+      return Json(plain);
+    }
+    return value_of(text);
+  }
+
+  std::string_view s_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::vector<ToolCall>> parse_tool_calls(std::string_view body) {
+  const std::string_view s = trim(body);
+  if (s.empty()) return std::nullopt;
+  if (s[0] == '{' || s[0] == '[')
+    if (auto calls = json_calls(s)) return calls;
+  if (s[0] == '[') return PythonCalls(s).read();
+  if (s.find("<function=") != s.npos) return xml_calls(s);
+  if (s.find("<arg_key>") != s.npos) return key_value_calls(s);
+  if (s.find('{') != s.npos) return named_json_calls(s);
+  // GLM writes a call without arguments as its name.
+  return is_name(s) ? std::optional(std::vector<ToolCall>{{std::string(s), "{}"}}) : std::nullopt;
+}
+
+}  // namespace gimbal

@@ -1,0 +1,190 @@
+// Calls of tools in the text of an answer. What models write is taken from the golden renderings of their own
+// templates (tests/data/chat, made by jinja2): a conversation with a call in it shows the call as the model
+// would have written it.
+#include "chat/tool_calls.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/json.h"
+#include "support/golden.h"
+#include "template/template.h"
+
+namespace gimbal::test {
+namespace {
+
+using Piece = ToolCallSplitter::Piece;
+
+struct Answer {
+  std::string text;  // control tokens in brackets: [<|end|>]
+  std::vector<ToolCall> calls;
+};
+
+void add(Answer& to, const ToolCallSplitter::Pieces& pieces) {
+  for (const Piece& p : pieces) {
+    if (p.kind == Piece::Text) to.text += p.text;
+    if (p.kind == Piece::Control) to.text += "[" + p.text + "]";
+    if (p.kind == Piece::Call) to.calls.push_back(p.call);
+  }
+}
+
+// The answer in pieces of so many bytes; what is in `controls` comes as control tokens.
+Answer split(ToolCallFormat format, std::string_view answer, size_t bytes,
+             const std::vector<std::string>& controls = {}) {
+  ToolCallSplitter s(format);
+  Answer out;
+  while (!answer.empty()) {
+    const std::string* control = nullptr;
+    size_t next = answer.size();
+    for (const std::string& c : controls)
+      if (const size_t at = answer.find(c); at < next) next = at, control = &c;
+    if (next == 0) {
+      add(out, s.control(*control));
+      answer.remove_prefix(control->size());
+      continue;
+    }
+    const size_t n = std::min(bytes, next);
+    add(out, s.push(answer.substr(0, n)));
+    answer.remove_prefix(n);
+  }
+  add(out, s.finish());
+  return out;
+}
+
+void expect_calls(const Answer& a, const Json& expected, const std::string& where) {
+  ASSERT_EQ(a.calls.size(), expected.size()) << where << ": " << a.text;
+  for (size_t i = 0; i < expected.size(); i++) {
+    EXPECT_EQ(a.calls[i].name, expected[i]["function"]["name"].get<std::string>()) << where;
+    EXPECT_EQ(Json::parse(a.calls[i].arguments, nullptr, false), expected[i]["function"]["arguments"])
+        << where;
+  }
+}
+
+const std::vector<std::string> kControls = {"<|start|>", "<|channel|>", "<|message|>",   "<|end|>",
+                                            "<|call|>",  "<|return|>",  "<|constrain|>", "[TOOL_CALLS]"};
+
+TEST(ToolCalls, AreReadAsTheTemplatesWriteThem) {
+  const std::set<std::string> writes_none = {
+      "ibm-granite-granite-3.3-2B-Instruct"};  // leaves calls out of its history
+  int read = 0;
+  for (const std::filesystem::path path : golden_files("chat", ".json")) {
+    const std::string name = path.stem().string();
+    const Json golden = read_json(path.string());
+    if (!golden.contains("template") || writes_none.count(name)) continue;
+    const std::string source = golden["template"].get<std::string>();
+    const ToolCallFormat format = ToolCallFormat::of(source);
+    if (format.kind == ToolCallFormat::Kind::None) continue;
+    auto parsed = Template::parse(source);
+    ASSERT_TRUE(parsed) << name;
+    for (const Json& one : golden["cases"]) {
+      const Json& messages = one["context"]["messages"];
+      size_t at = 0;
+      while (at < messages.size() && !messages[at].contains("tool_calls")) at++;
+      if (at == messages.size() || !one.contains("expected") || !one["expected"].is_string()) continue;
+      // The prompt up to the call; behind it, in the whole conversation, the answer.
+      Json before = one["context"];
+      before["messages"] = Json::array();
+      for (size_t i = 0; i < at; i++) before["messages"].push_back(messages[i]);
+      before["add_generation_prompt"] = true;
+      RenderOptions options;
+      strptime(golden["now"].get<std::string>().c_str(), "%Y-%m-%dT%H:%M:%S", &options.now);
+      auto prompt = parsed->render(before, options);
+      if (!prompt) continue;
+      const std::string whole = one["expected"].get<std::string>();
+      if (!whole.starts_with(prompt->text)) continue;
+      std::string answer = whole.substr(prompt->text.size());
+      size_t end = answer.size();
+      for (const char* eos : {"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<|call|>",
+                              "<\xef\xbd\x9c"
+                              "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+                              "<|END_OF_TURN_TOKEN|>"})
+        end = std::min(end, answer.find(eos));
+      answer.resize(end);
+      for (size_t bytes : {size_t(1), size_t(3), size_t(7), answer.size()})
+        expect_calls(split(format, answer, bytes, kControls), messages[at]["tool_calls"],
+                     name + ": " + answer);
+      read++;
+    }
+  }
+  EXPECT_GE(read, 5);
+}
+
+// Forms whose templates are not among the golden ones, as their makers' templates write them.
+TEST(ToolCalls, OtherFormsBetweenMarks) {
+  const Json call = {
+      {{"function", {{"name", "get_weather"}, {"arguments", {{"city", "Paris"}, {"days", 3}}}}}}};
+  const ToolCallFormat qwen = ToolCallFormat::of("... <tool_call> ... </tool_call>");
+  for (const char* body : {"<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</"
+                           "parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>",
+                           "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</"
+                           "arg_value>\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>",
+                           "<tool_call>[{\"name\": \"get_weather\", \"arguments\": \"{\\\"city\\\": "
+                           "\\\"Paris\\\", \\\"days\\\": 3}\"}]</tool_call>"})
+    for (size_t bytes : {size_t(1), size_t(5), size_t(1000)})
+      expect_calls(split(qwen, body, bytes), call, body);
+  const ToolCallFormat mistral = ToolCallFormat::of("[TOOL_CALLS]");
+  expect_calls(split(mistral, "[TOOL_CALLS]get_weather[ARGS]{\"city\": \"Paris\", \"days\": 3}", 1), call,
+               "named");
+  const ToolCallFormat lfm = ToolCallFormat::of("<|tool_list_start|>");
+  expect_calls(split(lfm, "<|tool_call_start|>[get_weather(city='Paris', days=3)]<|tool_call_end|>", 2), call,
+               "python");
+  const ToolCallFormat bare = ToolCallFormat::of("<|python_tag|> ... \"parameters\"");
+  expect_calls(
+      split(bare, "\n{\"name\": \"get_weather\", \"parameters\": {\"city\": \"Paris\", \"days\": 3}}", 1),
+      call, "bare");
+}
+
+TEST(ToolCalls, TextAroundThemAndSeveralOfThem) {
+  const ToolCallFormat f = ToolCallFormat::of("<tool_call></tool_call>");
+  for (size_t bytes : {size_t(1), size_t(4), size_t(1000)}) {
+    const Answer a = split(f,
+                           "I look. <tool_call>{\"name\": \"a\", \"arguments\": "
+                           "{}}</tool_call>\n<tool_call>{\"name\": \"b\"}</tool_call>",
+                           bytes);
+    EXPECT_EQ(a.text, "I look.");
+    ASSERT_EQ(a.calls.size(), 2u);
+    EXPECT_EQ(a.calls[1].name, "b");
+    EXPECT_EQ(a.calls[1].arguments, "{}");
+  }
+}
+
+// What is no call comes as it is written.
+TEST(ToolCalls, NothingIsLost) {
+  const ToolCallFormat marked = ToolCallFormat::of("<tool_call></tool_call>"),
+                       bare = ToolCallFormat::of("<|python_tag|> \"parameters\"");
+  for (const char* text :
+       {"a < b <tool", "<tool_call>no call at all</tool_call> more", "<tool_call>{\"name\": \"cut",
+        "<tool_call>{\"arguments\": {}}</tool_call>", "<tool_call>{\"name\": 3}</tool_call>", "x</tool_call>",
+        "<tool_call></tool_call>", "{\"name\": \"Ada\", \"age\": 3} is JSON", "{\"city\": 1}", "  {", ""})
+    for (const ToolCallFormat& f : {marked, bare, ToolCallFormat{}})
+      for (size_t bytes : {size_t(1), size_t(3), size_t(1000)}) {
+        const Answer a = split(f, text, bytes);
+        EXPECT_TRUE(a.calls.empty()) << text;
+        EXPECT_EQ(a.text, text);
+      }
+}
+
+TEST(ToolCalls, ChannelsPassWhereTheyHoldNoCall) {
+  const ToolCallFormat f{ToolCallFormat::Kind::Harmony};
+  for (size_t bytes : {size_t(1), size_t(9), size_t(1000)}) {
+    const Answer plain =
+        split(f, "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>yes",
+              bytes, kControls);
+    EXPECT_EQ(plain.text,
+              "[<|channel|>]analysis[<|message|>]hm[<|end|>][<|start|>]assistant[<|channel|>]final[<|message|"
+              ">]yes");
+    const Answer call = split(f,
+                              "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>"
+                              "commentary to=functions.f <|constrain|>json<|message|>{\"x\": 1}",
+                              bytes, kControls);
+    ASSERT_EQ(call.calls.size(), 1u);
+    EXPECT_EQ(call.calls[0].name, "f");
+    EXPECT_EQ(call.calls[0].arguments, "{\"x\": 1}");
+    EXPECT_EQ(call.text, "[<|channel|>]analysis[<|message|>]hm[<|end|>]");
+  }
+}
+
+}  // namespace
+}  // namespace gimbal::test
