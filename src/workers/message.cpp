@@ -31,6 +31,11 @@ struct Writes {
     Json& out = to[name] = Json::array();
     for (const TokenProbability& p : list) out.push_back({p.token, number(p.logprob)});
   }
+  void operator()(const char* name, const std::vector<float>& list) {
+    Json& out = to[name] = Json::array();
+    for (float x : list) out.push_back(number(x));
+  }
+  void operator()(const char* name, const Durations& d) { to[name] = {{"counts", d.counts}, {"sum", d.sum}}; }
   template <class T>
   void operator()(const char* name, const T& x) {
     to[name] = x;
@@ -74,6 +79,15 @@ class Reads {
     if (j == "-inf") return x = -kInfinity, true;
     if (j == "nan") return x = std::numeric_limits<float>::quiet_NaN(), true;
     return false;
+  }
+  static bool read(const Json& j, double& x) { return j.is_number() && (x = j.get<double>(), true); }
+  static bool read(const Json& j, Durations& x) {
+    if (!j.is_object() || !j.contains("counts") || !j.contains("sum")) return false;
+    const Json& counts = j["counts"];
+    if (!counts.is_array() || counts.size() != x.counts.size() || !read(j["sum"], x.sum)) return false;
+    for (size_t i = 0; i < x.counts.size(); i++)
+      if (!read(counts[i], x.counts[i])) return false;
+    return true;
   }
   static bool read(const Json& j, Finish& x) {
     int n;
@@ -134,12 +148,29 @@ void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Ended>
 
 template <class IO, class S>
 void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Hello>) {
-  io("device", m.device), io("context", m.context), io("pid", m.pid);
+  io("device", m.device), io("context", m.context), io("pid", m.pid), io("generates", m.generates);
+  io("device_bytes", m.device_bytes), io("ops", m.ops);
 }
 
 template <class IO, class S>
 void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Pong>) {
-  io("n", m.n), io("steps", m.steps), io("facts", m.facts);
+  auto& n = m.numbers;
+  io("n", m.n), io("running", n.running), io("waiting", n.waiting), io("requests", n.requests);
+  io("tokens_generated", n.tokens_generated), io("prompt_tokens", n.prompt_tokens);
+  io("shared_tokens", n.shared_tokens), io("steps", n.steps), io("rows", n.rows);
+  io("preemptions", n.preemptions), io("devices_lost", n.devices_lost), io("pages", n.pages);
+  io("pages_running", n.pages_running), io("pages_kept", n.pages_kept);
+  io("first_token", n.first_token), io("between_tokens", n.between_tokens);
+}
+
+template <class IO, class S>
+void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Embed>) {
+  io("id", m.id), io("texts", m.texts);
+}
+
+template <class IO, class S>
+void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Embedding>) {
+  io("id", m.id), io("text", m.text), io("values", m.values);
 }
 
 // ----
@@ -208,6 +239,7 @@ Result<FromWorker> read_failed(const Json& value) {
 
 std::string encode(const ToWorker& message) {
   if (const auto* m = std::get_if<Submit>(&message)) return line_of_fields("submit", *m);
+  if (const auto* m = std::get_if<Embed>(&message)) return line_of_fields("embed", *m);
   if (const auto* m = std::get_if<Cancel>(&message)) return line_of("cancel", m->id);
   return line_of("ping", std::get<Ping>(message).n);
 }
@@ -215,6 +247,7 @@ std::string encode(const ToWorker& message) {
 std::string encode(const FromWorker& message) {
   if (const auto* m = std::get_if<Told>(&message)) return line_of_fields("token", *m);
   if (const auto* m = std::get_if<Ended>(&message)) return line_of_fields("end", *m);
+  if (const auto* m = std::get_if<Embedding>(&message)) return line_of_fields("embedding", *m);
   if (const auto* m = std::get_if<Pong>(&message)) return line_of_fields("pong", *m);
   if (const auto* m = std::get_if<Hello>(&message)) return line_of_fields("hello", *m);
   if (const auto* m = std::get_if<Loading>(&message)) return line_of("loading", Json{m->done, m->total});
@@ -229,6 +262,7 @@ Result<ToWorker> decode_to_worker(std::string_view line) {
   if (!member) return member.error();
   const auto& [name, value] = *member;
   if (name == "submit") return read_fields<ToWorker, Submit>(name, value);
+  if (name == "embed") return read_fields<ToWorker, Embed>(name, value);
   if (name != "cancel" && name != "ping") return malformed(format("there is no {}", gimbal::quoted(name)));
   if (!value.is_number_unsigned()) return malformed(format("{} has no number", name));
   if (name == "cancel") return ToWorker(Cancel{value.get<uint64_t>()});
@@ -241,6 +275,7 @@ Result<FromWorker> decode_from_worker(std::string_view line) {
   const auto& [name, value] = *member;
   if (name == "token") return read_fields<FromWorker, Told>(name, value);
   if (name == "end") return read_fields<FromWorker, Ended>(name, value);
+  if (name == "embedding") return read_fields<FromWorker, Embedding>(name, value);
   if (name == "pong") return read_fields<FromWorker, Pong>(name, value);
   if (name == "failed") return read_failed(value);
   if (name == "hello") {

@@ -3,16 +3,18 @@
 //   front to worker                                     worker to front
 //   {"submit": {"id", "prompt", ...}}                   {"hello": {"protocol": 1, ...}}   first; ready
 //   {"cancel": id}                                      {"loading": [done, total]}        before it, bytes
-//   {"ping": n}                                         {"token": {"id", "index", "token", "text", ...}}
-//                                                       {"end": {"id", "finish", ...}}
+//   {"embed": {"id", "texts"}}                          {"token": {"id", "index", "token", "text", ...}}
+//   {"ping": n}                                         {"end": {"id", "finish", ...}}
+//                                                       {"embedding": {"id", "text", "values"}}
 //                                                       {"failed": {"id", "code", "message", ...}}
-//                                                       {"pong": {"n", "steps", "facts"}}
+//                                                       {"pong": {"n", "numbers"}}
 //
 // Neither side believes the other: what does not have this form is an error, and numbers are checked.
 #pragma once
 #include <variant>
 
 #include "base/json_fwd.h"
+#include "scheduler/numbers.h"
 #include "scheduler/request.h"
 
 namespace gimbal::wire {
@@ -27,15 +29,22 @@ struct Submit {
 struct Cancel {
   uint64_t id;
 };
+struct Embed {
+  uint64_t id;  // among those of requests
+  std::vector<std::vector<Token>> texts;
+};
 struct Ping {
   uint64_t n;
 };
-using ToWorker = std::variant<Submit, Cancel, Ping>;
+using ToWorker = std::variant<Submit, Cancel, Embed, Ping>;
 
 struct Hello {
   std::string device;  // its id: "cpu:0"
-  int context = 0;     // positions of each sequence
+  int context = 0;     // positions that one text can have
   int pid = 0;
+  bool generates = true;      // or gives embeddings only
+  uint64_t device_bytes = 0;  // that the model takes
+  std::string ops;            // JSON, a list: what computes it
 };
 struct Loading {
   uint64_t done, total;
@@ -52,11 +61,16 @@ struct Failed {
   uint64_t id;  // 0: the worker itself, which cannot go on
   Error why;
 };
-struct Pong {
-  uint64_t n, steps;  // steps rises while anything is computed
-  std::string facts;  // JSON for whoever asked: metrics; may be empty
+struct Embedding {
+  uint64_t id;
+  int text;  // of Embed::texts; they come in order
+  std::vector<float> values;
 };
-using FromWorker = std::variant<Hello, Loading, Told, Ended, Failed, Pong>;
+struct Pong {
+  uint64_t n;
+  SchedulerNumbers numbers;  // `steps` rises while anything is computed
+};
+using FromWorker = std::variant<Hello, Loading, Told, Ended, Embedding, Failed, Pong>;
 
 // A line without its end.
 std::string encode(const ToWorker&);

@@ -31,6 +31,16 @@ struct Request {
   bool sent = false;
 };
 
+// Of a thread that waits for it.
+struct Embedding {
+  std::vector<std::vector<Token>> texts;
+  size_t received = 0, before = 0;         // `before`: received when it was sent last
+  std::vector<std::vector<float>> values;  // of the texts that were received
+  std::optional<Error> failed;
+  int losses = 0;
+  bool sent = false;
+};
+
 }  // namespace
 
 // One thread owns the process and all requests; others leave it their wishes.
@@ -42,7 +52,8 @@ struct RemoteService::Impl {
   std::condition_variable changed;
   std::vector<std::pair<uint64_t, Request>> submitted;
   std::vector<uint64_t> cancelled;
-  uint64_t last_id = 0;
+  std::map<uint64_t, std::shared_ptr<Embedding>> embeddings;
+  uint64_t last_id = 0, pings_wanted = 0, pongs = 0;
   bool stopping = false;
   std::optional<Error> ended;  // why there will be no worker any more
   WorkerFacts known;
@@ -68,6 +79,8 @@ struct RemoteService::Impl {
   std::string handle(wire::FromWorker& message);
   std::string handle(wire::Told& m);
   std::string handle(wire::Ended& m);
+  std::string handle(wire::Embedding& m);
+  bool busy();
   void end(uint64_t id, const GenerationEnd& how);
   void lose(const std::string& why);
   void give_up(Error why);
@@ -109,6 +122,13 @@ void RemoteService::Impl::take_wishes() {
   {
     const std::lock_guard lock(mutex);
     fresh.swap(submitted), unwanted.swap(cancelled);
+    for (auto& [id, e] : embeddings) {
+      if (!ready || e->sent) continue;
+      e->before = e->received, e->sent = true;
+      const std::vector<std::vector<Token>> rest(e->texts.begin() + ptrdiff_t(e->received), e->texts.end());
+      process.channel.send(encode(wire::ToWorker(wire::Embed{id, rest})));
+    }
+    if (ready && pings < pings_wanted) last_ping = {};  // now
   }
   for (auto& [id, r] : fresh) requests.emplace(id, std::move(r));
   if (ready)
@@ -156,9 +176,14 @@ std::string RemoteService::Impl::trouble() {
   const auto now = Clock::now();
   if (!ready) return now - heard > settings.longest_load ? "it does not become ready" : "";
   if (now - heard > settings.silence) return "it does not answer";
-  const bool busy = std::any_of(requests.begin(), requests.end(), [](auto& r) { return r.second.sent; });
-  if (!busy) moved = now;
+  if (!busy()) moved = now;
   return now - moved > settings.standstill ? "it computes nothing though requests wait" : "";
+}
+
+bool RemoteService::Impl::busy() {
+  if (std::any_of(requests.begin(), requests.end(), [](auto& r) { return r.second.sent; })) return true;
+  const std::lock_guard lock(mutex);
+  return !embeddings.empty();
 }
 
 std::string RemoteService::Impl::read() {
@@ -182,7 +207,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     ready = true, moved = last_ping = Clock::now();
     {
       const std::lock_guard lock(mutex);
-      known.ready = true, known.device = m->device;
+      known.ready = true, known.hello = *m;
     }
     changed.notify_all();
     if (settings.ready) settings.ready(*m);
@@ -197,16 +222,29 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
   // Ready alone is not enough: one that breaks with its first word would be started for ever.
   failed_starts = 0;
   if (auto* m = std::get_if<wire::Pong>(&message)) {
-    if (m->steps != steps) moved = Clock::now();
-    steps = m->steps;
-    const std::lock_guard lock(mutex);
-    known.facts = std::move(m->facts);
+    if (m->numbers.steps != steps) moved = Clock::now();
+    steps = m->numbers.steps;
+    {
+      const std::lock_guard lock(mutex);
+      known.numbers = m->numbers, pongs = m->n;
+    }
+    changed.notify_all();
     return "";
   }
   moved = Clock::now();
   if (auto* m = std::get_if<wire::Told>(&message)) return handle(*m);
   if (auto* m = std::get_if<wire::Ended>(&message)) return handle(*m);
+  if (auto* m = std::get_if<wire::Embedding>(&message)) return handle(*m);
   auto& m = std::get<wire::Failed>(message);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto at = embeddings.find(m.id); at != embeddings.end()) {
+      at->second->failed = std::move(m.why);
+      embeddings.erase(at);
+      changed.notify_all();
+      return "";
+    }
+  }
   const auto at = requests.find(m.id);
   if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
   const GenerationSink sink = std::move(at->second.sink);
@@ -246,6 +284,20 @@ std::string RemoteService::Impl::handle(wire::Ended& m) {
   return "";
 }
 
+std::string RemoteService::Impl::handle(wire::Embedding& m) {
+  const std::lock_guard lock(mutex);
+  const auto at = embeddings.find(m.id);
+  if (at == embeddings.end() || !at->second->sent) return "it speaks of a request that it has not got";
+  Embedding& e = *at->second;
+  if (m.text < 0 || e.before + size_t(m.text) != e.received)
+    return "it left a text out, or embedded one twice";
+  e.values.push_back(std::move(m.values));
+  e.losses = 0;
+  if (++e.received == e.texts.size()) embeddings.erase(at);
+  changed.notify_all();
+  return "";
+}
+
 void RemoteService::Impl::end(uint64_t id, const GenerationEnd& how) {
   const auto at = requests.find(id);
   const GenerationSink sink = std::move(at->second.sink);
@@ -282,6 +334,19 @@ void RemoteService::Impl::lose(const std::string& why) {
     r.sent = false;
     ++at;
   }
+  {
+    const std::lock_guard lock(mutex);
+    for (auto at = embeddings.begin(); at != embeddings.end();) {
+      Embedding& e = *at->second;
+      if (e.sent && ++e.losses >= settings.attempts) {
+        e.failed = lost;
+        at = embeddings.erase(at);
+      } else {
+        e.sent = false, ++at;
+      }
+    }
+  }
+  changed.notify_all();
   if (failed_starts > settings.attempts)
     give_up({Code::Failed, format("no worker process becomes ready: {}", why),
              "The server's log says more; start it again."});
@@ -297,6 +362,8 @@ void RemoteService::Impl::give_up(Error why) {
     if (!ended) ended = why;
     known.ready = false, known.pid = 0;
     rest.swap(submitted);
+    for (auto& [id, e] : embeddings) e->failed = why;
+    embeddings.clear();
   }
   changed.notify_all();
   for (auto& [id, r] : requests) r.sink.failed(why);
@@ -339,6 +406,36 @@ Status RemoteService::wait_ready() {
 WorkerFacts RemoteService::facts() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->known;
+}
+
+WorkerFacts RemoteService::fresh_facts() {
+  std::unique_lock lock(impl_->mutex);
+  const uint64_t wanted = impl_->pings_wanted = std::max(impl_->pings_wanted, impl_->pongs) + 1;
+  lock.unlock();
+  impl_->poke();
+  lock.lock();
+  impl_->changed.wait_for(lock, 300ms, [&] { return impl_->pongs >= wanted || !impl_->known.ready; });
+  return impl_->known;
+}
+
+Status RemoteService::embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) {
+  if (texts.empty()) return Done{};
+  const auto e = std::make_shared<Embedding>();
+  e->texts.assign(texts.begin(), texts.end());
+  std::unique_lock lock(impl_->mutex);
+  if (impl_->ended) return *impl_->ended;
+  impl_->embeddings.emplace(++impl_->last_id, e);
+  lock.unlock();
+  impl_->poke();
+  for (size_t i = 0; i < texts.size(); i++) {
+    lock.lock();
+    impl_->changed.wait(lock, [&] { return e->received > i || e->failed; });
+    if (e->received <= i) return *e->failed;
+    const std::vector<float> values = std::move(e->values[i]);
+    lock.unlock();
+    if (auto ok = sink(i, values); !ok) return ok;
+  }
+  return Done{};
 }
 
 Result<uint64_t> RemoteService::submit(GenerationRequest request, GenerationSink sink) {

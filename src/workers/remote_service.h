@@ -4,6 +4,7 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <span>
 
 #include "scheduler/request.h"
 #include "workers/message.h"
@@ -27,8 +28,8 @@ struct WorkerFacts {
   bool ready = false;
   int pid = 0;  // 0: between two
   int restarts = 0;
-  std::string device;
-  std::string facts;  // Pong::facts of the last answer
+  wire::Hello hello;         // of the worker that is there, or was last
+  SchedulerNumbers numbers;  // its last answer
 };
 
 class RemoteService : public GenerationService {
@@ -41,10 +42,17 @@ class RemoteService : public GenerationService {
   // becomes ready.
   Status wait_ready();
   WorkerFacts facts() const;
+  // The same with numbers of now, where the worker answers within a moment.
+  WorkerFacts fresh_facts();
 
   // Errors: only when the service has ended; all others come to the sink.
   Result<uint64_t> submit(GenerationRequest, GenerationSink) override;
   void cancel(uint64_t id) override;
+
+  // For each text, in order; `sink` is called from this thread, and its error ends the call. Goes on where a
+  // lost worker stopped. Errors: the worker's.
+  using EmbeddingSink = std::function<Status(size_t text, std::span<const float>)>;
+  Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink);
 
  private:
   struct Impl;

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <condition_variable>
+#include <deque>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "base/format.h"
 #include "workers/channel.h"
@@ -53,8 +56,10 @@ struct Speaker {
 };
 using SpeakerPtr = std::shared_ptr<Speaker>;
 
-void submit(GenerationService& service, const SpeakerPtr& to, wire::Submit& m) {
+void submit(GenerationService* service, const SpeakerPtr& to, wire::Submit& m) {
   const uint64_t id = m.id;
+  if (!service)
+    return to->say(wire::Failed{id, {Code::Unsupported, "this model gives embeddings, and no text", ""}});
   {
     const std::lock_guard lock(to->mutex);
     to->running[id] = 0;
@@ -63,7 +68,7 @@ void submit(GenerationService& service, const SpeakerPtr& to, wire::Submit& m) {
   sink.token = [to, id](const TokenTold& told) { to->say(wire::Told{id, told}); };
   sink.end = [to, id](const GenerationEnd& end) { to->forget(id), to->say(wire::Ended{id, end}); };
   sink.failed = [to, id](const Error& why) { to->forget(id), to->say(wire::Failed{id, why}); };
-  auto submitted = service.submit(std::move(m.request), std::move(sink));
+  auto submitted = service->submit(std::move(m.request), std::move(sink));
   if (!submitted) {
     to->forget(id);
     return to->say(wire::Failed{id, submitted.error()});
@@ -73,14 +78,66 @@ void submit(GenerationService& service, const SpeakerPtr& to, wire::Submit& m) {
   if (const auto at = to->running.find(id); at != to->running.end()) at->second = *submitted;
 }
 
-void cancel(GenerationService& service, const SpeakerPtr& to, uint64_t id) {
+void cancel(GenerationService* service, const SpeakerPtr& to, uint64_t id) {
   uint64_t known = 0;
   {
     const std::lock_guard lock(to->mutex);
     if (const auto at = to->running.find(id); at != to->running.end()) known = at->second;
   }
-  if (known) service.cancel(known);
+  if (known) service->cancel(known);
 }
+
+// Texts are embedded by a thread of their own: the loop goes on to answer.
+class Embedder {
+ public:
+  Embedder(const WorkerLoop& loop, SpeakerPtr to) : loop_(loop), to_(std::move(to)) {}
+  ~Embedder() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  void add(wire::Embed&& m) {
+    if (!loop_.embed)
+      return to_->say(wire::Failed{m.id, {Code::Unsupported, "this worker gives no embeddings", ""}});
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(m));
+    }
+    wake_.notify_all();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+      if (stopping_) return;
+      const wire::Embed m = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      auto done = loop_.embed(m.texts, [&](size_t i, std::span<const float> values) -> Status {
+        to_->say(wire::Embedding{m.id, int(i), {values.begin(), values.end()}});
+        const std::lock_guard held(mutex_);
+        if (stopping_) return Error{Code::Failed, "the worker ends", ""};
+        return Done{};
+      });
+      if (!done) to_->say(wire::Failed{m.id, done.error()});
+      lock.lock();
+    }
+  }
+
+  const WorkerLoop& loop_;
+  const SpeakerPtr to_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<wire::Embed> waiting_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
 
 }  // namespace
 
@@ -89,6 +146,7 @@ Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
   const auto to = std::make_shared<Speaker>();
   to->socket = loop.socket;
   to->say(hello);
+  Embedder embedder(loop, to);
   Status outcome = Done{};
   for (bool open = true; open && outcome;) {
     pollfd p{loop.socket, POLLIN, 0};
@@ -100,9 +158,10 @@ Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
       if (!message) outcome = message.error();
       else if (auto* m = std::get_if<wire::Submit>(&*message)) submit(loop.service, to, *m);
       else if (auto* c = std::get_if<wire::Cancel>(&*message)) cancel(loop.service, to, c->id);
+      else if (auto* e = std::get_if<wire::Embed>(&*message)) embedder.add(std::move(*e));
       else
-        to->say(wire::Pong{std::get<wire::Ping>(*message).n, loop.steps ? loop.steps() : 0,
-                           loop.facts ? loop.facts() : ""});
+        to->say(
+            wire::Pong{std::get<wire::Ping>(*message).n, loop.numbers ? loop.numbers() : SchedulerNumbers{}});
     }
   }
   std::map<uint64_t, uint64_t> rest;
@@ -112,7 +171,7 @@ Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
     rest = to->running;
   }
   for (const auto& [id, known] : rest)
-    if (known) loop.service.cancel(known);
+    if (known) loop.service->cancel(known);
   return outcome;
 }
 

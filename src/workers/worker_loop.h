@@ -1,15 +1,20 @@
 // The other end of RemoteService: a worker process serves what comes from the socket until it is closed.
 #pragma once
+#include <span>
+
 #include "scheduler/request.h"
 #include "workers/message.h"
 
 namespace gimbal {
 
 struct WorkerLoop {
-  int socket;  // which it closes
-  GenerationService& service;
-  std::function<uint64_t()> steps;     // rises while anything is computed
-  std::function<std::string()> facts;  // JSON for metrics; may be empty
+  int socket;                                 // which it closes
+  GenerationService* service;                 // nullptr: it gives embeddings only
+  std::function<SchedulerNumbers()> numbers;  // from the loop's thread; may be empty
+  // As ServedModel::embed, from one other thread; may be empty.
+  std::function<Status(std::span<const std::vector<Token>>,
+                       const std::function<Status(size_t, std::span<const float>)>&)>
+      embed;
 };
 
 // Says hello and returns when the front is gone, or said what makes no sense (the error). Requests that still

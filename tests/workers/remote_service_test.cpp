@@ -120,6 +120,20 @@ class ScriptedService : public GenerationService {
   std::thread thread_;
 };
 
+// Numbers that depend on the text alone; ends the process after `at` of them.
+auto scripted_embed(const std::string& mode, int at) {
+  return [mode, at, told = 0](std::span<const std::vector<Token>> texts,
+                              const RemoteService::EmbeddingSink& sink) mutable -> Status {
+    for (size_t i = 0; i < texts.size(); i++) {
+      if (texts[i].empty()) return Error{Code::Usage, "a text is empty", ""};
+      if (told++ >= at && mode == "crash") raise(SIGKILL);
+      const std::vector<float> values = {float(texts[i][0]) / 3, -1e-30f, float(texts[i].size())};
+      if (auto ok = sink(i, values); !ok) return ok;
+    }
+    return Done{};
+  };
+}
+
 int scripted_worker(const std::string& mode, int at) {
   if (mode == "does-not-load") {
     tell_failed(kWorkerSocket, {Code::OutOfMemory, "the model does not fit", "take a smaller one"});
@@ -131,7 +145,7 @@ int scripted_worker(const std::string& mode, int at) {
   }
   if (mode == "not-a-worker" || mode == "other-version" || mode == "no-end" || mode == "unknown-request" ||
       mode == "deep") {
-    const std::string hello = R"({"hello": {"device": "cpu:0", "context": 1, "pid": 1, "protocol": 1}})";
+    const std::string hello = encode(wire::FromWorker(wire::Hello{"cpu:0", 1, 1, true, 1, "[]"}));
     std::string text = "GET / HTTP/1.1\n";
     if (mode == "other-version")
       text = R"({"hello": {"device": "cpu:0", "context": 1, "pid": 1, "protocol": 2}})"
@@ -153,8 +167,13 @@ int scripted_worker(const std::string& mode, int at) {
   ScriptedService service(mode, at);
   wire::Hello hello;
   hello.device = "cpu:0", hello.context = 4096, hello.pid = int(getpid());
-  return serve_front({kWorkerSocket, service, [&] { return service.steps.load(); },
-                      [] { return std::string(R"({"x": 1})"); }},
+  return serve_front({kWorkerSocket, &service,
+                      [&] {
+                        SchedulerNumbers n;
+                        n.steps = service.steps;
+                        return n;
+                      },
+                      scripted_embed(mode, at)},
                      hello)
              ? 0
              : 1;
@@ -257,7 +276,8 @@ TEST(RemoteService, TellsWhatTheWorkerComputes) {
   for (size_t n = 0; n < 16; n++) front.ask(n, 20 + int(n));
   for (size_t n = 0; n < 16; n++) expect_whole(front.wait(n), n, 20 + int(n));
   EXPECT_TRUE(front.replaced().empty());
-  EXPECT_EQ(front.service->facts().device, "cpu:0");
+  EXPECT_EQ(front.service->facts().hello.device, "cpu:0");
+  EXPECT_GT(front.service->fresh_facts().numbers.steps, 30u);
 }
 
 TEST(RemoteService, AnswersGoOnWhenTheWorkerDies) {
@@ -316,7 +336,9 @@ TEST(RemoteService, ARequestThatEndsEveryWorkerIsGivenUpAndOthersGoOn) {
 }
 
 TEST(RemoteService, WhatCannotBeAWorkerIsToldWithItsReason) {
-  const auto quick = [](WorkerSettings& s) { s.longest_load = std::chrono::milliseconds(300); };
+  const auto quick = [](WorkerSettings& s) {
+    s.longest_load = std::chrono::milliseconds(300), s.attempts = 1;
+  };
   for (const auto& [mode, why] :
        std::map<std::string, std::string>{{"does-not-load", "the model does not fit"},
                                           {"never-starts", "exit code 1"},
@@ -360,6 +382,28 @@ TEST(RemoteService, CancelEndsARequestAndRefusalsComeBack) {
   EXPECT_TRUE(front.wait(2).failed);
 }
 
+TEST(RemoteService, EmbeddingsGoOnWhenTheWorkerDies) {
+  for (const char* mode : {"well", "crash"}) {
+    Front front(mode, 7);
+    std::vector<std::vector<Token>> texts;
+    for (int i = 0; i < 40; i++) texts.push_back(std::vector<Token>(size_t(i % 5 + 1), i));
+    size_t next = 0;
+    auto ok = front.service->embed(texts, [&](size_t i, std::span<const float> v) -> Status {
+      EXPECT_EQ(i, next++);
+      EXPECT_EQ(std::vector<float>(v.begin(), v.end()),
+                (std::vector<float>{float(i) / 3, -1e-30f, float(i % 5 + 1)}));
+      return Done{};
+    });
+    EXPECT_TRUE(ok) << ok.error().message;
+    EXPECT_EQ(next, 40u);
+    EXPECT_EQ(front.replaced().empty(), std::string(mode) == "well");
+    const auto refused = front.service->embed(
+        std::vector<std::vector<Token>>{{}}, [](size_t, std::span<const float>) -> Status { return Done{}; });
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::Usage);
+  }
+}
+
 // ---- the messages alone
 
 TEST(WorkerMessages, KeepEveryFieldOfARequest) {
@@ -391,7 +435,8 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
   TokenTold told{3, 4, "x", -1.5f, {{1, -2.f}}};
   for (const wire::FromWorker& m :
        {wire::FromWorker(wire::Told{1, told}), wire::FromWorker(wire::Ended{1, {}}),
-        wire::FromWorker(wire::Pong{1, 2, "{}"}), wire::FromWorker(wire::Hello{"cpu:0", 5, 6}),
+        wire::FromWorker(wire::Pong{1, {}}), wire::FromWorker(wire::Hello{"cpu:0", 5, 6, true, 7, "[]"}),
+        wire::FromWorker(wire::Embedding{1, 2, {0.5f}}),
         wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})}) {
     const nlohmann::ordered_json whole = nlohmann::ordered_json::parse(encode(m));
     ASSERT_TRUE(wire::decode_from_worker(whole.dump()));
@@ -421,8 +466,9 @@ TEST(WorkerMessages, SurviveAnyDamage) {
   const TokenTold told{3, 4, "x\xc3\xa9\n", -1.5f, {{1, -std::numeric_limits<float>::infinity()}}};
   std::vector<std::string> lines = {encode(wire::FromWorker(wire::Told{1, told})),
                                     encode(wire::FromWorker(wire::Ended{1, {}})),
-                                    encode(wire::FromWorker(wire::Pong{1, 2, "{}"})),
-                                    encode(wire::FromWorker(wire::Hello{"cpu:0", 5, 6})),
+                                    encode(wire::FromWorker(wire::Pong{1, {}})),
+                                    encode(wire::FromWorker(wire::Hello{"cpu:0", 5, 6, true, 7, "[]"})),
+                                    encode(wire::FromWorker(wire::Embedding{1, 2, {0.5f}})),
                                     encode(wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})),
                                     encode(wire::FromWorker(wire::Loading{1, 2})),
                                     encode(wire::ToWorker(wire::Submit{1, {}})),
