@@ -1,0 +1,25 @@
+// SHA-256 (FIPS 180-4), which names files by what is in them.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace gimbal {
+
+class Sha256 {
+ public:
+  void add(std::string_view bytes);
+  std::string hex();  // of all that was added, in lower case; ends it
+
+ private:
+  void block(const char* bytes);
+
+  std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::string rest_;  // less than a block
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace gimbal

@@ -1,0 +1,238 @@
+#include "server/api/answer.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "server/api/services.h"
+#include "server/api/text.h"
+
+namespace gimbal::api {
+namespace {
+
+// Tokens that wait for a client to read. Behind these, texts of several tokens become one piece; where they
+// may not, because each has an event of its own, the answer ends.
+constexpr size_t kFewWait = 512, kManyWait = 16384;
+
+}  // namespace
+
+const char* finish_word(const GenerationEnd& e) {
+  return e.finish == Finish::Length || e.finish == Finish::ContextFull ? "length" : "stop";
+}
+
+void Answer::start(Services& services, Plan plan, std::shared_ptr<http::Exchange> exchange) {
+  const auto self = std::make_shared<Answer>(services, std::move(plan), exchange);
+  GenerationService* engine = self->plan_.model->generation();
+  for (size_t i = 0; i < self->plan_.choices.size(); i++) {
+    auto id = engine->submit(std::move(self->plan_.choices[i]), self->sink(i));
+    const std::lock_guard lock(self->mutex_);
+    if (!id) {
+      if (!self->error_) self->error_ = of(id.error());
+      if (self->error_->code == "context_length_exceeded") self->error_->param = "messages";
+      break;
+    }
+    self->lines_[i].id = *id;
+    self->lines_[i].submitted = true;
+    self->open_++;
+  }
+  exchange->stream(self);
+}
+
+Answer::Answer(Services& services, Plan plan, std::shared_ptr<http::Exchange> exchange)
+    : services_(services),
+      plan_(std::move(plan)),
+      exchange_(std::move(exchange)),
+      lines_(plan_.choices.size()) {
+  choices_.resize(plan_.choices.size());
+  for (size_t i = 0; i < choices_.size(); i++) splitters_.emplace_back(plan_.opens_reasoning);
+  services_.running++;
+}
+
+Answer::~Answer() { services_.running--; }
+
+GenerationSink Answer::sink(size_t choice) {
+  const auto self = shared_from_this();
+  return {[self, choice](const TokenTold& t) { self->told(choice, t); },
+          [self, choice](const GenerationEnd& e) { self->ended(choice, e); },
+          [self](const Error& e) { self->failed(of(e)); }};
+}
+
+void Answer::told(size_t choice, const TokenTold& t) {
+  services_.tokens_generated++;
+  {
+    const std::lock_guard lock(mutex_);
+    if (gone_ || error_) return;
+    std::vector<TokenTold>& waiting = lines_[choice].told;
+    const bool apart = plan_.every_token || plan_.logprobs;
+    if (!apart && waiting.size() >= kFewWait && !plan_.model->tokenizer().is_control(t.token)) {
+      waiting.back().text += t.text;
+      return;
+    }
+    if (plan_.stream && waiting.size() >= kManyWait)
+      error_ = ApiError{503, "the answer is not read: it ends here"};
+    else waiting.push_back(t);
+  }
+  if (plan_.stream) exchange_->wake();
+}
+
+void Answer::ended(size_t choice, const GenerationEnd& e) {
+  services_.drafted += e.drafted;
+  services_.accepted += e.accepted;
+  bool wake = plan_.stream;
+  {
+    const std::lock_guard lock(mutex_);
+    lines_[choice].end = e;
+    wake |= --open_ == 0;
+    if (choice % (lines_.size() / size_t(plan_.prompts)) == 0)
+      services_.prompt_tokens += uint64_t(e.prompt_tokens);
+    if (e.finish == Finish::Cancelled && !gone_ && !error_)
+      error_ = ApiError{503, "the server ends, and this answer with it"};
+  }
+  if (wake) exchange_->wake();
+}
+
+void Answer::failed(const ApiError& e) {
+  {
+    const std::lock_guard lock(mutex_);
+    open_--;
+    if (!error_) error_ = e;
+  }
+  exchange_->wake();
+}
+
+void Answer::gone() {
+  {
+    const std::lock_guard lock(mutex_);
+    gone_ = true;
+  }
+  cancel();
+}
+
+void Answer::cancel() {
+  std::vector<uint64_t> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Line& l : lines_) {
+      l.told = {};
+      if (l.submitted && !l.end) ids.push_back(l.id);
+    }
+  }
+  for (uint64_t id : ids) plan_.model->generation()->cancel(id);
+}
+
+void Answer::write(size_t choice, std::string text, const TokenTold* told, bool last, std::string& out) {
+  Choice& c = choices_[choice];
+  Piece piece{int(choice), {}, {}, told};
+  if (plan_.splits_reasoning) {
+    ReasoningSplitter& splitter = splitters_[choice];
+    const auto add = [&](ReasoningSplitter::Part part) {
+      piece.reasoning += part.reasoning;
+      piece.text += part.answer;
+    };
+    add(splitter.push(text));
+    const Tokenizer& t = plan_.model->tokenizer();
+    if (told && t.is_control(told->token)) add(splitter.control(t.piece(told->token, true)));
+    if (last) add(splitter.finish());
+  } else {
+    piece.text = std::move(text);
+  }
+  c.text += piece.text;
+  c.reasoning += piece.reasoning;
+  const bool shown = told && (plan_.every_token || plan_.logprobs);
+  if (plan_.stream && (shown || !piece.text.empty() || !piece.reasoning.empty()))
+    plan_.writer->piece(out, piece);
+  if (!plan_.stream && shown) c.tokens.push_back(*told);
+}
+
+void Answer::take_lines(std::string& out) {
+  for (size_t i = 0; i < choices_.size(); i++) {
+    std::vector<TokenTold> told;
+    std::optional<GenerationEnd> end;
+    {
+      const std::lock_guard lock(mutex_);
+      told.swap(lines_[i].told);
+      end = lines_[i].end;
+    }
+    for (const TokenTold& t : told) write(i, t.text, &t, false, out);
+    if (!end || choices_[i].ended) continue;
+    write(i, end->text, nullptr, true, out);
+    choices_[i].ended = true;
+    choices_[i].end = *end;
+    if (plan_.stream) plan_.writer->end(out, choices_[i], int(i));
+  }
+}
+
+Usage Answer::usage() const {
+  Usage u;
+  const size_t each = choices_.size() / size_t(plan_.prompts);
+  for (size_t i = 0; i < choices_.size(); i++) {
+    const GenerationEnd& e = choices_[i].end;
+    if (i % each == 0) u.prompt_tokens += e.prompt_tokens, u.shared_tokens += e.shared_tokens;
+    u.completion_tokens += e.tokens;
+  }
+  return u;
+}
+
+void Answer::keep_receipt() {
+  const Usage u = usage();
+  uint64_t drafted = 0, accepted = 0;
+  for (const Choice& c : choices_) drafted += c.end.drafted, accepted += c.end.accepted;
+  services_.receipts.keep(plan_.id, dump({{"id", plan_.id},
+                                          {"model", plan_.model->id()},
+                                          {"ops", plan_.model->ops()},
+                                          {"prompt_tokens", u.prompt_tokens},
+                                          {"shared_tokens", u.shared_tokens},
+                                          {"completion_tokens", u.completion_tokens},
+                                          {"speculation", {{"drafted", drafted}, {"accepted", accepted}}}}));
+}
+
+void Answer::pull(http::Outgoing& out) {
+  if (done_) {
+    out.end = true;
+    return;
+  }
+  std::optional<ApiError> error;
+  bool any = false, all = true;
+  {
+    const std::lock_guard lock(mutex_);
+    error = error_;
+    for (const Line& l : lines_) any |= !l.told.empty() || l.end, all &= l.end.has_value();
+  }
+  if (error && !(plan_.stream && (begun_ || any))) {  // nothing was told: it is the whole answer
+    done_ = true;
+    cancel();
+    out.whole = error_response(plan_.dialect, *error, plan_.request_id);
+    out.whole->headers.insert(out.whole->headers.end(), plan_.headers.begin(), plan_.headers.end());
+    return;
+  }
+  if (!plan_.stream) {
+    if (!all) return;
+    take_lines(out.bytes);
+    done_ = true;
+    keep_receipt();
+    out.whole = http::Response{200, plan_.writer->whole(choices_, usage())};
+    out.whole->headers = plan_.headers;
+    return;
+  }
+  if (!any && !begun_) return;
+  if (!begun_) {
+    begun_ = true;
+    out.head = http::Response{200, "", plan_.writer->stream_type()};
+    out.head->headers = plan_.headers;
+    out.head->headers.push_back({"Cache-Control", "no-cache"});
+    plan_.writer->begin(out.bytes);
+  }
+  take_lines(out.bytes);
+  if (error) {
+    cancel();
+    plan_.writer->error(out.bytes, *error);
+  } else if (std::all_of(choices_.begin(), choices_.end(), [](const Choice& c) { return c.ended; })) {
+    keep_receipt();
+    plan_.writer->finish(out.bytes, choices_, usage());
+  } else {
+    return;
+  }
+  done_ = true;
+  out.end = true;
+}
+
+}  // namespace gimbal::api

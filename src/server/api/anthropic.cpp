@@ -1,0 +1,289 @@
+// Anthropic's API: POST /v1/messages and /v1/messages/count_tokens.
+#include "base/format.h"
+#include "server/api/call.h"
+#include "server/api/prompt.h"
+#include "server/api/settings.h"
+
+namespace gimbal::api {
+namespace {
+
+// A message of blocks as messages of OpenAI's form, which templates know: each result of a tool is one of its
+// own.
+class Blocks {
+ public:
+  Blocks(std::string role, Json& to) : role_(std::move(role)), to_(to) {}
+
+  Refused add(const Json& block, const std::string& where) {
+    Fields f(block, where);
+    f.need("type");
+    const std::string type = f.text("type").value_or("");
+    f.harmless({"cache_control", "citations"});
+    if (type == "text") {
+      f.need("text");
+      text_ += f.text("text").value_or("");
+    } else if (type == "thinking" && role_ == "assistant") {
+      reasoning_ += f.text("thinking").value_or("");
+      f.text("signature");
+    } else if (type == "redacted_thinking" && role_ == "assistant") {
+      f.text("data");
+    } else if (type == "tool_use" && role_ == "assistant") {
+      f.need("name");
+      const Json* input = f.object("input");
+      calls_.push_back(
+          {{"id", f.text("id").value_or("")},
+           {"type", "function"},
+           {"function",
+            {{"name", f.text("name").value_or("")}, {"arguments", input ? *input : Json::object()}}}});
+    } else if (type == "tool_result" && role_ == "user") {
+      std::string text;
+      if (const Json* content = f.any("content"))
+        if (auto no = content_text(*content, f.path("content"), text)) return no;
+      f.need("tool_use_id");
+      to_.push_back({{"role", "tool"},
+                     {"tool_call_id", f.text("tool_use_id").value_or("")},
+                     {"content", std::move(text)}});
+      f.flag("is_error");
+    } else if (f.ok()) {
+      f.wrong("type", format("'{}': blocks of type {} are not supported in a message of the {}",
+                             f.path("type"), quoted_briefly(type), role_));
+    }
+    return f.finish();
+  }
+
+  void finish() {
+    if (text_.empty() && reasoning_.empty() && calls_.empty() && role_ == "user") return;
+    Json m = {{"role", role_}, {"content", text_}};
+    if (!reasoning_.empty()) m["reasoning_content"] = reasoning_;
+    if (!calls_.empty()) m["tool_calls"] = calls_;
+    to_.push_back(std::move(m));
+  }
+
+ private:
+  const std::string role_;
+  Json& to_;
+  std::string text_, reasoning_;
+  Json calls_ = Json::array();
+};
+
+void read_conversation(Fields& f, ChatInput& to) {
+  if (const Json* system = f.any("system")) {
+    std::string text;
+    if (auto no = content_text(*system, "system", text)) f.wrong_as(*no);
+    if (!text.empty()) to.messages.push_back({{"role", "system"}, {"content", std::move(text)}});
+  }
+  if (!f.need("messages")) return;
+  const Json* list = f.array("messages");
+  if (!list) return;
+  if (list->empty()) f.wrong("messages", "'messages' must have at least one message");
+  for (size_t i = 0; i < list->size() && f.ok(); i++) {
+    Fields m((*list)[i], format("messages[{}]", i));
+    m.need("role");
+    m.need("content");
+    const auto role = m.word("role", {"user", "assistant", "system"});
+    const Json* content = m.any("content");
+    if (auto no = m.finish()) return f.wrong_as(*no);
+    if (content->is_string()) {
+      to.messages.push_back({{"role", *role}, {"content", *content}});
+      continue;
+    }
+    if (!content->is_array())
+      return f.wrong(m.path("content"), "a message's content is a text or a list of blocks");
+    Blocks blocks(*role, to.messages);
+    for (size_t k = 0; k < content->size(); k++)
+      if (auto no = blocks.add((*content)[k], format("messages[{}].content[{}]", i, k)))
+        return f.wrong_as(*no);
+    blocks.finish();
+  }
+  // An answer that the client began: the model goes on from there.
+  if (!to.messages.empty() && to.messages.back()["role"] == "assistant" &&
+      !to.messages.back().contains("tool_calls")) {
+    to.begun = to.messages.back()["content"];
+    to.messages.erase(to.messages.size() - 1);
+    if (to.messages.empty()) f.wrong("messages", "'messages' must begin with one of the user");
+  }
+}
+
+const char* stop_reason(const GenerationEnd& e) {
+  if (e.finish == Finish::StopString) return "stop_sequence";
+  return finish_word(e) == std::string_view("length") ? "max_tokens" : "end_turn";
+}
+Json stop_sequence(const GenerationEnd& e) { return e.finish == Finish::StopString ? Json(e.stop) : Json(); }
+
+Json usage_json(int input, int output) {
+  return {{"input_tokens", input},
+          {"cache_creation_input_tokens", 0},
+          {"cache_read_input_tokens", 0},
+          {"output_tokens", output}};
+}
+
+class MessageWriter final : public Writer {
+ public:
+  MessageWriter(std::string id, std::string model, int prompt_tokens, bool thinks)
+      : id_(std::move(id)), model_(std::move(model)), prompt_tokens_(prompt_tokens), thinks_(thinks) {}
+
+  std::string whole(const std::vector<Choice>& all, const Usage& u) override {
+    const Choice& c = all[0];
+    Json content = Json::array();
+    if (thinks_ && !c.reasoning.empty())
+      content.push_back({{"type", "thinking"}, {"thinking", c.reasoning}, {"signature", ""}});
+    if (!c.text.empty() || content.empty()) content.push_back({{"type", "text"}, {"text", c.text}});
+    Json m = message(std::move(content), stop_reason(c.end), stop_sequence(c.end));
+    m["usage"] = usage_json(u.prompt_tokens, u.completion_tokens);
+    return dump(m);
+  }
+
+  void begin(std::string& out) override {
+    Json m = message(Json::array(), nullptr, nullptr);
+    m["usage"] = usage_json(prompt_tokens_, 0);
+    add(out, "message_start", {{"message", std::move(m)}});
+    add(out, "ping", Json::object());
+  }
+  void piece(std::string& out, const Piece& p) override {
+    if (thinks_ && !p.reasoning.empty()) {
+      open(out, "thinking");
+      delta(out, "thinking_delta", "thinking", p.reasoning);
+    }
+    if (!p.text.empty()) {
+      open(out, "text");
+      delta(out, "text_delta", "text", p.text);
+    }
+  }
+  void end(std::string& out, const Choice& c, int) override {
+    if (open_.empty()) open(out, "text");
+    close(out);
+    add(out, "message_delta",
+        {{"delta", {{"stop_reason", stop_reason(c.end)}, {"stop_sequence", stop_sequence(c.end)}}},
+         {"usage", usage_json(c.end.prompt_tokens, c.end.tokens)}});
+  }
+  void finish(std::string& out, const std::vector<Choice>&, const Usage&) override {
+    add(out, "message_stop", Json::object());
+  }
+  void error(std::string& out, const ApiError& e) override {
+    add_event(out, "error", error_text(Dialect::Anthropic, e, ""));
+  }
+
+ private:
+  Json message(Json content, Json reason, Json sequence) const {
+    return {{"id", id_},
+            {"type", "message"},
+            {"role", "assistant"},
+            {"model", model_},
+            {"content", std::move(content)},
+            {"stop_reason", std::move(reason)},
+            {"stop_sequence", std::move(sequence)}};
+  }
+  static void add(std::string& out, const char* type, Json fields) {
+    Json event = {{"type", type}};
+    event.update(fields);
+    add_event(out, type, dump(event));
+  }
+  // Blocks follow each other: one ends where another kind begins.
+  void open(std::string& out, const std::string& kind) {
+    if (open_ == kind) return;
+    close(out);
+    open_ = kind;
+    Json block = {{"type", kind}, {kind, ""}};
+    if (kind == "thinking") block["signature"] = "";
+    add(out, "content_block_start", {{"index", index_}, {"content_block", std::move(block)}});
+  }
+  void close(std::string& out) {
+    if (open_.empty()) return;
+    add(out, "content_block_stop", {{"index", index_++}});
+    open_.clear();
+  }
+  void delta(std::string& out, const char* type, const char* field, const std::string& text) {
+    add_event(
+        out, "content_block_delta",
+        format("{{\"type\":\"content_block_delta\",\"index\":{},\"delta\":{{\"type\":\"{}\",\"{}\":{}}}}}",
+               index_, type, field, json_text(text)));
+  }
+
+  std::string id_, model_, open_;
+  int prompt_tokens_, index_ = 0;
+  bool thinks_;
+};
+
+// What both paths read: the model and the prompt.
+Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& input, Prompt& prompt) {
+  f.need("model");
+  const auto name = f.text("model");
+  if (!f.ok()) return f.error();
+  if (auto no = find_model(call, *name, true, model)) return no;
+  read_conversation(f, input);
+  input.thinks = false;  // unless it is asked for
+  if (const Json* j = f.object("thinking")) {
+    Fields thinking(*j, "thinking");
+    const auto type = thinking.word("type", {"enabled", "disabled", "adaptive"});
+    thinking.need("type");
+    thinking.whole("budget_tokens", 1, INT64_MAX);  // the model ends its thinking by itself
+    thinking.text("display");
+    input.thinks = type && *type != "disabled";
+    if (auto no = thinking.finish()) f.wrong_as(*no);
+  }
+  if (const Json* tools = f.array("tools"); tools && !tools->empty())
+    f.wrong("tools", "'tools' is not supported yet");
+  if (const Json* j = f.object("tool_choice")) {
+    Fields choice(*j, "tool_choice");
+    choice.word("type", {"auto", "none"});
+    choice.flag("disable_parallel_tool_use");
+    if (auto no = choice.finish()) f.wrong_as(*no);
+  }
+  if (!f.ok()) return f.error();
+  return chat_prompt(*model, input, prompt);
+}
+
+}  // namespace
+
+Refused messages(Call& call) {
+  Fields f(call.body);
+  ServedModelPtr model;
+  ChatInput input;
+  Prompt prompt;
+  if (auto no = read_prompt(call, f, model, input, prompt)) return no;
+  Settings settings;
+  SamplerSettings& s = settings.request.sampler = plain_sampler();
+  if (auto v = f.number("temperature", 0, 1)) s.temperature = float(*v);
+  if (auto v = f.number("top_p", 0, 1)) s.top_p = float(*v);
+  if (auto v = f.whole("top_k", 0, INT32_MAX)) s.top_k = int(*v);
+  settings.request.stops = f.texts("stop_sequences", 16);
+  for (const std::string& stop : settings.request.stops)
+    if (stop.empty()) f.wrong("stop_sequences", "'stop_sequences' has an empty text");
+  f.need("max_tokens");
+  if (auto v = f.whole("max_tokens", 1, INT64_MAX))
+    settings.request.max_tokens = int(std::min<int64_t>(*v, INT32_MAX));
+  const bool stream = f.flag("stream").value_or(false);
+  f.harmless({"metadata", "service_tier"});
+  f.refuse("container", "there is none");
+  f.refuse("mcp_servers", "gimbal calls nobody");
+  f.refuse("context_management", "the messages are taken as they are");
+  f.refuse("output_config", "give a 'grammar' to /v1/chat/completions");
+  if (auto no = f.finish()) return no;
+
+  Plan plan;
+  const int prompt_tokens = int(prompt.tokens.size());
+  std::vector<std::vector<Token>> prompts;
+  prompts.push_back(std::move(prompt.tokens));
+  if (auto no = requests_of(*model, settings, std::move(prompts), plan.choices)) return no;
+  plan.id = new_id("msg_");
+  plan.model = model;
+  plan.stream = stream;
+  plan.splits_reasoning = true;
+  plan.opens_reasoning = prompt.opens_reasoning;
+  plan.writer = std::make_unique<MessageWriter>(plan.id, model->id(), prompt_tokens, input.thinks);
+  call.fill(plan);
+  Answer::start(call.services, std::move(plan), call.exchange);
+  return {};
+}
+
+Refused count_tokens(Call& call) {
+  Fields f(call.body);
+  ServedModelPtr model;
+  ChatInput input;
+  Prompt prompt;
+  if (auto no = read_prompt(call, f, model, input, prompt)) return no;
+  if (auto no = f.finish()) return no;
+  call.answer_json({{"input_tokens", prompt.tokens.size()}});
+  return {};
+}
+
+}  // namespace gimbal::api

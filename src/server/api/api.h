@@ -1,0 +1,34 @@
+// All the APIs of the server: which path is whose, who may ask, and what every answer has.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "server/api/services.h"
+#include "server/http/server.h"
+
+namespace gimbal::api {
+
+struct Access {
+  std::vector<std::string> keys;  // one of these is needed; none: anybody may ask
+  std::string cors_origin;        // that a browser may ask from; empty: none
+};
+
+class Api final : public http::Handler {
+ public:
+  // `services` outlives it.
+  Api(Services& services, Access access) : services_(services), access_(std::move(access)) {}
+
+  void handle(http::Request, std::shared_ptr<http::Exchange>) override;
+  http::Response refusal(int status, std::string_view path, const std::string& why) override;
+
+ private:
+  bool allowed(const http::Request&) const;
+
+  Services& services_;
+  const Access access_;
+};
+
+// 256 random bits, as text.
+std::string generated_key();
+
+}  // namespace gimbal::api

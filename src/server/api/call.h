@@ -1,0 +1,82 @@
+// One request to an API on its way to an answer.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "server/api/answer.h"
+#include "server/api/error.h"
+#include "server/api/fields.h"
+#include "server/api/services.h"
+#include "server/api/text.h"
+#include "server/http/message.h"
+
+namespace gimbal::api {
+
+struct Call {
+  Services& services;
+  http::Request request;
+  std::shared_ptr<http::Exchange> exchange;
+  Dialect dialect;
+  std::string id;        // of the request
+  std::string argument;  // the part of the path that the route leaves open
+  std::string client;    // whose request it is: the key, or the address
+  Json body;             // of a POST: an object
+  std::vector<http::Header> more_headers = {};
+
+  void answer(http::Response r) {
+    add_headers(r.headers);
+    exchange->answer(std::move(r));
+  }
+  void answer_json(const Json& j) { answer(http::Response{200, dump(j)}); }
+  void add_headers(std::vector<http::Header>& to) const {
+    to.insert(to.end(), more_headers.begin(), more_headers.end());
+    if (dialect == Dialect::OpenAi) to.push_back({"x-request-id", id});
+    if (dialect == Dialect::Anthropic) to.push_back({"request-id", id});
+  }
+  // Of a plan, what every one has.
+  void fill(Plan& p) const {
+    add_headers(p.headers);
+    p.dialect = dialect;
+    p.request_id = id;
+    for (GenerationRequest& r : p.choices) r.client = client;
+  }
+};
+
+// Answers the call, or says why not.
+using Handle = Refused (*)(Call&);
+
+// The model that a request names. Refused: there is none of this name, or it does not generate.
+Refused find_model(Call&, const std::string& name, bool generates, ServedModelPtr& to);
+
+// openai_*.cpp
+Refused chat_completions(Call&);
+Refused completions(Call&);
+Refused embeddings(Call&);
+Refused list_models(Call&);
+Refused show_model(Call&);
+Refused responses(Call&);
+// anthropic.cpp
+Refused messages(Call&);
+Refused count_tokens(Call&);
+// ollama.cpp
+Refused ollama_generate(Call&);
+Refused ollama_chat(Call&);
+Refused ollama_embed(Call&);
+Refused ollama_tags(Call&);
+Refused ollama_show(Call&);
+Refused ollama_ps(Call&);
+Refused ollama_version(Call&);
+// jobs.cpp
+Refused create_job(Call&);
+Refused stream_job(Call&);
+Refused delete_job(Call&);
+Refused loading_progress(Call&);
+// operation.cpp
+Refused health_live(Call&);
+Refused health_ready(Call&);
+Refused metrics(Call&);
+Refused show_backends(Call&);
+Refused show_receipt(Call&);
+
+}  // namespace gimbal::api

@@ -1,0 +1,179 @@
+#include "server/api/fields.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace gimbal::api {
+namespace {
+
+constexpr int kMaxDepth = 200;
+
+bool too_deep(const std::string& text) {
+  int depth = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < text.size(); i++) {
+    const char c = text[i];
+    if (in_text) {
+      if (c == '\\') i++;
+      else if (c == '"') in_text = false;
+    } else if (c == '"') {
+      in_text = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) return true;
+    } else if (c == ']' || c == '}') {
+      depth--;
+    }
+  }
+  return false;
+}
+
+// 2, not 2.000000.
+std::string plain(double d) {
+  return d == std::floor(d) && std::abs(d) < 1e15 ? format("{}", int64_t(d)) : format("{}", d);
+}
+
+}  // namespace
+
+Fields::Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
+  if (!object.is_object()) wrong("", "an object was expected");
+}
+
+std::string Fields::path(const std::string& name) const {
+  return where_.empty() ? name : name.empty() ? where_ : where_ + "." + name;
+}
+
+const Json* Fields::find(const char* name) {
+  known_.emplace_back(name);
+  if (!object_.is_object()) return nullptr;
+  const auto at = object_.find(name);
+  return at == object_.end() || at->is_null() ? nullptr : &*at;
+}
+
+void Fields::wrong(const std::string& name, const std::string& message) {
+  if (!error_) error_ = wrong_field(path(name), message);
+}
+
+void Fields::expected(const char* name, const std::string& what) {
+  wrong(name, format("'{}' must be {}", path(name), what));
+}
+
+std::optional<double> Fields::number(const char* name, double low, double high) {
+  const Json* j = find(name);
+  if (!j) return {};
+  const double d = j->is_number() ? j->get<double>() : NAN;
+  if (!(d >= low && d <= high))
+    return expected(name, format("a number from {} to {}", plain(low), plain(high))), std::nullopt;
+  return d;
+}
+
+std::optional<int64_t> Fields::whole(const char* name, int64_t low, int64_t high) {
+  const Json* j = find(name);
+  if (!j) return {};
+  int64_t n = 0;
+  bool is_one =
+      j->is_number_integer() && !(j->is_number_unsigned() && j->get<uint64_t>() > uint64_t(INT64_MAX));
+  if (is_one) {
+    n = j->get<int64_t>();
+  } else if (j->is_number_float()) {  // 16.0, as some clients write it
+    const double d = j->get<double>();
+    is_one = d == std::floor(d) && std::abs(d) < 9e15;
+    if (is_one) n = int64_t(d);
+  }
+  if (!is_one || n < low || n > high) {
+    const std::string range = high == INT64_MAX ? low == INT64_MIN ? "" : format(" of at least {}", low)
+                                                : format(" from {} to {}", low, high);
+    return expected(name, "a whole number" + range), std::nullopt;
+  }
+  return n;
+}
+
+std::optional<bool> Fields::flag(const char* name) {
+  const Json* j = find(name);
+  if (!j) return {};
+  if (!j->is_boolean()) return expected(name, "true or false"), std::nullopt;
+  return j->get<bool>();
+}
+
+std::optional<std::string> Fields::text(const char* name) {
+  const Json* j = find(name);
+  if (!j) return {};
+  if (!j->is_string()) return expected(name, "a text"), std::nullopt;
+  return j->get<std::string>();
+}
+
+std::optional<std::string> Fields::word(const char* name, std::initializer_list<const char*> words) {
+  const Json* j = find(name);
+  if (!j) return {};
+  if (j->is_string())
+    for (const char* w : words)
+      if (j->get_ref<const std::string&>() == w) return std::string(w);
+  return expected(name, format("one of {}", fmt::join(words, ", "))), std::nullopt;
+}
+
+const Json* Fields::object(const char* name) {
+  const Json* j = find(name);
+  if (j && !j->is_object()) return expected(name, "an object"), nullptr;
+  return j;
+}
+
+const Json* Fields::array(const char* name) {
+  const Json* j = find(name);
+  if (j && !j->is_array()) return expected(name, "a list"), nullptr;
+  return j;
+}
+
+const Json* Fields::any(const char* name) { return find(name); }
+
+std::vector<std::string> Fields::texts(const char* name, size_t most) {
+  const Json* j = find(name);
+  if (!j) return {};
+  if (j->is_string()) return {j->get<std::string>()};
+  std::vector<std::string> all;
+  bool right = j->is_array() && j->size() <= most;
+  if (right)
+    for (const Json& one : *j) {
+      right = right && one.is_string();
+      if (one.is_string()) all.push_back(one.get<std::string>());
+    }
+  if (!right) expected(name, format("a text or a list of at most {}", most));
+  return right ? all : std::vector<std::string>{};
+}
+
+bool Fields::need(const char* name) {
+  if (object_.is_object() && object_.contains(name) && !object_[name].is_null()) return true;
+  wrong(name, format("'{}' is missing", path(name)));
+  return false;
+}
+
+void Fields::harmless(std::initializer_list<const char*> names) {
+  for (const char* name : names) known_.emplace_back(name);
+}
+
+void Fields::refuse(const char* name, const char* why, const Json& unless) {
+  const Json* j = find(name);
+  if (j && *j != unless) wrong(name, format("'{}' is not supported: {}", path(name), why));
+}
+
+Refused Fields::finish() {
+  if (!error_ && object_.is_object())
+    for (const auto& [key, value] : object_.items())
+      if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+        error_ = wrong_field(path(key), format("there is no field {} here", gimbal::quoted(path(key))));
+        break;
+      }
+  return error_;
+}
+
+Refused parse_body(const std::string& text, Json& to) {
+  if (too_deep(text)) return wrong_field("", format("the body has more than {} levels", kMaxDepth));
+  to = Json::parse(text, nullptr, false);
+  if (to.is_discarded())
+    return wrong_field("", is_utf8(text) ? "the body is not valid JSON" : "the body is not UTF-8");
+  if (!to.is_object()) return wrong_field("", "the body is not an object");
+  return {};
+}
+
+}  // namespace gimbal::api

@@ -1,0 +1,64 @@
+// The fields of a request: each is read with its type and range, or refused by name; what nobody read is
+// refused at the end, so that nothing is ignored in silence. The first mistake counts. null is as good as
+// absent.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "server/api/error.h"
+
+namespace gimbal::api {
+
+class Fields {
+ public:
+  // `where`: the name of this object in the request; empty: it is the request.
+  explicit Fields(const Json& object, std::string where = "");
+
+  std::optional<double> number(const char* name, double low, double high);
+  std::optional<int64_t> whole(const char* name, int64_t low, int64_t high);
+  std::optional<bool> flag(const char* name);
+  std::optional<std::string> text(const char* name);
+  // One of these words.
+  std::optional<std::string> word(const char* name, std::initializer_list<const char*> words);
+  const Json* object(const char* name);  // nullptr: absent
+  const Json* array(const char* name);
+  const Json* any(const char* name);
+  // A text, or a list of at most `most` of them.
+  std::vector<std::string> texts(const char* name, size_t most);
+
+  // A mistake where the field is absent.
+  bool need(const char* name);
+  // These change no answer, whatever they say.
+  void harmless(std::initializer_list<const char*> names);
+  // Known, and not done here, unless it says what it would be without it.
+  void refuse(const char* name, const char* why, const Json& unless = Json());
+  // A mistake in a field that was read.
+  void wrong(const std::string& name, const std::string& message);
+  void wrong_as(const ApiError& e) {
+    if (!error_) error_ = e;
+  }
+
+  std::string path(const std::string& name) const;  // "response_format.type"
+  bool ok() const { return !error_; }
+  // The first mistake, or a field that nobody read.
+  Refused finish();
+  const Refused& error() const { return error_; }
+
+ private:
+  const Json* find(const char* name);
+  void expected(const char* name, const std::string& what);
+
+  const Json& object_;
+  std::string where_;
+  std::vector<std::string> known_;
+  Refused error_;
+};
+
+// The body of a request as an object. Errors: JSON that is none, too deep, or of another kind.
+Refused parse_body(const std::string& text, Json& to);
+
+}  // namespace gimbal::api

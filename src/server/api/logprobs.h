@@ -1,0 +1,15 @@
+// Probabilities of tokens as OpenAI writes them.
+#pragma once
+#include "base/json.h"
+#include "scheduler/request.h"
+
+namespace gimbal::api {
+
+// The token as text; an incomplete character as U+FFFD.
+std::string token_text(const Tokenizer&, Token);
+// As JSON can say it, which knows no infinity: a token that cannot come gets what OpenAI writes for it.
+float finite_logprob(float);
+// {token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}
+Json token_logprobs(const Tokenizer&, const TokenTold&);
+
+}  // namespace gimbal::api

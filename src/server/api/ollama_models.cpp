@@ -1,0 +1,152 @@
+// Ollama's paths about models: /api/tags, /api/show, /api/ps, /api/version; and /api/embed.
+#include <algorithm>
+#include <map>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "server/api/ollama.h"
+#include "server/api/prompt.h"
+
+namespace gimbal::api {
+namespace {
+
+// "7.2B", "260K"
+std::string in_words(uint64_t parameters) {
+  if (parameters >= 1000000000) return format("{:.1f}B", double(parameters) / 1e9);
+  if (parameters >= 1000000) return format("{:.1f}M", double(parameters) / 1e6);
+  return format("{}K", parameters / 1000);
+}
+
+uint64_t parameters_of(const Gguf& file) {
+  uint64_t n = 0;
+  for (const GgufTensor& t : file.tensors()) n += uint64_t(t.dim[0] * t.dim[1] * t.dim[2] * t.dim[3]);
+  return n;
+}
+
+// The format of most of its weights: "Q4_K".
+std::string quantization_of(const Gguf& file) {
+  std::map<std::string, uint64_t> bytes;
+  for (const GgufTensor& t : file.tensors()) bytes[stored_name(t)] += t.bytes;
+  std::string most;
+  for (const auto& [name, n] : bytes)
+    if (most.empty() || n > bytes[most]) most = name;
+  for (char& c : most) c = char(std::toupper(static_cast<unsigned char>(c)));
+  return most;
+}
+
+Json value_json(const GgufValue& v, bool verbose) {
+  if (const auto* n = std::get_if<uint64_t>(&v)) return *n;
+  if (const auto* n = std::get_if<int64_t>(&v)) return *n;
+  if (const auto* n = std::get_if<double>(&v)) return *n;
+  if (const auto* b = std::get_if<bool>(&v)) return *b;
+  if (const auto* s = std::get_if<std::string_view>(&v)) return std::string(*s);
+  const GgufArray& a = std::get<GgufArray>(v);
+  if (!verbose) return nullptr;  // vocabularies are long
+  if (a.type == GgufType::String) return a.strings();
+  if (a.type == GgufType::F32 || a.type == GgufType::F64) return a.floats();
+  return a.integers();
+}
+
+Json model_json(Call& call, const KnownModel& m) {
+  Json j = {{"name", m.id}, {"model", m.id}, {"modified_at", iso_time(m.created)}, {"size", m.bytes}};
+  j["digest"] = call.services.models.digest(m.id);
+  if (auto file = call.services.models.file(m.id)) j["details"] = ollama_details(**file);
+  return j;
+}
+
+}  // namespace
+
+Json ollama_details(const Gguf& file) {
+  const std::string family(file.string("general.architecture").value_or(""));
+  return {{"parent_model", ""},
+          {"format", "gguf"},
+          {"family", family},
+          {"families", {family}},
+          {"parameter_size", in_words(parameters_of(file))},
+          {"quantization_level", quantization_of(file)}};
+}
+
+Refused ollama_tags(Call& call) {
+  Json list = Json::array();
+  for (const KnownModel& m : call.services.models.list()) list.push_back(model_json(call, m));
+  call.answer_json({{"models", std::move(list)}});
+  return {};
+}
+
+Refused ollama_ps(Call& call) {
+  Json list = Json::array();
+  for (const KnownModel& m : call.services.models.list()) {
+    if (!m.loaded) continue;
+    Json j = model_json(call, m);
+    j.erase("modified_at");
+    j["size"] = m.device_bytes;
+    j["size_vram"] = m.device_bytes;
+    j["expires_at"] = "9999-12-31T23:59:59Z";
+    list.push_back(std::move(j));
+  }
+  call.answer_json({{"models", std::move(list)}});
+  return {};
+}
+
+Refused ollama_show(Call& call) {
+  Fields f(call.body);
+  auto name = f.text("model");
+  if (auto older = f.text("name"); older && !name) name = older;
+  if (!name) f.need("model");
+  const bool verbose = f.flag("verbose").value_or(false);
+  f.harmless({"system", "template", "options"});  // of older versions, which could change a model here
+  if (auto no = f.finish()) return no;
+  auto found = call.services.models.file(*name);
+  if (!found) return unknown_model(*name);
+  const Gguf& file = **found;
+  Json info = Json::object();
+  for (const auto& [key, entry] : file.metadata()) info[std::string(key)] = value_json(entry.value, verbose);
+  info["general.parameter_count"] = parameters_of(file);
+  auto model = call.services.models.get(*name);
+  if (!model) return of(model.error());
+  call.answer_json({{"modelfile", ""},
+                    {"parameters", ""},
+                    {"template", file.string("tokenizer.chat_template").value_or("")},
+                    {"details", ollama_details(file)},
+                    {"model_info", std::move(info)},
+                    {"capabilities", {(*model)->generation() ? "completion" : "embedding"}}});
+  return {};
+}
+
+Refused ollama_version(Call& call) {
+  call.answer_json({{"version", call.services.version}});
+  return {};
+}
+
+Refused ollama_embed(Call& call) {
+  const double begin = now();
+  Fields f(call.body);
+  ServedModelPtr model;
+  if (auto no = ollama_model(call, f, false, model)) return no;
+  std::vector<std::vector<Token>> texts;
+  if (auto no = raw_prompts(f, "input", *model, 2048, texts)) return no;
+  f.harmless({"keep_alive"});
+  f.refuse("truncate", "a text is never cut", false);
+  f.refuse("dimensions", "an embedding is given whole");
+  f.refuse("options", "how a model runs is set when the server starts", Json::object());
+  if (auto no = f.finish()) return no;
+  size_t tokens = 0;
+  for (const auto& t : texts) {
+    if (int64_t(t.size()) > model->context()) return context_exceeded(t.size(), model->context());
+    tokens += t.size();
+  }
+  Json list = Json::array();
+  auto ok = model->embed(texts, [&](size_t, std::span<const float> e) -> Status {
+    list.push_back(e);
+    return Done{};
+  });
+  if (!ok) return of(ok.error());
+  call.answer_json({{"model", model->id()},
+                    {"embeddings", std::move(list)},
+                    {"total_duration", int64_t((now() - begin) * 1e9)},
+                    {"load_duration", 0},
+                    {"prompt_eval_count", tokens}});
+  return {};
+}
+
+}  // namespace gimbal::api

@@ -1,0 +1,64 @@
+#include "base/format.h"
+#include "server/api/ollama.h"
+
+namespace gimbal::api {
+
+Refused ollama_model(Call& call, Fields& f, bool generates, ServedModelPtr& to) {
+  auto name = f.text("model");
+  if (auto older = f.text("name"); older && !name) name = older;
+  if (!name) f.need("model");
+  if (!f.ok()) return f.error();
+  return find_model(call, *name, generates, to);
+}
+
+void read_ollama_options(Fields& f, const ServedModel& model, Settings& to) {
+  SamplerSettings& s = to.request.sampler;
+  s.temperature = 0.8f, s.top_k = 40, s.top_p = 0.9f, s.min_p = 0;
+  s.repeat_penalty = 1.1f, s.penalty_window = 64;
+  const Json* j = f.object("options");
+  if (!j) return;
+  Fields o(*j, "options");
+  if (auto v = o.number("temperature", 0, 1e6)) s.temperature = float(*v);
+  if (auto v = o.whole("top_k", 0, INT32_MAX)) s.top_k = int(*v);
+  if (auto v = o.number("top_p", 0, 1)) s.top_p = float(*v);
+  if (auto v = o.number("min_p", 0, 1)) s.min_p = float(*v);
+  if (auto v = o.number("typical_p", 0, 1)) s.typical_p = float(*v);
+  if (auto v = o.number("repeat_penalty", 1e-6, 1e6)) s.repeat_penalty = float(*v);
+  if (auto v = o.whole("repeat_last_n", -1, INT32_MAX)) s.penalty_window = int(*v);
+  if (auto v = o.number("presence_penalty", -100, 100)) s.presence_penalty = float(*v);
+  if (auto v = o.number("frequency_penalty", -100, 100)) s.frequency_penalty = float(*v);
+  if (auto v = o.whole("num_predict", -2, INT32_MAX); v && *v >= 0) to.request.max_tokens = int(*v);
+  set_seed(o, "seed", to);
+  if (to.seeded && to.request.sampler.seed == uint64_t(-1)) to.seeded = false;  // any
+  to.request.stops = o.texts("stop", 16);
+  for (const std::string& stop : to.request.stops)
+    if (stop.empty()) o.wrong("stop", "'options.stop' has an empty text");
+  if (auto v = o.whole("num_ctx", 1, INT64_MAX); v && *v > model.context())
+    o.wrong(
+        "num_ctx",
+        format("'options.num_ctx': the context is {} tokens; it is set when the server starts, with --ctx",
+               model.context()));
+  o.harmless({"num_keep"});  // nothing is ever forgotten
+  for (const char* name : {"num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap", "use_mlock", "numa",
+                           "low_vram", "f16_kv", "vocab_only"})
+    o.refuse(name, "how a model runs is set when the server starts");
+  o.refuse("mirostat", "there is no such sampler", 0);
+  o.refuse("mirostat_tau", "there is no such sampler");
+  o.refuse("mirostat_eta", "there is no such sampler");
+  o.refuse("tfs_z", "there is no such sampler", 1);
+  o.refuse("penalize_newline", "a newline is a token like others", true);
+  if (auto no = o.finish()) f.wrong_as(*no);
+}
+
+void read_ollama_common(Fields& f, Settings& to) {
+  static_cast<void>(to);
+  f.harmless({"keep_alive"});  // the server's option says how long models stay
+  if (const Json* format = f.any("format"); format && *format != "")
+    f.wrong("format", "'format' is not supported yet; give a 'grammar' to /v1/chat/completions");
+  f.refuse("truncate", "a prompt is never cut", false);
+  f.refuse("shift", "a context is never cut", false);
+  f.refuse("logprobs", "ask for them at /v1/chat/completions", false);
+  f.refuse("top_logprobs", "ask for them at /v1/chat/completions", 0);
+}
+
+}  // namespace gimbal::api

@@ -1,0 +1,167 @@
+// POST /api/generate and /api/chat: texts, as lines of JSON.
+#include "base/clock.h"
+#include "base/format.h"
+#include "server/api/ollama.h"
+#include "server/api/prompt.h"
+
+namespace gimbal::api {
+namespace {
+
+class LineWriter final : public Writer {
+ public:
+  LineWriter(std::string model, bool chat, bool thinks)
+      : model_(std::move(model)), chat_(chat), thinks_(thinks) {}
+
+  std::string whole(const std::vector<Choice>& all, const Usage&) override {
+    return dump(last(all[0], all[0].text, all[0].reasoning)) + "\n";
+  }
+  const char* stream_type() const override { return "application/x-ndjson"; }
+  void begin(std::string&) override { first_ = now(); }
+  void piece(std::string& out, const Piece& p) override {
+    Json line = part(p.text, p.reasoning);
+    line["done"] = false;
+    out += dump(line) + "\n";
+  }
+  void end(std::string& out, const Choice& c, int) override { out += dump(last(c, "", "")) + "\n"; }
+  void finish(std::string&, const std::vector<Choice>&, const Usage&) override {}
+  void error(std::string& out, const ApiError& e) override {
+    out += error_text(Dialect::Ollama, e, "") + "\n";
+  }
+
+ private:
+  Json part(const std::string& text, const std::string& reasoning) const {
+    Json j = {{"model", model_}, {"created_at", iso_time(unix_time())}};
+    const bool shown = thinks_ && !reasoning.empty();
+    if (chat_) {
+      j["message"] = {{"role", "assistant"}, {"content", text}};
+      if (shown) j["message"]["thinking"] = reasoning;
+    } else {
+      j["response"] = text;
+      if (shown) j["thinking"] = reasoning;
+    }
+    return j;
+  }
+  Json last(const Choice& c, const std::string& text, const std::string& reasoning) const {
+    const auto nanoseconds = [](double seconds) { return int64_t(seconds * 1e9); };
+    const double end = now(), first = first_ > 0 ? first_ : end;
+    Json j = part(text, reasoning);
+    j["done"] = true;
+    j["done_reason"] = finish_word(c.end);
+    j["total_duration"] = nanoseconds(end - begin_);
+    j["load_duration"] = 0;
+    j["prompt_eval_count"] = c.end.prompt_tokens;
+    j["prompt_eval_duration"] = nanoseconds(first - begin_);
+    j["eval_count"] = c.end.tokens;
+    j["eval_duration"] = nanoseconds(end - first);
+    return j;
+  }
+
+  std::string model_;
+  bool chat_, thinks_;
+  double begin_ = now(), first_ = 0;
+};
+
+Refused answer(Call& call, ServedModelPtr model, const Settings& settings, Prompt prompt, bool stream,
+               bool chat, bool thinks) {
+  Plan plan;
+  std::vector<std::vector<Token>> prompts;
+  prompts.push_back(std::move(prompt.tokens));
+  if (auto no = requests_of(*model, settings, std::move(prompts), plan.choices)) return no;
+  plan.id = new_id("ollama-");
+  plan.stream = stream;
+  plan.splits_reasoning = chat || thinks;
+  plan.opens_reasoning = prompt.opens_reasoning;
+  plan.writer = std::make_unique<LineWriter>(model->id(), chat, thinks);
+  plan.model = std::move(model);
+  call.fill(plan);
+  Answer::start(call.services, std::move(plan), call.exchange);
+  return {};
+}
+
+// "think": true, false, or how much.
+void read_think(Fields& f, ChatInput& input) {
+  const Json* think = f.any("think");
+  if (!think) return;
+  if (think->is_boolean()) input.thinks = think->get<bool>();
+  else if (auto effort = f.word("think", {"low", "medium", "high"})) input.effort = *effort;
+}
+
+// Ollama's messages in OpenAI's form.
+void read_ollama_messages(Fields& f, Json& to) {
+  const Json* list = f.array("messages");
+  if (!list) return;
+  for (size_t i = 0; i < list->size() && f.ok(); i++) {
+    Fields m((*list)[i], format("messages[{}]", i));
+    m.need("role");
+    Json one = {{"role", m.word("role", {"system", "user", "assistant", "tool"}).value_or("")},
+                {"content", m.text("content").value_or("")}};
+    if (auto thinking = m.text("thinking")) one["reasoning_content"] = *thinking;
+    m.refuse("images", "gimbal reads texts only", Json::array());
+    for (const char* name : {"tool_name", "tool_call_id"})
+      if (auto id = m.text(name)) one[name == std::string_view("tool_name") ? "name" : name] = *id;
+    if (const Json* calls = m.array("tool_calls")) one["tool_calls"] = *calls;
+    if (auto no = m.finish()) f.wrong_as(*no);
+    to.push_back(std::move(one));
+  }
+}
+
+// What a client gets that only wants the model to be loaded.
+void answer_loaded(Call& call, const ServedModel& model, bool chat) {
+  Json j = {{"model", model.id()}, {"created_at", iso_time(unix_time())}};
+  if (chat) j["message"] = {{"role", "assistant"}, {"content", ""}};
+  else j["response"] = "";
+  j["done"] = true, j["done_reason"] = "load";
+  call.answer_json(j);
+}
+
+}  // namespace
+
+Refused ollama_generate(Call& call) {
+  Fields f(call.body);
+  ServedModelPtr model;
+  if (auto no = ollama_model(call, f, true, model)) return no;
+  const std::string text = f.text("prompt").value_or(""), system = f.text("system").value_or("");
+  const bool raw = f.flag("raw").value_or(false), stream = f.flag("stream").value_or(true);
+  Settings settings;
+  read_ollama_options(f, *model, settings);
+  read_ollama_common(f, settings);
+  ChatInput input;
+  read_think(f, input);
+  f.refuse("suffix", "the model goes on behind the prompt only", "");
+  f.refuse("images", "gimbal reads texts only", Json::array());
+  f.refuse("template", "the file's own is used; 'raw' is without", "");
+  f.refuse("context", "send the text again: what was computed of it is found", Json::array());
+  if (auto no = f.finish()) return no;
+  if (text.empty()) return answer_loaded(call, *model, false), std::nullopt;
+  Prompt prompt;
+  if (raw) {
+    prompt.tokens = model->tokenizer().encode(text);
+  } else {
+    if (!system.empty()) input.messages.push_back({{"role", "system"}, {"content", system}});
+    input.messages.push_back({{"role", "user"}, {"content", text}});
+    if (auto no = chat_prompt(*model, input, prompt)) return no;
+  }
+  return answer(call, model, settings, std::move(prompt), stream, false, !raw && input.thinks);
+}
+
+Refused ollama_chat(Call& call) {
+  Fields f(call.body);
+  ServedModelPtr model;
+  if (auto no = ollama_model(call, f, true, model)) return no;
+  ChatInput input;
+  read_ollama_messages(f, input.messages);
+  const bool stream = f.flag("stream").value_or(true);
+  if (const Json* tools = f.array("tools"); tools && !tools->empty())
+    f.wrong("tools", "'tools' is not supported yet");
+  Settings settings;
+  read_ollama_options(f, *model, settings);
+  read_ollama_common(f, settings);
+  read_think(f, input);
+  if (auto no = f.finish()) return no;
+  if (input.messages.empty()) return answer_loaded(call, *model, true), std::nullopt;
+  Prompt prompt;
+  if (auto no = chat_prompt(*model, input, prompt)) return no;
+  return answer(call, model, settings, std::move(prompt), stream, true, input.thinks);
+}
+
+}  // namespace gimbal::api

@@ -1,0 +1,39 @@
+// GET /v1/models and /v1/models/ID; the model that a request means.
+#include "base/format.h"
+#include "server/api/call.h"
+
+namespace gimbal::api {
+namespace {
+
+Json model_json(const KnownModel& m) {
+  return {{"id", m.id}, {"object", "model"}, {"created", m.created}, {"owned_by", "gimbal"}};
+}
+
+}  // namespace
+
+Refused find_model(Call& call, const std::string& name, bool generates, ServedModelPtr& to) {
+  auto found = call.services.models.get(name);
+  if (!found) return found.error().code == Code::NotFound ? unknown_model(name) : of(found.error());
+  to = std::move(*found);
+  if (generates && !to->generation())
+    return wrong_field("model", format("the model {} makes embeddings, not texts", quoted_briefly(name)));
+  return {};
+}
+
+Refused list_models(Call& call) {
+  Json data = Json::array();
+  for (const KnownModel& m : call.services.models.list()) data.push_back(model_json(m));
+  call.answer_json({{"object", "list"}, {"data", std::move(data)}});
+  return {};
+}
+
+Refused show_model(Call& call) {
+  for (const KnownModel& m : call.services.models.list())
+    if (m.id == call.argument) {
+      call.answer_json(model_json(m));
+      return {};
+    }
+  return unknown_model(call.argument);
+}
+
+}  // namespace gimbal::api

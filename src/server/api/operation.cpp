@@ -1,0 +1,128 @@
+// For those who run the server: health, numbers, devices, receipts.
+#include "base/format.h"
+#include "server/api/call.h"
+
+namespace gimbal::api {
+namespace {
+
+void add_to(Durations& sum, const Durations& d) {
+  for (size_t i = 0; i < d.counts.size(); i++) sum.counts[i] += d.counts[i];
+  sum.sum += d.sum;
+}
+
+void add_to(SchedulerNumbers& sum, const SchedulerNumbers& n) {
+  sum.waiting += n.waiting;
+  sum.shared_tokens += n.shared_tokens, sum.steps += n.steps;
+  sum.preemptions += n.preemptions, sum.devices_lost += n.devices_lost;
+  sum.pages += n.pages, sum.pages_running += n.pages_running, sum.pages_kept += n.pages_kept;
+  add_to(sum.first_token, n.first_token);
+  add_to(sum.between_tokens, n.between_tokens);
+}
+
+}  // namespace
+
+void Receipts::keep(std::string id, std::string text) {
+  const std::lock_guard lock(mutex_);
+  kept_.emplace_back(std::move(id), std::move(text));
+  if (kept_.size() > kMost) kept_.pop_front();
+}
+
+std::string Receipts::find(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [known, text] : kept_)
+    if (known == id) return text;
+  return {};
+}
+
+void Services::set_ready() {
+  std::vector<std::shared_ptr<http::Exchange>> all;
+  {
+    const std::lock_guard lock(waiting_mutex);
+    ready = true;
+    all.swap(waiting);
+  }
+  for (const auto& one : all) one->wake();
+}
+
+Refused health_live(Call& call) {
+  call.answer_json({{"status", "ok"}});
+  return {};
+}
+
+Refused health_ready(Call& call) {
+  const bool draining = call.services.draining, ready = call.services.ready && !draining;
+  call.answer(http::Response{ready ? 200 : 503, dump({{"status", ready      ? "ok"
+                                                                 : draining ? "draining"
+                                                                            : "loading"}})});
+  return {};
+}
+
+Refused show_backends(Call& call) {
+  call.answer(http::Response{200, call.services.backends()});
+  return {};
+}
+
+Refused show_receipt(Call& call) {
+  std::string text = call.services.receipts.find(call.argument);
+  if (text.empty())
+    return ApiError{
+        404,
+        format("there is no receipt of {}; the last 1000 answers have one", quoted_briefly(call.argument)),
+        "", "not_found"};
+  call.answer(http::Response{200, std::move(text)});
+  return {};
+}
+
+Refused metrics(Call& call) {
+  Services& s = call.services;
+  SchedulerNumbers n;
+  for (const SchedulerNumbers& one : s.numbers()) add_to(n, one);
+  std::string out;
+  const auto describe = [&](const char* name, const char* type, const char* help) {
+    out += format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
+  };
+  const auto add = [&](const char* name, const char* type, const char* help, uint64_t value) {
+    describe(name, type, help);
+    out += format("{} {}\n", name, value);
+  };
+  const auto add_durations = [&](const char* name, const char* help, const Durations& d) {
+    describe(name, "histogram", help);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < d.counts.size(); i++) {
+      sum += d.counts[i];
+      const std::string bound = i < Durations::kBounds.size() ? format("{}", Durations::kBounds[i]) : "+Inf";
+      out += format("{}_bucket{{le=\"{}\"}} {}\n", name, bound, sum);
+    }
+    out += format("{0}_sum {1}\n{0}_count {2}\n", name, d.sum, sum);
+  };
+  add("gimbal_requests_running", "gauge", "Answers that are being computed.",
+      uint64_t(std::max(0, s.running.load())));
+  add("gimbal_requests_waiting", "gauge", "Texts that wait for their turn.", uint64_t(n.waiting));
+  add("gimbal_tokens_generated_total", "counter", "Tokens of all answers.", s.tokens_generated);
+  add("gimbal_prompt_tokens_total", "counter", "Tokens of all prompts.", s.prompt_tokens);
+  add("gimbal_prompt_tokens_shared_total", "counter", "Of these, computed for an earlier request.",
+      n.shared_tokens);
+  add("gimbal_drafted_tokens_total", "counter", "Tokens that were guessed before they were computed.",
+      s.drafted);
+  add("gimbal_accepted_tokens_total", "counter", "Of these, those that were right.", s.accepted);
+  add("gimbal_steps_total", "counter", "Steps of the models.", n.steps);
+  add("gimbal_preemptions_total", "counter", "Times that a text gave up its place, to go on later.",
+      n.preemptions);
+  add("gimbal_devices_lost_total", "counter", "Times that all went on on another device.", n.devices_lost);
+  describe("gimbal_kv_pages", "gauge", "Pages of the KV cache, by who has them.");
+  const int running = n.pages_running, kept = n.pages_kept;
+  for (const auto& [state, pages] :
+       {std::pair("running", running), {"kept", kept}, {"free", n.pages - running - kept}})
+    out += format("gimbal_kv_pages{{state=\"{}\"}} {}\n", state, pages);
+  describe("gimbal_memory_bytes", "gauge", "Memory of the devices that a model takes.");
+  for (const KnownModel& m : s.models.list())
+    if (m.loaded) out += format("gimbal_memory_bytes{{model={}}} {}\n", json_text(m.id), m.device_bytes);
+  add_durations("gimbal_time_to_first_token_seconds", "From a request to its first token.", n.first_token);
+  add_durations("gimbal_time_between_tokens_seconds", "From a token to the next one of the same text.",
+                n.between_tokens);
+  http::Response r{200, std::move(out), "text/plain; version=0.0.4; charset=utf-8"};
+  call.answer(std::move(r));
+  return {};
+}
+
+}  // namespace gimbal::api

@@ -1,0 +1,197 @@
+#include "server/api/prompt.h"
+
+#include "base/format.h"
+#include "chat/chat_prompt.h"
+#include "server/api/text.h"
+
+namespace gimbal::api {
+namespace {
+
+Refused read_tool_calls(const Json& calls, const std::string& where, Json& to) {
+  if (!calls.is_array()) return wrong_field(where, format("'{}' must be a list", where));
+  to = Json::array();
+  for (size_t i = 0; i < calls.size(); i++) {
+    Fields f(calls[i], format("{}[{}]", where, i));
+    const auto id = f.text("id");
+    f.word("type", {"function"});
+    f.harmless({"index"});
+    f.need("function");
+    if (const Json* function = f.object("function")) {
+      Fields g(*function, f.path("function"));
+      g.need("name");
+      const auto name = g.text("name");
+      const Json* arguments = g.any("arguments");
+      if (auto no = g.finish()) return no;
+      // Templates expect an object; clients send its text.
+      Json object = arguments ? *arguments : Json::object();
+      if (object.is_string()) {
+        Json parsed = Json::parse(object.get_ref<const std::string&>(), nullptr, false);
+        if (!parsed.is_discarded()) object = std::move(parsed);
+      }
+      to.push_back({{"id", id.value_or("")},
+                    {"type", "function"},
+                    {"function", {{"name", name.value_or("")}, {"arguments", std::move(object)}}}});
+    }
+    if (auto no = f.finish()) return no;
+  }
+  return {};
+}
+
+Refused read_message(const Json& j, const std::string& where, Json& to) {
+  Fields f(j, where);
+  f.need("role");
+  const auto role = f.word("role", {"system", "developer", "user", "assistant", "tool", "function"});
+  to = {{"role", role.value_or("")}};
+  // Templates know one role for what the application says.
+  if (role == "developer") to["role"] = "system";
+  if (role == "function") to["role"] = "tool";
+  if (const Json* content = f.any("content")) {
+    std::string text;
+    if (auto no = content_text(*content, f.path("content"), text)) return no;
+    to["content"] = std::move(text);
+  } else if (role != "assistant") {
+    f.need("content");
+  } else {
+    to["content"] = "";
+  }
+  if (const auto name = f.text("name")) to["name"] = *name;
+  if (const auto id = f.text("tool_call_id")) to["tool_call_id"] = *id;
+  if (const auto reasoning = f.text("reasoning_content")) to["reasoning_content"] = *reasoning;
+  f.refuse("audio", "gimbal reads texts only");
+  f.refuse("function_call", "give 'tool_calls'");
+  f.harmless({"refusal", "annotations"});
+  if (const Json* calls = f.any("tool_calls"))
+    if (auto no = read_tool_calls(*calls, f.path("tool_calls"), to["tool_calls"])) return no;
+  return f.finish();
+}
+
+}  // namespace
+
+Refused content_text(const Json& content, const std::string& where, std::string& to) {
+  if (content.is_string()) {
+    to = content.get<std::string>();
+    return {};
+  }
+  if (!content.is_array()) return wrong_field(where, format("'{}' must be a text or a list of parts", where));
+  for (size_t i = 0; i < content.size(); i++) {
+    const Json& part = content[i];
+    const std::string here = format("{}[{}]", where, i);
+    if (!part.is_object() || !part.contains("type") || !part["type"].is_string())
+      return wrong_field(here, format("'{}' must be an object with a 'type'", here));
+    const std::string& type = part["type"].get_ref<const std::string&>();
+    const char* field = type == "refusal" ? "refusal" : "text";
+    if (type != "text" && type != "input_text" && type != "output_text" && type != "refusal")
+      return wrong_field(here + ".type",
+                         format("'{}': parts of type {} are not supported: gimbal reads texts only",
+                                here + ".type", quoted_briefly(type)));
+    if (!part.contains(field) || !part[field].is_string())
+      return wrong_field(format("{}.{}", here, field), format("'{}.{}' must be a text", here, field));
+    to += part[field].get_ref<const std::string&>();
+  }
+  return {};
+}
+
+void read_messages(Fields& f, Json& to) {
+  to = Json::array();
+  if (!f.need("messages")) return;
+  const Json* list = f.array("messages");
+  if (!list) return;
+  if (list->empty()) f.wrong("messages", "'messages' must have at least one message");
+  for (size_t i = 0; i < list->size() && f.ok(); i++) {
+    Json one;
+    if (auto no = read_message((*list)[i], format("messages[{}]", i), one)) f.wrong_as(*no);
+    to.push_back(std::move(one));
+  }
+}
+
+void read_tools(Fields& f, Json& to) {
+  to = Json::array();
+  const Json* list = f.array("tools");
+  if (!list) return;
+  for (size_t i = 0; i < list->size() && f.ok(); i++) {
+    Fields tool((*list)[i], format("tools[{}]", i));
+    tool.need("type");
+    tool.word("type", {"function"});
+    tool.need("function");
+    if (const Json* function = tool.object("function")) {
+      Fields g(*function, tool.path("function"));
+      g.need("name");
+      g.text("name");
+      g.text("description");
+      g.object("parameters");
+      g.flag("strict");
+      if (auto no = g.finish()) f.wrong_as(*no);
+      Json plain = {{"name", (*function).value("name", Json(""))}};
+      if (function->contains("description")) plain["description"] = (*function)["description"];
+      plain["parameters"] =
+          function->value("parameters", Json{{"type", "object"}, {"properties", Json::object()}});
+      to.push_back({{"type", "function"}, {"function", std::move(plain)}});
+    }
+    if (auto no = tool.finish()) f.wrong_as(*no);
+  }
+}
+
+Refused chat_prompt(const ServedModel& model, const ChatInput& input, Prompt& to) {
+  Json v = chat_variables({}, input.thinks);
+  v["messages"] = input.messages;
+  if (!input.tools.empty()) v["tools"] = input.tools;
+  if (!input.effort.empty()) v["reasoning_effort"] = input.effort;
+  auto made = gimbal::chat_prompt(model.chat(), model.tokenizer(), v, local_time());
+  if (!made) {
+    if (made.error().reason == std::string_view(reason::kTemplateRaised))
+      return wrong_field("messages",
+                         format("the model's chat template refuses this: {}", made.error().message));
+    return ApiError{500, "the model's chat template failed with these messages"};
+  }
+  to.tokens = std::move(made->tokens);
+  to.opens_reasoning = made->opens_reasoning;
+  if (!input.begun.empty()) {
+    const auto more = model.tokenizer().encode(input.begun, {.add_bos = false, .parse_special = false});
+    to.tokens.insert(to.tokens.end(), more.begin(), more.end());
+    to.opens_reasoning = false;
+  }
+  if (to.tokens.empty()) return wrong_field("messages", "the messages make an empty prompt");
+  if (int64_t(to.tokens.size()) > model.context()) return context_exceeded(to.tokens.size(), model.context());
+  return {};
+}
+
+Refused raw_prompts(Fields& f, const char* name, const ServedModel& model, size_t most,
+                    std::vector<std::vector<Token>>& to) {
+  const Tokenizer& tokenizer = model.tokenizer();
+  const Json* j = f.any(name);
+  if (!j) {
+    f.need(name);
+    return f.error();
+  }
+  const auto ids = [&](const Json& list) -> Refused {
+    to.emplace_back();
+    for (const Json& id : list) {
+      if (!id.is_number_integer() || id < 0 || id >= tokenizer.size())
+        return wrong_field(
+            name, format("'{}' has a token id that is not from 0 to {}", name, tokenizer.size() - 1));
+      to.back().push_back(id.get<Token>());
+    }
+    return {};
+  };
+  if (j->is_string()) {
+    to.push_back(tokenizer.encode(j->get_ref<const std::string&>()));
+  } else if (j->is_array() && !j->empty() && (*j)[0].is_number()) {
+    if (auto no = ids(*j)) return no;
+  } else if (j->is_array() && !j->empty()) {
+    if (j->size() > most) return wrong_field(name, format("'{}' has more than {} entries", name, most));
+    for (const Json& one : *j) {
+      if (one.is_string()) to.push_back(tokenizer.encode(one.get_ref<const std::string&>()));
+      else if (!one.is_array())
+        return wrong_field(name, format("'{}' must be texts or lists of token ids", name));
+      else if (auto no = ids(one)) return no;
+    }
+  } else {
+    return wrong_field(name,
+                       format("'{}' must be a text, token ids, or a list of these, and not empty", name));
+  }
+  for (const auto& tokens : to)
+    if (tokens.empty()) return wrong_field(name, format("'{}' has a prompt without tokens", name));
+  return {};
+}
+
+}  // namespace gimbal::api

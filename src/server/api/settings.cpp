@@ -1,0 +1,112 @@
+#include "server/api/settings.h"
+
+#include <charconv>
+#include <limits>
+
+#include "base/format.h"
+#include "server/api/text.h"
+
+namespace gimbal::api {
+namespace {
+
+constexpr size_t kMaxStops = 16;
+constexpr int kMaxChoices = 8;
+// 100 is the most that a client can say, and means that the token comes, whatever the model thinks of it.
+constexpr float kForced = 1000;
+
+}  // namespace
+
+SamplerSettings plain_sampler() {
+  SamplerSettings s;
+  s.temperature = 1;
+  s.top_k = 0, s.top_p = 1, s.min_p = 0;
+  s.penalty_window = -1;
+  return s;
+}
+
+void read_logit_bias(Fields& f, int vocabulary, SamplerSettings& to) {
+  const Json* bias = f.object("logit_bias");
+  if (!bias) return;
+  for (const auto& [key, value] : bias->items()) {
+    int id = -1;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocabulary)
+      return f.wrong("logit_bias", format("'logit_bias': {} is no token id from 0 to {}", quoted_briefly(key),
+                                          vocabulary - 1));
+    const double b = value.is_number() ? value.get<double>() : 1000;
+    if (!(b >= -100 && b <= 100))
+      return f.wrong("logit_bias", "'logit_bias': a bias is a number from -100 to 100");
+    to.logit_bias.emplace_back(id, b == -100  ? -std::numeric_limits<float>::infinity()
+                                   : b == 100 ? kForced
+                                              : float(b));
+  }
+}
+
+void set_seed(Fields& f, const char* name, Settings& to) {
+  const Json* j = f.any(name);
+  if (!j) return;
+  if (!j->is_number_integer()) return f.wrong(name, format("'{}' must be a whole number", name));
+  to.request.sampler.seed = j->is_number_unsigned() ? j->get<uint64_t>() : uint64_t(j->get<int64_t>());
+  to.seeded = true;
+}
+
+void read_settings(Fields& f, const ServedModel& model, Settings& to) {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  SamplerSettings& s = to.request.sampler;
+  s = plain_sampler();
+  if (auto v = f.number("temperature", 0, 2)) s.temperature = float(*v);
+  if (auto v = f.number("top_p", 0, 1)) s.top_p = float(*v);
+  if (auto v = f.number("frequency_penalty", -2, 2)) s.frequency_penalty = float(*v);
+  if (auto v = f.number("presence_penalty", -2, 2)) s.presence_penalty = float(*v);
+  if (auto v = f.whole("top_k", -1, INT32_MAX)) s.top_k = std::max(0, int(*v));
+  if (auto v = f.number("min_p", 0, 1)) s.min_p = float(*v);
+  if (auto v = f.number("typical_p", 0, 1)) s.typical_p = float(*v);
+  for (const char* name : {"repeat_penalty", "repetition_penalty"})
+    if (auto v = f.number(name, 0, kMax)) {
+      if (*v == 0) f.wrong(name, format("'{}' must be above 0", name));
+      s.repeat_penalty = float(*v);
+    }
+  set_seed(f, "seed", to);
+  read_logit_bias(f, model.tokenizer().size(), s);
+  to.request.stops = f.texts("stop", kMaxStops);
+  for (const std::string& stop : to.request.stops)
+    if (stop.empty()) f.wrong("stop", "'stop' has an empty text");
+  if (auto v = f.whole("n", 1, kMaxChoices)) to.n = int(*v);
+  if (auto v = f.flag("ignore_eos")) to.request.ignore_stop_tokens = *v;
+  if (auto v = f.text("grammar")) to.request.grammar = *v;
+}
+
+void read_response_format(Fields& f, Settings& to) {
+  const Json* j = f.object("response_format");
+  if (!j) return;
+  Fields format_of(*j, "response_format");
+  format_of.need("type");
+  const auto type = format_of.word("type", {"text", "json_object", "json_schema"});
+  // The one place where a schema is to become GenerationRequest::grammar.
+  if (type && *type != "text") {
+    format_of.any("json_schema");
+    format_of.wrong("type", "'response_format' with JSON is not supported yet; give a 'grammar'");
+  }
+  static_cast<void>(to);
+  if (auto no = format_of.finish()) f.wrong_as(*no);
+}
+
+Refused requests_of(const ServedModel& model, const Settings& settings,
+                    std::vector<std::vector<Token>> prompts, std::vector<GenerationRequest>& to) {
+  const uint64_t seed = settings.seeded ? settings.request.sampler.seed : random_seed();
+  for (auto& prompt : prompts) {
+    const int64_t size = int64_t(prompt.size());
+    if (size > model.context()) return context_exceeded(prompt.size(), model.context());
+    for (int i = 0; i < settings.n; i++) {
+      to.push_back(settings.request);
+      GenerationRequest& r = to.back();
+      r.prompt = i + 1 < settings.n ? prompt : std::move(prompt);
+      r.sampler.seed = seed + uint64_t(i);
+      const int room = model.context() - int(size) + 1;  // the last token needs no place
+      if (r.max_tokens > room) r.max_tokens = room;
+    }
+  }
+  return {};
+}
+
+}  // namespace gimbal::api

@@ -1,0 +1,33 @@
+// The settings of an answer, as most APIs call them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "server/api/fields.h"
+#include "server/model.h"
+
+namespace gimbal::api {
+
+struct Settings {
+  GenerationRequest request;  // without a prompt
+  int n = 1;
+  bool seeded = false;
+};
+
+// No filters but those that are asked for; the penalties look at all of the text.
+SamplerSettings plain_sampler();
+// temperature, top_p, frequency_penalty, presence_penalty, seed, logit_bias, stop, n, and what OpenAI has
+// not: top_k, min_p, typical_p, repeat_penalty, ignore_eos, grammar.
+void read_settings(Fields&, const ServedModel&, Settings& to);
+// {"type": "text"}, or a schema.
+void read_response_format(Fields&, Settings& to);
+// {id: bias}
+void read_logit_bias(Fields&, int vocabulary, SamplerSettings& to);
+void set_seed(Fields&, const char* name, Settings& to);
+
+// A request for each of `n` choices of each prompt. What does not fit behind a prompt is cut off
+// `max_tokens`. Refused: a prompt that is longer than the context.
+Refused requests_of(const ServedModel&, const Settings&, std::vector<std::vector<Token>> prompts,
+                    std::vector<GenerationRequest>& to);
+
+}  // namespace gimbal::api

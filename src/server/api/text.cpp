@@ -1,0 +1,60 @@
+#include "server/api/text.h"
+
+#include <chrono>
+#include <ctime>
+#include <random>
+
+#include "base/format.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace gimbal::api {
+
+std::string dump(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string json_text(std::string_view s) { return dump(Json(s)); }
+std::string quoted_briefly(std::string_view s) { return quoted(s); }
+
+uint64_t random_seed() {
+  std::random_device system;
+  return uint64_t(system()) << 32 | system();
+}
+
+std::string new_id(const char* prefix) {
+  static constexpr char kLetters[] = "0123456789abcdefghijklmnopqrstuv";
+  std::string id = prefix;
+  for (int part = 0; part < 2; part++) {
+    uint64_t bits = random_seed();
+    for (int i = 0; i < 12; i++, bits >>= 5) id += kLetters[bits & 31];
+  }
+  return id;
+}
+
+int64_t unix_time() { return std::time(nullptr); }
+
+std::string iso_time(int64_t t) {
+  const std::time_t at = t;
+  std::tm utc{};
+  gmtime_r(&at, &utc);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc));
+}
+
+void add_event(std::string& out, std::string_view event, std::string_view data) {
+  if (!event.empty()) out.append("event: ").append(event).append("\n");
+  out.append("data: ").append(data).append("\n\n");
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t n = bytes.size() - i;
+    uint32_t three = 0;
+    for (size_t k = 0; k < 3; k++) three = three << 8 | (k < n ? uint8_t(bytes[i + k]) : 0);
+    for (size_t k = 0; k < 4; k++) out += k <= n ? kLetters[three >> (18 - 6 * k) & 63] : '=';
+  }
+  return out;
+}
+
+}  // namespace gimbal::api

@@ -1,0 +1,83 @@
+// One connection, as two coroutines on the server's thread: one reads whatever comes, so that a client that
+// leaves is noticed at once; the other one takes requests from it and writes the answers, in order.
+#pragma once
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <functional>
+#include <limits>
+#include <list>
+#include <string>
+
+#include "server/http/head.h"
+#include "server/http/server.h"
+
+namespace gimbal::http {
+
+namespace asio = boost::asio;
+using Socket = asio::ip::tcp::socket;
+
+class Connection;
+
+// What all connections share. It outlives the server where an exchange is still held.
+struct Shared {
+  asio::io_context io{1};
+  asio::thread_pool pool;
+  Handler& handler;
+  Limits limits;
+  std::list<std::shared_ptr<Connection>> connections;
+  size_t owed = 0;  // answers that are not written yet
+  bool draining = false;
+  std::string scratch = std::string(64 << 10, '\0');  // what is read goes through here
+  std::function<void()> changed;                      // fewer connections, or fewer answers owed
+
+  Shared(Handler& h, const Limits& l, int threads) : pool(size_t(threads)), handler(h), limits(l) {}
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(std::shared_ptr<Shared>, Socket);
+  void start();
+  void close();                 // at once
+  void close_if_idle();         // no answer is owed
+  void check_time(double now);  // ends what takes too long
+
+ private:
+  class Ticket;
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  asio::awaitable<void> read();
+  asio::awaitable<void> serve();
+  asio::awaitable<void> linger();
+  // Each answers false when the connection is to end; it has answered then what there was to say.
+  asio::awaitable<bool> take_head(Head& to);
+  asio::awaitable<bool> take_body(Head& head);
+  asio::awaitable<bool> respond(Head& head);
+  asio::awaitable<bool> pump(const Head& head, bool& streaming);
+  asio::awaitable<bool> send_whole(const Response&, const Head*, bool keep);
+  asio::awaitable<bool> send(std::string_view bytes);
+  asio::awaitable<bool> refuse(const Refusal&, const Head*);
+  asio::awaitable<void> change();  // waits for signal()
+  void signal();
+  void allow(double seconds);
+  void let_go();  // of the ticket
+  std::string head_of(const Response&, const Head*, bool keep, bool chunked) const;
+
+  std::shared_ptr<Shared> shared_;
+  Socket socket_;
+  asio::steady_timer event_, room_;
+  std::string peer_, input_;
+  size_t discarded_ = 0;
+  double deadline_ = kNever;
+  bool signalled_ = false;
+  bool eof_ = false;      // nothing more will come from the client
+  bool closed_ = false;   // and nothing more will reach it
+  bool expired_ = false;  // the deadline
+  bool writes_ = false, discards_ = false, first_ = true, idle_ = true;
+  std::shared_ptr<Ticket> ticket_;  // of the request that is being answered
+};
+
+}  // namespace gimbal::http

@@ -1,0 +1,30 @@
+#include "base/sha256.h"
+
+#include <gtest/gtest.h>
+
+#include "support/sha256.h"
+
+namespace gimbal::test {
+namespace {
+
+TEST(Sha256, TheStandardsExamples) {
+  gimbal::Sha256 s;
+  s.add("abc");
+  EXPECT_EQ(s.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(gimbal::Sha256().hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(Sha256, InPiecesOfAnySize) {
+  std::string text;
+  for (int i = 0; i < 300; i++) {
+    for (size_t piece : {1, 7, 63, 64, 65, 200}) {
+      gimbal::Sha256 s;
+      for (size_t at = 0; at < text.size(); at += piece) s.add(std::string_view(text).substr(at, piece));
+      ASSERT_EQ(s.hex(), sha256(text)) << text.size() << " bytes in pieces of " << piece;
+    }
+    text += char(i * 7);
+  }
+}
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,136 @@
+// The APIs behind a real socket, over a scripted service and the built-in model's tokenizer.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "model/embedded_model.h"
+#include "scripted_service.h"
+#include "server/api/api.h"
+#include "support/http_client.h"
+
+namespace gimbal::test {
+
+using Json = nlohmann::ordered_json;
+
+class ScriptedModel final : public ServedModel {
+ public:
+  ScriptedModel()
+      : file_(*Gguf::parse(embedded_model(), "the built-in model")),
+        tokenizer_(*Tokenizer::create(file_)),
+        chat_(*ChatTemplate::of(file_, *tokenizer_)),
+        service(*tokenizer_) {}
+  const std::string& id() const override { return id_; }
+  const Gguf& file() const override { return file_; }
+  const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  const ChatTemplate& chat() const override { return chat_; }
+  int context() const override { return 256; }
+  const Json& ops() const override { return ops_; }
+  GenerationService* generation() override { return &service; }
+  Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {
+    const std::vector<float> e = {0.6f, -0.8f};
+    for (size_t i = 0; i < texts.size(); i++)
+      if (auto ok = sink(i, e); !ok) return ok.error();
+    return Done{};
+  }
+
+ private:
+  std::string id_ = "stories";
+  Json ops_ = Json::array({{{"op", "mat_mul"}}});
+  Gguf file_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  ChatTemplate chat_;
+
+ public:
+  ScriptedService service;
+};
+
+class OneModel final : public Models {
+ public:
+  std::shared_ptr<ScriptedModel> model = std::make_shared<ScriptedModel>();
+  std::vector<KnownModel> list() override {
+    return {{model->id(), "", model->file().file_bytes(), 1700000000, true, 1}};
+  }
+  Result<ServedModelPtr> get(const std::string& id) override {
+    if (id != model->id()) return Error{Code::NotFound, "/a/path/of/ours", ""};
+    return ServedModelPtr(model);
+  }
+  Result<std::shared_ptr<const Gguf>> file(const std::string& id) override {
+    if (id != model->id()) return Error{Code::NotFound, "", ""};
+    return std::shared_ptr<const Gguf>(model, &model->file());
+  }
+  std::string digest(const std::string&) override { return "d1"; }
+};
+
+class ApiTest : public testing::Test {
+ protected:
+  ScriptedService& service() { return models.model->service; }
+  void start(api::Access access = {}) {
+    api_ = std::make_unique<api::Api>(services, std::move(access));
+    auto made = http::Server::listen({}, *api_);
+    ASSERT_TRUE(made) << made.error().message;
+    server = std::move(*made);
+    thread_ = std::thread([this] { server->run(); });
+    services.ready = true;
+  }
+  void SetUp() override { start(); }
+  void TearDown() override { stop(); }
+  void stop() {
+    if (!server) return;
+    server->stop();
+    thread_.join();
+    server.reset();
+  }
+
+  HttpAnswer ask(const std::string& bytes) { return HttpClient(server->port()).ask(bytes); }
+  HttpAnswer ask(const std::string& path, const Json& body) { return ask(post(path, body.dump())); }
+  static Json json(const HttpAnswer& a) {
+    Json j = Json::parse(a.body, nullptr, false);
+    EXPECT_FALSE(j.is_discarded()) << a.status << " " << a.body;
+    return j;
+  }
+  // The data of the events of a stream; each must be framed as the contract says.
+  static std::vector<std::string> events(const HttpAnswer& a, std::vector<std::string>* names = nullptr) {
+    EXPECT_EQ(a.status, 200) << a.body;
+    EXPECT_TRUE(a.headers.at("content-type").starts_with("text/event-stream"));
+    EXPECT_TRUE(a.whole);
+    std::vector<std::string> all;
+    for (size_t at = 0, end; at < a.body.size(); at = end + 2) {
+      end = a.body.find("\n\n", at);
+      if (end == std::string::npos) {
+        ADD_FAILURE() << "an event without an end: " << a.body.substr(at);
+        break;
+      }
+      std::string event = a.body.substr(at, end - at), name;
+      if (event.starts_with("event: ")) {
+        name = event.substr(7, event.find('\n') - 7);
+        event.erase(0, event.find('\n') + 1);
+      }
+      EXPECT_TRUE(event.starts_with("data: ")) << event;
+      EXPECT_EQ(event.find('\n'), std::string::npos);
+      all.push_back(event.substr(6));
+      if (names) names->push_back(name);
+    }
+    return all;
+  }
+  // 400 in OpenAI's form, about this field.
+  void expect_wrong(const std::string& path, Json body, const std::string& param) {
+    const HttpAnswer a = ask(path, body);
+    EXPECT_EQ(a.status, 400) << body << a.body;
+    const Json e = json(a)["error"];
+    EXPECT_EQ(e["type"], "invalid_request_error");
+    EXPECT_EQ(e["param"], param.empty() ? Json() : Json(param)) << body;
+  }
+
+  OneModel models;
+  api::Services services{models, "1.2.3", [] { return std::string("{\"backends\":[]}"); },
+                         [] { return std::vector<SchedulerNumbers>(1); }};
+  std::unique_ptr<http::Server> server;
+
+ private:
+  std::unique_ptr<api::Api> api_;
+  std::thread thread_;
+};
+
+}  // namespace gimbal::test

@@ -1,0 +1,297 @@
+// OpenAI's API over a scripted service: forms, counts, validation, errors.
+#include "api_server.h"
+
+namespace gimbal::test {
+namespace {
+
+const Json kChat = {{"model", "stories"}, {"messages", {{{"role", "user"}, {"content", "Hi"}}}}};
+Json chat(const Json& more) {
+  Json j = kChat;
+  j.update(more);
+  return j;
+}
+Json completion(const Json& more) {
+  Json j = {{"model", "stories"}, {"prompt", "Once"}};
+  j.update(more);
+  return j;
+}
+constexpr const char* kChatPath = "/v1/chat/completions";
+
+using OpenAi = ApiTest;
+
+TEST_F(OpenAi, AChat) {
+  const HttpAnswer a = ask(kChatPath, chat({{"max_tokens", 500}}));
+  ASSERT_EQ(a.status, 200) << a.body;
+  EXPECT_FALSE(a.headers.at("x-request-id").empty());
+  EXPECT_EQ(a.headers.at("content-type"), "application/json");
+  const Json j = json(a);
+  EXPECT_EQ(j["object"], "chat.completion");
+  EXPECT_EQ(j["model"], "stories");
+  EXPECT_EQ(j["choices"][0]["message"]["role"], "assistant");
+  EXPECT_EQ(j["choices"][0]["message"]["content"], "once upon a time");
+  EXPECT_EQ(j["choices"][0]["finish_reason"], "stop");
+  const auto asked = service().asked();
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].prompt[0], models.model->tokenizer().bos());
+  EXPECT_EQ(j["usage"]["prompt_tokens"], asked[0].prompt.size());
+  EXPECT_EQ(j["usage"]["total_tokens"],
+            j["usage"]["prompt_tokens"].get<int>() + j["usage"]["completion_tokens"].get<int>());
+  EXPECT_EQ(asked[0].max_tokens, 256 - int(asked[0].prompt.size()) + 1);  // clamped
+  EXPECT_EQ(asked[0].sampler.temperature, 1);
+  EXPECT_EQ(asked[0].sampler.top_k, 0);
+  const Json receipt = json(ask(get("/v1/receipts/" + j["id"].get<std::string>())));
+  EXPECT_EQ(receipt["ops"][0]["op"], "mat_mul");
+  EXPECT_EQ(ask(get("/v1/receipts/none")).status, 404);
+}
+
+TEST_F(OpenAi, AStreamSaysTheSame) {
+  const HttpAnswer a =
+      ask(kChatPath, chat({{"stream", true}, {"n", 2}, {"stream_options", {{"include_usage", true}}}}));
+  const auto all = events(a);
+  ASSERT_GT(all.size(), 6u);
+  EXPECT_EQ(all.back(), "[DONE]");
+  std::string text[2];
+  std::string reason[2];
+  for (size_t i = 0; i + 2 < all.size(); i++) {
+    const Json j = Json::parse(all[i]);
+    EXPECT_EQ(j["object"], "chat.completion.chunk");
+    EXPECT_TRUE(j["usage"].is_null());
+    ASSERT_EQ(j["choices"].size(), 1u);
+    const Json& c = j["choices"][0];
+    const int index = c["index"];
+    if (c["delta"].contains("content")) text[index] += c["delta"]["content"].get<std::string>();
+    if (c["finish_reason"].is_string()) reason[index] = c["finish_reason"];
+  }
+  for (int i : {0, 1}) {
+    EXPECT_EQ(text[i], "once upon a time");
+    EXPECT_EQ(reason[i], "stop");
+  }
+  const Json last = Json::parse(all[all.size() - 2]);
+  EXPECT_TRUE(last["choices"].empty());
+  EXPECT_EQ(last["usage"]["prompt_tokens"], service().asked()[0].prompt.size());  // once for both
+  EXPECT_NE(service().asked()[0].sampler.seed, service().asked()[1].sampler.seed);
+}
+
+TEST_F(OpenAi, LimitsStopsAndSettings) {
+  Json j = json(ask(kChatPath, chat({{"max_completion_tokens", 2}})));
+  EXPECT_EQ(j["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(j["usage"]["completion_tokens"], 2);
+  j = json(ask(kChatPath, chat({{"stop", {" a ", "x"}}})));
+  EXPECT_EQ(j["choices"][0]["message"]["content"], "once upon");
+  EXPECT_EQ(j["choices"][0]["finish_reason"], "stop");
+  ask(kChatPath, chat({{"temperature", 0},
+                       {"top_p", 0.5},
+                       {"seed", 7},
+                       {"frequency_penalty", 1.5},
+                       {"presence_penalty", -1},
+                       {"logit_bias", {{"5", -100}, {"6", 100}, {"7", 2}}},
+                       {"min_p", 0.1},
+                       {"top_k", 3},
+                       {"grammar", "root ::= \"a\""},
+                       {"user", "me"},
+                       {"stream", nullptr},
+                       {"n", 2}}));
+  const GenerationRequest r = service().asked().back();
+  EXPECT_EQ(r.sampler.temperature, 0);
+  EXPECT_EQ(r.sampler.top_p, 0.5f);
+  EXPECT_EQ(r.sampler.seed, 8u);
+  EXPECT_EQ(r.sampler.frequency_penalty, 1.5f);
+  EXPECT_EQ(r.sampler.presence_penalty, -1);
+  EXPECT_EQ(r.sampler.top_k, 3);
+  EXPECT_EQ(r.grammar, "root ::= \"a\"");
+  ASSERT_EQ(r.sampler.logit_bias.size(), 3u);
+  EXPECT_LT(r.sampler.logit_bias[0].second, -1e30f);
+  EXPECT_GT(r.sampler.logit_bias[1].second, 500);
+  EXPECT_EQ(r.sampler.logit_bias[2].second, 2);
+}
+
+TEST_F(OpenAi, Logprobs) {
+  const Json j = json(ask(kChatPath, chat({{"logprobs", true}, {"top_logprobs", 2}, {"max_tokens", 3}})));
+  const Json& content = j["choices"][0]["logprobs"]["content"];
+  ASSERT_EQ(content.size(), 3u);
+  EXPECT_EQ(content[0]["logprob"], -0.5);
+  EXPECT_EQ(content[0]["top_logprobs"].size(), 2u);
+  EXPECT_EQ(content[0]["bytes"].size(), content[0]["token"].get<std::string>().size());
+  size_t streamed = 0;
+  for (const std::string& e :
+       events(ask(kChatPath, chat({{"logprobs", true}, {"stream", true}, {"max_tokens", 3}}))))
+    if (e != "[DONE]" && Json::parse(e)["choices"][0]["logprobs"].is_object()) streamed++;
+  EXPECT_EQ(streamed, 3u);
+  const Json c = json(ask("/v1/completions", completion({{"logprobs", 1}, {"max_tokens", 2}})));
+  EXPECT_EQ(c["choices"][0]["logprobs"]["tokens"].size(), 2u);
+  EXPECT_EQ(c["choices"][0]["logprobs"]["text_offset"][0], 0);
+}
+
+TEST_F(OpenAi, ReasoningIsApart) {
+  service().says("<think>hm</think>yes");
+  const Json j = json(ask(kChatPath, kChat));
+  EXPECT_EQ(j["choices"][0]["message"]["content"], "yes");
+  EXPECT_EQ(j["choices"][0]["message"]["reasoning_content"], "hm");
+}
+
+TEST_F(OpenAi, Completions) {
+  const Json j = json(ask("/v1/completions", completion({{"echo", true}, {"max_tokens", 100}})));
+  EXPECT_EQ(j["object"], "text_completion");
+  EXPECT_EQ(j["choices"][0]["text"], "Once once upon a time");
+  const std::vector<Token> once = models.model->tokenizer().encode("Once");
+  EXPECT_EQ(service().asked()[0].prompt, once);
+  // Several prompts, of texts and of ids; two choices of each.
+  const Json k = json(ask("/v1/completions", completion({{"prompt", {"Once", once}}, {"n", 2}})));
+  ASSERT_EQ(k["choices"].size(), 4u);
+  EXPECT_EQ(k["choices"][3]["index"], 3);
+  EXPECT_EQ(k["usage"]["prompt_tokens"], 2 * once.size());
+  EXPECT_EQ(service().asked().back().prompt, once);
+  EXPECT_EQ(service().asked().back().max_tokens, 16);
+}
+
+TEST_F(OpenAi, Embeddings) {
+  const Json j = json(ask("/v1/embeddings", {{"model", "stories"}, {"input", {"Once", "upon"}}}));
+  ASSERT_EQ(j["data"].size(), 2u);
+  EXPECT_EQ(j["data"][1]["index"], 1);
+  EXPECT_FLOAT_EQ(j["data"][0]["embedding"][1], -0.8f);
+  EXPECT_GT(j["usage"]["prompt_tokens"], 2);
+  const Json k =
+      json(ask("/v1/embeddings", {{"model", "stories"}, {"input", {1, 5}}, {"encoding_format", "base64"}}));
+  EXPECT_EQ(k["data"][0]["embedding"], "mpkZP83MTL8=");
+  expect_wrong("/v1/embeddings", {{"model", "stories"}, {"input", "a"}, {"dimensions", 7}}, "dimensions");
+  expect_wrong("/v1/embeddings", {{"model", "stories"}, {"input", Json::array()}}, "input");
+}
+
+TEST_F(OpenAi, WhatIsWrongIsNamed) {
+  for (const auto& [field, value] : std::vector<std::pair<std::string, Json>>{
+           {"temperature", 3},
+           {"temperature", "1"},
+           {"top_p", -0.1},
+           {"n", 0},
+           {"n", 9},
+           {"max_tokens", 0},
+           {"max_tokens", 1.5},
+           {"seed", "x"},
+           {"stop", 5},
+           {"stop", {1}},
+           {"stream", "yes"},
+           {"presence_penalty", 2.1},
+           {"top_logprobs", 3},
+           {"logit_bias", {{"x", 1}}},
+           {"logit_bias", {{"1", 101}}},
+           {"logit_bias", {{"999999", 1}}},
+           {"messages", Json::array()},
+           {"messages", "x"},
+           {"audio", {{"voice", "x"}}},
+           {"store", true},
+           {"functions", Json::array()},
+           {"unheard_of", 1},
+           {"service_tier", "flex"},
+           {"stop", {""}},
+       })
+    expect_wrong(kChatPath, chat({{field, value}}), field);
+  expect_wrong(kChatPath, chat({{"messages", {{{"role", "king"}, {"content", "x"}}}}}), "messages[0].role");
+  expect_wrong(kChatPath, chat({{"messages", {{{"role", "user"}}}}}), "messages[0].content");
+  const Json picture = {{{"type", "image_url"}, {"image_url", {{"url", "x"}}}}};
+  expect_wrong(kChatPath, chat({{"messages", {{{"role", "user"}, {"content", picture}}}}}),
+               "messages[0].content[0].type");
+  expect_wrong(kChatPath, chat({{"stream_options", {{"include_usage", true}}}}), "stream_options");
+  expect_wrong("/v1/completions", completion({{"suffix", "x"}}), "suffix");
+  expect_wrong("/v1/completions", completion({{"prompt", {1, 100000}}}), "prompt");
+  expect_wrong("/v1/completions", {{"model", "stories"}}, "prompt");
+  expect_wrong(kChatPath, {{"messages", Json::array()}}, "model");
+  for (const char* body : {"", "{", "[]", "{\"a\":\"\xff\"}"}) {
+    const HttpAnswer a = ask(post(kChatPath, body));
+    EXPECT_EQ(a.status, 400) << body;
+    EXPECT_EQ(json(a)["error"]["type"], "invalid_request_error");
+  }
+  EXPECT_EQ(ask(post(kChatPath, std::string(100000, '['))).status, 400);
+}
+
+TEST_F(OpenAi, PromptsBeyondTheContext) {
+  std::string many;
+  for (int i = 0; i < 300; i++) many += "word ";
+  const HttpAnswer a = ask("/v1/completions", completion({{"prompt", many}}));
+  EXPECT_EQ(a.status, 400);
+  EXPECT_EQ(json(a)["error"]["code"], "context_length_exceeded");
+  EXPECT_NE(json(a)["error"]["message"].get<std::string>().find("256"), std::string::npos);
+  EXPECT_TRUE(service().asked().empty());
+}
+
+TEST_F(OpenAi, FailuresOfTheEngine) {
+  service().refuses({Code::OutOfMemory, "full", "", reason::kQueueFull});
+  HttpAnswer a = ask(kChatPath, kChat);
+  EXPECT_EQ(a.status, 429);
+  EXPECT_TRUE(a.headers.contains("retry-after"));
+}
+
+TEST_F(OpenAi, AFailureBeforeTheFirstTokenIsAStatus) {
+  service().fails({Code::Failed, "/secret/path broke", ""}, 0);
+  const HttpAnswer a = ask(kChatPath, chat({{"stream", true}}));
+  EXPECT_EQ(a.status, 500);
+  EXPECT_EQ(a.body.find("secret"), std::string::npos);
+  service().fails({Code::Failed, "/secret/path broke", ""}, 2);
+  const auto all = events(ask(kChatPath, chat({{"stream", true}})));
+  EXPECT_EQ(all.back(), "[DONE]");
+  EXPECT_EQ(Json::parse(all[all.size() - 2])["error"]["type"], "server_error");
+}
+
+TEST_F(OpenAi, AClientThatLeavesCancels) {
+  service().says("once upon", true);
+  {
+    HttpClient c(server->port());
+    c.send(post(kChatPath, chat({{"stream", true}}).dump()));
+    EXPECT_TRUE(c.reads("upon"));
+  }
+  EXPECT_TRUE(service().was_cancelled());
+  HttpClient metrics(server->port());
+  while (metrics.ask(get("/metrics")).body.find("gimbal_requests_running 0\n") == std::string::npos) {}
+}
+
+TEST_F(OpenAi, ModelsAndPaths) {
+  EXPECT_EQ(json(ask(get("/v1/models")))["data"][0]["id"], "stories");
+  EXPECT_EQ(json(ask(get("/v1/models/stories")))["id"], "stories");
+  EXPECT_EQ(ask(get("/v1/models/other")).status, 404);
+  const HttpAnswer other = ask(kChatPath, chat({{"model", "gpt"}}));
+  EXPECT_EQ(other.status, 404);
+  EXPECT_EQ(json(other)["error"]["code"], "model_not_found");
+  EXPECT_EQ(other.body.find("/a/path"), std::string::npos);
+  EXPECT_EQ(ask(get("/nowhere")).status, 404);
+  const HttpAnswer wrong = ask(get(kChatPath));
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_EQ(wrong.headers.at("allow"), "POST");
+  EXPECT_EQ(ask(post("/v1/models", "{}")).headers.at("allow"), "GET, HEAD");
+  EXPECT_EQ(HttpClient(server->port()).ask("HEAD /v1/models HTTP/1.1\r\nHost: x\r\n\r\n", true).status, 200);
+  EXPECT_EQ(ask("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                "text/plain\r\nContent-Length: 2\r\n\r\n{}")
+                .status,
+            415);
+  EXPECT_EQ(ask(get("/health/live")).status, 200);
+  EXPECT_EQ(ask(get("/health/ready")).status, 200);
+  services.draining = true;
+  EXPECT_EQ(ask(get("/health/ready")).status, 503);
+  EXPECT_EQ(ask(kChatPath, kChat).status, 503);
+  EXPECT_EQ(json(ask(get("/v1/backends"))), (Json{{"backends", Json::array()}}));
+  EXPECT_FALSE(
+      ask(get("/v1/models", "Origin: http://evil\r\n")).headers.contains("access-control-allow-origin"));
+}
+
+TEST_F(OpenAi, Keys) {
+  stop();
+  start({{"right", "other"}, "http://page"});
+  for (const char* header :
+       {"", "Authorization: Bearer wrong\r\n", "Authorization: Bearer right1\r\n",
+        "Authorization: Bearer righ\r\n", "x-api-key: \r\n", "Authorization: Basic right\r\n"}) {
+    const HttpAnswer a = ask(get("/v1/models", header));
+    EXPECT_EQ(a.status, 401) << header;
+    EXPECT_EQ(json(a)["error"]["code"], "invalid_api_key");
+  }
+  for (const char* header :
+       {"Authorization: Bearer right\r\n", "x-api-key: other\r\n", "authorization: bearer right\r\n"}) {
+    const HttpAnswer a = ask(get("/v1/models", header));
+    EXPECT_EQ(a.status, 200) << header;
+    EXPECT_EQ(a.headers.at("access-control-allow-origin"), "http://page");
+  }
+  EXPECT_EQ(json(ask(get("/v1/messages")))["error"]["type"], "authentication_error");
+  EXPECT_EQ(ask(get("/api/tags")).status, 401);
+  EXPECT_EQ(ask(get("/health/live")).status, 200);
+  EXPECT_EQ(ask("OPTIONS /v1/models HTTP/1.1\r\nHost: x\r\n\r\n").status, 204);
+}
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,266 @@
+// The APIs of Anthropic and Ollama, OpenAI's responses, and jobs, over a scripted service.
+#include "api_server.h"
+#include "server/api/error.h"
+
+namespace gimbal::test {
+namespace {
+
+const Json kHi = Json::array({{{"role", "user"}, {"content", "Hi"}}});
+Json with(Json j, const Json& more) {
+  j.update(more);
+  return j;
+}
+
+// ---- Anthropic
+
+class Anthropic : public ApiTest {
+ protected:
+  static Json request(const Json& more) {
+    return with({{"model", "stories"}, {"max_tokens", 100}, {"messages", kHi}}, more);
+  }
+};
+
+TEST_F(Anthropic, AMessage) {
+  const HttpAnswer a = ask("/v1/messages", request({{"system", "Be brief."}}));
+  ASSERT_EQ(a.status, 200) << a.body;
+  EXPECT_FALSE(a.headers.at("request-id").empty());
+  Json j = json(a);
+  EXPECT_EQ(j["type"], "message");
+  EXPECT_EQ(j["content"], (Json::array({{{"type", "text"}, {"text", "once upon a time"}}})));
+  EXPECT_EQ(j["stop_reason"], "end_turn");
+  EXPECT_EQ(j["usage"]["input_tokens"], service().asked()[0].prompt.size());
+  const std::string prompt = models.model->tokenizer().decode(service().asked()[0].prompt);
+  EXPECT_NE(prompt.find("Be brief."), std::string::npos);
+  j = json(ask("/v1/messages", request({{"stop_sequences", {" a "}}})));
+  EXPECT_EQ(j["stop_reason"], "stop_sequence");
+  EXPECT_EQ(j["stop_sequence"], " a ");
+  j = json(ask("/v1/messages", request({{"max_tokens", 1}})));
+  EXPECT_EQ(j["stop_reason"], "max_tokens");
+  const Json count = json(ask("/v1/messages/count_tokens", {{"model", "stories"}, {"messages", kHi}}));
+  EXPECT_EQ(count["input_tokens"], service().asked().back().prompt.size());
+}
+
+TEST_F(Anthropic, AStream) {
+  service().says("<think>hm</think>yes");
+  std::vector<std::string> names;
+  const auto all =
+      events(ask("/v1/messages", request({{"stream", true}, {"thinking", {{"type", "adaptive"}}}})), &names);
+  std::string text, thinking;
+  std::vector<std::string> kinds;
+  for (size_t i = 0; i < all.size(); i++) {
+    const Json j = Json::parse(all[i]);
+    EXPECT_EQ(j["type"], names[i]);
+    if (j.contains("delta") && j["delta"].contains("text")) text += j["delta"]["text"].get<std::string>();
+    if (j.contains("delta") && j["delta"].contains("thinking"))
+      thinking += j["delta"]["thinking"].get<std::string>();
+    if (kinds.empty() || kinds.back() != names[i]) kinds.push_back(names[i]);
+  }
+  EXPECT_EQ(text, "yes");
+  EXPECT_EQ(thinking, "hm");
+  EXPECT_EQ(kinds,
+            (std::vector<std::string>{"message_start", "ping", "content_block_start", "content_block_delta",
+                                      "content_block_stop", "content_block_start", "content_block_delta",
+                                      "content_block_stop", "message_delta", "message_stop"}));
+}
+
+TEST_F(Anthropic, AnAnswerThatWasBegunGoesOn) {
+  Json messages = kHi;
+  messages.push_back({{"role", "assistant"}, {"content", "Once upon"}});
+  ask("/v1/messages", request({{"messages", messages}}));
+  const std::string prompt = models.model->tokenizer().decode(service().asked()[0].prompt);
+  EXPECT_TRUE(prompt.ends_with("Once upon")) << prompt;
+}
+
+TEST_F(Anthropic, Errors) {
+  for (const auto& [body, status, type] : std::vector<std::tuple<Json, int, std::string>>{
+           {{{"model", "stories"}, {"messages", kHi}}, 400, "invalid_request_error"},
+           {request({{"model", "claude"}}), 404, "not_found_error"},
+           {request({{"temperature", 1.5}}), 400, "invalid_request_error"},
+           {request({{"unheard_of", 1}}), 400, "invalid_request_error"},
+           {request({{"messages", {{{"role", "user"}, {"content", {{{"type", "image"}}}}}}}}), 400,
+            "invalid_request_error"}}) {
+    const HttpAnswer a = ask("/v1/messages", body);
+    EXPECT_EQ(a.status, status) << a.body;
+    EXPECT_EQ(json(a)["type"], "error");
+    EXPECT_EQ(json(a)["error"]["type"], type);
+  }
+  service().fails({Code::Failed, "broke", ""}, 2);
+  std::vector<std::string> names;
+  events(ask("/v1/messages", request({{"stream", true}})), &names);
+  EXPECT_EQ(names.back(), "error");
+}
+
+// ---- Ollama
+
+using Ollama = ApiTest;
+
+std::vector<Json> lines(const HttpAnswer& a) {
+  EXPECT_EQ(a.headers.at("content-type"), "application/x-ndjson");
+  std::vector<Json> all;
+  for (size_t at = 0, end; at < a.body.size(); at = end + 1) {
+    end = a.body.find('\n', at);
+    all.push_back(Json::parse(a.body.substr(at, end - at)));
+  }
+  return all;
+}
+
+TEST_F(Ollama, Texts) {
+  const auto chat = lines(ask("/api/chat", {{"model", "stories"}, {"messages", kHi}}));
+  std::string text;
+  for (const Json& l : chat) text += l["message"]["content"].get<std::string>();
+  EXPECT_EQ(text, "once upon a time");
+  EXPECT_EQ(chat.back()["done"], true);
+  EXPECT_EQ(chat.back()["done_reason"], "stop");
+  EXPECT_EQ(chat.back()["prompt_eval_count"], service().asked()[0].prompt.size());
+  EXPECT_EQ(chat.front()["done"], false);
+  const Json g =
+      json(ask("/api/generate", {{"model", "stories"},
+                                 {"prompt", "Once"},
+                                 {"raw", true},
+                                 {"stream", false},
+                                 {"options", {{"num_predict", 2}, {"seed", 5}, {"temperature", 0}}}}));
+  EXPECT_EQ(g["done_reason"], "length");
+  EXPECT_EQ(g["eval_count"], 2);
+  EXPECT_EQ(service().asked()[1].prompt, models.model->tokenizer().encode("Once"));
+  EXPECT_EQ(service().asked()[1].sampler.seed, 5u);
+  EXPECT_EQ(service().asked()[1].sampler.repeat_penalty, 1.1f);
+  EXPECT_EQ(json(ask("/api/generate", {{"model", "stories"}}))["done_reason"], "load");
+}
+
+TEST_F(Ollama, Models) {
+  const Json tag = json(ask(get("/api/tags")))["models"][0];
+  EXPECT_EQ(tag["model"], "stories");
+  EXPECT_EQ(tag["digest"], "d1");
+  EXPECT_EQ(tag["details"]["family"], "llama");
+  EXPECT_EQ(tag["details"]["parameter_size"], "260K");
+  const Json show = json(ask("/api/show", {{"model", "stories"}}));
+  EXPECT_EQ(show["capabilities"][0], "completion");
+  EXPECT_EQ(show["model_info"]["general.architecture"], "llama");
+  EXPECT_TRUE(show["model_info"]["tokenizer.ggml.tokens"].is_null());
+  EXPECT_EQ(json(ask(get("/api/ps")))["models"].size(), 1u);
+  EXPECT_EQ(json(ask(get("/api/version")))["version"], "1.2.3");
+  // Any type of content, as its clients send it.
+  const std::string body = R"({"model":"stories","input":["a","b"]})";
+  const HttpAnswer e =
+      ask("POST /api/embed HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) +
+          "\r\n\r\n" + body);
+  EXPECT_EQ(json(e)["embeddings"].size(), 2u) << e.body;
+}
+
+TEST_F(Ollama, Errors) {
+  const HttpAnswer unknown = ask("/api/chat", {{"model", "x"}, {"messages", kHi}});
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_TRUE(json(unknown)["error"].is_string());
+  for (const Json& more : {Json{{"options", {{"mirostat", 1}}}}, Json{{"options", {{"temperature", "x"}}}},
+                           Json{{"options", {{"num_ctx", 100000}}}}, Json{{"suffix", "x"}}})
+    EXPECT_EQ(ask("/api/generate", with({{"model", "stories"}, {"prompt", "x"}}, more)).status, 400) << more;
+  EXPECT_EQ(ask("/api/chat",
+                {{"model", "stories"}, {"messages", kHi}, {"options", {{"num_ctx", 200}, {"mirostat", 0}}}})
+                .status,
+            200);
+}
+
+// ---- OpenAI's responses
+
+using Responses = ApiTest;
+
+TEST_F(Responses, Whole) {
+  const Json j =
+      json(ask("/v1/responses", {{"model", "stories"}, {"input", "Hi"}, {"instructions", "Be brief."}}));
+  EXPECT_EQ(j["object"], "response");
+  EXPECT_EQ(j["status"], "completed");
+  EXPECT_EQ(j["output"][0]["content"][0]["text"], "once upon a time");
+  EXPECT_EQ(j["usage"]["input_tokens"], service().asked()[0].prompt.size());
+  EXPECT_EQ(j["instructions"], "Be brief.");
+  const Json cut =
+      json(ask("/v1/responses", {{"model", "stories"}, {"input", kHi}, {"max_output_tokens", 1}}));
+  EXPECT_EQ(cut["status"], "incomplete");
+  EXPECT_EQ(cut["incomplete_details"]["reason"], "max_output_tokens");
+}
+
+TEST_F(Responses, AStream) {
+  service().says("<think>hm</think>yes");
+  std::vector<std::string> names;
+  const auto all =
+      events(ask("/v1/responses", {{"model", "stories"}, {"input", "Hi"}, {"stream", true}}), &names);
+  std::string text;
+  for (size_t i = 0; i < all.size(); i++) {
+    const Json j = Json::parse(all[i]);
+    EXPECT_EQ(j["type"], names[i]);
+    EXPECT_EQ(j["sequence_number"], i);
+    if (names[i] == "response.output_text.delta") text += j["delta"].get<std::string>();
+  }
+  EXPECT_EQ(text, "yes");
+  EXPECT_EQ(names.front(), "response.created");
+  EXPECT_EQ(names.back(), "response.completed");
+  const Json last = Json::parse(all.back())["response"];
+  EXPECT_EQ(last["output"][0]["type"], "reasoning");
+  EXPECT_EQ(last["output"][1]["content"][0]["text"], "yes");
+}
+
+TEST_F(Responses, WhatIsWrongIsNamed) {
+  const Json good = {{"model", "stories"}, {"input", "Hi"}};
+  for (const auto& [field, value] : std::vector<std::pair<std::string, Json>>{{"store", true},
+                                                                              {"previous_response_id", "x"},
+                                                                              {"input", 5},
+                                                                              {"max_output_tokens", 0},
+                                                                              {"background", true}})
+    expect_wrong("/v1/responses", with(good, {{field, value}}), field);
+}
+
+// ---- jobs
+
+using JobsApi = ApiTest;
+
+TEST_F(JobsApi, ATextByItsTokens) {
+  const Json job =
+      json(ask("/v1/jobs", {{"model", "stories"}, {"prompt", "Once"}, {"max_tokens", 50}, {"stream", true}}));
+  const std::string id = job["job_id"];
+  EXPECT_EQ(job["sse_url"], "/v1/jobs/" + id + "/stream");
+  for (int time = 0; time < 2; time++) {  // it can be read again
+    const auto all = events(ask(get(job["sse_url"])));
+    ASSERT_GT(all.size(), 4u);
+    EXPECT_EQ(Json::parse(all[0]), (Json{{"type", "started"}, {"job_id", id}}));
+    std::string text;
+    for (size_t i = 1; i + 2 < all.size(); i++) {
+      const Json j = Json::parse(all[i]);
+      EXPECT_EQ(j["type"], "token");
+      EXPECT_EQ(j["i"], i - 1);
+      text += j["t"].get<std::string>();
+    }
+    EXPECT_EQ(text, " once upon a time");
+    const Json end = Json::parse(all[all.size() - 2]);
+    EXPECT_EQ(end["type"], "end");
+    EXPECT_EQ(end["tokens_out"], all.size() - 3);
+    EXPECT_EQ(end["stop_reason"], "stop-token");
+    EXPECT_EQ(all.back(), "[DONE]");
+  }
+  EXPECT_EQ(ask(get("/v1/jobs/none/stream")).status, 404);
+}
+
+TEST_F(JobsApi, Cancelled) {
+  service().says("once upon", true);
+  const Json job = json(ask("/v1/jobs", {{"model", "stories"}, {"prompt", "Once"}}));
+  HttpClient reader(server->port());
+  reader.send(get(job["sse_url"]));
+  EXPECT_TRUE(reader.reads("upon"));
+  EXPECT_EQ(
+      ask("DELETE /v1/jobs/" + job["job_id"].get<std::string>() + " HTTP/1.1\r\nHost: x\r\n\r\n").status,
+      200);
+  EXPECT_TRUE(service().was_cancelled());
+  EXPECT_NE(reader.answer().body.find("\"stop_reason\":\"cancelled\""), std::string::npos);
+}
+
+TEST_F(JobsApi, LoadingProgress) {
+  const auto ready = events(ask(get("/v1/loading/progress")));
+  EXPECT_EQ(ready, (std::vector<std::string>{R"({"stage":"ready"})", "[DONE]"}));
+  services.ready = false;
+  HttpClient waits(server->port());
+  waits.send(get("/v1/loading/progress"));
+  EXPECT_TRUE(waits.reads("loading"));
+  services.set_ready();
+  EXPECT_EQ(events(waits.answer()).size(), 3u);
+}
+
+}  // namespace
+}  // namespace gimbal::test
