@@ -103,6 +103,23 @@ void Arguments::model(const char* help, std::string& to) {
   remember("-m,--model", "MODEL", "the same as MODEL");
 }
 
+void Arguments::models(const char* help, std::vector<std::string>& to) {
+  const CLI::callback_t take = [this, &to](const CLI::results_t& given) {
+    for (const std::string& name : given) {
+      if (name.empty())
+        fail({Code::Usage, "MODEL is empty", "write `default` for the model inside the program"});
+      to.push_back(name);
+    }
+    return true;
+  };
+  parser_->app.add_option("MODEL", take)->expected(1, 1000)->allow_extra_args();
+  parser_->app.add_option("-m,--model", take)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  positionals_.emplace_back("MODEL...", help);
+  remember("-m,--model", "MODEL", "the same as MODEL");
+}
+
 void Arguments::flag(const char* names, const char* help, bool& to) {
   parser_->app.add_flag_callback(names, [&to] { to = true; })->disable_flag_override();
   remember(names, "", help);

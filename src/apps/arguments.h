@@ -29,6 +29,8 @@ class Arguments {
   // The positional MODEL, which -m and --model give, too. An empty one is an error: a variable of a script
   // that is not set must not name the model inside the program.
   void model(const char* help, std::string& to);
+  // The same for several: MODEL..., and -m as often.
+  void models(const char* help, std::vector<std::string>& to);
   void flag(const char* names, const char* help, bool& to);
   void help_flag();  // -h and --help, which every command has
   void text(const char* names, const char* value, const char* help, std::optional<std::string>& to);

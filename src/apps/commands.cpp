@@ -7,6 +7,8 @@ namespace {
 
 constexpr CommandRow kCommands[] = {
     {"run", "", "Use a model", "generate text; without a prompt on a terminal, a conversation", make_run},
+    {"serve", "", "Use a model", "answer requests over HTTP: the APIs of OpenAI, Anthropic and Ollama",
+     make_serve},
     {"embed", "", "Use a model", "the embedding of a text: numbers that are near for like meanings",
      make_embed},
     {"bench", "", "Use a model", "measure the speed of prompts and of generation", make_bench},

@@ -1,0 +1,155 @@
+// gimbal serve as users have it: a process, the built-in model, a socket.
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <thread>
+
+#include "support/cli.h"
+#include "support/http_client.h"
+
+namespace gimbal::test {
+namespace {
+
+class Serving {
+ public:
+  explicit Serving(Args more = {}) {
+    Args args{std::getenv("GIMBAL"), "serve", "--port", "0", "--json", "-t", "2"};
+    args.insert(args.end(), more.begin(), more.end());
+    int out[2];
+    EXPECT_EQ(pipe(out), 0);
+    child_ = fork();
+    if (child_ == 0) {
+      for (const auto& [name, value] : quiet_home()) setenv(name.c_str(), value.c_str(), 1);
+      dup2(out[1], 1);
+      std::vector<char*> argv;
+      for (std::string& a : args) argv.push_back(a.data());
+      argv.push_back(nullptr);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(out[1]);
+    std::string line;
+    for (char c; read(out[0], &c, 1) == 1 && c != '\n';) line += c;
+    close(out[0]);
+    const Json start = Json::parse(line, nullptr, false);
+    if (start.is_discarded()) {
+      ADD_FAILURE() << "the server said: " << line;
+      return;
+    }
+    model = start["models"][0];
+    const std::string url = start["url"];
+    port = uint16_t(std::stoi(url.substr(url.rfind(':') + 1)));
+  }
+  ~Serving() {
+    if (child_ > 0) kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
+  }
+  int end(int signal) {
+    int status = -1;
+    kill(child_, signal);
+    waitpid(child_, &status, 0);
+    child_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  HttpAnswer ask(const std::string& bytes) const { return HttpClient(port).ask(bytes); }
+  Json ask(const std::string& path, Json body) const {
+    body["model"] = model;
+    const HttpAnswer a = ask(post(path, body.dump()));
+    EXPECT_EQ(a.status, 200) << a.body;
+    return Json::parse(a.body, nullptr, false);
+  }
+
+  std::string model;
+  uint16_t port = 0;
+
+ private:
+  pid_t child_ = 0;
+};
+
+TEST(Serve, TheSameTextAsTheCommandLine) {
+  const Serving s;
+  ASSERT_GT(s.port, 0);
+  EXPECT_EQ(s.ask(get("/health/ready")).status, 200);
+  const std::string text =
+      gimbal({"run", "--raw", "--greedy", "-p", "Once upon a time", "-n", "40", "--quiet"}).out;
+  const Json j =
+      s.ask("/v1/completions", {{"prompt", "Once upon a time"}, {"temperature", 0}, {"max_tokens", 40}});
+  EXPECT_EQ(j["choices"][0]["text"].get<std::string>() + "\n", text);
+  EXPECT_EQ(j["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(j["usage"]["completion_tokens"], 40);
+  const Json tokens = json_of(gimbal({"tokenize", "--text", "Once upon a time", "--json"}))["tokens"];
+  EXPECT_EQ(j["usage"]["prompt_tokens"], tokens.size());
+  // Many at once, streamed or not, with a seed: everybody gets what he would get alone.
+  const Json seeded = {{"prompt", "The dog"}, {"seed", 7}, {"max_tokens", 30}, {"logprobs", 2}};
+  const Json alone = s.ask("/v1/completions", seeded)["choices"][0];
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 16; i++)
+    clients.emplace_back([&, i] {
+      if (i % 4 == 0) s.ask("/v1/completions", {{"prompt", "A cat"}, {"max_tokens", 50}, {"n", 3}});
+      EXPECT_EQ(s.ask("/v1/completions", seeded)["choices"][0], alone);
+    });
+  for (std::thread& c : clients) c.join();
+  // A receipt says what computed it.
+  const Json receipt = Json::parse(s.ask(get("/v1/receipts/" + j["id"].get<std::string>())).body);
+  EXPECT_EQ(receipt["ops"][0]["device"], "cpu:0");
+  bool product = false;
+  for (const Json& op : receipt["ops"])
+    product |= op["op"] == "mat_mul" && !op["reason"].get<std::string>().empty();
+  EXPECT_TRUE(product);
+  const std::string metrics = s.ask(get("/metrics")).body;
+  EXPECT_SAYS(metrics, "gimbal_requests_running 0\n");
+  EXPECT_SAYS(metrics, "gimbal_time_to_first_token_seconds_bucket{le=\"+Inf\"}");
+}
+
+TEST(Serve, EmbeddingsOfAModelThatGenerates) {
+  const Serving s;
+  const Json j = s.ask("/v1/embeddings", {{"input", {"Once upon", "a time"}}});
+  const Json alone = s.ask("/v1/embeddings", {{"input", "a time"}});
+  EXPECT_EQ(j["data"][1]["embedding"], alone["data"][0]["embedding"]);
+  double length = 0;
+  for (const Json& x : alone["data"][0]["embedding"]) length += x.get<double>() * x.get<double>();
+  EXPECT_NEAR(length, 1, 1e-5);
+  EXPECT_EQ(s.ask("/api/embed", {{"input", "a time"}})["embeddings"][0], alone["data"][0]["embedding"]);
+}
+
+TEST(Serve, ASignalLetsAnswersEnd) {
+  Serving s;
+  HttpClient c(s.port);
+  c.send(post("/v1/completions", Json{{"model", s.model},
+                                      {"prompt", "Once"},
+                                      {"stream", true},
+                                      {"max_tokens", 300},
+                                      {"ignore_eos", true},
+                                      {"temperature", 0}}
+                                     .dump()));
+  EXPECT_TRUE(c.reads("text_completion"));
+  EXPECT_EQ(s.end(SIGTERM), 0);
+  const HttpAnswer a = c.answer();
+  EXPECT_TRUE(a.whole);
+  EXPECT_TRUE(a.body.ends_with("data: [DONE]\n\n"));
+  EXPECT_SAYS(a.body, "\"finish_reason\":\"length\"");
+}
+
+TEST(Serve, SeveralModelsAndKeys) {
+  const Serving s({"default", story_file("q8_0"), "--api-key", "secret"});
+  EXPECT_EQ(s.ask(get("/v1/models")).status, 401);
+  const Json list = Json::parse(s.ask(get("/v1/models", "x-api-key: secret\r\n")).body)["data"];
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[1]["id"], "stories260K-q8_0");
+  const std::string body =
+      R"({"model":"stories260K-q8_0","messages":[{"role":"user","content":"Hi"}],"max_tokens":3})";
+  EXPECT_EQ(s.ask(post("/v1/chat/completions", body, "Authorization: Bearer secret\r\n")).status, 200);
+  const Json tags = Json::parse(s.ask(get("/api/tags", "x-api-key: secret\r\n")).body)["models"];
+  EXPECT_EQ(tags[0]["digest"].get<std::string>().size(), 64u);
+}
+
+TEST(Serve, WhatCannotBeServed) {
+  EXPECT_EQ(gimbal({"serve", "no-such-model.gguf", "--port", "0"}).code, 1);
+  EXPECT_EQ(gimbal({"serve", "--port", "x"}).code, 2);
+  EXPECT_EQ(gimbal({"serve", "--host", "nowhere", "--port", "0"}).code, 2);
+  EXPECT_SAYS(gimbal({"serve", "--help"}).out, "--api-key");
+}
+
+}  // namespace
+}  // namespace gimbal::test
