@@ -53,7 +53,16 @@ constexpr Family kFamilies[] = {
      "}}{% else %}{{ '[INST] ' + message['content'] + ' [/INST]' }}{% endif %}{% endfor %}"},
 };
 
-constexpr const char* kPlain = "{% for message in messages %}{{ message['content'] + '\\n' }}{% endfor %}";
+// Each tool as NAME(PARAMETER, ...) on a line; of each message its text on a line, and its calls as
+// ToolCallFormat::Bare reads them. Short, because small models have little context.
+constexpr const char* kPlain =
+    "{% for tool in tools or [] %}{{ tool.function.name }}({{ tool.function.parameters.properties | list | "
+    "join(', ') }})\n{% endfor %}"
+    "{% for message in messages %}{% if message['content'] or not message.tool_calls %}"
+    "{{ message['content'] + '\\n' }}{% endif %}{% for call in message.tool_calls or [] %}"
+    "{{ '{\"name\": \"' + call.function.name + '\", \"parameters\": ' }}{{ call.function.arguments | tojson "
+    "}}{{ "
+    "'}\\n' }}{% endfor %}{% endfor %}";
 
 // Whether the text is one control token of the vocabulary.
 bool has_control_token(const Tokenizer& tokenizer, std::string_view text) {

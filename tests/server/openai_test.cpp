@@ -129,6 +129,46 @@ TEST_F(OpenAi, ReasoningIsApart) {
   EXPECT_EQ(j["choices"][0]["message"]["reasoning_content"], "hm");
 }
 
+TEST_F(OpenAi, Tools) {
+  const Json tools =
+      Json::array({{{"type", "function"},
+                    {"function",
+                     {{"name", "weather"},
+                      {"parameters", {{"type", "object"}, {"properties", {{"city", Json::object()}}}}}}}}});
+  service().says(R"({"name": "weather", "parameters": {"city": "Paris"}})");
+  const Json j = json(ask(kChatPath, chat({{"tools", tools}})))["choices"][0];
+  EXPECT_EQ(j["finish_reason"], "tool_calls");
+  EXPECT_TRUE(j["message"]["content"].is_null());
+  const Json& call = j["message"]["tool_calls"][0];
+  EXPECT_EQ(call["function"]["name"], "weather");
+  EXPECT_EQ(Json::parse(call["function"]["arguments"].get<std::string>()), (Json{{"city", "Paris"}}));
+  std::string name, arguments, reason;
+  for (const std::string& e : events(ask(kChatPath, chat({{"tools", tools}, {"stream", true}})))) {
+    if (e == "[DONE]") continue;
+    const Json c = Json::parse(e)["choices"][0];
+    if (c["finish_reason"].is_string()) reason = c["finish_reason"];
+    if (!c["delta"].contains("tool_calls")) continue;
+    EXPECT_EQ(c["delta"]["tool_calls"][0]["index"], 0);
+    name += c["delta"]["tool_calls"][0]["function"]["name"].get<std::string>();
+    arguments += c["delta"]["tool_calls"][0]["function"]["arguments"].get<std::string>();
+  }
+  EXPECT_EQ(name, "weather");
+  EXPECT_EQ(Json::parse(arguments), (Json{{"city", "Paris"}}));
+  EXPECT_EQ(reason, "tool_calls");
+  // The model is told of the tools, and of what came of calls.
+  const auto told = [&] { return models.model->tokenizer().decode(service().asked().back().prompt); };
+  EXPECT_NE(told().find("weather(city)"), std::string::npos) << told();
+  const Json conversation = {{{"role", "user"}, {"content", "Hi"}},
+                             {{"role", "assistant"}, {"content", nullptr}, {"tool_calls", {call}}},
+                             {{"role", "tool"}, {"tool_call_id", call["id"]}, {"content", "sunny"}}};
+  ask(kChatPath, chat({{"messages", conversation}, {"tools", tools}, {"tool_choice", "none"}}));
+  EXPECT_EQ(told().find("weather(city)"), std::string::npos) << told();
+  EXPECT_NE(told().find("\"Paris\""), std::string::npos) << told();
+  EXPECT_NE(told().find("sunny"), std::string::npos);
+  expect_wrong(kChatPath, chat({{"tools", tools}, {"tool_choice", "required"}}), "tool_choice");
+  expect_wrong(kChatPath, chat({{"tools", {{{"type", "function"}}}}}), "tools[0].function");
+}
+
 TEST_F(OpenAi, Completions) {
   const Json j = json(ask("/v1/completions", completion({{"echo", true}, {"max_tokens", 100}})));
   EXPECT_EQ(j["object"], "text_completion");

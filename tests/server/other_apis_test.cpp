@@ -208,6 +208,74 @@ TEST_F(Responses, WhatIsWrongIsNamed) {
     expect_wrong("/v1/responses", with(good, {{field, value}}), field);
 }
 
+// ---- tools in all of these
+
+constexpr const char* kCall = R"({"name": "weather", "parameters": {"city": "Paris"}})";
+const Json kSchema = {{"type", "object"}, {"properties", {{"city", {{"type", "string"}}}}}};
+const Json kArguments = {{"city", "Paris"}};
+
+TEST_F(Anthropic, Tools) {
+  service().says(kCall);
+  const Json tools = Json::array({{{"name", "weather"}, {"input_schema", kSchema}}});
+  const Json j = json(ask("/v1/messages", request({{"tools", tools}})));
+  EXPECT_EQ(j["stop_reason"], "tool_use");
+  ASSERT_EQ(j["content"].size(), 1u) << j;
+  EXPECT_EQ(j["content"][0]["type"], "tool_use");
+  EXPECT_EQ(j["content"][0]["input"], kArguments);
+  std::vector<std::string> names;
+  std::string arguments;
+  for (const std::string& e :
+       events(ask("/v1/messages", request({{"tools", tools}, {"stream", true}})), &names)) {
+    const Json d = Json::parse(e);
+    if (d.contains("delta") && d["delta"].contains("partial_json"))
+      arguments += d["delta"]["partial_json"].get<std::string>();
+  }
+  EXPECT_EQ(Json::parse(arguments), kArguments);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"message_start", "ping", "content_block_start", "content_block_delta",
+                                      "content_block_stop", "message_delta", "message_stop"}));
+  const Json conversation = {
+      {{"role", "user"}, {"content", "Hi"}},
+      {{"role", "assistant"}, {"content", j["content"]}},
+      {{"role", "user"},
+       {"content",
+        {{{"type", "tool_result"}, {"tool_use_id", j["content"][0]["id"]}, {"content", "sunny"}}}}}};
+  EXPECT_EQ(ask("/v1/messages", request({{"tools", tools}, {"messages", conversation}})).status, 200);
+  const std::string told = models.model->tokenizer().decode(service().asked().back().prompt);
+  EXPECT_NE(told.find("Paris"), std::string::npos);
+  EXPECT_NE(told.find("sunny"), std::string::npos);
+}
+
+TEST_F(Ollama, Tools) {
+  service().says(kCall);
+  const Json tools =
+      Json::array({{{"type", "function"}, {"function", {{"name", "weather"}, {"parameters", kSchema}}}}});
+  const auto all = lines(ask("/api/chat", {{"model", "stories"}, {"messages", kHi}, {"tools", tools}}));
+  Json calls = Json::array();
+  for (const Json& l : all)
+    if (l["message"].contains("tool_calls"))
+      for (const Json& c : l["message"]["tool_calls"]) calls.push_back(c["function"]);
+  EXPECT_EQ(calls, (Json::array({{{"name", "weather"}, {"arguments", kArguments}}})));
+}
+
+TEST_F(Responses, Tools) {
+  service().says(kCall);
+  const Json body = {
+      {"model", "stories"},
+      {"input", "Hi"},
+      {"tools", Json::array({{{"type", "function"}, {"name", "weather"}, {"parameters", kSchema}}})}};
+  const Json j = json(ask("/v1/responses", body));
+  ASSERT_EQ(j["output"].size(), 1u) << j;
+  EXPECT_EQ(j["output"][0]["type"], "function_call");
+  EXPECT_EQ(Json::parse(j["output"][0]["arguments"].get<std::string>()), kArguments);
+  std::vector<std::string> names;
+  const auto all = events(ask("/v1/responses", with(body, {{"stream", true}})), &names);
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "response.created", "response.in_progress", "response.output_item.added",
+                       "response.function_call_arguments.delta", "response.function_call_arguments.done",
+                       "response.output_item.done", "response.completed"}));
+}
+
 // ---- jobs
 
 using JobsApi = ApiTest;

@@ -15,8 +15,9 @@ constexpr size_t kFewWait = 512, kManyWait = 16384;
 
 }  // namespace
 
-const char* finish_word(const GenerationEnd& e) {
-  return e.finish == Finish::Length || e.finish == Finish::ContextFull ? "length" : "stop";
+const char* finish_word(const Choice& c) {
+  if (c.end.finish == Finish::Length || c.end.finish == Finish::ContextFull) return "length";
+  return c.calls.empty() ? "stop" : "tool_calls";
 }
 
 void Answer::start(Services& services, Plan plan, std::shared_ptr<http::Exchange> exchange) {
@@ -43,7 +44,10 @@ Answer::Answer(Services& services, Plan plan, std::shared_ptr<http::Exchange> ex
       exchange_(std::move(exchange)),
       lines_(plan_.choices.size()) {
   choices_.resize(plan_.choices.size());
-  for (size_t i = 0; i < choices_.size(); i++) splitters_.emplace_back(plan_.opens_reasoning);
+  for (size_t i = 0; i < choices_.size(); i++) {
+    splitters_.emplace_back(plan_.opens_reasoning);
+    call_splitters_.emplace_back(plan_.calls.value_or(ToolCallFormat{}));
+  }
   services_.running++;
 }
 
@@ -121,26 +125,49 @@ void Answer::cancel() {
 
 void Answer::write(size_t choice, std::string text, const TokenTold* told, bool last, std::string& out) {
   Choice& c = choices_[choice];
-  Piece piece{int(choice), {}, {}, told};
-  if (plan_.splits_reasoning) {
-    ReasoningSplitter& splitter = splitters_[choice];
-    const auto add = [&](ReasoningSplitter::Part part) {
-      piece.reasoning += part.reasoning;
-      piece.text += part.answer;
-    };
-    add(splitter.push(text));
-    const Tokenizer& t = plan_.model->tokenizer();
-    if (told && t.is_control(told->token)) add(splitter.control(t.piece(told->token, true)));
-    if (last) add(splitter.finish());
-  } else {
-    piece.text = std::move(text);
-  }
+  Piece piece{int(choice), {}, {}, {}, told};
+  if (plan_.splits_reasoning) split(choice, text, last, piece);
+  else piece.text = std::move(text);
   c.text += piece.text;
   c.reasoning += piece.reasoning;
+  c.calls.insert(c.calls.end(), piece.calls.begin(), piece.calls.end());
   const bool shown = told && (plan_.every_token || plan_.logprobs);
-  if (plan_.stream && (shown || !piece.text.empty() || !piece.reasoning.empty()))
-    plan_.writer->piece(out, piece);
+  const bool any = !piece.text.empty() || !piece.reasoning.empty() || !piece.calls.empty();
+  if (plan_.stream && (shown || any)) plan_.writer->piece(out, piece);
   if (!plan_.stream && shown) c.tokens.push_back(*told);
+}
+
+// Calls of tools first: what is between them is text and reasoning.
+void Answer::split(size_t choice, const std::string& text, bool last, Piece& to) {
+  const Tokenizer& tokenizer = plan_.model->tokenizer();
+  ReasoningSplitter& reasoning = splitters_[choice];
+  ToolCallSplitter& calls = call_splitters_[choice];
+  const auto add = [&](const ReasoningSplitter::Part& part) {
+    to.reasoning += part.reasoning;
+    to.text += part.answer;
+  };
+  const auto pass = [&](ToolCallSplitter::Pieces pieces) {
+    for (auto& p : pieces) {
+      if (p.kind == ToolCallSplitter::Piece::Text) add(reasoning.push(p.text));
+      else if (p.kind == ToolCallSplitter::Piece::Control) add(reasoning.control(p.text));
+      else
+        to.calls.push_back(
+            {std::move(p.call), new_id("call_"), int(choices_[choice].calls.size() + to.calls.size())});
+    }
+  };
+  const auto take = [&](const std::string& part) {
+    if (plan_.calls) pass(calls.push(part));
+    else add(reasoning.push(part));
+  };
+  take(text);
+  if (to.told && tokenizer.is_control(to.told->token)) {
+    const std::string name = tokenizer.piece(to.told->token, true);
+    if (plan_.calls) pass(calls.control(name));
+    else add(reasoning.control(name));
+  }
+  if (!last) return;
+  if (plan_.calls) pass(calls.finish());
+  add(reasoning.finish());
 }
 
 void Answer::take_lines(std::string& out) {

@@ -8,6 +8,7 @@
 
 #include "base/json_fwd.h"
 #include "chat/reasoning.h"
+#include "chat/tool_calls.h"
 #include "server/api/error.h"
 #include "server/http/message.h"
 #include "server/model.h"
@@ -16,15 +17,22 @@ namespace gimbal::api {
 
 struct Services;
 
+struct ToolUse : ToolCall {
+  std::string id;
+  int index = 0;  // among the calls of its choice
+};
+
 // What became certain with a token, or behind the last one.
 struct Piece {
   int choice = 0;
   std::string text, reasoning;
+  std::vector<ToolUse> calls = {};
   const TokenTold* told = nullptr;  // nullptr: behind the last token
 };
 
 struct Choice {
   std::string text, reasoning;  // all so far
+  std::vector<ToolUse> calls;
   std::vector<TokenTold>
       tokens;  // with their probabilities, where these were asked for and it is not streamed
   GenerationEnd end;
@@ -32,8 +40,8 @@ struct Choice {
 };
 
 // The end of a choice in the words that most APIs share: "length" where the tokens or the context were used
-// up, else "stop".
-const char* finish_word(const GenerationEnd&);
+// up, else "tool_calls" or "stop".
+const char* finish_word(const Choice&);
 
 struct Usage {
   int prompt_tokens = 0, shared_tokens = 0, completion_tokens = 0;
@@ -59,8 +67,9 @@ struct Plan {
   int prompts = 1;  // of the choices: the first n belong to the first prompt, and so on
   bool stream = false;
   bool splits_reasoning = false, opens_reasoning = false;
-  bool logprobs = false;     // were asked for
-  bool every_token = false;  // an event for each, also without text
+  std::optional<ToolCallFormat> calls = {};  // where there are tools to call
+  bool logprobs = false;                     // were asked for
+  bool every_token = false;                  // an event for each, also without text
   std::vector<http::Header> headers;
   Dialect dialect = Dialect::OpenAi;
   std::string id;          // of the answer: what its receipt is found by
@@ -92,6 +101,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   void failed(const ApiError&);
   void cancel();
   void write(size_t choice, std::string text, const TokenTold*, bool last, std::string& out);
+  void split(size_t choice, const std::string& text, bool last, Piece& to);
   void take_lines(std::string& out);
   Usage usage() const;
   void keep_receipt();
@@ -110,6 +120,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   // Of the connection's thread.
   std::vector<Choice> choices_;
   std::vector<ReasoningSplitter> splitters_;
+  std::vector<ToolCallSplitter> call_splitters_;
   bool begun_ = false, done_ = false;
 };
 

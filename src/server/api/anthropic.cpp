@@ -103,9 +103,10 @@ void read_conversation(Fields& f, ChatInput& to) {
   }
 }
 
-const char* stop_reason(const GenerationEnd& e) {
-  if (e.finish == Finish::StopString) return "stop_sequence";
-  return finish_word(e) == std::string_view("length") ? "max_tokens" : "end_turn";
+const char* stop_reason(const Choice& c) {
+  if (c.end.finish == Finish::StopString) return "stop_sequence";
+  if (finish_word(c) == std::string_view("length")) return "max_tokens";
+  return c.calls.empty() ? "end_turn" : "tool_use";
 }
 Json stop_sequence(const GenerationEnd& e) { return e.finish == Finish::StopString ? Json(e.stop) : Json(); }
 
@@ -126,8 +127,15 @@ class MessageWriter final : public Writer {
     Json content = Json::array();
     if (thinks_ && !c.reasoning.empty())
       content.push_back({{"type", "thinking"}, {"thinking", c.reasoning}, {"signature", ""}});
-    if (!c.text.empty() || content.empty()) content.push_back({{"type", "text"}, {"text", c.text}});
-    Json m = message(std::move(content), stop_reason(c.end), stop_sequence(c.end));
+    if (!c.text.empty() || (content.empty() && c.calls.empty()))
+      content.push_back({{"type", "text"}, {"text", c.text}});
+    for (const ToolUse& t : c.calls) {
+      Json block = tool_block(t);
+      if (Json input = Json::parse(t.arguments, nullptr, false); input.is_object())
+        block["input"] = std::move(input);
+      content.push_back(std::move(block));
+    }
+    Json m = message(std::move(content), stop_reason(c), stop_sequence(c.end));
     m["usage"] = usage_json(u.prompt_tokens, u.completion_tokens);
     return dump(m);
   }
@@ -147,12 +155,19 @@ class MessageWriter final : public Writer {
       open(out, "text");
       delta(out, "text_delta", "text", p.text);
     }
+    for (const ToolUse& t : p.calls) {
+      close(out);
+      open_ = "tool_use";
+      add(out, "content_block_start", {{"index", index_}, {"content_block", tool_block(t)}});
+      delta(out, "input_json_delta", "partial_json", t.arguments);
+      close(out);
+    }
   }
   void end(std::string& out, const Choice& c, int) override {
-    if (open_.empty()) open(out, "text");
+    if (open_.empty() && index_ == 0) open(out, "text");
     close(out);
     add(out, "message_delta",
-        {{"delta", {{"stop_reason", stop_reason(c.end)}, {"stop_sequence", stop_sequence(c.end)}}},
+        {{"delta", {{"stop_reason", stop_reason(c)}, {"stop_sequence", stop_sequence(c.end)}}},
          {"usage", usage_json(c.end.prompt_tokens, c.end.tokens)}});
   }
   void finish(std::string& out, const std::vector<Choice>&, const Usage&) override {
@@ -171,6 +186,9 @@ class MessageWriter final : public Writer {
             {"content", std::move(content)},
             {"stop_reason", std::move(reason)},
             {"stop_sequence", std::move(sequence)}};
+  }
+  static Json tool_block(const ToolUse& t) {
+    return {{"type", "tool_use"}, {"id", t.id}, {"name", t.name}, {"input", Json::object()}};
   }
   static void add(std::string& out, const char* type, Json fields) {
     Json event = {{"type", type}};
@@ -220,11 +238,18 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
     input.thinks = type && *type != "disabled";
     if (auto no = thinking.finish()) f.wrong_as(*no);
   }
-  if (const Json* tools = f.array("tools"); tools && !tools->empty())
-    f.wrong("tools", "'tools' is not supported yet");
+  const Json* tools = f.array("tools");
+  for (size_t i = 0; tools && i < tools->size() && f.ok(); i++) {
+    Fields tool((*tools)[i], format("tools[{}]", i));
+    tool.word("type", {"custom"});
+    tool.harmless({"cache_control"});
+    input.tools.push_back(function_tool(tool, "input_schema"));
+    if (auto no = tool.finish()) f.wrong_as(*no);
+  }
   if (const Json* j = f.object("tool_choice")) {
     Fields choice(*j, "tool_choice");
-    choice.word("type", {"auto", "none"});
+    const auto type = choice.word("type", {"auto", "none"});  // that a call is forced is not supported yet
+    if (type && *type == "none") input.calls = false;
     choice.flag("disable_parallel_tool_use");
     if (auto no = choice.finish()) f.wrong_as(*no);
   }
@@ -268,6 +293,7 @@ Refused messages(Call& call) {
   plan.model = model;
   plan.stream = stream;
   plan.splits_reasoning = true;
+  plan.calls = call_format(*model, input);
   plan.opens_reasoning = prompt.opens_reasoning;
   plan.writer = std::make_unique<MessageWriter>(plan.id, model->id(), prompt_tokens, input.thinks);
   call.fill(plan);

@@ -13,40 +13,44 @@ class LineWriter final : public Writer {
       : model_(std::move(model)), chat_(chat), thinks_(thinks) {}
 
   std::string whole(const std::vector<Choice>& all, const Usage&) override {
-    return dump(last(all[0], all[0].text, all[0].reasoning)) + "\n";
+    return dump(last(all[0], all[0].text, all[0].reasoning, all[0].calls)) + "\n";
   }
   const char* stream_type() const override { return "application/x-ndjson"; }
   void begin(std::string&) override { first_ = now(); }
   void piece(std::string& out, const Piece& p) override {
-    Json line = part(p.text, p.reasoning);
+    Json line = part(p.text, p.reasoning, p.calls);
     line["done"] = false;
     out += dump(line) + "\n";
   }
-  void end(std::string& out, const Choice& c, int) override { out += dump(last(c, "", "")) + "\n"; }
+  void end(std::string& out, const Choice& c, int) override { out += dump(last(c, "", "", {})) + "\n"; }
   void finish(std::string&, const std::vector<Choice>&, const Usage&) override {}
   void error(std::string& out, const ApiError& e) override {
     out += error_text(Dialect::Ollama, e, "") + "\n";
   }
 
  private:
-  Json part(const std::string& text, const std::string& reasoning) const {
+  Json part(const std::string& text, const std::string& reasoning, const std::vector<ToolUse>& calls) const {
     Json j = {{"model", model_}, {"created_at", iso_time(unix_time())}};
     const bool shown = thinks_ && !reasoning.empty();
     if (chat_) {
       j["message"] = {{"role", "assistant"}, {"content", text}};
       if (shown) j["message"]["thinking"] = reasoning;
+      for (const ToolUse& t : calls)
+        j["message"]["tool_calls"].push_back(
+            {{"function", {{"name", t.name}, {"arguments", Json::parse(t.arguments, nullptr, false)}}}});
     } else {
       j["response"] = text;
       if (shown) j["thinking"] = reasoning;
     }
     return j;
   }
-  Json last(const Choice& c, const std::string& text, const std::string& reasoning) const {
+  Json last(const Choice& c, const std::string& text, const std::string& reasoning,
+            const std::vector<ToolUse>& calls) const {
     const auto nanoseconds = [](double seconds) { return int64_t(seconds * 1e9); };
     const double end = now(), first = first_ > 0 ? first_ : end;
-    Json j = part(text, reasoning);
+    Json j = part(text, reasoning, calls);
     j["done"] = true;
-    j["done_reason"] = finish_word(c.end);
+    j["done_reason"] = finish_word(c) == std::string_view("length") ? "length" : "stop";
     j["total_duration"] = nanoseconds(end - begin_);
     j["load_duration"] = 0;
     j["prompt_eval_count"] = c.end.prompt_tokens;
@@ -62,7 +66,7 @@ class LineWriter final : public Writer {
 };
 
 Refused answer(Call& call, ServedModelPtr model, const Settings& settings, Prompt prompt, bool stream,
-               bool chat, bool thinks) {
+               bool chat, bool thinks, std::optional<ToolCallFormat> calls) {
   Plan plan;
   std::vector<std::vector<Token>> prompts;
   prompts.push_back(std::move(prompt.tokens));
@@ -70,6 +74,7 @@ Refused answer(Call& call, ServedModelPtr model, const Settings& settings, Promp
   plan.id = new_id("ollama-");
   plan.stream = stream;
   plan.splits_reasoning = chat || thinks;
+  plan.calls = calls;
   plan.opens_reasoning = prompt.opens_reasoning;
   plan.writer = std::make_unique<LineWriter>(model->id(), chat, thinks);
   plan.model = std::move(model);
@@ -141,7 +146,7 @@ Refused ollama_generate(Call& call) {
     input.messages.push_back({{"role", "user"}, {"content", text}});
     if (auto no = chat_prompt(*model, input, prompt)) return no;
   }
-  return answer(call, model, settings, std::move(prompt), stream, false, !raw && input.thinks);
+  return answer(call, model, settings, std::move(prompt), stream, false, !raw && input.thinks, {});
 }
 
 Refused ollama_chat(Call& call) {
@@ -151,8 +156,7 @@ Refused ollama_chat(Call& call) {
   ChatInput input;
   read_ollama_messages(f, input.messages);
   const bool stream = f.flag("stream").value_or(true);
-  if (const Json* tools = f.array("tools"); tools && !tools->empty())
-    f.wrong("tools", "'tools' is not supported yet");
+  read_tools(f, input.tools);
   Settings settings;
   read_ollama_options(f, *model, settings);
   read_ollama_common(f, settings);
@@ -161,7 +165,8 @@ Refused ollama_chat(Call& call) {
   if (input.messages.empty()) return answer_loaded(call, *model, true), std::nullopt;
   Prompt prompt;
   if (auto no = chat_prompt(*model, input, prompt)) return no;
-  return answer(call, model, settings, std::move(prompt), stream, true, input.thinks);
+  const auto calls = call_format(*model, input);
+  return answer(call, model, settings, std::move(prompt), stream, true, input.thinks, calls);
 }
 
 }  // namespace gimbal::api

@@ -10,6 +10,10 @@
 namespace gimbal::api {
 namespace {
 
+Json openai_tool_call(const ToolUse& t) {
+  return {{"id", t.id}, {"type", "function"}, {"function", {{"name", t.name}, {"arguments", t.arguments}}}};
+}
+
 class ChatWriter final : public Writer {
  public:
   ChatWriter(std::string id, ServedModelPtr model, int choices, bool usage, bool logprobs)
@@ -26,13 +30,17 @@ class ChatWriter final : public Writer {
       const Choice& c = all[i];
       Json message = {{"role", "assistant"}, {"content", c.text}, {"refusal", nullptr}};
       if (!c.reasoning.empty()) message["reasoning_content"] = c.reasoning;
+      if (!c.calls.empty()) {
+        if (c.text.empty()) message["content"] = nullptr;
+        for (const ToolUse& t : c.calls) message["tool_calls"].push_back(openai_tool_call(t));
+      }
       Json one = {{"index", i}, {"message", std::move(message)}, {"logprobs", nullptr}};
       if (logprobs_) {
         Json tokens = Json::array();
         for (const TokenTold& t : c.tokens) tokens.push_back(token_logprobs(model_->tokenizer(), t));
         one["logprobs"] = {{"content", std::move(tokens)}, {"refusal", nullptr}};
       }
-      one["finish_reason"] = finish_word(c.end);
+      one["finish_reason"] = finish_word(c);
       list.push_back(std::move(one));
     }
     return dump({{"id", id_},
@@ -53,12 +61,17 @@ class ChatWriter final : public Writer {
       logprobs = dump({{"content", {token_logprobs(model_->tokenizer(), *p.told)}}, {"refusal", nullptr}});
     if (!p.reasoning.empty())
       add(out, p.choice, "{\"reasoning_content\":" + json_text(p.reasoning) + "}", logprobs, "null");
-    if (p.reasoning.empty() || !p.text.empty())
+    for (const ToolUse& t : p.calls) {
+      Json call = {{"index", t.index}};
+      call.update(openai_tool_call(t));
+      add(out, p.choice, dump({{"tool_calls", {std::move(call)}}}), "null", "null");
+    }
+    if ((p.reasoning.empty() && p.calls.empty()) || !p.text.empty())
       add(out, p.choice, "{\"content\":" + json_text(p.text) + "}", p.reasoning.empty() ? logprobs : "null",
           "null");
   }
   void end(std::string& out, const Choice& c, int index) override {
-    add(out, index, "{}", "null", format("\"{}\"", finish_word(c.end)));
+    add(out, index, "{}", "null", format("\"{}\"", finish_word(c)));
   }
   void finish(std::string& out, const std::vector<Choice>&, const Usage& u) override {
     if (usage_) out += head_ + "],\"usage\":" + dump(openai_usage(u)) + "}\n\n";
@@ -122,8 +135,7 @@ Refused chat_completions(Call& call) {
   ChatInput input;
   read_messages(f, input.messages);
   read_tools(f, input.tools);
-  if (!input.tools.empty()) f.wrong("tools", "'tools' is not supported yet");
-  f.word("tool_choice", {"none", "auto"});
+  read_tool_choice(f, input);
   f.flag("parallel_tool_calls");
   read_thinking(f, input);
   Settings settings;
@@ -152,6 +164,7 @@ Refused chat_completions(Call& call) {
   plan.stream = stream;
   plan.splits_reasoning = true;
   plan.opens_reasoning = prompt.opens_reasoning;
+  plan.calls = call_format(*model, input);
   plan.logprobs = logprobs;
   plan.writer = std::make_unique<ChatWriter>(plan.id, model, settings.n, usage, logprobs);
   call.fill(plan);

@@ -32,7 +32,7 @@ class CompletionWriter final : public Writer {
       list.push_back({{"text", echoes_[i] + all[i].text},
                       {"index", i},
                       {"logprobs", std::move(logprobs)},
-                      {"finish_reason", finish_word(all[i].end)}});
+                      {"finish_reason", finish_word(all[i])}});
     }
     return "{" + head_ + ",\"choices\":" + dump(list) + ",\"usage\":" + dump(openai_usage(u)) + "}";
   }
@@ -51,7 +51,7 @@ class CompletionWriter final : public Writer {
     add(out, p.choice, p.text, logprobs, "null");
   }
   void end(std::string& out, const Choice& c, int index) override {
-    add(out, index, "", "null", format("\"{}\"", finish_word(c.end)));
+    add(out, index, "", "null", format("\"{}\"", finish_word(c)));
   }
   void finish(std::string& out, const std::vector<Choice>&, const Usage& u) override {
     if (usage_) add_event(out, "", "{" + head_ + ",\"choices\":[],\"usage\":" + dump(openai_usage(u)) + "}");

@@ -35,9 +35,10 @@ class ResponseWriter final : public Writer {
       open(out, false);
       delta(out, "response.output_text.delta", frame_.item_id, p.text);
     }
+    for (const ToolUse& t : p.calls) call(out, t);
   }
   void end(std::string& out, const Choice& c, int) override {
-    if (item_ == Item::None && c.reasoning.empty()) open(out, false);
+    if (item_ == Item::None && c.reasoning.empty() && !calls_) open(out, false);
     close(out, c);
   }
   void finish(std::string& out, const std::vector<Choice>& all, const Usage& u) override {
@@ -86,12 +87,31 @@ class ResponseWriter final : public Writer {
             {"role", "assistant"},
             {"content", content}};
   }
+  static Json call_item(const ToolUse& t, const char* status, const std::string& arguments) {
+    return {{"id", "fc_" + t.id}, {"type", "function_call"}, {"status", status},
+            {"call_id", t.id},    {"name", t.name},          {"arguments", arguments}};
+  }
+  void call(std::string& out, const ToolUse& t) {
+    if (item_ != Item::None) close(out, {});
+    calls_ = true;
+    add(out, "response.output_item.added",
+        {{"output_index", index_}, {"item", call_item(t, "in_progress", "")}});
+    const std::string id = "fc_" + t.id;
+    add(out, "response.function_call_arguments.delta",
+        {{"item_id", id}, {"output_index", index_}, {"delta", t.arguments}});
+    add(out, "response.function_call_arguments.done",
+        {{"item_id", id}, {"output_index", index_}, {"name", t.name}, {"arguments", t.arguments}});
+    add(out, "response.output_item.done",
+        {{"output_index", index_++}, {"item", call_item(t, "completed", t.arguments)}});
+  }
   Json completed(const Choice& c, const Usage& u) const {
-    const bool cut = finish_word(c.end) == std::string_view("length");
+    const bool cut = finish_word(c) == std::string_view("length");
     const char* status = cut ? "incomplete" : "completed";
     Json output = Json::array();
     if (!c.reasoning.empty()) output.push_back(item(true, status, &c.reasoning));
-    if (!c.text.empty() || c.reasoning.empty()) output.push_back(item(false, status, &c.text));
+    if (!c.text.empty() || (c.reasoning.empty() && c.calls.empty()))
+      output.push_back(item(false, status, &c.text));
+    for (const ToolUse& t : c.calls) output.push_back(call_item(t, "completed", t.arguments));
     Json j = response(status, std::move(output),
                       {{"input_tokens", u.prompt_tokens},
                        {"input_tokens_details", {{"cached_tokens", u.shared_tokens}}},
@@ -132,8 +152,7 @@ class ResponseWriter final : public Writer {
   void close(std::string& out, const Choice& c) {
     if (item_ == Item::None) return;
     const bool reasoning = item_ == Item::Reasoning;
-    const char* status =
-        finish_word(c.end) == std::string_view("length") && c.ended ? "incomplete" : "completed";
+    const char* status = finish_word(c) == std::string_view("length") && c.ended ? "incomplete" : "completed";
     Json done = place(reasoning ? frame_.reasoning_id : frame_.item_id), of_part = done;
     done["text"] = text_;
     if (!reasoning) done["logprobs"] = Json::array();
@@ -149,6 +168,7 @@ class ResponseWriter final : public Writer {
   std::string text_;  // of the item that is open
   int sequence_ = 0, index_ = 0;
   Item item_ = Item::None;
+  bool calls_ = false;
 };
 
 // Items of the input as messages of OpenAI's older form.
@@ -243,9 +263,15 @@ Refused responses(Call& call) {
     text.refuse("verbosity", "ask for it in the input");
     if (auto no = text.finish()) f.wrong_as(*no);
   }
-  if (const Json* tools = f.array("tools"); tools && !tools->empty())
-    f.wrong("tools", "'tools' is not supported yet");
-  f.word("tool_choice", {"none", "auto"});
+  const Json* tools = f.array("tools");
+  for (size_t i = 0; tools && i < tools->size() && f.ok(); i++) {
+    Fields tool((*tools)[i], format("tools[{}]", i));
+    tool.need("type");
+    tool.word("type", {"function"});
+    input.tools.push_back(function_tool(tool, "parameters"));
+    if (auto no = tool.finish()) f.wrong_as(*no);
+  }
+  read_tool_choice(f, input);
   f.flag("parallel_tool_calls");
   f.word("truncation", {"disabled"});
   f.word("service_tier", {"auto", "default"});
@@ -288,6 +314,7 @@ Refused responses(Call& call) {
   plan.model = model;
   plan.stream = stream;
   plan.splits_reasoning = true;
+  plan.calls = call_format(*model, input);
   plan.opens_reasoning = prompt.opens_reasoning;
   plan.writer = std::make_unique<ResponseWriter>(std::move(frame));
   call.fill(plan);

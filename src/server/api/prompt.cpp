@@ -104,37 +104,53 @@ void read_messages(Fields& f, Json& to) {
   }
 }
 
+Json function_tool(Fields& tool, const char* schema) {
+  tool.need("name");
+  const auto name = tool.text("name"), description = tool.text("description");
+  const Json* parameters = tool.object(schema);
+  tool.flag("strict");
+  Json function = {{"name", name.value_or("")}};
+  if (description) function["description"] = *description;
+  function["parameters"] =
+      parameters ? *parameters : Json{{"type", "object"}, {"properties", Json::object()}};
+  return {{"type", "function"}, {"function", std::move(function)}};
+}
+
 void read_tools(Fields& f, Json& to) {
-  to = Json::array();
   const Json* list = f.array("tools");
-  if (!list) return;
-  for (size_t i = 0; i < list->size() && f.ok(); i++) {
+  for (size_t i = 0; list && i < list->size() && f.ok(); i++) {
     Fields tool((*list)[i], format("tools[{}]", i));
     tool.need("type");
     tool.word("type", {"function"});
     tool.need("function");
     if (const Json* function = tool.object("function")) {
       Fields g(*function, tool.path("function"));
-      g.need("name");
-      g.text("name");
-      g.text("description");
-      g.object("parameters");
-      g.flag("strict");
+      to.push_back(function_tool(g, "parameters"));
       if (auto no = g.finish()) f.wrong_as(*no);
-      Json plain = {{"name", (*function).value("name", Json(""))}};
-      if (function->contains("description")) plain["description"] = (*function)["description"];
-      plain["parameters"] =
-          function->value("parameters", Json{{"type", "object"}, {"properties", Json::object()}});
-      to.push_back({{"type", "function"}, {"function", std::move(plain)}});
     }
     if (auto no = tool.finish()) f.wrong_as(*no);
   }
 }
 
+void read_tool_choice(Fields& f, ChatInput& to) {
+  const Json* choice = f.any("tool_choice");
+  if (!choice) return;
+  if (*choice == "none") to.calls = false;
+  else if (*choice != "auto")
+    f.wrong("tool_choice", "'tool_choice' must be none or auto; that a call is forced is not supported yet");
+}
+
+std::optional<ToolCallFormat> call_format(const ServedModel& model, const ChatInput& input) {
+  if (input.tools.empty() || !input.calls) return {};
+  const auto source = model.file().string("tokenizer.chat_template");
+  if (source && !source->empty()) return ToolCallFormat::of(*source);
+  return ToolCallFormat{ToolCallFormat::Kind::Bare};
+}
+
 Refused chat_prompt(const ServedModel& model, const ChatInput& input, Prompt& to) {
   Json v = chat_variables({}, input.thinks);
   v["messages"] = input.messages;
-  if (!input.tools.empty()) v["tools"] = input.tools;
+  if (!input.tools.empty() && input.calls) v["tools"] = input.tools;
   if (!input.effort.empty()) v["reasoning_effort"] = input.effort;
   auto made = gimbal::chat_prompt(model.chat(), model.tokenizer(), v, local_time());
   if (!made) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "chat/tool_calls.h"
 #include "server/api/fields.h"
 #include "server/model.h"
 
@@ -14,6 +15,7 @@ struct ChatInput {
   Json messages =
       Json::array();  // {role, content (a text or null), tool_calls, tool_call_id, reasoning_content}
   Json tools = Json::array();  // {type: function, function: {name, description, parameters}}
+  bool calls = true;           // it may call them
   bool thinks = true;          // where the model can
   std::string effort = {};     // of its thinking: "low", "medium", "high"; empty: its own
   std::string begun = {};      // of the answer: the model goes on from it
@@ -29,6 +31,12 @@ void read_messages(Fields&, Json& to);
 // A list of parts {type: "text", text}, or a text. `where`: for errors.
 Refused content_text(const Json& content, const std::string& where, std::string& to);
 void read_tools(Fields&, Json& to);
+// A tool with its schema under this name, as a function in OpenAI's form.
+Json function_tool(Fields& tool, const char* schema);
+// "none" or "auto"; what forces a call is refused.
+void read_tool_choice(Fields&, ChatInput& to);
+// How the model writes calls; nothing where there are no tools to call.
+std::optional<ToolCallFormat> call_format(const ServedModel&, const ChatInput&);
 
 Refused chat_prompt(const ServedModel&, const ChatInput&, Prompt& to);
 
