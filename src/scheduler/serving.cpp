@@ -24,7 +24,10 @@ int Serving::capacity(const ModelPlan& p) {
 }
 
 Serving::Serving(Engine& engine, LoadedModelPtr on, const SchedulerOptions& options)
-    : engine_(engine), on_(std::move(on)), options_(options) {
+    : engine_(engine),
+      on_(std::move(on)),
+      options_(options),
+      prompt_rows_(options.prompt_rows ? options.prompt_rows : 64) {
   const RunOptions& o = plan().options;
   batch_.rows.reserve(size_t(o.batch));
   const auto places = size_t(Serving::places(plan()));
@@ -67,12 +70,21 @@ void Serving::assemble() {
                                                   : a->admitted < b->admitted;
   });
   int left = plan().options.batch - int(batch_.rows.size());
-  if (!batch_.rows.empty()) left = std::min(left, options_.prompt_rows);
+  mixed_ = !batch_.rows.empty();
+  if (mixed_) left = std::min(left, prompt_rows_);
   for (Generation* g : prompts_) {
     int rows = std::min(left, g->missing());
     if (const int until = g->checkpoint_at - g->sequence->computed(); until > 0) rows = std::min(rows, until);
     if (rows > 0) add_rows(*g, rows), left -= rows;
   }
+  mixed_ = mixed_ && left == 0;
+}
+
+// A row takes a GPU a hundredth of what it takes a small CPU.
+void Serving::adapt(double seconds) {
+  if (options_.prompt_rows || !mixed_) return;
+  if (seconds > kMixedStep) prompt_rows_ = std::max(32, prompt_rows_ / 2);
+  else if (seconds < kMixedStep / 2) prompt_rows_ = std::min(plan().options.batch, prompt_rows_ * 2);
 }
 
 // Of the pool that lacks the most.
@@ -103,7 +115,9 @@ Status Serving::step() {
   admit();
   if (!running_.empty()) {
     make_room();
+    const double begin = now();
     auto out = model().forward(batch_);
+    adapt(now() - begin);
     Status ok = out ? told(*out) : Status(out.error());
     if (!ok && ok.error().code == Code::DeviceLost) ok = go_on_elsewhere(ok.error());
     else if (!ok) ok = fail_step(ok.error());

@@ -12,10 +12,12 @@
 
 namespace gimbal {
 
+inline constexpr double kMixedStep = 0.05;  // seconds
+
 struct SchedulerOptions {
   // Rows of prompts in a step that others wait in for their next tokens. More compute prompts faster, fewer
-  // let streams flow more evenly.
-  int prompt_rows = 64;
+  // let streams flow more evenly. 0: as many as keep such a step near kMixedStep.
+  int prompt_rows = 0;
   int queue = 256;  // requests that wait at most, beside those that the model has room for
 };
 
@@ -68,6 +70,7 @@ class Serving {
   void add_rows(Generation&, int rows);
   int pages_missing() const;
   void make_room();
+  void adapt(double seconds);
   Status told(const StepOutput&);
   Status fail_step(const Error& why);
   Status go_on_elsewhere(const Error& lost);
@@ -78,6 +81,7 @@ class Serving {
   const SchedulerOptions options_;
   Prefixes kept_;
   Clients waiting_;
+  int prompt_rows_;
   Running running_;  // by rising admission
   uint64_t admissions_ = 0;
   SchedulerNumbers numbers_;
@@ -88,6 +92,7 @@ class Serving {
     int rows;
   };
   Batch batch_;
+  bool mixed_ = false;  // it has next tokens, and as many rows of prompts as it may
   std::vector<Part> parts_;
   std::vector<Generation*> asked_;    // by row that wants something
   std::vector<Generation*> prompts_;  // in the order of their turns
