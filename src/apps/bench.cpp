@@ -21,7 +21,7 @@ class BenchCommand final : public Command {
     a.whole("--limit-megabytes", "N",
             "memory to read for the CPU's limit (default 1074, or four times the largest cache)",
             engine_.limit_megabytes, 1, 1 << 20);
-    a.text("--draft", "auto|ngram|MODEL|scripted:P",
+    a.text("--draft", "auto|ngram|mtp|MODEL|scripted:P",
            "also generate a text with drafts and without; scripted:P knows the text beforehand and is right "
            "with the probability P, to measure what a drafter of that quality would give",
            draft_);

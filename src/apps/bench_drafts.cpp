@@ -44,7 +44,6 @@ Result<Timed> generate(Session& session, const Ids& prompt, int n, Drafting* dra
 Result<DraftSource> open_draft_source(const std::string& word, EngineOptions& options, const ModelFile& model,
                                       bool quiet) {
   DraftSource source;
-  options.run.drafts = drafts_at_most(word);
   if (constexpr std::string_view kScripted = "scripted:"; word.starts_with(kScripted)) {
     double right = -1;
     const auto [stop, wrong] =
@@ -54,6 +53,7 @@ Result<DraftSource> open_draft_source(const std::string& word, EngineOptions& op
                    format("--draft {}: what follows the colon is no probability", gimbal::quoted(word)),
                    "for example: --draft scripted:0.8"};
     source.scripted = right;
+    options.run.drafts = drafts_at_most(word);
     return source;
   }
   auto drafts = open_drafts(backend_registry(), options, model, word, tell_on_stderr(quiet));

@@ -15,30 +15,25 @@ class Plan final : public Command {
  public:
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
+    a.text("--draft", "auto|off|ngram|mtp|MODEL", "with what these drafts take, as in `run` (default off)",
+           draft_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal plan model.gguf --ctx 32768");
   }
 
   Result<int> run() override {
-    auto planned = plan_model(model_, engine_, quiet, &Engine::plan);
+    auto planned = plan_model(model_, engine_, quiet, &Engine::plan, draft_.value_or("off"));
     if (!planned) return planned.error();
-    Status fits = check_memory(planned->model.plan);
+    Status fits = planned->draft ? check_memory(planned->draft->plan) : Done{};
+    if (fits) fits = check_memory(planned->model.plan);
     if (!fits) fits = worded(fits.error());
-    if (json) print_as_json(planned->model, fits);
-    else print_for_people(planned->model, fits);
+    if (json) print_as_json(*planned, fits);
+    else print_for_people(*planned, fits);
     return !fits && engine_.strict ? kOutOfMemory : kDone;
   }
 
  private:
-  void print_as_json(const PlannedModel& p, const Status& fits) const {
-    const ModelPlan& b = p.plan;
-    Json j{{"model", p.source.name},
-           {"architecture", b.config.arch},
-           {"file_bytes", p.source.file->file_bytes()},
-           {"context", b.options.context},
-           {"trained_context", b.config.context},
-           {"batch", b.options.batch},
-           {"kv_type", info(b.options.cache_type).name}};
+  static void add_uses(Json& j, const ModelPlan& b) {
     j["devices"] = Json::array();
     for (const MemoryUse& u : memory_uses(b)) {
       if (!u.device) {
@@ -50,7 +45,25 @@ class Plan final : public Command {
       memory["memory_total"] = u.device->describe().memory_total;
       j["devices"].push_back(std::move(memory));
     }
+  }
+
+  void print_as_json(const Planned& planned, const Status& fits) const {
+    const PlannedModel& p = planned.model;
+    const ModelPlan& b = p.plan;
+    Json j{{"model", p.source.name},
+           {"architecture", b.config.arch},
+           {"file_bytes", p.source.file->file_bytes()},
+           {"context", b.options.context},
+           {"trained_context", b.config.context},
+           {"batch", b.options.batch},
+           {"kv_type", info(b.options.cache_type).name}};
+    add_uses(j, b);
     j["host_per_session"] = b.session_bytes();
+    j["draft"] = nullptr;
+    if (planned.draft) {
+      j["draft"] = {{"model", planned.draft->source.name}};
+      add_uses(j["draft"], planned.draft->plan);
+    }
     j["placement"] = placement_json(b, p.opened);
     j["fallbacks"] = sentences(p.fallbacks);
     j["fits"] = bool(fits);
@@ -58,7 +71,8 @@ class Plan final : public Command {
     print_json(j);
   }
 
-  void print_for_people(const PlannedModel& p, const Status& fits) const {
+  void print_for_people(const Planned& planned, const Status& fits) const {
+    const PlannedModel& p = planned.model;
     const ModelPlan& b = p.plan;
     Table head("ll");
     head.row({"model", format("{} ({}, {} layers, file of {})", printable(p.source.name), b.config.arch,
@@ -74,8 +88,13 @@ class Plan final : public Command {
               format("{} positions (trained on {}), prompts in batches of {}, KV cache in {}",
                      b.options.context, b.config.context, b.options.batch, info(b.options.cache_type).name)});
     for (const std::string& line : placement_lines(p)) head.row({"placement", line});
+    if (planned.draft)
+      head.row({"drafts", format("by {}, loaded before; what it takes is not counted as free",
+                                 printable(planned.draft->source.name))});
     print(head.text());
-    for (const MemoryUse& u : uses) print_use(u);
+    for (const MemoryUse& u : uses) print_use(u, "");
+    if (planned.draft)
+      for (const MemoryUse& u : memory_uses(planned.draft->plan)) print_use(u, " for drafts");
     if (fits) {
       std::string free;
       for (const MemoryUse& u : uses)
@@ -86,7 +105,10 @@ class Plan final : public Command {
       return;
     }
     std::string lack;
-    for (const MemoryUse& u : uses)  // the host is last: what its devices lack needs no second word
+    // What drafts is loaded first, so that it is what lacks memory first. The host is last: what its devices
+    // lack needs no second word.
+    const bool drafts = planned.draft && !gimbal::fits(planned.draft->plan);
+    for (const MemoryUse& u : drafts ? memory_uses(planned.draft->plan) : uses)
       if (u.sum.total() > u.sum.free && (u.device || lack.empty()))
         lack += format("{}{} more would be needed{}", lack.empty() ? "" : ", ",
                        human_bytes(u.sum.total() - u.sum.free),
@@ -96,14 +118,14 @@ class Plan final : public Command {
     print(format("\nIt does not fit: {}.\n  {}\n", lack, fits.error().remedy));
   }
 
-  static void print_use(const MemoryUse& u) {
+  static void print_use(const MemoryUse& u, const char* what) {
     const MemoryPlan& m = u.sum;
     if (!u.device) {
-      print(format("\nThis machine's own memory: {} in all, {} of it for the conversation, {} free\n",
+      print(format("\nThis machine's own memory{}: {} in all, {} of it for the conversation, {} free\n", what,
                    human_bytes(m.total()), human_bytes(m.sessions), human_bytes(m.free)));
       return;
     }
-    print("\n" + bold(format("Memory on {}", u.device->id())) + "\n");
+    print("\n" + bold(format("Memory on {}{}", u.device->id(), what)) + "\n");
     Table t("lrr");
     auto row = [&](const char* what, uint64_t bytes) {
       t.row({what, human_bytes(bytes), format("{} bytes", bytes)});
@@ -117,6 +139,7 @@ class Plan final : public Command {
   }
 
   std::string model_;
+  std::optional<std::string> draft_;
   CommonOptions engine_;
 };
 

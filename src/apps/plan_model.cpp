@@ -2,20 +2,23 @@
 
 #include "apps/tell.h"
 #include "base/format.h"
+#include "engine/drafts.h"
 
 namespace gimbal {
 
 Result<Planned> plan_model(const std::string& model, const CommonOptions& common, bool quiet,
-                           Result<PlannedModel> (Engine::*plan)(const ModelFile&)) {
+                           Result<PlannedModel> (Engine::*plan)(const ModelFile&), const std::string& draft) {
   auto options = engine_options(common);
   if (!options) return options.error();
   auto source = open_model_file(model, file_options(common));
   if (!source) return source.error();
   auto tokenizer = Tokenizer::create(*source->file);
+  auto drafts = plan_drafts(backend_registry(), *options, *source, draft, tell_on_stderr(quiet));
+  if (!drafts) return drafts.error();
   Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
   auto planned = (engine.*plan)(*source);
   if (!planned) return planned.error();
-  return Planned{std::move(*planned), tokenizer ? std::move(*tokenizer) : nullptr};
+  return Planned{std::move(*drafts), std::move(*planned), tokenizer ? std::move(*tokenizer) : nullptr};
 }
 
 std::vector<std::string> placement_lines(const PlannedModel& p) {

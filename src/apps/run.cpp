@@ -35,11 +35,12 @@ class Run final : public Command {
         "--prompt-cache", "FILE",
         "keep what the model remembers of the prompt; a later run with the same beginning computes the rest",
         prompt_cache_);
-    a.text(
-        "--draft", "auto|off|ngram|MODEL",
-        "guess the next tokens and compute them at once; the text stays the same. auto, ngram: from the text "
-        "itself; MODEL: a smaller one with the same vocabulary (default off)",
-        draft_);
+    a.text("--draft", "auto|off|ngram|mtp|MODEL",
+           "guess the next tokens and compute them at once; the text stays the same. ngram: from the text "
+           "itself; mtp: by the file's layers for it; auto: mtp where there are such layers, else ngram; "
+           "MODEL: a "
+           "smaller one with the same vocabulary (default off)",
+           draft_);
     a.section("Chat");
     a.flag("--chat",
            "the prompt is a question, put into the model's chat template; without one: a conversation",
@@ -97,7 +98,6 @@ class Run final : public Command {
       if (!chat_template) ids = (*tokenizer)->encode(text);
     }
     const std::string draft = draft_.value_or("off");
-    options->run.drafts = drafts_at_most(draft);
     auto drafts = open_drafts(backend_registry(), *options, *source, draft, tell_on_stderr(quiet));
     if (!drafts) return drafts.error();
     text_.settings.drafting = (*drafts)->drafting.get();

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "runtime/model_drafter.h"
+#include "runtime/nextn_drafter.h"
 #include "runtime/ngram_drafter.h"
 #include "tokenizer/tokenizer.h"
 
@@ -28,19 +29,41 @@ Status same_vocabulary(const Tokenizer& a, const Tokenizer& b, const std::string
   return Done{};
 }
 
-}  // namespace
+// A model that drafts, and how it is loaded.
+struct Wanted {
+  ModelFile source;  // without a file: no model drafts
+  EngineOptions options;
+};
 
-int drafts_at_most(const std::string& word) { return word.empty() || word == "off" ? 0 : kMaxDrafts; }
-
-Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, const EngineOptions& options,
-                                            const ModelFile& drafts_for, const std::string& word,
-                                            const EventSink& events) {
-  auto d = std::make_unique<Drafts>();
-  if (drafts_at_most(word) == 0) return d;
-  if (word == "auto" || word == "ngram") {
-    d->drafting = std::make_unique<Drafting>(std::make_unique<NgramDrafter>());
-    return d;
+Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::string& word, Wanted& w) {
+  options.run.drafts = drafts_at_most(word);
+  const ModelArch* nextn = word == "auto" || word == "mtp" ? nextn_of(*drafts_for.file) : nullptr;
+  if (word == "mtp" && !nextn)
+    return Error{Code::Usage,
+                 format("{} has no layers that guess further tokens, or this version computes none of its "
+                        "architecture",
+                        gimbal::quoted(drafts_for.name)),
+                 "use 'draft' ngram, or a smaller model of the same family",
+                 reason::kOutOfRange,
+                 "draft",
+                 word};
+  if (options.run.drafts == 0 || word == "ngram" || (word == "auto" && !nextn)) return Done{};
+  w.options = options;
+  RunOptions& run = w.options.run;
+  w.options.split.clear(), w.options.gpu_layers.reset();
+  run.logit_rows = run.sequences = 1;
+  if (run.context == 0) {
+    auto config = configure(*drafts_for.file);
+    if (!config) return config.error();
+    run.context = default_context(*config);
   }
+  if (nextn) {
+    options.run.states = run.states = true;
+    run.drafts = 0, run.arch = nextn;
+    w.source = drafts_for;
+    return Done{};
+  }
+  run.drafts = 1;
   auto source = open_model_file(word);
   if (!source) {
     Error e = source.error();
@@ -50,30 +73,68 @@ Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, const EngineOpti
   auto tokenizer = Tokenizer::create(*drafts_for.file), own = Tokenizer::create(*source->file);
   if (!tokenizer) return tokenizer.error();
   if (!own) return own.error();
-  if (auto ok = same_vocabulary(**tokenizer, **own, source->name); !ok) return ok.error();
-  EngineOptions o = options;
-  o.split.clear(), o.gpu_layers.reset();
-  o.run.drafts = 1, o.run.logit_rows = o.run.sequences = 1;
-  if (o.run.context == 0) {
-    auto config = configure(*drafts_for.file);
-    if (!config) return config.error();
-    o.run.context = default_context(*config);
+  w.source = std::move(*source);
+  return same_vocabulary(**tokenizer, **own, w.source.name);
+}
+
+}  // namespace
+
+int drafts_at_most(const std::string& word) { return word.empty() || word == "off" ? 0 : kMaxDrafts; }
+
+Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, EngineOptions& options,
+                                            const ModelFile& drafts_for, const std::string& word,
+                                            const EventSink& events) {
+  auto d = std::make_unique<Drafts>();
+  Wanted w;
+  if (auto ok = choose(options, drafts_for, word, w); !ok) return ok.error();
+  if (options.run.drafts == 0) return d;
+  if (!w.source.file) {
+    d->drafting = std::make_unique<Drafting>(std::make_unique<NgramDrafter>());
+    return d;
   }
-  d->engine = std::make_unique<Engine>(registry, std::move(o), events);
-  auto loaded = d->engine->load(*source);
+  d->engine = std::make_unique<Engine>(registry, std::move(w.options), events);
+  auto loaded = d->engine->load(w.source);
   if (!loaded) return loaded.error();
   d->model = std::move(*loaded);
-  auto session = Session::create(*d->model->model);
-  if (!session) return session.error();
-  auto recover = [all = d.get()](Session& s, const Error& lost) {
-    return all->engine->recover(s, all->model, lost);
+  std::unique_ptr<Drafter> drafter;
+  if (d->model->model->plan().takes_states) {
+    auto made = NextnDrafter::create(*d->model->model);
+    if (!made) return made.error();
+    drafter = std::move(*made);
+  } else {
+    auto session = Session::create(*d->model->model);
+    if (!session) return session.error();
+    auto recover = [all = d.get()](Session& s, const Error& lost) {
+      return all->engine->recover(s, all->model, lost);
+    };
+    drafter = std::make_unique<ModelDrafter>(std::move(*session), d->model->source.name, std::move(recover));
+  }
+  auto failed = [events, strict = options.strict](const Error& why) -> Status {
+    if (!strict) {
+      if (events) events(event::DraftsEnded{why});
+      return Done{};
+    }
+    Error refused = why;
+    refused.code = Code::NoBackend;
+    refused.message = "there are no drafts any more: " + why.message;
+    if (refused.changes.empty()) refused.changes.push_back({"strict", "false", "goes on without them"});
+    return refused;
   };
-  d->drafting = std::make_unique<Drafting>(
-      std::make_unique<ModelDrafter>(std::move(*session), source->name, std::move(recover)),
-      Drafting::Length::Adapts, [events](const Error& why) {
-        if (events) events(event::DraftsEnded{why});
-      });
+  d->drafting = std::make_unique<Drafting>(std::move(drafter), Drafting::Length::Adapts, std::move(failed));
   return d;
+}
+
+Result<std::unique_ptr<PlannedModel>> plan_drafts(Registry& registry, EngineOptions& options,
+                                                  const ModelFile& drafts_for, const std::string& word,
+                                                  const EventSink& events) {
+  Wanted w;
+  if (auto ok = choose(options, drafts_for, word, w); !ok) return ok.error();
+  if (!w.source.file) return std::unique_ptr<PlannedModel>();
+  auto plan = Engine(registry, std::move(w.options), events).plan(w.source);
+  if (!plan) return plan.error();
+  auto planned = std::make_unique<PlannedModel>(std::move(*plan));
+  options.run.beside = &planned->plan;
+  return planned;
 }
 
 }  // namespace gimbal

@@ -5,8 +5,8 @@
 
 namespace gimbal {
 
-// What EngineOptions::run.drafts must be for this word, before the model is planned: "off" (or nothing),
-// "auto", "ngram", or a model (engine/find_model.h).
+// How many tokens are drafted at most by this word: "off" (or nothing), "auto", "ngram", "mtp" (by the file's
+// own layers for it), or a model (engine/find_model.h).
 int drafts_at_most(const std::string& word);
 
 // Members are in the order in which they depend on each other.
@@ -16,12 +16,20 @@ struct Drafts {
   std::unique_ptr<Drafting> drafting;  // nullptr: off
 };
 
-// "auto" is n-grams: they cost nothing to try. A model is loaded with the options of the one that it drafts
-// for, but for where layers are asked to be, and with its context. That one is loaded afterwards, so that its
-// placement and its check of memory know what is left. Errors: those of open_model_file and Engine::load;
-// Usage for a model with another vocabulary, with the first token that differs.
-Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, const EngineOptions& options,
+// Sets what the model must be loaded with that is drafted for: `options`.run.drafts and states. "auto" is the
+// file's own layers where it has them, else n-grams, which cost nothing to try. A model that drafts is loaded
+// with the options of the other, but for where layers are asked to be, and with its context. That one is
+// loaded afterwards, so that its placement and its check of memory know what is left. Under strict a text
+// ends when its drafts fail. Errors: those of open_model_file and Engine::load; Usage for "mtp" without such
+// layers, and for a model with another vocabulary, with the first token that differs.
+Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, EngineOptions& options,
                                             const ModelFile& drafts_for, const std::string& word,
                                             const EventSink& events);
+
+// What open_drafts() would load, as Engine::plan() tells it; nullptr: nothing. Sets the same, and
+// `options`.run.beside. Errors: as open_drafts().
+Result<std::unique_ptr<PlannedModel>> plan_drafts(Registry& registry, EngineOptions& options,
+                                                  const ModelFile& drafts_for, const std::string& word,
+                                                  const EventSink& events);
 
 }  // namespace gimbal

@@ -89,7 +89,8 @@ Result<bool> Engine::verify(const PlannedModel& p, bool anew) {
   if (unusable_.size() != before) return false;
   for (const Stage& stage : p.plan.stages) {
     const Device& d = *stage.device;
-    if (is_host(d) || !first_use_.is_new(d, *p.source.file)) continue;
+    // What only drafts is checked by the model that it drafts for.
+    if (is_host(d) || p.plan.takes_states || !first_use_.is_new(d, *p.source.file)) continue;
     auto host = open_host();
     if (!host) continue;  // a program without the CPU backend has nothing to compare with
     auto right = first_use_.check_layers(*p.source.file, d, **host, run_options());
@@ -162,9 +163,11 @@ Result<LoadedModelPtr> Engine::load_once(PlannedModel&& p) {
   });
   if (!model) return model.error();
   loaded->model = std::move(*model);
-  auto right = first_use_.try_out(*loaded->model, *loaded->source.file, loaded->source.name);
-  tell_not_kept();
-  if (!right) return right.error();
+  if (!loaded->model->plan().takes_states) {
+    auto right = first_use_.try_out(*loaded->model, *loaded->source.file, loaded->source.name);
+    tell_not_kept();
+    if (!right) return right.error();
+  }
   loaded->at_start = loaded->model->receipt();
   return loaded;
 }

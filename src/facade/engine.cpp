@@ -69,7 +69,6 @@ Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
                  "",          "",
                  "draft",     m.draft,
                  "",          {}};
-  options->run.drafts = gimbal::drafts_at_most(m.draft);
   auto drafts = gimbal::open_drafts(impl_->registry, *options, *source, m.draft, events_of(impl_->options));
   if (!drafts) return to_public(drafts.error());
   auto loaded = std::make_shared<Model::Impl>(Model::Impl{

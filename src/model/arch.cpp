@@ -27,6 +27,16 @@ const ModelArch* find_arch(const std::string& name) {
   return nullptr;
 }
 
+const ModelArch* nextn_of(const Gguf& file) {
+  const auto name = file.string("general.architecture");
+  const ModelArch* arch = name ? find_arch(std::string(*name)) : nullptr;
+  if (!arch || !arch->nextn) return nullptr;
+  // Files may say that there were such layers, and have none.
+  for (const GgufTensor& t : file.tensors())
+    if (t.name.ends_with(".nextn.eh_proj.weight")) return arch->nextn;
+  return nullptr;
+}
+
 static Error not_supported(const Gguf& file, const std::string& name) {
   std::vector<std::string> known;
   for (const ModelArch* a : kArchs) known.push_back(a->name);
@@ -240,8 +250,9 @@ std::optional<Error> Recorder::error() const {
     // RopeAngles reads rope_freqs.weight and rope_factors_*. Anything else that is in the file and not used
     // would mean another model than the one computed.
     const int layer = layer_of(t.name);
+    if (only_ && layer != *only_) continue;
     if (t.name == "rope_freqs.weight" || t.name.starts_with("rope_factors_") ||
-        (layer >= config.layers && layer < config.layers + config.left_out))
+        (!only_ && layer >= config.layers && layer < config.layers + config.left_out))
       continue;
     const auto used = used_.find(t.name);
     int64_t rows = 0;

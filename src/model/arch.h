@@ -25,6 +25,7 @@ struct RecordOptions {
   bool hidden = false;      // Output::Hidden can be asked for
   bool logits = true;       // Output::Logits can be asked for
   bool marks = false;       // Sequence::mark() is used
+  bool states = false;      // Output::States can be asked for
 };
 
 // Records a model's forward pass. Gives weights by their name in the file; what the pass needs besides is
@@ -73,6 +74,8 @@ class Recorder {
   std::optional<float> optional_number(const std::string& name);
   // A tensor of the file that has no part in what is computed.
   void leave_out(const std::string& name);
+  // Only this layer's tensors must all be used: what is recorded is a part of the file's model.
+  void only_layer(int index) { only_ = index; }
 
   // ---- inputs of a step; R = its rows
   Value tokens();            // i32[R]
@@ -93,6 +96,8 @@ class Recorder {
                   std::function<void(const StepRow&, std::byte* to)> fill);
   // The rows' embeddings: looked up in `table`, or given in place of tokens. f32[width, R]
   Value embedded(Value table);
+  // Given for each row beside its token: the state of the row before it in another model. f32[width, R]
+  Value states();
 
   // ---- what is remembered of sequences
   // Positions in pages; `window`: how many a row looks back at, 0: all.
@@ -105,7 +110,9 @@ class Recorder {
 
   // ---- outputs: rows as wanted_rows() says
   void output(Output, Value);
-  bool wants(Output o) const { return o == Output::Logits ? options.logits : options.hidden; }
+  bool wants(Output o) const {
+    return o == Output::Logits ? options.logits : o == Output::Hidden ? options.hidden : options.states;
+  }
 
   // The first number that is no such number; the first weight that is missing or has another shape than the
   // model's numbers say, or that the architecture left unused.
@@ -116,7 +123,8 @@ class Recorder {
   // ---- what was declared
   const std::vector<StepInput>& inputs() const { return inputs_; }
   const std::vector<StatePool>& pools() const { return pools_; }
-  bool sees_later() const { return sees_later_; }  // some row sees later ones of its sequence
+  bool sees_later() const { return sees_later_; }      // some row sees later ones of its sequence
+  bool takes_states() const { return takes_states_; }  // states() was asked for
   std::optional<Value> output(Output o) const { return outputs_[size_t(o)]; }
   // Puts the outputs where the host reads them, the logits first. After the last op.
   void finish();
@@ -141,7 +149,8 @@ class Recorder {
   std::vector<StepInput> inputs_;
   std::vector<StatePool> pools_;
   std::optional<Value> outputs_[kOutputs];
-  bool sees_later_ = false;
+  bool sees_later_ = false, takes_states_ = false;
+  std::optional<int> only_;
   std::optional<Error> error_;
 };
 
@@ -156,10 +165,16 @@ struct ModelArch {
   // Reads what of Config is its own.
   Status (*configure)(const Gguf& file, Config&) = configure_attention;
   bool encoder = false;  // has Output::Hidden only, and always: it embeds texts and continues none
+  // The first of the layers that guess further tokens, as a model of its own (arch/nextn.h).
+  const ModelArch* nextn = nullptr;
 };
 
 // nullptr when this version does not know the architecture.
 const ModelArch* find_arch(const std::string& name);
+
+// What computes the file's layers that guess further tokens; nullptr: it has none, or this version computes
+// none of its architecture.
+const ModelArch* nextn_of(const Gguf& file);
 
 // Whether the file's model gives logits, as all that generate text do. Errors: Usage for an encoder.
 Status check_generates(const Gguf& file);

@@ -78,6 +78,13 @@ Value Recorder::embedded(Value table) {
                    [bytes](const StepRow& r, std::byte* to) { std::memcpy(to, r.embedding, bytes); });
 }
 
+Value Recorder::states() {
+  takes_states_ = true;
+  const size_t bytes = size_t(config.width) * sizeof(float);
+  return row_input("states", DType::F32, config.width,
+                   [bytes](const StepRow& r, std::byte* to) { std::memcpy(to, r.embedding, bytes); });
+}
+
 Value Recorder::wanted_rows() {
   if (auto there = declared("wanted_rows")) return *there;
   return declare({"wanted_rows", p.out_rows_input("wanted_rows"), StepInput::Kind::Wanted});

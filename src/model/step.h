@@ -37,7 +37,8 @@ struct StepInput {
 enum class Output : uint8_t {
   Logits,  // f32[vocabulary]
   Hidden,  // f32[width]: what the output head is given; an encoder's result
+  States,  // the same of every row of the step, whether anything is wanted of it or not
 };
-inline constexpr size_t kOutputs = 2;
+inline constexpr size_t kOutputs = 3;
 
 }  // namespace gimbal

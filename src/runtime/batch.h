@@ -22,7 +22,7 @@ struct Row {
   int32_t position;    // the sequence's next: computed(), then one more for each of its rows in the batch
   Wants wants;
   // In place of a token: f32[width], read during forward(). With RunOptions::embeddings; then all rows of the
-  // batch have one.
+  // batch have one. Beside the token where ModelPlan::takes_states.
   const float* embedding = nullptr;
 };
 
@@ -31,7 +31,8 @@ struct Row {
 // rows see later ones (ModelPlan::whole_texts), a sequence's rows must all be in one batch.
 struct Batch {
   std::vector<Row> rows;
-  int top = 0;  // how many of the largest logits the rows get that want them
+  int top = 0;          // how many of the largest logits the rows get that want them
+  bool states = false;  // StepOutput::state() of every row; with RunOptions::states
 };
 
 // What the rows of a batch were given; valid until the model computes again. `k` counts the rows that want
@@ -40,6 +41,9 @@ class StepOutput {
  public:
   std::span<const float> logits(size_t k) const { return logits_.subspan(k * vocabulary_, vocabulary_); }
   std::span<const float> hidden(size_t k) const { return hidden_.subspan(k * width_, width_); }
+  // Of the batch's row i, with Batch::states; of all its rows, one behind the other.
+  std::span<const float> state(size_t i) const { return states_.subspan(i * state_width_, state_width_); }
+  std::span<const float> states() const { return states_; }
   TopLogits top(size_t k) const {
     const std::span<const float> row = top_.subspan(k * 2 * found_, 2 * found_);
     return {row.first(asked_), row.subspan(found_, asked_)};
@@ -47,8 +51,8 @@ class StepOutput {
 
  private:
   friend class Steps;
-  std::span<const float> logits_, hidden_, top_;
-  size_t vocabulary_ = 0, width_ = 0, found_ = 0, asked_ = 0;
+  std::span<const float> logits_, hidden_, top_, states_;
+  size_t vocabulary_ = 0, width_ = 0, found_ = 0, asked_ = 0, state_width_ = 0;
 };
 
 }  // namespace gimbal

@@ -10,9 +10,13 @@
 
 namespace gimbal {
 
+class StepWatcher;  // runtime/session.h
+
 class Drafter {
  public:
   virtual ~Drafter() = default;
+  // Wants to know the states of the rows that are computed (RunOptions::states); nullptr: does not.
+  virtual StepWatcher* watcher() { return nullptr; }
   // `text` was computed at once, as prompts are: what proposals need of it is prepared now. Errors: as
   // propose().
   virtual Status read(std::span<const int32_t> text) { return (void)text, Done{}; }

@@ -10,15 +10,17 @@ DraftCounts operator-(const DraftCounts& a, const DraftCounts& b) {
           a.seconds - b.seconds};
 }
 
-void Drafting::end(const Error& why) {
+Status Drafting::end(const Error& why) {
   ended_ = true;
-  if (failed_) failed_(why);
+  if (failed_) verdict_ = failed_(why);
+  return verdict_;
 }
 
-void Drafting::begin(std::span<const int32_t> text) {
+Status Drafting::begin(std::span<const int32_t> text) {
   guess_.clear();
-  if (ended_) return;
-  if (auto ok = drafter_->read(text); !ok) end(ok.error());
+  if (ended_) return verdict_;
+  auto ok = drafter_->read(text);
+  return ok ? ok : end(ok.error());
 }
 
 // How far the last guess is the text, as soon as that is known.
@@ -33,7 +35,7 @@ void Drafting::compare(std::span<const int32_t> text) {
   guess_.clear();
 }
 
-void Drafting::guess(std::span<const int32_t> text, int n) {
+Status Drafting::guess(std::span<const int32_t> text, int n) {
   const auto begin = std::chrono::steady_clock::now();
   auto made = drafter_->propose(text, n);
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -41,21 +43,23 @@ void Drafting::guess(std::span<const int32_t> text, int n) {
   if (!made) return end(made.error());
   guess_ = std::move(*made), at_ = text.size();
   if (guess_.size() > size_t(n)) guess_.resize(size_t(n));
+  return Done{};
 }
 
-std::span<const int32_t> Drafting::propose(std::span<const int32_t> text, int most, int again) {
+Result<std::span<const int32_t>> Drafting::propose(std::span<const int32_t> text, int most, int again) {
   drafted_ = 0, seconds_ = 0;
   compare(text);
-  if (ended_) return {};
-  const int n = adapts_ ? length_.next(most, again) : most;
+  Status ok = ended_ ? verdict_ : Done{};
+  const int n = ended_ ? 0 : adapts_ ? length_.next(most, again) : most;
   if (n > 0) {
-    guess(text, n);
+    ok = guess(text, n);
     drafted_ = guess_.size();
-    return guess_;
+  } else if (!ended_ && guess_.empty() && length_.guesses_are_free()) {
+    // What would have been drafted tells whether drafts would be right, where that costs nothing.
+    ok = guess(text, length_.guesses_are_known() ? kMaxDrafts : 1);
   }
-  // What would have been drafted tells whether drafts would be right, where that costs nothing.
-  if (guess_.empty() && length_.guesses_are_free()) guess(text, length_.guesses_are_known() ? kMaxDrafts : 1);
-  return {};
+  if (!ok) return ok.error();
+  return std::span<const int32_t>(guess_).first(drafted_);
 }
 
 void Drafting::computed(int rows, int tokens, double seconds) {

@@ -21,39 +21,42 @@ DraftCounts operator-(const DraftCounts& later, const DraftCounts& before);
 class Drafting {
  public:
   enum class Length { Adapts, Most };  // Most: as many tokens as can be, whatever they cost
-  // `failed` is told, once, why there are no drafts any more.
-  explicit Drafting(std::unique_ptr<Drafter> drafter, Length length = Length::Adapts,
-                    std::function<void(const Error&)> failed = {})
+  // Told, once, why there are no drafts any more. Done: texts go on without them. An error ends them.
+  using Failed = std::function<Status(const Error&)>;
+  explicit Drafting(std::unique_ptr<Drafter> drafter, Length length = Length::Adapts, Failed failed = {})
       : drafter_(std::move(drafter)), adapts_(length == Length::Adapts), failed_(std::move(failed)) {}
 
-  // Another text, or the same one from another place; `text` is its prompt and all before.
-  void begin(std::span<const int32_t> text);
+  // Another text, or the same one from another place; `text` is its prompt and all before. Errors: what
+  // `failed` answered.
+  Status begin(std::span<const int32_t> text);
   // Tokens to compute behind `text`, at most `most`; they are valid until the next call. `again`: rows that
-  // the step must compute anew besides.
-  std::span<const int32_t> propose(std::span<const int32_t> text, int most, int again);
+  // the step must compute anew besides. Errors: as begin().
+  Result<std::span<const int32_t>> propose(std::span<const int32_t> text, int most, int again);
   // What became of the step: its rows, the tokens that it gave, and the seconds that it took.
   void computed(int rows, int tokens, double seconds);
 
   std::string name() const { return drafter_->name(); }
+  StepWatcher* watcher() { return drafter_->watcher(); }
   const DraftCounts& counts() const { return counts_; }
   const DraftLength& length() const { return length_; }
   bool ended() const { return ended_; }  // there are no drafts any more
 
  private:
   void compare(std::span<const int32_t> text);
-  void end(const Error&);
-  void guess(std::span<const int32_t> text, int n);
+  Status end(const Error&);
+  Status guess(std::span<const int32_t> text, int n);
 
   std::unique_ptr<Drafter> drafter_;
   DraftLength length_;
   const bool adapts_;
-  const std::function<void(const Error&)> failed_;
+  const Failed failed_;
   std::vector<int32_t> guess_;  // not compared with the text yet
   size_t at_ = 0;               // where in the text it begins
   size_t drafted_ = 0;          // tokens of it that the step computes
   double seconds_ = 0;          // for the guess of the step
   DraftCounts counts_;
   bool ended_ = false;
+  Status verdict_ = Done{};  // of what failed
 };
 
 }  // namespace gimbal

@@ -82,8 +82,16 @@ std::vector<MemoryUse> memory_uses(const ModelPlan& b) {
     if (u.device->in_host_memory()) add(host.sum, u.sum);
   host.sum.sessions = b.host_bytes();
   host.sum.free = host_memory().available;
+  host.sum.free -= std::min(host.sum.free, taken(b.options.beside, nullptr));
   all.push_back(host);
   return all;
+}
+
+uint64_t taken(const ModelPlan* b, const Device* device) {
+  if (b)
+    for (const MemoryUse& u : memory_uses(*b))
+      if (device && u.device ? u.device->id() == device->id() : u.device == device) return u.sum.total();
+  return 0;
 }
 
 int64_t context_that_fits(const ModelPlan& b) {

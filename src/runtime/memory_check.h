@@ -17,6 +17,9 @@ struct MemoryUse {
 // header and the tokenizer, which are there before anybody asks what is free; and 2304 bytes on each GPU.
 std::vector<MemoryUse> memory_uses(const ModelPlan&);
 
+// Bytes that a plan takes of a device's memory; nullptr: of the host's. Of no plan: 0.
+uint64_t taken(const ModelPlan*, const Device*);
+
 bool fits(const ModelPlan&);
 
 // OutOfMemory, with the numbers and what would help (fewer layers there, a smaller context, another format of

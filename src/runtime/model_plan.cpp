@@ -83,14 +83,14 @@ Result<Bucket> record(ModelPlan& b, int rows, bool embeddings) {
   Recorder m(
       p, *b.file, b.config,
       {rows, o.batch, o.sequences, o.context, o.cache_positions ? std::min(o.cache_positions, whole) : whole,
-       o.cache_type, embeddings, o.hidden, o.logits, o.drafts > 0});
+       o.cache_type, embeddings, o.hidden, o.logits, o.drafts > 0, o.states});
   (o.arch ? o.arch : find_arch(b.config.arch))->record(m);
   if (auto e = m.error()) return *e;
   m.finish();
   auto program = std::move(p).finish();
   if (!program) return about(b, program.error());
   b.pools = m.pools();
-  b.whole_texts = m.sees_later();
+  b.whole_texts = m.sees_later(), b.takes_states = m.takes_states();
   const uint64_t step = program->slot_bytes[size_t(Slot::Step)];
   Bucket bucket{rows, embeddings, std::move(*program), {}, m.inputs(), step, {}, {}};
   for (size_t i = 0; i < kOutputs; i++) bucket.outputs[i] = m.output(Output(i));
@@ -158,7 +158,7 @@ void share_places(Stage& stage, size_t largest) {
 
 // The buckets run one at a time, so they share every buffer; weights and caches lie at the same places in
 // each.
-void plan_memory(Stage& stage) {
+void plan_memory(Stage& stage, const RunOptions& o) {
   uint64_t most[kSlots] = {}, handed = 0;
   for (const Bucket& bucket : stage.buckets) {
     for (size_t s = 0; s < kSlots; s++) most[s] = std::max(most[s], bucket.program.slot_bytes[s]);
@@ -173,6 +173,7 @@ void plan_memory(Stage& stage) {
   m.activations = of(Slot::Work), m.output = of(Slot::Output);
   m.transfer = handed;
   m.free = stage.device->describe().memory_free;
+  m.free -= std::min(m.free, taken(o.beside, stage.device));
 }
 
 // What the device takes for the programs themselves: each has its own, for as long as the model is loaded.
@@ -316,6 +317,8 @@ uint64_t ModelPlan::steps_bytes() const {
                (uint64_t(width(Output::Logits)) + uint64_t(width(Output::Hidden)) + 2 * uint64_t(max_top())) *
                sizeof(float);
   n += uint64_t(options.batch) * (sizeof(StepRow) + 2 * sizeof(int32_t)) + page_bytes();
+  // States are read back; those that a model takes are kept for it (runtime/nextn_drafter.h).
+  n += uint64_t(options.batch) * uint64_t(width(Output::States)) * sizeof(float) * (takes_states ? 2 : 1);
   for (const StatePool& pool : pools) n += uint64_t(pool.pages) * 2 * sizeof(int32_t);
   for (const Stage& stage : stages) {
     n += stage.memory.step;
@@ -353,7 +356,7 @@ Result<ModelPlan> make_model_plan(const Gguf& file, std::span<const Placement> w
   }
   for (Stage& stage : b.stages) {
     share_places(stage, b.bucket_for(o.batch, false));
-    plan_memory(stage);
+    plan_memory(stage, o);
   }
   plan_top(b.stages.back(), o);
   for (Stage& stage : b.stages)

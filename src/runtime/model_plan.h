@@ -23,6 +23,8 @@ int default_context(const Config&);
 // The most tokens that are worth drafting at once: with the token before them a step of 16 rows.
 inline constexpr int kMaxDrafts = 15;
 
+struct ModelPlan;
+
 struct RunOptions {
   int context = 0;     // positions per sequence; 0: the model's own, at most 4096
   int batch = 256;     // rows of a prompt computed at once
@@ -38,7 +40,10 @@ struct RunOptions {
   bool embeddings = false;          // batches of embeddings in place of tokens can be computed, too
   bool hidden = false;              // Wants::hidden can be asked for; always can of an encoder
   bool logits = true;               // Wants::logits can be asked for, and top; never can of an encoder
+  bool states = false;              // Batch::states can be asked for, where the model has them
   const ModelArch* arch = nullptr;  // in place of the one that the file names; outlives what is made of it
+  // Of a model that will be loaded before this one: its memory is not free. Outlives what is planned.
+  const ModelPlan* beside = nullptr;
 };
 
 // Bytes on one device. The first five are what is allocated there, a buffer each; the sixth is what its
@@ -92,6 +97,8 @@ struct ModelPlan {
   std::vector<Stage> stages;     // in the order in which a step passes them; at least one
   // Rows see later ones of their sequence, so that a step must have all of it.
   bool whole_texts = false;
+  // Each row has a token, and in Row::embedding a state besides.
+  bool takes_states = false;
 
   bool split() const { return stages.size() > 1; }
   // The bucket that a step of so many rows runs in.

@@ -15,9 +15,11 @@ Picker::Picker(Session& session, const SamplerSettings& sampler, const Recover& 
       begin_(text_.size()),
       position_(session.position()) {
   text_.insert(text_.end(), prompt.begin(), prompt.end());
+  session_.watch(drafting_ ? drafting_->watcher() : nullptr);
 }
 
 Picker::~Picker() {
+  session_.watch(nullptr);
   if (session_.position() > position_) session_.rewind(position_);
 }
 
@@ -68,7 +70,7 @@ Status Picker::read(std::span<const int32_t> tokens, bool last) {
   picks_.clear();
   auto ok = compute(tokens, last ? Session::Wanted::Last : Session::Wanted::None);
   position_ = session_.position();
-  if (ok && last && drafting_) drafting_->begin(std::span(text_).first(size_t(position_)));
+  if (ok && last && drafting_) return drafting_->begin(std::span(text_).first(size_t(position_)));
   return ok;
 }
 
@@ -82,8 +84,9 @@ Status Picker::go_on(int most) {
     const int at_once =
         std::min({session_.results_at_once(), session_.model().plan().options.drafts + 1, most});
     const auto drafts = drafting_->propose(text_, at_once - 1, again);
-    rows_.insert(rows_.end(), drafts.begin(), drafts.end());
-    drafts_ = drafts.size();
+    if (!drafts) return drafts.error();
+    rows_.insert(rows_.end(), drafts->begin(), drafts->end());
+    drafts_ = drafts->size();
     if (drafts_) session_.mark();
   }
   const auto begin = std::chrono::steady_clock::now();

@@ -34,6 +34,7 @@ Status Session::move_to(Model& other) {
   auto there = create(other);
   if (!there) return there.error();
   Session& s = **there;
+  s.watch(watcher_);
   if (auto ok = s.advance(tokens(), Wanted::None, {}); !ok) return ok.error();
   std::swap(model_, s.model_), std::swap(sequence_, s.sequence_);
   std::swap(batch_, s.batch_);
@@ -48,6 +49,8 @@ int Session::results_at_once() const {
 
 Result<StepOutput> Session::step(size_t again, std::span<const int32_t> tokens, Wanted wanted, Wants wants) {
   batch_.rows.clear();
+  batch_.states = watcher_ && model_->plan().width(Output::States) > 0;
+  const int first = sequence_->computed();
   auto add = [&](int32_t token, Wants of_row) {
     batch_.rows.push_back({sequence_.get(), token, sequence_->computed() + int(batch_.rows.size()), of_row});
   };
@@ -56,7 +59,9 @@ Result<StepOutput> Session::step(size_t again, std::span<const int32_t> tokens, 
     const bool asked = wanted == Wanted::All || (wanted == Wanted::Last && i + 1 == tokens.size());
     add(tokens[i], asked ? wants : Wants{});
   }
-  return model_->forward(batch_);
+  auto out = model_->forward(batch_);
+  if (out && batch_.states) watcher_->computed(this->tokens(), first, out->states());
+  return out;
 }
 
 // Computes what is missing, but for the rest that has room in a step with new tokens.

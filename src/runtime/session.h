@@ -8,6 +8,15 @@
 
 namespace gimbal {
 
+// Sees what a session computes.
+class StepWatcher {
+ public:
+  virtual ~StepWatcher() = default;
+  // Behind each step: the session's text, the position of the step's first row, and f32[rows, width], the
+  // states of its rows (Output::States), valid during the call.
+  virtual void computed(std::span<const int32_t> text, int first, std::span<const float> states) = 0;
+};
+
 class Session {
  public:
   // Takes a free sequence of the model. Errors: OutOfMemory when all are taken. The model must outlive the
@@ -57,6 +66,10 @@ class Session {
     if (model_->plan().options.drafts > 0) sequence_->mark();
   }
 
+  // From now on; nullptr: nobody. Of a model without states (RunOptions::states) it sees nothing. Outlives
+  // the session, or the next call.
+  void watch(StepWatcher* w) { watcher_ = w; }
+
   // Forgets what it holds beyond what it has in common with `wanted`, of which at least one token is left to
   // compute. Answers how many of them it holds.
   int keep_common(std::span<const int32_t> wanted);
@@ -88,6 +101,7 @@ class Session {
   std::unique_ptr<Sequence> sequence_;
   Batch batch_;
   int max_rows_;  // of a batch
+  StepWatcher* watcher_ = nullptr;
 };
 
 }  // namespace gimbal

@@ -18,6 +18,7 @@ Steps::Steps(const ModelPlan& plan, std::vector<StageMemory>& memory)
   logits_.resize(rows * size_t(plan.width(Output::Logits)));
   hidden_.resize(rows * size_t(plan.width(Output::Hidden)));
   top_.resize(rows * 2 * size_t(plan.max_top()));
+  states_.resize(size_t(plan.options.batch) * size_t(plan.width(Output::States)));
 }
 
 Result<StepOutput> Steps::forward(const Batch& batch) {
@@ -27,7 +28,8 @@ Result<StepOutput> Steps::forward(const Batch& batch) {
   }
   gimbal_step step{int32_t(batch.rows.size()), 0};
   for (const Row& row : batch.rows) step.out_rows += row.wants.any();
-  const size_t bucket = plan_.bucket_for(step.rows, batch.rows[0].embedding != nullptr);
+  const bool embedded = batch.rows[0].embedding && !plan_.takes_states;
+  const size_t bucket = plan_.bucket_for(step.rows, embedded);
   if (auto ok = sequences_.take_pages(); !ok) return ok.error();
   if (auto ok = copy_pages(); !ok) {
     sequences_.roll_back(false);
@@ -58,6 +60,8 @@ Status Steps::prepare(const Batch& batch) {
   }
   for (size_t i = 0; i < rows_.size(); i++)
     rows_[i].last = sequences_.position_of(*batch.rows[i].sequence) - 1;
+  if (batch.states && plan_.width(Output::States) == 0)
+    return Error{Code::Usage, "a batch wants states, and the model has none, or was loaded without", ""};
   if (wanted > o.logit_rows)
     return Error{
         Code::Usage,
@@ -82,14 +86,16 @@ Status Steps::check(const Batch& batch, const Row& row) const {
                  "give a batch all of a text"};
   if (row.position >= plan_.options.context)
     return Error{Code::Usage, format("context full: all {} positions are used", plan_.options.context), ""};
-  if ((row.embedding != nullptr) != (batch.rows[0].embedding != nullptr) ||
-      (row.embedding && (!plan_.options.embeddings || row.token != -1)))
+  if (plan_.takes_states && !row.embedding)
+    return Error{Code::Usage, "a row of the batch has no state beside its token", ""};
+  if (!plan_.takes_states && ((row.embedding != nullptr) != (batch.rows[0].embedding != nullptr) ||
+                              (row.embedding && (!plan_.options.embeddings || row.token != -1))))
     return Error{Code::Usage,
                  plan_.options.embeddings
                      ? "the rows of a batch must all have tokens, or all embeddings and the token -1"
                      : "a row of the batch has an embedding, and the model was loaded for tokens",
                  ""};
-  if (!row.embedding && (row.token < 0 || row.token >= plan_.config.vocabulary))
+  if ((!row.embedding || plan_.takes_states) && (row.token < 0 || row.token >= plan_.config.vocabulary))
     return Error{
         Code::Usage,
         format("token {} is not in the model's vocabulary (0 to {})", row.token, plan_.config.vocabulary - 1),
@@ -115,6 +121,8 @@ Status Steps::compute(const Batch& batch, size_t bucket, gimbal_step step) {
   const Bucket& last = plan_.last().buckets[bucket];
   if (auto ok = read(batch, last, Output::Logits, &Wants::logits, logits_); !ok) return ok;
   if (auto ok = read(batch, last, Output::Hidden, &Wants::hidden, hidden_); !ok) return ok;
+  if (batch.states)
+    if (auto ok = read_states(last, batch.rows.size()); !ok) return ok;
   for (const Row& row : batch.rows)
     if (row.wants.top) return find_top(batch.top, step);
   return Done{};
@@ -242,6 +250,15 @@ Status Steps::read(const Batch& batch, const Bucket& bucket, Output output, bool
     k += row.wants.any();
   }
   return read();
+}
+
+Status Steps::read_states(const Bucket& bucket, size_t rows) {
+  const gimbal_value& v = bucket.program.values[bucket.outputs[size_t(Output::States)]->id];
+  output_.state_width_ = size_t(v.dim[0]);
+  const auto to = std::span(states_).first(rows * output_.state_width_);
+  output_.states_ = to;
+  return plan_.device().read(memory_.back().buffers[size_t(Slot::Output)], v.offset, to.data(),
+                             to.size_bytes());
 }
 
 Result<std::span<const float>> Steps::logits_of(size_t k) {

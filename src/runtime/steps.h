@@ -38,6 +38,7 @@ class Steps {
   void write_inputs(const Batch&, const Bucket&);
   Status run_stage(size_t stage, size_t bucket, gimbal_step);
   Status read(const Batch&, const Bucket&, Output, bool Wants::*wanted, std::vector<float>& to);
+  Status read_states(const Bucket&, size_t rows);
   Status find_top(int k, gimbal_step);
   Status submit(const Device&, StageMemory&, Executable&, gimbal_step);
 
@@ -47,10 +48,10 @@ class Steps {
   // By stage: what is written to its step slot, laid out as there. The step's own data comes first, the same
   // for all; behind it what other stages transfer.
   std::vector<std::vector<std::byte>> staging_;
-  std::vector<StepRow> rows_;                 // of the step
-  std::vector<int32_t> row_tokens_;           // theirs
-  std::vector<std::byte> page_;               // on its way from one place to another
-  std::vector<float> logits_, hidden_, top_;  // read back
+  std::vector<StepRow> rows_;                          // of the step
+  std::vector<int32_t> row_tokens_;                    // theirs
+  std::vector<std::byte> page_;                        // on its way from one place to another
+  std::vector<float> logits_, hidden_, top_, states_;  // read back
   StepOutput output_;
 };
 

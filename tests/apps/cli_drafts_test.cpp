@@ -3,6 +3,7 @@
 
 #include "support/cli.h"
 #include "support/fake_plugins.h"
+#include "support/nextn.h"
 
 namespace gimbal::test {
 namespace {
@@ -56,6 +57,62 @@ TEST(CliDrafts, WhatCannotDraftIsRefused) {
   EXPECT_SAYS(other.err, "--draft ngram");
 }
 
+TEST(CliDrafts, ByTheFilesOwnLayers) {
+  const std::string file = with_nextn(golden_dir() + "/more/arch/glm4moe.gguf");
+  const Args args{"run",    file, "--tokens", "5,6,7,8,9,5,6,7", "-n", "40", "--verify", "never", "--greedy",
+                  "--json", "-t", "1",        "--ignore-eos"};
+  const Json plain = json_of(gimbal(args));
+  for (const std::string draft : {"mtp", "auto", "ngram"}) {
+    Args a = args;
+    a.push_back("--draft"), a.push_back(draft);
+    const Json j = json_of(gimbal(a));
+    EXPECT_EQ(j["tokens"], plain["tokens"]);
+    EXPECT_EQ(j["draft"]["from"], draft == "ngram" ? "ngram" : "mtp");
+  }
+  EXPECT_EQ(gimbal({"bench", file, "-p", "16", "-n", "20", "-r", "1", "-t", "1", "--verify", "never",
+                    "--limit-megabytes", "8", "--draft", "mtp"})
+                .code,
+            0);
+  const Ran none = gimbal(run_with({"--draft", "mtp"}));
+  EXPECT_EQ(none.code, 2);
+  EXPECT_SAYS(none.err, "no layers that guess");
+  // Verified, as at the first use of a model.
+  const Ran first = gimbal({"run", file, "--tokens", "5,6,7", "-n", "9", "--draft", "mtp", "-t", "1"},
+                           {.environment = {{"XDG_CACHE_HOME", temporary_path("mtp-first")}}});
+  EXPECT_EQ(first.code, 0) << first.err;
+}
+
+TEST(CliDrafts, PlansSayWhatTheyTake) {
+  const std::string file = with_nextn(golden_dir() + "/more/arch/glm4moe.gguf");
+  auto plan = [](const std::string& model, const std::string& draft, const Args& more = {}) {
+    Args a{"plan", model, "--ctx", "128", "--draft", draft};
+    a.insert(a.end(), more.begin(), more.end());
+    return gimbal(a);
+  };
+  auto total = [](const Json& j) { return j["host"]["total"].get<uint64_t>(); };
+  for (const auto& [model, draft] :
+       {std::pair(file, "mtp"), {file, "auto"}, {story_file("f32"), "default"}}) {
+    const Json off = json_of(plan(model, "off", {"--json"})),
+               ngram = json_of(plan(model, "ngram", {"--json"})),
+               on = json_of(plan(model, draft, {"--json"}));
+    EXPECT_TRUE(off["draft"].is_null());
+    EXPECT_TRUE(ngram["draft"].is_null());
+    EXPECT_GT(total(ngram), total(off)) << "the logits of the drafts";
+    EXPECT_GE(total(on), total(ngram));
+    expect_keys(on["draft"], {"model", "devices", "host"});
+    EXPECT_GT(total(on["draft"]), 0u);
+    EXPECT_EQ(on["draft"]["devices"][0]["device"], "cpu:0");
+    EXPECT_SAYS(plan(model, draft).out, "for drafts");
+  }
+  // What drafts is loaded first: its memory is not free for the other.
+  const Json alone = json_of(plan(story_file("f32"), "ngram", {"--json"})),
+             beside = json_of(plan(story_file("f32"), "default", {"--json", "--ctx", "4000000"}));
+  EXPECT_EQ(beside["context"], 4000000);
+  EXPECT_LT(beside["host"]["free"].get<int64_t>() + int64_t(total(beside["draft"])) / 2,
+            alone["host"]["free"].get<int64_t>());
+  EXPECT_EQ(plan(file, "no-such-model").code, 1);
+}
+
 TEST(CliDrafts, BenchMeasuresThem) {
   for (const std::string draft : {"ngram", "scripted:0.5", "default"}) {
     const Ran r = gimbal({"bench", "-p", "16", "-n", "20", "-r", "1", "-t", "1", "--verify", "never",
@@ -93,6 +150,11 @@ TEST(CliDrafts, ADeviceThatIsLostChangesNothing) {
       EXPECT_EQ(r.code, 0) << told << r.err;
       EXPECT_EQ(r.out, expected) << told << ", " << draft;
       lost += contains(r.err, "going on on cpu:0");
+      a.push_back("--strict");
+      const Ran strict = gimbal(a, {.environment = {{"GIMBAL_BACKEND_PATH", folder.path()},
+                                                    {"GIMBAL_FAKE_metal", told},
+                                                    {"XDG_CACHE_HOME", temporary_path("drafts-strict")}}});
+      EXPECT_EQ(strict.code, contains(r.err, "going on on cpu:0") ? 4 : 0) << told << draft << strict.err;
     }
   EXPECT_GE(lost, 4) << "no device was lost";
 }

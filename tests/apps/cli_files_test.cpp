@@ -213,8 +213,9 @@ TEST(Models, AreFoundWherePeopleKeepThem) {
 
 TEST(Plan, AddsUp) {
   Json j = json_of(gimbal({"plan", "--json", "--ctx", "256", "--kv-type", "f32"}));
-  expect_keys(j, {"model", "architecture", "file_bytes", "context", "trained_context", "batch", "kv_type",
-                  "devices", "host", "host_per_session", "placement", "fallbacks", "fits", "remedy"});
+  expect_keys(
+      j, {"model", "architecture", "file_bytes", "context", "trained_context", "batch", "kv_type", "devices",
+          "host", "host_per_session", "draft", "placement", "fallbacks", "fits", "remedy"});
   const Json& m = j["devices"][0];
   expect_keys(m, {"weights", "kv_cache", "activations", "step", "output", "scratch", "hand_over", "total",
                   "free", "device", "memory_total"});

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/fixed_math.h"
-#include "model/arch/blocks.h"
+#include "model/arch/nextn.h"
 
 namespace gimbal::arch {
 namespace {
@@ -99,28 +99,52 @@ Value attention_block(Recorder& m, const Latent& a, Value angles, Value x) {
   return project(m, "attn_output", m.config.width, y);
 }
 
-void record(Recorder& m) {
+struct Layers {
+  Latent attention;
+  Value angles;
+  int dense;  // layers without experts, the first ones
+  Experts experts;
+  int shared;  // width of the shared expert
+};
+
+Layers read_layers(Recorder& m) {
+  Layers l{read_latent(m), angles_of(m), m.hyper.count("leading_dense_block_count", 0, 0),
+           read_experts(m, {.normalised = false}), 0};
+  l.shared = bounded(m, "expert_shared_count and the width of an expert",
+                     int64_t(m.hyper.count("expert_shared_count")) * l.experts.width);
+  return l;
+}
+
+Value layer(Recorder& m, const Layers& l, int i, Value x) {
   ProgramBuilder& p = m.p;
-  const Latent a = read_latent(m);
-  const Value angles = angles_of(m);
-  const int dense = m.hyper.count("leading_dense_block_count", 0, 0);
-  const Experts experts = read_experts(m, {.normalised = false});
-  const int shared = bounded(m, "expert_shared_count and the width of an expert",
-                             int64_t(m.hyper.count("expert_shared_count")) * experts.width);
+  x = p.add(x, attention_block(m, l.attention, l.angles, rms_norm(m, "attn_norm", x)));
+  const Value y = rms_norm(m, "ffn_norm", x);
+  if (i < l.dense) return p.add(x, glu(m, y));
+  const Value mixed = mixture(m, l.experts, y);
+  return p.add(x, p.add(mixed, glu(m, y, OpKind::SwiGlu, "_shexp", l.shared)));
+}
+
+void record(Recorder& m) {
+  const Layers l = read_layers(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    x = p.add(x, attention_block(m, a, angles, rms_norm(m, "attn_norm", x)));
-    const Value y = rms_norm(m, "ffn_norm", x);
-    x = p.add(x, i < dense ? glu(m, y)
-                           : p.add(mixture(m, experts, y), glu(m, y, OpKind::SwiGlu, "_shexp", shared)));
+    x = layer(m, l, i, x);
   }
-  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+  logits_and_states(m, x);
 }
+
+void record_nextn(Recorder& m) {
+  const Layers l = read_layers(m);
+  const Nextn n = begin_nextn(m);
+  end_nextn(m, n, layer(m, l, n.layer, n.x));
+}
+
+const ModelArch deepseek2_nextn{"deepseek2", record_nextn, configure_nextn};
 
 }  // namespace
 
 extern const ModelArch deepseek2;
-const ModelArch deepseek2{"deepseek2", record, configure_without_nextn};
+const ModelArch deepseek2{"deepseek2", record, configure_without_nextn, false, &deepseek2_nextn};
 
 }  // namespace gimbal::arch

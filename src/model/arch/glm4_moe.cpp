@@ -1,42 +1,62 @@
 // GLM-4.5: experts that are chosen by sigmoids with a bias, a shared expert for every row, dense layers
-// first; heads are rotated in part. Layers behind the last that guess further tokens are left out. GLM-4.5
-// Team, "GLM-4.5: Agentic, Reasoning, and Coding (ARC) Foundation Models", 2025.
-#include "model/arch/blocks.h"
+// first; heads are rotated in part. GLM-4.5 Team, "GLM-4.5: Agentic, Reasoning, and Coding (ARC) Foundation
+// Models", 2025.
+#include "model/arch/nextn.h"
 
 namespace gimbal::arch {
 namespace {
 
-void record(Recorder& m) {
+struct Layers {
+  Attention attention;
+  Value angles;
+  int dense;  // layers without experts, the first ones
+  Experts experts;
+  int shared;  // width of the shared expert; 0: none
+};
+
+Layers read_layers(Recorder& m) {
+  Layers l{attention(m), rope_table(m), m.hyper.count("leading_dense_block_count", 0, 0),
+           read_experts(m, {.gating = Gating::Sigmoid, .normalised = false}), 0};
+  l.shared = bounded(m, "expert_shared_count and the width of an expert",
+                     int64_t(m.hyper.count("expert_shared_count", 0, 0)) * l.experts.width);
+  return l;
+}
+
+Value layer(Recorder& m, const Layers& l, int i, Value x) {
   ProgramBuilder& p = m.p;
-  const Attention a = attention(m);
-  const Value angles = rope_table(m);
-  const int dense = m.hyper.count("leading_dense_block_count", 0, 0);
-  const Experts experts = read_experts(m, {.gating = Gating::Sigmoid, .normalised = false});
-  const int shared = bounded(m, "expert_shared_count and the width of an expert",
-                             int64_t(m.hyper.count("expert_shared_count", 0, 0)) * experts.width);
+  Heads h = project_heads(m, l.attention, rms_norm(m, "attn_norm", x));
+  if (m.has("attn_q_norm.weight")) h.q = rms_norm(m, "attn_q_norm", h.q);
+  if (m.has("attn_k_norm.weight")) h.k = rms_norm(m, "attn_k_norm", h.k);
+  const Value y = attend(m, l.attention, rotated(m, h, l.angles, RopePairs::Halves));
+  x = p.add(x, project(m, "attn_output", m.config.width, y));
+
+  const Value z = rms_norm(m, "post_attention_norm", x);
+  if (i < l.dense) return p.add(x, glu(m, z));
+  x = p.add(x, mixture(m, l.experts, z));
+  return l.shared ? p.add(x, glu(m, z, OpKind::SwiGlu, "_shexp", l.shared)) : x;
+}
+
+void record(Recorder& m) {
+  const Layers l = read_layers(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    Heads h = project_heads(m, a, rms_norm(m, "attn_norm", x));
-    if (m.has("attn_q_norm.weight")) h.q = rms_norm(m, "attn_q_norm", h.q);
-    if (m.has("attn_k_norm.weight")) h.k = rms_norm(m, "attn_k_norm", h.k);
-    const Value y = attend(m, a, rotated(m, h, angles, RopePairs::Halves));
-    x = p.add(x, project(m, "attn_output", m.config.width, y));
-
-    const Value z = rms_norm(m, "post_attention_norm", x);
-    if (i < dense) {
-      x = p.add(x, glu(m, z));
-      continue;
-    }
-    x = p.add(x, mixture(m, experts, z));
-    if (shared) x = p.add(x, glu(m, z, OpKind::SwiGlu, "_shexp", shared));
+    x = layer(m, l, i, x);
   }
-  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+  logits_and_states(m, x);
 }
+
+void record_nextn(Recorder& m) {
+  const Layers l = read_layers(m);
+  const Nextn n = begin_nextn(m);
+  end_nextn(m, n, layer(m, l, n.layer, n.x));
+}
+
+const ModelArch glm4moe_nextn{"glm4moe", record_nextn, configure_nextn};
 
 }  // namespace
 
 extern const ModelArch glm4moe;
-const ModelArch glm4moe{"glm4moe", record, configure_without_nextn};
+const ModelArch glm4moe{"glm4moe", record, configure_without_nextn, false, &glm4moe_nextn};
 
 }  // namespace gimbal::arch

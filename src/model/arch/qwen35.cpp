@@ -1,5 +1,6 @@
 // Qwen3-Next and Qwen3.5: gated delta nets, with gated attention in every few layers.
 // Yang et al., "Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024; Qwen Team, "Qwen3-Next", 2025.
+#include "model/arch/nextn.h"
 #include "model/arch/recurrent.h"
 
 namespace gimbal::arch {
@@ -79,17 +80,32 @@ void record(Recorder& m, Block recurrent, Block feed_forward) {
     x = p.add(x, is_recurrent(m, i) ? recurrent(m, y) : gated_attention(m, a, angles, y));
     x = p.add(x, feed_forward(m, rms_norm(m, "post_attention_norm", x)));
   }
-  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+  logits_and_states(m, x);
 }
+
+void record_nextn(Recorder& m, Block feed_forward) {
+  ProgramBuilder& p = m.p;
+  const Value angles = rope_table(m);
+  const Nextn n = begin_nextn(m);
+  const Attention a = attention_of_layer(m, n.layer).value_or(attention(m));
+  const Value x = p.add(n.x, gated_attention(m, a, angles, rms_norm(m, "attn_norm", n.x)));
+  end_nextn(m, n, p.add(x, feed_forward(m, rms_norm(m, "post_attention_norm", x))));
+}
+void record_dense_nextn(Recorder& m) { record_nextn(m, dense); }
+void record_experts_nextn(Recorder& m) { record_nextn(m, experts); }
+
+const ModelArch qwen35_nextn{"qwen35", record_dense_nextn, configure_nextn};
+const ModelArch qwen35moe_nextn{"qwen35moe", record_experts_nextn, configure_nextn};
+const ModelArch qwen3next_nextn{"qwen3next", record_experts_nextn, configure_nextn};
 
 }  // namespace
 
 extern const ModelArch qwen35, qwen35moe, qwen3next;
-const ModelArch qwen35{"qwen35", [](Recorder& m) { record(m, delta_net_35, dense); },
-                       configure_without_nextn};
+const ModelArch qwen35{"qwen35", [](Recorder& m) { record(m, delta_net_35, dense); }, configure_without_nextn,
+                       false, &qwen35_nextn};
 const ModelArch qwen35moe{"qwen35moe", [](Recorder& m) { record(m, delta_net_35, experts); },
-                          configure_without_nextn};
+                          configure_without_nextn, false, &qwen35moe_nextn};
 const ModelArch qwen3next{"qwen3next", [](Recorder& m) { record(m, delta_net_next, experts); },
-                          configure_without_nextn};
+                          configure_without_nextn, false, &qwen3next_nextn};
 
 }  // namespace gimbal::arch
