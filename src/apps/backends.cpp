@@ -17,8 +17,6 @@
 namespace gimbal {
 namespace {
 
-Json text_or_null(const std::string& s) { return s.empty() ? Json() : Json(s); }
-
 Json receipt_json(const Reloaded& r) {
   auto code = [](const Reloaded::Code& c) {
     return Json{{"plugin", text_or_null(c.plugin)}, {"build", text_or_null(c.build)}};

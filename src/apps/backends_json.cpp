@@ -4,9 +4,10 @@
 #include "discovery/summary.h"
 
 namespace gimbal {
-namespace {
 
 Json text_or_null(const std::string& s) { return s.empty() ? Json() : Json(s); }
+
+namespace {
 
 Json device_json(const DeviceReport& d) {
   return {{"id", d.id},

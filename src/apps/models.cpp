@@ -11,7 +11,7 @@
 namespace gimbal {
 namespace {
 
-class Models final : public Command {
+class ModelsCommand final : public Command {
  public:
   void declare(Arguments& a) override { a.example("GIMBAL_MODELS=/data/models:$HOME/gguf gimbal models"); }
 
@@ -71,6 +71,6 @@ class Models final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_models() { return std::make_unique<Models>(); }
+std::unique_ptr<Command> make_models() { return std::make_unique<ModelsCommand>(); }
 
 }  // namespace gimbal
