@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "discovery/registry.h"
+#include "support/adapters.h"
 #include "support/cli.h"
 #include "support/golden.h"
 #include "support/placed.h"
@@ -17,12 +18,13 @@ using test::contains;
 
 class PromptCache : public testing::Test {
  protected:
-  static LoadedModelPtr load(const std::string& path, DType cache = DType::F16) {
+  static LoadedModelPtr load(const std::string& path, DType cache = DType::F16,
+                             const std::vector<Lora>& lora = {}) {
     EngineOptions o;
     o.backend = "cpu", o.threads = 1, o.verify = Verify::Never;
     o.run.context = 256, o.run.batch = 32, o.run.sequences = 2, o.run.cache_type = cache;
     Engine engine(backend_registry(), std::move(o), [](const Event&) { return true; });
-    auto file = open_model_file(path);
+    auto file = open_model_file(path, {.kernel_config = "", .lora = lora});
     EXPECT_TRUE(file) << file.error().message;
     auto loaded = engine.load(*file);
     EXPECT_TRUE(loaded) << loaded.error().message;
@@ -78,11 +80,12 @@ TEST_F(PromptCache, GoesOnWithTheSameBits) {
 TEST_F(PromptCache, OfSomethingElseOrDamagedIsSaidAndNotUsed) {
   const auto model = load(golden("arch/llama-gqa"));
   const auto tokens = test::any_tokens(70, 500);
-  {
-    const auto s = session(model);
+  auto keep = [&](const LoadedModelPtr& m) {
+    const auto s = session(m);
     advance(*s, tokens);
-    ASSERT_TRUE(save_prompt(path_, *model, *s));
-  }
+    ASSERT_TRUE(save_prompt(path_, *m, *s));
+  };
+  keep(model);
   auto why = [&](const LoadedModelPtr& m) {
     const auto s = session(m);
     const auto r = restore_prompt(path_, *m, *s);
@@ -93,6 +96,13 @@ TEST_F(PromptCache, OfSomethingElseOrDamagedIsSaidAndNotUsed) {
   };
   EXPECT_SAYS(why(load(golden("arch/llama-mha-tied"))), "another model");
   EXPECT_SAYS(why(load(golden("arch/llama-gqa"), DType::F32)), "cache format");
+  // The same shapes with other numbers, and the same model with an adapter, also at another strength.
+  const test::Adapted adapted = test::make_adapter(golden("arch/llama-gqa"));
+  EXPECT_SAYS(why(load(adapted.merged)), "another model");
+  EXPECT_SAYS(why(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 1}})), "another model");
+  keep(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 1}}));
+  EXPECT_SAYS(why(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 0.5f}})), "another model");
+  keep(model);
   const std::string whole = *read_file(path_);
   for (size_t at : {size_t(0), size_t(20), size_t(40), whole.size() / 2, whole.size() - 1}) {
     std::string bad = whole;
