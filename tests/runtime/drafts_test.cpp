@@ -341,6 +341,35 @@ TEST(Drafts, OfAnotherModelNeverChangeAText) {
   }
 }
 
+// The place of a mark can come again with other tokens before it.
+TEST(Drafts, AMarkIsForgottenWithTheTokensBeforeIt) {
+  EngineOptions o;
+  o.run = options(1);
+  auto e = open_engine(golden_dir() + "/more/arch/mamba2.gguf", o);
+  ASSERT_TRUE(e) << e.error().message;
+  const Text first = prompt_of(*e->model, 30, 1), second = prompt_of(*e->model, 20, 2), last{7};
+  auto add = [](Session& s, const Text& tokens) {
+    std::vector<float> logits;
+    auto ok = s.advance(tokens, Session::Wanted::Last,
+                        [&](size_t, std::span<const float> l) { logits.assign(l.begin(), l.end()); });
+    EXPECT_TRUE(ok) << ok.error().message;
+    return logits;
+  };
+  auto session = *Session::create(*e->model);
+  add(*session, first);
+  session->mark();
+  add(*session, last);
+  session->rewind(10);
+  add(*session, second);
+  add(*session, last);
+  session->rewind(30);  // where the mark was
+  const auto got = add(*session, last);
+  session->rewind(0);
+  add(*session, Text(first.begin(), first.begin() + 10));
+  add(*session, second);
+  EXPECT_EQ(bits_differ(got, add(*session, last)), "");
+}
+
 // A drafter that fails ends the drafts, not the text.
 TEST(Drafts, FailWithoutHarmToTheText) {
   struct Fails final : Drafter {
