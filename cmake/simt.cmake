@@ -152,8 +152,9 @@ function(simt_module_command language name out definition)
   if(language MATCHES "^(spirv|opencl)$")
     set(more ${out}.subgroups)  # empty for kernels without a TREE
   endif()
+  # -S: without other people's packages, which take longer to look for than most modules take to make.
   add_custom_command(OUTPUT ${out} BYPRODUCTS ${more}
-    COMMAND Python3::Interpreter ${simt_generator} module ${language} ${name} ${definition} ${CMAKE_SOURCE_DIR}/src ${out}
+    COMMAND Python3::Interpreter -S ${simt_generator} module ${language} ${name} ${definition} ${CMAKE_SOURCE_DIR}/src ${out}
     DEPENDS ${simt_generator} ${simt_scripts} ${definition} ${texts} ${simt_shared_texts} ${simt_dialects}
     COMMENT "Kernel ${name} for ${language}" VERBATIM)
 endfunction()

@@ -7,7 +7,6 @@ target's language by the C preprocessor alone; this only calls it, the target's 
   simt_kernels.py module LANGUAGE NAME DEF SRC OUT     one kernel for one target: see simt_modules.py
   simt_kernels.py table  LANGUAGE JSON FOLDER FUNCTION OUT    the table of KernelCode, as C++ (and .incbin beside it)
 """
-import concurrent.futures
 import json
 import os
 import re
@@ -105,6 +104,7 @@ def command_rows(definition):
 
 
 def command_facts(definition, src, header, out):
+    import concurrent.futures  # not where one module is built: there are hundreds
     rows = rows_of(definition)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         facts = list(pool.map(lambda row: facts_of(row, definition, src), rows))
