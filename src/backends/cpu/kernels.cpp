@@ -18,6 +18,7 @@ using gimbal::OpKind, gimbal::kChunk, gimbal::kPagePositions;
 #include "backends/cpu/kernels/attention.h"
 #include "backends/cpu/kernels/blocks256.h"
 #include "backends/cpu/kernels/blocks32.h"
+#include "backends/cpu/kernels/cache_write.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/embed.h"
 #include "backends/cpu/kernels/experts.h"
@@ -100,7 +101,9 @@ constexpr CpuRow embedding(const char* name, DType weights, const WeightKernels&
   return row(name, OpKind::Embed, row_work<1>, kernels.embed, kByRow, weights);
 }
 constexpr CpuRow attends(const char* name, DType cache, Launch launch) {
-  return row(name, OpKind::Attention, attention_work, launch, false, cache);
+  CpuRow k = row(name, OpKind::Attention, attention_work, launch, false, cache);
+  k.items_at_once = kRowsTogether;
+  return k;
 }
 constexpr CpuRow writes(const char* name, DType cache, Launch launch) {
   return row(name, OpKind::CacheWrite, cache_write_work, launch, kByRow, cache);

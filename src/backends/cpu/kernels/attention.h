@@ -1,71 +1,11 @@
-// Attention over a paged cache, and writing to it. The keys are walked in tiles of one page (64 positions)
-// with a running maximum and sum (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018),
-// so what a row computes depends on its position alone: not on the batch it came in, nor on how the prompt
-// was split.
+// Attention over a paged cache. The keys are walked in tiles of one page (64 positions), so what a row
+// computes depends on its position alone: not on the batch it came in, nor on how the prompt was split.
+// Neighbouring rows go over the cache together. Of a page that several of them see, because they are of one
+// sequence or because their sequences share it, keys and values are decoded once for all.
 #pragma once
 
-#include "backends/cpu/kernels/cache_blocks.h"
-#include "backends/cpu/kernels/exp.h"
-#include "backends/cpu/kernels/memory.h"
-
-// The element types of a cache of plain numbers.
-struct CacheF32 {
-  using Element = float;
-  static inline F get(const float* p) { return load(p); }
-  static inline float from(float x) { return x; }
-};
-struct CacheF16 {
-  using Element = uint16_t;
-  static inline F get(const uint16_t* p) { return load(p); }
-  static inline uint16_t from(float x) { return float_to_half(x); }
-};
-struct CacheBF16 {
-  using Element = uint16_t;
-  static inline F get(const uint16_t* p) { return load_bf16(p); }
-  static inline uint16_t from(float x) { return float_to_bf16(x); }
-};
-
-// How attention reads a page: keys(), sixteen of them from a dimension on, and values(), two vectors of
-// dimensions of sixteen positions, or one of the last few. Half: 0, or of quantized blocks which 16
-// dimensions.
-template <class C>
-struct Plain {
-  static constexpr bool quantized = false;
-  const typename C::Element* at;
-  int32_t stride;
-  static inline Plain keys(const uint8_t* page, int32_t hd, int s, int32_t d) {
-    return {reinterpret_cast<const typename C::Element*>(page) + (s * hd + d) * 16, 16};
-  }
-  static inline Plain values(const uint8_t* page, int32_t hd, int s, int32_t v) {
-    const auto stride = int32_t(gimbal::cpu::up(hd, 16));
-    return {reinterpret_cast<const typename C::Element*>(page) + s * 16 * stride + v * 16, stride};
-  }
-  template <int Half>
-  inline F key(int d) const {
-    return C::get(at + 16 * d);
-  }
-  template <int N>
-  inline void value(int j, F* y) const {
-    for (int n = 0; n < N; n++) y[n] = C::get(at + j * stride + 16 * n);
-  }
-};
-
-// The page that holds a position of a sequence. Positions and pages come from the runtime, which checks them.
-struct Pages {
-  const int32_t* table;
-  int32_t per_sequence;
-  int64_t operator()(int32_t sequence, int32_t position) const {
-    return table[int64_t(sequence) * per_sequence + position / kPagePositions];
-  }
-};
-inline Pages pages_of(const CpuTask& t, int input) {
-  return {reinterpret_cast<const int32_t*>(t.x[input]), int32_t(t.in[input]->dim[0])};
-}
-
-// Bytes of one head in one page: heads and pages are equally large, one after the other.
-inline int64_t head_bytes(const gimbal_value& cache) {
-  return int64_t(cache.bytes) / (cache.dim[1] * cache.dim[3]);
-}
+#include "backends/cpu/kernels/attention_weights.h"
+#include "backends/cpu/kernels/cache_pages.h"
 
 inline int32_t position_of(const CpuTask& t, int64_t row) { return read<int32_t>(t.x[3] + 4 * row); }
 // The positions that a row sees.
@@ -79,7 +19,9 @@ inline Seen seen_by(const CpuTask& t, int64_t row) {
   return {int32_t(window > 0 && own >= window ? own - window + 1 : 0), own};
 }
 
-// A unit is a row and a KV head: the query heads that share it read its keys and values together.
+constexpr int kRowsTogether = 8;
+
+// A unit is a KV head and a row; neighbours are rows.
 inline CpuWork attention_work(const CpuTask& t) {
   double positions = 0;
   for (int32_t r = 0; r < t.rows; r++) positions += seen_by(t, r).last + 1;
@@ -87,241 +29,165 @@ inline CpuWork attention_work(const CpuTask& t) {
           2.0 * double((t.in[0]->dim[0] + t.out->dim[0]) * t.in[0]->dim[1]) * positions};
 }
 
-// What is done to a score after the scale. 0: nothing.
-struct Shaping {
-  float cap;
-  float slope;  // what a position of distance costs
+// How the pages of a format are read, by 1, 2, 4 .. queries together.
+struct PageKernels {
+  void (*scores[kSizes])(const Page&, const float* q, int32_t stride, float (*score)[kPagePositions]);
+  void (*weigh[kSizes])(const Page&, const float (*weight)[kPagePositions], const float* fade, float* sum,
+                        int32_t queries);
 };
-inline F tanh(F x) { return sub(splat(1.f), div(splat(2.f), add(exp(add(x, x)), splat(1.f)))); }
-// Scores of sixteen keys from `distance` positions after the row's own on.
-[[gnu::noinline]] inline F shaped(F score, const Shaping& s, int32_t distance) {
-  if (s.cap > 0) score = mul(splat(s.cap), tanh(div(score, splat(s.cap))));
-  if (s.slope > 0) {
-    static const float kPlaces[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    score = fma(splat(-s.slope), abs(add(splat(float(distance)), load(kPlaces))), score);
+template <class R, int Size = 0>
+constexpr PageKernels page_kernels(PageKernels k = {}) {
+  if constexpr (Size < kSizes) {
+    k.scores[Size] = scores_of_page<R, 1 << Size>, k.weigh[Size] = weigh_page<R, 1 << Size>;
+    return page_kernels<R, Size + 1>(k);
+  } else {
+    return k;
   }
-  return score;
 }
-// The slope of ALiBi of one of `heads` heads.
-inline float alibi_slope(float bias, int32_t head, int32_t heads) {
-  int32_t whole = 1;
-  while (2 * whole <= heads) whole *= 2;
-  const float step = bias * -0.693147181f / float(whole);
-  const float exponent = head < whole ? step * float(head + 1) : step * 0.5f * float(2 * (head - whole) + 1);
-  float slope[16];
-  store(slope, exp(splat(exponent)));
-  return slope[0];
+// The size for n queries or the first of them: one that is not full costs less than two, if it is nearly so.
+inline int size_for(int n) {
+  int size = 0;
+  while (size + 1 < kSizes && 4 << size < 3 * n) size++;
+  return size;
 }
 
-// One page of keys and values, and the positions in it that the row may see: from .. to - 1.
-struct Span {
-  const uint8_t *keys, *values;
-  int32_t from, to;
-  int32_t distance;                // of its first position from the row's own
-  const uint8_t* next_keys;        // of the next page, or null: nothing is worth asking for
-  int64_t key_bytes, value_bytes;  // of a head in a page
-};
+// Some heads of some rows: what they ask for, and what they have seen so far.
+struct Block {
+  static constexpr int kFloats = 8 * gimbal::kMaxHeadDim;  // of q, of sum
 
-// Asks memory for one of `parts` parts of what is read after this.
-inline void fetch_part(const uint8_t* p, int64_t bytes, int part, int parts) {
-  for (int64_t i = bytes / 64 * part / parts; i < bytes / 64 * (part + 1) / parts; i++)
-    __builtin_prefetch(p + 64 * i, 0, 2);
-}
+  const CpuTask& t;
+  const PageKernels& kernels;
+  const Pages pages;
+  const int64_t kv_heads, key_head, value_head;
+  Page page;
+  int64_t row, head, kv;  // the first row, the first head
+  int rows, heads;
+  Seen seen[kMostQueries];
+  int32_t sequence[kMostQueries];
+  Queries of;
+  // Dimension d of query i is q[d * queries + i]; kernels for more queries than there are read on.
+  alignas(64) float q[kFloats + kQueriesTogether];
+  alignas(64) float score[kMostQueries + kQueriesTogether][kPagePositions];
+  alignas(64) float sum[kFloats];
 
-// One head's scores of a page (four times 16 keys) to weights, under the highest score so far. Gives the
-// factor of what was summed under the old one.
-[[gnu::noinline]] inline F weights_of_page(F* score, F scale, const Shaping& shaping, const Span& page,
-                                           float& highest, float& total, float* weight) {
-  const int from = page.from, to = page.to;
-  F top = splat(-__builtin_inff());
-  F part = splat(0.f);  // of the sum of weights; NaN when a score is not finite: exp() and max() lose those
-  for (int s = 0; s < 4; s++) {
-    score[s] = mul(score[s], scale);
-    part = add(part, keep(mul(score[s], splat(0.f)), from - 16 * s, to - 16 * s, 0.f));
-    if (shaping.cap > 0 || shaping.slope > 0) score[s] = shaped(score[s], shaping, page.distance + 16 * s);
-    score[s] = keep(score[s], from - 16 * s, to - 16 * s, -__builtin_inff());
-    top = max(top, score[s]);
+  Block(const CpuTask& task, const PageKernels& k)
+      : t(task),
+        kernels(k),
+        pages(pages_of(t, 5)),
+        kv_heads(t.in[1]->dim[1]),
+        key_head(head_bytes(*t.in[1])),
+        value_head(head_bytes(*t.in[2])) {
+    page.hd = int32_t(t.in[0]->dim[0]), page.vd = int32_t(t.out->dim[0]);
+    page.key_lines = int32_t(key_head / 64), page.value_lines = int32_t(value_head / 64);
+    of.scale = float(t.op->param.f[0]), of.cap = float(t.op->param.f[1]);
   }
-  const float page_highest = tree_max(top);
-  const float now = page_highest > highest ? page_highest : highest;
-  for (int s = 0; s < 4; s++) {
-    const F w = keep(exp(sub(score[s], splat(now))), from - 16 * s, to - 16 * s, 0.f);
-    store(weight + 16 * s, w);
-    part = add(part, w);
+
+  int32_t vectors() const { return (page.vd + 15) / 16; }
+  // How many queries there is room for.
+  int most() const {
+    const int32_t widest = page.hd > 16 * vectors() ? page.hd : 16 * vectors(), fit = kFloats / widest;
+    return fit < kMostQueries ? fit / 8 * 8 : kMostQueries;
   }
-  const F fade = exp(splat(highest - now));
-  float fade_once[16];
-  store(fade_once, fade);
-  total = total * fade_once[0] + tree_sum(part);
-  highest = now;
-  return fade;
-}
 
-// What H query heads of a row have seen so far. Every head's numbers are its own: H changes no bits.
-template <class R, int H>
-struct Attending {
-  int32_t hd, vd, vectors;  // of keys, of values; vectors of values
-  const float* q;           // H heads of hd values
-  F scale;
-  Shaping shaping[H];
-  float highest[H], total[H];
-  float sum[H][gimbal::kMaxHeadDim];
-
-  // Of the heads from `head` on.
-  void begin(const CpuTask& t, const float* heads, int64_t head) {
-    hd = int32_t(t.in[0]->dim[0]), vd = int32_t(t.out->dim[0]), vectors = (vd + 15) / 16;
-    q = heads, scale = splat(float(t.op->param.f[0]));
+  void begin() {
+    const int queries = rows * heads;
+    const auto all_heads = int32_t(t.in[0]->dim[1]);
     const auto alibi = float(t.op->param.f[2]);
-    for (int h = 0; h < H; h++) {
-      highest[h] = -__builtin_inff(), total[h] = 0;
-      shaping[h] = {float(t.op->param.f[1]),
-                    alibi > 0 ? alibi_slope(alibi, int32_t(head) + h, int32_t(t.in[0]->dim[1])) : 0};
+    for (int i = 0; i < queries; i++) {
+      const int64_t r = row + i / heads, h = head + i % heads;
+      const auto* x = reinterpret_cast<const float*>(t.x[0]) + (r * all_heads + h) * page.hd;
+      for (int32_t d = 0; d < page.hd; d++) q[d * queries + i] = x[d];
+      of.position[i] = position_of(t, r);
+      of.slope[i] = alibi > 0 ? alibi_slope(alibi, int32_t(h), all_heads) : 0;
+      of.highest[i] = -__builtin_inff(), of.total[i] = 0;
       if (t.op->inputs > 7) {  // a score that came before all others
-        highest[h] = read<float>(t.x[7] + 4 * (head + h));
-        total[h] = highest[h] * 0 + 1;
+        of.highest[i] = read<float>(t.x[7] + 4 * h);
+        of.total[i] = of.highest[i] * 0 + 1;
       }
-      for (int32_t v = 0; v < vectors; v++) store(sum[h] + 16 * v, splat(0.f));
+    }
+    for (int i = 0; i < queries * vectors(); i++) store(sum + 16 * i, splat(0.f));
+    for (int r = 0; r < rows; r++)
+      seen[r] = seen_by(t, row + r), sequence[r] = read<int32_t>(t.x[4] + 4 * (row + r));
+  }
+
+  // What a row sees of the page from position `base` on. Number -1: nothing.
+  struct Part {
+    int64_t number;
+    int32_t from, to;
+    bool operator==(const Part& o) const { return number == o.number && from == o.from && to == o.to; }
+  };
+  Part part(int r, int32_t base) const {
+    if (base + kPagePositions <= seen[r].first || base > seen[r].last) return {-1, 0, 0};
+    const int32_t from = seen[r].first - base, to = seen[r].last - base + 1;
+    return {pages(sequence[r], base), from > 0 ? from : 0, to < kPagePositions ? to : kPagePositions};
+  }
+
+  void attend() {
+    int32_t first = seen[0].first, last = seen[0].last;
+    for (int r = 1; r < rows; r++) {
+      if (seen[r].first < first) first = seen[r].first;
+      if (seen[r].last > last) last = seen[r].last;
+    }
+    for (int32_t base = first / kPagePositions * kPagePositions; base <= last; base += kPagePositions)
+      for (int r = 0, end; r < rows; r = end) {
+        const Part same = part(r, base);
+        for (end = r + 1; end < rows && part(end, base) == same;) end++;
+        if (same.number < 0) continue;
+        const int64_t next = part(r, base + kPagePositions).number;
+        page.keys = t.x[1] + (same.number * kv_heads + kv) * key_head;
+        page.values = t.x[2] + (same.number * kv_heads + kv) * value_head;
+        page.next_keys = next < 0 ? nullptr : t.x[1] + (next * kv_heads + kv) * key_head;
+        page.from = same.from, page.to = same.to;
+        read_page(base, r * heads, (end - r) * heads);
+      }
+  }
+
+  void read_page(int32_t base, int first, int n) {
+    for (int i = 0; i < n;) {
+      const int size = size_for(n - i);
+      page.first = i == 0;
+      kernels.scores[size](page, q + first + i, rows * heads, score + i);
+      i += 1 << size;
+    }
+    weights_of_page(page, base, of, first, n, score);
+    for (int i = 0; i < n;) {
+      const int size = size_for(n - i);
+      page.first = i == 0;
+      kernels.weigh[size](page, score + i, of.fade + first + i, sum + (first + i) * 16 * vectors(), n - i);
+      i += 1 << size;
     }
   }
 
-  // Some dimensions of twice sixteen keys.
-  template <int Half>
-  inline void products(const R& a, const R& b, const float* x, int32_t dimensions, F* score_a,
-                       F* score_b) const {
-    for (int32_t d = 0; d < dimensions; d++) {
-      const F ka = a.template key<Half>(d), kb = b.template key<Half>(d);
-      for (int h = 0; h < H; h++) {
-        const F one = splat(x[h * hd + d]);
-        score_a[h] = fma(one, ka, score_a[h]);
-        score_b[h] = fma(one, kb, score_b[h]);
-      }
-    }
-  }
-
-  void page(const Span& p) {
-    F score[H][4];
-    for (int s = 0; s < 4; s += 2) {
-      F a[H], b[H];
-      for (int h = 0; h < H; h++) a[h] = b[h] = splat(0.f);
-      for (int32_t d = 0; d < hd; d += 32) {
-        if (p.next_keys)
-          fetch_part(p.values, p.value_bytes, s / 2 * ((hd + 31) / 32) + d / 32, (hd + 31) / 32 * 2);
-        const R low = R::keys(p.keys, hd, s, d), high = R::keys(p.keys, hd, s + 1, d);
-        if constexpr (R::quantized) {
-          products<0>(low, high, q + d, 16, a, b);
-          products<1>(low, high, q + d + 16, 16, a, b);
-        } else {
-          products<0>(low, high, q + d, hd - d < 32 ? hd - d : 32, a, b);
-        }
-      }
-      for (int h = 0; h < H; h++) score[h][s] = a[h], score[h][s + 1] = b[h];
-    }
-    float weight[H][kPagePositions];
-    F fade[H];
-    for (int h = 0; h < H; h++)
-      fade[h] = weights_of_page(score[h], scale, shaping[h], p, highest[h], total[h], weight[h]);
-    int32_t v = 0;
-    for (; v + 2 <= vectors; v += 2) weigh<2>(p, v, weight, fade);
-    if constexpr (!R::quantized)  // heads of a quantized cache are whole pairs of vectors
-      for (; v < vectors; v++) weigh<1>(p, v, weight, fade);
-  }
-
-  // Vectors v .. v + N - 1 of the values.
-  template <int N>
-  inline void weigh(const Span& p, int32_t v, const float (*weight)[kPagePositions], const F* fade) {
-    if (p.next_keys) fetch_part(p.next_keys, p.key_bytes, v / N, (vectors + N - 1) / N);
-    F acc[H][N];
-    for (int h = 0; h < H; h++)
-      for (int n = 0; n < N; n++) acc[h][n] = mul(load(sum[h] + 16 * (v + n)), fade[h]);
-    for (int32_t s = p.from / 16; s * 16 < p.to; s++) {
-      const R values = R::values(p.values, vd, s, v);
-      const int32_t end = p.to - 16 * s < 16 ? p.to - 16 * s : 16;
-      for (int32_t j = p.from > 16 * s ? p.from - 16 * s : 0; j < end; j++) {
-        F value[N];
-        values.template value<N>(j, value);
-        for (int h = 0; h < H; h++)
-          for (int n = 0; n < N; n++) acc[h][n] = fma(splat(weight[h][16 * s + j]), value[n], acc[h][n]);
-      }
-    }
-    for (int h = 0; h < H; h++)
-      for (int n = 0; n < N; n++) store(sum[h] + 16 * (v + n), acc[h][n]);
-  }
-
-  void finish(float* y) const {
-    for (int h = 0; h < H; h++)
-      for (int32_t v = 0; v < vectors; v++)
-        store_part(y + h * vd + 16 * v, div(load(sum[h] + 16 * v), splat(total[h])),
-                   vd - 16 * v < 16 ? vd - 16 * v : 16);
+  void finish() const {
+    auto* y = reinterpret_cast<float*>(t.y);
+    for (int i = 0; i < rows * heads; i++)
+      for (int32_t v = 0; v < vectors(); v++)
+        store_part(y + ((row + i / heads) * t.in[0]->dim[1] + head + i % heads) * page.vd + 16 * v,
+                   div(load(sum + (i * vectors() + v) * 16), splat(of.total[i])),
+                   page.vd - 16 * v < 16 ? page.vd - 16 * v : 16);
   }
 };
 
-// So many rows find the cache in the nearer caches: the ones before have read it.
-constexpr int32_t kRowsThatReread = 8;
-
-template <class R, int H>
-inline void attend(const CpuTask& t, const Pages& pages, int64_t row, int64_t kv, int64_t head) {
-  const auto hd = int32_t(t.in[0]->dim[0]), heads = int32_t(t.in[0]->dim[1]),
-             kv_heads = int32_t(t.in[1]->dim[1]);
-  const int64_t key_head = head_bytes(*t.in[1]), value_head = head_bytes(*t.in[2]);
-  const int32_t position = position_of(t, row), sequence = read<int32_t>(t.x[4] + 4 * row);
-  const Seen seen = seen_by(t, row);
-  Attending<R, H> a;
-  a.begin(t, reinterpret_cast<const float*>(t.x[0]) + (row * heads + head) * hd, head);
-  auto page_at = [&](int32_t base) { return pages(sequence, base) * kv_heads + kv; };
-  for (int32_t base = seen.first / kPagePositions * kPagePositions; base <= seen.last;
-       base += kPagePositions) {
-    const int64_t page = page_at(base);
-    const bool last = base + kPagePositions > seen.last, few = t.rows < kRowsThatReread;
-    a.page({t.x[1] + page * key_head, t.x[2] + page * value_head, seen.first > base ? seen.first - base : 0,
-            last ? seen.last - base + 1 : kPagePositions, base - position,
-            last || !few ? nullptr : t.x[1] + page_at(base + kPagePositions) * key_head, key_head,
-            value_head});
+[[gnu::noinline]] inline void attend(const CpuTask& t, int64_t begin, int64_t end,
+                                     const PageKernels& kernels) {
+  Block b(t, kernels);
+  const int64_t group = t.in[0]->dim[1] / b.kv_heads;
+  for (int64_t rows; begin < end; begin += rows) {
+    const int64_t row = begin % t.rows;
+    rows = end - begin < t.rows - row ? end - begin : t.rows - row;
+    b.kv = begin / t.rows;
+    for (int64_t h = 0; h < group; h += b.heads) {
+      b.head = b.kv * group + h;
+      b.heads = int(group - h < b.most() ? group - h : b.most());
+      for (int64_t r = 0; r < rows; r += b.rows) {
+        const int64_t together = b.most() / b.heads;
+        b.row = row + r, b.rows = int(rows - r < together ? rows - r : together);
+        b.begin(), b.attend(), b.finish();
+      }
+    }
   }
-  a.finish(reinterpret_cast<float*>(t.y) + (row * heads + head) * a.vd);
 }
-
 template <class R>
 void attention(const CpuTask& t, int64_t begin, int64_t end) {
-  const int64_t kv_heads = t.in[1]->dim[1], group = t.in[0]->dim[1] / kv_heads;
-  const Pages pages = pages_of(t, 5);
-  for (int64_t unit = begin; unit < end; unit++) {
-    const int64_t row = unit / kv_heads, kv = unit % kv_heads, past = (kv + 1) * group;
-    int64_t head = kv * group;
-    for (; head + 4 <= past; head += 4) attend<R, 4>(t, pages, row, kv, head);
-    for (; head + 2 <= past; head += 2) attend<R, 2>(t, pages, row, kv, head);
-    for (; head < past; head++) attend<R, 1>(t, pages, row, kv, head);
-  }
-}
-
-// How one head at one position, `at` in its page, is written to the head's part of the page.
-template <class C>
-inline void write_head(DType, const float* x, int32_t hd, bool is_key, int32_t at, uint8_t* page) {
-  auto* y = reinterpret_cast<typename C::Element*>(page);
-  const int64_t padded = gimbal::cpu::up(hd, 16);
-  for (int32_t d = 0; d < hd; d++)
-    y[is_key ? (at / 16 * hd + d) * 16 + at % 16 : at * padded + d] = C::from(x[d]);
-}
-inline void write_head_blocks(DType t, const float* x, int32_t hd, bool is_key, int32_t at, uint8_t* page) {
-  write_blocks(t, x, hd, is_key, at % 16, page + at / 16 * hd / 32 * gimbal::cpu::cache_tile_bytes(t));
-}
-
-using WriteHead = void (*)(DType, const float* x, int32_t hd, bool is_key, int32_t at, uint8_t* page);
-template <WriteHead Write>
-void cache_write(const CpuTask& t, int64_t begin, int64_t end) {
-  const auto hd = int32_t(t.in[0]->dim[0]), heads = int32_t(t.in[0]->dim[1]);
-  const bool is_key = t.op->param.i[0] != 0;
-  const auto type = DType(t.in[0]->dtype);
-  const int64_t head = head_bytes(*t.in[0]);
-  const Pages pages = pages_of(t, 4);
-  for (int64_t row = begin; row < end; row++) {
-    const int32_t position = read<int32_t>(t.x[2] + 4 * row), sequence = read<int32_t>(t.x[3] + 4 * row),
-                  at = position % kPagePositions;
-    for (int32_t h = 0; h < heads; h++) {
-      const float* x = reinterpret_cast<const float*>(t.x[1]) + (row * heads + h) * hd;
-      Write(type, x, hd, is_key, at, t.y + (pages(sequence, position) * heads + h) * head);
-    }
-  }
-}
-inline CpuWork cache_write_work(const CpuTask& t) {
-  return {t.rows, 2.0 * double(t.in[1]->dim[0] * t.in[1]->dim[1]) * t.rows};
+  attend(t, begin, end, page_kernels<R>());
 }

@@ -13,7 +13,7 @@ struct CodesQ8_0 {
   static inline F key(const uint8_t* codes, int d) {
     return to_float(load_i8(reinterpret_cast<const int8_t*>(codes) + 16 * (16 * Half + d)));
   }
-  static inline void value(const uint8_t* codes, int j, F* y) {
+  static inline void value(const uint8_t* codes, int64_t j, F* y) {
     const auto* at = reinterpret_cast<const int8_t*>(codes) + 32 * j;
     y[0] = to_float(load_i8(at)), y[1] = to_float(load_i8(at + 16));
   }
@@ -24,7 +24,7 @@ struct CodesQ4_0 {
   static inline F key(const uint8_t* codes, int d) {
     return nibble_less_8<4 * Half>(load_u8(codes + 16 * d));
   }
-  static inline void value(const uint8_t* codes, int j, F* y) {
+  static inline void value(const uint8_t* codes, int64_t j, F* y) {
     const I x = load_u8(codes + 16 * j);
     y[0] = nibble_less_8<0>(x), y[1] = nibble_less_8<4>(x);
   }
@@ -54,7 +54,7 @@ struct Quantized {
     return mul(C::template key<Half>(codes, d), steps);
   }
   template <int N>
-  inline void value(int j, F* y) const {
+  inline void value(int64_t j, F* y) const {
     C::value(codes, j, y);
     for (int n = 0; n < N; n++) y[n] = mul(y[n], splat(step[j]));
   }

@@ -13,6 +13,9 @@ constexpr int16_t kRank = 20;
 // alone.
 constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 
+// Attention reads a cache for 1, 2, 4 .. queries together, and of it so many vectors together.
+constexpr int kVectorsOfQueries[] = {2, 2, 1};
+
 struct F {
   __m256 a, b;
 };

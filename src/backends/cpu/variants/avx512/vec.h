@@ -18,6 +18,9 @@ constexpr int16_t kRank = 30;
 constexpr int kRowsAtOnce = 12, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 #endif
 
+// Attention reads a cache for 1, 2, 4 .. queries together, and of it so many vectors together.
+constexpr int kVectorsOfQueries[] = {4, 4, 4, 1, 1};
+
 struct F {
   __m512 v;
 };

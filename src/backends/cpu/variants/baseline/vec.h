@@ -17,6 +17,9 @@ constexpr int16_t kRank = 0;
 // alone.
 constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 
+// Attention reads a cache for 1, 2, 4 .. queries together, and of it so many vectors together.
+constexpr int kVectorsOfQueries[] = {1};
+
 struct F {
   float v[16];
 };
