@@ -57,6 +57,20 @@ Arguments::Arguments(std::string command, std::string about)
 }
 Arguments::~Arguments() = default;
 
+std::vector<std::string> Arguments::given(const std::string& section) const {
+  std::vector<std::string> out;
+  for (const Declared& d : declared_) {
+    if (d.section != section || d.listed == Declared::InHelp) continue;
+    const std::string name = split(d.names, ',').back();
+    const CLI::Option* option = parser_->app.get_option_no_throw(name);
+    if (!option || option->count() == 0) continue;
+    if (d.value.empty()) out.push_back(name);
+    else
+      for (const std::string& value : option->results()) out.push_back(name + "=" + value);
+  }
+  return out;
+}
+
 void Arguments::section(std::string title) { section_ = std::move(title); }
 void Arguments::example(std::string line) { examples_.push_back(std::move(line)); }
 void Arguments::remember(const std::string& names, const std::string& value, const char* help) {

@@ -74,6 +74,9 @@ class Arguments {
   bool help_wanted() const { return help_wanted_; }
   std::string help() const;
 
+  // The options of a section that were given, as they can be typed again.
+  std::vector<std::string> given(const std::string& section) const;
+
   // For what is made of the table: completion and the manual.
   struct Declared {
     std::string section, names, value, help;

@@ -27,6 +27,7 @@ using MakeCommand = std::unique_ptr<Command> (*)();
 
 std::unique_ptr<Command> make_run();
 std::unique_ptr<Command> make_serve();
+std::unique_ptr<Command> make_worker();
 std::unique_ptr<Command> make_embed();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_plan();

@@ -33,6 +33,7 @@ constexpr CommandRow kCommands[] = {
     {"dequantize", "", "For developers", "raw quantized blocks to float32", make_dequantize},
     {"completion", "", "For developers", "the completion of this command line for bash, zsh or fish",
      make_completion},
+    {"worker", "", "For developers", "one engine of `gimbal serve`, which starts it", make_worker},
     {"manual", "", "For developers", "the manual page, for `man -l`", make_manual},
 };
 

@@ -1,6 +1,8 @@
 // gimbal serve: models behind the APIs that other programs speak.
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -11,7 +13,7 @@
 #include "apps/backends_json.h"
 #include "apps/command.h"
 #include "apps/json.h"
-#include "apps/options.h"
+#include "apps/serving_options.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "base/clock.h"
@@ -19,6 +21,7 @@
 #include "server/api/api.h"
 #include "server/api/text.h"
 #include "server/loaded_models.h"
+#include "server/remote_model.h"
 
 namespace gimbal {
 namespace {
@@ -82,6 +85,7 @@ std::string backends_text() {
 class Serve final : public Command {
  public:
   void declare(Arguments& a) override {
+    arguments_ = &a;  // it outlives the command's run
     a.models(kModelHelp, models_);
     a.section("Clients");
     a.text("--host", "ADDRESS", "where to listen (default 127.0.0.1: this machine only); 0.0.0.0: everywhere",
@@ -93,14 +97,12 @@ class Serve final : public Command {
             "ask; for other machines a key is made up and shown",
             keys_);
     a.text("--cors-origin", "ORIGIN", "a web site whose pages may ask, or * (default: none)", cors_origin_);
-    a.section("Load");
-    a.whole("--parallel", "N", "requests that a model answers at once (default 64)", parallel_, 1, 1024);
-    a.whole(
-        "--cache-tokens", "N",
-        "tokens of KV cache for all of them (default: a context for each, but at most 32768 or 4 contexts)",
-        cache_tokens_, int64_t(1), int64_t(1) << 40);
-    a.whole("--queue", "N", "requests that may wait; more are told to come again (default 256)", queue_, 0,
-            100000);
+    gimbal::declare(a, load_);
+    a.text(
+        "--workers", "LIST",
+        "devices that answer together, a worker process each: cpu,cuda:0 (default: one worker, on the device "
+        "chosen below); none: this process computes",
+        workers_);
     a.whole("--keep-alive", "SECONDS", "unload a model that nobody asked for so long (default: never)",
             keep_alive_, 1, 1 << 30);
     a.whole("--drain-timeout", "SECONDS", "what SIGTERM leaves for answers in flight (default 8)", drain_, 0,
@@ -113,8 +115,8 @@ class Serve final : public Command {
   }
 
   Result<int> run() override {
-    auto options = engine_options(engine_);
-    if (!options) return options.error();
+    auto serving = serving_options(load_, engine_);
+    if (!serving) return serving.error();
     std::vector<ModelFile> files;
     if (models_.empty()) models_.push_back("default");
     for (const std::string& name : models_) {
@@ -122,17 +124,26 @@ class Serve final : public Command {
       if (!file) return file.error();
       files.push_back(std::move(*file));
     }
-    ServingOptions serving{std::move(*options)};
-    serving.parallel = parallel_.value_or(64);
-    serving.cache_tokens = cache_tokens_.value_or(0);
-    serving.keep_alive = keep_alive_.value_or(0);
-    serving.scheduler.queue = queue_.value_or(256);
+    auto devices = worker_devices();
+    if (!devices) return devices.error();
     allow_many_clients();
 
     Signals signals;
-    auto models = LoadedModels::create(backend_registry(), std::move(files), serving, tell_on_stderr(quiet));
+    std::atomic<api::Services*> told{nullptr};
+    const auto load = [&](const std::string& id, const ModelFile& source) -> Result<ServedModelPtr> {
+      if (devices->empty())
+        return load_local_model(backend_registry(), id, source, *serving, tell_on_stderr(quiet));
+      RemoteOptions remote{worker_commands(source, *devices), {}};
+      remote.replaced = [&told, id](size_t, const std::string& why) {
+        if (api::Services* s = told) s->worker_restarts++;
+        note(format("a worker of {} was lost ({}); another one goes on with its answers", id, why));
+      };
+      return load_remote_model(id, source, std::move(remote));
+    };
+    auto models = LoadedModels::create(std::move(files), keep_alive_.value_or(0), load);
     if (!models) return models.error();
-    api::Services services{**models, GIMBAL_VERSION, backends_text, [&m = **models] { return m.numbers(); }};
+    api::Services services{**models, GIMBAL_VERSION, backends_text};
+    told = &services;
     api::Api api(services, access());
     http::Server::Options listening{host_.value_or("127.0.0.1"), uint16_t(port_.value_or(8080))};
     listening.handler_threads = 16;  // they wait, for models and for embeddings
@@ -181,6 +192,49 @@ class Serve final : public Command {
     std::thread thread_;
   };
 
+  // Where workers compute: an empty location is what the other options choose. None: in this process.
+  Result<std::vector<std::string>> worker_devices() const {
+    if (!workers_) return std::vector<std::string>{""};
+    if (*workers_ == "none") return std::vector<std::string>{};
+    if (engine_.backend != "auto" || engine_.device || engine_.split)
+      return Error{Code::Usage, "--workers chooses the devices, and so do --backend, --device and --split",
+                   "give only one of them"};
+    const std::vector<std::string> all = split(*workers_, ',');
+    for (const std::string& one : all)
+      if (!DeviceLocation::parse(one))
+        return Error{
+            Code::Usage, format("--workers: {} is no device", gimbal::quoted(one)),
+            "write devices with commas between, such as cpu,cuda:0,cuda:1; `gimbal backends` lists them"};
+    return all;
+  }
+
+  std::vector<std::vector<std::string>> worker_commands(const ModelFile& source,
+                                                        const std::vector<std::string>& devices) const {
+    std::vector<std::vector<std::string>> all;
+    for (const std::string& device : devices) {
+      std::vector<std::string> c = {own_path(), "worker",
+                                    "--model=" + (source.path.empty() ? "default" : source.path)};
+      for (const char* section : {kLoadSection, "Device and kernels"})
+        for (std::string& word : arguments_->given(section))
+          if (!word.starts_with("--keep-alive") && !word.starts_with("--drain") &&
+              !word.starts_with("--workers"))
+            c.push_back(std::move(word));
+      if (const auto at = DeviceLocation::parse(device)) {
+        c.push_back("--backend=" + at->backend);
+        if (at->backend != "cpu") c.push_back(format("--device={}", at->index));
+      }
+      if (quiet) c.push_back("--quiet");
+      all.push_back(std::move(c));
+    }
+    return all;
+  }
+
+  static std::string own_path() {
+    char path[4096];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    return n > 0 ? std::string(path, size_t(n)) : "/proc/self/exe";
+  }
+
   api::Access access() {
     api::Access a{keys_, cors_origin_.value_or("")};
     if (const char* key = std::getenv("GIMBAL_API_KEY"); key && *key) a.keys.push_back(key);
@@ -203,9 +257,11 @@ class Serve final : public Command {
 
   std::vector<std::string> models_, keys_;
   std::optional<std::string> host_, cors_origin_;
-  std::optional<int> port_, parallel_, queue_, keep_alive_, drain_;
-  std::optional<int64_t> cache_tokens_;
+  std::optional<std::string> workers_;
+  std::optional<int> port_, keep_alive_, drain_;
+  LoadOptions load_;
   CommonOptions engine_;
+  const Arguments* arguments_ = nullptr;
 };
 
 }  // namespace

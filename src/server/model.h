@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chat/chat_template.h"
+#include "scheduler/numbers.h"
 #include "scheduler/request.h"
 
 namespace gimbal {
@@ -20,7 +21,9 @@ class ServedModel {
   virtual const Gguf& file() const = 0;
   virtual const Tokenizer& tokenizer() const = 0;
   virtual const ChatTemplate& chat() const = 0;
-  virtual int context() const = 0;  // tokens
+  virtual int context() const = 0;                      // tokens
+  virtual uint64_t device_bytes() const = 0;            // that it takes
+  virtual std::vector<SchedulerNumbers> numbers() = 0;  // of each of its schedulers
   // What computes it: the ops of its programs with device, kernel and reason. A list.
   virtual const Json& ops() const = 0;
   // nullptr: it gives embeddings only.
@@ -46,6 +49,7 @@ class Models {
   virtual ~Models() = default;
   virtual std::vector<KnownModel>
   list() = 0;  // in the order of the start; the first one is meant where none is named
+  virtual std::vector<ServedModelPtr> loaded() = 0;
   // Loads it where it is not. It stays loaded while the result is held. Errors: NotFound (no-such-model);
   // those of loading.
   virtual Result<ServedModelPtr> get(const std::string& id) = 0;

@@ -19,26 +19,49 @@ Json number(float x) {
 }
 
 // Writes and Reads take the same list of fields (below), so that the two sides cannot differ.
+// Not inline: each is called for a dozen fields.
 struct Writes {
   Json to = Json::object();
-  void operator()(const char* name, float x) { to[name] = number(x); }
-  void operator()(const char* name, Finish x) { to[name] = int(x); }
-  void operator()(const char* name, const std::vector<std::pair<int32_t, float>>& list) {
-    Json& out = to[name] = Json::array();
-    for (const auto& [token, x] : list) out.push_back({token, number(x)});
+#define GIMBAL_FIELD(...) __attribute__((noinline)) void operator()(const char* name, __VA_ARGS__)
+  GIMBAL_FIELD(float x) { to[name] = number(x); }
+  GIMBAL_FIELD(double x) { to[name] = x; }
+  GIMBAL_FIELD(bool x) { to[name] = x; }
+  GIMBAL_FIELD(int x) { to[name] = x; }
+  GIMBAL_FIELD(uint64_t x) { to[name] = x; }
+  GIMBAL_FIELD(const std::string& x) { to[name] = x; }
+  GIMBAL_FIELD(Finish x) { (*this)(name, int(x)); }
+  GIMBAL_FIELD(const std::vector<std::string>& list) {
+    each(name, list, [](const std::string& x) { return Json(x); });
   }
-  void operator()(const char* name, const std::vector<TokenProbability>& list) {
-    Json& out = to[name] = Json::array();
-    for (const TokenProbability& p : list) out.push_back({p.token, number(p.logprob)});
+  GIMBAL_FIELD(const std::vector<int32_t>& list) {
+    each(name, list, [](int32_t x) { return Json(x); });
   }
-  void operator()(const char* name, const std::vector<float>& list) {
-    Json& out = to[name] = Json::array();
-    for (float x : list) out.push_back(number(x));
+  GIMBAL_FIELD(const std::vector<float>& list) { each(name, list, number); }
+  GIMBAL_FIELD(const std::vector<std::vector<int32_t>>& list) { to[name] = list; }
+  GIMBAL_FIELD(const std::vector<std::pair<int32_t, float>>& list) {
+    each(name, list, [](const auto& p) { return two(p.first, p.second); });
   }
-  void operator()(const char* name, const Durations& d) { to[name] = {{"counts", d.counts}, {"sum", d.sum}}; }
-  template <class T>
-  void operator()(const char* name, const T& x) {
-    to[name] = x;
+  GIMBAL_FIELD(const std::vector<TokenProbability>& list) {
+    each(name, list, [](const auto& p) { return two(p.token, p.logprob); });
+  }
+  GIMBAL_FIELD(const Durations& d) {
+    Json& out = to[name] = Json::object();
+    Json& counts = out["counts"] = Json::array();
+    for (uint64_t n : d.counts) counts.push_back(n);
+    out["sum"] = d.sum;
+  }
+#undef GIMBAL_FIELD
+
+ private:
+  static Json two(int32_t token, float x) {
+    Json out = Json::array();
+    out.push_back(token), out.push_back(number(x));
+    return out;
+  }
+  template <class List, class Make>
+  void each(const char* name, const List& list, Make make) {
+    Json& out = to[name] = Json::array();
+    for (const auto& x : list) out.push_back(make(x));
   }
 };
 
@@ -58,6 +81,13 @@ class Reads {
   }
 
  private:
+  const Json* find(const char* name) {
+    if (!problem_.empty()) return nullptr;
+    const auto at = from_.find(name);
+    if (at != from_.end()) return &*at;
+    problem_ = format("{} has no {}", where_, name);
+    return nullptr;
+  }
   static bool read(const Json& j, bool& x) { return j.is_boolean() && (x = j.get<bool>(), true); }
   static bool read(const Json& j, std::string& x) {
     return j.is_string() && (x = j.get_ref<const std::string&>(), true);
@@ -176,7 +206,9 @@ void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Embedd
 // ----
 
 std::string line_of(const char* name, Json value) {
-  return Json{{name, std::move(value)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json line = Json::object();
+  line[name] = std::move(value);
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 template <class M>
@@ -209,8 +241,11 @@ Result<Message> read_fields(const std::string& name, const Json& value) {
 }
 
 Json json_of(const Error& e) {
-  return {{"code", int(e.code)}, {"message", e.message}, {"remedy", e.remedy}, {"reason", e.reason},
-          {"field", e.field},    {"value", e.value},     {"limit", e.limit}};
+  Writes io;
+  io("code", int(e.code)), io("message", e.message), io("remedy", e.remedy),
+      io("reason", std::string(e.reason));
+  io("field", std::string(e.field)), io("value", e.value), io("limit", e.limit);
+  return std::move(io.to);
 }
 
 // Error::reason and Error::field are literals: of those that come from another process, the ones that a front

@@ -170,7 +170,10 @@ std::string RemoteService::Impl::trouble() {
   const bool open = process.channel.fill();
   if (std::string why = read(); !why.empty()) return why;
   if (!process) return "";
-  if (!open || !process.channel.flush()) return format("worker {} {}", process.pid(), process.kill());
+  if (!open || !process.channel.flush()) {
+    const auto pid = process.pid();
+    return format("worker {} {}", pid, process.kill());
+  }
   if (process.channel.overlong()) return "it sent a message without an end";
   if (process.channel.pending_bytes() > kMaxUnread) return "it does not read what it is sent";
   const auto now = Clock::now();

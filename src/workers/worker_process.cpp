@@ -47,6 +47,8 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& comma
   // first.
   const int theirs = ends[1] == kWorkerSocket ? fcntl(ends[1], F_DUPFD_CLOEXEC, kWorkerSocket + 1) : ends[1];
   posix_spawn_file_actions_adddup2(&files, theirs, kWorkerSocket);
+  // Not the connections of clients, which would stay open with the worker.
+  posix_spawn_file_actions_addclosefrom_np(&files, kWorkerSocket + 1);
   sigset_t none, all;
   sigemptyset(&none), sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);

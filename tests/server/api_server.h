@@ -27,6 +27,8 @@ class ScriptedModel final : public ServedModel {
   const ChatTemplate& chat() const override { return chat_; }
   int context() const override { return 256; }
   const Json& ops() const override { return ops_; }
+  uint64_t device_bytes() const override { return 1; }
+  std::vector<SchedulerNumbers> numbers() override { return std::vector<SchedulerNumbers>(1); }
   GenerationService* generation() override { return &service; }
   Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {
     const std::vector<float> e = {0.6f, -0.8f};
@@ -48,7 +50,9 @@ class ScriptedModel final : public ServedModel {
 
 class OneModel final : public Models {
  public:
-  std::shared_ptr<ScriptedModel> model = std::make_shared<ScriptedModel>();
+  // The last one who holds it may be a request that its own engine ends, which cannot wait for itself.
+  std::shared_ptr<ScriptedModel> model{new ScriptedModel,
+                                       [](ScriptedModel* m) { std::thread([m] { delete m; }).detach(); }};
   std::vector<KnownModel> list() override {
     return {{model->id(), "", model->file().file_bytes(), 1700000000, true, 1}};
   }
@@ -60,6 +64,7 @@ class OneModel final : public Models {
     if (id != model->id()) return Error{Code::NotFound, "", ""};
     return std::shared_ptr<const Gguf>(model, &model->file());
   }
+  std::vector<ServedModelPtr> loaded() override { return {model}; }
   std::string digest(const std::string&) override { return "d1"; }
 };
 
@@ -124,8 +129,7 @@ class ApiTest : public testing::Test {
   }
 
   OneModel models;
-  api::Services services{models, "1.2.3", [] { return std::string("{\"backends\":[]}"); },
-                         [] { return std::vector<SchedulerNumbers>(1); }};
+  api::Services services{models, "1.2.3", [] { return std::string("{\"backends\":[]}"); }};
   std::unique_ptr<http::Server> server;
 
  private:

@@ -76,7 +76,8 @@ Refused show_receipt(Call& call) {
 Refused metrics(Call& call) {
   Services& s = call.services;
   SchedulerNumbers n;
-  for (const SchedulerNumbers& one : s.numbers()) add_to(n, one);
+  for (const ServedModelPtr& model : s.models.loaded())
+    for (const SchedulerNumbers& one : model->numbers()) add_to(n, one);
   std::string out;
   const auto describe = [&](const char* name, const char* type, const char* help) {
     out += format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
@@ -109,6 +110,7 @@ Refused metrics(Call& call) {
   add("gimbal_preemptions_total", "counter", "Times that a text gave up its place, to go on later.",
       n.preemptions);
   add("gimbal_devices_lost_total", "counter", "Times that all went on on another device.", n.devices_lost);
+  add("gimbal_worker_restarts_total", "counter", "Worker processes that were replaced.", s.worker_restarts);
   describe("gimbal_kv_pages", "gauge", "Pages of the KV cache, by who has them.");
   const int running = n.pages_running, kept = n.pages_kept;
   for (const auto& [state, pages] :

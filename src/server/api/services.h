@@ -27,13 +27,12 @@ class Receipts {
 
 struct Services {
   Models& models;
-  std::string version;                                     // of gimbal
-  std::function<std::string()> backends;                   // as `gimbal backends --json` prints them
-  std::function<std::vector<SchedulerNumbers>()> numbers;  // of each model that is loaded
+  std::string version;                    // of gimbal
+  std::function<std::string()> backends;  // as `gimbal backends --json` prints them
 
   std::atomic<bool> ready{false}, draining{false};
   std::atomic<int> running{0};  // answers that are computed
-  std::atomic<uint64_t> tokens_generated{0}, prompt_tokens{0}, drafted{0}, accepted{0};
+  std::atomic<uint64_t> tokens_generated{0}, prompt_tokens{0}, drafted{0}, accepted{0}, worker_restarts{0};
   Receipts receipts = {};
   Jobs jobs = {};
 

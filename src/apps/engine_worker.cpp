@@ -1,0 +1,101 @@
+// gimbal worker: a process that computes for `gimbal serve`, on the socket that it inherits.
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "apps/command.h"
+#include "apps/json.h"
+#include "apps/serving_options.h"
+#include "apps/tell.h"
+#include "apps/terminal.h"
+#include "engine/find_model.h"
+#include "workers/sandbox.h"
+#include "workers/worker_loop.h"
+#include "workers/worker_process.h"
+
+namespace gimbal {
+namespace {
+
+class EngineWorker final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.model(kModelHelp, model_);
+    a.flag("--embeddings", "give embeddings, and no text", embeddings_);
+    gimbal::declare(a, load_);
+    gimbal::declare(a, engine_, Needs::Model);
+  }
+
+  Result<int> run() override {
+    int type = 0;
+    socklen_t size = sizeof type;
+    if (getsockopt(kWorkerSocket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM)
+      return Error{Code::Usage, "a worker is started by `gimbal serve`, with a socket to it",
+                   "run `gimbal serve`"};
+    auto served = load();
+    if (!served) {
+      tell_failed(kWorkerSocket, served.error());
+      return served.error();
+    }
+    ServedModel& model = **served;
+    wire::Hello hello;
+    for (const auto& op : model.ops())
+      if (const std::string device = op.value("device", ""); hello.device.empty()) hello.device = device;
+    hello.context = model.context(), hello.pid = int(getpid()),
+    hello.generates = model.generation() != nullptr;
+    hello.device_bytes = model.device_bytes(), hello.ops = model.ops().dump();
+    enter_sandbox_where_possible(model);
+
+    WorkerLoop loop{kWorkerSocket, model.generation(), {}, {}};
+    loop.numbers = [&] {
+      const auto all = model.numbers();
+      return all.empty() ? SchedulerNumbers{} : all[0];
+    };
+    // One that generates would load the model once more for that, and cannot any more.
+    if (!hello.generates)
+      loop.embed = [&](std::span<const std::vector<Token>> texts, const ServedModel::EmbeddingSink& sink) {
+        return model.embed(texts, sink);
+      };
+    if (auto ok = serve_front(loop, hello); !ok) return ok.error();
+    return kDone;
+  }
+
+ private:
+  Result<ServedModelPtr> load() {
+    auto options = serving_options(load_, engine_);
+    if (!options) return options.error();
+    options->embeddings_only = embeddings_;
+    auto file = open_model_file(model_, file_options(engine_));
+    if (!file) return file.error();
+    const EventSink told = tell_on_stderr(quiet);
+    return load_local_model(backend_registry(), file->name, *file, *options, [told](const Event& e) {
+      const auto* p = std::get_if<event::Progress>(&e);
+      if (p && p->stage == event::Progress::Loading) tell_loading(kWorkerSocket, p->done, p->total);
+      return p || told(e);
+    });
+  }
+
+  // Drivers of GPUs open files at any time.
+  void enter_sandbox_where_possible(const ServedModel& model) {
+    for (const auto& op : model.ops())
+      if (!op.value("device", "").starts_with("cpu:"))
+        return note(format("worker {}: no sandbox, for the driver of {} needs files", getpid(),
+                           op.value("device", "")));
+    const Sandbox s = enter_sandbox();
+    if (!s.missing.empty())
+      note(format("worker {}: its sandbox lacks {}", getpid(), fmt::join(s.missing, ", ")));
+  }
+
+  std::string model_;
+  bool embeddings_ = false;
+  LoadOptions load_;
+  CommonOptions engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_worker() { return std::make_unique<EngineWorker>(); }
+
+}  // namespace gimbal

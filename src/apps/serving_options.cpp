@@ -1,0 +1,25 @@
+#include "apps/serving_options.h"
+
+namespace gimbal {
+
+void declare(Arguments& a, LoadOptions& o) {
+  a.section(kLoadSection);
+  a.whole("--parallel", "N", "requests that a model answers at once (default 64)", o.parallel, 1, 1024);
+  a.whole("--cache-tokens", "N",
+          "tokens of KV cache for all of them (default: a context for each, but at most 32768 or 4 contexts)",
+          o.cache_tokens, int64_t(1), int64_t(1) << 40);
+  a.whole("--queue", "N", "requests that may wait; more are told to come again (default 256)", o.queue, 0,
+          100000);
+}
+
+Result<ServingOptions> serving_options(const LoadOptions& load, const CommonOptions& engine) {
+  auto options = engine_options(engine);
+  if (!options) return options.error();
+  ServingOptions out{std::move(*options)};
+  out.parallel = load.parallel.value_or(64);
+  out.cache_tokens = load.cache_tokens.value_or(0);
+  out.scheduler.queue = load.queue.value_or(256);
+  return out;
+}
+
+}  // namespace gimbal

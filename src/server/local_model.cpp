@@ -1,0 +1,142 @@
+#include "server/local_model.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/json.h"
+#include "model/arch.h"
+#include "runtime/memory_check.h"
+
+namespace gimbal {
+namespace {
+
+Json ops_of(const Model& model) {
+  Json list = Json::array();
+  for (const ReceiptLine& l : model.receipt())
+    list.push_back({{"op", l.op},
+                    {"format", l.format},
+                    {"device", l.device},
+                    {"kernel", l.kernel},
+                    {"reason", l.why},
+                    {"ops", l.ops}});
+  return list;
+}
+
+// A model for embeddings: the same file, planned for hidden states in place of logits.
+struct Embedder {
+  std::unique_ptr<Engine> engine;
+  LoadedModelPtr loaded;
+  EmbedSettings settings;
+};
+
+class LocalModel final : public ServedModel {
+ public:
+  LocalModel(Registry& registry, std::string id, const ModelFile& source, const ServingOptions& o,
+             const EventSink& events)
+      : registry_(registry), id_(std::move(id)), source_(source), options_(o), events_(events) {}
+
+  const std::string& id() const override { return id_; }
+  const Gguf& file() const override { return *source_.file; }
+  const Tokenizer& tokenizer() const override { return scheduler_ ? scheduler_->tokenizer() : *tokenizer_; }
+  const ChatTemplate& chat() const override { return *chat_; }
+  int context() const override { return context_; }
+  const Json& ops() const override { return ops_; }
+  GenerationService* generation() override { return scheduler_.get(); }
+  uint64_t device_bytes() const override { return bytes_; }
+  std::vector<SchedulerNumbers> numbers() override {
+    if (!scheduler_) return {};
+    return {scheduler_->numbers()};
+  }
+
+  Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {
+    const std::lock_guard lock(embedding_);
+    if (!embedder_.loaded)
+      if (auto ok = load_embedder(); !ok) return ok.error();
+    return embedder_.engine->embed(embedder_.loaded, texts, embedder_.settings, sink);
+  }
+
+  Status prepare() {
+    auto config = configure(*source_.file);
+    if (!config) return config.error();
+    EngineOptions o = options_.engine;
+    context_ = o.run.context > 0 ? o.run.context : default_context(*config);
+    if (!options_.embeddings_only && check_generates(*source_.file)) {
+      o.run.context = context_;
+      o.run.sequences = o.run.logit_rows = options_.parallel;
+      o.run.batch = std::max(o.run.batch, options_.parallel);
+      o.run.cache_positions =
+          options_.cache_tokens ? options_.cache_tokens : default_cache_tokens(context_, options_.parallel);
+      engine_ = std::make_unique<Engine>(registry_, std::move(o), events_);
+      auto loaded = engine_->load(source_);
+      if (!loaded) return loaded.error();
+      ops_ = ops_of(*(*loaded)->model);
+      for (const MemoryUse& u : memory_uses((*loaded)->model->plan()))
+        if (u.device) bytes_ += u.sum.total();
+      auto scheduler = Scheduler::create(*engine_, *loaded, options_.scheduler);
+      if (!scheduler) return scheduler.error();
+      scheduler_ = std::move(*scheduler);
+      context_ = std::min(context_, scheduler_->capacity());
+    } else {
+      auto tokenizer = Tokenizer::create(*source_.file);
+      if (!tokenizer) return tokenizer.error();
+      tokenizer_ = std::move(*tokenizer);
+      if (auto ok = load_embedder(); !ok) return ok.error();
+      ops_ = ops_of(*embedder_.loaded->model);
+    }
+    auto chat = ChatTemplate::of(*source_.file, tokenizer());
+    if (!chat) return chat.error();
+    chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
+    return Done{};
+  }
+
+ private:
+  Status load_embedder() {
+    auto config = configure(*source_.file);
+    if (!config) return config.error();
+    auto pooling = pooling_of(*source_.file);
+    if (!pooling) return pooling.error();
+    embedder_.settings.pooling = pooling->value_or(Pooling::Mean);
+    if (embedder_.settings.pooling == Pooling::None) embedder_.settings.pooling = Pooling::Mean;
+    EngineOptions o = options_.engine;
+    o.run.context = context_;
+    o.run.batch = std::max(o.run.batch, std::min(context_, 2048));
+    o.run = embedding_options(o.run, *config, kTextsAtOnce);
+    embedder_.engine = std::make_unique<Engine>(registry_, std::move(o), events_);
+    auto loaded = embedder_.engine->load(source_);
+    if (!loaded) return loaded.error();
+    embedder_.loaded = std::move(*loaded);
+    return Done{};
+  }
+
+  static constexpr size_t kTextsAtOnce = 32;
+
+  Registry& registry_;
+  const std::string id_;
+  const ModelFile source_;
+  const ServingOptions options_;
+  const EventSink events_;
+  int context_ = 0;
+  uint64_t bytes_ = 0;
+  Json ops_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<ChatTemplate> chat_;
+  std::mutex embedding_;
+  Embedder embedder_;
+};
+
+}  // namespace
+
+int64_t default_cache_tokens(int context, int parallel) {
+  return std::min<int64_t>(int64_t(context) * parallel, std::max<int64_t>(int64_t(context) * 4, 32768));
+}
+
+Result<ServedModelPtr> load_local_model(Registry& registry, std::string id, const ModelFile& source,
+                                        const ServingOptions& options, const EventSink& events) {
+  auto model = std::make_shared<LocalModel>(registry, std::move(id), source, options, events);
+  if (auto ok = model->prepare(); !ok) return ok.error();
+  return ServedModelPtr(std::move(model));
+}
+
+}  // namespace gimbal

@@ -1,0 +1,176 @@
+#include "server/remote_model.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/json.h"
+
+namespace gimbal {
+namespace {
+
+// Several services as one: each request goes to the one with the fewest. A request's answer does not depend
+// on which.
+class ServicePool final : public GenerationService {
+ public:
+  explicit ServicePool(std::vector<GenerationService*> services)
+      : services_(std::move(services)), running_(services_.size()) {}
+
+  Result<uint64_t> submit(GenerationRequest request, GenerationSink sink) override {
+    size_t to = 0;
+    uint64_t id;
+    {
+      const std::lock_guard lock(mutex_);
+      to = size_t(std::min_element(running_.begin(), running_.end()) - running_.begin());
+      running_[to]++;
+      id = ++last_id_;
+      placed_[id] = {to, 0, false};
+    }
+    GenerationSink counted{
+        std::move(sink.token),
+        [this, id, end = std::move(sink.end)](const GenerationEnd& e) { done(id), end(e); },
+        [this, id, failed = std::move(sink.failed)](const Error& e) { done(id), failed(e); }};
+    auto submitted = services_[to]->submit(std::move(request), std::move(counted));
+    if (!submitted) {
+      done(id);
+      return submitted.error();
+    }
+    bool cancelled = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto at = placed_.find(id); at != placed_.end())
+        at->second.id = *submitted, cancelled = at->second.cancelled;
+    }
+    if (cancelled) services_[to]->cancel(*submitted);
+    return id;
+  }
+
+  void cancel(uint64_t id) override {
+    Placed p{};
+    {
+      const std::lock_guard lock(mutex_);
+      const auto at = placed_.find(id);
+      if (at == placed_.end()) return;
+      at->second.cancelled = true;
+      p = at->second;
+    }
+    if (p.id) services_[p.service]->cancel(p.id);
+  }
+
+ private:
+  struct Placed {
+    size_t service;
+    uint64_t id;  // there; 0: not known yet
+    bool cancelled;
+  };
+  void done(uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = placed_.find(id); at != placed_.end())
+      running_[at->second.service]--, placed_.erase(at);
+  }
+
+  const std::vector<GenerationService*> services_;
+  std::mutex mutex_;
+  std::vector<int> running_;
+  std::map<uint64_t, Placed> placed_;
+  uint64_t last_id_ = 0;
+};
+
+class RemoteModel final : public ServedModel {
+ public:
+  RemoteModel(std::string id, const ModelFile& source, RemoteOptions options)
+      : id_(std::move(id)), source_(source), options_(std::move(options)) {}
+
+  Status start() {
+    auto tokenizer = Tokenizer::create(*source_.file);
+    if (!tokenizer) return tokenizer.error();
+    tokenizer_ = std::move(*tokenizer);
+    auto chat = ChatTemplate::of(*source_.file, *tokenizer_);
+    if (!chat) return chat.error();
+    chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
+    for (size_t i = 0; i < options_.commands.size(); i++) {
+      auto started = RemoteService::start(settings(i));
+      if (!started) return started.error();
+      workers_.push_back(std::move(*started));
+    }
+    std::vector<GenerationService*> services;
+    for (const auto& w : workers_) {
+      if (auto ok = w->wait_ready(); !ok) return ok;
+      const wire::Hello hello = w->facts().hello;
+      context_ = context_ ? std::min(context_, hello.context) : hello.context;
+      bytes_ += hello.device_bytes;
+      if (const Json ops = Json::parse(hello.ops, nullptr, false); ops.is_array())
+        for (const Json& op : ops) ops_.push_back(op);
+      if (hello.generates) services.push_back(w.get());
+    }
+    if (!services.empty()) pool_ = std::make_unique<ServicePool>(std::move(services));
+    return Done{};
+  }
+
+  const std::string& id() const override { return id_; }
+  const Gguf& file() const override { return *source_.file; }
+  const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  const ChatTemplate& chat() const override { return *chat_; }
+  int context() const override { return context_; }
+  const Json& ops() const override { return ops_; }
+  uint64_t device_bytes() const override { return bytes_; }
+  GenerationService* generation() override { return pool_.get(); }
+  Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {
+    auto worker = embedding_worker();
+    return worker ? (*worker)->embed(texts, sink) : Status(worker.error());
+  }
+  std::vector<SchedulerNumbers> numbers() override {
+    std::vector<SchedulerNumbers> all;
+    for (const auto& w : workers_) all.push_back(w->fresh_facts().numbers);
+    return all;
+  }
+
+ private:
+  WorkerSettings settings(size_t i) {
+    WorkerSettings s;
+    s.command = options_.commands[i];
+    s.vocabulary = int(tokenizer_->size());
+    if (options_.replaced) s.replaced = [this, i](const std::string& why) { options_.replaced(i, why); };
+    return s;
+  }
+
+  // A model that generates text gives embeddings by a worker of its own, started when the first one is
+  // wanted.
+  Result<RemoteService*> embedding_worker() {
+    const std::lock_guard lock(embedding_);
+    if (!pool_) return workers_[0].get();
+    if (!embedder_) {
+      WorkerSettings s = settings(0);
+      s.command.push_back("--embeddings");
+      auto started = RemoteService::start(std::move(s));
+      if (!started) return started.error();
+      if (auto ok = (*started)->wait_ready(); !ok) return ok.error();
+      embedder_ = std::move(*started);
+    }
+    return embedder_.get();
+  }
+
+  const std::string id_;
+  const ModelFile source_;
+  const RemoteOptions options_;
+  std::mutex embedding_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<ChatTemplate> chat_;
+  int context_ = 0;
+  uint64_t bytes_ = 0;
+  Json ops_ = Json::array();
+  // The pool is called by the threads of the workers: they end first.
+  std::unique_ptr<ServicePool> pool_;
+  std::vector<std::unique_ptr<RemoteService>> workers_;
+  std::unique_ptr<RemoteService> embedder_;
+};
+
+}  // namespace
+
+Result<ServedModelPtr> load_remote_model(std::string id, const ModelFile& source, RemoteOptions options) {
+  auto model = std::make_shared<RemoteModel>(std::move(id), source, std::move(options));
+  if (auto ok = model->start(); !ok) return ok.error();
+  return ServedModelPtr(std::move(model));
+}
+
+}  // namespace gimbal

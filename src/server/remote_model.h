@@ -1,0 +1,18 @@
+// A model that worker processes compute, one for each device that was asked for.
+#pragma once
+#include "engine/find_model.h"
+#include "server/model.h"
+#include "workers/remote_service.h"
+
+namespace gimbal {
+
+struct RemoteOptions {
+  std::vector<std::vector<std::string>> commands;  // of the workers: the program and its arguments
+  // What a user must or may know, from other threads; must not block. `worker`: which of the commands.
+  std::function<void(size_t worker, const std::string& why)> replaced;
+};
+
+// Waits until all of its workers are ready. Errors: those of the workers; of the file.
+Result<ServedModelPtr> load_remote_model(std::string id, const ModelFile& source, RemoteOptions options);
+
+}  // namespace gimbal

@@ -1,0 +1,102 @@
+// The processes that compute for gimbal serve: killed at any moment, no answer notices.
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include "support/serving.h"
+
+namespace gimbal::test {
+namespace {
+
+// The processes whose parent is this one, and which say that they are workers.
+std::vector<pid_t> workers_of(pid_t parent) {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    std::ifstream stat(entry.path() / "stat"), command(entry.path() / "cmdline");
+    std::string text((std::istreambuf_iterator<char>(stat)), {}),
+        words((std::istreambuf_iterator<char>(command)), {});
+    // "pid (name) state parent ..."
+    const size_t close = text.rfind(')');
+    if (close == text.npos || words.find(std::string("\0worker\0", 8)) == words.npos) continue;
+    if (std::atoi(text.c_str() + close + 4) == parent) found.push_back(pid_t(std::stoi(name)));
+  }
+  return found;
+}
+
+bool gone(pid_t pid) {
+  for (int i = 0; i < 500; i++) {
+    if (kill(pid, 0) != 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST(ServeWorkers, KilledWhileTheyComputeTheyLoseNothing) {
+  const Serving s;
+  const Json asked = {{"prompt", "Once upon a time"},
+                      {"seed", 5},
+                      {"max_tokens", 200},
+                      {"logprobs", 3},
+                      {"temperature", 0.9}};
+  const Json alone = s.ask("/v1/completions", asked)["choices"][0];
+  std::atomic<int> running{8};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; i++)
+    clients.emplace_back([&] {
+      EXPECT_EQ(s.ask("/v1/completions", asked)["choices"][0], alone);
+      running--;
+    });
+  int killed = 0;
+  // Not so fast that one request meets three deaths without a token between.
+  while (running > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (killed < 4)
+      for (const pid_t pid : workers_of(s.pid())) killed += kill(pid, SIGKILL) == 0;
+  }
+  for (std::thread& c : clients) c.join();
+  EXPECT_GE(killed, 1);
+  const std::string metrics = s.ask(get("/metrics")).body;
+  EXPECT_SAYS(metrics, format("gimbal_worker_restarts_total {}\n", killed));
+  EXPECT_SAYS(metrics, "gimbal_requests_running 0\n");
+  EXPECT_EQ(s.ask("/v1/completions", asked)["choices"][0], alone);
+}
+
+TEST(ServeWorkers, TheyEndWithTheServer) {
+  for (const int how : {SIGTERM, SIGKILL}) {
+    Serving s;
+    s.ask("/v1/completions", {{"prompt", "A"}, {"max_tokens", 2}});
+    const auto workers = workers_of(s.pid());
+    ASSERT_EQ(workers.size(), 1u);
+    s.end(how);
+    EXPECT_TRUE(gone(workers[0])) << how;
+  }
+}
+
+TEST(ServeWorkers, SeveralOrNoneAnswerTheSame) {
+  const Json asked = {{"prompt", "Once upon a time"}, {"seed", 5}, {"max_tokens", 60}, {"logprobs", 3}};
+  Json expected;
+  for (const auto& [list, count] : {std::pair("none", 0u), {"cpu", 1u}, {"cpu,cpu", 2u}}) {
+    const Serving s({"--workers", list});
+    EXPECT_EQ(workers_of(s.pid()).size(), count);
+    const Json first = s.ask("/v1/completions", asked)["choices"][0];
+    if (expected.is_null()) expected = first;
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 6; i++)
+      clients.emplace_back([&] { EXPECT_EQ(s.ask("/v1/completions", asked)["choices"][0], expected); });
+    for (std::thread& c : clients) c.join();
+  }
+  EXPECT_SAYS(gimbal({"serve", "--workers", "cpu,nonsense"}).err, "nonsense");
+  EXPECT_SAYS(gimbal({"serve", "--workers", "cpu", "--backend", "cpu"}).err, "give only one of them");
+  EXPECT_SAYS(gimbal({"worker"}).err, "started by `gimbal serve`");
+}
+
+TEST(ServeWorkers, AModelThatCannotBeLoadedSaysWhyAndEndsTheServer) {
+  const auto r = gimbal({"serve", "default", "--port", "0", "--strict", "--backend", "cuda"});
+  EXPECT_NE(r.code, 0);
+  EXPECT_SAYS(r.err, "cuda");
+}
+
+}  // namespace
+}  // namespace gimbal::test

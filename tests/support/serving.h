@@ -1,0 +1,72 @@
+// gimbal serve as users have it: a process, the built-in model, a socket.
+#pragma once
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "support/cli.h"
+#include "support/http_client.h"
+
+namespace gimbal::test {
+
+class Serving {
+ public:
+  explicit Serving(Args more = {}) {
+    Args args{std::getenv("GIMBAL"), "serve", "--port", "0", "--json", "-t", "2"};
+    args.insert(args.end(), more.begin(), more.end());
+    int out[2];
+    EXPECT_EQ(pipe(out), 0);
+    child_ = fork();
+    if (child_ == 0) {
+      for (const auto& [name, value] : quiet_home()) setenv(name.c_str(), value.c_str(), 1);
+      dup2(out[1], 1);
+      std::vector<char*> argv;
+      for (std::string& a : args) argv.push_back(a.data());
+      argv.push_back(nullptr);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(out[1]);
+    std::string line;
+    for (char c; read(out[0], &c, 1) == 1 && c != '\n';) line += c;
+    close(out[0]);
+    const Json start = Json::parse(line, nullptr, false);
+    if (start.is_discarded()) {
+      ADD_FAILURE() << "the server said: " << line;
+      return;
+    }
+    model = start["models"][0];
+    const std::string url = start["url"];
+    port = uint16_t(std::stoi(url.substr(url.rfind(':') + 1)));
+  }
+  ~Serving() {
+    if (child_ > 0) kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
+  }
+  int end(int signal) {
+    int status = -1;
+    kill(child_, signal);
+    waitpid(child_, &status, 0);
+    child_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  HttpAnswer ask(const std::string& bytes) const { return HttpClient(port).ask(bytes); }
+  Json ask(const std::string& path, Json body) const {
+    body["model"] = model;
+    const HttpAnswer a = ask(post(path, body.dump()));
+    EXPECT_EQ(a.status, 200) << a.body;
+    return Json::parse(a.body, nullptr, false);
+  }
+
+  std::string model;
+  uint16_t port = 0;
+  pid_t pid() const { return child_; }
+
+ private:
+  pid_t child_ = 0;
+};
+
+}  // namespace gimbal::test

@@ -1,0 +1,108 @@
+// The messages between a front and its workers: every field arrives, and what is damaged is refused.
+#include "workers/message.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace gimbal {
+namespace {
+
+TEST(WorkerMessages, KeepEveryFieldOfARequest) {
+  wire::Submit m{7, {}};
+  GenerationRequest& r = m.request;
+  r.prompt = {1, 2, 300000}, r.written = {5}, r.stops = {"a\nb", "\xc3\xa9"}, r.max_tokens = 3,
+  r.ignore_stop_tokens = true;
+  r.logprobs = 4, r.grammar = "root ::= \"x\"", r.client = "k";
+  r.sampler.temperature = 0.1f, r.sampler.top_k = 3, r.sampler.top_p = 0.3f, r.sampler.min_p = 0.7f,
+  r.sampler.typical_p = 0.9f;
+  r.sampler.repeat_penalty = 1.1f, r.sampler.frequency_penalty = -0.5f, r.sampler.presence_penalty = 0.25f;
+  r.sampler.penalty_window = -1, r.sampler.seed = UINT64_MAX, r.sampler.greedy = true;
+  r.sampler.logit_bias = {{3, -std::numeric_limits<float>::infinity()}, {4, 1e-30f}};
+  const std::string line = encode(wire::ToWorker(m));
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  auto back = wire::decode_to_worker(line);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(encode(*back), line);
+  const GenerationRequest& q = std::get<wire::Submit>(*back).request;
+  EXPECT_EQ(q.prompt, r.prompt);
+  EXPECT_EQ(q.sampler.seed, UINT64_MAX);
+  EXPECT_EQ(q.sampler.temperature, 0.1f);
+  EXPECT_EQ(q.sampler.logit_bias, r.sampler.logit_bias);
+  EXPECT_EQ(q.stops, r.stops);
+}
+
+// Every message with one field gone, of another type, or out of range: refused, with its name.
+TEST(WorkerMessages, RefuseWhatIsDamaged) {
+  TokenTold told{3, 4, "x", -1.5f, {{1, -2.f}}};
+  for (const wire::FromWorker& m :
+       {wire::FromWorker(wire::Told{1, told}), wire::FromWorker(wire::Ended{1, {}}),
+        wire::FromWorker(wire::Pong{1, {}}), wire::FromWorker(wire::Hello{"cpu:0", 5, 6, true, 7, "[]"}),
+        wire::FromWorker(wire::Embedding{1, 2, {0.5f}}),
+        wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})}) {
+    const nlohmann::ordered_json whole = nlohmann::ordered_json::parse(encode(m));
+    ASSERT_TRUE(wire::decode_from_worker(whole.dump()));
+    const std::string name = whole.begin().key();
+    for (const auto& field : whole.begin().value().items()) {
+      for (int change = 0; change < 4; change++) {
+        auto j = whole;
+        if (change == 0) j[name].erase(field.key());
+        if (change == 1) j[name][field.key()] = nullptr;
+        if (change == 2) j[name][field.key()] = {{"a", 1}};
+        if (change == 3) {
+          if (!field.value().is_number_integer()) continue;
+          j[name][field.key()] = 1e300;
+        }
+        EXPECT_FALSE(wire::decode_from_worker(j.dump())) << j.dump();
+      }
+    }
+  }
+  for (const char* line : {"", "{}", "[]", "7", "{\"cancel\": -1}", "{\"cancel\": \"1\"}",
+                           "{\"ping\": 1, \"cancel\": 2}", "{\"nothing\": 1}"})
+    EXPECT_FALSE(wire::decode_to_worker(line)) << line;
+}
+
+// Lines with bytes changed, left out and doubled: refused, or a message that says the same when it is sent
+// on.
+TEST(WorkerMessages, SurviveAnyDamage) {
+  const TokenTold told{3, 4, "x\xc3\xa9\n", -1.5f, {{1, -std::numeric_limits<float>::infinity()}}};
+  std::vector<std::string> lines = {encode(wire::FromWorker(wire::Told{1, told})),
+                                    encode(wire::FromWorker(wire::Ended{1, {}})),
+                                    encode(wire::FromWorker(wire::Pong{1, {}})),
+                                    encode(wire::FromWorker(wire::Hello{"cpu:0", 5, 6, true, 7, "[]"})),
+                                    encode(wire::FromWorker(wire::Embedding{1, 2, {0.5f}})),
+                                    encode(wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})),
+                                    encode(wire::FromWorker(wire::Loading{1, 2})),
+                                    encode(wire::ToWorker(wire::Submit{1, {}})),
+                                    encode(wire::ToWorker(wire::Cancel{1}))};
+  uint64_t state = 1;
+  const auto random = [&](size_t below) {
+    return size_t((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) % below;
+  };
+  int understood = 0;
+  for (int round = 0; round < 20'000; round++) {
+    std::string line = lines[random(lines.size())];
+    for (size_t changes = 1 + random(3); changes > 0 && !line.empty(); changes--) {
+      const size_t at = random(line.size());
+      if (random(3) == 0) line.erase(at, 1 + random(4));
+      else if (random(2) == 0) line.insert(at, line, random(line.size()), random(8));
+      else line[at] = char(random(2) ? "0123456789-e.\"{}[],:"[random(20)] : random(256));
+    }
+    if (auto m = wire::decode_from_worker(line)) {
+      const std::string again = encode(*m);
+      auto same = wire::decode_from_worker(again);
+      ASSERT_TRUE(same && encode(*same) == again) << line;
+      understood++;
+    }
+    if (auto m = wire::decode_to_worker(line)) {
+      const std::string again = encode(*m);
+      auto same = wire::decode_to_worker(again);
+      ASSERT_TRUE(same && encode(*same) == again) << line;
+      understood++;
+    }
+  }
+  EXPECT_GT(understood, 100);  // or the loop above tests nothing
+}
+
+}  // namespace
+}  // namespace gimbal
