@@ -32,6 +32,7 @@ std::unique_ptr<Command> make_embed();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_plan();
 std::unique_ptr<Command> make_explain();
+std::unique_ptr<Command> make_pack();
 std::unique_ptr<Command> make_backends();
 std::unique_ptr<Command> make_kernels();
 std::unique_ptr<Command> make_verify();

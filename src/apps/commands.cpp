@@ -15,6 +15,8 @@ constexpr CommandRow kCommands[] = {
     {"plan", "", "Before running it", "the memory that a model takes, exactly, without loading it",
      make_plan},
     {"explain", "", "Before running it", "the kernel that computes every step, and why", make_explain},
+    {"pack", "", "Before running it",
+     "keep the weights of a model laid out, so that the next start maps them", make_pack},
     {"backends", "doctor", "This machine",
      "every backend and device: usable or not, why, and what would help", make_backends},
     {"kernels", "", "This machine", "every kernel of every backend, and which of them this machine can use",

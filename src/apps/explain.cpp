@@ -126,6 +126,7 @@ class Explain final : public Command {
       print(format("{} on {} ({})\n", bold(printable(p.source.name)), bold(b.device().id()),
                    b.stages[0].why.empty() ? p.opened.why : with_options(b.stages[0].why)));
     }
+    for (const std::string& line : packed_lines(b)) print(format("  weights {}\n", line));
     for (size_t which : b.distinct_buckets()) {
       print(format("\n{}\n", bold(which == 0 ? "Generation: one token a step"
                                              : format("Prompt: up to {} tokens a step",

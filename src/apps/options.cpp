@@ -141,6 +141,11 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
       "check kernels and model against references: auto (default): at the first use on a device; always; "
       "never",
       o.verify, {"auto", "always", "never"});
+  a.one_of("--packed",
+           "weights that `gimbal pack` laid out: auto (default): used where there are any; on: without them "
+           "there is a "
+           "note, and with --strict an error; off",
+           o.packed, {"auto", "on", "off"});
   declare_kernel_config(a, o.kernel_config);
   a.texts("--lora", "FILE[:SCALE]",
           "a LoRA adapter (GGUF) for the model, and how strongly it acts (default 1); repeat for several",
@@ -183,6 +188,7 @@ Result<EngineOptions> engine_options(const CommonOptions& o) {
   e.threads = o.threads, e.cpu_variant = o.cpu_variant;
   e.limit_megabytes = o.limit_megabytes;
   e.verify = o.verify == "never" ? Verify::Never : o.verify == "always" ? Verify::Always : Verify::Auto;
+  e.packed = o.packed == "off" ? Packed::Off : o.packed == "on" ? Packed::On : Packed::Auto;
   if (o.context) e.run.context = *o.context;
   if (o.batch) e.run.batch = *o.batch;
   e.run.cache_type = *dtype_named(o.kv_type);

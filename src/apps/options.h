@@ -27,6 +27,7 @@ struct CommonOptions {
   std::optional<std::string> kernel_config;  // how BitNet's weights lie (files/ternary_layout.h)
   std::vector<std::string> lora;             // adapters, as "FILE" or "FILE:SCALE"
   std::string verify = "auto";               // or "always", "never"
+  std::string packed = "auto";               // or "on", "off"
 };
 
 // Whether a command has a context and a batch to set, or only chooses a device.

@@ -88,6 +88,7 @@ class Plan final : public Command {
               format("{} positions (trained on {}), prompts in batches of {}, KV cache in {}",
                      b.options.context, b.config.context, b.options.batch, info(b.options.cache_type).name)});
     for (const std::string& line : placement_lines(p)) head.row({"placement", line});
+    for (const std::string& line : packed_lines(b)) head.row({"weights", line});
     if (planned.draft)
       head.row({"drafts", format("by {}, loaded before; what it takes is not counted as free",
                                  printable(planned.draft->source.name))});

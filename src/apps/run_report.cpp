@@ -7,6 +7,8 @@
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "base/format.h"
+#include "base/text.h"
+#include "files/packed_file.h"
 #include "runtime/memory_check.h"
 
 namespace gimbal {
@@ -67,7 +69,17 @@ Json placement_json(const ModelPlan& b, const OpenedDevice& opened) {
                    {"layers", p.layers ? Json{p.first_layer, p.first_layer + p.layers - 1} : Json()},
                    {"embedding", p.embedding},
                    {"head", p.head},
+                   {"packed", p.packed ? Json(p.packed->path()) : Json()},
                    {"reason", p.why.empty() ? reason_of(opened) : with_options(p.why)}});
+  return all;
+}
+
+std::vector<std::string> packed_lines(const ModelPlan& b) {
+  std::vector<std::string> all;
+  for (const Stage& p : b.stages)
+    if (p.packed)
+      all.push_back(format("{}{}, mapped from {}", b.split() ? p.device->id() + ": " : "",
+                           human_bytes(p.memory.weights), gimbal::quoted(p.packed->path())));
   return all;
 }
 
@@ -92,6 +104,7 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
                             human_bytes(u.sum.weights), human_bytes(u.sum.cache), b.options.context,
                             info(b.options.cache_type).name, human_bytes(u.sum.activations))});
   }
+  for (const std::string& line : packed_lines(b)) t.row({"weights", line});
   t.row({"loading", format("{:.0f} ms", loaded.load_seconds * 1e3)});
   t.row({"prompt",
          format("{} tokens, {:.1f} tokens/s", g.prompt_tokens, rate(g.prompt_tokens, g.prompt_seconds))});

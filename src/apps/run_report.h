@@ -18,8 +18,10 @@ size_t device_count(const ModelPlan&);
 
 MemoryPlan memory_sum(const ModelPlan&);  // over all devices
 Json memory_json(const MemoryPlan&);
-// [{device, layers: [first, last] or null, embedding, head, reason}], a row for each stage.
+// [{device, layers: [first, last] or null, embedding, head, packed, reason}], a row for each stage.
 Json placement_json(const ModelPlan&, const OpenedDevice&);
+// "4.66 GB, mapped from 'FILE'", for each stage whose weights are packed ones.
+std::vector<std::string> packed_lines(const ModelPlan&);
 // Lines for stderr, each with its newline. `before`: the model's receipt when the text began.
 std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed,
                       const std::vector<ReceiptLine>& before);

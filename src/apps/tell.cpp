@@ -106,6 +106,12 @@ std::string sentence(const Fallback& f) {
     case Fallback::Device:
       return printable(sentence(Rejection{f.what, f.why.reason, f.why.message, f.why.remedy}));
     case Fallback::Layers: return format("{}: {}", f.what, f.why.message);
+    case Fallback::Weights:
+      return format(
+          "{} are not used: {}", f.what,
+          in_full(printable(f.why.message), f.why.reason == std::string_view(reason::kPackedUnusable)
+                                                ? "`gimbal pack` writes them anew"
+                                                : ""));
     case Fallback::Kernel: return format("{} is not used: {}", f.what, printable(f.why.message));
     case Fallback::Refused: break;
   }

@@ -25,6 +25,7 @@ constexpr OptionOfField kOptionOfField[] = {
     {"threads", "--threads"},
     {"cpu_variant", "--cpu-variant"},
     {"verify", "--verify"},
+    {"packed", "--packed"},
     {"kernel_config", "--kernel-config"},
     {"context", "--ctx"},
     {"batch", "--batch"},
@@ -57,6 +58,7 @@ constexpr Hint kHints[] = {
     {kNoKernel, "`gimbal kernels` lists what each device computes"},
     {reason::kNoSuchModel,
      "`gimbal models` lists what was found; $GIMBAL_MODELS names more folders to look into"},
+    {reason::kPackedUnusable, "`gimbal pack` writes it anew"},
     {reason::kVerificationFailed, "`gimbal verify` prints a report for a bug report"},
 };
 

@@ -32,6 +32,17 @@ struct Descriptor {
   }
 };
 
+InputFile::State state_of(const struct stat& st) {
+#ifdef __APPLE__
+  const timespec &modified = st.st_mtimespec, &changed = st.st_ctimespec;
+#else
+  const timespec &modified = st.st_mtim, &changed = st.st_ctim;
+#endif
+  auto nanoseconds = [](const timespec& t) { return int64_t(t.tv_sec) * 1000000000 + t.tv_nsec; };
+  return {uint64_t(st.st_dev),  uint64_t(st.st_ino), uint64_t(st.st_size), nanoseconds(modified),
+          nanoseconds(changed), uint32_t(st.st_uid), uint32_t(st.st_mode)};
+}
+
 // A descriptor, and what is known of the file. O_NONBLOCK: opening a FIFO must not wait for a writer.
 Result<int> open_regular(const std::string& path, struct stat& st) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -77,10 +88,11 @@ MappedFile::~MappedFile() {
 }
 
 InputFile::InputFile(InputFile&& o) noexcept
-    : fd_(std::exchange(o.fd_, -1)), path_(std::move(o.path_)), size_(o.size_) {}
+    : fd_(std::exchange(o.fd_, -1)), path_(std::move(o.path_)), size_(o.size_), modified_(o.modified_) {}
 
 InputFile& InputFile::operator=(InputFile&& o) noexcept {
   std::swap(fd_, o.fd_), std::swap(path_, o.path_), std::swap(size_, o.size_);
+  std::swap(modified_, o.modified_);
   return *this;
 }
 
@@ -96,7 +108,14 @@ Result<InputFile> InputFile::open(const std::string& path) {
   file.fd_ = *fd;
   file.path_ = path;
   file.size_ = uint64_t(st.st_size);
+  file.modified_ = state_of(st).modified;
   return file;
+}
+
+Result<InputFile::State> InputFile::state() const {
+  struct stat st;
+  if (fstat(fd_, &st) != 0) return system_error("look at", path_);
+  return state_of(st);
 }
 
 Status InputFile::read(uint64_t offset, void* to, size_t bytes) const {
@@ -200,6 +219,11 @@ DraftFile::~DraftFile() {
 
 Status DraftFile::write(const void* data, size_t bytes) {
   return write_all(fd_, target_, {static_cast<const char*>(data), bytes});
+}
+
+Status DraftFile::sync() {
+  if (::fsync(fd_) != 0) return system_error("write", target_);
+  return Done{};
 }
 
 Status DraftFile::commit() {

@@ -39,7 +39,16 @@ class InputFile {
   // Errors: as MappedFile::open.
   static Result<InputFile> open(const std::string& path);
 
-  uint64_t size() const { return size_; }  // in bytes, when it was opened
+  uint64_t size() const { return size_; }         // in bytes, when it was opened
+  int64_t modified() const { return modified_; }  // nanoseconds since 1970, when it was opened
+  // What the file is now. Errors: Failed with the system's reason.
+  struct State {
+    uint64_t device, inode, size;
+    int64_t modified, changed;  // nanoseconds since 1970: its bytes; whatever of it
+    uint32_t owner, mode;
+  };
+  Result<State> state() const;
+  int descriptor() const { return fd_; }  // for who maps the file
   // Fills [to, to + bytes) from `offset` on. Errors: Malformed when the file has become shorter than that,
   // with the bytes expected and found; Failed with the system's reason.
   Status read(uint64_t offset, void* to, size_t bytes) const;
@@ -50,6 +59,7 @@ class InputFile {
   int fd_ = -1;
   std::string path_;
   uint64_t size_ = 0;
+  int64_t modified_ = 0;
 };
 
 // Whole file as bytes in a string, read to its end whatever size the system tells (files of /proc tell 0).
@@ -70,6 +80,7 @@ class DraftFile {
   ~DraftFile();
 
   Status write(const void* data, size_t bytes);
+  Status sync();  // what was written so far lies on the disk, and not only in memory
   Status commit();
 
  private:

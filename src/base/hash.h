@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/bytes.h"
+
 namespace gimbal {
 
 class Hash {
@@ -22,5 +24,8 @@ class Hash {
   constexpr void add_byte(uint8_t b) { hash_ = (hash_ ^ b) * 0x100000001b3; }
   uint64_t hash_ = 0xcbf29ce484222325;
 };
+
+// Of many bytes, at about the speed of memory: four streams of eight bytes each.
+uint64_t hash_of(Bytes);
 
 }  // namespace gimbal

@@ -59,6 +59,7 @@ inline constexpr const char* kOutOfRange = "out-of-range";  // `field` is `value
 inline constexpr const char* kContextFull = "context-full";
 inline constexpr const char* kNoSuchModel = "no-such-model";
 inline constexpr const char* kAmbiguousModel = "ambiguous-model";
+inline constexpr const char* kPackedUnusable = "packed-unusable";  // `value` is the file of packed weights
 }  // namespace reason
 
 template <class T>

@@ -208,6 +208,12 @@ typedef struct gimbal_backend {
      names, is valid as long as the backend, and is asked for after the devices were. Without it: the host
      always asks again. */
   const char* (*depends_on)(void);
+
+  /* Optional, likewise: a buffer over memory of the host's, which the device reads where it lies; programs
+     never write to it, and write() and pack() refuse to. `data` is aligned to 4096 bytes and stays until
+     release(). A device that has this lays out 16 rows of a matrix as if there were no others, one tile of 16
+     rows behind the other: so a host can compare a part of what it kept with what pack() makes of it. */
+  gimbal_code (*adopt)(gimbal_device*, const void* data, size_t bytes, gimbal_buffer** out);
 } gimbal_backend;
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);

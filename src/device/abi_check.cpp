@@ -57,7 +57,8 @@ AT(gimbal_backend, struct_size, 4);
 AT(gimbal_backend, device_count, 16);
 AT(gimbal_backend, last_error, 144);
 AT(gimbal_backend, measure, 152);
-SIZE(gimbal_backend, 184);
+AT(gimbal_backend, adopt, 184);
+SIZE(gimbal_backend, 192);
 
 }  // namespace
 }  // namespace gimbal

@@ -34,6 +34,7 @@ namespace gimbal {
 //   gimbal_code run_counts(gimbal_executable*, uint64_t* counts, size_t n_ops);
 //   gimbal_code scratch_bytes(const gimbal_program&, uint64_t* out);
 //   static const char* depends_on();
+//   gimbal_code adopt(const void* data, size_t bytes, gimbal_buffer** out);
 // It may throw: exceptions do not cross the C boundary. std::bad_alloc becomes GIMBAL_OUT_OF_MEMORY, anything
 // else GIMBAL_INVALID with its text. Where an entry gives no code, the answer is that of a device that has
 // nothing (no devices, no kernels, no such layout), and the text is kept for last_error().
@@ -117,6 +118,14 @@ struct BackendTable {
     else return nullptr;
   }
 
+  static constexpr auto adopt() -> decltype(gimbal_backend::adopt) {
+    if constexpr (requires(Impl & i, gimbal_buffer * *out) { i.adopt(nullptr, 0, out); })
+      return [](gimbal_device* d, const void* data, size_t n, gimbal_buffer** out) {
+        return guarded([&] { return self(d).adopt(data, n, out); });
+      };
+    else return nullptr;
+  }
+
   static constexpr gimbal_backend make(const char* name) {
     return {
         GIMBAL_ABI_VERSION,
@@ -175,6 +184,7 @@ struct BackendTable {
         run_counts(),
         scratch_bytes(),
         depends_on(),
+        adopt(),
     };
   }
 };

@@ -119,11 +119,29 @@ Error Device::error(gimbal_code code, const char* doing) const {
           format("device {}: {}: {}", id(), doing, why && *why ? why : "no reason given"), ""};
 }
 
+// Optional functions are at the end, and the table of an older backend may end before them.
+template <class Function>
+static bool offers(const gimbal_backend& table, Function gimbal_backend::*function) {
+  const auto at = reinterpret_cast<const char*>(&(table.*function)) - reinterpret_cast<const char*>(&table);
+  return table.struct_size >= size_t(at) + sizeof(Function) && table.*function;
+}
+
 Result<Buffer> Device::allocate(size_t bytes) const {
   gimbal_buffer* b = nullptr;
   if (auto code = table_.alloc(device_, bytes, &b); code != GIMBAL_OK)
     return error(code, format("could not allocate {}", human_bytes(bytes)).c_str());
   return Buffer(this, b, bytes);
+}
+
+bool Device::can_adopt() const { return offers(table_, &gimbal_backend::adopt); }
+
+Result<Buffer> Device::adopt(Bytes memory) const {
+  if (!can_adopt())
+    return Error{Code::Unsupported, format("device {} cannot compute with memory of the host's", id()), ""};
+  gimbal_buffer* b = nullptr;
+  if (auto code = table_.adopt(device_, memory.data(), memory.size(), &b); code != GIMBAL_OK)
+    return error(code, "could not take memory of the host's");
+  return Buffer(this, b, memory.size());
 }
 
 Status Device::write(Buffer& b, size_t offset, const void* p, size_t n) const {
@@ -174,13 +192,6 @@ Status Device::submit(Executable& e, gimbal_buffer* const* slots, size_t n_slots
 Status Device::wait() const {
   if (auto code = table_.wait(device_); code != GIMBAL_OK) return error(code, "computing failed");
   return Done{};
-}
-
-// Optional functions are at the end, and the table of an older backend may end before them.
-template <class Function>
-static bool offers(const gimbal_backend& table, Function gimbal_backend::*function) {
-  const auto at = reinterpret_cast<const char*>(&(table.*function)) - reinterpret_cast<const char*>(&table);
-  return table.struct_size >= size_t(at) + sizeof(Function) && table.*function;
 }
 
 Result<std::vector<uint64_t>> Device::run_counts(const Executable& e, size_t n_ops) const {

@@ -77,6 +77,10 @@ class Device {
   std::span<const uint16_t> kernels_for(uint16_t op) const;
 
   Result<Buffer> allocate(size_t bytes) const;
+  // Memory of the caller's, which must outlive the buffer, as one that is only read: nothing is copied.
+  // Errors: Unsupported of a device that cannot; the backend's.
+  bool can_adopt() const;
+  Result<Buffer> adopt(Bytes) const;
   Status write(Buffer&, size_t offset, const void*, size_t) const;
   Status read(const Buffer&, size_t offset, void*, size_t) const;
 

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "device/reason.h"
+#include "engine/packed.h"
 
 namespace gimbal {
 namespace {
@@ -147,6 +148,10 @@ Result<LoadedModelPtr> Engine::load(const ModelFile& source) {
       (*loaded)->load_seconds = taken.count();
       return loaded;
     }
+    if (loaded.error().reason == std::string_view(reason::kPackedUnusable)) {
+      damaged_.push_back(loaded.error());
+      continue;
+    }
     // The plan fitted, the driver disagreed; or what it computes is wrong: the next device may do better.
     if (devices.empty() || options_.strict || !is_of_the_device(loaded.error().code)) return loaded.error();
     for (const std::string& id : devices)
@@ -158,6 +163,9 @@ Result<LoadedModelPtr> Engine::load_once(PlannedModel&& p) {
   auto loaded = std::make_shared<LoadedModel>(LoadedModel{
       std::move(p.source), std::move(p.opened), std::move(p.others), std::move(p.fallbacks), nullptr});
   const std::string device = p.plan.device().id();
+  for (const Stage& stage : p.plan.stages)
+    if (stage.packed && options_.verify != Verify::Never)
+      if (auto ok = check_once(*stage.packed, options_.verify == Verify::Always); !ok) return ok.error();
   auto model = Model::load(std::move(p.plan), [&](uint64_t done, uint64_t total) {
     return emit(event::Progress{event::Progress::Loading, device, done, total});
   });

@@ -113,6 +113,8 @@ class Engine {
   bool has_gpu_backend();
   Result<PlannedModel> plan_split(const ModelFile&);
   Result<PlannedModel> place(const ModelFile&, OpenedDevice&&);
+  Status use_packed(PlannedModel&);
+  Status refuse_packed(PlannedModel&, const std::string& path, const Error& why);
   Result<bool> verify(const PlannedModel&, bool anew);
   Result<LoadedModelPtr> load_once(PlannedModel&&);
   // Loads the model on the next best device, unless that was done; `moved` says what goes on there.
@@ -133,6 +135,7 @@ class Engine {
   std::vector<Fallback> fallbacks_;  // that come with `unusable_`
   std::vector<std::string> told_;    // fallbacks of plans: each is told once
   bool told_not_kept_ = false;
+  std::vector<Error> damaged_;  // files of packed weights that are not used any more: `value`, and why
 };
 
 }  // namespace gimbal

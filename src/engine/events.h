@@ -17,6 +17,7 @@ struct Fallback {
     Refused,  // the device `what` was opened, and is not used: it computes wrong, was lost, or has no memory
     Kernel,   // the kernel `what` gives wrong numbers on this machine
     Layers,   // `what`: "the embedding and layers 0 to 3 on cpu:0", in place of the device that was asked for
+    Weights,  // `what`: the packed weights 'FILE', in place of which the model's file is read
   } kind;
   std::string what;
   std::string instead;  // the id of a device; empty where it is not known yet

@@ -21,6 +21,13 @@ enum class Verify {
   Never,
 };
 
+// Weights that are laid out already (engine/packed.h).
+enum class Packed {
+  Auto,  // used where there are any that fit
+  On,    // asked for: without them there is a fallback
+  Off,
+};
+
 // Errors name these settings: Error::field.
 struct EngineOptions {
   std::string backend = "auto";            // or the name of one
@@ -35,6 +42,7 @@ struct EngineOptions {
   std::optional<std::string> cpu_variant;  // an instruction set; none: the best that the CPU has
   std::optional<int> limit_megabytes;      // of memory that the CPU's speed is measured with; none: 1000
   Verify verify = Verify::Auto;
+  Packed packed = Packed::Auto;
   RunOptions run;  // context, batch, cache_type, kernels
 };
 

@@ -22,6 +22,7 @@ Result<PlannedModel> Engine::plan(const ModelFile& source) {
     wanted.push_back({Fallback::Device, r.what, planned->opened.device->id(), r.error()});
   all.insert(all.begin(), wanted.begin(), wanted.end());
   all.insert(all.end(), fallbacks_.begin(), fallbacks_.end());
+  if (auto ok = use_packed(*planned); !ok) return ok.error();
   return planned;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace gimbal {
@@ -89,6 +90,16 @@ uint64_t Gguf::file_bytes() const {
   uint64_t sum = 0;
   for (const GgufBytes& file : files_) sum += file.size();
   return sum;
+}
+
+Gguf::Identity Gguf::identity() const {
+  Hash headers;
+  int64_t last = 0;
+  for (const GgufBytes& file : files_) {
+    headers.add(file.size()).add(uint64_t(file.modified())).add(hash_of(file.loaded()));
+    last = std::max(last, file.modified());
+  }
+  return {file_bytes(), headers.value(), last};
 }
 
 const GgufEntry* Gguf::find(std::string_view key) const {

@@ -82,6 +82,14 @@ class Gguf {
   const std::string& path() const { return path_; }  // for messages: escaped (base/text.h)
   uint32_t version() const { return version_; }
   uint64_t file_bytes() const;  // of all parts together
+  // Tells one state of the file from another, without reading its weights: a hash of the header of each part,
+  // its size, and when it was written.
+  struct Identity {
+    uint64_t bytes, headers;
+    int64_t modified;  // nanoseconds since 1970, of the part that was written last
+    bool operator==(const Identity&) const = default;
+  };
+  Identity identity() const;
 
   const std::map<std::string_view, GgufEntry>& metadata() const { return metadata_; }
   // Typed lookups. They answer nullopt when the key is absent or of another kind, or the number does not fit.

@@ -17,6 +17,8 @@ class GgufBytes {
   ~GgufBytes();
 
   uint64_t size() const { return size_; }
+  int64_t modified() const { return file_.modified(); }  // as InputFile; 0 of bytes in memory
+  Bytes loaded() const { return {head_, loaded_}; }      // so far, by head()
   bool is(const std::string& path) const { return file_.is(path); }
 
   // The first `end` <= size() bytes, in memory from now on; their address stays. Errors: those of

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "runtime/memory_check.h"
+#include "runtime/packed_weights.h"
 #include "tensor/quant.h"
 
 namespace gimbal {
@@ -27,8 +28,14 @@ struct Slice {
   int64_t begin, end;  // rows
 };
 
-void add_slices(std::vector<Slice>& all, size_t stage, const Program& p, const Gguf& file) {
+// `samples`: of some weights the first rows (packed_weights.h).
+void add_slices(std::vector<Slice>& all, size_t stage, const Program& p, const Gguf& file, bool samples) {
+  const size_t every = samples ? sample_distance(p) : 1;
+  DTypeSet seen = 0;
   for (size_t w = 0; w < p.weights.size(); w++) {
+    const DTypeSet format = set_of(DType(p.values[p.weights[w]].dtype));
+    if (w % every && seen & format) continue;
+    seen |= format;
     const WeightSource& from = p.sources[w];
     const GgufTensor* t = file.tensor(from.tensor);
     const Shape& s = p.info[p.weights[w]].shape;
@@ -39,16 +46,18 @@ void add_slices(std::vector<Slice>& all, size_t stage, const Program& p, const G
                                   : uint64_t(row_bytes(t->type, from.first_row));
     const auto step =
         std::min(rows, int64_t(align_up(std::max<uint64_t>(1, uint64_t(kSliceBytes) / row), 16)));
+    if (samples) {
+      all.push_back({stage, p.weights[w], t, first, row, 0, std::min(kSampleRows, rows)});
+      continue;
+    }
     for (int64_t r = 0; r < rows; r += step)
       all.push_back({stage, p.weights[w], t, first, row, r, std::min(r + step, rows)});
   }
 }
 
 // `room`: memory of the thread, for the rows as they are in the file.
-Status place_weight(const Device& device, Buffer& buffer, const Program& p, const Gguf& file, const Slice& s,
-                    std::vector<std::byte>& room) {
-  const gimbal_value& v = p.values[s.value];
-  const Shape& shape = p.info[s.value].shape;
+Status place_weight(const Device& device, Buffer& buffer, const gimbal_value& v, const Shape& shape,
+                    const Gguf& file, const Slice& s, std::vector<std::byte>& room) {
   const uint64_t begin = s.row_bytes * uint64_t(s.begin), bytes = s.row_bytes * uint64_t(s.end - s.begin),
                  tail = uint64_t(tensor_tail_bytes(s.tensor->type));
   if (room.size() < bytes + tail) room.resize(bytes + tail);
@@ -67,6 +76,28 @@ Status place_weight(const Device& device, Buffer& buffer, const Program& p, cons
   return device.write(buffer, v.offset, values.data(), values.size() * sizeof(float));
 }
 
+// The same rows laid out once more, beside those of the packed file.
+Status compare_weight(const Stage& stage, const gimbal_value& v, const Shape& shape, const Gguf& file,
+                      const Slice& s, std::vector<std::byte>& room) {
+  gimbal_value sample = v;
+  sample.offset = 0;
+  if (shape.rank > 1) sample.dim[1] = s.end;
+  sample.bytes = sample_bytes(v, s.end);
+  auto anew = stage.device->allocate(size_t(sample.bytes));
+  if (!anew) return anew.error();
+  if (auto ok = place_weight(*stage.device, *anew, sample, shape, file, s, room); !ok) return ok;
+  std::vector<std::byte> bytes(size_t(sample.bytes));
+  if (auto ok = stage.device->read(*anew, 0, bytes.data(), bytes.size()); !ok) return ok;
+  const Bytes kept = stage.packed->bytes().subspan(size_t(v.offset), bytes.size());
+  if (std::equal(bytes.begin(), bytes.end(), kept.begin())) return Done{};
+  return Error{Code::Failed,
+               format("tensor '{}' is not in it as {} lays it out now", s.tensor->name, stage.device->id()),
+               "pack the model again, or remove the file",
+               reason::kPackedUnusable,
+               "",
+               stage.packed->path()};
+}
+
 }  // namespace
 
 Status Model::take_memory() {
@@ -76,7 +107,8 @@ Status Model::take_memory() {
     const MemoryPlan& plan = stage.memory;
     const uint64_t sizes[kSlots] = {plan.weights, plan.cache, plan.step, plan.activations, plan.output};
     for (size_t s = 0; s < kSlots; s++) {
-      auto buffer = stage.device->allocate(sizes[s]);
+      auto buffer = stage.packed && s == size_t(Slot::Weights) ? stage.device->adopt(stage.packed->bytes())
+                                                               : stage.device->allocate(sizes[s]);
       if (!buffer) return buffer.error();
       memory_[i].buffers[s] = std::move(*buffer);
     }
@@ -106,7 +138,7 @@ Status Model::read_weights(const Progress& progress) {
   for (size_t i = 0; i < plan_.stages.size(); i++) {
     const Stage& stage = plan_.stages[i];
     const Program& p = stage.buckets[0].program;
-    add_slices(work, i, p, file);
+    add_slices(work, i, p, file, stage.packed != nullptr);
     threads = std::max(threads, stage.device->describe().threads);
   }
   for (const Slice& s : work) total += s.row_bytes * uint64_t(s.end - s.begin);
@@ -121,9 +153,13 @@ Status Model::read_weights(const Progress& progress) {
       const Slice& s = work[i];
       const Stage& stage = plan_.stages[s.stage];
       const uint64_t bytes = s.row_bytes * uint64_t(s.end - s.begin);
-      if (auto ok = place_weight(*stage.device, memory_[s.stage].buffers[size_t(Slot::Weights)],
-                                 stage.buckets[0].program, file, s, room);
-          !ok) {
+      const Program& p = stage.buckets[0].program;
+      const gimbal_value& v = p.values[s.value];
+      const Shape& shape = p.info[s.value].shape;
+      Buffer& weights = memory_[s.stage].buffers[size_t(Slot::Weights)];
+      auto ok = stage.packed ? compare_weight(stage, v, shape, file, s, room)
+                             : place_weight(*stage.device, weights, v, shape, file, s, room);
+      if (!ok) {
         std::lock_guard lock(mutex);
         if (!error) error = ok.error();
         stop = true;
@@ -158,6 +194,11 @@ Result<std::unique_ptr<Model>> Model::load(ModelPlan plan, const Progress& progr
   m->steps_ = std::make_unique<Steps>(m->plan_, m->memory_);
   m->plan_.file = nullptr;  // no longer needed, and may go away
   return m;
+}
+
+Status Model::read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const {
+  return plan_.stages[stage].device->read(memory_[stage].buffers[size_t(Slot::Weights)], size_t(offset),
+                                          to.data(), to.size());
 }
 
 std::vector<ReceiptLine> Model::receipt() const {

@@ -45,6 +45,9 @@ class Model {
   Status restore(Sequence&, std::span<const int32_t> tokens, std::span<const uint32_t> first,
                  const Page& page);
 
+  // Bytes of a weight as the stage's device lays it out. Errors: the device's.
+  Status read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const;
+
   // What ran since load(), of every stage: op, device, kernel, reason, and how often, from the devices' own
   // counters; or that a device does not count. Not while a batch is computed.
   std::vector<ReceiptLine> receipt() const;

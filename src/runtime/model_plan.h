@@ -17,6 +17,8 @@
 
 namespace gimbal {
 
+class PackedFile;
+
 // The positions of a context that nobody asked for: the model's own, at most 4096.
 int default_context(const Config&);
 
@@ -85,7 +87,8 @@ struct Stage {
   std::string why;
   std::vector<Bucket> buckets;  // for tokens, by rising rows; then likewise for embeddings
   MemoryPlan memory;
-  std::vector<TopLogitsProgram> top = {};  // by rising k; with the output head only
+  std::vector<TopLogitsProgram> top = {};         // by rising k; with the output head only
+  std::shared_ptr<const PackedFile> packed = {};  // where its weights are, laid out already: packed_weights.h
 };
 std::string contents(const Stage&);  // "the embedding and layers 0 to 3"
 

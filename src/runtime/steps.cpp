@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "files/packed_file.h"
 
 namespace gimbal {
 
@@ -35,7 +36,11 @@ Result<StepOutput> Steps::forward(const Batch& batch) {
     sequences_.roll_back(false);
     return ok.error();
   }
-  if (auto ok = compute(batch, bucket, step); !ok) {
+  auto ok = compute(batch, bucket, step);
+  // What was computed with weights that somebody wrote to is worth nothing.
+  for (const Stage& stage : plan_.stages)
+    if (ok && stage.packed) ok = stage.packed->unchanged();
+  if (!ok) {
     sequences_.roll_back(true);
     return ok.error();
   }

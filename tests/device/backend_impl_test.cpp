@@ -45,6 +45,7 @@ struct Thrower {
   gimbal_code run_counts(gimbal_executable*, uint64_t*, size_t) { return fail(); }
   gimbal_code scratch_bytes(const gimbal_program&, uint64_t*) { return fail(); }
   static const char* depends_on() { return fail<const char*>(); }
+  gimbal_code adopt(const void*, size_t, gimbal_buffer**) { return fail(); }
 };
 
 TEST(BackendTable, LetsNoExceptionThroughAnyEntry) {
@@ -101,8 +102,9 @@ TEST(BackendTable, LetsNoExceptionThroughAnyEntry) {
     check("run_counts", t.run_counts(d, x, nullptr, 0), e.code);
     check("scratch_bytes", t.scratch_bytes(d, &p, &bytes), e.code);
     check("depends_on", t.depends_on(), static_cast<const char*>(nullptr));
+    check("adopt", t.adopt(d, nullptr, 0, &b), e.code);
     t.close(d), left_alone("close");
-    EXPECT_EQ(entries, 20) << "all but last_error, which is asked after each";
+    EXPECT_EQ(entries, 21) << "all but last_error, which is asked after each";
     Thrower::what = Thrower::Nothing;
     if (other) t.close(other);
   }

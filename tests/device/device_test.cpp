@@ -133,6 +133,21 @@ TEST_F(Failing, OptionalFunctionsMayBeMissingOrBehindTheEnd) {
   EXPECT_EQ(*open()->scratch_bytes({nullptr, 0, nullptr, 7}), 107u);
 }
 
+TEST_F(Failing, MemoryOfTheHost) {
+  alignas(64) std::byte bytes[64] = {};
+  auto d = open();
+  EXPECT_FALSE(d->can_adopt());
+  auto none = d->adopt(bytes);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::Unsupported);
+  table.adopt = [](gimbal_device*, const void*, size_t, gimbal_buffer**) { return GIMBAL_INVALID; };
+  d = open();
+  EXPECT_TRUE(d->can_adopt());
+  failed(d->adopt(bytes), Code::Failed, "could not take memory of the host's");
+  table.struct_size = uint32_t(offsetof(gimbal_backend, adopt));
+  EXPECT_FALSE(open()->can_adopt());
+}
+
 TEST(Device, FeaturesAreTheNamesOfTheBitsThatAreSet) {
   test::FakeSettings s;
   s.features = 3;

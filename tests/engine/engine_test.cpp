@@ -18,7 +18,7 @@ using test::contains;
 std::string label_of(const Event& e) {
   struct Names {
     std::string operator()(const Fallback& f) const {
-      static constexpr const char* kNames[] = {"instead-of", "refused", "kernel", "layers"};
+      static constexpr const char* kNames[] = {"instead-of", "refused", "kernel", "layers", "weights"};
       return format("{} {}", kNames[f.kind], f.what);
     }
     std::string operator()(const event::Chosen& c) const { return "chosen " + c.opened.device->id(); }

@@ -85,7 +85,13 @@ class CpuDevice {
 
   gimbal_code alloc(size_t n, gimbal_buffer** out);
   void release(gimbal_buffer* b);
+  gimbal_code adopt(const void* data, size_t, gimbal_buffer** out) {
+    // Kernels read what lies in the slot of the weights, and so may have it as const; buffers are one type.
+    *out = new gimbal_buffer{static_cast<unsigned char*>(const_cast<void*>(data)), 0, true};
+    return GIMBAL_OK;
+  }
   gimbal_code write(gimbal_buffer* b, size_t o, const void* p, size_t n) {
+    if (b->adopted) return refuse_adopted();
     if (n) memcpy(b->data + o, p, n);  // of no bytes, p may be null
     return GIMBAL_OK;
   }
@@ -98,6 +104,7 @@ class CpuDevice {
     return uint64_t(cpu::packed_bytes(DType(type), columns, rows));
   }
   gimbal_code pack(gimbal_buffer* b, const gimbal_value& v, const void* source, int64_t begin, int64_t end) {
+    if (b->adopted) return refuse_adopted();
     cpu::pack(DType(v.dtype), v.dim[0], v.dim[1], static_cast<const uint8_t*>(source), b->data + v.offset,
               begin, end);
     return GIMBAL_OK;
@@ -119,6 +126,10 @@ class CpuDevice {
   }
 
  private:
+  static gimbal_code refuse_adopted() {
+    error() = "the buffer is memory of the host's that is only read";
+    return GIMBAL_INVALID;
+  }
   CpuDevice(int threads, uint32_t features, uint64_t limit_bytes)
       : features_(features), limit_bytes_(limit_bytes), pool_(threads), name_(cpu_name()) {}
 
@@ -208,7 +219,7 @@ gimbal_code CpuDevice::alloc(size_t n, gimbal_buffer** out) {
 
 void CpuDevice::release(gimbal_buffer* b) {
   if (b->mapped) munmap(b->data, b->mapped);
-  else std::free(b->data);
+  else if (!b->adopted) std::free(b->data);
   delete b;
 }
 

@@ -4,5 +4,6 @@
 
 struct gimbal_buffer {
   unsigned char* data;
-  size_t mapped;  // bytes from mmap; 0: from aligned_alloc
+  size_t mapped;         // bytes from mmap; 0: from aligned_alloc
+  bool adopted = false;  // memory of somebody else's, which is only read
 };

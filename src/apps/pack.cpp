@@ -1,0 +1,53 @@
+// gimbal pack: keeps a model's weights as the device lays them out, for starts that map them.
+#include "apps/command.h"
+#include "apps/json.h"
+#include "apps/options.h"
+#include "apps/tell.h"
+#include "apps/terminal.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "engine/packed.h"
+
+namespace gimbal {
+namespace {
+
+class Pack final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.model(kModelHelp, model_);
+    a.flag("--cache", "write to the cache folder, not beside the model's file", cache_);
+    a.whole("-t,--threads", "N", "CPU threads (default: one per physical core)", engine_.threads, 1, 1024);
+    declare_kernel_config(a, engine_.kernel_config);
+    a.example("gimbal pack model.gguf");
+  }
+
+  Result<int> run() override {
+    engine_.backend = kHostBackend, engine_.packed = "off";
+    auto options = engine_options(engine_);
+    if (!options) return options.error();
+    auto source = open_model_file(model_, file_options(engine_));
+    if (!source) return source.error();
+    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    auto loaded = engine.load(*source);
+    if (!loaded) return loaded.error();
+    auto path = pack_weights(**loaded, cache_);
+    if (!path) return path.error();
+    const Model& m = *(*loaded)->model;
+    const uint64_t bytes = m.plan().last().memory.weights;
+    if (json)
+      print_json({{"model", source->name}, {"path", *path}, {"bytes", bytes}, {"device", m.device().id()}});
+    else print(format("{}: {} as {} lays them out\n", printable(*path), human_bytes(bytes), m.device().id()));
+    return kDone;
+  }
+
+ private:
+  std::string model_;
+  bool cache_ = false;
+  CommonOptions engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_pack() { return std::make_unique<Pack>(); }
+
+}  // namespace gimbal

@@ -1,0 +1,120 @@
+#include "engine/packed.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/format.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "engine/findings.h"
+#include "runtime/packed_weights.h"
+
+namespace gimbal {
+namespace {
+
+// Whoever writes to a file, exchanges it or gives it to somebody else changes one of these.
+Json key_of(const PackedFile& f) {
+  const InputFile::State& s = f.state();
+  return {{"path", f.path()}, {"device", s.device},     {"inode", s.inode},
+          {"bytes", s.size},  {"modified", s.modified}, {"changed", s.changed}};
+}
+
+}  // namespace
+
+std::vector<std::string> packed_places(const ModelFile& m) {
+  if (m.path.empty()) return {};
+  std::vector<std::string> all = {m.path + ".packed"};
+  std::error_code e;
+  const std::string absolute = std::filesystem::weakly_canonical(m.path, e).string();
+  if (!cache_folder().empty() && !e)
+    all.push_back(format("{}/packed/{:016x}.packed", cache_folder(), Hash().add(absolute).value()));
+  return all;
+}
+
+Status check_once(const PackedFile& f, bool always) {
+  Findings kept("packed");
+  if (!always && kept.find(key_of(f)).is_object()) return Done{};
+  if (auto ok = f.check_weights(); !ok) return ok;
+  // Where it cannot be kept, it is read again at the next start.
+  (void)kept.put(key_of(f), Json::object());
+  return Done{};
+}
+
+Result<std::string> pack_weights(const LoadedModel& loaded, bool in_cache) {
+  const std::vector<std::string> places = packed_places(loaded.source);
+  if (places.empty())
+    return Error{Code::Usage, "the model inside the program is in memory with it: there is nothing to pack",
+                 ""};
+  if (in_cache && places.size() < 2)
+    return Error{Code::Usage, "there is no cache folder: neither XDG_CACHE_HOME nor HOME is an absolute path",
+                 ""};
+  const std::string& path = places[in_cache];
+  std::error_code e;
+  if (in_cache) std::filesystem::create_directories(std::filesystem::path(path).parent_path(), e);
+  if (auto ok = write_packed(path, *loaded.model, *loaded.source.file); !ok) return ok.error();
+  auto file = PackedFile::open(path, *loaded.source.file);
+  if (!file) return file.error();
+  if (auto ok = check_once(**file, true); !ok) return ok.error();
+  return path;
+}
+
+// Whether it is said once more, and whether it is an error.
+Status Engine::refuse_packed(PlannedModel& p, const std::string& path, const Error& why) {
+  Fallback f{Fallback::Weights,
+             path.empty() ? "packed weights" : format("packed weights {}", gimbal::quoted(path)), "", why};
+  if (options_.strict && options_.packed == Packed::On) {
+    Error refused = why;
+    refused.code = Code::NoBackend;
+    refused.message = format("{} cannot be used: {}", f.what, why.message);
+    refused.changes.push_back({"strict", "false", "reads the model's file instead"});
+    return refused;
+  }
+  if (const std::string once = f.what + why.message;
+      std::find(told_.begin(), told_.end(), once) == told_.end()) {
+    told_.push_back(once);
+    emit(f);
+  }
+  p.fallbacks.push_back(std::move(f));
+  return Done{};
+}
+
+// The first file that fits. What is there and is not used is said; without any, that is an error of who asked
+// for it.
+Status Engine::use_packed(PlannedModel& p) {
+  if (options_.packed == Packed::Off) return Done{};
+  bool any = false;
+  for (const std::string& path : packed_places(p.source)) {
+    if (access(path.c_str(), F_OK) != 0) continue;
+    any = true;
+    const auto broken =
+        std::find_if(damaged_.begin(), damaged_.end(), [&](const Error& e) { return e.value == path; });
+    if (broken != damaged_.end()) {
+      if (auto ok = refuse_packed(p, path, *broken); !ok) return ok;
+      continue;
+    }
+    if (!p.source.file->joined().empty())
+      return refuse_packed(p, path, {Code::Unsupported, "adapters are no part of packed weights", ""});
+    auto file = PackedFile::open(path, *p.source.file);
+    if (!file) {
+      if (auto ok = refuse_packed(p, path, file.error()); !ok) return ok;
+      continue;
+    }
+    bool used = false;
+    for (size_t stage = 0; stage < p.plan.stages.size(); stage++) {
+      auto fits = gimbal::use_packed(p.plan, stage, *file);
+      used |= bool(fits);
+      if (fits) continue;
+      if (auto ok = refuse_packed(p, path, fits.error()); !ok) return ok;
+    }
+    if (used) return Done{};
+  }
+  if (any || options_.packed != Packed::On) return Done{};
+  return refuse_packed(
+      p, "",
+      {Code::NotFound, p.source.path.empty() ? "the model inside the program has none" : "there are none",
+       "pack the model", reason::kPackedUnusable});
+}
+
+}  // namespace gimbal

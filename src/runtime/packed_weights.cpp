@@ -1,0 +1,135 @@
+#include "runtime/packed_weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+#include "base/hash.h"
+#include "device/values.h"
+
+namespace gimbal {
+namespace {
+
+// What names a weight in a file.
+uint64_t what(const Program& p, size_t w, const Gguf& file) {
+  const WeightSource& from = p.sources[w];
+  const gimbal_value& v = p.values[p.weights[w]];
+  Hash hash;
+  hash.add(from.tensor).add(uint64_t(from.first_row)).add(uint64_t(from.expert));
+  const GgufTensor* t = file.tensor(from.tensor);
+  hash.add(uint64_t(t->type)).add(uint64_t(t->ternary)).add(v.dtype).add(v.layout).add(v.bytes);
+  for (int64_t d : v.dim) hash.add(uint64_t(d));
+  return hash.value();
+}
+
+Error cannot(std::string why) { return {Code::Unsupported, std::move(why), ""}; }
+
+}  // namespace
+
+uint64_t sample_bytes(const gimbal_value& v, int64_t rows) {
+  const int64_t all = rows_of(v);
+  if (v.rank < 2 || all <= rows) return v.bytes;
+  const int64_t tiles = (all + kSampleRows - 1) / kSampleRows;
+  return v.layout == GIMBAL_PACKED ? v.bytes / uint64_t(tiles) : v.bytes / uint64_t(all) * uint64_t(rows);
+}
+
+size_t sample_distance(const Program& p) {
+  constexpr uint64_t kSampled = 8 << 20;
+  uint64_t all = 0;
+  for (uint16_t w : p.weights) all += sample_bytes(p.values[w], kSampleRows);
+  return size_t(1 + all / kSampled);
+}
+
+Status use_packed(ModelPlan& plan, size_t stage, std::shared_ptr<const PackedFile> file) {
+  Stage& s = plan.stages[stage];
+  if (!s.device->can_adopt())
+    return cannot(format("{} cannot compute with memory of the host's", s.device->id()));
+  if (file->layout() != s.device->backend())
+    return Error{Code::Unsupported,
+                 format("it has the layout of {}, not of {}", file->layout(), s.device->backend()),
+                 "",
+                 reason::kPackedUnusable,
+                 "",
+                 file->path()};
+  // Every program of the stage has these weights, under numbers of its own; views share their place.
+  std::vector<std::vector<uint64_t>> places;
+  for (const Bucket& bucket : s.buckets) {
+    const Program& p = bucket.program;
+    std::vector<uint64_t>& to = places.emplace_back(p.values.size());
+    for (size_t w = 0; w < p.weights.size(); w++) {
+      const gimbal_value& v = p.values[p.weights[w]];
+      const PackedWeight* found = file->find(what(p, w, *plan.file));
+      if (!found || found->bytes != v.bytes)
+        return Error{Code::Unsupported,
+                     format("it has no '{}' as {} wants it", p.info[p.weights[w]].name, s.device->id()),
+                     "pack the model again, or remove the file",
+                     reason::kPackedUnusable,
+                     "",
+                     file->path()};
+      to[p.weights[w]] = found->offset;
+    }
+  }
+  for (size_t b = 0; b < s.buckets.size(); b++) {
+    Program& p = s.buckets[b].program;
+    for (size_t i = p.values.size(); i-- > 0;) {  // views lie behind what they are views of
+      gimbal_value& v = p.values[i];
+      const uint16_t root = p.info[i].root;
+      if (v.slot == uint32_t(Slot::Weights)) v.offset = v.offset - p.values[root].offset + places[b][root];
+    }
+  }
+  s.packed = std::move(file);
+  return Done{};
+}
+
+Status write_packed(const std::string& path, const Model& model, const Gguf& source) {
+  const ModelPlan& plan = model.plan();
+  const Device& device = model.device();
+  if (plan.split()) return cannot("the model lies on several devices, and weights are packed for one");
+  if (!source.joined().empty()) return cannot("adapters are no part of packed weights");
+  if (!device.can_adopt())
+    return cannot(
+        format("{} cannot compute with memory of the host's: its weights are loaded anew at each start",
+               device.id()));
+  const Program& p = plan.stages[0].buckets[0].program;
+  PackedHead head{};
+  std::copy(kPackedMagic.begin(), kPackedMagic.end(), head.magic);
+  head.version = kPackedVersion, head.weights = uint32_t(p.weights.size());
+  std::strncpy(head.layout, device.backend(), sizeof head.layout - 1);
+  head.source = source.identity();
+  const uint64_t begin = align_up(sizeof head + p.weights.size() * sizeof(PackedWeight), kPackedPage);
+  head.bytes = begin;
+  std::vector<PackedWeight> table;
+  std::vector<std::byte> bytes;
+  auto read = [&](size_t w) {
+    const gimbal_value& v = p.values[p.weights[w]];
+    bytes.resize(align_up(v.bytes, kAlignment));
+    std::fill(bytes.begin() + long(v.bytes), bytes.end(), std::byte(0));
+    return model.read_weight(0, v.offset, std::span(bytes).first(size_t(v.bytes)));
+  };
+  for (size_t w = 0; w < p.weights.size(); w++) {
+    if (auto ok = read(w); !ok) return ok;
+    const uint64_t size = p.values[p.weights[w]].bytes;
+    table.push_back({what(p, w, source), head.bytes, size, hash_of(Bytes(bytes).first(size_t(size)))});
+    head.bytes += bytes.size();
+  }
+  std::sort(table.begin(), table.end(),
+            [](const PackedWeight& a, const PackedWeight& b) { return a.what < b.what; });
+  auto raw = [](const void* data, size_t n) { return Bytes(static_cast<const std::byte*>(data), n); };
+  const Bytes rows = raw(table.data(), table.size() * sizeof(PackedWeight));
+  head.table = hash_of(rows);
+  head.before = hash_of(raw(&head, offsetof(PackedHead, before)));
+  auto file = DraftFile::create(path);
+  if (!file) return file.error();
+  std::vector<std::byte> first(size_t(begin), std::byte(0));
+  std::memcpy(first.data(), &head, sizeof head);
+  std::copy(rows.begin(), rows.end(), first.begin() + sizeof head);
+  if (auto ok = file->write(first.data(), first.size()); !ok) return ok;
+  for (size_t w = 0; w < p.weights.size(); w++) {
+    if (auto ok = read(w); !ok) return ok;
+    if (auto ok = file->write(bytes.data(), bytes.size()); !ok) return ok;
+  }
+  if (auto ok = file->sync(); !ok) return ok;
+  return file->commit();
+}
+
+}  // namespace gimbal
