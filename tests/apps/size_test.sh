@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The program stays under 5.7 MB when stripped, without the bytes of the model inside: those are data. It was 5 MB before the server;
+# The program stays under 5.85 MB when stripped, without the bytes of the model inside: those are data. It was 5 MB before the server;
 # with its page it may be 6. Usage: size_test.sh PROGRAM MODEL
 set -euo pipefail
 stripped=$(mktemp)
 trap 'rm -f "$stripped"' EXIT
 strip -o "$stripped" "$1"
 bytes=$(stat -c %s "$stripped") model=$(stat -c %s "$2")
-echo "$1: $bytes bytes stripped, of which $model are the model inside; limit 5700000 for the others"
-[ $((bytes - model)) -lt 5700000 ]
+echo "$1: $bytes bytes stripped, of which $model are the model inside; limit 5850000 for the others"
+[ $((bytes - model)) -lt 5850000 ]
