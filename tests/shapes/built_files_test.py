@@ -30,7 +30,7 @@ LIBC = re.compile(r"^(libc|libm|libdl|libpthread|librt)\.so\.\d+$|^ld-linux.*|^l
 
 MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../assets/stories260K.gguf")
 MOST_ALONE = 5_850_000  # bytes of gimbal with the cpu backend, without the model inside
-MOST_ALL = 20_000_000   # of gimbal with all its plugins
+MOST_ALL = 21_000_000   # of gimbal with all its plugins
 
 failures = []
 
