@@ -3,7 +3,7 @@
 # Whoever builds one test alone waits longer, so only CI and the preset asan ask for this. OFF is no test's name.
 set(merged_in_one_file 8)  # g++ takes 1 GB for these
 
-# These have targets, libraries or definitions of their own; so have those of a GPU backend and whatever replaces operator new or defines macros.
+# These have targets, libraries or definitions of their own; so have those of a GPU backend and whatever replaces operator new, defines macros or has a main() of its own.
 set(never_merged amx emulated_mutants emulator reload)
 
 # gimbal_program_of_test(<name> <source> <backends...>): the program that holds a test, in `program`: one of its own, or that of
@@ -11,7 +11,7 @@ set(never_merged amx emulated_mutants emulator reload)
 function(gimbal_program_of_test name source)
   set(program ${name} PARENT_SCOPE)
   string(REGEX REPLACE "_test$" "" subject ${name})
-  file(STRINGS ${source} special REGEX "^#define|support/operator_new.h")
+  file(STRINGS ${source} special REGEX "^#define|^int main|support/operator_new.h")
   if(NOT GIMBAL_MERGE_TESTS STREQUAL "ON" AND NOT name MATCHES "${GIMBAL_MERGE_TESTS}")
     return()
   endif()
