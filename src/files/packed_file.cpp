@@ -68,7 +68,8 @@ Result<std::shared_ptr<const PackedFile>> PackedFile::open(const std::string& pa
   std::vector<std::byte> begin(size_t(std::min<uint64_t>(state->size, sizeof(PackedHead))));
   if (auto ok = p->file_.read(0, begin.data(), begin.size()); !ok) return p->unusable(ok.error().message);
   PackedHead head{};
-  std::memcpy(&head, begin.data(), begin.size());
+  if (!begin.empty())
+    std::memcpy(&head, begin.data(), begin.size());  // an empty file has no address to copy from
   const uint64_t table = std::min(head.weights, kPackedMost) * uint64_t(sizeof(PackedWeight));
   begin.resize(size_t(std::min(state->size, sizeof head + table)));
   if (auto ok = p->file_.read(0, begin.data(), begin.size()); !ok) return p->unusable(ok.error().message);
