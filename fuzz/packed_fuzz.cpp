@@ -29,8 +29,8 @@ void parse(Bytes head, uint64_t file_bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  std::vector<std::byte> head(size);
-  std::memcpy(head.data(), data, size);
+  const auto* bytes = reinterpret_cast<const std::byte*>(data);
+  std::vector<std::byte> head(bytes, bytes + size);
   parse(head, size);
   if (size < sizeof(PackedHead)) return 0;
   PackedHead h;
