@@ -97,7 +97,7 @@ class Serve final : public Command {
             "ask; for other machines a key is made up and shown",
             keys_);
     a.text("--cors-origin", "ORIGIN", "a web site whose pages may ask, or * (default: none)", cors_origin_);
-    gimbal::declare(a, load_);
+    a.section("Models");  // of the server itself: workers get the options of the next two sections
     a.text(
         "--workers", "LIST",
         "devices that answer together, a worker process each: cpu,cuda:0 (default: one worker, on the device "
@@ -107,6 +107,7 @@ class Serve final : public Command {
             keep_alive_, 1, 1 << 30);
     a.whole("--drain-timeout", "SECONDS", "what SIGTERM leaves for answers in flight (default 8)", drain_, 0,
             86400);
+    gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal serve model.gguf --port 8080");
     a.example("gimbal serve llama.gguf qwen.gguf --keep-alive 600");
@@ -215,10 +216,7 @@ class Serve final : public Command {
       std::vector<std::string> c = {own_path(), "worker",
                                     "--model=" + (source.path.empty() ? "default" : source.path)};
       for (const char* section : {kLoadSection, "Device and kernels"})
-        for (std::string& word : arguments_->given(section))
-          if (!word.starts_with("--keep-alive") && !word.starts_with("--drain") &&
-              !word.starts_with("--workers"))
-            c.push_back(std::move(word));
+        for (std::string& word : arguments_->given(section)) c.push_back(std::move(word));
       if (const auto at = DeviceLocation::parse(device)) {
         c.push_back("--backend=" + at->backend);
         if (at->backend != "cpu") c.push_back(format("--device={}", at->index));

@@ -274,8 +274,7 @@ Refused messages(Call& call) {
   for (const std::string& stop : settings.request.stops)
     if (stop.empty()) f.wrong("stop_sequences", "'stop_sequences' has an empty text");
   f.need("max_tokens");
-  if (auto v = f.whole("max_tokens", 1, INT64_MAX))
-    settings.request.max_tokens = int(std::min<int64_t>(*v, INT32_MAX));
+  read_max_tokens(f, "max_tokens", 1, settings);
   const bool stream = f.flag("stream").value_or(false);
   f.harmless({"metadata", "service_tier"});
   f.refuse("container", "there is none");

@@ -48,6 +48,8 @@ using Handle = Refused (*)(Call&);
 
 // The model that a request names. Refused: there is none of this name, or it does not generate.
 Refused find_model(Call&, const std::string& name, bool generates, ServedModelPtr& to);
+// The same for the field "model".
+Refused find_model(Call&, Fields&, bool generates, ServedModelPtr& to);
 
 // openai_*.cpp
 Refused chat_completions(Call&);

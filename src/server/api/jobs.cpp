@@ -144,8 +144,7 @@ Refused create_job(Call& call) {
   Settings settings;
   read_settings(f, *model, settings);
   if (settings.n != 1) f.wrong("n", "'n' must be 1: a job has one text");
-  if (auto v = f.whole("max_tokens", 1, INT64_MAX))
-    settings.request.max_tokens = int(std::min<int64_t>(*v, INT32_MAX));
+  read_max_tokens(f, "max_tokens", 1, settings);
   if (auto no = f.finish()) return no;
   std::vector<GenerationRequest> requests;
   std::vector<std::vector<Token>> prompts;

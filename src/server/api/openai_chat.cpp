@@ -110,10 +110,7 @@ void refuse_others(Fields& f) {
 }
 
 void read_thinking(Fields& f, ChatInput& to) {
-  if (auto effort = f.word("reasoning_effort", {"none", "minimal", "low", "medium", "high"})) {
-    to.thinks = *effort != "none";
-    if (to.thinks) to.effort = *effort == "minimal" ? "low" : *effort;
-  }
+  read_effort(f, "reasoning_effort", to);
   if (const Json* j = f.object("chat_template_kwargs")) {
     Fields kwargs(*j, "chat_template_kwargs");
     for (const char* name : {"enable_thinking", "thinking"})
@@ -126,11 +123,8 @@ void read_thinking(Fields& f, ChatInput& to) {
 
 Refused chat_completions(Call& call) {
   Fields f(call.body);
-  f.need("model");
-  const auto name = f.text("model");
-  if (!f.ok()) return f.error();
   ServedModelPtr model;
-  if (auto no = find_model(call, *name, true, model)) return no;
+  if (auto no = find_model(call, f, true, model)) return no;
 
   ChatInput input;
   read_messages(f, input.messages);
@@ -141,9 +135,7 @@ Refused chat_completions(Call& call) {
   Settings settings;
   read_settings(f, *model, settings);
   read_response_format(f, settings);
-  for (const char* limit : {"max_tokens", "max_completion_tokens"})
-    if (auto v = f.whole(limit, 1, INT64_MAX))
-      settings.request.max_tokens = int(std::min<int64_t>(*v, INT32_MAX));
+  for (const char* limit : {"max_tokens", "max_completion_tokens"}) read_max_tokens(f, limit, 1, settings);
   const bool logprobs = f.flag("logprobs").value_or(false);
   const auto top = f.whole("top_logprobs", 0, 20);
   if (top && !logprobs) f.wrong("top_logprobs", "'top_logprobs' needs 'logprobs': true");

@@ -105,19 +105,15 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const Token> prompt) {
 
 Refused completions(Call& call) {
   Fields f(call.body);
-  f.need("model");
-  const auto name = f.text("model");
-  if (!f.ok()) return f.error();
   ServedModelPtr model;
-  if (auto no = find_model(call, *name, true, model)) return no;
+  if (auto no = find_model(call, f, true, model)) return no;
 
   std::vector<std::vector<Token>> prompts;
   if (auto no = raw_prompts(f, "prompt", *model, kMostPrompts, prompts)) return no;
   Settings settings;
   read_settings(f, *model, settings);
   settings.request.max_tokens = 16;  // as the API has it
-  if (auto v = f.whole("max_tokens", 0, INT64_MAX))
-    settings.request.max_tokens = int(std::min<int64_t>(*v, INT32_MAX));
+  read_max_tokens(f, "max_tokens", 0, settings);
   const auto top = f.whole("logprobs", 0, 20);
   if (top) settings.request.logprobs = int(*top);
   const bool echo = f.flag("echo").value_or(false);

@@ -20,6 +20,13 @@ Refused find_model(Call& call, const std::string& name, bool generates, ServedMo
   return {};
 }
 
+Refused find_model(Call& call, Fields& f, bool generates, ServedModelPtr& to) {
+  f.need("model");
+  const auto name = f.text("model");
+  if (!f.ok()) return f.error();
+  return find_model(call, *name, generates, to);
+}
+
 Refused list_models(Call& call) {
   Json data = Json::array();
   for (const KnownModel& m : call.services.models.list()) data.push_back(model_json(m));

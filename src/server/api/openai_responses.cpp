@@ -233,25 +233,18 @@ void repeat(const Json& body, Json& to, const char* name, Json nothing) {
 
 Refused responses(Call& call) {
   Fields f(call.body);
-  f.need("model");
-  const auto name = f.text("model");
-  if (!f.ok()) return f.error();
   ServedModelPtr model;
-  if (auto no = find_model(call, *name, true, model)) return no;
+  if (auto no = find_model(call, f, true, model)) return no;
   ChatInput input;
   read_input(f, input);
   Settings settings;
   read_settings(f, *model, settings);
   if (settings.n != 1) f.wrong("n", "'n' must be 1 here");
-  if (auto v = f.whole("max_output_tokens", 1, INT64_MAX))
-    settings.request.max_tokens = int(std::min<int64_t>(*v, INT32_MAX));
+  read_max_tokens(f, "max_output_tokens", 1, settings);
   const bool stream = f.flag("stream").value_or(false);
   if (const Json* j = f.object("reasoning")) {
     Fields reasoning(*j, "reasoning");
-    if (auto effort = reasoning.word("effort", {"none", "minimal", "low", "medium", "high"})) {
-      input.thinks = *effort != "none";
-      if (input.thinks) input.effort = *effort == "minimal" ? "low" : *effort;
-    }
+    read_effort(reasoning, "effort", input);
     reasoning.refuse("summary", "reasoning is given whole", "auto");
     if (auto no = reasoning.finish()) f.wrong_as(*no);
   }

@@ -132,6 +132,13 @@ void read_tools(Fields& f, Json& to) {
   }
 }
 
+void read_effort(Fields& f, const char* name, ChatInput& to) {
+  if (auto effort = f.word(name, {"none", "minimal", "low", "medium", "high"})) {
+    to.thinks = *effort != "none";
+    if (to.thinks) to.effort = *effort == "minimal" ? "low" : *effort;
+  }
+}
+
 void read_tool_choice(Fields& f, ChatInput& to) {
   const Json* choice = f.any("tool_choice");
   if (!choice) return;

@@ -33,6 +33,8 @@ Refused content_text(const Json& content, const std::string& where, std::string&
 void read_tools(Fields&, Json& to);
 // A tool with its schema under this name, as a function in OpenAI's form.
 Json function_tool(Fields& tool, const char* schema);
+// How much the model is to think: "none" up to "high".
+void read_effort(Fields&, const char* name, ChatInput& to);
 // "none" or "auto"; what forces a call is refused.
 void read_tool_choice(Fields&, ChatInput& to);
 // How the model writes calls; nothing where there are no tools to call.

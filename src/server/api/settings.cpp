@@ -42,6 +42,10 @@ void read_logit_bias(Fields& f, int vocabulary, SamplerSettings& to) {
   }
 }
 
+void read_max_tokens(Fields& f, const char* name, int64_t least, Settings& to) {
+  if (auto v = f.whole(name, least, INT64_MAX)) to.request.max_tokens = int(std::min<int64_t>(*v, INT32_MAX));
+}
+
 void set_seed(Fields& f, const char* name, Settings& to) {
   const Json* j = f.any(name);
   if (!j) return;

@@ -23,6 +23,8 @@ void read_settings(Fields&, const ServedModel&, Settings& to);
 void read_response_format(Fields&, Settings& to);
 // {id: bias}
 void read_logit_bias(Fields&, int vocabulary, SamplerSettings& to);
+// What is beyond any context is cut off later.
+void read_max_tokens(Fields&, const char* name, int64_t least, Settings& to);
 void set_seed(Fields&, const char* name, Settings& to);
 
 // A request for each of `n` choices of each prompt. What does not fit behind a prompt is cut off
