@@ -1,4 +1,5 @@
-// SHA-256 (FIPS 180-4), written apart from base/sha256.h, which it checks; for comparing large answers with the reference data by their digest.
+// SHA-256 (FIPS 180-4), written apart from base/sha256.h, which it checks; for comparing large answers with
+// the reference data by their digest.
 #pragma once
 #include <array>
 #include <bit>
