@@ -17,6 +17,11 @@ run: build/release/build.ninja  ## stream a story from the built-in model (ARGS=
 build: build/release/build.ninja  ## build the program: build/release/gimbal
 	@cmake --build --preset release --target gimbal
 
+PRESET ?= all-backends
+package: $(if $(filter release cpu-only,$(PRESET)),setup-build,setup-gpu) build/$(PRESET)/build.ninja  ## gimbal as .deb and .tar.gz, with the plugins (PRESET=release: the CPU alone)
+	@cmake --build --preset $(PRESET) --target gimbal gimbal_printed
+	@cpack --config build/$(PRESET)/CPackConfig.cmake -B build/$(PRESET)/packages
+
 test: test-release  ## run every test
 asan: test-asan  ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: test-tsan  ## run every test under ThreadSanitizer
@@ -73,6 +78,6 @@ clean:  ## remove everything that was built
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z0-9-]+:.*##/ { printf "  make %-20s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: run build test asan tsan test-aarch64 test-gpu test-real check-combinations measure-sizes fuzz format check-format check-layers setup clean help
+.PHONY: run build package test asan tsan test-aarch64 test-gpu test-real check-combinations measure-sizes fuzz format check-format check-layers setup clean help
 # Kept, although make takes it for an intermediate file.
 .PRECIOUS: build/%/build.ninja

@@ -1,34 +1,22 @@
 # What `cmake --install` puts where: programs into bin/, plugins into lib/gimbal/ (where gimbal looks for them, seen from bin/), and for
 # programs that link gimbal and for authors of backends the layers: headers, libraries, and what find_package(gimbal) reads.
+# Components: gimbal, backends (the plugins), workers, development (the rest). The first two are what packages carry (package.cmake).
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME gimbal)
 file(RELATIVE_PATH plugin_folder ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/gimbal)
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/engine/backend_places.cpp APPEND PROPERTY COMPILE_DEFINITIONS GIMBAL_PLUGIN_FOLDER="${plugin_folder}")
 install(TARGETS gimbal RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(GIMBAL_WORKERS)
-  install(TARGETS ${GIMBAL_WORKER_TARGETS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${GIMBAL_WORKER_TARGETS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT workers)
 endif()
 if(GIMBAL_BACKEND_LINKAGE STREQUAL "plugin")
   foreach(name IN LISTS GIMBAL_BACKENDS)
     if(NOT name MATCHES "^(cpu|emulator|toy)$")
-      install(TARGETS gimbal_plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gimbal)
+      install(TARGETS gimbal_plugin_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gimbal COMPONENT backends)
     endif()
   endforeach()
 endif()
 
-# For programs: include/gimbal/*.h and nothing else. For authors of backends: the contract and what backends may include, in a folder
-# of its own (check-layers.py has the same list).
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/gimbal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-# The part of device/ that backends may include: the list of scripts/check-layers.py.
-file(STRINGS ${CMAKE_SOURCE_DIR}/scripts/check-layers.py plugin_contract REGEX "^CONTRACT = ")
-string(REGEX MATCHALL "\"[a-z_]+\"" plugin_contract "${plugin_contract}")
-list(TRANSFORM plugin_contract REPLACE "\"(.*)\"" "\\1.h")
-set(plugin_headers ${CMAKE_INSTALL_INCLUDEDIR}/gimbal-plugin)
-foreach(layer base tensor ops)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${layer} DESTINATION ${plugin_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
-endforeach()
-list(TRANSFORM plugin_contract PREPEND ${CMAKE_SOURCE_DIR}/src/device/)
-install(FILES ${plugin_contract}
-        DESTINATION ${plugin_headers}/device)
 # ---- The manual page and the completion of shells: the program prints them from its own table of options, so it must run here
 if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
   function(gimbal_prints output folder)
@@ -46,9 +34,28 @@ if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
   add_custom_target(gimbal_printed ALL DEPENDS ${printed})
 endif()
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/THIRD_PARTY_NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  install(FILES ${CMAKE_SOURCE_DIR}/deploy/systemd/gimbal.service DESTINATION lib/systemd/system)
+  install(FILES ${CMAKE_SOURCE_DIR}/deploy/systemd/default ${CMAKE_SOURCE_DIR}/deploy/systemd/gpu.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/systemd)
+endif()
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+# For programs: include/gimbal/*.h and nothing else. For authors of backends: the contract and what backends may include, in a folder
+# of its own (check-layers.py has the same list).
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/gimbal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+# The part of device/ that backends may include: the list of scripts/check-layers.py.
+file(STRINGS ${CMAKE_SOURCE_DIR}/scripts/check-layers.py plugin_contract REGEX "^CONTRACT = ")
+string(REGEX MATCHALL "\"[a-z_]+\"" plugin_contract "${plugin_contract}")
+list(TRANSFORM plugin_contract REPLACE "\"(.*)\"" "\\1.h")
+set(plugin_headers ${CMAKE_INSTALL_INCLUDEDIR}/gimbal-plugin)
+foreach(layer base tensor ops)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${layer} DESTINATION ${plugin_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
+endforeach()
+list(TRANSFORM plugin_contract PREPEND ${CMAKE_SOURCE_DIR}/src/device/)
+install(FILES ${plugin_contract}
+        DESTINATION ${plugin_headers}/device)
 # ---- find_package(gimbal): gimbal::gimbal for programs, gimbal::ops for backends; the other targets are what these link ----
-set(layers base tensor files tokenizer template chat ops device discovery program conformance model runtime engine)
+set(layers base tensor files fetch tokenizer grammar template chat ops device discovery program conformance model runtime engine)
 list(TRANSFORM layers PREPEND gimbal_ OUTPUT_VARIABLE exported)
 list(APPEND exported gimbal_packed)
 set(gimbal_backends "")  # that another project can have: the cpu's to link, the others as plugins
@@ -81,3 +88,5 @@ string(REPLACE ";" "," config_backends "${gimbal_backends}")
 configure_file(cmake/gimbal_config.h.in ${CMAKE_BINARY_DIR}/package/gimbal_config.h @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/package/gimbalConfig.cmake ${CMAKE_BINARY_DIR}/package/gimbalConfigVersion.cmake DESTINATION ${package})
 install(FILES ${CMAKE_BINARY_DIR}/package/gimbal_config.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gimbal)
+
+include(cmake/package.cmake)

@@ -20,14 +20,15 @@ endfunction()
 function(gimbal_small)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     foreach(name IN LISTS ARGN)
-      target_compile_options(gimbal_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
+      target_compile_options(gimbal_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Oz>)
     endforeach()
-    file(GLOB busy ${CMAKE_SOURCE_DIR}/src/tokenizer/bpe.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/merge_table.cpp
+    file(GLOB busy ${CMAKE_SOURCE_DIR}/src/grammar/constraint.cpp ${CMAKE_SOURCE_DIR}/src/grammar/states.cpp
+         ${CMAKE_SOURCE_DIR}/src/tokenizer/bpe.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/merge_table.cpp
          ${CMAKE_SOURCE_DIR}/src/tokenizer/spm.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/special_splitter.cpp
          ${CMAKE_SOURCE_DIR}/src/tokenizer/unigram.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/vocabulary.cpp
-         ${CMAKE_SOURCE_DIR}/src/runtime/sampler*.cpp ${CMAKE_SOURCE_DIR}/src/ops/reference*.cpp)
+         ${CMAKE_SOURCE_DIR}/src/runtime/sampler*.cpp ${CMAKE_SOURCE_DIR}/src/runtime/likelihood.cpp ${CMAKE_SOURCE_DIR}/src/ops/reference*.cpp)
     set_property(SOURCE ${busy} APPEND PROPERTY COMPILE_OPTIONS -O2)
-    set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/base/format.cpp ${CMAKE_SOURCE_DIR}/src/base/json_cache.cpp APPEND PROPERTY COMPILE_OPTIONS -Os)
+    set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/base/format.cpp ${CMAKE_SOURCE_DIR}/src/base/json.cpp ${CMAKE_SOURCE_DIR}/src/base/json_cache.cpp APPEND PROPERTY COMPILE_OPTIONS -Oz)
   endif()
 endfunction()
 
@@ -40,7 +41,7 @@ function(gimbal_program name folder)
   target_compile_options(${name} PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     # Nothing in a program's own folder is hot; and the option parser is large.
-    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Oz>)
   endif()
   if(NOT APPLE)
     target_link_options(${name} PRIVATE -Wl,--build-id)  # what was found out with one build is not believed of another

@@ -2,7 +2,8 @@
 # (src/apps/worker); its main() is made from main.cpp.in.
 option(GIMBAL_WORKERS "Build gimbal-worker-<name> for each backend that is on; without it, by their targets only" OFF)
 
-set(worker_sources engine.cpp other_builds.cpp worker.cpp ../arguments.cpp ../input_text.cpp ../interrupt.cpp ../receipt_rows.cpp ../sampling_options.cpp
+set(worker_sources engine.cpp other_builds.cpp worker.cpp ../arguments.cpp ../config_file.cpp ../input_text.cpp ../interrupt.cpp ../options_elsewhere.cpp ../receipt_rows.cpp
+                   ../sampling_options.cpp
                    ../terminal.cpp ../text_options.cpp ../wording.cpp)
 list(TRANSFORM worker_sources PREPEND ${CMAKE_SOURCE_DIR}/src/apps/worker/)
 add_library(gimbal_worker STATIC EXCLUDE_FROM_ALL ${worker_sources})
@@ -12,7 +13,7 @@ target_compile_definitions(gimbal_worker PRIVATE GIMBAL_VERSION="${PROJECT_VERSI
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/apps/worker/worker.cpp APPEND PROPERTY COMPILE_DEFINITIONS GIMBAL_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
              GIMBAL_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  target_compile_options(gimbal_worker PRIVATE -Os)  # as in gimbal_program
+  target_compile_options(gimbal_worker PRIVATE -Oz)  # as in gimbal_program
 endif()
 
 function(gimbal_worker name)

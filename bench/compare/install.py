@@ -62,7 +62,7 @@ class Peer:
 def install(work, say):
     """The peer under the folder `work`, downloaded and built where that has not been done."""
     peer = Peer(os.path.join(work, f"node-llama-cpp-{VERSION}"))
-    done = os.path.join(peer.folder, "unpacked-2")
+    done = os.path.join(peer.folder, "unpacked-3")
     if not os.path.exists(done):
         say(f"installing {LIBRARIES} {VERSION} from npm into {peer.folder}")
         os.makedirs(peer.all_libraries, exist_ok=True)
@@ -82,14 +82,19 @@ def program(peer, source):
     return target
 
 
-def run(command, what):
+def run(command, what, errors=False):
+    """What it wrote; with `errors`, what it wrote as errors, as text."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     except FileNotFoundError:
         raise Problem(f"{what} needs {command[0]}, which is not here; `scripts/setup.sh build compare` installs it") from None
     if done.returncode != 0:
         raise Problem(f"{what} failed: {' '.join(command)}\n{done.stderr.decode(errors='replace').strip()}")
-    return done.stdout
+    return done.stderr.decode(errors="replace") if errors else done.stdout
+
+
+def compiler():
+    return os.environ.get("CXX", "g++")
 
 
 def download(package, folder):
@@ -114,7 +119,7 @@ def unpack(archive, peer):
             name = os.path.basename(member.name)
             if not member.isfile():
                 continue
-            if name.endswith(".so") and not name.startswith("libllama-common"):
+            if name.endswith(".so"):
                 target = os.path.join(peer.all_libraries, name)
             elif name in ("gitRelease.bundle", "llama.cpp.info.json"):
                 target = os.path.join(peer.folder, name)
@@ -147,12 +152,11 @@ def unpack_sources(peer):
             with open(os.path.join(folder, os.path.basename(member.name)), "wb") as file:
                 shutil.copyfileobj(tar.extractfile(member), file)
     shutil.rmtree(repository)
-    os.remove(bundle)
 
 
 def build(peer, source, target):
     """A driver, linked with the packaged libraries; LD_LIBRARY_PATH says later which copy of them it loads."""
     linked = [os.path.join(peer.all_libraries, name) for name in sorted(os.listdir(peer.all_libraries))
               if name.startswith(("libllama.", "libggml.", "libggml-base."))]
-    run([os.environ.get("CXX", "g++"), "-std=c++20", "-O2", "-I", os.path.join(peer.folder, "include"), source, "-o",
+    run([compiler(), "-std=c++20", "-O2", "-I", os.path.join(peer.folder, "include"), source, "-o",
          target, *linked], "building the peer's driver")

@@ -37,6 +37,8 @@ constexpr std::pair<const char*, const char*> kOtherNames[] = {
     {"--repeat-last-n", "--penalty-window"},
 };
 
+constexpr const char* kModelNames = "-m,--model";
+
 // "--prompt: 1 required  missing" and the like, in words.
 std::string without_a_value(const std::string& said) {
   const std::string option = said.substr(0, said.find(':'));
@@ -57,29 +59,37 @@ Arguments::Arguments(std::string command, std::string about)
 }
 Arguments::~Arguments() = default;
 
+size_t Arguments::typed(const Declared& d) const {
+  size_t times = 0;
+  if (d.names == kModelNames) times = parser_->app.get_option("MODEL")->count();
+  const CLI::Option* option = parser_->app.get_option_no_throw(split(d.names, ',').back());
+  return times + (option ? option->count() : 0);
+}
+
 std::vector<std::string> Arguments::given(const std::string& section) const {
   std::vector<std::string> out;
   for (const Declared& d : declared_) {
     if (d.section != section || d.listed == Declared::InHelp) continue;
     const std::string name = split(d.names, ',').back();
-    const CLI::Option* option = parser_->app.get_option_no_throw(name);
-    if (!option || option->count() == 0) continue;
-    if (d.value.empty()) out.push_back(name);
-    else
-      for (const std::string& value : option->results()) out.push_back(name + "=" + value);
+    std::vector<std::string> values = d.settled;
+    if (typed(d)) values = parser_->app.get_option(name)->results();
+    if (d.value.empty() && !values.empty()) out.push_back(name);
+    if (d.value.empty()) continue;
+    for (const std::string& value : values) out.push_back(name + "=" + value);
   }
   return out;
 }
 
 void Arguments::section(std::string title) { section_ = std::move(title); }
 void Arguments::example(std::string line) { examples_.push_back(std::move(line)); }
-void Arguments::remember(const std::string& names, const std::string& value, const char* help) {
-  declared_.push_back({section_, names, value, help, Declared::Everywhere});
+void Arguments::remember(const std::string& names, const std::string& value, const char* help, Setter set,
+                         bool repeatable) {
+  declared_.push_back({section_, names, value, help, Declared::Everywhere, std::move(set), repeatable, {}});
 }
 
 void Arguments::option(const std::string& names, const std::string& value, const char* help, Setter set,
                        bool repeatable) {
-  auto take = [this, names, set = std::move(set), repeatable](const CLI::results_t& given) {
+  auto take = [this, names, set, repeatable](const CLI::results_t& given) {
     for (size_t i = repeatable ? 0 : given.size() - 1; i < given.size(); i++)
       if (auto expected = set(given[i]))
         fail({Code::Usage,
@@ -91,7 +101,7 @@ void Arguments::option(const std::string& names, const std::string& value, const
   parser_->app.add_option(names, std::move(take))
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  remember(names, value, help);
+  remember(names, value, help, std::move(set), repeatable);
 }
 
 void Arguments::positional(const char* name, const char* help, std::optional<std::string>& to) {
@@ -110,11 +120,13 @@ void Arguments::model(const char* help, std::string& to) {
     return to = given.back(), true;
   };
   parser_->app.add_option("MODEL", take)->expected(1);
-  parser_->app.add_option("-m,--model", take)
+  parser_->app.add_option(kModelNames, take)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   positionals_.emplace_back("MODEL", help);
-  remember("-m,--model", "MODEL", "the same as MODEL");
+  remember(kModelNames, "MODEL", "the same as MODEL", [&to](const std::string& name) {
+    return to = name, name.empty() ? std::optional<std::string>("the name of a model") : std::nullopt;
+  });
 }
 
 void Arguments::models(const char* help, std::vector<std::string>& to) {
@@ -127,16 +139,23 @@ void Arguments::models(const char* help, std::vector<std::string>& to) {
     return true;
   };
   parser_->app.add_option("MODEL", take)->expected(1, 1000)->allow_extra_args();
-  parser_->app.add_option("-m,--model", take)
+  parser_->app.add_option(kModelNames, take)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   positionals_.emplace_back("MODEL...", help);
-  remember("-m,--model", "MODEL", "the same as MODEL");
+  const Setter set = [&to](const std::string& name) -> std::optional<std::string> {
+    if (name.empty()) return "the name of a model";
+    return to.push_back(name), std::nullopt;
+  };
+  remember(kModelNames, "MODEL", "the same as MODEL", set, true);
 }
 
 void Arguments::flag(const char* names, const char* help, bool& to) {
   parser_->app.add_flag_callback(names, [&to] { to = true; })->disable_flag_override();
-  remember(names, "", help);
+  remember(names, "", help, [&to](const std::string& s) -> std::optional<std::string> {
+    if (s != "true" && s != "false") return "true or false";
+    return to = s == "true", std::nullopt;
+  });
 }
 
 void Arguments::text(const char* names, const char* value, const char* help, std::optional<std::string>& to) {
@@ -200,7 +219,10 @@ void Arguments::translate(std::vector<std::string>& args) const {
   }
 }
 
-void Arguments::help_flag() { flag("-h,--help", "this text", help_wanted_); }
+void Arguments::help_flag() {
+  flag("-h,--help", "this text", help_wanted_);
+  declared_.back().set = {};  // only typed
+}
 
 Status Arguments::parse(std::vector<std::string> args) {
   translate(args);
@@ -220,7 +242,7 @@ Status Arguments::parse(std::vector<std::string> args) {
     return Error{
         error_->code, error_->message,
         error_->remedy.empty() ? format("`{} --help` lists what it takes", command_) : error_->remedy};
-  return Done{};
+  return configurable_ ? settle() : Done{};
 }
 
 std::string Arguments::help() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/config_file.h"
 #include "base/format.h"
 #include "base/result.h"
 #include "base/text.h"
@@ -33,6 +34,9 @@ class Arguments {
   void models(const char* help, std::vector<std::string>& to);
   void flag(const char* names, const char* help, bool& to);
   void help_flag();  // -h and --help, which every command has
+  // --config FILE, and every option also from that file and from the environment: port = 8080,
+  // $GIMBAL_PORT=8080. What is typed comes first, then the environment.
+  void configurable();
   void text(const char* names, const char* value, const char* help, std::optional<std::string>& to);
   void texts(const char* names, const char* value, const char* help, std::vector<std::string>& to);
   void one_of(const char* names, const char* help, std::string& to, std::vector<std::string> allowed);
@@ -74,13 +78,18 @@ class Arguments {
   bool help_wanted() const { return help_wanted_; }
   std::string help() const;
 
-  // The options of a section that were given, as they can be typed again.
+  // The options of a section that were given, wherever, as they can be typed again.
   std::vector<std::string> given(const std::string& section) const;
 
+  // Takes the text; answers what was expected when it does not fit.
+  using Setter = std::function<std::optional<std::string>(const std::string&)>;
   // For what is made of the table: completion and the manual.
   struct Declared {
     std::string section, names, value, help;
     enum : uint8_t { Everywhere, InHelp, InTables } listed = Everywhere;
+    Setter set = {};
+    bool repeatable = false;
+    std::vector<std::string> settled = {};  // the values from elsewhere than the command line
   };
   const std::string& command() const { return command_; }
   const std::string& about() const { return about_; }
@@ -89,11 +98,14 @@ class Arguments {
   const std::vector<std::string>& examples() const { return examples_; }
 
  private:
-  // Takes the text; answers what was expected when it does not fit.
-  using Setter = std::function<std::optional<std::string>(const std::string&)>;
   void option(const std::string& names, const std::string& value, const char* help, Setter set,
               bool repeatable = false);
-  void remember(const std::string& names, const std::string& value, const char* help);
+  void remember(const std::string& names, const std::string& value, const char* help, Setter set = {},
+                bool repeatable = false);
+  size_t typed(const Declared&) const;  // how often
+  Status settle();                      // what was not typed
+  Result<bool> settle_by_environment(Declared&);
+  Status settle(Declared&, const ConfigEntry&, const std::string& source);
   Error unexpected(const std::string& argument) const;
   void fail(Error e) {
     if (!error_) error_ = std::move(e);
@@ -103,7 +115,8 @@ class Arguments {
   struct Parser;  // CLI11
   std::unique_ptr<Parser> parser_;
   std::string command_, about_, section_;
-  bool model_given_ = false;
+  bool model_given_ = false, configurable_ = false;
+  std::optional<std::string> config_;
   std::vector<std::pair<std::string, std::string>> positionals_;  // name, help
   std::vector<std::string> examples_;
   std::vector<Declared> declared_;

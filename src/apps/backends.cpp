@@ -5,7 +5,9 @@
 
 #include "apps/backends_json.h"
 #include "apps/command.h"
+#include "apps/commands.h"
 #include "apps/json.h"
+#include "apps/next_steps.h"
 #include "apps/options.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
@@ -63,9 +65,16 @@ class BackendsCommand final : public Command {
     const auto best = choose_device(reports, request_);
     std::vector<Variant> variants;
     if (auto cpu = gimbal::open_device({"cpu", 0, true})) variants = variants_of(*cpu->device);
-    if (json) return print_as_json(reports, best, variants, taken.count(), reloaded), exit_code_of(best);
+    const auto next =
+        next_steps({reports, best, find_models(), gpu_device_files(), find_command("pull") != nullptr});
+    if (json)
+      return print_as_json(reports, best, variants, taken.count(), reloaded, next), exit_code_of(best);
     if (reloaded) print(printable(receipt_text(*reloaded), true));
     print_for_people(reports, best, variants);
+    print("\nWhat to do next\n");
+    Table table("ll");
+    for (const NextStep& step : next) table.row({printable(step.command), printable(step.why)});
+    print(table.text("  "));
     return exit_code_of(best);
   }
 
@@ -74,9 +83,10 @@ class BackendsCommand final : public Command {
 
   void print_as_json(const std::vector<BackendReport>& reports, const Result<DeviceChoice>& best,
                      const std::vector<Variant>& variants, double seconds,
-                     const std::optional<Reloaded>& reloaded) const {
+                     const std::optional<Reloaded>& reloaded, const std::vector<NextStep>& next) const {
     Json all = backends_json(reports, best, variants, seconds);
     if (reloaded) all["reloaded"] = receipt_json(*reloaded);
+    for (const NextStep& step : next) all["next"].push_back({{"command", step.command}, {"why", step.why}});
     print_json(all);
   }
 

@@ -4,12 +4,14 @@
 
 #include "apps/bench_drafts.h"
 #include "apps/exit_code.h"
+#include "apps/open_model.h"
 #include "apps/run_report.h"
 #include "apps/spread.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "base/clock.h"
 #include "device/values.h"
+#include "engine/explanation.h"
 #include "ops/op_def.h"
 #include "runtime/random.h"
 #include "runtime/session.h"
@@ -27,22 +29,6 @@ uint64_t peak_memory() {
     if (std::sscanf(line, "VmHWM: %lu", &kilobytes) == 1) break;
   if (f) std::fclose(f);
   return uint64_t(kilobytes) * 1024;
-}
-
-// Bytes of weights that a token needs: every matrix whole, one row of an embedding table.
-double weight_bytes_per_token(const Program& p) {
-  double bytes = 0;
-  const gimbal_step one{1, 1};
-  for (const gimbal_op& op : p.ops) {
-    double weights = 0;
-    for (int i = 0; i < op.inputs; i++)
-      if (p.values[op.in[i]].slot == uint32_t(Slot::Weights))
-        weights += double(p.info[op.in[i]].shape.bytes());
-    // An op that looks a row up reads less than its weights.
-    bytes +=
-        std::min(weights, cost(OpKind(op.kind), p.input_shapes(op, one), p.output_shape(op, one)).bytes_read);
-  }
-  return bytes;
 }
 
 struct Numbers {
@@ -247,7 +233,7 @@ Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& op
   if (run->context < least)
     return Error{Code::Usage, format("--ctx {} is too small for {} tokens", run->context, least),
                  "leave --ctx out, or make -p and -n smaller"};
-  auto source = open_model_file(options.model, file_options(common));
+  auto source = open_model(options.model, common, quiet);
   if (!source) return source.error();
   if (auto ok = check_generates(*source->file); !ok) return ok.error();
   DraftSource drafts;

@@ -1,6 +1,7 @@
 #include "apps/bench_sequences.h"
 
 #include "apps/exit_code.h"
+#include "apps/open_model.h"
 #include "apps/spread.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
@@ -161,7 +162,7 @@ Result<int> bench_sequences(const CommonOptions& common, const ModelBenchOptions
                         options.generate),
                  "leave --ctx out, or make --depth and -n smaller"};
   run.sequences = most, run.logit_rows = most, run.batch = std::max(run.batch, most);
-  auto source = open_model_file(options.model, file_options(common));
+  auto source = open_model(options.model, common, quiet);
   if (!source) return source.error();
   if (auto ok = check_generates(*source->file); !ok) return ok.error();
   Engine engine(backend_registry(), std::move(*engine_wanted), tell_on_stderr(quiet));

@@ -25,6 +25,7 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
   GenerateSettings generating = settings.generate;
   std::vector<Token> answered;  // of this answer, before the context was full
   std::optional<ReasoningSplitter> splitter;
+  if (generating.constraint) generating.constraint->rewind(0);
 
   for (;;) {
     auto prompt =
@@ -46,6 +47,10 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
                    tokens.size(), context),
             "start with a larger 'context', or with a new conversation", reason::kContextFull, "context"};
     }
+    if (generating.constraint && prompt->opens_reasoning)
+      return Error{Code::Usage,
+                   "the chat template begins every answer with thinking, to which a grammar does not apply",
+                   "give the prompt without a chat", "", "grammar"};
     if (!splitter) splitter.emplace(prompt->opens_reasoning);
     const int held = session.keep_common(tokens);
     auto g = generate(session, tokenizer, std::span(tokens).subspan(size_t(held)), generating,

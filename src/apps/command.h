@@ -10,7 +10,8 @@
 namespace gimbal {
 
 inline constexpr const char* kModelHelp =
-    "model file, a name listed by `gimbal models`, or `default` for the built-in model";
+    "model file, a name listed by `gimbal list`, an address (hf.co/OWNER/REPO:QUANT or a URL), or `default` "
+    "for the built-in model";
 
 class Command {
  public:
@@ -19,8 +20,9 @@ class Command {
   // After the command line was read. Answers the exit code, or the failure that main() reports.
   virtual Result<int> run() = 0;
 
-  bool json = false;   // every command has --json and --quiet
-  bool quiet = false;  // no progress and no notes; errors and device fallbacks are still told
+  bool json = false;        // every command has --json and --quiet
+  bool json_lines = false;  // what it prints with --json is a line for each event
+  bool quiet = false;       // no progress and no notes; errors and device fallbacks are still told
 };
 
 using MakeCommand = std::unique_ptr<Command> (*)();
@@ -36,7 +38,9 @@ std::unique_ptr<Command> make_pack();
 std::unique_ptr<Command> make_backends();
 std::unique_ptr<Command> make_kernels();
 std::unique_ptr<Command> make_verify();
+std::unique_ptr<Command> make_pull();
 std::unique_ptr<Command> make_models();
+std::unique_ptr<Command> make_remove();
 std::unique_ptr<Command> make_info();
 std::unique_ptr<Command> make_tokenize();
 std::unique_ptr<Command> make_detokenize();

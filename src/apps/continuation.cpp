@@ -62,6 +62,7 @@ class Continuation {
  private:
   void forget() {
     session_.rewind(0);
+    if (settings_.constraint) settings_.constraint->rewind(0);
     text_.clear();
   }
 

@@ -1,8 +1,8 @@
 // gimbal detokenize: token ids to text.
 #include "apps/command.h"
 #include "apps/json.h"
+#include "apps/open_model.h"
 #include "apps/terminal.h"
-#include "engine/find_model.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {
@@ -23,7 +23,7 @@ class Detokenize final : public Command {
                    "give --tokens IDS, such as --tokens 1,403,407"};
     auto ids = parse_ids("--tokens", *tokens_);
     if (!ids) return ids.error();
-    auto source = open_model_file(model_);
+    auto source = open_header(model_, {}, quiet);
     if (!source) return source.error();
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();

@@ -2,7 +2,7 @@
 #include "apps/command.h"
 #include "apps/input_text.h"
 #include "apps/json.h"
-#include "apps/options.h"
+#include "apps/open_model.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "engine/engine.h"
@@ -51,7 +51,7 @@ class Embed final : public Command {
     if (!input) return input.error();
     auto options = engine_options(engine_);
     if (!options) return options.error();
-    auto source = open_model_file(model_, file_options(engine_));
+    auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
     auto config = configure(*source->file);
     if (!config) return config.error();
@@ -139,7 +139,7 @@ class Embed final : public Command {
   }
 
   static Result<Input> json_line(const std::string& line, size_t number) {
-    const Json j = Json::parse(line, nullptr, false);
+    const Json j = parse_json(line);
     if (j.is_string()) return Input{j.get<std::string>()};
     if (j.is_object() && j.contains("text") && j["text"].is_string())
       return Input{j["text"].get<std::string>()};

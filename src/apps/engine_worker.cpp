@@ -12,6 +12,7 @@
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "engine/find_model.h"
+#include "server/api/request_log.h"
 #include "workers/sandbox.h"
 #include "workers/worker_loop.h"
 #include "workers/worker_process.h"
@@ -24,6 +25,7 @@ class EngineWorker final : public Command {
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
     a.flag("--embeddings", "give embeddings, and no text", embeddings_);
+    a.flag("--log-json", "notes on stderr as objects of JSON", log_json_);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
   }
@@ -34,6 +36,7 @@ class EngineWorker final : public Command {
     if (getsockopt(kWorkerSocket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM)
       return Error{Code::Usage, "a worker is started by `gimbal serve`, with a socket to it",
                    "run `gimbal serve`"};
+    if (log_json_) note_as_json(api::log_line);
     auto served = load();
     if (!served) {
       tell_failed(kWorkerSocket, served.error());
@@ -46,6 +49,7 @@ class EngineWorker final : public Command {
     hello.context = model.context(), hello.pid = int(getpid()),
     hello.generates = model.generation() != nullptr;
     hello.device_bytes = model.device_bytes(), hello.ops = model.ops().dump();
+    hello.explanation = model.explanations();
     enter_sandbox_where_possible(model);
 
     WorkerLoop loop{kWorkerSocket, model.generation(), {}, {}};
@@ -89,7 +93,7 @@ class EngineWorker final : public Command {
   }
 
   std::string model_;
-  bool embeddings_ = false;
+  bool embeddings_ = false, log_json_ = false;
   LoadOptions load_;
   CommonOptions engine_;
 };

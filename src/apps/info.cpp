@@ -4,9 +4,8 @@
 
 #include "apps/command.h"
 #include "apps/json.h"
-#include "apps/options.h"
+#include "apps/open_model.h"
 #include "apps/terminal.h"
-#include "engine/find_model.h"
 #include "model/arch.h"
 #include "tokenizer/tokenizer.h"
 
@@ -81,7 +80,7 @@ class Info final : public Command {
   }
 
   Result<int> run() override {
-    auto source = open_model_file(model_, {kernel_config_.value_or(""), {}});
+    auto source = open_header(model_, {kernel_config_.value_or(""), {}}, quiet);
     if (!source) return source.error();
     const Gguf& f = *source->file;
     std::map<std::string, Share> mix;

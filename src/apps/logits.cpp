@@ -5,7 +5,7 @@
 #include "apps/binary_output.h"
 #include "apps/command.h"
 #include "apps/json.h"
-#include "apps/options.h"
+#include "apps/open_model.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "engine/engine.h"
@@ -38,7 +38,7 @@ class Logits final : public Command {
     if (!wanted) return wanted.error();
     auto options = engine_options(engine_);
     if (!options) return options.error();
-    auto source = open_model_file(model_, file_options(engine_));
+    auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
     if (auto ok = check_generates(*source->file); !ok) return ok.error();
     auto out = BinaryOutput::open(output_, [&](const std::string& p) { return source->file->is(p); });

@@ -11,6 +11,7 @@
 #include "apps/wording.h"
 #include "base/text.h"
 #include "engine/backend_places.h"
+#include "fetch/pull_event.h"
 
 namespace gimbal {
 namespace {
@@ -30,28 +31,28 @@ std::string overview() {
          "`gimbal help COMMAND` lists the options of a command.\n";
 }
 
-int report(const Error& error, bool json) {
+// `lines`: the command's output has JSON on each line.
+int report(const Error& error, bool json, bool lines = false) {
   const Error e = worded(error);
   std::string text = "error: " + printable(e.message, true) + "\n";
   if (!e.remedy.empty()) text += "  " + printable(e.remedy, true) + "\n";
   fflush(stdout);
   fwrite(text.data(), 1, text.size(), stderr);
   if (json)
-    print_json({{"error", {{"code", name_of(e.code)}, {"message", e.message}, {"remedy", e.remedy}}}});
-  return exit_code(e.code);
+    print_json({{"error", {{"code", name_of(e.code)}, {"message", e.message}, {"remedy", e.remedy}}}}, lines);
+  return e.reason == std::string_view(reason::kCancelled) ? int(kInterrupted) : exit_code(e.code);
 }
 
 // What other programs call it, and a model where a command is expected.
 std::string hint(const std::string& word) {
-  for (const auto& [theirs, ours] : {std::pair("list", "gimbal models"),
-                                     {"ls", "gimbal models"},
+  for (const auto& [theirs, ours] : {std::pair("ls", "gimbal list"),
+                                     {"download", "gimbal pull"},
+                                     {"remove", "gimbal rm"},
                                      {"show", "gimbal info MODEL"},
                                      {"chat", "gimbal run MODEL"},
                                      {"generate", "gimbal run MODEL -p TEXT"},
                                      {"ps", "gimbal backends"}})
     if (word == theirs) return format("here that is `{}`", ours);
-  if (word == "pull" || word == "download")
-    return "gimbal downloads nothing: put a .gguf file into this folder, or name a folder in $GIMBAL_MODELS";
   if (word == "quantize" || word == "convert" || word == "create")
     return "gimbal makes no model files; convert with the tools of llama.cpp";
   if (word.ends_with(".gguf") || word.ends_with(".GGUF") || word.find('/') != std::string::npos)
@@ -98,7 +99,7 @@ int dispatch(std::vector<std::string> args) {
   if (auto ok = arguments->parse(std::move(args)); !ok) return report(ok.error(), json);
   if (arguments->help_wanted()) return print(arguments->help()), kDone;
   auto code = command->run();
-  return code ? *code : report(code.error(), json);
+  return code ? *code : report(code.error(), json, command->json_lines);
 }
 
 int finish(int code) {

@@ -46,8 +46,8 @@ std::string page() {
       ".TH GIMBAL 1 \"\" \"gimbal {}\" \"User Commands\"\n.SH NAME\ngimbal \\- run language models on this "
       "machine\n.SH SYNOPSIS\n.B gimbal\n.I COMMAND\n[\\fIMODEL\\fR] [\\fIoptions\\fR]\n.SH DESCRIPTION\n"
       "gimbal runs language models (GGUF files) on this machine, and says what computes them and why.\n"
-      "MODEL is a file, a name that \\fBgimbal models\\fR lists, or \\fBdefault\\fR: the model inside the "
-      "program.\n.SH COMMANDS\n",
+      "MODEL is a file, a name that \\fBgimbal list\\fR shows, an address (hf.co/OWNER/REPO:QUANT or the URL "
+      "of a file, which is fetched), or \\fBdefault\\fR: the model inside the program.\n.SH COMMANDS\n",
       roff(GIMBAL_VERSION));
   for (const CommandRow& row : all_commands()) {
     const DeclaredCommand d = declare(row);
@@ -72,6 +72,10 @@ std::string page() {
   for (const auto& [name, meaning] :
        {std::pair("GIMBAL_MODELS", "folders to look for models in, with colons between"),
         {"GIMBAL_BACKEND_PATH", "folders to look for backend plugins in"},
+        {"HF_TOKEN", "the token for Hugging Face; else the file that `hf auth login` writes"},
+        {"HF_HOME, HF_HUB_CACHE", "where models of Hugging Face are kept, for its own programs, too"},
+        {"HF_ENDPOINT", "another site that speaks as Hugging Face does"},
+        {"https_proxy, http_proxy, no_proxy", "how the network is reached"},
         {"XDG_CACHE_HOME, HOME", "where measurements and verification results are kept"},
         {"NO_COLOR", "no colours"}})
     out += format(".TP\n.B {}\n{}\n", roff(name), sentence(meaning));

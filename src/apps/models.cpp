@@ -1,5 +1,6 @@
 // gimbal models: the model files on this machine, with what their headers say.
 #include <algorithm>
+#include <map>
 
 #include "apps/command.h"
 #include "apps/json.h"
@@ -11,30 +12,42 @@
 namespace gimbal {
 namespace {
 
+// The format that most of a file's bytes have.
+std::string format_of(const Gguf& file) {
+  std::map<std::string_view, uint64_t> bytes;
+  for (const GgufTensor& t : file.tensors()) bytes[stored_name(t)] += t.stored;
+  const auto most =
+      std::max_element(bytes.begin(), bytes.end(), [](auto& a, auto& b) { return a.second < b.second; });
+  return most == bytes.end() ? "" : std::string(most->first);
+}
+
 class ModelsCommand final : public Command {
  public:
-  void declare(Arguments& a) override { a.example("GIMBAL_MODELS=/data/models:$HOME/gguf gimbal models"); }
+  void declare(Arguments& a) override { a.example("GIMBAL_MODELS=/data/models:$HOME/gguf gimbal list"); }
 
   Result<int> run() override {
     Catalog catalog = find_models();
-    Table table("lrlll");
-    table.row({bold("NAME"), bold("SIZE"), bold("ARCHITECTURE"), bold("FROM"), bold("PATH")});
+    Table table("lrllll");
+    table.row({bold("NAME"), bold("SIZE"), bold("FORMAT"), bold("ARCHITECTURE"), bold("FROM"), bold("PATH")});
     Json list = Json::array();
     std::string unreadable;
     auto add = [&](const CatalogEntry& e, const Result<Gguf>& file) {
       std::string arch = file ? std::string(file->string("general.architecture").value_or("")) : "";
+      const std::string type = file ? format_of(*file) : "";
       const bool runs = file && configure(*file);  // header alone
       Json j{{"name", e.name},
              {"source", e.source},
              {"path", e.path.empty() ? Json() : Json(e.path)},
              {"bytes", e.bytes},
+             {"format", type.empty() ? Json() : Json(type)},
              {"architecture", arch.empty() ? Json() : Json(arch)},
              {"supported", runs}};
       if (!file) j["error"] = {{"code", name_of(file.error().code)}, {"message", file.error().message}};
       list.push_back(std::move(j));
-      if (!file) unreadable += format("  {}\n", printable(file.error().message));  // it names the file
+      if (!file)
+        unreadable += gimbal::format("  {}\n", printable(file.error().message));  // it names the file
       std::string what = file ? printable(arch) + (runs ? "" : " (not supported yet)") : "unreadable";
-      table.row({printable(e.name), human_bytes(e.bytes), what, e.source,
+      table.row({printable(e.name), human_bytes(e.bytes), type, what, e.source,
                  e.path.empty() ? "-" : printable(e.path)});
     };
     const Bytes inside = embedded_model();
@@ -62,8 +75,8 @@ class ModelsCommand final : public Command {
       if (!unreadable.empty()) print("\nUnreadable:\n" + unreadable);
       if (catalog.entries.empty() && !quiet)
         note(
-            "No files were found. Put a .gguf file into this folder, or name folders: "
-            "GIMBAL_MODELS=/data/models gimbal models");
+            "No files were found. `gimbal pull hf.co/OWNER/REPO` fetches one; or put a .gguf file into this "
+            "folder, or name folders: GIMBAL_MODELS=/data/models gimbal list");
     }
     return kDone;
   }

@@ -1,7 +1,7 @@
 // gimbal pack: keeps a model's weights as the device lays them out, for starts that map them.
 #include "apps/command.h"
 #include "apps/json.h"
-#include "apps/options.h"
+#include "apps/open_model.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "base/file.h"
@@ -25,7 +25,7 @@ class Pack final : public Command {
     engine_.backend = kHostBackend, engine_.packed = "off";
     auto options = engine_options(engine_);
     if (!options) return options.error();
-    auto source = open_model_file(model_, file_options(engine_));
+    auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     auto loaded = engine.load(*source);

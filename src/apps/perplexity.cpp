@@ -9,7 +9,7 @@
 #include "apps/command.h"
 #include "apps/input_text.h"
 #include "apps/json.h"
-#include "apps/options.h"
+#include "apps/open_model.h"
 #include "apps/saved_logits.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
@@ -53,7 +53,7 @@ class Perplexity final : public Command {
       return Error{Code::Usage, "there is no text", "give --file FILE, or write the text to stdin"};
     auto options = engine_options(engine_);
     if (!options) return options.error();
-    auto source = open_model_file(model_, file_options(engine_));
+    auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
     if (auto ok = check_generates(*source->file); !ok) return ok.error();
     auto tokenizer = Tokenizer::create(*source->file);

@@ -6,6 +6,7 @@
 #include "apps/run_report.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
+#include "engine/explanation.h"
 #include "runtime/memory_check.h"
 
 namespace gimbal {
@@ -33,20 +34,6 @@ class Plan final : public Command {
   }
 
  private:
-  static void add_uses(Json& j, const ModelPlan& b) {
-    j["devices"] = Json::array();
-    for (const MemoryUse& u : memory_uses(b)) {
-      if (!u.device) {
-        j["host"] = {{"sessions", u.sum.sessions}, {"total", u.sum.total()}, {"free", u.sum.free}};
-        continue;
-      }
-      Json memory = memory_json(u.sum);
-      memory["device"] = u.device->id();
-      memory["memory_total"] = u.device->describe().memory_total;
-      j["devices"].push_back(std::move(memory));
-    }
-  }
-
   void print_as_json(const Planned& planned, const Status& fits) const {
     const PlannedModel& p = planned.model;
     const ModelPlan& b = p.plan;
@@ -57,12 +44,12 @@ class Plan final : public Command {
            {"trained_context", b.config.context},
            {"batch", b.options.batch},
            {"kv_type", info(b.options.cache_type).name}};
-    add_uses(j, b);
+    add_memory(j, b);
     j["host_per_session"] = b.session_bytes();
     j["draft"] = nullptr;
     if (planned.draft) {
       j["draft"] = {{"model", planned.draft->source.name}};
-      add_uses(j["draft"], planned.draft->plan);
+      add_memory(j["draft"], planned.draft->plan);
     }
     j["placement"] = placement_json(b, p.opened);
     j["fallbacks"] = sentences(p.fallbacks);

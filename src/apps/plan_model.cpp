@@ -1,5 +1,6 @@
 #include "apps/plan_model.h"
 
+#include "apps/open_model.h"
 #include "apps/tell.h"
 #include "base/format.h"
 #include "engine/drafts.h"
@@ -10,7 +11,7 @@ Result<Planned> plan_model(const std::string& model, const CommonOptions& common
                            Result<PlannedModel> (Engine::*plan)(const ModelFile&), const std::string& draft) {
   auto options = engine_options(common);
   if (!options) return options.error();
-  auto source = open_model_file(model, file_options(common));
+  auto source = open_header(model, file_options(common), quiet);
   if (!source) return source.error();
   auto tokenizer = Tokenizer::create(*source->file);
   auto drafts = plan_drafts(backend_registry(), *options, *source, draft, tell_on_stderr(quiet));

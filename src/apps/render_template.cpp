@@ -4,9 +4,9 @@
 #include "apps/command.h"
 #include "apps/input_text.h"
 #include "apps/json.h"
+#include "apps/open_model.h"
 #include "apps/terminal.h"
 #include "chat/chat_prompt.h"
-#include "engine/find_model.h"
 
 namespace gimbal {
 namespace {
@@ -37,7 +37,7 @@ class RenderTemplate final : public Command {
   void declare(Arguments& a) override {
     a.text("--template", "FILE", "a file with the template (Jinja)", template_);
     a.text("-m,--model", "MODEL",
-           "the template of a model file, a name listed by `gimbal models`, or `default`", model_);
+           "the template of a model file, a name listed by `gimbal list`, an address, or `default`", model_);
     a.text("-i,--input", "FILE", "the template's variables as JSON: {\"messages\": [...], ...}; - is stdin",
            input_);
     a.text("--now", "TIME", "the time for templates that write a date: 2024-07-26T12:00:00; default: now",
@@ -58,7 +58,7 @@ class RenderTemplate final : public Command {
     }
     auto text = read_text(*input_);
     if (!text) return text.error();
-    const Json variables = Json::parse(*text, nullptr, false);
+    const Json variables = parse_json(*text);
     if (variables.is_discarded())
       return Error{Code::Usage, format("{} is not JSON", gimbal::quoted(*input_)),
                    "it must hold {\"messages\": [...]}"};
@@ -81,7 +81,7 @@ class RenderTemplate final : public Command {
   }
 
   Result<Rendered> of_model(const Json& variables, const RenderOptions& options) const {
-    auto source = open_model_file(*model_);
+    auto source = open_header(*model_, {}, quiet);
     if (!source) return source.error();
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();

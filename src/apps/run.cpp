@@ -6,10 +6,11 @@
 #include "apps/chat.h"
 #include "apps/command.h"
 #include "apps/continuation.h"
+#include "apps/grammar_options.h"
 #include "apps/input_text.h"
 #include "apps/interrupt.h"
 #include "apps/kept_prompt.h"
-#include "apps/options.h"
+#include "apps/open_model.h"
 #include "apps/prompt_progress.h"
 #include "apps/run_report.h"
 #include "apps/tell.h"
@@ -31,6 +32,7 @@ class Run final : public Command {
     a.section("Text");
     a.text("--tokens", "IDS", "the prompt as token ids; none is added", tokens_);
     text_.declare(a);
+    grammar_.declare(a);
     a.text(
         "--prompt-cache", "FILE",
         "keep what the model remembers of the prompt; a later run with the same beginning computes the rest",
@@ -79,7 +81,7 @@ class Run final : public Command {
                      "for example: --tokens 1,403,407"};
       ids = std::move(*parsed);
     }
-    auto source = open_model_file(model_, file_options(engine_));
+    auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
     if (auto ok = check_generates(*source->file); !ok) return ok.error();
     auto tokenizer = Tokenizer::create(*source->file);
@@ -97,6 +99,7 @@ class Run final : public Command {
       text = std::move(*read);
       if (!chat_template) ids = (*tokenizer)->encode(text);
     }
+    if (auto ok = grammar_.apply(*source->file, **tokenizer, text_.settings); !ok) return ok.error();
     const std::string draft = draft_.value_or("off");
     auto drafts = open_drafts(backend_registry(), *options, *source, draft, tell_on_stderr(quiet));
     if (!drafts) return drafts.error();
@@ -167,6 +170,8 @@ class Run final : public Command {
     }
     if (tokens_ && (text_.prompt || text_.file))
       return Error{Code::Usage, "-p, --file and --tokens each give a prompt", "give only one of them"};
+    if (auto ok = grammar_.read(); !ok) return ok;
+    if (grammar_.given()) think_ = "off";  // it is the answer that must match
     return text_.finish();
   }
 
@@ -210,6 +215,7 @@ class Run final : public Command {
   bool chat_ = false, raw_ = false, parse_special_ = false;
   std::string think_ = "show", ctx_shift_ = "on";
   TextOptions text_;
+  GrammarOptions grammar_;
   CommonOptions engine_;
 };
 

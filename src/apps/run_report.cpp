@@ -8,6 +8,7 @@
 #include "apps/terminal.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "engine/explanation.h"
 #include "files/packed_file.h"
 #include "runtime/memory_check.h"
 
@@ -54,12 +55,6 @@ MemoryPlan memory_sum(const ModelPlan& b) {
     sum.transfer += u.sum.transfer, sum.scratch += u.sum.scratch, sum.free += u.sum.free;
   }
   return sum;
-}
-
-Json memory_json(const MemoryPlan& m) {
-  return {{"weights", m.weights}, {"kv_cache", m.cache},     {"activations", m.activations},
-          {"step", m.step},       {"output", m.output},      {"scratch", m.scratch},
-          {"total", m.total()},   {"hand_over", m.transfer}, {"free", m.free}};
 }
 
 Json placement_json(const ModelPlan& b, const OpenedDevice& opened) {

@@ -17,7 +17,6 @@ std::vector<KernelCount> count_kernels(const ModelPlan&, size_t bucket);
 size_t device_count(const ModelPlan&);
 
 MemoryPlan memory_sum(const ModelPlan&);  // over all devices
-Json memory_json(const MemoryPlan&);
 // [{device, layers: [first, last] or null, embedding, head, packed, reason}], a row for each stage.
 Json placement_json(const ModelPlan&, const OpenedDevice&);
 // "4.66 GB, mapped from 'FILE'", for each stage whose weights are packed ones.

@@ -13,11 +13,12 @@
 #include "apps/backends_json.h"
 #include "apps/command.h"
 #include "apps/json.h"
+#include "apps/next_steps.h"
+#include "apps/open_model.h"
 #include "apps/serving_options.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "base/clock.h"
-#include "engine/find_model.h"
 #include "server/api/api.h"
 #include "server/api/text.h"
 #include "server/loaded_models.h"
@@ -26,7 +27,8 @@
 namespace gimbal {
 namespace {
 
-// The first signal drains the server, the second one ends it. A thread of its own waits for them, so that
+// The first signal drains the server, the second one ends it; what is still computed then ends with an error
+// of its API. A thread of its own waits for them, so that
 // nothing else is ever interrupted.
 class Signals {
  public:
@@ -43,8 +45,10 @@ class Signals {
       if (sigwaitinfo(&all_, nullptr) == SIGUSR2) return;
       services.draining = true;
       server.drain();
-      sigtimedwait(&all_, nullptr, &limit);  // or the server has ended
-      server.stop();
+      if (sigtimedwait(&all_, nullptr, &limit) == SIGUSR2) return;  // the server has ended
+      services.answers.end();
+      timespec moment{1, 0};  // for clients to be told
+      if (sigtimedwait(&all_, nullptr, &moment) != SIGUSR2) server.stop();
     });
   }
   // The server is not touched any more.
@@ -92,11 +96,21 @@ class Serve final : public Command {
            host_);
     a.whole("--port", "N", "the port (default 8080); 0: any that is free", port_, 0, 65535);
     a.texts("--api-key", "KEY",
-            "a key that clients must send; repeatable. Also $GIMBAL_API_KEY. Without one, anybody on this "
-            "machine may "
-            "ask; for other machines a key is made up and shown",
+            "a key that clients must send; repeatable. Without one, anybody on this machine may ask; for "
+            "other machines a key is made up and shown. Others see what is typed: better $GIMBAL_API_KEY",
             keys_);
     a.text("--cors-origin", "ORIGIN", "a web site whose pages may ask, or * (default: none)", cors_origin_);
+    a.text("--tls-cert", "FILE", "speak TLS, with this certificate (PEM, those that vouch for it behind it)",
+           tls_cert_);
+    a.text("--tls-key", "FILE", "the key of the certificate (PEM)", tls_key_);
+    a.whole("--header-timeout", "SECONDS", "for the first line and the headers of a request (default 20)",
+            header_timeout_, 1, 3600);
+    a.whole("--body-timeout", "SECONDS", "for the body of a request (default 50)", body_timeout_, 1, 3600);
+    a.section("Log");
+    a.flag("--log-json", "tell each request and each note on stderr as an object of JSON", log_json_);
+    a.flag("--log-prompts", "tell what requests say, too", log_prompts_);
+    a.section("Configuration");
+    a.configurable();
     a.section("Models");  // of the server itself: workers get the options of the next two sections
     a.text(
         "--workers", "LIST",
@@ -116,12 +130,15 @@ class Serve final : public Command {
   }
 
   Result<int> run() override {
+    if (log_json_) note_as_json(api::log_line);
+    if (tls_cert_.has_value() != tls_key_.has_value())
+      return Error{Code::Usage, "--tls-cert and --tls-key go together", "give both, or none of them"};
     auto serving = serving_options(load_, engine_);
     if (!serving) return serving.error();
     std::vector<ModelFile> files;
     if (models_.empty()) models_.push_back("default");
     for (const std::string& name : models_) {
-      auto file = open_model_file(name, file_options(engine_));
+      auto file = open_model(name, engine_, quiet);
       if (!file) return file.error();
       files.push_back(std::move(*file));
     }
@@ -144,10 +161,14 @@ class Serve final : public Command {
     auto models = LoadedModels::create(std::move(files), keep_alive_.value_or(0), load);
     if (!models) return models.error();
     api::Services services{**models, GIMBAL_VERSION, backends_text};
+    services.log = request_log();
     told = &services;
     api::Api api(services, access());
     http::Server::Options listening{host_.value_or("127.0.0.1"), uint16_t(port_.value_or(8080))};
-    listening.handler_threads = 16;  // they wait, for models and for embeddings
+    listening.limits.head_seconds = header_timeout_.value_or(20);
+    listening.limits.body_seconds = body_timeout_.value_or(50);
+    listening.tls_certificate = tls_cert_.value_or(""), listening.tls_key = tls_key_.value_or("");
+    listening.handler_threads = 64;  // they wait, for models and for embeddings
     auto server = http::Server::listen(listening, api);
     if (!server) return server.error();
     signals.start(**server, services, drain_.value_or(8));
@@ -222,6 +243,7 @@ class Serve final : public Command {
         if (at->backend != "cpu") c.push_back(format("--device={}", at->index));
       }
       if (quiet) c.push_back("--quiet");
+      if (log_json_) c.push_back("--log-json");
       all.push_back(std::move(c));
     }
     return all;
@@ -233,33 +255,49 @@ class Serve final : public Command {
     return n > 0 ? std::string(path, size_t(n)) : "/proc/self/exe";
   }
 
+  api::RequestLog request_log() const {
+    api::RequestLog log{log_prompts_, {}};
+    if (log_json_ || log_prompts_ || !quiet)
+      log.tell = [as_json = log_json_](const api::RequestRecord& r) {
+        log_to_stderr(api::log_line(r, as_json));
+      };
+    return log;
+  }
+
   api::Access access() {
     api::Access a{keys_, cors_origin_.value_or("")};
-    if (const char* key = std::getenv("GIMBAL_API_KEY"); key && *key) a.keys.push_back(key);
     if (a.keys.empty() && !http::is_loopback(host_.value_or("127.0.0.1"))) {
       a.keys.push_back(api::generated_key());
       note(format("other machines can reach this server, so a key is needed. It is shown once, here: {}",
                   a.keys[0]));
     }
+    needs_key_ = !a.keys.empty();
     return a;
   }
 
   void tell_ready(const http::Server& server, LoadedModels& models) const {
-    const std::string url = "http://" + server.address();
+    const std::string url = (tls_cert_ ? "https://" : "http://") + server.address();
     std::vector<std::string> names;
     for (const KnownModel& m : models.list()) names.push_back(m.id);
     if (json) print_json({{"url", url}, {"models", names}}, true);
     else if (!quiet) note(format("serving {} at {} (Ctrl-C ends it)", fmt::join(names, ", "), url));
+    if (!json && !quiet && stderr_is_terminal()) {
+      note("  try: " + first_request(from_here(url), names[0], needs_key_));
+      if (api::answers("/")) note(format("  or open {}/ in a browser", from_here(url)));
+    }
     flush_output();
   }
 
   std::vector<std::string> models_, keys_;
   std::optional<std::string> host_, cors_origin_;
-  std::optional<std::string> workers_;
+  std::optional<std::string> workers_, tls_cert_, tls_key_;
+  std::optional<int> header_timeout_, body_timeout_;
+  bool log_json_ = false, log_prompts_ = false;
   std::optional<int> port_, keep_alive_, drain_;
   LoadOptions load_;
   CommonOptions engine_;
   const Arguments* arguments_ = nullptr;
+  bool needs_key_ = false;
 };
 
 }  // namespace

@@ -10,6 +10,10 @@ void declare(Arguments& a, LoadOptions& o) {
           o.cache_tokens, int64_t(1), int64_t(1) << 40);
   a.whole("--queue", "N", "requests that may wait; more are told to come again (default 256)", o.queue, 0,
           100000);
+  a.text("--draft", "auto|off|ngram|mtp|MODEL",
+         "guess the next tokens of answers, and compute them at once where few are written and it pays; the "
+         "answers stay the same (default auto: by the file's layers for it, else ngram; as of `run`)",
+         o.draft);
 }
 
 Result<ServingOptions> serving_options(const LoadOptions& load, const CommonOptions& engine) {
@@ -18,6 +22,7 @@ Result<ServingOptions> serving_options(const LoadOptions& load, const CommonOpti
   ServingOptions out{std::move(*options)};
   out.parallel = load.parallel.value_or(64);
   out.cache_tokens = load.cache_tokens.value_or(0);
+  out.draft = load.draft.value_or("auto");
   out.scheduler.queue = load.queue.value_or(256);
   return out;
 }

@@ -8,6 +8,7 @@ namespace gimbal {
 struct LoadOptions {
   std::optional<int> parallel, queue;
   std::optional<int64_t> cache_tokens;
+  std::optional<std::string> draft;
 };
 
 inline constexpr const char* kLoadSection = "Load";

@@ -1,11 +1,14 @@
 #include "apps/terminal.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/format.h"
@@ -14,6 +17,7 @@
 namespace gimbal {
 namespace {
 
+std::string (*note_line)(const std::string&) = nullptr;
 int first_error = 0;  // errno of the first write to stdout that failed
 
 bool colour() {
@@ -78,9 +82,26 @@ bool flush_output() {
 
 bool reader_gone() { return first_error == EPIPE; }
 
+void note_as_json(std::string (*line)(const std::string& text)) { note_line = line; }
+
 void note(std::string_view text) {
-  const std::string line = std::string(text) + "\n";
+  const std::string line = note_line ? note_line(std::string(text)) : std::string(text) + "\n";
   fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void log_to_stderr(std::string_view line) {
+  static std::mutex mutex;
+  static uint64_t lost = 0;
+  const std::lock_guard lock(mutex);
+  pollfd err{STDERR_FILENO, POLLOUT, 0};
+  // A pipe that can be written to takes a page without waiting.
+  if (poll(&err, 1, 0) != 1 || !(err.revents & POLLOUT)) {
+    lost++;
+    return;
+  }
+  if (lost)
+    return note(format("{} lines of the log were lost: they were not read", std::exchange(lost, 0) + 1));
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 
 std::string bold(std::string_view text) {

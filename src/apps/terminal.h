@@ -24,6 +24,11 @@ bool reader_gone();
 
 // One line on stderr.
 void note(std::string_view text);
+// From here on, each note is an object of JSON with its time. Before other threads are started.
+void note_as_json(std::string (*line)(const std::string& text));
+// A line that nobody must wait for, its end included, at most 4096 bytes: where the reader of stderr is slow
+// it is left out, and their number is told later. From any thread.
+void log_to_stderr(std::string_view line);
 
 // Colours for stdout; the text alone when it is not a terminal or NO_COLOR is set.
 std::string bold(std::string_view text);

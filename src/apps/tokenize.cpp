@@ -2,8 +2,8 @@
 #include "apps/command.h"
 #include "apps/input_text.h"
 #include "apps/json.h"
+#include "apps/open_model.h"
 #include "apps/terminal.h"
-#include "engine/find_model.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {
@@ -24,7 +24,7 @@ class Tokenize final : public Command {
   Result<int> run() override {
     auto text = input();
     if (!text) return text.error();
-    auto source = open_model_file(model_);
+    auto source = open_header(model_, {}, quiet);
     if (!source) return source.error();
     auto tokenizer = Tokenizer::create(*source->file);
     if (!tokenizer) return tokenizer.error();

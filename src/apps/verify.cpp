@@ -5,11 +5,10 @@
 
 #include "apps/command.h"
 #include "apps/json.h"
-#include "apps/options.h"
+#include "apps/open_model.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "conformance/conformance.h"
-#include "engine/find_model.h"
 #include "engine/findings.h"
 #include "runtime/model_check.h"
 
@@ -31,7 +30,7 @@ class VerifyCommand final : public Command {
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     std::optional<ModelFile> source;
     if (!model_.empty()) {
-      auto found = open_model_file(model_, file_options(engine_));
+      auto found = open_model(model_, engine_, quiet);
       if (!found) return found.error();
       source = std::move(*found);
     }

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "device/reason.h"
+#include "fetch/store.h"
 #include "program/place.h"
 
 namespace gimbal {
@@ -13,6 +14,8 @@ struct OptionOfField {
 };
 constexpr OptionOfField kOptionOfField[] = {
     {"model", "MODEL"},
+    {"sha256", "--sha256"},
+    {"connections", "--connections"},
     {"backend", "--backend"},
     {"device", "--device"},
     {"backend_order", "--backend-order"},
@@ -57,7 +60,9 @@ struct Hint {
 constexpr Hint kHints[] = {
     {kNoKernel, "`gimbal kernels` lists what each device computes"},
     {reason::kNoSuchModel,
-     "`gimbal models` lists what was found; $GIMBAL_MODELS names more folders to look into"},
+     "`gimbal list` shows what was found; $GIMBAL_MODELS names more folders to look into; `gimbal pull "
+     "hf.co/OWNER/REPO` fetches one"},
+    {reason::kNotFetched, "`gimbal pull` does"},
     {reason::kPackedUnusable, "`gimbal pack` writes it anew"},
     {reason::kVerificationFailed, "`gimbal verify` prints a report for a bug report"},
 };

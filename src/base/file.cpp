@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,9 +113,19 @@ Result<InputFile> InputFile::open(const std::string& path) {
   return file;
 }
 
+// fstat() of the GNU C library asks by a path, although an empty one, and a process without files
+// (workers/sandbox.h) may not.
+int state_of_open(int fd, struct stat& st) {
+#if defined(__linux__) && defined(__LP64__) && defined(SYS_fstat)
+  return int(syscall(SYS_fstat, fd, &st));
+#else
+  return fstat(fd, &st);
+#endif
+}
+
 Result<InputFile::State> InputFile::state() const {
   struct stat st;
-  if (fstat(fd_, &st) != 0) return system_error("look at", path_);
+  if (state_of_open(fd_, st) != 0) return system_error("look at", path_);
   return state_of(st);
 }
 

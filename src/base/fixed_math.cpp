@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace gimbal::fixed {
@@ -76,27 +77,28 @@ double nearest(double x) { return double(int64_t(x < 0 ? x - 0.5 : x + 0.5)); }
 // 2^n for n in -1022..1023.
 double power_of_two(int n) { return std::bit_cast<double>(uint64_t(n + 1023) << 52); }
 
+// 1/2! .. 1/14!, of |r| <= 0.3466: the first term left out is below 2e-19.
+constexpr double kExpTerms[] = {1.0 / 87178291200,
+                                1.0 / 6227020800,
+                                1.0 / 479001600,
+                                1.0 / 39916800,
+                                1.0 / 3628800,
+                                1.0 / 362880,
+                                1.0 / 40320,
+                                1.0 / 5040,
+                                1.0 / 720,
+                                1.0 / 120,
+                                1.0 / 24,
+                                1.0 / 6,
+                                0.5};
+
 // e^(x + tail) for a tail below 1e-10 and -746 < x < 710.
 double exp_with_tail(double x, double tail) {
   double n = nearest(x * kInvLn2);
   Pair r = sum(x - n * kLn2Hi, -(n * kLn2Lo));  // the first difference is exact
   r.lo += tail;
-  // 1/2! .. 1/14!, |r| <= 0.3466: the first term left out is below 2e-19.
-  constexpr double kTerms[] = {1.0 / 87178291200,
-                               1.0 / 6227020800,
-                               1.0 / 479001600,
-                               1.0 / 39916800,
-                               1.0 / 3628800,
-                               1.0 / 362880,
-                               1.0 / 40320,
-                               1.0 / 5040,
-                               1.0 / 720,
-                               1.0 / 120,
-                               1.0 / 24,
-                               1.0 / 6,
-                               0.5};
   double q = 0;
-  for (double term : kTerms) q = q * r.hi + term;
+  for (double term : kExpTerms) q = q * r.hi + term;
   q *= r.hi * r.hi;
   double e = 1 + (r.hi + (q + r.lo * (1 + (r.hi + q))));
   // In two steps, because 2^n alone may be out of range; only the last one can round.
@@ -176,6 +178,37 @@ double exp(double x) {
   if (x > 709.79) return kInfinity;
   if (x < -745.14) return 0;
   return exp_with_tail(x, 0);
+}
+
+// The operations of exp_with_tail(), each for all of the numbers before the next: those of one number wait
+// for each other.
+void exp(const double (&x)[kLanes], double (&out)[kLanes]) {
+  using Doubles = double __attribute__((vector_size(kLanes * sizeof(double))));
+  using Bits = int64_t __attribute__((vector_size(kLanes * sizeof(int64_t))));
+  using Ints = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
+  bool ordinary = true;  // 2^n is a normal number
+  for (double one : x) ordinary &= one > -708 && one < 709;
+  if (!ordinary) {
+    for (int i = 0; i < kLanes; i++) out[i] = exp(x[i]);
+    return;
+  }
+  Doubles v;
+  std::memcpy(&v, x, sizeof v);
+  // nearest(): half of the number's own sign, and cut off
+  const Doubles turns = v * kInvLn2;
+  const Bits half = ((Bits)turns & std::numeric_limits<int64_t>::min()) | std::bit_cast<int64_t>(0.5);
+  const Doubles n = __builtin_convertvector(__builtin_convertvector(turns + (Doubles)half, Ints), Doubles);
+  // sum(), of two numbers
+  const Doubles high = v - n * kLn2Hi, low = -(n * kLn2Lo), r = high + low, part = r - high;
+  const Doubles rest = (high - (r - part)) + (low - part);
+  Doubles q = {};
+  for (double term : kExpTerms) q = q * r + term;
+  q *= r * r;
+  const Doubles e = 1 + (r + (q + rest * (1 + (r + q))));
+  // A sum with 1.5 * 2^52 has the whole number in its lowest bits.
+  const Bits power = (Bits)(n + (0x1.8p52 + 1023)) << 52;
+  const Doubles all = e * (Doubles)power;
+  std::memcpy(out, &all, sizeof all);
 }
 
 double log(double x) {

@@ -11,6 +11,9 @@ namespace gimbal::fixed {
 // e^x. Relative error below 2e-16 for results of at least 2^-1022, one unit of 2^-1074 below that. Overflows
 // to +infinity above 709.78, becomes 0 below -745.13.
 double exp(double x);
+// The same bits for each of these numbers, in half of the time.
+inline constexpr int kLanes = 8;
+void exp(const double (&x)[kLanes], double (&out)[kLanes]);
 
 // Natural logarithm, relative error below 2e-16 for every positive x. log(0) is -infinity, of a negative
 // number NaN.

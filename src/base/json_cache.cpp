@@ -23,7 +23,7 @@ void JsonCache::load() {
   std::error_code e;
   if (std::exchange(loaded_, true) || path_.empty() || !std::filesystem::exists(path_, e)) return;
   auto text = read_file(path_, kMaxBytes);
-  Json found = text ? Json::parse(*text, nullptr, false) : Json();
+  Json found = text ? parse_json(*text) : Json();
   if (found.is_object() && found.contains(list_) && found[list_].is_array())
     entries_ = std::move(found[list_]);
   else damage_ = text ? format("'{}' is not what gimbal wrote there", path_) : text.error().message;

@@ -51,7 +51,7 @@ Result<Conversation> Conversation::from_json(const std::string& text) {
     return Error{Code::Usage, "this is no saved chat: " + what,
                  "it must hold {\"messages\": [{\"role\", \"content\"}, ...]}"};
   };
-  const Json v = Json::parse(text, nullptr, false);
+  const Json v = parse_json(text);
   if (v.is_discarded()) return wrong("it is not JSON");
   if (!v.is_object() || !v.contains("messages") || !v["messages"].is_array())
     return wrong("it has no list of messages");

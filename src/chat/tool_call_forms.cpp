@@ -15,7 +15,7 @@ std::string_view trim(std::string_view s) {
   return s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
 }
 
-Json parsed(std::string_view s) { return Json::parse(s, nullptr, false); }
+Json parsed(std::string_view s) { return parse_json(s); }
 
 std::string dumped(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -29,12 +29,6 @@ Json value_of(std::string_view s) {
   return std::string(s);
 }
 
-bool is_name(std::string_view s) {
-  return !s.empty() && s.size() <= 256 && std::all_of(s.begin(), s.end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/';
-  });
-}
-
 // ---- JSON
 
 std::optional<ToolCall> call_of(const Json& given) {
@@ -45,7 +39,7 @@ std::optional<ToolCall> call_of(const Json& given) {
   for (const char* key : {"name", "tool_name", "function"})
     if (const auto at = j.find(key); at != j.end() && at->is_string() && call.name.empty())
       call.name = at->get<std::string>();
-  if (!is_name(call.name)) return std::nullopt;
+  if (!is_tool_name(call.name)) return std::nullopt;
   call.arguments = "{}";
   for (const char* key : {"arguments", "parameters", "args"}) {
     const auto at = j.find(key);
@@ -115,7 +109,7 @@ Calls xml_calls(std::string_view s) {
   for (size_t at = 0;;) {
     const auto function = element(s, at, "<function=", "</function>");
     if (!function) break;
-    if (!is_name(function->name)) return std::nullopt;
+    if (!is_tool_name(function->name)) return std::nullopt;
     Json arguments = Json::object();
     for (size_t inner = 0;;) {
       const auto parameter = element(function->body, inner, "<parameter=", "</parameter>");
@@ -131,7 +125,7 @@ Calls xml_calls(std::string_view s) {
 
 Calls key_value_calls(std::string_view s) {
   const std::string_view name = trim(s.substr(0, s.find('<')));
-  if (!is_name(name)) return std::nullopt;
+  if (!is_tool_name(name)) return std::nullopt;
   Json arguments = Json::object();
   for (size_t at = 0;;) {
     const auto key = element(s, at, "<arg_key", "</arg_key>");
@@ -155,7 +149,7 @@ Calls named_json_calls(std::string_view s) {
     if (const size_t at = head.find(mark); at != head.npos) head = head.substr(0, at);
   if (const size_t at = head.rfind('>'); at != head.npos) head.remove_prefix(at + 1);
   head = trim(head);
-  if (!is_name(head)) return std::nullopt;
+  if (!is_tool_name(head)) return std::nullopt;
   return {{{std::string(head), dumped(arguments)}}};
 }
 
@@ -169,7 +163,7 @@ class PythonCalls {
     if (!take('[')) return std::nullopt;
     do {
       const std::string name = word();
-      if (!is_name(name) || !take('(')) return std::nullopt;
+      if (!is_tool_name(name) || !take('(')) return std::nullopt;
       Json arguments = Json::object();
       while (!take(')')) {
         const std::string key = word();
@@ -197,7 +191,7 @@ class PythonCalls {
   std::string word() {
     space();
     const size_t begin = at_;
-    while (at_ < s_.size() && is_name(s_.substr(at_, 1))) at_++;
+    while (at_ < s_.size() && is_tool_name(s_.substr(at_, 1))) at_++;
     return std::string(s_.substr(begin, at_ - begin));
   }
   // Up to the comma or bracket behind it, with brackets and strings inside.
@@ -236,6 +230,12 @@ class PythonCalls {
 
 }  // namespace
 
+bool is_tool_name(std::string_view s) {
+  return !s.empty() && s.size() <= 256 && std::all_of(s.begin(), s.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/';
+  });
+}
+
 std::optional<std::vector<ToolCall>> parse_tool_calls(std::string_view body) {
   const std::string_view s = trim(body);
   if (s.empty()) return std::nullopt;
@@ -246,7 +246,7 @@ std::optional<std::vector<ToolCall>> parse_tool_calls(std::string_view body) {
   if (s.find("<arg_key>") != s.npos) return key_value_calls(s);
   if (s.find('{') != s.npos) return named_json_calls(s);
   // GLM writes a call without arguments as its name.
-  return is_name(s) ? std::optional(std::vector<ToolCall>{{std::string(s), "{}"}}) : std::nullopt;
+  return is_tool_name(s) ? std::optional(std::vector<ToolCall>{{std::string(s), "{}"}}) : std::nullopt;
 }
 
 }  // namespace gimbal

@@ -31,6 +31,8 @@ struct ToolCallFormat {
 // under any of their usual keys; <function=NAME> with <parameter=KEY>; NAME with <arg_key> and <arg_value>;
 // NAME[ARGS]{...}; NAME with a block of JSON; [NAME(key="value")]. Nothing: none of these.
 std::optional<std::vector<ToolCall>> parse_tool_calls(std::string_view body);
+// What a call may name: letters, digits and a few signs.
+bool is_tool_name(std::string_view);
 
 class ToolCallSplitter {
  public:

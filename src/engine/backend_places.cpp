@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "engine/findings.h"
+#include "base/folders.h"
 
 // As installed, relative to the program's folder.
 #ifndef GIMBAL_PLUGIN_FOLDER

@@ -1,6 +1,7 @@
 #include "engine/drafts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/format.h"
 #include "base/text.h"
@@ -35,7 +36,8 @@ struct Wanted {
   EngineOptions options;
 };
 
-Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::string& word, Wanted& w) {
+Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::string& word, int texts,
+              Wanted& w) {
   options.run.drafts = drafts_at_most(word);
   const ModelArch* nextn = word == "auto" || word == "mtp" ? nextn_of(*drafts_for.file) : nullptr;
   if (word == "mtp" && !nextn)
@@ -51,7 +53,7 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
   w.options = options;
   RunOptions& run = w.options.run;
   w.options.split.clear(), w.options.gpu_layers.reset();
-  run.logit_rows = run.sequences = 1;
+  run.logit_rows = 1, run.sequences = texts, run.cache_positions = 0;
   if (run.context == 0) {
     auto config = configure(*drafts_for.file);
     if (!config) return config.error();
@@ -77,41 +79,44 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
   return same_vocabulary(**tokenizer, **own, w.source.name);
 }
 
+// nullptr: all texts of its model are in use. One that is alone moves when its device is lost.
+std::unique_ptr<Drafter> drafter_of(Drafts& d, bool alone) {
+  Model& model = *d.model->model;
+  if (model.plan().takes_states) {
+    auto made = NextnDrafter::create(model);
+    return made ? std::move(*made) : nullptr;
+  }
+  auto session = Session::create(model);
+  if (!session) return nullptr;
+  Recover recover;
+  if (alone) recover = [&d](Session& s, const Error& lost) { return d.engine->recover(s, d.model, lost); };
+  return std::make_unique<ModelDrafter>(std::move(*session), d.model->source.name, std::move(recover));
+}
+
 }  // namespace
 
 int drafts_at_most(const std::string& word) { return word.empty() || word == "off" ? 0 : kMaxDrafts; }
 
 Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, EngineOptions& options,
                                             const ModelFile& drafts_for, const std::string& word,
-                                            const EventSink& events) {
+                                            const EventSink& events, int texts) {
   auto d = std::make_unique<Drafts>();
   Wanted w;
-  if (auto ok = choose(options, drafts_for, word, w); !ok) return ok.error();
+  if (auto ok = choose(options, drafts_for, word, texts, w); !ok) return ok.error();
   if (options.run.drafts == 0) return d;
   if (!w.source.file) {
-    d->drafting = std::make_unique<Drafting>(std::make_unique<NgramDrafter>());
-    return d;
-  }
-  d->engine = std::make_unique<Engine>(registry, std::move(w.options), events);
-  auto loaded = d->engine->load(w.source);
-  if (!loaded) return loaded.error();
-  d->model = std::move(*loaded);
-  std::unique_ptr<Drafter> drafter;
-  if (d->model->model->plan().takes_states) {
-    auto made = NextnDrafter::create(*d->model->model);
-    if (!made) return made.error();
-    drafter = std::move(*made);
+    d->drafter = [] { return std::make_unique<NgramDrafter>(); };
   } else {
-    auto session = Session::create(*d->model->model);
-    if (!session) return session.error();
-    auto recover = [all = d.get()](Session& s, const Error& lost) {
-      return all->engine->recover(s, all->model, lost);
-    };
-    drafter = std::make_unique<ModelDrafter>(std::move(*session), d->model->source.name, std::move(recover));
+    d->engine = std::make_unique<Engine>(registry, std::move(w.options), events);
+    auto loaded = d->engine->load(w.source);
+    if (!loaded) return loaded.error();
+    d->model = std::move(*loaded);
+    d->drafter = [all = d.get(), texts] { return all->lost ? nullptr : drafter_of(*all, texts == 1); };
   }
-  auto failed = [events, strict = options.strict](const Error& why) -> Status {
+  d->failed = [all = d.get(), events, strict = options.strict](const Error& why) -> Status {
+    const bool known = std::exchange(all->lost, true);
     if (!strict) {
-      if (events) events(event::DraftsEnded{why});
+      if (events && !known) events(event::DraftsEnded{why});
       return Done{};
     }
     Error refused = why;
@@ -120,7 +125,10 @@ Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, EngineOptions& o
     if (refused.changes.empty()) refused.changes.push_back({"strict", "false", "goes on without them"});
     return refused;
   };
-  d->drafting = std::make_unique<Drafting>(std::move(drafter), Drafting::Length::Adapts, std::move(failed));
+  if (texts > 1) return d;
+  auto drafter = d->drafter();
+  if (!drafter) return Error{Code::OutOfMemory, "no text of the model that drafts is free", ""};
+  d->drafting = std::make_unique<Drafting>(std::move(drafter), Drafting::Length::Adapts, d->failed);
   return d;
 }
 
@@ -128,7 +136,7 @@ Result<std::unique_ptr<PlannedModel>> plan_drafts(Registry& registry, EngineOpti
                                                   const ModelFile& drafts_for, const std::string& word,
                                                   const EventSink& events) {
   Wanted w;
-  if (auto ok = choose(options, drafts_for, word, w); !ok) return ok.error();
+  if (auto ok = choose(options, drafts_for, word, 1, w); !ok) return ok.error();
   if (!w.source.file) return std::unique_ptr<PlannedModel>();
   auto plan = Engine(registry, std::move(w.options), events).plan(w.source);
   if (!plan) return plan.error();

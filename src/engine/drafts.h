@@ -1,5 +1,7 @@
 // Where the drafts of a model come from, by one word of a user.
 #pragma once
+#include <functional>
+
 #include "engine/engine.h"
 #include "runtime/drafting.h"
 
@@ -11,20 +13,26 @@ int drafts_at_most(const std::string& word);
 
 // Members are in the order in which they depend on each other.
 struct Drafts {
-  std::unique_ptr<Engine> engine;      // of the model that drafts; nullptr: there is none
-  LoadedModelPtr model;                // likewise
-  std::unique_ptr<Drafting> drafting;  // nullptr: off
+  std::unique_ptr<Engine> engine;  // of the model that drafts; nullptr: there is none
+  LoadedModelPtr model;            // likewise
+  // One for a text of its own; nullptr: the model was loaded for fewer texts, or its device is lost. Empty:
+  // off.
+  std::function<std::unique_ptr<Drafter>()> drafter = {};
+  Drafting::Failed failed = {};             // what all of them tell
+  std::unique_ptr<Drafting> drafting = {};  // of one text after the other; nullptr: off, or for more texts
+  bool lost = false;
 };
 
 // Sets what the model must be loaded with that is drafted for: `options`.run.drafts and states. "auto" is the
 // file's own layers where it has them, else n-grams, which cost nothing to try. A model that drafts is loaded
 // with the options of the other, but for where layers are asked to be, and with its context. That one is
-// loaded afterwards, so that its placement and its check of memory know what is left. Under strict a text
-// ends when its drafts fail. Errors: those of open_model_file and Engine::load; Usage for "mtp" without such
-// layers, and for a model with another vocabulary, with the first token that differs.
+// loaded afterwards, so that its placement and its check of memory know what is left. `texts` can have drafts
+// of a model at once. Under strict a text ends when its drafts fail. Errors: those of open_model_file and
+// Engine::load; Usage for "mtp" without such layers, and for a model with another vocabulary, with the first
+// token that differs.
 Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, EngineOptions& options,
                                             const ModelFile& drafts_for, const std::string& word,
-                                            const EventSink& events);
+                                            const EventSink& events, int texts = 1);
 
 // What open_drafts() would load, as Engine::plan() tells it; nullptr: nothing. Sets the same, and
 // `options`.run.beside. Errors: as open_drafts().

@@ -12,28 +12,15 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "engine/model_catalog.h"
+#include "fetch/store.h"
 #include "model/embedded_model.h"
 
 namespace gimbal {
 namespace {
 
-Result<ModelFile> with_adapters(std::string name, const std::string& path, Result<Gguf> file,
-                                const ModelFileOptions& options) {
-  if (!file) return file.error();
-  for (const Lora& l : options.lora)
-    if (auto ok = add_lora(*file, l); !ok) return ok.error();
-  return ModelFile{std::move(name), path, std::make_shared<const Gguf>(std::move(*file))};
-}
-
-Result<ModelFile> open_path(std::string name, const std::string& path, const ModelFileOptions& options) {
-  auto ternary = ternary_choice(options.kernel_config);
-  if (!ternary) return ternary.error();
-  return with_adapters(std::move(name), path, Gguf::open(path, *ternary), options);
-}
-
 std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
-Result<ModelFile> open_named(const std::string& name, const ModelFileOptions& options) {
+Result<FoundModel> find_named(const std::string& name) {
   Catalog catalog = find_models();
   std::vector<const CatalogEntry*> found;
   // The whole name, or what follows the last slash of it.
@@ -48,7 +35,7 @@ Result<ModelFile> open_named(const std::string& name, const ModelFileOptions& op
       if (strcasecmp(e.name.c_str(), (name + ":latest").c_str()) == 0 ||
           strcasecmp(e.name.substr(0, e.name.rfind('/')).c_str(), name.c_str()) == 0)
         found.push_back(&e);
-  if (found.size() == 1) return open_path(found[0]->name, found[0]->path, options);
+  if (found.size() == 1) return FoundModel{found[0]->name, found[0]->path, found[0]->source};
   if (!found.empty()) {
     std::string list;
     for (const CatalogEntry* e : found) list += "\n  " + e->path;
@@ -76,20 +63,29 @@ Result<ModelFile> open_named(const std::string& name, const ModelFileOptions& op
   return e;
 }
 
+Result<FoundModel> find_address(const std::string& model) {
+  auto address = parse_address(model);
+  if (!address) return address.error();
+  auto path = find_fetched(*address);
+  if (!path) return path.error();
+  if (*path) {
+    const std::string stem = std::filesystem::path(**path).stem().string();
+    const bool hub = !address->repository.empty();
+    return FoundModel{hub ? address->repository + "/" + stem : stem, **path, hub ? "Hugging Face" : "gimbal"};
+  }
+  return Error{Code::NotFound,   format("{} is not on this machine", address->name()),
+               "fetch it first", reason::kNotFetched,
+               "model",          address->name()};
+}
+
 }  // namespace
 
-Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptions& options) {
-  if (model.empty() || model == "default" || model == kEmbeddedModelName) {
-    const std::string name(kEmbeddedModelName);
-    return with_adapters(name, "", Gguf::parse(embedded_model(), name + " (inside the program)"), options);
-  }
-  if (const std::string_view m = model;
-      m.find("://") != m.npos || m.starts_with("hf.co/") || m.starts_with("huggingface.co/"))
-    return Error{Code::NotFound,
-                 format("{} is an address, and gimbal downloads nothing", gimbal::quoted(model)),
-                 "download the .gguf file with another program, then give its path"};
+Result<FoundModel> find_model(const std::string& model) {
+  if (model.empty() || model == "default" || model == kEmbeddedModelName)
+    return FoundModel{std::string(kEmbeddedModelName), "", ""};
+  if (is_address(model)) return find_address(model);
   if (access(model.c_str(), F_OK) == 0)
-    return open_path(std::filesystem::path(model).stem().string(), model, options);
+    return FoundModel{std::filesystem::path(model).stem().string(), model, ""};
   if (model[0] == '/' || model[0] == '.' || model.find(".gguf") != std::string::npos ||
       model.find(".GGUF") != std::string::npos) {
     std::error_code e;
@@ -114,7 +110,26 @@ Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptio
                  "model",
                  model};
   }
-  return open_named(model, options);
+  return find_named(model);
+}
+
+Result<ModelFile> model_file(std::string name, const std::string& path, Result<Gguf> file,
+                             const ModelFileOptions& options) {
+  if (!file) return file.error();
+  for (const Lora& l : options.lora)
+    if (auto ok = add_lora(*file, l); !ok) return ok.error();
+  return ModelFile{std::move(name), path, std::make_shared<const Gguf>(std::move(*file))};
+}
+
+Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptions& options) {
+  auto found = find_model(model);
+  if (!found) return found.error();
+  const std::string& name = found->name;
+  if (found->path.empty())
+    return model_file(name, "", Gguf::parse(embedded_model(), name + " (inside the program)"), options);
+  auto ternary = ternary_choice(options.kernel_config);
+  if (!ternary) return ternary.error();
+  return model_file(name, found->path, Gguf::open(found->path, *ternary), options);
 }
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
-// What a model's name means: a path, a name from the catalog (model_catalog.h), or the model inside the
-// program.
+// What a model's name means: a path, a name from the catalog (model_catalog.h), an address whose model is on
+// this machine already (fetch/address.h), or the model inside the program.
 #pragma once
 #include <memory>
 #include <string>
@@ -22,9 +22,24 @@ struct ModelFileOptions {
   std::vector<Lora> lora;     // adapters, each with its scale
 };
 
+// Where a model lies.
+struct FoundModel {
+  std::string name;    // for people
+  std::string path;    // empty: inside the program
+  std::string source;  // as CatalogEntry; empty of a path
+};
+// Errors: as open_model_file, but those of opening it.
+Result<FoundModel> find_model(const std::string& model);
+
+// Opens one that was found elsewhere, from its file and the options. Errors: that of `file`, and of the
+// options.
+Result<ModelFile> model_file(std::string name, const std::string& path, Result<Gguf> file,
+                             const ModelFileOptions&);
+
 // Finds and opens it. Empty or "default": the one inside the program. Errors: NotFound (no-such-model),
 // saying what was looked for and where, with a name that is similar as Error::changes; Usage
-// (ambiguous-model) for a name that several models have; those of Gguf::open.
+// (ambiguous-model) for a name that several models have; NotFound (not-fetched) for an address whose model is
+// not here; those of Gguf::open.
 // Errors of the options: those of ternary_choice() and add_lora().
 Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptions& = {});
 

@@ -1,28 +1,15 @@
 #include "engine/findings.h"
 
-#include <cstdlib>
-#include <filesystem>
-
+#include "base/folders.h"
 #include "base/format.h"
 #include "device/build_id.h"
 
 namespace gimbal {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t kMaxKept = 32;  // devices, variants, numbers of threads and builds
 
 }  // namespace
-
-// XDG base directories: a relative path counts as not set.
-std::string cache_folder() {
-  for (const auto& [variable, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", ".cache")}) {
-    const char* folder = std::getenv(variable);
-    if (folder && *folder == '/') return (fs::path(folder) / below / "gimbal").string();
-  }
-  return {};
-}
 
 Findings::Findings(const char* subject)
     : JsonCache(cache_folder().empty() ? "" : format("{}/{}.json", cache_folder(), subject), subject,

@@ -17,9 +17,6 @@ class Findings : public JsonCache {
   Status put(const Json& key, Json entry);
 };
 
-// "/home/me/.cache/gimbal"; empty when neither XDG_CACHE_HOME nor HOME is an absolute path.
-std::string cache_folder();
-
 // What findings about a device depend on: its name, driver, features and threads, this build, and that of the
 // plugin that computes on it.
 Json key_of(const Device&);

@@ -6,15 +6,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
 #include <tuple>
 
 #include "base/file.h"
+#include "base/folders.h"
 #include "base/format.h"
 #include "base/json.h"
+#include "fetch/store.h"
 
 namespace gimbal {
 namespace {
@@ -24,11 +25,6 @@ namespace fs = std::filesystem;
 constexpr int kDeepest = 6;         // folders below a place
 constexpr int kMaxEntries = 20000;  // entries of a place
 constexpr size_t kMaxModels = 2000;
-
-std::string variable(const char* name) {
-  const char* v = std::getenv(name);
-  return v ? v : "";
-}
 
 // In any case.
 bool ends_with(const std::string& text, const char* end) {
@@ -89,7 +85,7 @@ class Search {
       if (!at->is_regular_file(ignored) || at->file_size(ignored) > (1 << 20)) continue;
       auto text = read_file(at->path().string());
       if (!text) continue;
-      const Json manifest = Json::parse(*text, nullptr, false);
+      const Json manifest = parse_json(*text);
       if (!manifest.is_object() || !manifest.contains("layers") || !manifest["layers"].is_array()) continue;
       for (const Json& layer : manifest["layers"]) {
         if (!layer.is_object() || layer.value("mediaType", Json()) != "application/vnd.ollama.image.model")
@@ -168,19 +164,19 @@ Catalog find_models() {
   Search s;
   std::error_code e;
   s.folder(fs::current_path(e), "this folder", 0, stem);
-  const std::string places = variable("GIMBAL_MODELS");
+  const std::string places = environment_variable("GIMBAL_MODELS");
   for (size_t begin = 0; begin < places.size();) {
     size_t end = std::min(places.find(':', begin), places.size());
     if (end > begin) s.folder(places.substr(begin, end - begin), "GIMBAL_MODELS", kDeepest, stem, true);
     begin = end + 1;
   }
-  const fs::path home = variable("HOME");
-  const std::string hub = variable("HF_HUB_CACHE"), hf_home = variable("HF_HOME");
-  if (!hub.empty()) s.folder(hub, "Hugging Face", kDeepest, hugging_face_name);
-  else if (!hf_home.empty()) s.folder(fs::path(hf_home) / "hub", "Hugging Face", kDeepest, hugging_face_name);
-  else if (!home.empty())
-    s.folder(home / ".cache/huggingface/hub", "Hugging Face", kDeepest, hugging_face_name);
-  if (const std::string ollama = variable("OLLAMA_MODELS"); !ollama.empty()) s.ollama(ollama);
+  const fs::path home = environment_variable("HOME");
+  if (const std::string hub = hub_cache_folder(); !hub.empty())
+    s.folder(hub, "Hugging Face", kDeepest, hugging_face_name);
+  if (const std::string own = url_models_folder(); !own.empty())
+    s.folder(own, "gimbal", kDeepest,
+             [](const fs::path& p) { return p.parent_path().string() + "/" + stem(p); });
+  if (const std::string ollama = environment_variable("OLLAMA_MODELS"); !ollama.empty()) s.ollama(ollama);
   else if (!home.empty()) s.ollama(home / ".ollama/models");
   s.ollama("/usr/share/ollama/.ollama/models");
   if (!home.empty()) {

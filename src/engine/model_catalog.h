@@ -1,5 +1,5 @@
-// The model files on this machine: this folder, $GIMBAL_MODELS, and where Hugging Face, Ollama and LM Studio
-// keep theirs.
+// The model files on this machine: this folder, $GIMBAL_MODELS, what was fetched from plain URLs, and where
+// Hugging Face, Ollama and LM Studio keep theirs.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@ namespace gimbal {
 
 struct CatalogEntry {
   std::string name;    // as users type it: "llama3.2:1b", "tiny-q8_0"
-  std::string source;  // "this folder", "GIMBAL_MODELS", "Hugging Face", "Ollama", "LM Studio"
+  std::string source;  // "this folder", "GIMBAL_MODELS", "Hugging Face", "gimbal", "Ollama", "LM Studio"
   std::string path;
   uint64_t bytes = 0;
 };

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/folders.h"
 #include "base/format.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "engine/findings.h"
 #include "runtime/packed_weights.h"
 
 namespace gimbal {

@@ -8,6 +8,7 @@
 #include "engine/backend_places.h"
 #include "engine/drafts.h"
 #include "engine/engine.h"
+#include "fetch/pull.h"
 #include "ops/shapes.h"
 #include "runtime/embedding.h"
 #include "runtime/estimate.h"
@@ -22,6 +23,9 @@ using Event = gimbal::Event;
 using Fallback = gimbal::Fallback;
 using Model = gimbal::Model;
 using Pooling = gimbal::Pooling;
+using Pull = gimbal::Pull;
+using PullEvent = gimbal::PullEvent;
+using PullWatch = gimbal::PullWatch;
 using Reloaded = gimbal::Reloaded;
 using Tokenizer = gimbal::Tokenizer;
 }  // namespace gimbal::own

@@ -64,8 +64,10 @@ class Gguf {
   // Opens a file and, when its metadata says it is the first part of a split model
   // (split.count > 1, NAME-00001-of-0000N.gguf), all the other parts beside it.
   // Errors: NotFound/Failed from the system; Malformed with file, offset, expected and found.
-  // `choice`: how ternary weights lie, where the file does not tell (files/ternary_layout.h).
-  static Result<Gguf> open(const std::string& path, const TernaryChoice& choice = {});
+  // `choice`: how ternary weights lie, where the file does not tell (files/ternary_layout.h). `from`: where
+  // the files lie, if not in the file system; its errors then.
+  static Result<Gguf> open(const std::string& path, const TernaryChoice& choice = {},
+                           const RemoteFolder* from = nullptr);
   // Takes the tensors of another file, as if they were in this one, under names with a suffix. Its metadata
   // is left behind; what they are to the model, `alpha` and `scale` say (model/lora.h). Errors: Malformed
   // when a name is there already.

@@ -22,12 +22,19 @@ Error no_memory(uint64_t bytes) {
 
 }  // namespace
 
-Result<GgufBytes> GgufBytes::open(const std::string& path) {
-  auto file = InputFile::open(path);
-  if (!file) return file.error();
+Result<GgufBytes> GgufBytes::open(const std::string& path, const RemoteFolder* from) {
   GgufBytes b;
-  b.file_ = std::move(*file);
-  b.size_ = b.file_.size();
+  if (from) {
+    auto file = from->open(path);
+    if (!file) return file.error();
+    b.remote_ = std::move(*file);
+    b.size_ = b.remote_->size();
+  } else {
+    auto file = InputFile::open(path);
+    if (!file) return file.error();
+    b.file_ = std::move(*file);
+    b.size_ = b.file_.size();
+  }
   if (b.size_ == 0) return b;
   // Addresses alone: memory is taken by head(), as much as there is header.
   const uint64_t reserved = align_up(std::min(b.size_, kMaxHeader), kPiece);
@@ -40,6 +47,7 @@ Result<GgufBytes> GgufBytes::open(const std::string& path) {
 
 GgufBytes::GgufBytes(GgufBytes&& o) noexcept
     : file_(std::move(o.file_)),
+      remote_(std::move(o.remote_)),
       head_(o.head_),
       loaded_(o.loaded_),
       reserved_(std::exchange(o.reserved_, 0)),
@@ -60,14 +68,18 @@ Result<Bytes> GgufBytes::head(uint64_t end) {
     auto* to = const_cast<std::byte*>(head_) + loaded_;  // loaded_ is whole pieces until the file ends
     if (mprotect(to, upto - loaded_, PROT_READ | PROT_WRITE) != 0) return no_memory(upto);
     const uint64_t bytes = std::min(upto, size_) - loaded_;
-    if (auto ok = file_.read(loaded_, to, bytes); !ok) return ok.error();
+    if (auto ok = fill(loaded_, to, bytes); !ok) return ok.error();
     loaded_ += bytes;
   }
   return Bytes(head_, end);
 }
 
+Status GgufBytes::fill(uint64_t offset, void* to, size_t bytes) const {
+  return remote_ ? remote_->read(offset, to, bytes) : file_.read(offset, to, bytes);
+}
+
 Status GgufBytes::read(uint64_t offset, void* to, size_t bytes) const {
-  if (reserved_) return file_.read(offset, to, bytes);
+  if (reserved_) return fill(offset, to, bytes);
   std::memcpy(to, head_ + offset, bytes);
   return Done{};
 }

@@ -2,15 +2,34 @@
 // memory of its own as the parser asks for it; weights are read where they are wanted. Nothing is mapped: a
 // file that shrinks meanwhile is an error, where touching a mapping would be a signal.
 #pragma once
+#include <memory>
+#include <string>
+
 #include "base/bytes.h"
 #include "base/file.h"
 
 namespace gimbal {
 
+// A file that lies elsewhere than in the file system: behind a network.
+class RemoteFile {
+ public:
+  virtual ~RemoteFile() = default;
+  virtual uint64_t size() const = 0;
+  // Fills [to, to + bytes) from `offset` on, all of which the file has. Errors: whatever the way there has.
+  virtual Status read(uint64_t offset, void* to, size_t bytes) const = 0;
+};
+class RemoteFolder {
+ public:
+  virtual ~RemoteFolder() = default;
+  // `path`: as Gguf::open was given it, or that of a part beside it. Errors: NotFound, and as read().
+  virtual Result<std::unique_ptr<RemoteFile>> open(const std::string& path) const = 0;
+};
+
 class GgufBytes {
  public:
-  // Errors: those of InputFile::open; OutOfMemory when there is no address space for the header.
-  static Result<GgufBytes> open(const std::string& path);
+  // `from`: nullptr for the file system. Errors: those of InputFile::open or of `from`; OutOfMemory when
+  // there is no address space for the header.
+  static Result<GgufBytes> open(const std::string& path, const RemoteFolder* from = nullptr);
   // Bytes in memory, which must outlive the object.
   explicit GgufBytes(Bytes whole) : head_(whole.data()), loaded_(whole.size()), size_(whole.size()) {}
   GgufBytes(GgufBytes&&) noexcept;
@@ -19,20 +38,22 @@ class GgufBytes {
   uint64_t size() const { return size_; }
   int64_t modified() const { return file_.modified(); }  // as InputFile; 0 of bytes in memory
   Bytes loaded() const { return {head_, loaded_}; }      // so far, by head()
-  bool is(const std::string& path) const { return file_.is(path); }
+  bool is(const std::string& path) const { return !remote_ && file_.is(path); }
 
-  // The first `end` <= size() bytes, in memory from now on; their address stays. Errors: those of
-  // InputFile::read; OutOfMemory; Unsupported when a header is larger than kMaxHeader.
+  // The first `end` <= size() bytes, in memory from now on; their address stays. Errors: those of read();
+  // OutOfMemory; Unsupported when a header is larger than kMaxHeader.
   Result<Bytes> head(uint64_t end);
-  // Any bytes. Errors: those of InputFile::read.
+  // Any bytes. Errors: those of InputFile::read or RemoteFile::read.
   Status read(uint64_t offset, void* to, size_t bytes) const;
 
   static constexpr uint64_t kMaxHeader = uint64_t(1) << 30;
 
  private:
   GgufBytes() = default;
+  Status fill(uint64_t offset, void* to, size_t bytes) const;
 
   InputFile file_;
+  std::unique_ptr<RemoteFile> remote_;  // in its place
   const std::byte* head_ = nullptr;
   uint64_t loaded_ = 0, reserved_ = 0, size_ = 0;  // reserved_: address space behind head_; 0: not ours
 };

@@ -33,9 +33,9 @@ class GgufParser {
   // Where in the file the value of a key begins, 0 when the key is absent.
   uint64_t value_offset(std::string_view key) const;
 
-  // Opens part number `part` (0 is the first) of a split model and adds its tensors. Errors: as run(),
-  // NotFound, Failed.
-  static Status add_part(Gguf&, const SplitName&, uint32_t part);
+  // Opens part number `part` (0 is the first) of a split model and adds its tensors. `from`: as Gguf::open.
+  // Errors: as run(), NotFound, Failed.
+  static Status add_part(Gguf&, const SplitName&, uint32_t part, const RemoteFolder* from);
 
  private:
   [[nodiscard]] bool read_header(uint64_t& tensors, uint64_t& entries);

@@ -104,9 +104,9 @@ Result<SplitName> first_part(const std::string& path, const SplitKeys& keys, Ggu
 
 }  // namespace
 
-Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part) {
+Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part, const RemoteFolder* from) {
   const std::string path = name.path(part + 1);
-  auto file = GgufBytes::open(path);
+  auto file = GgufBytes::open(path, from);
   if (!file) {
     Error error = file.error();
     error.message =
@@ -124,11 +124,11 @@ Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part) {
   return Done{};
 }
 
-Result<Gguf> Gguf::open(const std::string& path, const TernaryChoice& choice) {
+Result<Gguf> Gguf::open(const std::string& path, const TernaryChoice& choice, const RemoteFolder* from) {
   Gguf gguf;
   gguf.choice_ = choice;
   gguf.path_ = escaped(path);
-  auto file = GgufBytes::open(path);
+  auto file = GgufBytes::open(path, from);
   if (!file) return file.error();
   gguf.files_.push_back(std::move(*file));
   GgufParser parser(gguf, gguf.files_[0], path, 0);
@@ -139,7 +139,7 @@ Result<Gguf> Gguf::open(const std::string& path, const TernaryChoice& choice) {
     const auto name = first_part(path, *keys, parser);
     if (!name) return name.error();
     for (uint32_t part = 1; part < keys->count; part++)
-      if (auto done = GgufParser::add_part(gguf, *name, part); !done) return done.error();
+      if (auto done = GgufParser::add_part(gguf, *name, part, from); !done) return done.error();
     if (keys->tensors && keys->tensors != gguf.tensors_.size())
       return mismatch(path, parser, "split.tensors.count", gguf.tensors_.size(), keys->tensors);
   }

@@ -59,9 +59,9 @@ class LaunchOf {
     submit();
   }
   // Groups that go through the rows themselves.
-  void launch_all(uint32_t groups, const gimbal_value& rows) {
+  void launch_all(uint32_t groups, const gimbal_value& rows, uint32_t others = 1) {
     p.rows = capacity(rows), p.extent = rows.extent;
-    launch_.groups[0] = groups;
+    launch_.groups[0] = groups, launch_.groups[1] = others;
     submit();
   }
 
@@ -99,8 +99,9 @@ struct Tiles {
   }
 };
 
+// Four rows of x at once.
 template <class Params>
-void plan_product(OpPlan& o, uint32_t rows_at_once) {
+void plan_product(OpPlan& o) {
   const gimbal_value &w = o.in(0), &x = o.in(1);
   const DTypeInfo& type = info(DType(x.dtype));
   const Tiles tiles(o, w);
@@ -115,31 +116,37 @@ void plan_product(OpPlan& o, uint32_t rows_at_once) {
     l.p.columns = uint32_t(w.dim[0]), l.p.outputs = uint32_t(w.dim[1]);
     l.p.tile_words = uint32_t(tiles.bytes / 4), l.p.first_tile = uint32_t(first);
     l.p.x_row_words = uint32_t(x.dim[0] / type.block * type.bytes / 4);
-    l.launch(uint32_t(n), o.out(), rows_at_once);
+    l.launch(uint32_t(n), o.out(), 4);
   }
 }
 
+// With experts, or with one matrix, which is then the only one. `by_slot`: a group has one slot of a row.
 template <class Params>
-void plan_experts(OpPlan& o) {
+void plan_experts(OpPlan& o, bool by_slot) {
   const gimbal_value &w = o.in(0), &x = o.in(1);
   const DTypeInfo& type = info(DType(x.dtype));
   const Tiles tiles(o, w);
+  const bool alone = OpKind(o.op.kind) == OpKind::MatMul;
+  const int bias = alone ? 2 : 3;
   const auto n = uint32_t(o.out().dim[0]);
   for (uint64_t first = 0, part = 0; first < tiles.total; first += part) {
     part = tiles.part(o, w, first);
     LaunchOf<Params> l(o);
     l.p.weights_at = l.bind(w.slot, w.offset + first * tiles.bytes, part * tiles.bytes);
     l.p.x_at = l.bind(x);
-    l.p.has_bias = o.op.inputs > 3, l.p.has_routes = o.op.inputs > 2;
-    l.p.bias_at = l.p.has_bias ? l.bind(o.in(3)) : l.bind_nothing();
+    l.p.has_bias = o.op.inputs > bias, l.p.has_routes = !alone && o.op.inputs > 2;
+    l.p.bias_at = l.p.has_bias ? l.bind(o.in(bias)) : l.bind_nothing();
     l.p.routes_at = l.p.has_routes ? l.bind(o.in(2)) : l.bind_nothing();
     l.p.y_at = l.bind(o.out());
     l.p.columns = uint32_t(w.dim[0]), l.p.outputs = n, l.p.experts = uint32_t(w.dim[1]) / n;
-    l.p.slots = uint32_t(o.out().dim[1]), l.p.x_slots = uint32_t(x.dim[1]);
+    l.p.slots = alone ? 1 : uint32_t(o.out().dim[1]), l.p.x_slots = alone ? 1 : uint32_t(x.dim[1]);
     l.p.tile_words = uint32_t(tiles.bytes / 4);
     l.p.first_tile = uint32_t(first), l.p.part_tiles = uint32_t(part);
+    l.p.first_group = alone ? l.p.first_tile : 0;
     l.p.x_row_words = uint32_t(x.dim[0] / type.block * type.bytes / 4);
-    l.launch(groups_for(n, 16) + (n % 16 != 0), o.out(), 1, l.p.slots);
+    const uint32_t groups = alone ? l.p.part_tiles : groups_for(n, 16) + (n % 16 != 0);
+    if (by_slot) l.launch(groups, o.out(), 1, l.p.slots);
+    else l.launch_all(groups, o.out(), l.p.experts);
   }
 }
 
@@ -161,12 +168,12 @@ void plan_embedding(OpPlan& o) {
 }
 
 // Which of the texts serves a weight format depends on its activations: each has its own struct of arguments.
-void plan_rows_of_x(OpPlan& o, uint32_t rows_at_once) {
+void plan_few_or_one(OpPlan& o, bool by_slot) {
   switch (format_of(DType(o.in(0).dtype)).x) {
-    case DType::A8_32: return plan_product<mat_mul_a8_32_params>(o, rows_at_once);
-    case DType::A8_ROW: return plan_product<mat_mul_a8_row_params>(o, rows_at_once);
-    case DType::A8_256: return plan_product<mat_mul_a8_256_params>(o, rows_at_once);
-    default: return plan_product<mat_mul_f32_params>(o, rows_at_once);
+    case DType::A8_32: return plan_experts<expert_mat_mul_a8_32_params>(o, by_slot);
+    case DType::A8_ROW: return plan_experts<expert_mat_mul_a8_row_params>(o, by_slot);
+    case DType::A8_256: return plan_experts<expert_mat_mul_a8_256_params>(o, by_slot);
+    default: return plan_experts<expert_mat_mul_f32_params>(o, by_slot);
   }
 }
 
@@ -184,8 +191,16 @@ void plan_cache_write(OpPlan& o) {
 
 }  // namespace
 
-void plan_mat_mul(OpPlan& o) { plan_rows_of_x(o, 4); }
-void plan_mat_vec(OpPlan& o) { plan_rows_of_x(o, 1); }
+void plan_mat_mul(OpPlan& o) {
+  switch (format_of(DType(o.in(0).dtype)).x) {
+    case DType::A8_32: return plan_product<mat_mul_a8_32_params>(o);
+    case DType::A8_ROW: return plan_product<mat_mul_a8_row_params>(o);
+    case DType::A8_256: return plan_product<mat_mul_a8_256_params>(o);
+    default: return plan_product<mat_mul_f32_params>(o);
+  }
+}
+void plan_mat_few(OpPlan& o) { plan_few_or_one(o, false); }
+void plan_mat_vec(OpPlan& o) { plan_few_or_one(o, true); }
 void plan_embed(OpPlan& o) {
   switch (format_of(DType(o.in(0).dtype)).x) {
     case DType::A8_32: return plan_embedding<embed_a8_32_params>(o);
@@ -233,15 +248,6 @@ void plan_norm(OpPlan& o) {
   l.p.weights = l.p.has_weight ? uint32_t(o.in(1).dim[0]) : l.p.width;
   l.p.kind = uint32_t(o.op.param.i[0]), l.p.epsilon = float(o.op.param.f[0]);
   l.launch(l.p.groups, o.out());
-}
-
-void plan_expert_mat_mul(OpPlan& o) {
-  switch (format_of(DType(o.in(0).dtype)).x) {
-    case DType::A8_32: return plan_experts<expert_mat_mul_a8_32_params>(o);
-    case DType::A8_ROW: return plan_experts<expert_mat_mul_a8_row_params>(o);
-    case DType::A8_256: return plan_experts<expert_mat_mul_a8_256_params>(o);
-    default: return plan_experts<expert_mat_mul_f32_params>(o);
-  }
 }
 
 void plan_route(OpPlan& o) {

@@ -51,15 +51,15 @@ struct OpPlan {
 // How the launches of an op are made; one of the functions below, by the kernel's row.
 using Plan = void (*)(OpPlan&);
 void plan_embed(OpPlan&);
-void plan_mat_mul(OpPlan&);  // four rows of x at once
-void plan_mat_vec(OpPlan&);  // one row
+void plan_mat_mul(OpPlan&);  // prompts
+void plan_mat_few(OpPlan&);  // several rows, or all slots of an expert: 16 at once
+void plan_mat_vec(OpPlan&);  // one row, or each slot of a row for itself
 void plan_quantize(OpPlan&), plan_quantize_row(OpPlan&);
 void plan_rms_norm(OpPlan&);
 void plan_norm(OpPlan&);
 void plan_rope(OpPlan&);
 void plan_concat(OpPlan&);  // and of slice
 void plan_route(OpPlan&);
-void plan_expert_mat_mul(OpPlan&);
 void plan_combine(OpPlan&);
 void plan_short_conv(OpPlan&);
 void plan_selective_scan(OpPlan&);

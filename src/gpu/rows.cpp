@@ -18,6 +18,12 @@ constexpr gimbal_limit kRoutes[] = {
 constexpr gimbal_limit kOneRow[] = {
     kSizes[0], kSizes[1], kBytes, kRow, {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, 0, 1}};
 
+constexpr gimbal_limit kFewRows[] = {
+    kSizes[0], kSizes[1], kBytes, kRow, {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, 0, 32}};
+// So few rows that hardly two of them choose the same expert.
+constexpr gimbal_limit kSingleSlots[] = {
+    kSizes[0], kSizes[1], kBytes, kRow, {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, 0, 8}};
+
 struct Cache {
   DType type;
   const char *attention, *write;
@@ -58,8 +64,13 @@ Rows make_rows(const std::string& backend) {
     const gimbal_operand x = claim_of(set_of(format_of(type).x));
     add(OpKind::MatMul, type, kernel("mat_mul_"), plan_mat_mul).in[1] = x;
     gimbal_kernel_info& one_row = add(OpKind::MatMul, type, kernel("mat_vec_"), plan_mat_vec, "simt_row");
-    one_row.in[1] = x, one_row.rank = 1, limit(one_row, kOneRow);
-    add(OpKind::ExpertMatMul, type, kernel("expert_mat_mul_"), plan_expert_mat_mul).in[1] = x;
+    one_row.in[1] = x, one_row.rank = 2, limit(one_row, kOneRow);
+    gimbal_kernel_info& few_rows = add(OpKind::MatMul, type, kernel("mat_few_"), plan_mat_few, "simt_few");
+    few_rows.in[1] = x, few_rows.rank = 1, limit(few_rows, kFewRows);
+    add(OpKind::ExpertMatMul, type, kernel("mat_few_"), plan_mat_few).in[1] = x;
+    gimbal_kernel_info& by_slot =
+        add(OpKind::ExpertMatMul, type, kernel("mat_vec_"), plan_mat_vec, "simt_row");
+    by_slot.in[1] = x, by_slot.rank = 1, limit(by_slot, kSingleSlots);
     add(OpKind::Embed, type, kernel("embed_"), plan_embed);
   }
   for (const Cache& c : kCaches) {

@@ -41,8 +41,11 @@ class StepOutput {
  public:
   std::span<const float> logits(size_t k) const { return logits_.subspan(k * vocabulary_, vocabulary_); }
   std::span<const float> hidden(size_t k) const { return hidden_.subspan(k * width_, width_); }
-  // Of the batch's row i, with Batch::states; of all its rows, one behind the other.
-  std::span<const float> state(size_t i) const { return states_.subspan(i * state_width_, state_width_); }
+  // With Batch::states: of the batch's row i; of some of its rows and of all, one behind the other.
+  std::span<const float> state(size_t i) const { return states(i, 1); }
+  std::span<const float> states(size_t first, size_t rows) const {
+    return states_.subspan(first * state_width_, rows * state_width_);
+  }
   std::span<const float> states() const { return states_; }
   TopLogits top(size_t k) const {
     const std::span<const float> row = top_.subspan(k * 2 * found_, 2 * found_);

@@ -6,15 +6,16 @@
 namespace gimbal {
 namespace {
 
-constexpr int kSamples = 3;               // of a step of one row, before anything is drafted
-constexpr double kMargin = 1.03;          // by which drafts must pay: times vary by as much
+constexpr int kSamples = 3;               // of a plain step, before anything is drafted
+constexpr double kMargin = 0.03;          // by which drafts must pay: times vary by as much
+constexpr int kTexts = 2;                 // with more in a step, the gain drowns in that
 constexpr int kStale = 64;                // steps after which nobody knows how often guesses are right
 constexpr double kRisk = 4;               // steps that a trial may lose beyond what is there to pay for it
 constexpr int kTrials[] = {1, 3, 7, 15};  // drafts: steps of whole powers of two
 
 }  // namespace
 
-double DraftLength::cost(int rows) const {
+double DraftBooks::cost(int rows) const {
   rows = std::max(rows, 1);
   int below = std::min(rows, kRows), above = below;
   while (below > 0 && !costs_[size_t(below)].samples) below--;
@@ -33,53 +34,9 @@ double DraftLength::cost(int rows) const {
   return std::min(b.seconds + slope * (rows - below), std::max(b.seconds, b.seconds / below * rows));
 }
 
-double DraftLength::expected(int drafts) const {
-  const double a = acceptance();
-  return a > 0.999 ? drafts + 1 : (1 - std::pow(a, drafts + 1)) / (1 - a);
-}
+bool DraftBooks::guesses_are_free() const { return guess_ * kMaxDrafts < 0.002 * cost(1); }
 
-double DraftLength::seconds(int drafts, int again) const {
-  return cost(1 + again + drafts) + drafts * guess_;
-}
-
-bool DraftLength::guesses_are_free() const { return guess_ * kMaxDrafts < 0.002 * cost(1); }
-
-int DraftLength::next(int most, int again) {
-  step_++;
-  // A step without drafts ends what must be computed anew.
-  if (most <= 0 || again > kMaxDrafts || costs_[1].samples < kSamples) return 0;
-  // Steps grow by twice what was tried: an estimate is worth little far from what was measured.
-  const int limit = std::min(most, std::max(1, 2 * largest_ - 1 - again));
-  double best = kMargin / cost(1 + again);
-  int drafts = 0;
-  for (int k = 1; k <= limit; k++)
-    if (const double rate = expected(k) / seconds(k, again); rate > best) best = rate, drafts = k;
-  return drafts && credit(again) >= 0 ? drafts : trial(limit, again);
-}
-
-// Rows that must be computed anew are a debt, too.
-double DraftLength::credit(int again) const { return credit_ - (cost(1 + again) / cost(1) - 1); }
-
-// The length that was not tried for the longest time, among those that can be paid for.
-int DraftLength::trial(int most, int again) const {
-  const bool stale = step_ - compared_ >= kStale;
-  const double one = cost(1);
-  int drafts = 0;
-  long oldest = step_;
-  for (int k : kTrials) {
-    if (k > most || (expected(k) < 1.1 && !stale)) continue;
-    const Cost& known = costs_[size_t(std::min(1 + again + k, kRows))];
-    double taken = seconds(k, again);
-    // The first step of its size may have prepared something: once is not enough to give it up.
-    if (known.samples < 2) taken = std::min(taken, (1 + again + k) * one + k * guess_);
-    const double loss = (taken - cost(1 + again)) / one + 1 - expected(k), worst = loss + expected(k) - 1;
-    if (loss > credit(again) || worst > credit(again) + kRisk || known.when >= oldest) continue;
-    oldest = known.when, drafts = k;
-  }
-  return drafts;
-}
-
-void DraftLength::took(const Step& s) {
+void DraftBooks::took(const Step& s) {
   if (s.rows >= 1 && s.rows <= kRows) {
     Cost& c = costs_[size_t(s.rows)];
     c.samples++;
@@ -90,22 +47,80 @@ void DraftLength::took(const Step& s) {
     else c.seconds += (std::min(s.seconds, 2 * c.seconds) - c.seconds) / std::min(c.samples, 8);
     largest_ = std::max(largest_, s.rows);
   }
+  step_++;
   if (s.drafting > 0) {
     const double each = s.drafting / std::max(1, s.drafted);
     guess_ += guess_ > 0 ? (std::min(each, 4 * guess_) - guess_) / 8 : each;
   }
-  const double one = cost(1);
-  if (one <= 0) return;
-  double gained = -s.drafting / one;
-  if (s.rows > 1) gained += s.tokens - s.seconds / one;
-  credit_ = std::min(kMost, credit_ + gained + kBudget * s.tokens);
+  const double plain = cost(s.texts);
+  if (plain <= 0) return;
+  double gained = -s.drafting / plain;
+  if (s.rows > s.texts) gained += double(s.tokens) / s.texts - s.seconds / plain;
+  credit_ = std::min(kMost, credit_ + gained + kBudget * s.tokens / s.texts);
+}
+
+DraftLength::DraftLength(std::shared_ptr<DraftBooks> books)
+    : books_(std::move(books)),
+      tried_(1),
+      right_(books_->right_ / books_->tried_),
+      compared_(books_->step_) {}
+
+double DraftLength::expected(int drafts) const {
+  const double a = acceptance();
+  return a > 0.999 ? drafts + 1 : (1 - std::pow(a, drafts + 1)) / (1 - a);
+}
+
+int DraftLength::next(int most, const Beside& beside) {
+  const DraftBooks& b = *books_;
+  const int plain = 1 + beside.texts, before = 1 + beside.rows;
+  // A step without drafts ends what must be computed anew.
+  if (most <= 0 || plain > kTexts || beside.rows > kMaxDrafts || b.costs_[size_t(plain)].samples < kSamples)
+    return 0;
+  // Steps grow by twice what was tried: an estimate is worth little far from what was measured.
+  const int limit = std::min(most, std::max(1, 2 * b.largest_ - before));
+  // What one text's drafts gain is a small part of a step of several, and times vary as before.
+  double best = (1 + kMargin * plain) * (beside.tokens + 1) / b.cost(before);
+  int drafts = 0;
+  for (int k = 1; k <= limit; k++) {
+    const double rate = (beside.tokens + expected(k)) / (b.cost(before + k) + k * b.guess_);
+    if (rate > best) best = rate, drafts = k;
+  }
+  return drafts && credit(beside) >= 0 ? drafts : beside.drafts ? 0 : trial(limit, beside);
+}
+
+// Rows that must be computed anew are a debt, too.
+double DraftLength::credit(const Beside& beside) const {
+  const DraftBooks& b = *books_;
+  return b.credit_ - (b.cost(1 + beside.rows - beside.drafts) / b.cost(1 + beside.texts) - 1);
+}
+
+// The length that was not tried for the longest time, among those that can be paid for.
+int DraftLength::trial(int most, const Beside& beside) const {
+  const DraftBooks& b = *books_;
+  const bool stale = b.step_ - compared_ >= kStale;
+  const int texts = 1 + beside.texts, before = 1 + beside.rows;
+  const double plain = b.cost(texts), may_lose = credit(beside);
+  int drafts = 0;
+  long oldest = b.step_;
+  for (int k : kTrials) {
+    if (k > most || (expected(k) < 1.1 && !stale)) continue;
+    const auto& known = b.costs_[size_t(std::min(before + k, DraftBooks::kRows))];
+    double taken = b.cost(before + k) + k * b.guess_;
+    // The first step of its size may have prepared something: once is not enough to give it up.
+    if (known.samples < 2) taken = std::min(taken, plain * (before + k) / texts + k * b.guess_);
+    const double more = (taken - b.cost(before)) / plain, gain = (expected(k) - 1) / texts;
+    if (more - gain > may_lose || more > may_lose + kRisk || known.when >= oldest) continue;
+    oldest = known.when, drafts = k;
+  }
+  return drafts;
 }
 
 void DraftLength::compared(int tried, int right) {
   if (tried <= 0) return;
   const double old = std::pow(0.97, tried);
   tried_ = tried_ * old + tried, right_ = right_ * old + right;
-  compared_ = step_;
+  books_->tried_ = books_->tried_ * old + tried, books_->right_ = books_->right_ * old + right;
+  compared_ = books_->step_;
 }
 
 }  // namespace gimbal

@@ -17,7 +17,7 @@ Status Drafting::end(const Error& why) {
 }
 
 Status Drafting::begin(std::span<const int32_t> text) {
-  guess_.clear();
+  guess_.clear(), begun_ = true;
   if (ended_) return verdict_;
   auto ok = drafter_->read(text);
   return ok ? ok : end(ok.error());
@@ -46,26 +46,31 @@ Status Drafting::guess(std::span<const int32_t> text, int n) {
   return Done{};
 }
 
-Result<std::span<const int32_t>> Drafting::propose(std::span<const int32_t> text, int most, int again) {
+Result<std::span<const int32_t>> Drafting::propose(std::span<const int32_t> text, int most,
+                                                   const Beside& beside) {
   drafted_ = 0, seconds_ = 0;
   compare(text);
   Status ok = ended_ ? verdict_ : Done{};
-  const int n = ended_ ? 0 : adapts_ ? length_.next(most, again) : most;
+  const int n = ended_ ? 0 : adapts_ ? length_.next(most, beside) : most;
   if (n > 0) {
     ok = guess(text, n);
     drafted_ = guess_.size();
-  } else if (!ended_ && guess_.empty() && length_.guesses_are_free()) {
+  } else if (!ended_ && guess_.empty() && length_.books().guesses_are_free()) {
     // What would have been drafted tells whether drafts would be right, where that costs nothing.
-    ok = guess(text, length_.guesses_are_known() ? kMaxDrafts : 1);
+    ok = guess(text, length_.books().guesses_are_known() ? kMaxDrafts : 1);
   }
   if (!ok) return ok.error();
   return std::span<const int32_t>(guess_).first(drafted_);
 }
 
-void Drafting::computed(int rows, int tokens, double seconds) {
+void Drafting::told(int tokens) {
   counts_.steps++, counts_.tokens += uint64_t(tokens);
   counts_.drafted += drafted_, counts_.accepted += drafted_ ? uint64_t(tokens - 1) : 0;
-  length_.took({rows, tokens, int(drafted_ ? drafted_ : guess_.size()), seconds, seconds_});
+}
+
+void Drafting::computed(int rows, int tokens, double seconds) {
+  told(tokens);
+  length_.books().took({rows, tokens, guessed(), seconds, seconds_});
 }
 
 }  // namespace gimbal

@@ -23,17 +23,27 @@ class Drafting {
   enum class Length { Adapts, Most };  // Most: as many tokens as can be, whatever they cost
   // Told, once, why there are no drafts any more. Done: texts go on without them. An error ends them.
   using Failed = std::function<Status(const Error&)>;
-  explicit Drafting(std::unique_ptr<Drafter> drafter, Length length = Length::Adapts, Failed failed = {})
-      : drafter_(std::move(drafter)), adapts_(length == Length::Adapts), failed_(std::move(failed)) {}
+  // `books`: shared by all texts that a model computes together.
+  explicit Drafting(std::unique_ptr<Drafter> drafter, Length length = Length::Adapts, Failed failed = {},
+                    std::shared_ptr<DraftBooks> books = std::make_shared<DraftBooks>())
+      : drafter_(std::move(drafter)),
+        length_(std::move(books)),
+        adapts_(length == Length::Adapts),
+        failed_(std::move(failed)) {}
 
   // Another text, or the same one from another place; `text` is its prompt and all before. Errors: what
   // `failed` answered.
   Status begin(std::span<const int32_t> text);
-  // Tokens to compute behind `text`, at most `most`; they are valid until the next call. `again`: rows that
-  // the step must compute anew besides. Errors: as begin().
-  Result<std::span<const int32_t>> propose(std::span<const int32_t> text, int most, int again);
-  // What became of the step: its rows, the tokens that it gave, and the seconds that it took.
+  bool begun() const { return begun_; }
+  // Tokens to compute behind `text`, at most `most`; they are valid until the next call. Errors: as begin().
+  Result<std::span<const int32_t>> propose(std::span<const int32_t> text, int most, const Beside& beside);
+  // What became of a step of this text alone: its rows, the tokens that it gave, and the seconds that it
+  // took.
   void computed(int rows, int tokens, double seconds);
+  // For a step of several texts: the tokens that it gave this one; what the proposal took.
+  void told(int tokens);
+  double seconds() const { return seconds_; }
+  int guessed() const { return int(drafted_ ? drafted_ : guess_.size()); }
 
   std::string name() const { return drafter_->name(); }
   StepWatcher* watcher() { return drafter_->watcher(); }
@@ -55,7 +65,7 @@ class Drafting {
   size_t drafted_ = 0;          // tokens of it that the step computes
   double seconds_ = 0;          // for the guess of the step
   DraftCounts counts_;
-  bool ended_ = false;
+  bool begun_ = false, ended_ = false;
   Status verdict_ = Done{};  // of what failed
 };
 

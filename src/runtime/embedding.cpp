@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <iterator>
 
 #include "base/format.h"
 #include "model/hyperparameters.h"
@@ -10,8 +11,8 @@
 namespace gimbal {
 namespace {
 
-constexpr std::string_view kNames[] = {"none", "mean", "cls", "last"};  // by Pooling, and by a file's numbers
-constexpr int kRank = 4;                                                // a file's number for rerankers
+// By Pooling, and by a file's numbers.
+constexpr std::string_view kNames[] = {"none", "mean", "cls", "last", "rank"};
 constexpr int kTextsInStep = 16;
 
 // A text while it is computed, and what its rows gave so far.
@@ -25,9 +26,8 @@ class Text {
   size_t added = 0;  // to batches
 
   void add_row(Batch& batch, Pooling pooling) {
-    const bool wanted = pooling == Pooling::First  ? added == 0
-                        : pooling == Pooling::Last ? added + 1 == tokens.size()
-                                                   : true;
+    const bool first = pooling == Pooling::First || pooling == Pooling::Rank;
+    const bool wanted = first ? added == 0 : pooling == Pooling::Last ? added + 1 == tokens.size() : true;
     batch.rows.push_back({sequence_.get(), tokens[added], int32_t(added), {.hidden = wanted}});
     added++;
   }
@@ -44,7 +44,7 @@ class Text {
   std::vector<float> finish(const EmbedSettings& s, size_t width) {
     if (s.pooling == Pooling::Mean)
       for (double& x : sums_) x /= double(tokens.size());
-    if (s.pooling != Pooling::None) return rounded(sums_, s.normalised);
+    if (s.pooling != Pooling::None) return rounded(sums_, s.normalised && s.pooling != Pooling::Rank);
     std::vector<float> all;
     for (size_t at = 0; at < rows_.size(); at += width) {
       const std::vector<double> row(rows_.begin() + ptrdiff_t(at), rows_.begin() + ptrdiff_t(at + width));
@@ -99,12 +99,9 @@ std::optional<Pooling> pooling_named(std::string_view name) {
 Result<std::optional<Pooling>> pooling_of(const Gguf& file) {
   Hyperparameters read(file, std::string(file.string("general.architecture").value_or("")));
   const int type = read.count("pooling_type", 0, 0);
-  if (type == kRank)
-    read.fail(Code::Unsupported,
-              "pooling_type is 4: a reranker, which scores a question and an answer; this version computes "
-              "embeddings (1 mean, 2 cls, 3 last)");
-  if (type > kRank)
-    read.fail(Code::Malformed, format("pooling_type is {}; it must be from 0 to {}", type, kRank));
+  constexpr int kMost = int(std::size(kNames)) - 1;
+  if (type > kMost)
+    read.fail(Code::Malformed, format("pooling_type is {}; it must be from 0 to {}", type, kMost));
   if (read.error()) return *read.error();
   return type == 0 ? std::nullopt : std::optional(Pooling(type));
 }
@@ -127,6 +124,9 @@ Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const Em
   const int width = plan.width(Output::Hidden), room = std::min(o.batch, o.logit_rows);
   if (width == 0 || room < o.batch)
     return Error{Code::Usage, "the model was loaded to generate text, not for embeddings", ""};
+  if (width == 1 && settings.pooling != Pooling::Rank)
+    return Error{Code::Usage, "the model is a reranker: it gives one number for a text, and no embedding",
+                 "leave out the pooling, which is rank"};
   for (size_t i = 0; i < texts.size(); i++)
     if (auto ok = check_text(plan, texts[i]); !ok) return about(i, texts.size(), ok.error());
 

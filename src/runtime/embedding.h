@@ -16,8 +16,9 @@ enum class Pooling : uint8_t {
   Mean,   // of all tokens
   First,  // what the first token got: "cls", after the token that begins a text of BERT
   Last,
+  Rank,  // one number, which a reranker gives by the first token; it is not normalised
 };
-std::string name_of(Pooling);  // "none", "mean", "cls", "last"
+std::string name_of(Pooling);  // "none", "mean", "cls", "last", "rank"
 std::optional<Pooling> pooling_named(std::string_view name);
 // What the file says under "<architecture>.pooling_type"; nothing where it says nothing, or 0. Errors:
 // Malformed for a number without a meaning, Unsupported for one that this version does not compute.

@@ -13,8 +13,12 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
   Generated out;
   out.prompt_tokens = int(prompt.size());
   const DraftCounts before = settings.drafting ? settings.drafting->counts() : DraftCounts{};
-  Picker picker(session, settings.sampler, settings.recover, settings.drafting, prompt);
-  Answer answer(tokenizer, prompt, settings.stops, settings.max_tokens, settings.ignore_stop_tokens);
+  Constraint* const constraint = settings.constraint;
+  const size_t constrained = constraint ? constraint->position() : 0;
+  if (constraint) constraint->end_late(settings.ignore_stop_tokens);
+  Picker picker(session, settings.sampler, settings.recover, settings.drafting, prompt, constraint);
+  Answer answer(tokenizer, prompt, settings.stops, settings.max_tokens,
+                settings.ignore_stop_tokens && !constraint);
 
   // Batch by batch, so that a long prompt can be cancelled. Answers false when it was.
   auto compute_prompt = [&]() -> Result<bool> {
@@ -52,6 +56,7 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::sp
     if (auto ok = picker.go_on(answer.left()); !ok) return ok.error();
   }
   out.generate_seconds = now() - generation;
+  if (constraint) constraint->rewind(constrained + out.tokens.size());
   if (settings.drafting)
     out.drafted_by = settings.drafting->name(), out.drafts = settings.drafting->counts() - before;
   if (out.finish != Finish::Cancelled) {

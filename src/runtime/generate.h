@@ -19,6 +19,10 @@ struct GenerateSettings {
   // Of a model that was loaded with RunOptions::drafts. They change the speed only, never the text. Outlives
   // the call; nullptr: none.
   Drafting* drafting = nullptr;
+  // Which texts may be generated. Outlives the call, and is where the text begins; what is generated becomes
+  // part of it. A token that ends the text ends it also with ignore_stop_tokens, which only puts it off as
+  // long as the grammar goes on. nullptr: any text.
+  Constraint* constraint = nullptr;
   // Called between the batches of the prompt, and after the last one, with the tokens of the prompt that are
   // computed and their number in all. Returning false cancels: what was computed stays in the session.
   std::function<bool(size_t done, size_t total)> on_prompt;

@@ -10,7 +10,14 @@ namespace gimbal {
 double log_sum_exp(std::span<const float> logits) {
   const double top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (float l : logits) sum += fixed::exp(l - top);
+  size_t i = 0;
+  for (; i + fixed::kLanes <= logits.size(); i += fixed::kLanes) {
+    double x[fixed::kLanes], e[fixed::kLanes];
+    for (size_t k = 0; k < fixed::kLanes; k++) x[k] = logits[i + k] - top;
+    fixed::exp(x, e);
+    for (double one : e) sum += one;
+  }
+  for (; i < logits.size(); i++) sum += fixed::exp(logits[i] - top);
   return top + fixed::log(sum);
 }
 

@@ -6,11 +6,12 @@
 namespace gimbal {
 
 Picker::Picker(Session& session, const SamplerSettings& sampler, const Recover& recover, Drafting* drafting,
-               std::span<const int32_t> prompt)
+               std::span<const int32_t> prompt, Constraint* constraint)
     : session_(session),
       sampler_(sampler),
       recover_(recover),
       drafting_(drafting),
+      constraint_(constraint),
       text_(session.tokens().begin(), session.tokens().end()),
       begin_(text_.size()),
       position_(session.position()) {
@@ -42,16 +43,27 @@ Result<int32_t> Picker::pick_top(const TopLogits& top, size_t row) {
   return sampler_.pick(*all, {});
 }
 
+Result<int32_t> Picker::pick_any(std::span<const float> logits) {
+  const auto history = std::span(text_).subspan(begin_);
+  if (!constraint_) return sampler_.pick(logits, history);
+  const auto allowed = constraint_->allowed();
+  if (!allowed) return allowed.error();
+  auto picked = sampler_.pick(logits, history, *allowed);
+  if (!picked) return picked;
+  if (auto ok = constraint_->accept(*picked); !ok) return ok.error();
+  return picked;
+}
+
 Status Picker::compute_once(std::span<const int32_t> tokens, Session::Wanted wanted) {
   const size_t skipped = rows_.size() - tokens.size();  // computed before the device was lost
   // Where a few of the logits are all that sampling looks at, only they come from the device.
-  const int leading = sampler_.leading();
+  const int leading = constraint_ ? 0 : sampler_.leading();
   if (wanted != Session::Wanted::None && leading && leading <= session_.max_top())
     return session_.advance_top(tokens, leading, wanted, [&](size_t i, const TopLogits& top, size_t row) {
       pick(skipped + i, [&] { return pick_top(top, row); });
     });
   return session_.advance(tokens, wanted, [&](size_t i, std::span<const float> logits) {
-    pick(skipped + i, [&] { return sampler_.pick(logits, std::span(text_).subspan(begin_)); });
+    pick(skipped + i, [&] { return pick_any(logits); });
   });
 }
 
@@ -83,7 +95,7 @@ Status Picker::go_on(int most) {
   if (drafting_) {
     const int at_once =
         std::min({session_.results_at_once(), session_.model().plan().options.drafts + 1, most});
-    const auto drafts = drafting_->propose(text_, at_once - 1, again);
+    const auto drafts = drafting_->propose(text_, at_once - 1, {.rows = again});
     if (!drafts) return drafts.error();
     rows_.insert(rows_.end(), drafts->begin(), drafts->end());
     drafts_ = drafts->size();

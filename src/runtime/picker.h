@@ -5,6 +5,7 @@
 #pragma once
 #include <functional>
 
+#include "grammar/constraint.h"
 #include "runtime/drafting.h"
 #include "runtime/sampler.h"
 #include "runtime/session.h"
@@ -18,9 +19,10 @@ using Recover = std::function<Status(Session&, const Error&)>;
 class Picker {
  public:
   // All outlive it. `drafting` may be nullptr. `prompt`: the text that the sampler's penalties look at,
-  // before the first token is picked.
+  // before the first token is picked. `constraint`: which tokens may be picked, which are then part of its
+  // text; nullptr: any.
   Picker(Session& session, const SamplerSettings& sampler, const Recover& recover, Drafting* drafting,
-         std::span<const int32_t> prompt);
+         std::span<const int32_t> prompt, Constraint* constraint = nullptr);
   // Lets the session forget drafts that were computed beyond what was gone on with.
   ~Picker();
 
@@ -39,11 +41,13 @@ class Picker {
   template <class Pick>
   void pick(size_t index, Pick pick);
   Result<int32_t> pick_top(const TopLogits&, size_t row);
+  Result<int32_t> pick_any(std::span<const float> logits);
 
   Session& session_;
   Sampler sampler_;
   const Recover& recover_;
   Drafting* drafting_;
+  Constraint* constraint_;
   std::vector<int32_t> text_;  // what the session held, the prompt, and all that was picked
   const size_t begin_;         // of the prompt in it
   std::vector<int32_t> rows_;  // of the step

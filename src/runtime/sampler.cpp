@@ -144,13 +144,17 @@ void Sampler::penalize(std::span<const int32_t> window) {
 }
 
 Result<std::span<const float>> Sampler::adjust(std::span<const float> logits,
-                                               std::span<const int32_t> history) {
+                                               std::span<const int32_t> history,
+                                               std::span<const uint64_t> mask) {
   const SamplerSettings& s = settings_;
   size_t window = s.penalty_window < 0 ? history.size() : std::min(history.size(), size_t(s.penalty_window));
   const bool penalties = penalizes();
-  if (s.logit_bias.empty() && !penalties) return logits;
+  if (s.logit_bias.empty() && !penalties && mask.empty()) return logits;
 
   adjusted_.assign(logits.begin(), logits.end());
+  if (!mask.empty())
+    for (size_t i = 0; i < adjusted_.size(); i++)
+      if (i / 64 >= mask.size() || !(mask[i / 64] >> i % 64 & 1)) adjusted_[i] = -kInfinity;
   for (auto [id, bias] : s.logit_bias) {
     if (size_t(id) >= logits.size()) return outside(id, logits.size());
     float& logit = adjusted_[size_t(id)];
@@ -162,10 +166,11 @@ Result<std::span<const float>> Sampler::adjust(std::span<const float> logits,
 }
 
 Result<std::span<const Candidate>> Sampler::candidates(std::span<const float> logits,
-                                                       std::span<const int32_t> history) {
+                                                       std::span<const int32_t> history,
+                                                       std::span<const uint64_t> mask) {
   if (refused_) return *refused_;
   if (Status usable = check_logits(logits); !usable) return usable.error();
-  Result<std::span<const float>> adjusted = adjust(logits, history);
+  Result<std::span<const float>> adjusted = adjust(logits, history, mask);
   if (!adjusted) return adjusted.error();
 
   const SamplerSettings& s = settings_;
@@ -180,7 +185,12 @@ Result<std::span<const Candidate>> Sampler::candidates(std::span<const float> lo
     }
   }
   if (left_.empty()) {
-    return Error{Code::Usage, "'logit_bias' forbids every token that the model holds possible",
+    if (s.logit_bias.empty())
+      return Error{Code::Usage, "the grammar forbids every token that the model holds possible",
+                   "Write a grammar that allows more.", "", "grammar"};
+    return Error{Code::Usage,
+                 format("'logit_bias'{} forbids every token that the model holds possible",
+                        mask.empty() ? "" : ", together with the grammar,"),
                  "Forbid fewer tokens.", "", "logit_bias"};
   }
   if (s.greedy || s.temperature == 0) return std::span<const Candidate>(left_);
@@ -218,8 +228,9 @@ Result<std::optional<int32_t>> Sampler::pick_top(std::span<const float> logits, 
   return std::optional(draw());
 }
 
-Result<int32_t> Sampler::pick(std::span<const float> logits, std::span<const int32_t> history) {
-  Result<std::span<const Candidate>> left = candidates(logits, history);
+Result<int32_t> Sampler::pick(std::span<const float> logits, std::span<const int32_t> history,
+                              std::span<const uint64_t> mask) {
+  Result<std::span<const Candidate>> left = candidates(logits, history, mask);
   if (!left) return left.error();
   if (greedy()) return left->front().id;
   return draw();

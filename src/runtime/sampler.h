@@ -2,6 +2,7 @@
 // token on every machine: own random numbers, own exp and log, ties always to the lower token id.
 //
 // The steps, in this order (that of llama.cpp's default chain):
+//   0. the mask: what a grammar forbids is -infinity
 //   1. logit bias
 //   2. penalties: repeat, then frequency and presence
 //   3. top-k
@@ -59,12 +60,15 @@ class Sampler {
   // are passed over. Takes exactly one random number when not greedy, none when greedy. Allocates in the
   // first call only. Errors: those of check_logits(): such numbers must never look like text. Usage when the
   // logit bias names a token that the vocabulary lacks or leaves no token possible.
-  Result<int32_t> pick(std::span<const float> logits, std::span<const int32_t> history);
+  // mask: a bit for each token that may be picked, 64 in a word (Constraint::allowed()); empty: any may.
+  Result<int32_t> pick(std::span<const float> logits, std::span<const int32_t> history,
+                       std::span<const uint64_t> mask = {});
 
   // What pick() would draw from: the candidates that are left with their final probabilities (sum 1). Draws
   // nothing. Valid until the next call.
   Result<std::span<const Candidate>> candidates(std::span<const float> logits,
-                                                std::span<const int32_t> history);
+                                                std::span<const int32_t> history,
+                                                std::span<const uint64_t> mask = {});
 
   // How many of the largest logits, in falling order and equal ones by rising id, are all that pick() looks
   // at with these settings; 0: it needs every logit (logit bias, penalties, no top-k).
@@ -84,8 +88,9 @@ class Sampler {
   }
 
  private:
-  // Steps 1 and 2; returns logits itself when there is nothing to change.
-  Result<std::span<const float>> adjust(std::span<const float> logits, std::span<const int32_t> history);
+  // Steps 0 to 2; returns logits itself when there is nothing to change.
+  Result<std::span<const float>> adjust(std::span<const float> logits, std::span<const int32_t> history,
+                                        std::span<const uint64_t> mask);
   bool greedy() const { return settings_.greedy || settings_.temperature == 0; }
   bool penalizes() const;
   void filter();   // steps 4 to 7, but for the draw
@@ -95,7 +100,7 @@ class Sampler {
   SamplerSettings settings_;
   std::optional<Error> refused_;
   Random random_;
-  std::vector<float> adjusted_;  // logits after steps 1 and 2
+  std::vector<float> adjusted_;  // logits after steps 0 to 2
   std::vector<int32_t> counts_;  // per token: occurrences in the window; all 0 between calls
   std::vector<Candidate> left_;  // steps 3 to 7
 };

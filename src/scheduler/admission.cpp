@@ -100,8 +100,9 @@ void Serving::start(std::unique_ptr<Generation> g, const Beginning& b) {
     numbers_.prompt_tokens += uint64_t(g->prompt_tokens());
     numbers_.shared_tokens += uint64_t(g->shared_tokens);
   }
+  speculation_.join(*g);
   g->admitted = ++admissions_;
-  g->checkpoint_at = 0;
+  g->checkpoint_at = 0, g->again = 0;
   for (const StatePool& pool : plan().pools)
     if (pool.kind == StateKind::Recurrent)
       g->checkpoint_at = int(shareable(*g).size()) / kPagePositions * kPagePositions;
@@ -129,7 +130,7 @@ void Serving::preempt(const Client& c) {
 void Serving::put_back(size_t i) {
   auto g = std::move(running_[i]);
   running_.erase(running_.begin() + ptrdiff_t(i));
-  g->sequence = nullptr;
+  g->sequence = nullptr, g->drafting = nullptr;
   waiting_.put_back(std::move(g));
 }
 
@@ -137,17 +138,22 @@ int Serving::pages_running(size_t pool) {
   seen_.assign(size_t(plan().pools[pool].pages), 0);
   int n = 0;
   for (const auto& g : running_)
-    for (int32_t page : g->sequence->pages(pool)) n += !std::exchange(seen_[size_t(page)], 1);
+    for (int32_t page : g->sequence->pages(pool)) {
+      uint8_t& holders = seen_[size_t(page)];
+      n += holders == 0;
+      holders = uint8_t(holders ? 2 : 1);
+    }
   return n;
 }
 
 void Serving::count() {
   numbers_.running = int(running_.size()), numbers_.waiting = waiting_.waiting();
-  numbers_.pages = numbers_.pages_running = numbers_.pages_kept = 0;
+  numbers_.pages = numbers_.pages_running = numbers_.pages_kept = numbers_.pages_shared = 0;
   const SequencePool& all = model().sequences();
   for (size_t p = 0; p < all.pools().size(); p++) {
     const int pages = all.pools()[p].pages, running = pages_running(p);
     numbers_.pages += pages, numbers_.pages_running += running;
+    for (const auto holders : seen_) numbers_.pages_shared += holders > 1;
     numbers_.pages_kept += pages - all.free_pages(p) - running;
   }
 }

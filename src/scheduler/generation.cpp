@@ -20,25 +20,27 @@ Status Generation::check(const GenerationRequest& r, int vocabulary, int capacit
     return Error{Code::Usage,
                  format("'logprobs' asks for {} tokens, and the vocabulary has {}", r.logprobs, vocabulary),
                  "ask for fewer", reason::kOutOfRange, "logprobs"};
-  if (!r.grammar.empty())
-    return Error{Code::Unsupported, "this version cannot constrain an answer by a grammar", "", "",
-                 "grammar"};
   return Done{};
 }
 
 Generation::Generation(uint64_t id, GenerationRequest r, GenerationSink sink, const Tokenizer& tokenizer,
-                       int capacity)
+                       int capacity, std::optional<Constraint> constraint)
     : id(id),
       client_name(std::move(r.client)),
       sink_(std::move(sink)),
       text_(std::move(r.prompt)),
       prompt_(text_.size()),
       sampler_(std::move(r.sampler)),
-      answer_(tokenizer, text_, std::move(r.stops), r.max_tokens, r.ignore_stop_tokens),
+      constraint_(std::move(constraint)),
+      // What ends a constrained text ends the answer; ignoring it puts that off.
+      answer_(tokenizer, text_, std::move(r.stops), r.max_tokens, r.ignore_stop_tokens && !constraint_),
       logprobs_(r.logprobs),
-      capacity_(capacity) {
+      capacity_(capacity),
+      completes_(r.completes) {
+  if (constraint_) constraint_->end_late(r.ignore_stop_tokens);
   for (Token t : r.written) {
     if (answer_.ended()) break;
+    if (constraint_ && !constraint_->accept(t)) break;  // then pick() says why
     answer_.take(t, capacity_ - int(text_.size()));
     text_.push_back(t);
     sampler_.skip(1);
@@ -47,7 +49,7 @@ Generation::Generation(uint64_t id, GenerationRequest r, GenerationSink sink, co
 
 bool Generation::looks_at_top(const Model& model) const {
   const int leading = sampler_.leading();
-  return logprobs_ < 0 && leading > 0 && leading <= model.plan().max_top();
+  return logprobs_ < 0 && !constraint_ && leading > 0 && leading <= model.plan().max_top();
 }
 
 Wants Generation::wants(const Model& model, int* top) const {
@@ -56,11 +58,19 @@ Wants Generation::wants(const Model& model, int* top) const {
   return {.top = true};
 }
 
-// A constraint of the answer enters here: before a token is picked, it takes the logits of those that must
-// not follow to -infinity (in a copy: probabilities are told of what the model gave), and after that it is
-// told the token. looks_at_top() is false for an answer that has one.
-Result<int32_t> Generation::pick(Model& model, const StepOutput& out, size_t k, bool top) {
-  if (!top) return sampler_.pick(out.logits(k), text_);
+// With a grammar, a mask takes the logits of what must not follow to -infinity, for the choice only:
+// probabilities are those that the model gave.
+Result<int32_t> Generation::pick(Model& model, const StepOutput& out, size_t k) {
+  if (constraint_) {
+    const int left = std::min(answer_.left(), capacity_ - int(text_.size()));
+    const auto allowed = completes_ ? constraint_->allowed(left) : constraint_->allowed();
+    if (!allowed) return allowed.error();
+    auto picked = sampler_.pick(out.logits(k), text_, *allowed);
+    if (!picked) return picked;
+    if (auto ok = constraint_->accept(*picked); !ok) return ok.error();
+    return picked;
+  }
+  if (!looks_at_top(model)) return sampler_.pick(out.logits(k), text_);
   const TopLogits all = out.top(k);
   const auto n = size_t(sampler_.leading());
   auto chosen = sampler_.pick_top(all.logits.first(n), all.ids.first(n));
@@ -90,8 +100,7 @@ void Generation::add_probabilities(std::span<const float> logits, Token token) {
 }
 
 Result<bool> Generation::take(Model& model, const StepOutput& out, size_t k, double at) {
-  const bool top = looks_at_top(model);
-  auto token = pick(model, out, k, top);
+  auto token = pick(model, out, k);
   if (!token) return token.error();
   told_.text = answer_.take(*token, capacity_ - int(text_.size()));
   if (answer_.ended() && answer_.finish() == Finish::StopToken) return false;
@@ -103,10 +112,13 @@ Result<bool> Generation::take(Model& model, const StepOutput& out, size_t k, dou
   return true;
 }
 
+int Generation::most_drafts() const { return std::min(answer_.left() - 1, capacity_ - int(text_.size())); }
+
 GenerationEnd Generation::summary(Finish why) const {
   GenerationEnd end;
   end.finish = why;
   end.prompt_tokens = int(prompt_), end.shared_tokens = shared_tokens, end.tokens = answer_.tokens();
+  end.drafted = drafted, end.accepted = accepted;
   return end;
 }
 

@@ -2,7 +2,10 @@
 // other requests, nor on how often its text had to be computed anew.
 #pragma once
 #include <memory>
+#include <optional>
 
+#include "grammar/constraint.h"
+#include "runtime/drafting.h"
 #include "runtime/model.h"
 #include "runtime/sampler.h"
 #include "scheduler/request.h"
@@ -18,8 +21,10 @@ class Generation {
   static Status check(const GenerationRequest&, int vocabulary, int capacity);
 
   // Of a request that check() found right. All that the answer depends on goes on behind what was written:
-  // random numbers, penalties, half characters, stop strings.
-  Generation(uint64_t id, GenerationRequest, GenerationSink, const Tokenizer&, int capacity);
+  // random numbers, penalties, half characters, stop strings, grammar. `constraint`: of
+  // GenerationRequest::grammar; none: any text.
+  Generation(uint64_t id, GenerationRequest, GenerationSink, const Tokenizer&, int capacity,
+             std::optional<Constraint> constraint = {});
 
   const uint64_t id;
   const std::string client_name;
@@ -34,11 +39,20 @@ class Generation {
   int checkpoint_at = 0;                // a length to remember the model's state at
   double submitted = 0;                 // base/clock.h
 
+  // ---- what is guessed of it: scheduler/speculation.h
+  std::unique_ptr<Drafting> drafting;  // while it runs; nullptr: nobody guesses
+  int again = 0;                       // tokens to compute anew, because the model could not keep them
+  uint64_t drafted = 0, accepted = 0;  // tokens
+
   // ---- its text
   const std::vector<Token>& text() const { return text_; }  // the prompt, and the answer until now
   int prompt_tokens() const { return int(prompt_); }
   // Tokens that must be computed before the next one can be picked.
   int missing() const { return int(text_.size()) - sequence->computed(); }
+  // It gets its next token with a few rows: all but those that wrong drafts took are computed.
+  bool goes_on() const { return missing() == 1 + again; }
+  // Drafts that may follow its text: what could not be told is not guessed.
+  int most_drafts() const;
   bool over() const { return answer_.ended() || failed_; }
   bool failed() const { return failed_; }
 
@@ -56,7 +70,7 @@ class Generation {
   int shared_tokens = 0;
 
  private:
-  Result<int32_t> pick(Model&, const StepOutput&, size_t k, bool top);
+  Result<int32_t> pick(Model&, const StepOutput&, size_t k);
   bool looks_at_top(const Model&) const;
   void add_probabilities(std::span<const float> logits, Token token);
   GenerationEnd summary(Finish) const;
@@ -65,8 +79,10 @@ class Generation {
   std::vector<Token> text_;
   const size_t prompt_;  // tokens of it
   Sampler sampler_;
+  std::optional<Constraint> constraint_;
   Answer answer_;
   const int logprobs_, capacity_;
+  const bool completes_;
   bool failed_ = false;
   TokenTold told_;  // its memory is used again
 };

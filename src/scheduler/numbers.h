@@ -32,6 +32,7 @@ struct SchedulerNumbers {
   uint64_t devices_lost = 0;              // times all went on on another device
   int pages = 0;                          // of the KV cache, of all kinds together
   int pages_running = 0, pages_kept = 0;  // held by running requests; only by what was kept of earlier ones
+  int pages_shared = 0;                   // of the running ones: held by two requests or more
   Durations first_token;                  // from submit() to a request's first token
   Durations between_tokens;               // of one request
 };

@@ -23,7 +23,10 @@ struct GenerationRequest {
   bool ignore_stop_tokens = false;
   int logprobs = -1;    // of each token, and of so many of the most likely ones; -1: none
   std::string grammar;  // GBNF that every answer must match; empty: none
-  std::string client;   // whose it is: clients get equal shares
+  // An answer that a grammar constrains is brought to its end before max_tokens and the context are used up,
+  // where these leave room for it.
+  bool completes = false;
+  std::string client;  // whose it is: clients get equal shares
 };
 
 struct TokenProbability {
@@ -64,7 +67,8 @@ class GenerationService {
   virtual ~GenerationService() = default;
   // Queues it. What is told does not depend on other requests: the same tokens, texts and probabilities as
   // alone. Errors: Usage for settings out of range, an empty prompt, one that does not fit the context
-  // (context-full), a grammar that is none; OutOfMemory (queue-full) when too many wait.
+  // (context-full); OutOfMemory (queue-full) when too many wait. What is wrong with a grammar comes to the
+  // sink.
   virtual Result<uint64_t> submit(GenerationRequest, GenerationSink) = 0;
   // Ends it within a step with Finish::Cancelled. An id that is not running is passed over.
   virtual void cancel(uint64_t id) = 0;

@@ -30,9 +30,11 @@ Scheduler::Scheduler(Engine& engine, LoadedModelPtr on, const SchedulerOptions& 
       capacity_(Serving::capacity(on->model->plan())),
       most_(uint64_t(Serving::places(on->model->plan())) + uint64_t(options.queue)),
       serving_(engine, std::move(on), options),
+      grammars_(*tokenizer_, vocabulary_),
       numbers_(serving_.numbers()) {}
 
 Scheduler::~Scheduler() {
+  grammars_.stop();
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -45,8 +47,8 @@ Result<uint64_t> Scheduler::submit(GenerationRequest request, GenerationSink sin
   if (auto ok = Generation::check(request, vocabulary_, capacity_); !ok) return ok.error();
   static std::atomic<uint64_t> last{0};  // of all schedulers, so that an id says enough
   const uint64_t id = ++last;
-  auto made = std::make_unique<Generation>(id, std::move(request), std::move(sink), *tokenizer_, capacity_);
-  made->submitted = now();
+  const double at = now();
+  const bool constrained = !request.grammar.empty();
   {
     std::lock_guard lock(mutex_);
     if (broken_) return *broken_;
@@ -55,16 +57,64 @@ Result<uint64_t> Scheduler::submit(GenerationRequest request, GenerationSink sin
                    format("{} requests run or wait already, and there is room for no more", most_),
                    "try again in a moment", reason::kQueueFull};
     submitted_++;
+    if (constrained) compiling_.push_back(id);
+  }
+  if (!constrained) {
+    arrive(id, at, std::move(request), std::move(sink), {}, false);
+    return id;
+  }
+  std::string grammar = request.grammar;
+  auto then = [this, id, at, request = std::move(request), sink = std::move(sink)](auto made) mutable {
+    compiled(id, at, std::move(request), std::move(sink), std::move(made));
+  };
+  if (auto ok = grammars_.compile(std::move(grammar), std::move(then)); !ok) {
+    forget(id);
+    return ok.error();
+  }
+  return id;
+}
+
+void Scheduler::arrive(uint64_t id, double at, GenerationRequest request, GenerationSink sink,
+                       std::optional<Constraint> constraint, bool cancelled) {
+  auto made = std::make_unique<Generation>(id, std::move(request), std::move(sink), *tokenizer_, capacity_,
+                                           std::move(constraint));
+  made->submitted = at;
+  {
+    std::lock_guard lock(mutex_);
     arrived_.push_back(std::move(made));
+    if (cancelled) cancelled_.push_back(id);
   }
   wake_.notify_one();
-  return id;
+}
+
+// On the thread of the grammars, or that of whoever asks.
+void Scheduler::compiled(uint64_t id, double at, GenerationRequest request, GenerationSink sink,
+                         std::optional<Result<Constraint>> made) {
+  if (made && !*made) {
+    forget(id);
+    if (sink.failed) sink.failed(made->error());
+    return;
+  }
+  bool wanted;
+  {
+    std::lock_guard lock(mutex_);
+    wanted = std::erase(compiling_, id) != 0;
+  }
+  arrive(id, at, std::move(request), std::move(sink), made ? std::optional(**std::move(made)) : std::nullopt,
+         !made || !wanted);
+}
+
+// A request that the engine will never see.
+void Scheduler::forget(uint64_t id) {
+  std::lock_guard lock(mutex_);
+  std::erase(compiling_, id);
+  submitted_--;
 }
 
 void Scheduler::cancel(uint64_t id) {
   {
     std::lock_guard lock(mutex_);
-    cancelled_.push_back(id);
+    if (!std::erase(compiling_, id)) cancelled_.push_back(id);  // else compiled() does it
   }
   wake_.notify_one();
 }
@@ -72,7 +122,7 @@ void Scheduler::cancel(uint64_t id) {
 SchedulerNumbers Scheduler::numbers() const {
   std::lock_guard lock(mutex_);
   SchedulerNumbers n = numbers_;
-  n.waiting += int(arrived_.size());
+  n.waiting += int(arrived_.size() + compiling_.size());
   return n;
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "scheduler/grammars.h"
 #include "scheduler/serving.h"
 
 namespace gimbal {
@@ -22,7 +23,7 @@ class Scheduler final : public GenerationService {
   ~Scheduler() override;
 
   // Errors besides those of the interface: what ended the engine for good. The sink may be called before this
-  // returns.
+  // returns, and for a grammar from another thread than the engine's.
   Result<uint64_t> submit(GenerationRequest, GenerationSink) override;
   void cancel(uint64_t id) override;
 
@@ -33,16 +34,23 @@ class Scheduler final : public GenerationService {
  private:
   Scheduler(Engine&, LoadedModelPtr, const SchedulerOptions&, std::unique_ptr<Tokenizer>);
   void run();
+  void arrive(uint64_t id, double at, GenerationRequest, GenerationSink, std::optional<Constraint>,
+              bool cancelled);
+  void compiled(uint64_t id, double at, GenerationRequest, GenerationSink, std::optional<Result<Constraint>>);
+  void forget(uint64_t id);
 
   const std::unique_ptr<Tokenizer> tokenizer_;
   const int vocabulary_, capacity_;
   const uint64_t most_;  // requests at once, those that wait among them
   Serving serving_;      // of the thread
 
+  Grammars grammars_;
+
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   std::vector<std::unique_ptr<Generation>> arrived_;
   std::vector<uint64_t> cancelled_;
+  std::vector<uint64_t> compiling_;  // whose grammars are not ready, and which nobody cancelled
   uint64_t submitted_ = 0;
   bool stopping_ = false;
   std::optional<Error> broken_;

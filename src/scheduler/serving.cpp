@@ -27,11 +27,12 @@ Serving::Serving(Engine& engine, LoadedModelPtr on, const SchedulerOptions& opti
     : engine_(engine),
       on_(std::move(on)),
       options_(options),
+      speculation_(options.drafts),
       prompt_rows_(options.prompt_rows ? options.prompt_rows : 64) {
   const RunOptions& o = plan().options;
   batch_.rows.reserve(size_t(o.batch));
   const auto places = size_t(Serving::places(plan()));
-  running_.reserve(places), parts_.reserve(places), asked_.reserve(places), prompts_.reserve(places);
+  running_.reserve(places), parts_.reserve(places), next_.reserve(places), prompts_.reserve(places);
   count();
 }
 
@@ -44,38 +45,56 @@ void Serving::add(std::unique_ptr<Generation> g) {
 
 // ---- what a step computes
 
-void Serving::add_rows(Generation& g, int rows) {
+void Serving::add_rows(Generation& g, int rows, std::span<const int32_t> drafts) {
   Sequence& s = *g.sequence;
   const auto at = size_t(s.computed());
   const bool whole = at + size_t(rows) == g.text().size();
+  Part part{&g, batch_.rows.size(), rows + int(drafts.size()), int(drafts.size()), 0};
   for (size_t i = at; i < at + size_t(rows); i++) batch_.rows.push_back({&s, g.text()[i], int32_t(i), {}});
+  for (Token t : drafts) batch_.rows.push_back({&s, t, batch_.rows.back().position + 1, {}});
   if (whole) {
-    batch_.rows.back().wants = g.wants(model(), &batch_.top);
-    asked_.push_back(&g);
+    part.results = 1 + part.drafts;
+    const Wants wants = g.wants(model(), &batch_.top);
+    for (auto row = batch_.rows.end() - part.results; row != batch_.rows.end(); row++) row->wants = wants;
   }
-  parts_.push_back({&g, rows});
+  if (g.drafting && g.drafting->watcher()) batch_.states = plan().width(Output::States) > 0;
+  parts_.push_back(part);
 }
 
-// Next tokens first: a long prompt makes a step longer by a bounded piece. With drafts (runtime/drafting.h),
-// those of a request would be rows behind its next token.
-void Serving::assemble() {
-  batch_.rows.clear(), batch_.top = 0;
-  parts_.clear(), asked_.clear(), prompts_.clear();
+// The rows that give a text its next tokens. False: its drafter failed, and it must end.
+bool Serving::add_drafted(Generation& g, int most) {
+  const auto drafts = speculation_.propose(g, std::min(most, g.most_drafts()));
+  if (!drafts) return g.tell_failed(drafts.error()), false;
+  if (!drafts->empty()) g.sequence->mark();
+  return add_rows(g, g.missing(), *drafts), true;
+}
+
+// Next tokens first: a long prompt makes a step longer by a bounded piece. Drafts have a part only in steps
+// without prompts, and take what is left of the rows.
+void Serving::assemble(bool drafts) {
+  batch_.rows.clear(), batch_.top = 0, batch_.states = false;
+  parts_.clear(), next_.clear(), prompts_.clear();
+  int left = plan().options.batch - int(running_.size()), rows = 0;
   for (const auto& g : running_) {
-    if (g->missing() == 1) add_rows(*g, 1);
+    if (g->over()) continue;
+    if (g->goes_on() && g->again <= left) left -= g->again, rows += g->missing(), next_.push_back(g.get());
     else prompts_.push_back(g.get());
   }
+  speculation_.begin(int(next_.size()), rows);
+  const int most = drafts && prompts_.empty() ? plan().options.drafts : 0;
+  const int room = std::min(plan().options.logit_rows - int(next_.size()), left);
+  for (Generation* g : next_) add_drafted(*g, std::min(most, room - speculation_.drafts()));
   std::sort(prompts_.begin(), prompts_.end(), [](const Generation* a, const Generation* b) {
     return a->client->served != b->client->served ? a->client->served < b->client->served
                                                   : a->admitted < b->admitted;
   });
-  int left = plan().options.batch - int(batch_.rows.size());
+  left = plan().options.batch - int(batch_.rows.size());
   mixed_ = !batch_.rows.empty();
   if (mixed_) left = std::min(left, prompt_rows_);
   for (Generation* g : prompts_) {
     int rows = std::min(left, g->missing());
     if (const int until = g->checkpoint_at - g->sequence->computed(); until > 0) rows = std::min(rows, until);
-    if (rows > 0) add_rows(*g, rows), left -= rows;
+    if (rows > 0) add_rows(*g, rows, {}), left -= rows;
   }
   mixed_ = mixed_ && left == 0;
 }
@@ -100,13 +119,19 @@ int Serving::pages_missing() const {
   return most;
 }
 
-// What was kept goes first; then who came last gives up its place, of the client that has most of them.
+// What was kept goes first, then drafts; then who came last gives up its place, of the client that has most
+// of them.
 void Serving::make_room() {
-  for (;;) {
-    assemble();
+  for (bool drafts = true;;) {
+    assemble(drafts);
     while (pages_missing() > 0)
       if (!kept_.shrink()) break;
-    if (pages_missing() <= 0 || running_.size() == 1) return;
+    if (pages_missing() <= 0) return;
+    if (speculation_.drafts() > 0) {
+      drafts = false;
+      continue;
+    }
+    if (running_.size() == 1) return;
     preempt(*waiting_.most_running());
   }
 }
@@ -115,10 +140,12 @@ Status Serving::step() {
   admit();
   if (!running_.empty()) {
     make_room();
+    if (batch_.rows.empty()) return leave_who_is_over(), Done{};
     const double begin = now();
     auto out = model().forward(batch_);
-    adapt(now() - begin);
-    Status ok = out ? told(*out) : Status(out.error());
+    const double seconds = now() - begin;
+    adapt(seconds);
+    Status ok = out ? told(*out, seconds) : Status(out.error());
     if (!ok && ok.error().code == Code::DeviceLost) ok = go_on_elsewhere(ok.error());
     else if (!ok) ok = fail_step(ok.error());
     if (!ok) return ok;
@@ -127,32 +154,53 @@ Status Serving::step() {
   return Done{};
 }
 
-// Every one whose text is whole gets its next token. Errors: the device's; the others get theirs later.
-Status Serving::told(const StepOutput& out) {
-  numbers_.steps++, numbers_.rows += batch_.rows.size();
-  for (const Part& part : parts_) {
-    part.generation->client->served += uint64_t(part.rows);
-    Sequence& s = *part.generation->sequence;
-    if (s.computed() == part.generation->checkpoint_at) s.checkpoint();
-  }
-  const double at = now();
-  for (size_t k = 0; k < asked_.size(); k++) {
-    Generation& g = *asked_[k];
+// The tokens of one text, of its rows from the k-th result on: behind each draft that is what was picked
+// there is one more. Answers how many were picked. Errors: the device's.
+Result<int> Serving::tell(const Part& part, const StepOutput& out, size_t k, double at) {
+  Generation& g = *part.generation;
+  const int held = g.sequence->computed() - part.drafts;  // without drafts
+  int right = 0;
+  for (;; right++) {
     const double before = g.last_told;
-    auto told = g.take(model(), out, k, at);
+    auto told = g.take(model(), out, k + size_t(right), at);
     if (!told && told.error().code == Code::DeviceLost) return told.error();
     if (!told) g.tell_failed(told.error());
-    if (!told || !*told) continue;
+    if (!told || !*told) break;
     numbers_.tokens_generated++;
     if (before > 0) numbers_.between_tokens.add(at - before);
     else numbers_.first_token.add(at - g.submitted);
+    const size_t draft = part.first + size_t(part.rows - part.drafts + right);
+    if (g.over() || right == part.drafts || batch_.rows[draft].token != g.text().back()) break;
   }
-  for (size_t i = running_.size(); i-- > 0;) {
-    Generation& g = *running_[i];
-    if (!g.over()) continue;
-    if (!g.failed()) g.tell_end();
-    leave(i);
+  g.drafted += uint64_t(part.drafts), g.accepted += uint64_t(right);
+  if (g.drafting) g.drafting->told(1 + right);
+  g.sequence->truncate(held + right);
+  g.again = std::max(0, g.missing() - 1);
+  return 1 + right;
+}
+
+// Every one whose text is whole gets its next tokens. Errors: the device's; the others get theirs later.
+Status Serving::told(const StepOutput& out, double seconds) {
+  numbers_.steps++, numbers_.rows += batch_.rows.size();
+  for (const Part& part : parts_) {
+    Generation& g = *part.generation;
+    Sequence& s = *g.sequence;
+    g.client->served += uint64_t(part.rows);
+    if (s.computed() == g.checkpoint_at) s.checkpoint();
+    if (StepWatcher* w = g.drafting ? g.drafting->watcher() : nullptr; w && batch_.states)
+      w->computed(s.tokens(), batch_.rows[part.first].position, out.states(part.first, size_t(part.rows)));
   }
+  const double at = now();
+  int tokens = 0;
+  size_t k = 0;
+  for (const Part& part : parts_) {
+    if (part.results == 0) continue;
+    const auto picked = tell(part, out, k, at);
+    if (!picked) return picked.error();
+    tokens += *picked, k += size_t(part.results);
+  }
+  if (prompts_.empty()) speculation_.took(tokens, seconds);
+  leave_who_is_over();
   return Done{};
 }
 
@@ -179,6 +227,15 @@ Status Serving::go_on_elsewhere(const Error& lost) {
 }
 
 // ---- who leaves
+
+void Serving::leave_who_is_over() {
+  for (size_t i = running_.size(); i-- > 0;) {
+    Generation& g = *running_[i];
+    if (!g.over()) continue;
+    if (!g.failed()) g.tell_end();
+    leave(i);
+  }
+}
 
 void Serving::leave(size_t i) {
   auto g = std::move(running_[i]);

@@ -9,6 +9,7 @@
 #include "scheduler/clients.h"
 #include "scheduler/numbers.h"
 #include "scheduler/prefixes.h"
+#include "scheduler/speculation.h"
 
 namespace gimbal {
 
@@ -19,6 +20,8 @@ struct SchedulerOptions {
   // let streams flow more evenly. 0: as many as keep such a step near kMixedStep.
   int prompt_rows = 0;
   int queue = 256;  // requests that wait at most, beside those that the model has room for
+  // With them the model was loaded with RunOptions::drafts, and with states where the drafters want to know.
+  DraftOptions drafts = {};
 };
 
 // Of one thread.
@@ -66,12 +69,16 @@ class Serving {
   void count();
 
   // ---- a step: serving.cpp
-  void assemble();
-  void add_rows(Generation&, int rows);
+  void assemble(bool drafts);
+  void add_rows(Generation&, int rows, std::span<const int32_t> drafts);
+  bool add_drafted(Generation&, int most);
   int pages_missing() const;
   void make_room();
   void adapt(double seconds);
-  Status told(const StepOutput&);
+  Status told(const StepOutput&, double seconds);
+  struct Part;
+  Result<int> tell(const Part&, const StepOutput&, size_t k, double at);
+  void leave_who_is_over();
   Status fail_step(const Error& why);
   Status go_on_elsewhere(const Error& lost);
   void leave(size_t running);
@@ -81,6 +88,7 @@ class Serving {
   const SchedulerOptions options_;
   Prefixes kept_;
   Clients waiting_;
+  Speculation speculation_;
   int prompt_rows_;
   Running running_;  // by rising admission
   uint64_t admissions_ = 0;
@@ -89,14 +97,17 @@ class Serving {
   // Of the step; their memory is used again.
   struct Part {
     Generation* generation;
+    size_t first;  // of its rows
     int rows;
+    int drafts;   // of them, at the end
+    int results;  // rows that want something: none, the last one, or that of its text's end and the drafts
   };
   Batch batch_;
   bool mixed_ = false;  // it has next tokens, and as many rows of prompts as it may
   std::vector<Part> parts_;
-  std::vector<Generation*> asked_;    // by row that wants something
+  std::vector<Generation*> next_;     // get their next tokens with a few rows
   std::vector<Generation*> prompts_;  // in the order of their turns
-  std::vector<uint8_t> seen_;         // by page
+  std::vector<uint8_t> seen_;         // by page: 0, 1, or 2 for several holders
 };
 
 }  // namespace gimbal

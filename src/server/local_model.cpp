@@ -4,6 +4,8 @@
 #include <mutex>
 
 #include "base/json.h"
+#include "engine/drafts.h"
+#include "engine/explanation.h"
 #include "model/arch.h"
 #include "runtime/memory_check.h"
 
@@ -21,6 +23,8 @@ Json ops_of(const Model& model) {
                     {"ops", l.ops}});
   return list;
 }
+
+std::string explained(const ModelPlan& plan) { return Json::array({explanation(plan)}).dump(); }
 
 // A model for embeddings: the same file, planned for hidden states in place of logits.
 struct Embedder {
@@ -41,6 +45,7 @@ class LocalModel final : public ServedModel {
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }
   const Json& ops() const override { return ops_; }
+  std::string explanations() const override { return explanations_; }
   GenerationService* generation() override { return scheduler_.get(); }
   uint64_t device_bytes() const override { return bytes_; }
   std::vector<SchedulerNumbers> numbers() override {
@@ -66,13 +71,22 @@ class LocalModel final : public ServedModel {
       o.run.batch = std::max(o.run.batch, options_.parallel);
       o.run.cache_positions =
           options_.cache_tokens ? options_.cache_tokens : default_cache_tokens(context_, options_.parallel);
+      auto drafts = open_drafts(registry_, o, source_, options_.draft, events_, kDraftedTexts);
+      if (!drafts) return drafts.error();
+      drafts_ = std::move(*drafts);
       engine_ = std::make_unique<Engine>(registry_, std::move(o), events_);
       auto loaded = engine_->load(source_);
       if (!loaded) return loaded.error();
       ops_ = ops_of(*(*loaded)->model);
-      for (const MemoryUse& u : memory_uses((*loaded)->model->plan()))
-        if (u.device) bytes_ += u.sum.total();
-      auto scheduler = Scheduler::create(*engine_, *loaded, options_.scheduler);
+      explanations_ = explained((*loaded)->model->plan());
+      for (const LoadedModelPtr& m : {*loaded, drafts_->model})
+        for (const MemoryUse& u : m ? memory_uses(m->model->plan()) : std::vector<MemoryUse>())
+          if (u.device) bytes_ += u.sum.total();
+      SchedulerOptions scheduling = options_.scheduler;
+      scheduling.drafts.failed = drafts_->failed;
+      if (drafts_->drafter)
+        scheduling.drafts.drafter = [this](const Generation&) { return drafts_->drafter(); };
+      auto scheduler = Scheduler::create(*engine_, *loaded, scheduling);
       if (!scheduler) return scheduler.error();
       scheduler_ = std::move(*scheduler);
       context_ = std::min(context_, scheduler_->capacity());
@@ -82,6 +96,7 @@ class LocalModel final : public ServedModel {
       tokenizer_ = std::move(*tokenizer);
       if (auto ok = load_embedder(); !ok) return ok.error();
       ops_ = ops_of(*embedder_.loaded->model);
+      explanations_ = explained(embedder_.loaded->model->plan());
     }
     auto chat = ChatTemplate::of(*source_.file, tokenizer());
     if (!chat) return chat.error();
@@ -108,7 +123,9 @@ class LocalModel final : public ServedModel {
     return Done{};
   }
 
-  static constexpr size_t kTextsAtOnce = 32;
+  static constexpr size_t kTextsAtOnce = 32;  // of embeddings
+  // That a model drafts for: with more, rows are used up by the texts themselves.
+  static constexpr int kDraftedTexts = 4;
 
   Registry& registry_;
   const std::string id_;
@@ -118,7 +135,9 @@ class LocalModel final : public ServedModel {
   int context_ = 0;
   uint64_t bytes_ = 0;
   Json ops_;
+  std::string explanations_;
   std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Drafts> drafts_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<ChatTemplate> chat_;

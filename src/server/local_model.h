@@ -10,6 +10,7 @@ struct ServingOptions {
   EngineOptions engine;
   int parallel = 64;             // requests of a model at once
   int64_t cache_tokens = 0;      // of KV cache for all of them; 0: default_cache_tokens()
+  std::string draft = "off";     // where drafts of answers come from (engine/drafts.h)
   bool embeddings_only = false;  // of a model that generates text, too
   SchedulerOptions scheduler = {};
 };
@@ -17,7 +18,7 @@ struct ServingOptions {
 // A whole context for each request, but at most 32768 tokens in all, or 4 contexts where these are more.
 int64_t default_cache_tokens(int context, int parallel);
 
-// Errors: those of Engine::load and Scheduler::create.
+// Errors: those of open_drafts, Engine::load and Scheduler::create.
 Result<ServedModelPtr> load_local_model(Registry& registry, std::string id, const ModelFile& source,
                                         const ServingOptions& options, const EventSink& events);
 

@@ -26,6 +26,8 @@ class ServedModel {
   virtual std::vector<SchedulerNumbers> numbers() = 0;  // of each of its schedulers
   // What computes it: the ops of its programs with device, kernel and reason. A list.
   virtual const Json& ops() const = 0;
+  // How its workers compute it now, a list with engine/explanation.h for each.
+  virtual std::string explanations() const { return "[]"; }
   // nullptr: it gives embeddings only.
   virtual GenerationService* generation() = 0;
   // For each text, in order, numbers of length 1; `sink` is called from this thread. Errors: Usage, naming

@@ -99,7 +99,7 @@ class RemoteModel final : public ServedModel {
       const wire::Hello hello = w->facts().hello;
       context_ = context_ ? std::min(context_, hello.context) : hello.context;
       bytes_ += hello.device_bytes;
-      if (const Json ops = Json::parse(hello.ops, nullptr, false); ops.is_array())
+      if (const Json ops = parse_json(hello.ops); ops.is_array())
         for (const Json& op : ops) ops_.push_back(op);
       if (hello.generates) services.push_back(w.get());
     }
@@ -114,6 +114,16 @@ class RemoteModel final : public ServedModel {
   int context() const override { return context_; }
   const Json& ops() const override { return ops_; }
   uint64_t device_bytes() const override { return bytes_; }
+  std::string explanations() const override {
+    std::string all;
+    for (const auto& w : workers_) {  // each says a list of one
+      std::string one = w->facts().hello.explanation;
+      if (one.size() < 2 || !one.starts_with('[')) continue;
+      one = one.substr(1, one.size() - 2);
+      if (!one.empty()) all += (all.empty() ? "" : ",") + one;
+    }
+    return '[' + all + ']';
+  }
   GenerationService* generation() override { return pool_.get(); }
   Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {
     auto worker = embedding_worker();
@@ -121,7 +131,7 @@ class RemoteModel final : public ServedModel {
   }
   std::vector<SchedulerNumbers> numbers() override {
     std::vector<SchedulerNumbers> all;
-    for (const auto& w : workers_) all.push_back(w->fresh_facts().numbers);
+    for (const auto& w : workers_) all.push_back(w->facts().numbers);  // nobody waits for those of now
     return all;
   }
 

@@ -158,7 +158,7 @@ void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Submit
   auto& r = m.request;
   io("id", m.id), io("prompt", r.prompt), io("written", r.written), io("stops", r.stops);
   io("max_tokens", r.max_tokens), io("ignore_stop_tokens", r.ignore_stop_tokens), io("logprobs", r.logprobs);
-  io("grammar", r.grammar), io("client", r.client);
+  io("grammar", r.grammar), io("completes", r.completes), io("client", r.client);
   sampler_fields(io, r.sampler);
 }
 
@@ -179,7 +179,7 @@ void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Ended>
 template <class IO, class S>
 void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Hello>) {
   io("device", m.device), io("context", m.context), io("pid", m.pid), io("generates", m.generates);
-  io("device_bytes", m.device_bytes), io("ops", m.ops);
+  io("device_bytes", m.device_bytes), io("ops", m.ops), io("explanation", m.explanation);
 }
 
 template <class IO, class S>
@@ -189,7 +189,7 @@ void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Pong>)
   io("tokens_generated", n.tokens_generated), io("prompt_tokens", n.prompt_tokens);
   io("shared_tokens", n.shared_tokens), io("steps", n.steps), io("rows", n.rows);
   io("preemptions", n.preemptions), io("devices_lost", n.devices_lost), io("pages", n.pages);
-  io("pages_running", n.pages_running), io("pages_kept", n.pages_kept);
+  io("pages_running", n.pages_running), io("pages_kept", n.pages_kept), io("pages_shared", n.pages_shared);
   io("first_token", n.first_token), io("between_tokens", n.between_tokens);
 }
 
@@ -226,7 +226,7 @@ Error malformed(const std::string& problem) {
 // The name and value of the one member of a line.
 Result<std::pair<std::string, Json>> member_of(std::string_view line) {
   if (line.size() > kMaxLine) return malformed(format("{} bytes, more than {}", line.size(), kMaxLine));
-  Json j = Json::parse(line, nullptr, false);
+  Json j = parse_json(line);
   if (!j.is_object() || j.size() != 1) return malformed("no object with one member");
   return std::pair(j.begin().key(), std::move(j.begin().value()));
 }

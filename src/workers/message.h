@@ -1,7 +1,7 @@
 // What a front and its worker processes say to each other: one JSON object to a line, version 1.
 //
 //   front to worker                                     worker to front
-//   {"submit": {"id", "prompt", ...}}                   {"hello": {"protocol": 1, ...}}   first; ready
+//   {"submit": {"id", "prompt", ...}}                   {"hello": {"protocol": 2, ...}}   first; ready
 //   {"cancel": id}                                      {"loading": [done, total]}        before it, bytes
 //   {"embed": {"id", "texts"}}                          {"token": {"id", "index", "token", "text", ...}}
 //   {"ping": n}                                         {"end": {"id", "finish", ...}}
@@ -19,7 +19,7 @@
 
 namespace gimbal::wire {
 
-inline constexpr int kProtocol = 1;
+inline constexpr int kProtocol = 2;
 inline constexpr size_t kMaxLine = size_t(32) << 20;  // bytes
 
 struct Submit {
@@ -42,9 +42,10 @@ struct Hello {
   std::string device;  // its id: "cpu:0"
   int context = 0;     // positions that one text can have
   int pid = 0;
-  bool generates = true;      // or gives embeddings only
-  uint64_t device_bytes = 0;  // that the model takes
-  std::string ops;            // JSON, a list: what computes it
+  bool generates = true;         // or gives embeddings only
+  uint64_t device_bytes = 0;     // that the model takes
+  std::string ops;               // JSON, a list: what computes it
+  std::string explanation = {};  // JSON, a list of one: how it is computed, engine/explanation.h
 };
 struct Loading {
   uint64_t done, total;

@@ -53,7 +53,7 @@ struct RemoteService::Impl {
   std::vector<std::pair<uint64_t, Request>> submitted;
   std::vector<uint64_t> cancelled;
   std::map<uint64_t, std::shared_ptr<Embedding>> embeddings;
-  uint64_t last_id = 0, pings_wanted = 0, pongs = 0;
+  uint64_t last_id = 0;
   bool stopping = false;
   std::optional<Error> ended;  // why there will be no worker any more
   WorkerFacts known;
@@ -128,7 +128,6 @@ void RemoteService::Impl::take_wishes() {
       const std::vector<std::vector<Token>> rest(e->texts.begin() + ptrdiff_t(e->received), e->texts.end());
       process.channel.send(encode(wire::ToWorker(wire::Embed{id, rest})));
     }
-    if (ready && pings < pings_wanted) last_ping = {};  // now
   }
   for (auto& [id, r] : fresh) requests.emplace(id, std::move(r));
   if (ready)
@@ -229,7 +228,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     steps = m->numbers.steps;
     {
       const std::lock_guard lock(mutex);
-      known.numbers = m->numbers, pongs = m->n;
+      known.numbers = m->numbers;
     }
     changed.notify_all();
     return "";
@@ -408,16 +407,6 @@ Status RemoteService::wait_ready() {
 
 WorkerFacts RemoteService::facts() const {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->known;
-}
-
-WorkerFacts RemoteService::fresh_facts() {
-  std::unique_lock lock(impl_->mutex);
-  const uint64_t wanted = impl_->pings_wanted = std::max(impl_->pings_wanted, impl_->pongs) + 1;
-  lock.unlock();
-  impl_->poke();
-  lock.lock();
-  impl_->changed.wait_for(lock, 300ms, [&] { return impl_->pongs >= wanted || !impl_->known.ready; });
   return impl_->known;
 }
 

@@ -41,9 +41,7 @@ class RemoteService : public GenerationService {
   // Waits until it is ready. Errors: the worker's own (a model that does not fit); Failed when no worker
   // becomes ready.
   Status wait_ready();
-  WorkerFacts facts() const;
-  // The same with numbers of now, where the worker answers within a moment.
-  WorkerFacts fresh_facts();
+  WorkerFacts facts() const;  // its numbers are those of 2 seconds ago or later
 
   // Errors: only when the service has ended; all others come to the sink.
   Result<uint64_t> submit(GenerationRequest, GenerationSink) override;

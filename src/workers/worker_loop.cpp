@@ -7,10 +7,12 @@
 
 #include <cerrno>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <map>
 #include <mutex>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "base/format.h"
 #include "workers/channel.h"
@@ -87,7 +89,8 @@ void cancel(GenerationService* service, const SpeakerPtr& to, uint64_t id) {
   if (known) service->cancel(known);
 }
 
-// Texts are embedded by a thread of their own: the loop goes on to answer.
+// Texts are embedded by a thread of their own: the loop goes on to answer. Requests take turns, text by text,
+// so that nobody waits for another one's long list; what goes into a round is computed at once.
 class Embedder {
  public:
   Embedder(const WorkerLoop& loop, SpeakerPtr to) : loop_(loop), to_(std::move(to)) {}
@@ -105,36 +108,67 @@ class Embedder {
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     {
       const std::lock_guard lock(mutex_);
-      waiting_.push_back(std::move(m));
+      waiting_.push_back({std::move(m)});
     }
     wake_.notify_all();
   }
 
  private:
+  static constexpr size_t kTextsInRound = 16;
+  struct Open {
+    wire::Embed message;
+    size_t next = 0;  // of its texts
+    bool failed = false;
+  };
+  struct Turn {
+    Open* of;
+    size_t text;
+  };
+
   void run() {
-    std::unique_lock lock(mutex_);
+    std::list<Open> open;
     for (;;) {
-      wake_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
-      if (stopping_) return;
-      const wire::Embed m = std::move(waiting_.front());
-      waiting_.pop_front();
-      lock.unlock();
-      auto done = loop_.embed(m.texts, [&](size_t i, std::span<const float> values) -> Status {
-        to_->say(wire::Embedding{m.id, int(i), {values.begin(), values.end()}});
-        const std::lock_guard held(mutex_);
-        if (stopping_) return Error{Code::Failed, "the worker ends", ""};
-        return Done{};
-      });
-      if (!done) to_->say(wire::Failed{m.id, done.error()});
-      lock.lock();
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return stopping_ || !waiting_.empty() || !open.empty(); });
+        if (stopping_) return;
+        open.splice(open.end(), waiting_);
+      }
+      std::vector<Turn> round;
+      for (bool more = true; more && round.size() < kTextsInRound;) {
+        more = false;
+        for (Open& o : open)
+          if (o.next < o.message.texts.size() && round.size() < kTextsInRound)
+            round.push_back({&o, o.next++}), more = true;
+      }
+      // A text that cannot be computed fails its own request only: those that were not told go on one by one.
+      size_t told = 0;
+      if (!embed(round, told))
+        for (const Turn& t : std::span(round).subspan(told))
+          if (auto ok = t.of->failed ? Status(Done{}) : embed({&t, 1}, told); !ok)
+            t.of->failed = true, to_->say(wire::Failed{t.of->message.id, ok.error()});
+      open.remove_if([](const Open& o) { return o.failed || o.next == o.message.texts.size(); });
     }
+  }
+
+  // Counts those that were computed and told.
+  Status embed(std::span<const Turn> round, size_t& told) {
+    std::vector<std::vector<Token>> texts;
+    for (const Turn& t : round) texts.push_back(t.of->message.texts[t.text]);
+    return loop_.embed(texts, [&](size_t i, std::span<const float> values) -> Status {
+      to_->say(wire::Embedding{round[i].of->message.id, int(round[i].text), {values.begin(), values.end()}});
+      told++;
+      const std::lock_guard held(mutex_);
+      if (stopping_) return Error{Code::Failed, "the worker ends", ""};
+      return Done{};
+    });
   }
 
   const WorkerLoop& loop_;
   const SpeakerPtr to_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<wire::Embed> waiting_;
+  std::list<Open> waiting_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 TEST(Help, AloneSaysWhatToTypeAndEveryCommandHasItsOwn) {
   Ran r = gimbal({});
   EXPECT_EQ(r.code, 0);
-  for (const char* c : {"run", "bench", "plan", "explain", "backends", "doctor", "kernels", "verify",
-                        "models", "info", "tokenize", "detokenize", "logits", "dequantize"}) {
+  for (const char* c : {"run", "bench", "plan", "explain", "backends", "doctor", "kernels", "verify", "pull",
+                        "models", "list", "rm", "info", "tokenize", "detokenize", "logits", "dequantize"}) {
     EXPECT_SAYS(r.out, c);
     Ran help = gimbal({"help", c});
     EXPECT_EQ(help.code, 0);

@@ -1,4 +1,5 @@
 // gimbal serve from the outside; its workers are in serve_workers_test.
+#include "support/on_terminal.h"
 #include "support/serving.h"
 
 namespace gimbal::test {
@@ -68,6 +69,23 @@ TEST(Serve, ASignalLetsAnswersEnd) {
   EXPECT_SAYS(a.body, "\"finish_reason\":\"length\"");
 }
 
+TEST(Serve, AnAnswerThatCannotBeWaitedForEndsWithAnError) {
+  Serving s({"--drain-timeout", "0"});
+  Json body{{"model", s.model},  {"prompt", "Once"},   {"n", 8},
+            {"max_tokens", 450}, {"ignore_eos", true}, {"temperature", 0}};
+  HttpClient whole(s.port), streamed(s.port);
+  whole.send(post("/v1/completions", body.dump()));
+  body["stream"] = true;
+  streamed.send(post("/v1/completions", body.dump()));
+  EXPECT_TRUE(streamed.reads("text_completion"));
+  EXPECT_EQ(s.end(SIGTERM), 0);
+  const HttpAnswer a = streamed.answer(), b = whole.answer();
+  EXPECT_TRUE(a.whole) << "the stream has its end";
+  EXPECT_SAYS(a.body, "the server ends, and this answer with it");
+  EXPECT_EQ(b.status, 503) << b.body;
+  EXPECT_SAYS(b.body, "the server ends, and this answer with it");
+}
+
 TEST(Serve, SeveralModelsAndKeys) {
   const Serving s({"default", story_file("q8_0"), "--api-key", "secret"});
   EXPECT_EQ(s.ask(get("/v1/models")).status, 401);
@@ -79,6 +97,16 @@ TEST(Serve, SeveralModelsAndKeys) {
   EXPECT_EQ(s.ask(post("/v1/chat/completions", body, "Authorization: Bearer secret\r\n")).status, 200);
   const Json tags = Json::parse(s.ask(get("/api/tags", "x-api-key: secret\r\n")).body)["models"];
   EXPECT_EQ(tags[0]["digest"].get<std::string>().size(), 64u);
+}
+
+TEST(Serve, OnATerminalAFirstRequestIsReadyToBeTyped) {
+  const Seen s =
+      on_terminal({"serve", "--port", "0", "-t", "1", "--api-key", "k"}, {{"in a browser", "\x03"}});
+  EXPECT_EQ(s.code, 0) << s.text;
+  EXPECT_SAYS(s.text, "serving stories260K at http://127.0.0.1:");
+  EXPECT_SAYS(s.text, "  try: curl http://127.0.0.1:");
+  EXPECT_SAYS(s.text, "  or open http://127.0.0.1:");
+  EXPECT_SAYS(s.text, "-H \"Authorization: Bearer $GIMBAL_API_KEY\" -d '{\"model\":\"stories260K\",");
 }
 
 TEST(Serve, WhatCannotBeServed) {

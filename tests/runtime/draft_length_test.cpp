@@ -33,13 +33,13 @@ Course run(const Machine& m, int tokens, DraftLength& length, uint64_t seed = 5)
   int again = 0;
   auto vary = [&](double t) { return t * (1 + m.noise * (2 * random.uniform() - 1)); };
   while (c.tokens < tokens) {
-    const int n = length.next(std::min(kMaxDrafts, tokens - c.tokens - 1), again);
+    const int n = length.next(std::min(kMaxDrafts, tokens - c.tokens - 1), {.rows = again});
     EXPECT_GE(n, 0);
     EXPECT_LE(n, kMaxDrafts);
     int right = 0;
     while (right < n && random.uniform() < m.right(c.tokens + right)) right++;
     const double took = vary(m.cost(1 + again + n)), guessing = n * m.guess;
-    length.took({1 + again + n, 1 + right, n, took, guessing});
+    length.books().took({1 + again + n, 1 + right, n, took, guessing});
     if (n) length.compared(std::min(right + 1, n), right);
     c.seconds += took + guessing, c.tokens += 1 + right, c.steps++, c.drafted += n, c.with_drafts += n > 0;
     again = m.recurrent && right < n ? again + 1 + right : 0;
@@ -114,30 +114,82 @@ TEST(DraftLength, StepsThatBecameSlowEndTheDrafts) {
 
 TEST(DraftLength, EstimatesWhatWasNotMeasured) {
   DraftLength l;
-  EXPECT_EQ(l.cost(4), 0);
-  l.took({1, 1, 0, 2.0, 0});
-  EXPECT_DOUBLE_EQ(l.cost(4), 8) << "one by one";
-  l.took({2, 1, 1, 3.0, 0});
-  EXPECT_DOUBLE_EQ(l.cost(3), 4) << "on with the same slope";
-  l.took({6, 1, 5, 5.0, 0});
-  EXPECT_DOUBLE_EQ(l.cost(4), 4) << "between its neighbours";
-  EXPECT_DOUBLE_EQ(l.cost(8), 6);
-  EXPECT_DOUBLE_EQ(l.cost(6), 5);
+  EXPECT_EQ(l.books().cost(4), 0);
+  l.books().took({1, 1, 0, 2.0, 0});
+  EXPECT_DOUBLE_EQ(l.books().cost(4), 8) << "one by one";
+  l.books().took({2, 1, 1, 3.0, 0});
+  EXPECT_DOUBLE_EQ(l.books().cost(3), 4) << "on with the same slope";
+  l.books().took({6, 1, 5, 5.0, 0});
+  EXPECT_DOUBLE_EQ(l.books().cost(4), 4) << "between its neighbours";
+  EXPECT_DOUBLE_EQ(l.books().cost(8), 6);
+  EXPECT_DOUBLE_EQ(l.books().cost(6), 5);
 }
 
 TEST(DraftLength, NothingIsDraftedBeforeAStepIsKnownNorWithoutRoom) {
   DraftLength l;
   for (int i = 0; i < 3; i++) {
-    EXPECT_EQ(l.next(15, 0), 0);
-    l.took({1, 1, 0, 1, 0});
+    EXPECT_EQ(l.next(15, {}), 0);
+    l.books().took({1, 1, 0, 1, 0});
   }
-  EXPECT_EQ(l.next(0, 0), 0);
-  EXPECT_EQ(l.next(-1, 0), 0);
+  EXPECT_EQ(l.next(0, {}), 0);
+  EXPECT_EQ(l.next(-1, {}), 0);
   l.compared(50, 50);
-  EXPECT_EQ(l.next(15, 0), 1) << "from one row to two";
-  EXPECT_TRUE(l.guesses_are_free());
-  l.took({1, 1, 1, 1, 0.5});
-  EXPECT_FALSE(l.guesses_are_free());
+  EXPECT_EQ(l.next(15, {}), 1) << "from one row to two";
+  EXPECT_TRUE(l.books().guesses_are_free());
+  l.books().took({1, 1, 1, 1, 0.5});
+  EXPECT_FALSE(l.books().guesses_are_free());
+}
+
+// Texts that share their steps, and what they learn about costs.
+Course run_together(const Machine& m, int texts, int tokens, uint64_t seed = 5) {
+  auto books = std::make_shared<DraftBooks>();
+  std::vector<DraftLength> lengths;
+  while (int(lengths.size()) < texts) lengths.emplace_back(books);
+  Random random(seed);
+  Course c;
+  while (c.tokens < tokens) {
+    Beside all{texts, texts, 0, double(texts)};
+    int told = 0;
+    std::vector<std::pair<int, int>> compared;
+    for (DraftLength& l : lengths) {
+      const int n = l.next(kMaxDrafts, {all.rows - 1, texts - 1, all.drafts, all.tokens - 1});
+      int right = 0;
+      while (right < n && random.uniform() < m.right(0)) right++;
+      all.rows += n, all.drafts += n, all.tokens += l.expected(n) - 1;
+      told += 1 + right;
+      compared.push_back({std::min(right + 1, n), right});
+    }
+    const double took = m.cost(all.rows) * (1 + m.noise * (2 * random.uniform() - 1));
+    books->took({all.rows, told, all.drafts, took, all.drafts * m.guess, texts});
+    for (size_t i = 0; i < lengths.size(); i++) lengths[i].compared(compared[i].first, compared[i].second);
+    c.seconds += (took + all.drafts * m.guess) / (m.cost(texts) / texts);
+    c.tokens += told, c.drafted += all.drafts, c.steps++, c.with_drafts += all.drafts > 0;
+  }
+  return c;
+}
+
+TEST(DraftLength, OfSeveralTextsNeverCostsMoreThanItsBudget) {
+  for (double (*cost)(int) : {flat, dear, one_by_one})
+    for (double right : {0.0, 0.3, 0.6, 1.0})
+      for (double guess : {0.0, 0.3})
+        for (int texts : {2, 3, 4, 40}) {
+          const Course c = run_together({cost, always(right), guess, 0.2}, texts, 1000 * texts);
+          EXPECT_GE(c.gain(), 0.97) << "right " << right << ", guess " << guess << ", 8 rows " << cost(8)
+                                    << ", " << texts << " texts";
+        }
+}
+
+TEST(DraftLength, OfSeveralTextsPaysWhereRowsAreFreeAndTextsAreFew) {
+  EXPECT_GT(run_together({flat, always(0.8)}, 2, 1000).gain(), 1.7);
+  EXPECT_EQ(run_together({flat, always(0.8)}, 3, 1000).drafted, 0) << "their rows are many already";
+}
+
+TEST(DraftLength, ATextBeginsWithWhatOthersTaught) {
+  auto books = std::make_shared<DraftBooks>();
+  DraftLength first(books);
+  first.compared(200, 190);
+  EXPECT_NEAR(DraftLength(books).acceptance(), 0.95, 0.01);
+  EXPECT_EQ(DraftLength().acceptance(), 0.5);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <fstream>
 
 #include "support/engine.h"
 #include "support/golden.h"
@@ -174,6 +176,15 @@ struct TinyBert : TinyLlama {
       for (const char* part : {".weight", ".bias"}) tensors[name + std::string(part)].dims = {8};
   }
   void number(const std::string& key, uint32_t n) { keys["bert." + key] = {kU32, le(n)}; }
+  // A head that makes one number of what the first token gives.
+  void rank(uint64_t width) {
+    number("pooling_type", 4);
+    tensors["token_types.weight"].dims = {width, 1};
+    tensors["cls.weight"].dims = {width, width};
+    tensors["cls.bias"].dims = {width};
+    tensors["cls.output.weight"].dims = {width, 1};
+    tensors["cls.output.bias"].dims = {1};
+  }
 };
 
 std::optional<Error> plan(const TinyLlama& spec, int context = 0) {
@@ -223,7 +234,25 @@ TEST(Encoder, RefusesWhatIsNoSuchModel) {
        "63"},
       {"a context behind the positions", [](TinyBert&) {}, "64", 65},
       {"a pooling without a meaning", [](TinyBert& s) { s.number("pooling_type", 99); }, "99"},
-      {"a reranker", [](TinyBert& s) { s.number("pooling_type", 4); }, "reranker"},
+      {"a reranker whose parts have types",
+       [](TinyBert& s) {
+         s.rank(8);
+         s.tensors["token_types.weight"].dims = {8, 2};
+       },
+       "token types"},
+      {"a reranker with several numbers",
+       [](TinyBert& s) {
+         s.rank(8);
+         s.tensors["cls.output.weight"].dims = {8, 2};
+       },
+       "2 rows"},
+      {"a reranker without a head", [](TinyBert& s) { s.number("pooling_type", 4); }, "reranker"},
+      {"a head that nothing asks for",
+       [](TinyBert& s) {
+         s.rank(8);
+         s.number("pooling_type", 2);
+       },
+       "cls"},
       {"a pooling that is no number", [](TinyBert& s) { s.text("bert.pooling_type", "mean"); },
        "pooling_type"},
       {"no heads", [](TinyBert& s) { s.number("attention.head_count", 0); }, "head_count"},
@@ -246,6 +275,41 @@ TEST(Encoder, RefusesWhatIsNoSuchModel) {
     const auto e = plan(spec, r.context);
     ASSERT_TRUE(e) << r.about << ": taken for a model";
     EXPECT_NE(e->message.find(r.words), std::string::npos) << r.about << ": " << e->message;
+  }
+}
+
+TEST(Reranker, GivesOneNumberByTheFirstToken) {
+  TinyBert plain, ranker;
+  for (TinyBert* spec : {&plain, &ranker}) {
+    spec->weight = [](uint64_t i) { return float(std::sin(double(i) * 0.7 + 0.3)) / 2; };
+    spec->tensors["token_types.weight"].dims = {8, 1};
+  }
+  plain.number("pooling_type", 2);
+  ranker.rank(8);
+  const Texts texts = {{1, 2, 3, 4}, {4, 3}, {0}};
+  std::vector<std::vector<std::vector<float>>> found;
+  for (const TinyBert* spec : {&plain, &ranker}) {
+    const std::string path = temporary_path("ranker.gguf");
+    std::ofstream(path, std::ios::binary) << spec->build();
+    auto e = open(path, 3, 32, 32);
+    ASSERT_TRUE(e) << e.error().message;
+    const auto pooling = pooling_of(*e->file);
+    ASSERT_TRUE(pooling && *pooling);
+    EXPECT_EQ(name_of(**pooling), spec == &plain ? "cls" : "rank");
+    auto all = embeddings(*e, texts, {**pooling, spec == &ranker});  // a rank is not normalised
+    ASSERT_TRUE(all) << all.error().message;
+    found.push_back(*all);
+    if (spec == &ranker) { EXPECT_FALSE(embeddings(*e, texts, {Pooling::Mean, true})); }
+  }
+  for (size_t t = 0; t < texts.size(); t++) {
+    double score = plain.weight(0);
+    for (uint64_t r = 0; r < 8; r++) {
+      double sum = plain.weight(r);
+      for (uint64_t c = 0; c < 8; c++) sum += double(plain.weight(r * 8 + c)) * double(found[0][t][c]);
+      score += double(plain.weight(r)) * std::tanh(sum);
+    }
+    ASSERT_EQ(found[1][t].size(), 1u);
+    EXPECT_NEAR(found[1][t][0], score, 1e-5) << t;
   }
 }
 

@@ -51,6 +51,7 @@ TEST(Scheduler, ManyThreadsHearWhatTheyHearAlone) {
   for (unsigned t = 0; t < 6; t++)
     threads.emplace_back([&, t] {
       Requests requests(100 + t, (*s)->tokenizer().size(), (*s)->capacity());
+      requests.grammars = true;
       for (int i = 0; i < 6; i++) {
         const GenerationRequest r = requests.next();
         Listener l;
@@ -86,6 +87,31 @@ TEST(Scheduler, AFullQueueSaysSo) {
     EXPECT_EQ(h.end->finish, Finish::ContextFull);
     EXPECT_EQ(h.tokens.size(), 256 - once().size() + 1);
   }
+}
+
+TEST(Scheduler, AGrammarConstrainsTheAnswer) {
+  OnCpu on("default", serving_run(256, 2, 3, 0, 64));
+  auto s = *Scheduler::create(on.engine(), on.on());
+  GenerationRequest r = greedy(once(), -1);
+  r.ignore_stop_tokens = false;
+  for (const char* form :
+       {"root ::= \"yes\" | \"no\"", "root ::= [a-c]{3} \"!\"", "root ::= \"yes\" | \"no\""}) {
+    Listener l;
+    r.grammar = form;
+    ASSERT_TRUE(s->submit(r, l.sink()));
+    const Heard& h = l.wait();
+    ASSERT_TRUE(h.end);
+    EXPECT_STREQ(name_of(h.end->finish), "stop-token");
+    const std::string text = h.text();
+    if (r.grammar.find("yes") != std::string::npos) EXPECT_TRUE(text == "yes" || text == "no") << text;
+    else EXPECT_TRUE(text.size() == 4 && text.find_first_not_of("abc") == 3 && text[3] == '!') << text;
+  }
+  r.grammar = "root ::= (";
+  Listener no;
+  ASSERT_TRUE(s->submit(r, no.sink()));
+  const Heard& heard = no.wait();
+  ASSERT_TRUE(heard.failed);
+  EXPECT_EQ(heard.failed->code, Code::Usage);
 }
 
 TEST(Scheduler, ASinkMayCancel) {

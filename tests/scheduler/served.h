@@ -95,6 +95,14 @@ inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> hea
           }};
 }
 
+// Of the request's grammar, at the beginning of a text.
+inline std::optional<Constraint> constraint_of(const GenerationRequest& r, const Tokenizer& tokenizer) {
+  if (r.grammar.empty()) return {};
+  auto made = Constraint::create(*Grammar::gbnf(r.grammar), TokenTree::create(tokenizer, tokenizer.size()));
+  EXPECT_TRUE(made) << made.error().message;
+  return *made;
+}
+
 // Through the loop that `gimbal run` has, and probabilities as perplexities are computed. `model` has rows of
 // logits for a whole batch.
 inline Heard alone(Model& model, const Tokenizer& tokenizer, const GenerationRequest& r) {
@@ -102,6 +110,8 @@ inline Heard alone(Model& model, const Tokenizer& tokenizer, const GenerationReq
   GenerateSettings s;
   s.sampler = r.sampler, s.stops = r.stops, s.max_tokens = r.max_tokens;
   s.ignore_stop_tokens = r.ignore_stop_tokens;
+  auto constraint = constraint_of(r, tokenizer);
+  if (constraint) s.constraint = &*constraint;
   Heard h;
   auto g = generate(*session, tokenizer, r.prompt, s, [&](std::string_view text, Token) {
     h.texts.emplace_back(text);
@@ -175,6 +185,8 @@ class Requests {
   }
   int any(int n) { return int(r_() % unsigned(std::max(1, n))); }
 
+  bool grammars = false;  // some have one
+
   GenerationRequest next() {
     GenerationRequest r;
     if (any(4)) r.prompt = beginnings_[size_t(any(3))];
@@ -195,6 +207,8 @@ class Requests {
     r.max_tokens = any(10) == 0 ? -1 : any(40);
     r.ignore_stop_tokens = any(3) == 0;
     if (any(3) == 0) r.logprobs = any(6);
+    if (grammars && any(4) == 0)
+      r.grammar = any(2) ? "root ::= (\" \"? [a-z]+)+ \".\"" : "root ::= \"{\" [0-9]+ (\", \" [0-9]+)* \"}\"";
     r.client = std::string(1, char('a' + any(3)));
     return r;
   }

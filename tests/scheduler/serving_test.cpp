@@ -2,6 +2,8 @@
 // for bit, whatever the others do, however often it gives up its place, and whatever it shares.
 #include "scheduler/serving.h"
 
+#include "runtime/ngram_drafter.h"
+#include "runtime/scripted_drafter.h"
 #include "scheduler/served.h"
 
 namespace gimbal::test {
@@ -12,12 +14,33 @@ struct Setting {
   unsigned seed;
   std::string model = kStories;
   int requests = 60, threads = 1, prompt_rows = 16;
+  Drafting::Length draft_length = Drafting::Length::Most;  // with RunOptions::drafts
 };
 
 struct Seen {
   SchedulerNumbers numbers;
   int cancelled = 0, compared = 0, resumed = 0, most_running = 0;
   std::map<Finish, int> ends;
+  uint64_t drafted = 0, accepted = 0;
+};
+
+// Guesses that are right, wrong, or right as often as not, of any length; of some texts none, and of some
+// from n-grams.
+class AnyDrafter final : public Drafter {
+ public:
+  AnyDrafter(std::vector<Token> text, int vocabulary, unsigned seed)
+      : random_(seed),
+        scripted_(std::move(text), std::array{1.0, 0.8, 0.5, 0.0}[seed % 4], vocabulary, seed) {}
+  Result<std::vector<Token>> propose(std::span<const Token> text, int n) override {
+    n = std::min(n, int(random_() % 9));
+    return random_() % 8 == 0 ? ngrams_.propose(text, n) : scripted_.propose(text, n);
+  }
+  std::string name() const override { return "any"; }
+
+ private:
+  std::mt19937 random_;
+  ScriptedDrafter scripted_;
+  NgramDrafter ngrams_;
 };
 
 Seen serve(const Setting& s) {
@@ -28,18 +51,31 @@ Seen serve(const Setting& s) {
   OnCpu reference(s.model, one);
   const ModelPlan& plan = many.model().plan();
   const int capacity = Serving::capacity(plan), vocabulary = plan.config.vocabulary;
-  Serving serving(many.engine(), many.on(), {s.prompt_rows, 1000});
   Requests requests(s.seed, vocabulary, capacity);
+  requests.grammars = s.model == kStories;  // whose tokens are those of the tokenizer
 
   struct One {
     GenerationRequest request;
     Heard heard, want;
   };
   std::vector<std::unique_ptr<One>> all;
+  SchedulerOptions options{s.prompt_rows, 1000};
+  options.drafts.length = s.draft_length;
+  if (s.run.drafts)
+    options.drafts.drafter = [&](const Generation& g) -> std::unique_ptr<Drafter> {
+      const One& one = *all[g.id - 1];
+      std::vector<Token> text = one.request.prompt;
+      text.insert(text.end(), one.want.tokens.begin(), one.want.tokens.end());
+      if (g.id % 7 == 0) return nullptr;
+      return std::make_unique<AnyDrafter>(std::move(text), vocabulary, s.seed + unsigned(g.id));
+    };
+  Serving serving(many.engine(), many.on(), options);
   Seen seen;
   for (int steps = 0; int(all.size()) < s.requests || !serving.idle(); steps++) {
     if (testing::Test::HasFailure() || steps > 100000) break;
-    for (int n = requests.any(4); n-- > 0 && int(all.size()) < s.requests;) {
+    // Drafts have a part in steps without prompts: there must be some.
+    const bool none = s.run.drafts && requests.any(6);
+    for (int n = none ? 0 : requests.any(4); n-- > 0 && int(all.size()) < s.requests;) {
       auto o = std::make_unique<One>();
       o->request = requests.next();
       o->want = alone(reference.model(), any_tokenizer(), o->request);
@@ -51,9 +87,9 @@ Seen serve(const Setting& s) {
       EXPECT_TRUE(Generation::check(o->request, vocabulary, capacity));
       all.push_back(std::move(o));
       One& added = *all.back();
-      serving.add(std::make_unique<Generation>(all.size(), added.request,
-                                               sink_of(added.heard, int(added.request.written.size())),
-                                               any_tokenizer(), capacity));
+      serving.add(std::make_unique<Generation>(
+          all.size(), added.request, sink_of(added.heard, int(added.request.written.size())), any_tokenizer(),
+          capacity, constraint_of(added.request, any_tokenizer())));
     }
     if (requests.any(12) == 0 && !all.empty()) serving.cancel(uint64_t(1 + requests.any(int(all.size()))));
     auto ok = serving.step();
@@ -70,6 +106,7 @@ Seen serve(const Setting& s) {
     told += o->heard.tokens.size();
     seen.compared += int(o->heard.tokens.size());
     seen.ends[o->heard.end->finish]++;
+    seen.drafted += o->heard.end->drafted, seen.accepted += o->heard.end->accepted;
   }
   seen.numbers = serving.numbers();
   EXPECT_EQ(seen.numbers.requests, uint64_t(s.requests));
@@ -82,6 +119,9 @@ Seen serve(const Setting& s) {
       seen.compared, int(seen.numbers.steps), seen.most_running, int(seen.numbers.shared_tokens),
       int(seen.numbers.prompt_tokens), int(seen.numbers.preemptions), seen.resumed,
       seen.ends[Finish::Cancelled]);
+  if (s.run.drafts) std::printf("%d of %d drafted tokens kept\n", int(seen.accepted), int(seen.drafted));
+  EXPECT_EQ(s.run.drafts > 0, seen.drafted > 0);
+  EXPECT_LE(seen.accepted, seen.drafted);
   EXPECT_GT(seen.compared, s.requests);
   EXPECT_GT(seen.numbers.shared_tokens, 0u);
   EXPECT_GT(seen.resumed, 0);
@@ -134,6 +174,36 @@ TEST(Serving, RandomRequestsOfRecurrentModels) {
 // Windows lose their beginnings, and can then give nothing to another text.
 TEST(Serving, RandomRequestsOfAModelWithWindows) {
   serve({serving_run(256, 6, 9), 51, "more/arch/gemma4-moe", 40});
+}
+
+RunOptions drafted(RunOptions run, int drafts) {
+  run.drafts = drafts;
+  return run;
+}
+
+// Drafts are a matter of speed only.
+TEST(Serving, DraftsChangeNothing) {
+  for (unsigned seed : seeds({61, 62, 63})) {
+    const Seen n = serve({drafted(serving_run(256, 16, 12), 1 + int(seed % 3) * 7), seed});
+    EXPECT_GT(n.accepted, n.drafted / 10);
+    EXPECT_LT(n.accepted, n.drafted);
+    const Seen few = serve({drafted(serving_run(256, 8, 10, 64 * 7), 7), seed});
+    EXPECT_GT(few.numbers.preemptions, 0u);
+  }
+  serve({drafted(serving_run(256, 8, 12), 15), 64, kStories, 60, 1, 16, Drafting::Length::Adapts});
+}
+
+TEST(Serving, DraftsChangeNothingOfRecurrentModels) {
+  for (const char* model : {"mamba2", "jamba", "lfm2moe", "qwen35", "granitehybrid-q8"}) {
+    SCOPED_TRACE(model);
+    const bool some = fewer_cases();
+    serve({drafted(serving_run(384, 6, 9), 5), 71, "more/arch/" + std::string(model), some ? 24 : 40, 2});
+    serve({drafted(serving_run(256, 6, 6, 64 * 6), 7), 72, "more/arch/" + std::string(model), 40});
+  }
+}
+
+TEST(Serving, DraftsChangeNothingOfAModelWithWindows) {
+  serve({drafted(serving_run(256, 12, 9), 15), 81, "more/arch/gemma4-moe", 40});
 }
 
 }  // namespace

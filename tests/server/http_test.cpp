@@ -228,6 +228,23 @@ TEST_F(Http, SlowClientsAreClosed) {
   EXPECT_TRUE(idle.closed());
 }
 
+// Those who send a little now and then, for ever.
+TEST_F(Http, ManyWhoNeverFinishAreClosedInTime) {
+  start({.head_seconds = 0.5, .body_seconds = 0.5, .linger_seconds = 0.5});
+  std::vector<std::thread> slow;
+  for (int i = 0; i < 16; i++)
+    slow.emplace_back([this, i] {
+      HttpClient c(port());
+      c.send(i % 2 ? "GET / HTTP/1.1\r\nHost: x\r\n"
+                   : "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+      while (c.send(i % 2 ? "X: 1\r\n" : "b")) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      const int status = c.answer().status;
+      EXPECT_TRUE(status == 408 || status == 0) << status;  // 0: what was sent last took the answer away
+    });
+  for (int i = 0; i < 20; i++) EXPECT_EQ(HttpClient(port()).ask(get("/others")).status, 200);
+  for (std::thread& t : slow) t.join();
+}
+
 TEST_F(Http, StreamsAsTheyCome) {
   start();
   HttpClient c(port());

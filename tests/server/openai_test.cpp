@@ -165,7 +165,11 @@ TEST_F(OpenAi, Tools) {
   EXPECT_EQ(told().find("weather(city)"), std::string::npos) << told();
   EXPECT_NE(told().find("\"Paris\""), std::string::npos) << told();
   EXPECT_NE(told().find("sunny"), std::string::npos);
-  expect_wrong(kChatPath, chat({{"tools", tools}, {"tool_choice", "required"}}), "tool_choice");
+  // A call that must be is a grammar; one at most is the first.
+  ask(kChatPath, chat({{"tools", tools}, {"tool_choice", "required"}}));
+  EXPECT_NE(service().asked().back().grammar.find("weather"), std::string::npos);
+  EXPECT_TRUE(service().asked().back().completes);
+  expect_wrong(kChatPath, chat({{"tools", tools}, {"tool_choice", "must"}}), "tool_choice");
   expect_wrong(kChatPath, chat({{"tools", {{{"type", "function"}}}}}), "tools[0].function");
 }
 

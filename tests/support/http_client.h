@@ -66,7 +66,7 @@ class HttpClient {
       a.headers[name] = text.substr(colon + 2, line - colon - 2);
       at = line + 2;
     }
-    if (head || a.status == 204 || a.status == 100) return a.whole = true, a;
+    if (head || a.status == 204 || a.status == 304 || a.status == 100) return a.whole = true, a;
     if (a.headers.contains("transfer-encoding")) {
       read_chunks(a);
     } else if (a.headers.contains("content-length")) {

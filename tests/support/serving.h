@@ -14,7 +14,9 @@ namespace gimbal::test {
 
 class Serving {
  public:
-  explicit Serving(Args more = {}) {
+  // `log`: a file that gets what it says on stderr.
+  explicit Serving(Args more = {}, const std::map<std::string, std::string>& environment = {},
+                   const std::string& log = "") {
     Args args{std::getenv("GIMBAL"), "serve", "--port", "0", "--json", "-t", "2"};
     args.insert(args.end(), more.begin(), more.end());
     int out[2];
@@ -22,7 +24,9 @@ class Serving {
     child_ = fork();
     if (child_ == 0) {
       for (const auto& [name, value] : quiet_home()) setenv(name.c_str(), value.c_str(), 1);
+      for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
       dup2(out[1], 1);
+      if (!log.empty()) dup2(open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
       std::vector<char*> argv;
       for (std::string& a : args) argv.push_back(a.data());
       argv.push_back(nullptr);

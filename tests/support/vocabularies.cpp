@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace gimbal::test {
@@ -14,7 +15,7 @@ Result<std::unique_ptr<Tokenizer>> tokenizer_of(const std::string& gguf_bytes) {
   return Tokenizer::create(*file);
 }
 
-std::vector<ReferenceVocabulary> reference_vocabularies() {
+std::vector<ReferenceVocabulary> reference_vocabularies(std::span<const char* const> only) {
   std::vector<ReferenceVocabulary> all;
   // Kinds of vocabularies that the collection lacks are in tests/data/peer (scripts/oracle_tokens.py
   // --write).
@@ -24,6 +25,7 @@ std::vector<ReferenceVocabulary> reference_vocabularies() {
   for (const std::string& path : paths) {
     ReferenceVocabulary v;
     v.name = std::filesystem::path(path).stem();
+    if (!only.empty() && std::find(only.begin(), only.end(), v.name) == only.end()) continue;
     v.answers = read_json(path);
     const std::string packed = std::filesystem::path(path).parent_path().parent_path().string() + "/vocab/" +
                                v.answers["vocab"].get<std::string>() + ".gz";

@@ -1,6 +1,7 @@
 // The tokenizers of the reference data, with their expected answers.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ struct ReferenceVocabulary {
   std::unique_ptr<Tokenizer> tokenizer;
 };
 
-// All vocabularies of the reference data; fails the calling test when one does not load.
-std::vector<ReferenceVocabulary> reference_vocabularies();
+// The vocabularies of the reference data, all or those of these names; fails the calling test when one does
+// not load.
+std::vector<ReferenceVocabulary> reference_vocabularies(std::span<const char* const> only = {});
 
 // A field of a case, `NAME` or `NAME_b64`; `otherwise` where the case has neither.
 std::string text_of(const nlohmann::ordered_json& test_case, const std::string& name,

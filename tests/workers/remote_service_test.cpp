@@ -148,7 +148,7 @@ int scripted_worker(const std::string& mode, int at) {
     const std::string hello = encode(wire::FromWorker(wire::Hello{"cpu:0", 1, 1, true, 1, "[]"}));
     std::string text = "GET / HTTP/1.1\n";
     if (mode == "other-version")
-      text = R"({"hello": {"device": "cpu:0", "context": 1, "pid": 1, "protocol": 2}})"
+      text = R"({"hello": {"device": "cpu:0", "context": 1, "pid": 1, "protocol": 999}})"
              "\n";
     if (mode == "unknown-request") text = hello + "\n" + R"({"end": {"id": 77}})" + "\n";
     if (mode == "deep") text = std::string(100'000, '[') + "\n";
@@ -277,7 +277,7 @@ TEST(RemoteService, TellsWhatTheWorkerComputes) {
   for (size_t n = 0; n < 16; n++) expect_whole(front.wait(n), n, 20 + int(n));
   EXPECT_TRUE(front.replaced().empty());
   EXPECT_EQ(front.service->facts().hello.device, "cpu:0");
-  EXPECT_GT(front.service->fresh_facts().numbers.steps, 30u);
+  while (front.service->facts().numbers.steps <= 30) std::this_thread::yield();  // told every 2 s
 }
 
 TEST(RemoteService, AnswersGoOnWhenTheWorkerDies) {
@@ -402,6 +402,28 @@ TEST(RemoteService, EmbeddingsGoOnWhenTheWorkerDies) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Code::Usage);
   }
+}
+
+TEST(RemoteService, EmbeddingsTakeTurnsAndFailAlone) {
+  Front front("well");
+  ASSERT_TRUE(front.service->wait_ready());
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 6; c++)
+    clients.emplace_back([&, c] {
+      std::vector<std::vector<Token>> texts;
+      for (int i = 0; i < (c == 0 ? 2000 : 5); i++) texts.push_back({c, i});
+      if (c == 3) texts[2].clear();
+      int next = 0;
+      const auto ok = front.service->embed(texts, [&](size_t i, std::span<const float> v) -> Status {
+        EXPECT_EQ(int(i), next++);
+        EXPECT_EQ(v[0], float(c) / 3);
+        return Done{};
+      });
+      EXPECT_EQ(bool(ok), c != 3);
+      if (c != 3) { EXPECT_EQ(next, int(texts.size())); }
+    });
+  for (std::thread& c : clients) c.join();
+  EXPECT_TRUE(front.replaced().empty());
 }
 
 }  // namespace

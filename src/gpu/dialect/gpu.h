@@ -29,6 +29,7 @@
 #define MAX_I(a, b) max_i(a, b)
 #define MIN_I(a, b) min_i(a, b)
 #define DOT4(sum, u, s) dot4(sum, u, s)
+#define ROLLED _Pragma("clang loop unroll(disable)")
 
 typedef float f32;
 typedef unsigned u32;

@@ -1,7 +1,10 @@
 #include "server/api/answer.h"
 
 #include <algorithm>
+#include <set>
 
+#include "base/clock.h"
+#include "base/format.h"
 #include "base/json.h"
 #include "server/api/services.h"
 #include "server/api/text.h"
@@ -14,6 +17,26 @@ namespace {
 constexpr size_t kFewWait = 512, kManyWait = 16384;
 
 }  // namespace
+
+void RunningAnswers::add(const std::shared_ptr<Answer>& answer) {
+  const std::lock_guard lock(mutex_);
+  if (answers_.size() > 2 * tidied_ + 64) {
+    std::erase_if(answers_, [](const std::weak_ptr<Answer>& a) { return a.expired(); });
+    tidied_ = answers_.size();
+  }
+  answers_.push_back(answer);
+}
+
+void RunningAnswers::end() {
+  std::vector<std::weak_ptr<Answer>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(answers_);
+  }
+  for (const std::weak_ptr<Answer>& one : all)
+    if (const auto answer = one.lock())
+      answer->end({503, "the server ends, and this answer with it", "", "", 1});
+}
 
 const char* finish_word(const Choice& c) {
   if (c.end.finish == Finish::Length || c.end.finish == Finish::ContextFull) return "length";
@@ -35,6 +58,7 @@ void Answer::start(Services& services, Plan plan, std::shared_ptr<http::Exchange
     self->lines_[i].submitted = true;
     self->open_++;
   }
+  services.answers.add(self);
   exchange->stream(self);
 }
 
@@ -47,7 +71,10 @@ Answer::Answer(Services& services, Plan plan, std::shared_ptr<http::Exchange> ex
   for (size_t i = 0; i < choices_.size(); i++) {
     splitters_.emplace_back(plan_.opens_reasoning);
     call_splitters_.emplace_back(plan_.calls.value_or(ToolCallFormat{}));
+    begin(i);
   }
+  for (size_t i = 0; i < lines_.size(); i += std::max<size_t>(1, lines_.size() / size_t(plan_.prompts)))
+    prompt_tokens_ += int(plan_.choices[i].prompt.size());
   services_.running++;
 }
 
@@ -64,6 +91,7 @@ void Answer::told(size_t choice, const TokenTold& t) {
   services_.tokens_generated++;
   {
     const std::lock_guard lock(mutex_);
+    if (told_tokens_++ == 0) first_token_ = now();
     if (gone_ || error_) return;
     std::vector<TokenTold>& waiting = lines_[choice].told;
     const bool apart = plan_.every_token || plan_.logprobs;
@@ -88,7 +116,7 @@ void Answer::ended(size_t choice, const GenerationEnd& e) {
     wake |= --open_ == 0;
     if (choice % (lines_.size() / size_t(plan_.prompts)) == 0)
       services_.prompt_tokens += uint64_t(e.prompt_tokens);
-    if (e.finish == Finish::Cancelled && !gone_ && !error_)
+    if (e.finish == Finish::Cancelled && !lines_[choice].enough && !gone_ && !error_)
       error_ = ApiError{503, "the server ends, and this answer with it"};
   }
   if (wake) exchange_->wake();
@@ -109,6 +137,15 @@ void Answer::gone() {
     gone_ = true;
   }
   cancel();
+  record("client-left");
+}
+
+void Answer::end(const ApiError& e) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = e;
+  }
+  exchange_->wake();
 }
 
 void Answer::cancel() {
@@ -126,11 +163,15 @@ void Answer::cancel() {
 void Answer::write(size_t choice, std::string text, const TokenTold* told, bool last, std::string& out) {
   Choice& c = choices_[choice];
   Piece piece{int(choice), {}, {}, {}, told};
-  if (plan_.splits_reasoning) split(choice, text, last, piece);
+  const bool enough = plan_.one_call && !c.calls.empty();
+  if (enough) text.clear();
+  if (plan_.splits_reasoning) split(choice, text, told ? told->token : -1, last, piece);
   else piece.text = std::move(text);
   c.text += piece.text;
   c.reasoning += piece.reasoning;
+  if (plan_.one_call && piece.calls.size() > !enough) piece.calls.resize(!enough);
   c.calls.insert(c.calls.end(), piece.calls.begin(), piece.calls.end());
+  if (plan_.one_call && !piece.calls.empty()) end_behind_call(choice);
   const bool shown = told && (plan_.every_token || plan_.logprobs);
   const bool any = !piece.text.empty() || !piece.reasoning.empty() || !piece.calls.empty();
   if (plan_.stream && (shown || any)) plan_.writer->piece(out, piece);
@@ -138,7 +179,7 @@ void Answer::write(size_t choice, std::string text, const TokenTold* told, bool 
 }
 
 // Calls of tools first: what is between them is text and reasoning.
-void Answer::split(size_t choice, const std::string& text, bool last, Piece& to) {
+void Answer::split(size_t choice, const std::string& text, Token token, bool last, Piece& to) {
   const Tokenizer& tokenizer = plan_.model->tokenizer();
   ReasoningSplitter& reasoning = splitters_[choice];
   ToolCallSplitter& calls = call_splitters_[choice];
@@ -160,14 +201,40 @@ void Answer::split(size_t choice, const std::string& text, bool last, Piece& to)
     else add(reasoning.push(part));
   };
   take(text);
-  if (to.told && tokenizer.is_control(to.told->token)) {
-    const std::string name = tokenizer.piece(to.told->token, true);
+  if (token >= 0 && tokenizer.is_control(token)) {
+    const std::string name = tokenizer.piece(token, true);
     if (plan_.calls) pass(calls.control(name));
     else add(reasoning.control(name));
   }
   if (!last) return;
   if (plan_.calls) pass(calls.finish());
   add(reasoning.finish());
+}
+
+// Nothing is told of what the prompt ends with. What stands before a bare call is no part of it.
+void Answer::begin(size_t choice) {
+  const Tokenizer& tokenizer = plan_.model->tokenizer();
+  const bool bare = plan_.calls && plan_.calls->kind == ToolCallFormat::Kind::Bare;
+  for (Token t : plan_.begun) {
+    Piece none;
+    const bool control = tokenizer.is_control(t);
+    const std::string text = tokenizer.piece(t, control);
+    if (!bare) split(choice, control ? "" : text, t, false, none);
+    else if (control) splitters_[choice].control(text);
+    else splitters_[choice].push(text);
+  }
+}
+
+void Answer::end_behind_call(size_t choice) {
+  uint64_t id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    Line& line = lines_[choice];
+    if (line.end || !line.submitted || line.enough) return;
+    line.enough = true;
+    id = line.id;
+  }
+  plan_.model->generation()->cancel(id);
 }
 
 void Answer::take_lines(std::string& out) {
@@ -212,21 +279,40 @@ void Answer::keep_receipt() {
                                           {"speculation", {{"drafted", drafted}, {"accepted", accepted}}}}));
 }
 
+void Answer::record(const std::string& end) {
+  RequestRecord& r = *plan_.record;
+  r.model = plan_.model->id();
+  r.prompt_tokens = prompt_tokens_;
+  r.end = end;
+  const std::lock_guard lock(mutex_);
+  r.generated_tokens = told_tokens_;
+  if (first_token_ >= 0) r.first_token = first_token_ - r.begin;
+}
+
+// "stop", or "length, stop" of several choices.
+std::string Answer::finish_words() const {
+  std::set<std::string_view> words;
+  for (const Choice& c : choices_) words.insert(finish_word(c));
+  return format("{}", fmt::join(words, ", "));
+}
+
 void Answer::pull(http::Outgoing& out) {
   if (done_) {
     out.end = true;
     return;
   }
   std::optional<ApiError> error;
-  bool any = false, all = true;
+  bool told = false, any = false, all = true;
   {
     const std::lock_guard lock(mutex_);
     error = error_;
-    for (const Line& l : lines_) any |= !l.told.empty() || l.end, all &= l.end.has_value();
+    for (const Line& l : lines_) told |= !l.told.empty(), any |= l.end.has_value(), all &= l.end.has_value();
+    any |= told;
   }
-  if (error && !(plan_.stream && (begun_ || any))) {  // nothing was told: it is the whole answer
+  if (error && !(plan_.stream && (begun_ || told))) {  // nothing was told: it is the whole answer
     done_ = true;
     cancel();
+    record(error->code);
     out.whole = error_response(plan_.dialect, *error, plan_.request_id);
     out.whole->headers.insert(out.whole->headers.end(), plan_.headers.begin(), plan_.headers.end());
     return;
@@ -236,6 +322,7 @@ void Answer::pull(http::Outgoing& out) {
     take_lines(out.bytes);
     done_ = true;
     keep_receipt();
+    record(finish_words());
     out.whole = http::Response{200, plan_.writer->whole(choices_, usage())};
     out.whole->headers = plan_.headers;
     return;
@@ -251,9 +338,11 @@ void Answer::pull(http::Outgoing& out) {
   take_lines(out.bytes);
   if (error) {
     cancel();
+    record(error->code.empty() ? "failed" : error->code);
     plan_.writer->error(out.bytes, *error);
   } else if (std::all_of(choices_.begin(), choices_.end(), [](const Choice& c) { return c.ended; })) {
     keep_receipt();
+    record(finish_words());
     plan_.writer->finish(out.bytes, choices_, usage());
   } else {
     return;

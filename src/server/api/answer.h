@@ -10,6 +10,7 @@
 #include "chat/reasoning.h"
 #include "chat/tool_calls.h"
 #include "server/api/error.h"
+#include "server/api/request_log.h"
 #include "server/http/message.h"
 #include "server/model.h"
 
@@ -68,12 +69,15 @@ struct Plan {
   bool stream = false;
   bool splits_reasoning = false, opens_reasoning = false;
   std::optional<ToolCallFormat> calls = {};  // where there are tools to call
+  bool one_call = false;                     // at most: with it the answer ends
+  std::vector<Token> begun = {};             // of each answer: the prompt ends with it
   bool logprobs = false;                     // were asked for
   bool every_token = false;                  // an event for each, also without text
   std::vector<http::Header> headers;
   Dialect dialect = Dialect::OpenAi;
   std::string id;          // of the answer: what its receipt is found by
   std::string request_id;  // for errors
+  std::shared_ptr<RequestRecord> record;
   std::unique_ptr<Writer> writer;
 };
 
@@ -86,6 +90,8 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   ~Answer() override;
   void pull(http::Outgoing&) override;
   void gone() override;
+  // With an error of its API. From any thread.
+  void end(const ApiError&);
 
  private:
   struct Line {  // of one choice: what its engine told, and nobody has taken yet
@@ -93,6 +99,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
     std::optional<GenerationEnd> end;
     uint64_t id = 0;
     bool submitted = false;
+    bool enough = false;  // the rest was cancelled
   };
 
   GenerationSink sink(size_t choice);
@@ -101,10 +108,14 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   void failed(const ApiError&);
   void cancel();
   void write(size_t choice, std::string text, const TokenTold*, bool last, std::string& out);
-  void split(size_t choice, const std::string& text, bool last, Piece& to);
+  void split(size_t choice, const std::string& text, Token token, bool last, Piece& to);
+  void begin(size_t choice);
+  void end_behind_call(size_t choice);
   void take_lines(std::string& out);
   Usage usage() const;
   void keep_receipt();
+  void record(const std::string& end);  // for the log
+  std::string finish_words() const;
 
   Services& services_;
   Plan plan_;
@@ -116,6 +127,8 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   std::optional<ApiError> error_;
   bool gone_ = false, prompt_counted_ = false;
   size_t open_ = 0;  // choices that have not ended
+  int prompt_tokens_ = 0, told_tokens_ = 0;
+  double first_token_ = -1;  // now()
 
   // Of the connection's thread.
   std::vector<Choice> choices_;

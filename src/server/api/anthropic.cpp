@@ -131,8 +131,7 @@ class MessageWriter final : public Writer {
       content.push_back({{"type", "text"}, {"text", c.text}});
     for (const ToolUse& t : c.calls) {
       Json block = tool_block(t);
-      if (Json input = Json::parse(t.arguments, nullptr, false); input.is_object())
-        block["input"] = std::move(input);
+      if (Json input = parse_json(t.arguments); input.is_object()) block["input"] = std::move(input);
       content.push_back(std::move(block));
     }
     Json m = message(std::move(content), stop_reason(c), stop_sequence(c.end));
@@ -222,7 +221,8 @@ class MessageWriter final : public Writer {
 };
 
 // What both paths read: the model and the prompt.
-Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& input, Prompt& prompt) {
+Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& input, Settings& settings,
+                    Prompt& prompt) {
   f.need("model");
   const auto name = f.text("model");
   if (!f.ok()) return f.error();
@@ -235,7 +235,7 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
     thinking.need("type");
     thinking.whole("budget_tokens", 1, INT64_MAX);  // the model ends its thinking by itself
     thinking.text("display");
-    input.thinks = type && *type != "disabled";
+    input.thinks = input.asks_to_think = type && *type != "disabled";
     if (auto no = thinking.finish()) f.wrong_as(*no);
   }
   const Json* tools = f.array("tools");
@@ -248,13 +248,19 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
   }
   if (const Json* j = f.object("tool_choice")) {
     Fields choice(*j, "tool_choice");
-    const auto type = choice.word("type", {"auto", "none"});  // that a call is forced is not supported yet
-    if (type && *type == "none") input.calls = false;
-    choice.flag("disable_parallel_tool_use");
+    choice.need("type");
+    const std::string type = choice.word("type", {"auto", "none", "any", "tool"}).value_or("");
+    if (type == "none") input.calls = false;
+    if (type == "any") force_call(choice, "type", "", input);
+    if (type == "tool") {
+      choice.need("name");
+      if (auto name = choice.text("name")) force_call(choice, "name", *name, input);
+    }
+    input.one_call = choice.flag("disable_parallel_tool_use").value_or(false);
     if (auto no = choice.finish()) f.wrong_as(*no);
   }
   if (!f.ok()) return f.error();
-  return chat_prompt(*model, input, prompt);
+  return chat_prompt(*model, input, settings, prompt);
 }
 
 }  // namespace
@@ -264,8 +270,8 @@ Refused messages(Call& call) {
   ServedModelPtr model;
   ChatInput input;
   Prompt prompt;
-  if (auto no = read_prompt(call, f, model, input, prompt)) return no;
   Settings settings;
+  if (auto no = read_prompt(call, f, model, input, settings, prompt)) return no;
   SamplerSettings& s = settings.request.sampler = plain_sampler();
   if (auto v = f.number("temperature", 0, 1)) s.temperature = float(*v);
   if (auto v = f.number("top_p", 0, 1)) s.top_p = float(*v);
@@ -280,7 +286,7 @@ Refused messages(Call& call) {
   f.refuse("container", "there is none");
   f.refuse("mcp_servers", "gimbal calls nobody");
   f.refuse("context_management", "the messages are taken as they are");
-  f.refuse("output_config", "give a 'grammar' to /v1/chat/completions");
+  f.refuse("output_config", "give a 'response_format' to /v1/chat/completions");
   if (auto no = f.finish()) return no;
 
   Plan plan;
@@ -291,9 +297,7 @@ Refused messages(Call& call) {
   plan.id = new_id("msg_");
   plan.model = model;
   plan.stream = stream;
-  plan.splits_reasoning = true;
-  plan.calls = call_format(*model, input);
-  plan.opens_reasoning = prompt.opens_reasoning;
+  prompt.fill(plan, input);
   plan.writer = std::make_unique<MessageWriter>(plan.id, model->id(), prompt_tokens, input.thinks);
   call.fill(plan);
   Answer::start(call.services, std::move(plan), call.exchange);
@@ -305,7 +309,8 @@ Refused count_tokens(Call& call) {
   ServedModelPtr model;
   ChatInput input;
   Prompt prompt;
-  if (auto no = read_prompt(call, f, model, input, prompt)) return no;
+  Settings settings;
+  if (auto no = read_prompt(call, f, model, input, settings, prompt)) return no;
   if (auto no = f.finish()) return no;
   call.answer_json({{"input_tokens", prompt.tokens.size()}});
   return {};

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <random>
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "base/hash.h"
 #include "server/api/call.h"
@@ -23,6 +24,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
     {"POST", "/v1/embeddings", embeddings},
+    {"POST", "/v1/rerank", rerank},
     {"GET", "/v1/models", list_models},
     {"GET", "/v1/models/*", show_model},
     {"POST", "/v1/responses", responses},
@@ -45,6 +47,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/metrics", metrics},
     {"GET", "/v1/backends", show_backends},
     {"GET", "/v1/receipts/*", show_receipt},
+    {"GET", "/v1/explain/*", show_explanation},
+    {"GET", "/", show_page, Route::Open},
 };
 
 // The part that the route leaves open, or nothing where the path is another one.
@@ -85,6 +89,12 @@ bool is_json(const http::Request& r) {
 
 }  // namespace
 
+bool answers(const std::string& path) {
+  for (const Route& route : kRoutes)
+    if (route.method == std::string_view("GET") && match(route, path)) return true;
+  return false;
+}
+
 std::string generated_key() {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::random_device system;
@@ -105,13 +115,24 @@ bool Api::allowed(const http::Request& r) const {
 }
 
 http::Response Api::refusal(int status, std::string_view path, const std::string& why) {
-  return error_response(dialect_of(path), {status, why}, new_id("req_"));
+  const Dialect dialect = dialect_of(path);
+  RequestRecord r{new_id("req_"), dialect, "", std::string(path), "", now()};
+  http::Response out = error_response(dialect, {status, why}, r.id);
+  add_request_id(out.headers, dialect, r.id);
+  r.status = status, r.end = "refused";
+  if (services_.log.tell) services_.log.tell(r);
+  return out;
 }
 
 void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange) {
-  Call call{services_, std::move(request), std::move(exchange), Dialect::OpenAi, new_id("req_"), {}, {}, {}};
+  const Dialect dialect = dialect_of(request.path);
+  const std::string id = new_id("req_");
+  const auto record = std::make_shared<RequestRecord>(
+      RequestRecord{id, dialect, request.method, request.path, request.peer, now()});
+  if (services_.log.prompts) record->body = request.body;
+  exchange = logged(services_.log, record, std::move(exchange));
+  Call call{services_, std::move(request), std::move(exchange), dialect, id, record, {}, {}, {}};
   http::Request& r = call.request;
-  call.dialect = dialect_of(r.path);
   std::vector<http::Header> headers;
   if (!access_.cors_origin.empty()) {
     headers.push_back({"Access-Control-Allow-Origin", access_.cors_origin});
@@ -122,6 +143,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
     http::Response out = error_response(call.dialect, e, call.id);
     out.headers.insert(out.headers.end(), headers.begin(), headers.end());
     out.headers.insert(out.headers.end(), more.begin(), more.end());
+    record->end = e.code;
     call.exchange->answer(std::move(out));
   };
 

@@ -28,6 +28,9 @@ class Api final : public http::Handler {
   const Access access_;
 };
 
+// Whether there is something to GET at this path.
+bool answers(const std::string& path);
+
 // 256 random bits, as text.
 std::string generated_key();
 

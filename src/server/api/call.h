@@ -7,6 +7,7 @@
 #include "server/api/answer.h"
 #include "server/api/error.h"
 #include "server/api/fields.h"
+#include "server/api/request_log.h"
 #include "server/api/services.h"
 #include "server/api/text.h"
 #include "server/http/message.h"
@@ -18,7 +19,8 @@ struct Call {
   http::Request request;
   std::shared_ptr<http::Exchange> exchange;
   Dialect dialect;
-  std::string id;        // of the request
+  std::string id;  // of the request
+  std::shared_ptr<RequestRecord> record;
   std::string argument;  // the part of the path that the route leaves open
   std::string client;    // whose request it is: the key, or the address
   Json body;             // of a POST: an object
@@ -31,14 +33,14 @@ struct Call {
   void answer_json(const Json& j) { answer(http::Response{200, dump(j)}); }
   void add_headers(std::vector<http::Header>& to) const {
     to.insert(to.end(), more_headers.begin(), more_headers.end());
-    if (dialect == Dialect::OpenAi) to.push_back({"x-request-id", id});
-    if (dialect == Dialect::Anthropic) to.push_back({"request-id", id});
+    add_request_id(to, dialect, id);
   }
   // Of a plan, what every one has.
   void fill(Plan& p) const {
     add_headers(p.headers);
     p.dialect = dialect;
     p.request_id = id;
+    p.record = record;
     for (GenerationRequest& r : p.choices) r.client = client;
   }
 };
@@ -58,6 +60,9 @@ Refused embeddings(Call&);
 Refused list_models(Call&);
 Refused show_model(Call&);
 Refused responses(Call&);
+// rerank.cpp
+Refused rerank(Call&);
+Refused no_embeddings(const ServedModel&);  // of a model that ranks documents
 // anthropic.cpp
 Refused messages(Call&);
 Refused count_tokens(Call&);
@@ -80,5 +85,7 @@ Refused health_ready(Call&);
 Refused metrics(Call&);
 Refused show_backends(Call&);
 Refused show_receipt(Call&);
+Refused show_explanation(Call&);
+Refused show_page(Call&);
 
 }  // namespace gimbal::api

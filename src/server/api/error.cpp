@@ -80,6 +80,11 @@ std::string error_text(Dialect d, const ApiError& e, const std::string& request_
                  {"code", text_or_null(e.code)}}}});
 }
 
+void add_request_id(std::vector<http::Header>& to, Dialect d, const std::string& request_id) {
+  if (d == Dialect::OpenAi) to.push_back({"x-request-id", request_id});
+  if (d == Dialect::Anthropic) to.push_back({"request-id", request_id});
+}
+
 http::Response error_response(Dialect d, const ApiError& e, const std::string& request_id) {
   http::Response r{e.status, error_text(d, e, request_id)};
   if (e.retry_after) r.headers.push_back({"Retry-After", format("{}", e.retry_after)});

@@ -30,6 +30,8 @@ ApiError of(const Error&);
 
 // Its body, without a line's end. `request_id`: for those shapes that have it.
 std::string error_text(Dialect, const ApiError&, const std::string& request_id);
+// The header that tells it, where the API has one.
+void add_request_id(std::vector<http::Header>& to, Dialect, const std::string& request_id);
 http::Response error_response(Dialect, const ApiError&, const std::string& request_id);
 
 }  // namespace gimbal::api

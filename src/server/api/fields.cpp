@@ -9,10 +9,13 @@
 namespace gimbal::api {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr size_t kMaxDepth = 200;
+// Of one object, and of all: each name is compared with those before it in its object.
+constexpr size_t kMaxMembers = 1024, kMaxMembersInAll = 1 << 18;
 
-bool too_deep(const std::string& text) {
-  int depth = 0;
+// Why a text is not worth reading as JSON, before it is read. Nothing: it may be.
+std::optional<std::string> too_much(const std::string& text) {
+  size_t members[kMaxDepth + 1] = {}, in_all = 0, depth = 0;
   bool in_text = false;
   for (size_t i = 0; i < text.size(); i++) {
     const char c = text[i];
@@ -22,12 +25,16 @@ bool too_deep(const std::string& text) {
     } else if (c == '"') {
       in_text = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return true;
+      if (++depth > kMaxDepth) return format("the body has more than {} levels", kMaxDepth);
+      members[depth] = 0;
     } else if (c == ']' || c == '}') {
-      depth--;
+      depth -= depth > 0;
+    } else if (c == ':') {
+      if (++members[depth] > kMaxMembers) return format("an object has more than {} members", kMaxMembers);
+      if (++in_all > kMaxMembersInAll) return format("the body has more than {} members", kMaxMembersInAll);
     }
   }
-  return false;
+  return {};
 }
 
 // 2, not 2.000000.
@@ -168,8 +175,8 @@ Refused Fields::finish() {
 }
 
 Refused parse_body(const std::string& text, Json& to) {
-  if (too_deep(text)) return wrong_field("", format("the body has more than {} levels", kMaxDepth));
-  to = Json::parse(text, nullptr, false);
+  if (auto why = too_much(text)) return wrong_field("", *why);
+  to = parse_json(text);
   if (to.is_discarded())
     return wrong_field("", is_utf8(text) ? "the body is not valid JSON" : "the body is not UTF-8");
   if (!to.is_object()) return wrong_field("", "the body is not an object");

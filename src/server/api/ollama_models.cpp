@@ -123,6 +123,7 @@ Refused ollama_embed(Call& call) {
   Fields f(call.body);
   ServedModelPtr model;
   if (auto no = ollama_model(call, f, false, model)) return no;
+  if (auto no = no_embeddings(*model)) return no;
   std::vector<std::vector<Token>> texts;
   if (auto no = raw_prompts(f, "input", *model, 2048, texts)) return no;
   f.harmless({"keep_alive"});

@@ -51,10 +51,12 @@ void read_ollama_options(Fields& f, const ServedModel& model, Settings& to) {
 }
 
 void read_ollama_common(Fields& f, Settings& to) {
-  static_cast<void>(to);
   f.harmless({"keep_alive"});  // the server's option says how long models stay
-  if (const Json* format = f.any("format"); format && *format != "")
-    f.wrong("format", "'format' is not supported yet; give a 'grammar' to /v1/chat/completions");
+  if (const Json* form = f.any("format"); form && *form != "") {
+    if (*form == "json") set_json_object(f, "format", to);
+    else if (form->is_object()) set_schema(f, "format", *form, to);
+    else f.wrong("format", "'format' must be \"json\" or a JSON schema");
+  }
   f.refuse("truncate", "a prompt is never cut", false);
   f.refuse("shift", "a context is never cut", false);
   f.refuse("logprobs", "ask for them at /v1/chat/completions", false);

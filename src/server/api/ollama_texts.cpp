@@ -37,7 +37,7 @@ class LineWriter final : public Writer {
       if (shown) j["message"]["thinking"] = reasoning;
       for (const ToolUse& t : calls)
         j["message"]["tool_calls"].push_back(
-            {{"function", {{"name", t.name}, {"arguments", Json::parse(t.arguments, nullptr, false)}}}});
+            {{"function", {{"name", t.name}, {"arguments", parse_json(t.arguments)}}}});
     } else {
       j["response"] = text;
       if (shown) j["thinking"] = reasoning;
@@ -65,18 +65,17 @@ class LineWriter final : public Writer {
   double begin_ = now(), first_ = 0;
 };
 
-Refused answer(Call& call, ServedModelPtr model, const Settings& settings, Prompt prompt, bool stream,
-               bool chat, bool thinks, std::optional<ToolCallFormat> calls) {
+Refused answer(Call& call, ServedModelPtr model, const Settings& settings, Prompt prompt,
+               const ChatInput& input, bool stream, bool chat) {
   Plan plan;
   std::vector<std::vector<Token>> prompts;
   prompts.push_back(std::move(prompt.tokens));
   if (auto no = requests_of(*model, settings, std::move(prompts), plan.choices)) return no;
   plan.id = new_id("ollama-");
   plan.stream = stream;
-  plan.splits_reasoning = chat || thinks;
-  plan.calls = calls;
-  plan.opens_reasoning = prompt.opens_reasoning;
-  plan.writer = std::make_unique<LineWriter>(model->id(), chat, thinks);
+  prompt.fill(plan, input);
+  plan.splits_reasoning = chat || input.thinks;
+  plan.writer = std::make_unique<LineWriter>(model->id(), chat, input.thinks);
   plan.model = std::move(model);
   call.fill(plan);
   Answer::start(call.services, std::move(plan), call.exchange);
@@ -89,6 +88,7 @@ void read_think(Fields& f, ChatInput& input) {
   if (!think) return;
   if (think->is_boolean()) input.thinks = think->get<bool>();
   else if (auto effort = f.word("think", {"low", "medium", "high"})) input.effort = *effort;
+  input.asks_to_think = input.thinks;
 }
 
 // Ollama's messages in OpenAI's form.
@@ -144,9 +144,10 @@ Refused ollama_generate(Call& call) {
   } else {
     if (!system.empty()) input.messages.push_back({{"role", "system"}, {"content", system}});
     input.messages.push_back({{"role", "user"}, {"content", text}});
-    if (auto no = chat_prompt(*model, input, prompt)) return no;
+    if (auto no = chat_prompt(*model, input, settings, prompt)) return no;
   }
-  return answer(call, model, settings, std::move(prompt), stream, false, !raw && input.thinks, {});
+  input.thinks = input.thinks && !raw;
+  return answer(call, model, settings, std::move(prompt), input, stream, false);
 }
 
 Refused ollama_chat(Call& call) {
@@ -164,9 +165,8 @@ Refused ollama_chat(Call& call) {
   if (auto no = f.finish()) return no;
   if (input.messages.empty()) return answer_loaded(call, *model, true), std::nullopt;
   Prompt prompt;
-  if (auto no = chat_prompt(*model, input, prompt)) return no;
-  const auto calls = call_format(*model, input);
-  return answer(call, model, settings, std::move(prompt), stream, true, input.thinks, calls);
+  if (auto no = chat_prompt(*model, input, settings, prompt)) return no;
+  return answer(call, model, settings, std::move(prompt), input, stream, true);
 }
 
 }  // namespace gimbal::api

@@ -114,7 +114,7 @@ void read_thinking(Fields& f, ChatInput& to) {
   if (const Json* j = f.object("chat_template_kwargs")) {
     Fields kwargs(*j, "chat_template_kwargs");
     for (const char* name : {"enable_thinking", "thinking"})
-      if (auto thinks = kwargs.flag(name)) to.thinks = *thinks;
+      if (auto thinks = kwargs.flag(name)) to.thinks = to.asks_to_think = *thinks;
     if (auto no = kwargs.finish()) f.wrong_as(*no);
   }
 }
@@ -130,11 +130,10 @@ Refused chat_completions(Call& call) {
   read_messages(f, input.messages);
   read_tools(f, input.tools);
   read_tool_choice(f, input);
-  f.flag("parallel_tool_calls");
   read_thinking(f, input);
   Settings settings;
   read_settings(f, *model, settings);
-  read_response_format(f, settings);
+  read_response_format(f, "response_format", true, settings);
   for (const char* limit : {"max_tokens", "max_completion_tokens"}) read_max_tokens(f, limit, 1, settings);
   const bool logprobs = f.flag("logprobs").value_or(false);
   const auto top = f.whole("top_logprobs", 0, 20);
@@ -146,7 +145,7 @@ Refused chat_completions(Call& call) {
   if (auto no = f.finish()) return no;
 
   Prompt prompt;
-  if (auto no = chat_prompt(*model, input, prompt)) return no;
+  if (auto no = chat_prompt(*model, input, settings, prompt)) return no;
   Plan plan;
   std::vector<std::vector<Token>> prompts;
   prompts.push_back(std::move(prompt.tokens));
@@ -154,9 +153,7 @@ Refused chat_completions(Call& call) {
   plan.id = new_id("chatcmpl-");
   plan.model = model;
   plan.stream = stream;
-  plan.splits_reasoning = true;
-  plan.opens_reasoning = prompt.opens_reasoning;
-  plan.calls = call_format(*model, input);
+  prompt.fill(plan, input);
   plan.logprobs = logprobs;
   plan.writer = std::make_unique<ChatWriter>(plan.id, model, settings.n, usage, logprobs);
   call.fill(plan);

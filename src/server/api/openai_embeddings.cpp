@@ -14,6 +14,7 @@ Refused embeddings(Call& call) {
   if (!f.ok()) return f.error();
   ServedModelPtr model;
   if (auto no = find_model(call, *name, false, model)) return no;
+  if (auto no = no_embeddings(*model)) return no;
   std::vector<std::vector<Token>> texts;
   if (auto no = raw_prompts(f, "input", *model, 2048, texts)) return no;
   const bool as_bytes = f.word("encoding_format", {"float", "base64"}) == "base64";

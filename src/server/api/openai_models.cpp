@@ -15,6 +15,7 @@ Refused find_model(Call& call, const std::string& name, bool generates, ServedMo
   auto found = call.services.models.get(name);
   if (!found) return found.error().code == Code::NotFound ? unknown_model(name) : of(found.error());
   to = std::move(*found);
+  call.record->model = to->id();
   if (generates && !to->generation())
     return wrong_field("model", format("the model {} makes embeddings, not texts", quoted_briefly(name)));
   return {};

@@ -189,7 +189,7 @@ Refused read_item(const Json& j, const std::string& where, Json& to) {
     to.push_back({{"role", role == "developer" ? "system" : *role}, {"content", std::move(text)}});
   } else if (type == "function_call") {
     const std::string arguments = f.text("arguments").value_or("{}");
-    Json object = Json::parse(arguments, nullptr, false);
+    Json object = parse_json(arguments);
     if (object.is_discarded()) object = arguments;
     to.push_back(
         {{"role", "assistant"},
@@ -250,9 +250,7 @@ Refused responses(Call& call) {
   }
   if (const Json* j = f.object("text")) {
     Fields text(*j, "text");
-    if (const Json* form = text.object("format");
-        form && (!form->contains("type") || (*form)["type"] != "text"))
-      f.wrong("text.format", "'text.format' with JSON is not supported yet; give a 'grammar'");
+    read_response_format(text, "format", false, settings);
     text.refuse("verbosity", "ask for it in the input");
     if (auto no = text.finish()) f.wrong_as(*no);
   }
@@ -265,7 +263,6 @@ Refused responses(Call& call) {
     if (auto no = tool.finish()) f.wrong_as(*no);
   }
   read_tool_choice(f, input);
-  f.flag("parallel_tool_calls");
   f.word("truncation", {"disabled"});
   f.word("service_tier", {"auto", "default"});
   f.refuse("store", "answers are not kept", false);
@@ -281,7 +278,7 @@ Refused responses(Call& call) {
   if (auto no = f.finish()) return no;
 
   Prompt prompt;
-  if (auto no = chat_prompt(*model, input, prompt)) {
+  if (auto no = chat_prompt(*model, input, settings, prompt)) {
     if (no->param == "messages") no->param = "input";
     return no;
   }
@@ -306,9 +303,7 @@ Refused responses(Call& call) {
   plan.id = frame.id;
   plan.model = model;
   plan.stream = stream;
-  plan.splits_reasoning = true;
-  plan.calls = call_format(*model, input);
-  plan.opens_reasoning = prompt.opens_reasoning;
+  prompt.fill(plan, input);
   plan.writer = std::make_unique<ResponseWriter>(std::move(frame));
   call.fill(plan);
   Answer::start(call.services, std::move(plan), call.exchange);

@@ -1,6 +1,9 @@
-// For those who run the server: health, numbers, devices, receipts.
+// For those who run the server: health, numbers, devices, receipts, the web page.
+#include <algorithm>
+
 #include "base/format.h"
 #include "server/api/call.h"
+#include "server/page/page.h"
 
 namespace gimbal::api {
 namespace {
@@ -15,6 +18,7 @@ void add_to(SchedulerNumbers& sum, const SchedulerNumbers& n) {
   sum.shared_tokens += n.shared_tokens, sum.steps += n.steps;
   sum.preemptions += n.preemptions, sum.devices_lost += n.devices_lost;
   sum.pages += n.pages, sum.pages_running += n.pages_running, sum.pages_kept += n.pages_kept;
+  sum.pages_shared += n.pages_shared, sum.rows += n.rows;
   add_to(sum.first_token, n.first_token);
   add_to(sum.between_tokens, n.between_tokens);
 }
@@ -73,6 +77,23 @@ Refused show_receipt(Call& call) {
   return {};
 }
 
+Refused show_explanation(Call& call) {
+  const std::vector<KnownModel> known = call.services.models.list();
+  if (std::none_of(known.begin(), known.end(), [&](const KnownModel& m) { return m.id == call.argument; }))
+    return unknown_model(call.argument);
+  std::string workers = "[]";  // of one that is not loaded
+  for (const ServedModelPtr& m : call.services.models.loaded())
+    if (m->id() == call.argument) workers = m->explanations();
+  call.answer(
+      http::Response{200, format("{{\"model\":{},\"workers\":{}}}", json_text(call.argument), workers)});
+  return {};
+}
+
+Refused show_page(Call& call) {
+  call.answer(page::response(call.request, call.services.version));
+  return {};
+}
+
 Refused metrics(Call& call) {
   Services& s = call.services;
   SchedulerNumbers n;
@@ -103,10 +124,12 @@ Refused metrics(Call& call) {
   add("gimbal_prompt_tokens_total", "counter", "Tokens of all prompts.", s.prompt_tokens);
   add("gimbal_prompt_tokens_shared_total", "counter", "Of these, computed for an earlier request.",
       n.shared_tokens);
-  add("gimbal_drafted_tokens_total", "counter", "Tokens that were guessed before they were computed.",
+  add("gimbal_draft_tokens_total", "counter", "Tokens that were guessed before they were computed.",
       s.drafted);
-  add("gimbal_accepted_tokens_total", "counter", "Of these, those that were right.", s.accepted);
+  add("gimbal_draft_tokens_accepted_total", "counter", "Of these, those that were right.", s.accepted);
   add("gimbal_steps_total", "counter", "Steps of the models.", n.steps);
+  add("gimbal_rows_total", "counter", "Tokens that these steps computed, those of prompts among them.",
+      n.rows);
   add("gimbal_preemptions_total", "counter", "Times that a text gave up its place, to go on later.",
       n.preemptions);
   add("gimbal_devices_lost_total", "counter", "Times that all went on on another device.", n.devices_lost);
@@ -116,6 +139,8 @@ Refused metrics(Call& call) {
   for (const auto& [state, pages] :
        {std::pair("running", running), {"kept", kept}, {"free", n.pages - running - kept}})
     out += format("gimbal_kv_pages{{state=\"{}\"}} {}\n", state, pages);
+  add("gimbal_kv_pages_shared", "gauge", "Pages of running requests that two or more of them have in common.",
+      uint64_t(n.pages_shared));
   describe("gimbal_memory_bytes", "gauge", "Memory of the devices that a model takes.");
   for (const KnownModel& m : s.models.list())
     if (m.loaded) out += format("gimbal_memory_bytes{{model={}}} {}\n", json_text(m.id), m.device_bytes);

@@ -1,7 +1,10 @@
 #include "server/api/prompt.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "chat/chat_prompt.h"
+#include "chat/forced_call.h"
 #include "server/api/text.h"
 
 namespace gimbal::api {
@@ -25,7 +28,7 @@ Refused read_tool_calls(const Json& calls, const std::string& where, Json& to) {
       // Templates expect an object; clients send its text.
       Json object = arguments ? *arguments : Json::object();
       if (object.is_string()) {
-        Json parsed = Json::parse(object.get_ref<const std::string&>(), nullptr, false);
+        Json parsed = parse_json(object.get_ref<const std::string&>());
         if (!parsed.is_discarded()) object = std::move(parsed);
       }
       to.push_back({{"id", id.value_or("")},
@@ -66,6 +69,14 @@ Refused read_message(const Json& j, const std::string& where, Json& to) {
 }
 
 }  // namespace
+
+void Prompt::fill(Plan& plan, const ChatInput& input) const {
+  plan.splits_reasoning = true;
+  plan.opens_reasoning = opens_reasoning;
+  plan.calls = calls;
+  plan.begun = begun;
+  plan.one_call = input.one_call;
+}
 
 Refused content_text(const Json& content, const std::string& where, std::string& to) {
   if (content.is_string()) {
@@ -134,30 +145,103 @@ void read_tools(Fields& f, Json& to) {
 
 void read_effort(Fields& f, const char* name, ChatInput& to) {
   if (auto effort = f.word(name, {"none", "minimal", "low", "medium", "high"})) {
-    to.thinks = *effort != "none";
+    to.thinks = to.asks_to_think = *effort != "none";
     if (to.thinks) to.effort = *effort == "minimal" ? "low" : *effort;
   }
 }
 
+void force_call(Fields& f, const char* name, const std::string& tool, ChatInput& to) {
+  const auto is_it = [&](const Json& t) { return tool.empty() || t["function"]["name"] == tool; };
+  if (to.tools.empty())
+    return f.wrong(name, format("'{}' asks for a call, and there are no 'tools'", f.path(name)));
+  if (std::none_of(to.tools.begin(), to.tools.end(), is_it))
+    return f.wrong(name,
+                   format("'{}' names {}, which is none of the 'tools'", f.path(name), quoted_briefly(tool)));
+  to.must_call = true;
+  to.only = tool;
+}
+
 void read_tool_choice(Fields& f, ChatInput& to) {
+  if (f.flag("parallel_tool_calls") == false) to.one_call = true;
   const Json* choice = f.any("tool_choice");
   if (!choice) return;
-  if (*choice == "none") to.calls = false;
-  else if (*choice != "auto")
-    f.wrong("tool_choice", "'tool_choice' must be none or auto; that a call is forced is not supported yet");
+  if (!choice->is_object()) {
+    const std::string word = f.word("tool_choice", {"none", "auto", "required"}).value_or("");
+    if (word == "none") to.calls = false;
+    if (word == "required") force_call(f, "tool_choice", "", to);
+    return;
+  }
+  // The name stands beside the type on /v1/responses, else in an object.
+  Fields c(*choice, "tool_choice");
+  c.need("type");
+  c.word("type", {"function"});
+  const Json* function = c.object("function");
+  if (function) {
+    Fields named(*function, "tool_choice.function");
+    named.need("name");
+    if (auto name = named.text("name")) force_call(named, "name", *name, to);
+    if (auto no = named.finish()) c.wrong_as(*no);
+  } else {
+    c.need("name");
+    if (auto name = c.text("name")) force_call(c, "name", *name, to);
+  }
+  if (auto no = c.finish()) f.wrong_as(*no);
 }
 
-std::optional<ToolCallFormat> call_format(const ServedModel& model, const ChatInput& input) {
-  if (input.tools.empty() || !input.calls) return {};
+namespace {
+
+ToolCallFormat format_of(const ServedModel& model) {
   const auto source = model.file().string("tokenizer.chat_template");
   if (source && !source->empty()) return ToolCallFormat::of(*source);
-  return ToolCallFormat{ToolCallFormat::Kind::Bare};
+  return {ToolCallFormat::Kind::Bare};
 }
 
-Refused chat_prompt(const ServedModel& model, const ChatInput& input, Prompt& to) {
+// What the answer must be: its beginning, which stands in the prompt, and how calls are read.
+Refused constrain(const ServedModel& model, ChatInput& input, Settings& settings, std::string& begin,
+                  Prompt& to) {
+  const bool calls = !input.tools.empty() && input.calls;
+  const ToolCallFormat format = format_of(model);
+  if (calls) to.calls = format;
+  const bool form = !settings.request.grammar.empty();
+  if (!form && !input.must_call) return {};
+  if (form && calls)
+    return wrong_field(
+        "tool_choice",
+        input.must_call ? "an answer that must be a call cannot match a form of its own, too"
+                        : "with tools, the form of the answer can be given only where 'tool_choice' is none");
+  if (input.asks_to_think)
+    return wrong_field("tool_choice",
+                       "an answer whose form is given is written without thinking: do not ask for it");
+  if (!input.begun.empty())
+    return wrong_field("messages", "an answer that must be a call cannot go on from one that was begun");
+  input.thinks = false;
+  begin = begin_of_answer(format);
+  if (!input.must_call) return {};
+  std::vector<CallableTool> tools;
+  for (const Json& t : input.tools) {
+    const Json& function = t["function"];
+    const auto& name = function["name"].get_ref<const std::string&>();
+    if (input.only.empty() || input.only == name) tools.push_back({name, &function["parameters"]});
+  }
+  auto forced = forced_call(format, tools);
+  if (!forced)
+    return wrong_field("tools", forced.error().message + (forced.error().remedy.empty() ? "" : "; ") +
+                                    forced.error().remedy);
+  settings.request.grammar = std::move(forced->grammar);
+  settings.request.completes = true;
+  begin = std::move(forced->begin);
+  to.calls = forced->format;
+  return {};
+}
+
+}  // namespace
+
+Refused chat_prompt(const ServedModel& model, ChatInput input, Settings& settings, Prompt& to) {
+  std::string begin;
+  if (auto no = constrain(model, input, settings, begin, to)) return no;
   Json v = chat_variables({}, input.thinks);
-  v["messages"] = input.messages;
-  if (!input.tools.empty() && input.calls) v["tools"] = input.tools;
+  v["messages"] = std::move(input.messages);
+  if (to.calls) v["tools"] = std::move(input.tools);
   if (!input.effort.empty()) v["reasoning_effort"] = input.effort;
   auto made = gimbal::chat_prompt(model.chat(), model.tokenizer(), v, local_time());
   if (!made) {
@@ -168,11 +252,14 @@ Refused chat_prompt(const ServedModel& model, const ChatInput& input, Prompt& to
   }
   to.tokens = std::move(made->tokens);
   to.opens_reasoning = made->opens_reasoning;
-  if (!input.begun.empty()) {
-    const auto more = model.tokenizer().encode(input.begun, {.add_bos = false, .parse_special = false});
-    to.tokens.insert(to.tokens.end(), more.begin(), more.end());
-    to.opens_reasoning = false;
-  }
+  const bool constrained = !settings.request.grammar.empty();
+  if (constrained && to.opens_reasoning) begin = "</think>\n\n" + begin;
+  if (!begin.empty()) to.begun = model.tokenizer().encode(begin, {.add_bos = false, .parse_special = true});
+  if (!input.begun.empty())
+    to.begun = model.tokenizer().encode(input.begun, {.add_bos = false, .parse_special = false});
+  to.tokens.insert(to.tokens.end(), to.begun.begin(), to.begun.end());
+  if (!to.begun.empty()) to.opens_reasoning = false;
+  if (!input.begun.empty()) to.begun.clear();  // the client knows it
   if (to.tokens.empty()) return wrong_field("messages", "the messages make an empty prompt");
   if (int64_t(to.tokens.size()) > model.context()) return context_exceeded(to.tokens.size(), model.context());
   return {};

@@ -6,7 +6,9 @@
 
 #include "base/json.h"
 #include "chat/tool_calls.h"
+#include "server/api/answer.h"
 #include "server/api/fields.h"
+#include "server/api/settings.h"
 #include "server/model.h"
 
 namespace gimbal::api {
@@ -16,14 +18,23 @@ struct ChatInput {
       Json::array();  // {role, content (a text or null), tool_calls, tool_call_id, reasoning_content}
   Json tools = Json::array();  // {type: function, function: {name, description, parameters}}
   bool calls = true;           // it may call them
+  bool must_call = false;      // one of them, or
+  std::string only = {};       // the one of this name
+  bool one_call = false;       // at most
   bool thinks = true;          // where the model can
+  bool asks_to_think = false;  // in so many words
   std::string effort = {};     // of its thinking: "low", "medium", "high"; empty: its own
   std::string begun = {};      // of the answer: the model goes on from it
 };
 
 struct Prompt {
   std::vector<Token> tokens;
+  std::vector<Token> begun = {};  // the last of them, which the answer begins with
   bool opens_reasoning = false;
+  std::optional<ToolCallFormat> calls = {};  // how the model writes calls; nothing: there is nothing to call
+
+  // How the answer to it is read.
+  void fill(Plan&, const ChatInput&) const;
 };
 
 // "messages" as OpenAI has them, with parts joined to texts.
@@ -35,12 +46,14 @@ void read_tools(Fields&, Json& to);
 Json function_tool(Fields& tool, const char* schema);
 // How much the model is to think: "none" up to "high".
 void read_effort(Fields&, const char* name, ChatInput& to);
-// "none" or "auto"; what forces a call is refused.
+// "tool_choice" as OpenAI has it, and "parallel_tool_calls". Behind read_tools().
 void read_tool_choice(Fields&, ChatInput& to);
-// How the model writes calls; nothing where there are no tools to call.
-std::optional<ToolCallFormat> call_format(const ServedModel&, const ChatInput&);
+// That a tool of this name, or any (""), must be called. A mistake in the field where there is none.
+void force_call(Fields&, const char* name, const std::string& tool, ChatInput& to);
 
-Refused chat_prompt(const ServedModel&, const ChatInput&, Prompt& to);
+// An answer that must be a call, or match a grammar, is written without thinking; a call becomes the grammar
+// of `settings`.
+Refused chat_prompt(const ServedModel&, ChatInput, Settings& settings, Prompt& to);
 
 // "prompt" of the older APIs: a text, ids, or a list of either. As `gimbal run --raw` has it.
 Refused raw_prompts(Fields&, const char* name, const ServedModel&, size_t most,

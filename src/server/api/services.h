@@ -3,12 +3,14 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "scheduler/numbers.h"
 #include "server/api/jobs.h"
+#include "server/api/request_log.h"
 #include "server/model.h"
 
 namespace gimbal::api {
@@ -25,6 +27,21 @@ class Receipts {
   std::deque<std::pair<std::string, std::string>> kept_;
 };
 
+class Answer;
+
+// The answers that are computed.
+class RunningAnswers {
+ public:
+  void add(const std::shared_ptr<Answer>&);
+  // Ends them, each with an error of its API: for a server that cannot wait any longer.
+  void end();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Answer>> answers_;  // and some that have ended
+  size_t tidied_ = 0;                           // how many were left when those were taken out
+};
+
 struct Services {
   Models& models;
   std::string version;                    // of gimbal
@@ -35,6 +52,8 @@ struct Services {
   std::atomic<uint64_t> tokens_generated{0}, prompt_tokens{0}, drafted{0}, accepted{0}, worker_restarts{0};
   Receipts receipts = {};
   Jobs jobs = {};
+  RunningAnswers answers = {};
+  RequestLog log = {};  // not changed while requests are answered
 
   std::mutex waiting_mutex = {};
   std::vector<std::shared_ptr<http::Exchange>> waiting = {};  // for `ready`

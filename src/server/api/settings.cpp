@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/format.h"
+#include "grammar/json_schema.h"
 #include "server/api/text.h"
 
 namespace gimbal::api {
@@ -13,6 +14,13 @@ constexpr size_t kMaxStops = 16;
 constexpr int kMaxChoices = 8;
 // 100 is the most that a client can say, and means that the token comes, whatever the model thinks of it.
 constexpr float kForced = 1000;
+
+void set_grammar(Fields& f, const char* name, const Grammar& grammar, Settings& to) {
+  if (!to.request.grammar.empty())
+    return f.wrong(
+        name, format("'{}' and 'grammar' each say what the answer must be: give one of them", f.path(name)));
+  to.request.grammar = grammar.to_gbnf();
+}
 
 }  // namespace
 
@@ -80,19 +88,42 @@ void read_settings(Fields& f, const ServedModel& model, Settings& to) {
   if (auto v = f.text("grammar")) to.request.grammar = *v;
 }
 
-void read_response_format(Fields& f, Settings& to) {
-  const Json* j = f.object("response_format");
+void set_schema(Fields& f, const char* name, const Json& schema, Settings& to) {
+  const auto grammar = json_schema_grammar(dump(schema));
+  if (grammar) return set_grammar(f, name, *grammar, to);
+  const Error& e = grammar.error();
+  f.wrong(name, format("'{}': {}{}{}", f.path(name), e.message, e.remedy.empty() ? "" : "; ", e.remedy));
+}
+
+void set_json_object(Fields& f, const char* name, Settings& to) {
+  set_grammar(f, name, json_object_grammar(), to);
+}
+
+void read_response_format(Fields& f, const char* name, bool nested, Settings& to) {
+  const Json* j = f.object(name);
   if (!j) return;
-  Fields format_of(*j, "response_format");
-  format_of.need("type");
-  const auto type = format_of.word("type", {"text", "json_object", "json_schema"});
-  // The one place where a schema is to become GenerationRequest::grammar.
-  if (type && *type != "text") {
-    format_of.any("json_schema");
-    format_of.wrong("type", "'response_format' with JSON is not supported yet; give a 'grammar'");
+  Fields form(*j, f.path(name));
+  form.need("type");
+  const std::string type = form.word("type", {"text", "json_object", "json_schema"}).value_or("");
+  const auto read_schema = [&](Fields& of) {
+    of.text("name"), of.text("description"), of.flag("strict");
+    of.need("schema");
+    const Json* schema = of.any("schema");
+    if (schema && of.ok()) set_schema(of, "schema", *schema, to);
+  };
+  if (type == "json_object") {
+    set_json_object(form, "type", to);
+  } else if (type == "json_schema" && !nested) {
+    read_schema(form);
+  } else if (type == "json_schema") {
+    form.need("json_schema");
+    if (const Json* inner = form.object("json_schema")) {
+      Fields of(*inner, form.path("json_schema"));
+      read_schema(of);
+      if (auto no = of.finish()) form.wrong_as(*no);
+    }
   }
-  static_cast<void>(to);
-  if (auto no = format_of.finish()) f.wrong_as(*no);
+  if (auto no = form.finish()) f.wrong_as(*no);
 }
 
 Refused requests_of(const ServedModel& model, const Settings& settings,

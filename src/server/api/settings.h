@@ -19,8 +19,12 @@ SamplerSettings plain_sampler();
 // temperature, top_p, frequency_penalty, presence_penalty, seed, logit_bias, stop, n, and what OpenAI has
 // not: top_k, min_p, typical_p, repeat_penalty, ignore_eos, grammar.
 void read_settings(Fields&, const ServedModel&, Settings& to);
-// {"type": "text"}, or a schema.
-void read_response_format(Fields&, Settings& to);
+// What the answer must be: {"type": "text"}, "json_object", or "json_schema" with the schema in an object of
+// that name (`nested`) or beside it. `name`: the field.
+void read_response_format(Fields&, const char* name, bool nested, Settings& to);
+// The schema becomes GenerationRequest::grammar. One that cannot be obeyed is a mistake in the field.
+void set_schema(Fields&, const char* name, const Json& schema, Settings& to);
+void set_json_object(Fields&, const char* name, Settings& to);
 // {id: bias}
 void read_logit_bias(Fields&, int vocabulary, SamplerSettings& to);
 // What is beyond any context is cut off later.

@@ -5,9 +5,11 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cctype>
 #include <ctime>
 #include <exception>
 #include <mutex>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -96,6 +98,9 @@ Connection::Connection(std::shared_ptr<Shared> shared, Socket socket)
   if (!e) peer_ = end.address().to_string(e);
   socket_.non_blocking(true, e);
   socket_.set_option(asio::ip::tcp::no_delay(true), e);
+  if (!shared_->tls) return;
+  tls_ = TlsStream::create(shared_->tls);
+  closed_ = !tls_;
 }
 
 void Connection::start() {
@@ -159,13 +164,33 @@ asio::awaitable<void> Connection::read() {
     const size_t n = socket_.read_some(asio::buffer(scratch), e);
     if (e && would_block(e)) continue;
     if (e) break;
-    if (discards_) discarded_ += n;
-    else input_.append(scratch, 0, n);
+    take({scratch.data(), n});
     signal();
+    // A handshake has words of its own. While they cannot be sent, nothing is read.
+    if (tls_ && !to_send_.empty()) co_await flush(false);
+    if (tls_ended_) break;
   }
-  if (e && e != asio::error::eof) closed_ = true;
+  if (broken_ || (e && e != asio::error::eof)) closed_ = true;
   eof_ = true;
   signal();
+}
+
+void Connection::take(std::string_view bytes) {
+  if (discards_) discarded_ += bytes.size();
+  else if (tls_) take_tls(bytes);
+  else input_.append(bytes);
+}
+
+void Connection::take_tls(std::string_view bytes) {
+  if (!std::exchange(heard_, true) && std::isalpha(uint8_t(bytes[0]))) {  // no TLS begins like this
+    plain_ = true;
+    tls_.reset();
+    return;
+  }
+  const TlsStream::State state = tls_->received(bytes, input_);
+  tls_->to_client(to_send_);
+  tls_ended_ = state != TlsStream::State::Open;
+  broken_ = state == TlsStream::State::Failed;
 }
 
 asio::awaitable<void> Connection::serve() {
@@ -197,6 +222,12 @@ asio::awaitable<void> Connection::serve() {
 // The last answer reaches a client that is still sending only if what it sends is taken.
 asio::awaitable<void> Connection::linger() {
   error_code e;
+  if (tls_) {
+    tls_->say_end();
+    tls_->to_client(to_send_);
+    socket_.write_some(asio::buffer(to_send_), e);
+    to_send_.clear();
+  }
   socket_.shutdown(Socket::shutdown_send, e);
   discards_ = true;
   input_.clear();
@@ -214,6 +245,11 @@ asio::awaitable<bool> Connection::take_head(Head& to) {
   allow(first_ ? limits.head_seconds : limits.idle_seconds);
   first_ = false;
   for (;;) {
+    if (plain_) {
+      const Refusal other{400, "this port speaks TLS: write https:// in place of http://"};
+      co_await refuse(other, nullptr);
+      co_return false;
+    }
     while (!begun && input_.starts_with("\r\n")) input_.erase(0, 2);
     if (!begun && !input_.empty() && input_ != "\r") {
       begun = true;
@@ -362,7 +398,8 @@ std::string Connection::head_of(const Response& r, const Head* head, bool keep, 
 
 asio::awaitable<bool> Connection::send_whole(const Response& r, const Head* head, bool keep) {
   Response sized = r;
-  if (r.status != 204) sized.headers.push_back({"Content-Length", format("{}", r.body.size())});
+  if (r.status != 204 && r.status != 304)
+    sized.headers.push_back({"Content-Length", format("{}", r.body.size())});
   std::string bytes = head_of(sized, head, keep, false);
   if (!head || head->request.method != "HEAD") bytes += r.body;
   const bool sent = co_await send(bytes);
@@ -370,25 +407,37 @@ asio::awaitable<bool> Connection::send_whole(const Response& r, const Head* head
 }
 
 asio::awaitable<bool> Connection::send(std::string_view bytes) {
+  if (!tls_) {
+    to_send_ = bytes;
+  } else {
+    if (tls_->say(bytes) != TlsStream::State::Open) broken_ = true;
+    tls_->to_client(to_send_);
+  }
+  const bool sent = co_await flush(true);
+  co_return sent && !broken_;
+}
+
+// The two coroutines may both be here: each sends from the front, what it finds there.
+asio::awaitable<bool> Connection::flush(bool timed) {
   error_code e;
-  while (!bytes.empty() && !closed_) {
-    const size_t n = socket_.write_some(asio::buffer(bytes), e);
+  while (!to_send_.empty() && !closed_) {
+    const size_t n = socket_.write_some(asio::buffer(to_send_), e);
     if (e && !would_block(e)) break;
     if (!e) {
-      bytes.remove_prefix(n);
+      to_send_.erase(0, n);
       continue;
     }
     e.clear();
     // Nobody else looks at the time meanwhile: a client that takes nothing is cut off by check_time().
-    allow(shared_->limits.write_seconds);
-    writes_ = true;
+    if (timed) allow(shared_->limits.write_seconds), writes_ = true;
     co_await socket_.async_wait(Socket::wait_write, asio::redirect_error(asio::use_awaitable, e));
-    writes_ = false;
-    deadline_ = kNever;
+    if (timed) writes_ = false, deadline_ = kNever;
     if (e) break;
   }
   if (e) closed_ = true;
-  co_return bytes.empty();
+  const bool all = to_send_.empty();
+  if (all) to_send_ = std::string();  // its memory, too: most connections are silent
+  co_return all;
 }
 
 asio::awaitable<bool> Connection::refuse(const Refusal& no, const Head* head) {

@@ -14,6 +14,7 @@
 
 #include "server/http/head.h"
 #include "server/http/server.h"
+#include "server/http/tls.h"
 
 namespace gimbal::http {
 
@@ -28,6 +29,7 @@ struct Shared {
   asio::thread_pool pool;
   Handler& handler;
   Limits limits;
+  std::shared_ptr<const TlsContext> tls;  // nullptr: connections are not encrypted
   std::list<std::shared_ptr<Connection>> connections;
   size_t owed = 0;  // answers that are not written yet
   bool draining = false;
@@ -59,6 +61,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> pump(const Head& head, bool& streaming);
   asio::awaitable<bool> send_whole(const Response&, const Head*, bool keep);
   asio::awaitable<bool> send(std::string_view bytes);
+  // Writes to_send_. `timed`: a client that takes nothing is cut off.
+  asio::awaitable<bool> flush(bool timed);
+  void take(std::string_view bytes);
+  void take_tls(std::string_view bytes);
   asio::awaitable<bool> refuse(const Refusal&, const Head*);
   asio::awaitable<void> change();  // waits for signal()
   void signal();
@@ -70,6 +76,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   asio::steady_timer event_, room_;
   std::string peer_, input_;
+  std::string to_send_;             // what the socket did not take yet
+  std::unique_ptr<TlsStream> tls_;  // nullptr: what is read and written is the text itself
   size_t discarded_ = 0;
   double deadline_ = kNever;
   bool signalled_ = false;
@@ -77,7 +85,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool closed_ = false;   // and nothing more will reach it
   bool expired_ = false;  // the deadline
   bool writes_ = false, discards_ = false, first_ = true, idle_ = true;
-  std::shared_ptr<Ticket> ticket_;  // of the request that is being answered
+  bool heard_ = false;                       // anything
+  bool tls_ended_ = false, broken_ = false;  // in order, or not
+  bool plain_ = false;                       // HTTP was spoken where TLS is
+  std::shared_ptr<Ticket> ticket_;           // of the request that is being answered
 };
 
 }  // namespace gimbal::http

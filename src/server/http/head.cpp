@@ -164,6 +164,7 @@ const char* reason_of(int status) {
   switch (status) {
     case 200: return "OK";
     case 204: return "No Content";
+    case 304: return "Not Modified";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
     case 403: return "Forbidden";
@@ -227,10 +228,9 @@ std::optional<Refusal> ChunkedBody::push(std::string& input, std::string& body) 
       state_ = State::DataEnd;
     }
     const size_t end = rest.find('\n');
-    if (end == rest.npos)
-      return rest.size() > (state_ == State::Trailer ? kMaxTrailerBytes : kMaxSizeLine)
-                 ? consumed(bad("a line between chunks is too long"))
-                 : consumed();
+    if (std::min(end, rest.size()) > (state_ == State::Trailer ? kMaxTrailerBytes : kMaxSizeLine))
+      return consumed(bad("a line between chunks is too long"));
+    if (end == rest.npos) return consumed();
     if (end == 0 || rest[end - 1] != '\r') return consumed(bad("a line between chunks ends without CR LF"));
     const std::string_view line = rest.substr(0, end - 1);
     rest.remove_prefix(end + 1);

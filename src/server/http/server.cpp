@@ -33,6 +33,11 @@ class Listener final : public Server {
   ~Listener() override { shared_->pool.join(); }
 
   Status open(const Options& o) {
+    if (!o.tls_certificate.empty()) {
+      auto tls = TlsContext::load(o.tls_certificate, o.tls_key);
+      if (!tls) return tls.error();
+      shared_->tls = std::move(*tls);
+    }
     error_code e;
     const auto address = address_of(o.host, e);
     if (e)

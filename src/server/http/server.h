@@ -37,9 +37,10 @@ class Server {
     uint16_t port = 0;               // 0: any that is free
     Limits limits = {};
     int handler_threads = 2;
+    std::string tls_certificate = {}, tls_key = {};  // PEM files; empty: no TLS
   };
   // Listens from here on; `handler` outlives it. Errors: Usage for a host that is no address; Failed with the
-  // system's reason.
+  // system's reason; those of TlsContext::load().
   static Result<std::unique_ptr<Server>> listen(const Options&, Handler& handler);
   virtual ~Server() = default;
 

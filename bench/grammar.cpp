@@ -1,0 +1,98 @@
+// What a constraint costs: a vocabulary of 150,000 and more (Qwen2's, out of the test data), a few grammars
+// and schemas, texts written at random; the time of each mask, of building the tree and of compiling.
+//   ninja -C build/release gimbal_grammar && g++ -std=c++20 -O2 -Isrc bench/grammar.cpp \
+//     build/release/libgimbal_{grammar,tokenizer,files,tensor,base}.a -lfmt -lpcre2-8 -o /tmp/grammar-bench
+//   zcat tests/data/vocab/qwen2.gguf.gz > /tmp/qwen2.gguf && /tmp/grammar-bench /tmp/qwen2.gguf
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <random>
+
+#include "grammar/constraint.h"
+#include "grammar/json_schema.h"
+
+using namespace gimbal;
+
+namespace {
+
+// Of this thread: what else the machine does takes none of it.
+double milliseconds() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return double(t.tv_sec) * 1e3 + double(t.tv_nsec) * 1e-6;
+}
+
+struct Case {
+  const char* name;
+  bool schema;
+  const char* text;
+};
+constexpr Case kCases[] = {
+    {"any JSON object", true, R"({"type":"object"})"},
+    {"schema: object, strings", true,
+     R"({"type":"object","properties":{"name":{"type":"string"},"text":{"type":"string"},"n":{"type":"integer"}},"required":["name","text","n"]})"},
+    {"schema: string of at most 500", true, R"({"type":"string","minLength":400,"maxLength":500})"},
+    {"schema: pattern", true, R"({"type":"string","pattern":"^([A-Z][a-z]+ ){10,60}$"})"},
+    {"schema: list of enums, dates", true,
+     R"({"type":"array","minItems":30,"items":{"anyOf":[{"enum":["red","green","blue"]},{"type":"string","format":"date-time"}]}})"},
+    {"schema: a tree", true,
+     R"({"$defs":{"n":{"type":"object","properties":{"v":{"type":"string"},"c":{"type":"array","items":{"$ref":"#/$defs/n"}}},"required":["v","c"]}},"$ref":"#/$defs/n"})"},
+    {"grammar: lines of letters", false, "root ::= ([a-zA-Z ,.]{1,80} \"\\n\"){20,}"},
+    {"grammar: up to 1000 letters", false, "root ::= [a-z]{0,1000}"},
+    {"grammar: up to 1000 of most", false, "root ::= [^x\\n]{0,1000}"},
+    {"grammar: up to 1000 of all", false, "root ::= .{0,1000}"},
+    {"grammar: any text", false, "root ::= .*"},
+    {"grammar: arithmetic", false,
+     "root ::= e\ne ::= t ([-+] t)*\nt ::= f ([*/] f)*\nf ::= [0-9]{1,4} | \"(\" e \")\""},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::puts("grammar-bench VOCABULARY.gguf"), 2;
+  auto file = Gguf::open(argv[1]);
+  if (!file) return std::puts(file.error().message.c_str()), 1;
+  auto tokenizer = Tokenizer::create(*file);
+  if (!tokenizer) return std::puts(tokenizer.error().message.c_str()), 1;
+  const double begin = milliseconds();
+  const auto tree = TokenTree::create(**tokenizer, (*tokenizer)->size());
+  std::printf("%d tokens, %zu + %zu nodes: tree in %.0f ms\n", (*tokenizer)->size(), tree->plain().size(),
+              tree->others().size(), milliseconds() - begin);
+  std::printf("%-32s %10s %7s %9s %9s %9s %9s\n", "", "compile ms", "masks", "mean ms", "median", "99 %",
+              "longest");
+  for (const Case& c : kCases) {
+    const double start = milliseconds();
+    auto grammar = c.schema ? json_schema_grammar(c.text) : Grammar::gbnf(c.text);
+    if (!grammar) return std::puts(grammar.error().message.c_str()), 1;
+    auto constraint = Constraint::create(*grammar, tree);
+    if (!constraint) return std::puts(constraint.error().message.c_str()), 1;
+    const double compiled = milliseconds() - start;
+    std::vector<double> times;
+    std::mt19937 random(1);
+    for (int text = 0; text < 8; text++) {
+      Constraint fresh = *constraint;  // nothing kept from the text before
+      for (int i = 0; i < 200; i++) {
+        const double before = milliseconds();
+        auto mask = fresh.allowed();
+        times.push_back(milliseconds() - before);
+        if (!mask) return std::puts(mask.error().message.c_str()), 1;
+        Token t = -1;
+        for (int tries = 0; t < 0; tries++) {
+          const Token guess = Token(random() % unsigned((*tokenizer)->size()));
+          if (tries > 2000) {
+            for (Token u = 0; t < 0; u++) t = Constraint::allows(*mask, size_t(u)) ? u : -1;
+          } else if (Constraint::allows(*mask, size_t(guess))) {
+            t = guess;
+          }
+        }
+        if (tree->is_end(t) || !fresh.accept(t)) break;
+      }
+    }
+    std::sort(times.begin(), times.end());
+    double sum = 0;
+    for (double t : times) sum += t;
+    std::printf("%-32s %10.2f %7zu %9.3f %9.3f %9.3f %9.3f\n", c.name, compiled, times.size(),
+                sum / double(times.size()), times[times.size() / 2], times[times.size() * 99 / 100],
+                times.back());
+  }
+}

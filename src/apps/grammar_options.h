@@ -1,0 +1,27 @@
+// The options that say which texts may be generated.
+#pragma once
+#include <optional>
+
+#include "apps/arguments.h"
+#include "runtime/generate.h"
+
+namespace gimbal {
+
+class GrammarOptions {
+ public:
+  void declare(Arguments&);
+  bool given() const { return gbnf_ || schema_; }
+  // Reads what was given. Errors: those of files, Grammar::gbnf() and json_schema_grammar(); Usage when both
+  // were given.
+  Status read();
+  // Constrains what is generated with these settings, as long as this lives, if a grammar was given. Errors:
+  // those of Constraint::create().
+  Status apply(const Gguf& file, const Tokenizer&, GenerateSettings&);
+
+ private:
+  std::optional<std::string> gbnf_, schema_;
+  std::optional<Grammar> grammar_;
+  std::optional<Constraint> constraint_;
+};
+
+}  // namespace gimbal

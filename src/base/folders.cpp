@@ -1,0 +1,37 @@
+#include "base/folders.h"
+
+#include <cstdlib>
+
+namespace gimbal {
+namespace {
+
+// NAME below the user's cache. As in the XDG base directories, a relative path counts as not set.
+std::string in_user_cache(const char* name) {
+  for (const auto& [variable_name, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", "/.cache")})
+    if (const std::string at = environment_variable(variable_name); at.starts_with('/'))
+      return at + below + "/" + name;
+  return "";
+}
+
+}  // namespace
+
+std::string environment_variable(const char* name) {
+  const char* v = std::getenv(name);
+  return v ? v : "";
+}
+
+std::string cache_folder() { return in_user_cache("gimbal"); }
+
+std::string hub_home_folder() {
+  const std::string home = environment_variable("HF_HOME");
+  return home.empty() ? in_user_cache("huggingface") : home;
+}
+
+std::string hub_cache_folder() {
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
+    if (std::string at = environment_variable(name); !at.empty()) return at;
+  const std::string home = hub_home_folder();
+  return home.empty() ? "" : home + "/hub";
+}
+
+}  // namespace gimbal

@@ -1,0 +1,7 @@
+#include "base/json.h"
+
+namespace gimbal {
+
+Json parse_json(std::string_view text) { return Json::parse(text, nullptr, false); }
+
+}  // namespace gimbal

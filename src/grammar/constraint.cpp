@@ -1,0 +1,236 @@
+#include "grammar/constraint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace gimbal {
+namespace {
+
+constexpr size_t kSteps = 2'000'000;     // for a token: a tenth of a second or two
+constexpr size_t kTidyBytes = 16 << 20;  // of states
+constexpr size_t kMaskBytes = 8 << 20;   // of masks that are kept
+constexpr size_t kMaxPlainStates = 64;
+constexpr int kWatched = 512;  // tokens before the last that may be written
+
+Error too_ambiguous() {
+  return {Code::Usage, "grammar: it is so ambiguous that the next token cannot be found in time",
+          "write it so that a text has fewer readings", "", "grammar"};
+}
+
+}  // namespace
+
+Constraint::Constraint(States states, std::shared_ptr<const TokenTree> tree)
+    : states_(std::move(states)), tree_(std::move(tree)), path_{states_.start()}, tidy_at_(kTidyBytes) {
+  walk_.resize(size_t(tree_->longest()) + 1);
+}
+
+Result<Constraint> Constraint::create(const Grammar& grammar, std::shared_ptr<const TokenTree> tree) {
+  if (tree->ends().empty())
+    return Error{Code::Unsupported,
+                 "a grammar needs a token that ends the text, and this vocabulary has none", ""};
+  auto automaton = Automaton::create(grammar, tree->alphabet());
+  if (!automaton) return automaton.error();
+  States states(std::move(*automaton));
+  if (states.exceeded()) return too_ambiguous();
+  return Constraint(std::move(states), std::move(tree));
+}
+
+Result<Constraint::Mask> Constraint::allowed(int left) {
+  if (Status ok = tidy(); !ok) return ok.error();
+  const State s = path_.back();
+  auto kept = std::find_if(kept_.begin(), kept_.end(), [s](const Kept& k) { return k.state == s; });
+  if (kept == kept_.end()) {
+    const size_t most = std::max<size_t>(8, kMaskBytes / (tree_->words() * sizeof(uint64_t)));
+    if (kept_.size() < most) kept = kept_.emplace(kept_.end());
+    else
+      kept = std::min_element(kept_.begin(), kept_.end(),
+                              [](const Kept& a, const Kept& b) { return a.used < b.used; });
+    kept->state = s;
+    compute(s, kept->mask);
+    if (states_.exceeded()) {
+      kept_.erase(kept);
+      return too_ambiguous();
+    }
+  }
+  kept->used = ++clock_;
+  // A byte may take a token of its own.
+  if (left < kWatched && states_.shortest(s) < uint32_t(std::max(left, 0))) {
+    mask_ = kept->mask;
+    leave_within(s, left - 2);
+    if (states_.exceeded()) return too_ambiguous();
+    add_ends();
+    return Mask(mask_);
+  }
+  if (!may_end()) return Mask(kept->mask);
+  const bool others = std::any_of(kept->mask.begin(), kept->mask.end(), [](uint64_t w) { return w != 0; });
+  if (ends_late_ && others) return Mask(kept->mask);
+  mask_ = kept->mask;
+  add_ends();
+  return Mask(mask_);
+}
+
+void Constraint::add_ends() {
+  if (!may_end()) return;
+  for (Token id : tree_->ends()) mask_[size_t(id) / 64] |= uint64_t(1) << id % 64;
+}
+
+// Of mask_, only the tokens behind which so many bytes may complete the text. Plain ones are looked at
+// together where they lead to few places.
+void Constraint::leave_within(State s, int bytes) {
+  states_.allow(kSteps);
+  const auto near = [&](State state) { return int(states_.shortest(state)) <= bytes; };
+  plain_.assign(mask_.size(), 0);
+  if (!find_plain(s, plain_) || !std::all_of(found_.begin(), found_.end(), near))
+    plain_.assign(mask_.size(), 0);
+  for (size_t w = 0; w < mask_.size(); w++)
+    for (uint64_t rest = mask_[w] & ~plain_[w]; rest; rest &= rest - 1) {
+      const auto bit = size_t(__builtin_ctzll(rest));
+      State behind = s;
+      for (char c : tree_->text(Token(w * 64 + bit))) behind = states_.next(behind, uint8_t(c));
+      if (!near(behind)) mask_[w] &= ~(uint64_t(1) << bit);
+    }
+}
+
+Status Constraint::accept(Token token) {
+  if (Status ok = tidy(); !ok) return ok.error();
+  State s = path_.back();
+  if (tree_->is_end(token) && may_end()) {
+    path_.push_back(s);
+    return Done{};
+  }
+  const std::string_view text = tree_->text(token);
+  states_.allow(kSteps);
+  for (char c : text) s = states_.next(s, uint8_t(c));
+  if (states_.exceeded()) return too_ambiguous();
+  if (text.empty() || s == States::kDead)
+    return Error{Code::Usage,
+                 format("token {} ({}) does not fit the grammar here, behind {} tokens", token,
+                        gimbal::quoted(text), position()),
+                 ""};
+  path_.push_back(s);
+  return Done{};
+}
+
+void Constraint::compute(State s, std::vector<uint64_t>& mask) {
+  states_.allow(kSteps);
+  mask.assign(tree_->words(), 0);
+  if (!find_plain(s, mask)) walk(tree_->plain(), s, mask);
+  walk(tree_->others(), s, mask);
+  for (const auto& [first, twin] : tree_->twins())
+    if (allows(mask, size_t(first))) mask[size_t(twin) / 64] |= uint64_t(1) << twin % 64;
+}
+
+void Constraint::walk(const TokenTree::Nodes& nodes, State s, std::vector<uint64_t>& mask) {
+  walk_[0] = s;
+  for (size_t i = 0; i < nodes.size();) {
+    const TokenTree::Node n = nodes[i];
+    const State next = states_.next(walk_[n.depth - 1u], n.byte);
+    if (next == States::kDead) {
+      if (states_.exceeded()) return;
+      i = n.next;
+      continue;
+    }
+    walk_[n.depth] = next;
+    // Without a branch: whether a token ends here cannot be foreseen.
+    mask[size_t(n.token & ~(n.token >> 31)) / 64] |= uint64_t(n.token >= 0) << (n.token & 63);
+    i++;
+  }
+}
+
+// The plain tokens that may come, where the same characters may in each place behind the first ones, or up to
+// a number of them. False: it is not so, or so few may come that walking is as fast.
+bool Constraint::find_plain(State s, std::vector<uint64_t>& mask) {
+  constexpr size_t kFew = 8;
+  found_.assign(1, s);
+  found_again_ = false;
+  Kinds without;
+  int chars = 0;
+  for (size_t begin = 0; chars < TokenTree::kPlainChars; chars++) {
+    const size_t end = found_.size();
+    if (begin == end) {  // nothing new: any number of characters
+      chars = TokenTree::kPlainChars;
+      break;
+    }
+    const bool again = std::exchange(found_again_, false);
+    found_before_ = end;
+    size_t nothing = 0;
+    for (size_t i = begin; i < end; i++) {
+      Kinds refused;
+      if (!read_plain(found_[i], refused)) return false;
+      if (refused.all()) nothing++;
+      else if (i == 0) without = refused;
+      else if (refused != without) return false;
+    }
+    if (nothing && (again || nothing < end - begin)) return false;
+    if (nothing) break;
+    if (without.size() - without.count() < kFew) return false;
+    begin = end;
+  }
+  const auto plain = tree_->plain_of_length(chars);
+  std::copy(plain.begin(), plain.end(), mask.begin());
+  for (size_t kind = 0; kind < without.size(); kind++)
+    if (without[kind]) {
+      const auto with = tree_->plain_with(kind);
+      for (size_t w = 0; w < with.size(); w++) mask[w] &= ~with[w];
+    }
+  return true;
+}
+
+// Which kinds of characters may not come; finds the places behind the others. False: only some of a kind.
+bool Constraint::read_plain(State s, Kinds& refused) {
+  for (uint8_t c = 0x20; c < 0x7f; c++) {
+    if (TokenTree::plain_next(0, c) < 0) {
+      refused.set(TokenTree::plain_kind(c));  // no plain token has it
+      continue;
+    }
+    const State next = states_.next(s, c);
+    if (next == States::kDead) refused.set(TokenTree::plain_kind(c));
+    else found(next);
+  }
+  const Automaton& a = states_.automaton();
+  bool any = false, all = true;
+  for (int c = 0; c < a.classes(); c++) {
+    const uint8_t byte = a.byte_of_class(c);
+    const int then = TokenTree::plain_next(0, byte);
+    if (then <= 0) continue;
+    const State next = states_.next(s, byte);
+    if (next == States::kDead) all = false;
+    else any = true, all = all && read_char(next, then);
+  }
+  if (!any) refused.set(TokenTree::kPlainKinds - 1);
+  return (all || !any) && found_.size() <= kMaxPlainStates;
+}
+
+// The rest of a character of several bytes. False: not every one may come.
+bool Constraint::read_char(State s, int utf8) {
+  const Automaton& a = states_.automaton();
+  for (int c = 0; c < a.classes(); c++) {
+    const int then = TokenTree::plain_next(utf8, a.byte_of_class(c));
+    if (then < 0) continue;
+    const State next = states_.next_of_class(s, uint8_t(c));
+    if (next == States::kDead) return false;
+    if (then == 0) found(next);
+    else if (!read_char(next, then)) return false;
+  }
+  return true;
+}
+
+void Constraint::found(State s) {
+  const auto at = size_t(std::find(found_.begin(), found_.end(), s) - found_.begin());
+  if (at == found_.size()) found_.push_back(s);
+  else if (at < found_before_) found_again_ = true;
+}
+
+// States that no text needs any more go when there are many.
+Status Constraint::tidy() {
+  if (states_.bytes() < tidy_at_) return Done{};
+  states_.keep(path_);
+  kept_.clear();
+  tidy_at_ = std::max(kTidyBytes, states_.bytes() * 2);
+  return Done{};
+}
+
+}  // namespace gimbal

@@ -1,0 +1,103 @@
+// Which texts may be written: rules over characters. GBNF and JSON schemas become one, and an Automaton is
+// made of it.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace gimbal {
+
+struct CharRange {  // code points, both included
+  uint32_t low, high;
+};
+// In order, without overlap, neighbours joined.
+std::vector<CharRange> sorted(std::vector<CharRange>);
+// All characters that are in none of these, which are sorted.
+std::vector<CharRange> complement(std::span<const CharRange>);
+// In both; each of them sorted.
+std::vector<CharRange> intersection(std::span<const CharRange>, std::span<const CharRange>);
+
+constexpr uint32_t kLastChar = 0x10ffff;
+constexpr uint32_t kUnbounded = UINT32_MAX;  // repetitions
+
+class Grammar {
+ public:
+  using Id = uint32_t;  // of an expression, or of a rule
+  struct Expr {
+    enum Kind : uint8_t { Text, Chars, Sequence, Choice, Repeat, Rule } kind;
+    // Text: bytes of texts(). Chars: of ranges(). Sequence, Choice: of items(). Repeat: `begin` is what is
+    // repeated. Rule: `begin` is its number.
+    uint32_t begin, end;
+    uint32_t min, max;  // Repeat
+  };
+  struct RuleText {
+    std::string name;
+    Id expr;
+  };
+
+  // The published format of llama.cpp's grammars. Errors: Usage, with line and column: what breaks the
+  // format, a rule that is missing or defined twice; more than 4 MiB of text, 1000 groups in each other,
+  // or kMaxExprs.
+  static Result<Grammar> gbnf(std::string_view text);
+  // The same language in that format.
+  std::string to_gbnf() const;
+
+  // To build one. The rule that is added first is the root. What is built of too many parts is empty().
+  static constexpr size_t kMaxExprs = 1 << 20;
+  Id text(std::string_view utf8);
+  Id chars(std::span<const CharRange> ranges);
+  Id chars(std::initializer_list<CharRange> ranges) {
+    return chars(std::span(ranges.begin(), ranges.size()));
+  }
+  Id sequence(std::span<const Id> items) { return list(Expr::Sequence, items); }
+  Id sequence(std::initializer_list<Id> items) { return sequence(std::span(items.begin(), items.size())); }
+  Id choice(std::span<const Id> items) { return list(Expr::Choice, items); }
+  Id choice(std::initializer_list<Id> items) { return choice(std::span(items.begin(), items.size())); }
+  Id repeat(Id expr, uint32_t min, uint32_t max);
+  Id optional(Id expr) { return repeat(expr, 0, 1); }
+  Id nothing() { return sequence(std::span<const Id>()); }  // the empty text
+  Id never() { return choice(std::span<const Id>()); }      // no text
+  Id rule(Id number) { return add({Expr::Rule, number, 0, 0, 0}); }
+  Id add_rule(std::string name);  // its number; it matches nothing until it is defined
+  Id include(const Grammar&);     // all of its rules; what its root matches
+  void define(Id rule, Id expr) { rules_[rule].expr = expr; }
+  bool too_large() const {
+    return items_.size() + exprs_.size() + texts_.size() + ranges_.size() > kMaxExprs;
+  }
+
+  const std::vector<RuleText>& rules() const { return rules_; }
+  const Expr& operator[](Id expr) const { return exprs_[expr]; }
+  size_t size() const { return exprs_.size(); }
+  std::string_view text_of(const Expr& e) const {
+    return std::string_view(texts_).substr(e.begin, e.end - e.begin);
+  }
+  std::span<const CharRange> ranges_of(const Expr& e) const {
+    return std::span(ranges_).subspan(e.begin, e.end - e.begin);
+  }
+  std::span<const Id> items_of(const Expr& e) const {
+    return std::span(items_).subspan(e.begin, e.end - e.begin);
+  }
+
+ private:
+  Id add(Expr);
+  Id list(Expr::Kind, std::span<const Id> items);
+
+  std::vector<RuleText> rules_;
+  std::vector<Expr> exprs_;
+  std::vector<Id> items_;
+  std::vector<CharRange> ranges_;
+  std::string texts_;
+};
+
+// A code point as UTF-8; nothing for what is none.
+std::string utf8_of(uint32_t code_point);
+// The character that a text, which is UTF-8 and not empty, begins with; cuts it off.
+uint32_t take_char(std::string_view& text);
+
+}  // namespace gimbal

@@ -1,0 +1,138 @@
+#include "server/api/request_log.h"
+
+#include <chrono>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "server/api/text.h"
+
+namespace gimbal::api {
+namespace {
+
+constexpr size_t kMostOfABody = 2000;  // bytes
+constexpr size_t kMostOfALine = 4000;
+
+// A record on its way; told by whoever sees the end first.
+class Ending {
+ public:
+  Ending(const RequestLog& log, std::shared_ptr<RequestRecord> record)
+      : log_(log), record_(std::move(record)) {}
+  void status(int s) { record_->status = s; }
+  void tell(const char* end) {
+    if (std::exchange(told_, true) || !log_.tell) return;
+    RequestRecord& r = *record_;
+    if (r.end.empty()) r.end = end ? end : r.status < 400 ? "done" : r.status < 500 ? "refused" : "failed";
+    r.seconds = now() - r.begin;
+    log_.tell(r);
+  }
+
+ private:
+  const RequestLog& log_;
+  std::shared_ptr<RequestRecord> record_;
+  bool told_ = false;
+};
+
+class LoggedSource final : public http::Source {
+ public:
+  LoggedSource(std::shared_ptr<http::Source> inner, Ending ending)
+      : inner_(std::move(inner)), ending_(std::move(ending)) {}
+  void pull(http::Outgoing& out) override {
+    inner_->pull(out);
+    if (out.head) ending_.status(out.head->status);
+    if (out.whole) ending_.status(out.whole->status);
+    if (out.whole || out.end) ending_.tell(nullptr);
+  }
+  void gone() override {
+    inner_->gone();
+    ending_.tell("client-left");
+  }
+
+ private:
+  std::shared_ptr<http::Source> inner_;
+  Ending ending_;
+};
+
+class LoggedExchange final : public http::Exchange {
+ public:
+  LoggedExchange(std::shared_ptr<http::Exchange> inner, Ending ending)
+      : inner_(std::move(inner)), ending_(std::move(ending)) {}
+  void answer(http::Response r) override {
+    ending_.status(r.status);
+    ending_.tell(nullptr);
+    inner_->answer(std::move(r));
+  }
+  void stream(std::shared_ptr<http::Source> s) override {
+    inner_->stream(std::make_shared<LoggedSource>(std::move(s), ending_));
+  }
+  void wake() override { inner_->wake(); }
+
+ private:
+  std::shared_ptr<http::Exchange> inner_;
+  Ending ending_;
+};
+
+const char* name_of(Dialect d) {
+  return d == Dialect::Ollama ? "ollama" : d == Dialect::Anthropic ? "anthropic" : "openai";
+}
+
+std::string cut(std::string text, size_t most) {
+  if (text.size() > most) text.resize(most), text += "...";
+  return text;
+}
+
+// "2026-11-23T03:22:06.123Z"
+std::string time_text() {
+  const int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+  std::string text = iso_time(ms / 1000);
+  text.insert(text.size() - 1, format(".{:03}", ms % 1000));
+  return text;
+}
+
+std::string json_line(const RequestRecord& r) {
+  Json j = {{"time", time_text()}, {"request_id", r.id},          {"api", name_of(r.dialect)},
+            {"peer", r.peer},      {"method", cut(r.method, 40)}, {"path", cut(r.path, 200)},
+            {"status", r.status}};
+  if (!r.model.empty()) j["model"] = r.model;
+  if (r.prompt_tokens >= 0) j["prompt_tokens"] = r.prompt_tokens;
+  if (r.generated_tokens >= 0) j["generated_tokens"] = r.generated_tokens;
+  if (r.first_token >= 0) j["first_token_seconds"] = r.first_token;
+  j["seconds"] = r.seconds;
+  j["end"] = r.end;
+  std::string line = dump(j);
+  // Escapes may make a text six times as long.
+  for (size_t most = kMostOfABody; !r.body.empty() && most > 0; most /= 2) {
+    j["body"] = cut(r.body, most);
+    if (std::string with = dump(j); with.size() < kMostOfALine) return with + "\n";
+  }
+  return line + "\n";
+}
+
+}  // namespace
+
+std::shared_ptr<http::Exchange> logged(const RequestLog& log, std::shared_ptr<RequestRecord> record,
+                                       std::shared_ptr<http::Exchange> inner) {
+  return std::make_shared<LoggedExchange>(std::move(inner), Ending(log, std::move(record)));
+}
+
+std::string log_line(const RequestRecord& r, bool json) {
+  if (json) return json_line(r);
+  std::string line =
+      format("{} {} {} {} {}", time_text(), r.id, r.method.empty() ? "-" : escaped(cut(r.method, 40)),
+             r.path.empty() ? "-" : escaped(cut(r.path, 200)), r.status);
+  if (!r.model.empty()) line += format(" {}", escaped(r.model));
+  if (r.prompt_tokens >= 0) line += format(" {}+{} tokens", r.prompt_tokens, r.generated_tokens);
+  if (r.first_token >= 0) line += format(", first after {:.3f} s", r.first_token);
+  line += format(" {:.3f} s {}", r.seconds, r.end);
+  if (!r.body.empty()) line += " " + cut(escaped(cut(r.body, kMostOfABody)), kMostOfABody);
+  return line + "\n";
+}
+
+std::string log_line(const std::string& message) {
+  return dump({{"time", time_text()}, {"message", message}}) + "\n";
+}
+
+}  // namespace gimbal::api

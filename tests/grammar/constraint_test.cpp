@@ -1,0 +1,227 @@
+// Masks over the vocabularies of the reference data: a token is allowed exactly if its bytes are, and
+// whatever is taken, the text can be completed.
+#include "grammar/constraint.h"
+
+#include "support/grammars.h"
+#include "support/vocabularies.h"
+
+namespace gimbal::test {
+namespace {
+
+constexpr const char* kJson = R"(root ::= object
+value ::= object | array | string | number | "true" | "false" | "null"
+object ::= "{" ws (string ":" ws value ("," ws string ":" ws value)*)? ws "}"
+array ::= "[" ws (value ("," ws value)*)? ws "]"
+string ::= "\"" ([^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4}))* "\""
+number ::= "-"? ("0" | [1-9] [0-9]{0,15}) ("." [0-9]{1,15})?
+ws ::= [ \n\t]{0,4})";
+
+// Every text of these ends by itself.
+constexpr const char* kFinite[] = {
+    R"(root ::= "yes" | "no" | "perhaps é 你好")",
+    R"(root ::= "\"" [^"\\\x00-\x1f]{0,12} "\"")",
+    R"(root ::= [a-z]{3,40} ("-" [0-9]{2}){0,3})",
+    R"(root ::= .{5})",
+    R"(root ::= "{\"n\": " [0-9]{1,4} ", \"s\": \"" ([^"\\\x00-\x1f] | "\\n"){2,30} "\"}")",
+};
+
+// One of each kind: small and large ones with bytes, and two that cannot write every character.
+constexpr const char* kVocabularies[] = {"tok512", "phi-3", "qwen2", "bert-bge", "xlm-roberta-6000"};
+
+struct Vocabulary {
+  std::string name;
+  std::shared_ptr<const TokenTree> tree;
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+
+const std::vector<Vocabulary>& vocabularies() {
+  static const std::vector<Vocabulary> all = [] {
+    std::vector<Vocabulary> out;
+    for (auto& v : reference_vocabularies(kVocabularies))
+      out.push_back(
+          {v.name, TokenTree::create(*v.tokenizer, v.tokenizer->size() + 3), std::move(v.tokenizer)});
+    EXPECT_EQ(out.size(), std::size(kVocabularies));
+    return out;
+  }();
+  return all;
+}
+
+TEST(TokenTree, HoldsEachTokenOnce) {
+  for (const auto& v : vocabularies()) {
+    SCOPED_TRACE(v.name);
+    size_t nodes_with_token = 0, texts = 0;
+    for (const auto* nodes : {&v.tree->plain(), &v.tree->others()})
+      for (size_t i = 0; i < nodes->size(); i++) {
+        nodes_with_token += (*nodes)[i].token >= 0;
+        ASSERT_GT((*nodes)[i].next, i);
+        ASSERT_LE((*nodes)[i].next, nodes->size());
+      }
+    for (Token t = 0; t < v.tokenizer->size(); t++) {
+      const bool left_out = v.tokenizer->is_control(t) || v.tokenizer->is_stop(t) || t == v.tokenizer->bos();
+      ASSERT_EQ(std::string(v.tree->text(t)), left_out ? "" : v.tokenizer->piece(t)) << t;
+      ASSERT_EQ(v.tree->is_end(t), v.tokenizer->is_stop(t) || t == v.tokenizer->bos());
+      texts += !v.tree->text(t).empty();
+    }
+    if (v.tree->alphabet().empty()) EXPECT_EQ(nodes_with_token + v.tree->twins().size(), texts);
+    else EXPECT_LE(nodes_with_token + v.tree->twins().size(), texts);
+  }
+}
+
+// Token by token, what the automaton says of its bytes.
+void expect_mask(const Constraint& constraint, const std::string& so_far, Matcher& matcher,
+                 const Vocabulary& v) {
+  Constraint c = constraint;
+  const auto mask = c.allowed();
+  ASSERT_TRUE(mask) << mask.error().message;
+  States::State place = matcher.states().start();
+  const bool whole = matcher.fit(so_far, place) == Fit::Whole;
+  for (Token t = 0; t < v.tokenizer->size() + 3; t++) {
+    const std::string_view text = v.tree->text(t);
+    const bool want =
+        v.tree->is_end(t) ? whole : !text.empty() && matcher.fit(text, States::State(place)) != Fit::No;
+    if (Constraint::allows(*mask, size_t(t)) == want) continue;
+    FAIL() << "token " << t << " '" << text << "' behind '" << so_far << "'";
+  }
+}
+
+// Any text, nearly any, few characters, the same ones up to a number, and others behind them: the ways in
+// which masks are found.
+TEST(Constraint, AllowsATokenIfItsBytesFit) {
+  const char* const kGrammars[] = {
+      kJson,
+      kFinite[1],
+      kFinite[4],
+      "root ::= .*",
+      "root ::= .{0,6}",
+      "root ::= [^x\\n]{0,1000}",
+      "root ::= [^\\n]* \"\\n\"",
+      "root ::= [a-z ]{3} [0-9]?",
+      "root ::= [a-zé]{2,30} | [A-Z]{5,7}",
+      "root ::= [^é]{1,4}",
+  };
+  for (const auto& v : vocabularies()) {
+    if (!v.tree->alphabet().empty()) continue;  // below
+    SCOPED_TRACE(v.name);
+    for (const char* gbnf : kGrammars) {
+      SCOPED_TRACE(gbnf);
+      Matcher matcher(gbnf);
+      auto c = Constraint::create(Matcher::parsed(gbnf), v.tree);
+      ASSERT_TRUE(c) << c.error().message;
+      std::mt19937 random(7);
+      std::string text;
+      for (int step = 0; step < 4; step++) {
+        expect_mask(*c, text, matcher, v);
+        if (HasFatalFailure()) return;
+        const auto mask = c->allowed();
+        Token t;
+        do t = Token(random() % unsigned(v.tokenizer->size()));
+        while (!Constraint::allows(*mask, size_t(t)));
+        ASSERT_TRUE(c->accept(t));
+        if (v.tree->is_end(t)) break;
+        text += v.tree->text(t);
+      }
+    }
+  }
+}
+
+TEST(Constraint, EveryTextCanBeCompleted) {
+  int ended_texts = 0, refused = 0;
+  for (const auto& v : vocabularies()) {
+    SCOPED_TRACE(v.name);
+    for (const char* gbnf : kFinite) {
+      SCOPED_TRACE(gbnf);
+      auto c = Constraint::create(Matcher::parsed(gbnf), v.tree);
+      if (!c) {
+        EXPECT_FALSE(v.tree->alphabet().empty()) << c.error().message;
+        EXPECT_NE(c.error().message.find("vocabulary can write"), std::string::npos) << c.error().message;
+        refused++;
+        continue;
+      }
+      Matcher matcher(gbnf);
+      std::mt19937 random(1);
+      for (int i = 0; i < 12; i++) {
+        bool ended;
+        const std::string text = random_text(*c, *v.tree, random, 300, &ended);
+        ASSERT_TRUE(ended) << text;
+        ASSERT_TRUE(matcher.matches(text)) << text;
+        ended_texts++;
+      }
+    }
+    auto c = Constraint::create(Matcher::parsed(kJson), v.tree);
+    if (!c) continue;
+    std::mt19937 random(2);
+    bool ended;
+    random_text(*c, *v.tree, random, 400, &ended);
+  }
+  EXPECT_GT(ended_texts, 150);
+  EXPECT_LE(refused, 5) << "vocabularies without bytes, which lack characters";
+}
+
+// With room for the shortest text in single bytes, every text ends in time.
+TEST(Constraint, ATextEndsWithinItsTokens) {
+  for (const auto& v : vocabularies()) {
+    if (!v.tree->alphabet().empty()) continue;
+    SCOPED_TRACE(v.name);
+    for (const auto& [gbnf, least] : {std::pair(kJson, 2),
+                                      {"root ::= \"[\" ([a-z ]+ \",\"){3} .* \"]\"", 8},
+                                      {kFinite[3], 5},
+                                      {"root ::= \"x\"{4} | [0-9]*", 0}}) {
+      auto c = Constraint::create(Matcher::parsed(gbnf), v.tree);
+      ASSERT_TRUE(c);
+      Matcher matcher(gbnf);
+      std::mt19937 random(3);
+      for (int most : {least + 1, least + 2, least + 9, 60}) {
+        bool ended;
+        const std::string text = random_text(*c, *v.tree, random, most, &ended, most);
+        EXPECT_TRUE(ended) << most << ": " << text;
+        EXPECT_TRUE(matcher.matches(text)) << text;
+      }
+      // Without room it is not tried.
+      if (least > 2) {
+        Constraint fresh = *c;
+        const auto all = std::vector<uint64_t>(fresh.allowed()->begin(), fresh.allowed()->end());
+        const auto mask = *fresh.allowed(least);
+        EXPECT_TRUE(std::equal(mask.begin(), mask.end(), all.begin()));
+      }
+    }
+  }
+}
+
+TEST(Constraint, EndsAndGoesBack) {
+  const auto& v = vocabularies().front();
+  auto c = Constraint::create(Matcher::parsed("root ::= \"ab\" \"c\"?"), v.tree);
+  ASSERT_TRUE(c);
+  auto put = [&](Constraint& in, const std::string& text) {
+    for (char ch : text) {
+      Token t = 0;
+      while (v.tree->text(t) != std::string(1, ch)) t++;
+      const Status ok = in.accept(t);
+      if (!ok) return false;
+    }
+    return true;
+  };
+  const Token end = v.tree->ends()[0];
+  EXPECT_FALSE(c->accept(end));
+  EXPECT_FALSE(put(*c, "b"));
+  EXPECT_EQ(c->position(), 0u) << "what was refused is no part of the text";
+  ASSERT_TRUE(put(*c, "ab"));
+  EXPECT_TRUE(c->may_end());
+  EXPECT_TRUE(Constraint::allows(*c->allowed(), size_t(end)));
+  Constraint branch = *c;
+  ASSERT_TRUE(put(branch, "c"));
+  branch.end_late(true);
+  EXPECT_TRUE(Constraint::allows(*branch.allowed(), size_t(end))) << "nothing else may come";
+  EXPECT_TRUE(branch.accept(end));
+  EXPECT_TRUE(Constraint::allows(*branch.allowed(), size_t(end))) << "and again";
+  EXPECT_EQ(c->position(), 2u);
+  c->end_late(true);
+  EXPECT_FALSE(Constraint::allows(*c->allowed(), size_t(end))) << "c may come";
+  c->rewind(1);
+  EXPECT_FALSE(c->may_end());
+  EXPECT_FALSE(put(*c, "c"));
+  EXPECT_TRUE(put(*c, "bc"));
+  EXPECT_FALSE(put(*c, "c"));
+}
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,20 @@
+// Usage: all.mjs PROGRAM [FOLDER FOR PICTURES]
+import { chat } from './chat.mjs';
+import { look } from './look.mjs';
+import { browser, failures, serve } from './rig.mjs';
+import { safety } from './safety.mjs';
+import { where } from './where.mjs';
+
+const [program, pictures] = process.argv.slice(2);
+const server = await serve(program);
+try {
+  await chat(program, server);
+  await where(program, server);
+  await look(server, pictures);
+  await safety(server.url);
+} finally {
+  await browser.close();
+  await server.end();
+}
+console.log(failures() ? `${failures()} failed` : 'all passed');
+process.exitCode = failures() ? 1 : 0;

@@ -1,0 +1,123 @@
+// One turn of a conversation, with what can be done with it.
+import { useRef, useState } from 'preact/hooks';
+import { type Conversation, siblings, type Turn } from '../conversation';
+import { copyText, Rich } from '../rich';
+import { chats } from './chats';
+
+const kRate = (t: Turn) => (t.tokens && t.tokens > 1 && t.writingMs ? ((t.tokens - 1) / t.writingMs) * 1000 : 0);
+
+function CopyButton({ text }: { text: string }) {
+  const [label, setLabel] = useState('Copy');
+  const copy = async () => {
+    setLabel((await copyText(text)) ? 'Copied' : 'Not copied');
+    setTimeout(() => setLabel('Copy'), 1500);
+  };
+  return <button type="button" class="small" onClick={copy}>{label}</button>;
+}
+
+function Branches({ conversation, turn, disabled }: { conversation: Conversation; turn: Turn; disabled: boolean }) {
+  const all = siblings(conversation, turn), at = all.findIndex((t) => t.id === turn.id);
+  if (all.length < 2) return null;
+  const go = (step: number) => () => chats.choose(all[at + step]);
+  return (
+    <span class="branches" role="group" aria-label="Versions">
+      <button type="button" class="small" disabled={disabled || at === 0} onClick={go(-1)} aria-label="The version before">‹</button>
+      <span>{at + 1} of {all.length}</span>
+      <button type="button" class="small" disabled={disabled || at === all.length - 1} onClick={go(1)} aria-label="The next version">›</button>
+    </span>
+  );
+}
+
+function Editor({ turn, done }: { turn: Turn; done: () => void }) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const send = () => { const text = area.current!.value; done(); if (text.trim() || turn.attachments) chats.edit(turn, text); };
+  return (
+    <div class="editor">
+      <textarea ref={(el) => { if (el && !area.current) { area.current = el; el.focus(); } }} aria-label="Your changed message" rows={3} defaultValue={turn.text}
+        onKeyDown={(e) => {
+          if (e.key === 'Escape') { e.stopPropagation(); done(); }
+          if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); }
+        }} />
+      <p class="quiet">The message as it was stays, as a version beside this one.</p>
+      <div class="row"><button type="button" class="strong" onClick={send}>Send changed</button><button type="button" onClick={done}>Cancel</button></div>
+    </div>
+  );
+}
+
+function Calls({ turn, after }: { turn: Turn; after: Turn[] }) {
+  return <>{turn.calls!.map((call) => {
+    const result = after.find((t) => t.role === 'tool' && t.callId === call.id);
+    const waits = !result && turn.state !== 'writing' && after.every((t) => t.role === 'tool');
+    return (
+      <details class="fold" key={call.id} open={waits}>
+        <summary>Tool call: {call.name}</summary>
+        <pre tabIndex={0}>{prettyJson(call.arguments)}</pre>
+        {waits && <Result turn={turn} id={call.id} />}
+      </details>
+    );
+  })}</>;
+}
+
+function Result({ turn, id }: { turn: Turn; id: string }) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  return (
+    <form class="editor" onSubmit={(e) => { e.preventDefault(); chats.giveResult(turn, id, area.current!.value); }}>
+      <label>What the tool says <textarea ref={area} rows={2} /></label>
+      <div class="row"><button class="strong">Give to the model</button></div>
+    </form>
+  );
+}
+
+const prettyJson = (text: string) => { try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; } };
+
+const kStates: Partial<Record<string, string>> = {
+  stopped: 'Stopped by you.', cut: 'Cut off: the page was left while this was written.',
+};
+
+function Facts({ turn }: { turn: Turn }) {
+  const rate = kRate(turn), words: string[] = [];
+  if (turn.tokens !== undefined) words.push(`${turn.tokens} token${turn.tokens === 1 ? '' : 's'}`);
+  if (rate) words.push(`${rate.toFixed(rate < 10 ? 1 : 0)} a second`);
+  if (turn.firstMs) words.push(`first after ${turn.firstMs < 1000 ? Math.round(turn.firstMs) + ' ms' : (turn.firstMs / 1000).toFixed(1) + ' s'}`);
+  if (turn.finish === 'length') words.push('ended at its limit');
+  return <span class="facts">{words.join(' · ')}</span>;
+}
+
+export function Message({ conversation, turn, after, busy }: { conversation: Conversation; turn: Turn; after: Turn[]; busy: boolean }) {
+  const [editing, setEditing] = useState(false);
+  const answer = turn.role === 'assistant', writing = turn.state === 'writing';
+  const who = answer ? turn.model ?? 'model' : turn.role === 'tool' ? 'Tool' : 'You';
+  return (
+    <article class={`turn ${turn.role}`} aria-label={answer ? `Answer of ${who}` : who} aria-busy={writing}>
+      <h3 class="who" title={who}>{who}</h3>
+      <div class="said">
+        {turn.reasoning && (
+          <details class="fold">
+            <summary>{writing && !turn.text ? 'Reasoning, being written' : 'Reasoning'}</summary>
+            <Rich text={turn.reasoning} />
+          </details>
+        )}
+        {editing ? <Editor turn={turn} done={() => setEditing(false)} />
+          : turn.role === 'tool' ? <details class="fold"><summary>Result</summary><pre tabIndex={0}>{turn.text}</pre></details>
+          : answer ? <Rich text={turn.text} /> : <div class="words">{turn.text}</div>}
+        {turn.attachments?.map((f, i) => (
+          <details class="fold" key={i}><summary>{f.name} ({f.text.length.toLocaleString('en')} characters)</summary><pre tabIndex={0}>{f.text.slice(0, 20_000)}</pre></details>
+        ))}
+        {turn.calls && <Calls turn={turn} after={after} />}
+        {writing && <span class="caret" aria-hidden="true" />}
+        {turn.error && <p class="wrong">{turn.error}</p>}
+        {turn.state && kStates[turn.state] && <p class="quiet">{kStates[turn.state]}</p>}
+        {!editing && !writing && (
+          <div class="tools">
+            <CopyButton text={turn.text} />
+            {turn.role === 'user' && <button type="button" class="small" disabled={busy} onClick={() => setEditing(true)}>Edit</button>}
+            {answer && <button type="button" class="small" disabled={busy} onClick={() => chats.again(turn)}>Try again</button>}
+            <Branches conversation={conversation} turn={turn} disabled={busy} />
+            {answer && turn.answer && turn.state === 'done' && <a class="small" href={`#/where/${encodeURIComponent(turn.answer)}`}>What computed this</a>}
+            {answer && <Facts turn={turn} />}
+          </div>
+        )}
+      </div>
+    </article>
+  );
+}

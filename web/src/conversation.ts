@@ -1,0 +1,160 @@
+// A conversation is a tree of turns: an edited question or a second answer is a branch beside the first one. What is shown
+// is the path that follows `chosen` from the root. Pure functions; a changed conversation is a new object.
+
+export type Role = 'user' | 'assistant' | 'tool';
+export type State = 'writing' | 'done' | 'stopped' | 'cut' | 'failed';
+
+export interface Attachment { name: string; text: string }
+export interface Call { id: string; name: string; arguments: string }
+
+export interface Turn {
+  id: string;
+  parent: string; // '' for the first ones
+  role: Role;
+  text: string;
+  at: number; // milliseconds since 1970; orders siblings
+  attachments?: Attachment[];
+  callId?: string; // of a tool's result
+  // of an answer:
+  state?: State;
+  model?: string;
+  reasoning?: string;
+  calls?: Call[];
+  error?: string;
+  answer?: string; // the server's id, which its receipt goes by
+  finish?: string;
+  tokens?: number; // as the server counted them
+  promptTokens?: number;
+  firstMs?: number; // until the first token
+  writingMs?: number; // from the first token to the end
+}
+
+export interface Settings {
+  system: string;
+  temperature?: number; top_p?: number; top_k?: number; min_p?: number; typical_p?: number; repeat_penalty?: number;
+  frequency_penalty?: number; presence_penalty?: number; seed?: number; max_tokens?: number;
+  stop: string; // one to a line
+  reasoning_effort: string; // '' leaves it to the model
+  tools: string; // JSON, as OpenAI has it; '' for none
+}
+
+export interface Conversation {
+  id: string;
+  title: string;
+  changed: number;
+  model: string;
+  settings: Settings;
+  turns: Record<string, Turn>;
+  chosen: Record<string, string>; // the child that is shown, by its parent
+}
+
+export const newId = () => crypto.getRandomValues(new Uint32Array(3)).reduce((text, n) => text + n.toString(36), '');
+export const plainSettings = (): Settings => ({ system: '', stop: '', reasoning_effort: '', tools: '', max_tokens: 512 });
+
+export const newConversation = (model: string, settings: Settings): Conversation => ({
+  id: newId(), title: 'New conversation', changed: Date.now(), model, settings, turns: {}, chosen: {},
+});
+
+export function path(c: Conversation): Turn[] {
+  const all: Turn[] = [];
+  for (let id = c.chosen['']; id && c.turns[id]; id = c.chosen[id]) all.push(c.turns[id]);
+  return all;
+}
+
+export const siblings = (c: Conversation, of: Turn): Turn[] =>
+  Object.values(c.turns).filter((t) => t.parent === of.parent).sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
+
+// The turn is new or takes the place of the one with its id; it is shown.
+export function withTurn(c: Conversation, turn: Turn): Conversation {
+  const first = turn.role === 'user' && !Object.keys(c.turns).length;
+  return {
+    ...c,
+    changed: Date.now(),
+    title: first ? titleOf(turn) : c.title,
+    turns: { ...c.turns, [turn.id]: turn },
+    chosen: turn.id in c.turns ? c.chosen : { ...c.chosen, [turn.parent]: turn.id },
+  };
+}
+
+const titleOf = (turn: Turn) => {
+  const line = turn.text.trim().split('\n')[0] || turn.attachments?.[0]?.name || 'Conversation';
+  return line.length > 60 ? line.slice(0, 57) + '…' : line;
+};
+
+export const choose = (c: Conversation, turn: Turn): Conversation => ({ ...c, chosen: { ...c.chosen, [turn.parent]: turn.id } });
+
+// What a model is told of a turn: files stand behind the text, each under its name.
+function content(turn: Turn): string {
+  const files = (turn.attachments ?? []).map((f) => `\n\nFile ${f.name}:\n\`\`\`\n${f.text}\n\`\`\``);
+  return turn.text + files.join('');
+}
+
+// In the form of POST /v1/chat/completions.
+export function messages(system: string, turns: Turn[]): object[] {
+  const all: object[] = system.trim() ? [{ role: 'system', content: system }] : [];
+  for (const t of turns) {
+    if (t.role === 'tool') all.push({ role: 'tool', tool_call_id: t.callId, content: t.text });
+    else if (t.role === 'assistant' && t.calls?.length)
+      all.push({ role: 'assistant', content: t.text || null, tool_calls: t.calls.map((c) => ({ id: c.id, type: 'function', function: { name: c.name, arguments: c.arguments } })) });
+    else all.push({ role: t.role, content: content(t) });
+  }
+  return all;
+}
+
+// ---- conversations from a file, which may be anything
+
+const text = (x: unknown, most = 4_000_000) => (typeof x === 'string' ? x.slice(0, most) : '');
+const whole = (x: unknown) => (typeof x === 'number' && Number.isFinite(x) ? x : undefined);
+const list = (x: unknown): unknown[] => (Array.isArray(x) ? x : []);
+const record = (x: unknown) => (x && typeof x === 'object' ? (x as Record<string, unknown>) : {});
+const safeKey = (x: unknown) => { const id = text(x, 60); return /^[\w-]+$/.test(id) && !(id in {}) ? id : ''; };
+
+function readTurn(x: unknown): Turn | undefined {
+  const t = record(x);
+  const role = (['user', 'assistant', 'tool'] as const).find((r) => r === t.role);
+  if (!safeKey(t.id) || !role) return undefined;
+  const turn: Turn = { id: safeKey(t.id), parent: safeKey(t.parent), role, text: text(t.text), at: whole(t.at) ?? 0 };
+  const files = list(t.attachments).map((f) => ({ name: text(record(f).name, 200), text: text(record(f).text) }));
+  if (files.length) turn.attachments = files;
+  if (t.callId) turn.callId = text(t.callId, 200);
+  if (role !== 'assistant') return turn;
+  turn.state = (['done', 'stopped', 'cut', 'failed'] as const).find((s) => s === t.state) ?? 'cut';
+  for (const name of ['model', 'reasoning', 'error', 'answer', 'finish'] as const) if (t[name]) turn[name] = text(t[name]);
+  for (const name of ['tokens', 'promptTokens', 'firstMs', 'writingMs'] as const) turn[name] = whole(t[name]);
+  const calls = list(t.calls).map((c) => ({ id: text(record(c).id, 200), name: text(record(c).name, 200), arguments: text(record(c).arguments) }));
+  if (calls.length) turn.calls = calls;
+  return turn;
+}
+
+function readConversation(x: unknown): Conversation | undefined {
+  const c = record(x);
+  const turns: Record<string, Turn> = {};
+  for (const each of Object.values(record(c.turns))) {
+    const turn = readTurn(each);
+    if (turn) turns[turn.id] = turn;
+  }
+  if (!Object.keys(turns).length) return undefined;
+  const s = record(c.settings), settings = plainSettings();
+  for (const name of ['system', 'stop', 'reasoning_effort', 'tools'] as const) settings[name] = text(s[name]);
+  for (const name of kNumbers) settings[name] = whole(s[name]);
+  const chosen: Record<string, string> = {};
+  for (const t of Object.values(turns)) { // a loop of parents is never shown: a path begins at ''
+    const wanted = safeKey(record(c.chosen)[t.parent]);
+    if (!(t.parent in chosen)) chosen[t.parent] = turns[wanted]?.parent === t.parent ? wanted : t.id;
+  }
+  return { id: newId(), title: text(c.title, 200) || 'Imported', changed: whole(c.changed) ?? Date.now(), model: text(c.model, 200), settings, turns, chosen };
+}
+
+export const kNumbers = ['temperature', 'top_p', 'top_k', 'min_p', 'typical_p', 'repeat_penalty', 'frequency_penalty', 'presence_penalty', 'seed', 'max_tokens'] as const;
+
+export const toFile = (all: Conversation[]) => JSON.stringify({ format: 'gimbal-conversations', version: 1, conversations: all }, null, 1);
+
+// Throws an Error with a sentence for people.
+export function fromFile(json: string): Conversation[] {
+  let file: Record<string, unknown>;
+  try { file = record(JSON.parse(json)); } catch { throw new Error('This file is not JSON.'); }
+  if (file.format !== 'gimbal-conversations') throw new Error('This is not a file of conversations from this page.');
+  const all = list(file.conversations).map(readConversation).filter((c) => c !== undefined);
+  if (!all.length) throw new Error('There is no conversation in this file.');
+  return all;
+}

@@ -1,0 +1,52 @@
+// The server's metrics, and what follows from two looks at them.
+
+export type Metrics = Map<string, number>; // by name, with labels as they are written: gimbal_kv_pages{state="free"}
+
+export function parse(text: string): Metrics {
+  const all: Metrics = new Map();
+  for (const line of text.split('\n')) {
+    const at = line.lastIndexOf(' ');
+    if (at > 0 && !line.startsWith('#')) all.set(line.slice(0, at), Number(line.slice(at + 1)));
+  }
+  return all;
+}
+
+export const value = (m: Metrics, name: string) => m.get('gimbal_' + name) ?? 0;
+export const pages = (m: Metrics, state: string) => value(m, `kv_pages{state="${state}"}`);
+
+// A moment of the last minutes.
+export interface Sample { at: number; generated: number; prompt: number; steps: number; rowsPerStep: number | null; running: number; waiting: number; share: number | null }
+
+// What went on between two looks. `limit`: steps a second that the memory's speed allows; 0: not known.
+export function sample(before: Metrics, now: Metrics, seconds: number, at: number, limit: number): Sample {
+  const rate = (name: string) => Math.max(0, value(now, name) - value(before, name)) / seconds;
+  const steps = rate('steps_total');
+  return {
+    at, steps,
+    generated: rate('tokens_generated_total'), prompt: rate('prompt_tokens_total'),
+    rowsPerStep: steps > 0 ? rate('rows_total') / steps : null,
+    running: value(now, 'requests_running'), waiting: value(now, 'requests_waiting'),
+    share: limit > 0 ? (100 * steps) / limit : null,
+  };
+}
+
+// The bound of the histogram's class in which the middle one of all lies; undefined: there are none.
+export function median(m: Metrics, name: string): string | undefined {
+  const total = value(m, name + '_count');
+  if (!total) return undefined;
+  for (const [key, count] of m)
+    if (key.startsWith(`gimbal_${name}_bucket`) && count * 2 >= total) {
+      const bound = key.slice(key.indexOf('"') + 1, key.lastIndexOf('"'));
+      return bound === '+Inf' ? 'more than a minute' : `at most ${Number(bound) < 1 ? Math.round(Number(bound) * 1000) + ' ms' : bound + ' s'}`;
+    }
+  return undefined;
+}
+
+export function bytes(n: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  let i = 0;
+  while (n >= 1000 && i < 4) { n /= 1000; i++; }
+  return `${i && n < 100 ? n.toFixed(1) : Math.round(n)} ${units[i]}`;
+}
+
+export const count = (n: number) => Math.round(n).toLocaleString('en');

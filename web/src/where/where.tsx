@@ -1,0 +1,128 @@
+// What runs where: the server's models, memory, kernels and speed, as they are now. Looks once a second while it is seen.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { chat, getJson, getText } from '../api';
+import { chats } from '../chat/chats';
+import { useChats } from '../chat/use_chats';
+import { Devices } from './devices';
+import { MemoryView } from './memory';
+import { count, median, type Metrics, parse, type Sample, sample, value } from './numbers';
+import { Ops } from './ops';
+import { type Explained, stepLimit } from './plan';
+import { kShown, Plot } from './plot';
+import { ReceiptView } from './receipt';
+
+const kLookMs = 1000;
+
+function useMetrics(limit: { current: number }) {
+  const [metrics, setMetrics] = useState<Metrics>(), [samples, setSamples] = useState<Sample[]>([]), [problem, setProblem] = useState('');
+  const last = useRef<{ metrics: Metrics; at: number } | undefined>(undefined);
+  useEffect(() => {
+    let timer = 0, ended = false;
+    const look = async () => {
+      if (!document.hidden)
+        try {
+          const now = parse(await getText('/metrics')), at = performance.now();
+          if (ended) return;
+          const before = last.current;
+          last.current = { metrics: now, at };
+          setMetrics(now);
+          setProblem('');
+          if (before) setSamples((all) => [...all.filter((s) => at - s.at < kShown * 1000), sample(before.metrics, now, (at - before.at) / 1000, at, limit.current)]);
+        } catch (e) { if (!ended) setProblem((e as Error).message); }
+      if (!ended) timer = window.setTimeout(look, kLookMs);
+    };
+    void look();
+    return () => { ended = true; clearTimeout(timer); };
+  }, []);
+  return { metrics, samples, problem };
+}
+
+// `state`: whatever changes when a model is loaded, or its workers are replaced.
+function useExplained(model: string, state: string) {
+  const [workers, setWorkers] = useState<Explained[]>(), [again, setAgain] = useState(0);
+  useEffect(() => {
+    if (!model) return;
+    let ended = false;
+    getJson(`/v1/explain/${encodeURIComponent(model)}`).then((j) => { if (!ended) setWorkers(j.workers); }, () => { if (!ended) setWorkers(undefined); });
+    return () => { ended = true; };
+  }, [model, state, again]);
+  useEffect(() => {
+    const f = () => setAgain((n) => n + 1);
+    addEventListener('gimbal-key', f);
+    return () => removeEventListener('gimbal-key', f);
+  }, []);
+  return workers;
+}
+
+// They begin alike for more than a page, so that one can see pages that are shared.
+const kBeginning = 'Once upon a time, there was a small house near a big, green park. In the house lived a girl named Lily, her mom and her dog Max. '
+  + 'Every morning they went to the park to play with a red ball. One day it rained, and they had to stay at home. Then ';
+const kStories = ['Lily', 'Max', 'her mom', 'a friend'].map((who) => kBeginning + who);
+
+function Load({ model }: { model: string }) {
+  const [left, setLeft] = useState(0);
+  const give = () => {
+    setLeft((n) => n + kStories.length);
+    for (const content of kStories)
+      void chat({ model, messages: [{ role: 'user', content }], max_tokens: 400 }, new AbortController().signal, () => {}).catch(() => {}).finally(() => setLeft((n) => n - 1));
+  };
+  return <button type="button" onClick={give} disabled={!model}>{left ? `${left} texts are being written` : 'Give it four texts to write'}</button>;
+}
+
+export function Where({ receipt }: { receipt: string }) {
+  useChats();
+  const [wanted, setWanted] = useState('');
+  const model = wanted || chats.conversation?.model || chats.models[0] || '';
+  const limit = useRef(0);
+  const { metrics, samples, problem } = useMetrics(limit);
+  const now = samples.at(-1), m: Metrics = metrics ?? new Map();
+  const workers = useExplained(chats.models.includes(model) ? model : '', [...m].filter(([name]) => /^gimbal_(memory_bytes|worker_restarts|devices_lost)/.test(name)).join());
+  limit.current = stepLimit(workers ?? []);
+  const drafted = value(m, 'drafted_tokens_total'), accepted = value(m, 'accepted_tokens_total');
+  const first = median(m, 'time_to_first_token_seconds'), between = median(m, 'time_between_tokens_seconds');
+  useEffect(() => { if (receipt) document.getElementById('receipt')?.scrollIntoView(); }, [receipt]);
+
+  return (
+    <main class="where" tabIndex={-1}>
+      <div class="where-inside">
+        <div class="row">
+          <h2>What runs where</h2>
+          <span class={now && now.steps > 0 ? 'beat' : 'beat still'} aria-hidden="true" />
+          <span class="quiet" role="status">{problem ? '' : now && now.steps > 0 ? 'computing' : 'waiting for work'}</span>
+          <span class="spring" />
+          {chats.models.length > 1 && <label>Model <select value={model} onChange={(e) => setWanted(e.currentTarget.value)}>{chats.models.map((id) => <option key={id} value={id} selected={id === model}>{id}</option>)}</select></label>}
+          <Load model={model} />
+        </div>
+        {(problem || chats.problem) && <p class="wrong" role="alert">{problem || chats.problem}</p>}
+
+        <div class="cards plots">
+          <Plot title="Tokens a second" now={count(now?.generated ?? 0)} word="generated for all answers together, and read of prompts" samples={samples}
+            lines={[{ name: 'generated', colour: '--w1', of: (s) => s.generated }, { name: 'prompts', colour: '--w2', of: (s) => s.prompt }]} />
+          <Plot title="Of the memory’s limit" now={now?.share == null ? 'unknown' : `${Math.round(now.share)} %`} samples={samples} lines={[{ name: 'share', colour: '--w3', of: (s) => s.share }]}
+            word={limit.current ? `every step reads all weights once: the memory allows ${count(limit.current)} steps a second${(workers?.[0]?.weight_bytes_per_token ?? 0) < 64e6 ? '; weights so small stay in the processor’s cache, so this says little' : ''}` : 'run “gimbal bench” once on this machine, so that it knows how fast its memory is'} />
+          <Plot title="Tokens in a step" now={now?.rowsPerStep ? now.rowsPerStep.toFixed(1) : '0'} word="the batch: texts that are computed together share one reading of the weights" samples={samples} lines={[{ name: 'batch', colour: '--w4', of: (s) => s.rowsPerStep }]} />
+          <Plot title="Requests" now={`${now?.running ?? 0} running, ${now?.waiting ?? 0} waiting`} word="those that wait begin as soon as there is memory for them" samples={samples}
+            lines={[{ name: 'running', colour: '--w1', of: (s) => s.running }, { name: 'waiting', colour: '--w5', of: (s) => s.waiting }]} />
+        </div>
+
+        <div class="cards facts-row">
+          <p class="card"><b>{first ?? '–'}</b> from a request to its first token, for half of all answers so far</p>
+          <p class="card"><b>{between ?? '–'}</b> from a token to the next one of the same text, for half of them</p>
+          {drafted ? <p class="card"><b>{Math.round((100 * accepted) / drafted)} %</b> of the tokens that were guessed ahead were right, and so came in fewer steps: {count(accepted)} of {count(drafted)}</p>
+            : <p class="card"><b>No</b> token of an answer was guessed ahead so far (speculation, which saves steps where guesses are right)</p>}
+          <p class="card"><b>{count(value(m, 'preemptions_total'))}</b> times a text gave up its place for a while, <b>{count(value(m, 'worker_restarts_total') + value(m, 'devices_lost_total'))}</b> workers or devices were lost and replaced</p>
+        </div>
+
+        {workers && workers.length > 0 ? (
+          <>
+            <p>{model}: {workers[0].architecture}, {workers[0].layers} layers, context {count(workers[0].context)} tokens, KV cache in {workers[0].kv_type}; {workers.flatMap((w) => w.placement).map((p, i) => <span key={i}>{i > 0 && '; '}{p.contents} on <b>{p.device}</b>{p.reason && ` (${p.reason})`}</span>)}.</p>
+            <MemoryView workers={workers} metrics={metrics} />
+            {workers.map((w, i) => <Ops key={model + i} worker={w} />)}
+          </>
+        ) : <p class="quiet">{workers ? 'This model is not loaded; it will be when somebody asks it.' : ''}</p>}
+        <ReceiptView id={receipt} />
+        <Devices />
+      </div>
+    </main>
+  );
+}
