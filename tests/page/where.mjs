@@ -32,10 +32,13 @@ export async function where(program, { url, model }) {
 
     const free = () => page.getByRole('row', { name: /^free/ }).locator('.number').textContent();
     const before = await free();
-    await page.getByRole('button', { name: 'Give it four texts' }).click();
-    await page.getByText('computing').waitFor();
-    await page.waitForFunction(() => Number(document.querySelector('.plot .big').textContent.replace(',', '')) > 0);
-    await page.waitForFunction((was) => [...document.querySelectorAll('.plain tr')].find((r) => r.textContent.startsWith('free'))?.querySelector('.number').textContent !== was, before);
+    // The texts may be written within one look of the page, so whoever wants to see it happen looks before they are begun.
+    await Promise.all([
+      page.getByText('computing').waitFor(),
+      page.waitForFunction(() => Number(document.querySelector('.plot .big').textContent.replace(',', '')) > 0),
+      page.waitForFunction((was) => [...document.querySelectorAll('.plain tr')].find((r) => r.textContent.startsWith('free'))?.querySelector('.number').textContent !== was, before),
+      page.getByRole('button', { name: 'Give it four texts' }).click(),
+    ]);
     const painted = await page.locator('.plot canvas').first().evaluate((c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((x) => x));
     assert.ok(painted);
     await page.getByText('waiting for work').waitFor();

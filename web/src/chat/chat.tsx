@@ -21,7 +21,9 @@ export function Chat() {
   if (!c) return <main class="chat"><p class="quiet opening">One moment …</p></main>;
 
   const scrolled = () => {
-    const el = log.current!, near = el.scrollHeight - el.scrollTop - el.clientHeight < 60;
+    const el = log.current;
+    if (!el) return; // the event of a log that is gone by now
+    const near = el.scrollHeight - el.scrollTop - el.clientHeight < 60;
     follow.current = near;
     setAway(!near);
   };
