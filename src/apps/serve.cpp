@@ -28,21 +28,25 @@ namespace gimbal {
 namespace {
 
 // The first signal drains the server, the second one ends it; what is still computed then ends with an error
-// of its API. A thread of its own waits for them, so that
-// nothing else is ever interrupted.
+// of its API. SIGHUP is about the certificate, where there is one. A thread of its own waits for them, so
+// that nothing else is ever interrupted.
 class Signals {
  public:
   // Before any other thread is started: they inherit that the signals are blocked.
-  Signals() {
+  explicit Signals(bool certificate) : certificate_(certificate) {
     sigemptyset(&all_);
     for (int s : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&all_, s);
+    if (certificate) sigaddset(&all_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &all_, &before_);
   }
   void start(http::Server& server, api::Services& services, double drain_seconds) {
     thread_ = std::thread([this, &server, &services, drain_seconds] {
       timespec limit{std::time_t(drain_seconds),
                      long((drain_seconds - double(std::time_t(drain_seconds))) * 1e9)};
-      if (sigwaitinfo(&all_, nullptr) == SIGUSR2) return;
+      int first = sigwaitinfo(&all_, nullptr);
+      for (; first == SIGHUP; first = sigwaitinfo(&all_, nullptr)) renew_certificate(server);
+      if (first == SIGUSR2) return;
+      if (sigdelset(&all_, SIGHUP); certificate_) std::signal(SIGHUP, SIG_IGN);  // it is no second signal
       services.draining = true;
       server.drain();
       if (sigtimedwait(&all_, nullptr, &limit) == SIGUSR2) return;  // the server has ended
@@ -65,6 +69,13 @@ class Signals {
   }
 
  private:
+  static void renew_certificate(http::Server& server) {
+    if (auto renewed = server.renew_certificate(); !renewed)
+      note(format("SIGHUP: the certificate stays as it was: {}", renewed.error().message));
+    else note("SIGHUP: connections get the certificate that is in the file now");
+  }
+
+  const bool certificate_;
   sigset_t all_{}, before_{};
   std::thread thread_;
 };
@@ -146,7 +157,7 @@ class Serve final : public Command {
     if (!devices) return devices.error();
     allow_many_clients();
 
-    Signals signals;
+    Signals signals(tls_cert_.has_value());
     std::atomic<api::Services*> told{nullptr};
     const auto load = [&](const std::string& id, const ModelFile& source) -> Result<ServedModelPtr> {
       if (devices->empty())

@@ -10,6 +10,11 @@ std::string tls_file(const std::string& name) {
   return std::string(GIMBAL_SOURCE_DIR) + "/tests/apps/tls/" + name;
 }
 
+std::string file_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 TEST(ServeTls, WhatAClientGets) {
   const Serving s({"--tls-cert", tls_file("cert.pem"), "--tls-key", tls_file("key.pem"), "--header-timeout",
                    "1", "--quiet"});
@@ -19,6 +24,50 @@ TEST(ServeTls, WhatAClientGets) {
                    std::to_string(s.port), tls_file("cert.pem"), s.model});
   EXPECT_EQ(client.code, 0) << client.out << client.err;
   EXPECT_EQ(client.out, "ok\n");
+}
+
+// Whether a client that trusts `certificate` alone is answered.
+bool answered(const Serving& s, const std::string& certificate) {
+  const std::string client =
+      "import ssl, sys, urllib.request as u; print(u.urlopen(sys.argv[1], context=ssl."
+      "create_default_context(cafile=sys.argv[2]), timeout=60).status)";
+  const Ran r = run_program({"/usr/bin/env", "python3", "-c", client,
+                             "https://localhost:" + std::to_string(s.port) + "/health/live", certificate});
+  if (r.code != 0) { EXPECT_SAYS(r.err, "CERTIFICATE_VERIFY_FAILED"); }
+  return r.code == 0 && r.out == "200\n";
+}
+
+// SIGHUP, and when the server has said what came of it.
+void hang_up(const Serving& s, const std::string& log, const std::string& expected) {
+  kill(s.pid(), SIGHUP);
+  for (int i = 0; i < 6000 && file_text(log).find(expected) == std::string::npos; i++)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_SAYS(file_text(log), expected);
+}
+
+TEST(ServeTls, ACertificateIsRenewedWhileItServes) {
+  const std::string cert = temporary_path("cert.pem"), key = temporary_path("key.pem"),
+                    log = temporary_path("renewed.log");
+  const auto use = [&](const std::string& c, const std::string& k) {
+    const auto over = std::filesystem::copy_options::overwrite_existing;
+    std::filesystem::copy_file(tls_file(c), cert, over), std::filesystem::copy_file(tls_file(k), key, over);
+  };
+  use("cert.pem", "key.pem");
+  Serving s({"--tls-cert", cert, "--tls-key", key}, {}, log);
+  ASSERT_GT(s.port, 0);
+  EXPECT_TRUE(answered(s, tls_file("cert.pem")));
+  EXPECT_FALSE(answered(s, tls_file("other-cert.pem")));
+
+  use("other-cert.pem", "other-key.pem");
+  EXPECT_TRUE(answered(s, tls_file("cert.pem"))) << "nobody said that the files are new";
+  hang_up(s, log, "connections get the certificate that is in the file now");
+  EXPECT_TRUE(answered(s, tls_file("other-cert.pem")));
+  EXPECT_FALSE(answered(s, tls_file("cert.pem")));
+
+  use("cert.pem", "other-key.pem");
+  hang_up(s, log, "the certificate stays as it was: --tls-key: ");
+  EXPECT_TRUE(answered(s, tls_file("other-cert.pem")));
+  EXPECT_EQ(s.end(SIGTERM), 0);
 }
 
 TEST(ServeTls, WhatCannotBe) {
@@ -39,8 +88,7 @@ TEST(ServeTls, WhatCannotBe) {
 
 // The same program on a machine without OpenSSL: its name for the library is changed to one that is nowhere.
 TEST(ServeTls, TheLibraryIsMissing) {
-  std::ifstream in(std::getenv("GIMBAL"), std::ios::binary);
-  std::string program((std::istreambuf_iterator<char>(in)), {});
+  std::string program = file_text(std::getenv("GIMBAL"));
   int found = 0;
   for (size_t at = 0; (at = program.find("libssl.so.3", at)) != program.npos; found++) program[at + 10] = '9';
   ASSERT_GE(found, 1);

@@ -33,8 +33,9 @@ class Listener final : public Server {
   ~Listener() override { shared_->pool.join(); }
 
   Status open(const Options& o) {
-    if (!o.tls_certificate.empty()) {
-      auto tls = TlsContext::load(o.tls_certificate, o.tls_key);
+    certificate_ = o.tls_certificate, key_ = o.tls_key;
+    if (!certificate_.empty()) {
+      auto tls = TlsContext::load(certificate_, key_);
       if (!tls) return tls.error();
       shared_->tls = std::move(*tls);
     }
@@ -77,6 +78,14 @@ class Listener final : public Server {
     asio::co_spawn(shared_->io, watch_time(), asio::detached);
     shared_->io.run();
     shared_->changed = [] {};
+  }
+
+  Status renew_certificate() override {
+    if (certificate_.empty()) return Done{};
+    auto tls = TlsContext::load(certificate_, key_);
+    if (!tls) return tls.error();
+    asio::post(shared_->io, [this, tls = std::move(*tls)] { shared_->tls = tls; });
+    return Done{};
   }
 
   void drain() override {
@@ -140,7 +149,7 @@ class Listener final : public Server {
   std::shared_ptr<Shared> shared_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_, clock_;
-  std::string address_;
+  std::string address_, certificate_, key_;
   uint16_t port_ = 0;
   bool ended_ = false;
 };

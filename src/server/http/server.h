@@ -50,6 +50,9 @@ class Server {
   // left.
   virtual void run() = 0;
 
+  // From any thread. Reads the files of the certificate and its key again, for connections that are made from
+  // here on. Errors: those of TlsContext::load(); then the old certificate stays.
+  virtual Status renew_certificate() = 0;
   // From any thread. Goes on answering; ends when no answer is owed.
   virtual void drain() = 0;
   virtual void stop() = 0;
