@@ -440,10 +440,11 @@ class Addresses(Case):
         self.part = lambda: path + ".gimbal-part"
         process = self.start("pull", url, "--connections", "1")
         self.wait_for_part(process, 1 << 20)
-        other = LARGE[:-1] + b"!"
-        self.files.files["models/plain.gguf"], self.files.slow = other, 0
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        other = LARGE[:-1] + b"!"
+        self.files.files["models/plain.gguf"], self.files.slow = other, 0
         self.assertIn("may be of another file", self.gimbal("pull", url)[1])
         self.assertWhole(path, other)
 
