@@ -2,7 +2,7 @@
 # (src/apps/worker); its main() is made from main.cpp.in.
 option(GIMBAL_WORKERS "Build gimbal-worker-<name> for each backend that is on; without it, by their targets only" OFF)
 
-set(worker_sources engine.cpp other_builds.cpp worker.cpp ../arguments.cpp ../config_file.cpp ../input_text.cpp ../interrupt.cpp ../options_elsewhere.cpp ../receipt_rows.cpp
+set(worker_sources engine.cpp other_builds.cpp worker.cpp ../arguments.cpp ../command_line.cpp ../config_file.cpp ../input_text.cpp ../interrupt.cpp ../options_elsewhere.cpp ../receipt_rows.cpp
                    ../sampling_options.cpp
                    ../terminal.cpp ../text_options.cpp ../wording.cpp)
 list(TRANSFORM worker_sources PREPEND ${CMAKE_SOURCE_DIR}/src/apps/worker/)

@@ -20,7 +20,7 @@
 set -euo pipefail
 
 # "a|b": either will do, the first is preferred.
-build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libcli11-dev libfmt-dev
+build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libfmt-dev
        nlohmann-json3-dev libboost1.81-dev zlib1g-dev libedit-dev libcurl4-openssl-dev "libcurl4|libcurl4t64"
        libgtest-dev libbenchmark-dev)
 checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev strace python3-jinja2 "libssl3|libssl3t64")
@@ -72,7 +72,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   fi
   say "this system has no apt-get, and ${absent[*]} cannot be found. Please install, by its own means:"
   say "  g++ 12 or newer, CMake 3.25 or newer, Ninja, make, Python 3, and the development files of PCRE2 (with the"
-  say "  static library), CLI11, fmt, nlohmann-json, Boost 1.81 (headers), zlib, libedit, libcurl, GoogleTest and Google Benchmark"
+  say "  static library), fmt, nlohmann-json, Boost 1.81 (headers), zlib, libedit, libcurl, GoogleTest and Google Benchmark"
   say "The names of these in Debian: ${wanted[*]}"
   exit 1
 fi

@@ -1,24 +1,11 @@
 #include "apps/arguments.h"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
 
 namespace gimbal {
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0;;) {
-    size_t end = text.find(at, begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string::npos) return parts;
-    begin = end + 1;
-  }
-}
 
 namespace {
 
@@ -38,32 +25,19 @@ constexpr std::pair<const char*, const char*> kOtherNames[] = {
 };
 
 constexpr const char* kModelNames = "-m,--model";
-
-// "--prompt: 1 required  missing" and the like, in words.
-std::string without_a_value(const std::string& said) {
-  const std::string option = said.substr(0, said.find(':'));
-  return option.starts_with('-') ? option + " needs a value" : said;
-}
+constexpr size_t kMostModels = 1000;
 
 }  // namespace
 
-struct Arguments::Parser {
-  CLI::App app;
-};
-
 Arguments::Arguments(std::string command, std::string about)
-    : parser_(std::make_unique<Parser>()), command_(std::move(command)), about_(std::move(about)) {
-  parser_->app.set_help_flag();
-  parser_->app.allow_extras();
+    : command_(std::move(command)), about_(std::move(about)) {
   section("Options");
 }
-Arguments::~Arguments() = default;
 
 size_t Arguments::typed(const Declared& d) const {
   size_t times = 0;
-  if (d.names == kModelNames) times = parser_->app.get_option("MODEL")->count();
-  const CLI::Option* option = parser_->app.get_option_no_throw(split(d.names, ',').back());
-  return times + (option ? option->count() : 0);
+  if (d.names == kModelNames) times = line_.given("MODEL").size();
+  return times + line_.given(split(d.names, ',').back()).size();
 }
 
 std::vector<std::string> Arguments::given(const std::string& section) const {
@@ -72,7 +46,7 @@ std::vector<std::string> Arguments::given(const std::string& section) const {
     if (d.section != section || d.listed == Declared::InHelp) continue;
     const std::string name = split(d.names, ',').back();
     std::vector<std::string> values = d.settled;
-    if (typed(d)) values = parser_->app.get_option(name)->results();
+    if (typed(d)) values = line_.given(name);
     if (d.value.empty() && !values.empty()) out.push_back(name);
     if (d.value.empty()) continue;
     for (const std::string& value : values) out.push_back(name + "=" + value);
@@ -89,40 +63,33 @@ void Arguments::remember(const std::string& names, const std::string& value, con
 
 void Arguments::option(const std::string& names, const std::string& value, const char* help, Setter set,
                        bool repeatable) {
-  auto take = [this, names, set, repeatable](const CLI::results_t& given) {
+  line_.option(names, [this, names, set, repeatable](const CommandLine::Values& given) {
     for (size_t i = repeatable ? 0 : given.size() - 1; i < given.size(); i++)
       if (auto expected = set(given[i]))
         fail({Code::Usage,
               format("{} must be {}, not {}", fmt::join(split(names, ','), "/"), *expected,
                      gimbal::quoted(given[i])),
               ""});
-    return true;
-  };
-  parser_->app.add_option(names, std::move(take))
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  });
   remember(names, value, help, std::move(set), repeatable);
 }
 
 void Arguments::positional(const char* name, const char* help, std::optional<std::string>& to) {
-  parser_->app.add_option(name, [&to](const CLI::results_t& given) { return to = given.back(), true; })
-      ->expected(1);
+  line_.positional(name, 1, [&to](const CommandLine::Values& given) { to = given.back(); });
   positionals_.emplace_back(name, help);
 }
 
 void Arguments::model(const char* help, std::string& to) {
-  const CLI::callback_t take = [this, &to](const CLI::results_t& given) {
+  const CommandLine::Take take = [this, &to](const CommandLine::Values& given) {
     if (given.back().empty())
       fail({Code::Usage, "MODEL is empty", "write `default` for the model inside the program"});
     if (model_given_ || given.size() > 1)
       fail({Code::Usage, "there are two models", "give MODEL or --model, and one of them"});
     model_given_ = true;
-    return to = given.back(), true;
+    to = given.back();
   };
-  parser_->app.add_option("MODEL", take)->expected(1);
-  parser_->app.add_option(kModelNames, take)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  line_.positional("MODEL", 1, take);
+  line_.option(kModelNames, take);
   positionals_.emplace_back("MODEL", help);
   remember(kModelNames, "MODEL", "the same as MODEL", [&to](const std::string& name) {
     return to = name, name.empty() ? std::optional<std::string>("the name of a model") : std::nullopt;
@@ -130,18 +97,15 @@ void Arguments::model(const char* help, std::string& to) {
 }
 
 void Arguments::models(const char* help, std::vector<std::string>& to) {
-  const CLI::callback_t take = [this, &to](const CLI::results_t& given) {
+  const CommandLine::Take take = [this, &to](const CommandLine::Values& given) {
     for (const std::string& name : given) {
       if (name.empty())
         fail({Code::Usage, "MODEL is empty", "write `default` for the model inside the program"});
       to.push_back(name);
     }
-    return true;
   };
-  parser_->app.add_option("MODEL", take)->expected(1, 1000)->allow_extra_args();
-  parser_->app.add_option(kModelNames, take)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  line_.positional("MODEL", kMostModels, take);
+  line_.option(kModelNames, take);
   positionals_.emplace_back("MODEL...", help);
   const Setter set = [&to](const std::string& name) -> std::optional<std::string> {
     if (name.empty()) return "the name of a model";
@@ -151,7 +115,7 @@ void Arguments::models(const char* help, std::vector<std::string>& to) {
 }
 
 void Arguments::flag(const char* names, const char* help, bool& to) {
-  parser_->app.add_flag_callback(names, [&to] { to = true; })->disable_flag_override();
+  line_.flag(names, [&to](const CommandLine::Values&) { to = true; });
   remember(names, "", help, [&to](const std::string& s) -> std::optional<std::string> {
     if (s != "true" && s != "false") return "true or false";
     return to = s == "true", std::nullopt;
@@ -226,18 +190,11 @@ void Arguments::help_flag() {
 
 Status Arguments::parse(std::vector<std::string> args) {
   translate(args);
-  std::reverse(args.begin(), args.end());
-  try {
-    parser_->app.parse(std::move(args));
-  } catch (const CLI::ArgumentMismatch& e) {
-    if (help_wanted_) return Done{};
-    return Error{Code::Usage, without_a_value(e.what()), format("`{} --help` lists what it takes", command_)};
-  } catch (const CLI::ParseError& e) {
-    if (help_wanted_) return Done{};
-    return Error{Code::Usage, e.what(), format("`{} --help` lists what it takes", command_)};
-  }
+  const Status parsed = line_.parse(std::move(args));
   if (help_wanted_) return Done{};
-  if (auto left = parser_->app.remaining(); !left.empty()) return unexpected(left[0]);
+  if (!parsed)
+    return Error{Code::Usage, parsed.error().message, format("`{} --help` lists what it takes", command_)};
+  if (!line_.left().empty()) return unexpected(line_.left()[0]);
   if (error_)
     return Error{
         error_->code, error_->message,

@@ -1,14 +1,13 @@
 // The options of one command: declared once, read from the command line, and listed by --help. Numbers are
-// checked against their range here, so that every mistake is answered in the same words. The only user of
-// CLI11.
+// checked against their range here, so that every mistake is answered in the same words.
 #pragma once
 #include <charconv>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "apps/command_line.h"
 #include "apps/config_file.h"
 #include "base/format.h"
 #include "base/result.h"
@@ -20,7 +19,7 @@ class Arguments {
  public:
   // `command`: as in "gimbal run"; `about`: one or two lines for --help.
   Arguments(std::string command, std::string about);
-  ~Arguments();
+  Arguments(const Arguments&) = delete;  // what was declared points here
 
   // Values are written by parse() and must live until then. `names`: "-n,--tokens". `value`: the placeholder
   // in --help.
@@ -112,8 +111,7 @@ class Arguments {
   }
   void translate(std::vector<std::string>& args) const;
 
-  struct Parser;  // CLI11
-  std::unique_ptr<Parser> parser_;
+  CommandLine line_;
   std::string command_, about_, section_;
   bool model_given_ = false, configurable_ = false;
   std::optional<std::string> config_;
@@ -127,8 +125,5 @@ class Arguments {
 
 // "1,2,3" as token ids. Errors: Usage, naming `option` and the piece that is no id.
 Result<std::vector<int32_t>> parse_ids(const char* option, const std::string& text);
-
-// The parts of a text between these characters, empty ones too: "-n,--tokens" at ','.
-std::vector<std::string> split(const std::string& text, char at);
 
 }  // namespace gimbal

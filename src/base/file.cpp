@@ -172,6 +172,21 @@ Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
   }
 }
 
+std::vector<std::string> lines_of(const std::string& path) {
+  const auto text = read_file(path);
+  std::vector<std::string> lines;
+  for (size_t begin = 0, end; text && begin < text->size(); begin = end + 1) {
+    end = std::min(text->find('\n', begin), text->size());
+    lines.push_back(text->substr(begin, end - begin));
+  }
+  return lines;
+}
+
+std::string first_line(const std::string& path) {
+  const auto lines = lines_of(path);
+  return lines.empty() ? "" : lines[0];
+}
+
 namespace {
 
 Status write_all(int fd, const std::string& path, std::string_view contents) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -66,6 +67,10 @@ class InputFile {
 // Errors: as MappedFile::open; Usage when there are more than `max_bytes`.
 constexpr uint64_t kMaxFileBytes = uint64_t(1) << 30;
 Result<std::string> read_file(const std::string& path, uint64_t max_bytes = kMaxFileBytes);
+// For the system's small files, of which any may be missing: the lines without their ends, the first one;
+// empty where there is no such file.
+std::vector<std::string> lines_of(const std::string& path);
+std::string first_line(const std::string& path);
 // Replaces the file's contents. Errors: Failed with the system's reason.
 Status write_file(const std::string& path, std::string_view contents);
 // Contents that take the place of a file when they are complete, and not before. Move-only; what was not

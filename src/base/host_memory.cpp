@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <optional>
+
+#include "base/file.h"
 
 namespace gimbal {
 namespace {
@@ -17,17 +18,11 @@ std::optional<uint64_t> number(const std::string& text) {
   return error == std::errc() && end != text.data() ? std::optional(n) : std::nullopt;  // "max" is none
 }
 
-std::optional<uint64_t> number_in(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return number(line);
-}
+std::optional<uint64_t> number_in(const std::string& path) { return number(first_line(path)); }
 
 // "key   123 kB" or "key 123": the number.
 std::optional<uint64_t> field(const std::string& path, const std::string& key) {
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);)
+  for (const std::string& line : lines_of(path))
     if (line.rfind(key, 0) == 0)
       if (auto at = line.find_first_of("0123456789", key.size()); at != std::string::npos)
         return number(line.substr(at));
@@ -63,10 +58,9 @@ void apply(HostMemory& m, uint64_t machine, const std::string& mount, std::strin
 void apply_address_space(HostMemory& m, const std::string& root) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-  std::ifstream pages(root + "/proc/self/statm");
-  uint64_t used = 0;
-  if (!(pages >> used)) return;
-  used *= uint64_t(sysconf(_SC_PAGESIZE));
+  const auto pages = number_in(root + "/proc/self/statm");  // the first of its numbers
+  if (!pages) return;
+  const uint64_t used = *pages * uint64_t(sysconf(_SC_PAGESIZE));
   const uint64_t most = limit.rlim_cur, left = most - std::min(most, used);
   m.total = std::min(m.total, most);
   if (left < m.available) m.available = left, m.limited_by = "ulimit -v";
@@ -89,8 +83,7 @@ HostMemory host_memory(const std::string& root) {
   }
   const uint64_t machine = m.total;
   apply_address_space(m, root);
-  std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
+  for (const std::string& line : lines_of(root + "/proc/self/cgroup")) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1),

@@ -160,6 +160,10 @@ TEST(ExitCode, UsageIsTwoAndSaysWhatWouldBeRight) {
       {{"dequantize"}, "--input"},
       {{"bench", "-p", "0", "-n", "0"}, "nothing to measure"},
       {{"help", "nothing"}, "no command"},
+      {{"run", "-p"}, "--prompt needs a value"},
+      {{"run", "-n"}, "--max-tokens needs a value"},
+      {{"info", "--json=false"}, "--json takes no value"},
+      {{"info", "--", "default", "twice"}, "unexpected argument 'twice'"},
   };
   for (const auto& [args, words] : cases) {
     Ran r = gimbal(args);
@@ -168,6 +172,19 @@ TEST(ExitCode, UsageIsTwoAndSaysWhatWouldBeRight) {
     EXPECT_SAYS(r.err, words);
     EXPECT_EQ(r.out, "");
   }
+}
+
+TEST(CommandLine, TakesValuesInAllForms) {
+  const std::string expected = gimbal({"run", "--prompt", "Once", "--max-tokens", "5", "--temp", "0"}).out;
+  EXPECT_NE(expected, "");
+  for (const Args& args : {Args{"run", "-pOnce", "-n5", "--temp=0"},
+                           Args{"run", "-p", "x", "-p", "Once", "-n", "5", "--temp", "0"},
+                           Args{"run", "--max-tokens=5", "--prompt=Once", "--temp=0", "--", "default"}})
+    EXPECT_EQ(gimbal(args).out, expected) << Json(args).dump();
+  EXPECT_EQ(gimbal({"run", "-p", "--", "-n", "1", "--temp", "0"}).code, 0)
+      << "a value may look like anything";
+  EXPECT_EQ(gimbal({"info", "--json=true"}).out, gimbal({"info", "--json"}).out);
+  EXPECT_EQ(gimbal({"info", "-h", "--no-such"}).out, gimbal({"info", "--help"}).out);
 }
 
 TEST(ExitCode, MissingModelsSayWhereTheyWereLookedFor) {

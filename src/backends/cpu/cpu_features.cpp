@@ -7,10 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <fstream>
+#include <cstdlib>
 #include <set>
-#include <sstream>
 #include <thread>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -19,6 +17,7 @@
 #include <sys/auxv.h>
 #endif
 
+#include "base/file.h"
 #include "base/host_memory.h"
 
 namespace gimbal::cpu {
@@ -93,17 +92,9 @@ uint32_t cpu_features() {
 
 namespace {
 
-std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
 // Value of "key : value" or "key: value kB" lines in /proc files.
 std::string proc_field(const char* path, const std::string& key) {
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);)
+  for (const std::string& line : lines_of(path))
     if (line.rfind(key, 0) == 0) {
       auto at = line.find(':');
       if (at == std::string::npos) return "";
@@ -146,10 +137,10 @@ int default_threads() {
     cores.insert(siblings.empty() ? std::to_string(i) : siblings);
   }
   int threads = std::max<int>(1, int(cores.size()));
-  std::istringstream quota(first_line(cgroup() + "/cpu.max"));
-  double allowed = 0, period = 0;
-  if (quota >> allowed >> period && period > 0)
-    threads = std::min(threads, std::max(1, int(std::ceil(allowed / period))));
+  const std::string quota = first_line(cgroup() + "/cpu.max");  // "150000 100000", or "max 100000"
+  char* end = nullptr;
+  const double allowed = strtod(quota.c_str(), &end), period = strtod(end, nullptr);
+  if (allowed > 0 && period > 0) threads = std::min(threads, std::max(1, int(std::ceil(allowed / period))));
   return threads;
 }
 
