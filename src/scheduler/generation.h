@@ -38,6 +38,9 @@ class Generation {
   uint64_t looked_around = UINT64_MAX;  // for one to follow, when so many had been admitted
   int checkpoint_at = 0;                // a length to remember the model's state at
   double submitted = 0;                 // base/clock.h
+  void tell_begun() {                   // before each step with rows of it
+    if (sink_.begun) std::exchange(sink_.begun, nullptr)();
+  }
 
   // ---- what is guessed of it: scheduler/speculation.h
   std::unique_ptr<Drafting> drafting;  // while it runs; nullptr: nobody guesses

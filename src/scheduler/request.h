@@ -59,6 +59,9 @@ struct GenerationSink {
   std::function<void(const TokenTold&)> token;
   std::function<void(const GenerationEnd&)> end;  // exactly one of end and failed, the last call
   std::function<void(const Error&)> failed;
+  // Once, before the first step that computes any of it, even where the next call is that it failed; may be
+  // empty.
+  std::function<void()> begun = {};
 };
 
 // Thread-safe.

@@ -141,6 +141,7 @@ Status Serving::step() {
   if (!running_.empty()) {
     make_room();
     if (batch_.rows.empty()) return leave_who_is_over(), Done{};
+    for (const Part& part : parts_) part.generation->tell_begun();
     const double begin = now();
     auto out = model().forward(batch_);
     const double seconds = now() - begin;

@@ -286,6 +286,7 @@ std::string encode(const FromWorker& message) {
   if (const auto* m = std::get_if<Pong>(&message)) return line_of_fields("pong", *m);
   if (const auto* m = std::get_if<Hello>(&message)) return line_of_fields("hello", *m);
   if (const auto* m = std::get_if<Loading>(&message)) return line_of("loading", Json{m->done, m->total});
+  if (const auto* m = std::get_if<Begun>(&message)) return line_of("begun", m->id);
   const Failed& m = std::get<Failed>(message);
   Json j = json_of(m.why);
   j["id"] = m.id;
@@ -313,6 +314,10 @@ Result<FromWorker> decode_from_worker(std::string_view line) {
   if (name == "embedding") return read_fields<FromWorker, Embedding>(name, value);
   if (name == "pong") return read_fields<FromWorker, Pong>(name, value);
   if (name == "failed") return read_failed(value);
+  if (name == "begun") {
+    if (!value.is_number_unsigned()) return malformed("begun has no number");
+    return FromWorker(Begun{value.get<uint64_t>()});
+  }
   if (name == "hello") {
     const auto protocol = value.is_object() ? value.find("protocol") : value.end();
     if (!value.is_object() || protocol == value.end() || *protocol != kProtocol)

@@ -1,10 +1,12 @@
-// What a front and its worker processes say to each other: one JSON object to a line, version 1.
+// What a front and its worker processes say to each other: one JSON object to a line.
 //
 //   front to worker                                     worker to front
-//   {"submit": {"id", "prompt", ...}}                   {"hello": {"protocol": 2, ...}}   first; ready
+//   {"submit": {"id", "prompt", ...}}                   {"hello": {"protocol": 3, ...}}   first; ready
 //   {"cancel": id}                                      {"loading": [done, total]}        before it, bytes
-//   {"embed": {"id", "texts"}}                          {"token": {"id", "index", "token", "text", ...}}
-//   {"ping": n}                                         {"end": {"id", "finish", ...}}
+//   {"embed": {"id", "texts"}}                          {"begun": id}                     before its first
+//   rows
+//   {"ping": n}                                         {"token": {"id", "index", "token", "text", ...}}
+//                                                       {"end": {"id", "finish", ...}}
 //                                                       {"embedding": {"id", "text", "values"}}
 //                                                       {"failed": {"id", "code", "message", ...}}
 //                                                       {"pong": {"n", "numbers"}}
@@ -19,7 +21,7 @@
 
 namespace gimbal::wire {
 
-inline constexpr int kProtocol = 2;
+inline constexpr int kProtocol = 3;
 inline constexpr size_t kMaxLine = size_t(32) << 20;  // bytes
 
 struct Submit {
@@ -50,6 +52,9 @@ struct Hello {
 struct Loading {
   uint64_t done, total;
 };
+struct Begun {  // what ends the worker from now on may be this request
+  uint64_t id;
+};
 struct Told {
   uint64_t id;
   TokenTold told;
@@ -71,7 +76,7 @@ struct Pong {
   uint64_t n;
   SchedulerNumbers numbers;  // `steps` rises while anything is computed
 };
-using FromWorker = std::variant<Hello, Loading, Told, Ended, Embedding, Failed, Pong>;
+using FromWorker = std::variant<Hello, Loading, Begun, Told, Ended, Embedding, Failed, Pong>;
 
 // A line without its end.
 std::string encode(const ToWorker&);

@@ -5,15 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <thread>
 
 #include "base/format.h"
-#include "base/text.h"
-#include "workers/worker_process.h"
+#include "workers/remote_service_impl.h"
 
 namespace gimbal {
 namespace {
@@ -24,68 +18,7 @@ using namespace std::chrono_literals;
 constexpr auto kPingEvery = 2s;
 constexpr size_t kMaxUnread = size_t(256) << 20;  // bytes that a worker does not take
 
-struct Request {
-  GenerationRequest asked;  // `written` grows by each token that was told
-  GenerationSink sink;
-  int losses = 0;  // workers lost since the last token
-  bool sent = false;
-};
-
-// Of a thread that waits for it.
-struct Embedding {
-  std::vector<std::vector<Token>> texts;
-  size_t received = 0, before = 0;         // `before`: received when it was sent last
-  std::vector<std::vector<float>> values;  // of the texts that were received
-  std::optional<Error> failed;
-  int losses = 0;
-  bool sent = false;
-};
-
 }  // namespace
-
-// One thread owns the process and all requests; others leave it their wishes.
-struct RemoteService::Impl {
-  explicit Impl(WorkerSettings s) : settings(std::move(s)) {}
-
-  // ---- shared, under `mutex`
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::pair<uint64_t, Request>> submitted;
-  std::vector<uint64_t> cancelled;
-  std::map<uint64_t, std::shared_ptr<Embedding>> embeddings;
-  uint64_t last_id = 0;
-  bool stopping = false;
-  std::optional<Error> ended;  // why there will be no worker any more
-  WorkerFacts known;
-
-  // ---- the thread's own
-  WorkerSettings settings;
-  int wake[2] = {-1, -1};
-  std::thread thread;
-  WorkerProcess process;
-  std::map<uint64_t, Request> requests;  // by rising id: the order in which they came
-  bool ready = false;
-  int failed_starts = 0;
-  uint64_t pings = 0, steps = 0;
-  Clock::time_point start_at{}, last_ping, heard, moved;
-
-  Status start_process();
-  void run();
-  void take_wishes();
-  void send(uint64_t id, Request& r);
-  void wait();
-  std::string trouble();
-  std::string read();
-  std::string handle(wire::FromWorker& message);
-  std::string handle(wire::Told& m);
-  std::string handle(wire::Ended& m);
-  std::string handle(wire::Embedding& m);
-  bool busy();
-  void end(uint64_t id, const GenerationEnd& how);
-  void lose(const std::string& why);
-  void give_up(Error why);
-  void poke() const { [[maybe_unused]] const ssize_t n = write(wake[1], "", 1); }
-};
 
 Status RemoteService::Impl::start_process() {
   auto started = WorkerProcess::start(settings.command);
@@ -122,20 +55,13 @@ void RemoteService::Impl::take_wishes() {
   {
     const std::lock_guard lock(mutex);
     fresh.swap(submitted), unwanted.swap(cancelled);
-    for (auto& [id, e] : embeddings) {
-      if (!ready || e->sent) continue;
-      e->before = e->received, e->sent = true;
-      const std::vector<std::vector<Token>> rest(e->texts.begin() + ptrdiff_t(e->received), e->texts.end());
-      process.channel.send(encode(wire::ToWorker(wire::Embed{id, rest})));
-    }
   }
   for (auto& [id, r] : fresh) requests.emplace(id, std::move(r));
-  if (ready)
-    for (auto& [id, r] : requests)
-      if (!r.sent) send(id, r);
+  if (ready) send_waiting();
   for (uint64_t id : unwanted) {
     const auto at = requests.find(id);
     if (at == requests.end()) continue;
+    at->second.unwanted = true;
     if (at->second.sent) process.channel.send(encode(wire::ToWorker(wire::Cancel{id})));
     else
       end(id, {Finish::Cancelled, "", "", int(at->second.asked.prompt.size()), 0,
@@ -143,9 +69,37 @@ void RemoteService::Impl::take_wishes() {
   }
 }
 
+// All of them, or while there are suspects one of these alone, those that were blamed least first.
+void RemoteService::Impl::send_waiting() {
+  const std::lock_guard lock(mutex);
+  const Blame* alone = nullptr;
+  const auto consider = [&](const Blame& b) {
+    if (b.suspect && (!alone || b.losses < alone->losses)) alone = &b;
+  };
+  for (auto& [id, r] : requests) consider(r.blame);
+  for (auto& [id, e] : embeddings) consider(e->blame);
+  if (alone && sent() > 0) return;
+  for (auto& [id, r] : requests)
+    if (!r.sent && (!alone || alone == &r.blame)) send(id, r);
+  for (auto& [id, e] : embeddings)
+    if (!e->sent && (!alone || alone == &e->blame)) send(id, *e, alone ? 1 : e->texts.size() - e->received);
+}
+
+// How many a worker has; with the mutex held.
+int RemoteService::Impl::sent() {
+  return int(std::count_if(requests.begin(), requests.end(), [](auto& r) { return r.second.sent; }) +
+             std::count_if(embeddings.begin(), embeddings.end(), [](auto& e) { return e.second->sent > 0; }));
+}
+
 void RemoteService::Impl::send(uint64_t id, Request& r) {
   process.channel.send(encode(wire::ToWorker(wire::Submit{id, r.asked})));
-  r.sent = true;
+  r.sent = true, r.makes_way = r.blame.begun = false;
+}
+
+void RemoteService::Impl::send(uint64_t id, Embedding& e, size_t texts) {
+  e.before = e.received, e.sent = texts, e.blame.begun = true;
+  const auto first = e.texts.begin() + ptrdiff_t(e.received);
+  process.channel.send(encode(wire::ToWorker(wire::Embed{id, {first, first + ptrdiff_t(texts)}})));
 }
 
 void RemoteService::Impl::wait() {
@@ -183,128 +137,8 @@ std::string RemoteService::Impl::trouble() {
 }
 
 bool RemoteService::Impl::busy() {
-  if (std::any_of(requests.begin(), requests.end(), [](auto& r) { return r.second.sent; })) return true;
   const std::lock_guard lock(mutex);
-  return !embeddings.empty();
-}
-
-std::string RemoteService::Impl::read() {
-  std::string_view line;
-  while (process && process.channel.next(line)) {
-    auto message = wire::decode_from_worker(line);
-    if (!message) return message.error().message;
-    heard = Clock::now();
-    if (std::string why = handle(*message); !why.empty()) return why;
-  }
-  return "";
-}
-
-std::string RemoteService::Impl::handle(wire::FromWorker& message) {
-  if (auto* m = std::get_if<wire::Loading>(&message)) {
-    if (!ready && settings.loading) settings.loading(m->done, m->total);
-    return "";
-  }
-  if (auto* m = std::get_if<wire::Hello>(&message)) {
-    if (ready) return "it said hello twice";
-    ready = true, moved = last_ping = Clock::now();
-    {
-      const std::lock_guard lock(mutex);
-      known.ready = true, known.hello = *m;
-    }
-    changed.notify_all();
-    if (settings.ready) settings.ready(*m);
-    return "";
-  }
-  if (auto* m = std::get_if<wire::Failed>(&message); m && m->id == 0) {
-    // Without a first success there is nothing to go on with: the model cannot be loaded.
-    if (known.restarts == 0 && !ready) return give_up(std::move(m->why)), "";
-    return m->why.message;
-  }
-  if (!ready) return "it spoke before it was ready";
-  // Ready alone is not enough: one that breaks with its first word would be started for ever.
-  failed_starts = 0;
-  if (auto* m = std::get_if<wire::Pong>(&message)) {
-    if (m->numbers.steps != steps) moved = Clock::now();
-    steps = m->numbers.steps;
-    {
-      const std::lock_guard lock(mutex);
-      known.numbers = m->numbers;
-    }
-    changed.notify_all();
-    return "";
-  }
-  moved = Clock::now();
-  if (auto* m = std::get_if<wire::Told>(&message)) return handle(*m);
-  if (auto* m = std::get_if<wire::Ended>(&message)) return handle(*m);
-  if (auto* m = std::get_if<wire::Embedding>(&message)) return handle(*m);
-  auto& m = std::get<wire::Failed>(message);
-  {
-    const std::lock_guard lock(mutex);
-    if (const auto at = embeddings.find(m.id); at != embeddings.end()) {
-      at->second->failed = std::move(m.why);
-      embeddings.erase(at);
-      changed.notify_all();
-      return "";
-    }
-  }
-  const auto at = requests.find(m.id);
-  if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
-  const GenerationSink sink = std::move(at->second.sink);
-  requests.erase(at);
-  sink.failed(m.why);
-  return "";
-}
-
-std::string RemoteService::Impl::handle(wire::Told& m) {
-  const auto at = requests.find(m.id);
-  if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
-  Request& r = at->second;
-  if (m.told.index != int(r.asked.written.size())) return "it left a token out, or told one twice";
-  if (m.told.token < 0 || (settings.vocabulary > 0 && m.told.token >= settings.vocabulary))
-    return "it told a token that the vocabulary does not have";
-  if (r.asked.max_tokens >= 0 && m.told.index >= r.asked.max_tokens)
-    return "it told more tokens than were asked for";
-  if (!is_utf8(m.told.text)) return "it told a text that is not UTF-8";
-  if (int(m.told.top.size()) > std::max(0, r.asked.logprobs))
-    return "it told more probabilities than were asked for";
-  r.losses = 0;
-  r.asked.written.push_back(m.told.token);
-  r.sink.token(m.told);
-  return "";
-}
-
-std::string RemoteService::Impl::handle(wire::Ended& m) {
-  const auto at = requests.find(m.id);
-  if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
-  const GenerationRequest& asked = at->second.asked;
-  if (m.end.tokens != int(asked.written.size()))
-    return "it ended an answer with another number of tokens than it told";
-  if (m.end.prompt_tokens != int(asked.prompt.size()) || m.end.shared_tokens < 0 ||
-      m.end.shared_tokens > m.end.prompt_tokens || !is_utf8(m.end.text))
-    return "it ended an answer with numbers or a text that cannot be";
-  end(m.id, m.end);
-  return "";
-}
-
-std::string RemoteService::Impl::handle(wire::Embedding& m) {
-  const std::lock_guard lock(mutex);
-  const auto at = embeddings.find(m.id);
-  if (at == embeddings.end() || !at->second->sent) return "it speaks of a request that it has not got";
-  Embedding& e = *at->second;
-  if (m.text < 0 || e.before + size_t(m.text) != e.received)
-    return "it left a text out, or embedded one twice";
-  e.values.push_back(std::move(m.values));
-  e.losses = 0;
-  if (++e.received == e.texts.size()) embeddings.erase(at);
-  changed.notify_all();
-  return "";
-}
-
-void RemoteService::Impl::end(uint64_t id, const GenerationEnd& how) {
-  const auto at = requests.find(id);
-  const GenerationSink sink = std::move(at->second.sink);
-  requests.erase(at);
-  sink.end(how);
+  return sent() > 0;
 }
 
 // The worker is of no use any more. Another one takes its requests.
@@ -322,29 +156,33 @@ void RemoteService::Impl::lose(const std::string& why) {
   if (settings.replaced) settings.replaced(why);
   const Error lost{
       Code::Failed,
-      format("the worker process was lost {} times while it computed this answer: {}", settings.attempts,
-             why),
+      format("the worker process was lost {} times while it computed this answer alone: {}",
+             settings.attempts, why),
       "Send the request again; if this happens again, report it together with the server's log."};
+  bool alone;
+  {
+    const std::lock_guard lock(mutex);
+    alone = sent() == 1;
+  }
   for (auto at = requests.begin(); at != requests.end();) {
     Request& r = at->second;
-    if (r.sent && ++r.losses >= settings.attempts) {
+    if (std::exchange(r.sent, false) && !r.blame.lost(alone, settings.attempts)) {
       const GenerationSink sink = std::move(r.sink);
       at = requests.erase(at);
       sink.failed(lost);
       continue;
     }
-    r.sent = false;
     ++at;
   }
   {
     const std::lock_guard lock(mutex);
     for (auto at = embeddings.begin(); at != embeddings.end();) {
       Embedding& e = *at->second;
-      if (e.sent && ++e.losses >= settings.attempts) {
+      if (std::exchange(e.sent, 0) && !e.blame.lost(alone, settings.attempts)) {
         e.failed = lost;
         at = embeddings.erase(at);
       } else {
-        e.sent = false, ++at;
+        ++at;
       }
     }
   }
@@ -412,7 +250,7 @@ WorkerFacts RemoteService::facts() const {
 
 Status RemoteService::embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) {
   if (texts.empty()) return Done{};
-  const auto e = std::make_shared<Embedding>();
+  const auto e = std::make_shared<Impl::Embedding>();
   e->texts.assign(texts.begin(), texts.end());
   std::unique_lock lock(impl_->mutex);
   if (impl_->ended) return *impl_->ended;
@@ -436,7 +274,7 @@ Result<uint64_t> RemoteService::submit(GenerationRequest request, GenerationSink
     const std::lock_guard lock(impl_->mutex);
     if (impl_->ended) return *impl_->ended;
     id = ++impl_->last_id;
-    impl_->submitted.emplace_back(id, Request{std::move(request), std::move(sink)});
+    impl_->submitted.emplace_back(id, Impl::Request{std::move(request), std::move(sink)});
   }
   impl_->poke();
   return id;

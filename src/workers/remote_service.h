@@ -1,6 +1,6 @@
 // A GenerationService whose engine is another process. When that process crashes, hangs, loses its device or
 // breaks the protocol it is replaced, and every request goes on from what was told: no token is lost or told
-// twice, because an answer depends on its request alone.
+// twice, because an answer depends on its request alone. One that ends every worker is found and given up.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -17,7 +17,9 @@ struct WorkerSettings {
   std::chrono::milliseconds silence{30'000};        // without an answer to a ping: it hangs
   std::chrono::milliseconds standstill{120'000};    // without a step though requests run: it hangs
   std::chrono::milliseconds longest_load{600'000};  // without progress of loading
-  int attempts = 3;  // workers lost in a row without a new token, before a request or the service gives up
+  // Workers lost in a row with one request alone and no new token, before it is given up (workers/blame.h);
+  // or that broke as soon as they were started, before the service is.
+  int attempts = 3;
   // What a user must or may know, from a thread of its own; must not block.
   std::function<void(uint64_t done, uint64_t total)> loading;
   std::function<void(const wire::Hello&)> ready;         // again after each replacement

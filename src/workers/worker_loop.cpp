@@ -70,6 +70,7 @@ void submit(GenerationService* service, const SpeakerPtr& to, wire::Submit& m) {
   sink.token = [to, id](const TokenTold& told) { to->say(wire::Told{id, told}); };
   sink.end = [to, id](const GenerationEnd& end) { to->forget(id), to->say(wire::Ended{id, end}); };
   sink.failed = [to, id](const Error& why) { to->forget(id), to->say(wire::Failed{id, why}); };
+  sink.begun = [to, id] { to->say(wire::Begun{id}); };
   auto submitted = service->submit(std::move(m.request), std::move(sink));
   if (!submitted) {
     to->forget(id);

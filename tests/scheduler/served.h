@@ -67,6 +67,7 @@ struct Heard {
   std::vector<std::vector<TokenProbability>> top;
   std::optional<GenerationEnd> end;
   std::optional<Error> failed;
+  int begun = 0;
 
   bool over() const { return end || failed; }
   std::string text() const {
@@ -80,6 +81,7 @@ struct Heard {
 inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> heard = {}) {
   return {[&h, first, heard](const TokenTold& t) {
             EXPECT_FALSE(h.over());
+            EXPECT_EQ(h.begun, 1) << "who is suspected when a step ends the process is said before it";
             EXPECT_EQ(t.index, first + int(h.tokens.size())) << "a token is missing, or told twice";
             h.tokens.push_back(t.token), h.texts.push_back(t.text);
             h.logprobs.push_back(t.logprob), h.top.push_back(t.top);
@@ -92,7 +94,8 @@ inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> hea
           [&h](const Error& e) {
             EXPECT_FALSE(h.over()) << "two last words";
             h.failed = e;
-          }};
+          },
+          [&h] { h.begun++; }};
 }
 
 // Of the request's grammar, at the beginning of a text.

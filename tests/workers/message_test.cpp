@@ -60,6 +60,10 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
   for (const char* line : {"", "{}", "[]", "7", "{\"cancel\": -1}", "{\"cancel\": \"1\"}",
                            "{\"ping\": 1, \"cancel\": 2}", "{\"nothing\": 1}"})
     EXPECT_FALSE(wire::decode_to_worker(line)) << line;
+  for (const char* line : {"{\"begun\": -1}", "{\"begun\": {}}", "{\"begun\": 1.5}", "{\"began\": 1}"})
+    EXPECT_FALSE(wire::decode_from_worker(line)) << line;
+  EXPECT_EQ(std::get<wire::Begun>(*wire::decode_from_worker(encode(wire::FromWorker(wire::Begun{8})))).id,
+            8u);
 }
 
 // Lines with bytes changed, left out and doubled: refused, or a message that says the same when it is sent
@@ -73,6 +77,7 @@ TEST(WorkerMessages, SurviveAnyDamage) {
                                     encode(wire::FromWorker(wire::Embedding{1, 2, {0.5f}})),
                                     encode(wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})),
                                     encode(wire::FromWorker(wire::Loading{1, 2})),
+                                    encode(wire::FromWorker(wire::Begun{8})),
                                     encode(wire::ToWorker(wire::Submit{1, {}})),
                                     encode(wire::ToWorker(wire::Cancel{1}))};
   uint64_t state = 1;

@@ -13,171 +13,10 @@
 #include <thread>
 
 #include "base/text.h"
-#include "workers/channel.h"
-#include "workers/worker_loop.h"
-#include "workers/worker_process.h"
+#include "workers/scripted_worker.h"
 
-namespace gimbal {
+namespace gimbal::test {
 namespace {
-
-// ---- the scripted engine
-
-Token scripted_token(const std::vector<Token>& prompt, int index) {
-  uint64_t h = 1469598103934665603u;
-  for (Token t : prompt) h = (h ^ uint64_t(t)) * 1099511628211u;
-  return Token((h + uint64_t(index) * 7919u) % 97);
-}
-std::string scripted_text(Token t) { return "<" + std::to_string(t) + ">"; }
-
-class ScriptedService : public GenerationService {
- public:
-  explicit ScriptedService(std::string mode, int at)
-      : mode_(std::move(mode)), at_(at), thread_([this] { run(); }) {}
-  ~ScriptedService() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    wake_.notify_all();
-    thread_.join();
-  }
-  Result<uint64_t> submit(GenerationRequest r, GenerationSink s) override {
-    if (r.client == "refused")
-      return Error{Code::Usage, "refused as the script says", "", reason::kContextFull, "prompt"};
-    const std::lock_guard lock(mutex_);
-    running_[++last_] = {std::move(r), std::move(s)};
-    wake_.notify_all();
-    return last_;
-  }
-  void cancel(uint64_t id) override {
-    const std::lock_guard lock(mutex_);
-    cancelled_.push_back(id);
-    wake_.notify_all();
-  }
-  std::atomic<uint64_t> steps = 0;
-
- private:
-  struct Job {
-    GenerationRequest r;
-    GenerationSink s;
-  };
-  void run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [&] { return stop_ || !running_.empty(); });
-      if (stop_) return;
-      std::vector<std::pair<uint64_t, Job>> now(running_.begin(), running_.end());
-      const std::vector<uint64_t> gone = std::exchange(cancelled_, {});
-      lock.unlock();
-      std::vector<uint64_t> done;
-      for (auto& [id, job] : now)
-        if (step(job, std::find(gone.begin(), gone.end(), id) != gone.end())) done.push_back(id);
-      steps++;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      lock.lock();
-      for (auto& [id, job] : now)
-        if (running_.count(id)) running_[id].r.written = job.r.written;
-      for (uint64_t id : done) running_.erase(id);
-    }
-  }
-  bool step(Job& job, bool cancelled) {
-    GenerationEnd end;
-    end.prompt_tokens = int(job.r.prompt.size()), end.tokens = int(job.r.written.size());
-    if (cancelled || end.tokens == job.r.max_tokens) {
-      end.finish = cancelled ? Finish::Cancelled : Finish::Length;
-      if (mode_ == "lie-count") end.tokens++;
-      job.s.end(end);
-      return true;
-    }
-    TokenTold told;
-    told.index = end.tokens, told.token = scripted_token(job.r.prompt, told.index),
-    told.text = scripted_text(told.token);
-    if (told_++ >= at_) misbehave(told);
-    job.r.written.push_back(told.token);
-    job.s.token(told);
-    return false;
-  }
-  void misbehave(TokenTold& told) {
-    if (mode_ == "crash") raise(SIGKILL);
-    if (mode_ == "exit") _exit(3);
-    if (mode_ == "engine-hangs")
-      for (;;) pause();
-    if (mode_ == "stopped") raise(SIGSTOP);
-    if (mode_ == "lie-index") told.index++;
-    if (mode_ == "lie-token") told.token = 97;
-    if (mode_ == "lie-top") told.top.resize(5);
-  }
-
-  const std::string mode_;
-  const int at_;
-  int told_ = 0;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::map<uint64_t, Job> running_;
-  std::vector<uint64_t> cancelled_;
-  uint64_t last_ = 0;
-  bool stop_ = false;
-  std::thread thread_;
-};
-
-// Numbers that depend on the text alone; ends the process after `at` of them.
-auto scripted_embed(const std::string& mode, int at) {
-  return [mode, at, told = 0](std::span<const std::vector<Token>> texts,
-                              const RemoteService::EmbeddingSink& sink) mutable -> Status {
-    for (size_t i = 0; i < texts.size(); i++) {
-      if (texts[i].empty()) return Error{Code::Usage, "a text is empty", ""};
-      if (told++ >= at && mode == "crash") raise(SIGKILL);
-      const std::vector<float> values = {float(texts[i][0]) / 3, -1e-30f, float(texts[i].size())};
-      if (auto ok = sink(i, values); !ok) return ok;
-    }
-    return Done{};
-  };
-}
-
-int scripted_worker(const std::string& mode, int at) {
-  if (mode == "does-not-load") {
-    tell_failed(kWorkerSocket, {Code::OutOfMemory, "the model does not fit", "take a smaller one"});
-    return 1;
-  }
-  if (mode == "never-starts") return 1;
-  if (mode == "silent") {
-    for (;;) pause();
-  }
-  if (mode == "not-a-worker" || mode == "other-version" || mode == "no-end" || mode == "unknown-request" ||
-      mode == "deep") {
-    const std::string hello = encode(wire::FromWorker(wire::Hello{"cpu:0", 1, 1, true, 1, "[]"}));
-    std::string text = "GET / HTTP/1.1\n";
-    if (mode == "other-version")
-      text = R"({"hello": {"device": "cpu:0", "context": 1, "pid": 1, "protocol": 999}})"
-             "\n";
-    if (mode == "unknown-request") text = hello + "\n" + R"({"end": {"id": 77}})" + "\n";
-    if (mode == "deep") text = std::string(100'000, '[') + "\n";
-    const std::string piece(1 << 20, 'x');
-    for (int i = 0; i < (mode == "no-end" ? 64 : 1); i++) {
-      const std::string& now = mode == "no-end" ? piece : text;
-      for (size_t sent = 0; sent < now.size();) {
-        const ssize_t n = write(kWorkerSocket, now.data() + sent, now.size() - sent);
-        if (n <= 0) return 1;
-        sent += size_t(n);
-      }
-    }
-    for (;;) pause();
-  }
-  tell_loading(kWorkerSocket, 1, 2);
-  ScriptedService service(mode, at);
-  wire::Hello hello;
-  hello.device = "cpu:0", hello.context = 4096, hello.pid = int(getpid());
-  return serve_front({kWorkerSocket, &service,
-                      [&] {
-                        SchedulerNumbers n;
-                        n.steps = service.steps;
-                        return n;
-                      },
-                      scripted_embed(mode, at)},
-                     hello)
-             ? 0
-             : 1;
-}
 
 // ---- the front
 
@@ -242,6 +81,10 @@ class Front {
       return answers_[n].end || answers_[n].failed || answers_[n].tokens.size() >= tokens;
     }));
     return answers_[n];
+  }
+  void forget(size_t n) {
+    const std::lock_guard lock(mutex_);
+    answers_[n] = {};
   }
   std::vector<std::string> replaced() {
     const std::lock_guard lock(mutex_);
@@ -333,6 +176,77 @@ TEST(RemoteService, ARequestThatEndsEveryWorkerIsGivenUpAndOthersGoOn) {
   Front liar("lie-count");
   liar.ask(0, 5);
   EXPECT_TRUE(liar.wait(0).failed);
+}
+
+// Each worker ends at the same token of one request, or when it gets it. The first such loss is everybody's;
+// then it is alone, and nobody else is asked for anything twice.
+TEST(RemoteService, OneThatEndsEveryWorkerFailsAloneAndNobodyElseNotices) {
+  for (const auto& [mode, at] : {std::pair("poison-step", 0), {"poison-step", 25}, {"poison-submit", 0}}) {
+    Front front(mode, at);
+    for (size_t n = 8; n < 20; n++) front.ask(n, 60);
+    for (size_t n = 8; n < 20; n++) {
+      const Answer a = front.wait(n);
+      if (n != size_t(kPoison)) {
+        expect_whole(a, n, 60);
+        continue;
+      }
+      ASSERT_TRUE(a.failed) << mode;
+      EXPECT_NE(a.failed->message.find("lost 3 times while it computed this answer alone"), std::string::npos)
+          << a.failed->message;
+      EXPECT_EQ(a.tokens.size(), size_t(at));
+      EXPECT_TRUE(a.in_order);
+    }
+    // Where it is not begun, the second loss makes it a suspect.
+    EXPECT_LE(front.replaced().size(), at || mode == std::string("poison-step") ? 4u : 5u) << mode;
+    front.ask(60, 60);
+    expect_whole(front.wait(60), 60, 60);
+  }
+}
+
+// A service that is sent one such request after the other stays there.
+TEST(RemoteService, ManyThatEndEveryWorkerDoNotEndTheService) {
+  Front front("poison-step", 0);
+  for (int i = 0; i < 3; i++) {
+    front.ask(size_t(kPoison), 5);
+    EXPECT_TRUE(front.wait(size_t(kPoison)).failed);
+    front.forget(size_t(kPoison));
+  }
+  front.ask(1, 30);
+  expect_whole(front.wait(1), 1, 30);
+}
+
+TEST(RemoteService, CancelledWhileOthersAreTriedTheyEnd) {
+  Front front("poison-step", 10);
+  std::vector<uint64_t> ids;
+  for (size_t n = 8; n < 20; n++) ids.push_back(front.ask(n, 100'000));
+  front.wait(size_t(kPoison), 10);
+  while (front.replaced().empty()) std::this_thread::yield();
+  for (uint64_t id : ids) front.service->cancel(id);
+  for (size_t n = 8; n < 20; n++) {
+    const Answer a = front.wait(n);
+    EXPECT_TRUE(a.in_order);
+    EXPECT_TRUE(a.end || (a.failed && n == size_t(kPoison))) << n;
+    if (a.end) { EXPECT_EQ(a.end->finish, Finish::Cancelled); }
+  }
+}
+
+TEST(RemoteService, EmbeddingsThatEndEveryWorkerFailAlone) {
+  Front front("poison-step", 0);
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 6; c++)
+    clients.emplace_back([&, c] {
+      std::vector<std::vector<Token>> texts;
+      for (int i = 0; i < 40; i++) texts.push_back({c == 3 && i == 20 ? kPoison : c * 40 + i + 100, i});
+      size_t next = 0;
+      const auto ok = front.service->embed(texts, [&](size_t i, std::span<const float> v) -> Status {
+        EXPECT_EQ(i, next++);
+        EXPECT_EQ(v[0], float(texts[i][0]) / 3);
+        return Done{};
+      });
+      EXPECT_EQ(bool(ok), c != 3);
+      EXPECT_EQ(next, c == 3 ? 20u : 40u);
+    });
+  for (std::thread& c : clients) c.join();
 }
 
 TEST(RemoteService, WhatCannotBeAWorkerIsToldWithItsReason) {
@@ -427,11 +341,11 @@ TEST(RemoteService, EmbeddingsTakeTurnsAndFailAlone) {
 }
 
 }  // namespace
-}  // namespace gimbal
+}  // namespace gimbal::test
 
 int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "scripted-worker")
-    return gimbal::scripted_worker(argv[2], std::atoi(argv[3]));
+    return gimbal::test::scripted_worker(argv[2], std::atoi(argv[3]));
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -1,0 +1,149 @@
+// What a worker says, checked before it is believed. Each answers why the worker must be replaced; empty: it
+// need not.
+#include <algorithm>
+
+#include "base/text.h"
+#include "workers/remote_service_impl.h"
+
+namespace gimbal {
+
+std::string RemoteService::Impl::read() {
+  std::string_view line;
+  while (process && process.channel.next(line)) {
+    auto message = wire::decode_from_worker(line);
+    if (!message) return message.error().message;
+    heard = Clock::now();
+    if (std::string why = handle(*message); !why.empty()) return why;
+  }
+  return "";
+}
+
+std::string RemoteService::Impl::handle(wire::FromWorker& message) {
+  if (auto* m = std::get_if<wire::Loading>(&message)) {
+    if (!ready && settings.loading) settings.loading(m->done, m->total);
+    return "";
+  }
+  if (auto* m = std::get_if<wire::Hello>(&message)) {
+    if (ready) return "it said hello twice";
+    ready = true, moved = last_ping = Clock::now();
+    {
+      const std::lock_guard lock(mutex);
+      known.ready = true, known.hello = *m;
+    }
+    changed.notify_all();
+    if (settings.ready) settings.ready(*m);
+    return "";
+  }
+  if (auto* m = std::get_if<wire::Failed>(&message); m && m->id == 0) {
+    // Without a first success there is nothing to go on with: the model cannot be loaded.
+    if (known.restarts == 0 && !ready) return give_up(std::move(m->why)), "";
+    return m->why.message;
+  }
+  if (!ready) return "it spoke before it was ready";
+  if (auto* m = std::get_if<wire::Begun>(&message)) {
+    const auto at = requests.find(m->id);
+    if (at == requests.end() || !at->second.sent || std::exchange(at->second.blame.begun, true))
+      return "it began a request that it has not got, or one twice";
+    moved = Clock::now();
+    failed_starts = 0;
+    return "";
+  }
+  // Ready alone is not enough: one that breaks with its first word would be started for ever.
+  failed_starts = 0;
+  if (auto* m = std::get_if<wire::Pong>(&message)) {
+    if (m->numbers.steps != steps) moved = Clock::now();
+    steps = m->numbers.steps;
+    {
+      const std::lock_guard lock(mutex);
+      known.numbers = m->numbers;
+    }
+    changed.notify_all();
+    return "";
+  }
+  moved = Clock::now();
+  if (auto* m = std::get_if<wire::Told>(&message)) return handle(*m);
+  if (auto* m = std::get_if<wire::Ended>(&message)) return handle(*m);
+  if (auto* m = std::get_if<wire::Embedding>(&message)) return handle(*m);
+  auto& m = std::get<wire::Failed>(message);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto at = embeddings.find(m.id); at != embeddings.end()) {
+      at->second->failed = std::move(m.why);
+      embeddings.erase(at);
+      changed.notify_all();
+      return "";
+    }
+  }
+  const auto at = requests.find(m.id);
+  if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
+  const GenerationSink sink = std::move(at->second.sink);
+  requests.erase(at);
+  sink.failed(m.why);
+  return "";
+}
+
+std::string RemoteService::Impl::handle(wire::Told& m) {
+  const auto at = requests.find(m.id);
+  if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
+  Request& r = at->second;
+  if (m.told.index != int(r.asked.written.size())) return "it left a token out, or told one twice";
+  if (m.told.token < 0 || (settings.vocabulary > 0 && m.told.token >= settings.vocabulary))
+    return "it told a token that the vocabulary does not have";
+  if (r.asked.max_tokens >= 0 && m.told.index >= r.asked.max_tokens)
+    return "it told more tokens than were asked for";
+  if (!is_utf8(m.told.text)) return "it told a text that is not UTF-8";
+  if (int(m.told.top.size()) > std::max(0, r.asked.logprobs))
+    return "it told more probabilities than were asked for";
+  r.asked.written.push_back(m.told.token);
+  r.sink.token(m.told);
+  const bool was_suspect = r.blame.suspect;
+  r.blame.progressed();
+  // It did not end this worker. The next suspect needs the worker for itself.
+  const auto suspect = [](auto& other) { return other.second.blame.suspect; };
+  if (was_suspect && std::any_of(requests.begin(), requests.end(), suspect)) {
+    r.makes_way = true;
+    process.channel.send(encode(wire::ToWorker(wire::Cancel{m.id})));
+  }
+  return "";
+}
+
+std::string RemoteService::Impl::handle(wire::Ended& m) {
+  const auto at = requests.find(m.id);
+  if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
+  const GenerationRequest& asked = at->second.asked;
+  if (m.end.tokens != int(asked.written.size()))
+    return "it ended an answer with another number of tokens than it told";
+  if (m.end.prompt_tokens != int(asked.prompt.size()) || m.end.shared_tokens < 0 ||
+      m.end.shared_tokens > m.end.prompt_tokens || !is_utf8(m.end.text))
+    return "it ended an answer with numbers or a text that cannot be";
+  if (at->second.makes_way && !at->second.unwanted && m.end.finish == Finish::Cancelled) {
+    at->second.sent = at->second.blame.begun = false;
+    return "";
+  }
+  end(m.id, m.end);
+  return "";
+}
+
+std::string RemoteService::Impl::handle(wire::Embedding& m) {
+  const std::lock_guard lock(mutex);
+  const auto at = embeddings.find(m.id);
+  if (at == embeddings.end() || !at->second->sent) return "it speaks of a request that it has not got";
+  Embedding& e = *at->second;
+  if (m.text < 0 || size_t(m.text) >= e.sent || e.before + size_t(m.text) != e.received)
+    return "it left a text out, or embedded one twice";
+  e.values.push_back(std::move(m.values));
+  e.blame.progressed();
+  if (size_t(m.text) + 1 == e.sent) e.sent = 0;
+  if (++e.received == e.texts.size()) embeddings.erase(at);
+  changed.notify_all();
+  return "";
+}
+
+void RemoteService::Impl::end(uint64_t id, const GenerationEnd& how) {
+  const auto at = requests.find(id);
+  const GenerationSink sink = std::move(at->second.sink);
+  requests.erase(at);
+  sink.end(how);
+}
+
+}  // namespace gimbal

@@ -1,0 +1,86 @@
+// What RemoteService has inside: its thread (remote_service.cpp) and what the worker says
+// (remote_messages.cpp).
+#pragma once
+#include <unistd.h>
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "workers/blame.h"
+#include "workers/remote_service.h"
+#include "workers/worker_process.h"
+
+namespace gimbal {
+
+// One thread owns the process and all requests; others leave it their wishes.
+struct RemoteService::Impl {
+  using Clock = std::chrono::steady_clock;
+
+  struct Request {
+    GenerationRequest asked;  // `written` grows by each token that was told
+    GenerationSink sink;
+    Blame blame = {};
+    bool sent = false;
+    bool makes_way = false;  // it is cancelled there, for another one to be alone; it goes on later
+    bool unwanted = false;   // it is cancelled for good
+  };
+
+  // Of a thread that waits for it.
+  struct Embedding {
+    std::vector<std::vector<Token>> texts;
+    size_t received = 0, before = 0;         // `before`: received when it was sent last
+    size_t sent = 0;                         // of the texts from there on; 0: it waits
+    std::vector<std::vector<float>> values;  // of the texts that were received
+    std::optional<Error> failed;
+    Blame blame = {};
+  };
+
+  explicit Impl(WorkerSettings s) : settings(std::move(s)) {}
+
+  // ---- shared, under `mutex`
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::pair<uint64_t, Request>> submitted;
+  std::vector<uint64_t> cancelled;
+  std::map<uint64_t, std::shared_ptr<Embedding>> embeddings;
+  uint64_t last_id = 0;
+  bool stopping = false;
+  std::optional<Error> ended;  // why there will be no worker any more
+  WorkerFacts known;
+
+  // ---- the thread's own
+  WorkerSettings settings;
+  int wake[2] = {-1, -1};
+  std::thread thread;
+  WorkerProcess process;
+  std::map<uint64_t, Request> requests;  // by rising id: the order in which they came
+  bool ready = false;
+  int failed_starts = 0;
+  uint64_t pings = 0, steps = 0;
+  Clock::time_point start_at{}, last_ping, heard, moved;
+
+  Status start_process();
+  void run();
+  void take_wishes();
+  void send_waiting();
+  void send(uint64_t id, Request& r);
+  void send(uint64_t id, Embedding& e, size_t texts);
+  int sent();
+  void wait();
+  std::string trouble();
+  std::string read();
+  std::string handle(wire::FromWorker& message);
+  std::string handle(wire::Told& m);
+  std::string handle(wire::Ended& m);
+  std::string handle(wire::Embedding& m);
+  bool busy();
+  void end(uint64_t id, const GenerationEnd& how);
+  void lose(const std::string& why);
+  void give_up(Error why);
+  void poke() const { [[maybe_unused]] const ssize_t n = write(wake[1], "", 1); }
+};
+
+}  // namespace gimbal
