@@ -97,6 +97,28 @@ std::string backends_text() {
   return api::dump(backends_json(reports, best, variants, now() - begin));
 }
 
+// What POST /v1/backends/reload does. A backend that computes a model now and would be of no use is found
+// before anything is exchanged.
+Result<std::string> reload_backends(LoadedModels& models) {
+  const auto reports = discover_backends();
+  for (const ServedModelPtr& model : models.loaded())
+    for (const auto& op : model->ops()) {
+      const std::string device = op.value("device", "");
+      for (const BackendReport& r : reports)
+        if (device.starts_with(r.backend + ":") && !r.available)
+          return Error{
+              Code::NoBackend,
+              format("{} computes {}, and would not be there now: {}", device, model->id(), r.message),
+              r.remedy};
+    }
+  if (auto ok = models.renew(); !ok) {
+    if (ok.error().code != Code::Unsupported) note("the workers do not come back: " + ok.error().message);
+    return ok.error();
+  }
+  note("the workers were exchanged, for the code of the backends that is there now");
+  return backends_text();
+}
+
 class Serve final : public Command {
  public:
   void declare(Arguments& a) override {
@@ -172,6 +194,7 @@ class Serve final : public Command {
     auto models = LoadedModels::create(std::move(files), keep_alive_.value_or(0), load);
     if (!models) return models.error();
     api::Services services{**models, GIMBAL_VERSION, backends_text};
+    services.reload_backends = [&] { return reload_backends(**models); };
     services.log = request_log();
     told = &services;
     api::Api api(services, access());

@@ -196,6 +196,14 @@ bool LoadedModels::give_back(double unused_for) {
   return true;  // and it is gone with `last`
 }
 
+Status LoadedModels::renew() {
+  const std::lock_guard one_at_a_time(renewing_);
+  Status ok = Done{};
+  for (const ServedModelPtr& model : loaded())
+    if (Status renewed = model->renew(); !renewed && ok) ok = renewed;
+  return ok;
+}
+
 void LoadedModels::tidy() {
   if (keep_alive_ > 0)
     while (give_back(keep_alive_)) {}

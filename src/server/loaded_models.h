@@ -26,6 +26,9 @@ class LoadedModels final : public Models {
   Result<std::shared_ptr<const Gguf>> file(const std::string& id) override;
   std::string digest(const std::string& id) override;
   std::vector<ServedModelPtr> loaded() override;
+  // ServedModel::renew() of those that are loaded, one after the other. The first error, if any, when all are
+  // done.
+  Status renew();
   // Gives back what nobody has asked for since `keep_alive` seconds.
   void tidy();
 
@@ -37,6 +40,7 @@ class LoadedModels final : public Models {
   bool give_back(double unused_for);
 
   const double keep_alive_;
+  std::mutex renewing_;
   const Load load_;
   const std::shared_ptr<Alive> alive_;
   std::vector<std::unique_ptr<Entry>> entries_;

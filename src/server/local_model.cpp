@@ -44,7 +44,11 @@ class LocalModel final : public ServedModel {
   const Tokenizer& tokenizer() const override { return scheduler_ ? scheduler_->tokenizer() : *tokenizer_; }
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }
-  const Json& ops() const override { return ops_; }
+  Json ops() const override { return ops_; }
+  Status renew() override {
+    return Error{Code::Unsupported, "this server computes itself, with the code that it was started with",
+                 "start it again, or without --workers none"};
+  }
   std::string explanations() const override { return explanations_; }
   GenerationService* generation() override { return scheduler_.get(); }
   uint64_t device_bytes() const override { return bytes_; }

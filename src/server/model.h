@@ -25,9 +25,13 @@ class ServedModel {
   virtual uint64_t device_bytes() const = 0;            // that it takes
   virtual std::vector<SchedulerNumbers> numbers() = 0;  // of each of its schedulers
   // What computes it: the ops of its programs with device, kernel and reason. A list.
-  virtual const Json& ops() const = 0;
+  virtual Json ops() const = 0;
   // How its workers compute it now, a list with engine/explanation.h for each.
   virtual std::string explanations() const { return "[]"; }
+  // New processes compute it, which open the code of the backends that is there now; requests go on with
+  // them. Errors: those of loading, and then requests fail with them until another time. Unsupported where
+  // this process computes.
+  virtual Status renew() = 0;
   // nullptr: it gives embeddings only.
   virtual GenerationService* generation() = 0;
   // For each text, in order, numbers of length 1; `sink` is called from this thread. Errors: Usage, naming

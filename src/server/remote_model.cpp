@@ -88,6 +88,7 @@ class RemoteModel final : public ServedModel {
     auto chat = ChatTemplate::of(*source_.file, *tokenizer_);
     if (!chat) return chat.error();
     chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
+    ops_.resize(options_.commands.size());
     for (size_t i = 0; i < options_.commands.size(); i++) {
       auto started = RemoteService::start(settings(i));
       if (!started) return started.error();
@@ -99,8 +100,6 @@ class RemoteModel final : public ServedModel {
       const wire::Hello hello = w->facts().hello;
       context_ = context_ ? std::min(context_, hello.context) : hello.context;
       bytes_ += hello.device_bytes;
-      if (const Json ops = parse_json(hello.ops); ops.is_array())
-        for (const Json& op : ops) ops_.push_back(op);
       if (hello.generates) services.push_back(w.get());
     }
     if (!services.empty()) pool_ = std::make_unique<ServicePool>(std::move(services));
@@ -112,7 +111,24 @@ class RemoteModel final : public ServedModel {
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }
-  const Json& ops() const override { return ops_; }
+  Json ops() const override {
+    const std::lock_guard lock(ops_mutex_);
+    Json all = Json::array();
+    for (const Json& of_one : ops_)
+      for (const Json& op : of_one) all.push_back(op);
+    return all;
+  }
+  Status renew() override {
+    const std::lock_guard lock(embedding_);
+    std::vector<RemoteService*> all;
+    for (const auto& w : workers_) all.push_back(w.get());
+    if (embedder_) all.push_back(embedder_.get());
+    for (RemoteService* one : all) one->replace();
+    Status ok = Done{};
+    for (RemoteService* one : all)
+      if (Status ready = one->wait_ready(); !ready) ok = ready;
+    return ok;
+  }
   uint64_t device_bytes() const override { return bytes_; }
   std::string explanations() const override {
     std::string all;
@@ -140,6 +156,11 @@ class RemoteModel final : public ServedModel {
     WorkerSettings s;
     s.command = options_.commands[i];
     s.vocabulary = int(tokenizer_->size());
+    s.ready = [this, i](const wire::Hello& hello) {
+      Json ops = parse_json(hello.ops);
+      const std::lock_guard lock(ops_mutex_);
+      if (hello.generates || !pool_) ops_[i] = ops.is_array() ? std::move(ops) : Json::array();
+    };
     if (options_.replaced) s.replaced = [this, i](const std::string& why) { options_.replaced(i, why); };
     return s;
   }
@@ -168,7 +189,8 @@ class RemoteModel final : public ServedModel {
   std::unique_ptr<ChatTemplate> chat_;
   int context_ = 0;
   uint64_t bytes_ = 0;
-  Json ops_ = Json::array();
+  mutable std::mutex ops_mutex_;
+  std::vector<Json> ops_;  // of each worker
   // The pool is called by the threads of the workers: they end first.
   std::unique_ptr<ServicePool> pool_;
   std::vector<std::unique_ptr<RemoteService>> workers_;

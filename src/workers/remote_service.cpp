@@ -55,6 +55,7 @@ void RemoteService::Impl::take_wishes() {
   {
     const std::lock_guard lock(mutex);
     fresh.swap(submitted), unwanted.swap(cancelled);
+    if (replacing) take_another_process();
   }
   for (auto& [id, r] : fresh) requests.emplace(id, std::move(r));
   if (ready) send_waiting();
@@ -67,6 +68,17 @@ void RemoteService::Impl::take_wishes() {
       end(id, {Finish::Cancelled, "", "", int(at->second.asked.prompt.size()), 0,
                int(at->second.asked.written.size())});
   }
+}
+
+// With the mutex held.
+void RemoteService::Impl::take_another_process() {
+  process.kill();
+  ready = replacing = known.ready = false;
+  known.pid = failed_starts = 0;
+  ended.reset();
+  start_at = Clock::now();
+  for (auto& [id, r] : requests) r.sent = r.blame.begun = false;
+  for (auto& [id, e] : embeddings) e->sent = 0;
 }
 
 // All of them, or while there are suspects one of these alone, those that were blamed least first.
@@ -238,9 +250,17 @@ RemoteService::~RemoteService() {
 
 Status RemoteService::wait_ready() {
   std::unique_lock lock(impl_->mutex);
-  impl_->changed.wait(lock, [&] { return impl_->known.ready || impl_->ended; });
+  impl_->changed.wait(lock, [&] { return !impl_->replacing && (impl_->known.ready || impl_->ended); });
   if (impl_->ended) return *impl_->ended;
   return Done{};
+}
+
+void RemoteService::replace() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->replacing = true;
+  }
+  impl_->poke();
 }
 
 WorkerFacts RemoteService::facts() const {

@@ -43,6 +43,9 @@ class RemoteService : public GenerationService {
   // Waits until it is ready. Errors: the worker's own (a model that does not fit); Failed when no worker
   // becomes ready.
   Status wait_ready();
+  // Another process takes the place of this one, and its requests, of which none is blamed. A service that
+  // had ended goes on. wait_ready() then waits for the new one.
+  void replace();
   WorkerFacts facts() const;  // its numbers are those of 2 seconds ago or later
 
   // Errors: only when the service has ended; all others come to the sink.

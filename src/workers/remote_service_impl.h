@@ -47,7 +47,7 @@ struct RemoteService::Impl {
   std::vector<uint64_t> cancelled;
   std::map<uint64_t, std::shared_ptr<Embedding>> embeddings;
   uint64_t last_id = 0;
-  bool stopping = false;
+  bool stopping = false, replacing = false;
   std::optional<Error> ended;  // why there will be no worker any more
   WorkerFacts known;
 
@@ -65,6 +65,7 @@ struct RemoteService::Impl {
   Status start_process();
   void run();
   void take_wishes();
+  void take_another_process();
   void send_waiting();
   void send(uint64_t id, Request& r);
   void send(uint64_t id, Embedding& e, size_t texts);

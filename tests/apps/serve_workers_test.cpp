@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/fake_plugins.h"
 #include "support/serving.h"
 
 namespace gimbal::test {
@@ -23,6 +24,20 @@ std::vector<pid_t> workers_of(pid_t parent) {
     if (std::atoi(text.c_str() + close + 4) == parent) found.push_back(pid_t(std::stoi(name)));
   }
   return found;
+}
+
+std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A library is opened as a copy in memory (device/library.cpp): whether it is one of this file as it is now.
+bool computes_with(pid_t pid, const std::string& plugin) {
+  const std::string name = std::filesystem::path(plugin).filename();
+  for (const auto& entry : std::filesystem::directory_iterator(format("/proc/{}/fd", pid)))
+    if (contains(std::filesystem::read_symlink(entry.path()).string(), name))
+      return bytes_of(entry.path()) == bytes_of(plugin);
+  return false;
 }
 
 bool gone(pid_t pid) {
@@ -96,6 +111,76 @@ TEST(ServeWorkers, SeveralOrNoneAnswerTheSame) {
   EXPECT_SAYS(gimbal({"serve", "--workers", "cpu,nonsense"}).err, "nonsense");
   EXPECT_SAYS(gimbal({"serve", "--workers", "cpu", "--backend", "cpu"}).err, "give only one of them");
   EXPECT_SAYS(gimbal({"worker"}).err, "started by `gimbal serve`");
+}
+
+TEST(ServeWorkers, ReloadedUnderLoadNoAnswerNotices) {
+  const Serving s({"--workers", "cpu,cpu", "--api-key", "k"});
+  const auto asked = [&](const std::string& path, const std::string& body, const char* key = "k") {
+    return s.ask(post(path, body, std::string("x-api-key: ") + key + "\r\n"));
+  };
+  const std::string body = Json{
+      {"model", s.model},  {"prompt", "Once upon a time"}, {"seed", 5}, {"max_tokens", 200}, {"logprobs", 3},
+      {"temperature", 0.9}}.dump();
+  const auto answer = [&] {
+    const HttpAnswer a = asked("/v1/completions", body);
+    EXPECT_EQ(a.status, 200) << a.body;
+    return Json::parse(a.body, nullptr, false)["choices"][0];
+  };
+  const Json alone = answer();
+  EXPECT_EQ(asked("/v1/backends/reload", "", "other").status, 401);
+  EXPECT_EQ(asked("/v1/backends/reload", "{\"x\": 1}").status, 400);
+  auto before = workers_of(s.pid());
+  ASSERT_EQ(before.size(), 2u);
+  std::atomic<int> running{8};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; i++)
+    clients.emplace_back([&] {
+      for (int n = 0; n < 3; n++) EXPECT_EQ(answer(), alone);
+      running--;
+    });
+  do {
+    const HttpAnswer a = asked("/v1/backends/reload", "");
+    EXPECT_EQ(a.status, 200) << a.body;
+    const Json now = Json::parse(a.body, nullptr, false);
+    EXPECT_EQ(now["backends"][0]["available"].is_boolean(), true) << a.body;
+    const auto after = workers_of(s.pid());
+    EXPECT_EQ(after.size(), 2u);
+    for (const pid_t pid : after) EXPECT_EQ(std::count(before.begin(), before.end(), pid), 0);
+    before = after;
+  } while (running > 0);
+  for (std::thread& c : clients) c.join();
+  const HttpAnswer metrics = s.ask(get("/metrics", "x-api-key: k\r\n"));
+  EXPECT_SAYS(metrics.body, "gimbal_worker_restarts_total 0\n");
+}
+
+TEST(ServeWorkers, ReloadedTheyUseThePluginThatIsThereNow) {
+  PluginFolder folder;
+  folder.put("metal", "hardware,memory=8000000000,free=6000000000");
+  const Serving s(
+      {"--backend", "metal", "--strict", "--numerics", "fast"},
+      {{"GIMBAL_BACKEND_PATH", folder.path()}, {"GIMBAL_FAKE_metal", std::getenv("GIMBAL_FAKE_metal")}});
+  const Json asked = {{"prompt", "Once upon a time"}, {"max_tokens", 8}, {"temperature", 0}};
+  const Json first = s.ask("/v1/completions", asked)["choices"][0];
+  EXPECT_TRUE(computes_with(workers_of(s.pid()).at(0), folder.file("metal")));
+  // What is of no use is found before anything is exchanged.
+  const auto before = workers_of(s.pid());
+  std::ofstream(folder.file("metal") + ".new") << "no library";
+  std::filesystem::rename(folder.file("metal") + ".new", folder.file("metal"));
+  const HttpAnswer refused = s.ask(post("/v1/backends/reload", ""));
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_SAYS(refused.body, "metal:0");
+  EXPECT_EQ(workers_of(s.pid()), before);
+  EXPECT_EQ(s.ask("/v1/completions", asked)["choices"][0], first);
+
+  folder.put("metal", "hardware,memory=8000000000,free=6000000000", "v2");
+  const HttpAnswer done = s.ask(post("/v1/backends/reload", "{}"));
+  EXPECT_EQ(done.status, 200) << done.body;
+  EXPECT_SAYS(done.body, "fake, version 2");
+  EXPECT_TRUE(computes_with(workers_of(s.pid()).at(0), folder.file("metal")));
+  EXPECT_EQ(s.ask("/v1/completions", asked)["choices"][0], first);
+
+  const Serving itself({"--workers", "none"});
+  EXPECT_EQ(itself.ask(post("/v1/backends/reload", "")).status, 409);
 }
 
 TEST(ServeWorkers, AModelThatCannotBeLoadedSaysWhyAndEndsTheServer) {

@@ -26,7 +26,8 @@ class ScriptedModel final : public ServedModel {
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return chat_; }
   int context() const override { return 256; }
-  const Json& ops() const override { return ops_; }
+  Json ops() const override { return ops_; }
+  Status renew() override { return Done{}; }
   uint64_t device_bytes() const override { return 1; }
   std::vector<SchedulerNumbers> numbers() override { return std::vector<SchedulerNumbers>(1); }
   GenerationService* generation() override { return &service; }

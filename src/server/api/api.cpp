@@ -17,7 +17,7 @@ struct Route {
   const char* method;
   const char* path;  // one that ends with "/*" leaves the rest open
   Handle handle;
-  enum : uint8_t { Guarded, Open } access = Guarded;
+  enum : uint8_t { Guarded, Open, NoBody } access = Guarded;  // NoBody: guarded, and the body may be empty
 };
 
 constexpr Route kRoutes[] = {
@@ -46,6 +46,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/health", health_ready, Route::Open},
     {"GET", "/metrics", metrics},
     {"GET", "/v1/backends", show_backends},
+    {"POST", "/v1/backends/reload", reload_backends, Route::NoBody},
     {"GET", "/v1/receipts/*", show_receipt},
     {"GET", "/v1/explain/*", show_explanation},
     {"GET", "/", show_page, Route::Open},
@@ -166,7 +167,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
         {"Access-Control-Allow-Headers", "authorization, content-type, x-api-key, anthropic-version"});
     return call.exchange->answer(std::move(out));
   }
-  if ((!found || found->access == Route::Guarded) && !allowed(r)) {
+  if ((!found || found->access != Route::Open) && !allowed(r)) {
     ApiError e{401, given_key(r).empty()
                         ? "an API key is needed: send it as Authorization: Bearer KEY or x-api-key: KEY"
                         : "the API key is not right"};
@@ -182,7 +183,9 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
          "", "method_not_allowed"},
         {{"Allow", methods}});
   const bool posts = r.method == "POST";
-  if (posts && call.dialect != Dialect::Ollama && !is_json(r))
+  const bool no_body = found->access == Route::NoBody && r.body.empty();
+  if (no_body) r.body = "{}";
+  if (posts && !no_body && call.dialect != Dialect::Ollama && !is_json(r))
     return refuse({415, "the body must be JSON, and the header Content-Type: application/json", "",
                    "unsupported_media_type"});
   if (posts && !services_.ready) return refuse({503, "the model is being loaded", "", "", 1});

@@ -84,6 +84,7 @@ Refused health_live(Call&);
 Refused health_ready(Call&);
 Refused metrics(Call&);
 Refused show_backends(Call&);
+Refused reload_backends(Call&);
 Refused show_receipt(Call&);
 Refused show_explanation(Call&);
 Refused show_page(Call&);

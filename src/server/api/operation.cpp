@@ -66,6 +66,16 @@ Refused show_backends(Call& call) {
   return {};
 }
 
+Refused reload_backends(Call& call) {
+  if (auto no = Fields(call.body).finish()) return no;
+  auto text = call.services.reload_backends();
+  if (!text && (text.error().code == Code::Unsupported || text.error().code == Code::NoBackend))
+    return ApiError{409, text.error().message, "", "backends_not_reloaded"};
+  if (!text) return of(text.error());
+  call.answer(http::Response{200, std::move(*text)});
+  return {};
+}
+
 Refused show_receipt(Call& call) {
   std::string text = call.services.receipts.find(call.argument);
   if (text.empty())

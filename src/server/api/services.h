@@ -46,6 +46,8 @@ struct Services {
   Models& models;
   std::string version;                    // of gimbal
   std::function<std::string()> backends;  // as `gimbal backends --json` prints them
+  // Opens the code of the backends anew, and tells the same.
+  std::function<Result<std::string>()> reload_backends = {};
 
   std::atomic<bool> ready{false}, draining{false};
   std::atomic<int> running{0};  // answers that are computed
