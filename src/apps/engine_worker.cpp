@@ -25,6 +25,7 @@ class EngineWorker final : public Command {
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
     a.flag("--embeddings", "give embeddings, and no text", embeddings_);
+    a.whole("--models", "N", "that share the devices", models_, 1, 1000);
     a.flag("--log-json", "notes on stderr as objects of JSON", log_json_);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
@@ -71,6 +72,8 @@ class EngineWorker final : public Command {
     auto options = serving_options(load_, engine_);
     if (!options) return options.error();
     options->embeddings_only = embeddings_;
+    options->models = models_.value_or(1);
+    if (quiet) options->planned = {};
     auto file = open_model_file(model_, file_options(engine_));
     if (!file) return file.error();
     const EventSink told = tell_on_stderr(quiet);
@@ -93,6 +96,7 @@ class EngineWorker final : public Command {
   }
 
   std::string model_;
+  std::optional<int> models_;
   bool embeddings_ = false, log_json_ = false;
   LoadOptions load_;
   CommonOptions engine_;

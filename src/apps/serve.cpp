@@ -168,6 +168,8 @@ class Serve final : public Command {
       return Error{Code::Usage, "--tls-cert and --tls-key go together", "give both, or none of them"};
     auto serving = serving_options(load_, engine_);
     if (!serving) return serving.error();
+    serving->models = std::max(1, int(models_.size()));
+    if (quiet) serving->planned = {};
     std::vector<ModelFile> files;
     if (models_.empty()) models_.push_back("default");
     for (const std::string& name : models_) {
@@ -276,6 +278,7 @@ class Serve final : public Command {
         c.push_back("--backend=" + at->backend);
         if (at->backend != "cpu") c.push_back(format("--device={}", at->index));
       }
+      if (models_.size() > 1) c.push_back(format("--models={}", models_.size()));
       if (quiet) c.push_back("--quiet");
       if (log_json_) c.push_back("--log-json");
       all.push_back(std::move(c));

@@ -8,6 +8,7 @@
 #include "engine/findings.h"
 #include "ops/op_def.h"
 #include "program/place.h"
+#include "runtime/cache_size.h"
 #include "runtime/memory_check.h"
 
 namespace gimbal {
@@ -99,6 +100,8 @@ Json explanation(const ModelPlan& b) {
   Json j{{"architecture", b.config.arch},
          {"layers", b.config.layers},
          {"context", b.options.context},
+         {"sequences", b.options.sequences},
+         {"cache_tokens", cache_positions(b)},
          {"batch", b.options.batch},
          {"kv_type", info(b.options.cache_type).name}};
   add_memory(j, b);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/location.h"
-#include "runtime/model_plan.h"
+#include "runtime/cache_size.h"
 
 namespace gimbal {
 
@@ -43,7 +43,8 @@ struct EngineOptions {
   std::optional<int> limit_megabytes;      // of memory that the CPU's speed is measured with; none: 1000
   Verify verify = Verify::Auto;
   Packed packed = Packed::Auto;
-  RunOptions run;  // context, batch, cache_type, kernels
+  RunOptions run;   // context, batch, cache_type, kernels
+  CacheWish cache;  // in place of run.cache_positions, which are the least
 };
 
 }  // namespace gimbal

@@ -16,6 +16,9 @@ Result<PlannedModel> Engine::plan(const ModelFile& source) {
     return place(source, std::move(*opened));
   }();
   if (!planned) return planned;
+  auto larger = with_larger_cache(std::move(planned->plan), options_.cache);
+  if (!larger) return larger.error();
+  planned->plan = std::move(*larger);
   std::vector<Fallback>& all = planned->fallbacks;
   std::vector<Fallback> wanted;
   for (const Rejection& r : planned->opened.fallbacks)

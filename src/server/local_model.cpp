@@ -73,8 +73,10 @@ class LocalModel final : public ServedModel {
       o.run.context = context_;
       o.run.sequences = o.run.logit_rows = options_.parallel;
       o.run.batch = std::max(o.run.batch, options_.parallel);
-      o.run.cache_positions =
-          options_.cache_tokens ? options_.cache_tokens : default_cache_tokens(context_, options_.parallel);
+      o.run.cache_positions = options_.cache_tokens ? options_.cache_tokens : context_;
+      const int64_t whole = int64_t(context_) * options_.parallel;
+      if (!options_.cache_tokens)
+        o.cache = {whole, std::min(whole, std::max(int64_t(context_) * 4, kModestCache)), options_.models};
       auto drafts = open_drafts(registry_, o, source_, options_.draft, events_, kDraftedTexts);
       if (!drafts) return drafts.error();
       drafts_ = std::move(*drafts);
@@ -83,6 +85,7 @@ class LocalModel final : public ServedModel {
       if (!loaded) return loaded.error();
       ops_ = ops_of(*(*loaded)->model);
       explanations_ = explained((*loaded)->model->plan());
+      if (options_.planned) options_.planned((*loaded)->model->plan());
       for (const LoadedModelPtr& m : {*loaded, drafts_->model})
         for (const MemoryUse& u : m ? memory_uses(m->model->plan()) : std::vector<MemoryUse>())
           if (u.device) bytes_ += u.sum.total();
@@ -127,7 +130,8 @@ class LocalModel final : public ServedModel {
     return Done{};
   }
 
-  static constexpr size_t kTextsAtOnce = 32;  // of embeddings
+  static constexpr size_t kTextsAtOnce = 32;      // of embeddings
+  static constexpr int64_t kModestCache = 32768;  // tokens, or 4 contexts where these are more
   // That a model drafts for: with more, rows are used up by the texts themselves.
   static constexpr int kDraftedTexts = 4;
 
@@ -150,10 +154,6 @@ class LocalModel final : public ServedModel {
 };
 
 }  // namespace
-
-int64_t default_cache_tokens(int context, int parallel) {
-  return std::min<int64_t>(int64_t(context) * parallel, std::max<int64_t>(int64_t(context) * 4, 32768));
-}
 
 Result<ServedModelPtr> load_local_model(Registry& registry, std::string id, const ModelFile& source,
                                         const ServingOptions& options, const EventSink& events) {

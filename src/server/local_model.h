@@ -8,15 +8,16 @@ namespace gimbal {
 
 struct ServingOptions {
   EngineOptions engine;
-  int parallel = 64;             // requests of a model at once
-  int64_t cache_tokens = 0;      // of KV cache for all of them; 0: default_cache_tokens()
+  int parallel = 64;  // requests of a model at once
+  // Of KV cache for all of them; 0: what the devices have free (runtime/cache_size.h), at least a context and
+  // at most one for each.
+  int64_t cache_tokens = 0;
+  int models = 1;                // that share the devices
   std::string draft = "off";     // where drafts of answers come from (engine/drafts.h)
   bool embeddings_only = false;  // of a model that generates text, too
   SchedulerOptions scheduler = {};
+  std::function<void(const ModelPlan&)> planned = {};  // how texts are generated; called when it is loaded
 };
-
-// A whole context for each request, but at most 32768 tokens in all, or 4 contexts where these are more.
-int64_t default_cache_tokens(int context, int parallel);
 
 // Errors: those of open_drafts, Engine::load and Scheduler::create.
 Result<ServedModelPtr> load_local_model(Registry& registry, std::string id, const ModelFile& source,

@@ -183,6 +183,19 @@ TEST(ServeWorkers, ReloadedTheyUseThePluginThatIsThereNow) {
   EXPECT_EQ(itself.ask(post("/v1/backends/reload", "")).status, 409);
 }
 
+// The built-in model is so small that a context for each fits anywhere; cache_size_test has the others.
+TEST(ServeWorkers, TheCacheIsWhatTheRequestsCanUseAndSaid) {
+  const std::string log = format("{}/cache-{}.log", testing::TempDir(), getpid());
+  for (const auto& [more, tokens] :
+       {std::pair(Args{"--parallel", "10"}, 5120), {Args{"--cache-tokens", "1024"}, 1024}}) {
+    const Serving s(more, {}, log);
+    const Json j = Json::parse(s.ask(get("/v1/explain/" + s.model)).body, nullptr, false);
+    EXPECT_EQ(j["workers"][0]["cache_tokens"], tokens);
+    EXPECT_SAYS(bytes_of(log), format("KV cache for {} tokens, {} contexts of 512", tokens, tokens / 512));
+  }
+  std::filesystem::remove(log);
+}
+
 TEST(ServeWorkers, AModelThatCannotBeLoadedSaysWhyAndEndsTheServer) {
   const auto r = gimbal({"serve", "default", "--port", "0", "--strict", "--backend", "cuda"});
   EXPECT_NE(r.code, 0);

@@ -1,0 +1,64 @@
+#include "runtime/cache_size.h"
+
+#include <algorithm>
+
+#include "runtime/memory_check.h"
+
+namespace gimbal {
+namespace {
+
+uint64_t less(uint64_t a, uint64_t b) { return a - std::min(a, b); }
+
+// Bytes for the cache and what grows with it. `modest`: only what must be left is left.
+uint64_t room(const MemoryUse& u, const CacheWish& wish, bool modest) {
+  const uint64_t fixed = u.sum.total() - u.sum.cache;
+  if (modest) return less(u.sum.free - u.sum.free / 16, fixed);
+  if (!u.device || u.device->in_host_memory()) return less(u.sum.free / 2, fixed) / uint64_t(wish.models);
+  return less(u.sum.free - u.sum.free / 16, 2 * fixed) / uint64_t(wish.models);
+}
+
+// The positions that fit by the room on each device: what so many more take is known from two plans.
+int64_t positions_that_fit(const ModelPlan& small, const ModelPlan& large, const CacheWish& wish,
+                           bool modest) {
+  const auto before = memory_uses(small), after = memory_uses(large);
+  const int64_t least = small.options.cache_positions, most = large.options.cache_positions;
+  int64_t fit = most;
+  for (size_t i = 0; i < before.size() && i < after.size(); i++) {
+    const uint64_t needed = less(after[i].sum.total(), before[i].sum.total() - before[i].sum.cache);
+    const uint64_t there = room(before[i], wish, modest);
+    if (needed <= there) continue;
+    const double growth = double(std::max<uint64_t>(1, less(needed, before[i].sum.cache)));
+    const double share = std::min(1.0, double(less(there, before[i].sum.cache)) / growth);
+    fit = std::min(fit, least + int64_t(share * double(most - least)));
+  }
+  return fit / kPagePositions * kPagePositions;
+}
+
+}  // namespace
+
+int64_t cache_positions(const ModelPlan& b) {
+  int64_t least = 0;
+  for (const StatePool& pool : b.pools)
+    if (const int64_t here = int64_t(pool.pages) * kPagePositions;
+        pool.kind == StateKind::Paged && pool.window == 0)
+      least = least ? std::min(least, here) : here;
+  return least;
+}
+
+Result<ModelPlan> with_larger_cache(ModelPlan plan, const CacheWish& wish) {
+  if (wish.most <= plan.options.cache_positions) return plan;
+  std::vector<Placement> where;
+  for (const Stage& s : plan.stages) where.push_back({s.device, s.layers, s.why});
+  RunOptions run = plan.options;
+  run.cache_positions = wish.most;
+  auto large = make_model_plan(*plan.file, where, run);
+  if (!large) return large;
+  const int64_t generous = positions_that_fit(plan, *large, wish, false);
+  const int64_t fit = std::max(generous, std::min(wish.modest, positions_that_fit(plan, *large, wish, true)));
+  if (fit >= wish.most) return large;
+  if (fit <= plan.options.cache_positions) return plan;
+  run.cache_positions = fit;
+  return make_model_plan(*plan.file, where, run);
+}
+
+}  // namespace gimbal

@@ -1,0 +1,22 @@
+// How much KV cache the sequences of a model share, where nobody said: by what its devices have free.
+#pragma once
+#include "runtime/model_plan.h"
+
+namespace gimbal {
+
+struct CacheWish {
+  int64_t most = 0;    // positions that would be used; 0: the plan's own stay
+  int64_t modest = 0;  // positions that are worth taking what would be left free
+  int models = 1;      // that share the devices
+};
+
+// Positions of the pages that sequences of the plan share, where all of a text is kept; 0: nowhere.
+int64_t cache_positions(const ModelPlan&);
+
+// The plan with more positions of cache (RunOptions::cache_positions), never fewer: as many as are wished and
+// fit where it has its layers. Left free are a sixteenth of a device's memory and room for the weights again,
+// which the same model takes when it gives embeddings, too; half of the memory of the host, which has other
+// programs. Errors: those of make_model_plan.
+Result<ModelPlan> with_larger_cache(ModelPlan plan, const CacheWish&);
+
+}  // namespace gimbal
