@@ -228,14 +228,15 @@ Worst worst_of(const std::vector<double>& got, const std::vector<double>& want,
   return {worst, at};
 }
 
-void judge(const Case& c, const Setup& s, const Computed& computed_bytes, KernelReport& report) {
+void judge(const Case& c, const Setup& s, const gimbal_kernel_info& row, const Computed& computed_bytes,
+           KernelReport& report) {
   const std::vector<unsigned char>& bytes = computed_bytes.output;
   const Expected want = expected(c, s);
   Shape computed = want.out.shape;
   computed.last() = c.rows;
   std::vector<Shape> shapes;
   for (const CaseInput& in : c.inputs) shapes.push_back(in.shape);
-  const double allowed = tolerance(c.kind, shapes);
+  const double allowed = tolerance(c.kind, shapes) + double(row.tolerance);
   report.cases++;
   std::string wrong;
   auto compare = [&](const char* what, const reference::Tensor& got, const reference::Tensor& wanted,
@@ -305,7 +306,7 @@ Result<KernelReport> check_kernel(const Device& device, size_t kernel) {
       }
       auto out = compute(device, c, *s);
       if (!out) return out.error();
-      judge(c, *s, *out, report);
+      judge(c, *s, row, *out, report);
     }
   if (report.cases == 0) {
     report.not_run = why_none;

@@ -120,6 +120,8 @@ typedef struct gimbal_kernel_info {
   uint32_t params; /* GIMBAL_PARAM_ of those that may be other than 0 */
   uint32_t n_limits;
   const gimbal_limit* limits;
+  float tolerance; /* of a fast row: how much further from the exact result it may be than the op's own order
+                      of additions, in shares of the sum of its terms' magnitudes; 0: no further */
 } gimbal_kernel_info;
 
 typedef struct gimbal_device_info {

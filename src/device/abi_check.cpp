@@ -32,7 +32,7 @@ SIZE(gimbal_limit, 32);
 AT(gimbal_limit, multiple, 12);
 AT(gimbal_limit, min, 16);
 
-SIZE(gimbal_kernel_info, 200);
+SIZE(gimbal_kernel_info, 208);
 AT(gimbal_kernel_info, needs, 4);
 AT(gimbal_kernel_info, name, 8);
 AT(gimbal_kernel_info, op, 16);
@@ -41,6 +41,7 @@ AT(gimbal_kernel_info, in, 24);
 AT(gimbal_kernel_info, out, 152);
 AT(gimbal_kernel_info, params, 184);
 AT(gimbal_kernel_info, limits, 192);
+AT(gimbal_kernel_info, tolerance, 200);
 
 SIZE(gimbal_device_info, 80);
 AT(gimbal_device_info, name, 8);

@@ -29,6 +29,16 @@ TEST_F(CpuFeatures, AllOfThem) {
   EXPECT_EQ(times_asked, 1);
 }
 
+TEST_F(CpuFeatures, DotProductsOfBf16) {
+  X86Reading r = sapphire_rapids();
+  r.leaf7_1_eax = 0x1c30;  // AVX-VNNI and AVX512_BF16 among others
+  EXPECT_EQ(x86_features(r, refused), kVectors | AVX512_BF16);
+  r.leaf7_1_eax &= ~(1u << 5);
+  EXPECT_EQ(x86_features(r, refused), kVectors);
+  r.leaf7_1_eax = 1u << 5, r.leaf7_ecx &= ~(1u << 11);
+  EXPECT_EQ(x86_features(r, refused), kVectors & ~VNNI) << "the rows need VNNI, too";
+}
+
 TEST_F(CpuFeatures, ARefusalIsAMissingFeature) {
   EXPECT_EQ(x86_features(sapphire_rapids(), refused), kVectors);
   EXPECT_EQ(times_asked, 1);
@@ -95,8 +105,8 @@ TEST_F(CpuFeatures, OneByOne) {
 TEST_F(CpuFeatures, EveryBitHasAName) {
   int names = 0;
   while (kFeatureNames[names]) names++;
-  EXPECT_EQ(1u << (names - 1), uint32_t(AMX_INT8));
-  EXPECT_STREQ(kFeatureNames[names - 1], "AMX-INT8");
+  EXPECT_EQ(1u << (names - 1), uint32_t(AVX512_BF16));
+  EXPECT_STREQ(kFeatureNames[names - 1], "AVX-512 BF16");
   EXPECT_EQ(cpu_features() >> names, 0u);
   EXPECT_EQ(cpu_features(), cpu_features());
 }

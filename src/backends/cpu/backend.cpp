@@ -55,6 +55,12 @@ constexpr gimbal_limit kPromptSizes[] = {
     {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, kPromptRows, INT64_MAX},
 };
 
+constexpr gimbal_limit kManySizes[] = {
+    kSizes[0],
+    kSizes[1],
+    {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, kMaxFewRows + 1, INT64_MAX},
+};
+
 CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   const CpuClaim& c = r.info;
   const auto op = OpKind(c.op);
@@ -63,6 +69,8 @@ CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   if (op == OpKind::MatMul || op == OpKind::ExpertMatMul) k.in[1] = claim_of(set_of(DType(c.x)));
   if (c.rows == CpuRows::Few) limit(k, kFewSizes);
   if (c.rows == CpuRows::Prompts) limit(k, kPromptSizes);
+  if (c.rows == CpuRows::Many) limit(k, kManySizes);
+  if (c.tolerance > 0) k.numerics = GIMBAL_FAST, k.tolerance = c.tolerance;
   return {k, r.work, r.launch, r.by_row, r.items_at_once, r.item_outputs, r.launch_two};
 }
 

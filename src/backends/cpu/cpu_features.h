@@ -16,14 +16,16 @@ enum Feature : uint32_t {
   DOTPROD = 64,
   I8MM = 128,
   AMX_INT8 = 256,
+  AVX512_BF16 = 512,
 };
 extern const char* const kFeatureNames[];  // of bit i; ends with nullptr
 
 uint32_t cpu_features();  // of this CPU, read once
 
-// What an x86 CPU and its operating system say: registers after CPUID leaf 1, leaf 7, and XGETBV 0.
+// What an x86 CPU and its operating system say: registers after CPUID leaf 1, leaf 7 and its
+// part 1, and XGETBV 0.
 struct X86Reading {
-  uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, leaf7_edx = 0;
+  uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, leaf7_edx = 0, leaf7_1_eax = 0;
   uint64_t xcr0 = 0;
 };
 // `request_tiles` asks the system for leave to use tile registers, and says whether it was given; it is

@@ -31,6 +31,7 @@ enum class CpuRows : uint8_t {
   Any,
   Few,      // 2 to kMaxFewRows
   Prompts,  // fewer than kPromptRows are not worth its preparations
+  Many,     // more than kMaxFewRows
 };
 constexpr int32_t kMaxFewRows = 32, kPromptRows = 16;
 
@@ -43,6 +44,7 @@ struct CpuClaim {
   uint8_t format;  // a DType: of the weights or the cache, or what quantize gives
   uint8_t x;       // of a product's activations
   CpuRows rows;
+  float tolerance = 0;  // not 0: a fast row, and gimbal_kernel_info::tolerance
 };
 
 // A row: what it claims, and the private half that computes work items [begin, end).
