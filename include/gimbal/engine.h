@@ -31,6 +31,7 @@ struct Event {
     Recovered,  // `what` was lost; a sequence goes on on `instead`
     Verifying,  // progress: `done` of `total` kernels
     Loading,    // progress: `done` of `total` bytes
+    Measuring,  // progress: `done` of `total` products that are timed to choose their kernels
   } kind;
   std::string what, instead;
   Error why;  // its message, and for fallbacks and losses its reason
@@ -52,7 +53,8 @@ struct Options {
   // Folders with plugins (gimbal_PLUGIN_DIR of find_package), looked into first; behind them those of
   // $GIMBAL_BACKEND_PATH and the program's own.
   std::vector<std::string> plugin_folders;
-  // Called from the thread that called the engine. False cancels what Verifying or Loading tell about.
+  // Called from the thread that called the engine. False cancels what Verifying, Measuring or Loading tell
+  // about.
   std::function<bool(const Event&)> events;
 };
 

@@ -68,6 +68,9 @@ std::optional<Limits> device_limits(const Device& device, bool measure_again, st
            false};
   Json entry = limits_json(l);
   entry.erase("cached_in"), entry.erase("from_cache");
+  // What engine/measured.h keeps beside them.
+  if (const Json& before = kept.find(key); before.is_object() && before.contains("products"))
+    entry["products"] = before["products"];
   const Status saved = kept.put(key, std::move(entry));
   if (saved) l.cached_in = kept.path();
   else

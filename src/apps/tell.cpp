@@ -35,10 +35,11 @@ class Console {
 
  private:
   void progress(const event::Progress& p) {
-    const bool verifying = p.stage == event::Progress::Verifying;
-    const std::string what = verifying ? format("verifying {} (first use)", p.device) : "loading";
+    const bool loading = p.stage == event::Progress::Loading;
+    const char* doing = p.stage == event::Progress::Verifying ? "verifying" : "timing";
+    const std::string what = loading ? "loading" : format("{} {} (first use)", doing, p.device);
     if (!bar_ || what != what_)
-      bar_.emplace(what_ = what, !quiet_, verifying ? Progress::Unit::Kernels : Progress::Unit::Bytes);
+      bar_.emplace(what_ = what, !quiet_, loading ? Progress::Unit::Bytes : Progress::Unit::Kernels);
     bar_->update(p.done, p.total);
     if (p.done == p.total) bar_.reset();
   }

@@ -1,6 +1,7 @@
 #include "conformance/kernel_setup.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -16,14 +17,15 @@ constexpr uint64_t kMaxCopies = 4096;
 
 class Recorder {
  public:
-  Recorder(const Device& d, OpKind kind, DType format, int rows, uint64_t bytes)
-      : device_(d), p_(d, rows, rows), kind_(kind), format_(format), rows_(rows), bytes_(bytes) {}
+  // `bench`: the shape of each copy.
+  Recorder(const Device& d, OpKind kind, std::function<Bench(int copy)> bench, int rows, uint64_t bytes)
+      : device_(d), p_(d, rows, rows), kind_(kind), bench_(std::move(bench)), rows_(rows), bytes_(bytes) {}
 
   Result<KernelSetup> record() && {
-    const Bench first = check_of(kind_).bench(format_, rows_, 0);
+    const Bench first = bench_(0);
     s_.shape = first.text;
     const int n = first.streams ? copies(first) : kSmallOps;
-    for (int i = 0; i < n; i++) record_one(check_of(kind_).bench(format_, rows_, i), i);
+    for (int i = 0; i < n; i++) record_one(bench_(i), i);
     auto program = std::move(p_).finish();
     if (!program) return program.error();
     s_.program = std::move(*program);
@@ -109,7 +111,7 @@ class Recorder {
   const Device& device_;
   ProgramBuilder p_;
   const OpKind kind_;
-  const DType format_;
+  const std::function<Bench(int)> bench_;
   const int rows_;
   const uint64_t bytes_;
   std::map<std::string, Value> filled_;
@@ -119,7 +121,15 @@ class Recorder {
 }  // namespace
 
 Result<KernelSetup> set_up_kernel(const Device& device, OpKind kind, DType format, int rows, uint64_t bytes) {
-  return Recorder(device, kind, format, rows, bytes).record();
+  return Recorder(
+             device, kind, [&](int i) { return check_of(kind).bench(format, rows, i); }, rows, bytes)
+      .record();
+}
+Result<KernelSetup> set_up_kernel(const Device& device, OpKind kind, const Bench& shape, int rows,
+                                  uint64_t bytes) {
+  return Recorder(
+             device, kind, [&](int) { return shape; }, rows, bytes)
+      .record();
 }
 
 }  // namespace gimbal

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "ops/op_def.h"
 #include "program/program.h"
 
 namespace gimbal {
@@ -31,5 +32,8 @@ struct KernelSetup {
 // takes to go over `bytes` of memory; weights and caches lie in the same places whatever `rows` is. Shapes:
 // OpCheck::bench.
 Result<KernelSetup> set_up_kernel(const Device& device, OpKind kind, DType format, int rows, uint64_t bytes);
+// The same for a shape of the caller's.
+Result<KernelSetup> set_up_kernel(const Device& device, OpKind kind, const Bench& shape, int rows,
+                                  uint64_t bytes);
 
 }  // namespace gimbal

@@ -18,6 +18,8 @@ constexpr int kFewRows = 64;   // below that an op waits for memory, from here o
 constexpr int kPromptOps = 4;  // ops of one pass with many rows
 constexpr int kTrialRows = 16;
 constexpr int kMinPasses = 3;
+constexpr int kRacePasses = 5, kRaceDoubtful = 25, kRaceTrials = 4, kRaceTrialRows = 4;
+constexpr double kHopeless = 6;  // times the fastest
 
 using Bits = std::mt19937_64;
 
@@ -215,6 +217,62 @@ Result<std::optional<KernelSpeed>> KernelTimer::measure(size_t kernel, DType for
   if (!speed) return speed.error();
   speed->format = format;
   return std::optional(std::move(*speed));
+}
+
+Result<std::vector<double>> KernelTimer::race(const std::vector<size_t>& kernels, OpKind kind,
+                                              const Bench& shape, int rows, uint64_t bytes,
+                                              const KernelPreference& wish) {
+  auto setup = set_up_kernel(device_, kind, shape, rows, std::min(bytes, device_.describe().memory_free / 4));
+  if (!setup) return setup.error();
+  Run run{std::move(*setup), {}, rows};
+  Program& p = run.setup.program;
+  p.ops = run.setup.before;
+  KernelPreference any = wish;
+  any.strict = false;
+  if (auto choices = assign_kernels(p, device_, any); !choices) return choices.error();
+  run.setup.before = p.ops;
+  if (auto ok = fill(run); !ok) return ok.error();
+  if (auto ok = compute_before(run); !ok) return ok.error();
+
+  auto compile = [&](size_t kernel, size_t ops) {
+    p.ops.assign(run.setup.tested.begin(), run.setup.tested.begin() + ptrdiff_t(ops));
+    for (gimbal_op& op : p.ops) op.kernel = uint16_t(kernel);
+    return device_.compile(p.view());
+  };
+  // One op with few rows: who need not take part?
+  const int trial_rows = std::min(rows, kRaceTrialRows);
+  std::vector<double> seconds;
+  for (size_t kernel : kernels) {
+    auto e = compile(kernel, 1);
+    if (!e) return e.error();
+    seconds.push_back(INFINITY);
+    for (int n = 0; n < kRaceTrials; n++) {
+      auto taken = pass(run, *e, trial_rows);
+      if (!taken) return taken.error();
+      seconds.back() = std::min(seconds.back(), *taken);
+    }
+  }
+  const double hopeless = kHopeless * *std::min_element(seconds.begin(), seconds.end());
+  std::vector<std::pair<size_t, Executable>> racing;
+  for (size_t i = 0; i < kernels.size(); i++) {
+    const bool takes_part = i == 0 || seconds[i] <= hopeless;
+    seconds[i] = takes_part ? INFINITY : seconds[i] * double(run.setup.tested.size()) * rows / trial_rows;
+    if (!takes_part) continue;
+    auto e = compile(kernels[i], run.setup.tested.size());
+    if (!e) return e.error();
+    racing.emplace_back(i, std::move(*e));
+  }
+  // What would change the choice, on a machine that may be busy, has to hold for longer.
+  auto beaten = [&] {
+    return *std::min_element(seconds.begin(), seconds.end()) * kMeasuredMargin < seconds[0];
+  };
+  for (int n = 0; n < kRacePasses || (n < kRaceDoubtful && beaten()); n++)
+    for (auto& [i, e] : racing) {
+      auto taken = pass(run, e, rows);
+      if (!taken) return taken.error();
+      seconds[i] = std::min(seconds[i], *taken);
+    }
+  return seconds;
 }
 
 }  // namespace gimbal

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "ops/cost.h"
+#include "ops/op_def.h"
 #include "program/place.h"
 
 namespace gimbal {
@@ -40,6 +41,14 @@ class KernelTimer {
   // chosen. Errors: Unsupported when the op has no benchmark or something that it needs has no kernel; those
   // of the device.
   Result<std::optional<KernelSpeed>> measure(size_t kernel, DType format, const SpeedRequest& request);
+
+  // Seconds that each of these rows of the table, which compute the op in this shape, takes for the same
+  // work: the best of some passes, taken in turn so that what slows the machine slows all of them; of more
+  // passes where another row would take the first one's place. Of a row that is slower by far an estimate.
+  // `bytes`: of weights that a pass goes over, at least; `wish`: for the other ops that this takes. Errors:
+  // as above.
+  Result<std::vector<double>> race(const std::vector<size_t>& kernels, OpKind kind, const Bench& shape,
+                                   int rows, uint64_t bytes, const KernelPreference& wish);
 
  private:
   struct Run;

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "device/reason.h"
+#include "engine/measured.h"
 #include "engine/packed.h"
 
 namespace gimbal {
@@ -39,6 +40,7 @@ bool Engine::emit(const Event& e) const { return !events_ || events_(e); }
 
 RunOptions Engine::run_options() const {
   RunOptions run = options_.run;
+  run.kernels.measured = measured_;
   for (const Unusable& u : unusable_)
     if (!u.kernel.empty()) run.kernels.quarantined.push_back({u.kernel, u.why.message, u.device});
   return run;
@@ -131,11 +133,24 @@ Result<PlannedModel> Engine::plan_verified(const ModelFile& source) {
   }
 }
 
+// What is known to be right is timed, where there is a choice, and what wins is verified in its turn.
+Result<PlannedModel> Engine::plan_measured(const ModelFile& source) {
+  auto planned = plan_verified(source);
+  if (!planned || options_.verify == Verify::Never) return planned;
+  auto added = measure_products(planned->plan, measured_, [this](const Device& d, size_t done, size_t total) {
+    return emit(event::Progress{event::Progress::Measuring, d.id(), done, total});
+  });
+  if (!added) return added.error();
+  if (!*added) return planned;
+  planned = Error{};  // gives its devices back first
+  return plan_verified(source);
+}
+
 Result<LoadedModelPtr> Engine::load(const ModelFile& source) {
   const auto begin = std::chrono::steady_clock::now();
   bool first = true;
   for (;;) {
-    auto planned = plan_verified(source);
+    auto planned = plan_measured(source);
     if (!planned) return planned.error();
     const ModelPlan& b = planned->plan;
     if (first && b.options.context > b.config.context)

@@ -116,6 +116,7 @@ class Engine {
   Status use_packed(PlannedModel&);
   Status refuse_packed(PlannedModel&, const std::string& path, const Error& why);
   Result<bool> verify(const PlannedModel&, bool anew);
+  Result<PlannedModel> plan_measured(const ModelFile&);
   Result<LoadedModelPtr> load_once(PlannedModel&&);
   // Loads the model on the next best device, unless that was done; `moved` says what goes on there.
   Status replace(LoadedModelPtr& on, const Error& lost,
@@ -132,8 +133,10 @@ class Engine {
   EventSink events_;
   FirstUse first_use_;
   std::vector<Unusable> unusable_;
-  std::vector<Fallback> fallbacks_;  // that come with `unusable_`
-  std::vector<std::string> told_;    // fallbacks of plans: each is told once
+  std::vector<MeasuredProduct> measured_;  // of the devices in `asked_`, and kept for the next start
+  std::vector<std::string> asked_;         // devices whose measurements were looked up
+  std::vector<Fallback> fallbacks_;        // that come with `unusable_`
+  std::vector<std::string> told_;          // fallbacks of plans: each is told once
   bool told_not_kept_ = false;
   std::vector<Error> damaged_;  // files of packed weights that are not used any more: `value`, and why
 };

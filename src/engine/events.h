@@ -47,9 +47,9 @@ struct LongContext {
 
 // Something that takes long. Answering false cancels it (Code::Failed).
 struct Progress {
-  enum Stage { Verifying, Loading } stage;
+  enum Stage { Verifying, Measuring, Loading } stage;
   std::string device;
-  uint64_t done, total;  // kernels when verifying, bytes when loading
+  uint64_t done, total;  // kernels when verifying, products when measuring, bytes when loading
 };
 
 // What was verified cannot be kept for the next start.

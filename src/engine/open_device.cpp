@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "engine/engine.h"
 #include "engine/kernel_names.h"
+#include "engine/measured.h"
 
 namespace gimbal {
 namespace {
@@ -64,6 +65,10 @@ DeviceRequest Engine::request() const {
 
 Result<OpenedDevice> Engine::open(const DeviceRequest& r) {
   auto opened = registry_.open(r, unusable_);
+  if (opened && std::find(asked_.begin(), asked_.end(), opened->device->id()) == asked_.end()) {
+    asked_.push_back(opened->device->id());
+    for (MeasuredProduct& m : kept_measurements(*opened->device)) measured_.push_back(std::move(m));
+  }
   if (opened || !options_.cpu_variant) return opened;
   return refused_variant(registry_, *options_.cpu_variant, opened.error());
 }
@@ -119,7 +124,9 @@ Status Engine::check_settings(const OpenedDevice& opened) {
     all.push_back({"allow_software_devices", "true",
                    "has no effect: this build has no backend with software devices", true});
   bool any_fast = false;
-  for (size_t i = 0; i < d.kernel_count(); i++) any_fast = any_fast || d.kernel(i).numerics == GIMBAL_FAST;
+  const uint32_t features = d.describe().features;
+  for (size_t i = 0; i < d.kernel_count(); i++)
+    any_fast = any_fast || (d.kernel(i).numerics == GIMBAL_FAST && !(d.kernel(i).needs & ~features));
   if (options_.run.kernels.allow_fast && !any_fast)
     all.push_back({"numerics", "fast", format("has no effect: every kernel of {} is exact", id), true});
 

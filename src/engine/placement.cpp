@@ -42,7 +42,7 @@ Result<PlannedModel> Engine::place(const ModelFile& source, OpenedDevice&& opene
   }
   auto cpu = open_host();
   if (!cpu) return cpu.error();
-  auto b = place_layers(file, device, **cpu, layers, run);
+  auto b = place_layers(file, device, **cpu, layers, run_options());  // what is known of the CPU, too
   if (!b) return b.error();
   PlannedModel p{source, std::move(opened), {}, {}, std::move(*b)};
   p.others.push_back(std::move(*cpu));

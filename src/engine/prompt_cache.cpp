@@ -39,6 +39,7 @@ Result<uint64_t> key_of(const LoadedModel& loaded) {
   if (auto ok = add_model(*loaded.source.file, hash); !ok) return ok.error();
   for (const Stage& stage : loaded.model->plan().stages) {
     hash.add(gimbal::key_of(*stage.device).dump());
+    hash.add(uint64_t(loaded.model->plan().options.kernels.allow_fast));
     const Program& p = stage.buckets[0].program;
     for (const StateValue& s : p.states) {
       const gimbal_value& v = p.values[s.value];

@@ -48,6 +48,8 @@ Result<Reloaded> Engine::reload_backend(const std::string& plugin) {
     if (of_backend(u.device))
       std::erase_if(fallbacks_, [&](const Fallback& f) { return f.what == u.device || f.what == u.kernel; });
   std::erase_if(unusable_, [&](const Unusable& u) { return of_backend(u.device); });
+  std::erase_if(measured_, [&](const MeasuredProduct& m) { return of_backend(m.device); });
+  std::erase_if(asked_, of_backend);
   return receipt;
 }
 

@@ -32,8 +32,10 @@ Event to_public(const own::Event& e) {
       return {Event::Note, "context", "", std::move(why)};
     }
     Event operator()(const event::Progress& p) const {
-      const bool verifying = p.stage == event::Progress::Verifying;
-      return {verifying ? Event::Verifying : Event::Loading, p.device, "", {}, p.done, p.total};
+      const auto kind = p.stage == event::Progress::Verifying   ? Event::Verifying
+                        : p.stage == event::Progress::Measuring ? Event::Measuring
+                                                                : Event::Loading;
+      return {kind, p.device, "", {}, p.done, p.total};
     }
     Event operator()(const event::NotKept& n) const {
       return {Event::Note, "verified", "", to_public(n.why)};

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "conformance/conformance.h"
 #include "conformance/kernel_setup.h"
@@ -115,6 +117,39 @@ TEST(KernelSpeed, WhatIsMissingIsSaid) {
   ASSERT_FALSE(speed);
   EXPECT_EQ(speed.error().code, Code::Unsupported);
   EXPECT_NE(speed.error().message.find("quantize"), std::string::npos) << speed.error().message;
+}
+
+// Row 0 takes a moment and row 1 does not, so the order of their times is certain.
+TEST(KernelSpeed, ARaceIsOverTheSameWorkInTurn) {
+  Calls calls;
+  FakeSettings s = watched(calls);
+  std::vector<int> order;
+  std::map<int, size_t> rows;
+  s.compute = [&, watch = s.compute](const FakeCall& c) {
+    watch(c);
+    if (OpKind(c.op.kind) != OpKind::MatMul) return;
+    order.push_back(c.op.kernel), rows[c.op.kernel] += size_t(c.rows);
+    if (c.op.kernel == 0) std::this_thread::sleep_for(std::chrono::microseconds(200 * c.rows));
+  };
+  auto d = open_fake(std::move(s));
+  const Bench shape{
+      "", {{Shape(DType::Q8_0, {2048, 1024}), {}}, {Shape(DType::A8_32, {2048, 8}), {}}}, {}, true};
+  auto seconds = KernelTimer(*d).race({0, 1}, OpKind::MatMul, shape, 8, 4 << 20, {});
+  ASSERT_TRUE(seconds) << seconds.error().message;
+  ASSERT_EQ(seconds->size(), 2u);
+  EXPECT_GT((*seconds)[0], (*seconds)[1]);
+  EXPECT_GT((*seconds)[1], 0);
+  EXPECT_EQ(calls.weights.size(), 2u) << "4 MiB in matrices of 2.2 MB";
+  EXPECT_EQ(calls.count[OpKind::Quantize], 1);
+  // Four trials of one op and 4 rows each; then passes of two ops and 8 rows. What would change the choice
+  // takes 25 of them, what would not takes 5.
+  EXPECT_EQ(std::vector<int>(order.begin(), order.begin() + 8), (std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(rows[0], 4u * 4 + 25u * 2 * 8);
+  EXPECT_EQ(rows[1], rows[0]) << "hopeless or not, the first one takes part, and so does who beats it";
+  order.clear(), rows.clear();
+  ASSERT_TRUE(KernelTimer(*d).race({1, 0}, OpKind::MatMul, shape, 8, 4 << 20, {}));
+  EXPECT_EQ(rows[1], 4u * 4 + 5u * 2 * 8);
+  EXPECT_TRUE(rows[0] == 4u * 4 || rows[0] == rows[1]) << rows[0];
 }
 
 // Every backend of this build that has a device here; kernels_test says which have none.

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "backends/cpu/cpu_features.h"
 #include "runtime/generate.h"
 #include "support/cli.h"
 #include "support/fake_plugins.h"
@@ -99,6 +100,12 @@ class EngineTest : public testing::Test {
 
 using Events = std::vector<std::string>;
 
+// The host has rows for `--numerics fast` where the CPU has their instructions: then nothing is to be said.
+Events on_this_cpu(Events events) {
+  if (cpu::cpu_features() & cpu::AVX512_BF16) std::erase(events, "unfulfilled numerics");
+  return events;
+}
+
 TEST_F(EngineTest, TheDeviceIsVerifiedOnceAndThenUsed) {
   auto first = engine("").load(model());
   ASSERT_TRUE(first) << first.error().message;
@@ -119,9 +126,9 @@ TEST_F(EngineTest, AWrongKernelIsFoundAndTheNextDeviceIsTaken) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ((*loaded)->opened.device->id(), "cpu:0");
   // The card has one kernel for the op: without it, it does not compute the model.
-  EXPECT_EQ(events_, (Events{"chosen metal:0", "verifying metal:0", "kernel toy.reference.rms_norm",
-                             "refused metal:0", "instead-of metal:0", "chosen cpu:0", "unfulfilled numerics",
-                             "verifying cpu:0", "loading cpu:0"}));
+  EXPECT_EQ(events_, on_this_cpu({"chosen metal:0", "verifying metal:0", "kernel toy.reference.rms_norm",
+                                  "refused metal:0", "instead-of metal:0", "chosen cpu:0",
+                                  "unfulfilled numerics", "verifying cpu:0", "loading cpu:0"}));
   const auto& unusable = engine_->unusable();
   ASSERT_EQ(unusable.size(), 2u);
   EXPECT_EQ(unusable[0].device, "metal:0");
@@ -151,8 +158,8 @@ TEST_F(EngineTest, ADeviceThatRefusesMemoryIsReplaced) {
   auto loaded = engine("no-memory").load(model());
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ((*loaded)->opened.device->id(), "cpu:0");
-  EXPECT_EQ(events_, (Events{"chosen metal:0", "refused metal:0", "instead-of metal:0", "chosen cpu:0",
-                             "unfulfilled numerics", "loading cpu:0"}));
+  EXPECT_EQ(events_, on_this_cpu({"chosen metal:0", "refused metal:0", "instead-of metal:0", "chosen cpu:0",
+                                  "unfulfilled numerics", "loading cpu:0"}));
   EXPECT_SAYS(told((*loaded)->fallbacks), "the fake card has no memory left");
   EXPECT_EQ(loaded->get()->opened.fallbacks[0].reason, "not-enough-memory");
 

@@ -111,5 +111,121 @@ TEST_F(Place, AnOpThatNothingComputesIsNamedWithTheBestReason) {
     EXPECT_NE(c.error().message.find(word), std::string::npos) << c.error().message;
 }
 
+// Products of 1024 columns and 1024 outputs, 100 rows: three exact rows of one rank each, a fourth, a fast
+// one.
+class Measured : public testing::Test {
+ protected:
+  void SetUp() override {
+    test::FakeSettings s;
+    for (auto [name, rank] : {std::pair("fake.a.mat_mul.f32", 9), std::pair("fake.b.mat_mul.f32", 7),
+                              std::pair("fake.c.mat_mul.f32", 5), std::pair("fake.d.mat_mul.f32", 3),
+                              std::pair("fake.free.mat_mul.f32", -1)}) {
+      s.rows.push_back(claims(name, OpKind::MatMul, set_of(DType::F32), GIMBAL_DENSE));
+      s.rows.back().in[1] = claim_of(set_of(DType::F32)), s.rows.back().rank = int16_t(rank);
+    }
+    s.rows.back().numerics = GIMBAL_FAST;
+    device = test::open_fake(s);
+    program = product(1024, 1024, 100);
+  }
+  Program product(int columns, int outputs, int rows) const {
+    ProgramBuilder b(*device, rows, 1);
+    b.output(b.linear(b.matrix("w", Shape(DType::F32, {columns, outputs})),
+                      b.rows_input("x", DType::F32, columns)));
+    return *std::move(b).finish();
+  }
+  // The kernel's letter and the reason.
+  std::string chosen(const KernelPreference& wish) {
+    auto c = assign_kernels(program, *device, wish);
+    if (!c) return c.error().message;
+    return std::string(device->kernel((*c)[0].kernel).name).substr(5, 1) + ": " + why_chosen((*c)[0], wish);
+  }
+  std::string why_not_taken(size_t row, const KernelPreference& wish) const {
+    for (const Rejected& r : rejections(program, program.ops[0], *device, wish))
+      if (r.kernel == row) return r.why;
+    return "taken";
+  }
+  KernelPreference wish(double a, double b, double c, double fast = 0) const {
+    KernelPreference w;
+    MeasuredProduct m{"fake:0", DType::F32, 1024, 64, {}};
+    m.times = {{"fake.b.mat_mul.f32", b}, {"fake.a.mat_mul.f32", a}, {"fake.c.mat_mul.f32", c}};
+    if (fast > 0) m.times.push_back({"fake.free.mat_mul.f32", fast});
+    w.measured = {MeasuredProduct{"fake:0", DType::F32, 1024, 1, {}}, m};
+    return w;
+  }
+  std::unique_ptr<Device> device;
+  Program program;
+};
+
+TEST_F(Measured, TheFastestTakesThePlaceOfTheHighestRank) {
+  KernelPreference w = wish(1.31, 1, 2);
+  EXPECT_EQ(chosen(w), "b: measured: 1.31x of fake.a.mat_mul.f32");
+  EXPECT_EQ(why_not_taken(0, w), "fits, but measured slower (0.76x)");
+  EXPECT_EQ(why_not_taken(2, w), "fits, but measured slower (0.50x)");
+  EXPECT_EQ(why_not_taken(3, w), "fits, but ranks lower (3 against 7)") << "was not measured";
+  EXPECT_EQ(chosen(wish(1, 2, 1.5)), "a: measured: 1.50x of fake.c.mat_mul.f32");
+  EXPECT_EQ(chosen(wish(3, 2, 1)), "c: measured: 3.00x of fake.a.mat_mul.f32");
+}
+
+TEST_F(Measured, NoiseDecidesNothing) {
+  KernelPreference w = wish(1.04, 1, 2);
+  EXPECT_EQ(chosen(w), "a: measured: 0.96x of fake.b.mat_mul.f32, too close to change the rank's choice");
+  EXPECT_EQ(why_not_taken(1, w), "fits, and measured hardly faster (1.04x)");
+  EXPECT_EQ(chosen(wish(1.06, 1, 2)).substr(0, 1), "b");
+}
+
+TEST_F(Measured, OnlyWhatFitsCounts) {
+  EXPECT_EQ(chosen(wish(2, 1.9, 1.8, 1)).substr(0, 1), "c") << "fast rows are not asked for";
+  KernelPreference w = wish(2, 1.9, 1.8, 1);
+  w.allow_fast = true;
+  EXPECT_EQ(chosen(w), "f: measured: 2.00x of fake.a.mat_mul.f32");
+  w.quarantined = {{"fake.free.mat_mul.f32", "wrong numbers"}, {"fake.c.mat_mul.f32", "wrong numbers"}};
+  EXPECT_EQ(chosen(w), "b: measured: 1.05x of fake.a.mat_mul.f32");
+  w.quarantined.push_back({"fake.a.mat_mul.f32", "wrong numbers"});
+  EXPECT_EQ(chosen(w), "b: the highest rank that fits") << "nothing is left to compare with";
+  KernelPreference unmeasured;
+  unmeasured.allow_fast = true;
+  EXPECT_EQ(chosen(unmeasured), "a: the highest rank that fits") << "a fast row of a low rank";
+}
+
+TEST_F(Measured, PatternsRule) {
+  KernelPreference w = wish(2, 1, 3);
+  w.patterns = {"fake.c.*"};
+  EXPECT_EQ(chosen(w), "c: matches the preference 'fake.c.*'");
+  EXPECT_EQ(why_not_taken(1, w), "fits, but another kernel is preferred");
+  w.patterns = {"*"};  // as if nothing had been measured
+  EXPECT_EQ(chosen(w), "a: matches the preference '*'");
+  EXPECT_EQ(why_not_taken(1, w), "fits, but ranks lower (7 against 9)");
+  w.patterns = {"*.nothing.*"};
+  EXPECT_EQ(chosen(w).substr(0, 1), "b");
+  w.strict = true;
+  EXPECT_NE(chosen(w).find("no preferred kernel"), std::string::npos);
+}
+
+TEST_F(Measured, OfThisProductOnThisDevice) {
+  KernelPreference w = wish(2, 1, 3);
+  w.measured[1].device = "fake:1";
+  EXPECT_EQ(chosen(w), "a: the highest rank that fits");
+  w.measured[1].device = "fake:0", w.measured[1].format = DType::F16;
+  EXPECT_EQ(chosen(w), "a: the highest rank that fits");
+  w = wish(2, 1, 3);
+  for (auto [rows, letter] :
+       {std::pair(33, "b"), std::pair(512, "b"), std::pair(32, "a"), std::pair(1, "a")}) {
+    program = product(1024, 2048, rows);
+    EXPECT_EQ(chosen(w).substr(0, 1), letter) << rows << " rows";
+  }
+  program = product(1024, 1000, 100);
+  EXPECT_EQ(chosen(w), "a: the highest rank that fits") << "too small to be worth it";
+  EXPECT_TRUE(rivals(program, program.ops[0], *device, {}).empty());
+}
+
+TEST_F(Measured, RivalsAreTheBestExactRowsAndFastOnesThatMayBeTaken) {
+  const gimbal_op& op = program.ops[0];
+  EXPECT_EQ(rivals(program, op, *device, {}), (std::vector<size_t>{0, 1, 2}));
+  EXPECT_EQ(rivals(program, op, *device, {{}, true, false}), (std::vector<size_t>{0, 1, 2, 4}));
+  EXPECT_EQ(rivals(program, op, *device, {{}, false, false, {{"fake.b.mat_mul.f32", "wrong"}}}),
+            (std::vector<size_t>{0, 2, 3}));
+  EXPECT_TRUE(rivals(program, op, *device, {{"fake.b.*"}, false, false}).empty());
+}
+
 }  // namespace
 }  // namespace gimbal

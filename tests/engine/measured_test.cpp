@@ -1,0 +1,207 @@
+// Kernels chosen by measuring: when that happens, that it is kept, and that whatever is chosen computes the
+// same bits. What the times are is no business of a test: it writes those that it wants into the cache.
+#include "engine/measured.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "engine/engine.h"
+#include "engine/findings.h"
+#include "support/cli.h"
+#include "support/placed.h"
+#include "support/tiny_llama.h"
+
+namespace gimbal {
+namespace {
+
+using test::contains;
+namespace fs = std::filesystem;
+
+// A llama of one layer, 1024 wide, in bf16: the smallest whose products are worth measuring.
+class MeasuredTest : public testing::Test {
+ protected:
+  MeasuredTest() {
+    static int n = 0;
+    folder_ = test::temporary_path(format("measured-{}", n++));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+    test::TinyLlama m;
+    m.u32("embedding_length", 1024), m.u32("feed_forward_length", 1024);
+    m.u32("attention.head_count", 8), m.u32("attention.head_count_kv", 8);
+    uint32_t bits = 1;
+    m.weight = [bits](uint64_t) mutable {
+      return float(int32_t(bits = bits * 1664525u + 1013904223u) >> 16) / 1e6f;
+    };
+    for (auto& [name, t] : m.tensors) {
+      for (uint64_t& d : t.dims) d = d == 5 ? 5 : 1024;
+      if (t.dims.size() == 2) t.type = 30;
+    }
+    EXPECT_TRUE(write_file(folder_ + "/model.gguf", m.build()));
+    options_.backend = "cpu", options_.threads = 2;
+    options_.run.context = 128, options_.run.batch = options_.run.logit_rows = 64;
+  }
+
+  LoadedModelPtr load() {
+    measuring_ = false;
+    engine_ = std::make_unique<Engine>(backend_registry(), options_, [this](const Event& e) {
+      const auto* p = std::get_if<event::Progress>(&e);
+      measuring_ |= p && p->stage == event::Progress::Measuring;
+      return true;
+    });
+    auto file = open_model_file(folder_ + "/model.gguf");
+    EXPECT_TRUE(file) << file.error().message;
+    auto loaded = engine_->load(*file);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return loaded ? *loaded : nullptr;
+  }
+  // The kernel of the first product of bf16 in the program for so many rows, and why.
+  static std::string choice(const LoadedModelPtr& m, int rows) {
+    const ModelPlan& plan = m->model->plan();
+    const Bucket& b = plan.stages[0].buckets[plan.bucket_for(rows, false)];
+    for (size_t i = 0; i < b.program.ops.size(); i++)
+      if (measured_as(b.program, b.program.ops[i], plan.device()))
+        return format("{}: {}", plan.device().kernel(b.choices[i].kernel).name,
+                      why_chosen(b.choices[i], plan.options.kernels));
+    return "no product";
+  }
+  static std::vector<float> logits(const LoadedModelPtr& m, size_t split = 0) {
+    return test::logits_of(*m->model, test::any_tokens(50, 5), split);
+  }
+  static Json cache() { return parse_json(*read_file(Findings("limits").path())); }
+  static Json& products(Json& j) { return j["limits"][0]["products"]; }
+  // From now on kernels whose names have this take half the time of each of the others.
+  static void let_win(const std::string& part) {
+    Json j = cache();
+    for (Json& product : products(j))
+      for (auto& [kernel, seconds] : product["seconds"].items())
+        seconds = kernel.find(part) != std::string::npos ? 1. : 2.;
+    EXPECT_TRUE(replace_file(Findings("limits").path(), j.dump()));
+  }
+
+  std::string folder_;
+  EngineOptions options_;
+  bool measuring_ = false;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(MeasuredTest, AtTheFirstUseAndThenItIsKept) {
+  const auto first = load();
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(measuring_);
+  Json j = cache();
+  ASSERT_EQ(j["limits"].size(), 1u);
+  std::vector<int> rows;
+  for (const Json& p : products(j)) {
+    EXPECT_EQ(p["format"], "bf16");
+    EXPECT_EQ(p["columns"], 1024);
+    EXPECT_GE(p["seconds"].size(), 2u);
+    rows.push_back(p["rows"]);
+  }
+  std::sort(rows.begin(), rows.end());
+  EXPECT_EQ(rows, (std::vector<int>{1, 4, 16, 64})) << "each once, for all products of the model";
+  for (int n : {1, 8, 32, 64}) EXPECT_SAYS(choice(first, n), ": measured: ");
+  const auto again = load();
+  EXPECT_FALSE(measuring_);
+  for (int n : {1, 8, 32, 64}) EXPECT_EQ(choice(again, n), choice(first, n));
+}
+
+TEST_F(MeasuredTest, NotWhereNothingIsVerifiedNorWhenOnlyPlanned) {
+  options_.verify = Verify::Never;
+  EXPECT_SAYS(choice(load(), 64), "the highest rank that fits");
+  EXPECT_FALSE(measuring_);
+  EXPECT_FALSE(fs::exists(Findings("limits").path()));
+  options_.verify = Verify::Auto;
+  auto planned = engine_->plan_verified(*open_model_file(folder_ + "/model.gguf"));
+  ASSERT_TRUE(planned) << planned.error().message;
+  EXPECT_FALSE(measuring_) << "what is only explained is not timed";
+  options_.run.kernels.patterns = {"*"};
+  EXPECT_SAYS(choice(load(), 64), "matches the preference '*'");
+  EXPECT_FALSE(measuring_) << "a pattern decides";
+}
+
+TEST_F(MeasuredTest, AllChoicesHaveTheSameBits) {
+  options_.verify = Verify::Never;
+  const std::vector<float> expected = logits(load());
+  options_.verify = Verify::Auto;
+  ASSERT_TRUE(load());
+  Json before = cache();
+  std::set<std::string> kernels, chosen;
+  for (const Json& p : products(before))
+    for (const auto& [kernel, seconds] : p["seconds"].items()) kernels.insert(kernel);
+  ASSERT_GE(kernels.size(), 2u);
+  options_.verify = Verify::Never;
+  for (const std::string& kernel : kernels) {
+    let_win(kernel);
+    const auto model = load();
+    ASSERT_TRUE(model);
+    for (int n : {1, 8, 32, 64}) {
+      const std::string one = choice(model, n);
+      if (contains(one, kernel + ": ")) {
+        EXPECT_SAYS(one, ": measured: 2.00x of ");
+        chosen.insert(kernel);
+      }
+    }
+    for (size_t split : {0, 1, 7}) EXPECT_EQ(logits(model, split), expected) << kernel << " split " << split;
+  }
+  EXPECT_EQ(chosen, kernels) << "each has won somewhere";
+}
+
+TEST_F(MeasuredTest, FastRowsOnlyWhenAskedForAndFaster) {
+  const auto exact = load();
+  ASSERT_TRUE(exact);
+  const std::vector<float> expected = logits(exact);
+  options_.run.kernels.allow_fast = true;
+  const auto fast = load();
+  ASSERT_TRUE(fast);
+  const Device& d = fast->model->device();
+  bool any = false;
+  for (size_t i = 0; i < d.kernel_count(); i++)
+    any |= d.kernel(i).numerics == GIMBAL_FAST && !(d.kernel(i).needs & ~d.describe().features);
+  if (!any) GTEST_SKIP() << "this CPU has no instructions for fast rows";
+  EXPECT_TRUE(measuring_) << "prompts, whose fast row was not among those before";
+
+  let_win("avx512bf16");
+  const auto wins = load();
+  EXPECT_EQ(choice(wins, 64), "cpu.avx512bf16.mat_mul.bf16: measured: 2.00x of cpu.avx512vnni.mat_mul.bf16");
+  EXPECT_FALSE(contains(choice(wins, 32), "avx512bf16")) << "few rows are exact";
+  const std::vector<float> rounded = logits(wins);
+  EXPECT_NE(rounded, expected);
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < expected.size(); i++) {
+    worst = std::max(worst, std::fabs(double(rounded[i]) - expected[i]));
+    largest = std::max(largest, std::fabs(double(expected[i])));
+  }
+  EXPECT_LT(worst, 0.05 * largest);
+  EXPECT_EQ(logits(wins, 32), expected) << "steps of 32 rows";
+
+  options_.run.kernels.allow_fast = false;
+  EXPECT_EQ(logits(load()), expected) << "the same measurements, not asked for";
+  options_.run.kernels.allow_fast = true;
+  let_win("vnni");
+  EXPECT_EQ(logits(load()), expected) << "measured slower";
+}
+
+TEST_F(MeasuredTest, ADamagedCacheIsMeasuredAnew) {
+  ASSERT_TRUE(load());
+  Json j = cache();
+  products(j) =
+      Json::array({1,
+                   "x",
+                   {{"format", "bf16"}, {"columns", 1024}, {"rows", 64}, {"seconds", 3}},
+                   {{"format", "no"}, {"seconds", Json::object()}},
+                   {{"format", "bf16"}, {"columns", "many"}, {"rows", 1}, {"seconds", {{"k", -1}}}}});
+  ASSERT_TRUE(replace_file(Findings("limits").path(), j.dump()));
+  ASSERT_TRUE(load());
+  EXPECT_TRUE(measuring_);
+  Json anew = cache();
+  EXPECT_GE(products(anew).size(), 4u);
+}
+
+}  // namespace
+}  // namespace gimbal
