@@ -169,7 +169,7 @@ TEST(Arch, RefusesWhatMakesNoSense) {
 void counts(TinyLlama& s, const std::string& key, const std::vector<int32_t>& values) {
   std::string list = le<uint32_t>(kI32) + le<uint64_t>(values.size());
   for (int32_t v : values) list += le(v);
-  s.keys["llama." + key] = {kArray, list};
+  s.keys["llama." + key] = {GgufId::kArray, list};
 }
 void sizes_of_scan(TinyLlama& s, uint32_t inner, uint32_t state, uint32_t rank, uint32_t groups) {
   s.u32("ssm.conv_kernel", 4), s.u32("ssm.inner_size", inner), s.u32("ssm.state_size", state);
