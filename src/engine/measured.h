@@ -18,7 +18,7 @@ std::vector<MeasuredProduct> kept_measurements(const Device&);
 using MeasuringProgress = std::function<bool(const Device&, size_t done, size_t total)>;
 
 // Times the rivals (program/place.h) for each product of the plan whose times `known` lacks, adds them, and
-// keeps them for the next start where that can be done. Some ten milliseconds each. What a device fails to
+// keeps them for the next start where that can be done. Tens of milliseconds each. What a device fails to
 // time is left out: then ranks decide. Answers whether anything was added. Errors: Failed when cancelled.
 Result<bool> measure_products(const ModelPlan&, std::vector<MeasuredProduct>& known,
                               const MeasuringProgress&);
