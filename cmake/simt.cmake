@@ -6,10 +6,13 @@ if(python3 AND NOT Python3_EXECUTABLE)
   set(Python3_EXECUTABLE ${python3})
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
+# What unpacks kernels (gpu/unpack.h), linked statically: a plugin needs nothing but the C library.
+find_library(GIMBAL_ZLIB_LIBRARY libz.a REQUIRED)
 set(GIMBAL_SIMT_DEF ${CMAKE_SOURCE_DIR}/src/gpu/kernels.def)
 # What runtimes ask devices with (gpu/probes.h).
 set(GIMBAL_SIMT_PROBES ${CMAKE_SOURCE_DIR}/src/gpu/probes/kernels.def)
 set(simt_generator ${CMAKE_SOURCE_DIR}/scripts/simt_kernels.py)
+set(simt_packer ${CMAKE_SOURCE_DIR}/scripts/pack_modules.py)
 set(simt_formats ${CMAKE_SOURCE_DIR}/src/tensor/formats.def)  # read by simt_text.py, too
 set(simt_scripts ${CMAKE_SOURCE_DIR}/scripts/simt_text.py ${CMAKE_SOURCE_DIR}/scripts/simt_modules.py ${simt_formats})
 file(GLOB simt_dialects CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/dialect/*.h)
@@ -100,13 +103,16 @@ void checked(Lane& lane) { in_checked::lane_function(lane); }
 endfunction()
 
 # gimbal_simt_modules(<target> <language> [kernels.def] [prefix]): adds to the target all kernels and their table, the function
-# gimbal::simt::<prefix><language>_modules() of gpu/modules.h. Languages: emulator spirv opencl wgsl msl ptx amdgcn cubin_sm_NN.
+# gimbal::simt::<prefix><language>_modules() of gpu/modules.h. The engine's are packed, but for the emulator's. Languages: emulator spirv
+# opencl wgsl msl ptx amdgcn cubin_sm_NN.
 function(gimbal_simt_modules target language)
   set(definition ${GIMBAL_SIMT_DEF})
   set(prefix "")
+  set(packed packed)
   if(ARGC GREATER 2)
     set(definition ${ARGV2})
     set(prefix ${ARGV3})
+    set(packed "")
   endif()
   if(ARGC GREATER 2)
     gimbal_simt_host(${target} ${definition})
@@ -116,7 +122,7 @@ function(gimbal_simt_modules target language)
   simt_read(${definition})
   simt_need_tools(${language})
   if(language STREQUAL "amdgcn")
-    simt_add_amdgcn(${target} ${definition} "${prefix}")
+    simt_add_amdgcn(${target} ${definition} "${prefix}" "${packed}")
     return()
   endif()
   set(folder ${simt_folder}/${language})
@@ -133,11 +139,12 @@ function(gimbal_simt_modules target language)
       simt_module_command(${language} ${name} ${folder}/${name} ${definition})
       list(APPEND modules ${folder}/${name})
     endforeach()
+    simt_pack("${packed}" folder modules ${simt_names})
     list(APPEND sources ${table}.S)
     set_source_files_properties(${table}.S PROPERTIES OBJECT_DEPENDS "${modules}")
   endif()
   add_custom_command(OUTPUT ${sources}
-    COMMAND Python3::Interpreter ${simt_generator} table ${language} ${simt_folder}/facts.json ${folder} ${prefix}${language}_modules ${table}.cpp
+    COMMAND Python3::Interpreter ${simt_generator} table ${language} ${simt_folder}/facts.json ${folder} ${prefix}${language}_modules ${table}.cpp ${packed}
     DEPENDS ${simt_generator} ${simt_scripts} ${simt_folder}/facts.json VERBATIM)
   target_sources(${target} PRIVATE ${sources})
 endfunction()
@@ -159,9 +166,22 @@ function(simt_module_command language name out definition)
     COMMENT "Kernel ${name} for ${language}" VERBATIM)
 endfunction()
 
+# simt_pack(<packed> <folder> <modules> <names...>): where the first is not empty, has the modules of a folder packed in another; the
+# two variables then name that one, and what is newer than all in it.
+function(simt_pack packed of_folder of_modules)
+  if(packed)
+    set(stamp ${${of_folder}}.packed)
+    add_custom_command(OUTPUT ${stamp}
+      COMMAND Python3::Interpreter -S ${simt_packer} ${${of_folder}} ${${of_folder}}_packed ${stamp} ${ARGN}
+      DEPENDS ${simt_packer} ${${of_modules}} VERBATIM)
+    set(${of_folder} ${${of_folder}}_packed PARENT_SCOPE)
+    set(${of_modules} ${stamp} PARENT_SCOPE)
+  endif()
+endfunction()
+
 # One module for each architecture, and one function over their tables.
 set(GIMBAL_AMD_ARCHITECTURES gfx90a gfx942 gfx1030 gfx1100 gfx1201 CACHE STRING "AMD architectures to build kernels for")
-function(simt_add_amdgcn target definition prefix)
+function(simt_add_amdgcn target definition prefix packed)
   simt_read(${definition})
   set(declarations "")
   set(choices "")
@@ -169,10 +189,12 @@ function(simt_add_amdgcn target definition prefix)
     set(folder ${simt_folder}/${architecture})
     set(table ${simt_folder}/${architecture}_table)
     simt_module_command(amdgcn-${architecture} all ${folder}/all ${definition})
-    set_source_files_properties(${table}.S PROPERTIES OBJECT_DEPENDS ${folder}/all)
+    set(modules ${folder}/all)
+    simt_pack("${packed}" folder modules all)
+    set_source_files_properties(${table}.S PROPERTIES OBJECT_DEPENDS ${modules})
     add_custom_command(OUTPUT ${table}.cpp ${table}.S
       COMMAND Python3::Interpreter ${simt_generator} table amdgcn-${architecture} ${simt_folder}/facts.json ${folder}
-              ${prefix}${architecture}_modules ${table}.cpp
+              ${prefix}${architecture}_modules ${table}.cpp ${packed}
       DEPENDS ${simt_generator} ${simt_scripts} ${simt_folder}/facts.json VERBATIM)
     set_source_files_properties(${table}.cpp TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     target_sources(${target} PRIVATE ${table}.cpp ${table}.S)

@@ -71,8 +71,8 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     exit 0
   fi
   say "this system has no apt-get, and ${absent[*]} cannot be found. Please install, by its own means:"
-  say "  g++ 12 or newer, CMake 3.25 or newer, Ninja, make, Python 3, and the development files of PCRE2 (with the"
-  say "  static library), fmt, nlohmann-json, Boost 1.81 (headers), zlib, libedit, libcurl, GoogleTest and Google Benchmark"
+  say "  g++ 12 or newer, CMake 3.25 or newer, Ninja, make, Python 3, and the development files of PCRE2 and zlib (with the"
+  say "  static libraries), fmt, nlohmann-json, Boost 1.81 (headers), libedit, libcurl, GoogleTest and Google Benchmark"
   say "The names of these in Debian: ${wanted[*]}"
   exit 1
 fi

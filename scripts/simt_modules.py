@@ -20,7 +20,8 @@ TOOLS = ["cpp", "glslc", "spirv-opt", "spirv-val", "spirv-cross", "clang-19", "l
 def key_of(language, rows, definition, src):
     """The same for the same texts, made by the same scripts and tools."""
     key = hashlib.sha256(repr((language, rows)).encode())
-    texts = glob.glob(os.path.join(src, "gpu/**/*"), recursive=True) + glob.glob(os.path.join(folder_of(definition), "*"))
+    texts = [t for where in ("gpu/dialect/*", "gpu/kernels/*", "ops/*.inc") for t in glob.glob(os.path.join(src, where))]
+    texts += glob.glob(os.path.join(folder_of(definition), "*"))
     for path in sorted(texts) + sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "simt_*.py"))):
         if os.path.isfile(path):
             with open(path, "rb") as f:

@@ -211,7 +211,9 @@ Failure Device::kernel_named(std::string_view name, Kernel** out) {
   if (auto it = kernels_.find(name); it != kernels_.end()) return *out = it->second, Failure();
   for (const KernelCode& code : codes_)
     if (code.name == name) {
-      if (Failure f = runtime_->load(code, out)) return f;
+      KernelCode unpacked;
+      if (Failure f = unpacker_.unpack(code, &unpacked)) return f;
+      if (Failure f = runtime_->load(unpacked, out)) return f;
       counters_.kernels_loaded++;
       kernels_[code.name] = *out;
       return {};

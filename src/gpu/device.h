@@ -15,6 +15,7 @@
 #include "gpu/options.h"
 #include "gpu/rows.h"
 #include "gpu/runtime.h"
+#include "gpu/unpack.h"
 
 namespace gimbal::simt {
 
@@ -71,7 +72,8 @@ class Device {
   Failure upload(DeviceBuffer&, uint64_t offset, const void*, uint64_t bytes);
   Failure start(Executable&, DeviceBuffer* const* slots, size_t n, gimbal_step);
 
-  std::mutex mutex_;  // a runtime is used by one thread at a time
+  std::mutex mutex_;   // a runtime is used by one thread at a time
+  Unpacker unpacker_;  // before the runtime, which keeps what it was given
   std::unique_ptr<Runtime> runtime_;
   const std::span<const KernelCode> codes_;
   const Rows rows_;

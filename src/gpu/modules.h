@@ -1,6 +1,6 @@
 // The kernels as built for each target: tables that the build generates (cmake/simt.cmake) for the backends
 // that ask for them. One function per language of modules; each is there only in libraries that called
-// gimbal_simt_modules() for it.
+// gimbal_simt_modules() for it. All but the emulator's are packed (gpu/unpack.h).
 #pragma once
 #include <span>
 

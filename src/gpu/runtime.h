@@ -44,6 +44,7 @@ struct KernelCode {
   bool trees = false;        // it joins values of lanes (TREE_n), in sub-groups where there are
   // Where a language has a second text for that: the one for devices whose sub-groups exchange values.
   std::span<const uint8_t> subgroup_code = {};
+  bool packed = false;  // both: gpu/unpack.h must see them before a runtime
 };
 constexpr uint32_t kMaxBindings = 8, kMaxParamBytes = 96;
 // Where an API numbers them: a kernel's own buffers are 0, 1, ...; these two are the same for all kernels.

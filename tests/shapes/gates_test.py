@@ -82,7 +82,7 @@ def main():
         os.symlink(shutil.which(tool), os.path.join(bare, tool))
     environment = {**os.environ, "PATH": bare}
     nowhere = ["-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF", "-DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=ON", "-DGIMBAL_CURL_HEADERS=/usr/include",
-               "-DGIMBAL_PCRE2_LIBRARY=" + combinations.found(facts, "GIMBAL_PCRE2_LIBRARY")]
+               *(f"-D{name}={combinations.found(facts, name)}" for name in ("GIMBAL_PCRE2_LIBRARY", "GIMBAL_ZLIB_LIBRARY"))]
     cmake = shutil.which("cmake")
     os.symlink(cmake, os.path.join(bare, "cmake"))
     for backend, what, package in ABSENT:

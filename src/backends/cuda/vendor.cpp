@@ -5,6 +5,7 @@
 #include "backends/cuda/machine_code.h"
 #include "base/format.h"
 #include "gpu/modules.h"
+#include "gpu/unpack.h"
 
 namespace gimbal::cuda {
 namespace {
@@ -20,8 +21,10 @@ Failure kernels_for(const Gpu& gpu, std::span<const simt::KernelCode>* out) {
   if (!out->empty()) return {};
   *out = simt::ptx_modules();
   if (out->empty()) return {Failure::Unsupported, "this program has no kernels for CUDA"};
-  const auto& code = out->front().code;
-  const int least = min_capability({reinterpret_cast<const char*>(code.data()), code.size()});
+  simt::Unpacker unpacker;
+  simt::KernelCode first;
+  if (Failure f = unpacker.unpack(out->front(), &first)) return f;
+  const int least = min_capability({reinterpret_cast<const char*>(first.code.data()), first.code.size()});
   if (gpu.major * 10 + gpu.minor >= least) return {};
   return {Failure::Unsupported, format("{} has compute capability {}.{}, and the kernels need {}.{} or "
                                        "newer\nuse the vulkan or opencl backend, "

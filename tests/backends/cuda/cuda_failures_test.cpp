@@ -7,6 +7,7 @@
 #include "backends/cuda/vendor.h"
 #include "backends/driver_api/fake.h"
 #include "gpu/modules.h"
+#include "gpu/unpacked.h"
 
 namespace gimbal::simt {
 
@@ -16,7 +17,7 @@ struct Subject {
   static const char* symbol(const char* cuda, const char*) { return cuda; }
   static KernelCode kernel(std::string_view name) {
     for (const KernelCode& k : ptx_modules())
-      if (k.name == name) return k;
+      if (k.name == name) return test::unpacked(k);
     return {};
   }
   template <class F>

@@ -15,6 +15,7 @@
 #include "backends/driver_api/kernel_names.h"
 #include "backends/fake_driver/modules.h"
 #include "gpu/modules.h"
+#include "gpu/unpacked.h"
 #include "support/golden.h"
 
 namespace gimbal::simt {
@@ -30,7 +31,7 @@ TEST(Ptx, HasEveryKernel) {
 }
 
 TEST(Ptx, TakesTheArgumentsThatAreGiven) {
-  for (const KernelCode& k : ptx_modules()) {
+  for (const KernelCode& k : test::unpacked(ptx_modules())) {
     const auto entries = test::ptx_kernels(text_of(k));
     ASSERT_EQ(entries.size(), 1u) << k.name;
     EXPECT_EQ(entries[0].name, k.name);
@@ -41,7 +42,7 @@ TEST(Ptx, TakesTheArgumentsThatAreGiven) {
 }
 
 TEST(Ptx, NeedsNothingElse) {
-  for (const KernelCode& k : ptx_modules()) {
+  for (const KernelCode& k : test::unpacked(ptx_modules())) {
     const std::string text = text_of(k);
     EXPECT_EQ(text.back(), '\0') << k.name << ": the driver wants a C string";
     for (const char* word : {".extern", ".weak", "call.uni", "call ", "vprintf", "malloc"})
@@ -56,7 +57,7 @@ TEST(Ptx, NeedsNothingElse) {
 // approximate.
 TEST(Ptx, RoundsAsTheDialectSays) {
   int operations = 0;
-  for (const KernelCode& k : ptx_modules()) {
+  for (const KernelCode& k : test::unpacked(ptx_modules())) {
     const std::string text = text_of(k);
     for (const char* word : {".ftz", ".approx", ".sat.f32", "div.full", "mad.f32", "\tadd.f32", "\tmul.f32",
                              "\tsub.f32", ".f64"})
@@ -76,7 +77,7 @@ TEST(Ptx, IsTakenByTheAssembler) {
     if (assembler.empty() && std::ifstream(path)) assembler = path;
   if (assembler.empty()) GTEST_SKIP() << "NVIDIA's ptxas is not here (scripts/setup.sh gpu fetches it)";
   int taken = 0;
-  for (const KernelCode& k : ptx_modules()) {
+  for (const KernelCode& k : test::unpacked(ptx_modules())) {
     const std::string file = test::temporary_path("kernel.ptx");
     std::ofstream(file) << text_of(k).c_str();
     for (const char* architecture : {"sm_75", "sm_80", "sm_90", "sm_100"}) {
@@ -107,7 +108,7 @@ TEST(MachineCode, IsForTheDevicesThatCanRunIt) {
     const auto table = cuda::machine_code_for(major, minor);
     EXPECT_EQ(test::names_of(table), test::names_in_kernels_def()) << major << "." << minor;
     size_t bytes = 0;
-    for (const KernelCode& k : table) {
+    for (const KernelCode& k : test::unpacked(table)) {
       EXPECT_EQ(test::cubin_kernels(k.code), std::vector<std::string>{std::string(k.name)})
           << major << "." << minor;
       bytes += k.code.size();

@@ -5,6 +5,7 @@
 #include "backends/driver_api/fake.h"
 #include "backends/rocm/vendor.h"
 #include "gpu/modules.h"
+#include "gpu/unpacked.h"
 
 namespace gimbal::simt {
 
@@ -14,7 +15,7 @@ struct Subject {
   static const char* symbol(const char*, const char* hip) { return hip; }
   static KernelCode kernel(std::string_view name) {
     for (const KernelCode& k : amdgcn_modules("gfx90a"))
-      if (k.name == name) return k;
+      if (k.name == name) return test::unpacked(k);
     return {};
   }
   template <class F>
@@ -49,14 +50,14 @@ TEST(RocmDevices, GetTheCodeOfTheirArchitecture) {
     ASSERT_FALSE(f) << f.text;
     Kernel* k = nullptr;
     for (const KernelCode& code : out.kernels)
-      ASSERT_FALSE(out.runtime->load(code, &k)) << a << " " << code.name;
+      ASSERT_FALSE(out.runtime->load(test::unpacked(code), &k)) << a << " " << code.name;
     EXPECT_EQ(control.calls("hipModuleLoadDataEx"), 1);
     const std::string_view name(a);
     control.set_architecture(name == "gfx1030" ? "gfx1100" : "gfx1030");
     Opened other;
     Options o = test::options_of("");
     ASSERT_FALSE(driver_api::open(rocm::vendor, 0, o, &other));
-    EXPECT_EQ(other.runtime->load(out.kernels[0], &k).code, Failure::Unsupported)
+    EXPECT_EQ(other.runtime->load(test::unpacked(out.kernels[0]), &k).code, Failure::Unsupported)
         << "the fake takes any code object";
   }
   for (const char* a : {"gfx906:sramecc+:xnack-", "gfx1031", "gfx9", ""}) {

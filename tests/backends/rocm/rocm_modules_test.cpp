@@ -9,13 +9,14 @@
 #include "backends/driver_api/kernel_names.h"
 #include "backends/fake_driver/modules.h"
 #include "gpu/modules.h"
+#include "gpu/unpacked.h"
 
 namespace gimbal::simt {
 namespace {
 
 class CodeObjects : public testing::TestWithParam<const char*> {
  protected:
-  const std::span<const KernelCode> table_ = amdgcn_modules(GetParam());
+  const std::vector<KernelCode> table_ = test::unpacked(amdgcn_modules(GetParam()));
 };
 
 TEST_P(CodeObjects, HaveEveryKernel) {
