@@ -16,10 +16,12 @@ const gimbal_backend& cpu() {
   return fake_backend();
 }
 
-// Instruction sets that the CPU here has, by the names of its kernels.
+// Instruction sets that the CPU here has, by the names of its kernels. One that has fast rows only adds them
+// to another one, and its limits are that one's.
 std::vector<std::string> variants(const Device& d) {
   std::vector<std::string> all;
   for (size_t i = 0; i < d.kernel_count(); i++) {
+    if (d.kernel(i).numerics != GIMBAL_EXACT) continue;
     const std::string name = d.kernel(i).name, variant = name.substr(4, name.find('.', 4) - 4);
     if (!(d.kernel(i).needs & ~d.describe().features) && (all.empty() || all.back() != variant))
       all.push_back(variant);
