@@ -13,8 +13,7 @@ Usage: check-combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs 
 
 Each set is configured in a folder of its own, with warnings as errors. Only what CMake finds out about the machine (compilers,
 Python, threads) is found out once and copied. Of every set: the compile commands name a file of each backend that is on, and none of one that is off.
-Of what was built: a table of the sizes of stripped files, and whether `gimbal` with its plugins grows in the right order: cpu alone < each other
-backend alone < all together.
+Of what was built: a table of the sizes of stripped files, and whether `gimbal` with its plugins is smaller for each backend alone than for all together.
 """
 import argparse
 import concurrent.futures
