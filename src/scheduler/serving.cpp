@@ -24,11 +24,7 @@ int Serving::capacity(const ModelPlan& p) {
 }
 
 Serving::Serving(Engine& engine, LoadedModelPtr on, const SchedulerOptions& options)
-    : engine_(engine),
-      on_(std::move(on)),
-      options_(options),
-      speculation_(options.drafts),
-      prompt_rows_(options.prompt_rows ? options.prompt_rows : 64) {
+    : engine_(engine), on_(std::move(on)), options_(options), speculation_(options.drafts) {
   const RunOptions& o = plan().options;
   batch_.rows.reserve(size_t(o.batch));
   const auto places = size_t(Serving::places(plan()));
@@ -88,9 +84,11 @@ void Serving::assemble(bool drafts) {
     return a->client->served != b->client->served ? a->client->served < b->client->served
                                                   : a->admitted < b->admitted;
   });
-  left = plan().options.batch - int(batch_.rows.size());
-  mixed_ = !batch_.rows.empty();
-  if (mixed_) left = std::min(left, prompt_rows_);
+  rows = int(batch_.rows.size()), left = plan().options.batch - rows;
+  mixed_ = rows > 0;
+  const int of_prompts =
+      options_.prompt_rows ? options_.prompt_rows : std::max(kMixedPromptRows, mixed_rows_ - rows);
+  if (mixed_) left = std::min(left, of_prompts);
   for (Generation* g : prompts_) {
     int rows = std::min(left, g->missing());
     if (const int until = g->checkpoint_at - g->sequence->computed(); until > 0) rows = std::min(rows, until);
@@ -102,8 +100,8 @@ void Serving::assemble(bool drafts) {
 // A row takes a GPU a hundredth of what it takes a small CPU.
 void Serving::adapt(double seconds) {
   if (options_.prompt_rows || !mixed_) return;
-  if (seconds > kMixedStep) prompt_rows_ = std::max(32, prompt_rows_ / 2);
-  else if (seconds < kMixedStep / 2) prompt_rows_ = std::min(plan().options.batch, prompt_rows_ * 2);
+  if (seconds > kMixedStep) mixed_rows_ = std::max(kMixedRows, mixed_rows_ / 2);
+  else if (seconds < kMixedStep / 2) mixed_rows_ = std::min(plan().options.batch, mixed_rows_ * 2);
 }
 
 // Of the pool that lacks the most.

@@ -14,6 +14,9 @@
 namespace gimbal {
 
 inline constexpr double kMixedStep = 0.05;  // seconds
+// Rows of such a step at least, and of prompts in it: kernels for few rows take 32, and at some more rows a
+// CPU computes fewer of them a second.
+inline constexpr int kMixedRows = 32, kMixedPromptRows = 16;
 
 struct SchedulerOptions {
   // Rows of prompts in a step that others wait in for their next tokens. More compute prompts faster, fewer
@@ -89,8 +92,8 @@ class Serving {
   Prefixes kept_;
   Clients waiting_;
   Speculation speculation_;
-  int prompt_rows_;
-  Running running_;  // by rising admission
+  int mixed_rows_ = 64;  // of steps with next tokens and prompts, where the options do not say
+  Running running_;      // by rising admission
   uint64_t admissions_ = 0;
   SchedulerNumbers numbers_;
 
