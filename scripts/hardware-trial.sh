@@ -109,6 +109,7 @@ compare() {
 }
 if grep -qw amx_int8 /proc/cpuinfo; then
   step amx-verify 120 "$gimbal" verify --kernel 'cpu.amx.*' --json
+  if grep -qw amx_bf16 /proc/cpuinfo; then step amx-bf16-verify 60 "$gimbal" verify --kernel 'cpu.amxbf16.*' --json; fi
   compare amx-bits 90 --cpu-variant amx -- --cpu-variant avx512vnni
   for model in "${models[@]}"; do
     for variant in amx avx512vnni; do

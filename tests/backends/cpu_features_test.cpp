@@ -25,7 +25,7 @@ struct CpuFeatures : testing::Test {
 };
 
 TEST_F(CpuFeatures, AllOfThem) {
-  EXPECT_EQ(x86_features(sapphire_rapids(), granted), kVectors | AMX_INT8);
+  EXPECT_EQ(x86_features(sapphire_rapids(), granted), kVectors | AMX_INT8 | AMX_BF16);
   EXPECT_EQ(times_asked, 1);
 }
 
@@ -51,6 +51,12 @@ TEST_F(CpuFeatures, TilesThatTheSystemDoesNotSave) {
     EXPECT_EQ(x86_features(r, granted), kVectors) << saved;
   }
   EXPECT_EQ(times_asked, 0) << "leave was asked for where it is of no use";
+}
+
+TEST_F(CpuFeatures, TilesWithoutBf16) {
+  X86Reading r = sapphire_rapids();
+  r.leaf7_edx &= ~(1u << 22);
+  EXPECT_EQ(x86_features(r, granted), kVectors | AMX_INT8);
 }
 
 TEST_F(CpuFeatures, TilesThatCannotMultiplyBytes) {
@@ -105,8 +111,8 @@ TEST_F(CpuFeatures, OneByOne) {
 TEST_F(CpuFeatures, EveryBitHasAName) {
   int names = 0;
   while (kFeatureNames[names]) names++;
-  EXPECT_EQ(1u << (names - 1), uint32_t(AVX512_BF16));
-  EXPECT_STREQ(kFeatureNames[names - 1], "AVX-512 BF16");
+  EXPECT_EQ(1u << (names - 1), uint32_t(AMX_BF16));
+  EXPECT_STREQ(kFeatureNames[names - 1], "AMX-BF16");
   EXPECT_EQ(cpu_features() >> names, 0u);
   EXPECT_EQ(cpu_features(), cpu_features());
 }

@@ -1,7 +1,7 @@
-// The rows of `--numerics fast`: products of bf16 and f16 weights by dot products of bf16 pairs, in sizes of
-// real models. Against the double-precision product they stay within the tolerance that the row states;
-// against that of the same numbers rounded to bf16 they are as near as exact rows are, so that no term is
-// missing.
+// The rows of `--numerics fast`: products of bf16 and f16 weights by products of bf16 pairs, of vectors and
+// of tiles, in sizes of real models. Where the CPU has no tiles, they are emulated after Intel's manual.
+// Against the double-precision product they stay within the tolerance that the row states; against that of
+// the same numbers rounded to bf16 they are as near as exact rows are, so that no term is missing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,6 +13,8 @@
 #include "support/placed.h"
 #include "tensor/half.h"
 
+extern "C" const gimbal_backend* gimbal_backend_cpu_emulated(void);
+
 namespace gimbal {
 namespace {
 
@@ -20,13 +22,18 @@ constexpr int kPairOutputs = 37, kPairRows = 50;  // no multiples of what a kern
 
 float as_bf16(float x) { return bf16_to_float(float_to_bf16(x)); }
 
-class PairProduct : public testing::TestWithParam<std::tuple<DType, int>> {
+class PairProduct : public testing::TestWithParam<std::tuple<std::string, DType, int>> {
  protected:
-  PairProduct() : device_(test::open_one("cpu", 0, "threads=2")) {}
+  // With the emulated variants in its table.
+  PairProduct() {
+    auto d = Device::open(*gimbal_backend_cpu_emulated(), 0, "threads=2");
+    EXPECT_TRUE(d) << d.error().message;
+    if (d) device_ = std::move(*d);
+  }
 
   // What the row of the table computes.
   std::vector<float> product(size_t kernel, const std::vector<uint16_t>& w, const std::vector<float>& x) {
-    const auto [format, columns] = GetParam();
+    const auto [variant, format, columns] = GetParam();
     ProgramBuilder b(*device_, kPairRows, kPairRows);
     const Value rows = b.rows_input("x", DType::F32, columns);
     const Value weight = b.matrix("w", Shape(format, {columns, kPairOutputs}));
@@ -57,8 +64,9 @@ class PairProduct : public testing::TestWithParam<std::tuple<DType, int>> {
 };
 
 TEST_P(PairProduct, IsWithinItsToleranceAndLeavesNothingOut) {
-  const auto [format, columns] = GetParam();
-  const std::string name = std::string("cpu.avx512bf16.mat_mul.") + info(format).name;
+  ASSERT_TRUE(device_);
+  const auto [variant, format, columns] = GetParam();
+  const std::string name = "cpu." + variant + ".mat_mul." + info(format).name;
   size_t kernel = device_->kernel_count();
   for (size_t i = 0; i < device_->kernel_count(); i++)
     if (device_->kernel(i).name == name) kernel = i;
@@ -67,7 +75,9 @@ TEST_P(PairProduct, IsWithinItsToleranceAndLeavesNothingOut) {
   EXPECT_EQ(row.numerics, GIMBAL_FAST);
   EXPECT_GT(row.tolerance, 0);
   EXPECT_LT(row.tolerance, 0.01);
-  if (row.needs & ~device_->describe().features) GTEST_SKIP() << "this CPU has no AVX-512 BF16";
+  if (row.needs & ~device_->describe().features)
+    GTEST_SKIP() << "this CPU has no "
+                 << (variant == "amxbf16" ? "AMX-BF16; emulated tiles stand in for it" : "AVX-512 BF16");
 
   std::mt19937 bits(uint32_t(columns) + uint32_t(format));
   std::normal_distribution<float> normal;
@@ -108,7 +118,8 @@ TEST_P(PairProduct, IsWithinItsToleranceAndLeavesNothingOut) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, PairProduct,
-                         testing::Combine(testing::Values(DType::BF16, DType::F16),
+                         testing::Combine(testing::Values("avx512bf16", "amxbf16", "amxbf16_emulated"),
+                                          testing::Values(DType::BF16, DType::F16),
                                           testing::Values(2048, 4096, 5121, 8192)));
 
 }  // namespace

@@ -22,8 +22,8 @@
 
 namespace gimbal::cpu {
 
-const char* const kFeatureNames[] = {"FMA",     "F16C", "AVX2",     "AVX-512",      "VNNI", "NEON",
-                                     "dotprod", "i8mm", "AMX-INT8", "AVX-512 BF16", nullptr};
+const char* const kFeatureNames[] = {"FMA",     "F16C", "AVX2",     "AVX-512",      "VNNI",     "NEON",
+                                     "dotprod", "i8mm", "AMX-INT8", "AVX-512 BF16", "AMX-BF16", nullptr};
 
 uint32_t x86_features(const X86Reading& r, bool (*request_tiles)()) {
   // Bits of Intel's "Software Developer's Manual", volume 2, CPUID, and volume 1, 13.3 (XCR0).
@@ -32,6 +32,7 @@ uint32_t x86_features(const X86Reading& r, bool (*request_tiles)()) {
   constexpr uint32_t avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;   // F, DQ, BW, VL
   constexpr uint32_t vnni = 1u << 11;                                      // leaf 7, ECX
   constexpr uint32_t amx = 1u << 24 | 1u << 25;                            // leaf 7, EDX: tiles, int8
+  constexpr uint32_t amx_bf16 = 1u << 22;                                  // leaf 7, EDX
   constexpr uint32_t bf16 = 1u << 5;                                       // leaf 7, part 1, EAX
   constexpr uint64_t ymm = 0x6, zmm = 0xe6, tiles = 0x60000;               // XCR0
   uint32_t f = 0;
@@ -44,7 +45,10 @@ uint32_t x86_features(const X86Reading& r, bool (*request_tiles)()) {
   if (!(r.leaf7_ecx & vnni)) return f;
   f |= VNNI;
   if (r.leaf7_1_eax & bf16) f |= AVX512_BF16;  // no CPU has it without VNNI
-  if ((r.leaf7_edx & amx) == amx && (r.xcr0 & tiles) == tiles && request_tiles()) f |= AMX_INT8;
+  if ((r.leaf7_edx & amx) == amx && (r.xcr0 & tiles) == tiles && request_tiles()) {
+    f |= AMX_INT8;
+    if (r.leaf7_edx & amx_bf16) f |= AMX_BF16;  // no CPU has it without bytes
+  }
   return f;
 }
 

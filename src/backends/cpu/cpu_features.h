@@ -17,6 +17,7 @@ enum Feature : uint32_t {
   I8MM = 128,
   AMX_INT8 = 256,
   AVX512_BF16 = 512,
+  AMX_BF16 = 1024,
 };
 extern const char* const kFeatureNames[];  // of bit i; ends with nullptr
 

@@ -1,18 +1,27 @@
-// Matrix products of bf16 and f16 weights for prompts by dot products of bf16 pairs (AVX-512 BF16). They are
-// fast rows: x is rounded to bf16, and so are f16 weights, so they are taken with `--numerics fast` only, and
-// then where they were measured faster than the exact ones.
+// Matrix products of bf16 and f16 weights for prompts by products of bf16 pairs: of vectors (AVX-512 BF16),
+// or with CPU_PAIR_TILES of tile registers (AMX-BF16). They are fast rows: x is rounded to bf16, and so are
+// f16 weights, so they are taken with `--numerics fast` only, and then where they were measured faster than
+// the exact ones.
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "ops/op.h"
+#include "pairs.h"  // from variants/<name>
 #include "tensor/dtype.h"
-#include "vec.h"  // from variants/<name>
+#include "vec.h"
+#ifdef CPU_PAIR_TILES
+#include "tile.h"
+#endif
 
 namespace CPU_VARIANT {
 namespace {
 
 using gimbal::DType, gimbal::OpKind, gimbal::kChunk;
 
+#ifdef CPU_PAIR_TILES
+#include "backends/cpu/kernels/pair_tiles.h"
+#else
 #include "backends/cpu/kernels/pair_product.h"
+#endif
 
 // Below every exact row: only a measurement or a wish of the user's makes them the choice. Not with few rows:
 // generation and drafts stay as they are.
@@ -34,9 +43,9 @@ constexpr float kRounding = 1 / 256.f;
 #define STR2(x) #x
 #define STR(x) STR2(x)
 const CpuRow kTable[] = {
-    row("cpu." STR(CPU_VARIANT) ".mat_mul.bf16", DType::BF16, kRounding, matmul_by_pairs<DType::BF16>),
+    row("cpu." STR(CPU_VARIANT) ".mat_mul.bf16", DType::BF16, kRounding, product_of_pairs<DType::BF16>),
     row("cpu." STR(CPU_VARIANT) ".mat_mul.f16", DType::F16, 2 * kRounding + kRounding * kRounding,
-        matmul_by_pairs<DType::F16>),
+        product_of_pairs<DType::F16>),
 };
 
 }  // namespace

@@ -63,20 +63,35 @@ template <class Row, class Weights>
 struct RowSteps {
   int32_t block, block_bytes;  // of x
   void (*stage)(const uint8_t* x, int32_t columns, int zero, Row& to);
-  // Adds the columns' sums of kTilesTogether tiles to the totals of kRowsAtOnce, or of kFewRows, rows; the
-  // next tile's totals are P::kRows further on. A row of x is loaded once for the tiles, a tile once for the
-  // rows.
+  // Adds the columns' sums of kTilesTogether tiles to the totals of many_at_once<P>, or of few_at_once<P>,
+  // rows; the next tile's totals are P::kRows further on. A row of x is loaded once for the tiles, a tile
+  // once for the rows.
   void (*many)(const Weights*, const Row*, int32_t columns, float (*total)[16]);
   void (*few)(const Weights*, const Row*, int32_t columns, float (*total)[16]);
   // Of totals that are not yet the outputs: these, from the tile and the row of x. May be null.
   F (*result)(const uint8_t* tile, const uint8_t* x, const float* total);
 };
+// Rows that a product takes at once: as registers of vectors allow, if it does not say otherwise.
+template <class P>
+constexpr int many_at_once() {
+  if constexpr (requires { P::kManyRows; }) return P::kManyRows;
+  else return kRowsAtOnce;
+}
+template <class P>
+constexpr int few_at_once() {
+  if constexpr (requires { P::kFewRows; }) return P::kFewRows;
+  else return kFewRows;
+}
 template <class P>
 constexpr RowSteps<typename P::Row, typename P::Weights> row_steps() {
   constexpr gimbal::DTypeInfo x = gimbal::info(P::x);
   decltype(RowSteps<typename P::Row, typename P::Weights>::result) result = nullptr;
   if constexpr (requires { P::result; }) result = P::result;
-  return {x.block, x.bytes, P::stage, P::template product<kRowsAtOnce>, P::template product<kFewRows>,
+  return {x.block,
+          x.bytes,
+          P::stage,
+          P::template product<many_at_once<P>()>,
+          P::template product<few_at_once<P>()>,
           result};
 }
 
@@ -88,13 +103,14 @@ template <class P>
   alignas(64) typename P::Row x[P::kRows];
   alignas(64) typename P::Weights w[kTilesTogether];
   alignas(64) float total[kTilesAtOnce][P::kRows][16];
+  constexpr int kMany = many_at_once<P>(), kFew = few_at_once<P>();
   const auto columns = int32_t(t.in[0]->dim[0]);
   auto x_row = [&](int32_t r) { return int64_t(t.row_list ? t.row_list[r] / t.x_share : r); };
   for (; begin < end; begin += kTilesAtOnce) {
     const int tiles = end - begin < kTilesAtOnce ? int(end - begin) : kTilesAtOnce;
     for (int32_t row = 0; row < t.rows; row += P::kRows) {
       const int rows = t.rows - row < P::kRows ? t.rows - row : P::kRows,
-                padded = (rows + kFewRows - 1) / kFewRows * kFewRows;
+                padded = (rows + kFew - 1) / kFew * kFew;
       for (int i = 0; i < tiles; i++)
         for (int r = 0; r < padded; r++) store(total[i][r], splat(0.f));
       if (rows < padded) __builtin_memset(x + rows, 0, size_t(padded - rows) * sizeof *x);
@@ -109,8 +125,8 @@ template <class P>
             source.unpack(t.x[0] + (begin + (i + n < tiles ? i + n : i)) * source.tile_bytes, k, columns,
                           w[n]);
           int r = 0;
-          for (; r + kRowsAtOnce <= padded; r += kRowsAtOnce) steps.many(w, x + r, width, total[i] + r);
-          for (; r < padded; r += kFewRows) steps.few(w, x + r, width, total[i] + r);
+          for (; r + kMany <= padded; r += kMany) steps.many(w, x + r, width, total[i] + r);
+          for (; r < padded; r += kFew) steps.few(w, x + r, width, total[i] + r);
         }
       }
       for (int i = 0; i < tiles; i++)

@@ -63,13 +63,19 @@ inline void store_tile(void* p, int64_t stride) {
                      size_t(bytes_of(Tile)));
 }
 
-// Sum[m][n] += over k, and j < 4: A[m][4 k + j] * B[k][4 n + j], in 32 bits that wrap around.
-template <class OfA, class OfB, int Sum, int A, int B>
-inline void multiply_tiles() {
+// Which tiles may be multiplied: those whose shapes go together.
+template <int Sum, int A, int B>
+inline void fault_unless_they_fit() {
   static_assert(Sum != A && Sum != B && A != B);
   fault_unless_shaped(Sum), fault_unless_shaped(A), fault_unless_shaped(B);
   fault_unless(bytes_of(Sum) % 4 == 0 && bytes_of(A) % 4 == 0 && bytes_of(B) % 4 == 0);
   fault_unless(rows_of(Sum) == rows_of(A) && bytes_of(A) / 4 == rows_of(B) && bytes_of(Sum) == bytes_of(B));
+}
+
+// Sum[m][n] += over k, and j < 4: A[m][4 k + j] * B[k][4 n + j], in 32 bits that wrap around.
+template <class OfA, class OfB, int Sum, int A, int B>
+inline void multiply_tiles() {
+  fault_unless_they_fit<Sum, A, B>();
   for (int m = 0; m < rows_of(Sum); m++)
     for (int n = 0; n < bytes_of(Sum) / 4; n++) {
       uint32_t sum;

@@ -1,0 +1,2 @@
+#pragma once
+#include "backends/cpu/variants/avx512bf16/pairs.h"
