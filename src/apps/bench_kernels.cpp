@@ -113,8 +113,8 @@ class KernelBench {
     limits_ = device_limits(device_, options_.measure_again, options_.limit_megabytes, quiet);
     double largest = 0;
     for (const Line& line : lines_)
-      for (size_t i = 0; i < line.speeds.size(); i++)
-        if (line.speeds[i])
+      for (size_t i = 0; i < line.speeds.size(); i++)  // a fast row's limit is another one
+        if (line.speeds[i] && device_.kernel(line.kernel).numerics != GIMBAL_FAST)
           largest = std::max(largest, rate(OpKind(device_.kernel(line.kernel).op), *line.speeds[i],
                                            options_.rows[i], limits_)
                                           .share.value_or(0));

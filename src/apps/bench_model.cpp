@@ -100,7 +100,8 @@ class ModelBench {
     n_.peak = peak_memory();
     n_.limits = device_limits(device_, options_.measure_again, options_.limit_megabytes, quiet);
     if (n_.limits && n_.weight_bytes >= kFitsACache) doubt_limits(n_.bytes_per_second() / n_.limits->read);
-    if (n_.limits && prompt > 0) doubt_limits(n_.operations_per_second(prompt) / n_.compute_limit());
+    if (n_.limits && prompt > 0 && !n_.work.fast)
+      doubt_limits(n_.operations_per_second(prompt) / n_.compute_limit());
     return Done{};
   }
 
@@ -176,13 +177,20 @@ class ModelBench {
     t.row({"peak memory", human_bytes(n_.peak), "of the whole process"});
     print(t.text());
     if (n_.limits) print(format("limits: {}\n", limits_text(*n_.limits)));
-    std::string kernels;
-    for (const KernelCount& k : count_kernels(model_.plan(), 0))
-      if (k.op == "mat_mul") kernels += (kernels.empty() ? "" : ", ") + k.kernel;
-    print(format("\nmatrices computed by {} (`gimbal explain` says why)\n", kernels));
+    const size_t last = model_.plan().last().buckets.size() - 1;
+    const std::string one = matrix_kernels(0), many = matrix_kernels(n_.prompt.empty() ? 0 : last);
+    print(format("\nmatrices computed by {}{} (`gimbal explain` says why)\n", one,
+                 one == many ? "" : "; of prompts: " + many));
   }
 
  private:
+  std::string matrix_kernels(size_t bucket) const {
+    std::string kernels;
+    for (const KernelCount& k : count_kernels(model_.plan(), bucket))
+      if (k.op == "mat_mul") kernels += (kernels.empty() ? "" : ", ") + k.kernel;
+    return kernels;
+  }
+
   const LoadedModel& loaded_;
   const Model& model_;
   const Device& device_;
@@ -198,6 +206,8 @@ PromptWork prompt_work(const ModelPlan& b, int tokens) {
   const gimbal_step all{tokens, 1};
   for (const Stage& stage : b.stages) {
     const Program& p = stage.buckets.back().program;
+    for (const Choice& c : stage.buckets.back().choices)
+      w.fast |= stage.device->kernel(c.kernel).numerics == GIMBAL_FAST;
     for (const gimbal_op& op : p.ops) {
       const OpKind kind{op.kind};
       if (!def(kind).product) continue;

@@ -23,9 +23,11 @@ struct ModelBenchOptions {
 Result<int> bench_model(const CommonOptions&, const ModelBenchOptions&, bool json, bool quiet);
 
 // What computing a prompt of `tokens` takes: `operations` of all matrices and of attention, and the share of
-// those of matrices that multiply bytes.
+// those of matrices that multiply bytes. `fast`: some are computed by fast rows, whose instructions have
+// limits of their own, which are not measured.
 struct PromptWork {
   double operations = 0, int8_share = 0;
+  bool fast = false;
 };
 PromptWork prompt_work(const ModelPlan&, int tokens);
 
