@@ -114,7 +114,7 @@ class Server:
 
 
 def servers(a, peer, path):
-    own = Server("gimbal", [a.gimbal, "serve", path, "-t", str(a.threads), "--backend", "cpu"], measure.environment(), os.path.join(a.work, "serve-gimbal.log"))
+    own = Server("gimbal", [a.gimbal, "serve", path, "-t", str(a.threads), "--backend", "cpu", "--draft", "off"], measure.environment(), os.path.join(a.work, "serve-gimbal.log"))
     each = a.prompt_tokens + a.generate_tokens + 64
     other = Server("peer", [peer_server.program(peer, compare.say), "-m", path, "-t", str(a.threads), "-tb", str(a.threads), "--parallel", str(PLACES), "-c",
                             str(PLACES * each), "--host", "127.0.0.1"],
@@ -261,7 +261,7 @@ def table(session):
                   f"{session['prompt']}` has {alone:.1f}: {100 * (1 - served / alone):.1f} % less. "
                   + front_text(session, file, served)]
     lines += ["", f"{report.machine_text(session['machine'])}; {report.threads_text(session['threads'])}; prompts of {session['prompt']} tokens, no two alike, "
-              f"{session['generate']} tokens of each answer, greedy, all streams beginning together; {session['peer']['engine']} with `--parallel {PLACES}`. "
+              f"{session['generate']} tokens of each answer, greedy, no drafts, all streams beginning together; {session['peer']['engine']} with `--parallel {PLACES}`. "
               f"Others kept up to {max(run['others'] for run in session['runs']):.2f} processors busy.", "", "```",
               session["command"] + f"   # {session['date'][:10]}", "```"]
     return "\n".join(lines)
