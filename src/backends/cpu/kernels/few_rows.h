@@ -196,13 +196,13 @@ struct FewRows256 {
   }
 
  private:
-  // What the zero point takes off group h of an eighth, whose two sums of 16 activations begin at `sums`.
+  // What the zero point takes off group h of an eighth, whose two sums of 16 activations begin at `sums`: as a
+  // number, because the units that multiply vectors have enough to do.
   static inline I start(const uint8_t* sums, int h) {
     if constexpr (W::zero == 0) return splat(int32_t(0));
-    else {
-      constexpr uint32_t off = uint16_t(-W::zero);
-      return less_zero(W::columns > 16 ? off | off << 16 : h ? off << 16 : off, sums);
-    }
+    else if constexpr (W::columns > 16)
+      return splat(-W::zero * (read<int16_t>(sums) + read<int16_t>(sums + 2)));
+    else return splat(-W::zero * read<int16_t>(sums + 2 * h));
   }
 
   template <int M, int First>
