@@ -111,6 +111,7 @@ class Engine {
   Result<OpenedDevice> open(const DeviceRequest&);
   Status check_settings(const OpenedDevice&);
   bool has_gpu_backend();
+  Result<PlannedModel> plan_somewhere(const ModelFile&);
   Result<PlannedModel> plan_split(const ModelFile&);
   Result<PlannedModel> place(const ModelFile&, OpenedDevice&&);
   Status use_packed(PlannedModel&);

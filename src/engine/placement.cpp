@@ -3,18 +3,31 @@
 
 #include "base/format.h"
 #include "engine/engine.h"
+#include "program/place.h"
 #include "runtime/layers.h"
 #include "runtime/memory_check.h"
 
 namespace gimbal {
 
-Result<PlannedModel> Engine::plan(const ModelFile& source) {
-  auto planned = [&]() -> Result<PlannedModel> {
-    if (!options_.split.empty()) return plan_split(source);
+// On the device that was chosen. Where it lacks a kernel for this model, the next best must do.
+Result<PlannedModel> Engine::plan_somewhere(const ModelFile& source) {
+  for (;;) {
     auto opened = open_device();
     if (!opened) return opened.error();
-    return place(source, std::move(*opened));
-  }();
+    const std::string device = opened->device->id();
+    const bool host = is_host(*opened->device);
+    auto planned = place(source, std::move(*opened));
+    if (planned || host || planned.error().reason != std::string_view(kNoKernel)) return planned;
+    // One that has lost kernels by verification is given up with that reason: plan_verified().
+    if (std::any_of(unusable_.begin(), unusable_.end(),
+                    [&](const Unusable& u) { return u.device == device && !u.kernel.empty(); }))
+      return planned;
+    if (auto ok = give_up({device, "", planned.error()}, Fallback::Refused); !ok) return ok.error();
+  }
+}
+
+Result<PlannedModel> Engine::plan(const ModelFile& source) {
+  auto planned = options_.split.empty() ? plan_somewhere(source) : plan_split(source);
   if (!planned) return planned;
   auto larger = with_larger_cache(std::move(planned->plan), options_.cache);
   if (!larger) return larger.error();

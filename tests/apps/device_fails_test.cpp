@@ -139,6 +139,38 @@ TEST_F(DeviceFailsTest, WrongNumbersInOneKernel) {
   EXPECT_EQ(strict.out, "");
 }
 
+// A model with experts, which the card knows nothing about.
+TEST_F(DeviceFailsTest, NoKernelForTheModel) {
+  const std::string model = golden_dir() + "/more/arch/glm4moe.gguf";
+  const Args tokens{"run", model, "--tokens", "5,9,200", "-n", "6", "--greedy", "--print-tokens"};
+  const Args cpu{"--backend", "cpu"}, metal{"--backend", "metal", "--numerics", "fast"},
+      any{"--numerics", "fast"}, never{"--numerics", "fast", "--verify", "never"};
+  folder_.put("metal", "hardware");
+  int n = 0;
+  auto run = [&](const Args& how, const Args& more = {}) {
+    Args a = tokens;
+    a.insert(a.end(), how.begin(), how.end());
+    a.insert(a.end(), more.begin(), more.end());
+    return gimbal(a, {.environment = {{"GIMBAL_BACKEND_PATH", folder_.path()},
+                                      {"XDG_CACHE_HOME", temporary_path(format("no-kernel-{}", n++))}}});
+  };
+  const std::string want = run(cpu).out;
+  EXPECT_FALSE(want.empty());
+  for (const Args& how : {metal, any, never}) {
+    const Ran r = run(how);
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(r.out, want);
+    EXPECT_SAYS(r.err, "metal:0 is not used");
+    EXPECT_SAYS(r.err, "has no kernel that computes 'blk.1.expert_mat_mul'");
+    const Ran strict = run(how, {"--strict"});
+    EXPECT_EQ(strict.code, 4) << strict.err;
+    EXPECT_EQ(strict.out, "");
+    EXPECT_SAYS(strict.err, "has no kernel that computes");
+  }
+  const Ran split = run({"--numerics", "fast", "--split", "metal=2,cpu=rest"});
+  EXPECT_EQ(split.code, 3) << "what was asked for layer by layer is not replaced: " << split.err;
+}
+
 TEST_F(DeviceFailsTest, NoMemoryAtLoading) {
   const Ran r = run("no-memory", {"--verify", "never"});
   EXPECT_EQ(r.code, 0) << r.err;
