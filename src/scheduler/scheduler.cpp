@@ -7,14 +7,14 @@
 
 namespace gimbal {
 
-Result<std::unique_ptr<Scheduler>> Scheduler::create(Engine& engine, LoadedModelPtr on,
+Result<std::unique_ptr<Scheduler>> Scheduler::create(NextDevice next, LoadedModelPtr on,
                                                      const SchedulerOptions& options) {
   if (on->model->plan().width(Output::Logits) == 0)
     return Error{Code::Unsupported, format("{} gives no next tokens: it is for embeddings", on->source.name),
                  "load a model that generates text"};
   auto tokenizer = Tokenizer::create(*on->source.file);
   if (!tokenizer) return tokenizer.error();
-  std::unique_ptr<Scheduler> s(new Scheduler(engine, std::move(on), options, std::move(*tokenizer)));
+  std::unique_ptr<Scheduler> s(new Scheduler(std::move(next), std::move(on), options, std::move(*tokenizer)));
   try {
     s->thread_ = std::thread([raw = s.get()] { raw->run(); });
   } catch (const std::system_error&) {
@@ -23,13 +23,13 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(Engine& engine, LoadedModel
   return s;
 }
 
-Scheduler::Scheduler(Engine& engine, LoadedModelPtr on, const SchedulerOptions& options,
+Scheduler::Scheduler(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options,
                      std::unique_ptr<Tokenizer> tokenizer)
     : tokenizer_(std::move(tokenizer)),
       vocabulary_(on->model->config().vocabulary),
       capacity_(Serving::capacity(on->model->plan())),
       most_(uint64_t(Serving::places(on->model->plan())) + uint64_t(options.queue)),
-      serving_(engine, std::move(on), options),
+      serving_(std::move(next), std::move(on), options),
       grammars_(*tokenizer_, vocabulary_),
       numbers_(serving_.numbers()) {}
 

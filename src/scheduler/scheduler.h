@@ -14,10 +14,10 @@ namespace gimbal {
 // Thread-safe.
 class Scheduler final : public GenerationService {
  public:
-  // `engine` loaded `on`, outlives it, and is used by nobody else meanwhile: when a device is lost, it finds
-  // the next one. Errors: those of Tokenizer::create; Unsupported for a model that gives no logits; Failed
-  // when the system gives no thread.
-  static Result<std::unique_ptr<Scheduler>> create(Engine& engine, LoadedModelPtr on,
+  // `next` is called from the scheduler's thread, and what it uses is used by nobody else meanwhile.
+  // Errors: those of Tokenizer::create; Unsupported for a model that gives no logits; Failed when the system
+  // gives no thread.
+  static Result<std::unique_ptr<Scheduler>> create(NextDevice next, LoadedModelPtr on,
                                                    const SchedulerOptions& options = {});
   // Ends what runs and waits with Finish::Cancelled.
   ~Scheduler() override;
@@ -32,7 +32,7 @@ class Scheduler final : public GenerationService {
   int capacity() const { return capacity_; }  // positions that one text can have
 
  private:
-  Scheduler(Engine&, LoadedModelPtr, const SchedulerOptions&, std::unique_ptr<Tokenizer>);
+  Scheduler(NextDevice, LoadedModelPtr, const SchedulerOptions&, std::unique_ptr<Tokenizer>);
   void run();
   void arrive(uint64_t id, double at, GenerationRequest, GenerationSink, std::optional<Constraint>,
               bool cancelled);

@@ -23,8 +23,8 @@ int Serving::capacity(const ModelPlan& p) {
   return int(most);
 }
 
-Serving::Serving(Engine& engine, LoadedModelPtr on, const SchedulerOptions& options)
-    : engine_(engine), on_(std::move(on)), options_(options), speculation_(options.drafts) {
+Serving::Serving(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options)
+    : next_device_(std::move(next)), on_(std::move(on)), options_(options), speculation_(options.drafts) {
   const RunOptions& o = plan().options;
   batch_.rows.reserve(size_t(o.batch));
   const auto places = size_t(Serving::places(plan()));
@@ -220,7 +220,7 @@ Status Serving::go_on_elsewhere(const Error& lost) {
   kept_.clear();
   const size_t texts = running_.size();
   while (!running_.empty()) put_back(running_.size() - 1);
-  const Status moved = engine_.recover(on_, lost, format("{} text{}", texts, texts == 1 ? "" : "s"));
+  const Status moved = next_device_(on_, lost, format("{} text{}", texts, texts == 1 ? "" : "s"));
   if (!moved) end_all(&moved.error());
   return moved;
 }

@@ -27,11 +27,21 @@ struct SchedulerOptions {
   DraftOptions drafts = {};
 };
 
+// Called when the device of `on` is lost: loads the model somewhere else and puts that into `on`. `behind`:
+// what was done before, for people ("12 texts"). Errors: why it cannot go on anywhere.
+using NextDevice = std::function<Status(LoadedModelPtr& on, const Error& lost, const std::string& behind)>;
+
+// To the next best device. `engine` loaded what is lost, and outlives the result.
+inline NextDevice next_device_of(Engine& engine) {
+  return [&engine](LoadedModelPtr& on, const Error& lost, const std::string& behind) {
+    return engine.recover(on, lost, behind);
+  };
+}
+
 // Of one thread.
 class Serving {
  public:
-  // `engine` loaded `on` and outlives it; it is called when a device is lost.
-  Serving(Engine& engine, LoadedModelPtr on, const SchedulerOptions& options);
+  Serving(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options);
 
   // Requests that can run at once: as RunOptions has sequences, and rows with results.
   static int places(const ModelPlan&);
@@ -86,7 +96,7 @@ class Serving {
   Status go_on_elsewhere(const Error& lost);
   void leave(size_t running);
 
-  Engine& engine_;
+  const NextDevice next_device_;
   LoadedModelPtr on_;
   const SchedulerOptions options_;
   Prefixes kept_;

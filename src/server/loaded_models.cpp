@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/sha256.h"
-#include "model/embedded_model.h"
 
 namespace gimbal {
 namespace {
@@ -69,8 +68,8 @@ struct LoadedModels::Alive {
   }
 };
 
-LoadedModels::LoadedModels(double keep_alive, Load load)
-    : keep_alive_(keep_alive), load_(std::move(load)), alive_(std::make_shared<Alive>()) {}
+LoadedModels::LoadedModels(double keep_alive, Load load, Bytes inside)
+    : keep_alive_(keep_alive), load_(std::move(load)), inside_(inside), alive_(std::make_shared<Alive>()) {}
 
 LoadedModels::~LoadedModels() {
   entries_.clear();
@@ -79,8 +78,8 @@ LoadedModels::~LoadedModels() {
 }
 
 Result<std::unique_ptr<LoadedModels>> LoadedModels::create(std::vector<ModelFile> files, double keep_alive,
-                                                           Load load) {
-  std::unique_ptr<LoadedModels> self(new LoadedModels(keep_alive, std::move(load)));
+                                                           Load load, Bytes inside) {
+  std::unique_ptr<LoadedModels> self(new LoadedModels(keep_alive, std::move(load), inside));
   for (ModelFile& f : files) {
     auto e = std::make_unique<Entry>();
     e->id = id_of(f);
@@ -152,8 +151,7 @@ std::string LoadedModels::digest(const std::string& id) {
   if (e->digest.empty()) {
     Sha256 sum;
     if (e->source.path.empty()) {
-      const Bytes all = embedded_model();
-      sum.add({reinterpret_cast<const char*>(all.data()), all.size()});
+      sum.add({reinterpret_cast<const char*>(inside_.data()), inside_.size()});
     } else {
       FILE* file = std::fopen(e->source.path.c_str(), "rb");
       if (!file) return {};

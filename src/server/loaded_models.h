@@ -16,9 +16,10 @@ class LoadedModels final : public Models {
   // How one is loaded, called from several threads: local_model.h, remote_model.h.
   using Load = std::function<Result<ServedModelPtr>(const std::string& id, const ModelFile&)>;
   // Nothing is loaded yet. `keep_alive`: seconds that a model stays loaded without a request; 0: for ever.
-  // Errors: Usage when two files would have the same name.
+  // `inside`: the file of a model without a path, where there may be one. Errors: Usage when two files would
+  // have the same name.
   static Result<std::unique_ptr<LoadedModels>> create(std::vector<ModelFile> files, double keep_alive,
-                                                      Load load);
+                                                      Load load, Bytes inside = {});
   ~LoadedModels() override;
 
   std::vector<KnownModel> list() override;
@@ -35,13 +36,14 @@ class LoadedModels final : public Models {
  private:
   struct Entry;
   struct Alive;
-  LoadedModels(double keep_alive, Load load);
+  LoadedModels(double keep_alive, Load load, Bytes inside);
   Entry* find(const std::string& id);
   bool give_back(double unused_for);
 
   const double keep_alive_;
   std::mutex renewing_;
   const Load load_;
+  const Bytes inside_;
   const std::shared_ptr<Alive> alive_;
   std::vector<std::unique_ptr<Entry>> entries_;
 };

@@ -1,14 +1,13 @@
 // A model that this process computes, with an engine and a scheduler of its own.
 #pragma once
 #include "engine/engine.h"
-#include "scheduler/scheduler.h"
-#include "server/model.h"
+#include "server/computed_model.h"
 
 namespace gimbal {
 
 struct ServingOptions {
   EngineOptions engine;
-  int parallel = 64;  // requests of a model at once
+  int parallel = kTextsAtOnce;  // requests of a model
   // Of KV cache for all of them; 0: what the devices have free (runtime/cache_size.h), at least a context and
   // at most one for each.
   int64_t cache_tokens = 0;

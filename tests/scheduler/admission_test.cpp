@@ -8,7 +8,7 @@ namespace {
 class Desk {
  public:
   explicit Desk(const RunOptions& run, int prompt_rows = 16, const std::string& model = kStories)
-      : on_cpu_(model, run), serving_(on_cpu_.engine(), on_cpu_.on(), {prompt_rows, 100}) {}
+      : on_cpu_(model, run), serving_(next_device_of(on_cpu_.engine()), on_cpu_.on(), {prompt_rows, 100}) {}
 
   // A text of random tokens, answered for as long as `tokens` says.
   size_t ask(std::vector<Token> prompt, int tokens, const std::string& client = "") {

@@ -44,7 +44,7 @@ std::vector<Token> once() { return any_tokenizer().encode("Once upon a time"); }
 
 TEST(Scheduler, ManyThreadsHearWhatTheyHearAlone) {
   OnCpu many("default", serving_run(256, 8, 12, 0, 64)), reference("default", serving_run(256, 64, 1, 0, 64));
-  auto s = Scheduler::create(many.engine(), many.on());
+  auto s = Scheduler::create(next_device_of(many.engine()), many.on());
   ASSERT_TRUE(s) << s.error().message;
   std::mutex one_at_a_time;  // the reference
   std::vector<std::thread> threads;
@@ -68,7 +68,7 @@ TEST(Scheduler, ManyThreadsHearWhatTheyHearAlone) {
 
 TEST(Scheduler, AFullQueueSaysSo) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
-  auto s = *Scheduler::create(on.engine(), on.on(), {64, 3});
+  auto s = *Scheduler::create(next_device_of(on.engine()), on.on(), {64, 3});
   std::vector<std::unique_ptr<Listener>> listeners;
   std::promise<void> gate;  // the engine waits at its first token until all have asked
   const std::shared_future<void> open = gate.get_future();
@@ -91,7 +91,7 @@ TEST(Scheduler, AFullQueueSaysSo) {
 
 TEST(Scheduler, AGrammarConstrainsTheAnswer) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
-  auto s = *Scheduler::create(on.engine(), on.on());
+  auto s = *Scheduler::create(next_device_of(on.engine()), on.on());
   GenerationRequest r = greedy(once(), -1);
   r.ignore_stop_tokens = false;
   for (const char* form :
@@ -116,7 +116,7 @@ TEST(Scheduler, AGrammarConstrainsTheAnswer) {
 
 TEST(Scheduler, ASinkMayCancel) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
-  auto s = *Scheduler::create(on.engine(), on.on());
+  auto s = *Scheduler::create(next_device_of(on.engine()), on.on());
   Listener l;
   std::promise<uint64_t> id;
   int heard = 0;
@@ -132,7 +132,7 @@ TEST(Scheduler, ASinkMayCancel) {
 
 TEST(Scheduler, WhatRunsWhenItEndsIsCancelled) {
   OnCpu on("default", serving_run(256, 1, 3, 0, 64));
-  auto s = *Scheduler::create(on.engine(), on.on());
+  auto s = *Scheduler::create(next_device_of(on.engine()), on.on());
   Listener a, b;
   std::promise<void> began;
   bool first = true;
@@ -147,7 +147,7 @@ TEST(Scheduler, WhatRunsWhenItEndsIsCancelled) {
 
 TEST(Scheduler, NumbersForMetrics) {
   OnCpu on("default", serving_run(256, 4, 6, 0, 64));
-  auto s = *Scheduler::create(on.engine(), on.on());
+  auto s = *Scheduler::create(next_device_of(on.engine()), on.on());
   EXPECT_EQ(s->numbers().pages_running, 0);
   EXPECT_GT(s->numbers().pages, 0);
   for (int i = 0; i < 3; i++) {
@@ -195,7 +195,7 @@ TEST_F(LostDevice, NoTokenIsLostOrToldTwice) {
     auto loaded = e.load(*open_model_file("default"));
     ASSERT_TRUE(loaded) << loaded.error().message;
     EXPECT_EQ((*loaded)->opened.device->id(), "metal:0");
-    Serving serving(e, *loaded, {});
+    Serving serving(next_device_of(e), *loaded, {});
     std::vector<GenerationRequest> requests;
     std::vector<std::unique_ptr<Heard>> heard;
     for (int i = 0; i < 6; i++) {
@@ -221,7 +221,7 @@ TEST_F(LostDevice, UnderStrictAllEndsWithTheReason) {
   gimbal::Engine& e = engine("lost-at=3", true);
   auto loaded = e.load(*open_model_file("default"));
   ASSERT_TRUE(loaded) << loaded.error().message;
-  auto s = *Scheduler::create(e, *loaded);
+  auto s = *Scheduler::create(next_device_of(e), *loaded);
   std::vector<std::unique_ptr<Listener>> listeners;
   for (int i = 0; i < 6; i++) {
     listeners.push_back(std::make_unique<Listener>());

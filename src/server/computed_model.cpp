@@ -1,0 +1,71 @@
+#include "server/computed_model.h"
+
+#include <algorithm>
+
+#include "engine/explanation.h"
+#include "runtime/memory_check.h"
+
+namespace gimbal {
+namespace {
+
+constexpr int64_t kModestCache = 32768;  // tokens, or 4 contexts where these are more
+
+}  // namespace
+
+CacheWish plan_for_many(RunOptions& run, int context, int parallel, int64_t cache_tokens, int models) {
+  run.context = context;
+  run.sequences = run.logit_rows = parallel;
+  run.batch = std::max(run.batch, parallel);
+  run.cache_positions = cache_tokens ? cache_tokens : context;
+  if (cache_tokens) return {};
+  const int64_t whole = int64_t(context) * parallel;
+  return {whole, std::min(whole, std::max(int64_t(context) * 4, kModestCache)), models};
+}
+
+std::vector<SchedulerNumbers> ComputedModel::numbers() {
+  if (!scheduler_) return {};
+  return {scheduler_->numbers()};
+}
+
+void ComputedModel::computed_by(const Model& model) {
+  ops_ = Json::array();
+  for (const ReceiptLine& l : model.receipt())
+    ops_.push_back({{"op", l.op},
+                    {"format", l.format},
+                    {"device", l.device},
+                    {"kernel", l.kernel},
+                    {"reason", l.why},
+                    {"ops", l.ops}});
+  explanations_ = Json::array({explanation(model.plan())}).dump();
+}
+
+void ComputedModel::takes_memory(const ModelPlan& plan) {
+  for (const MemoryUse& u : memory_uses(plan))
+    if (u.device) bytes_ += u.sum.total();
+}
+
+Status ComputedModel::generate_on(LoadedModelPtr on, NextDevice next, const SchedulerOptions& options) {
+  computed_by(*on->model);
+  takes_memory(on->model->plan());
+  auto scheduler = Scheduler::create(std::move(next), std::move(on), options);
+  if (!scheduler) return scheduler.error();
+  scheduler_ = std::move(*scheduler);
+  context_ = std::min(context_, scheduler_->capacity());
+  return Done{};
+}
+
+Status ComputedModel::read_tokenizer() {
+  auto tokenizer = Tokenizer::create(*file_);
+  if (!tokenizer) return tokenizer.error();
+  tokenizer_ = std::move(*tokenizer);
+  return Done{};
+}
+
+Status ComputedModel::read_template() {
+  auto chat = ChatTemplate::of(*file_, tokenizer());
+  if (!chat) return chat.error();
+  chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
+  return Done{};
+}
+
+}  // namespace gimbal

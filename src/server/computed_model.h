@@ -1,0 +1,59 @@
+// What every model has that this process computes, whoever loaded it: the engine (local_model.h), or a
+// program with a single backend (apps/worker).
+#pragma once
+#include "base/json.h"
+#include "runtime/cache_size.h"
+#include "scheduler/scheduler.h"
+#include "server/model.h"
+
+namespace gimbal {
+
+inline constexpr int kTextsAtOnce = 64;  // that a model answers, where nobody said
+
+// What a model is planned with to answer `parallel` texts at once. Answers how much cache it should get.
+// `context`: of each text; `cache_tokens`: for all of them, 0: what is free; `models`: that share the
+// devices.
+CacheWish plan_for_many(RunOptions&, int context, int parallel, int64_t cache_tokens, int models);
+
+class ComputedModel : public ServedModel {
+ public:
+  const std::string& id() const override { return id_; }
+  const Gguf& file() const override { return *file_; }
+  const Tokenizer& tokenizer() const override { return scheduler_ ? scheduler_->tokenizer() : *tokenizer_; }
+  const ChatTemplate& chat() const override { return *chat_; }
+  int context() const override { return context_; }
+  uint64_t device_bytes() const override { return bytes_; }
+  Json ops() const override { return ops_; }
+  std::string explanations() const override { return explanations_; }
+  GenerationService* generation() override { return scheduler_.get(); }
+  std::vector<SchedulerNumbers> numbers() override;
+
+ protected:
+  ComputedModel(std::string id, std::shared_ptr<const Gguf> file)
+      : id_(std::move(id)), file_(std::move(file)) {}
+
+  void computed_by(const Model&);       // what ops() and explanations() tell
+  void takes_memory(const ModelPlan&);  // of devices: adds to device_bytes()
+  // Texts from here on; the model was planned with plan_for_many(). Errors: those of Scheduler::create.
+  Status generate_on(LoadedModelPtr, NextDevice, const SchedulerOptions&);
+  // Where no texts are generated. Errors: those of Tokenizer::create.
+  Status read_tokenizer();
+  // Behind one of the two above. Errors: those of ChatTemplate::of.
+  Status read_template();
+  // Cancels what runs. For destructors: of what they destroy, the scheduler may still use something.
+  void end_texts() { scheduler_ = nullptr; }
+
+  int context_ = 0;
+
+ private:
+  const std::string id_;
+  const std::shared_ptr<const Gguf> file_;
+  uint64_t bytes_ = 0;
+  Json ops_;
+  std::string explanations_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<ChatTemplate> chat_;
+};
+
+}  // namespace gimbal
