@@ -54,6 +54,14 @@ std::vector<std::string> Arguments::given(const std::string& section) const {
   return out;
 }
 
+std::vector<std::string> Arguments::typed(const std::string& section) const {
+  std::vector<std::string> out;
+  for (const Declared& d : declared_)
+    if (d.section == section && d.listed != Declared::InHelp && typed(d))
+      out.push_back(split(d.names, ',').back());
+  return out;
+}
+
 void Arguments::section(std::string title) { section_ = std::move(title); }
 void Arguments::example(std::string line) { examples_.push_back(std::move(line)); }
 void Arguments::remember(const std::string& names, const std::string& value, const char* help, Setter set,
@@ -185,8 +193,10 @@ void Arguments::translate(std::vector<std::string>& args) const {
 
 void Arguments::help_flag() {
   flag("-h,--help", "this text", help_wanted_);
-  declared_.back().set = {};  // only typed
+  typed_only();
 }
+
+void Arguments::typed_only() { declared_.back().set = {}; }
 
 Status Arguments::parse(std::vector<std::string> args) {
   translate(args);
@@ -199,7 +209,7 @@ Status Arguments::parse(std::vector<std::string> args) {
     return Error{
         error_->code, error_->message,
         error_->remedy.empty() ? format("`{} --help` lists what it takes", command_) : error_->remedy};
-  return configurable_ ? settle() : Done{};
+  return configurable_ && configurable_() ? settle() : Done{};
 }
 
 std::string Arguments::help() const {

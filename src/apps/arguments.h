@@ -34,8 +34,10 @@ class Arguments {
   void flag(const char* names, const char* help, bool& to);
   void help_flag();  // -h and --help, which every command has
   // --config FILE, and every option also from that file and from the environment: port = 8080,
-  // $GIMBAL_PORT=8080. What is typed comes first, then the environment.
-  void configurable();
+  // $GIMBAL_PORT=8080. What is typed comes first, then the environment. `wanted`, when given, is asked after
+  // the command line was read; false: only what was typed counts.
+  void configurable(std::function<bool()> wanted = [] { return true; });
+  void typed_only();  // the last one that was declared
   void text(const char* names, const char* value, const char* help, std::optional<std::string>& to);
   void texts(const char* names, const char* value, const char* help, std::vector<std::string>& to);
   void one_of(const char* names, const char* help, std::string& to, std::vector<std::string> allowed);
@@ -79,6 +81,8 @@ class Arguments {
 
   // The options of a section that were given, wherever, as they can be typed again.
   std::vector<std::string> given(const std::string& section) const;
+  // Those that were typed, by their long names.
+  std::vector<std::string> typed(const std::string& section) const;
 
   // Takes the text; answers what was expected when it does not fit.
   using Setter = std::function<std::optional<std::string>(const std::string&)>;
@@ -113,7 +117,8 @@ class Arguments {
 
   CommandLine line_;
   std::string command_, about_, section_;
-  bool model_given_ = false, configurable_ = false;
+  bool model_given_ = false;
+  std::function<bool()> configurable_;
   std::optional<std::string> config_;
   std::vector<std::pair<std::string, std::string>> positionals_;  // name, help
   std::vector<std::string> examples_;

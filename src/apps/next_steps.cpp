@@ -92,10 +92,10 @@ std::vector<std::pair<std::string, std::string>> gpu_device_files() {
   return out;
 }
 
-std::string from_here(std::string url) {
+std::string from_here(std::string url, const std::string& me) {
   for (const char* everywhere : {"//0.0.0.0:", "//[::]:"})
     if (const size_t i = url.find(everywhere); i != std::string::npos)
-      url.replace(i, std::string_view(everywhere).size(), "//127.0.0.1:");
+      url.replace(i, std::string_view(everywhere).size(), "//" + me + ":");
   return url;
 }
 

@@ -29,8 +29,9 @@ std::vector<NextStep> next_steps(const Machine&);
 // For Machine::seen, of this machine.
 std::vector<std::pair<std::string, std::string>> gpu_device_files();
 
-// The address of a server as this machine reaches it: that of one that listens everywhere is none.
-std::string from_here(std::string url);
+// The address of a server as this machine reaches it: that of one that listens everywhere is none, and gets
+// the name `me`.
+std::string from_here(std::string url, const std::string& me = "127.0.0.1");
 // A first request to the server at `url` ("http://127.0.0.1:8080"), as a line for a shell. `needs_key`: it is
 // taken from $GIMBAL_API_KEY.
 std::string first_request(const std::string& url, const std::string& model, bool needs_key);

@@ -25,8 +25,8 @@ std::vector<std::string> long_names(const std::string& names) {
 
 }  // namespace
 
-void Arguments::configurable() {
-  configurable_ = true;
+void Arguments::configurable(std::function<bool()> wanted) {
+  configurable_ = std::move(wanted);
   text("--config", "FILE", "options from a file: each line is NAME = VALUE, such as port = 8080", config_);
   remark("$GIMBAL_NAME",
          "the environment has the same names: GIMBAL_PORT=8080. What is typed comes first, then the "

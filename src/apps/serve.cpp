@@ -1,92 +1,22 @@
 // gimbal serve: models behind the APIs that other programs speak.
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <csignal>
-#include <cstdlib>
-#include <mutex>
-#include <thread>
 
 #include "apps/backends_json.h"
 #include "apps/command.h"
-#include "apps/json.h"
-#include "apps/next_steps.h"
+#include "apps/http_service.h"
 #include "apps/open_model.h"
 #include "apps/serving_options.h"
 #include "apps/tell.h"
 #include "apps/terminal.h"
 #include "base/clock.h"
-#include "server/api/api.h"
+#include "model/embedded_model.h"
 #include "server/api/text.h"
-#include "server/loaded_models.h"
 #include "server/remote_model.h"
 
 namespace gimbal {
 namespace {
-
-// The first signal drains the server, the second one ends it; what is still computed then ends with an error
-// of its API. SIGHUP is about the certificate, where there is one. A thread of its own waits for them, so
-// that nothing else is ever interrupted.
-class Signals {
- public:
-  // Before any other thread is started: they inherit that the signals are blocked.
-  explicit Signals(bool certificate) : certificate_(certificate) {
-    sigemptyset(&all_);
-    for (int s : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&all_, s);
-    if (certificate) sigaddset(&all_, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &all_, &before_);
-  }
-  void start(http::Server& server, api::Services& services, double drain_seconds) {
-    thread_ = std::thread([this, &server, &services, drain_seconds] {
-      timespec limit{std::time_t(drain_seconds),
-                     long((drain_seconds - double(std::time_t(drain_seconds))) * 1e9)};
-      int first = sigwaitinfo(&all_, nullptr);
-      for (; first == SIGHUP; first = sigwaitinfo(&all_, nullptr)) renew_certificate(server);
-      if (first == SIGUSR2) return;
-      if (sigdelset(&all_, SIGHUP); certificate_) std::signal(SIGHUP, SIG_IGN);  // it is no second signal
-      services.draining = true;
-      server.drain();
-      if (sigtimedwait(&all_, nullptr, &limit) == SIGUSR2) return;  // the server has ended
-      services.answers.end();
-      timespec moment{1, 0};  // for clients to be told
-      if (sigtimedwait(&all_, nullptr, &moment) != SIGUSR2) server.stop();
-    });
-  }
-  // The server is not touched any more.
-  void stop() {
-    if (!thread_.joinable()) return;
-    pthread_kill(thread_.native_handle(), SIGUSR2);
-    thread_.join();
-  }
-  ~Signals() {
-    stop();
-    timespec none{};  // what came in the end is not for whoever follows
-    while (sigtimedwait(&all_, nullptr, &none) > 0) {}
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  static void renew_certificate(http::Server& server) {
-    if (auto renewed = server.renew_certificate(); !renewed)
-      note(format("SIGHUP: the certificate stays as it was: {}", renewed.error().message));
-    else note("SIGHUP: connections get the certificate that is in the file now");
-  }
-
-  const bool certificate_;
-  sigset_t all_{}, before_{};
-  std::thread thread_;
-};
-
-// Each client is an open file.
-void allow_many_clients() {
-  if (rlimit files{}; getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-  }
-}
 
 std::string backends_text() {
   const double begin = now();
@@ -124,24 +54,7 @@ class Serve final : public Command {
   void declare(Arguments& a) override {
     arguments_ = &a;  // it outlives the command's run
     a.models(kModelHelp, models_);
-    a.section("Clients");
-    a.text("--host", "ADDRESS", "where to listen (default 127.0.0.1: this machine only); 0.0.0.0: everywhere",
-           host_);
-    a.whole("--port", "N", "the port (default 8080); 0: any that is free", port_, 0, 65535);
-    a.texts("--api-key", "KEY",
-            "a key that clients must send; repeatable. Without one, anybody on this machine may ask; for "
-            "other machines a key is made up and shown. Others see what is typed: better $GIMBAL_API_KEY",
-            keys_);
-    a.text("--cors-origin", "ORIGIN", "a web site whose pages may ask, or * (default: none)", cors_origin_);
-    a.text("--tls-cert", "FILE", "speak TLS, with this certificate (PEM, those that vouch for it behind it)",
-           tls_cert_);
-    a.text("--tls-key", "FILE", "the key of the certificate (PEM)", tls_key_);
-    a.whole("--header-timeout", "SECONDS", "for the first line and the headers of a request (default 20)",
-            header_timeout_, 1, 3600);
-    a.whole("--body-timeout", "SECONDS", "for the body of a request (default 50)", body_timeout_, 1, 3600);
-    a.section("Log");
-    a.flag("--log-json", "tell each request and each note on stderr as an object of JSON", log_json_);
-    a.flag("--log-prompts", "tell what requests say, too", log_prompts_);
+    gimbal::declare(a, http_, "the port (default 8080); 0: any that is free");
     a.section("Configuration");
     a.configurable();
     a.section("Models");  // of the server itself: workers get the options of the next two sections
@@ -152,8 +65,6 @@ class Serve final : public Command {
         workers_);
     a.whole("--keep-alive", "SECONDS", "unload a model that nobody asked for so long (default: never)",
             keep_alive_, 1, 1 << 30);
-    a.whole("--drain-timeout", "SECONDS", "what SIGTERM leaves for answers in flight (default 8)", drain_, 0,
-            86400);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal serve model.gguf --port 8080");
@@ -163,9 +74,7 @@ class Serve final : public Command {
   }
 
   Result<int> run() override {
-    if (log_json_) note_as_json(api::log_line);
-    if (tls_cert_.has_value() != tls_key_.has_value())
-      return Error{Code::Usage, "--tls-cert and --tls-key go together", "give both, or none of them"};
+    if (auto ok = apply(http_); !ok) return ok.error();
     auto serving = serving_options(load_, engine_);
     if (!serving) return serving.error();
     serving->models = std::max(1, int(models_.size()));
@@ -179,9 +88,8 @@ class Serve final : public Command {
     }
     auto devices = worker_devices();
     if (!devices) return devices.error();
-    allow_many_clients();
 
-    Signals signals(tls_cert_.has_value());
+    HttpService service(http_, json, quiet);
     std::atomic<api::Services*> told{nullptr};
     const auto load = [&](const std::string& id, const ModelFile& source) -> Result<ServedModelPtr> {
       if (devices->empty())
@@ -193,63 +101,16 @@ class Serve final : public Command {
       };
       return load_remote_model(id, source, std::move(remote));
     };
-    auto models = LoadedModels::create(std::move(files), keep_alive_.value_or(0), load);
+    auto models = LoadedModels::create(std::move(files), keep_alive_.value_or(0), load, embedded_model());
     if (!models) return models.error();
     api::Services services{**models, GIMBAL_VERSION, backends_text};
     services.reload_backends = [&] { return reload_backends(**models); };
-    services.log = request_log();
     told = &services;
-    api::Api api(services, access());
-    http::Server::Options listening{host_.value_or("127.0.0.1"), uint16_t(port_.value_or(8080))};
-    listening.limits.head_seconds = header_timeout_.value_or(20);
-    listening.limits.body_seconds = body_timeout_.value_or(50);
-    listening.tls_certificate = tls_cert_.value_or(""), listening.tls_key = tls_key_.value_or("");
-    listening.handler_threads = 64;  // they wait, for models and for embeddings
-    auto server = http::Server::listen(listening, api);
-    if (!server) return server.error();
-    signals.start(**server, services, drain_.value_or(8));
-    std::optional<Error> failure;
-    {
-      Loader loader(**models, services, **server, failure, [&] { tell_ready(**server, **models); });
-      (*server)->run();
-    }
-    signals.stop();
-    if (failure) return *failure;
+    if (auto ok = service.run(**models, services); !ok) return ok.error();
     return kDone;
   }
 
  private:
-  // Loads the first model while requests about health are answered already, then tidies up.
-  class Loader {
-   public:
-    Loader(LoadedModels& models, api::Services& services, http::Server& server, std::optional<Error>& failure,
-           std::function<void()> ready)
-        : thread_([this, &models, &services, &server, &failure, ready = std::move(ready)] {
-            if (auto first = models.get(models.list()[0].id); !first) {
-              failure = first.error();
-              return server.stop();
-            }
-            services.set_ready();
-            ready();
-            std::unique_lock lock(mutex_);
-            while (!ended_.wait_for(lock, std::chrono::seconds(5), [&] { return end_; })) models.tidy();
-          }) {}
-    ~Loader() {
-      {
-        const std::lock_guard lock(mutex_);
-        end_ = true;
-      }
-      ended_.notify_all();
-      thread_.join();
-    }
-
-   private:
-    std::mutex mutex_;
-    std::condition_variable ended_;
-    bool end_ = false;
-    std::thread thread_;
-  };
-
   // Where workers compute: an empty location is what the other options choose. None: in this process.
   Result<std::vector<std::string>> worker_devices() const {
     if (!workers_) return std::vector<std::string>{""};
@@ -280,7 +141,7 @@ class Serve final : public Command {
       }
       if (models_.size() > 1) c.push_back(format("--models={}", models_.size()));
       if (quiet) c.push_back("--quiet");
-      if (log_json_) c.push_back("--log-json");
+      if (http_.log_json) c.push_back("--log-json");
       all.push_back(std::move(c));
     }
     return all;
@@ -292,49 +153,13 @@ class Serve final : public Command {
     return n > 0 ? std::string(path, size_t(n)) : "/proc/self/exe";
   }
 
-  api::RequestLog request_log() const {
-    api::RequestLog log{log_prompts_, {}};
-    if (log_json_ || log_prompts_ || !quiet)
-      log.tell = [as_json = log_json_](const api::RequestRecord& r) {
-        log_to_stderr(api::log_line(r, as_json));
-      };
-    return log;
-  }
-
-  api::Access access() {
-    api::Access a{keys_, cors_origin_.value_or("")};
-    if (a.keys.empty() && !http::is_loopback(host_.value_or("127.0.0.1"))) {
-      a.keys.push_back(api::generated_key());
-      note(format("other machines can reach this server, so a key is needed. It is shown once, here: {}",
-                  a.keys[0]));
-    }
-    needs_key_ = !a.keys.empty();
-    return a;
-  }
-
-  void tell_ready(const http::Server& server, LoadedModels& models) const {
-    const std::string url = (tls_cert_ ? "https://" : "http://") + server.address();
-    std::vector<std::string> names;
-    for (const KnownModel& m : models.list()) names.push_back(m.id);
-    if (json) print_json({{"url", url}, {"models", names}}, true);
-    else if (!quiet) note(format("serving {} at {} (Ctrl-C ends it)", fmt::join(names, ", "), url));
-    if (!json && !quiet && stderr_is_terminal()) {
-      note("  try: " + first_request(from_here(url), names[0], needs_key_));
-      if (api::answers("/")) note(format("  or open {}/ in a browser", from_here(url)));
-    }
-    flush_output();
-  }
-
-  std::vector<std::string> models_, keys_;
-  std::optional<std::string> host_, cors_origin_;
-  std::optional<std::string> workers_, tls_cert_, tls_key_;
-  std::optional<int> header_timeout_, body_timeout_;
-  bool log_json_ = false, log_prompts_ = false;
-  std::optional<int> port_, keep_alive_, drain_;
+  std::vector<std::string> models_;
+  std::optional<std::string> workers_;
+  std::optional<int> keep_alive_;
+  HttpOptions http_;
   LoadOptions load_;
   CommonOptions engine_;
   const Arguments* arguments_ = nullptr;
-  bool needs_key_ = false;
 };
 
 }  // namespace

@@ -1,17 +1,15 @@
 // The options of an engine that serves many at once, which `gimbal serve` hands on to its workers.
 #pragma once
 #include "apps/options.h"
+#include "apps/sharing_options.h"
 #include "server/local_model.h"
 
 namespace gimbal {
 
-struct LoadOptions {
-  std::optional<int> parallel, queue;
-  std::optional<int64_t> cache_tokens;
+struct LoadOptions : SharingOptions {
   std::optional<std::string> draft;
 };
 
-inline constexpr const char* kLoadSection = "Load";
 void declare(Arguments&, LoadOptions&);
 
 // Errors: those of engine_options().

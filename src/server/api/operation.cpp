@@ -55,9 +55,9 @@ Refused health_live(Call& call) {
 
 Refused health_ready(Call& call) {
   const bool draining = call.services.draining, ready = call.services.ready && !draining;
-  call.answer(http::Response{ready ? 200 : 503, dump({{"status", ready      ? "ok"
-                                                                 : draining ? "draining"
-                                                                            : "loading"}})});
+  Json told = {{"status", ready ? "ok" : draining ? "draining" : "loading"}};
+  if (!call.services.worker_id.empty()) told["worker_id"] = call.services.worker_id;
+  call.answer(http::Response{ready ? 200 : 503, dump(told)});
   return {};
 }
 

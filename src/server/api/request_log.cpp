@@ -1,7 +1,5 @@
 #include "server/api/request_log.h"
 
-#include <chrono>
-
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/json.h"
@@ -79,16 +77,6 @@ const char* name_of(Dialect d) {
 
 std::string cut(std::string text, size_t most) {
   if (text.size() > most) text.resize(most), text += "...";
-  return text;
-}
-
-// "2026-11-23T03:22:06.123Z"
-std::string time_text() {
-  const int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(
-                         std::chrono::system_clock::now().time_since_epoch())
-                         .count();
-  std::string text = iso_time(ms / 1000);
-  text.insert(text.size() - 1, format(".{:03}", ms % 1000));
   return text;
 }
 

@@ -46,6 +46,7 @@ struct Services {
   Models& models;
   std::string version;                    // of gimbal
   std::function<std::string()> backends;  // as `gimbal backends --json` prints them
+  std::string worker_id = {};             // of a server that is a worker of others; empty: none
   // Opens the code of the backends anew, and tells the same.
   std::function<Result<std::string>()> reload_backends = {};
 

@@ -39,6 +39,15 @@ std::string iso_time(int64_t t) {
   return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc));
 }
 
+std::string time_text() {
+  const int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+  std::string text = iso_time(ms / 1000);
+  text.insert(text.size() - 1, format(".{:03}", ms % 1000));
+  return text;
+}
+
 void add_event(std::string& out, std::string_view event, std::string_view data) {
   if (!event.empty()) out.append("event: ").append(event).append("\n");
   out.append("data: ").append(data).append("\n\n");

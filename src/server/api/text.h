@@ -23,6 +23,8 @@ uint64_t random_seed();
 int64_t unix_time();
 // "2026-11-23T03:22:06Z"
 std::string iso_time(int64_t unix_time);
+// Now, with milliseconds: "2026-11-23T03:22:06.123Z"
+std::string time_text();
 
 // "data: " + text + the empty line that ends an event; `event`: its name, or empty.
 void add_event(std::string& out, std::string_view event, std::string_view data);

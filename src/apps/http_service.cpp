@@ -1,0 +1,229 @@
+#include "apps/http_service.h"
+
+#include <sys/resource.h>
+
+#include <condition_variable>
+
+#include "apps/json.h"
+#include "apps/next_steps.h"
+#include "apps/terminal.h"
+#include "server/api/text.h"
+
+namespace gimbal {
+namespace {
+
+// Each client is an open file.
+void allow_many_clients() {
+  if (rlimit files{}; getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+void renew_certificate(http::Server& server) {
+  if (auto renewed = server.renew_certificate(); !renewed)
+    note(format("SIGHUP: the certificate stays as it was: {}", renewed.error().message));
+  else note("SIGHUP: connections get the certificate that is in the file now");
+}
+
+// Loads the first model, then tidies up, on a thread of its own.
+class Loader {
+ public:
+  // `loaded` is called once, from that thread.
+  Loader(LoadedModels& models, std::function<void(const Result<ServedModelPtr>&)> loaded)
+      : thread_([this, &models, loaded = std::move(loaded)] {
+          const bool ok = [&] {
+            const auto first = models.get(models.list()[0].id);
+            return loaded(first), bool(first);
+          }();
+          if (!ok) return;
+          std::unique_lock lock(mutex_);
+          while (!ended_.wait_for(lock, std::chrono::seconds(5), [&] { return end_; })) models.tidy();
+        }) {}
+  ~Loader() {
+    {
+      const std::lock_guard lock(mutex_);
+      end_ = true;
+    }
+    ended_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool end_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+void declare(Arguments& a, HttpOptions& o, const char* port) {
+  a.section(kClientsSection);
+  a.text("--host", "ADDRESS", "where to listen (default 127.0.0.1: this machine only); 0.0.0.0: everywhere",
+         o.host);
+  a.whole("--port", "N", port, o.port, 0, 65535);
+  a.texts("--api-key", "KEY",
+          "a key that clients must send; repeatable. Without one, anybody on this machine may ask; for "
+          "other machines a key is made up and shown. Others see what is typed: better $GIMBAL_API_KEY",
+          o.keys);
+  a.text("--cors-origin", "ORIGIN", "a web site whose pages may ask, or * (default: none)", o.cors_origin);
+  a.text("--tls-cert", "FILE", "speak TLS, with this certificate (PEM, those that vouch for it behind it)",
+         o.tls_cert);
+  a.text("--tls-key", "FILE", "the key of the certificate (PEM)", o.tls_key);
+  a.whole("--header-timeout", "SECONDS", "for the first line and the headers of a request (default 20)",
+          o.header_timeout, 1, 3600);
+  a.whole("--body-timeout", "SECONDS", "for the body of a request (default 50)", o.body_timeout, 1, 3600);
+  a.whole("--drain-timeout", "SECONDS", "what SIGTERM leaves for answers in flight (default 8)", o.drain, 0,
+          86400);
+  a.section(kLogSection);
+  a.flag("--log-json", "tell each request and each note on stderr as an object of JSON", o.log_json);
+  a.flag("--log-prompts", "tell what requests say, too", o.log_prompts);
+}
+
+Status apply(const HttpOptions& o) {
+  if (o.log_json) note_as_json(api::log_line);
+  if (o.tls_cert.has_value() != o.tls_key.has_value())
+    return Error{Code::Usage, "--tls-cert and --tls-key go together", "give both, or none of them"};
+  return Done{};
+}
+
+Signals::Signals(bool certificate) : certificate_(certificate) {
+  sigemptyset(&all_);
+  for (int s : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&all_, s);
+  if (certificate) sigaddset(&all_, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &all_, &before_);
+}
+
+Signals::~Signals() {
+  stop();
+  timespec none{};  // what came in the end is not for whoever follows
+  while (sigtimedwait(&all_, nullptr, &none) > 0) {}
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void Signals::start(http::Server& server, api::Services& services, double drain_seconds,
+                    std::function<void()> draining) {
+  thread_ = std::thread([this, &server, &services, drain_seconds, draining = std::move(draining)] {
+    wait(server, services, drain_seconds, draining);
+  });
+}
+
+void Signals::wait(http::Server& server, api::Services& services, double drain_seconds,
+                   const std::function<void()>& draining) {
+  timespec limit{std::time_t(drain_seconds),
+                 long((drain_seconds - double(std::time_t(drain_seconds))) * 1e9)};
+  int first = sigwaitinfo(&all_, nullptr);
+  for (; first == SIGHUP; first = sigwaitinfo(&all_, nullptr)) renew_certificate(server);
+  if (first == SIGUSR2) return;
+  if (sigdelset(&all_, SIGHUP); certificate_) std::signal(SIGHUP, SIG_IGN);  // it is no second signal
+  services.draining = true;
+  if (draining) draining();
+  server.drain();
+  if (sigtimedwait(&all_, nullptr, &limit) == SIGUSR2) return;  // the server has ended
+  services.answers.end();
+  timespec moment{1, 0};  // for clients to be told
+  if (sigtimedwait(&all_, nullptr, &moment) != SIGUSR2) server.stop();
+}
+
+void Signals::drain() {
+  if (thread_.joinable()) pthread_kill(thread_.native_handle(), SIGTERM);
+}
+
+void Signals::stop() {
+  if (!thread_.joinable()) return;
+  pthread_kill(thread_.native_handle(), SIGUSR2);
+  thread_.join();
+}
+
+HttpService::HttpService(const HttpOptions& o, bool as_json, bool quiet)
+    : o_(o), as_json_(as_json), quiet_(quiet), signals_(o.tls_cert.has_value()) {
+  allow_many_clients();
+}
+
+api::RequestLog HttpService::request_log() const {
+  api::RequestLog log{o_.log_prompts, {}};
+  if (o_.log_json || o_.log_prompts || !quiet_)
+    log.tell = [as_json = o_.log_json](const api::RequestRecord& r) {
+      log_to_stderr(api::log_line(r, as_json));
+    };
+  return log;
+}
+
+api::Access HttpService::access() {
+  api::Access a{o_.keys, o_.cors_origin.value_or("")};
+  if (a.keys.empty() && !http::is_loopback(o_.host.value_or("127.0.0.1"))) {
+    a.keys.push_back(api::generated_key());
+    note(format("other machines can reach this server, so a key is needed. It is shown once, here: {}",
+                a.keys[0]));
+  }
+  needs_key_ = !a.keys.empty();
+  return a;
+}
+
+std::string HttpService::url(const http::Server& server) const {
+  return (o_.tls_cert ? "https://" : "http://") + server.address();
+}
+
+void HttpService::tell_ready(const http::Server& server, LoadedModels& models, const Json& more) const {
+  const std::string url = this->url(server);
+  std::vector<std::string> names;
+  for (const KnownModel& m : models.list()) names.push_back(m.id);
+  if (as_json_) {
+    Json told = {{"url", url}, {"models", names}};
+    told.update(more);
+    print_json(told, true);
+  } else if (!quiet_) {
+    note(format("serving {} at {} (Ctrl-C ends it)", fmt::join(names, ", "), url));
+    if (stderr_is_terminal()) {
+      note("  try: " + first_request(from_here(url), names[0], needs_key_));
+      if (api::answers("/")) note(format("  or open {}/ in a browser", from_here(url)));
+    }
+  }
+  flush_output();
+}
+
+Status HttpService::run(LoadedModels& models, api::Services& services, const HttpEvents& events,
+                        const Json& more) {
+  services.log = request_log();
+  api::Api api(services, access());
+  http::Server::Options listening{o_.host.value_or("127.0.0.1"), uint16_t(o_.port.value_or(8080))};
+  listening.limits.head_seconds = o_.header_timeout.value_or(20);
+  listening.limits.body_seconds = o_.body_timeout.value_or(50);
+  listening.tls_certificate = o_.tls_cert.value_or(""), listening.tls_key = o_.tls_key.value_or("");
+  listening.handler_threads = 64;  // they wait, for models and for embeddings
+  auto server = http::Server::listen(listening, api);
+  if (!server) return server.error();
+  signals_.start(**server, services, o_.drain.value_or(8), events.draining);
+  {
+    const std::lock_guard lock(mutex_);
+    serving_ = true;
+  }
+  {
+    Loader loader(models, [&](const Result<ServedModelPtr>& first) {
+      if (!first) {
+        const std::lock_guard lock(mutex_);
+        failure_ = first.error();
+        return (*server)->stop();
+      }
+      services.set_ready();
+      tell_ready(**server, models, more);
+      if (events.ready) events.ready(**server);
+    });
+    (*server)->run();
+  }
+  const std::lock_guard lock(mutex_);
+  serving_ = false;
+  signals_.stop();
+  if (failure_) return *failure_;
+  return Done{};
+}
+
+void HttpService::end(const Error& why) {
+  const std::lock_guard lock(mutex_);
+  if (!serving_ || failure_) return;
+  failure_ = why;
+  signals_.drain();
+}
+
+}  // namespace gimbal

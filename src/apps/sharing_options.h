@@ -1,0 +1,21 @@
+// The options of an engine that serves many at once.
+#pragma once
+#include <optional>
+
+#include "apps/arguments.h"
+#include "runtime/model_plan.h"
+
+namespace gimbal {
+
+struct SharingOptions {
+  std::optional<int> parallel, queue;
+  std::optional<int64_t> cache_tokens;
+};
+
+inline constexpr const char* kLoadSection = "Load";
+void declare(Arguments&, SharingOptions&);
+
+// On stderr: how much KV cache the texts share, and what it takes.
+void tell_cache(const ModelPlan&);
+
+}  // namespace gimbal
