@@ -1,6 +1,5 @@
 // What a backend says about its devices, asked in whatever process this runs in.
 #include <algorithm>
-#include <cctype>
 
 #include "base/format.h"
 #include "device/backend_words.h"
@@ -8,26 +7,12 @@
 #include "device/loader_lock.h"
 #include "device/reason.h"
 #include "discovery/depends.h"
+#include "discovery/device_report.h"
 #include "discovery/probe.h"
 #include "discovery/report_wire.h"
 
 namespace gimbal {
 namespace {
-
-std::string text(const char* t) { return t ? t : ""; }
-
-DeviceReport about(const Device& d, int index) {
-  DeviceReport r;
-  const gimbal_device_info i = d.describe();
-  r.index = index, r.id = d.id(), r.name = text(i.name);
-  r.memory_total = i.memory_total;
-  if (i.memory_free || !i.memory_total) r.memory_free = i.memory_free;
-  r.features = d.features(), r.threads = i.threads, r.kernels = d.kernel_count();
-  r.driver = text(i.driver), r.compute_capability = text(i.compute_capability);
-  for (char c : text(i.pci_id)) r.pci_id += char(std::tolower(static_cast<unsigned char>(c)));
-  r.software = i.software, r.unified_memory = i.unified_memory;
-  return r;
-}
 
 // Why there is no device: a backend says so when one is opened.
 Error why_none(const LibraryPtr& library, const std::string& options) {
@@ -58,7 +43,7 @@ BackendReport examine(const LibraryPtr& library, const std::string& options,
   }
   for (int i = 0; i < std::min(count, int(kMaxProbedDevices)); i++) {
     if (auto d = Device::open(library, i, options)) {
-      r.devices.push_back(about(**d, i));
+      r.devices.push_back(report_of(**d, i));
       if (loaded)
         for (std::string& file : mapped_libraries()) loaded->push_back(std::move(file));
     } else

@@ -1,11 +1,27 @@
 #include "discovery/report.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "base/format.h"
+#include "discovery/device_report.h"
 
 namespace gimbal {
+
+DeviceReport report_of(const Device& d, int index) {
+  const auto text = [](const char* t) { return std::string(t ? t : ""); };
+  DeviceReport r;
+  const gimbal_device_info i = d.describe();
+  r.index = index, r.id = d.id(), r.name = text(i.name);
+  r.memory_total = i.memory_total;
+  if (i.memory_free || !i.memory_total) r.memory_free = i.memory_free;
+  r.features = d.features(), r.threads = i.threads, r.kernels = d.kernel_count();
+  r.driver = text(i.driver), r.compute_capability = text(i.compute_capability);
+  for (char c : text(i.pci_id)) r.pci_id += char(std::tolower(static_cast<unsigned char>(c)));
+  r.software = i.software, r.unified_memory = i.unified_memory;
+  return r;
+}
 
 std::string display_name(const std::string& backend) {
 #define GIMBAL_KNOWN_BACKEND(id, name, shown) \

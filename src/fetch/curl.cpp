@@ -27,8 +27,7 @@ Result<const Curl*> load() {
   constexpr const char* kRemedy =
       "install it: apt-get install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora), apk add libcurl "
       "(Alpine); or give the path of a file that another program has loaded";
-  if (!library)
-    return Error{Code::Unsupported, format("nothing can be fetched without libcurl: {}", why), kRemedy};
+  if (!library) return Error{Code::Unsupported, format("there is no HTTP without libcurl: {}", why), kRemedy};
   static Curl c;
   const char* missing = nullptr;
   const auto find = [&](auto& to, const char* name) {

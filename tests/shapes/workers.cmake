@@ -1,5 +1,9 @@
 # The tests of workers: after the targets of all tests are there.
 target_link_libraries(worker_load_test PRIVATE gimbal_worker)
+target_link_libraries(hive_test PRIVATE gimbal_worker)
+target_link_libraries(worker_lost_test PRIVATE gimbal_worker)
+target_compile_definitions(worker_service_test PRIVATE GIMBAL_WORKER_FOLDER="${CMAKE_BINARY_DIR}")
+add_dependencies(worker_service_test gimbal-worker-cpu)
 set(names ${GIMBAL_WORKER_TARGETS})
 list(TRANSFORM names REPLACE "^gimbal-worker-" "")
 list(JOIN names "," names)

@@ -1,4 +1,4 @@
-// gimbal serve as users have it: a process, the built-in model, a socket.
+// A server as users have it: a process, a model, a socket.
 #pragma once
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -14,10 +14,16 @@ namespace gimbal::test {
 
 class Serving {
  public:
-  // `log`: a file that gets what it says on stderr.
+  // gimbal serve, with the built-in model. `log`: a file that gets what it says on stderr.
   explicit Serving(Args more = {}, const std::map<std::string, std::string>& environment = {},
-                   const std::string& log = "") {
-    Args args{std::getenv("GIMBAL"), "serve", "--port", "0", "--json", "-t", "2"};
+                   const std::string& log = "")
+      : Serving(Program, {std::getenv("GIMBAL"), "serve"}, std::move(more), environment, log) {}
+
+  // Another program, which takes the same options.
+  enum Whole { Program };
+  Serving(Whole, Args args, const Args& more, const std::map<std::string, std::string>& environment = {},
+          const std::string& log = "") {
+    for (const char* word : {"--port", "0", "--json", "-t", "2"}) args.push_back(word);
     args.insert(args.end(), more.begin(), more.end());
     int out[2];
     EXPECT_EQ(pipe(out), 0);
@@ -37,7 +43,7 @@ class Serving {
     std::string line;
     for (char c; read(out[0], &c, 1) == 1 && c != '\n';) line += c;
     close(out[0]);
-    const Json start = Json::parse(line, nullptr, false);
+    start = Json::parse(line, nullptr, false);
     if (start.is_discarded()) {
       ADD_FAILURE() << "the server said: " << line;
       return;
@@ -65,6 +71,7 @@ class Serving {
     return Json::parse(a.body, nullptr, false);
   }
 
+  Json start;  // what it said
   std::string model;
   uint16_t port = 0;
   pid_t pid() const { return child_; }

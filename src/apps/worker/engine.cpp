@@ -1,8 +1,8 @@
 #include "apps/worker/engine.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "base/clock.h"
 #include "base/format.h"
 
 namespace gimbal::worker {
@@ -45,6 +45,7 @@ Result<ModelPlan> plan_verified(const Loaded& on, const Settings& settings, Firs
   std::vector<Quarantined>& left_out = run.kernels.quarantined;
   for (bool anew = settings.verify == Verify::Always;; anew = false) {
     auto plan = make_model_plan(*on.file, *on.device, run);
+    if (plan) plan = with_larger_cache(std::move(*plan), settings.cache);
     if (!plan || settings.verify == Verify::Never) return plan;
     auto wrong = first_use.wrong_kernels(plan->last(), anew);
     if (!wrong) return wrong.error();
@@ -62,13 +63,15 @@ Result<ModelPlan> plan_verified(const Loaded& on, const Settings& settings, Firs
 
 }  // namespace
 
-Result<Loaded> load_on(const gimbal_backend& table, const std::string& path, int index,
-                       const Settings& settings) {
-  const auto begin = std::chrono::steady_clock::now();
-  auto file = Gguf::open(path);
-  if (!file) return file.error();
+Result<Loaded> load_on(const gimbal_backend& table, const Source& from, int index, const Settings& settings) {
+  const double begin = now();
   Loaded out;
-  out.file = std::make_unique<Gguf>(std::move(*file));
+  out.file = from.file;
+  if (!out.file) {
+    auto file = Gguf::open(from.path);
+    if (!file) return file.error();
+    out.file = std::make_shared<const Gguf>(std::move(*file));
+  }
   auto tokenizer = Tokenizer::create(*out.file);
   if (!tokenizer) return tokenizer.error();
   out.tokenizer = std::move(*tokenizer);
@@ -81,8 +84,8 @@ Result<Loaded> load_on(const gimbal_backend& table, const std::string& path, int
   auto model = Model::load(std::move(*plan), settings.progress);
   if (!model) return model.error();
   out.model = std::move(*model);
-  if (auto right = first_use.try_out(*out.model, *out.file, path); !right) return right.error();
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (auto right = first_use.try_out(*out.model, *out.file, from.path); !right) return right.error();
+  out.seconds = now() - begin;
   return out;
 }
 

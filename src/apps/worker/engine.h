@@ -7,6 +7,7 @@
 
 #include "engine/verification.h"
 #include "files/gguf.h"
+#include "runtime/cache_size.h"
 #include "runtime/model.h"
 #include "tokenizer/tokenizer.h"
 
@@ -14,6 +15,7 @@ namespace gimbal::worker {
 
 struct Settings {
   RunOptions run;
+  CacheWish cache = {};        // in place of run.cache_positions, which are the least
   std::string device_options;  // for the backend's open(), see device/abi.h
   Model::Progress progress;
   // Verified before use, as by `gimbal`: a kernel with wrong numbers is told and left out; a device without
@@ -23,9 +25,18 @@ struct Settings {
   std::function<void(const Quarantined&)> wrong_kernel = {};
 };
 
+// A model's file, or where it lies.
+struct Source {
+  Source(const char* p) : path(p) {}
+  Source(std::string p) : path(std::move(p)) {}
+  Source(std::shared_ptr<const Gguf> f) : path(f->path()), file(std::move(f)) {}
+  std::string path;
+  std::shared_ptr<const Gguf> file = {};  // nullptr: it is opened
+};
+
 // Members are in the order in which they depend on each other; the last is destroyed first.
 struct Loaded {
-  std::unique_ptr<Gguf> file;
+  std::shared_ptr<const Gguf> file;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<Device> device;
   std::unique_ptr<Model> model;
@@ -34,8 +45,7 @@ struct Loaded {
 
 // Errors: those of the file and of loading; NoBackend when there is no device `index`, naming those that
 // there are.
-Result<Loaded> load_on(const gimbal_backend& table, const std::string& path, int index,
-                       const Settings& settings);
+Result<Loaded> load_on(const gimbal_backend& table, const Source&, int index, const Settings& settings);
 
 // Backend must offer
 //   static constexpr const char* kName;      // "cuda"; for worker.h
@@ -45,19 +55,18 @@ template <class Backend>
 class Engine {
  public:
   // The CPU needs nothing said about it; a GPU must be named, from 0. Errors: see load_on().
-  static Result<Engine> load(const std::string& path,
-                             const Settings& settings = {}) requires(!Backend::kHasGpus) {
-    return made(load_on(Backend::table(), path, 0, settings));
+  static Result<Engine> load(const Source& from, const Settings& settings = {}) requires(!Backend::kHasGpus) {
+    return made(load_on(Backend::table(), from, 0, settings));
   }
-  static Result<Engine> load(const std::string& path, int gpu,
+  static Result<Engine> load(const Source& from, int gpu,
                              const Settings& settings = {}) requires(Backend::kHasGpus) {
-    return made(load_on(Backend::table(), path, gpu, settings));
+    return made(load_on(Backend::table(), from, gpu, settings));
   }
 
   Model& model() const { return *loaded_.model; }
   const Tokenizer& tokenizer() const { return *loaded_.tokenizer; }
   const Device& device() const { return *loaded_.device; }
-  double load_seconds() const { return loaded_.seconds; }
+  Loaded take() && { return std::move(loaded_); }
 
  private:
   explicit Engine(Loaded loaded) : loaded_(std::move(loaded)) {}

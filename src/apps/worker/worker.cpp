@@ -11,6 +11,7 @@
 #include "apps/text_options.h"
 #include "apps/wording.h"
 #include "apps/worker/other_builds.h"
+#include "apps/worker/service.h"
 #include "ops/shapes.h"
 #include "runtime/generate.h"
 
@@ -22,8 +23,10 @@ class Worker {
   explicit Worker(const About& about) : about_(about), name_(program_name(about.backend)) {}
 
   Result<int> run(std::vector<std::string> words) {
-    Arguments a(name_,
-                format("Generates text from a model file. Holds the {} backend alone.", about_.backend));
+    Arguments a(
+        name_,
+        format("Generates text from a model file, or serves it with --port. Holds the {} backend alone.",
+               about_.backend));
     declare(a);
     a.section("Common");
     a.help_flag();
@@ -35,14 +38,17 @@ class Worker {
       return print(format("{} {}, backend {}, compiler {}, build {}\n", name_, GIMBAL_VERSION, about_.backend,
                           GIMBAL_COMPILER, GIMBAL_BUILD_TYPE)),
              kDone;
-    if (auto ok = check(); !ok) return ok.error();
-    return generate_text();
+    if (auto ok = check(a); !ok) return ok.error();
+    auto done = service_.http.port ? serve(about_, service_, *model_, gpu_.value_or(0), settings(), quiet_)
+                                   : generate_text();
+    verifying_.reset(), loading_.reset();  // before anything else is said
+    return done;
   }
 
  private:
   void declare(Arguments& a) {
-    a.section("Text");
-    a.text("-m,--model", "FILE", "the model, a GGUF file", model_);
+    a.section("Model");
+    a.text("-m,--model", "FILE", "a GGUF file", model_);
     text_.declare(a);
     a.section("Device");
     if (about_.has_gpus) {
@@ -62,30 +68,37 @@ class Worker {
     a.one_of("--verify",
              "check kernels and model: auto (default): at the first use on a device; always; never", verify_,
              {"auto", "always", "never"});
+    gimbal::worker::declare(a, service_);
     a.section("Common");
     a.flag("--quiet", "no progress and no notes on stderr", quiet_);
-    a.flag("--list-backends", "print the backend of this program", list_);
-    a.flag("--build-info", "version, backend and compiler, on one line", build_info_);
-    a.flag("--version", "name and version", version_);
+    for (const auto& [name, help, to] :
+         {std::tuple("--list-backends", "print the backend of this program", &list_),
+          {"--build-info", "version, backend and compiler, on one line", &build_info_},
+          {"--version", "name and version", &version_}}) {
+      a.flag(name, help, *to);
+      a.typed_only();
+    }
     a.example(format("{} --model model.gguf -p \"Once upon a time\"", name_));
+    a.example(format("{} --model model.gguf --port 8080", name_));
+    a.example(format("{} --model model.gguf --port 8080 --worker-id w1 --hive-url http://hive:9200", name_));
     a.explain_unknown([this](const std::string& option) {
       return option_of_another_build(option, about_.backend, about_.has_gpus);
     });
   }
 
-  Status check() {
+  Status check(const Arguments& a) {
     if (!model_)
       return Error{Code::Usage, "there is no model",
                    format("give a GGUF file: {} --model model.gguf", name_)};
-    if (!text_.prompt && !text_.file && stdin_is_terminal())
+    if (auto ok = gimbal::worker::check(a, service_); !ok) return ok;
+    if (!service_.http.port && !text_.prompt && !text_.file && stdin_is_terminal())
       return Error{Code::Usage, "there is no prompt",
                    "give -p TEXT or --file FILE, or write the prompt to stdin"};
     return text_.finish();
   }
 
-  Result<int> generate_text() {
-    auto text = text_.text([] { return kMaxFileBytes; });
-    if (!text) return text.error();
+  // Whoever gets them is done before this object is gone.
+  Settings settings() {
     Settings s;
     s.run.context = context_.value_or(s.run.context);
     s.run.batch = batch_.value_or(s.run.batch);
@@ -93,25 +106,31 @@ class Worker {
     if (threads_) s.device_options += format("threads={}\n", *threads_);
     if (variant_) s.device_options += format("variant={}\n", *variant_);
     s.verify = verify_ == "never" ? Verify::Never : verify_ == "always" ? Verify::Always : Verify::Auto;
-    std::optional<Progress> verifying, loading;
-    s.verifying = [&](const Device& d, size_t done, size_t total) {
-      if (!verifying)
-        verifying.emplace(format("verifying {} (first use)", d.id()), !quiet_, Progress::Unit::Kernels);
-      verifying->update(done, total);
-      if (done == total) verifying.reset();
+    s.verifying = [this](const Device& d, size_t done, size_t total) {
+      if (!verifying_)
+        verifying_.emplace(format("verifying {} (first use)", d.id()), !quiet_, Progress::Unit::Kernels);
+      verifying_->update(done, total);
+      if (done == total) verifying_.reset();
       return true;
     };
     s.wrong_kernel = [](const Quarantined& q) {
       note(format("note: {} is not used: {}", q.kernel, printable(q.why)));
     };
-    s.progress = [&](uint64_t done, uint64_t total) {
-      if (!loading) loading.emplace("loading", !quiet_);
-      return loading->update(done, total), true;
+    s.progress = [this](uint64_t done, uint64_t total) {
+      if (!loading_) loading_.emplace("loading", !quiet_);
+      loading_->update(done, total);
+      if (done == total) loading_.reset();
+      return true;
     };
-    return about_.load(*model_, gpu_.value_or(0), s,
-                       [&](Model& model, const Tokenizer& tokenizer, double seconds) {
-                         return generate_on(model, tokenizer, *text, seconds);
-                       });
+    return s;
+  }
+
+  Result<int> generate_text() {
+    auto text = text_.text([] { return kMaxFileBytes; });
+    if (!text) return text.error();
+    auto loaded = about_.load(*model_, gpu_.value_or(0), settings());
+    if (!loaded) return loaded.error();
+    return generate_on(*loaded->model, *loaded->tokenizer, *text, loaded->seconds);
   }
 
   Result<int> generate_on(Model& model, const Tokenizer& tokenizer, const std::string& text,
@@ -163,6 +182,8 @@ class Worker {
   std::string cache_type_ = "f16", verify_ = "auto";
   bool quiet_ = false, list_ = false, build_info_ = false, version_ = false;
   TextOptions text_;
+  ServiceOptions service_;
+  std::optional<Progress> verifying_, loading_;
 };
 
 int finish(const Result<int>& done) {

@@ -1,4 +1,5 @@
-// The command line of gimbal-worker-<name>: generates text from a model file on the one backend it holds.
+// The command line of gimbal-worker-<name>: generates text from a model file on the one backend it holds, or
+// serves it.
 #pragma once
 #include <functional>
 
@@ -10,9 +11,8 @@ namespace gimbal::worker {
 struct About {
   const char* backend;
   bool has_gpus;
-  // Engine<Backend>::load, and then `use` on what it gave. `gpu` counts only where there are GPUs.
-  using Use = std::function<Result<int>(Model&, const Tokenizer&, double load_seconds)>;
-  std::function<Result<int>(const std::string& path, int gpu, const Settings&, const Use&)> load;
+  // Engine<Backend>::load; `gpu` counts only where there are GPUs.
+  std::function<Result<Loaded>(const Source&, int gpu, const Settings&)> load;
 };
 
 // Everything that does not depend on the backend. Never throws; answers the exit code (apps/exit_code.h).
@@ -20,14 +20,14 @@ int run(const About& about, int argc, char** argv);
 
 template <class Backend>
 int run(int argc, char** argv) {
-  const auto load = [](const std::string& path, [[maybe_unused]] int gpu, const Settings& settings,
-                       const About::Use& use) -> Result<int> {
+  const auto load = [](const Source& from, [[maybe_unused]] int gpu,
+                       const Settings& settings) -> Result<Loaded> {
     auto engine = [&] {
-      if constexpr (Backend::kHasGpus) return Engine<Backend>::load(path, gpu, settings);
-      else return Engine<Backend>::load(path, settings);
+      if constexpr (Backend::kHasGpus) return Engine<Backend>::load(from, gpu, settings);
+      else return Engine<Backend>::load(from, settings);
     }();
     if (!engine) return engine.error();
-    return use(engine->model(), engine->tokenizer(), engine->load_seconds());
+    return std::move(*engine).take();
   };
   return run(About{Backend::kName, Backend::kHasGpus, load}, argc, argv);
 }

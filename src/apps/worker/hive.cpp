@@ -1,0 +1,128 @@
+#include "apps/worker/hive.h"
+
+#include <algorithm>
+#include <random>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/json.h"
+#include "server/api/text.h"
+
+namespace gimbal::worker {
+namespace {
+
+constexpr double kForTheLastWord = 1;  // seconds
+
+bool succeeded(long status) { return status >= 200 && status < 300; }
+
+}  // namespace
+
+bool is_worker_id(const std::string& id) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !id.empty() && id.size() <= 128 && plain(id[0]) && std::all_of(id.begin(), id.end(), [&](char c) {
+    return plain(c) || c == '-' || c == '_' || c == '.';
+  });
+}
+
+Result<std::unique_ptr<Hive>> Hive::create(HiveOptions o) {
+  auto base = Url::parse(o.url);
+  if (!base || !base->query.empty())
+    return Error{Code::Usage, "--hive-url is no address of http or https",
+                 "give one such as http://127.0.0.1:9200"};
+  while (base->path.ends_with('/')) base->path.pop_back();
+  if (auto ok = can_post(); !ok) return ok.error();
+  return std::unique_ptr<Hive>(new Hive(std::move(o), std::move(*base)));
+}
+
+void Hive::ready(const std::string& address) {
+  address_ = address;
+  thread_ = std::thread([this] { run(); });
+}
+
+void Hive::draining() {
+  {
+    const std::lock_guard lock(mutex_);
+    last_word_by_ = now() + kForTheLastWord;
+  }
+  changed_.notify_one();
+}
+
+Hive::~Hive() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+// Whether what is being said may be said to its end.
+bool Hive::go_on() {
+  const std::lock_guard lock(mutex_);
+  return last_word_by_ > 0 ? now() < last_word_by_ : !stopping_;
+}
+
+// False: there is nothing more to say, or one word.
+bool Hive::pause(double seconds) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                    [&] { return stopping_ || last_word_by_ > 0; });
+  return !stopping_ && last_word_by_ == 0;
+}
+
+Result<long> Hive::post(const char* path, const std::string& json) {
+  Url url = base_;
+  url.path += path;
+  return post_json(url, json, o_.patience, [this] { return go_on(); });
+}
+
+// The first time that it fails; then not until it has worked again.
+void Hive::failed(const std::string& why) {
+  if (!go_on() || std::exchange(said_failed_, true) || !o_.log) return;
+  o_.log(format("the hive at {} does not hear this worker: {}. It is tried again, and requests are answered",
+                base_.shown(), why));
+}
+
+// A hive of a version that knows heartbeats alone is no reason to be silent.
+bool Hive::registered() {
+  const auto status = post("/v1/workers/ready", api::dump({{"worker_id", o_.worker_id},
+                                                           {"url", address_},
+                                                           {"model_ref", o_.model},
+                                                           {"backend", o_.backend},
+                                                           {"device", o_.device}}));
+  if (status && (succeeded(*status) || *status == 404 || *status == 405)) return true;
+  failed(status ? format("it answers {}", *status) : status.error().message);
+  return false;
+}
+
+bool Hive::heartbeat(bool healthy) {
+  const auto status = post("/v1/heartbeat", api::dump({{"worker_id", o_.worker_id},
+                                                       {"timestamp", api::time_text()},
+                                                       {"health_status", healthy ? "healthy" : "degraded"}}));
+  if (!status || !succeeded(*status)) {
+    failed(status ? format("it answers {}", *status) : status.error().message);
+    return false;
+  }
+  if (o_.log && (std::exchange(said_failed_, false) || !std::exchange(said_known_, true)))
+    o_.log(format("the hive at {} hears this worker, {}", base_.shown(), o_.worker_id));
+  said_known_ = true;
+  return true;
+}
+
+// A hive that failed may have been started anew, and know nothing of its workers.
+void Hive::run() {
+  std::minstd_rand random(unsigned(api::random_seed()));  // not all workers at the same moment
+  bool known = false;
+  for (double wait = o_.first_pause;;) {
+    if (!known) known = registered();
+    known = known && heartbeat(true);
+    if (known) wait = o_.first_pause;
+    if (!pause(known ? o_.interval : wait * std::uniform_real_distribution<>(0.5, 1)(random))) break;
+    if (!known) wait = std::min(2 * wait, o_.longest_pause);
+  }
+  if (known && go_on()) heartbeat(false);
+}
+
+}  // namespace gimbal::worker

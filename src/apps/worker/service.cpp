@@ -1,0 +1,211 @@
+#include "apps/worker/service.h"
+
+#include <unistd.h>
+
+#include "apps/backends_json.h"
+#include "apps/exit_code.h"
+#include "apps/next_steps.h"
+#include "apps/terminal.h"
+#include "apps/worker/hive.h"
+#include "discovery/device_report.h"
+#include "model/arch.h"
+#include "server/api/text.h"
+#include "server/computed_model.h"
+
+namespace gimbal::worker {
+namespace {
+
+constexpr const char* kHiveSection = "Hive";
+
+// What was loaded, with a scheduler in front of it.
+class SingleModel final : public ComputedModel {
+ public:
+  SingleModel(std::string id, std::shared_ptr<const Gguf> file)
+      : ComputedModel(std::move(id), std::move(file)) {}
+  ~SingleModel() override { end_texts(); }
+
+  Status prepare(Loaded loaded, NextDevice next, const SchedulerOptions& options) {
+    auto on = std::make_shared<LoadedModel>();
+    on->source = {id(), loaded.file->path(), loaded.file};
+    on->opened.device = std::move(loaded.device);
+    on->model = std::move(loaded.model);
+    on->load_seconds = loaded.seconds;
+    context_ = on->model->context();
+    if (auto ok = generate_on(std::move(on), std::move(next), options); !ok) return ok;
+    return read_template();
+  }
+
+  static Error not_exchanged() {
+    return {Code::Unsupported, "this worker holds its backend, which cannot be exchanged", "start it again"};
+  }
+  Status renew() override { return not_exchanged(); }
+  Status embed(std::span<const std::vector<Token>>, const EmbeddingSink&) override {
+    return Error{Code::Unsupported,
+                 "this worker loads its model for texts, and gives no embeddings of it",
+                 "ask `gimbal serve`, which loads it for both",
+                 "",
+                 "model",
+                 id()};
+  }
+};
+
+// As `gimbal backends --json`, of the one backend that there is.
+std::string backends_text(const About& about, const std::optional<DeviceReport>& device) {
+  BackendReport r;
+  r.backend = about.backend, r.present = true, r.available = device.has_value();
+  if (device) r.devices.push_back(*device);
+  else r.message = "its device is being opened";
+  const Error none{Code::Unsupported, "nothing is chosen here", ""};
+  return api::dump(backends_json({std::move(r)}, none, {}, 0));
+}
+
+// What serves, from its beginning to its end. Members are in the order in which they depend on each other.
+class Service {
+ public:
+  Service(const About& about, const ServiceOptions& o, int gpu, Settings settings, bool quiet)
+      : about_(about),
+        o_(o),
+        gpu_(gpu),
+        settings_(std::move(settings)),
+        quiet_(quiet),
+        id_(o.id ? *o.id : api::new_id("worker-")),
+        http_(o.http, o.json, quiet) {}
+
+  Result<int> run(const std::string& path) {
+    auto file = Gguf::open(path);
+    if (!file) return file.error();
+    if (auto ok = check_generates(*file); !ok) return ok.error();
+    auto shared = std::make_shared<const Gguf>(std::move(*file));
+    if (auto ok = plan(*shared); !ok) return ok.error();
+    auto models =
+        LoadedModels::create({{shared->path(), path, shared}}, 0,
+                             [this](const std::string& id, const ModelFile& f) { return load(id, f); });
+    if (!models) return models.error();
+    auto hive = meet_hive((*models)->list()[0].id);
+    if (!hive) return hive.error();
+
+    api::Services services{**models, GIMBAL_VERSION, [this] {
+                             const std::lock_guard lock(mutex_);
+                             return backends_text(about_, device_);
+                           }};
+    services.reload_backends = []() -> Result<std::string> { return SingleModel::not_exchanged(); };
+    services.worker_id = id_;
+    HttpEvents events;
+    if (*hive) {
+      events.ready = [&](const http::Server& s) { (*hive)->ready(from_here(http_.url(s), host_name())); };
+      events.draining = [&] { (*hive)->draining(); };
+    }
+    if (auto ok = http_.run(**models, services, events, Json::object({{"worker_id", id_}})); !ok)
+      return ok.error();
+    return kDone;
+  }
+
+ private:
+  // For as many texts at once as were asked for.
+  Status plan(const Gguf& file) {
+    auto config = configure(file);
+    if (!config) return config.error();
+    const int context = settings_.run.context > 0 ? settings_.run.context : default_context(*config);
+    settings_.cache = plan_for_many(settings_.run, context, o_.sharing.parallel.value_or(kTextsAtOnce),
+                                    o_.sharing.cache_tokens.value_or(0), 1);
+    return Done{};
+  }
+
+  Result<ServedModelPtr> load(const std::string& id, const ModelFile& source) {
+    auto loaded = about_.load(source.file, gpu_, settings_);
+    if (!loaded) return loaded.error();
+    if (!quiet_) tell_cache(loaded->model->plan());
+    {
+      const std::lock_guard lock(mutex_);
+      device_ = report_of(*loaded->device, gpu_);
+    }
+    SchedulerOptions scheduling;
+    scheduling.queue = o_.sharing.queue.value_or(scheduling.queue);
+    auto model = std::make_shared<SingleModel>(id, source.file);
+    const auto lost = [this](LoadedModelPtr&, const Error& why, const std::string&) { return end(why); };
+    if (auto ok = model->prepare(std::move(*loaded), lost, scheduling); !ok) return ok.error();
+    return ServedModelPtr(std::move(model));
+  }
+
+  // There is no next device. Whoever started this worker starts it again, or another one.
+  Status end(const Error& lost) {
+    Error e = lost;
+    e.remedy = format("this program holds the {} backend alone and computes nowhere else: start it again",
+                      about_.backend);
+    http_.end(e);
+    return e;
+  }
+
+  // nullptr: there is none.
+  Result<std::unique_ptr<Hive>> meet_hive(const std::string& model) const {
+    if (!o_.hive) return std::unique_ptr<Hive>();
+    HiveOptions h{*o_.hive, id_, model, about_.backend, gpu_};
+    h.interval = o_.heartbeat.value_or(int(h.interval));
+    if (!quiet_) h.log = [](const std::string& text) { note(printable(text)); };
+    return Hive::create(std::move(h));
+  }
+
+  static std::string host_name() {
+    char name[256] = "";
+    return gethostname(name, sizeof name - 1) == 0 && *name ? name : "127.0.0.1";
+  }
+
+  const About& about_;
+  const ServiceOptions& o_;
+  const int gpu_;
+  Settings settings_;
+  const bool quiet_;
+  const std::string id_;
+  HttpService http_;
+  std::mutex mutex_;
+  std::optional<DeviceReport> device_;
+};
+
+}  // namespace
+
+void declare(Arguments& a, ServiceOptions& o) {
+  gimbal::declare(a, o.http, "serve the model's texts on this port; 0: any that is free");
+  a.flag("--json", "where it is served, and the worker's id, as an object on stdout", o.json);
+  gimbal::declare(a, o.sharing);
+  a.section(kHiveSection);
+  a.text("--worker-id", "ID", "the name of this worker (default: one is made up)", o.id);
+  a.text("--hive-url", "URL",
+         "tell the hive at this address that the worker is ready, and then that it is alive", o.hive);
+  a.whole("--heartbeat", "SECONDS", "how often it is told (default 30)", o.heartbeat, 1, 3600);
+  a.section("Configuration");
+  a.configurable([&o] { return o.http.port.has_value(); });
+}
+
+Status check(const Arguments& a, const ServiceOptions& o) {
+  const bool serves = o.http.port.has_value();
+  const auto typed = [&](std::initializer_list<const char*> sections) {
+    for (const char* s : sections)
+      for (const std::string& option : a.typed(s)) return option;
+    return std::string();
+  };
+  if (const std::string option =
+          typed({kClientsSection, kLogSection, kLoadSection, kHiveSection, "Configuration"});
+      !serves && !option.empty())
+    return Error{Code::Usage, format("{} is for a worker that serves, and there is no port", option),
+                 "add --port N, or leave it out"};
+  if (const std::string option = typed({"Text", "Sampling"}); serves && !option.empty())
+    return Error{Code::Usage, format("{} is for a single text, and with --port requests say theirs", option),
+                 format("leave out {}, or --port", option)};
+  if (o.id && !is_worker_id(*o.id))
+    return Error{Code::Usage,
+                 format("--worker-id must be 1 to 128 letters, digits, '-', '_' and '.', a letter or a digit "
+                        "first, not {}",
+                        gimbal::quoted(*o.id)),
+                 "for example --worker-id worker-1"};
+  if (o.heartbeat && !o.hive)
+    return Error{Code::Usage, "--heartbeat is how often a hive is told, and there is none",
+                 "add --hive-url URL, or leave it out"};
+  return serves ? apply(o.http) : Done{};
+}
+
+Result<int> serve(const About& about, const ServiceOptions& o, const std::string& model, int gpu,
+                  Settings settings, bool quiet) {
+  return Service(about, o, gpu, std::move(settings), quiet).run(model);
+}
+
+}  // namespace gimbal::worker

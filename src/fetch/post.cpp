@@ -1,0 +1,74 @@
+#include "fetch/post.h"
+
+#include "fetch/http.h"
+
+namespace gimbal {
+namespace {
+
+constexpr size_t kMostOfAnAnswer = 64 << 10;  // bytes, of its headers and of its body
+
+// Counts what comes and keeps nothing of it.
+struct Reader {
+  size_t headers = 0, body = 0;
+};
+
+size_t read_header(char*, size_t, size_t n, void* to) {
+  auto& r = *static_cast<Reader*>(to);
+  return (r.headers += n) <= kMostOfAnAnswer ? n : 0;
+}
+
+size_t read_body(char*, size_t, size_t n, void* to) {
+  auto& r = *static_cast<Reader*>(to);
+  return (r.body += n) <= kMostOfAnAnswer ? n : 0;
+}
+
+int ask(void* go_on, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return (*static_cast<const std::function<bool()>*>(go_on))() ? 0 : 1;
+}
+
+}  // namespace
+
+Status can_post() {
+  auto curl = Curl::open();
+  if (!curl) return curl.error();
+  return Done{};
+}
+
+Result<long> post_json(const Url& url, const std::string& json, double seconds,
+                       const std::function<bool()>& go_on) {
+  auto curl = Curl::open();
+  if (!curl) return curl.error();
+  const Curl& c = **curl;
+  CURL* easy = c.init();
+  if (!easy) return Error{Code::OutOfMemory, "no memory for a connection", ""};
+  char error[CURL_ERROR_SIZE];
+  HeaderList headers(c);
+  headers.add("Content-Type: application/json");
+  Reader reader;
+  const std::string whole = url.whole();
+  prepare(c, easy, whole, headers, error);
+  c.set(easy, CURLOPT_POSTFIELDS, json.c_str());
+  c.set(easy, CURLOPT_POSTFIELDSIZE, long(json.size()));
+  c.set(easy, CURLOPT_TIMEOUT_MS, long(seconds * 1000));
+#if LIBCURL_VERSION_NUM >= 0x075700
+  c.set(easy, CURLOPT_QUICK_EXIT, 1L);  // a name server that does not answer is not waited for
+#endif
+  if (url.is_loopback()) c.set(easy, CURLOPT_NOPROXY, "*");
+  c.set(easy, CURLOPT_HEADERFUNCTION, read_header);
+  c.set(easy, CURLOPT_HEADERDATA, &reader);
+  c.set(easy, CURLOPT_WRITEFUNCTION, read_body);
+  c.set(easy, CURLOPT_WRITEDATA, &reader);
+  c.set(easy, CURLOPT_XFERINFOFUNCTION, ask);
+  c.set(easy, CURLOPT_XFERINFODATA, &go_on);
+  c.set(easy, CURLOPT_NOPROGRESS, 0L);
+  const CURLcode code = c.perform(easy);
+  long status = 0;
+  c.info(easy, CURLINFO_RESPONSE_CODE, &status);
+  c.cleanup(easy);
+  if (code == CURLE_ABORTED_BY_CALLBACK) return cancelled();
+  // Its status came before what was too long.
+  if (code == CURLE_OK || reader.body > kMostOfAnAnswer) return status;
+  return connection_error(c, code, url, error);
+}
+
+}  // namespace gimbal
