@@ -133,9 +133,7 @@ class FakeHive {
         break;
       case TalksNonsense: say("\x16\x03\x01 what is this? \r\n\xff\xfe\r\n\r\n"); break;
       case SaysNothing:
-        if (char byte; readable(c)) {
-          EXPECT_LE(recv(c, &byte, 1, 0), 0) << "more than the request";
-        }
+        if (char byte; readable(c)) { EXPECT_LE(recv(c, &byte, 1, 0), 0) << "more than the request"; }
         break;
       case NeverEnds:
         say("HTTP/1.1 200 OK\r\n\r\n");
