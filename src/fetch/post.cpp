@@ -22,7 +22,7 @@ size_t read_body(char*, size_t, size_t n, void* to) {
   return (r.body += n) <= kMostOfAnAnswer ? n : 0;
 }
 
-int ask(void* go_on, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+int ask_whether_to_go_on(void* go_on, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return (*static_cast<const std::function<bool()>*>(go_on))() ? 0 : 1;
 }
 
@@ -58,7 +58,7 @@ Result<long> post_json(const Url& url, const std::string& json, double seconds,
   c.set(easy, CURLOPT_HEADERDATA, &reader);
   c.set(easy, CURLOPT_WRITEFUNCTION, read_body);
   c.set(easy, CURLOPT_WRITEDATA, &reader);
-  c.set(easy, CURLOPT_XFERINFOFUNCTION, ask);
+  c.set(easy, CURLOPT_XFERINFOFUNCTION, ask_whether_to_go_on);
   c.set(easy, CURLOPT_XFERINFODATA, &go_on);
   c.set(easy, CURLOPT_NOPROGRESS, 0L);
   const CURLcode code = c.perform(easy);
