@@ -19,6 +19,7 @@ struct Durations {
     while (i < kBounds.size() && seconds > kBounds[i]) i++;
     counts[i]++, sum += seconds;
   }
+  Durations& operator+=(const Durations&);
 };
 
 struct SchedulerNumbers {
@@ -35,6 +36,11 @@ struct SchedulerNumbers {
   int pages_shared = 0;                   // of the running ones: held by two requests or more
   Durations first_token;                  // from submit() to a request's first token
   Durations between_tokens;               // of one request
+
+  SchedulerNumbers& operator+=(const SchedulerNumbers&);
+  // What stays when the scheduler is gone: nothing runs or waits there, and it has no page. What was counted
+  // must not become less.
+  SchedulerNumbers past() const;
 };
 
 }  // namespace gimbal

@@ -190,8 +190,16 @@ bool LoadedModels::give_back(double unused_for) {
     const std::lock_guard lock(oldest->mutex);
     if (oldest->served.use_count() > 1) return true;  // somebody was faster
     last = std::move(oldest->served);
+    // Before anybody can find it missing.
+    const std::lock_guard counting(past_mutex_);
+    for (const SchedulerNumbers& n : last->numbers()) past_ += n.past();
   }
   return true;  // and it is gone with `last`
+}
+
+SchedulerNumbers LoadedModels::past() {
+  const std::lock_guard lock(past_mutex_);
+  return past_;
 }
 
 Status LoadedModels::renew() {

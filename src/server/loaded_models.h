@@ -27,6 +27,7 @@ class LoadedModels final : public Models {
   Result<std::shared_ptr<const Gguf>> file(const std::string& id) override;
   std::string digest(const std::string& id) override;
   std::vector<ServedModelPtr> loaded() override;
+  SchedulerNumbers past() override;
   // ServedModel::renew() of those that are loaded, one after the other. The first error, if any, when all are
   // done.
   Status renew();
@@ -46,6 +47,8 @@ class LoadedModels final : public Models {
   const Bytes inside_;
   const std::shared_ptr<Alive> alive_;
   std::vector<std::unique_ptr<Entry>> entries_;
+  std::mutex past_mutex_;
+  SchedulerNumbers past_;
 };
 
 }  // namespace gimbal

@@ -56,6 +56,8 @@ class Models {
   virtual std::vector<KnownModel>
   list() = 0;  // in the order of the start; the first one is meant where none is named
   virtual std::vector<ServedModelPtr> loaded() = 0;
+  // What was counted of models that are not loaded any more.
+  virtual SchedulerNumbers past() { return {}; }
   // Loads it where it is not. It stays loaded while the result is held. Errors: NotFound (no-such-model);
   // those of loading.
   virtual Result<ServedModelPtr> get(const std::string& id) = 0;

@@ -147,7 +147,10 @@ class RemoteModel final : public ServedModel {
   }
   std::vector<SchedulerNumbers> numbers() override {
     std::vector<SchedulerNumbers> all;
-    for (const auto& w : workers_) all.push_back(w->facts().numbers);  // nobody waits for those of now
+    for (const auto& w : workers_) {  // nobody waits for those of now: the next who asks gets them
+      all.push_back(w->facts().numbers);
+      w->ask_numbers();
+    }
     return all;
   }
 

@@ -55,7 +55,8 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     steps = m->numbers.steps;
     {
       const std::lock_guard lock(mutex);
-      known.numbers = m->numbers;
+      known.numbers = past;
+      known.numbers += m->numbers;
     }
     changed.notify_all();
     return "";

@@ -15,7 +15,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kPingEvery = 2s;
 constexpr size_t kMaxUnread = size_t(256) << 20;  // bytes that a worker does not take
 
 }  // namespace
@@ -75,6 +74,7 @@ void RemoteService::Impl::take_another_process() {
   process.kill();
   ready = replacing = known.ready = false;
   known.pid = failed_starts = 0;
+  known.numbers = past = known.numbers.past();
   ended.reset();
   start_at = Clock::now();
   for (auto& [id, r] : requests) r.sent = r.blame.begun = false;
@@ -115,13 +115,13 @@ void RemoteService::Impl::send(uint64_t id, Embedding& e, size_t texts) {
 }
 
 void RemoteService::Impl::wait() {
-  if (ready && Clock::now() - last_ping >= kPingEvery) {
+  if (ready && (numbers_wanted.exchange(false) || Clock::now() - last_ping >= settings.ping_every)) {
     last_ping = Clock::now();
     process.channel.send(encode(wire::ToWorker(wire::Ping{++pings})));
   }
   pollfd watched[2] = {{wake[0], POLLIN, 0},
                        {process.channel.fd(), short(POLLIN | (process.channel.pending() ? POLLOUT : 0)), 0}};
-  auto until = ready ? last_ping + kPingEvery : Clock::now() + 1s;
+  auto until = ready ? last_ping + settings.ping_every : Clock::now() + 1s;
   if (!process && start_at > Clock::now()) until = std::min(until, start_at);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
   poll(watched, process ? 2 : 1, int(std::clamp<int64_t>(left, 0, 1000)));
@@ -164,6 +164,7 @@ void RemoteService::Impl::lose(const std::string& why) {
   {
     const std::lock_guard lock(mutex);
     known.ready = false, known.pid = 0, known.restarts++;
+    known.numbers = past = known.numbers.past();
   }
   if (settings.replaced) settings.replaced(why);
   const Error lost{
@@ -266,6 +267,11 @@ void RemoteService::replace() {
 WorkerFacts RemoteService::facts() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->known;
+}
+
+void RemoteService::ask_numbers() {
+  impl_->numbers_wanted = true;
+  impl_->poke();
 }
 
 Status RemoteService::embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) {

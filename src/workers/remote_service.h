@@ -14,6 +14,7 @@ namespace gimbal {
 struct WorkerSettings {
   std::vector<std::string> command;                 // of the process; its first word: the program's path
   int vocabulary = 0;                               // tokens from 0 on; others are not believed
+  std::chrono::milliseconds ping_every{2'000};      // and where ask_numbers() was called
   std::chrono::milliseconds silence{30'000};        // without an answer to a ping: it hangs
   std::chrono::milliseconds standstill{120'000};    // without a step though requests run: it hangs
   std::chrono::milliseconds longest_load{600'000};  // without progress of loading
@@ -46,7 +47,10 @@ class RemoteService : public GenerationService {
   // Another process takes the place of this one, and its requests, of which none is blamed. A service that
   // had ended goes on. wait_ready() then waits for the new one.
   void replace();
-  WorkerFacts facts() const;  // its numbers are those of 2 seconds ago or later
+  WorkerFacts facts() const;  // its numbers are those of its last ping's answer
+  // The worker is asked for its numbers now; facts() has them when they are here. Whoever calls this each
+  // time he looks has those of the look before, and so what went on between two looks.
+  void ask_numbers();
 
   // Errors: only when the service has ended; all others come to the sink.
   Result<uint64_t> submit(GenerationRequest, GenerationSink) override;

@@ -3,6 +3,7 @@
 #pragma once
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -50,6 +51,9 @@ struct RemoteService::Impl {
   bool stopping = false, replacing = false;
   std::optional<Error> ended;  // why there will be no worker any more
   WorkerFacts known;
+  SchedulerNumbers past;  // of the processes before the one that is there
+
+  std::atomic<bool> numbers_wanted = false;  // by whoever, from the thread
 
   // ---- the thread's own
   WorkerSettings settings;

@@ -114,13 +114,44 @@ void expect_whole(const Answer& a, size_t n, int tokens) {
 }
 
 TEST(RemoteService, TellsWhatTheWorkerComputes) {
-  Front front("well");
+  Front front("well", 1 << 30, [](WorkerSettings& s) { s.ping_every = s.silence = std::chrono::hours(2); });
   ASSERT_TRUE(front.service->wait_ready());
   for (size_t n = 0; n < 16; n++) front.ask(n, 20 + int(n));
   for (size_t n = 0; n < 16; n++) expect_whole(front.wait(n), n, 20 + int(n));
   EXPECT_TRUE(front.replaced().empty());
   EXPECT_EQ(front.service->facts().hello.device, "cpu:0");
-  while (front.service->facts().numbers.steps <= 30) std::this_thread::yield();  // told every 2 s
+  // Nobody is pinged here but for this: without an answer the test would not end.
+  while (front.service->facts().numbers.steps <= 30) {
+    front.service->ask_numbers();
+    std::this_thread::yield();
+  }
+}
+
+TEST(RemoteService, WhatItCountedNeverBecomesLess) {
+  Front front("well");
+  ASSERT_TRUE(front.service->wait_ready());
+  const auto steps_above = [&](uint64_t least) {
+    SchedulerNumbers n;
+    while ((n = front.service->facts().numbers).steps <= least) {
+      front.service->ask_numbers();
+      std::this_thread::yield();
+    }
+    return n.steps;
+  };
+  front.ask(0, 40);
+  expect_whole(front.wait(0), 0, 40);
+  const uint64_t before = steps_above(30);
+  kill(front.service->facts().pid, SIGKILL);
+  while (front.replaced().empty()) EXPECT_GE(front.service->facts().numbers.steps, before);
+  const uint64_t lost = front.service->facts().numbers.steps;
+  front.ask(1, 20);
+  expect_whole(front.wait(1), 1, 20);
+  const uint64_t after = steps_above(lost);
+  front.service->replace();
+  ASSERT_TRUE(front.service->wait_ready());
+  front.ask(2, 10);
+  expect_whole(front.wait(2), 2, 10);
+  steps_above(after);
 }
 
 TEST(RemoteService, AnswersGoOnWhenTheWorkerDies) {

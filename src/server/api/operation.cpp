@@ -6,25 +6,6 @@
 #include "server/page/page.h"
 
 namespace gimbal::api {
-namespace {
-
-void add_to(Durations& sum, const Durations& d) {
-  for (size_t i = 0; i < d.counts.size(); i++) sum.counts[i] += d.counts[i];
-  sum.sum += d.sum;
-}
-
-void add_to(SchedulerNumbers& sum, const SchedulerNumbers& n) {
-  sum.waiting += n.waiting;
-  sum.shared_tokens += n.shared_tokens, sum.steps += n.steps;
-  sum.preemptions += n.preemptions, sum.devices_lost += n.devices_lost;
-  sum.pages += n.pages, sum.pages_running += n.pages_running, sum.pages_kept += n.pages_kept;
-  sum.pages_shared += n.pages_shared, sum.rows += n.rows;
-  add_to(sum.first_token, n.first_token);
-  add_to(sum.between_tokens, n.between_tokens);
-}
-
-}  // namespace
-
 void Receipts::keep(std::string id, std::string text) {
   const std::lock_guard lock(mutex_);
   kept_.emplace_back(std::move(id), std::move(text));
@@ -106,9 +87,15 @@ Refused show_page(Call& call) {
 
 Refused metrics(Call& call) {
   Services& s = call.services;
-  SchedulerNumbers n;
-  for (const ServedModelPtr& model : s.models.loaded())
-    for (const SchedulerNumbers& one : model->numbers()) add_to(n, one);
+  const std::vector<ServedModelPtr> loaded = s.models.loaded();
+  SchedulerNumbers n = s.models.past();  // behind it: those that are held now are not given back meanwhile
+  std::string steps_of_models;
+  for (const ServedModelPtr& model : loaded) {
+    const uint64_t before = n.steps;
+    for (const SchedulerNumbers& one : model->numbers()) n += one;
+    steps_of_models +=
+        format("gimbal_model_steps_total{{model={}}} {}\n", json_text(model->id()), n.steps - before);
+  }
   std::string out;
   const auto describe = [&](const char* name, const char* type, const char* help) {
     out += format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
@@ -138,6 +125,8 @@ Refused metrics(Call& call) {
       s.drafted);
   add("gimbal_draft_tokens_accepted_total", "counter", "Of these, those that were right.", s.accepted);
   add("gimbal_steps_total", "counter", "Steps of the models.", n.steps);
+  describe("gimbal_model_steps_total", "counter", "Steps of each model that is loaded.");
+  out += steps_of_models;
   add("gimbal_rows_total", "counter", "Tokens that these steps computed, those of prompts among them.",
       n.rows);
   add("gimbal_preemptions_total", "counter", "Times that a text gave up its place, to go on later.",

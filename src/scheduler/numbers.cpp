@@ -1,0 +1,29 @@
+#include "scheduler/numbers.h"
+
+namespace gimbal {
+
+Durations& Durations::operator+=(const Durations& d) {
+  for (size_t i = 0; i < counts.size(); i++) counts[i] += d.counts[i];
+  sum += d.sum;
+  return *this;
+}
+
+SchedulerNumbers& SchedulerNumbers::operator+=(const SchedulerNumbers& n) {
+  running += n.running, waiting += n.waiting, requests += n.requests;
+  tokens_generated += n.tokens_generated, prompt_tokens += n.prompt_tokens, shared_tokens += n.shared_tokens;
+  steps += n.steps, rows += n.rows;
+  preemptions += n.preemptions, devices_lost += n.devices_lost;
+  pages += n.pages, pages_running += n.pages_running, pages_kept += n.pages_kept;
+  pages_shared += n.pages_shared;
+  first_token += n.first_token, between_tokens += n.between_tokens;
+  return *this;
+}
+
+SchedulerNumbers SchedulerNumbers::past() const {
+  SchedulerNumbers n = *this;
+  n.running = n.waiting = 0;
+  n.pages = n.pages_running = n.pages_kept = n.pages_shared = 0;
+  return n;
+}
+
+}  // namespace gimbal
