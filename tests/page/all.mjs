@@ -1,6 +1,8 @@
 // Usage: all.mjs PROGRAM [FOLDER FOR PICTURES]
+import { answersOf } from './answers.mjs';
 import { chat } from './chat.mjs';
 import { look } from './look.mjs';
+import { models } from './models.mjs';
 import { browser, failures, serve } from './rig.mjs';
 import { safety } from './safety.mjs';
 import { where } from './where.mjs';
@@ -9,6 +11,8 @@ const [program, pictures] = process.argv.slice(2);
 const server = await serve(program);
 try {
   await chat(program, server);
+  await answersOf(server);
+  await models(program);
   await where(program, server);
   await look(server, pictures);
   await safety(server.url);

@@ -28,6 +28,18 @@ export async function chat(program, server) {
     assert.equal(await answers(page).locator('.rich').textContent(), text);
   });
 
+  await check('Escape stops, and one can ask again at once', url, async (page) => {
+    await ready(page);
+    const fast = await slow(page, 3000);
+    await ask(page, 'Once upon a time');
+    await page.waitForFunction(() => document.querySelector('.assistant .rich')?.textContent.length > 5);
+    await page.keyboard.press('Escape');
+    await page.getByText('Stopped by you.').waitFor();
+    await fast();
+    await ask(page, 'Again');
+    await finished(page, 2);
+  });
+
   await check('edit and try again make branches that one can go between', url, async (page) => {
     await ask(page, 'The first question');
     await finished(page);
@@ -146,6 +158,30 @@ export async function chat(program, server) {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     assert.equal(await focused(), 'Settings');
+    await page.evaluate(() => { document.activeElement.blur(); });
+    await tabTo('Edit');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Your changed message');
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('Another beginning');
+    await page.keyboard.press('Enter');
+    await page.locator('.user', { hasText: 'Another beginning' }).waitFor();
+    await finished(page);
+    await page.evaluate(() => { document.activeElement.blur(); });
+    await tabTo('‹');
+    await page.keyboard.press('Enter');
+    await page.locator('.user', { hasText: 'Once upon a time' }).waitFor();
+    await page.evaluate(() => { document.activeElement.blur(); });
+    await tabTo('New conversation');
+    await page.keyboard.press('Enter');
+    await page.getByText('Ask something.').waitFor();
+    await page.waitForFunction(() => document.activeElement.id === 'message'); // one can write at once
+    await page.evaluate(() => { document.activeElement.blur(); });
+    await tabTo('×');
+    await page.keyboard.press('Enter');
+    assert.equal(await focused(), 'Delete?');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => !document.querySelector('.conversations li'));
     await page.evaluate(() => { document.activeElement.blur(); });
     await tabTo('What runs where');
     await page.keyboard.press('Enter');

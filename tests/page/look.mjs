@@ -42,7 +42,7 @@ export async function look({ url, model }, pictures) {
     if (!pictures) return;
     await page.emulateMedia({ colorScheme });
     await page.waitForTimeout(1200); // for the plots to be drawn in these colours
-    await page.screenshot({ path: join(pictures, name) });
+    await page.screenshot({ path: join(pictures, name), animations: 'disabled' });
   };
   for (const [width, height] of [[320, 640], [1440, 900]])
     await check(`${width} wide, light and dark: nothing is cut, axe finds nothing serious`, url, async (page) => {

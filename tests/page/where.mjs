@@ -2,9 +2,17 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { ask, check, finished, ready } from './rig.mjs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ask, check, finished, metrics, ready, serve, serveIn, underLoad } from './rig.mjs';
 
-export async function where(program, { url, model }) {
+// A number of bytes as the page writes it: "31.5 MB".
+const bytesOf = (text) => { const [, n, unit] = /^([\d.]+) (bytes|kB|MB|GB|TB)$/.exec(text.trim()); return Number(n) * 1000 ** ['bytes', 'kB', 'MB', 'GB', 'TB'].indexOf(unit); };
+const close = (shown, n) => assert.ok(Math.abs(bytesOf(shown) - n) <= Math.max(1, n * 0.05), `${shown} for ${n} bytes`);
+
+export async function where(program, server) {
+  const { url, model } = server;
   const run = async (...words) => JSON.parse((await promisify(execFile)(program, [...words, '--json'], { maxBuffer: 1 << 26 })).stdout);
 
   await check('/v1/explain is what `gimbal explain` and `gimbal plan` print', url, async () => {
@@ -29,6 +37,14 @@ export async function where(program, { url, model }) {
     await page.getByRole('row', { name: /^Weights/ }).waitFor();
     assert.ok(await page.locator('.pages span').count() > 10);
     assert.match(await page.getByRole('region', { name: 'Devices of the machine' }).textContent(), /cpu:0/);
+    const { workers: [{ devices: [plan] }] } = await (await fetch(`${url}/v1/explain/${model}`)).json();
+    const memory = page.getByRole('region', { name: 'Memory of cpu:0' });
+    for (const [kind, name] of Object.entries({ weights: 'Weights', kv_cache: 'KV cache', activations: 'Activations', step: 'Step data', output: 'Output' }))
+      close(await memory.getByRole('row', { name: new RegExp(`^${name}`) }).locator('.number').textContent(), plan[kind]);
+    const said = await memory.textContent();
+    for (const [pattern, kind] of [[/([\d.]+ \w+) planned/, 'total'], [/The device has ([\d.]+ \w+)/, 'memory_total'], [/: ([\d.]+ \w+) were free/, 'free']]) close(pattern.exec(said)[1], plan[kind]);
+    const widths = await memory.locator('.stack span').evaluateAll((all) => all.map((el) => el.getBoundingClientRect().width));
+    assert.ok(widths[1] > 10 * widths[0], 'the KV cache is drawn larger than the weights');
 
     const free = () => page.getByRole('row', { name: /^free/ }).locator('.number').textContent();
     const before = await free();
@@ -42,6 +58,124 @@ export async function where(program, { url, model }) {
     const painted = await page.locator('.plot canvas').first().evaluate((c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((x) => x));
     assert.ok(painted);
     await page.getByText('waiting for work').waitFor();
+  });
+
+  await check('each number has a word on what it means', `${url}/#/where`, async (page) => {
+    await page.getByRole('row', { name: /^Weights/ }).waitFor();
+    const bare = await page.evaluate(() => {
+      const word = (el) => el?.textContent.trim().split(/\s+/).length ?? 0;
+      return [
+        ...[...document.querySelectorAll('.plot')].filter((el) => word(el.querySelector('small')) < 5),
+        ...[...document.querySelectorAll('.facts-row p')].filter((el) => word(el) < 8),
+        ...[...document.querySelectorAll('.plain:not(.lined) tr')].filter((el) => !word(el.querySelector('small'))),
+      ].map((el) => el.textContent);
+    });
+    assert.deepEqual(bare, []);
+    assert.ok(await page.locator('.plot').count() >= 4 && await page.locator('.plain tr').count() >= 9);
+    // And each is one that the server counts: a name that it does not have would be shown as nothing for ever.
+    const known = [...(await metrics(url)).keys()], web = new URL('../../web/src/where/', import.meta.url);
+    for (const file of ['where.tsx', 'numbers.ts', 'memory.tsx'])
+      for (const [, name] of (await readFile(new URL(file, web), 'utf8')).matchAll(/\b(?:value|rate|median|pages)\((?:\w+, )?['`]([a-z_]+)/g))
+        assert.ok(known.some((k) => k.startsWith(`gimbal_${name}`) || k === `gimbal_kv_pages{state="${name}"}`), `${file}: /metrics has no ${name}`);
+  });
+
+  await check('batch, pages that are shared and the pages of each kind, under load; and it moves with every look', `${url}/#/where`, async (page) => {
+    const row = (name) => page.getByRole('row', { name: new RegExp(`^${name}`) }).locator('.number').textContent().then((text) => Number(text.replace(',', '')));
+    const until = async (f) => { for (;;) { const found = await f(); if (found) return found; await page.waitForTimeout(50); } };
+    await row('shared');
+    await underLoad(server, 6, async () => {
+      await until(async () => (await row('shared')) > 0 && (await row('running')) > 0);
+      assert.match(await page.locator('.pages').getAttribute('aria-label'), /^shared \d+, running \d+, kept \d+, free \d+$/);
+      await until(async () => Number(await page.locator('.plot').nth(2).locator('.big').textContent()) > 1);
+      await until(async () => /^[1-6] running/.test(await page.locator('.plot').nth(3).locator('.big').textContent()));
+      // The worker is asked at each look: were its numbers older than that, every second look would see nothing.
+      const looks = async () => {
+        let moved = 0, before = (await metrics(url)).get('gimbal_steps_total');
+        for (let i = 0; i < 10; i++) {
+          await page.waitForTimeout(300);
+          const now = (await metrics(url)).get('gimbal_steps_total');
+          moved += now > before;
+          before = now;
+        }
+        return moved;
+      };
+      let most = 0;
+      for (let i = 0; i < 5 && most < 7; i++) most = Math.max(most, await looks());
+      assert.ok(most >= 7, `the steps moved at ${most} of 10 looks`);
+    });
+  });
+
+  const few = await serve(program, '--parallel', '2', '--draft', 'ngram');
+  try {
+    await check('the queue, and how many guessed tokens were right', `${few.url}/#/where`, async (page) => {
+      await page.getByText(/No token of an answer was guessed ahead so far/).waitFor();
+      await underLoad(few, 6, () => page.waitForFunction(() => /[1-9]\d* waiting/.test(document.querySelectorAll('.plot')[3]?.querySelector('.big').textContent)));
+      // A text that repeats itself: what follows is guessed from what was there.
+      await underLoad(few, 1, () => page.getByText(/of the tokens that were guessed ahead were right/).waitFor(), { temperature: 0 });
+      for (let before; ;) { // until nothing changes any more
+        const m = await metrics(few.url), [drafted, accepted] = ['', '_accepted'].map((w) => m.get(`gimbal_draft_tokens${w}_total`));
+        assert.ok(drafted > 0 && accepted <= drafted);
+        if (before === `${drafted} ${accepted}`) {
+          await page.getByText(`${Math.round((100 * accepted) / drafted)} % of the tokens that were guessed ahead were right, and so came in fewer steps: ${accepted.toLocaleString('en')} of ${drafted.toLocaleString('en')}`).waitFor();
+          break;
+        }
+        before = `${drafted} ${accepted}`;
+      }
+    });
+  } finally {
+    await few.end();
+  }
+
+  const cache = await mkdtemp(join(tmpdir(), 'gimbal-page-'));
+  const env = { XDG_CACHE_HOME: cache };
+  const fresh = await serveIn(env, program);
+  try {
+    await check('the share of the memory’s limit: how to have it, and then what it is', `${fresh.url}/#/where`, async (page) => {
+      await page.getByText('run “gimbal bench” once on this machine').waitFor();
+      assert.equal(await page.locator('.plot').nth(1).locator('.big').textContent(), 'unknown');
+    });
+  } finally {
+    await fresh.end();
+  }
+  await promisify(execFile)(program, ['bench', '--json', '-p', '1', '-n', '1', '-r', '1'], { env: { ...process.env, ...env } });
+  const measured = await serveIn(env, program);
+  try {
+    await check('the share of the memory’s limit, once it was measured', `${measured.url}/#/where`, async (page) => {
+      const { workers: [told] } = await (await fetch(`${measured.url}/v1/explain/${measured.model}`)).json();
+      const limit = Math.round(told.devices[0].read_bytes_per_second / told.weight_bytes_per_token);
+      await page.getByText(`the memory allows ${limit.toLocaleString('en')} steps a second`).waitFor();
+      await underLoad(measured, 2, () => page.waitForFunction(() => /^[1-9]\d* %$/.test(document.querySelectorAll('.plot')[1].querySelector('.big').textContent)));
+    });
+  } finally {
+    await measured.end();
+    await rm(cache, { recursive: true });
+  }
+
+  await check('plots are drawn in the colours that are chosen', `${url}/#/where`, async (page) => {
+    const has = (name) => page.waitForFunction((name) => {
+      const probe = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+      probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+      probe.fillRect(0, 0, 1, 1);
+      const [r, g, b] = probe.getImageData(0, 0, 1, 1).data, canvas = document.querySelector('.plot canvas');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      for (let i = 0; i < data.length; i += 4) if (data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255) return `rgb(${r}, ${g}, ${b})`;
+      return false;
+    }, name).then((h) => h.jsonValue());
+    await page.getByText('waiting for work').waitFor();
+    const light = await has('--line');
+    // No look follows: it is drawn anew because the colours are others.
+    await page.route('**/metrics', () => {});
+    await page.getByRole('button', { name: 'Colours: auto' }).click();
+    await page.getByRole('button', { name: 'Colours: light' }).click();
+    assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme), 'dark');
+    assert.notEqual(await has('--line'), light);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.getByRole('button', { name: 'Colours: dark' }).click();
+    await has('--line');
+    await page.emulateMedia({ colorScheme: 'light' });
+    assert.equal(await has('--line'), light);
+    await page.reload();
+    await page.getByRole('button', { name: 'Colours: auto' }).waitFor();
   });
 
   await check('ops are chosen with the arrow keys, and say their kernel and those not taken', `${url}/#/where`, async (page) => {
@@ -64,8 +198,16 @@ export async function where(program, { url, model }) {
     await finished(page);
     await page.getByRole('link', { name: 'What computed this' }).click();
     await page.getByText(/prompt tokens, \d+ of them computed before/).waitFor();
-    assert.ok(await page.getByRole('region', { name: 'Kernels of this answer' }).getByRole('row').count() > 5);
+    const id = decodeURIComponent(new URL(page.url()).hash.slice('#/where/'.length));
+    const told = await (await fetch(`${url}/v1/receipts/${id}`)).json();
+    const rows = page.getByRole('region', { name: 'Kernels of this answer' }).locator('tbody tr');
+    assert.deepEqual(await rows.evaluateAll((all) => all.map((r) => [...r.children].map((c) => c.textContent))),
+      told.ops.map((o) => [o.op, o.format, String(o.ops), o.device, o.kernel, o.reason]));
+    assert.ok(told.ops.length > 5);
+    await page.getByText(`${told.prompt_tokens} prompt tokens, ${told.shared_tokens} of them computed before for another request; ${told.completion_tokens} tokens of answer by ${model}`).waitFor();
     await page.goto(`${url}/#/where/nothing`);
     await page.getByText('there is no receipt').waitFor();
+    await page.goto(`${url}/#/where/%`);
+    await page.getByRole('heading', { name: 'What a step computes' }).waitFor();
   }, { expected: /404/ });
 }

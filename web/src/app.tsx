@@ -4,15 +4,24 @@ import { onKeyNeeded, setKey } from './api';
 import { Chat } from './chat/chat';
 import { chats } from './chat/chats';
 import { KeyDialog } from './key';
-import { remember, remembered } from './store';
+import { kColoursChanged, remember, remembered } from './store';
 import { Where } from './where/where';
 
 const kThemes = ['auto', 'light', 'dark'];
 
 function Theme() {
   const [theme, setTheme] = useState(remembered('theme') || 'auto');
-  useEffect(() => { document.documentElement.dataset.theme = theme; remember('theme', theme); }, [theme]);
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+    remember('theme', theme);
+    dispatchEvent(new Event(kColoursChanged));
+  }, [theme]);
   return <button type="button" class="small" onClick={() => setTheme(kThemes[(kThemes.indexOf(theme) + 1) % 3])}>Colours: {theme}</button>;
+}
+
+// An address is typed by anybody: what is not well written names nothing.
+function receiptIn(place: string): string {
+  try { return decodeURIComponent(place.slice('#/where/'.length)); } catch { return ''; }
 }
 
 export function App() {
@@ -46,7 +55,7 @@ export function App() {
         {key && later && <button type="button" class="small" onClick={() => setLater(false)}>Give an API key</button>}
         <Theme />
       </header>
-      {where ? <Where receipt={decodeURIComponent(place.slice('#/where/'.length))} /> : <Chat />}
+      {where ? <Where receipt={receiptIn(place)} /> : <Chat />}
       {key && !later && <KeyDialog wrong={key === 'wrong'} given={given} />}
     </>
   );

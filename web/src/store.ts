@@ -33,6 +33,9 @@ function takePartial(): Turn[] {
   } catch { return []; }
 }
 
+// Said to the window when the user has chosen other colours.
+export const kColoursChanged = 'gimbal-colours';
+
 // Small things, such as the chosen model.
 export const remember = (name: string, value: string) => { try { localStorage.setItem('gimbal.' + name, value); } catch { /* not kept */ } };
 export const remembered = (name: string) => { try { return localStorage.getItem('gimbal.' + name) ?? ''; } catch { return ''; } };

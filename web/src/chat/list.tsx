@@ -31,7 +31,7 @@ export function ConversationList({ opened }: { opened: () => void }) {
   );
   return (
     <>
-      <div class="row"><button type="button" class="strong" onClick={() => { chats.create(); opened(); document.getElementById('message')?.focus(); }}>New conversation</button></div>
+      <div class="row"><button type="button" class="strong" onClick={() => { chats.create(); opened(); setTimeout(() => document.getElementById('message')?.focus()); }}>New conversation</button></div>
       <ul class="conversations">{used.map(entry)}</ul>
       <div class="row">
         <button type="button" class="small" disabled={!used.length} onClick={() => download('gimbal-conversations.json', toFile(used))}>Export all</button>

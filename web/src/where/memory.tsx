@@ -38,7 +38,7 @@ function Device({ m }: { m: Memory }) {
 const kCells = 240;
 
 // Each cell stands for the same number of pages.
-function Pages({ m }: { m: Metrics }) {
+function Pages({ m, loaded }: { m: Metrics; loaded: number }) {
   const shared = value(m, 'kv_pages_shared'), running = pages(m, 'running') - shared, kept = pages(m, 'kept'), free = pages(m, 'free');
   const all = shared + running + kept + free, each = Math.max(1, Math.ceil(all / kCells));
   if (!all) return null;
@@ -49,7 +49,7 @@ function Pages({ m }: { m: Metrics }) {
   for (const [, n, colour] of kinds) { sum += n; while (cells.length < Math.round(sum / each)) cells.push(colour); }
   return (
     <section class="card" aria-label="Pages of the KV cache">
-      <h3>Pages of the KV cache <small>{each === 1 ? 'a square is a page' : `a square is ${each} pages`}, of 64 tokens each</small></h3>
+      <h3>Pages of the KV cache <small>{each === 1 ? 'a square is a page' : `a square is ${each} pages`}, of 64 tokens each{loaded > 1 && `; of the ${loaded} loaded models together`}</small></h3>
       <div class="pages" role="img" aria-label={kinds.map(([name, n]) => `${name} ${n}`).join(', ')}>{cells.map((c, i) => <span key={i} style={{ background: `var(${c})` }} />)}</div>
       <table class="plain">
         <tbody>{kinds.map(([name, n, colour, word]) => <tr key={name}><th scope="row"><i style={{ background: `var(${colour})` }} />{name}</th><td class="number">{count(n)}</td><td><small>{word}</small></td></tr>)}</tbody>
@@ -59,6 +59,6 @@ function Pages({ m }: { m: Metrics }) {
   );
 }
 
-export function MemoryView({ workers, metrics }: { workers: Explained[]; metrics: Metrics | undefined }) {
-  return <div class="cards">{workers.map((w, i) => w.devices.map((d) => <Device key={i + d.device} m={d} />))}{metrics && <Pages m={metrics} />}</div>;
+export function MemoryView({ workers, metrics, loaded }: { workers: Explained[]; metrics: Metrics | undefined; loaded: number }) {
+  return <div class="cards">{workers.map((w, i) => w.devices.map((d) => <Device key={i + d.device} m={d} />))}{metrics && <Pages m={metrics} loaded={loaded} />}</div>;
 }

@@ -15,10 +15,11 @@ export const value = (m: Metrics, name: string) => m.get('gimbal_' + name) ?? 0;
 export const pages = (m: Metrics, state: string) => value(m, `kv_pages{state="${state}"}`);
 
 // A moment of the last minutes.
-export interface Sample { at: number; generated: number; prompt: number; steps: number; rowsPerStep: number | null; running: number; waiting: number; share: number | null }
+export interface Sample { at: number; generated: number; prompt: number; steps: number; rowsPerStep: number | null; running: number; waiting: number; model: string; share: number | null }
 
-// What went on between two looks. `limit`: steps a second that the memory's speed allows; 0: not known.
-export function sample(before: Metrics, now: Metrics, seconds: number, at: number, limit: number): Sample {
+// What went on between two looks. `limit`: steps a second that the memory's speed allows `model`; 0: not known. All but its share are
+// of all models together.
+export function sample(before: Metrics, now: Metrics, seconds: number, at: number, model: string, limit: number): Sample {
   const rate = (name: string) => Math.max(0, value(now, name) - value(before, name)) / seconds;
   const steps = rate('steps_total');
   return {
@@ -26,7 +27,7 @@ export function sample(before: Metrics, now: Metrics, seconds: number, at: numbe
     generated: rate('tokens_generated_total'), prompt: rate('prompt_tokens_total'),
     rowsPerStep: steps > 0 ? rate('rows_total') / steps : null,
     running: value(now, 'requests_running'), waiting: value(now, 'requests_waiting'),
-    share: limit > 0 ? (100 * steps) / limit : null,
+    model, share: limit > 0 ? (100 * rate(`model_steps_total{model=${JSON.stringify(model)}}`)) / limit : null,
   };
 }
 

@@ -13,7 +13,8 @@ import { ReceiptView } from './receipt';
 
 const kLookMs = 1000;
 
-function useMetrics(limit: { current: number }) {
+// `of`: the model that is shown, and the steps a second that the memory allows it; 0: not known.
+function useMetrics(of: { current: { model: string; limit: number } }) {
   const [metrics, setMetrics] = useState<Metrics>(), [samples, setSamples] = useState<Sample[]>([]), [problem, setProblem] = useState('');
   const last = useRef<{ metrics: Metrics; at: number } | undefined>(undefined);
   useEffect(() => {
@@ -27,7 +28,7 @@ function useMetrics(limit: { current: number }) {
           last.current = { metrics: now, at };
           setMetrics(now);
           setProblem('');
-          if (before) setSamples((all) => [...all.filter((s) => at - s.at < kShown * 1000), sample(before.metrics, now, (at - before.at) / 1000, at, limit.current)]);
+          if (before) setSamples((all) => [...all.filter((s) => at - s.at < kShown * 1000), sample(before.metrics, now, (at - before.at) / 1000, at, of.current.model, of.current.limit)]);
         } catch (e) { if (!ended) setProblem((e as Error).message); }
       if (!ended) timer = window.setTimeout(look, kLookMs);
     };
@@ -73,12 +74,13 @@ export function Where({ receipt }: { receipt: string }) {
   useChats();
   const [wanted, setWanted] = useState('');
   const model = wanted || chats.conversation?.model || chats.models[0] || '';
-  const limit = useRef(0);
-  const { metrics, samples, problem } = useMetrics(limit);
+  const of = useRef({ model, limit: 0 });
+  const { metrics, samples, problem } = useMetrics(of);
   const now = samples.at(-1), m: Metrics = metrics ?? new Map();
   const workers = useExplained(chats.models.includes(model) ? model : '', [...m].filter(([name]) => /^gimbal_(memory_bytes|worker_restarts|devices_lost)/.test(name)).join());
-  limit.current = stepLimit(workers ?? []);
-  const drafted = value(m, 'drafted_tokens_total'), accepted = value(m, 'accepted_tokens_total');
+  const limit = stepLimit(workers ?? []), loaded = [...m.keys()].filter((name) => name.startsWith('gimbal_memory_bytes')).length;
+  of.current = { model, limit };
+  const drafted = value(m, 'draft_tokens_total'), accepted = value(m, 'draft_tokens_accepted_total');
   const first = median(m, 'time_to_first_token_seconds'), between = median(m, 'time_between_tokens_seconds');
   useEffect(() => { if (receipt) document.getElementById('receipt')?.scrollIntoView(); }, [receipt]);
 
@@ -98,8 +100,8 @@ export function Where({ receipt }: { receipt: string }) {
         <div class="cards plots">
           <Plot title="Tokens a second" now={count(now?.generated ?? 0)} word="generated for all answers together, and read of prompts" samples={samples}
             lines={[{ name: 'generated', colour: '--w1', of: (s) => s.generated }, { name: 'prompts', colour: '--w2', of: (s) => s.prompt }]} />
-          <Plot title="Of the memory’s limit" now={now?.share == null ? 'unknown' : `${Math.round(now.share)} %`} samples={samples} lines={[{ name: 'share', colour: '--w3', of: (s) => s.share }]}
-            word={limit.current ? `every step reads all weights once: the memory allows ${count(limit.current)} steps a second${(workers?.[0]?.weight_bytes_per_token ?? 0) < 64e6 ? '; weights so small stay in the processor’s cache, so this says little' : ''}` : 'run “gimbal bench” once on this machine, so that it knows how fast its memory is'} />
+          <Plot title="Of the memory’s limit" now={now?.share == null || now.model !== model ? 'unknown' : `${Math.round(now.share)} %`} samples={samples} lines={[{ name: 'share', colour: '--w3', of: (s) => (s.model === model ? s.share : null) }]}
+            word={limit ? `every step${loaded > 1 ? ' of this model' : ''} reads all its weights once: the memory allows ${count(limit)} steps a second${(workers?.[0]?.weight_bytes_per_token ?? 0) < 64e6 ? '; weights so small stay in the processor’s cache, so this says little' : ''}` : 'run “gimbal bench” once on this machine, so that it knows how fast its memory is'} />
           <Plot title="Tokens in a step" now={now?.rowsPerStep ? now.rowsPerStep.toFixed(1) : '0'} word="the batch: texts that are computed together share one reading of the weights" samples={samples} lines={[{ name: 'batch', colour: '--w4', of: (s) => s.rowsPerStep }]} />
           <Plot title="Requests" now={`${now?.running ?? 0} running, ${now?.waiting ?? 0} waiting`} word="those that wait begin as soon as there is memory for them" samples={samples}
             lines={[{ name: 'running', colour: '--w1', of: (s) => s.running }, { name: 'waiting', colour: '--w5', of: (s) => s.waiting }]} />
@@ -116,7 +118,7 @@ export function Where({ receipt }: { receipt: string }) {
         {workers && workers.length > 0 ? (
           <>
             <p>{model}: {workers[0].architecture}, {workers[0].layers} layers, context {count(workers[0].context)} tokens, KV cache in {workers[0].kv_type}; {workers.flatMap((w) => w.placement).map((p, i) => <span key={i}>{i > 0 && '; '}{p.contents} on <b>{p.device}</b>{p.reason && ` (${p.reason})`}</span>)}.</p>
-            <MemoryView workers={workers} metrics={metrics} />
+            <MemoryView workers={workers} metrics={metrics} loaded={loaded} />
             {workers.map((w, i) => <Ops key={model + i} worker={w} />)}
           </>
         ) : <p class="quiet">{workers ? 'This model is not loaded; it will be when somebody asks it.' : ''}</p>}
