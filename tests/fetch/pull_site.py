@@ -3,7 +3,9 @@ import hashlib
 import http.server
 import json
 import re
+import select
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -14,13 +16,27 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Server:
-    """One origin: a thread per connection. `requests` has (method, path, headers, status) of each that was answered."""
+    """One origin: a thread per connection. `requests` has (path, headers, status) of each that was answered. `tls`: certificate and key."""
 
-    def __init__(self, answer, host="127.0.0.1"):
+    def __init__(self, answer, host="127.0.0.1", tls=None):
         self.requests, self.lock, owner = [], threading.Lock(), self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self):
+                if tls:  # here and not at the listening socket: a client that refuses the certificate holds nobody up
+                    self.request.settimeout(60)
+                    self.request = secured.wrap_socket(self.request, server_side=True)
+                super().setup()
+
+            def finish(self):
+                super().finish()
+                if tls:
+                    self.request.close()
+
+            def do_CONNECT(self):
+                owner.connect(self)
 
             def do_GET(self):
                 self.status = 0
@@ -51,11 +67,14 @@ class Server:
             request_queue_size = 64
 
             def handle_error(self, request, client):
-                if not isinstance(sys.exc_info()[1], ConnectionError):  # which a program that is killed leaves
+                if not isinstance(sys.exc_info()[1], (ConnectionError, ssl.SSLError)):  # which a program that is killed leaves, or that refuses
                     super().handle_error(request, client)
 
+        if tls:
+            secured = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            secured.load_cert_chain(*tls)
         self.http = Threads((host, 0), Handler)
-        self.url = f"http://{host}:{self.http.server_address[1]}"
+        self.url = f"http{'s' if tls else ''}://{host}:{self.http.server_address[1]}"
         threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def stop(self):
@@ -72,11 +91,11 @@ class Server:
 class Files(Server):
     """Where the bytes are: /NAME. Faults are members; `served` counts bytes of bodies."""
 
-    def __init__(self):
+    def __init__(self, tls=None):
         self.files, self.served, self.ranges, self.slow = {}, 0, True, 0.0
         self.cuts = []  # where the next connections for more than a header break off
         self.lie_about_length, self.flip, self.refuse = 0, None, None
-        super().__init__(self.answer)
+        super().__init__(self.answer, tls=tls)
 
     def answer(self, h):
         name = urllib.parse.unquote(h.path.split("?")[0].lstrip("/"))
@@ -121,9 +140,10 @@ class Files(Server):
 class Hub(Server):
     """Repositories: add(). Its files come from another origin, to which it redirects."""
 
-    def __init__(self, files):
+    def __init__(self, files, tls=None):
         self.repositories, self.store, self.token, self.status = {}, files, None, None
-        super().__init__(self.answer)
+        self.announced_more = 0  # bytes of each file, in the list
+        super().__init__(self.answer, tls=tls)
 
     def add(self, repository, files):
         self.repositories[repository] = files
@@ -141,8 +161,8 @@ class Hub(Server):
                 return h.reply(404 if given else 401, b"", [("X-Error-Code", "RepoNotFound"), ("X-Error-Message", "Repository not found")])
             if self.token and given != self.token:
                 return h.reply(403 if given else 401, b"", [("X-Error-Code", "GatedRepo"), ("X-Error-Message", "Access is restricted")])
-            siblings = [{"rfilename": name, "size": len(data), "blobId": hashlib.sha1(data).hexdigest(),
-                         "lfs": {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 134}} for name, data in files.items()]
+            siblings = [{"rfilename": name, "size": len(data) + self.announced_more, "blobId": hashlib.sha1(data).hexdigest(),
+                         "lfs": {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data) + self.announced_more, "pointerSize": 134}} for name, data in files.items()]
             siblings.append({"rfilename": "README.md", "size": 3, "blobId": "0" * 40})
             return h.reply(200, json.dumps({"id": match[1], "sha": COMMIT, "siblings": siblings}).encode(), [("Content-Type", "application/json")])
         if match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
@@ -161,6 +181,22 @@ class Proxy(Server):
     def __init__(self, target):
         self.target = target
         super().__init__(self.answer)
+
+    def connect(self, h):
+        """A tunnel: what is said in it is not for the proxy."""
+        with self.lock:
+            self.requests.append((h.path, dict(h.headers), 200))
+        host, port = urllib.parse.urlsplit(self.target(h.path)).netloc.split(":")
+        with socket.create_connection((host, int(port))) as there:
+            h.wfile.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+            ends = {h.connection: there, there: h.connection}
+            while ends:
+                for one in select.select(list(ends), [], [], 60)[0] or [h.connection]:
+                    if not (piece := one.recv(65536)):
+                        ends = {}
+                        break
+                    ends[one].sendall(piece)
+        h.close_connection = True
 
     def answer(self, h):
         url = urllib.parse.urlsplit(h.path)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
@@ -25,6 +26,7 @@ from pull_site import COMMIT, Files, Hub, Proxy  # noqa: E402
 GIMBAL, EXAMPLE = sys.argv[1:3]
 STORY = os.path.join(ROOT, "assets", "stories260K.gguf")
 TOKEN = "hf_SECRETsecretSECRET"
+TLS = [os.path.join(ROOT, "tests/apps/tls", name) for name in ("cert.pem", "key.pem")]
 with open(STORY, "rb") as file:
     SMALL = file.read()
 # The same model, and bytes behind it that no tensor has: enough for several connections.
@@ -75,6 +77,20 @@ class Case(unittest.TestCase):
 
     def pull_one(self, *more, code=0, **how):
         return self.gimbal("pull", "hf.co/Org/Tiny-GGUF", *more, code=code, **how)
+
+    def serves(self, name):
+        """What the server makes of the story's beginning with this model."""
+        process = self.start("serve", name, "--port", "0", "--json")
+        try:
+            line = process.stdout.readline()
+            self.assertTrue(line, "it ended")
+            told = json.loads(line)
+            body = json.dumps({"model": told["models"][0], "prompt": "Once upon a time", "max_tokens": 5, "temperature": 0}).encode()
+            with urllib.request.urlopen(urllib.request.Request(told["url"] + "/v1/completions", body, {"Content-Type": "application/json"})) as answer:
+                return json.load(answer)["choices"][0]["text"] + "\n"
+        finally:
+            process.terminate()
+            _, self.said = process.communicate(timeout=60)
 
     def wait_for_part(self, process, bytes_there):
         """Until the part's note tells of so many bytes."""
@@ -227,6 +243,14 @@ class Choosing(Case):
         self.assertIn("it does not fit", err)
         self.assertFalse(os.path.exists(self.part()))
 
+    def test_serve_takes_an_address(self):
+        story = self.gimbal("run", "-p", "Once upon a time", "-n", "5", "--greedy")[0]
+        self.assertEqual(self.serves("hf.co/Org/Tiny-GGUF"), story)
+        self.assertIn("is not on this machine yet", self.said)
+        self.assertWhole(self.blob())
+        self.hub.stop(), self.files.stop()
+        self.assertEqual(self.serves("hf.co/Org/Tiny-GGUF:Q4_K_M"), story)
+
 
 class Faults(Case):
     def test_parts_come_in_parallel(self):
@@ -262,6 +286,12 @@ class Faults(Case):
         self.assertIn(str(len(LARGE)), err)
         self.assertFalse(os.path.exists(self.blob()))
 
+    def test_another_length_than_was_announced(self):
+        self.hub.announced_more = 5
+        _, err = self.pull_one(code=1)
+        self.assertIn(f"has {len(LARGE)} bytes at {self.files.url}, where {len(LARGE) + 5} were announced", err)
+        self.assertFalse(os.path.exists(self.blob()) or os.path.exists(self.part()))
+
     def test_wrong_contents(self):
         self.files.flip = len(LARGE) - 5
         _, err = self.pull_one(code=1)
@@ -282,6 +312,22 @@ class Faults(Case):
         self.assertIn("goes on where an earlier run ended", err)
         self.assertLess(self.files.served - before, len(LARGE) - limit // 2 + (1 << 20))
         self.assertWhole(self.blob())
+
+    def test_a_disk_that_is_too_small(self):
+        os.mkdir(os.path.join(self.home, "small"))
+        script = 'mount -t tmpfs -o size=3m none small && exec "$0" pull hf.co/Org/Tiny-GGUF'
+        ways = ["--mount"], ["--user", "--map-root-user", "--mount"]
+        way = next((w for w in ways if subprocess.run(["unshare", *w, "sh", "-c", "mount -t tmpfs none small"], cwd=self.home, stderr=subprocess.DEVNULL,
+                                                      check=False).returncode == 0), None)
+        if not way:
+            self.assertNotIn("CI", os.environ, "no file system can be mounted here")
+            self.skipTest("no file system can be mounted here")
+        done = subprocess.run(["unshare", *way, "sh", "-c", script, GIMBAL], env={**self.environment, "HF_HOME": os.path.join(self.home, "small")}, cwd=self.home,
+                              capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"there is no room for tiny-Q4_K_M.gguf: .* more are needed, and '.*/small/.*' has ")
+        self.assertIn("HF_HOME", done.stderr)
+        self.assertLess(self.files.served, 3 << 20, "the header alone was asked for")
 
     def test_a_cache_that_cannot_be_written(self):
         with open(os.path.join(self.home, "file"), "w"):
@@ -354,15 +400,20 @@ class Faults(Case):
 class Permission(Case):
     def test_a_token_goes_to_no_other_host(self):
         self.hub.token = TOKEN
-        for how in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "file"):
+        places = {"file": os.path.join(self.home, ".cache/huggingface/token"), "HF_TOKEN_PATH": os.path.join(self.home, "my-token"),
+                  "HF_HOME": os.path.join(self.home, "hf/token")}
+        for how in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", *places):
             shutil.rmtree(self.cache, ignore_errors=True)
             self.files.requests.clear(), self.hub.requests.clear()
-            environment = {how: TOKEN} if how != "file" else {}
-            if how == "file":
-                os.makedirs(os.path.join(self.home, ".cache/huggingface"), exist_ok=True)
-                with open(os.path.join(self.home, ".cache/huggingface/token"), "w") as file:
+            environment = {how: TOKEN} if how not in places else {}
+            if how in places:
+                environment = {"HF_TOKEN_PATH": places[how]} if how == "HF_TOKEN_PATH" else {"HF_HOME": os.path.dirname(places[how])} if how == "HF_HOME" else {}
+                os.makedirs(os.path.dirname(places[how]), exist_ok=True)
+                with open(places[how], "w") as file:
                     file.write(TOKEN + "\n")
             self.pull_one(environment=environment)
+            if how in places:
+                os.unlink(places[how])
             self.assertTrue(all(h.get("Authorization") == "Bearer " + TOKEN for h in self.hub.headers_of("")))
             self.assertTrue(self.files.requests and not any("Authorization" in h for h in self.files.headers_of("")))
 
@@ -401,6 +452,39 @@ class Permission(Case):
         self.assertTrue(proxy.headers_of("^http://models.example/") and not proxy.headers_of("127.0.0.1"))
         _, err = self.gimbal("pull", "hf.co/Org/Tiny-GGUF:Q8_0", code=1, environment={**environment, "http_proxy": "http://127.0.0.1:1"})
         self.assertIn("https_proxy", err)
+
+    def test_tls(self):
+        files = Files(TLS)
+        hub = Hub(files, TLS)
+        self.addCleanup(files.stop), self.addCleanup(hub.stop)
+        hub.add("Org/Tiny-GGUF", {"tiny-Q4_K_M.gguf": LARGE})
+        environment = {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN}
+        _, err = self.pull_one(code=1, environment=environment)
+        self.assertIn("SSL_CERT_FILE", err)
+        self.assertEqual(hub.requests, [], "an unknown server is told nothing")
+        for variable in ("CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
+            shutil.rmtree(self.cache, ignore_errors=True)
+            self.pull_one(environment={**environment, variable: TLS[0]})
+            self.assertWhole(self.blob())
+        self.assertTrue(files.requests and not any("Authorization" in h for h in files.headers_of("")))
+
+        # Through a proxy: a tunnel, in which nothing can be read, and neither can the token.
+        proxy = Proxy(lambda host: "//" + host)
+        self.addCleanup(proxy.stop)
+        shutil.rmtree(self.cache)
+        trusted = {**environment, "CURL_CA_BUNDLE": TLS[0]}
+        self.pull_one(environment={**trusted, "https_proxy": proxy.url})
+        self.assertWhole(self.blob())
+        self.assertEqual({path for path, _, _ in proxy.requests}, {hub.url[8:], files.url[8:]})
+        self.assertFalse(any(TOKEN in str(headers) for _, headers, _ in proxy.requests))
+
+        # From https to http leads nowhere: anybody on the way could change it.
+        shutil.rmtree(self.cache)
+        hub.store = self.files
+        before = len(self.files.requests)
+        _, err = self.pull_one(code=1, environment=trusted)
+        self.assertIn(f"leads from https to {self.files.url}", err)
+        self.assertEqual(len(self.files.requests), before)
 
     def test_without_libcurl(self):
         folder = os.path.join(self.home, "lib")
@@ -488,6 +572,10 @@ class Removing(Case):
         self.assertIn("ollama rm tiny:1b", self.gimbal("rm", "tiny:1b", "--yes", "--force", code=2)[1])
         self.assertIn("inside the program", self.gimbal("rm", "default", "--yes", code=2)[1])
         self.assertIn("sha256-12ab", self.gimbal("pull", "tiny:1b")[0])
+        self.assertTrue(any(m["name"] == "tiny:1b" and m["source"] == "Ollama" for m in json.loads(self.gimbal("list", "--json")[0])["models"]))
+        story = self.gimbal("run", "-p", "Once upon a time", "-n", "5", "--greedy")[0]
+        self.assertEqual(self.gimbal("run", "tiny:1b", "-p", "Once upon a time", "-n", "5", "--greedy")[0], story)
+        self.assertEqual(self.serves("tiny:1b"), story)
 
 
 if __name__ == "__main__":
