@@ -16,7 +16,8 @@
 #   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only),
 #            software devices that the tests run on, WebGPU's in build/webgpu-rig (scripts/webgpu-test-rig.sh), and NVIDIA's
 #            assembler in build/ptxas-rig (scripts/ptxas-test-rig.sh)
-#   page     npm and Chromium, for scripts/build-page.sh and tests/page/run.sh: the web page of `gimbal serve`, built and driven
+#   page     npm and Chromium, for scripts/build-page.sh and tests/page/run.sh: the web page of `gimbal serve`, built and driven; pngquant,
+#            for its pictures
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
 
@@ -30,7 +31,7 @@ deploy=(haproxy nginx-light yamllint systemd strace python3-venv python3-yaml ip
 command -v node >/dev/null || deploy+=(nodejs)
 models=(python3-numpy hyperfine)
 compare=(g++ git)
-page=(chromium fonts-liberation)
+page=(chromium fonts-liberation pngquant)
 command -v npm >/dev/null || { compare+=(npm); clients+=(npm); page+=(npm); }  # other people's nodejs packages bring it along
 arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-dev:arm64 libgtest-dev:arm64)
 # No CUDA, no ROCm: clang makes PTX and AMD code objects by itself, and vendor libraries are opened at run time.

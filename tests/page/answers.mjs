@@ -85,7 +85,7 @@ export async function answersOf({ url }) {
     ]);
     await ask(page, 'How is the weather?');
     await finished(page);
-    assert.equal(await answers(page).locator('.said > .rich').textContent(), 'One moment.');
+    assert.equal((await answers(page).locator('.said > .rich').textContent()).trim(), 'One moment.');
     const reasoning = answers(page).locator('details', { hasText: 'Reasoning' });
     assert.equal(await reasoning.evaluate((el) => el.open), false);
     assert.match(await reasoning.textContent(), /Two cities, two calls\./);
@@ -100,7 +100,7 @@ export async function answersOf({ url }) {
     assert.equal(user.content, 'How is the weather?');
     assert.deepEqual(assistant.tool_calls.map((c) => [c.id, c.function.name, c.function.arguments]), [['c0', 'weather', '{"city":"Oslo"}'], ['c1', 'weather', '{"city":"Rome"}']]);
     assert.deepEqual(tools, [{ role: 'tool', tool_call_id: 'c0', content: '3 degrees' }, { role: 'tool', tool_call_id: 'c1', content: '30 degrees' }]);
-    await page.getByText('Cold and hot.').waitFor();
+    await answers(page).locator('.rich', { hasText: 'Cold and hot.' }).waitFor();
     assert.equal(await answers(page).first().locator('details[open]').count(), 0, 'what is done is folded');
   });
 
@@ -109,14 +109,18 @@ export async function answersOf({ url }) {
     const text = 'Some *words*.\n\n```js\nlet x = 1;\n```';
     await load(page, { text });
     const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
-    const copy = (button) => button.click().then(() => page.getByText('Copied', { exact: true }).waitFor());
-    await copy(answers(page).getByRole('button', { name: 'Copy', exact: true }));
+    // It says so for a moment only: who looks is there before.
+    const copy = async (button) => {
+      const said = await button.evaluateHandle((el) => ({ done: new Promise((then) => new MutationObserver(() => el.textContent === 'Copied' && then()).observe(el, { childList: true, characterData: true, subtree: true })) }));
+      await button.click();
+      await said.evaluate((x) => x.done);
+    };
+    await copy(page.locator('.assistant .tools button').first());
     assert.equal(await clipboard(), text);
-    await copy(page.getByRole('button', { name: 'Copy this code' }));
+    await copy(page.locator('.copy-code'));
     assert.equal((await clipboard()).trim(), 'let x = 1;');
     await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not here')); });
-    await page.locator('.user').getByRole('button', { name: 'Copy', exact: true }).click();
-    await page.locator('.user').getByRole('button', { name: 'Copied' }).waitFor();
+    await copy(page.locator('.user .tools button').first());
     assert.equal(await clipboard(), 'a question');
   });
 

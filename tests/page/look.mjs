@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ask, check, finished, load, ready } from './rig.mjs';
+import { ask, check, finished, load, ready, underLoad } from './rig.mjs';
 
 const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
 
@@ -67,8 +67,16 @@ export async function look({ url, model }, pictures) {
       await page.goto(`${url}/#/where`);
       await page.getByRole('heading', { name: 'What a step computes' }).waitFor();
       await page.getByRole('button', { name: 'Look again' }).waitFor();
-      for (let i = 0; pictures && i < 10; i++) { await page.getByRole('button', { name: /four texts|being written/ }).click(); await page.waitForTimeout(900); }
-      await shot(page, narrow ? 'page-narrow.png' : 'page-where.png', narrow ? 'dark' : 'light');
+      if (pictures)
+        await underLoad({ url, model }, 5, async () => {
+          await page.waitForTimeout(15_000);
+          await shot(page, narrow ? 'page-narrow.png' : 'page-where.png', narrow ? 'dark' : 'light');
+        });
+      if (!narrow && pictures) {
+        await page.locator('.ops button[aria-label*="attn_q,"]').first().click();
+        await page.getByText(/kernels for it that were not taken/).click();
+        await page.getByRole('region', { name: 'Ops by layer' }).screenshot({ path: join(pictures, 'page-ops.png'), animations: 'disabled' });
+      }
       await inBothColours(page);
     }, { width, height });
 

@@ -85,10 +85,10 @@ export async function models(program) {
       const steps = (m, id) => m.get(`gimbal_model_steps_total{model="${id}"}`);
       const before = await metrics(url);
       await underLoad({ url, model: two }, 2, async () => {
-        for (let m = before; steps(m, two) === steps(before, two); ) m = await metrics(url);
+        for (let m = before; steps(m, two) < steps(before, two) + 50; ) m = await metrics(url);
       });
       const after = await metrics(url);
-      assert.equal(steps(after, one), steps(before, one));
+      assert.ok(steps(after, one) <= steps(before, one) + 3, 'the few that were not told yet'); // a worker tells what it counted when it is asked
       assert.equal(steps(after, one) + steps(after, two), after.get('gimbal_steps_total'));
     });
   } finally {

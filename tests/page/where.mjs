@@ -167,7 +167,7 @@ export async function where(program, server) {
     await page.route('**/metrics', () => {});
     await page.getByRole('button', { name: 'Colours: auto' }).click();
     await page.getByRole('button', { name: 'Colours: light' }).click();
-    assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme), 'dark');
+    await page.waitForFunction(() => getComputedStyle(document.documentElement).colorScheme === 'dark');
     assert.notEqual(await has('--line'), light);
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.getByRole('button', { name: 'Colours: dark' }).click();
