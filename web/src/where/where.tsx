@@ -40,11 +40,11 @@ function useMetrics(of: { current: { model: string; limit: number } }) {
 
 // `state`: whatever changes when a model is loaded, or its workers are replaced.
 function useExplained(model: string, state: string) {
-  const [workers, setWorkers] = useState<Explained[]>(), [again, setAgain] = useState(0);
+  const [found, setFound] = useState<{ model: string; workers: Explained[] }>(), [again, setAgain] = useState(0);
   useEffect(() => {
     if (!model) return;
     let ended = false;
-    getJson(`/v1/explain/${encodeURIComponent(model)}`).then((j) => { if (!ended) setWorkers(j.workers); }, () => { if (!ended) setWorkers(undefined); });
+    getJson(`/v1/explain/${encodeURIComponent(model)}`).then((j) => { if (!ended) setFound({ model, workers: j.workers }); }, () => { if (!ended) setFound(undefined); });
     return () => { ended = true; };
   }, [model, state, again]);
   useEffect(() => {
@@ -52,7 +52,7 @@ function useExplained(model: string, state: string) {
     addEventListener('gimbal-key', f);
     return () => removeEventListener('gimbal-key', f);
   }, []);
-  return workers;
+  return found?.model === model ? found.workers : undefined; // never another one's under its name
 }
 
 // They begin alike for more than a page, so that one can see pages that are shared.
