@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "model/embedded_model.h"
-#include "scripted_service.h"
 #include "server/api/api.h"
+#include "server/scripted_service.h"
 #include "support/http_client.h"
 
 namespace gimbal::test {

@@ -3,8 +3,8 @@
 #include <map>
 #include <random>
 
-#include "api_server.h"
 #include "base/format.h"
+#include "server/api_server.h"
 
 namespace gimbal::test {
 namespace {

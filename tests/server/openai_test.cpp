@@ -1,5 +1,5 @@
 // OpenAI's API over a scripted service: forms, counts, validation, errors.
-#include "api_server.h"
+#include "server/api_server.h"
 
 namespace gimbal::test {
 namespace {

@@ -1,6 +1,6 @@
 // The APIs of Anthropic and Ollama, OpenAI's responses, and jobs, over a scripted service.
-#include "api_server.h"
 #include "server/api/error.h"
+#include "server/api_server.h"
 
 namespace gimbal::test {
 namespace {

@@ -1,5 +1,5 @@
 // The web page at "/": how it is sent. tests/page drives it in a browser.
-#include "api_server.h"
+#include "server/api_server.h"
 
 namespace gimbal::test {
 namespace {
