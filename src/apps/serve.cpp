@@ -1,6 +1,7 @@
 // gimbal serve: models behind the APIs that other programs speak.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "apps/backends_json.h"
@@ -139,7 +140,9 @@ class Serve final : public Command {
         c.push_back("--backend=" + at->backend);
         if (at->backend != "cpu") c.push_back(format("--device={}", at->index));
       }
-      if (models_.size() > 1) c.push_back(format("--models={}", models_.size()));
+      // So many processes count the same memory as free.
+      const auto here = std::count(devices.begin(), devices.end(), device) * ptrdiff_t(models_.size());
+      if (here > 1) c.push_back(format("--models={}", here));
       if (quiet) c.push_back("--quiet");
       if (http_.log_json) c.push_back("--log-json");
       all.push_back(std::move(c));

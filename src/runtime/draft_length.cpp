@@ -8,7 +8,6 @@ namespace {
 
 constexpr int kSamples = 3;               // of a plain step, before anything is drafted
 constexpr double kMargin = 0.03;          // by which drafts must pay: times vary by as much
-constexpr int kTexts = 2;                 // with more in a step, the gain drowns in that
 constexpr int kStale = 64;                // steps after which nobody knows how often guesses are right
 constexpr double kRisk = 4;               // steps that a trial may lose beyond what is there to pay for it
 constexpr int kTrials[] = {1, 3, 7, 15};  // drafts: steps of whole powers of two
@@ -74,7 +73,8 @@ int DraftLength::next(int most, const Beside& beside) {
   const DraftBooks& b = *books_;
   const int plain = 1 + beside.texts, before = 1 + beside.rows;
   // A step without drafts ends what must be computed anew.
-  if (most <= 0 || plain > kTexts || beside.rows > kMaxDrafts || b.costs_[size_t(plain)].samples < kSamples)
+  if (most <= 0 || plain > kMostDraftedTexts || beside.rows > kMaxDrafts ||
+      b.costs_[size_t(plain)].samples < kSamples)
     return 0;
   // Steps grow by twice what was tried: an estimate is worth little far from what was measured.
   const int limit = std::min(most, std::max(1, 2 * b.largest_ - before));

@@ -51,6 +51,9 @@ class DraftBooks {
   int largest_ = 0;                 // rows measured
 };
 
+// With more texts in a step nothing is drafted: the gain drowns in how times vary.
+inline constexpr int kMostDraftedTexts = 2;
+
 // What a step has besides a text's next row and its drafts.
 struct Beside {
   int rows = 0;       // of other texts, and those that must be computed anew

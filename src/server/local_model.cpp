@@ -5,6 +5,7 @@
 
 #include "engine/drafts.h"
 #include "model/arch.h"
+#include "runtime/draft_length.h"
 
 namespace gimbal {
 namespace {
@@ -52,7 +53,7 @@ class LocalModel final : public ComputedModel {
  private:
   Status load_generator(EngineOptions o) {
     o.cache = plan_for_many(o.run, context_, options_.parallel, options_.cache_tokens, options_.models);
-    auto drafts = open_drafts(registry_, o, source_, options_.draft, events_, kDraftedTexts);
+    auto drafts = open_drafts(registry_, o, source_, options_.draft, events_, kMostDraftedTexts);
     if (!drafts) return drafts.error();
     drafts_ = std::move(*drafts);
     engine_ = std::make_unique<Engine>(registry_, std::move(o), events_);
@@ -93,8 +94,6 @@ class LocalModel final : public ComputedModel {
   }
 
   static constexpr size_t kEmbeddingsAtOnce = 32;
-  // That a model drafts for: with more, rows are used up by the texts themselves.
-  static constexpr int kDraftedTexts = 4;
 
   Registry& registry_;
   const ModelFile source_;
