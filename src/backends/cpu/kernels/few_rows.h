@@ -196,8 +196,8 @@ struct FewRows256 {
   }
 
  private:
-  // What the zero point takes off group h of an eighth, whose two sums of 16 activations begin at `sums`: as a
-  // number, because the units that multiply vectors have enough to do.
+  // What the zero point takes off group h of an eighth, whose two sums of 16 activations begin at `sums`: as
+  // a number, because the units that multiply vectors have enough to do.
   static inline I start(const uint8_t* sums, int h) {
     if constexpr (W::zero == 0) return splat(int32_t(0));
     else if constexpr (W::columns > 16)
