@@ -57,6 +57,7 @@ export async function answersOf({ url }) {
 
   await check('try again asks the same, and edit sends the changed message with what was before it', url, async (page) => {
     await ready(page);
+    await setting(page, { 'Most tokens': '40' }); // so that three questions have room in the context
     const sends = async (act) => (await Promise.all([page.waitForRequest('**/v1/chat/completions'), act()]))[0].postDataJSON();
     const first = await sends(() => ask(page, 'One'));
     await finished(page);
