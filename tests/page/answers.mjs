@@ -1,6 +1,6 @@
 // What is done with answers: copied, with reasoning and tool calls that come in pieces, cut off, refused; and every setting.
 import assert from 'node:assert/strict';
-import { answers, ask, check, delta, finished, load, message, ready, scripted, setting } from './rig.mjs';
+import { answers, ask, check, closeDialog, delta, finished, load, message, openSettings, ready, scripted, setting } from './rig.mjs';
 
 const kTools = JSON.stringify([{ type: 'function', function: { name: 'weather', description: 'of a city', parameters: { type: 'object', properties: { city: { type: 'string' } } } } }]);
 
@@ -20,11 +20,11 @@ export async function answersOf({ url }) {
     await finished(page);
     await page.getByRole('button', { name: 'New conversation' }).click();
 
-    await page.getByRole('button', { name: 'Settings' }).click();
+    await openSettings(page);
     const fields = await page.getByRole('dialog').locator('input, textarea, select').evaluateAll((all) => all.map((el) => el.name));
     const known = [...kSettings.map(([, , name]) => name), 'system', 'reasoning_effort'];
     assert.deepEqual(fields.sort(), known.sort(), 'every field of the settings is in this test');
-    await page.keyboard.press('Escape');
+    await closeDialog(page);
 
     await setting(page, Object.fromEntries(kSettings.map(([label, text]) => [label, text])));
     const send = async (text) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ask, check, finished, load, ready, underLoad } from './rig.mjs';
+import { ask, check, closeDialog, finished, load, openSettings, ready, underLoad } from './rig.mjs';
 
 const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
 
@@ -52,9 +52,9 @@ export async function look({ url, model }, pictures) {
       await page.getByText('keeps what it holds level').waitFor();
       await page.locator('select').first().selectOption(model);
       await inBothColours(page);
-      await page.getByRole('button', { name: 'Settings' }).click();
+      await openSettings(page);
       await inBothColours(page);
-      await page.keyboard.press('Escape');
+      await closeDialog(page);
       if (narrow) {
         await page.getByRole('button', { name: 'Conversations' }).click();
         await inBothColours(page);

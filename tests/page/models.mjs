@@ -1,7 +1,7 @@
 // A server with several models: which one is asked is of the conversation, and one that is not used is given back and loaded again.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
-import { answers, ask, check, finished, message, metrics, ready, serve, setting, underLoad } from './rig.mjs';
+import { answers, ask, check, closeDialog, finished, message, metrics, openSettings, ready, serve, setting, underLoad } from './rig.mjs';
 
 const kSecond = fileURLToPath(new URL('../../tests/data/stories/stories260K-q8_0.gguf', import.meta.url)); // run.sh copies this file to build/page-test
 
@@ -34,10 +34,10 @@ export async function models(program) {
           await page.getByRole('button', { name: title, exact: true }).click();
           await page.locator('.user', { hasText: title }).waitFor();
           assert.equal(await model.inputValue(), which, `${title}, ${how}`);
-          await page.getByRole('button', { name: 'Settings' }).click();
+          await openSettings(page);
           assert.equal(await page.getByLabel('System prompt').inputValue(), system);
           assert.equal(await page.getByLabel('Most tokens').inputValue(), tokens);
-          await page.keyboard.press('Escape');
+          await closeDialog(page);
         }
       }
       // In the middle of a conversation, too: the answers say whose they are.

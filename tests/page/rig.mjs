@@ -59,8 +59,17 @@ export async function slow(page, bytes) {
 }
 
 // Types into the settings of the conversation: { label: value }.
-export async function setting(page, values) {
+// A key that is pressed before the dialog stands there goes to the page.
+export async function openSettings(page) {
   await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByRole('dialog').waitFor();
+}
+export async function closeDialog(page) {
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+}
+export async function setting(page, values) {
+  await openSettings(page);
   for (const [label, value] of Object.entries(values)) await page.getByRole('dialog').getByLabel(label).fill(value);
   await page.getByRole('button', { name: 'Keep' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
