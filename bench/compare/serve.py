@@ -258,7 +258,7 @@ def table(session):
     for file in dict.fromkeys(file for file, _, _ in cost):
         served, alone = (statistics.median(row[i] for row in cost if row[0] == file) for i in (1, 2))
         lines += ["", f"{file}, one stream between its first and last token: {served:.1f} tokens/s, where `gimbal bench --sequences 1 --depth "
-                  f"{session['prompt']}` has {alone:.1f}: {100 * (1 - served / alone):.1f} % less. "
+                  f"{session['prompt']}` has {alone:.1f}: {100 * abs(1 - served / alone):.1f} % {'less' if served < alone else 'more'}. "
                   + front_text(session, file, served)]
     lines += ["", f"{report.machine_text(session['machine'])}; {report.threads_text(session['threads'])}; prompts of {session['prompt']} tokens, no two alike, "
               f"{session['generate']} tokens of each answer, greedy, no drafts, all streams beginning together; {session['peer']['engine']} with `--parallel {PLACES}`. "
