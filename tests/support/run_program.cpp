@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 namespace gimbal::test {
@@ -36,23 +37,42 @@ void close_end(int& fd) {
   fd = -1;
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, const RunSetup& setup, const Pipe& in,
-                         const Pipe& out, const Pipe& err) {
-  if (!setup.folder.empty() && chdir(setup.folder.c_str()) != 0) _exit(126);
-  int target = out.write;
-  if (!setup.stdout_path.empty()) target = open(setup.stdout_path.c_str(), O_WRONLY | O_CREAT, 0600);
-  if (target < 0 || dup2(in.read, 0) < 0 || dup2(target, 1) < 0 || dup2(err.write, 2) < 0) _exit(126);
-  for (const auto& [name, value] : setup.environment)
-    value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char*> arguments;
-  const std::string limited = "ulimit " + setup.limits + " && exec \"$0\" \"$@\"";
-  if (!setup.limits.empty())
-    for (const char* a : {"/bin/sh", "-c", limited.c_str()}) arguments.push_back(const_cast<char*>(a));
-  for (const std::string& a : command) arguments.push_back(const_cast<char*>(a.c_str()));
-  arguments.push_back(nullptr);
-  execv(arguments[0], arguments.data());
-  _exit(127);
-}
+// What a child becomes, with all memory that this takes: other threads may hold the allocator's locks when it
+// is forked, and would never give them back in the child.
+class Command {
+ public:
+  Command(const std::vector<std::string>& words, const RunSetup& setup)
+      : folder_(setup.folder), stdout_path_(setup.stdout_path) {
+    if (!setup.limits.empty())
+      words_ = {"/bin/sh", "-c", "ulimit " + setup.limits + " && exec \"$0\" \"$@\""};
+    words_.insert(words_.end(), words.begin(), words.end());
+    for (char** v = environ; *v; v++) {
+      const std::string name(*v, strcspn(*v, "="));
+      if (!setup.environment.count(name)) environment_.emplace_back(*v);
+    }
+    for (const auto& [name, value] : setup.environment)
+      if (!value.empty()) environment_.push_back(name + "=" + value);
+    for (std::string& w : words_) argv_.push_back(w.data());
+    for (std::string& v : environment_) envp_.push_back(v.data());
+    argv_.push_back(nullptr), envp_.push_back(nullptr);
+  }
+  Command(const Command&) = delete;
+
+  // In the child.
+  [[noreturn]] void become(const Pipe& in, const Pipe& out, const Pipe& err) const {
+    if (!folder_.empty() && chdir(folder_.c_str()) != 0) _exit(126);
+    int target = out.write;
+    if (!stdout_path_.empty()) target = open(stdout_path_.c_str(), O_WRONLY | O_CREAT, 0600);
+    if (target < 0 || dup2(in.read, 0) < 0 || dup2(target, 1) < 0 || dup2(err.write, 2) < 0) _exit(126);
+    execve(argv_[0], argv_.data(), envp_.data());
+    _exit(127);
+  }
+
+ private:
+  const std::string folder_, stdout_path_;
+  std::vector<std::string> words_, environment_;
+  std::vector<char*> argv_, envp_;
+};
 
 // Whether the process has a handler of its own for Ctrl-C (Linux: the mask SigCgt has bit N-1 for signal N).
 bool handles_interrupts(pid_t process) {
@@ -69,10 +89,11 @@ bool handles_interrupts(pid_t process) {
 
 Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) {
   signal(SIGPIPE, SIG_IGN);  // a program need not read its stdin
+  const Command forked(command, setup);
   Pipe in, out, err;
   const pid_t child = fork();
   if (child < 0) cannot("fork");
-  if (child == 0) become(command, setup, in, out, err);
+  if (child == 0) forked.become(in, out, err);
   close_end(in.read), close_end(out.write), close_end(err.write);
 
   Ran ran;
