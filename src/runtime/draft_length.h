@@ -51,7 +51,7 @@ class DraftBooks {
   int largest_ = 0;                 // rows measured
 };
 
-// With more texts in a step nothing is drafted: the gain drowns in how times vary.
+// With more texts in a step nothing is drafted: measured times vary by more than the gain.
 inline constexpr int kMostDraftedTexts = 2;
 
 // What a step has besides a text's next row and its drafts.
