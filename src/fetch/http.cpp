@@ -94,6 +94,16 @@ void prepare(const Curl& c, CURL* easy, const std::string& url, HeaderList& head
     }
 }
 
+void deliver_to(const Curl& c, CURL* easy, const AnswerCallbacks& a) {
+  c.set(easy, CURLOPT_HEADERFUNCTION, a.header);
+  c.set(easy, CURLOPT_HEADERDATA, a.to);
+  c.set(easy, CURLOPT_WRITEFUNCTION, a.body);
+  c.set(easy, CURLOPT_WRITEDATA, a.to);
+  c.set(easy, CURLOPT_XFERINFOFUNCTION, a.go_on);
+  c.set(easy, CURLOPT_XFERINFODATA, a.asked);
+  c.set(easy, CURLOPT_NOPROGRESS, 0L);
+}
+
 Error cancelled() { return {Code::Failed, "interrupted", "", reason::kCancelled}; }
 
 bool is_passing(CURLcode code) {
@@ -145,13 +155,7 @@ Result<HttpAnswer> Http::once(const Url& url, const Question& q) {
     curl_.reset(easy_);
     const std::string whole = url.whole();
     prepare(curl_, easy_, whole, headers, error);
-    curl_.set(easy_, CURLOPT_HEADERFUNCTION, answer_header);
-    curl_.set(easy_, CURLOPT_HEADERDATA, &to);
-    curl_.set(easy_, CURLOPT_WRITEFUNCTION, answer_body);
-    curl_.set(easy_, CURLOPT_WRITEDATA, &to);
-    curl_.set(easy_, CURLOPT_XFERINFOFUNCTION, ask);
-    curl_.set(easy_, CURLOPT_XFERINFODATA, &patience_);
-    curl_.set(easy_, CURLOPT_NOPROGRESS, 0L);
+    deliver_to(curl_, easy_, {answer_header, answer_body, &to, ask, &patience_});
     const CURLcode code = curl_.perform(easy_);
     curl_.info(easy_, CURLINFO_RESPONSE_CODE, &a.status);
     if (code == CURLE_ABORTED_BY_CALLBACK) return cancelled();

@@ -75,6 +75,15 @@ class Http {
 
 // What every request has: certificates, time limits, headers. `error`: CURL_ERROR_SIZE bytes.
 void prepare(const Curl&, CURL*, const std::string& url, HeaderList& headers, char* error);
+// Who gets the answer of a question, and is asked whether to go on with it: libcurl's callbacks, and what
+// they are given.
+struct AnswerCallbacks {
+  curl_write_callback header, body;
+  void* to;
+  curl_xferinfo_callback go_on;
+  void* asked;
+};
+void deliver_to(const Curl&, CURL*, const AnswerCallbacks&);
 // Why libcurl gave up.
 Error connection_error(const Curl&, CURLcode, const Url&, const char* detail);
 // Whether another try may help.

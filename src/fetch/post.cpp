@@ -23,7 +23,7 @@ size_t read_body(char*, size_t, size_t n, void* to) {
 }
 
 int ask_whether_to_go_on(void* go_on, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return (*static_cast<const std::function<bool()>*>(go_on))() ? 0 : 1;
+  return (*static_cast<std::function<bool()>*>(go_on))() ? 0 : 1;
 }
 
 }  // namespace
@@ -54,13 +54,8 @@ Result<long> post_json(const Url& url, const std::string& json, double seconds,
   c.set(easy, CURLOPT_QUICK_EXIT, 1L);  // a name server that does not answer is not waited for
 #endif
   if (url.is_loopback()) c.set(easy, CURLOPT_NOPROXY, "*");
-  c.set(easy, CURLOPT_HEADERFUNCTION, read_header);
-  c.set(easy, CURLOPT_HEADERDATA, &reader);
-  c.set(easy, CURLOPT_WRITEFUNCTION, read_body);
-  c.set(easy, CURLOPT_WRITEDATA, &reader);
-  c.set(easy, CURLOPT_XFERINFOFUNCTION, ask_whether_to_go_on);
-  c.set(easy, CURLOPT_XFERINFODATA, &go_on);
-  c.set(easy, CURLOPT_NOPROGRESS, 0L);
+  auto asked = go_on;
+  deliver_to(c, easy, {read_header, read_body, &reader, ask_whether_to_go_on, &asked});
   const CURLcode code = c.perform(easy);
   long status = 0;
   c.info(easy, CURLINFO_RESPONSE_CODE, &status);

@@ -50,6 +50,19 @@ std::vector<Token> text(int n, int from) {
   return t;
 }
 
+// The first such step, before its time tells how many rows suit this machine.
+TEST(Admission, AStepOfStreamsAndPromptsIsFilledUp) {
+  for (const int streams : {1, 3}) {
+    Desk d(serving_run(512, 4, 6, 0, 256), 0);
+    for (int i = 0; i < streams; i++) d.ask(text(5, i), 100);
+    d.step();
+    const uint64_t before = d.numbers().rows;
+    d.ask(text(400, 9), 10);
+    d.step();
+    EXPECT_EQ(d.numbers().rows - before, 64u) << streams;
+  }
+}
+
 TEST(Admission, ALongPromptDoesNotStopStreams) {
   Desk d(serving_run(512, 4, 6));
   const size_t a = d.ask(text(5, 1), 100), b = d.ask(text(7, 2), 100);
