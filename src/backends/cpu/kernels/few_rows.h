@@ -17,6 +17,13 @@ struct TilePart {
   int32_t width() const { return columns - k < kChunk ? columns - k : kChunk; }
 };
 
+// Where an instruction set has its own for Codes and I: compilers compute the vector here, neither sooner nor
+// later. They would collect what many rows share at one place, and have no registers left for it.
+template <class V>
+inline V here(V v) {
+  return v;
+}
+
 // The number of a vector, as a type: so that the shifts and masks that make its codes are constants.
 template <int J>
 struct At {
@@ -38,8 +45,8 @@ template <class W, int M, int J, int End, class Code>
 [[gnu::always_inline]] inline void multiply(const Code& code, const uint8_t* const* x, int64_t at, I* sum) {
   constexpr int steps = product_steps(W::most), run = steps < End - J ? steps : End - J;
   if constexpr (J < End && run <= 1) {
-    const Codes c = code(At<J>());
-    for (int m = 0; m < M; m++) sum[m] = W::step(sum[m], c, splat(read<int32_t>(x[m] + at + 4 * J)));
+    const Codes c = here(code(At<J>()));
+    for (int m = 0; m < M; m++) sum[m] = here(W::step(sum[m], c, splat(read<int32_t>(x[m] + at + 4 * J))));
     multiply<W, M, J + 1, End>(code, x, at, sum);
   } else if constexpr (J < End) {
     const Codes c = code(At<J>());
@@ -158,7 +165,8 @@ struct FewRows256 {
   static constexpr int kTiles = 1;
   static constexpr gimbal::cpu::Parts256 parts = W::parts;
   static constexpr gimbal::Activations act = gimbal::activations_of(x);
-  static constexpr int kInEighth = W::columns < 32 ? 32 / W::columns : 1;  // groups
+  static constexpr int kInEighth = W::columns < 32 ? 32 / W::columns : 1,  // groups
+      kStarts = 16 * kInEighth;
   static constexpr int kLines = (parts.end + parts.head_step + 63) / 64;
   // Eighths that are one piece of code, whose shifts are constants: where that pays, else all eight.
   static constexpr bool kConstants = W::alike > 1 && kFewTogether == 8;
@@ -178,7 +186,9 @@ struct FewRows256 {
     F groups[M];
     for (F& g : groups) g = splat(0.f);
     I sum[M];
-    eighths<M, 0>(block, p.first ? ahead : nullptr, x, at, sum, groups);
+    alignas(64) int32_t start[M][kStarts];
+    if constexpr (W::zero != 0) begin(x, at, M, start[0]);
+    eighths<M, 0>(block, p.first ? ahead : nullptr, x, at, start[0], sum, groups);
     const F of_block = unit<W::type>(units);
     for (int m = 0; m < M; m++) groups[m] = mul(groups[m], mul(of_block, splat(read<float>(x[m] + at))));
     if constexpr (W::minimums) {
@@ -196,18 +206,25 @@ struct FewRows256 {
   }
 
  private:
-  // What the zero point takes off group h of an eighth, whose two sums of 16 activations begin at `sums`: as
-  // a number, because the units that multiply vectors have enough to do.
-  static inline I start(const uint8_t* sums, int h) {
-    if constexpr (W::zero == 0) return splat(int32_t(0));
-    else if constexpr (W::columns > 16)
-      return splat(-W::zero * (read<int16_t>(sums) + read<int16_t>(sums + 2)));
-    else return splat(-W::zero * read<int16_t>(sums + 2 * h));
+  // Where the sums of a row's groups begin: at what the zero point takes off, of group h of eighth e at
+  // 16 h + 8 + e. They are made together and read from memory: a load that fills a vector costs nothing of
+  // the units that multiply, a number that moves to one does.
+  // Not inline: compilers would take the numbers out of the vectors, one by one.
+  [[gnu::noinline]] static void begin(const uint8_t* const* x, int64_t at, int rows, int32_t* start) {
+    static_assert(act.sum_of == 16 && act.sum_bytes == 2 && act.sums + 32 == act.bytes);
+    const I zero = splat(-W::zero);
+    for (int m = 0; m < rows; m++, start += kStarts) {
+      const I sums = load(reinterpret_cast<const int32_t*>(x[m] + at + act.bytes - 64)),
+              first = shift_right<16>(shift_left<16>(sums)), second = shift_right<16>(sums);
+      if constexpr (W::columns > 16) store(start, mul(add(first, second), zero));
+      else store(start, mul(first, zero)), store(start + 16, mul(second, zero));
+    }
   }
 
   template <int M, int First>
   [[gnu::always_inline]] static inline void eighths(const uint8_t* block, const uint8_t* ahead,
-                                                    const uint8_t* const* x, int64_t at, I* sum, F* groups) {
+                                                    const uint8_t* const* x, int64_t at, const int32_t* start,
+                                                    I* sum, F* groups) {
     if constexpr (First < 8) {
 #pragma GCC unroll 1
       for (int e = First; e < First + kAlike; e++) {
@@ -215,7 +232,7 @@ struct FewRows256 {
 #pragma GCC unroll 1
         for (int h = 0; h < kInEighth; h++) {
           for (int m = 0; m < M; m++) {
-            const I begin = start(x[m] + at + act.sums + 4 * e, h);
+            const I begin = splat(W::zero == 0 ? 0 : start[m * kStarts + 16 * h + 8 + e]);
             sum[m] = W::columns < 256 || e == 0 ? begin : add(sum[m], begin);
           }
 #pragma GCC unroll 1
@@ -232,7 +249,7 @@ struct FewRows256 {
           for (int m = 0; m < M; m++) groups[m] = fma(to_float(sum[m]), scale, groups[m]);
         }
       }
-      eighths<M, First + kAlike>(block, ahead, x, at, sum, groups);
+      eighths<M, First + kAlike>(block, ahead, x, at, start, sum, groups);
     }
   }
 };

@@ -31,6 +31,15 @@ struct Codes {
   __m512i v;
 };
 
+// See kernels/few_rows.h.
+inline I here(I x) {
+  asm volatile("" : "+v"(x.v));
+  return x;
+}
+inline Codes here(Codes c) {
+  asm volatile("" : "+v"(c.v));
+  return c;
+}
 inline __mmask16 lanes_below(int n) {
   return n >= 16 ? __mmask16(0xffff) : n <= 0 ? __mmask16(0) : __mmask16((1u << n) - 1);
 }
