@@ -314,11 +314,13 @@ constexpr FewSteps few_steps(int64_t tile_bytes) {
   alignas(64) float total[2][kMaxFewRows][16];
   const uint8_t* x[kMaxFewRows];
   const auto columns = int32_t(t.in[0]->dim[0]);
+  const int64_t row_bytes = int64_t(columns) / steps.block * steps.block_bytes;
   // Groups are full: what is missing in the last one is its last row again.
-  for (int32_t r = 0; r < kMaxFewRows; r++) {
+  static_assert(kMaxFewRows % kFewTogether == 0);
+  const int32_t full = (t.rows + kFewTogether - 1) / kFewTogether * kFewTogether;
+  for (int32_t r = 0; r < full; r++) {
     const int32_t row = r < t.rows ? r : t.rows - 1;
-    x[r] = t.x[1] + int64_t(t.row_list ? t.row_list[row] / t.x_share : row) * columns / steps.block *
-                        steps.block_bytes;
+    x[r] = t.x[1] + (t.row_list ? t.row_list[row] / t.x_share : row) * row_bytes;
   }
   for (; begin < end; begin += steps.tiles) {
     const int tiles = end - begin < steps.tiles ? int(end - begin) : steps.tiles;
@@ -326,7 +328,7 @@ constexpr FewSteps few_steps(int64_t tile_bytes) {
     // A last tile without a neighbour takes the place of one, too: sums that nobody looks at.
     for (int i = 0; i < 2; i++) p.tile[i] = t.x[0] + (begin + (i < tiles ? i : 0)) * steps.tile_bytes;
     for (int i = 0; i < steps.tiles; i++)
-      for (auto& sums : total[i]) store(sums, splat(0.f));
+      for (int32_t r = 0; r < full; r++) store(total[i][r], splat(0.f));
     for (; p.k < columns; p.k += kChunk)
       for (int32_t r = 0; r < t.rows;) {
         const int32_t left = t.rows - r, size = left > 4 ? 2 : left > kFewestTogether ? 1 : 0;

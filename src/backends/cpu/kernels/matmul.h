@@ -105,7 +105,8 @@ template <class P>
   alignas(64) float total[kTilesAtOnce][P::kRows][16];
   constexpr int kMany = many_at_once<P>(), kFew = few_at_once<P>();
   const auto columns = int32_t(t.in[0]->dim[0]);
-  auto x_row = [&](int32_t r) { return int64_t(t.row_list ? t.row_list[r] / t.x_share : r); };
+  const int64_t row_bytes = int64_t(columns) / steps.block * steps.block_bytes;
+  auto x_row = [&](int32_t r) { return t.x[1] + (t.row_list ? t.row_list[r] / t.x_share : r) * row_bytes; };
   for (; begin < end; begin += kTilesAtOnce) {
     const int tiles = end - begin < kTilesAtOnce ? int(end - begin) : kTilesAtOnce;
     for (int32_t row = 0; row < t.rows; row += P::kRows) {
@@ -115,10 +116,9 @@ template <class P>
         for (int r = 0; r < padded; r++) store(total[i][r], splat(0.f));
       if (rows < padded) __builtin_memset(x + rows, 0, size_t(padded - rows) * sizeof *x);
       for (int32_t k = 0; k < columns; k += kChunk) {
-        const int32_t width = columns - k < kChunk ? columns - k : kChunk;
-        for (int r = 0; r < rows; r++)
-          steps.stage(t.x[1] + (x_row(row + r) * columns + k) / steps.block * steps.block_bytes, width,
-                      source.zero, x[r]);
+        const int32_t width = columns - k < kChunk ? columns - k : kChunk,
+                      from = k / steps.block * steps.block_bytes;
+        for (int r = 0; r < rows; r++) steps.stage(x_row(row + r) + from, width, source.zero, x[r]);
         for (int i = 0; i < tiles; i += kTilesTogether) {
           // A last tile without a neighbour takes the place of one, too: sums that nobody looks at.
           for (int n = 0; n < kTilesTogether; n++)
@@ -132,10 +132,9 @@ template <class P>
       for (int i = 0; i < tiles; i++)
         for (int r = 0; r < rows; r++)
           put(t, begin + i, t.row_list ? t.row_list[row + r] : row + r,
-              steps.result ? steps.result(t.x[0] + (begin + i) * source.tile_bytes,
-                                          t.x[1] + x_row(row + r) * columns / steps.block * steps.block_bytes,
-                                          total[i][r])
-                           : load(total[i][r]));
+              steps.result
+                  ? steps.result(t.x[0] + (begin + i) * source.tile_bytes, x_row(row + r), total[i][r])
+                  : load(total[i][r]));
     }
   }
 }
