@@ -46,6 +46,33 @@ constexpr Case kCases[] = {
      "root ::= e\ne ::= t ([-+] t)*\nt ::= f ([*/] f)*\nf ::= [0-9]{1,4} | \"(\" e \")\""},
 };
 
+// Thousands of alternatives, each written in another way: what somebody sends who wants others to wait.
+std::vector<Case> hostile() {
+  static std::vector<std::string> texts;
+  std::mt19937 random(5);
+  std::string values, consts, rules, bodies, classes, ambiguous;
+  for (int i = 0; i < 30'000; i++) {
+    std::string word;
+    for (size_t n = 4 + random() % 17; n > 0; n--) word += char('a' + random() % 26);
+    const std::string bar = i ? "|" : "";
+    values += (i ? ",\"" : "\"") + word + "\"";
+    if (i < 600) consts += (i ? ",{\"const\":\"" : "{\"const\":\"") + word + "\"}";
+    if (i >= 10'000) continue;
+    const std::string number = std::to_string(i);
+    rules += bar + "r" + number;
+    bodies += "\nr" + number + " ::= [" + word.substr(0, 2) + "] \"" + word + "\" [0-9]*";
+    classes += bar + "[" + word.substr(0, 3) + "]" + " \"" + word + "\"";
+    if (i < 40) ambiguous += bar + "[a-z ]{" + std::to_string(i) + ",500} \"" + word + "\"";
+  }
+  texts = {"{\"enum\":[" + values + "]}", "{\"anyOf\":[" + consts + "]}", "root ::= " + rules + bodies,
+           "root ::= " + classes, "root ::= " + ambiguous};
+  return {{"schema: enum of 30,000", true, texts[0].c_str()},
+          {"schema: 600 constants", true, texts[1].c_str()},
+          {"grammar: 10,000 rules", false, texts[2].c_str()},
+          {"grammar: 10,000 classes", false, texts[3].c_str()},
+          {"grammar: 40 that overlap", false, texts[4].c_str()}};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -60,7 +87,9 @@ int main(int argc, char** argv) {
               tree->others().size(), milliseconds() - begin);
   std::printf("%-32s %10s %7s %9s %9s %9s %9s\n", "", "compile ms", "masks", "mean ms", "median", "99 %",
               "longest");
-  for (const Case& c : kCases) {
+  std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+  for (const Case& c : hostile()) cases.push_back(c);
+  for (const Case& c : cases) {
     const double start = milliseconds();
     auto grammar = c.schema ? json_schema_grammar(c.text) : Grammar::gbnf(c.text);
     if (!grammar) return std::puts(grammar.error().message.c_str()), 1;
@@ -75,7 +104,10 @@ int main(int argc, char** argv) {
         const double before = milliseconds();
         auto mask = fresh.allowed();
         times.push_back(milliseconds() - before);
-        if (!mask) return std::puts(mask.error().message.c_str()), 1;
+        if (!mask) {
+          std::printf("%s, behind %d tokens: %s\n", c.name, i, mask.error().message.c_str());
+          break;
+        }
         Token t = -1;
         for (int tries = 0; t < 0; tries++) {
           const Token guess = Token(random() % unsigned((*tokenizer)->size()));

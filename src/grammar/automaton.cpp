@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <bitset>
+#include <map>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 
 #include "base/format.h"
 #include "base/text.h"
+#include "grammar/token_tree.h"
 
 namespace gimbal {
 
@@ -15,8 +18,11 @@ class AutomatonBuilder {
   using Node = Automaton::Node;
   using Edge = Automaton::Edge;
 
-  AutomatonBuilder(const Grammar& grammar, std::span<const CharRange> alphabet)
-      : grammar_(grammar), alphabet_(alphabet), out_(std::make_shared<Automaton>()) {}
+  AutomatonBuilder(const Grammar& grammar, const TokenTree* vocabulary)
+      : grammar_(grammar),
+        vocabulary_(vocabulary),
+        alphabet_(vocabulary ? vocabulary->alphabet() : std::span<const CharRange>()),
+        out_(std::make_shared<Automaton>()) {}
 
   Result<std::shared_ptr<const Automaton>> build() {
     for (size_t r = 0; r < grammar_.rules().size(); r++) queue_rule(grammar_.rules()[r].expr);
@@ -24,6 +30,7 @@ class AutomatonBuilder {
       const Node end = node();
       out_->ends_[end] = true;
       add(bodies_[r], out_->starts_[r], end);
+      if (no_token_) return *no_token_;
       if (out_->ends_.size() > Automaton::kMaxNodes)
         return error(format("it needs more than {} states", Automaton::kMaxNodes), "write a smaller grammar");
     }
@@ -65,23 +72,66 @@ class AutomatonBuilder {
     const Grammar::Expr& e = grammar_[id];
     switch (e.kind) {
       case Grammar::Expr::Text: add_text(grammar_.text_of(e), from, to); break;
+      case Grammar::Expr::Token: add_token(grammar_.text_of(e), from, to); break;
       case Grammar::Expr::Chars: add_chars(grammar_.ranges_of(e), from, to); break;
       case Grammar::Expr::Rule: edge(from, {Edge::Call, 0, 0, e.begin, to}); break;
-      case Grammar::Expr::Choice:
-        for (Grammar::Id item : grammar_.items_of(e)) add(item, from, to);
-        break;
-      case Grammar::Expr::Sequence: {
-        const auto items = grammar_.items_of(e);
-        if (items.empty()) edge(from, {Edge::Empty, 0, 0, 0, to});
-        for (size_t i = 0; i < items.size(); i++) {
-          const Node next = i + 1 < items.size() ? node() : to;
-          add(items[i], from, next);
-          from = next;
-        }
-        break;
-      }
+      case Grammar::Expr::Choice: add_choice(grammar_.items_of(e), from, to); break;
+      case Grammar::Expr::Sequence: add_sequence(grammar_.items_of(e), from, to); break;
       case Grammar::Expr::Repeat: add_repeat(e, from, to); break;
     }
+  }
+
+  void add_sequence(std::span<const Grammar::Id> items, Node from, Node to) {
+    if (items.empty()) edge(from, {Edge::Empty, 0, 0, 0, to});
+    for (size_t i = 0; i < items.size(); i++) {
+      const Node next = i + 1 < items.size() ? node() : to;
+      add(items[i], from, next);
+      from = next;
+    }
+  }
+
+  // Alternatives that begin with literals share the nodes of what these have in common: a text of thousands
+  // of them is in one place, and not in thousands.
+  void add_choice(std::span<const Grammar::Id> items, Node from, Node to) {
+    struct Way {
+      std::string_view text;
+      std::span<const Grammar::Id> rest;  // behind it
+    };
+    std::vector<Way> ways;
+    for (Grammar::Id item : items) {
+      const Grammar::Expr& e = grammar_[of_constant(item)];
+      const bool sequence = e.kind == Grammar::Expr::Sequence && e.begin < e.end;
+      const Grammar::Expr& first = sequence ? grammar_[grammar_.items_of(e)[0]] : e;
+      if (first.kind != Grammar::Expr::Text) {
+        add(item, from, to);
+      } else if (const std::string_view text = grammar_.text_of(first); can_be_written(text)) {
+        ways.push_back({text, sequence ? grammar_.items_of(e).subspan(1) : std::span<const Grammar::Id>()});
+      }
+    }
+    std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.text < b.text; });
+    std::vector<Node> path{from};  // behind each byte of the last text
+    std::string_view last;
+    for (const auto& [text, rest] : ways) {
+      const auto differs = std::mismatch(last.begin(), last.end(), text.begin(), text.end()).first;
+      path.resize(size_t(differs - last.begin()) + 1);
+      while (path.size() <= text.size()) {
+        const Node next = node();
+        bytes(path.back(), uint8_t(text[path.size() - 1]), uint8_t(text[path.size() - 1]), next);
+        path.push_back(next);
+      }
+      add_sequence(rest, path.back(), to);
+      last = text;
+    }
+  }
+
+  // Of a rule that is nothing but a short text, this.
+  Grammar::Id of_constant(Grammar::Id item) const {
+    constexpr size_t kShort = 64;
+    const Grammar::Expr& e = grammar_[item];
+    if (e.kind != Grammar::Expr::Rule) return item;
+    const Grammar::Id body = grammar_.rules()[e.begin].expr;
+    const Grammar::Expr& is = grammar_[body];
+    return is.kind == Grammar::Expr::Text && is.end - is.begin <= kShort ? body : item;
   }
 
   // `x?`, `x*` and `x+` are edges; what counts is a loop.
@@ -106,17 +156,48 @@ class AutomatonBuilder {
   }
 
   void add_text(std::string_view text, Node from, Node to) {
-    if (!alphabet_.empty())
-      for (std::string_view rest = text; !rest.empty();) {
-        const uint32_t c = take_char(rest);
-        if (intersection({{CharRange{c, c}}}, alphabet_).empty()) return;
-      }
+    if (!can_be_written(text)) return;
     if (text.empty()) edge(from, {Edge::Empty, 0, 0, 0, to});
     for (size_t i = 0; i < text.size(); i++) {
       const Node next = i + 1 < text.size() ? node() : to;
       bytes(from, uint8_t(text[i]), uint8_t(text[i]), next);
       from = next;
     }
+  }
+
+  bool can_be_written(std::string_view text) const {
+    for (std::string_view rest = text; !alphabet_.empty() && !rest.empty();) {
+      const uint32_t c = take_char(rest);
+      if (intersection({{CharRange{c, c}}}, alphabet_).empty()) return false;
+    }
+    return true;
+  }
+
+  void add_token(std::string_view written, Node from, Node to) {
+    const auto known = named_.find(written);
+    const Token id = known != named_.end() ? known->second : token_of(written);
+    if (known == named_.end()) named_.emplace(written, id);
+    if (id < 0) return;
+    if (!vocabulary_->is_control(id)) return add_text(vocabulary_->text(id), from, to);
+    auto& all = out_->tokens_;
+    const auto at = std::find(all.begin(), all.end(), id);
+    const auto k = uint32_t(at - all.begin());
+    if (at == all.end()) all.push_back(id);
+    edge(from, {Edge::Token, 0, 0, k, to});
+  }
+
+  Token token_of(std::string_view written) {
+    const Token id = vocabulary_ ? vocabulary_->written(written) : -1;
+    const std::string name = gimbal::quoted(written.substr(0, 60));
+    if (named_.size() == Automaton::kMaxTokens)
+      no_token_ = error(format("it names more than {} tokens", Automaton::kMaxTokens), "name fewer");
+    else if (id < 0)
+      no_token_ = error(format("the vocabulary has no token {}", name), "write a text as \"...\"");
+    else if (vocabulary_->is_end(id))
+      no_token_ = error(format("the token {} ends an answer", name), "leave it out: it may follow the end");
+    else if (!vocabulary_->is_control(id) && vocabulary_->text(id).empty())
+      no_token_ = error(format("the token {} is none that can be written", name), "name another one");
+    return no_token_ ? -1 : id;
   }
 
   // ---- characters as UTF-8
@@ -319,10 +400,13 @@ class AutomatonBuilder {
   }
 
   const Grammar& grammar_;
-  const std::span<const CharRange> alphabet_;
+  const TokenTree* const vocabulary_;
+  const std::span<const CharRange> alphabet_;  // empty: all characters
   std::shared_ptr<Automaton> out_;
   std::vector<Grammar::Id> bodies_;  // of the rules; behind those of the grammar what loops repeat
   std::unordered_map<Grammar::Id, uint32_t> repeated_;
+  std::map<std::string_view, Token> named_;
+  std::optional<Error> no_token_;
   std::vector<std::vector<Edge>> from_;
   Node tails_[4] = {};
 };
@@ -336,11 +420,11 @@ uint32_t Automaton::shortest(Node n, uint32_t count) const {
 }
 
 Result<std::shared_ptr<const Automaton>> Automaton::create(const Grammar& grammar,
-                                                           std::span<const CharRange> alphabet) {
+                                                           const TokenTree* vocabulary) {
   if (grammar.too_large())
     return Error{Code::Usage, format("grammar: it has more than {} parts", Grammar::kMaxExprs),
                  "write a smaller one", "", "grammar"};
-  return AutomatonBuilder(grammar, alphabet).build();
+  return AutomatonBuilder(grammar, vocabulary).build();
 }
 
 }  // namespace gimbal

@@ -1,5 +1,6 @@
-// A grammar over bytes: for each rule a small network of nodes, whose edges are bytes and calls of other
-// rules. Nothing leads to where a text could not be completed. Immutable; shared by all texts of a grammar.
+// A grammar over bytes: for each rule a small network of nodes, whose edges are bytes, control tokens and
+// calls of other rules. Nothing leads to where a text could not be completed. Immutable; shared by all texts
+// of a grammar.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,14 +13,16 @@
 
 namespace gimbal {
 
+class TokenTree;
+
 class Automaton {
  public:
   using Node = uint32_t;
   static constexpr uint32_t kNone = UINT32_MAX;
   struct Edge {
-    enum Kind : uint8_t { Bytes, Empty, Call } kind;
+    enum Kind : uint8_t { Bytes, Token, Empty, Call } kind;
     uint8_t low, high;  // Bytes: both included
-    uint32_t rule;      // Call
+    uint32_t rule;      // Call; Token: which of tokens()
     Node target;        // Call: where it goes on behind the rule
   };
   // A node that repeats a rule, and counts.
@@ -29,11 +32,12 @@ class Automaton {
     Node exit;
   };
 
-  // `alphabet`: the characters that can be written at all; empty: every one. Errors: Usage when no text
-  // matches, when a rule begins with itself, and when there are more than kMaxNodes.
-  static constexpr size_t kMaxNodes = 1 << 20;
+  // `vocabulary`: nullptr: every character can be written, and there are no tokens to name. Errors: Usage
+  // when no text matches, when a rule begins with itself, when there are more than kMaxNodes or kMaxTokens,
+  // and for a token that is not in the vocabulary or ends a text.
+  static constexpr size_t kMaxNodes = 1 << 20, kMaxTokens = 64;
   static Result<std::shared_ptr<const Automaton>> create(const Grammar&,
-                                                         std::span<const CharRange> alphabet = {});
+                                                         const TokenTree* vocabulary = nullptr);
 
   Node start(uint32_t rule) const { return starts_[rule]; }
   bool may_be_empty(uint32_t rule) const { return shortest_[starts_[rule]] == 0; }
@@ -60,6 +64,8 @@ class Automaton {
   uint8_t class_of(uint8_t byte) const { return classes_[byte]; }
   int classes() const { return int(bytes_of_class_.size()); }
   uint8_t byte_of_class(int c) const { return bytes_of_class_[size_t(c)]; }  // one of them
+  // The control tokens of the grammar. The k-th is read as one symbol, whose class is classes() + k.
+  std::span<const int32_t> tokens() const { return tokens_; }
 
  private:
   friend class AutomatonBuilder;
@@ -71,6 +77,7 @@ class Automaton {
   std::vector<Loop> loops_;
   std::array<uint8_t, 256> classes_{};
   std::vector<uint8_t> bytes_of_class_;
+  std::vector<int32_t> tokens_;
 };
 
 }  // namespace gimbal

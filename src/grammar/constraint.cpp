@@ -31,7 +31,7 @@ Result<Constraint> Constraint::create(const Grammar& grammar, std::shared_ptr<co
   if (tree->ends().empty())
     return Error{Code::Unsupported,
                  "a grammar needs a token that ends the text, and this vocabulary has none", ""};
-  auto automaton = Automaton::create(grammar, tree->alphabet());
+  auto automaton = Automaton::create(grammar, tree.get());
   if (!automaton) return automaton.error();
   States states(std::move(*automaton));
   if (states.exceeded()) return too_ambiguous();
@@ -88,10 +88,18 @@ void Constraint::leave_within(State s, int bytes) {
   for (size_t w = 0; w < mask_.size(); w++)
     for (uint64_t rest = mask_[w] & ~plain_[w]; rest; rest &= rest - 1) {
       const auto bit = size_t(__builtin_ctzll(rest));
-      State behind = s;
-      for (char c : tree_->text(Token(w * 64 + bit))) behind = states_.next(behind, uint8_t(c));
-      if (!near(behind)) mask_[w] &= ~(uint64_t(1) << bit);
+      if (!near(behind(s, Token(w * 64 + bit)))) mask_[w] &= ~(uint64_t(1) << bit);
     }
+}
+
+Constraint::State Constraint::behind(State s, Token token) {
+  const std::string_view text = tree_->text(token);
+  for (char c : text) s = states_.next(s, uint8_t(c));
+  if (!text.empty()) return s;
+  const Automaton& a = states_.automaton();
+  const auto at = std::find(a.tokens().begin(), a.tokens().end(), token);
+  if (at == a.tokens().end()) return States::kDead;
+  return states_.next_of_class(s, uint32_t(a.classes()) + uint32_t(at - a.tokens().begin()));
 }
 
 Status Constraint::accept(Token token) {
@@ -101,14 +109,13 @@ Status Constraint::accept(Token token) {
     path_.push_back(s);
     return Done{};
   }
-  const std::string_view text = tree_->text(token);
   states_.allow(kSteps);
-  for (char c : text) s = states_.next(s, uint8_t(c));
+  s = behind(s, token);
   if (states_.exceeded()) return too_ambiguous();
-  if (text.empty() || s == States::kDead)
+  if (s == States::kDead)
     return Error{Code::Usage,
                  format("token {} ({}) does not fit the grammar here, behind {} tokens", token,
-                        gimbal::quoted(text), position()),
+                        gimbal::quoted(tree_->text(token)), position()),
                  ""};
   path_.push_back(s);
   return Done{};
@@ -121,6 +128,8 @@ void Constraint::compute(State s, std::vector<uint64_t>& mask) {
   walk(tree_->others(), s, mask);
   for (const auto& [first, twin] : tree_->twins())
     if (allows(mask, size_t(first))) mask[size_t(twin) / 64] |= uint64_t(1) << twin % 64;
+  for (Token t : states_.automaton().tokens())
+    if (behind(s, t) != States::kDead) mask[size_t(t) / 64] |= uint64_t(1) << t % 64;
 }
 
 void Constraint::walk(const TokenTree::Nodes& nodes, State s, std::vector<uint64_t>& mask) {

@@ -56,6 +56,7 @@ class Constraint {
   void compute(State, std::vector<uint64_t>& mask);
   void walk(const TokenTree::Nodes&, State, std::vector<uint64_t>& mask);
   void leave_within(State, int bytes);
+  State behind(State, Token);
   void add_ends();
   using Kinds = std::bitset<TokenTree::kPlainKinds>;
   bool find_plain(State, std::vector<uint64_t>& mask);

@@ -1,5 +1,7 @@
-// Reads GBNF: rules `name ::= alternatives`, of "literals", [classes], names, (groups), `.`, each repeated by
-// * + ? {m} {m,} {m,n}; comments begin with #. A rule ends with its line, but for groups and behind `|`.
+// Reads GBNF: rules `name ::= alternatives`, of "literals", [classes], names, (groups), `.`, tokens as <name>
+// or
+// <[number]>, each repeated by * + ? {m} {m,} {m,n}; comments begin with #. A rule ends with its line, but
+// for groups and behind `|`.
 #include <map>
 #include <optional>
 
@@ -160,8 +162,9 @@ class GbnfParser {
       else if (c == '[') item = char_class();
       else if (c == '(') item = group(depth);
       else if (c == '.') at_++, item = grammar_.chars({{0, kLastChar}});
-      else if (c == '<' || c == '!') {
-        fail(at_, "tokens by name or number (<...>) are not supported", "write their text as a literal");
+      else if (c == '<') item = token();
+      else if (c == '!') {
+        fail(at_, "any token but one (!<...>) is not supported", "write what may stand there");
         break;
       } else if (is_name(c)) {
         const size_t place = at_;
@@ -282,6 +285,15 @@ class GbnfParser {
     }
     at_++;
     return grammar_.text(text);
+  }
+
+  Id token() {
+    const size_t place = at_, end = text_.find('>', at_);
+    const std::string_view written = text_.substr(place, end == text_.npos ? 0 : end + 1 - place);
+    at_ += written.size();
+    if (written.size() <= 2 || written.find('\n') != written.npos)
+      fail(place, "a token is written as <name> or <[number]>");
+    return grammar_.token(written);
   }
 
   Id char_class() {

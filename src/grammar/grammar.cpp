@@ -57,6 +57,7 @@ class GbnfText {
           append_gbnf_char(out_, take_char(rest));
         out_ += '"';
         break;
+      case Grammar::Expr::Token: out_ += grammar_.text_of(e); break;
       case Grammar::Expr::Chars:
         out_ += '[';
         for (const CharRange& r : grammar_.ranges_of(e)) {
@@ -151,6 +152,14 @@ Grammar::Id Grammar::text(std::string_view utf8) {
   return add({Expr::Text, begin, uint32_t(texts_.size()), 0, 0});
 }
 
+Grammar::Id Grammar::token(uint32_t id) { return token(format("<[{}]>", id)); }
+
+Grammar::Id Grammar::token(std::string_view name) {
+  const Id written = text(name);
+  exprs_[written].kind = Expr::Token;
+  return written;
+}
+
 Grammar::Id Grammar::chars(std::span<const CharRange> ranges) {
   const auto begin = uint32_t(ranges_.size());
   const auto clean = sorted({ranges.begin(), ranges.end()});
@@ -183,8 +192,9 @@ Grammar::Id Grammar::include(const Grammar& other) {
   for (Expr e : other.exprs_) {
     const bool list = e.kind == Expr::Sequence || e.kind == Expr::Choice;
     const bool single = e.kind == Expr::Rule || e.kind == Expr::Repeat;
+    const bool text = e.kind == Expr::Text || e.kind == Expr::Token;
     const uint32_t moved = list                     ? items
-                           : e.kind == Expr::Text   ? texts
+                           : text                   ? texts
                            : e.kind == Expr::Chars  ? ranges
                            : e.kind == Expr::Repeat ? exprs
                                                     : rules;

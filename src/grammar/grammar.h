@@ -30,9 +30,9 @@ class Grammar {
  public:
   using Id = uint32_t;  // of an expression, or of a rule
   struct Expr {
-    enum Kind : uint8_t { Text, Chars, Sequence, Choice, Repeat, Rule } kind;
-    // Text: bytes of texts(). Chars: of ranges(). Sequence, Choice: of items(). Repeat: `begin` is what is
-    // repeated. Rule: `begin` is its number.
+    enum Kind : uint8_t { Text, Token, Chars, Sequence, Choice, Repeat, Rule } kind;
+    // Text: bytes of texts(). Token: these, as GBNF writes a token: <name> or <[number]>. Chars: of ranges().
+    // Sequence, Choice: of items(). Repeat: `begin` is what is repeated. Rule: `begin` is its number.
     uint32_t begin, end;
     uint32_t min, max;  // Repeat
   };
@@ -51,6 +51,9 @@ class Grammar {
   // To build one. The rule that is added first is the root. What is built of too many parts is empty().
   static constexpr size_t kMaxExprs = 1 << 20;
   Id text(std::string_view utf8);
+  // One token of the vocabulary: a control token, which no text can be. Another one counts as its text.
+  Id token(uint32_t id);
+  Id token(std::string_view name);  // as it is written, <...>
   Id chars(std::span<const CharRange> ranges);
   Id chars(std::initializer_list<CharRange> ranges) {
     return chars(std::span(ranges.begin(), ranges.size()));

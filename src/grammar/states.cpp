@@ -15,7 +15,7 @@ constexpr size_t kUsualItems = 1024;
 
 States::States(std::shared_ptr<const Automaton> automaton)
     : automaton_(std::move(automaton)),
-      class_bits_(std::bit_width(size_t(automaton_->classes() - 1))),
+      class_bits_(std::bit_width(size_t(automaton_->classes()) + automaton_->tokens().size() - 1)),
       called_(automaton_->rules()) {
   seen_.assign(64, {0, kFree, 0});
   state_of({});  // kDead
@@ -71,15 +71,19 @@ uint32_t States::set_of(std::vector<uint32_t>& cells) {
   return sets_.number(cells);
 }
 
-States::State States::compute(State s, uint8_t c) {
-  const uint8_t byte = automaton_->byte_of_class(c);
+States::State States::compute(State s, uint32_t c) {
+  const auto classes = uint32_t(automaton_->classes());
+  const uint8_t byte = c < classes ? automaton_->byte_of_class(int(c)) : 0;
+  const auto reads = [&](const Automaton::Edge& e) {
+    if (e.kind == Automaton::Edge::Token) return c == classes + e.rule;
+    return c < classes && e.kind == Automaton::Edge::Bytes && e.low <= byte && byte <= e.high;
+  };
   const auto list = states_[uint32_t(s)];
   spend(list.size());
   for (size_t i = 0; i < list.size(); i += 2) {
     if (list[i] == kEnd) continue;
     for (const Automaton::Edge& e : automaton_->edges(list[i]))
-      if (e.kind == Automaton::Edge::Bytes && e.low <= byte && byte <= e.high)
-        push({e.target, 0, list[i + 1]});
+      if (reads(e)) push({e.target, 0, list[i + 1]});
   }
   const State next = close();
   if (!exceeded_) table_[(size_t(s) << class_bits_) + c] = next;
@@ -146,7 +150,7 @@ void States::follow(Item at) {
   bool reads = false;
   spend(a.edges(at.node).size());
   for (const Automaton::Edge& e : a.edges(at.node)) {
-    if (e.kind == Automaton::Edge::Bytes) {
+    if (e.kind == Automaton::Edge::Bytes || e.kind == Automaton::Edge::Token) {
       reads = true;
     } else if (e.kind == Automaton::Edge::Empty) {
       push({e.target, 0, at.stacks});

@@ -23,7 +23,7 @@ class States {
   State start() const { return start_; }
   // Behind one more byte.
   State next(State s, uint8_t byte) { return next_of_class(s, automaton_->class_of(byte)); }
-  State next_of_class(State s, uint8_t c) {
+  State next_of_class(State s, uint32_t c) {
     const State known = table_[(size_t(s) << class_bits_) + c];
     return known >= 0 ? known : compute(s, c);
   }
@@ -56,7 +56,7 @@ class States {
     uint32_t set = Automaton::kNone;  // when it is known
   };
 
-  State compute(State, uint8_t c);
+  State compute(State, uint32_t c);
   State close();  // what is in items_
   void follow(Item);
   void push(Item);

@@ -1,6 +1,7 @@
 #include "grammar/token_tree.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.h"
 
@@ -77,7 +78,8 @@ std::shared_ptr<const TokenTree> TokenTree::create(const Tokenizer& tokenizer, i
     // A beginning ends a text, too: see generate().
     const bool ends = tokenizer.is_stop(id) || id == tokenizer.bos();
     if (ends) t.ends_.push_back(id);
-    if (!ends && !tokenizer.is_control(id))
+    if (tokenizer.is_control(id)) t.controls_.emplace_back(tokenizer.piece(id, true), id);
+    else if (!ends)
       if (const std::string text = tokenizer.piece(id); text.size() <= kMaxText) t.texts_ += text;
     t.text_ends_.push_back(uint32_t(t.texts_.size()));
   }
@@ -137,6 +139,26 @@ void TokenTree::find_alphabet(const std::vector<Entry>& entries) {
 }
 
 bool TokenTree::is_end(Token id) const { return std::binary_search(ends_.begin(), ends_.end(), id); }
+
+Token TokenTree::written(std::string_view token) const {
+  if (token.starts_with("<[") && token.ends_with("]>")) {
+    uint32_t id = 0;
+    const char* const end = token.data() + token.size() - 2;
+    const auto read = std::from_chars(token.data() + 2, end, id);
+    return read.ec == std::errc() && read.ptr == end && id < text_ends_.size() ? Token(id) : -1;
+  }
+  for (const auto& [name, id] : controls_)
+    if (name == token) return id;
+  for (size_t id = 0; id < text_ends_.size(); id++)
+    if (text(Token(id)) == token) return Token(id);
+  return -1;
+}
+
+bool TokenTree::is_control(Token id) const {
+  const auto at = std::lower_bound(controls_.begin(), controls_.end(), id,
+                                   [](const auto& c, Token t) { return c.second < t; });
+  return at != controls_.end() && at->second == id && !is_end(id);
+}
 
 std::string_view TokenTree::text(Token id) const {
   if (id < 0 || size_t(id) >= text_ends_.size()) return {};

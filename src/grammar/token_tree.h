@@ -39,6 +39,9 @@ class TokenTree {
   std::span<const Token> ends() const { return ends_; }  // which end a text
   bool is_end(Token id) const;
   std::string_view text(Token id) const;  // empty for what is not in the tree
+  // The control token that GBNF writes so, <name> or <[number]>, or the one of this text; -1: there is none.
+  Token written(std::string_view) const;
+  bool is_control(Token) const;  // and does not end a text
   // Further tokens that have the same text as the first.
   std::span<const std::pair<Token, Token>> twins() const { return twins_; }
   // The characters that can be written with tokens for just them or for their bytes; empty: all.
@@ -64,6 +67,7 @@ class TokenTree {
   std::vector<Token> ends_;
   std::string texts_;
   std::vector<uint32_t> text_ends_;
+  std::vector<std::pair<std::string, Token>> controls_;  // by token
   std::vector<std::pair<Token, Token>> twins_;
   std::vector<CharRange> alphabet_;
   int longest_ = 0;

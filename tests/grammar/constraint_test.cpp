@@ -2,6 +2,9 @@
 // whatever is taken, the text can be completed.
 #include "grammar/constraint.h"
 
+#include <set>
+
+#include "base/format.h"
 #include "support/grammars.h"
 #include "support/vocabularies.h"
 
@@ -183,6 +186,140 @@ TEST(Constraint, ATextEndsWithinItsTokens) {
         const auto mask = *fresh.allowed(least);
         EXPECT_TRUE(std::equal(mask.begin(), mask.end(), all.begin()));
       }
+    }
+  }
+}
+
+// Of a vocabulary: one that ends no text and can be named.
+Token control_token(const Vocabulary& v) {
+  for (Token t = 0; t < v.tokenizer->size(); t++)
+    if (const std::string name = v.tokenizer->piece(t, true);
+        v.tree->is_control(t) && name.starts_with("<") && name.find('>') == name.size() - 1)
+      return t;
+  return -1;
+}
+
+TEST(Constraint, ControlTokensStandWhereTheyAreNamed) {
+  int seen = 0;
+  for (const auto& v : vocabularies()) {
+    const Token mark = control_token(v);
+    if (mark < 0 || !v.tree->alphabet().empty()) continue;  // some cannot write digits
+    SCOPED_TRACE(v.name);
+    seen++;
+    const std::string name = v.tokenizer->piece(mark, true);
+    // By name or by number, a few times, within a repetition, and where a text of the same letters may stand.
+    for (const std::string& written : {name, format("<[{}]>", mark)}) {
+      const std::string gbnf = format("root ::= \"a\" ({0} [0-9]{{2}}){{2}} | {0} \"<\" [a-z]? {0}", written);
+      const Grammar grammar = Matcher::parsed(gbnf);
+      auto c = Constraint::create(Matcher::parsed(grammar.to_gbnf()), v.tree);
+      ASSERT_TRUE(c) << c.error().message;
+      const auto put = [&](std::string_view text) {
+        for (const char ch : text) {
+          Token t = 0;
+          while (v.tree->text(t) != std::string_view(&ch, 1)) t++;
+          if (!c->accept(t)) return false;
+        }
+        return true;
+      };
+      const auto may_come = [&] { return Constraint::allows(*c->allowed(), size_t(mark)); };
+      EXPECT_TRUE(may_come());
+      EXPECT_FALSE(put("<")) << "letters are not the token";
+      ASSERT_TRUE(put("a"));
+      EXPECT_TRUE(may_come());
+      EXPECT_FALSE(put("0"));
+      ASSERT_TRUE(c->accept(mark));
+      EXPECT_FALSE(may_come());
+      EXPECT_FALSE(c->accept(mark));
+      ASSERT_TRUE(put("42"));
+      ASSERT_TRUE(may_come());
+      EXPECT_TRUE(Constraint::allows(*c->allowed(4), size_t(mark))) << "it, two digits and the end";
+      ASSERT_TRUE(c->accept(mark));
+      ASSERT_TRUE(put("42"));
+      EXPECT_TRUE(c->may_end());
+      c->rewind(0);
+      ASSERT_TRUE(c->accept(mark));
+      ASSERT_TRUE(put("<"));
+      EXPECT_TRUE(may_come());
+      EXPECT_TRUE(c->allowed(2));
+      EXPECT_TRUE(Constraint::allows(*c->allowed(2), size_t(mark)));
+      ASSERT_TRUE(c->accept(mark));
+      EXPECT_TRUE(c->may_end());
+    }
+    // No other control token came to be allowed, and no text lost what it may say.
+    auto any = Constraint::create(Matcher::parsed("root ::= .* " + name + "?"), v.tree);
+    ASSERT_TRUE(any);
+    const auto mask = *any->allowed();
+    for (Token t = 0; t < v.tokenizer->size(); t++)
+      if (v.tree->is_control(t)) { ASSERT_EQ(Constraint::allows(mask, size_t(t)), t == mark) << t; }
+  }
+  EXPECT_GE(seen, 2);
+}
+
+TEST(Constraint, TokensThatCannotBeNamed) {
+  for (const auto& v : vocabularies()) {
+    SCOPED_TRACE(v.name);
+    const auto why = [&](const std::string& gbnf) {
+      const auto c = Constraint::create(Matcher::parsed(gbnf), v.tree);
+      return c ? std::string("nothing") : c.error().message;
+    };
+    EXPECT_NE(why("root ::= <no such token>").find("no token '<no such token>'"), std::string::npos);
+    EXPECT_NE(why(format("root ::= <[{}]>", v.tokenizer->size() + 5)).find("no token"), std::string::npos);
+    EXPECT_NE(why("root ::= <[-1]>").find("no token"), std::string::npos);
+    EXPECT_NE(why("root ::= <[99999999999]>").find("no token"), std::string::npos);
+    EXPECT_NE(why(format("root ::= <[{}]>", v.tree->ends()[0])).find("ends an answer"), std::string::npos);
+    std::string many = "root ::=";
+    for (int i = 0; i < 100; i++) many += format(" <[{}]>", 300 + i);
+    EXPECT_NE(why(many).find("more than 64 tokens"), std::string::npos) << why(many);
+  }
+  // A token that is a text counts as this text, however it is written.
+  const auto& v = vocabularies().front();
+  Token a = 0;
+  while (v.tree->text(a) != "a") a++;
+  const auto named = Constraint::create(Matcher::parsed(format("root ::= <[{}]>", a)), v.tree);
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_TRUE(Constraint(*named).accept(a));
+  EXPECT_FALSE(Automaton::create(Matcher::parsed("root ::= <a>"))) << "there is no vocabulary";
+}
+
+// Thousands of alternatives are one place in a text, whichever way they are written.
+TEST(Constraint, ManyLiteralsAreOnePlace) {
+  const auto& v = vocabularies()[2];
+  std::mt19937 random(11);
+  std::vector<std::string> words;
+  for (int i = 0; i < 4'000; i++) {
+    std::string word;
+    for (size_t n = 1 + random() % 9; n > 0; n--) word += char('a' + random() % 5);
+    words.push_back(word);
+  }
+  std::string list = "root ::= ", rules = "root ::= ", tails = "root ::= (";
+  for (size_t i = 0; i < words.size(); i++) {
+    const char* bar = i ? " | " : "";
+    list += bar + ('"' + words[i] + '"');
+    rules += bar + format("w{}", i);
+    tails += bar + format("\"{}\" [0-{}]", words[i], i % 10);
+  }
+  for (size_t i = 0; i < words.size(); i++) rules += format("\nw{} ::= \"{}\"", i, words[i]);
+  for (const std::string& gbnf : {list, rules, tails + ")"}) {
+    Matcher matcher(gbnf);
+    const bool digit = gbnf.find('[') != gbnf.npos;
+    for (size_t i = 0; i < words.size(); i += 37) {
+      EXPECT_TRUE(matcher.matches(words[i] + (digit ? "0" : ""))) << words[i];
+      EXPECT_FALSE(matcher.matches(words[i] + "f"));
+    }
+    if (!digit) {  // exactly these
+      const std::set<std::string> all(words.begin(), words.end());
+      for (int i = 0; i < 2'000; i++) {
+        std::string word;
+        for (size_t n = 1 + random() % 5; n > 0; n--) word += char('a' + random() % 5);
+        EXPECT_EQ(matcher.matches(word), all.contains(word)) << word;
+      }
+    }
+    auto c = Constraint::create(Matcher::parsed(gbnf), v.tree);
+    ASSERT_TRUE(c);
+    for (int i = 0; i < 20; i++) {
+      bool ended;
+      const std::string text = random_text(*c, *v.tree, random, 40, &ended);
+      EXPECT_TRUE(ended && matcher.matches(text)) << text;
     }
   }
 }

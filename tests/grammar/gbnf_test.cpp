@@ -109,7 +109,10 @@ TEST(Gbnf, ErrorsNameLineAndColumn) {
       {"root ::= \"\\ud800\"", "line 1, column 11: U+D800 is no character"},
       {"root ::= \"\\U00110000\"", "is no character"},
       {"root ::= \"\\x4\"", "needs 2 hexadecimal digits"},
-      {"root ::= <[12]>", "line 1, column 10: tokens by name"},
+      {"root ::= <think", "line 1, column 10: a token is written as <name> or <[number]>"},
+      {"root ::= <>", "line 1, column 10: a token is written"},
+      {"root ::= <a\nb>", "line 1, column 10: a token is written"},
+      {"root ::= !<think>", "line 1, column 10: any token but one"},
       {"root ::= \"a\xff\"", "line 1, column 12: this is no UTF-8"},
       {"ro!ot ::= \"a\"", "line 1, column 3: expected '::='"},
   };
