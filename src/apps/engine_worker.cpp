@@ -26,6 +26,7 @@ class EngineWorker final : public Command {
     a.model(kModelHelp, model_);
     a.flag("--embeddings", "give embeddings, and no text", embeddings_);
     a.whole("--models", "N", "that share the devices", models_, 1, 1000);
+    a.whole("--together", "N", "workers that take memory of the device at the same time", together_, 1, 1000);
     a.flag("--log-json", "notes on stderr as objects of JSON", log_json_);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
@@ -72,7 +73,7 @@ class EngineWorker final : public Command {
     auto options = serving_options(load_, engine_);
     if (!options) return options.error();
     options->embeddings_only = embeddings_;
-    options->models = models_.value_or(1);
+    options->models = models_.value_or(1), options->together = together_.value_or(1);
     if (quiet) options->planned = {};
     auto file = open_model_file(model_, file_options(engine_));
     if (!file) return file.error();
@@ -96,7 +97,7 @@ class EngineWorker final : public Command {
   }
 
   std::string model_;
-  std::optional<int> models_;
+  std::optional<int> models_, together_;
   bool embeddings_ = false, log_json_ = false;
   LoadOptions load_;
   CommonOptions engine_;

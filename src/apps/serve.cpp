@@ -141,8 +141,9 @@ class Serve final : public Command {
         if (at->backend != "cpu") c.push_back(format("--device={}", at->index));
       }
       // So many processes count the same memory as free.
-      const auto here = std::count(devices.begin(), devices.end(), device) * ptrdiff_t(models_.size());
-      if (here > 1) c.push_back(format("--models={}", here));
+      const auto here = std::count(devices.begin(), devices.end(), device);
+      if (here > 1) c.push_back(format("--together={}", here));
+      if (models_.size() > 1) c.push_back(format("--models={}", models_.size()));
       if (quiet) c.push_back("--quiet");
       if (http_.log_json) c.push_back("--log-json");
       all.push_back(std::move(c));

@@ -11,10 +11,10 @@ uint64_t less(uint64_t a, uint64_t b) { return a - std::min(a, b); }
 
 // Bytes for the cache and what grows with it. `modest`: only what must be left is left.
 uint64_t room(const MemoryUse& u, const CacheWish& wish, bool modest) {
-  const uint64_t fixed = u.sum.total() - u.sum.cache;
-  if (modest) return less(u.sum.free - u.sum.free / 16, fixed);
-  if (!u.device || u.device->in_host_memory()) return less(u.sum.free / 2, fixed) / uint64_t(wish.models);
-  return less(u.sum.free - u.sum.free / 16, 2 * fixed) / uint64_t(wish.models);
+  const uint64_t fixed = u.sum.total() - u.sum.cache, free = u.sum.free / uint64_t(wish.together);
+  if (modest) return less(free - free / 16, fixed);
+  if (!u.device || u.device->in_host_memory()) return less(free / 2, fixed) / uint64_t(wish.models);
+  return less(free - free / 16, 2 * fixed) / uint64_t(wish.models);
 }
 
 // The positions that fit by the room on each device: what so many more take is known from two plans.

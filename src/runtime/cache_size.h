@@ -8,6 +8,7 @@ struct CacheWish {
   int64_t most = 0;    // positions that would be used; 0: the plan's own stay
   int64_t modest = 0;  // positions that are worth taking what would be left free
   int models = 1;      // that share the devices
+  int together = 1;    // processes that see the same memory free now, and take it at once
 };
 
 // Positions of the pages that sequences of the plan share, where all of a text is kept; 0: nowhere.

@@ -12,14 +12,15 @@ constexpr int64_t kModestCache = 32768;  // tokens, or 4 contexts where these ar
 
 }  // namespace
 
-CacheWish plan_for_many(RunOptions& run, int context, int parallel, int64_t cache_tokens, int models) {
+CacheWish plan_for_many(RunOptions& run, int context, int parallel, int64_t cache_tokens, int models,
+                        int together) {
   run.context = context;
   run.sequences = run.logit_rows = parallel;
   run.batch = std::max(run.batch, parallel);
   run.cache_positions = cache_tokens ? cache_tokens : context;
   if (cache_tokens) return {};
   const int64_t whole = int64_t(context) * parallel;
-  return {whole, std::min(whole, std::max(int64_t(context) * 4, kModestCache)), models};
+  return {whole, std::min(whole, std::max(int64_t(context) * 4, kModestCache)), models, together};
 }
 
 std::vector<SchedulerNumbers> ComputedModel::numbers() {

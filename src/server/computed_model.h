@@ -13,7 +13,8 @@ inline constexpr int kTextsAtOnce = 64;  // that a model answers, where nobody s
 // What a model is planned with to answer `parallel` texts at once. Answers how much cache it should get.
 // `context`: of each text; `cache_tokens`: for all of them, 0: what is free; `models`: that share the
 // devices.
-CacheWish plan_for_many(RunOptions&, int context, int parallel, int64_t cache_tokens, int models);
+CacheWish plan_for_many(RunOptions&, int context, int parallel, int64_t cache_tokens, int models,
+                        int together = 1);
 
 class ComputedModel : public ServedModel {
  public:

@@ -52,7 +52,8 @@ class LocalModel final : public ComputedModel {
 
  private:
   Status load_generator(EngineOptions o) {
-    o.cache = plan_for_many(o.run, context_, options_.parallel, options_.cache_tokens, options_.models);
+    o.cache = plan_for_many(o.run, context_, options_.parallel, options_.cache_tokens, options_.models,
+                            options_.together);
     auto drafts = open_drafts(registry_, o, source_, options_.draft, events_, kMostDraftedTexts);
     if (!drafts) return drafts.error();
     drafts_ = std::move(*drafts);

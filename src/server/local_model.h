@@ -12,6 +12,7 @@ struct ServingOptions {
   // at most one for each.
   int64_t cache_tokens = 0;
   int models = 1;                // that share the devices
+  int together = 1;              // CacheWish::together
   std::string draft = "off";     // where drafts of answers come from (engine/drafts.h)
   bool embeddings_only = false;  // of a model that generates text, too
   SchedulerOptions scheduler = {};

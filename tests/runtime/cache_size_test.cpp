@@ -97,6 +97,25 @@ TEST_P(CacheSize, AModestOneMayTakeWhatWouldBeLeft) {
             std::max<int64_t>(2 * kContext, plan(free, {kMost, 0, 1}).positions));
 }
 
+// What is free now is free once: several that plan at the same time fit beside each other.
+TEST_P(CacheSize, SeveralAtATimeFitTogether) {
+  const Taken all = plan(uint64_t(1) << 40, {kMost, 0, 1}), one = plan(1, {kMost, 0, 1});
+  for (int together : {2, 3, 5})
+    for (const int64_t modest : {int64_t(0), kMost}) {
+      int larger = 0;
+      const uint64_t least = uint64_t(together) * (2 * one.others + one.cache) * 3;
+      for (uint64_t free = least; free < 8 * uint64_t(together) * (all.others + all.cache);
+           free += free / 8) {
+        const Taken t = plan(free, {kMost, modest, 1, together});
+        EXPECT_LE(uint64_t(together) * (t.others + t.cache), free - free / 16 + uint64_t(together)) << free;
+        EXPECT_LE(t.positions, plan(free, {kMost, modest, 1}).positions);
+        larger += t.positions > kContext;
+      }
+      EXPECT_GT(larger, 3);
+      EXPECT_EQ(plan(uint64_t(1) << 40, {kMost, modest, 1, together}).positions, kMost);
+    }
+}
+
 TEST_P(CacheSize, ModelsThatShareADeviceTakeAShare) {
   const Taken all = plan(uint64_t(1) << 40, {kMost, 0, 1});
   const uint64_t free = 3 * (all.others + all.cache);
