@@ -6,10 +6,11 @@
 namespace gimbal {
 
 struct Blame {
-  int losses = 0;        // workers lost in a row with it alone, without progress between
-  int unbegun = 0;       // workers lost in a row that had it and had not begun it
-  bool begun = false;    // its worker has begun to compute it
-  bool suspect = false;  // to be tried alone
+  int losses = 0;          // workers lost in a row with it alone, without progress between
+  int unbegun = 0;         // workers lost in a row that had it and had not begun it
+  bool begun = false;      // its worker has begun to compute it
+  bool suspect = false;    // to be tried alone
+  bool handed_on = false;  // from a worker that was exchanged, and the next one has not told a thing yet
 
   // The worker that had it is lost; `alone`: and had nothing else. False: it was lost so with `attempts` of
   // them, and is given up.
@@ -21,7 +22,7 @@ struct Blame {
     return !alone || ++losses < attempts;
   }
   // A token or a vector came.
-  void progressed() { *this = {0, 0, begun, false}; }
+  void progressed() { *this = {0, 0, begun, false, false}; }
 };
 
 }  // namespace gimbal

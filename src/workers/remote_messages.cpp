@@ -98,6 +98,7 @@ std::string RemoteService::Impl::handle(wire::Told& m) {
   r.asked.written.push_back(m.told.token);
   r.sink.token(m.told);
   const bool was_suspect = r.blame.suspect;
+  went_on |= r.blame.handed_on;
   r.blame.progressed();
   // It did not end this worker. The next suspect needs the worker for itself.
   const auto suspect = [](auto& other) { return other.second.blame.suspect; };
@@ -133,6 +134,7 @@ std::string RemoteService::Impl::handle(wire::Embedding& m) {
   if (m.text < 0 || size_t(m.text) >= e.sent || e.before + size_t(m.text) != e.received)
     return "it left a text out, or embedded one twice";
   e.values.push_back(std::move(m.values));
+  went_on |= e.blame.handed_on;
   e.blame.progressed();
   if (size_t(m.text) + 1 == e.sent) e.sent = 0;
   if (++e.received == e.texts.size()) embeddings.erase(at);

@@ -54,7 +54,7 @@ void RemoteService::Impl::take_wishes() {
   {
     const std::lock_guard lock(mutex);
     fresh.swap(submitted), unwanted.swap(cancelled);
-    if (replacing) take_another_process();
+    if (replacing && may_be_exchanged()) take_another_process();
   }
   for (auto& [id, r] : fresh) requests.emplace(id, std::move(r));
   if (ready) send_waiting();
@@ -69,16 +69,28 @@ void RemoteService::Impl::take_wishes() {
   }
 }
 
+// Who exchanges workers again and again must not leave them no time to compute: what a worker was handed on
+// by the one before it, as far as it has begun it and some of it at least, has a token before the next one
+// comes. With the mutex held.
+bool RemoteService::Impl::may_be_exchanged() {
+  if (!ready) return true;
+  bool any = false, begun = false;
+  const auto consider = [&](const Blame& b) { any |= b.handed_on, begun |= b.handed_on && b.begun; };
+  for (auto& [id, r] : requests) consider(r.blame);
+  for (auto& [id, e] : embeddings) consider(e->blame);
+  return !any || (went_on && !begun);
+}
+
 // With the mutex held.
 void RemoteService::Impl::take_another_process() {
   process.kill();
-  ready = replacing = known.ready = false;
+  ready = replacing = went_on = known.ready = false;
   known.pid = failed_starts = 0;
   known.numbers = past = known.numbers.past();
   ended.reset();
   start_at = Clock::now();
-  for (auto& [id, r] : requests) r.sent = r.blame.begun = false;
-  for (auto& [id, e] : embeddings) e->sent = 0;
+  for (auto& [id, r] : requests) r.sent = r.blame.begun = false, r.blame.handed_on = true;
+  for (auto& [id, e] : embeddings) e->sent = 0, e->blame.begun = false, e->blame.handed_on = true;
 }
 
 // All of them, or while there are suspects one of these alone, those that were blamed least first.

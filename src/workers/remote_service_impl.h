@@ -62,6 +62,7 @@ struct RemoteService::Impl {
   WorkerProcess process;
   std::map<uint64_t, Request> requests;  // by rising id: the order in which they came
   bool ready = false;
+  bool went_on = false;  // of what was handed on to this process, it has told something
   int failed_starts = 0;
   uint64_t pings = 0, steps = 0;
   Clock::time_point start_at{}, last_ping, heard, moved;
@@ -69,6 +70,7 @@ struct RemoteService::Impl {
   Status start_process();
   void run();
   void take_wishes();
+  bool may_be_exchanged();
   void take_another_process();
   void send_waiting();
   void send(uint64_t id, Request& r);

@@ -140,9 +140,8 @@ TEST(ServeWorkers, ReloadedUnderLoadNoAnswerNotices) {
       for (int n = 0; n < 3; n++) EXPECT_EQ(answer(), alone);
       running--;
     });
-  // With a pause between: who exchanges them without one leaves them no time to compute.
-  for (int n = 0; n < 4 && running > 0; n++) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // Without a pause between: each worker has the time to go on with what it was handed on.
+  for (int n = 0; n < 8 && running > 0; n++) {
     const HttpAnswer a = asked("/v1/backends/reload", "");
     EXPECT_EQ(a.status, 200) << a.body;
     const Json now = Json::parse(a.body, nullptr, false);
@@ -198,6 +197,37 @@ TEST(ServeWorkers, TheCacheIsWhatTheRequestsCanUseAndSaid) {
     EXPECT_SAYS(bytes_of(log), format("KV cache for {} tokens, {} contexts of 512", tokens, tokens / 512));
   }
   std::filesystem::remove(log);
+}
+
+// Workers that start together see the same memory free: what they take of it is less than there is.
+TEST(ServeWorkers, TwoOnADeviceDoNotTakeItsMemoryTwice) {
+  PluginFolder folder;
+  constexpr uint64_t kFree = 64'000'000;
+  folder.put("metal", format("hardware,memory={},free={}", 2 * kFree, kFree));
+  const auto caches = [&](const std::string& workers) {
+    const Serving s(
+        {"--parallel", "256", "--numerics", "fast", "--workers", workers},
+        {{"GIMBAL_BACKEND_PATH", folder.path()}, {"GIMBAL_FAKE_metal", std::getenv("GIMBAL_FAKE_metal")}});
+    const Json j = Json::parse(s.ask(get("/v1/explain/" + s.model)).body, nullptr, false);
+    uint64_t total = 0;
+    std::vector<uint64_t> all;
+    for (const Json& worker : j["workers"]) {
+      EXPECT_EQ(worker["devices"].size(), 1u) << worker["devices"];
+      for (const Json& device : worker["devices"]) {
+        EXPECT_EQ(device["free"], kFree);
+        all.push_back(device["kv_cache"]);
+        total += device["total"].get<uint64_t>();
+      }
+    }
+    EXPECT_LE(total, kFree - kFree / 16);
+    return all;
+  };
+  const auto one = caches("metal:0"), two = caches("metal:0,metal:0");
+  ASSERT_EQ(one.size(), 1u);
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_GT(one[0], two[0]);
+  EXPECT_EQ(two[0], two[1]);
+  EXPECT_GT(two[0], 0u);
 }
 
 TEST(ServeWorkers, AModelThatCannotBeLoadedSaysWhyAndEndsTheServer) {

@@ -75,6 +75,10 @@ class Front {
     EXPECT_TRUE(id);
     return id ? *id : 0;
   }
+  Answer so_far(size_t n) {
+    const std::lock_guard lock(mutex_);
+    return answers_[n];
+  }
   Answer wait(size_t n, size_t tokens = SIZE_MAX) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(120), [&] {
@@ -175,6 +179,33 @@ TEST(RemoteService, AnswersGoOnWhenItIsKilledFromOutside) {
   }
   for (size_t n = 0; n < 4; n++) expect_whole(front.wait(n), n, 300);
   EXPECT_GE(front.service->facts().restarts, 1);
+}
+
+// Exchanged as fast as they come, each worker still tells something.
+TEST(RemoteService, ExchangedInALoopItsAnswersGoOn) {
+  Front front("well");
+  constexpr size_t kAnswers = 5;
+  for (size_t n = 0; n < kAnswers; n++) front.ask(n, 60);
+  const auto told = [&](bool* all) {
+    size_t sum = 0;
+    *all = true;
+    for (size_t n = 0; n < kAnswers; n++) {
+      const Answer a = front.so_far(n);
+      sum += a.tokens.size(), *all &= a.end.has_value();
+    }
+    return sum;
+  };
+  bool all = false;
+  int exchanged = 0;
+  for (told(&all); !all; exchanged++) {
+    front.service->replace();
+    ASSERT_TRUE(front.service->wait_ready());
+    // A token of each but the first and the last one; ends are something, too.
+    EXPECT_GE(told(&all) + kAnswers + 2, size_t(exchanged));
+  }
+  EXPECT_GT(exchanged, 2);
+  for (size_t n = 0; n < kAnswers; n++) expect_whole(front.wait(n), n, 60);
+  EXPECT_EQ(front.service->facts().restarts, 0) << "an exchange is no loss";
 }
 
 TEST(RemoteService, AWorkerThatHangsIsReplaced) {

@@ -49,7 +49,13 @@ Refused show_backends(Call& call) {
 
 Refused reload_backends(Call& call) {
   if (auto no = Fields(call.body).finish()) return no;
+  // Waiting for its turn, it would hold up a thread that others are answered by.
+  if (call.services.reloading.exchange(true))
+    return ApiError{409,
+                    "the backends are being reloaded for another request; try again when it has its answer",
+                    "", "reload_in_progress", 1};
   auto text = call.services.reload_backends();
+  call.services.reloading = false;
   if (!text && (text.error().code == Code::Unsupported || text.error().code == Code::NoBackend))
     return ApiError{409, text.error().message, "", "backends_not_reloaded"};
   if (!text) return of(text.error());

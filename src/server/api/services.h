@@ -49,6 +49,7 @@ struct Services {
   std::string worker_id = {};             // of a server that is a worker of others; empty: none
   // Opens the code of the backends anew, and tells the same.
   std::function<Result<std::string>()> reload_backends = {};
+  std::atomic<bool> reloading{false};  // one at a time
 
   std::atomic<bool> ready{false}, draining{false};
   std::atomic<int> running{0};  // answers that are computed
