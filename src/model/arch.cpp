@@ -50,6 +50,12 @@ static Error not_supported(const Gguf& file, const std::string& name) {
 Status check_generates(const Gguf& file) {
   const auto name = file.string("general.architecture");
   const ModelArch* arch = name ? find_arch(std::string(*name)) : nullptr;
+  if (name && file.tensor("cls.output.weight") &&
+      file.unsigned_integer(std::string(*name) + ".pooling_type") == uint64_t(kRankPooling))
+    return Error{Code::Usage,
+                 format("{}: it is a reranker: it says how well two texts go together, and continues none",
+                        file.path()),
+                 "use POST /v1/rerank of `gimbal serve`"};
   if (!arch || !arch->encoder) return Done{};
   return Error{
       Code::Usage,

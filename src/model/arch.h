@@ -178,6 +178,7 @@ const ModelArch* nextn_of(const Gguf& file);
 
 // Whether the file's model gives logits, as all that generate text do. Errors: Usage for an encoder.
 Status check_generates(const Gguf& file);
+constexpr int kRankPooling = 4;  // "pooling_type" of rerankers
 
 // Reads the numbers and lets the architecture have its say. Errors: Unsupported architecture (lists the
 // others, and names the nearest), Malformed. `arch`: in place of the one that the file names.

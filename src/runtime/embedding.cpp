@@ -14,6 +14,7 @@ namespace {
 // By Pooling, and by a file's numbers.
 constexpr std::string_view kNames[] = {"none", "mean", "cls", "last", "rank"};
 constexpr int kTextsInStep = 16;
+constexpr int kMostRanks = 2;  // numbers of a reranker
 
 // A text while it is computed, and what its rows gave so far.
 class Text {
@@ -26,8 +27,9 @@ class Text {
   size_t added = 0;  // to batches
 
   void add_row(Batch& batch, Pooling pooling) {
-    const bool first = pooling == Pooling::First || pooling == Pooling::Rank;
-    const bool wanted = first ? added == 0 : pooling == Pooling::Last ? added + 1 == tokens.size() : true;
+    const bool wanted = pooling == Pooling::First  ? added == 0
+                        : pooling == Pooling::Last ? added + 1 == tokens.size()
+                                                   : true;
     batch.rows.push_back({sequence_.get(), tokens[added], int32_t(added), {.hidden = wanted}});
     added++;
   }
@@ -124,9 +126,20 @@ Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const Em
   const int width = plan.width(Output::Hidden), room = std::min(o.batch, o.logit_rows);
   if (width == 0 || room < o.batch)
     return Error{Code::Usage, "the model was loaded to generate text, not for embeddings", ""};
-  if (width == 1 && settings.pooling != Pooling::Rank)
+  const bool ranks = width <= kMostRanks;
+  // Of an encoder the first token has seen all others, else the last one.
+  const Pooling rows = settings.pooling != Pooling::Rank ? settings.pooling
+                       : plan.whole_texts                ? Pooling::First
+                                                         : Pooling::Last;
+  if (ranks && settings.pooling != Pooling::Rank)
     return Error{Code::Usage, "the model is a reranker: it gives one number for a text, and no embedding",
                  "leave out the pooling, which is rank"};
+  if (!ranks && settings.pooling == Pooling::Rank)
+    return Error{Code::Usage,
+                 format("{}: it says that it is a reranker, and this version computes no rerankers of its "
+                        "architecture, {}",
+                        plan.file->path(), plan.config.arch),
+                 "use one of bert, qwen3 or qwen3vl"};
   for (size_t i = 0; i < texts.size(); i++)
     if (auto ok = check_text(plan, texts[i]); !ok) return about(i, texts.size(), ok.error());
 
@@ -136,7 +149,7 @@ Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const Em
   for (size_t next = first; next < texts.size() || !open.empty();) {
     batch.rows.clear();
     auto fill = [&](Text& t) {
-      while (t.added < t.tokens.size() && int(batch.rows.size()) < room) t.add_row(batch, settings.pooling);
+      while (t.added < t.tokens.size() && int(batch.rows.size()) < room) t.add_row(batch, rows);
     };
     if (!open.empty()) fill(open.front());
     while (next < texts.size() && int(batch.rows.size()) < room && int(open.size()) < o.sequences &&

@@ -16,7 +16,9 @@ enum class Pooling : uint8_t {
   Mean,   // of all tokens
   First,  // what the first token got: "cls", after the token that begins a text of BERT
   Last,
-  Rank,  // one number, which a reranker gives by the first token; it is not normalised
+  // What a reranker gives: one number by the first token, or of a decoder two by the last one, for "yes" and
+  // for "no". They are not normalised.
+  Rank,
 };
 std::string name_of(Pooling);  // "none", "mean", "cls", "last", "rank"
 std::optional<Pooling> pooling_named(std::string_view name);

@@ -42,6 +42,35 @@ TEST(Rerank, ByAModelThatWasMadeForIt) {
   EXPECT_SAYS(gimbal({"embed", folder + "/reranker.gguf", "a", "--pooling", "mean"}).err, "rank");
 }
 
+// A decoder whose last token answers "yes" or "no", with its own words around question and document.
+TEST(Rerank, ByADecoderThatWasMadeForIt) {
+  const std::string folder = temporary_path("yes-no");
+  std::filesystem::create_directories(folder);
+  const Ran made = run_program(
+      {"/usr/bin/env", "python3", std::string(GIMBAL_SOURCE_DIR) + "/tests/apps/yes_no_reranker.py",
+       golden_dir() + "/arch/llama-gqa.gguf", folder, std::getenv("GIMBAL")},
+      {.environment = quiet_home()});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Json expected = Json::parse(made.out);
+  const std::string model = folder + "/yes-no.gguf";
+  const Serving s({model});
+  const Json j = s.ask("/v1/rerank", {{"query", expected["query"]}, {"documents", expected["documents"]}});
+  EXPECT_EQ(j["method"], "reranker");
+  ASSERT_EQ(j["results"].size(), 4u);
+  double least = 1, most = 0;
+  for (const Json& r : j["results"]) {
+    const double score = r["relevance_score"], raw = expected["scores"][r["index"].get<size_t>()];
+    EXPECT_NEAR(score, 1 / (1 + std::exp(-raw)), 1e-4) << r;
+    least = std::min(least, score), most = std::max(most, score);
+  }
+  EXPECT_GT(most - least, 0.01) << "they differ";
+  // It continues no text, and what makes no sense with it says so.
+  const HttpAnswer chat = s.ask(post("/v1/completions", Json{{"model", s.model}, {"prompt", "a"}}.dump()));
+  EXPECT_EQ(chat.status, 400) << chat.body;
+  EXPECT_EQ(s.ask(post("/v1/embeddings", Json{{"model", s.model}, {"input", "a"}}.dump())).status, 400);
+  EXPECT_SAYS(gimbal({"run", model, "-p", "a"}).err, "/v1/rerank");
+}
+
 TEST(Rerank, ByEmbeddingsAndItSaysSo) {
   const Serving s;
   const Json documents = {"Once upon a time", {{"text", "a dog"}}, "Once upon"};

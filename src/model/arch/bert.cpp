@@ -49,23 +49,15 @@ Value first_embedding(Recorder& m, bool with_positions) {
   return layer_norm(m, "token_embd_norm", with_positions ? p.add(x, position_embedding(m)) : x);
 }
 
-constexpr int kRankPooling = 4;  // as files count
-
 // What a reranker makes of rows: of each one number, the higher the better its text's two parts go together.
 Value ranked(Recorder& m, Value x) {
-  if (m.hyper.count("pooling_type", 0, 0) != kRankPooling) return x;
+  if (!is_reranker(m)) return x;
   if (m.rows("token_types.weight") > 1)
     m.hyper.fail(Code::Unsupported,
                  "a reranker with token types: this version gives all tokens the first one, which would be "
                  "wrong for the second part of its texts");
   if (m.has("cls.weight")) x = m.p.map(OpKind::SoftCap, project(m, "cls", m.config.width, x), 1);  // tanh
-  if (const int numbers = m.rows("cls.output.weight"); numbers != 1)
-    m.hyper.fail(
-        Code::Unsupported,
-        format("a reranker whose tensor 'cls.output.weight' has {} rows; this version computes those "
-               "with one",
-               numbers));
-  return project(m, "cls.output", 1, x);
+  return ranking_head(m, 1, x);
 }
 
 // Norms stand behind what is added.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/fixed_math.h"
+#include "base/format.h"
 
 namespace gimbal::arch {
 namespace {
@@ -231,6 +232,17 @@ Value position_embedding(Recorder& m) {
 Value wanted(Recorder& m, Value x) {
   m.no_layer();
   return m.p.select_rows(x, m.wanted_rows());
+}
+
+bool is_reranker(Recorder& m) { return m.hyper.count("pooling_type", 0, 0) == kRankPooling; }
+
+Value ranking_head(Recorder& m, int numbers, Value x) {
+  if (const int rows = m.rows("cls.output.weight"); rows != numbers)
+    m.hyper.fail(Code::Unsupported,
+                 format("a reranker whose tensor 'cls.output.weight' has {} rows; this version computes "
+                        "those of {} with {}",
+                        rows, m.config.arch, numbers));
+  return project(m, "cls.output", numbers, x);
 }
 
 void logits(Recorder& m, Value x, float scale, float cap) {

@@ -24,6 +24,9 @@ Value layer_norm_by_head(Recorder&, const std::string& name, Value x);
 // Gives [rows, R]. Adds `<name>.bias` where the file has it; multiplies by the number `<name>.scale` where it
 // has that.
 Value project(Recorder&, const std::string& name, int rows, Value x, Bias = Bias::Optional);
+// The head of a reranker, whose file says "pooling_type" 4: so many numbers of a row.
+bool is_reranker(Recorder&);
+Value ranking_head(Recorder&, int numbers, Value x);
 
 // ---- attention
 struct Attention {

@@ -30,7 +30,10 @@ void record(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value),
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
     x = p.add(x, glu(m, rms_norm(m, second_norm, x)));
   }
-  logits(m, rms_norm(m, "output_norm", wanted(m, x)));
+  const Value last = rms_norm(m, "output_norm", wanted(m, x));
+  // Of a reranker's vocabulary only "yes" and "no" are left, by which its last token answers.
+  if (is_reranker(m)) m.leave_out("output.weight"), m.output(Output::Hidden, ranking_head(m, 2, last));
+  else logits(m, last);
 }
 
 }  // namespace

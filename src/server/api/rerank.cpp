@@ -32,10 +32,29 @@ std::vector<std::string> read_documents(Fields& f) {
   return all;
 }
 
-// What a reranker was trained on: the question, a token that ends it, the document; around them what any text
-// has.
+// The file's own words around both; what came in with them is text.
+std::vector<Token> put_into(std::string_view words, const Tokenizer& tokenizer, std::string_view query,
+                            std::string_view document) {
+  std::string text;
+  std::vector<TextRange> plain;
+  for (size_t at = 0; at < words.size();) {
+    const size_t next = std::min(words.find("{query}", at), words.find("{document}", at));
+    text += words.substr(at, next - at);
+    if (next == words.npos) break;
+    const bool is_query = words.substr(next).starts_with("{query}");
+    plain.push_back({text.size(), text.size() + (is_query ? query : document).size()});
+    text += is_query ? query : document;
+    at = next + (is_query ? 7 : 10);
+  }
+  return tokenizer.encode(text, {.add_bos = false, .parse_special = true, .plain = plain});
+}
+
+// What a reranker was trained on: words of its file, or the question, a token that ends it, the document;
+// around them what any text has.
 std::vector<Token> pair_of(const ServedModel& model, const std::string& query, const std::string& document) {
   const Tokenizer& tokenizer = model.tokenizer();
+  if (const auto words = model.file().string("tokenizer.chat_template.rerank"))
+    return put_into(*words, tokenizer, query, document);
   std::vector<Token> all = tokenizer.encode(query, {.parse_special = false});
   std::vector<Token> second = tokenizer.encode(document, {.parse_special = false});
   const Gguf& file = model.file();
@@ -54,10 +73,11 @@ struct Ranking {
   double score;
 };
 
-// By the model's own judgement of each pair, from 0 to 1.
+// By the model's own judgement of each pair, from 0 to 1: its "yes" against its "no", where it has both.
 Status by_reranker(ServedModel& model, std::span<const std::vector<Token>> pairs, std::vector<Ranking>& to) {
   return model.embed(pairs, [&](size_t i, std::span<const float> x) -> Status {
-    to.push_back({i, 1 / (1 + std::exp(-double(x[0])))});
+    const double yes = double(x[0]) - (x.size() > 1 ? double(x[1]) : 0);
+    to.push_back({i, 1 / (1 + std::exp(-yes))});
     return Done{};
   });
 }
