@@ -11,15 +11,19 @@
 namespace gimbal {
 namespace {
 
-// A call between its marks: `before` NAME as JSON, `between` arguments `after`.
+using Kind = ToolCallFormat::Kind;
+using Id = Grammar::Id;
+
+// A call between its marks: `before` NAME as JSON, `between` arguments `after`; a list of calls in brackets.
 struct Form {
   std::string_view mark;  // of ToolCallFormat; empty: of any other
   std::string_view before, between, after;
+  bool list = false;
 };
 constexpr Form kForms[] = {
-    {"[TOOL_CALLS]", R"([{"name": )", R"(, "arguments": )", "}]"},
-    {"<|tool_call|>", R"([{"name": )", R"(, "arguments": )", "}]"},
-    {"<|START_ACTION|>", R"([{"tool_call_id": "0", "tool_name": )", R"(, "parameters": )", "}]"},
+    {"[TOOL_CALLS]", R"({"name": )", R"(, "arguments": )", "}", true},
+    {"<|tool_call|>", R"({"name": )", R"(, "arguments": )", "}", true},
+    {"<|START_ACTION|>", R"({"tool_call_id": "0", "tool_name": )", R"(, "parameters": )", "}", true},
     {"", R"({"name": )", R"(, "arguments": )", "}"},
 };
 constexpr Form kBare = {"", R"({"name": )", R"(, "parameters": )", "}"};
@@ -46,14 +50,74 @@ Result<Grammar> arguments_of(const CallableTool& tool) {
   return grammar;
 }
 
+// One call of any of the tools. `written`: from the tool's name and its arguments to the call.
+template <class Written>
+Result<Id> any_call(Grammar& g, std::span<const CallableTool> tools, const Written& written) {
+  std::vector<Id> calls;
+  for (const CallableTool& tool : tools) {
+    if (!is_tool_name(tool.name))
+      return of_tool(tool.name, "no call can have this name", "use letters, digits, _ and -");
+    auto arguments = arguments_of(tool);
+    if (!arguments) return arguments.error();
+    calls.push_back(written(tool.name, g.include(*arguments)));
+    if (g.too_large()) return of_tool(tool.name, "the schemas of the tools are too large together", "");
+  }
+  const uint32_t call = g.add_rule("call");
+  g.define(call, g.choice(calls));
+  return g.rule(call);
+}
+
+// What stands between the family's marks. `most`: calls that a list may have.
+Result<Id> body_of(Grammar& g, const ToolCallFormat& format, std::span<const CallableTool> tools,
+                   uint32_t most) {
+  const Form* form = &kBare;
+  if (format.kind == Kind::Marked)
+    form = std::find_if(std::begin(kForms), std::end(kForms) - 1,
+                        [&](const Form& f) { return f.mark == format.begin; });
+  auto call = any_call(g, tools, [&](std::string_view name, Id arguments) {
+    return g.sequence({g.text(gimbal::format("{}\"{}\"{}", form->before, name, form->between)), arguments,
+                       g.text(form->after)});
+  });
+  if (!call || !form->list) return call;
+  const Id more = g.repeat(g.sequence({g.text(", "), *call}), 0, most == kUnbounded ? most : most - 1);
+  return g.sequence({g.text("["), *call, more, g.text("]")});
+}
+
+// The control token of this name; -1: it is written as text.
+Token control_token(const Tokenizer& tokenizer, std::string_view name) {
+  for (Token t : tokenizer.encode(name, {.add_bos = false, .parse_special = true}))
+    if (tokenizer.is_control(t) && tokenizer.piece(t, true) == name) return t;
+  return -1;
+}
+
+// A mark as the vocabulary has it. What ends an answer needs no mention.
+Id mark_of(Grammar& g, const Tokenizer& tokenizer, std::string_view mark) {
+  const Token t = mark.empty() ? -1 : control_token(tokenizer, mark);
+  if (t < 0) return g.text(mark);
+  return tokenizer.is_stop(t) ? g.nothing() : g.token(uint32_t(t));
+}
+
+Result<Id> marked_calls(Grammar& g, const ToolCallFormat& format, std::span<const CallableTool> tools,
+                        const Tokenizer& tokenizer, bool one_call) {
+  const auto mark = [&](std::string_view name) { return mark_of(g, tokenizer, name); };
+  const bool apart = !format.end.empty();  // each call has its marks
+  auto body = body_of(g, format, tools, one_call ? 1 : kUnbounded);
+  if (!body) return body;
+  // SentencePiece has a space behind a control token, and Qwen's calls have lines of their own.
+  const Id line = g.optional(g.text("\n")), gap = g.optional(g.choice({g.text(" "), g.text("\n")}));
+  if (!apart) return g.sequence({mark(format.begin), gap, *body});
+  const Id one = g.sequence({mark(format.begin), gap, *body, line, mark(format.end)});
+  const Id calls = one_call ? one : g.sequence({one, g.repeat(g.sequence({line, one}), 0, kUnbounded)});
+  if (format.all_begin.empty()) return calls;
+  return g.sequence({g.optional(mark(format.all_begin)), calls, g.optional(mark(format.all_end))});
+}
+
 }  // namespace
 
 Result<ForcedCall> forced_call(const ToolCallFormat& format, std::span<const CallableTool> tools) {
-  using Kind = ToolCallFormat::Kind;
   ForcedCall out{format, "", ""};
   Grammar g;
-  const uint32_t root = g.add_rule("call");
-  std::vector<Grammar::Id> calls;
+  const uint32_t root = g.add_rule("root");
   // gpt-oss names the tool in a message's header, among control tokens: only one tool can be named
   // beforehand.
   const bool addressed = format.kind == Kind::Harmony && tools.size() == 1;
@@ -67,29 +131,55 @@ Result<ForcedCall> forced_call(const ToolCallFormat& format, std::span<const Cal
     if (format.kind == Kind::Harmony) out.begin = begin_of_answer(format);
     out.format = {Kind::Bare};
   }
-  const Form* form = &kBare;
-  if (format.kind == Kind::Marked)
-    form = std::find_if(std::begin(kForms), std::end(kForms) - 1,
-                        [&](const Form& f) { return f.mark == format.begin; });
-  for (const CallableTool& tool : tools) {
-    if (!is_tool_name(tool.name))
-      return of_tool(tool.name, "no call can have this name", "use letters, digits, _ and -");
-    auto arguments = arguments_of(tool);
-    if (!arguments) return arguments.error();
-    const Grammar::Id object = g.include(*arguments);
-    if (g.too_large()) return of_tool(tool.name, "the schemas of the tools are too large together", "");
-    calls.push_back(
-        addressed ? object
-                  : g.sequence({g.text(gimbal::format("{}\"{}\"{}", form->before, tool.name, form->between)),
-                                object, g.text(form->after)}));
+  auto call = addressed ? any_call(g, tools, [](std::string_view, Id arguments) { return arguments; })
+                        : body_of(g, format, tools, 1);
+  if (!call) return call.error();
+  g.define(root, *call);
+  out.grammar = g.to_gbnf();
+  return out;
+}
+
+Result<ForcedCall> call_or_form(const ToolCallFormat& format, std::span<const CallableTool> tools,
+                                std::string_view form, const Tokenizer& tokenizer, bool one_call) {
+  auto asked = Grammar::gbnf(form);
+  if (!asked) return asked.error();
+  ForcedCall out{format, "", ""};
+  Grammar g;
+  const uint32_t root = g.add_rule("root");
+  Id text = g.include(*asked);
+  Result<Id> calls = text;
+  if (format.kind == Kind::Marked) {
+    calls = marked_calls(g, format, tools, tokenizer, one_call);
+  } else if (format.kind == Kind::Harmony) {
+    for (const char* name : {"<|channel|>", "<|message|>", "<|constrain|>"})
+      if (control_token(tokenizer, name) < 0)
+        return Error{Code::Unsupported,
+                     gimbal::format("calls or an answer of a given form: the chat template writes calls with "
+                                    "the control token {}, which the vocabulary has not",
+                                    name),
+                     "ask for one of them", "", "tools"};
+    const auto message = [&] { return mark_of(g, tokenizer, "<|message|>"); };
+    out.begin = "<|channel|>";
+    text = g.sequence({g.text("final"), message(), text});
+    calls = any_call(g, tools, [&](std::string_view name, Id arguments) {
+      return g.sequence({g.text(gimbal::format("commentary to=functions.{} ", name)),
+                         mark_of(g, tokenizer, "<|constrain|>"), g.text("json"), message(), arguments});
+    });
+  } else {
+    out.format = {Kind::Bare};
+    calls = body_of(g, out.format, tools, 1);
   }
-  g.define(root, g.choice(calls));
+  if (!calls) return calls.error();
+  g.define(root, g.choice({text, *calls}));
+  if (g.too_large())
+    return Error{Code::Usage, "the form of the answer and the schemas of the tools are too large together",
+                 "ask for less", "", "tools"};
   out.grammar = g.to_gbnf();
   return out;
 }
 
 std::string_view begin_of_answer(const ToolCallFormat& format) {
-  return format.kind == ToolCallFormat::Kind::Harmony ? "<|channel|>final<|message|>" : "";
+  return format.kind == Kind::Harmony ? "<|channel|>final<|message|>" : "";
 }
 
 }  // namespace gimbal

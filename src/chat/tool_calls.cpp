@@ -62,7 +62,9 @@ ToolCallFormat ToolCallFormat::of(std::string_view source) {
     return {Kind::Bare};
   if (has("<|tool_list_start|>")) return {Kind::Marked, kMarks[0].begin, kMarks[0].end};
   for (const Marks& m : kMarks)
-    if (has(m.begin)) return {Kind::Marked, m.begin, m.end};
+    if (has(m.begin))
+      return m.begin == kCall ? ToolCallFormat{Kind::Marked, m.begin, m.end, kCallsBegin, kCallsEnd}
+                              : ToolCallFormat{Kind::Marked, m.begin, m.end};
   return {};
 }
 
@@ -81,7 +83,11 @@ void ToolCallSplitter::text(Pieces& to, std::string_view s) {
 // `all`: the body with its marks.
 void ToolCallSplitter::take_body(Pieces& to, std::string_view body, std::string_view all) {
   auto found = parse_tool_calls(body);
-  if (!found || found->empty()) return text(to, all);
+  const auto may_be_called = [&](const ToolCall& call) {
+    return instead_.empty() || std::find(instead_.begin(), instead_.end(), call.name) != instead_.end();
+  };
+  if (!found || found->empty() || text_alone() || !std::all_of(found->begin(), found->end(), may_be_called))
+    return text(to, all);
   blank_.clear();
   for (ToolCall& call : *found) to.push_back({Piece::Call, "", std::move(call)}), calls_++;
 }
@@ -116,14 +122,18 @@ ToolCallSplitter::Pieces ToolCallSplitter::push(std::string_view piece) {
 }
 
 void ToolCallSplitter::split(Pieces& to) {
-  const bool grouped = format_.begin == kCall;
   for (;;) {
+    if (text_alone()) {
+      text(to, std::exchange(held_, {}));
+      inside_ = false;
+      return;
+    }
     const std::string_view s = held_;
     if (!inside_) {
       std::string_view mark;  // the first one
       size_t at = s.npos, keep = 0;
-      for (std::string_view m : {format_.begin, kCallsBegin, kCallsEnd}) {
-        if (m != format_.begin && !grouped) continue;
+      for (std::string_view m : {format_.begin, format_.all_begin, format_.all_end}) {
+        if (m.empty()) continue;
         if (const size_t found = s.find(m); found < at) at = found, mark = m;
         keep = std::max(keep, begun(s, m));
       }
@@ -133,6 +143,10 @@ void ToolCallSplitter::split(Pieces& to) {
         return;
       }
       text(to, s.substr(0, at));
+      if (text_alone()) {
+        held_.erase(0, at);
+        continue;
+      }
       inside_ = mark == format_.begin;
       held_.erase(0, inside_ ? at : at + mark.size());
       continue;
@@ -155,7 +169,7 @@ ToolCallSplitter::Pieces ToolCallSplitter::control(std::string_view name) {
     return out;
   }
   if (format_.kind == ToolCallFormat::Kind::Marked &&
-      (name == format_.begin || name == format_.end || name == kCallsBegin || name == kCallsEnd ||
+      (name == format_.begin || name == format_.end || name == format_.all_begin || name == format_.all_end ||
        (inside_ && name.find("sep") != name.npos)))
     return push(name);
   if (!blank_.empty()) out.push_back({Piece::Text, std::exchange(blank_, {})});

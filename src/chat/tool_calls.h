@@ -23,6 +23,7 @@ struct ToolCallFormat {
     Harmony,  // a message with the header "to=functions.NAME", between control tokens (gpt-oss)
   } kind = Kind::None;
   std::string_view begin = {}, end = {};
+  std::string_view all_begin = {}, all_end = {};  // of Marked: may stand around all calls (DeepSeek)
 
   static ToolCallFormat of(std::string_view template_source);
 };
@@ -36,7 +37,10 @@ bool is_tool_name(std::string_view);
 
 class ToolCallSplitter {
  public:
-  explicit ToolCallSplitter(ToolCallFormat format) : format_(format) {}
+  // `instead`: of an answer that is text without calls, or calls in its place: the names of what may be
+  // called.
+  explicit ToolCallSplitter(ToolCallFormat format, std::vector<std::string> instead = {})
+      : format_(format), instead_(std::move(instead)) {}
 
   // What an answer consists of, in order. What looked like a call and is none comes as text: nothing is lost
   // but space before and behind calls.
@@ -59,7 +63,10 @@ class ToolCallSplitter {
   void message(Pieces& to, std::string_view name);
   void text(Pieces& to, std::string_view);
 
+  bool text_alone() const { return answered_ && !instead_.empty(); }
+
   const ToolCallFormat format_;
+  const std::vector<std::string> instead_;
   std::string held_;       // may be the beginning of a mark, or is a call that has not ended
   std::string blank_;      // space behind the text
   bool inside_ = false;    // behind a `begin`; of Harmony: in the body of a call

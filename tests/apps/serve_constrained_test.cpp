@@ -248,7 +248,10 @@ TEST_F(ServeConstrained, WhatIsRefusedIsNamed) {
               "'grammar'");
   EXPECT_SAYS(refused({{"tool_choice", "required"}}), "'tools'");
   EXPECT_SAYS(refused({{"tools", kTools}, {"tool_choice", "must"}}), "tool_choice");
-  EXPECT_SAYS(refused({{"tools", kTools}, {"response_format", {{"type", "json_object"}}}}), "tool_choice");
+  EXPECT_SAYS(
+      refused(
+          {{"tools", kTools}, {"tool_choice", "required"}, {"response_format", {{"type", "json_object"}}}}),
+      "tool_choice");
   EXPECT_SAYS(refused({{"tools", kTools},
                        {"tool_choice", {{"type", "function"}, {"function", {{"name", "other"}}}}}}),
               "'other'");

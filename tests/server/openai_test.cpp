@@ -1,4 +1,6 @@
 // OpenAI's API over a scripted service: forms, counts, validation, errors.
+#include <semaphore>
+
 #include "server/api_server.h"
 
 namespace gimbal::test {
@@ -171,6 +173,66 @@ TEST_F(OpenAi, Tools) {
   EXPECT_TRUE(service().asked().back().completes);
   expect_wrong(kChatPath, chat({{"tools", tools}, {"tool_choice", "must"}}), "tool_choice");
   expect_wrong(kChatPath, chat({{"tools", {{{"type", "function"}}}}}), "tools[0].function");
+}
+
+TEST_F(OpenAi, OneReloadAtATime) {
+  std::counting_semaphore<2> begun(0), may_end(0);
+  services.reload_backends = [&]() -> Result<std::string> {
+    begun.release();
+    may_end.acquire();
+    return std::string("{\"backends\":[]}");
+  };
+  const std::string reload = post("/v1/backends/reload", "");
+  std::thread first([&] { EXPECT_EQ(ask(reload).status, 200); });
+  begun.acquire();
+  for (int i = 0; i < 3; i++) {
+    HttpAnswer a = ask(reload);
+    EXPECT_EQ(a.status, 409) << a.body;
+    EXPECT_EQ(a.headers["retry-after"], "1");
+    EXPECT_NE(a.body.find("reload_in_progress"), std::string::npos) << a.body;
+  }
+  EXPECT_EQ(ask(kChatPath, chat(Json::object())).status, 200) << "others are answered meanwhile";
+  may_end.release(2);
+  first.join();
+  EXPECT_EQ(ask(reload).status, 200);
+}
+
+// With tools that may be called the answer has its form, or is a call of one of them.
+TEST_F(OpenAi, AFormAndTools) {
+  const Json tools = Json::parse(
+      R"([{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{}}}}}])");
+  const Json schema = Json::parse(R"({"type":"object","properties":{"name":{"type":"string"}}})");
+  const Json form = {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", schema}}}};
+  const auto asked = [&](bool stream) {
+    return ask(kChatPath, chat({{"tools", tools}, {"response_format", form}, {"stream", stream}}));
+  };
+  service().says(R"({"name": "Bob"})");
+  Json j = json(asked(false))["choices"][0];
+  EXPECT_EQ(j["message"]["content"], R"({"name": "Bob"})") << "there is no such tool";
+  EXPECT_EQ(j["finish_reason"], "stop");
+  const GenerationRequest r = service().asked().back();
+  EXPECT_NE(r.grammar.find("weather"), std::string::npos);
+  EXPECT_FALSE(r.completes) << "a form that is cut says so";
+  std::string text;
+  for (const std::string& e : events(asked(true)))
+    if (e != "[DONE]" && Json::parse(e)["choices"][0]["delta"].contains("content"))
+      text += Json::parse(e)["choices"][0]["delta"]["content"].get<std::string>();
+  EXPECT_EQ(text, R"({"name": "Bob"})");
+  service().says(R"({"name": "weather", "parameters": {"city": "Oslo"}})");
+  j = json(asked(false))["choices"][0];
+  EXPECT_EQ(j["finish_reason"], "tool_calls");
+  EXPECT_EQ(j["message"]["tool_calls"][0]["function"]["name"], "weather");
+  expect_wrong(kChatPath, chat({{"tools", tools}, {"response_format", form}, {"tool_choice", "required"}}),
+               "tool_choice");
+  expect_wrong(kChatPath, chat({{"tools", tools}, {"grammar", "root ::= ("}}), "grammar");
+  expect_wrong(kChatPath,
+               chat({{"tools",
+                      {{{"type", "function"},
+                        {"function", {{"name", "w"}, {"parameters", {{"type", "object"}, {"not", 1}}}}}}}},
+                     {"response_format", form}}),
+               "tools");
+  ask(kChatPath, chat({{"tools", tools}, {"response_format", form}, {"tool_choice", "none"}}));
+  EXPECT_EQ(service().asked().back().grammar.find("weather"), std::string::npos);
 }
 
 TEST_F(OpenAi, Completions) {

@@ -70,7 +70,7 @@ Answer::Answer(Services& services, Plan plan, std::shared_ptr<http::Exchange> ex
   choices_.resize(plan_.choices.size());
   for (size_t i = 0; i < choices_.size(); i++) {
     splitters_.emplace_back(plan_.opens_reasoning);
-    call_splitters_.emplace_back(plan_.calls.value_or(ToolCallFormat{}));
+    call_splitters_.emplace_back(plan_.calls.value_or(ToolCallFormat{}), plan_.instead);
     begin(i);
   }
   for (size_t i = 0; i < lines_.size(); i += std::max<size_t>(1, lines_.size() / size_t(plan_.prompts)))
@@ -211,10 +211,13 @@ void Answer::split(size_t choice, const std::string& text, Token token, bool las
   add(reasoning.finish());
 }
 
-// Nothing is told of what the prompt ends with. What stands before a bare call is no part of it.
+// Nothing is told of what the prompt ends with. What stands before a bare call, or one that must stand at the
+// beginning, is no part of it.
 void Answer::begin(size_t choice) {
   const Tokenizer& tokenizer = plan_.model->tokenizer();
-  const bool bare = plan_.calls && plan_.calls->kind == ToolCallFormat::Kind::Bare;
+  using Kind = ToolCallFormat::Kind;
+  const Kind kind = plan_.calls ? plan_.calls->kind : Kind::None;
+  const bool bare = kind == Kind::Bare || (kind == Kind::Marked && !plan_.instead.empty());
   for (Token t : plan_.begun) {
     Piece none;
     const bool control = tokenizer.is_control(t);

@@ -69,6 +69,7 @@ struct Plan {
   bool stream = false;
   bool splits_reasoning = false, opens_reasoning = false;
   std::optional<ToolCallFormat> calls = {};  // where there are tools to call
+  std::vector<std::string> instead = {};     // of ToolCallSplitter
   bool one_call = false;                     // at most: with it the answer ends
   std::vector<Token> begun = {};             // of each answer: the prompt ends with it
   bool logprobs = false;                     // were asked for

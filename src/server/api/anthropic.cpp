@@ -238,6 +238,21 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
     input.thinks = input.asks_to_think = type && *type != "disabled";
     if (auto no = thinking.finish()) f.wrong_as(*no);
   }
+  if (const Json* j = f.object("output_config")) {
+    Fields config(*j, "output_config");
+    if (auto effort = config.word("effort", {"low", "medium", "high", "max"}))
+      input.effort = *effort == "max" ? "high" : *effort;
+    if (const Json* form = config.object("format")) {
+      Fields of(*form, config.path("format"));
+      of.need("type");
+      of.word("type", {"json_schema"});
+      of.need("schema");
+      const Json* schema = of.any("schema");
+      if (schema && of.ok()) set_schema(of, "schema", *schema, settings);
+      if (auto no = of.finish()) config.wrong_as(*no);
+    }
+    if (auto no = config.finish()) f.wrong_as(*no);
+  }
   const Json* tools = f.array("tools");
   for (size_t i = 0; tools && i < tools->size() && f.ok(); i++) {
     Fields tool((*tools)[i], format("tools[{}]", i));
@@ -286,7 +301,6 @@ Refused messages(Call& call) {
   f.refuse("container", "there is none");
   f.refuse("mcp_servers", "gimbal calls nobody");
   f.refuse("context_management", "the messages are taken as they are");
-  f.refuse("output_config", "give a 'response_format' to /v1/chat/completions");
   if (auto no = f.finish()) return no;
 
   Plan plan;

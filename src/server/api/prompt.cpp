@@ -74,6 +74,7 @@ void Prompt::fill(Plan& plan, const ChatInput& input) const {
   plan.splits_reasoning = true;
   plan.opens_reasoning = opens_reasoning;
   plan.calls = calls;
+  plan.instead = instead;
   plan.begun = begun;
   plan.one_call = input.one_call;
 }
@@ -204,11 +205,8 @@ Refused constrain(const ServedModel& model, ChatInput& input, Settings& settings
   if (calls) to.calls = format;
   const bool form = !settings.request.grammar.empty();
   if (!form && !input.must_call) return {};
-  if (form && calls)
-    return wrong_field(
-        "tool_choice",
-        input.must_call ? "an answer that must be a call cannot match a form of its own, too"
-                        : "with tools, the form of the answer can be given only where 'tool_choice' is none");
+  if (form && input.must_call)
+    return wrong_field("tool_choice", "an answer that must be a call cannot match a form of its own, too");
   if (input.asks_to_think)
     return wrong_field("tool_choice",
                        "an answer whose form is given is written without thinking: do not ask for it");
@@ -216,21 +214,26 @@ Refused constrain(const ServedModel& model, ChatInput& input, Settings& settings
     return wrong_field("messages", "an answer that must be a call cannot go on from one that was begun");
   input.thinks = false;
   begin = begin_of_answer(format);
-  if (!input.must_call) return {};
+  if (!calls) return {};
   std::vector<CallableTool> tools;
   for (const Json& t : input.tools) {
     const Json& function = t["function"];
     const auto& name = function["name"].get_ref<const std::string&>();
     if (input.only.empty() || input.only == name) tools.push_back({name, &function["parameters"]});
   }
-  auto forced = forced_call(format, tools);
-  if (!forced)
-    return wrong_field("tools", forced.error().message + (forced.error().remedy.empty() ? "" : "; ") +
-                                    forced.error().remedy);
-  settings.request.grammar = std::move(forced->grammar);
-  settings.request.completes = true;
-  begin = std::move(forced->begin);
-  to.calls = forced->format;
+  auto answer = form
+                    ? call_or_form(format, tools, settings.request.grammar, model.tokenizer(), input.one_call)
+                    : forced_call(format, tools);
+  if (!answer) {
+    const Error& e = answer.error();
+    return wrong_field(e.field, e.message + (e.remedy.empty() ? "" : "; ") + std::string(e.remedy));
+  }
+  settings.request.grammar = std::move(answer->grammar);
+  settings.request.completes = !form;
+  begin = std::move(answer->begin);
+  to.calls = answer->format;
+  for (const CallableTool& tool : tools)
+    if (form) to.instead.emplace_back(tool.name);
   return {};
 }
 

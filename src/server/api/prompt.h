@@ -32,6 +32,7 @@ struct Prompt {
   std::vector<Token> begun = {};  // the last of them, which the answer begins with
   bool opens_reasoning = false;
   std::optional<ToolCallFormat> calls = {};  // how the model writes calls; nothing: there is nothing to call
+  std::vector<std::string> instead = {};  // of an answer of a given form: the tools that it may call instead
 
   // How the answer to it is read.
   void fill(Plan&, const ChatInput&) const;
@@ -52,7 +53,7 @@ void read_tool_choice(Fields&, ChatInput& to);
 void force_call(Fields&, const char* name, const std::string& tool, ChatInput& to);
 
 // An answer that must be a call, or match a grammar, is written without thinking; a call becomes the grammar
-// of `settings`.
+// of `settings`, and calls that may be part of it.
 Refused chat_prompt(const ServedModel&, ChatInput, Settings& settings, Prompt& to);
 
 // "prompt" of the older APIs: a text, ids, or a list of either. As `gimbal run --raw` has it.
