@@ -57,10 +57,15 @@ TEST(Rerank, ByADecoderThatWasMadeForIt) {
   const Json j = s.ask("/v1/rerank", {{"query", expected["query"]}, {"documents", expected["documents"]}});
   EXPECT_EQ(j["method"], "reranker");
   ASSERT_EQ(j["results"].size(), 4u);
+  // What llama.cpp's server says of the file with --rerank, but for the document that spells a control token.
+  const std::map<size_t, double> peer = {{0, 0.12504}, {1, 0.15236}, {3, 0.10491}};
   double least = 1, most = 0;
   for (const Json& r : j["results"]) {
     const double score = r["relevance_score"], raw = expected["scores"][r["index"].get<size_t>()];
     EXPECT_NEAR(score, 1 / (1 + std::exp(-raw)), 1e-4) << r;
+    if (const auto at = peer.find(r["index"].get<size_t>()); at != peer.end()) {
+      EXPECT_NEAR(score, at->second, 2e-4);
+    }
     least = std::min(least, score), most = std::max(most, score);
   }
   EXPECT_GT(most - least, 0.01) << "they differ";
