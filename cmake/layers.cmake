@@ -32,17 +32,26 @@ function(gimbal_small)
   endif()
 endfunction()
 
-# gimbal_program(<name> <folder>): an executable over the whole engine with every enabled backend.
+# gimbal_cold(<target>): of a program's own folder. Nothing there is hot; and the option parser is large.
+function(gimbal_cold target)
+  target_compile_options(${target} PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Oz>)
+  endif()
+endfunction()
+
+# gimbal_program(<name> <folder> <libraries...>): an executable over the whole engine with every enabled backend, of the files in the
+# folder that these libraries do not have.
 function(gimbal_program name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  foreach(library IN LISTS ARGN)
+    get_target_property(elsewhere ${library} SOURCES)
+    list(REMOVE_ITEM sources ${elsewhere})
+  endforeach()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE gimbal_engine)
+  target_link_libraries(${name} PRIVATE ${ARGN} gimbal_engine)
   gimbal_use_backends(${name} ${GIMBAL_BACKENDS})
-  target_compile_options(${name} PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    # Nothing in a program's own folder is hot; and the option parser is large.
-    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Oz>)
-  endif()
+  gimbal_cold(${name})
   if(NOT APPLE)
     target_link_options(${name} PRIVATE -Wl,--build-id)  # what was found out with one build is not believed of another
   endif()

@@ -23,7 +23,11 @@ add_compile_options(-Wall -Wextra -Werror -ffp-contract=off)
 # One section per function, so that the linker can leave out what a program does not use.
 add_compile_options(-ffunction-sections -fdata-sections)
 
-if(CMAKE_UNITY_BUILD)  # several files as one: a type of the second one may have members that only this file knows
+# Most of what a file takes to compile is what it has in common with its neighbours: with CMAKE_UNITY_BUILD a layer is compiled as one
+# file. CI and the sanitizers do so; whoever edits one file again and again does without (docs/testing.md says who sees a missing include).
+if(CMAKE_UNITY_BUILD)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)  # all of a layer
+  # A type of the second file may have members that only this file knows.
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()
 

@@ -2,19 +2,13 @@
 # (src/apps/worker); its main() is made from main.cpp.in.
 option(GIMBAL_WORKERS "Build gimbal-worker-<name> for each backend that is on; without it, by their targets only" OFF)
 
-file(GLOB worker_sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src/apps/worker ${CMAKE_SOURCE_DIR}/src/apps/worker/*.cpp)
-list(APPEND worker_sources ../arguments.cpp ../backends_json.cpp ../command_line.cpp ../config_file.cpp ../http_service.cpp ../input_text.cpp ../interrupt.cpp ../json.cpp
-                   ../next_steps.cpp ../options_elsewhere.cpp ../receipt_rows.cpp ../sampling_options.cpp ../sharing_options.cpp ../terminal.cpp ../text_options.cpp ../wording.cpp)
-list(TRANSFORM worker_sources PREPEND ${CMAKE_SOURCE_DIR}/src/apps/worker/)
+file(GLOB worker_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/apps/worker/*.cpp)
 add_library(gimbal_worker STATIC EXCLUDE_FROM_ALL ${worker_sources})
-target_link_libraries(gimbal_worker PUBLIC gimbal_server)
-target_compile_options(gimbal_worker PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
-target_compile_definitions(gimbal_worker PRIVATE GIMBAL_VERSION="${PROJECT_VERSION}")  # as for gimbal: the same objects for ccache
+target_link_libraries(gimbal_worker PUBLIC gimbal_apps)
+gimbal_cold(gimbal_worker)
+target_compile_definitions(gimbal_worker PRIVATE GIMBAL_VERSION="${PROJECT_VERSION}")
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/apps/worker/worker.cpp APPEND PROPERTY COMPILE_DEFINITIONS GIMBAL_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
              GIMBAL_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  target_compile_options(gimbal_worker PRIVATE -Oz)  # as in gimbal_program
-endif()
 
 function(gimbal_worker name)
   set(target gimbal-worker-${name})
