@@ -7,7 +7,7 @@
 namespace gimbal::arch {
 namespace {
 
-void record(Recorder& m, OpKind gated) {
+void record_bitnet(Recorder& m, OpKind gated) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
@@ -29,7 +29,7 @@ void record(Recorder& m, OpKind gated) {
 }  // namespace
 
 extern const ModelArch bitnet, bitnet_b158;
-const ModelArch bitnet{"bitnet", [](Recorder& m) { record(m, OpKind::SwiGlu); }};
-const ModelArch bitnet_b158{"bitnet-b1.58", [](Recorder& m) { record(m, OpKind::SquaredReluGlu); }};
+const ModelArch bitnet{"bitnet", [](Recorder& m) { record_bitnet(m, OpKind::SwiGlu); }};
+const ModelArch bitnet_b158{"bitnet-b1.58", [](Recorder& m) { record_bitnet(m, OpKind::SquaredReluGlu); }};
 
 }  // namespace gimbal::arch

@@ -7,7 +7,7 @@
 namespace gimbal::arch {
 namespace {
 
-constexpr int kPeriod = 4;
+constexpr int kCohere2Period = 4;
 
 void record_command_r(Recorder& m) {
   ProgramBuilder& p = m.p;
@@ -36,7 +36,7 @@ void record_cohere2(Recorder& m) {
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const bool is_near = has_window(m, i, kPeriod);
+    const bool is_near = has_window(m, i, kCohere2Period);
     const Attention& a = is_near ? near : far;
     const Value y = layer_norm(m, "attn_norm", x);
     Heads h = project_heads(m, a, y);

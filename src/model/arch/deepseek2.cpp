@@ -99,7 +99,7 @@ Value attention_block(Recorder& m, const Latent& a, Value angles, Value x) {
   return project(m, "attn_output", m.config.width, y);
 }
 
-struct Layers {
+struct Deepseek2Layers {
   Latent attention;
   Value angles;
   int dense;  // layers without experts, the first ones
@@ -107,15 +107,15 @@ struct Layers {
   int shared;  // width of the shared expert
 };
 
-Layers read_layers(Recorder& m) {
-  Layers l{read_latent(m), angles_of(m), m.hyper.count("leading_dense_block_count", 0, 0),
-           read_experts(m, {.normalised = false}), 0};
+Deepseek2Layers read_deepseek2_layers(Recorder& m) {
+  Deepseek2Layers l{read_latent(m), angles_of(m), m.hyper.count("leading_dense_block_count", 0, 0),
+                    read_experts(m, {.normalised = false}), 0};
   l.shared = bounded(m, "expert_shared_count and the width of an expert",
                      int64_t(m.hyper.count("expert_shared_count")) * l.experts.width);
   return l;
 }
 
-Value layer(Recorder& m, const Layers& l, int i, Value x) {
+Value layer(Recorder& m, const Deepseek2Layers& l, int i, Value x) {
   ProgramBuilder& p = m.p;
   x = p.add(x, attention_block(m, l.attention, l.angles, rms_norm(m, "attn_norm", x)));
   const Value y = rms_norm(m, "ffn_norm", x);
@@ -124,8 +124,8 @@ Value layer(Recorder& m, const Layers& l, int i, Value x) {
   return p.add(x, p.add(mixed, glu(m, y, OpKind::SwiGlu, "_shexp", l.shared)));
 }
 
-void record(Recorder& m) {
-  const Layers l = read_layers(m);
+void record_deepseek2(Recorder& m) {
+  const Deepseek2Layers l = read_deepseek2_layers(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
@@ -134,17 +134,17 @@ void record(Recorder& m) {
   logits_and_states(m, x);
 }
 
-void record_nextn(Recorder& m) {
-  const Layers l = read_layers(m);
+void record_deepseek2_nextn(Recorder& m) {
+  const Deepseek2Layers l = read_deepseek2_layers(m);
   const Nextn n = begin_nextn(m);
   end_nextn(m, n, layer(m, l, n.layer, n.x));
 }
 
-const ModelArch deepseek2_nextn{"deepseek2", record_nextn, configure_nextn};
+const ModelArch deepseek2_nextn{"deepseek2", record_deepseek2_nextn, configure_nextn};
 
 }  // namespace
 
 extern const ModelArch deepseek2;
-const ModelArch deepseek2{"deepseek2", record, configure_without_nextn, false, &deepseek2_nextn};
+const ModelArch deepseek2{"deepseek2", record_deepseek2, configure_without_nextn, false, &deepseek2_nextn};
 
 }  // namespace gimbal::arch

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kLayersWithWindows = 64, kPeriod = 4, kWindow = 4096;
 
-void record(Recorder& m) {
+void record_exaone4(Recorder& m) {
   ProgramBuilder& p = m.p;
   // Of the whole model, also where only its first layers are asked for.
   const int layers = m.hyper.count("block_count") - m.hyper.count("nextn_predict_layers", 0, 0);
@@ -35,6 +35,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch exaone4;
-const ModelArch exaone4{"exaone4", record, configure_without_nextn};
+const ModelArch exaone4{"exaone4", record_exaone4, configure_without_nextn};
 
 }  // namespace gimbal::arch

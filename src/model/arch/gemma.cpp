@@ -21,12 +21,12 @@ Attention scaled(const Recorder& m, int layers_of_largest) {
 }
 
 // What a layer with a window and one without it have of their own.
-struct Kind {
+struct GemmaKind {
   Attention attention;
   Value angles;
 };
 
-Value block(Recorder& m, const Kind& kind, bool normed_heads, Value x) {
+Value block(Recorder& m, const GemmaKind& kind, bool normed_heads, Value x) {
   ProgramBuilder& p = m.p;
   Heads h = project_heads(m, kind.attention, rms_norm(m, "attn_norm", x));
   if (normed_heads) h.q = rms_norm(m, "attn_q_norm", h.q), h.k = rms_norm(m, "attn_k_norm", h.k);
@@ -51,9 +51,9 @@ void record_gemma(Recorder& m) {
 }
 
 void record_gemma2(Recorder& m) {
-  Kind all{scaled(m, 46), rope_table(m)};
+  GemmaKind all{scaled(m, 46), rope_table(m)};
   all.attention.cap = float(m.hyper.number("attn_logit_softcapping", 50, 0));
-  Kind local = all;
+  GemmaKind local = all;
   local.attention.window = window_size(m, 4096);
   Value x = embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
@@ -65,8 +65,8 @@ void record_gemma2(Recorder& m) {
 }
 
 void record_gemma3(Recorder& m) {
-  const Kind all{scaled(m, 62), rope_table(m)};
-  Kind local = all;
+  const GemmaKind all{scaled(m, 62), rope_table(m)};
+  GemmaKind local = all;
   if (m.hyper.count("attention.sliding_window", 0, 0) > 0)
     local = {all.attention, window_rope_table(m)}, local.attention.window = window_size(m);
   Value x = embedding(m);
@@ -82,7 +82,7 @@ void record_gemma3(Recorder& m) {
 // side. Two products bring a text's mean into another space; they are linear, so that the mean may as well be
 // taken behind them.
 void record_gemma_embedding(Recorder& m) {
-  Kind all{attention(m), rope_table(m)}, local{all.attention, window_rope_table(m)};
+  GemmaKind all{attention(m), rope_table(m)}, local{all.attention, window_rope_table(m)};
   const int half = window_size(m) / 2;
   all.attention.seen = m.seen_both(-1, -1), local.attention.seen = m.seen_both(half, half);
   Value x = embedding(m);

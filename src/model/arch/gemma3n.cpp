@@ -120,7 +120,7 @@ Value feed_forward(Recorder& m, Value x) {
   return project(m, "ffn_down", m.config.width, y);
 }
 
-void record(Recorder& m) {
+void record_gemma3n(Recorder& m) {
   ProgramBuilder& p = m.p;
   Attention global = attention(m), local = global;
   global.scale = local.scale = 1;
@@ -156,6 +156,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch gemma3n;
-const ModelArch gemma3n{"gemma3n", record};
+const ModelArch gemma3n{"gemma3n", record_gemma3n};
 
 }  // namespace gimbal::arch

@@ -10,15 +10,15 @@ namespace gimbal::arch {
 namespace {
 
 // What layers with a window and those without one have of their own.
-struct Kind {
+struct Gemma4Kind {
   int head_dim, window;
   Value angles;
 };
 
-Kind kind_of(Recorder& m, bool windowed) {
+Gemma4Kind kind_of(Recorder& m, bool windowed) {
   Hyperparameters& h = m.hyper;
   if (!windowed) return {m.config.head_dim, 0, rope_table(m)};
-  Kind k{h.count("attention.key_length_swa"), window_size(m), {}};
+  Gemma4Kind k{h.count("attention.key_length_swa"), window_size(m), {}};
   const int rotated = h.count("rope.dimension_count_swa", k.head_dim);
   if (rotated > k.head_dim || h.count("attention.value_length_swa", k.head_dim) != k.head_dim ||
       m.config.value_dim != m.config.head_dim)
@@ -33,7 +33,7 @@ Kind kind_of(Recorder& m, bool windowed) {
   return k;
 }
 
-Attention attention_of(Recorder& m, const Kind& kind, int layer) {
+Attention attention_of(Recorder& m, const Gemma4Kind& kind, int layer) {
   const int heads = m.hyper.count_of("attention.head_count", layer, {}, 1),
             kv_heads = m.hyper.count_of("attention.head_count_kv", layer, heads, 1);
   if (heads % kv_heads)
@@ -45,7 +45,7 @@ Attention attention_of(Recorder& m, const Kind& kind, int layer) {
 }
 
 // The feed-forward layer, and beside it the experts, if there are any.
-Value feed_forward(Recorder& m, const std::optional<Experts>& experts, Value x) {
+Value gemma4_feed_forward(Recorder& m, const std::optional<Experts>& experts, Value x) {
   ProgramBuilder& p = m.p;
   const Value dense = glu(m, rms_norm(m, "ffn_norm", x), OpKind::GeluGlu);
   if (!experts || !m.has("ffn_gate_inp.weight")) return dense;
@@ -65,9 +65,9 @@ std::optional<Experts> experts_of(Recorder& m) {
   return e;
 }
 
-void record(Recorder& m) {
+void record_gemma4(Recorder& m) {
   ProgramBuilder& p = m.p;
-  const Kind local = kind_of(m, true), global = kind_of(m, false);
+  const Gemma4Kind local = kind_of(m, true), global = kind_of(m, false);
   const std::optional<Experts> experts = experts_of(m);
   const int width = m.hyper.count("embedding_length_per_layer_input", 0, 0),
             shared = m.hyper.count("attention.shared_kv_layers", 0, 0);
@@ -80,11 +80,11 @@ void record(Recorder& m) {
     const bool windowed = m.hyper.flag_of("attention.sliding_window_pattern", i);
     auto& last = windowed ? last_local : last_global;
     const bool own = i < m.config.layers - shared;
-    const Kind& kind = windowed ? local : global;
+    const Gemma4Kind& kind = windowed ? local : global;
     const Value y =
         sharing_attention(m, attention_of(m, kind, i), kind.angles, last, own, rms_norm(m, "attn_norm", x));
     x = p.add(x, rms_norm(m, "post_attention_norm", y));
-    x = p.add(x, rms_norm(m, "post_ffw_norm", feed_forward(m, experts, x)));
+    x = p.add(x, rms_norm(m, "post_ffw_norm", gemma4_feed_forward(m, experts, x)));
     if (inputs) x = p.add(x, of_layer_input(m, p.slice(*inputs, i * width, width), x));
     if (auto scale = m.optional_number("layer_output_scale.weight")) x = p.scale(x, *scale);
   }
@@ -95,6 +95,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch gemma4;
-const ModelArch gemma4{"gemma4", record};
+const ModelArch gemma4{"gemma4", record_gemma4};
 
 }  // namespace gimbal::arch

@@ -5,7 +5,7 @@
 namespace gimbal::arch {
 namespace {
 
-void record(Recorder& m) {
+void record_glm4(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
@@ -25,6 +25,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch glm4;
-const ModelArch glm4{"glm4", record, configure_without_nextn};
+const ModelArch glm4{"glm4", record_glm4, configure_without_nextn};
 
 }  // namespace gimbal::arch

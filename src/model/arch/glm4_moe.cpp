@@ -6,7 +6,7 @@
 namespace gimbal::arch {
 namespace {
 
-struct Layers {
+struct Glm4MoeLayers {
   Attention attention;
   Value angles;
   int dense;  // layers without experts, the first ones
@@ -14,15 +14,15 @@ struct Layers {
   int shared;  // width of the shared expert; 0: none
 };
 
-Layers read_layers(Recorder& m) {
-  Layers l{attention(m), rope_table(m), m.hyper.count("leading_dense_block_count", 0, 0),
-           read_experts(m, {.gating = Gating::Sigmoid, .normalised = false}), 0};
+Glm4MoeLayers read_glm4_moe_layers(Recorder& m) {
+  Glm4MoeLayers l{attention(m), rope_table(m), m.hyper.count("leading_dense_block_count", 0, 0),
+                  read_experts(m, {.gating = Gating::Sigmoid, .normalised = false}), 0};
   l.shared = bounded(m, "expert_shared_count and the width of an expert",
                      int64_t(m.hyper.count("expert_shared_count", 0, 0)) * l.experts.width);
   return l;
 }
 
-Value layer(Recorder& m, const Layers& l, int i, Value x) {
+Value layer(Recorder& m, const Glm4MoeLayers& l, int i, Value x) {
   ProgramBuilder& p = m.p;
   Heads h = project_heads(m, l.attention, rms_norm(m, "attn_norm", x));
   if (m.has("attn_q_norm.weight")) h.q = rms_norm(m, "attn_q_norm", h.q);
@@ -36,8 +36,8 @@ Value layer(Recorder& m, const Layers& l, int i, Value x) {
   return l.shared ? p.add(x, glu(m, z, OpKind::SwiGlu, "_shexp", l.shared)) : x;
 }
 
-void record(Recorder& m) {
-  const Layers l = read_layers(m);
+void record_glm4_moe(Recorder& m) {
+  const Glm4MoeLayers l = read_glm4_moe_layers(m);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
@@ -46,17 +46,17 @@ void record(Recorder& m) {
   logits_and_states(m, x);
 }
 
-void record_nextn(Recorder& m) {
-  const Layers l = read_layers(m);
+void record_glm4_moe_nextn(Recorder& m) {
+  const Glm4MoeLayers l = read_glm4_moe_layers(m);
   const Nextn n = begin_nextn(m);
   end_nextn(m, n, layer(m, l, n.layer, n.x));
 }
 
-const ModelArch glm4moe_nextn{"glm4moe", record_nextn, configure_nextn};
+const ModelArch glm4moe_nextn{"glm4moe", record_glm4_moe_nextn, configure_nextn};
 
 }  // namespace
 
 extern const ModelArch glm4moe;
-const ModelArch glm4moe{"glm4moe", record, configure_without_nextn, false, &glm4moe_nextn};
+const ModelArch glm4moe{"glm4moe", record_glm4_moe, configure_without_nextn, false, &glm4moe_nextn};
 
 }  // namespace gimbal::arch

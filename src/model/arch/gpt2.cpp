@@ -16,7 +16,7 @@ constexpr float kBloomBias = 8;  // the largest that ALiBi subtracts for one pos
 using Change = std::function<Heads(const Heads&)>;
 
 // `change`: of q, k and v, before they meet.
-void record(Recorder& m, Value x, const Attention& a, Bias bias, const Change& change) {
+void record_like_gpt2(Recorder& m, Value x, const Attention& a, Bias bias, const Change& change) {
   ProgramBuilder& p = m.p;
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
@@ -31,20 +31,20 @@ Heads as_they_are(const Heads& h) { return h; }
 
 void record_gpt2(Recorder& m) {
   const Value x = m.p.add(token_embedding(m), position_embedding(m));
-  record(m, x, attention(m), Bias::Needed, as_they_are);
+  record_like_gpt2(m, x, attention(m), Bias::Needed, as_they_are);
 }
 
 void record_starcoder2(Recorder& m) {
   const Value angles = rope_table(m);
-  record(m, token_embedding(m), attention(m), Bias::Needed,
-         [&](const Heads& h) { return rotated(m, h, angles, RopePairs::Halves); });
+  record_like_gpt2(m, token_embedding(m), attention(m), Bias::Needed,
+                   [&](const Heads& h) { return rotated(m, h, angles, RopePairs::Halves); });
 }
 
 void record_bloom(Recorder& m) {
   Attention a = attention(m);
   a.alibi = kBloomBias;
   const Value x = layer_norm(m, "token_embd_norm", token_embedding(m), Bias::Needed);
-  record(m, x, a, Bias::Needed, as_they_are);
+  record_like_gpt2(m, x, a, Bias::Needed, as_they_are);
 }
 
 void record_mpt(Recorder& m) {
@@ -60,7 +60,7 @@ void record_mpt(Recorder& m) {
     if (!m.has(name + ".weight")) return v;
     return p.split_heads(layer_norm(m, name, p.join_heads(v)), a.head_dim);
   };
-  record(m, x, a, Bias::Optional, [&](const Heads& h) {
+  record_like_gpt2(m, x, a, Bias::Optional, [&](const Heads& h) {
     return Heads{normed("attn_q_norm", clamped(h.q)), normed("attn_k_norm", clamped(h.k)), clamped(h.v)};
   });
 }

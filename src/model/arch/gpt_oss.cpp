@@ -9,7 +9,7 @@ namespace {
 // max(gate, 7) times its sigmoid, and so on: ops/defs/elementwise.cpp.
 constexpr float kGateLimit = 7;
 
-void record(Recorder& m) {
+void record_gpt_oss(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention all = attention(m);
   const int window = window_size(m);
@@ -35,6 +35,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch gpt_oss;
-const ModelArch gpt_oss{"gpt-oss", record};
+const ModelArch gpt_oss{"gpt-oss", record_gpt_oss};
 
 }  // namespace gimbal::arch

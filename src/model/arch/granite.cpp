@@ -14,7 +14,7 @@ struct Scales {
   double embedding, block, logits;  // logits are divided by theirs
 };
 
-Value feed_forward(Recorder& m, const std::optional<Experts>& experts, Value x) {
+Value granite_feed_forward(Recorder& m, const std::optional<Experts>& experts, Value x) {
   if (!experts) return glu(m, x);
   const Value y = mixture(m, *experts, x);
   const int shared = m.hyper.count("expert_shared_feed_forward_length", 0, 0);
@@ -22,8 +22,8 @@ Value feed_forward(Recorder& m, const std::optional<Experts>& experts, Value x) 
 }
 
 // Without angles heads are not rotated; without experts feed-forward layers are plain.
-void record(Recorder& m, const Attention& a, std::optional<Value> angles, const Scales& scales,
-            const std::optional<Experts>& experts = {}) {
+void record_like_granite(Recorder& m, const Attention& a, std::optional<Value> angles, const Scales& scales,
+                         const std::optional<Experts>& experts = {}) {
   ProgramBuilder& p = m.p;
   Value x = token_embedding(m, float(scales.embedding));
   auto add_block = [&](Value y) { x = p.add(x, p.scale(y, float(scales.block))); };
@@ -32,7 +32,7 @@ void record(Recorder& m, const Attention& a, std::optional<Value> angles, const 
     Heads h = project_heads(m, a, rms_norm(m, "attn_norm", x));
     if (angles) h = rotated(m, h, *angles, RopePairs::Adjacent);
     add_block(project(m, "attn_output", m.config.width, attend(m, a, h)));
-    add_block(feed_forward(m, experts, rms_norm(m, "ffn_norm", x)));
+    add_block(granite_feed_forward(m, experts, rms_norm(m, "ffn_norm", x)));
   }
   logits(m, rms_norm(m, "output_norm", wanted(m, x)), float(1 / scales.logits));
 }
@@ -43,9 +43,10 @@ void record_granite(Recorder& m, const std::optional<Experts>& experts) {
   a.scale = float(h.positive("attention.scale", a.scale));
   std::optional<Value> angles;
   if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);  // so do these files switch it off
-  record(m, a, angles,
-         {h.positive("embedding_scale", 1), h.positive("residual_scale", 1), h.positive("logit_scale")},
-         experts);
+  record_like_granite(
+      m, a, angles,
+      {h.positive("embedding_scale", 1), h.positive("residual_scale", 1), h.positive("logit_scale")},
+      experts);
 }
 
 // Older files leave the numbers out: these are those of the models there were then. (llama.cpp divides logits
@@ -53,9 +54,10 @@ void record_granite(Recorder& m, const std::optional<Experts>& experts) {
 void record_minicpm(Recorder& m) {
   Hyperparameters& h = m.hyper;
   const double layers = m.config.layers + m.config.left_out;
-  record(m, attention(m), rope_table(m),
-         {h.positive("embedding_scale", 12), h.positive("residual_scale", 1.4 / std::sqrt(layers)),
-          h.positive("logit_scale", m.config.width / 256.0)});
+  record_like_granite(
+      m, attention(m), rope_table(m),
+      {h.positive("embedding_scale", 12), h.positive("residual_scale", 1.4 / std::sqrt(layers)),
+       h.positive("logit_scale", m.config.width / 256.0)});
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ double rope_base(Recorder& m) {
   return c.head_dim > 2 ? c.rope_base * fixed::pow(alpha, c.head_dim / (c.head_dim - 2.0)) : c.rope_base;
 }
 
-void record(Recorder& m) {
+void record_hunyuan(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = m.rope({.rotated = m.config.rotated, .base = rope_base(m)});
@@ -33,6 +33,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch hunyuan_dense;
-const ModelArch hunyuan_dense{"hunyuan-dense", record};
+const ModelArch hunyuan_dense{"hunyuan-dense", record_hunyuan};
 
 }  // namespace gimbal::arch

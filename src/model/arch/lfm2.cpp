@@ -15,7 +15,7 @@ Value mixed(Recorder& m, Value angles, Value x, int layer) {
 }
 
 // The first `dense` layers have no experts.
-void record(Recorder& m, int dense) {
+void record_lfm2(Recorder& m, int dense) {
   ProgramBuilder& p = m.p;
   const Value angles = rope_table(m);
   Value x = token_embedding(m);
@@ -32,8 +32,8 @@ void record(Recorder& m, int dense) {
 }  // namespace
 
 extern const ModelArch lfm2, lfm2moe;
-const ModelArch lfm2{"lfm2", [](Recorder& m) { record(m, m.config.layers); }};
-const ModelArch lfm2moe{"lfm2moe",
-                        [](Recorder& m) { record(m, m.hyper.count("leading_dense_block_count", 0, 0)); }};
+const ModelArch lfm2{"lfm2", [](Recorder& m) { record_lfm2(m, m.config.layers); }};
+const ModelArch lfm2moe{
+    "lfm2moe", [](Recorder& m) { record_lfm2(m, m.hyper.count("leading_dense_block_count", 0, 0)); }};
 
 }  // namespace gimbal::arch

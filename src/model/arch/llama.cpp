@@ -7,7 +7,7 @@
 namespace gimbal::arch {
 namespace {
 
-void record(Recorder& m) {
+void record_llama(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
@@ -26,8 +26,8 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch llama, internlm2, ernie4_5;
-const ModelArch llama{"llama", record};
-const ModelArch internlm2{"internlm2", record};
-const ModelArch ernie4_5{"ernie4_5", record};
+const ModelArch llama{"llama", record_llama};
+const ModelArch internlm2{"internlm2", record_llama};
+const ModelArch ernie4_5{"ernie4_5", record_llama};
 
 }  // namespace gimbal::arch

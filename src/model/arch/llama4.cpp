@@ -8,9 +8,9 @@
 namespace gimbal::arch {
 namespace {
 
-constexpr int kChunk = 8192;     // positions
-constexpr int kPeriod = 4;       // the last of so many layers sees all
-constexpr double kGrowth = 0.1;  // of its queries
+constexpr int kChunk = 8192;      // positions
+constexpr int kLlama4Period = 4;  // the last of so many layers sees all
+constexpr double kGrowth = 0.1;   // of its queries
 
 // First and last position that a row sees: those of its chunk up to its own.
 Value seen_in_chunk(Recorder& m) {
@@ -20,12 +20,12 @@ Value seen_in_chunk(Recorder& m) {
   });
 }
 
-struct Kind {
+struct Llama4Kind {
   Attention attention;
   std::optional<Value> angles;
 };
 
-Heads heads(Recorder& m, const Kind& kind, bool grows, bool normed, Value x) {
+Heads heads(Recorder& m, const Llama4Kind& kind, bool grows, bool normed, Value x) {
   ProgramBuilder& p = m.p;
   Heads h = project_heads(m, kind.attention, x);
   if (kind.angles) {
@@ -61,7 +61,7 @@ Experts read_one_expert(Recorder& m) {
   return e;
 }
 
-void record(Recorder& m) {
+void record_llama4(Recorder& m) {
   ProgramBuilder& p = m.p;
   // A window of 0 is that of models without chunks, all of whose layers rotate; another one is not in files.
   const int window = m.hyper.count("attention.sliding_window", kChunk, 0);
@@ -69,8 +69,8 @@ void record(Recorder& m) {
     m.hyper.fail(Code::Unsupported, "llama4.attention.sliding_window is " + std::to_string(window) +
                                         "; this version computes chunks of 8192, or none (0)");
   const bool chunks = window != 0;
-  const Kind all{attention(m), chunks ? std::nullopt : std::optional(rope_table(m))};
-  Kind local{attention(m), rope_table(m)};
+  const Llama4Kind all{attention(m), chunks ? std::nullopt : std::optional(rope_table(m))};
+  Llama4Kind local{attention(m), rope_table(m)};
   if (chunks) local.attention.window = kChunk, local.attention.seen = seen_in_chunk(m);
   const int step = m.hyper.count("interleave_moe_layer_step", {}, 0);
   const Experts experts = read_one_expert(m);
@@ -79,7 +79,7 @@ void record(Recorder& m) {
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const Kind& kind = has_window(m, i, kPeriod) ? local : all;
+    const Llama4Kind& kind = has_window(m, i, kLlama4Period) ? local : all;
     const Heads h = heads(m, kind, chunks, normed, rms_norm(m, "attn_norm", x));
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, kind.attention, h)));
 
@@ -94,6 +94,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch llama4;
-const ModelArch llama4{"llama4", record};
+const ModelArch llama4{"llama4", record_llama4};
 
 }  // namespace gimbal::arch

@@ -7,7 +7,7 @@
 namespace gimbal::arch {
 namespace {
 
-void record(Recorder& m, Value (*mixer)(Recorder&, Value x)) {
+void record_mamba(Recorder& m, Value (*mixer)(Recorder&, Value x)) {
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
@@ -27,7 +27,7 @@ Status without_attention(const Gguf&, Config&) { return Done{}; }
 }  // namespace
 
 extern const ModelArch mamba, mamba2;
-const ModelArch mamba{"mamba", [](Recorder& m) { record(m, first); }, without_attention};
-const ModelArch mamba2{"mamba2", [](Recorder& m) { record(m, second); }, without_attention};
+const ModelArch mamba{"mamba", [](Recorder& m) { record_mamba(m, first); }, without_attention};
+const ModelArch mamba2{"mamba2", [](Recorder& m) { record_mamba(m, second); }, without_attention};
 
 }  // namespace gimbal::arch

@@ -6,7 +6,7 @@
 namespace gimbal::arch {
 namespace {
 
-void record(Recorder& m) {
+void record_mistral3(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
@@ -28,6 +28,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch mistral3;
-const ModelArch mistral3{"mistral3", record};
+const ModelArch mistral3{"mistral3", record_mistral3};
 
 }  // namespace gimbal::arch

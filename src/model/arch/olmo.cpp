@@ -6,13 +6,13 @@
 namespace gimbal::arch {
 namespace {
 
-constexpr int kPeriod = 4;
+constexpr int kOlmo3Period = 4;
 
 Value normed_together(Recorder& m, const std::string& name, Value heads, int head_dim) {
   return m.p.split_heads(rms_norm(m, name, m.p.join_heads(heads)), head_dim);
 }
 
-void record(Recorder& m) {
+void record_olmo(Recorder& m) {
   ProgramBuilder& p = m.p;
   const int window = m.hyper.has("attention.sliding_window") ? window_size(m) : 0;
   const Attention far = attention(m);
@@ -26,7 +26,7 @@ void record(Recorder& m) {
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const bool is_near = window && has_window(m, i, kPeriod);
+    const bool is_near = window && has_window(m, i, kOlmo3Period);
     const Attention& a = is_near ? near : far;
     const Value angles = is_near ? near_angles() : far_angles;
     Heads h = project_heads(m, a, x);
@@ -42,6 +42,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch olmo2;
-const ModelArch olmo2{"olmo2", record};
+const ModelArch olmo2{"olmo2", record_olmo};
 
 }  // namespace gimbal::arch

@@ -5,7 +5,7 @@
 namespace gimbal::arch {
 namespace {
 
-void record(Recorder& m) {
+void record_olmoe(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
@@ -26,6 +26,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch olmoe;
-const ModelArch olmoe{"olmoe", record};
+const ModelArch olmoe{"olmoe", record_olmoe};
 
 }  // namespace gimbal::arch

@@ -5,7 +5,7 @@
 namespace gimbal::arch {
 namespace {
 
-void record(Recorder& m) {
+void record_phimoe(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
@@ -23,6 +23,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch phimoe;
-const ModelArch phimoe{"phimoe", record};
+const ModelArch phimoe{"phimoe", record_phimoe};
 
 }  // namespace gimbal::arch

@@ -18,8 +18,8 @@ Heads normed(Recorder& m, const Attention& a, Value x) {
   return {rms_norm(m, "attn_q_norm", h.q), rms_norm(m, "attn_k_norm", h.k), h.v};
 }
 
-void record(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value),
-            const char* second_norm = "ffn_norm") {
+void record_qwen(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value),
+                 const char* second_norm = "ffn_norm") {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
@@ -39,10 +39,10 @@ void record(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value),
 }  // namespace
 
 extern const ModelArch qwen2, qwen2vl, qwen3, qwen3vl, seed_oss;
-const ModelArch qwen2{"qwen2", [](Recorder& m) { record(m, biased); }};
-const ModelArch qwen2vl{"qwen2vl", [](Recorder& m) { record(m, biased); }};
-const ModelArch qwen3{"qwen3", [](Recorder& m) { record(m, normed); }};
-const ModelArch qwen3vl{"qwen3vl", [](Recorder& m) { record(m, normed); }};
-const ModelArch seed_oss{"seed_oss", [](Recorder& m) { record(m, plain, "post_attention_norm"); }};
+const ModelArch qwen2{"qwen2", [](Recorder& m) { record_qwen(m, biased); }};
+const ModelArch qwen2vl{"qwen2vl", [](Recorder& m) { record_qwen(m, biased); }};
+const ModelArch qwen3{"qwen3", [](Recorder& m) { record_qwen(m, normed); }};
+const ModelArch qwen3vl{"qwen3vl", [](Recorder& m) { record_qwen(m, normed); }};
+const ModelArch seed_oss{"seed_oss", [](Recorder& m) { record_qwen(m, plain, "post_attention_norm"); }};
 
 }  // namespace gimbal::arch

@@ -69,7 +69,7 @@ bool is_recurrent(Recorder& m, int layer) {
 }
 
 using Block = Value (*)(Recorder&, Value x);
-void record(Recorder& m, Block recurrent, Block feed_forward) {
+void record_qwen35(Recorder& m, Block recurrent, Block feed_forward) {
   ProgramBuilder& p = m.p;
   const Value angles = rope_table(m);
   Value x = token_embedding(m);
@@ -83,7 +83,7 @@ void record(Recorder& m, Block recurrent, Block feed_forward) {
   logits_and_states(m, x);
 }
 
-void record_nextn(Recorder& m, Block feed_forward) {
+void record_qwen35_nextn(Recorder& m, Block feed_forward) {
   ProgramBuilder& p = m.p;
   const Value angles = rope_table(m);
   const Nextn n = begin_nextn(m);
@@ -91,8 +91,8 @@ void record_nextn(Recorder& m, Block feed_forward) {
   const Value x = p.add(n.x, gated_attention(m, a, angles, rms_norm(m, "attn_norm", n.x)));
   end_nextn(m, n, p.add(x, feed_forward(m, rms_norm(m, "post_attention_norm", x))));
 }
-void record_dense_nextn(Recorder& m) { record_nextn(m, dense); }
-void record_experts_nextn(Recorder& m) { record_nextn(m, experts); }
+void record_dense_nextn(Recorder& m) { record_qwen35_nextn(m, dense); }
+void record_experts_nextn(Recorder& m) { record_qwen35_nextn(m, experts); }
 
 const ModelArch qwen35_nextn{"qwen35", record_dense_nextn, configure_nextn};
 const ModelArch qwen35moe_nextn{"qwen35moe", record_experts_nextn, configure_nextn};
@@ -101,11 +101,11 @@ const ModelArch qwen3next_nextn{"qwen3next", record_experts_nextn, configure_nex
 }  // namespace
 
 extern const ModelArch qwen35, qwen35moe, qwen3next;
-const ModelArch qwen35{"qwen35", [](Recorder& m) { record(m, delta_net_35, dense); }, configure_without_nextn,
-                       false, &qwen35_nextn};
-const ModelArch qwen35moe{"qwen35moe", [](Recorder& m) { record(m, delta_net_35, experts); },
+const ModelArch qwen35{"qwen35", [](Recorder& m) { record_qwen35(m, delta_net_35, dense); },
+                       configure_without_nextn, false, &qwen35_nextn};
+const ModelArch qwen35moe{"qwen35moe", [](Recorder& m) { record_qwen35(m, delta_net_35, experts); },
                           configure_without_nextn, false, &qwen35moe_nextn};
-const ModelArch qwen3next{"qwen3next", [](Recorder& m) { record(m, delta_net_next, experts); },
+const ModelArch qwen3next{"qwen3next", [](Recorder& m) { record_qwen35(m, delta_net_next, experts); },
                           configure_without_nextn, false, &qwen3next_nextn};
 
 }  // namespace gimbal::arch

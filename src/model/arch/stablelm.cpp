@@ -6,7 +6,7 @@
 namespace gimbal::arch {
 namespace {
 
-void record(Recorder& m) {
+void record_stablelm(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
@@ -28,6 +28,6 @@ void record(Recorder& m) {
 }  // namespace
 
 extern const ModelArch stablelm;
-const ModelArch stablelm{"stablelm", record};
+const ModelArch stablelm{"stablelm", record_stablelm};
 
 }  // namespace gimbal::arch
