@@ -97,10 +97,10 @@ TEST(Batch, RandomSchedulesOnEveryInstructionSetWithQuantizedCaches) {
 // attention and with experts.
 TEST(Batch, RandomSchedulesOfRecurrentModels) {
   const Variants variants = cpu_variants();
-  for (const char* model : {"mamba2", "jamba", "lfm2moe", "qwen35", "granitehybrid-q8"}) {
+  for (const std::string& model : recurrent_models()) {
     SCOPED_TRACE(model);
     const Setting s{options(128, 9), "threads=2\nvariant=" + variants.usable.back(),
-                    "threads=1\nvariant=baseline", "more/arch/" + std::string(model)};
+                    "threads=1\nvariant=baseline", "more/arch/" + model};
     expect_all_of_it(run(s, {.seed = 31, .steps = 60, .most_rows = 24}));
   }
 }
@@ -150,9 +150,9 @@ TEST(Batch, APageThatIsSharedIsCopiedBeforeItIsWritten) {
 
 // Back to a checkpoint and on from there, a fork beside its origin, and both behind where they parted.
 TEST(Batch, RecurrentModelsAreRewoundAndForked) {
-  for (const char* model : {"mamba2", "jamba", "lfm2moe", "qwen35", "granitehybrid-q8"}) {
+  for (const std::string& model : recurrent_models()) {
     SCOPED_TRACE(model);
-    Engine e = open(options(512, 2), "threads=2", "more/arch/" + std::string(model));
+    Engine e = open(options(512, 2), "threads=2", "more/arch/" + model);
     auto text = [](int n, int from) {
       Text t;
       for (int i = 0; i < n; i++) t.push_back((i * 37 + from * 11) % 500);

@@ -145,9 +145,10 @@ void report(const char* what, const Law& law) {
 
 TEST(Drafts, NeverChangeATextOfAnyGoldenModel) {
   Law law;
-  int models = 0, left_out = 0;
+  int models = 0, left_out = 0, files = 0;
   for (const char* folder : {"stories", "arch", "more/arch", "quant"})
     for (const std::string& path : golden_files(folder, ".json")) {
+      if (fewer_cases() && files++ % 3) continue;
       const std::string file =
           golden_dir() + "/" + folder + "/" + read_json(path)["model"].get<std::string>();
       SCOPED_TRACE(file);
@@ -168,7 +169,7 @@ TEST(Drafts, NeverChangeATextOfAnyGoldenModel) {
     }
   report("golden models", law);
   std::printf("%d models, %d that cannot be loaded\n", models, left_out);
-  EXPECT_GE(models, 20);
+  EXPECT_GE(models, fewer_cases() ? 10 : 20);
   EXPECT_LE(left_out, 1) << "rwkv7";
   EXPECT_GT(law.counts.accepted, law.counts.drafted / 10);
   EXPECT_LT(law.counts.accepted, law.counts.drafted);
@@ -268,14 +269,14 @@ TEST(Drafts, ChangeNothingOfWhatGenerateDoes) {
   for (const auto& [settings, cancel_after] : ways) {
     const Seen want = tell(settings, nullptr, cancel_after);
     finishes.insert(want.finish);
-    for (unsigned seed = 1; seed < 8; seed++) {
+    for (unsigned seed = 1; seed < (fewer_cases() ? 3 : 8); seed++) {
       Drafting d = drafts(kKinds[seed % std::size(kKinds)], script, 512, seed);
       ASSERT_TRUE(tell(settings, &d, cancel_after) == want)
           << "seed " << seed << ", finish " << name_of(want.finish);
     }
   }
   EXPECT_EQ(finishes.size(), 5u) << "not every way to finish was seen";
-  EXPECT_GT(accepted, 500u);
+  EXPECT_GT(accepted, fewer_cases() ? 100u : 500u);
 }
 
 // An adapting length asks a clock, so a text must not depend on what it answers.

@@ -167,12 +167,11 @@ TEST(Serving, RandomRequestsWithACacheBelowTheContext) {
 TEST(Serving, RandomRequestsWithoutAPlaceForPrefixes) { serve({serving_run(128, 4, 4), 31}); }
 
 TEST(Serving, RandomRequestsOfRecurrentModels) {
-  for (const char* model : {"mamba2", "jamba", "lfm2moe", "qwen35", "granitehybrid-q8"}) {
+  for (const std::string& model : recurrent_models()) {
     SCOPED_TRACE(model);
     const bool some = fewer_cases();
-    serve({serving_run(384, 6, 9), 41, "more/arch/" + std::string(model), some ? 24 : 40, 2});
-    serve({serving_run(256, 6, 6, 64 * 6), 42, "more/arch/" + std::string(model),
-           40});  // with fewer, none is shared
+    serve({serving_run(384, 6, 9), 41, "more/arch/" + model, some ? 24 : 40, 2});
+    serve({serving_run(256, 6, 6, 64 * 6), 42, "more/arch/" + model, 40});  // with fewer, none is shared
   }
 }
 
@@ -199,11 +198,11 @@ TEST(Serving, DraftsChangeNothing) {
 }
 
 TEST(Serving, DraftsChangeNothingOfRecurrentModels) {
-  for (const char* model : {"mamba2", "jamba", "lfm2moe", "qwen35", "granitehybrid-q8"}) {
+  for (const std::string& model : recurrent_models()) {
     SCOPED_TRACE(model);
     const bool some = fewer_cases();
-    serve({drafted(serving_run(384, 6, 9), 5), 71, "more/arch/" + std::string(model), some ? 24 : 40, 2});
-    serve({drafted(serving_run(256, 6, 6, 64 * 6), 7), 72, "more/arch/" + std::string(model), 40});
+    serve({drafted(serving_run(384, 6, 9), 5), 71, "more/arch/" + model, some ? 24 : 40, 2});
+    serve({drafted(serving_run(256, 6, 6, 64 * 6), 7), 72, "more/arch/" + model, 40});
   }
 }
 

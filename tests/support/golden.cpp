@@ -88,6 +88,11 @@ bool whole_collection() { return chosen().whole; }
 
 bool fewer_cases() { return std::getenv("GIMBAL_FEWER_CASES") != nullptr; }
 
+std::vector<std::string> recurrent_models() {
+  if (fewer_cases()) return {"jamba", "qwen35"};
+  return {"mamba2", "jamba", "lfm2moe", "qwen35", "granitehybrid-q8"};
+}
+
 std::vector<std::string> golden_files(const std::string& folder, const std::string& suffix) {
   fs::path root = fs::path(golden_dir()) / folder;
   std::vector<std::string> files;

@@ -12,8 +12,12 @@ const std::string& golden_dir();
 bool whole_collection();  // true when golden_dir() is the whole collection
 
 // Where GIMBAL_FEWER_CASES is set, tests leave out repetitions of the same code with other weights or another
-// random seed. CI sets it under the sanitizers, which look at the code.
+// random seed. CI sets it under the sanitizers, which look at the code, and on GPUs.
 bool fewer_cases();
+
+// Models of more/arch with states that every position changes: scans of both kinds, delta nets, short
+// convolutions, beside pages of attention and with experts. With fewer cases two that have most of these.
+std::vector<std::string> recurrent_models();
 
 // Files golden_dir()/folder/*suffix, sorted, as paths. Fails the calling test when there is none.
 std::vector<std::string> golden_files(const std::string& folder, const std::string& suffix);
