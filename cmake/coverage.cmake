@@ -6,7 +6,6 @@ if(GIMBAL_COVERAGE)
     message(FATAL_ERROR "GIMBAL_COVERAGE needs g++, whose gcov reads what the tests leave behind; this is ${CMAKE_CXX_COMPILER_ID}. Set the environment variable CXX=g++ and remove ${CMAKE_BINARY_DIR}.")
   endif()
   set(coverage_flags --coverage -O0 -fprofile-update=atomic)
-  set_target_properties(gimbal_device gimbal_discovery PROPERTIES UNITY_BUILD OFF)  # gcov is asked file by file
   target_compile_options(gimbal_device PRIVATE ${coverage_flags})
   target_compile_options(gimbal_discovery PRIVATE ${coverage_flags})
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/program/memory.cpp APPEND PROPERTY COMPILE_OPTIONS ${coverage_flags})

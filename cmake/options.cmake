@@ -24,7 +24,7 @@ add_compile_options(-Wall -Wextra -Werror -ffp-contract=off)
 add_compile_options(-ffunction-sections -fdata-sections)
 
 # Most of what a file takes to compile is what it has in common with its neighbours: with CMAKE_UNITY_BUILD a layer is compiled as one
-# file. CI and the sanitizers do so; whoever edits one file again and again does without (docs/testing.md says who sees a missing include).
+# file. The sanitizers do so; users' presets do without, so that CI sees a missing include.
 if(CMAKE_UNITY_BUILD)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)  # all of a layer
   # A type of the second file may have members that only this file knows.

@@ -61,7 +61,6 @@ def run(command, **more):
 def configure(folder, chosen, names):
     return run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
                 "-DGIMBAL_WORKERS=ON", "-DGIMBAL_BACKEND_LINKAGE=plugin", "-Werror=dev",
-                f"-DCMAKE_UNITY_BUILD={'ON' if os.environ.get('CI') else 'OFF'}",  # as CI has compiled the layers before
                 *options_of(chosen, names)])
 
 
