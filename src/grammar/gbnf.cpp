@@ -1,7 +1,6 @@
-// Reads GBNF: rules `name ::= alternatives`, of "literals", [classes], names, (groups), `.`, tokens as <name>
-// or
-// <[number]>, each repeated by * + ? {m} {m,} {m,n}; comments begin with #. A rule ends with its line, but
-// for groups and behind `|`.
+// Reads GBNF: rules `name ::= alternatives`, of "literals", [classes], names, (groups), `.`, and tokens,
+// which are <name> or <[number]>; each repeated by * + ? {m} {m,} {m,n}; comments begin with #. A rule ends
+// with its line, but for groups and behind `|`.
 #include <map>
 #include <optional>
 
