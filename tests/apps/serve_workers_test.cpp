@@ -230,6 +230,29 @@ TEST(ServeWorkers, TwoOnADeviceDoNotTakeItsMemoryTwice) {
   EXPECT_GT(two[0], 0u);
 }
 
+// Their pages are those of one file, which all processes share.
+TEST(ServeWorkers, TwoOnADeviceMapTheSamePackedWeights) {
+  const std::string folder = format("{}/mapped-{}", testing::TempDir(), getpid()), model = folder + "/m.gguf";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(golden_dir() + "/arch/llama-gqa.gguf", model);
+  ASSERT_EQ(gimbal({"pack", model, "--quiet"}).code, 0);
+  {
+    const Serving s({model, "--workers", "cpu,cpu"});
+    const auto workers = workers_of(s.pid());
+    EXPECT_EQ(workers.size(), 2u);
+    for (const pid_t pid : workers) {
+      const std::string maps = bytes_of(format("/proc/{}/maps", pid));
+      const size_t at = maps.find(format("/mapped-{}/m.gguf.packed", getpid()));
+      ASSERT_NE(at, maps.npos) << maps;
+      const std::string line = maps.substr(maps.rfind('\n', at) + 1, at - maps.rfind('\n', at));
+      EXPECT_SAYS(line, " r--s ");
+    }
+    EXPECT_EQ(s.ask("/v1/completions", {{"prompt", {1, 5, 9}}, {"max_tokens", 4}})["usage"]["prompt_tokens"],
+              3);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST(ServeWorkers, AModelThatCannotBeLoadedSaysWhyAndEndsTheServer) {
   const auto r = gimbal({"serve", "default", "--port", "0", "--strict", "--backend", "cuda"});
   EXPECT_NE(r.code, 0);
