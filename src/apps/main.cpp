@@ -36,7 +36,7 @@ int report(const Error& error, bool json, bool lines = false) {
   const Error e = worded(error);
   std::string text = "error: " + printable(e.message, true) + "\n";
   if (!e.remedy.empty()) text += "  " + printable(e.remedy, true) + "\n";
-  fflush(stdout);
+  flush_output();
   fwrite(text.data(), 1, text.size(), stderr);
   if (json)
     print_json({{"error", {{"code", name_of(e.code)}, {"message", e.message}, {"remedy", e.remedy}}}}, lines);

@@ -19,6 +19,20 @@ namespace {
 
 std::string (*note_line)(const std::string&) = nullptr;
 int first_error = 0;  // errno of the first write to stdout that failed
+std::mutex output;
+std::string pending;  // of stdout
+constexpr size_t kMostPending = 1 << 16;
+
+// Not by stdio, which loses what it was writing when a signal comes. The first Ctrl-C is for whoever computes
+// the text, and what was said until then arrives; the second one ends the program, also here.
+void write_pending() {
+  for (std::string_view rest = pending; !rest.empty() && !first_error;) {
+    const ssize_t n = ::write(STDOUT_FILENO, rest.data(), rest.size());
+    if (n > 0) rest.remove_prefix(size_t(n));
+    else if (n == 0 || errno != EINTR) first_error = n ? errno : EIO;
+  }
+  pending.clear();
+}
 
 bool colour() {
   static const bool on = [] {
@@ -68,14 +82,14 @@ bool stderr_is_terminal() {
 }
 
 void print(std::string_view text) {
-  errno = 0;
-  if (fwrite(text.data(), 1, text.size(), stdout) != text.size() && !first_error)
-    first_error = errno ? errno : EIO;
+  const std::lock_guard lock(output);
+  pending += text;
+  if (stdout_is_terminal() || pending.size() > kMostPending) write_pending();
 }
 
 bool flush_output() {
-  errno = 0;
-  if (fflush(stdout) != 0 && !first_error) first_error = errno ? errno : EIO;
+  const std::lock_guard lock(output);
+  write_pending();
   errno = first_error;
   return first_error == 0;
 }

@@ -115,6 +115,16 @@ TEST(Run, CtrlCKeepsTheTextSoFar) {
   EXPECT_EQ(r.out.back(), '\n');
 }
 
+// Ctrl-C comes while a write waits for its reader: what was written and what follows arrive.
+TEST(Run, CtrlCWhileNobodyReadsLosesNothing) {
+  Ran r = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--ignore-eos", "--quiet"},
+                 {.interrupt_when_full = true});
+  EXPECT_EQ(r.code, 130) << r.err;
+  EXPECT_EQ(r.err, "");
+  EXPECT_GT(r.out.size(), 4000u);
+  EXPECT_EQ(r.out.back(), '\n');
+}
+
 TEST(Run, AReaderThatGoesAwayAndAFullDiskAreNoCrash) {
   Ran gone = gimbal({"run", "-p", "Once upon a time", "--ctx", "100000", "--greedy", "--quiet"},
                     {.close_after_bytes = 20});

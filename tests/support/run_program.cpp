@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 namespace gimbal::test {
 namespace {
@@ -74,6 +76,12 @@ class Command {
   std::vector<char*> argv_, envp_;
 };
 
+constexpr int kSmallPipe = 4096;
+bool is_full(int pipe) {  // a write that does not fit as a whole waits
+  int held = 0;
+  return ioctl(pipe, FIONREAD, &held) == 0 && held > kSmallPipe - 32;
+}
+
 // Whether the process has a handler of its own for Ctrl-C (Linux: the mask SigCgt has bit N-1 for signal N).
 bool handles_interrupts(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
@@ -100,10 +108,13 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
   size_t sent = 0;
   bool interrupted = false;
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const bool small = setup.interrupt_when_full;
+  if (small && fcntl(out.read, F_SETPIPE_SZ, kSmallPipe) != kSmallPipe) cannot("F_SETPIPE_SZ");
   while (out.read >= 0 || err.read >= 0) {
     if (in.write >= 0 && sent == setup.input.size()) close_end(in.write);
-    pollfd wait[3] = {{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}};
-    if (poll(wait, 3, setup.interrupt_when_heard ? 10 : 1000) < 0 && errno != EINTR) cannot("poll");
+    const bool waits = small && !interrupted && err.read >= 0;  // else it has ended
+    pollfd wait[3] = {{waits ? -1 : out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}};
+    if (poll(wait, 3, waits || setup.interrupt_when_heard ? 10 : 1000) < 0 && errno != EINTR) cannot("poll");
     if (std::chrono::steady_clock::now() > deadline) {
       kill(child, SIGKILL);
       errno = ETIMEDOUT;
@@ -126,6 +137,12 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
     const int got = int(ran.out.size());
     if (!interrupted && setup.interrupt_after_bytes >= 0 && got >= setup.interrupt_after_bytes)
       interrupted = kill(child, SIGINT) == 0;
+    if (waits && is_full(out.read)) {
+      const std::chrono::milliseconds moment(50);  // in which it comes to write more, and to be interrupted
+      std::this_thread::sleep_for(moment);
+      interrupted = kill(child, SIGINT) == 0;
+      std::this_thread::sleep_for(moment);
+    }
     if (!interrupted && setup.interrupt_when_heard && handles_interrupts(child))
       interrupted = kill(child, SIGINT) == 0;
     if (setup.close_after_bytes >= 0 && got >= setup.close_after_bytes) close_end(out.read);
