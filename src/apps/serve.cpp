@@ -107,7 +107,9 @@ class Serve final : public Command {
     api::Services services{**models, GIMBAL_VERSION, backends_text};
     services.reload_backends = [&] { return reload_backends(**models); };
     told = &services;
-    if (auto ok = service.run(**models, services); !ok) return ok.error();
+    const Status served = service.run(**models, services);
+    models->reset();  // what they still compute is told to `services`
+    if (!served) return served.error();
     return kDone;
   }
 

@@ -81,7 +81,10 @@ class ApiTest : public testing::Test {
     services.ready = true;
   }
   void SetUp() override { start(); }
-  void TearDown() override { stop(); }
+  void TearDown() override {
+    stop();
+    service().finish();  // who asks for a job need not wait for its end, which `services` are told
+  }
   void stop() {
     if (!server) return;
     server->stop();

@@ -17,13 +17,15 @@ namespace gimbal::test {
 class ScriptedService final : public GenerationService {
  public:
   explicit ScriptedService(const Tokenizer& tokenizer) : tokenizer_(tokenizer), thread_([this] { run(); }) {}
-  ~ScriptedService() override {
+  ~ScriptedService() override { finish(); }
+  // Nothing is told any more.
+  void finish() {
     {
       const std::lock_guard lock(mutex_);
       ends_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
   // The answers to come, in turn; the last one stays. One that `never_ends` waits to be cancelled after its

@@ -95,8 +95,9 @@ class Service {
       events.ready = [&](const http::Server& s) { (*hive)->ready(from_here(http_.url(s), host_name())); };
       events.draining = [&] { (*hive)->draining(); };
     }
-    if (auto ok = http_.run(**models, services, events, Json::object({{"worker_id", id_}})); !ok)
-      return ok.error();
+    const Status served = http_.run(**models, services, events, Json::object({{"worker_id", id_}}));
+    models->reset();  // what they still compute is told to `services`
+    if (!served) return served.error();
     return kDone;
   }
 
