@@ -60,8 +60,7 @@ def run(command, **more):
 
 def configure(folder, chosen, names):
     return run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
-                "-DGIMBAL_WORKERS=ON", "-DGIMBAL_BACKEND_LINKAGE=plugin", "-Werror=dev",
-                *options_of(chosen, names)])
+                "-DGIMBAL_WORKERS=ON", "-DGIMBAL_BACKEND_LINKAGE=plugin", "-Werror=dev", *options_of(chosen, names)])
 
 
 def place(folder, name):
