@@ -134,11 +134,16 @@ def outcome_of(mutant, jobs):
 
 
 def read_results():
+    """What the table of the docs says, and what was run here since."""
+    with open(DOCS, encoding="utf-8") as file:
+        written = re.findall(r"^\| [^|]* \| `([^`]+)`: [^|]* \| ([^|]*) \| (\S+), (\S+) \|$", file.read(), re.M)
+    results = {name: {"outcome": outcome, "date": date, "commit": commit} for name, outcome, date, commit in written}
     try:
         with open(RESULTS, encoding="utf-8") as file:
-            return json.load(file)
+            results.update(json.load(file))
     except (OSError, json.JSONDecodeError):
-        return {}
+        pass
+    return results
 
 
 def table(all_mutants, results):
