@@ -26,8 +26,9 @@ struct Codes {
   __m256i a, b;
 };
 
+// As a whole number, as variants/avx512/vec.h does.
 inline F splat(float x) {
-  __m256 v = _mm256_set1_ps(x);
+  __m256 v = _mm256_castsi256_ps(_mm256_set1_epi32(__builtin_bit_cast(int, x)));
   return {v, v};
 }
 inline F load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
