@@ -8,17 +8,17 @@
 #include "backends/cpu/kernels/float_weights.h"
 #include "backends/cpu/kernels/row_sums.h"
 
-// 256 columns of some tiles (fewer, where they end), from column k on.
+// Columns k to end - 1 of some tiles: whole chunks, but for the last one of a tile.
 struct TilePart {
   const uint8_t* tile[2];
-  int32_t k, columns;  // columns: of the whole tile
-  bool first;          // the first group of rows to come by: it asks for what memory shall bring next
-
-  int32_t width() const { return columns - k < kChunk ? columns - k : kChunk; }
+  int32_t k, end, columns;  // columns: of the whole tile
+  bool first;               // the first group of rows to come by: it asks for what memory shall bring next
 };
+inline int32_t chunk_end(int32_t k, int32_t end) { return end - k < kChunk ? end : k + kChunk; }
 
-// Where an instruction set has its own for Codes and I: compilers compute the vector here, neither sooner nor
-// later. They would collect what many rows share at one place, and have no registers left for it.
+// Where an instruction set has its own: compilers compute the vector here, neither sooner nor later, and know
+// nothing of what a pointer shows. They would collect what many rows share at one place, and have no
+// registers left for it: on Zen 4 a vector that is stored costs as much as one or two products.
 template <class V>
 inline V here(V v) {
   return v;
@@ -87,26 +87,29 @@ struct FewRows32 {
   template <int M>
   [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
     constexpr int kBytes = parts.codes + int(parts.scales_of(8)) / 8;  // of 32 columns
-    const int32_t blocks = p.width() / 32;
-    const uint8_t *w = p.tile[0] + kLayout<W::type>.chunk_offset(p.columns, p.k),
-                  *codes = w + kLayout<W::type>.chunk_codes(blocks), *x[M];
+    const uint8_t* x[M];
     for (int m = 0; m < M; m++) x[m] = rows[m];
-    F acc[M];
-    for (F& a : acc) a = splat(0.f);
     int64_t at = int64_t(p.k) / act.block * act.bytes;
-    for (int32_t b = 0; b < blocks; b++, at += act.bytes, codes += parts.codes) {
-      if (p.first) fetch_ahead<kBytes>(w + kBytes * b);
-      const uint8_t* scale = w + parts.scales_of(b);
-      group<M, 0>(codes, scale, x, at, acc);
-      if constexpr (W::minimums) {
-        const F minimum = W::scale(scale + 32);
-        for (int m = 0; m < M; m++) {
-          const F sum = to_float(splat(read<int32_t>(x[m] + at + act.sums)));
-          acc[m] = fma(minimum, mul(splat(read<float>(x[m] + at)), sum), acc[m]);
+    for (int32_t k = p.k; k < p.end; k += kChunk) {
+      const int32_t blocks = (chunk_end(k, p.end) - k) / 32;
+      const uint8_t *w = p.tile[0] + kLayout<W::type>.chunk_offset(p.columns, k),
+                    *codes = w + kLayout<W::type>.chunk_codes(blocks);
+      F acc[M];
+      for (F& a : acc) a = splat(0.f);
+      for (int32_t b = 0; b < blocks; b++, at += act.bytes, codes += parts.codes) {
+        if (p.first) fetch_ahead<kBytes>(w + kBytes * b);
+        const uint8_t* scale = w + parts.scales_of(b);
+        group<M, 0>(codes, scale, x, at, acc);
+        if constexpr (W::minimums) {
+          const F minimum = W::scale(scale + 32);
+          for (int m = 0; m < M; m++) {
+            const F sum = to_float(splat(read<int32_t>(x[m] + at + act.sums)));
+            acc[m] = fma(minimum, mul(splat(read<float>(x[m] + at)), sum), acc[m]);
+          }
         }
       }
+      for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), acc[m]));
     }
-    for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), acc[m]));
   }
 
  private:
@@ -144,7 +147,7 @@ struct FewRowsOfSums {
     I sum[M];
     for (int m = 0; m < M; m++) sum[m] = read<I>(total[m]);
     int64_t at = int64_t(p.k) / act.block * act.bytes;
-    for (int32_t k = 0; k < p.width(); k += act.block, at += act.bytes) {
+    for (int32_t k = p.k; k < p.end; k += act.block, at += act.bytes) {
       for (int m = 0; m < M; m++) sum[m] = add(sum[m], less_zero(uint16_t(-W::zero), x[m] + at + act.sums));
       for (int h = 0; h < act.block / 32; h++, codes += parts.codes) {
         if (p.first) fetch_ahead<parts.codes>(codes);
@@ -178,43 +181,52 @@ struct FewRows256 {
 
   template <int M>
   [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
-    const uint8_t *tile = p.tile[0], *units = tile + p.k / 256 * parts.unit_step,
-                  *block = tile + kLayout<W::type>.chunk_offset(p.columns, p.k), *x[M];
-    for (int m = 0; m < M; m++) x[m] = rows[m];
-    const int64_t at = int64_t(p.k) / act.block * act.bytes;
-    const uint8_t* ahead = tile + p.k / 256 * (parts.end + parts.head_step);  // evenly through the tile
+    const uint8_t* x[M];
+    for (int m = 0; m < M; m++) x[m] = rows[m] + int64_t(p.k) / act.block * act.bytes;
+    for (int32_t k = p.k; k < p.end; k += 256) {
+      add_block<M>(p, k, x, total);
+      for (const uint8_t*& row : x) row += act.bytes;
+    }
+  }
+
+ private:
+  // x: of this block.
+  template <int M>
+  [[gnu::always_inline]] static inline void add_block(const TilePart& p, int32_t k, const uint8_t* const* x,
+                                                      float (*total)[16]) {
+    const uint8_t *tile = p.tile[0], *units = tile + k / 256 * parts.unit_step,
+                  *block = tile + kLayout<W::type>.chunk_offset(p.columns, k);
+    const uint8_t* ahead = tile + k / 256 * (parts.end + parts.head_step);  // evenly through the tile
     F groups[M];
     for (F& g : groups) g = splat(0.f);
     I sum[M];
     alignas(64) int32_t start[M][kStarts];
-    if constexpr (W::zero != 0) begin(x, at, M, start[0]);
-    eighths<M, 0>(block, p.first ? ahead : nullptr, x, at, start[0], sum, groups);
+    if constexpr (W::zero != 0) begin(x, M, start[0]);
+    eighths<M, 0>(block, p.first ? ahead : nullptr, x, start[0], sum, groups);
     const F of_block = unit<W::type>(units);
-    for (int m = 0; m < M; m++) groups[m] = mul(groups[m], mul(of_block, splat(read<float>(x[m] + at))));
+    for (int m = 0; m < M; m++) groups[m] = mul(groups[m], mul(of_block, splat(read<float>(x[m]))));
     if constexpr (W::minimums) {
       for (I& s : sum) s = splat(int32_t(0));
       for (int i = 0; i < 8; i++) {
         const I pair = W::minimum_pair(block, i);
         for (int m = 0; m < M; m++)
-          sum[m] = dot_pairs(sum[m], pair, splat(read<int32_t>(x[m] + at + act.sums + 4 * i)));
+          sum[m] = dot_pairs(sum[m], pair, splat(read<int32_t>(x[m] + act.sums + 4 * i)));
       }
       const F minimum = HalfScale::scale(units + 32);
       for (int m = 0; m < M; m++)
-        groups[m] = fma(to_float(sum[m]), mul(minimum, splat(-read<float>(x[m] + at))), groups[m]);
+        groups[m] = fma(to_float(sum[m]), mul(minimum, splat(-read<float>(x[m]))), groups[m]);
     }
     for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), groups[m]));
   }
-
- private:
   // Where the sums of a row's groups begin: at what the zero point takes off, of group h of eighth e at
   // 16 h + 8 + e. They are made together and read from memory: a load that fills a vector costs nothing of
   // the units that multiply, a number that moves to one does.
   // Not inline: compilers would take the numbers out of the vectors, one by one.
-  [[gnu::noinline]] static void begin(const uint8_t* const* x, int64_t at, int rows, int32_t* start) {
+  [[gnu::noinline]] static void begin(const uint8_t* const* x, int rows, int32_t* start) {
     static_assert(act.sum_of == 16 && act.sum_bytes == 2 && act.sums + 32 == act.bytes);
     const I zero = splat(-W::zero);
     for (int m = 0; m < rows; m++, start += kStarts) {
-      const I sums = load(reinterpret_cast<const int32_t*>(x[m] + at + act.bytes - 64)),
+      const I sums = load(reinterpret_cast<const int32_t*>(x[m] + act.bytes - 64)),
               first = shift_right<16>(shift_left<16>(sums)), second = shift_right<16>(sums);
       if constexpr (W::columns > 16) store(start, mul(add(first, second), zero));
       else store(start, mul(first, zero)), store(start + 16, mul(second, zero));
@@ -223,12 +235,13 @@ struct FewRows256 {
 
   template <int M, int First>
   [[gnu::always_inline]] static inline void eighths(const uint8_t* block, const uint8_t* ahead,
-                                                    const uint8_t* const* x, int64_t at, const int32_t* start,
-                                                    I* sum, F* groups) {
+                                                    const uint8_t* const* x, const int32_t* start, I* sum,
+                                                    F* groups) {
     if constexpr (First < 8) {
 #pragma GCC unroll 1
       for (int e = First; e < First + kAlike; e++) {
         if (ahead) fetch_lines(ahead, kLines * e / 8, kLines * (e + 1) / 8);
+        block = here(block);  // else codes of which every eighth takes a part are kept on the stack
 #pragma GCC unroll 1
         for (int h = 0; h < kInEighth; h++) {
           for (int m = 0; m < M; m++) {
@@ -243,13 +256,13 @@ struct FewRows256 {
                     return W::template codes<First>(block, 8 * (e - First) + i + decltype(j)::value);
                   else return W::any_eighth(block, e, i + decltype(j)::value);
                 },
-                x, at + act.codes + 32 * e + 4 * i, sum);
+                x, act.codes + 32 * e + 4 * i, sum);
           if (W::columns == 256 && e < 7) continue;
           const F scale = group_scale<W>(block, W::columns == 256 ? 0 : e * kInEighth + h);
           for (int m = 0; m < M; m++) groups[m] = fma(to_float(sum[m]), scale, groups[m]);
         }
       }
-      eighths<M, First + kAlike>(block, ahead, x, at, start, sum, groups);
+      eighths<M, First + kAlike>(block, ahead, x, start, sum, groups);
     }
   }
 };
@@ -266,25 +279,27 @@ struct FewRowsOfFloats {
     constexpr int kLine = int(64 / step ? 64 / step : 1);  // columns in a line of the cache
     const uint8_t *w[kTiles], *x[M];
     for (int m = 0; m < M; m++) x[m] = rows[m];
-    for (int t = 0; t < kTiles; t++) w[t] = p.tile[t] + p.k * step;
-    F acc[kTiles * M];
-    for (F& a : acc) a = splat(0.f);
-    for (int32_t k = 0; k < p.width(); k++) {
-      F c[kTiles];
-      for (int t = 0; t < kTiles; t++) {
-        if (p.first && k % kLine == 0) fetch_ahead<64, 3>(w[t] + k * step);
-        c[t] = W::column(w[t] + k * step);
+    for (int t = 0; t < kTiles; t++) w[t] = p.tile[t];
+    for (int32_t k = p.k; k < p.end;) {
+      F acc[kTiles * M];
+      for (F& a : acc) a = splat(0.f);
+      for (const int32_t end = chunk_end(k, p.end); k < end; k++) {
+        F c[kTiles];
+        for (int t = 0; t < kTiles; t++) {
+          if (p.first && k % kLine == 0) fetch_ahead<64, 3>(w[t] + k * step);
+          c[t] = W::column(w[t] + k * step);
+        }
+        for (int m = 0; m < M; m++) {
+          const F one = splat(read<float>(x[m] + 4 * int64_t(k)));
+          for (int t = 0; t < kTiles; t++) acc[t * M + m] = fma(c[t], one, acc[t * M + m]);
+        }
       }
-      for (int m = 0; m < M; m++) {
-        const F one = splat(read<float>(x[m] + 4 * int64_t(p.k + k)));
-        for (int t = 0; t < kTiles; t++) acc[t * M + m] = fma(c[t], one, acc[t * M + m]);
-      }
+      for (int t = 0; t < kTiles; t++)
+        for (int m = 0; m < M; m++) {
+          float* const to = total[t * kMaxFewRows + m];
+          store(to, add(load(to), acc[t * M + m]));
+        }
     }
-    for (int t = 0; t < kTiles; t++)
-      for (int m = 0; m < M; m++) {
-        float* const to = total[t * kMaxFewRows + m];
-        store(to, add(load(to), acc[t * M + m]));
-      }
   }
 };
 
@@ -324,18 +339,22 @@ constexpr FewSteps few_steps(int64_t tile_bytes) {
   }
   for (; begin < end; begin += steps.tiles) {
     const int tiles = end - begin < steps.tiles ? int(end - begin) : steps.tiles;
-    TilePart p{{}, 0, columns, true};
+    TilePart p{{}, 0, 0, columns, true};
     // A last tile without a neighbour takes the place of one, too: sums that nobody looks at.
     for (int i = 0; i < 2; i++) p.tile[i] = t.x[0] + (begin + (i < tiles ? i : 0)) * steps.tile_bytes;
     for (int i = 0; i < steps.tiles; i++)
       for (int32_t r = 0; r < full; r++) store(total[i][r], splat(0.f));
-    for (; p.k < columns; p.k += kChunk)
+    // One group of rows goes through a tile at once. Several take turns, so that they find its codes in the
+    // first-level cache.
+    for (const int32_t step = t.rows > kFewTogether ? 2 * kChunk : columns; p.k < columns; p.k = p.end) {
+      p.end = columns - p.k < step ? columns : p.k + step;
       for (int32_t r = 0; r < t.rows;) {
         const int32_t left = t.rows - r, size = left > 4 ? 2 : left > kFewestTogether ? 1 : 0;
         p.first = r == 0;
         steps.add_part[size](p, x + r, total[0] + r);
         r += size == 2 ? kFewTogether : 4;
       }
+    }
     for (int i = 0; i < tiles; i++)
       for (int32_t r = 0; r < t.rows; r++)
         put(t, begin + i, t.row_list ? t.row_list[r] : r,
