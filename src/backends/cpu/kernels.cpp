@@ -79,7 +79,7 @@ constexpr WeightKernels weight_kernels() {
 constexpr CpuRow mat_mul(const char* name, DType weights, const WeightKernels& kernels) {
   CpuRow k = row(name, OpKind::MatMul, matmul_work, kernels.product, false, weights);
   k.info.x = uint8_t(kernels.x);
-  k.items_at_once = kTilesAtOnce;
+  k.items_at_once = kTilesOfChunk;
   k.item_outputs = 16;
   k.launch_two = kernels.two_streams;
   return k;

@@ -32,7 +32,7 @@ constexpr CpuRow row(const char* name, DType weights, float tolerance,
             tolerance},
            matmul_work,
            launch};
-  k.items_at_once = kTilesAtOnce;
+  k.items_at_once = kTilesOfChunk;
   return k;
 }
 

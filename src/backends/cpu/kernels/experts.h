@@ -119,7 +119,7 @@ struct Experts {
         slots(int32_t(t.out->dim[1])),
         count(int32_t(t.in[0]->dim[1] / n)),
         tiles(n % 16 ? (n + 15) / 16 + 1 : n / 16) {}
-  int32_t blocks() const { return (tiles + kTilesAtOnce - 1) / kTilesAtOnce; }
+  int32_t blocks() const { return (tiles + kTilesOfChunk - 1) / kTilesOfChunk; }
   // Of the `pair`-th slot of all rows.
   int32_t of(const CpuTask& t, int64_t pair) const {
     if (t.op->inputs < 3) return int32_t(pair % slots);
@@ -179,9 +179,9 @@ using MatMul = void (*)(const CpuTask&, int64_t begin, int64_t end);
   }
   for (int64_t unit = begin; unit < end; unit++) {
     const auto expert = int32_t(unit / all.blocks());
-    const int64_t first = unit % all.blocks() * kTilesAtOnce;
+    const int64_t first = unit % all.blocks() * kTilesOfChunk;
     one.of(t, expert, tile_bytes);
-    const int64_t last = first + kTilesAtOnce < one.tiles ? first + kTilesAtOnce : one.tiles;
+    const int64_t last = first + kTilesOfChunk < one.tiles ? first + kTilesOfChunk : one.tiles;
     int32_t list[kStagedRows], n = 0;
     const int64_t pairs = int64_t(t.rows) * all.slots;
     for (int64_t pair = 0; pair <= pairs && first < last; pair++) {

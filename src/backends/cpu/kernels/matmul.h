@@ -47,7 +47,8 @@ inline void put(const CpuTask& t, int64_t unit, int64_t row, F total) {
 
 // Rows are staged 256 columns at a time, and several tiles computed with what is staged.
 constexpr int kStagedRows = 192;  // a multiple of 2, 3, 4, 6 and 12
-constexpr int kTilesAtOnce = 8, kFewRows = 4 / kTilesTogether;
+// A thread takes kTilesOfChunk or a multiple, so that several get something to do.
+constexpr int kTilesAtOnce = 16, kTilesOfChunk = 8, kFewRows = 4 / kTilesTogether;
 
 // A format as many rows need it: tiles as they lie in memory, and columns k to k + 255 of a tile (fewer,
 // where it ends) made what the product takes.
