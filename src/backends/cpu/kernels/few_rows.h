@@ -11,6 +11,7 @@
 // Columns k to end - 1 of some tiles: whole chunks, but for the last one of a tile.
 struct TilePart {
   const uint8_t* tile[2];
+  int tiles;
   int32_t k, end, columns;  // columns: of the whole tile
   bool first;               // the first group of rows to come by: it asks for what memory shall bring next
 };
@@ -165,7 +166,7 @@ struct FewRowsOfSums {
 template <class W>
 struct FewRows256 {
   static constexpr DType x = W::x;
-  static constexpr int kTiles = 1;
+  static constexpr int kTiles = 1, kTilesOfFour = W::two_streams ? 2 : 1;  // while memory is the limit
   static constexpr gimbal::cpu::Parts256 parts = W::parts;
   static constexpr gimbal::Activations act = gimbal::activations_of(x);
   static constexpr int kInEighth = W::columns < 32 ? 32 / W::columns : 1,  // groups
@@ -184,7 +185,8 @@ struct FewRows256 {
     const uint8_t* x[M];
     for (int m = 0; m < M; m++) x[m] = rows[m] + int64_t(p.k) / act.block * act.bytes;
     for (int32_t k = p.k; k < p.end; k += 256) {
-      add_block<M>(p, k, x, total);
+#pragma GCC unroll 1
+      for (int t = 0; t < p.tiles; t++) add_block<M>(p, p.tile[t], k, x, total + t * kMaxFewRows);
       for (const uint8_t*& row : x) row += act.bytes;
     }
   }
@@ -192,9 +194,9 @@ struct FewRows256 {
  private:
   // x: of this block.
   template <int M>
-  [[gnu::always_inline]] static inline void add_block(const TilePart& p, int32_t k, const uint8_t* const* x,
-                                                      float (*total)[16]) {
-    const uint8_t *tile = p.tile[0], *units = tile + k / 256 * parts.unit_step,
+  [[gnu::always_inline]] static inline void add_block(const TilePart& p, const uint8_t* tile, int32_t k,
+                                                      const uint8_t* const* x, float (*total)[16]) {
+    const uint8_t *units = tile + k / 256 * parts.unit_step,
                   *block = tile + kLayout<W::type>.chunk_offset(p.columns, k);
     const uint8_t* ahead = tile + k / 256 * (parts.end + parts.head_step);  // evenly through the tile
     F groups[M];
@@ -277,6 +279,9 @@ struct FewRowsOfFloats {
   [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
     constexpr int64_t step = gimbal::info(W::type).bytes * 16;
     constexpr int kLine = int(64 / step ? 64 / step : 1);  // columns in a line of the cache
+    // Where more than two rows of floats go through the first-level cache, what is asked for would not stay
+    // there.
+    constexpr int kLevel = M > 2 ? 2 : 3;
     const uint8_t *w[kTiles], *x[M];
     for (int m = 0; m < M; m++) x[m] = rows[m];
     for (int t = 0; t < kTiles; t++) w[t] = p.tile[t];
@@ -286,7 +291,7 @@ struct FewRowsOfFloats {
       for (const int32_t end = chunk_end(k, p.end); k < end; k++) {
         F c[kTiles];
         for (int t = 0; t < kTiles; t++) {
-          if (p.first && k % kLine == 0) fetch_ahead<64, 3>(w[t] + k * step);
+          if (p.first && k % kLine == 0) fetch_ahead<64, kLevel>(w[t] + k * step);
           c[t] = W::column(w[t] + k * step);
         }
         for (int m = 0; m < M; m++) {
@@ -307,7 +312,7 @@ struct FewRowsOfFloats {
 struct FewSteps {
   int64_t tile_bytes;
   int32_t block, block_bytes;  // of x
-  int tiles;                   // at once
+  int tiles, tiles_of_four;    // at once; with four rows or fewer
   // Of P::kFewest rows, of 4, of kFewTogether.
   void (*add_part[3])(const TilePart&, const uint8_t* const* rows, float (*total)[16]);
   F (*result)(const uint8_t* tile, const uint8_t* x, const float* total);  // as in RowSteps
@@ -317,10 +322,13 @@ constexpr FewSteps few_steps(int64_t tile_bytes) {
   constexpr gimbal::DTypeInfo x = gimbal::info(P::x);
   decltype(FewSteps::result) result = nullptr;
   if constexpr (requires { P::result; }) result = P::result;
+  int of_four = P::kTiles;
+  if constexpr (requires { P::kTilesOfFour; }) of_four = P::kTilesOfFour;
   return {tile_bytes,
           x.block,
           x.bytes,
           P::kTiles,
+          of_four,
           {P::template add_part<P::kFewest>, P::template add_part<4>, P::template add_part<kFewTogether>},
           result};
 }
@@ -337,12 +345,15 @@ constexpr FewSteps few_steps(int64_t tile_bytes) {
     const int32_t row = r < t.rows ? r : t.rows - 1;
     x[r] = t.x[1] + (t.row_list ? t.row_list[row] / t.x_share : row) * row_bytes;
   }
-  for (; begin < end; begin += steps.tiles) {
-    const int tiles = end - begin < steps.tiles ? int(end - begin) : steps.tiles;
-    TilePart p{{}, 0, 0, columns, true};
+  // Two tiles at once are of the first and of the second half: two streams from memory.
+  const int at_once = t.rows > 4 ? steps.tiles : steps.tiles_of_four;
+  const int64_t half = (end - begin + at_once - 1) / at_once;
+  for (int64_t first = begin; first < begin + half; first++) {
     // A last tile without a neighbour takes the place of one, too: sums that nobody looks at.
-    for (int i = 0; i < 2; i++) p.tile[i] = t.x[0] + (begin + (i < tiles ? i : 0)) * steps.tile_bytes;
-    for (int i = 0; i < steps.tiles; i++)
+    const int tiles = first + (at_once - 1) * half < end ? at_once : 1;
+    TilePart p{{}, at_once, 0, 0, columns, true};
+    for (int i = 0; i < 2; i++) p.tile[i] = t.x[0] + (first + (i < tiles ? i * half : 0)) * steps.tile_bytes;
+    for (int i = 0; i < at_once; i++)
       for (int32_t r = 0; r < full; r++) store(total[i][r], splat(0.f));
     // One group of rows goes through a tile at once. Several take turns, so that they find its codes in the
     // first-level cache.
@@ -357,7 +368,7 @@ constexpr FewSteps few_steps(int64_t tile_bytes) {
     }
     for (int i = 0; i < tiles; i++)
       for (int32_t r = 0; r < t.rows; r++)
-        put(t, begin + i, t.row_list ? t.row_list[r] : r,
+        put(t, first + i * half, t.row_list ? t.row_list[r] : r,
             steps.result ? steps.result(p.tile[i], x[r], total[i][r]) : load(total[i][r]));
   }
 }
