@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 
 #include "apps/command.h"
@@ -14,6 +15,7 @@
 #include "engine/find_model.h"
 #include "server/api/request_log.h"
 #include "workers/sandbox.h"
+#include "workers/together.h"
 #include "workers/worker_loop.h"
 #include "workers/worker_process.h"
 
@@ -40,10 +42,12 @@ class EngineWorker final : public Command {
                    "run `gimbal serve`"};
     if (log_json_) note_as_json(api::log_line);
     auto served = load();
+    if (!served && unwanted_) return kDone;  // the front has said why, or is gone
     if (!served) {
       tell_failed(kWorkerSocket, served.error());
       return served.error();
     }
+    loaded_ = true;
     ServedModel& model = **served;
     wire::Hello hello;
     for (const auto& op : model.ops())
@@ -75,6 +79,12 @@ class EngineWorker final : public Command {
     options->embeddings_only = embeddings_;
     options->models = models_.value_or(1), options->together = together_.value_or(1);
     if (quiet) options->planned = {};
+    options->engine.before_taking = [this](const ModelPlan& plan) -> Status {
+      if (loaded_) return Done{};  // another device in place of one that is lost: the front waits for no plan
+      const Status ok = ask_for_memory(kWorkerSocket, planned_needs(plan));
+      unwanted_ = !ok;
+      return ok;
+    };
     auto file = open_model_file(model_, file_options(engine_));
     if (!file) return file.error();
     const EventSink told = tell_on_stderr(quiet);
@@ -98,7 +108,8 @@ class EngineWorker final : public Command {
 
   std::string model_;
   std::optional<int> models_, together_;
-  bool embeddings_ = false, log_json_ = false;
+  bool embeddings_ = false, log_json_ = false, unwanted_ = false;
+  std::atomic<bool> loaded_ = false;
   LoadOptions load_;
   CommonOptions engine_;
 };

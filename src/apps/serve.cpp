@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include "apps/backends_json.h"
 #include "apps/command.h"
@@ -92,10 +93,13 @@ class Serve final : public Command {
 
     HttpService service(http_, json, quiet);
     std::atomic<api::Services*> told{nullptr};
+    std::mutex loading;
     const auto load = [&](const std::string& id, const ModelFile& source) -> Result<ServedModelPtr> {
-      if (devices->empty())
+      if (devices->empty()) {
+        const std::lock_guard turn(loading);  // the next one sees what is left
         return load_local_model(backend_registry(), id, source, *serving, tell_on_stderr(quiet));
-      RemoteOptions remote{worker_commands(source, *devices), {}};
+      }
+      RemoteOptions remote{worker_commands(source, *devices), {}, &loading};
       remote.replaced = [&told, id](size_t, const std::string& why) {
         if (api::Services* s = told) s->worker_restarts++;
         note(format("a worker of {} was lost ({}); another one goes on with its answers", id, why));

@@ -7,6 +7,7 @@
 #include "device/reason.h"
 #include "engine/measured.h"
 #include "engine/packed.h"
+#include "runtime/memory_check.h"
 
 namespace gimbal {
 namespace {
@@ -181,6 +182,8 @@ Result<LoadedModelPtr> Engine::load_once(PlannedModel&& p) {
   for (const Stage& stage : p.plan.stages)
     if (stage.packed && options_.verify != Verify::Never)
       if (auto ok = check_once(*stage.packed, options_.verify == Verify::Always); !ok) return ok.error();
+  if (options_.before_taking && fits(p.plan))
+    if (auto ok = options_.before_taking(p.plan); !ok) return ok.error();
   auto model = Model::load(std::move(p.plan), [&](uint64_t done, uint64_t total) {
     return emit(event::Progress{event::Progress::Loading, device, done, total});
   });

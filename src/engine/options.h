@@ -1,5 +1,6 @@
 // What a user of the engine asks for: where a model runs, how it is checked, and what it needs to run.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ struct EngineOptions {
   Packed packed = Packed::Auto;
   RunOptions run;   // context, batch, cache_type, kernels
   CacheWish cache;  // in place of run.cache_positions, which are the least
+  // Called before the memory of a plan is taken that fits; its error is that of Engine::load. May be empty.
+  std::function<Status(const ModelPlan&)> before_taking;
 };
 
 }  // namespace gimbal

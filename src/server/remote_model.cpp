@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/json.h"
+#include "workers/together.h"
 
 namespace gimbal {
 namespace {
@@ -89,11 +90,15 @@ class RemoteModel final : public ServedModel {
     if (!chat) return chat.error();
     chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
     ops_.resize(options_.commands.size());
+    const auto turn = turn_to_load();
     for (size_t i = 0; i < options_.commands.size(); i++) {
-      auto started = RemoteService::start(settings(i));
+      WorkerSettings s = settings(i);
+      s.asks_for_memory = options_.commands.size() > 1;
+      auto started = RemoteService::start(std::move(s));
       if (!started) return started.error();
       workers_.push_back(std::move(*started));
     }
+    if (auto ok = take_memory(); !ok) return ok;
     std::vector<GenerationService*> services;
     for (const auto& w : workers_) {
       if (auto ok = w->wait_ready(); !ok) return ok;
@@ -155,6 +160,25 @@ class RemoteModel final : public ServedModel {
   }
 
  private:
+  std::unique_lock<std::mutex> turn_to_load() const {
+    return options_.loading ? std::unique_lock(*options_.loading) : std::unique_lock<std::mutex>();
+  }
+
+  // Nobody takes memory before all have said how much. One that loads several models asks several times.
+  Status take_memory() {
+    for (;;) {
+      std::vector<wire::Planned> needs;
+      for (const auto& w : workers_) {
+        auto planned = w->wait_planned();
+        if (!planned) return planned.error();
+        if (*planned) needs.push_back(std::move(**planned));
+      }
+      if (needs.empty()) return Done{};
+      if (auto ok = fit_together(needs); !ok) return ok;
+      for (const auto& w : workers_) w->admit();
+    }
+  }
+
   WorkerSettings settings(size_t i) {
     WorkerSettings s;
     s.command = options_.commands[i];
@@ -174,6 +198,7 @@ class RemoteModel final : public ServedModel {
     const std::lock_guard lock(embedding_);
     if (!pool_) return workers_[0].get();
     if (!embedder_) {
+      const auto turn = turn_to_load();
       WorkerSettings s = settings(0);
       s.command.push_back("--embeddings");
       auto started = RemoteService::start(std::move(s));

@@ -1,5 +1,7 @@
 // A model that worker processes compute, one for each device that was asked for.
 #pragma once
+#include <mutex>
+
 #include "engine/find_model.h"
 #include "server/model.h"
 #include "workers/remote_service.h"
@@ -10,9 +12,12 @@ struct RemoteOptions {
   std::vector<std::vector<std::string>> commands;  // of the workers: the program and its arguments
   // What a user must or may know, from other threads; must not block. `worker`: which of the commands.
   std::function<void(size_t worker, const std::string& why)> replaced;
+  // Held while a worker takes memory, so that the next one sees what is left. Outlives the model.
+  std::mutex* loading = nullptr;
 };
 
-// Waits until all of its workers are ready. Errors: those of the workers; of the file.
+// Waits until all of its workers are ready. Errors: those of the workers; of the file; OutOfMemory when they
+// fit one by one and not together (workers/together.h).
 Result<ServedModelPtr> load_remote_model(std::string id, const ModelFile& source, RemoteOptions options);
 
 }  // namespace gimbal

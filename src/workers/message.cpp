@@ -44,6 +44,11 @@ struct Writes {
   GIMBAL_FIELD(const std::vector<TokenProbability>& list) {
     each(name, list, [](const auto& p) { return two(p.token, p.logprob); });
   }
+  GIMBAL_FIELD(const std::vector<MemoryNeed>& list) {
+    each(name, list, [](const MemoryNeed& n) {
+      return Json{n.device, n.total, n.weights, n.shared, n.free};
+    });
+  }
   GIMBAL_FIELD(const Durations& d) {
     Json& out = to[name] = Json::object();
     Json& counts = out["counts"] = Json::array();
@@ -129,6 +134,10 @@ class Reads {
   static bool read(const Json& j, TokenProbability& x) {
     return j.is_array() && j.size() == 2 && read(j[0], x.token) && read(j[1], x.logprob);
   }
+  static bool read(const Json& j, MemoryNeed& x) {
+    return j.is_array() && j.size() == 5 && read(j[0], x.device) && read(j[1], x.total) &&
+           read(j[2], x.weights) && read(j[3], x.shared) && read(j[4], x.free);
+  }
   template <class T>
   static bool read(const Json& j, std::vector<T>& x) {
     if (!j.is_array() || j.size() > kMaxList) return false;
@@ -180,6 +189,11 @@ template <class IO, class S>
 void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Hello>) {
   io("device", m.device), io("context", m.context), io("pid", m.pid), io("generates", m.generates);
   io("device_bytes", m.device_bytes), io("ops", m.ops), io("explanation", m.explanation);
+}
+
+template <class IO, class S>
+void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Planned>) {
+  io("needs", m.needs);
 }
 
 template <class IO, class S>
@@ -276,6 +290,7 @@ std::string encode(const ToWorker& message) {
   if (const auto* m = std::get_if<Submit>(&message)) return line_of_fields("submit", *m);
   if (const auto* m = std::get_if<Embed>(&message)) return line_of_fields("embed", *m);
   if (const auto* m = std::get_if<Cancel>(&message)) return line_of("cancel", m->id);
+  if (std::holds_alternative<Go>(message)) return line_of("go", true);
   return line_of("ping", std::get<Ping>(message).n);
 }
 
@@ -285,6 +300,7 @@ std::string encode(const FromWorker& message) {
   if (const auto* m = std::get_if<Embedding>(&message)) return line_of_fields("embedding", *m);
   if (const auto* m = std::get_if<Pong>(&message)) return line_of_fields("pong", *m);
   if (const auto* m = std::get_if<Hello>(&message)) return line_of_fields("hello", *m);
+  if (const auto* m = std::get_if<Planned>(&message)) return line_of_fields("planned", *m);
   if (const auto* m = std::get_if<Loading>(&message)) return line_of("loading", Json{m->done, m->total});
   if (const auto* m = std::get_if<Begun>(&message)) return line_of("begun", m->id);
   const Failed& m = std::get<Failed>(message);
@@ -299,6 +315,7 @@ Result<ToWorker> decode_to_worker(std::string_view line) {
   const auto& [name, value] = *member;
   if (name == "submit") return read_fields<ToWorker, Submit>(name, value);
   if (name == "embed") return read_fields<ToWorker, Embed>(name, value);
+  if (name == "go" && value == true) return ToWorker(Go{});
   if (name != "cancel" && name != "ping") return malformed(format("there is no {}", gimbal::quoted(name)));
   if (!value.is_number_unsigned()) return malformed(format("{} has no number", name));
   if (name == "cancel") return ToWorker(Cancel{value.get<uint64_t>()});
@@ -312,6 +329,7 @@ Result<FromWorker> decode_from_worker(std::string_view line) {
   if (name == "token") return read_fields<FromWorker, Told>(name, value);
   if (name == "end") return read_fields<FromWorker, Ended>(name, value);
   if (name == "embedding") return read_fields<FromWorker, Embedding>(name, value);
+  if (name == "planned") return read_fields<FromWorker, Planned>(name, value);
   if (name == "pong") return read_fields<FromWorker, Pong>(name, value);
   if (name == "failed") return read_failed(value);
   if (name == "begun") {

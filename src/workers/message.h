@@ -1,15 +1,16 @@
 // What a front and its worker processes say to each other: one JSON object to a line.
 //
-//   front to worker                                     worker to front
-//   {"submit": {"id", "prompt", ...}}                   {"hello": {"protocol": 3, ...}}   first; ready
-//   {"cancel": id}                                      {"loading": [done, total]}        before it, bytes
-//   {"embed": {"id", "texts"}}                          {"begun": id}                     before its first
-//   rows
-//   {"ping": n}                                         {"token": {"id", "index", "token", "text", ...}}
-//                                                       {"end": {"id", "finish", ...}}
-//                                                       {"embedding": {"id", "text", "values"}}
-//                                                       {"failed": {"id", "code", "message", ...}}
-//                                                       {"pong": {"n", "numbers"}}
+//   front to worker                    worker to front
+//   {"submit": {"id", "prompt", ...}}  {"planned": {"needs"}}           before it takes memory; it waits for
+//   go
+//   {"cancel": id}                     {"loading": [done, total]}       then, bytes
+//   {"embed": {"id", "texts"}}         {"hello": {"protocol": 4, ...}}  ready
+//   {"ping": n}                        {"begun": id}                    before its first rows
+//   {"go": true}                       {"token": {"id", "index", "token", "text", ...}}
+//                                      {"end": {"id", "finish", ...}}
+//                                      {"embedding": {"id", "text", "values"}}
+//                                      {"failed": {"id", "code", "message", ...}}
+//                                      {"pong": {"n", "numbers"}}
 //
 // Neither side believes the other: what does not have this form is an error, and numbers are checked.
 #pragma once
@@ -21,7 +22,7 @@
 
 namespace gimbal::wire {
 
-inline constexpr int kProtocol = 3;
+inline constexpr int kProtocol = 4;
 inline constexpr size_t kMaxLine = size_t(32) << 20;  // bytes
 
 struct Submit {
@@ -38,7 +39,19 @@ struct Embed {
 struct Ping {
   uint64_t n;
 };
-using ToWorker = std::variant<Submit, Cancel, Embed, Ping>;
+struct Go {  // it takes the memory that it planned
+  bool operator==(const Go&) const = default;
+};
+using ToWorker = std::variant<Submit, Cancel, Embed, Ping, Go>;
+
+// Bytes of one memory, by the plan of a model.
+struct MemoryNeed {
+  std::string device;  // its id; empty: the host's memory, with all that devices take of it
+  uint64_t total = 0;  // with what follows
+  uint64_t weights = 0;
+  uint64_t shared = 0;  // of the weights: pages of a file, of which all processes have the same
+  uint64_t free = 0;    // before any of it was taken
+};
 
 struct Hello {
   std::string device;  // its id: "cpu:0"
@@ -48,6 +61,9 @@ struct Hello {
   uint64_t device_bytes = 0;     // that the model takes
   std::string ops;               // JSON, a list: what computes it
   std::string explanation = {};  // JSON, a list of one: how it is computed, engine/explanation.h
+};
+struct Planned {  // it waits for Go; perhaps several times, for each model that it loads
+  std::vector<MemoryNeed> needs;
 };
 struct Loading {
   uint64_t done, total;
@@ -76,7 +92,7 @@ struct Pong {
   uint64_t n;
   SchedulerNumbers numbers;  // `steps` rises while anything is computed
 };
-using FromWorker = std::variant<Hello, Loading, Begun, Told, Ended, Embedding, Failed, Pong>;
+using FromWorker = std::variant<Hello, Planned, Loading, Begun, Told, Ended, Embedding, Failed, Pong>;
 
 // A line without its end.
 std::string encode(const ToWorker&);

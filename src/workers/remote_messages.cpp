@@ -23,6 +23,14 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     if (!ready && settings.loading) settings.loading(m->done, m->total);
     return "";
   }
+  if (auto* m = std::get_if<wire::Planned>(&message)) {
+    const std::lock_guard lock(mutex);
+    if (ready || planned || admitted) return "it asked for memory at the wrong time";
+    if (!asks) return process.channel.send(encode(wire::ToWorker(wire::Go{}))), "";
+    planned = std::move(*m);
+    changed.notify_all();
+    return "";
+  }
   if (auto* m = std::get_if<wire::Hello>(&message)) {
     if (ready) return "it said hello twice";
     ready = true, moved = last_ping = Clock::now();

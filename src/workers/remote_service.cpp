@@ -55,6 +55,7 @@ void RemoteService::Impl::take_wishes() {
     const std::lock_guard lock(mutex);
     fresh.swap(submitted), unwanted.swap(cancelled);
     if (replacing && may_be_exchanged()) take_another_process();
+    if (std::exchange(admitted, false) && process) process.channel.send(encode(wire::ToWorker(wire::Go{})));
   }
   for (auto& [id, r] : fresh) requests.emplace(id, std::move(r));
   if (ready) send_waiting();
@@ -85,12 +86,19 @@ bool RemoteService::Impl::may_be_exchanged() {
 void RemoteService::Impl::take_another_process() {
   process.kill();
   ready = replacing = went_on = known.ready = false;
+  goes_on_unasked();
   known.pid = failed_starts = 0;
   known.numbers = past = known.numbers.past();
   ended.reset();
   start_at = Clock::now();
   for (auto& [id, r] : requests) r.sent = r.blame.begun = false, r.blame.handed_on = true;
   for (auto& [id, e] : embeddings) e->sent = 0, e->blame.begun = false, e->blame.handed_on = true;
+}
+
+// With the mutex held.
+void RemoteService::Impl::goes_on_unasked() {
+  asks = admitted = false;
+  planned.reset();
 }
 
 // All of them, or while there are suspects one of these alone, those that were blamed least first.
@@ -176,6 +184,7 @@ void RemoteService::Impl::lose(const std::string& why) {
   {
     const std::lock_guard lock(mutex);
     known.ready = false, known.pid = 0, known.restarts++;
+    goes_on_unasked();
     known.numbers = past = known.numbers.past();
   }
   if (settings.replaced) settings.replaced(why);
@@ -245,6 +254,7 @@ Result<std::unique_ptr<RemoteService>> RemoteService::start(WorkerSettings setti
   if (pipe2(impl->wake, O_CLOEXEC | O_NONBLOCK) != 0)
     return Error{Code::Failed, "no pipe can be opened for a worker process", ""};
   Impl* const it = impl.get();
+  it->asks = it->settings.asks_for_memory;
   std::unique_ptr<RemoteService> out(new RemoteService(std::move(impl)));
   if (auto started = it->start_process(); !started) return started.error();
   it->thread = std::thread([it] { it->run(); });
@@ -266,6 +276,23 @@ Status RemoteService::wait_ready() {
   impl_->changed.wait(lock, [&] { return !impl_->replacing && (impl_->known.ready || impl_->ended); });
   if (impl_->ended) return *impl_->ended;
   return Done{};
+}
+
+Result<std::optional<wire::Planned>> RemoteService::wait_planned() {
+  std::unique_lock lock(impl_->mutex);
+  impl_->changed.wait(lock,
+                      [&] { return impl_->planned || !impl_->asks || impl_->known.ready || impl_->ended; });
+  if (impl_->ended) return *impl_->ended;
+  return impl_->planned;
+}
+
+void RemoteService::admit() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (!impl_->planned) return;
+    impl_->planned.reset(), impl_->admitted = true;
+  }
+  impl_->poke();
 }
 
 void RemoteService::replace() {

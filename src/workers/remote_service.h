@@ -12,7 +12,10 @@
 namespace gimbal {
 
 struct WorkerSettings {
-  std::vector<std::string> command;                 // of the process; its first word: the program's path
+  std::vector<std::string> command;  // of the process; its first word: the program's path
+  // The first process says what memory it is about to take and waits (wait_planned, admit). Those that
+  // replace it do not: what their predecessors took may not be free yet.
+  bool asks_for_memory = false;
   int vocabulary = 0;                               // tokens from 0 on; others are not believed
   std::chrono::milliseconds ping_every{2'000};      // and where ask_numbers() was called
   std::chrono::milliseconds silence{30'000};        // without an answer to a ping: it hangs
@@ -44,6 +47,9 @@ class RemoteService : public GenerationService {
   // Waits until it is ready. Errors: the worker's own (a model that does not fit); Failed when no worker
   // becomes ready.
   Status wait_ready();
+  // Waits until it asks for memory. Nothing: it does not, or no more. Errors: as wait_ready().
+  Result<std::optional<wire::Planned>> wait_planned();
+  void admit();  // it takes what it asked for
   // Another process takes the place of this one, and its requests, of which none is blamed. A service that
   // had ended goes on. wait_ready() then waits for the new one.
   void replace();

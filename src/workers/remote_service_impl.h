@@ -49,7 +49,10 @@ struct RemoteService::Impl {
   std::map<uint64_t, std::shared_ptr<Embedding>> embeddings;
   uint64_t last_id = 0;
   bool stopping = false, replacing = false;
-  std::optional<Error> ended;  // why there will be no worker any more
+  bool asks = false;                     // the process waits to be admitted once it has planned
+  std::optional<wire::Planned> planned;  // it waits
+  bool admitted = false;                 // it waits no more, and is to be told
+  std::optional<Error> ended;            // why there will be no worker any more
   WorkerFacts known;
   SchedulerNumbers past;  // of the processes before the one that is there
 
@@ -72,6 +75,7 @@ struct RemoteService::Impl {
   void take_wishes();
   bool may_be_exchanged();
   void take_another_process();
+  void goes_on_unasked();
   void send_waiting();
   void send(uint64_t id, Request& r);
   void send(uint64_t id, Embedding& e, size_t texts);

@@ -194,6 +194,8 @@ Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
       else if (auto* m = std::get_if<wire::Submit>(&*message)) submit(loop.service, to, *m);
       else if (auto* c = std::get_if<wire::Cancel>(&*message)) cancel(loop.service, to, c->id);
       else if (auto* e = std::get_if<wire::Embed>(&*message)) embedder.add(std::move(*e));
+      else if (std::holds_alternative<wire::Go>(*message))
+        outcome = Error{Code::Malformed, "the server lets its worker go on, which asked for nothing", ""};
       else
         to->say(
             wire::Pong{std::get<wire::Ping>(*message).n, loop.numbers ? loop.numbers() : SchedulerNumbers{}});
@@ -208,6 +210,29 @@ Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
   for (const auto& [id, known] : rest)
     if (known) loop.service->cancel(known);
   return outcome;
+}
+
+Status ask_for_memory(int socket, const wire::Planned& planned) {
+  const Error gone{Code::Usage, "the server that started this worker is gone", ""};
+  if (!send_all(socket, encode(wire::FromWorker(planned)))) return gone;
+  // Byte by byte: what comes behind the line is for serve_front().
+  std::string line;
+  for (char c; line.size() < 64;) {
+    pollfd p{socket, POLLIN, 0};
+    if (poll(&p, 1, -1) < 0 && errno != EINTR) return gone;
+    const ssize_t n = read(socket, &c, 1);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return gone;
+    if (n < 0) continue;
+    if (c != '\n') {
+      line += c;
+      continue;
+    }
+    auto message = wire::decode_to_worker(line);
+    if (!message) return message.error();
+    if (std::holds_alternative<wire::Go>(*message)) return Done{};
+    break;
+  }
+  return Error{Code::Malformed, "the server does not answer what its worker asked", ""};
 }
 
 void tell_loading(int socket, uint64_t done, uint64_t total) {

@@ -22,6 +22,8 @@ struct WorkerLoop {
 Status serve_front(const WorkerLoop&, const wire::Hello&);
 
 // Before there is a service: tells how far loading is, or why there will be none.
+// What the process is about to take; returns when the front lets it. Errors: Usage when the front is gone.
+Status ask_for_memory(int socket, const wire::Planned&);
 void tell_loading(int socket, uint64_t done, uint64_t total);
 void tell_failed(int socket, const Error&);
 

@@ -230,6 +230,39 @@ TEST(ServeWorkers, TwoOnADeviceDoNotTakeItsMemoryTwice) {
   EXPECT_GT(two[0], 0u);
 }
 
+TEST(ServeWorkers, TwoThatFitOneByOneAndNotTogetherAreRefused) {
+  PluginFolder folder;
+  const auto environment = [&](uint64_t free) {
+    folder.put("metal", format("hardware,memory={},free={}", 2 * free, free));
+    return std::map<std::string, std::string>{{"GIMBAL_BACKEND_PATH", folder.path()},
+                                              {"GIMBAL_FAKE_metal", std::getenv("GIMBAL_FAKE_metal")}};
+  };
+  const auto with = [](const char* workers) {
+    return Args{"--parallel", "1",        "--cache-tokens", "512",  "--numerics",
+                "fast",       "--strict", "--workers",      workers};
+  };
+  uint64_t total = 0;
+  {
+    const Serving s(with("metal:0"), environment(1'000'000'000));
+    const Json j = Json::parse(s.ask(get("/v1/explain/" + s.model)).body, nullptr, false);
+    total = j["workers"][0]["devices"][0]["total"];
+  }
+  const Serving one(with("metal:0"), environment(total + total / 2));
+  EXPECT_EQ(workers_of(one.pid()).size(), 1u);
+  Args both = {"serve", "default", "--port", "0"};
+  for (const std::string& word : with("metal:0,metal:0")) both.push_back(word);
+  const auto refused = gimbal(both, {{}, environment(total + total / 2)});
+  EXPECT_EQ(refused.code, 5) << refused.err;
+  EXPECT_SAYS(refused.err, "not enough memory on metal:0 for 2 workers together");
+  EXPECT_SAYS(refused.err, "start one worker there");
+  // One that replaces another one does not ask again.
+  const Serving two(with("metal:0,metal:0"), environment(2 * total));
+  const auto before = workers_of(two.pid());
+  ASSERT_EQ(before.size(), 2u);
+  kill(before[0], SIGKILL);
+  for (int i = 0; i < 4; i++) two.ask("/v1/completions", {{"prompt", "A"}, {"max_tokens", 2}});
+}
+
 // Their pages are those of one file, which all processes share.
 TEST(ServeWorkers, TwoOnADeviceMapTheSamePackedWeights) {
   const std::string folder = format("{}/mapped-{}", testing::TempDir(), getpid()), model = folder + "/m.gguf";

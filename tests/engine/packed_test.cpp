@@ -17,6 +17,7 @@
 #include "support/cli.h"
 #include "support/fake_plugins.h"
 #include "support/placed.h"
+#include "workers/together.h"
 
 namespace gimbal {
 namespace {
@@ -433,6 +434,27 @@ TEST_F(PackedTest, LayersOnADeviceThatHasMemoryOfItsOwn) {
   options_.packed = Packed::Auto, options_.gpu_layers.reset();
   ASSERT_TRUE(load());
   EXPECT_SAYS(told_, "metal:0 cannot compute with memory of the host's");
+}
+
+TEST_F(PackedTest, SeveralProcessesNeedThemOnce) {
+  const auto needs = [&] {
+    const auto loaded = load();
+    EXPECT_TRUE(loaded) << failed_.message;
+    return planned_needs(loaded->model->plan());
+  };
+  // As much is free as two need whose weights are shared.
+  const auto both = [](wire::Planned one) {
+    for (wire::MemoryNeed& n : one.needs) n.free = 2 * n.total - n.weights;
+    return fit_together(std::vector{one, one});
+  };
+  const wire::Planned read = needs();
+  ASSERT_EQ(read.needs.size(), 2u);  // of the CPU, and of the host
+  for (const wire::MemoryNeed& n : read.needs) EXPECT_TRUE(n.weights > 0 && n.shared == 0);
+  EXPECT_FALSE(both(read));
+  pack();
+  const wire::Planned mapped = needs();
+  for (const wire::MemoryNeed& n : mapped.needs) EXPECT_TRUE(n.weights > 0 && n.shared == n.weights);
+  EXPECT_TRUE(both(mapped));
 }
 
 TEST_F(PackedTest, TheCommand) {

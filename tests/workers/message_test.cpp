@@ -37,7 +37,8 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
   TokenTold told{3, 4, "x", -1.5f, {{1, -2.f}}};
   for (const wire::FromWorker& m :
        {wire::FromWorker(wire::Told{1, told}), wire::FromWorker(wire::Ended{1, {}}),
-        wire::FromWorker(wire::Pong{1, {}}), wire::FromWorker(wire::Hello{"cpu:0", 5, 6, true, 7, "[]"}),
+        wire::FromWorker(wire::Pong{1, {}}), wire::FromWorker(wire::Planned{{{"cpu:0", 5, 4, 3, 2}}}),
+        wire::FromWorker(wire::Hello{"cpu:0", 5, 6, true, 7, "[]"}),
         wire::FromWorker(wire::Embedding{1, 2, {0.5f}}),
         wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})}) {
     const nlohmann::ordered_json whole = nlohmann::ordered_json::parse(encode(m));
@@ -60,6 +61,12 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
   for (const char* line : {"", "{}", "[]", "7", "{\"cancel\": -1}", "{\"cancel\": \"1\"}",
                            "{\"ping\": 1, \"cancel\": 2}", "{\"nothing\": 1}"})
     EXPECT_FALSE(wire::decode_to_worker(line)) << line;
+  for (const char* line : {"{\"go\": false}", "{\"go\": 1}", "{\"go\": {}}"})
+    EXPECT_FALSE(wire::decode_to_worker(line)) << line;
+  for (const char* line :
+       {"{\"planned\": {\"needs\": [[\"cpu:0\", 1, 2, 3]]}}", "{\"planned\": {\"needs\": [[1, 1, 2, 3, 4]]}}",
+        "{\"planned\": {\"needs\": [[\"cpu:0\", 1, 2, -3, 4]]}}"})
+    EXPECT_FALSE(wire::decode_from_worker(line)) << line;
   for (const char* line : {"{\"begun\": -1}", "{\"begun\": {}}", "{\"begun\": 1.5}", "{\"began\": 1}"})
     EXPECT_FALSE(wire::decode_from_worker(line)) << line;
   EXPECT_EQ(std::get<wire::Begun>(*wire::decode_from_worker(encode(wire::FromWorker(wire::Begun{8})))).id,
@@ -78,6 +85,8 @@ TEST(WorkerMessages, SurviveAnyDamage) {
                                     encode(wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})),
                                     encode(wire::FromWorker(wire::Loading{1, 2})),
                                     encode(wire::FromWorker(wire::Begun{8})),
+                                    encode(wire::FromWorker(wire::Planned{{{"cpu:0", 5, 4, 3, 2}, {}}})),
+                                    encode(wire::ToWorker(wire::Go{})),
                                     encode(wire::ToWorker(wire::Submit{1, {}})),
                                     encode(wire::ToWorker(wire::Cancel{1}))};
   uint64_t state = 1;

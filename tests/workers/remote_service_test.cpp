@@ -311,6 +311,42 @@ TEST(RemoteService, EmbeddingsThatEndEveryWorkerFailAlone) {
   for (std::thread& c : clients) c.join();
 }
 
+TEST(RemoteService, WaitsToBeAdmittedTheFirstTimeAndNotAsAReplacement) {
+  const auto asks = [](WorkerSettings& s) { s.asks_for_memory = true; };
+  for (const bool lost_before : {false, true}) {
+    Front front("plans", 1 << 30, asks);
+    auto planned = front.service->wait_planned();
+    ASSERT_TRUE(planned && *planned);
+    EXPECT_EQ((*planned)->needs.at(0).total, 10u);
+    EXPECT_FALSE(front.service->facts().ready);
+    if (lost_before) {
+      kill(front.service->facts().pid, SIGKILL);
+      while (front.service->facts().restarts == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      planned = front.service->wait_planned();
+      EXPECT_TRUE(planned && !*planned);
+    }
+    front.service->admit();
+    ASSERT_TRUE(front.service->wait_ready());
+    planned = front.service->wait_planned();
+    EXPECT_TRUE(planned && !*planned);
+    front.ask(0, 300);
+    front.wait(0, 50);
+    kill(front.service->facts().pid, SIGKILL);
+    expect_whole(front.wait(0), 0, 300);
+    front.service->replace();
+    ASSERT_TRUE(front.service->wait_ready());
+    front.ask(1, 5);
+    expect_whole(front.wait(1), 1, 5);
+  }
+  Front unasked("plans");
+  EXPECT_TRUE(unasked.service->wait_ready());
+  Front refused("plans", 1 << 30, asks);
+  ASSERT_TRUE(refused.service->wait_planned());
+  const int pid = refused.service->facts().pid;
+  refused.service.reset();  // it ends, though it waits
+  EXPECT_NE(kill(pid, 0), 0);
+}
+
 TEST(RemoteService, WhatCannotBeAWorkerIsToldWithItsReason) {
   for (const auto& [mode, why] :
        std::map<std::string, std::string>{{"does-not-load", "the model does not fit"},

@@ -163,6 +163,7 @@ inline int scripted_worker(const std::string& mode, int at) {
     }
     for (;;) pause();
   }
+  if (mode == "plans" && !ask_for_memory(kWorkerSocket, {{{"cpu:0", 10, 8, 0, 9}}})) return 1;
   tell_loading(kWorkerSocket, 1, 2);
   ScriptedService service(mode, at);
   wire::Hello hello;
