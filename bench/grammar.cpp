@@ -1,5 +1,7 @@
 // What a constraint costs: a vocabulary of 150,000 and more (Qwen2's, out of the test data), a few grammars
-// and schemas, texts written at random; the time of each mask, of building the tree and of compiling.
+// and schemas, texts written at random; the time of each mask, of building the tree and of compiling. "in a
+// step": the longest time that the engine's thread spends on one (scheduler/masks.h); "beside": masks that
+// another thread goes on with.
 //   ninja -C build/release gimbal_grammar && g++ -std=c++20 -O2 -Isrc bench/grammar.cpp \
 //     build/release/libgimbal_{grammar,tokenizer,files,tensor,base}.a -lfmt -lpcre2-8 -o /tmp/grammar-bench
 //   zcat tests/data/vocab/qwen2.gguf.gz > /tmp/qwen2.gguf && /tmp/grammar-bench /tmp/qwen2.gguf
@@ -64,13 +66,36 @@ std::vector<Case> hostile() {
     classes += bar + "[" + word.substr(0, 3) + "]" + " \"" + word + "\"";
     if (i < 40) ambiguous += bar + "[a-z ]{" + std::to_string(i) + ",500} \"" + word + "\"";
   }
-  texts = {"{\"enum\":[" + values + "]}", "{\"anyOf\":[" + consts + "]}", "root ::= " + rules + bodies,
-           "root ::= " + classes, "root ::= " + ambiguous};
+  std::string mutual, nested, again;
+  for (int i = 0; i < 60; i++) {
+    const std::string number = std::to_string(i), next = std::to_string((i * 7 + 1) % 60);
+    const auto letter = [&](int k) { return std::string(1, char('a' + (i * 5 + k) % 24)); };
+    const std::string chars = "[" + letter(0) + "-" + char(letter(0)[0] + 2) + " A-Z]";
+    mutual += "\nm" + number + " ::= " + chars + " (m" + next + " | m" + std::to_string((i * 11 + 5) % 60) +
+              " [a-z])?";
+    nested += (i ? " | " : "") + chars + " n [a-z ]{0," + number + "}";
+    if (i < 12)
+      again +=
+          (i ? " | " : "") + ("([a-z]{" + std::to_string(i + 1) + ",") + std::to_string(i + 9) + "} [ ,.])";
+  }
+  texts = {"{\"enum\":[" + values + "]}",
+           "{\"anyOf\":[" + consts + "]}",
+           "root ::= " + rules + bodies,
+           "root ::= " + classes,
+           "root ::= " + ambiguous,
+           "root ::= (" + rules + ")+" + bodies,
+           "root ::= m0 (m1 | m2 | m3 | m4 | m5 | m6)" + mutual,
+           "root ::= n\nn ::= [a-z] | " + nested,
+           "root ::= (" + again + ")+"};
   return {{"schema: enum of 30,000", true, texts[0].c_str()},
           {"schema: 600 constants", true, texts[1].c_str()},
           {"grammar: 10,000 rules", false, texts[2].c_str()},
           {"grammar: 10,000 classes", false, texts[3].c_str()},
-          {"grammar: 40 that overlap", false, texts[4].c_str()}};
+          {"grammar: 40 that overlap", false, texts[4].c_str()},
+          {"grammar: 10,000 rules, repeated", false, texts[5].c_str()},
+          {"grammar: 60 rules of each other", false, texts[6].c_str()},
+          {"grammar: recursion in 60 ways", false, texts[7].c_str()},
+          {"grammar: words of 12 lengths", false, texts[8].c_str()}};
 }
 
 }  // namespace
@@ -85,8 +110,8 @@ int main(int argc, char** argv) {
   const auto tree = TokenTree::create(**tokenizer, (*tokenizer)->size());
   std::printf("%d tokens, %zu + %zu nodes: tree in %.0f ms\n", (*tokenizer)->size(), tree->plain().size(),
               tree->others().size(), milliseconds() - begin);
-  std::printf("%-32s %10s %7s %9s %9s %9s %9s\n", "", "compile ms", "masks", "mean ms", "median", "99 %",
-              "longest");
+  std::printf("%-32s %10s %7s %9s %9s %9s %9s %9s %7s\n", "", "compile ms", "masks", "mean ms", "median",
+              "99 %", "longest", "in a step", "beside");
   std::vector<Case> cases(std::begin(kCases), std::end(kCases));
   for (const Case& c : hostile()) cases.push_back(c);
   for (const Case& c : cases) {
@@ -97,15 +122,21 @@ int main(int argc, char** argv) {
     if (!constraint) return std::puts(constraint.error().message.c_str()), 1;
     const double compiled = milliseconds() - start;
     std::vector<double> times;
+    double longest = 0;  // of the first pieces
+    int elsewhere = 0;   // masks that these did not find
     std::mt19937 random(1);
     for (int text = 0; text < 8; text++) {
       Constraint fresh = *constraint;  // nothing kept from the text before
       for (int i = 0; i < 200; i++) {
         const double before = milliseconds();
+        size_t steps = 40'000;
+        const bool whole = fresh.prepare(INT_MAX, steps);
+        const double first = milliseconds() - before;
         auto mask = fresh.allowed();
         times.push_back(milliseconds() - before);
+        longest = std::max(longest, first), elsewhere += !whole;
         if (!mask) {
-          std::printf("%s, behind %d tokens: %s\n", c.name, i, mask.error().message.c_str());
+          if (text == 0) std::printf("%s, behind %d tokens: %s\n", c.name, i, mask.error().message.c_str());
           break;
         }
         Token t = -1;
@@ -117,14 +148,15 @@ int main(int argc, char** argv) {
             t = guess;
           }
         }
-        if (tree->is_end(t) || !fresh.accept(t)) break;
+        if (tree->is_end(t)) break;
+        fresh.follow(t);
       }
     }
     std::sort(times.begin(), times.end());
     double sum = 0;
     for (double t : times) sum += t;
-    std::printf("%-32s %10.2f %7zu %9.3f %9.3f %9.3f %9.3f\n", c.name, compiled, times.size(),
+    std::printf("%-32s %10.2f %7zu %9.3f %9.3f %9.3f %9.3f %9.3f %7d\n", c.name, compiled, times.size(),
                 sum / double(times.size()), times[times.size() / 2], times[times.size() * 99 / 100],
-                times.back());
+                times.back(), longest, elsewhere);
   }
 }

@@ -9,7 +9,9 @@
 namespace gimbal {
 namespace {
 
-constexpr size_t kSteps = 2'000'000;     // for a token: a tenth of a second or two
+constexpr size_t kSteps = 2'000'000;  // for a token: a tenth of a second
+// What else takes time, in steps: nodes of the tree of tokens, tokens looked at one by one, tidying.
+constexpr size_t kNodesOfStep = 16, kTokenSteps = 2, kTidySteps = 500'000;
 constexpr size_t kTidyBytes = 16 << 20;  // of states
 constexpr size_t kMaskBytes = 8 << 20;   // of masks that are kept
 constexpr size_t kMaxPlainStates = 64;
@@ -39,37 +41,102 @@ Result<Constraint> Constraint::create(const Grammar& grammar, std::shared_ptr<co
 }
 
 Result<Constraint::Mask> Constraint::allowed(int left) {
-  if (Status ok = tidy(); !ok) return ok.error();
+  states_.pause_after(SIZE_MAX);
+  find(left);
+  if (failed_) return *failed_;
+  return Mask(in_kept_ ? kept_[kept_at_].mask : mask_);
+}
+
+bool Constraint::prepare(int left, size_t& steps) {
+  states_.pause_after(steps);
+  const bool found = find(left);
+  steps = states_.until_pause();
+  return found;
+}
+
+// What allowed() answers; false: it paused. Each kind of work has kSteps, in however many pieces.
+bool Constraint::find(int left) {
+  if (found_all_ && left_ == left) return true;
+  found_all_ = false, failed_.reset(), left_ = left;
+  if (next_) {
+    if (!begin(Following)) return false;
+    State s = path_.back();
+    if (!tree_->is_end(*next_) || !may_end()) s = behind(s, *next_);
+    if (states_.exceeded()) return done(too_ambiguous());
+    if (states_.paused()) return false;
+    path_.push_back(s);
+    next_.reset();
+  }
+  if (!find_mask()) return false;
+  if (failed_) return done(failed_);
   const State s = path_.back();
-  auto kept = std::find_if(kept_.begin(), kept_.end(), [s](const Kept& k) { return k.state == s; });
+  const std::vector<uint64_t>& all = kept_[kept_at_].mask;
+  in_kept_ = false;
+  // A byte may take a token of its own.
+  if (left < kWatched && states_.shortest(s) < uint32_t(std::max(left, 0))) {
+    if (!begin(Limiting)) return false;
+    mask_ = all;
+    leave_within(path_.back(), left - 2);
+    if (states_.exceeded()) return done(too_ambiguous());
+    if (states_.paused()) return false;
+    add_ends();
+    return done();
+  }
+  const bool others = std::any_of(all.begin(), all.end(), [](uint64_t w) { return w != 0; });
+  if (!may_end() || (ends_late_ && others)) in_kept_ = true;
+  else mask_ = all, add_ends();
+  return done();
+}
+
+// kept_[kept_at_]: the mask of the state.
+bool Constraint::find_mask() {
+  const auto known = [&] {
+    return std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.state == path_.back(); });
+  };
+  auto kept = known();
   if (kept == kept_.end()) {
+    if (!begin(Masking)) return false;
+    compute(path_.back(), fresh_);
+    if (states_.exceeded()) return failed_ = too_ambiguous(), true;
+    if (states_.paused()) return false;
     const size_t most = std::max<size_t>(8, kMaskBytes / (tree_->words() * sizeof(uint64_t)));
     if (kept_.size() < most) kept = kept_.emplace(kept_.end());
     else
       kept = std::min_element(kept_.begin(), kept_.end(),
                               [](const Kept& a, const Kept& b) { return a.used < b.used; });
-    kept->state = s;
-    compute(s, kept->mask);
-    if (states_.exceeded()) {
-      kept_.erase(kept);
-      return too_ambiguous();
-    }
+    kept->state = path_.back();
+    kept->mask.swap(fresh_);
   }
   kept->used = ++clock_;
-  // A byte may take a token of its own.
-  if (left < kWatched && states_.shortest(s) < uint32_t(std::max(left, 0))) {
-    mask_ = kept->mask;
-    leave_within(s, left - 2);
-    if (states_.exceeded()) return too_ambiguous();
-    add_ends();
-    return Mask(mask_);
+  kept_at_ = size_t(kept - kept_.begin());
+  return true;
+}
+
+// False: states are to be forgotten first, which takes longer than there is time now.
+bool Constraint::begin(Work work) {
+  if (std::exchange(work_, work) == work) return true;
+  if (work != Limiting && states_.bytes() >= tidy_at_) {
+    states_.spend_time(kTidySteps);
+    if (states_.paused()) return work_ = None, false;
+    tidy();
   }
-  if (!may_end()) return Mask(kept->mask);
-  const bool others = std::any_of(kept->mask.begin(), kept->mask.end(), [](uint64_t w) { return w != 0; });
-  if (ends_late_ && others) return Mask(kept->mask);
-  mask_ = kept->mask;
-  add_ends();
-  return Mask(mask_);
+  states_.allow(kSteps);
+  return true;
+}
+
+bool Constraint::done(std::optional<Error> failed) {
+  failed_ = std::move(failed), found_all_ = true, work_ = None;
+  return true;
+}
+
+void Constraint::forget_work() {
+  work_ = None, found_all_ = false;
+  next_.reset(), failed_.reset();
+}
+
+void Constraint::follow(Token token) {
+  forget_work();
+  next_ = token;
 }
 
 void Constraint::add_ends() {
@@ -80,7 +147,6 @@ void Constraint::add_ends() {
 // Of mask_, only the tokens behind which so many bytes may complete the text. Plain ones are looked at
 // together where they lead to few places.
 void Constraint::leave_within(State s, int bytes) {
-  states_.allow(kSteps);
   const auto near = [&](State state) { return int(states_.shortest(state)) <= bytes; };
   plain_.assign(mask_.size(), 0);
   if (!find_plain(s, plain_) || !std::all_of(found_.begin(), found_.end(), near))
@@ -88,6 +154,8 @@ void Constraint::leave_within(State s, int bytes) {
   for (size_t w = 0; w < mask_.size(); w++)
     for (uint64_t rest = mask_[w] & ~plain_[w]; rest; rest &= rest - 1) {
       const auto bit = size_t(__builtin_ctzll(rest));
+      states_.spend_time(kTokenSteps);
+      if (states_.stopped()) return;
       if (!near(behind(s, Token(w * 64 + bit)))) mask_[w] &= ~(uint64_t(1) << bit);
     }
 }
@@ -103,7 +171,9 @@ Constraint::State Constraint::behind(State s, Token token) {
 }
 
 Status Constraint::accept(Token token) {
-  if (Status ok = tidy(); !ok) return ok.error();
+  forget_work();
+  states_.pause_after(SIZE_MAX);
+  if (states_.bytes() >= tidy_at_) tidy();
   State s = path_.back();
   if (tree_->is_end(token) && may_end()) {
     path_.push_back(s);
@@ -122,7 +192,6 @@ Status Constraint::accept(Token token) {
 }
 
 void Constraint::compute(State s, std::vector<uint64_t>& mask) {
-  states_.allow(kSteps);
   mask.assign(tree_->words(), 0);
   if (!find_plain(s, mask)) walk(tree_->plain(), s, mask);
   walk(tree_->others(), s, mask);
@@ -134,11 +203,12 @@ void Constraint::compute(State s, std::vector<uint64_t>& mask) {
 
 void Constraint::walk(const TokenTree::Nodes& nodes, State s, std::vector<uint64_t>& mask) {
   walk_[0] = s;
-  for (size_t i = 0; i < nodes.size();) {
+  for (size_t i = 0, seen = 0; i < nodes.size(); seen++) {
+    if (seen % kNodesOfStep == 0) states_.spend_time(1);
     const TokenTree::Node n = nodes[i];
     const State next = states_.next(walk_[n.depth - 1u], n.byte);
     if (next == States::kDead) {
-      if (states_.exceeded()) return;
+      if (states_.stopped()) return;
       i = n.next;
       continue;
     }
@@ -196,6 +266,7 @@ bool Constraint::read_plain(State s, Kinds& refused) {
       continue;
     }
     const State next = states_.next(s, c);
+    if (states_.stopped()) return false;
     if (next == States::kDead) refused.set(TokenTree::plain_kind(c));
     else found(next);
   }
@@ -234,12 +305,10 @@ void Constraint::found(State s) {
 }
 
 // States that no text needs any more go when there are many.
-Status Constraint::tidy() {
-  if (states_.bytes() < tidy_at_) return Done{};
+void Constraint::tidy() {
   states_.keep(path_);
   kept_.clear();
   tidy_at_ = std::max(kTidyBytes, states_.bytes() * 2);
-  return Done{};
 }
 
 }  // namespace gimbal

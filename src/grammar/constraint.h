@@ -7,6 +7,7 @@
 #include <bitset>
 #include <climits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,16 +34,26 @@ class Constraint {
   // `left`: so many tokens may be written from here on. Where the text can still be completed within them,
   // and a token that ends it told, only those behind which it still can; else as without it.
   Result<Mask> allowed(int left = INT_MAX);
+  // The same in pieces: True when allowed(left) has its answer, or its error, at hand. False: so many steps
+  // were not enough; calling it again goes on. `steps`: in, at most; out, those that are left. A step takes
+  // 10 to 40 ns.
+  bool prepare(int left, size_t& steps);
   // The token becomes part of the text. Errors: Usage for one that is not allowed: nothing changes; as
   // allowed(). Behind a token that ends the text there are only such tokens.
   Status accept(Token token);
+  // accept() of a token that allowed() has, when prepare() or allowed() is called next: which also tells
+  // errors.
+  void follow(Token token);
   bool may_end() const { return states_.may_end(path_.back()); }
   // Only where nothing else may come, tokens that end the text are allowed.
-  void end_late(bool late) { ends_late_ = late; }
+  void end_late(bool late) { ends_late_ = late, found_all_ = false; }
 
   // Tokens of the text; rewind() forgets those from `position` on.
   size_t position() const { return path_.size() - 1; }
-  void rewind(size_t position) { path_.resize(position + 1); }
+  void rewind(size_t position) {
+    path_.resize(position + 1);
+    forget_work();
+  }
 
  private:
   using State = States::State;
@@ -53,6 +64,12 @@ class Constraint {
   };
   Constraint(States states, std::shared_ptr<const TokenTree> tree);
 
+  enum Work { None, Following, Masking, Limiting };
+  bool begin(Work);
+  bool find(int left);
+  bool find_mask();
+  bool done(std::optional<Error> failed = {});
+  void forget_work();
   void compute(State, std::vector<uint64_t>& mask);
   void walk(const TokenTree::Nodes&, State, std::vector<uint64_t>& mask);
   void leave_within(State, int bytes);
@@ -63,7 +80,7 @@ class Constraint {
   bool read_plain(State, Kinds& refused);
   bool read_char(State, int utf8);
   void found(State);
-  Status tidy();
+  void tidy();
 
   States states_;
   std::shared_ptr<const TokenTree> tree_;
@@ -73,7 +90,14 @@ class Constraint {
   size_t found_before_ = 0;   // behind fewer characters
   bool found_again_ = false;  // one of those
   std::vector<Kept> kept_;
-  std::vector<uint64_t> mask_;  // that allowed() gave
+  std::vector<uint64_t> mask_, fresh_;  // with ends, or of few tokens that are left; while it is found
+  // What find() is at, and what it found for `left_`: `failed_`, or mask_, or one of kept_.
+  Work work_ = None;
+  bool found_all_ = false, in_kept_ = false;
+  int left_ = 0;
+  size_t kept_at_ = 0;
+  std::optional<Token> next_;  // of follow()
+  std::optional<Error> failed_;
   std::vector<uint64_t> plain_;
   uint64_t clock_ = 0;
   size_t tidy_at_;

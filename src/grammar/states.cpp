@@ -79,27 +79,32 @@ States::State States::compute(State s, uint32_t c) {
     return c < classes && e.kind == Automaton::Edge::Bytes && e.low <= byte && byte <= e.high;
   };
   const auto list = states_[uint32_t(s)];
+  spent_ = 0;
   spend(list.size());
+  spend_time(4 * list.size());  // each is somewhere else in memory
+  if (stopped()) return kDead;
   for (size_t i = 0; i < list.size(); i += 2) {
     if (list[i] == kEnd) continue;
     for (const Automaton::Edge& e : automaton_->edges(list[i]))
       if (reads(e)) push({e.target, 0, list[i + 1]});
   }
   const State next = close();
-  if (!exceeded_) table_[(size_t(s) << class_bits_) + c] = next;
+  if (stopped()) return kDead;
+  left_ -= spent_;
+  table_[(size_t(s) << class_bits_) + c] = next;
   return next;
 }
 
 // All nodes that are reached without reading, from those in todo_.
 States::State States::close() {
-  while (!todo_.empty() && !exceeded_) {
+  while (!todo_.empty() && !stopped()) {
     const Item item = todo_.back();
     todo_.pop_back();
     follow(item);
   }
   if (bytes() > kMaxStateBytes) exceeded_ = true;
   State made = kDead;
-  if (!exceeded_ && !reading_.empty()) {
+  if (!stopped() && !reading_.empty()) {
     resolve_calls();
     // The stacks of a node become one set.
     for (auto& [node, stacks] : reading_) stacks = resolved(stacks);

@@ -5,6 +5,7 @@
 // that end alike share their ends, and the stacks of a node are one set, so an ambiguous grammar makes sets
 // larger, and not their number: the work for a byte grows with a power of the text's length at most.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -32,11 +33,21 @@ class States {
   uint32_t shortest(State);
   const Automaton& automaton() const { return *automaton_; }
 
-  // Steps that may be computed until the next call. What comes after them is kDead, and exceeded() is true:
-  // an answer that is not to be used.
+  // Steps that may be computed until the next call: those that led to states, so that neither pauses nor what
+  // was known before changes what is too much. What comes after them is kDead, and exceeded() is true.
   void allow(size_t steps) { left_ = steps, exceeded_ = false; }
   bool exceeded() const { return exceeded_; }
-  size_t bytes() const;  // of memory
+  // Steps until a pause, whatever they led to. What comes after them is kDead until the next call, which goes
+  // on with the states that were found.
+  void pause_after(size_t steps) { until_pause_ = steps, paused_ = false; }
+  bool paused() const { return paused_; }
+  size_t until_pause() const { return until_pause_; }
+  void spend_time(size_t steps) {
+    paused_ |= steps > until_pause_;
+    until_pause_ -= std::min(steps, until_pause_);
+  }
+  bool stopped() const { return exceeded_ || paused_; }  // an answer that is not to be used
+  size_t bytes() const;                                  // of memory
   // Forgets all states but these, which get new numbers, in the same order.
   void keep(std::vector<State>& states);
 
@@ -67,8 +78,9 @@ class States {
   State state_of(std::span<const uint32_t> list);
   bool seen(const Item&);
   void spend(size_t steps) {
-    exceeded_ |= steps > left_;
-    left_ -= steps > left_ ? left_ : steps;
+    spent_ += steps;
+    exceeded_ |= spent_ > left_;
+    spend_time(steps);
   }
 
   std::shared_ptr<const Automaton> automaton_;
@@ -81,6 +93,9 @@ class States {
   State start_ = kDead;
   size_t left_ = SIZE_MAX;
   bool exceeded_ = false;
+  size_t spent_ = 0;  // for the state that is being made
+  size_t until_pause_ = SIZE_MAX;
+  bool paused_ = false;
 
   // Of close().
   std::vector<Item> todo_;

@@ -31,16 +31,16 @@ Generation::Generation(uint64_t id, GenerationRequest r, GenerationSink sink, co
       text_(std::move(r.prompt)),
       prompt_(text_.size()),
       sampler_(std::move(r.sampler)),
-      constraint_(std::move(constraint)),
+      masked_(constraint ? std::make_shared<MaskedText>(*std::move(constraint)) : nullptr),
       // What ends a constrained text ends the answer; ignoring it puts that off.
-      answer_(tokenizer, text_, std::move(r.stops), r.max_tokens, r.ignore_stop_tokens && !constraint_),
+      answer_(tokenizer, text_, std::move(r.stops), r.max_tokens, r.ignore_stop_tokens && !masked_),
       logprobs_(r.logprobs),
       capacity_(capacity),
       completes_(r.completes) {
-  if (constraint_) constraint_->end_late(r.ignore_stop_tokens);
+  if (masked_) masked_->constraint.end_late(r.ignore_stop_tokens);
   for (Token t : r.written) {
     if (answer_.ended()) break;
-    if (constraint_ && !constraint_->accept(t)) break;  // then pick() says why
+    if (masked_ && !masked_->constraint.accept(t)) break;  // then pick() says why
     answer_.take(t, capacity_ - int(text_.size()));
     text_.push_back(t);
     sampler_.skip(1);
@@ -49,7 +49,7 @@ Generation::Generation(uint64_t id, GenerationRequest r, GenerationSink sink, co
 
 bool Generation::looks_at_top(const Model& model) const {
   const int leading = sampler_.leading();
-  return logprobs_ < 0 && !constraint_ && leading > 0 && leading <= model.plan().max_top();
+  return logprobs_ < 0 && !masked_ && leading > 0 && leading <= model.plan().max_top();
 }
 
 Wants Generation::wants(const Model& model, int* top) const {
@@ -58,16 +58,18 @@ Wants Generation::wants(const Model& model, int* top) const {
   return {.top = true};
 }
 
+int Generation::masked_left() const {
+  return completes_ ? std::min(answer_.left(), capacity_ - int(text_.size())) : INT_MAX;
+}
+
 // With a grammar, a mask takes the logits of what must not follow to -infinity, for the choice only:
 // probabilities are those that the model gave.
 Result<int32_t> Generation::pick(Model& model, const StepOutput& out, size_t k) {
-  if (constraint_) {
-    const int left = std::min(answer_.left(), capacity_ - int(text_.size()));
-    const auto allowed = completes_ ? constraint_->allowed(left) : constraint_->allowed();
+  if (masked_) {
+    const auto allowed = masked_->constraint.allowed(masked_left());
     if (!allowed) return allowed.error();
     auto picked = sampler_.pick(out.logits(k), text_, *allowed);
-    if (!picked) return picked;
-    if (auto ok = constraint_->accept(*picked); !ok) return ok.error();
+    if (picked) masked_->constraint.follow(*picked);
     return picked;
   }
   if (!looks_at_top(model)) return sampler_.pick(out.logits(k), text_);

@@ -4,10 +4,10 @@
 #include <memory>
 #include <optional>
 
-#include "grammar/constraint.h"
 #include "runtime/drafting.h"
 #include "runtime/model.h"
 #include "runtime/sampler.h"
+#include "scheduler/masks.h"
 #include "scheduler/request.h"
 
 namespace gimbal {
@@ -59,10 +59,14 @@ class Generation {
   bool over() const { return answer_.ended() || failed_; }
   bool failed() const { return failed_; }
 
+  // Whether the next token can be picked as soon as its logits are there; else later (Masks::find).
+  bool may_choose(Masks& masks) const { return !masked_ || masks.find(masked_, masked_left()); }
+
   // What the last row of its text is asked for; adds to Batch::top what that needs.
   Wants wants(const Model&, int* top) const;
-  // Picks the next token behind all of its text, of the k-th row of a step that wanted something, and tells
-  // it. Errors: the sampler's, the device's; then nothing has changed. True: a token was told.
+  // Picks the next token behind all of its text, which may_choose(), of the k-th row of a step that wanted
+  // something, and tells it. Errors: the sampler's, the device's; then nothing has changed. True: a token was
+  // told.
   Result<bool> take(Model&, const StepOutput&, size_t k, double at);
   double last_told = 0;  // base/clock.h; 0: nothing was
 
@@ -73,6 +77,7 @@ class Generation {
   int shared_tokens = 0;
 
  private:
+  int masked_left() const;
   Result<int32_t> pick(Model&, const StepOutput&, size_t k);
   bool looks_at_top(const Model&) const;
   void add_probabilities(std::span<const float> logits, Token token);
@@ -82,7 +87,7 @@ class Generation {
   std::vector<Token> text_;
   const size_t prompt_;  // tokens of it
   Sampler sampler_;
-  std::optional<Constraint> constraint_;
+  const std::shared_ptr<MaskedText> masked_;  // nullptr: any text may come
   Answer answer_;
   const int logprobs_, capacity_;
   const bool completes_;

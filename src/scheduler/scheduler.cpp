@@ -29,7 +29,14 @@ Scheduler::Scheduler(NextDevice next, LoadedModelPtr on, const SchedulerOptions&
       vocabulary_(on->model->config().vocabulary),
       capacity_(Serving::capacity(on->model->plan())),
       most_(uint64_t(Serving::places(on->model->plan())) + uint64_t(options.queue)),
-      serving_(std::move(next), std::move(on), options),
+      serving_(std::move(next), std::move(on), options,
+               [this] {
+                 {
+                   const std::lock_guard lock(mutex_);
+                   mask_found_ = true;
+                 }
+                 wake_.notify_one();
+               }),
       grammars_(*tokenizer_, vocabulary_),
       numbers_(serving_.numbers()) {}
 
@@ -131,8 +138,11 @@ void Scheduler::run() {
   std::vector<uint64_t> cancelled;
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    wake_.wait(lock,
-               [&] { return stopping_ || !arrived_.empty() || !cancelled_.empty() || !serving_.idle(); });
+    wake_.wait(lock, [&] {
+      return stopping_ || !arrived_.empty() || !cancelled_.empty() ||
+             (!serving_.idle() && (!serving_.stalled() || mask_found_));
+    });
+    mask_found_ = false;
     arrived.swap(arrived_), cancelled.swap(cancelled_);
     lock.unlock();
     for (auto& g : arrived) serving_.add(std::move(g));

@@ -41,13 +41,15 @@ class Scheduler final : public GenerationService {
 
   const std::unique_ptr<Tokenizer> tokenizer_;
   const int vocabulary_, capacity_;
-  const uint64_t most_;  // requests at once, those that wait among them
-  Serving serving_;      // of the thread
+  const uint64_t most_;       // requests at once, those that wait among them
+  mutable std::mutex mutex_;  // of what follows the engine's and the grammars' parts
+  std::condition_variable wake_;
+  bool mask_found_ = false;
+
+  Serving serving_;  // of the thread
 
   Grammars grammars_;
 
-  mutable std::mutex mutex_;  // of all below
-  std::condition_variable wake_;
   std::vector<std::unique_ptr<Generation>> arrived_;
   std::vector<uint64_t> cancelled_;
   std::vector<uint64_t> compiling_;  // whose grammars are not ready, and which nobody cancelled

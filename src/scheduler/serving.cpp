@@ -23,8 +23,13 @@ int Serving::capacity(const ModelPlan& p) {
   return int(most);
 }
 
-Serving::Serving(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options)
-    : next_device_(std::move(next)), on_(std::move(on)), options_(options), speculation_(options.drafts) {
+Serving::Serving(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options,
+                 std::function<void()> mask_found)
+    : next_device_(std::move(next)),
+      on_(std::move(on)),
+      options_(options),
+      speculation_(options.drafts),
+      masks_(std::move(mask_found)) {
   const RunOptions& o = plan().options;
   batch_.rows.reserve(size_t(o.batch));
   const auto places = size_t(Serving::places(plan()));
@@ -73,6 +78,7 @@ void Serving::assemble(bool drafts) {
   int left = plan().options.batch - int(running_.size()), rows = 0;
   for (const auto& g : running_) {
     if (g->over()) continue;
+    if (g->goes_on() && !g->may_choose(masks_)) continue;
     if (g->goes_on() && g->again <= left) left -= g->again, rows += g->missing(), next_.push_back(g.get());
     else prompts_.push_back(g.get());
   }
@@ -92,6 +98,7 @@ void Serving::assemble(bool drafts) {
   for (Generation* g : prompts_) {
     int rows = std::min(left, g->missing());
     if (const int until = g->checkpoint_at - g->sequence->computed(); until > 0) rows = std::min(rows, until);
+    if (rows == g->missing() && !g->may_choose(masks_)) rows--;
     if (rows > 0) add_rows(*g, rows, {}), left -= rows;
   }
   mixed_ = mixed_ && left == 0;
@@ -136,9 +143,16 @@ void Serving::make_room() {
 
 Status Serving::step() {
   admit();
+  masks_.begin_step();
+  stalled_ = false;
   if (!running_.empty()) {
     make_room();
-    if (batch_.rows.empty()) return leave_who_is_over(), Done{};
+    if (batch_.rows.empty()) {
+      const size_t before = running_.size();
+      leave_who_is_over();
+      stalled_ = before == running_.size();
+      return Done{};
+    }
     for (const Part& part : parts_) part.generation->tell_begun();
     const double begin = now();
     auto out = model().forward(batch_);
@@ -170,6 +184,7 @@ Result<int> Serving::tell(const Part& part, const StepOutput& out, size_t k, dou
     else numbers_.first_token.add(at - g.submitted);
     const size_t draft = part.first + size_t(part.rows - part.drafts + right);
     if (g.over() || right == part.drafts || batch_.rows[draft].token != g.text().back()) break;
+    if (!g.may_choose(masks_)) break;
   }
   g.drafted += uint64_t(part.drafts), g.accepted += uint64_t(right);
   if (g.drafting) g.drafting->told(1 + right);

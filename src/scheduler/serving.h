@@ -41,7 +41,9 @@ inline NextDevice next_device_of(Engine& engine) {
 // Of one thread.
 class Serving {
  public:
-  Serving(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options);
+  // `mask_found`: called from another thread when stalled() may have ended.
+  Serving(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options,
+          std::function<void()> mask_found = {});
 
   // Requests that can run at once: as RunOptions has sequences, and rows with results.
   static int places(const ModelPlan&);
@@ -52,6 +54,8 @@ class Serving {
   void cancel(uint64_t id);               // ends it; passed over if it is not there
   void end_all(const Error* why);         // failed; nullptr: cancelled
   bool idle() const { return running_.empty() && waiting_.waiting() == 0; }
+  // All that run wait for masks: until one is found, a step does nothing.
+  bool stalled() const { return stalled_; }
   // One step of the model for all. Not when idle. Errors: of an engine that cannot go on; then all requests
   // have failed, and all later ones would.
   Status step();
@@ -102,6 +106,8 @@ class Serving {
   Prefixes kept_;
   Clients waiting_;
   Speculation speculation_;
+  Masks masks_;
+  bool stalled_ = false;
   int mixed_rows_ = 64;  // of steps with next tokens and prompts, where the options do not say
   Running running_;      // by rising admission
   uint64_t admissions_ = 0;

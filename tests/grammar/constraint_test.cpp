@@ -324,6 +324,46 @@ TEST(Constraint, ManyLiteralsAreOnePlace) {
   }
 }
 
+// In pieces of any size, the same masks, and the same end where it is too much.
+TEST(Constraint, PiecesFindWhatOneGoFinds) {
+  std::mt19937 random(4);
+  int paused = 0, refused = 0;
+  for (const auto& v : vocabularies()) {
+    if (!v.tree->alphabet().empty()) continue;
+    SCOPED_TRACE(v.name);
+    for (const std::string& gbnf :
+         {std::string(kJson), std::string(kFinite[3]), overlapping_grammar(40),
+          std::string("root ::= n\nn ::= [a-z] | [a-f] n [a-z]{0,40} | [c-h ] n [a-z ]{0,60}")}) {
+      auto whole = Constraint::create(Matcher::parsed(gbnf), v.tree);
+      ASSERT_TRUE(whole) << whole.error().message;
+      Constraint pieces = *whole;
+      for (int i = 0; i < 12; i++) {
+        const int left = i % 4 == 3 ? 30 : INT_MAX;
+        size_t size = 1 + random() % 30'000, steps = size;
+        for (; !pieces.prepare(left, steps); size *= 2, steps = size) paused++;
+        const auto want = whole->allowed(left), found = pieces.allowed(left);
+        ASSERT_EQ(bool(want), bool(found)) << gbnf << " behind " << i;
+        if (!want) {
+          EXPECT_EQ(want.error().message, found.error().message);
+          refused++;
+          break;
+        }
+        ASSERT_TRUE(std::equal(want->begin(), want->end(), found->begin(), found->end()))
+            << gbnf << " behind " << i;
+        std::vector<Token> all;
+        for (Token t = 0; t < v.tokenizer->size(); t++)
+          if (Constraint::allows(*want, size_t(t))) all.push_back(t);
+        const Token next = all[random() % all.size()];
+        if (v.tree->is_end(next)) break;
+        if (const Status ok = whole->accept(next); !ok) break;
+        pieces.follow(next);
+      }
+    }
+  }
+  EXPECT_GT(paused, 20);
+  EXPECT_GT(refused, 0);
+}
+
 TEST(Constraint, EndsAndGoesBack) {
   const auto& v = vocabularies().front();
   auto c = Constraint::create(Matcher::parsed("root ::= \"ab\" \"c\"?"), v.tree);

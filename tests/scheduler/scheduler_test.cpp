@@ -5,6 +5,7 @@
 
 #include "scheduler/served.h"
 #include "support/fake_plugins.h"
+#include "support/grammars.h"
 
 namespace gimbal::test {
 namespace {
@@ -112,6 +113,31 @@ TEST(Scheduler, AGrammarConstrainsTheAnswer) {
   const Heard& heard = no.wait();
   ASSERT_TRUE(heard.failed);
   EXPECT_EQ(heard.failed->code, Code::Usage);
+}
+
+// Their masks are found by another thread; everybody gets what it gets alone.
+TEST(Scheduler, HostileGrammarsAmongOthers) {
+  OnCpu many("default", serving_run(256, 8, 12, 0, 64)), reference("default", serving_run(256, 64, 1, 0, 64));
+  auto s = Scheduler::create(next_device_of(many.engine()), many.on());
+  ASSERT_TRUE(s) << s.error().message;
+  std::mutex one_at_a_time;  // the reference
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; t++)
+    threads.emplace_back([&, t] {
+      GenerationRequest r = greedy(once(), 60);
+      r.sampler.greedy = false, r.sampler.seed = uint64_t(t);
+      if (t % 2) r.grammar = overlapping_grammar(30 + t), r.ignore_stop_tokens = false;
+      for (int i = 0; i < 3; i++) {
+        Listener l;
+        auto id = (*s)->submit(r, l.sink());
+        ASSERT_TRUE(id) << id.error().message;
+        if (t == 7 && i == 1) (*s)->cancel(*id);
+        const Heard& heard = l.wait();
+        std::lock_guard lock(one_at_a_time);
+        expect_same(heard, alone(reference.model(), (*s)->tokenizer(), r), r);
+      }
+    });
+  for (std::thread& t : threads) t.join();
 }
 
 TEST(Scheduler, ASinkMayCancel) {

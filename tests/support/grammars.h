@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/format.h"
 #include "grammar/constraint.h"
 
 namespace gimbal::test {
@@ -76,6 +77,15 @@ inline std::string random_text(Constraint constraint, const TokenTree& tree, std
     text += tree.text(t);
   }
   return text;
+}
+
+// Alternatives that begin alike and not with literals: what somebody sends who wants others to wait.
+inline std::string overlapping_grammar(int alternatives) {
+  std::string all = "root ::= ";
+  for (int i = 0; i < alternatives; i++)
+    all +=
+        format("{}[a-z ]{{{},500}} \"{}{}\"", i ? " | " : "", i, char('a' + i % 26), char('a' + i * 7 % 26));
+  return all;
 }
 
 }  // namespace gimbal::test

@@ -1,0 +1,52 @@
+// Masks of grammars that take long, found by a thread of their own while others get their tokens: who waits
+// for one has no part in the engine's steps meanwhile.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "grammar/constraint.h"
+
+namespace gimbal {
+
+// A text that a grammar constrains. While `known` is false it is the thread's.
+struct MaskedText {
+  explicit MaskedText(Constraint c) : constraint(std::move(c)) {}
+  Constraint constraint;
+  int left = 0;  // Constraint::allowed()
+  std::atomic<bool> known = true;
+};
+
+class Masks {
+ public:
+  // `found`: called from the thread, once for each; must not wait.
+  explicit Masks(std::function<void()> found = {}) : found_(std::move(found)) {}
+  ~Masks();
+
+  // The engine's step may spend so many steps on masks, for all texts together: 1 to 2 ms for most.
+  void begin_step() { left_of_step_ = kStepsOfStep; }
+  // True: allowed() has its answer at hand. False: the thread finds it, and this will be true later.
+  bool find(const std::shared_ptr<MaskedText>&, int left);
+
+ private:
+  static constexpr size_t kStepsOfStep = 80'000, kStepsOfText = 40'000;
+  struct Job {
+    std::shared_ptr<MaskedText> text;
+    size_t steps;
+  };
+  void run();
+
+  const std::function<void()> found_;
+  size_t left_of_step_ = kStepsOfStep;
+  std::mutex mutex_;  // of all below
+  std::condition_variable wake_;
+  std::deque<Job> waiting_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace gimbal
