@@ -1,8 +1,7 @@
 // What a front and its worker processes say to each other: one JSON object to a line.
 //
 //   front to worker                    worker to front
-//   {"submit": {"id", "prompt", ...}}  {"planned": {"needs"}}           before it takes memory; it waits for
-//   go
+//   {"submit": {"id", "prompt", ...}}  {"planned": {"needs"}}           of memory; it waits for "go"
 //   {"cancel": id}                     {"loading": [done, total]}       then, bytes
 //   {"embed": {"id", "texts"}}         {"hello": {"protocol": 4, ...}}  ready
 //   {"ping": n}                        {"begun": id}                    before its first rows
