@@ -94,7 +94,7 @@ def environment(filters=""):
 
 def build(tests, jobs):
     return subprocess.run(["ninja", "-C", os.path.join(TREE, "build", "release"), "-j", str(jobs), *sorted({test_of(t) for t in tests})],
-                          env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                          env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
 
 
 def run(test):
@@ -102,7 +102,7 @@ def run(test):
     name, _, filters = test.partition(":")
     done = subprocess.run(["ctest", "--test-dir", os.path.join(TREE, "build", "release"), "-R", f"^{name}$", "--output-on-failure",
                            "--no-tests=error", "--timeout", str(SECONDS_PER_TEST)],
-                          env=environment(filters), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                          env=environment(filters), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if done.returncode == 0:
         return None
     failed = sorted(set(re.findall(r"^\[  FAILED  \] ([A-Za-z_]\w*(?:/\w+)?\.\w+)", done.stdout, re.M)))
