@@ -184,9 +184,11 @@ struct FewRows256 {
   [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
     const uint8_t* x[M];
     for (int m = 0; m < M; m++) x[m] = rows[m] + int64_t(p.k) / act.block * act.bytes;
-    for (int32_t k = p.k; k < p.end; k += 256) {
-#pragma GCC unroll 1
-      for (int t = 0; t < p.tiles; t++) add_block<M>(p, p.tile[t], k, x, total + t * kMaxFewRows);
+    // One loop for tiles and blocks: of two, g++ would make two copies of the block.
+    for (int32_t k = p.k, t = 0; k < p.end;) {
+      add_block<M>(p, p.tile[t], k, x, total + t * kMaxFewRows);
+      if (++t < p.tiles) continue;
+      t = 0, k += 256;
       for (const uint8_t*& row : x) row += act.bytes;
     }
   }
