@@ -17,8 +17,6 @@
 namespace gimbal::test {
 namespace {
 
-constexpr uint64_t kFloat = set_of(DType::F32);
-
 struct Calls {
   std::map<OpKind, int> count;
   std::set<const void*> weights;  // of products

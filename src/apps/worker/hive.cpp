@@ -113,7 +113,7 @@ bool Hive::heartbeat(bool healthy) {
 
 // A hive that failed may have been started anew, and know nothing of its workers.
 void Hive::run() {
-  std::minstd_rand random(unsigned(api::random_seed()));  // not all workers at the same moment
+  std::minstd_rand random(static_cast<unsigned>(api::random_seed()));  // not all workers at the same moment
   bool known = false;
   for (double wait = o_.first_pause;;) {
     if (!known) known = registered();
