@@ -2,11 +2,14 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <condition_variable>
 
 #include "apps/json.h"
 #include "apps/next_steps.h"
 #include "apps/terminal.h"
+#include "base/clock.h"
 #include "server/api/text.h"
 
 namespace gimbal {
@@ -88,6 +91,23 @@ Status apply(const HttpOptions& o) {
   return Done{};
 }
 
+namespace {
+
+// The next of these signals; 0 when none came within `seconds` (none: for ever). A process that was stopped
+// and goes on is woken without one.
+int next_signal(const sigset_t& any, std::optional<double> seconds = {}) {
+  const double end = now() + seconds.value_or(0);
+  for (;;) {
+    const double left = std::max(end - now(), 0.0);
+    const timespec limit{std::time_t(left), long((left - double(std::time_t(left))) * 1e9)};
+    const int signal = sigtimedwait(&any, nullptr, seconds ? &limit : nullptr);
+    if (signal > 0) return signal;
+    if (errno != EINTR) return 0;
+  }
+}
+
+}  // namespace
+
 Signals::Signals(bool certificate) : certificate_(certificate) {
   sigemptyset(&all_);
   for (int s : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&all_, s);
@@ -97,8 +117,7 @@ Signals::Signals(bool certificate) : certificate_(certificate) {
 
 Signals::~Signals() {
   stop();
-  timespec none{};  // what came in the end is not for whoever follows
-  while (sigtimedwait(&all_, nullptr, &none) > 0) {}
+  while (next_signal(all_, 0)) {}  // what came in the end is not for whoever follows
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
@@ -111,19 +130,16 @@ void Signals::start(http::Server& server, api::Services& services, double drain_
 
 void Signals::wait(http::Server& server, api::Services& services, double drain_seconds,
                    const std::function<void()>& draining) {
-  timespec limit{std::time_t(drain_seconds),
-                 long((drain_seconds - double(std::time_t(drain_seconds))) * 1e9)};
-  int first = sigwaitinfo(&all_, nullptr);
-  for (; first == SIGHUP; first = sigwaitinfo(&all_, nullptr)) renew_certificate(server);
+  int first = next_signal(all_);
+  for (; first == SIGHUP; first = next_signal(all_)) renew_certificate(server);
   if (first == SIGUSR2) return;
   if (sigdelset(&all_, SIGHUP); certificate_) std::signal(SIGHUP, SIG_IGN);  // it is no second signal
   services.draining = true;
   if (draining) draining();
   server.drain();
-  if (sigtimedwait(&all_, nullptr, &limit) == SIGUSR2) return;  // the server has ended
+  if (next_signal(all_, drain_seconds) == SIGUSR2) return;  // the server has ended
   services.answers.end();
-  timespec moment{1, 0};  // for clients to be told
-  if (sigtimedwait(&all_, nullptr, &moment) != SIGUSR2) server.stop();
+  if (next_signal(all_, 1) != SIGUSR2) server.stop();  // a second for clients to be told
 }
 
 void Signals::drain() {

@@ -69,6 +69,23 @@ TEST(Serve, ASignalLetsAnswersEnd) {
   EXPECT_SAYS(a.body, "\"finish_reason\":\"length\"");
 }
 
+// As by Ctrl-Z and `fg`, or by a container that is paused.
+TEST(Serve, StoppedForAMomentItGoesOn) {
+  Serving s;
+  ASSERT_EQ(s.ask(get("/health/ready")).status, 200);
+  for (int i = 0; i < 3; i++) {
+    int status = 0;
+    ASSERT_EQ(kill(s.pid(), SIGSTOP), 0);
+    ASSERT_EQ(waitpid(s.pid(), &status, WUNTRACED), s.pid());
+    ASSERT_TRUE(WIFSTOPPED(status));
+    ASSERT_EQ(kill(s.pid(), SIGCONT), 0);
+    ASSERT_EQ(s.ask(get("/health/ready")).status, 200);
+  }
+  EXPECT_EQ(s.ask("/v1/completions", {{"prompt", "Once"}, {"max_tokens", 2}})["usage"]["completion_tokens"],
+            2);
+  EXPECT_EQ(s.end(SIGTERM), 0);
+}
+
 TEST(Serve, AnAnswerThatCannotBeWaitedForEndsWithAnError) {
   Serving s({"--drain-timeout", "0"});
   Json body{{"model", s.model},  {"prompt", "Once"},   {"n", 8},
