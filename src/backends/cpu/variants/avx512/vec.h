@@ -31,7 +31,7 @@ struct Codes {
   __m512i v;
 };
 
-// See kernels/few_rows.h.
+// See kernels/few_products.h.
 inline I here(I x) {
   asm volatile("" : "+v"(x.v));
   return x;
