@@ -34,15 +34,15 @@ class Constraint {
   // `left`: so many tokens may be written from here on. Where the text can still be completed within them,
   // and a token that ends it told, only those behind which it still can; else as without it.
   Result<Mask> allowed(int left = INT_MAX);
-  // The same in pieces: True when allowed(left) has its answer, or its error, at hand. False: so many steps
-  // were not enough; calling it again goes on. `steps`: in, at most; out, those that are left. A step takes
-  // 10 to 40 ns.
+  // Computes the mask for allowed(left) in pieces. True: allowed(left) returns at once, with the mask or an
+  // error. False: `steps` was not enough; the next call continues. `steps`: in, the limit; out, what is left
+  // of it. A step takes 10 to 40 ns.
   bool prepare(int left, size_t& steps);
   // The token becomes part of the text. Errors: Usage for one that is not allowed: nothing changes; as
   // allowed(). Behind a token that ends the text there are only such tokens.
   Status accept(Token token);
-  // accept() of a token that allowed() has, when prepare() or allowed() is called next: which also tells
-  // errors.
+  // Accepts a token that allowed() admits. The work is done by the next prepare() or allowed(), which also
+  // returns its errors.
   void follow(Token token);
   bool may_end() const { return states_.may_end(path_.back()); }
   // Only where nothing else may come, tokens that end the text are allowed.

@@ -1,5 +1,5 @@
-// Masks of grammars that take long, found by a thread of their own while others get their tokens: who waits
-// for one has no part in the engine's steps meanwhile.
+// Computes slow grammar masks in a thread of its own. Requests that wait for one are left out of the engine's
+// steps; the others go on.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace gimbal {
 
-// A text that a grammar constrains. While `known` is false it is the thread's.
+// A text that a grammar constrains. While `known` is false, only the thread may use it.
 struct MaskedText {
   explicit MaskedText(Constraint c) : constraint(std::move(c)) {}
   Constraint constraint;

@@ -1,4 +1,5 @@
-// Whether processes that take memory at the same time find enough of it: each alone sees all of it free.
+// Checks that processes that allocate at the same time fit into memory together: each alone sees all of it
+// free.
 #pragma once
 #include <span>
 

@@ -26,7 +26,7 @@ struct Codes {
   __m256i a, b;
 };
 
-// As a whole number, as variants/avx512/vec.h does.
+// Through the integer form: see variants/avx512/vec.h.
 inline F splat(float x) {
   __m256 v = _mm256_castsi256_ps(_mm256_set1_epi32(__builtin_bit_cast(int, x)));
   return {v, v};

@@ -47,8 +47,8 @@ inline Codes here(Codes c) {
 inline __mmask16 lanes_below(int n) {
   return n >= 16 ? __mmask16(0xffff) : n <= 0 ? __mmask16(0) : __mmask16((1u << n) - 1);
 }
-// As a whole number: of one in memory vpbroadcastd is a load and nothing else, where vbroadcastss takes the
-// place of half a product on Zen 4.
+// Through the integer form: from memory, vpbroadcastd is only a load, while vbroadcastss also uses the
+// shuffle units on Zen 4 (bench/cycles.py).
 inline F splat(float x) { return {_mm512_castsi512_ps(_mm512_set1_epi32(__builtin_bit_cast(int, x)))}; }
 inline F load(const float* p) { return {_mm512_loadu_ps(p)}; }
 inline __m256i half_register(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
