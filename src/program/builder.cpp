@@ -5,6 +5,7 @@
 #include "ops/op_def.h"
 #include "ops/shapes.h"
 #include "program/memory.h"
+#include "program/wanted_rows.h"
 
 namespace gimbal {
 
@@ -190,6 +191,7 @@ void ProgramBuilder::output(Value v) {
 }
 
 Result<Program> ProgramBuilder::finish() && {
+  if (!error_ && rows_ > 1) compute_wanted_rows_only(program_, error_);
   if (error_) return *error_;
   plan_work(program_, kAlignment);
   return std::move(program_);

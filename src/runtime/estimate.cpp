@@ -35,10 +35,13 @@ MemoryEstimate estimate_inference_memory(const ModelDimensions& d) {
              matrix(d.cache, align_up(head_dim, 16), count(d.kv_heads))) *
             kPagePositions * pages * sequences;
   // At most there are, beside the stream itself: queries and keys before and after their rotation and the
-  // values; or gate, up and their product.
-  m.activations = rows * f32 * (width + std::max(2 * q + 2 * kv, 3 * ffn));
+  // values; or gate, up and their product, in the last layer for wanted rows only (program/wanted_rows.h).
+  const uint64_t wanted = std::max<uint64_t>(1, std::min(count(d.logit_rows), rows)),
+                 in_attention = 2 * q + 2 * kv, in_feed_forward = 3 * ffn;
+  const uint64_t in_layers = d.layers > 1 ? std::max(in_attention, in_feed_forward) : in_attention;
+  m.activations = f32 * std::max(rows * (width + in_layers), wanted * (width + in_feed_forward));
   m.step = rows * f32 * (3 + head_dim) + pages * sequences * f32;
-  m.output = std::max<uint64_t>(1, std::min(count(d.logit_rows), rows)) * vocabulary * f32;
+  m.output = wanted * vocabulary * f32;
   return m;
 }
 
