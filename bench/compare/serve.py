@@ -3,6 +3,7 @@
 
   serve.py a.gguf b.gguf                      1, 4 and 16 streams, 2 rounds; prints the table
   serve.py a.gguf --streams 16 --rounds 3     more of one cell
+  serve.py a.gguf --requests 4                each stream goes on with another request, four in all
   serve.py a.gguf --page docs/serving.md      writes the table between the page's two marks
   serve.py --render r.json                    the table anew from an earlier run
 
@@ -42,6 +43,7 @@ def arguments(argv):
     p.add_argument("-p", "--prompt-tokens", type=int, default=128, metavar="N")
     p.add_argument("-n", "--generate-tokens", type=int, default=64, metavar="N", help="of each stream (default 64)")
     p.add_argument("--streams", default="1,4,16", metavar="LIST", help=f"at most {PLACES}")
+    p.add_argument("--requests", type=int, default=1, metavar="N", help="of each stream, one after the other (default 1)")
     p.add_argument("--rounds", type=int, default=2, metavar="N")
     p.add_argument("--gimbal", default=os.path.join(compare.ROOT, "build", "release", "gimbal"), metavar="PROGRAM")
     p.add_argument("--work", default=os.path.join(compare.ROOT, "build", "compare"), metavar="FOLDER")
@@ -158,24 +160,26 @@ async def stream(port, body):
 
 
 def prompts(a, streams, seed):
-    """Ids of ordinary tokens; no two texts begin alike."""
+    """Ids of ordinary tokens, for each request of each stream; no two texts begin alike."""
     source = random.Random(seed)
-    return [[source.randrange(1000, 30000) for _ in range(a.prompt_tokens)] for _ in range(streams)]
+    return [[[source.randrange(1000, 30000) for _ in range(a.prompt_tokens)] for _ in range(a.requests)] for _ in range(streams)]
 
 
-def load(a, server, name, texts):
-    """One round of a cell: all streams begin together."""
+def load(a, server, name, streams):
+    """One round of a cell: all streams begin together, and each goes on with its next request when one is answered."""
+    async def requests(texts):
+        return [await stream(server.port, {"model": name, "prompt": text, "max_tokens": a.generate_tokens, "ignore_eos": True, "temperature": 0,
+                                           "stream": True, "stream_options": {"include_usage": True}}) for text in texts]
+
     async def all_of_them():
-        return await asyncio.gather(*[stream(server.port, {
-            "model": name, "prompt": text, "max_tokens": a.generate_tokens, "ignore_eos": True, "temperature": 0, "stream": True,
-            "stream_options": {"include_usage": True}}) for text in texts])
+        return sum(await asyncio.gather(*[requests(texts) for texts in streams]), [])
     front, own, busy = server.cpu_seconds(True), server.cpu_seconds() + time.process_time(), measure.Others.machine()
     begin = time.monotonic()
     done = asyncio.run(all_of_them())
     seconds = time.monotonic() - begin
     others = measure.Others.machine() - busy - (server.cpu_seconds() + time.process_time() - own)
     tokens = [count for _, count, _ in done]
-    if tokens != [a.generate_tokens] * len(texts):
+    if tokens != [a.generate_tokens] * (len(streams) * a.requests):
         raise Problem(f"{server.name} gave {tokens} tokens where {a.generate_tokens} each were asked for")
     return {"seconds": seconds, "tokens_per_second": sum(tokens) / seconds, "first": [times[0] for times, _, _ in done],
             "between": [b - a for times, _, _ in done for a, b in zip(times, times[1:])], "others": max(0.0, others / seconds), "front_seconds": server.cpu_seconds(True) - front}
@@ -195,7 +199,7 @@ def measure_all(a, argv):
     peer = install.install(os.path.abspath(a.work), compare.say)
     peer_server.program(peer, compare.say)
     session = {"date": compare.now(), "command": shlex.join(["bench/compare/serve.py", *argv]), "machine": compare.machine(), "peer": peer.description(),
-               "threads": a.threads, "prompt": a.prompt_tokens, "generate": a.generate_tokens, "runs": []}
+               "threads": a.threads, "prompt": a.prompt_tokens, "generate": a.generate_tokens, "requests": a.requests, "runs": []}
     for path in a.files:
         name = os.path.basename(path).removesuffix(".gguf")
         measure.same_start(path)
@@ -235,7 +239,7 @@ def milliseconds(runs, what):
 def front_text(session, file, served):
     """What HTTP and JSON take, which times of whole streams on a busy machine do not show."""
     runs = [run for run in session["runs"] if run["file"] == file and run["engine"] == "gimbal"]
-    each = sum(run["front_seconds"] for run in runs) / sum(run["streams"] * session["generate"] for run in runs)
+    each = sum(run["front_seconds"] for run in runs) / sum(run["streams"] * session["requests"] * session["generate"] for run in runs)
     return (f"HTTP and JSON (all that the front does) took {1e6 * each:.0f} us of processor time a token: "
             f"{100 * each * served:.2f} % of one stream's time.")
 
@@ -261,7 +265,8 @@ def table(session):
                   f"{session['prompt']}` has {alone:.1f}: {100 * abs(1 - served / alone):.1f} % {'less' if served < alone else 'more'}. "
                   + front_text(session, file, served)]
     lines += ["", f"{report.machine_text(session['machine'])}; {report.threads_text(session['threads'])}; prompts of {session['prompt']} tokens, no two alike, "
-              f"{session['generate']} tokens of each answer, greedy, no drafts, all streams beginning together; {session['peer']['engine']} with `--parallel {PLACES}`. "
+              f"{session['generate']} tokens of each answer, greedy, no drafts, all streams beginning together"
+              + (f", {session['requests']} requests of each, one after the other" if session["requests"] > 1 else "") + f"; {session['peer']['engine']} with `--parallel {PLACES}`. "
               f"Others kept up to {max(run['others'] for run in session['runs']):.2f} processors busy.", "", "```",
               session["command"] + f"   # {session['date'][:10]}", "```"]
     return "\n".join(lines)

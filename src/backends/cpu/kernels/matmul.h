@@ -48,7 +48,7 @@ inline void put(const CpuTask& t, int64_t unit, int64_t row, F total) {
 // Rows are staged 256 columns at a time, and several tiles computed with what is staged.
 constexpr int kStagedRows = 192;  // a multiple of 2, 3, 4, 6 and 12
 // A thread takes kTilesOfChunk or a multiple, so that several get something to do.
-constexpr int kTilesAtOnce = 16, kTilesOfChunk = 8, kFewRows = 4 / kTilesTogether;
+constexpr int kTilesAtOnce = 16, kTilesOfChunk = 8, kFewRows = 4;
 
 // A format as many rows need it: tiles as they lie in memory, and columns k to k + 255 of a tile (fewer,
 // where it ends) made what the product takes.
@@ -96,6 +96,19 @@ constexpr RowSteps<typename P::Row, typename P::Weights> row_steps() {
           result};
 }
 
+// What is unpacked next, the same columns of the next tiles or the next columns of the first ones: asked for
+// evenly while others are multiplied.
+struct NextColumns {
+  const uint8_t* first;
+  int64_t tile_bytes;
+  int lines, asked = 0;
+
+  inline void fetch(int parts, int of) {
+    for (; asked * of < lines * parts; asked++)
+      for (int n = 0; n < kTilesTogether; n++) __builtin_prefetch(first + n * tile_bytes + 64 * asked, 0, 2);
+  }
+};
+
 // Once for all kinds of codes, and once for floats: P has the types of both and how many rows are staged.
 template <class P>
 [[gnu::noinline]] void many_rows(const CpuTask& t, int64_t begin, int64_t end,
@@ -104,7 +117,10 @@ template <class P>
   alignas(64) typename P::Row x[P::kRows];
   alignas(64) typename P::Weights w[kTilesTogether];
   alignas(64) float total[kTilesAtOnce][P::kRows][16];
-  constexpr int kMany = many_at_once<P>(), kFew = few_at_once<P>();
+  // Groups of kMany rows, and where that comes out even, some of kFew: of 64 rows 8 times 6 and 4 times 4.
+  constexpr int kMany = many_at_once<P>(), kFew = few_at_once<P>(),
+                kStep = kMany % kFew ? kMany - kFew : kFew;
+  static_assert(kMany % kStep == 0 && kFew % kStep == 0);
   const auto columns = int32_t(t.in[0]->dim[0]);
   const int64_t row_bytes = int64_t(columns) / steps.block * steps.block_bytes;
   auto x_row = [&](int32_t r) { return t.x[1] + (t.row_list ? t.row_list[r] / t.x_share : r) * row_bytes; };
@@ -112,7 +128,7 @@ template <class P>
     const int tiles = end - begin < kTilesAtOnce ? int(end - begin) : kTilesAtOnce;
     for (int32_t row = 0; row < t.rows; row += P::kRows) {
       const int rows = t.rows - row < P::kRows ? t.rows - row : P::kRows,
-                padded = (rows + kFew - 1) / kFew * kFew;
+                padded = rows < kFew ? kFew : (rows + kStep - 1) / kStep * kStep;
       for (int i = 0; i < tiles; i++)
         for (int r = 0; r < padded; r++) store(total[i][r], splat(0.f));
       if (rows < padded) __builtin_memset(x + rows, 0, size_t(padded - rows) * sizeof *x);
@@ -125,9 +141,18 @@ template <class P>
           for (int n = 0; n < kTilesTogether; n++)
             source.unpack(t.x[0] + (begin + (i + n < tiles ? i + n : i)) * source.tile_bytes, k, columns,
                           w[n]);
-          int r = 0;
-          for (; r + kMany <= padded; r += kMany) steps.many(w, x + r, width, total[i] + r);
-          for (; r < padded; r += kFew) steps.few(w, x + r, width, total[i] + r);
+          const bool last = i + kTilesTogether >= tiles;
+          NextColumns next{t.x[0] + (begin + (last ? 0 : i + kTilesTogether)) * source.tile_bytes +
+                               source.tile_bytes * (last ? k + kChunk : k) / columns,
+                           source.tile_bytes, int(source.tile_bytes * width / columns / 64) + 1};
+          for (int r = 0; r < padded;) {
+            const int left = padded - r;
+            const bool many = left == kMany || left >= kMany + kFew;
+            const int until = r + (many ? kMany : kFew);
+            next.fetch(until, padded);
+            (many ? steps.many : steps.few)(w, x + r, width, total[i] + r);
+            r = until;
+          }
         }
       }
       for (int i = 0; i < tiles; i++)
