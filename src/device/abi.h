@@ -6,6 +6,10 @@
 #include <stdint.h>
 #ifdef __cplusplus
 extern "C" {
+/* A plugin may give a number that is not here. C++ has such a value only where the type is said. */
+#define GIMBAL_ANY_INT : int
+#else
+#define GIMBAL_ANY_INT
 #endif
 
 #define GIMBAL_ABI_VERSION 2u
@@ -13,7 +17,7 @@ extern "C" {
 #define GIMBAL_MAX_INPUTS 8
 #define GIMBAL_MAX_OUTPUTS 2
 
-typedef enum {
+typedef enum GIMBAL_ANY_INT {
   GIMBAL_OK,
   GIMBAL_UNSUPPORTED,
   GIMBAL_OUT_OF_MEMORY,
