@@ -23,8 +23,8 @@ package: $(if $(filter release cpu-only,$(PRESET)),setup-build,setup-gpu) build/
 	@cpack --config build/$(PRESET)/CPackConfig.cmake -B build/$(PRESET)/packages
 
 test: test-release  ## run every test
-asan: test-asan  ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer
-tsan: test-tsan  ## run every test under ThreadSanitizer
+asan: setup-checks test-asan  ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer
+tsan: setup-checks test-tsan  ## run every test under ThreadSanitizer
 
 test-aarch64: setup-arm build/aarch64/build.ninja  ## cross-compile for ARM; run the numeric tests under emulation (AARCH64=quick: the pinned bits alone)
 	@scripts/test-aarch64.sh $(AARCH64)
@@ -49,8 +49,8 @@ test-%: build/%/build.ninja
 coverage: setup-build  ## fail when tests reach less than 95 % of discovery, selection and planning, or of one file of these
 	@scripts/coverage.py
 
-fuzz: setup-checks build/fuzz/build.ninja  ## fuzz for FUZZ_SECONDS (60)
-	@cmake --build --preset fuzz --target $(basename $(notdir $(wildcard fuzz/*_fuzz.cpp)))
+fuzz: setup-checks build/asan/build.ninja  ## fuzz for FUZZ_SECONDS (60)
+	@cmake --build --preset asan --target $(basename $(notdir $(wildcard fuzz/*_fuzz.cpp)))
 	@scripts/fuzz.sh
 
 format: setup-checks  ## lay out every source file with clang-format 14

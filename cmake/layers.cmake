@@ -18,6 +18,12 @@ endfunction()
 # gimbal_small(<layers...>): layers in which little runs more than once for a model or a token. Text work, the choice of tokens and the
 # reference do.
 function(gimbal_small)
+  # Under sanitizers, optimizing takes longer than it saves but for the work on texts, numbers and files.
+  foreach(name IN LISTS ARGN)
+    if(GIMBAL_COLD_OPTIMIZATION AND NOT name MATCHES "^(files|tokenizer|grammar|ops|program|conformance|runtime)$")
+      target_compile_options(gimbal_${name} PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
+    endif()
+  endforeach()
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     foreach(name IN LISTS ARGN)
       target_compile_options(gimbal_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Oz>)

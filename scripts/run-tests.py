@@ -27,7 +27,7 @@ ALLOWED_SKIPS = os.path.join(ROOT, "tests", "allowed-skips.txt")
 
 
 def launcher(preset):
-    """ThreadSanitizer of GCC 12 cannot start where the kernel randomizes addresses by more than 28 bits."""
+    """ThreadSanitizer wants addresses that the kernel randomizes by 28 bits at most."""
     without_randomization = ["setarch", platform.machine(), "-R"]
     if preset != "tsan" or subprocess.run([*without_randomization, "true"], stderr=subprocess.DEVNULL).returncode != 0:
         return []

@@ -2,7 +2,7 @@
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
 # Usage: scripts/setup.sh [build|checks|clients|deploy|ray|image|models|real-models|compare|arm|gpu|page|all]...   (default: build checks)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
-#   checks   clang-format, and clang with libFuzzer, for `make check-format` and `make fuzz`; strace, for the test that no program is started;
+#   checks   clang-format, and clang with its sanitizers, for `make check-format`, `make asan` and `make fuzz`; strace, for the test that no program is started;
 #            jinja2, which chat templates are compared with; OpenSSL, which `gimbal serve` opens for TLS
 #   clients  npm, for tests/clients/run.sh, which asks the server by the official clients of its APIs
 #   deploy   HAProxy, nginx and checkers of configurations, for the tests of deploy/; what docs/quickstart.md uses. Partly in build/deploy-rig
@@ -26,7 +26,7 @@ set -euo pipefail
 build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libfmt-dev
        nlohmann-json3-dev libboost1.81-dev zlib1g-dev libedit-dev libcurl4-openssl-dev "libcurl4|libcurl4t64"
        libgtest-dev libbenchmark-dev)
-checks=("clang-format-14|clang-format" clang-14 libclang-rt-14-dev strace python3-jinja2 "libssl3|libssl3t64")
+checks=("clang-format-14|clang-format" clang-19 libclang-rt-19-dev lld-19 strace python3-jinja2 "libssl3|libssl3t64")
 clients=()
 deploy=(haproxy nginx-light yamllint systemd strace python3-venv python3-yaml iproute2 util-linux dpkg-dev curl)
 command -v node >/dev/null || deploy+=(nodejs)
