@@ -29,6 +29,8 @@ class EngineWorker final : public Command {
     a.flag("--embeddings", "give embeddings, and no text", embeddings_);
     a.whole("--models", "N", "that share the devices", models_, 1, 1000);
     a.whole("--together", "N", "workers that take memory of the device at the same time", together_, 1, 1000);
+    a.whole("--promised", "BYTES", "of the host's memory that other workers will take", promised_, int64_t(1),
+            INT64_MAX);
     a.flag("--log-json", "notes on stderr as objects of JSON", log_json_);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
@@ -78,6 +80,7 @@ class EngineWorker final : public Command {
     if (!options) return options.error();
     options->embeddings_only = embeddings_;
     options->models = models_.value_or(1), options->together = together_.value_or(1);
+    options->engine.run.promised = uint64_t(promised_.value_or(0));
     if (quiet) options->planned = {};
     options->engine.before_taking = [this](const ModelPlan& plan) -> Status {
       if (loaded_) return Done{};  // another device in place of one that is lost: the front waits for no plan
@@ -108,6 +111,7 @@ class EngineWorker final : public Command {
 
   std::string model_;
   std::optional<int> models_, together_;
+  std::optional<int64_t> promised_;
   bool embeddings_ = false, log_json_ = false, unwanted_ = false;
   std::atomic<bool> loaded_ = false;
   LoadOptions load_;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
+#include <memory>
 
 #include "apps/backends_json.h"
 #include "apps/command.h"
@@ -93,18 +93,22 @@ class Serve final : public Command {
 
     HttpService service(http_, json, quiet);
     std::atomic<api::Services*> told{nullptr};
-    std::mutex loading;
+    const auto memory = std::make_shared<PromisedMemory>();
     const auto load = [&](const std::string& id, const ModelFile& source) -> Result<ServedModelPtr> {
       if (devices->empty()) {
-        const std::lock_guard turn(loading);  // the next one sees what is left
+        const auto turn = memory->turn_to_load();
         return load_local_model(backend_registry(), id, source, *serving, tell_on_stderr(quiet));
       }
-      RemoteOptions remote{worker_commands(source, *devices), {}, &loading};
+      RemoteOptions remote{worker_commands(source, *devices), {}, memory};
       remote.replaced = [&told, id](size_t, const std::string& why) {
         if (api::Services* s = told) s->worker_restarts++;
         note(format("a worker of {} was lost ({}); another one goes on with its answers", id, why));
       };
-      return load_remote_model(id, source, std::move(remote));
+      auto loaded = load_remote_model(id, source, std::move(remote));
+      // The first model's failure ends the server, which says why.
+      if (const api::Services* s = told; !loaded && s && s->ready)
+        note(format("{} cannot be loaded: {}", id, loaded.error().message));
+      return loaded;
     };
     auto models = LoadedModels::create(std::move(files), keep_alive_.value_or(0), load, embedded_model());
     if (!models) return models.error();

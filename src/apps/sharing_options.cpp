@@ -24,6 +24,8 @@ void tell_cache(const ModelPlan& plan) {
     if (u.device)
       where += format("{}{} of {} free on {}", where.empty() ? "" : ", ", human_bytes(u.sum.cache),
                       human_bytes(u.sum.free), u.device->id());
+  if (plan.options.promised)
+    where += format("; other models will use {} of the host's memory", human_bytes(plan.options.promised));
   const int64_t tokens = cache_positions(plan);
   note(format("KV cache for {} tokens, {} contexts of {}: {}", tokens, tokens / plan.options.context,
               plan.options.context, where));

@@ -21,7 +21,7 @@ Result<ModelPlan> place_layers(const Gguf& file, const Device& device, const Dev
     why_there = format("{} layers on the GPU were asked for", layers);
     why_here = "the rest of the model";
   } else {
-    const uint64_t free = device.describe().memory_free;
+    const uint64_t free = free_for(options, &device);
     auto everything = whole(device, format("all of it fits in the {} free", human_bytes(free)));
     if (!everything || everything->last().memory.total() <= free) return everything;
     auto fit = layers_that_fit(file, device, options);

@@ -81,8 +81,7 @@ std::vector<MemoryUse> memory_uses(const ModelPlan& b) {
   for (const MemoryUse& u : all)
     if (u.device->in_host_memory()) add(host.sum, u.sum);
   host.sum.sessions = b.host_bytes();
-  host.sum.free = host_memory().available;
-  host.sum.free -= std::min(host.sum.free, taken(b.options.beside, nullptr));
+  host.sum.free = free_for(b.options, nullptr);
   all.push_back(host);
   return all;
 }
@@ -92,6 +91,15 @@ uint64_t taken(const ModelPlan* b, const Device* device) {
     for (const MemoryUse& u : memory_uses(*b))
       if (device && u.device ? u.device->id() == device->id() : u.device == device) return u.sum.total();
   return 0;
+}
+
+uint64_t free_for(const RunOptions& o, const Device* device) {
+  const uint64_t all = device ? device->describe().memory_free : host_memory().available;
+  const uint64_t beside = taken(o.beside, device) + (device ? 0 : o.promised);
+  const uint64_t free = all - std::min(all, beside);
+  // A device in the host's memory may have a limit of its own, which the others do not share.
+  const bool of_host = device && o.promised && device->in_host_memory();
+  return of_host ? std::min(free, free_for(o, nullptr)) : free;
 }
 
 int64_t context_that_fits(const ModelPlan& b) {
@@ -133,13 +141,17 @@ Status check_memory(const ModelPlan& b) {
   for (const MemoryUse& u : memory_uses(b)) {
     const MemoryPlan& m = u.sum;
     if (m.total() <= m.free) continue;
+    const std::string promised = b.options.promised && (!u.device || u.device->in_host_memory())
+                                     ? format(" beside {} that other models have planned and not used yet",
+                                              human_bytes(b.options.promised))
+                                     : "";
     const bool gpu = u.device && u.device->describe().threads == 0;
     Error e{Code::OutOfMemory,
             format("not enough memory on {}: {} needed (weights {}, KV cache {} for {} positions, "
-                   "activations {}, other {}), {} free",
+                   "activations {}, other {}), {} free{}",
                    where(b, u), human_bytes(m.total()), human_bytes(m.weights), human_bytes(m.cache),
                    b.options.context, human_bytes(m.activations),
-                   human_bytes(m.step + m.output + m.scratch + m.sessions), human_bytes(m.free)),
+                   human_bytes(m.step + m.output + m.scratch + m.sessions), human_bytes(m.free), promised),
             gpu ? "another device may have more memory" : "", reason::kNotEnoughMemory};
     e.changes = changes(b, u, gpu);
     if (!gpu && e.changes.empty())

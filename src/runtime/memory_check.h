@@ -20,6 +20,10 @@ std::vector<MemoryUse> memory_uses(const ModelPlan&);
 // Bytes that a plan takes of a device's memory; nullptr: of the host's. Of no plan: 0.
 uint64_t taken(const ModelPlan*, const Device*);
 
+// Bytes that a device has free for a model with these options; nullptr: that the host has. Not those that
+// RunOptions::beside takes and RunOptions::promised says.
+uint64_t free_for(const RunOptions&, const Device*);
+
 bool fits(const ModelPlan&);
 
 // OutOfMemory, with the numbers and what would help (fewer layers there, a smaller context, another format of

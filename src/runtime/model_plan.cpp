@@ -172,8 +172,7 @@ void plan_memory(Stage& stage, const RunOptions& o) {
   m.weights = of(Slot::Weights), m.cache = of(Slot::Cache), m.step = of(Slot::Step);
   m.activations = of(Slot::Work), m.output = of(Slot::Output);
   m.transfer = handed;
-  m.free = stage.device->describe().memory_free;
-  m.free -= std::min(m.free, taken(o.beside, stage.device));
+  m.free = free_for(o, stage.device);
 }
 
 // What the device takes for the programs themselves: each has its own, for as long as the model is loaded.

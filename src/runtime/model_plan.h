@@ -46,6 +46,8 @@ struct RunOptions {
   const ModelArch* arch = nullptr;  // in place of the one that the file names; outlives what is made of it
   // Of a model that will be loaded before this one: its memory is not free. Outlives what is planned.
   const ModelPlan* beside = nullptr;
+  // Bytes of the host's memory that are free and that other processes will take.
+  uint64_t promised = 0;
 };
 
 // Bytes on one device. The first five are what is allocated there, a buffer each; the sixth is what its
@@ -54,7 +56,7 @@ struct MemoryPlan {
   uint64_t weights = 0, cache = 0, step = 0, activations = 0, output = 0;
   uint64_t scratch = 0, sessions = 0;
   uint64_t transfer = 0;  // of `step` and `output`: what lies there on its way to or from another device
-  uint64_t free = 0;      // on the device when the plan was made
+  uint64_t free = 0;      // on the device for this model when the plan was made: free_for()
   uint64_t total() const { return weights + cache + step + activations + output + scratch + sessions; }
 };
 

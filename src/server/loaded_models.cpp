@@ -50,6 +50,7 @@ struct LoadedModels::Alive {
   std::mutex mutex;
   std::condition_variable changed;
   int models = 0;
+  uint64_t ended = 0;
 
   static ServedModelPtr hold(const std::shared_ptr<Alive>& all, ServedModelPtr model) {
     {
@@ -61,7 +62,7 @@ struct LoadedModels::Alive {
               std::thread([all, model = std::move(model)]() mutable {
                 model.reset();
                 const std::lock_guard lock(all->mutex);
-                all->models--;
+                all->models--, all->ended++;
                 all->changed.notify_all();
               }).detach();
             }};
@@ -127,7 +128,7 @@ Result<ServedModelPtr> LoadedModels::get(const std::string& id) {
     auto made = load_(e->id, e->source);
     if (!made) {
       // Whoever was not asked for the longest time makes room.
-      if (made.error().code == Code::OutOfMemory && give_back(0)) continue;
+      if (made.error().code == Code::OutOfMemory && make_room()) continue;
       return made.error();
     }
     const std::lock_guard lock(e->mutex);
@@ -135,6 +136,17 @@ Result<ServedModelPtr> LoadedModels::get(const std::string& id) {
     e->used = now();
     return e->served;
   }
+}
+
+// One model less, and its memory is free. False: none can be given back.
+bool LoadedModels::make_room() {
+  std::unique_lock lock(alive_->mutex);
+  const uint64_t before = alive_->ended;
+  lock.unlock();
+  if (!give_back(0)) return false;
+  lock.lock();
+  alive_->changed.wait_for(lock, std::chrono::seconds(5), [&] { return alive_->ended > before; });
+  return true;
 }
 
 Result<std::shared_ptr<const Gguf>> LoadedModels::file(const std::string& id) {

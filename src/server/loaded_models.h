@@ -40,6 +40,7 @@ class LoadedModels final : public Models {
   LoadedModels(double keep_alive, Load load, Bytes inside);
   Entry* find(const std::string& id);
   bool give_back(double unused_for);
+  bool make_room();
 
   const double keep_alive_;
   std::mutex renewing_;

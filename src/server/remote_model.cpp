@@ -90,10 +90,11 @@ class RemoteModel final : public ServedModel {
     if (!chat) return chat.error();
     chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
     ops_.resize(options_.commands.size());
-    const auto turn = turn_to_load();
+    const auto turn = options_.memory->turn_to_load();
+    const bool several = options_.commands.size() > 1;
     for (size_t i = 0; i < options_.commands.size(); i++) {
-      WorkerSettings s = settings(i);
-      s.asks_for_memory = options_.commands.size() > 1;
+      WorkerSettings s = settings(i, several);
+      s.asks_for_memory = several;
       auto started = RemoteService::start(std::move(s));
       if (!started) return started.error();
       workers_.push_back(std::move(*started));
@@ -160,10 +161,6 @@ class RemoteModel final : public ServedModel {
   }
 
  private:
-  std::unique_lock<std::mutex> turn_to_load() const {
-    return options_.loading ? std::unique_lock(*options_.loading) : std::unique_lock<std::mutex>();
-  }
-
   // Nobody takes memory before all have said how much. One that loads several models asks several times.
   Status take_memory() {
     for (;;) {
@@ -179,9 +176,11 @@ class RemoteModel final : public ServedModel {
     }
   }
 
-  WorkerSettings settings(size_t i) {
+  // `divides`: PromisedMemory::worker()
+  WorkerSettings settings(size_t i, bool divides) {
     WorkerSettings s;
     s.command = options_.commands[i];
+    s.memory = options_.memory->worker(id_, divides);
     s.vocabulary = int(tokenizer_->size());
     s.ready = [this, i](const wire::Hello& hello) {
       Json ops = parse_json(hello.ops);
@@ -198,8 +197,8 @@ class RemoteModel final : public ServedModel {
     const std::lock_guard lock(embedding_);
     if (!pool_) return workers_[0].get();
     if (!embedder_) {
-      const auto turn = turn_to_load();
-      WorkerSettings s = settings(0);
+      const auto turn = options_.memory->turn_to_load();
+      WorkerSettings s = settings(0, false);
       s.command.push_back("--embeddings");
       auto started = RemoteService::start(std::move(s));
       if (!started) return started.error();

@@ -1,6 +1,6 @@
 // A model that worker processes compute, one for each device that was asked for.
 #pragma once
-#include <mutex>
+#include <memory>
 
 #include "engine/find_model.h"
 #include "server/model.h"
@@ -12,8 +12,7 @@ struct RemoteOptions {
   std::vector<std::vector<std::string>> commands;  // of the workers: the program and its arguments
   // What a user must or may know, from other threads; must not block. `worker`: which of the commands.
   std::function<void(size_t worker, const std::string& why)> replaced;
-  // Held while a worker takes memory, so that the next one sees what is left. Outlives the model.
-  std::mutex* loading = nullptr;
+  std::shared_ptr<PromisedMemory> memory;  // of all models of the server
 };
 
 // Waits until all of its workers are ready. Errors: those of the workers; of the file; OutOfMemory when they

@@ -26,6 +26,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
   if (auto* m = std::get_if<wire::Planned>(&message)) {
     const std::lock_guard lock(mutex);
     if (ready || planned || admitted) return "it asked for memory at the wrong time";
+    if (settings.memory) settings.memory->plans(*m);
     if (!asks) return process.channel.send(encode(wire::ToWorker(wire::Go{}))), "";
     planned = std::move(*m);
     changed.notify_all();

@@ -20,13 +20,22 @@ constexpr size_t kMaxUnread = size_t(256) << 20;  // bytes that a worker does no
 }  // namespace
 
 Status RemoteService::Impl::start_process() {
-  auto started = WorkerProcess::start(settings.command);
+  std::vector<std::string> command = settings.command;
+  if (const uint64_t promised = settings.memory ? settings.memory->of_others() : 0)
+    command.push_back(format("--promised={}", promised));
+  auto started = WorkerProcess::start(command);
   if (!started) return started.error();
   process = std::move(*started);
+  if (settings.memory) settings.memory->is_process(process.pid());
   heard = moved = last_ping = Clock::now();
   const std::lock_guard lock(mutex);
   known.pid = int(process.pid());
   return Done{};
+}
+
+void RemoteService::Impl::end_process() {
+  process.kill();
+  if (settings.memory) settings.memory->is_process(0);
 }
 
 void RemoteService::Impl::run() {
@@ -84,7 +93,7 @@ bool RemoteService::Impl::may_be_exchanged() {
 
 // With the mutex held.
 void RemoteService::Impl::take_another_process() {
-  process.kill();
+  end_process();
   ready = replacing = went_on = known.ready = false;
   goes_on_unasked();
   known.pid = failed_starts = 0;
@@ -175,7 +184,7 @@ bool RemoteService::Impl::busy() {
 
 // The worker is of no use any more. Another one takes its requests.
 void RemoteService::Impl::lose(const std::string& why) {
-  process.kill();
+  end_process();
   ready = false;
   // The first one is replaced at once: whoever waits for a token should not notice.
   constexpr Clock::duration kPause[] = {0s, 200ms, 2s};
@@ -227,7 +236,8 @@ void RemoteService::Impl::lose(const std::string& why) {
 }
 
 void RemoteService::Impl::give_up(Error why) {
-  process.kill();
+  end_process();
+  if (settings.memory) settings.memory->gives_up();
   ready = false;
   start_at = Clock::time_point::max();
   std::vector<std::pair<uint64_t, Request>> rest;

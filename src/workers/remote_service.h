@@ -8,6 +8,7 @@
 
 #include "scheduler/request.h"
 #include "workers/message.h"
+#include "workers/promised_memory.h"
 
 namespace gimbal {
 
@@ -16,6 +17,9 @@ struct WorkerSettings {
   // The first process says what memory it is about to take and waits (wait_planned, admit). Those that
   // replace it do not: what their predecessors took may not be free yet.
   bool asks_for_memory = false;
+  // Its part of what this server's workers will take; none: they are not asked. Each process is told what it
+  // must leave to the others (`--promised`).
+  std::shared_ptr<PromisedMemory::Worker> memory = {};
   int vocabulary = 0;                               // tokens from 0 on; others are not believed
   std::chrono::milliseconds ping_every{2'000};      // and where ask_numbers() was called
   std::chrono::milliseconds silence{30'000};        // without an answer to a ping: it hangs

@@ -71,6 +71,7 @@ struct RemoteService::Impl {
   Clock::time_point start_at{}, last_ping, heard, moved;
 
   Status start_process();
+  void end_process();
   void run();
   void take_wishes();
   bool may_be_exchanged();

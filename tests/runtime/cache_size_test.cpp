@@ -1,6 +1,7 @@
 // The KV cache takes what is free, never more than can be used, and never what others need.
 #include "runtime/cache_size.h"
 
+#include "base/host_memory.h"
 #include "device/backends.h"
 #include "runtime/memory_check.h"
 #include "support/golden.h"
@@ -41,12 +42,13 @@ class CacheSize : public testing::TestWithParam<bool> {
     int64_t positions;
     uint64_t cache, others, left;
   };
-  Taken plan(uint64_t free, CacheWish wish) {
+  Taken plan(uint64_t free, CacheWish wish, uint64_t promised = 0) {
     invented().free = free, invented().own = GetParam();
     const auto device = *Device::open(invented().table, 0, "threads=1");
     EXPECT_EQ(device->in_host_memory(), !GetParam());
     RunOptions o;
     o.context = kContext, o.sequences = kSequences, o.cache_positions = kContext, o.batch = 32;
+    o.promised = promised;
     auto small = make_model_plan(file_, *device, o);
     EXPECT_TRUE(small) << small.error().message;
     auto b = with_larger_cache(std::move(*small), wish);
@@ -114,6 +116,20 @@ TEST_P(CacheSize, SeveralAtATimeFitTogether) {
       EXPECT_GT(larger, 3);
       EXPECT_EQ(plan(uint64_t(1) << 40, {kMost, modest, 1, together}).positions, kMost);
     }
+}
+
+// Of the host's memory, which is free until they use it; a card's is taken when it is allocated.
+TEST_P(CacheSize, WhatOtherProcessesPromisedThemselvesIsLeftToThem) {
+  const uint64_t plenty = uint64_t(1) << 40, host = host_memory().available;
+  EXPECT_EQ(plan(plenty, {kMost, kMost, 1}, 1).positions, kMost);
+  EXPECT_EQ(plan(plenty, {kMost, kMost, 1}, uint64_t(1) << 50).positions, kContext) << "sessions need some";
+  const Taken all = plan(plenty, {kMost, 0, 1});
+  if (GetParam()) {
+    EXPECT_EQ(plan(all.others + all.cache, {kMost, 0, 1}, host / 2).positions,
+              plan(all.others + all.cache, {kMost, 0, 1}).positions);
+  } else {
+    EXPECT_EQ(plan(plenty, {kMost, 0, 1}, host).positions, kContext);
+  }
 }
 
 TEST_P(CacheSize, ModelsThatShareADeviceTakeAShare) {

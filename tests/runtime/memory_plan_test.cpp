@@ -255,6 +255,19 @@ TEST(MemoryPlan, WhatTheMachineDoesNotHaveIsRefusedThoughADeviceClaimsIt) {
   EXPECT_FALSE(fits(*p.plan));
 }
 
+TEST(MemoryPlan, WhatOthersPromisedThemselvesIsNotFreeAndSaid) {
+  RunOptions o = options(200);
+  EXPECT_TRUE(check_memory(*plan(o).plan));
+  o.promised = uint64_t(1) << 50;
+  const Planned p = plan(o);
+  EXPECT_EQ(memory_uses(*p.plan).back().sum.free, 0u);
+  auto no = check_memory(*p.plan);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().code, Code::OutOfMemory);
+  EXPECT_NE(no.error().message.find("that other models have planned and not used yet"), std::string::npos)
+      << no.error().message;
+}
+
 TEST(MemoryPlan, ATokenTakesNoHostMemory) {
   for (const char* device : {"threads=1", "threads=2"}) {
     Planned p = plan(options(200), 0, device);
