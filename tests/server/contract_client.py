@@ -1,4 +1,4 @@
-"""A client of `gimbal serve` for tests: starts the program, asks it, and collects what was not as promised."""
+"""A client of `gimbal serve` for contract_test.py: starts the program, asks it, and collects what was not as promised."""
 import http.client
 import json
 import os
@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -139,3 +140,18 @@ class Server:
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
+
+
+GIMBAL, ASSET = sys.argv[1], sys.argv[2]
+check = Checks()
+USER = [{"role": "user", "content": "Tell"}]
+
+
+def gimbal(*words):
+    return subprocess.run([GIMBAL, *words], capture_output=True, text=True, timeout=60).stdout
+
+
+def wrong(answer, code=None):
+    """OpenAI's form of an error."""
+    e = (answer.json or {}).get("error", {})
+    return answer.status == 400 and e.get("type") == "invalid_request_error" and bool(e.get("message")) and (not code or e.get("code") == code)
