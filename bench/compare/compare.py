@@ -186,6 +186,26 @@ def read(path):
         raise Problem(f"{path} is not a results file: {error}") from None
 
 
+def write_into(page, markdown):
+    """Between the two marks of a page."""
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(report.place(text, markdown))
+
+
+def run(a, measure_all, table, more):
+    """Measures (or reads a.render), prints the table and does `more` with the session. The exit code."""
+    try:
+        session = read(a.render) if a.render else measure_all()
+        print(table(session))
+        more(session)
+    except (Problem, OSError, ValueError) as problem:
+        say(problem)
+        return 1
+    return 0
+
+
 def main(argv):
     a = arguments(argv)
     try:
@@ -197,10 +217,7 @@ def main(argv):
         markdown = report.render(sessions)
         print(markdown)
         if a.page and not a.no_page and markdown.startswith("#"):
-            with open(a.page, encoding="utf-8") as file:
-                page = file.read()
-            with open(a.page, "w", encoding="utf-8") as file:
-                file.write(report.place(page, markdown))
+            write_into(a.page, markdown)
             say(f"written into {a.page}")
     except (Problem, OSError, ValueError, subprocess.CalledProcessError) as problem:
         say(problem)

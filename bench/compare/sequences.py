@@ -21,7 +21,6 @@ import compare  # noqa: E402
 import install  # noqa: E402
 import measure  # noqa: E402
 import report  # noqa: E402
-from install import Problem  # noqa: E402
 
 
 def arguments(argv):
@@ -146,16 +145,13 @@ def plot(session):
 
 def main(argv):
     a = arguments(argv)
-    try:
-        session = compare.read(a.render) if a.render else measure_all(a, argv)
-        print(table(session))
+
+    def write_plot(session):
         if a.plot:
             with open(a.plot, "w", encoding="utf-8") as file:
                 file.write(plot(session))
-    except (Problem, OSError, ValueError) as problem:
-        compare.say(problem)
-        return 1
-    return 0
+
+    return compare.run(a, lambda: measure_all(a, argv), table, write_plot)
 
 
 if __name__ == "__main__":

@@ -274,18 +274,12 @@ def table(session):
 
 def main(argv):
     a = arguments(argv)
-    try:
-        session = compare.read(a.render) if a.render else measure_all(a, argv)
-        print(table(session))
+
+    def write_page(session):
         if a.page:
-            with open(a.page, encoding="utf-8") as file:
-                page = file.read()
-            with open(a.page, "w", encoding="utf-8") as file:
-                file.write(report.place(page, table(session)))
-    except (Problem, OSError, ValueError) as problem:
-        compare.say(problem)
-        return 1
-    return 0
+            compare.write_into(a.page, table(session))
+
+    return compare.run(a, lambda: measure_all(a, argv), table, write_page)
 
 
 if __name__ == "__main__":
