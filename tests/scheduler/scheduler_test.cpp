@@ -43,28 +43,43 @@ GenerationRequest greedy(std::vector<Token> prompt, int tokens) {
 
 std::vector<Token> once() { return any_tokenizer().encode("Once upon a time"); }
 
+// A scheduler that many threads ask, and what each request gets alone.
+class BesideOthers {
+ public:
+  Scheduler& scheduler() { return *scheduler_; }
+  // `thread`: called with its number by each of so many threads.
+  void ask_from(int threads, const std::function<void(int)>& thread) {
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; t++) all.emplace_back(thread, t);
+    for (std::thread& t : all) t.join();
+  }
+  void hears_what_it_hears_alone(const GenerationRequest& r, bool cancelled) {
+    Listener l;
+    auto id = scheduler_->submit(r, l.sink());
+    ASSERT_TRUE(id) << id.error().message;
+    if (cancelled) scheduler_->cancel(*id);
+    const Heard& heard = l.wait();
+    const std::lock_guard lock(one_at_a_time_);
+    expect_same(heard, alone(reference_.model(), scheduler_->tokenizer(), r), r);
+  }
+
+ private:
+  OnCpu many_{"default", serving_run(256, 8, 12, 0, 64)},
+      reference_{"default", serving_run(256, 64, 1, 0, 64)};
+  std::mutex one_at_a_time_;  // the reference
+  std::unique_ptr<Scheduler> scheduler_ = *Scheduler::create(next_device_of(many_.engine()), many_.on());
+};
+
 TEST(Scheduler, ManyThreadsHearWhatTheyHearAlone) {
-  OnCpu many("default", serving_run(256, 8, 12, 0, 64)), reference("default", serving_run(256, 64, 1, 0, 64));
-  auto s = Scheduler::create(next_device_of(many.engine()), many.on());
-  ASSERT_TRUE(s) << s.error().message;
-  std::mutex one_at_a_time;  // the reference
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < 6; t++)
-    threads.emplace_back([&, t] {
-      Requests requests(100 + t, (*s)->tokenizer().size(), (*s)->capacity());
-      requests.grammars = true;
-      for (int i = 0; i < 6; i++) {
-        const GenerationRequest r = requests.next();
-        Listener l;
-        auto id = (*s)->submit(r, l.sink());
-        ASSERT_TRUE(id) << id.error().message;
-        if (requests.any(6) == 0) (*s)->cancel(*id);
-        const Heard& heard = l.wait();
-        std::lock_guard lock(one_at_a_time);
-        expect_same(heard, alone(reference.model(), (*s)->tokenizer(), r), r);
-      }
-    });
-  for (std::thread& t : threads) t.join();
+  BesideOthers b;
+  b.ask_from(6, [&](int t) {
+    Requests requests(100 + unsigned(t), b.scheduler().tokenizer().size(), b.scheduler().capacity());
+    requests.grammars = true;
+    for (int i = 0; i < 6; i++) {
+      const GenerationRequest r = requests.next();
+      b.hears_what_it_hears_alone(r, requests.any(6) == 0);
+    }
+  });
 }
 
 TEST(Scheduler, AFullQueueSaysSo) {
@@ -117,27 +132,13 @@ TEST(Scheduler, AGrammarConstrainsTheAnswer) {
 
 // Their masks are found by another thread; everybody gets what it gets alone.
 TEST(Scheduler, HostileGrammarsAmongOthers) {
-  OnCpu many("default", serving_run(256, 8, 12, 0, 64)), reference("default", serving_run(256, 64, 1, 0, 64));
-  auto s = Scheduler::create(next_device_of(many.engine()), many.on());
-  ASSERT_TRUE(s) << s.error().message;
-  std::mutex one_at_a_time;  // the reference
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; t++)
-    threads.emplace_back([&, t] {
-      GenerationRequest r = greedy(once(), 60);
-      r.sampler.greedy = false, r.sampler.seed = uint64_t(t);
-      if (t % 2) r.grammar = overlapping_grammar(30 + t), r.ignore_stop_tokens = false;
-      for (int i = 0; i < 3; i++) {
-        Listener l;
-        auto id = (*s)->submit(r, l.sink());
-        ASSERT_TRUE(id) << id.error().message;
-        if (t == 7 && i == 1) (*s)->cancel(*id);
-        const Heard& heard = l.wait();
-        std::lock_guard lock(one_at_a_time);
-        expect_same(heard, alone(reference.model(), (*s)->tokenizer(), r), r);
-      }
-    });
-  for (std::thread& t : threads) t.join();
+  BesideOthers b;
+  b.ask_from(8, [&](int t) {
+    GenerationRequest r = greedy(once(), 60);
+    r.sampler.greedy = false, r.sampler.seed = uint64_t(t);
+    if (t % 2) r.grammar = overlapping_grammar(30 + t), r.ignore_stop_tokens = false;
+    for (int i = 0; i < 3; i++) b.hears_what_it_hears_alone(r, t == 7 && i == 1);
+  });
 }
 
 TEST(Scheduler, ASinkMayCancel) {
