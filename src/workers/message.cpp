@@ -19,54 +19,39 @@ Json number(float x) {
 }
 
 // Writes and Reads take the same list of fields (below), so that the two sides cannot differ.
-// Not inline: each is called for a dozen fields.
-struct Writes {
+class Writes {
+ public:
   Json to = Json::object();
-#define GIMBAL_FIELD(...) __attribute__((noinline)) void operator()(const char* name, __VA_ARGS__)
-  GIMBAL_FIELD(float x) { to[name] = number(x); }
-  GIMBAL_FIELD(double x) { to[name] = x; }
-  GIMBAL_FIELD(bool x) { to[name] = x; }
-  GIMBAL_FIELD(int x) { to[name] = x; }
-  GIMBAL_FIELD(uint64_t x) { to[name] = x; }
-  GIMBAL_FIELD(const std::string& x) { to[name] = x; }
-  GIMBAL_FIELD(Finish x) { (*this)(name, int(x)); }
-  GIMBAL_FIELD(const std::vector<std::string>& list) {
-    each(name, list, [](const std::string& x) { return Json(x); });
+
+  // Not inline: each is called for a dozen fields.
+  template <class T>
+  [[gnu::noinline]] void operator()(const char* name, const T& x) {
+    to[name] = json(x);
   }
-  GIMBAL_FIELD(const std::vector<int32_t>& list) {
-    each(name, list, [](int32_t x) { return Json(x); });
-  }
-  GIMBAL_FIELD(const std::vector<float>& list) { each(name, list, number); }
-  GIMBAL_FIELD(const std::vector<std::vector<int32_t>>& list) { to[name] = list; }
-  GIMBAL_FIELD(const std::vector<std::pair<int32_t, float>>& list) {
-    each(name, list, [](const auto& p) { return two(p.first, p.second); });
-  }
-  GIMBAL_FIELD(const std::vector<TokenProbability>& list) {
-    each(name, list, [](const auto& p) { return two(p.token, p.logprob); });
-  }
-  GIMBAL_FIELD(const std::vector<MemoryNeed>& list) {
-    each(name, list, [](const MemoryNeed& n) {
-      return Json{n.device, n.total, n.weights, n.shared, n.free};
-    });
-  }
-  GIMBAL_FIELD(const Durations& d) {
-    Json& out = to[name] = Json::object();
-    Json& counts = out["counts"] = Json::array();
-    for (uint64_t n : d.counts) counts.push_back(n);
-    out["sum"] = d.sum;
-  }
-#undef GIMBAL_FIELD
 
  private:
-  static Json two(int32_t token, float x) {
+  static Json json(bool x) { return x; }
+  static Json json(int x) { return x; }
+  static Json json(uint64_t x) { return x; }
+  static Json json(float x) { return number(x); }
+  static Json json(double x) { return x; }
+  static Json json(const std::string& x) { return x; }
+  static Json json(Finish x) { return int(x); }
+  static Json json(const std::pair<int32_t, float>& x) { return list(x.first, number(x.second)); }
+  static Json json(const TokenProbability& x) { return list(x.token, number(x.logprob)); }
+  static Json json(const MemoryNeed& n) { return list(n.device, n.total, n.weights, n.shared, n.free); }
+  static Json json(const Durations& d) { return {{"counts", d.counts}, {"sum", d.sum}}; }
+  template <class T>
+  static Json json(const std::vector<T>& all) {
     Json out = Json::array();
-    out.push_back(token), out.push_back(number(x));
+    for (const T& x : all) out.push_back(json(x));
     return out;
   }
-  template <class List, class Make>
-  void each(const char* name, const List& list, Make make) {
-    Json& out = to[name] = Json::array();
-    for (const auto& x : list) out.push_back(make(x));
+  template <class... T>
+  static Json list(const T&... x) {
+    Json out = Json::array();
+    (out.push_back(x), ...);
+    return out;
   }
 };
 
@@ -86,13 +71,6 @@ class Reads {
   }
 
  private:
-  const Json* find(const char* name) {
-    if (!problem_.empty()) return nullptr;
-    const auto at = from_.find(name);
-    if (at != from_.end()) return &*at;
-    problem_ = format("{} has no {}", where_, name);
-    return nullptr;
-  }
   static bool read(const Json& j, bool& x) { return j.is_boolean() && (x = j.get<bool>(), true); }
   static bool read(const Json& j, std::string& x) {
     return j.is_string() && (x = j.get_ref<const std::string&>(), true);
