@@ -236,7 +236,10 @@ Result<DraftFile> DraftFile::create(const std::string& path) {
 }
 
 DraftFile::DraftFile(DraftFile&& o) noexcept
-    : fd_(std::exchange(o.fd_, -1)), target_(std::move(o.target_)), name_(std::exchange(o.name_, {})) {}
+    : fd_(std::exchange(o.fd_, -1)),
+      held_(std::move(o.held_)),
+      target_(std::move(o.target_)),
+      name_(std::exchange(o.name_, {})) {}
 
 DraftFile::~DraftFile() {
   if (fd_ >= 0) ::close(fd_);
@@ -244,15 +247,31 @@ DraftFile::~DraftFile() {
 }
 
 Status DraftFile::write(const void* data, size_t bytes) {
-  return write_all(fd_, target_, {static_cast<const char*>(data), bytes});
+  constexpr size_t kPiece = size_t(8) << 20;
+  std::string_view rest(static_cast<const char*>(data), bytes);
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, kPiece - held_.size());
+    held_ += part, rest.remove_prefix(part.size());
+    if (held_.size() < kPiece) break;
+    if (auto ok = write_held(); !ok) return ok;
+  }
+  return Done{};
+}
+
+Status DraftFile::write_held() {
+  auto ok = write_all(fd_, target_, held_);
+  held_.clear();
+  return ok;
 }
 
 Status DraftFile::sync() {
+  if (auto ok = write_held(); !ok) return ok;
   if (::fsync(fd_) != 0) return system_error("write", target_);
   return Done{};
 }
 
 Status DraftFile::commit() {
+  if (auto ok = write_held(); !ok) return ok;
   if (name_.empty()) {
     const std::string name = format("{}.{}", target_, getpid());
     ::unlink(name.c_str());  // of a process that had this number and was killed

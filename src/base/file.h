@@ -84,13 +84,17 @@ class DraftFile {
   DraftFile(DraftFile&&) noexcept;
   ~DraftFile();
 
+  // Large files are handed to the system in aligned pieces of 8 MB: those it can keep in large pages (ext4
+  // since Linux 6.16, XFS), which are then mapped as such (GuardedMapping).
   Status write(const void* data, size_t bytes);
   Status sync();  // what was written so far lies on the disk, and not only in memory
   Status commit();
 
  private:
   DraftFile() = default;
+  Status write_held();
   int fd_ = -1;
+  std::string held_;           // of the piece that is not whole
   std::string target_, name_;  // name_: of the draft, where it has one
 };
 

@@ -76,6 +76,9 @@ Result<GuardedMapping> GuardedMapping::map(const InputFile& file) {
     return Error{errno == ENOMEM ? Code::OutOfMemory : Code::Failed,
                  format("cannot map {}: {}", human_bytes(state->size), strerror(errno)), ""};
   }
+  // With small pages, a product of few rows waits for the addresses of its weights. A wish: not every file
+  // system can, and what is in memory already stays as it is.
+  madvise(p, state->size, MADV_HUGEPAGE);
   m.bytes_ = {static_cast<const std::byte*>(p), size_t(state->size)};
   Watch& w = watches[m.watch_];
   w.lost.store(false);

@@ -125,5 +125,27 @@ TEST(File, IsReadToItsEndWhateverItsSizeIsSaidToBe) {
   EXPECT_EQ(longer.error().code, Code::Usage);
 }
 
+// In pieces of any size, around and over those of 8 MB that the system is given.
+TEST(File, ADraftHoldsAllThatWasWritten) {
+  const std::string path = temporary_path("draft");
+  auto draft = DraftFile::create(path);
+  ASSERT_TRUE(draft) << draft.error().message;
+  constexpr size_t kPiece = size_t(8) << 20;
+  std::string all;
+  for (size_t size :
+       {size_t(1), kPiece - 2, size_t(1), size_t(1), size_t(0), 2 * kPiece + 5, kPiece - 6, size_t(77)}) {
+    std::string part(size, ' ');
+    for (size_t i = 0; i < size; i++) part[i] = char((all.size() + i) * 2654435761u >> 13);
+    ASSERT_TRUE(draft->write(part.data(), part.size()));
+    all += part;
+  }
+  DraftFile moved = std::move(*draft);
+  ASSERT_TRUE(moved.sync());
+  ASSERT_TRUE(moved.write("end", 3));
+  EXPECT_FALSE(read_file(path)) << "nothing is there before it is whole";
+  ASSERT_TRUE(moved.commit());
+  EXPECT_TRUE(*read_file(path) == all + "end");
+}
+
 }  // namespace
 }  // namespace gimbal

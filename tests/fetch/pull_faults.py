@@ -142,11 +142,15 @@ class Faults(Case):
         self.assertEqual(len(self.hub.headers_of("resolve")), 3, "for the header, for the file, and once more")
 
     def test_two_at_once(self):
-        self.files.slow = 0.02
+        self.files.slow = 0.2  # until the second one waits
         first = self.start("pull", "hf.co/Org/Tiny-GGUF")
         self.wait_for_part(first, 1)
-        _, err = self.pull_one()
-        self.assertIn("waiting for it", err)
+        second = self.start("pull", "hf.co/Org/Tiny-GGUF")
+        self.assertTrue(any("waiting for it" in line for line in second.stderr))
+        self.files.slow = 0
+        out, err = second.communicate(timeout=300)
+        self.assertEqual(second.returncode, 0, err)
+        self.assertWhole(out.strip())
         out, _ = first.communicate(timeout=300)
         self.assertEqual(first.returncode, 0)
         self.assertLess(self.files.served, 2 * len(LARGE))
