@@ -28,6 +28,9 @@ struct Sum {
   double needed() const { return alone + shared; }
 };
 
+// Of numbers that a worker may have made up.
+uint64_t whole(double bytes) { return uint64_t(std::min(bytes, 1e18)); }
+
 }  // namespace
 
 wire::Planned planned_needs(const ModelPlan& b) {
@@ -57,9 +60,8 @@ Status fit_together(std::span<const wire::Planned> workers) {
             "not enough memory on {} for {} workers together: they need {}, which is {}{}, and {} are free",
             device.empty() ? "this machine" : device, sum.each.size(),
             sum.alike ? sum.each[0] + " each" : fmt::to_string(fmt::join(sum.each, " and ")),
-            human_bytes(uint64_t(std::min(sum.needed(), 1e18))),
-            sum.shared > 0 ? " with what they share counted once" : " in all",
-            human_bytes(uint64_t(sum.free))),
+            human_bytes(whole(sum.needed())),
+            sum.shared > 0 ? " with what they share counted once" : " in all", human_bytes(whole(sum.free))),
         std::move(remedy), reason::kNotEnoughMemory};
     e.field = "workers";
     return e;
