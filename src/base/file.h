@@ -84,8 +84,8 @@ class DraftFile {
   DraftFile(DraftFile&&) noexcept;
   ~DraftFile();
 
-  // Large files are handed to the system in aligned pieces of 8 MB: those it can keep in large pages (ext4
-  // since Linux 6.16, XFS), which are then mapped as such (GuardedMapping).
+  // The system gets large files in aligned pieces of 8 MB. Some file systems then keep them in large pages
+  // (ext4 on Linux 6.18 does), which are mapped as such (GuardedMapping).
   Status write(const void* data, size_t bytes);
   Status sync();  // what was written so far lies on the disk, and not only in memory
   Status commit();
