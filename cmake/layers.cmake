@@ -32,7 +32,7 @@ function(gimbal_small)
          ${CMAKE_SOURCE_DIR}/src/tokenizer/bpe.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/merge_table.cpp
          ${CMAKE_SOURCE_DIR}/src/tokenizer/spm.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/special_splitter.cpp
          ${CMAKE_SOURCE_DIR}/src/tokenizer/unigram.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/vocabulary.cpp
-         ${CMAKE_SOURCE_DIR}/src/runtime/sampler*.cpp ${CMAKE_SOURCE_DIR}/src/runtime/likelihood.cpp ${CMAKE_SOURCE_DIR}/src/ops/reference*.cpp)
+         ${CMAKE_SOURCE_DIR}/src/runtime/sampler*.cpp ${CMAKE_SOURCE_DIR}/src/runtime/likelihood.cpp ${CMAKE_SOURCE_DIR}/src/ops/reference*.cpp ${CMAKE_SOURCE_DIR}/src/ops/defs/parts.cpp)
     set_property(SOURCE ${busy} APPEND PROPERTY COMPILE_OPTIONS -O2)
     set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/base/format.cpp ${CMAKE_SOURCE_DIR}/src/base/json.cpp ${CMAKE_SOURCE_DIR}/src/base/json_cache.cpp APPEND PROPERTY COMPILE_OPTIONS -Oz)
   endif()
@@ -47,13 +47,9 @@ function(gimbal_cold target)
 endfunction()
 
 # gimbal_program(<name> <folder> <libraries...>): an executable over the whole engine with every enabled backend, of the files in the
-# folder that these libraries do not have.
+# folder itself.
 function(gimbal_program name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
-  foreach(library IN LISTS ARGN)
-    get_target_property(elsewhere ${library} SOURCES)
-    list(REMOVE_ITEM sources ${elsewhere})
-  endforeach()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARGN} gimbal_engine)
   gimbal_use_backends(${name} ${GIMBAL_BACKENDS})

@@ -3,14 +3,14 @@
 // report about it.
 #include <chrono>
 
-#include "apps/backends_json.h"
 #include "apps/command.h"
 #include "apps/commands.h"
-#include "apps/json.h"
-#include "apps/next_steps.h"
 #include "apps/options.h"
+#include "apps/shared/backends_json.h"
+#include "apps/shared/json.h"
+#include "apps/shared/next_steps.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "discovery/registry.h"
 #include "discovery/summary.h"
 #include "engine/engine.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/json.h"
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
+#include "base/json_fwd.h"
 #include "engine/drafts.h"
 
 namespace gimbal {

@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "apps/limits.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "conformance/conformance.h"
 #include "conformance/kernel_speed.h"
 #include "ops/op_def.h"

@@ -2,9 +2,9 @@
 
 #include "apps/exit_code.h"
 #include "apps/open_model.h"
+#include "apps/shared/terminal.h"
 #include "apps/spread.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "base/clock.h"
 #include "runtime/random.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 #include "base/format.h"
 #include "base/text.h"
 

@@ -4,14 +4,14 @@
 
 #include "apps/chat_answer.h"
 #include "apps/exit_code.h"
-#include "apps/input_text.h"
-#include "apps/interrupt.h"
 #include "apps/kept_prompt.h"
 #include "apps/line_editor.h"
 #include "apps/prompt_progress.h"
 #include "apps/run_report.h"
+#include "apps/shared/input_text.h"
+#include "apps/shared/interrupt.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "base/format.h"
 #include "base/text.h"
 

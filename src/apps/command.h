@@ -3,8 +3,8 @@
 #pragma once
 #include <memory>
 
-#include "apps/arguments.h"
 #include "apps/exit_code.h"
+#include "apps/shared/arguments.h"
 #include "base/result.h"
 
 namespace gimbal {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "apps/commands.h"
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 #include "base/text.h"
 
 namespace gimbal {

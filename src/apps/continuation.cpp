@@ -1,12 +1,12 @@
 #include "apps/continuation.h"
 
 #include "apps/exit_code.h"
-#include "apps/interrupt.h"
 #include "apps/line_editor.h"
 #include "apps/prompt_progress.h"
 #include "apps/run_report.h"
+#include "apps/shared/interrupt.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "base/format.h"
 #include "base/text.h"
 

@@ -5,9 +5,9 @@
 
 #include "apps/binary_output.h"
 #include "apps/command.h"
-#include "apps/input_text.h"
-#include "apps/json.h"
-#include "apps/terminal.h"
+#include "apps/shared/input_text.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "base/text.h"
 #include "tensor/quant.h"
 

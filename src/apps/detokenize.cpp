@@ -1,8 +1,8 @@
 // gimbal detokenize: token ids to text.
 #include "apps/command.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
-#include "apps/terminal.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {

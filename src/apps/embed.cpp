@@ -1,10 +1,10 @@
 // gimbal embed: texts to numbers that lie near each other where the texts mean nearly the same.
 #include "apps/command.h"
-#include "apps/input_text.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
+#include "apps/shared/input_text.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "engine/engine.h"
 #include "runtime/embedding.h"
 #include "tokenizer/tokenizer.h"

@@ -8,10 +8,10 @@
 #include <csignal>
 
 #include "apps/command.h"
-#include "apps/json.h"
 #include "apps/serving_options.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "engine/find_model.h"
 #include "server/api/request_log.h"
 #include "workers/sandbox.h"

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "apps/command.h"
-#include "apps/json.h"
 #include "apps/plan_model.h"
 #include "apps/run_report.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 
 namespace gimbal {
 namespace {

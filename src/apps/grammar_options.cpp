@@ -1,6 +1,6 @@
 #include "apps/grammar_options.h"
 
-#include "apps/input_text.h"
+#include "apps/shared/input_text.h"
 #include "grammar/json_schema.h"
 #include "model/arch.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "apps/arguments.h"
+#include "apps/shared/arguments.h"
 #include "runtime/generate.h"
 
 namespace gimbal {

@@ -3,9 +3,9 @@
 #include <map>
 
 #include "apps/command.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
-#include "apps/terminal.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "model/arch.h"
 #include "tokenizer/tokenizer.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 #include "base/format.h"
 #include "base/text.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "apps/command.h"
-#include "apps/json.h"
-#include "apps/terminal.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "discovery/registry.h"
 #include "engine/kernel_names.h"
 #include "ops/op.h"

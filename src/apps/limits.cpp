@@ -2,8 +2,9 @@
 
 #include <ctime>
 
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 #include "base/format.h"
+#include "base/json.h"
 #include "engine/findings.h"
 
 namespace gimbal {

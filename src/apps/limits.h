@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/json.h"
+#include "base/json_fwd.h"
 #include "device/device.h"
 
 namespace gimbal {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 
 namespace gimbal {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "apps/binary_output.h"
 #include "apps/command.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "engine/engine.h"
 #include "runtime/sampler.h"
 #include "runtime/session.h"

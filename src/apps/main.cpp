@@ -6,9 +6,9 @@
 #include <exception>
 
 #include "apps/commands.h"
-#include "apps/json.h"
-#include "apps/terminal.h"
-#include "apps/wording.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
+#include "apps/shared/wording.h"
 #include "base/text.h"
 #include "engine/backend_places.h"
 #include "fetch/pull_event.h"

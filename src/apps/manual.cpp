@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "apps/commands.h"
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 
 namespace gimbal {
 namespace {

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "apps/command.h"
-#include "apps/json.h"
-#include "apps/terminal.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "engine/model_catalog.h"
 #include "model/arch.h"
 #include "model/embedded_model.h"

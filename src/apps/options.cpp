@@ -6,7 +6,7 @@
 #include <charconv>
 #include <iterator>
 
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 #include "discovery/registry.h"
 #include "ops/shapes.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/arguments.h"
+#include "apps/shared/arguments.h"
 #include "engine/find_model.h"
 #include "engine/options.h"
 

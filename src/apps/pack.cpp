@@ -1,9 +1,9 @@
 // gimbal pack: keeps a model's weights as the device lays them out, for starts that map them.
 #include "apps/command.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/packed.h"

@@ -7,12 +7,12 @@
 #include <algorithm>
 
 #include "apps/command.h"
-#include "apps/input_text.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
 #include "apps/saved_logits.h"
+#include "apps/shared/input_text.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "base/fixed_math.h"
 #include "engine/engine.h"
 #include "runtime/likelihood.h"

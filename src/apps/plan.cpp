@@ -4,8 +4,9 @@
 #include "apps/command.h"
 #include "apps/plan_model.h"
 #include "apps/run_report.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "engine/explanation.h"
 #include "runtime/memory_check.h"
 

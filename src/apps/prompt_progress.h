@@ -2,8 +2,8 @@
 #pragma once
 #include <optional>
 
-#include "apps/interrupt.h"
-#include "apps/terminal.h"
+#include "apps/shared/interrupt.h"
+#include "apps/shared/terminal.h"
 
 namespace gimbal {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "apps/command.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
-#include "apps/wording.h"
+#include "apps/shared/json.h"
+#include "apps/shared/wording.h"
 
 namespace gimbal {
 namespace {

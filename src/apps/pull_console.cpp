@@ -2,7 +2,7 @@
 
 #include "apps/exit_code.h"
 #include "apps/options.h"
-#include "apps/wording.h"
+#include "apps/shared/wording.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "model/arch.h"

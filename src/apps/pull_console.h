@@ -2,9 +2,9 @@
 #pragma once
 #include <optional>
 
-#include "apps/interrupt.h"
-#include "apps/json.h"
-#include "apps/terminal.h"
+#include "apps/shared/interrupt.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "engine/engine.h"
 #include "fetch/pull.h"
 

@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "apps/command.h"
-#include "apps/json.h"
-#include "apps/terminal.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "base/bytes.h"
 #include "engine/find_model.h"
 #include "fetch/remove.h"

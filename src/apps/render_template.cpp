@@ -2,10 +2,10 @@
 #include <ctime>
 
 #include "apps/command.h"
-#include "apps/input_text.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
-#include "apps/terminal.h"
+#include "apps/shared/input_text.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "chat/chat_prompt.h"
 
 namespace gimbal {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "apps/receipt_rows.h"
+#include "apps/shared/json.h"
+#include "apps/shared/receipt_rows.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "engine/explanation.h"

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "apps/json.h"
+#include "base/json_fwd.h"
 #include "engine/engine.h"
 #include "runtime/generate.h"
 

@@ -5,13 +5,13 @@
 #include <atomic>
 #include <memory>
 
-#include "apps/backends_json.h"
 #include "apps/command.h"
-#include "apps/http_service.h"
 #include "apps/open_model.h"
 #include "apps/serving_options.h"
+#include "apps/shared/backends_json.h"
+#include "apps/shared/http_service.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "base/clock.h"
 #include "model/embedded_model.h"
 #include "server/api/text.h"
@@ -94,6 +94,11 @@ class Serve final : public Command {
     HttpService service(http_, json, quiet);
     std::atomic<api::Services*> told{nullptr};
     const auto memory = std::make_shared<PromisedMemory>();
+    // A baseline: what this process has in memory before it loads a model (--workers none).
+    const auto itself = memory->worker("", false);
+    itself->is_process(getpid());
+    itself->plans({});
+    if (devices->empty()) serving->memory = memory;
     const auto load = [&](const std::string& id, const ModelFile& source) -> Result<ServedModelPtr> {
       if (devices->empty()) {
         const auto turn = memory->turn_to_load();

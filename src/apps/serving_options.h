@@ -1,7 +1,7 @@
 // The options of an engine that serves many at once, which `gimbal serve` hands on to its workers.
 #pragma once
 #include "apps/options.h"
-#include "apps/sharing_options.h"
+#include "apps/shared/sharing_options.h"
 #include "server/local_model.h"
 
 namespace gimbal {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "apps/json.h"
+#include "apps/shared/json.h"
 
 namespace gimbal {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "apps/terminal.h"
-#include "apps/wording.h"
+#include "apps/shared/terminal.h"
+#include "apps/shared/wording.h"
 #include "base/format.h"
 #include "device/reason.h"
 

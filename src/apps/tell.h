@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/wording.h"
+#include "apps/shared/wording.h"
 #include "engine/engine.h"
 
 namespace gimbal {

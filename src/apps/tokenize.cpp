@@ -1,9 +1,9 @@
 // gimbal tokenize: text to token ids, as the model's own file says.
 #include "apps/command.h"
-#include "apps/input_text.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
-#include "apps/terminal.h"
+#include "apps/shared/input_text.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {

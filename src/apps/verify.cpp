@@ -4,10 +4,10 @@
 #include <sys/utsname.h>
 
 #include "apps/command.h"
-#include "apps/json.h"
 #include "apps/open_model.h"
+#include "apps/shared/json.h"
+#include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "apps/terminal.h"
 #include "conformance/conformance.h"
 #include "engine/findings.h"
 #include "runtime/model_check.h"
@@ -46,12 +46,14 @@ class VerifyCommand final : public Command {
     if (wanted.empty())
       return Error{Code::Usage, format("--kernel '{}' matches no kernel of {}", printable(*pattern_), d.id()),
                    "`gimbal kernels` lists them"};
+    wanted = by_cases(d, std::move(wanted));
+    KernelChecks checks;
     Progress bar("verifying", !quiet, Progress::Unit::Kernels);
     for (size_t done = 0; done < wanted.size(); done++) {
       bar.update(done, wanted.size());
       const size_t i = wanted[done];
       const std::string name = d.kernel(i).name;
-      auto report = check_kernel(d, i);
+      auto report = checks.check(d, i);
       if (!report) return report.error();
       const KernelReport& r = *report;
       const bool bad = r.failed > 0 || r.unreachable;

@@ -5,3 +5,5 @@ namespace gimbal {
 Json parse_json(std::string_view text) { return Json::parse(text, nullptr, false); }
 
 }  // namespace gimbal
+
+template class nlohmann::basic_json<nlohmann::ordered_map>;

@@ -2,9 +2,10 @@
 // missing, damaged or of another kind counts as empty: what is kept here can be found out again.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/result.h"
 
 namespace gimbal {
@@ -14,8 +15,8 @@ class JsonCache {
  public:
   // `list`: its name in the file; a literal. `path` empty: in memory only. Entries count for `max_seconds`,
   // 0: for ever.
-  JsonCache(std::string path, const char* list, size_t max_entries, int64_t max_seconds = 0)
-      : path_(std::move(path)), list_(list), max_entries_(max_entries), max_seconds_(max_seconds) {}
+  JsonCache(std::string path, const char* list, size_t max_entries, int64_t max_seconds = 0);
+  ~JsonCache();
 
   const std::string& path() const { return path_; }
   // Why a file that is there counts as empty; empty when it does not.
@@ -38,7 +39,7 @@ class JsonCache {
   size_t max_entries_;
   int64_t max_seconds_;
   bool loaded_ = false;
-  Json entries_ = Json::array();
+  std::unique_ptr<Json> entries_;  // an array
 };
 
 // The text of this name in an object; empty where there is none.

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/format.h"
+#include "conformance/known_cases.h"
 #include "device/fit.h"
 #include "ops/op_def.h"
 #include "program/builder.h"
@@ -26,22 +28,6 @@ struct Setup {
   uint16_t out = 0;
   std::optional<uint16_t> state;
   gimbal_step step;
-};
-
-// Which positions of which sequences a case writes to its caches: see CaseInput.
-struct Written {
-  std::vector<int32_t> position, sequence;
-  int32_t pages = 0;  // of a cache
-
-  explicit Written(const Case& c) {
-    const int table = def(c.kind).first(Role::Pages), cache = def(c.kind).first(Role::Cache);
-    if (table < 0 || cache < 0) return;
-    const Shape& pages_of = c.inputs[size_t(table)].shape;
-    const auto sequences = int32_t(pages_of.dim[1] - 1);
-    for (int32_t i = 0; i < c.inputs[size_t(cache)].shape.dim[2]; i++)
-      position.push_back(i / sequences), sequence.push_back(1 + i % sequences);
-    pages = int32_t(pages_of.dim[0] * sequences);
-  }
 };
 
 // Values that the step brings for the rows of the caches, once for all of them.
@@ -91,45 +77,6 @@ Result<Setup> set_up(const Device& device, const Case& c, gimbal_extent extent) 
   s.program.values[s.out].extent = extent;
   s.step = extent == GIMBAL_STEP_ROWS ? gimbal_step{c.rows, c.capacity} : gimbal_step{c.capacity, c.rows};
   return s;
-}
-
-// The cache that the input's rows make.
-reference::Tensor written_cache(const Case& c, const reference::Tensor& rows,
-                                const reference::Tensor& pages) {
-  const Written written(c);
-  const auto n = int32_t(written.position.size());
-  const Shape each(DType::I32, {n});
-  reference::Tensor cache{
-      Shape(c.cache_type, {rows.shape.dim[0], rows.shape.dim[1], kPagePositions, written.pages}), {}};
-  cache.values.assign(size_t(cache.shape.count()), 0);
-  const reference::Tensor position = reference::decode(each, written.position.data()),
-                          sequence = reference::decode(each, written.sequence.data());
-  const reference::Tensor* write[] = {&cache, &rows, &position, &sequence, &pages};
-  reference::run(OpKind::CacheWrite, {}, write, cache, n);
-  return cache;
-}
-
-// What the reference says, and the magnitude of its terms.
-struct Expected {
-  reference::Tensor out, state;
-  std::vector<double> magnitude, state_magnitude;
-};
-Expected expected(const Case& c, const Setup& s) {
-  Expected e;
-  const OpDef& op = def(c.kind);
-  std::vector<reference::Tensor> in;
-  for (const CaseInput& i : c.inputs) in.push_back(reference::decode(i.shape, i.dense.data()));
-  for (size_t i = 0; i < in.size(); i++)
-    if (op.inputs[i].role == Role::Cache) in[i] = written_cache(c, in[i], in[size_t(op.first(Role::Pages))]);
-  e.out.shape = s.program.info[s.out].shape;
-  e.out.values.assign(size_t(e.out.shape.count()), 0);
-  std::vector<const reference::Tensor*> pointers;
-  for (const reference::Tensor& t : in) pointers.push_back(&t);
-  const bool has_state = s.state.has_value();
-  if (has_state) e.state = in[size_t(op.first(Role::State))];
-  reference::run(c.kind, c.params, pointers, e.out, c.rows, &e.magnitude, &e.state,
-                 has_state ? &e.state_magnitude : nullptr);
-  return e;
 }
 
 struct Computed {
@@ -228,10 +175,9 @@ Worst worst_of(const std::vector<double>& got, const std::vector<double>& want,
   return {worst, at};
 }
 
-void judge(const Case& c, const Setup& s, const gimbal_kernel_info& row, const Computed& computed_bytes,
+void judge(const Case& c, const Expected& want, const gimbal_kernel_info& row, const Computed& computed_bytes,
            KernelReport& report) {
   const std::vector<unsigned char>& bytes = computed_bytes.output;
-  const Expected want = expected(c, s);
   Shape computed = want.out.shape;
   computed.last() = c.rows;
   std::vector<Shape> shapes;
@@ -248,7 +194,7 @@ void judge(const Case& c, const Setup& s, const gimbal_kernel_info& row, const C
                      what, worst.at, got.values[worst.at], wanted.values[worst.at], worst.share);
   };
   compare("value", reference::decode(computed, bytes.data() + kGuard), want.out, want.magnitude);
-  if (s.state)
+  if (!computed_bytes.state.empty())
     compare("value of the state", reference::decode(want.state.shape, computed_bytes.state.data()),
             want.state, want.state_magnitude);
   if (wrong.empty()) wrong = computed_bytes.damage;
@@ -274,14 +220,39 @@ std::vector<DType> formats_of(const gimbal_kernel_info& row) {
   return all;
 }
 
+std::vector<size_t> by_cases(const Device& device, std::vector<size_t> kernels) {
+  const auto cases_of = [&](size_t k) {
+    const std::vector<DType> formats = formats_of(device.kernel(k));
+    return std::pair(device.kernel(k).op, formats.empty() ? kAllDTypes[0] : formats[0]);
+  };
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [&](size_t a, size_t b) { return cases_of(a) < cases_of(b); });
+  return kernels;
+}
+
+std::vector<size_t> by_cases(const Device& device) {
+  std::vector<size_t> all(device.kernel_count());
+  std::iota(all.begin(), all.end(), size_t(0));
+  return by_cases(device, std::move(all));
+}
+
+KernelChecks::KernelChecks() = default;
+KernelChecks::~KernelChecks() = default;
+
 Result<KernelReport> check_kernel(const Device& device, size_t kernel) {
+  return KernelChecks().check(device, kernel);
+}
+
+Result<KernelReport> KernelChecks::check(const Device& device, size_t kernel) {
+  if (!known_) known_ = std::make_unique<KnownCases>();
   const gimbal_kernel_info& row = device.kernel(kernel);
   const gimbal_device_info about = device.describe();
   KernelReport report;
   std::string why_none = "no case has its formats";
   bool odd = false;
   for (DType t : formats_of(row))
-    for (const Case& c : cases(OpKind(row.op), t)) {
+    for (KnownCase& known : known_->of(OpKind(row.op), t)) {
+      const Case& c = known.input;
       auto s = set_up(device, c, (odd = !odd) ? GIMBAL_STEP_ROWS : GIMBAL_OUT_ROWS);
       if (!s) return s.error();
       auto chosen = assign_kernels(s->program, device, {});
@@ -306,7 +277,7 @@ Result<KernelReport> check_kernel(const Device& device, size_t kernel) {
       }
       auto out = compute(device, c, *s);
       if (!out) return out.error();
-      judge(c, *s, row, *out, report);
+      judge(c, known.expected(s->program.info[s->out].shape), row, *out, report);
     }
   if (report.cases == 0) {
     report.not_run = why_none;

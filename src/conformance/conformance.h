@@ -1,6 +1,7 @@
 // Runs one row of a device's kernel table, pinned, against the double-precision reference. The tests, `gimbal
 // verify` and the check before first use all call this.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,22 @@ std::vector<DType> formats_of(const gimbal_kernel_info& row);
 
 // Errors: only those of the device itself (no memory, device lost); wrong numbers are in the report.
 Result<KernelReport> check_kernel(const Device& device, size_t kernel);
+
+// The same for several kernels, of which those with the same cases share these and what the reference says:
+// in the order of by_cases(). Some 20 MB as long as it lives. Not thread-safe.
+class KnownCases;
+class KernelChecks {
+ public:
+  KernelChecks();
+  ~KernelChecks();
+  Result<KernelReport> check(const Device& device, size_t kernel);
+
+ private:
+  std::unique_ptr<KnownCases> known_;
+};
+
+// These kernels of the device, those with the same cases one behind the other.
+std::vector<size_t> by_cases(const Device& device, std::vector<size_t> kernels);
+std::vector<size_t> by_cases(const Device& device);  // all
 
 }  // namespace gimbal

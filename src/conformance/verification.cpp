@@ -9,11 +9,12 @@ namespace gimbal {
 
 Status verify_kernels(const Device& device, const std::vector<size_t>& kernels, KernelVerdicts& known,
                       const VerificationProgress& progress) {
-  for (size_t i : kernels) {
+  KernelChecks checks;
+  for (size_t i : by_cases(device, kernels)) {
     const char* name = device.kernel(i).name;
     if (known.count(name)) continue;
     if (progress && !progress(name)) return Error{Code::Failed, "verification was cancelled", ""};
-    auto report = check_kernel(device, i);
+    auto report = checks.check(device, i);
     if (!report)
       return Error{
           report.error().code,

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "base/format.h"
+#include "base/json.h"
 #include "device/reason.h"
 
 namespace gimbal {

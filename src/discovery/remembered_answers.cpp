@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/format.h"
+#include "base/json.h"
 #include "device/reason.h"
 #include "discovery/depends.h"
 #include "discovery/report_wire.h"

@@ -2,6 +2,7 @@
 
 #include "base/folders.h"
 #include "base/format.h"
+#include "base/json.h"
 #include "device/build_id.h"
 
 namespace gimbal {

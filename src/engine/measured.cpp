@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "conformance/kernel_speed.h"
 #include "engine/findings.h"
 #include "ops/shapes.h"

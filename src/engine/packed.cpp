@@ -8,7 +8,9 @@
 #include "base/folders.h"
 #include "base/format.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "engine/findings.h"
 #include "runtime/packed_weights.h"
 
 namespace gimbal {

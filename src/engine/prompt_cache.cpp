@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "engine/findings.h"
 

@@ -4,7 +4,9 @@
 
 #include "base/format.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "device/reason.h"
+#include "engine/findings.h"
 #include "runtime/model_check.h"
 
 namespace gimbal {

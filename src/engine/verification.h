@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "conformance/verification.h"
-#include "engine/findings.h"
 #include "engine/options.h"
 #include "runtime/model.h"
 

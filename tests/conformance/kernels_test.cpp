@@ -23,8 +23,10 @@ TEST(Kernels, EveryRowAgreesWithTheReference) {
       auto opened = open_device({backend.backend, d.index, true, ""});
       ASSERT_TRUE(opened) << opened.error().message;
       const Device& device = *opened->device;
-      for (size_t k = 0; k < device.kernel_count(); k++, rows++) {
-        auto report = check_kernel(device, k);
+      KernelChecks checks;
+      rows += int(device.kernel_count());
+      for (size_t k : by_cases(device)) {
+        auto report = checks.check(device, k);
         ASSERT_TRUE(report) << report.error().message;
         const char* name = device.kernel(k).name;
         if (!report->not_run.empty()) std::printf("%-36s not run: %s\n", name, report->not_run.c_str());

@@ -15,9 +15,10 @@ inline void check_kernels(const std::string& backend, const std::string& options
   ASSERT_TRUE(opened) << opened.error().message;
   const Device& device = *opened->device;
   int cases = 0;
-  for (size_t k = 0; k < device.kernel_count(); k++) {
+  KernelChecks checks;
+  for (size_t k : by_cases(device)) {
     const char* name = device.kernel(k).name;
-    auto report = check_kernel(*opened->device, k);
+    auto report = checks.check(device, k);
     ASSERT_TRUE(report) << name << ": " << report.error().message;
     EXPECT_GT(report->cases, 0) << name << ": " << report->not_run;
     cases += report->cases;

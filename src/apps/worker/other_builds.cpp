@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/arguments.h"
+#include "apps/shared/arguments.h"
 #include "base/format.h"
 
 namespace gimbal::worker {

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include "apps/backends_json.h"
 #include "apps/exit_code.h"
-#include "apps/next_steps.h"
-#include "apps/terminal.h"
+#include "apps/shared/backends_json.h"
+#include "apps/shared/next_steps.h"
+#include "apps/shared/terminal.h"
 #include "apps/worker/hive.h"
 #include "discovery/device_report.h"
 #include "model/arch.h"

@@ -1,8 +1,8 @@
 // The worker as a server: its one model behind the APIs of `gimbal serve`, by itself, and a hive that is
 // told.
 #pragma once
-#include "apps/http_service.h"
-#include "apps/sharing_options.h"
+#include "apps/shared/http_service.h"
+#include "apps/shared/sharing_options.h"
 #include "apps/worker/worker.h"
 
 namespace gimbal::worker {

@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "apps/exit_code.h"
-#include "apps/interrupt.h"
-#include "apps/receipt_rows.h"
-#include "apps/terminal.h"
-#include "apps/text_options.h"
-#include "apps/wording.h"
+#include "apps/shared/interrupt.h"
+#include "apps/shared/receipt_rows.h"
+#include "apps/shared/terminal.h"
+#include "apps/shared/text_options.h"
+#include "apps/shared/wording.h"
 #include "apps/worker/other_builds.h"
 #include "apps/worker/service.h"
 #include "ops/shapes.h"

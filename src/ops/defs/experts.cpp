@@ -128,8 +128,7 @@ void multiply(const reference::Call& c) {
     const size_t slot = i / n % slots, row = i / n / slots;
     const size_t expert = c.in.size() > 2 ? size_t(c.x(2)[row * 2 * slots + slots + slot]) : slot;
     const double *w = &c.x(0)[(expert * n + i % n) * k], *x = &c.x(1)[(row * x_slots + slot % x_slots) * k];
-    double s = 0, terms = 0;
-    for (size_t j = 0; j < k; j++) s += w[j] * x[j], terms += std::fabs(w[j] * x[j]);
+    auto [s, terms] = dot(w, x, k);
     if (c.in.size() > 3) s += c.x(3)[expert * n + i % n], terms += std::fabs(c.x(3)[expert * n + i % n]);
     c.put(i, s, terms);
   }

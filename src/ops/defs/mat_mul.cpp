@@ -88,8 +88,7 @@ constinit const OpCheck MatMulCheck = {
           const auto k = size_t(c.in[0]->shape.dim[0]), n = size_t(c.in[0]->shape.dim[1]);
           for (size_t i = 0; i < c.computed; i++) {
             const double *w = &c.x(0)[i % n * k], *x = &c.x(1)[i / n * k];
-            double s = 0, terms = 0;
-            for (size_t j = 0; j < k; j++) s += w[j] * x[j], terms += std::fabs(w[j] * x[j]);
+            auto [s, terms] = dot(w, x, k);
             if (c.in.size() == 3) s += c.x(2)[i % n], terms += std::fabs(c.x(2)[i % n]);
             c.put(i, s, terms);
           }

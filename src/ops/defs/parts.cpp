@@ -11,6 +11,16 @@
 
 namespace gimbal::ops {
 
+// Four sums at a time, as each waits for the one before it.
+std::pair<double, double> dot(const double* w, const double* x, size_t k) {
+  double s[4] = {}, terms[4] = {};
+  size_t j = 0;
+  for (; j + 4 <= k; j += 4)
+    for (size_t i = 0; i < 4; i++) s[i] += w[j + i] * x[j + i], terms[i] += std::fabs(w[j + i] * x[j + i]);
+  for (; j < k; j++) s[0] += w[j] * x[j], terms[0] += std::fabs(w[j] * x[j]);
+  return {(s[0] + s[1]) + (s[2] + s[3]), (terms[0] + terms[1]) + (terms[2] + terms[3])};
+}
+
 CaseInput floats(Shape s, Numbers& n, float scale) {
   std::vector<float> x(static_cast<size_t>(s.count()));
   for (float& v : x) v = n.normal() * scale;

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <initializer_list>
+#include <utility>
 
 #include "base/format.h"
 #include "ops/op_def.h"
@@ -33,6 +34,10 @@ double roundings(std::span<const Shape>) {
   return Roundings * kRounding;
 }
 
+// ---- references
+// The product of two rows of k values, and the sum of its terms' magnitudes.
+std::pair<double, double> dot(const double* w, const double* x, size_t k);
+
 // ---- inputs of cases
 // A small generator of our own: the same cases on every machine.
 class Numbers {
@@ -45,7 +50,7 @@ class Numbers {
   // Roughly normal: the sum of four uniform numbers.
   float normal() {
     float s = 0;
-    for (int i = 0; i < 4; i++) s += float(next() >> 40) / float(1 << 24) - 0.5f;
+    for (int i = 0; i < 4; i++) s += float(int32_t(next() >> 40)) / float(1 << 24) - 0.5f;
     return s * 1.7f;
   }
   int below(int n) { return int(next() >> 33) % n; }

@@ -168,6 +168,14 @@ inline I dot_pairs(I acc, I p, I x) { return {_mm512_dpwssd_epi32(acc.v, p.v, x.
 // sum((code - 128) a) = sum(code a) - 128 sum(a)
 constexpr int kWideZero = 128, kMaxCode = 255;
 inline I dot_wide(I acc, Codes c, I a) { return dot(acc, c, a); }
+// See kernels/few_products.h: compilers load the word first, an instruction more for each product.
+inline I dot_from(I acc, Codes c, const uint8_t* word) {
+  using Word [[gnu::aligned(1), gnu::may_alias]] = int32_t;
+  asm volatile("vpdpbusd %2%{1to16%}, %1, %0"
+               : "+v"(acc.v)
+               : "v"(c.v), "m"(*reinterpret_cast<const Word*>(word)));
+  return acc;
+}
 #include "backends/cpu/variants/no_short_sums.inc"
 #else
 inline I dot(I acc, Codes c, I a) {  // pairs stay below 2 * 128 * 127 = 32512: nothing saturates

@@ -1,6 +1,6 @@
-#include "apps/json.h"
+#include "apps/shared/json.h"
 
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 #include "base/format.h"
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "apps/arguments.h"
+#include "apps/shared/arguments.h"
 
 #include <algorithm>
 #include <cmath>

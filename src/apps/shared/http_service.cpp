@@ -1,4 +1,4 @@
-#include "apps/http_service.h"
+#include "apps/shared/http_service.h"
 
 #include <sys/resource.h>
 
@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <condition_variable>
 
-#include "apps/json.h"
-#include "apps/next_steps.h"
-#include "apps/terminal.h"
+#include "apps/shared/json.h"
+#include "apps/shared/next_steps.h"
+#include "apps/shared/terminal.h"
 #include "base/clock.h"
 #include "server/api/text.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/command_line.h"
-#include "apps/config_file.h"
+#include "apps/shared/command_line.h"
+#include "apps/shared/config_file.h"
 #include "base/format.h"
 #include "base/result.h"
 #include "base/text.h"

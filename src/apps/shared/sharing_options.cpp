@@ -1,6 +1,6 @@
-#include "apps/sharing_options.h"
+#include "apps/shared/sharing_options.h"
 
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 #include "base/format.h"
 #include "runtime/cache_size.h"
 #include "runtime/memory_check.h"

@@ -1,6 +1,6 @@
 // What really ran, as rows of --stats: the same in every program that generates.
 #pragma once
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 #include "program/receipt.h"
 
 namespace gimbal {

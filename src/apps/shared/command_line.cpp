@@ -1,4 +1,4 @@
-#include "apps/command_line.h"
+#include "apps/shared/command_line.h"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "apps/arguments.h"
+#include "apps/shared/arguments.h"
 #include "base/json.h"
 #include "server/api/api.h"
 #include "server/http/server.h"

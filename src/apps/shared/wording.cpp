@@ -1,4 +1,4 @@
-#include "apps/wording.h"
+#include "apps/shared/wording.h"
 
 #include "base/format.h"
 #include "device/reason.h"

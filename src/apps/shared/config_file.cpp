@@ -1,4 +1,4 @@
-#include "apps/config_file.h"
+#include "apps/shared/config_file.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,6 +1,6 @@
 // The words of a command line as options with their values, positional words, and what is neither. The
 // customs are those of GNU programs: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, -ab for two flags, "--"
-// before words that are no options. It judges no value; apps/arguments.h does.
+// before words that are no options. It judges no value; apps/shared/arguments.h does.
 #pragma once
 #include <functional>
 #include <string>

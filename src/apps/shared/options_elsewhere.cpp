@@ -3,8 +3,8 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "apps/arguments.h"
-#include "apps/config_file.h"
+#include "apps/shared/arguments.h"
+#include "apps/shared/config_file.h"
 
 namespace gimbal {
 namespace {

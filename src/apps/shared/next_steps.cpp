@@ -1,4 +1,4 @@
-#include "apps/next_steps.h"
+#include "apps/shared/next_steps.h"
 
 #include <unistd.h>
 

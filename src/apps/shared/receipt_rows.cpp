@@ -1,4 +1,4 @@
-#include "apps/receipt_rows.h"
+#include "apps/shared/receipt_rows.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "apps/terminal.h"
+#include "apps/shared/terminal.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "apps/sampling_options.h"
+#include "apps/shared/sampling_options.h"
 
 #include <random>
 

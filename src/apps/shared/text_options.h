@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/sampling_options.h"
+#include "apps/shared/sampling_options.h"
 #include "runtime/generate.h"
 
 namespace gimbal {

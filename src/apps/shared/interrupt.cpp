@@ -1,4 +1,4 @@
-#include "apps/interrupt.h"
+#include "apps/shared/interrupt.h"
 
 #include <unistd.h>
 

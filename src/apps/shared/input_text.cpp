@@ -1,4 +1,4 @@
-#include "apps/input_text.h"
+#include "apps/shared/input_text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

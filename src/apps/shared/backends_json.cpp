@@ -1,4 +1,4 @@
-#include "apps/backends_json.h"
+#include "apps/shared/backends_json.h"
 
 #include "base/json.h"
 #include "discovery/summary.h"

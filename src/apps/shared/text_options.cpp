@@ -1,6 +1,6 @@
-#include "apps/text_options.h"
+#include "apps/shared/text_options.h"
 
-#include "apps/input_text.h"
+#include "apps/shared/input_text.h"
 
 namespace gimbal {
 
