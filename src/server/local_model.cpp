@@ -1,17 +1,21 @@
 #include "server/local_model.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <mutex>
 
 #include "engine/drafts.h"
 #include "model/arch.h"
 #include "runtime/draft_length.h"
+#include "workers/together.h"
 
 namespace gimbal {
 namespace {
 
 // A model for embeddings: the same file, planned for hidden states in place of logits.
 struct Embedder {
+  std::unique_ptr<PromisedMemory::Worker> memory;
   std::unique_ptr<Engine> engine;
   LoadedModelPtr loaded;
   EmbedSettings settings;
@@ -44,6 +48,7 @@ class LocalModel final : public ComputedModel {
     auto config = configure(*source_.file);
     if (!config) return config.error();
     EngineOptions o = options_.engine;
+    beside_others(o, memory_);
     context_ = o.run.context > 0 ? o.run.context : default_context(*config);
     const bool generates = !options_.embeddings_only && check_generates(*source_.file);
     if (auto ok = generates ? load_generator(std::move(o)) : load_for_embeddings(); !ok) return ok;
@@ -69,6 +74,18 @@ class LocalModel final : public ComputedModel {
     return generate_on(std::move(*loaded), next_device_of(*engine_), scheduling);
   }
 
+  // What other models of this process have planned and not touched is not free. `mine` outlives the engine.
+  void beside_others(EngineOptions& o, std::unique_ptr<PromisedMemory::Worker>& mine) const {
+    if (!options_.memory) return;
+    mine = options_.memory->worker(id(), false);
+    mine->is_process(getpid());
+    o.run.promised = mine->of_others();
+    o.before_taking = [&mine](const ModelPlan& plan) -> Status {
+      mine->plans(planned_needs(plan));
+      return Done{};
+    };
+  }
+
   Status load_for_embeddings() {
     if (auto ok = read_tokenizer(); !ok) return ok;
     if (auto ok = load_embedder(); !ok) return ok;
@@ -84,6 +101,7 @@ class LocalModel final : public ComputedModel {
     embedder_.settings.pooling = pooling->value_or(Pooling::Mean);
     if (embedder_.settings.pooling == Pooling::None) embedder_.settings.pooling = Pooling::Mean;
     EngineOptions o = options_.engine;
+    beside_others(o, embedder_.memory);
     o.run.context = context_;
     o.run.batch = std::max(o.run.batch, std::min(context_, 2048));
     o.run = embedding_options(o.run, *config, kEmbeddingsAtOnce);
@@ -100,6 +118,7 @@ class LocalModel final : public ComputedModel {
   const ModelFile source_;
   const ServingOptions options_;
   const EventSink events_;
+  std::unique_ptr<PromisedMemory::Worker> memory_;
   std::unique_ptr<Drafts> drafts_;
   std::unique_ptr<Engine> engine_;
   std::mutex embedding_;

@@ -2,6 +2,7 @@
 #pragma once
 #include "engine/engine.h"
 #include "server/computed_model.h"
+#include "workers/promised_memory.h"
 
 namespace gimbal {
 
@@ -17,6 +18,8 @@ struct ServingOptions {
   bool embeddings_only = false;  // of a model that generates text, too
   SchedulerOptions scheduler = {};
   std::function<void(const ModelPlan&)> planned = {};  // how texts are generated; called when it is loaded
+  // Of all models that this process computes. nullptr: engine.run.promised says what others take.
+  std::shared_ptr<PromisedMemory> memory = nullptr;
 };
 
 // Errors: those of open_drafts, Engine::load and Scheduler::create.

@@ -39,16 +39,22 @@ PromisedMemory::Worker::~Worker() {
 
 uint64_t PromisedMemory::Worker::of_others() const {
   const std::lock_guard lock(all_->mutex_);
+  struct Process {
+    uint64_t own = 0, before = UINT64_MAX;
+  };
+  std::map<pid_t, Process> processes;
   std::map<std::string, uint64_t> mapped;  // of each model
-  uint64_t promised = 0;
   for (const Entry& e : all_->workers_) {
     const bool same = e.model == entry_->model;
     // A mapped page can be dropped and read again, so the system calls it free whether it is there or not.
     if (!same) mapped[e.model] = std::max(mapped[e.model], e.mapped);
     if (&e == &*entry_ || (same && e.divides && entry_->divides)) continue;
-    const uint64_t there = e.pid && !e.fresh ? all_->resident_(e.pid) : 0;
-    promised = sum(promised, less(e.own, less(there, e.before)));
+    Process& p = processes[e.fresh ? 0 : e.pid];
+    p.own = sum(p.own, e.own), p.before = std::min(p.before, e.before);
   }
+  uint64_t promised = 0;
+  for (const auto& [pid, p] : processes)
+    promised = sum(promised, less(p.own, less(pid ? all_->resident_(pid) : 0, p.before)));
   for (const auto& [model, bytes] : mapped) promised = sum(promised, bytes);
   return promised;
 }

@@ -1,4 +1,4 @@
-// What the workers of a server have planned to take of the host's memory and have not touched yet. The system
+// What the models of a server have planned to take of the host's memory and have not touched yet. The system
 // calls this memory free: a KV cache is mapped when a model is loaded, and takes memory as texts fill it.
 #pragma once
 #include <sys/types.h>
@@ -23,8 +23,8 @@ class PromisedMemory : public std::enable_shared_from_this<PromisedMemory> {
   explicit PromisedMemory(std::function<uint64_t(pid_t)> resident = anonymous_bytes)
       : resident_(std::move(resident)) {}
 
-  // One worker, whose process may be replaced by another one. It promises nothing any more when it is
-  // destroyed.
+  // One worker, whose process may be replaced by another one. Several workers may share a process. It
+  // promises nothing any more when it is destroyed.
   class Worker {
    public:
     ~Worker();

@@ -110,8 +110,9 @@ TEST(ServeMemory, TwoOnADeviceMapTheSamePackedWeights) {
 class TwoModels {
  public:
   // `share`: of the free memory, for the cache of each.
-  explicit TwoModels(double share)
-      : log_(format("{}/two-{}.log", testing::TempDir(), getpid())), server_(options(share), {}, log_) {}
+  explicit TwoModels(double share, const Args& more = {})
+      : log_(format("{}/two-{}.log", testing::TempDir(), getpid())),
+        server_(options(share, more), {}, log_) {}
   ~TwoModels() { std::filesystem::remove(log_); }
 
   const Serving& server() const { return server_; }
@@ -120,6 +121,15 @@ class TwoModels {
     const Json asked = {{"model", model(i)}, {"prompt", "Once"}, {"max_tokens", 4}};
     return server_.ask(post("/v1/completions", asked.dump()));
   }
+  // Answers that have just ended, or whose client left, may hold the other model yet.
+  int ask_until_there_is_room(int i) const {
+    int status = ask(i).status;
+    for (int tries = 0; tries < 100 && status == 503; tries++) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      status = ask(i).status;
+    }
+    return status;
+  }
   int loaded() const {
     return int(Json::parse(server_.ask(get("/api/ps")).body, nullptr, false)["models"].size());
   }
@@ -127,15 +137,17 @@ class TwoModels {
 
  private:
   // Contexts so long that their answers could use all of it.
-  static Args options(double share) {
+  static Args options(double share, const Args& more) {
     const Serving s({"--cache-tokens", "5120"});
     const Json j = Json::parse(s.ask(get("/v1/explain/" + s.model)).body, nullptr, false);
     const double of_token = j["workers"][0]["devices"][0]["kv_cache"].get<double>() / 5120;
     const auto tokens = int64_t(share * double(host_memory().available) / of_token);
-    return {"default",        golden_dir() + "/stories/stories260K-q8_0.gguf",
-            "--ctx",          std::to_string(tokens / 16),
-            "--parallel",     "32",
-            "--cache-tokens", std::to_string(tokens)};
+    Args all = {"default",        golden_dir() + "/stories/stories260K-q8_0.gguf",
+                "--ctx",          std::to_string(tokens / 16),
+                "--parallel",     "32",
+                "--cache-tokens", std::to_string(tokens)};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
   }
   const std::string log_;
   const Serving server_;
@@ -170,14 +182,20 @@ TEST(ServeMemory, WhatAModelPlannedAndDidNotUseIsNotFreeForTheNext) {
   kill(before[0], SIGKILL);
   EXPECT_EQ(s.ask(0).status, 200);
   EXPECT_NE(workers_of(s.server().pid()), before);
-  // One that nobody needs makes room; answers that have just ended, or whose client left, may hold it yet.
-  int status = s.ask(1).status;
-  for (int tries = 0; tries < 100 && status == 503; tries++) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    status = s.ask(1).status;
-  }
-  EXPECT_EQ(status, 200);
+  // One that nobody needs makes room.
+  EXPECT_EQ(s.ask_until_there_is_room(1), 200);
   EXPECT_EQ(s.loaded(), 1);
+}
+
+TEST(ServeMemory, ModelsOfOneProcessCountToo) {
+  const TwoModels s(0.7, {"--workers", "none"});
+  for (int i : {0, 1, 0}) {
+    EXPECT_EQ(s.ask_until_there_is_room(i), 200);
+    EXPECT_EQ(s.loaded(), 1) << "the other one made room";
+  }
+  const TwoModels both(0.2, {"--workers", "none"});
+  for (int i : {0, 1, 0}) EXPECT_EQ(both.ask(i).status, 200);
+  EXPECT_EQ(both.loaded(), 2);
 }
 
 TEST(ServeMemory, TwoModelsThatFitTogetherStayBoth) {

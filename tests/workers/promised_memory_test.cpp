@@ -55,6 +55,30 @@ TEST(PromisedMemory, IsKeptForTheProcessThatReplacesAnotherOne) {
   EXPECT_EQ(b->of_others(), 0u);
 }
 
+TEST(PromisedMemory, SeveralModelsMayBeOneProcess) {
+  Machine m;
+  m.resident[1] = 70;
+  const auto itself = m.all->worker("", false), c = m.all->worker("c", false);
+  auto a = m.all->worker("a", false);
+  itself->is_process(1), a->is_process(1), c->is_process(1);
+  itself->plans({});
+  a->plans(need(500));
+  m.resident[1] = 170;
+  {
+    const auto b = m.all->worker("b", false);
+    b->is_process(1);
+    EXPECT_EQ(b->of_others(), 400u) << "100 are there";
+    b->plans(need(300));
+    m.resident[1] = 370;
+    EXPECT_EQ(c->of_others(), 500u) << "of 800, 300 are there, whosever they are";
+    a = nullptr;
+    m.resident[1] = 270;
+    EXPECT_EQ(c->of_others(), 100u) << "of 300, 200 are there, also where the first model is gone";
+  }
+  m.resident[1] = 70;
+  EXPECT_EQ(c->of_others(), 0u);
+}
+
 TEST(PromisedMemory, EndsWithTheWorker) {
   Machine m;
   const auto b = m.all->worker("b", false);
