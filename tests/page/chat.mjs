@@ -14,6 +14,34 @@ export async function chat(program, server) {
     assert.match(await page.getByRole('status').textContent(), /^Answer: /);
   });
 
+  await check('what is asked before the models are known waits for their names', url, async (page) => {
+    let names;
+    const asked = new Promise((go) => { names = go; });
+    await page.route('**/v1/models', async (route) => { await asked; await route.continue(); });
+    await page.reload({ waitUntil: 'commit' });
+    await message(page).waitFor();
+    await ask(page, 'Once upon a time');
+    await page.getByRole('button', { name: 'Stop', exact: true }).click(); // which needs no names
+    await page.getByText('Stopped by you.').waitFor();
+    await ask(page, 'Again');
+    const request = page.waitForRequest('**/v1/chat/completions');
+    names();
+    assert.equal((await request).postDataJSON().model, server.model);
+    await finished(page, 2);
+    assert.deepEqual(await answers(page).locator('.who').allTextContents(), ['model', server.model]);
+  });
+
+  await check('without names of models there is no answer, and it says why', url, async (page) => {
+    await page.route('**/v1/models', (route) => route.fulfill({ json: { object: 'list', data: [] } }));
+    await page.reload();
+    await ask(page, 'Once upon a time');
+    await page.locator('.assistant .wrong', { hasText: 'The server has no models.' }).waitFor();
+    await page.unroute('**/v1/models');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('.assistant .rich').waitFor();
+    await finished(page);
+  });
+
   await check('stop keeps what came', url, async (page) => {
     await ready(page);
     await slow(page, 3000);

@@ -43,7 +43,8 @@ export async function check(name, url, run, { width = 1100, height = 800, expect
     console.log(`ok ${name} (${((performance.now() - start) / 1000).toFixed(1)} s)`);
   } catch (error) {
     failed++;
-    console.log(`FAILED ${name}:`, error);
+    const shown = await page.innerText('body', { timeout: 5_000 }).catch((e) => `(unknown: ${e})`);
+    console.log(`FAILED ${name}:`, error, `\nThe page showed:\n${shown.slice(0, 2_000)}\nThe page said: ${said.join('\n')}`);
   } finally {
     await own.close();
   }

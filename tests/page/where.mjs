@@ -60,6 +60,14 @@ export async function where(program, server) {
     await page.getByText('waiting for work').waitFor();
   });
 
+  await check('an address that changes as soon as the page is drawn is followed', url, async (page) => {
+    await page.addInitScript(() => {
+      new MutationObserver((_, watch) => { if (document.querySelector('nav')) { watch.disconnect(); location.hash = '#/where'; } }).observe(document, { childList: true, subtree: true });
+    });
+    await page.reload();
+    await page.getByText('waiting for work').waitFor({ timeout: 10_000 }); // at once, or never
+  });
+
   await check('each number has a word on what it means', `${url}/#/where`, async (page) => {
     await page.getByRole('row', { name: /^Weights/ }).waitFor();
     const bare = await page.evaluate(() => {

@@ -1,5 +1,5 @@
 // The page: a bar with the two views, and whichever is chosen by the address behind "#".
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { onKeyNeeded, setKey } from './api';
 import { Chat } from './chat/chat';
 import { chats } from './chat/chats';
@@ -27,7 +27,8 @@ function receiptIn(place: string): string {
 export function App() {
   const [place, setPlace] = useState(location.hash), [key, setKeyNeeded] = useState<'' | 'needed' | 'wrong'>('');
   const [later, setLater] = useState(false); // the key was asked for, and not given
-  useEffect(() => {
+  // As the page is drawn, not a moment behind it: an address may change in between. So it is with all that listen.
+  useLayoutEffect(() => {
     const moved = () => setPlace(location.hash);
     addEventListener('hashchange', moved);
     onKeyNeeded((wrong) => setKeyNeeded(wrong ? 'wrong' : 'needed'));

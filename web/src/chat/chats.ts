@@ -15,6 +15,7 @@ class Chats {
   readonly writing = new Map<string, { turn: Turn; abort: AbortController }>(); // by conversation
   private readonly unsaved = new Set<Turn>(); // more of them is here than in the database
   private readonly listeners = new Set<() => void>();
+  private askingForModels: Promise<void> | undefined;
 
   subscribe(f: () => void) { this.listeners.add(f); return () => { this.listeners.delete(f); }; }
   private changed() { for (const f of this.listeners) f(); }
@@ -30,12 +31,15 @@ class Chats {
     await this.loadModels();
   }
 
-  async loadModels() {
+  // Whoever asks while another one waits has the same answer.
+  loadModels() { return (this.askingForModels ??= this.askForModels().finally(() => { this.askingForModels = undefined; })); }
+  private async askForModels() {
     try {
       this.models = await models();
       this.problem = '';
-      const c = this.conversation;
-      if (!this.models.includes(c.model)) void this.put({ ...c, model: this.models.includes(remembered('model')) ? remembered('model') : this.models[0] ?? '' }, false);
+      const usual = this.models.includes(remembered('model')) ? remembered('model') : this.models[0] ?? '';
+      for (const c of this.all)
+        if (!c.model || (c.id === this.current && !this.models.includes(c.model))) void this.put({ ...c, model: usual }, false);
     } catch (e) { this.problem = (e as Error).message; }
     this.changed();
   }
@@ -105,7 +109,7 @@ class Chats {
   private async answer(parent: string) {
     const id = this.current;
     if (this.writing.has(id)) return;
-    const turn: Turn = { id: newId(), parent, role: 'assistant', text: '', at: Date.now(), state: 'writing', model: this.conversation.model };
+    const turn: Turn = { id: newId(), parent, role: 'assistant', text: '', at: Date.now(), state: 'writing', model: this.conversation.model || undefined };
     const abort = new AbortController();
     this.writing.set(id, { turn, abort });
     const before = path(this.conversation);
@@ -126,7 +130,11 @@ class Chats {
       void show(keep);
     };
     try {
-      await chat(this.request(turns), abort.signal, (e: Event) => {
+      if (!this.models.length) await unlessAborted(this.loadModels(), abort.signal); // a slow network: it was asked before
+      if (!this.models.length) throw new Error(this.problem || 'The server has no models.');
+      const asked = this.all.find((c) => c.id === id)!;
+      turn.model = asked.model;
+      await chat(request(asked, turns), abort.signal, (e: Event) => {
         if (e.id) turn.answer = e.id;
         if (e.usage) turn.tokens = e.usage.completion_tokens, turn.promptTokens = e.usage.prompt_tokens;
         const choice = e.choices?.[0], delta = choice?.delta;
@@ -150,19 +158,26 @@ class Chats {
     void show(true).then(() => this.unsaved.delete(turn));
     this.say(turn.state === 'failed' ? `No answer: ${turn.error}` : `${turn.state === 'stopped' ? 'Answer stopped' : 'Answer'}: ${turn.text.slice(0, 600)}`);
   }
+}
 
-  private request(turns: Turn[]): object {
-    const { model, settings: s } = this.conversation;
-    const request: Record<string, unknown> = { model, messages: messages(s.system, turns) };
-    for (const name of kNumbers) if (s[name] !== undefined) request[name] = s[name];
-    const stop = s.stop.split('\n').filter((line) => line !== '');
-    if (stop.length) request.stop = stop;
-    if (s.reasoning_effort) request.reasoning_effort = s.reasoning_effort;
-    if (s.tools.trim()) {
-      try { request.tools = JSON.parse(s.tools); } catch { throw new Error('The tools in the settings are not JSON.'); }
-    }
-    return request;
+function request({ model, settings: s }: Conversation, turns: Turn[]): object {
+  const request: Record<string, unknown> = { model, messages: messages(s.system, turns) };
+  for (const name of kNumbers) if (s[name] !== undefined) request[name] = s[name];
+  const stop = s.stop.split('\n').filter((line) => line !== '');
+  if (stop.length) request.stop = stop;
+  if (s.reasoning_effort) request.reasoning_effort = s.reasoning_effort;
+  if (s.tools.trim()) {
+    try { request.tools = JSON.parse(s.tools); } catch { throw new Error('The tools in the settings are not JSON.'); }
   }
+  return request;
+}
+
+// Rejects at once when `signal` is aborted; what `work` gives then is nobody's.
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });
 }
 
 function addCall(turn: Turn, part: { index: number; id?: string; function?: { name?: string; arguments?: string } }) {

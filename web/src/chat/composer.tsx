@@ -1,5 +1,5 @@
 // Where a message is written: Enter sends, Shift+Enter begins a line, Escape stops an answer.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Attachment } from '../conversation';
 import { chats } from './chats';
 
@@ -38,7 +38,7 @@ export function Composer({ writing }: { writing: boolean }) {
     setFiles([]);
     grow();
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const stop = (e: KeyboardEvent) => { if (e.key === 'Escape' && !document.querySelector('dialog[open]')) chats.stop(); };
     addEventListener('keydown', stop);
     return () => removeEventListener('keydown', stop);

@@ -1,5 +1,5 @@
 // What runs where: the server's models, memory, kernels and speed, as they are now. Looks once a second while it is seen.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { chat, getJson, getText } from '../api';
 import { chats } from '../chat/chats';
 import { useChats } from '../chat/use_chats';
@@ -47,7 +47,7 @@ function useExplained(model: string, state: string) {
     getJson(`/v1/explain/${encodeURIComponent(model)}`).then((j) => { if (!ended) setFound({ model, workers: j.workers }); }, () => { if (!ended) setFound(undefined); });
     return () => { ended = true; };
   }, [model, state, again]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const f = () => setAgain((n) => n + 1);
     addEventListener('gimbal-key', f);
     return () => removeEventListener('gimbal-key', f);
