@@ -186,7 +186,7 @@ def main(arguments):
     summary = os.path.join(reports, "ctest.xml")
     environment = {**os.environ, "GTEST_OUTPUT": f"xml:{reports}/", "GTEST_COLOR": "no"}
     status = subprocess.run(
-        [*launcher(preset), "ctest", "--preset", preset, "--no-tests=error", "--parallel", str(len(os.sched_getaffinity(0))),
+        [*launcher(preset), "ctest", "--preset", preset, "--no-tests=error", "--parallel", str(len(os.sched_getaffinity(0)) + 1),  # some wait
          "--output-junit", summary, *more],
         cwd=ROOT, env=environment, stdin=subprocess.DEVNULL).returncode
 
