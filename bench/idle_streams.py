@@ -14,6 +14,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../scripts"))
+from send_signal import send_signal  # noqa: E402
+
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("--program", default="build/release/gimbal")
 parser.add_argument("--streams", type=int, default=4000)
@@ -57,7 +60,7 @@ try:
     port = int(start["url"].rsplit(":", 1)[1])
     worker, = children(server.pid)
     before = megabytes(server.pid)
-    os.kill(worker, signal.SIGSTOP)
+    send_signal(worker, signal.SIGSTOP)
     body = json.dumps({"model": start["models"][0], "messages": [{"role": "user", "content": "Hi"}], "stream": True})
     request = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
     streams = []

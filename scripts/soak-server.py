@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+from send_signal import send_signal
+
 KINDS = ["whole"] * 7 + ["slow"] * 2 + ["leaves"]
 LATE = 60  # seconds without an event: the stream hangs
 
@@ -161,7 +163,7 @@ async def soak(options, server, port, model):
         while True:
             await asyncio.sleep(options.kill_every)
             for pid in children(server.pid)[:1]:
-                os.kill(pid, signal.SIGKILL)
+                send_signal(pid, signal.SIGKILL)
                 count["killed"] += 1
 
     async def watcher():

@@ -17,6 +17,7 @@
 #endif
 
 #include "base/format.h"
+#include "base/send_signal.h"
 #include "device/loader_lock.h"
 #include "device/reason.h"
 #include "discovery/depends.h"
@@ -178,7 +179,7 @@ class Child {
     // Where the program lets the system collect children, nothing is known of how they ended.
     if (found < 0) return reaped_ = errno == ECHILD;
     if (ended.si_pid != pid_) return false;
-    kill(-pid_, SIGKILL);
+    send_signal_to_group(pid_, SIGKILL);
     while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) continue;
     return reaped_ = true;
   }
@@ -214,7 +215,7 @@ class Child {
   // A process inside a broken driver may not end even so; nobody waits for it longer than a moment.
   void end() {
     if (pid_ < 0 || reaped_) return;
-    kill(-pid_, SIGKILL), kill(pid_, SIGKILL);
+    send_signal_to_group(pid_, SIGKILL), send_signal(pid_, SIGKILL);
     for (int i = 0; i < 200 && !reap(); i++) usleep(1000);
   }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/send_signal.h"
 
 extern char** environ;
 
@@ -72,7 +73,7 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& comma
 std::string WorkerProcess::kill() {
   if (pid_ <= 0) return "";
   // One that has ended already keeps its own status.
-  ::kill(pid_, SIGKILL);
+  send_signal(pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
   pid_ = 0;

@@ -91,6 +91,7 @@ TEST(Chat, LinesOfAPipeAreQuestionsWithAHistory) {
 }
 
 TEST(Chat, OnATerminal) {
+  NEEDS_A_TERMINAL();
   const std::string one = temporary_path("one.json"), two = temporary_path("two.json"),
                     three = temporary_path("three.json");
   const Seen s = on_terminal(base(), {{"/help for help.", ""},
@@ -140,6 +141,7 @@ TEST(Chat, OnATerminal) {
 }
 
 TEST(Chat, PastedLinesAreOneMessage) {
+  NEEDS_A_TERMINAL();
   const std::string saved = temporary_path("pasted.json");
   const Seen s = on_terminal(base(), {{"> ", "one\ntwo\nthree\n"},
                                       {"> ", "/save " + saved + "\n"},
@@ -150,6 +152,7 @@ TEST(Chat, PastedLinesAreOneMessage) {
 }
 
 TEST(Chat, CtrlCStopsAnAnswerAndNotTheProgram) {
+  NEEDS_A_TERMINAL();
   const std::string saved = temporary_path("stopped.json");
   const Args endless = {"run", chat_model(), "--greedy", "--ignore-eos", "--ctx", "100000", "-t", "1"};
   const Seen s = on_terminal(endless, {{"> ", "Hi\n"},
@@ -181,6 +184,7 @@ TEST(Chat, AFullContextDropsTheOldestTurns) {
 }
 
 TEST(Chat, ReasoningIsDimmedOrHidden) {
+  NEEDS_A_TERMINAL();
   const std::string path = model_with("thinks", std::string(kTemplate) + "<think>");
   const Args run = {"run", path, "--greedy", "-n", "8", "-t", "1"};
   EXPECT_SAYS(on_terminal(run, {{"> ", "Hi\n"}, {"\x1b[2m", ""}, {"> ", "/quit\n"}}).text, "\x1b[2m");
@@ -204,6 +208,7 @@ TEST(Chat, ATemplateThatRefusesIsAnErrorOfTheQuestion) {
 }
 
 TEST(Chat, RawKeepsPlainTexts) {
+  NEEDS_A_TERMINAL();
   EXPECT_SAYS(
       on_terminal(with(base(), {"--raw"}), {{"> ", "/help\n"}, {"/reset", ""}, {"> ", "/quit\n"}}).text,
       "Each line is a text that the model continues");

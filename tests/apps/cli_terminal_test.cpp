@@ -8,6 +8,7 @@ namespace gimbal::test {
 namespace {
 
 TEST(Terminal, CtrlCTakesTheBarAway) {
+  NEEDS_A_TERMINAL();
   const std::pair<Args, const char*> commands[] = {
       {{"verify", "-t", "1"}, "verifying ["},
       {{"bench", "-p", "4000", "-n", "0", "-r", "100", "-t", "1", "--verify", "never"}, "measuring ["},
@@ -23,6 +24,7 @@ TEST(Terminal, CtrlCTakesTheBarAway) {
 }
 
 TEST(Terminal, ProgressCountsWhatIsDone) {
+  NEEDS_A_TERMINAL();
   const Seen some = on_terminal({"verify", "--kernel", "*mat_mul*", "-t", "1"});
   EXPECT_EQ(some.code, 0);
   EXPECT_SAYS(some.text, " kernels\033[K");
@@ -35,6 +37,7 @@ TEST(Terminal, ProgressCountsWhatIsDone) {
 }
 
 TEST(Terminal, HeadingsStandOverTheirColumns) {
+  NEEDS_A_TERMINAL();
   const Seen s = on_terminal({"models"});
   std::string plain;
   for (size_t i = 0; i < s.text.size(); i++) {
@@ -49,6 +52,7 @@ TEST(Terminal, HeadingsStandOverTheirColumns) {
 
 // The receipt of an answer is of that answer alone.
 TEST(Terminal, StatsAreOfTheLastAnswer) {
+  NEEDS_A_TERMINAL();
   const Seen s = on_terminal(
       {"run", "-n", "6", "--greedy", "-t", "1", "--stats"},
       {{"> ", "Once upon\r"}, {"seed", ""}, {"> ", "Once upon\r"}, {"seed", ""}, {"> ", "/quit\r"}});

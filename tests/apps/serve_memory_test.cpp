@@ -79,7 +79,7 @@ TEST(ServeMemory, TwoThatFitOneByOneAndNotTogetherAreRefused) {
   const Serving two(with("metal:0,metal:0"), environment(2 * total));
   const auto before = workers_of(two.pid());
   ASSERT_EQ(before.size(), 2u);
-  kill(before[0], SIGKILL);
+  ASSERT_TRUE(send_signal(before[0], SIGKILL));
   for (int i = 0; i < 4; i++) two.ask("/v1/completions", {{"prompt", "A"}, {"max_tokens", 2}});
 }
 
@@ -179,7 +179,7 @@ TEST(ServeMemory, WhatAModelPlannedAndDidNotUseIsNotFreeForTheNext) {
   // A worker does not stand in the way of the one that replaces it.
   const auto before = workers_of(s.server().pid());
   ASSERT_EQ(before.size(), 1u);
-  kill(before[0], SIGKILL);
+  ASSERT_TRUE(send_signal(before[0], SIGKILL));
   EXPECT_EQ(s.ask(0).status, 200);
   EXPECT_NE(workers_of(s.server().pid()), before);
   // One that nobody needs makes room.

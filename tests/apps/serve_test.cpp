@@ -75,10 +75,10 @@ TEST(Serve, StoppedForAMomentItGoesOn) {
   ASSERT_EQ(s.ask(get("/health/ready")).status, 200);
   for (int i = 0; i < 3; i++) {
     int status = 0;
-    ASSERT_EQ(kill(s.pid(), SIGSTOP), 0);
+    ASSERT_TRUE(send_signal(s.pid(), SIGSTOP));
     ASSERT_EQ(waitpid(s.pid(), &status, WUNTRACED), s.pid());
     ASSERT_TRUE(WIFSTOPPED(status));
-    ASSERT_EQ(kill(s.pid(), SIGCONT), 0);
+    ASSERT_TRUE(send_signal(s.pid(), SIGCONT));
     ASSERT_EQ(s.ask(get("/health/ready")).status, 200);
   }
   EXPECT_EQ(s.ask("/v1/completions", {{"prompt", "Once"}, {"max_tokens", 2}})["usage"]["completion_tokens"],
@@ -117,6 +117,7 @@ TEST(Serve, SeveralModelsAndKeys) {
 }
 
 TEST(Serve, OnATerminalAFirstRequestIsReadyToBeTyped) {
+  NEEDS_A_TERMINAL();
   const Seen s =
       on_terminal({"serve", "--port", "0", "-t", "1", "--api-key", "k"}, {{"in a browser", "\x03"}});
   EXPECT_EQ(s.code, 0) << s.text;

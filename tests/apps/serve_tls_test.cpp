@@ -39,7 +39,7 @@ bool answered(const Serving& s, const std::string& certificate) {
 
 // SIGHUP, and when the server has said what came of it.
 void hang_up(const Serving& s, const std::string& log, const std::string& expected) {
-  kill(s.pid(), SIGHUP);
+  ASSERT_TRUE(send_signal(s.pid(), SIGHUP));
   for (int i = 0; i < 6000 && file_text(log).find(expected) == std::string::npos; i++)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_SAYS(file_text(log), expected);

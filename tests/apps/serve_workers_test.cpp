@@ -48,7 +48,7 @@ TEST(ServeWorkers, KilledWhileTheyComputeTheyLoseNothing) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     if (killed == 4) continue;
     s.ask("/v1/completions", {{"prompt", "A"}, {"max_tokens", 1}});
-    for (const pid_t pid : workers_of(s.pid())) killed += kill(pid, SIGKILL) == 0;
+    for (const pid_t pid : workers_of(s.pid())) killed += send_signal(pid, SIGKILL);
   }
   for (std::thread& c : clients) c.join();
   EXPECT_GE(killed, 1);

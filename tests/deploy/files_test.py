@@ -15,6 +15,9 @@ import tempfile
 import urllib.error
 import urllib.request
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts"))
+from send_signal import send_signal, send_signal_to_group  # noqa: E402
+
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 DEPLOY = os.path.join(ROOT, "deploy")
 RIG = os.path.join(ROOT, "build/deploy-rig/bin")
@@ -162,11 +165,11 @@ def system_calls(program, folder, unit):
             port = url.rsplit(":", 1)[1]
             expect(health_check(port) == 0, "the Dockerfile's health check does not see a healthy server")
             children = text_of(f"/proc/{server.pid}/task/{server.pid}/children").split()
-            os.kill(int(children[0]), signal.SIGTERM)
+            send_signal(int(children[0]), signal.SIGTERM)
             server.wait(60)
         finally:
             if server.poll() is None:
-                os.killpg(server.pid, signal.SIGKILL)
+                send_signal_to_group(server.pid, signal.SIGKILL)
     expect(health_check(port) != 0, "the Dockerfile's health check sees a server that has ended")
     lines = text_of(trace)
     called = set(re.findall(r"^\d+ +([a-z_0-9]+)\(", lines, re.M))

@@ -11,7 +11,9 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "../../deploy/ray")]
+sys.path[:0] = [HERE, os.path.join(HERE, "../../deploy/ray"), os.path.join(HERE, "../../scripts")]
+from send_signal import send_signal  # noqa: E402
+
 RIG = os.path.normpath(os.path.join(HERE, "../../build/ray-rig/bin/python"))
 PORT = 8123
 TOKENS = 250
@@ -91,7 +93,7 @@ def test(program):
         texts = answers(120)
         print(f"answers through Ray: {len(texts)} kinds of requests", flush=True)
 
-        os.kill(first[0], signal.SIGKILL)
+        send_signal(first[0], signal.SIGKILL)
         time.sleep(1)
         answers(300, texts)
         second = servers()
@@ -100,7 +102,7 @@ def test(program):
 
         replica = parent(second[0])  # not just any: the one before may still be ending
         expect(replica in processes("ServeReplica:"), f"the server's parent {replica} is no replica")
-        os.kill(replica, signal.SIGKILL)
+        send_signal(replica, signal.SIGKILL)
         end = time.monotonic() + 30
         while second[0] in servers() and time.monotonic() < end:
             time.sleep(0.1)

@@ -8,6 +8,7 @@ import threading
 import time
 
 from contract_client import GIMBAL, USER, Server, check, wrong
+from send_signal import send_signal
 
 
 def http(s):
@@ -108,7 +109,7 @@ def workers(s):
     for c in clients: c.start()
     time.sleep(0.02)
     for pid in s.workers():
-        os.kill(pid, signal.SIGKILL)
+        send_signal(pid, signal.SIGKILL)
     for c in clients: c.join()
     check("kill -9 loses nothing and repeats nothing", after == [alone] * 4, [a["text"][-50:] for a in after])
     check("and is counted", s.until(lambda: s.metric("gimbal_worker_restarts_total") > 0))

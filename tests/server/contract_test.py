@@ -7,7 +7,8 @@ import os
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../../scripts")]
 from contract_answers import constrained, embeddings, jobs, receipts, sampling, streams  # noqa: E402
 from contract_client import GIMBAL, Server, check  # noqa: E402
 from contract_models import counts, models, plain_form, start  # noqa: E402

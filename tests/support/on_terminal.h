@@ -7,6 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
+#include "base/send_signal.h"
 #include "support/cli.h"
 
 namespace gimbal::test {
@@ -20,6 +24,19 @@ struct Seen {
 struct Typed {
   std::string after, keys;
 };
+
+// Why no pseudo-terminal can be had; empty where one can.
+inline std::string terminal_problem() {
+  int master = -1, slave = -1;
+  if (openpty(&master, &slave, nullptr, nullptr, nullptr) != 0)
+    return std::string("no pseudo-terminal can be had here (") + std::strerror(errno) +
+           "); as root: mount -t devpts devpts /dev/pts";
+  close(master), close(slave);
+  return "";
+}
+// The first line of every test that runs a program on a terminal.
+#define NEEDS_A_TERMINAL() \
+  if (const std::string why = terminal_problem(); !why.empty()) GTEST_SKIP() << why
 
 // Ends the program when nothing arrives for two minutes.
 inline Seen on_terminal(Args args, const std::vector<Typed>& script = {}) {
@@ -44,7 +61,10 @@ inline Seen on_terminal(Args args, const std::vector<Typed>& script = {}) {
     execv(program, argv.data());
     _exit(127);
   }
-  EXPECT_GT(child, 0);
+  if (child < 0) {
+    ADD_FAILURE() << "the program cannot be started on a terminal: " << std::strerror(errno);
+    return seen;
+  }
   size_t typed = 0, from = 0;
   char piece[4096];
   bool ended = false;
@@ -65,7 +85,7 @@ inline Seen on_terminal(Args args, const std::vector<Typed>& script = {}) {
   EXPECT_EQ(typed, script.size()) << "never seen: '" << (typed < script.size() ? script[typed].after : "")
                                   << "' in\n"
                                   << seen.text;
-  if (!ended) kill(child, SIGKILL);
+  if (!ended) send_signal(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
   close(terminal);

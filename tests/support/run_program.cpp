@@ -15,6 +15,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/send_signal.h"
+
 namespace gimbal::test {
 namespace {
 
@@ -116,7 +118,7 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
     pollfd wait[3] = {{waits ? -1 : out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}};
     if (poll(wait, 3, waits || setup.interrupt_when_heard ? 10 : 1000) < 0 && errno != EINTR) cannot("poll");
     if (std::chrono::steady_clock::now() > deadline) {
-      kill(child, SIGKILL);
+      send_signal(child, SIGKILL);
       errno = ETIMEDOUT;
       cannot(command[0]);
     }
@@ -136,15 +138,15 @@ Ran run_program(const std::vector<std::string>& command, const RunSetup& setup) 
     }
     const int got = int(ran.out.size());
     if (!interrupted && setup.interrupt_after_bytes >= 0 && got >= setup.interrupt_after_bytes)
-      interrupted = kill(child, SIGINT) == 0;
+      interrupted = send_signal(child, SIGINT);
     if (waits && is_full(out.read)) {
       const std::chrono::milliseconds moment(50);  // in which it comes to write more, and to be interrupted
       std::this_thread::sleep_for(moment);
-      interrupted = kill(child, SIGINT) == 0;
+      interrupted = send_signal(child, SIGINT);
       std::this_thread::sleep_for(moment);
     }
     if (!interrupted && setup.interrupt_when_heard && handles_interrupts(child))
-      interrupted = kill(child, SIGINT) == 0;
+      interrupted = send_signal(child, SIGINT);
     if (setup.close_after_bytes >= 0 && got >= setup.close_after_bytes) close_end(out.read);
   }
   close_end(in.write);

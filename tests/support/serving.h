@@ -4,11 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "base/send_signal.h"
 #include "support/cli.h"
 #include "support/http_client.h"
 
@@ -30,6 +33,10 @@ class Serving {
     int out[2];
     EXPECT_EQ(pipe(out), 0);
     child_ = fork();
+    if (child_ < 0) {
+      ADD_FAILURE() << "no process could be started for the server: " << std::strerror(errno);
+      return;
+    }
     if (child_ == 0) {
       for (const auto& [name, value] : quiet_home()) setenv(name.c_str(), value.c_str(), 1);
       for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
@@ -55,11 +62,14 @@ class Serving {
     port = uint16_t(std::stoi(url.substr(url.rfind(':') + 1)));
   }
   ~Serving() {
-    if (child_ > 0) kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
+    if (send_signal(child_, SIGKILL)) waitpid(child_, nullptr, 0);
   }
   int end(int signal) {
     int status = -1;
-    kill(child_, signal);
+    if (!send_signal(child_, signal)) {
+      ADD_FAILURE() << "there is no server to end";
+      return -1;
+    }
     waitpid(child_, &status, 0);
     child_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

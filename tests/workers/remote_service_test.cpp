@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/send_signal.h"
 #include "base/text.h"
 #include "workers/scripted_worker.h"
 
@@ -145,7 +146,7 @@ TEST(RemoteService, WhatItCountedNeverBecomesLess) {
   front.ask(0, 40);
   expect_whole(front.wait(0), 0, 40);
   const uint64_t before = steps_above(30);
-  kill(front.service->facts().pid, SIGKILL);
+  ASSERT_TRUE(send_signal(front.service->facts().pid, SIGKILL));
   while (front.replaced().empty()) EXPECT_GE(front.service->facts().numbers.steps, before);
   const uint64_t lost = front.service->facts().numbers.steps;
   front.ask(1, 20);
@@ -175,7 +176,7 @@ TEST(RemoteService, AnswersGoOnWhenItIsKilledFromOutside) {
   for (size_t n = 0; n < 4; n++) front.ask(n, 300);
   for (size_t at : {20, 60, 120}) {
     front.wait(0, at);
-    if (const int pid = front.service->facts().pid) kill(pid, SIGKILL);
+    send_signal(front.service->facts().pid, SIGKILL);  // 0 while the next one starts
   }
   for (size_t n = 0; n < 4; n++) expect_whole(front.wait(n), n, 300);
   EXPECT_GE(front.service->facts().restarts, 1);
@@ -328,7 +329,7 @@ TEST(RemoteService, WaitsToBeAdmittedTheFirstTimeAndNotAsAReplacement) {
     EXPECT_EQ((*planned)->needs.at(0).total, 10u);
     EXPECT_FALSE(front.service->facts().ready);
     if (lost_before) {
-      kill(front.service->facts().pid, SIGKILL);
+      ASSERT_TRUE(send_signal(front.service->facts().pid, SIGKILL));
       while (front.service->facts().restarts == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
       planned = front.service->wait_planned();
       EXPECT_TRUE(planned && !*planned);
@@ -339,7 +340,7 @@ TEST(RemoteService, WaitsToBeAdmittedTheFirstTimeAndNotAsAReplacement) {
     EXPECT_TRUE(planned && !*planned);
     front.ask(0, 300);
     front.wait(0, 50);
-    kill(front.service->facts().pid, SIGKILL);
+    ASSERT_TRUE(send_signal(front.service->facts().pid, SIGKILL));
     expect_whole(front.wait(0), 0, 300);
     front.service->replace();
     ASSERT_TRUE(front.service->wait_ready());
