@@ -1,4 +1,5 @@
-# A backend = one folder src/backends/<name> + one gimbal_backend(<name> <default>) line.
+# A backend = one folder src/backends/<name> + one gimbal_backend(<name> <default> [<other names>]) line. The other names, those that other
+# projects give it, serve gates.cmake to suggest the right option.
 include(cmake/plugins.cmake)
 include(cmake/link_backends.cmake)
 set(GIMBAL_BACKEND_LINKAGE plugin CACHE STRING "Of gimbal. plugin: the cpu backend is linked in, the others are files beside it; static: all are linked in")

@@ -41,21 +41,19 @@ endif()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 # For programs: include/gimbal/*.h and nothing else. For authors of backends: the contract and what backends may include, in a folder
-# of its own (check-layers.py has the same list).
+# of its own: what src/layers.txt allows backends, without the GPU engine and the packed layout, which are not part of the contract.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/gimbal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-# The part of device/ that backends may include: the list of scripts/check-layers.py.
-file(STRINGS ${CMAKE_SOURCE_DIR}/scripts/check-layers.py plugin_contract REGEX "^CONTRACT = ")
-string(REGEX MATCHALL "\"[a-z_]+\"" plugin_contract "${plugin_contract}")
-list(TRANSFORM plugin_contract REPLACE "\"(.*)\"" "\\1.h")
 set(plugin_headers ${CMAKE_INSTALL_INCLUDEDIR}/gimbal-plugin)
-foreach(layer base tensor ops)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${layer} DESTINATION ${plugin_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
+gimbal_layer_closure(plugin_contract backends)
+foreach(part IN LISTS plugin_contract)
+  if(part MATCHES "^(device/.*)\\.h$")
+    install(FILES ${CMAKE_SOURCE_DIR}/src/${part} DESTINATION ${plugin_headers}/device)
+  elseif(NOT part MATCHES "^(packing|gpu)$")
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${part} DESTINATION ${plugin_headers} FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.inc")
+  endif()
 endforeach()
-list(TRANSFORM plugin_contract PREPEND ${CMAKE_SOURCE_DIR}/src/device/)
-install(FILES ${plugin_contract}
-        DESTINATION ${plugin_headers}/device)
 # ---- find_package(gimbal): gimbal::gimbal for programs, gimbal::ops for backends; the other targets are what these link ----
-set(layers base tensor files fetch tokenizer grammar template chat ops device discovery program conformance model runtime engine)
+gimbal_layer_closure(layers facade)
 list(TRANSFORM layers PREPEND gimbal_ OUTPUT_VARIABLE exported)
 list(APPEND exported gimbal_packed)
 set(gimbal_backends "")  # that another project can have: the cpu's to link, the others as plugins

@@ -11,31 +11,73 @@ function(gimbal_layer name)
     add_library(gimbal_${name} INTERFACE)
     set(scope INTERFACE)
   endif()
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    gimbal_marked(hot -O2 ${name})
+    gimbal_marked(cold -Oz ${name})
+  endif()
   target_include_directories(gimbal_${name} ${scope} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>)
   target_link_libraries(gimbal_${name} ${scope} ${ARGN})
 endfunction()
 
-# gimbal_small(<layers...>): layers in which little runs more than once for a model or a token. Text work, the choice of tokens and the
-# reference do.
-function(gimbal_small)
-  # Under sanitizers, optimizing takes longer than it saves but for the work on texts, numbers and files.
-  foreach(name IN LISTS ARGN)
-    if(GIMBAL_COLD_OPTIMIZATION AND NOT name MATCHES "^(files|tokenizer|grammar|ops|program|conformance|runtime)$")
-      target_compile_options(gimbal_${name} PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
+# The table of layers, src/layers.txt: GIMBAL_LAYERS, all names from the bottom up, and GIMBAL_LAYER_<name>, what a layer builds on.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/layers.txt)
+file(STRINGS ${CMAKE_SOURCE_DIR}/src/layers.txt lines REGEX "^[a-z]+:")
+set(GIMBAL_LAYERS "")
+foreach(line IN LISTS lines)
+  if(NOT line MATCHES "^([a-z]+):([a-z_/. ]*)[|]")
+    message(FATAL_ERROR "src/layers.txt: expected 'name: layers that it builds on | what it holds', found '${line}'")
+  endif()
+  set(name ${CMAKE_MATCH_1})
+  separate_arguments(GIMBAL_LAYER_${name} UNIX_COMMAND "${CMAKE_MATCH_2}")
+  list(APPEND GIMBAL_LAYERS ${name})
+endforeach()
+
+# gimbal_layers(<names...>): every layer of the table but these, and but those with a CMakeLists.txt of their own.
+function(gimbal_layers)
+  foreach(name IN LISTS GIMBAL_LAYERS)
+    if(NOT name IN_LIST ARGN AND NOT name STREQUAL "backends" AND NOT EXISTS ${CMAKE_SOURCE_DIR}/src/${name}/CMakeLists.txt)
+      list(TRANSFORM GIMBAL_LAYER_${name} PREPEND gimbal_ OUTPUT_VARIABLE libraries)
+      gimbal_layer(${name} ${libraries})
+      if(NOT name MATCHES "^(base|tensor)$")
+        gimbal_small(${name})
+      endif()
     endif()
   endforeach()
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    foreach(name IN LISTS ARGN)
-      target_compile_options(gimbal_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Oz>)
-    endforeach()
-    file(GLOB busy ${CMAKE_SOURCE_DIR}/src/grammar/constraint.cpp ${CMAKE_SOURCE_DIR}/src/grammar/states.cpp
-         ${CMAKE_SOURCE_DIR}/src/tokenizer/bpe.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/merge_table.cpp
-         ${CMAKE_SOURCE_DIR}/src/tokenizer/spm.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/special_splitter.cpp
-         ${CMAKE_SOURCE_DIR}/src/tokenizer/unigram.cpp ${CMAKE_SOURCE_DIR}/src/tokenizer/vocabulary.cpp
-         ${CMAKE_SOURCE_DIR}/src/runtime/sampler*.cpp ${CMAKE_SOURCE_DIR}/src/runtime/likelihood.cpp ${CMAKE_SOURCE_DIR}/src/ops/reference*.cpp ${CMAKE_SOURCE_DIR}/src/ops/defs/parts.cpp)
-    set_property(SOURCE ${busy} APPEND PROPERTY COMPILE_OPTIONS -O2)
-    set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/base/format.cpp ${CMAKE_SOURCE_DIR}/src/base/json.cpp ${CMAKE_SOURCE_DIR}/src/base/json_cache.cpp APPEND PROPERTY COMPILE_OPTIONS -Oz)
+endfunction()
+
+# gimbal_layer_closure(<out> <name>): all layers below this one, and the single files that it may include.
+function(gimbal_layer_closure out name)
+  set(found ${GIMBAL_LAYER_${name}})
+  foreach(below IN LISTS GIMBAL_LAYER_${name})
+    gimbal_layer_closure(more ${below})
+    list(APPEND found ${more})
+  endforeach()
+  list(REMOVE_DUPLICATES found)
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# gimbal_small(<layer>): compiled for size, except sources whose first line starts with "// hot:". Little of such a layer runs more than once
+# for a model or a token.
+function(gimbal_small name)
+  # Under sanitizers, optimizing takes longer than it saves, except for work on texts, numbers and files.
+  if(GIMBAL_COLD_OPTIMIZATION AND NOT name MATCHES "^(files|tokenizer|grammar|ops|program|conformance|runtime)$")
+    target_compile_options(gimbal_${name} PRIVATE ${GIMBAL_COLD_OPTIMIZATION})
   endif()
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(gimbal_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Oz>)
+  endif()
+endfunction()
+
+# gimbal_marked(<mark> <option> <layer>): the sources of a layer whose first line starts with "// <mark>:" are compiled with the option.
+function(gimbal_marked mark option name)
+  file(GLOB_RECURSE sources ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  string(LENGTH "// ${mark}:" length)
+  foreach(source IN LISTS sources)
+    file(READ ${source} start LIMIT ${length})
+    if(start MATCHES "^// ${mark}:")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${option})
+    endif()
+  endforeach()
 endfunction()
 
 # gimbal_cold(<target>): of a program's own folder. Nothing there is hot; and the option parser is large.

@@ -1,3 +1,4 @@
+// cold: compiled for size
 // fmt's compiled half. Debian ships only a shared libfmt; one translation unit of our own keeps the program
 // free of that run-time dependency. Nothing is written by a locale's custom, and std::locale would
 // bring 350 kB of the C++ library with it.

@@ -1,3 +1,4 @@
+// cold: compiled for size
 #include "base/json.h"
 
 namespace gimbal {

@@ -1,3 +1,4 @@
+// hot: every token of a constrained answer
 #include "grammar/constraint.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// hot: every number of a reference
 #include "ops/reference.h"
 
 #include <algorithm>

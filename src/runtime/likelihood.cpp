@@ -1,3 +1,4 @@
+// hot: every logit
 #include "runtime/likelihood.h"
 
 #include <algorithm>

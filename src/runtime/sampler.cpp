@@ -1,3 +1,4 @@
+// hot: every logit
 // The chain of sampling: checks the numbers, adjusts them, filters, draws. The order is in the header.
 #include "runtime/sampler.h"
 

@@ -1,3 +1,4 @@
+// hot: every logit
 // A vocabulary may have 150,000 tokens, of which a few dozen survive: nothing here sorts more than it must.
 #include "runtime/sampler_filters.h"
 

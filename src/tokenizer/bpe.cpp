@@ -1,3 +1,4 @@
+// hot: every character of a text
 // BPE: text is cut into words, and inside a word neighbouring symbols merge in the order of the merge rules.
 // Symbols are bytes, written in GPT-2's alphabet, or characters. Sennrich et al., 2016 (arXiv:1508.07909);
 // over bytes: Radford et al., 2019.

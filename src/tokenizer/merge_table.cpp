@@ -1,3 +1,4 @@
+// hot: every pair of symbols
 // Building and searching the table of merge rules.
 #include "tokenizer/merge_table.h"
 

@@ -1,3 +1,4 @@
+// hot: every character of a text
 // The longest special at each place is a candidate; a queue settles which of the overlapping candidates hold.
 #include "tokenizer/special_splitter.h"
 

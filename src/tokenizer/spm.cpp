@@ -1,3 +1,4 @@
+// hot: every character of a text
 // SentencePiece-style BPE: neighbours merge in the order of the merged token's score, over characters, with
 // spaces written as U+2581 and bytes as the last resort. Kudo and Richardson, "SentencePiece", 2018
 // (arXiv:1808.06226).

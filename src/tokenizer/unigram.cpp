@@ -1,3 +1,4 @@
+// hot: every character of a text
 // Unigram: of all ways to write a text as tokens, the one with the highest sum of scores. Kudo, "Subword
 // regularization", 2018 (arXiv:1804.10959); the search goes from left to right over the ends of tokens
 // (Viterbi).

@@ -1,3 +1,4 @@
+// hot: every word of a vocabulary
 // Reads and checks the vocabulary of a model file. Keys: the GGUF specification, "Tokenizer" section.
 #include "tokenizer/vocabulary.h"
 
