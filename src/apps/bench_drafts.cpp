@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "runtime/picker.h"
+#include "runtime/generate.h"
 #include "runtime/scripted_drafter.h"
 
 namespace gimbal {
@@ -21,22 +21,14 @@ struct Timed {
   double seconds;
 };
 
-Result<Timed> generate(Session& session, const Ids& prompt, int n, Drafting* drafting) {
-  SamplerSettings greedy;
-  greedy.greedy = true;
+// The steps of `n` tokens behind the first one, which comes with the prompt.
+Result<Timed> timed(Session& session, const Ids& prompt, int n, Drafting* drafting) {
+  GenerateSettings s;
+  s.sampler.greedy = true, s.max_tokens = n + 1, s.drafting = drafting;
   const auto rest = std::span(prompt).subspan(size_t(session.keep_common(prompt)));
-  const Recover none;
-  Picker picker(session, greedy, none, drafting, rest);
-  if (auto ok = picker.read(rest, true); !ok) return ok.error();
-  Timed t;
-  const double begin = now();
-  for (int left = n; left > 0; left--) {
-    if (!picker.next()) return picker.next().error();
-    t.text.push_back(*picker.next());
-    if (auto ok = picker.go_on(left); !ok) return ok.error();
-  }
-  t.seconds = now() - begin;
-  return t;
+  auto g = generate(session, nullptr, rest, s, [](std::string_view, Token) { return true; });
+  if (!g) return g.error();
+  return Timed{std::move(g->tokens), g->generate_seconds};
 }
 
 }  // namespace
@@ -71,7 +63,7 @@ Result<DraftSpeed> bench_drafts(Model& model, const DraftSource& source, int n, 
   for (int i = 0; i < kDraftPrompt / 4; i++) prompt.push_back(int32_t(random.next() % uint64_t(vocabulary)));
   for (int i = kDraftPrompt / 4; i < kDraftPrompt; i++)
     prompt.push_back(prompt[size_t(i) - kDraftPrompt / 4]);
-  const auto first = generate(**session, prompt, n, nullptr);
+  const auto first = timed(**session, prompt, n, nullptr);
   if (!first) return first.error();
 
   std::unique_ptr<Drafting> scripted;
@@ -85,9 +77,9 @@ Result<DraftSpeed> bench_drafts(Model& model, const DraftSource& source, int n, 
   DraftSpeed speed{drafting->name(), {}, {}, {}, {}};
   DraftCounts before;
   for (int r = -1; r < repetitions; r++) {
-    const auto plain = generate(**session, prompt, n, nullptr);
+    const auto plain = timed(**session, prompt, n, nullptr);
     if (!plain) return plain.error();
-    const auto drafted = generate(**session, prompt, n, drafting);
+    const auto drafted = timed(**session, prompt, n, drafting);
     if (!drafted) return drafted.error();
     if (drafting->ended())
       return Error{Code::Failed, "there are no drafts to measure any more", "the note above says why"};

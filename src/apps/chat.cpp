@@ -40,9 +40,7 @@ class Chat {
         session_(session),
         kept_(settings.prompt_cache, settings.quiet) {
     conversation_.set_system(settings.system);
-    settings_.generate.recover = [&engine, this](Session& s, const Error& lost) {
-      return engine.recover(s, loaded_, lost);
-    };
+    session_.on_device_lost(engine.on_device_lost(loaded_));
   }
 
   int run() {

@@ -31,9 +31,7 @@ class Continuation {
         stats_(settings.stats),
         quiet_(settings.quiet),
         session_(session) {
-    settings_.recover = [&engine, this](Session& s, const Error& lost) {
-      return engine.recover(s, loaded_, lost);
-    };
+    session_.on_device_lost(engine.on_device_lost(loaded_));
   }
 
   int run() {
@@ -66,9 +64,11 @@ class Continuation {
     text_.clear();
   }
 
+  // What the line has in common with the text before is not computed again.
   void begin(const std::string& line) {
-    forget();
     text_ = tokenizer_.encode(line);
+    session_.keep_common(text_);
+    if (settings_.constraint) settings_.constraint->rewind(0);
     answer(dim(printable(line)));
   }
 

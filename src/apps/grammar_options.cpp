@@ -37,7 +37,7 @@ Status GrammarOptions::apply(const Gguf& file, const Tokenizer& tokenizer, Gener
   auto constraint = Constraint::create(*grammar_, TokenTree::create(tokenizer, config->vocabulary));
   if (!constraint) return constraint.error();
   constraint_ = std::move(*constraint);
-  settings.constraint = &*constraint_;
+  settings.constraint = &*constraint_, settings.completes = true;
   return Done{};
 }
 

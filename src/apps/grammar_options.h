@@ -14,8 +14,8 @@ class GrammarOptions {
   // Reads what was given. Errors: those of files, Grammar::gbnf() and json_schema_grammar(); Usage when both
   // were given.
   Status read();
-  // Constrains what is generated with these settings, as long as this lives, if a grammar was given. Errors:
-  // those of Constraint::create().
+  // With a grammar, constrains the text of these settings and completes it within its limits. Outlives them.
+  // Errors: those of Constraint::create().
   Status apply(const Gguf& file, const Tokenizer&, GenerateSettings&);
 
  private:

@@ -34,6 +34,9 @@ class Run final : public Command {
     a.text("--tokens", "IDS", "the prompt as token ids; none is added", tokens_);
     text_.declare(a);
     grammar_.declare(a);
+    a.whole("--logprobs", "N",
+            "with --json: the log-probability of each token, and of the N most likely ones", logprobs_, 0,
+            1 << 20);
     a.text(
         "--prompt-cache", "FILE",
         "keep what the model remembers of the prompt; a later run with the same beginning computes the rest",
@@ -171,8 +174,11 @@ class Run final : public Command {
     }
     if (tokens_ && (text_.prompt || text_.file))
       return Error{Code::Usage, "-p, --file and --tokens each give a prompt", "give only one of them"};
+    if (logprobs_ && !json)
+      return Error{Code::Usage, "--logprobs is part of the JSON document, and there is none", "add --json"};
     if (auto ok = grammar_.read(); !ok) return ok;
     if (grammar_.given()) think_ = "off";  // it is the answer that must match
+    text_.settings.logprobs = logprobs_.value_or(-1);
     return text_.finish();
   }
 
@@ -180,9 +186,9 @@ class Run final : public Command {
   Result<int> once(Engine& engine, LoadedModelPtr loaded, const Tokenizer& tokenizer,
                    const std::vector<Token>& prompt, const std::string& echo) {
     GenerateSettings settings = text_.settings;
-    settings.recover = [&](Session& s, const Error& lost) { return engine.recover(s, loaded, lost); };
     auto session = Session::create(*loaded->model);
     if (!session) return session.error();
+    (*session)->on_device_lost(engine.on_device_lost(loaded));
     KeptPrompt kept(prompt_cache_, quiet);
     if (auto ok = kept.restore(*loaded, **session); !ok) return ok.error();
     const auto held = size_t((*session)->keep_common(prompt));
@@ -212,6 +218,7 @@ class Run final : public Command {
   }
 
   std::string model_;
+  std::optional<int> logprobs_;
   std::optional<std::string> tokens_, prompt_, system_, prompt_cache_, draft_;
   bool chat_ = false, raw_ = false, parse_special_ = false;
   std::string think_ = "show", ctx_shift_ = "on";

@@ -133,6 +133,17 @@ std::string drafts_text(const DraftCounts& c) {
                 c.steps ? double(c.tokens) / double(c.steps) : 0);
 }
 
+// Null where they were not asked for.
+static Json logprobs_json(const Generated& g) {
+  Json all = g.logprobs.empty() ? Json() : Json::array();
+  for (size_t i = 0; i < g.logprobs.size(); i++) {
+    Json top = Json::array();
+    for (const TokenProbability& p : g.top[i]) top.push_back({{"token", p.token}, {"logprob", p.logprob}});
+    all.push_back({{"token", g.tokens[i]}, {"logprob", g.logprobs[i]}, {"top", std::move(top)}});
+  }
+  return all;
+}
+
 Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
   const ModelPlan& b = loaded.model->plan();
   Json kernels = Json::array();
@@ -148,6 +159,7 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
   return {{"model", loaded.source.name},
           {"text", text},
           {"tokens", g.tokens},
+          {"logprobs", logprobs_json(g)},
           {"finish", name_of(g.finish)},
           {"prompt_tokens", g.prompt_tokens},
           {"seed", seed},

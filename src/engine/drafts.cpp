@@ -88,9 +88,8 @@ std::unique_ptr<Drafter> drafter_of(Drafts& d, bool alone) {
   }
   auto session = Session::create(model);
   if (!session) return nullptr;
-  Recover recover;
-  if (alone) recover = [&d](Session& s, const Error& lost) { return d.engine->recover(s, d.model, lost); };
-  return std::make_unique<ModelDrafter>(std::move(*session), d.model->source.name, std::move(recover));
+  if (alone) (*session)->on_device_lost(d.engine->on_device_lost(d.model));
+  return std::make_unique<ModelDrafter>(std::move(*session), d.model->source.name);
 }
 
 }  // namespace

@@ -198,8 +198,7 @@ Result<LoadedModelPtr> Engine::load_once(PlannedModel&& p) {
   return loaded;
 }
 
-Status Engine::replace(LoadedModelPtr& on, const Error& lost,
-                       const std::function<Result<std::string>(Model&)>& moved) {
+Status Engine::replace(LoadedModelPtr& on, const Error& lost, const MoveTo& move) {
   const std::vector<std::string> devices = replaceable(on->model->plan());
   if (devices.empty()) return lost;
   if (options_.strict) {
@@ -217,22 +216,15 @@ Status Engine::replace(LoadedModelPtr& on, const Error& lost,
     if (!next) return next.error();
     on->successor = std::move(*next);
   }
-  auto done = moved(*on->successor->model);
+  auto done = move(model_of(on->successor));
   if (!done) return done.error();
   on = on->successor;
   emit(event::Recovered{fmt::to_string(fmt::join(devices, ", ")), on->model->device().id(), *done, lost});
   return Done{};
 }
 
-Status Engine::recover(Session& session, LoadedModelPtr& on, const Error& lost) {
-  return replace(on, lost, [&](Model& next) -> Result<std::string> {
-    if (auto moved = session.move_to(next); !moved) return moved.error();
-    return format("{} tokens", session.position());
-  });
-}
-
-Status Engine::recover(LoadedModelPtr& on, const Error& lost, const std::string& behind) {
-  return replace(on, lost, [&](Model&) -> Result<std::string> { return behind; });
+OnDeviceLost Engine::on_device_lost(LoadedModelPtr& on) {
+  return [this, &on](const Error& lost, const MoveTo& move) { return replace(on, lost, move); };
 }
 
 Status Engine::embed(LoadedModelPtr& on, std::span<const std::vector<int32_t>> texts,
@@ -246,7 +238,7 @@ Status Engine::embed(LoadedModelPtr& on, std::span<const std::vector<int32_t>> t
   for (;;) {
     auto ok = gimbal::embed(*on->model, texts, settings, counted, done);
     if (ok || ok.error().code != Code::DeviceLost) return ok;
-    auto moved = replace(on, ok.error(), [&](Model&) -> Result<std::string> {
+    auto moved = replace(on, ok.error(), [&](const ModelPtr&) -> Result<std::string> {
       return format("{} of {} texts", done, texts.size());
     });
     if (!moved) return moved;

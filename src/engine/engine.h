@@ -10,8 +10,8 @@
 #include "engine/options.h"
 #include "engine/verification.h"
 #include "program/receipt.h"
+#include "runtime/device_lost.h"
 #include "runtime/embedding.h"
-#include "runtime/session.h"
 
 namespace gimbal {
 
@@ -39,6 +39,8 @@ struct LoadedModel {
   std::vector<ReceiptLine> receipt() const { return since(model->receipt(), at_start); }
 };
 using LoadedModelPtr = std::shared_ptr<LoadedModel>;
+// Its model, which keeps all of it.
+inline ModelPtr model_of(const LoadedModelPtr& on) { return {on, on->model.get()}; }
 
 // What an exchange of a backend's code did.
 struct Reloaded {
@@ -83,14 +85,10 @@ class Engine {
   // first.
   Result<LoadedModelPtr> load(const ModelFile& source);
 
-  // For a session whose device was lost (Code::DeviceLost): moves it to the next best device with its tokens.
-  // `on`: the model it runs on; then the one it moved to. Sessions of one model that are moved in turn meet
-  // on the same one. Errors: `lost` itself under strict or where nothing else can be lost; those of load()
-  // and Session::move_to.
-  Status recover(Session& session, LoadedModelPtr& on, const Error& lost);
-  // The same for a caller that keeps its texts' tokens itself and computes them anew: loads the model on the
-  // next best device, unless that was done. `behind`: what was done before, for people ("12 texts").
-  Status recover(LoadedModelPtr& on, const Error& lost, const std::string& behind);
+  // Recovery for work on the model `on`: loads it on the next best device, once for everything that ran on
+  // it, and then `on` is what it loaded. Engine and `on` outlive the result. Errors: `lost` itself under
+  // strict or when nothing else can be lost; those of load().
+  OnDeviceLost on_device_lost(LoadedModelPtr& on);
   // As gimbal::embed(). When the device is lost, the texts that the sink has not got are computed on the next
   // best one; `on` as above. Errors: those of both.
   Status embed(LoadedModelPtr& on, std::span<const std::vector<int32_t>> texts, const EmbedSettings&,
@@ -119,9 +117,7 @@ class Engine {
   Result<bool> verify(const PlannedModel&, bool anew);
   Result<PlannedModel> plan_measured(const ModelFile&);
   Result<LoadedModelPtr> load_once(PlannedModel&&);
-  // Loads the model on the next best device, unless that was done; `moved` says what goes on there.
-  Status replace(LoadedModelPtr& on, const Error& lost,
-                 const std::function<Result<std::string>(Model&)>& moved);
+  Status replace(LoadedModelPtr& on, const Error& lost, const MoveTo& move);
   Status verify_code(const LibraryPtr&, const BackendReport&, Reloaded&);
   // One more thing that is not used. Errors: NoBackend under strict.
   Status give_up(Unusable, Fallback::Kind);

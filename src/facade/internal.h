@@ -67,9 +67,7 @@ struct Model::Impl {
 struct Sequence::Impl {
   std::shared_ptr<Model::Impl> model;
   LoadedModelPtr on;
-  std::unique_ptr<Session> session;
-
-  gimbal::Status recover(Session& s, const own::Error& lost) { return model->engine->recover(s, on, lost); }
+  std::unique_ptr<Session> session;  // moves when a device of `on` is lost
 };
 
 // Makes handles; nobody else can.

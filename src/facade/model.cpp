@@ -15,7 +15,9 @@ Result<Sequence> Model::new_sequence() {
                  "use Model::embed()", "embed");
   auto session = Session::create(*on->model);
   if (!session) return to_public(session.error());
-  return Access::sequence(std::make_unique<Sequence::Impl>(Sequence::Impl{impl_, on, std::move(*session)}));
+  auto made = std::make_unique<Sequence::Impl>(Sequence::Impl{impl_, on, std::move(*session)});
+  made->session->on_device_lost(impl_->engine->on_device_lost(made->on));
+  return Access::sequence(std::move(made));
 }
 
 Result<std::vector<std::vector<float>>> Model::embed(std::span<const std::string> texts, Pooling pooling,

@@ -27,7 +27,6 @@ Result<Generated> Sequence::generate(std::string_view prompt, const Sampling& s,
 
 Result<Generated> Sequence::generate(std::span<const Token> prompt, const Sampling& s, const TextSink& sink) {
   GenerateSettings settings = own_settings(s);
-  settings.recover = [this](Session& moved, const own::Error& lost) { return impl_->recover(moved, lost); };
   settings.drafting = impl_->model->drafts->drafting.get();
   Generated out;
   auto g = gimbal::generate(*impl_->session, *impl_->model->tokenizer->own, prompt, settings,
@@ -47,15 +46,9 @@ Result<Generated> Sequence::generate(std::span<const Token> prompt, const Sampli
 Result<std::vector<float>> Sequence::logits(std::span<const Token> tokens) {
   if (tokens.empty())
     return Error{Code::Usage, "there are no tokens to compute", "give at least one", "", "", "", "", {}};
-  Session& s = *impl_->session;
   std::vector<float> last;
   const Session::Sink keep = [&](size_t, std::span<const float> row) { last.assign(row.begin(), row.end()); };
-  const int before = s.position();
-  auto ok = s.advance(tokens, Session::Wanted::Last, keep);
-  if (!ok && ok.error().code == gimbal::Code::DeviceLost) {
-    if (auto moved = impl_->recover(s, ok.error()); !moved) return to_public(moved.error());
-    ok = s.advance(tokens.subspan(size_t(s.position() - before)), Session::Wanted::Last, keep);
-  }
+  auto ok = impl_->session->advance(tokens, Session::Wanted::Last, keep);
   if (!ok) return to_public(ok.error());
   return last;
 }

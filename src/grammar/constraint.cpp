@@ -140,6 +140,12 @@ void Constraint::follow(Token token) {
   next_ = token;
 }
 
+void Constraint::rewind(size_t position) {
+  if (next_ && position > this->position()) (void)accept(Token(*next_));
+  path_.resize(std::min(path_.size(), position + 1));
+  forget_work();
+}
+
 void Constraint::add_ends() {
   if (!may_end()) return;
   for (Token id : tree_->ends()) mask_[size_t(id) / 64] |= uint64_t(1) << id % 64;

@@ -41,8 +41,8 @@ class Constraint {
   // The token becomes part of the text. Errors: Usage for one that is not allowed: nothing changes; as
   // allowed(). Behind a token that ends the text there are only such tokens.
   Status accept(Token token);
-  // Accepts a token that allowed() admits. The work is done by the next prepare() or allowed(), which also
-  // returns its errors.
+  // Accepts a token that allowed() admits. The work is done by the next prepare(), allowed() or rewind() to
+  // behind the token; the first two also return its errors.
   void follow(Token token);
   bool may_end() const { return states_.may_end(path_.back()); }
   // Only where nothing else may come, tokens that end the text are allowed.
@@ -50,10 +50,7 @@ class Constraint {
 
   // Tokens of the text; rewind() forgets those from `position` on.
   size_t position() const { return path_.size() - 1; }
-  void rewind(size_t position) {
-    path_.resize(position + 1);
-    forget_work();
-  }
+  void rewind(size_t position);
 
  private:
   using State = States::State;

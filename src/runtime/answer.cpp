@@ -23,15 +23,24 @@ Status check_prompt(std::span<const Token> prompt, int room) {
   return Done{};
 }
 
-Answer::Answer(const Tokenizer& tokenizer, std::span<const Token> prompt, std::vector<std::string> stops,
+Status check_tokens(std::span<const Token> tokens, int vocabulary) {
+  for (Token t : tokens)
+    if (t < 0 || t >= vocabulary)
+      return Error{Code::Usage,
+                   format("token {} is not in the model's vocabulary (0 to {})", t, vocabulary - 1), ""};
+  return Done{};
+}
+
+Answer::Answer(const Tokenizer* tokenizer, std::span<const Token> prompt, std::vector<std::string> stops,
                int max_tokens, bool ignore_stop_tokens)
     : tokenizer_(tokenizer),
-      decoder_(tokenizer),
       stops_(std::move(stops)),
       max_tokens_(max_tokens),
       ignore_stop_tokens_(ignore_stop_tokens) {
-  // The text goes on from the prompt's: only the first token of a text loses the space that encoding added.
-  for (Token t : prompt) decoder_.push(t);
+  // The answer's text continues the prompt's: only the first token of a text loses the space that encoding
+  // added.
+  if (tokenizer_) decoder_.emplace(*tokenizer_);
+  for (Token t : tokenizer_ ? prompt : std::span<const Token>()) decoder_->push(t);
   if (max_tokens_ == 0) end(Finish::Length);
 }
 
@@ -40,18 +49,19 @@ int Answer::left() const { return max_tokens_ < 0 ? INT_MAX : max_tokens_ - toke
 std::string Answer::take(Token token, int room) {
   // A token that begins a text ends this one: models trained on texts in a row (stories260K) say it no
   // other way.
-  if (!ignore_stop_tokens_ && (tokenizer_.is_stop(token) || token == tokenizer_.bos())) {
+  const bool ends = tokenizer_ && (tokenizer_->is_stop(token) || token == tokenizer_->bos());
+  if (ends && !ignore_stop_tokens_) {
     end(Finish::StopToken);
     return "";
   }
   tokens_++;
-  StopMatcher::Output out = stops_.push(decoder_.push(token));
+  StopMatcher::Output out = stops_.push(decoder_ ? decoder_->push(token) : "");
   if (out.stopped) end(Finish::StopString), stop_ = std::move(out.which);
   else if (left() == 0) end(Finish::Length);
   else if (room <= 0) end(Finish::ContextFull);
   return std::move(out.text);
 }
 
-std::string Answer::rest() { return stops_.push(decoder_.finish()).text + stops_.finish(); }
+std::string Answer::rest() { return stops_.push(decoder_ ? decoder_->finish() : "").text + stops_.finish(); }
 
 }  // namespace gimbal

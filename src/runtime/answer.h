@@ -1,5 +1,6 @@
 // What a reader sees of an answer, token by token, and where it ends: one text, whoever computes the tokens.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,11 +16,14 @@ const char* name_of(Finish);  // "stop-token", "stop-string", "length", "context
 // A prompt that can be computed in a context with so much room. Errors: Usage when it is empty or too long
 // (says both numbers; context-full).
 Status check_prompt(std::span<const Token> prompt, int room);
+// Errors: Usage for the first token outside the vocabulary.
+Status check_tokens(std::span<const Token>, int vocabulary);
 
 class Answer {
  public:
-  // The tokenizer outlives it. `max_tokens` of the answer; -1: until the model stops or the context is full.
-  Answer(const Tokenizer& tokenizer, std::span<const Token> prompt, std::vector<std::string> stops,
+  // The tokenizer outlives it; nullptr: tokens have no text, and none ends the answer. `max_tokens` of the
+  // answer; -1: until the model stops or the context is full.
+  Answer(const Tokenizer* tokenizer, std::span<const Token> prompt, std::vector<std::string> stops,
          int max_tokens, bool ignore_stop_tokens);
 
   // The next token, and the text that is certain with it: whole characters, no part of a stop string. `room`:
@@ -37,8 +41,8 @@ class Answer {
  private:
   void end(Finish why) { ended_ = true, finish_ = why; }
 
-  const Tokenizer& tokenizer_;
-  StreamDecoder decoder_;
+  const Tokenizer* const tokenizer_;
+  std::optional<StreamDecoder> decoder_;
   StopMatcher stops_;
   const int max_tokens_;
   const bool ignore_stop_tokens_;

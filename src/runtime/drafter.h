@@ -1,5 +1,5 @@
-// Guesses how a text goes on. A guess never changes the text: what the model computes decides (picker.h). It
-// only saves time where it is right.
+// Guesses how a text goes on. A guess never changes the text: what the model computes decides (text_state.h).
+// It only saves time where it is right.
 #pragma once
 #include <cstdint>
 #include <span>

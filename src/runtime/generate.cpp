@@ -1,69 +1,135 @@
 #include "runtime/generate.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 
 namespace gimbal {
+namespace {
 
-Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::span<const Token> prompt,
+// The steps of one text.
+class Loop {
+ public:
+  Loop(Session& session, const Tokenizer* tokenizer, std::span<const Token> prompt, const GenerateSettings& s,
+       const TextSink& sink)
+      : session_(session),
+        settings_(s),
+        sink_(sink),
+        drafting_(s.drafting),
+        begin_(session.tokens().size()),
+        text_(joined(session.tokens(), prompt), begin_, s, tokenizer, session.model().context(),
+              s.constraint) {
+    session_.watch(drafting_ ? drafting_->watcher() : nullptr);
+  }
+  ~Loop() { session_.watch(nullptr); }
+
+  // Computes the prompt, then picks token after token. False: cancelled.
+  Result<bool> run(Generated& out) {
+    const double start = now();
+    auto emit = [&](const TokenTold& t) {
+      if (out.tokens.empty()) out.first_token_seconds = now() - start;
+      out.tokens.push_back(t.token);
+      if (settings_.logprobs >= 0) out.logprobs.push_back(t.logprob), out.top.push_back(t.top);
+      return going_ = sink_(t.text, t.token);
+    };
+    while (going_ && (in_prompt_ || !text_.ended())) {
+      const int missing = text_.missing(session_.sequence());
+      const int rows = std::min(missing, session_.batch());
+      const auto drafts = propose(rows, missing);
+      if (!drafts) return drafts.error();
+      const double begun = now();
+      const auto step = session_.step(text_, rows, *drafts, part_);
+      if (!step) {
+        if (auto moved = session_.recover(step.error()); !moved) return moved.error();
+        continue;
+      }
+      const double seconds = now() - begun;
+      const bool draftable = !in_prompt_;
+      if (in_prompt_) {
+        going_ = tell_progress();
+        in_prompt_ = rows < missing;
+        if (in_prompt_ && going_) continue;
+        out.prompt_seconds = now() - start;
+        if (going_ && drafting_)
+          if (auto ok = drafting_->begin(text_.tokens()); !ok) return ok.error();
+      }
+      if (rows == missing && going_ && !text_.ended())
+        if (auto ok = pick(*step, draftable ? seconds : 0, emit); !ok) return ok.error();
+    }
+    out.generate_seconds = now() - start - out.prompt_seconds;
+    return going_;
+  }
+
+  TextState& text() { return text_; }
+
+ private:
+  static std::vector<Token> joined(std::span<const Token> a, std::span<const Token> b) {
+    std::vector<Token> all(a.begin(), a.end());
+    all.insert(all.end(), b.begin(), b.end());
+    return all;
+  }
+
+  // False: cancel.
+  bool tell_progress() const {
+    const int done = std::max(0, session_.sequence().computed() - int(begin_));
+    return !settings_.on_prompt || settings_.on_prompt(size_t(done), size_t(text_.prompt_tokens()));
+  }
+
+  // Drafts behind the answer; none behind the prompt, nor in a step that does not reach the end of the text.
+  Result<std::span<const Token>> propose(int rows, int missing) {
+    if (in_prompt_ || !drafting_ || rows < missing) return std::span<const Token>();
+    const RunOptions& o = session_.model().plan().options;
+    const int most = std::min({o.drafts, o.logit_rows - 1, session_.batch() - rows, text_.most_drafts()});
+    auto drafts = drafting_->propose(text_.tokens(), most, {.rows = missing - 1});
+    if (drafts && !drafts->empty()) session_.mark();
+    return drafts;
+  }
+
+  // `seconds`: that the step took; 0: it had no place for drafts.
+  template <class Emit>
+  Status pick(const StepOutput& step, double seconds, Emit emit) {
+    const auto picked = session_.pick(text_, step, part_, emit);
+    if (drafting_ && seconds > 0) drafting_->computed(part_.rows, 1 + picked.right, seconds);
+    if (picked.ok) return Done{};
+    if (auto moved = session_.recover(picked.ok.error()); !moved) return moved;
+    session_.rewind(int(text_.tokens().size()) - 1);  // the lost result is computed once more
+    return Done{};
+  }
+
+  Session& session_;
+  const GenerateSettings& settings_;
+  const TextSink& sink_;
+  Drafting* const drafting_;
+  const size_t begin_;  // of the prompt
+  TextState text_;
+  TextRows part_;
+  bool in_prompt_ = true, going_ = true;
+};
+
+}  // namespace
+
+Result<Generated> generate(Session& session, const Tokenizer* tokenizer, std::span<const Token> prompt,
                            const GenerateSettings& settings, const TextSink& sink) {
-  if (auto ok = validate(settings.sampler); !ok) return ok.error();
-  if (auto ok = validate_stops(settings.stops); !ok) return ok.error();
-  if (auto ok = check_prompt(prompt, session.room()); !ok) return ok.error();
-
+  if (auto ok = check_text(settings, prompt, session.model().config().vocabulary, session.room()); !ok)
+    return ok.error();
   Generated out;
   out.prompt_tokens = int(prompt.size());
   const DraftCounts before = settings.drafting ? settings.drafting->counts() : DraftCounts{};
   Constraint* const constraint = settings.constraint;
   const size_t constrained = constraint ? constraint->position() : 0;
-  if (constraint) constraint->end_late(settings.ignore_stop_tokens);
-  Picker picker(session, settings.sampler, settings.recover, settings.drafting, prompt, constraint);
-  Answer answer(tokenizer, prompt, settings.stops, settings.max_tokens,
-                settings.ignore_stop_tokens && !constraint);
-
-  // Batch by batch, so that a long prompt can be cancelled. Answers false when it was.
-  auto compute_prompt = [&]() -> Result<bool> {
-    size_t at = 0;
-    while (settings.on_prompt && prompt.size() - at > size_t(session.batch())) {
-      const auto batch = size_t(session.batch());
-      if (auto ok = picker.read(prompt.subspan(at, batch), false); !ok) return ok.error();
-      if (!settings.on_prompt(at += batch, prompt.size())) return false;
-    }
-    if (auto ok = picker.read(prompt.subspan(at), true); !ok) return ok.error();
-    return !settings.on_prompt || settings.on_prompt(prompt.size(), prompt.size());
-  };
-  const double begin = now();
-  auto whole = compute_prompt();
+  Loop loop(session, tokenizer, prompt, settings, sink);
+  const auto whole = loop.run(out);
+  if (constraint) constraint->rewind(constrained + out.tokens.size());
   if (!whole) return whole.error();
-  out.prompt_seconds = now() - begin;
+  if (settings.drafting)
+    out.drafted_by = settings.drafting->name(), out.drafts = settings.drafting->counts() - before;
   if (!*whole) {
     out.finish = Finish::Cancelled;
     return out;
   }
-
-  const double generation = now();
-  while (!answer.ended()) {
-    if (!picker.next()) return picker.next().error();
-    const Token token = *picker.next();
-    if (out.tokens.empty()) out.first_token_seconds = now() - begin;
-    const std::string text = answer.take(token, picker.room());
-    if (answer.ended() && answer.finish() == Finish::StopToken) break;
-    out.tokens.push_back(token);
-    if (!sink(text, token)) {
-      out.finish = Finish::Cancelled;
-      break;
-    }
-    if (answer.ended()) break;
-    if (auto ok = picker.go_on(answer.left()); !ok) return ok.error();
-  }
-  out.generate_seconds = now() - generation;
-  if (constraint) constraint->rewind(constrained + out.tokens.size());
-  if (settings.drafting)
-    out.drafted_by = settings.drafting->name(), out.drafts = settings.drafting->counts() - before;
-  if (out.finish != Finish::Cancelled) {
-    out.finish = answer.finish();
-    const std::string rest = answer.rest();
-    if (!rest.empty()) sink(rest, out.tokens.empty() ? -1 : out.tokens.back());
-  }
+  out.finish = loop.text().answer().finish();
+  const std::string rest = loop.text().answer().rest();
+  if (!rest.empty()) sink(rest, out.tokens.empty() ? -1 : out.tokens.back());
   return out;
 }
 

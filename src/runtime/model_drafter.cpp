@@ -11,18 +11,10 @@ bool ModelDrafter::knows(std::span<const int32_t> text) const {
          });
 }
 
-Status ModelDrafter::recovered(const Error& e) {
-  if (e.code != Code::DeviceLost || !recover_) return e;
-  return recover_(*session_, e);
-}
-
 Status ModelDrafter::read(std::span<const int32_t> text) {
   if (text.empty() || !knows(text)) return Done{};
   const auto held = size_t(session_->keep_common(text));
-  auto ok = session_->advance(text.subspan(held), Session::Wanted::None, {});
-  if (ok) return ok;
-  if (auto moved = recovered(ok.error()); !moved) return moved;
-  return session_->advance(text.subspan(size_t(session_->position())), Session::Wanted::None, {});
+  return session_->advance(text.subspan(held), Session::Wanted::None, {});
 }
 
 Result<int32_t> ModelDrafter::next(std::span<const int32_t> tokens) {
@@ -49,10 +41,6 @@ Result<std::vector<int32_t>> ModelDrafter::propose(std::span<const int32_t> text
     const auto at = size_t(session_->position());
     const auto tokens = guess.empty() ? text.subspan(at) : std::span(guess).last(1);
     auto token = next(tokens);
-    if (!token) {
-      if (auto moved = recovered(token.error()); !moved) return moved.error();
-      token = next(guess.empty() ? text.subspan(size_t(session_->position())) : tokens);
-    }
     if (!token) return token.error();
     if (guess.empty()) session_->mark();
     guess.push_back(*token);

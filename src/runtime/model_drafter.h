@@ -1,17 +1,17 @@
 // Drafts from another, smaller model with the same vocabulary: its most likely tokens, one after the other.
 #pragma once
 #include "runtime/drafter.h"
-#include "runtime/picker.h"
+#include "runtime/session.h"
 
 namespace gimbal {
 
 class ModelDrafter final : public Drafter {
  public:
   // `session` is empty; of a model that was loaded with RunOptions::drafts of 1 or more, so that what it
-  // remembers of a text comes back after a guess that was wrong. `name`: for people. `recover` may move the
-  // session when its device is lost.
-  ModelDrafter(std::unique_ptr<Session> session, std::string name, Recover recover)
-      : session_(std::move(session)), name_(std::move(name)), recover_(std::move(recover)) {}
+  // remembers of a text comes back after a guess that was wrong. `name`: for people. A lost device:
+  // Session::on_device_lost().
+  ModelDrafter(std::unique_ptr<Session> session, std::string name)
+      : session_(std::move(session)), name_(std::move(name)) {}
 
   Status read(std::span<const int32_t> text) override;
   // Nothing where the text has a token that this model lacks, or is longer than its context.
@@ -22,11 +22,9 @@ class ModelDrafter final : public Drafter {
   bool knows(std::span<const int32_t> text) const;
   // Computes what follows `text`, of which the session has the beginning; gives the most likely next token.
   Result<int32_t> next(std::span<const int32_t> tokens);
-  Status recovered(const Error&);
 
   std::unique_ptr<Session> session_;
   const std::string name_;
-  const Recover recover_;
 };
 
 }  // namespace gimbal

@@ -23,7 +23,7 @@ Status Session::move_to(Model& other) {
   const Config &from = model_->config(), &to = other.config();
   if (from.arch != to.arch || from.layers != to.layers || from.width != to.width ||
       from.vocabulary != to.vocabulary)
-    return Error{Code::Usage, "a conversation can only go on on the same model, and this is another one",
+    return Error{Code::Usage, "a conversation can only continue on the same model, and this is another one",
                  "load the same model on the other device"};
   if (other.context() < position())
     return Error{Code::Usage,
@@ -42,15 +42,38 @@ Status Session::move_to(Model& other) {
   return Done{};  // what was held before goes with `there`
 }
 
-int Session::results_at_once() const {
-  const RunOptions& o = model_->plan().options;
-  return std::min({o.logit_rows, max_rows_ - missing() % max_rows_, room()});
+Status Session::recover(const Error& failed) {
+  if (failed.code != Code::DeviceLost || !on_device_lost_) return failed;
+  bool moved = false;
+  auto ok = on_device_lost_(failed, [&](const ModelPtr& next) -> Result<std::string> {
+    if (auto there = move_to(*next); !there) return there.error();
+    moved = true;
+    return format("{} tokens", position());
+  });
+  return ok && !moved ? Status(failed) : ok;
+}
+
+void Session::begin_step() {
+  batch_.rows.clear(), batch_.top = 0;
+  batch_.states = watcher_ && model_->plan().width(Output::States) > 0;
+}
+
+Result<StepOutput> Session::compute() {
+  const int first = sequence_->computed();
+  auto out = model_->forward(batch_);
+  if (out && batch_.states) watcher_->computed(tokens(), first, out->states());
+  return out;
+}
+
+Result<StepOutput> Session::step(TextState& text, int rows, std::span<const int32_t> drafts, TextRows& part) {
+  begin_step();
+  part = text.add_rows(*model_, *sequence_, rows, drafts, batch_);
+  return compute();
 }
 
 Result<StepOutput> Session::step(size_t again, std::span<const int32_t> tokens, Wanted wanted, Wants wants) {
-  batch_.rows.clear();
-  batch_.states = watcher_ && model_->plan().width(Output::States) > 0;
-  const int first = sequence_->computed();
+  begin_step();
+  batch_.top = top_;
   auto add = [&](int32_t token, Wants of_row) {
     batch_.rows.push_back({sequence_.get(), token, sequence_->computed() + int(batch_.rows.size()), of_row});
   };
@@ -59,40 +82,39 @@ Result<StepOutput> Session::step(size_t again, std::span<const int32_t> tokens, 
     const bool asked = wanted == Wanted::All || (wanted == Wanted::Last && i + 1 == tokens.size());
     add(tokens[i], asked ? wants : Wants{});
   }
-  auto out = model_->forward(batch_);
-  if (out && batch_.states) watcher_->computed(this->tokens(), first, out->states());
-  return out;
+  return compute();
 }
 
 // Computes what is missing, but for the rest that has room in a step with new tokens.
 Status Session::catch_up() {
   while (missing() >= max_rows_)
-    if (auto ok = step(size_t(max_rows_), {}, Wanted::None, {}); !ok) return ok.error();
+    if (auto ok = step(size_t(max_rows_), {}, Wanted::None, {}); !ok)
+      if (auto moved = recover(ok.error()); !moved) return moved;
   return Done{};
 }
 
 // Gives the output of every step of which something is wanted, with the index of its first token.
 template <class Take>
 Status Session::run(std::span<const int32_t> tokens, Wanted wanted, Wants wants, Take take) {
-  const Config& c = model_->config();
-  for (int32_t t : tokens)
-    if (t < 0 || t >= c.vocabulary)
-      return Error{Code::Usage,
-                   format("token {} is not in the model's vocabulary (0 to {})", t, c.vocabulary - 1), ""};
+  if (auto ok = check_tokens(tokens, model_->config().vocabulary); !ok) return ok;
   if (model_->plan().whole_texts)
     if (auto ok = model_->plan().check_text(tokens.size()); !ok) return ok;
   if (auto ok = catch_up(); !ok) return ok;
   for (size_t at = 0; at < tokens.size();) {
     if (room() == 0)
       return Error{Code::Failed, format("context full: all {} positions are used", model_->context()),
-                   format("start with a larger 'context' (the model was trained on {} positions)", c.context),
+                   format("start with a larger 'context' (the model was trained on {} positions)",
+                          model_->config().context),
                    reason::kContextFull, "context"};
     const auto again = size_t(missing());
     size_t n = std::min({tokens.size() - at, size_t(max_rows_) - again, size_t(room())});
     if (wanted == Wanted::All) n = std::min(n, size_t(model_->plan().options.logit_rows));
     const Wanted here = wanted == Wanted::Last && at + n < tokens.size() ? Wanted::None : wanted;
     auto out = step(again, tokens.subspan(at, n), here, wants);
-    if (!out) return out.error();
+    if (!out) {
+      if (auto moved = recover(out.error()); !moved) return moved;
+      continue;
+    }
     if (here == Wanted::Last) take(at + n - 1, *out, 0);
     for (size_t i = 0; i < n && here == Wanted::All; i++) take(at + i, *out, i);
     at += n;
@@ -108,18 +130,14 @@ Status Session::advance(std::span<const int32_t> tokens, Wanted wanted, const Si
              });
 }
 
-Status Session::advance_top(std::span<const int32_t> tokens, int k, Wanted wanted, const TopSink& sink) {
+Result<TopLogits> Session::advance_top(std::span<const int32_t> tokens, int k) {
   if (tokens.empty() || k < 1 || k > max_top())
     return Error{Code::Usage,
                  format("the first {} logits of {} tokens cannot be asked for", k, tokens.size()), ""};
-  batch_.top = k;
-  return run(tokens, wanted, {.top = true},
-             [&](size_t index, const StepOutput& out, size_t row) { sink(index, out.top(row), row); });
-}
-
-Result<TopLogits> Session::advance_top(std::span<const int32_t> tokens, int k) {
+  top_ = k;
   TopLogits found;
-  auto ok = advance_top(tokens, k, Wanted::Last, [&](size_t, const TopLogits& top, size_t) { found = top; });
+  auto ok = run(tokens, Wanted::Last, {.top = true},
+                [&](size_t, const StepOutput& out, size_t row) { found = out.top(row); });
   if (!ok) return ok.error();
   return found;
 }

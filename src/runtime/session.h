@@ -1,10 +1,12 @@
-// One conversation: a sequence of a model, computed in batches of its own. It can go on on another model:
+// One conversation: a sequence of a model, computed in batches of its own. It can continue on another model:
 // other devices, the same tokens.
 #pragma once
 #include <functional>
 #include <span>
 
+#include "runtime/device_lost.h"
 #include "runtime/model.h"
+#include "runtime/text_state.h"
 
 namespace gimbal {
 
@@ -40,22 +42,32 @@ class Session {
   // The k first logits of the last token, found on the device: a few numbers come from there, and not the
   // vocabulary's. 1 <= k <= max_top(). Errors: as advance(); Usage when there are no tokens.
   Result<TopLogits> advance_top(std::span<const int32_t> tokens, int k);
-  // The same of the last token or of all of them, each with its index, and as what all_logits() knows it;
-  // valid during the call.
-  using TopSink = std::function<void(size_t index, const TopLogits&, size_t row)>;
-  Status advance_top(std::span<const int32_t> tokens, int k, Wanted wanted, const TopSink& sink);
   int max_top() const { return model_->plan().max_top(); }  // 0: the device has no kernel for it
-  // All logits of a token that advance_top() gave the first ones of, in its last step, while nothing else was
-  // computed on the model.
-  Result<std::span<const float>> all_logits(size_t row = 0) { return model_->logits_of(row); }
+  // All logits of the token that advance_top() gave the first ones of, until the model computes again.
+  Result<std::span<const float>> all_logits() { return model_->logits_of(0); }
+
+  // One step for a text that begins with tokens(): its next `rows` tokens, 1 to batch() of them, and drafts
+  // behind the last one. `part`: their rows. Errors: as advance(); recover() may mend them.
+  Result<StepOutput> step(TextState&, int rows, std::span<const int32_t> drafts, TextRows& part);
+  // TextState::pick() of that step, if it has results. Then forgets the drafts that are no part of the text.
+  template <class Emit>
+  TextState::Picked pick(TextState& text, const StepOutput& out, const TextRows& part, Emit emit) {
+    const int held = position() - part.drafts;
+    const auto picked = text.pick(*model_, out, 0, part, emit, [] { return true; });
+    rewind(held + picked.right);
+    return picked;
+  }
+  // Called by recover(), and by advance() when a device is lost: the session moves to the model that it
+  // gives, and continues with the same next token. Empty: a lost device is an error.
+  void on_device_lost(OnDeviceLost f) { on_device_lost_ = std::move(f); }
+  // Done: a device was lost and the session has moved; try again. Else `failed`, or why it cannot move.
+  Status recover(const Error& failed);
 
   int position() const { return int(tokens().size()); }  // tokens held
   int batch() const { return max_rows_; }                // tokens that advance() computes at once
   int room() const { return model_->context() - position(); }
   // Tokens that must be computed anew before others: what the model could not keep in the last rewind().
   int missing() const { return position() - sequence_->computed(); }
-  // Tokens that the next step can compute with a result for each of them, beside those that are missing.
-  int results_at_once() const;
   std::span<const int32_t> tokens() const { return sequence_->tokens(); }  // until the session changes
   const Model& model() const { return *model_; }
   // Forgets the tokens from `position` on. position <= position().
@@ -79,7 +91,7 @@ class Session {
     return model_->restore(*sequence_, tokens, first, page);
   }
 
-  // Goes on on another model, with the same tokens and so the same next one: takes a free sequence there,
+  // Continues on another model, with the same tokens and so the same next one: takes a free sequence there,
   // computes the tokens anew, and gives back what it held here. The model it leaves need not work any more:
   // this is how a conversation survives a lost device. Errors: Usage when `other` is another model or has too
   // small a context; OutOfMemory when its sequences are taken; device errors. After an error the session is
@@ -96,12 +108,16 @@ class Session {
   Status run(std::span<const int32_t> tokens, Wanted wanted, Wants wants, Take take);
   // Computes `again` tokens that are missing, and behind them new ones.
   Result<StepOutput> step(size_t again, std::span<const int32_t> tokens, Wanted wanted, Wants wants);
+  void begin_step();
+  Result<StepOutput> compute();  // the rows of batch_
 
   Model* model_;
   std::unique_ptr<Sequence> sequence_;
   Batch batch_;
   int max_rows_;  // of a batch
+  int top_ = 0;   // largest logits that advance_top() wants
   StepWatcher* watcher_ = nullptr;
+  OnDeviceLost on_device_lost_;
 };
 
 }  // namespace gimbal

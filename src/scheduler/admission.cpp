@@ -11,7 +11,7 @@ constexpr int kLeastShared = 16;
 
 // All but the last token, whose logits are what is wanted.
 std::span<const Token> shareable(const Generation& g) {
-  return std::span(g.text()).first(g.text().size() - 1);
+  return std::span(g.text.tokens()).first(g.text.tokens().size() - 1);
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ bool Serving::waits_for_another(Generation& g) {
   int most = kept_.find(text).tokens + kPagePositions;  // a page more is worth a wait
   for (const auto& r : running_) {
     if (r->missing() <= 1) continue;
-    const auto common = int(common_prefix(r->text(), text));
+    const auto common = int(common_prefix(r->text.tokens(), text));
     if (common < most || common < r->sequence->computed() + kPagePositions) continue;
     most = common, g.follows = r->id, g.follow_until = common;
   }
@@ -69,11 +69,11 @@ Serving::Beginning Serving::beginning_of(const Generation& g) const {
 // Pages for its text and the token behind, and one for each that runs, so that nobody has to leave at once.
 bool Serving::has_memory(const Generation& g, const Beginning& b) {
   if (running_.empty()) return true;
-  const auto& pools = model().sequences().pools();
+  const auto& pools = model_->sequences().pools();
   const int shared = b.runs ? b.tokens / kPagePositions : 0;
   for (size_t p = 0; p < pools.size(); p++) {
     if (pools[p].kind != StateKind::Paged || pools[p].window) continue;
-    const int wanted = int(g.text().size()) / kPagePositions + 1 - shared + int(running_.size());
+    const int wanted = int(g.text.tokens().size()) / kPagePositions + 1 - shared + int(running_.size());
     if (wanted > pools[p].pages - pages_running(p)) return false;
   }
   return true;
@@ -85,7 +85,7 @@ void Serving::start(std::unique_ptr<Generation> g, const Beginning& b) {
   while (full() && kept_.drop(kept)) {}
   Result<std::unique_ptr<Sequence>> made = b.of && full() ? kept_.take(b.of)
                                            : b.of         ? b.of->fork()
-                                                          : model().new_sequence();
+                                                          : model_->new_sequence();
   if (!made) {  // there is one for each place
     g->tell_failed(made.error());
     waiting_.ended(*g->client);
@@ -96,8 +96,8 @@ void Serving::start(std::unique_ptr<Generation> g, const Beginning& b) {
   g->sequence = std::move(*made);
   g->sequence->truncate(b.tokens);
   if (g->admitted == 0) {
-    g->shared_tokens = std::min(b.tokens, g->prompt_tokens());
-    numbers_.prompt_tokens += uint64_t(g->prompt_tokens());
+    g->shared_tokens = std::min(b.tokens, g->text.prompt_tokens());
+    numbers_.prompt_tokens += uint64_t(g->text.prompt_tokens());
     numbers_.shared_tokens += uint64_t(g->shared_tokens);
   }
   speculation_.join(*g);
@@ -149,7 +149,7 @@ int Serving::pages_running(size_t pool) {
 void Serving::count() {
   numbers_.running = int(running_.size()), numbers_.waiting = waiting_.waiting();
   numbers_.pages = numbers_.pages_running = numbers_.pages_kept = numbers_.pages_shared = 0;
-  const SequencePool& all = model().sequences();
+  const SequencePool& all = model_->sequences();
   for (size_t p = 0; p < all.pools().size(); p++) {
     const int pages = all.pools()[p].pages, running = pages_running(p);
     numbers_.pages += pages, numbers_.pages_running += running;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/generate.h"
+#include "runtime/text_state.h"
 
 namespace gimbal {
 
@@ -14,34 +14,11 @@ namespace reason {
 inline constexpr const char* kQueueFull = "queue-full";  // Error::reason: too many requests wait
 }
 
-struct GenerationRequest {
+struct GenerationRequest : TextSettings {
   std::vector<Token> prompt;   // not empty
-  std::vector<Token> written;  // of the answer, which an engine that was lost has told already
-  SamplerSettings sampler;
-  std::vector<std::string> stops;
-  int max_tokens = -1;  // of the whole answer; -1: until the model stops or the context is full
-  bool ignore_stop_tokens = false;
-  int logprobs = -1;    // of each token, and of so many of the most likely ones; -1: none
-  std::string grammar;  // GBNF that every answer must match; empty: none
-  // An answer that a grammar constrains is brought to its end before max_tokens and the context are used up,
-  // where these leave room for it.
-  bool completes = false;
-  std::string client;  // whose it is: clients get equal shares
-};
-
-struct TokenProbability {
-  Token token;
-  float logprob;  // natural logarithm, at temperature 1 of all logits
-};
-
-// One token of the answer. `text` is what became certain with it: whole characters, no part of a stop string;
-// it may be empty.
-struct TokenTold {
-  Token token;
-  int index;  // in the answer, from 0; none is left out or told twice
-  std::string text;
-  float logprob = 0;                  // with GenerationRequest::logprobs >= 0
-  std::vector<TokenProbability> top;  // the most likely ones, best first
+  std::vector<Token> written;  // of the answer: tokens that an engine which was lost has sent already
+  std::string grammar;         // GBNF that every answer must match; empty: none
+  std::string client;          // clients get equal shares
 };
 
 struct GenerationEnd {

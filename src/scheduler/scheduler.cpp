@@ -7,14 +7,14 @@
 
 namespace gimbal {
 
-Result<std::unique_ptr<Scheduler>> Scheduler::create(NextDevice next, LoadedModelPtr on,
+Result<std::unique_ptr<Scheduler>> Scheduler::create(ModelPtr model, std::unique_ptr<Tokenizer> tokenizer,
+                                                     OnDeviceLost on_device_lost,
                                                      const SchedulerOptions& options) {
-  if (on->model->plan().width(Output::Logits) == 0)
-    return Error{Code::Unsupported, format("{} gives no next tokens: it is for embeddings", on->source.name),
+  if (model->plan().width(Output::Logits) == 0)
+    return Error{Code::Unsupported, "the model gives no next tokens: it is for embeddings",
                  "load a model that generates text"};
-  auto tokenizer = Tokenizer::create(*on->source.file);
-  if (!tokenizer) return tokenizer.error();
-  std::unique_ptr<Scheduler> s(new Scheduler(std::move(next), std::move(on), options, std::move(*tokenizer)));
+  std::unique_ptr<Scheduler> s(
+      new Scheduler(std::move(model), std::move(tokenizer), std::move(on_device_lost), options));
   try {
     s->thread_ = std::thread([raw = s.get()] { raw->run(); });
   } catch (const std::system_error&) {
@@ -23,13 +23,13 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(NextDevice next, LoadedMode
   return s;
 }
 
-Scheduler::Scheduler(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options,
-                     std::unique_ptr<Tokenizer> tokenizer)
+Scheduler::Scheduler(ModelPtr model, std::unique_ptr<Tokenizer> tokenizer, OnDeviceLost on_device_lost,
+                     const SchedulerOptions& options)
     : tokenizer_(std::move(tokenizer)),
-      vocabulary_(on->model->config().vocabulary),
-      capacity_(Serving::capacity(on->model->plan())),
-      most_(uint64_t(Serving::places(on->model->plan())) + uint64_t(options.queue)),
-      serving_(std::move(next), std::move(on), options,
+      vocabulary_(model->config().vocabulary),
+      capacity_(Serving::capacity(model->plan())),
+      most_(uint64_t(Serving::places(model->plan())) + uint64_t(options.queue)),
+      serving_(std::move(model), std::move(on_device_lost), options,
                [this] {
                  {
                    const std::lock_guard lock(mutex_);

@@ -14,11 +14,10 @@ namespace gimbal {
 // Thread-safe.
 class Scheduler final : public GenerationService {
  public:
-  // `next` is called from the scheduler's thread, and what it uses is used by nobody else meanwhile.
-  // Errors: those of Tokenizer::create; Unsupported for a model that gives no logits; Failed when the system
-  // gives no thread.
-  static Result<std::unique_ptr<Scheduler>> create(NextDevice next, LoadedModelPtr on,
-                                                   const SchedulerOptions& options = {});
+  // `tokenizer`: the model's. The scheduler's thread calls `on_device_lost`; no other thread may use its
+  // objects meanwhile. Errors: Unsupported for a model without logits; Failed when the system has no thread.
+  static Result<std::unique_ptr<Scheduler>> create(ModelPtr, std::unique_ptr<Tokenizer> tokenizer,
+                                                   OnDeviceLost, const SchedulerOptions& options = {});
   // Ends what runs and waits with Finish::Cancelled.
   ~Scheduler() override;
 
@@ -32,7 +31,7 @@ class Scheduler final : public GenerationService {
   int capacity() const { return capacity_; }  // positions that one text can have
 
  private:
-  Scheduler(NextDevice, LoadedModelPtr, const SchedulerOptions&, std::unique_ptr<Tokenizer>);
+  Scheduler(ModelPtr, std::unique_ptr<Tokenizer>, OnDeviceLost, const SchedulerOptions&);
   void run();
   void arrive(uint64_t id, double at, GenerationRequest, GenerationSink, std::optional<Constraint>,
               bool cancelled);

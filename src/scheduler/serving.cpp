@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "runtime/session.h"
 
 namespace gimbal {
 namespace {
@@ -23,10 +24,10 @@ int Serving::capacity(const ModelPlan& p) {
   return int(most);
 }
 
-Serving::Serving(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options,
+Serving::Serving(ModelPtr model, OnDeviceLost on_device_lost, const SchedulerOptions& options,
                  std::function<void()> mask_found)
-    : next_device_(std::move(next)),
-      on_(std::move(on)),
+    : model_(std::move(model)),
+      on_device_lost_(std::move(on_device_lost)),
       options_(options),
       speculation_(options.drafts),
       masks_(std::move(mask_found)) {
@@ -39,32 +40,22 @@ Serving::Serving(NextDevice next, LoadedModelPtr on, const SchedulerOptions& opt
 
 void Serving::add(std::unique_ptr<Generation> g) {
   if (!g->over()) return waiting_.add(std::move(g));
-  numbers_.prompt_tokens += uint64_t(g->prompt_tokens());  // nothing was asked for, or all was told already
+  numbers_.prompt_tokens +=
+      uint64_t(g->text.prompt_tokens());  // nothing was asked for, or all was told already
   numbers_.requests++;
   g->tell_end();
 }
 
 // ---- what a step computes
 
-void Serving::add_rows(Generation& g, int rows, std::span<const int32_t> drafts) {
-  Sequence& s = *g.sequence;
-  const auto at = size_t(s.computed());
-  const bool whole = at + size_t(rows) == g.text().size();
-  Part part{&g, batch_.rows.size(), rows + int(drafts.size()), int(drafts.size()), 0};
-  for (size_t i = at; i < at + size_t(rows); i++) batch_.rows.push_back({&s, g.text()[i], int32_t(i), {}});
-  for (Token t : drafts) batch_.rows.push_back({&s, t, batch_.rows.back().position + 1, {}});
-  if (whole) {
-    part.results = 1 + part.drafts;
-    const Wants wants = g.wants(model(), &batch_.top);
-    for (auto row = batch_.rows.end() - part.results; row != batch_.rows.end(); row++) row->wants = wants;
-  }
+void Serving::add_rows(Generation& g, int rows, std::span<const Token> drafts) {
+  parts_.push_back({&g, g.text.add_rows(*model_, *g.sequence, rows, drafts, batch_)});
   if (g.drafting && g.drafting->watcher()) batch_.states = plan().width(Output::States) > 0;
-  parts_.push_back(part);
 }
 
 // The rows that give a text its next tokens. False: its drafter failed, and it must end.
 bool Serving::add_drafted(Generation& g, int most) {
-  const auto drafts = speculation_.propose(g, std::min(most, g.most_drafts()));
+  const auto drafts = speculation_.propose(g, std::min(most, g.text.most_drafts()));
   if (!drafts) return g.tell_failed(drafts.error()), false;
   if (!drafts->empty()) g.sequence->mark();
   return add_rows(g, g.missing(), *drafts), true;
@@ -113,12 +104,12 @@ void Serving::adapt(double seconds) {
 
 // Of the pool that lacks the most.
 int Serving::pages_missing() const {
-  const SequencePool& all = on_->model->sequences();
+  const SequencePool& all = model_->sequences();
   int most = 0;
   for (size_t p = 0; p < all.pools().size(); p++) {
     if (!whole_context(all.pools()[p])) continue;  // there are enough for as many sequences as there can be
     int wanted = 0;
-    for (const Part& part : parts_) wanted += all.pages_wanted(*part.generation->sequence, part.rows, p);
+    for (const Part& part : parts_) wanted += all.pages_wanted(*part.generation->sequence, part.rows.rows, p);
     most = std::max(most, wanted - all.free_pages(p));
   }
   return most;
@@ -155,7 +146,7 @@ Status Serving::step() {
     }
     for (const Part& part : parts_) part.generation->tell_begun();
     const double begin = now();
-    auto out = model().forward(batch_);
+    auto out = model_->forward(batch_);
     const double seconds = now() - begin;
     adapt(seconds);
     Status ok = out ? told(*out, seconds) : Status(out.error());
@@ -167,30 +158,27 @@ Status Serving::step() {
   return Done{};
 }
 
-// The tokens of one text, of its rows from the k-th result on: behind each draft that is what was picked
-// there is one more. Answers how many were picked. Errors: the device's.
+// The tokens of one text, of its rows from the k-th result on. Returns how many were picked. Errors: the
+// device's.
 Result<int> Serving::tell(const Part& part, const StepOutput& out, size_t k, double at) {
   Generation& g = *part.generation;
-  const int held = g.sequence->computed() - part.drafts;  // without drafts
-  int right = 0;
-  for (;; right++) {
-    const double before = g.last_told;
-    auto told = g.take(model(), out, k + size_t(right), at);
-    if (!told && told.error().code == Code::DeviceLost) return told.error();
-    if (!told) g.tell_failed(told.error());
-    if (!told || !*told) break;
-    numbers_.tokens_generated++;
-    if (before > 0) numbers_.between_tokens.add(at - before);
-    else numbers_.first_token.add(at - g.submitted);
-    const size_t draft = part.first + size_t(part.rows - part.drafts + right);
-    if (g.over() || right == part.drafts || batch_.rows[draft].token != g.text().back()) break;
-    if (!g.may_choose(masks_)) break;
-  }
-  g.drafted += uint64_t(part.drafts), g.accepted += uint64_t(right);
-  if (g.drafting) g.drafting->told(1 + right);
-  g.sequence->truncate(held + right);
+  const int held = g.sequence->computed() - part.rows.drafts;  // without drafts
+  const auto picked = g.text.pick(
+      *model_, out, k, part.rows,
+      [&](const TokenTold& told) {
+        numbers_.tokens_generated++;
+        if (g.last_told > 0) numbers_.between_tokens.add(at - g.last_told);
+        else numbers_.first_token.add(at - g.submitted);
+        return g.tell(told, at), true;
+      },
+      [&] { return g.may_choose(masks_); });
+  if (!picked.ok && picked.ok.error().code == Code::DeviceLost) return picked.ok.error();
+  if (!picked.ok) g.tell_failed(picked.ok.error());
+  g.drafted += uint64_t(part.rows.drafts), g.accepted += uint64_t(picked.right);
+  if (g.drafting) g.drafting->told(1 + picked.right);
+  g.sequence->truncate(held + picked.right);
   g.again = std::max(0, g.missing() - 1);
-  return 1 + right;
+  return 1 + picked.right;
 }
 
 // Every one whose text is whole gets its next tokens. Errors: the device's; the others get theirs later.
@@ -199,19 +187,20 @@ Status Serving::told(const StepOutput& out, double seconds) {
   for (const Part& part : parts_) {
     Generation& g = *part.generation;
     Sequence& s = *g.sequence;
-    g.client->served += uint64_t(part.rows);
+    g.client->served += uint64_t(part.rows.rows);
     if (s.computed() == g.checkpoint_at) s.checkpoint();
     if (StepWatcher* w = g.drafting ? g.drafting->watcher() : nullptr; w && batch_.states)
-      w->computed(s.tokens(), batch_.rows[part.first].position, out.states(part.first, size_t(part.rows)));
+      w->computed(s.tokens(), batch_.rows[part.rows.first].position,
+                  out.states(part.rows.first, size_t(part.rows.rows)));
   }
   const double at = now();
   int tokens = 0;
   size_t k = 0;
   for (const Part& part : parts_) {
-    if (part.results == 0) continue;
+    if (part.rows.results == 0) continue;
     const auto picked = tell(part, out, k, at);
     if (!picked) return picked.error();
-    tokens += *picked, k += size_t(part.results);
+    tokens += *picked, k += size_t(part.rows.results);
   }
   if (prompts_.empty()) speculation_.took(tokens, seconds);
   leave_who_is_over();
@@ -235,7 +224,10 @@ Status Serving::go_on_elsewhere(const Error& lost) {
   kept_.clear();
   const size_t texts = running_.size();
   while (!running_.empty()) put_back(running_.size() - 1);
-  const Status moved = next_device_(on_, lost, format("{} text{}", texts, texts == 1 ? "" : "s"));
+  const Status moved = on_device_lost_(lost, [&](const ModelPtr& next) -> Result<std::string> {
+    model_ = next;
+    return format("{} text{}", texts, texts == 1 ? "" : "s");
+  });
   if (!moved) end_all(&moved.error());
   return moved;
 }

@@ -5,7 +5,8 @@
 #pragma once
 #include <functional>
 
-#include "engine/engine.h"
+#include "runtime/device_lost.h"
+#include "runtime/model.h"
 #include "scheduler/clients.h"
 #include "scheduler/numbers.h"
 #include "scheduler/prefixes.h"
@@ -27,22 +28,11 @@ struct SchedulerOptions {
   DraftOptions drafts = {};
 };
 
-// Called when the device of `on` is lost: loads the model somewhere else and puts that into `on`. `behind`:
-// what was done before, for people ("12 texts"). Errors: why it cannot go on anywhere.
-using NextDevice = std::function<Status(LoadedModelPtr& on, const Error& lost, const std::string& behind)>;
-
-// To the next best device. `engine` loaded what is lost, and outlives the result.
-inline NextDevice next_device_of(Engine& engine) {
-  return [&engine](LoadedModelPtr& on, const Error& lost, const std::string& behind) {
-    return engine.recover(on, lost, behind);
-  };
-}
-
 // Of one thread.
 class Serving {
  public:
   // `mask_found`: called from another thread when stalled() may have ended.
-  Serving(NextDevice next, LoadedModelPtr on, const SchedulerOptions& options,
+  Serving(ModelPtr model, OnDeviceLost, const SchedulerOptions& options,
           std::function<void()> mask_found = {});
 
   // Requests that can run at once: as RunOptions has sequences, and rows with results.
@@ -61,12 +51,11 @@ class Serving {
   Status step();
 
   const SchedulerNumbers& numbers() const { return numbers_; }
-  const LoadedModelPtr& on() const { return on_; }
+  const Model& model() const { return *model_; }
 
  private:
   using Running = std::vector<std::unique_ptr<Generation>>;
-  Model& model() { return *on_->model; }
-  const ModelPlan& plan() const { return on_->model->plan(); }
+  const ModelPlan& plan() const { return model_->plan(); }
 
   // ---- who runs: admission.cpp
   struct Beginning {
@@ -87,7 +76,7 @@ class Serving {
 
   // ---- a step: serving.cpp
   void assemble(bool drafts);
-  void add_rows(Generation&, int rows, std::span<const int32_t> drafts);
+  void add_rows(Generation&, int rows, std::span<const Token> drafts);
   bool add_drafted(Generation&, int most);
   int pages_missing() const;
   void make_room();
@@ -100,8 +89,8 @@ class Serving {
   Status go_on_elsewhere(const Error& lost);
   void leave(size_t running);
 
-  const NextDevice next_device_;
-  LoadedModelPtr on_;
+  ModelPtr model_;
+  const OnDeviceLost on_device_lost_;
   const SchedulerOptions options_;
   Prefixes kept_;
   Clients waiting_;
@@ -116,10 +105,7 @@ class Serving {
   // Of the step; their memory is used again.
   struct Part {
     Generation* generation;
-    size_t first;  // of its rows
-    int rows;
-    int drafts;   // of them, at the end
-    int results;  // rows that want something: none, the last one, or that of its text's end and the drafts
+    TextRows rows;
   };
   Batch batch_;
   bool mixed_ = false;  // it has next tokens, and as many rows of prompts as it may

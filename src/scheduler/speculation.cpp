@@ -21,10 +21,10 @@ Result<std::span<const int32_t>> Speculation::propose(Generation& g, int most) {
   if (!g.drafting) return none;
   if (!g.drafting->begun()) {
     if (most <= 0) return none;
-    if (auto ok = g.drafting->begin(g.text()); !ok) return ok.error();
+    if (auto ok = g.drafting->begin(g.text.tokens()); !ok) return ok.error();
   }
   auto drafts = g.drafting->propose(
-      g.text(), most, {beside_.rows - 1, beside_.texts - 1, beside_.drafts, beside_.tokens - 1});
+      g.text.tokens(), most, {beside_.rows - 1, beside_.texts - 1, beside_.drafts, beside_.tokens - 1});
   if (!drafts) return drafts;
   guessed_ += g.drafting->guessed(), guessing_ += g.drafting->seconds();
   const int n = int(drafts->size());

@@ -45,10 +45,14 @@ void ComputedModel::takes_memory(const ModelPlan& plan) {
     if (u.device) bytes_ += u.sum.total();
 }
 
-Status ComputedModel::generate_on(LoadedModelPtr on, NextDevice next, const SchedulerOptions& options) {
-  computed_by(*on->model);
-  takes_memory(on->model->plan());
-  auto scheduler = Scheduler::create(std::move(next), std::move(on), options);
+Status ComputedModel::generate_on(ModelPtr model, OnDeviceLost on_device_lost,
+                                  const SchedulerOptions& options) {
+  computed_by(*model);
+  takes_memory(model->plan());
+  auto tokenizer = Tokenizer::create(*file_);
+  if (!tokenizer) return tokenizer.error();
+  auto scheduler =
+      Scheduler::create(std::move(model), std::move(*tokenizer), std::move(on_device_lost), options);
   if (!scheduler) return scheduler.error();
   scheduler_ = std::move(*scheduler);
   context_ = std::min(context_, scheduler_->capacity());

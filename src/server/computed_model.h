@@ -35,8 +35,9 @@ class ComputedModel : public ServedModel {
 
   void computed_by(const Model&);       // what ops() and explanations() tell
   void takes_memory(const ModelPlan&);  // of devices: adds to device_bytes()
-  // Texts from here on; the model was planned with plan_for_many(). Errors: those of Scheduler::create.
-  Status generate_on(LoadedModelPtr, NextDevice, const SchedulerOptions&);
+  // Texts from here on; the model was planned with plan_for_many(). Errors: those of Tokenizer::create and
+  // Scheduler::create.
+  Status generate_on(ModelPtr, OnDeviceLost, const SchedulerOptions&);
   // Where no texts are generated. Errors: those of Tokenizer::create.
   Status read_tokenizer();
   // Behind one of the two above. Errors: those of ChatTemplate::of.

@@ -65,13 +65,14 @@ class LocalModel final : public ComputedModel {
     engine_ = std::make_unique<Engine>(registry_, std::move(o), events_);
     auto loaded = engine_->load(source_);
     if (!loaded) return loaded.error();
-    if (options_.planned) options_.planned((*loaded)->model->plan());
+    generator_ = std::move(*loaded);
+    if (options_.planned) options_.planned(generator_->model->plan());
     if (drafts_->model) takes_memory(drafts_->model->model->plan());
     SchedulerOptions scheduling = options_.scheduler;
     scheduling.drafts.failed = drafts_->failed;
     if (drafts_->drafter)
       scheduling.drafts.drafter = [this](const Generation&) { return drafts_->drafter(); };
-    return generate_on(std::move(*loaded), next_device_of(*engine_), scheduling);
+    return generate_on(model_of(generator_), engine_->on_device_lost(generator_), scheduling);
   }
 
   // What other models of this process have planned and not touched is not free. `mine` outlives the engine.
@@ -121,6 +122,7 @@ class LocalModel final : public ComputedModel {
   std::unique_ptr<PromisedMemory::Worker> memory_;
   std::unique_ptr<Drafts> drafts_;
   std::unique_ptr<Engine> engine_;
+  LoadedModelPtr generator_;
   std::mutex embedding_;
   Embedder embedder_;
 };

@@ -122,16 +122,16 @@ TEST_F(Moving, ALostDeviceIsAnErrorThatAConversationSurvives) {
       ASSERT_FALSE(lost);
       EXPECT_EQ(lost.error().code, Code::DeviceLost) << lost.error().message;
       // The lost device stays lost; what the session holds goes on elsewhere.
-      GenerateSettings with = settings;
       s->rewind(0);
       watch.until_lost = submits;
       int recovered = 0;
-      with.recover = [&](Session& session, const Error& e) {
+      s->on_device_lost([&](const Error& e, const MoveTo& move) -> Status {
         recovered++;
         EXPECT_EQ(e.code, Code::DeviceLost);
-        return session.move_to(*home);
-      };
-      auto g = tell(*s, prompt, with);
+        const auto moved = move({std::shared_ptr<void>(), home.get()});
+        return moved ? Status(Done{}) : moved.error();
+      });
+      auto g = tell(*s, prompt, settings);
       ASSERT_TRUE(g) << g.error().message;
       EXPECT_EQ(recovered, 1);
       EXPECT_EQ(g->tokens, want->tokens) << "lost after " << submits;
@@ -139,10 +139,10 @@ TEST_F(Moving, ALostDeviceIsAnErrorThatAConversationSurvives) {
       watch.until_lost = 0;
       s.reset();
       s = *Session::create(*away);
-      with.recover = [](Session&, const Error&) -> Status {
+      s->on_device_lost([](const Error&, const MoveTo&) -> Status {
         return Error{Code::Failed, "nowhere to go", ""};
-      };
-      auto no = tell(*s, prompt, with);
+      });
+      auto no = tell(*s, prompt, settings);
       ASSERT_FALSE(no);
       EXPECT_EQ(no.error().message, "nowhere to go");
     }

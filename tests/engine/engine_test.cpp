@@ -75,7 +75,7 @@ class EngineTest : public testing::Test {
     if (!session) return session.error();
     GenerateSettings s;
     s.sampler.greedy = true, s.max_tokens = tokens;
-    s.recover = [&](Session& moved, const Error& lost) { return e.recover(moved, on, lost); };
+    (*session)->on_device_lost(e.on_device_lost(on));
     auto g = generate(**session, **tokenizer, (*tokenizer)->encode("Once upon a time"), s,
                       [](std::string_view, Token) { return true; });
     if (!g) return g.error();

@@ -131,6 +131,26 @@ TEST_F(Constrained, EndsWhereTheGrammarEnds) {
   EXPECT_EQ(tell(s, &*c, nullptr).finish, Finish::StopString);
 }
 
+// An answer that may be completed ends within its tokens and its context; the model's own choice would not.
+TEST_F(Constrained, ACompletedAnswerEndsWithinItsTokens) {
+  Matcher matcher(kGrammar);
+  auto c = constraint(kGrammar);
+  ASSERT_TRUE(c);
+  GenerateSettings s;
+  s.sampler.greedy = true, s.max_tokens = 24;
+  EXPECT_EQ(tell(s, &*c, nullptr).finish, Finish::Length) << "too easy";
+  s.completes = true;
+  for (const SamplerSettings& way : ways()) {
+    s.sampler = way;
+    const Told told = tell(s, &*c, nullptr);
+    EXPECT_EQ(told.finish, Finish::StopToken);
+    EXPECT_LE(told.tokens.size(), 24u);
+    EXPECT_TRUE(matcher.matches(told.text)) << told.text;
+    Drafting ngram(std::make_unique<NgramDrafter>(), Drafting::Length::Most);
+    EXPECT_TRUE(tell(s, &*c, &ngram) == told);
+  }
+}
+
 // What the bias forbids besides the grammar is an error, and no token outside of the grammar.
 TEST_F(Constrained, ForbidsTogetherWithTheBias) {
   auto c = constraint(R"(root ::= "a")");

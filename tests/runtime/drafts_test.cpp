@@ -35,22 +35,17 @@ struct Told {
   bool operator==(const Told&) const = default;
 };
 
-// Goes on behind what the session holds, for n tokens or until the context is full. `ended`: by this error.
+// Continues behind the session's tokens, for n tokens or until the context is full. `ended`: by this error.
 Told tell(Session& session, const Text& prompt, const SamplerSettings& sampler, int n, Drafting* drafting,
           const char* ended = nullptr) {
   Told told;
-  {
-    Picker picker(session, sampler, {}, drafting, prompt);
-    auto ok = picker.read(prompt, true);
-    while (ok && picker.next()) {
-      told.tokens.push_back(*picker.next());
-      const int left = n - int(told.tokens.size());
-      if (left == 0 || picker.room() == 0) break;
-      ok = picker.go_on(left);
-    }
-    EXPECT_EQ(ok ? "" : ok.error().message, ended ? ended : "");
-    EXPECT_TRUE(!ok || picker.next()) << picker.next().error().message;
-  }
+  GenerateSettings s;
+  s.sampler = sampler, s.max_tokens = n, s.drafting = drafting;
+  const auto g = generate(session, nullptr, prompt, s, [&](std::string_view, Token t) {
+    told.tokens.push_back(t);
+    return true;
+  });
+  EXPECT_EQ(g ? "" : g.error().message, ended ? ended : "");
   told.held.assign(session.tokens().begin(), session.tokens().end());
   return told;
 }
@@ -317,7 +312,7 @@ TEST(Drafts, OfAnotherModelNeverChangeAText) {
          b = open_engine(golden_dir() + "/" + p.drafter + ".gguf", of_drafter);
     ASSERT_TRUE(a && b);
     auto session = *Session::create(*a->model);
-    Drafting drafting(std::make_unique<ModelDrafter>(*Session::create(*b->model), "other", Recover()),
+    Drafting drafting(std::make_unique<ModelDrafter>(*Session::create(*b->model), "other"),
                       Drafting::Length::Most);
     const bool same = std::string(p.model) == p.drafter;
     for (const SamplerSettings& s : samplers()) {

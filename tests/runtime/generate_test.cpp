@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
+#include "runtime/likelihood.h"
 #include "support/engine.h"
 #include "support/golden.h"
 
@@ -242,6 +244,56 @@ TEST(Generate, PromptsThatCannotBe) {
   EXPECT_NE(story.tell(bad).error.find("'stops'"), std::string::npos);
   bad = greedy(5), bad.sampler.top_p = 2;
   EXPECT_NE(story.tell(bad).error.find("top_p"), std::string::npos) << story.tell(bad).error;
+}
+
+// Of all logits, whatever the sampler looks at; also behind drafts that are right.
+TEST(Generate, ProbabilitiesAreThoseOfTheLogits) {
+  Story story;
+  GenerateSettings s = greedy(12);
+  EXPECT_TRUE(story.tell(s).result.logprobs.empty());
+  s.logprobs = 3;
+  const auto told = story.tell(s);
+  const std::vector<Token>& tokens = told.result.tokens;
+  ASSERT_EQ(told.result.logprobs.size(), tokens.size());
+  ASSERT_EQ(told.result.top.size(), tokens.size());
+  std::vector<Token> all = story.tokenizer->encode("Once upon a time");
+  const size_t prompt = all.size();
+  all.insert(all.end(), tokens.begin(), tokens.end());
+  story.session->rewind(0);
+  auto ok = story.session->advance(all, Session::Wanted::All, [&](size_t i, std::span<const float> logits) {
+    if (i + 1 < prompt || i + 1 == all.size()) return;
+    const size_t k = i + 1 - prompt;
+    const double sum = log_sum_exp(logits);
+    EXPECT_EQ(told.result.logprobs[k], float(logits[size_t(tokens[k])] - sum));
+    std::vector<Token> order(logits.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](Token x, Token y) { return logits[size_t(x)] > logits[size_t(y)]; });
+    ASSERT_EQ(told.result.top[k].size(), 3u);
+    for (size_t n = 0; n < 3; n++) {
+      EXPECT_EQ(told.result.top[k][n].token, order[n]);
+      EXPECT_EQ(told.result.top[k][n].logprob, float(logits[size_t(order[n])] - sum));
+    }
+  });
+  EXPECT_TRUE(ok) << ok.error().message;
+  s.logprobs = 513;
+  EXPECT_NE(story.tell(s).error.find("'logprobs'"), std::string::npos);
+}
+
+TEST(Generate, WithoutATokenizerThereAreTokensAndNoText) {
+  Story story;
+  const std::vector<Token> prompt = story.tokenizer->encode("Once upon a time");
+  const auto want = story.tell(greedy(8), prompt);
+  story.session->rewind(0);
+  GenerateSettings s = greedy(8);
+  std::string text;
+  auto g = generate(*story.session, nullptr, prompt, s, [&](std::string_view piece, Token) {
+    text += piece;
+    return true;
+  });
+  ASSERT_TRUE(g) << g.error().message;
+  EXPECT_EQ(g->tokens, want.result.tokens);
+  EXPECT_EQ(text, "");
 }
 
 TEST(Generate, TheSeedDecides) {

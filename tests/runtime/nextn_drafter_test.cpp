@@ -53,16 +53,11 @@ Text prompt_of(const Model& m, size_t n, unsigned seed) {
 }
 
 Text tell(Session& session, const Text& prompt, const SamplerSettings& sampler, int n, Drafting* drafting) {
-  Text told;
-  Picker picker(session, sampler, {}, drafting, prompt);
-  auto ok = picker.read(prompt, true);
-  while (ok && picker.next()) {
-    told.push_back(*picker.next());
-    if (int(told.size()) == n || picker.room() == 0) break;
-    ok = picker.go_on(n - int(told.size()));
-  }
-  EXPECT_TRUE(ok) << ok.error().message;
-  return told;
+  GenerateSettings s;
+  s.sampler = sampler, s.max_tokens = n, s.drafting = drafting;
+  const auto g = generate(session, nullptr, prompt, s, [](std::string_view, Token) { return true; });
+  EXPECT_TRUE(g) << g.error().message;
+  return g ? g->tokens : Text();
 }
 
 SamplerSettings greedy() {

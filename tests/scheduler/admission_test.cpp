@@ -8,7 +8,7 @@ namespace {
 class Desk {
  public:
   explicit Desk(const RunOptions& run, int prompt_rows = 16, const std::string& model = kStories)
-      : on_cpu_(model, run), serving_(next_device_of(on_cpu_.engine()), on_cpu_.on(), {prompt_rows, 100}) {}
+      : on_cpu_(model, run), serving_(on_cpu_.shared(), on_cpu_.on_device_lost(), {prompt_rows, 100}) {}
 
   // A text of random tokens, answered for as long as `tokens` says.
   size_t ask(std::vector<Token> prompt, int tokens, const std::string& client = "") {
@@ -208,6 +208,19 @@ TEST(Admission, ACancelledRequestLeavesAtOnce) {
   d.serving().cancel(a);
   d.finish();
   EXPECT_EQ(d.told(b), 100u);
+}
+
+// A prompt is computed in pieces, and a request can be cancelled between two of them.
+TEST(Admission, ACancelWithinAPromptEndsIt) {
+  Desk d(serving_run(256, 2, 4));
+  const size_t a = d.ask(text(200, 1), 10);
+  d.step();
+  EXPECT_EQ(d.numbers().rows, 48u) << "a part of it";
+  d.serving().cancel(a);
+  ASSERT_TRUE(d.heard(a).end);
+  EXPECT_EQ(d.heard(a).end->finish, Finish::Cancelled);
+  EXPECT_TRUE(d.serving().idle());
+  EXPECT_EQ(d.numbers().rows, 48u) << "and no more";
 }
 
 TEST(Admission, NothingAskedForIsNothingComputed) {

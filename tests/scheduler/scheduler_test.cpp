@@ -41,6 +41,10 @@ GenerationRequest greedy(std::vector<Token> prompt, int tokens) {
   return r;
 }
 
+std::unique_ptr<Scheduler> scheduler_on(OnCpu& on, const SchedulerOptions& options = {}) {
+  return *Scheduler::create(on.shared(), tokenizer_of(on.on()), on.on_device_lost(), options);
+}
+
 std::vector<Token> once() { return any_tokenizer().encode("Once upon a time"); }
 
 // A scheduler that many threads ask, and what each request gets alone.
@@ -67,7 +71,7 @@ class BesideOthers {
   OnCpu many_{"default", serving_run(256, 8, 12, 0, 64)},
       reference_{"default", serving_run(256, 64, 1, 0, 64)};
   std::mutex one_at_a_time_;  // the reference
-  std::unique_ptr<Scheduler> scheduler_ = *Scheduler::create(next_device_of(many_.engine()), many_.on());
+  std::unique_ptr<Scheduler> scheduler_ = scheduler_on(many_);
 };
 
 TEST(Scheduler, ManyThreadsHearWhatTheyHearAlone) {
@@ -84,7 +88,7 @@ TEST(Scheduler, ManyThreadsHearWhatTheyHearAlone) {
 
 TEST(Scheduler, AFullQueueSaysSo) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
-  auto s = *Scheduler::create(next_device_of(on.engine()), on.on(), {64, 3});
+  auto s = scheduler_on(on, {64, 3});
   std::vector<std::unique_ptr<Listener>> listeners;
   std::promise<void> gate;  // the engine waits at its first token until all have asked
   const std::shared_future<void> open = gate.get_future();
@@ -107,7 +111,7 @@ TEST(Scheduler, AFullQueueSaysSo) {
 
 TEST(Scheduler, AGrammarConstrainsTheAnswer) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
-  auto s = *Scheduler::create(next_device_of(on.engine()), on.on());
+  auto s = scheduler_on(on);
   GenerationRequest r = greedy(once(), -1);
   r.ignore_stop_tokens = false;
   for (const char* form :
@@ -143,7 +147,7 @@ TEST(Scheduler, HostileGrammarsAmongOthers) {
 
 TEST(Scheduler, ASinkMayCancel) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
-  auto s = *Scheduler::create(next_device_of(on.engine()), on.on());
+  auto s = scheduler_on(on);
   Listener l;
   std::promise<uint64_t> id;
   int heard = 0;
@@ -159,7 +163,7 @@ TEST(Scheduler, ASinkMayCancel) {
 
 TEST(Scheduler, WhatRunsWhenItEndsIsCancelled) {
   OnCpu on("default", serving_run(256, 1, 3, 0, 64));
-  auto s = *Scheduler::create(next_device_of(on.engine()), on.on());
+  auto s = scheduler_on(on);
   Listener a, b;
   std::promise<void> began;
   bool first = true;
@@ -174,7 +178,7 @@ TEST(Scheduler, WhatRunsWhenItEndsIsCancelled) {
 
 TEST(Scheduler, NumbersForMetrics) {
   OnCpu on("default", serving_run(256, 4, 6, 0, 64));
-  auto s = *Scheduler::create(next_device_of(on.engine()), on.on());
+  auto s = scheduler_on(on);
   EXPECT_EQ(s->numbers().pages_running, 0);
   EXPECT_GT(s->numbers().pages, 0);
   for (int i = 0; i < 3; i++) {
@@ -222,7 +226,7 @@ TEST_F(LostDevice, NoTokenIsLostOrToldTwice) {
     auto loaded = e.load(*open_model_file("default"));
     ASSERT_TRUE(loaded) << loaded.error().message;
     EXPECT_EQ((*loaded)->opened.device->id(), "metal:0");
-    Serving serving(next_device_of(e), *loaded, {});
+    Serving serving(model_of(*loaded), e.on_device_lost(*loaded), {});
     std::vector<GenerationRequest> requests;
     std::vector<std::unique_ptr<Heard>> heard;
     for (int i = 0; i < 6; i++) {
@@ -237,7 +241,8 @@ TEST_F(LostDevice, NoTokenIsLostOrToldTwice) {
       auto ok = serving.step();
       ASSERT_TRUE(ok) << ok.error().message;
     }
-    EXPECT_EQ(serving.on()->opened.device->id(), "cpu:0");
+    EXPECT_EQ((*loaded)->opened.device->id(), "cpu:0");
+    EXPECT_EQ(&serving.model(), (*loaded)->model.get());
     EXPECT_EQ(serving.numbers().devices_lost, 1u);
     for (size_t i = 0; i < requests.size(); i++)
       expect_same(*heard[i], alone(reference.model(), any_tokenizer(), requests[i]), requests[i]);
@@ -248,7 +253,7 @@ TEST_F(LostDevice, UnderStrictAllEndsWithTheReason) {
   gimbal::Engine& e = engine("lost-at=3", true);
   auto loaded = e.load(*open_model_file("default"));
   ASSERT_TRUE(loaded) << loaded.error().message;
-  auto s = *Scheduler::create(next_device_of(e), *loaded);
+  auto s = *Scheduler::create(model_of(*loaded), tokenizer_of(*loaded), e.on_device_lost(*loaded));
   std::vector<std::unique_ptr<Listener>> listeners;
   for (int i = 0; i < 6; i++) {
     listeners.push_back(std::make_unique<Listener>());

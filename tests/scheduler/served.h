@@ -7,7 +7,8 @@
 #include <random>
 
 #include "engine/backend_places.h"
-#include "engine/find_model.h"
+#include "engine/engine.h"
+#include "runtime/generate.h"
 #include "runtime/likelihood.h"
 #include "scheduler/serving.h"
 #include "support/golden.h"
@@ -31,6 +32,8 @@ class OnCpu {
   }
   gimbal::Engine& engine() { return engine_; }
   const LoadedModelPtr& on() { return on_; }
+  ModelPtr shared() { return model_of(on_); }
+  OnDeviceLost on_device_lost() { return engine_.on_device_lost(on_); }
   Model& model() { return *on_->model; }
 
  private:
@@ -50,6 +53,10 @@ inline RunOptions serving_run(int context, int requests, int sequences, int64_t 
   o.context = context, o.logit_rows = requests, o.sequences = sequences, o.batch = batch;
   o.cache_positions = cache_positions;
   return o;
+}
+
+inline std::unique_ptr<Tokenizer> tokenizer_of(const LoadedModelPtr& on) {
+  return *Tokenizer::create(*on->source.file);
 }
 
 // Models of tests may have no words of their own: these have at most as many tokens.
@@ -111,8 +118,8 @@ inline std::optional<Constraint> constraint_of(const GenerationRequest& r, const
 inline Heard alone(Model& model, const Tokenizer& tokenizer, const GenerationRequest& r) {
   auto session = *Session::create(model);
   GenerateSettings s;
-  s.sampler = r.sampler, s.stops = r.stops, s.max_tokens = r.max_tokens;
-  s.ignore_stop_tokens = r.ignore_stop_tokens;
+  static_cast<TextSettings&>(s) = r;
+  s.logprobs = -1;
   auto constraint = constraint_of(r, tokenizer);
   if (constraint) s.constraint = &*constraint;
   Heard h;

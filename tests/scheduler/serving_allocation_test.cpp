@@ -11,7 +11,7 @@ namespace {
 
 TEST(Serving, AStepTakesNoMemoryForATokenWithoutProbabilities) {
   OnCpu on(kStories, serving_run(512, 8, 10));
-  Serving serving(next_device_of(on.engine()), on.on(), {});
+  Serving serving(on.shared(), on.on_device_lost(), {});
   int told = 0, ended = 0;
   for (int i = 0; i < 8; i++) {
     GenerationRequest r;

@@ -69,7 +69,7 @@ Seen serve(const Setting& s) {
       if (g.id % 7 == 0) return nullptr;
       return std::make_unique<AnyDrafter>(std::move(text), vocabulary, s.seed + unsigned(g.id));
     };
-  Serving serving(next_device_of(many.engine()), many.on(), options);
+  Serving serving(many.shared(), many.on_device_lost(), options);
   Seen seen;
   for (int steps = 0; int(all.size()) < s.requests || !serving.idle(); steps++) {
     if (testing::Test::HasFailure() || steps > 100000) break;

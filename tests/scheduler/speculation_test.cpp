@@ -29,7 +29,7 @@ Answers serve(const std::string& name, const std::string& word, int texts, Draft
   SchedulerOptions options;
   options.drafts = {{}, length, (*drafts)->failed};
   if ((*drafts)->drafter) options.drafts.drafter = [&](const Generation&) { return (*drafts)->drafter(); };
-  Serving serving(next_device_of(engine), *on, options);
+  Serving serving(model_of(*on), engine.on_device_lost(*on), options);
   gimbal::EngineOptions alone_options = o;
   alone_options.run = serving_run(256, 64, 1, 0, 64);
   gimbal::Engine other(registry, alone_options);
@@ -106,7 +106,7 @@ TEST(Speculation, TextsGoOnWithoutDraftsOrEndUnderStrict) {
     SchedulerOptions options;
     options.drafts = {[](const Generation&) { return std::make_unique<Lost>(); }, Drafting::Length::Most,
                       [&](const Error& why) { return strict ? Status(why) : Status(Done{}); }};
-    Serving serving(next_device_of(on.engine()), on.on(), options);
+    Serving serving(on.shared(), on.on_device_lost(), options);
     GenerationRequest r;
     r.prompt = {1, 2, 3}, r.max_tokens = 10, r.ignore_stop_tokens = true, r.sampler.greedy = true;
     Heard a, b;

@@ -24,14 +24,10 @@ class SingleModel final : public ComputedModel {
       : ComputedModel(std::move(id), std::move(file)) {}
   ~SingleModel() override { end_texts(); }
 
-  Status prepare(Loaded loaded, NextDevice next, const SchedulerOptions& options) {
-    auto on = std::make_shared<LoadedModel>();
-    on->source = {id(), loaded.file->path(), loaded.file};
-    on->opened.device = std::move(loaded.device);
-    on->model = std::move(loaded.model);
-    on->load_seconds = loaded.seconds;
-    context_ = on->model->context();
-    if (auto ok = generate_on(std::move(on), std::move(next), options); !ok) return ok;
+  Status prepare(Loaded loaded, OnDeviceLost on_device_lost, const SchedulerOptions& options) {
+    context_ = loaded.model->context();
+    const auto on = std::make_shared<Loaded>(std::move(loaded));
+    if (auto ok = generate_on({on, on->model.get()}, std::move(on_device_lost), options); !ok) return ok;
     return read_template();
   }
 
@@ -123,7 +119,7 @@ class Service {
     SchedulerOptions scheduling;
     scheduling.queue = o_.sharing.queue.value_or(scheduling.queue);
     auto model = std::make_shared<SingleModel>(id, source.file);
-    const auto lost = [this](LoadedModelPtr&, const Error& why, const std::string&) { return end(why); };
+    const auto lost = [this](const Error& why, const MoveTo&) { return end(why); };
     if (auto ok = model->prepare(std::move(*loaded), lost, scheduling); !ok) return ok.error();
     return ServedModelPtr(std::move(model));
   }

@@ -1,0 +1,129 @@
+#include "runtime/text_state.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "runtime/likelihood.h"
+#include "runtime/model.h"
+
+namespace gimbal {
+
+Status check_text(const TextSettings& s, std::span<const Token> prompt, int vocabulary, int room) {
+  if (auto ok = validate(s.sampler, size_t(vocabulary)); !ok) return ok;
+  if (auto ok = validate_stops(s.stops); !ok) return ok;
+  if (auto ok = check_prompt(prompt, room); !ok) return ok;
+  if (auto ok = check_tokens(prompt, vocabulary); !ok) return ok;
+  if (s.logprobs > vocabulary)
+    return Error{Code::Usage,
+                 format("'logprobs' asks for {} tokens, and the vocabulary has {}", s.logprobs, vocabulary),
+                 "ask for fewer", reason::kOutOfRange, "logprobs"};
+  return Done{};
+}
+
+TextState::TextState(std::vector<Token> text, size_t begin, TextSettings s, const Tokenizer* tokenizer,
+                     int capacity, Constraint* constraint)
+    : text_(std::move(text)),
+      begin_(begin),
+      prompt_(text_.size()),
+      sampler_(std::move(s.sampler)),
+      constraint_(constraint),
+      // A token that ends a constrained text ends the answer; ignoring it puts that off.
+      answer_(tokenizer, std::span(text_).subspan(begin), std::move(s.stops), s.max_tokens,
+              s.ignore_stop_tokens && !constraint),
+      logprobs_(s.logprobs),
+      capacity_(capacity),
+      completes_(s.completes) {
+  if (constraint_) constraint_->end_late(s.ignore_stop_tokens);
+}
+
+void TextState::resume(std::span<const Token> written) {
+  for (Token t : written) {
+    if (answer_.ended()) return;
+    if (constraint_ && !constraint_->accept(t)) return;  // next() says why
+    answer_.take(t, capacity_ - int(text_.size()));
+    text_.push_back(t);
+    sampler_.skip(1);
+  }
+}
+
+int TextState::most_drafts() const { return std::min(answer_.left() - 1, capacity_ - int(text_.size())); }
+
+int TextState::constrained_left() const {
+  return completes_ ? std::min(answer_.left(), capacity_ - int(text_.size())) : INT_MAX;
+}
+
+// A device finds a few of the largest logits itself; these are all that some ways of sampling look at.
+bool TextState::needs_top_only(const Model& model) const {
+  const int leading = sampler_.leading();
+  return logprobs_ < 0 && !constraint_ && leading > 0 && leading <= model.plan().max_top();
+}
+
+TextRows TextState::add_rows(const Model& model, Sequence& s, int rows, std::span<const Token> drafts,
+                             Batch& batch) {
+  const auto at = size_t(s.computed());
+  const bool whole = at + size_t(rows) == text_.size();
+  TextRows added{batch.rows.size(), rows + int(drafts.size()), int(drafts.size()), 0};
+  for (size_t i = at; i < at + size_t(rows); i++) batch.rows.push_back({&s, text_[i], int32_t(i), {}});
+  for (Token t : drafts) batch.rows.push_back({&s, t, batch.rows.back().position + 1, {}});
+  drafts_.assign(drafts.begin(), drafts.end());
+  if (!whole) return added;
+  added.results = 1 + added.drafts;
+  const bool top = needs_top_only(model);
+  if (top) batch.top = std::max(batch.top, sampler_.leading());
+  for (auto row = batch.rows.end() - added.results; row != batch.rows.end(); row++)
+    row->wants = {.logits = !top, .top = top};
+  return added;
+}
+
+// The constraint masks logits for the choice only: probabilities are those of the model.
+Result<Token> TextState::next(Model& model, const StepOutput& out, size_t k) {
+  const auto history = std::span(text_).subspan(begin_);
+  if (constraint_) {
+    const auto allowed = constraint_->allowed(constrained_left());
+    if (!allowed) return allowed.error();
+    auto picked = sampler_.pick(out.logits(k), history, *allowed);
+    if (picked) constraint_->follow(*picked);
+    return picked;
+  }
+  if (!needs_top_only(model)) return sampler_.pick(out.logits(k), history);
+  const TopLogits all = out.top(k);
+  const auto n = size_t(sampler_.leading());
+  auto chosen = sampler_.pick_top(all.logits.first(n), all.ids.first(n));
+  if (!chosen) return chosen.error();
+  if (*chosen) return **chosen;
+  auto logits = model.logits_of(k);  // pick() knows what is wrong with them
+  if (!logits) return logits.error();
+  return sampler_.pick(*logits, history);
+}
+
+// In the order of the vocabulary and in double, so that the bits depend on nothing but the logits.
+void TextState::add_probabilities(std::span<const float> logits, Token token) {
+  const double sum = log_sum_exp(logits);
+  told_.logprob = float(logits[size_t(token)] - sum);
+  told_.top.clear();
+  auto before = [&](Token a, Token b) {
+    return logits[size_t(a)] != logits[size_t(b)] ? logits[size_t(a)] > logits[size_t(b)] : a < b;
+  };
+  auto& top = told_.top;
+  for (Token t = 0; logprobs_ > 0 && t < int(logits.size()); t++) {
+    if (int(top.size()) == logprobs_ && !before(t, top.back().token)) continue;
+    if (int(top.size()) == logprobs_) top.pop_back();
+    auto at = std::find_if(top.begin(), top.end(), [&](const auto& p) { return before(t, p.token); });
+    top.insert(at, {t, 0});
+  }
+  for (TokenProbability& p : top) p.logprob = float(logits[size_t(p.token)] - sum);
+}
+
+// False: the answer ended with a token that is no part of it.
+Result<bool> TextState::take(Model& model, const StepOutput& out, size_t k) {
+  const auto token = next(model, out, k);
+  if (!token) return token.error();
+  told_.text = answer_.take(*token, capacity_ - int(text_.size()));
+  if (answer_.ended() && answer_.finish() == Finish::StopToken) return false;
+  if (logprobs_ >= 0) add_probabilities(out.logits(k), *token);
+  text_.push_back(*token);
+  told_.token = *token, told_.index = answer_.tokens() - 1;
+  return true;
+}
+
+}  // namespace gimbal

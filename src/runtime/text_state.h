@@ -1,0 +1,117 @@
+// One text while a model writes it: its tokens, and everything that decides the next one (sampler,
+// constraint, drafts, stop strings, limits). generate() and the scheduler compute the rows; they differ in
+// when. So a text alone and a text among others are the same.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "grammar/constraint.h"
+#include "runtime/answer.h"
+#include "runtime/batch.h"
+#include "runtime/sampler.h"
+
+namespace gimbal {
+
+class Model;
+
+struct TextSettings {
+  SamplerSettings sampler;
+  std::vector<std::string> stops;
+  int max_tokens = -1;  // of the whole answer; -1: until the model stops or the context is full
+  bool ignore_stop_tokens = false;
+  int logprobs = -1;  // log-probability of each token, and of this many most likely tokens; -1: none
+  // With a constraint: complete the answer before max_tokens and the context are used up, where they leave
+  // room for it.
+  bool completes = false;
+};
+
+// Checks a text before anything is computed. `room`: positions for the prompt. Errors: Usage for settings out
+// of range, an empty prompt, one that does not fit (context-full), a token outside the vocabulary.
+Status check_text(const TextSettings&, std::span<const Token> prompt, int vocabulary, int room);
+
+struct TokenProbability {
+  Token token;
+  float logprob;  // natural logarithm, at temperature 1 of all logits
+};
+
+// One token of the answer. `text` is what became certain with it: whole characters, no part of a stop string;
+// it may be empty.
+struct TokenTold {
+  Token token;
+  int index;  // in the answer, from 0; each once, in order
+  std::string text;
+  float logprob = 0;                  // with TextSettings::logprobs >= 0
+  std::vector<TokenProbability> top;  // the most likely ones, best first
+};
+
+// The rows of one text in a batch.
+struct TextRows {
+  size_t first = 0;
+  int rows = 0;     // with drafts
+  int drafts = 0;   // at the end
+  int results = 0;  // rows with a result: none; the last one of the text and its drafts
+};
+
+class TextState {
+ public:
+  // `text`: everything up to the end of the prompt, which begins at `begin`; penalties ignore what is before.
+  // `tokenizer`: nullptr for tokens alone, without text and without tokens that end it. `capacity`: positions
+  // that the text can have. `constraint`: at the beginning of the answer; nullptr: any text. Tokenizer and
+  // constraint outlive it.
+  TextState(std::vector<Token> text, size_t begin, TextSettings settings, const Tokenizer* tokenizer,
+            int capacity, Constraint* constraint = nullptr);
+  // The first tokens of the answer, which the reader has already. The rest is what would follow them: random
+  // numbers, penalties, half characters, stop strings, grammar. Nothing has been picked yet.
+  void resume(std::span<const Token> written);
+
+  const std::vector<Token>& tokens() const { return text_; }  // until the end of the answer so far
+  int prompt_tokens() const { return int(prompt_ - begin_); }
+  bool ended() const { return answer_.ended(); }
+  Answer& answer() { return answer_; }
+  const Answer& answer() const { return answer_; }
+  int missing(const Sequence& s) const { return int(text_.size()) - s.computed(); }  // tokens to compute
+  // Drafts that may follow: those that the answer has room for.
+  int most_drafts() const;
+  // Tokens within which the constraint must end the answer: see Constraint::allowed().
+  int constrained_left() const;
+
+  // Adds the next `rows` tokens that `s` lacks to the batch, and drafts behind the last one. Rows at the end
+  // of the text get results.
+  TextRows add_rows(const Model&, Sequence& s, int rows, std::span<const Token> drafts, Batch&);
+
+  // Picks the next token, and one behind each draft that is the token just picked. `k`: the first result of
+  // these rows in the step. `emit(const TokenTold&)` gets each token and returns whether the text continues;
+  // `ready()` tells whether the next token can be picked now. `right`: drafts that are part of the text; the
+  // sequence must forget the others. Errors: the sampler's, the constraint's, the device's.
+  struct Picked {
+    int right = 0;
+    Status ok = Done{};
+  };
+  template <class Emit, class Ready>
+  Picked pick(Model& model, const StepOutput& out, size_t k, const TextRows& rows, Emit emit, Ready ready) {
+    for (Picked p;; p.right++) {
+      const auto told = take(model, out, k + size_t(p.right));
+      if (!told) p.ok = told.error();
+      if (!told || !*told || !emit(told_)) return p;
+      if (ended() || p.right == rows.drafts || drafts_[size_t(p.right)] != text_.back() || !ready()) return p;
+    }
+  }
+
+ private:
+  Result<bool> take(Model&, const StepOutput&, size_t k);
+  Result<Token> next(Model&, const StepOutput&, size_t k);
+  bool needs_top_only(const Model&) const;
+  void add_probabilities(std::span<const float> logits, Token token);
+
+  std::vector<Token> text_;
+  const size_t begin_, prompt_;  // of the prompt: where it begins and ends
+  Sampler sampler_;
+  Constraint* const constraint_;
+  Answer answer_;
+  const int logprobs_, capacity_;
+  const bool completes_;
+  std::vector<Token> drafts_;  // of the step
+  TokenTold told_;             // its memory is used again
+};
+
+}  // namespace gimbal
