@@ -11,9 +11,9 @@ int main(int argc, char** argv) {
     return std::fprintf(stderr, "%s\n%s\n", model.error().message.c_str(), model.error().remedy.c_str()), 1;
   auto sequence = model->new_sequence();
   if (!sequence) return std::fprintf(stderr, "%s\n", sequence.error().message.c_str()), 1;
-  gimbal::Sampling sampling;
-  sampling.greedy = true, sampling.max_tokens = 40;
-  auto text = sequence->generate(argc > 2 ? argv[2] : "Once upon a time", sampling);
+  gimbal::TextOptions options;
+  options.greedy = true, options.max_tokens = 40;
+  auto text = sequence->generate(argc > 2 ? argv[2] : "Once upon a time", options);
   if (!text) return std::fprintf(stderr, "%s\n", text.error().message.c_str()), 1;
   std::printf("%s\n", text->text.c_str());
 }

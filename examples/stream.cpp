@@ -13,10 +13,10 @@ int main(int argc, char** argv) {
   if (!model) return std::fprintf(stderr, "%s\n", model.error().message.c_str()), 1;
   auto sequence = model->new_sequence();
   if (!sequence) return std::fprintf(stderr, "%s\n", sequence.error().message.c_str()), 1;
-  gimbal::Sampling sampling;
-  sampling.seed = 1, sampling.max_tokens = 30;
-  for (std::string line; std::getline(std::cin, line); sampling.seed++) {
-    auto answer = sequence->generate(line, sampling, [](std::string_view piece) {
+  gimbal::TextOptions options;
+  options.seed = 1, options.max_tokens = 30;
+  for (std::string line; std::getline(std::cin, line); options.seed++) {
+    auto answer = sequence->generate(line, options, [](std::string_view piece) {
       return std::fwrite(piece.data(), 1, piece.size(), stdout) == piece.size() && std::fflush(stdout) == 0;
     });
     std::printf("\n");

@@ -6,20 +6,14 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "gimbal/device.h"
 #include "gimbal/model.h"
+#include "gimbal/settings.h"
 
 namespace gimbal::v1 {
-
-enum class Verify {
-  Auto,    // at the first use of a device, and of a model there
-  Always,  // at each loading
-  Never,
-};
 
 // Something that the user of a program must or may know.
 struct Event {
@@ -38,23 +32,12 @@ struct Event {
   uint64_t done = 0, total = 0;
 };
 
-struct Options {
-  std::string backend = "auto";            // or "cpu", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu"
-  std::optional<int> device;               // its number on the backend; none: the best
-  std::vector<std::string> backend_order;  // of automatic choice; the others follow
-  std::optional<int> gpu_layers;           // from the last one on; -1 or none: as many as fit
-  bool strict = false;                     // an error in place of any fallback
-  bool allow_software_devices = false;     // those that emulate a GPU
-  std::optional<int> threads;              // of the CPU; none: one per physical core
-  std::optional<std::string> cpu_variant;  // an instruction set: "baseline", "avx2", ...; none: the best
-  std::vector<std::string> prefer_kernel;  // patterns of kernel names, most wanted first: "cpu.avx2.*"
-  bool allow_fast_kernels = false;         // whose order of additions is their own
-  Verify verify = Verify::Auto;
-  // Folders with plugins (gimbal_PLUGIN_DIR of find_package), looked into first; behind them those of
+struct Options : DeviceSettings {
+  // Folders with plugins (gimbal_PLUGIN_DIR of find_package), searched first; then those of
   // $GIMBAL_BACKEND_PATH and the program's own.
   std::vector<std::string> plugin_folders;
-  // Called from the thread that called the engine. False cancels what Verifying, Measuring or Loading tell
-  // about.
+  // Called from the thread that called the engine. Returning false cancels the work that a Verifying,
+  // Measuring or Loading event reports.
   std::function<bool(const Event&)> events;
 };
 

@@ -23,7 +23,7 @@ enum class Code {
 
 // A setting that would help.
 struct Change {
-  std::string field;   // a member of Options, ModelOptions or Sampling: "context"
+  std::string field;   // a member of Options, ModelOptions or TextOptions: "context"
   std::string value;   // to give it; empty where only the caller can know
   std::string effect;  // what this does: "would fit"; may be empty
 };

@@ -6,29 +6,19 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "gimbal/error.h"
+#include "gimbal/sampling.h"
 #include "gimbal/tokenizer.h"
 
 namespace gimbal::v1 {
 
-// How the next token is drawn. The same seed gives the same tokens on every exact device.
-struct Sampling {
-  bool greedy = false;                              // always the most likely token
-  float temperature = 0.8f;                         // 0: greedy
-  int top_k = 40;                                   // of the most likely; 0: off
-  float top_p = 0.95f;                              // 1: off
-  float min_p = 0.05f;                              // 0: off
-  float repeat_penalty = 1;                         // 1: off
-  float frequency_penalty = 0;                      // 0: off
-  float presence_penalty = 0;                       // 0: off
-  std::vector<std::pair<Token, float>> logit_bias;  // added to these logits; -infinity forbids a token
-  uint64_t seed = 0;
-  int max_tokens = -1;             // -1: until the model stops or the context is full
-  std::vector<std::string> stops;  // texts that end the generation, and are not part of it
-  bool ignore_stop_tokens = false;
+// How a text is written: Sampling draws its tokens, the rest ends it.
+struct TextOptions : Sampling {
+  int max_tokens = -1;              // to generate; -1: until the model stops or the context is full
+  std::vector<std::string> stops;   // texts that end the generation, and are not part of it
+  bool ignore_stop_tokens = false;  // the model's own tokens that end a text do not end this one
 };
 
 enum class Finish { StopToken, StopString, Length, ContextFull, Cancelled };
@@ -56,8 +46,8 @@ class Sequence {
   // Computes `prompt` behind what the sequence holds, then generates. Errors: Usage for settings out of range
   // and a prompt that is empty or does not fit; NoBackend when the device was lost and no other one can be
   // had.
-  Result<Generated> generate(std::string_view prompt, const Sampling& = {}, const TextSink& = {});
-  Result<Generated> generate(std::span<const Token> prompt, const Sampling& = {}, const TextSink& = {});
+  Result<Generated> generate(std::string_view prompt, const TextOptions& = {}, const TextSink& = {});
+  Result<Generated> generate(std::span<const Token> prompt, const TextOptions& = {}, const TextSink& = {});
 
   // Computes tokens behind those it holds, and gives the logits of the last one: vocabulary numbers, not
   // normalized. Errors: Usage for an id outside the vocabulary or no token; Failed (context-full); as

@@ -16,7 +16,7 @@ class Embed final : public Command {
  public:
   // An embedding is compared with others for years, so nothing is rounded on its way: keys and values take
   // little room, for they are those of one text.
-  Embed() { engine_.kv_type = "f32"; }
+  Embed() { engine_.cache_type = "f32"; }
 
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);

@@ -80,7 +80,7 @@ class Info final : public Command {
   }
 
   Result<int> run() override {
-    auto source = open_header(model_, {kernel_config_.value_or(""), {}}, quiet);
+    auto source = open_header(model_, {kernel_config_, {}}, quiet);
     if (!source) return source.error();
     const Gguf& f = *source->file;
     std::map<std::string, Share> mix;
@@ -200,7 +200,7 @@ class Info final : public Command {
 
   std::string model_;
   bool tensors_ = false;
-  std::optional<std::string> kernel_config_;
+  std::string kernel_config_;
 };
 
 }  // namespace

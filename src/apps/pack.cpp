@@ -16,13 +16,13 @@ class Pack final : public Command {
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
     a.flag("--cache", "write to the cache folder, not beside the model's file", cache_);
-    a.whole("-t,--threads", "N", "CPU threads (default: one per physical core)", engine_.threads, 1, 1024);
-    declare_kernel_config(a, engine_.kernel_config);
+    gimbal::declare(a, engine_setting("threads"), engine_);
+    gimbal::declare(a, engine_setting("kernel_config"), engine_);
     a.example("gimbal pack model.gguf");
   }
 
   Result<int> run() override {
-    engine_.backend = kHostBackend, engine_.packed = "off";
+    engine_.backend = kHostBackend, engine_.packed = Packed::Off;
     auto options = engine_options(engine_);
     if (!options) return options.error();
     auto source = open_model(model_, engine_, quiet);

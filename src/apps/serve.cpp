@@ -131,7 +131,7 @@ class Serve final : public Command {
   Result<std::vector<std::string>> worker_devices() const {
     if (!workers_) return std::vector<std::string>{""};
     if (*workers_ == "none") return std::vector<std::string>{};
-    if (engine_.backend != "auto" || engine_.device || engine_.split)
+    if (engine_.backend != "auto" || engine_.device || engine_.split_list)
       return Error{Code::Usage, "--workers chooses the devices, and so do --backend, --device and --split",
                    "give only one of them"};
     const std::vector<std::string> all = split(*workers_, ',');

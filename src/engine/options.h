@@ -1,5 +1,7 @@
 // What a user of the engine asks for: where a model runs, how it is checked, and what it needs to run.
 #pragma once
+#include <gimbal/settings.h>
+
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,20 +18,7 @@ struct LayerShare {
   int layers = -1;  // -1: the rest of them; for one entry of the list
 };
 
-enum class Verify {
-  Auto,    // at the first use of a device, and of a model there
-  Always,  // at each loading
-  Never,
-};
-
-// Weights that are laid out already (engine/packed.h).
-enum class Packed {
-  Auto,  // used where there are any that fit
-  On,    // asked for: without them there is a fallback
-  Off,
-};
-
-// Errors name these settings: Error::field.
+// Made of the public settings by engine/settings.h. Errors name them: Error::field.
 struct EngineOptions {
   std::string backend = "auto";            // or the name of one
   std::optional<int> device;               // its number on the backend; none: the best

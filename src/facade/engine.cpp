@@ -10,25 +10,9 @@ BackendPlaces places(const Options& o) {
 }
 
 Result<own::EngineOptions> own_options(const Options& o, const ModelOptions& m) {
-  own::EngineOptions e;
-  e.backend = o.backend, e.device = o.device, e.backend_order = o.backend_order;
-  e.gpu_layers = o.gpu_layers, e.strict = o.strict, e.allow_software_devices = o.allow_software_devices;
-  e.threads = o.threads, e.cpu_variant = o.cpu_variant;
-  e.verify = gimbal::Verify(int(o.verify));
-  e.run.context = m.context, e.run.batch = m.batch, e.run.sequences = m.sequences;
-  e.run.kernels = {o.prefer_kernel, o.allow_fast_kernels, o.strict};
-  const auto type = dtype_named(m.cache_type);
-  if (!type || !has(kCacheTypes, *type))
-    return Error{Code::Usage,
-                 format("'cache_type' {} is not a format for a KV cache", m.cache_type),
-                 "choose one of: f32, f16, bf16, q8_0, q4_0",
-                 reason::kOutOfRange,
-                 "cache_type",
-                 m.cache_type,
-                 "f32, f16, bf16, q8_0, q4_0",
-                 {}};
-  e.run.cache_type = *type;
-  return e;
+  auto e = gimbal::engine_options(o, m);
+  if (!e) return to_public(e.error());
+  return std::move(*e);
 }
 
 SelectionRequest selection(const Options& o, uint64_t bytes) {
@@ -53,15 +37,16 @@ Engine::Engine(Options options) : impl_(std::make_shared<Impl>(std::move(options
 Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
   auto options = own_options(impl_->options, m);
   if (!options) return options.error();
-  ModelFileOptions file{m.kernel_config, {}};
-  for (const LoraAdapter& l : m.lora) file.lora.push_back({l.path, l.scale});
-  auto source = open_model_file(model, file);
+  auto source = open_model_file(model, gimbal::file_options(m));
   if (!source) return to_public(source.error());
   auto tokenizer = own::Tokenizer::create(*source->file);
   if (!tokenizer) return to_public(tokenizer.error());
   if (m.embed) {
     auto config = gimbal::configure(*source->file);
     if (!config) return to_public(config.error());
+    constexpr int kLongestText = 2048;  // in one step: faster, with the same bits
+    const int context = m.context ? m.context : gimbal::default_context(*config);
+    if (!m.batch) options->run.batch = std::max(options->run.batch, std::min(context, kLongestText));
     options->run = embedding_options(options->run, *config, size_t(std::max(1, m.sequences)));
   }
   if (m.embed && gimbal::drafts_at_most(m.draft))

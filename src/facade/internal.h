@@ -8,6 +8,7 @@
 #include "engine/backend_places.h"
 #include "engine/drafts.h"
 #include "engine/engine.h"
+#include "engine/settings.h"
 #include "fetch/pull.h"
 #include "ops/shapes.h"
 #include "runtime/embedding.h"

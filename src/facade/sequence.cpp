@@ -3,13 +3,9 @@
 namespace gimbal::v1 {
 namespace {
 
-GenerateSettings own_settings(const Sampling& s) {
+GenerateSettings own_settings(const TextOptions& s) {
   GenerateSettings g;
-  g.sampler.greedy = s.greedy, g.sampler.temperature = s.temperature;
-  g.sampler.top_k = s.top_k, g.sampler.top_p = s.top_p, g.sampler.min_p = s.min_p;
-  g.sampler.repeat_penalty = s.repeat_penalty, g.sampler.frequency_penalty = s.frequency_penalty;
-  g.sampler.presence_penalty = s.presence_penalty, g.sampler.seed = s.seed;
-  for (const auto& [id, bias] : s.logit_bias) g.sampler.logit_bias.push_back({id, bias});
+  g.sampler = s;
   g.max_tokens = s.max_tokens, g.stops = s.stops, g.ignore_stop_tokens = s.ignore_stop_tokens;
   return g;
 }
@@ -21,11 +17,12 @@ Sequence::Sequence(Sequence&&) noexcept = default;
 Sequence& Sequence::operator=(Sequence&&) noexcept = default;
 Sequence::~Sequence() = default;
 
-Result<Generated> Sequence::generate(std::string_view prompt, const Sampling& s, const TextSink& sink) {
+Result<Generated> Sequence::generate(std::string_view prompt, const TextOptions& s, const TextSink& sink) {
   return generate(impl_->model->tokenizer->own->encode(prompt, {.add_bos = position() == 0}), s, sink);
 }
 
-Result<Generated> Sequence::generate(std::span<const Token> prompt, const Sampling& s, const TextSink& sink) {
+Result<Generated> Sequence::generate(std::span<const Token> prompt, const TextOptions& s,
+                                     const TextSink& sink) {
   GenerateSettings settings = own_settings(s);
   settings.drafting = impl_->model->drafts->drafting.get();
   Generated out;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/format.h"
+#include "runtime/sampling_table.h"
 
 namespace gimbal {
 namespace {
@@ -86,24 +87,14 @@ Status check_logits(std::span<const float> logits) {
 }
 
 Status validate(const SamplerSettings& s) {
-  constexpr float kMax = std::numeric_limits<float>::max();
-  if (!within(s.temperature, 0, kMax))
-    return out_of_range("temperature", "0 (greedy) or a positive number", s.temperature);
-  if (s.top_k < 0) return out_of_range("top_k", "0 (off) or a positive number", s.top_k);
-  if (!within(s.top_p, 0, 1)) return out_of_range("top_p", "from 0 to 1 (off)", s.top_p);
-  if (!within(s.min_p, 0, 1)) return out_of_range("min_p", "from 0 (off) to 1", s.min_p);
-  if (!within(s.typical_p, 0, 1)) return out_of_range("typical_p", "from 0 to 1 (off)", s.typical_p);
-  if (!(s.repeat_penalty > 0 && s.repeat_penalty <= kMax)) {
-    return out_of_range("repeat_penalty", "a positive number (1: off)", s.repeat_penalty);
-  }
-  if (!within(s.frequency_penalty, -kMax, kMax)) {
-    return out_of_range("frequency_penalty", "a finite number (0: off)", s.frequency_penalty);
-  }
-  if (!within(s.presence_penalty, -kMax, kMax)) {
-    return out_of_range("presence_penalty", "a finite number (0: off)", s.presence_penalty);
-  }
-  if (s.penalty_window < -1) {
-    return out_of_range("penalty_window", "-1 (all tokens), 0 (none) or a positive number", s.penalty_window);
+  for (const SamplingSetting& row : kSamplingSettings) {
+    if (const auto* number = std::get_if<float Sampling::*>(&row.member)) {
+      const float x = s.**number;
+      if (!within(x, float(row.low), float(row.high)) || (row.above_low && x == float(row.low)))
+        return out_of_range(row.field, row.expected, x);
+    } else if (const auto* whole = std::get_if<int Sampling::*>(&row.member)) {
+      if (s.**whole < row.low) return out_of_range(row.field, row.expected, s.**whole);
+    }
   }
   for (auto [id, bias] : s.logit_bias) {
     if (id < 0) return out_of_range("logit_bias", "of token ids of 0 or more", id);

@@ -13,6 +13,8 @@
 // Probabilities in steps 4 to 6 are those at temperature 1 of the candidates left by the step before. Greedy
 // sampling (or temperature 0) takes the largest logit after step 2.
 #pragma once
+#include <gimbal/sampling.h>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -25,23 +27,9 @@
 
 namespace gimbal {
 
-struct SamplerSettings {
-  float temperature = 0.8f;  // 0: greedy
-  int top_k = 40;            // keep the k largest logits; 0: off
-  float top_p = 0.95f;       // keep the most probable tokens that together reach p; 1: off
-  float min_p = 0.05f;       // drop tokens less probable than this times the best one; 0: off
-  float typical_p = 1;       // keep the tokens closest to the expected surprise that together reach p; 1: off
-  float repeat_penalty = 1;  // divides positive logits of repeated tokens, multiplies negative ones; 1: off
-  float frequency_penalty = 0;  // subtracted once for each time the token occurs
-  float presence_penalty = 0;   // subtracted if the token occurs at all
-  int penalty_window = 64;      // how many of the last tokens the penalties look at; 0: none, -1: all
-  uint64_t seed = 0;
-  bool greedy = false;
-  // (token id, added to its logit); -infinity forbids the token. Several for one token add up.
-  std::vector<std::pair<int32_t, float>> logit_bias;
-};
+using SamplerSettings = v1::Sampling;
 
-// Usage error, naming the option as typed on the command line, for the first setting that is out of range.
+// Usage error, naming the field, for the first setting that is out of range.
 Status validate(const SamplerSettings& settings);
 // And for a bias of a token that a vocabulary of this size lacks.
 Status validate(const SamplerSettings& settings, size_t vocabulary);

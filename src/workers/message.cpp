@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "runtime/sampling_table.h"
 
 namespace gimbal::wire {
 namespace {
@@ -133,11 +134,8 @@ class Reads {
 
 template <class IO, class S>
 void sampler_fields(IO& io, S& s) {
-  io("temperature", s.temperature), io("top_k", s.top_k), io("top_p", s.top_p), io("min_p", s.min_p);
-  io("typical_p", s.typical_p), io("repeat_penalty", s.repeat_penalty);
-  io("frequency_penalty", s.frequency_penalty), io("presence_penalty", s.presence_penalty);
-  io("penalty_window", s.penalty_window), io("seed", s.seed), io("greedy", s.greedy);
-  io("logit_bias", s.logit_bias);
+  for (const SamplingSetting& row : kSamplingSettings)
+    std::visit([&](auto member) { io(row.field, s.*member); }, row.member);
 }
 
 template <class IO, class S>

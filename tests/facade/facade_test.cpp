@@ -17,7 +17,7 @@ Options with(const PluginFolder& folder) {
   setenv("XDG_CACHE_HOME", (folder.path() + "/cache").c_str(), 1);
   Options o;
   o.plugin_folders = {folder.path()};
-  o.threads = 1, o.allow_fast_kernels = true;
+  o.threads = 1, o.numerics = Numerics::Fast;
   return o;
 }
 constexpr const char* kCard = "hardware,device=Fake card,memory=8000000000,free=6000000000";
@@ -100,7 +100,7 @@ TEST(Facade, ABackendIsReplacedWhileAModelRuns) {
   ASSERT_TRUE(model) << model.error().message;
   auto sequence = model->new_sequence();
   ASSERT_TRUE(sequence);
-  Sampling greedy;
+  TextOptions greedy;
   greedy.greedy = true, greedy.max_tokens = 8;
   auto tell = [&](Sequence& s) {
     std::string text;
@@ -155,8 +155,8 @@ TEST(Facade, TextsBecomeEmbeddings) {
 TEST(Facade, DraftsChangeNoText) {
   PluginFolder folder;
   Engine engine(with(folder));
-  Sampling sampling;
-  sampling.seed = 7, sampling.max_tokens = 60;
+  TextOptions settings;
+  settings.seed = 7, settings.max_tokens = 60;
   const char* prompt = "Tom saw a cat. Lily saw a cat. Tom saw a cat. Lily saw";
   std::string expected;
   for (const char* draft : {"", "off", "auto", "ngram", "default"}) {
@@ -166,7 +166,7 @@ TEST(Facade, DraftsChangeNoText) {
     ASSERT_TRUE(model) << model.error().message;
     auto sequence = model->new_sequence();
     ASSERT_TRUE(sequence) << sequence.error().message;
-    auto told = sequence->generate(prompt, sampling);
+    auto told = sequence->generate(prompt, settings);
     ASSERT_TRUE(told) << told.error().message;
     if (expected.empty()) expected = told->text;
     EXPECT_EQ(told->text, expected) << draft;

@@ -134,6 +134,10 @@ void Arguments::text(const char* names, const char* value, const char* help, std
   option(names, value, help, [&to](const std::string& s) { return to = s, std::nullopt; });
 }
 
+void Arguments::text(const char* names, const char* value, const char* help, std::string& to) {
+  option(names, value, help, [&to](const std::string& s) { return to = s, std::nullopt; });
+}
+
 void Arguments::texts(const char* names, const char* value, const char* help, std::vector<std::string>& to) {
   option(
       names, value, help, [&to](const std::string& s) { return to.push_back(s), std::nullopt; }, true);
@@ -141,10 +145,16 @@ void Arguments::texts(const char* names, const char* value, const char* help, st
 
 void Arguments::one_of(const char* names, const char* help, std::string& to,
                        std::vector<std::string> allowed) {
+  one_of(names, help, allowed, [&to, allowed](size_t i) { to = allowed[i]; });
+}
+
+void Arguments::one_of(const char* names, const char* help, std::vector<std::string> allowed,
+                       std::function<void(size_t)> take) {
   std::string list;
   for (const std::string& a : allowed) list += (list.empty() ? "" : "|") + a;
-  option(names, list, help, [&to, allowed](const std::string& s) -> std::optional<std::string> {
-    if (std::find(allowed.begin(), allowed.end(), s) != allowed.end()) return to = s, std::nullopt;
+  option(names, list, help, [allowed, take](const std::string& s) -> std::optional<std::string> {
+    const auto at = std::find(allowed.begin(), allowed.end(), s);
+    if (at != allowed.end()) return take(size_t(at - allowed.begin())), std::nullopt;
     std::string expected = "one of";
     for (const std::string& a : allowed) expected += (a == allowed.front() ? " " : ", ") + a;
     return expected;

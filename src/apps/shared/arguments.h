@@ -39,21 +39,30 @@ class Arguments {
   void configurable(std::function<bool()> wanted = [] { return true; });
   void typed_only();  // the last one that was declared
   void text(const char* names, const char* value, const char* help, std::optional<std::string>& to);
+  void text(const char* names, const char* value, const char* help, std::string& to);
   void texts(const char* names, const char* value, const char* help, std::vector<std::string>& to);
   void one_of(const char* names, const char* help, std::string& to, std::vector<std::string> allowed);
+  // One word for each value of an enumeration, in their order.
+  template <class E>
+  void choice(const char* names, const char* help, E& to, std::vector<std::string> words) {
+    one_of(names, help, std::move(words), [&to](size_t i) { to = E(i); });
+  }
 
   // A whole number from `low` to `high`.
   template <class T>
   void whole(const std::string& names, const char* value, const char* help, std::optional<T>& to, T low,
              T high) {
-    option(names, value, help, [&to, low, high](const std::string& s) -> std::optional<std::string> {
+    option(names, value, help, [&to, low, high](const std::string& s) {
       T v{};
-      auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-      if (error != std::errc() || end != s.data() + s.size() || v < low || v > high)
-        return format("a whole number from {} to {}", low, high);
-      to = v;
-      return std::nullopt;
+      auto expected = read(s, low, high, v);
+      if (!expected) to = v;
+      return expected;
     });
+  }
+  // The same for a setting that has a default.
+  template <class T>
+  void whole(const std::string& names, const char* value, const char* help, T& to, T low, T high) {
+    option(names, value, help, [&to, low, high](const std::string& s) { return read(s, low, high, to); });
   }
   // One of a family that --help tells about in a single line, remark(): completion and the manual list each.
   template <class T>
@@ -101,6 +110,17 @@ class Arguments {
   const std::vector<std::string>& examples() const { return examples_; }
 
  private:
+  template <class T>
+  static std::optional<std::string> read(const std::string& s, T low, T high, T& to) {
+    T v{};
+    auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+    if (error != std::errc() || end != s.data() + s.size() || v < low || v > high)
+      return format("a whole number from {} to {}", low, high);
+    to = v;
+    return std::nullopt;
+  }
+  void one_of(const char* names, const char* help, std::vector<std::string> words,
+              std::function<void(size_t)> take);
   void option(const std::string& names, const std::string& value, const char* help, Setter set,
               bool repeatable = false);
   void remember(const std::string& names, const std::string& value, const char* help, Setter set = {},

@@ -2,44 +2,38 @@
 
 #include <random>
 
+#include "base/format.h"
+#include "runtime/sampling_table.h"
+
 namespace gimbal {
+namespace {
+
+template <class T>
+std::string help_of(const SamplingSetting& s, T default_) {
+  if (s.off == double(default_)) return format("{} (default)", s.help);
+  return format("{} (default {})", s.help, default_);
+}
+
+}  // namespace
 
 void SamplingOptions::declare(Arguments& a) {
-  SamplerSettings& s = settings;
   a.section("Sampling");
-  a.flag("--greedy", "always take the most likely token; no randomness", s.greedy);
-  a.whole("--seed", "N",
-          "seed of the random numbers: the same seed gives the same text (default: a new one for each run)",
-          seed, uint64_t(0), UINT64_MAX);
-  a.number("--temp", "X",
-           "sampling temperature: higher is more random, 0 is the same as --greedy (default 0.8)",
-           s.temperature);
-  a.whole("--top-k", "N", "sample from the N most likely tokens only; 0: off (default 40)", top_k, 0,
-          INT32_MAX);
-  a.number("--top-p", "X",
-           "sample from the most likely tokens whose probabilities add up to X; 1: off (default 0.95)",
-           s.top_p);
-  a.number("--min-p", "X",
-           "drop tokens less than X times as likely as the most likely one; 0: off (default 0.05)", s.min_p);
-  a.number("--typical-p", "X", "locally typical sampling with probability mass X; 1: off (default)",
-           s.typical_p);
-  a.number("--repeat-penalty", "X",
-           "divide the positive scores of recent tokens by X, multiply the negative ones; 1: off (default)",
-           s.repeat_penalty);
-  a.number("--frequency-penalty", "X",
-           "subtract X from a token's score for each time it occurred recently; 0: off (default)",
-           s.frequency_penalty);
-  a.number("--presence-penalty", "X",
-           "subtract X from the score of each token that occurred recently; 0: off (default)",
-           s.presence_penalty);
-  a.whole("--penalty-window", "N",
-          "how many tokens count as recent for the three penalties; -1: all (default 64)", penalty_window, -1,
-          INT32_MAX);
+  for (const SamplingSetting& s : kSamplingSettings) {
+    if (!s.option) continue;
+    if (const auto* flag = std::get_if<bool Sampling::*>(&s.member)) {
+      a.flag(s.option, s.help, settings.**flag);
+    } else if (std::holds_alternative<uint64_t Sampling::*>(s.member)) {
+      a.whole(s.option, s.value, s.help, seed, uint64_t(0), UINT64_MAX);
+    } else if (const auto* number = std::get_if<float Sampling::*>(&s.member)) {
+      a.number(s.option, s.value, help_of(s, settings.**number).c_str(), settings.**number);
+    } else if (const auto* whole = std::get_if<int Sampling::*>(&s.member)) {
+      a.whole(s.option, s.value, help_of(s, settings.**whole).c_str(), settings.**whole, int(s.low),
+              int(s.high));
+    }
+  }
 }
 
 Status SamplingOptions::finish() {
-  settings.top_k = top_k.value_or(settings.top_k);
-  settings.penalty_window = penalty_window.value_or(settings.penalty_window);
   settings.seed = seed ? *seed : std::random_device()();  // 32 bits: whole in every JSON reader
   return validate(settings);
 }

@@ -10,7 +10,6 @@ namespace gimbal {
 struct SamplingOptions {
   SamplerSettings settings;
   std::optional<uint64_t> seed;
-  std::optional<int> top_k, penalty_window;
 
   void declare(Arguments&);  // as a section of their own
   // After parsing: fills in `settings`, with a seed of its own where none was given. Errors: Usage for values

@@ -2,55 +2,45 @@
 
 #include "base/format.h"
 #include "device/reason.h"
+#include "engine/settings_table.h"
 #include "fetch/store.h"
 #include "program/place.h"
+#include "runtime/sampling_table.h"
 
 namespace gimbal {
 namespace {
 
-// A setting of the library and its option.
+// A setting of the library and its option, of those that are in no table of settings.
 struct OptionOfField {
   std::string_view field, option;
 };
 constexpr OptionOfField kOptionOfField[] = {
-    {"model", "MODEL"},
-    {"sha256", "--sha256"},
-    {"connections", "--connections"},
-    {"backend", "--backend"},
-    {"device", "--device"},
-    {"backend_order", "--backend-order"},
-    {"gpu_layers", "--gpu-layers"},
-    {"split", "--split"},
-    {"strict", "--strict"},
-    {"allow_software_devices", "--allow-software-devices"},
-    {"prefer_kernel", "--prefer-kernel"},
-    {"numerics", "--numerics"},
-    {"threads", "--threads"},
-    {"cpu_variant", "--cpu-variant"},
-    {"verify", "--verify"},
-    {"packed", "--packed"},
-    {"kernel_config", "--kernel-config"},
-    {"context", "--ctx"},
-    {"batch", "--batch"},
-    {"cache_type", "--kv-type"},
-    {"draft", "--draft"},
-    {"temperature", "--temp"},
-    {"top_k", "--top-k"},
-    {"top_p", "--top-p"},
-    {"min_p", "--min-p"},
-    {"typical_p", "--typical-p"},
-    {"repeat_penalty", "--repeat-penalty"},
-    {"frequency_penalty", "--frequency-penalty"},
-    {"presence_penalty", "--presence-penalty"},
-    {"penalty_window", "--penalty-window"},
-    {"stops", "--stop"},
-    {"max_tokens", "--max-tokens"},
+    {"model", "MODEL"},   {"sha256", "--sha256"}, {"connections", "--connections"},
+    {"draft", "--draft"}, {"stops", "--stop"},    {"max_tokens", "--max-tokens"},
 };
 
+// "--threads" of "-t,--threads".
+std::string_view long_name(std::string_view names) {
+  names.remove_prefix(names.find("--"));
+  return names.substr(0, names.find(','));
+}
+
+// Calls visit(field, option) for each setting that has an option.
+template <class Visit>
+void each_option(const Visit& visit) {
+  for (const OptionOfField& o : kOptionOfField) visit(o.field, o.option);
+  for (const SamplingSetting& s : kSamplingSettings)
+    if (s.option) visit(s.field, s.option);
+  for (const EngineSetting& s : kEngineSettings)
+    if (s.option) visit(s.field, long_name(s.option));
+}
+
 std::string option_of(std::string_view field) {
-  for (const OptionOfField& o : kOptionOfField)
-    if (o.field == field) return std::string(o.option);
-  return std::string(field);
+  std::string found(field);
+  each_option([&](std::string_view name, std::string_view option) {
+    if (name == field) found = option;
+  });
+  return found;
 }
 
 // What to type for a failure of this kind, behind the changes that would help.
@@ -70,10 +60,10 @@ constexpr Hint kHints[] = {
 }  // namespace
 
 std::string with_options(std::string text) {
-  for (const OptionOfField& o : kOptionOfField) {
-    const std::string name = format("'{}'", o.field);
-    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), o.option);
-  }
+  each_option([&](std::string_view field, std::string_view option) {
+    const std::string name = format("'{}'", field);
+    for (size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), option);
+  });
   return text;
 }
 

@@ -13,20 +13,11 @@ Refused ollama_model(Call& call, Fields& f, bool generates, ServedModelPtr& to) 
 
 void read_ollama_options(Fields& f, const ServedModel& model, Settings& to) {
   SamplerSettings& s = to.request.sampler;
-  s.temperature = 0.8f, s.top_k = 40, s.top_p = 0.9f, s.min_p = 0;
-  s.repeat_penalty = 1.1f, s.penalty_window = 64;
+  s = default_sampling(&SamplingSetting::ollama);
   const Json* j = f.object("options");
   if (!j) return;
   Fields o(*j, "options");
-  if (auto v = o.number("temperature", 0, 1e6)) s.temperature = float(*v);
-  if (auto v = o.whole("top_k", 0, INT32_MAX)) s.top_k = int(*v);
-  if (auto v = o.number("top_p", 0, 1)) s.top_p = float(*v);
-  if (auto v = o.number("min_p", 0, 1)) s.min_p = float(*v);
-  if (auto v = o.number("typical_p", 0, 1)) s.typical_p = float(*v);
-  if (auto v = o.number("repeat_penalty", 1e-6, 1e6)) s.repeat_penalty = float(*v);
-  if (auto v = o.whole("repeat_last_n", -1, INT32_MAX)) s.penalty_window = int(*v);
-  if (auto v = o.number("presence_penalty", -100, 100)) s.presence_penalty = float(*v);
-  if (auto v = o.number("frequency_penalty", -100, 100)) s.frequency_penalty = float(*v);
+  read_sampling(o, &SamplingSetting::ollama, s);
   if (auto v = o.whole("num_predict", -2, INT32_MAX); v && *v >= 0) to.request.max_tokens = int(*v);
   set_seed(o, "seed", to);
   if (to.seeded && to.request.sampler.seed == uint64_t(-1)) to.seeded = false;  // any

@@ -24,12 +24,24 @@ void set_grammar(Fields& f, const char* name, const Grammar& grammar, Settings& 
 
 }  // namespace
 
-SamplerSettings plain_sampler() {
-  SamplerSettings s;
-  s.temperature = 1;
-  s.top_k = 0, s.top_p = 1, s.min_p = 0;
-  s.penalty_window = -1;
-  return s;
+SamplerSettings plain_sampler() { return default_sampling(&SamplingSetting::openai); }
+
+void read_sampling(Fields& f, JsonField SamplingSetting::*api, SamplerSettings& to) {
+  for (const SamplingSetting& s : kSamplingSettings) {
+    const JsonField& field = s.*api;
+    for (const char* name : {field.name, field.alias}) {
+      if (!name) continue;
+      if (const auto* number = std::get_if<float Sampling::*>(&s.member)) {
+        const auto v = f.number(name, field.low, field.high);
+        if (v && s.above_low && *v <= s.low)
+          f.wrong(name, format("'{}' must be above {}", f.path(name), s.low));
+        if (v) to.** number = float(*v);
+      } else if (const auto* whole = std::get_if<int Sampling::*>(&s.member)) {
+        const auto v = f.whole(name, int64_t(field.low), int64_t(field.high));
+        if (v) to.** whole = int(std::max(*v, int64_t(s.low)));
+      }
+    }
+  }
 }
 
 void read_logit_bias(Fields& f, int vocabulary, SamplerSettings& to) {
@@ -63,21 +75,9 @@ void set_seed(Fields& f, const char* name, Settings& to) {
 }
 
 void read_settings(Fields& f, const ServedModel& model, Settings& to) {
-  constexpr double kMax = std::numeric_limits<float>::max();
   SamplerSettings& s = to.request.sampler;
   s = plain_sampler();
-  if (auto v = f.number("temperature", 0, 2)) s.temperature = float(*v);
-  if (auto v = f.number("top_p", 0, 1)) s.top_p = float(*v);
-  if (auto v = f.number("frequency_penalty", -2, 2)) s.frequency_penalty = float(*v);
-  if (auto v = f.number("presence_penalty", -2, 2)) s.presence_penalty = float(*v);
-  if (auto v = f.whole("top_k", -1, INT32_MAX)) s.top_k = std::max(0, int(*v));
-  if (auto v = f.number("min_p", 0, 1)) s.min_p = float(*v);
-  if (auto v = f.number("typical_p", 0, 1)) s.typical_p = float(*v);
-  for (const char* name : {"repeat_penalty", "repetition_penalty"})
-    if (auto v = f.number(name, 0, kMax)) {
-      if (*v == 0) f.wrong(name, format("'{}' must be above 0", name));
-      s.repeat_penalty = float(*v);
-    }
+  read_sampling(f, &SamplingSetting::openai, s);
   set_seed(f, "seed", to);
   read_logit_bias(f, model.tokenizer().size(), s);
   to.request.stops = f.texts("stop", kMaxStops);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/sampling_table.h"
 #include "server/api/fields.h"
 #include "server/model.h"
 
@@ -16,8 +17,9 @@ struct Settings {
 
 // No filters but those that are asked for; the penalties look at all of the text.
 SamplerSettings plain_sampler();
-// temperature, top_p, frequency_penalty, presence_penalty, seed, logit_bias, stop, n, and what OpenAI has
-// not: top_k, min_p, typical_p, repeat_penalty, ignore_eos, grammar.
+// Sets each setting that the request has, by its name in this API: &SamplingSetting::openai or ::ollama.
+void read_sampling(Fields&, JsonField SamplingSetting::*api, SamplerSettings& to);
+// Sampling, seed, logit_bias, stop, n, and two that OpenAI lacks: ignore_eos and grammar.
 void read_settings(Fields&, const ServedModel&, Settings& to);
 // What the answer must be: {"type": "text"}, "json_object", or "json_schema" with the schema in an object of
 // that name (`nested`) or beside it. `name`: the field.

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   std::fprintf(stderr, "gimbal %s with %s\n", GIMBAL_INSTALLED_VERSION, GIMBAL_INSTALLED_BACKENDS);
   Options options;
   options.backend = argc > 1 ? argv[1] : "auto";
-  options.allow_fast_kernels = true;
+  options.numerics = Numerics::Fast;
   if (argc > 2) options.plugin_folders = {argv[2]};
   options.events = [](const Event& e) {
     static constexpr const char* kNames[] = {"chosen", "fallback", "ignored", "note", "recovered"};
@@ -36,9 +36,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "on %s: %s\n", p.device.c_str(), p.why.c_str());
   auto sequence = model->new_sequence();
   if (!sequence) return failed(sequence.error());
-  Sampling sampling;
-  sampling.greedy = true, sampling.max_tokens = 12;
-  auto told = sequence->generate("Once upon a time", sampling, [](std::string_view text) {
+  TextOptions settings;
+  settings.greedy = true, settings.max_tokens = 12;
+  auto told = sequence->generate("Once upon a time", settings, [](std::string_view text) {
     return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   });
   if (!told) return failed(told.error());

@@ -1,0 +1,81 @@
+// Where models run and how they are loaded. The library and the command line use these structs themselves, so
+// a program has the same settings with the same defaults. Errors name a member in Error::field.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gimbal::v1 {
+
+// When kernels are compared with a double-precision reference, and a model with itself and the CPU.
+enum class Verify {
+  Auto,    // at the first use of a device, and of a model there
+  Always,  // at each loading
+  Never,
+};
+
+// Use of weights that `gimbal pack` stored in a device's layout.
+enum class Packed {
+  Auto,  // if there are any that fit
+  On,    // required: a fallback is reported if there are none
+  Off,
+};
+
+enum class Numerics {
+  Exact,  // every kernel sums in the reference order: the same bits on every exact device
+  Fast,   // allow kernels that do not sum in the reference order; results may differ in the last bits
+};
+
+// Consecutive layers of a model for one device.
+struct DeviceLayers {
+  std::string device;  // "cuda:1"; "cuda" is "cuda:0"
+  int layers = -1;     // -1: the remaining ones; for one entry of a list
+};
+
+// A LoRA adapter in GGUF; `scale` multiplies its product.
+struct LoraAdapter {
+  std::string path;
+  float scale = 1;
+};
+
+// The choice of devices and kernels.
+struct DeviceSettings {
+  std::string backend = "auto";            // or the name of one: "cpu", "cuda", "vulkan", ... (backends())
+  std::optional<int> device;               // its number on the backend, from 0; none: the best
+  std::optional<int> gpu_layers;           // on the GPU, from the last one on; none or -1: as many as fit
+  std::vector<DeviceLayers> split;         // layers by device, first layer first, in place of the three above
+  bool strict = false;                     // fail instead of any fallback (device, layer or kernel)
+  std::vector<std::string> prefer_kernel;  // patterns of kernel names, most wanted first: "cpu.avx2.*"
+  bool allow_software_devices = false;     // allow devices that emulate a GPU on the CPU
+  std::vector<std::string> backend_order;  // that automatic choice tries first; the others follow
+  Numerics numerics = Numerics::Exact;
+  std::optional<int> threads;              // of the CPU; none: one per physical core
+  std::optional<std::string> cpu_variant;  // an instruction set: "baseline", "avx2", ...; none: the best
+  bool refresh = false;                    // ask every driver again instead of using the probe cache
+  Verify verify = Verify::Auto;
+  Packed packed = Packed::Auto;
+};
+
+// The memory of one model, and the files that belong to it.
+struct ModelOptions {
+  int context = 0;    // positions of each sequence; 0: the model's own, at most 4096
+  int batch = 0;      // prompt tokens computed at once; 0: 256, or for `embed` the context, at most 2048
+  int sequences = 1;  // kept at once: Sequence objects, or texts that a Batch runs at the same time
+  std::string cache_type = "f16";  // format of the KV cache: f32, f16, bf16, q8_0, q4_0
+  // Layout of the weights of a BitNet file in TL1, TL2 or I2_S, which the file does not record: the path of a
+  // kernel_config.ini, or "default", "preset", "i2_s-64", "i2_s-4x1". Empty: as in published models; other
+  // files are refused.
+  std::string kernel_config;
+  std::vector<LoraAdapter> lora;  // each adds its product to the model's
+  // Speculative decoding. Drafts change the speed and never the text: "ngram" (from the text itself), "mtp"
+  // (the file's layers for multi-token prediction), "auto" ("mtp" if the file has such layers, else "ngram"),
+  // or a smaller model with the same vocabulary. Empty or "off": none.
+  std::string draft;
+  bool embed = false;  // load for embeddings only
+};
+
+}  // namespace gimbal::v1
+
+namespace gimbal {
+using namespace v1;
+}
