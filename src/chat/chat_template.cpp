@@ -99,8 +99,14 @@ Result<ChatTemplate> ChatTemplate::of(const Gguf& file, const Tokenizer& tokeniz
     return e;
   }
   const auto text_of = [&](Token t) { return t >= 0 ? tokenizer.piece(t, true) : std::string(); };
-  return ChatTemplate{std::move(*parsed),      origin, family, evidence, text_of(tokenizer.bos()),
-                      text_of(tokenizer.eos())};
+  return ChatTemplate{
+      std::move(*parsed),
+      origin,
+      family,
+      evidence,
+      text_of(tokenizer.bos()),
+      text_of(tokenizer.eos()),
+      origin == Origin::File ? ToolCallFormat::of(source) : ToolCallFormat{ToolCallFormat::Kind::Bare}};
 }
 
 Result<Rendered> ChatTemplate::render(Json variables, const RenderOptions& options) const {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/json_fwd.h"
+#include "chat/tool_calls.h"
 #include "files/gguf.h"
 #include "template/template.h"
 #include "tokenizer/tokenizer.h"
@@ -20,6 +21,7 @@ struct ChatTemplate {
   std::string family;    // of Origin::Vocabulary: "chatml"
   std::string evidence;  // the control token that suggests it
   std::string bos, eos;  // the variables bos_token and eos_token
+  ToolCallFormat calls;  // how its model writes calls of tools
 
   // Errors: those of Template::parse(), naming the file's key.
   static Result<ChatTemplate> of(const Gguf& file, const Tokenizer& tokenizer);

@@ -66,13 +66,9 @@ Answer::Answer(Services& services, Plan plan, std::shared_ptr<http::Exchange> ex
     : services_(services),
       plan_(std::move(plan)),
       exchange_(std::move(exchange)),
-      lines_(plan_.choices.size()) {
+      lines_(plan_.choices.size()),
+      parsers_(plan_.choices.size(), ReplyParser(plan_.model->tokenizer(), plan_.task)) {
   choices_.resize(plan_.choices.size());
-  for (size_t i = 0; i < choices_.size(); i++) {
-    splitters_.emplace_back(plan_.opens_reasoning);
-    call_splitters_.emplace_back(plan_.calls.value_or(ToolCallFormat{}), plan_.instead);
-    begin(i);
-  }
   for (size_t i = 0; i < lines_.size(); i += std::max<size_t>(1, lines_.size() / size_t(plan_.prompts)))
     prompt_tokens_ += int(plan_.choices[i].prompt.size());
   services_.running++;
@@ -163,69 +159,23 @@ void Answer::cancel() {
 void Answer::write(size_t choice, std::string text, const TokenTold* told, bool last, std::string& out) {
   Choice& c = choices_[choice];
   Piece piece{int(choice), {}, {}, {}, told};
-  const bool enough = plan_.one_call && !c.calls.empty();
-  if (enough) text.clear();
-  if (plan_.splits_reasoning) split(choice, text, told ? told->token : -1, last, piece);
-  else piece.text = std::move(text);
+  if (plan_.splits_reasoning) {
+    ReplyParser& parser = parsers_[choice];
+    auto part = last ? parser.finish(text) : parser.push(text, told ? told->token : -1);
+    piece.text = std::move(part.text), piece.reasoning = std::move(part.reasoning);
+    for (ToolCall& call : part.calls)
+      piece.calls.push_back({std::move(call), new_id("call_"), int(c.calls.size() + piece.calls.size())});
+    if (parser.enough()) end_behind_call(choice);
+  } else {
+    piece.text = std::move(text);
+  }
   c.text += piece.text;
   c.reasoning += piece.reasoning;
-  if (plan_.one_call && piece.calls.size() > !enough) piece.calls.resize(!enough);
   c.calls.insert(c.calls.end(), piece.calls.begin(), piece.calls.end());
-  if (plan_.one_call && !piece.calls.empty()) end_behind_call(choice);
   const bool shown = told && (plan_.every_token || plan_.logprobs);
   const bool any = !piece.text.empty() || !piece.reasoning.empty() || !piece.calls.empty();
   if (plan_.stream && (shown || any)) plan_.writer->piece(out, piece);
   if (!plan_.stream && shown) c.tokens.push_back(*told);
-}
-
-// Calls of tools first: what is between them is text and reasoning.
-void Answer::split(size_t choice, const std::string& text, Token token, bool last, Piece& to) {
-  const Tokenizer& tokenizer = plan_.model->tokenizer();
-  ReasoningSplitter& reasoning = splitters_[choice];
-  ToolCallSplitter& calls = call_splitters_[choice];
-  const auto add = [&](const ReasoningSplitter::Part& part) {
-    to.reasoning += part.reasoning;
-    to.text += part.answer;
-  };
-  const auto pass = [&](ToolCallSplitter::Pieces pieces) {
-    for (auto& p : pieces) {
-      if (p.kind == ToolCallSplitter::Piece::Text) add(reasoning.push(p.text));
-      else if (p.kind == ToolCallSplitter::Piece::Control) add(reasoning.control(p.text));
-      else
-        to.calls.push_back(
-            {std::move(p.call), new_id("call_"), int(choices_[choice].calls.size() + to.calls.size())});
-    }
-  };
-  const auto take = [&](const std::string& part) {
-    if (plan_.calls) pass(calls.push(part));
-    else add(reasoning.push(part));
-  };
-  take(text);
-  if (token >= 0 && tokenizer.is_control(token)) {
-    const std::string name = tokenizer.piece(token, true);
-    if (plan_.calls) pass(calls.control(name));
-    else add(reasoning.control(name));
-  }
-  if (!last) return;
-  if (plan_.calls) pass(calls.finish());
-  add(reasoning.finish());
-}
-
-// Nothing is told of what the prompt ends with. What stands before a bare call, or one that must stand at the
-// beginning, is no part of it.
-void Answer::begin(size_t choice) {
-  const Tokenizer& tokenizer = plan_.model->tokenizer();
-  using Kind = ToolCallFormat::Kind;
-  const Kind kind = plan_.calls ? plan_.calls->kind : Kind::None;
-  const bool bare = kind == Kind::Bare || (kind == Kind::Marked && !plan_.instead.empty());
-  for (Token t : plan_.begun) {
-    Piece none;
-    const bool control = tokenizer.is_control(t);
-    const std::string text = tokenizer.piece(t, control);
-    if (!bare) split(choice, control ? "" : text, t, false, none);
-    else if (control) splitters_[choice].control(text);
-    else splitters_[choice].push(text);
-  }
 }
 
 void Answer::end_behind_call(size_t choice) {

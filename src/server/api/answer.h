@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "chat/reasoning.h"
-#include "chat/tool_calls.h"
+#include "chat/reply_parser.h"
 #include "server/api/error.h"
 #include "server/api/request_log.h"
 #include "server/http/message.h"
@@ -67,13 +66,10 @@ struct Plan {
   std::vector<GenerationRequest> choices;
   int prompts = 1;  // of the choices: the first n belong to the first prompt, and so on
   bool stream = false;
-  bool splits_reasoning = false, opens_reasoning = false;
-  std::optional<ToolCallFormat> calls = {};  // where there are tools to call
-  std::vector<std::string> instead = {};     // of ToolCallSplitter
-  bool one_call = false;                     // at most: with it the answer ends
-  std::vector<Token> begun = {};             // of each answer: the prompt ends with it
-  bool logprobs = false;                     // were asked for
-  bool every_token = false;                  // an event for each, also without text
+  bool splits_reasoning = false;  // and calls of tools, as `task` says; its prompt is in `choices`
+  ChatTask task = {};
+  bool logprobs = false;     // were asked for
+  bool every_token = false;  // an event for each, also without text
   std::vector<http::Header> headers;
   Dialect dialect = Dialect::OpenAi;
   std::string id;          // of the answer: what its receipt is found by
@@ -109,8 +105,6 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   void failed(const ApiError&);
   void cancel();
   void write(size_t choice, std::string text, const TokenTold*, bool last, std::string& out);
-  void split(size_t choice, const std::string& text, Token token, bool last, Piece& to);
-  void begin(size_t choice);
   void end_behind_call(size_t choice);
   void take_lines(std::string& out);
   Usage usage() const;
@@ -133,8 +127,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
 
   // Of the connection's thread.
   std::vector<Choice> choices_;
-  std::vector<ReasoningSplitter> splitters_;
-  std::vector<ToolCallSplitter> call_splitters_;
+  std::vector<ReplyParser> parsers_;
   bool begun_ = false, done_ = false;
 };
 

@@ -72,11 +72,7 @@ Refused read_message(const Json& j, const std::string& where, Json& to) {
 
 void Prompt::fill(Plan& plan, const ChatInput& input) const {
   plan.splits_reasoning = true;
-  plan.opens_reasoning = opens_reasoning;
-  plan.calls = calls;
-  plan.instead = instead;
-  plan.begun = begun;
-  plan.one_call = input.one_call;
+  plan.task = {form, {}, begun, opens_reasoning, input.one_call};
 }
 
 Refused content_text(const Json& content, const std::string& where, std::string& to) {
@@ -189,80 +185,22 @@ void read_tool_choice(Fields& f, ChatInput& to) {
   if (auto no = c.finish()) f.wrong_as(*no);
 }
 
-namespace {
-
-ToolCallFormat format_of(const ServedModel& model) {
-  const auto source = model.file().string("tokenizer.chat_template");
-  if (source && !source->empty()) return ToolCallFormat::of(*source);
-  return {ToolCallFormat::Kind::Bare};
-}
-
-// What the answer must be: its beginning, which stands in the prompt, and how calls are read.
-Refused constrain(const ServedModel& model, ChatInput& input, Settings& settings, std::string& begin,
-                  Prompt& to) {
-  const bool calls = !input.tools.empty() && input.calls;
-  const ToolCallFormat format = format_of(model);
-  if (calls) to.calls = format;
-  const bool form = !settings.request.grammar.empty();
-  if (!form && !input.must_call) return {};
-  if (form && input.must_call)
-    return wrong_field("tool_choice", "an answer that must be a call cannot match a form of its own, too");
-  if (input.asks_to_think)
-    return wrong_field("tool_choice",
-                       "an answer whose form is given is written without thinking: do not ask for it");
-  if (!input.begun.empty())
-    return wrong_field("messages", "an answer that must be a call cannot go on from one that was begun");
-  input.thinks = false;
-  begin = begin_of_answer(format);
-  if (!calls) return {};
-  std::vector<CallableTool> tools;
-  for (const Json& t : input.tools) {
-    const Json& function = t["function"];
-    const auto& name = function["name"].get_ref<const std::string&>();
-    if (input.only.empty() || input.only == name) tools.push_back({name, &function["parameters"]});
-  }
-  auto answer = form
-                    ? call_or_form(format, tools, settings.request.grammar, model.tokenizer(), input.one_call)
-                    : forced_call(format, tools);
-  if (!answer) {
-    const Error& e = answer.error();
+Refused chat_prompt(const ServedModel& model, ChatInput input, Settings& settings, Prompt& to) {
+  auto form = answer_form(model.chat().calls, model.tokenizer(), input, settings.request.grammar);
+  if (!form) {
+    const Error& e = form.error();
     return wrong_field(e.field, e.message + (e.remedy.empty() ? "" : "; ") + std::string(e.remedy));
   }
-  settings.request.grammar = std::move(answer->grammar);
-  settings.request.completes = !form;
-  begin = std::move(answer->begin);
-  to.calls = answer->format;
-  for (const CallableTool& tool : tools)
-    if (form) to.instead.emplace_back(tool.name);
-  return {};
-}
-
-}  // namespace
-
-Refused chat_prompt(const ServedModel& model, ChatInput input, Settings& settings, Prompt& to) {
-  std::string begin;
-  if (auto no = constrain(model, input, settings, begin, to)) return no;
-  Json v = chat_variables({}, input.thinks);
-  v["messages"] = std::move(input.messages);
-  if (to.calls) v["tools"] = std::move(input.tools);
-  if (!input.effort.empty()) v["reasoning_effort"] = input.effort;
-  auto made = gimbal::chat_prompt(model.chat(), model.tokenizer(), v, local_time());
+  settings.request.grammar = form->grammar;
+  settings.request.completes = form->completes;
+  auto made = chat_task(model.chat(), model.tokenizer(), std::move(input), std::move(*form));
   if (!made) {
     if (made.error().reason == std::string_view(reason::kTemplateRaised))
       return wrong_field("messages",
                          format("the model's chat template refuses this: {}", made.error().message));
     return ApiError{500, "the model's chat template failed with these messages"};
   }
-  to.tokens = std::move(made->tokens);
-  to.opens_reasoning = made->opens_reasoning;
-  const bool constrained = !settings.request.grammar.empty();
-  if (constrained && to.opens_reasoning) begin = "</think>\n\n" + begin;
-  if (!begin.empty()) to.begun = model.tokenizer().encode(begin, {.add_bos = false, .parse_special = true});
-  if (!input.begun.empty())
-    to.begun = model.tokenizer().encode(input.begun, {.add_bos = false, .parse_special = false});
-  to.tokens.insert(to.tokens.end(), to.begun.begin(), to.begun.end());
-  if (!to.begun.empty()) to.opens_reasoning = false;
-  if (!input.begun.empty()) to.begun.clear();  // the client knows it
+  static_cast<ChatTask&>(to) = std::move(*made);
   if (to.tokens.empty()) return wrong_field("messages", "the messages make an empty prompt");
   if (int64_t(to.tokens.size()) > model.context()) return context_exceeded(to.tokens.size(), model.context());
   return {};

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "chat/tool_calls.h"
+#include "chat/chat_request.h"
 #include "server/api/answer.h"
 #include "server/api/fields.h"
 #include "server/api/settings.h"
@@ -13,27 +13,9 @@
 
 namespace gimbal::api {
 
-struct ChatInput {
-  Json messages =
-      Json::array();  // {role, content (a text or null), tool_calls, tool_call_id, reasoning_content}
-  Json tools = Json::array();  // {type: function, function: {name, description, parameters}}
-  bool calls = true;           // it may call them
-  bool must_call = false;      // one of them, or
-  std::string only = {};       // the one of this name
-  bool one_call = false;       // at most
-  bool thinks = true;          // where the model can
-  bool asks_to_think = false;  // in so many words
-  std::string effort = {};     // of its thinking: "low", "medium", "high"; empty: its own
-  std::string begun = {};      // of the answer: the model goes on from it
-};
+using ChatInput = ChatRequest;
 
-struct Prompt {
-  std::vector<Token> tokens;
-  std::vector<Token> begun = {};  // the last of them, which the answer begins with
-  bool opens_reasoning = false;
-  std::optional<ToolCallFormat> calls = {};  // how the model writes calls; nothing: there is nothing to call
-  std::vector<std::string> instead = {};  // of an answer of a given form: the tools that it may call instead
-
+struct Prompt : ChatTask {
   // How the answer to it is read.
   void fill(Plan&, const ChatInput&) const;
 };

@@ -1,0 +1,69 @@
+#include "chat/reply_parser.h"
+
+namespace gimbal {
+
+// What the prompt ends with is read and not reported. What stands before a bare call, or one that must stand
+// at the beginning, is no part of it.
+ReplyParser::ReplyParser(const Tokenizer& tokenizer, const ChatTask& task)
+    : tokenizer_(tokenizer),
+      splits_calls_(task.form.calls.has_value()),
+      one_call_(task.one_call),
+      reasoning_(task.opens_reasoning),
+      call_splitter_(task.form.calls.value_or(ToolCallFormat{}), task.form.instead) {
+  using Kind = ToolCallFormat::Kind;
+  const Kind kind = splits_calls_ ? task.form.calls->kind : Kind::None;
+  const bool bare = kind == Kind::Bare || (kind == Kind::Marked && !task.form.instead.empty());
+  for (Token t : task.begun) {
+    Part none;
+    const bool control = tokenizer.is_control(t);
+    const std::string text = tokenizer.piece(t, control);
+    if (!bare) take(control ? "" : text, t, none);
+    else if (control) reasoning_.control(text);
+    else reasoning_.push(text);
+  }
+}
+
+void ReplyParser::add(ReasoningSplitter::Part part, Part& to) {
+  to.reasoning += part.reasoning;
+  to.text += part.answer;
+}
+
+void ReplyParser::pass(ToolCallSplitter::Pieces pieces, Part& to) {
+  for (auto& p : pieces) {
+    if (p.kind == ToolCallSplitter::Piece::Text) add(reasoning_.push(p.text), to);
+    else if (p.kind == ToolCallSplitter::Piece::Control) add(reasoning_.control(p.text), to);
+    else to.calls.push_back(std::move(p.call));
+  }
+}
+
+// Calls of tools first: what is between them is text and reasoning.
+void ReplyParser::take(std::string_view text, Token token, Part& to) {
+  if (splits_calls_) pass(call_splitter_.push(text), to);
+  else add(reasoning_.push(text), to);
+  if (token < 0 || !tokenizer_.is_control(token)) return;
+  const std::string name = tokenizer_.piece(token, true);
+  if (splits_calls_) pass(call_splitter_.control(name), to);
+  else add(reasoning_.control(name), to);
+}
+
+ReplyParser::Part& ReplyParser::counted(Part& part) {
+  if (one_call_ && calls_ + part.calls.size() > 1) part.calls.resize(calls_ ? 0 : 1);
+  calls_ += part.calls.size();
+  return part;
+}
+
+ReplyParser::Part ReplyParser::push(std::string_view text, Token token) {
+  Part to;
+  take(enough() ? "" : text, token, to);
+  return counted(to);
+}
+
+ReplyParser::Part ReplyParser::finish(std::string_view text) {
+  Part to;
+  take(enough() ? "" : text, -1, to);
+  if (splits_calls_) pass(call_splitter_.finish(), to);
+  add(reasoning_.finish(), to);
+  return counted(to);
+}
+
+}  // namespace gimbal
