@@ -4,7 +4,7 @@
 
 namespace gimbal {
 
-// Seconds since some moment, which stays the same while the process runs; they never go back.
+// Seconds since an arbitrary point in time, fixed for the process; never decreases.
 inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

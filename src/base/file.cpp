@@ -44,7 +44,7 @@ InputFile::State state_of(const struct stat& st) {
           nanoseconds(changed), uint32_t(st.st_uid), uint32_t(st.st_mode)};
 }
 
-// A descriptor, and what is known of the file. O_NONBLOCK: opening a FIFO must not wait for a writer.
+// Opens a regular file and gets its status. O_NONBLOCK: opening a FIFO must not wait for a writer.
 Result<int> open_regular(const std::string& path, struct stat& st) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return system_error("open", path);
@@ -113,8 +113,8 @@ Result<InputFile> InputFile::open(const std::string& path) {
   return file;
 }
 
-// fstat() of the GNU C library asks by a path, although an empty one, and a process without files
-// (workers/sandbox.h) may not.
+// The GNU C library's fstat() passes an (empty) path to the kernel, and the sandbox of a worker
+// (workers/sandbox.h) forbids system calls with paths.
 int state_of_open(int fd, struct stat& st) {
 #if defined(__linux__) && defined(__LP64__) && defined(SYS_fstat)
   return int(syscall(SYS_fstat, fd, &st));
@@ -157,7 +157,7 @@ Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
   const Descriptor d{*fd};
   std::string text;
   for (;;) {
-    // One byte more than there should be finds the end without growing.
+    // One byte more than reported finds the end of the file without growing the buffer.
     const uint64_t said = uint64_t(st.st_size) + 1;
     const size_t begin = text.size(),
                  more = size_t(begin < said ? said - begin : std::max<size_t>(begin, 4096));
@@ -231,7 +231,7 @@ Result<DraftFile> DraftFile::create(const std::string& path) {
     d.name_.clear();
     return system_error("write", path);
   }
-  if (there) (void)!fchmod(d.fd_, mode);  // as it was, whatever the umask says
+  if (there) (void)!fchmod(d.fd_, mode);  // keep the old mode, regardless of the umask
   return d;
 }
 
@@ -274,7 +274,7 @@ Status DraftFile::commit() {
   if (auto ok = write_held(); !ok) return ok;
   if (name_.empty()) {
     const std::string name = format("{}.{}", target_, getpid());
-    ::unlink(name.c_str());  // of a process that had this number and was killed
+    ::unlink(name.c_str());  // left by a killed process with the same number
     if (::linkat(AT_FDCWD, format("/proc/self/fd/{}", fd_).c_str(), AT_FDCWD, name.c_str(),
                  AT_SYMLINK_FOLLOW) != 0)
       return system_error("write", target_);

@@ -1,8 +1,8 @@
-// The methods are textbook ones: arguments reduced with constants cut into pieces whose multiples are exact
-// (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980); exp, sin and cos by their
-// Taylor series on the reduced range; log as 2 atanh((m-1)/(m+1)); what needs more than 53 bits as an
-// unevaluated sum of two doubles (T. J. Dekker, "A floating-point technique for extending the available
-// precision", 1971).
+// Textbook methods: argument reduction with constants split into pieces whose multiples
+// are exact (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions",
+// 1980); Taylor series of exp, sin and cos on the reduced range; log as 2
+// atanh((m-1)/(m+1)); values of more than 53 bits as an unevaluated sum of two doubles (T.
+// J. Dekker, "A floating-point technique for extending the available precision", 1971).
 #include "base/fixed_math.h"
 
 #include <bit>
@@ -21,7 +21,7 @@ constexpr double kLn2Hi = 0x1.62e42fefa2000p-1;
 constexpr double kLn2Lo = 0x1.9ef35793c7673p-41;
 constexpr double kInvLn2 = 0x1.71547652b82fep+0;
 
-// pi/2: three pieces of 23 bits, exact when multiplied by up to 2^30, and what is left after 68 bits.
+// pi/2: three pieces of 23 bits, exact when multiplied by up to 2^30, and the remainder after 68 bits.
 constexpr double kHalfPi1 = 0x1.921fb4p+0;
 constexpr double kHalfPi2 = 0x1.4442dp-24;
 constexpr double kHalfPi3 = 0x1.84698p-48;
@@ -47,14 +47,14 @@ Pair sum_ordered(double a, double b) {
   return {s, b - (s - a)};
 }
 
-// Cuts a (below 2^990) into two halves of 26 bits.
+// Splits a (below 2^990) into two halves of 26 bits.
 Pair halves(double a) {
   double t = a * 134217729.0;  // 2^27 + 1
   double hi = t - (t - a);
   return {hi, a - hi};
 }
 
-// Exact a * b, as long as nothing overflows or is subnormal.
+// Exact a * b, if nothing overflows or is subnormal.
 Pair product(double a, double b) {
   Pair x = halves(a), y = halves(b);
   double p = a * b;
@@ -77,7 +77,7 @@ double nearest(double x) { return double(int64_t(x < 0 ? x - 0.5 : x + 0.5)); }
 // 2^n for n in -1022..1023.
 double power_of_two(int n) { return std::bit_cast<double>(uint64_t(n + 1023) << 52); }
 
-// 1/2! .. 1/14!, of |r| <= 0.3466: the first term left out is below 2e-19.
+// 1/2! .. 1/14!, for |r| <= 0.3466: the first omitted term is below 2e-19.
 constexpr double kExpTerms[] = {1.0 / 87178291200,
                                 1.0 / 6227020800,
                                 1.0 / 479001600,
@@ -152,7 +152,7 @@ Angle reduce(double x) {
   return {int(int64_t(n) & 3), sum(s.hi, (r.lo + s.lo) - n * kHalfPi4)};
 }
 
-// Series up to r^17 and r^18; the first terms left out are below 1e-19.
+// Series up to r^17 and r^18; the first omitted terms are below 1e-19.
 double sin_reduced(Pair r) {
   constexpr double kTerms[] = {1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800,
                                1.0 / 362880,          -1.0 / 5040,          1.0 / 120,        -1.0 / 6};
@@ -180,8 +180,8 @@ double exp(double x) {
   return exp_with_tail(x, 0);
 }
 
-// The operations of exp_with_tail(), each for all of the numbers before the next: those of one number wait
-// for each other.
+// Each step of exp_with_tail() for all lanes before the next step: the steps of one value depend on each
+// other, so a single value would wait for each result.
 void exp(const double (&x)[kLanes], double (&out)[kLanes]) {
   using Doubles = double __attribute__((vector_size(kLanes * sizeof(double))));
   using Bits = int64_t __attribute__((vector_size(kLanes * sizeof(int64_t))));
@@ -194,18 +194,18 @@ void exp(const double (&x)[kLanes], double (&out)[kLanes]) {
   }
   Doubles v;
   std::memcpy(&v, x, sizeof v);
-  // nearest(): half of the number's own sign, and cut off
+  // nearest(): adds half with the number's sign, then truncates
   const Doubles turns = v * kInvLn2;
   const Bits half = ((Bits)turns & std::numeric_limits<int64_t>::min()) | std::bit_cast<int64_t>(0.5);
   const Doubles n = __builtin_convertvector(__builtin_convertvector(turns + (Doubles)half, Ints), Doubles);
-  // sum(), of two numbers
+  // sum() of two numbers
   const Doubles high = v - n * kLn2Hi, low = -(n * kLn2Lo), r = high + low, part = r - high;
   const Doubles rest = (high - (r - part)) + (low - part);
   Doubles q = {};
   for (double term : kExpTerms) q = q * r + term;
   q *= r * r;
   const Doubles e = 1 + (r + (q + rest * (1 + (r + q))));
-  // A sum with 1.5 * 2^52 has the whole number in its lowest bits.
+  // Adding 1.5 * 2^52 leaves the integer in the lowest bits.
   const Bits power = (Bits)(n + (0x1.8p52 + 1023)) << 52;
   const Doubles all = e * (Doubles)power;
   std::memcpy(out, &all, sizeof all);
@@ -227,7 +227,7 @@ double pow(double a, double b) {
   double estimate = l.hi * b;
   if (estimate > 710) return kInfinity;
   if (estimate < -746) return 0;
-  if (estimate < 0x1p-60 && estimate > -0x1p-60) return 1;  // spares the products below from underflow
+  if (estimate < 0x1p-60 && estimate > -0x1p-60) return 1;  // avoids underflow in the products below
   Pair y = l * Pair{b, 0};
   return exp_with_tail(y.hi, y.lo);
 }

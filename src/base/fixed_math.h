@@ -1,30 +1,30 @@
-// exp, log, pow, sin and cos whose result is the same bits on every CPU, compiler and C library. Whatever a
-// user can see (sampled tokens, rotary tables) must not depend on which libm a machine has, so these use IEEE
-// double +, -, *, / and integer operations alone: no libm call, no fused multiply-add.
+// exp, log, pow, sin and cos with the same bits on every CPU, compiler and C library. User-visible results
+// (sampled tokens, rotary tables) must not depend on the machine's libm, so these functions use only IEEE
+// double +, -, *, / and integer operations: no libm calls, no fused multiply-add.
 //
-// They assume what every platform of gimbal starts with: round to nearest, subnormals not flushed, and
-// -ffp-contract=off. A result that is not a number is always the same quiet NaN.
+// They assume the default environment of every supported platform: round to nearest, subnormals not flushed,
+// and -ffp-contract=off. NaN results are always the same quiet NaN.
 #pragma once
 
 namespace gimbal::fixed {
 
-// e^x. Relative error below 2e-16 for results of at least 2^-1022, one unit of 2^-1074 below that. Overflows
-// to +infinity above 709.78, becomes 0 below -745.13.
+// e^x. Relative error below 2e-16 for results of at least 2^-1022; below that, one unit of 2^-1074. Overflows
+// to +infinity above 709.78, underflows to 0 below -745.13.
 double exp(double x);
-// The same bits for each of these numbers, in half of the time.
+// Eight values at once: the same bits as exp(double), in half the time.
 inline constexpr int kLanes = 8;
 void exp(const double (&x)[kLanes], double (&out)[kLanes]);
 
-// Natural logarithm, relative error below 2e-16 for every positive x. log(0) is -infinity, of a negative
-// number NaN.
+// Natural logarithm; relative error below 2e-16 for every positive x. log(0) is -infinity, log of a negative
+// number is NaN.
 double log(double x);
 
-// a^b for a > 0, relative error below 2e-16 (same limits as exp for tiny results). As in C, pow(1, b) and
-// pow(a, 0) are 1, pow(0, b) is 0 or infinity. A negative a gives NaN, for whole b too.
+// a^b for a > 0; relative error below 2e-16 (same limits as exp for tiny results). As in C, pow(1, b) and
+// pow(a, 0) are 1; pow(0, b) is 0 or infinity. Unlike C, a negative `a` gives NaN even for integral b.
 double pow(double a, double b);
 
-// Sine and cosine of radians, absolute error below 2e-16 for |x| <= 2^30 (about 1.07e9). Outside that range
-// NaN: a wrong angle must not look like a right one.
+// Sine and cosine of radians; absolute error below 2e-16 for |x| <= 2^30 (about 1.07e9). NaN outside that
+// range: a wrong angle must not look like a correct one.
 double sin(double x);
 double cos(double x);
 

@@ -1,7 +1,7 @@
 // cold: compiled for size
-// fmt's compiled half. Debian ships only a shared libfmt; one translation unit of our own keeps the program
-// free of that run-time dependency. Nothing is written by a locale's custom, and std::locale would
-// bring 350 kB of the C++ library with it.
+// fmt's compiled half. Debian ships only a shared libfmt;
+// compiling it here avoids that run-time dependency. Locales are
+// not used: std::locale would add 350 kB of the C++ library.
 #define FMT_STATIC_THOUSANDS_SEPARATOR ','
 #include <fmt/format-inl.h>
 

@@ -14,13 +14,13 @@
 namespace gimbal {
 namespace {
 
-// What the handler looks through: no lock, no memory. A place is free while its end is 0.
+// Read by the signal handler without locks or allocation. A slot is free while its end is 0.
 struct Watch {
   std::atomic<uintptr_t> begin{0}, end{0};
   std::atomic<bool> lost{false};
 };
 Watch watches[GuardedMapping::kMost];
-struct sigaction before;  // what handled the signal until now
+struct sigaction before;  // previous handler
 uintptr_t page_size;
 
 void on_bus_error(int number, siginfo_t* info, void* context) {
@@ -29,7 +29,7 @@ void on_bus_error(int number, siginfo_t* info, void* context) {
   for (Watch& w : watches) {
     const uintptr_t end = w.end.load(), page = at / page_size * page_size;
     if (info->si_code <= 0 || at < w.begin.load() || at >= end) continue;  // <= 0: sent by a process
-    // All that follows at once: what is cut short lacks its end.
+    // Replace everything up to the end at once: a truncated file lacks its end.
     if (mmap(reinterpret_cast<void*>(page), end - page, PROT_READ,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
       break;
@@ -53,7 +53,7 @@ void handle_bus_errors() {
   sigaction(SIGBUS, &ours, &before);
 }
 
-std::mutex taking;  // a place in the list
+std::mutex taking;  // guards allocation of slots
 
 }  // namespace
 
@@ -76,8 +76,8 @@ Result<GuardedMapping> GuardedMapping::map(const InputFile& file) {
     return Error{errno == ENOMEM ? Code::OutOfMemory : Code::Failed,
                  format("cannot map {}: {}", human_bytes(state->size), strerror(errno)), ""};
   }
-  // With small pages, a product of few rows waits for the addresses of its weights. A wish: not every file
-  // system can, and what is in memory already stays as it is.
+  // With small pages, TLB misses slow down products of few rows. Only a hint: not every file system supports
+  // it, and pages already in memory stay small.
   madvise(p, state->size, MADV_HUGEPAGE);
   m.bytes_ = {static_cast<const std::byte*>(p), size_t(state->size)};
   Watch& w = watches[m.watch_];

@@ -1,8 +1,8 @@
-// A file mapped read-only, in pages that all processes share. Where such a file loses what is mapped (it is
-// cut short, its disk fails), touching it is the signal SIGBUS, which ends a program. While there is a
-// guarded mapping, this process has a handler for it: zeros take the place of what is lost, and lost() says
-// so, so that whoever computed with them can throw the outcome away. Any other SIGBUS goes to whoever handled
-// it before.
+// A read-only file mapping that survives truncation. Its pages are shared by all
+// processes. When a mapped file is truncated or its disk fails, reading the missing pages
+// raises SIGBUS, which would kill the program. While a guarded mapping exists, a
+// process-wide handler substitutes zero pages and sets lost(), so that callers can
+// discard results computed from them. Any other SIGBUS is passed to the previous handler.
 #pragma once
 #include "base/bytes.h"
 #include "base/file.h"
@@ -12,8 +12,8 @@ namespace gimbal {
 // Move-only; unmaps when destroyed.
 class GuardedMapping {
  public:
-  // The whole file, as large as it is now. Errors: Failed with the system's reason, or when kMost of them are
-  // there; OutOfMemory.
+  // Maps the whole file at its current size. Errors: Failed with the system's reason, or if kMost mappings
+  // exist already; OutOfMemory.
   static Result<GuardedMapping> map(const InputFile&);
   GuardedMapping() = default;
   GuardedMapping(GuardedMapping&&) noexcept;
@@ -21,13 +21,13 @@ class GuardedMapping {
   ~GuardedMapping();
 
   Bytes bytes() const { return bytes_; }
-  bool lost() const;  // whether something was touched that the file had lost
+  bool lost() const;  // whether a missing page was read
 
-  static constexpr int kMost = 64;  // of a process at once
+  static constexpr int kMost = 64;  // mappings per process
 
  private:
   Bytes bytes_;
-  int watch_ = -1;  // its place in the handler's list
+  int watch_ = -1;  // index in the handler's list
 };
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// FNV-1a, 64 bits, also at compile time. Tells apart what differs by accident, not what was forged.
+// FNV-1a, 64 bits, also at compile time. Detects accidental differences, not forgery.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -25,7 +25,7 @@ class Hash {
   uint64_t hash_ = 0xcbf29ce484222325;
 };
 
-// Of many bytes, at about the speed of memory: four streams of eight bytes each.
+// Hash of large data at about memory speed: four streams of eight bytes each.
 uint64_t hash_of(Bytes);
 
 }  // namespace gimbal

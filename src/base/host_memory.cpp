@@ -15,7 +15,7 @@ namespace {
 std::optional<uint64_t> number(const std::string& text) {
   uint64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  return error == std::errc() && end != text.data() ? std::optional(n) : std::nullopt;  // "max" is none
+  return error == std::errc() && end != text.data() ? std::optional(n) : std::nullopt;  // "max": no limit
 }
 
 std::optional<uint64_t> number_in(const std::string& path) { return number(first_line(path)); }
@@ -29,16 +29,16 @@ std::optional<uint64_t> field(const std::string& path, const std::string& key) {
   return std::nullopt;
 }
 
-// Names of one version of control groups. Pages of files that can be dropped count as used; they are had when
-// they are needed. Version 1 writes a limit larger than any machine for none.
+// File names of one cgroup version. Reclaimable page cache counts as used but is available. For "no limit",
+// version 1 reports a number larger than any machine's memory.
 struct Version {
   const char *limit, *used, *droppable;
 };
 constexpr Version kV2 = {"memory.max", "memory.current", "inactive_file "};
 constexpr Version kV1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "};
 
-// Every group from `group` up to `mount`. In a container the path names groups outside of it, which are not
-// to be seen; the mount itself is then the container's group.
+// Every group from `group` up to `mount`. In a container the path may name groups outside it, which are not
+// visible; the mount itself is then the container's group.
 void apply(HostMemory& m, uint64_t machine, const std::string& mount, std::string group, const Version& v) {
   for (;;) {
     const std::string folder = mount + (group == "/" ? "" : group);
@@ -54,11 +54,11 @@ void apply(HostMemory& m, uint64_t machine, const std::string& mount, std::strin
   }
 }
 
-// What `ulimit -v` leaves: nothing can be allocated beyond it, whatever the machine has.
+// The limit of `ulimit -v`: no allocation beyond it succeeds, regardless of the machine's memory.
 void apply_address_space(HostMemory& m, const std::string& root) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-  const auto pages = number_in(root + "/proc/self/statm");  // the first of its numbers
+  const auto pages = number_in(root + "/proc/self/statm");  // its first number
   if (!pages) return;
   const uint64_t used = *pages * uint64_t(sysconf(_SC_PAGESIZE));
   const uint64_t most = limit.rlim_cur, left = most - std::min(most, used);
@@ -66,7 +66,7 @@ void apply_address_space(HostMemory& m, const std::string& root) {
   if (left < m.available) m.available = left, m.limited_by = "ulimit -v";
 }
 
-// The line "<id>:<controllers>:<path>" of a hierarchy; controllers are a list with commas.
+// Part of a line "<id>:<controllers>:<path>"; the controllers are separated by commas.
 bool controls_memory(const std::string& controllers) {
   return ("," + controllers + ",").find(",memory,") != std::string::npos;
 }

@@ -1,5 +1,5 @@
-// A small cache in a JSON file: entries, each with its key and the time when it was written. A file that is
-// missing, damaged or of another kind counts as empty: what is kept here can be found out again.
+// A small cache in a JSON file; each entry has a key and the time of its last write. A missing, damaged or
+// foreign file counts as empty, because every entry can be computed again.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,27 +10,27 @@
 
 namespace gimbal {
 
-// Not thread-safe. Of two programs that write at once the last one wins.
+// Not thread-safe. If two programs write at once, the last one wins.
 class JsonCache {
  public:
-  // `list`: its name in the file; a literal. `path` empty: in memory only. Entries count for `max_seconds`,
-  // 0: for ever.
+  // `list`: name of the list in the file; a literal. Empty `path`: in memory only. `max_seconds`: lifetime of
+  // an entry; 0: unlimited.
   JsonCache(std::string path, const char* list, size_t max_entries, int64_t max_seconds = 0);
   ~JsonCache();
 
   const std::string& path() const { return path_; }
-  // Why a file that is there counts as empty; empty when it does not.
+  // Why an existing file counts as empty; "" if it does not.
   const std::string& damage();
-  // The entry with this key, which has its time as "when" (seconds since 1970); null when there is none.
-  // Whatever it holds may have been written by anybody.
+  // The entry with this key, including its time as "when" (seconds since 1970); null if there is none.
+  // Untrusted: any program can write this file.
   const Json& find(const Json& key);
-  // Replaces the entry, an object, or adds it; of too many the oldest goes. The file is replaced whole or not
-  // at all; where that fails, the entry is kept in memory.
+  // Adds or replaces an entry, an object; evicts the oldest beyond max_entries. The file is replaced
+  // atomically; if that fails, the entry stays in memory.
   Status put(const Json& key, Json entry);
   Status erase(const Json& key);
 
  private:
-  void load();  // at first use
+  void load();  // on first use
   bool remove(const Json& key);
   Status write() const;
 
@@ -42,7 +42,7 @@ class JsonCache {
   std::unique_ptr<Json> entries_;  // an array
 };
 
-// The text of this name in an object; empty where there is none.
+// The string member of this name; empty if missing.
 std::string text_in(const Json& object, const char* name);
 
 }  // namespace gimbal

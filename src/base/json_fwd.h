@@ -1,4 +1,4 @@
-// The name of JSON values, for headers that only pass them on: base/json.h costs a second of every
+// Forward declaration of JSON values for headers that only pass them on: base/json.h adds a second to every
 // compilation.
 #pragma once
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
-// Failure is a value: what happened, and what the reader can do about it. Nothing in the library throws on
-// bad input, aborts or prints; it returns one of these.
+// Failure is a value: an error that explains the failure and its remedy. The library never throws on bad
+// input, aborts or prints; it returns one of these.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,38 +10,38 @@
 
 namespace gimbal {
 
-// What kind of failure. The command line maps these to exit codes (apps/exit_code.h).
+// The kind of failure. The command line maps these to exit codes (apps/exit_code.h).
 enum class Code : uint8_t {
-  Failed,       // something went wrong while running
-  Usage,        // the request itself makes no sense
-  NotFound,     // a file, model, device or name that is not there
-  Malformed,    // a model file that breaks its format
-  Unsupported,  // well-formed, but this build cannot do it
+  Failed,       // the operation failed at run time
+  Usage,        // an invalid request
+  NotFound,     // a missing file, model, device or name
+  Malformed,    // a model file that violates its format
+  Unsupported,  // well-formed, but not supported by this build
   NoBackend,    // no device satisfies the request
-  OutOfMemory,  // would not fit, or an allocation failed
+  OutOfMemory,  // does not fit, or an allocation failed
   DeviceLost,
 };
 
-// A setting that would help, by the name that the library gives it: "context", "cache_type", "gpu_layers".
+// A suggested change of a setting, by its library name: "context", "cache_type", "gpu_layers".
 struct Change {
   const char* field;
-  std::string value;   // to give it; empty where only the user can know
-  std::string effect;  // what this does: "would fit"; may be empty
+  std::string value;   // suggested value; empty if only the user can choose it
+  std::string effect;  // its effect: "would fit"; may be empty
 };
 
-// The words for people name no option of any program: a setting is written 'context', in quotes, by its name
-// in the library, and a front end puts its own name there. The fields behind the words say the same to
+// Messages for people never mention command-line options: a setting is written 'context', in quotes, by its
+// library name, and a front end substitutes its own name. The other fields carry the same information for
 // programs.
 struct [[nodiscard]] Error {
   Code code = Code::Failed;
-  std::string message;       // what happened, where, expected and found; whole lines, no newline at the end
-  std::string remedy;        // what to do about it; may be empty
-  const char* reason = "";   // a word for programs that never changes (below, device/reason.h); may be empty
-  const char* field = "";    // the setting that is at fault; a literal, or empty
-  std::string value, limit;  // that it has, and what it must be: "7", "from 0 to 1"
-  std::vector<Change> changes;  // that would help, best first
+  std::string message;       // what happened, where, expected and found; whole lines without a final newline
+  std::string remedy;        // what to do; may be empty
+  const char* reason = "";   // a stable identifier for programs (below, device/reason.h); may be empty
+  const char* field = "";    // the setting at fault; a literal, or empty
+  std::string value, limit;  // its value, and the allowed range: "7", "from 0 to 1"
+  std::vector<Change> changes;  // suggestions, best first
 
-  // Not inline: every Result holds an Error, and would hold a copy of this code, too.
+  // Not inline: otherwise every user of Result would contain a copy of this code.
   Error();
   Error(Code code, std::string message, std::string_view remedy = {}, const char* reason = "",
         const char* field = "", std::string_view value = {}, std::string_view limit = {},
@@ -53,9 +53,9 @@ struct [[nodiscard]] Error {
   ~Error();
 };
 
-// Error::reason of failures that have nothing to do with a device.
+// Error::reason of failures unrelated to devices.
 namespace reason {
-inline constexpr const char* kOutOfRange = "out-of-range";  // `field` is `value`, and must be `limit`
+inline constexpr const char* kOutOfRange = "out-of-range";  // `field` is `value` but must be `limit`
 inline constexpr const char* kContextFull = "context-full";
 inline constexpr const char* kNoSuchModel = "no-such-model";
 inline constexpr const char* kAmbiguousModel = "ambiguous-model";

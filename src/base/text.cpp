@@ -7,8 +7,8 @@
 namespace gimbal {
 namespace {
 
-// How many continuation bytes a first byte asks for, and the range of the first of them, which is where
-// overlong forms, surrogates and numbers above U+10FFFF are refused.
+// The number of continuation bytes after a lead byte, and the range of the first of them, which excludes
+// overlong forms, surrogates and numbers above U+10FFFF.
 struct Lead {
   uint8_t more, low, high;
 };
@@ -24,8 +24,8 @@ Lead lead_of(uint8_t byte) {
   return {0, 0, 0};
 }
 
-// How many edits of one character lie between two words; neighbours changing places count as one (optimal
-// string alignment).
+// Edit distance of two words; swapping neighbouring characters counts as one edit (optimal string alignment
+// distance).
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); i++) d[i][0] = i;
@@ -70,7 +70,7 @@ bool acts_on_terminals(std::string_view c) {
   if (c.size() == 3) code = (code & 0xf) << 12 | (uint8_t(c[1]) & 0x3fu) << 6 | (uint8_t(c[2]) & 0x3fu);
   if (c.size() > 3) return false;
   return code < 0x20 || (code >= 0x7f && code < 0xa0) ||         // C0, DEL, C1
-         code == 0x61c || (code >= 0x200b && code <= 0x200f) ||  // zero width, marks of direction
+         code == 0x61c || (code >= 0x200b && code <= 0x200f) ||  // zero width, direction marks
          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x2069) || code == 0xfeff;
 }
 
@@ -90,7 +90,7 @@ std::string escaped(std::string_view text) {
 
 std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known) {
   std::optional<std::string> best;
-  if (word.size() > 64) return best;  // nobody mistypes that much
+  if (word.size() > 64) return best;  // too long for a typing error
   size_t least = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& k : known) {
     size_t d = distance(word, k);

@@ -1,6 +1,6 @@
-// UTF-8, and text from files and requests made harmless before it is printed. One decoder for all of gimbal:
-// RFC 3629, and the "maximal subpart" practice of the Unicode standard (section 3.9, table 3-7) for broken
-// bytes.
+// UTF-8 decoding, and escaping of untrusted text from files and requests before it is printed. All of gimbal
+// uses this one decoder: RFC 3629, and for invalid bytes the "maximal subpart" practice of the Unicode
+// standard (section 3.9, table 3-7).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,30 +14,31 @@ namespace gimbal {
 struct Utf8Step {
   enum Kind : uint8_t {
     Whole,   // a well-formed character
-    Broken,  // bytes that no continuation can make a character: one U+FFFD stands for all of them
-    Cut,     // the beginning of a character, where the text ends
+    Broken,  // invalid bytes, replaced by one U+FFFD
+    Cut,     // a valid prefix of a character at the end of the text
   };
   uint32_t bytes;
   Kind kind;
 };
 
-// Looks at text[at...]; `at` must be inside the text.
+// Decodes the step at text[at...]; `at` must be inside the text.
 Utf8Step utf8_step(std::string_view text, size_t at);
 
 // Well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool is_utf8(std::string_view);
 
-// One whole character that a terminal does not just show: C0 and C1 controls, DEL, characters of no width and
-// those that change the direction of writing, with which a name can look like another one.
+// One whole character with an effect on a terminal: C0 and C1 controls, DEL, zero-width characters, and
+// bidirectional controls, which can make one name look like another.
 bool acts_on_terminals(std::string_view character);
 
-// Such characters, newlines too, and broken UTF-8 as \xNN: a text from a file or a path within a line.
+// Escapes such characters (and newlines) and invalid
+// UTF-8 as \xNN: for untrusted text within a line.
 std::string escaped(std::string_view);
 
 // 'text' for an error message: escaped, at most 80 bytes, then "...".
 std::string quoted(std::string_view text);
 
-// The word of `known` that is nearest to a mistyped one; nothing when none is near.
+// The word of `known` nearest to a misspelled one; nullopt if none is close.
 std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace gimbal
