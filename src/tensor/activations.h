@@ -1,20 +1,20 @@
-// How rows of activations lie in memory once `quantize` made them codes of 8 bits: block after block, each
-// with the scale at its beginning, its codes, and sums of them, which spare kernels a product with the
-// weights' zero points. Freestanding.
+// Memory layout of quantized activations: rows of int8 blocks, each
+// with its scale, its codes, and sums of the codes. The sums save
+// kernels a multiplication with the weights' zero points. Freestanding.
 #pragma once
 #include "tensor/dtype.h"
 
 namespace gimbal {
 
 struct Activations {
-  int block = 0, bytes = 0;   // values of a block, and its bytes
-  int codes = 0;              // where its codes begin: one i8 each
-  int sums = 0, sum_of = 0;   // where its sums begin, and of how many codes each is
-  int sum_bytes = 0;          // i32 or i16
-  bool scale_of_row = false;  // the scale is that of the whole row, and the same in each of its blocks
+  int block = 0, bytes = 0;   // values and bytes per block
+  int codes = 0;              // offset of the codes, one i8 each
+  int sums = 0, sum_of = 0;   // offset of the sums; codes per sum
+  int sum_bytes = 0;          // bytes per sum: 4 (i32) or 2 (i16)
+  bool scale_of_row = false;  // one scale for the whole row, repeated in each block
 };
-// With one scale for a row, its product with a row of -1, 0, 1 is one sum of whole numbers. Of so many values
-// it is below 2^24: exact as i32, and exact as f32.
+// With one scale per row, the product with a row of -1, 0, 1 is a single integer sum. Up to this many values
+// it stays below 2^24: exact as i32 and as f32.
 constexpr int64_t kMaxScaleOfRow = (int64_t(1) << 24) / 127;
 constexpr Activations activations_of(DType t) {
   switch (t) {
@@ -31,7 +31,7 @@ inline float activation_scale(const uint8_t* block) {
   __builtin_memcpy(&scale, block, 4);
   return scale;
 }
-// Sum number i of a block.
+// The i-th sum of a block.
 inline int32_t activation_sum(const Activations& a, const uint8_t* block, int i) {
   int32_t wide;
   int16_t narrow;
@@ -39,7 +39,7 @@ inline int32_t activation_sum(const Activations& a, const uint8_t* block, int i)
   __builtin_memcpy(&narrow, block + a.sums + (a.sum_bytes == 2 ? 2 * i : 0), 2);
   return a.sum_bytes == 4 ? wide : narrow;
 }
-// A block of these codes.
+// Writes a block with these codes and their sums.
 inline void put_activations(const Activations& a, float scale, const int8_t* codes, uint8_t* block) {
   __builtin_memcpy(block, &scale, 4);
   __builtin_memcpy(block + a.codes, codes, size_t(a.block));

@@ -1,16 +1,16 @@
-// Q8_0 and Q4_0 blocks from 32 floats, as ggml's reference quantizer makes them, and what of it a KV cache
-// stores. Without library calls, so that kernel objects (freestanding, one per instruction set), the
-// reference and tensor/quant_encode.h share one text: the bits of a cache cannot depend on the instruction
-// set.
+// Encodes 32 floats as Q8_0 and Q4_0 blocks exactly as ggml's reference quantizer does, and marks blocks of a
+// KV cache that are not finite. No library calls: the kernel objects (freestanding, one per instruction set),
+// the reference and tensor/quant_encode.h share this code, so the bits of a cache do not depend on the
+// instruction set.
 //
-// Codes are x times the inverse of the step, in f32: one division, one product a value, each rounded to
-// nearest even. They are made with the f32 step; what is stored is that step rounded to f16.
+// Codes are x times the inverse of the step, in f32: one division, then one product per value, each rounded
+// to nearest even. They use the f32 step; the stored step is rounded to f16.
 #pragma once
 #include <stdint.h>
 
 #include "tensor/half.h"
 
-// The value of largest magnitude, with its sign; the first of equals. NaN never wins.
+// The value of largest magnitude, with its sign; the first one on ties. NaN never wins.
 static constexpr float extreme_of(const float* x, int n) {
   float extreme = 0;
   for (int i = 0; i < n; i++)
@@ -24,7 +24,7 @@ static inline void store_half(uint8_t* to, float value) {
   __builtin_memcpy(to, &half, 2);
 }
 
-// To the nearest whole number, ties away from zero, inside -127..127; 0 for NaN.
+// Rounds to nearest, ties away from zero, clamped to -127..127; 0 for NaN.
 static constexpr int8_t code_of_8_bits(float value) {
   const float size = __builtin_fabsf(value);
   if (!(size < 127)) return int8_t(size >= 127 ? (value > 0 ? 127 : -127) : 0);
@@ -55,7 +55,7 @@ static inline void encode_q4_0(const float* x, uint8_t* block) {
         uint8_t(code_of_4_bits(x[i] * per_step + 8.5f) | code_of_4_bits(x[i + 16] * per_step + 8.5f) << 4);
 }
 
-// In a cache, a block with NaN or infinity in it gets the step NaN: what is not a number stays visible.
+// In a cache, a block that contains NaN or infinity gets the step NaN, so the error stays visible.
 static inline void mark_if_not_finite(const float* x, uint8_t* block) {
   bool finite = true;
   for (int i = 0; i < 32; i++) finite = finite && x[i] - x[i] == 0;

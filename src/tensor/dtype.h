@@ -1,4 +1,4 @@
-// How numbers are stored: one enum for plain and quantized formats alike, generated from dtypes.def.
+// Number formats: one enum for plain and quantized formats, generated from dtypes.def.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,13 +17,13 @@ enum class DType : uint8_t {
 #undef GIMBAL_DTYPE
 };
 
-// All of them, in the order of dtypes.def. Their numbers may have gaps.
+// All formats in the order of dtypes.def. The numbers may have gaps.
 inline constexpr DType kAllDTypes[] = {
 #define GIMBAL_DTYPE(number, id, ...) DType::id,
 #include "tensor/dtypes.def"
 #undef GIMBAL_DTYPE
 };
-// One more than the largest number: the size of a table that a format's number is the index of.
+// The largest number plus one: the size of tables indexed by format number.
 inline constexpr int kDTypeNumbers = [] {
   int most = 0;
   for (DType t : kAllDTypes) most = int(t) > most ? int(t) : most;
@@ -38,7 +38,7 @@ struct DTypeInfo {
 };
 
 struct DTypeTable {
-  DTypeInfo at[kDTypeNumbers + 1];  // by number; the last one for numbers that no format has
+  DTypeInfo at[kDTypeNumbers + 1];  // by number; the last entry stands for unassigned numbers
 };
 inline constexpr DTypeTable kDTypes = [] {
   DTypeTable t{};
@@ -53,12 +53,12 @@ constexpr const DTypeInfo& info(DType t) {
   return kDTypes.at[int(t) < kDTypeNumbers ? int(t) : kDTypeNumbers];
 }
 
-// What a plugin and its host must mean alike by a format's number: its name and its blocks.
+// A hash of name and block layout: plugin and host compare it, so that a number means one format to both.
 constexpr uint64_t meaning(DType t) {
   return Hash().add(info(t).name).add(info(t).block).add(info(t).bytes).value();
 }
 
-// Bytes of n values that start at a block boundary; n must be a multiple of the block.
+// Bytes of n values from a block boundary on; n must be a multiple of the block.
 constexpr int64_t row_bytes(DType t, int64_t n) { return n / info(t).block * info(t).bytes; }
 
 // A set of formats as bits, for kernel tables.
@@ -71,10 +71,10 @@ constexpr DTypeSet set_of(DType t, T... rest) {
 }
 constexpr bool has(DTypeSet s, DType t) { return s >> int(t) & 1; }
 
-// The names of a set's formats for people, in the order of dtypes.def: "f32, f16, q4_0".
+// The names of a set's formats, in the order of dtypes.def: "f32, f16, q4_0".
 std::string names_of(DTypeSet);
 
-// Looks a format up by its name, in any case ("Q4_K", "q4_k"), or by its id in GGUF files.
+// Finds a format by name, ignoring case ("Q4_K", "q4_k"), or by its type id in GGUF files.
 std::optional<DType> dtype_named(std::string_view name);
 std::optional<DType> dtype_of_gguf(uint32_t id);
 

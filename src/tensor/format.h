@@ -1,34 +1,34 @@
-// How weight formats lie in memory for kernels: facts from which layout, packing and kernels follow
-// (formats.def). Freestanding: kernels read it, too.
+// Properties of weight formats that determine layout, packing and kernels (formats.def). Freestanding:
+// kernels use them, too.
 #pragma once
 #include "tensor/dtype.h"
 
 namespace gimbal {
 
-// Codes, or which plain numbers.
+// Quantized codes, or a plain number format.
 enum class Number : uint8_t { Codes, Single, Half, Brain };
-// The scale of a group of columns. Floats (f16, bf16) are multiplied with the activations' own; integers (a
-// byte, unsigned or signed; two numbers 2 s + 1 in a byte; with the minimum in one byte) are, and the sum of
-// the block is then multiplied by its unit, an f16.
+// The scales of groups of columns. Float scales (f16, bf16) are multiplied with the activations' scale
+// directly. Integer scales (a byte, unsigned or signed; two numbers 2 s + 1 in a byte; scale and minimum in
+// one byte) multiply the group's sum first; the block's sum is then multiplied by its unit, an f16.
 enum class Scales : uint8_t { OfBlock, Halves, Brains, Unsigned, Signed, Odd, Paired };
-// Codes that name a level: of iq4_nl, of 4-bit floats, of the codebooks of iq2 and iq3_xxs.
+// Lookup tables for codes: of iq4_nl, of 4-bit floats, the codebooks of iq2 and iq3_xxs.
 enum class Levels : uint8_t { Plain, NonLinear, Float4, Iq2, Iq3 };
 
 struct Format {
   Number number = Number::Codes;
-  DType x = DType::F32;  // activations that it is multiplied with
-  int group = 0;         // columns with one scale
+  DType x = DType::F32;  // activation format of its products
+  int group = 0;         // columns per scale
   bool bytes = false, nibbles = false, pairs = false,
-       bits = false;     // planes of codes: 8, 4, 2, 1 bits of each
-  bool shifts = false;   // plane of one bit for every 8 columns
-  bool doubled = false;  // the code is twice what the planes hold
+       bits = false;     // bit planes of the codes: 8, 4, 2, 1 bits each
+  bool shifts = false;   // a plane of one bit per 8 columns
+  bool doubled = false;  // the code is twice the value in the planes
   Levels levels = Levels::Plain;
-  int zero = 0, most = 0;  // the code that stands for 0; the largest code
+  int zero = 0, most = 0;  // the code of value 0; the largest code
   Scales scales = Scales::OfBlock;
-  bool minimums = false;      // a second scale, of no code
-  int unit_divisor = 1;       // of the f16 in the file, a power of two
-  bool tensor_scale = false;  // one f32 for the tensor, behind its values, in place of units
-  bool two_streams = false;   // on CPUs, tiles of two places come faster from memory
+  bool minimums = false;      // a second scale, added without a code
+  int unit_divisor = 1;       // of the f16 in the file; a power of two
+  bool tensor_scale = false;  // one f32 per tensor, after its values, instead of units
+  bool two_streams = false;   // on CPUs, reading tiles from two places is faster
 
   bool operator==(const Format&) const = default;
 };
@@ -52,14 +52,14 @@ constexpr Format format_of(DType t) {
 
 constexpr bool is_weight(const Format& f) { return f.number != Number::Codes || f.group > 0; }
 
-// The first format with the same facts: they share kernels.
+// The first format with the same properties: they share kernels.
 constexpr DType first_alike(DType t) {
   for (DType other : kAllDTypes)
     if (format_of(other) == format_of(t)) return other;
   return t;
 }
 
-// A scale for a whole tensor is padded to 32 bytes, after the values.
+// The scale of a whole tensor follows the values, padded to 32 bytes.
 constexpr int64_t tensor_tail_bytes(DType t) { return format_of(t).tensor_scale ? 32 : 0; }
 
 }  // namespace

@@ -1,11 +1,11 @@
-// f16 and bf16 to f32 and back without library calls, so that kernel objects (freestanding, one per
-// instruction set) and everything else share one text. Rounding is to nearest, ties to even; formats as in
-// IEEE 754-2008.
+// Conversions between f16, bf16 and f32 without library calls, shared by
+// kernel objects (freestanding, one per instruction set) and all other
+// code. Rounding is to nearest, ties to even; formats as in IEEE 754-2008.
 #pragma once
 #include <stdint.h>
 
-// Exact for every input. A NaN keeps its sign and payload and becomes quiet, as the processors' own
-// conversion does.
+// Exact for every input. A NaN keeps its sign and payload and becomes quiet, as in the processors' own
+// conversion.
 // Selections instead of branches, so that loops over halves vectorize.
 static constexpr float half_to_float(uint16_t half) {
   const uint32_t magnitude = half & 0x7fff, mantissa = half & 0x3ff;
@@ -17,14 +17,14 @@ static constexpr float half_to_float(uint16_t half) {
   return __builtin_bit_cast(float, uint32_t(half & 0x8000) << 16 | size);
 }
 
-// Values of 65520 and above become infinity; below 2^-14 the result is subnormal, at 2^-25 and below zero.
+// 65520 and above become infinity; results below 2^-14 are subnormal; 2^-25 and below become zero.
 static constexpr uint16_t float_to_half(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return uint16_t(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));  // NaN
   if (magnitude >= 0x477ff000) return uint16_t(sign | 0x7c00);                             // 65520
   if (magnitude >= 0x38800000) {                                                           // 2^-14: normal
-    // The carry of the rounding runs into the exponent, which is what it should do.
+    // The carry of the rounding correctly runs into the exponent.
     return uint16_t(sign | ((magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13));
   }
   if (magnitude <= 0x33000000) return uint16_t(sign);  // 2^-25 is a tie between 0 and 2^-24: even is 0

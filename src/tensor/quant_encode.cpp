@@ -10,14 +10,14 @@
 namespace gimbal {
 namespace {
 
-// Truncates to 0..top. Also defined where a plain conversion is not: for NaN (0) and for what no integer can
-// hold.
+// Truncates to 0..top. Defined for every input: NaN gives 0,
+// values out of range are clamped.
 uint32_t code_of(float value, uint32_t top) {
   if (value >= float(top)) return top;
   return value > 0 ? uint32_t(value) : 0;
 }
 
-// Codes of 4 bits in 16 bytes, the first 16 values in the low halves; `top_bits` (5-bit formats) takes the
+// Stores 4-bit codes in 16 bytes, the first 16 values in the low halves; `top_bits` (5-bit formats) gets the
 // fifth bits.
 void store_codes(const uint32_t* codes, uint8_t* low_bits, uint8_t* top_bits) {
   for (int i = 0; i < 16; i++) low_bits[i] = uint8_t((codes[i] & 15) | (codes[i + 16] & 15) << 4);
@@ -36,7 +36,7 @@ void encode_q5_0(const float* x, uint8_t* block) {
   store_codes(codes, block + 6, block + 2);
 }
 
-// Q4_1 and Q5_1: codes from the smallest value to the largest.
+// Q4_1 and Q5_1: codes span the range from the smallest to the largest value.
 template <int bits>
 void encode_offset(const float* x, uint8_t* block) {
   float low = FLT_MAX, high = -FLT_MAX;

@@ -1,4 +1,4 @@
-// Random blocks: random bits, with the few fields that are scales set to sane values.
+// Random blocks: random bits with plausible values in the scale fields.
 #include <cstring>
 
 #include "tensor/quant.h"

@@ -1,21 +1,22 @@
-// Every weight format as a struct quant::<ID> (one .inc file each): value_of(block, j) is value j of a block,
-// by definition. Beside it stand the parts that packing needs, where the format has them (packing/pack.cpp):
-//   code_of(block, j)        the code, as formats.def counts it; or level_of(block, j), what the code stands
-//   for unit_at, minimum_unit_at the bytes where the f16 of the block and of its minimums lie; or
-//   unit_bits(block) or
-//                            unit_bits(block, group): the 16 bits of the block's or a group's scale
-//   scale_of, minimum_of     of a group: the byte as it is packed (of Scales::Odd, 2 s + 1)
-//   usual_unit, make_sane    for random blocks: a unit that gives values of about 1; what else makes them
-//   valid
-// They are written in a dialect of functions without loops or pointers, each mix of operators parenthesised:
-//   FUNCTION(type, name, arguments) BEGIN .. END, ARG(type, name), ARG_ (the same after a comma), LET(type,
-//   name) BLOCK                     the argument `block` U8 U16 U32 (block, i)     unsigned little-endian
-//   integer at byte i, as u32;  I8: signed, as i32 F16(block, i)             the half at byte i as f32;
-//   HALF_BITS(u): the same from its bits FLOAT_BITS(u)             the f32 with these bits;  F32(x), I32(x):
-//   conversion by value SELECT(c, a, b)           a if c, else b TABLE_*(i)                entry i of a
-//   table: the numbers of the .def files as unsigned (IQ4_NL, FP4: signed)
-// Values equal those of ggml's to_float bit for bit as long as multiplications and additions are not
-// contracted.
+// Every weight format as a struct quant::<ID> (one .inc file each). value_of(block, j) defines value j of a
+// block. Where the format has them, the struct also has the parts that packing needs (packing/pack.cpp):
+//   code_of(block, j)      the code as formats.def counts it; or level_of(block, j), the level that it
+//   selects unit_at, minimum_unit_at     byte offsets of the f16 unit of the block and of its minimums; or
+//   unit_bits(block[, group])    the 16 bits of the scale of the block or of a group
+//   scale_of, minimum_of   of a group: the byte as packed (2 s + 1 for Scales::Odd)
+//   usual_unit, make_sane  for random blocks: a unit that gives values of about 1; repairs invalid fields
+// The dialect has functions without loops or pointers; mixed operators are always parenthesised:
+//   FUNCTION(type, name, arguments) BEGIN .. END, ARG(type, name), ARG_ (after a comma), LET(type, name)
+//   BLOCK                  the argument `block`
+//   U8 U16 U32 (block, i)  unsigned little-endian integer at byte i, as u32; I8: signed, as i32
+//   F16(block, i)          the half at byte i as f32; HALF_BITS(u): the same from its bits
+//   FLOAT_BITS(u)          the f32 with these bits; F32(x), I32(x): conversion by value
+//   SELECT(c, a, b)        a if c, else b
+//   TABLE_*(i)             entry i of a table: the numbers of the .def files as unsigned (IQ4_NL, FP4:
+//   signed)
+//
+// Values equal those of ggml's to_float bit for bit, provided that the compiler does not contract
+// multiplications and additions.
 #pragma once
 #include <stdint.h>
 
