@@ -12,9 +12,9 @@
 namespace gimbal::reference {
 namespace {
 
-// Values of rows of activations: code times scale; where the scale is that of the row, kernels take it from
-// the row's first block. They rely on the sums of the codes that are stored with them, so a group of codes
-// whose sum is wrong decodes to NaN.
+// Decodes rows of activations: code times scale. A scale per row is
+// taken from the row's first block, as kernels do. Kernels rely on the
+// stored sums of the codes, so a group with a wrong sum decodes to NaN.
 void decode_activations(DType t, const std::byte* p, int64_t row, int64_t n, double* out) {
   const Activations a = activations_of(t);
   const auto scale_at = [&](int64_t i) {

@@ -1,5 +1,5 @@
-// What every op means, in plain double precision: the judge of all backends. Slow and obvious on purpose. The
-// meaning of each op lies in its file of ops/defs/.
+// The reference: every op in plain double precision, which all backends are checked against. Slow and simple
+// on purpose. Each op's reference is in its file of ops/defs/.
 #pragma once
 #include <cmath>
 #include <span>
@@ -11,27 +11,27 @@
 namespace gimbal::reference {
 
 struct Tensor {
-  Shape shape;  // `type` is where the values came from; they are held as doubles
+  Shape shape;  // `type` is the source format; the values are doubles
   std::vector<double>
       values;  // shape.count() of them, dim[0] fastest. Caches: [hd, heads, kPagePositions, pages]
 };
 
-// Decodes dense bytes of any format that can be decoded (tensor/quant.h), i32 and activations included.
+// Decodes dense bytes of any decodable format (tensor/quant.h), of i32 and of activations.
 Tensor decode(const Shape& shape, const void* dense);
 
-// One op being computed: what an op's reference is given.
+// The arguments of an op's reference.
 struct Call {
   const OpParams& params;
   std::span<const Tensor* const> in;
   Tensor& out;
-  int rows;         // to compute, of the input that brings the rows
-  size_t computed;  // values in as many rows of the output
+  int rows;         // to compute, of the rows input
+  size_t computed;  // values in that many rows of the output
   std::vector<double>* magnitude;
-  Tensor* state;  // of ops that have one: as it was, and as it becomes
+  Tensor* state;  // for ops with a state: updated in place
   std::vector<double>* state_magnitude;
 
   const std::vector<double>& x(size_t i = 0) const { return in[i]->values; }
-  // `terms`: the sum of the absolute values of what was added up. 0 where nothing is rounded.
+  // `terms`: the sum of the absolute values of all summands; 0 if nothing is rounded.
   void put(size_t i, double value, double terms) const {
     out.values[i] = value;
     if (magnitude) (*magnitude)[i] = terms;
@@ -43,10 +43,10 @@ struct Call {
   }
 };
 
-// Runs one op; `out` has its shape set and, for ops that write to a cache, holds the cache before. `rows`:
-// how many rows are real; further ones keep what `out` held. `magnitude`, when given, gets for every output
-// value the sum of the absolute values of the terms that were added up: error bounds of float arithmetic are
-// multiples of it. `state`, `state_magnitude`: likewise of an op's state, which is not among what it reads.
+// Runs one op. `out` has its shape and, for ops that write to a cache, the cache's previous contents. `rows`:
+// the number of valid rows; further rows of `out` are unchanged. `magnitude`, if given, receives for every
+// output value the sum of the absolute values of its summands: error bounds of float arithmetic are multiples
+// of it. `state` and `state_magnitude`: the same for an op's state, which is not one of its inputs.
 void run(OpKind, const OpParams&, std::span<const Tensor* const> inputs, Tensor& out, int rows,
          std::vector<double>* magnitude = nullptr, Tensor* state = nullptr,
          std::vector<double>* state_magnitude = nullptr);

@@ -1,4 +1,4 @@
-// Which shapes an op takes and which it gives: checked while a program is recorded, op by op.
+// Shape rules of ops: checked op by op while a program is recorded.
 #pragma once
 #include <span>
 
@@ -8,17 +8,17 @@
 
 namespace gimbal {
 
-// The formats of a KV cache. Quantized ones keep blocks of 32 values of one head at one position, so they
-// need heads of whole blocks.
+// The formats of a KV cache. Quantized formats store blocks of 32 values of one head at one position, so the
+// head size must be a multiple of 32.
 inline constexpr DTypeSet kCacheTypes = set_of(DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0);
 
-// The shape of the output. Errors: Unsupported, naming the op, the shapes found and the rule that they break.
-// Caches are [hd, heads, kPagePositions, pages] of one of kCacheTypes.
+// Returns the shape of the output. Errors: Unsupported, with the op, the shapes found and the violated rule.
+// Caches are [hd, heads, kPagePositions, pages] in one of kCacheTypes.
 Result<Shape> output_shape(OpKind, const OpParams&, std::span<const Shape> inputs);
 
-// The format that the activations of a matmul must have for weights of format `w`: F32 for float weights,
-// else int8 codes (tensor/activations.h), as tensor/formats.def says. This is a part of what a linear layer
-// means in gimbal, so it is the same on every device.
+// The activation format of a matmul with weights of format `w`: F32 for float weights, else int8 codes
+// (tensor/activations.h), as tensor/formats.def states. It is part of gimbal's definition of a linear layer
+// and therefore the same on every device.
 DType activation_type(DType w);
 
 }  // namespace gimbal

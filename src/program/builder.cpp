@@ -17,7 +17,7 @@ Value ProgramBuilder::place(const std::string& name, Shape shape, Slot slot, uin
   return program_.add(name, shape, slot, bytes, layout, extent, error_);
 }
 
-// What a weight is called: the tensor, and which part of it where it is not all.
+// A weight's name: the tensor, and the part of it unless it is the whole.
 static std::string name_of(const WeightSource& s, int64_t rows) {
   std::string name = s.tensor;
   if (s.expert) name += format("[expert {}]", s.expert);
@@ -87,7 +87,7 @@ Value ProgramBuilder::record(OpKind kind, const std::vector<Value>& in, const Op
     if (!error_) error_ = Error{out.error().code, format("{}: {}", name, out.error().message), ""};
     return in.front();
   }
-  // As many as output_shape() accepts: at most GIMBAL_MAX_INPUTS.
+  // Checked by output_shape(): at most GIMBAL_MAX_INPUTS.
   for (Value v : in) op.in[op.inputs++] = v.id;
   set_params(op, params);
   op.outputs = 1;
@@ -104,7 +104,7 @@ Value ProgramBuilder::record(OpKind kind, const std::vector<Value>& in, const Op
   return {op.out[0]};
 }
 
-// x as a product with such weights takes it.
+// x in the format that a product with such weights takes.
 Value ProgramBuilder::quantized(Value x, DType weights) {
   const DType type = activation_type(weights);
   if (type == DType::F32) return x;

@@ -1,5 +1,5 @@
 // Records a program. Model code reads like a paper: x = p.add(x, p.linear(w.out, p.attention(...))).
-// Shapes are checked op by op; the first mistake is kept and given by finish(), so that model code needs no
+// Shapes are checked op by op; the first error is kept and returned by finish(), so model code needs no
 // checks.
 #pragma once
 #include <map>
@@ -16,31 +16,31 @@ namespace gimbal {
 
 class ProgramBuilder {
  public:
-  // `device` decides how weights and caches are laid out. `rows`: how many tokens one step can hold;
-  // `out_rows`: how many of them can be asked for logits.
+  // `device` determines the layout of weights and caches. `rows`: the most tokens per step; `out_rows`: the
+  // most rows per step that need logits.
   ProgramBuilder(const Device& device, int rows, int out_rows);
 
-  // ---- weights: the same source and size give the same value, so tied weights are held once
+  // ---- weights: the same source and size give the same value, so tied weights are stored once
   Value matrix(const std::string& name,
-               Shape shape);  // [columns, rows], packed where the device has a layout for it
+               Shape shape);  // [columns, rows], packed if the device has a layout for it
   Value matrix(const WeightSource& source, Shape shape);
   Value vector(const std::string& name, int size);  // f32
   Value vector(const WeightSource& source, int size);
-  // ---- what changes per step
+  // ---- inputs of each step
   Value rows_input(const std::string& name, DType type,
                    int width = 0);                // width 0: one value per row, else [width, rows]
   Value out_rows_input(const std::string& name);  // i32[out_rows]
-  // In Slot::Output: what another program leaves there.
+  // The output of another program, in Slot::Output.
   Value input(const std::string& name, Shape shape, Slot slot = Slot::Step,
               gimbal_extent extent = GIMBAL_ALL_ROWS);
-  // What steps leave for later ones; the last dimension of the shape counts pages of this pool.
+  // State for later steps; the last dimension of the shape counts pages of this pool.
   Value state(const std::string& name, const Shape& shape, StateLayout layout, int pool);
   Value cache(const std::string& name, DType type, bool is_key, int head_dim, int heads, int pages,
               int pool = 0);
 
   const Shape& shape(Value v) const { return program_.info[v.id].shape; }
 
-  // ---- ops; what each computes: ops/defs/<op>.cpp
+  // ---- ops; defined in ops/defs/<op>.cpp
   // Any op; its output is named `what`, or after the op.
   Value record(OpKind kind, const std::vector<Value>& in, const OpParams& params = {},
                const std::string& what = "");
@@ -49,16 +49,16 @@ class ProgramBuilder {
   Value rms_norm(Value x, Value weight, float epsilon) {
     return record(OpKind::RmsNorm, {x, weight}, {{epsilon}, {}}, "norm");
   }
-  // Quantizes x first where the weight's format asks for it.
+  // Quantizes x first if the weight's format requires it.
   Value linear(Value weight, Value x, std::optional<Value> bias = {});
   // `first`: the first value of a head that is rotated.
   Value rope(Value x, Value table, RopePairs pairs, int first = 0) {
     return record(OpKind::Rope, {x, table}, {{}, {int64_t(pairs), first}});
   }
-  // A bias needs a weight.
+  // A bias requires a weight.
   Value norm(Value x, NormKind kind, float epsilon, std::optional<Value> weight = {},
              std::optional<Value> bias = {});
-  // Element-wise ops of one value; `f`: their number, where they have one.
+  // Element-wise ops of one value; `f`: their parameter, if they have one.
   Value map(OpKind kind, Value x, float f = 0) { return record(kind, {x}, {{f}, {}}); }
   Value mul(Value a, Value b) { return record(OpKind::Mul, {a, b}); }
   Value slice(Value x, int first, int n) { return record(OpKind::Slice, {x}, {{}, {first, n}}); }
@@ -68,25 +68,24 @@ class ProgramBuilder {
   }
   struct Attend {
     float scale;
-    int window = 0;            // positions that a row sees, its own counted; 0: all up to its own
-    float cap = 0, alibi = 0;  // 0: none
-    std::optional<Value> seen{},
-        sinks{};  // i32[2, rows] in place of the window; f32[heads], with `seen` only
+    int window = 0;                        // visible positions, including the row's own; 0: all up to its own
+    float cap = 0, alibi = 0;              // 0: none
+    std::optional<Value> seen{}, sinks{};  // i32[2, rows], replaces the window; f32[heads], only with `seen`
   };
   Value attention(Value q, Value keys, Value values, Value position, Value sequence, Value pages,
                   const Attend& how);
   // ---- mixtures of experts: ops/defs/experts.cpp
   struct Routing {
-    int k;  // experts of a row
+    int k;  // experts per row
     Gating gating = Gating::Softmax;
     bool normalised = false;
     int groups = 0, groups_used = 0;  // 0: none
-    float scale = 0;                  // of the weights; 0: none
+    float scale = 0;                  // of the weights; 0: 1
   };
-  // f32[2k, rows]: weights, then experts.
+  // f32[2k, rows]: weights, then expert indices.
   Value route(Value logits, const Routing& how, std::optional<Value> bias = {});
-  // The matrices of all experts are `weights`, n rows each. x: [k, rows], or [k, slots, rows]. Without routes
-  // slot s takes matrix s. Quantizes as linear() does. Gives [n, slots, rows].
+  // `weights` holds the matrices of all experts, n rows each. x: [k, rows], or [k, slots, rows]. Without
+  // routes, slot s uses matrix s. Quantizes as linear() does. Returns [n, slots, rows].
   Value expert_linear(Value weights, int n, Value x, std::optional<Value> routes = {},
                       std::optional<Value> bias = {});
   Value combine(Value x, Value routes, std::optional<Value> scales = {});
@@ -97,22 +96,22 @@ class ProgramBuilder {
   Value add(Value a, Value b) { return record(OpKind::Add, {a, b}); }
   Value select_rows(Value x, Value rows) { return record(OpKind::SelectRows, {x, rows}); }
   Value top_k(Value x, int k) { return record(OpKind::TopK, {x}, {{}, {k}}); }
-  // The same memory seen with other dimensions; the last one stays the rows.
+  // Views with other dimensions; the last dimension remains the rows.
   Value split_heads(Value x, int head_dim);  // [heads * hd, rows] -> [hd, heads, rows]
   Value join_heads(Value x);                 // and back
 
-  // Values computed from here on are named "<scope>.<what>".
+  // Later values are named "<scope>.<what>".
   void scope(std::string name) { scope_ = std::move(name); }
-  // Ops recorded from here on belong to this layer: where a program may be divided (program/partition.h).
+  // Later ops belong to this layer: programs are divided between layers (program/partition.h).
   void layer(int index) { layer_ = index; }
-  // The value that the host reads after a step.
+  // Marks the value that the host reads after a step.
   void output(Value v);
-  // What comes next in this slot is placed there or behind it: beside guards, or another program's values.
+  // Later values of this slot are placed at or after this offset: next to guards, or after another program's.
   void continue_at(Slot slot, uint64_t offset) {
     program_.slot_bytes[size_t(slot)] = align_up(offset, kAlignment);
   }
 
-  // Plans the memory of what is computed. Errors: the first op whose shapes do not fit.
+  // Plans the activation memory. Errors: the first op whose shapes do not fit.
   Result<Program> finish() &&;
 
  private:
@@ -125,7 +124,7 @@ class ProgramBuilder {
   int rows_, out_rows_;
   Program program_;
   std::map<std::string, Value> named_;
-  std::map<std::pair<uint16_t, DType>, Value> quantized_;  // one quantization serves all matmuls of a value
+  std::map<std::pair<uint16_t, DType>, Value> quantized_;  // all matmuls of a value share its quantization
   std::string scope_;
   int layer_ = kBeforeLayers;
   std::optional<Error> error_;

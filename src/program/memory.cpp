@@ -36,7 +36,7 @@ void plan_work(Program& p, uint64_t alignment) {
         last = std::max(last, kept ? p.ops.size() : i);
       }
   }
-  // Largest first, each at the lowest offset where nothing that lives at the same time is in the way.
+  // Largest first, each at the lowest offset that is free during its lifetime.
   std::vector<Lifetime*> order;
   for (Lifetime& l : lives) order.push_back(&l);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kNobody = SIZE_MAX;
 
-// Which stages have to do with a value.
+// The stages that use a value.
 struct Use {
   size_t computed = kNobody, last_read = 0;
   std::vector<bool> by;  // stage by stage: an op there reads or writes it
@@ -29,13 +29,13 @@ std::vector<Use> uses(const Program& p, std::span<const size_t> stage, size_t st
       u.last_read = stage[i], u.by[stage[i]] = true;
     }
   }
-  // What no op uses is the first stage's.
+  // Unused values belong to the first stage.
   for (Use& u : all)
     if (std::find(u.by.begin(), u.by.end(), true) == u.by.end()) u.by[0] = true;
   return all;
 }
 
-// One stage under construction: values are taken over from the whole program.
+// One stage under construction, which copies values from the whole program.
 class StageBuilder {
  public:
   StageBuilder(const Program& whole, const std::vector<Use>& uses, const Device& device, size_t stage,
@@ -60,7 +60,7 @@ class StageBuilder {
   }
 
   const std::optional<Error>& error() const { return error_; }
-  // Tells where the earlier stages leave what this one is given.
+  // Sets the locations of transferred values in the earlier stages.
   void connect(const std::vector<StageBuilder>& builders) {
     for (size_t i = 0; i < transferred_.size(); i++) {
       Transfer& t = result_.in[i];
@@ -77,7 +77,7 @@ class StageBuilder {
     const ValueInfo& info = whole_.info[from];
     return here(from) = p_.add(info.name, info.shape, slot, bytes, layout, extent, error_).id;
   }
-  // As it lies in the whole program.
+  // With the layout of the whole program.
   uint16_t take(uint16_t from, Slot slot) {
     return take(from, slot, whole_.values[from].bytes, gimbal_layout(whole_.values[from].layout));
   }
@@ -96,7 +96,7 @@ class StageBuilder {
     p_.states.push_back(s);
   }
 
-  // What an op writes: state, or something new.
+  // The output of an op: an existing state, or a new value.
   uint16_t output(uint16_t out) {
     if (here(out) != kNoValue) return here(out);
     const bool leaves = whole_.values[out].slot == uint32_t(Slot::Output) || uses_[out].last_read > stage_;
@@ -126,7 +126,7 @@ class StageBuilder {
   const size_t stage_;
   StageProgram& result_;
   Program& p_;
-  std::vector<uint16_t> transferred_;  // the whole program's values that `in` is about
+  std::vector<uint16_t> transferred_;  // the values of the whole program in `in`
   std::optional<Error> error_;
 };
 
@@ -142,7 +142,7 @@ Result<std::vector<StageProgram>> partition(const Program& whole, std::span<cons
   }
   std::vector<StageProgram> stages(devices.size());
   const std::vector<Use> used = uses(whole, stage_of_op, devices.size());
-  // What steps leave for later ones has one place: written on one device, it could not be read on another.
+  // State for later steps has one location: a stage on another device could not read it.
   for (const StateValue& state : whole.states)
     if (const auto& by = used[state.value].by; std::count(by.begin(), by.end(), true) > 1)
       return Error{Code::Unsupported,

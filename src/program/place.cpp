@@ -12,7 +12,7 @@
 namespace gimbal {
 namespace {
 
-// The first pattern that names the kernel; patterns.size() when none does.
+// The first pattern that matches the kernel; patterns.size() if none does.
 size_t preference_of(const char* kernel, const std::vector<std::string>& patterns) {
   for (size_t i = 0; i < patterns.size(); i++)
     if (fnmatch(patterns[i].c_str(), kernel, 0) == 0) return i;
@@ -25,7 +25,7 @@ const Quarantined* quarantine_of(const char* kernel, const Device& d, const Kern
   return nullptr;
 }
 
-// Why this kernel does not compute this op here; nullopt when it does.
+// Why this kernel cannot compute this op here; nullopt if it can.
 std::optional<std::string> refusal(const gimbal_kernel_info& row, const Program& p, const gimbal_op& op,
                                    const Device& d, const gimbal_device_info& about,
                                    const KernelPreference& wish) {
@@ -38,11 +38,11 @@ bool fits(const gimbal_kernel_info& row, const Program& p, const gimbal_op& op, 
   return !misfit(row, op, p.values.data(), about, wish.allow_fast) && !quarantine_of(row.name, d, wish);
 }
 
-// Small products take no time, whichever row computes them.
+// Small products take negligible time with any kernel.
 constexpr int64_t kMeasuredColumns = 512, kMeasuredValues = 1 << 20;
-constexpr size_t kExactRivals = 3;  // the others are of instruction sets that were overtaken long ago
+constexpr size_t kExactRivals = 3;  // the rest belongs to outdated instruction sets
 
-// The index of the measurement for this op; the number of all where there is none.
+// The index of the measurement for this op; wish.measured.size() if there is none.
 size_t measurement_of(const Program& p, const gimbal_op& op, const Device& d, const KernelPreference& wish) {
   const auto& all = wish.measured;
   if (all.empty()) return 0;
@@ -54,7 +54,7 @@ size_t measurement_of(const Program& p, const gimbal_op& op, const Device& d, co
 
 Error nothing_fits(const Program& p, const gimbal_op& op, const Device& d, const gimbal_device_info& about,
                    const KernelPreference& wish) {
-  // Every row refuses for a reason of its own; for a format that nothing takes, one sentence says it all.
+  // One sentence suffices for many refusals: the formats, and the reason of the best kernel.
   std::string formats = info(p.info[op.in[0]].shape.type).name;
   if (op.inputs > 1) formats += std::string(" with ") + info(p.info[op.in[1]].shape.type).name;
   const auto rows = d.kernels_for(op.kind);
@@ -70,7 +70,7 @@ Error nothing_fits(const Program& p, const gimbal_op& op, const Device& d, const
       "", kNoKernel};
 }
 
-// Of the rows that fit, the fastest one but for the one with the highest rank takes its place, or does not.
+// The fastest other kernel that fits replaces the one of highest rank, if it was faster by the margin.
 void decide_by_measurement(Choice& c, const Program& p, const gimbal_op& op, const Device& d,
                            const gimbal_device_info& about, const KernelPreference& wish) {
   const size_t which = measurement_of(p, op, d, wish);

@@ -10,7 +10,7 @@
 namespace gimbal {
 namespace {
 
-constexpr uint64_t kMaxSlotBytes = 1ull << 60;  // so that sums over slots stay inside 64 bits
+constexpr uint64_t kMaxSlotBytes = 1ull << 60;  // keeps sums over slots within 64 bits
 
 Shape with_rows(const ValueInfo& info, const gimbal_value& v, gimbal_step step) {
   Shape s = info.shape;
@@ -26,7 +26,7 @@ const char* name_of(Slot s) {
   return kNames[size_t(s)];
 }
 
-// Ops name values by 16 bits; the largest number is left for "none" (program/partition.cpp).
+// Ops refer to values by 16-bit indices; the largest is reserved for "none" (program/partition.cpp).
 bool Program::has_room(std::optional<Error>& failed) const {
   if (values.size() < UINT16_MAX) return true;
   if (!failed) failed = Error{Code::Unsupported, "a program of more than 65,535 values", ""};

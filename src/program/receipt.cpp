@@ -16,7 +16,7 @@ void add_to_receipt(std::vector<ReceiptLine>& receipt, const Device& device, con
     const gimbal_op& op = program.ops[i];
     const char* kernel = device.kernel(choices[i].kernel).name;
     const char* in = info(DType(program.values[op.in[0]].dtype)).name;
-    // By how much differs from shape to shape: `gimbal explain` says it.
+    // The speed ratio differs between shapes: `gimbal explain` prints it.
     const std::string why = choices[i].why == Choice::Measured ? "measured" : why_chosen(choices[i], wish);
     auto line = std::find_if(receipt.begin(), receipt.end(), [&](const ReceiptLine& l) {
       return l.kernel == kernel && l.device == id && l.format == in && l.why == why;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kNoOp = -1;
 
-// Which ops read and write each value, by the value whose memory it is.
+// The ops that read and write each value, by the value that owns its memory.
 struct Uses {
   std::vector<int> writer;
   std::vector<std::vector<size_t>> readers;
@@ -30,7 +30,7 @@ bool can_be_selected(const Program& p, uint16_t v) {
   return s.type == DType::F32 && s.rank == 2;
 }
 
-// Row r of the result depends on nothing but row r of what it reads, and nothing else is written.
+// Row r of the result depends only on row r of the inputs, and there is no other output.
 bool is_row_by_row(const Program& p, const gimbal_op& op) {
   const OpDef& meaning = def(OpKind(op.kind));
   const auto plain = [](const InputDef& i) {
@@ -44,8 +44,8 @@ class WantedRows {
  public:
   WantedRows(Program& p, uint16_t wanted) : p_(p), uses_(p), wanted_(wanted) {}
 
-  // Finds the ops that compute wanted rows only. What is found of one may be wrong for another: an op whose
-  // inputs cannot be selected keeps all rows, and then so do those that it reads.
+  // Finds the ops that compute wanted rows only. Iterates to a fixed point: an op whose inputs cannot be
+  // selected keeps all rows, and so do the ops that it reads from.
   bool find() {
     std::vector<bool> keeps_all(p_.ops.size());
     for (bool again = true; again;) {
@@ -66,7 +66,7 @@ class WantedRows {
       if (moves(before.info[v].root)) narrow(uint16_t(v));
     for (size_t i = 0; i < before.ops.size(); i++) {
       gimbal_op op = before.ops[i];
-      if (is_select(op) && moves(before.info[op.in[0]].root)) continue;  // its input has these rows only
+      if (is_select(op) && moves(before.info[op.in[0]].root)) continue;  // its input has only these rows now
       if (moves_[i]) {
         const OpDef& meaning = def(OpKind(op.kind));
         for (int k = 0; k < op.inputs; k++)
@@ -86,7 +86,7 @@ class WantedRows {
     return uses_.writer[root] != kNoOp && moves_[size_t(uses_.writer[root])];
   }
 
-  // By ops that move, and by one that selects, which then is no more.
+  // By ops that move, and by a select_rows, which then becomes unnecessary.
   bool is_read_in_wanted_rows(uint16_t v) const {
     int selects = 0;
     for (size_t i : uses_.readers[v]) {
@@ -112,7 +112,7 @@ class WantedRows {
     p_.values[v].extent = GIMBAL_OUT_ROWS;
     p_.values[v].bytes = uint64_t(s.bytes());
   }
-  // Where an op that moves leaves its result: where it was selected to, if it was.
+  // The value for the result of a moving op: the output of its former select_rows, if it had one.
   uint16_t place_of_selected(const Program& before, uint16_t v) {
     for (size_t i : uses_.readers[v])
       if (is_select(before.ops[i])) {
@@ -124,7 +124,7 @@ class WantedRows {
       }
     return v;
   }
-  // The wanted rows of a value that has all.
+  // The wanted rows of a value that has all rows.
   uint16_t selected(uint16_t v, int layer, std::optional<Error>& failed) {
     auto [it, fresh] = selected_.try_emplace(v);
     if (fresh) {
@@ -143,7 +143,7 @@ class WantedRows {
   }
 
   Program& p_;
-  const Uses uses_;  // of the program as it was
+  const Uses uses_;  // of the original program
   const uint16_t wanted_;
   std::vector<bool> moves_;                // of ops
   std::map<uint16_t, uint16_t> selected_;  // by value

@@ -1,10 +1,10 @@
-// attention(q[hd, heads, R], keys, values, position i32[R], sequence i32[R], pages i32[p, s], seen i32[2, R],
-// sinks f32[heads]) -> [vd, heads, R]: softmax over the positions of the row's sequence up to its own
-// (`window` > 0: the last so many of them; with `seen`: from the first to the last one of the row's pair) of
-// q * key * scale, and the mean of the values with these weights. Heads of q share heads of the cache, `heads
-// / kv_heads` each. `cap`: scores become cap * tanh(score / cap). `alibi`: the largest bias; scores then lose
-// slope(head) for every position between the row and the key. A sink is one more score of its head, without
-// a value.
+// attention(q[hd, heads, R], keys, values, position i32[R], sequence i32[R], pages i32[p, s],
+// seen i32[2, R], sinks f32[heads]) -> [vd, heads, R]: softmax of q * key * scale over the
+// positions of the row's sequence up to the row's own (`window` > 0: only the last so many;
+// with `seen`: from the first to the last position of the row's pair), and the mean of the
+// values with these weights. heads / kv_heads heads of q share a head of the cache. `cap`:
+// scores become cap * tanh(score / cap). `alibi`: the largest bias; scores lose slope(head)
+// per position between row and key. A sink is an additional score of its head without a value.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -16,9 +16,9 @@
 namespace gimbal::ops {
 namespace {
 
-// How many roundings the score of one key may be off by, as a relative error of its weight: each partial sum
-// of the dot product is rounded once, so is its product with the scale, its distance to the maximum, and a
-// weight each time that a later tile has a larger maximum; exp() rounds a few times.
+// Error bound of one key's score in roundings, which is the relative error of its weight: one for each
+// partial sum of the dot product, for its product with the scale, for its distance to the maximum, and one
+// for the weight whenever a later tile has a larger maximum; exp() adds a few.
 struct Score {
   double value = 0, roundings = 0;
   Score(const double* q, const double* k, int hd, double scale, double tiles) {
@@ -29,7 +29,7 @@ struct Score {
   explicit Score(double sink, double tiles) : value(sink), roundings(tiles + kExpRoundings) {}
   // tanh is made of exp: some roundings of 1.
   void cap(double c) { value = c * std::tanh(value / c), roundings += 4 * c; }
-  // The slope's exponent is rounded, and so is exp() of it; then the sum.
+  // Roundings: the slope's exponent, its exp(), and the sum.
   void subtract(double slope, double distance) {
     const double bias = slope * distance;
     value -= bias;
@@ -38,8 +38,8 @@ struct Score {
   static constexpr double kExpRoundings = 4;
 };
 
-// ALiBi (Press et al., "Train Short, Test Long", 2022): of h heads, the first p, the largest power of two,
-// have the slopes 2^(-bias / p), 2^(-2 bias / p) ...; the others those between them.
+// ALiBi (Press et al., "Train Short, Test Long", 2022): of h heads, the first p (the largest power of two)
+// have the slopes 2^(-bias / p), 2^(-2 bias / p) ...; the others lie between them.
 double slope_of(double bias, int head, int heads) {
   const int p = int(std::bit_floor(unsigned(heads)));
   return head < p ? std::exp2(-bias * (head + 1) / p) : std::exp2(-bias / 2 * (2 * (head - p) + 1) / p);
@@ -74,11 +74,11 @@ void attend(const reference::Call& c) {
         best = std::max(best, s.value);
         scores.push_back(s);
       }
-      if (c.in.size() > 7) {  // behind the others, and without a value
+      if (c.in.size() > 7) {  // after the others, without a value
         scores.emplace_back(c.x(7)[size_t(h)], tiles);
         best = std::max(best, scores.back().value);
       }
-      double total = 0, off = 0;  // off: roundings of the sum of the weights that come of the scores
+      double total = 0, off = 0;  // off: roundings in the sum of the weights that come from the scores
       std::vector<double> weight;
       for (Score& s : scores) {
         s.roundings += best - s.value;
@@ -86,7 +86,7 @@ void attend(const reference::Call& c) {
         total += weight.back();
       }
       for (size_t j = 0; j < scores.size(); j++) weight[j] /= total, off += weight[j] * scores[j].roundings;
-      off += 2 * tiles + 8;  // the sum itself: a tree in each tile; and the division by it
+      off += 2 * tiles + 8;  // the sum itself, a tree in each tile, and the division by it
       for (size_t d = 0; d < size_t(vd); d++) {
         double y = 0, roundings = 0;
         for (size_t j = 0; j < size_t(last - first + 1); j++) {
@@ -101,11 +101,11 @@ void attend(const reference::Call& c) {
 
 struct HeadSize {
   int hd, heads, kv_heads, positions, rows, window, sequences;
-  float queries = 1;  // how large: 50 times as large, a softmax that leaves the maximum out overflows
+  float queries = 1;  // magnitude: at 50, a softmax that does not subtract the maximum overflows
   int vd = 0;         // 0: as hd
   float cap = 0, alibi = 0;
-  // Every row sees from the first to the last of its sequence, in place of those up to its own; a window
-  // counts on both sides.
+  // Every row sees its whole sequence instead of the positions up
+  // to its own; a window extends to both sides.
   bool both_sides = false;
   bool sinks = false;
 };
@@ -133,8 +133,8 @@ constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
                                {32, 8, 1, 100, 2, 17, 1, 5, 0, 0, 0, true, true},
                                {64, 5, 5, 3, 1, 0, 1, 1, 32, 0, 0, true, true}};
 
-// Rows to be written to a cache. Among them heads of zeros, of numbers that a half rounds to zero, and of
-// some that it holds in a few bits only.
+// Rows to write to a cache, including heads of zeros, of numbers that f16 rounds to zero, and of subnormal
+// f16 numbers with few bits.
 CaseInput cache_rows(const HeadSize& s, int width, Numbers& n) {
   CaseInput in = floats(Shape(DType::F32, {width, s.kv_heads, s.positions * s.sequences}), n);
   const float odd[] = {0, 1e-7f, 3e-6f};
@@ -175,14 +175,14 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
     c.params.i[1] = s.both_sides ? 0 : s.window, c.params.i[2] = s.vd;
     c.inputs.push_back(floats(Shape(DType::F32, {s.hd, s.heads, s.rows}), n, s.queries));
     for (int width : {s.hd, vd}) c.inputs.push_back(cache_rows(s, width, n));
-    std::vector<int32_t> position, sequence, seen, table(size_t(pages), 0);  // sequence 0 is nobody's
+    std::vector<int32_t> position, sequence, seen, table(size_t(pages), 0);  // sequence 0 is unused
     for (int r = 0; r < s.rows; r++) {
       const int at = std::max(0, s.positions - 1 - (s.both_sides ? 31 : 3) * r);
       position.push_back(at), sequence.push_back(1 + r % s.sequences);
       seen.push_back(s.window ? std::max(0, at - s.window) : 0);
       seen.push_back(s.window ? std::min(s.positions - 1, at + s.window) : s.positions - 1);
     }
-    for (int q = 0; q < s.sequences; q++)  // pages out of order and between each other
+    for (int q = 0; q < s.sequences; q++)  // pages out of order and interleaved
       for (int i = 0; i < pages; i++) table.push_back((i + 1) % pages * s.sequences + q);
     c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), position));
     c.inputs.push_back(integers(Shape(DType::I32, {s.rows}), sequence));
@@ -237,7 +237,7 @@ constinit const OpDef Attention = {
         return c.refuse("sinks must be f32, one per head of q");
       return Shape(DType::F32, {values.dim[0], q.dim[1], q.dim[2]});
     },
-    // Every row reads the keys and values before it; heads that share a KV head read them once.
+    // Every row reads all keys and values before it; heads that share a KV head read them once.
     .cost =
         [](Cost& c, std::span<const Shape> in, const Shape&, int64_t context) {
           const auto kv = double(row_bytes(in[1].type, in[1].dim[0]) + row_bytes(in[2].type, in[2].dim[0]));

@@ -8,9 +8,9 @@
 namespace gimbal::ops {
 namespace {
 
-// What a cache of format `type` gives back of a head's n values: f16 and bf16 the nearest number (ties to
-// even), q8_0 and q4_0 the blocks of tensor/block_encode.h, with the step NaN where something is not finite.
-// Code times step is exact in f32, so reading a cache rounds nothing.
+// A head's n values after a round trip through a cache of format `type`: f16 and bf16 give the nearest number
+// (ties to even), q8_0 and q4_0 the blocks of tensor/block_encode.h, with the step NaN if any value is not
+// finite. Code times step is exact in f32, so reading a cache never rounds.
 std::vector<double> as_cached(DType type, const double* x, int n) {
   if (type == DType::F32) return {x, x + n};
   std::vector<float> values(x, x + n);

@@ -1,11 +1,11 @@
-// What cache_write and attention share: where a position lies in a cache, and the cases, since only attention
-// can tell what was written.
+// Shared by cache_write and attention: the position's index in a cache, and the cases, because only attention
+// can check the contents of a cache.
 #pragma once
 #include "ops/defs/parts.h"
 
 namespace gimbal::ops {
 
-struct CacheIndex {  // where position `pos` of a row's sequence lies in a cache
+struct CacheIndex {  // index of position `pos` of a row's sequence
   const reference::Tensor &sequence, &pages;
   int64_t page(int row, int64_t pos) const {
     const auto s = int64_t(sequence.values[size_t(row)]);
@@ -17,13 +17,13 @@ struct CacheIndex {  // where position `pos` of a row's sequence lies in a cache
   }
 };
 
-// Cases of attention; called `of` in their names: the op whose kernels they are for.
+// Cases of attention. `of` is the op under test, for their names.
 std::vector<Case> attention_cases(OpKind of, DType cache);
 
-// Sizes to measure with.
+// Benchmark sizes.
 inline constexpr int kBenchHeadDim = 128, kBenchHeads = 32, kBenchKvHeads = 8;
-// Cache of the usual size, and position, sequence and pages of `rows` rows at its end: a few rows follow on a
-// long text, many are a prompt of their own.
+// A cache of the usual size, and the position, sequence and pages of `rows` rows at its end: few rows
+// continue a long text, many rows are a prompt of their own.
 struct BenchPlace {
   BenchInput cache, position, sequence, pages;
   BenchPlace(DType cache_type, int rows);

@@ -1,4 +1,4 @@
-// Ops that make a value of one or two others at the same place.
+// Ops that compute each value from one or two values at the same index.
 // swiglu(gate, up) -> gate * sigmoid(gate) * up
 // squared_relu_glu(gate, up) -> max(gate, 0)^2 * up
 // gelu_glu(gate, up) -> gelu(gate) * up; gelu(x) = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2
@@ -33,7 +33,7 @@ Result<Shape> shape_of_product(const ShapeCall& c) {
   return c.in[0];
 }
 
-// An op of one or two inputs of the same shape. `operations`: for one value.
+// An op of one input. `operations`: per value.
 constexpr OpDef of_one(const char* factor, double operations) {
   return {.inputs = {{"x", Role::Rows}}, .floats = {factor}, .operations = operations, .shape = shape_of_one};
 }
@@ -41,14 +41,14 @@ constexpr OpDef of_two(const char* a, const char* b, double operations) {
   return {.inputs = {{a, Role::Rows}, {b, Role::Rows}}, .operations = operations, .shape = shape_of_two};
 }
 
-// One value of the output: puts value i, of which nothing but the values i of the inputs may be read.
+// Computes output value i; may only read value i of the inputs.
 using Each = void (*)(const Call&, size_t i);
 template <Each each>
 void reference_of(const Call& c) {
   for (size_t i = 0; i < c.computed; i++) each(c, i);
 }
 
-// Normal numbers times `FirstScale`, and normal numbers.
+// The first input: normal numbers times `FirstScale`; the second: normal numbers.
 template <OpKind Kind, int FirstScale>
 std::vector<Case> cases_of(DType named) {
   return row_cases(Kind, named, [named](Case& c, int width, Numbers& n) {
@@ -67,7 +67,7 @@ Bench bench_of(DType, int rows, int) {
   return bench_of_rows(def(Kind).max_inputs(), rows, p);
 }
 
-// `Roundings`: that the op's definition in docs/architecture.md allows. `FirstScale`: of the first input of
+// `Roundings`: as allowed by the op's definition in docs/architecture.md. `FirstScale`: of the first input of
 // the cases.
 template <OpKind Kind, Each each, int Roundings, int FirstScale = 1>
 constexpr OpCheck check() {
@@ -77,7 +77,7 @@ constexpr OpCheck check() {
           .bench = bench_of<Kind>};
 }
 
-// The second input as large as the first, and one value for each width of it.
+// The second input with the shape of the first, and with one value per row of it.
 std::vector<Case> mul_cases(DType named) {
   std::vector<Case> all;
   for (bool shared : {false, true})
@@ -105,7 +105,7 @@ void squared_relu(const Call& c, size_t i) {
   const double x = c.x()[i] < 0 ? 0 : c.x()[i];
   c.put(i, x * x);
 }
-void gelu_erf(const Call& c, size_t i) {  // erfc is good to 1.5e-7, not to a part of itself
+void gelu_erf(const Call& c, size_t i) {  // erfc has an absolute error of 1.5e-7, not a relative one
   const double x = c.x()[i];
   c.put(i, x * std::erfc(-x / std::sqrt(2.0)) / 2, std::fabs(x));
 }
@@ -124,7 +124,7 @@ void mul(const Call& c, size_t i) {
 void clamped_swiglu(const Call& c, size_t i) {
   const double limit = double(float(c.params.f[0])), g = std::min(c.x(0)[i], limit),
                u = std::clamp(c.x(1)[i], -limit, limit);
-  // As in gelu: 1.702 is rounded, and so is its product with g.
+  // As in gelu: 1.702 and its product with g are both rounded.
   const double y = g * sigmoid_of(1.702 * g) * (u + 1),
                exponent = 2 * std::fabs(1.702 * g) * sigmoid_of(-1.702 * g);
   c.put(i, y, std::fabs(y) * (16 + exponent));
@@ -135,7 +135,7 @@ void squared_relu_glu(const Call& c, size_t i) {
 }
 void put_gelu(const Call& c, size_t i, double gate, double up) {
   const double u = std::sqrt(2 / std::acos(-1.0)) * (gate + 0.044715 * gate * gate * gate);
-  const double y = gate / (1 + std::exp(-2 * u)) * up;  // as (1 + tanh(u)) / 2, which cancels
+  const double y = gate / (1 + std::exp(-2 * u)) * up;  // equals (1 + tanh(u)) / 2, which would cancel
   // Five roundings of the exponent 2u are an error of e^-2u, and so of 1 + e^-2u. exp() ends at e^-87 and
   // e^88.
   const double exponent = 5 * std::fabs(2 * u) / (1 + std::exp(2 * u));

@@ -1,8 +1,8 @@
-// Mixtures of experts.
+// Mixture of experts.
 // route(logits[E, R], bias[E]) -> f32[2k, R]: the weights of the k best experts of each row, then their
-// numbers. expert_mat_mul(w[k, n * E], x[k, slots or 1, R], routes, bias[n * E]) -> f32[n, slots, R]: x times
-// the matrix of the slot's expert: n rows of w each. Without routes slot s takes matrix s: a matrix for each
-// head. combine(x[d, slots, R], routes, scales[E]) -> f32[d, R]: the sum of the slots, each times its weight,
+// indices. expert_mat_mul(w[k, n * E], x[k, slots or 1, R], routes, bias[n * E]) -> f32[n, slots, R]: x times
+// the matrix of the slot's expert, n rows of w each. Without routes, slot s uses matrix s (a matrix per
+// head). combine(x[d, slots, R], routes, scales[E]) -> f32[d, R]: the sum of the slots, each times its weight
 // and the scale of its expert.
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,7 @@ namespace {
 
 // ---- route
 
-// Of n scores the best k, the lower index first among equals.
+// The indices of the k best of n scores; the lower index first on ties.
 std::vector<size_t> best_of(const std::vector<double>& score, size_t k) {
   std::vector<size_t> order(score.size());
   for (size_t i = 0; i < order.size(); i++) order[i] = i;
@@ -60,7 +60,7 @@ void choose_experts(const reference::Call& c) {
     for (size_t j = 0; j < k; j++) {
       const double scale = c.params.f[0] != 0 ? c.params.f[0] : 1;
       const double w = weight[chosen[j]] / (c.params.i[2] ? sum : 1) * scale;
-      // A weight is as wrong as its distance to the highest logit is long: exp() is of a rounded number.
+      // The error grows with the distance to the highest logit: exp() gets a rounded argument.
       c.put(row * 2 * k + j, w, w * (1 + std::fabs(logits[chosen[j]] - highest) / 16));
       c.put(row * 2 * k + k + j, double(chosen[j]), 0);
     }
@@ -270,7 +270,7 @@ constinit const OpDef ExpertMatMul = {
         return c.refuse("the bias must be f32 with one value per row of the weight");
       return Shape(DType::F32, {n, slots, x.dim[2]});
     },
-    // A row reads the matrices of its experts only; several rows at most all of them.
+    // A row reads only its experts' matrices; several rows at most all of them.
     .cost =
         [](Cost& c, std::span<const Shape> in, const Shape& out, int64_t) {
           const double read = std::min(double(in[0].rows()), double(out.rows() * out.dim[0]));

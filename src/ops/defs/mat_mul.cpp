@@ -1,5 +1,5 @@
-// mat_mul(w[k, n], x[k, R], bias f32[n]) -> f32[n, R]: x times the rows of w, plus the bias if there is one.
-// x is f32 for float weights, else quantized as activation_type() says.
+// mat_mul(w[k, n], x[k, R], bias f32[n]) -> f32[n, R]: x times the rows of w, plus an optional bias. x is f32
+// for float weights, else quantized as activation_type() states.
 #include <algorithm>
 #include <iterator>
 
@@ -11,11 +11,11 @@ namespace {
 
 struct ProductSize {
   int blocks, tail, n, rows, bias;  // k = blocks * block + tail
-  int spare = 2;                    // rows that there is room for beyond those to compute
+  int spare = 2;                    // unused rows in the output's capacity
 };
-// One block and many; a whole chunk of 256, one more, one less; a tile of 16 outputs, one more, one less;
-// rows of x around the numbers that kernels take at once; few rows where there is room for many; and for
-// one alone.
+// One block and many; a chunk of 256, one more, one less; a tile of 16
+// outputs, one more, one less; numbers of rows around those that kernels
+// process at once; few rows in a large capacity; and a capacity of one row.
 constexpr ProductSize kProducts[] = {{1, 0, 1, 1, 0},      {2, 0, 16, 1, 1},      {3, 5, 17, 2, 0},
                                      {8, 0, 15, 3, 0},     {9, 1, 33, 4, 1},      {16, 0, 48, 5, 0},
                                      {17, 3, 7, 8, 0},     {43, 31, 64, 9, 1},    {64, 0, 256, 1, 0},
@@ -24,10 +24,10 @@ constexpr ProductSize kProducts[] = {{1, 0, 1, 1, 0},      {2, 0, 16, 1, 1},    
                                      {9, 1, 33, 1, 1, 0},  {43, 31, 64, 1, 0, 0}, {9, 0, 33, 7, 1, 0},
                                      {3, 5, 17, 14, 0, 0}, {17, 1, 50, 21, 1, 0}, {8, 0, 34, 32, 0, 0}};
 
-// A prompt as users run it: more rows, columns and outputs than kernels stage at once. One format will do of
-// those whose rows of x are alike.
+// A realistic prompt: more rows, columns and outputs than kernels stage at once. One weight format stands for
+// all with the same activation format.
 ProductSize prompt(int block) { return {kChunk / std::max(block, 32) + 1, 3, 130, 200, 0}; }
-// Of a8_row, whose sums go over the whole row: rows of published models that end in half a chunk.
+// For a8_row, which sums over the whole row: rows of published models that end in half a chunk.
 constexpr ProductSize kHalfChunk = {25, 0, 33, 40, 1};  // 3200 columns
 bool stands_for_others(DType w) {
   for (DType t : kAllDTypes)
@@ -46,7 +46,7 @@ std::vector<Case> mat_mul_cases(DType w) {
   if (activations_of(x).scale_of_row) sizes.push_back(kHalfChunk);
   for (const ProductSize& s : sizes) {
     const int columns = block > 1 ? block * s.blocks : 32 * s.blocks + s.tail;
-    if (int64_t(columns) * s.n > 1 << 19) continue;  // takes long where a weight is decoded slowly
+    if (int64_t(columns) * s.n > 1 << 19) continue;  // slow where decoding a weight is slow
     Case c{case_name(OpKind::MatMul, w,
                      format("k={} n={} rows={}{}", columns, s.n, s.rows, s.bias ? " bias" : "")),
            OpKind::MatMul,
@@ -93,9 +93,9 @@ constinit const OpCheck MatMulCheck = {
             c.put(i, s, terms);
           }
         },
-    // With one scale for the row, the integer is exact: the product of the scales, that with the integer, the
-    // bias. Else one rounding per FMA inside a chunk (a block, or a column of float weights), two more per
-    // block for its scale, one per chunk.
+    // With one scale per row the integer sum is exact; roundings: the product of the scales, its product with
+    // the integer, the bias. Else one rounding per FMA inside a chunk (a block, or a column of float
+    // weights), two more per block for its scale, one per chunk.
     .tolerance =
         [](std::span<const Shape> in) {
           if (activations_of(in[1].type).scale_of_row) return 4 * kRounding;

@@ -1,6 +1,6 @@
-// norm(x[d, ...], weight, bias) -> as x: what NormKind says of each d values, times the weight, plus the
-// bias. Both have d values, or a row of d for each value of x's second dimension: heads with weights of their
-// own.
+// norm(x[d, ...], weight, bias) -> as x: normalizes each d values as NormKind states, times the weight, plus
+// the bias. Weight and bias have d values, or one row of d per index of x's second dimension: heads with
+// weights of their own.
 #include "ops/defs/parts.h"
 
 namespace gimbal::ops {
@@ -11,7 +11,7 @@ void normalize(const reference::Call& c) {
   const NormKind kind{int32_t(c.params.i[0])};
   const double epsilon = c.params.f[0];
   for (size_t i = 0; i < c.computed; i += d) {
-    double mean = 0, size = 0, squares = 0;  // size: of what is added up for the mean
+    double mean = 0, size = 0, squares = 0;  // size: magnitude of the mean's summands
     if (kind == NormKind::Layer)
       for (size_t j = 0; j < d; j++)
         mean += c.x()[i + j] / double(d), size += std::fabs(c.x()[i + j]) / double(d);
@@ -30,7 +30,7 @@ void normalize(const reference::Call& c) {
 
 struct Form {
   NormKind kind;
-  int vectors;  // none, the weight, the weight and the bias
+  int vectors;  // 0: none, 1: weight, 2: weight and bias
   bool by_head;
   float epsilon;
 };

@@ -12,7 +12,7 @@
 
 namespace gimbal::ops {
 
-// Four sums at a time, as each waits for the one before it.
+// Four independent sums, because each addition waits for the previous one.
 std::pair<double, double> dot(const double* w, const double* x, size_t k) {
   double s[4] = {}, terms[4] = {};
   size_t j = 0;

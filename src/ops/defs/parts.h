@@ -1,4 +1,4 @@
-// What the files of the ops share: rules of shapes, inputs for cases, sizes to measure with.
+// Shared by the op definitions: shape rules, inputs of test cases, benchmark sizes.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -18,7 +18,7 @@ inline bool is_index_row(const Shape& s) { return s.type == DType::I32 && s.rank
 inline bool is_cache(const Shape& s) {
   return s.rank == 4 && s.dim[2] == kPagePositions && has(kCacheTypes, s.type);
 }
-// Of ops that read or write caches: position, sequence, pages for so many rows.
+// For ops that read or write caches: position, sequence and pages of so many rows.
 inline bool is_place_in_caches(const Shape& position, const Shape& sequence, const Shape& pages,
                                int64_t rows) {
   return is_index_row(position) && is_index_row(sequence) && position.dim[0] == rows &&
@@ -28,7 +28,7 @@ inline constexpr const char* kPlaceRule =
     "positions and sequences must be i32, one per row; pages an i32 matrix";
 
 // ---- tolerances
-inline constexpr double kRounding = 0x1p-24;  // the largest relative error of one
+inline constexpr double kRounding = 0x1p-24;  // the largest relative error of one rounding
 template <int Roundings>
 double roundings(std::span<const Shape>) {
   return Roundings * kRounding;
@@ -39,7 +39,7 @@ double roundings(std::span<const Shape>) {
 std::pair<double, double> dot(const double* w, const double* x, size_t k);
 
 // ---- inputs of cases
-// A small generator of our own: the same cases on every machine.
+// A small random generator of our own: the same cases on every machine.
 class Numbers {
  public:
   explicit Numbers(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}
@@ -61,23 +61,23 @@ class Numbers {
 
 CaseInput floats(Shape, Numbers&, float scale = 1);      // normal numbers times `scale`
 CaseInput integers(Shape, const std::vector<int32_t>&);  // i32
-CaseInput activations(Shape, Numbers&);  // as quantize lays them out; codes over the whole range
+CaseInput activations(Shape, Numbers&);  // as quantize writes them; codes over the whole range
 CaseInput weights(Shape, Numbers&);      // a matrix of any format that can be decoded
 
 // "mat_mul q8_0 k=288"
 std::string case_name(OpKind, DType named, const std::string& text);
 
-// Cases of an op over f32 rows: widths around those that kernels take at once. `add` puts in the inputs and
-// the parameters of one case, of `width` values a row; false leaves it out.
+// Cases of an op over f32 rows, with widths around the vector widths of kernels. `add` adds the inputs and
+// parameters of one case of `width` values per row; it returns false to skip the case.
 using AddInputs = std::function<bool(Case&, int width, Numbers&)>;
 std::vector<Case> row_cases(OpKind, DType named, const AddInputs& add);
-// f32[width, capacity] of a case.
+// f32[width, capacity] for a case.
 CaseInput rows_of(const Case&, int width, Numbers&, float scale = 1);
 
-// ---- sizes to measure with
+// ---- benchmark sizes
 inline constexpr int kBenchColumns = 2048, kBenchOutputs = 8192;  // of a matrix
-inline constexpr int kBenchWidth = 4096;                          // of everything that works on rows
-// Ops that read f32 rows of the usual width, so many at once, and nothing else.
+inline constexpr int kBenchWidth = 4096;                          // of ops on rows
+// For ops that read only `inputs` f32 inputs of the usual width, `rows` rows each.
 Bench bench_of_rows(int inputs, int rows, const OpParams& params = {}, int width = kBenchWidth);
 // One whole number per row: begin, begin + step ..., modulo `below`.
 BenchInput bench_integers(int rows, int64_t begin, int64_t step, int64_t below);

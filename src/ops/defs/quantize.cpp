@@ -28,7 +28,7 @@ constinit const OpDef Quantize = {
 
 constinit const OpCheck QuantizeCheck = {
     .named_by = kNamedByOutput,
-    // The meaning is the value itself; the rounding is bounded by half a step of what has one scale.
+    // Compared with the unquantized value; the error is at most half a step of the shared scale.
     .reference =
         [](const reference::Call& c) {
           const Activations a = activations_of(c.out.shape.type);

@@ -1,4 +1,4 @@
-// Ops with a state that every row of a sequence changes, in the order of the rows.
+// Ops with a recurrent state, updated by every row of a sequence in order.
 // short_conv(x[c, R], taps f32[K * c], state, sequence, pages, bias f32[c]) -> as x: each channel's last K
 // values times its taps, the last tap for the row's own. The state is the last K - 1 rows, the oldest first.
 // selective_scan(x[hd, h, R], step[h, R], a, b[N, g, R], c[N, g, R], state, ...) -> as x: for each channel
@@ -12,18 +12,18 @@
 namespace gimbal::ops {
 namespace {
 
-// Where the state of a row's sequence begins. Inputs `at`, at + 1, at + 2: state, sequence, pages.
+// Offset of the state of a row's sequence. Inputs `at`, at + 1, at + 2: state, sequence, pages.
 size_t state_begin(const reference::Call& c, size_t at, int row) {
   const auto sequence = size_t(c.x(at + 1)[size_t(row)]);
   return size_t(c.x(at + 2)[sequence * size_t(c.in[at + 2]->shape.dim[0])]) * size_t(c.state->shape.dim[0]);
 }
-// Where in a state of pieces place n of a channel is.
+// Index of a channel's place n in a state of pieces.
 size_t in_piece(size_t channel, size_t channels, size_t places, size_t n) {
   const size_t first = channel / kStateLanes * kStateLanes,
                width = std::min<size_t>(kStateLanes, channels - first);
   return first * places + n * width + channel - first;
 }
-// A value of a state, and of how many roundings its error is made up to now.
+// A value of a state, and the roundings accumulated in it so far.
 struct Place {
   const reference::Call& c;
   size_t at;
@@ -115,13 +115,13 @@ void correct(const reference::Call& c) {
     }
 }
 
-// ---- cases: rows of several sequences in turns, whose states lie in pages that are not in order
+// ---- cases: interleaved rows of several sequences, whose states lie in pages out of order
 
 constexpr int kPages = 4, kStateRows = 16;
 void add_state(Case& c, int values, int sequences, Numbers& n) {
   c.inputs.push_back(floats(Shape(DType::F32, {values, kPages}), n));
   std::vector<int32_t> sequence, pages;
-  // Five rows of a sequence, and two, three, four, one and one: kernels take several at once.
+  // Runs of five, two, three, four, one and one rows of a sequence: kernels process several rows at once.
   for (int r = 0; r < c.capacity; r++) sequence.push_back((r / 5 + r / 7) % sequences);
   for (int s = 0; s < sequences; s++) pages.push_back((s * 2 + 1) % kPages);
   c.inputs.push_back(integers(Shape(DType::I32, {c.capacity}), sequence));

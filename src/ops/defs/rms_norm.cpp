@@ -37,7 +37,7 @@ constinit const OpCheck RmsNormCheck = {
             for (Case& c : row_cases(OpKind::RmsNorm, x, [&](Case&c, int width, Numbers&n) {
                    c.name += format(" epsilon={}", epsilon);
                    c.params.f[0] = epsilon;
-                   // One row in which epsilon is as large as the squares; several in which it hardly counts.
+                   // One row with epsilon as large as the squares; several rows where it hardly matters.
                    c.inputs = {rows_of(c, width, n, c.rows == 1 ? std::sqrt(epsilon) : 30),
                                floats(Shape(x, {width}), n)};
                    return true;

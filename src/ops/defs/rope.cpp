@@ -1,5 +1,5 @@
-// rope(x[hd, heads, R], table f32[rot, R] of (cos, sin)) -> as x: `rot` values of each head from `first` on,
-// rotated pair by pair: (a, b) -> (a cos - b sin, b cos + a sin). Which values are a pair: RopePairs.
+// rope(x[hd, heads, R], table f32[rot, R] of (cos, sin)) -> as x: rotates `rot` values of each head from
+// `first` on, pair by pair: (a, b) -> (a cos - b sin, b cos + a sin). RopePairs defines the pairs.
 #include "ops/defs/parts.h"
 
 namespace gimbal::ops {
@@ -12,7 +12,7 @@ void rotate(const reference::Call& c) {
   const auto first = size_t(c.params.i[1]);
   for (size_t i = 0; i < c.computed; i++) {
     const size_t d = i % hd - first;
-    if (d >= rotated) {  // before the first, too
+    if (d >= rotated) {  // also before the first
       c.put(i, c.x()[i], 0);
       continue;
     }

@@ -1,6 +1,6 @@
 // slice(x[d, ...]) -> [n, ...]: values `first` to first + n - 1 of each d.
-// concat(a[m, heads, R], b[n, heads or 1, R]) -> [m + n, heads, R]: head by head, b behind a; one head of b
-// for all.
+// concat(a[m, heads, R], b[n, heads or 1, R]) -> [m + n, heads, R]: head by head, b after a; a single head of
+// b is shared by all.
 #include "ops/defs/parts.h"
 
 namespace gimbal::ops {

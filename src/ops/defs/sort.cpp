@@ -1,7 +1,7 @@
-// Rows in order. NaNs are equal and above +infinity, -0 and 0 are equal; equal values stay in the order in
-// which they stood. sort(x f32[n, R]) -> each row in order. argsort(x f32[n, R]) -> i32[n, R]: the places of
-// the values in order. top_k(x f32[n, R]) -> f32[2k, R]: the k first in falling order, then their places;
-// behind a row that is shorter than k, -infinity and -1.
+// Sorting rows. NaNs are equal and above +infinity, -0 and 0 are equal; all sorts are stable. sort(x f32[n,
+// R]) -> each row in order. argsort(x f32[n, R]) -> i32[n, R]: the indices of the values in order. top_k(x
+// f32[n, R]) -> f32[2k, R]: the first k in falling order, then their indices; a row shorter than k is padded
+// with -infinity and -1.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -12,10 +12,10 @@
 namespace gimbal::ops {
 namespace {
 
-// Whether a stands before b in rising order.
+// Whether a precedes b in rising order.
 bool below(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
-// The places of n values in order, equal ones as they stood.
+// The indices of n values in order; stable.
 std::vector<size_t> places_in_order(const double* x, size_t n, SortOrder order) {
   std::vector<size_t> places(n);
   for (size_t i = 0; i < n; i++) places[i] = i;
@@ -62,8 +62,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kOdd[] = {0.f,    -0.f,   kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(),
                           1e-42f, -1e-42f};
 
-// f32[width, capacity]: normal numbers; few different ones ("equal"); or every third one of those that no
-// kernel may take for others ("odd").
+// f32[width, capacity]: normal numbers; few different ones ("equal"); or with every third one a special value
+// such as NaN or infinity ("odd").
 CaseInput values(const Case& c, int width, const std::string& what, Numbers& n) {
   CaseInput in = rows_of(c, width, n);
   for (int64_t i = 0; i < in.shape.count() && what != "normal"; i++) {
@@ -74,7 +74,7 @@ CaseInput values(const Case& c, int width, const std::string& what, Numbers& n) 
   return in;
 }
 
-// Rows of the widths around those that kernels sort at once, and of a large vocabulary.
+// Rows of widths around those that kernels sort at once, and of a large vocabulary.
 struct SortSize {
   int width, rows, k;  // k: of top_k
 };
@@ -89,7 +89,7 @@ std::vector<Case> sort_cases(DType x) {
   constexpr bool kTopK = Kind == OpKind::TopK;
   Numbers n{uint64_t(Kind) * 131 + 5};
   for (const SortSize& s : kSorts) {
-    // Wide rows once each: checked lane by lane they take seconds.
+    // Wide rows only once: checking them lane by lane takes seconds.
     const bool wide = s.width > 4000;
     if (!kTopK && s.width > (Kind == OpKind::Sort ? 10000 : 40000)) continue;
     for (const std::string what : {"normal", "equal", "odd"}) {
@@ -152,7 +152,7 @@ constinit const OpCheck TopKCheck = {
     .tolerance = roundings<0>,
     .cases = sort_cases<OpKind::TopK>,
     .bench =
-        [](DType, int rows, int) {  // as a sampler asks for: of a large vocabulary
+        [](DType, int rows, int) {  // as samplers do: of a large vocabulary
           constexpr int kVocabulary = 128256, k = 40;
           OpParams p;
           p.i[0] = k;
