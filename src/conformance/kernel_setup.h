@@ -1,4 +1,5 @@
-// One op in a realistic shape, recorded several times over different memory: what the kernel benchmark runs.
+// One op in a realistic shape, recorded several times over different memory: the program of a kernel
+// benchmark.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,28 +12,28 @@
 
 namespace gimbal {
 
-// An input that the host writes before anything runs.
+// An input that the host writes before the first run.
 struct SetupInput {
   uint16_t value;
-  std::vector<int32_t> whole;  // what an i32 input holds; f32 inputs get random numbers of about 1
+  std::vector<int32_t> whole;  // contents of an i32 input; f32 inputs get random numbers of about 1
 };
 
 struct KernelSetup {
-  Program program;                // without ops: those below are its ops
-  std::vector<gimbal_op> before;  // what the tested ops need: activations quantized, caches written to
-  std::vector<gimbal_op> tested;  // the op to measure, over and over
+  Program program;                // without ops: they are below
+  std::vector<gimbal_op> before;  // preparation of the tested ops: quantizes activations, fills caches
+  std::vector<gimbal_op> tested;  // the op to measure, repeated
   std::vector<SetupInput> inputs;
-  std::string shape;  // for people: "2048 x 8192"
-  // Ops over caches: the position of the first row, and the input that says where to write.
+  std::string shape;  // for the report: "2048 x 8192"
+  // Ops over caches: the position of the first row, and the input with the write positions.
   int begin = 0;
   std::optional<uint16_t> position;
 };
 
-// `kind` over `format`, for up to `rows` rows. Ops that read weights or a cache are recorded as often as it
-// takes to go over `bytes` of memory; weights and caches lie in the same places whatever `rows` is. Shapes:
-// OpCheck::bench.
+// `kind` over `format`, for up to `rows` rows. Ops that read weights or
+// a cache are repeated until they cover `bytes` of memory; the locations
+// of weights and caches do not depend on `rows`. Shapes: OpCheck::bench.
 Result<KernelSetup> set_up_kernel(const Device& device, OpKind kind, DType format, int rows, uint64_t bytes);
-// The same for a shape of the caller's.
+// The same for a given shape.
 Result<KernelSetup> set_up_kernel(const Device& device, OpKind kind, const Bench& shape, int rows,
                                   uint64_t bytes);
 

@@ -1,5 +1,5 @@
-// The cases that kernels are checked with, and what the reference says of them: made once for all kernels
-// that compute the same op and format, which takes longer than many a kernel.
+// Conformance cases and their reference results, computed once for all kernels of the same op and format: the
+// reference is slower than many kernels.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace gimbal {
 
-// Which positions of which sequences a case writes to its caches: see CaseInput.
+// The positions and sequences that a case writes to its caches: see CaseInput.
 struct Written {
   std::vector<int32_t> position, sequence;
   int32_t pages = 0;  // of a cache
@@ -19,7 +19,7 @@ struct Written {
   explicit Written(const Case&);
 };
 
-// What the reference says, and the magnitude of its terms. `state`: of ops that have one.
+// The reference result and the magnitude of its terms. `state`: for ops with a state.
 struct Expected {
   reference::Tensor out, state;
   std::vector<double> magnitude, state_magnitude;
@@ -29,14 +29,14 @@ struct KnownCase {
   Case input;
   std::optional<Expected> known;
 
-  // `out`: the shape of its output, the same for every kernel.
+  // `out`: the shape of the output, the same for every kernel.
   const Expected& expected(const Shape& out);
 };
 
-// Remembers the formats that it was asked for last.
+// Keeps the most recently used formats.
 class KnownCases {
  public:
-  std::vector<KnownCase>& of(OpKind, DType);  // until the next call
+  std::vector<KnownCase>& of(OpKind, DType);  // valid until the next call
 
  private:
   struct Set {
@@ -44,7 +44,7 @@ class KnownCases {
     DType format;
     std::vector<KnownCase> cases;
   };
-  std::vector<Set> sets_;  // the last one was used last
+  std::vector<Set> sets_;  // most recently used last
 };
 
 }  // namespace gimbal

@@ -43,7 +43,7 @@ template <class Impl>
 struct BackendTable {
   static Impl& self(gimbal_device* d) { return *reinterpret_cast<Impl*>(d); }
 
-  // What f gives, or what `otherwise` makes of the code that an exception stands for.
+  // Returns f(), or otherwise(code) for the code of a thrown exception.
   template <class F, class Otherwise>
   static auto guarded(F f, Otherwise otherwise) -> decltype(otherwise(GIMBAL_OK)) {
     try {
@@ -76,7 +76,7 @@ struct BackendTable {
     guarded([&] { return f(), GIMBAL_OK; });
   }
 
-  // Writes as much of an answer as the host has room for.
+  // Copies as much of the struct as the host's version has room for.
   template <class Info>
   static void give(const Info& all, Info* out) {
     const uint32_t room = out->struct_size, n = room < sizeof all ? room : uint32_t(sizeof all);
@@ -195,8 +195,8 @@ struct BackendTable {
 #define GIMBAL_CAT(a, b) GIMBAL_CAT2(a, b)
 #define GIMBAL_STR2(a) #a
 #define GIMBAL_STR(a) GIMBAL_STR2(a)
-// The one registration symbol. The name comes from the build, so the same source can be two backends (CUDA,
-// ROCm).
+// The only exported symbol. The name comes from the build, so
+// one source can be two backends (CUDA, ROCm).
 #define GIMBAL_EXPORT_BACKEND(Impl)                                                   \
   extern "C" __attribute__((visibility("default"))) const gimbal_backend* GIMBAL_CAT( \
       gimbal_backend_, GIMBAL_BACKEND_NAME)(void) {                                   \
@@ -205,8 +205,8 @@ struct BackendTable {
     return &table;                                                                    \
   }
 
-// What a plugin exports, in a file of its own (cmake/plugins.cmake), so that the backend's objects serve
-// both.
+// The plugin's entry point, in a file of its own (cmake/plugins.cmake), so that the same objects serve linked
+// backends and plugins.
 #define GIMBAL_EXPORT_PLUGIN(name)                                                                   \
   extern "C" const gimbal_backend* GIMBAL_CAT(gimbal_backend_, name)(void);                          \
   extern "C" __attribute__((visibility("default"))) const gimbal_plugin* gimbal_plugin_entry(void) { \

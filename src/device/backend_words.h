@@ -1,5 +1,5 @@
-// What a backend says after a failure, in one text: what happened; in the next line what to do; and, where it
-// knows it, one of device/reason.h alone in the last line.
+// The format of a backend's error text: the failure; in the next line the remedy; optionally, alone in the
+// last line, one of the reasons of device/reason.h.
 #pragma once
 #include <string_view>
 
@@ -7,10 +7,10 @@
 
 namespace gimbal {
 
-// The constant of device/reason.h that is spelt so; nullptr for any other text.
+// The constant of device/reason.h with this spelling; nullptr for any other text.
 const char* known_reason(std::string_view);
 
-// A failure of code NoBackend. `otherwise`: the reason where the text names none. A NULL text gives no
+// Makes an error of code NoBackend. `otherwise`: the reason if the text has none. A NULL text gives no
 // reason.
 Error backend_error(const char* said, const char* otherwise);
 

@@ -1,5 +1,5 @@
-// All backends that this program can use: the linked ones, and the plugins that lie in folders. Knows where
-// each one is, opens it when it is first needed, and exchanges it while the program runs.
+// All backends available to this program: the linked ones, and plugins in folders. Locates them, opens each
+// on first use, and can replace one while the program runs.
 #pragma once
 #include <functional>
 #include <mutex>
@@ -15,24 +15,25 @@ namespace gimbal {
 using LinkedBackends = const gimbal_backend_entry*;
 LinkedBackends linked_backends();
 
-// All backends there are, whether or not this program has them, in the order of automatic choice.
+// All known backends, including ones that this program lacks, in the order of automatic choice.
 inline constexpr const char* kBackendOrder[] = {
 #define GIMBAL_KNOWN_BACKEND(id, name, shown) name,
 #include "device/backends.def"
 #undef GIMBAL_KNOWN_BACKEND
 };
 
-// A plugin is the backend that its file is called after. Errors: NoBackend with Error::reason broken-plugin.
+// Checks that the plugin's backend has the name given by its file name. Errors: NoBackend with Error::reason
+// broken-plugin.
 Status check_name(const Library& plugin, const std::string& name);
 
 // Thread-safe.
 class Backends {
  public:
-  // Looks for libgimbal-backend-<name>.so in the folders, the first one wins; a linked backend wins over any
-  // file. Only file names are looked at; a folder that is not there is an empty one.
+  // Searches the folders for libgimbal-backend-<name>.so; the first one wins, and a linked backend precedes
+  // any file. Only file names are read; a missing folder counts as empty.
   explicit Backends(const std::vector<std::string>& folders, LinkedBackends linked = linked_backends());
 
-  // kBackendOrder, then whatever else was linked or found.
+  // kBackendOrder, then all others that were linked or found.
   std::vector<std::string> names() const;
 
   struct Source {
@@ -43,19 +44,20 @@ class Backends {
   };
   Source source(const std::string& name) const;
 
-  // The backend's code, opened at first use; what came of that is remembered. Errors: not-built, and those of
+  // The backend's code, opened on first use; the outcome is cached. Errors: not-built, and those of
   // Library::open.
   Result<LibraryPtr> library(const std::string& name);
 
   struct Exchange {
     Source before;
-    std::string build_before;  // build id of the code before; empty: it was never opened
-    bool draining = false;     // devices are open on it: the last one that is closed lets it go
+    std::string build_before;  // build id of the old code; empty: never opened
+    bool draining = false;     // devices still use the old code: closing the last one unloads it
     LibraryPtr now;
   };
-  // Exchanges a backend for the plugin in `path`: opens it, checks the contract and calls `validate` (may be
-  // empty; conformance cases, say). Then library() gives the new one, while devices that are open keep theirs
-  // until they are closed. On any failure the old one stays. Which backend it is, its own table says.
+  // Replaces a backend by the plugin in `path`: opens it, checks the contract and calls `validate` (may be
+  // empty; for example conformance cases). library() then returns the new one, while open devices keep the
+  // old one until they are closed. On any failure the old one stays. The plugin's own table names the
+  // backend.
   Result<Exchange> reload(const std::string& path, const std::function<Status(const LibraryPtr&)>& validate);
 
  private:

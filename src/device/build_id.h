@@ -1,11 +1,11 @@
-// The linker's fingerprint of a program or library: what tells two builds of one version apart.
+// The linker's build id of a program or library: it distinguishes builds of one version.
 #pragma once
 #include <string>
 
 namespace gimbal {
 
-// Hex digits of the GNU build id of the object that holds `address` in this process; empty where the linker
-// left none.
+// Hex digits of the GNU build id of the loaded object that
+// contains `address`; empty if it has none.
 std::string build_id_of(const void* address);
 
 }  // namespace gimbal

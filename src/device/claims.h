@@ -1,19 +1,19 @@
-// What kernels take, in the few words that the tables of backends are written in. Everything here is
-// evaluated while compiling: kernel objects hold no code of it.
+// A small vocabulary for the kernel tables of backends: the inputs, formats and sizes that kernels support.
+// Evaluated at compile time: kernel objects contain no code of it.
 #pragma once
 #include "device/abi.h"
 #include "ops/op.h"
 #include "tensor/dtype.h"
 
 namespace gimbal {
-namespace {  // so that no two files share a symbol of it
+namespace {  // so that no two files share its symbols
 
 constexpr gimbal_operand claim_of(DTypeSet dtypes, gimbal_layout layout = GIMBAL_DENSE) {
   return {dtypes, uint8_t(layout), 0};
 }
 
-// What every kernel in this tree may rely on: dimensions fit 32 bits, and rows are rows of at most three
-// more dimensions.
+// Sizes that every kernel in this tree may assume: dimensions fit 32 bits, and rows have at most three
+// further dimensions.
 constexpr gimbal_limit kSizes[] = {
     {"dimension", GIMBAL_LARGEST_DIM, GIMBAL_EVERY_VALUE, 0, 0, 0, INT32_MAX},
     {"rank", GIMBAL_RANK, GIMBAL_EVERY_VALUE, 0, 0, 1, 4},
@@ -25,7 +25,7 @@ constexpr gimbal_limit kHeadSizes[] = {
     {"head_dim", GIMBAL_DIM, 0, 0, 0, 1, kMaxHeadDim},
     {"value_dim", GIMBAL_DIM, GIMBAL_OUTPUT, 0, 0, 1, kMaxHeadDim},
 };
-// The same as kSizes, and experts that fit the fixed memory for them.
+// The same as kSizes, and numbers of experts within the fixed buffers.
 constexpr gimbal_limit kRouteSizes[] = {
     kSizes[0],
     kSizes[1],
@@ -33,7 +33,7 @@ constexpr gimbal_limit kRouteSizes[] = {
     {"chosen experts", GIMBAL_PARAM, 0, 0, 0, 0, kMaxChosen},
     {"groups", GIMBAL_PARAM, 0, 3, 0, 0, kMaxExpertGroups},
 };
-// The same as kSizes, and a parameter that has two values.
+// The same as kSizes, and a parameter with two values.
 constexpr gimbal_limit kTwoWays[] = {
     kSizes[0],
     kSizes[1],
@@ -45,9 +45,9 @@ constexpr void limit(gimbal_kernel_info& k, const gimbal_limit (&limits)[n]) {
   k.limits = limits, k.n_limits = uint32_t(n);
 }
 
-// A row that claims what ops.def says of the op today, for weights or a cache of `formats` where it has any;
-// in[1] of a product, the activations, is for the caller. An optional input or parameter that an op gets
-// later must not be added here before all kernels that use this handle it.
+// A row that claims the op as ops.def defines it today, for weights or a cache of `formats`, if it has any;
+// the caller adds in[1] of a product, the activations. Optional inputs or parameters added to an op later
+// must not be added here before all kernels that use this handle them.
 constexpr gimbal_kernel_info claims(const char* name, OpKind op, DTypeSet formats = set_of(DType::F32),
                                     gimbal_layout weights = GIMBAL_PACKED) {
   const gimbal_operand f32 = claim_of(set_of(DType::F32)), i32 = claim_of(set_of(DType::I32)),

@@ -1,4 +1,4 @@
-// The checks that a backend's tables pass before anything in them is used: a backend is another's code.
+// Checks a backend's tables before use: a backend may be third-party code.
 #pragma once
 #include "base/result.h"
 #include "device/abi.h"
@@ -10,8 +10,8 @@ namespace gimbal {
 Status check_plugin(const gimbal_plugin*, const std::string& whose);
 Status check_table(const gimbal_backend*, const std::string& whose);
 
-// A table as long as this program knows it. What the backend's own does not reach is NULL. Of a checked
-// table.
+// Copies a checked table at this program's version of the struct. Entries beyond the backend's own size are
+// NULL.
 gimbal_backend as_known_here(const gimbal_backend&);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// An open device: the thin C++ face of a backend's C table. Failures of the backend become Error values here.
+// An open device: a thin C++ wrapper of a backend's C table that turns backend failures into Error values.
 #pragma once
 #include <memory>
 #include <optional>
@@ -54,11 +54,11 @@ class Executable {
 
 class Device {
  public:
-  // `options` as the backend documents in abi.h ("threads=2\nvariant=avx2"). Errors: the backend's own words
-  // and its reason (backend_words.h).
+  // `options`: as documented by the backend in abi.h ("threads=2\nvariant=avx2"). Errors: the backend's text
+  // and reason (backend_words.h).
   static Result<std::unique_ptr<Device>> open(const gimbal_backend& backend, int index,
                                               const std::string& options = "");
-  // Keeps the library's code in memory for as long as the device is open, also when a reload replaces it.
+  // Keeps the library loaded as long as the device is open, even if a reload replaces it.
   static Result<std::unique_ptr<Device>> open(LibraryPtr library, int index, const std::string& options = "");
   ~Device();
   Device(const Device&) = delete;
@@ -66,19 +66,19 @@ class Device {
 
   std::string id() const;  // "cpu:0"
   const char* backend() const { return table_.name; }
-  const LibraryPtr& library() const { return library_; }  // may be none, see open()
-  gimbal_device_info describe() const;                    // asks anew: free memory changes
+  const LibraryPtr& library() const { return library_; }  // null if opened from a table
+  gimbal_device_info describe() const;                    // queried on each call: free memory changes
   std::string features() const;                           // names of the set bits, comma-separated
-  bool in_host_memory() const;                            // what it allocates is taken from the host's memory
+  bool in_host_memory() const;                            // allocates from host memory
 
-  // The rows of the backend's kernel table, and the numbers of those that compute an op.
+  // The backend's kernels, and the indices of those that compute an op.
   size_t kernel_count() const { return kernels_.size(); }
   const gimbal_kernel_info& kernel(size_t i) const { return kernels_[i]; }
   std::span<const uint16_t> kernels_for(uint16_t op) const;
 
   Result<Buffer> allocate(size_t bytes) const;
-  // Memory of the caller's, which must outlive the buffer, as one that is only read: nothing is copied.
-  // Errors: Unsupported of a device that cannot; the backend's.
+  // A read-only buffer over the caller's memory, without a copy. The memory must outlive the buffer. Errors:
+  // Unsupported if the device cannot; those of the backend.
   bool can_adopt() const;
   Result<Buffer> adopt(Bytes) const;
   Status write(Buffer&, size_t offset, const void*, size_t) const;
@@ -94,16 +94,16 @@ class Device {
   Status submit(Executable&, gimbal_buffer* const* slots, size_t n_slots, gimbal_step) const;
   Status wait() const;
 
-  // How often each op of an executable was really run, counted by the backend where it runs. Errors:
-  // Unsupported when the backend does not count.
+  // Executions of each op of an executable, counted by the backend at run time. Errors: Unsupported if the
+  // backend does not count.
   Result<std::vector<uint64_t>> run_counts(const Executable&, size_t n_ops) const;
 
-  // Memory that compile() would take for a program besides its buffers; nothing is taken. Errors: the
-  // backend's.
+  // Memory that compile() would allocate for a program besides its buffers; allocates nothing. Errors: those
+  // of the backend.
   Result<uint64_t> scratch_bytes(const gimbal_program&) const;
 
-  // How fast its memory and its arithmetic can be at best; takes a second or two and 1 GB. Errors:
-  // Unsupported when the backend cannot tell; OutOfMemory.
+  // Peak memory bandwidth and arithmetic throughput (roofline); takes a second or two and 1 GB. Errors:
+  // Unsupported if the backend cannot measure; OutOfMemory.
   Result<gimbal_limits> measure() const;
 
  private:
@@ -112,13 +112,13 @@ class Device {
   Device(const gimbal_backend& t, gimbal_device* d, int index);
   Error error(gimbal_code, const char* doing) const;
 
-  LibraryPtr library_;  // of table_; none when it was given as such
+  LibraryPtr library_;  // of table_; null if opened from a table
   const gimbal_backend& table_;
   gimbal_device* device_;
   int index_;
-  std::vector<gimbal_kernel_info> kernels_;  // as this program knows them, whatever the backend's version
-  std::vector<uint16_t> by_op_;              // kernels, those for one op side by side
-  std::vector<uint32_t> first_of_op_;        // in by_op_; one entry more than op numbers
+  std::vector<gimbal_kernel_info> kernels_;  // at this program's version, regardless of the backend's
+  std::vector<uint16_t> by_op_;              // kernels, grouped by op
+  std::vector<uint32_t> first_of_op_;        // index into by_op_; has one entry more than op numbers
 };
 
 }  // namespace gimbal

@@ -1,13 +1,13 @@
-// Whether a file is a whole library for this machine: the loader trusts what it maps, and dies of a file that
-// ends too early.
+// Checks that a file is a complete library for this machine: the dynamic loader trusts the file that it maps
+// and crashes if it is truncated.
 #pragma once
 #include "base/bytes.h"
 #include "base/result.h"
 
 namespace gimbal {
 
-// Reads the ELF header and the headers of its parts. Errors: Failed with a sentence that goes on from the
-// file's name ("is for another processor ...").
+// Checks the ELF header, program headers and section headers. Errors: Failed with a predicate to append to
+// the file's name ("is for another processor ...").
 Status check_elf_library(Bytes file);
 
 }  // namespace gimbal

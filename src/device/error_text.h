@@ -4,8 +4,8 @@
 
 namespace gimbal {
 
-// Has no destructor: an object of a thread that has one keeps a plugin in memory until the thread ends
-// (reload_test). Cut off where it is too long.
+// Trivially destructible: a thread-local object with a destructor would keep a plugin loaded until the thread
+// ends (reload_test). Truncates long texts.
 class ErrorText {
  public:
   ErrorText& operator=(std::string_view text) {

@@ -1,4 +1,4 @@
-// The one predicate behind selection, reports, dispatch and tests: does a kernel row compute this op here?
+// The predicate shared by selection, reports, dispatch and tests: does this kernel support this op here?
 #pragma once
 #include <optional>
 #include <string>
@@ -7,37 +7,37 @@
 
 namespace gimbal {
 
-// Why a row does not compute an op: cheap to find, and put into words only for a reader.
+// Why a kernel does not support an op. Cheap to compute; formatted as text only on demand.
 struct Misfit {
   enum What : uint8_t {
     None,
     AnotherOp,
     Features,
-    TooManyValues,  // more inputs or outputs than any kernel has
-    NoInput,        // it has no input of this number
-    Input,          // not of this format
+    TooManyValues,  // more inputs or outputs than any kernel supports
+    NoInput,        // the kernel has no input of this index
+    Input,          // unsupported format
     InputLayout,
     NoOutput,
     Output,
     OutputLayout,
-    Param,         // does not know this parameter: 0 to 15 are i, from 16 on f
-    Limit,         // of this number in its list
-    UnknownLimit,  // one that this version does not know
+    Param,         // unsupported parameter: 0 to 15 are i, from 16 on f
+    Limit,         // the limit of this index is violated
+    UnknownLimit,  // the limit is unknown to this version
     Fast,
   } what = None;
-  uint8_t which = 0;  // of the inputs, outputs, parameters or limits
+  uint8_t which = 0;  // index of the input, output, parameter or limit
   explicit operator bool() const { return what != None; }
 };
 
-// None when `row` computes `op` on a device with these features. Everything that the op is must be claimed by
-// the row: every input that it has, every parameter that is not 0, every size.
+// None if `row` computes `op` on a device with these features. The row must claim every property of the op:
+// each input, each parameter that is not 0, each size.
 Misfit misfit(const gimbal_kernel_info& row, const gimbal_op& op, const gimbal_value* values,
               const gimbal_device_info& device, bool allow_fast);
-// The same for a reader: "does not take q4_0".
+// As text: "does not take q4_0".
 std::string words(const Misfit&, const gimbal_kernel_info& row, const gimbal_op& op,
                   const gimbal_value* values, const gimbal_device_info& device);
 
-// Both in one: nullopt when `row` computes `op`.
+// Both combined: nullopt if `row` computes `op`.
 std::optional<std::string> why_not(const gimbal_kernel_info& row, const gimbal_op& op,
                                    const gimbal_value* values, const gimbal_device_info& device,
                                    bool allow_fast);

@@ -1,5 +1,5 @@
-// The code of a backend: linked into this program, or a plugin that was opened at run time and is let go with
-// the last of its users.
+// The code of a backend: linked into this program, or a plugin opened at run time and unloaded with its last
+// user.
 #pragma once
 #include <memory>
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace gimbal {
 
-// Shared, for a reload must not take the code away from devices that still compute: each open device holds
-// its library, and the last one to be closed unloads an old one.
+// Reference-counted, because a reload must not unload code that devices still run: each open device holds its
+// library, and closing the last one unloads an old one.
 class Library {
  public:
-  // Opens a plugin and checks that it keeps the contract of abi.h. Nothing of a file that is no library for
-  // this machine is ever run. Errors (with Error::reason): plugin-missing, broken-plugin, library-missing,
-  // symbol-missing, abi-mismatch.
+  // Opens a plugin and checks the contract of abi.h. Files that are no library for this machine are rejected
+  // before any of their code runs. Errors (with Error::reason): plugin-missing, broken-plugin,
+  // library-missing, symbol-missing, abi-mismatch.
   static Result<std::shared_ptr<const Library>> open(const std::string& path);
-  // A backend that is part of this program; it must keep the contract (Device::open checks it).
+  // A backend linked into this program; Device::open checks its contract.
   static std::shared_ptr<const Library> linked(gimbal_backend_entry);
 
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  // As long as this header says, whatever the plugin's own length: what it does not have is NULL.
+  // With this header's size, regardless of the plugin's: missing entries are NULL.
   const gimbal_backend& table() const { return table_; }
   const std::string& name() const { return name_; }          // "vulkan"
-  const std::string& path() const { return path_; }          // of the plugin's file; empty when linked
-  const std::string& build_id() const { return build_id_; }  // differs whenever the code does
+  const std::string& path() const { return path_; }          // of the plugin; empty if linked
+  const std::string& build_id() const { return build_id_; }  // changes with every build
   const std::string& compiler() const { return compiler_; }
 
  private:

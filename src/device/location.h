@@ -1,4 +1,4 @@
-// Which device: the backend's name and a number, as people write it.
+// Identifies a device by backend name and index, as users write it.
 #pragma once
 #include <compare>
 #include <functional>
@@ -12,9 +12,9 @@ struct DeviceLocation {
   std::string backend;  // "cuda"
   int index = 0;        // among its devices
 
-  // "cuda:1"; "cuda" is its device 0. Whether there is such a device is not looked at. Errors: Usage.
+  // "cuda:1"; "cuda" is device 0. Does not check that the device exists. Errors: Usage.
   static Result<DeviceLocation> parse(const std::string& text);
-  std::string id() const;  // "cuda:1"; parse() gives the same again
+  std::string id() const;  // "cuda:1"; the inverse of parse()
   auto operator<=>(const DeviceLocation&) const = default;
 };
 

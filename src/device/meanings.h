@@ -1,5 +1,5 @@
-// What this program means by the numbers of ops.def and dtypes.def, as plugins and their hosts tell each
-// other.
+// Hashes of this program's op and format numbers (ops.def, dtypes.def), for comparison between plugin and
+// host.
 #pragma once
 #include "device/abi.h"
 #include "ops/op.h"
@@ -22,7 +22,7 @@ inline constexpr Meanings<kDTypeNumbers> kDTypeMeanings = [] {
   return m;
 }();
 
-// A number that is given twice would make one op or format pass for another.
+// Detects a number used twice, which would confuse two ops or formats.
 template <int n>
 constexpr int count_of(const Meanings<n>& m) {
   int used = 0;

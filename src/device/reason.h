@@ -1,8 +1,8 @@
-// Why a backend or a device cannot be had, as words for programs: Error::reason, BackendReport::reason;
-// "code" in JSON. They never change their meaning; docs/cli.md lists them for users.
+// Reasons why a backend or device is unavailable, as stable identifiers: Error::reason,
+// BackendReport::reason; "code" in JSON. Their meaning never changes; docs/cli.md lists them for users.
 #pragma once
 
-// X(constant, word): the one list of them.
+// X(constant, word): the only list of them.
 #define GIMBAL_REASONS(X)                                                                     \
   X(kNotBuilt, "not-built")             /* this program knows it and was built without it */  \
   X(kPluginMissing, "plugin-missing")   /* the file that was asked for is not there */        \

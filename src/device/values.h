@@ -1,4 +1,4 @@
-// Small questions about the structs of abi.h, for the engine and for backends.
+// Helpers for the structs of abi.h, for the engine and for backends.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -24,19 +24,19 @@ inline void set_params(gimbal_op& op, const OpParams& p) {
   std::copy(std::begin(p.i), std::end(p.i), op.param.i);
 }
 
-// Which values an op reads and writes.
+// The values that an op reads and writes.
 inline std::span<const uint16_t> inputs_of(const gimbal_op& op) { return {op.in, op.inputs}; }
 inline std::span<const uint16_t> outputs_of(const gimbal_op& op) { return {op.out, op.outputs}; }
 
-// Rows that a value has room for: its last dimension.
+// Capacity of a value in rows: its last dimension.
 inline int64_t rows_of(const gimbal_value& v) { return v.rank ? v.dim[v.rank - 1] : 1; }
-// Values in one of them: all dimensions but the last.
+// Values per row: all dimensions but the last.
 inline int64_t row_values(const gimbal_value& v) {
   int64_t n = 1;
   for (int i = 0; i + 1 < v.rank; i++) n *= v.dim[i];
   return n;
 }
-// How many of its rows one step has.
+// The number of its rows in one step.
 inline int64_t rows_in_step(const gimbal_value& v, gimbal_step step) {
   if (v.extent == GIMBAL_STEP_ROWS) return std::min<int64_t>(step.rows, rows_of(v));
   if (v.extent == GIMBAL_OUT_ROWS) return std::min<int64_t>(step.out_rows, rows_of(v));
@@ -49,7 +49,7 @@ inline Shape shape_of(const gimbal_value& v) {
   std::copy(std::begin(v.dim), std::end(v.dim), s.dim);
   return s;
 }
-// Gives a value its type, its dimensions, and the strides of elements that lie one after the other.
+// Sets a value's type, dimensions, and dense strides.
 inline void set_shape(gimbal_value& v, const Shape& s) {
   v.dtype = uint8_t(s.type), v.rank = uint8_t(s.rank);
   int64_t stride = 1;
