@@ -18,7 +18,7 @@ constexpr gimbal_limit kSizes[] = {
     {"dimension", GIMBAL_LARGEST_DIM, GIMBAL_EVERY_VALUE, 0, 0, 0, INT32_MAX},
     {"rank", GIMBAL_RANK, GIMBAL_EVERY_VALUE, 0, 0, 1, 4},
 };
-// The same, and heads of keys and of values that fit the fixed memory for one.
+// The same, and heads of keys and values within the fixed buffer for one.
 constexpr gimbal_limit kHeadSizes[] = {
     kSizes[0],
     kSizes[1],

@@ -1,7 +1,7 @@
-// Keeps fork() and the dynamic loader apart. glibc makes malloc and stdio ready for a fork(), but neither the
-// loader nor the list of what is destroyed with a library (__cxa_atexit): a child that is forked while
-// another thread is inside dlopen() or dlclose() has the loader's lists half changed and their lock held for
-// ever, so that its own dlopen() waits or fails. discovery/probe.cpp forks children that load libraries.
+// Serializes fork() with the dynamic loader. glibc makes malloc and stdio safe across fork(), but neither the
+// loader nor the list of destructors of a library (__cxa_atexit): a child forked while another thread is
+// inside dlopen() or dlclose() inherits half-changed loader lists and a lock held for ever, so its own
+// dlopen() hangs or fails. discovery/probe.cpp forks children that load libraries.
 #pragma once
 #include <sys/types.h>
 #include <unistd.h>
@@ -11,14 +11,14 @@
 
 namespace gimbal {
 
-// Held by whoever loads or unloads a library or looks something up in one (dlsym, dl_iterate_phdr), or calls
-// a backend where it or its driver does so (entry, device_count, open, kernels, close). Briefly, and never by
-// a thread that has it already. What it cannot keep away: a thread's first use of a plugin's thread-local
-// variable.
+// Hold it while loading or unloading a library or looking up symbols (dlsym,
+// dl_iterate_phdr), and while calling backend entries that do so or whose driver does
+// (entry, device_count, open, kernels, close). Hold it briefly; it is not recursive.
+// It cannot cover a thread's first use of a plugin's thread-local variable.
 class LoaderLock {
  public:
   LoaderLock() {
-    // A mutex is not fair: threads that load again and again would keep a fork out.
+    // A mutex is not fair: threads that load again and again would starve a fork.
     for (mutex_.lock(); const int forks = waiting_forks_; mutex_.lock()) {
       mutex_.unlock();
       waiting_forks_.wait(forks);
@@ -27,12 +27,12 @@ class LoaderLock {
   ~LoaderLock() { mutex_.unlock(); }
   LoaderLock(const LoaderLock&) = delete;
 
-  // fork() while no thread holds the lock; before all that wait for it. In the child, it is free.
+  // Forks while no thread holds the lock, before all waiting threads. The lock is free in the child.
   static pid_t fork() {
     waiting_forks_++;
     mutex_.lock();
     const pid_t pid = ::fork();
-    if (pid == 0) waiting_forks_ = 0;  // the other threads that counted here do not exist
+    if (pid == 0) waiting_forks_ = 0;  // the other waiting threads do not exist in the child
     else waiting_forks_--;
     mutex_.unlock();
     waiting_forks_.notify_all();

@@ -1,5 +1,5 @@
-// What a backend's answer depends on, and whether that is still as it was: so that nobody loads a driver
-// only to hear the same again. Lines as depends_on() gives them (abi.h): "VARIABLE", "PREFIX*", "/a/file",
+// The inputs of a backend's probe result, and whether they changed: used to avoid loading a driver again for
+// the same result. Lines have the format of depends_on() (abi.h): "VARIABLE", "PREFIX*", "/a/file",
 // "/a/folder/PREFIX*SUFFIX".
 #pragma once
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace gimbal {
 
-// The libraries that this process has mapped from files, sorted.
+// The file-backed libraries mapped into this process, sorted.
 std::vector<std::string> mapped_libraries();
 
-// What `backend_says` together with all that decides which libraries a loader finds: its variables, its
-// list, the folders it looks into, the libraries that are mapped or were `loaded`, but not `before`, and the
-// folders of all of them. Empty where a variable makes the loader look into the folder that the process runs
-// in: then it cannot be told.
+// `backend_says` plus everything that determines which libraries the loader finds: its environment variables,
+// its configuration, its search folders, the libraries mapped now or `loaded` but not in `before`, and their
+// folders. Empty if a variable adds the current working directory to the search path: the result is then
+// unpredictable.
 std::vector<std::string> all_depends(const char* backend_says, const std::vector<std::string>& before,
                                      std::vector<std::string> loaded);
 
 struct DependsState {
-  std::string digest;  // equal as long as every variable, file and folder is; also of whose process it is
+  std::string digest;       // equal while all variables, files and folders are unchanged; includes the user
   int64_t last_change = 0;  // of a file or folder, nanoseconds since 1970
 };
-// Opens no file, loads nothing; looks at each file's place, size, times, mode and owner.
+// Opens no file and loads nothing; checks each file's location, size, times, mode and owner.
 DependsState state_of(const std::vector<std::string>& depends);
 
-// Since when this system runs, as an id; empty where it does not tell.
+// The id of the current system boot; empty if unavailable.
 std::string boot_id();
 
 }  // namespace gimbal

@@ -1,11 +1,11 @@
-// The report of a device that is open.
+// The report of an open device.
 #pragma once
 #include "device/device.h"
 #include "discovery/report.h"
 
 namespace gimbal {
 
-// What it says of itself. `index`: among the devices of its backend.
+// `index`: of the device in its backend.
 DeviceReport report_of(const Device&, int index);
 
 }  // namespace gimbal

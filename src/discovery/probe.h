@@ -1,5 +1,5 @@
-// Looking for devices without the risk: a driver may crash, hang or end the process. So each backend is asked
-// in a child process of its own, and sends back a report. Only what survived is then opened in this process.
+// Safe device probing: a driver may crash, hang or end the process. Each backend is therefore probed in its
+// own child process, which sends back a report. Only backends that survive are opened in this process.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -19,23 +19,23 @@ struct ProbeTask {
 };
 
 struct ProbeSettings {
-  std::chrono::milliseconds limit{10000};  // for each child, all of which run at once
-  void (*before_exit)() = nullptr;  // called in a child that has sent its report; for measuring coverage
+  std::chrono::milliseconds limit{10000};  // per child; all run at once
+  void (*before_exit)() = nullptr;         // called in a child after it sent its report; for coverage
 };
 
-// Asks a backend in this process. `options` as for open(); where they name a driver's library, one that has
-// no device without it is opened with it.
-// `loaded`, when given, gets the libraries that are there while a device is open: some are gone with it.
+// Probes a backend in this process. `options`: as for open(); if they name a driver library, a backend
+// without devices is opened with it. `loaded`, if given, gets the libraries mapped while a device is open:
+// some are unmapped afterwards.
 BackendReport examine(const LibraryPtr&, const std::string& options = "",
                       std::vector<std::string>* loaded = nullptr);
 
-// Answers of finished children, in the order of the tasks; nothing where one still runs.
+// Reports of finished children in the order of the tasks; nullopt if still running.
 using ProbeAnswers = std::vector<std::optional<BackendReport>>;
 
-// Asks all backends at once, each in a child process. A crash is the code probe-crashed, silence
-// probe-timeout, anything that is no report broken-plugin. `enough`, when given, is asked after each answer:
-// once it says yes, the other children are ended and have no answer. Thread-safe; starts no program; leaves
-// no child behind.
+// Probes all backends at once, each in a child process. A crash gives the reason probe-crashed, silence
+// probe-timeout, an invalid report broken-plugin. `enough`, if given, is called after each report: once it
+// returns true, the other children are killed and have no report. Thread-safe; executes no other program;
+// leaves no child process.
 ProbeAnswers probe(const std::vector<ProbeTask>&, const ProbeSettings&,
                    const std::function<bool(const ProbeAnswers&)>& enough = {});
 

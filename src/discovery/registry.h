@@ -1,5 +1,5 @@
-// What an application asks for: which backends and devices there are, and one of them opened by the user's
-// words. The parts behind it: backends.h (code), probe.h (looking without risk), selection.h (the choice).
+// The entry point for applications: lists backends and devices, and opens one by the user's request. Built
+// from backends.h (code), probe.h (probing in child processes) and selection.h (the choice).
 #pragma once
 #include <functional>
 #include <memory>
@@ -21,43 +21,43 @@ namespace gimbal {
 
 struct DeviceRequest {
   std::string backend = "auto";   // or one of backend_names()
-  std::optional<int> index = {};  // of its devices; nothing: the best one
+  std::optional<int> index = {};  // of its devices; nullopt: the best one
   bool strict = false;            // refuse instead of falling back
-  std::string options = {};  // for the open() of the one that was asked for (auto: of the host), see abi.h
-  std::string host_options = {};  // for the host's open(), also where it takes another one's place
-  // Devices that emulate a GPU, where their backend was asked for by name; otherwise they come behind the
+  std::string options = {};  // options for open() of the requested backend (auto: of the host), see abi.h
+  std::string host_options = {};  // options for the host's open(), also if it is the fallback
+  // Allow devices that emulate a GPU if their backend was requested by name; otherwise they come after the
   // CPU.
   bool allow_software = true;
-  uint64_t bytes = 0;                   // that must be free; 0: not known
-  std::vector<std::string> order = {};  // of automatic choice; those that are missing come behind, as usual
-  // Asks also where the same answer as last time is to be expected (remembered_answers.h), which plain
-  // automatic choice believes: no name, no number, not strict, no software devices.
+  uint64_t bytes = 0;                   // minimum free memory; 0: unknown
+  std::vector<std::string> order = {};  // of automatic choice; missing backends follow in the usual order
+  // Ignore the cached negative results (remembered_answers.h). Only plain automatic selection uses them: no
+  // name, no index, not strict, no software devices.
   bool look_again = false;
 };
 
 struct OpenedDevice {
   std::unique_ptr<Device> device;
-  std::string why;  // this one: "asked for"
-  std::vector<Rejection>
-      fallbacks;                    // what was asked for and could not be had; each must be shown to the user
-  std::vector<Rejection> rejected;  // all that would have come before it
-  // `why`, and in brackets why not those before it, each worded by `sentence`; those that are not part of
-  // this build by their names alone.
+  std::string why;                   // reason for this device: "asked for"
+  std::vector<Rejection> fallbacks;  // requested but unavailable; each must be shown to the user
+  std::vector<Rejection> rejected;   // all that precede the chosen one
+  // `why`, followed in parentheses by the reasons against the preceding ones, each formatted by `sentence`;
+  // backends not in this build are only named.
   std::string reason(std::string (*sentence)(const Rejection&)) const;
   std::string reason() const {
     return reason([](const Rejection& r) { return r.sentence(); });
   }
 };
 
-// The host itself: no driver that could crash, always there, and what every other device is compared with.
+// The host: it has no driver that could crash, is always available, and is the reference for all other
+// devices.
 inline constexpr char kHostBackend[] = "cpu";
 inline bool is_host(const Device& d) { return std::string_view(d.backend()) == kHostBackend; }
 
-// Where an application has its backends.
+// Locations of an application's backends.
 struct BackendPlaces {
-  std::vector<std::string> folders;  // with plugins; the first one wins
-  std::string cache_file;    // for drivers that crashed or hung; empty: remembered by this process alone
-  std::string answers_file;  // for what need not be asked again (remembered_answers.h); likewise
+  std::vector<std::string> folders;  // plugin folders; the first match wins
+  std::string cache_file;            // for drivers that crashed or hung; empty: in memory only
+  std::string answers_file;          // for cached negative results (remembered_answers.h); likewise
   ProbeSettings probe;
 };
 
@@ -68,18 +68,18 @@ class Registry {
 
   Backends& backends() { return backends_; }
   // Every known backend with its devices, or the reason why it has none, in the order of automatic choice.
-  // Asks all of them, also those that failed before.
+  // Probes all of them, including earlier failures.
   std::vector<BackendReport> discover();
-  // See open_device(). Asks no backend that cannot come into question: asked for by name and usable, nothing
-  // else is opened or looked at. Devices in `unusable` are not taken; those that do not open are added to it.
+  // See open_device(). Probes only backends that can matter: if the requested one works, no other is opened.
+  // Devices in `unusable` are skipped; devices that fail to open are added to it.
   Result<OpenedDevice> open(const DeviceRequest&, std::vector<Unusable>& unusable);
   Result<OpenedDevice> open(const DeviceRequest& request) {
     std::vector<Unusable> none;
     return open(request, none);
   }
-  // Exchanges a backend for the plugin in `path` (Backends::reload), once a child process has asked it for
-  // its devices and `verify` is content with them: a plugin that crashes there is refused like any other.
-  // Errors: those of Library::open; NoBackend with the reason of the probe; those of `verify`.
+  // Replaces a backend by the plugin in `path` (Backends::reload) after a probe in a child process succeeded
+  // and `verify` accepted its devices: a plugin that crashes there is rejected. Errors: those of
+  // Library::open; NoBackend with the reason of the probe; those of `verify`.
   Result<Backends::Exchange> reload(
       const std::string& path, const std::function<Status(const LibraryPtr&, const BackendReport&)>& verify);
 
@@ -96,24 +96,24 @@ class Registry {
   RememberedAnswers answers_;
   std::mutex mutex_;
   std::set<std::string>
-      running_;  // opened in this process already: asked here, for drivers do not like forks
+      running_;  // already open in this process: probed here, because drivers do not support fork
 };
 
-// ---- the same for programs that have one registry
+// ---- the same for programs with a single registry
 
-// Says where the backends are, before anything below is used; without it there are the linked ones.
+// Sets the locations of backends; call it before the functions below. Without it, only linked backends exist.
 void use_backends(BackendPlaces);
 Registry& backend_registry();
 
-// What can be asked for by name: kBackendOrder, and behind it what this program has besides: backends for
-// tests, such as the emulator of GPUs, which are never chosen by themselves.
+// Names accepted in requests: kBackendOrder, then this program's additional backends (for tests, such as the
+// GPU emulator), which are never chosen automatically.
 std::vector<std::string> backend_names();
 std::vector<BackendReport> discover_backends();
 
-// Opens the device asked for, or the best there is. What cannot be had (no such backend, no device, a driver
-// that crashes or refuses, too little memory) is replaced by the next best, with the reason;
-// or, if strict, refused with it. Errors: NoBackend with every reason; OutOfMemory when only memory is
-// missing; Usage for an unknown name.
+// Opens the requested device, or the best one. An unavailable device (unknown backend, no device, a driver
+// that crashes or refuses, too little memory) is replaced by the next best, with the reason; under `strict`
+// it is an error. Errors: NoBackend with every reason; OutOfMemory if only memory is missing; Usage for an
+// unknown name.
 Result<OpenedDevice> open_device(const DeviceRequest&);
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
-// Drivers that crashed or hung when they were asked for devices: remembered as long as the program runs, and
-// in a file for the next one, so that nobody waits for the same hang twice.
+// Cache of probe failures: drivers that crashed or hung, kept in memory and in a file for later processes, so
+// that a hang is waited for only once.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -10,22 +10,22 @@
 
 namespace gimbal {
 
-// What both kinds of memory keep at most: entries, and how long, in seconds.
+// Limits of both caches: number of entries, and lifetime in seconds.
 constexpr size_t kMaxRemembered = 64;
 constexpr int64_t kRememberedFor = 24 * 60 * 60;
 
 // Thread-safe.
 class RememberedFailures {
  public:
-  // `file` may be empty: then only this process remembers.
+  // `file` may be empty: then the cache is in memory only.
   explicit RememberedFailures(std::string file)
       : cache_(std::move(file), "failures", kMaxRemembered, kRememberedFor) {}
 
-  // The failure of this very library (`key`), with how long ago it was in its reason. Those of other programs
-  // are forgotten after a day: a driver can be repaired.
+  // The failure of exactly this library (`key`); its reason includes its age. Entries of other processes
+  // expire after a day, because a driver may be repaired.
   std::optional<BackendReport> find(const std::string& backend, const std::string& key);
-  // Keeps crashes and time-outs; any other report clears what was known. A file that cannot be written is no
-  // error.
+  // Stores crashes and time-outs; any other report clears the
+  // entry. Failure to write the file is ignored.
   void learn(const BackendReport&, const std::string& key);
 
  private:
@@ -33,7 +33,7 @@ class RememberedFailures {
   JsonCache cache_;
 };
 
-// What changes whenever the code does: path, size and time of a plugin; for a linked backend its build id.
+// Changes whenever the code changes: path, size and time of a plugin; build id of a linked backend.
 std::string library_key(const std::string& path, const std::string& build_id);
 
 }  // namespace gimbal

@@ -1,7 +1,7 @@
-// Answers that need no driver to be loaded again: a backend that had only devices which emulate a GPU, or no
-// driver at all, says the same until something changes that decides it. Automatic choice takes none of
-// these devices, so it needs the answer only to say why. Where a real device was seen nothing is kept: its
-// free memory is asked for each time.
+// Negative probe cache: skip a backend until one of the inputs of its last result changes. It keeps results
+// of backends without a driver or with only devices that emulate a GPU: automatic choice uses none of them
+// and needs the result only for its explanation. Results with a real device are never cached, because its
+// free memory changes.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -20,12 +20,12 @@ class RememberedAnswers {
   explicit RememberedAnswers(std::string file)
       : cache_(std::move(file), "answers", kMaxRemembered, kRememberedFor) {}
 
-  // The answer of this very library (`key`, see library_key) on this system since it was started, as long as
-  // nothing it depends on has changed, and for a day; BackendReport::seen says when it was given.
+  // The result of exactly this library (`key`, see library_key) since the last boot, if none of its inputs
+  // changed, for at most a day; BackendReport::seen is set to its age.
   std::optional<BackendReport> find(const std::string& backend, const std::string& key);
-  // Keeps an answer of the kind above whose BackendReport::depends is known; any other one clears what was
-  // known. `began`: when it was asked, for what changed since then may have changed it (nanoseconds since
-  // 1970). A file that cannot be written is no error.
+  // Stores a result of this kind if its BackendReport::depends is known; any other result clears the entry.
+  // `began`: start of the probe (nanoseconds since 1970); a result whose inputs changed since then is not
+  // stored. Failure to write the file is ignored.
   void learn(const BackendReport&, const std::string& key, int64_t began);
 
  private:

@@ -1,5 +1,5 @@
-// A BackendReport as bytes: what a probing process sends. Whoever sends them runs a driver that may be
-// broken, so they are read as hostile input.
+// Serialization of a BackendReport, sent by a probing process. The sender runs a driver that may be broken,
+// so the bytes are treated as hostile input.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,14 +11,14 @@ namespace gimbal {
 
 inline constexpr size_t kMaxReportBytes = 1 << 20;
 inline constexpr size_t kMaxProbedDevices = 256;
-inline constexpr size_t kMaxDepends = 2048;  // of more than these, none is told
+inline constexpr size_t kMaxDepends = 2048;  // longer lists are not sent at all
 
 std::string encode(const BackendReport&);
 
-// How many bytes the message is long that begins so; 0: not known yet; nothing when it is no message.
+// The size of the message with this beginning; 0: not known yet; nullopt if it is no message.
 std::optional<size_t> message_bytes(std::string_view begin);
-// Nothing when the message is not whole, goes on behind its end, or contradicts itself. Control characters in
-// texts become spaces; ids are made of name and index, not taken.
+// nullopt if the message is incomplete, has trailing bytes, or contradicts itself. Control characters in
+// texts become spaces; ids are derived from name and index rather than read.
 std::optional<BackendReport> decode(std::string_view message);
 
 }  // namespace gimbal

@@ -1,7 +1,7 @@
-// How weights and KV caches lie in the memory of the CPU and of GPUs. One lane owns one output: sixteen rows
-// of a matrix are interleaved so that a vector holds the same columns of each, and sixteen keys of a cache
-// likewise; on a GPU, sixteen neighbouring threads read 64 neighbouring bytes. Freestanding: kernels and the
-// packing code share it.
+// Memory layout of weights and KV caches on the CPU and on GPUs. One lane computes one output: sixteen rows
+// of a matrix are interleaved so that a vector holds the same columns of each, and likewise sixteen keys of a
+// cache; on a GPU, sixteen neighbouring threads read 64 neighbouring bytes. Freestanding: kernels and packing
+// code share it.
 //
 // A matrix is a sequence of tiles of 16 rows (the last one padded with zeros).
 //   Float weights: per column, 16 values.
@@ -39,8 +39,8 @@ namespace {
 constexpr int kTileRows = 16;
 constexpr int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// Groups of columns with a float scale, against a8_32: bytes in a tile of a group's scales (and minimums),
-// and of the codes of 32 columns.
+// Groups of columns with a float scale, for a8_32: bytes in a tile of a group's scales (and minimums), and of
+// the codes of 32 columns.
 struct Parts32 {
   int scales = 0, codes = 0, group = 32;
   constexpr int64_t scales_of(int64_t blocks) const { return blocks * 32 / group * scales; }  // of 32 columns
@@ -53,18 +53,18 @@ constexpr Parts32 parts32(DType t) {
                          : 32,
           64 * (8 * f.bytes + 4 * f.nibbles + 2 * f.pairs + f.bits), f.group};
 }
-// Where a format has one scale for the tensor, 16 of it (f32) begin a tile.
+// If a format has one scale per tensor, a tile begins with 16 copies of it (f32).
 constexpr int64_t kTensorScales = 64;
 constexpr int64_t tensor_scales(DType t) { return format_of(t).tensor_scale ? kTensorScales : 0; }
-// Groups with an integer scale, against a8_256: offsets of the parts in a block of 256 columns of a tile. A
-// part that ends where it begins is not there.
+// Groups with an integer scale, for a8_256: offsets of the parts in a block of 256 columns of a tile. A part
+// with begin = end does not exist.
 struct Parts256 {
   int scales = 0, minimums = 0, nibbles = 0, pairs = 0, bits = 0, shifts = 0, end = 0;
-  // The first block of a tile lies behind `head_step` bytes for each block, padded; the units of the first
-  // block begin the tile, and those of the next are `unit_step` further on.
+  // The first block of a tile follows `head_step` bytes per block, padded; the units of the first block are
+  // at the start of the tile, and those of each next block `unit_step` further on.
   int head_step = 0, unit_step = 0;
 };
-// Bytes of a row's scales, and of its minimums where they have bytes of their own.
+// Bytes of a row's scales, and of its minimums if they have bytes of their own.
 constexpr int scale_bytes(const Format& f) {
   return f.scales == Scales::OfBlock ? 0 : 256 / f.group / (f.scales == Scales::Odd ? 2 : 1);
 }
@@ -86,20 +86,20 @@ constexpr Parts256 parts256(DType t) {
   else p.head_step = p.unit_step = 32;
   return p;
 }
-// What precedes the blocks of a tile.
+// Size of the tile's header before its blocks.
 constexpr int64_t head_bytes(const Parts256& p, int64_t blocks) { return up(blocks * p.head_step, 64); }
 
-// All of it for one format. A kernel has it as a constant: asked for again at every chunk of every tile,
-// these facts take a tenth of its time.
+// All layout facts of one format. Kernels hold it as a constant: computing these facts for every chunk of
+// every tile would take a tenth of their time.
 struct Layout {
   Parts32 parts32;
   Parts256 parts256;
   int64_t number = 0;  // bytes of a plain number
-  int64_t scales = 0;  // bytes that begin a tile: the scale of the tensor
+  int64_t scales = 0;  // bytes at the start of a tile: the scale of the tensor
 
   constexpr int64_t chunk_codes(int64_t blocks) const { return up(parts32.scales_of(blocks), 64); }
   constexpr int64_t chunk_bytes(int64_t blocks) const { return chunk_codes(blocks) + blocks * parts32.codes; }
-  // 0: there is no such tile.
+  // 0: no such tile.
   constexpr int64_t tile_bytes(int64_t columns) const {
     if (number) return up(columns * kTileRows * number, 64);
     if (parts256.end)
@@ -108,7 +108,7 @@ struct Layout {
     const int64_t whole = columns / kChunk, rest = columns % kChunk / 32;
     return scales + whole * chunk_bytes(kChunk / 32) + (rest ? chunk_bytes(rest) : 0);
   }
-  // Where in a tile of so many columns the chunk that begins with column k (a multiple of 256) lies.
+  // Offset of the chunk that begins with column k (a multiple of 256) in a tile of so many columns.
   constexpr int64_t chunk_offset(int64_t columns, int64_t k) const {
     if (number) return k * kTileRows * number;
     if (parts256.end) return head_bytes(parts256, columns / 256) + k / 256 * parts256.end;
@@ -116,7 +116,7 @@ struct Layout {
   }
 };
 constexpr Layout layout_of(DType t) {
-  // No use of info() here: its table would become a symbol that kernel objects share.
+  // Not info(): its table would become a symbol shared by kernel objects.
   const int64_t number = t == DType::F32 ? 4 : t == DType::F16 || t == DType::BF16 ? 2 : 0;
   return {parts32(t), parts256(t), number, tensor_scales(t)};
 }

@@ -1,5 +1,5 @@
-// Lays weights out for the kernels (layout.h), while loading. Every backend that reads packed weights links
-// this.
+// Packs weights for the kernels (layout.h) at load time. Every
+// backend with packed weights links it.
 #pragma once
 #include <cstdint>
 
@@ -7,9 +7,9 @@
 
 namespace gimbal::packed {
 
-// Rows [begin, end) of a matrix of `columns` x `rows`, from dense blocks at `source` (row `begin`; behind row
-// end - 1 the scale of the tensor, where the format has one) into `tiles`, where the tile of row `begin` goes
-// and whose padding is zero already. begin is a multiple of 16.
+// Packs rows [begin, end) of a matrix of `columns` x `rows` from dense blocks at `source` (row `begin`; after
+// row end - 1 the scale of the tensor, where the format has one) into `tiles`, at the tile of row `begin`;
+// its padding is already zero. begin is a multiple of 16.
 void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source, uint8_t* tiles,
                 int64_t begin, int64_t end);
 
