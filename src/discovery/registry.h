@@ -48,8 +48,7 @@ struct OpenedDevice {
   }
 };
 
-// The host: it has no driver that could crash, is always available, and is the reference for all other
-// devices.
+// The host has no driver that could crash, is always available, and is the reference for all devices.
 inline constexpr char kHostBackend[] = "cpu";
 inline bool is_host(const Device& d) { return std::string_view(d.backend()) == kHostBackend; }
 

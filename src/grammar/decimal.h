@@ -1,4 +1,4 @@
-// Numbers as they are written, exactly: the bounds of JSON schemas.
+// Exact decimal numbers: the bounds of JSON schemas.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,11 +9,11 @@
 namespace gimbal {
 
 struct Decimal {
-  bool negative = false;  // not of 0
-  std::string whole;      // digits before the point, without zeros in front; empty: 0
-  std::string part;       // digits behind it, without zeros at the end
+  bool negative = false;  // false for 0
+  std::string whole;      // digits before the point, without leading zeros; empty: 0
+  std::string part;       // digits after the point, without trailing zeros
 
-  static Decimal of(std::string_view json_number);  // as JSON writes it; of exponents up to 10,000
+  static Decimal of(std::string_view json_number);  // in JSON notation, with exponents up to 10,000
   bool zero() const { return whole.empty() && part.empty(); }
   bool whole_number() const { return part.empty(); }
 };
@@ -30,9 +30,9 @@ struct NumberBounds {
   bool disjoint(const NumberBounds&) const;
 };
 
-// The numbers within bounds, without exponents. An open side ends after 18 digits, or more where the bound
-// has as many. `whole`: only those without a point; else there are digits behind it as the bounds have them,
-// and as many as make 15 in all.
+// The numbers within bounds, without exponents. An unbounded side ends after 18 digits, or more if the other
+// bound has as many. `whole`: only integers; else also fractions, with as many digits as the bounds have, and
+// enough to make 15 digits in total.
 Grammar::Id bounded_numbers(Grammar&, const NumberBounds&, bool whole);
 
 }  // namespace gimbal

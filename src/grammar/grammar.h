@@ -1,5 +1,5 @@
-// Which texts may be written: rules over characters. GBNF and JSON schemas become one, and an Automaton is
-// made of it.
+// A grammar: rules over characters. Built from GBNF or a JSON
+// schema, and compiled to an Automaton.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -13,14 +13,14 @@
 
 namespace gimbal {
 
-struct CharRange {  // code points, both included
+struct CharRange {  // code points, inclusive
   uint32_t low, high;
 };
-// In order, without overlap, neighbours joined.
+// Sorted, without overlaps, with adjacent ranges merged.
 std::vector<CharRange> sorted(std::vector<CharRange>);
-// All characters that are in none of these, which are sorted.
+// All characters outside these sorted ranges.
 std::vector<CharRange> complement(std::span<const CharRange>);
-// In both; each of them sorted.
+// The characters in both; each must be sorted.
 std::vector<CharRange> intersection(std::span<const CharRange>, std::span<const CharRange>);
 
 constexpr uint32_t kLastChar = 0x10ffff;
@@ -28,11 +28,11 @@ constexpr uint32_t kUnbounded = UINT32_MAX;  // repetitions
 
 class Grammar {
  public:
-  using Id = uint32_t;  // of an expression, or of a rule
+  using Id = uint32_t;  // index of an expression or rule
   struct Expr {
     enum Kind : uint8_t { Text, Token, Chars, Sequence, Choice, Repeat, Rule } kind;
-    // Text: bytes of texts(). Token: these, as GBNF writes a token: <name> or <[number]>. Chars: of ranges().
-    // Sequence, Choice: of items(). Repeat: `begin` is what is repeated. Rule: `begin` is its number.
+    // Text: bytes of texts(). Token: likewise, in GBNF notation: <name> or <[number]>. Chars: of ranges().
+    // Sequence, Choice: of items(). Repeat: `begin` is the repeated expression. Rule: `begin` is its index.
     uint32_t begin, end;
     uint32_t min, max;  // Repeat
   };
@@ -41,19 +41,19 @@ class Grammar {
     Id expr;
   };
 
-  // The published format of llama.cpp's grammars. Errors: Usage, with line and column: what breaks the
-  // format, a rule that is missing or defined twice; more than 4 MiB of text, 1000 groups in each other,
-  // or kMaxExprs.
+  // Parses llama.cpp's published grammar format. Errors: Usage, with
+  // line and column: a syntax error, a rule that is missing or defined
+  // twice; more than 4 MiB of text, 1000 nested groups, or kMaxExprs.
   static Result<Grammar> gbnf(std::string_view text);
-  // The same language in that format.
+  // The same language in GBNF.
   std::string to_gbnf() const;
 
-  // To build one. The rule that is added first is the root. What is built of too many parts is empty().
+  // ---- construction: the first rule added is the root. A grammar with too many parts becomes empty().
   static constexpr size_t kMaxExprs = 1 << 20;
   Id text(std::string_view utf8);
-  // One token of the vocabulary: a control token, which no text can be. Another one counts as its text.
+  // One control token of the vocabulary, which no text can produce. Other tokens count as their text.
   Id token(uint32_t id);
-  Id token(std::string_view name);  // as it is written, <...>
+  Id token(std::string_view name);  // in GBNF notation, <...>
   Id chars(std::span<const CharRange> ranges);
   Id chars(std::initializer_list<CharRange> ranges) {
     return chars(std::span(ranges.begin(), ranges.size()));
@@ -67,8 +67,8 @@ class Grammar {
   Id nothing() { return sequence(std::span<const Id>()); }  // the empty text
   Id never() { return choice(std::span<const Id>()); }      // no text
   Id rule(Id number) { return add({Expr::Rule, number, 0, 0, 0}); }
-  Id add_rule(std::string name);  // its number; it matches nothing until it is defined
-  Id include(const Grammar&);     // all of its rules; what its root matches
+  Id add_rule(std::string name);  // returns its index; matches nothing until it is defined
+  Id include(const Grammar&);     // adds all its rules; returns an expression for its root
   void define(Id rule, Id expr) { rules_[rule].expr = expr; }
   bool too_large() const {
     return items_.size() + exprs_.size() + texts_.size() + ranges_.size() > kMaxExprs;
@@ -98,9 +98,9 @@ class Grammar {
   std::string texts_;
 };
 
-// A code point as UTF-8; nothing for what is none.
+// A code point as UTF-8; empty if invalid.
 std::string utf8_of(uint32_t code_point);
-// The character that a text, which is UTF-8 and not empty, begins with; cuts it off.
+// Removes and returns the first character of non-empty UTF-8 text.
 uint32_t take_char(std::string_view& text);
 
 }  // namespace gimbal

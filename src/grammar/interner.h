@@ -1,4 +1,5 @@
-// Lists of numbers, each kept once and known by its number: equal lists are found by comparing numbers.
+// Interned integer lists: each is stored once and has an index; equal
+// lists have equal indices.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +12,7 @@ class Interner {
  public:
   using List = std::span<const uint32_t>;
 
-  // The number of the list, which rises with each new one from 0.
+  // The index of the list; new lists get consecutive indices from 0.
   uint32_t number(List list) {
     if ((size() + 1) * 2 > slots_.size()) grow();
     size_t slot = hash(list) & (slots_.size() - 1);
@@ -23,7 +24,7 @@ class Interner {
     begins_.push_back(uint32_t(pool_.size()));
     return (slots_[slot] = size()) - 1;
   }
-  // Until the next new list.
+  // Valid until the next new list.
   List operator[](uint32_t number) const {
     return List(pool_).subspan(begins_[number], begins_[number + 1] - begins_[number]);
   }
@@ -46,7 +47,7 @@ class Interner {
   }
 
   std::vector<uint32_t> pool_, begins_{0},
-      slots_;  // slots: a number and 1; 0: free. A power of two, half full
+      slots_;  // slots: index + 1; 0: free. Size: a power of two, at most half full
 };
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// What all JSON has in common, as rules of a grammar; each is made when it is asked for.
+// Grammar rules shared by all JSON grammars, each created on first use.
 #pragma once
 #include <optional>
 
@@ -11,13 +11,13 @@ class JsonRules {
   using Id = Grammar::Id;
   explicit JsonRules(Grammar& grammar) : g_(grammar) {}
 
-  Id space();  // between tokens: nothing, a space, or a new line and what it is indented by
+  Id space();  // between tokens: nothing, a space, or a newline with indentation
   Id string_char();
   Id string() { return quoted(g_.repeat(string_char(), 0, kUnbounded)); }
   Id quoted(Id chars) { return g_.sequence({g_.text("\""), chars, g_.text("\"")}); }
   Id number(bool whole);
   Id value();
-  // `member`: a key with its value; `item`: of an array.
+  // `member`: a key with its value; `item`: an array element.
   Id object_of(Id member) { return bracketed("{", member, 0, kUnbounded, "}"); }
   Id array_of(Id item, uint32_t min, uint32_t max) { return bracketed("[", item, min, max, "]"); }
   Id member(Id key, Id value) { return g_.sequence({key, g_.text(":"), space(), value}); }

@@ -1,4 +1,4 @@
-// Whether a value is what a schema describes: for the constants that a schema itself lists.
+// Validates values against a schema, for the constants that the schema itself lists.
 #pragma once
 #include <map>
 #include <string>
@@ -27,24 +27,24 @@ enum SchemaType : uint8_t {
 
 class SchemaReader {
  public:
-  // `root` outlives it.
+  // `root` must outlive this.
   explicit SchemaReader(const Json& root) : root_(root) {}
 
-  // Whether everything in it is understood. Errors: Usage, with the place, naming the keyword.
+  // Checks that every keyword is supported. Errors: Usage, with the location and the keyword.
   Status check();
-  // What `$ref` names; nullptr where there is none.
+  // The target of `$ref`; nullptr if it does not exist.
   const Json* referred(const Json& schema) const;
-  uint32_t number(const Json& schema) const { return numbers_.at(&schema); }  // of schemas in it, from 0
+  uint32_t number(const Json& schema) const { return numbers_.at(&schema); }  // index within the root, from 0
   const Json& schema(uint32_t number) const { return *schemas_[number].schema; }
   Error error(const Json& schema, std::string_view what, std::string_view remedy) const;
 
-  // Of one schema without those that it refers to.
-  static uint8_t types(const Json& schema);  // that it allows
+  // Of one schema, without the schemas that it refers to.
+  static uint8_t types(const Json& schema);  // the types that it allows
   static uint8_t types_spoken_of(const Json& schema);
   static void read(const Json& schema, NumberBounds&);
   static void read(const Json& schema, StringRules&);
 
-  // `known`: a list (enum) or constant of which the value is. Errors: patterns that cannot be used.
+  // `known`: an enum list or constant that contains the value. Errors: unusable patterns.
   Result<bool> holds(const Json& value, const Json& schema, const Json* known = nullptr, int depth = 0) const;
 
  private:
@@ -61,14 +61,14 @@ class SchemaReader {
     const Json* schema;
     std::string place;
   };
-  std::vector<Placed> schemas_;  // all in it
+  std::vector<Placed> schemas_;  // all schemas of the root
   std::unordered_map<const Json*, uint32_t> numbers_;
   std::map<std::string, uint32_t, std::less<>> places_;
-  mutable std::vector<std::pair<std::string, CharMachine>> patterns_;  // that were used
+  mutable std::vector<std::pair<std::string, CharMachine>> patterns_;  // compiled patterns
   mutable size_t work_ = 0;                                            // of holds()
 };
 
-// The field of an object, or nullptr.
+// The member of an object, or nullptr.
 const Json* field(const Json& schema, const char* name);
 
 }  // namespace gimbal

@@ -1,9 +1,9 @@
-// The vocabulary's tokens by their bytes: a tree to walk with an automaton. Built once for a vocabulary,
-// immutable.
+// A prefix tree (trie) of the vocabulary's tokens by their bytes, walked together with an automaton. Built
+// once per vocabulary; immutable.
 //
-// Most tokens are plain: a few whole characters, none of which means anything within a JSON string. Where any
-// plain text may stand, or any but for some characters, it is found out without looking at each which of them
-// may.
+// Most tokens are plain: a few whole characters, none of them special within a JSON string. In states that
+// allow any plain text, or all but certain characters, masks give the allowed plain tokens without a visit to
+// each.
 #pragma once
 #include <memory>
 #include <vector>
@@ -16,42 +16,42 @@ namespace gimbal {
 class TokenTree {
  public:
   struct Node {
-    uint32_t next;   // behind its children
+    uint32_t next;   // index after its subtree
     Token token;     // that ends here; -1: none
-    uint16_t depth;  // bytes to here, from 1
+    uint16_t depth;  // length in bytes, from 1
     uint8_t byte;
   };
-  using Nodes = std::vector<Node>;  // each before its children, those of the root first to last
+  using Nodes = std::vector<Node>;  // in preorder
 
-  // `tokens`: the size of the model's vocabulary, at least that of the tokenizer's. Control tokens, tokens
-  // without a text and those that end a text are not in the tree.
+  // `tokens`: the size of the model's vocabulary, at least that of the tokenizer's. The tree excludes control
+  // tokens, tokens without text, and end-of-text tokens.
   static std::shared_ptr<const TokenTree> create(const Tokenizer&, int tokens);
 
   const Nodes& plain() const { return plain_; }
   const Nodes& others() const { return others_; }
-  // The plain tokens of at most so many characters, as a mask, 64 tokens in each word.
+  // Mask of the plain tokens with at most this many characters, 64 tokens per word.
   std::span<const uint64_t> plain_of_length(int chars) const { return row(size_t(chars)); }
-  // The plain tokens that have a character of this kind.
+  // Mask of the plain tokens that contain a character of this kind.
   std::span<const uint64_t> plain_with(size_t kind) const { return row(kPlainChars + 1 + kind); }
-  size_t words() const { return words_; }   // of a mask
-  int longest() const { return longest_; }  // bytes of a token
+  size_t words() const { return words_; }   // per mask
+  int longest() const { return longest_; }  // largest token, in bytes
 
-  std::span<const Token> ends() const { return ends_; }  // which end a text
+  std::span<const Token> ends() const { return ends_; }  // end-of-text tokens
   bool is_end(Token id) const;
-  std::string_view text(Token id) const;  // empty for what is not in the tree
-  // The control token that GBNF writes so, <name> or <[number]>, or the one of this text; -1: there is none.
+  std::string_view text(Token id) const;  // empty for tokens outside the tree
+  // The control token in GBNF notation, <name> or <[number]>, or with this text; -1 if there is none.
   Token written(std::string_view) const;
-  bool is_control(Token) const;  // and does not end a text
-  // Further tokens that have the same text as the first.
+  bool is_control(Token) const;  // and no end-of-text token
+  // Pairs of tokens with equal text: the second is not in the tree.
   std::span<const std::pair<Token, Token>> twins() const { return twins_; }
-  // The characters that can be written with tokens for just them or for their bytes; empty: all.
+  // The characters that tokens can produce, whole or byte by byte; empty: all.
   std::span<const CharRange> alphabet() const { return alphabet_; }
 
-  static constexpr int kPlainChars = 16;  // of a plain token at most
-  // Kinds of plain characters: each of ASCII from the space on, and all others together.
+  static constexpr int kPlainChars = 16;  // maximum length of a plain token
+  // Kinds of plain characters: each ASCII character from the space on, and one for all others.
   static constexpr size_t kPlainKinds = 0x7f - 0x20 + 1;
   static size_t plain_kind(uint8_t byte) { return byte < 0x7f ? byte - 0x20u : kPlainKinds - 1; }
-  // The state of UTF-8 behind a byte of plain text, 0 being between characters; -1: no plain text.
+  // The UTF-8 decoder state after a byte of plain text, 0 between characters; -1: not plain.
   static int plain_next(int state, uint8_t byte);
 
  private:
