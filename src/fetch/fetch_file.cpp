@@ -113,7 +113,8 @@ Status Pull::Impl::fill(const PullFile& f, const Located& first, PartFile& part)
     }
     part.cut(at.ranges ? size_t(options.connections) : 1);
     const uint64_t missing = part.missing();
-    const TransferEnd end = transfer(http->curl(), {at.url, credential, at.unchanged, at.ranges}, part, file);
+    const TransferEnd end =
+        transfer(http->curl(), {at.url, credential, at.unchanged, at.ranges, at.from}, part, file);
     const bool progress = part.missing() < missing;
     switch (end.how) {
       case TransferEnd::Complete: return Done{};

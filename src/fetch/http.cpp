@@ -143,11 +143,13 @@ Result<std::unique_ptr<Http>> Http::create(Patience& patience) {
 
 Http::~Http() { curl_.cleanup(easy_); }
 
-Result<HttpAnswer> Http::once(const Url& url, const Question& q) {
+Result<HttpAnswer> Http::once(const Url& url, std::optional<Reach> from, const Question& q) {
   char error[CURL_ERROR_SIZE];
   for (int failures = 0;;) {
+    Way way(url, from);
+    if (way.refused) return leads_inside(url);
     HttpAnswer a;
-    a.url = url;
+    a.url = url, a.from = from;
     Receiver to{a, q};
     HeaderList headers(curl_);
     if (q.credential.for_url(url)) headers.add("Authorization: Bearer " + q.credential.token);
@@ -156,7 +158,10 @@ Result<HttpAnswer> Http::once(const Url& url, const Question& q) {
     const std::string whole = url.whole();
     prepare(curl_, easy_, whole, headers, error);
     deliver_to(curl_, easy_, {answer_header, answer_body, &to, ask, &patience_});
+    keep_to(curl_, easy_, way);
     const CURLcode code = curl_.perform(easy_);
+    a.reached = way.reached;
+    if (way.refused && code != CURLE_OK && code != CURLE_WRITE_ERROR) return leads_inside(url);
     curl_.info(easy_, CURLINFO_RESPONSE_CODE, &a.status);
     if (code == CURLE_ABORTED_BY_CALLBACK) return cancelled();
     if (to.too_long)
@@ -176,8 +181,9 @@ Result<HttpAnswer> Http::get(const Question& q) {
   auto url = Url::parse(q.url);
   if (!url) return url.error();
   std::map<std::string, std::string> first;
+  std::optional<Reach> from = q.from;
   for (int i = 0; i <= kRedirections; i++) {
-    auto a = once(*url, q);
+    auto a = once(*url, from, q);
     if (!a) return a;
     const bool leads_on = a->status >= 301 && a->status <= 308 && a->status != 304;
     if (!leads_on) {
@@ -195,6 +201,7 @@ Result<HttpAnswer> Http::get(const Question& q) {
                           next->origin()),
                    ""};
     url = std::move(next);
+    from = a->reached;
   }
   return Error{Code::Failed, format("{} leads on more than {} times", url->shown(), kRedirections), ""};
 }

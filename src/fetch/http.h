@@ -8,6 +8,7 @@
 #include "fetch/address.h"
 #include "fetch/curl.h"
 #include "fetch/pull_event.h"
+#include "fetch/reach.h"
 
 namespace gimbal {
 
@@ -32,7 +33,9 @@ struct HttpAnswer {
   std::map<std::string, std::string> headers;  // names in lower case; of the last answer
   std::map<std::string, std::string> first;    // the same of the first one, where it was a redirection
   std::string body;
-  Url url;  // that answered in the end
+  Url url;                    // that answered in the end
+  std::optional<Reach> from;  // where the last redirection was; nothing: there was none
+  Reach reached = Reach::Public;
 
   std::string header(const char* name) const;
   // A line as libcurl gives it. False when there are too many.
@@ -53,12 +56,14 @@ class Http {
   struct Question {
     std::string url;
     const Credential& credential;
-    uint64_t begin = 0, end = 0;  // of a range; end 0: none is asked for
-    size_t max_body = 64 << 20;   // of the answer; more is an error
-    bool headers_only = false;    // the body is not waited for
+    uint64_t begin = 0, end = 0;     // of a range; end 0: none is asked for
+    size_t max_body = 64 << 20;      // of the answer; more is an error
+    bool headers_only = false;       // the body is not waited for
+    std::optional<Reach> from = {};  // of an address that an earlier answer led to: HttpAnswer::from
   };
-  // Follows up to ten redirections; a status that is an error is an answer. Tries again where the way there
-  // fails. Errors: Failed, with the host and what happened; Cancelled.
+  // Follows up to ten redirections, none of them into a network (fetch/reach.h); a status that is an error is
+  // an answer. Tries again where the way there fails. Errors: Failed, with the host and what happened;
+  // Cancelled.
   Result<HttpAnswer> get(const Question&);
 
   const Curl& curl() const { return curl_; }
@@ -66,7 +71,7 @@ class Http {
 
  private:
   Http(const Curl& c, CURL* easy, Patience& p) : curl_(c), easy_(easy), patience_(p) {}
-  Result<HttpAnswer> once(const Url&, const Question&);
+  Result<HttpAnswer> once(const Url&, std::optional<Reach> from, const Question&);
 
   const Curl& curl_;
   CURL* easy_;

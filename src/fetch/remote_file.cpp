@@ -19,8 +19,12 @@ class Ranges final : public RemoteFile {
   Status read(uint64_t offset, void* to, size_t bytes) const override {
     if (!bytes) return Done{};
     const std::string url = at_.url.whole();
-    auto a = http_.get(
-        {.url = url, .credential = credential_, .begin = offset, .end = offset + bytes, .max_body = bytes});
+    auto a = http_.get({.url = url,
+                        .credential = credential_,
+                        .begin = offset,
+                        .end = offset + bytes,
+                        .max_body = bytes,
+                        .from = at_.from});
     if (!a) return a.error();
     const auto range = a->range();
     if (!range || range->begin != offset || range->total != at_.bytes || a->body.size() != bytes)
@@ -58,7 +62,7 @@ Result<Located> locate(Http& http, const Credential& credential, const std::stri
   auto a = http.get({.url = url, .credential = credential, .begin = 0, .end = 1, .headers_only = true});
   if (!a) return a.error();
   if (a->status != 200 && a->status != 206) return refused(*a, what, credential.for_url(a->url));
-  Located at{a->url, 0, validator(*a), "", a->status == 206};
+  Located at{a->url, 0, validator(*a), "", a->status == 206, a->from};
   if (const auto range = a->range()) {
     at.bytes = range->total;
   } else {

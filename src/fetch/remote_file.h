@@ -14,6 +14,7 @@ struct Located {
   std::string unchanged;  // a strong ETag or a date; empty: the server tells neither
   std::string sha256;     // as Hugging Face tells it; empty: it does not
   bool ranges = false;
+  std::optional<Reach> from = {};  // where the redirection to it was
 };
 
 // Asks for the first byte. `what`: for messages. Errors: refused(); Failed where the size is not told.

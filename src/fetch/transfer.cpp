@@ -25,6 +25,7 @@ struct Stream {
   const PartFile* part;
   const TransferFrom* from;
   const Curl* curl;
+  Way way;
   CURL* easy = nullptr;
   std::unique_ptr<HeaderList> headers = {};
   std::string url = {};
@@ -79,7 +80,7 @@ class Transfer {
  public:
   Transfer(const Curl& c, const TransferFrom& from, PartFile& part, TransferWatch& watch)
       : curl_(c), from_(from), part_(part), watch_(watch), multi_(c.multi_init()) {
-    for (Gap& gap : part.gaps) streams_.push_back({&gap, &part, &from, &c});
+    for (Gap& gap : part.gaps) streams_.push_back({&gap, &part, &from, &c, Way(from.url, from.from)});
   }
   ~Transfer() {
     for (Stream& s : streams_) stop(s);
@@ -127,6 +128,7 @@ class Transfer {
       s.headers->add("Authorization: Bearer " + from_.credential.token);
     s.url = from_.url.whole();
     prepare(curl_, s.easy, s.url, *s.headers, s.error);
+    keep_to(curl_, s.easy, s.way);
     curl_.set(s.easy, CURLOPT_HEADERFUNCTION, stream_header);
     curl_.set(s.easy, CURLOPT_HEADERDATA, &s);
     curl_.set(s.easy, CURLOPT_WRITEFUNCTION, stream_body);
@@ -185,6 +187,7 @@ class Transfer {
       case Stream::Fine: break;
     }
     if (s.gap->at == s.gap->end) return {};
+    if (s.way.refused) return failed(leads_inside(from_.url));
     if (from_.ranges && s.gap->at > s.at_begin) s.failures = 0;
     const bool passing = s.judged && !s.accepted ? s.answer.status >= 500 || s.answer.status == 429
                          : code == CURLE_OK      ? true  // an answer that ended early

@@ -32,6 +32,7 @@ struct TransferFrom {
   const Credential& credential;
   std::string unchanged;  // an ETag or a date: a server whose file is another one by now says so (If-Range)
   bool ranges = true;     // false: the file is asked for as a whole, on one connection
+  std::optional<Reach> from = {};  // where the redirection to `url` was
 };
 
 // Fills the gaps. What arrived is in the part file whatever the end; its note is written now and then, and at
