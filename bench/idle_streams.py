@@ -62,7 +62,7 @@ try:
     before = megabytes(server.pid)
     send_signal(worker, signal.SIGSTOP)
     body = json.dumps({"model": start["models"][0], "messages": [{"role": "user", "content": "Hi"}], "stream": True})
-    request = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    request = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
     streams = []
     for _ in range(options.streams):
         streams.append(connect(port))

@@ -54,6 +54,35 @@ TEST(ServeSettings, WhatAWorkerNeedsReachesIt) {
   EXPECT_EQ(j["usage"]["total_tokens"], 101) << a.body;  // the last one needs no place
 }
 
+// A web site that leads its own name here (DNS rebinding) is no user of this machine.
+TEST(ServeSettings, NamesThatTheServerHas) {
+  const auto asked = [](const Serving& s, const std::string& host, const std::string& more = "") {
+    return s.ask("GET /v1/models HTTP/1.1\r\nHost: " + host + "\r\n" + more + "\r\n").status;
+  };
+  {
+    const Serving s;
+    for (const std::string host : {"localhost", "127.0.0.1", "[::1]"})
+      EXPECT_EQ(asked(s, host + ":" + std::to_string(s.port)), 200) << host;
+    EXPECT_EQ(asked(s, "evil.example"), 403);
+    EXPECT_EQ(asked(s, "localhost", "Origin: https://evil.example\r\n"), 403);
+  }
+  const Serving s({"--allow-host", "Chat.example", "--allow-host", "other"},
+                  {{"GIMBAL_CORS_ORIGIN", "https://A.example"}});
+  for (const char* host : {"chat.example:8080", "other", "localhost"}) EXPECT_EQ(asked(s, host), 200) << host;
+  EXPECT_EQ(asked(s, "evil.example"), 403);
+  EXPECT_EQ(asked(s, "other", "Origin: https://a.example\r\n"), 200);
+  const Serving any({"--allow-host", "*"});
+  EXPECT_EQ(asked(any, "evil.example"), 200);
+  // Beyond this machine a key is needed, whatever the name.
+  EXPECT_EQ(asked(Serving({"--host", "0.0.0.0"}), "any.example"), 401);
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--allow-host", "http://chat.example"}, {"--cors-origin", "localhost"}}) {
+    const Ran r = gimbal({"serve", wrong[0], wrong[1]});
+    EXPECT_EQ(r.code, 2);
+    EXPECT_SAYS(r.err, wrong[0] + ": ");
+  }
+}
+
 TEST(ServeSettings, MistakesAreNamedWithTheirPlace) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"\n\nprot = 8080\n", "line 3: gimbal serve has no option 'prot'"},

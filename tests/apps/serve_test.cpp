@@ -69,6 +69,39 @@ TEST(Serve, ASignalLetsAnswersEnd) {
   EXPECT_SAYS(a.body, "\"finish_reason\":\"length\"");
 }
 
+// As by a terminal that is closed, or by a script that has logs reopened.
+TEST(Serve, AHangUpEndsNothing) {
+  const std::string log = temporary_path("hang-up.log");
+  Serving s({}, {}, log);
+  HttpClient c(s.port);
+  c.send(
+      post("/v1/completions",
+           Json{{"model", s.model}, {"prompt", "Once"}, {"max_tokens", 400}, {"ignore_eos", true}}.dump()));
+  ASSERT_TRUE(send_signal(s.pid(), SIGHUP));
+  for (int i = 0; i < 6000 && contents_of(log).find("SIGHUP: there is no certificate") == std::string::npos;
+       i++)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_SAYS(contents_of(log), "SIGHUP: there is no certificate to read again");
+  EXPECT_EQ(c.answer().status, 200);
+  EXPECT_EQ(s.ask(get("/health/ready")).status, 200);
+  EXPECT_EQ(s.end(SIGTERM), 0);
+}
+
+// The drain has 60 seconds, and ends without them.
+TEST(Serve, AHalfSentRequestDoesNotDelayTheEnd) {
+  const std::string log = temporary_path("half-sent.log");
+  Serving s({"--drain-timeout", "60", "--body-timeout", "3600"}, {}, log);
+  HttpClient idle(s.port), half(s.port);
+  half.send(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+      "99\r\n\r\n{");
+  EXPECT_EQ(s.ask(get("/health/ready")).status, 200);
+  EXPECT_EQ(s.end(SIGTERM), 0);
+  EXPECT_EQ(half.answer().status, 503);
+  // Such an answer tells the log why.
+  EXPECT_SAYS(contents_of(log), "503");
+}
+
 // As by Ctrl-Z and `fg`, or by a container that is paused.
 TEST(Serve, StoppedForAMomentItGoesOn) {
   Serving s;

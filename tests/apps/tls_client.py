@@ -31,11 +31,11 @@ def connect(version=None):
 
 def post(path, body):
     text = json.dumps(body).encode()
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text
+    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text
 
 
 def get(path):
-    return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
 def answer(s, held=b""):
@@ -93,7 +93,7 @@ s = connect()
 s.sendall(post("/v1/completions", {"model": MODEL, "prompt": "a" * 900_000, "max_tokens": 1}))
 assert answer(s)[0] == 400
 s = connect()
-s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20000000\r\n\r\n")
+s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 20000000\r\n\r\n")
 s.sendall(b"x" * 20_000_000)
 assert answer(s)[0] == 413
 

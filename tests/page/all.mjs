@@ -1,6 +1,7 @@
 // Usage: all.mjs PROGRAM [FOLDER FOR PICTURES]
 import { answersOf } from './answers.mjs';
 import { chat } from './chat.mjs';
+import { foreign } from './foreign.mjs';
 import { look } from './look.mjs';
 import { models } from './models.mjs';
 import { browser, failures, serve } from './rig.mjs';
@@ -16,6 +17,7 @@ try {
   await where(program, server);
   await look(server, pictures);
   await safety(server.url);
+  await foreign(program, server);
 } finally {
   await browser.close();
   await server.end();

@@ -20,7 +20,8 @@ export async function serveIn(env, program, ...options) {
 // Debian's wrapper of chromium reads settings of the desktop; the program itself needs none.
 export const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--disable-background-networking', '--disable-component-update'],
+  args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--disable-background-networking', '--disable-component-update',
+    '--host-resolver-rules=MAP evil.example 127.0.0.1,MAP rebind.example 127.0.0.1'],
 });
 
 let failed = 0;

@@ -167,7 +167,7 @@ def streams(s):
 
     def part_that_came_first():
         with socket.create_connection(("127.0.0.1", s.port), 20) as c:
-            c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             got = [c.recv(1 << 20)]
             while b"[DONE]" not in got[-1][-40:]:
                 got.append(c.recv(1 << 20))

@@ -79,6 +79,13 @@ class Server:
             self.check.section = section
         return out
 
+    def drains(self):
+        """Whether it says that it drains. What connects just before may find its connection closed: then it is to be asked again."""
+        try:
+            return self.ask("/health/ready").status == 503
+        except ConnectionError:
+            return False
+
     def completion(self, **fields):
         return self.ask("/v1/completions", {"model": self.model, "temperature": 0, **fields})
 

@@ -13,7 +13,7 @@ from send_signal import send_signal
 
 def http(s):
     check.begin("HTTP")
-    json_head = b"Host: x\r\nContent-Type: application/json\r\n"
+    json_head = b"Host: localhost\r\nContent-Type: application/json\r\n"
     a = s.ask("/v1/completions", b'{"model":"' + s.model.encode() + b'","max_tokens":1,"prompt":"' + b"x" * 1_000_000 + b'"}')
     check("a body of 1 MB is read", wrong(a, "context_length_exceeded"), a)
     try:
@@ -30,19 +30,19 @@ def http(s):
         a = s.ask(path, method="HEAD")
         check(f"HEAD {path}", a.status == 200 and not a.body, a)
     check("an unknown path", s.ask("/nothing").status == 404)
-    tail = b"Host: x\r\nContent-Length: 3\r\n"
+    tail = b"Host: localhost\r\nContent-Length: 3\r\n"
     for name, sent in (("no Host", b"GET /v1/models HTTP/1.1\r\n\r\n"), ("two Hosts", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
                        ("a length beside chunks", b"POST / HTTP/1.1\r\n" + tail + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-                       ("two lengths", b"POST / HTTP/1.1\r\n" + tail + b"Content-Length: 4\r\n\r\nabc"), ("a negative length", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"),
-                       ("a bare LF", b"GET / HTTP/1.1\nHost: x\n\n"), ("a folded line", b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n"),
-                       ("space before the colon", b"GET / HTTP/1.1\r\nHost : x\r\n\r\n"), ("no chunk's size", b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n\r\n"),
+                       ("two lengths", b"POST / HTTP/1.1\r\n" + tail + b"Content-Length: 4\r\n\r\nabc"), ("a negative length", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n"),
+                       ("a bare LF", b"GET / HTTP/1.1\nHost: x\n\n"), ("a folded line", b"GET / HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n"),
+                       ("space before the colon", b"GET / HTTP/1.1\r\nHost : x\r\n\r\n"), ("no chunk's size", b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n\r\n"),
                        ("nonsense", b"\x16\x03\x01\x02\x00\r\n\r\n")):
         got = s.raw(sent)
         check(f"{name}: 400 and close", got.startswith(b"HTTP/1.1 400") and not got.endswith(b"(still open)"), got[:200])
-    check("too long a head", b" 431 " in s.raw(b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 70000 + b"\r\n\r\n")[:20])
+    check("too long a head", b" 431 " in s.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nA: " + b"x" * 70000 + b"\r\n\r\n")[:20])
     got = s.raw(b"GET /v1/models HTTP/1.0\r\n\r\n")
     check("HTTP/1.0", b" 200 " in got[:20] and not got.endswith(b"(still open)"), got[:100])
-    got = s.raw(b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\nGET /health/live HTTP/1.1\r\nHost: x\r\n\r\nGET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    got = s.raw(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     check("pipelining, in order", re.findall(rb"HTTP/1\.1 (\d+)", got) == [b"200", b"200", b"404"], got)
     with socket.create_connection(("127.0.0.1", s.port), 10) as c:
         body = json.dumps({"model": s.model, "prompt": "x", "max_tokens": 1}).encode()
@@ -50,7 +50,7 @@ def http(s):
         check("100-continue", c.recv(100).startswith(b"HTTP/1.1 100 "))
         c.sendall(body)
         check("and then the answer", c.recv(100).startswith(b"HTTP/1.1 200 "))
-        c.sendall(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+        c.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
         more = b""
         while more.count(b"HTTP/1.1 200") < 1 and (read := c.recv(65536)):
             more += read
@@ -86,7 +86,7 @@ def metrics(s):
     body = json.dumps({"model": s.model, "prompt": "x", "n": 8, "max_tokens": 500, "stream": True, "ignore_eos": True}).encode()
     for _ in range(3):
         with socket.create_connection(("127.0.0.1", s.port), 10) as c:
-            c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             c.recv(100)
     check("nothing runs when every client has gone", s.until(idle), s.metric("gimbal_requests_running"))
     text = s.ask("/metrics").text
@@ -121,7 +121,7 @@ def workers(s):
         c = socket.socket()
         c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         c.connect(("127.0.0.1", s.port))
-        c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         unread.append(c)
     time.sleep(1)
     check("64 choices that nobody reads cost 16 MB at most", rss() - before < 16, (before, rss()))
@@ -150,10 +150,10 @@ def load(s):
         with socket.socket() as unread:  # more than the system's buffers hold: it stays in flight
             unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             unread.connect(("127.0.0.1", draining.port))
-            unread.sendall(f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+            unread.sendall(f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
             unread.recv(100)
             draining.process.send_signal(signal.SIGTERM)
-            check("not ready while it drains", draining.until(lambda: draining.ask("/health/ready").status == 503))
+            check("not ready while it drains", draining.until(draining.drains))
             check("but alive", draining.ask("/health/live").status == 200)
             a = draining.completion(prompt="x", max_tokens=2)
             check("no new requests", a.status == 503 and a.json["error"]["message"], a)

@@ -327,6 +327,24 @@ TEST_F(Http, DrainingCompletesWhatWasBegun) {
   thread = std::thread([] {});
 }
 
+TEST_F(Http, DrainingDoesNotWaitForTheRestOfARequest) {
+  start();
+  HttpClient head(port()), body(port()), chunks(port());
+  head.send("POST /a HTTP/1.1\r\nHost: ");
+  body.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1");
+  chunks.send("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12");
+  HttpClient other(port());
+  EXPECT_EQ(other.ask(get("/a")).status, 200);  // so those before it have been read
+  server->drain();
+  for (HttpClient* c : {&head, &body, &chunks}) {
+    const HttpAnswer a = c->answer();
+    EXPECT_EQ(a.status, 503) << a.body;
+    EXPECT_EQ(a.headers.at("connection"), "close");
+  }
+  thread.join();  // run() ended by itself, before any deadline
+  thread = std::thread([] {});
+}
+
 TEST(HttpServer, AddressesThatAreNone) {
   Echo echo;
   EXPECT_EQ(http::Server::listen({.host = "nowhere"}, echo).error().code, Code::Usage);

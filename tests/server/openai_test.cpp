@@ -379,7 +379,7 @@ TEST_F(OpenAi, ModelsAndPaths) {
 
 TEST_F(OpenAi, Keys) {
   stop();
-  start({{"right", "other"}, "http://page"});
+  start({{"right", "other"}, {"http://page"}});
   for (const char* header :
        {"", "Authorization: Bearer wrong\r\n", "Authorization: Bearer right1\r\n",
         "Authorization: Bearer righ\r\n", "x-api-key: \r\n", "Authorization: Basic right\r\n"}) {
@@ -389,7 +389,7 @@ TEST_F(OpenAi, Keys) {
   }
   for (const char* header :
        {"Authorization: Bearer right\r\n", "x-api-key: other\r\n", "authorization: bearer right\r\n"}) {
-    const HttpAnswer a = ask(get("/v1/models", header));
+    const HttpAnswer a = ask(get("/v1/models", std::string(header) + "Origin: http://page\r\n"));
     EXPECT_EQ(a.status, 200) << header;
     EXPECT_EQ(a.headers.at("access-control-allow-origin"), "http://page");
   }

@@ -10,6 +10,7 @@
 #include "apps/shared/next_steps.h"
 #include "apps/shared/terminal.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "server/api/text.h"
 
 namespace gimbal {
@@ -23,7 +24,10 @@ void allow_many_clients() {
   }
 }
 
-void renew_certificate(http::Server& server) {
+// What SIGHUP is for. The terminal of a server that is gone sends it, too, so it never ends one.
+void read_again(http::Server& server, bool has_certificate) {
+  if (!has_certificate)
+    return note("SIGHUP: there is no certificate to read again; SIGTERM ends this server");
   if (auto renewed = server.renew_certificate(); !renewed)
     note(format("SIGHUP: the certificate stays as it was: {}", renewed.error().message));
   else note("SIGHUP: connections get the certificate that is in the file now");
@@ -70,7 +74,14 @@ void declare(Arguments& a, HttpOptions& o, const char* port) {
           "a key that clients must send; repeatable. Without one, anybody on this machine may ask; for "
           "other machines a key is made up and shown. Others see what is typed: better $GIMBAL_API_KEY",
           o.keys);
-  a.text("--cors-origin", "ORIGIN", "a web site whose pages may ask, or * (default: none)", o.cors_origin);
+  a.texts(
+      "--allow-host", "NAME",
+      "a name that requests may call this server by, besides localhost and its address; repeatable, or *. "
+      "For a proxy on this machine that passes on the name its clients use",
+      o.names);
+  a.texts("--cors-origin", "ORIGIN",
+          "a web site whose pages may ask, such as https://chat.example; repeatable, or * (default: none)",
+          o.sites);
   a.text("--tls-cert", "FILE", "speak TLS, with this certificate (PEM, those that vouch for it behind it)",
          o.tls_cert);
   a.text("--tls-key", "FILE", "the key of the certificate (PEM)", o.tls_key);
@@ -88,6 +99,14 @@ Status apply(const HttpOptions& o) {
   if (o.log_json) note_as_json(api::log_line);
   if (o.tls_cert.has_value() != o.tls_key.has_value())
     return Error{Code::Usage, "--tls-cert and --tls-key go together", "give both, or none of them"};
+  std::vector<std::string> names = o.names;
+  std::erase(names, "*");
+  if (const auto wrong = api::wrong_host(names))
+    return Error{Code::Usage, format("--allow-host: {} is no name of a host", gimbal::quoted(*wrong)),
+                 "give a name without http:// and without a port, such as chat.example"};
+  if (const auto wrong = api::wrong_site(o.sites))
+    return Error{Code::Usage, format("--cors-origin: {} is no origin", gimbal::quoted(*wrong)),
+                 "give the scheme and the host of the site, as https://chat.example"};
   return Done{};
 }
 
@@ -110,8 +129,7 @@ int next_signal(const sigset_t& any, std::optional<double> seconds = {}) {
 
 Signals::Signals(bool certificate) : certificate_(certificate) {
   sigemptyset(&all_);
-  for (int s : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&all_, s);
-  if (certificate) sigaddset(&all_, SIGHUP);
+  for (int s : {SIGTERM, SIGINT, SIGUSR2, SIGHUP}) sigaddset(&all_, s);
   pthread_sigmask(SIG_BLOCK, &all_, &before_);
 }
 
@@ -131,9 +149,9 @@ void Signals::start(http::Server& server, api::Services& services, double drain_
 void Signals::wait(http::Server& server, api::Services& services, double drain_seconds,
                    const std::function<void()>& draining) {
   int first = next_signal(all_);
-  for (; first == SIGHUP; first = next_signal(all_)) renew_certificate(server);
+  for (; first == SIGHUP; first = next_signal(all_)) read_again(server, certificate_);
   if (first == SIGUSR2) return;
-  if (sigdelset(&all_, SIGHUP); certificate_) std::signal(SIGHUP, SIG_IGN);  // it is no second signal
+  sigdelset(&all_, SIGHUP), std::signal(SIGHUP, SIG_IGN);  // it is no second signal
   services.draining = true;
   if (draining) draining();
   server.drain();
@@ -167,8 +185,18 @@ api::RequestLog HttpService::request_log() const {
 }
 
 api::Access HttpService::access() {
-  api::Access a{o_.keys, o_.cors_origin.value_or("")};
-  if (a.keys.empty() && !http::is_loopback(o_.host.value_or("127.0.0.1"))) {
+  const std::string host = o_.host.value_or("127.0.0.1");
+  const bool here_only = http::is_loopback(host);
+  api::Access a{o_.keys, o_.sites};
+  for (std::string& site : a.sites) site = http::lower(site);
+  // Others must know the key, whatever they call this server.
+  if ((here_only || !o_.names.empty()) &&
+      std::find(o_.names.begin(), o_.names.end(), "*") == o_.names.end()) {
+    a.hosts = api::loopback_names();
+    a.hosts.push_back(host.find(':') == host.npos ? http::lower(host) : format("[{}]", http::lower(host)));
+    for (const std::string& name : o_.names) a.hosts.push_back(http::lower(name));
+  }
+  if (a.keys.empty() && !here_only) {
     a.keys.push_back(api::generated_key());
     note(format("other machines can reach this server, so a key is needed. It is shown once, here: {}",
                 a.keys[0]));

@@ -18,8 +18,8 @@
 namespace gimbal {
 
 struct HttpOptions {
-  std::vector<std::string> keys;
-  std::optional<std::string> host, cors_origin, tls_cert, tls_key;
+  std::vector<std::string> keys, names, sites;
+  std::optional<std::string> host, tls_cert, tls_key;
   std::optional<int> port, header_timeout, body_timeout, drain;
   bool log_json = false, log_prompts = false;
 };
@@ -29,12 +29,12 @@ inline constexpr const char* kLogSection = "Log";
 // `port`: its line in --help.
 void declare(Arguments&, HttpOptions&, const char* port);
 // At the start of a command: from here on notes are as was asked for. Errors: Usage, for options that
-// contradict each other.
+// contradict each other, and for names and origins that are none.
 Status apply(const HttpOptions&);
 
 // The first signal drains the server, the second one ends it; what is still computed then ends with an error
-// of its API. SIGHUP is about the certificate, where there is one. A thread of its own waits for them, so
-// that nothing else is ever interrupted.
+// of its API. SIGHUP reads the certificate again, where there is one, and never ends the server. A thread of
+// its own waits for them, so that nothing else is ever interrupted.
 class Signals {
  public:
   // Before any other thread is started: they inherit that the signals are blocked.

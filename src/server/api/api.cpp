@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <random>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -17,7 +16,8 @@ struct Route {
   const char* method;
   const char* path;  // one that ends with "/*" leaves the rest open
   Handle handle;
-  enum : uint8_t { Guarded, Open, NoBody } access = Guarded;  // NoBody: guarded, and the body may be empty
+  // Changes: guarded; it changes the server, so no form of a web page can send it. Its body may be empty.
+  enum : uint8_t { Guarded, Open, Changes } access = Guarded;
 };
 
 constexpr Route kRoutes[] = {
@@ -46,7 +46,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/health", health_ready, Route::Open},
     {"GET", "/metrics", metrics},
     {"GET", "/v1/backends", show_backends},
-    {"POST", "/v1/backends/reload", reload_backends, Route::NoBody},
+    {"POST", "/v1/backends/reload", reload_backends, Route::Changes},
     {"GET", "/v1/receipts/*", show_receipt},
     {"GET", "/v1/explain/*", show_explanation},
     {"GET", "/", show_page, Route::Open},
@@ -61,30 +61,11 @@ std::optional<std::string> match(const Route& r, const std::string& path) {
   return path.substr(p.size());
 }
 
-// Takes the same time wherever two differ.
-bool same(std::string_view given, std::string_view key) {
-  unsigned difference = unsigned(given.size() != key.size());
-  for (size_t i = 0; i < key.size(); i++)
-    difference |= unsigned(uint8_t(key[i]) ^ uint8_t(i < given.size() ? given[i] : 0));
-  return difference == 0;
-}
-
-std::string_view given_key(const http::Request& r) {
-  if (const std::string* h = r.header("authorization")) {
-    std::string scheme = h->substr(0, 7);
-    for (char& c : scheme) c = char(std::tolower(static_cast<unsigned char>(c)));
-    if (scheme == "bearer ") return std::string_view(*h).substr(7);
-  }
-  const std::string* h = r.header("x-api-key");
-  return h ? std::string_view(*h) : std::string_view();
-}
-
 bool is_json(const http::Request& r) {
   const std::string* type = r.header("content-type");
   if (!type) return false;
-  std::string kind = type->substr(0, type->find(';'));
+  std::string kind = http::lower(std::string_view(*type).substr(0, type->find(';')));
   while (kind.ends_with(' ')) kind.pop_back();
-  for (char& c : kind) c = char(std::tolower(static_cast<unsigned char>(c)));
   return kind == "application/json";
 }
 
@@ -94,25 +75,6 @@ bool answers(const std::string& path) {
   for (const Route& route : kRoutes)
     if (route.method == std::string_view("GET") && match(route, path)) return true;
   return false;
-}
-
-std::string generated_key() {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::random_device system;
-  std::string key = "gimbal-";
-  for (int i = 0; i < 8; i++) {
-    uint32_t bits = system();
-    for (int k = 0; k < 8; k++, bits >>= 4) key += kDigits[bits & 15];
-  }
-  return key;
-}
-
-bool Api::allowed(const http::Request& r) const {
-  if (access_.keys.empty()) return true;
-  const std::string_view given = given_key(r);
-  bool any = false;
-  for (const std::string& key : access_.keys) any |= same(given, key);
-  return any;
 }
 
 http::Response Api::refusal(int status, std::string_view path, const std::string& why) {
@@ -134,11 +96,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
   exchange = logged(services_.log, record, std::move(exchange));
   Call call{services_, std::move(request), std::move(exchange), dialect, id, record, {}, {}, {}};
   http::Request& r = call.request;
-  std::vector<http::Header> headers;
-  if (!access_.cors_origin.empty()) {
-    headers.push_back({"Access-Control-Allow-Origin", access_.cors_origin});
-    headers.push_back({"Vary", "Origin"});
-  }
+  std::vector<http::Header> headers = headers_for_site(access_, r);
+  const size_t for_site = headers.size();
   call.add_headers(headers);
   const auto refuse = [&](const ApiError& e, std::vector<http::Header> more = {}) {
     http::Response out = error_response(call.dialect, e, call.id);
@@ -147,6 +106,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
     record->end = e.code;
     call.exchange->answer(std::move(out));
   };
+  if (auto no = refuse_by_head(access_, r)) return refuse(*no);
 
   const bool head = r.method == "HEAD";
   const Route* found = nullptr;
@@ -158,22 +118,13 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
     if (route.method == std::string_view("GET")) methods += ", HEAD";
     if (route.method == (head ? "GET" : r.method)) found = &route, call.argument = *argument;
   }
-  if (r.method == "OPTIONS" && !methods.empty() &&
-      !access_.cors_origin.empty()) {  // a browser asks before it asks
-    http::Response out{204, "", ""};
-    out.headers = headers;
-    out.headers.push_back({"Access-Control-Allow-Methods", methods});
-    out.headers.push_back(
-        {"Access-Control-Allow-Headers", "authorization, content-type, x-api-key, anthropic-version"});
+  if (r.method == "OPTIONS" && !methods.empty() && !access_.sites.empty()) {
+    http::Response out = preflight(access_, r, methods);
+    add_request_id(out.headers, dialect, id);
     return call.exchange->answer(std::move(out));
   }
-  if ((!found || found->access != Route::Open) && !allowed(r)) {
-    ApiError e{401, given_key(r).empty()
-                        ? "an API key is needed: send it as Authorization: Bearer KEY or x-api-key: KEY"
-                        : "the API key is not right"};
-    e.code = "invalid_api_key";
-    return refuse(e);
-  }
+  if (!found || found->access != Route::Open)
+    if (auto no = refuse_by_key(access_, r)) return refuse(*no);
   if (!found && methods.empty())
     return refuse({404, format("there is nothing at {}", quoted_briefly(r.path)), "", "not_found"});
   if (!found)
@@ -183,11 +134,11 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
          "", "method_not_allowed"},
         {{"Allow", methods}});
   const bool posts = r.method == "POST";
-  const bool no_body = found->access == Route::NoBody && r.body.empty();
-  if (no_body) r.body = "{}";
-  if (posts && !no_body && call.dialect != Dialect::Ollama && !is_json(r))
+  const bool changes = found->access == Route::Changes;
+  if (posts && (changes || call.dialect != Dialect::Ollama) && !is_json(r))
     return refuse({415, "the body must be JSON, and the header Content-Type: application/json", "",
                    "unsupported_media_type"});
+  if (changes && r.body.empty()) r.body = "{}";
   if (posts && !services_.ready) return refuse({503, "the model is being loaded", "", "", 1});
   if (posts && services_.draining) return refuse({503, "the server is about to end", "", "", 5});
   if (posts)
@@ -195,7 +146,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
   r.body = {};
   const std::string_view key = given_key(r);
   call.client = key.empty() ? r.peer : format("key {:x}", Hash().add(key).value());
-  if (!access_.cors_origin.empty()) call.more_headers.assign(headers.begin(), headers.begin() + 2);
+  call.more_headers.assign(headers.begin(), headers.begin() + ptrdiff_t(for_site));
   if (auto no = found->handle(call)) refuse(*no);
 }
 

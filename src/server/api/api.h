@@ -1,17 +1,12 @@
 // All the APIs of the server: which path is whose, who may ask, and what every answer has.
 #pragma once
 #include <string>
-#include <vector>
 
+#include "server/api/access.h"
 #include "server/api/services.h"
 #include "server/http/server.h"
 
 namespace gimbal::api {
-
-struct Access {
-  std::vector<std::string> keys;  // one of these is needed; none: anybody may ask
-  std::string cors_origin;        // that a browser may ask from; empty: none
-};
 
 class Api final : public http::Handler {
  public:
@@ -22,16 +17,11 @@ class Api final : public http::Handler {
   http::Response refusal(int status, std::string_view path, const std::string& why) override;
 
  private:
-  bool allowed(const http::Request&) const;
-
   Services& services_;
   const Access access_;
 };
 
 // Whether there is something to GET at this path.
 bool answers(const std::string& path);
-
-// 256 random bits, as text.
-std::string generated_key();
 
 }  // namespace gimbal::api

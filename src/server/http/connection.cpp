@@ -19,7 +19,11 @@ namespace {
 
 using boost::system::error_code;
 
-constexpr size_t kMaxInput = 64 << 10;  // that is read ahead of what is asked for
+// Status 503, in place of waiting for what a client has not sent yet.
+Refusal ending() { return {503, "the server is about to end, and the request was not there as a whole"}; }
+
+constexpr double kDrainingLinger = 0.25;  // seconds, in place of Limits::linger_seconds
+constexpr size_t kMaxInput = 64 << 10;    // that is read ahead of what is asked for
 
 bool would_block(const error_code& e) {
   return e == asio::error::would_block || e == asio::error::try_again || e == asio::error::interrupted;
@@ -116,8 +120,15 @@ void Connection::close() {
   signal();
 }
 
-void Connection::close_if_idle() {
-  if (idle_) close();
+void Connection::settle() {
+  if (std::exchange(owes_, false)) shared_->owed--;
+  shared_->changed();
+}
+
+void Connection::drain() {
+  error_code e;
+  if (idle_ && socket_.available(e) == 0) close();
+  else signal();  // who waits for the rest of a request looks up, and refuses it
 }
 
 void Connection::check_time(double now) {
@@ -197,11 +208,8 @@ asio::awaitable<void> Connection::serve() {
   const auto self = shared_from_this();
   for (bool go_on = true; go_on;) {
     Head head;
-    bool owes = false;
     try {
       go_on = co_await take_head(head);
-      owes = go_on;
-      if (owes) shared_->owed++;
       if (go_on) go_on = co_await take_body(head);
       if (go_on) go_on = co_await respond(head);
     } catch (const std::exception&) {  // out of memory
@@ -209,11 +217,13 @@ asio::awaitable<void> Connection::serve() {
       go_on = false;
     }
     let_go();
-    if (owes) shared_->owed--;
     if (shared_->draining) go_on = false;
-    shared_->changed();
+    if (go_on) settle();
   }
+  // A server that drains waits for this, so that its last answers arrive.
+  if (!shared_->draining) settle();
   if (!closed_) co_await linger();
+  settle();
   close();
   shared_->connections.remove(self);
   shared_->changed();
@@ -233,7 +243,7 @@ asio::awaitable<void> Connection::linger() {
   input_.clear();
   room_.cancel();
   expired_ = false;
-  allow(shared_->limits.linger_seconds);
+  allow(shared_->draining ? kDrainingLinger : shared_->limits.linger_seconds);
   while (!eof_ && !expired_ && discarded_ < shared_->limits.drained_bytes) co_await change();
 }
 
@@ -254,6 +264,8 @@ asio::awaitable<bool> Connection::take_head(Head& to) {
     if (!begun && !input_.empty() && input_ != "\r") {
       begun = true;
       idle_ = false;
+      owes_ = true;
+      shared_->owed++;
       allow(limits.head_seconds);
     }
     const HeadEnd found = find_head(input_, limits.head_bytes);
@@ -273,6 +285,10 @@ asio::awaitable<bool> Connection::take_head(Head& to) {
       co_return true;
     }
     if (eof_ || closed_) co_return false;
+    if (begun && shared_->draining) {
+      co_await refuse(ending(), nullptr);
+      co_return false;
+    }
     if (expired_) {
       const Refusal late{408, "the head of the request did not arrive in time"};
       if (begun) co_await refuse(late, nullptr);
@@ -308,6 +324,7 @@ asio::awaitable<bool> Connection::take_body(Head& head) {
     if (head.chunked ? chunks.done() : body.size() == *head.length) co_return true;
     if (eof_ || closed_) no = Refusal{400, "the body of the request is shorter than it says"};
     else if (expired_) no = Refusal{408, "the body of the request did not arrive in time"};
+    else if (shared_->draining) no = ending();
     else co_await change();
   }
   co_await refuse(*no, &head);

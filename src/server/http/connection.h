@@ -44,7 +44,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(std::shared_ptr<Shared>, Socket);
   void start();
   void close();                 // at once
-  void close_if_idle();         // no answer is owed
+  void drain();                 // ends it, unless a whole request waits for its answer
   void check_time(double now);  // ends what takes too long
 
  private:
@@ -68,6 +68,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> refuse(const Refusal&, const Head*);
   asio::awaitable<void> change();  // waits for signal()
   void signal();
+  void settle();  // no answer is owed any more
   void allow(double seconds);
   void let_go();  // of the ticket
   std::string head_of(const Response&, const Head*, bool keep, bool chunked) const;
@@ -85,6 +86,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool closed_ = false;   // and nothing more will reach it
   bool expired_ = false;  // the deadline
   bool writes_ = false, discards_ = false, first_ = true, idle_ = true;
+  bool owes_ = false;                        // an answer, to a request that has begun
   bool heard_ = false;                       // anything
   bool tls_ended_ = false, broken_ = false;  // in order, or not
   bool plain_ = false;                       // HTTP was spoken where TLS is

@@ -19,12 +19,6 @@ bool is_field_text(std::string_view s) {
   return std::all_of(s.begin(), s.end(), [](char c) { return c == '\t' || (uint8_t(c) >= 32 && c != 127); });
 }
 
-std::string lower(std::string_view s) {
-  std::string out(s);
-  for (char& c : out) c = char(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 std::string_view trimmed(std::string_view s) {
   const size_t from = s.find_first_not_of(" \t");
   if (from == s.npos) return {};
@@ -171,6 +165,7 @@ const char* reason_of(int status) {
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 408: return "Request Timeout";
+    case 409: return "Conflict";
     case 413: return "Content Too Large";
     case 415: return "Unsupported Media Type";
     case 417: return "Expectation Failed";
@@ -182,6 +177,12 @@ const char* reason_of(int status) {
     case 505: return "HTTP Version Not Supported";
     default: return status < 400 ? "OK" : "Error";
   }
+}
+
+std::string lower(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) c = char(std::tolower(uint8_t(c)));
+  return out;
 }
 
 HeadEnd find_head(std::string_view input, size_t limit) {

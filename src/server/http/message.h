@@ -60,5 +60,7 @@ class Exchange {
 
 // "Not Found".
 const char* reason_of(int status);
+// ASCII letters in lower case: names of hosts, headers and types are alike without regard to it.
+std::string lower(std::string_view);
 
 }  // namespace gimbal::http

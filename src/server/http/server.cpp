@@ -92,7 +92,7 @@ class Listener final : public Server {
     asio::post(shared_->io, [this] {
       shared_->draining = true;
       const auto all = shared_->connections;
-      for (const auto& c : all) c->close_if_idle();
+      for (const auto& c : all) c->drain();
       look();
     });
   }

@@ -53,7 +53,8 @@ class Server {
   // From any thread. Reads the files of the certificate and its key again, for connections that are made from
   // here on. Errors: those of TlsContext::load(); then the old certificate stays.
   virtual Status renew_certificate() = 0;
-  // From any thread. Goes on answering; ends when no answer is owed.
+  // From any thread. Goes on answering requests that are there as a whole, and ends when no answer is owed.
+  // Others get status 503, however slowly the rest of them comes.
   virtual void drain() = 0;
   virtual void stop() = 0;
 };
