@@ -42,12 +42,14 @@ Result<AnswerForm> answer_form(const ToolCallFormat& format, const Tokenizer& to
 }
 
 Result<ChatTask> chat_task(const ChatTemplate& chat, const Tokenizer& tokenizer, ChatRequest request,
-                           AnswerForm form) {
+                           AnswerForm form, const RenderLimits& limits) {
   Json v = chat_variables({}, request.thinks);
   v["messages"] = std::move(request.messages);
   if (form.calls) v["tools"] = std::move(request.tools);
   if (!request.effort.empty()) v["reasoning_effort"] = request.effort;
-  auto made = chat_prompt(chat, tokenizer, v, local_time());
+  RenderOptions options = local_time();
+  options.limits = limits;
+  auto made = chat_prompt(chat, tokenizer, v, options);
   if (!made) return made.error();
   ChatTask to{std::move(form), std::move(made->tokens)};
   to.opens_reasoning = made->opens_reasoning;

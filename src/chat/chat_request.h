@@ -48,6 +48,7 @@ struct ChatTask {
 };
 
 // Errors: those of Template::render().
-Result<ChatTask> chat_task(const ChatTemplate&, const Tokenizer&, ChatRequest, AnswerForm);
+Result<ChatTask> chat_task(const ChatTemplate&, const Tokenizer&, ChatRequest, AnswerForm,
+                           const RenderLimits& limits = {});
 
 }  // namespace gimbal

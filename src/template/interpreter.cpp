@@ -33,9 +33,9 @@ Value Interpreter::fail(std::string_view what, const char* reason) {
 bool Interpreter::spend(uint64_t steps) {
   const RenderLimits& most = options_.limits;
   steps_ += steps;
-  if (steps_ > most.steps) fail(format("stopped after {} steps", most.steps));
+  if (steps_ > most.steps) stop(format("stopped after {} steps", most.steps));
   if (heap.bytes() + scopes_.size() * 2 * sizeof(Scope) > most.memory_bytes)
-    fail(format("its values take more than {} bytes", most.memory_bytes));
+    stop(format("its values take more than {} bytes", most.memory_bytes));
   if (heap.largest().depth > kMaxValueDepth || heap.largest().weight > kMaxValueWeight)
     fail("a list or dict is nested too deeply");
   return !failed();

@@ -50,7 +50,8 @@ class Interpreter {
   Heap heap;
   const RenderOptions& options() const { return options_; }
 
-  Value fail(std::string_view what, const char* reason = "");  // answers Undefined
+  Value fail(std::string_view what, const char* reason = "");                       // answers Undefined
+  Value stop(std::string_view what) { return fail(what, reason::kTemplateLimit); }  // at one of RenderLimits
   bool failed() const { return error_.has_value(); }
   // Counts work; false, and an error, when a limit is reached.
   bool spend(uint64_t steps);

@@ -165,7 +165,7 @@ Value f_join(Call& c) {
   for (const Value& v : c.in.items(c.self)) {
     if (!std::exchange(first, false)) out.append(between);
     out.append(to_text(given(c.a[1]) && !c.a[1].is(Kind::None) ? dig(c, v, c.a[1]) : v));
-    if (out.bytes.size() > c.in.options().limits.output_bytes) return c.in.fail("a text that is too long");
+    if (out.bytes.size() > c.in.options().limits.output_bytes) return c.in.stop("a text that is too long");
   }
   return c.in.heap.str(std::move(out));
 }

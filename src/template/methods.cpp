@@ -80,7 +80,7 @@ Value s_replace(Call& c) {
       break;
     }
   }
-  if (out.bytes.size() > most) return c.in.fail("a text that is too long");
+  if (out.bytes.size() > most) return c.in.stop("a text that is too long");
   out.append(self(c), at, s.size());
   return text_of(c, std::move(out));
 }
@@ -174,7 +174,7 @@ Value s_join(Call& c) {
       return c.in.fail(format("sequence item: expected str instance, {} found", type_name(v)));
     if (!std::exchange(first, false)) out.append(self(c));
     out.append(*v.text);
-    if (out.bytes.size() > c.in.options().limits.output_bytes) return c.in.fail("a text that is too long");
+    if (out.bytes.size() > c.in.options().limits.output_bytes) return c.in.stop("a text that is too long");
   }
   return text_of(c, std::move(out));
 }

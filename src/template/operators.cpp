@@ -80,7 +80,7 @@ Value Interpreter::binary(std::string_view sign, const Value& a, const Value& b)
     const bool list = what.is(Kind::List) && what.list->kind <= ListKind::Tuple;
     const size_t size = list ? what.list->items.size() : what.is(Kind::Str) ? what.str().size() : 0;
     if (times && size > options_.limits.output_bytes / size_t(times))
-      return fail("a value repeated too often");
+      return stop("a value repeated too often");
     if (what.is(Kind::Str)) {
       Text out;
       for (int64_t i = 0; i < times && size; i++) out.append(*what.text);

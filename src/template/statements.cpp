@@ -16,7 +16,7 @@ void Interpreter::print(const Value& v) {
 void Interpreter::wrote(size_t bytes) {
   written_ += bytes;
   if (written_ > options_.limits.output_bytes)
-    fail(format("it writes more than {} bytes", options_.limits.output_bytes));
+    stop(format("it writes more than {} bytes", options_.limits.output_bytes));
 }
 
 Interpreter::Flow Interpreter::body(const std::vector<const Statement*>& statements) {

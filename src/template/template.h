@@ -36,10 +36,11 @@ struct Rendered {
   std::vector<tmpl::Span> foreign;
 };
 
-// Error::reason of what a template itself refused, by raise_exception().
+// Error::reason of what a template itself refused, by raise_exception(), and of one of RenderLimits.
 namespace reason {
 inline constexpr const char* kTemplateRaised = "template-raised";
-}
+inline constexpr const char* kTemplateLimit = "template-limit";
+}  // namespace reason
 
 class Template {
  public:

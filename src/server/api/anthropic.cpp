@@ -275,7 +275,7 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
     if (auto no = choice.finish()) f.wrong_as(*no);
   }
   if (!f.ok()) return f.error();
-  return chat_prompt(*model, input, settings, prompt);
+  return chat_prompt(call, *model, input, settings, prompt);
 }
 
 }  // namespace

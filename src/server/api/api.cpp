@@ -104,6 +104,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
     out.headers.insert(out.headers.end(), headers.begin(), headers.end());
     out.headers.insert(out.headers.end(), more.begin(), more.end());
     record->end = e.code;
+    record->why = e.message;
     call.exchange->answer(std::move(out));
   };
   if (auto no = refuse_by_head(access_, r)) return refuse(*no);
@@ -143,6 +144,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
   if (posts && services_.draining) return refuse({503, "the server is about to end", "", "", 5});
   if (posts)
     if (auto no = parse_body(r.body, call.body)) return refuse(*no);
+  call.body_bytes = r.body.size();
   r.body = {};
   const std::string_view key = given_key(r);
   call.client = key.empty() ? r.peer : format("key {:x}", Hash().add(key).value());

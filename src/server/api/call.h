@@ -21,9 +21,10 @@ struct Call {
   Dialect dialect;
   std::string id;  // of the request
   std::shared_ptr<RequestRecord> record;
-  std::string argument;  // the part of the path that the route leaves open
-  std::string client;    // whose request it is: the key, or the address
-  Json body;             // of a POST: an object
+  std::string argument;   // the part of the path that the route leaves open
+  std::string client;     // whose request it is: the key, or the address
+  Json body;              // of a POST: an object
+  size_t body_bytes = 0;  // of it, as it was sent
   std::vector<http::Header> more_headers = {};
 
   void answer(http::Response r) {

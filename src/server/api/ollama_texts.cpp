@@ -144,7 +144,7 @@ Refused ollama_generate(Call& call) {
   } else {
     if (!system.empty()) input.messages.push_back({{"role", "system"}, {"content", system}});
     input.messages.push_back({{"role", "user"}, {"content", text}});
-    if (auto no = chat_prompt(*model, input, settings, prompt)) return no;
+    if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   }
   input.thinks = input.thinks && !raw;
   return answer(call, model, settings, std::move(prompt), input, stream, false);
@@ -165,7 +165,7 @@ Refused ollama_chat(Call& call) {
   if (auto no = f.finish()) return no;
   if (input.messages.empty()) return answer_loaded(call, *model, true), std::nullopt;
   Prompt prompt;
-  if (auto no = chat_prompt(*model, input, settings, prompt)) return no;
+  if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   return answer(call, model, settings, std::move(prompt), input, stream, true);
 }
 

@@ -145,7 +145,7 @@ Refused chat_completions(Call& call) {
   if (auto no = f.finish()) return no;
 
   Prompt prompt;
-  if (auto no = chat_prompt(*model, input, settings, prompt)) return no;
+  if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   Plan plan;
   std::vector<std::vector<Token>> prompts;
   prompts.push_back(std::move(prompt.tokens));

@@ -278,7 +278,7 @@ Refused responses(Call& call) {
   if (auto no = f.finish()) return no;
 
   Prompt prompt;
-  if (auto no = chat_prompt(*model, input, settings, prompt)) {
+  if (auto no = chat_prompt(call, *model, input, settings, prompt)) {
     if (no->param == "messages") no->param = "input";
     return no;
   }

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "chat/chat_prompt.h"
 #include "chat/forced_call.h"
+#include "server/api/call.h"
 #include "server/api/text.h"
 
 namespace gimbal::api {
@@ -185,7 +186,22 @@ void read_tool_choice(Fields& f, ChatInput& to) {
   if (auto no = c.finish()) f.wrong_as(*no);
 }
 
-Refused chat_prompt(const ServedModel& model, ChatInput input, Settings& settings, Prompt& to) {
+namespace {
+
+// Why there is no prompt. A template's own words name its line and construct, and nothing of this machine.
+ApiError of_template(const Error& e) {
+  const std::string_view why = e.reason;
+  if (why == reason::kTemplatesBusy) return {503, e.message + "; try again later", "", "templates_busy", 2};
+  if (why == reason::kTemplateRaised)
+    return wrong_field("messages", format("the model's chat template refuses this: {}", e.message));
+  return {500, format("the model's chat template failed with these messages: {}", e.message), "",
+          why == reason::kTemplateLimit ? "template_limit" : "template_failed"};
+}
+
+}  // namespace
+
+Refused chat_prompt(const Call& call, const ServedModel& model, ChatInput input, Settings& settings,
+                    Prompt& to) {
   auto form = answer_form(model.chat().calls, model.tokenizer(), input, settings.request.grammar);
   if (!form) {
     const Error& e = form.error();
@@ -193,14 +209,14 @@ Refused chat_prompt(const ServedModel& model, ChatInput input, Settings& setting
   }
   settings.request.grammar = form->grammar;
   settings.request.completes = form->completes;
-  auto made = chat_task(model.chat(), model.tokenizer(), std::move(input), std::move(*form));
-  if (!made) {
-    if (made.error().reason == std::string_view(reason::kTemplateRaised))
-      return wrong_field("messages",
-                         format("the model's chat template refuses this: {}", made.error().message));
-    return ApiError{500, "the model's chat template failed with these messages"};
-  }
-  static_cast<ChatTask&>(to) = std::move(*made);
+  const auto render = [&](const RenderLimits& limits) -> Status {
+    auto made = chat_task(model.chat(), model.tokenizer(), input, *form, limits);
+    if (!made) return made.error();
+    static_cast<ChatTask&>(to) = std::move(*made);
+    return Done{};
+  };
+  if (auto ok = call.services.renderings.run(call.client, model.id(), call.body_bytes, render); !ok)
+    return of_template(ok.error());
   if (to.tokens.empty()) return wrong_field("messages", "the messages make an empty prompt");
   if (int64_t(to.tokens.size()) > model.context()) return context_exceeded(to.tokens.size(), model.context());
   return {};

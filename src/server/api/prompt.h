@@ -13,6 +13,8 @@
 
 namespace gimbal::api {
 
+struct Call;
+
 using ChatInput = ChatRequest;
 
 struct Prompt : ChatTask {
@@ -35,8 +37,8 @@ void read_tool_choice(Fields&, ChatInput& to);
 void force_call(Fields&, const char* name, const std::string& tool, ChatInput& to);
 
 // An answer that must be a call, or match a grammar, is written without thinking; a call becomes the grammar
-// of `settings`, and calls that may be part of it.
-Refused chat_prompt(const ServedModel&, ChatInput, Settings& settings, Prompt& to);
+// of `settings`, and calls that may be part of it. The model's template runs within services.renderings.
+Refused chat_prompt(const Call&, const ServedModel&, ChatInput, Settings& settings, Prompt& to);
 
 // "prompt" of the older APIs: a text, ids, or a list of either. As `gimbal run --raw` has it.
 Refused raw_prompts(Fields&, const char* name, const ServedModel&, size_t most,

@@ -90,6 +90,7 @@ std::string json_line(const RequestRecord& r) {
   if (r.first_token >= 0) j["first_token_seconds"] = r.first_token;
   j["seconds"] = r.seconds;
   j["end"] = r.end;
+  if (r.status >= 500 && !r.why.empty()) j["why"] = cut(r.why, 400);
   std::string line = dump(j);
   // Escapes may make a text six times as long.
   for (size_t most = kMostOfABody; !r.body.empty() && most > 0; most /= 2) {
@@ -115,6 +116,7 @@ std::string log_line(const RequestRecord& r, bool json) {
   if (r.prompt_tokens >= 0) line += format(" {}+{} tokens", r.prompt_tokens, r.generated_tokens);
   if (r.first_token >= 0) line += format(", first after {:.3f} s", r.first_token);
   line += format(" {:.3f} s {}", r.seconds, r.end);
+  if (r.status >= 500 && !r.why.empty()) line += format(": {}", escaped(cut(r.why, 400)));
   if (!r.body.empty()) line += " " + cut(escaped(cut(r.body, kMostOfABody)), kMostOfABody);
   return line + "\n";
 }

@@ -25,6 +25,7 @@ struct RequestRecord {
   // Why it ended: "stop", "length", "tool_calls"; "done" for what is no text; the code of an error, or
   // "refused" and "failed"; "client-left".
   std::string end = {};
+  std::string why = {};  // of an error, in its words; told where the status is 500 or above
 };
 
 struct RequestLog {

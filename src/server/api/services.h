@@ -10,6 +10,7 @@
 
 #include "scheduler/numbers.h"
 #include "server/api/jobs.h"
+#include "server/api/renderings.h"
 #include "server/api/request_log.h"
 #include "server/model.h"
 
@@ -57,6 +58,7 @@ struct Services {
   Receipts receipts = {};
   Jobs jobs = {};
   RunningAnswers answers = {};
+  Renderings renderings = {};
   RequestLog log = {};  // not changed while requests are answered
 
   std::mutex waiting_mutex = {};
