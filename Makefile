@@ -18,7 +18,7 @@ build: build/release/build.ninja  ## build the program: build/release/gimbal
 	@cmake --build --preset release --target gimbal
 
 PRESET ?= all-backends
-package: $(if $(filter release cpu-only,$(PRESET)),setup-build,setup-gpu) build/$(PRESET)/build.ninja  ## gimbal as .deb and .tar.gz, with the plugins (PRESET=release: the CPU alone)
+package: $(if $(filter release cpu-only,$(PRESET)),,setup-gpu) setup-package build/$(PRESET)/build.ninja  ## gimbal as .deb and .tar.gz, with the plugins (PRESET=release: the CPU alone)
 	@cmake --build --preset $(PRESET) --target gimbal gimbal_printed
 	@cpack --config build/$(PRESET)/CPackConfig.cmake -B build/$(PRESET)/packages
 

@@ -58,9 +58,9 @@ def run(command, **more):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **more)
 
 
-def configure(folder, chosen, names):
+def configure(folder, chosen, names, more=()):
     return run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
-                "-DGIMBAL_WORKERS=ON", "-DGIMBAL_BACKEND_LINKAGE=plugin", "-Werror=dev", *options_of(chosen, names)])
+                "-DGIMBAL_WORKERS=ON", "-DGIMBAL_BACKEND_LINKAGE=plugin", "-Werror=dev", *options_of(chosen, names), *more])
 
 
 def place(folder, name):
@@ -68,11 +68,11 @@ def place(folder, name):
     return f"{folder}-{name}"
 
 
-def what_cmake_knows(folder, names):
-    """Configures once; answers that folder, without what belongs to its set of backends."""
+def what_cmake_knows(folder, names, more=()):
+    """Configures once, with the options `more`; answers that folder, without what belongs to its set of backends."""
     first = place(folder, "first")
     shutil.rmtree(first, ignore_errors=True)
-    done = configure(first, names, names)
+    done = configure(first, names, names, more)
     if done.returncode:
         raise SystemExit(f"check-combinations: the first configure step failed:\n{done.stdout}")
     shutil.copy(os.path.join(first, "CMakeCache.txt"), os.path.join(first, "found.txt"))

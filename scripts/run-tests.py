@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Runs a preset's whole test suite and counts single tests, not executables: the last line is "N passed, N failed".
 
-Usage: run-tests.py PRESET [--build] [--not-as-in OTHER] [CTEST ARGUMENTS]
+Usage: run-tests.py PRESET [--build] [--left-out-before] [--not-as-in OTHER] [CTEST ARGUMENTS]
        run-tests.py --slowest COUNT PRESET...     prints what took the longest when these presets ran last
        run-tests.py --self-test
   --build            first builds what the chosen tests run, and nothing else
+  --left-out-before  only those that the last run of this preset skipped, but for the skips that tests/allowed-skips.txt names: what a
+                     machine without their tools left out. Their results take the place of the skips
   --not-as-in OTHER  leaves out what is the same in the preset OTHER and passed there: a test's command, environment and program,
                      byte by byte. Tests that drive another program, `gimbal` say, are never the same: plugins may lie beside it.
 A GoogleTest executable counts as its tests (and as one failure more when it died without reporting one); any other
-ctest entry counts as one test. Skipped tests are listed with their reasons: a skip is never silent. Where the variable CI is
-set, a skip that tests/allowed-skips.txt does not name is a failure: what is skipped there is not tested at all.
+ctest entry counts as one test. Skipped tests are listed with their reasons, those of backends that are not part of the build
+as one line with their number: a skip is never silent. Where the variable CI is set, a skip that tests/allowed-skips.txt does not name is a failure: what is skipped there is not tested at all.
 """
 import fnmatch
 import filecmp
@@ -20,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -54,6 +57,52 @@ def gtest_counts(path):
     return passed, failed, skipped
 
 
+def results(reports):
+    """(passed, failed, ["ENTRY: reason" or "ENTRY: Suite.Test: reason"] of skipped tests) of a run; None when ctest has left no report."""
+    try:
+        entries = ElementTree.parse(os.path.join(reports, "ctest.xml")).getroot().findall("testcase")
+    except (OSError, ElementTree.ParseError):
+        return None
+    passed, failed, skipped = 0, 0, []
+    for entry in entries:
+        name, good = entry.get("name"), entry.get("status") == "run"
+        skip = entry.find("skipped")  # also there when there is no executable, which is a failure
+        if entry.get("status") == "disabled" or (skip is not None and "SKIP_RETURN_CODE" in skip.get("message", "")):
+            why = [line for line in entry.findtext("system-out", "").splitlines() if line.startswith("skipped: ")]
+            skipped.append(f"{name}: {why[0].removeprefix('skipped: ') if why else entry.get('status')}")
+            continue
+        counts = gtest_counts(os.path.join(reports, f"{name}.xml"))
+        if counts is None:
+            passed, failed = passed + good, failed + (not good)
+            continue
+        passed += counts[0]
+        failed += counts[1] + (not good and counts[1] == 0)
+        skipped += [f"{name}: {test}" for test in counts[2]]
+    return passed, failed, skipped
+
+
+def left_out(reports, preset, rules):
+    """The entries of a run that were skipped, or tests of theirs, without a rule that allows it."""
+    counted = results(reports)
+    if counted is None:
+        sys.exit(f"run-tests: there is no report of a run in {reports}")
+    return list(dict.fromkeys(skip.split(": ")[0] for skip in not_allowed(preset, counted[2], rules)))
+
+
+def merge_reports(before, reports):
+    """Puts the reports of a run before under those of the tests that ran again."""
+    old, new = (ElementTree.parse(os.path.join(folder, "ctest.xml")) for folder in (before, reports))
+    ran_again = {entry.get("name") for entry in new.getroot().findall("testcase")}
+    for entry in old.getroot().findall("testcase"):
+        if entry.get("name") not in ran_again:
+            new.getroot().append(entry)
+    for name in os.listdir(before):
+        if not os.path.exists(os.path.join(reports, name)):
+            shutil.move(os.path.join(before, name), reports)
+    new.write(os.path.join(reports, "ctest.xml"))
+    shutil.rmtree(before)
+
+
 def allowed_skips(text):
     """[(presets, pattern)] from the text of tests/allowed-skips.txt."""
     rules = []
@@ -71,6 +120,23 @@ def not_allowed(preset, skipped, rules):
     """Those of the skips that no rule names."""
     return [skip for skip in skipped
             if not any((preset in presets or "*" in presets) and fnmatch.fnmatchcase(skip, pattern) for presets, pattern in rules)]
+
+
+NOT_BUILT = re.compile(r"([a-z]+) backend is not part of this build$")
+
+
+def skip_lines(skipped):
+    """What is printed about skips: a line each, but one line for all tests of backends that this build leaves out."""
+    lines, of_backend = [], {}
+    for skip in skipped:
+        if absent := NOT_BUILT.search(skip):
+            of_backend[absent[1]] = of_backend.get(absent[1], 0) + 1
+        else:
+            lines.append(f"skipped: {skip}")
+    if of_backend:
+        parts = ", ".join(f"{name} {count}" for name, count in sorted(of_backend.items()))
+        lines.append(f"skipped: {sum(of_backend.values())} tests of backends that are not part of this build ({parts}): `make test-gpu` runs them")
+    return lines
 
 
 def slowest(count, presets):
@@ -96,6 +162,19 @@ def self_test():
         assert (not_allowed(preset, [skip], rules) == []) == allowed, (preset, skip)
     with open(ALLOWED_SKIPS, encoding="utf-8") as file:
         assert allowed_skips(file.read())
+    lines = skip_lines([f"vulkan_{n}_test: the vulkan backend is not part of this build" for n in range(3)] +
+                       ["metal_x_test: the metal backend is not part of this build", "a_test: A.B: no tool"])
+    assert lines == ["skipped: a_test: A.B: no tool",
+                     "skipped: 4 tests of backends that are not part of this build (metal 1, vulkan 3): `make test-gpu` runs them"], lines
+    with tempfile.TemporaryDirectory() as reports:
+        with open(os.path.join(reports, "a_test.xml"), "w", encoding="utf-8") as file:
+            file.write('<testsuites><testsuite><testcase name="B" classname="A" status="run"><skipped message="no tool"/></testcase></testsuite></testsuites>')
+        skip = '<skipped message="SKIP_RETURN_CODE=77"/>'
+        with open(os.path.join(reports, "ctest.xml"), "w", encoding="utf-8") as file:
+            file.write(f'<testsuite><testcase name="a_test" status="run"/><testcase name="b" status="notrun">{skip}<system-out>skipped: no tool</system-out></testcase>'
+                       f'<testcase name="c" status="notrun">{skip}<system-out>skipped: allowed</system-out></testcase><testcase name="d" status="run"/></testsuite>')
+        assert results(reports)[2] == ["a_test: A.B: no tool", "b: no tool", "c: allowed"], results(reports)
+        assert left_out(reports, "release", [(["*"], "c: *")]) == ["a_test", "b"]
     print("run-tests: the rules for skips work")
 
 
@@ -168,19 +247,33 @@ def main(arguments):
         if build_tests(preset, more):
             print("0 passed, 1 failed")
             return 1
-    left_out, other = [], ""
+    again, same, other = False, [], ""
+    build = build_of(preset)
+    reports, before = os.path.join(build, "test-reports"), os.path.join(build, "test-reports-before")
+    if more[:1] == ["--left-out-before"]:
+        again = True
+        with open(ALLOWED_SKIPS, encoding="utf-8") as file:
+            names = left_out(reports, preset, allowed_skips(file.read()))
+        if not names:
+            print("no test was left out by the last run")
+            return 0
+        print("left out before: " + " ".join(names), flush=True)
+        more = ["-R", "^(" + "|".join(map(re.escape, names)) + ")$", *more[1:]]
+        if build_tests(preset, more[:2]):
+            print("0 passed, 1 failed")
+            return 1
+        shutil.rmtree(before, ignore_errors=True)
+        os.rename(reports, before)
     if more[:1] == ["--not-as-in"]:
         other, more = more[1], more[2:]
-        left_out = same_as_in(other, preset, more)
-        if left_out:
-            patterns = ["^(" + "|".join(map(re.escape, left_out)) + ")$"]
+        same = same_as_in(other, preset, more)
+        if same:
+            patterns = ["^(" + "|".join(map(re.escape, same)) + ")$"]
             if "-E" in more:  # of two, ctest takes the last
                 at = more.index("-E")
                 patterns.append(more[at + 1])
                 del more[at:at + 2]
             more += ["-E", "|".join(patterns)]
-    build = build_of(preset)
-    reports = os.path.join(build, "test-reports")
     shutil.rmtree(reports, ignore_errors=True)
     os.makedirs(reports)
     summary = os.path.join(reports, "ctest.xml")
@@ -190,34 +283,25 @@ def main(arguments):
          "--output-junit", summary, *more],
         cwd=ROOT, env=environment, stdin=subprocess.DEVNULL).returncode
 
-    try:
-        entries = ElementTree.parse(summary).getroot().findall("testcase")
-    except (OSError, ElementTree.ParseError):
+    counted = results(reports)
+    if counted is None:
         print("0 passed, 1 failed")
         return 1
-    passed, failed, skipped = 0, 0, []
-    for entry in entries:
-        name, good = entry.get("name"), entry.get("status") == "run"
-        skip = entry.find("skipped")  # also there when there is no executable, which is a failure
-        if entry.get("status") == "disabled" or (skip is not None and "SKIP_RETURN_CODE" in skip.get("message", "")):
-            why = [line for line in entry.findtext("system-out", "").splitlines() if line.startswith("skipped: ")]
-            skipped.append(f"{name}: {why[0].removeprefix('skipped: ') if why else entry.get('status')}")
-            continue
-        counts = gtest_counts(os.path.join(reports, f"{name}.xml"))
-        if counts is None:
-            passed, failed = passed + good, failed + (not good)
-            continue
-        passed += counts[0]
-        failed += counts[1] + (not good and counts[1] == 0)
-        skipped += [f"{name}: {test}" for test in counts[2]]
+    passed, failed, skipped = counted
+    if again:
+        ran = {entry.get("name") for entry in ElementTree.parse(summary).getroot().findall("testcase")}
+        for name in sorted(set(names) - ran):
+            print(f"failed: {name} was left out before, and is no test any more")
+            failed += 1
+        merge_reports(before, reports)
 
     print()
     for line in reference_data(os.path.join(build, "Testing", "Temporary", "LastTest.log")):
         print(line)
-    for test in skipped:
-        print(f"skipped: {test}")
-    if left_out:
-        print(f"left out: {len(left_out)} tests that are the same commands and the same bytes as in build/{other}, where they passed: {' '.join(left_out)}")
+    for line in skip_lines(skipped):
+        print(line)
+    if same:
+        print(f"left out: {len(same)} tests that are the same commands and the same bytes as in build/{other}, where they passed: {' '.join(same)}")
     if os.environ.get("CI"):
         with open(ALLOWED_SKIPS, encoding="utf-8") as file:
             wrong = not_allowed(preset, skipped, allowed_skips(file.read()))

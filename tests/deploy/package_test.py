@@ -109,8 +109,8 @@ def main(arguments):
     if len(arguments) < 2:
         raise SystemExit(__doc__)
     build, work, backends = os.path.abspath(arguments[0]), os.path.abspath(arguments[1]), [b for b in arguments[2:] if b not in ("cpu", "emulator", "toy")]
-    if not shutil.which("dpkg-shlibdeps") or not shutil.which("dpkg"):
-        print("skipped: dpkg-shlibdeps is not installed: scripts/setup.sh deploy")
+    if not all(map(shutil.which, ("dpkg-shlibdeps", "dpkg", "file"))):
+        print("skipped: dpkg-shlibdeps or file is not installed: scripts/setup.sh package")
         return 77
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)

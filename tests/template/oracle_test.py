@@ -21,7 +21,7 @@ try:
     from jinja2.ext import Extension, loopcontrols
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 except ImportError:
-    print("skipped: there is no jinja2 here (Debian: python3-jinja2)")
+    print("skipped: python3-jinja2 is not installed: scripts/setup.sh checks")
     sys.exit(77)
 
 NOW = datetime.datetime(2024, 7, 26, 12, 0, 0)

@@ -75,7 +75,7 @@ TEST(Ptx, IsTakenByTheAssembler) {
   for (const char* path : {"/usr/local/cuda/bin/ptxas", GIMBAL_SOURCE_DIR "/build/ptxas-rig/ptxas",
                            "/usr/bin/ptxas", "/usr/lib/cuda/bin/ptxas"})
     if (assembler.empty() && std::ifstream(path)) assembler = path;
-  if (assembler.empty()) GTEST_SKIP() << "NVIDIA's ptxas is not here (scripts/setup.sh gpu fetches it)";
+  if (assembler.empty()) GTEST_SKIP() << "NVIDIA's ptxas is not here: scripts/setup.sh gpu";
   int taken = 0;
   for (const KernelCode& k : test::unpacked(ptx_modules())) {
     const std::string file = test::temporary_path("kernel.ptx");
