@@ -11,7 +11,7 @@
 #include "apps/tell.h"
 #include "base/clock.h"
 #include "device/values.h"
-#include "engine/explanation.h"
+#include "engine/report_json.h"
 #include "ops/op_def.h"
 #include "runtime/random.h"
 #include "runtime/session.h"
@@ -113,9 +113,6 @@ class ModelBench {
       return rate / limit;
     };
     const double operations = n_.prompt.empty() ? 0 : n_.operations_per_second(options_.prompt);
-    Json kernels = Json::array();
-    for (const KernelCount& k : count_kernels(model_.plan(), 0))
-      kernels.push_back({{"op", k.op}, {"kernel", k.kernel}, {"ops", k.ops}});
     print_json(
         {{"model", loaded_.source.name},
          {"device", device_.id()},
@@ -139,8 +136,8 @@ class ModelBench {
          {"limits", limits_json(n_.limits)},
          {"load_seconds", loaded_.load_seconds},
          {"peak_memory_bytes", n_.peak},
-         {"memory", memory_json(memory_sum(model_.plan()))},
-         {"kernels", std::move(kernels)}});
+         {"memory", report_json(memory_of_devices(model_.plan()))},
+         {"kernels", report_json(count_kernels(model_.plan(), 0))}});
   }
 
   void print_for_people() const {

@@ -52,12 +52,10 @@ class EngineWorker final : public Command {
     loaded_ = true;
     ServedModel& model = **served;
     wire::Hello hello;
-    for (const auto& op : model.ops())
-      if (const std::string device = op.value("device", ""); hello.device.empty()) hello.device = device;
-    hello.context = model.context(), hello.pid = int(getpid()),
+    hello.context = model.context(), hello.pid = int(getpid());
     hello.generates = model.generation() != nullptr;
-    hello.device_bytes = model.device_bytes(), hello.ops = model.ops().dump();
-    hello.explanation = model.explanations();
+    hello.devices = model.devices(), hello.kernels = model.kernels();
+    for (Explanation& e : model.explanations()) hello.explanation = std::move(e);
     enter_sandbox_where_possible(model);
 
     WorkerLoop loop{kWorkerSocket, model.generation(), {}, {}};
@@ -100,10 +98,9 @@ class EngineWorker final : public Command {
 
   // Drivers of GPUs open files at any time.
   void enter_sandbox_where_possible(const ServedModel& model) {
-    for (const auto& op : model.ops())
-      if (!op.value("device", "").starts_with("cpu:"))
-        return note(format("worker {}: no sandbox, for the driver of {} needs files", getpid(),
-                           op.value("device", "")));
+    for (const DeviceUse& used : model.devices())
+      if (!used.host)
+        return note(format("worker {}: no sandbox: the driver of {} needs files", getpid(), used.device));
     const Sandbox s = enter_sandbox();
     if (!s.missing.empty())
       note(format("worker {}: its sandbox lacks {}", getpid(), fmt::join(s.missing, ", ")));

@@ -7,6 +7,7 @@
 #include "apps/shared/json.h"
 #include "apps/shared/terminal.h"
 #include "apps/tell.h"
+#include "engine/report_json.h"
 
 namespace gimbal {
 namespace {
@@ -33,61 +34,35 @@ class Explain final : public Command {
     const ModelPlan& b = p.plan;
     Json buckets = Json::array();
     for (size_t which : b.distinct_buckets()) {
-      Json ops = Json::array();
+      std::vector<ExplainedOp> ops;
       for (const Stage& stage : b.stages)
-        add_ops(ops, *stage.device, stage.buckets[which].program, stage.buckets[which].choices,
-                b.options.kernels);
+        for (ExplainedOp& op : explain_ops(*stage.device, stage.buckets[which].program,
+                                           stage.buckets[which].choices, b.options.kernels))
+          ops.push_back(std::move(op));
       buckets.push_back({{"purpose", which == 0 ? "generation" : "prompt"},
                          {"rows", b.stages[0].buckets[which].rows},
-                         {"ops", std::move(ops)}});
+                         {"ops", report_json(ops)}});
     }
     Json leading = Json::array();
-    for (const TopLogitsProgram& l : b.last().top) {
-      Json ops = Json::array();
-      add_ops(ops, b.device(), l.program, l.choices, b.options.kernels);
-      leading.push_back({{"k", l.k}, {"ops", std::move(ops)}});
-    }
+    for (const TopLogitsProgram& l : b.last().top)
+      leading.push_back(
+          {{"k", l.k},
+           {"ops", report_json(explain_ops(b.device(), l.program, l.choices, b.options.kernels))}});
     print_json({{"model", p.source.name},
                 {"device", b.device().id()},
                 {"device_reason", reason_of(p.opened)},
-                {"placement", placement_json(b, p.opened)},
+                {"placement", report_json(worded_placement(b, p.opened))},
                 {"fallbacks", sentences(p.fallbacks)},
                 {"buckets", std::move(buckets)},
                 {"leading", std::move(leading)}});
-  }
-
-  static void add_ops(Json& ops, const Device& d, const Program& program, const std::vector<Choice>& choices,
-                      const KernelPreference& wish) {
-    for (size_t i = 0; i < program.ops.size(); i++) {
-      const gimbal_op& op = program.ops[i];
-      const Choice& c = choices[i];
-      Json rejected = Json::array(), inputs = Json::array();
-      for (const Rejected& r : rejections(program, op, d, wish))
-        rejected.push_back({{"kernel", d.kernel(r.kernel).name}, {"why", r.why}});
-      for (int k = 0; k < op.inputs; k++) inputs.push_back(to_string(program.info[op.in[k]].shape));
-      ops.push_back({{"op", info(OpKind(op.kind)).name},
-                     {"name", program.output(op).name},
-                     {"inputs", std::move(inputs)},
-                     {"output", to_string(program.output(op).shape)},
-                     {"device", d.id()},
-                     {"kernel", d.kernel(c.kernel).name},
-                     {"why", why_chosen(c, wish)},
-                     {"rejected", std::move(rejected)}});
-    }
   }
 
   // Alternatives by reason: "not cpu.avx2.mat_mul.f16, ...: does not take q8_0". Kernels for other formats
   // are many and their reason is plain: they are counted.
   static std::string alternatives(const Device& d, const std::vector<Rejected>& rejected) {
     constexpr size_t kNamed = 4;
-    std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
-    for (const Rejected& r : rejected) {
-      auto same = std::find_if(by_reason.begin(), by_reason.end(), [&](auto& e) { return e.first == r.why; });
-      if (same == by_reason.end()) same = by_reason.insert(by_reason.end(), {r.why, {}});
-      same->second.push_back(d.kernel(r.kernel).name);
-    }
     std::string out;
-    for (const auto& [why, kernels] : by_reason) {
+    for (const auto& [why, kernels] : by_reason(rejected, d)) {
       if (kernels.size() > kNamed) out += format("      not {} others: {}\n", kernels.size(), why);
       else out += format("      not {}: {}\n", fmt::join(kernels, ", "), why);
     }

@@ -7,7 +7,7 @@
 #include "apps/shared/json.h"
 #include "apps/shared/terminal.h"
 #include "apps/tell.h"
-#include "engine/explanation.h"
+#include "engine/report_json.h"
 #include "runtime/memory_check.h"
 
 namespace gimbal {
@@ -37,26 +37,15 @@ class Plan final : public Command {
  private:
   void print_as_json(const Planned& planned, const Status& fits) const {
     const PlannedModel& p = planned.model;
-    const ModelPlan& b = p.plan;
-    Json j{{"model", p.source.name},
-           {"architecture", b.config.arch},
-           {"file_bytes", p.source.file->file_bytes()},
-           {"context", b.options.context},
-           {"trained_context", b.config.context},
-           {"batch", b.options.batch},
-           {"kv_type", info(b.options.cache_type).name}};
-    add_memory(j, b);
-    j["host_per_session"] = b.session_bytes();
-    j["draft"] = nullptr;
+    PlanReport r = plan_report(p.source.name, p.plan);
     if (planned.draft) {
-      j["draft"] = {{"model", planned.draft->source.name}};
-      add_memory(j["draft"], planned.draft->plan);
+      r.draft_model = planned.draft->source.name;
+      r.draft_memory = memory_report(planned.draft->plan);
     }
-    j["placement"] = placement_json(b, p.opened);
-    j["fallbacks"] = sentences(p.fallbacks);
-    j["fits"] = bool(fits);
-    j["remedy"] = fits ? Json() : Json(fits.error().remedy);
-    print_json(j);
+    r.placement = worded_placement(p.plan, p.opened), r.fallbacks = sentences(p.fallbacks);
+    r.fits = bool(fits);
+    if (!fits) r.remedy = fits.error().remedy;
+    print_json(report_json(r));
   }
 
   void print_for_people(const Planned& planned, const Status& fits) const {

@@ -9,7 +9,7 @@
 #include "apps/tell.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "engine/explanation.h"
+#include "engine/report_json.h"
 #include "files/packed_file.h"
 #include "runtime/memory_check.h"
 
@@ -25,48 +25,15 @@ double generation_rate(const Generated& g) {
 
 }  // namespace
 
-std::vector<KernelCount> count_kernels(const ModelPlan& plan, size_t bucket) {
-  std::vector<KernelCount> all;
-  for (const Stage& stage : plan.stages) {
-    const Bucket& b = stage.buckets[bucket];
-    for (size_t i = 0; i < b.program.ops.size(); i++) {
-      const char* kernel = stage.device->kernel(b.choices[i].kernel).name;
-      auto same = std::find_if(all.begin(), all.end(), [&](const KernelCount& k) {
-        return k.kernel == kernel && k.device == stage.device->id();
-      });
-      if (same != all.end()) same->ops++;
-      else all.push_back({info(OpKind(b.program.ops[i].kind)).name, stage.device->id(), kernel, 1});
-    }
-  }
-  return all;
-}
-
 size_t device_count(const ModelPlan& b) {
   std::set<const Device*> all;
   for (const Stage& p : b.stages) all.insert(p.device);
   return all.size();
 }
 
-MemoryPlan memory_sum(const ModelPlan& b) {
-  MemoryPlan sum;
-  for (const MemoryUse& u : memory_uses(b)) {
-    if (!u.device) continue;  // the same bytes once more
-    sum.weights += u.sum.weights, sum.cache += u.sum.cache, sum.step += u.sum.step;
-    sum.activations += u.sum.activations, sum.output += u.sum.output;
-    sum.transfer += u.sum.transfer, sum.scratch += u.sum.scratch, sum.free += u.sum.free;
-  }
-  return sum;
-}
-
-Json placement_json(const ModelPlan& b, const OpenedDevice& opened) {
-  Json all = Json::array();
-  for (const Stage& p : b.stages)
-    all.push_back({{"device", p.device->id()},
-                   {"layers", p.layers ? Json{p.first_layer, p.first_layer + p.layers - 1} : Json()},
-                   {"embedding", p.embedding},
-                   {"head", p.head},
-                   {"packed", p.packed ? Json(p.packed->path()) : Json()},
-                   {"reason", p.why.empty() ? reason_of(opened) : with_options(p.why)}});
+std::vector<PlacedLayers> worded_placement(const ModelPlan& b, const OpenedDevice& opened) {
+  std::vector<PlacedLayers> all = placement(b);
+  for (PlacedLayers& p : all) p.reason = p.reason.empty() ? reason_of(opened) : with_options(p.reason);
   return all;
 }
 
@@ -146,16 +113,7 @@ static Json logprobs_json(const Generated& g) {
 
 Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
   const ModelPlan& b = loaded.model->plan();
-  Json kernels = Json::array();
   const std::vector<ReceiptLine> receipt = loaded.receipt();
-  for (const ReceiptLine& l : receipt)
-    kernels.push_back({{"op", l.op},
-                       {"format", l.format},
-                       {"device", l.device},
-                       {"kernel", l.kernel},
-                       {"why", l.why},
-                       {"ops", l.ops},
-                       {"runs", l.not_counted.empty() ? Json(l.runs) : Json()}});
   return {{"model", loaded.source.name},
           {"text", text},
           {"tokens", g.tokens},
@@ -165,7 +123,7 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
           {"seed", seed},
           {"context", b.options.context},
           {"device", b.device().id()},
-          {"placement", placement_json(b, loaded.opened)},
+          {"placement", report_json(worded_placement(b, loaded.opened))},
           {"fallbacks", sentences(loaded.fallbacks)},
           {"timing",
            {{"load_seconds", loaded.load_seconds},
@@ -175,8 +133,8 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
             {"prompt_tokens_per_second", rate(g.prompt_tokens, g.prompt_seconds)},
             {"tokens_per_second", generation_rate(g)}}},
           {"draft", g.drafted_by.empty() ? Json() : drafts_json(g.drafted_by, g.drafts)},
-          {"memory", memory_json(memory_sum(b))},
-          {"kernels", std::move(kernels)},
+          {"memory", report_json(memory_of_devices(b))},
+          {"kernels", receipt_json(receipt)},
           {"not_counted", not_counted(receipt)}};
 }
 

@@ -4,21 +4,14 @@
 
 #include "base/json_fwd.h"
 #include "engine/engine.h"
+#include "engine/reports.h"
 #include "runtime/generate.h"
 
 namespace gimbal {
 
-struct KernelCount {
-  std::string op, device, kernel;
-  int ops;
-};
-// The kernels of one bucket, over all stages, in the order in which they first appear.
-std::vector<KernelCount> count_kernels(const ModelPlan&, size_t bucket);
 size_t device_count(const ModelPlan&);
-
-MemoryPlan memory_sum(const ModelPlan&);  // over all devices
-// [{device, layers: [first, last] or null, embedding, head, packed, reason}], a row for each stage.
-Json placement_json(const ModelPlan&, const OpenedDevice&);
+// With why each device was chosen, in the words of options.
+std::vector<PlacedLayers> worded_placement(const ModelPlan&, const OpenedDevice&);
 // "4.66 GB, mapped from 'FILE'", for each stage whose weights are packed ones.
 std::vector<std::string> packed_lines(const ModelPlan&);
 // Lines for stderr, each with its newline. `before`: the model's receipt when the text began.

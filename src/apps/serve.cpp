@@ -13,6 +13,7 @@
 #include "apps/shared/terminal.h"
 #include "apps/tell.h"
 #include "base/clock.h"
+#include "base/folders.h"
 #include "model/embedded_model.h"
 #include "server/api/text.h"
 #include "server/remote_model.h"
@@ -34,15 +35,13 @@ std::string backends_text() {
 Result<std::string> reload_backends(LoadedModels& models) {
   const auto reports = discover_backends();
   for (const ServedModelPtr& model : models.loaded())
-    for (const auto& op : model->ops()) {
-      const std::string device = op.value("device", "");
+    for (const DeviceUse& used : model->devices())
       for (const BackendReport& r : reports)
-        if (device.starts_with(r.backend + ":") && !r.available)
+        if (used.device.starts_with(r.backend + ":") && !r.available)
           return Error{
               Code::NoBackend,
-              format("{} computes {}, and would not be there now: {}", device, model->id(), r.message),
+              format("{} computes {}, and would not be there now: {}", used.device, model->id(), r.message),
               r.remedy};
-    }
   if (auto ok = models.renew(); !ok) {
     if (ok.error().code != Code::Unsupported) note("the workers do not come back: " + ok.error().message);
     return ok.error();
@@ -147,7 +146,7 @@ class Serve final : public Command {
                                                         const std::vector<std::string>& devices) const {
     std::vector<std::vector<std::string>> all;
     for (const std::string& device : devices) {
-      std::vector<std::string> c = {own_path(), "worker",
+      std::vector<std::string> c = {program_path(), "worker",
                                     "--model=" + (source.path.empty() ? "default" : source.path)};
       for (const char* section : {kLoadSection, "Device and kernels"})
         for (std::string& word : arguments_->given(section)) c.push_back(std::move(word));
@@ -164,12 +163,6 @@ class Serve final : public Command {
       all.push_back(std::move(c));
     }
     return all;
-  }
-
-  static std::string own_path() {
-    char path[4096];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    return n > 0 ? std::string(path, size_t(n)) : "/proc/self/exe";
   }
 
   std::vector<std::string> models_;

@@ -1,6 +1,7 @@
 #include "base/folders.h"
 
 #include <cstdlib>
+#include <filesystem>
 
 namespace gimbal {
 namespace {
@@ -18,6 +19,11 @@ std::string in_user_cache(const char* name) {
 std::string environment_variable(const char* name) {
   const char* v = std::getenv(name);
   return v ? v : "";
+}
+
+std::string program_path() {
+  std::error_code e;
+  return std::filesystem::read_symlink("/proc/self/exe", e).string();
 }
 
 std::string cache_folder() { return in_user_cache("gimbal"); }

@@ -16,4 +16,7 @@ std::string hub_cache_folder();
 // "/home/me/.cache/huggingface" or HF_HOME: the folder with the access token. Empty as above.
 std::string hub_home_folder();
 
+// The file of this program; empty where the system does not tell it.
+std::string program_path();
+
 }  // namespace gimbal

@@ -22,8 +22,7 @@ BackendPlaces backend_places() {
       if (end > at) places.folders.push_back(list.substr(at, end - at));
     }
   }
-  std::error_code e;
-  if (const fs::path program = fs::read_symlink("/proc/self/exe", e); !e) {
+  if (const fs::path program = program_path(); !program.empty()) {
     places.folders.push_back(program.parent_path().string());
     places.folders.push_back((program.parent_path() / GIMBAL_PLUGIN_FOLDER).lexically_normal().string());
   }

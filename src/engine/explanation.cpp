@@ -3,83 +3,49 @@
 #include <algorithm>
 #include <map>
 
-#include "base/format.h"
 #include "base/json.h"
 #include "engine/findings.h"
 #include "ops/op_def.h"
-#include "program/place.h"
 #include "runtime/cache_size.h"
-#include "runtime/memory_check.h"
 
 namespace gimbal {
 namespace {
 
 class Choices {
  public:
-  // The index of what computes this op.
+  explicit Choices(std::vector<Explanation::Choice>& to) : to_(to) {}
+
+  // The index of the choice for this op.
   size_t of(const Stage& stage, const Bucket& bucket, size_t i, const KernelPreference& wish) {
     const Device& d = *stage.device;
     const Program& program = bucket.program;
     const gimbal_op& op = program.ops[i];
     const char* kernel = d.kernel(bucket.choices[i].kernel).name;
     const char* format_name = info(DType(program.values[op.in[0]].dtype)).name;
-    const std::string why = why_chosen(bucket.choices[i], wish);
-    std::vector<std::pair<std::string, std::vector<const char*>>> by_reason;
+    std::string why = why_chosen(bucket.choices[i], wish);
+    const std::vector<Rejected> rejected = rejections(program, op, d, wish);
     std::string key = d.id() + ' ' + kernel + ' ' + format_name + ' ' + why;
-    for (Rejected& r : rejections(program, op, d, wish)) {
-      key.append("\n").append(std::to_string(r.kernel)).append(r.why);
-      auto same = std::find_if(by_reason.begin(), by_reason.end(), [&](auto& e) { return e.first == r.why; });
-      if (same == by_reason.end()) same = by_reason.insert(by_reason.end(), {std::move(r.why), {}});
-      same->second.push_back(d.kernel(r.kernel).name);
-    }
-    const auto [at, is_new] = known_.emplace(std::move(key), list.size());
-    if (!is_new) return at->second;
-    Json rejected = Json::array();
-    for (const auto& [reason, kernels] : by_reason)
-      rejected.push_back({{"why", reason}, {"kernels", kernels}});
-    list.push_back({{"op", info(OpKind(op.kind)).name},
-                    {"format", format_name},
-                    {"device", d.id()},
-                    {"kernel", kernel},
-                    {"why", why},
-                    {"rejected", std::move(rejected)}});
+    for (const Rejected& r : rejected) key.append("\n").append(std::to_string(r.kernel)).append(r.why);
+    const auto [at, is_new] = known_.emplace(std::move(key), to_.size());
+    if (is_new)
+      to_.push_back(
+          {info(OpKind(op.kind)).name, format_name, d.id(), kernel, std::move(why), by_reason(rejected, d)});
     return at->second;
   }
 
-  Json list = Json::array();
-
  private:
+  std::vector<Explanation::Choice>& to_;
   std::map<std::string, size_t> known_;
 };
 
-// What `gimbal bench` measured here; null: it did not run yet.
-Json memory_speed(const Device& d) {
+std::optional<double> memory_speed(const Device& d) {
   const Json entry = Findings("limits").find(key_of(d));
   const auto at = entry.is_object() ? entry.find("read_bytes_per_second") : entry.end();
-  return at != entry.end() && at->is_number() ? *at : Json();
+  if (at == entry.end() || !at->is_number()) return std::nullopt;
+  return at->get<double>();
 }
 
 }  // namespace
-
-Json memory_json(const MemoryPlan& m) {
-  return {{"weights", m.weights}, {"kv_cache", m.cache},     {"activations", m.activations},
-          {"step", m.step},       {"output", m.output},      {"scratch", m.scratch},
-          {"total", m.total()},   {"hand_over", m.transfer}, {"free", m.free}};
-}
-
-void add_memory(Json& to, const ModelPlan& b) {
-  to["devices"] = Json::array();
-  for (const MemoryUse& u : memory_uses(b)) {
-    if (!u.device) {
-      to["host"] = {{"sessions", u.sum.sessions}, {"total", u.sum.total()}, {"free", u.sum.free}};
-      continue;
-    }
-    Json memory = memory_json(u.sum);
-    memory["device"] = u.device->id();
-    memory["memory_total"] = u.device->describe().memory_total;
-    to["devices"].push_back(std::move(memory));
-  }
-}
 
 double weight_bytes_per_token(const Program& p) {
   double bytes = 0;
@@ -96,47 +62,38 @@ double weight_bytes_per_token(const Program& p) {
   return bytes;
 }
 
-Json explanation(const ModelPlan& b) {
-  Json j{{"architecture", b.config.arch},
-         {"layers", b.config.layers},
-         {"context", b.options.context},
-         {"sequences", b.options.sequences},
-         {"cache_tokens", cache_positions(b)},
-         {"batch", b.options.batch},
-         {"kv_type", info(b.options.cache_type).name}};
-  add_memory(j, b);
-  size_t at = 0;
-  for (const MemoryUse& u : memory_uses(b)) {
-    if (!u.device) continue;
-    const char* name = u.device->describe().name;
-    j["devices"][at]["name"] = name ? name : "";
-    j["devices"][at++]["read_bytes_per_second"] = memory_speed(*u.device);
+Explanation explain(const ModelPlan& plan) {
+  Explanation e;
+  e.architecture = plan.config.arch, e.layers = plan.config.layers;
+  e.context = plan.options.context, e.sequences = plan.options.sequences;
+  e.cache_tokens = cache_positions(plan), e.batch = plan.options.batch;
+  e.kv_type = info(plan.options.cache_type).name;
+  MemoryReport memory = memory_report(plan);
+  e.host = memory.host;
+  for (DeviceMemory& m : memory.devices) {
+    const auto stage = std::find_if(plan.stages.begin(), plan.stages.end(),
+                                    [&](const Stage& s) { return s.device->id() == m.device; });
+    const char* name = stage->device->describe().name;
+    e.devices.push_back({std::move(m), name ? name : "", memory_speed(*stage->device)});
   }
-  j["placement"] = Json::array();
-  double weights = 0;
-  for (const Stage& s : b.stages) {
-    weights += weight_bytes_per_token(s.buckets.front().program);
-    j["placement"].push_back({{"device", s.device->id()}, {"contents", contents(s)}, {"reason", s.why}});
-  }
-  j["weight_bytes_per_token"] = weights;
-  Choices choices;
-  j["programs"] = Json::array();
-  for (size_t which : b.distinct_buckets()) {
-    Json ops = Json::array();
-    for (const Stage& s : b.stages) {
+  for (PlacedLayers& p : placement(plan)) e.placement.push_back({p.device, p.contents, p.reason});
+  for (const Stage& s : plan.stages)
+    e.weight_bytes_per_token += weight_bytes_per_token(s.buckets.front().program);
+  Choices choices(e.choices);
+  for (size_t which : plan.distinct_buckets()) {
+    Explanation::Program program{
+        which == 0 ? "generation" : "prompt", plan.stages[0].buckets[which].rows, {}};
+    for (const Stage& s : plan.stages) {
       const Bucket& bucket = s.buckets[which];
       for (size_t i = 0; i < bucket.program.ops.size(); i++) {
-        const Program& p = bucket.program;
-        ops.push_back(Json::array({p.output(p.ops[i]).name, to_string(p.output(p.ops[i]).shape),
-                                   choices.of(s, bucket, i, b.options.kernels)}));
+        const ValueInfo& out = bucket.program.output(bucket.program.ops[i]);
+        program.ops.push_back(
+            {out.name, to_string(out.shape), choices.of(s, bucket, i, plan.options.kernels)});
       }
     }
-    j["programs"].push_back({{"purpose", which == 0 ? "generation" : "prompt"},
-                             {"rows", b.stages[0].buckets[which].rows},
-                             {"ops", std::move(ops)}});
+    e.programs.push_back(std::move(program));
   }
-  j["choices"] = std::move(choices.list);
-  return j;
+  return e;
 }
 
 }  // namespace gimbal

@@ -1,22 +1,49 @@
-// What a plan is, as JSON for readers: memory by kind and device, and the kernel of every op with the reason
-// and those that were not taken.
+// How a plan is computed, for a page that draws it: memory by kind and device, and the kernel of every op
+// with the reason and the kernels that were not taken.
 #pragma once
-#include "base/json_fwd.h"
-#include "runtime/model_plan.h"
+#include "engine/reports.h"
 
 namespace gimbal {
 
-// Bytes by kind.
-Json memory_json(const MemoryPlan&);
-// "devices" and "host": what a plan takes, and what was free when it was made.
-void add_memory(Json& to, const ModelPlan&);
+struct Explanation {
+  struct OfDevice : DeviceMemory {
+    std::string name;                             // of the hardware
+    std::optional<double> read_bytes_per_second;  // measured by `gimbal bench`; none: it did not run yet
+  };
+  struct Stage {  // as PlacedLayers has it
+    std::string device, contents, reason;
+  };
+  // A model has thousands of ops and a device hundreds of kernels: ops that are computed alike share one.
+  struct Choice {
+    std::string op, format, device, kernel, why;
+    std::vector<RejectedKernels> rejected;
+  };
+  struct Op {
+    std::string name, output;  // the shape of its output
+    uint64_t choice = 0;       // an index of `choices`
+  };
+  struct Program {
+    std::string purpose;  // "generation", "prompt"
+    int rows = 0;         // tokens of a step
+    std::vector<Op> ops;
+  };
+
+  std::string architecture;
+  int layers = 0, context = 0, sequences = 0;
+  int64_t cache_tokens = 0;
+  int batch = 0;
+  std::string kv_type;
+  std::vector<OfDevice> devices;
+  HostMemory host;
+  std::vector<Stage> placement;
+  double weight_bytes_per_token = 0;
+  std::vector<Program> programs;
+  std::vector<Choice> choices;
+};
+
+Explanation explain(const ModelPlan&);
 
 // Bytes of weights that a token needs: every matrix whole, one row of an embedding table.
 double weight_bytes_per_token(const Program&);
-
-// A whole plan, for a page that draws it. A model has thousands of ops and a device hundreds of kernels, so
-// ops that are computed alike share an entry of "choices": {op, format, device, kernel, why, rejected: [{why,
-// kernels}]}, and each op in "programs" is [name, output, index of its choice].
-Json explanation(const ModelPlan&);
 
 }  // namespace gimbal

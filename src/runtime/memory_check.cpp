@@ -10,11 +10,6 @@
 namespace gimbal {
 namespace {
 
-void add(MemoryPlan& to, const MemoryPlan& m) {
-  to.weights += m.weights, to.cache += m.cache, to.step += m.step, to.activations += m.activations;
-  to.output += m.output, to.transfer += m.transfer, to.scratch += m.scratch;
-}
-
 // About half the bytes per value, where there is such a format; never one that costs much of the accuracy.
 DType smaller_cache_type(const ModelPlan& b) {
   if (b.options.cache_type == DType::F32) return DType::F16;
@@ -59,6 +54,11 @@ std::string where(const ModelPlan& b, const MemoryUse& u) {
 
 }  // namespace
 
+void add_taken(MemoryPlan& to, const MemoryPlan& m) {
+  to.weights += m.weights, to.cache += m.cache, to.step += m.step, to.activations += m.activations;
+  to.output += m.output, to.scratch += m.scratch, to.sessions += m.sessions, to.transfer += m.transfer;
+}
+
 DTypeSet cache_types(int head_dim) {
   DTypeSet all = 0;
   for (DType t : kAllDTypes)
@@ -75,11 +75,11 @@ std::vector<MemoryUse> memory_uses(const ModelPlan& b) {
       same = all.insert(all.end(), {p.device, {}});
       same->sum.free = p.memory.free;
     }
-    add(same->sum, p.memory);
+    add_taken(same->sum, p.memory);
   }
   MemoryUse host{nullptr, {}};
   for (const MemoryUse& u : all)
-    if (u.device->in_host_memory()) add(host.sum, u.sum);
+    if (u.device->in_host_memory()) add_taken(host.sum, u.sum);
   host.sum.sessions = b.host_bytes();
   host.sum.free = free_for(b.options, nullptr);
   all.push_back(host);

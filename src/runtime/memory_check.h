@@ -7,6 +7,9 @@
 
 namespace gimbal {
 
+// Adds all but what is free.
+void add_taken(MemoryPlan& to, const MemoryPlan&);
+
 // Bytes that the stages of a plan take of one memory.
 struct MemoryUse {
   const Device* device;  // nullptr: the host

@@ -1,9 +1,7 @@
 #include "server/computed_model.h"
 
 #include <algorithm>
-
-#include "engine/explanation.h"
-#include "runtime/memory_check.h"
+#include <numeric>
 
 namespace gimbal {
 namespace {
@@ -29,26 +27,28 @@ std::vector<SchedulerNumbers> ComputedModel::numbers() {
 }
 
 void ComputedModel::computed_by(const Model& model) {
-  ops_ = Json::array();
-  for (const ReceiptLine& l : model.receipt())
-    ops_.push_back({{"op", l.op},
-                    {"format", l.format},
-                    {"device", l.device},
-                    {"kernel", l.kernel},
-                    {"reason", l.why},
-                    {"ops", l.ops}});
-  explanations_ = Json::array({explanation(model.plan())}).dump();
+  kernels_ = model.receipt();
+  explanations_ = {explain(model.plan())};
+  uses_devices(model.plan());
 }
 
-void ComputedModel::takes_memory(const ModelPlan& plan) {
-  for (const MemoryUse& u : memory_uses(plan))
-    if (u.device) bytes_ += u.sum.total();
+void ComputedModel::uses_devices(const ModelPlan& plan) {
+  for (DeviceUse& used : device_uses(plan)) {
+    const auto same = std::find_if(devices_.begin(), devices_.end(),
+                                   [&](const DeviceUse& known) { return known.device == used.device; });
+    if (same != devices_.end()) same->bytes += used.bytes;
+    else devices_.push_back(std::move(used));
+  }
+}
+
+uint64_t ComputedModel::device_bytes() const {
+  return std::accumulate(devices_.begin(), devices_.end(), uint64_t(0),
+                         [](uint64_t sum, const DeviceUse& d) { return sum + d.bytes; });
 }
 
 Status ComputedModel::generate_on(ModelPtr model, OnDeviceLost on_device_lost,
                                   const SchedulerOptions& options) {
   computed_by(*model);
-  takes_memory(model->plan());
   auto tokenizer = Tokenizer::create(*file_);
   if (!tokenizer) return tokenizer.error();
   auto scheduler =

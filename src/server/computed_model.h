@@ -1,7 +1,6 @@
 // What every model has that this process computes, whoever loaded it: the engine (local_model.h), or a
 // program with a single backend (apps/worker).
 #pragma once
-#include "base/json.h"
 #include "runtime/cache_size.h"
 #include "scheduler/scheduler.h"
 #include "server/model.h"
@@ -23,9 +22,10 @@ class ComputedModel : public ServedModel {
   const Tokenizer& tokenizer() const override { return scheduler_ ? scheduler_->tokenizer() : *tokenizer_; }
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }
-  uint64_t device_bytes() const override { return bytes_; }
-  Json ops() const override { return ops_; }
-  std::string explanations() const override { return explanations_; }
+  uint64_t device_bytes() const override;
+  std::vector<ReceiptLine> kernels() const override { return kernels_; }
+  std::vector<Explanation> explanations() const override { return explanations_; }
+  std::vector<DeviceUse> devices() const override { return devices_; }
   GenerationService* generation() override { return scheduler_.get(); }
   std::vector<SchedulerNumbers> numbers() override;
 
@@ -33,8 +33,8 @@ class ComputedModel : public ServedModel {
   ComputedModel(std::string id, std::shared_ptr<const Gguf> file)
       : id_(std::move(id)), file_(std::move(file)) {}
 
-  void computed_by(const Model&);       // what ops() and explanations() tell
-  void takes_memory(const ModelPlan&);  // of devices: adds to device_bytes()
+  void computed_by(const Model&);       // sets kernels() and explanations(), and adds its devices
+  void uses_devices(const ModelPlan&);  // adds them
   // Texts from here on; the model was planned with plan_for_many(). Errors: those of Tokenizer::create and
   // Scheduler::create.
   Status generate_on(ModelPtr, OnDeviceLost, const SchedulerOptions&);
@@ -50,9 +50,9 @@ class ComputedModel : public ServedModel {
  private:
   const std::string id_;
   const std::shared_ptr<const Gguf> file_;
-  uint64_t bytes_ = 0;
-  Json ops_;
-  std::string explanations_;
+  std::vector<ReceiptLine> kernels_;
+  std::vector<Explanation> explanations_;
+  std::vector<DeviceUse> devices_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<ChatTemplate> chat_;

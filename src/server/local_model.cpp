@@ -67,7 +67,7 @@ class LocalModel final : public ComputedModel {
     if (!loaded) return loaded.error();
     generator_ = std::move(*loaded);
     if (options_.planned) options_.planned(generator_->model->plan());
-    if (drafts_->model) takes_memory(drafts_->model->model->plan());
+    if (drafts_->model) uses_devices(drafts_->model->model->plan());
     SchedulerOptions scheduling = options_.scheduler;
     scheduling.drafts.failed = drafts_->failed;
     if (drafts_->drafter)

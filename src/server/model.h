@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chat/chat_template.h"
+#include "engine/explanation.h"
 #include "scheduler/numbers.h"
 #include "scheduler/request.h"
 
@@ -24,10 +25,11 @@ class ServedModel {
   virtual int context() const = 0;                      // tokens
   virtual uint64_t device_bytes() const = 0;            // that it takes
   virtual std::vector<SchedulerNumbers> numbers() = 0;  // of each of its schedulers
-  // What computes it: the ops of its programs with device, kernel and reason. A list.
-  virtual Json ops() const = 0;
-  // How its workers compute it now, a list with engine/explanation.h for each.
-  virtual std::string explanations() const { return "[]"; }
+  // Of its workers, as they are now: the kernels of its programs, how each worker computes it, and the
+  // devices in use, those of a model that drafts included.
+  virtual std::vector<ReceiptLine> kernels() const = 0;
+  virtual std::vector<Explanation> explanations() const = 0;
+  virtual std::vector<DeviceUse> devices() const = 0;
   // New processes compute it, which open the code of the backends that is there now; requests go on with
   // them. Errors: those of loading, and then requests fail with them until another time. Unsupported where
   // this process computes.

@@ -4,7 +4,6 @@
 #include <map>
 #include <mutex>
 
-#include "base/json.h"
 #include "workers/together.h"
 
 namespace gimbal {
@@ -89,7 +88,7 @@ class RemoteModel final : public ServedModel {
     auto chat = ChatTemplate::of(*source_.file, *tokenizer_);
     if (!chat) return chat.error();
     chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
-    ops_.resize(options_.commands.size());
+    kernels_.resize(options_.commands.size());
     const auto turn = options_.memory->turn_to_load();
     const bool several = options_.commands.size() > 1;
     for (size_t i = 0; i < options_.commands.size(); i++) {
@@ -103,10 +102,10 @@ class RemoteModel final : public ServedModel {
     std::vector<GenerationService*> services;
     for (const auto& w : workers_) {
       if (auto ok = w->wait_ready(); !ok) return ok;
-      const wire::Hello hello = w->facts().hello;
-      context_ = context_ ? std::min(context_, hello.context) : hello.context;
-      bytes_ += hello.device_bytes;
-      if (hello.generates) services.push_back(w.get());
+      const auto hello = w->facts().hello;
+      context_ = context_ ? std::min(context_, hello->context) : hello->context;
+      for (const DeviceUse& d : hello->devices) bytes_ += d.bytes;
+      if (hello->generates) services.push_back(w.get());
     }
     if (!services.empty()) pool_ = std::make_unique<ServicePool>(std::move(services));
     return Done{};
@@ -117,11 +116,10 @@ class RemoteModel final : public ServedModel {
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }
-  Json ops() const override {
-    const std::lock_guard lock(ops_mutex_);
-    Json all = Json::array();
-    for (const Json& of_one : ops_)
-      for (const Json& op : of_one) all.push_back(op);
+  std::vector<ReceiptLine> kernels() const override {
+    const std::lock_guard lock(kernels_mutex_);
+    std::vector<ReceiptLine> all;
+    for (const auto& of_one : kernels_) all.insert(all.end(), of_one.begin(), of_one.end());
     return all;
   }
   Status renew() override {
@@ -136,15 +134,16 @@ class RemoteModel final : public ServedModel {
     return ok;
   }
   uint64_t device_bytes() const override { return bytes_; }
-  std::string explanations() const override {
-    std::string all;
-    for (const auto& w : workers_) {  // each says a list of one
-      std::string one = w->facts().hello.explanation;
-      if (one.size() < 2 || !one.starts_with('[')) continue;
-      one = one.substr(1, one.size() - 2);
-      if (!one.empty()) all += (all.empty() ? "" : ",") + one;
-    }
-    return '[' + all + ']';
+  std::vector<Explanation> explanations() const override {
+    std::vector<Explanation> all;
+    for (const auto& w : workers_) all.push_back(w->facts().hello->explanation);
+    return all;
+  }
+  std::vector<DeviceUse> devices() const override {
+    std::vector<DeviceUse> all;
+    for (const auto& w : workers_)
+      for (const auto hello = w->facts().hello; const DeviceUse& d : hello->devices) all.push_back(d);
+    return all;
   }
   GenerationService* generation() override { return pool_.get(); }
   Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {
@@ -183,9 +182,8 @@ class RemoteModel final : public ServedModel {
     s.memory = options_.memory->worker(id_, divides);
     s.vocabulary = int(tokenizer_->size());
     s.ready = [this, i](const wire::Hello& hello) {
-      Json ops = parse_json(hello.ops);
-      const std::lock_guard lock(ops_mutex_);
-      if (hello.generates || !pool_) ops_[i] = ops.is_array() ? std::move(ops) : Json::array();
+      const std::lock_guard lock(kernels_mutex_);
+      if (hello.generates || !pool_) kernels_[i] = hello.kernels;
     };
     if (options_.replaced) s.replaced = [this, i](const std::string& why) { options_.replaced(i, why); };
     return s;
@@ -216,8 +214,8 @@ class RemoteModel final : public ServedModel {
   std::unique_ptr<ChatTemplate> chat_;
   int context_ = 0;
   uint64_t bytes_ = 0;
-  mutable std::mutex ops_mutex_;
-  std::vector<Json> ops_;  // of each worker
+  mutable std::mutex kernels_mutex_;
+  std::vector<std::vector<ReceiptLine>> kernels_;  // of each worker
   // The pool is called by the threads of the workers: they end first.
   std::unique_ptr<ServicePool> pool_;
   std::vector<std::unique_ptr<RemoteService>> workers_;

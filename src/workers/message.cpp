@@ -1,136 +1,37 @@
 #include "workers/message.h"
 
-#include <cmath>
-#include <limits>
-
-#include "base/format.h"
-#include "base/json.h"
 #include "base/text.h"
+#include "engine/report_fields.h"
 #include "runtime/sampling_table.h"
 
-namespace gimbal::wire {
-namespace {
+// ---- the fields of what messages have in them
 
-constexpr size_t kMaxList = size_t(1) << 22;  // entries: tokens of a prompt
+namespace gimbal {
 
-// JSON has no infinities, and a logit bias of -infinity forbids a token.
-Json number(float x) {
-  if (std::isfinite(x)) return x;
-  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+constexpr Finish last_value(Finish) { return Finish::Cancelled; }
+
+template <class IO, FieldsOf<TokenProbability> S>
+void row(IO& io, S& p) {
+  io(p.token, p.logprob);
 }
 
-// Writes and Reads take the same list of fields (below), so that the two sides cannot differ.
-class Writes {
- public:
-  Json to = Json::object();
+template <class IO, FieldsOf<Durations> S>
+void fields(IO& io, S& d) {
+  io("counts", d.counts), io("sum", d.sum);
+}
 
-  // Not inline: each is called for a dozen fields.
-  template <class T>
-  [[gnu::noinline]] void operator()(const char* name, const T& x) {
-    to[name] = json(x);
-  }
+}  // namespace gimbal
 
- private:
-  static Json json(bool x) { return x; }
-  static Json json(int x) { return x; }
-  static Json json(uint64_t x) { return x; }
-  static Json json(float x) { return number(x); }
-  static Json json(double x) { return x; }
-  static Json json(const std::string& x) { return x; }
-  static Json json(Finish x) { return int(x); }
-  static Json json(const std::pair<int32_t, float>& x) { return list(x.first, number(x.second)); }
-  static Json json(const TokenProbability& x) { return list(x.token, number(x.logprob)); }
-  static Json json(const MemoryNeed& n) { return list(n.device, n.total, n.weights, n.shared, n.free); }
-  static Json json(const Durations& d) { return {{"counts", d.counts}, {"sum", d.sum}}; }
-  template <class T>
-  static Json json(const std::vector<T>& all) {
-    Json out = Json::array();
-    for (const T& x : all) out.push_back(json(x));
-    return out;
-  }
-  template <class... T>
-  static Json list(const T&... x) {
-    Json out = Json::array();
-    (out.push_back(x), ...);
-    return out;
-  }
-};
+namespace gimbal::wire {
 
-class Reads {
- public:
-  Reads(const Json& from, std::string where) : from_(from), where_(std::move(where)) {
-    if (!from.is_object()) problem_ = format("{} is no object", where_);
-  }
-  const std::string& problem() const { return problem_; }
+template <class IO, FieldsOf<MemoryNeed> S>
+void row(IO& io, S& n) {
+  io(n.device, n.total, n.weights, n.shared, n.free);
+}
 
-  template <class T>
-  void operator()(const char* name, T& x) {
-    if (!problem_.empty()) return;
-    const auto at = from_.find(name);
-    if (at == from_.end()) problem_ = format("{} has no {}", where_, name);
-    else if (!read(*at, x)) problem_ = format("{}: {} has the wrong type or is out of range", where_, name);
-  }
+namespace {
 
- private:
-  static bool read(const Json& j, bool& x) { return j.is_boolean() && (x = j.get<bool>(), true); }
-  static bool read(const Json& j, std::string& x) {
-    return j.is_string() && (x = j.get_ref<const std::string&>(), true);
-  }
-  static bool read(const Json& j, uint64_t& x) {
-    return j.is_number_unsigned() && (x = j.get<uint64_t>(), true);
-  }
-  static bool read(const Json& j, int& x) {
-    if (!j.is_number_integer()) return false;
-    constexpr int64_t kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
-    const int64_t n =
-        j.is_number_unsigned() && j.get<uint64_t>() > uint64_t(kMost) ? kMost + 1 : j.get<int64_t>();
-    return n >= kLeast && n <= kMost && (x = int(n), true);
-  }
-  static bool read(const Json& j, float& x) {
-    if (j.is_number()) return x = j.get<float>(), true;
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    if (j == "inf") return x = kInfinity, true;
-    if (j == "-inf") return x = -kInfinity, true;
-    if (j == "nan") return x = std::numeric_limits<float>::quiet_NaN(), true;
-    return false;
-  }
-  static bool read(const Json& j, double& x) { return j.is_number() && (x = j.get<double>(), true); }
-  static bool read(const Json& j, Durations& x) {
-    if (!j.is_object() || !j.contains("counts") || !j.contains("sum")) return false;
-    const Json& counts = j["counts"];
-    if (!counts.is_array() || counts.size() != x.counts.size() || !read(j["sum"], x.sum)) return false;
-    for (size_t i = 0; i < x.counts.size(); i++)
-      if (!read(counts[i], x.counts[i])) return false;
-    return true;
-  }
-  static bool read(const Json& j, Finish& x) {
-    int n;
-    return read(j, n) && n >= 0 && n <= int(Finish::Cancelled) && (x = Finish(n), true);
-  }
-  static bool read(const Json& j, std::pair<int32_t, float>& x) {
-    return j.is_array() && j.size() == 2 && read(j[0], x.first) && read(j[1], x.second);
-  }
-  static bool read(const Json& j, TokenProbability& x) {
-    return j.is_array() && j.size() == 2 && read(j[0], x.token) && read(j[1], x.logprob);
-  }
-  static bool read(const Json& j, MemoryNeed& x) {
-    return j.is_array() && j.size() == 5 && read(j[0], x.device) && read(j[1], x.total) &&
-           read(j[2], x.weights) && read(j[3], x.shared) && read(j[4], x.free);
-  }
-  template <class T>
-  static bool read(const Json& j, std::vector<T>& x) {
-    if (!j.is_array() || j.size() > kMaxList) return false;
-    x.resize(j.size());
-    for (size_t i = 0; i < x.size(); i++)
-      if (!read(j[i], x[i])) return false;
-    return true;
-  }
-
-  const Json& from_;
-  std::string where_, problem_;
-};
-
-// ---- the fields of each message, in one place
+// ---- the fields of each message
 
 template <class IO, class S>
 void sampler_fields(IO& io, S& s) {
@@ -138,8 +39,8 @@ void sampler_fields(IO& io, S& s) {
     std::visit([&](auto member) { io(row.field, s.*member); }, row.member);
 }
 
-template <class IO, class S>
-void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Submit>) {
+template <class IO, FieldsOf<Submit> S>
+void fields(IO& io, S& m) {
   auto& r = m.request;
   io("id", m.id), io("prompt", r.prompt), io("written", r.written), io("stops", r.stops);
   io("max_tokens", r.max_tokens), io("ignore_stop_tokens", r.ignore_stop_tokens), io("logprobs", r.logprobs);
@@ -147,33 +48,33 @@ void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Submit
   sampler_fields(io, r.sampler);
 }
 
-template <class IO, class S>
-void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Told>) {
+template <class IO, FieldsOf<Told> S>
+void fields(IO& io, S& m) {
   io("id", m.id), io("index", m.told.index), io("token", m.told.token), io("text", m.told.text);
   io("logprob", m.told.logprob), io("top", m.told.top);
 }
 
-template <class IO, class S>
-void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Ended>) {
+template <class IO, FieldsOf<Ended> S>
+void fields(IO& io, S& m) {
   auto& e = m.end;
   io("id", m.id), io("finish", e.finish), io("text", e.text), io("stop", e.stop);
   io("prompt_tokens", e.prompt_tokens), io("shared_tokens", e.shared_tokens), io("tokens", e.tokens);
   io("drafted", e.drafted), io("accepted", e.accepted);
 }
 
-template <class IO, class S>
-void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Hello>) {
-  io("device", m.device), io("context", m.context), io("pid", m.pid), io("generates", m.generates);
-  io("device_bytes", m.device_bytes), io("ops", m.ops), io("explanation", m.explanation);
+template <class IO, FieldsOf<Hello> S>
+void fields(IO& io, S& m) {
+  io("context", m.context), io("pid", m.pid), io("generates", m.generates), io("devices", m.devices);
+  io("kernels", m.kernels), io("explanation", m.explanation);
 }
 
-template <class IO, class S>
-void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Planned>) {
+template <class IO, FieldsOf<Planned> S>
+void fields(IO& io, S& m) {
   io("needs", m.needs);
 }
 
-template <class IO, class S>
-void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Pong>) {
+template <class IO, FieldsOf<Pong> S>
+void fields(IO& io, S& m) {
   auto& n = m.numbers;
   io("n", m.n), io("running", n.running), io("waiting", n.waiting), io("requests", n.requests);
   io("tokens_generated", n.tokens_generated), io("prompt_tokens", n.prompt_tokens);
@@ -183,13 +84,13 @@ void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Pong>)
   io("first_token", n.first_token), io("between_tokens", n.between_tokens);
 }
 
-template <class IO, class S>
-void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Embed>) {
+template <class IO, FieldsOf<Embed> S>
+void fields(IO& io, S& m) {
   io("id", m.id), io("texts", m.texts);
 }
 
-template <class IO, class S>
-void fields(IO& io, S& m) requires(std::is_same_v<std::remove_const_t<S>, Embedding>) {
+template <class IO, FieldsOf<Embedding> S>
+void fields(IO& io, S& m) {
   io("id", m.id), io("text", m.text), io("values", m.values);
 }
 
@@ -203,7 +104,7 @@ std::string line_of(const char* name, Json value) {
 
 template <class M>
 std::string line_of_fields(const char* name, const M& message) {
-  Writes io;
+  JsonWriter io;
   fields(io, message);
   if constexpr (std::is_same_v<M, Hello>) io("protocol", kProtocol);
   return line_of(name, std::move(io.to));
@@ -224,14 +125,14 @@ Result<std::pair<std::string, Json>> member_of(std::string_view line) {
 template <class Message, class M>
 Result<Message> read_fields(const std::string& name, const Json& value) {
   M message{};
-  Reads io(value, name);
+  JsonReader io(value, name);
   fields(io, message);
   if (!io.problem().empty()) return malformed(io.problem());
   return Message(std::move(message));
 }
 
 Json json_of(const Error& e) {
-  Writes io;
+  JsonWriter io;
   io("code", int(e.code)), io("message", e.message), io("remedy", e.remedy),
       io("reason", std::string(e.reason));
   io("field", std::string(e.field)), io("value", e.value), io("limit", e.limit);
@@ -247,11 +148,18 @@ const char* literal(const std::string& word) {
   return "";
 }
 
+bool is_whole(const Explanation& e) {
+  for (const Explanation::Program& p : e.programs)
+    for (const Explanation::Op& op : p.ops)
+      if (op.choice >= e.choices.size()) return false;
+  return true;
+}
+
 Result<FromWorker> read_failed(const Json& value) {
   Failed out{};
   int code = 0;
   std::string reason, field;
-  Reads io(value, "failed");
+  JsonReader io(value, "failed");
   io("id", out.id), io("code", code), io("message", out.why.message), io("remedy", out.why.remedy);
   io("reason", reason), io("field", field), io("value", out.why.value), io("limit", out.why.limit);
   if (!io.problem().empty()) return malformed(io.problem());
@@ -317,7 +225,10 @@ Result<FromWorker> decode_from_worker(std::string_view line) {
     if (!value.is_object() || protocol == value.end() || *protocol != kProtocol)
       return malformed(
           format("the worker does not speak protocol {}: it is of another version of gimbal", kProtocol));
-    return read_fields<FromWorker, Hello>(name, value);
+    auto hello = read_fields<FromWorker, Hello>(name, value);
+    if (hello && !is_whole(std::get<Hello>(*hello).explanation))
+      return malformed("hello: an op of the explanation has a choice that there is none of");
+    return hello;
   }
   if (name != "loading") return malformed(format("there is no {}", gimbal::quoted(name)));
   if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() ||

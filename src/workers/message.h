@@ -3,7 +3,7 @@
 //   front to worker                    worker to front
 //   {"submit": {"id", "prompt", ...}}  {"planned": {"needs"}}           of memory; it waits for "go"
 //   {"cancel": id}                     {"loading": [done, total]}       then, bytes
-//   {"embed": {"id", "texts"}}         {"hello": {"protocol": 4, ...}}  ready
+//   {"embed": {"id", "texts"}}         {"hello": {"protocol": 5, ...}}  ready
 //   {"ping": n}                        {"begun": id}                    before its first rows
 //   {"go": true}                       {"token": {"id", "index", "token", "text", ...}}
 //                                      {"end": {"id", "finish", ...}}
@@ -15,13 +15,13 @@
 #pragma once
 #include <variant>
 
-#include "base/json_fwd.h"
+#include "engine/explanation.h"
 #include "scheduler/numbers.h"
 #include "scheduler/request.h"
 
 namespace gimbal::wire {
 
-inline constexpr int kProtocol = 4;
+inline constexpr int kProtocol = 5;
 inline constexpr size_t kMaxLine = size_t(32) << 20;  // bytes
 
 struct Submit {
@@ -53,13 +53,12 @@ struct MemoryNeed {
 };
 
 struct Hello {
-  std::string device;  // its id: "cpu:0"
-  int context = 0;     // positions that one text can have
+  int context = 0;  // positions that one text can have
   int pid = 0;
-  bool generates = true;         // or gives embeddings only
-  uint64_t device_bytes = 0;     // that the model takes
-  std::string ops;               // JSON, a list: what computes it
-  std::string explanation = {};  // JSON, a list of one: how it is computed, engine/explanation.h
+  bool generates = true;                  // or gives embeddings only
+  std::vector<DeviceUse> devices = {};    // that compute the model and its drafts
+  std::vector<ReceiptLine> kernels = {};  // without counts
+  Explanation explanation = {};           // how the model is computed
 };
 struct Planned {  // it waits for Go; perhaps several times, for each model that it loads
   std::vector<MemoryNeed> needs;

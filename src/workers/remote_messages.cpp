@@ -37,7 +37,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     ready = true, moved = last_ping = Clock::now();
     {
       const std::lock_guard lock(mutex);
-      known.ready = true, known.hello = *m;
+      known.ready = true, known.hello = std::make_shared<wire::Hello>(*m);
     }
     changed.notify_all();
     if (settings.ready) settings.ready(*m);

@@ -38,7 +38,8 @@ struct WorkerFacts {
   bool ready = false;
   int pid = 0;  // 0: between two
   int restarts = 0;
-  wire::Hello hello;         // of the worker that is there, or was last
+  // Of the worker that is there, or was last; not null.
+  std::shared_ptr<const wire::Hello> hello = std::make_shared<wire::Hello>();
   SchedulerNumbers numbers;  // its last answer
 };
 

@@ -18,6 +18,11 @@ bool computes_with(pid_t pid, const std::string& plugin) {
   return false;
 }
 
+// What enter_sandbox() takes first, on every kernel.
+bool has_no_new_privileges(pid_t pid) {
+  return contains(contents_of(format("/proc/{}/status", pid)), "NoNewPrivs:\t1");
+}
+
 bool gone(pid_t pid) {
   for (int i = 0; i < 500; i++) {
     if (kill(pid, 0) != 0) return true;
@@ -162,6 +167,20 @@ TEST(ServeWorkers, ReloadedTheyUseThePluginThatIsThereNow) {
 
   const Serving itself({"--workers", "none"});
   EXPECT_EQ(itself.ask(post("/v1/backends/reload", "")).status, 409);
+}
+
+// The model computes on the CPU alone, and the model that drafts for it where it is fastest.
+TEST(ServeWorkers, TheDriverOfADrafterKeepsItsWorkerOutOfTheSandbox) {
+  PluginFolder folder;
+  folder.put("metal", "hardware,memory=8000000000,free=6000000000");
+  const std::map<std::string, std::string> environment = {
+      {"GIMBAL_BACKEND_PATH", folder.path()}, {"GIMBAL_FAKE_metal", std::getenv("GIMBAL_FAKE_metal")}};
+  for (const std::string draft : {"ngram", "default"}) {
+    const Serving s({"--gpu-layers", "0", "--numerics", "fast", "--draft", draft}, environment);
+    const auto workers = workers_of(s.pid());
+    ASSERT_EQ(workers.size(), 1u);
+    EXPECT_EQ(has_no_new_privileges(workers[0]), draft == "ngram") << draft;
+  }
 }
 
 TEST(ServeWorkers, AModelThatCannotBeLoadedSaysWhyAndEndsTheServer) {

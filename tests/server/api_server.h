@@ -26,7 +26,9 @@ class ScriptedModel final : public ServedModel {
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return chat_; }
   int context() const override { return 256; }
-  Json ops() const override { return ops_; }
+  std::vector<ReceiptLine> kernels() const override { return {{"mat_mul", "f32", "cpu:0", "k", "why", 1}}; }
+  std::vector<Explanation> explanations() const override { return {}; }
+  std::vector<DeviceUse> devices() const override { return {}; }
   Status renew() override { return Done{}; }
   uint64_t device_bytes() const override { return 1; }
   std::vector<SchedulerNumbers> numbers() override { return std::vector<SchedulerNumbers>(1); }
@@ -41,7 +43,6 @@ class ScriptedModel final : public ServedModel {
 
  private:
   std::string id_ = "stories";
-  Json ops_ = Json::array({{{"op", "mat_mul"}}});
   Gguf file_;
   std::unique_ptr<Tokenizer> tokenizer_;
   ChatTemplate chat_;

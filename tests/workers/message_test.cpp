@@ -5,8 +5,47 @@
 
 #include <limits>
 
+#include "base/json.h"
+
 namespace gimbal {
 namespace {
+
+wire::Hello full_hello() {
+  wire::Hello m{
+      5, 6, true, {{"cpu:0", true, 7}, {"metal:0", false, 8}}, {{"add", "f32", "cpu:0", "k", "w", 3}}};
+  Explanation& e = m.explanation;
+  e.architecture = "llama", e.layers = 2, e.context = 64, e.sequences = 3, e.cache_tokens = 1 << 20;
+  e.batch = 16, e.kv_type = "f16";
+  e.devices = {{{"cpu:0", {1, 2, 3, 4, 5, 6, 0, 7, 8}, 9}, "a CPU", 1e9},
+               {{"metal:0", {}, 0}, "", std::nullopt}};
+  e.host = {1, 2, 3}, e.placement = {{"cpu:0", "all layers", "why"}}, e.weight_bytes_per_token = 0.5;
+  e.programs = {{"generation", 1, {{"x", "f32 [8]", 0}}}};
+  e.choices = {{"add", "f32", "cpu:0", "k", "w", {{"too slow", {"a", "b"}}}}};
+  return m;
+}
+
+TEST(WorkerMessages, KeepEveryFieldOfAReport) {
+  const std::string line = encode(wire::FromWorker(full_hello()));
+  auto back = wire::decode_from_worker(line);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(encode(*back), line);
+  const wire::Hello& m = std::get<wire::Hello>(*back);
+  EXPECT_EQ(m.devices.at(1).device, "metal:0");
+  EXPECT_TRUE(m.devices[0].host);
+  EXPECT_FALSE(m.devices[1].host);
+  EXPECT_EQ(m.kernels.at(0).why, "w");
+  EXPECT_EQ(m.explanation.devices.at(0).plan.total(), 21u);
+  EXPECT_EQ(m.explanation.devices[0].read_bytes_per_second, 1e9);
+  EXPECT_EQ(m.explanation.devices[1].read_bytes_per_second, std::nullopt);
+  EXPECT_EQ(m.explanation.choices.at(0).rejected.at(0).kernels.at(1), "b");
+}
+
+// A reader would look up a choice that is not there.
+TEST(WorkerMessages, RefuseAnExplanationWithoutTheChoiceOfAnOp) {
+  wire::Hello m = full_hello();
+  m.explanation.programs[0].ops[0].choice = 1;
+  EXPECT_FALSE(wire::decode_from_worker(encode(wire::FromWorker(m))));
+}
 
 TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   wire::Submit m{7, {}};
@@ -38,10 +77,9 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
   for (const wire::FromWorker& m :
        {wire::FromWorker(wire::Told{1, told}), wire::FromWorker(wire::Ended{1, {}}),
         wire::FromWorker(wire::Pong{1, {}}), wire::FromWorker(wire::Planned{{{"cpu:0", 5, 4, 3, 2}}}),
-        wire::FromWorker(wire::Hello{"cpu:0", 5, 6, true, 7, "[]"}),
-        wire::FromWorker(wire::Embedding{1, 2, {0.5f}}),
+        wire::FromWorker(full_hello()), wire::FromWorker(wire::Embedding{1, 2, {0.5f}}),
         wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})}) {
-    const nlohmann::ordered_json whole = nlohmann::ordered_json::parse(encode(m));
+    const Json whole = Json::parse(encode(m));
     ASSERT_TRUE(wire::decode_from_worker(whole.dump()));
     const std::string name = whole.begin().key();
     for (const auto& field : whole.begin().value().items()) {
@@ -80,7 +118,7 @@ TEST(WorkerMessages, SurviveAnyDamage) {
   std::vector<std::string> lines = {encode(wire::FromWorker(wire::Told{1, told})),
                                     encode(wire::FromWorker(wire::Ended{1, {}})),
                                     encode(wire::FromWorker(wire::Pong{1, {}})),
-                                    encode(wire::FromWorker(wire::Hello{"cpu:0", 5, 6, true, 7, "[]"})),
+                                    encode(wire::FromWorker(full_hello())),
                                     encode(wire::FromWorker(wire::Embedding{1, 2, {0.5f}})),
                                     encode(wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})),
                                     encode(wire::FromWorker(wire::Loading{1, 2})),

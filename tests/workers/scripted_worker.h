@@ -145,7 +145,7 @@ inline int scripted_worker(const std::string& mode, int at) {
   }
   if (mode == "not-a-worker" || mode == "other-version" || mode == "no-end" || mode == "unknown-request" ||
       mode == "deep") {
-    const std::string hello = encode(wire::FromWorker(wire::Hello{"cpu:0", 1, 1, true, 1, "[]"}));
+    const std::string hello = encode(wire::FromWorker(wire::Hello{1, 1}));
     std::string text = "GET / HTTP/1.1\n";
     if (mode == "other-version")
       text = R"({"hello": {"device": "cpu:0", "context": 1, "pid": 1, "protocol": 999}})"
@@ -167,7 +167,7 @@ inline int scripted_worker(const std::string& mode, int at) {
   tell_loading(kWorkerSocket, 1, 2);
   ScriptedService service(mode, at);
   wire::Hello hello;
-  hello.device = "cpu:0", hello.context = 4096, hello.pid = int(getpid());
+  hello.devices = {{"cpu:0"}}, hello.context = 4096, hello.pid = int(getpid());
   return serve_front({kWorkerSocket, &service,
                       [&] {
                         SchedulerNumbers n;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/json.h"
+#include "engine/report_json.h"
 #include "server/api/services.h"
 #include "server/api/text.h"
 
@@ -225,7 +226,7 @@ void Answer::keep_receipt() {
   for (const Choice& c : choices_) drafted += c.end.drafted, accepted += c.end.accepted;
   services_.receipts.keep(plan_.id, dump({{"id", plan_.id},
                                           {"model", plan_.model->id()},
-                                          {"ops", plan_.model->ops()},
+                                          {"ops", kernels_json(plan_.model->kernels())},
                                           {"prompt_tokens", u.prompt_tokens},
                                           {"shared_tokens", u.shared_tokens},
                                           {"completion_tokens", u.completion_tokens},

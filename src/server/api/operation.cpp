@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/json.h"
+#include "engine/report_json.h"
 #include "server/api/call.h"
 #include "server/page/page.h"
 
@@ -78,11 +80,11 @@ Refused show_explanation(Call& call) {
   const std::vector<KnownModel> known = call.services.models.list();
   if (std::none_of(known.begin(), known.end(), [&](const KnownModel& m) { return m.id == call.argument; }))
     return unknown_model(call.argument);
-  std::string workers = "[]";  // of one that is not loaded
+  Json workers = Json::array();  // empty of one that is not loaded
   for (const ServedModelPtr& m : call.services.models.loaded())
-    if (m->id() == call.argument) workers = m->explanations();
-  call.answer(
-      http::Response{200, format("{{\"model\":{},\"workers\":{}}}", json_text(call.argument), workers)});
+    if (m->id() == call.argument)
+      for (const Explanation& e : m->explanations()) workers.push_back(report_json(e));
+  call.answer(http::Response{200, dump({{"model", call.argument}, {"workers", std::move(workers)}})});
   return {};
 }
 
