@@ -24,17 +24,7 @@ namespace {
 
 class EngineWorker final : public Command {
  public:
-  void declare(Arguments& a) override {
-    a.model(kModelHelp, model_);
-    a.flag("--embeddings", "give embeddings, and no text", embeddings_);
-    a.whole("--models", "N", "that share the devices", models_, 1, 1000);
-    a.whole("--together", "N", "workers that take memory of the device at the same time", together_, 1, 1000);
-    a.whole("--promised", "BYTES", "of the host's memory that other workers will take", promised_, int64_t(1),
-            INT64_MAX);
-    a.flag("--log-json", "notes on stderr as objects of JSON", log_json_);
-    gimbal::declare(a, load_);
-    gimbal::declare(a, engine_, Needs::Model);
-  }
+  void declare(Arguments&) override {}  // what it loads comes by the socket
 
   Result<int> run() override {
     int type = 0;
@@ -42,8 +32,10 @@ class EngineWorker final : public Command {
     if (getsockopt(kWorkerSocket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM)
       return Error{Code::Usage, "a worker is started by `gimbal serve`, with a socket to it",
                    "run `gimbal serve`"};
-    if (log_json_) note_as_json(api::log_line);
-    auto served = load();
+    auto told = wait_for_load(kWorkerSocket);
+    if (!told) return told.error();
+    if (told->log_json) note_as_json(api::log_line);
+    auto served = load(std::move(*told));
     if (!served && unwanted_) return kDone;  // the front has said why, or is gone
     if (!served) {
       tell_failed(kWorkerSocket, served.error());
@@ -73,22 +65,20 @@ class EngineWorker final : public Command {
   }
 
  private:
-  Result<ServedModelPtr> load() {
-    auto options = serving_options(load_, engine_);
+  Result<ServedModelPtr> load(wire::Load&& from) {
+    auto options = serving_options(from.settings);
     if (!options) return options.error();
-    options->embeddings_only = embeddings_;
-    options->models = models_.value_or(1), options->together = together_.value_or(1);
-    options->engine.run.promised = uint64_t(promised_.value_or(0));
-    if (quiet) options->planned = {};
+    options->engine.run.promised = from.promised;
+    if (from.quiet) options->planned = {};
     options->engine.before_taking = [this](const ModelPlan& plan) -> Status {
       if (loaded_) return Done{};  // another device in place of one that is lost: the front waits for no plan
       const Status ok = ask_for_memory(kWorkerSocket, planned_needs(plan));
       unwanted_ = !ok;
       return ok;
     };
-    auto file = open_model_file(model_, file_options(engine_));
+    auto file = open_model_file(from.model, file_options(from.settings.model));
     if (!file) return file.error();
-    const EventSink told = tell_on_stderr(quiet);
+    const EventSink told = tell_on_stderr(from.quiet);
     return load_local_model(backend_registry(), file->name, *file, *options, [told](const Event& e) {
       const auto* p = std::get_if<event::Progress>(&e);
       if (p && p->stage == event::Progress::Loading) tell_loading(kWorkerSocket, p->done, p->total);
@@ -105,14 +95,8 @@ class EngineWorker final : public Command {
     if (!s.missing.empty())
       note(format("worker {}: its sandbox lacks {}", getpid(), fmt::join(s.missing, ", ")));
   }
-
-  std::string model_;
-  std::optional<int> models_, together_;
-  std::optional<int64_t> promised_;
-  bool embeddings_ = false, log_json_ = false, unwanted_ = false;
+  bool unwanted_ = false;
   std::atomic<bool> loaded_ = false;
-  LoadOptions load_;
-  CommonOptions engine_;
 };
 
 }  // namespace

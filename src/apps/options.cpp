@@ -145,7 +145,7 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
   }
 }
 
-ModelFileOptions file_options(const CommonOptions& o) {
+ModelOptions model_options(const CommonOptions& o) {
   ModelOptions m = o;
   for (const std::string& text : o.lora_texts) {
     LoraAdapter l{text};
@@ -158,11 +158,12 @@ ModelFileOptions file_options(const CommonOptions& o) {
     }
     m.lora.push_back(std::move(l));
   }
-  return file_options(m);
+  return m;
 }
 
-Result<EngineOptions> engine_options(const CommonOptions& o) {
-  if (auto ok = check_stack(); !ok) return ok.error();
+ModelFileOptions file_options(const CommonOptions& o) { return file_options(model_options(o)); }
+
+Result<DeviceSettings> device_settings(const CommonOptions& o) {
   DeviceSettings d = o;
   auto order = backend_order(o.order_list);
   if (!order) return order.error();
@@ -173,7 +174,14 @@ Result<EngineOptions> engine_options(const CommonOptions& o) {
     if (!split) return split.error();
     d.split = std::move(*split);
   }
-  auto e = engine_options(d, o);
+  return d;
+}
+
+Result<EngineOptions> engine_options(const CommonOptions& o) {
+  if (auto ok = check_stack(); !ok) return ok.error();
+  auto d = device_settings(o);
+  if (!d) return d.error();
+  auto e = engine_options(*d, o);
   if (e) e->limit_megabytes = o.limit_megabytes;
   return e;
 }

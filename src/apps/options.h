@@ -32,7 +32,10 @@ void declare_choice(Arguments&, bool& allow_software_devices, std::optional<std:
 // Errors: Usage for a name that is none.
 Result<std::vector<std::string>> backend_order(const std::optional<std::string>& list);
 
-// Errors: Usage for options that contradict each other or make no sense.
+// The settings with the texts read. Errors: Usage for options that contradict each other or make no sense.
+Result<DeviceSettings> device_settings(const CommonOptions&);
+ModelOptions model_options(const CommonOptions&);
+// Errors: those above; OutOfMemory for a stack that is too small to compute.
 Result<EngineOptions> engine_options(const CommonOptions&);
 ModelFileOptions file_options(const CommonOptions&);
 

@@ -53,12 +53,11 @@ Result<std::string> reload_backends(LoadedModels& models) {
 class Serve final : public Command {
  public:
   void declare(Arguments& a) override {
-    arguments_ = &a;  // it outlives the command's run
     a.models(kModelHelp, models_);
     gimbal::declare(a, http_, "the port (default 8080); 0: any that is free");
     a.section("Configuration");
     a.configurable();
-    a.section("Models");  // of the server itself: workers get the options of the next two sections
+    a.section("Models");
     a.text(
         "--workers", "LIST",
         "devices that answer together, a worker process each: cpu,cuda:0 (default: one worker, on the device "
@@ -76,9 +75,11 @@ class Serve final : public Command {
 
   Result<int> run() override {
     if (auto ok = apply(http_); !ok) return ok.error();
-    auto serving = serving_options(load_, engine_);
+    auto settings = load_settings(load_, engine_);
+    if (!settings) return settings.error();
+    settings->models = std::max(1, int(models_.size()));
+    auto serving = serving_options(*settings);
     if (!serving) return serving.error();
-    serving->models = std::max(1, int(models_.size()));
     if (quiet) serving->planned = {};
     std::vector<ModelFile> files;
     if (models_.empty()) models_.push_back("default");
@@ -103,7 +104,7 @@ class Serve final : public Command {
         const auto turn = memory->turn_to_load();
         return load_local_model(backend_registry(), id, source, *serving, tell_on_stderr(quiet));
       }
-      RemoteOptions remote{worker_commands(source, *devices), {}, memory};
+      RemoteOptions remote{{program_path(), "worker"}, worker_loads(source, *settings, *devices), {}, memory};
       remote.replaced = [&told, id](size_t, const std::string& why) {
         if (api::Services* s = told) s->worker_restarts++;
         note(format("a worker of {} was lost ({}); another one goes on with its answers", id, why));
@@ -142,25 +143,18 @@ class Serve final : public Command {
     return all;
   }
 
-  std::vector<std::vector<std::string>> worker_commands(const ModelFile& source,
-                                                        const std::vector<std::string>& devices) const {
-    std::vector<std::vector<std::string>> all;
+  std::vector<wire::Load> worker_loads(const ModelFile& source, const LoadSettings& settings,
+                                       const std::vector<std::string>& devices) const {
+    std::vector<wire::Load> all;
     for (const std::string& device : devices) {
-      std::vector<std::string> c = {program_path(), "worker",
-                                    "--model=" + (source.path.empty() ? "default" : source.path)};
-      for (const char* section : {kLoadSection, "Device and kernels"})
-        for (std::string& word : arguments_->given(section)) c.push_back(std::move(word));
+      wire::Load w{source.path.empty() ? "default" : source.path, settings, 0, quiet, http_.log_json};
       if (const auto at = DeviceLocation::parse(device)) {
-        c.push_back("--backend=" + at->backend);
-        if (at->backend != "cpu") c.push_back(format("--device={}", at->index));
+        w.settings.devices.backend = at->backend;
+        if (at->backend != kHostBackend) w.settings.devices.device = at->index;
       }
       // So many processes count the same memory as free.
-      const auto here = std::count(devices.begin(), devices.end(), device);
-      if (here > 1) c.push_back(format("--together={}", here));
-      if (models_.size() > 1) c.push_back(format("--models={}", models_.size()));
-      if (quiet) c.push_back("--quiet");
-      if (http_.log_json) c.push_back("--log-json");
-      all.push_back(std::move(c));
+      w.settings.together = int(std::count(devices.begin(), devices.end(), device));
+      all.push_back(std::move(w));
     }
     return all;
   }
@@ -171,7 +165,6 @@ class Serve final : public Command {
   HttpOptions http_;
   LoadOptions load_;
   CommonOptions engine_;
-  const Arguments* arguments_ = nullptr;
 };
 
 }  // namespace

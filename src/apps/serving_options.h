@@ -1,4 +1,4 @@
-// The options of an engine that serves many at once, which `gimbal serve` hands on to its workers.
+// The options of a model that `gimbal serve` answers many requests with, in this process or in workers.
 #pragma once
 #include "apps/options.h"
 #include "apps/shared/sharing_options.h"
@@ -12,7 +12,9 @@ struct LoadOptions : SharingOptions {
 
 void declare(Arguments&, LoadOptions&);
 
-// Errors: those of engine_options().
-Result<ServingOptions> serving_options(const LoadOptions&, const CommonOptions&);
+// Errors: those of engine_options(CommonOptions).
+Result<LoadSettings> load_settings(const LoadOptions&, const CommonOptions&);
+// Errors: those of engine_options(DeviceSettings, ModelOptions).
+Result<ServingOptions> serving_options(const LoadSettings&);
 
 }  // namespace gimbal

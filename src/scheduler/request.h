@@ -1,6 +1,7 @@
 // What is asked of an engine that serves many at once, and what it tells: the one interface between whoever
 // speaks to clients and whoever computes, in the same process or in another one.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -41,15 +42,21 @@ struct GenerationSink {
   std::function<void()> begun = {};
 };
 
+// A number for a request that no other request of this process has.
+inline uint64_t new_request_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 // Thread-safe.
 class GenerationService {
  public:
   virtual ~GenerationService() = default;
-  // Queues it. What is told does not depend on other requests: the same tokens, texts and probabilities as
-  // alone. Errors: Usage for settings out of range, an empty prompt, one that does not fit the context
-  // (context-full); OutOfMemory (queue-full) when too many wait. What is wrong with a grammar comes to the
-  // sink.
-  virtual Result<uint64_t> submit(GenerationRequest, GenerationSink) = 0;
+  // Queues a request; `id`: the caller's, new_request_id(). What is told does not depend on other requests:
+  // the same tokens, texts and probabilities as alone. Errors: Usage for settings out of range, an empty
+  // prompt, one that does not fit the context (context-full); OutOfMemory (queue-full) when too many wait.
+  // What is wrong with a grammar comes to the sink.
+  virtual Status submit(uint64_t id, GenerationRequest, GenerationSink) = 0;
   // Ends it within a step with Finish::Cancelled. An id that is not running is passed over.
   virtual void cancel(uint64_t id) = 0;
 };

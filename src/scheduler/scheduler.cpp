@@ -50,10 +50,8 @@ Scheduler::~Scheduler() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<uint64_t> Scheduler::submit(GenerationRequest request, GenerationSink sink) {
+Status Scheduler::submit(uint64_t id, GenerationRequest request, GenerationSink sink) {
   if (auto ok = Generation::check(request, vocabulary_, capacity_); !ok) return ok.error();
-  static std::atomic<uint64_t> last{0};  // of all schedulers, so that an id says enough
-  const uint64_t id = ++last;
   const double at = now();
   const bool constrained = !request.grammar.empty();
   {
@@ -68,7 +66,7 @@ Result<uint64_t> Scheduler::submit(GenerationRequest request, GenerationSink sin
   }
   if (!constrained) {
     arrive(id, at, std::move(request), std::move(sink), {}, false);
-    return id;
+    return Done{};
   }
   std::string grammar = request.grammar;
   auto then = [this, id, at, request = std::move(request), sink = std::move(sink)](auto made) mutable {
@@ -78,7 +76,7 @@ Result<uint64_t> Scheduler::submit(GenerationRequest request, GenerationSink sin
     forget(id);
     return ok.error();
   }
-  return id;
+  return Done{};
 }
 
 void Scheduler::arrive(uint64_t id, double at, GenerationRequest request, GenerationSink sink,

@@ -23,7 +23,7 @@ class Scheduler final : public GenerationService {
 
   // Errors besides those of the interface: what ended the engine for good. The sink may be called before this
   // returns, and for a grammar from another thread than the engine's.
-  Result<uint64_t> submit(GenerationRequest, GenerationSink) override;
+  Status submit(uint64_t id, GenerationRequest, GenerationSink) override;
   void cancel(uint64_t id) override;
 
   SchedulerNumbers numbers() const;

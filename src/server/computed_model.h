@@ -7,8 +7,6 @@
 
 namespace gimbal {
 
-inline constexpr int kTextsAtOnce = 64;  // that a model answers, where nobody said
-
 // What a model is planned with to answer `parallel` texts at once. Answers how much cache it should get.
 // `context`: of each text; `cache_tokens`: for all of them, 0: what is free; `models`: that share the
 // devices.

@@ -34,7 +34,7 @@ class LocalModel final : public ComputedModel {
 
   Status renew() override {
     return Error{Code::Unsupported, "this server computes itself, with the code that it was started with",
-                 "start it again, or without --workers none"};
+                 "start it again, or let worker processes compute"};
   }
 
   Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {

@@ -2,6 +2,7 @@
 #pragma once
 #include "engine/engine.h"
 #include "server/computed_model.h"
+#include "workers/load.h"
 #include "workers/promised_memory.h"
 
 namespace gimbal {

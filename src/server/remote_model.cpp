@@ -1,7 +1,6 @@
 #include "server/remote_model.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 
 #include "workers/together.h"
@@ -16,64 +15,36 @@ class ServicePool final : public GenerationService {
   explicit ServicePool(std::vector<GenerationService*> services)
       : services_(std::move(services)), running_(services_.size()) {}
 
-  Result<uint64_t> submit(GenerationRequest request, GenerationSink sink) override {
+  Status submit(uint64_t id, GenerationRequest request, GenerationSink sink) override {
     size_t to = 0;
-    uint64_t id;
     {
       const std::lock_guard lock(mutex_);
       to = size_t(std::min_element(running_.begin(), running_.end()) - running_.begin());
       running_[to]++;
-      id = ++last_id_;
-      placed_[id] = {to, 0, false};
     }
     GenerationSink counted{
         std::move(sink.token),
-        [this, id, end = std::move(sink.end)](const GenerationEnd& e) { done(id), end(e); },
-        [this, id, failed = std::move(sink.failed)](const Error& e) { done(id), failed(e); }};
-    auto submitted = services_[to]->submit(std::move(request), std::move(counted));
-    if (!submitted) {
-      done(id);
-      return submitted.error();
-    }
-    bool cancelled = false;
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto at = placed_.find(id); at != placed_.end())
-        at->second.id = *submitted, cancelled = at->second.cancelled;
-    }
-    if (cancelled) services_[to]->cancel(*submitted);
-    return id;
+        [this, to, end = std::move(sink.end)](const GenerationEnd& e) { done(to), end(e); },
+        [this, to, failed = std::move(sink.failed)](const Error& e) { done(to), failed(e); }};
+    const Status queued = services_[to]->submit(id, std::move(request), std::move(counted));
+    if (!queued) done(to);
+    return queued;
   }
 
+  // Services without this request pass it over.
   void cancel(uint64_t id) override {
-    Placed p{};
-    {
-      const std::lock_guard lock(mutex_);
-      const auto at = placed_.find(id);
-      if (at == placed_.end()) return;
-      at->second.cancelled = true;
-      p = at->second;
-    }
-    if (p.id) services_[p.service]->cancel(p.id);
+    for (GenerationService* service : services_) service->cancel(id);
   }
 
  private:
-  struct Placed {
-    size_t service;
-    uint64_t id;  // there; 0: not known yet
-    bool cancelled;
-  };
-  void done(uint64_t id) {
+  void done(size_t service) {
     const std::lock_guard lock(mutex_);
-    if (const auto at = placed_.find(id); at != placed_.end())
-      running_[at->second.service]--, placed_.erase(at);
+    running_[service]--;
   }
 
   const std::vector<GenerationService*> services_;
   std::mutex mutex_;
-  std::vector<int> running_;
-  std::map<uint64_t, Placed> placed_;
-  uint64_t last_id_ = 0;
+  std::vector<int> running_;  // requests of each
 };
 
 class RemoteModel final : public ServedModel {
@@ -88,10 +59,10 @@ class RemoteModel final : public ServedModel {
     auto chat = ChatTemplate::of(*source_.file, *tokenizer_);
     if (!chat) return chat.error();
     chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
-    kernels_.resize(options_.commands.size());
+    kernels_.resize(options_.loads.size());
     const auto turn = options_.memory->turn_to_load();
-    const bool several = options_.commands.size() > 1;
-    for (size_t i = 0; i < options_.commands.size(); i++) {
+    const bool several = options_.loads.size() > 1;
+    for (size_t i = 0; i < options_.loads.size(); i++) {
       WorkerSettings s = settings(i, several);
       s.asks_for_memory = several;
       auto started = RemoteService::start(std::move(s));
@@ -178,7 +149,8 @@ class RemoteModel final : public ServedModel {
   // `divides`: PromisedMemory::worker()
   WorkerSettings settings(size_t i, bool divides) {
     WorkerSettings s;
-    s.command = options_.commands[i];
+    s.command = options_.command;
+    s.load = options_.loads[i];
     s.memory = options_.memory->worker(id_, divides);
     s.vocabulary = int(tokenizer_->size());
     s.ready = [this, i](const wire::Hello& hello) {
@@ -197,7 +169,7 @@ class RemoteModel final : public ServedModel {
     if (!embedder_) {
       const auto turn = options_.memory->turn_to_load();
       WorkerSettings s = settings(0, false);
-      s.command.push_back("--embeddings");
+      s.load.settings.model.embed = true;
       auto started = RemoteService::start(std::move(s));
       if (!started) return started.error();
       if (auto ok = (*started)->wait_ready(); !ok) return ok.error();

@@ -9,8 +9,9 @@
 namespace gimbal {
 
 struct RemoteOptions {
-  std::vector<std::vector<std::string>> commands;  // of the workers: the program and its arguments
-  // What a user must or may know, from other threads; must not block. `worker`: which of the commands.
+  std::vector<std::string> command;  // of all workers: the program and its arguments
+  std::vector<wire::Load> loads;     // one for each
+  // What a user must or may know, from other threads; must not block. `worker`: its index in `loads`.
   std::function<void(size_t worker, const std::string& why)> replaced;
   std::shared_ptr<PromisedMemory> memory;  // of all models of the server
 };

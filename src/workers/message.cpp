@@ -148,6 +148,15 @@ const char* literal(const std::string& word) {
   return "";
 }
 
+bool has_protocol(const Json& value) {
+  return value.is_object() && value.contains("protocol") && value["protocol"] == kProtocol;
+}
+
+Error other_version(const char* side) {
+  return malformed(
+      format("the {} does not speak protocol {}: it is of another version of gimbal", side, kProtocol));
+}
+
 bool is_whole(const Explanation& e) {
   for (const Explanation::Program& p : e.programs)
     for (const Explanation::Op& op : p.ops)
@@ -171,6 +180,11 @@ Result<FromWorker> read_failed(const Json& value) {
 }  // namespace
 
 std::string encode(const ToWorker& message) {
+  if (const auto* m = std::get_if<Load>(&message)) {
+    Json j = json_of(*m);
+    j["protocol"] = kProtocol;
+    return line_of("load", std::move(j));
+  }
   if (const auto* m = std::get_if<Submit>(&message)) return line_of_fields("submit", *m);
   if (const auto* m = std::get_if<Embed>(&message)) return line_of_fields("embed", *m);
   if (const auto* m = std::get_if<Cancel>(&message)) return line_of("cancel", m->id);
@@ -197,6 +211,11 @@ Result<ToWorker> decode_to_worker(std::string_view line) {
   auto member = member_of(line);
   if (!member) return member.error();
   const auto& [name, value] = *member;
+  if (name == "load") {
+    if (!has_protocol(value)) return other_version("server");
+    auto load = read_load(value);
+    return load ? Result<ToWorker>(std::move(*load)) : load.error();
+  }
   if (name == "submit") return read_fields<ToWorker, Submit>(name, value);
   if (name == "embed") return read_fields<ToWorker, Embed>(name, value);
   if (name == "go" && value == true) return ToWorker(Go{});
@@ -221,10 +240,7 @@ Result<FromWorker> decode_from_worker(std::string_view line) {
     return FromWorker(Begun{value.get<uint64_t>()});
   }
   if (name == "hello") {
-    const auto protocol = value.is_object() ? value.find("protocol") : value.end();
-    if (!value.is_object() || protocol == value.end() || *protocol != kProtocol)
-      return malformed(
-          format("the worker does not speak protocol {}: it is of another version of gimbal", kProtocol));
+    if (!has_protocol(value)) return other_version("worker");
     auto hello = read_fields<FromWorker, Hello>(name, value);
     if (hello && !is_whole(std::get<Hello>(*hello).explanation))
       return malformed("hello: an op of the explanation has a choice that there is none of");

@@ -1,9 +1,10 @@
 // What a front and its worker processes say to each other: one JSON object to a line.
 //
 //   front to worker                    worker to front
+//   {"load": {"protocol": 6, ...}}                                      first; one for a process
 //   {"submit": {"id", "prompt", ...}}  {"planned": {"needs"}}           of memory; it waits for "go"
 //   {"cancel": id}                     {"loading": [done, total]}       then, bytes
-//   {"embed": {"id", "texts"}}         {"hello": {"protocol": 5, ...}}  ready
+//   {"embed": {"id", "texts"}}         {"hello": {"protocol": 6, ...}}  ready
 //   {"ping": n}                        {"begun": id}                    before its first rows
 //   {"go": true}                       {"token": {"id", "index", "token", "text", ...}}
 //                                      {"end": {"id", "finish", ...}}
@@ -18,10 +19,11 @@
 #include "engine/explanation.h"
 #include "scheduler/numbers.h"
 #include "scheduler/request.h"
+#include "workers/load.h"
 
 namespace gimbal::wire {
 
-inline constexpr int kProtocol = 5;
+inline constexpr int kProtocol = 6;
 inline constexpr size_t kMaxLine = size_t(32) << 20;  // bytes
 
 struct Submit {
@@ -41,7 +43,7 @@ struct Ping {
 struct Go {  // it takes the memory that it planned
   bool operator==(const Go&) const = default;
 };
-using ToWorker = std::variant<Submit, Cancel, Embed, Ping, Go>;
+using ToWorker = std::variant<Load, Submit, Cancel, Embed, Ping, Go>;
 
 // Bytes of one memory, by the plan of a model.
 struct MemoryNeed {

@@ -20,12 +20,11 @@ constexpr size_t kMaxUnread = size_t(256) << 20;  // bytes that a worker does no
 }  // namespace
 
 Status RemoteService::Impl::start_process() {
-  std::vector<std::string> command = settings.command;
-  if (const uint64_t promised = settings.memory ? settings.memory->of_others() : 0)
-    command.push_back(format("--promised={}", promised));
-  auto started = WorkerProcess::start(command);
+  if (settings.memory) settings.load.promised = settings.memory->of_others();
+  auto started = WorkerProcess::start(settings.command);
   if (!started) return started.error();
   process = std::move(*started);
+  process.channel.send(encode(wire::ToWorker(settings.load)));
   if (settings.memory) settings.memory->is_process(process.pid());
   heard = moved = last_ping = Clock::now();
   const std::lock_guard lock(mutex);
@@ -66,7 +65,9 @@ void RemoteService::Impl::take_wishes() {
     if (replacing && may_be_exchanged()) take_another_process();
     if (std::exchange(admitted, false) && process) process.channel.send(encode(wire::ToWorker(wire::Go{})));
   }
-  for (auto& [id, r] : fresh) requests.emplace(id, std::move(r));
+  for (auto& [id, r] : fresh)
+    if (!requests.try_emplace(id, std::move(r)).second)
+      r.sink.failed({Code::Usage, format("there is a request {} already", id), "give each its own id"});
   if (ready) send_waiting();
   for (uint64_t id : unwanted) {
     const auto at = requests.find(id);
@@ -329,7 +330,7 @@ Status RemoteService::embed(std::span<const std::vector<Token>> texts, const Emb
   e->texts.assign(texts.begin(), texts.end());
   std::unique_lock lock(impl_->mutex);
   if (impl_->ended) return *impl_->ended;
-  impl_->embeddings.emplace(++impl_->last_id, e);
+  impl_->embeddings.emplace(new_request_id(), e);
   lock.unlock();
   impl_->poke();
   for (size_t i = 0; i < texts.size(); i++) {
@@ -343,16 +344,14 @@ Status RemoteService::embed(std::span<const std::vector<Token>> texts, const Emb
   return Done{};
 }
 
-Result<uint64_t> RemoteService::submit(GenerationRequest request, GenerationSink sink) {
-  uint64_t id;
+Status RemoteService::submit(uint64_t id, GenerationRequest request, GenerationSink sink) {
   {
     const std::lock_guard lock(impl_->mutex);
     if (impl_->ended) return *impl_->ended;
-    id = ++impl_->last_id;
     impl_->submitted.emplace_back(id, Impl::Request{std::move(request), std::move(sink)});
   }
   impl_->poke();
-  return id;
+  return Done{};
 }
 
 void RemoteService::cancel(uint64_t id) {

@@ -14,11 +14,12 @@ namespace gimbal {
 
 struct WorkerSettings {
   std::vector<std::string> command;  // of the process; its first word: the program's path
+  wire::Load load;                   // what it loads; `promised` is set for each process, from `memory`
   // The first process says what memory it is about to take and waits (wait_planned, admit). Those that
   // replace it do not: what their predecessors took may not be free yet.
   bool asks_for_memory = false;
   // Its part of what this server's workers will take; none: they are not asked. Each process is told what it
-  // must leave to the others (`--promised`).
+  // must leave to the others.
   std::shared_ptr<PromisedMemory::Worker> memory = {};
   int vocabulary = 0;                               // tokens from 0 on; others are not believed
   std::chrono::milliseconds ping_every{2'000};      // and where ask_numbers() was called
@@ -64,7 +65,7 @@ class RemoteService : public GenerationService {
   void ask_numbers();
 
   // Errors: only when the service has ended; all others come to the sink.
-  Result<uint64_t> submit(GenerationRequest, GenerationSink) override;
+  Status submit(uint64_t id, GenerationRequest, GenerationSink) override;
   void cancel(uint64_t id) override;
 
   // For each text, in order; `sink` is called from this thread, and its error ends the call. Goes on where a

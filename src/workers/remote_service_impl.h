@@ -47,7 +47,6 @@ struct RemoteService::Impl {
   std::vector<std::pair<uint64_t, Request>> submitted;
   std::vector<uint64_t> cancelled;
   std::map<uint64_t, std::shared_ptr<Embedding>> embeddings;
-  uint64_t last_id = 0;
   bool stopping = false, replacing = false;
   bool asks = false;                     // the process waits to be admitted once it has planned
   std::optional<wire::Planned> planned;  // it waits

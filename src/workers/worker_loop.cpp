@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <condition_variable>
 #include <list>
-#include <map>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -44,16 +43,11 @@ bool send_all(int socket, std::string line) {
 struct Speaker {
   std::mutex mutex;
   int socket;
-  std::map<uint64_t, uint64_t> running;  // the front's number of a request -> the service's; 0: not known yet
 
   void say(const wire::FromWorker& message) {
     const std::string line = encode(message);
     const std::lock_guard lock(mutex);
     if (socket >= 0 && !send_all(socket, line)) socket = -1;  // the reading thread notices, too
-  }
-  void forget(uint64_t id) {
-    const std::lock_guard lock(mutex);
-    running.erase(id);
   }
 };
 using SpeakerPtr = std::shared_ptr<Speaker>;
@@ -62,32 +56,13 @@ void submit(GenerationService* service, const SpeakerPtr& to, wire::Submit& m) {
   const uint64_t id = m.id;
   if (!service)
     return to->say(wire::Failed{id, {Code::Unsupported, "this model gives embeddings, and no text", ""}});
-  {
-    const std::lock_guard lock(to->mutex);
-    to->running[id] = 0;
-  }
   GenerationSink sink;
   sink.token = [to, id](const TokenTold& told) { to->say(wire::Told{id, told}); };
-  sink.end = [to, id](const GenerationEnd& end) { to->forget(id), to->say(wire::Ended{id, end}); };
-  sink.failed = [to, id](const Error& why) { to->forget(id), to->say(wire::Failed{id, why}); };
+  sink.end = [to, id](const GenerationEnd& end) { to->say(wire::Ended{id, end}); };
+  sink.failed = [to, id](const Error& why) { to->say(wire::Failed{id, why}); };
   sink.begun = [to, id] { to->say(wire::Begun{id}); };
-  auto submitted = service->submit(std::move(m.request), std::move(sink));
-  if (!submitted) {
-    to->forget(id);
-    return to->say(wire::Failed{id, submitted.error()});
-  }
-  const std::lock_guard lock(to->mutex);
-  // It may have ended already.
-  if (const auto at = to->running.find(id); at != to->running.end()) at->second = *submitted;
-}
-
-void cancel(GenerationService* service, const SpeakerPtr& to, uint64_t id) {
-  uint64_t known = 0;
-  {
-    const std::lock_guard lock(to->mutex);
-    if (const auto at = to->running.find(id); at != to->running.end()) known = at->second;
-  }
-  if (known) service->cancel(known);
+  if (auto ok = service->submit(id, std::move(m.request), std::move(sink)); !ok)
+    to->say(wire::Failed{id, ok.error()});
 }
 
 // Texts are embedded by a thread of their own: the loop goes on to answer. Requests take turns, text by text,
@@ -174,6 +149,24 @@ class Embedder {
   std::thread thread_;
 };
 
+Error front_gone() { return {Code::Usage, "the server that started this worker is gone", ""}; }
+
+// Byte by byte: what comes behind the line is for serve_front().
+Result<wire::ToWorker> next_message(int socket) {
+  constexpr size_t kLongest = 1 << 20;
+  std::string line;
+  for (char c; line.size() < kLongest;) {
+    pollfd p{socket, POLLIN, 0};
+    if (poll(&p, 1, -1) < 0 && errno != EINTR) return front_gone();
+    const ssize_t n = read(socket, &c, 1);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return front_gone();
+    if (n < 0) continue;
+    if (c == '\n') return wire::decode_to_worker(line);
+    line += c;
+  }
+  return Error{Code::Malformed, "the server sends a message without an end", ""};
+}
+
 }  // namespace
 
 Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
@@ -192,46 +185,35 @@ Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
       auto message = wire::decode_to_worker(line);
       if (!message) outcome = message.error();
       else if (auto* m = std::get_if<wire::Submit>(&*message)) submit(loop.service, to, *m);
-      else if (auto* c = std::get_if<wire::Cancel>(&*message)) cancel(loop.service, to, c->id);
-      else if (auto* e = std::get_if<wire::Embed>(&*message)) embedder.add(std::move(*e));
+      else if (auto* c = std::get_if<wire::Cancel>(&*message)) {
+        if (loop.service) loop.service->cancel(c->id);
+      } else if (auto* e = std::get_if<wire::Embed>(&*message)) embedder.add(std::move(*e));
       else if (std::holds_alternative<wire::Go>(*message))
         outcome = Error{Code::Malformed, "the server lets its worker go on, which asked for nothing", ""};
+      else if (std::holds_alternative<wire::Load>(*message))
+        outcome = Error{Code::Malformed, "the server sends its worker a second model", ""};
       else
         to->say(
             wire::Pong{std::get<wire::Ping>(*message).n, loop.numbers ? loop.numbers() : SchedulerNumbers{}});
     }
   }
-  std::map<uint64_t, uint64_t> rest;
-  {
-    const std::lock_guard lock(to->mutex);
-    to->socket = -1;
-    rest = to->running;
-  }
-  for (const auto& [id, known] : rest)
-    if (known) loop.service->cancel(known);
+  const std::lock_guard lock(to->mutex);
+  to->socket = -1;
   return outcome;
 }
 
+Result<wire::Load> wait_for_load(int socket) {
+  auto message = next_message(socket);
+  if (!message) return message.error();
+  if (auto* load = std::get_if<wire::Load>(&*message)) return std::move(*load);
+  return Error{Code::Malformed, "the server does not begin with the model", ""};
+}
+
 Status ask_for_memory(int socket, const wire::Planned& planned) {
-  const Error gone{Code::Usage, "the server that started this worker is gone", ""};
-  if (!send_all(socket, encode(wire::FromWorker(planned)))) return gone;
-  // Byte by byte: what comes behind the line is for serve_front().
-  std::string line;
-  for (char c; line.size() < 64;) {
-    pollfd p{socket, POLLIN, 0};
-    if (poll(&p, 1, -1) < 0 && errno != EINTR) return gone;
-    const ssize_t n = read(socket, &c, 1);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return gone;
-    if (n < 0) continue;
-    if (c != '\n') {
-      line += c;
-      continue;
-    }
-    auto message = wire::decode_to_worker(line);
-    if (!message) return message.error();
-    if (std::holds_alternative<wire::Go>(*message)) return Done{};
-    break;
-  }
+  if (!send_all(socket, encode(wire::FromWorker(planned)))) return front_gone();
+  auto message = next_message(socket);
+  if (!message) return message.error();
+  if (std::holds_alternative<wire::Go>(*message)) return Done{};
   return Error{Code::Malformed, "the server does not answer what its worker asked", ""};
 }
 

@@ -17,13 +17,17 @@ struct WorkerLoop {
       embed;
 };
 
-// Says hello and returns when the front is gone, or said what makes no sense (the error). Requests that still
-// run are cancelled. Calls no sink after it returned.
+// Says hello and returns when the front is gone, or said what makes no sense (the error). Requests may still
+// run then, and tell nothing: the service's end ends them.
 Status serve_front(const WorkerLoop&, const wire::Hello&);
 
-// Before there is a service: tells how far loading is, or why there will be none.
+// ---- before there is a service
+
+// The first message: the model, and how it is loaded. Errors: Malformed; Usage when the front is gone.
+Result<wire::Load> wait_for_load(int socket);
 // What the process is about to take; returns when the front lets it. Errors: Usage when the front is gone.
 Status ask_for_memory(int socket, const wire::Planned&);
+// How far loading is, or why there will be no service.
 void tell_loading(int socket, uint64_t done, uint64_t total);
 void tell_failed(int socket, const Error&);
 

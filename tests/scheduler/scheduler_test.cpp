@@ -59,9 +59,10 @@ class BesideOthers {
   }
   void hears_what_it_hears_alone(const GenerationRequest& r, bool cancelled) {
     Listener l;
-    auto id = scheduler_->submit(r, l.sink());
-    ASSERT_TRUE(id) << id.error().message;
-    if (cancelled) scheduler_->cancel(*id);
+    const uint64_t id = new_request_id();
+    const Status queued = scheduler_->submit(id, r, l.sink());
+    ASSERT_TRUE(queued) << queued.error().message;
+    if (cancelled) scheduler_->cancel(id);
     const Heard& heard = l.wait();
     const std::lock_guard lock(one_at_a_time_);
     expect_same(heard, alone(reference_.model(), scheduler_->tokenizer(), r), r);
@@ -94,10 +95,10 @@ TEST(Scheduler, AFullQueueSaysSo) {
   const std::shared_future<void> open = gate.get_future();
   auto ask = [&] {
     listeners.push_back(std::make_unique<Listener>());
-    return s->submit(greedy(once(), -1), listeners.back()->sink([open] { open.wait(); }));
+    return s->submit(new_request_id(), greedy(once(), -1), listeners.back()->sink([open] { open.wait(); }));
   };
   for (int i = 0; i < 5; i++) ASSERT_TRUE(ask());
-  auto no = s->submit(greedy(once(), 5), {});
+  auto no = s->submit(new_request_id(), greedy(once(), 5), {});
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::OutOfMemory);
   EXPECT_STREQ(no.error().reason, "queue-full");
@@ -118,7 +119,7 @@ TEST(Scheduler, AGrammarConstrainsTheAnswer) {
        {"root ::= \"yes\" | \"no\"", "root ::= [a-c]{3} \"!\"", "root ::= \"yes\" | \"no\""}) {
     Listener l;
     r.grammar = form;
-    ASSERT_TRUE(s->submit(r, l.sink()));
+    ASSERT_TRUE(s->submit(new_request_id(), r, l.sink()));
     const Heard& h = l.wait();
     ASSERT_TRUE(h.end);
     EXPECT_STREQ(name_of(h.end->finish), "stop-token");
@@ -128,7 +129,7 @@ TEST(Scheduler, AGrammarConstrainsTheAnswer) {
   }
   r.grammar = "root ::= (";
   Listener no;
-  ASSERT_TRUE(s->submit(r, no.sink()));
+  ASSERT_TRUE(s->submit(new_request_id(), r, no.sink()));
   const Heard& heard = no.wait();
   ASSERT_TRUE(heard.failed);
   EXPECT_EQ(heard.failed->code, Code::Usage);
@@ -149,13 +150,11 @@ TEST(Scheduler, ASinkMayCancel) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
   auto s = scheduler_on(on);
   Listener l;
-  std::promise<uint64_t> id;
+  const uint64_t id = new_request_id();
   int heard = 0;
-  auto submitted = s->submit(greedy(once(), -1), l.sink([&] {
-    if (++heard == 3) s->cancel(id.get_future().get());
-  }));
-  ASSERT_TRUE(submitted);
-  id.set_value(*submitted);
+  ASSERT_TRUE(s->submit(id, greedy(once(), -1), l.sink([&] {
+    if (++heard == 3) s->cancel(id);
+  })));
   const Heard& h = l.wait();
   EXPECT_EQ(h.end->finish, Finish::Cancelled);
   EXPECT_EQ(h.tokens.size(), 3u);
@@ -167,10 +166,10 @@ TEST(Scheduler, WhatRunsWhenItEndsIsCancelled) {
   Listener a, b;
   std::promise<void> began;
   bool first = true;
-  ASSERT_TRUE(s->submit(greedy(once(), -1), a.sink([&] {
+  ASSERT_TRUE(s->submit(new_request_id(), greedy(once(), -1), a.sink([&] {
     if (std::exchange(first, false)) began.set_value();
   })));
-  ASSERT_TRUE(s->submit(greedy(once(), -1), b.sink()));
+  ASSERT_TRUE(s->submit(new_request_id(), greedy(once(), -1), b.sink()));
   began.get_future().wait();
   s = nullptr;
   EXPECT_TRUE(a.wait().end && b.wait().end);
@@ -183,7 +182,7 @@ TEST(Scheduler, NumbersForMetrics) {
   EXPECT_GT(s->numbers().pages, 0);
   for (int i = 0; i < 3; i++) {
     Listener l;
-    ASSERT_TRUE(s->submit(greedy(once(), 20), l.sink()));
+    ASSERT_TRUE(s->submit(new_request_id(), greedy(once(), 20), l.sink()));
     l.wait();
   }
   while (s->numbers().requests < 3) std::this_thread::yield();
@@ -257,9 +256,9 @@ TEST_F(LostDevice, UnderStrictAllEndsWithTheReason) {
   std::vector<std::unique_ptr<Listener>> listeners;
   for (int i = 0; i < 6; i++) {
     listeners.push_back(std::make_unique<Listener>());
-    auto id = s->submit(greedy(once(), 12), listeners.back()->sink());
-    if (!id) {
-      EXPECT_STREQ(id.error().reason, "device-lost");
+    const Status queued = s->submit(new_request_id(), greedy(once(), 12), listeners.back()->sink());
+    if (!queued) {
+      EXPECT_STREQ(queued.error().reason, "device-lost");
       listeners.pop_back();
     }
   }

@@ -51,13 +51,13 @@ class ScriptedService final : public GenerationService {
     return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return !cancelled_.empty(); });
   }
 
-  Result<uint64_t> submit(GenerationRequest r, GenerationSink sink) override {
+  Status submit(uint64_t id, GenerationRequest r, GenerationSink sink) override {
     const std::lock_guard lock(mutex_);
     if (refusal_) return *refusal_;
     asked_.push_back(r);
-    jobs_.push_back({++last_, std::move(r), std::move(sink)});
+    jobs_.push_back({id, std::move(r), std::move(sink)});
     changed_.notify_all();
-    return last_;
+    return Done{};
   }
   void cancel(uint64_t id) override {
     const std::lock_guard lock(mutex_);
@@ -129,7 +129,6 @@ class ScriptedService final : public GenerationService {
   bool never_ends_ = false, ends_ = false;
   std::optional<Error> failure_, refusal_;
   int fails_after_ = 0;
-  uint64_t last_ = 0;
   std::deque<Job> jobs_;
   std::set<uint64_t> cancelled_;
   std::vector<GenerationRequest> asked_;

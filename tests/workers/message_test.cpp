@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include <limits>
 
 #include "base/json.h"
@@ -71,6 +73,77 @@ TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   EXPECT_EQ(q.stops, r.stops);
 }
 
+wire::Load full_load() {
+  wire::Load m{"m.gguf", {}, UINT64_MAX, true, true};
+  LoadSettings& s = m.settings;
+  DeviceSettings& d = s.devices;
+  d.backend = "vulkan", d.device = 1, d.gpu_layers = -1, d.split = {{"cpu", 4}, {"cuda:1", -1}};
+  d.strict = d.allow_software_devices = d.refresh = true, d.prefer_kernel = {"cpu.*"};
+  d.backend_order = {"cuda", "cpu"}, d.numerics = Numerics::Fast, d.threads = 3, d.cpu_variant = "avx2";
+  d.verify = Verify::Never, d.packed = Packed::Off;
+  s.model.context = 64, s.model.batch = 16, s.model.cache_type = "q8_0", s.model.kernel_config = "preset";
+  s.model.lora = {{"a.gguf", 0.5f}}, s.model.draft = "ngram", s.model.embed = true;
+  s.parallel = 5, s.cache_tokens = 6, s.queue = 7, s.models = 8, s.together = 9;
+  return m;
+}
+
+TEST(WorkerMessages, KeepEveryFieldOfALoad) {
+  const std::string line = encode(wire::ToWorker(full_load()));
+  auto back = wire::decode_to_worker(line);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(encode(*back), line);
+  const wire::Load& m = std::get<wire::Load>(*back);
+  EXPECT_EQ(m.settings.devices.split.at(1).device, "cuda:1");
+  EXPECT_EQ(m.settings.devices.numerics, Numerics::Fast);
+  EXPECT_EQ(m.settings.model.lora.at(0).scale, 0.5f);
+  EXPECT_EQ(m.settings.model.cache_type, "q8_0");
+  EXPECT_EQ(m.settings.model.draft, "ngram");
+  EXPECT_EQ(m.promised, UINT64_MAX);
+  // What is not set stays so.
+  auto none = wire::decode_to_worker(encode(wire::ToWorker(wire::Load{})));
+  ASSERT_TRUE(none);
+  EXPECT_EQ(std::get<wire::Load>(*none).settings.devices.threads, std::nullopt);
+}
+
+TEST(WorkerMessages, RefuseALoadThatIsDamaged) {
+  const Json whole = Json::parse(encode(wire::ToWorker(full_load())));
+  const auto refused = [](const Json& j) { return !wire::decode_to_worker(j.dump()); };
+  ASSERT_FALSE(refused(whole));
+  // Every field at every depth: gone, of no type, of another type.
+  const std::function<void(const std::string&)> damage = [&](const std::string& at) {
+    const Json::json_pointer pointer(at);
+    if (!whole[pointer].is_object()) return;
+    for (const auto& field : whole[pointer].items()) {
+      Json j = whole;
+      j[pointer].erase(field.key());
+      EXPECT_TRUE(refused(j)) << j.dump();
+      for (const Json& other : {Json{{"a", 1}}, Json(1e300), Json(Json::array({Json::array()}))}) {
+        j = whole, j[pointer][field.key()] = other;
+        EXPECT_TRUE(refused(j)) << j.dump();
+      }
+      damage(at + "/" + field.key());
+    }
+  };
+  damage("/load");
+  for (const auto& [at, value] : std::initializer_list<std::pair<const char*, Json>>{
+           {"/load/protocol", wire::kProtocol - 1},
+           {"/load/settings/parallel", 0},
+           {"/load/settings/queue", -1},
+           {"/load/settings/cache_tokens", -1},
+           {"/load/settings/threads", 0},
+           {"/load/settings/verify", 3},
+           {"/load/settings/numerics", -1},
+           {"/load/settings/split", Json::parse("[[\"cpu\", -2]]")},
+           {"/load/settings/split", Json::parse("[[\"no device:\", 2]]")},
+           {"/load/settings/context", 1 << 30},
+           {"/load/settings/batch", -1},
+           {"/load/settings/cache_type", "q2_k"}}) {
+    Json j = whole;
+    j[Json::json_pointer(at)] = value;
+    EXPECT_TRUE(refused(j)) << j.dump();
+  }
+}
+
 // Every message with one field gone, of another type, or out of range: refused, with its name.
 TEST(WorkerMessages, RefuseWhatIsDamaged) {
   TokenTold told{3, 4, "x", -1.5f, {{1, -2.f}}};
@@ -125,6 +198,7 @@ TEST(WorkerMessages, SurviveAnyDamage) {
                                     encode(wire::FromWorker(wire::Begun{8})),
                                     encode(wire::FromWorker(wire::Planned{{{"cpu:0", 5, 4, 3, 2}, {}}})),
                                     encode(wire::ToWorker(wire::Go{})),
+                                    encode(wire::ToWorker(full_load())),
                                     encode(wire::ToWorker(wire::Submit{1, {}})),
                                     encode(wire::ToWorker(wire::Cancel{1}))};
   uint64_t state = 1;

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -35,7 +36,7 @@ class Front {
                  std::function<void(WorkerSettings&)> change = {}) {
     WorkerSettings s;
     s.command = {"/proc/self/exe", "scripted-worker", mode, std::to_string(at)};
-    s.vocabulary = 97;
+    s.load.model = "scripted", s.vocabulary = 97;
     s.replaced = [this](const std::string& why) {
       const std::lock_guard lock(mutex_);
       replaced_.push_back(why);
@@ -72,9 +73,9 @@ class Front {
       answers_[n].failed = e;
       changed_.notify_all();
     };
-    auto id = service->submit(std::move(r), std::move(sink));
-    EXPECT_TRUE(id);
-    return id ? *id : 0;
+    const uint64_t id = new_request_id();
+    EXPECT_TRUE(service->submit(id, std::move(r), std::move(sink)));
+    return id;
   }
   Answer so_far(size_t n) {
     const std::lock_guard lock(mutex_);
@@ -379,9 +380,25 @@ TEST(RemoteService, WhatCannotBeAWorkerIsToldWithItsReason) {
       ASSERT_FALSE(ready);
       EXPECT_EQ(ready.error().code, Code::OutOfMemory);
       EXPECT_EQ(ready.error().remedy, "take a smaller one");
-      EXPECT_FALSE(front.service->submit({}, {}));
+      EXPECT_FALSE(front.service->submit(new_request_id(), {}, {}));
     }
   }
+}
+
+// Whose answer would it be?
+TEST(RemoteService, AnIdThatIsInUseIsRefused) {
+  Front front("well");
+  const uint64_t id = front.ask(0, 100'000);
+  front.wait(0, 1);
+  std::promise<Error> refused;
+  GenerationSink sink;
+  sink.failed = [&](const Error& e) { refused.set_value(e); };
+  GenerationRequest other;
+  other.prompt = {1, 2, 3};
+  ASSERT_TRUE(front.service->submit(id, std::move(other), std::move(sink)));
+  EXPECT_EQ(refused.get_future().get().code, Code::Usage);
+  front.service->cancel(id);
+  EXPECT_EQ(front.wait(0).end->finish, Finish::Cancelled);
 }
 
 TEST(RemoteService, CancelEndsARequestAndRefusalsComeBack) {

@@ -37,14 +37,14 @@ class ScriptedService : public GenerationService {
     wake_.notify_all();
     thread_.join();
   }
-  Result<uint64_t> submit(GenerationRequest r, GenerationSink s) override {
+  Status submit(uint64_t id, GenerationRequest r, GenerationSink s) override {
     if (mode_ == "poison-submit" && r.prompt[1] == kPoison) raise(SIGKILL);
     if (r.client == "refused")
       return Error{Code::Usage, "refused as the script says", "", reason::kContextFull, "prompt"};
     const std::lock_guard lock(mutex_);
-    running_[++last_] = {std::move(r), std::move(s)};
+    running_[id] = {std::move(r), std::move(s)};
     wake_.notify_all();
-    return last_;
+    return Done{};
   }
   void cancel(uint64_t id) override {
     const std::lock_guard lock(mutex_);
@@ -114,7 +114,6 @@ class ScriptedService : public GenerationService {
   std::condition_variable wake_;
   std::map<uint64_t, Job> running_;
   std::vector<uint64_t> cancelled_;
-  uint64_t last_ = 0;
   bool stop_ = false;
   std::thread thread_;
 };
@@ -163,6 +162,8 @@ inline int scripted_worker(const std::string& mode, int at) {
     }
     for (;;) pause();
   }
+  auto load = wait_for_load(kWorkerSocket);
+  if (!load || load->model != "scripted") return 1;
   if (mode == "plans" && !ask_for_memory(kWorkerSocket, {{{"cpu:0", 10, 8, 0, 9}}})) return 1;
   tell_loading(kWorkerSocket, 1, 2);
   ScriptedService service(mode, at);

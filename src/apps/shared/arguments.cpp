@@ -40,20 +40,6 @@ size_t Arguments::typed(const Declared& d) const {
   return times + line_.given(split(d.names, ',').back()).size();
 }
 
-std::vector<std::string> Arguments::given(const std::string& section) const {
-  std::vector<std::string> out;
-  for (const Declared& d : declared_) {
-    if (d.section != section || d.listed == Declared::InHelp) continue;
-    const std::string name = split(d.names, ',').back();
-    std::vector<std::string> values = d.settled;
-    if (typed(d)) values = line_.given(name);
-    if (d.value.empty() && !values.empty()) out.push_back(name);
-    if (d.value.empty()) continue;
-    for (const std::string& value : values) out.push_back(name + "=" + value);
-  }
-  return out;
-}
-
 std::vector<std::string> Arguments::typed(const std::string& section) const {
   std::vector<std::string> out;
   for (const Declared& d : declared_)
@@ -66,7 +52,7 @@ void Arguments::section(std::string title) { section_ = std::move(title); }
 void Arguments::example(std::string line) { examples_.push_back(std::move(line)); }
 void Arguments::remember(const std::string& names, const std::string& value, const char* help, Setter set,
                          bool repeatable) {
-  declared_.push_back({section_, names, value, help, Declared::Everywhere, std::move(set), repeatable, {}});
+  declared_.push_back({section_, names, value, help, Declared::Everywhere, std::move(set), repeatable});
 }
 
 void Arguments::option(const std::string& names, const std::string& value, const char* help, Setter set,

@@ -88,9 +88,7 @@ class Arguments {
   bool help_wanted() const { return help_wanted_; }
   std::string help() const;
 
-  // The options of a section that were given, wherever, as they can be typed again.
-  std::vector<std::string> given(const std::string& section) const;
-  // Those that were typed, by their long names.
+  // The options of a section that were typed, by their long names.
   std::vector<std::string> typed(const std::string& section) const;
 
   // Takes the text; answers what was expected when it does not fit.
@@ -101,7 +99,6 @@ class Arguments {
     enum : uint8_t { Everywhere, InHelp, InTables } listed = Everywhere;
     Setter set = {};
     bool repeatable = false;
-    std::vector<std::string> settled = {};  // the values from elsewhere than the command line
   };
   const std::string& command() const { return command_; }
   const std::string& about() const { return about_; }

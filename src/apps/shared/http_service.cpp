@@ -9,6 +9,7 @@
 #include "apps/shared/json.h"
 #include "apps/shared/next_steps.h"
 #include "apps/shared/terminal.h"
+#include "apps/shared/wording.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "server/api/text.h"
@@ -29,7 +30,7 @@ void read_again(http::Server& server, bool has_certificate) {
   if (!has_certificate)
     return note("SIGHUP: there is no certificate to read again; SIGTERM ends this server");
   if (auto renewed = server.renew_certificate(); !renewed)
-    note(format("SIGHUP: the certificate stays as it was: {}", renewed.error().message));
+    note(format("SIGHUP: the certificate stays as it was: {}", worded(renewed.error()).message));
   else note("SIGHUP: connections get the certificate that is in the file now");
 }
 

@@ -43,8 +43,6 @@ Status Arguments::settle(Declared& d, const ConfigEntry& e, const std::string& s
   for (const std::string& value : e.values)
     if (auto expected = d.set(value))
       return wrong(format("must be {}, not {}", *expected, gimbal::quoted(value)));
-  d.settled = e.values;
-  if (d.value.empty() && e.values.back() == "false") d.settled.clear();
   return Done{};
 }
 

@@ -15,8 +15,9 @@ struct OptionOfField {
   std::string_view field, option;
 };
 constexpr OptionOfField kOptionOfField[] = {
-    {"model", "MODEL"},   {"sha256", "--sha256"}, {"connections", "--connections"},
-    {"draft", "--draft"}, {"stops", "--stop"},    {"max_tokens", "--max-tokens"},
+    {"model", "MODEL"},         {"sha256", "--sha256"},   {"connections", "--connections"},
+    {"draft", "--draft"},       {"stops", "--stop"},      {"max_tokens", "--max-tokens"},
+    {"tls_cert", "--tls-cert"}, {"tls_key", "--tls-key"},
 };
 
 // "--threads" of "-t,--threads".

@@ -11,6 +11,7 @@
 #include "model/arch.h"
 #include "server/api/text.h"
 #include "server/computed_model.h"
+#include "workers/load.h"
 
 namespace gimbal::worker {
 namespace {

@@ -48,14 +48,15 @@ void Answer::start(Services& services, Plan plan, std::shared_ptr<http::Exchange
   const auto self = std::make_shared<Answer>(services, std::move(plan), exchange);
   GenerationService* engine = self->plan_.model->generation();
   for (size_t i = 0; i < self->plan_.choices.size(); i++) {
-    auto id = engine->submit(std::move(self->plan_.choices[i]), self->sink(i));
+    const uint64_t id = new_request_id();
+    const Status queued = engine->submit(id, std::move(self->plan_.choices[i]), self->sink(i));
     const std::lock_guard lock(self->mutex_);
-    if (!id) {
-      if (!self->error_) self->error_ = of(id.error());
+    if (!queued) {
+      if (!self->error_) self->error_ = of(queued.error());
       if (self->error_->code == "context_length_exceeded") self->error_->param = "messages";
       break;
     }
-    self->lines_[i].id = *id;
+    self->lines_[i].id = id;
     self->lines_[i].submitted = true;
     self->open_++;
   }

@@ -154,12 +154,11 @@ Refused create_job(Call& call) {
 
   auto job = std::make_shared<Job>(call.services, new_id("job-"), model);
   call.services.running++;
-  auto number = model->generation()->submit(std::move(requests[0]), job->sink());
-  if (!number) {
+  job->number = new_request_id();
+  if (auto ok = model->generation()->submit(job->number, std::move(requests[0]), job->sink()); !ok) {
     call.services.running--;
-    return of(number.error());
+    return of(ok.error());
   }
-  job->number = *number;
   call.services.jobs.keep(job);
   call.answer_json({{"job_id", job->id}, {"sse_url", format("/v1/jobs/{}/stream", job->id)}});
   return {};

@@ -25,10 +25,8 @@ void read_ollama_options(Fields& f, const ServedModel& model, Settings& to) {
   for (const std::string& stop : to.request.stops)
     if (stop.empty()) o.wrong("stop", "'options.stop' has an empty text");
   if (auto v = o.whole("num_ctx", 1, INT64_MAX); v && *v > model.context())
-    o.wrong(
-        "num_ctx",
-        format("'options.num_ctx': the context is {} tokens; it is set when the server starts, with --ctx",
-               model.context()));
+    o.wrong("num_ctx", format("'options.num_ctx': the context is {} tokens; it is set when the server starts",
+                              model.context()));
   o.harmless({"num_keep"});  // nothing is ever forgotten
   for (const char* name : {"num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap", "use_mlock", "numa",
                            "low_vram", "f16_kv", "vocab_only"})

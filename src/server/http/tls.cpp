@@ -83,9 +83,8 @@ Result<const OpenSsl*> openssl() {
 
 const OpenSsl& ssl() { return **openssl(); }  // where it was found before
 
-Error wrong_file(const char* field, const char* option, const std::string& path, const std::string& why,
-                 const char* remedy) {
-  return {Code::Usage, format("{}: {}: {}", option, quoted(path), why), remedy, "", field, path};
+Error wrong_file(const char* field, const std::string& path, const std::string& why, const char* remedy) {
+  return {Code::Usage, format("'{}': {}: {}", field, quoted(path), why), remedy, "", field, path};
 }
 
 // The first reason is the cause.
@@ -105,10 +104,9 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const std::string& ce
   auto there = openssl();
   if (!there) return there.error();
   const OpenSsl& f = **there;
-  for (const auto& [field, option, path] :
-       {std::tuple("tls_cert", "--tls-cert", &certificate), {"tls_key", "--tls-key", &key}})
+  for (const auto& [field, path] : {std::pair("tls_cert", &certificate), {"tls_key", &key}})
     if (access(path->c_str(), R_OK) != 0)
-      return wrong_file(field, option, *path, std::strerror(errno), "give a PEM file that can be read");
+      return wrong_file(field, *path, std::strerror(errno), "give a PEM file that can be read");
   void* c = f.SSL_CTX_new(f.TLS_server_method());
   if (!c) return Error{Code::Failed, "OpenSSL gave no context for TLS", ""};
   std::shared_ptr<const TlsContext> context(new TlsContext(c));
@@ -118,10 +116,10 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const std::string& ce
   f.SSL_CTX_set_options(c, kNoRenegotiation);
   f.SSL_CTX_set_default_passwd_cb(c, no_password);
   if (f.SSL_CTX_use_certificate_chain_file(c, certificate.c_str()) != 1)
-    return wrong_file("tls_cert", "--tls-cert", certificate, openssl_says(),
+    return wrong_file("tls_cert", certificate, openssl_says(),
                       "give a PEM file: the certificate first, then those that vouch for it");
   if (f.SSL_CTX_use_PrivateKey_file(c, key.c_str(), kPem) != 1 || f.SSL_CTX_check_private_key(c) != 1)
-    return wrong_file("tls_key", "--tls-key", key, openssl_says(),
+    return wrong_file("tls_key", key, openssl_says(),
                       "give the PEM file of the key, without a password, that the certificate was made for");
   return context;
 }

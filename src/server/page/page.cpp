@@ -61,7 +61,7 @@ http::Response response(const http::Request& request, const std::string& version
     r.body = format(
         "gimbal {} serves models here. A browser shows a page at this address; it is sent in gzip only, "
         "which "
-        "this client does not take (curl does with --compressed). Programs ask /v1, for example "
+        "this client does not accept (curl does with its option 'compressed'). Programs ask /v1, for example "
         "/v1/models.\n",
         version);
     return r;
