@@ -1,23 +1,14 @@
-// The engine's devices: the one that was asked for or chosen, and the host beside it.
+// Opening devices: the one that was asked for or chosen, and the host beside it.
 #include <fnmatch.h>
 
 #include <algorithm>
 
 #include "base/format.h"
-#include "engine/engine.h"
+#include "engine/device_chooser.h"
 #include "engine/kernel_names.h"
-#include "engine/measured.h"
 
 namespace gimbal {
 namespace {
-
-std::string host_options(const EngineOptions& o) {
-  std::string all;
-  if (o.threads) all += format("threads={}\n", *o.threads);
-  if (o.cpu_variant) all += format("variant={}\n", *o.cpu_variant);
-  if (o.limit_megabytes) all += format("limit_megabytes={}\n", *o.limit_megabytes);
-  return all;
-}
 
 // A misspelt variant is bad usage; one that this CPU cannot run is a device that cannot be had.
 Error refused_variant(Registry& registry, const std::string& variant, Error e) {
@@ -54,7 +45,7 @@ Matches matches(const Device& d, const std::string& pattern) {
 
 }  // namespace
 
-DeviceRequest Engine::request() const {
+DeviceRequest DeviceChooser::request() const {
   DeviceRequest r;
   r.backend = options_.backend, r.index = options_.device, r.strict = options_.strict;
   r.allow_software = options_.allow_software_devices, r.look_again = options_.look_again;
@@ -63,17 +54,14 @@ DeviceRequest Engine::request() const {
   return r;
 }
 
-Result<OpenedDevice> Engine::open(const DeviceRequest& r) {
-  auto opened = registry_.open(r, unusable_);
-  if (opened && std::find(asked_.begin(), asked_.end(), opened->device->id()) == asked_.end()) {
-    asked_.push_back(opened->device->id());
-    for (MeasuredProduct& m : kept_measurements(*opened->device)) measured_.push_back(std::move(m));
-  }
+Result<OpenedDevice> DeviceChooser::open(const DeviceRequest& r) {
+  auto opened = registry_.open(r, record_.unusable);
+  if (opened) record_.opened(*opened->device);
   if (opened || !options_.cpu_variant) return opened;
   return refused_variant(registry_, *options_.cpu_variant, opened.error());
 }
 
-Result<std::unique_ptr<Device>> Engine::open_host() {
+Result<std::unique_ptr<Device>> DeviceChooser::open_host() {
   DeviceRequest r;
   r.backend = kHostBackend, r.strict = true, r.host_options = host_options(options_);
   auto opened = open(r);
@@ -81,27 +69,25 @@ Result<std::unique_ptr<Device>> Engine::open_host() {
   return std::move(opened->device);
 }
 
-Result<OpenedDevice> Engine::open_device() {
+Result<OpenedDevice> DeviceChooser::open_device() {
   auto opened = open(request());
   if (!opened) return opened;
   for (const Rejection& r : opened->fallbacks) {
-    const std::string once = r.sentence() + opened->device->id();
-    if (std::find(told_.begin(), told_.end(), once) != told_.end()) continue;
-    told_.push_back(once);
-    emit(Fallback{Fallback::Device, r.what, opened->device->id(), r.error()});
+    if (!record_.is_news(r.sentence() + opened->device->id())) continue;
+    record_.emit(Fallback{Fallback::Device, r.what, opened->device->id(), r.error()});
   }
   if (auto ok = check_settings(*opened); !ok) return ok.error();
   return opened;
 }
 
-bool Engine::has_gpu_backend() {
+bool DeviceChooser::has_gpu_backend() {
   for (const std::string& name : registry_.backends().names())
     if (name != kHostBackend && registry_.backends().source(name).present) return true;
   return false;
 }
 
 // What this device cannot fulfil is never ignored in silence.
-Status Engine::check_settings(const OpenedDevice& opened) {
+Status DeviceChooser::check_settings(const OpenedDevice& opened) {
   const Device& d = *opened.device;
   const std::string id = d.id();
   std::vector<event::Unfulfilled> all;
@@ -130,7 +116,6 @@ Status Engine::check_settings(const OpenedDevice& opened) {
   if (options_.run.kernels.allow_fast && !any_fast)
     all.push_back({"numerics", "fast", format("has no effect: every kernel of {} is exact", id), true});
 
-  const bool fresh = std::find(told_.begin(), told_.end(), id) == told_.end();
   for (const event::Unfulfilled& u : all)
     if (options_.strict && !u.permission)
       return Error{Code::NoBackend,
@@ -141,13 +126,12 @@ Status Engine::check_settings(const OpenedDevice& opened) {
                    u.value,
                    "",
                    {{"strict", "false", ""}, {u.field, "", ""}}};
-  if (!fresh) return Done{};
-  told_.push_back(id);
+  if (!record_.is_news(id)) return Done{};
   for (const event::Unfulfilled& u : all)
-    if (!u.permission) emit(u);
-  emit(event::Chosen{opened, options_.backend == "auto"});
+    if (!u.permission) record_.emit(u);
+  record_.emit(event::Chosen{opened, options_.backend == "auto"});
   for (const event::Unfulfilled& u : all)
-    if (u.permission) emit(u);
+    if (u.permission) record_.emit(u);
   return Done{};
 }
 

@@ -62,8 +62,8 @@ Result<std::string> pack_weights(const LoadedModel& loaded, bool in_cache) {
   return path;
 }
 
-// Whether it is said once more, and whether it is an error.
-Status Engine::refuse_packed(PlannedModel& p, const std::string& path, const Error& why) {
+// A fallback, or an error where the user asked for them under strict.
+Status Loader::refuse_packed(PlannedModel& p, const std::string& path, const Error& why) {
   Fallback f{Fallback::Weights,
              path.empty() ? "packed weights" : format("packed weights {}", gimbal::quoted(path)), "", why};
   if (options_.strict && options_.packed == Packed::On) {
@@ -73,18 +73,14 @@ Status Engine::refuse_packed(PlannedModel& p, const std::string& path, const Err
     refused.changes.push_back({"strict", "false", "reads the model's file instead"});
     return refused;
   }
-  if (const std::string once = f.what + why.message;
-      std::find(told_.begin(), told_.end(), once) == told_.end()) {
-    told_.push_back(once);
-    emit(f);
-  }
+  record_.tell_once(f);
   p.fallbacks.push_back(std::move(f));
   return Done{};
 }
 
 // The first file that fits. What is there and is not used is said; without any, that is an error of who asked
 // for it.
-Status Engine::use_packed(PlannedModel& p) {
+Status Loader::use_packed(PlannedModel& p) {
   if (options_.packed == Packed::Off) return Done{};
   bool any = false;
   for (const std::string& path : packed_places(p.source)) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "engine/engine.h"
+#include "engine/device_chooser.h"
 #include "program/place.h"
 #include "runtime/layers.h"
 #include "runtime/memory_check.h"
@@ -10,42 +10,34 @@
 namespace gimbal {
 
 // On the device that was chosen. Where it lacks a kernel for this model, the next best must do.
-Result<PlannedModel> Engine::plan_somewhere(const ModelFile& source) {
+Result<PlannedModel> DeviceChooser::place_somewhere(const ModelFile& source) {
   for (;;) {
     auto opened = open_device();
     if (!opened) return opened.error();
     const std::string device = opened->device->id();
     const bool host = is_host(*opened->device);
-    auto planned = place(source, std::move(*opened));
+    auto planned = place_on(source, std::move(*opened));
     if (planned || host || planned.error().reason != std::string_view(kNoKernel)) return planned;
-    // One that has lost kernels by verification is given up with that reason: plan_verified().
-    if (std::any_of(unusable_.begin(), unusable_.end(),
-                    [&](const Unusable& u) { return u.device == device && !u.kernel.empty(); }))
-      return planned;
-    if (auto ok = give_up({device, "", planned.error()}, Fallback::Refused); !ok) return ok.error();
+    // One that has lost kernels by verification is given up with that reason: Loader::plan_verified().
+    if (record_.lost_kernels(device)) return planned;
+    if (auto ok = record_.give_up({device, "", planned.error()}, Fallback::Refused); !ok) return ok.error();
   }
 }
 
-Result<PlannedModel> Engine::plan(const ModelFile& source) {
-  auto planned = options_.split.empty() ? plan_somewhere(source) : plan_split(source);
+Result<PlannedModel> DeviceChooser::place(const ModelFile& source) {
+  auto planned = options_.split.empty() ? place_somewhere(source) : place_split(source);
   if (!planned) return planned;
-  auto larger = with_larger_cache(std::move(planned->plan), options_.cache);
-  if (!larger) return larger.error();
-  planned->plan = std::move(*larger);
-  std::vector<Fallback>& all = planned->fallbacks;
   std::vector<Fallback> wanted;
   for (const Rejection& r : planned->opened.fallbacks)
     wanted.push_back({Fallback::Device, r.what, planned->opened.device->id(), r.error()});
-  all.insert(all.begin(), wanted.begin(), wanted.end());
-  all.insert(all.end(), fallbacks_.begin(), fallbacks_.end());
-  if (auto ok = use_packed(*planned); !ok) return ok.error();
+  planned->fallbacks.insert(planned->fallbacks.begin(), wanted.begin(), wanted.end());
   return planned;
 }
 
-Result<PlannedModel> Engine::place(const ModelFile& source, OpenedDevice&& opened) {
+Result<PlannedModel> DeviceChooser::place_on(const ModelFile& source, OpenedDevice&& opened) {
   const Gguf& file = *source.file;
   const Device& device = *opened.device;
-  const RunOptions run = run_options();
+  const RunOptions run = record_.run_options();
   const int layers = options_.gpu_layers.value_or(kAsManyAsFit);
   if (is_host(device) || layers == kAsManyAsFit) {
     auto whole = make_model_plan(file, device, run);
@@ -55,7 +47,7 @@ Result<PlannedModel> Engine::place(const ModelFile& source, OpenedDevice&& opene
   }
   auto cpu = open_host();
   if (!cpu) return cpu.error();
-  auto b = place_layers(file, device, **cpu, layers, run_options());  // what is known of the CPU, too
+  auto b = place_layers(file, device, **cpu, layers, record_.run_options());  // what is known of the CPU, too
   if (!b) return b.error();
   PlannedModel p{source, std::move(opened), {}, {}, std::move(*b)};
   p.others.push_back(std::move(*cpu));
@@ -76,15 +68,12 @@ Result<PlannedModel> Engine::place(const ModelFile& source, OpenedDevice&& opene
                  options_.gpu_layers ? "-1" : "",
                  "",
                  {{"strict", "false", ""}, {"gpu_layers", "", "asks for it"}}};
-  if (std::find(told_.begin(), told_.end(), f.what + f.why.message) == told_.end()) {
-    told_.push_back(f.what + f.why.message);
-    emit(f);
-  }
+  record_.tell_once(f);
   p.fallbacks.push_back(std::move(f));
   return p;
 }
 
-Result<PlannedModel> Engine::plan_split(const ModelFile& source) {
+Result<PlannedModel> DeviceChooser::place_split(const ModelFile& source) {
   if (options_.backend != "auto" || options_.device || options_.gpu_layers)
     return Error{
         Code::Usage,
@@ -120,7 +109,7 @@ Result<PlannedModel> Engine::plan_split(const ModelFile& source) {
     }
     where.push_back({same->device.get(), s.layers, "asked for by 'split'"});
   }
-  auto plan = make_model_plan(*source.file, where, run_options());
+  auto plan = make_model_plan(*source.file, where, record_.run_options());
   if (!plan) return plan.error();
   PlannedModel p{source, std::move(opened.back()), {}, {}, std::move(*plan)};
   opened.pop_back();

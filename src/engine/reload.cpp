@@ -1,6 +1,4 @@
 // A backend's code is exchanged while the program runs.
-#include <algorithm>
-
 #include "base/format.h"
 #include "device/reason.h"
 #include "engine/engine.h"
@@ -17,8 +15,8 @@ Status Engine::verify_code(const LibraryPtr& code, const BackendReport& found, R
     std::vector<size_t> usable;
     for (size_t i = 0; i < d.kernel_count(); i++)
       if (!(d.kernel(i).needs & ~d.describe().features)) usable.push_back(i);
-    auto wrong = first_use_.wrong_kernels(d, usable, true);
-    tell_not_kept();
+    auto wrong = loader_.first_use().wrong_kernels(d, usable, true);
+    loader_.tell_not_kept();
     if (!wrong) return wrong.error();
     if (!wrong->empty())
       return Error{Code::NoBackend, format("{} of {}: {}", wrong->front().kernel, d.id(), wrong->front().why),
@@ -42,14 +40,7 @@ Result<Reloaded> Engine::reload_backend(const std::string& plugin) {
   receipt.before = {done->before.path, done->build_before};
   receipt.now = {plugin, done->now->build_id()};
   receipt.draining = done->draining;
-  // What failed was the code that is gone: its devices are "metal:0".
-  auto of_backend = [&](const std::string& what) { return what.starts_with(receipt.backend + ":"); };
-  for (const Unusable& u : unusable_)
-    if (of_backend(u.device))
-      std::erase_if(fallbacks_, [&](const Fallback& f) { return f.what == u.device || f.what == u.kernel; });
-  std::erase_if(unusable_, [&](const Unusable& u) { return of_backend(u.device); });
-  std::erase_if(measured_, [&](const MeasuredProduct& m) { return of_backend(m.device); });
-  std::erase_if(asked_, of_backend);
+  record_.forget(receipt.backend);  // what failed was the code that is gone
   return receipt;
 }
 

@@ -36,15 +36,17 @@ const gimbal_backend& table() {
 TEST(WorkerService, EndsWithTheReasonWhenItsDeviceIsLost) {
   test::FakeHive hive;
   const About about{"cpu", false,
-                    [](const Source& from, int, const Settings& s) { return load_on(table(), from, 0, s); }};
+                    [](const Source& from, int, const EngineOptions& o, const EventSink& events) {
+                      return load_on(table(), from, 0, o, events);
+                    }};
   ServiceOptions o;
   o.http.port = int(test::FakeHive().port());  // which is free again
   o.hive = hive.url();
-  Settings settings;
-  settings.verify = Verify::Never;
+  EngineOptions options;
+  options.verify = Verify::Never;
   std::optional<Result<int>> done;
   std::thread worker(
-      [&] { done = serve(about, o, GIMBAL_SOURCE_DIR "/assets/stories260K.gguf", 0, settings, true); });
+      [&] { done = serve(about, o, GIMBAL_SOURCE_DIR "/assets/stories260K.gguf", 0, options, {}, true); });
   hive.wait_for(1, "/v1/heartbeat");
   const auto ask = [&] {
     return test::HttpClient(uint16_t(*o.http.port))

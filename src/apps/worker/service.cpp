@@ -25,10 +25,9 @@ class SingleModel final : public ComputedModel {
       : ComputedModel(std::move(id), std::move(file)) {}
   ~SingleModel() override { end_texts(); }
 
-  Status prepare(Loaded loaded, OnDeviceLost on_device_lost, const SchedulerOptions& options) {
-    context_ = loaded.model->context();
-    const auto on = std::make_shared<Loaded>(std::move(loaded));
-    if (auto ok = generate_on({on, on->model.get()}, std::move(on_device_lost), options); !ok) return ok;
+  Status prepare(const LoadedModelPtr& on, OnDeviceLost on_device_lost, const SchedulerOptions& options) {
+    context_ = on->model->context();
+    if (auto ok = generate_on(model_of(on), std::move(on_device_lost), options); !ok) return ok;
     return read_template();
   }
 
@@ -59,11 +58,13 @@ std::string backends_text(const About& about, const std::optional<DeviceReport>&
 // What serves, from its beginning to its end. Members are in the order in which they depend on each other.
 class Service {
  public:
-  Service(const About& about, const ServiceOptions& o, int gpu, Settings settings, bool quiet)
+  Service(const About& about, const ServiceOptions& o, int gpu, EngineOptions options, EventSink events,
+          bool quiet)
       : about_(about),
         o_(o),
         gpu_(gpu),
-        settings_(std::move(settings)),
+        options_(std::move(options)),
+        events_(std::move(events)),
         quiet_(quiet),
         id_(o.id ? *o.id : api::new_id("worker-")),
         http_(o.http, o.json, quiet) {}
@@ -103,25 +104,25 @@ class Service {
   Status plan(const Gguf& file) {
     auto config = configure(file);
     if (!config) return config.error();
-    const int context = settings_.run.context > 0 ? settings_.run.context : default_context(*config);
-    settings_.cache = plan_for_many(settings_.run, context, o_.sharing.parallel.value_or(kTextsAtOnce),
-                                    o_.sharing.cache_tokens.value_or(0), 1);
+    const int context = options_.run.context > 0 ? options_.run.context : default_context(*config);
+    options_.cache = plan_for_many(options_.run, context, o_.sharing.parallel.value_or(kTextsAtOnce),
+                                   o_.sharing.cache_tokens.value_or(0), 1);
     return Done{};
   }
 
   Result<ServedModelPtr> load(const std::string& id, const ModelFile& source) {
-    auto loaded = about_.load(source.file, gpu_, settings_);
+    auto loaded = about_.load(source.file, gpu_, options_, events_);
     if (!loaded) return loaded.error();
-    if (!quiet_) tell_cache(loaded->model->plan());
+    if (!quiet_) tell_cache(loaded->on->model->plan());
     {
       const std::lock_guard lock(mutex_);
-      device_ = report_of(*loaded->device, gpu_);
+      device_ = report_of(*loaded->on->opened.device, gpu_);
     }
     SchedulerOptions scheduling;
     scheduling.queue = o_.sharing.queue.value_or(scheduling.queue);
     auto model = std::make_shared<SingleModel>(id, source.file);
     const auto lost = [this](const Error& why, const MoveTo&) { return end(why); };
-    if (auto ok = model->prepare(std::move(*loaded), lost, scheduling); !ok) return ok.error();
+    if (auto ok = model->prepare(loaded->on, lost, scheduling); !ok) return ok.error();
     return ServedModelPtr(std::move(model));
   }
 
@@ -151,7 +152,8 @@ class Service {
   const About& about_;
   const ServiceOptions& o_;
   const int gpu_;
-  Settings settings_;
+  EngineOptions options_;
+  const EventSink events_;
   const bool quiet_;
   const std::string id_;
   HttpService http_;
@@ -202,8 +204,8 @@ Status check(const Arguments& a, const ServiceOptions& o) {
 }
 
 Result<int> serve(const About& about, const ServiceOptions& o, const std::string& model, int gpu,
-                  Settings settings, bool quiet) {
-  return Service(about, o, gpu, std::move(settings), quiet).run(model);
+                  EngineOptions options, EventSink events, bool quiet) {
+  return Service(about, o, gpu, std::move(options), std::move(events), quiet).run(model);
 }
 
 }  // namespace gimbal::worker

@@ -20,9 +20,9 @@ void declare(Arguments&, ServiceOptions&);
 // with it, and values that are none.
 Status check(const Arguments&, const ServiceOptions&);
 
-// Loads the model in this file, and serves until a signal. `settings`: of loading, as for one text. Errors:
+// Loads the model in this file, and serves until a signal. `options`: of loading, as for one text. Errors:
 // those of the file and of loading, of listening and of Hive::create; DeviceLost.
-Result<int> serve(const About&, const ServiceOptions&, const std::string& model, int gpu, Settings settings,
-                  bool quiet);
+Result<int> serve(const About&, const ServiceOptions&, const std::string& model, int gpu,
+                  EngineOptions options, EventSink events, bool quiet);
 
 }  // namespace gimbal::worker

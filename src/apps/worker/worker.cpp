@@ -39,9 +39,10 @@ class Worker {
                           GIMBAL_COMPILER, GIMBAL_BUILD_TYPE)),
              kDone;
     if (auto ok = check(a); !ok) return ok.error();
-    auto done = service_.http.port ? serve(about_, service_, *model_, gpu_.value_or(0), settings(), quiet_)
-                                   : generate_text();
-    verifying_.reset(), loading_.reset();  // before anything else is said
+    auto done = service_.http.port
+                    ? serve(about_, service_, *model_, gpu_.value_or(0), options(), events(), quiet_)
+                    : generate_text();
+    progress_.reset();  // before anything else is said
     return done;
   }
 
@@ -97,47 +98,53 @@ class Worker {
     return text_.finish();
   }
 
-  // Whoever gets them is done before this object is gone.
-  Settings settings() {
-    Settings s;
-    s.run.context = context_.value_or(s.run.context);
-    s.run.batch = batch_.value_or(s.run.batch);
-    s.run.cache_type = *dtype_named(cache_type_);
-    if (threads_) s.device_options += format("threads={}\n", *threads_);
-    if (variant_) s.device_options += format("variant={}\n", *variant_);
-    s.verify = verify_ == "never" ? Verify::Never : verify_ == "always" ? Verify::Always : Verify::Auto;
-    s.verifying = [this](const Device& d, size_t done, size_t total) {
-      if (!verifying_)
-        verifying_.emplace(format("verifying {} (first use)", d.id()), !quiet_, Progress::Unit::Kernels);
-      verifying_->update(done, total);
-      if (done == total) verifying_.reset();
+  EngineOptions options() const {
+    EngineOptions o;
+    o.run.context = context_.value_or(o.run.context);
+    o.run.batch = batch_.value_or(o.run.batch);
+    o.run.cache_type = *dtype_named(cache_type_);
+    o.threads = threads_, o.cpu_variant = variant_;
+    o.verify = verify_ == "never" ? Verify::Never : verify_ == "always" ? Verify::Always : Verify::Auto;
+    return o;
+  }
+
+  // Used only while this object is there.
+  EventSink events() {
+    return [this](const Event& e) {
+      if (const auto* p = std::get_if<event::Progress>(&e)) show(*p);
+      const auto* f = std::get_if<Fallback>(&e);
+      if (f && (f->kind == Fallback::Kernel || f->kind == Fallback::Weights))
+        note(format("note: {} is not used: {}", f->what, printable(f->why.message)));
       return true;
     };
-    s.wrong_kernel = [](const Quarantined& q) {
-      note(format("note: {} is not used: {}", q.kernel, printable(q.why)));
-    };
-    s.progress = [this](uint64_t done, uint64_t total) {
-      if (!loading_) loading_.emplace("loading", !quiet_);
-      loading_->update(done, total);
-      if (done == total) loading_.reset();
-      return true;
-    };
-    return s;
+  }
+
+  void show(const event::Progress& p) {
+    if (!progress_ || shown_ != p.stage) {
+      progress_.reset();
+      progress_.emplace(
+          p.stage == event::Progress::Verifying   ? format("verifying {} (first use)", p.device)
+          : p.stage == event::Progress::Measuring ? format("timing {} (first use)", p.device)
+                                                  : "loading",
+          !quiet_, p.stage == event::Progress::Loading ? Progress::Unit::Bytes : Progress::Unit::Kernels);
+      shown_ = p.stage;
+    }
+    progress_->update(p.done, p.total);
+    if (p.done == p.total) progress_.reset();
   }
 
   Result<int> generate_text() {
     auto text = text_.text([] { return kMaxFileBytes; });
     if (!text) return text.error();
-    auto loaded = about_.load(*model_, gpu_.value_or(0), settings());
+    auto loaded = about_.load(*model_, gpu_.value_or(0), options(), events());
     if (!loaded) return loaded.error();
-    return generate_on(*loaded->model, *loaded->tokenizer, *text, loaded->seconds);
+    return generate_on(*loaded->on, *loaded->tokenizer, *text);
   }
 
-  Result<int> generate_on(Model& model, const Tokenizer& tokenizer, const std::string& text,
-                          double load_seconds) {
+  Result<int> generate_on(const LoadedModel& loaded, const Tokenizer& tokenizer, const std::string& text) {
+    Model& model = *loaded.model;
     auto session = Session::create(model);
     if (!session) return session.error();
-    const std::vector<ReceiptLine> at_start = model.receipt();  // the model's trial
     InterruptGuard guard;
     bool in_line = false;  // text was printed and its line is not ended
     auto g = generate(**session, tokenizer, tokenizer.encode(text), text_.settings,
@@ -151,20 +158,20 @@ class Worker {
     if (in_line) print("\n");
     if (!g) return g.error();
     if (text_.print_tokens) print(format("{}\n", fmt::join(g->tokens, ",")));
-    if (text_.stats) note(stats(model, *g, load_seconds, at_start));
+    if (text_.stats) note(stats(loaded, *g));
     return InterruptGuard::interrupted() ? kInterrupted : kDone;
   }
 
-  std::string stats(const Model& model, const Generated& g, double load_seconds,
-                    const std::vector<ReceiptLine>& at_start) const {
+  std::string stats(const LoadedModel& loaded, const Generated& g) const {
+    const Model& model = *loaded.model;
     const Device& d = model.device();
     const char* device = d.describe().name;
     const double steps = double(g.tokens.size()) - 1;
     Table t("ll");
     t.row({"device", format("{}, {}", d.id(), device ? printable(device) : "")});
-    add_receipt(t, since(model.receipt(), at_start), d.id());
+    add_receipt(t, loaded.receipt(), d.id());
     t.row({"memory", human_bytes(model.plan().last().memory.total())});
-    t.row({"loading", format("{:.0f} ms", load_seconds * 1e3)});
+    t.row({"loading", format("{:.0f} ms", loaded.load_seconds * 1e3)});
     t.row({"prompt", format("{} tokens in {:.0f} ms", g.prompt_tokens, g.prompt_seconds * 1e3)});
     t.row({"generation", format("{} tokens{}", g.tokens.size(),
                                 steps < 1 || g.generate_seconds <= 0
@@ -183,7 +190,8 @@ class Worker {
   bool quiet_ = false, list_ = false, build_info_ = false, version_ = false;
   TextOptions text_;
   ServiceOptions service_;
-  std::optional<Progress> verifying_, loading_;
+  std::optional<Progress> progress_;  // of `shown_`
+  event::Progress::Stage shown_ = event::Progress::Loading;
 };
 
 int finish(const Result<int>& done) {

@@ -3,7 +3,7 @@
 #pragma once
 #include <functional>
 
-#include "apps/worker/engine.h"
+#include "apps/worker/load.h"
 
 namespace gimbal::worker {
 
@@ -11,8 +11,8 @@ namespace gimbal::worker {
 struct About {
   const char* backend;
   bool has_gpus;
-  // Engine<Backend>::load; `gpu` counts only where there are GPUs.
-  std::function<Result<Loaded>(const Source&, int gpu, const Settings&)> load;
+  // load<Backend>; `gpu` counts only where there are GPUs.
+  std::function<Result<Loaded>(const Source&, int gpu, const EngineOptions&, const EventSink&)> load;
 };
 
 // Everything that does not depend on the backend. Never throws; answers the exit code (apps/exit_code.h).
@@ -20,16 +20,12 @@ int run(const About& about, int argc, char** argv);
 
 template <class Backend>
 int run(int argc, char** argv) {
-  const auto load = [](const Source& from, [[maybe_unused]] int gpu,
-                       const Settings& settings) -> Result<Loaded> {
-    auto engine = [&] {
-      if constexpr (Backend::kHasGpus) return Engine<Backend>::load(from, gpu, settings);
-      else return Engine<Backend>::load(from, settings);
-    }();
-    if (!engine) return engine.error();
-    return std::move(*engine).take();
+  const auto of_backend = [](const Source& from, [[maybe_unused]] int gpu, const EngineOptions& options,
+                             const EventSink& events) {
+    if constexpr (Backend::kHasGpus) return load<Backend>(from, gpu, options, events);
+    else return load<Backend>(from, options, events);
   };
-  return run(About{Backend::kName, Backend::kHasGpus, load}, argc, argv);
+  return run(About{Backend::kName, Backend::kHasGpus, of_backend}, argc, argv);
 }
 
 }  // namespace gimbal::worker

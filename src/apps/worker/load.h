@@ -1,0 +1,49 @@
+// A model on the one backend that a worker is built with, by the engine's loader: verified, measured, with
+// packed weights where there are any. Nothing here chooses between devices.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "engine/loader.h"
+#include "tokenizer/tokenizer.h"
+
+namespace gimbal::worker {
+
+// A model's file, or its path.
+struct Source {
+  Source(const char* p) : path(p) {}
+  Source(std::string p) : path(std::move(p)) {}
+  Source(std::shared_ptr<const Gguf> f) : path(f->path()), file(std::move(f)) {}
+  std::string path;
+  std::shared_ptr<const Gguf> file = {};  // nullptr: it is opened
+};
+
+// Members are in the order in which they depend on each other.
+struct Loaded {
+  LoadedModelPtr on;
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+
+// Of `options`, what chooses devices is not used: backend, device, backend_order, gpu_layers, split. Errors:
+// those of the file and of Loader::load; NoBackend when there is no device `index`, naming those that there
+// are, and when the device computes wrong.
+Result<Loaded> load_on(const gimbal_backend& table, const Source&, int index, const EngineOptions& options,
+                       const EventSink& events = {});
+
+// Backend must offer
+//   static constexpr const char* kName;      // "cuda"; for worker.h
+//   static constexpr bool kHasGpus;          // false for the CPU, which is one device
+//   static const gimbal_backend& table();
+// A GPU must be named, from 0: the other form does not compile. Errors: those of load_on().
+template <class Backend>
+Result<Loaded> load(const Source& from, const EngineOptions& options = {},
+                    const EventSink& events = {}) requires(!Backend::kHasGpus) {
+  return load_on(Backend::table(), from, 0, options, events);
+}
+template <class Backend>
+Result<Loaded> load(const Source& from, int gpu, const EngineOptions& options = {},
+                    const EventSink& events = {}) requires(Backend::kHasGpus) {
+  return load_on(Backend::table(), from, gpu, options, events);
+}
+
+}  // namespace gimbal::worker

@@ -1,0 +1,182 @@
+#include "engine/loader.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "device/reason.h"
+#include "engine/measured.h"
+#include "engine/packed.h"
+#include "runtime/memory_check.h"
+
+namespace gimbal {
+namespace {
+
+// Failures that another device may not have.
+bool is_of_the_device(Code c) { return c == Code::OutOfMemory || c == Code::DeviceLost || c == Code::Failed; }
+
+}  // namespace
+
+std::vector<std::string> replaceable(const ModelPlan& b) {
+  std::vector<std::string> all;
+  for (const Stage& stage : b.stages) {
+    const std::string id = stage.device->id();
+    if (!is_host(*stage.device) && std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
+  }
+  return all;
+}
+
+Loader::Loader(const EngineOptions& options, Devices& devices, DeviceRecord& record)
+    : options_(options),
+      devices_(devices),
+      record_(record),
+      first_use_(options.verify, [&record](const Device& d, size_t done, size_t total) {
+        return record.emit(event::Progress{event::Progress::Verifying, d.id(), done, total});
+      }) {}
+
+Result<PlannedModel> Loader::plan(const ModelFile& source) {
+  auto planned = devices_.place(source);
+  if (!planned) return planned;
+  auto larger = with_larger_cache(std::move(planned->plan), options_.cache);
+  if (!larger) return larger.error();
+  planned->plan = std::move(*larger);
+  std::vector<Fallback>& all = planned->fallbacks;
+  all.insert(all.end(), record_.fallbacks.begin(), record_.fallbacks.end());
+  if (auto ok = use_packed(*planned); !ok) return ok.error();
+  return planned;
+}
+
+// Without it everything is checked at every start.
+void Loader::tell_not_kept() {
+  if (first_use_.not_kept() && !std::exchange(told_not_kept_, true))
+    record_.emit(event::NotKept{*first_use_.not_kept()});
+}
+
+// False when something was found that the next plan must leave out.
+Result<bool> Loader::verify(const PlannedModel& p, bool anew) {
+  const size_t before = record_.unusable.size();
+  auto give_up_device = [&](const Device& d, Error why) {
+    return record_.give_up({d.id(), "", std::move(why)}, Fallback::Refused);
+  };
+  for (const Stage& stage : p.plan.stages) {
+    auto wrong = first_use_.wrong_kernels(stage, anew);
+    tell_not_kept();
+    if (!wrong && wrong.error().code != Code::DeviceLost) return wrong.error();
+    if (!wrong) {
+      if (auto ok = give_up_device(*stage.device, wrong.error()); !ok) return ok.error();
+      return false;
+    }
+    for (Quarantined& q : *wrong) {
+      if (record_.is_unusable(q.device, q.kernel)) continue;
+      Error why{Code::Failed, q.why, "", reason::kVerificationFailed};
+      if (auto ok = record_.give_up({q.device, q.kernel, std::move(why)}, Fallback::Kernel); !ok)
+        return ok.error();
+    }
+  }
+  if (record_.unusable.size() != before) return false;
+  for (const Stage& stage : p.plan.stages) {
+    const Device& d = *stage.device;
+    // What only drafts is checked by the model that it drafts for.
+    if (is_host(d) || p.plan.takes_states || !first_use_.is_new(d, *p.source.file)) continue;
+    auto host = devices_.open_host();
+    if (!host) continue;  // a program without the CPU backend has nothing to compare with
+    auto right = first_use_.check_layers(*p.source.file, d, **host, record_.run_options());
+    // Both at once may be more than a device holds that only takes a part of the model.
+    if (right || right.error().code == Code::OutOfMemory) continue;
+    if (right.error().code == Code::Malformed) return right.error();  // the file, not the device
+    Error why = right.error();
+    why.reason = reason::kVerificationFailed;
+    if (auto ok = give_up_device(d, std::move(why)); !ok) return ok.error();
+    return false;
+  }
+  return true;
+}
+
+Result<PlannedModel> Loader::plan_verified(const ModelFile& source) {
+  if (options_.verify == Verify::Never) return plan(source);
+  std::string device;  // of the last plan
+  for (bool anew = options_.verify == Verify::Always;; anew = false) {
+    auto planned = plan(source);
+    if (!planned) {
+      // Without the kernels that are not used, the device does not compute this model: so another one must.
+      const bool for_want_of_kernels =
+          planned.error().code == Code::Unsupported && record_.lost_kernels(device);
+      if (!for_want_of_kernels) return planned.error();
+      Error why = planned.error();
+      why.reason = reason::kVerificationFailed;
+      if (auto ok = record_.give_up({std::exchange(device, ""), "", std::move(why)}, Fallback::Refused); !ok)
+        return ok.error();
+      continue;
+    }
+    device = planned->opened.device->id();
+    auto right = verify(*planned, anew);
+    if (!right) return right.error();
+    if (*right) return planned;
+  }
+}
+
+// What is known to be right is timed, where there is a choice, and what wins is verified in its turn.
+Result<PlannedModel> Loader::plan_measured(const ModelFile& source) {
+  auto planned = plan_verified(source);
+  if (!planned || options_.verify == Verify::Never) return planned;
+  auto added =
+      measure_products(planned->plan, record_.measured, [this](const Device& d, size_t done, size_t total) {
+        return record_.emit(event::Progress{event::Progress::Measuring, d.id(), done, total});
+      });
+  if (!added) return added.error();
+  if (!*added) return planned;
+  planned = Error{};  // gives its devices back first
+  return plan_verified(source);
+}
+
+Result<LoadedModelPtr> Loader::load(const ModelFile& source) {
+  const double begin = now();
+  bool first = true;
+  for (;;) {
+    auto planned = plan_measured(source);
+    if (!planned) return planned.error();
+    const ModelPlan& b = planned->plan;
+    if (first && b.options.context > b.config.context)
+      record_.emit(event::LongContext{b.options.context, b.config.context});
+    first = false;
+    const std::vector<std::string> devices = replaceable(b);
+    auto loaded = load_once(std::move(*planned));
+    if (loaded) {
+      (*loaded)->load_seconds = now() - begin;
+      return loaded;
+    }
+    if (loaded.error().reason == std::string_view(reason::kPackedUnusable)) {
+      damaged_.push_back(loaded.error());
+      continue;
+    }
+    // The plan fitted, the driver disagreed; or what it computes is wrong: the next device may do better.
+    if (devices.empty() || options_.strict || !is_of_the_device(loaded.error().code)) return loaded.error();
+    for (const std::string& id : devices)
+      if (auto ok = record_.give_up({id, "", loaded.error()}, Fallback::Refused); !ok) return ok.error();
+  }
+}
+
+Result<LoadedModelPtr> Loader::load_once(PlannedModel&& p) {
+  auto loaded = std::make_shared<LoadedModel>(LoadedModel{
+      std::move(p.source), std::move(p.opened), std::move(p.others), std::move(p.fallbacks), nullptr});
+  const std::string device = p.plan.device().id();
+  for (const Stage& stage : p.plan.stages)
+    if (stage.packed && options_.verify != Verify::Never)
+      if (auto ok = check_once(*stage.packed, options_.verify == Verify::Always); !ok) return ok.error();
+  if (options_.before_taking && fits(p.plan))
+    if (auto ok = options_.before_taking(p.plan); !ok) return ok.error();
+  auto model = Model::load(std::move(p.plan), [&](uint64_t done, uint64_t total) {
+    return record_.emit(event::Progress{event::Progress::Loading, device, done, total});
+  });
+  if (!model) return model.error();
+  loaded->model = std::move(*model);
+  if (!loaded->model->plan().takes_states) {
+    auto right = first_use_.try_out(*loaded->model, *loaded->source.file, loaded->source.name);
+    tell_not_kept();
+    if (!right) return right.error();
+  }
+  loaded->at_start = loaded->model->receipt();
+  return loaded;
+}
+
+}  // namespace gimbal
