@@ -1,8 +1,8 @@
-// Where everything begins: an engine looks for devices and loads models on them.
+// Start here: an engine finds devices and loads models on them.
 //
-// Whatever it runs on was verified there first: kernels against a double-precision reference, the model
-// against itself and the CPU. What fails is replaced by the next best, with the reason; or, if strict,
-// refused.
+// Before use, kernels are verified against a double-precision reference, and models against themselves and
+// the CPU. A device or kernel that fails is replaced by the next best one, with the reason; under `strict`
+// this is an error.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,18 +11,19 @@
 
 #include "gimbal/device.h"
 #include "gimbal/model.h"
+#include "gimbal/plan.h"
 #include "gimbal/settings.h"
 
 namespace gimbal::v1 {
 
-// Something that the user of a program must or may know.
+// A notice or progress report for the user of a program.
 struct Event {
   enum Kind {
     Chosen,     // `what` is the device that will be used
-    Fallback,   // `what` is not used; `instead` is, where it is not empty
-    Ignored,    // the setting `what` has no effect, or less than was asked for
-    Note,       // nothing to act on
-    Recovered,  // `what` was lost; a sequence goes on on `instead`
+    Fallback,   // `what` is not used; `instead` replaces it, if it is not empty
+    Ignored,    // the setting `what` has no effect, or a smaller one than requested
+    Note,       // no action needed
+    Recovered,  // the device `what` was lost; a sequence continues on `instead`
     Verifying,  // progress: `done` of `total` kernels
     Loading,    // progress: `done` of `total` bytes
     Measuring,  // progress: `done` of `total` products that are timed to choose their kernels
@@ -41,17 +42,17 @@ struct Options : DeviceSettings {
   std::function<bool(const Event&)> events;
 };
 
-// What an exchange of a backend's code did.
+// The result of replacing a backend's code.
 struct Reloaded {
   struct Code {
-    std::string plugin;  // its file; empty: part of the program, or there was none
-    std::string build;   // its build id; empty: it was never opened
+    std::string plugin;  // its file; empty: linked into the program, or none
+    std::string build;   // its build id; empty: never opened
   };
   std::string backend;
   Code before, now;
-  bool draining = false;             // models still compute with the code before
-  std::vector<std::string> devices;  // that the new code opened
-  size_t kernels = 0;                // verified on them before the exchange
+  bool draining = false;             // some models still run on the old code
+  std::vector<std::string> devices;  // opened by the new code
+  size_t kernels = 0;                // verified on them before the replacement
 };
 
 // A handle: copies share one engine, which its models keep alive. One thread at a time.
@@ -59,26 +60,39 @@ class Engine {
  public:
   explicit Engine(Options = {});
 
-  // `model`: a GGUF file, a name (as `gimbal models` lists them), or "default", the small one inside the
-  // library. Errors: NotFound; Malformed and Unsupported files; Usage for settings that make no sense;
-  // NoBackend, OutOfMemory with every reason.
+  // `model`: a GGUF file, a name (as `gimbal models` lists them), the address of a model that was pulled, or
+  // "default", the small model inside the library. Errors: NotFound; Malformed and Unsupported files; Usage
+  // for settings out of range; NoBackend, OutOfMemory with every reason.
   Result<Model> load(const std::string& model, const ModelOptions& = {});
 
-  // Every known backend with its devices, or the reason why it has none. Asks each driver, in a process of
-  // its own: takes a moment.
+  // The plan that load() would carry out, from the file's header alone: placement, memory, reasons. Nothing
+  // is loaded or verified. Errors: as load(), but for memory: see ModelPlan::fits.
+  Result<ModelPlan> plan(const std::string& model, const ModelOptions& = {});
+
+  // The same plan after verification, with the kernel of every op, the reason for it, and the rejected
+  // kernels. Errors: as load().
+  Result<Explanation> explain(const std::string& model, const ModelOptions& = {});
+
+  // The model files on this machine, sorted by name: in the current folder, $GIMBAL_MODELS, and the caches of
+  // gimbal, Hugging Face, Ollama and LM Studio. Reads no file.
+  std::vector<LocalModel> models() const;
+
+  // Every known backend with its devices, or the reason why it has none. Probes each driver in a process of
+  // its own, which takes up to a few seconds.
   std::vector<Backend> backends();
 
-  // The device for a model that takes `bytes` (estimate_memory(); 0: not known), by the same rules as load():
-  // those with less free memory are passed over, layers of a model do not count here. Nothing is opened.
-  // Errors: NoBackend, OutOfMemory with every reason; under `strict` where the backend that was asked for
-  // cannot be had.
+  // The device for a model that takes `bytes` (estimate_memory(); 0: unknown). Uses load()'s selection rules.
+  // Skips devices with less free memory; never splits layers. Opens nothing. Errors: NoBackend, OutOfMemory
+  // with every reason; under `strict` also when the requested backend is not available.
   Result<Device> best_device(uint64_t bytes = 0);
   // backends() and best_device() for people: a text of several lines.
   std::string summary();
 
-  // Replaces the code of a backend by the plugin in this file, while models run: those that are loaded go on
-  // with the code they have, what is loaded afterwards gets the new one. It is verified before. Errors, which
-  // change nothing: NoBackend with the reason.
+  // Every kernel of the devices that can be opened: the table that decides which kernel computes an op.
+  std::vector<Kernel> kernels();
+
+  // Replaces the code of a backend by the plugin in this file, after verifying it. Already loaded models keep
+  // running on the old code. Errors, which change nothing: NoBackend with the reason.
   Result<Reloaded> reload_backend(const std::string& plugin);
 
   struct Impl;

@@ -12,10 +12,10 @@ namespace gimbal::v1 {
 
 enum class Code {
   Failed,       // went wrong while running
-  Usage,        // the request makes no sense
-  NotFound,     // a file, model or device that is not there
-  Malformed,    // a model file that breaks its format
-  Unsupported,  // well-formed, but this version cannot do it
+  Usage,        // an argument or setting is wrong
+  NotFound,     // no such file, model or device
+  Malformed,    // the model file breaks its format
+  Unsupported,  // valid, but not implemented by this version
   NoBackend,    // no device satisfies the request
   OutOfMemory,
   DeviceLost,
@@ -24,21 +24,21 @@ enum class Code {
 // A setting that would help.
 struct Change {
   std::string field;   // a member of Options, ModelOptions or TextOptions: "context"
-  std::string value;   // to give it; empty where only the caller can know
-  std::string effect;  // what this does: "would fit"; may be empty
+  std::string value;   // its new value; empty: only the caller can know it
+  std::string effect;  // of the change: "would fit"; may be empty
 };
 
 struct Error {
   Code code = Code::Failed;
   std::string message;          // what happened, where, expected and found; for people
   std::string remedy;           // what to do; may be empty
-  std::string reason;           // a word for programs that never changes: "driver-too-old"; may be empty
+  std::string reason;           // a stable word for programs: "driver-too-old"; may be empty
   std::string field;            // the setting at fault: "top_p"; may be empty
-  std::string value, limit;     // that it has, and what it must be
+  std::string value, limit;     // its value, and the allowed ones
   std::vector<Change> changes;  // that would help, best first
 };
 
-// A value, or why there is none. Asking for the one that it does not hold is undefined.
+// A value, or the error that prevented it. Accessing the one that it does not hold is undefined behaviour.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -5,13 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "gimbal/batch.h"
 #include "gimbal/device.h"
 #include "gimbal/sequence.h"
+#include "gimbal/settings.h"
 #include "gimbal/tokenizer.h"
 
 namespace gimbal::v1 {
 
-// What is made of the numbers that a model gives for each token of a text.
+// How the embedding of a text is made of those of its tokens.
 enum class Pooling {
   OfFile,  // as the model file says
   Mean,    // of all tokens
@@ -19,28 +21,37 @@ enum class Pooling {
   Last,    // the last token's
 };
 
-// A handle: copies share one model, which its sequences keep alive. One thread at a time.
+// A handle: copies share one model. Its sequences and batches keep it alive. One thread at a time, but for a
+// Batch.
 class Model {
  public:
-  // Errors: OutOfMemory when all sequences of ModelOptions are in use.
+  // Errors: OutOfMemory when all sequences of ModelOptions are in use; Usage while a Batch has them.
   Result<Sequence> new_sequence();
 
-  // The embedding of each text, in order: as many numbers for each, near in direction for like meanings, and
-  // of length 1 when `normalised`. The bits do not depend on the other texts. Needs ModelOptions::embed.
-  // Continues on the next device when one is lost. Errors: Usage for a text that is empty or too long (names
-  // the option), and for OfFile where the file says nothing; those of the devices; NoBackend as generate().
+  // Runs ModelOptions::sequences texts at once. Errors: Usage while there is a Sequence or another Batch, and
+  // for a model that generates no text.
+  Result<Batch> new_batch(const BatchOptions& = {});
+
+  // The prompt for an answer to these messages, by the chat template of the file; a file without one gets
+  // the template that its vocabulary suggests. Thread-safe. Errors: as Sequence::chat().
+  Result<ChatPrompt> chat_prompt(std::span<const Message> messages, const ChatOptions& = {}) const;
+
+  // One vector per text, in order, all of the same length; similar texts have similar vectors. `normalised`:
+  // of Euclidean length 1. The bits do not depend on the other texts. Needs ModelOptions::embed. Continues on
+  // the next device when one is lost. Errors: Usage for a text that is empty or too long, and for OfFile when
+  // the file names no pooling; the device's; NoBackend as generate().
   Result<std::vector<std::vector<float>>> embed(std::span<const std::string> texts, Pooling = Pooling::OfFile,
                                                 bool normalised = true);
 
   Tokenizer tokenizer() const;
   std::string name() const;
   int context() const;     // positions of each sequence
-  int vocabulary() const;  // logits of a token
+  int vocabulary() const;  // number of logits for a token
 
-  // What it runs on now, and why: after the loss of a device, the ones that took its place.
+  // The devices it runs on now, and why; after the loss of a device, the replacements.
   std::vector<Placement> placement() const;
   std::vector<Fallback> fallbacks() const;
-  // What ran since it was loaded there. Not while a sequence computes.
+  // The kernels that ran since it was loaded there. Do not call it while a Sequence or Batch computes.
   std::vector<ReceiptLine> receipt() const;
 
   struct Impl;

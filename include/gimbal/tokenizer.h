@@ -1,4 +1,4 @@
-// Text to token ids and back, as the model's own file says.
+// Text to token ids and back, by the vocabulary of the model's file.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,19 +11,19 @@ namespace gimbal::v1 {
 
 using Token = int32_t;
 
-// A handle: copies share one tokenizer, which does not need its model any more. Thread-safe.
+// A handle: copies share one tokenizer, which outlives its model. Thread-safe.
 class Tokenizer {
  public:
-  // Any bytes, also invalid UTF-8. `add_bos`: put the model's begin-of-text token first, where it has one.
-  // `parse_special`: read control tokens that are written out in the text.
+  // Accepts any bytes, also invalid UTF-8. `add_bos`: begin with the model's begin-of-text token, if it has
+  // one. `parse_special`: control tokens written out in the text become these tokens.
   std::vector<Token> encode(std::string_view text, bool add_bos = true, bool parse_special = true) const;
-  // `special`: write control tokens out. Ids outside the vocabulary give nothing.
+  // `special`: write control tokens out. Ignores ids outside the vocabulary.
   std::string decode(std::span<const Token> tokens, bool special = false) const;
 
-  int size() const;           // tokens of the vocabulary
-  Token bos() const;          // -1 where there is none
-  Token eos() const;          // -1 where there is none
-  bool is_stop(Token) const;  // ends a text
+  int size() const;           // number of tokens in the vocabulary
+  Token bos() const;          // begin of text; -1: none
+  Token eos() const;          // end of text; -1: none
+  bool is_stop(Token) const;  // whether the token ends a text
 
   struct Impl;
 

@@ -56,6 +56,7 @@ Result<ChatTask> chat_task(const ChatTemplate& chat, const Tokenizer& tokenizer,
   to.one_call = request.one_call;
   std::string begin = to.form.begin;
   if (!to.form.grammar.empty() && to.opens_reasoning) begin = "</think>\n\n" + begin;
+  to.text = std::move(made->rendered.text) + (request.begun.empty() ? begin : request.begun);
   if (!begin.empty()) to.begun = tokenizer.encode(begin, {.add_bos = false, .parse_special = true});
   if (!request.begun.empty())
     to.begun = tokenizer.encode(request.begun, {.add_bos = false, .parse_special = false});

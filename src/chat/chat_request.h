@@ -41,9 +41,11 @@ Result<AnswerForm> answer_form(const ToolCallFormat&, const Tokenizer&, ChatRequ
 
 struct ChatTask {
   AnswerForm form;
-  std::vector<Token> tokens;      // the prompt
-  std::vector<Token> begun = {};  // its last tokens, which belong to the answer and are not known to the caller
-  bool opens_reasoning = false;   // the answer begins inside of <think>
+  std::vector<Token> tokens;  // the prompt
+  std::string text = {};      // the same, with control tokens written out
+  std::vector<Token> begun =
+      {};  // its last tokens, which belong to the answer and are not known to the caller
+  bool opens_reasoning = false;  // the answer begins inside of <think>
   bool one_call = false;
 };
 

@@ -50,4 +50,58 @@ Event to_public(const own::Event& e) {
   return std::visit(Convert{}, e);
 }
 
+std::vector<PlannedMemory> memory_of(const gimbal::ModelPlan& plan) {
+  std::vector<PlannedMemory> all;
+  for (const gimbal::MemoryUse& u : memory_uses(plan)) {
+    const MemoryPlan& m = u.sum;
+    all.push_back({u.device ? u.device->id() : "", m.weights, m.cache, m.activations, m.step, m.output,
+                   m.scratch, m.sessions, m.total(), m.free});
+  }
+  return all;
+}
+
+std::vector<Placement> placement_of(const gimbal::ModelPlan& plan, const OpenedDevice& opened) {
+  std::vector<Placement> all;
+  for (const Stage& p : plan.stages)
+    all.push_back({p.device->id(), p.first_layer, p.layers, p.embedding, p.head,
+                   p.why.empty() ? opened.reason() : p.why});
+  return all;
+}
+
+ModelPlan to_public(const PlannedModel& p) {
+  const gimbal::ModelPlan& plan = p.plan;
+  ModelPlan to;
+  to.name = p.source.name, to.architecture = plan.config.arch, to.file_bytes = p.source.file->file_bytes();
+  to.layers = plan.config.layers, to.vocabulary = plan.config.vocabulary;
+  to.context = plan.options.context, to.trained_context = plan.config.context;
+  to.batch = plan.options.batch, to.sequences = plan.options.sequences;
+  to.cache_type = info(plan.options.cache_type).name;
+  to.placement = placement_of(plan, p.opened);
+  for (const own::Fallback& f : p.fallbacks) to.fallbacks.push_back(to_public(f));
+  to.memory = memory_of(plan);
+  if (auto ok = check_memory(plan); ok) to.fits = true;
+  else to.misfit = to_public(ok.error());
+  return to;
+}
+
+Explanation to_public(gimbal::Explanation&& e) {
+  Explanation to;
+  to.weight_bytes_per_token = e.weight_bytes_per_token;
+  for (auto& p : e.programs) {
+    to.programs.push_back({std::move(p.purpose), p.rows, {}});
+    for (auto& op : p.ops)
+      to.programs.back().ops.push_back({std::move(op.name), std::move(op.output), size_t(op.choice)});
+  }
+  for (auto& c : e.choices) {
+    to.choices.push_back({std::move(c.op),
+                          std::move(c.format),
+                          std::move(c.device),
+                          std::move(c.kernel),
+                          std::move(c.why),
+                          {}});
+    for (auto& r : c.rejected) to.choices.back().rejected.push_back({std::move(r.why), std::move(r.kernels)});
+  }
+  return to;
+}
+
 }  // namespace gimbal::v1

@@ -15,17 +15,56 @@ Result<own::EngineOptions> own_options(const Options& o, const ModelOptions& m) 
   return std::move(*e);
 }
 
-SelectionRequest selection(const Options& o, uint64_t bytes) {
-  return {o.backend, o.device, o.strict, o.allow_software_devices, bytes, o.backend_order, {}};
+// What the use of a model needs: embeddings, or the next tokens of all sequences in one step.
+gimbal::Status for_many(own::EngineOptions& options, const ModelOptions& m, const ModelFile& source) {
+  if (!m.embed) {
+    options.run.logit_rows = m.sequences;
+    options.run.batch = std::max(options.run.batch, m.sequences);
+    return gimbal::Done{};
+  }
+  auto config = gimbal::configure(*source.file);
+  if (!config) return config.error();
+  constexpr int kLongestText = 2048;  // in one step: faster, with the same bits
+  const int context = m.context ? m.context : gimbal::default_context(*config);
+  if (!m.batch) options.run.batch = std::max(options.run.batch, std::min(context, kLongestText));
+  options.run = embedding_options(options.run, *config, size_t(m.sequences));
+  return gimbal::Done{};
 }
 
-Device as_public(const DeviceReport& d, const BackendReport& r) {
-  return {d.id, r.backend, d.name, d.driver, d.memory_total, d.memory_free.value_or(0), d.software};
+SelectionRequest selection(const Options& o, uint64_t bytes) {
+  return {o.backend, o.device, o.strict, o.allow_software_devices, bytes, o.backend_order, {}};
 }
 
 EventSink events_of(const Options& o) {
   if (!o.events) return {};
   return [sink = o.events](const own::Event& e) { return sink(to_public(e)); };
+}
+
+// Plans a model, and `make`s the result of what was planned and of its public form.
+template <class T, class Make>
+Result<T> planned(Engine::Impl& engine, const std::string& model, const ModelOptions& m,
+                  gimbal::Result<PlannedModel> (own::Engine::*plan)(const ModelFile&), Make make) {
+  auto options = own_options(engine.options, m);
+  if (!options) return options.error();
+  auto source = open_model_file(model, gimbal::file_options(m));
+  if (!source) return to_public(source.error());
+  if (auto ok = for_many(*options, m, *source); !ok) return to_public(ok.error());
+  auto drafts = gimbal::plan_drafts(engine.registry, *options, *source, m.draft, events_of(engine.options));
+  if (!drafts) return to_public(drafts.error());
+  own::Engine own(engine.registry, std::move(*options), events_of(engine.options));
+  auto found = (own.*plan)(*source);
+  if (!found) return to_public(found.error());
+  ModelPlan to = to_public(*found);
+  if (*drafts) {
+    to.draft_model = (*drafts)->source.name, to.draft_memory = memory_of((*drafts)->plan);
+    if (to.fits)
+      if (auto ok = check_memory((*drafts)->plan); !ok) to.fits = false, to.misfit = to_public(ok.error());
+  }
+  return make(*found, std::move(to));
+}
+
+Device as_public(const DeviceReport& d, const BackendReport& r) {
+  return {d.id, r.backend, d.name, d.driver, d.memory_total, d.memory_free.value_or(0), d.software};
 }
 
 }  // namespace
@@ -41,29 +80,40 @@ Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
   if (!source) return to_public(source.error());
   auto tokenizer = own::Tokenizer::create(*source->file);
   if (!tokenizer) return to_public(tokenizer.error());
-  if (m.embed) {
-    auto config = gimbal::configure(*source->file);
-    if (!config) return to_public(config.error());
-    constexpr int kLongestText = 2048;  // in one step: faster, with the same bits
-    const int context = m.context ? m.context : gimbal::default_context(*config);
-    if (!m.batch) options->run.batch = std::max(options->run.batch, std::min(context, kLongestText));
-    options->run = embedding_options(options->run, *config, size_t(std::max(1, m.sequences)));
-  }
+  if (auto ok = for_many(*options, m, *source); !ok) return to_public(ok.error());
   if (m.embed && gimbal::drafts_at_most(m.draft))
     return Error{Code::Usage, "a model that is loaded with 'embed' generates nothing to draft",
                  "",          "",
                  "draft",     m.draft,
                  "",          {}};
-  auto drafts = gimbal::open_drafts(impl_->registry, *options, *source, m.draft, events_of(impl_->options));
+  auto drafts = gimbal::open_drafts(impl_->registry, *options, *source, m.draft, events_of(impl_->options),
+                                    std::clamp(m.sequences, 1, kMostDraftedTexts));
   if (!drafts) return to_public(drafts.error());
-  auto loaded = std::make_shared<Model::Impl>(Model::Impl{
-      impl_, std::make_unique<own::Engine>(impl_->registry, std::move(*options), events_of(impl_->options))});
+  auto loaded = std::make_shared<Model::Impl>();
+  loaded->registry_owner = impl_;
+  loaded->engine =
+      std::make_unique<own::Engine>(impl_->registry, std::move(*options), events_of(impl_->options));
+  loaded->chat.emplace(gimbal::ChatTemplate::of(*source->file, **tokenizer));
   auto on = loaded->engine->load(*source);
   if (!on) return to_public(on.error());
   loaded->loaded = std::move(*on);
   loaded->drafts = std::move(*drafts);
   loaded->tokenizer = std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(*tokenizer)});
   return Access::model(std::move(loaded));
+}
+
+Result<ModelPlan> Engine::plan(const std::string& model, const ModelOptions& m) {
+  return planned<ModelPlan>(*impl_, model, m, &own::Engine::plan,
+                            [](const PlannedModel&, ModelPlan&& plan) { return std::move(plan); });
+}
+
+Result<Explanation> Engine::explain(const std::string& model, const ModelOptions& m) {
+  return planned<Explanation>(*impl_, model, m, &own::Engine::plan_verified,
+                              [](const PlannedModel& p, ModelPlan&& plan) {
+                                Explanation to = to_public(gimbal::explain(p.plan));
+                                to.plan = std::move(plan);
+                                return to;
+                              });
 }
 
 Result<Reloaded> Engine::reload_backend(const std::string& plugin) {
@@ -90,6 +140,28 @@ Result<Device> Engine::best_device(uint64_t bytes) {
 std::string Engine::summary() {
   const auto reports = impl_->registry.discover();
   return backend_summary(reports, choose_device(reports, selection(impl_->options, 0)));
+}
+
+std::vector<LocalModel> Engine::models() const {
+  std::vector<LocalModel> all;
+  for (CatalogEntry& e : find_models().entries)
+    all.push_back({std::move(e.name), std::move(e.source), std::move(e.path), e.bytes});
+  return all;
+}
+
+std::vector<Kernel> Engine::kernels() {
+  const auto names = [](DTypeSet set) {
+    std::vector<std::string> all;
+    for (DType t : kAllDTypes)
+      if (has(set, t)) all.push_back(info(t).name);
+    return all;
+  };
+  std::vector<Kernel> all;
+  for (ListedKernel& k : list_kernels(impl_->registry).kernels)
+    all.push_back({std::move(k.name), std::move(k.device), std::move(k.variant), info(OpKind(k.op)).name,
+                   k.rank, k.exact, names(k.first), names(k.second), names(k.output), std::move(k.limits),
+                   std::move(k.needs), std::move(k.missing)});
+  return all;
 }
 
 std::vector<Backend> Engine::backends() {

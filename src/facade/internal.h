@@ -2,18 +2,32 @@
 // library's come first, so that its headers never see the public names; here they are own::Model. So all that
 // this folder needs of them is included here: a unity build reads its files one after the other.
 #pragma once
+#include <atomic>
+
 #include "base/format.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "chat/chat_template.h"
+#include "chat/reply_parser.h"
 #include "device/reason.h"
 #include "discovery/summary.h"
 #include "engine/backend_places.h"
 #include "engine/drafts.h"
 #include "engine/engine.h"
+#include "engine/explanation.h"
+#include "engine/kernel_list.h"
+#include "engine/model_catalog.h"
+#include "engine/prompt_cache.h"
 #include "engine/settings.h"
 #include "fetch/pull.h"
+#include "grammar/json_schema.h"
+#include "ops/op.h"
 #include "ops/shapes.h"
 #include "runtime/embedding.h"
 #include "runtime/estimate.h"
 #include "runtime/generate.h"
+#include "runtime/memory_check.h"
+#include "scheduler/scheduler.h"
 
 namespace gimbal::own {
 using Engine = gimbal::Engine;
@@ -38,6 +52,15 @@ namespace gimbal::v1 {
 Error to_public(const own::Error&);
 Fallback to_public(const own::Fallback&);
 Event to_public(const own::Event&);
+ModelPlan to_public(const PlannedModel&);
+Explanation to_public(gimbal::Explanation&&);
+std::vector<PlannedMemory> memory_of(const gimbal::ModelPlan&);
+std::vector<Placement> placement_of(const gimbal::ModelPlan&, const OpenedDevice&);
+
+Error usage(std::string message, std::string remedy, const char* field);
+// The grammar that a text must match, as GBNF; empty: any text.
+Result<std::string> grammar_of(const TextOptions&);
+gimbal::TextSettings settings_of(const TextOptions&);
 
 struct Tokenizer::Impl {
   std::unique_ptr<own::Tokenizer> own;
@@ -56,6 +79,15 @@ struct Model::Impl {
   std::unique_ptr<Drafts> drafts = {};
   LoadedModelPtr loaded = {};
   std::shared_ptr<const Tokenizer::Impl> tokenizer = {};
+  std::optional<gimbal::Result<gimbal::ChatTemplate>> chat = {};
+  std::shared_ptr<const TokenTree> tree = {};  // made when a grammar is first used
+  std::atomic<int> sequences = 0;
+  std::atomic<bool> batch = false;
+
+  // Errors: Unsupported for a template that cannot be read; Usage for messages or tools that make no sense.
+  Result<gimbal::ChatTask> chat_task(std::span<const Message>, const ChatOptions&) const;
+  // At the beginning of a text; none for an empty grammar.
+  Result<std::optional<Constraint>> constraint(const std::string& gbnf);
 
   // Where sequences run now: behind the devices that were lost.
   const LoadedModelPtr& current() {
@@ -66,15 +98,40 @@ struct Model::Impl {
 
 // Members are in the order in which they depend on each other.
 struct Sequence::Impl {
-  std::shared_ptr<Model::Impl> model;
+  explicit Impl(std::shared_ptr<Model::Impl> m) : model(std::move(m)), on(model->current()) {
+    model->sequences++;
+  }
+  ~Impl() { model->sequences--; }
+
+  const std::shared_ptr<Model::Impl> model;
   LoadedModelPtr on;
-  std::unique_ptr<Session> session;  // moves when a device of `on` is lost
+  std::unique_ptr<Drafting> own_drafting;  // of a model with several sequences
+  std::unique_ptr<Session> session;        // moves when a device of `on` is lost
+
+  Drafting* drafting() { return own_drafting ? own_drafting.get() : model->drafts->drafting.get(); }
+  // Computes `prompt` and generates. `grammar`: GBNF.
+  Result<Generated> generate(std::span<const Token> prompt, const TextOptions&, const std::string& grammar,
+                             const gimbal::TextSink&);
+};
+
+// A conversation's answer while it is written.
+struct ReplyState {
+  explicit ReplyState(const own::Tokenizer& tokenizer, const gimbal::ChatTask& task)
+      : parser(tokenizer, task) {
+    message.role = "assistant";
+  }
+  // Adds to the message, and returns what was added.
+  ReplyPiece add(ReplyParser::Part);
+
+  ReplyParser parser;
+  Message message;
 };
 
 // Makes handles; nobody else can.
 struct Access {
   static Model model(std::shared_ptr<Model::Impl> impl) { return Model(std::move(impl)); }
   static Sequence sequence(std::unique_ptr<Sequence::Impl> impl) { return Sequence(std::move(impl)); }
+  static Batch batch(std::unique_ptr<Batch::Impl>);
   static Tokenizer tokenizer(std::shared_ptr<const Tokenizer::Impl> impl) {
     return Tokenizer(std::move(impl));
   }

@@ -1,23 +1,53 @@
-#include "facade/internal.h"
+#include "facade/batch.h"
 
 namespace gimbal::v1 {
 
-static Error usage(const char* message, const char* remedy, const char* field) {
+Error usage(std::string message, std::string remedy, const char* field) {
   Error e;
-  e.code = Code::Usage, e.message = message, e.remedy = remedy, e.field = field;
+  e.code = Code::Usage, e.message = std::move(message), e.remedy = std::move(remedy), e.field = field;
   return e;
 }
 
+static gimbal::Status check_generates(const LoadedModel& on) {
+  if (on.model->plan().width(Output::Logits) > 0) return gimbal::Done{};
+  return own::Error{gimbal::Code::Usage,
+                    "the model is an encoder or was loaded with 'embed': it generates no text",
+                    "use Model::embed()", "", "embed"};
+}
+
 Result<Sequence> Model::new_sequence() {
-  const LoadedModelPtr& on = impl_->current();
-  if (on->model->plan().width(Output::Logits) == 0)
-    return usage("the model is an encoder or was loaded with 'embed': it generates no text",
-                 "use Model::embed()", "embed");
-  auto session = Session::create(*on->model);
+  if (auto ok = check_generates(*impl_->current()); !ok) return to_public(ok.error());
+  if (impl_->batch) return usage("a Batch uses the model", "end it before, or load the model again", "");
+  auto made = std::make_unique<Sequence::Impl>(impl_);
+  auto session = Session::create(*made->on->model);
   if (!session) return to_public(session.error());
-  auto made = std::make_unique<Sequence::Impl>(Sequence::Impl{impl_, on, std::move(*session)});
+  made->session = std::move(*session);
   made->session->on_device_lost(impl_->engine->on_device_lost(made->on));
+  const Drafts& drafts = *impl_->drafts;
+  if (!drafts.drafting && drafts.drafter)
+    if (auto drafter = drafts.drafter())
+      made->own_drafting =
+          std::make_unique<Drafting>(std::move(drafter), Drafting::Length::Adapts, drafts.failed);
   return Access::sequence(std::move(made));
+}
+
+Result<Batch> Model::new_batch(const BatchOptions& options) {
+  if (auto ok = check_generates(*impl_->current()); !ok) return to_public(ok.error());
+  if (impl_->sequences > 0 || impl_->batch.exchange(true))
+    return usage("a Sequence or another Batch uses the model", "end it before, or load the model again", "");
+  auto made = std::make_unique<Batch::Impl>(impl_);
+  auto tokenizer = own::Tokenizer::create(*made->on->source.file);
+  if (!tokenizer) return to_public(tokenizer.error());
+  SchedulerOptions scheduling;
+  scheduling.queue = options.queue, scheduling.prompt_rows = options.prompt_rows;
+  scheduling.drafts.failed = impl_->drafts->failed;
+  if (impl_->drafts->drafter)
+    scheduling.drafts.drafter = [model = impl_.get()](const Generation&) { return model->drafts->drafter(); };
+  auto scheduler = Scheduler::create(model_of(made->on), std::move(*tokenizer),
+                                     impl_->engine->on_device_lost(made->on), scheduling);
+  if (!scheduler) return to_public(scheduler.error());
+  made->scheduler = std::move(*scheduler);
+  return Access::batch(std::move(made));
 }
 
 Result<std::vector<std::vector<float>>> Model::embed(std::span<const std::string> texts, Pooling pooling,
@@ -55,11 +85,7 @@ int Model::vocabulary() const { return impl_->current()->model->config().vocabul
 
 std::vector<Placement> Model::placement() const {
   const LoadedModel& on = *impl_->current();
-  std::vector<Placement> all;
-  for (const Stage& p : on.model->plan().stages)
-    all.push_back({p.device->id(), p.first_layer, p.layers, p.embedding, p.head,
-                   p.why.empty() ? on.opened.reason() : p.why});
-  return all;
+  return placement_of(on.model->plan(), on.opened);
 }
 
 std::vector<Fallback> Model::fallbacks() const {

@@ -1,43 +1,74 @@
 #include "facade/internal.h"
 
 namespace gimbal::v1 {
-namespace {
-
-GenerateSettings own_settings(const TextOptions& s) {
-  GenerateSettings g;
-  g.sampler = s;
-  g.max_tokens = s.max_tokens, g.stops = s.stops, g.ignore_stop_tokens = s.ignore_stop_tokens;
-  return g;
-}
-
-}  // namespace
 
 Sequence::Sequence(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Sequence::Sequence(Sequence&&) noexcept = default;
 Sequence& Sequence::operator=(Sequence&&) noexcept = default;
 Sequence::~Sequence() = default;
 
-Result<Generated> Sequence::generate(std::string_view prompt, const TextOptions& s, const TextSink& sink) {
-  return generate(impl_->model->tokenizer->own->encode(prompt, {.add_bos = position() == 0}), s, sink);
+Result<std::optional<Constraint>> Model::Impl::constraint(const std::string& gbnf) {
+  if (gbnf.empty()) return std::optional<Constraint>();
+  auto grammar = Grammar::gbnf(gbnf);
+  if (!grammar) return to_public(grammar.error());
+  if (!tree) tree = TokenTree::create(*tokenizer->own, current()->model->config().vocabulary);
+  auto made = Constraint::create(*grammar, tree);
+  if (!made) return to_public(made.error());
+  return std::optional(std::move(*made));
 }
 
-Result<Generated> Sequence::generate(std::span<const Token> prompt, const TextOptions& s,
-                                     const TextSink& sink) {
-  GenerateSettings settings = own_settings(s);
-  settings.drafting = impl_->model->drafts->drafting.get();
+Result<Generated> Sequence::Impl::generate(std::span<const Token> prompt, const TextOptions& options,
+                                           const std::string& grammar, const gimbal::TextSink& sink) {
+  auto constraint = model->constraint(grammar);
+  if (!constraint) return constraint.error();
+  GenerateSettings settings;
+  static_cast<gimbal::TextSettings&>(settings) = settings_of(options);
+  settings.drafting = drafting();
+  settings.constraint = *constraint ? &**constraint : nullptr;
   Generated out;
-  auto g = gimbal::generate(*impl_->session, *impl_->model->tokenizer->own, prompt, settings,
-                            [&](std::string_view text, gimbal::Token) {
+  auto g = gimbal::generate(*session, *model->tokenizer->own, prompt, settings,
+                            [&](std::string_view text, gimbal::Token token) {
                               out.text += text;
-                              return !sink || sink(text);
+                              return sink(text, token);
                             });
   if (!g) return to_public(g.error());
   static_assert(int(gimbal::Finish::Cancelled) == int(Finish::Cancelled));
   out.tokens = std::move(g->tokens), out.finish = Finish(int(g->finish));
+  out.logprobs = std::move(g->logprobs);
+  for (const auto& top : g->top) {
+    out.top.emplace_back();
+    for (const auto& p : top) out.top.back().push_back({p.token, p.logprob});
+  }
   out.prompt_tokens = g->prompt_tokens;
   out.drafted = g->drafts.drafted, out.accepted = g->drafts.accepted;
   out.prompt_seconds = g->prompt_seconds, out.generate_seconds = g->generate_seconds;
   return out;
+}
+
+Result<Generated> Sequence::generate(std::string_view prompt, const TextOptions& options,
+                                     const TextSink& sink) {
+  return generate(impl_->model->tokenizer->own->encode(prompt, {.add_bos = position() == 0}), options, sink);
+}
+
+Result<Generated> Sequence::generate(std::span<const Token> prompt, const TextOptions& options,
+                                     const TextSink& sink) {
+  auto grammar = grammar_of(options);
+  if (!grammar) return grammar.error();
+  return impl_->generate(prompt, options, *grammar,
+                         [&](std::string_view text, gimbal::Token) { return !sink || sink(text); });
+}
+
+Status Sequence::save(const std::string& path) {
+  if (auto ok = gimbal::save_prompt(path, *impl_->on, *impl_->session); !ok) return to_public(ok.error());
+  return Done{};
+}
+
+Result<int> Sequence::restore(const std::string& path) {
+  if (position() > 0)
+    return usage("the sequence holds tokens already", "restore into a new one, or rewind(0)", "");
+  auto restored = gimbal::restore_prompt(path, *impl_->on, *impl_->session);
+  if (!restored) return to_public(restored.error());
+  return restored->tokens;
 }
 
 Result<std::vector<float>> Sequence::logits(std::span<const Token> tokens) {

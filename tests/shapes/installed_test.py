@@ -28,6 +28,10 @@ def check_consumer(build, work, place, environment):
     """Another project (tests/shapes/consumer) against what was installed: find_package, build, run."""
     with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as file:
         compiler = [line.split("=", 1)[1].strip() for line in file if line.startswith("CMAKE_CXX_COMPILER:")][0]
+    for header in sorted(os.listdir(os.path.join(place, "include", "gimbal"))):
+        alone = run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", os.path.join(place, "include"), "-x", "c++", "-",
+                    input=f"#include <gimbal/{header}>\n")
+        check(alone.returncode == 0, f"gimbal/{header} does not compile alone: {alone.stderr[:1000]}")
     here = os.path.dirname(os.path.abspath(__file__))
     source, toy = os.path.join(here, "consumer"), os.path.join(here, "..", "..", "src", "backends", "toy")
 

@@ -73,7 +73,7 @@ Refused read_message(const Json& j, const std::string& where, Json& to) {
 
 void Prompt::fill(Plan& plan, const ChatInput& input) const {
   plan.splits_reasoning = true;
-  plan.task = {form, {}, begun, opens_reasoning, input.one_call};
+  plan.task = {form, {}, {}, begun, opens_reasoning, input.one_call};
 }
 
 Refused content_text(const Json& content, const std::string& where, std::string& to) {

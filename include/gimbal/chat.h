@@ -1,0 +1,68 @@
+// Conversations: messages become a prompt by the chat template of the model's file, and the answer is split
+// into text, reasoning and calls of tools.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gimbal/text.h"
+
+namespace gimbal::v1 {
+
+struct ToolCall {
+  std::string name;
+  std::string arguments;  // a JSON object
+  std::string id = {};    // of a message that is given; models write none
+};
+
+struct Message {
+  std::string role = "user";  // "system", "user", "assistant", "tool"
+  std::string content = {};
+  std::string reasoning = {};             // of the assistant: its thoughts before the content
+  std::vector<ToolCall> tool_calls = {};  // of the assistant
+  std::string tool_call_id = {};          // of a tool: the call that it answers
+};
+
+struct Tool {
+  std::string name, description;
+  std::string parameters = R"({"type": "object", "properties": {}})";  // JSON schema of an object
+};
+
+enum class ToolChoice {
+  Auto,      // the model decides
+  None,      // no calls
+  Required,  // the answer is a call
+};
+
+struct ChatOptions : TextOptions {
+  std::vector<Tool> tools;
+  ToolChoice tool_choice = ToolChoice::Auto;
+  std::string tool;            // with Required: the name of the tool to call; empty: any
+  bool parallel_calls = true;  // several calls in one answer
+  bool think = true;           // where the model can; false asks it not to
+  std::string effort;          // of thinking, where the template knows it: "low", "medium", "high"
+};
+
+struct ChatPrompt {
+  std::string text;  // with control tokens written out
+  std::vector<Token> tokens;
+};
+
+// A piece of an answer: what became certain with a token.
+struct ReplyPiece {
+  std::string text, reasoning;
+  std::vector<ToolCall> tool_calls;
+};
+// Return false to cancel.
+using ChatSink = std::function<bool(const ReplyPiece&)>;
+
+struct Reply {
+  Message message;      // of the assistant: append it to the messages of the next turn
+  Generated generated;  // its `text` is the answer before it was split
+};
+
+}  // namespace gimbal::v1
+
+namespace gimbal {
+using namespace v1;
+}

@@ -1,0 +1,54 @@
+// Texts that a model writes: how they are written, and the result.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gimbal/sampling.h"
+#include "gimbal/tokenizer.h"
+
+namespace gimbal::v1 {
+
+// How a text is written: Sampling draws its tokens, the rest constrains and ends it.
+struct TextOptions : Sampling {
+  int max_tokens = -1;              // to generate; -1: until the model stops or the context is full
+  std::vector<std::string> stops;   // texts that end the generation, and are not part of it
+  bool ignore_stop_tokens = false;  // the model's own tokens that end a text do not end this one
+  std::string grammar;              // GBNF that the text must match; empty: any text
+  std::string json_schema;          // JSON schema that the text must obey; not together with a grammar
+  // With a grammar or schema: complete the text before max_tokens and the context are used up, where they
+  // leave room for it.
+  bool complete = false;
+  int logprobs = -1;  // log-probability of each token, and of this many most likely ones; -1: none
+};
+
+enum class Finish { StopToken, StopString, Length, ContextFull, Cancelled };
+
+struct TokenProbability {
+  Token token;
+  float logprob;  // natural logarithm, at temperature 1 of all logits
+};
+
+struct Generated {
+  std::string text;
+  std::vector<Token> tokens;  // without the stop token
+  // With TextOptions::logprobs >= 0, an entry for each of `tokens`: its log-probability, and the most likely
+  // tokens in its place, best first.
+  std::vector<float> logprobs;
+  std::vector<std::vector<TokenProbability>> top;
+  Finish finish = Finish::Length;
+  int prompt_tokens = 0;
+  double prompt_seconds = 0, generate_seconds = 0;  // wall clock; in a Batch with the wait for other texts
+  uint64_t drafted = 0, accepted = 0;               // tokens that were drafted, and those that the text has
+};
+
+// Receives finalized text (complete UTF-8, never part of a stop string). Return false to cancel.
+using TextSink = std::function<bool(std::string_view text)>;
+
+}  // namespace gimbal::v1
+
+namespace gimbal {
+using namespace v1;
+}
