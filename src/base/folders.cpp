@@ -6,7 +6,8 @@
 namespace gimbal {
 namespace {
 
-// NAME in the user's cache folder. As the XDG specification says, a relative path counts as not set.
+// NAME in the user's cache folder. By the XDG
+// specification a relative path counts as not set.
 std::string in_user_cache(const char* name) {
   for (const auto& [variable_name, below] : {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", "/.cache")})
     if (const std::string at = environment_variable(variable_name); at.starts_with('/'))

@@ -31,7 +31,8 @@ bool is_utf8(std::string_view);
 // bidirectional controls, which can make one name look like another.
 bool acts_on_terminals(std::string_view character);
 
-// Escapes such characters (and newlines) and invalid UTF-8 as \xNN: for untrusted text within a line.
+// Escapes such characters (and newlines) and invalid
+// UTF-8 as \xNN: for untrusted text within a line.
 std::string escaped(std::string_view);
 
 // 'text' for an error message: escaped, at most 80 bytes, then "...".
