@@ -1,28 +1,28 @@
-// What decides which GPUs the drivers of a Linux system show, for depends_on() (device/abi.h): how to write
-// it, and what several backends have in common.
+// Inputs that determine which GPUs the drivers of a Linux system show, for depends_on() (device/abi.h): a
+// builder for its lines, and lines shared by several backends.
 #pragma once
 #include <string>
 
 namespace gimbal::simt {
 
-// Nodes through which drivers reach hardware.
+// Device nodes of GPU drivers.
 inline constexpr char kGpuNodes[] =
     "/dev/dri/*\n/dev/nvidia*\n/dev/kfd\n/dev/dxg\n/dev/accel/*\n/dev/mali*\n/dev/kgsl*\n";
 
-// Lines for depends_on() that are only known when the process runs.
+// Lines for depends_on() that are computed at run time.
 class Depends {
  public:
   explicit Depends(const char* lines) : text_(lines) {}
 
-  // The variable, and `below` (it begins with '/', or is empty) each place in its list with colons;
-  // `otherwise`: where it is not set.
+  // Adds the variable, and each entry of its colon-separated list with `below` appended (begins with '/', or
+  // is empty); `otherwise`: the list if the variable is not set.
   Depends& places(const char* variable, const std::string& otherwise, const std::string& below);
-  // The variable, and each file, or all of each folder, in its list with colons.
+  // Adds the variable, and each file or folder's contents in its colon-separated list.
   Depends& files(const char* variable);
   Depends& also(const char* lines);
 
-  // What depends_on() gives, valid as long as this: nullptr where a place cannot be named, such as one that
-  // depends on the folder that the process runs in.
+  // The result of depends_on(), valid as long as this; nullptr if an input cannot be named, such as one
+  // relative to the current working directory.
   const char* text() const { return complete_ ? text_.c_str() : nullptr; }
 
  private:
@@ -33,7 +33,7 @@ class Depends {
   bool complete_ = true;
 };
 
-// What Vulkan's loader and drivers look at.
+// The inputs of Vulkan's loader and drivers.
 Depends vulkan_depends();
 
 }  // namespace gimbal::simt

@@ -1,5 +1,5 @@
-// A GPU as a device of the contract (device/backend_impl.h), over any Runtime. What is the same for all APIs
-// is here: memory, packing, compiling programs to launches, submitting.
+// A GPU as a backend device (device/backend_impl.h), over any Runtime. Contains all code shared by the APIs:
+// memory, packing, compilation of programs to launches, submission.
 #pragma once
 #include <map>
 #include <memory>
@@ -21,16 +21,16 @@ namespace gimbal::simt {
 
 constexpr uint64_t kMinAllocation = 4096;
 
-// What a backend's folder gives: a device of its API, open, and the kernels built for it.
+// Provided by a backend: an open device of its API, and the kernels built for it.
 struct Opened {
   std::unique_ptr<Runtime> runtime;
   std::span<const KernelCode> kernels;
 };
 
-// Several threads may lay out weights at once; everything else is for one thread at a time.
+// Several threads may pack weights at once; all other calls must be serialized.
 class Device {
  public:
-  // Limits of one's own, where they are below those of the device; in bytes.
+  // Optional limits below the device's own, in bytes.
   struct Least {
     uint64_t binding = UINT64_MAX, allocation = UINT64_MAX, part = UINT64_MAX;
   };
@@ -59,39 +59,39 @@ class Device {
 
   const Counters& counters() const { return counters_; }
 
-  static gimbal_code fail(const Failure&);  // OK when there is none
+  static gimbal_code fail(const Failure&);  // OK without a failure
 
  private:
   Failure make(uint64_t bytes, DeviceBuffer** out);
   Failure make_pieces(DeviceBuffer&, std::span<const uint64_t> cuts);
   Failure make_pending(const Cuts&);
-  Failure made(DeviceBuffer&);  // at last, when no program told how
+  Failure made(DeviceBuffer&);  // fallback, if no program determined the cuts
   void free_pieces(DeviceBuffer&);
   Failure kernel_named(std::string_view name, Kernel** out);
-  Failure settle();  // waits for what was replayed: before anything that it reads is written
+  Failure settle();  // waits for replayed work before its inputs change
   Failure upload(DeviceBuffer&, uint64_t offset, const void*, uint64_t bytes);
   Failure start(Executable&, DeviceBuffer* const* slots, size_t n, gimbal_step);
 
-  std::mutex mutex_;   // a runtime is used by one thread at a time
-  Unpacker unpacker_;  // before the runtime, which keeps what it was given
+  std::mutex mutex_;   // serializes use of the runtime
+  Unpacker unpacker_;  // before the runtime, which keeps pointers into it
   std::unique_ptr<Runtime> runtime_;
   const std::span<const KernelCode> codes_;
   const Rows rows_;
   Limits limits_;
   std::map<std::string_view, Kernel*> kernels_;
   std::vector<Executable*> executables_;
-  std::vector<DeviceBuffer*> pending_;  // larger than an allocation, and not cut yet
+  std::vector<DeviceBuffer*> pending_;  // larger than an allocation, not cut yet
   DeviceBuffer *nothing_ = nullptr, *step_ = nullptr;
-  gimbal_step written_{-1, -1};  // what step_ holds
+  gimbal_step written_{-1, -1};  // current contents of step_
   bool running_ = false;
   Counters counters_;
 };
 
-// The class that GIMBAL_EXPORT_BACKEND wants. Api has `static int count()` and
-// `static Failure open(int index, Options&, Opened*)`, which takes the options that it knows; and may have
-// `static const char* depends_on()`, as in abi.h.
-// Every GPU backend knows max_binding=N, as if the device bound no more than N bytes at once,
-// max_allocation=N, as if it allocated no more, and part=N: matrices of more bytes are launched in parts.
+// The class for GIMBAL_EXPORT_BACKEND. Api has `static int count()` and `static
+// Failure open(int index, Options&, Opened*)`, which takes the options that it
+// knows; optionally `static const char* depends_on()`, as in abi.h. Every GPU
+// backend accepts max_binding=N and max_allocation=N (lower limits for bindings
+// and allocations, in bytes) and part=N (larger matrices are launched in parts).
 template <class Api>
 class DeviceOf final : public Device {
  public:

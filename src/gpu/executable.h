@@ -1,4 +1,4 @@
-// A program as launches, recorded once for the buffers that it is bound to and replayed for every step.
+// A program as launches, recorded once per set of bound buffers and replayed for every step.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -10,25 +10,25 @@
 
 namespace gimbal::simt {
 
-// What a backend's memory is made of; a gimbal_buffer. Where the device does not give so much at once it is
-// several pieces, made when it is known what will lie in it and where it may be cut.
+// A backend's memory; a gimbal_buffer. If it exceeds the device's largest allocation, it consists of several
+// pieces, allocated once the contents and their possible cuts are known.
 struct DeviceBuffer {
   struct Piece {
-    uint64_t base, begin, end;  // holds bytes [begin, end); its memory begins with byte `base`
+    uint64_t base, begin, end;  // holds bytes [begin, end); its memory starts at byte `base`
     Buffer* buffer;
   };
-  std::vector<Piece> pieces;  // by rising begin; empty: not made yet
+  std::vector<Piece> pieces;  // by increasing begin; empty: not allocated yet
   uint64_t bytes = 0;
 
-  // Bytes of a piece's memory.
+  // Allocation size of a piece.
   static uint64_t size_of(const Piece& p) {
     return (p.end - p.base + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
   }
-  // The piece that a byte is in; nullptr beyond the end.
+  // The piece that contains a byte; nullptr beyond the end.
   const Piece* piece_of(uint64_t offset) const;
 };
 
-// Counts what costs time, so that tests can hold the engine to its promises. `uploads` are all writes,
+// Counts expensive operations, so that tests can enforce the engine's promises. `uploads` are all writes,
 // `downloads` all reads.
 struct Counters {
   uint64_t launches = 0, replays = 0, recordings = 0, kernels_loaded = 0;
@@ -37,7 +37,7 @@ struct Counters {
 
 class Executable {
  public:
-  // `kernel_of` gives the kernel of a row of the table, loading it when it is its first use.
+  // `kernel_of` returns the kernel of a table row, and loads it on first use.
   template <class KernelOf>
   static Failure make(const gimbal_program& p, const Rows& rows, const Limits& limits, const Cuts& cuts,
                       KernelOf kernel_of, std::unique_ptr<Executable>* out) {
@@ -52,7 +52,7 @@ class Executable {
     return {};
   }
 
-  // What scratch_bytes() of such an executable would be.
+  // The scratch_bytes() of such an executable.
   static Failure plan_scratch(const gimbal_program& p, const Rows& rows, const Limits& limits,
                               const Cuts& cuts, uint64_t* out) {
     *out = 0;
@@ -62,26 +62,26 @@ class Executable {
     });
   }
 
-  // Rows of the step, at most those that the program has room for.
+  // The step's rows, clamped to the program's capacity.
   gimbal_step fitting(gimbal_step) const;
-  // The recording for these buffers; made when they are new. `nothing` is bound where a launch reads nothing.
+  // The recording for these buffers, created on first use. `nothing` is bound where a launch reads nothing.
   Failure recording(Runtime&, DeviceBuffer* const* slots, size_t n, Binding nothing, Binding step, Counters&,
                     Recording** out);
-  // Forgets the recordings that are bound to a buffer (nullptr: all of them).
+  // Discards the recordings bound to a buffer (nullptr: all of them).
   void forget(Runtime&, const DeviceBuffer*);
   size_t launches() const { return launches_.size(); }
-  // Memory for what happens between the launches of an op; the device makes it when the program is compiled.
+  // Memory for intermediate data between the launches of an op; allocated by the device at compile time.
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   DeviceBuffer* scratch = nullptr;
   void replayed() { replays_++; }
-  // How often each op was launched, with all its launches.
+  // Number of times each op was launched, all its launches counted.
   void run_counts(uint64_t* counts, size_t n_ops) const;
 
  private:
   struct Planned : PlannedLaunch {
     Kernel* kernel;
   };
-  struct Touched {  // since the launches before were last waited for
+  struct Touched {  // since the last wait for earlier launches
     uint32_t slot;
     uint64_t begin, end;
     bool written;
@@ -110,7 +110,7 @@ class Executable {
   Failure resolve(const Place&, DeviceBuffer* const* slots, size_t n, Binding* out) const;
 
   std::vector<Planned> launches_;
-  std::vector<size_t> launches_of_;  // op by op
+  std::vector<size_t> launches_of_;  // by op
   uint64_t replays_ = 0, scratch_bytes_ = 0;
   std::vector<Touched> touched_;
   std::vector<Recorded> recorded_;

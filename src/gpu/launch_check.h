@@ -1,5 +1,5 @@
-// What a launch must fulfil on every API: looked at when it is recorded, so that a mistake of the engine has
-// words instead of being a wrong result or a lost device.
+// Checks the requirements that every API has on a launch while it is recorded, so that an engine error is
+// reported instead of causing wrong results or a lost device.
 #pragma once
 #include <string>
 
@@ -26,7 +26,7 @@ Failure check_binding(const Facts& facts, const Binding& b, SizeOf size_of) {
   return check_inside(b.offset, b.bytes, size_of(b.buffer));
 }
 
-// `kernel`: the code that l.kernel was loaded from. `size_of` gives the bytes of a Buffer*.
+// `kernel`: the code of l.kernel. `size_of` returns the bytes of a Buffer*.
 template <class SizeOf>
 Failure check_launch(const Facts& facts, const KernelCode& kernel, const Launch& l, SizeOf size_of) {
   auto wrong = [&](std::string text) {

@@ -1,5 +1,5 @@
-// An op as launches: which kernel, what it binds, its arguments, how many groups. Made once when a program is
-// compiled; buffers are put in when they are known.
+// Translates an op to launches: kernel, bindings, arguments, number of groups. Done once, when a program is
+// compiled; buffers are bound later.
 #pragma once
 #include <cstring>
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace gimbal::simt {
 
-// A binding whose buffer is a slot of the program.
+// A binding to a slot of the program.
 struct Place {
-  static constexpr uint32_t kNothing = UINT32_MAX;      // a binding that the launch does not read
-  static constexpr uint32_t kScratch = UINT32_MAX - 1;  // memory of the executable's own
+  static constexpr uint32_t kNothing = UINT32_MAX;      // not read by this launch
+  static constexpr uint32_t kScratch = UINT32_MAX - 1;  // the executable's scratch memory
   uint32_t slot = kNothing;
-  uint32_t lead = 0;  // bytes before what is really wanted, for the alignment
+  uint32_t lead = 0;  // padding bytes before the data, for alignment
   uint64_t offset = 0, bytes = 0;
 };
 
@@ -25,40 +25,40 @@ struct PlannedLaunch {
   uint32_t bindings = 0;
   uint8_t params[kMaxParamBytes] = {};
   uint32_t groups[3] = {1, 1, 1};
-  bool after_all = false;  // reads what launches of the same op before it wrote
+  bool after_all = false;  // reads the output of earlier launches of this op
 };
 
-// What a device can do at once.
+// A device's limits per launch.
 struct Limits : Facts {
   uint64_t part_bytes =
-      UINT64_MAX;  // a larger matrix is launched in parts; also what cannot be bound at once is
+      UINT64_MAX;  // larger matrices are split into several launches; also those that cannot be bound at once
 };
 
-// What an op becomes, and what it runs over.
+// The launches of an op, and the inputs for planning them.
 struct OpPlan {
   const gimbal_op& op;
   const gimbal_value* values;  // of the program
   const Limits& limits;
   const Cuts& cuts;                     // of the program's buffers
-  std::vector<PlannedLaunch> launches;  // independent of each other, unless they say otherwise
-  uint64_t scratch_bytes = 0;           // that they need besides
-  Failure failure;                      // why it cannot be launched on this device
+  std::vector<PlannedLaunch> launches;  // independent of each other unless marked
+  uint64_t scratch_bytes = 0;           // scratch memory
+  Failure failure;                      // why the device cannot run it
 
   const gimbal_value& in(int i) const { return values[op.in[i]]; }
   const gimbal_value& out() const { return values[op.out[0]]; }
 };
 
-// How the launches of an op are made; one of the functions below, by the kernel's row.
+// Plans the launches of an op; the kernel's row selects one of the functions below.
 using Plan = void (*)(OpPlan&);
 void plan_embed(OpPlan&);
 void plan_mat_mul(OpPlan&);  // prompts
 void plan_mat_few(OpPlan&);  // several rows, or all slots of an expert: 16 at once
-void plan_mat_vec(OpPlan&);  // one row, or each slot of a row for itself
+void plan_mat_vec(OpPlan&);  // one row, or each slot of a row separately
 void plan_quantize(OpPlan&), plan_quantize_row(OpPlan&);
 void plan_rms_norm(OpPlan&);
 void plan_norm(OpPlan&);
 void plan_rope(OpPlan&);
-void plan_concat(OpPlan&);  // and of slice
+void plan_concat(OpPlan&);  // also slice
 void plan_route(OpPlan&);
 void plan_combine(OpPlan&);
 void plan_short_conv(OpPlan&);
@@ -69,7 +69,7 @@ void plan_select_rows(OpPlan&);
 void plan_cache_write_floats(OpPlan&);
 void plan_cache_write_blocks(OpPlan&);
 void plan_attention(OpPlan&);
-void plan_sort(OpPlan&);  // and of argsort
+void plan_sort(OpPlan&);  // also argsort
 void plan_top_k(OpPlan&);
 
 }  // namespace gimbal::simt

@@ -1,5 +1,5 @@
-// The kernels as built for each target: tables that the build generates (cmake/simt.cmake) for the backends
-// that ask for them. One function per language of modules; each is there only in libraries that called
+// The kernels compiled for each target: tables that the build generates (cmake/simt.cmake) for the backends
+// that request them. One function per language; each exists only in libraries that called
 // gimbal_simt_modules() for it. All but the emulator's are packed (gpu/unpack.h).
 #pragma once
 #include <span>
@@ -13,9 +13,9 @@ std::span<const KernelCode> spirv_modules();     // SPIR-V for Vulkan 1.2, entry
 std::span<const KernelCode> opencl_modules();    // OpenCL C 1.2 text
 std::span<const KernelCode> wgsl_modules();      // WGSL text, entry point "main"
 std::span<const KernelCode> msl_modules();       // Metal text, entry point "main0"
-std::span<const KernelCode> ptx_modules();       // PTX text, ends in a zero byte
-// AMD code objects: all kernels of one architecture ("gfx1100") share one; empty for an architecture not
-// built.
+std::span<const KernelCode> ptx_modules();       // PTX text, zero-terminated
+// AMD code objects: all kernels of an architecture ("gfx1100") share
+// one; empty if it was not built.
 std::span<const KernelCode> amdgcn_modules(std::string_view architecture);
 
 }  // namespace gimbal::simt

@@ -1,5 +1,5 @@
-// The words that a user gives a backend, "key=value" lines (device/abi.h), taken apart once for all GPU
-// backends.
+// Parser of a backend's user options, "key=value" lines (device/abi.h),
+// shared by all GPU backends.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,16 +13,16 @@ namespace gimbal::simt {
 
 class Options {
  public:
-  // `lines` may be nullptr. Fails at a line without '='.
+  // `lines` may be nullptr. Fails on a line without '='.
   static Failure parse(const char* lines, Options* out);
 
-  // The value of a key, which counts as known from then on.
+  // The value of a key, which is then known.
   std::optional<std::string> take(const std::string& key);
-  // Likewise, a whole number from 0 on, as decimal digits; fails at anything else. `out` stays when the key
-  // is not there.
+  // The same for a non-negative decimal number; fails on anything else. `out` is unchanged if the key is
+  // missing.
   Failure take_number(const std::string& key, uint64_t* out);
   Failure take_flag(const std::string& key, bool* out);  // 0 or 1
-  // Fails when a key was given that nobody took.
+  // Fails if there are unknown keys.
   Failure unknown() const;
 
  private:

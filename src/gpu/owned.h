@@ -1,10 +1,10 @@
-// Objects of a driver that is opened at run time, as values that release themselves.
+// RAII for objects of a driver loaded at run time.
 #pragma once
 #include <utility>
 
 namespace gimbal::simt {
 
-// Release: the member of Api that gives a Handle back. The Api outlives the object.
+// Release: the member of Api that releases a Handle. The Api must outlive the object.
 template <class Api, class Handle, auto Release>
 class Owned {
  public:

@@ -1,4 +1,4 @@
-// The kernel table that every GPU backend has: one row per kernel and format, named after the backend.
+// The kernel table of every GPU backend: one row per kernel and format, named after the backend.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,14 +10,14 @@
 namespace gimbal::simt {
 
 struct Row {
-  gimbal_kernel_info info;  // first: what the engine sees of a row
+  gimbal_kernel_info info;  // first: the engine's view of a row
   const char* kernel;       // in kernels.def
   Plan plan;
 };
 
 struct Rows {
   std::vector<Row> rows;
-  std::vector<std::unique_ptr<std::string>> names;  // that rows[].info.name point at
+  std::vector<std::unique_ptr<std::string>> names;  // referenced by rows[].info.name
 };
 Rows make_rows(const std::string& backend);
 

@@ -1,4 +1,4 @@
-// Kernels lie packed in programs (scripts/pack_modules.py): unpacked they would be most of a plugin.
+// GPU kernels are stored compressed in programs (scripts/pack_modules.py), which makes plugins much smaller.
 #pragma once
 #include <map>
 #include <vector>
@@ -7,16 +7,16 @@
 
 namespace gimbal::simt {
 
-// Unpacks what is asked for, each module once. For one thread at a time.
+// Decompresses kernels on demand, each module once. Not thread-safe.
 class Unpacker {
  public:
-  // `code` as Runtime::load wants it. Its bytes live as long as this object, and kernels that share a module
-  // share them. What is not packed is given back as it is. Errors: Invalid, when the bytes are damaged.
+  // Returns `code` as Runtime::load needs it. The bytes live as long as this object; kernels of one module
+  // share them. Code that is not packed is returned unchanged. Errors: Invalid if the bytes are damaged.
   Failure unpack(const KernelCode& code, KernelCode* out);
 
  private:
   Failure unpack(std::span<const uint8_t>& bytes);
-  std::map<const uint8_t*, std::vector<uint8_t>> modules_;  // by where they lie packed
+  std::map<const uint8_t*, std::vector<uint8_t>> modules_;  // by the address of the packed bytes
 };
 
 }  // namespace gimbal::simt

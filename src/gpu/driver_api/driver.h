@@ -1,5 +1,5 @@
-// A vendor's driver, opened at run time: NVIDIA's libcuda or AMD's libamdhip64, as one table of functions.
-// What differs between the two is data, in a Vendor; the code is written once.
+// A vendor's driver, loaded at run time: NVIDIA's libcuda or AMD's libamdhip64 behind one table of functions.
+// All differences are data in a Vendor; the code exists once.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Gpu;
 
 enum class Api : uint8_t { Cuda, Hip };
 
-// A row of errors.def as one driver has it.
+// A row of errors.def for one driver.
 struct KnownError {
   int number;
   const char* name;  // empty: this driver has no such error
@@ -25,20 +25,20 @@ struct KnownError {
 
 struct Vendor {
   Api api;
-  // A vendor's own columns of functions.def and errors.def, so that a program with one of them holds no word
-  // of the other. The names of functions in their order; empty: not in this driver.
+  // A vendor's own columns of functions.def and errors.def, so that a program with one vendor contains no
+  // text of the other. The function names are in table order; empty: missing in this driver.
   const char* const* functions;
   std::span<const KnownError> errors;
   const char* name;              // of the interface: "CUDA"
   const char* maker;             // "NVIDIA"
-  const char* const* libraries;  // file names that are tried, ends in nullptr
-  const char* get_driver;        // what to do when there is none
-  const char* no_device;         // what to look at when the driver sees no device
-  int oldest_version;            // as the driver numbers them
+  const char* const* libraries;  // file names to try, ends with nullptr
+  const char* get_driver;        // remedy if there is no driver
+  const char* no_device;         // remedy if the driver finds no device
+  int oldest_version;            // in the driver's numbering
   const char* update_driver;
-  int integrated_attribute;  // of the device: shares its memory with the host
+  int integrated_attribute;  // device attribute: shares memory with the host
   std::string (*version_text)(int);
-  // The kernels built for a device, or why there are none; called once, when it is opened.
+  // Returns the kernels built for a device, or why there are none; called once, when it is opened.
   Failure (*kernels_for)(const Gpu&, std::span<const KernelCode>*);
 };
 
@@ -46,7 +46,7 @@ template <class>
 struct Entry;
 template <class... A>
 struct Entry<int(A...)> {
-  int (*call)(A...) = nullptr;  // nullptr: the library has no such function
+  int (*call)(A...) = nullptr;  // nullptr: missing in the library
   const char* symbol = "";
 };
 
@@ -62,12 +62,12 @@ struct Functions {
 #undef HIP_ONLY
 };
 
-// What is known of a device before it is used.
+// A device's properties before its first use.
 struct Gpu {
   int handle = 0;
   std::string name, driver;
   std::string address;       // on the PCI bus: "0000:17:00.0"
-  std::string architecture;  // AMD: "gfx90a", without the features behind a colon
+  std::string architecture;  // AMD: "gfx90a", without the feature suffix after the colon
   int major = 0, minor = 0;  // NVIDIA: compute capability
   uint64_t memory = 0;
   bool unified = false;
@@ -75,21 +75,21 @@ struct Gpu {
 
 struct Driver {
   const Vendor* vendor = nullptr;
-  std::string library;  // the file that was opened
+  std::string library;  // the loaded file
   Functions functions;
   int version = 0;
   int devices = 0;
-  bool graphs = false;  // all functions of recordings as graphs are there
+  bool graphs = false;  // all functions for graphs exist
 };
 
-// Opens the library (`path`, or where that is empty the vendor's names in turn; it stays loaded) and asks for
-// its devices. Fails with the reason and, behind a line break, the remedy: no library, not a driver, too old,
+// Loads the library (`path`, or if empty each of the vendor's names; it stays loaded) and enumerates its
+// devices. Failures have the reason and, after a line break, the remedy: no library, not a driver, too old,
 // no device.
 Failure open_driver(const Vendor&, const std::string& path, Driver* out);
 Failure examine(const Driver&, int index, Gpu* out);
 
-// A driver's error number as a Failure: what it means, which function gave it, its name and number. 0 gives
-// none.
+// Turns a driver's error number into a Failure: meaning, failed function, name and number. 0 gives no
+// failure.
 Failure failure_of(const Vendor&, const char* symbol, int error);
 
 }  // namespace gimbal::simt::driver_api

@@ -1,5 +1,5 @@
-// Launches ready to be replayed: their arguments as the driver wants them, and the order in which they may
-// run.
+// Launches recorded for replay: their arguments in the driver's form,
+// and the order constraints between them.
 #pragma once
 #include <memory>
 #include <vector>
@@ -21,7 +21,7 @@ class DriverRecording : public Recording {
   DriverRecording(Session& session, std::span<const Launch>);
   ~DriverRecording();
 
-  // Makes the graph; does nothing where the driver has none.
+  // Builds the graph; does nothing if the driver has no graphs.
   Failure record();
   // Allocates nothing.
   Failure replay();
@@ -32,9 +32,9 @@ class DriverRecording : public Recording {
     uint32_t groups[3];
     uint64_t address[kMaxBindings + 1];  // of the buffers, then of the step data
     uint8_t params[kMaxParamBytes];
-    void* argument[kMaxBindings + 2];  // where each of these, and the params, are
+    void* argument[kMaxBindings + 2];  // addresses of these and of the params
   };
-  struct Phase {  // launches that need not wait for each other
+  struct Phase {  // launches that may run concurrently
     size_t begin, end;
   };
   Failure enqueue();

@@ -1,5 +1,5 @@
-// A device of NVIDIA's or AMD's driver as a Runtime: memory, modules, streams, and recordings, which are
-// graphs of the driver where it has them.
+// A Runtime over NVIDIA's or AMD's driver: memory, modules, streams, and recordings, which are driver graphs
+// where supported.
 #pragma once
 #include <memory>
 
@@ -9,14 +9,14 @@
 
 namespace gimbal::simt::driver_api {
 
-// 0 when the driver cannot be used; open() then says why.
+// 0 if the driver is unusable; open() then returns the reason.
 int device_count(const Vendor&);
 
-// Device `index` of the vendor's driver. Takes the options library=PATH (of the driver's library, in place of
-// its usual names) and graphs=0 (launch by launch instead of graphs). Failures of opening have the remedy
-// behind a line break.
+// Opens device `index` of the vendor's driver. Options: library=PATH (the driver's library instead of its
+// usual names) and graphs=0 (single launches instead of graphs). Failures of opening include the remedy after
+// a line break.
 Failure open_runtime(const Vendor&, int index, Options&, Gpu* gpu, std::unique_ptr<Runtime>* out);
-// The same, with the kernels for it.
+// The same, with its kernels.
 Failure open(const Vendor&, int index, Options&, Opened* out);
 
 }  // namespace gimbal::simt::driver_api

@@ -1,4 +1,4 @@
-// One device in use: calls of the driver that name what failed, and remember that the device is lost.
+// A device in use: driver calls whose errors name the failed operation, and the lost-device state.
 #pragma once
 #include <string>
 #include <utility>
@@ -14,13 +14,13 @@ class Session {
   ~Session();
   Session(const Session&) = delete;
 
-  Failure start();  // context and streams; before anything else
-  // The calling thread talks to this device from now on: first in whatever the engine calls, as its threads
-  // change.
+  Failure start();  // creates context and streams; call it first
+  // Makes this device current for the calling thread. Every entry point calls it first, because the engine's
+  // threads change.
   Failure use();
 
-  // Calls a function of the driver. `doing` is for the message. Once the device is lost, nothing is called
-  // any more.
+  // Calls a driver function. `doing` is for the error message. Fails
+  // without a call once the device is lost.
   template <class... A, class... B>
   Failure call(const Entry<int(A...)>& function, const char* doing, B... arguments) {
     if (!lost_.empty()) return {Failure::DeviceLost, lost_};
@@ -30,7 +30,7 @@ class Session {
     if (f.code == Failure::DeviceLost) lost_ = f.text;
     return f;
   }
-  // For what gives things back: a device that is lost keeps nothing.
+  // For releasing resources: a no-op once the device is lost.
   template <class... A, class... B>
   void undo(const Entry<int(A...)>& function, B... arguments) {
     if (lost_.empty()) (void)function.call(arguments...);
@@ -40,13 +40,13 @@ class Session {
   const Driver& driver() const { return driver_; }
   const Gpu& gpu() const { return gpu_; }
 
-  // The stream that everything is ordered by, and further ones for launches that need not wait for each
-  // other.
+  // The main stream, which orders all work, and side streams for
+  // independent launches.
   static constexpr int kSideStreams = 3;
   void* stream() const { return stream_; }
   void* side(int i) const { return side_[i]; }
-  void* forked() const { return forked_; }          // an event: the side streams may begin
-  void* joined(int i) const { return joined_[i]; }  // events: a side stream has ended
+  void* forked() const { return forked_; }          // an event: the side streams may start
+  void* joined(int i) const { return joined_[i]; }  // events: the end of a side stream's work
 
  private:
   const Driver driver_;
