@@ -1,4 +1,4 @@
-// A program made ready for the CPU, and how the workers of a thread pool compute a step of it.
+// A program compiled for the CPU, and its execution by the workers of a thread pool.
 //
 // The terms of this backend's scheduling:
 //   work item  an independent piece of an op: a row, a tile of 16 outputs, a head (CpuWork)
@@ -37,38 +37,38 @@ namespace gimbal::cpu {
 
 class CompiledProgram {
  public:
-  // `table` outlives this; the ops name its rows. For a pool of `threads`.
+  // `table` must outlive this; the ops contain its indices. For a pool of `threads` threads.
   CompiledProgram(const gimbal_program&, const CpuKernel* table, int threads);
-  // Computes one step, on the buffers that the values' slots name. Takes no memory. One call at a time.
+  // Computes one step on the buffers of the slots. Allocates nothing. One call at a time.
   void run(gimbal_buffer* const* slots, size_t n_slots, gimbal_step, ThreadPool&);
-  // How often each op of the program was computed, in the program's order.
+  // The number of executions of each op, in program order.
   void run_counts(uint64_t* counts, size_t n_ops) const;
 
  private:
   struct Op {
     CpuTask task;
     const CpuKernel* kernel;
-    const gimbal_value* rows;  // its extent says how many rows the op computes
+    const gimbal_value* rows;  // its extent defines the number of rows
     CpuWork work;              // of this step
-    uint64_t runs = 0;         // counted with the op's first item
+    uint64_t runs = 0;         // incremented with the op's first item
   };
   struct GroupState {
     size_t level;
-    int64_t rows_at_once;  // before the group's next op: as many as stay in the cache
-    bool inputs_kept;      // no later op overwrites what this one op reads
+    int64_t rows_at_once;  // before the group's next op: as many as fit in the cache
+    bool inputs_kept;      // no later op overwrites this op's inputs
     // Of this step:
     int64_t items_at_once;  // chunks are multiples of it
-    bool in_flight;         // its chunks are computed in scratch memory, and may be computed twice
+    bool in_flight;         // chunks are computed in scratch memory, possibly twice
   };
   struct alignas(64) LevelState {  // of this step
-    bool parallel = false;         // worth the attention of several workers
+    bool parallel = false;         // large enough to share among workers
     std::atomic<int64_t> items_left = 0;
   };
-  // Neighbouring items lie side by side in memory, and what comes next is prefetched (kernels/memory.h): so a
-  // worker stays in its range as long as it can. `next` is counted up by all, so it has a line of its own.
+  // Neighbouring items are adjacent in memory, and the next one is prefetched (kernels/memory.h), so a worker
+  // stays in its range as long as possible. All workers increment `next`, so it has its own cache line.
   struct alignas(64) Range {
-    std::atomic<int64_t> next;   // the first round that nobody has claimed
-    int64_t begin, end, rounds;  // the second half, if there is one, begins at begin + rounds
+    std::atomic<int64_t> next;   // the first unclaimed round
+    int64_t begin, end, rounds;  // an optional second half begins at begin + rounds
   };
 
   void bind(gimbal_buffer* const* slots, size_t n_slots);
@@ -88,16 +88,16 @@ class CompiledProgram {
   std::vector<gimbal_value> values_;
   std::vector<gimbal_op> program_;
   Schedule schedule_;
-  std::vector<Op> ops_;             // in the order of the schedule
+  std::vector<Op> ops_;             // in schedule order
   std::vector<GroupState> groups_;  // of the schedule
   std::unique_ptr<LevelState[]> levels_;
   const int threads_;
-  std::unique_ptr<Range[]> ranges_;        // one for each worker, of the first group, then of the second ...
+  std::unique_ptr<Range[]> ranges_;        // one per worker for the first group, then for the second ...
   std::unique_ptr<InFlight[]> in_flight_;  // of the workers
-  // The level whose items may be computed now. It goes on to the next when the last value of this one is in
-  // its place, no matter who computed it: nobody waits for a thread, only for values.
+  // The current level. It advances when the last value of the level is in place, regardless of which thread
+  // computed it: workers wait for values, not for threads.
   Event level_;
-  std::vector<unsigned char*> memory_;  // of the slots, where ops_ are bound to
+  std::vector<unsigned char*> memory_;  // of the slots that ops_ are bound to
 };
 
 }  // namespace gimbal::cpu

@@ -1,20 +1,20 @@
-// A number that one thread sets and others wait for, with a spin before a sleep: what threads that compute
-// together wait for comes soon while tokens are computed, but an idle program must not burn a core.
+// An integer set by one thread and awaited by others, with a spin before a sleep: while tokens are computed
+// the wait is short, but an idle program must not occupy a core.
 #pragma once
 #include <atomic>
 #include <cstdint>
 
 namespace gimbal::cpu {
 
-// On a cache line of its own: writes to something else must not disturb a thread that spins on it.
+// On a cache line of its own: other writes must not disturb a spinning thread.
 class alignas(64) Event {
  public:
   uint32_t value() const { return value_.load(std::memory_order_acquire); }
-  // Whoever reads this value sees all that the caller did before. Not from two threads at once.
+  // Release: a thread that reads this value sees all earlier writes of the caller. One thread at a time.
   void set(uint32_t value);
-  // Spins for some microseconds at most; true as soon as the value is another than `old`.
+  // Spins for a few microseconds at most; returns true as soon as the value differs from `old`.
   bool spin_while(uint32_t old) const;
-  // Returns when the value is another than `old`.
+  // Returns once the value differs from `old`.
   void sleep_while(uint32_t old);
 
  private:

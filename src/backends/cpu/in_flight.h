@@ -1,5 +1,5 @@
-// A chunk that a worker computes in scratch memory of its own. Should the system preempt the worker, an idle
-// one computes the chunk again, and the step goes on; whoever ends first publishes the values.
+// A chunk that a worker computes in its own scratch memory. If the system preempts the worker, an idle one
+// computes the chunk again and the step continues; the first to finish publishes the values.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -9,13 +9,13 @@
 namespace gimbal::cpu {
 
 struct Chunk {
-  size_t range;           // whose rounds it takes
-  int64_t round, rounds;  // the first, and how many
+  size_t range;           // the range that contains its rounds
+  int64_t round, rounds;  // first round, and number of rounds
 };
 
-// One for each worker. Every access is relaxed: nothing is handed over through this word. What a chunk reads
-// was complete before its level began, and what it writes is handed over by LevelState::items_left. No two
-// chunks of a step are equal, so within a step a word that was cleared does not come back.
+// One per worker. Every access is relaxed, because this word synchronizes no data: a chunk's inputs were
+// complete before its level began, and its outputs are published by LevelState::items_left. All chunks of a
+// step are distinct, so a cleared word does not recur within a step (no ABA problem).
 class alignas(64) InFlight {
  public:
   static constexpr size_t kMaxRange = 0xffffffff;
@@ -27,14 +27,14 @@ class alignas(64) InFlight {
     if (!w) return std::nullopt;
     return Chunk{size_t(w >> 32), int64_t(w >> 8 & uint64_t(kMaxRound)), int64_t(w & 0xff)};
   }
-  // Asks for the right to publish what was computed of this chunk: given to one thread.
+  // Claims the right to publish this chunk's results; succeeds for one thread only.
   bool claim(const Chunk& c) {
     uint64_t expected = pack(c);
     return word_.compare_exchange_strong(expected, 0, std::memory_order_relaxed);
   }
 
  private:
-  static uint64_t pack(const Chunk& c) {  // never 0, for `rounds` is not
+  static uint64_t pack(const Chunk& c) {  // never 0, because `rounds` is not
     return uint64_t(c.range) << 32 | uint64_t(c.round) << 8 | uint64_t(c.rounds);
   }
   std::atomic<uint64_t> word_{0};

@@ -1,4 +1,4 @@
-// The layouts of packed weights and caches are those of packing; here they are the CPU's.
+// The CPU uses the layouts of src/packing for packed weights and caches.
 #pragma once
 #include "packing/layout.h"
 

@@ -1,4 +1,4 @@
-// How fast a pool of threads can be at best here: reading memory, and computing with what the device may use.
+// The roofline of a thread pool on this machine: peak memory bandwidth and arithmetic throughput.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace gimbal::cpu {
 
-// With the best instruction set that needs no more than `features`. Throws std::bad_alloc.
+// Uses the best instruction set within `features`. Throws std::bad_alloc.
 void measure_limits(uint32_t features, ThreadPool& pool, uint64_t bytes, gimbal_limits& out);
 
 }  // namespace gimbal::cpu

@@ -1,4 +1,4 @@
-// Laying weights out is the work of packing.
+// Weight packing is shared with the GPUs: see src/packing.
 #pragma once
 #include "backends/cpu/layout.h"
 #include "packing/pack.h"

@@ -1,4 +1,4 @@
-// The threads that compute together.
+// The worker threads.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -11,8 +11,8 @@ namespace gimbal::cpu {
 
 class ThreadPool {
  public:
-  // `spins`: threads spin before they sleep. Only where each has a core: with fewer cores than threads, one
-  // that spins would keep the thread that it waits for from running.
+  // `spins`: threads spin before they sleep. Only useful with a core per thread: with fewer cores, a spinning
+  // thread would delay the thread that it waits for.
   ThreadPool(int threads, bool spins);
   explicit ThreadPool(int threads)
       : ThreadPool(threads, unsigned(threads) <= std::thread::hardware_concurrency()) {}
@@ -20,8 +20,8 @@ class ThreadPool {
   int size() const { return threads_; }
   bool spins() const { return spins_; }
 
-  // Runs job(worker) on every worker, 0..size()-1; worker 0 is the calling thread. Returns when all are done,
-  // and sees what they did. One call at a time. The first call starts the threads.
+  // Runs job(worker) on every worker, 0..size()-1; worker 0 is the calling thread. Returns after all have
+  // finished, with their writes visible. One call at a time. The first call starts the threads.
   void run(const std::function<void(int)>& job);
 
  private:
@@ -31,7 +31,7 @@ class ThreadPool {
   const int threads_;
   const bool spins_;
   std::vector<std::thread> workers_;
-  const std::function<void(int)>* job_ = nullptr;  // null: the workers are to end. Carried by start_
+  const std::function<void(int)>* job_ = nullptr;  // null: the workers must exit. Published by start_
   Event start_, done_;
   alignas(64) std::atomic<int> finished_{0};
 };
