@@ -1,4 +1,4 @@
-// NVIDIA's driver: its names, and which of the kernels built here are for a device.
+// NVIDIA's driver: its names, and the choice of kernels for a device.
 #pragma once
 #include "gpu/driver_api/driver.h"
 
@@ -6,8 +6,8 @@ namespace gimbal::cuda {
 
 extern const simt::driver_api::Vendor vendor;
 
-// The least compute capability that a PTX text is for, times ten: 80 for ".target sm_80"; 0 when it does not
-// say.
+// The minimum compute capability of a PTX text, times ten: 80 for
+// ".target sm_80"; 0 if not stated.
 int min_capability(std::string_view ptx);
 
 }  // namespace gimbal::cuda

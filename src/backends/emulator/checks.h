@@ -1,6 +1,6 @@
-// What the emulator watches while checked kernels run: every word they touch must lie inside its array, and
-// no two lanes that nothing orders may touch the same word when one of them writes. The first defect is kept,
-// in words for the person who wrote the kernel or the launch.
+// Memory checks of emulated kernels: each access must be within its array, and two unordered lanes must not
+// access the same word if one of them writes. The first defect is kept, worded for the author of the kernel
+// or launch.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,24 +11,24 @@
 
 namespace gimbal::emulator {
 
-// Who touched a word, as far as nothing has ordered the touches since. Lanes are numbered from 1 over all
-// groups and all unordered launches (buffers), or in their group (shared memory).
+// Accesses to a word that are not ordered since. Lanes are numbered from 1 over all groups and all unordered
+// launches (buffers), or within their group (shared memory).
 struct Touch {
-  uint32_t period = 0;  // the reader and the writer hold in this period only
+  uint32_t period = 0;  // reader and writer are valid in this period only
   uint32_t reader = 0, writer = 0;
-  uint32_t filled = 0;  // shared memory: the group that wrote it last
+  uint32_t filled = 0;  // shared memory: the last group that wrote it
 };
 
 class Checks {
  public:
-  struct Bound {                            // of the running launch
-    std::vector<Touch>* touches = nullptr;  // of the whole buffer; sized when races are looked for
+  struct Bound {                            // by the running launch
+    std::vector<Touch>* touches = nullptr;  // for the whole buffer; sized when race checking is on
     uint64_t first_word = 0, words = 0;
   };
 
   explicit Checks(bool races) : races_(races) {}
 
-  // Everything before is ordered before what follows.
+  // All earlier accesses are ordered before all later ones.
   void all_before_ended();
   void begin_launch(std::string_view kernel, const Bound* bound, uint32_t lanes, const uint32_t groups[3]);
   void begin_group(const uint32_t group[3], uint32_t shared_words);
@@ -39,7 +39,7 @@ class Checks {
   void note(std::string defect);
   const std::string& defect() const { return defect_; }
 
-  static void run_on_this_thread(Checks*);  // whose word() the kernels call
+  static void run_on_this_thread(Checks*);  // used by the kernels' word()
 
  private:
   void touch(Touch&, uint32_t period, uint32_t who, bool write, const Array&, uint64_t index);

@@ -1,4 +1,4 @@
-// Runs one group of a kernel: its lanes in a loop, or on fibers when the kernel has barriers.
+// Runs one group of a kernel: its lanes in a loop, or on fibers if the kernel has barriers.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace gimbal::emulator {
 
-// Small, and the same everywhere: xorshift64*.
+// Small and portable: xorshift64*.
 class Shuffle {
  public:
   explicit Shuffle(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u | 1) {}
@@ -27,10 +27,10 @@ class Shuffle {
 
 class GroupRunner {
  public:
-  // `checks` is null for the fast form. `shuffle` is null for the order of numbers.
+  // `checks`: null for the fast form. `shuffle`: null for numeric order.
   GroupRunner(Checks* checks, Shuffle* shuffle) : checks_(checks), shuffle_(shuffle) {}
-  // `common`: what all lanes see, with the lanes of a sub-group, a power of two. Empty: all lanes have
-  // returned. Else: what is wrong with the kernel's barriers and trees.
+  // `common`: the data shared by all lanes, including the sub-group size, a power of two. Returns "" once all
+  // lanes have returned, else the defect in the kernel's barriers or trees.
   std::string run(const Compiled&, Lane common, uint32_t lanes);
 
  private:
@@ -38,7 +38,7 @@ class GroupRunner {
   static void arrive(Lane&, int line);
   static uint32_t exchange(Lane&, uint32_t value, uint32_t distance, int line);
   std::string run_on_fibers(uint32_t subgroup);
-  // From one barrier to the next, or to the end.
+  // Runs from one barrier to the next, or to the end.
   std::string run_subgroup(uint32_t first, uint32_t lanes);
 
   Checks* const checks_;
@@ -46,11 +46,11 @@ class GroupRunner {
   Fibers fibers_;
   LaneFunction function_ = nullptr;
   std::vector<Lane> lanes_;
-  std::vector<int> line_;           // of the barrier or tree that each lane stands at
-  std::vector<uint32_t> distance_;  // of the exchange that it stands at; 0: it is a barrier
+  std::vector<int> line_;           // of the barrier or tree at which each lane waits
+  std::vector<uint32_t> distance_;  // of the exchange at which it waits; 0: a barrier
   std::vector<uint32_t> given_, taken_;
-  uint32_t returned_ = 0, gone_ = 0, waits_ = 0;  // how many, and the last one that returned, or waits
-  std::vector<uint32_t> order_, own_order_;       // of sub-groups, and of lanes in one
+  uint32_t returned_ = 0, gone_ = 0, waits_ = 0;  // counts, and the last lane that returned or waits
+  std::vector<uint32_t> order_, own_order_;       // of sub-groups, and of lanes within one
   std::vector<uint64_t> shared_;
   static thread_local GroupRunner* running_;
 };

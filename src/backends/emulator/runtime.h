@@ -1,6 +1,6 @@
-// The emulator: a GPU made of fibers, so that the kernels of every GPU run in tests without one. The same
-// texts as for the others, as C++; groups one after the other; the lanes of a group one after the other from
-// barrier to barrier.
+// The GPU emulator: runs the kernels of all GPU backends in tests without a GPU. The same kernel texts,
+// compiled as C++; groups run one after the other, and so do the lanes of a group, on fibers, from barrier to
+// barrier.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,15 +10,15 @@
 namespace gimbal::emulator {
 
 struct Options {
-  bool bounds = false;       // every word that a kernel touches must lie inside its array
-  bool racecheck = false;    // no two unordered lanes touch a word when one of them writes; brings `bounds`
-  uint64_t seed = 0;         // not 0: lanes and groups run in an order drawn from it
-  uint64_t subgroup = 1;     // lanes of a sub-group: 4, 8, 16, 32 or 64; 1: there are none
-  uint64_t memory = 0;       // bytes that can be allocated; 0: what the machine has
-  uint64_t max_binding = 0;  // Facts::max_binding_bytes; 0: 128 MiB, as small as any GPU has
+  bool bounds = false;       // check that each access is within its array
+  bool racecheck = false;    // report unordered accesses to a word if one of them writes; implies `bounds`
+  uint64_t seed = 0;         // not 0: seed of a random order of lanes and groups
+  uint64_t subgroup = 1;     // lanes per sub-group: 4, 8, 16, 32 or 64; 1: no sub-groups
+  uint64_t memory = 0;       // allocatable bytes; 0: the machine's memory
+  uint64_t max_binding = 0;  // Facts::max_binding_bytes; 0: 128 MiB, the smallest of any GPU
 };
 
-// A defect that a check finds is the Failure (Invalid) of replay(), and of each one after it.
+// A defect found by a check is the Failure (Invalid) of this and every later replay().
 std::unique_ptr<simt::Runtime> open(const Options&);
 
 }  // namespace gimbal::emulator

@@ -1,5 +1,5 @@
-// Device memory. What GPU and CPU share (Apple silicon, Intel's own GPUs) is written and read directly; a
-// card's own memory through a ring of pieces that both see.
+// Device memory. Unified memory (Apple silicon, Intel's integrated GPUs) is accessed directly; a discrete
+// card's memory through a ring of staging buffers.
 #pragma once
 #include "backends/metal/queue.h"
 
@@ -7,13 +7,13 @@ namespace gimbal::metal {
 
 struct MetalBuffer : simt::Buffer {
   Owned<id<MTLBuffer>> memory;
-  uint64_t bytes = 0;       // as asked for; Metal's are a multiple of 4
-  uint8_t* seen = nullptr;  // where the CPU sees it; nullptr when it does not
+  uint64_t bytes = 0;       // as requested; Metal's are a multiple of 4
+  uint8_t* seen = nullptr;  // mapped address; nullptr if the CPU cannot access it
 };
 
 class Memory {
  public:
-  // `staging`: as on a card of its own, also where memory is shared.
+  // `staging`: copy as on a discrete card even if memory is unified.
   Memory(id<MTLDevice> device, Queue& queue, bool staging);
 
   uint64_t total() const;
@@ -21,7 +21,7 @@ class Memory {
 
   Failure allocate(uint64_t bytes, MetalBuffer** out);  // zeroed
   void release(MetalBuffer*);
-  // Ranges inside of the buffer. What was submitted before still reads what was there before a write().
+  // Ranges within the buffer. Work submitted before a write() still reads the old contents.
   Failure write(MetalBuffer&, uint64_t offset, const void* data, uint64_t bytes);
   Failure read(MetalBuffer&, uint64_t offset, void* data, uint64_t bytes);
 

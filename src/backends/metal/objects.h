@@ -1,6 +1,6 @@
-// Objective-C objects owned by C++ values. The files of this folder are compiled without automatic reference
-// counting, so that the same text also runs where there is none (the tests on Linux); nobody but Owned
-// retains or releases.
+// RAII for Objective-C objects. The files of this folder are compiled without automatic reference counting,
+// so that the same code also runs where it does not exist (the tests on Linux); only Owned retains and
+// releases.
 #pragma once
 #import <Metal/Metal.h>
 
@@ -18,7 +18,8 @@ template <class T>  // id<MTLBuffer>, NSString*
 class Owned {
  public:
   Owned() = default;
-  explicit Owned(T made) : object_(made) {}  // what new..., alloc and Copy gave: it is the caller's already
+  explicit Owned(T made)
+      : object_(made) {}  // the result of new..., alloc or Copy: already owned by the caller
   static Owned also(T borrowed) { return Owned([borrowed retain]); }
   Owned(Owned&& o) noexcept : object_(std::exchange(o.object_, nil)) {}
   Owned& operator=(Owned&& o) noexcept {

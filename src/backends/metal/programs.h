@@ -1,10 +1,10 @@
-// Kernel texts (MSL) compiled by the system, when a model asks for them.
+// Kernel texts (MSL), compiled by the system on demand.
 #pragma once
 #include "backends/metal/objects.h"
 
 namespace gimbal::metal {
 
-// Errors: Unsupported, with what the compiler says, or when a group has more lanes than the pipeline takes.
+// Errors: Unsupported, with the compiler's output, or if a group has more lanes than the pipeline supports.
 Failure compile(id<MTLDevice>, const simt::KernelCode&, Owned<id<MTLComputePipelineState>>* out);
 
 }  // namespace gimbal::metal

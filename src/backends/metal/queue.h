@@ -1,5 +1,5 @@
-// What the GPU was given to do, in order, and what became of it. Metal tells of an error when a command
-// buffer has ended: whoever waits, or gives the next one, hears of it.
+// The ordered queue of GPU work, and its errors. Metal reports an error only when a command buffer has ended:
+// the next wait or submission returns it.
 #pragma once
 #include <deque>
 
@@ -12,11 +12,11 @@ class Queue {
   explicit Queue(id<MTLDevice> device);
 
   Failure start();
-  // A new command buffer: to be filled and given to submit(), or dropped.
+  // A new command buffer: fill it and pass it to submit(), or drop it.
   Failure begin(Owned<id<MTLCommandBuffer>>* out);
-  // Fails also when an earlier one failed.
+  // Also fails if an earlier command buffer failed.
   Failure submit(id<MTLCommandBuffer>);
-  Failure wait();                          // for all that was submitted
+  Failure wait();                          // for all submitted work
   Failure wait_for(id<MTLCommandBuffer>);  // nil: nothing
   const Failure& lost() const { return lost_; }
 
@@ -27,7 +27,7 @@ class Queue {
   const Owned<id<MTLDevice>> device_;
   Owned<id<MTLCommandQueue>> queue_;
   std::deque<Owned<id<MTLCommandBuffer>>> running_;
-  Failure lost_;  // a device that is lost stays lost
+  Failure lost_;  // set once the device is lost
 };
 
 }  // namespace gimbal::metal

@@ -1,4 +1,4 @@
-// Apple's GPUs, and others in Macs, through Metal. Plain C++: the Objective-C is behind it.
+// Apple's and other GPUs of Macs through Metal. This header is plain C++ and hides the Objective-C.
 #pragma once
 #include <memory>
 
@@ -7,12 +7,12 @@
 namespace gimbal::metal {
 
 struct Options {
-  bool staging = false;  // copies as on a card with memory of its own, also where memory is shared
+  bool staging = false;  // copy as on a discrete card even if memory is unified
 };
 
 int device_count();
-// Device `index`, the system's default first. Errors: Unsupported, with the reason, for none or one that
-// cannot run the kernels.
+// Opens device `index`; 0 is the system default. Errors: Unsupported, with the reason, if it does not exist
+// or cannot run the kernels.
 simt::Failure open(int index, const Options&, std::unique_ptr<simt::Runtime>* out);
 
 }  // namespace gimbal::metal

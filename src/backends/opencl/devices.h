@@ -1,4 +1,4 @@
-// All devices of all OpenCL platforms, and what each is like.
+// Lists all devices of all OpenCL platforms with their properties.
 #pragma once
 #include <vector>
 
@@ -12,19 +12,19 @@ struct Found {
   cl_device_type type = 0;
 };
 
-// GPUs first, then accelerators, then CPUs; in the platforms' order otherwise. Fails (Unsupported) with the
-// reason and what to do when there is none.
+// GPUs first, then accelerators, then CPUs; otherwise in the platforms' order. Fails (Unsupported) with the
+// reason and remedy if there is none.
 Failure find_devices(const Api&, std::vector<Found>* out);
 
 struct Described {
   simt::Facts facts;
-  std::string identity;       // of device and driver: what a compiled program depends on
+  std::string identity;       // of device and driver: the key of compiled programs
   std::string build_options;  // for the driver's compiler
-  // For texts whose lanes exchange values in sub-groups; empty: the driver says nothing of such functions.
+  // For texts with sub-group exchanges; empty: the driver reports no such functions.
   std::string subgroup_options;
 };
 
-// Fails (Unsupported) with the reason when the device cannot run the kernels.
+// Fails (Unsupported) with the reason if the device cannot run the kernels.
 Failure describe(const Api&, const Found&, Described* out);
 
 }  // namespace gimbal::opencl

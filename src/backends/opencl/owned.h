@@ -1,4 +1,4 @@
-// OpenCL's objects as values that release themselves.
+// RAII for OpenCL objects.
 #pragma once
 #include "backends/opencl/api.h"
 #include "gpu/owned.h"

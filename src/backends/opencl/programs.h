@@ -1,5 +1,5 @@
-// Kernel texts compiled by the driver, one program a kernel, so that only what a model needs is compiled; and
-// kept in a folder, so that the next process need not.
+// Kernel texts compiled by the driver, one program per kernel, so that only the kernels of a model are
+// compiled; cached in a folder for later processes.
 #pragma once
 #include <span>
 #include <string>
@@ -11,13 +11,13 @@ namespace gimbal::opencl {
 
 class Programs {
  public:
-  // `identity`: what compiled programs depend on besides text and options: device and driver. `folder`: of
-  // the programs that are kept; empty: none are. The Api outlives this.
+  // `identity`: device and driver, part of the cache key beside text and options. `folder`: the cache folder;
+  // empty: no cache. The Api must outlive this.
   Programs(const Api& api, cl_context context, cl_device_id device, std::string identity, std::string folder);
 
-  // Makes the folder. Fails (Invalid) when there can be no such folder or nothing can be written to it.
+  // Creates the folder. Fails (Invalid) if it cannot be created or written to.
   Failure prepare();
-  // `options` for the driver's compiler. Errors: Unsupported, with what it says.
+  // `options`: for the driver's compiler. Errors: Unsupported, with its output.
   Failure build(std::string_view kernel, std::span<const uint8_t> text, const std::string& options,
                 Program* out);
 

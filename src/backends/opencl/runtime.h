@@ -1,4 +1,4 @@
-// OpenCL 1.2 devices: GPUs of all makers whose drivers offer it, and PoCL, which computes on the CPU.
+// OpenCL 1.2 devices: GPUs of all vendors with OpenCL drivers, and PoCL, which computes on the CPU.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,20 +10,20 @@
 namespace gimbal::opencl {
 
 struct Options {
-  std::string cache;          // the folder where compiled programs are kept; empty: nowhere
-  bool no_subgroups = false;  // as on a device whose sub-groups exchange no values
+  std::string cache;          // cache folder for compiled programs; empty: no cache
+  bool no_subgroups = false;  // behave as a device without sub-group exchanges
 };
 
 class Opencl : public simt::Runtime {
  public:
-  virtual const Programs::Counts& programs() const = 0;  // compiled, and taken from the folder, so far
-  // Whether lanes exchange values in sub-groups. Known when the first kernel has been loaded.
+  virtual const Programs::Counts& programs() const = 0;  // compiled and cached programs so far
+  // Whether lanes exchange values in sub-groups. Known after the first kernel was loaded.
   virtual bool subgroups() const = 0;
 };
 
-// Device `index` of find_devices(). Errors: Unsupported with the reason (no library, no driver, no such
-// device, a device that is too old or lacks something), and what to do about it on a line of its own; Invalid
-// for the folder; others as the driver says.
+// Opens device `index` of find_devices(). Errors: Unsupported with the reason (no library, no driver, no such
+// device, a device that is too old or lacks a feature), and the remedy on a line of its own; Invalid for the
+// folder; others as reported by the driver.
 Failure open(const Api&, int index, const Options&, std::unique_ptr<Opencl>* out);
 
 }  // namespace gimbal::opencl

@@ -1,4 +1,4 @@
-// AMD's driver: its names, and which of the kernels built here are for a device.
+// AMD's driver: its names, and the choice of kernels for a device.
 #pragma once
 #include "gpu/driver_api/driver.h"
 

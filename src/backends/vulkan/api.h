@@ -1,4 +1,4 @@
-// The way into Vulkan: the library, an instance, its devices, and why one cannot be used.
+// Access to Vulkan: the library, an instance, its devices, and the reasons why a device is unusable.
 #pragma once
 #define VK_NO_PROTOTYPES 1
 #include <volk.h>
@@ -18,7 +18,7 @@ using simt::Failure;
 // Success is no Failure. `call`: "vkCreateBuffer".
 Failure failure(VkResult, const char* call);
 
-// The functions that are asked for before there is a device.
+// Functions that need no device.
 struct InstanceFunctions {
   PFN_vkDestroyInstance destroy_instance;
   PFN_vkEnumeratePhysicalDevices enumerate_devices;
@@ -32,7 +32,7 @@ struct InstanceFunctions {
   PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;  // likewise
 };
 
-// A device as the driver describes it.
+// A device's properties as reported by the driver.
 struct Candidate {
   VkPhysicalDevice handle;
   std::string name, driver;
@@ -40,29 +40,29 @@ struct Candidate {
   VkPhysicalDeviceType type;
   uint64_t largest_allocation;
   uint32_t queue_family;
-  // Lanes of a sub-group that exchange values, where groups can be made of full ones
+  // Lanes per sub-group that exchange values, if groups can consist of full sub-groups
   // (VK_EXT_subgroup_size_control); else 1.
   uint32_t subgroup_lanes;
-  bool subgroup_may_be_required;  // a pipeline can ask for that size
-  bool memory_budget;             // VK_EXT_memory_budget is there
+  bool subgroup_may_be_required;  // a pipeline can require that size
+  bool memory_budget;             // VK_EXT_memory_budget is supported
   std::string pci_id;             // "0000:65:00.0"; empty without VK_EXT_pci_bus_info
-  std::string refusal;            // why it cannot be used; empty when it can
-  bool too_old;                   // the driver, and that is why
+  std::string refusal;            // why it cannot be used; empty if it can
+  bool too_old;                   // refused because the driver is too old
 };
 
 class Instance {
  public:
   static Failure open(const Options&, std::unique_ptr<Instance>* out);
-  // Leaves this one, made with no options, to the next open() without any: an instance loads every driver
-  // there is, and who counts devices mostly opens one next. Never destroyed at exit, when drivers may be
-  // gone.
+  // Keeps this instance, made without options, for the next open() without options: creating an instance
+  // loads every driver, and counting devices is usually followed by opening one. Never destroyed at exit,
+  // when drivers may already be unloaded.
   static void keep(std::unique_ptr<Instance>);
   ~Instance();
 
   const InstanceFunctions& functions() const { return functions_; }
-  // All devices, those that can be used and the others; Unsupported when there is none at all.
+  // All devices, usable or not; Unsupported if there are none.
   Failure devices(std::vector<Candidate>* out) const;
-  // What the validation layer said first since the last question; empty when nothing.
+  // The first message of the validation layer since the last call; empty if none.
   std::string complaint();
 
  private:
@@ -73,7 +73,7 @@ class Instance {
   VkInstance handle_ = nullptr;
   InstanceFunctions functions_ = {};
   VkDebugUtilsMessengerEXT messenger_ = nullptr;
-  std::mutex mutex_;  // the layer speaks on any thread
+  std::mutex mutex_;  // the layer reports on any thread
   std::string complaint_;
 };
 

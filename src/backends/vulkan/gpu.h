@@ -1,5 +1,5 @@
-// An open device: its functions, its queue, and how far the queue has come. Everything is submitted in one
-// order to one queue; a timeline semaphore counts the submissions that have ended.
+// An open device: its functions, its queue, and the queue's progress. All work is submitted in order to one
+// queue; a timeline semaphore counts completed submissions.
 #pragma once
 #include <memory>
 #include <utility>
@@ -18,7 +18,7 @@ class Gpu {
   VkDevice device() const { return device_; }
   VkPhysicalDeviceMemoryProperties2 memory(void* more = nullptr) const;
 
-  // Success is no Failure; a device that was lost once stays lost.
+  // VK_SUCCESS gives no Failure; a lost device stays lost.
   Failure check(VkResult, const char* call);
   const Failure& lost() const { return lost_; }
   std::string complaint() { return instance_->complaint(); }
@@ -27,7 +27,7 @@ class Gpu {
   void free_commands(VkCommandBuffer);
   Failure begin(VkCommandBuffer, VkCommandBufferUsageFlags);
   Failure end(VkCommandBuffer);
-  // What was written by shaders and copies, in all commands before, is there for those behind.
+  // Makes shader and transfer writes of all earlier commands visible to later ones.
   void barrier(VkCommandBuffer, VkPipelineStageFlags from, VkPipelineStageFlags to,
                VkAccessFlags reads) const;
 

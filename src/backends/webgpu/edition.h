@@ -1,5 +1,5 @@
-// Which WebGPU library was opened, and where those that gimbal knows differ in use. What they are given has
-// one layout in all of them (compared with the headers of wgpu-native 24.0.0.2, 29.0.0.0 and 29.0.1.1;
+// Identifies the loaded WebGPU library, and lists the known differences in its use. The struct layouts are
+// the same in all of them (compared with the headers of wgpu-native 24.0.0.2, 29.0.0.0 and 29.0.1.1;
 // docs/backends.md).
 #pragma once
 #include <cstdint>
@@ -8,25 +8,25 @@
 namespace gimbal::webgpu {
 
 constexpr uint32_t kValidation = 1, kOutOfMemory = 2, kInternal = 3;        // filters of error scopes
-constexpr uint32_t kWaitAnyOnly = 1, kProcessEvents = 2, kSpontaneous = 3;  // when a callback may come
+constexpr uint32_t kWaitAnyOnly = 1, kProcessEvents = 2, kSpontaneous = 3;  // when a callback may run
 
 struct Edition {
-  std::string name = "Dawn";  // for people
-  bool tried = true;          // by us, with the real library: else it is used only where somebody says so
-  // wgpuInstanceWaitAny waits for one answer. Else requests are answered before they return, and
-  // wgpuDevicePoll waits for all that was submitted and brings what it has to tell.
+  std::string name = "Dawn";  // for display
+  bool tried = true;          // tested by us with the real library; others are used only on request
+  // wgpuInstanceWaitAny waits for one result. Otherwise requests complete before they return, and
+  // wgpuDevicePoll waits for all submitted work and runs its callbacks.
   bool futures = true;
   uint32_t mode = kWaitAnyOnly;  // of callbacks
   uint32_t filters = kInternal;  // of error scopes: 1 to this one
 };
-// wgpu-native ends the process when it is asked to wait for a future, for a scope of internal errors, or for
-// an instance that waits.
+// wgpu-native aborts when asked to wait for a future, to push a scope for internal errors, or to create an
+// instance with timed waits.
 inline Edition wgpu_native(const std::string& version) {
   return {"wgpu-native " + version + " (never tried)", false, false, kProcessEvents, kOutOfMemory};
 }
 
-// webgpu.h says nowhere which edition it is: what a library exports tells, and wgpu-native its version.
-// Returns why gimbal does not use this one, empty when it does; *reason: the code of that (device/reason.h).
+// webgpu.h does not identify the implementation; the library's exports do, and wgpu-native reports its
+// version. Returns why gimbal does not use it, or ""; *reason: the identifier (device/reason.h).
 std::string recognize(void* library, Edition* out, const char** reason);
 
 }  // namespace gimbal::webgpu

@@ -1,5 +1,5 @@
-// An adapter with its device and queue: opened, asked what it can do, and watched for errors and for being
-// lost.
+// An adapter with its device and queue: opens it, checks its limits, and
+// monitors errors and device loss.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -11,8 +11,8 @@ namespace gimbal::webgpu {
 
 class Gpu {
  public:
-  // Errors: Unsupported with the reason (no adapter, one that is too small), and what to do on a line of its
-  // own.
+  // Errors: Unsupported with the reason (no adapter, or limits too low),
+  // and the remedy on a line of its own.
   static Failure open(const Api&, std::unique_ptr<Gpu>* out);
   Gpu(const Gpu&) = delete;
 
@@ -22,15 +22,15 @@ class Gpu {
   const Limits& limits() const { return limits_; }
   const simt::Facts& facts() const { return facts_; }
 
-  // Until the callback of a request has been called, which sets `status` to something else than 0.
+  // Waits until a request's callback sets `status` to a value other than 0.
   Failure wait(Future, const uint32_t& status);
-  Failure wait_for_all();  // until everything submitted has ended
+  Failure wait_for_all();  // until all submitted work has ended
 
-  // What the library complained about since the last call, when nobody had opened a scope; `f` itself where
-  // that is a failure. A device that is lost is what every call answers from then on.
+  // The library's errors since the last call, outside any scope; returns `f` itself if it is a failure. Once
+  // the device is lost, every call returns that.
   Failure said(Failure f);
 
-  // Whether what is done in between succeeds: errors come to end(), as the failure of `doing`.
+  // Error scope: errors between begin and end are returned by end(), as the failure of `doing`.
   void begin_scope();
   Failure end_scope(std::string_view doing);
 
@@ -40,14 +40,14 @@ class Gpu {
   Failure describe();
   Failure make_device();
 
-  struct Heard {  // from the library, on any thread
+  struct Heard {  // reported by the library, on any thread
     std::mutex mutex;
     Failure complaint;
     std::string lost;
   };
 
   const Api api_;
-  Heard heard_;  // outlives the device
+  Heard heard_;  // must outlive the device
   OwnedInstance instance_;
   OwnedAdapter adapter_;
   OwnedDevice device_;

@@ -1,4 +1,4 @@
-// WebGPU's objects as values that release themselves.
+// RAII for WebGPU objects.
 #pragma once
 #include "backends/webgpu/api.h"
 #include "gpu/owned.h"

@@ -1,5 +1,5 @@
-// WebGPU as a Runtime, over Dawn or wgpu-native: the library is opened when it is first asked for; nothing is
-// linked.
+// WebGPU as a Runtime, over Dawn or wgpu-native: the library is loaded
+// on first use; nothing is linked.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,16 +11,16 @@ namespace gimbal::webgpu {
 struct Api;
 
 struct Options {
-  bool split_fma = false;             // as on a device whose fma() is two operations
-  uint64_t memory = 0;                // Facts::memory_total, which WebGPU does not tell; 0: a guess
-  std::string library = {};           // the library's file; empty: the names under which Dawn is installed
-  void (*intercept)(Api&) = nullptr;  // for tests: puts functions of its own in place of the library's
+  bool split_fma = false;             // behave as a device whose fma() rounds twice
+  uint64_t memory = 0;                // Facts::memory_total, which WebGPU does not report; 0: a guess
+  std::string library = {};           // the library's file; empty: the installed names of Dawn
+  void (*intercept)(Api&) = nullptr;  // for tests: replaces functions of the library
 };
 
-// 1 where open(0, ...) works; 0 where it says why not. WebGPU lists no devices: it gives the one that it
-// thinks best.
+// 1 if open(0, ...) works; 0 if it returns a reason. WebGPU does not enumerate devices: it offers the one
+// that it prefers.
 int device_count();
-// Unsupported, with the reason, when there is no library or no such device.
+// Unsupported, with the reason, if there is no library or no such device.
 simt::Failure open(int index, const Options&, std::unique_ptr<simt::Runtime>* out);
 
 }  // namespace gimbal::webgpu
