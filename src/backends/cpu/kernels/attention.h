@@ -1,7 +1,7 @@
-// Attention over a paged cache. The keys are walked in tiles of one page (64 positions), so what a row
-// computes depends on its position alone: not on the batch it came in, nor on how the prompt was split.
-// Neighbouring rows go over the cache together. Of a page that several of them see, because they are of one
-// sequence or because their sequences share it, keys and values are decoded once for all.
+// Attention over a paged KV cache. Keys are processed in tiles of one page (64 positions), so the result of a
+// row depends only on its position, not on the batch or on how the prompt was split. Neighbouring rows share
+// a pass over the cache: keys and values of a page that several of them see (rows of one sequence, or of
+// sequences that share it) are decoded once.
 #pragma once
 
 #include "backends/cpu/kernels/attention_weights.h"
@@ -21,7 +21,7 @@ inline Seen seen_by(const CpuTask& t, int64_t row) {
 
 constexpr int kRowsTogether = 8;
 
-// A unit is a KV head and a row; neighbours are rows.
+// A work item is a KV head and a row; neighbouring items are rows.
 inline CpuWork attention_work(const CpuTask& t) {
   double positions = 0;
   for (int32_t r = 0; r < t.rows; r++) positions += seen_by(t, r).last + 1;
@@ -29,7 +29,7 @@ inline CpuWork attention_work(const CpuTask& t) {
           2.0 * double((t.in[0]->dim[0] + t.out->dim[0]) * t.in[0]->dim[1]) * positions};
 }
 
-// How the pages of a format are read, by 1, 2, 4 .. queries together.
+// The kernels of a cache format, for 1, 2, 4 .. queries at once.
 struct PageKernels {
   void (*scores[kSizes])(const Page&, const float* q, int32_t stride, float (*score)[kPagePositions]);
   void (*weigh[kSizes])(const Page&, const float (*weight)[kPagePositions], const float* fade, float* sum,
@@ -44,14 +44,14 @@ constexpr PageKernels page_kernels(PageKernels k = {}) {
     return k;
   }
 }
-// The size for n queries or the first of them: one that is not full costs less than two, if it is nearly so.
+// The kernel size for n queries or the first of them: one nearly full kernel is cheaper than two.
 inline int size_for(int n) {
   int size = 0;
   while (size + 1 < kSizes && 4 << size < 3 * n) size++;
   return size;
 }
 
-// Some heads of some rows: what they ask for, and what they have seen so far.
+// Some heads of some rows: their queries and their running softmax.
 struct Block {
   static constexpr int kFloats = 8 * gimbal::kMaxHeadDim;  // of q, of sum
 
@@ -65,7 +65,7 @@ struct Block {
   Seen seen[kMostQueries];
   int32_t sequence[kMostQueries];
   Queries of;
-  // Dimension d of query i is q[d * queries + i]; kernels for more queries than there are read on.
+  // Dimension d of query i is q[d * queries + i]; larger kernels read beyond it.
   alignas(64) float q[kFloats + kQueriesTogether];
   alignas(64) float score[kMostQueries + kQueriesTogether][kPagePositions];
   alignas(64) float sum[kFloats];
@@ -83,7 +83,7 @@ struct Block {
   }
 
   int32_t vectors() const { return (page.vd + 15) / 16; }
-  // How many queries there is room for.
+  // The capacity in queries.
   int most() const {
     const int32_t widest = page.hd > 16 * vectors() ? page.hd : 16 * vectors(), fit = kFloats / widest;
     return fit < kMostQueries ? fit / 8 * 8 : kMostQueries;
@@ -100,7 +100,7 @@ struct Block {
       of.position[i] = position_of(t, r);
       of.slope[i] = alibi > 0 ? alibi_slope(alibi, int32_t(h), all_heads) : 0;
       of.highest[i] = -__builtin_inff(), of.total[i] = 0;
-      if (t.op->inputs > 7) {  // a score that came before all others
+      if (t.op->inputs > 7) {  // a score before all others: the sink
         of.highest[i] = read<float>(t.x[7] + 4 * h);
         of.total[i] = of.highest[i] * 0 + 1;
       }
@@ -110,7 +110,7 @@ struct Block {
       seen[r] = seen_by(t, row + r), sequence[r] = read<int32_t>(t.x[4] + 4 * (row + r));
   }
 
-  // What a row sees of the page from position `base` on. Number -1: nothing.
+  // The part of the page at position `base` that a row sees. Number -1: none.
   struct Part {
     int64_t number;
     int32_t from, to;

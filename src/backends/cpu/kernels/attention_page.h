@@ -5,7 +5,7 @@
 #include "backends/cpu/kernels/cache_blocks.h"
 #include "backends/cpu/kernels/memory.h"
 
-// The element types of a cache of plain numbers.
+// The element types of unquantized caches.
 struct CacheF32 {
   using Element = float;
   static inline F get(const float* p) { return load(p); }
@@ -46,17 +46,17 @@ struct Plain {
   }
 };
 
-// A KV head's part of one page, and the positions in it that the queries see: from .. to - 1.
+// A KV head's part of one page, and the positions visible to the queries: from .. to - 1.
 struct Page {
   const uint8_t *keys, *values;
-  const uint8_t* next_keys;  // of the page that is read after this, or null
-  bool first;                // these queries are the first to read it: they ask memory for what comes next
-  int32_t hd, vd;            // of keys, of values
+  const uint8_t* next_keys;        // of the page that is read next, or null
+  bool first;                      // the first queries to read it: they prefetch the next one
+  int32_t hd, vd;                  // of keys, of values
   int32_t key_lines, value_lines;  // of a head in a page, in the cache
   int32_t from, to;
 };
 
-// Asks memory for so many lines, evenly between other work.
+// Prefetches so many lines, evenly between other work.
 class Asking {
  public:
   Asking(const uint8_t* begin, int32_t lines, int32_t steps)

@@ -7,17 +7,17 @@
 
 constexpr int kMostQueries = 32;  // that go over the cache together
 
-// A query is a head of a row. What so many of them have seen so far.
+// A query is a head of a row. The running softmax of several queries.
 struct Queries {
   float highest[kMostQueries + 16], total[kMostQueries + 16];
-  float fade[kMostQueries + 16];  // the factor of what was summed before the latest page
-  float slope[kMostQueries];      // of ALiBi: what a position of distance costs
+  float fade[kMostQueries + 16];  // the factor for the sums before the latest page
+  float slope[kMostQueries];      // ALiBi: penalty per position of distance
   int32_t position[kMostQueries];
   float scale, cap;  // cap: 0: none
 };
 
 inline F tanh(F x) { return sub(splat(1.f), div(splat(2.f), add(exp(add(x, x)), splat(1.f)))); }
-// What is done after the scale to scores of sixteen keys from `distance` positions after the row's own on.
+// Applies cap and ALiBi to the scores of sixteen keys from `distance` positions after the row's own on.
 [[gnu::noinline]] inline F shaped(F score, float cap, float slope, int32_t distance) {
   if (cap > 0) score = mul(splat(cap), tanh(div(score, splat(cap))));
   if (slope > 0) {

@@ -76,7 +76,7 @@ struct OneRow256 {
   static constexpr int kGroups = 256 / W::columns;
   static constexpr int kLines = (parts.end + parts.head_step + 63) / 64;
 
-  // Where the sum of group h of eighth e begins: at what the codes' zero point takes off.
+  // The initial sum of group h of eighth e: the correction for the codes' zero point.
   template <int E>
   static inline I start(const uint8_t* a, int e, int h) {
     I sum = splat(int32_t(0));
@@ -161,7 +161,7 @@ struct OneRow256 {
     for (int32_t b = 0; b < columns / 256; b++, a += x.bytes)
 #pragma GCC unroll 1
       for (int i = 0; i < Tiles; i++)
-        // What is asked for ahead goes through the tile evenly, its head included.
+        // Prefetches evenly through the tile, including its head.
         total[i] = add(total[i], block(tile[i] + b * parts.unit_step, tile[i] + head + b * parts.end,
                                        tile[i] + b * (parts.end + parts.head_step), a));
   }

@@ -1,10 +1,10 @@
-// Rows of a table, decoded as tensor/quant.h decodes them.
+// Rows of a table, decoded as in tensor/quant.h.
 #pragma once
 
 #include "backends/cpu/kernels/product.h"
 #include "backends/cpu/kernels/rows.h"
 
-// row(tile, lane, y): one row of the table, which is row `lane` of a tile.
+// row(tile, lane, y): decodes the table row in lane `lane` of a tile.
 template <class Row>
 inline void embed_rows(const CpuTask& t, int64_t begin, int64_t end, int64_t tile_bytes, Row one_row) {
   const int32_t columns = t.in[0]->dim[0], vocabulary = t.in[0]->dim[1];

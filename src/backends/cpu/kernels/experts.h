@@ -1,16 +1,16 @@
-// Mixtures of experts: choosing them, products with the matrices of those that were chosen, and the sum of
-// what they give. A prompt's rows are gathered by expert, so that a matrix is read once for all of them; the
-// product itself is mat_mul's, so a row has the bits that it has alone.
+// Mixture of experts: routing, products with the matrices of the chosen experts, and the weighted sum of
+// their outputs. A prompt's rows are grouped by expert, so that each matrix is read once; the product is
+// mat_mul's, so a row has the same bits as alone.
 #pragma once
 
 #include "backends/cpu/kernels/exp.h"
 #include "backends/cpu/kernels/matmul.h"
 #include "backends/cpu/kernels/rows.h"
 
-// Lower than any number that is chosen.
+// Below every candidate.
 constexpr float kNotChosen = -3.4e38f;
 
-// The place of the largest of n; `otherwise` where none is above kNotChosen.
+// The index of the largest of n; `otherwise` if none is above kNotChosen.
 inline int32_t place_of_largest(const float* x, int32_t n, int32_t otherwise) {
   float best = kNotChosen;
   int32_t at = otherwise;
@@ -19,7 +19,7 @@ inline int32_t place_of_largest(const float* x, int32_t n, int32_t otherwise) {
   return at;
 }
 
-// Leaves the experts of the best groups; a group is as good as its two best experts together.
+// Keeps only the experts of the best groups; a group's score is the sum of its two best experts.
 inline void leave_groups(float* choice, int32_t experts, int32_t groups, int32_t used) {
   const int32_t size = experts / groups;
   float score[gimbal::kMaxExpertGroups];
@@ -112,15 +112,15 @@ inline void combine(const CpuTask& t, int64_t begin, int64_t end) {
 // ---- the product
 
 struct Experts {
-  int32_t n, slots, count;  // outputs of one; per row; in all
-  int32_t tiles;            // of one, at most
+  int32_t n, slots, count;  // outputs per expert; slots per row; number of experts
+  int32_t tiles;            // per expert, at most
   explicit Experts(const CpuTask& t)
       : n(int32_t(t.out->dim[0])),
         slots(int32_t(t.out->dim[1])),
         count(int32_t(t.in[0]->dim[1] / n)),
         tiles(n % 16 ? (n + 15) / 16 + 1 : n / 16) {}
   int32_t blocks() const { return (tiles + kTilesOfChunk - 1) / kTilesOfChunk; }
-  // Of the `pair`-th slot of all rows.
+  // The expert of the `pair`-th slot over all rows.
   int32_t of(const CpuTask& t, int64_t pair) const {
     if (t.op->inputs < 3) return int32_t(pair % slots);
     const float e = read<float>(t.x[2] + 4 * (pair / slots * 2 * slots + slots + pair % slots));
@@ -137,7 +137,7 @@ inline CpuWork expert_work(const CpuTask& t) {
           2.0 * double(t.in[0]->dim[0] * all.n * all.slots) * t.rows};
 }
 
-// The product with one expert's matrix, as mat_mul's kernels take it.
+// The product with one expert's matrix, as a task for mat_mul's kernels.
 struct ExpertTask {
   CpuTask task;
   gimbal_op op;
@@ -154,7 +154,7 @@ struct ExpertTask {
     task.shift = int32_t(first % 16);
     tiles = int32_t((task.shift + weights.dim[1] + 15) / 16);
   }
-  // The row of x and of y that the `pair`-th slot has, alone.
+  // Sets the row of x and of y for the `pair`-th slot alone.
   void one(const CpuTask& t, int64_t pair, int64_t x_row, int32_t share) {
     task.rows = 1, task.row_list = nullptr;
     task.x[1] = t.x[1] + pair / share * x_row;
@@ -199,7 +199,7 @@ using MatMul = void (*)(const CpuTask&, int64_t begin, int64_t end);
     }
   }
 }
-// How many rows an expert has is known only now, so its kernel is not chosen by the table.
+// The number of rows per expert is known only at run time, so its kernel cannot be chosen by the table.
 template <MatMul any, MatMul few>
 void product_of_rows(const CpuTask& t, int64_t begin, int64_t end) {
   t.rows > 1 && t.rows <= kMaxFewRows ? few(t, begin, end) : any(t, begin, end);

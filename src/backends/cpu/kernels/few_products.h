@@ -1,5 +1,5 @@
-// Parts of tiles times a few rows of x, for all formats (few_rows.h): codes become bytes in registers and are
-// multiplied there with several rows. What a row adds up, and in which order, is what it adds up alone.
+// Products of parts of tiles with a few rows of x, for all formats (few_rows.h): codes are unpacked to bytes
+// in registers and multiplied with several rows. Each row's order of additions is the same as with one row.
 #pragma once
 
 #include "backends/cpu/kernels/blocks256.h"
@@ -7,12 +7,12 @@
 #include "backends/cpu/kernels/float_weights.h"
 #include "backends/cpu/kernels/row_sums.h"
 
-// Columns k to end - 1 of some tiles: whole chunks, but for the last one of a tile.
+// Columns k to end - 1 of some tiles: whole chunks, except for a tile's last one.
 struct TilePart {
   const uint8_t* tile[2];
   int tiles;
   int32_t k, end, columns;  // columns: of the whole tile
-  bool first;               // the first group of rows to come by: it asks for what memory shall bring next
+  bool first;               // the first group of rows: it prefetches
 };
 inline int32_t chunk_end(int32_t k, int32_t end) { return end - k < kChunk ? end : k + kChunk; }
 
@@ -65,8 +65,8 @@ template <class W, int M, int J, int End, class Code>
   }
 }
 
-// What the zero point of codes takes off a sum, made of sums of activations that fit 16 bits: `halves` are
-// factors of the lower and the upper half of a word.
+// The zero point's correction of a sum, from 16-bit sums of activations: `halves` are factors of the lower
+// and the upper half of a word.
 inline I less_zero(uint32_t halves, const uint8_t* sums) {
   return dot_pairs(splat(int32_t(0)), splat(int32_t(halves)), splat(read<int32_t>(sums)));
 }
@@ -79,8 +79,8 @@ struct FewRows32 {
   static constexpr gimbal::Activations act = gimbal::activations_of(x);
   static constexpr int kGroups = parts.group < 32 ? 32 / parts.group : 1;
 
-  // Where the sum of group h of 32 columns begins, and what is taken off it at its end. Where the zero point
-  // is a power of two the latter, by a shift: the units that multiply have enough to do.
+  // The initial sum of group h of 32 columns. If the zero point is a power of two, its correction is applied
+  // at the end instead, by a shift: the multipliers are the bottleneck.
   static constexpr int kShift =
       W::zero > 0 && kGroups == 1 && !(W::zero & (W::zero - 1)) ? __builtin_ctz(unsigned(W::zero)) : 0;
   static inline I start(const uint8_t* x, int h) {
@@ -139,7 +139,7 @@ struct FewRows32 {
   }
 };
 
-// One scale for the tensor: the totals are sums of whole numbers until the end.
+// With one scale per tensor, the totals are integer sums until the end.
 template <class W>
 struct FewRowsOfSums {
   static constexpr DType x = W::x;
@@ -172,7 +172,7 @@ struct FewRowsOfSums {
 template <class W>
 struct FewRows256 {
   static constexpr DType x = W::x;
-  static constexpr int kTiles = 1, kTilesOfFour = W::two_streams ? 2 : 1;  // while memory is the limit
+  static constexpr int kTiles = 1, kTilesOfFour = W::two_streams ? 2 : 1;  // while memory-bound
   static constexpr gimbal::cpu::Parts256 parts = W::parts;
   static constexpr gimbal::Activations act = gimbal::activations_of(x);
   static constexpr int kInEighth = W::columns < 32 ? 32 / W::columns : 1,  // groups
@@ -190,7 +190,7 @@ struct FewRows256 {
   [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
     const uint8_t* x[M];
     for (int m = 0; m < M; m++) x[m] = rows[m] + int64_t(p.k) / act.block * act.bytes;
-    // One loop for tiles and blocks: of two, g++ would make two copies of the block.
+    // A single loop over tiles and blocks: for two, g++ would duplicate the block's code.
     for (int32_t k = p.k, t = 0; k < p.end;) {
       add_block<M>(p, p.tile[t], k, x, total + t * kMaxFewRows);
       if (++t < p.tiles) continue;
@@ -228,10 +228,10 @@ struct FewRows256 {
     }
     for (int m = 0; m < M; m++) store(total[m], add(load(total[m]), groups[m]));
   }
-  // Where the sums of a row's groups begin: at what the zero point takes off, of group h of eighth e at
-  // 16 h + 8 + e. They are made together and read from memory: a load that fills a vector costs nothing of
-  // the units that multiply, a number that moves to one does.
-  // Not inline: compilers would take the numbers out of the vectors, one by one.
+  // Initial sums of a row's groups, the corrections for the zero point: group h of eighth e at 16 h + 8 + e.
+  // They are computed together and reloaded from memory: a broadcast load does not occupy the multipliers, a
+  // move from a scalar register does. Not inline: compilers would extract the numbers from the vectors one by
+  // one.
   [[gnu::noinline]] static void begin(const uint8_t* const* x, int rows, int32_t* start) {
     static_assert(act.sum_of == 16 && act.sum_bytes == 2 && act.sums + 32 == act.bytes);
     const I zero = splat(-W::zero);
@@ -277,7 +277,7 @@ struct FewRows256 {
   }
 };
 
-// Two tiles in turn: with two rows, the sums of one alone would wait for themselves.
+// Interleaves two tiles: with two rows, the sums of a single tile would wait for each other.
 template <class W>
 struct FewRowsOfFloats {
   static constexpr DType x = DType::F32;
@@ -287,8 +287,8 @@ struct FewRowsOfFloats {
   [[gnu::noinline]] static void add_part(const TilePart& p, const uint8_t* const* rows, float (*total)[16]) {
     constexpr int64_t step = gimbal::info(W::type).bytes * 16;
     constexpr int kLine = int(64 / step ? 64 / step : 1);  // columns in a line of the cache
-    // Where more than two rows of floats go through the first-level cache, what is asked for would not stay
-    // there.
+    // With more than two rows of floats, prefetched lines would be evicted
+    // from the nearer cache levels.
     constexpr int kLevel = M > 2 ? 2 : 3;
     const uint8_t *w[kTiles], *x[M];
     for (int m = 0; m < M; m++) x[m] = rows[m];

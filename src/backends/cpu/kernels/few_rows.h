@@ -1,11 +1,11 @@
-// The matrix product for a few rows of x: many users at once, or the drafted tokens of one. As with one row,
-// memory is the limit: tiles are read once and in order. What is done with a part of a tile is in
-// few_products.h.
+// The matrix product for a few rows of x: several users, or the drafted
+// tokens of one. Memory-bound as with one row: tiles are read once and
+// in order. few_products.h computes a part of a tile.
 #pragma once
 
 #include "backends/cpu/kernels/few_products.h"
 
-// What the walk over tiles needs to know of a format: once for all of them.
+// A format's parameters for the loop over tiles, which is compiled once for all formats.
 struct FewSteps {
   int64_t tile_bytes;
   int32_t block, block_bytes;  // of x
@@ -35,25 +35,25 @@ constexpr FewSteps few_steps(int64_t tile_bytes) {
   const uint8_t* x[kMaxFewRows];
   const auto columns = int32_t(t.in[0]->dim[0]);
   const int64_t row_bytes = int64_t(columns) / steps.block * steps.block_bytes;
-  // Groups are full: what is missing in the last one is its last row again.
+  // Groups are full: the last one is padded with copies of its last row.
   static_assert(kMaxFewRows % kFewTogether == 0);
   const int32_t full = (t.rows + kFewTogether - 1) / kFewTogether * kFewTogether;
   for (int32_t r = 0; r < full; r++) {
     const int32_t row = r < t.rows ? r : t.rows - 1;
     x[r] = t.x[1] + (t.row_list ? t.row_list[row] / t.x_share : row) * row_bytes;
   }
-  // Two tiles at once are of the first and of the second half: two streams from memory.
+  // Two tiles at once come from the first and the second half: two memory streams.
   const int at_once = t.rows > 4 ? steps.tiles : steps.tiles_of_four;
   const int64_t half = (end - begin + at_once - 1) / at_once;
   for (int64_t first = begin; first < begin + half; first++) {
-    // A last tile without a neighbour takes the place of one, too: sums that nobody looks at.
+    // A last single tile is computed twice; the second sum is ignored.
     const int tiles = first + (at_once - 1) * half < end ? at_once : 1;
     TilePart p{{}, at_once, 0, 0, columns, true};
     for (int i = 0; i < 2; i++) p.tile[i] = t.x[0] + (first + (i < tiles ? i * half : 0)) * steps.tile_bytes;
     for (int i = 0; i < at_once; i++)
       for (int32_t r = 0; r < full; r++) store(total[i][r], splat(0.f));
-    // One group of rows goes through a tile at once. Several take turns, so that they find its codes in the
-    // first-level cache.
+    // A single group of rows processes a tile at once. Several groups alternate, so that they find its codes
+    // in the first-level cache.
     for (const int32_t step = t.rows > kFewTogether ? 2 * kChunk : columns; p.k < columns; p.k = p.end) {
       p.end = columns - p.k < step ? columns : p.k + step;
       for (int32_t r = 0; r < t.rows;) {

@@ -1,16 +1,16 @@
-// The matrix product: a unit is a tile of 16 outputs, for all rows of x. One lane owns one output, so every
-// instruction set adds the same numbers in the same order. Rows of x share what is done to the weights; they
-// share no sums, so the bits do not depend on how many there are.
+// The matrix product. A work item is a tile of 16 outputs, for all rows of x. One lane computes one output,
+// so every instruction set adds the same numbers in the same order. Rows of x share the unpacked weights but
+// no sums, so the bits do not depend on the number of rows.
 //
-// One row (generation) reads the packed weights once, straight from memory: each format has its own code for
-// that. Many rows (prompts) are limited by arithmetic: 256 columns of a tile are unpacked to bytes in the
-// first-level cache and multiplied with dozens of rows, by the same code for all formats alike (product.h).
+// One row (generation) is memory-bound: it reads the packed weights once, with code for each format. Many
+// rows (prompts) are compute-bound: 256 columns of a tile are unpacked to bytes in the first-level cache and
+// multiplied with dozens of rows, by the same code for all formats (product.h).
 #pragma once
 
 #include "backends/cpu/kernels/memory.h"
 
 inline CpuWork matmul_work(const CpuTask& t) {
-  if (t.rows < 1) return {0, 0};  // nobody wants logits of this step
+  if (t.rows < 1) return {0, 0};  // no logits are requested in this step
   return {(t.in[0]->dim[1] + 15) / 16, 2.0 * double(t.in[0]->dim[0] * t.in[0]->dim[1]) * t.rows};
 }
 
@@ -21,14 +21,14 @@ template <class W>
 inline const uint8_t* tile_at(const CpuTask& t, int64_t unit) {
   return t.x[0] + unit * kLayout<W::type>.tile_bytes(t.in[0]->dim[0]);
 }
-// Row `row` of x from column k on, where a block begins.
+// Row `row` of x from column k on, at a block boundary.
 template <class W>
 inline const uint8_t* activations_at(const CpuTask& t, int64_t row, int32_t k = 0) {
   constexpr gimbal::DTypeInfo x = gimbal::info(W::x);
   return t.x[1] + (row * t.in[0]->dim[0] + k) / x.block * x.bytes;
 }
 
-// Outputs of a tile that begins before the matrix does, or does not begin where it does.
+// Stores the outputs of a tile that also contains outputs of another matrix.
 [[gnu::noinline]] inline void put_inside(const CpuTask& t, int64_t row, int32_t first, int32_t n, F total) {
   float value[16];
   store(value, total);
@@ -36,7 +36,7 @@ inline const uint8_t* activations_at(const CpuTask& t, int64_t row, int32_t k = 
   for (int32_t i = first < 0 ? -first : 0; i < n; i++)
     y[first + i] = t.op->inputs == 3 ? value[i] + read<float>(t.x[2] + 4 * (first + i)) : value[i];
 }
-// The bias, and the last tile's outputs that are not there.
+// Adds the bias and stores the outputs; the last tile may have fewer than 16.
 inline void put(const CpuTask& t, int64_t unit, int64_t row, F total) {
   const int32_t outputs = int32_t(t.in[0]->dim[1]), first = int32_t(unit) * 16 - t.shift,
                 n = outputs - first < 16 ? outputs - first : 16;
@@ -45,34 +45,34 @@ inline void put(const CpuTask& t, int64_t unit, int64_t row, F total) {
   store_part(reinterpret_cast<float*>(t.y) + row * outputs + first, total, n);
 }
 
-// Rows are staged 256 columns at a time, and several tiles computed with what is staged.
+// Rows are staged 256 columns at a time; several tiles share the staged rows.
 constexpr int kStagedRows = 192;  // a multiple of 2, 3, 4, 6 and 12
-// A thread takes kTilesOfChunk or a multiple, so that several get something to do.
+// A thread takes kTilesOfChunk or a multiple, so that several threads have work.
 constexpr int kTilesAtOnce = 16, kTilesOfChunk = 8, kFewRows = 4;
 
-// A format as many rows need it: tiles as they lie in memory, and columns k to k + 255 of a tile (fewer,
-// where it ends) made what the product takes.
+// A format as the source of a many-row product: packed tiles, and a function that unpacks columns k to k +
+// 255 of a tile (fewer at its end).
 template <class Weights>
 struct TileSource {
   int64_t tile_bytes;
   void (*unpack)(const uint8_t* tile, int32_t k, int32_t columns, Weights& to);
-  int zero;  // the code that stands for 0
+  int zero;  // the code of value 0
 };
 
-// What a product does with many rows. Row: 256 columns of a row of x, staged.
+// The steps of a many-row product. Row: 256 staged columns of a row of x.
 template <class Row, class Weights>
 struct RowSteps {
   int32_t block, block_bytes;  // of x
   void (*stage)(const uint8_t* x, int32_t columns, int zero, Row& to);
-  // Adds the columns' sums of kTilesTogether tiles to the totals of many_at_once<P>, or of few_at_once<P>,
-  // rows; the next tile's totals are P::kRows further on. A row of x is loaded once for the tiles, a tile
-  // once for the rows.
+  // Adds the products of kTilesTogether tiles to the totals of many_at_once<P> or few_at_once<P> rows; the
+  // totals of the next tile follow P::kRows further on. Each row of x is loaded once for all tiles, each tile
+  // once for all rows.
   void (*many)(const Weights*, const Row*, int32_t columns, float (*total)[16]);
   void (*few)(const Weights*, const Row*, int32_t columns, float (*total)[16]);
-  // Of totals that are not yet the outputs: these, from the tile and the row of x. May be null.
+  // Converts totals to outputs, given the tile and the row of x. May be null.
   F (*result)(const uint8_t* tile, const uint8_t* x, const float* total);
 };
-// Rows that a product takes at once: as registers of vectors allow, if it does not say otherwise.
+// Rows per call of a product: limited by vector registers unless the product sets it.
 template <class P>
 constexpr int many_at_once() {
   if constexpr (requires { P::kManyRows; }) return P::kManyRows;
@@ -96,8 +96,8 @@ constexpr RowSteps<typename P::Row, typename P::Weights> row_steps() {
           result};
 }
 
-// What is unpacked next, the same columns of the next tiles or the next columns of the first ones: asked for
-// evenly while others are multiplied.
+// Prefetches the next unpacking (the same columns of the next tiles, or the next columns of the first ones),
+// evenly during the multiplication.
 struct NextColumns {
   const uint8_t* first;
   int64_t tile_bytes;
@@ -109,7 +109,7 @@ struct NextColumns {
   }
 };
 
-// Once for all kinds of codes, and once for floats: P has the types of both and how many rows are staged.
+// Compiled once for all code formats and once for floats: P has both types and the number of staged rows.
 template <class P>
 [[gnu::noinline]] void many_rows(const CpuTask& t, int64_t begin, int64_t end,
                                  const TileSource<typename P::Weights>& source,
@@ -117,7 +117,7 @@ template <class P>
   alignas(64) typename P::Row x[P::kRows];
   alignas(64) typename P::Weights w[kTilesTogether];
   alignas(64) float total[kTilesAtOnce][P::kRows][16];
-  // Groups of kMany rows, and where that comes out even, some of kFew: of 64 rows 8 times 6 and 4 times 4.
+  // Groups of kMany rows, plus some of kFew if that divides evenly: 64 rows are 8 groups of 6 and 4 of 4.
   constexpr int kMany = many_at_once<P>(), kFew = few_at_once<P>(),
                 kStep = kMany % kFew ? kMany - kFew : kFew;
   static_assert(kMany % kStep == 0 && kFew % kStep == 0);
@@ -137,7 +137,7 @@ template <class P>
                       from = k / steps.block * steps.block_bytes;
         for (int r = 0; r < rows; r++) steps.stage(x_row(row + r) + from, width, source.zero, x[r]);
         for (int i = 0; i < tiles; i += kTilesTogether) {
-          // A last tile without a neighbour takes the place of one, too: sums that nobody looks at.
+          // A last single tile is computed twice; the second sum is ignored.
           for (int n = 0; n < kTilesTogether; n++)
             source.unpack(t.x[0] + (begin + (i + n < tiles ? i + n : i)) * source.tile_bytes, k, columns,
                           w[n]);
@@ -165,15 +165,15 @@ template <class P>
   }
 }
 
-// Of some formats, tiles come from memory faster when those of two places far apart are read in turn. Why of
-// these and not of others, nobody knows: measured (docs/performance.md).
+// Some formats reach higher bandwidth with two interleaved streams from distant addresses. The cause is
+// unknown; the choice is measured (docs/performance.md).
 template <class W>
 constexpr bool wants_two_streams() {
   if constexpr (requires { W::two_streams; }) return W::two_streams;
   else return false;
 }
 
-// With one row of x. OneRow<W>::tile(tile, x, columns) gives the 16 outputs of a tile, tiles() those of two.
+// For one row of x. OneRow<W>::tile(tile, x, columns) returns the 16 outputs of a tile, tiles() those of two.
 template <template <class> class OneRow, class W>
 void one_row_two_streams(const CpuTask& t, int64_t begin, const CpuTask& other, int64_t other_begin,
                          int64_t units) {
@@ -196,7 +196,7 @@ void matmul(const CpuTask& t, int64_t begin, int64_t end) {
   if constexpr (wants_two_streams<W>()) {
     const int64_t half = (end - begin) / 2;
     one_row_two_streams<OneRow, W>(t, begin, t, begin + half, half);
-    // One that is left over is its own neighbour.
+    // A remaining tile is paired with itself.
     if ((end - begin) % 2) one_row_two_streams<OneRow, W>(t, end - 1, t, end - 1, 1);
   } else {
     for (; begin < end; begin++)

@@ -1,5 +1,5 @@
-// Many rows against tiles of 16-bit floats, both as pairs of bf16: two columns of one output, or of one row
-// of x, lie side by side, as instructions multiply them. What the two products by pairs have in common.
+// Many rows against tiles of 16-bit floats as pairs of bf16: two columns of one output, or of one row of x,
+// are adjacent, as the instructions multiply them. Shared by both products by pairs.
 #pragma once
 
 #include "backends/cpu/kernels/matmul.h"

@@ -1,7 +1,7 @@
 // The planes of packed/layout.h that keep the codes of blocks of 256. E is the eighth of the block (32
 // columns), i the vector in it.
-// codes() makes one piece of code for each eighth, or for `alike` eighths from E on, whose vectors it counts
-// through: 8 (e - E) + i. any_eighth() is one for all of them, with shifts by what the eighth asks for.
+// codes() is instantiated for each eighth, or for `alike` eighths from E on, with vectors numbered 8 (e - E)
+// + i. any_eighth() is a single function for all eighths, with variable shifts.
 #pragma once
 
 template <DType T>

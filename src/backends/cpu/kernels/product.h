@@ -8,7 +8,7 @@
 struct StagedRow {
   float unit[8];         // per block of 32, or the first is that of the block of 256
   float unit_sum[8];     // unit times the sum of the block's codes
-  int32_t start[16];     // per group: what the codes' zero point takes off its sum
+  int32_t start[16];     // per group: correction for the codes' zero point
   int32_t pair_sums[8];  // less the sums of the groups of a block of 256, as
                          // pairs of i16
   int32_t words[64];     // codes

@@ -10,7 +10,7 @@
 #include "backends/cpu/kernels/memory.h"
 #include "backends/cpu/kernels/rows.h"
 
-// Where a row's state begins: inputs `state`, then the sequence, then the pages.
+// The start of a row's state: inputs `state`, then the sequence, then the pages.
 inline float* state_of(const CpuTask& t, int state, int64_t row) {
   const int32_t sequence = read<int32_t>(t.x[state + 1] + 4 * row),
                 page = read<int32_t>(t.x[state + 2] + 4 * int64_t(sequence) * t.in[state + 2]->dim[0]);
@@ -18,7 +18,7 @@ inline float* state_of(const CpuTask& t, int state, int64_t row) {
 }
 inline int left(int64_t n, int64_t at) { return n - at < 16 ? int(n - at) : 16; }
 
-// Sixteen neighbouring floats; of the last piece of a state, those that there are.
+// Sixteen neighbouring floats; fewer for the last piece of a state.
 template <bool Whole>
 inline F lanes(const float* p, int n) {
   if constexpr (Whole) return load(p);
@@ -69,7 +69,7 @@ inline CpuWork scan_work(const CpuTask& t) {
   return {(channels + 15) / 16, 8.0 * double(channels * t.in[3]->dim[0]) * t.rows};
 }
 
-// What a piece's channels have of values that are one per head, or per group of heads.
+// The shared parameters of a piece's channels: one per head, or per group of heads.
 struct ScanPiece {
   const CpuTask& t;
   const int64_t hd, heads, channels, n, groups, first;

@@ -1,8 +1,8 @@
-// Rows in order: top_k, sort, argsort (ops/op.h says which order). Done in place by a heap, in the memory of
-// the output: kernels take none of their own. Comparisons only, so all instruction sets agree.
+// Sorting: top_k, sort, argsort (order: ops/op.h). An in-place heap sort in the memory of the output: kernels
+// allocate nothing. Only comparisons, so all instruction sets agree.
 #pragma once
 
-// Numbers that rise as the values do: -0 counts as 0, and every NaN as the same above +infinity.
+// Keys in the order of the values: -0 counts as 0, and all NaNs as the same value above +infinity.
 inline uint32_t sort_key(uint32_t bits) {
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0xffffffffu;
   if (bits == 0x80000000u) bits = 0;

@@ -13,7 +13,7 @@
 
 constexpr int kGroupRows = 16;    // of x: those of a tile
 constexpr int kSliceGroups = 16;  // groups whose sums are kept while the columns pass by
-constexpr int kUnitsAtOnce = 4;   // tiles of outputs that share what is gathered from x
+constexpr int kUnitsAtOnce = 4;   // tiles of outputs that share the staged data of x
 
 inline int32_t smaller(int64_t a, int64_t b) { return int32_t(a < b ? a : b); }
 

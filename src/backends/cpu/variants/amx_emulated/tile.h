@@ -1,6 +1,6 @@
-// The tile instructions of AMX-INT8 as Intel's "Software Developer's Manual", volume 2, defines them, in
-// plain C++: so the kernels for tiles run, and are tested, on machines that have none. Only tests link this.
-// What the CPU answers with a fault is a trap here.
+// The tile instructions of AMX-INT8 in plain C++, as defined in Intel's "Software Developer's Manual", volume
+// 2: so the tile kernels also run and are tested on machines without AMX. Only tests link this. Where the CPU
+// would fault, it traps.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

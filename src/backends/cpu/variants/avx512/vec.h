@@ -8,8 +8,8 @@ namespace {
 
 // kRowsAtOnce of the activations share a load of the weights, and kTilesTogether one of the activations: as
 // registers allow. Both share where a product is one instruction, of which a core can do as many as loads.
-// Of few rows (kernels/few_rows.h) kFewTogether share what a register holds; kFewestTogether: where two come
-// alone.
+// Products of few rows (kernels/few_rows.h): kFewTogether rows at once, as many as registers allow;
+// kFewestTogether rows in the smallest group.
 #if defined(__AVX512VNNI__)
 constexpr int16_t kRank = 40;
 constexpr int kRowsAtOnce = 6, kTilesTogether = 2, kFewTogether = 8, kFewestTogether = 2;

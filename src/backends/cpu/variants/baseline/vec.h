@@ -13,8 +13,8 @@ namespace {
 constexpr int16_t kRank = 0;
 // Of activations that share a load of the weights, and tiles that share one of the activations: as registers
 // allow.
-// Of few rows (kernels/few_rows.h) kFewTogether share what a register holds; kFewestTogether: where two come
-// alone.
+// Products of few rows (kernels/few_rows.h): kFewTogether rows at once, as many as registers allow;
+// kFewestTogether rows in the smallest group.
 constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 
 // Attention reads a cache for 1, 2, 4 .. queries together, and of it so many vectors together.
@@ -270,8 +270,8 @@ inline I dot(I acc, Codes c, I a) {
   for (int j = 0; j < 4; j++) EACH acc.v[i] += int32_t(c.v[4 * i + j]) * int8_t(uint32_t(a.v[i]) >> (8 * j));
   return acc;
 }
-// The same with codes of all 8 bits, read as code - 128, or as code - (128 - kWideZero): what is then
-// missing, -kWideZero times the sum of the a's, the sum starts with.
+// The same with 8-bit codes, read as code - 128, or as code - (128 - kWideZero): the sum then starts with the
+// difference, -kWideZero times the sum of the a's.
 constexpr int kWideZero = 0;
 constexpr int kMaxCode = 127;  // that dot() takes
 inline I dot_wide(I acc, Codes c, I a) {
