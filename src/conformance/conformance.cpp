@@ -17,10 +17,10 @@
 namespace gimbal {
 namespace {
 
-constexpr size_t kGuard = 256;  // bytes behind every buffer, and before the output, that nobody may touch
+constexpr size_t kGuard = 256;  // guard bytes after every buffer and before the output
 constexpr unsigned char kUntouched = 0xab;
 
-// One case as a program: its op, and before it the writes that fill its caches.
+// One case as a program: its op, preceded by the writes that fill its caches.
 struct Setup {
   Program program;
   std::vector<uint16_t> inputs;  // value of each case input; caches: of the rows to be written
@@ -30,7 +30,7 @@ struct Setup {
   gimbal_step step;
 };
 
-// Values that the step brings for the rows of the caches, once for all of them.
+// Step inputs for the rows of all caches.
 void fill_caches(ProgramBuilder& p, const Case& c, std::vector<Value>& in, Setup& s) {
   const OpDef& op = def(c.kind);
   const Written written(c);
@@ -49,8 +49,8 @@ void fill_caches(ProgramBuilder& p, const Case& c, std::vector<Value>& in, Setup
   }
 }
 
-// `extent`: which of the step's two numbers says how many rows there are. The other one is the capacity, so
-// that a kernel that reads the wrong one is noticed.
+// `extent`: the step number that counts the rows. The other one is set to the capacity, so that a kernel that
+// reads the wrong one is detected.
 Result<Setup> set_up(const Device& device, const Case& c, gimbal_extent extent) {
   Setup s;
   ProgramBuilder p(device, c.capacity, c.capacity);
@@ -73,7 +73,7 @@ Result<Setup> set_up(const Device& device, const Case& c, gimbal_extent extent) 
   if (!program) return program.error();
   s.program = std::move(*program);
   s.out = out.id;
-  // The inputs have all the rows that there is room for; the case says how many of the output are wanted.
+  // The inputs have all rows of the capacity; the case sets the number of output rows to compute.
   s.program.values[s.out].extent = extent;
   s.step = extent == GIMBAL_STEP_ROWS ? gimbal_step{c.rows, c.capacity} : gimbal_step{c.capacity, c.rows};
   return s;
@@ -81,11 +81,11 @@ Result<Setup> set_up(const Device& device, const Case& c, gimbal_extent extent) 
 
 struct Computed {
   std::vector<unsigned char> output;  // the whole slot: guard, values, guard
-  std::string damage;                 // what was written to outside the output; empty when nothing was
+  std::string damage;                 // writes outside the output; empty if none
   std::vector<unsigned char> state;   // of ops that have one
 };
 
-// A slot as it is now. Inputs must stay what they are; caches may change, but not behind their end.
+// The current contents of a slot. Inputs must not change; caches may, but not beyond their end.
 Result<std::vector<unsigned char>> fixed_part(const Device& device, const Program& p, const Buffer* buffers,
                                               Slot slot) {
   const size_t end = p.slot_bytes[size_t(slot)] + kGuard;
@@ -153,7 +153,7 @@ Result<Computed> compute(const Device& device, const Case& c, const Setup& s) {
   return out;
 }
 
-// The largest share of the allowed error, and where it is.
+// The largest fraction of the allowed error, and its location.
 struct Worst {
   double share = 0;
   size_t at = 0;
@@ -164,7 +164,7 @@ Worst worst_of(const std::vector<double>& got, const std::vector<double>& want,
   size_t at = 0;
   for (size_t i = 0; i < got.size(); i++) {
     const double g = got[i], w = want[i], error = std::fabs(g - w);
-    // Where nothing may be rounded, a zero has its sign.
+    // Where no rounding is allowed, zeros must have the right sign.
     const bool same =
         (std::isnan(g) && std::isnan(w)) || (g == w && (allowed > 0 || std::signbit(g) == std::signbit(w)));
     const double share = same                                  ? 0
@@ -256,7 +256,7 @@ Result<KernelReport> KernelChecks::check(const Device& device, size_t kernel) {
       auto s = set_up(device, c, (odd = !odd) ? GIMBAL_STEP_ROWS : GIMBAL_OUT_ROWS);
       if (!s) return s.error();
       auto chosen = assign_kernels(s->program, device, {});
-      if (!chosen) {  // a device may have nothing but fast rows
+      if (!chosen) {  // a device may have only fast rows
         KernelPreference any;
         any.allow_fast = true;
         chosen = assign_kernels(s->program, device, any);
@@ -269,7 +269,7 @@ Result<KernelReport> KernelChecks::check(const Device& device, size_t kernel) {
       for (gimbal_op& op : s->program.ops) {
         if (op.kind != row.op) continue;
         if (!why) why = why_not(row, op, s->program.values.data(), about, true);
-        op.kernel = uint16_t(kernel);  // this very row, also when another outranks it
+        op.kernel = uint16_t(kernel);  // this row, even if another has a higher rank
       }
       if (why) {
         why_none = *why;

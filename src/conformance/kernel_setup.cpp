@@ -36,7 +36,7 @@ class Recorder {
 
  private:
   void record_one(const Bench& b, int copy) {
-    // Where weights or caches are what counts, the rest is the same for all.
+    // If weights or caches dominate, the copies share all other inputs.
     const std::string own = format("{}", copy), rest = b.streams ? "" : own;
     const OpDef& op = def(kind_);
     std::vector<Value> in;
@@ -69,7 +69,7 @@ class Recorder {
     p_.record(kind_, in, b.params);
   }
 
-  // An input that the host fills; quantized rows are computed from one. The same name gives the same value.
+  // An input filled by the host; quantized rows are computed from one. Equal names give one value.
   Value filled(const std::string& name, const BenchInput& input, Role role) {
     auto [it, fresh] = filled_.try_emplace(name);
     if (!fresh) return it->second;
@@ -92,13 +92,13 @@ class Recorder {
     return filled_[name] = v;
   }
 
-  // How often the op is recorded to go over as much memory as is asked for.
+  // The number of copies of the op that cover the requested memory.
   int copies(const Bench& b) const {
     uint64_t size = 0;
     for (size_t i = 0; i < b.inputs.size(); i++) {
       const Shape& s = b.inputs[i].shape;
       const Role role = def(kind_).inputs[i].role;
-      // Memory is what counts for caches: a packed matrix can be larger than the file's.
+      // Counts memory on the device: a packed matrix can be larger than in the file.
       if (role == Role::Weight && s.rank == 2)
         size += std::min(uint64_t(s.bytes()), device_.packed_bytes(s).value_or(UINT64_MAX));
       if (role == Role::Cache || role == Role::Written)

@@ -14,7 +14,7 @@
 namespace gimbal {
 namespace {
 
-constexpr int kFewRows = 64;   // below that an op waits for memory, from here on it computes
+constexpr int kFewRows = 64;   // below this, ops are memory-bound; from here on, compute-bound
 constexpr int kPromptOps = 4;  // ops of one pass with many rows
 constexpr int kTrialRows = 16;
 constexpr int kMinPasses = 3;
@@ -29,7 +29,7 @@ std::vector<float> random_floats(size_t n, Bits& bits) {
   return x;
 }
 
-// A matrix as in a file: some random rows, and these over and over, since no kernel's speed depends on them.
+// A matrix as in a file: some random rows, repeated, because no kernel's speed depends on the values.
 std::vector<unsigned char> random_matrix(const Shape& s, Bits& bits) {
   const auto row = size_t(row_bytes(s.type, s.dim[0]));
   const auto different = std::min<int64_t>(s.dim[1], 64);
@@ -60,14 +60,14 @@ struct KernelTimer::Run {
 Status KernelTimer::ensure(Slot slot, uint64_t bytes) {
   Buffer& b = buffers_[size_t(slot)];
   if (b && b.size() >= bytes) return Done{};
-  b = Buffer();  // the old one goes before the new one comes
+  b = Buffer();  // release the old one before allocating the new one
   auto fresh = device_.allocate(std::max<uint64_t>(bytes, 64));
   if (!fresh) return fresh.error();
   b = std::move(*fresh);
   return Done{};
 }
 
-// Weights, inputs, and what the ops under test find already computed: quantized activations, a filled cache.
+// Fills weights, inputs, and the precomputed inputs of the tested ops: quantized activations, a filled cache.
 Status KernelTimer::fill(Run& run) {
   const Program& p = run.setup.program;
   Bits bits(p.values.size());
@@ -76,7 +76,7 @@ Status KernelTimer::fill(Run& run) {
     run.slots[i] = buffers_[i].handle();
   }
   Buffer& weights = buffers_[size_t(Slot::Weights)];
-  std::vector<unsigned char> laid_out;  // the first one's bytes serve for all that are alike
+  std::vector<unsigned char> laid_out;  // packed bytes of the first matrix serve for all of its shape
   for (size_t i = 0; i < p.weights.size(); i++) {
     const gimbal_value& v = p.values[p.weights[i]];
     const Shape& shape = p.info[p.weights[i]].shape;
@@ -116,7 +116,7 @@ Status KernelTimer::compute_before(Run& run) {
   std::vector<int32_t> at(size_t(run.capacity));
   const int count = position ? run.setup.begin + run.capacity : 1;
   for (int done = 0; done < count; done += run.capacity) {
-    // The last round may overlap the one before, and leaves the positions as the op under test wants them.
+    // The last round may overlap the one before; it leaves the positions that the tested op needs.
     for (size_t i = 0; i < at.size(); i++) at[i] = std::min(done, count - run.capacity) + int32_t(i);
     if (position)
       if (auto ok = device_.write(buffers_[size_t(Slot::Step)], p.values[*position].offset, at.data(),
@@ -143,7 +143,7 @@ Result<KernelSpeed> KernelTimer::time(Run& run, const SpeedRequest& request) {
   s.rows = request.rows;
   s.ops = int(request.rows < kFewRows ? tested.size() : std::min<size_t>(tested.size(), kPromptOps));
 
-  // One op with few rows, twice: how long will it all take?
+  // A trial of one op with few rows, run twice, to estimate the total time.
   p.ops.assign(tested.begin(), tested.begin() + 1);
   auto trial = device_.compile(p.view());
   if (!trial) return trial.error();
@@ -171,7 +171,7 @@ Result<KernelSpeed> KernelTimer::time(Run& run, const SpeedRequest& request) {
   }
 
   const gimbal_step step{s.rows, s.rows};
-  const double context = run.setup.begin + (s.rows + 1) / 2.0;  // that a row looks at on average
+  const double context = run.setup.begin + (s.rows + 1) / 2.0;  // average per row
   for (const gimbal_op& op : p.ops) {
     const auto inputs = p.input_shapes(op, step);
     const Shape out = p.output_shape(op, step);
@@ -239,7 +239,7 @@ Result<std::vector<double>> KernelTimer::race(const std::vector<size_t>& kernels
     for (gimbal_op& op : p.ops) op.kernel = uint16_t(kernel);
     return device_.compile(p.view());
   };
-  // One op with few rows: who need not take part?
+  // A trial of one op with few rows eliminates slow kernels.
   const int trial_rows = std::min(rows, kRaceTrialRows);
   std::vector<double> seconds;
   for (size_t kernel : kernels) {
@@ -262,7 +262,7 @@ Result<std::vector<double>> KernelTimer::race(const std::vector<size_t>& kernels
     if (!e) return e.error();
     racing.emplace_back(i, std::move(*e));
   }
-  // What would change the choice, on a machine that may be busy, has to hold for longer.
+  // A result that would change the choice must be confirmed, because the machine may be busy.
   auto beaten = [&] {
     return *std::min_element(seconds.begin(), seconds.end()) * kMeasuredMargin < seconds[0];
   };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kRemembered = 3;  // a kernel may take several formats of caches
 
-// The cache that the input's rows make.
+// The cache after writing the input's rows.
 reference::Tensor written_cache(const Case& c, const reference::Tensor& rows,
                                 const reference::Tensor& pages) {
   const Written written(c);

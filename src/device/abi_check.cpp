@@ -1,5 +1,5 @@
-// The sizes and places that plugins were built with. Whoever changes one of them makes another contract:
-// raise GIMBAL_ABI_VERSION, or append behind what is here.
+// The sizes and offsets that plugins were built with. A change of one of them breaks the contract: raise
+// GIMBAL_ABI_VERSION, or append new fields at the end.
 #include <type_traits>
 
 #include "device/values.h"

@@ -25,7 +25,7 @@ std::string backend_in(std::string_view file) {
   return word ? std::string(file) : "";
 }
 
-// Names of backends with a file in this folder, sorted: the order of a folder is nobody's choice.
+// Names of the backends with a plugin in this folder, sorted: folder order is arbitrary.
 std::vector<std::string> plugins_in(const std::string& folder) {
   std::vector<std::string> all;
   const std::unique_ptr<DIR, int (*)(DIR*)> d(opendir(folder.c_str()), closedir);
@@ -112,7 +112,7 @@ Result<Backends::Exchange> Backends::reload(const std::string& path,
       if (!*why.reason) why.reason = reason::kVerificationFailed;
       return why;
     }
-  // The old one may be let go here, which can take a while: not under the lock.
+  // Destroying the old library here may take a while: do it outside the lock.
   LibraryPtr old;
   const std::lock_guard lock(mutex_);
   Entry* e = find((*opened)->name());

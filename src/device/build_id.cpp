@@ -51,7 +51,7 @@ int look(dl_phdr_info* object, size_t, void* search) {
 
 std::string build_id_of(const void* address) {
   Search s{reinterpret_cast<uintptr_t>(address), ""};
-  const LoaderLock looking;  // it takes the loader's lock
+  const LoaderLock looking;  // dl_iterate_phdr takes the loader's lock
   dl_iterate_phdr(look, &s);
   return s.found;
 }

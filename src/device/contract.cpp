@@ -10,7 +10,7 @@
 namespace gimbal {
 namespace {
 
-// What follows these is optional, or later than the first version.
+// All later fields are optional, or newer than the first version.
 constexpr size_t kMinTableBytes = offsetof(gimbal_backend, measure);
 constexpr size_t kMinPluginBytes = sizeof(gimbal_plugin);
 
@@ -28,7 +28,7 @@ Error broken(const std::string& whose, const std::string& what) {
           "it is damaged or was not made for gimbal: install it again, or remove it", reason::kBrokenPlugin};
 }
 
-// The first number that both know and do not mean the same by.
+// The error for the first number that both define with different meanings.
 template <class Id>
 Status same_meanings(const std::string& whose, const char* what, const gimbal_meanings& theirs,
                      const gimbal_meanings& ours) {

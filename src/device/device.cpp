@@ -58,11 +58,11 @@ Result<std::unique_ptr<Device>> Device::open(LibraryPtr library, int index, cons
   return device;
 }
 
-// What a shorter row of an older backend does not reach is 0: not claimed.
+// Fields beyond a shorter row of an older backend are 0: not claimed.
 Device::Device(const gimbal_backend& t, gimbal_device* d, int index) : table_(t), device_(d), index_(index) {
   size_t count = 0, stride = 0;
   const auto* rows = [&] {
-    const LoaderLock first_use;  // of the rows: a plugin may make them now
+    const LoaderLock first_use;  // a plugin may build its rows on this call
     return reinterpret_cast<const char*>(t.kernels(d, &count, &stride));
   }();
   kernels_.resize(rows ? std::min<size_t>(count, UINT16_MAX) : 0);
@@ -119,7 +119,7 @@ Error Device::error(gimbal_code code, const char* doing) const {
           format("device {}: {}: {}", id(), doing, why && *why ? why : "no reason given"), ""};
 }
 
-// Optional functions are at the end, and the table of an older backend may end before them.
+// Optional functions are last, and an older backend's table may end before them.
 template <class Function>
 static bool offers(const gimbal_backend& table, Function gimbal_backend::*function) {
   const auto at = reinterpret_cast<const char*>(&(table.*function)) - reinterpret_cast<const char*>(&table);

@@ -34,7 +34,7 @@ Error cut(uint64_t needed, size_t size) {
   return no(format("is cut off: its headers speak of {} bytes and it has {}", needed, size));
 }
 
-// Whether [at, at + n) is beyond the end; UINT64_MAX stands for what no file can hold.
+// The end of [at, at + n); UINT64_MAX on overflow, which exceeds every file.
 uint64_t end_of(uint64_t at, uint64_t n) { return checked_add(at, n).value_or(UINT64_MAX); }
 
 }  // namespace
@@ -63,8 +63,8 @@ Status check_elf_library(Bytes file) {
     return no("has headers of unknown sizes");
   if (uint64_t end = end_of(parts_at, uint64_t(parts) * part_bytes); end > file.size())
     return cut(end, file.size());
-  // The sections are the last thing in the file as linkers write it, so this finds files of which only the
-  // end is missing.
+  // Linkers write the sections last, so this also detects files that lack
+  // only their end.
   if (uint64_t end = end_of(sections_at, uint64_t(sections) * section_bytes); end > file.size())
     return cut(end, file.size());
   bool loads = false, links = false;

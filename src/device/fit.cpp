@@ -13,7 +13,7 @@ bool takes_layout(const gimbal_operand& o, const gimbal_value& v) {
   return v.layout == o.layout || (v.layout == GIMBAL_STRIDED && o.layout == GIMBAL_DENSE && o.strided);
 }
 
-// What a limit is about, in one value or in the op; nothing where this version does not know it.
+// The quantity that a limit constrains, in a value or in the op; nullopt if this version does not know it.
 std::optional<int64_t> measured(const gimbal_limit& l, const gimbal_op& op, const gimbal_value& v) {
   switch (l.what) {
     case GIMBAL_DIM: return l.index < GIMBAL_MAX_RANK ? std::optional(v.dim[l.index]) : std::nullopt;
@@ -30,7 +30,7 @@ bool within(const gimbal_limit& l, int64_t n) {
   return n >= l.min && n <= l.max && (l.multiple == 0 || n % l.multiple == 0);
 }
 
-// Calls `see` with each value that a limit is about; false where this version does not know which.
+// Calls `see` for each value that a limit constrains; false if this version does not know the selector.
 template <class See>
 bool each_value(const gimbal_limit& l, const gimbal_op& op, const gimbal_value* v, See see) {
   if (l.value == GIMBAL_EVERY_VALUE) {

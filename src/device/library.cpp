@@ -22,10 +22,10 @@ Error refused(const char* reason, std::string message, std::string remedy) {
   return {Code::NoBackend, std::move(message), std::move(remedy), reason};
 }
 
-// A copy of the file in memory, for three reasons. The loader knows libraries by their names: it would give
-// the old code again for a new file of the same name; a descriptor has a name of its own, as long as it is
-// open. What was checked is what is loaded. And a file that is overwritten in its place, not replaced, would
-// change or cut off the code that runs. Returns -1 and errno.
+// Copies the file to memory, for three reasons. The loader identifies libraries by name: for a new file of
+// the same name it would return the old code, but each open descriptor has a name of its own. The loaded
+// bytes are the checked bytes. And overwriting the file in place would change or truncate running code.
+// Returns -1 and errno on failure.
 int copy_in_memory(const char* name, Bytes bytes) {
   const int fd = memfd_create(name, MFD_CLOEXEC);
   for (size_t done = 0; fd >= 0 && done < bytes.size();) {
@@ -44,7 +44,7 @@ int copy_in_memory(const char* name, Bytes bytes) {
 
 std::string name_of(int fd) { return format("/proc/self/fd/{}", fd); }
 
-// What the loader said, without the name that only this file knows.
+// The loader's message without the descriptor's name.
 Error loader_refused(const std::string& path, std::string said, int fd) {
   const std::string prefix = name_of(fd) + ": ";
   if (said.starts_with(prefix)) said.erase(0, prefix.size());
@@ -98,8 +98,8 @@ Result<LibraryPtr> Library::open(const std::string& path) {
   const gimbal_plugin* plugin = nullptr;
   const gimbal_backend* table = nullptr;
   {
-    // Objects that a plugin makes at its first use are destroyed with it: a lock of the C library is held
-    // while they are entered into its list.
+    // A plugin's function-local statics are registered for destruction on first use, under a lock of the C
+    // library.
     const LoaderLock first_use;
     plugin = entry();
     if (auto s = check_plugin(plugin, whose); !s) return s.error();
@@ -132,8 +132,8 @@ Library::~Library() {
   if (handle_) {
     const LoaderLock unloading;
     dlclose(handle_);
-    // glibc keeps a library in memory as long as a thread has objects of it that are still to be destroyed.
-    // Its name must then not be given to another one: the descriptor stays open.
+    // glibc keeps a library loaded while a thread has objects of it left to destroy. Its name must not be
+    // reused then: the descriptor stays open.
     if (void* still = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) gone = false, dlclose(still);
   }
   if (gone) close(file_);

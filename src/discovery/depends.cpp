@@ -36,7 +36,7 @@ std::vector<std::string> parts(std::string_view list, char between) {
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// A file that has no size and cannot be mapped. Takes no lock: see probe.cpp.
+// Reads a file without a size that cannot be mapped (/proc). Takes no lock: see probe.cpp.
 std::string told_by_kernel(const char* path) {
   std::string all;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -83,7 +83,7 @@ class Observer {
       if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
           fnmatch(name.c_str(), e->d_name, FNM_NOESCAPE) == 0)
         found.push_back(e->d_name);
-    std::sort(found.begin(), found.end());  // the order of a folder is nobody's choice
+    std::sort(found.begin(), found.end());  // folder order is arbitrary
     for (const std::string& f : found) add(f), file(folder + f);
   }
 
@@ -113,7 +113,7 @@ std::vector<std::string> mapped_libraries() {
     if (at == line.npos) continue;
     std::string path = line.substr(at);
     const bool library = path.find(".so", path.rfind('/')) != path.npos;
-    // What is mapped from memory has no file; devices are named by who uses them.
+    // Memory mappings have no file; device nodes are listed by their users.
     if (library && !path.starts_with("/memfd:") && !path.starts_with("/dev/")) all.push_back(std::move(path));
   }
   sort_once(all);
@@ -144,7 +144,7 @@ DependsState state_of(const std::vector<std::string>& depends) {
   const int n = getgroups(256, groups);
   o.add(format("{} {} {}", geteuid(), getegid(), n));
   for (int i = 0; i < n; i++) o.add(format("{}", groups[i]));
-  o.add(build_id_of(reinterpret_cast<const void*>(&state_of)));  // whose understanding it was
+  o.add(build_id_of(reinterpret_cast<const void*>(&state_of)));  // of the code that computes the digest
   for (const std::string& line : depends)
     if (!line.empty()) o.look_at(line);
   return o.state();

@@ -1,4 +1,4 @@
-// What a backend says about its devices, asked in whatever process this runs in.
+// Probes a backend's devices in the current process.
 #include <algorithm>
 
 #include "base/format.h"
@@ -14,7 +14,7 @@
 namespace gimbal {
 namespace {
 
-// Why there is no device: a backend says so when one is opened.
+// The reason for the lack of devices: a backend reports it when one is opened.
 Error why_none(const LibraryPtr& library, const std::string& options) {
   if (Device::open(library, 0, options)) return {Code::NoBackend, "it has none", "", reason::kNoDevice};
   return backend_error(library->table().last_error(nullptr), reason::kNoDevice);

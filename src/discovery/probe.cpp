@@ -57,19 +57,19 @@ void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = write(fd, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody waits any more
+    if (n <= 0) return;  // the parent no longer waits
     text.remove_prefix(size_t(n));
   }
 }
 
-// The child must neither be seen nor outlive whoever asks: no output, no core file, no handler of this
-// program.
+// The child must be invisible and must not outlive its parent: no output, no core file, no signal handler of
+// this program.
 void become_quiet(pid_t parent) {
 #ifdef __linux__
   prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
   if (getppid() != parent) _exit(0);
-  setpgid(0, 0);  // so that what a driver starts ends with it
+  setpgid(0, 0);  // so that the driver's child processes are killed with it
   for (int s = 1; s < 32; s++) signal(s, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -80,17 +80,17 @@ void become_quiet(pid_t parent) {
     for (int fd : {0, 1, 2}) dup2(null, fd);
 }
 
-// Runs in the child. No other program is executed: the child is a copy of this one, which has the linked
-// backends and needs no second file to be found; exec would also be the external program that users were
-// promised not to need. In the copy only this thread goes on, so a lock that another thread held stays locked
-// for ever. Why the child does not wait for one:
+// Runs in the child. No other program is executed: the child is a copy of this process, has the linked
+// backends and needs no second file; exec would also be the external program that users were promised not to
+// need. Only this thread exists in the copy, so a lock held by another thread stays locked for ever. Why the
+// child waits for none of them:
 // * malloc and stdio: glibc takes their locks around fork().
 // * The dynamic loader: glibc does not. LoaderLock keeps every dlopen() of gimbal and of the drivers that it
 //   opens away from fork().
 // * gimbal's own locks: the code here, in examine() and ProbeTask::open takes none but LoaderLock.
-// * A library that a thread of somebody else loads at this moment, and locks of drivers that run in this
-//   process already: nothing is known of them. The time limit turns a hang into a reason; a backend that runs
-//   here is not asked in a child (Registry::known).
+// * Libraries that foreign threads load at this moment, and locks of drivers that already run in this
+// process: unknown. The time limit turns a hang into a reason, and a backend that runs here is not probed in
+// a child (Registry::known).
 void answer(const ProbeTask& task, int fd, const ProbeSettings& settings) {
   BackendReport report;
   try {
@@ -121,7 +121,7 @@ class Child {
     pid_ = LoaderLock::fork();
     deadline_ = Clock::now() + settings.limit;
     if (pid_ == 0) {
-      // Where this program runs without stdin or stdout, the pipe may have their number.
+      // If this program runs without stdin or stdout, the pipe may get their number.
       const int to = ends[1] > 2 ? ends[1] : fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
       close(ends[0]);
       become_quiet(parent);
@@ -139,19 +139,19 @@ class Child {
   Child(const Child&) = delete;
 
   pollfd readable() const { return {over_ ? -1 : fd_, POLLIN, 0}; }
-  // At most this long until step() should be called again. A pipe without a writer tells nothing, nor does
-  // one that a grandchild holds.
+  // The longest wait until the next call of step(). A pipe without a writer, or one held by a grandchild,
+  // signals nothing.
   int patience() const {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
     return int(std::clamp<long long>(left + 1, 0, over_ ? 2 : 50));
   }
 
-  // Reads what there is; answers once it is known what came of the child.
+  // Reads available data; returns the report once the outcome is known.
   std::optional<BackendReport> step(bool something_to_read) {
     if (pid_ < 0)
       return failure(task_.backend, reason::kOpenFailed,
                      format("no process could be started to ask it: {}", std::strerror(errno_)), "");
-    const bool gone = reap();  // before reading: what it wrote is all there then
+    const bool gone = reap();  // before reading: all its output is available then
     if (!over_ && (something_to_read || gone)) receive(gone);
     if (garbage_)
       return answered(failure(task_.backend, reason::kBrokenPlugin,
@@ -171,12 +171,12 @@ class Child {
     return r;
   }
 
-  // Whether the child has ended. What it started ends with it, while its number still stands for the group.
+  // Whether the child has ended. Kills its process group while its id is still reserved.
   bool reap() {
     if (reaped_) return true;
     siginfo_t ended{};
     const int found = waitid(P_PID, id_t(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
-    // Where the program lets the system collect children, nothing is known of how they ended.
+    // If the program lets the system reap children, their exit status is unknown.
     if (found < 0) return reaped_ = errno == ECHILD;
     if (ended.si_pid != pid_) return false;
     send_signal_to_group(pid_, SIGKILL);
@@ -212,7 +212,7 @@ class Child {
                   WEXITSTATUS(status_));
   }
 
-  // A process inside a broken driver may not end even so; nobody waits for it longer than a moment.
+  // A process inside a broken driver may survive even SIGKILL for a while; do not wait longer than a moment.
   void end() {
     if (pid_ < 0 || reaped_) return;
     send_signal_to_group(pid_, SIGKILL), send_signal(pid_, SIGKILL);
@@ -245,7 +245,7 @@ ProbeAnswers probe(const std::vector<ProbeTask>& tasks, const ProbeSettings& set
             patience = std::min(patience, children[i]->patience());
     if (wait.empty()) return answers;
     if (poll(wait.data(), wait.size(), patience) < 0)
-      for (pollfd& w : wait) w.revents = 0;  // a signal; the next round sees what there is
+      for (pollfd& w : wait) w.revents = 0;  // interrupted by a signal; the next round polls again
     bool news = false;
     for (size_t k = 0; k < of.size(); k++)
       if ((answers[of[k]] = children[of[k]]->step(wait[k].revents != 0))) news = true;

@@ -16,14 +16,14 @@ BackendReport unavailable(const std::string& backend, const Backends::Source& so
   return r;
 }
 
-// Options are words for one backend; another one would not know them.
+// Options are meant for one backend; others would not understand them.
 std::string options_for(const std::string& backend, const DeviceRequest& r) {
   const bool meant = backend == r.backend || (backend == kHostBackend && r.backend == "auto");
   return (meant ? r.options : "") + (backend == kHostBackend ? r.host_options : "");
 }
 
-// A card of its own, from the first backend that could have one: nothing that another backend says can change
-// the choice.
+// A discrete GPU of the first backend that could have one: no other
+// backend can change the choice.
 bool decided(const std::vector<BackendReport>& first, const SelectionRequest& request) {
   auto choice = request.device ? Result<DeviceChoice>(Error{}) : choose_device(first, request);
   if (!choice) return false;
@@ -33,7 +33,7 @@ bool decided(const std::vector<BackendReport>& first, const SelectionRequest& re
   return false;
 }
 
-// Nothing that a remembered answer is about was asked for, so that it can only be a reason.
+// The request does not concern cached negative results, so they can only serve as reasons.
 bool plainly_automatic(const DeviceRequest& r) {
   return r.backend == "auto" && !r.index && !r.strict && !r.allow_software && !r.look_again;
 }
@@ -42,7 +42,7 @@ SelectionRequest selection(const DeviceRequest& r) {
   return {r.backend, r.index, r.strict, r.allow_software, r.bytes, r.order, {}};
 }
 
-// The groups in which backends are asked: each only when the one before has nothing to offer.
+// The groups in which backends are probed: each only if the previous one offers nothing.
 std::vector<std::vector<std::string>> stages(const DeviceRequest& request) {
   std::vector<std::vector<std::string>> all;
   if (request.backend != "auto") all.push_back({request.backend});
@@ -77,8 +77,8 @@ Registry::Registry(BackendPlaces places, LinkedBackends linked)
       remembered_(places_.cache_file),
       answers_(places_.answers_file) {}
 
-// What is known without a child process: of absent backends, of the host, of those that run here already, of
-// those that failed before, and of those that would say the same again.
+// Reports that need no child process: of absent backends, the host, backends already running here, earlier
+// failures, and valid cached negative results.
 std::optional<BackendReport> Registry::known(const std::string& name, const DeviceRequest& request,
                                              bool anew) {
   const Backends::Source source = backends_.source(name);
@@ -115,8 +115,8 @@ ProbeTask Registry::task(const std::string& name, const DeviceRequest& request) 
   return {name, open, options_for(name, request)};
 }
 
-// `names` in the order in which they would be chosen. Unless `anew`, some may be missing in the answer: see
-// decided().
+// `names` in order of preference. Unless `anew`, reports may be missing
+// from the result: see decided().
 std::vector<BackendReport> Registry::ask(const std::vector<std::string>& names, const DeviceRequest& request,
                                          bool anew) {
   ProbeAnswers answers;
@@ -146,7 +146,7 @@ std::vector<BackendReport> Registry::ask(const std::vector<std::string>& names, 
     const Backends::Source source = backends_.source(names[i]);
     answer->library = source.path;
     if (asked) remembered_.learn(*answer, key(source));
-    // With options it is an answer to another question.
+    // A result with options is not representative.
     if (asked && options_for(names[i], request).empty()) answers_.learn(*answer, key(source), began);
     all.push_back(std::move(*answer));
   }
@@ -175,8 +175,8 @@ Result<Backends::Exchange> Registry::reload(
   return backends_.reload(path, [&](const LibraryPtr& code) -> Status {
     const ProbeTask task{code->name(), [&] { return Result<LibraryPtr>(code); }, ""};
     BackendReport r = *probe({task}, places_.probe)[0];
-    // A child is the copy of a process in which this driver may run already, and many drivers refuse to work
-    // in a copy. What gets that far without a crash can be asked here.
+    // The child is a copy of a process in which this driver may already run, and many drivers fail in such a
+    // copy. If it got that far without a crash, it is safe to probe it in this process.
     if (r.reason == reason::kOpenFailed || r.reason == reason::kNoDevice) r = examine(code);
     if (!r.available) return Rejection{r.backend, r.reason, r.message, r.remedy}.error();
     if (auto ok = verify(code, r); !ok) return ok;
@@ -196,7 +196,7 @@ Result<OpenedDevice> Registry::open(const DeviceRequest& request, std::vector<Un
   for (const Unusable& u : unusable)
     if (u.kernel.empty()) wanted.failed.push_back(rejection(u));
   std::vector<BackendReport> reports;
-  std::vector<std::string> to_ask;  // so far, and without an answer
+  std::vector<std::string> to_ask;  // to probe up to this stage
   Result<DeviceChoice> choice = Error{};
   auto all = stages(request);
   for (size_t stage = 0; stage < all.size();) {
@@ -208,7 +208,7 @@ Result<OpenedDevice> Registry::open(const DeviceRequest& request, std::vector<Un
     }
     if (auto wrong = wrong_number(reports, wanted)) return *wrong;
     choice = choose_device(reports, wanted);
-    // What emulates a GPU comes behind what was not asked yet.
+    // Devices that emulate a GPU come after all backends not probed yet.
     const bool early = choice && find(reports, choice->id())->software &&
                        choice->backend != request.backend && stage + 1 < all.size();
     if (!choice || early) {
@@ -217,13 +217,13 @@ Result<OpenedDevice> Registry::open(const DeviceRequest& request, std::vector<Un
     }
     auto device = open_chosen(*choice, request);
     if (device) return OpenedDevice{std::move(*device), choice->why, choice->unwanted, choice->rejected};
-    // The host has no replacement, and what is wrong is what was asked of it.
+    // The host has no replacement: the request itself is wrong.
     if (choice->backend == kHostBackend) return device.error();
     unusable.push_back({choice->id(), "", device.error()});
     if (!*device.error().reason) unusable.back().why.reason = reason::kOpenFailed;
     wanted.failed.push_back(rejection(unusable.back()));
   }
-  // Before nothing at all can be had, everybody is asked.
+  // Before giving up, ignore the cache and probe all backends.
   if (std::any_of(reports.begin(), reports.end(), [](const BackendReport& r) { return !r.seen.empty(); })) {
     DeviceRequest again = request;
     again.look_again = true;

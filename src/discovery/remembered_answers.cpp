@@ -13,7 +13,7 @@
 namespace gimbal {
 namespace {
 
-// The times of files are those of the kernel's last tick, 10 ms ago at most.
+// File times are those of the kernel's last tick, at most 10 ms old.
 constexpr int64_t kTick = 20'000'000;
 
 bool worth_keeping(const BackendReport& r) {
@@ -33,7 +33,7 @@ std::string hex(std::string_view bytes) {
     for (int part : {c >> 4 & 15, c & 15}) out += "0123456789abcdef"[part];
   return out;
 }
-// Empty where it is none.
+// Decodes hex; empty if invalid.
 std::string bytes_of(std::string_view hex) {
   std::string out;
   for (; hex.size() >= 2; hex.remove_prefix(2)) {
@@ -82,7 +82,7 @@ void RememberedAnswers::learn(const BackendReport& r, const std::string& key, in
   if (worth_keeping(r) && !r.depends.empty()) {
     const DependsState state = state_of(r.depends);
     BackendReport report = r;
-    report.depends.clear();  // beside it
+    report.depends.clear();  // stored separately
     if (state.last_change < began - kTick)
       return void(cache_.put(
           where, {{"digest", state.digest}, {"report", hex(encode(report))}, {"depends", r.depends}}));

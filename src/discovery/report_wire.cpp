@@ -106,7 +106,7 @@ bool can_be_told(const std::vector<std::string>& depends) {
 
 std::string encode(const BackendReport& report) {
   BackendReport copy = report;
-  // A part of it would be worse than nothing.
+  // A partial list would be worse than none.
   if (!can_be_told(copy.depends)) copy.depends.clear();
   Writer w{std::string(kMagic) + std::string(sizeof(uint64_t), '\0')};
   pass(w, copy);
@@ -130,7 +130,7 @@ std::optional<BackendReport> decode(std::string_view message) {
   BackendReport r;
   pass(reader, r);
   if (reader.bad || !reader.in.empty()) return std::nullopt;
-  // Every device once, and a backend has devices or a reason, not both and not neither.
+  // Each device must occur once, and a backend has either devices or a reason.
   std::set<int> seen;
   for (DeviceReport& d : r.devices) {
     d.id = format("{}:{}", r.backend, d.index);

@@ -17,10 +17,10 @@ struct Candidate {
   std::tuple<bool, bool, int, bool, long, uint64_t, int> place;
   const BackendReport* backend = nullptr;
   const DeviceReport* device = nullptr;
-  Rejection no;  // when there is no device
+  Rejection no;  // if there is no device
 };
 
-// A "no" that is believed without asking says since when, and how to ask.
+// A cached rejection states its age and how to probe again.
 Rejection as_remembered(Rejection no, const BackendReport& r) {
   if (r.seen.empty()) return no;
   no.message += format(", seen on {}", r.seen);
@@ -65,7 +65,7 @@ class Chooser {
     return std::find(order_.begin(), order_.end(), backend) - order_.begin();
   }
 
-  // Backends that nobody named and that are in no order are for tests.
+  // Backends that are neither requested nor in any order are for tests.
   std::vector<Candidate> ranked() const {
     std::vector<Candidate> all;
     for (const BackendReport& r : reports_) {
@@ -103,7 +103,7 @@ class Chooser {
       return as_remembered({d.id, reason::kSoftwareDevice, format("{} emulates a GPU on the CPU", d.name),
                             "'allow_software_devices' allows it"},
                            b);
-    // The card was passed over already, unless only the way to it was at fault.
+    // The card was rejected already, unless only its other backend was at fault.
     if (!d.duplicate_of.empty() && !asked && !failed(d.duplicate_of))
       return Rejection{d.id, reason::kDuplicateDevice, format("it is the same card as {}", d.duplicate_of),
                        ""};
@@ -202,7 +202,7 @@ std::optional<Error> wrong_number(const std::vector<BackendReport>& reports,
 Result<DeviceChoice> choose_device(const std::vector<BackendReport>& reports,
                                    const SelectionRequest& request) {
   if (request.backend != "auto" || !request.device) return Chooser(reports, request).choose();
-  // A number without a name: which backend it belongs to is chosen first.
+  // An index without a backend name: choose the backend first.
   SelectionRequest any = request;
   any.device.reset();
   auto first = Chooser(reports, any).choose();

@@ -4,7 +4,7 @@
 
 namespace gimbal {
 
-// Bounded, so that what the schema bounds comes to an end.
+// Bounded, so that texts of a bounded schema are finite.
 Grammar::Id JsonRules::space() {
   if (!space_) {
     space_ = g_.add_rule("space");

@@ -24,7 +24,7 @@ uint8_t type_named(const Json& name) {
   return 0;
 }
 
-// What a keyword is: of which type of values it speaks, and what it must be.
+// A keyword: the type of values that it applies to, and its own required type.
 struct Keyword {
   enum Kind : uint8_t {
     Note,

@@ -101,7 +101,7 @@ std::string gave(const Vendor& v, const char* symbol, int error) {
 // A driver that answers, but has nothing to offer: each reason with its own remedy.
 Failure no_use(const Driver& d, const char* symbol, int error) {
   const Failure f = failure_of(*d.vendor, symbol, error);
-  // AMD's hipInit says "invalid device" where there is none.
+  // Without a device, AMD's hipInit returns "invalid device".
   if (error == 100 || (error == 101 && d.vendor->api == Api::Hip))
     return unsupported(reason::kNoDevice,
                        format("the {} driver is installed, but sees no device ({})", d.vendor->maker,

@@ -16,9 +16,9 @@ struct TilePart {
 };
 inline int32_t chunk_end(int32_t k, int32_t end) { return end - k < kChunk ? end : k + kChunk; }
 
-// Where an instruction set has its own: compilers compute the vector here, neither sooner nor later, and know
-// nothing of what a pointer shows. They would collect what many rows share at one place, and have no
-// registers left for it: on Zen 4 a vector that is stored costs as much as one or two products.
+// Where an instruction set defines its own, it is an optimization barrier: the compiler computes the vector
+// here, neither earlier nor later. Otherwise it would hoist values shared by many rows and run out of
+// registers: on Zen 4 spilling a vector costs as much as one or two products.
 template <class V>
 inline V here(V v) {
   return v;
