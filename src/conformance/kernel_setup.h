@@ -1,5 +1,4 @@
-// One op in a realistic shape, recorded several times over different memory: the program of a kernel
-// benchmark.
+// The program of a kernel benchmark: one op in a realistic shape, recorded over different memory.
 #pragma once
 #include <optional>
 #include <string>

@@ -18,8 +18,7 @@ struct SpeedRequest {
   uint64_t bytes = 512 << 20;  // minimum size of the weights or KV cache read by a pass with few rows
   double seconds = 0.25;       // measuring time; at least one pass is made
   KernelPreference kernels;
-  bool only_chosen =
-      true;  // only the kernel that selection would choose; else every kernel that fits is pinned
+  bool only_chosen = true;  // only the kernel that selection would choose; else every one that fits
 };
 
 struct KernelSpeed {

@@ -22,8 +22,7 @@ inline constexpr const char* kBackendOrder[] = {
 #undef GIMBAL_KNOWN_BACKEND
 };
 
-// Checks that the plugin's backend has the name given by its file name. Errors: NoBackend with Error::reason
-// broken-plugin.
+// Compares the plugin's backend with its file name. Errors: NoBackend with Error::reason broken-plugin.
 Status check_name(const Library& plugin, const std::string& name);
 
 // Thread-safe.
@@ -54,10 +53,9 @@ class Backends {
     bool draining = false;     // devices still use the old code: closing the last one unloads it
     LibraryPtr now;
   };
-  // Replaces a backend by the plugin in `path`: opens it, checks the contract and calls `validate` (may be
-  // empty; for example conformance cases). library() then returns the new one, while open devices keep the
-  // old one until they are closed. On any failure the old one stays. The plugin's own table names the
-  // backend.
+  // Replaces a backend by the plugin in `path`: opens it, checks the contract and calls `validate` (optional,
+  // e.g. conformance cases). library() then returns the new one; open devices keep the old one until they are
+  // closed. On any failure the old one stays. The plugin's own table names the backend.
   Result<Exchange> reload(const std::string& path, const std::function<Status(const LibraryPtr&)>& validate);
 
  private:

@@ -37,9 +37,10 @@ struct DeviceRequest {
 
 struct OpenedDevice {
   std::unique_ptr<Device> device;
-  std::string why;                   // reason for this device: "asked for"
-  std::vector<Rejection> fallbacks;  // requested but unavailable; each must be shown to the user
-  std::vector<Rejection> rejected;   // all that precede the chosen one
+  std::string why;  // reason for this device: "asked for"
+  // Requested but unavailable; each must be shown to the user.
+  std::vector<Rejection> fallbacks;
+  std::vector<Rejection> rejected;  // all that precede the chosen one
   // `why`, followed in parentheses by the reasons against the preceding ones, each formatted by `sentence`;
   // backends not in this build are only named.
   std::string reason(std::string (*sentence)(const Rejection&)) const;

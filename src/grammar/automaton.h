@@ -49,8 +49,7 @@ class Automaton {
     return std::span(edges_).subspan(first_edge_[n], first_edge_[n + 1] - first_edge_[n]);
   }
   bool ends(Node n) const { return ends_[n]; }  // the rule may end here
-  // Bytes to the end of the rule, at least; of a loop that has not begun.
-  // kFar and above: very many.
+  // Minimum bytes to the end of the rule; of a loop that has not begun. kFar and above: very many.
   static constexpr uint32_t kFar = 1u << 30;
   uint32_t shortest(Node n) const { return shortest_[n]; }
   // For a loop after `count` repetitions.

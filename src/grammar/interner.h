@@ -1,5 +1,4 @@
-// Interned integer lists: each is stored once and has an index; equal
-// lists have equal indices.
+// Interned integer lists: each is stored once, and equal lists have the same index.
 #pragma once
 #include <algorithm>
 #include <cstdint>

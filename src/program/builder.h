@@ -68,9 +68,10 @@ class ProgramBuilder {
   }
   struct Attend {
     float scale;
-    int window = 0;                        // visible positions, including the row's own; 0: all up to its own
-    float cap = 0, alibi = 0;              // 0: none
-    std::optional<Value> seen{}, sinks{};  // i32[2, rows], replaces the window; f32[heads], only with `seen`
+    int window = 0;            // visible positions, including the row's own; 0: all up to its own
+    float cap = 0, alibi = 0;  // 0: none
+    // i32[2, rows], replaces the window; f32[heads], only with `seen`.
+    std::optional<Value> seen{}, sinks{};
   };
   Value attention(Value q, Value keys, Value values, Value position, Value sequence, Value pages,
                   const Attend& how);

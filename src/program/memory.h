@@ -7,7 +7,7 @@ namespace gimbal {
 // Assigns every value of Slot::Work its offset, and the slot its size. A lifetime runs from the op that
 // writes a value to the last op that reads it or a view of it; an op's output never shares memory with its
 // inputs. Inputs of single-row matrix products live to the end of the program: while a thread is preempted
-// inside a product, the others compute its part and continue, and its inputs must not be overwritten
+// inside a product, others compute its part and continue, and its inputs must not be overwritten
 // (backends/cpu).
 void plan_work(Program&, uint64_t alignment);
 

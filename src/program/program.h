@@ -20,7 +20,8 @@ enum class Slot : uint32_t { Weights, Cache, Step, Work, Output, Count };
 inline constexpr size_t kSlots = size_t(Slot::Count);
 const char* name_of(Slot);
 
-// ---- State kept from step to step: the keys and values of a layer, or a recurrent state.
+// ---- State kept from step to step: the keys and values of a layer, or a recurrent state that every row
+// updates.
 
 // Memory layout of a state. The last dimension of its shape counts pages, which are equally large and
 // contiguous in every layout.

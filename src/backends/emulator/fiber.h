@@ -34,7 +34,8 @@ class Fibers {
   Fiber* running_ = nullptr;
   Body body_ = nullptr;
   void* self_ = nullptr;
-  [[maybe_unused]] void* main_stack_ = nullptr;  // the context of resume(); its use depends on the build
+  // The context of resume(); its use depends on the build.
+  [[maybe_unused]] void* main_stack_ = nullptr;
   [[maybe_unused]] const void* main_bottom_ = nullptr;  // for the sanitizers
   [[maybe_unused]] size_t main_size_ = 0;
   [[maybe_unused]] void* main_fiber_ = nullptr;

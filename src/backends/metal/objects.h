@@ -18,8 +18,7 @@ template <class T>  // id<MTLBuffer>, NSString*
 class Owned {
  public:
   Owned() = default;
-  explicit Owned(T made)
-      : object_(made) {}  // the result of new..., alloc or Copy: already owned by the caller
+  explicit Owned(T made) : object_(made) {}  // takes over the reference of new..., alloc or Copy
   static Owned also(T borrowed) { return Owned([borrowed retain]); }
   Owned(Owned&& o) noexcept : object_(std::exchange(o.object_, nil)) {}
   Owned& operator=(Owned&& o) noexcept {

@@ -11,14 +11,17 @@ struct VolkDeviceTable;
 namespace gimbal::vulkan {
 
 struct Options {
-  bool staging = false;       // copy through a staging buffer even if device memory is accessible to the host
+  // Copy through a staging buffer even if device memory is accessible to the host.
+  bool staging = false;
   bool split_fma = false;     // behave as a device whose fma() rounds twice
   bool no_subgroups = false;  // behave as a device without sub-group exchanges
   bool validation = false;    // use Khronos' validation layer: its message becomes the Failure
                               // (Invalid) of the next call
-  uint64_t max_binding = 0;   // a lower limit for Facts::max_binding_bytes; 0: the device's own
-  std::string library;        // of the loader; empty: "libvulkan.so.1"
-  void (*intercept)(VolkDeviceTable&) = nullptr;  // for tests: replaces functions of the driver
+  // A lower limit for Facts::max_binding_bytes; 0: the device's own.
+  uint64_t max_binding = 0;
+  std::string library;  // of the loader; empty: "libvulkan.so.1"
+  // For tests: replaces functions of the driver.
+  void (*intercept)(VolkDeviceTable&) = nullptr;
 };
 
 // Number of usable devices; 0 without a library, driver or suitable

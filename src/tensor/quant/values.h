@@ -14,7 +14,6 @@
 //   SELECT(c, a, b)        a if c, else b
 //   TABLE_*(i)             entry i of a table: the numbers of the .def files as unsigned (IQ4_NL, FP4:
 //   signed)
-//
 // Values equal those of ggml's to_float bit for bit, provided that the compiler does not contract
 // multiplications and additions.
 #pragma once
