@@ -12,8 +12,8 @@
 //   F16(block, i)          the half at byte i as f32; HALF_BITS(u): the same from its bits
 //   FLOAT_BITS(u)          the f32 with these bits; F32(x), I32(x): conversion by value
 //   SELECT(c, a, b)        a if c, else b
-//   TABLE_*(i)             entry i of a table: the numbers of the .def files as unsigned (IQ4_NL, FP4:
-//   signed)
+//   TABLE_*(i)             entry i of a table: the .def file's numbers as unsigned (IQ4_NL, FP4: signed)
+//
 // Values equal those of ggml's to_float bit for bit, provided that the compiler does not contract
 // multiplications and additions.
 #pragma once
