@@ -1,5 +1,5 @@
-// Structs as JSON, both ways by one list of their fields, so that writer and reader cannot differ. What is
-// read is not trusted: every field must be there, of its type and in its range.
+// Converts structs to JSON and back by one list of their fields, so that writer and reader cannot differ.
+// Input is not trusted: every field must exist, with its type and within its range.
 //
 //   template <class IO, FieldsOf<Point> S>
 //   void fields(IO& io, S& p) { io("x", p.x), io("y", p.y); }    {"x": 1, "y": 2}

@@ -90,12 +90,12 @@ class AutomatonBuilder {
     }
   }
 
-  // Alternatives that begin with literals share the nodes of what these have in common: a text of thousands
-  // of them is in one place, and not in thousands.
+  // Alternatives that begin with literals share the nodes of common prefixes (a trie): a choice of thousands
+  // of literals is then in one node at a time instead of thousands.
   void add_choice(std::span<const Grammar::Id> items, Node from, Node to) {
     struct Way {
       std::string_view text;
-      std::span<const Grammar::Id> rest;  // behind it
+      std::span<const Grammar::Id> rest;  // after the literal
     };
     std::vector<Way> ways;
     for (Grammar::Id item : items) {
@@ -109,7 +109,7 @@ class AutomatonBuilder {
       }
     }
     std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.text < b.text; });
-    std::vector<Node> path{from};  // behind each byte of the last text
+    std::vector<Node> path{from};  // nodes after each byte of the last text
     std::string_view last;
     for (const auto& [text, rest] : ways) {
       const auto differs = std::mismatch(last.begin(), last.end(), text.begin(), text.end()).first;
@@ -124,7 +124,7 @@ class AutomatonBuilder {
     }
   }
 
-  // Of a rule that is nothing but a short text, this.
+  // If a rule is only a short text, that text.
   Grammar::Id of_constant(Grammar::Id item) const {
     constexpr size_t kShort = 64;
     const Grammar::Expr& e = grammar_[item];
@@ -134,7 +134,7 @@ class AutomatonBuilder {
     return is.kind == Grammar::Expr::Text && is.end - is.begin <= kShort ? body : item;
   }
 
-  // `x?`, `x*` and `x+` are edges; what counts is a loop.
+  // `x?`, `x*` and `x+` become edges; counted repetitions become loops.
   void add_repeat(const Grammar::Expr& e, Node from, Node to) {
     if (e.max == 1) {
       add(e.begin, from, to);
@@ -215,7 +215,7 @@ class AutomatonBuilder {
     }
   }
 
-  // From a node where any `n` continuation bytes lead to the end of the character.
+  // A node from which any `n` continuation bytes lead to the end of the character.
   Node tail(size_t n) {
     if (tails_[n] == Automaton::kNone) {
       const Node next = tail(n - 1), made = node();
@@ -225,7 +225,7 @@ class AutomatonBuilder {
     return tails_[n];
   }
 
-  // Characters from `low` to `high`, of equally many bytes.
+  // Characters from `low` to `high`, with equal numbers of bytes.
   void add_utf8(Node from, std::string_view low, std::string_view high) {
     auto first = [](std::string_view s) { return uint8_t(s[0]); };
     if (low.size() == 1) return bytes(from, first(low), first(high), tails_[0]);
@@ -251,7 +251,7 @@ class AutomatonBuilder {
     if (begin <= end) bytes(from, begin, end, tail(low.size() - 1));
   }
 
-  // ---- what must be known of the nodes
+  // ---- analysis of the nodes
 
   void lay_out_edges() {
     for (auto& edges : from_) {
@@ -262,9 +262,9 @@ class AutomatonBuilder {
     out_->first_edge_.push_back(uint32_t(out_->edges_.size()));
   }
 
-  // How many bytes lead from each node to the end of its rule at least, kNone: none do. The nearest are found
-  // first, as Dijkstra's algorithm does it; an edge is looked at when its target is found, and one that calls
-  // a rule again when the rule's beginning is.
+  // The minimum number of bytes from each node to the end of its rule; kNone: unreachable. Dijkstra's
+  // algorithm, nearest nodes first: an edge is relaxed when its target is settled, and a call edge again when
+  // the start of its rule is.
   std::vector<uint32_t> shortest_ways() const {
     const Automaton& a = *out_;
     const size_t nodes = a.ends_.size();
@@ -323,7 +323,7 @@ class AutomatonBuilder {
       if (!live(a.starts_[l.rule])) l.max = 0;
   }
 
-  // The rules that are called at a rule's beginning, in `out`.
+  // Adds the rules called at a rule's start to `out`.
   void calls_at_start(uint32_t rule, std::vector<uint32_t>& seen, std::vector<uint32_t>& out) const {
     const Automaton& a = *out_;
     std::vector<Node> todo{a.starts_[rule]};
@@ -347,8 +347,8 @@ class AutomatonBuilder {
     }
   }
 
-  // Callers before those they call. A rule that calls itself before it has read anything would do so for
-  // ever.
+  // Topological order, callers first. Left recursion, a rule that calls itself before reading anything, would
+  // never end.
   Status rank_rules() {
     Automaton& a = *out_;
     const auto rules = uint32_t(bodies_.size());
@@ -371,7 +371,7 @@ class AutomatonBuilder {
         if (--callers[c] == 0) ready.push_back(c);
     }
     if (ranked == rules) return Done{};
-    // Behind a cycle there are rules that are in none: a way back through callers ends in one.
+    // Some rules behind a cycle are not in it: following callers back ends in the cycle.
     std::vector<uint32_t> caller(rules, Automaton::kNone);
     for (uint32_t r = 0; r < rules; r++)
       if (a.ranks_[r] == Automaton::kNone)
@@ -387,7 +387,7 @@ class AutomatonBuilder {
 
   void find_classes() {
     std::bitset<257> begins;
-    // What TokenTree tells apart, and the bytes of UTF-8.
+    // The classes that TokenTree distinguishes, and those of UTF-8.
     for (int b : {0,    0x20, 0x22, 0x23, 0x5c, 0x5d, 0x7f, 0x80, 0x90, 0xa0,
                   0xc0, 0xc2, 0xe0, 0xe1, 0xed, 0xee, 0xf0, 0xf1, 0xf4, 0xf5})
       begins.set(size_t(b));
@@ -403,7 +403,7 @@ class AutomatonBuilder {
   const TokenTree* const vocabulary_;
   const std::span<const CharRange> alphabet_;  // empty: all characters
   std::shared_ptr<Automaton> out_;
-  std::vector<Grammar::Id> bodies_;  // of the rules; behind those of the grammar what loops repeat
+  std::vector<Grammar::Id> bodies_;  // of the grammar's rules, followed by the repeated parts of loops
   std::unordered_map<Grammar::Id, uint32_t> repeated_;
   std::map<std::string_view, Token> named_;
   std::optional<Error> no_token_;

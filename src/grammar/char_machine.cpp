@@ -9,8 +9,8 @@
 namespace gimbal {
 namespace {
 
-constexpr size_t kMaxNodes = 200'000;       // before states are made
-constexpr size_t kMaxSetWork = 20'000'000;  // to make them
+constexpr size_t kMaxNodes = 200'000;       // of the NFA
+constexpr size_t kMaxSetWork = 20'000'000;  // of the subset construction
 
 Error too_large(std::string_view what) {
   return {Code::Usage, format("{} needs more than {} states", what, CharMachine::kMaxStates),
@@ -19,8 +19,8 @@ Error too_large(std::string_view what) {
 
 }  // namespace
 
-// From an expression without rules to a machine: first nodes with edges that read one character or nothing,
-// then sets of nodes.
+// Builds an NFA from an expression without rules, then a DFA by subset
+// construction.
 class Determinizer {
  public:
   explicit Determinizer(const Grammar& grammar) : grammar_(grammar) {}
@@ -107,11 +107,11 @@ class Determinizer {
         nodes_[from].skips.push_back(to);
         break;
       }
-      default: break;  // there are no others in a pattern
+      default: break;  // patterns have no other kinds
     }
   }
 
-  // Characters that no edge tells apart.
+  // Equivalence classes of characters: no edge distinguishes the characters of a class.
   void find_classes() {
     std::vector<uint32_t> begins{0, 0xd800, 0xe000, kLastChar + 1};
     for (const Node& n : nodes_)
@@ -153,7 +153,7 @@ Result<CharMachine> CharMachine::pattern(std::string_view regex) {
 CharMachine CharMachine::except(std::span<const std::string> texts) {
   CharMachine m;
   m.states_.resize(2);
-  m.states_[1] = {{{{0, kLastChar}, 1}}, true};  // behind what begins no text
+  m.states_[1] = {{{{0, kLastChar}, 1}}, true};  // after a text that is no prefix
   m.states_[0].accepts = true;
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> known(2);  // character and state
   for (std::string_view text : texts) {
@@ -247,7 +247,7 @@ bool CharMachine::matches(std::string_view text) const {
   return states_[at].accepts;
 }
 
-// Without the states that no accepted text goes through.
+// Removes the states on no path to acceptance.
 void CharMachine::trim() {
   std::vector<std::vector<uint32_t>> from(states_.size());
   for (uint32_t s = 0; s < states_.size(); s++)

@@ -11,12 +11,12 @@ namespace gimbal {
 namespace {
 
 constexpr size_t kSteps = 2'000'000;  // for a token: a tenth of a second
-// What else takes time, in steps: nodes of the tree of tokens, tokens looked at one by one, tidying.
+// Costs of other work in steps: visited trie nodes, tokens tested one by one, tidying.
 constexpr size_t kNodesOfStep = 16, kTokenSteps = 2, kTidySteps = 500'000;
 constexpr size_t kTidyBytes = 16 << 20;  // of states
 constexpr size_t kMaskBytes = 8 << 20;   // of masks that are kept
 constexpr size_t kMaxPlainStates = 64;
-constexpr int kWatched = 512;  // tokens before the last that may be written
+constexpr int kWatched = 512;  // the token budget matters only below this
 
 Error too_ambiguous() {
   return {Code::Usage, "grammar: it is so ambiguous that the next token cannot be found in time",
@@ -55,7 +55,7 @@ bool Constraint::prepare(int left, size_t& steps) {
   return found;
 }
 
-// What allowed() answers; false: it paused. Each kind of work has kSteps, in however many pieces.
+// Computes the result of allowed(); false: paused. Each kind of work may take kSteps, in pieces.
 bool Constraint::find(int left) {
   if (found_all_ && left_ == left) return true;
   found_all_ = false, failed_.reset(), left_ = left;
@@ -73,7 +73,7 @@ bool Constraint::find(int left) {
   const State s = path_.back();
   const std::vector<uint64_t>& all = kept_[kept_at_].mask;
   in_kept_ = false;
-  // A byte may take a token of its own.
+  // In the worst case each byte takes a token of its own.
   if (left < kWatched && states_.shortest(s) < uint32_t(std::max(left, 0))) {
     if (!begin(Limiting)) return false;
     mask_ = all;
@@ -89,7 +89,7 @@ bool Constraint::find(int left) {
   return done();
 }
 
-// kept_[kept_at_]: the mask of the state.
+// Sets kept_[kept_at_]: the mask of the state.
 bool Constraint::find_mask() {
   const auto known = [&] {
     return std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.state == path_.back(); });
@@ -113,7 +113,7 @@ bool Constraint::find_mask() {
   return true;
 }
 
-// False: states are to be forgotten first, which takes longer than there is time now.
+// False: states must be discarded first, which takes more time than is left now.
 bool Constraint::begin(Work work) {
   if (std::exchange(work_, work) == work) return true;
   if (work != Limiting && states_.bytes() >= tidy_at_) {
@@ -151,8 +151,8 @@ void Constraint::add_ends() {
   for (Token id : tree_->ends()) mask_[size_t(id) / 64] |= uint64_t(1) << id % 64;
 }
 
-// Of mask_, only the tokens behind which so many bytes may complete the text. Plain ones are looked at
-// together where they lead to few places.
+// Keeps only the tokens of mask_ after which so many bytes can complete the text. Plain tokens that lead to
+// few states are tested together.
 void Constraint::leave_within(State s, int bytes) {
   const auto near = [&](State state) { return int(states_.shortest(state)) <= bytes; };
   plain_.assign(mask_.size(), 0);
@@ -220,14 +220,14 @@ void Constraint::walk(const TokenTree::Nodes& nodes, State s, std::vector<uint64
       continue;
     }
     walk_[n.depth] = next;
-    // Without a branch: whether a token ends here cannot be foreseen.
+    // Branch-free: whether a token ends here is unpredictable.
     mask[size_t(n.token & ~(n.token >> 31)) / 64] |= uint64_t(n.token >= 0) << (n.token & 63);
     i++;
   }
 }
 
-// The plain tokens that may come, where the same characters may in each place behind the first ones, or up to
-// a number of them. False: it is not so, or so few may come that walking is as fast.
+// Finds the allowed plain tokens at once if the same characters are allowed at each position after the first
+// ones, or up to a number of them. False: not the case, or so few are allowed that walking is as fast.
 bool Constraint::find_plain(State s, std::vector<uint64_t>& mask) {
   constexpr size_t kFew = 8;
   found_.assign(1, s);
@@ -236,7 +236,7 @@ bool Constraint::find_plain(State s, std::vector<uint64_t>& mask) {
   int chars = 0;
   for (size_t begin = 0; chars < TokenTree::kPlainChars; chars++) {
     const size_t end = found_.size();
-    if (begin == end) {  // nothing new: any number of characters
+    if (begin == end) {  // no new states: any number of characters
       chars = TokenTree::kPlainChars;
       break;
     }
@@ -265,7 +265,7 @@ bool Constraint::find_plain(State s, std::vector<uint64_t>& mask) {
   return true;
 }
 
-// Which kinds of characters may not come; finds the places behind the others. False: only some of a kind.
+// The kinds of characters not allowed; finds the states after the others. False: only some of a kind.
 bool Constraint::read_plain(State s, Kinds& refused) {
   for (uint8_t c = 0x20; c < 0x7f; c++) {
     if (TokenTree::plain_next(0, c) < 0) {
@@ -291,7 +291,7 @@ bool Constraint::read_plain(State s, Kinds& refused) {
   return (all || !any) && found_.size() <= kMaxPlainStates;
 }
 
-// The rest of a character of several bytes. False: not every one may come.
+// The rest of a multi-byte character. False: not every one is allowed.
 bool Constraint::read_char(State s, int utf8) {
   const Automaton& a = states_.automaton();
   for (int c = 0; c < a.classes(); c++) {
@@ -311,7 +311,7 @@ void Constraint::found(State s) {
   else if (at < found_before_) found_again_ = true;
 }
 
-// States that no text needs any more go when there are many.
+// Discards unused states when there are many.
 void Constraint::tidy() {
   states_.keep(path_);
   kept_.clear();

@@ -64,7 +64,7 @@ class Numbers {
     bool excluded;
   };
 
-  // Decimals from a to b, with at most `most` digits behind the point.
+  // Decimals from a to b, with at most `most` digits after the point.
   Grammar::Id decimals(const Bound& a, const Bound& b, size_t most) {
     const int order = compare_magnitudes(a.at, b.at);
     if (order > 0 || (order == 0 && (a.excluded || b.excluded))) return g_.never();
@@ -86,7 +86,7 @@ class Numbers {
 
  private:
   using Id = Grammar::Id;
-  struct Part {  // a bound of what is behind the point
+  struct Part {  // a bound on the fraction digits
     std::string digits;
     bool excluded;
     Part rest() const { return {digits.empty() ? "" : digits.substr(1), excluded}; }
@@ -99,7 +99,7 @@ class Numbers {
   Id digits(size_t min, size_t max) { return g_.repeat(digit('0', '9'), uint32_t(min), uint32_t(max)); }
   Id one(char c) { return g_.text(std::string_view(&c, 1)); }
 
-  // Digits of the same number, from a to b.
+  // Digit strings of equal length, from a to b.
   Id same_length(std::string_view a, std::string_view b) {
     if (a.empty()) return g_.nothing();
     const size_t rest = a.size() - 1;
@@ -124,7 +124,7 @@ class Numbers {
            !(to && to->digits.empty() && to->excluded);
   }
 
-  // At most `most` digits behind the point, between bounds (nullptr: none); `some`: one at least.
+  // At most `most` fraction digits, between bounds (nullptr: none); `some`: at least one.
   Id parts(const Part* from, const Part* to, size_t most, bool some) {
     if (!from && !to) return digits(some, most);
     std::vector<Id> all;
@@ -133,7 +133,7 @@ class Numbers {
       const char low = from ? from->first() : '0', high = to ? to->first() : '9';
       const Part from_rest = from ? from->rest() : Part{}, to_rest = to ? to->rest() : Part{};
       auto add = [&](Id digit, const Part* f, const Part* t) {
-        // A bound of zeros, included, bounds nothing below.
+        // An inclusive lower bound of zeros has no effect.
         if (f && f->digits.empty() && !f->excluded) f = nullptr;
         all.push_back(g_.sequence({digit, parts(f, t, most - 1, false)}));
       };

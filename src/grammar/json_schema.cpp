@@ -1,6 +1,6 @@
-// A schema and all that it refers to at the same place make a conjunction: a set of schemas that a value must
-// fulfil together. Each conjunction becomes a rule, so schemas that refer to themselves become rules that do.
-// A choice (anyOf, oneOf) within a conjunction splits it.
+// A schema and all schemas that apply to the same value form a conjunction: a set of schemas that the value
+// must satisfy together. Each conjunction becomes a rule, so recursive schemas become recursive rules. A
+// choice (anyOf, oneOf) within a conjunction splits it.
 #include "grammar/json_schema.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr size_t kMaxRules = 20'000;
 constexpr size_t kMaxReferences = 500;       // in a row
 constexpr size_t kMaxComparisons = 200'000;  // of alternatives of oneOf
 
-// A schema; which of its choices are made already.
+// A schema, and the choices already made in it.
 struct Part {
   const Json* schema;
   bool any_of_done = false, one_of_done = false;
@@ -61,7 +61,7 @@ class SchemaCompiler {
     return fail(reader_.error(schema, what, remedy));
   }
 
-  // The rule of what fulfils all of these; it is defined later.
+  // The rule for values that satisfy all of these; defined later.
   Id rule_of(const Conjunction& c) {
     std::vector<uint32_t> numbers;
     for (const Part& p : c)
@@ -82,8 +82,8 @@ class SchemaCompiler {
     return std::any_of(all.begin(), all.end(), [&](const Part& p) { return p.schema == schema; });
   }
 
-  // Adds a schema, and what it asks for at the same place, by $ref and allOf. False: it refers to itself
-  // there, or so often that it might, so nothing that ends fulfils it.
+  // Adds a schema and, through $ref and allOf, those that apply to the same value. False: infinite recursion,
+  // or so many references that it is likely, so no finite value satisfies it.
   bool add(Conjunction& all, const Json& schema, std::vector<const Json*>& above) {
     if (std::find(above.begin(), above.end(), &schema) != above.end() || above.size() == kMaxReferences)
       return false;
@@ -140,7 +140,7 @@ class SchemaCompiler {
     if (one)
       for (size_t i = 0; i < list.size(); i++)
         for (size_t j = 0; j < i; j++)
-          // Constants are compared with the whole schema, one by one.
+          // Lists of constants are compared with the whole schema, value by value.
           if (!(lists_values(list[i]) && lists_values(list[j])) && !disjoint(list[i], list[j], 0) && !error_)
             return fail(
                 *all[at].schema,
@@ -153,7 +153,7 @@ class SchemaCompiler {
     for (const Json& s : list) {
       Conjunction way;
       std::vector<const Json*> above;
-      // An alternative that leads back to its own choice, at the same place, never ends.
+      // An alternative that refers back to its own choice for the same value never ends.
       if (!add(way, s, above) || has(way, chooser)) continue;
       Conjunction with = all;
       for (const Part& p : way)
@@ -165,7 +165,7 @@ class SchemaCompiler {
 
   static bool lists_values(const Json& schema) { return field(schema, "enum") || field(schema, "const"); }
 
-  // Whether no value fulfils both; false where this cannot be told.
+  // Whether no value satisfies both; false if unknown.
   bool disjoint(const Json& a, const Json& b, int depth) {
     if (++comparisons_ > kMaxComparisons) return false;
     Conjunction x, y;
@@ -190,7 +190,7 @@ class SchemaCompiler {
     return false;
   }
 
-  // Of a property that one of them requires: whether the other forbids it, or asks for other values.
+  // For a property required by one of them: whether the other forbids it, or requires disjoint values.
   bool properties_disjoint(const Conjunction& x, const Conjunction& y, const std::string& name, int depth) {
     const auto in_x = schemas_of(x, name), in_y = schemas_of(y, name);
     auto forbids = [](const std::vector<const Json*>& all) {
@@ -212,7 +212,7 @@ class SchemaCompiler {
     });
   }
 
-  // Whether `all` lists its values, and `other` holds for none.
+  // Whether `all` lists its values, and none of them satisfies `other`.
   bool constants_fail(const Conjunction& all, const Json& other) {
     for (const Part& p : all) {
       const Json *list = field(*p.schema, "enum"), *one = field(*p.schema, "const");
@@ -229,7 +229,7 @@ class SchemaCompiler {
 
   // ---- types
 
-  // Where no schema names a type, those that its keywords speak of.
+  // If no schema names a type, the types that its keywords apply to.
   static uint8_t types_of(const Conjunction& all) {
     uint8_t types = kAnyType, spoken_of = 0;
     for (const Part& p : all)
@@ -309,7 +309,7 @@ class SchemaCompiler {
     return g_.sequence({g_.text("["), behind});
   }
 
-  // What all say of a property of this name.
+  // All schemas that apply to a property of this name.
   static std::vector<const Json*> schemas_of(const Conjunction& all, const std::string& name) {
     std::vector<const Json*> of;
     for (const Part& p : all) {
@@ -328,7 +328,7 @@ class SchemaCompiler {
     const Part* named_by = nullptr;  // the last one
   };
 
-  // All that are named, in the order in which they are.
+  // All named properties, in order of appearance.
   static std::vector<Property> properties_of(const Conjunction& all) {
     std::vector<Property> out;
     std::map<std::string, uint32_t, std::less<>> known;
@@ -362,7 +362,7 @@ class SchemaCompiler {
     std::vector<const Json*> others;
     for (const Part& p : all)
       if (const Json* s = field(*p.schema, "additionalProperties")) others.push_back(s);
-    // Other keys than those that are named are written where a schema speaks of them, or names none.
+    // Other keys are generated only if a schema mentions them, or none are named.
     Id other = g_.never();
     if (!others.empty() || properties.empty()) {
       std::vector<std::string> names;
@@ -372,7 +372,7 @@ class SchemaCompiler {
     }
     if (properties.empty()) return json_.object_of(other);
 
-    // From the last to the first: what may follow, with members before it and without.
+    // From the last to the first: the remaining members, with and without a preceding one.
     const Id close = g_.sequence({json_.space(), g_.text("}")});
     Id tail = g_.sequence({g_.repeat(g_.sequence({json_.comma(), other}), 0, kUnbounded), close});
     Id head = g_.choice({g_.text("}"), g_.sequence({other, tail})});
@@ -400,10 +400,10 @@ class SchemaCompiler {
   size_t comparisons_ = 0;
 };
 
-// What would take long to parse: values in each other, and members of an object, each of which is compared
-// with those before. Empty: nothing.
+// Reasons for slow parsing: deep nesting, and large objects, whose members are each compared with all earlier
+// ones. Empty: none.
 std::string_view burden(std::string_view text) {
-  std::vector<size_t> members{0};  // of what is open
+  std::vector<size_t> members{0};  // per open object or array
   bool in_string = false;
   for (size_t i = 0; i < text.size(); i++) {
     const char c = text[i];

@@ -156,7 +156,7 @@ Status SchemaReader::check_list(const Json& list, const std::string& place, int 
 Status SchemaReader::check_keyword(const Json& schema, const std::string& keyword, const Json& value,
                                    const std::string& place, int depth) {
   const Keyword* k = keyword_named(keyword);
-  // What changes nothing may stand there.
+  // A keyword without effect is allowed.
   if (!k && keyword == "uniqueItems" && value == false) return Done{};
   if (!k)
     return error(schema, format("the keyword {} is not supported", gimbal::quoted(keyword)),
@@ -219,7 +219,7 @@ Status SchemaReader::check_keyword(const Json& schema, const std::string& keywor
   return Done{};
 }
 
-// A place is written as $ref writes it.
+// Paths have the form of $ref.
 const Json* SchemaReader::referred(const Json& schema) const {
   const Json* ref = field(schema, "$ref");
   if (!ref) return nullptr;

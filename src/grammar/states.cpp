@@ -7,7 +7,7 @@
 namespace gimbal {
 namespace {
 
-constexpr Automaton::Node kEnd = UINT32_MAX;  // a node behind the root: the text is complete
+constexpr Automaton::Node kEnd = UINT32_MAX;  // a pseudo-node after the root: the text is complete
 constexpr uint32_t kFree = UINT32_MAX;
 constexpr size_t kMaxStateBytes = 64 << 20;
 constexpr size_t kUsualItems = 1024;
@@ -27,13 +27,13 @@ States::States(std::shared_ptr<const Automaton> automaton)
   start_ = close();
 }
 
-// The end of the text is the largest node of all, so it is the last of the list.
+// The end of the text is the largest node, so it is last in the list.
 bool States::may_end(State s) const {
   const auto list = states_[uint32_t(s)];
   return !list.empty() && list[list.size() - 2] == kEnd;
 }
 
-// A set holds only sets that were made before it.
+// A set holds only sets that were created before it.
 uint32_t States::shortest(State s) {
   const auto far = [](uint32_t a, uint32_t b) { return std::min(a + b, Automaton::kFar); };
   for (uint32_t set = uint32_t(shortest_of_set_.size()); set < sets_.size(); set++) {
@@ -82,7 +82,7 @@ States::State States::compute(State s, uint32_t c) {
   const auto list = states_[uint32_t(s)];
   spent_ = 0;
   spend(list.size());
-  spend_time(4 * list.size());  // each is somewhere else in memory
+  spend_time(4 * list.size());  // each is a cache miss
   if (stopped()) return kDead;
   for (size_t i = 0; i < list.size(); i += 2) {
     if (list[i] == kEnd) continue;
@@ -96,7 +96,7 @@ States::State States::compute(State s, uint32_t c) {
   return next;
 }
 
-// All nodes that are reached without reading, from those in todo_.
+// The epsilon closure: all nodes reachable from those in todo_ without reading.
 States::State States::close() {
   while (!todo_.empty() && !stopped()) {
     const Item item = todo_.back();
@@ -107,7 +107,7 @@ States::State States::close() {
   State made = kDead;
   if (!stopped() && !reading_.empty()) {
     resolve_calls();
-    // The stacks of a node become one set.
+    // Merge the stacks of each node into one set.
     for (auto& [node, stacks] : reading_) stacks = resolved(stacks);
     std::sort(reading_.begin(), reading_.end());
     list_.clear();
@@ -144,7 +144,7 @@ void States::follow(Item at) {
     reading_.emplace_back(kEnd, at.stacks);
     return;
   }
-  // The end of a rule that was called at this place is no news: who called it knows that it may be empty.
+  // A rule that was called here and ends here needs no work: its caller knows that it may be empty.
   if (a.ends(at.node) && !(at.stacks & kLocal)) {
     const auto cells = sets_[at.stacks];
     for (uint32_t c : cells) {
@@ -175,8 +175,8 @@ void States::follow(Item at) {
   }
 }
 
-// Where nothing but the end follows the call, it is as if its caller's caller had made it: a rule that ends
-// with itself needs no stack.
+// Tail call: if only the end of the rule follows the call, the callee gets the caller's stacks, so
+// tail-recursive rules need no stack.
 void States::call(uint32_t rule, Item behind) {
   const Automaton& a = *automaton_;
   if (a.only_ends(behind.node)) return push({a.start(rule), 0, behind.stacks});
@@ -221,8 +221,8 @@ bool States::seen(const Item& item) {
   return false;
 }
 
-// Sets and cells are made behind those that they hold, so one pass down finds what is needed, and one up
-// makes it anew.
+// Sets and cells are created after their contents, so one pass down marks the reachable ones, and one pass up
+// rebuilds them.
 void States::keep(std::vector<State>& states) {
   std::vector<bool> needed(sets_.size()), needed_cells(cells_.size());
   auto need_state = [&](State s) {

@@ -16,10 +16,10 @@ size_t common(std::string_view a, std::string_view b) {
       a.begin());
 }
 
-// Of sorted texts, all different.
+// From sorted, distinct texts.
 TokenTree::Nodes tree_of(const std::vector<Entry>& entries) {
   TokenTree::Nodes nodes;
-  std::vector<uint32_t> open;  // the nodes of the last text
+  std::vector<uint32_t> open;  // path of the last text
   auto close = [&](size_t depth) {
     for (; open.size() > depth; open.pop_back()) nodes[open.back()].next = uint32_t(nodes.size());
   };
@@ -51,7 +51,7 @@ constexpr size_t kMaxText = 65535;
 
 }  // namespace
 
-// 1 to 3: so many continuation bytes are to come; 4 to 7: the first of them is limited (E0, ED, F0, F4).
+// 1 to 3: number of missing continuation bytes; 4 to 7: the first of them is restricted (E0, ED, F0, F4).
 int TokenTree::plain_next(int state, uint8_t b) {
   auto within = [b](int low, int high, int then) { return b >= low && b <= high ? then : -1; };
   switch (state) {
@@ -75,7 +75,7 @@ std::shared_ptr<const TokenTree> TokenTree::create(const Tokenizer& tokenizer, i
   auto tree = std::make_shared<TokenTree>();
   TokenTree& t = *tree;
   for (Token id = 0; id < tokenizer.size(); id++) {
-    // A beginning ends a text, too: see generate().
+    // BOS also ends a text: see generate().
     const bool ends = tokenizer.is_stop(id) || id == tokenizer.bos();
     if (ends) t.ends_.push_back(id);
     if (tokenizer.is_control(id)) t.controls_.emplace_back(tokenizer.piece(id, true), id);
@@ -93,7 +93,7 @@ std::shared_ptr<const TokenTree> TokenTree::create(const Tokenizer& tokenizer, i
   t.plain_masks_.assign((kPlainChars + 1 + kPlainKinds) * t.words_, 0);
   std::vector<Entry> plain, others;
   for (const Entry& e : all) {
-    // Where bytes cannot be written alone, the beginning of a character might have no end.
+    // If single bytes cannot be written, an incomplete character might never be completed.
     if (!t.alphabet_.empty() && !is_utf8(e.first)) continue;
     auto& part = is_plain_text(e.first) ? plain : others;
     if (&part == &plain) t.add_plain(e.first, e.second);
@@ -121,7 +121,7 @@ void TokenTree::find_alphabet(const std::vector<Entry>& entries) {
   bool bytes[256] = {};
   for (const auto& [text, id] : entries)
     if (text.size() == 1) bytes[uint8_t(text[0])] = true;
-  // No character has the bytes C0, C1 and those from F5 on.
+  // The bytes C0, C1 and F5 to FF occur in no character.
   bool all = true;
   for (int b = 0; b < 0xf5; b++) all &= bytes[b] || b == 0xc0 || b == 0xc1;
   if (all) return;
