@@ -13,7 +13,7 @@ Status KeptPrompt::restore(const LoadedModel& loaded, Session& session) {
   if (!path_) return Done{};
   auto r = restore_prompt(*path_, loaded, session);
   if (!r) return r.error();
-  held_.assign(session.tokens().begin(), session.tokens().end());
+  held_ = session.inputs();
   if (!r->why_not.empty()) note(printable(r->why_not));
   else if (r->tokens && !quiet_) note(format("{} tokens read from {}", r->tokens, gimbal::quoted(*path_)));
   return Done{};
@@ -23,7 +23,9 @@ void KeptPrompt::save(const LoadedModel& loaded, Session& session) {
   if (!path_) return;
   const std::string path = *std::exchange(path_, std::nullopt);
   // After the loss of a device the session is another model's: not what this file is for.
-  if (std::ranges::equal(held_, session.tokens()) || &session.model() != loaded.model.get()) return;
+  const Inputs& now = session.inputs();
+  if (held_.size() == now.size() && common_prefix(held_, now) == now.size()) return;
+  if (&session.model() != loaded.model.get()) return;
   if (auto ok = save_prompt(path, loaded, session); !ok)
     note(format("the prompt is not kept: {}", printable(ok.error().message)));
 }

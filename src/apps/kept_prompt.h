@@ -20,7 +20,7 @@ class KeptPrompt {
  private:
   std::optional<std::string> path_;  // none: nothing to do, or done
   const bool quiet_;
-  std::vector<int32_t> held_;  // tokens that the file has
+  Inputs held_;  // that the file has
 };
 
 }  // namespace gimbal

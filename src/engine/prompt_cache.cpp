@@ -14,9 +14,9 @@
 namespace gimbal {
 namespace {
 
-// magic, key, tokens and pools (counts), the tokens, the first page of each pool, pages, and a hash of all
-// that.
-constexpr std::string_view kMagic = "gimbal-prompt-1\n";
+// magic, key, tokens and pools (counts), the tokens, the embeddings, the first page of each pool, pages, and
+// a hash of all that. The first form is of a prompt without embeddings.
+constexpr std::string_view kMagic = "gimbal-prompt-1\n", kMagicOfEmbeddings = "gimbal-prompt-2\n";
 constexpr size_t kHead = 32;  // up to the tokens
 
 // A model by what its tensors are and by the beginning of each: another training has other numbers
@@ -74,6 +74,42 @@ struct Head {
 };
 static_assert(sizeof(Head) == kHead);
 
+// Embeddings of a prompt, after their count: of each span this, and the values of all rows of its block.
+struct SpanHead {
+  int32_t position, first, rows, width, rows_of_block;
+};
+
+template <class Put>
+Status put_embeddings(const Inputs& inputs, Put put) {
+  const auto n = uint32_t(inputs.embeddings().size());
+  if (auto ok = put(raw(&n)); !ok) return ok;
+  for (const EmbeddingSpan& s : inputs.embeddings()) {
+    const SpanHead head{s.position, s.first, s.rows, s.of->width(), s.of->rows()};
+    if (auto ok = put(raw(&head)); !ok) return ok;
+    if (auto ok = put(raw(s.of->values().data(), s.of->values().size())); !ok) return ok;
+  }
+  return Done{};
+}
+
+Result<std::vector<EmbeddingSpan>> read_embeddings(Reader& read) {
+  const Error damaged{Code::Malformed, "too short", ""};
+  uint32_t n = 0;
+  if (!read(&n, sizeof n)) return damaged;
+  std::vector<EmbeddingSpan> all;
+  for (uint32_t i = 0; i < n; i++) {
+    SpanHead h{};
+    if (!read(&h, sizeof h) || h.width < 1 || h.rows_of_block < 1) return damaged;
+    const uint64_t values = uint64_t(h.width) * uint64_t(h.rows_of_block);
+    if (values > (read.file.size() - read.at) / sizeof(float)) return damaged;
+    std::vector<float> block(values);
+    if (!read(block.data(), block.size() * sizeof(float))) return damaged;
+    auto made = Embeddings::create(std::move(block), h.width);
+    if (!made) return made.error();
+    all.push_back({h.position, std::move(*made), h.first, h.rows});
+  }
+  return all;
+}
+
 // The hash behind everything.
 Result<bool> is_whole(const InputFile& file) {
   if (file.size() < kHead + 8) return false;
@@ -103,8 +139,9 @@ Result<RestoredPrompt> restore_prompt(const std::string& path, const LoadedModel
   if (!whole || !*whole) return no("is no prompt cache, or damaged");
   Reader read{*file};
   Head head{};
-  if (auto ok = read(&head, sizeof head); !ok || std::string_view(head.magic, 16) != kMagic)
-    return no("is no prompt cache");
+  if (!read(&head, sizeof head)) return no("is damaged");
+  const std::string_view magic(head.magic, 16);
+  if (magic != kMagic && magic != kMagicOfEmbeddings) return no("is no prompt cache");
   auto key = key_of(loaded);
   if (!key) return key.error();
   const size_t pools = loaded.model->plan().pools.size();
@@ -113,9 +150,18 @@ Result<RestoredPrompt> restore_prompt(const std::string& path, const LoadedModel
   if (int64_t(head.tokens) >= loaded.model->context()) return no("has a longer prompt than the context");
   std::vector<int32_t> tokens(head.tokens);
   std::vector<uint32_t> first(pools);
-  if (!read(tokens.data(), tokens.size() * 4) || !read(first.data(), first.size() * 4))
-    return no("is damaged");
-  auto ok = session.restore(tokens, first, [&](std::span<std::byte> page) -> Status {
+  if (!read(tokens.data(), tokens.size() * 4)) return no("is damaged");
+  std::vector<EmbeddingSpan> embeddings;
+  if (magic == kMagicOfEmbeddings) {
+    auto all = read_embeddings(read);
+    if (!all) return no("is damaged");
+    embeddings = std::move(*all);
+  }
+  if (!read(first.data(), first.size() * 4)) return no("is damaged");
+  const Inputs inputs(std::move(tokens), std::move(embeddings));
+  const ModelPlan& plan = loaded.model->plan();
+  if (!check_inputs(inputs, plan.config.vocabulary, plan.embedding_width())) return no("is damaged");
+  auto ok = session.restore(inputs, first, [&](std::span<std::byte> page) -> Status {
     if (read.at + page.size() + 8 > file->size()) return Error{Code::Malformed, "too short", ""};
     return read(page.data(), page.size());
   });
@@ -146,12 +192,15 @@ Status save_prompt(const std::string& path, const LoadedModel& loaded, Session& 
   const Sequence& s = session.sequence();
   const size_t pools = loaded.model->plan().pools.size();
   Head head{{}, *key, uint32_t(s.tokens().size()), uint32_t(pools)};
-  std::copy(kMagic.begin(), kMagic.end(), head.magic);
+  const bool embedded = !s.inputs().embeddings().empty();
+  std::ranges::copy(embedded ? kMagicOfEmbeddings : kMagic, head.magic);
   std::vector<uint32_t> first;
   for (size_t p = 0; p < pools; p++) first.push_back(uint32_t(s.first_page(p)));
-  for (std::string_view part :
-       {raw(&head), raw(s.tokens().data(), s.tokens().size()), raw(first.data(), pools)})
+  for (std::string_view part : {raw(&head), raw(s.tokens().data(), s.tokens().size())})
     if (auto ok = put(part); !ok) return ok;
+  if (embedded)
+    if (auto ok = put_embeddings(s.inputs(), put); !ok) return ok;
+  if (auto ok = put(raw(first.data(), pools)); !ok) return ok;
   if (auto ok = loaded.model->save(
           s, [&](std::span<std::byte> page) { return put(raw(page.data(), page.size())); });
       !ok)

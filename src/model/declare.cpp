@@ -30,7 +30,8 @@ Value Recorder::row_input(const std::string& name, DType type, int width,
 }
 
 Value Recorder::tokens() {
-  return row_input("tokens", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.token); });
+  return row_input("tokens", DType::I32, 0,
+                   [](const StepRow& r, std::byte* to) { put(to, std::max(0, r.token)); });
 }
 Value Recorder::positions() {
   return row_input("positions", DType::I32, 0, [](const StepRow& r, std::byte* to) { put(to, r.position); });
@@ -71,11 +72,21 @@ Value Recorder::rope(const RopeSettings& settings, const std::string& name) {
   return row_input(name, DType::F32, std::max(2, settings.rotated), [](const StepRow&, std::byte*) {});
 }
 
+// Adding -0 changes no bit of a number, so a token's row is that of the table.
 Value Recorder::embedded(Value table) {
-  if (!options.embeddings) return p.embed(table, tokens());
-  const size_t bytes = size_t(config.width) * sizeof(float);
-  return row_input("embeddings", DType::F32, config.width,
-                   [bytes](const StepRow& r, std::byte* to) { std::memcpy(to, r.embedding, bytes); });
+  const Value looked_up = p.embed(table, tokens());
+  if (!options.embeddings) return looked_up;
+  const auto width = size_t(config.width);
+  const Value is_token = row_input("is token", DType::F32, 1, [](const StepRow& r, std::byte* to) {
+    const float factor = r.embedding ? 0.0f : 1.0f;
+    std::memcpy(to, &factor, sizeof factor);
+  });
+  const Value given =
+      row_input("embeddings", DType::F32, config.width, [width](const StepRow& r, std::byte* to) {
+        if (r.embedding) std::memcpy(to, r.embedding, width * sizeof(float));
+        else std::fill_n(reinterpret_cast<float*>(to), width, -0.0f);
+      });
+  return p.add(p.mul(looked_up, is_token), given);
 }
 
 Value Recorder::states() {

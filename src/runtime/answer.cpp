@@ -23,14 +23,6 @@ Status check_prompt(std::span<const Token> prompt, int room) {
   return Done{};
 }
 
-Status check_tokens(std::span<const Token> tokens, int vocabulary) {
-  for (Token t : tokens)
-    if (t < 0 || t >= vocabulary)
-      return Error{Code::Usage,
-                   format("token {} is not in the model's vocabulary (0 to {})", t, vocabulary - 1), ""};
-  return Done{};
-}
-
 Answer::Answer(const Tokenizer* tokenizer, std::span<const Token> prompt, std::vector<std::string> stops,
                int max_tokens, bool ignore_stop_tokens)
     : tokenizer_(tokenizer),
@@ -40,7 +32,8 @@ Answer::Answer(const Tokenizer* tokenizer, std::span<const Token> prompt, std::v
   // The answer's text continues the prompt's: only the first token of a text loses the space that encoding
   // added.
   if (tokenizer_) decoder_.emplace(*tokenizer_);
-  for (Token t : tokenizer_ ? prompt : std::span<const Token>()) decoder_->push(t);
+  for (Token t : tokenizer_ ? prompt : std::span<const Token>())
+    if (t >= 0) decoder_->push(t);
   if (max_tokens_ == 0) end(Finish::Length);
 }
 

@@ -16,13 +16,12 @@ const char* name_of(Finish);  // "stop-token", "stop-string", "length", "context
 // A prompt that can be computed in a context with so much room. Errors: Usage when it is empty or too long
 // (says both numbers; context-full).
 Status check_prompt(std::span<const Token> prompt, int room);
-// Errors: Usage for the first token outside the vocabulary.
-Status check_tokens(std::span<const Token>, int vocabulary);
 
 class Answer {
  public:
-  // The tokenizer outlives it; nullptr: tokens have no text, and none ends the answer. `max_tokens` of the
-  // answer; -1: until the model stops or the context is full.
+  // Embeddings of the prompt (kNoToken) have no text. The tokenizer outlives it; nullptr: tokens have no
+  // text, and none ends the answer. `max_tokens` of the answer; -1: until the model stops or the context is
+  // full.
   Answer(const Tokenizer* tokenizer, std::span<const Token> prompt, std::vector<std::string> stops,
          int max_tokens, bool ignore_stop_tokens);
 

@@ -18,12 +18,26 @@ struct Wants {
 
 struct Row {
   Sequence* sequence;  // of the model
-  int32_t token;       // -1 where there is an embedding
+  int32_t token;       // kNoToken for an embedding
   int32_t position;    // the sequence's next: computed(), then one more for each of its rows in the batch
   Wants wants;
-  // In place of a token: f32[width], read during forward(). With RunOptions::embeddings; then all rows of the
-  // batch have one. Beside the token where ModelPlan::takes_states.
-  const float* embedding = nullptr;
+  // Beside the token, of a model that takes states (ModelPlan::takes_states): f32[width]; read by forward().
+  const float* state = nullptr;
+  // In place of a token, of a model that was loaded with RunOptions::embeddings: this row of `*embeddings`,
+  // which forward() reads.
+  const EmbeddingsPtr* embeddings = nullptr;
+  int embedding = 0;
+
+  Row(Sequence* sequence, int32_t token, int32_t position, Wants wants, const float* state = nullptr)
+      : sequence(sequence), token(token), position(position), wants(wants), state(state) {}
+  Row(Sequence* sequence, const InputItem& input, int32_t position, Wants wants)
+      : sequence(sequence),
+        token(input.token),
+        position(position),
+        wants(wants),
+        embeddings(input.of),
+        embedding(input.row) {}
+  InputItem input() const { return {token, embeddings, embedding}; }
 };
 
 // Rows in any order of sequences; the rows of one sequence by rising position. What is computed for a row

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/inputs.h"
+
 namespace gimbal {
 
 DraftCounts operator-(const DraftCounts& a, const DraftCounts& b) {
@@ -43,6 +45,8 @@ Status Drafting::guess(std::span<const int32_t> text, int n) {
   if (!made) return end(made.error());
   guess_ = std::move(*made), at_ = text.size();
   if (guess_.size() > size_t(n)) guess_.resize(size_t(n));
+  // An embedding of the text is no token to guess.
+  guess_.erase(std::find(guess_.begin(), guess_.end(), kNoToken), guess_.end());
   return Done{};
 }
 

@@ -10,14 +10,14 @@ namespace {
 // The steps of one text.
 class Loop {
  public:
-  Loop(Session& session, const Tokenizer* tokenizer, std::span<const Token> prompt, const GenerateSettings& s,
+  Loop(Session& session, const Tokenizer* tokenizer, const InputView& prompt, const GenerateSettings& s,
        const TextSink& sink)
       : session_(session),
         settings_(s),
         sink_(sink),
         drafting_(s.drafting),
         begin_(session.tokens().size()),
-        text_(joined(session.tokens(), prompt), begin_, s, tokenizer, session.model().context(),
+        text_(joined(session.inputs(), prompt), begin_, s, tokenizer, session.model().context(),
               s.constraint) {
     session_.watch(drafting_ ? drafting_->watcher() : nullptr);
   }
@@ -63,9 +63,8 @@ class Loop {
   TextState& text() { return text_; }
 
  private:
-  static std::vector<Token> joined(std::span<const Token> a, std::span<const Token> b) {
-    std::vector<Token> all(a.begin(), a.end());
-    all.insert(all.end(), b.begin(), b.end());
+  static Inputs joined(Inputs all, const InputView& more) {
+    all.append(more);
     return all;
   }
 
@@ -108,9 +107,11 @@ class Loop {
 
 }  // namespace
 
-Result<Generated> generate(Session& session, const Tokenizer* tokenizer, std::span<const Token> prompt,
+Result<Generated> generate(Session& session, const Tokenizer* tokenizer, const InputView& prompt,
                            const GenerateSettings& settings, const TextSink& sink) {
-  if (auto ok = check_text(settings, prompt, session.model().config().vocabulary, session.room()); !ok)
+  const ModelPlan& plan = session.model().plan();
+  if (auto ok = check_text(settings, prompt, plan.config.vocabulary, plan.embedding_width(), session.room());
+      !ok)
     return ok.error();
   Generated out;
   out.prompt_tokens = int(prompt.size());

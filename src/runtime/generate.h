@@ -41,14 +41,14 @@ struct Generated {
 // called with empty text. Returning false cancels.
 using TextSink = std::function<bool(std::string_view text, Token token)>;
 
-// Computes `prompt` after the session's tokens, then generates. `tokenizer`: nullptr for tokens alone,
+// Computes `prompt` after the session's inputs, then generates. `tokenizer`: nullptr for tokens alone,
 // without text and without tokens that end it. A lost device: Session::on_device_lost(). Errors: those of
 // check_text(), the session, the sampler and the constraint. The sink has received what was generated before
 // an error. The last token may not be in the session yet, because no result was needed after it: the next
 // prompt begins with the tokens that session.position() does not cover.
-Result<Generated> generate(Session& session, const Tokenizer* tokenizer, std::span<const Token> prompt,
+Result<Generated> generate(Session& session, const Tokenizer* tokenizer, const InputView& prompt,
                            const GenerateSettings& settings, const TextSink& sink);
-inline Result<Generated> generate(Session& session, const Tokenizer& tokenizer, std::span<const Token> prompt,
+inline Result<Generated> generate(Session& session, const Tokenizer& tokenizer, const InputView& prompt,
                                   const GenerateSettings& settings, const TextSink& sink) {
   return generate(session, &tokenizer, prompt, settings, sink);
 }

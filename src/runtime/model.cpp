@@ -114,7 +114,7 @@ Status Model::take_memory() {
     }
     // The largest first: the first program that fills a buffer says where a device may cut it.
     memory_[i].executables.resize(stage.buckets.size());
-    const size_t largest = plan_.bucket_for(plan_.options.batch, false);
+    const size_t largest = plan_.bucket_for(plan_.options.batch);
     for (size_t b = 0; b < stage.buckets.size(); b++) {
       const size_t which = b == 0 ? largest : b == largest ? 0 : b;
       auto e = stage.device->compile(stage.buckets[which].program.view());
@@ -219,9 +219,9 @@ std::vector<ReceiptLine> Model::receipt() const {
   return all;
 }
 
-Status Model::restore(Sequence& s, std::span<const int32_t> tokens, std::span<const uint32_t> first,
+Status Model::restore(Sequence& s, const InputView& inputs, std::span<const uint32_t> first,
                       const Page& page) {
-  if (auto ok = steps_->sequences().adopt(s, tokens, first); !ok) return ok;
+  if (auto ok = steps_->sequences().adopt(s, inputs, first); !ok) return ok;
   auto ok = steps_->pass_pages(s, false, page);
   if (!ok) s.truncate(0);
   return ok;

@@ -42,8 +42,7 @@ class Model {
   Status save(const Sequence& s, const Page& page) { return steps_->pass_pages(s, true, page); }
   // Into an empty sequence. Errors: those of SequencePool::adopt, of `page` and the device; then it stays
   // empty.
-  Status restore(Sequence&, std::span<const int32_t> tokens, std::span<const uint32_t> first,
-                 const Page& page);
+  Status restore(Sequence&, const InputView&, std::span<const uint32_t> first, const Page& page);
 
   // Bytes of a weight as the stage's device lays it out. Errors: the device's.
   Status read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const;

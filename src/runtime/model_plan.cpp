@@ -75,7 +75,7 @@ Error about(const ModelPlan& b, const Error& e) {
 
 // The whole model, laid out for its first device. Leaves in `b` what it remembers of sequences: the same for
 // every bucket.
-Result<Bucket> record(ModelPlan& b, int rows, bool embeddings) {
+Result<Bucket> record(ModelPlan& b, int rows) {
   const RunOptions& o = b.options;
   ProgramBuilder p(*b.stages[0].device, rows, std::min(o.logit_rows, rows));
   const int64_t whole =
@@ -83,7 +83,7 @@ Result<Bucket> record(ModelPlan& b, int rows, bool embeddings) {
   Recorder m(
       p, *b.file, b.config,
       {rows, o.batch, o.sequences, o.context, o.cache_positions ? std::min(o.cache_positions, whole) : whole,
-       o.cache_type, embeddings, o.hidden, o.logits, o.drafts > 0, o.states});
+       o.cache_type, o.embeddings, o.hidden, o.logits, o.drafts > 0, o.states});
   (o.arch ? o.arch : find_arch(b.config.arch))->record(m);
   if (auto e = m.error()) return *e;
   m.finish();
@@ -92,7 +92,7 @@ Result<Bucket> record(ModelPlan& b, int rows, bool embeddings) {
   b.pools = m.pools();
   b.whole_texts = m.sees_later(), b.takes_states = m.takes_states();
   const uint64_t step = program->slot_bytes[size_t(Slot::Step)];
-  Bucket bucket{rows, embeddings, std::move(*program), {}, m.inputs(), step, {}, {}};
+  Bucket bucket{rows, std::move(*program), {}, m.inputs(), step, {}, {}};
   for (size_t i = 0; i < kOutputs; i++) bucket.outputs[i] = m.output(Output(i));
   return bucket;
 }
@@ -111,8 +111,8 @@ std::vector<size_t> stage_of_ops(const Program& p, const std::vector<Stage>& sta
 }
 
 // Adds a bucket to every stage.
-Status add_bucket(ModelPlan& b, int rows, bool embeddings) {
-  auto whole = record(b, rows, embeddings);
+Status add_bucket(ModelPlan& b, int rows) {
+  auto whole = record(b, rows);
   if (!whole) return whole.error();
   std::vector<Bucket> buckets;
   if (b.stages.size() == 1) {
@@ -123,8 +123,7 @@ Status add_bucket(ModelPlan& b, int rows, bool embeddings) {
     auto stages = partition(whole->program, stage_of_ops(whole->program, b.stages), devices);
     if (!stages) return about(b, stages.error());
     for (StageProgram& s : *stages) {
-      Bucket bucket{rows,          embeddings,   std::move(s.program), {},
-                    whole->inputs, s.step_bytes, std::move(s.in),      {}};
+      Bucket bucket{rows, std::move(s.program), {}, whole->inputs, s.step_bytes, std::move(s.in), {}};
       for (StepInput& i : bucket.inputs) i.value = {s.values[i.value.id]};
       for (size_t i = 0; i < kOutputs && &s == &stages->back(); i++)
         if (whole->outputs[i]) bucket.outputs[i] = Value{s.values[whole->outputs[i]->id]};
@@ -244,10 +243,10 @@ std::string contents(const Stage& p) {
   return all;
 }
 
-size_t ModelPlan::bucket_for(int rows, bool embeddings) const {
+size_t ModelPlan::bucket_for(int rows) const {
   const std::vector<Bucket>& all = stages[0].buckets;
   size_t i = 0;
-  while (all[i].embeddings != embeddings || all[i].rows < rows) i++;
+  while (all[i].rows < rows) i++;
   return i;
 }
 
@@ -259,7 +258,7 @@ std::vector<size_t> ModelPlan::distinct_buckets() const {
                       [](const Choice& p, const Choice& q) { return p.kernel == q.kernel; }))
         return false;
     }
-    return stages[0].buckets[a].embeddings == stages[0].buckets[b].embeddings;
+    return true;
   };
   std::vector<size_t> all = {0};
   for (size_t i = 1; i < stages[0].buckets.size(); i++) {
@@ -343,18 +342,11 @@ Result<ModelPlan> make_model_plan(const Gguf& file, std::span<const Placement> w
   ModelPlan b{&file, std::move(*config), options, {}, std::move(*stages)};
   if (auto ok = check(b.options, b.config); !ok) return ok.error();
   const RunOptions& o = b.options;
-  // The embedding table may be the output head, too; without its use at the beginning, the first device would
-  // hold its weights at other places than for tokens.
-  if (o.embeddings && b.split())
-    return Error{Code::Unsupported, "embeddings in place of tokens are computed on one device only", ""};
-  for (bool embeddings : {false, true}) {
-    if (embeddings && !o.embeddings) break;
-    for (int rows = 1; rows < o.batch; rows *= 2)
-      if (auto ok = add_bucket(b, rows, embeddings); !ok) return ok.error();
-    if (auto ok = add_bucket(b, o.batch, embeddings); !ok) return ok.error();
-  }
+  for (int rows = 1; rows < o.batch; rows *= 2)
+    if (auto ok = add_bucket(b, rows); !ok) return ok.error();
+  if (auto ok = add_bucket(b, o.batch); !ok) return ok.error();
   for (Stage& stage : b.stages) {
-    share_places(stage, b.bucket_for(o.batch, false));
+    share_places(stage, b.bucket_for(o.batch));
     plan_memory(stage, o);
   }
   plan_top(b.stages.back(), o);

@@ -39,7 +39,7 @@ struct RunOptions {
   DType cache_type = DType::F16;  // one of kCacheTypes (ops/shapes.h)
   KernelPreference kernels;
   int first_layers = 0;             // leaves out all layers behind these many, to try the others; 0: none
-  bool embeddings = false;          // batches of embeddings in place of tokens can be computed, too
+  bool embeddings = false;          // rows may have embeddings in place of tokens
   bool hidden = false;              // Wants::hidden can be asked for; always can of an encoder
   bool logits = true;               // Wants::logits can be asked for, and top; never can of an encoder
   bool states = false;              // Batch::states can be asked for, where the model has them
@@ -64,7 +64,6 @@ struct MemoryPlan {
 // runs in the smallest that holds it. They share weights, caches and memory.
 struct Bucket {
   int rows;
-  bool embeddings;  // its rows are embeddings, not tokens
   Program program;
   std::vector<Choice> choices;             // the kernel of every op, with reasons
   std::vector<StepInput> inputs;           // at the same offsets in every stage
@@ -87,7 +86,7 @@ struct Stage {
   int first_layer = 0, layers = 0;
   bool embedding = false, head = false;  // holds the embedding table; the output norm and head
   std::string why;
-  std::vector<Bucket> buckets;  // for tokens, by rising rows; then likewise for embeddings
+  std::vector<Bucket> buckets;  // by rising rows
   MemoryPlan memory;
   std::vector<TopLogitsProgram> top = {};         // by rising k; with the output head only
   std::shared_ptr<const PackedFile> packed = {};  // where its weights are, laid out already: packed_weights.h
@@ -107,7 +106,9 @@ struct ModelPlan {
 
   bool split() const { return stages.size() > 1; }
   // The bucket that a step of so many rows runs in.
-  size_t bucket_for(int rows, bool embeddings) const;
+  size_t bucket_for(int rows) const;
+  // Of embeddings that may take the place of tokens; 0: none may.
+  int embedding_width() const { return options.embeddings ? config.width : 0; }
   // The first bucket, and of the others the largest of each run with the same kernels: what is worth showing.
   std::vector<size_t> distinct_buckets() const;
   // Where the output head is; of an undivided model, where everything is.

@@ -18,6 +18,10 @@ NextnDrafter::NextnDrafter(Model& model, std::unique_ptr<Sequence> sequence)
 
 void NextnDrafter::computed(std::span<const int32_t> text, int first, std::span<const float> states) {
   int rows = int(states.size() / width_);
+  if (std::find(text.begin(), text.end(), kNoToken) != text.end()) {
+    count_ = 0;
+    return;
+  }
   count_ = std::clamp(first - first_, 0, count_);  // what lies behind is another text's
   if (first_ + count_ != first) count_ = 0;
   if (count_ + rows > room()) {

@@ -20,7 +20,7 @@ class NextnDrafter final : public Drafter, public StepWatcher {
   // only for a proposal, so that a text without drafts costs nothing. What there is no room for is
   // forgotten: guesses are then made from a shorter text.
   void computed(std::span<const int32_t> text, int first, std::span<const float> states) override;
-  // Nothing where the states of `text` are not known, or its length is beyond the context.
+  // Nothing where the states of `text` are not known, its length is beyond the context, or it has embeddings.
   Result<std::vector<int32_t>> propose(std::span<const int32_t> text, int n) override;
   std::string name() const override { return "mtp"; }
 

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Sequence>> Sequence::fork() const {
   auto made = pool_.create();
   if (!made) return made;
   Sequence& s = **made;
-  s.tokens_.assign(tokens_.begin(), tokens_.end());
+  s.inputs_.assign(inputs_);
   s.computed_ = computed_;
   for (size_t p = 0; p < held_.size(); p++) {
     const Held& from = held_[p];
@@ -89,8 +89,8 @@ void Sequence::give_back(int position, bool lost) {
 }
 
 int Sequence::truncate(int length) {
-  length = std::clamp(length, 0, int(tokens_.size()));
-  tokens_.resize(size_t(length));
+  length = std::clamp(length, 0, int(inputs_.size()));
+  inputs_.resize(size_t(length));
   if (length < computed_) give_back(kept(length, false));
   return computed_;
 }
@@ -136,7 +136,7 @@ Result<std::unique_ptr<Sequence>> SequencePool::create() {
                  format("all {} conversations that this model was loaded for are in use", sequences_), ""};
   live_++;
   std::unique_ptr<Sequence> s(new Sequence(*this));
-  s->tokens_.reserve(size_t(context_));
+  s->inputs_.reserve(size_t(context_));
   s->held_.resize(pools_.size());
   for (size_t p = 0; p < pools_.size(); p++) {
     s->held_[p].pages.reserve(size_t(pools_[p].table));
@@ -145,9 +145,9 @@ Result<std::unique_ptr<Sequence>> SequencePool::create() {
   return s;
 }
 
-Status SequencePool::adopt(Sequence& s, std::span<const int32_t> tokens, std::span<const uint32_t> first) {
-  const auto n = int(tokens.size());
-  bool fits = s.tokens_.empty() && n > 0 && n <= context_ && first.size() == pools_.size();
+Status SequencePool::adopt(Sequence& s, const InputView& inputs, std::span<const uint32_t> first) {
+  const auto n = int(inputs.size());
+  bool fits = s.inputs_.empty() && n > 0 && n <= context_ && first.size() == pools_.size();
   for (size_t p = 0; fits && p < pools_.size(); p++)
     fits = size_t(first[p]) * kPagePositions <= size_t(window_begin(pools_[p], n));
   if (!fits) return Error{Code::Malformed, "no sequence of this model has such tokens and pages", ""};
@@ -165,7 +165,7 @@ Status SequencePool::adopt(Sequence& s, std::span<const int32_t> tokens, std::sp
       h.pages.push_back(*page);
     }
   }
-  s.tokens_.assign(tokens.begin(), tokens.end());
+  s.inputs_.append(inputs);
   s.computed_ = n;
   return Done{};
 }
@@ -249,12 +249,10 @@ bool SequencePool::unshare(Sequence& s, size_t pool, size_t index) {
   return true;
 }
 
-void SequencePool::commit(std::span<const int32_t> row_tokens) {
+void SequencePool::commit(std::span<const InputItem> of_rows) {
   for (size_t row = 0; row < row_of_.size(); row++) {
     Sequence& s = *growth_[size_t(row_of_[row])].sequence;
-    // Tokens that are computed anew are in the text already.
-    if (size_t(s.computed_) < s.tokens_.size()) s.tokens_[size_t(s.computed_)] = row_tokens[row];
-    else s.tokens_.push_back(row_tokens[row]);
+    s.inputs_.set(size_t(s.computed_), of_rows[row]);  // those that are computed anew are there already
     s.computed_++;
   }
   begin();

@@ -1,4 +1,4 @@
-// A sequence of tokens and the pages that hold what the model remembers of them. Sequences share the pages of
+// A sequence of inputs and the pages that hold what the model remembers of them. Sequences share the pages of
 // a common beginning; who writes into a shared page first gets a copy of it.
 #pragma once
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "model/state.h"
+#include "runtime/inputs.h"
 #include "runtime/page_pool.h"
 
 namespace gimbal {
@@ -19,8 +20,9 @@ class Sequence {
   ~Sequence();  // gives its pages back
   Sequence(const Sequence&) = delete;
 
-  // The text. -1 stands for a row that was given as an embedding.
-  std::span<const int32_t> tokens() const { return tokens_; }
+  // The text, and its tokens: kNoToken for an embedding.
+  const Inputs& inputs() const { return inputs_; }
+  std::span<const int32_t> tokens() const { return inputs_.tokens(); }
   // The first of tokens() that the model remembers; the next row of the sequence has this position. Fewer
   // than tokens() only after a truncate() that could not keep all.
   int computed() const { return computed_; }
@@ -71,7 +73,7 @@ class Sequence {
   void give_back(int position, bool lost = false);  // down to what kept() says
 
   SequencePool& pool_;
-  std::vector<int32_t> tokens_;
+  Inputs inputs_;
   int computed_ = 0;
   std::vector<Held> held_;  // by pool
   int in_step_ = -1;        // index among the sequences of the step that is being prepared
@@ -92,10 +94,10 @@ class SequencePool {
   // Errors: OutOfMemory when there are as many as `sequences`.
   Result<std::unique_ptr<Sequence>> create();
   bool owns(const Sequence& s) const { return &s.pool_ == this; }
-  // Gives an empty sequence these tokens and pages for them, from page `first[pool]` on; the caller brings
+  // Gives an empty sequence these inputs and pages for them, from page `first[pool]` on; the caller brings
   // what lies in the pages. Errors: Malformed when no sequence of so many tokens holds that; OutOfMemory.
   // Then it stays empty.
-  Status adopt(Sequence&, std::span<const int32_t> tokens, std::span<const uint32_t> first);
+  Status adopt(Sequence&, const InputView&, std::span<const uint32_t> first);
   const std::vector<StatePool>& pools() const { return pools_; }
   int free_pages(size_t pool) const { return pages_[pool].free(); }
   // How many pages of a pool without a window a step with so many rows of the sequence would take: new ones,
@@ -117,7 +119,7 @@ class SequencePool {
   std::span<const int32_t> pages(int index, size_t pool) const {
     return growth_[size_t(index)].sequence->held_[pool].pages;
   }
-  void commit(std::span<const int32_t> row_tokens);  // by row, as they were added
+  void commit(std::span<const InputItem> of_rows);  // as they were added
   // Undoes take_pages(). `begun`: ops may have run; a recurrent state is then not to be trusted.
   void roll_back(bool begun);
 

@@ -35,7 +35,7 @@ Status Session::move_to(Model& other) {
   if (!there) return there.error();
   Session& s = **there;
   s.watch(watcher_);
-  if (auto ok = s.advance(tokens(), Wanted::None, {}); !ok) return ok.error();
+  if (auto ok = s.advance(inputs(), Wanted::None, {}); !ok) return ok.error();
   std::swap(model_, s.model_), std::swap(sequence_, s.sequence_);
   std::swap(batch_, s.batch_);
   max_rows_ = s.max_rows_;
@@ -71,16 +71,16 @@ Result<StepOutput> Session::step(TextState& text, int rows, std::span<const int3
   return compute();
 }
 
-Result<StepOutput> Session::step(size_t again, std::span<const int32_t> tokens, Wanted wanted, Wants wants) {
+Result<StepOutput> Session::step(size_t again, const InputView& inputs, Wanted wanted, Wants wants) {
   begin_step();
   batch_.top = top_;
-  auto add = [&](int32_t token, Wants of_row) {
-    batch_.rows.push_back({sequence_.get(), token, sequence_->computed() + int(batch_.rows.size()), of_row});
+  auto add = [&](const InputItem& input, Wants of_row) {
+    batch_.rows.push_back({sequence_.get(), input, sequence_->computed() + int(batch_.rows.size()), of_row});
   };
-  for (int32_t t : this->tokens().subspan(size_t(sequence_->computed()), again)) add(t, {});
-  for (size_t i = 0; i < tokens.size(); i++) {
-    const bool asked = wanted == Wanted::All || (wanted == Wanted::Last && i + 1 == tokens.size());
-    add(tokens[i], asked ? wants : Wants{});
+  for (size_t i = 0; i < again; i++) add(this->inputs()[size_t(sequence_->computed()) + i], {});
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const bool asked = wanted == Wanted::All || (wanted == Wanted::Last && i + 1 == inputs.size());
+    add(inputs[i], asked ? wants : Wants{});
   }
   return compute();
 }
@@ -95,22 +95,23 @@ Status Session::catch_up() {
 
 // Gives the output of every step of which something is wanted, with the index of its first token.
 template <class Take>
-Status Session::run(std::span<const int32_t> tokens, Wanted wanted, Wants wants, Take take) {
-  if (auto ok = check_tokens(tokens, model_->config().vocabulary); !ok) return ok;
+Status Session::run(const InputView& inputs, Wanted wanted, Wants wants, Take take) {
+  const ModelPlan& plan = model_->plan();
+  if (auto ok = check_inputs(inputs, plan.config.vocabulary, plan.embedding_width()); !ok) return ok;
   if (model_->plan().whole_texts)
-    if (auto ok = model_->plan().check_text(tokens.size()); !ok) return ok;
+    if (auto ok = model_->plan().check_text(inputs.size()); !ok) return ok;
   if (auto ok = catch_up(); !ok) return ok;
-  for (size_t at = 0; at < tokens.size();) {
+  for (size_t at = 0; at < inputs.size();) {
     if (room() == 0)
       return Error{Code::Failed, format("context full: all {} positions are used", model_->context()),
                    format("start with a larger 'context' (the model was trained on {} positions)",
                           model_->config().context),
                    reason::kContextFull, "context"};
     const auto again = size_t(missing());
-    size_t n = std::min({tokens.size() - at, size_t(max_rows_) - again, size_t(room())});
+    size_t n = std::min({inputs.size() - at, size_t(max_rows_) - again, size_t(room())});
     if (wanted == Wanted::All) n = std::min(n, size_t(model_->plan().options.logit_rows));
-    const Wanted here = wanted == Wanted::Last && at + n < tokens.size() ? Wanted::None : wanted;
-    auto out = step(again, tokens.subspan(at, n), here, wants);
+    const Wanted here = wanted == Wanted::Last && at + n < inputs.size() ? Wanted::None : wanted;
+    auto out = step(again, inputs.subview(at, n), here, wants);
     if (!out) {
       if (auto moved = recover(out.error()); !moved) return moved;
       continue;
@@ -122,32 +123,31 @@ Status Session::run(std::span<const int32_t> tokens, Wanted wanted, Wants wants,
   return Done{};
 }
 
-Status Session::advance(std::span<const int32_t> tokens, Wanted wanted, const Sink& sink, Output output) {
+Status Session::advance(const InputView& inputs, Wanted wanted, const Sink& sink, Output output) {
   const bool hidden = output == Output::Hidden;
-  return run(tokens, wanted, {.logits = !hidden, .hidden = hidden},
+  return run(inputs, wanted, {.logits = !hidden, .hidden = hidden},
              [&](size_t index, const StepOutput& out, size_t k) {
                sink(index, hidden ? out.hidden(k) : out.logits(k));
              });
 }
 
-Result<TopLogits> Session::advance_top(std::span<const int32_t> tokens, int k) {
-  if (tokens.empty() || k < 1 || k > max_top())
+Result<TopLogits> Session::advance_top(const InputView& inputs, int k) {
+  if (inputs.empty() || k < 1 || k > max_top())
     return Error{Code::Usage,
-                 format("the first {} logits of {} tokens cannot be asked for", k, tokens.size()), ""};
+                 format("the first {} logits of {} tokens cannot be asked for", k, inputs.size()), ""};
   top_ = k;
   TopLogits found;
-  auto ok = run(tokens, Wanted::Last, {.top = true},
+  auto ok = run(inputs, Wanted::Last, {.top = true},
                 [&](size_t, const StepOutput& out, size_t row) { found = out.top(row); });
   if (!ok) return ok.error();
   return found;
 }
 
-int Session::keep_common(std::span<const int32_t> wanted) {
-  const auto held = tokens();
-  size_t same = 0;
-  while (same < held.size() && same + 1 < wanted.size() && held[same] == wanted[same]) same++;
-  rewind(int(same));
-  return int(same);
+int Session::keep_common(const InputView& wanted) {
+  const size_t most = wanted.empty() ? 0 : wanted.size() - 1;
+  const auto same = int(common_prefix(inputs(), wanted.first(most)));
+  rewind(same);
+  return same;
 }
 
 }  // namespace gimbal

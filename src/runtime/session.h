@@ -1,5 +1,5 @@
 // One conversation: a sequence of a model, computed in batches of its own. It can continue on another model:
-// other devices, the same tokens.
+// other devices, the same inputs.
 #pragma once
 #include <functional>
 #include <span>
@@ -36,12 +36,11 @@ class Session {
   // (RunOptions::cache_positions); device errors. After an error position() says how many tokens are kept.
   // `output`: what the sink gets in place of logits. Where rows see later ones, all of a text must be given
   // in one call, and fit into one batch (ModelPlan::check_text).
-  Status advance(std::span<const int32_t> tokens, Wanted wanted, const Sink& sink,
-                 Output output = Output::Logits);
+  Status advance(const InputView& inputs, Wanted wanted, const Sink& sink, Output output = Output::Logits);
 
   // The k first logits of the last token, found on the device: a few numbers come from there, and not the
   // vocabulary's. 1 <= k <= max_top(). Errors: as advance(); Usage when there are no tokens.
-  Result<TopLogits> advance_top(std::span<const int32_t> tokens, int k);
+  Result<TopLogits> advance_top(const InputView& inputs, int k);
   int max_top() const { return model_->plan().max_top(); }  // 0: the device has no kernel for it
   // All logits of the token that advance_top() gave the first ones of, until the model computes again.
   Result<std::span<const float>> all_logits() { return model_->logits_of(0); }
@@ -69,6 +68,7 @@ class Session {
   // Tokens that must be computed anew before others: what the model could not keep in the last rewind().
   int missing() const { return position() - sequence_->computed(); }
   std::span<const int32_t> tokens() const { return sequence_->tokens(); }  // until the session changes
+  const Inputs& inputs() const { return sequence_->inputs(); }             // likewise
   const Model& model() const { return *model_; }
   // Forgets the tokens from `position` on. position <= position().
   void rewind(int position) { sequence_->truncate(position); }
@@ -84,11 +84,11 @@ class Session {
 
   // Forgets what it holds beyond what it has in common with `wanted`, of which at least one token is left to
   // compute. Answers how many of them it holds.
-  int keep_common(std::span<const int32_t> wanted);
+  int keep_common(const InputView& wanted);
   const Sequence& sequence() const { return *sequence_; }
   // See Model::restore(). The session must be empty.
-  Status restore(std::span<const int32_t> tokens, std::span<const uint32_t> first, const Model::Page& page) {
-    return model_->restore(*sequence_, tokens, first, page);
+  Status restore(const InputView& inputs, std::span<const uint32_t> first, const Model::Page& page) {
+    return model_->restore(*sequence_, inputs, first, page);
   }
 
   // Continues on another model, with the same tokens and so the same next one: takes a free sequence there,
@@ -105,9 +105,9 @@ class Session {
   Session(Model& model, std::unique_ptr<Sequence> sequence);
   Status catch_up();
   template <class Take>
-  Status run(std::span<const int32_t> tokens, Wanted wanted, Wants wants, Take take);
+  Status run(const InputView& inputs, Wanted wanted, Wants wants, Take take);
   // Computes `again` tokens that are missing, and behind them new ones.
-  Result<StepOutput> step(size_t again, std::span<const int32_t> tokens, Wanted wanted, Wants wants);
+  Result<StepOutput> step(size_t again, const InputView& inputs, Wanted wanted, Wants wants);
   void begin_step();
   Result<StepOutput> compute();  // the rows of batch_
 

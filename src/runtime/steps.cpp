@@ -14,7 +14,7 @@ Steps::Steps(const ModelPlan& plan, std::vector<StageMemory>& memory)
       sequences_(plan.pools, plan.options.sequences, plan.options.context, plan.options.batch) {
   const auto rows = size_t(plan.options.logit_rows);
   for (const Stage& stage : plan.stages) staging_.emplace_back(stage.memory.step);
-  rows_.reserve(size_t(plan.options.batch)), row_tokens_.reserve(size_t(plan.options.batch));
+  rows_.reserve(size_t(plan.options.batch)), inputs_.reserve(size_t(plan.options.batch));
   page_.resize(plan.page_bytes());
   logits_.resize(rows * size_t(plan.width(Output::Logits)));
   hidden_.resize(rows * size_t(plan.width(Output::Hidden)));
@@ -29,8 +29,7 @@ Result<StepOutput> Steps::forward(const Batch& batch) {
   }
   gimbal_step step{int32_t(batch.rows.size()), 0};
   for (const Row& row : batch.rows) step.out_rows += row.wants.any();
-  const bool embedded = batch.rows[0].embedding && !plan_.takes_states;
-  const size_t bucket = plan_.bucket_for(step.rows, embedded);
+  const size_t bucket = plan_.bucket_for(step.rows);
   if (auto ok = sequences_.take_pages(); !ok) return ok.error();
   if (auto ok = copy_pages(); !ok) {
     sequences_.roll_back(false);
@@ -44,7 +43,7 @@ Result<StepOutput> Steps::forward(const Batch& batch) {
     sequences_.roll_back(true);
     return ok.error();
   }
-  sequences_.commit(row_tokens_);
+  sequences_.commit(inputs_);
   return output_;
 }
 
@@ -55,13 +54,15 @@ Status Steps::prepare(const Batch& batch) {
     return Error{Code::Usage,
                  format("a batch must have from 1 to {} rows, not {}", o.batch, batch.rows.size()), ""};
   sequences_.begin();
-  rows_.clear(), row_tokens_.clear();
+  rows_.clear(), inputs_.clear();
   int wanted = 0;
   for (const Row& row : batch.rows) {
     if (auto ok = check(batch, row); !ok) return ok;
     wanted += row.wants.any();
-    rows_.push_back({row.token, row.embedding, row.position, sequences_.add_row(*row.sequence)});
-    row_tokens_.push_back(row.token);
+    const InputItem input = row.input();
+    rows_.push_back(
+        {row.token, input.of ? input.values() : row.state, row.position, sequences_.add_row(*row.sequence)});
+    inputs_.push_back(input);
   }
   for (size_t i = 0; i < rows_.size(); i++)
     rows_[i].last = sequences_.position_of(*batch.rows[i].sequence) - 1;
@@ -91,20 +92,9 @@ Status Steps::check(const Batch& batch, const Row& row) const {
                  "give a batch all of a text"};
   if (row.position >= plan_.options.context)
     return Error{Code::Usage, format("context full: all {} positions are used", plan_.options.context), ""};
-  if (plan_.takes_states && !row.embedding)
+  if (plan_.takes_states && !row.state)
     return Error{Code::Usage, "a row of the batch has no state beside its token", ""};
-  if (!plan_.takes_states && ((row.embedding != nullptr) != (batch.rows[0].embedding != nullptr) ||
-                              (row.embedding && (!plan_.options.embeddings || row.token != -1))))
-    return Error{Code::Usage,
-                 plan_.options.embeddings
-                     ? "the rows of a batch must all have tokens, or all embeddings and the token -1"
-                     : "a row of the batch has an embedding, and the model was loaded for tokens",
-                 ""};
-  if ((!row.embedding || plan_.takes_states) && (row.token < 0 || row.token >= plan_.config.vocabulary))
-    return Error{
-        Code::Usage,
-        format("token {} is not in the model's vocabulary (0 to {})", row.token, plan_.config.vocabulary - 1),
-        ""};
+  if (auto ok = check_input(row.input(), plan_.config.vocabulary, plan_.embedding_width()); !ok) return ok;
   if (row.wants.hidden && plan_.width(Output::Hidden) == 0)
     return Error{Code::Usage, "a row wants its hidden state, and the model was loaded without", ""};
   if (row.wants.logits && plan_.width(Output::Logits) == 0)

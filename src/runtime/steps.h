@@ -49,7 +49,7 @@ class Steps {
   // for all; behind it what other stages transfer.
   std::vector<std::vector<std::byte>> staging_;
   std::vector<StepRow> rows_;                          // of the step
-  std::vector<int32_t> row_tokens_;                    // theirs
+  std::vector<InputItem> inputs_;                      // theirs
   std::vector<std::byte> page_;                        // on its way from one place to another
   std::vector<float> logits_, hidden_, top_, states_;  // read back
   StepOutput output_;

@@ -8,11 +8,11 @@
 
 namespace gimbal {
 
-Status check_text(const TextSettings& s, std::span<const Token> prompt, int vocabulary, int room) {
+Status check_text(const TextSettings& s, const InputView& prompt, int vocabulary, int width, int room) {
   if (auto ok = validate(s.sampler, size_t(vocabulary)); !ok) return ok;
   if (auto ok = validate_stops(s.stops); !ok) return ok;
-  if (auto ok = check_prompt(prompt, room); !ok) return ok;
-  if (auto ok = check_tokens(prompt, vocabulary); !ok) return ok;
+  if (auto ok = check_prompt(prompt.tokens(), room); !ok) return ok;
+  if (auto ok = check_inputs(prompt, vocabulary, width); !ok) return ok;
   if (s.logprobs > vocabulary)
     return Error{Code::Usage,
                  format("'logprobs' asks for {} tokens, and the vocabulary has {}", s.logprobs, vocabulary),
@@ -20,15 +20,15 @@ Status check_text(const TextSettings& s, std::span<const Token> prompt, int voca
   return Done{};
 }
 
-TextState::TextState(std::vector<Token> text, size_t begin, TextSettings s, const Tokenizer* tokenizer,
-                     int capacity, Constraint* constraint)
+TextState::TextState(Inputs text, size_t begin, TextSettings s, const Tokenizer* tokenizer, int capacity,
+                     Constraint* constraint)
     : text_(std::move(text)),
       begin_(begin),
       prompt_(text_.size()),
       sampler_(std::move(s.sampler)),
       constraint_(constraint),
       // A token that ends a constrained text ends the answer; ignoring it puts that off.
-      answer_(tokenizer, std::span(text_).subspan(begin), std::move(s.stops), s.max_tokens,
+      answer_(tokenizer, std::span(text_.tokens()).subspan(begin), std::move(s.stops), s.max_tokens,
               s.ignore_stop_tokens && !constraint),
       logprobs_(s.logprobs),
       capacity_(capacity),
@@ -41,7 +41,7 @@ void TextState::resume(std::span<const Token> written) {
     if (answer_.ended()) return;
     if (constraint_ && !constraint_->accept(t)) return;  // next() says why
     answer_.take(t, capacity_ - int(text_.size()));
-    text_.push_back(t);
+    text_.push(t);
     sampler_.skip(1);
   }
 }
@@ -77,7 +77,7 @@ TextRows TextState::add_rows(const Model& model, Sequence& s, int rows, std::spa
 
 // The constraint masks logits for the choice only: probabilities are those of the model.
 Result<Token> TextState::next(Model& model, const StepOutput& out, size_t k) {
-  const auto history = std::span(text_).subspan(begin_);
+  const auto history = std::span(tokens()).subspan(begin_);
   if (constraint_) {
     const auto allowed = constraint_->allowed(constrained_left());
     if (!allowed) return allowed.error();
@@ -121,7 +121,7 @@ Result<bool> TextState::take(Model& model, const StepOutput& out, size_t k) {
   told_.text = answer_.take(*token, capacity_ - int(text_.size()));
   if (answer_.ended() && answer_.finish() == Finish::StopToken) return false;
   if (logprobs_ >= 0) add_probabilities(out.logits(k), *token);
-  text_.push_back(*token);
+  text_.push(*token);
   told_.token = *token, told_.index = answer_.tokens() - 1;
   return true;
 }

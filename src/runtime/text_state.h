@@ -25,9 +25,10 @@ struct TextSettings {
   bool completes = false;
 };
 
-// Checks a text before anything is computed. `room`: positions for the prompt. Errors: Usage for settings out
-// of range, an empty prompt, one that does not fit (context-full), a token outside the vocabulary.
-Status check_text(const TextSettings&, std::span<const Token> prompt, int vocabulary, int room);
+// Checks a text before anything is computed. `width`: of the embeddings that the model takes, or 0. `room`:
+// positions for the prompt. Errors: Usage for settings out of range, an empty prompt, one that does not fit
+// (context-full); those of check_inputs().
+Status check_text(const TextSettings&, const InputView& prompt, int vocabulary, int width, int room);
 
 struct TokenProbability {
   Token token;
@@ -58,13 +59,15 @@ class TextState {
   // `tokenizer`: nullptr for tokens alone, without text and without tokens that end it. `capacity`: positions
   // that the text can have. `constraint`: at the beginning of the answer; nullptr: any text. Tokenizer and
   // constraint outlive it.
-  TextState(std::vector<Token> text, size_t begin, TextSettings settings, const Tokenizer* tokenizer,
-            int capacity, Constraint* constraint = nullptr);
+  TextState(Inputs text, size_t begin, TextSettings settings, const Tokenizer* tokenizer, int capacity,
+            Constraint* constraint = nullptr);
   // The first tokens of the answer, which the reader has already. The rest is what would follow them: random
   // numbers, penalties, half characters, stop strings, grammar. Nothing has been picked yet.
   void resume(std::span<const Token> written);
 
-  const std::vector<Token>& tokens() const { return text_; }  // until the end of the answer so far
+  // The text until the end of the answer so far, and its tokens: kNoToken for an embedding.
+  const Inputs& inputs() const { return text_; }
+  const std::vector<Token>& tokens() const { return text_.tokens(); }
   int prompt_tokens() const { return int(prompt_ - begin_); }
   bool ended() const { return answer_.ended(); }
   Answer& answer() { return answer_; }
@@ -93,7 +96,8 @@ class TextState {
       const auto told = take(model, out, k + size_t(p.right));
       if (!told) p.ok = told.error();
       if (!told || !*told || !emit(told_)) return p;
-      if (ended() || p.right == rows.drafts || drafts_[size_t(p.right)] != text_.back() || !ready()) return p;
+      if (ended() || p.right == rows.drafts || drafts_[size_t(p.right)] != tokens().back() || !ready())
+        return p;
     }
   }
 
@@ -103,7 +107,7 @@ class TextState {
   bool needs_top_only(const Model&) const;
   void add_probabilities(std::span<const float> logits, Token token);
 
-  std::vector<Token> text_;
+  Inputs text_;
   const size_t begin_, prompt_;  // of the prompt: where it begins and ends
   Sampler sampler_;
   Constraint* const constraint_;

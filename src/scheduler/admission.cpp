@@ -10,8 +10,9 @@ namespace {
 constexpr int kLeastShared = 16;
 
 // All but the last token, whose logits are what is wanted.
-std::span<const Token> shareable(const Generation& g) {
-  return std::span(g.text.tokens()).first(g.text.tokens().size() - 1);
+InputView shareable(const Generation& g) {
+  const Inputs& text = g.text.inputs();
+  return InputView(text).first(text.size() - 1);
 }
 
 }  // namespace
@@ -47,7 +48,7 @@ bool Serving::waits_for_another(Generation& g) {
   int most = kept_.find(text).tokens + kPagePositions;  // a page more is worth a wait
   for (const auto& r : running_) {
     if (r->missing() <= 1) continue;
-    const auto common = int(common_prefix(r->text.tokens(), text));
+    const auto common = int(common_prefix(r->text.inputs(), text));
     if (common < most || common < r->sequence->computed() + kPagePositions) continue;
     most = common, g.follows = r->id, g.follow_until = common;
   }
@@ -60,7 +61,7 @@ Serving::Beginning Serving::beginning_of(const Generation& g) const {
   Beginning best{kept.sequence, kept.tokens, false};
   for (const auto& r : running_) {
     const Sequence& s = *r->sequence;
-    const int tokens = s.keeps(int(common_prefix(s.tokens(), text)));
+    const int tokens = s.keeps(int(common_prefix(s.inputs(), text)));
     if (tokens > best.tokens) best = {r->sequence.get(), tokens, true};
   }
   return best.tokens < kLeastShared ? Beginning{} : best;

@@ -2,9 +2,9 @@
 
 namespace gimbal {
 
-Status Generation::check(const GenerationRequest& r, int vocabulary, int capacity) {
-  if (auto ok = check_text(r, r.prompt, vocabulary, capacity); !ok) return ok;
-  return check_tokens(r.written, vocabulary);
+Status Generation::check(const GenerationRequest& r, int vocabulary, int width, int capacity) {
+  if (auto ok = check_text(r, InputView(r.prompt, r.embeddings), vocabulary, width, capacity); !ok) return ok;
+  return check_inputs(r.written, vocabulary, 0);
 }
 
 Generation::Generation(uint64_t id, GenerationRequest r, GenerationSink sink, const Tokenizer& tokenizer,
@@ -12,8 +12,8 @@ Generation::Generation(uint64_t id, GenerationRequest r, GenerationSink sink, co
     : id(id),
       client_name(std::move(r.client)),
       masked_(constraint ? std::make_shared<MaskedText>(*std::move(constraint)) : nullptr),
-      text(std::move(r.prompt), 0, static_cast<TextSettings&&>(r), &tokenizer, capacity,
-           masked_ ? &masked_->constraint : nullptr),
+      text({std::move(r.prompt), std::move(r.embeddings)}, 0, static_cast<TextSettings&&>(r), &tokenizer,
+           capacity, masked_ ? &masked_->constraint : nullptr),
       sink_(std::move(sink)) {
   text.resume(r.written);
 }

@@ -15,9 +15,9 @@ struct Client;
 
 class Generation {
  public:
-  // Checks a request without the model. `capacity`: positions that a text can have. Errors: those of
-  // GenerationService::submit.
-  static Status check(const GenerationRequest&, int vocabulary, int capacity);
+  // Checks a request without the model. `width`: of embeddings, 0 where the model takes none; `capacity`:
+  // positions that a text can have. Errors: those of GenerationService::submit.
+  static Status check(const GenerationRequest&, int vocabulary, int width, int capacity);
 
   // Of a request that check() found right. `constraint`: of GenerationRequest::grammar; none: any text.
   Generation(uint64_t id, GenerationRequest, GenerationSink, const Tokenizer&, int capacity,

@@ -7,16 +7,11 @@ namespace {
 
 // Whether `a` can give all that `b` can at the end of what b holds.
 bool covers(const Sequence& a, const Sequence& b) {
-  const auto text = b.tokens();
-  return common_prefix(a.tokens(), text) == text.size() && a.keeps(int(text.size())) == int(text.size());
+  const Inputs& text = b.inputs();
+  return common_prefix(a.inputs(), text) == text.size() && a.keeps(int(text.size())) == int(text.size());
 }
 
 }  // namespace
-
-size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
-  const size_t n = std::min(a.size(), b.size());
-  return size_t(std::mismatch(a.begin(), a.begin() + ptrdiff_t(n), b.begin()).first - a.begin());
-}
 
 void Prefixes::keep(std::unique_ptr<Sequence> s) {
   s->truncate(s->computed());  // what it cannot give at once is of no use
@@ -32,10 +27,10 @@ void Prefixes::keep(std::unique_ptr<Sequence> s) {
   kept_.push_back(std::move(s));
 }
 
-Prefixes::Found Prefixes::find(std::span<const int32_t> text) const {
+Prefixes::Found Prefixes::find(const InputView& text) const {
   Found best;
   for (size_t i = kept_.size(); i-- > 0;) {
-    const int tokens = kept_[i]->keeps(int(common_prefix(kept_[i]->tokens(), text)));
+    const int tokens = kept_[i]->keeps(int(common_prefix(kept_[i]->inputs(), text)));
     if (tokens > best.tokens) best = {kept_[i].get(), tokens};
   }
   return best;

@@ -10,9 +10,6 @@
 
 namespace gimbal {
 
-// How many tokens two texts have in common at their beginnings.
-size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b);
-
 // Of one thread.
 class Prefixes {
  public:
@@ -23,7 +20,7 @@ class Prefixes {
     Sequence* sequence = nullptr;
     int tokens = 0;
   };
-  Found find(std::span<const int32_t> text) const;
+  Found find(const InputView& text) const;
   void used(const Sequence*);  // is the most recent from now on
   std::unique_ptr<Sequence> take(const Sequence*);
 

@@ -16,7 +16,9 @@ inline constexpr const char* kQueueFull = "queue-full";  // Error::reason: too m
 }
 
 struct GenerationRequest : TextSettings {
-  std::vector<Token> prompt;   // not empty
+  std::vector<Token> prompt;  // not empty; kNoToken: an embedding
+  // The prompt's embeddings, by rising position, for a model that was loaded with RunOptions::embeddings.
+  std::vector<EmbeddingSpan> embeddings;
   std::vector<Token> written;  // of the answer: tokens that an engine which was lost has sent already
   std::string grammar;         // GBNF that every answer must match; empty: none
   std::string client;          // clients get equal shares

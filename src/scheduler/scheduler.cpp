@@ -27,6 +27,7 @@ Scheduler::Scheduler(ModelPtr model, std::unique_ptr<Tokenizer> tokenizer, OnDev
                      const SchedulerOptions& options)
     : tokenizer_(std::move(tokenizer)),
       vocabulary_(model->config().vocabulary),
+      width_(model->plan().embedding_width()),
       capacity_(Serving::capacity(model->plan())),
       most_(uint64_t(Serving::places(model->plan())) + uint64_t(options.queue)),
       serving_(std::move(model), std::move(on_device_lost), options,
@@ -51,7 +52,7 @@ Scheduler::~Scheduler() {
 }
 
 Status Scheduler::submit(uint64_t id, GenerationRequest request, GenerationSink sink) {
-  if (auto ok = Generation::check(request, vocabulary_, capacity_); !ok) return ok.error();
+  if (auto ok = Generation::check(request, vocabulary_, width_, capacity_); !ok) return ok.error();
   const double at = now();
   const bool constrained = !request.grammar.empty();
   {

@@ -39,7 +39,7 @@ class Scheduler final : public GenerationService {
   void forget(uint64_t id);
 
   const std::unique_ptr<Tokenizer> tokenizer_;
-  const int vocabulary_, capacity_;
+  const int vocabulary_, width_, capacity_;
   const uint64_t most_;       // requests at once, those that wait among them
   mutable std::mutex mutex_;  // of what follows the engine's and the grammars' parts
   std::condition_variable wake_;

@@ -20,6 +20,23 @@ void fields(IO& io, S& d) {
   io("counts", d.counts), io("sum", d.sum);
 }
 
+// The values and not the digest: the reader computes its own.
+template <class IO>
+void row(IO& io, const EmbeddingSpan& s) {
+  const std::vector<float> values(s.of->values().begin(), s.of->values().end());
+  io(s.position, s.first, s.rows, s.of->width(), values);
+}
+template <class IO>
+void row(IO& io, EmbeddingSpan& s) {
+  int width = 0;
+  std::vector<float> values;
+  io(s.position, s.first, s.rows, width, values);
+  if (!io.right) return;
+  auto made = Embeddings::create(std::move(values), width);
+  if (made) s.of = std::move(*made);
+  io.right = made && s.position >= 0 && s.first >= 0 && s.rows > 0 && s.rows <= s.of->rows() - s.first;
+}
+
 }  // namespace gimbal
 
 namespace gimbal::wire {
@@ -42,7 +59,8 @@ void sampler_fields(IO& io, S& s) {
 template <class IO, FieldsOf<Submit> S>
 void fields(IO& io, S& m) {
   auto& r = m.request;
-  io("id", m.id), io("prompt", r.prompt), io("written", r.written), io("stops", r.stops);
+  io("id", m.id), io("prompt", r.prompt), io("embeddings", r.embeddings), io("written", r.written);
+  io("stops", r.stops);
   io("max_tokens", r.max_tokens), io("ignore_stop_tokens", r.ignore_stop_tokens), io("logprobs", r.logprobs);
   io("grammar", r.grammar), io("completes", r.completes), io("client", r.client);
   sampler_fields(io, r.sampler);

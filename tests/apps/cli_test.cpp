@@ -74,6 +74,36 @@ TEST(Run, JsonHasItsKeysAndTheSeedRepeatsTheText) {
   EXPECT_NE(other["tokens"], third["tokens"]) << "two runs without --seed";
 }
 
+TEST(Run, LogProbabilitiesAreInTheDocument) {
+  const Args args{"run", "-p", "Once", "-n", "4", "--greedy", "--json"};
+  EXPECT_TRUE(json_of(gimbal(args))["logprobs"].is_null()) << "not asked for";
+  Args with = args;
+  with.insert(with.end(), {"--logprobs", "2"});
+  const Json j = json_of(gimbal(with));
+  ASSERT_EQ(j["logprobs"].size(), 4u);
+  for (size_t i = 0; i < 4; i++) {
+    const Json& one = j["logprobs"][i];
+    EXPECT_EQ(one["token"], j["tokens"][i]);
+    ASSERT_EQ(one["top"].size(), 2u);
+    EXPECT_EQ(one["top"][0]["token"], one["token"]) << "greedy: the most likely one";
+    EXPECT_EQ(one["top"][0]["logprob"], one["logprob"]);
+    EXPECT_LT(one["top"][1]["logprob"].get<double>(), one["logprob"].get<double>());
+  }
+  const Ran no = gimbal({"run", "-p", "Once", "--logprobs", "2"});
+  EXPECT_EQ(no.code, 2);
+  EXPECT_SAYS(no.err, "--json");
+}
+
+// The grammar would go on for hundreds of words; -n brings it to its end, and does not cut it.
+TEST(Run, AGrammarEndsWithinTheTokens) {
+  const Json j = json_of(gimbal(
+      {"run", "-p", "Once", "--greedy", "--json", "-n", "9", "--grammar", "root ::= \"(\" [a-z]* \")\""}));
+  EXPECT_EQ(j["finish"], "stop-token");
+  EXPECT_LE(j["tokens"].size(), 9u);
+  const std::string text = j["text"];
+  EXPECT_TRUE(text.starts_with('(') && text.ends_with(')')) << text;
+}
+
 TEST(Run, StopStringsAndStats) {
   Ran r = gimbal(
       {"run", "-p", "Once upon a time", "--greedy", "--stop", " girl", "--stop", "nowhere", "--stats"});

@@ -19,10 +19,11 @@ using test::contains;
 class PromptCache : public testing::Test {
  protected:
   static LoadedModelPtr load(const std::string& path, DType cache = DType::F16,
-                             const std::vector<Lora>& lora = {}) {
+                             const std::vector<Lora>& lora = {}, bool embeddings = false) {
     EngineOptions o;
     o.backend = "cpu", o.threads = 1, o.verify = Verify::Never;
     o.run.context = 256, o.run.batch = 32, o.run.sequences = 2, o.run.cache_type = cache;
+    o.run.embeddings = embeddings;
     Engine engine(backend_registry(), std::move(o), [](const Event&) { return true; });
     auto file = open_model_file(path, {.kernel_config = "", .lora = lora});
     EXPECT_TRUE(file) << file.error().message;
@@ -75,6 +76,59 @@ TEST_F(PromptCache, GoesOnWithTheSameBits) {
     advance(*other, text.subspan(100));
     EXPECT_EQ(test::bits_differ(advance(*other, rest), want), "");
   }
+}
+
+// A file knows which pictures its prompt has: another one at the same places is computed.
+TEST_F(PromptCache, KeepsWhichEmbeddingsThereAre) {
+  const auto model = load(golden("arch/llama-gqa"), DType::F16, {}, true);
+  ASSERT_TRUE(model);
+  const int width = model->model->config().width;
+  auto picture = [&](float value) {
+    std::vector<float> values(size_t(width) * 30);
+    for (size_t i = 0; i < values.size(); i++) values[i] = value * float(int(i % 17) - 8);
+    std::vector<int32_t> tokens = test::any_tokens(100, 500);
+    std::fill_n(tokens.begin() + 40, 30, kNoToken);
+    return Inputs(std::move(tokens), {{40, *Embeddings::create(std::move(values), width), 0, 30}});
+  };
+  const Inputs a = picture(0.01f), b = picture(0.02f);
+  auto last = [](Session& s, const InputView& inputs) {
+    std::vector<float> logits;
+    auto ok = s.advance(inputs, Session::Wanted::Last,
+                        [&](size_t, std::span<const float> l) { logits.assign(l.begin(), l.end()); });
+    EXPECT_TRUE(ok) << ok.error().message;
+    return logits;
+  };
+  auto s = session(model);
+  const auto of_a = last(*s, a);
+  ASSERT_TRUE(save_prompt(path_, *model, *s));
+  EXPECT_EQ(s->keep_common(b), 40);
+  const auto of_b = last(*s, InputView(b).subview(40));
+  EXPECT_NE(test::bits_differ(of_a, of_b), "");
+  const auto again = load(golden("arch/llama-gqa"), DType::F16, {}, true);
+  for (const bool other : {false, true}) {
+    auto restored = session(again);
+    const auto r = restore_prompt(path_, *again, *restored);
+    ASSERT_TRUE(r) << r.error().message;
+    EXPECT_EQ(r->tokens, 100) << r->why_not;
+    const Inputs& wanted = other ? b : a;
+    const int held = restored->keep_common(wanted);
+    EXPECT_EQ(held, other ? 40 : 99);
+    EXPECT_EQ(
+        test::bits_differ(last(*restored, InputView(wanted).subview(size_t(held))), other ? of_b : of_a), "");
+    // Another device computes the embeddings anew.
+    const auto elsewhere = load(golden("arch/llama-gqa"), DType::F16, {}, true);
+    ASSERT_TRUE(restored->move_to(*elsewhere->model));
+    EXPECT_EQ(common_prefix(restored->inputs(), wanted), 100u);
+    restored->rewind(99);
+    EXPECT_EQ(test::bits_differ(last(*restored, InputView(wanted).subview(99)), other ? of_b : of_a), "");
+    restored = nullptr;
+  }
+  s = nullptr;
+  const auto for_tokens = load(golden("arch/llama-gqa"));
+  auto none = session(for_tokens);
+  const auto refused = restore_prompt(path_, *for_tokens, *none);
+  ASSERT_TRUE(refused) << refused.error().message;
+  EXPECT_EQ(refused->tokens, 0);
 }
 
 TEST_F(PromptCache, OfSomethingElseOrDamagedIsSaidAndNotUsed) {

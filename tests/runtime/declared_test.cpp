@@ -69,23 +69,24 @@ TEST_F(Declared, EmbeddingsGiveTheBitsOfTheirTokens) {
   const Numbers table = numbers(1, kWidth * kVocabulary);
   const Text tokens = text(20);
   RunOptions o = options();
-  o.embeddings = true, o.hidden = true, o.sequences = 2;
-  EXPECT_FALSE(load({}, o, 2));
-  EXPECT_EQ(failed_.code, Code::Unsupported) << failed_.message;
-  {
-    const auto m = load({}, o);
+  o.embeddings = true, o.hidden = true, o.sequences = 3;
+  const EmbeddingsPtr rows = *Embeddings::create(table, kWidth);
+  for (size_t stages : {1u, 2u}) {
+    const auto m = load({}, o, stages);
     ASSERT_TRUE(m) << failed_.message;
     auto by_token = *m->new_sequence(), by_embedding = *m->new_sequence();
-    // Tokens and embeddings in turns, in batches of several lengths.
+    // Tokens and embeddings, alone and mixed, in batches of several lengths.
     for (int at = 0, n = 1; at < 20; at += n, n = std::min(5, 20 - at)) {
       std::vector<Numbers> got[2];
       for (bool embedded : {false, true}) {
         Batch b;
         for (int i = at; i < at + n; i++) {
           const int32_t t = tokens[size_t(i)];
-          Row row{embedded ? by_embedding.get() : by_token.get(), t, i, {.logits = true, .hidden = true}};
-          if (embedded && at % 2 == 0) row.token = -1, row.embedding = table.data() + t * kWidth;
-          b.rows.push_back(row);
+          const bool row = embedded && (at % 3 == 0 || i % 2 == 0);
+          b.rows.push_back({embedded ? by_embedding.get() : by_token.get(),
+                            row ? InputItem{kNoToken, &rows, t} : InputItem{t},
+                            i,
+                            {.logits = true, .hidden = true}});
         }
         auto out = m->forward(b);
         ASSERT_TRUE(out) << out.error().message;
@@ -103,14 +104,16 @@ TEST_F(Declared, EmbeddingsGiveTheBitsOfTheirTokens) {
         EXPECT_EQ(got[0][0][size_t(v)], 0.0f + sum) << v;
       }
     }
-    Batch mixed{{{by_token.get(), 1, 20, {}}, {by_embedding.get(), -1, 20, {}, table.data()}}, 0};
-    auto no = m->forward(mixed);
-    ASSERT_FALSE(no);
-    EXPECT_EQ(no.error().code, Code::Usage);
+    const auto plain = load({}, options(), stages);
+    ASSERT_TRUE(plain) << failed_.message;
+    EXPECT_EQ(bits_differ(logits_of(*m, tokens), logits_of(*plain, tokens)), "") << "tokens alone";
+    EXPECT_FALSE(m->forward({{{by_token.get(), InputItem{kNoToken}, 20, {}}}, 0})) << "no embedding";
+    EXPECT_FALSE(m->forward({{{by_token.get(), InputItem{kNoToken, &rows, kVocabulary}, 20, {}}}, 0}));
   }
   const auto plain = load({}, options());
   auto s = *plain->new_sequence();
-  EXPECT_FALSE(plain->forward({{{s.get(), -1, 0, {}, table.data()}}, 0})) << "not loaded for embeddings";
+  EXPECT_FALSE(plain->forward({{{s.get(), InputItem{kNoToken, &rows, 0}, 0, {}}}, 0}))
+      << "not loaded for embeddings";
   EXPECT_FALSE(plain->forward({{{s.get(), 1, 0, {.hidden = true}}}, 0})) << "not loaded for hidden states";
 }
 

@@ -210,6 +210,48 @@ TEST(Admission, ACancelledRequestLeavesAtOnce) {
   EXPECT_EQ(d.told(b), 100u);
 }
 
+// Two pictures at the same places are two texts: one request never gets what was computed for the other,
+// whether it is kept or still runs, and each hears what it hears alone.
+TEST(Admission, OtherEmbeddingsShareNothing) {
+  RunOptions run = serving_run(256, 4, 6);
+  run.embeddings = true;
+  OnCpu reference(kStories, [] {
+    RunOptions alone = serving_run(256, 64, 1, 0, 64);
+    alone.embeddings = true;
+    return alone;
+  }());
+  const int width = reference.model().config().width;
+  auto picture = [&](float value) {
+    std::vector<float> values(size_t(width) * 40);
+    for (size_t i = 0; i < values.size(); i++) values[i] = value * float(int(i % 23) - 11);
+    GenerationRequest r;
+    r.prompt = text(130, 1), r.max_tokens = 12, r.ignore_stop_tokens = true, r.sampler.greedy = true;
+    std::fill_n(r.prompt.begin() + 70, 40, kNoToken);
+    r.embeddings = {{70, *Embeddings::create(std::move(values), width), 0, 40}};
+    return r;
+  };
+  const GenerationRequest a = picture(0.01f), b = picture(-0.03f);
+  const Heard of_a = alone(reference.model(), any_tokenizer(), a),
+              of_b = alone(reference.model(), any_tokenizer(), b);
+  EXPECT_NE(of_a.tokens, of_b.tokens) << "pictures that say nothing";
+  for (const bool at_once : {false, true}) {
+    Desk d(run);
+    std::vector<size_t> ids;
+    for (const GenerationRequest* r : {&a, &b, &a, &b}) {
+      ids.push_back(d.ask(*r));
+      if (!at_once) d.finish();
+    }
+    d.finish();
+    for (size_t i = 0; i < ids.size(); i++) expect_same(d.heard(ids[i]), i % 2 ? of_b : of_a, i % 2 ? b : a);
+    if (at_once) continue;
+    EXPECT_EQ(d.heard(ids[1]).end->shared_tokens, 70) << "up to the picture";
+    EXPECT_EQ(d.heard(ids[2]).end->shared_tokens, 129) << "the same picture again";
+    EXPECT_EQ(d.heard(ids[3]).end->shared_tokens, 129);
+  }
+  EXPECT_FALSE(Generation::check(a, 512, 0, 256)) << "a model of tokens";
+  EXPECT_TRUE(Generation::check(a, 512, width, 256));
+}
+
 // A prompt is computed in pieces, and a request can be cancelled between two of them.
 TEST(Admission, ACancelWithinAPromptEndsIt) {
   Desk d(serving_run(256, 2, 4));
@@ -267,9 +309,9 @@ TEST(Generation, WhatIsWrongIsSaidBeforeItWaits) {
        }) {
     GenerationRequest r;
     r.prompt = {1, 2, 3};
-    ASSERT_TRUE(Generation::check(r, 512, 64));
+    ASSERT_TRUE(Generation::check(r, 512, 0, 64));
     c.change(r);
-    auto no = Generation::check(r, 512, 64);
+    auto no = Generation::check(r, 512, 0, 64);
     ASSERT_FALSE(no) << c.says;
     EXPECT_EQ(no.error().code, Code::Usage);
     EXPECT_NE(no.error().message.find(c.says), std::string::npos) << no.error().message;

@@ -123,7 +123,7 @@ inline Heard alone(Model& model, const Tokenizer& tokenizer, const GenerationReq
   auto constraint = constraint_of(r, tokenizer);
   if (constraint) s.constraint = &*constraint;
   Heard h;
-  auto g = generate(*session, tokenizer, r.prompt, s, [&](std::string_view text, Token) {
+  auto g = generate(*session, tokenizer, InputView(r.prompt, r.embeddings), s, [&](std::string_view text, Token) {
     h.texts.emplace_back(text);
     return true;
   });

@@ -84,7 +84,7 @@ Seen serve(const Setting& s) {
         o->request.written.assign(tokens.begin(), tokens.begin() + requests.any(int(tokens.size()) + 1));
         seen.resumed += !o->request.written.empty();
       }
-      EXPECT_TRUE(Generation::check(o->request, vocabulary, capacity));
+      EXPECT_TRUE(Generation::check(o->request, vocabulary, 0, capacity));
       all.push_back(std::move(o));
       One& added = *all.back();
       serving.add(std::make_unique<Generation>(

@@ -60,6 +60,8 @@ TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   r.sampler.repeat_penalty = 1.1f, r.sampler.frequency_penalty = -0.5f, r.sampler.presence_penalty = 0.25f;
   r.sampler.penalty_window = -1, r.sampler.seed = UINT64_MAX, r.sampler.greedy = true;
   r.sampler.logit_bias = {{3, -std::numeric_limits<float>::infinity()}, {4, 1e-30f}};
+  r.prompt.insert(r.prompt.end(), {kNoToken, kNoToken});
+  r.embeddings = {{3, *Embeddings::create({0.1f, -0.0f, 1e-30f, 3, 5, 6}, 2), 1, 2}};
   const std::string line = encode(wire::ToWorker(m));
   EXPECT_EQ(line.find('\n'), std::string::npos);
   auto back = wire::decode_to_worker(line);
@@ -67,6 +69,9 @@ TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   EXPECT_EQ(encode(*back), line);
   const GenerationRequest& q = std::get<wire::Submit>(*back).request;
   EXPECT_EQ(q.prompt, r.prompt);
+  ASSERT_EQ(q.embeddings.size(), 1u);
+  EXPECT_EQ(q.embeddings[0].of->digest(), r.embeddings[0].of->digest()) << "every bit";
+  EXPECT_EQ(common_prefix({q.prompt, q.embeddings}, {r.prompt, r.embeddings}), r.prompt.size());
   EXPECT_EQ(q.sampler.seed, UINT64_MAX);
   EXPECT_EQ(q.sampler.temperature, 0.1f);
   EXPECT_EQ(q.sampler.logit_bias, r.sampler.logit_bias);
@@ -172,6 +177,18 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
   for (const char* line : {"", "{}", "[]", "7", "{\"cancel\": -1}", "{\"cancel\": \"1\"}",
                            "{\"ping\": 1, \"cancel\": 2}", "{\"nothing\": 1}"})
     EXPECT_FALSE(wire::decode_to_worker(line)) << line;
+  wire::Submit embedded{1, {}};
+  embedded.request.embeddings = {{0, *Embeddings::create({1, 2, 3, 4}, 2), 0, 2}};
+  const auto whole = nlohmann::ordered_json::parse(encode(wire::ToWorker(embedded)));
+  ASSERT_TRUE(wire::decode_to_worker(whole.dump()));
+  for (const char* damage :
+       {"[0, 0, 3, 2, [1, 2, 3, 4]]", "[0, 1, 2, 2, [1, 2, 3, 4]]", "[-1, 0, 2, 2, [1, 2, 3, 4]]",
+        "[0, -1, 2, 2, [1, 2, 3, 4]]", "[0, 0, 0, 2, [1, 2, 3, 4]]", "[0, 0, 2, 0, [1, 2, 3, 4]]",
+        "[0, 0, 2, 2, [1, 2, 3]]", "[0, 0, 2, 2, [1, 2, 3, \"nan\"]]", "[0, 0, 2, 2]", "7"}) {
+    auto j = whole;
+    j["submit"]["embeddings"][0] = nlohmann::ordered_json::parse(damage);
+    EXPECT_FALSE(wire::decode_to_worker(j.dump())) << damage;
+  }
   for (const char* line : {"{\"go\": false}", "{\"go\": 1}", "{\"go\": {}}"})
     EXPECT_FALSE(wire::decode_to_worker(line)) << line;
   for (const char* line :

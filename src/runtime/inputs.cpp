@@ -1,0 +1,140 @@
+#include "runtime/inputs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/sha256.h"
+
+namespace gimbal {
+namespace {
+
+std::string digest_of(std::span<const float> values, int width) {
+  Sha256 sha;
+  sha.add(format("{}\n", width));
+  sha.add({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  return sha.hex();
+}
+
+// The one that may have the position.
+const EmbeddingSpan* span_at(std::span<const EmbeddingSpan> all, int position) {
+  auto past = std::upper_bound(all.begin(), all.end(), position,
+                               [](int p, const EmbeddingSpan& s) { return p < s.position; });
+  if (past == all.begin()) return nullptr;
+  const EmbeddingSpan& s = *--past;
+  return position < s.position + s.rows ? &s : nullptr;
+}
+
+}  // namespace
+
+Embeddings::Embeddings(std::vector<float> values, int width)
+    : values_(std::move(values)), width_(width), digest_(digest_of(values_, width)) {}
+
+Result<EmbeddingsPtr> Embeddings::create(std::vector<float> values, int width) {
+  if (width < 1 || values.empty() || values.size() % size_t(width) || values.size() / size_t(width) > 1 << 24)
+    return Error{Code::Usage,
+                 format("{} numbers are no rows of embeddings with a width of {}", values.size(), width), ""};
+  for (size_t i = 0; i < values.size(); i++)
+    if (!std::isfinite(values[i]))
+      return Error{Code::Usage,
+                   format("number {} of embedding {} is not finite", i % size_t(width), i / size_t(width)),
+                   ""};
+  return EmbeddingsPtr(new Embeddings(std::move(values), width));
+}
+
+bool InputItem::operator==(const InputItem& o) const {
+  if (token != o.token) return false;
+  if (token != kNoToken) return true;
+  return of && o.of && row == o.row && (*of == *o.of || (*of)->digest() == (*o.of)->digest());
+}
+
+InputItem InputView::operator[](size_t i) const {
+  const int32_t token = tokens_[i];
+  if (token != kNoToken) return {token};
+  const int position = begin_ + int(i);
+  const EmbeddingSpan* s = span_at(embeddings_, position);
+  if (!s) return {token};
+  return {token, &s->of, s->first + position - s->position};
+}
+
+size_t common_prefix(const InputView& a, const InputView& b) {
+  const auto x = a.tokens(), y = b.tokens();
+  const size_t n = std::min(x.size(), y.size());
+  for (size_t i = 0;; i++) {
+    const auto same = [](int32_t p, int32_t q) { return p == q && p != kNoToken; };
+    i = size_t(
+        std::mismatch(x.begin() + ptrdiff_t(i), x.begin() + ptrdiff_t(n), y.begin() + ptrdiff_t(i), same)
+            .first -
+        x.begin());
+    if (i == n || !(a[i] == b[i])) return i;
+  }
+}
+
+Status check_input(const InputItem& item, int vocabulary, int width) {
+  if (!item.of && item.token >= 0 && item.token < vocabulary) return Done{};
+  if (!item.of)
+    return Error{Code::Usage,
+                 format("token {} is not in the model's vocabulary (0 to {})", item.token, vocabulary - 1),
+                 ""};
+  if (width == 0)
+    return Error{Code::Usage, "the text has an embedding, and the model was loaded for tokens", ""};
+  const Embeddings& e = **item.of;
+  if (item.token != kNoToken || e.width() != width || item.row < 0 || item.row >= e.rows())
+    return Error{Code::Usage,
+                 format("embedding {} of {}, with a width of {} and the token {}, does not fit: the model's "
+                        "width is {}, and the token of an embedding is {}",
+                        item.row, e.rows(), e.width(), item.token, width, kNoToken),
+                 ""};
+  return Done{};
+}
+
+Status check_inputs(const InputView& inputs, int vocabulary, int width) {
+  for (size_t i = 0; i < inputs.size(); i++)
+    if (auto ok = check_input(inputs[i], vocabulary, width); !ok) return ok;
+  return Done{};
+}
+
+void Inputs::assign(const Inputs& from) {
+  tokens_.assign(from.tokens_.begin(), from.tokens_.end());
+  embeddings_ = from.embeddings_;
+}
+
+void Inputs::push(const InputItem& item) {
+  if (item.of) {
+    EmbeddingSpan* last = embeddings_.empty() ? nullptr : &embeddings_.back();
+    const auto position = int(size());
+    if (last && last->of == *item.of && last->position + last->rows == position &&
+        last->first + last->rows == item.row)
+      last->rows++;
+    else embeddings_.push_back({position, *item.of, item.row, 1});
+  }
+  tokens_.push_back(item.token);
+}
+
+void Inputs::append(const InputView& more) {
+  reserve(size() + more.size());
+  for (size_t i = 0; i < more.size(); i++) push(more[i]);
+}
+
+void Inputs::resize(size_t shorter) {
+  tokens_.resize(shorter);
+  while (!embeddings_.empty()) {
+    EmbeddingSpan& last = embeddings_.back();
+    last.rows = std::min(last.rows, int(shorter) - last.position);
+    if (last.rows > 0) return;
+    embeddings_.pop_back();
+  }
+}
+
+void Inputs::set(size_t i, const InputItem& item) {
+  if (i == size()) return push(item);
+  if (tokens_[i] != kNoToken && item.token != kNoToken) {
+    tokens_[i] = item.token;
+  } else if (!((*this)[i] == item)) {
+    const EmbeddingsPtr keep = item.of ? *item.of : nullptr;  // it may be its own
+    resize(i);
+    push({item.token, keep ? &keep : nullptr, item.row});
+  }
+}
+
+}  // namespace gimbal

@@ -1,0 +1,122 @@
+// The inputs of a text: at each position a token, or an embedding of a picture or a sound. Each input has an
+// identity: the token itself, or the digest of the embedding. Texts share what was computed only where the
+// identities are equal.
+#pragma once
+#include <concepts>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace gimbal {
+
+inline constexpr int32_t kNoToken = -1;  // in a list of tokens: an embedding
+
+// Rows of embeddings, made once and shared by all texts that contain them.
+class Embeddings {
+ public:
+  // `values`: f32[rows, width]. Errors: Usage unless they are whole rows of finite numbers.
+  static Result<std::shared_ptr<const Embeddings>> create(std::vector<float> values, int width);
+
+  int rows() const { return int(values_.size()) / width_; }
+  int width() const { return width_; }
+  const float* row(int i) const { return values_.data() + size_t(i) * size_t(width_); }
+  std::span<const float> values() const { return values_; }
+  const std::string& digest() const { return digest_; }  // SHA-256 of width and values, in hex
+
+ private:
+  Embeddings(std::vector<float> values, int width);
+
+  const std::vector<float> values_;
+  const int width_;
+  const std::string digest_;
+};
+using EmbeddingsPtr = std::shared_ptr<const Embeddings>;
+
+// The rows `first` to `first + rows` of `of` at the positions of a text from `position` on.
+struct EmbeddingSpan {
+  int position;
+  EmbeddingsPtr of;
+  int first, rows;
+};
+
+// One input. `of`: nullptr for a token; else the token is kNoToken, and the input is a row of `*of`.
+struct InputItem {
+  int32_t token;
+  const EmbeddingsPtr* of = nullptr;
+  int row = 0;
+
+  const float* values() const { return of ? (*of)->row(row) : nullptr; }
+  bool operator==(const InputItem&) const;  // of identities
+};
+
+class Inputs;
+
+// A part of somebody's inputs, valid as long as these do not change.
+class InputView {
+ public:
+  InputView() = default;
+  InputView(std::span<const int32_t> tokens, std::span<const EmbeddingSpan> embeddings, int begin = 0)
+      : tokens_(tokens), embeddings_(embeddings), begin_(begin) {}
+  InputView(const Inputs&);
+  // Tokens alone.
+  template <class Tokens>
+  requires std::convertible_to<const Tokens&, std::span<const int32_t>> InputView(const Tokens& tokens)
+      : tokens_(tokens) {}
+
+  size_t size() const { return tokens_.size(); }
+  bool empty() const { return tokens_.empty(); }
+  std::span<const int32_t> tokens() const { return tokens_; }
+  InputItem operator[](size_t i) const;
+  InputView subview(size_t first, size_t n) const {
+    return {tokens_.subspan(first, n), embeddings_, begin_ + int(first)};
+  }
+  InputView subview(size_t first) const { return subview(first, size() - first); }
+  InputView first(size_t n) const { return subview(0, n); }
+
+ private:
+  std::span<const int32_t> tokens_;  // kNoToken: an embedding
+  std::span<const EmbeddingSpan> embeddings_;
+  int begin_ = 0;  // of tokens_, in the positions of embeddings_
+};
+
+// How many inputs two texts have in common at their beginnings.
+size_t common_prefix(const InputView& a, const InputView& b);
+
+// Errors: Usage for a token outside the vocabulary, and for kNoToken without an embedding. `width`: of the
+// embeddings that the model takes; 0: none, and an embedding is an error.
+Status check_input(const InputItem&, int vocabulary, int width);
+Status check_inputs(const InputView&, int vocabulary, int width);
+
+class Inputs {
+ public:
+  Inputs() = default;
+  // `embeddings`: by rising position, where the tokens are kNoToken; check_inputs() finds what is not.
+  Inputs(std::vector<int32_t> tokens, std::vector<EmbeddingSpan> embeddings = {})
+      : tokens_(std::move(tokens)), embeddings_(std::move(embeddings)) {}
+
+  size_t size() const { return tokens_.size(); }
+  bool empty() const { return tokens_.empty(); }
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  const std::vector<EmbeddingSpan>& embeddings() const { return embeddings_; }
+  InputItem operator[](size_t i) const { return InputView(*this)[i]; }
+
+  void reserve(size_t n) { tokens_.reserve(n); }
+  void assign(const Inputs& from);  // keeps its memory
+  void push(const InputItem&);
+  void push(int32_t token) { tokens_.push_back(token); }
+  void append(const InputView&);
+  void resize(size_t shorter);
+  // Replaces the input at `i`; where one of both is an embedding and they differ, what follows is forgotten.
+  void set(size_t i, const InputItem&);
+
+ private:
+  std::vector<int32_t> tokens_;
+  std::vector<EmbeddingSpan> embeddings_;  // by rising position
+};
+
+inline InputView::InputView(const Inputs& all) : InputView(all.tokens(), all.embeddings()) {}
+
+}  // namespace gimbal
