@@ -1,5 +1,5 @@
 // Messages and tools of the public library as those of chat/, and answers back.
-#include "facade/internal.h"
+#include "library/internal.h"
 
 namespace gimbal::v1 {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "facade/internal.h"
+#include "library/internal.h"
 
 namespace gimbal::v1 {
 

@@ -1,6 +1,6 @@
-#include "facade/internal.h"
+#include "library/internal.h"
 
-// The library's own names come first: facade/internal.h.
+// The library's own names come first: library/internal.h.
 #include <gimbal/pull.h>
 
 namespace gimbal::v1 {

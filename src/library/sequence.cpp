@@ -1,4 +1,4 @@
-#include "facade/internal.h"
+#include "library/internal.h"
 
 namespace gimbal::v1 {
 

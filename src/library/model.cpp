@@ -1,4 +1,4 @@
-#include "facade/batch.h"
+#include "library/batch.h"
 
 namespace gimbal::v1 {
 

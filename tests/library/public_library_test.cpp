@@ -22,7 +22,7 @@ Options with(const PluginFolder& folder) {
 }
 constexpr const char* kCard = "hardware,device=Fake card,memory=8000000000,free=6000000000";
 
-TEST(Facade, TheBestDeviceIsTheFirstThatFits) {
+TEST(PublicLibrary, TheBestDeviceIsTheFirstThatFits) {
   PluginFolder folder;
   folder.put("vulkan", kCard);
   Options o = with(folder);
@@ -49,7 +49,7 @@ TEST(Facade, TheBestDeviceIsTheFirstThatFits) {
   EXPECT_EQ(strict.error().message.find("cuda"), std::string::npos) << "nobody asked for it";
 }
 
-TEST(Facade, TheSummaryHasEveryBackend) {
+TEST(PublicLibrary, TheSummaryHasEveryBackend) {
   PluginFolder folder;
   folder.put("vulkan", std::string(kCard) + ",pci=0000:01:00.0,driver=7.1,capability=3.5");
   folder.put("cuda", "devices=0,says=no card/buy one"), folder.put("opencl", "unified,pci=0000:01:00.0");
@@ -67,7 +67,7 @@ TEST(Facade, TheSummaryHasEveryBackend) {
 }
 
 // The example of the requirements: Mistral 7B, of which 7,241,732,096 parameters are known.
-TEST(Facade, MemoryIsEstimatedFromDimensions) {
+TEST(PublicLibrary, MemoryIsEstimatedFromDimensions) {
   ModelShape s;
   s.width = 4096, s.ff_width = 14336, s.layers = 32, s.vocabulary = 32000, s.heads = 32, s.kv_heads = 8;
   s.weights = "f16";
@@ -87,7 +87,7 @@ TEST(Facade, MemoryIsEstimatedFromDimensions) {
   EXPECT_EQ(negative.error().value, "-1");
 }
 
-TEST(Facade, ABackendIsReplacedWhileAModelRuns) {
+TEST(PublicLibrary, ABackendIsReplacedWhileAModelRuns) {
   PluginFolder folder, next;
   folder.put("metal", "hardware");
   const std::string plugin = next.put("metal_next", "named=metal,hardware", "v2");
@@ -131,7 +131,7 @@ TEST(Facade, ABackendIsReplacedWhileAModelRuns) {
   EXPECT_EQ(bad.error().code, Code::NoBackend);
 }
 
-TEST(Facade, TextsBecomeEmbeddings) {
+TEST(PublicLibrary, TextsBecomeEmbeddings) {
   PluginFolder folder;
   Engine engine(with(folder));
   ModelOptions options;
@@ -152,7 +152,7 @@ TEST(Facade, TextsBecomeEmbeddings) {
   EXPECT_EQ(engine.load("default")->embed(texts, Pooling::Last).error().field, "embed");
 }
 
-TEST(Facade, DraftsChangeNoText) {
+TEST(PublicLibrary, DraftsChangeNoText) {
   PluginFolder folder;
   Engine engine(with(folder));
   TextOptions settings;

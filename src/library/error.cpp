@@ -1,6 +1,6 @@
 // The library's errors as the public ones: apart from what else is converted, so that a program that only
 // fetches models gets nothing of devices.
-#include "facade/internal.h"
+#include "library/internal.h"
 
 namespace gimbal::v1 {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/remade.h"
-// The library's own names come first: src/facade/internal.h.
+// The library's own names come first: src/library/internal.h.
 #include <gimbal/engine.h>
 
 #include "support/golden.h"

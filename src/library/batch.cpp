@@ -1,4 +1,4 @@
-#include "facade/batch.h"
+#include "library/batch.h"
 
 #include "base/clock.h"
 

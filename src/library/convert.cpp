@@ -1,5 +1,5 @@
 // The library's values as the public ones.
-#include "facade/internal.h"
+#include "library/internal.h"
 
 namespace gimbal::v1 {
 
