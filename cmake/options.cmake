@@ -1,7 +1,11 @@
 # Compiler flags and switches that hold for every target.
 option(GIMBAL_SANITIZE_ADDRESS "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(GIMBAL_SANITIZE_THREAD "Build with ThreadSanitizer" OFF)
-set(GIMBAL_MERGE_TESTS OFF CACHE STRING "Tests that are compiled together (tests/merged.cmake): ON, OFF or a regular expression of their names")
+set(merge_tests OFF)
+if(DEFINED ENV{GIMBAL_MERGE_TESTS})  # for `make test`, which configures by itself
+  set(merge_tests $ENV{GIMBAL_MERGE_TESTS})
+endif()
+set(GIMBAL_MERGE_TESTS ${merge_tests} CACHE STRING "Tests that are compiled together (tests/merged.cmake): ON, OFF or threads, those that CI runs under tsan")
 option(GIMBAL_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 
 if(NOT CMAKE_BUILD_TYPE)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs the commands that README.md (or another page) shows, and compares what they print with what the page says they print.
 
-Usage: check-readme.py [--already COMMAND]... [--program FILE] [--path FOLDER] [--own-network] [README]
+Usage: check-readme.py [--already COMMAND]... [--program FILE] [--root SUITE [--own-build]] [--own-network] [README]
 
   --already COMMAND   has just run here: named, not run again
-  --program FILE      what `gimbal` means on the page (default: build/release/gimbal)
-  --path FOLDER       where the page's other programs are looked for first
-  --own-network       in a network of its own, where every port is free (where the system allows it)
+  --program FILE      what `gimbal` means on the page (default: build/release/gimbal; "installed": what the page installs)
+  --root SUITE        in the bare Debian of scripts/bare-root.sh, as root: what the page installs is installed there
+  --own-build         with --root: in a build folder of its own
+  --own-network       in a network of its own, where every port is free, all commands but those that install something; as root
 
 Every line "$ COMMAND" of a ```console block is run, in order, from the root of the checkout with a home folder of its own.
 What stands below it is what it prints, stdout and stderr together: a line "..." stands for any lines, "..." inside a line for any
@@ -25,8 +26,10 @@ import time
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-# A reader of this checkout has cloned it and stands in it already.
-NOT_HERE = ("git clone ", "cd gimbal", "sudo apt-get install ", "pip install ")
+# A reader of this checkout has cloned it and stands in it already. Outside a root of its own, no page changes this system.
+NOT_RUN = ("git clone ", "cd gimbal")
+CHANGES_THE_SYSTEM = ("sudo ",)
+FETCHES = re.compile(r"sudo |make |\S*\bpip install ")  # from the network
 
 # Parts of a line that belong to the machine: the same on the page and in what is printed, when each is replaced by its name.
 MACHINE = [(r"cpu:0, [^:]+: ", "cpu:0, NAME: "), (r"[\d.]+ [kMG]?B free", "N free"), (r"free of [\d.]+ [kMG]?B", "free of N"),
@@ -85,10 +88,10 @@ def matches(expected, found):
 class Background:
     """A command that goes on. Ends with the page, at the latest with this program."""
 
-    def __init__(self, command, environment):
+    def __init__(self, command, words, environment):
         self.command = command
         self.out = tempfile.NamedTemporaryFile("w+", errors="replace")
-        self.process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.out, env=environment)
+        self.process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.out, env=environment)
 
     def printed(self):
         with open(self.out.name, encoding="utf-8", errors="replace") as file:
@@ -114,56 +117,74 @@ class Background:
             return self.process.wait()
 
 
-def in_own_network():
-    """Starts this program again where every port is free; goes on here where that is refused."""
-    if os.environ.get("CHECK_README_NETWORK"):
-        return
-    for way in (["unshare", "--net"], ["unshare", "--user", "--map-root-user", "--net"]):
-        if subprocess.run(way + ["ip", "link", "set", "lo", "up"], capture_output=True, check=False).returncode == 0:
-            os.environ["CHECK_README_NETWORK"] = "own"
-            os.execvp(way[0], way + ["sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable] + sys.argv)
-    print("check-readme: no network of its own is to be had: the page's ports must be free here")
+class Network:
+    """A network of its own that commands can be run in, and others beside it not."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["unshare", "--net", "sh", "-c", "ip link set lo up && echo up && exec sleep infinity"], stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "up\n":
+            raise SystemExit("check-readme: no network of its own is to be had (it takes root and iproute2)")
+        self.enter = ["nsenter", f"--net=/proc/{self.process.pid}/ns/net"]
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--already", action="append", default=[])
     parser.add_argument("--program", default=os.path.join(ROOT, "build/release/gimbal"))
-    parser.add_argument("--path", default="")
+    parser.add_argument("--root", default="")
+    parser.add_argument("--own-build", action="store_true")
     parser.add_argument("--own-network", action="store_true")
     parser.add_argument("readme", nargs="?", default=os.path.join(ROOT, "README.md"))
     options = parser.parse_args(arguments)
-    if options.own_network:
-        in_own_network()
+    inside = os.path.join(ROOT, "build/bare-root", options.root)
+    if options.root and not os.path.exists(os.path.join(inside, "etc/debian_version")):
+        raise SystemExit(f"check-readme: there is no {options.root} yet: scripts/bare-root.sh new {options.root}")
     with open(options.readme, encoding="utf-8") as file:
         steps = list(commands(file.read()))
     compared, ran, wrong, going_on = 0, 0, 0, []
-    with tempfile.TemporaryDirectory() as home:
+    network = Network() if options.own_network else None
+    with tempfile.TemporaryDirectory(dir=os.path.join(inside, "tmp") if options.root else None) as home:
         os.makedirs(os.path.join(home, "bin"))
-        os.symlink(os.path.abspath(options.program), os.path.join(home, "bin", "gimbal"))
-        environment = dict(os.environ, PATH=":".join(filter(None, (os.path.join(home, "bin"), options.path and os.path.abspath(options.path), os.environ["PATH"]))))
+        if options.program != "installed":
+            os.symlink(os.path.abspath(options.program), os.path.join(home, "bin", "gimbal"))
+        environment = dict(os.environ, PATH=f"{home}/bin:{os.environ['PATH']}")
         program_environment = dict(environment, HOME=home, XDG_CACHE_HOME="")
+
+        def words(command, shell, of_program, signalled=False):
+            """The command that runs these words of a shell, here or in the root, where neither PATH nor HOME of this environment are."""
+            enter = network.enter if network and not FETCHES.match(command) else []
+            if not options.root:
+                return [*enter, "bash", "-c", shell]
+            there = os.path.join("/tmp", os.path.basename(home))
+            return [*enter, os.path.join(ROOT, "scripts/bare-root.sh"), "run", *["--own-build"] * options.own_build, *["--exec"] * signalled, options.root,
+                    "env", *[f"HOME={there}"] * of_program, "bash", "-c", 'PATH="$0/bin:$PATH"; ' + re.sub(r"\bsudo ", "", shell), there]
+
         try:
             for line, command, expected in steps:
-                if command in options.already or command.startswith(NOT_HERE):
-                    print(f"check-readme: not run again: {command}")
+                if command in options.already or command.startswith(NOT_RUN if options.root else NOT_RUN + CHANGES_THE_SYSTEM):
+                    print(f"check-readme: not run here: {command}")
                     continue
                 print(f"check-readme: $ {command}", flush=True)
-                mine = program_environment if command.startswith(("gimbal ", "./build/")) else environment
+                of_program = command.startswith(("gimbal ", "./build/"))
+                mine = None if options.root else program_environment if of_program else environment
                 ran += 1
                 if command.endswith(" &"):
-                    going_on.append(Background(command[:-2], mine))
+                    going_on.append(Background(command[:-2], words(command, "exec " + command[:-2], of_program, signalled=True), mine))
                     compared += bool(expected)
                     if expected and not going_on[-1].prints(expected):
                         wrong += 1
                         print(f"check-readme: {options.readme}:{line}: `{command}` does not print what the page says; it prints:\n{going_on[-1].printed()}")
                     continue
                 shell = command if "echo $?" in command else f"set -euo pipefail; {command}"
-                done = subprocess.run(["bash", "-c", shell], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                      env=mine, timeout=3000, text=True, errors="replace", check=False)
+                told = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if expected else {}  # with nothing to compare it is shown
+                done = subprocess.run(words(command, shell, of_program), cwd=ROOT, stdin=subprocess.DEVNULL, **told, env=mine, timeout=3000,
+                                      text=True, errors="replace", check=False)
                 if done.returncode != 0 and "echo $?" not in command:
-                    print(done.stdout)
-                    print(f"check-readme: {options.readme}:{line}: exit code {done.returncode} from: {command}")
+                    print(done.stdout or "", f"check-readme: {options.readme}:{line}: exit code {done.returncode} from: {command}", sep="\n")
                     wrong += 1
                     break
                 if not expected:
@@ -173,6 +194,8 @@ def main(arguments):
                     wrong += 1
                     print(f"check-readme: {options.readme}:{line}: `{command}` does not print what the page says; it prints:\n{done.stdout}")
         finally:
+            if network:
+                network.end()
             for background in reversed(going_on):
                 if code := background.end():
                     wrong += 1

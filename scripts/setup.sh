@@ -26,7 +26,7 @@ set -euo pipefail
 
 # "a|b": either will do, the first is preferred.
 build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libfmt-dev
-       nlohmann-json3-dev libboost1.81-dev zlib1g-dev libedit-dev libcurl4-openssl-dev "libcurl4|libcurl4t64"
+       nlohmann-json3-dev "libboost1.81-dev|libboost1.83-dev" zlib1g-dev libedit-dev libcurl4-openssl-dev "libcurl4|libcurl4t64"
        libgtest-dev libbenchmark-dev)
 package=(dpkg-dev file)
 checks=("clang-format-14|clang-format" clang-19 libclang-rt-19-dev lld-19 strace mandoc python3-jinja2 "libssl3|libssl3t64")

@@ -1,6 +1,6 @@
 # Most of what a test takes to compile and to link is what it has in common with its neighbours. With GIMBAL_MERGE_TESTS those that
 # need nothing of their own are a few programs. ctest has its entry for each file all the same, and runs it in a process of its own.
-# Whoever builds one test alone waits longer, so only CI and the preset asan ask for this. OFF is no test's name.
+# One test alone takes longer to build then, so only CI and the preset asan do this.
 set(merged_in_one_file 8)  # g++ takes 1 GB for these
 
 # These have targets, libraries or definitions of their own; so have those of a GPU backend and whatever replaces operator new, defines macros or has a main() of its own.
@@ -12,7 +12,12 @@ function(gimbal_program_of_test name source)
   set(program ${name} PARENT_SCOPE)
   string(REGEX REPLACE "_test$" "" subject ${name})
   file(STRINGS ${source} special REGEX "^#define|^int main|support/operator_new.h")
-  if(NOT GIMBAL_MERGE_TESTS STREQUAL "ON" AND NOT name MATCHES "${GIMBAL_MERGE_TESTS}")
+  if(GIMBAL_MERGE_TESTS STREQUAL "threads")
+    gimbal_merged_for_tsan(${name} ${source} merged)
+  else()
+    set(merged ${GIMBAL_MERGE_TESTS})
+  endif()
+  if(NOT merged)
     return()
   endif()
   if(special OR subject IN_LIST never_merged OR source MATCHES "/tests/(library|shapes)/" OR name MATCHES "^(${of_a_backend})_")

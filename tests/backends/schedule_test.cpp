@@ -1,6 +1,7 @@
 // The order in which the CPU runs a program's ops must be one that the program allows. Checked by brute
 // force, work item against work item and byte range against byte range, on random programs whose values share
 // memory in every way, and on whole models with the memory that they are given.
+// Threads: those of the pool that runs the schedule.
 #include "backends/cpu/schedule.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Conversations: limits, forgetting, and many at once sharing one model's memory.
+// Threads: the device's.
 #include "runtime/session.h"
 
 #include <gtest/gtest.h>
