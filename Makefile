@@ -62,6 +62,10 @@ check-format: setup-checks  ## fail when `make format` would change a file
 check-layers: setup-build  ## fail when an include points up the layers
 	@scripts/check-layers.py
 
+check-docs: setup-build  ## fail for dead links, long lines, old tables, missing sources, and more riddles in comments
+	@scripts/check-docs.py
+	@scripts/check-prose.py
+
 setup: setup-build setup-checks  ## install what building, testing and checking need
 
 setup-%:
@@ -78,6 +82,6 @@ clean:  ## remove everything that was built
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z0-9-]+:.*##/ { printf "  make %-20s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: run build package test asan tsan test-aarch64 test-gpu test-real check-combinations measure-sizes fuzz format check-format check-layers setup clean help
+.PHONY: run build package test asan tsan test-aarch64 test-gpu test-real check-combinations measure-sizes fuzz format check-format check-layers check-docs setup clean help
 # Kept, although make takes it for an intermediate file.
 .PRECIOUS: build/%/build.ninja

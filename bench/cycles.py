@@ -3,7 +3,7 @@
 
   bench/cycles.py        x86 with AVX-512 and VNNI; needs gcc
 
-docs/performance.md ("Row by row") has its results. The length of a cycle is measured by a chain of additions, and each time is the
+bench/results/cycles.json has its results. The length of a cycle is measured by a chain of additions, and each time is the
 least of 40: run it while nothing else runs.
 """
 import os

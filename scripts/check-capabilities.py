@@ -17,16 +17,23 @@ ROWS = {0: 22, 1: 50, 2: 66, 3: 74, 4: 31}  # document: number of its last row; 
 BEGIN, END = "<!-- counts: scripts/check-capabilities.py --update -->", "<!-- end of counts -->"
 
 ROW = re.compile(r"^\| *(\d+-\d+) *\|(.*)\|\s*$")
+CONTINUED = re.compile(r"^\| *\|(.*)\|\s*$")  # the row below one that is too long for a line
 STATE = re.compile(r"done|partly|later")
 NAMED = re.compile(r"`([^`]+)`")
 
 
 def parse(text):
     """Rows as (line number, id, capability, state, shown by); a row with another number of cells has None for all three."""
+    rows = []
     for number, line in enumerate(text.split("\n"), 1):
         if match := ROW.match(line):
-            cells = [cell.strip() for cell in match.group(2).split("|")]
-            yield (number, match.group(1), *(cells if len(cells) == 3 else [None] * 3))
+            rows.append((number, match.group(1), [cell.strip() for cell in match.group(2).split("|")]))
+        elif rows and (match := CONTINUED.match(line)):
+            more = [cell.strip() for cell in match.group(1).split("|")]
+            if len(more) == len(rows[-1][2]):
+                rows[-1][2][:] = [f"{cell} {rest}".strip() for cell, rest in zip(rows[-1][2], more)]
+    for number, row_id, cells in rows:
+        yield (number, row_id, *(cells if len(cells) == 3 else [None] * 3))
 
 
 def summary(rows):
@@ -130,6 +137,7 @@ def self_test():
         ("partly without what is missing", with_line(5, "| 0-6 | x | partly | `good_test` |"), "'missing: ...' belongs"),
         ("done with something missing", with_line(5, "| 0-6 | x | done | `good_test`; missing: y |"), "'missing: ...' belongs"),
         ("a wrong count", page(lines).replace("| done | 1 |", "| done | 2 |"), "the summary does not count"),
+        ("a continued row without its test", with_line(5, "| 0-6 | x | done | by |\n| | | | `bad_test` |"), "no test or script 'bad_test'"),
         ("no marks", page(lines).replace(END, ""), "are missing"),
     ]
     wrong = [f"the good page: {v}" for v in check(page(lines), known, exists)[0]]

@@ -9,6 +9,7 @@ import fnmatch
 import os
 import re
 import sys
+import textwrap
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 LIST, PAGE = "tests/left-out.txt", "docs/testing.md"
@@ -53,9 +54,13 @@ def unknown(all_rules, names):
 
 
 def table(all_rules):
-    lines, before = ["| stage | left out | because |", "|---|---|---|"], ""
+    """A list: stages, and in each the tests with the reason."""
+    lines, before = [], ""
     for stage, patterns, reason in all_rules:
-        lines.append(f"| {STAGES[stage] if stage != before else ''} | {', '.join(f'`{p}`' for p in patterns)} | {reason} |")
+        if stage != before:
+            lines.append(f"- **{STAGES[stage]}**")
+        lines.append(textwrap.fill(f"{', '.join(f'`{p}`' for p in patterns)}: {reason}", 120, initial_indent="  - ", subsequent_indent="    ",
+                                   break_long_words=False, break_on_hyphens=False))
         before = stage
     return "\n".join(lines)
 
@@ -70,7 +75,7 @@ def self_test():
     assert some == [("gpu", ["a_test", "*_wide"], "why")]
     assert unknown(some, {"a_test", "*_wide"}) == []
     assert unknown(some, {"b_test"}) == ["a_test", "*_wide"]
-    assert "| GPU backends | `a_test`, `*_wide` | why |" in with_table(f"x\n{BEGIN}\nold\n{END}\ny", table(some))
+    assert "- **GPU backends**\n  - `a_test`, `*_wide`: why\n" in with_table(f"x\n{BEGIN}\nold\n{END}\ny", table(some))
     print("left-out: finds names that no test has")
 
 

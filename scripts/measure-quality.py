@@ -190,6 +190,7 @@ def write_page(text):
     begin, end = page.index(MARKS[0]) + len(MARKS[0]), page.index(MARKS[1])
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(page[:begin] + "\n" + text + "\n" + page[end:])
+    subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "check-docs.py"), "--wrap", PAGE], check=True)
 
 
 def main():

@@ -8,7 +8,7 @@ Usage: mutants.py --check                       every anchor of tests/mutants.to
 A run works on the last commit, in a worktree of its own (build/mutants/tree), and never changes the checkout. Only the tests that
 a mutant names are built and run, first without any mutant: they must pass. The outcomes are "killed by TEST", "SURVIVED" and
 errors of the list itself ("does not apply", "does not build"); they are kept in build/mutants/results.json, and --write-docs
-puts them into docs/testing.md. --minutes N: begin no mutant after so many. With --write-docs alone nothing is run.
+puts them into tests/mutants.json and docs/internals/mutants.md. --minutes N: begin no mutant after so many. With --write-docs alone nothing is run.
 """
 import argparse
 import datetime
@@ -18,6 +18,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import time
 import tomllib
 
@@ -26,7 +27,8 @@ LIST = os.path.join(ROOT, "tests", "mutants.toml")
 WORK = os.path.join(ROOT, "build", "mutants")
 TREE = os.path.join(WORK, "tree")
 RESULTS = os.path.join(WORK, "results.json")
-DOCS = os.path.join(ROOT, "docs", "testing.md")
+DOCS = os.path.join(ROOT, "docs", "internals", "mutants.md")
+KNOWN = os.path.join(ROOT, "tests", "mutants.json")  # the outcomes that the page shows
 LEAST = 40
 SECONDS_PER_TEST = 600
 
@@ -134,37 +136,41 @@ def outcome_of(mutant, jobs):
 
 
 def read_results():
-    """What the table of the docs says, and what was run here since."""
-    with open(DOCS, encoding="utf-8") as file:
-        written = re.findall(r"^\| [^|]* \| `([^`]+)`: [^|]* \| ([^|]*) \| (\S+), (\S+) \|$", file.read(), re.M)
-    results = {name: {"outcome": outcome, "date": date, "commit": commit} for name, outcome, date, commit in written}
-    try:
-        with open(RESULTS, encoding="utf-8") as file:
-            results.update(json.load(file))
-    except (OSError, json.JSONDecodeError):
-        pass
+    """The outcomes of the repository, and those of runs here since."""
+    results = {}
+    for path in (KNOWN, RESULTS):
+        try:
+            with open(path, encoding="utf-8") as file:
+                results.update(json.load(file))
+        except (OSError, json.JSONDecodeError):
+            pass
     return results
 
 
-def table(all_mutants, results):
-    lines = ["| layer | mutant: what it breaks | outcome | at |", "|---|---|---|---|"]
-    counts = {"killed": 0, "SURVIVED": 0, "not run": 0}
+def page(all_mutants, results):
+    counts, layers = {"killed": 0, "SURVIVED": 0, "not run": 0}, {}
     for mutant in all_mutants:
         r = results.get(mutant["name"])
-        outcome = r["outcome"] if r else "not run"
-        counts[outcome.split()[0] if not outcome.startswith("not") else "not run"] = counts.get(outcome.split()[0] if not outcome.startswith("not") else "not run", 0) + 1
-        lines.append(f"| {mutant['layer']} | `{mutant['name']}`: {mutant['breaks']} | {outcome} | {r['date'] + ', ' + r['commit'] if r else ''} |")
+        kind = r["outcome"] if r else "not run"
+        kind = "killed" if kind.startswith("killed") else kind
+        counts[kind] = counts.get(kind, 0) + 1
+        outcome = f"{r['outcome'][:1].upper()}{r['outcome'][1:]} ({r['date']}, {r['commit']})" if r else "Not run"
+        layers.setdefault(mutant["layer"], []).append(textwrap.fill(f"- `{mutant['name']}`: {mutant['breaks']}. {outcome}.", 120, subsequent_indent="  ",
+                                                                    break_long_words=False, break_on_hyphens=False))
     head = ", ".join(f"{n} {what}" for what, n in counts.items() if n)
-    return f"{len(all_mutants)} mutants: {head}.\n\n" + "\n".join(lines)
+    text = ["# Mutants", "", "Defects that the tests must notice ([how](../testing.md#mutants)), by layer. Written by `scripts/mutants.py --write-docs` from",
+            "`tests/mutants.toml` and `tests/mutants.json`.", "", f"{len(all_mutants)} mutants: {head}."]
+    for layer, lines in layers.items():
+        text += ["", f"## {layer}", "", *lines]
+    return "\n".join(text) + "\n"
 
 
 def write_docs(all_mutants, results):
-    with open(DOCS, encoding="utf-8") as file:
-        text = file.read()
-    begin, end = "<!-- mutants.py writes from here -->\n", "<!-- mutants.py writes to here -->\n"
-    before, after = text.split(begin)[0], text.split(end)[1]
+    known = {mutant["name"]: results[mutant["name"]] for mutant in all_mutants if mutant["name"] in results}
+    with open(KNOWN, "w", encoding="utf-8") as file:
+        file.write("{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(result)}" for name, result in known.items()) + "\n}\n")
     with open(DOCS, "w", encoding="utf-8") as file:
-        file.write(before + begin + "\n" + table(all_mutants, results) + "\n\n" + end + after)
+        file.write(page(all_mutants, results))
 
 
 def main():

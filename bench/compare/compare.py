@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """gimbal beside llama.cpp as npm packages it: installs that peer, runs both on the same files in alternation
-(A B A B ...), and writes medians, spread and ratios into docs/performance.md, between two marks.
+(A B A B ...), and writes medians, spread and ratios into bench/results, whose tables the pages show.
 
   compare.py --synthetic                     every shape and format of the page, with 1 and 2 threads
-  compare.py a.gguf b.gguf -t 2 --quick      one round, printed and not written into the page
+  compare.py a.gguf b.gguf -t 2 --quick      one round, printed and not written into bench/results
   compare.py a.gguf --cpu-variant avx2 --peer-variant haswell
-  compare.py --render r1.json r2.json        the page anew from results of earlier runs
+  compare.py --render r1.json r2.json        the tables anew from sessions of earlier runs
 
 Needs x86-64 Linux, Python 3, npm, git and g++ (`scripts/setup.sh build compare`), and the release build of gimbal.
 """
@@ -49,7 +49,7 @@ def arguments(argv):
     p.add_argument("--rounds", type=int, metavar="N", help="rounds, each engine once in each (default 3)")
     p.add_argument("--attempts", type=int, default=3, metavar="N", help="how often a round is run at most when others keep "
                    "the machine busy; the least disturbed one counts (default 3)")
-    p.add_argument("--quick", action="store_true", help="one round, and the page stays as it is unless --page is given")
+    p.add_argument("--quick", action="store_true", help="one round, and only printed")
     p.add_argument("--cpu-variant", metavar="NAME", help="force gimbal's instruction set, such as avx2 or avx512vnni")
     p.add_argument("--peer-variant", metavar="NAME", help="force the peer's CPU library, such as haswell or zen4 (default: "
                    "the peer chooses)")
@@ -57,7 +57,7 @@ def arguments(argv):
     p.add_argument("--work", default=os.path.join(ROOT, "build", "compare"), metavar="FOLDER",
                    help="the peer, the made files and the results go here (default build/compare)")
     p.add_argument("--results", metavar="FILE", help="where to write every run (default: a new file in the work folder)")
-    p.add_argument("--page", metavar="FILE", help="the page to write into (default docs/performance.md)")
+    p.add_argument("--name", metavar="NAME", help="write the table to bench/results/NAME.json (default: a name made of processor and variant)")
     p.add_argument("--no-page", action="store_true", help="print the tables only")
     a = p.parse_args(argv)
     try:
@@ -69,8 +69,7 @@ def arguments(argv):
         p.error("threads, rounds, attempts and numbers of tokens start at 1")
     if not (a.files or a.synthetic or a.render):
         p.error("give model files, --synthetic or --render")
-    if a.page is None and not a.quick:
-        a.page = os.path.join(ROOT, "docs", "performance.md")
+    a.no_page = a.no_page or a.quick
     return a
 
 
@@ -186,12 +185,10 @@ def read(path):
         raise Problem(f"{path} is not a results file: {error}") from None
 
 
-def write_into(page, markdown):
-    """Between the two marks of a page."""
-    with open(page, encoding="utf-8") as file:
-        text = file.read()
-    with open(page, "w", encoding="utf-8") as file:
-        file.write(report.place(text, markdown))
+def publish(name, data):
+    """Writes a file of bench/results, and the table of each page that shows it."""
+    say(f"wrote {os.path.relpath(report.save(os.path.join(ROOT, 'bench', 'results'), name, data), ROOT)}")
+    subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "check-docs.py"), "--update"], check=True)
 
 
 def run(a, measure_all, table, more):
@@ -216,9 +213,12 @@ def main(argv):
             failures = sessions[-1]["failures"]
         markdown = report.render(sessions)
         print(markdown)
-        if a.page and not a.no_page and markdown.startswith("#"):
-            write_into(a.page, markdown)
-            say(f"written into {a.page}")
+        groups = [] if a.no_page else report.merge(sessions).values()
+        if a.name and len(groups) > 1:
+            raise Problem(f"--name {a.name}: these sessions make {len(groups)} tables; render them one by one")
+        for rows in groups:
+            session = next(iter(rows.values())).session
+            publish(a.name or report.name_of(session), report.results(rows))
     except (Problem, OSError, ValueError, subprocess.CalledProcessError) as problem:
         say(problem)
         return 1

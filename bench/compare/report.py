@@ -1,17 +1,19 @@
-"""From results files to the tables in docs/performance.md: merging, medians, ratios, Markdown.
+"""From sessions to results: merging, medians, ratios; as Markdown to print, and as files of bench/results, which the pages show.
 
-A results file (JSON) is one session: what was measured where ("machine", "gimbal", "peer", "settings"), every single
+A session file (JSON) has every run of one call: what was measured where ("machine", "gimbal", "peer", "settings"), every single
 round ("runs"; "unused" are those that others disturbed and that were run again) and what could not be measured
 ("failures"). Nothing here measures or needs the peer.
 """
+import json
 import math
+import os
+import re
 import statistics
 
 FORMAT = 1
 QUIET = 0.05  # processors that others may keep busy beside a run before it counts as disturbed
-BEGIN = "<!-- comparison: written by bench/compare/compare.py, see bench/compare/README.md -->"
-END = "<!-- end of comparison -->"
-HEADING = "## Beside another engine"
+COLUMNS = ["file", "threads", "prompt, tok/s: gimbal", "peer", "ratio", "generation, tok/s: gimbal", "peer", "ratio",
+           "% of memory limit", "start, s", "peak memory, GB"]
 
 
 def figure(x):
@@ -81,16 +83,15 @@ def pair(row, what, unit):
 
 
 def table(rows):
-    lines = ["| file | threads | prompt, tok/s: gimbal | peer | ratio | generation, tok/s: gimbal | peer | ratio "
-             "| % of memory limit | start, s | peak memory, GB |",
-             "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    """The cells of each row, as COLUMNS has them."""
+    lines = []
     for (file, threads), row in sorted(rows.items()):
         cells = [file, threads]
         for what in ("prompt", "generation"):
             cells += [spread(row.values("gimbal", what)), spread(row.values("peer", what)), row.ratio_text(what)]
         cells += [f"{100 * statistics.median(row.values('gimbal', 'memory_share')):.0f}",
                   pair(row, "start_seconds", 1), pair(row, "peak_bytes", 1e9)]
-        lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+        lines.append([str(cell) for cell in cells])
     return lines
 
 
@@ -124,7 +125,7 @@ def disturbed(rows):
     worst = {cell: max(run["others"] for runs in row.by_engine.values() for run in runs) for cell, row in rows.items()}
     return ["Disturbed, to be measured again: " + ", ".join(
         f"{file} with {threads_text(threads)} (others kept up to {worst[file, threads]:.2f} processors busy)"
-        for file, threads in sorted(worst) if worst[file, threads] > QUIET)] if max(worst.values()) > QUIET else []
+        for file, threads in sorted(worst) if worst[file, threads] > QUIET) + "."] if max(worst.values()) > QUIET else []
 
 
 def machine_text(machine):
@@ -142,28 +143,36 @@ def prepared(rows, engine):
     return listed(sorted(use.removeprefix("libggml-cpu-").removesuffix(".so") for use in uses))
 
 
-def section(rows):
+def results(rows):
+    """One table with all that belongs to it: what a file of bench/results holds."""
     sessions = list({id(row.session): row.session for row in rows.values()}.values())
     first, settings = sessions[0], sessions[0]["settings"]
     ours = f"gimbal's {prepared(rows, 'gimbal')} kernels" + (" (forced)" if settings["cpu_variant"] else "")
     theirs = f"the peer's {prepared(rows, 'peer')} library" + (" (forced)" if settings["peer_variant"] else " (its own choice)")
-    peers = listed(f"{s['peer']['engine']} of the npm package {s['peer']['package']} {s['peer']['version']}" for s in sessions)
     counts = sorted({len(runs) for row in rows.values() for runs in row.by_engine.values()})
     rounds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    lines = [f"### {ours} against {theirs}", "",
-             f"Machine: {machine_text(first['machine'])}. gimbal: {listed(s['gimbal']['version'] for s in sessions)}. "
-             f"Peer: {peers}.", "", *table(rows), "", *([summary(rows), ""] if len(rows) > 1 else []),
-             f"Prompt of {settings['prompt']} tokens, {settings['generate']} tokens generated; {rounds} alternated "
-             f"round{'' if counts == [1] else 's'} (the medians, and in brackets lowest to highest). Start: from the start of the "
-             "process to its end with one token computed; start and memory are gimbal's / the peer's.", "", "```"]
-    lines += [f"{session['command']}   # {session['date'][:10]}" for session in sessions]
-    lines.append("```")
-    lines += [line for text in disturbed(rows) for line in ("", text)]
+    notes = [summary(rows)] if len(rows) > 1 else []
+    notes.append(f"Prompt of {settings['prompt']} tokens, {settings['generate']} tokens generated; {rounds} alternated "
+                 f"round{'' if counts == [1] else 's'} (the medians, and in brackets lowest to highest). Start: from the start of the "
+                 "process to its end with one token computed; start and memory are gimbal's / the peer's.")
+    notes += disturbed(rows)
     failures = {(f["file"], f["threads"]): f for s in sessions for f in s["failures"]}
-    for (file, threads), failure in failures.items():
-        if (file, threads) not in rows:
-            lines += ["", f"Not measured: {file} with {threads_text(threads)}: {failure['reason']}"]
-    return lines
+    notes += [f"Not measured: {file} with {threads_text(threads)}: {failure['reason']}"
+              for (file, threads), failure in failures.items() if (file, threads) not in rows]
+    return {"title": f"{ours} against {theirs}", "machine": machine_text(first["machine"]),
+            "peer": listed(f"{s['peer']['engine']} of the npm package {s['peer']['package']} {s['peer']['version']}" for s in sessions),
+            "date": listed(s["date"][:10] for s in sessions), "commit": listed(s["gimbal"]["version"] for s in sessions),
+            "commands": [f"{session['command']}   # {session['date'][:10]}" for session in sessions],
+            "notes": notes, "columns": COLUMNS, "rows": table(rows)}
+
+
+def section(data):
+    """Such a table as Markdown."""
+    lines = [f"### {data['title']}", "", f"Machine: {data['machine']}. gimbal: {data['commit']}. Peer: {data['peer']}.", "",
+             "| " + " | ".join(data["columns"]) + " |", "|" + "|".join(["---"] + ["--:"] * (len(data["columns"]) - 1)) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in data["rows"]]
+    lines += [line for note in data["notes"] for line in ("", note)]
+    return "\n".join([*lines, "", "```", *data["commands"], "```"])
 
 
 def render(sessions):
@@ -171,14 +180,23 @@ def render(sessions):
     groups = merge(sessions)
     if not groups:
         return "Nothing was measured for both engines.\n"
-    return "\n\n".join("\n".join(section(rows)) for rows in groups.values()) + "\n"
+    return "\n\n".join(section(results(rows)) for rows in groups.values()) + "\n"
 
 
-def place(page, markdown):
-    """The page with the text between the two marks replaced; a page without them gets them at its end."""
-    block = f"{BEGIN}\n\n{markdown.strip()}\n\n{END}"
-    if page.count(BEGIN) == 1 and page.count(END) == 1 and page.index(BEGIN) < page.index(END):
-        return page[:page.index(BEGIN)] + block + page[page.index(END) + len(END):]
-    if BEGIN in page or END in page:
-        raise ValueError(f"the marks '{BEGIN}' and '{END}' must stand once each, in this order; mend the page by hand")
-    return f"{page.rstrip()}\n\n{HEADING}\n\n{block}\n"
+def name_of(session):
+    """The name of the file in bench/results: one for each processor, forced variant, and length of texts."""
+    settings = session["settings"]
+    parts = ["llama.cpp", session["machine"]["cpu"], settings["cpu_variant"] or ""]
+    if (settings["prompt"], settings["generate"]) != (512, 128):
+        parts.append(f"{settings['prompt']}-{settings['generate']}")
+    return "-".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-") for part in parts if part)
+
+
+def save(folder, name, data):
+    """Writes folder/name.json, a row on each line. Its path."""
+    body = json.dumps({key: value for key, value in data.items() if key != "rows"}, indent=1, ensure_ascii=False)
+    rows = ",\n".join("  " + json.dumps(row, ensure_ascii=False) for row in data["rows"])
+    path = os.path.join(folder, name + ".json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(body[:-2] + ',\n "rows": [\n' + rows + "\n ]\n}\n")
+    return path

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The numbers of docs/performance.md are what was measured: medians, ratios, merging, and the page around them. Needs
+"""The numbers of the results are those that were measured: medians, ratios, merging, and the files of bench/results. Needs
 neither the peer nor a network."""
 import copy
+import json
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True  # no __pycache__ in the checkout
@@ -118,20 +120,24 @@ class Merging(unittest.TestCase):
             report.render([session(three_rounds(), format=0)])
 
 
-class Page(unittest.TestCase):
-    def test_only_what_is_between_the_marks_changes(self):
-        page = f"# Before\n\n{report.BEGIN}\nold\n{report.END}\n\n## After\n"
-        self.assertEqual(report.place(page, "new\n"), f"# Before\n\n{report.BEGIN}\n\nnew\n\n{report.END}\n\n## After\n")
+class Files(unittest.TestCase):
+    def test_a_file_of_results_has_all_that_belongs_to_the_table(self):
+        data = report.results(next(iter(report.merge([session(three_rounds())]).values())))
+        with tempfile.TemporaryDirectory() as folder:
+            with open(report.save(folder, "a", data), encoding="utf-8") as file:
+                self.assertEqual(json.load(file), data)
+        self.assertEqual(data["commands"], ["compare.py a.gguf   # 2026-01-01"])
+        self.assertEqual((data["date"], data["commit"]), ("2026-01-01", "gimbal 9"))
+        self.assertEqual([len(row) for row in data["rows"]], [len(data["columns"])])
 
-    def test_twice_is_the_same_as_once(self):
-        once = report.place("# Page\n", "text")
-        self.assertEqual(report.place(once, "text"), once)
-        self.assertIn(report.HEADING, once)
-
-    def test_damaged_marks_are_refused(self):
-        for page in (report.BEGIN, report.END, report.END + report.BEGIN, 2 * (report.BEGIN + report.END)):
-            with self.assertRaises(ValueError):
-                report.place(page, "new")
+    def test_another_variant_or_length_is_another_file(self):
+        names = {report.name_of(session([]))}
+        self.assertEqual(names, {"llama.cpp-some-cpu"})
+        for key, value in [("cpu_variant", "avx2"), ("prompt", 64)]:
+            other = copy.deepcopy(session([]))
+            other["settings"][key] = value
+            names.add(report.name_of(other))
+        self.assertEqual(names, {"llama.cpp-some-cpu", "llama.cpp-some-cpu-avx2", "llama.cpp-some-cpu-64-128"})
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
   serve.py a.gguf b.gguf                      1, 4 and 16 streams, 2 rounds; prints the table
   serve.py a.gguf --streams 16 --rounds 3     more of one cell
   serve.py a.gguf --requests 4                each stream goes on with another request, four in all
-  serve.py a.gguf --page docs/serving.md      writes the table between the page's two marks
+  serve.py a.gguf --publish                   writes bench/results/serve.json, which docs/serving.md shows
   serve.py --render r.json                    the table anew from an earlier run
 
 Both servers run all the time, one idle while the other is measured, in turn. What is compared is said in README.md.
@@ -48,7 +48,7 @@ def arguments(argv):
     p.add_argument("--gimbal", default=os.path.join(compare.ROOT, "build", "release", "gimbal"), metavar="PROGRAM")
     p.add_argument("--work", default=os.path.join(compare.ROOT, "build", "compare"), metavar="FOLDER")
     p.add_argument("--results", metavar="FILE", help="where to write every run")
-    p.add_argument("--page", metavar="FILE", help="a page to write the table into")
+    p.add_argument("--publish", action="store_true", help="write bench/results/serve.json and the page that shows it")
     a = p.parse_args(argv)
     a.streams = [int(n) for n in a.streams.split(",")]
     if not a.files and not a.render:
@@ -244,40 +244,49 @@ def front_text(session, file, served):
             f"{100 * each * served:.2f} % of one stream's time.")
 
 
-def table(session):
+COLUMNS = ["file", "streams", "tokens/s, gimbal", "peer", "ratio", "first token, ms p50 / p99, gimbal", "peer",
+           "between tokens, ms p50 / p99, gimbal", "peer"]
+
+
+def results(session):
+    """The table of a session with all that belongs to it: what a file of bench/results holds."""
     cells = {}
     for run in session["runs"]:
         cells.setdefault((run["file"], run["streams"]), {}).setdefault(run["engine"], []).append(run)
-    lines = ["| file | streams | tokens/s, gimbal | peer | ratio | first token, ms p50 / p99, gimbal | peer | between tokens, ms p50 / p99, gimbal | peer |",
-             "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
-    cost = []
+    rows, cost = [], []
     for (file, streams), engines in sorted(cells.items()):
         ours, theirs = engines["gimbal"], engines["peer"]
         a, b = (statistics.median(run["tokens_per_second"] for run in runs) for runs in (ours, theirs))
-        lines.append(f"| {file} | {streams} | {report.figure(a)} | {report.figure(b)} | **{a / b:.2f}** | " +
-                     " | ".join(milliseconds(runs, what) for what in ("first", "between") for runs in (ours, theirs)) + " |")
+        rows.append([file, str(streams), report.figure(a), report.figure(b), f"**{a / b:.2f}**",
+                     *(milliseconds(runs, what) for what in ("first", "between") for runs in (ours, theirs))])
         for run in ours:
             if "bench" in run:
                 cost.append((file, 1 / statistics.fmean(run["between"]), run["bench"]))
+    notes = []
     for file in dict.fromkeys(file for file, _, _ in cost):
         served, alone = (statistics.median(row[i] for row in cost if row[0] == file) for i in (1, 2))
-        lines += ["", f"{file}, one stream between its first and last token: {served:.1f} tokens/s, where `gimbal bench --sequences 1 --depth "
-                  f"{session['prompt']}` has {alone:.1f}: {100 * abs(1 - served / alone):.1f} % {'less' if served < alone else 'more'}. "
-                  + front_text(session, file, served)]
-    lines += ["", f"{report.machine_text(session['machine'])}; {report.threads_text(session['threads'])}; prompts of {session['prompt']} tokens, no two alike, "
-              f"{session['generate']} tokens of each answer, greedy, no drafts, all streams beginning together"
-              + (f", {session['requests']} requests of each, one after the other" if session["requests"] > 1 else "") + f"; {session['peer']['engine']} with `--parallel {PLACES}`. "
-              f"Others kept up to {max(run['others'] for run in session['runs']):.2f} processors busy.", "", "```",
-              session["command"] + f"   # {session['date'][:10]}", "```"]
-    return "\n".join(lines)
+        notes.append(f"{file}, one stream between its first and last token: {served:.1f} tokens/s, where `gimbal bench --sequences 1 --depth "
+                     f"{session['prompt']}` has {alone:.1f}: {100 * abs(1 - served / alone):.1f} % {'less' if served < alone else 'more'}. "
+                     + front_text(session, file, served))
+    notes.append(f"{report.threads_text(session['threads'])}; prompts of {session['prompt']} tokens, no two alike, "
+                 f"{session['generate']} tokens of each answer, greedy, no drafts, all streams begin together"
+                 + (f", {session['requests']} requests of each, one after the other" if session["requests"] > 1 else "") + ". "
+                 f"Other processes kept up to {max(run['others'] for run in session['runs']):.2f} of a processor busy.")
+    return {"title": "gimbal serve beside llama.cpp's server", "machine": report.machine_text(session["machine"]),
+            "peer": f"{session['peer']['engine']} with --parallel {PLACES}", "date": session["date"][:10], "commit": compare.commit(),
+            "commands": [session["command"]], "notes": notes, "columns": COLUMNS, "rows": rows}
+
+
+def table(session):
+    return report.section(results(session))
 
 
 def main(argv):
     a = arguments(argv)
 
     def write_page(session):
-        if a.page:
-            compare.write_into(a.page, table(session))
+        if a.publish:
+            compare.publish("serve", results(session))
 
     return compare.run(a, lambda: measure_all(a, argv), table, write_page)
 

@@ -1,4 +1,4 @@
-// What a command is: it declares what it takes, then runs. One file per command; main.cpp holds the table of
+// A command declares its options, then runs. One file for each; commands.cpp holds the table of
 // them.
 #pragma once
 #include <memory>

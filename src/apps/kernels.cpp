@@ -1,5 +1,5 @@
-// gimbal kernels: the capability table, straight from the rows that also dispatch. --markdown makes
-// docs/kernels.md.
+// gimbal kernels: the capability table, straight from the rows that also dispatch. --markdown prints it
+// as a page.
 #include "apps/command.h"
 #include "apps/shared/json.h"
 #include "apps/shared/terminal.h"

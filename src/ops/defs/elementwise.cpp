@@ -67,8 +67,8 @@ Bench bench_of(DType, int rows, int) {
   return bench_of_rows(def(Kind).max_inputs(), rows, p);
 }
 
-// `Roundings`: as allowed by the op's definition in docs/architecture.md. `FirstScale`: of the first input of
-// the cases.
+// `Roundings`: as allowed by the op's definition in docs/internals/numerics.md. `FirstScale`: of the first
+// input of the cases.
 template <OpKind Kind, Each each, int Roundings, int FirstScale = 1>
 constexpr OpCheck check() {
   return {.reference = reference_of<each>,

@@ -67,7 +67,7 @@ Refused no_embeddings(const ServedModel&);  // of a model that ranks documents
 // anthropic.cpp
 Refused messages(Call&);
 Refused count_tokens(Call&);
-// ollama.cpp
+// ollama_texts.cpp, ollama_models.cpp
 Refused ollama_generate(Call&);
 Refused ollama_chat(Call&);
 Refused ollama_embed(Call&);

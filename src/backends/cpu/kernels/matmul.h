@@ -166,7 +166,7 @@ template <class P>
 }
 
 // Some formats reach higher bandwidth with two interleaved streams from distant addresses. The cause is
-// unknown; the choice is measured (docs/performance.md).
+// unknown; the choice is measured (docs/internals/measurements.md).
 template <class W>
 constexpr bool wants_two_streams() {
   if constexpr (requires { W::two_streams; }) return W::two_streams;

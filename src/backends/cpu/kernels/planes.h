@@ -1,4 +1,4 @@
-// The planes of packed/layout.h that keep the codes of blocks of 256. E is the eighth of the block (32
+// The planes of packing/layout.h that keep the codes of blocks of 256. E is the eighth of the block (32
 // columns), i the vector in it.
 // codes() is instantiated for each eighth, or for `alike` eighths from E on, with vectors numbered 8 (e - E)
 // + i. any_eighth() is a single function for all eighths, with variable shifts.
