@@ -15,26 +15,25 @@ void row(IO& io, S& p) {
   io(p.token, p.logprob);
 }
 
+// The values and not the digest: the reader computes its own.
+template <class IO, FieldsOf<EmbeddingSpan> S>
+void row(IO& io, S& s) {
+  if constexpr (std::is_const_v<S>) {
+    const auto values = s.of->values();
+    io(s.position, s.first, s.rows, s.of->width(), std::vector<float>(values.begin(), values.end()));
+  } else {
+    int width = 0;
+    std::vector<float> values;
+    io(s.position, s.first, s.rows, width, values);
+    auto made = io.right ? Embeddings::create(std::move(values), width) : Error{};
+    io.right = made && s.position >= 0 && s.first >= 0 && s.rows > 0 && s.rows <= (*made)->rows() - s.first;
+    if (io.right) s.of = std::move(*made);
+  }
+}
+
 template <class IO, FieldsOf<Durations> S>
 void fields(IO& io, S& d) {
   io("counts", d.counts), io("sum", d.sum);
-}
-
-// The values and not the digest: the reader computes its own.
-template <class IO>
-void row(IO& io, const EmbeddingSpan& s) {
-  const std::vector<float> values(s.of->values().begin(), s.of->values().end());
-  io(s.position, s.first, s.rows, s.of->width(), values);
-}
-template <class IO>
-void row(IO& io, EmbeddingSpan& s) {
-  int width = 0;
-  std::vector<float> values;
-  io(s.position, s.first, s.rows, width, values);
-  if (!io.right) return;
-  auto made = Embeddings::create(std::move(values), width);
-  if (made) s.of = std::move(*made);
-  io.right = made && s.position >= 0 && s.first >= 0 && s.rows > 0 && s.rows <= s.of->rows() - s.first;
 }
 
 }  // namespace gimbal
