@@ -21,7 +21,7 @@ struct RecordOptions {
   int context = 1;              // positions of each
   int64_t cache_positions = 1;  // of all together, where all positions are kept
   DType cache_type = DType::F16;
-  bool embeddings = false;  // the rows are given as embeddings, not as tokens
+  bool embeddings = false;  // rows may have embeddings in place of tokens
   bool hidden = false;      // Output::Hidden can be asked for
   bool logits = true;       // Output::Logits can be asked for
   bool marks = false;       // Sequence::mark() is used
@@ -94,7 +94,7 @@ class Recorder {
   // One's own: `width` values per row.
   Value row_input(const std::string& name, DType type, int width,
                   std::function<void(const StepRow&, std::byte* to)> fill);
-  // The rows' embeddings: looked up in `table`, or given in place of tokens. f32[width, R]
+  // The rows' embeddings: looked up in `table`, or given in place of a token. f32[width, R]
   Value embedded(Value table);
   // Given for each row beside its token: the state of the row before it in another model. f32[width, R]
   Value states();

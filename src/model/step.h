@@ -12,7 +12,7 @@ namespace gimbal {
 // One row of a step, as the inputs see it.
 struct StepRow {
   int32_t token;           // -1: an embedding takes its place
-  const float* embedding;  // f32[width]; nullptr: a token
+  const float* embedding;  // f32[width]; or the state beside a token (Recorder::states()); nullptr: a token
   int32_t position;
   int32_t sequence;  // index among the sequences of the step
   int32_t last = 0;  // position of the sequence's last row in the step
