@@ -10,6 +10,7 @@
 #include <ctime>
 #include <random>
 
+#include "files/gguf.h"
 #include "grammar/constraint.h"
 #include "grammar/json_schema.h"
 
@@ -102,9 +103,9 @@ std::vector<Case> hostile() {
 
 int main(int argc, char** argv) {
   if (argc != 2) return std::puts("grammar-bench VOCABULARY.gguf"), 2;
-  auto file = Gguf::open(argv[1]);
+  auto file = open_gguf(argv[1]);
   if (!file) return std::puts(file.error().message.c_str()), 1;
-  auto tokenizer = Tokenizer::create(*file);
+  auto tokenizer = Tokenizer::create(file->metadata());
   if (!tokenizer) return std::puts(tokenizer.error().message.c_str()), 1;
   const double begin = milliseconds();
   const auto tree = TokenTree::create(**tokenizer, (*tokenizer)->size());

@@ -25,15 +25,15 @@ void touch(Bytes whole, Bytes part) {
 
 Bytes bytes_of(std::string_view s) { return {reinterpret_cast<const std::byte*>(s.data()), s.size()}; }
 
-void use(const Gguf& gguf, Bytes whole) {
+void use(const ModelSource& gguf, Bytes whole) {
   for (const auto& [key, entry] : gguf.metadata()) {
     touch(whole, bytes_of(key));
-    require(gguf.find(key) == &entry);
-    (void)gguf.unsigned_integer(key);
-    (void)gguf.number(key);
-    (void)gguf.boolean(key);
-    if (const auto text = gguf.string(key)) touch(whole, bytes_of(*text));
-    const GgufArray* array = gguf.array(key);
+    require(gguf.metadata().find(key) == &entry);
+    (void)gguf.metadata().unsigned_integer(key);
+    (void)gguf.metadata().number(key);
+    (void)gguf.metadata().boolean(key);
+    if (const auto text = gguf.metadata().string(key)) touch(whole, bytes_of(*text));
+    const MetadataArray* array = gguf.metadata().array(key);
     if (!array) continue;
     touch(whole, array->data);
     const auto strings = array->strings();
@@ -41,13 +41,13 @@ void use(const Gguf& gguf, Bytes whole) {
     require(strings.size() + array->integers().size() + array->floats().size() == array->count);
   }
   std::map<const std::byte*, const std::byte*> taken;  // begin to end, so in order of begin
-  for (const GgufTensor& t : gguf.tensors()) {
+  for (const StoredTensor& t : gguf.tensors()) {
     require(t.bytes > 0 && t.offset <= whole.size() && t.bytes <= whole.size() - t.offset);
     const Bytes data = whole.subspan(t.offset, t.bytes);
     require(taken.emplace(data.data(), data.data() + data.size()).second);
     touch(whole, bytes_of(t.name));
     touch(whole, data);
-    require(gguf.tensor(t.name) == &t && t.rank >= 1 && t.rank <= 4);
+    require(gguf.tensors().find(t.name) == &t && t.rank >= 1 && t.rank <= 4);
     for (const int64_t d : t.dim) require(d > 0 && d <= INT32_MAX);
     const int64_t rows = t.dim[1] * t.dim[2] * t.dim[3];
     require(int64_t(t.bytes) == rows * row_bytes(t.type, t.dim[0]) + tensor_tail_bytes(t.type));
@@ -63,7 +63,7 @@ void use(const Gguf& gguf, Bytes whole) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes whole(reinterpret_cast<const std::byte*>(data), size);
-  const auto parsed = Gguf::parse(whole, "fuzzed.gguf");
+  const auto parsed = parse_gguf(whole, "fuzzed.gguf");
   if (parsed) use(*parsed, whole);
   else require(parsed.error().message.find("'fuzzed.gguf' at byte ") == 0);
   return 0;

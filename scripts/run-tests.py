@@ -205,6 +205,8 @@ def build_tests(preset, more):
     program = os.path.join(build_of(preset), "gimbal")
     if any(program in text for test in tests.values() for text in test.get("command", []) + environment_of(test)):
         wanted.append("gimbal")
+    if not wanted:  # scripts over the sources
+        return 0
     return subprocess.run(["cmake", "--build", "--preset", preset, "--target", *wanted], cwd=ROOT).returncode
 
 

@@ -25,7 +25,7 @@ class Detokenize final : public Command {
     if (!ids) return ids.error();
     auto source = open_header(model_, {}, quiet);
     if (!source) return source.error();
-    auto tokenizer = Tokenizer::create(*source->file);
+    auto tokenizer = Tokenizer::create(source->file->metadata());
     if (!tokenizer) return tokenizer.error();
     for (Token id : *ids)
       if (id >= (*tokenizer)->size())

@@ -159,13 +159,13 @@ class Embed final : public Command {
                  "write each line as \"a text\", {\"text\": \"a text\"} or {\"tokens\": [1, 403]}"};
   }
 
-  Status choose_pooling(const Gguf& file) {
+  Status choose_pooling(const ModelSource& file) {
     settings_.normalised = !not_normalised_;
     if (!pooling_.empty()) {
       settings_.pooling = *pooling_named(pooling_);
       return Done{};
     }
-    auto says = pooling_of(file);
+    auto says = pooling_of(file.metadata());
     if (!says) return says.error();
     if (!*says)
       return Error{Code::Usage,
@@ -175,7 +175,8 @@ class Embed final : public Command {
     return Done{};
   }
 
-  Result<std::vector<std::vector<Token>>> tokenized(const Gguf& file, const std::vector<Input>& input) const {
+  Result<std::vector<std::vector<Token>>> tokenized(const ModelSource& file,
+                                                    const std::vector<Input>& input) const {
     std::vector<std::vector<Token>> all;
     std::unique_ptr<Tokenizer> tokenizer;
     for (const Input& i : input) {
@@ -184,7 +185,7 @@ class Embed final : public Command {
         continue;
       }
       if (!tokenizer) {
-        auto made = Tokenizer::create(file);
+        auto made = Tokenizer::create(file.metadata());
         if (!made) return made.error();
         tokenizer = std::move(*made);
       }

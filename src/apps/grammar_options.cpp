@@ -30,7 +30,8 @@ Status GrammarOptions::read() {
   return Done{};
 }
 
-Status GrammarOptions::apply(const Gguf& file, const Tokenizer& tokenizer, GenerateSettings& settings) {
+Status GrammarOptions::apply(const ModelSource& file, const Tokenizer& tokenizer,
+                             GenerateSettings& settings) {
   if (!grammar_) return Done{};
   const auto config = configure(file);
   if (!config) return config.error();

@@ -16,7 +16,7 @@ class GrammarOptions {
   Status read();
   // With a grammar, constrains the text of these settings and completes it within its limits. Outlives them.
   // Errors: those of Constraint::create().
-  Status apply(const Gguf& file, const Tokenizer&, GenerateSettings&);
+  Status apply(const ModelSource& file, const Tokenizer&, GenerateSettings&);
 
  private:
   std::optional<std::string> gbnf_, schema_;

@@ -19,32 +19,32 @@ struct Share {
   uint64_t tensors = 0, values = 0, bytes = 0;
 };
 
-uint64_t values_of(const GgufTensor& t) {
+uint64_t values_of(const StoredTensor& t) {
   return uint64_t(t.dim[0]) * uint64_t(t.dim[1]) * uint64_t(t.dim[2]) * uint64_t(t.dim[3]);
 }
 
-std::string dims(const GgufTensor& t) { return fmt::to_string(fmt::join(t.dim, t.dim + t.rank, " x ")); }
+std::string dims(const StoredTensor& t) { return fmt::to_string(fmt::join(t.dim, t.dim + t.rank, " x ")); }
 
-int ff_width(const Gguf& file, const Config& c) {
-  Hyperparameters read(file, c.arch);
+int ff_width(const Metadata& metadata, const Config& c) {
+  Hyperparameters read(metadata, c.arch);
   read.layers(c.layers + c.left_out);
   return read.has("feed_forward_length") ? read.most_of("feed_forward_length") : 0;
 }
 
-Json array_json(const GgufArray& a) {
+Json array_json(const MetadataArray& a) {
   Json first = Json::array();
-  const GgufArray some = a.first(kFirst);  // the others are not looked at: there may be millions
+  const MetadataArray some = a.first(kFirst);  // the others are not looked at: there may be millions
   for (auto s : some.strings()) first.push_back(std::string(s.substr(0, kLongText)));
   for (float v : some.floats()) first.push_back(v);
   for (int64_t v : some.integers()) first.push_back(v);
   return {{"array_of", name_of(a.type)}, {"count", a.count}, {"first", std::move(first)}};
 }
 
-Json value_json(const GgufValue& v) {
+Json value_json(const MetadataValue& v) {
   return std::visit(
       [](const auto& x) -> Json {
         using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, GgufArray>) return array_json(x);
+        if constexpr (std::is_same_v<T, MetadataArray>) return array_json(x);
         else if constexpr (std::is_same_v<T, std::string_view>) {
           if (x.size() <= kLongText) return std::string(x);
           return {{"bytes", x.size()}, {"first", std::string(x.substr(0, kLongText))}};
@@ -53,14 +53,14 @@ Json value_json(const GgufValue& v) {
       v);
 }
 
-std::string value_text(const GgufEntry& entry) {
-  const GgufValue& v = entry.value;
-  if (entry.type == GgufType::F32)
+std::string value_text(const MetadataEntry& entry) {
+  const MetadataValue& v = entry.value;
+  if (entry.type == MetadataType::F32)
     return format("{}", float(std::get<double>(v)));  // as short as its own precision allows
   const Json j = value_json(v);
   if (auto s = std::get_if<std::string_view>(&v))
     return shortened(*s, 80) + (s->size() > 80 ? format("  ({} bytes)", s->size()) : "");
-  if (auto a = std::get_if<GgufArray>(&v)) {
+  if (auto a = std::get_if<MetadataArray>(&v)) {
     std::string out = format("{} x {}: ", a->count, name_of(a->type));
     for (const Json& e : j["first"])
       out +=
@@ -82,10 +82,10 @@ class Info final : public Command {
   Result<int> run() override {
     auto source = open_header(model_, {kernel_config_, {}}, quiet);
     if (!source) return source.error();
-    const Gguf& f = *source->file;
+    const ModelSource& f = *source->file;
     std::map<std::string, Share> mix;
     Share all;
-    for (const GgufTensor& t : f.tensors())
+    for (const StoredTensor& t : f.tensors())
       for (Share* s : {&mix[stored_name(t)], &all})
         s->tensors++, s->values += values_of(t), s->bytes += t.stored;
     std::vector<std::pair<std::string, Share>> types(mix.begin(), mix.end());
@@ -93,7 +93,7 @@ class Info final : public Command {
                      [](auto& a, auto& b) { return a.second.bytes > b.second.bytes; });
 
     const auto config = configure(f);
-    const auto tokenizer = Tokenizer::create(f);
+    const auto tokenizer = Tokenizer::create(f.metadata());
     if (json) print_as_json(*source, types, all, config, tokenizer);
     else print_for_people(*source, types, all, config, tokenizer);
     return kDone;
@@ -109,21 +109,22 @@ class Info final : public Command {
 
   void print_as_json(const ModelFile& m, const Types& types, const Share& all, const Result<Config>& config,
                      const MaybeTokenizer& tokenizer) const {
-    const Gguf& f = *m.file;
+    const ModelSource& f = *m.file;
     Json j{{"name", m.name},
            {"path", m.path.empty() ? Json() : Json(m.path)},
-           {"gguf_version", f.version()},
+           {"gguf_version", f.file_format().version},
            {"bytes", f.file_bytes()}};
-    auto arch = f.string("general.architecture");
+    auto arch = f.metadata().string("general.architecture");
     j["architecture"] = arch ? Json(std::string(*arch)) : Json();
     j["supported"] = bool(config);
     if (!config) j["unsupported_reason"] = config.error().message;
     j["parameters"] = all.values;
     if (config) {
       const Config& c = *config;
-      j["shape"] = {{"layers", c.layers},         {"width", c.width},       {"ff_width", ff_width(f, c)},
-                    {"heads", c.heads},           {"kv_heads", c.kv_heads}, {"head_dim", c.head_dim},
-                    {"vocabulary", c.vocabulary}, {"context", c.context}};
+      j["shape"] = {
+          {"layers", c.layers},         {"width", c.width},       {"ff_width", ff_width(f.metadata(), c)},
+          {"heads", c.heads},           {"kv_heads", c.kv_heads}, {"head_dim", c.head_dim},
+          {"vocabulary", c.vocabulary}, {"context", c.context}};
     }
     j["tokenizer"] = tokenizer ? Json((*tokenizer)->describe()) : Json();
     if (!tokenizer) j["tokenizer_error"] = tokenizer.error().message;
@@ -139,7 +140,7 @@ class Info final : public Command {
     j["metadata"] = std::move(metadata);
     if (tensors_) {
       j["tensors"] = Json::array();
-      for (const GgufTensor& t : f.tensors())
+      for (const StoredTensor& t : f.tensors())
         j["tensors"].push_back({{"name", std::string(t.name)},
                                 {"type", stored_name(t)},
                                 {"dims", std::vector<int64_t>(t.dim, t.dim + t.rank)},
@@ -152,18 +153,19 @@ class Info final : public Command {
 
   void print_for_people(const ModelFile& m, const Types& types, const Share& all,
                         const Result<Config>& config, const MaybeTokenizer& tokenizer) const {
-    const Gguf& f = *m.file;
+    const ModelSource& f = *m.file;
     Table head("ll");
     head.row({"file", m.path.empty() ? "inside the program" : printable(m.path)});
-    head.row({"format", format("GGUF v{}, {}", f.version(), human_bytes(f.file_bytes()))});
-    head.row({"architecture", printable(f.string("general.architecture").value_or("none given")) +
+    head.row({"format", format("{} v{}, {}", f.file_format().name, f.file_format().version,
+                               human_bytes(f.file_bytes()))});
+    head.row({"architecture", printable(f.metadata().string("general.architecture").value_or("none given")) +
                                   (config ? "" : "  (this version cannot run it)")});
     head.row({"parameters", human_count(all.values)});
     if (config) {
       const Config& c = *config;
       head.row(
           {"shape", format("{} layers of width {}, feed-forward {}, {} heads of {} ({} for keys and values)",
-                           c.layers, c.width, ff_width(f, c), c.heads, c.head_dim, c.kv_heads)});
+                           c.layers, c.width, ff_width(f.metadata(), c), c.heads, c.head_dim, c.kv_heads)});
       head.row({"context", format("{} positions", c.context)});
     }
     head.row({"tokenizer", tokenizer ? (*tokenizer)->describe()
@@ -184,7 +186,7 @@ class Info final : public Command {
     if (tensors_) {
       print(format("\n{}\n", bold("Tensors")));
       Table list("llrr");
-      for (const GgufTensor& t : f.tensors())
+      for (const StoredTensor& t : f.tensors())
         list.row({printable(t.name), stored_name(t), dims(t), human_bytes(t.stored)});
       print(list.text("  "));
     } else {

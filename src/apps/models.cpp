@@ -6,6 +6,7 @@
 #include "apps/shared/json.h"
 #include "apps/shared/terminal.h"
 #include "engine/model_catalog.h"
+#include "files/gguf.h"
 #include "model/arch.h"
 #include "model/embedded_model.h"
 
@@ -13,9 +14,9 @@ namespace gimbal {
 namespace {
 
 // The format that most of a file's bytes have.
-std::string format_of(const Gguf& file) {
+std::string format_of(const ModelSource& file) {
   std::map<std::string_view, uint64_t> bytes;
-  for (const GgufTensor& t : file.tensors()) bytes[stored_name(t)] += t.stored;
+  for (const StoredTensor& t : file.tensors()) bytes[stored_name(t)] += t.stored;
   const auto most =
       std::max_element(bytes.begin(), bytes.end(), [](auto& a, auto& b) { return a.second < b.second; });
   return most == bytes.end() ? "" : std::string(most->first);
@@ -31,8 +32,9 @@ class ModelsCommand final : public Command {
     table.row({bold("NAME"), bold("SIZE"), bold("FORMAT"), bold("ARCHITECTURE"), bold("FROM"), bold("PATH")});
     Json list = Json::array();
     std::string unreadable;
-    auto add = [&](const CatalogEntry& e, const Result<Gguf>& file) {
-      std::string arch = file ? std::string(file->string("general.architecture").value_or("")) : "";
+    auto add = [&](const CatalogEntry& e, const Result<ModelSource>& file) {
+      std::string arch =
+          file ? std::string(file->metadata().string("general.architecture").value_or("")) : "";
       const std::string type = file ? format_of(*file) : "";
       const bool runs = file && configure(*file);  // header alone
       Json j{{"name", e.name},
@@ -52,9 +54,9 @@ class ModelsCommand final : public Command {
     };
     const Bytes inside = embedded_model();
     add({std::string(kEmbeddedModelName), "inside the program", "", inside.size()},
-        Gguf::parse(inside, "the model inside the program"));
+        parse_gguf(inside, "the model inside the program"));
     for (CatalogEntry& e : catalog.entries) {
-      auto file = Gguf::open(e.path);
+      auto file = open_gguf(e.path);
       if (file) e.bytes = file->file_bytes();  // of all parts
       add(e, file);
     }

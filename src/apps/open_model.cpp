@@ -25,7 +25,7 @@ Result<ModelFile> open_header(const std::string& model, const ModelFileOptions& 
     explicit Held(PullConsole::To to) : console(to) {}
     PullConsole console;
     std::unique_ptr<Pull> pull;
-    std::shared_ptr<const Gguf> file;
+    std::shared_ptr<const ModelSource> file;
   };
   auto held = std::make_shared<Held>(told(quiet));
   auto pull = Pull::resolve(model, {}, held->console);
@@ -34,7 +34,7 @@ Result<ModelFile> open_header(const std::string& model, const ModelFileOptions& 
   auto source = header_of(*held->pull, options);
   if (!source) return source.error();
   held->file = std::move(source->file);
-  source->file = std::shared_ptr<const Gguf>(held, held->file.get());
+  source->file = std::shared_ptr<const ModelSource>(held, held->file.get());
   return source;
 }
 

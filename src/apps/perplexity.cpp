@@ -56,7 +56,7 @@ class Perplexity final : public Command {
     auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
     if (auto ok = check_generates(*source->file); !ok) return ok.error();
-    auto tokenizer = Tokenizer::create(*source->file);
+    auto tokenizer = Tokenizer::create(source->file->metadata());
     if (!tokenizer) return tokenizer.error();
     auto text = read_text(file_.value_or("-"));
     if (!text) return text.error();

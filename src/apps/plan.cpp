@@ -26,8 +26,8 @@ class Plan final : public Command {
   Result<int> run() override {
     auto planned = plan_model(model_, engine_, quiet, &Engine::plan, draft_.value_or("off"));
     if (!planned) return planned.error();
-    Status fits = planned->draft ? check_memory(planned->draft->plan) : Done{};
-    if (fits) fits = check_memory(planned->model.plan);
+    Status fits = planned->draft ? check_memory(*planned->draft->source.file, planned->draft->plan) : Done{};
+    if (fits) fits = check_memory(*planned->model.source.file, planned->model.plan);
     if (!fits) fits = worded(fits.error());
     if (json) print_as_json(*planned, fits);
     else print_for_people(*planned, fits);

@@ -13,7 +13,7 @@ Result<Planned> plan_model(const std::string& model, const CommonOptions& common
   if (!options) return options.error();
   auto source = open_header(model, file_options(common), quiet);
   if (!source) return source.error();
-  auto tokenizer = Tokenizer::create(*source->file);
+  auto tokenizer = Tokenizer::create(source->file->metadata());
   auto drafts = plan_drafts(backend_registry(), *options, *source, draft, tell_on_stderr(quiet));
   if (!drafts) return drafts.error();
   Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));

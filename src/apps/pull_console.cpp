@@ -48,7 +48,7 @@ void PullConsole::bar(const char* doing, const PullEvent& e) {
 Outlook outlook(const ModelFile& source, EngineOptions options) {
   Outlook o{"", Json::object(), Done{}};
   const auto config = configure(*source.file);
-  const auto arch = source.file->string("general.architecture");
+  const auto arch = source.file->metadata().string("general.architecture");
   o.json["architecture"] = arch ? Json(std::string(*arch)) : Json();
   if (!config) o.fits = config.error();
   Engine engine(backend_registry(), std::move(options), {});
@@ -56,7 +56,7 @@ Outlook outlook(const ModelFile& source, EngineOptions options) {
   if (!planned) o.fits = planned.error();
   if (planned) {
     const ModelPlan& b = planned->plan;
-    o.fits = check_memory(b);
+    o.fits = check_memory(*source.file, b);
     o.json["layers"] = b.config.layers, o.json["context"] = b.options.context;
     o.json["devices"] = Json::array();
     o.text = format("{}, {} layers, with {} positions of context", printable(b.config.arch), b.config.layers,

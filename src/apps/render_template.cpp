@@ -83,9 +83,9 @@ class RenderTemplate final : public Command {
   Result<Rendered> of_model(const Json& variables, const RenderOptions& options) const {
     auto source = open_header(*model_, {}, quiet);
     if (!source) return source.error();
-    auto tokenizer = Tokenizer::create(*source->file);
+    auto tokenizer = Tokenizer::create(source->file->metadata());
     if (!tokenizer) return tokenizer.error();
-    auto chat = ChatTemplate::of(*source->file, **tokenizer);
+    auto chat = ChatTemplate::of(source->file->metadata(), **tokenizer);
     if (!chat) return chat.error();
     if (const std::string n = note_of(*chat); !n.empty()) note(n);
     return chat->render(variables, options);

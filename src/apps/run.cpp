@@ -88,11 +88,11 @@ class Run final : public Command {
     auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
     if (auto ok = check_generates(*source->file); !ok) return ok.error();
-    auto tokenizer = Tokenizer::create(*source->file);
+    auto tokenizer = Tokenizer::create(source->file->metadata());
     if (!tokenizer) return tokenizer.error();
     std::optional<ChatTemplate> chat_template;
     if (chat_ || (conversation && !raw_)) {
-      auto t = ChatTemplate::of(*source->file, **tokenizer);
+      auto t = ChatTemplate::of(source->file->metadata(), **tokenizer);
       if (!t) return t.error();
       if (const std::string n = note_of(*t); !n.empty()) note(n);
       if (t->origin != ChatTemplate::Origin::None || given) chat_template = std::move(*t);
@@ -132,7 +132,7 @@ class Run final : public Command {
 
  private:
   // Bytes that no text has which fits into the context: a token stands for at most those of the longest one.
-  static uint64_t max_text(const Gguf& file, const Tokenizer& tokenizer, const RunOptions& options) {
+  static uint64_t max_text(const ModelSource& file, const Tokenizer& tokenizer, const RunOptions& options) {
     const auto config = configure(file);
     const int context = options.context > 0 ? options.context : config ? default_context(*config) : 0;
     size_t longest = 1;

@@ -26,7 +26,7 @@ class Tokenize final : public Command {
     if (!text) return text.error();
     auto source = open_header(model_, {}, quiet);
     if (!source) return source.error();
-    auto tokenizer = Tokenizer::create(*source->file);
+    auto tokenizer = Tokenizer::create(source->file->metadata());
     if (!tokenizer) return tokenizer.error();
     const auto ids = (*tokenizer)->encode(*text, {.add_bos = !no_bos_, .parse_special = !no_special_});
     if (json) return print_json({{"tokens", ids}}, true), kDone;

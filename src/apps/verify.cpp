@@ -151,7 +151,7 @@ class VerifyCommand final : public Command {
     options.context = 64;
     auto plan = make_model_plan(*source.file, d, options);
     if (!plan) return plan.error();
-    auto model = Model::load(std::move(*plan));
+    auto model = Model::load(std::move(*plan), *source.file);
     if (!model) return model.error();
     auto check = check_splits(**model);
     if (!check) return check.error();

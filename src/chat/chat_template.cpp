@@ -74,11 +74,11 @@ bool has_control_token(const Tokenizer& tokenizer, std::string_view text) {
 
 }  // namespace
 
-Result<ChatTemplate> ChatTemplate::of(const Gguf& file, const Tokenizer& tokenizer) {
+Result<ChatTemplate> ChatTemplate::of(const Metadata& metadata, const Tokenizer& tokenizer) {
   Origin origin = Origin::File;
   std::string family, evidence;
   std::string source;
-  if (const auto text = file.string("tokenizer.chat_template"); text && !text->empty()) {
+  if (const auto text = metadata.string("tokenizer.chat_template"); text && !text->empty()) {
     source = *text;
   } else {
     origin = Origin::None;

@@ -4,7 +4,7 @@
 
 #include "base/json_fwd.h"
 #include "chat/tool_calls.h"
-#include "files/gguf.h"
+#include "files/metadata.h"
 #include "template/template.h"
 #include "tokenizer/tokenizer.h"
 
@@ -24,7 +24,7 @@ struct ChatTemplate {
   ToolCallFormat calls;  // how its model writes calls of tools
 
   // Errors: those of Template::parse(), naming the file's key.
-  static Result<ChatTemplate> of(const Gguf& file, const Tokenizer& tokenizer);
+  static Result<ChatTemplate> of(const Metadata& metadata, const Tokenizer& tokenizer);
   // Renders, with bos_token and eos_token where `variables` lack them.
   Result<Rendered> render(Json variables, const RenderOptions& options) const;
 };

@@ -72,7 +72,8 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
     if (e.field == std::string_view("model")) e.field = "draft";
     return e;
   }
-  auto tokenizer = Tokenizer::create(*drafts_for.file), own = Tokenizer::create(*source->file);
+  auto tokenizer = Tokenizer::create(drafts_for.file->metadata()),
+       own = Tokenizer::create(source->file->metadata());
   if (!tokenizer) return tokenizer.error();
   if (!own) return own.error();
   w.source = std::move(*source);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "engine/model_catalog.h"
 #include "fetch/store.h"
+#include "files/gguf.h"
 #include "model/embedded_model.h"
 
 namespace gimbal {
@@ -113,12 +114,12 @@ Result<FoundModel> find_model(const std::string& model) {
   return find_named(model);
 }
 
-Result<ModelFile> model_file(std::string name, const std::string& path, Result<Gguf> file,
+Result<ModelFile> model_file(std::string name, const std::string& path, Result<ModelSource> file,
                              const ModelFileOptions& options) {
   if (!file) return file.error();
   for (const Lora& l : options.lora)
     if (auto ok = add_lora(*file, l); !ok) return ok.error();
-  return ModelFile{std::move(name), path, std::make_shared<const Gguf>(std::move(*file))};
+  return ModelFile{std::move(name), path, std::make_shared<const ModelSource>(std::move(*file))};
 }
 
 Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptions& options) {
@@ -126,10 +127,10 @@ Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptio
   if (!found) return found.error();
   const std::string& name = found->name;
   if (found->path.empty())
-    return model_file(name, "", Gguf::parse(embedded_model(), name + " (inside the program)"), options);
+    return model_file(name, "", parse_gguf(embedded_model(), name + " (inside the program)"), options);
   auto ternary = ternary_choice(options.kernel_config);
   if (!ternary) return ternary.error();
-  return model_file(name, found->path, Gguf::open(found->path, *ternary), options);
+  return model_file(name, found->path, open_gguf(found->path, *ternary), options);
 }
 
 }  // namespace gimbal

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "files/gguf.h"
+#include "files/model_source.h"
 #include "model/lora.h"
 
 namespace gimbal {
@@ -14,7 +14,7 @@ namespace gimbal {
 struct ModelFile {
   std::string name;  // for people
   std::string path;  // empty: inside the program
-  std::shared_ptr<const Gguf> file;
+  std::shared_ptr<const ModelSource> file;
 };
 
 struct ModelFileOptions {
@@ -33,13 +33,13 @@ Result<FoundModel> find_model(const std::string& model);
 
 // Opens one that was found elsewhere, from its file and the options. Errors: that of `file`, and of the
 // options.
-Result<ModelFile> model_file(std::string name, const std::string& path, Result<Gguf> file,
+Result<ModelFile> model_file(std::string name, const std::string& path, Result<ModelSource> file,
                              const ModelFileOptions&);
 
 // Finds and opens it. Empty or "default": the one inside the program. Errors: NotFound (no-such-model),
 // saying what was looked for and where, with a name that is similar as Error::changes; Usage
 // (ambiguous-model) for a name that several models have; NotFound (not-fetched) for an address whose model is
-// not here; those of Gguf::open.
+// not here; those of open_gguf.
 // Errors of the options: those of ternary_choice() and add_lora().
 Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptions& = {});
 

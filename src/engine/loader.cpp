@@ -37,7 +37,7 @@ Loader::Loader(const EngineOptions& options, Devices& devices, DeviceRecord& rec
 Result<PlannedModel> Loader::plan(const ModelFile& source) {
   auto planned = devices_.place(source);
   if (!planned) return planned;
-  auto larger = with_larger_cache(std::move(planned->plan), options_.cache);
+  auto larger = with_larger_cache(*planned->source.file, std::move(planned->plan), options_.cache);
   if (!larger) return larger.error();
   planned->plan = std::move(*larger);
   std::vector<Fallback>& all = planned->fallbacks;
@@ -165,7 +165,7 @@ Result<LoadedModelPtr> Loader::load_once(PlannedModel&& p) {
       if (auto ok = check_once(*stage.packed, options_.verify == Verify::Always); !ok) return ok.error();
   if (options_.before_taking && fits(p.plan))
     if (auto ok = options_.before_taking(p.plan); !ok) return ok.error();
-  auto model = Model::load(std::move(p.plan), [&](uint64_t done, uint64_t total) {
+  auto model = Model::load(std::move(p.plan), *loaded->source.file, [&](uint64_t done, uint64_t total) {
     return record_.emit(event::Progress{event::Progress::Loading, device, done, total});
   });
   if (!model) return model.error();

@@ -56,7 +56,7 @@ Result<std::string> pack_weights(const LoadedModel& loaded, bool in_cache) {
   std::error_code e;
   if (in_cache) std::filesystem::create_directories(std::filesystem::path(path).parent_path(), e);
   if (auto ok = write_packed(path, *loaded.model, *loaded.source.file); !ok) return ok.error();
-  auto file = PackedFile::open(path, *loaded.source.file);
+  auto file = PackedFile::open(path, loaded.source.file->reader().identity());
   if (!file) return file.error();
   if (auto ok = check_once(**file, true); !ok) return ok.error();
   return path;
@@ -92,16 +92,16 @@ Status Loader::use_packed(PlannedModel& p) {
       if (auto ok = refuse_packed(p, path, *broken); !ok) return ok;
       continue;
     }
-    if (!p.source.file->joined().empty())
+    if (!p.source.file->tensors().adapters().empty())
       return refuse_packed(p, path, {Code::Unsupported, "adapters are no part of packed weights", ""});
-    auto file = PackedFile::open(path, *p.source.file);
+    auto file = PackedFile::open(path, p.source.file->reader().identity());
     if (!file) {
       if (auto ok = refuse_packed(p, path, file.error()); !ok) return ok;
       continue;
     }
     bool used = false;
     for (size_t stage = 0; stage < p.plan.stages.size(); stage++) {
-      auto fits = gimbal::use_packed(p.plan, stage, *file);
+      auto fits = gimbal::use_packed(p.plan, stage, p.source.file->tensors(), *file);
       used |= bool(fits);
       if (fits) continue;
       if (auto ok = refuse_packed(p, path, fits.error()); !ok) return ok;

@@ -35,7 +35,7 @@ Result<PlannedModel> DeviceChooser::place(const ModelFile& source) {
 }
 
 Result<PlannedModel> DeviceChooser::place_on(const ModelFile& source, OpenedDevice&& opened) {
-  const Gguf& file = *source.file;
+  const ModelSource& file = *source.file;
   const Device& device = *opened.device;
   const RunOptions run = record_.run_options();
   const int layers = options_.gpu_layers.value_or(kAsManyAsFit);

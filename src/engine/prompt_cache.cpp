@@ -21,16 +21,16 @@ constexpr size_t kHead = 32;  // up to the tokens
 
 // A model by what its tensors are and by the beginning of each: another training has other numbers
 // everywhere.
-Status add_model(const Gguf& file, Hash& hash) {
+Status add_model(const ModelSource& file, Hash& hash) {
   char begin[512];
-  for (const GgufTensor& t : file.tensors()) {
+  for (const StoredTensor& t : file.tensors()) {
     hash.add(t.name).add(uint64_t(t.type));
     for (int64_t d : t.dim) hash.add(uint64_t(d));
     const size_t bytes = std::min<uint64_t>(t.bytes, sizeof begin);
     if (auto ok = file.read(t, 0, begin, bytes); !ok) return ok;
     hash.add(std::string_view(begin, bytes));
   }
-  for (const Gguf::Joined& j : file.joined()) hash.add(format("{} {}", j.alpha, j.scale));
+  for (const Adapter& j : file.tensors().adapters()) hash.add(format("{} {}", j.alpha, j.scale));
   return Done{};
 }
 

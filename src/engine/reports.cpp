@@ -88,7 +88,7 @@ std::vector<ExplainedOp> explain_ops(const Device& d, const Program& program,
 
 PlanReport plan_report(const std::string& model, const ModelPlan& plan) {
   PlanReport r;
-  r.model = model, r.architecture = plan.config.arch, r.file_bytes = plan.file->file_bytes();
+  r.model = model, r.architecture = plan.config.arch, r.file_bytes = plan.file_bytes;
   r.context = plan.options.context, r.trained_context = plan.config.context, r.batch = plan.options.batch;
   r.kv_type = info(plan.options.cache_type).name;
   r.memory = memory_report(plan), r.host_per_session = plan.session_bytes();

@@ -37,9 +37,9 @@ bool is_kept(const Device& d, const std::string& fingerprint) {
 }
 
 // Names a model file by what its kernels see of it.
-std::string fingerprint(const Gguf& file) {
+std::string fingerprint(const ModelSource& file) {
   Hash hash;
-  for (const GgufTensor& t : file.tensors()) {
+  for (const StoredTensor& t : file.tensors()) {
     hash.add(t.name).add(info(t.type).name);
     for (uint32_t i = 0; i < t.rank; i++) hash.add(t.dim[i]);
   }
@@ -88,11 +88,11 @@ Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Device& d, const 
   return wrong;
 }
 
-bool FirstUse::is_new(const Device& d, const Gguf& file) const {
+bool FirstUse::is_new(const Device& d, const ModelSource& file) const {
   return when_ == Verify::Always || (when_ == Verify::Auto && !is_kept(d, fingerprint(file)));
 }
 
-Status FirstUse::check_layers(const Gguf& file, const Device& d, const Device& host,
+Status FirstUse::check_layers(const ModelSource& file, const Device& d, const Device& host,
                               const RunOptions& run) const {
   if (!is_new(d, file)) return Done{};
   auto check = check_first_layers(file, d, host, run);
@@ -100,7 +100,7 @@ Status FirstUse::check_layers(const Gguf& file, const Device& d, const Device& h
   return check ? wrong(check->wrong) : check.error();
 }
 
-Status FirstUse::try_out(Model& model, const Gguf& file, const std::string& name) {
+Status FirstUse::try_out(Model& model, const ModelSource& file, const std::string& name) {
   std::vector<const Device*> fresh;
   for (const Stage& stage : model.plan().stages)
     if (is_new(*stage.device, file)) fresh.push_back(stage.device);

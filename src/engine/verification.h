@@ -29,11 +29,11 @@ class FirstUse {
   Result<std::vector<Quarantined>> wrong_kernels(const Stage&, bool anew);  // that a stage needs
   // The first layers on the device against those on `host`, where the model is new to it. Errors: Failed,
   // with the numbers, when they differ; those of loading and computing.
-  Status check_layers(const Gguf&, const Device&, const Device& host, const RunOptions&) const;
-  bool is_new(const Device&, const Gguf&) const;
+  Status check_layers(const ModelSource&, const Device&, const Device& host, const RunOptions&) const;
+  bool is_new(const Device&, const ModelSource&) const;
   // The loaded model against itself: runtime/model_check.h. `name`: of the model, for people. Errors: Failed,
   // with the numbers, when it does not agree with itself; those of the session.
-  Status try_out(Model&, const Gguf&, const std::string& name);
+  Status try_out(Model&, const ModelSource&, const std::string& name);
 
   // Why the last findings could not be kept for the next start; null when they could.
   const Error* not_kept() const { return not_kept_ ? &*not_kept_ : nullptr; }

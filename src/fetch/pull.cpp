@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "fetch/pull_impl.h"
+#include "files/gguf.h"
 #include "files/gguf_split.h"
 
 namespace gimbal {
@@ -138,7 +139,7 @@ uint64_t Pull::missing() const {
   return sum;
 }
 
-Result<Gguf> Pull::header(const TernaryChoice& choice) const {
+Result<ModelSource> Pull::header(const TernaryChoice& choice) const {
   class Folder final : public RemoteFolder {
    public:
     explicit Folder(const Impl& m) : m_(m) {}
@@ -160,11 +161,11 @@ Result<Gguf> Pull::header(const TernaryChoice& choice) const {
   std::error_code e;
   if (std::all_of(impl_->files.begin(), impl_->files.end(),
                   [&](auto& f) { return f.here && fs::is_regular_file(f.place.path, e); }))
-    return Gguf::open(first.place.path, choice);
+    return open_gguf(first.place.path, choice);
   const std::string path =
       impl_->hub ? "hf.co/" + impl_->address.repository + "/" + first.name : impl_->address.name();
   const Folder folder(*impl_);
-  return Gguf::open(path, choice, &folder);
+  return open_gguf(path, choice, &folder);
 }
 
 Result<std::string> Pull::fetch() {

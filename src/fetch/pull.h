@@ -38,9 +38,9 @@ class Pull {
   uint64_t missing() const;  // of them, what is not here as a whole file
 
   // The model's header over range requests: what is read lies in memory, and the weights stay where they are.
-  // It can be asked while this object lives. Errors: those of Gguf::open; Unsupported where the server knows
+  // It can be asked while this object lives. Errors: those of open_gguf; Unsupported where the server knows
   // no ranges.
-  Result<Gguf> header(const TernaryChoice& = {}) const;
+  Result<ModelSource> header(const TernaryChoice& = {}) const;
 
   // Fetches what is not here, and gives the path of the first file. Errors: Failed, NotFound with what to do;
   // `cancelled`. What arrived is kept, but when its hash is wrong.

@@ -21,7 +21,7 @@ class RemoteFile {
 class RemoteFolder {
  public:
   virtual ~RemoteFolder() = default;
-  // `path`: as Gguf::open was given it, or that of a part beside it. Errors: NotFound, and as read().
+  // `path`: as open_gguf was given it, or that of a part beside it. Errors: NotFound, and as read().
   virtual Result<std::unique_ptr<RemoteFile>> open(const std::string& path) const = 0;
 };
 

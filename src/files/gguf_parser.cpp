@@ -24,46 +24,26 @@ constexpr uint32_t kTl1 = 38;  // of microsoft/BitNet; its tl2 has the id of mxf
 constexpr uint64_t kMinEntry = 8 + 1 + 4 + 1;           // key length, key, value type, value
 constexpr uint64_t kMinTensor = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, rank, one dim, type, offset
 
-// Bytes of one value in the file; 0 for those that have no fixed size.
-uint64_t encoded_bytes(GgufType type) {
+MetadataValue scalar(MetadataType type, const std::byte* p) {
   switch (type) {
-    case GgufType::U8:
-    case GgufType::I8:
-    case GgufType::Bool: return 1;
-    case GgufType::U16:
-    case GgufType::I16: return 2;
-    case GgufType::U32:
-    case GgufType::I32:
-    case GgufType::F32: return 4;
-    case GgufType::U64:
-    case GgufType::I64:
-    case GgufType::F64: return 8;
-    case GgufType::String:
-    case GgufType::Array: return 0;
-  }
-  return 0;
-}
-
-GgufValue scalar(GgufType type, const std::byte* p) {
-  switch (type) {
-    case GgufType::U8: return uint64_t(read_le<uint8_t>(p));
-    case GgufType::I8: return int64_t(read_le<int8_t>(p));
-    case GgufType::U16: return uint64_t(read_le<uint16_t>(p));
-    case GgufType::I16: return int64_t(read_le<int16_t>(p));
-    case GgufType::U32: return uint64_t(read_le<uint32_t>(p));
-    case GgufType::I32: return int64_t(read_le<int32_t>(p));
-    case GgufType::F32: return double(read_le<float>(p));
-    case GgufType::Bool: return read_le<uint8_t>(p) != 0;
-    case GgufType::U64: return read_le<uint64_t>(p);
-    case GgufType::I64: return read_le<int64_t>(p);
-    case GgufType::F64: return read_le<double>(p);
-    case GgufType::String:
-    case GgufType::Array: break;  // the caller reads these
+    case MetadataType::U8: return uint64_t(read_le<uint8_t>(p));
+    case MetadataType::I8: return int64_t(read_le<int8_t>(p));
+    case MetadataType::U16: return uint64_t(read_le<uint16_t>(p));
+    case MetadataType::I16: return int64_t(read_le<int16_t>(p));
+    case MetadataType::U32: return uint64_t(read_le<uint32_t>(p));
+    case MetadataType::I32: return int64_t(read_le<int32_t>(p));
+    case MetadataType::F32: return double(read_le<float>(p));
+    case MetadataType::Bool: return read_le<uint8_t>(p) != 0;
+    case MetadataType::U64: return read_le<uint64_t>(p);
+    case MetadataType::I64: return read_le<int64_t>(p);
+    case MetadataType::F64: return read_le<double>(p);
+    case MetadataType::String:
+    case MetadataType::Array: break;  // the caller reads these
   }
   return uint64_t(0);
 }
 
-bool is_type(uint32_t id) { return id <= uint32_t(GgufType::F64); }
+bool is_type(uint32_t id) { return id <= uint32_t(MetadataType::F64); }
 
 }  // namespace
 
@@ -75,13 +55,12 @@ Status GgufParser::run() {
     if (!read_entry()) return cursor_.error();
   }
   if (!find_alignment()) return cursor_.error();
-  const size_t first = gguf_.tensors_.size();
+  const size_t first = tensors_.size();
   for (uint64_t i = 0; i < tensors; i++) {
     cursor_.enter("tensor", i + 1, tensors);
     if (!read_tensor()) return cursor_.error();
   }
   if (!place_tensors(first) || !check_overlaps(first)) return cursor_.error();
-  if (part_ == 0) gguf_.version_ = version_;
   return Done{};
 }
 
@@ -130,25 +109,26 @@ bool GgufParser::read_entry() {
   uint32_t type;
   if (!cursor_.name("key", key)) return false;
   cursor_.named(key);
-  if (metadata_.count(key)) return cursor_.fail(at, "key", "a key that is not there yet", "it a second time");
+  if (metadata_.contains(key))
+    return cursor_.fail(at, "key", "a key that is not there yet", "it a second time");
   const uint64_t type_at = cursor_.offset();
   if (!cursor_.read("value type", type)) return false;
   if (!is_type(type)) return cursor_.fail(type_at, "value type", "a type from 0 to 12", format("{}", type));
-  GgufEntry entry{GgufType(type), uint64_t(0)};
+  MetadataEntry entry{MetadataType(type), uint64_t(0)};
   if (!read_value(entry.type, entry)) return false;
-  metadata_.emplace(key, std::move(entry));
+  metadata_.add(key, std::move(entry));
   return true;
 }
 
-bool GgufParser::read_value(GgufType type, GgufEntry& out) {
-  if (type == GgufType::String) {
+bool GgufParser::read_value(MetadataType type, MetadataEntry& out) {
+  if (type == MetadataType::String) {
     std::string_view text;  // any bytes: templates and names are checked by who uses them
     if (!cursor_.string("value", text)) return false;
     out.value = text;
     return true;
   }
-  if (type == GgufType::Array) {
-    GgufArray array;
+  if (type == MetadataType::Array) {
+    MetadataArray array;
     if (!read_array(array)) return false;
     out.value = array;
     return true;
@@ -156,18 +136,18 @@ bool GgufParser::read_value(GgufType type, GgufEntry& out) {
   const uint64_t at = cursor_.offset();
   Bytes raw;
   if (!cursor_.take("value", encoded_bytes(type), raw)) return false;
-  if (type == GgufType::Bool && !check_bools(raw, at)) return false;
+  if (type == MetadataType::Bool && !check_bools(raw, at)) return false;
   out.value = scalar(type, raw.data());
   return true;
 }
 
-bool GgufParser::read_array(GgufArray& out) {
+bool GgufParser::read_array(MetadataArray& out) {
   const uint64_t at = cursor_.offset();
   uint32_t type;
   if (!cursor_.read("element type", type)) return false;
   if (!is_type(type)) return cursor_.fail(at, "element type", "a type from 0 to 12", format("{}", type));
-  out.type = GgufType(type);
-  if (out.type == GgufType::Array)
+  out.type = MetadataType(type);
+  if (out.type == MetadataType::Array)
     return cursor_.fail(at, "element type", "numbers, bools or strings", "arrays inside an array",
                         Code::Unsupported,
                         "No known model needs nested arrays; remove this key from the file.");
@@ -176,7 +156,7 @@ bool GgufParser::read_array(GgufArray& out) {
   const uint64_t begin = cursor_.offset();
   if (fixed) {
     if (!cursor_.take("elements", out.count * fixed, out.data)) return false;
-    return out.type != GgufType::Bool || check_bools(out.data, begin);
+    return out.type != MetadataType::Bool || check_bools(out.data, begin);
   }
   std::string_view element;
   for (uint64_t i = 0; i < out.count; i++)
@@ -205,28 +185,27 @@ bool GgufParser::find_alignment() {
 }
 
 uint64_t GgufParser::value_offset(std::string_view key) const {
-  const auto entry = metadata_.find(key);
-  return entry == metadata_.end()
-             ? 0
-             : cursor_.offset_of(entry->first.data() + entry->first.size()) + sizeof(uint32_t);
+  const auto& keys = metadata_.keys();
+  const auto found = std::find(keys.begin(), keys.end(), key);
+  return found == keys.end() ? 0 : cursor_.offset_of(found->data() + found->size()) + sizeof(uint32_t);
 }
 
 Result<uint64_t> GgufParser::bounded(std::string_view key, uint64_t limit, uint64_t otherwise) {
   cursor_.leave();
-  const auto entry = metadata_.find(key);
-  if (entry == metadata_.end()) return otherwise;
+  const MetadataEntry* entry = metadata_.find(key);
+  if (!entry) return otherwise;
   const std::string expected = format("an integer from 0 to {}", limit);
   uint64_t value;
-  if (const auto* u = std::get_if<uint64_t>(&entry->second.value)) {
+  if (const auto* u = std::get_if<uint64_t>(&entry->value)) {
     value = *u;
-  } else if (const auto* i = std::get_if<int64_t>(&entry->second.value)) {
+  } else if (const auto* i = std::get_if<int64_t>(&entry->value)) {
     if (*i < 0) {
       cursor_.fail(value_offset(key), key, expected, format("{}", *i));
       return cursor_.error();
     }
     value = uint64_t(*i);
   } else {
-    cursor_.fail(value_offset(key), key, expected, format("a value of type {}", name_of(entry->second.type)));
+    cursor_.fail(value_offset(key), key, expected, format("a value of type {}", name_of(entry->type)));
     return cursor_.error();
   }
   if (value <= limit) return value;
@@ -242,7 +221,7 @@ namespace {
 constexpr uint32_t kMaxDims = 4;
 constexpr uint64_t kMaxDim = std::numeric_limits<int32_t>::max();  // kernels count in int32
 
-std::string dims_text(const GgufTensor& t) {
+std::string dims_text(const StoredTensor& t) {
   std::string text = "[";
   for (uint32_t i = 0; i < t.rank; i++) text += format("{}{}", i ? " x " : "", t.dim[i]);
   return text + "]";
@@ -252,11 +231,11 @@ std::string dims_text(const GgufTensor& t) {
 
 bool GgufParser::read_tensor() {
   const uint64_t at = cursor_.offset();
-  GgufTensor tensor{};
+  StoredTensor tensor{};
   tensor.part = part_;
   if (!cursor_.name("name", tensor.name)) return false;
   cursor_.named(tensor.name);
-  if (const GgufTensor* other = gguf_.tensor(tensor.name)) {
+  if (const StoredTensor* other = tensors_.find(tensor.name)) {
     const bool same_file = other->part == part_;
     return cursor_.fail(
         at, "name", "a tensor that is not there yet",
@@ -271,20 +250,19 @@ bool GgufParser::read_tensor() {
   if (tensor.offset % alignment_)
     return cursor_.fail(offset_at, "offset", format("a multiple of {}, the file's alignment", alignment_),
                         format("{}", tensor.offset));
-  gguf_.tensor_index_.emplace(tensor.name, gguf_.tensors_.size());
-  gguf_.tensors_.push_back(tensor);
+  tensors_.add(tensor);
   return true;
 }
 
-bool GgufParser::read_type(GgufTensor& tensor) {
+bool GgufParser::read_type(StoredTensor& tensor) {
   const uint64_t type_at = cursor_.offset();
   uint32_t type;
   if (!cursor_.read("type", type)) return false;
   auto dtype = dtype_of_gguf(type);
   if (type == kTl1) dtype = DType::I2_S64, tensor.ternary = Ternary::TL1;
-  if (dtype == DType::I2_S && gguf_.choice_.i2_s != 128) {
+  if (dtype == DType::I2_S && choice_.i2_s != 128) {
     dtype = DType::I2_S64;
-    if (gguf_.choice_.i2_s == 4) tensor.ternary = Ternary::FourRows;
+    if (choice_.i2_s == 4) tensor.ternary = Ternary::FourRows;
   }
   if (!dtype)
     return cursor_.fail(type_at, "type", "a tensor type that this build knows", format("type id {}", type),
@@ -305,7 +283,7 @@ bool GgufParser::read_type(GgufTensor& tensor) {
   return true;
 }
 
-bool GgufParser::read_dims(GgufTensor& out) {
+bool GgufParser::read_dims(StoredTensor& out) {
   const uint64_t rank_at = cursor_.offset();
   if (!cursor_.read("rank", out.rank)) return false;
   if (out.rank == 0 || out.rank > kMaxDims)
@@ -323,7 +301,7 @@ bool GgufParser::read_dims(GgufTensor& out) {
 }
 
 // Bytes of the tensor's data with its tail. `at` is the byte to blame when they are more than 2^63.
-bool GgufParser::size_of(const GgufTensor& t, uint64_t at, uint64_t& size) {
+bool GgufParser::size_of(const StoredTensor& t, uint64_t at, uint64_t& size) {
   auto rows = checked_mul(uint64_t(t.dim[1]), uint64_t(t.dim[2]));
   if (rows) rows = checked_mul(*rows, uint64_t(t.dim[3]));
   // Values are counted as well as bytes: a format of less than 8 bits would let them pass 2^63 alone.
@@ -337,14 +315,14 @@ bool GgufParser::size_of(const GgufTensor& t, uint64_t at, uint64_t& size) {
   return true;
 }
 
-bool GgufParser::is_tl2(const GgufTensor& t, uint64_t room) const {
+bool GgufParser::is_tl2(const StoredTensor& t, uint64_t room) const {
   if (t.dim[2] * t.dim[3] != 1 || t.dim[0] < 256 || t.dim[0] % info(DType::I2_S64).block) return false;
   const uint64_t region = ternary_region(Ternary::TL2, t.dim[1], t.dim[0]);
   return room < uint64_t(row_bytes(t.type, t.dim[0])) * uint64_t(t.dim[1]) && room >= region &&
          room - region < alignment_;
 }
 
-uint64_t GgufParser::offset_field(const GgufTensor& t) const {
+uint64_t GgufParser::offset_field(const StoredTensor& t) const {
   return cursor_.offset_of(t.name.data() + t.name.size()) + sizeof(uint32_t) + t.rank * sizeof(uint64_t) +
          sizeof(uint32_t);
 }
@@ -353,12 +331,12 @@ bool GgufParser::place_tensors(size_t first) {
   const uint64_t file_size = cursor_.size();
   const uint64_t begin = align_up(cursor_.offset(), alignment_);
   std::vector<uint64_t> offsets;  // where tensors begin, and the last one ends
-  for (size_t i = first; i < gguf_.tensors_.size(); i++) offsets.push_back(gguf_.tensors_[i].offset);
+  for (size_t i = first; i < tensors_.size(); i++) offsets.push_back(tensors_[i].offset);
   offsets.push_back(file_size > begin ? file_size - begin : 0);
   std::sort(offsets.begin(), offsets.end());
-  for (size_t i = first; i < gguf_.tensors_.size(); i++) {
-    GgufTensor& tensor = gguf_.tensors_[i];
-    cursor_.enter("tensor", i - first + 1, gguf_.tensors_.size() - first);
+  for (size_t i = first; i < tensors_.size(); i++) {
+    StoredTensor& tensor = tensors_[i];
+    cursor_.enter("tensor", i - first + 1, tensors_.size() - first);
     cursor_.named(tensor.name);
     const uint64_t at = offset_field(tensor);
     const auto next = std::upper_bound(offsets.begin(), offsets.end(), tensor.offset);
@@ -370,7 +348,7 @@ bool GgufParser::place_tensors(size_t first) {
     tensor.bytes = tensor.stored = size;
     if (tensor.ternary != Ternary::None) {
       tensor.stored = ternary_region(tensor.ternary, tensor.dim[1], tensor.dim[0]);
-      if (auto tiles = ternary_tiles(tensor.ternary, tensor.dim[1], tensor.dim[0], gguf_.choice_))
+      if (auto tiles = ternary_tiles(tensor.ternary, tensor.dim[1], tensor.dim[0], choice_))
         tensor.tiles = *tiles;
     }
     const auto end = start ? checked_add(*start, tensor.stored) : std::nullopt;
@@ -385,7 +363,7 @@ bool GgufParser::place_tensors(size_t first) {
 }
 
 bool GgufParser::check_overlaps(size_t first) {
-  const auto& tensors = gguf_.tensors_;
+  const TensorTable& tensors = tensors_;
   std::vector<size_t> order(tensors.size() - first);
   std::iota(order.begin(), order.end(), first);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -393,7 +371,7 @@ bool GgufParser::check_overlaps(size_t first) {
   });
   // No tensor is empty, so it is enough to look at neighbours.
   for (size_t i = 1; i < order.size(); i++) {
-    const GgufTensor &before = tensors[order[i - 1]], &after = tensors[order[i]];
+    const StoredTensor &before = tensors[order[i - 1]], &after = tensors[order[i]];
     const uint64_t end = before.offset + before.stored;
     if (end <= after.offset) continue;
     cursor_.enter("tensor", order[i] - first + 1, order.size());

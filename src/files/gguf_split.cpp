@@ -2,11 +2,13 @@
 #include "files/gguf_split.h"
 
 #include <limits>
+#include <memory>
 
 #include "base/format.h"
 #include "base/text.h"
 #include "files/gguf.h"
 #include "files/gguf_parser.h"
+#include "files/gguf_reader.h"
 
 namespace gimbal {
 
@@ -102,20 +104,45 @@ Result<SplitName> first_part(const std::string& path, const SplitKeys& keys, Ggu
   return *name;
 }
 
-}  // namespace
+// A model that is being opened.
+struct Opening {
+  std::shared_ptr<GgufReader> reader;
+  TensorTable tensors;
 
-Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part, const RemoteFolder* from) {
+  Opening(const std::string& path, const TernaryChoice& choice)
+      : reader(std::make_shared<GgufReader>(escaped(path), choice)) {}
+
+  GgufParser parser(GgufBytes file, const std::string& path, uint32_t part) {
+    return {tensors, reader->add(std::move(file)), path, part, reader->choice()};
+  }
+
+  ModelSource done(GgufParser& first) {
+    Metadata metadata = first.take_metadata();
+    for (const StoredTensor& t : tensors) {
+      if (t.ternary == Ternary::None || t.tiles.tile_rows) continue;
+      Error e = ternary_tiles(t.ternary, t.dim[1], t.dim[0], reader->choice()).error();
+      e.message = format("{}: tensor {}: {}", metadata.source(), quoted(t.name), e.message);
+      tensors.unreadable(std::move(e));
+    }
+    reader->serve(tensors);
+    return {{"GGUF", first.version()}, std::move(metadata), std::move(tensors), std::move(reader)};
+  }
+};
+
+// Opens part number `part` (0 is the first) of a split model and adds its tensors. `from`: as open_gguf.
+// Errors: those of GgufParser::run, NotFound, Failed.
+Status add_part(Opening& model, const std::string& first, const SplitName& name, uint32_t part,
+                const RemoteFolder* from) {
   const std::string path = name.path(part + 1);
   auto file = GgufBytes::open(path, from);
   if (!file) {
     Error error = file.error();
-    error.message =
-        format("part {} of {} of the split model '{}': {}", part + 1, name.count, gguf.path_, error.message);
+    error.message = format("part {} of {} of the split model '{}': {}", part + 1, name.count, escaped(first),
+                           error.message);
     if (error.code == Code::NotFound) error.remedy = "Download all the parts into one folder.";
     return error;
   }
-  gguf.files_.push_back(std::move(*file));
-  GgufParser parser(gguf, gguf.files_.back(), path, part);
+  GgufParser parser = model.parser(std::move(*file), path, part);
   if (auto done = parser.run(); !done) return done.error();
   const auto keys = split_keys(parser);
   if (!keys) return keys.error();
@@ -124,14 +151,14 @@ Status GgufParser::add_part(Gguf& gguf, const SplitName& name, uint32_t part, co
   return Done{};
 }
 
-Result<Gguf> Gguf::open(const std::string& path, const TernaryChoice& choice, const RemoteFolder* from) {
-  Gguf gguf;
-  gguf.choice_ = choice;
-  gguf.path_ = escaped(path);
+}  // namespace
+
+Result<ModelSource> open_gguf(const std::string& path, const TernaryChoice& choice,
+                              const RemoteFolder* from) {
+  Opening model(path, choice);
   auto file = GgufBytes::open(path, from);
   if (!file) return file.error();
-  gguf.files_.push_back(std::move(*file));
-  GgufParser parser(gguf, gguf.files_[0], path, 0);
+  GgufParser parser = model.parser(std::move(*file), path, 0);
   if (auto done = parser.run(); !done) return done.error();
   const auto keys = split_keys(parser);
   if (!keys) return keys.error();
@@ -139,19 +166,16 @@ Result<Gguf> Gguf::open(const std::string& path, const TernaryChoice& choice, co
     const auto name = first_part(path, *keys, parser);
     if (!name) return name.error();
     for (uint32_t part = 1; part < keys->count; part++)
-      if (auto done = GgufParser::add_part(gguf, *name, part, from); !done) return done.error();
-    if (keys->tensors && keys->tensors != gguf.tensors_.size())
-      return mismatch(path, parser, "split.tensors.count", gguf.tensors_.size(), keys->tensors);
+      if (auto done = add_part(model, path, *name, part, from); !done) return done.error();
+    if (keys->tensors && keys->tensors != model.tensors.size())
+      return mismatch(path, parser, "split.tensors.count", model.tensors.size(), keys->tensors);
   }
-  gguf.metadata_ = parser.take_metadata();
-  return gguf;
+  return model.done(parser);
 }
 
-Result<Gguf> Gguf::parse(Bytes bytes, const std::string& name) {
-  Gguf gguf;
-  gguf.path_ = escaped(name);
-  gguf.files_.emplace_back(bytes);
-  GgufParser parser(gguf, gguf.files_[0], name, 0);
+Result<ModelSource> parse_gguf(Bytes bytes, const std::string& name) {
+  Opening model(name, {});
+  GgufParser parser = model.parser(GgufBytes(bytes), name, 0);
   if (auto done = parser.run(); !done) return done.error();
   const auto keys = split_keys(parser);
   if (!keys) return keys.error();
@@ -160,8 +184,7 @@ Result<Gguf> Gguf::parse(Bytes bytes, const std::string& name) {
                  format("'{}' at byte {}: split.count: expected a model in one piece, found part {} of {}",
                         name, parser.value_offset("split.count"), keys->no + 1, keys->count),
                  "A split model can only be opened from its files."};
-  gguf.metadata_ = parser.take_metadata();
-  return gguf;
+  return model.done(parser);
 }
 
 }  // namespace gimbal

@@ -54,7 +54,8 @@ Error PackedFile::unusable(const std::string& why) const {
   return {Code::Failed, why, kRemedy, reason::kPackedUnusable, "", path_};
 }
 
-Result<std::shared_ptr<const PackedFile>> PackedFile::open(const std::string& path, const Gguf& source) {
+Result<std::shared_ptr<const PackedFile>> PackedFile::open(const std::string& path,
+                                                           const FileIdentity& source) {
   auto p = std::make_shared<PackedFile>();
   p->path_ = path;
   auto file = InputFile::open(path);
@@ -75,13 +76,12 @@ Result<std::shared_ptr<const PackedFile>> PackedFile::open(const std::string& pa
   if (auto ok = p->file_.read(0, begin.data(), begin.size()); !ok) return p->unusable(ok.error().message);
   auto weights = parse(begin, state->size);
   if (!weights) return p->unusable(weights.error().message);
-  const Gguf::Identity now = source.identity();
-  if (head.source.bytes != now.bytes)
-    return p->unusable(
-        format("it was made of a model's file of {} bytes, which has {} now", head.source.bytes, now.bytes));
-  if (head.source != now)
-    return p->unusable(head.source.modified != now.modified ? "the model's file was written to since"
-                                                            : "the header of the model's file is another");
+  if (head.source.bytes != source.bytes)
+    return p->unusable(format("it was made of a model's file of {} bytes, which has {} now",
+                              head.source.bytes, source.bytes));
+  if (head.source != source)
+    return p->unusable(head.source.modified != source.modified ? "the model's file was written to since"
+                                                               : "the header of the model's file is another");
   auto mapping = GuardedMapping::map(p->file_);
   if (!mapping) return p->unusable(mapping.error().message);
   p->mapping_ = std::move(*mapping);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/guarded_mapping.h"
-#include "files/gguf.h"
+#include "files/tensor_reader.h"
 
 namespace gimbal {
 
@@ -19,7 +19,7 @@ struct PackedHead {
   uint32_t version, weights;
   char layout[16];         // the backend whose layout it is, and zeros
   uint64_t bytes;          // of the whole file
-  Gguf::Identity source;   // of the model's file
+  FileIdentity source;     // of the model's file
   uint64_t table, before;  // hashes: of the table behind it; of what is before this one
 };
 static_assert(sizeof(PackedHead) == 88);
@@ -41,7 +41,7 @@ class PackedFile {
   // Maps the file and checks all but the bytes of the weights. Errors, each with the reason `packed-unusable`
   // and the path as `value`: it is no such file, of another version, damaged, cut short, of another state of
   // the model's file, or others than its owner may write to it. Those of InputFile::open.
-  static Result<std::shared_ptr<const PackedFile>> open(const std::string& path, const Gguf& source);
+  static Result<std::shared_ptr<const PackedFile>> open(const std::string& path, const FileIdentity& source);
   // The first part of that: the table of a file that begins with `head` and has so many bytes. Errors:
   // Malformed.
   static Result<std::vector<PackedWeight>> parse(Bytes head, uint64_t file_bytes);

@@ -79,7 +79,7 @@ ModelPlan to_public(const PlannedModel& p) {
   to.placement = placement_of(plan, p.opened);
   for (const own::Fallback& f : p.fallbacks) to.fallbacks.push_back(to_public(f));
   to.memory = memory_of(plan);
-  if (auto ok = check_memory(plan); ok) to.fits = true;
+  if (auto ok = check_memory(*p.source.file, plan); ok) to.fits = true;
   else to.misfit = to_public(ok.error());
   return to;
 }

@@ -58,7 +58,8 @@ Result<T> planned(Engine::Impl& engine, const std::string& model, const ModelOpt
   if (*drafts) {
     to.draft_model = (*drafts)->source.name, to.draft_memory = memory_of((*drafts)->plan);
     if (to.fits)
-      if (auto ok = check_memory((*drafts)->plan); !ok) to.fits = false, to.misfit = to_public(ok.error());
+      if (auto ok = check_memory(*(*drafts)->source.file, (*drafts)->plan); !ok)
+        to.fits = false, to.misfit = to_public(ok.error());
   }
   return make(*found, std::move(to));
 }
@@ -78,7 +79,7 @@ Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
   if (!options) return options.error();
   auto source = open_model_file(model, gimbal::file_options(m));
   if (!source) return to_public(source.error());
-  auto tokenizer = own::Tokenizer::create(*source->file);
+  auto tokenizer = own::Tokenizer::create(source->file->metadata());
   if (!tokenizer) return to_public(tokenizer.error());
   if (auto ok = for_many(*options, m, *source); !ok) return to_public(ok.error());
   if (m.embed && gimbal::drafts_at_most(m.draft))
@@ -93,7 +94,7 @@ Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
   loaded->registry_owner = impl_;
   loaded->engine =
       std::make_unique<own::Engine>(impl_->registry, std::move(*options), events_of(impl_->options));
-  loaded->chat.emplace(gimbal::ChatTemplate::of(*source->file, **tokenizer));
+  loaded->chat.emplace(gimbal::ChatTemplate::of(source->file->metadata(), **tokenizer));
   auto on = loaded->engine->load(*source);
   if (!on) return to_public(on.error());
   loaded->loaded = std::move(*on);

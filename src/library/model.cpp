@@ -36,7 +36,7 @@ Result<Batch> Model::new_batch(const BatchOptions& options) {
   if (impl_->sequences > 0 || impl_->batch.exchange(true))
     return usage("a Sequence or another Batch uses the model", "end it before, or load the model again", "");
   auto made = std::make_unique<Batch::Impl>(impl_);
-  auto tokenizer = own::Tokenizer::create(*made->on->source.file);
+  auto tokenizer = own::Tokenizer::create(made->on->source.file->metadata());
   if (!tokenizer) return to_public(tokenizer.error());
   SchedulerOptions scheduling;
   scheduling.queue = options.queue, scheduling.prompt_rows = options.prompt_rows;
@@ -58,7 +58,7 @@ Result<std::vector<std::vector<float>>> Model::embed(std::span<const std::string
                  "embed");
   own::EmbedSettings settings{own::Pooling(int(pooling)), normalised};
   if (pooling == Pooling::OfFile) {
-    auto says = pooling_of(*on->source.file);
+    auto says = pooling_of(on->source.file->metadata());
     if (!says) return to_public(says.error());
     if (!*says)
       return usage("the model file does not say how an embedding is made of its tokens' numbers",

@@ -27,31 +27,31 @@ const ModelArch* find_arch(const std::string& name) {
   return nullptr;
 }
 
-const ModelArch* nextn_of(const Gguf& file) {
-  const auto name = file.string("general.architecture");
+const ModelArch* nextn_of(const ModelSource& file) {
+  const auto name = file.metadata().string("general.architecture");
   const ModelArch* arch = name ? find_arch(std::string(*name)) : nullptr;
   if (!arch || !arch->nextn) return nullptr;
   // Files may say that there were such layers, and have none.
-  for (const GgufTensor& t : file.tensors())
+  for (const StoredTensor& t : file.tensors())
     if (t.name.ends_with(".nextn.eh_proj.weight")) return arch->nextn;
   return nullptr;
 }
 
-static Error not_supported(const Gguf& file, const std::string& name) {
+static Error not_supported(const Metadata& metadata, const std::string& name) {
   std::vector<std::string> known;
   for (const ModelArch* a : kArchs) known.push_back(a->name);
   const auto near = nearest(name, known);
   return Error{Code::Unsupported,
-               format("{}: architecture {} is not supported{}", file.path(), quoted(name),
+               format("{}: architecture {} is not supported{}", metadata.source(), quoted(name),
                       near ? format("; the nearest name that is: '{}'", *near) : std::string()),
                format("supported: {}", fmt::join(known, ", "))};
 }
 
-Status check_generates(const Gguf& file) {
-  const auto name = file.string("general.architecture");
+Status check_generates(const ModelSource& file) {
+  const auto name = file.metadata().string("general.architecture");
   const ModelArch* arch = name ? find_arch(std::string(*name)) : nullptr;
-  if (name && file.tensor("cls.output.weight") &&
-      file.unsigned_integer(std::string(*name) + ".pooling_type") == uint64_t(kRankPooling))
+  if (name && file.tensors().find("cls.output.weight") &&
+      file.metadata().unsigned_integer(std::string(*name) + ".pooling_type") == uint64_t(kRankPooling))
     return Error{Code::Usage,
                  format("{}: it is a reranker: it says how well two texts go together, and continues none",
                         file.path()),
@@ -63,17 +63,17 @@ Status check_generates(const Gguf& file) {
       "use `gimbal embed`"};
 }
 
-Status configure_attention(const Gguf& file, Config& c) {
-  Hyperparameters read(file, c.arch);
+Status configure_attention(const Metadata& metadata, const TensorTable&, Config& c) {
+  Hyperparameters read(metadata, c.arch);
   read.layers(c.layers);
   read_attention(read, c);
   if (read.error()) return *read.error();
   return Done{};
 }
 
-Status configure_without_nextn(const Gguf& file, Config& c) {
-  if (auto ok = configure_attention(file, c); !ok) return ok.error();
-  Hyperparameters read(file, c.arch);
+Status configure_without_nextn(const Metadata& metadata, const TensorTable& tensors, Config& c) {
+  if (auto ok = configure_attention(metadata, tensors, c); !ok) return ok.error();
+  Hyperparameters read(metadata, c.arch);
   c.left_out = read.count("nextn_predict_layers", 0, 0);
   if (c.left_out >= c.layers)
     read.fail(Code::Malformed, format("{}.nextn_predict_layers is {}, but there are only {} layers", c.arch,
@@ -83,13 +83,13 @@ Status configure_without_nextn(const Gguf& file, Config& c) {
   return Done{};
 }
 
-Result<Config> configure(const Gguf& file, const ModelArch* arch) {
-  auto name = file.string("general.architecture");
-  if (name && !arch && !find_arch(std::string(*name))) return not_supported(file, std::string(*name));
-  if (auto ok = file.readable(); !ok) return ok.error();
-  auto c = read_config(file);
+Result<Config> configure(const Metadata& metadata, const TensorTable& tensors, const ModelArch* arch) {
+  auto name = metadata.string("general.architecture");
+  if (name && !arch && !find_arch(std::string(*name))) return not_supported(metadata, std::string(*name));
+  if (auto ok = tensors.readable(); !ok) return ok.error();
+  auto c = read_config(metadata, tensors);
   if (!c) return c.error();
-  if (auto ok = (arch ? arch : find_arch(c->arch))->configure(file, *c); !ok) return ok.error();
+  if (auto ok = (arch ? arch : find_arch(c->arch))->configure(metadata, tensors, *c); !ok) return ok.error();
   return c;
 }
 
@@ -105,9 +105,12 @@ void Recorder::no_layer() {
   p.layer(kAfterLayers);
 }
 
-bool Recorder::has(const std::string& name) const { return file_.tensor(prefix_ + name) != nullptr; }
+const StoredTensor* Recorder::stored(const std::string& name) const {
+  return file_.tensors().find(prefix_ + name);
+}
+bool Recorder::has(const std::string& name) const { return stored(name) != nullptr; }
 int Recorder::rows(const std::string& name) const {
-  const GgufTensor* t = file_.tensor(prefix_ + name);
+  const StoredTensor* t = stored(name);
   return t ? int(std::min<int64_t>(t->dim[1], kMaxCount)) : 0;
 }
 
@@ -115,9 +118,9 @@ void Recorder::fail(Code code, const std::string& message) {
   if (!error_) error_ = Error{code, format("{}: {}", file_.path(), message), ""};
 }
 
-const GgufTensor* Recorder::find(const std::string& name, Dims d) {
+const StoredTensor* Recorder::find(const std::string& name, Dims d) {
   const std::string full = prefix_ + name;
-  const GgufTensor* t = file_.tensor(full);
+  const StoredTensor* t = stored(name);
   if (!t) {
     fail(Code::Malformed, format("tensor '{}' is missing; architecture {} needs it", full, config.arch));
     return nullptr;
@@ -138,16 +141,19 @@ const GgufTensor* Recorder::find(const std::string& name, Dims d) {
   return t;
 }
 
+// Of a tensor that is missing: no index. Nothing is loaded then.
+static uint32_t index_of(const StoredTensor* t) { return t ? t->index : WeightSource::kNone; }
+
 Value Recorder::part(const std::string& name, Dims d, int64_t first, int rows, int64_t expert) {
-  const GgufTensor* t = find(name, d);
+  const StoredTensor* t = find(name, d);
   const bool whole = rows == d.rows && d.experts == 1;
   if (t) used_[t->name][expert * d.rows + first] = rows;
   // The scale of such a tensor lies behind its last row, where a part of it does not find it.
   if (t && !whole && tensor_tail_bytes(t->type))
     fail(Code::Unsupported,
          format("tensor '{}' is {}, which is only computed whole", prefix_ + name, stored_name(*t)));
-  return p.matrix(WeightSource{prefix_ + name, first, expert},
-                  Shape(t ? t->type : DType::F32, {d.columns, rows}));
+  return p.matrix(prefix_ + name, Shape(t ? t->type : DType::F32, {d.columns, rows}),
+                  {index_of(t), first, expert});
 }
 
 Value Recorder::matrix(const std::string& name, int columns, int rows) {
@@ -161,14 +167,15 @@ Value Recorder::expert(const std::string& name, int columns, int rows, int index
 }
 
 Value Recorder::experts(const std::string& name, int columns, int rows, int experts) {
-  const GgufTensor* t = find(name, {columns, rows, experts});
+  const StoredTensor* t = find(name, {columns, rows, experts});
   if (t) used_[t->name][0] = int64_t(rows) * experts;
-  return p.matrix(WeightSource{prefix_ + name},
-                  Shape(t ? t->type : DType::F32, {columns, int64_t(rows) * experts}));
+  return p.matrix(prefix_ + name, Shape(t ? t->type : DType::F32, {columns, int64_t(rows) * experts}),
+                  {index_of(t)});
 }
 Value Recorder::table(const std::string& name, int columns, int rows) {
-  if (const GgufTensor* t = find(name, {columns, rows, 1})) used_[t->name][0] = rows;
-  return p.vector(prefix_ + name, columns * rows);
+  const StoredTensor* t = find(name, {columns, rows, 1});
+  if (t) used_[t->name][0] = rows;
+  return p.vector(prefix_ + name, columns * rows, {index_of(t)});
 }
 
 // Adds to y what each adapter of this weight makes; `low_rank` gives B (A x).
@@ -176,9 +183,9 @@ void Recorder::adapt(
     const std::string& name, Value& y,
     const std::function<Value(const std::string& a, int rank, const std::string& b)>& low_rank) {
   constexpr int64_t kMaxRank = 1 << 16;
-  for (const Gguf::Joined& j : file_.joined()) {
+  for (const Adapter& j : file_.tensors().adapters()) {
     const std::string a = name + ".weight.lora_a" + j.suffix, b = name + ".weight.lora_b" + j.suffix;
-    const GgufTensor* t = file_.tensor(prefix_ + a);
+    const StoredTensor* t = stored(a);
     if (!t) continue;
     const int64_t rank = t->dim[1];
     if (rank > kMaxRank) return fail(Code::Malformed, format("tensor '{}' has rank {}", t->name, rank));
@@ -218,8 +225,9 @@ Value Recorder::expert_product(const std::string& name, int rows, int n, Value x
 }
 
 Value Recorder::vector(const std::string& name, int size) {
-  if (const GgufTensor* t = find(name, {size, 1, 1})) used_[t->name][0] = 1;
-  return p.vector(prefix_ + name, size);
+  const StoredTensor* t = find(name, {size, 1, 1});
+  if (t) used_[t->name][0] = 1;
+  return p.vector(prefix_ + name, size, {index_of(t)});
 }
 
 std::optional<Value> Recorder::optional_vector(const std::string& name, int size) {
@@ -230,7 +238,7 @@ std::optional<Value> Recorder::optional_vector(const std::string& name, int size
 std::optional<float> Recorder::optional_number(const std::string& name) {
   if (!has(name)) return std::nullopt;
   float value = 0;
-  if (const GgufTensor* t = find(name, {1, 1, 1})) {
+  if (const StoredTensor* t = find(name, {1, 1, 1})) {
     used_[t->name][0] = 1;
     if (auto bytes = file_.read(*t)) decode_tensor(t->type, bytes->data(), 1, &value);
     else if (!error_) error_ = bytes.error();
@@ -239,7 +247,7 @@ std::optional<float> Recorder::optional_number(const std::string& name) {
 }
 
 void Recorder::leave_out(const std::string& name) {
-  if (const GgufTensor* t = file_.tensor(prefix_ + name)) used_[t->name][0] = t->dim[1] * t->dim[2];
+  if (const StoredTensor* t = stored(name)) used_[t->name][0] = t->dim[1] * t->dim[2];
 }
 
 // "blk.7.ffn_up.weight" is of layer 7; -1: of none.
@@ -252,7 +260,7 @@ static int layer_of(std::string_view tensor) {
 std::optional<Error> Recorder::error() const {
   if (hyper.error()) return hyper.error();
   if (error_) return error_;
-  for (const GgufTensor& t : file_.tensors()) {
+  for (const StoredTensor& t : file_.tensors()) {
     // RopeAngles reads rope_freqs.weight and rope_factors_*. Anything else that is in the file and not used
     // would mean another model than the one computed.
     const int layer = layer_of(t.name);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "files/model_source.h"
 #include "model/config.h"
 #include "model/rope.h"
 #include "model/state.h"
@@ -33,8 +34,9 @@ struct RecordOptions {
 // same gives the same value.
 class Recorder {
  public:
-  Recorder(ProgramBuilder& builder, const Gguf& file, const Config& config, const RecordOptions& options)
-      : p(builder), config(config), options(options), hyper(file, config.arch), file_(file) {
+  Recorder(ProgramBuilder& builder, const ModelSource& file, const Config& config,
+           const RecordOptions& options)
+      : p(builder), config(config), options(options), hyper(file.metadata(), config.arch), file_(file) {
     hyper.layers(config.layers + config.left_out);
   }
 
@@ -133,7 +135,8 @@ class Recorder {
   struct Dims {
     int columns, rows, experts;
   };
-  const GgufTensor* find(const std::string& name, Dims);
+  const StoredTensor* stored(const std::string& name) const;  // of the current layer; nullptr: none
+  const StoredTensor* find(const std::string& name, Dims);
   Value part(const std::string& name, Dims, int64_t first, int rows, int64_t expert);
   std::optional<Value> declared(const std::string& name) const;
   Value declare(StepInput input);
@@ -142,7 +145,7 @@ class Recorder {
   size_t pool(StateKind kind, int window);
   void fail(Code, const std::string& message);
 
-  const Gguf& file_;
+  const ModelSource& file_;
   std::string prefix_;
   int layer_ = 0;
   std::map<std::string_view, std::map<int64_t, int64_t>> used_;  // tensors: from this row on so many
@@ -155,15 +158,15 @@ class Recorder {
 };
 
 // Reads heads and rotation.
-Status configure_attention(const Gguf& file, Config&);
+Status configure_attention(const Metadata&, const TensorTable&, Config&);
 // The same; the last nextn_predict_layers layers, which guess further tokens, are left out.
-Status configure_without_nextn(const Gguf& file, Config&);
+Status configure_without_nextn(const Metadata&, const TensorTable&, Config&);
 
 struct ModelArch {
   const char* name;  // general.architecture
   void (*record)(Recorder&);
   // Reads what of Config is its own.
-  Status (*configure)(const Gguf& file, Config&) = configure_attention;
+  Status (*configure)(const Metadata&, const TensorTable&, Config&) = configure_attention;
   bool encoder = false;  // has Output::Hidden only, and always: it embeds texts and continues none
   // The first of the layers that guess further tokens, as a model of its own (arch/nextn.h).
   const ModelArch* nextn = nullptr;
@@ -174,14 +177,17 @@ const ModelArch* find_arch(const std::string& name);
 
 // What computes the file's layers that guess further tokens; nullptr: it has none, or this version computes
 // none of its architecture.
-const ModelArch* nextn_of(const Gguf& file);
+const ModelArch* nextn_of(const ModelSource& file);
 
 // Whether the file's model gives logits, as all that generate text do. Errors: Usage for an encoder.
-Status check_generates(const Gguf& file);
+Status check_generates(const ModelSource& file);
 constexpr int kRankPooling = 4;  // "pooling_type" of rerankers
 
 // Reads the numbers and lets the architecture have its say. Errors: Unsupported architecture (lists the
 // others, and names the nearest), Malformed. `arch`: in place of the one that the file names.
-Result<Config> configure(const Gguf& file, const ModelArch* arch = nullptr);
+Result<Config> configure(const Metadata&, const TensorTable&, const ModelArch* arch = nullptr);
+inline Result<Config> configure(const ModelSource& file, const ModelArch* arch = nullptr) {
+  return configure(file.metadata(), file.tensors(), arch);
+}
 
 }  // namespace gimbal

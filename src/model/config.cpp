@@ -6,17 +6,17 @@ namespace gimbal {
 
 static constexpr int kMaxFileHeadDim = 1 << 16;
 
-Result<Config> read_config(const Gguf& file) {
-  auto arch = file.string("general.architecture");
+Result<Config> read_config(const Metadata& metadata, const TensorTable& tensors) {
+  auto arch = metadata.string("general.architecture");
   if (!arch)
     return Error{
         Code::Malformed,
         format("{}: metadata key 'general.architecture' is missing: this is not a model that can be run",
-               file.path()),
+               metadata.source()),
         ""};
   Config c;
   c.arch = *arch;
-  Hyperparameters read(file, c.arch);
+  Hyperparameters read(metadata, c.arch);
   c.layers = read.count("block_count");
   c.width = read.count("embedding_length");
   c.context = read.count("context_length");
@@ -26,25 +26,25 @@ Result<Config> read_config(const Gguf& file) {
   if (read.error()) return *read.error();
   // Each layer has tensors of its own, so no honest file has fewer; and no loop over layers outlasts the
   // file.
-  if (size_t(c.layers) > file.tensors().size())
+  if (size_t(c.layers) > tensors.size())
     return Error{Code::Malformed,
                  format("{}: metadata key '{}.block_count' says {} layers, but the file has only {} tensors",
-                        file.path(), c.arch, c.layers, file.tensors().size()),
+                        metadata.source(), c.arch, c.layers, tensors.size()),
                  ""};
-  const GgufTensor* table = file.tensor("token_embd.weight");
+  const StoredTensor* table = tensors.find("token_embd.weight");
   if (!table || table->rank != 2)
     return Error{
         Code::Malformed,
         format("{}: tensor 'token_embd.weight' is missing or not a matrix: the file holds no model to run",
-               file.path()),
+               metadata.source()),
         ""};
   c.vocabulary = int(table->dim[1]);
   // More rows than tokens is padding; more tokens than rows would leave tokens without a meaning.
-  if (const GgufArray* tokens = file.array("tokenizer.ggml.tokens");
+  if (const MetadataArray* tokens = metadata.array("tokenizer.ggml.tokens");
       tokens && tokens->count > uint64_t(c.vocabulary))
     return Error{Code::Malformed,
                  format("{}: the tokenizer has {} tokens, but 'token_embd.weight' has rows for only {}",
-                        file.path(), tokens->count, c.vocabulary),
+                        metadata.source(), tokens->count, c.vocabulary),
                  ""};
   return c;
 }

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "files/gguf.h"
+#include "files/metadata.h"
+#include "files/tensor_table.h"
 #include "model/hyperparameters.h"
 
 namespace gimbal {
@@ -24,7 +25,7 @@ struct Config {
 };
 
 // The fields that every file has. Errors: Malformed, naming the key, its value and what was expected.
-Result<Config> read_config(const Gguf& file);
+Result<Config> read_config(const Metadata&, const TensorTable&);
 // Heads and rotation.
 void read_attention(Hyperparameters&, Config&);
 

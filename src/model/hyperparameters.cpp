@@ -8,25 +8,25 @@
 namespace gimbal {
 
 void Hyperparameters::fail(Code code, const std::string& message) {
-  if (!error_) error_ = Error{code, format("{}: {}", file_.path(), message), ""};
+  if (!error_) error_ = Error{code, format("{}: {}", metadata_.source(), message), ""};
 }
 
 // What the file has in place of the value that was asked for.
-static std::string found(const Gguf& file, const std::string& key) {
-  if (auto v = file.unsigned_integer(key)) return std::to_string(*v);
-  if (auto v = file.number(key)) return format("{}", *v);
-  if (const GgufArray* list = file.array(key)) return format("a list of {}", list->count);
-  return file.find(key) ? "a value of another kind" : "nothing";
+static std::string found(const Metadata& metadata, const std::string& key) {
+  if (auto v = metadata.unsigned_integer(key)) return std::to_string(*v);
+  if (auto v = metadata.number(key)) return format("{}", *v);
+  if (const MetadataArray* list = metadata.array(key)) return format("a list of {}", list->count);
+  return metadata.find(key) ? "a value of another kind" : "nothing";
 }
 
 int Hyperparameters::expected(const std::string& key, int least) {
   fail(Code::Malformed, format("metadata key '{}': expected a whole number from {} to {}, found {}",
-                               full(key), least, kMaxCount, found(file_, full(key))));
+                               full(key), least, kMaxCount, found(metadata_, full(key))));
   return std::max(1, least);
 }
 
 int Hyperparameters::count(const std::string& key, std::optional<int> otherwise, int least) {
-  const auto v = file_.unsigned_integer(full(key));
+  const auto v = metadata_.unsigned_integer(full(key));
   if (!v && otherwise && !has(key)) return *otherwise;
   if (v && *v >= uint64_t(least) && *v <= uint64_t(kMaxCount)) return int(*v);
   return expected(key, least);
@@ -34,11 +34,11 @@ int Hyperparameters::count(const std::string& key, std::optional<int> otherwise,
 
 double Hyperparameters::number(const std::string& key, std::optional<double> otherwise, double least) {
   if (otherwise && !has(key)) return *otherwise;
-  const auto v = file_.number(full(key));
+  const auto v = metadata_.number(full(key));
   if (v && *v >= least && std::isfinite(float(*v))) return *v;
   fail(Code::Malformed, format("metadata key '{}': expected a finite number{}, found {}", full(key),
                                std::isfinite(least) ? format(" of at least {}", least) : std::string(),
-                               found(file_, full(key))));
+                               found(metadata_, full(key))));
   return otherwise.value_or(1);
 }
 
@@ -51,28 +51,28 @@ double Hyperparameters::positive(const std::string& key, std::optional<double> o
 
 bool Hyperparameters::flag(const std::string& key, std::optional<bool> otherwise) {
   if (otherwise && !has(key)) return *otherwise;
-  if (auto v = file_.boolean(full(key))) return *v;
+  if (auto v = metadata_.boolean(full(key))) return *v;
   fail(Code::Malformed,
-       format("metadata key '{}': expected true or false, found {}", full(key), found(file_, full(key))));
+       format("metadata key '{}': expected true or false, found {}", full(key), found(metadata_, full(key))));
   return otherwise.value_or(false);
 }
 
 std::string Hyperparameters::text(const std::string& key, const std::string& otherwise) {
   if (!has(key)) return otherwise;
-  if (auto v = file_.string(full(key))) return std::string(*v);
+  if (auto v = metadata_.string(full(key))) return std::string(*v);
   fail(Code::Malformed,
-       format("metadata key '{}': expected a text, found {}", full(key), found(file_, full(key))));
+       format("metadata key '{}': expected a text, found {}", full(key), found(metadata_, full(key))));
   return otherwise;
 }
 
 // The layer's value, where the key holds a list; nothing where it does not.
 std::optional<int64_t> Hyperparameters::listed(const std::string& key, int layer) {
-  const GgufArray* list = file_.array(full(key));
+  const MetadataArray* list = metadata_.array(full(key));
   if (!list) return std::nullopt;
   const auto values = list->integers();
   if (values.size() == size_t(layers_)) return values[size_t(layer)];
   fail(Code::Malformed, format("metadata key '{}': expected a whole number for each of {} layers, found {}",
-                               full(key), layers_, found(file_, full(key))));
+                               full(key), layers_, found(metadata_, full(key))));
   return 1;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "files/gguf.h"
+#include "files/metadata.h"
 
 namespace gimbal {
 
@@ -16,11 +16,11 @@ constexpr int kMaxCount = 1 << 24;
 
 class Hyperparameters {
  public:
-  Hyperparameters(const Gguf& file, std::string arch) : file_(file), arch_(std::move(arch)) {}
+  Hyperparameters(const Metadata& metadata, std::string arch) : metadata_(metadata), arch_(std::move(arch)) {}
   // How many values a list must have that gives one for each layer. To be called before such a list is read.
   void layers(int n) { layers_ = n; }
 
-  bool has(const std::string& key) const { return file_.find(full(key)) != nullptr; }
+  bool has(const std::string& key) const { return metadata_.find(full(key)) != nullptr; }
   // A whole number from `least` to kMaxCount. Without a default a missing key is an error.
   int count(const std::string& key, std::optional<int> otherwise = {}, int least = 1);
   // A finite number, not below `least`.
@@ -35,7 +35,7 @@ class Hyperparameters {
   bool flag_of(const std::string& key, int layer, std::optional<bool> otherwise = {});
   // The largest of them.
   int most_of(const std::string& key, std::optional<int> otherwise = {});
-  bool is_list(const std::string& key) const { return file_.array(full(key)) != nullptr; }
+  bool is_list(const std::string& key) const { return metadata_.array(full(key)) != nullptr; }
 
   // For what follows from several numbers. Keeps the first error only.
   void fail(Code, const std::string& message);
@@ -46,7 +46,7 @@ class Hyperparameters {
   int expected(const std::string& key, int least);
   std::optional<int64_t> listed(const std::string& key, int layer);
 
-  const Gguf& file_;
+  const Metadata& metadata_;
   std::string arch_;
   int layers_ = 0;
   std::optional<Error> error_;

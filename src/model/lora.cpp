@@ -4,13 +4,16 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "files/gguf.h"
 
 namespace gimbal {
 
-Status add_lora(Gguf& model, const Lora& lora) {
-  auto file = Gguf::open(lora.path);
+Status add_lora(ModelSource& model, const Lora& lora) {
+  auto file = open_gguf(lora.path);
   if (!file) return file.error();
-  auto text = [&](const Gguf& f, const char* key) { return std::string(f.string(key).value_or("")); };
+  auto text = [&](const ModelSource& f, const char* key) {
+    return std::string(f.metadata().string(key).value_or(""));
+  };
   if (text(*file, "general.type") != "adapter" || text(*file, "adapter.type") != "lora")
     return Error{Code::Usage,
                  format("{}: general.type is {} and adapter.type {}: this is no LoRA adapter", file->path(),
@@ -22,26 +25,26 @@ Status add_lora(Gguf& model, const Lora& lora) {
                  format("{}: the adapter is for the architecture {}, the model's is {}", file->path(),
                         quoted(own), quoted(wanted)),
                  ""};
-  const double alpha = file->number("adapter.lora.alpha").value_or(0);
+  const double alpha = file->metadata().number("adapter.lora.alpha").value_or(0);
   if (!std::isfinite(alpha) || !std::isfinite(lora.scale))
     return Error{Code::Malformed,
                  format("{}: adapter.lora.alpha is {}, the scale {}: expected finite numbers", file->path(),
                         alpha, lora.scale),
                  ""};
-  for (const GgufTensor& t : file->tensors()) {
+  for (const StoredTensor& t : file->tensors()) {
     std::string_view weight = t.name;
     if (!weight.ends_with(".lora_a") && !weight.ends_with(".lora_b"))
       return Error{Code::Unsupported,
                    format("{}: tensor {} is neither a lora_a nor a lora_b", file->path(), quoted(t.name)),
                    ""};
     weight.remove_suffix(7);
-    if (!model.tensor(weight))
+    if (!model.tensors().find(weight))
       return Error{Code::Malformed,
                    format("{}: tensor {} belongs to a weight that {} does not have", file->path(),
                           quoted(t.name), model.path()),
                    "the adapter was made for another model"};
   }
-  return model.join(std::move(*file), {format(".{}", model.joined().size() + 1), float(alpha), lora.scale});
+  return model.join(*file, {format(".{}", model.tensors().adapters().size() + 1), float(alpha), lora.scale});
 }
 
 }  // namespace gimbal

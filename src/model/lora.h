@@ -4,7 +4,7 @@
 #pragma once
 #include <string>
 
-#include "files/gguf.h"
+#include "files/model_source.h"
 
 namespace gimbal {
 
@@ -14,8 +14,8 @@ struct Lora {
 };
 
 // Joins the adapter to the model's file; the model is then recorded with it (Recorder::product). Errors:
-// those of Gguf::open; Usage when the file is no LoRA adapter, or one for another architecture; Malformed
+// those of open_gguf; Usage when the file is no LoRA adapter, or one for another architecture; Malformed
 // when a tensor has no weight in the model.
-Status add_lora(Gguf& model, const Lora&);
+Status add_lora(ModelSource& model, const Lora&);
 
 }  // namespace gimbal

@@ -25,58 +25,62 @@ struct Scaling {
 };
 
 // A key of another kind is an error, never the default.
-Status read_positive(const Gguf& file, const std::string& key, double& value) {
-  if (!file.find(key)) return Done{};
-  auto v = file.number(key);
+Status read_positive(const Metadata& metadata, const std::string& key, double& value) {
+  if (!metadata.find(key)) return Done{};
+  auto v = metadata.number(key);
   if (!v || !(*v > 0) || !std::isfinite(*v))
     return Error{Code::Malformed,
-                 format("{}: {} is {}, expected a positive number", file.path(), key,
+                 format("{}: {} is {}, expected a positive number", metadata.source(), key,
                         v ? format("{}", *v) : "a value of another kind"),
                  ""};
   value = *v;
   return Done{};
 }
 
-Result<Scaling> read_scaling(const Gguf& file, const std::string& arch) {
+Result<Scaling> read_scaling(const Metadata& metadata, const TensorTable& tensors, const std::string& arch) {
   const std::string prefix = arch + ".rope.scaling.", type_key = prefix + "type";
-  if (file.find(type_key) && !file.string(type_key))
-    return Error{Code::Malformed, format("{}: metadata key '{}' must be a string", file.path(), type_key),
-                 ""};
+  if (metadata.find(type_key) && !metadata.string(type_key))
+    return Error{Code::Malformed,
+                 format("{}: metadata key '{}' must be a string", metadata.source(), type_key), ""};
   Scaling s;
   // Files of phi3 have longrope's factors without naming the type. A factor of all without a type means
   // linear scaling: files older than the type have only that.
-  const bool factors = file.tensor("rope_factors_long.weight") || file.tensor("rope_factors_short.weight");
-  const std::string_view type = file.string(type_key).value_or(factors ? "longrope" : "linear");
+  const bool factors = tensors.find("rope_factors_long.weight") || tensors.find("rope_factors_short.weight");
+  const std::string_view type = metadata.string(type_key).value_or(factors ? "longrope" : "linear");
   if (factors && type != "longrope")
     return Error{Code::Malformed,
                  format("{}: {} is {}, but the file has the factors of 'longrope' (rope_factors_long.weight)",
-                        file.path(), type_key, quoted(type)),
+                        metadata.source(), type_key, quoted(type)),
                  ""};
   if (type == "none") return s;
   s.yarn = type == "yarn", s.longrope = type == "longrope";
   if (!s.yarn && !s.longrope && type != "linear" && !type.empty())
     return Error{Code::Unsupported,
                  format("{}: {} is {}; this version computes 'none', 'linear', 'yarn' and 'longrope' for {}",
-                        file.path(), type_key, quoted(type), arch),
+                        metadata.source(), type_key, quoted(type), arch),
                  ""};
   const std::string older = arch + ".rope.scale_linear";
-  if (auto ok = read_positive(file, file.find(prefix + "factor") ? prefix + "factor" : older, s.factor); !ok)
+  if (auto ok =
+          read_positive(metadata, metadata.find(prefix + "factor") ? prefix + "factor" : older, s.factor);
+      !ok)
     return ok.error();
   if (!s.yarn && !s.longrope) return s;
   if (s.longrope) s.factor = 1;  // it is in the factors of the frequencies
   double log_multiplier = 0;
-  if (auto ok = read_positive(file, prefix + "yarn_log_multiplier", log_multiplier); !ok) return ok.error();
+  if (auto ok = read_positive(metadata, prefix + "yarn_log_multiplier", log_multiplier); !ok)
+    return ok.error();
   for (const char* name : {"yarn_ext_factor", "yarn_attn_factor"})
-    if (file.find(prefix + name))
+    if (metadata.find(prefix + name))
       return Error{
           Code::Unsupported,
-          format("{}: metadata key '{}{}' is not computed by this version", file.path(), prefix, name), ""};
+          format("{}: metadata key '{}{}' is not computed by this version", metadata.source(), prefix, name),
+          ""};
   for (auto [key, value] : {std::pair{arch + ".context_length", &s.context},
                             {prefix + "original_context_length", &s.context},
                             {prefix + "yarn_beta_fast", &s.fast},
                             {prefix + "yarn_beta_slow", &s.slow},
                             {prefix + "attn_factor", &s.magnitude}})
-    if (auto ok = read_positive(file, key, *value); !ok) return ok.error();
+    if (auto ok = read_positive(metadata, key, *value); !ok) return ok.error();
   const double growth = 0.1 * std::max(0.0, fixed::log(s.factor));
   s.magnitude *= (1 + growth) / (1 + log_multiplier * growth);
   return s;
@@ -98,15 +102,15 @@ double share_divided(const Scaling& s, int pair, int rotated, double base) {
 }  // namespace
 
 // The values of a tensor by which the frequencies are divided; as they were where there is none.
-static Status read_divisors(const Gguf& file, const std::string& name, std::vector<float>& divisors) {
-  const GgufTensor* t = file.tensor(name);
+static Status read_divisors(const ModelSource& file, const std::string& name, std::vector<float>& divisors) {
+  const StoredTensor* t = file.tensors().find(name);
   if (!t) return Done{};
   if (t->type != DType::F32 || t->rank != 1 || t->dim[0] != int64_t(divisors.size()))
     return Error{Code::Malformed, format("{}: {} must be f32[{}]", file.path(), name, divisors.size()), ""};
   return file.read(*t, 0, divisors.data(), divisors.size() * sizeof(float));
 }
 
-Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
+Result<RopeAngles> RopeAngles::create(const ModelSource& file, const std::string& arch,
                                       const RopeSettings& settings) {
   const int rotated = settings.rotated;
   const double base = settings.base;
@@ -119,7 +123,7 @@ Result<RopeAngles> RopeAngles::create(const Gguf& file, const std::string& arch,
     return Error{Code::Malformed,
                  format("{}: {}.rope.freq_base is {}, expected a positive number", file.path(), arch, base),
                  ""};
-  auto scaling = settings.scaled ? read_scaling(file, arch) : Scaling();
+  auto scaling = settings.scaled ? read_scaling(file.metadata(), file.tensors(), arch) : Scaling();
   if (!scaling) return scaling.error();
   std::vector<float> divisors(size_t(rotated) / 2, 1.f);
   const char* of_length =

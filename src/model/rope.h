@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "files/gguf.h"
+#include "files/model_source.h"
 
 namespace gimbal {
 
@@ -27,12 +27,13 @@ class RopeAngles {
   // "<arch>.rope.scaling." (linear: positions divided by the factor; yarn: see the source) and by the tensor
   // rope_freqs.weight (each frequency divided by its value; Llama 3.1). Errors: Unsupported scaling,
   // Malformed factors.
-  static Result<RopeAngles> create(const Gguf& file, const std::string& arch, int rotated, double base) {
+  static Result<RopeAngles> create(const ModelSource& file, const std::string& arch, int rotated,
+                                   double base) {
     return create(file, arch, {.rotated = rotated, .base = base});
   }
   // Longrope besides: each frequency divided by its value of rope_factors_long.weight or
   // rope_factors_short.weight, as the context is longer than the original one or not.
-  static Result<RopeAngles> create(const Gguf& file, const std::string& arch, const RopeSettings&);
+  static Result<RopeAngles> create(const ModelSource& file, const std::string& arch, const RopeSettings&);
 
   int rotated() const { return int(frequencies_.size()) * 2; }
   // Writes rotated() floats: cos, sin of each pair's angle at this position.

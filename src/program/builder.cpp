@@ -18,20 +18,19 @@ Value ProgramBuilder::place(const std::string& name, Shape shape, Slot slot, uin
 }
 
 // A weight's name: the tensor, and the part of it unless it is the whole.
-static std::string name_of(const WeightSource& s, int64_t rows) {
-  std::string name = s.tensor;
+static std::string name_of(std::string name, const WeightSource& s, int64_t rows) {
   if (s.expert) name += format("[expert {}]", s.expert);
   if (s.first_row) name += format("[{} to {}]", s.first_row, s.first_row + rows - 1);
   return name;
 }
 
-Value ProgramBuilder::weight(const WeightSource& source, const Shape& shape) {
+Value ProgramBuilder::weight(const std::string& name, const WeightSource& source, const Shape& shape) {
   const bool matrix = shape.rank > 1;
-  auto [it, fresh] = named_.try_emplace(
-      format("{} {} {} {}", source.tensor, source.expert, source.first_row, to_string(shape)));
+  auto [it, fresh] =
+      named_.try_emplace(format("{} {} {} {}", name, source.expert, source.first_row, to_string(shape)));
   if (fresh) {
     const auto packed = matrix ? device_.packed_bytes(shape) : std::nullopt;
-    it->second = place(name_of(source, shape.dim[shape.rank - 1]), shape, Slot::Weights,
+    it->second = place(name_of(name, source, shape.dim[shape.rank - 1]), shape, Slot::Weights,
                        packed.value_or(uint64_t(shape.bytes())), packed ? GIMBAL_PACKED : GIMBAL_DENSE,
                        GIMBAL_ALL_ROWS);
     program_.weights.push_back(it->second.id);
@@ -40,13 +39,11 @@ Value ProgramBuilder::weight(const WeightSource& source, const Shape& shape) {
   return it->second;
 }
 
-Value ProgramBuilder::matrix(const std::string& name, Shape shape) { return weight({name}, shape); }
-Value ProgramBuilder::matrix(const WeightSource& source, Shape shape) { return weight(source, shape); }
-Value ProgramBuilder::vector(const std::string& name, int size) {
-  return weight({name}, Shape(DType::F32, {size}));
+Value ProgramBuilder::matrix(const std::string& name, Shape shape, const WeightSource& source) {
+  return weight(name, source, shape);
 }
-Value ProgramBuilder::vector(const WeightSource& source, int size) {
-  return weight(source, Shape(DType::F32, {size}));
+Value ProgramBuilder::vector(const std::string& name, int size, const WeightSource& source) {
+  return weight(name, source, Shape(DType::F32, {size}));
 }
 
 Value ProgramBuilder::rows_input(const std::string& name, DType type, int width) {

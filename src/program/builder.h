@@ -20,12 +20,10 @@ class ProgramBuilder {
   // most rows per step that need logits.
   ProgramBuilder(const Device& device, int rows, int out_rows);
 
-  // ---- weights: the same source and size give the same value, so tied weights are stored once
-  Value matrix(const std::string& name,
-               Shape shape);  // [columns, rows], packed if the device has a layout for it
-  Value matrix(const WeightSource& source, Shape shape);
-  Value vector(const std::string& name, int size);  // f32
-  Value vector(const WeightSource& source, int size);
+  // ---- weights: the same name, rows and size give the same value, so tied weights are stored once
+  // `name`: the tensor's. A matrix [columns, rows] is packed if the device has a layout for it.
+  Value matrix(const std::string& name, Shape shape, const WeightSource& source = {});
+  Value vector(const std::string& name, int size, const WeightSource& source = {});  // f32
   // ---- inputs of each step
   Value rows_input(const std::string& name, DType type,
                    int width = 0);                // width 0: one value per row, else [width, rows]
@@ -117,7 +115,7 @@ class ProgramBuilder {
 
  private:
   Value quantized(Value x, DType weights);
-  Value weight(const WeightSource& source, const Shape& shape);
+  Value weight(const std::string& name, const WeightSource& source, const Shape& shape);
   Value place(const std::string& name, Shape shape, Slot slot, uint64_t bytes, gimbal_layout layout,
               gimbal_extent extent);
 

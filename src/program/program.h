@@ -53,7 +53,8 @@ struct ValueInfo {
 // Location of a weight in the model file: rows of a tensor (values of a vector) from first_row on, as many as
 // the weight's shape has. A tensor of three dimensions holds one matrix per expert.
 struct WeightSource {
-  std::string tensor;
+  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t tensor = kNone;  // index into the model's TensorTable; kNone: of no model's file
   int64_t first_row = 0;
   int64_t expert = 0;
 };

@@ -45,20 +45,20 @@ int64_t cache_positions(const ModelPlan& b) {
   return least;
 }
 
-Result<ModelPlan> with_larger_cache(ModelPlan plan, const CacheWish& wish) {
+Result<ModelPlan> with_larger_cache(const ModelSource& file, ModelPlan plan, const CacheWish& wish) {
   if (wish.most <= plan.options.cache_positions) return plan;
   std::vector<Placement> where;
   for (const Stage& s : plan.stages) where.push_back({s.device, s.layers, s.why});
   RunOptions run = plan.options;
   run.cache_positions = wish.most;
-  auto large = make_model_plan(*plan.file, where, run);
+  auto large = make_model_plan(file, where, run);
   if (!large) return large;
   const int64_t generous = positions_that_fit(plan, *large, wish, false);
   const int64_t fit = std::max(generous, std::min(wish.modest, positions_that_fit(plan, *large, wish, true)));
   if (fit >= wish.most) return large;
   if (fit <= plan.options.cache_positions) return plan;
   run.cache_positions = fit;
-  return make_model_plan(*plan.file, where, run);
+  return make_model_plan(file, where, run);
 }
 
 }  // namespace gimbal

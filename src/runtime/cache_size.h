@@ -14,10 +14,10 @@ struct CacheWish {
 // Positions of the pages that sequences of the plan share, where all of a text is kept; 0: nowhere.
 int64_t cache_positions(const ModelPlan&);
 
-// The plan with more positions of cache (RunOptions::cache_positions), never fewer: as many as are wished and
-// fit where it has its layers. Left free are a sixteenth of a device's memory and room for the weights again,
-// which the same model takes when it gives embeddings, too; half of the memory of the host, which has other
-// programs. Errors: those of make_model_plan.
-Result<ModelPlan> with_larger_cache(ModelPlan plan, const CacheWish&);
+// The plan, made of `file`, with more positions of cache (RunOptions::cache_positions), never fewer: as many
+// as are wished and fit where it has its layers. Left free are a sixteenth of a device's memory and room for
+// the weights again, which the same model takes when it gives embeddings, too; half of the memory of the
+// host, which has other programs. Errors: those of make_model_plan.
+Result<ModelPlan> with_larger_cache(const ModelSource& file, ModelPlan plan, const CacheWish&);
 
 }  // namespace gimbal

@@ -98,8 +98,8 @@ std::optional<Pooling> pooling_named(std::string_view name) {
   return Pooling(at - std::begin(kNames));
 }
 
-Result<std::optional<Pooling>> pooling_of(const Gguf& file) {
-  Hyperparameters read(file, std::string(file.string("general.architecture").value_or("")));
+Result<std::optional<Pooling>> pooling_of(const Metadata& metadata) {
+  Hyperparameters read(metadata, std::string(metadata.string("general.architecture").value_or("")));
   const int type = read.count("pooling_type", 0, 0);
   constexpr int kMost = int(std::size(kNames)) - 1;
   if (type > kMost)
@@ -138,7 +138,7 @@ Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const Em
     return Error{Code::Usage,
                  format("{}: it says that it is a reranker, and this version computes no rerankers of its "
                         "architecture, {}",
-                        plan.file->path(), plan.config.arch),
+                        plan.source, plan.config.arch),
                  "use one of bert, qwen3 or qwen3vl"};
   for (size_t i = 0; i < texts.size(); i++)
     if (auto ok = check_text(plan, texts[i]); !ok) return about(i, texts.size(), ok.error());

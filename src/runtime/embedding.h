@@ -24,7 +24,7 @@ std::string name_of(Pooling);  // "none", "mean", "cls", "last", "rank"
 std::optional<Pooling> pooling_named(std::string_view name);
 // What the file says under "<architecture>.pooling_type"; nothing where it says nothing, or 0. Errors:
 // Malformed for a number without a meaning, Unsupported for one that this version does not compute.
-Result<std::optional<Pooling>> pooling_of(const Gguf& file);
+Result<std::optional<Pooling>> pooling_of(const Metadata&);
 
 struct EmbedSettings {
   Pooling pooling = Pooling::Mean;

@@ -5,7 +5,7 @@
 
 namespace gimbal {
 
-Result<ModelPlan> place_layers(const Gguf& file, const Device& device, const Device& cpu, int layers,
+Result<ModelPlan> place_layers(const ModelSource& file, const Device& device, const Device& cpu, int layers,
                                const RunOptions& options) {
   auto config = configure(file, options.arch);
   if (!config) return config.error();

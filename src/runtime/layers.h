@@ -12,7 +12,7 @@ inline constexpr int kAsManyAsFit = -1;
 // `cpu`. kAsManyAsFit: by the memory plans and what `device` has free; when all layers fit but the embedding
 // table does not, it alone is on the CPU. Each stage says why it is where it is. Errors: those of
 // make_model_plan; what the CPU's stage takes is not checked here, check_memory does.
-Result<ModelPlan> place_layers(const Gguf& file, const Device& device, const Device& cpu, int layers,
+Result<ModelPlan> place_layers(const ModelSource& file, const Device& device, const Device& cpu, int layers,
                                const RunOptions& options);
 
 }  // namespace gimbal

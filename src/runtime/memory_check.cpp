@@ -25,10 +25,10 @@ int layers_on(const ModelPlan& b, const Device& d) {
 }
 
 // What would help, most useful first.
-std::vector<Change> changes(const ModelPlan& b, const MemoryUse& lacking, bool gpu) {
+std::vector<Change> changes(const ModelSource& file, const ModelPlan& b, const MemoryUse& lacking, bool gpu) {
   std::vector<Change> all;
   if (gpu && lacking.device == &b.device()) {
-    const auto fit = layers_that_fit(*b.file, *lacking.device, b.options);
+    const auto fit = layers_that_fit(file, *lacking.device, b.options);
     const int now = layers_on(b, *lacking.device);
     if (fit && *fit > 0 && *fit < now)
       all.push_back({"gpu_layers", format("{}", *fit),
@@ -115,7 +115,7 @@ int64_t context_that_fits(const ModelPlan& b) {
   return least == INT64_MAX ? 0 : least;
 }
 
-Result<int> layers_that_fit(const Gguf& file, const Device& device, const RunOptions& options) {
+Result<int> layers_that_fit(const ModelSource& file, const Device& device, const RunOptions& options) {
   auto config = configure(file, options.arch);
   if (!config) return config.error();
   // The same device stands in for the other one: what matters is what the last stage takes.
@@ -137,7 +137,7 @@ bool fits(const ModelPlan& b) {
   return true;
 }
 
-Status check_memory(const ModelPlan& b) {
+Status check_memory(const ModelSource& file, const ModelPlan& b) {
   for (const MemoryUse& u : memory_uses(b)) {
     const MemoryPlan& m = u.sum;
     if (m.total() <= m.free) continue;
@@ -153,7 +153,7 @@ Status check_memory(const ModelPlan& b) {
                    b.options.context, human_bytes(m.activations),
                    human_bytes(m.step + m.output + m.scratch + m.sessions), human_bytes(m.free), promised),
             gpu ? "another device may have more memory" : "", reason::kNotEnoughMemory};
-    e.changes = changes(b, u, gpu);
+    e.changes = changes(file, b, u, gpu);
     if (!gpu && e.changes.empty())
       e.remedy = "use a smaller or more strongly quantized model, or a machine with more memory";
     return e;

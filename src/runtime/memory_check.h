@@ -31,11 +31,11 @@ bool fits(const ModelPlan&);
 
 // OutOfMemory, with the numbers and what would help (fewer layers there, a smaller context, another format of
 // the KV cache, another device), when the plan exceeds what a device or the host has free.
-Status check_memory(const ModelPlan&);
+Status check_memory(const ModelSource& file, const ModelPlan&);
 
 // The most layers, from the last one on, that fit on `device` together with the output head, when the
 // embedding and the other layers are somewhere else. Errors: those of make_model_plan.
-Result<int> layers_that_fit(const Gguf& file, const Device& device, const RunOptions& options);
+Result<int> layers_that_fit(const ModelSource& file, const Device& device, const RunOptions& options);
 
 // The positions of context that would fit; 0 when not even a page of the cache does.
 int64_t context_that_fits(const ModelPlan&);

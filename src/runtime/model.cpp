@@ -18,18 +18,36 @@ namespace {
 // progress is smooth, and what was read is still in the thread's cache when it is laid out.
 constexpr int64_t kSliceBytes = 1 << 20;
 
+// Every weight of the plan is a tensor of the file, under the same name and index.
+Status check_made_of(const ModelPlan& plan, const ModelSource& file) {
+  for (const Stage& stage : plan.stages) {
+    const Program& p = stage.buckets[0].program;
+    for (size_t w = 0; w < p.weights.size(); w++) {
+      const std::string& name = p.info[p.weights[w]].name;
+      const uint32_t index = p.sources[w].tensor;
+      if (index < file.tensors().size() && name.starts_with(file.tensors()[index].name)) continue;
+      return Error{Code::Failed,
+                   format("{}: the plan to load was made of {}: '{}' is not tensor {} here", file.path(),
+                          plan.source, name, index),
+                   "load the file that the plan was made of"};
+    }
+  }
+  return Done{};
+}
+
 // Rows of a weight; of a vector, its only one.
 struct Slice {
   size_t stage;  // of the plan
   uint16_t value;
-  const GgufTensor* tensor;
+  const StoredTensor* tensor;
   uint64_t source;     // byte of the tensor where the weight's first row is
   uint64_t row_bytes;  // in the file
   int64_t begin, end;  // rows
 };
 
 // `samples`: of some weights the first rows (packed_weights.h).
-void add_slices(std::vector<Slice>& all, size_t stage, const Program& p, const Gguf& file, bool samples) {
+void add_slices(std::vector<Slice>& all, size_t stage, const Program& p, const TensorTable& tensors,
+                bool samples) {
   const size_t every = samples ? sample_distance(p) : 1;
   DTypeSet seen = 0;
   for (size_t w = 0; w < p.weights.size(); w++) {
@@ -37,7 +55,7 @@ void add_slices(std::vector<Slice>& all, size_t stage, const Program& p, const G
     if (w % every && seen & format) continue;
     seen |= format;
     const WeightSource& from = p.sources[w];
-    const GgufTensor* t = file.tensor(from.tensor);
+    const StoredTensor* t = &tensors[from.tensor];
     const Shape& s = p.info[p.weights[w]].shape;
     const bool matrix = s.rank > 1;
     const int64_t rows = matrix ? s.dim[1] : 1;
@@ -57,7 +75,7 @@ void add_slices(std::vector<Slice>& all, size_t stage, const Program& p, const G
 
 // `room`: memory of the thread, for the rows as they are in the file.
 Status place_weight(const Device& device, Buffer& buffer, const gimbal_value& v, const Shape& shape,
-                    const Gguf& file, const Slice& s, std::vector<std::byte>& room) {
+                    const ModelSource& file, const Slice& s, std::vector<std::byte>& room) {
   const uint64_t begin = s.row_bytes * uint64_t(s.begin), bytes = s.row_bytes * uint64_t(s.end - s.begin),
                  tail = uint64_t(tensor_tail_bytes(s.tensor->type));
   if (room.size() < bytes + tail) room.resize(bytes + tail);
@@ -77,7 +95,7 @@ Status place_weight(const Device& device, Buffer& buffer, const gimbal_value& v,
 }
 
 // The same rows laid out once more, beside those of the packed file.
-Status compare_weight(const Stage& stage, const gimbal_value& v, const Shape& shape, const Gguf& file,
+Status compare_weight(const Stage& stage, const gimbal_value& v, const Shape& shape, const ModelSource& file,
                       const Slice& s, std::vector<std::byte>& room) {
   gimbal_value sample = v;
   sample.offset = 0;
@@ -130,15 +148,14 @@ Status Model::take_memory() {
   return Done{};
 }
 
-Status Model::read_weights(const Progress& progress) {
-  const Gguf& file = *plan_.file;
+Status Model::read_weights(const ModelSource& file, const Progress& progress) {
   std::vector<Slice> work;
   uint64_t total = 0;
   unsigned threads = 1;
   for (size_t i = 0; i < plan_.stages.size(); i++) {
     const Stage& stage = plan_.stages[i];
     const Program& p = stage.buckets[0].program;
-    add_slices(work, i, p, file, stage.packed != nullptr);
+    add_slices(work, i, p, file.tensors(), stage.packed != nullptr);
     threads = std::max(threads, stage.device->describe().threads);
   }
   for (const Slice& s : work) total += s.row_bytes * uint64_t(s.end - s.begin);
@@ -186,13 +203,14 @@ Status Model::read_weights(const Progress& progress) {
   return Done{};
 }
 
-Result<std::unique_ptr<Model>> Model::load(ModelPlan plan, const Progress& progress) {
-  if (auto ok = check_memory(plan); !ok) return ok.error();
+Result<std::unique_ptr<Model>> Model::load(ModelPlan plan, const ModelSource& file,
+                                           const Progress& progress) {
+  if (auto ok = check_made_of(plan, file); !ok) return ok.error();
+  if (auto ok = check_memory(file, plan); !ok) return ok.error();
   std::unique_ptr<Model> m(new Model(std::move(plan)));
   if (auto ok = m->take_memory(); !ok) return ok.error();
-  if (auto ok = m->read_weights(progress); !ok) return ok.error();
+  if (auto ok = m->read_weights(file, progress); !ok) return ok.error();
   m->steps_ = std::make_unique<Steps>(m->plan_, m->memory_);
-  m->plan_.file = nullptr;  // no longer needed, and may go away
   return m;
 }
 

@@ -15,9 +15,11 @@ class Model {
   // (Failed).
   using Progress = std::function<bool(uint64_t done, uint64_t total)>;
 
-  // Takes what the plan says. `file` is needed only until load() returns. Errors: OutOfMemory before
-  // anything is read when the plan does not fit; Malformed weights; device errors.
-  static Result<std::unique_ptr<Model>> load(ModelPlan plan, const Progress& progress = {});
+  // Takes the memory that the plan names and reads the weights from `file`, of which the plan was made.
+  // Errors: Failed for another file; OutOfMemory before anything is read when the plan does not fit;
+  // Malformed weights; device errors.
+  static Result<std::unique_ptr<Model>> load(ModelPlan plan, const ModelSource& file,
+                                             const Progress& progress = {});
 
   const Config& config() const { return plan_.config; }
   const ModelPlan& plan() const { return plan_; }
@@ -54,7 +56,7 @@ class Model {
  private:
   Model(ModelPlan plan) : plan_(std::move(plan)) {}
   Status take_memory();
-  Status read_weights(const Progress& progress);
+  Status read_weights(const ModelSource& file, const Progress& progress);
 
   ModelPlan plan_;
   std::vector<StageMemory> memory_;  // by the plan's stages

@@ -98,7 +98,7 @@ Result<ModelCheck> check_splits(Model& model) {
   return found;
 }
 
-Result<ModelCheck> check_first_layers(const Gguf& file, const Device& device, const Device& cpu,
+Result<ModelCheck> check_first_layers(const ModelSource& file, const Device& device, const Device& cpu,
                                       const RunOptions& options, int layers) {
   RunOptions few = options;
   few.first_layers = layers;
@@ -112,7 +112,7 @@ Result<ModelCheck> check_first_layers(const Gguf& file, const Device& device, co
     if (where == &cpu) o.kernels = {};  // wishes and quarantine are the device's
     auto plan = make_model_plan(file, *where, o);
     if (!plan) return plan.error();
-    auto model = Model::load(std::move(*plan));
+    auto model = Model::load(std::move(*plan), file);
     if (!model) return model.error();
     const auto tokens = some_tokens((*model)->config().vocabulary, kFirstTokens);
     auto last = last_output(**model, tokens, {kFirstTokens});

@@ -25,7 +25,7 @@ Result<ModelCheck> check_splits(Model& model);
 // The model's first `layers` layers with its output head, on `device` and on `cpu`, a few tokens each: the
 // logits must agree to kDeviceAgreement. Loads these weights on both and lets them go. Errors: those of
 // loading and computing; Malformed when the CPU's output is no number.
-Result<ModelCheck> check_first_layers(const Gguf& file, const Device& device, const Device& cpu,
+Result<ModelCheck> check_first_layers(const ModelSource& file, const Device& device, const Device& cpu,
                                       const RunOptions& options, int layers = 2);
 
 // Relative to the root mean square of the logits. Exact kernels of two devices differ by what their roots and

@@ -69,19 +69,19 @@ Status check(RunOptions& o, const Config& c) {
 
 Error about(const ModelPlan& b, const Error& e) {
   Error named = e;
-  named.message = format("{}: {}", b.file->path(), e.message);
+  named.message = format("{}: {}", b.source, e.message);
   return named;
 }
 
 // The whole model, laid out for its first device. Leaves in `b` what it remembers of sequences: the same for
 // every bucket.
-Result<Bucket> record(ModelPlan& b, int rows) {
+Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows) {
   const RunOptions& o = b.options;
   ProgramBuilder p(*b.stages[0].device, rows, std::min(o.logit_rows, rows));
   const int64_t whole =
       int64_t(o.context + kPagePositions - 1) / kPagePositions * kPagePositions * o.sequences;
   Recorder m(
-      p, *b.file, b.config,
+      p, file, b.config,
       {rows, o.batch, o.sequences, o.context, o.cache_positions ? std::min(o.cache_positions, whole) : whole,
        o.cache_type, o.embeddings, o.hidden, o.logits, o.drafts > 0, o.states});
   (o.arch ? o.arch : find_arch(b.config.arch))->record(m);
@@ -111,8 +111,8 @@ std::vector<size_t> stage_of_ops(const Program& p, const std::vector<Stage>& sta
 }
 
 // Adds a bucket to every stage.
-Status add_bucket(ModelPlan& b, int rows) {
-  auto whole = record(b, rows);
+Status add_bucket(const ModelSource& file, ModelPlan& b, int rows) {
+  auto whole = record(file, b, rows);
   if (!whole) return whole.error();
   std::vector<Bucket> buckets;
   if (b.stages.size() == 1) {
@@ -220,7 +220,7 @@ Result<std::vector<Stage>> stages_of(std::span<const Placement> where, int layer
   return stages;
 }
 
-Result<Config> configure(const Gguf& file, const RunOptions& options) {
+Result<Config> configure(const ModelSource& file, const RunOptions& options) {
   auto config = gimbal::configure(file, options.arch);
   if (config && options.first_layers > 0 && options.first_layers < config->layers) {
     config->left_out += config->layers - options.first_layers;
@@ -333,18 +333,19 @@ uint64_t ModelPlan::session_bytes() const {
   return n;
 }
 
-Result<ModelPlan> make_model_plan(const Gguf& file, std::span<const Placement> where,
+Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Placement> where,
                                   const RunOptions& options) {
   auto config = configure(file, options);
   if (!config) return config.error();
   auto stages = stages_of(where, config->layers);
   if (!stages) return stages.error();
-  ModelPlan b{&file, std::move(*config), options, {}, std::move(*stages)};
+  ModelPlan b{file.path(), std::move(*config), options, {}, std::move(*stages)};
+  b.file_bytes = file.file_bytes();
   if (auto ok = check(b.options, b.config); !ok) return ok.error();
   const RunOptions& o = b.options;
   for (int rows = 1; rows < o.batch; rows *= 2)
-    if (auto ok = add_bucket(b, rows); !ok) return ok.error();
-  if (auto ok = add_bucket(b, o.batch); !ok) return ok.error();
+    if (auto ok = add_bucket(file, b, rows); !ok) return ok.error();
+  if (auto ok = add_bucket(file, b, o.batch); !ok) return ok.error();
   for (Stage& stage : b.stages) {
     share_places(stage, b.bucket_for(o.batch));
     plan_memory(stage, o);
@@ -355,7 +356,7 @@ Result<ModelPlan> make_model_plan(const Gguf& file, std::span<const Placement> w
   return b;
 }
 
-Result<ModelPlan> make_model_plan(const Gguf& file, const Device& device, const RunOptions& options) {
+Result<ModelPlan> make_model_plan(const ModelSource& file, const Device& device, const RunOptions& options) {
   auto config = configure(file, options);
   if (!config) return config.error();
   const Placement all{&device, config->layers, ""};

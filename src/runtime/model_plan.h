@@ -94,7 +94,7 @@ struct Stage {
 std::string contents(const Stage&);  // "the embedding and layers 0 to 3"
 
 struct ModelPlan {
-  const Gguf* file;  // outlives the plan
+  std::string source;  // names the file in errors: escaped
   Config config;
   RunOptions options;            // context filled in
   std::vector<StatePool> pools;  // what the model remembers of its sequences
@@ -103,6 +103,7 @@ struct ModelPlan {
   bool whole_texts = false;
   // Each row has a token, and in Row::embedding a state besides.
   bool takes_states = false;
+  uint64_t file_bytes = 0;  // of all parts of the model's file
 
   bool split() const { return stages.size() > 1; }
   // The bucket that a step of so many rows runs in.
@@ -131,10 +132,10 @@ struct ModelPlan {
 
 // The whole model on one device. Errors: those of configure(); Unsupported ops or formats; Usage for options
 // out of range.
-Result<ModelPlan> make_model_plan(const Gguf& file, const Device& device, const RunOptions& options);
+Result<ModelPlan> make_model_plan(const ModelSource& file, const Device& device, const RunOptions& options);
 // Its layers over a list of devices, in order; a device may come more than once. Entries in the middle with 0
 // layers are left out. Errors: those above; Usage when the layers do not add up to the model's.
-Result<ModelPlan> make_model_plan(const Gguf& file, std::span<const Placement> where,
+Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Placement> where,
                                   const RunOptions& options);
 
 }  // namespace gimbal

@@ -11,13 +11,13 @@ namespace gimbal {
 namespace {
 
 // What names a weight in a file.
-uint64_t what(const Program& p, size_t w, const Gguf& file) {
+uint64_t what(const Program& p, size_t w, const TensorTable& tensors) {
   const WeightSource& from = p.sources[w];
   const gimbal_value& v = p.values[p.weights[w]];
+  const StoredTensor& t = tensors[from.tensor];
   Hash hash;
-  hash.add(from.tensor).add(uint64_t(from.first_row)).add(uint64_t(from.expert));
-  const GgufTensor* t = file.tensor(from.tensor);
-  hash.add(uint64_t(t->type)).add(uint64_t(t->ternary)).add(v.dtype).add(v.layout).add(v.bytes);
+  hash.add(t.name).add(uint64_t(from.first_row)).add(uint64_t(from.expert));
+  hash.add(uint64_t(t.type)).add(uint64_t(t.ternary)).add(v.dtype).add(v.layout).add(v.bytes);
   for (int64_t d : v.dim) hash.add(uint64_t(d));
   return hash.value();
 }
@@ -40,7 +40,8 @@ size_t sample_distance(const Program& p) {
   return size_t(1 + all / kSampled);
 }
 
-Status use_packed(ModelPlan& plan, size_t stage, std::shared_ptr<const PackedFile> file) {
+Status use_packed(ModelPlan& plan, size_t stage, const TensorTable& tensors,
+                  std::shared_ptr<const PackedFile> file) {
   Stage& s = plan.stages[stage];
   if (!s.device->can_adopt())
     return cannot(format("{} cannot compute with memory of the host's", s.device->id()));
@@ -58,7 +59,7 @@ Status use_packed(ModelPlan& plan, size_t stage, std::shared_ptr<const PackedFil
     std::vector<uint64_t>& to = places.emplace_back(p.values.size());
     for (size_t w = 0; w < p.weights.size(); w++) {
       const gimbal_value& v = p.values[p.weights[w]];
-      const PackedWeight* found = file->find(what(p, w, *plan.file));
+      const PackedWeight* found = file->find(what(p, w, tensors));
       if (!found || found->bytes != v.bytes)
         return Error{Code::Unsupported,
                      format("it has no '{}' as {} wants it", p.info[p.weights[w]].name, s.device->id()),
@@ -81,11 +82,11 @@ Status use_packed(ModelPlan& plan, size_t stage, std::shared_ptr<const PackedFil
   return Done{};
 }
 
-Status write_packed(const std::string& path, const Model& model, const Gguf& source) {
+Status write_packed(const std::string& path, const Model& model, const ModelSource& source) {
   const ModelPlan& plan = model.plan();
   const Device& device = model.device();
   if (plan.split()) return cannot("the model lies on several devices, and weights are packed for one");
-  if (!source.joined().empty()) return cannot("adapters are no part of packed weights");
+  if (!source.tensors().adapters().empty()) return cannot("adapters are no part of packed weights");
   if (!device.can_adopt())
     return cannot(
         format("{} cannot compute with memory of the host's: its weights are loaded anew at each start",
@@ -95,7 +96,7 @@ Status write_packed(const std::string& path, const Model& model, const Gguf& sou
   std::copy(kPackedMagic.begin(), kPackedMagic.end(), head.magic);
   head.version = kPackedVersion, head.weights = uint32_t(p.weights.size());
   std::strncpy(head.layout, device.backend(), sizeof head.layout - 1);
-  head.source = source.identity();
+  head.source = source.reader().identity();
   const uint64_t begin = align_up(sizeof head + p.weights.size() * sizeof(PackedWeight), kPackedPage);
   head.bytes = begin;
   std::vector<PackedWeight> table;
@@ -109,7 +110,8 @@ Status write_packed(const std::string& path, const Model& model, const Gguf& sou
   for (size_t w = 0; w < p.weights.size(); w++) {
     if (auto ok = read(w); !ok) return ok;
     const uint64_t size = p.values[p.weights[w]].bytes;
-    table.push_back({what(p, w, source), head.bytes, size, hash_of(Bytes(bytes).first(size_t(size)))});
+    table.push_back(
+        {what(p, w, source.tensors()), head.bytes, size, hash_of(Bytes(bytes).first(size_t(size)))});
     head.bytes += bytes.size();
   }
   std::sort(table.begin(), table.end(),

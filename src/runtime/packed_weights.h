@@ -12,15 +12,15 @@
 
 namespace gimbal {
 
-// The stage's weights are read where they lie in the file; its plan says so (Stage::packed). Errors, after
-// which nothing has changed: Unsupported where the device cannot, or has other weights; `packed-unusable`
-// where the file lacks a weight or is of another device's layout.
-Status use_packed(ModelPlan&, size_t stage, std::shared_ptr<const PackedFile>);
+// `tensors`: those that the plan was made of. The stage's weights are read where they lie in the file; its
+// plan says so (Stage::packed). Errors, after which nothing has changed: Unsupported where the device cannot,
+// or has other weights; `packed-unusable` where the file lacks a weight or is of another device's layout.
+Status use_packed(ModelPlan&, size_t stage, const TensorTable& tensors, std::shared_ptr<const PackedFile>);
 
 // Replaces or makes the file: whole or not at all. `source`: what the model was loaded from. Errors:
 // Unsupported where a model lies on several devices, has adapters, or its device cannot use such a file; the
 // system's.
-Status write_packed(const std::string& path, const Model&, const Gguf& source);
+Status write_packed(const std::string& path, const Model&, const ModelSource& source);
 
 // Of every so many-th weight of a program the first rows are compared, and of every format: some megabytes in
 // all.

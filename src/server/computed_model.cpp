@@ -49,7 +49,7 @@ uint64_t ComputedModel::device_bytes() const {
 Status ComputedModel::generate_on(ModelPtr model, OnDeviceLost on_device_lost,
                                   const SchedulerOptions& options) {
   computed_by(*model);
-  auto tokenizer = Tokenizer::create(*file_);
+  auto tokenizer = Tokenizer::create(file_->metadata());
   if (!tokenizer) return tokenizer.error();
   auto scheduler =
       Scheduler::create(std::move(model), std::move(*tokenizer), std::move(on_device_lost), options);
@@ -60,14 +60,14 @@ Status ComputedModel::generate_on(ModelPtr model, OnDeviceLost on_device_lost,
 }
 
 Status ComputedModel::read_tokenizer() {
-  auto tokenizer = Tokenizer::create(*file_);
+  auto tokenizer = Tokenizer::create(file_->metadata());
   if (!tokenizer) return tokenizer.error();
   tokenizer_ = std::move(*tokenizer);
   return Done{};
 }
 
 Status ComputedModel::read_template() {
-  auto chat = ChatTemplate::of(*file_, tokenizer());
+  auto chat = ChatTemplate::of(file_->metadata(), tokenizer());
   if (!chat) return chat.error();
   chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
   return Done{};

@@ -16,7 +16,7 @@ CacheWish plan_for_many(RunOptions&, int context, int parallel, int64_t cache_to
 class ComputedModel : public ServedModel {
  public:
   const std::string& id() const override { return id_; }
-  const Gguf& file() const override { return *file_; }
+  const ModelSource& file() const override { return *file_; }
   const Tokenizer& tokenizer() const override { return scheduler_ ? scheduler_->tokenizer() : *tokenizer_; }
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }
@@ -28,7 +28,7 @@ class ComputedModel : public ServedModel {
   std::vector<SchedulerNumbers> numbers() override;
 
  protected:
-  ComputedModel(std::string id, std::shared_ptr<const Gguf> file)
+  ComputedModel(std::string id, std::shared_ptr<const ModelSource> file)
       : id_(std::move(id)), file_(std::move(file)) {}
 
   void computed_by(const Model&);       // sets kernels() and explanations(), and adds its devices
@@ -47,7 +47,7 @@ class ComputedModel : public ServedModel {
 
  private:
   const std::string id_;
-  const std::shared_ptr<const Gguf> file_;
+  const std::shared_ptr<const ModelSource> file_;
   std::vector<ReceiptLine> kernels_;
   std::vector<Explanation> explanations_;
   std::vector<DeviceUse> devices_;

@@ -149,7 +149,7 @@ bool LoadedModels::make_room() {
   return true;
 }
 
-Result<std::shared_ptr<const Gguf>> LoadedModels::file(const std::string& id) {
+Result<std::shared_ptr<const ModelSource>> LoadedModels::file(const std::string& id) {
   Entry* e = find(id);
   if (!e)
     return Error{Code::NotFound, format("there is no model '{}'", id), "", reason::kNoSuchModel, "model", id};

@@ -24,7 +24,7 @@ class LoadedModels final : public Models {
 
   std::vector<KnownModel> list() override;
   Result<ServedModelPtr> get(const std::string& id) override;
-  Result<std::shared_ptr<const Gguf>> file(const std::string& id) override;
+  Result<std::shared_ptr<const ModelSource>> file(const std::string& id) override;
   std::string digest(const std::string& id) override;
   std::vector<ServedModelPtr> loaded() override;
   SchedulerNumbers past() override;

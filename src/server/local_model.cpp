@@ -97,7 +97,7 @@ class LocalModel final : public ComputedModel {
   Status load_embedder() {
     auto config = configure(*source_.file);
     if (!config) return config.error();
-    auto pooling = pooling_of(*source_.file);
+    auto pooling = pooling_of(source_.file->metadata());
     if (!pooling) return pooling.error();
     embedder_.settings.pooling = pooling->value_or(Pooling::Mean);
     if (embedder_.settings.pooling == Pooling::None) embedder_.settings.pooling = Pooling::Mean;

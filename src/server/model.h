@@ -9,6 +9,7 @@
 
 #include "chat/chat_template.h"
 #include "engine/explanation.h"
+#include "files/model_source.h"
 #include "scheduler/numbers.h"
 #include "scheduler/request.h"
 
@@ -19,7 +20,7 @@ class ServedModel {
  public:
   virtual ~ServedModel() = default;
   virtual const std::string& id() const = 0;  // its name in all APIs
-  virtual const Gguf& file() const = 0;
+  virtual const ModelSource& file() const = 0;
   virtual const Tokenizer& tokenizer() const = 0;
   virtual const ChatTemplate& chat() const = 0;
   virtual int context() const = 0;                      // tokens
@@ -64,7 +65,7 @@ class Models {
   // those of loading.
   virtual Result<ServedModelPtr> get(const std::string& id) = 0;
   // Its file, loaded or not. Errors: as of get().
-  virtual Result<std::shared_ptr<const Gguf>> file(const std::string& id) = 0;
+  virtual Result<std::shared_ptr<const ModelSource>> file(const std::string& id) = 0;
   // SHA-256 of its file, in hexadecimal; computed when it is first asked for. Empty: unknown, or not to be
   // read.
   virtual std::string digest(const std::string& id) = 0;

@@ -53,10 +53,10 @@ class RemoteModel final : public ServedModel {
       : id_(std::move(id)), source_(source), options_(std::move(options)) {}
 
   Status start() {
-    auto tokenizer = Tokenizer::create(*source_.file);
+    auto tokenizer = Tokenizer::create(source_.file->metadata());
     if (!tokenizer) return tokenizer.error();
     tokenizer_ = std::move(*tokenizer);
-    auto chat = ChatTemplate::of(*source_.file, *tokenizer_);
+    auto chat = ChatTemplate::of(source_.file->metadata(), *tokenizer_);
     if (!chat) return chat.error();
     chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
     kernels_.resize(options_.loads.size());
@@ -83,7 +83,7 @@ class RemoteModel final : public ServedModel {
   }
 
   const std::string& id() const override { return id_; }
-  const Gguf& file() const override { return *source_.file; }
+  const ModelSource& file() const override { return *source_.file; }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }

@@ -117,20 +117,20 @@ class Bpe final : public VocabularyTokenizer {
   const std::array<Token, 256> bytes_;  // in characters mode the byte tokens <0x..>
 };
 
-Error malformed(const Gguf& file, const std::string& problem) {
-  return {Code::Malformed, format("{}: {}", file.path(), problem),
+Error malformed(const Metadata& metadata, const std::string& problem) {
+  return {Code::Malformed, format("{}: {}", metadata.source(), problem),
           "The file's vocabulary is damaged or was written by a broken converter; get the model again."};
 }
 
 // The family of the file's pre-tokenizer. Without a name llama.cpp takes "default"; so do we, and say so.
-Result<const SplitFamily*> family_of(const Gguf& file, std::string& shown) {
+Result<const SplitFamily*> family_of(const Metadata& metadata, std::string& shown) {
   std::string name = "default";
   shown = "no pre-tokenizer named in the file, default assumed";
-  if (file.string(kAlgorithm) == "gemma4") {
+  if (metadata.string(kAlgorithm) == "gemma4") {
     shown = name = "gemma4";
-  } else if (file.find(kPre)) {
-    const std::optional<std::string_view> pre = file.string(kPre);
-    if (!pre) return malformed(file, format("{}: expected a string", kPre));
+  } else if (metadata.find(kPre)) {
+    const std::optional<std::string_view> pre = metadata.string(kPre);
+    if (!pre) return malformed(metadata, format("{}: expected a string", kPre));
     shown = name = *pre;
   }
   if (const SplitFamily* family = split_family_named(name)) return family;
@@ -139,7 +139,7 @@ Result<const SplitFamily*> family_of(const Gguf& file, std::string& shown) {
   std::string all;
   for (const std::string& k : known) all.append(all.empty() ? "" : ", ").append(k);
   return Error{Code::Unsupported,
-               format("{}: {}: the pre-tokenizer {} is not known; {}", file.path(), kPre, quoted(name),
+               format("{}: {}: the pre-tokenizer {} is not known; {}", metadata.source(), kPre, quoted(name),
                       near ? format("the nearest known name is {}", quoted(*near)) : "known are " + all),
                "Text cut by other rules would give the model wrong tokens, so gimbal does not guess. Use a "
                "newer gimbal, or a model of a known family."};
@@ -147,24 +147,24 @@ Result<const SplitFamily*> family_of(const Gguf& file, std::string& shown) {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> create_bpe(const Gguf& file, Vocabulary vocabulary) {
+Result<std::unique_ptr<Tokenizer>> create_bpe(const Metadata& metadata, Vocabulary vocabulary) {
   std::string shown;
-  const Result<const SplitFamily*> family = family_of(file, shown);
+  const Result<const SplitFamily*> family = family_of(metadata, shown);
   if (!family) return family.error();
-  const GgufArray* merges = file.array(kMerges);
-  if (!merges || merges->type != GgufType::String)
-    return malformed(file, format("{}: {}", kMerges,
-                                  file.find(kMerges) ? "expected an array of strings"
-                                                     : "missing; a BPE tokenizer needs merge rules"));
+  const MetadataArray* merges = metadata.array(kMerges);
+  if (!merges || merges->type != MetadataType::String)
+    return malformed(metadata, format("{}: {}", kMerges,
+                                      metadata.find(kMerges) ? "expected an array of strings"
+                                                             : "missing; a BPE tokenizer needs merge rules"));
   if (merges->count > uint64_t(std::numeric_limits<int32_t>::max()))
-    return malformed(file, format("{}: {} rules are too many", kMerges, merges->count));
+    return malformed(metadata, format("{}: {} rules are too many", kMerges, merges->count));
   Result<Pretokenizer> pretokenizer = Pretokenizer::create(**family);
   if (!pretokenizer) return pretokenizer.error();
 
   Rules rules{*family, *std::move(pretokenizer), shown};
-  if (file.string(kAlgorithm) == "whitespace") {
+  if (metadata.string(kAlgorithm) == "whitespace") {
     rules.drops_spaces = true;
-    rules.lowers = file.boolean("tokenizer.ggml.normalizer.lowercase").value_or(false);
+    rules.lowers = metadata.boolean("tokenizer.ggml.normalizer.lowercase").value_or(false);
   }
   if ((*family)->has(SplitFamily::IgnoresAddBos)) vocabulary.add_bos.reset();
   const Around around = bos_and_eos(vocabulary, (*family)->has(SplitFamily::AddsBos), false);

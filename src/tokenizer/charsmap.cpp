@@ -20,16 +20,16 @@ uint32_t value_of(uint32_t unit) { return unit & 0x7fffffff; }
 
 }  // namespace
 
-Result<Charsmap> Charsmap::read(const Gguf& file) {
+Result<Charsmap> Charsmap::read(const Metadata& metadata) {
   Charsmap map;
-  if (!file.find(kKey)) return map;
+  if (!metadata.find(kKey)) return map;
   const auto malformed = [&](std::string problem) {
     return Error{
-        Code::Malformed, format("{}: {}: {}", file.path(), kKey, problem),
+        Code::Malformed, format("{}: {}: {}", metadata.source(), kKey, problem),
         "The file's vocabulary is damaged or was written by a broken converter; get the model again."};
   };
-  const GgufArray* array = file.array(kKey);
-  if (!array || (array->type != GgufType::U8 && array->type != GgufType::I8))
+  const MetadataArray* array = metadata.array(kKey);
+  if (!array || (array->type != MetadataType::U8 && array->type != MetadataType::I8))
     return malformed("expected an array of bytes");
   const Bytes data = array->data;
   uint32_t size = 0;

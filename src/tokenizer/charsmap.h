@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "files/gguf.h"
+#include "files/metadata.h"
 
 namespace gimbal {
 
@@ -17,7 +17,7 @@ class Charsmap {
  public:
   // Of a file without the key: a map that changes nothing. Errors: Malformed. Replacements that lie outside
   // of the data are found only when a text asks for them; such a text stays as it is.
-  static Result<Charsmap> read(const Gguf& file);
+  static Result<Charsmap> read(const Metadata& metadata);
 
   struct Match {
     size_t bytes = 0;  // of the text; 0: nothing there is replaced

@@ -67,7 +67,7 @@ class Rwkv final : public VocabularyTokenizer {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> create_rwkv(const Gguf&, Vocabulary vocabulary) {
+Result<std::unique_ptr<Tokenizer>> create_rwkv(const Metadata&, Vocabulary vocabulary) {
   return std::unique_ptr<Tokenizer>(std::make_unique<Rwkv>(std::move(vocabulary)));
 }
 

@@ -68,15 +68,15 @@ class Spm final : public VocabularyTokenizer {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> create_spm(const Gguf& file, Vocabulary vocabulary) {
+Result<std::unique_ptr<Tokenizer>> create_spm(const Metadata& metadata, Vocabulary vocabulary) {
   if (!vocabulary.has_scores())
     return Error{Code::Malformed,
                  format("{}: tokenizer.ggml.scores: missing; tokenizer.ggml.model 'llama' merges by score",
-                        file.path()),
+                        metadata.source()),
                  "Convert the model again with a current converter."};
   // Files from before these keys existed use SentencePiece's usual names.
-  vocabulary.name_special_ids(file, "<s>", "</s>", "<unk>");
-  const bool adds_space = file.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
+  vocabulary.name_special_ids(metadata, "<s>", "</s>", "<unk>");
+  const bool adds_space = metadata.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
   const Around around = bos_and_eos(vocabulary, true, false);
   return std::unique_ptr<Tokenizer>(std::make_unique<Spm>(std::move(vocabulary), around, adds_space));
 }

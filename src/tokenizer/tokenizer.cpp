@@ -13,7 +13,8 @@ constexpr char kModel[] = "tokenizer.ggml.model";
 
 struct Algorithm {
   const char *model, *title;
-  Result<std::unique_ptr<Tokenizer>> (*create)(const Gguf&, Vocabulary);  // null: known, but not supported
+  Result<std::unique_ptr<Tokenizer>> (*create)(const Metadata&,
+                                               Vocabulary);  // null: known, but not supported
 };
 constexpr Algorithm kAlgorithms[] = {
     {"llama", "SentencePiece", create_spm},
@@ -27,35 +28,35 @@ constexpr Algorithm kAlgorithms[] = {
     {"hybriddna", "BPE with DNA in sixes", nullptr},
 };
 
-Error unsupported(const Gguf& file, std::string_view model) {
+Error unsupported(const Metadata& metadata, std::string_view model) {
   std::string what = quoted(model), supported;
   for (const Algorithm& a : kAlgorithms) {
     if (a.create) supported += format("{}'{}' ({})", supported.empty() ? "" : ", ", a.model, a.title);
     else if (model == a.model) what += format(" ({})", a.title);
   }
   return {Code::Unsupported,
-          format("{}: {}: the tokenizer {} is not supported; supported are {}", file.path(), kModel, what,
-                 supported),
+          format("{}: {}: the tokenizer {} is not supported; supported are {}", metadata.source(), kModel,
+                 what, supported),
           "Use a model with one of the supported tokenizers."};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> Tokenizer::create(const Gguf& file) {
-  const std::optional<std::string_view> model = file.string(kModel);
+Result<std::unique_ptr<Tokenizer>> Tokenizer::create(const Metadata& metadata) {
+  const std::optional<std::string_view> model = metadata.string(kModel);
   if (!model)
     return Error{
         Code::Malformed,
-        format("{}: {}: {}", file.path(), kModel,
-               file.find(kModel) ? "expected a string" : "missing; there is no tokenizer in this file"),
+        format("{}: {}: {}", metadata.source(), kModel,
+               metadata.find(kModel) ? "expected a string" : "missing; there is no tokenizer in this file"),
         "Get a complete model file; one that was split off without its vocabulary cannot read text."};
   for (const Algorithm& a : kAlgorithms) {
     if (*model != a.model || !a.create) continue;
-    Result<Vocabulary> vocabulary = Vocabulary::read(file);
+    Result<Vocabulary> vocabulary = Vocabulary::read(metadata);
     if (!vocabulary) return vocabulary.error();
-    return a.create(file, *std::move(vocabulary));
+    return a.create(metadata, *std::move(vocabulary));
   }
-  return unsupported(file, *model);
+  return unsupported(metadata, *model);
 }
 
 // Whole characters out of a stream of tokens: a token may end in the middle of one.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "files/gguf.h"
+#include "files/metadata.h"
 
 namespace gimbal {
 
@@ -28,8 +28,8 @@ struct TokenizeOptions {
 class Tokenizer {
  public:
   // Reads tokenizer.ggml.*. Errors: Malformed (names the key), Unsupported (names the tokenizer model or
-  // pre-tokenizer). The result holds its own copies; the Gguf may go away.
-  static Result<std::unique_ptr<Tokenizer>> create(const Gguf& file);
+  // pre-tokenizer). The result holds its own copies; the metadata may go away.
+  static Result<std::unique_ptr<Tokenizer>> create(const Metadata& metadata);
   virtual ~Tokenizer() = default;
 
   // Any bytes, also invalid UTF-8. Never fails; thread-safe.

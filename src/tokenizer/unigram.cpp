@@ -122,19 +122,20 @@ class Unigram final : public VocabularyTokenizer {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> create_unigram(const Gguf& file, Vocabulary vocabulary) {
-  vocabulary.name_special_ids(file, nullptr, "</s>", "<unk>");
+Result<std::unique_ptr<Tokenizer>> create_unigram(const Metadata& metadata, Vocabulary vocabulary) {
+  vocabulary.name_special_ids(metadata, nullptr, "</s>", "<unk>");
   for (const auto& [there, key] :
        {std::pair{vocabulary.has_scores(), "scores"}, std::pair{vocabulary.unknown >= 0, "unknown_token_id"}})
     if (!there)
-      return Error{
-          Code::Malformed,
-          format("{}: tokenizer.ggml.{}: missing; tokenizer.ggml.model 't5' needs it", file.path(), key),
-          "Convert the model again with a current converter."};
-  Result<Charsmap> charsmap = Charsmap::read(file);
+      return Error{Code::Malformed,
+                   format("{}: tokenizer.ggml.{}: missing; tokenizer.ggml.model 't5' needs it",
+                          metadata.source(), key),
+                   "Convert the model again with a current converter."};
+  Result<Charsmap> charsmap = Charsmap::read(metadata);
   if (!charsmap) return charsmap.error();
-  const Spaces spaces = {.adds = file.boolean("tokenizer.ggml.add_space_prefix").value_or(false),
-                         .merges = file.boolean("tokenizer.ggml.remove_extra_whitespaces").value_or(false)};
+  const Spaces spaces = {
+      .adds = metadata.boolean("tokenizer.ggml.add_space_prefix").value_or(false),
+      .merges = metadata.boolean("tokenizer.ggml.remove_extra_whitespaces").value_or(false)};
   const Around around = bos_and_eos(vocabulary, false, true);
   return std::unique_ptr<Tokenizer>(
       std::make_unique<Unigram>(std::move(vocabulary), around, *std::move(charsmap), spaces));

@@ -95,50 +95,51 @@ constexpr char kTokens[] = "tokenizer.ggml.tokens";
 constexpr char kTypes[] = "tokenizer.ggml.token_type";
 constexpr char kScores[] = "tokenizer.ggml.scores";
 
-Error malformed(const Gguf& file, std::string_view key, const std::string& problem) {
-  return {Code::Malformed, format("{}: {}: {}", file.path(), key, problem),
+Error malformed(const Metadata& metadata, std::string_view key, const std::string& problem) {
+  return {Code::Malformed, format("{}: {}: {}", metadata.source(), key, problem),
           "The file's vocabulary is damaged or was written by a broken converter; get the model again."};
 }
 
 // An array that must have one element per token. A null result without error: the key is absent.
-Result<const GgufArray*> array_of(const Gguf& file, std::string_view key, uint64_t count) {
-  if (!file.find(key)) return static_cast<const GgufArray*>(nullptr);
-  const GgufArray* array = file.array(key);
-  if (!array) return malformed(file, key, "expected an array with one element per token");
+Result<const MetadataArray*> array_of(const Metadata& metadata, std::string_view key, uint64_t count) {
+  if (!metadata.find(key)) return static_cast<const MetadataArray*>(nullptr);
+  const MetadataArray* array = metadata.array(key);
+  if (!array) return malformed(metadata, key, "expected an array with one element per token");
   if (array->count != count)
-    return malformed(file, key, format("expected {} elements, one per token, found {}", count, array->count));
+    return malformed(metadata, key,
+                     format("expected {} elements, one per token, found {}", count, array->count));
   return array;
 }
 
 }  // namespace
 
-Result<Vocabulary> Vocabulary::read(const Gguf& file) {
-  const GgufArray* tokens = file.array(kTokens);
-  if (!tokens || tokens->type != GgufType::String)
-    return malformed(
-        file, kTokens,
-        file.find(kTokens) ? "expected an array of strings" : "missing; there is no vocabulary in this file");
-  if (tokens->count == 0) return malformed(file, kTokens, "the vocabulary is empty");
+Result<Vocabulary> Vocabulary::read(const Metadata& metadata) {
+  const MetadataArray* tokens = metadata.array(kTokens);
+  if (!tokens || tokens->type != MetadataType::String)
+    return malformed(metadata, kTokens,
+                     metadata.find(kTokens) ? "expected an array of strings"
+                                            : "missing; there is no vocabulary in this file");
+  if (tokens->count == 0) return malformed(metadata, kTokens, "the vocabulary is empty");
   constexpr uint64_t kMax = std::numeric_limits<int32_t>::max();
   if (tokens->count > kMax || tokens->data.size() > std::numeric_limits<uint32_t>::max())
-    return malformed(file, kTokens,
+    return malformed(metadata, kTokens,
                      format("{} tokens of {} bytes are too many", tokens->count, tokens->data.size()));
   Vocabulary v(tokens->strings());
-  if (Status s = v.read_types(file); !s) return s.error();
-  if (Status s = v.read_scores(file); !s) return s.error();
-  if (Status s = v.read_ids(file); !s) return s.error();
+  if (Status s = v.read_types(metadata); !s) return s.error();
+  if (Status s = v.read_scores(metadata); !s) return s.error();
+  if (Status s = v.read_ids(metadata); !s) return s.error();
   v.mark_known_tokens();
-  v.mark_strips(file);
+  v.mark_strips(metadata);
   return v;
 }
 
-Status Vocabulary::read_types(const Gguf& file) {
+Status Vocabulary::read_types(const Metadata& metadata) {
   marks_.resize(size_t(size()));
-  Result<const GgufArray*> array = array_of(file, kTypes, uint64_t(size()));
+  Result<const MetadataArray*> array = array_of(metadata, kTypes, uint64_t(size()));
   if (!array) return array.error();
   if (!*array) return Done{};  // an old file: all tokens are normal
   const std::vector<int64_t> types = (*array)->integers();
-  if (types.size() != marks_.size()) return malformed(file, kTypes, "expected an array of integers");
+  if (types.size() != marks_.size()) return malformed(metadata, kTypes, "expected an array of integers");
   for (size_t i = 0; i < types.size(); ++i) {
     marks_[i].type = types[i] >= 1 && types[i] <= 6 ? TokenType(types[i]) : TokenType::Undefined;
     marks_[i].control = marks_[i].type == TokenType::Control;
@@ -146,30 +147,30 @@ Status Vocabulary::read_types(const Gguf& file) {
   return Done{};
 }
 
-Status Vocabulary::read_scores(const Gguf& file) {
-  Result<const GgufArray*> array = array_of(file, kScores, uint64_t(size()));
+Status Vocabulary::read_scores(const Metadata& metadata) {
+  Result<const MetadataArray*> array = array_of(metadata, kScores, uint64_t(size()));
   if (!array) return array.error();
   if (!*array) return Done{};
   scores_ = (*array)->floats();
-  if (scores_.size() != marks_.size()) return malformed(file, kScores, "expected an array of floats");
+  if (scores_.size() != marks_.size()) return malformed(metadata, kScores, "expected an array of floats");
   for (size_t i = 0; i < scores_.size(); ++i)
     if (std::isnan(scores_[i]))
-      return malformed(file, kScores, format("the score of token {} is not a number", i));
+      return malformed(metadata, kScores, format("the score of token {} is not a number", i));
   return Done{};
 }
 
-Status Vocabulary::read_ids(const Gguf& file) {
+Status Vocabulary::read_ids(const Metadata& metadata) {
   const auto read_id = [&](const char* name) -> Result<Token> {
     const std::string key = format("tokenizer.ggml.{}_token_id", name);
-    const GgufEntry* entry = file.find(key);
+    const MetadataEntry* entry = metadata.find(key);
     if (!entry) return -1;
-    const std::optional<uint64_t> id = file.unsigned_integer(key);
-    const std::optional<double> number = file.number(key);
+    const std::optional<uint64_t> id = metadata.unsigned_integer(key);
+    const std::optional<double> number = metadata.number(key);
     // Converters write "none" as -1, which is 2^32-1 in an unsigned field.
     if ((number && *number == -1) || (id && *id == std::numeric_limits<uint32_t>::max())) return -1;
-    if (!id) return malformed(file, key, "expected a token id");
+    if (!id) return malformed(metadata, key, "expected a token id");
     if (*id >= uint64_t(size()))
-      return malformed(file, key,
+      return malformed(metadata, key,
                        format("expected an id below {}, the size of the vocabulary, found {}", size(), *id));
     return Token(*id);
   };
@@ -194,8 +195,8 @@ Status Vocabulary::read_ids(const Gguf& file) {
     *field.id = *id;
     if (field.stops && *id >= 0) marks_[size_t(*id)].stop = true;
   }
-  add_bos = file.boolean("tokenizer.ggml.add_bos_token");
-  add_eos = file.boolean("tokenizer.ggml.add_eos_token");
+  add_bos = metadata.boolean("tokenizer.ggml.add_bos_token");
+  add_eos = metadata.boolean("tokenizer.ggml.add_eos_token");
   return Done{};
 }
 
@@ -217,10 +218,10 @@ void Vocabulary::mark_known_tokens() {
     marks_[size_t(html)] = {.type = TokenType::Normal};
 }
 
-void Vocabulary::name_special_ids(const Gguf& file, const char* bos_name, const char* eos_name,
+void Vocabulary::name_special_ids(const Metadata& metadata, const char* bos_name, const char* eos_name,
                                   const char* unknown_name) {
   const auto name = [&](Token& id, const char* key, const char* text) {
-    if (id < 0 && text && !file.find(key)) id = find(text);
+    if (id < 0 && text && !metadata.find(key)) id = find(text);
   };
   name(bos, "tokenizer.ggml.bos_token_id", bos_name);
   name(eos, "tokenizer.ggml.eos_token_id", eos_name);
@@ -229,9 +230,9 @@ void Vocabulary::name_special_ids(const Gguf& file, const char* bos_name, const 
 
 // The GGUF format has no field for the whitespace that special tokens swallow, so it hangs on names, as it
 // does in llama.cpp: Phi-3's markers swallow what is after them, masks of encoders what is before.
-void Vocabulary::mark_strips(const Gguf& file) {
+void Vocabulary::mark_strips(const Metadata& metadata) {
   const auto named = [&](const char* key, std::initializer_list<std::string_view> parts) {
-    std::string value(file.string(key).value_or(""));
+    std::string value(metadata.string(key).value_or(""));
     for (char& c : value)
       if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
     return std::any_of(parts.begin(), parts.end(),

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "files/gguf.h"
+#include "files/metadata.h"
 #include "tokenizer/tokenizer.h"
 
 namespace gimbal {
@@ -46,7 +46,7 @@ class Vocabulary {
  public:
   // Reads tokenizer.ggml.{tokens,token_type,scores,*_token_id,add_*_token}. Errors: Malformed, naming file
   // and key.
-  static Result<Vocabulary> read(const Gguf& file);
+  static Result<Vocabulary> read(const Metadata& metadata);
 
   int size() const { return texts_.size(); }
   bool has(Token id) const { return id >= 0 && id < size(); }
@@ -75,7 +75,7 @@ class Vocabulary {
   size_t longest() const { return texts_.longest(); }  // bytes of the longest text
 
   // Ids that the file does not mention, by the usual names of a kind of vocabulary; a null name: none.
-  void name_special_ids(const Gguf& file, const char* bos, const char* eos, const char* unknown);
+  void name_special_ids(const Metadata& metadata, const char* bos, const char* eos, const char* unknown);
 
   Token bos = -1, eos = -1, unknown = -1;     // -1 where there is none
   Token separator = -1, classification = -1;  // BERT's
@@ -87,11 +87,11 @@ class Vocabulary {
     bool control = false, stop = false, strips_right = false, strips_left = false;
   };
   explicit Vocabulary(const std::vector<std::string_view>& texts) : texts_(texts) {}
-  Status read_types(const Gguf& file);
-  Status read_scores(const Gguf& file);
-  Status read_ids(const Gguf& file);
+  Status read_types(const Metadata& metadata);
+  Status read_scores(const Metadata& metadata);
+  Status read_ids(const Metadata& metadata);
   void mark_known_tokens();
-  void mark_strips(const Gguf& file);
+  void mark_strips(const Metadata& metadata);
 
   TextTable texts_;
   std::vector<Marks> marks_;

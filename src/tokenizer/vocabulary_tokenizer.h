@@ -67,10 +67,10 @@ std::vector<PrefixTree::Entry> plain_entries(const Vocabulary&);
 std::array<Token, 256> byte_tokens(const Vocabulary&);
 
 // The algorithms. Errors: Malformed, Unsupported; texts name the file and the key.
-Result<std::unique_ptr<Tokenizer>> create_spm(const Gguf& file, Vocabulary vocabulary);
-Result<std::unique_ptr<Tokenizer>> create_bpe(const Gguf& file, Vocabulary vocabulary);
-Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Gguf& file, Vocabulary vocabulary);
-Result<std::unique_ptr<Tokenizer>> create_unigram(const Gguf& file, Vocabulary vocabulary);
-Result<std::unique_ptr<Tokenizer>> create_rwkv(const Gguf& file, Vocabulary vocabulary);
+Result<std::unique_ptr<Tokenizer>> create_spm(const Metadata& metadata, Vocabulary vocabulary);
+Result<std::unique_ptr<Tokenizer>> create_bpe(const Metadata& metadata, Vocabulary vocabulary);
+Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Metadata& metadata, Vocabulary vocabulary);
+Result<std::unique_ptr<Tokenizer>> create_unigram(const Metadata& metadata, Vocabulary vocabulary);
+Result<std::unique_ptr<Tokenizer>> create_rwkv(const Metadata& metadata, Vocabulary vocabulary);
 
 }  // namespace gimbal

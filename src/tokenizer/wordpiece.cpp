@@ -75,8 +75,8 @@ class WordPiece final : public VocabularyTokenizer {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Gguf& file, Vocabulary vocabulary) {
-  vocabulary.name_special_ids(file, nullptr, nullptr, "[UNK]");
+Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Metadata& metadata, Vocabulary vocabulary) {
+  vocabulary.name_special_ids(metadata, nullptr, nullptr, "[UNK]");
   const Token begin = vocabulary.bos >= 0              ? vocabulary.bos
                       : vocabulary.classification >= 0 ? vocabulary.classification
                                                        : vocabulary.find("[CLS]");
@@ -87,11 +87,11 @@ Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Gguf& file, Vocabulary
       return Error{Code::Malformed,
                    format("{}: tokenizer.ggml.{}_token_id: missing, and no token has its usual name; "
                           "tokenizer.ggml.model 'bert' needs it",
-                          file.path(), name),
+                          metadata.source(), name),
                    "Convert the model again with a current converter."};
   vocabulary.bos = begin;
-  const bool lowers = file.boolean("tokenizer.ggml.normalizer.lowercase").value_or(true);
-  const bool strips = file.boolean("tokenizer.ggml.normalizer.strip_accents").value_or(lowers);
+  const bool lowers = metadata.boolean("tokenizer.ggml.normalizer.lowercase").value_or(true);
+  const bool strips = metadata.boolean("tokenizer.ggml.normalizer.strip_accents").value_or(lowers);
   Result<Pretokenizer> words = Pretokenizer::create(kWords);
   if (!words) return words.error();
   Result<Pretokenizer> kept = Pretokenizer::create(strips ? kCleanedOfAccents : kCleaned);

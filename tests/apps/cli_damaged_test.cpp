@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 // The story model with every scale of one tensor turned into a NaN.
 std::string damaged_model() {
   std::string bytes = *read_file(story_file("q8_0"));
-  auto file = Gguf::open(story_file("q8_0"));
-  const GgufTensor* t = file->tensor("blk.1.attn_output.weight");
+  auto file = open_gguf(story_file("q8_0"));
+  const StoredTensor* t = file->tensors().find("blk.1.attn_output.weight");
   for (size_t i = 0; i < t->bytes; i += 34) std::memset(&bytes[t->offset + i], 0xff, 2);
   const std::string path = temporary_path("nan.gguf");
   EXPECT_TRUE(write_file(path, bytes));

@@ -1,6 +1,7 @@
 // Answers that have a form or are calls of tools, in every API of the whole server. The model is the built-in
 // one with the marks of families for control tokens and their chat templates: no golden model has such marks.
 #include "base/format.h"
+#include "files/gguf.h"
 #include "model/embedded_model.h"
 #include "support/remade.h"
 #include "support/serving.h"
@@ -33,7 +34,7 @@ const Family kGptOss = {
     "gpt-oss", "<|channel|> to=functions.", {{"<|channel|>"}, {"<|message|>"}, {"<|constrain|>"}}};
 
 std::string model_of(const Family& family) {
-  const auto inside = *Gguf::parse(embedded_model(), "the built-in model");
+  const auto inside = *parse_gguf(embedded_model(), "the built-in model");
   const std::string path = temporary_path(std::string(family.name) + ".gguf");
   EXPECT_TRUE(write_file(
       path, remade(inside, template_with(family.words) + (family.thinks ? "<think>" : ""), family.marks)));

@@ -15,6 +15,7 @@
 #include "backends/cpu/pack.h"
 #include "conformance/conformance.h"
 #include "discovery/registry.h"
+#include "files/gguf.h"
 #include "ops/shapes.h"
 #include "support/cpu_rows.h"
 #include "support/engine.h"
@@ -331,10 +332,10 @@ std::set<std::string> chosen(const Engine& e, const Bucket& bucket, std::string*
 
 TEST(Amx, ServesPromptsAndLeavesSingleRowsToTheVectors) {
   const std::string path = golden_dir() + "/quant/q-q8_0.gguf";
-  auto file = Gguf::open(path);
+  auto file = open_gguf(path);
   ASSERT_TRUE(file) << file.error().message;
   Engine e;
-  e.file = std::make_unique<Gguf>(std::move(*file));
+  e.file = std::make_unique<ModelSource>(std::move(*file));
   e.device = open_emulated();
   RunOptions run;
   run.context = 512, run.batch = 64;
@@ -363,10 +364,10 @@ TEST(Amx, SameLogits) {
       EXPECT_EQ(want.error().code, Code::Unsupported) << want.error().message;
       continue;
     }
-    auto file = Gguf::open(path);
+    auto file = open_gguf(path);
     ASSERT_TRUE(file);
     Engine e;
-    e.file = std::make_unique<Gguf>(std::move(*file));
+    e.file = std::make_unique<ModelSource>(std::move(*file));
     e.device = open_emulated();
     RunOptions run = plain.run;
     run.kernels.patterns = {"cpu.amx_emulated.*"};
@@ -376,7 +377,7 @@ TEST(Amx, SameLogits) {
     bool tiles = false;
     for (const std::string& n : chosen(e, plan->last().buckets.back(), &ignored))
       tiles |= variant_of(n) == "amx_emulated";
-    auto model = Model::load(std::move(*plan));
+    auto model = Model::load(std::move(*plan), *e.file);
     ASSERT_TRUE(model) << model.error().message;
     e.model = std::move(*model);
     if (!tiles) continue;  // weights of floats

@@ -10,7 +10,7 @@ namespace gimbal::test {
 namespace {
 
 TEST(EmulatedBatch, RandomSchedulesGiveEachSequenceTheBitsItHasAlone) {
-  const Gguf file = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  const ModelSource file = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
   const int n = configure(file)->layers;
   const auto cpu = open_one("cpu", 0, "threads=1"), gpu = open_one("emulator");
   RunOptions o;

@@ -2,6 +2,7 @@
 // changes, experts. The bits are the CPU's.
 #include <gtest/gtest.h>
 
+#include "files/gguf.h"
 #include "support/declared.h"
 
 namespace gimbal::test {
@@ -9,7 +10,7 @@ namespace {
 
 std::vector<float> computed(const char* device, const ModelArch& arch, const Form& form, int batch) {
   const std::string bytes = model_file(form);
-  auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "small.gguf");
+  auto file = parse_gguf(std::as_bytes(std::span(bytes)), "small.gguf");
   EXPECT_TRUE(file) << file.error().message;
   const auto opened = open_one(device, 0, device == std::string("cpu") ? "threads=1" : "");
   RunOptions o;

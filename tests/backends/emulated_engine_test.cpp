@@ -10,6 +10,7 @@
 #include "backends/emulator/runtime.h"
 #include "base/format.h"
 #include "device/backend_impl.h"
+#include "files/gguf.h"
 #include "gpu/device.h"
 #include "gpu/models_checks.h"
 #include "gpu/modules.h"
@@ -85,16 +86,16 @@ gimbal_backend watched_table() {
 }
 
 struct Loaded {
-  std::unique_ptr<Gguf> file;
+  std::unique_ptr<ModelSource> file;
   std::unique_ptr<Device> device;
   std::unique_ptr<Model> model;
 };
 Result<Loaded> load(const std::string& options = "", int context = 200) {
   static const gimbal_backend table = watched_table();
   Loaded l;
-  auto file = Gguf::open(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  auto file = open_gguf(golden_dir() + "/stories/stories260K-q8_0.gguf");
   if (!file) return file.error();
-  l.file = std::make_unique<Gguf>(std::move(*file));
+  l.file = std::make_unique<ModelSource>(std::move(*file));
   auto device = Device::open(table, 0, options);
   if (!device) return device.error();
   l.device = std::move(*device);
@@ -102,7 +103,7 @@ Result<Loaded> load(const std::string& options = "", int context = 200) {
   o.context = context, o.batch = 32, o.logit_rows = 4;
   auto b = make_model_plan(*l.file, *l.device, o);
   if (!b) return b.error();
-  auto model = Model::load(std::move(*b));
+  auto model = Model::load(std::move(*b), *l.file);
   if (!model) return model.error();
   l.model = std::move(*model);
   return l;
@@ -159,7 +160,7 @@ TEST(EmulatedEngine, MovesOnlyTheLeadingLogitsWhereSamplingNeedsNoOthers) {
   tries[0].settings.greedy = true;
   tries[2].settings.top_k = 0;
   tries[3].settings.repeat_penalty = 1.1f;
-  auto tokenizer = *Tokenizer::create(*l->file);
+  auto tokenizer = *Tokenizer::create(l->file->metadata());
   for (const auto& t : tries) {
     EXPECT_EQ(Sampler(t.settings).leading(), t.leading) << t.what;
     auto session = *Session::create(*l->model);

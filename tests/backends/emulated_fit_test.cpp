@@ -14,7 +14,7 @@ namespace {
 
 class Fit : public testing::Test {
  protected:
-  const Gguf file_ = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  const ModelSource file_ = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
   const int layers_ = configure(file_)->layers;
   std::unique_ptr<Device> cpu_ = open_one("cpu", 0, "threads=1");
 
@@ -48,7 +48,7 @@ TEST_F(Fit, TakesAsManyLayersAsFit) {
       EXPECT_EQ(*fit, std::max(0, layers + int(more))) << "with room for " << layers << " layers";
       auto b = place_layers(file_, *gpu, *cpu_, kAsManyAsFit, options());
       ASSERT_TRUE(b) << b.error().message;
-      EXPECT_TRUE(check_memory(*b));
+      EXPECT_TRUE(check_memory(file_, *b));
       if (memory >= bytes_of_all(options())) {
         EXPECT_FALSE(b->split()) << "the table is the output head, too: leaving it out saves nothing";
         EXPECT_EQ(&b->device(), gpu.get());
@@ -95,7 +95,7 @@ TEST_F(Fit, SuggestsFewerLayersThatFit) {
   const auto gpu = with_memory(bytes_of(3, options()));
   auto b = place_layers(file_, *gpu, *cpu_, layers_, options());
   ASSERT_TRUE(b);
-  auto no = check_memory(*b);
+  auto no = check_memory(file_, *b);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::OutOfMemory);
   EXPECT_NE(no.error().message.find("not enough memory on emulator:0"), std::string::npos)
@@ -110,10 +110,10 @@ TEST_F(Fit, SuggestsFewerLayersThatFit) {
   layers = std::atoi(no.error().changes[0].value.c_str());
   EXPECT_EQ(layers, 3);
   EXPECT_NE(no.error().remedy.find("another device"), std::string::npos) << no.error().remedy;
-  EXPECT_TRUE(check_memory(*place_layers(file_, *gpu, *cpu_, layers, options())));
-  EXPECT_FALSE(check_memory(*place_layers(file_, *gpu, *cpu_, layers + 1, options())));
+  EXPECT_TRUE(check_memory(file_, *place_layers(file_, *gpu, *cpu_, layers, options())));
+  EXPECT_FALSE(check_memory(file_, *place_layers(file_, *gpu, *cpu_, layers + 1, options())));
   // Refused before anything is read, with the same words.
-  auto load = Model::load(std::move(*b));
+  auto load = Model::load(std::move(*b), file_);
   ASSERT_FALSE(load);
   EXPECT_EQ(load.error().message, no.error().message);
 }
@@ -123,7 +123,7 @@ TEST_F(Fit, SuggestsAContextThatFits) {
   const auto gpu = with_memory(bytes_of(3, options(1024)));
   auto b = place_layers(file_, *gpu, *cpu_, 3, large);
   ASSERT_TRUE(b);
-  auto no = check_memory(*b);
+  auto no = check_memory(file_, *b);
   ASSERT_FALSE(no);
   EXPECT_NE(no.error().message.find("layers 2 to 4 and the output head"), std::string::npos)
       << no.error().message;
@@ -132,8 +132,9 @@ TEST_F(Fit, SuggestsAContextThatFits) {
     if (c.field == std::string("context")) context = std::atoi(c.value.c_str());
   EXPECT_GE(context, 1024 - 2 * kPagePositions);
   EXPECT_LT(context, 1200);
-  EXPECT_TRUE(check_memory(*place_layers(file_, *gpu, *cpu_, 3, options(context))));
-  EXPECT_FALSE(check_memory(*place_layers(file_, *gpu, *cpu_, 3, options(context + 2 * kPagePositions))));
+  EXPECT_TRUE(check_memory(file_, *place_layers(file_, *gpu, *cpu_, 3, options(context))));
+  EXPECT_FALSE(
+      check_memory(file_, *place_layers(file_, *gpu, *cpu_, 3, options(context + 2 * kPagePositions))));
 }
 
 TEST_F(Fit, CountsTwoPartsOnOneDeviceTogether) {
@@ -153,7 +154,7 @@ TEST_F(Fit, CountsTwoPartsOnOneDeviceTogether) {
   // Each part fits, both do not.
   for (Stage& p : b->stages)
     if (p.device == gpu.get()) p.memory.free = uses[0].sum.total() - 1;
-  auto no = check_memory(*b);
+  auto no = check_memory(file_, *b);
   ASSERT_FALSE(no);
   EXPECT_NE(no.error().message.find("emulator:0"), std::string::npos) << no.error().message;
 }

@@ -26,20 +26,20 @@ class Layers : public testing::Test {
     o.context = 128, o.batch = o.logit_rows = batch, o.cache_type = cache;
     return o;
   }
-  std::vector<float> run(const Gguf& file, const std::vector<Placement>& where, const RunOptions& o,
+  std::vector<float> run(const ModelSource& file, const std::vector<Placement>& where, const RunOptions& o,
                          size_t split = 0) {
     auto m = load_placed(file, where, o);
     if (m) return logits_of(**m, tokens_, split);
     ADD_FAILURE() << m.error().message;
     return {};
   }
-  static int layers_of(const Gguf& file) { return configure(file)->layers; }
+  static int layers_of(const ModelSource& file) { return configure(file)->layers; }
 };
 
 TEST_F(Layers, EverySplitPointGivesTheBitsOfOneDevice) {
   for (const char* name : {"stories/stories260K-q8_0", "quant/q-q6_k", "arch/qwen2", "arch/llama-mha-tied",
                            "arch/bitnet-b158-i2s"}) {
-    const Gguf file = open_file(model_path(name));
+    const ModelSource file = open_file(model_path(name));
     const int n = layers_of(file);
     const auto want = run(file, {{cpu_.get(), n, ""}}, options());
     ASSERT_FALSE(want.empty());
@@ -67,7 +67,7 @@ TEST_F(Layers, EverySplitPointGivesTheBitsOfOneDevice) {
 }
 
 TEST_F(Layers, EveryCacheBatchAndSplitOfThePrompt) {
-  const Gguf file = open_file(model_path("arch/llama31-ropefreqs"));
+  const ModelSource file = open_file(model_path("arch/llama31-ropefreqs"));
   const int n = layers_of(file);
   for (DType cache : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0}) {
     const auto want = run(file, {{cpu_.get(), n, ""}}, options(cache));
@@ -83,7 +83,7 @@ TEST_F(Layers, EveryCacheBatchAndSplitOfThePrompt) {
 }
 
 TEST_F(Layers, ConversationsDoNotMeet) {
-  const Gguf file = open_file(model_path("stories/stories260K-q8_0"));
+  const ModelSource file = open_file(model_path("stories/stories260K-q8_0"));
   const int n = layers_of(file);
   RunOptions o = options();
   o.sequences = 3;
@@ -114,7 +114,7 @@ TEST_F(Layers, ThePlanIsWhatIsTakenOnEachDeviceAndAStepTakesNothing) {
   const auto gpu = Device::open(Watched<1>::of("emulator"), 0);
   Watch& on_gpu = Watched<1>::watches[Watched<1>::latest];
   ASSERT_TRUE(host && gpu);
-  const Gguf file = open_file(model_path("stories/stories260K-q8_0"));
+  const ModelSource file = open_file(model_path("stories/stories260K-q8_0"));
   const int n = layers_of(file);
   for (int k : {0, 2, n}) {
     on_cpu = {}, on_gpu = {};
@@ -124,7 +124,7 @@ TEST_F(Layers, ThePlanIsWhatIsTakenOnEachDeviceAndAStepTakesNothing) {
     EXPECT_TRUE(on_cpu.taken.empty() && on_gpu.taken.empty()) << "planning takes nothing";
     const MemoryPlan first = b->stages[0].memory, second = b->stages[1].memory;
     const uint64_t before_loading = (*gpu)->describe().memory_free;
-    auto m = Model::load(std::move(*b));
+    auto m = Model::load(std::move(*b), file);
     ASSERT_TRUE(m) << m.error().message;
     EXPECT_EQ(on_cpu.sum(), first.total());
     // By the device's own count, which knows what programs take besides; it rounds each allocation up.
@@ -157,7 +157,7 @@ TEST_F(Layers, ThePlanIsWhatIsTakenOnEachDeviceAndAStepTakesNothing) {
 
 TEST_F(Layers, WhatIsPlannedIsEnough) {
   // A device of just the planned size, and 2 % for what the device itself keeps, holds its part.
-  const Gguf file = open_file(model_path("stories/stories260K-q8_0"));
+  const ModelSource file = open_file(model_path("stories/stories260K-q8_0"));
   const int n = layers_of(file);
   auto planned =
       make_model_plan(file, std::vector<Placement>{{cpu_.get(), n - 3, ""}, {gpu_.get(), 3, ""}}, options());
@@ -173,7 +173,7 @@ TEST_F(Layers, WhatIsPlannedIsEnough) {
 }
 
 TEST_F(Layers, RefusesPlacesThatDoNotAddUp) {
-  const Gguf file = open_file(model_path("stories/stories260K-q8_0"));
+  const ModelSource file = open_file(model_path("stories/stories260K-q8_0"));
   const int n = layers_of(file);
   for (const std::vector<Placement>& where :
        std::vector<std::vector<Placement>>{{},

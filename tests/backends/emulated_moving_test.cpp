@@ -12,8 +12,8 @@ namespace {
 
 class Moving : public testing::Test {
  protected:
-  const Gguf file_ = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
-  const std::unique_ptr<Tokenizer> tokenizer_ = *Tokenizer::create(file_);
+  const ModelSource file_ = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  const std::unique_ptr<Tokenizer> tokenizer_ = *Tokenizer::create(file_.metadata());
   const int layers_ = configure(file_)->layers;
   std::unique_ptr<Device> cpu_ = open_one("cpu", 0, "threads=1"), gpu_ = open_one("emulator");
 
@@ -90,7 +90,7 @@ TEST_F(Moving, LeavesNothingBehindAndStaysWhereItIsWhenThatFails) {
   EXPECT_EQ(no.error().code, Code::Usage);
   EXPECT_NE(no.error().message.find("90"), std::string::npos) << no.error().message;
   EXPECT_NE(no.error().remedy.find("'context' of 90"), std::string::npos) << no.error().remedy;
-  const Gguf another = open_file(golden_dir() + "/quant/q-q8_0.gguf");
+  const ModelSource another = open_file(golden_dir() + "/quant/q-q8_0.gguf");
   auto stranger = load_placed(another, {{cpu_.get(), configure(another)->layers, ""}}, {});
   ASSERT_TRUE(stranger);
   auto never = s->move_to(**stranger);

@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "discovery/registry.h"
+#include "files/gguf.h"
 #include "ops/op_def.h"
 #include "runtime/model_plan.h"
 #include "support/cpu_rows.h"
@@ -250,16 +251,16 @@ TEST(Schedule, LongProgramsOfDependentOps) {
 
 // ---- whole models, with the flags of the kernels that were chosen
 struct Planned {
-  std::unique_ptr<Gguf> file;
+  std::unique_ptr<ModelSource> file;
   std::unique_ptr<Device> device;
   std::unique_ptr<ModelPlan> plan;
 };
 Planned plan(const std::string& path, int batch) {
   Planned p;
-  auto file = Gguf::open(path);
+  auto file = open_gguf(path);
   auto device = open_device({"cpu", 0, true, "threads=1"});
   if (!file || !device) return p;
-  p.file = std::make_unique<Gguf>(std::move(*file));
+  p.file = std::make_unique<ModelSource>(std::move(*file));
   p.device = std::move(device->device);
   RunOptions o;
   o.context = 256, o.batch = batch, o.logit_rows = batch;

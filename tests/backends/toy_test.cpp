@@ -49,7 +49,7 @@ TEST(Toy, AModelSpeaksAsOnTheCpu) {
   options.run.kernels.allow_fast = true;
   auto plan = make_model_plan(*cpu->file, *toy.device, options.run);
   ASSERT_TRUE(plan) << plan.error().message;
-  auto model = Model::load(std::move(*plan));
+  auto model = Model::load(std::move(*plan), *cpu->file);
   ASSERT_TRUE(model) << model.error().message;
   toy.model = std::move(*model);
 

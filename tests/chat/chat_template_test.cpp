@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
+#include "files/gguf.h"
 #include "support/gguf_writer.h"
 #include "support/golden.h"
 
@@ -28,11 +29,11 @@ GgufWriter file_of(const std::vector<std::string>& control) {
 
 Result<ChatTemplate> template_of(const GgufWriter& writer) {
   const std::string bytes = writer.build();
-  auto file = Gguf::parse({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, "test.gguf");
+  auto file = parse_gguf({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, "test.gguf");
   if (!file) return file.error();
-  auto tokenizer = Tokenizer::create(*file);
+  auto tokenizer = Tokenizer::create(file->metadata());
   if (!tokenizer) return tokenizer.error();
-  return ChatTemplate::of(*file, **tokenizer);
+  return ChatTemplate::of(file->metadata(), **tokenizer);
 }
 
 TEST(ChatTemplate, TheFilesOwnComesFirst) {

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/json.h"
+#include "files/gguf.h"
 #include "model/embedded_model.h"
 #include "support/grammars.h"
 #include "support/remade.h"
@@ -63,7 +64,7 @@ TEST(ForcedCall, IsReadAsWhatItIs) {
 
 // A vocabulary that has these marks as control tokens, or not.
 std::unique_ptr<Tokenizer> tokenizer_with(const std::vector<Mark>& marks) {
-  const auto model = *Gguf::parse(embedded_model(), "the built-in model");
+  const auto model = *parse_gguf(embedded_model(), "the built-in model");
   auto made = tokenizer_of(remade(model, "", marks));
   EXPECT_TRUE(made);
   return std::move(*made);

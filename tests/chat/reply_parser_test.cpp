@@ -11,8 +11,8 @@ namespace {
 
 class ReplyParserTest : public ::testing::Test {
  protected:
-  ReplyParserTest() : file_(*Gguf::open(golden_dir() + "/stories/stories260K-f32.gguf")) {
-    tokenizer_ = *Tokenizer::create(file_);
+  ReplyParserTest() : file_(*open_gguf(golden_dir() + "/stories/stories260K-f32.gguf")) {
+    tokenizer_ = *Tokenizer::create(file_.metadata());
     task_.form.calls = {ToolCallFormat::Kind::Marked, "<tool_call>", "</tool_call>"};
   }
 
@@ -30,7 +30,7 @@ class ReplyParserTest : public ::testing::Test {
     return all;
   }
 
-  Gguf file_;
+  ModelSource file_;
   std::unique_ptr<Tokenizer> tokenizer_;
   ChatTask task_{};
   bool enough_ = false;

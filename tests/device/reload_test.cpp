@@ -102,7 +102,7 @@ struct Work {
   std::unique_ptr<Model> model;
   std::unique_ptr<Session> session;
 
-  static Result<Work> begin(const Gguf& file, const LibraryPtr& library) {
+  static Result<Work> begin(const ModelSource& file, const LibraryPtr& library) {
     Work w;
     auto device = Device::open(library, 0);
     if (!device) return device.error();
@@ -111,7 +111,7 @@ struct Work {
     options.context = 64, options.kernels.allow_fast = true;
     auto plan = make_model_plan(file, *w.device, options);
     if (!plan) return plan.error();
-    auto model = Model::load(std::move(*plan));
+    auto model = Model::load(std::move(*plan), file);
     if (!model) return model.error();
     w.model = std::move(*model);
     auto session = Session::create(*w.model);
@@ -134,7 +134,7 @@ struct Work {
 constexpr int kTokens = 8, kThreads = 3;
 
 TEST(Reload, UnderLoadOldWorkEndsOnTheOldCodeAndNewWorkBeginsOnTheNew) {
-  const auto file = Gguf::open(std::string(GIMBAL_SOURCE_DIR) + "/assets/stories260K.gguf");
+  const auto file = open_gguf(std::string(GIMBAL_SOURCE_DIR) + "/assets/stories260K.gguf");
   ASSERT_TRUE(file) << file.error().message;
   PluginFolder folder;
   const std::string next_version =
@@ -211,7 +211,7 @@ TEST(Reload, UnderLoadOldWorkEndsOnTheOldCodeAndNewWorkBeginsOnTheNew) {
 
 // The same for sure, without chance: one piece of work is in its midst.
 TEST(Reload, AStoryInItsMidstGoesOn) {
-  const auto file = Gguf::open(std::string(GIMBAL_SOURCE_DIR) + "/assets/stories260K.gguf");
+  const auto file = open_gguf(std::string(GIMBAL_SOURCE_DIR) + "/assets/stories260K.gguf");
   ASSERT_TRUE(file) << file.error().message;
   PluginFolder folder;
   folder.put("midst"), folder.put("midst_next", "named=midst", "v2");

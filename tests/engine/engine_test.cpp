@@ -70,7 +70,7 @@ class EngineTest : public testing::Test {
 
   // A greedy story on the loaded model, moved where its device is lost.
   Result<std::vector<Token>> story(Engine& e, LoadedModelPtr& on, int tokens = 12) {
-    auto tokenizer = Tokenizer::create(*on->source.file);
+    auto tokenizer = Tokenizer::create(on->source.file->metadata());
     auto session = Session::create(*on->model);
     if (!session) return session.error();
     GenerateSettings s;

@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "discovery/registry.h"
+#include "files/gguf.h"
 #include "runtime/packed_weights.h"
 #include "support/adapters.h"
 #include "support/cli.h"
@@ -118,7 +119,7 @@ TEST_F(PackedTest, TheSameBitsOfEveryModelAndFormat) {
     for (const std::string& path : test::golden_files(folder, ".gguf")) {
       SCOPED_TRACE(path);
       if (test::fewer_cases() && files++ % 6) continue;
-      auto file = Gguf::open(path);
+      auto file = open_gguf(path);
       if (!file || !configure(*file)) continue;  // formats that cannot be run have tests of their own
       take_file(path);
       fs::remove(packed_);
@@ -188,13 +189,13 @@ TEST_F(PackedTest, OfAnotherStateOfTheModel) {
   refused(format("of {} bytes, which has {} now", bytes.size(), bytes.size() + 64));
   // Somebody gave other weights the old size and time: the first rows of the weights are compared.
   bytes[bytes.size() - 64] = char(bytes[bytes.size() - 64] ^ 1);
-  auto file = Gguf::open(model_);
-  for (const GgufTensor& t : file->tensors()) bytes[t.offset + 1] = char(bytes[t.offset + 1] ^ 16);
+  auto file = open_gguf(model_);
+  for (const StoredTensor& t : file->tensors()) bytes[t.offset + 1] = char(bytes[t.offset + 1] ^ 16);
   ASSERT_TRUE(write_file(model_, bytes));
   fs::last_write_time(model_, time);
   want_.clear();
   const std::string old = *read_file(packed_);
-  const Gguf::Identity now = Gguf::open(model_)->identity();
+  const FileIdentity now = open_gguf(model_)->reader().identity();
   ASSERT_TRUE(write_file(packed_, with_head(old, [&](PackedHead& h) { h.source = now; })));
   refused("as cpu:0 lays it out now");
 }
@@ -203,13 +204,13 @@ TEST_F(PackedTest, DamageOfTheHeaderIsFoundBytewise) {
   options_.verify = Verify::Never;
   pack();
   const std::string good = *read_file(packed_);
-  auto file = Gguf::open(model_);
+  auto file = open_gguf(model_);
   for (size_t at = 0; at < sizeof(PackedHead) + 3 * sizeof(PackedWeight); at++)
     for (int bit : {1, 128}) {
       std::string bad = good;
       bad[at] = char(bad[at] ^ bit);
       ASSERT_TRUE(write_file(packed_, bad));
-      auto opened = PackedFile::open(packed_, *file);
+      auto opened = PackedFile::open(packed_, file->reader().identity());
       ASSERT_FALSE(opened) << "byte " << at;
       EXPECT_STREQ(opened.error().reason, reason::kPackedUnusable);
       EXPECT_EQ(opened.error().value, packed_);
@@ -278,7 +279,7 @@ TEST_F(PackedTest, DamagedWeightsAreFoundAtTheFirstUse) {
   // What was found whole is not read again: its inode, size and times say that it is the same.
   ASSERT_TRUE(write_file(packed_, good));
   EXPECT_TRUE(is_packed(load())) << told_;
-  auto file = PackedFile::open(packed_, *Gguf::open(model_));
+  auto file = PackedFile::open(packed_, open_gguf(model_)->reader().identity());
   ASSERT_TRUE(file);
   EXPECT_TRUE(check_once(**file, false));
   EXPECT_TRUE(fs::exists(folder_ + "/cache/gimbal/packed.json"));

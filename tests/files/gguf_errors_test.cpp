@@ -16,7 +16,7 @@ using namespace gimbal::test;
 void expect_error(const std::string& file, uint64_t byte, const std::string& what,
                   Code code = Code::Malformed) {
   SCOPED_TRACE(what);
-  const auto parsed = Gguf::parse({reinterpret_cast<const std::byte*>(file.data()), file.size()}, "m.gguf");
+  const auto parsed = parse_gguf({reinterpret_cast<const std::byte*>(file.data()), file.size()}, "m.gguf");
   ASSERT_FALSE(parsed) << "was accepted";
   EXPECT_EQ(parsed.error().code, code);
   const std::string expected = "'m.gguf' at byte " + std::to_string(byte) + ": " + what;
@@ -81,7 +81,7 @@ TEST(GgufErrors, Keys) {
   expect_error(GgufWriter().u32(std::string(65536, 'k'), 1).build(), kFirstKey,
                "length of key of metadata entry 1 of 1: expected 1 to 65535 bytes, found 65536");
   const std::string longest = GgufWriter().u32(std::string(65535, 'k'), 1).build();
-  EXPECT_TRUE(Gguf::parse({reinterpret_cast<const std::byte*>(longest.data()), longest.size()}, "m.gguf"));
+  EXPECT_TRUE(parse_gguf({reinterpret_cast<const std::byte*>(longest.data()), longest.size()}, "m.gguf"));
   for (const char* bad : {"\x80", "a\xff", "\xc0\xaf", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80",
                           "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\xe2\x82"})
     expect_error(GgufWriter().u32(bad, 1).build(), kFirstKey + 8,
@@ -258,14 +258,14 @@ TEST(GgufErrors, Overlaps) {
       "shared with tensor 'a'");
   const std::string apart =
       GgufWriter().tensor_at("a", {8}, 0, 96).tensor_at("b", {8}, 0, 0).data(data).build();
-  EXPECT_TRUE(Gguf::parse({reinterpret_cast<const std::byte*>(apart.data()), apart.size()}, "m.gguf"))
+  EXPECT_TRUE(parse_gguf({reinterpret_cast<const std::byte*>(apart.data()), apart.size()}, "m.gguf"))
       << "tensors in another order, with a gap, are fine";
 }
 
 TEST(GgufErrors, HostileNamesAreHarmlessInMessages) {
   const auto message = [](const std::string& name) {
     const std::string file = GgufWriter().tensor(name, {0}, 0, "").build();
-    const auto parsed = Gguf::parse({reinterpret_cast<const std::byte*>(file.data()), file.size()}, "m.gguf");
+    const auto parsed = parse_gguf({reinterpret_cast<const std::byte*>(file.data()), file.size()}, "m.gguf");
     return parsed ? std::string() : parsed.error().message;
   };
   EXPECT_NE(message("a\x1b[2J\nb\xc2\x9b\x7f").find("'a\\x1b[2J\\x0ab\\xc2\\x9b\\x7f'"), std::string::npos);
@@ -274,16 +274,16 @@ TEST(GgufErrors, HostileNamesAreHarmlessInMessages) {
 }
 
 TEST(GgufErrors, Files) {
-  auto opened = Gguf::open(temporary_path("absent.gguf"));
+  auto opened = open_gguf(temporary_path("absent.gguf"));
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::NotFound);
   EXPECT_NE(opened.error().message.find("absent.gguf"), std::string::npos);
-  opened = Gguf::open(golden_dir());
+  opened = open_gguf(golden_dir());
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::Failed);
   const std::string path = temporary_path("empty.gguf");
   ASSERT_TRUE(write_file(path, ""));
-  opened = Gguf::open(path);
+  opened = open_gguf(path);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::Malformed);
   EXPECT_NE(opened.error().message.find(path + "' at byte 0: header: expected a GGUF file"),

@@ -120,7 +120,7 @@ bool check(const std::byte* data, size_t size, Tally& tally) {
   AllocationGuard guard(size);
   largest_refused = 0;
   try {
-    const auto parsed = Gguf::parse(bytes, "mutated.gguf");
+    const auto parsed = parse_gguf(bytes, "mutated.gguf");
     if (!parsed) {
       tally.refused++;
       const Error& e = parsed.error();
@@ -131,7 +131,7 @@ bool check(const std::byte* data, size_t size, Tally& tally) {
     }
     tally.accepted++;
     std::map<const std::byte*, const std::byte*> taken;  // begin to end, so in order of begin
-    for (const GgufTensor& t : parsed->tensors()) {
+    for (const StoredTensor& t : parsed->tensors()) {
       EXPECT_LE(t.offset, size) << t.name;
       EXPECT_LE(t.bytes, size - t.offset) << t.name;
       EXPECT_TRUE(taken.emplace(data + t.offset, data + t.offset + t.bytes).second) << t.name;
@@ -148,11 +148,11 @@ bool check(const std::byte* data, size_t size, Tally& tally) {
       free = end;
     }
     for (const auto& [key, entry] : parsed->metadata()) {
-      tally.sum += parsed->number(key).value_or(0) > 0;
-      if (const auto* array = std::get_if<GgufArray>(&entry.value)) {
+      tally.sum += parsed->metadata().number(key).value_or(0) > 0;
+      if (const auto* array = std::get_if<MetadataArray>(&entry.value)) {
         EXPECT_TRUE(inside(array->data, bytes)) << key;
         const auto strings = array->strings();
-        if (array->type == GgufType::String) { EXPECT_EQ(strings.size(), array->count) << key; }
+        if (array->type == MetadataType::String) { EXPECT_EQ(strings.size(), array->count) << key; }
         for (const auto s : strings) tally.sum += s.empty() ? 0 : uint8_t(s.front()) + uint8_t(s.back());
         for (const auto i : array->integers()) tally.sum += uint64_t(i);
         tally.sum += array->floats().size();
@@ -233,10 +233,10 @@ TEST(GgufHostile, CutOffInTheLastBytes) {
   };
   for (const Model& m : models()) {
     SCOPED_TRACE(m.path);
-    auto whole = Gguf::parse(std::as_bytes(std::span(m.file)), m.path);
+    auto whole = parse_gguf(std::as_bytes(std::span(m.file)), m.path);
     ASSERT_TRUE(whole);
     uint64_t end = 0;
-    for (const GgufTensor& t : whole->tensors()) end = std::max(end, t.offset + t.bytes);
+    for (const StoredTensor& t : whole->tensors()) end = std::max(end, t.offset + t.bytes);
     check_cuts(m.file, end);
   }
   GgufWriter w;  // 9 floats: the last byte of the data, and then that of the file

@@ -39,7 +39,7 @@ std::string three_parts(const std::string& name) {
 }
 
 void expect_error(const std::string& path, Code code, const std::vector<std::string>& words) {
-  const auto opened = Gguf::open(path);
+  const auto opened = open_gguf(path);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, code) << opened.error().message;
   const std::string text = opened.error().message + "\n" + opened.error().remedy;
@@ -49,21 +49,21 @@ void expect_error(const std::string& path, Code code, const std::vector<std::str
 
 TEST(GgufSplit, AllPartsAreOneModel) {
   const std::string stem = three_parts("whole");
-  const auto opened = Gguf::open(stem + "-00001-of-00003.gguf");
+  const auto opened = open_gguf(stem + "-00001-of-00003.gguf");
   ASSERT_TRUE(opened) << opened.error().message;
-  const Gguf& gguf = *opened;
-  EXPECT_EQ(gguf.string("general.architecture"), "llama");
+  const ModelSource& gguf = *opened;
+  EXPECT_EQ(gguf.metadata().string("general.architecture"), "llama");
   ASSERT_EQ(gguf.tensors().size(), 3u);
-  EXPECT_EQ(gguf.tensor("a")->part, 1u);
-  EXPECT_EQ(gguf.tensor("b")->part, 1u);
-  EXPECT_EQ(gguf.tensor("c")->part, 2u);
-  EXPECT_EQ(read_le<float>(gguf.read(*gguf.tensor("b"))->data()), 3.0f);
-  EXPECT_EQ(read_le<float>(gguf.read(*gguf.tensor("c"))->data() + 8), 6.0f);
+  EXPECT_EQ(gguf.tensors().find("a")->part, 1u);
+  EXPECT_EQ(gguf.tensors().find("b")->part, 1u);
+  EXPECT_EQ(gguf.tensors().find("c")->part, 2u);
+  EXPECT_EQ(read_le<float>(gguf.read(*gguf.tensors().find("b"))->data()), 3.0f);
+  EXPECT_EQ(read_le<float>(gguf.read(*gguf.tensors().find("c"))->data() + 8), 6.0f);
   uint64_t sum = 0;
   for (const char* end : {"-00001-of-00003.gguf", "-00002-of-00003.gguf", "-00003-of-00003.gguf"})
     sum += read_file(stem + end)->size();
   EXPECT_EQ(gguf.file_bytes(), sum);
-  EXPECT_EQ(read_le<float>(gguf.read(*gguf.tensor("c"))->data()), 4.0f);
+  EXPECT_EQ(read_le<float>(gguf.read(*gguf.tensors().find("c"))->data()), 4.0f);
   EXPECT_TRUE(gguf.is(stem + "-00003-of-00003.gguf")) << "each part is a file of the model";
   EXPECT_FALSE(gguf.is(stem));
 }
@@ -72,7 +72,7 @@ TEST(GgufSplit, AModelOfOnePartNeedsNoSpecialName) {
   const std::string path = temporary_path("single.gguf");
   GgufWriter writer = part(0, 1, 1);
   write(path, writer.floats("a", {1}, {1}));
-  EXPECT_TRUE(Gguf::open(path));
+  EXPECT_TRUE(open_gguf(path));
 }
 
 TEST(GgufSplit, AnotherPartTellsWhichIsTheFirst) {
@@ -142,7 +142,7 @@ TEST(GgufSplit, KeysOutOfRange) {
 
 TEST(GgufSplit, ASplitModelInMemoryIsRefused) {
   const std::string file = part(0, 2, 0).build();
-  const auto parsed = Gguf::parse({reinterpret_cast<const std::byte*>(file.data()), file.size()}, "m.gguf");
+  const auto parsed = parse_gguf({reinterpret_cast<const std::byte*>(file.data()), file.size()}, "m.gguf");
   ASSERT_FALSE(parsed);
   EXPECT_EQ(parsed.error().code, Code::Unsupported);
   EXPECT_NE(parsed.error().message.find("'m.gguf' at byte "), std::string::npos);

@@ -20,7 +20,7 @@ inline void check_split_points(const std::string& backend, const std::string& op
   RunOptions o;
   o.context = 128, o.batch = o.logit_rows = 32;
   for (const char* name : {"stories/stories260K-q8_0", "arch/llama-mha-tied"}) {
-    const Gguf file = open_file(golden_dir() + "/" + name + ".gguf");
+    const ModelSource file = open_file(golden_dir() + "/" + name + ".gguf");
     const int n = configure(file)->layers;
     auto run = [&](const std::vector<Placement>& where) {
       auto m = load_placed(file, where, o);

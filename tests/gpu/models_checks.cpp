@@ -213,7 +213,7 @@ void check_story(const ModelSetting& gpu) {
     auto e = open_model(path, s);
     EXPECT_TRUE(e);
     if (!e) return text;
-    auto tokenizer = *Tokenizer::create(*e->file);
+    auto tokenizer = *Tokenizer::create(e->file->metadata());
     auto session = *Session::create(*e->model);
     GenerateSettings settings;
     settings.max_tokens = 100;

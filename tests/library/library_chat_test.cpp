@@ -7,6 +7,7 @@
 // The library's own names come first: src/library/internal.h.
 #include <gimbal/engine.h>
 
+#include "files/gguf.h"
 #include "support/golden.h"
 
 namespace {
@@ -26,7 +27,7 @@ Model load(const std::string& model, int sequences = 2) {
 
 // A golden model with this chat template.
 std::string with_template(const std::string& source) {
-  const auto from = gimbal::Gguf::open(gimbal::test::golden_dir() + "/stories/stories260K-f32.gguf");
+  const auto from = gimbal::open_gguf(gimbal::test::golden_dir() + "/stories/stories260K-f32.gguf");
   const std::string path = gimbal::test::temporary_path("templated.gguf");
   std::ofstream(path, std::ios::binary)
       << gimbal::test::remade(*from, source, {{"<|im_start|>"}, {"<|im_end|>"}});

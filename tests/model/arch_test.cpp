@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "files/gguf.h"
 #include "support/refused.h"
 
 namespace gimbal {
@@ -21,7 +22,7 @@ TEST(RopeAngles, YarnKeepsFastPairsAndDividesSlowOnes) {
   spec.f32("rope.scaling.factor", 4), spec.u32("rope.scaling.original_context_length", 2048);
   spec.u32("attention.key_length", 32);
   const std::string bytes = spec.build();
-  auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "small.gguf");
+  auto file = parse_gguf(std::as_bytes(std::span(bytes)), "small.gguf");
   ASSERT_TRUE(file) << file.error().message;
   auto config = configure(*file);
   ASSERT_TRUE(config) << config.error().message;

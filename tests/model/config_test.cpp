@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "discovery/registry.h"
+#include "files/gguf.h"
 #include "model/arch.h"
 #include "runtime/model_plan.h"
 #include "support/operator_new.h"
@@ -32,11 +33,11 @@ const Device& cpu() {
 
 Result<ModelPlan> plan(const TinyLlama& spec, const RunOptions& options = {}) {
   static std::vector<std::string> kept;  // files outlive their plans
-  static std::vector<std::unique_ptr<Gguf>> files;
+  static std::vector<std::unique_ptr<ModelSource>> files;
   kept.push_back(spec.build());
-  auto file = Gguf::parse(std::as_bytes(std::span(kept.back())), "hostile.gguf");
+  auto file = parse_gguf(std::as_bytes(std::span(kept.back())), "hostile.gguf");
   if (!file) return file.error();
-  files.push_back(std::make_unique<Gguf>(std::move(*file)));
+  files.push_back(std::make_unique<ModelSource>(std::move(*file)));
   largest_allocation = 0;
   return make_model_plan(*files.back(), cpu(), options);
 }
@@ -347,7 +348,7 @@ TEST(Config, AFactorWithoutATypeScalesLinearly) {
     auto b = plan(spec);
     ASSERT_TRUE(b) << b.error().message;
     const std::string bytes = spec.build();
-    const auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "scaled.gguf");
+    const auto file = parse_gguf(std::as_bytes(std::span(bytes)), "scaled.gguf");
     const auto made = RopeAngles::create(*file, "llama", b->config.rotated, b->config.rope_base);
     ASSERT_TRUE(made) << made.error().message;
     made->fill(position, out.data());

@@ -19,7 +19,7 @@ namespace {
 TEST(PlaceTheEmbeddedModel, PutsNothingIntoWords) {
   auto device = Device::open(*linked_backends()[0](), 0);
   ASSERT_TRUE(device) << device.error().message;
-  auto file = Gguf::open(std::string(GIMBAL_SOURCE_DIR) + "/assets/stories260K.gguf");
+  auto file = open_gguf(std::string(GIMBAL_SOURCE_DIR) + "/assets/stories260K.gguf");
   ASSERT_TRUE(file) << file.error().message;
   auto b = make_model_plan(*file, **device, {});
   ASSERT_TRUE(b) << b.error().message;

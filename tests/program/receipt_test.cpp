@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "files/gguf.h"
 #include "support/engine.h"
 #include "support/fake_plugins.h"
 
@@ -33,14 +34,14 @@ void failing_to_count(gimbal_backend& t) {
 
 // After three tokens in one step, and one more; the first two layers on `first`.
 std::vector<ReceiptLine> receipt_on(const Device& first, const Device& rest) {
-  auto file = Gguf::open(kModel);
+  auto file = open_gguf(kModel);
   EXPECT_TRUE(file);
   RunOptions options;
   options.context = 64, options.kernels.allow_fast = true;
   const Placement where[] = {{&first, 2, ""}, {&rest, 3, ""}};
   auto b = make_model_plan(*file, where, options);
   EXPECT_TRUE(b) << b.error().message;
-  auto model = Model::load(std::move(*b));
+  auto model = Model::load(std::move(*b), *file);
   EXPECT_TRUE(model) << model.error().message;
   auto session = Session::create(**model);
   const int32_t tokens[] = {1, 403, 407, 261};

@@ -3,6 +3,7 @@
 
 #include "base/host_memory.h"
 #include "device/backends.h"
+#include "files/gguf.h"
 #include "runtime/memory_check.h"
 #include "support/golden.h"
 
@@ -51,14 +52,14 @@ class CacheSize : public testing::TestWithParam<bool> {
     o.promised = promised;
     auto small = make_model_plan(file_, *device, o);
     EXPECT_TRUE(small) << small.error().message;
-    auto b = with_larger_cache(std::move(*small), wish);
+    auto b = with_larger_cache(file_, std::move(*small), wish);
     EXPECT_TRUE(b) << b.error().message;
     const MemoryPlan& m = b->last().memory;
     EXPECT_GE(cache_positions(*b), kContext);
     EXPECT_LE(cache_positions(*b), kMost);
     return {cache_positions(*b), m.cache, m.total() - m.cache, free - std::min(free, m.total())};
   }
-  const Gguf file_ = *Gguf::open(test::golden_dir() + "/stories/stories260K-q8_0.gguf");
+  const ModelSource file_ = *open_gguf(test::golden_dir() + "/stories/stories260K-q8_0.gguf");
 };
 INSTANTIATE_TEST_SUITE_P(, CacheSize, testing::Bool(),
                          [](const auto& i) { return i.param ? "OwnMemory" : "HostMemory"; });

@@ -21,7 +21,7 @@ class Constrained : public testing::Test {
     auto e = open_engine(golden_dir() + "/stories/stories260K-q8_0.gguf", o);
     ASSERT_TRUE(e) << e.error().message;
     engine_ = std::make_unique<Engine>(*std::move(e));
-    tokenizer_ = *Tokenizer::create(*engine_->file);
+    tokenizer_ = *Tokenizer::create(engine_->file->metadata());
     session_ = *Session::create(*engine_->model);
     tree_ = TokenTree::create(*tokenizer_, engine_->model->config().vocabulary);
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 
+#include "files/gguf.h"
 #include "support/declared.h"
 
 namespace gimbal::test {
@@ -21,7 +22,7 @@ class Declared : public testing::Test {
   }
   std::unique_ptr<Model> load(const Form& form, const RunOptions& o, size_t stages = 1) {
     files_.push_back(model_file(form));
-    auto file = Gguf::parse(std::as_bytes(std::span(files_.back())), "small.gguf");
+    auto file = parse_gguf(std::as_bytes(std::span(files_.back())), "small.gguf");
     EXPECT_TRUE(file) << file.error().message;
     std::vector<Placement> where = {{cpu_.get(), 2, ""}};
     if (stages == 2) where = {{cpu_.get(), 1, ""}, {cpu_.get(), 1, ""}};

@@ -192,12 +192,12 @@ TEST(Drafts, NeverChangeALongTextHoweverItIsSampled) {
 TEST(Drafts, NeverChangeATextOfAModelOnSeveralDevices) {
   for (const char* model : {"stories/stories260K-f32", "more/arch/qwen35"}) {
     SCOPED_TRACE(model);
-    const Gguf file = open_file(golden_dir() + "/" + model + ".gguf");
+    const ModelSource file = open_file(golden_dir() + "/" + model + ".gguf");
     const auto one = open_one("cpu", 0, "threads=1"), other = open_one("cpu", 0, "threads=1");
     const int layers = configure(file)->layers;
     auto plain = make_model_plan(file, *one, options(0));
     ASSERT_TRUE(plain);
-    auto a = Model::load(std::move(*plain));
+    auto a = Model::load(std::move(*plain), file);
     ASSERT_TRUE(a);
     for (int here : {0, 1, layers}) {
       auto b = load_placed(file, {{one.get(), here, ""}, {other.get(), layers - here, ""}}, options(6));
@@ -216,7 +216,7 @@ TEST(Drafts, ChangeNothingOfWhatGenerateDoes) {
   o.run = options(7, 100);
   auto e = open_engine(golden_dir() + "/stories/stories260K-f32.gguf", o);
   ASSERT_TRUE(e);
-  auto tokenizer = *Tokenizer::create(*e->file);
+  auto tokenizer = *Tokenizer::create(e->file->metadata());
   auto session = *Session::create(*e->model);
   const Text prompt = tokenizer->encode("Once upon a time");
   struct Seen {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "files/gguf.h"
 #include "support/engine.h"
 #include "support/golden.h"
 #include "support/tiny_llama.h"
@@ -53,7 +54,7 @@ TEST(Embedding, IsThatOfTheReferenceData) {
     const auto golden = read_json(path);
     auto engine = open(model_of(path), 1, 128);
     ASSERT_TRUE(engine) << engine.error().message;
-    auto says = pooling_of(*engine->file);
+    auto says = pooling_of(engine->file->metadata());
     ASSERT_TRUE(says) << says.error().message;
     ASSERT_TRUE(*says);
     EXPECT_EQ(name_of(**says), golden["pooling"].get<std::string>()) << path;
@@ -142,7 +143,7 @@ TEST(Embedding, ModelsThatGenerateEmbedToo) {
   ASSERT_TRUE(e) << e.error().message;
   EXPECT_EQ(e->model->plan().width(Output::Logits), 0) << "no output head is computed";
   EXPECT_FALSE(e->model->plan().whole_texts);
-  auto says = pooling_of(*e->file);
+  auto says = pooling_of(e->file->metadata());
   ASSERT_TRUE(says);
   EXPECT_FALSE(*says);
   auto all = embeddings(*e, {{1, 403, 407}}, {Pooling::None, false});
@@ -189,9 +190,9 @@ struct TinyBert : TinyLlama {
 
 std::optional<Error> plan(const TinyLlama& spec, int context = 0) {
   const std::string bytes = spec.build();
-  auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "small.gguf");
+  auto file = parse_gguf(std::as_bytes(std::span(bytes)), "small.gguf");
   if (!file) return file.error();
-  if (auto p = pooling_of(*file); !p) return p.error();
+  if (auto p = pooling_of(file->metadata()); !p) return p.error();
   auto device = open_device({"cpu", 0, true, "threads=1"});
   if (!device) return device.error();
   RunOptions o;
@@ -293,7 +294,7 @@ TEST(Reranker, GivesOneNumberByTheFirstToken) {
     std::ofstream(path, std::ios::binary) << spec->build();
     auto e = open(path, 3, 32, 32);
     ASSERT_TRUE(e) << e.error().message;
-    const auto pooling = pooling_of(*e->file);
+    const auto pooling = pooling_of(e->file->metadata());
     ASSERT_TRUE(pooling && *pooling);
     EXPECT_EQ(name_of(**pooling), spec == &plain ? "cls" : "rank");
     auto all = embeddings(*e, texts, {**pooling, spec == &ranker});  // a rank is not normalised
@@ -318,7 +319,7 @@ TEST(Encoder, ADecoderMaySeeLaterRows) {
   TinyLlama spec;
   spec.keys["llama.attention.causal"] = {kBool, std::string(1, char(0))};
   const std::string bytes = spec.build();
-  auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "small.gguf");
+  auto file = parse_gguf(std::as_bytes(std::span(bytes)), "small.gguf");
   ASSERT_TRUE(file) << file.error().message;
   auto device = open_device({"cpu", 0, true, "threads=1"});
   ASSERT_TRUE(device);

@@ -15,9 +15,9 @@ namespace gimbal::test {
 namespace {
 
 // The format of all matrices; nothing when they differ.
-std::optional<DType> only_format(const Gguf& file) {
+std::optional<DType> only_format(const ModelSource& file) {
   std::set<DType> all;
-  for (const GgufTensor& t : file.tensors())
+  for (const StoredTensor& t : file.tensors())
     if (t.dim[1] > 1) all.insert(t.type);
   return all.size() == 1 ? std::optional(*all.begin()) : std::nullopt;
 }
@@ -28,13 +28,13 @@ TEST(Estimate, AgreesWithThePlanOfEveryModel) {
   double worst = 0;
   for (const char* folder : {"stories", "quant", "arch"})
     for (const std::string& path : golden_files(folder, ".gguf")) {
-      const Gguf file = open_file(path);
+      const ModelSource file = open_file(path);
       const auto format = only_format(file);
       if (!format || path.find("iq") != path.npos) continue;  // laid out larger, as the header says
       // The estimate is of a dense decoder with three matrices in its feed-forward layer.
-      const std::string arch(file.string("general.architecture").value_or(""));
+      const std::string arch(file.metadata().string("general.architecture").value_or(""));
       if ((arch != "llama" && arch != "qwen2" && !arch.starts_with("bitnet")) ||
-          file.unsigned_integer(arch + ".expert_count").value_or(0) > 0)
+          file.metadata().unsigned_integer(arch + ".expert_count").value_or(0) > 0)
         continue;
       for (auto [context, batch] : {std::pair(512, 64), {2048, 256}}) {
         RunOptions o;
@@ -44,9 +44,10 @@ TEST(Estimate, AgreesWithThePlanOfEveryModel) {
         const Config& c = b->config;
         ModelDimensions d;
         d.layers = c.layers, d.embedding = c.width, d.heads = c.heads, d.kv_heads = c.kv_heads;
-        d.head_dim = c.head_dim, d.ffn = int(*file.unsigned_integer(arch + ".feed_forward_length")),
+        d.head_dim = c.head_dim,
+        d.ffn = int(*file.metadata().unsigned_integer(arch + ".feed_forward_length")),
         d.vocabulary = c.vocabulary;
-        d.tied_output = !file.tensor("output.weight"), d.weights = *format;
+        d.tied_output = !file.tensors().find("output.weight"), d.weights = *format;
         d.context = context, d.batch = batch;
         const MemoryEstimate e = estimate_inference_memory(d);
         const MemoryPlan& m = b->last().memory;

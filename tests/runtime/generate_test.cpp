@@ -25,7 +25,7 @@ struct Story {
     auto e = open_engine(golden_dir() + "/stories/" + model, o);
     EXPECT_TRUE(e) << e.error().message;
     engine = std::move(*e);
-    tokenizer = *Tokenizer::create(*engine.file);
+    tokenizer = *Tokenizer::create(engine.file->metadata());
     session = *Session::create(*engine.model);
   }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "files/gguf.h"
 #include "support/engine.h"
 #include "support/golden.h"
 
@@ -34,8 +35,8 @@ struct Distance {
   void finish() { mean /= double(values), divergence /= double(rows); }
 };
 
-bool has_quantized_weights(const Gguf& file) {
-  for (const GgufTensor& t : file.tensors())
+bool has_quantized_weights(const ModelSource& file) {
+  for (const StoredTensor& t : file.tensors())
     if (info(t.type).block > 1) return true;
   return false;
 }
@@ -88,9 +89,9 @@ void check_model(const Case& c, DType cache, int& ran, std::string& gaps) {
       return true;
     }
     gaps += "\n  " + opened.error().message.substr(opened.error().message.rfind('/') + 1);
-    const auto file = Gguf::open(model);
+    const auto file = open_gguf(model);
     EXPECT_TRUE(file) << file.error().message;
-    const auto arch = file ? file->string("general.architecture") : std::nullopt;
+    const auto arch = file ? file->metadata().string("general.architecture") : std::nullopt;
     EXPECT_EQ(arch.value_or(""), "rwkv7") << "the one that is not computed yet; " << opened.error().message;
     return false;
   };

@@ -21,7 +21,7 @@ namespace {
 
 std::vector<float> logits(const std::string& path, const std::vector<Lora>& lora, size_t split = 0) {
   static const auto cpu = open_one("cpu", 0, "threads=2");
-  Gguf file = open_file(path);
+  ModelSource file = open_file(path);
   for (const Lora& l : lora) {
     auto ok = add_lora(file, l);
     EXPECT_TRUE(ok) << ok.error().message;
@@ -100,7 +100,7 @@ TEST(Lora, WhatIsNoAdapterOfTheModelIsRefused) {
   auto refused = [&](const GgufWriter& w, Code code, std::initializer_list<const char*> words) {
     const std::string file = temporary_path("wrong.gguf");
     EXPECT_TRUE(write_file(file, w.build()));
-    Gguf model = open_file(path);
+    ModelSource model = open_file(path);
     const auto ok = add_lora(model, {file, 1});
     ASSERT_FALSE(ok);
     EXPECT_EQ(ok.error().code, code) << ok.error().message;
@@ -124,7 +124,7 @@ TEST(Lora, WhatIsNoAdapterOfTheModelIsRefused) {
   // The tensors' shapes are looked at where the model is recorded.
   const std::string file = temporary_path("misshapen.gguf");
   EXPECT_TRUE(write_file(file, adapter("llama", "blk.0.attn_q.weight.lora_a").build()));
-  Gguf model = open_file(path);
+  ModelSource model = open_file(path);
   ASSERT_TRUE(add_lora(model, {file, 1}));
   const auto cpu = open_one("cpu", 0, "threads=1");
   const auto plan = make_model_plan(model, *cpu, {});

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "device/backends.h"
+#include "files/gguf.h"
 #include "runtime/generate.h"
 #include "runtime/memory_check.h"
 #include "support/golden.h"
@@ -97,7 +98,7 @@ Watched& watched() {
 }
 
 struct Planned {
-  std::unique_ptr<Gguf> file;
+  std::unique_ptr<ModelSource> file;
   std::unique_ptr<Device> device;
   std::unique_ptr<ModelPlan> plan;
 };
@@ -107,15 +108,17 @@ Planned plan(const RunOptions& options, uint64_t free = 0, const char* device = 
   watched().taken.clear();
   Planned p;
   const std::string path = test::golden_dir() + "/stories/stories260K-q8_0.gguf";
-  auto file = Gguf::open(path);
+  auto file = open_gguf(path);
   EXPECT_TRUE(file) << file.error().message;
-  p.file = std::make_unique<Gguf>(std::move(*file));
+  p.file = std::make_unique<ModelSource>(std::move(*file));
   p.device = *Device::open(watched().table, 0, device);
   auto b = make_model_plan(*p.file, *p.device, options);
   EXPECT_TRUE(b) << b.error().message;
   p.plan = std::make_unique<ModelPlan>(std::move(*b));
   return p;
 }
+
+Status memory_of(const Planned& p) { return check_memory(*p.file, *p.plan); }
 
 RunOptions options(int context, DType cache = DType::F16, int sequences = 2) {
   RunOptions o;
@@ -168,7 +171,7 @@ TEST(MemoryPlan, IsWhatIsTakenAndNothingIsTakenAfterLoading) {
     EXPECT_TRUE(watched().taken.empty()) << "planning takes nothing";
     const MemoryPlan m = p.plan->stages[0].memory;
     const Config c = p.plan->config;
-    auto model = Model::load(std::move(*p.plan));
+    auto model = Model::load(std::move(*p.plan), *p.file);
     ASSERT_TRUE(model) << model.error().message;
     std::vector<uint64_t> want = {m.weights, m.cache, m.step, m.activations, m.output}, got = watched().taken;
     EXPECT_EQ(got.size(), want.size());
@@ -201,7 +204,7 @@ TEST(MemoryPlan, OfTheWholeMachineIsWhatIsTakenOfIt) {
   EXPECT_EQ(host.sum.total(), p.plan->stages[0].memory.total() + host.sum.sessions);
   const long before = host_bytes;
   most_host_bytes = before;
-  auto model = Model::load(std::move(*p.plan));
+  auto model = Model::load(std::move(*p.plan), *p.file);
   ASSERT_TRUE(model) << model.error().message;
   auto a = Session::create(**model), b = Session::create(**model);
   ASSERT_TRUE(a && b);
@@ -247,7 +250,7 @@ TEST(MemoryPlan, ASamplerTakesWhatIsPlannedForIt) {
 TEST(MemoryPlan, WhatTheMachineDoesNotHaveIsRefusedThoughADeviceClaimsIt) {
   RunOptions o = options(2000, DType::F32, 65536);
   Planned p = plan(o, uint64_t(1) << 62);
-  auto no = check_memory(*p.plan);
+  auto no = check_memory(*p.file, *p.plan);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::OutOfMemory);
   EXPECT_NE(no.error().message.find("on this machine for all that uses its memory"), std::string::npos)
@@ -257,11 +260,11 @@ TEST(MemoryPlan, WhatTheMachineDoesNotHaveIsRefusedThoughADeviceClaimsIt) {
 
 TEST(MemoryPlan, WhatOthersPromisedThemselvesIsNotFreeAndSaid) {
   RunOptions o = options(200);
-  EXPECT_TRUE(check_memory(*plan(o).plan));
+  EXPECT_TRUE(memory_of(plan(o)));
   o.promised = uint64_t(1) << 50;
   const Planned p = plan(o);
   EXPECT_EQ(memory_uses(*p.plan).back().sum.free, 0u);
-  auto no = check_memory(*p.plan);
+  auto no = check_memory(*p.file, *p.plan);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::OutOfMemory);
   EXPECT_NE(no.error().message.find("that other models have planned and not used yet"), std::string::npos)
@@ -271,7 +274,7 @@ TEST(MemoryPlan, WhatOthersPromisedThemselvesIsNotFreeAndSaid) {
 TEST(MemoryPlan, ATokenTakesNoHostMemory) {
   for (const char* device : {"threads=1", "threads=2"}) {
     Planned p = plan(options(200), 0, device);
-    auto model = Model::load(std::move(*p.plan));
+    auto model = Model::load(std::move(*p.plan), *p.file);
     ASSERT_TRUE(model);
     auto session = Session::create(**model);
     ASSERT_TRUE(session);
@@ -294,7 +297,7 @@ TEST(MemoryPlan, ATokenTakesNoHostMemory) {
 // Also where pages are shared, copied and given back, and with any number of rows.
 TEST(MemoryPlan, ABatchOfSequencesTakesNoMemory) {
   Planned p = plan(options(200), 0, "threads=2");
-  auto model = Model::load(std::move(*p.plan));
+  auto model = Model::load(std::move(*p.plan), *p.file);
   ASSERT_TRUE(model);
   auto a = *(*model)->new_sequence();
   Batch batch;
@@ -321,8 +324,8 @@ TEST(MemoryPlan, ABatchOfSequencesTakesNoMemory) {
 
 TEST(MemoryPlan, GeneratingTakesLittleHostMemory) {
   Planned p = plan(options(200));
-  auto tokenizer = *Tokenizer::create(*p.file);
-  auto model = Model::load(std::move(*p.plan));
+  auto tokenizer = *Tokenizer::create(p.file->metadata());
+  auto model = Model::load(std::move(*p.plan), *p.file);
   ASSERT_TRUE(model);
   auto session = *Session::create(**model);
   GenerateSettings s;
@@ -343,10 +346,10 @@ TEST(MemoryPlan, GeneratingTakesLittleHostMemory) {
 
 TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithNumbersAndAWayOut) {
   const MemoryPlan m = plan(options(200, DType::F32)).plan->stages[0].memory;
-  EXPECT_TRUE(check_memory(*plan(options(200, DType::F32), m.total()).plan)) << "it just fits";
+  EXPECT_TRUE(memory_of(plan(options(200, DType::F32), m.total()))) << "it just fits";
 
   Planned p = plan(options(200, DType::F32), m.total() - 1);
-  auto no = check_memory(*p.plan);
+  auto no = check_memory(*p.file, *p.plan);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::OutOfMemory);
   for (const std::string& word :
@@ -354,7 +357,7 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefusedWithNumbersAndAWayOut) {
         "KV cache " + human_bytes(m.cache) + " for 200 positions", human_bytes(m.total() - 1) + " free"})
     EXPECT_NE(no.error().message.find(word), std::string::npos) << word << " in: " << no.error().message;
   EXPECT_EQ(suggestion(no.error(), "cache_type"), "f16");
-  auto load = Model::load(std::move(*p.plan));
+  auto load = Model::load(std::move(*p.plan), *p.file);
   ASSERT_FALSE(load);
   EXPECT_EQ(load.error().message, no.error().message);
   EXPECT_TRUE(watched().taken.empty()) << "refused before anything is taken";
@@ -365,17 +368,17 @@ TEST(MemoryPlan, TheContextThatIsSuggestedFits) {
   const MemoryPlan m = plan(options(context)).plan->stages[0].memory;
   for (int percent : {10, 35, 60, 99}) {
     const uint64_t free = m.total() - m.cache + m.cache * uint64_t(percent) / 100;
-    auto no = check_memory(*plan(options(context), free).plan);
+    auto no = memory_of(plan(options(context), free));
     ASSERT_FALSE(no);
     int suggested = 0;
     ASSERT_EQ(std::sscanf(suggestion(no.error(), "context").c_str(), "%d", &suggested), 1)
         << no.error().remedy;
-    EXPECT_TRUE(check_memory(*plan(options(suggested), free).plan)) << suggested;
-    EXPECT_FALSE(check_memory(*plan(options(suggested + 2 * kPagePositions), free).plan))
+    EXPECT_TRUE(memory_of(plan(options(suggested), free))) << suggested;
+    EXPECT_FALSE(memory_of(plan(options(suggested + 2 * kPagePositions), free)))
         << suggested << " is far below what would fit";
   }
   // Not even without a cache: another context would not help, and is not suggested.
-  auto no = check_memory(*plan(options(context), m.weights).plan);
+  auto no = memory_of(plan(options(context), m.weights));
   ASSERT_FALSE(no);
   EXPECT_EQ(suggestion(no.error(), "context"), "");
   EXPECT_NE(no.error().remedy.find("smaller"), std::string::npos) << no.error().remedy;
@@ -384,7 +387,7 @@ TEST(MemoryPlan, TheContextThatIsSuggestedFits) {
 TEST(MemoryPlan, LoadingCanBeCancelledAndReportsItsProgress) {
   Planned p = plan(options(64));
   uint64_t done = 0, total = 0;
-  auto model = Model::load(*p.plan, [&](uint64_t d, uint64_t t) {
+  auto model = Model::load(*p.plan, *p.file, [&](uint64_t d, uint64_t t) {
     EXPECT_GE(d, done);
     EXPECT_LE(d, t);
     done = d, total = t;
@@ -393,7 +396,7 @@ TEST(MemoryPlan, LoadingCanBeCancelledAndReportsItsProgress) {
   ASSERT_TRUE(model);
   EXPECT_EQ(done, total);
   EXPECT_GT(total, 0u);
-  auto cancelled = Model::load(*p.plan, [](uint64_t, uint64_t) { return false; });
+  auto cancelled = Model::load(*p.plan, *p.file, [](uint64_t, uint64_t) { return false; });
   ASSERT_FALSE(cancelled);
   EXPECT_NE(cancelled.error().message.find("cancelled"), std::string::npos);
 }

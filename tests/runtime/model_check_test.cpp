@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "files/gguf.h"
 #include "support/engine.h"
 #include "support/golden.h"
 
@@ -39,7 +40,7 @@ Faulty& faulty() {
 }
 
 struct Tried {
-  std::unique_ptr<Gguf> file;
+  std::unique_ptr<ModelSource> file;
   std::unique_ptr<Device> device, cpu;
   std::unique_ptr<Model> model;
 };
@@ -47,16 +48,16 @@ struct Tried {
 Tried open(int32_t least, int32_t most, float factor) {
   faulty().least = least, faulty().most = most, faulty().factor = factor;
   Tried t;
-  auto file = Gguf::open(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  auto file = open_gguf(golden_dir() + "/stories/stories260K-q8_0.gguf");
   EXPECT_TRUE(file) << file.error().message;
-  t.file = std::make_unique<Gguf>(std::move(*file));
+  t.file = std::make_unique<ModelSource>(std::move(*file));
   t.device = *Device::open(faulty().table, 0, "threads=1");
   t.cpu = *Device::open(*faulty().real, 0, "threads=1");
   RunOptions o;
   o.context = 64;
   auto plan = make_model_plan(*t.file, *t.device, o);
   EXPECT_TRUE(plan) << plan.error().message;
-  auto model = Model::load(std::move(*plan));
+  auto model = Model::load(std::move(*plan), *t.file);
   EXPECT_TRUE(model) << model.error().message;
   t.model = std::move(*model);
   return t;

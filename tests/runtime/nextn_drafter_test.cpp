@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "files/gguf.h"
 #include "runtime/generate.h"
 #include "support/gguf_writer.h"
 #include "support/golden.h"
@@ -35,11 +36,11 @@ struct Pair {
     auto plan = make_model_plan(file, *device, o);
     EXPECT_TRUE(plan) << plan.error().message;
     if (!plan) return nullptr;
-    auto made = Model::load(std::move(*plan));
+    auto made = Model::load(std::move(*plan), file);
     EXPECT_TRUE(made) << made.error().message;
     return made ? std::move(*made) : nullptr;
   }
-  Gguf file;
+  ModelSource file;
   std::unique_ptr<Device> device;
   std::unique_ptr<Model> model, layer;
   std::unique_ptr<NextnDrafter> drafter;
@@ -209,7 +210,7 @@ TEST(NextnDrafter, BatchesSayWhatIsMissing) {
 // A layer of another shape is refused, when it is asked for and not before.
 TEST(NextnDrafter, MisshapenLayersAreRefused) {
   for (const char* wrong : {"eh_proj", "enorm", "hnorm", "shared_head_norm"}) {
-    const Gguf whole = open_file(with_nextn(golden("glm4moe")));
+    const ModelSource whole = open_file(with_nextn(golden("glm4moe")));
     GgufWriter w;
     w.string("general.architecture", "glm4moe");
     for (const auto& [key, entry] : whole.metadata()) {
@@ -217,7 +218,7 @@ TEST(NextnDrafter, MisshapenLayersAreRefused) {
       else if (const auto* x = std::get_if<double>(&entry.value)) w.f32(key, float(*x));
       else if (const auto* flag = std::get_if<bool>(&entry.value)) w.boolean(key, *flag);
     }
-    for (const GgufTensor& t : whole.tensors()) {
+    for (const StoredTensor& t : whole.tensors()) {
       std::vector<uint64_t> dims(t.dim, t.dim + t.rank);
       const auto bytes = *whole.read(t);
       std::string data(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -226,7 +227,7 @@ TEST(NextnDrafter, MisshapenLayersAreRefused) {
       w.tensor(t.name, dims, info(t.type).gguf, data);
     }
     const std::string bytes = w.build();
-    auto file = Gguf::parse(Bytes(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()), "test");
+    auto file = parse_gguf(Bytes(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()), "test");
     ASSERT_TRUE(file) << file.error().message;
     const auto device = open_one("cpu", 0, "threads=1");
     RunOptions o;

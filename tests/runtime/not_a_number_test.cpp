@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "files/gguf.h"
 #include "runtime/sampler.h"
 #include "support/engine.h"
 #include "support/golden.h"
@@ -14,14 +15,14 @@ namespace {
 
 // The logits after a few tokens of a file held in memory.
 std::vector<float> logits_of(const std::string& bytes, const std::string& variant) {
-  auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "broken.gguf");
+  auto file = parse_gguf(std::as_bytes(std::span(bytes)), "broken.gguf");
   auto device = open_device({"cpu", 0, true, "threads=1\nvariant=" + variant});
   EXPECT_TRUE(file && device);
   RunOptions o;
   o.context = 64, o.batch = 8;
   auto plan = make_model_plan(*file, *device->device, o);
   EXPECT_TRUE(plan) << plan.error().message;
-  auto model = Model::load(std::move(*plan));
+  auto model = Model::load(std::move(*plan), *file);
   EXPECT_TRUE(model) << model.error().message;
   auto session = *Session::create(**model);
   const std::vector<int32_t> tokens = {1, 403, 407, 261};
@@ -38,10 +39,10 @@ TEST(NotANumber, InAnyTensorReachesTheSampler) {
        {"stories/stories260K-f32.gguf", "stories/stories260K-q8_0.gguf", "arch/bitnet-b158-f32.gguf"}) {
     const std::string path = golden_dir() + "/" + model;
     const std::string good = *read_file(path);
-    auto file = Gguf::open(path);
+    auto file = open_gguf(path);
     ASSERT_TRUE(file);
     for (const std::string& variant : cpu_variants().usable)
-      for (const GgufTensor& t : file->tensors()) {
+      for (const StoredTensor& t : file->tensors()) {
         std::string bad = good;
         // A half or a float of all ones is a NaN; q8_0 blocks begin with their scale.
         const size_t step = t.type == DType::Q8_0 ? 34 : size_t(info(t.type).bytes);

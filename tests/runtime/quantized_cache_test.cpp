@@ -13,6 +13,7 @@
 #include <random>
 
 #include "base/format.h"
+#include "files/gguf.h"
 #include "runtime/memory_check.h"
 #include "runtime/sampler.h"
 #include "support/engine.h"
@@ -151,7 +152,7 @@ TEST(QuantizedCache, TakesExactlyTheBytesOfItsBlocks) {
 }
 
 TEST(QuantizedCache, IsRefusedForHeadsOfNoWholeBlocksBeforeAnythingIsLoaded) {
-  auto file = Gguf::open(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  auto file = open_gguf(golden_dir() + "/stories/stories260K-q8_0.gguf");
   auto device = open_device({"cpu", 0, true, "threads=1"});
   ASSERT_TRUE(file && device);
   RunOptions o;
@@ -175,14 +176,14 @@ TEST(QuantizedCache, IsSuggestedWhereMemoryIsShortAndHeadsAllowIt) {
   auto device = open_device({"cpu", 0, true, "threads=1"});
   ASSERT_TRUE(device);
   auto advice = [&](const std::string& model, DType cache) {
-    auto file = Gguf::open(golden_dir() + "/" + model + ".gguf");
+    auto file = open_gguf(golden_dir() + "/" + model + ".gguf");
     EXPECT_TRUE(file);
     RunOptions o;
     o.cache_type = cache, o.context = 2048;
     auto b = make_model_plan(*file, *device->device, o);
     EXPECT_TRUE(b) << b.error().message;
     b->stages[0].memory.free = b->stages[0].memory.total() - 1;
-    auto no = check_memory(*b);
+    auto no = check_memory(*file, *b);
     EXPECT_FALSE(no);
     for (const Change& c : no.error().changes)
       if (c.field == std::string("cache_type")) return c.value;
@@ -221,10 +222,10 @@ TEST(QuantizedCache, SequencesKeepApart) {
 TEST(QuantizedCache, DoesNotHideWhatIsNotANumber) {
   const std::string path = golden_dir() + "/quant/q-f16.gguf";
   const std::string good = *read_file(path);
-  auto file = Gguf::open(path);
+  auto file = open_gguf(path);
   ASSERT_TRUE(file);
   for (const char* name : {"blk.0.attn_k.weight", "blk.0.attn_v.weight"}) {
-    const GgufTensor* t = file->tensor(name);
+    const StoredTensor* t = file->tensors().find(name);
     ASSERT_TRUE(t);
     ASSERT_EQ(t->type, DType::F16);
     std::string bad = good;

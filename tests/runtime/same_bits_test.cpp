@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "files/gguf.h"
 #include "support/engine.h"
 #include "support/golden.h"
 #include "support/tiny_llama.h"
@@ -147,8 +148,8 @@ TEST(SameBits, ForPromptsLongerThanAKernelStages) {
   const auto tokens = some_tokens(300, 512);
   std::vector<std::string> wide = {wide_model("f32", 0), wide_model("f16", 1), wide_model("bf16", 30)};
   for (const std::string& path : models()) {
-    const Gguf file = *Gguf::open(path);
-    for (const GgufTensor& t : file.tensors())
+    const ModelSource file = *open_gguf(path);
+    for (const StoredTensor& t : file.tensors())
       if (t.name == "blk.0.ffn_down.weight" && t.dim[0] > 256) wide.push_back(path);
   }
   int classes = 0;

@@ -6,10 +6,11 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "files/gguf.h"
 #include "model/arch.h"
 #include "support/engine.h"
-#include "support/gguf_writer.h"
 #include "support/golden.h"
+#include "support/made_gguf.h"
 
 namespace gimbal::test {
 namespace {
@@ -43,38 +44,25 @@ std::string as_i2_s(const std::vector<uint8_t>& codes, int64_t rows, int64_t col
 }
 
 // The file's model with its ternary matrices in an order of i2_s.
-std::string rewritten(const Gguf& from, int block) {
-  GgufWriter w;
-  for (const auto& [key, entry] : from.metadata()) switch (entry.type) {
-      case GgufType::String: w.string(key, std::get<std::string_view>(entry.value)); break;
-      case GgufType::U32: w.u32(key, uint32_t(std::get<uint64_t>(entry.value))); break;
-      case GgufType::F32: w.f32(key, float(std::get<double>(entry.value))); break;
-      case GgufType::Bool: w.boolean(key, std::get<bool>(entry.value)); break;
-      case GgufType::Array: {
-        const auto& a = std::get<GgufArray>(entry.value);
-        w.raw(key, kArray,
-              le(uint32_t(a.type)) + le<uint64_t>(a.count) +
-                  std::string(reinterpret_cast<const char*>(a.data.data()), a.data.size()));
-        break;
-      }
-      default: ADD_FAILURE() << key;
-    }
-  for (const GgufTensor& t : from.tensors()) {
+std::string rewritten(const ModelSource& from, int block) {
+  MadeGguf w;
+  w.add(from.metadata());
+  for (const StoredTensor& t : from.tensors()) {
     const auto data = from.read(t);
     if (!data) {
       ADD_FAILURE() << data.error().message;
       return "";
     }
     std::string text(reinterpret_cast<const char*>(data->data()), data->size());
-    std::vector<uint64_t> dims(t.dim, t.dim + t.rank);
     if (t.ternary == Ternary::None) {
-      w.tensor(t.name, dims, info(t.type).gguf, text);
+      w.tensor(t, text);
       continue;
     }
     std::vector<uint8_t> codes(size_t(t.dim[0] * t.dim[1]));
     for (size_t i = 0; i < codes.size(); i++)  // read() gives i2_s64
       codes[i] = uint8_t(text[i / 64 * 16 + i % 16]) >> (6 - 2 * (i % 64 / 16)) & 3;
-    w.tensor(t.name, dims, 36, as_i2_s(codes, t.dim[1], t.dim[0], block) + text.substr(codes.size() / 4));
+    w.tensor(t.name, {t.dim, t.dim + t.rank}, DType::I2_S,
+             as_i2_s(codes, t.dim[1], t.dim[0], block) + text.substr(codes.size() / 4));
   }
   return w.build();
 }
@@ -85,7 +73,7 @@ TEST(TernaryFiles, OneModelInFiveLayouts) {
   const auto want = logits(tl_file("tl1.gguf"), config_of("tl1"), tokens);
   ASSERT_FALSE(want.empty());
   EXPECT_EQ(logits(tl_file("tl2.gguf"), config_of("tl2"), tokens), want);
-  const auto from = Gguf::open(tl_file("tl1.gguf"), *ternary_choice(config_of("tl1")));
+  const auto from = open_gguf(tl_file("tl1.gguf"), *ternary_choice(config_of("tl1")));
   ASSERT_TRUE(from) << from.error().message;
   for (auto [block, choice] :
        {std::pair<int, const char*>{128, ""}, {128, "i2_s-128"}, {64, "i2_s-64"}, {4, "i2_s-4x1"}}) {
@@ -125,7 +113,7 @@ TEST(TernaryFiles, AreNearTheReference) {
 
 TEST(TernaryFiles, AreRefusedWithTheChoiceWithoutAConfiguration) {
   for (const char* name : {"tl1", "tl2"}) {
-    const auto file = Gguf::open(tl_file(name) + ".gguf");
+    const auto file = open_gguf(tl_file(name) + ".gguf");
     ASSERT_TRUE(file) << file.error().message;
     const auto config = configure(*file);
     ASSERT_FALSE(config);
@@ -133,13 +121,13 @@ TEST(TernaryFiles, AreRefusedWithTheChoiceWithoutAConfiguration) {
     EXPECT_NE(config.error().message.find(std::string(name) + " matrix of"), std::string::npos)
         << config.error().message;
     EXPECT_NE(config.error().remedy.find("kernel_config.ini"), std::string::npos);
-    for (const GgufTensor& t : file->tensors())
+    for (const StoredTensor& t : file->tensors())
       if (t.ternary != Ternary::None) {
         EXPECT_STREQ(stored_name(t), name);
         EXPECT_FALSE(file->read(t));
       }
     // That of the other type cuts other tiles, or none.
-    EXPECT_FALSE(configure(*Gguf::open(tl_file(name) + ".gguf", *ternary_choice("default"))));
+    EXPECT_FALSE(configure(*open_gguf(tl_file(name) + ".gguf", *ternary_choice("default"))));
   }
 }
 

@@ -56,13 +56,13 @@ inline RunOptions serving_run(int context, int requests, int sequences, int64_t 
 }
 
 inline std::unique_ptr<Tokenizer> tokenizer_of(const LoadedModelPtr& on) {
-  return *Tokenizer::create(*on->source.file);
+  return *Tokenizer::create(on->source.file->metadata());
 }
 
 // Models of tests may have no words of their own: these have at most as many tokens.
 inline const Tokenizer& any_tokenizer() {
   static const auto file = *open_model_file(golden_dir() + "/" + kStories + ".gguf");
-  static const std::unique_ptr<Tokenizer> one = *Tokenizer::create(*file.file);
+  static const std::unique_ptr<Tokenizer> one = *Tokenizer::create(file.file->metadata());
   return *one;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "files/gguf.h"
 #include "model/embedded_model.h"
 #include "server/api/api.h"
 #include "server/scripted_service.h"
@@ -17,12 +18,12 @@ using Json = nlohmann::ordered_json;
 class ScriptedModel final : public ServedModel {
  public:
   ScriptedModel()
-      : file_(*Gguf::parse(embedded_model(), "the built-in model")),
-        tokenizer_(*Tokenizer::create(file_)),
-        chat_(*ChatTemplate::of(file_, *tokenizer_)),
+      : file_(*parse_gguf(embedded_model(), "the built-in model")),
+        tokenizer_(*Tokenizer::create(file_.metadata())),
+        chat_(*ChatTemplate::of(file_.metadata(), *tokenizer_)),
         service(*tokenizer_) {}
   const std::string& id() const override { return id_; }
-  const Gguf& file() const override { return file_; }
+  const ModelSource& file() const override { return file_; }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return chat_; }
   int context() const override { return 256; }
@@ -43,7 +44,7 @@ class ScriptedModel final : public ServedModel {
 
  private:
   std::string id_ = "stories";
-  Gguf file_;
+  ModelSource file_;
   std::unique_ptr<Tokenizer> tokenizer_;
   ChatTemplate chat_;
 
@@ -63,9 +64,9 @@ class OneModel final : public Models {
     if (id != model->id()) return Error{Code::NotFound, "/a/path/of/ours", ""};
     return ServedModelPtr(model);
   }
-  Result<std::shared_ptr<const Gguf>> file(const std::string& id) override {
+  Result<std::shared_ptr<const ModelSource>> file(const std::string& id) override {
     if (id != model->id()) return Error{Code::NotFound, "", ""};
-    return std::shared_ptr<const Gguf>(model, &model->file());
+    return std::shared_ptr<const ModelSource>(model, &model->file());
   }
   std::vector<ServedModelPtr> loaded() override { return {model}; }
   std::string digest(const std::string&) override { return "d1"; }

@@ -20,7 +20,7 @@ constexpr float kAlpha = 6;
 
 // A matrix of a layer that is multiplied with something: not a norm, not taps. In f32, so that the merged one
 // is exact.
-bool adaptable(const GgufTensor& t) {
+bool adaptable(const StoredTensor& t) {
   if (t.type != DType::F32) return false;
   for (const char* name : {"attn_q.", "attn_v.", "attn_qkv.", "attn_output.", "ffn_up", "ffn_down", "ssm_in.",
                            "ssm_out.", "altup_"})
@@ -31,11 +31,11 @@ bool adaptable(const GgufTensor& t) {
 }  // namespace
 
 Adapted make_adapter(const std::string& path) {
-  const Gguf model = open_file(path);
+  const ModelSource model = open_file(path);
   std::string bytes = *read_file(path);
   GgufWriter w;
   w.string("general.type", "adapter").string("adapter.type", "lora");
-  w.string("general.architecture", *model.string("general.architecture"));
+  w.string("general.architecture", *model.metadata().string("general.architecture"));
   w.f32("adapter.lora.alpha", kAlpha);
   std::mt19937 random(7);
   auto numbers = [&](int64_t n) {
@@ -48,7 +48,7 @@ Adapted make_adapter(const std::string& path) {
     if (experts > 1) dims.push_back(uint64_t(experts));
     w.tensor(name, dims, 0, std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4));
   };
-  for (const GgufTensor& t : model.tensors()) {
+  for (const StoredTensor& t : model.tensors()) {
     if (!adaptable(t)) continue;
     const int64_t k = t.dim[0], n = t.dim[1], e = t.dim[2];
     const auto a = numbers(k * kRank * e), b = numbers(kRank * n * e);

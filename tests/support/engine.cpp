@@ -1,4 +1,5 @@
 #include "support/engine.h"
+#include "files/gguf.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +11,9 @@ Result<Engine> open_engine(const std::string& path, const EngineOptions& options
   Engine e;
   auto choice = ternary_choice(options.kernel_config);
   if (!choice) return choice.error();
-  auto file = Gguf::open(path, *choice);
+  auto file = open_gguf(path, *choice);
   if (!file) return file.error();
-  e.file = std::make_unique<Gguf>(std::move(*file));
+  e.file = std::make_unique<ModelSource>(std::move(*file));
   for (const Lora& l : options.lora)
     if (auto ok = add_lora(*e.file, l); !ok) return ok.error();
   auto device = open_device({options.backend, 0, true, options.device});
@@ -20,7 +21,7 @@ Result<Engine> open_engine(const std::string& path, const EngineOptions& options
   e.device = std::move(device->device);
   auto plan = make_model_plan(*e.file, *e.device, options.run);
   if (!plan) return plan.error();
-  auto model = Model::load(std::move(*plan));
+  auto model = Model::load(std::move(*plan), *e.file);
   if (!model) return model.error();
   e.model = std::move(*model);
   return e;

@@ -19,7 +19,7 @@ struct EngineOptions {
 };
 
 struct Engine {
-  std::unique_ptr<Gguf> file;
+  std::unique_ptr<ModelSource> file;
   std::unique_ptr<Device> device;
   std::unique_ptr<Model> model;
 

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "device/backends.h"
+#include "files/gguf.h"
 #include "runtime/session.h"
 
 namespace gimbal::test {
 
-inline Gguf open_file(const std::string& path) {
-  auto f = Gguf::open(path);
+inline ModelSource open_file(const std::string& path) {
+  auto f = open_gguf(path);
   if (f) return std::move(*f);
   ADD_FAILURE() << f.error().message;
   std::abort();
@@ -33,11 +34,12 @@ inline std::unique_ptr<Device> open_one(const std::string& backend, int index = 
   std::abort();
 }
 
-inline Result<std::unique_ptr<Model>> load_placed(const Gguf& file, const std::vector<Placement>& where,
+inline Result<std::unique_ptr<Model>> load_placed(const ModelSource& file,
+                                                  const std::vector<Placement>& where,
                                                   const RunOptions& run) {
   auto b = make_model_plan(file, where, run);
   if (!b) return b.error();
-  return Model::load(std::move(*b));
+  return Model::load(std::move(*b), file);
 }
 
 // Logits of every token, from a session of its own that gets `split` tokens at a time (0: all at once).

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "discovery/registry.h"
+#include "files/gguf.h"
 #include "model/arch.h"
 #include "runtime/model_plan.h"
 #include "support/tiny_llama.h"
@@ -14,7 +15,7 @@ namespace gimbal::test {
 // The error that planning the file ends with, if any.
 inline std::optional<Error> plan(const TinyLlama& spec, int context = 0) {
   const std::string bytes = spec.build();
-  auto file = Gguf::parse(std::as_bytes(std::span(bytes)), "small.gguf");
+  auto file = parse_gguf(std::as_bytes(std::span(bytes)), "small.gguf");
   if (!file) return file.error();
   auto device = open_device({"cpu", 0, true, "threads=1"});
   if (!device) return device.error();

@@ -1,6 +1,7 @@
 // Loads the reference vocabularies: unpacked in memory, parsed and dropped, since a tokenizer keeps its own
 // copies.
 #include "support/vocabularies.h"
+#include "files/gguf.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +11,9 @@
 namespace gimbal::test {
 
 Result<std::unique_ptr<Tokenizer>> tokenizer_of(const std::string& gguf_bytes) {
-  Result<Gguf> file = Gguf::parse(std::as_bytes(std::span(gguf_bytes)), "test.gguf");
+  Result<ModelSource> file = parse_gguf(std::as_bytes(std::span(gguf_bytes)), "test.gguf");
   if (!file) return file.error();
-  return Tokenizer::create(*file);
+  return Tokenizer::create(file->metadata());
 }
 
 std::vector<ReferenceVocabulary> reference_vocabularies(std::span<const char* const> only) {

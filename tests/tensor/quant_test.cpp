@@ -126,10 +126,10 @@ TEST(Decode, I2s64ByItsDefinition) {
 // The scale and the end of a tensor in a real file. That the file's values are in the right places shows in
 // golden_logits_test, since there is no second file with the same weights.
 TEST(Decode, I2sFileHoldsThreeValues) {
-  const auto file = Gguf::open(test::golden_dir() + "/arch/bitnet-b158-i2s.gguf");
+  const auto file = open_gguf(test::golden_dir() + "/arch/bitnet-b158-i2s.gguf");
   ASSERT_TRUE(file) << file.error().message;
   int tensors = 0;
-  for (const GgufTensor& t : file->tensors()) {
+  for (const StoredTensor& t : file->tensors()) {
     if (t.type != DType::I2_S) continue;
     const int64_t n = t.dim[0] * t.dim[1];
     const auto data = file->read(t);

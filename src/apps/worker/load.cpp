@@ -1,6 +1,7 @@
 #include "apps/worker/load.h"
 
 #include "base/format.h"
+#include "files/gguf.h"
 
 namespace gimbal::worker {
 namespace {
@@ -72,12 +73,12 @@ Result<Loaded> load_on(const gimbal_backend& table, const Source& from, int inde
                        const EngineOptions& options, const EventSink& events) {
   ModelFile source{from.path, from.path, from.file};
   if (!source.file) {
-    auto file = Gguf::open(from.path);
+    auto file = open_gguf(from.path);
     if (!file) return file.error();
-    source.file = std::make_shared<const Gguf>(std::move(*file));
+    source.file = std::make_shared<const ModelSource>(std::move(*file));
   }
   Loaded out;
-  auto tokenizer = Tokenizer::create(*source.file);
+  auto tokenizer = Tokenizer::create(source.file->metadata());
   if (!tokenizer) return tokenizer.error();
   out.tokenizer = std::move(*tokenizer);
   DeviceRecord record(options, events);

@@ -13,9 +13,9 @@ namespace gimbal::worker {
 struct Source {
   Source(const char* p) : path(p) {}
   Source(std::string p) : path(std::move(p)) {}
-  Source(std::shared_ptr<const Gguf> f) : path(f->path()), file(std::move(f)) {}
+  Source(std::shared_ptr<const ModelSource> f) : path(f->path()), file(std::move(f)) {}
   std::string path;
-  std::shared_ptr<const Gguf> file = {};  // nullptr: it is opened
+  std::shared_ptr<const ModelSource> file = {};  // nullptr: it is opened
 };
 
 // Members are in the order in which they depend on each other.

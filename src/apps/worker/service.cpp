@@ -8,6 +8,7 @@
 #include "apps/shared/terminal.h"
 #include "apps/worker/hive.h"
 #include "discovery/device_report.h"
+#include "files/gguf.h"
 #include "model/arch.h"
 #include "server/api/text.h"
 #include "server/computed_model.h"
@@ -21,7 +22,7 @@ constexpr const char* kHiveSection = "Hive";
 // What was loaded, with a scheduler in front of it.
 class SingleModel final : public ComputedModel {
  public:
-  SingleModel(std::string id, std::shared_ptr<const Gguf> file)
+  SingleModel(std::string id, std::shared_ptr<const ModelSource> file)
       : ComputedModel(std::move(id), std::move(file)) {}
   ~SingleModel() override { end_texts(); }
 
@@ -70,10 +71,10 @@ class Service {
         http_(o.http, o.json, quiet) {}
 
   Result<int> run(const std::string& path) {
-    auto file = Gguf::open(path);
+    auto file = open_gguf(path);
     if (!file) return file.error();
     if (auto ok = check_generates(*file); !ok) return ok.error();
-    auto shared = std::make_shared<const Gguf>(std::move(*file));
+    auto shared = std::make_shared<const ModelSource>(std::move(*file));
     if (auto ok = plan(*shared); !ok) return ok.error();
     auto models =
         LoadedModels::create({{shared->path(), path, shared}}, 0,
@@ -101,7 +102,7 @@ class Service {
 
  private:
   // For as many texts at once as were asked for.
-  Status plan(const Gguf& file) {
+  Status plan(const ModelSource& file) {
     auto config = configure(file);
     if (!config) return config.error();
     const int context = options_.run.context > 0 ? options_.run.context : default_context(*config);

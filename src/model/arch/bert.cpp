@@ -14,16 +14,16 @@ namespace {
 
 // Token types are in a tensor of their own, and a key of the tokenizer counts them. Distilled models have
 // none and count one.
-Status configure_bert(const Gguf& file, Config& c) {
+Status configure_bert(const Metadata& metadata, const TensorTable& tensors, Config& c) {
   const char* key = "tokenizer.ggml.token_type_count";
-  const auto types = file.unsigned_integer(key).value_or(1);
-  const GgufTensor* t = file.tensor("token_types.weight");
+  const auto types = metadata.unsigned_integer(key).value_or(1);
+  const StoredTensor* t = tensors.find("token_types.weight");
   if (types != 1 && (!t || uint64_t(t->dim[1]) != types))
     return Error{Code::Malformed,
-                 format("{}: '{}' is {}, and tensor 'token_types.weight' has {} rows", file.path(), key,
+                 format("{}: '{}' is {}, and tensor 'token_types.weight' has {} rows", metadata.source(), key,
                         types, t ? t->dim[1] : 0),
                  ""};
-  return configure_attention(file, c);
+  return configure_attention(metadata, tensors, c);
 }
 
 Attention all_seen(Recorder& m) {

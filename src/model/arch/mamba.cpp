@@ -22,7 +22,7 @@ Value first(Recorder& m, Value x) {
 }
 Value second(Recorder& m, Value x) { return mamba2_mixer(m, x); }
 
-Status without_attention(const Gguf&, Config&) { return Done{}; }
+Status without_attention(const Metadata&, const TensorTable&, Config&) { return Done{}; }
 
 }  // namespace
 

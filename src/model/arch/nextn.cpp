@@ -37,8 +37,8 @@ void end_nextn(Recorder& m, const Nextn& n, Value x) {
   m.output(Output::Logits, project(m, head, m.config.vocabulary, wanted(m, states)));
 }
 
-Status configure_nextn(const Gguf& file, Config& c) {
-  if (auto ok = configure_without_nextn(file, c); !ok) return ok;
+Status configure_nextn(const Metadata& metadata, const TensorTable& tensors, Config& c) {
+  if (auto ok = configure_without_nextn(metadata, tensors, c); !ok) return ok;
   c.left_out += c.layers - 1;
   c.layers = 1;
   return Done{};

@@ -20,6 +20,6 @@ Nextn begin_nextn(Recorder&);
 void end_nextn(Recorder&, const Nextn&, Value x);
 
 // As configure_without_nextn, with the first of these layers as the only one.
-Status configure_nextn(const Gguf& file, Config&);
+Status configure_nextn(const Metadata&, const TensorTable&, Config&);
 
 }  // namespace gimbal::arch

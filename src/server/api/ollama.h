@@ -14,6 +14,6 @@ void read_ollama_options(Fields&, const ServedModel&, Settings& to);
 // "keep_alive", "format" and the like.
 void read_ollama_common(Fields&, Settings& to);
 // {format, family, parameter_size, quantization_level ...}
-Json ollama_details(const Gguf&);
+Json ollama_details(const ModelSource&);
 
 }  // namespace gimbal::api

@@ -17,16 +17,16 @@ std::string in_words(uint64_t parameters) {
   return format("{}K", parameters / 1000);
 }
 
-uint64_t parameters_of(const Gguf& file) {
+uint64_t parameters_of(const ModelSource& file) {
   uint64_t n = 0;
-  for (const GgufTensor& t : file.tensors()) n += uint64_t(t.dim[0] * t.dim[1] * t.dim[2] * t.dim[3]);
+  for (const StoredTensor& t : file.tensors()) n += uint64_t(t.dim[0] * t.dim[1] * t.dim[2] * t.dim[3]);
   return n;
 }
 
 // The format of most of its weights: "Q4_K".
-std::string quantization_of(const Gguf& file) {
+std::string quantization_of(const ModelSource& file) {
   std::map<std::string, uint64_t> bytes;
-  for (const GgufTensor& t : file.tensors()) bytes[stored_name(t)] += t.bytes;
+  for (const StoredTensor& t : file.tensors()) bytes[stored_name(t)] += t.bytes;
   std::string most;
   for (const auto& [name, n] : bytes)
     if (most.empty() || n > bytes[most]) most = name;
@@ -34,16 +34,16 @@ std::string quantization_of(const Gguf& file) {
   return most;
 }
 
-Json value_json(const GgufValue& v, bool verbose) {
+Json value_json(const MetadataValue& v, bool verbose) {
   if (const auto* n = std::get_if<uint64_t>(&v)) return *n;
   if (const auto* n = std::get_if<int64_t>(&v)) return *n;
   if (const auto* n = std::get_if<double>(&v)) return *n;
   if (const auto* b = std::get_if<bool>(&v)) return *b;
   if (const auto* s = std::get_if<std::string_view>(&v)) return std::string(*s);
-  const GgufArray& a = std::get<GgufArray>(v);
+  const MetadataArray& a = std::get<MetadataArray>(v);
   if (!verbose) return nullptr;  // vocabularies are long
-  if (a.type == GgufType::String) return a.strings();
-  if (a.type == GgufType::F32 || a.type == GgufType::F64) return a.floats();
+  if (a.type == MetadataType::String) return a.strings();
+  if (a.type == MetadataType::F32 || a.type == MetadataType::F64) return a.floats();
   return a.integers();
 }
 
@@ -56,8 +56,8 @@ Json model_json(Call& call, const KnownModel& m) {
 
 }  // namespace
 
-Json ollama_details(const Gguf& file) {
-  const std::string family(file.string("general.architecture").value_or(""));
+Json ollama_details(const ModelSource& file) {
+  const std::string family(file.metadata().string("general.architecture").value_or(""));
   return {{"parent_model", ""},
           {"format", "gguf"},
           {"family", family},
@@ -98,7 +98,7 @@ Refused ollama_show(Call& call) {
   if (auto no = f.finish()) return no;
   auto found = call.services.models.file(*name);
   if (!found) return unknown_model(*name);
-  const Gguf& file = **found;
+  const ModelSource& file = **found;
   Json info = Json::object();
   for (const auto& [key, entry] : file.metadata()) info[std::string(key)] = value_json(entry.value, verbose);
   info["general.parameter_count"] = parameters_of(file);
@@ -106,7 +106,7 @@ Refused ollama_show(Call& call) {
   if (!model) return of(model.error());
   call.answer_json({{"modelfile", ""},
                     {"parameters", ""},
-                    {"template", file.string("tokenizer.chat_template").value_or("")},
+                    {"template", file.metadata().string("tokenizer.chat_template").value_or("")},
                     {"details", ollama_details(file)},
                     {"model_info", std::move(info)},
                     {"capabilities", {(*model)->generation() ? "completion" : "embedding"}}});

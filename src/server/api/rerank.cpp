@@ -53,16 +53,17 @@ std::vector<Token> put_into(std::string_view words, const Tokenizer& tokenizer, 
 // around them what any text has.
 std::vector<Token> pair_of(const ServedModel& model, const std::string& query, const std::string& document) {
   const Tokenizer& tokenizer = model.tokenizer();
-  if (const auto words = model.file().string("tokenizer.chat_template.rerank"))
+  if (const auto words = model.file().metadata().string("tokenizer.chat_template.rerank"))
     return put_into(*words, tokenizer, query, document);
   std::vector<Token> all = tokenizer.encode(query, {.parse_special = false});
   std::vector<Token> second = tokenizer.encode(document, {.parse_special = false});
-  const Gguf& file = model.file();
+  const ModelSource& file = model.file();
   // BERT's own tokenizer ends every text with the separator already.
-  if (file.boolean("tokenizer.ggml.add_sep_token").value_or(false) &&
-      file.string("tokenizer.ggml.model") != "bert")
-    all.push_back(Token(
-        file.unsigned_integer("tokenizer.ggml.seperator_token_id").value_or(uint64_t(tokenizer.eos()))));
+  if (file.metadata().boolean("tokenizer.ggml.add_sep_token").value_or(false) &&
+      file.metadata().string("tokenizer.ggml.model") != "bert")
+    all.push_back(Token(file.metadata()
+                            .unsigned_integer("tokenizer.ggml.seperator_token_id")
+                            .value_or(uint64_t(tokenizer.eos()))));
   const bool begins = !second.empty() && tokenizer.bos() >= 0 && second[0] == tokenizer.bos();
   all.insert(all.end(), second.begin() + begins, second.end());
   return all;
@@ -98,7 +99,7 @@ Status by_embeddings(ServedModel& model, std::span<const std::vector<Token>> tex
 }
 
 bool is_reranker(const ServedModel& model) {
-  const auto pooling = pooling_of(model.file());
+  const auto pooling = pooling_of(model.file().metadata());
   return pooling && *pooling == Pooling::Rank;
 }
 

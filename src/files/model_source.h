@@ -1,0 +1,56 @@
+// Where a model comes from: its metadata, its table of tensors, and the reader of their bytes. What needs
+// only one of them takes only that.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "files/metadata.h"
+#include "files/tensor_reader.h"
+#include "files/tensor_table.h"
+
+namespace gimbal {
+
+struct FileFormat {
+  const char* name;
+  uint32_t version;
+};
+
+class ModelSource {
+ public:
+  // Keys, names and strings are views into memory of the reader's. Copies share the reader.
+  ModelSource(FileFormat format, Metadata metadata, TensorTable tensors,
+              std::shared_ptr<const TensorReader> reader)
+      : format_(format),
+        metadata_(std::move(metadata)),
+        tensors_(std::move(tensors)),
+        reader_(std::move(reader)) {}
+
+  FileFormat file_format() const { return format_; }
+  const Metadata& metadata() const { return metadata_; }
+  const TensorTable& tensors() const { return tensors_; }
+  const TensorReader& reader() const { return *reader_; }
+  uint64_t file_bytes() const { return reader_->file_bytes(); }
+  bool is(const std::string& path) const { return reader_->is(path); }  // as TensorReader::is
+  const std::string& path() const { return metadata_.source(); }        // for messages: escaped (base/text.h)
+
+  // As TensorReader::read. `tensor` is one of tensors().
+  Status read(const StoredTensor& tensor, uint64_t offset, void* to, size_t bytes) const {
+    return reader_->read(tensor.index, offset, to, bytes);
+  }
+  // All of a tensor, for small ones.
+  Result<std::vector<std::byte>> read(const StoredTensor&) const;
+
+  // Takes the tensors of another source as well, under names with the adapter's suffix. Its metadata is left
+  // behind. Errors: Malformed when a name is there already.
+  Status join(const ModelSource& other, const Adapter& as);
+
+ private:
+  FileFormat format_;
+  Metadata metadata_;
+  TensorTable tensors_;
+  std::shared_ptr<const TensorReader> reader_;
+};
+
+}  // namespace gimbal
