@@ -1,5 +1,5 @@
-// What every model has that this process computes, whoever loaded it: the engine (local_model.h), or a
-// program with a single backend (apps/worker).
+// A model computed by this process: the base of models loaded by the engine (local_model.h) and by
+// single-backend programs (apps/worker).
 #pragma once
 #include "runtime/cache_size.h"
 #include "scheduler/scheduler.h"
@@ -7,8 +7,8 @@
 
 namespace gimbal {
 
-// What a model is planned with to answer `parallel` texts at once. Answers how much cache it should get.
-// `context`: of each text; `cache_tokens`: for all of them, 0: what is free; `models`: that share the
+// Sets the run options to answer `parallel` texts at once; returns the cache size to plan for. `context`:
+// positions per text; `cache_tokens`: for all texts, 0: the free memory; `models`: number that share the
 // devices.
 CacheWish plan_for_many(RunOptions&, int context, int parallel, int64_t cache_tokens, int models,
                         int together = 1);
@@ -31,16 +31,16 @@ class ComputedModel : public ServedModel {
   ComputedModel(std::string id, std::shared_ptr<const ModelSource> file)
       : id_(std::move(id)), file_(std::move(file)) {}
 
-  void computed_by(const Model&);       // sets kernels() and explanations(), and adds its devices
+  void computed_by(const Model&);       // sets kernels() and explanations(), and adds the model's devices
   void uses_devices(const ModelPlan&);  // adds them
-  // Texts from here on; the model was planned with plan_for_many(). Errors: those of Tokenizer::create and
-  // Scheduler::create.
+  // Creates the scheduler; call it before generating. The model must be planned with plan_for_many().
+  // Errors: those of Tokenizer::create and Scheduler::create.
   Status generate_on(ModelPtr, OnDeviceLost, const SchedulerOptions&);
-  // Where no texts are generated. Errors: those of Tokenizer::create.
+  // For models that generate no text. Errors: those of Tokenizer::create.
   Status read_tokenizer();
-  // Behind one of the two above. Errors: those of ChatTemplate::of.
+  // Call it after one of the two above. Errors: those of ChatTemplate::of.
   Status read_template();
-  // Cancels what runs. For destructors: of what they destroy, the scheduler may still use something.
+  // Cancels running texts. For destructors: the scheduler may still use members that they destroy.
   void end_texts() { scheduler_ = nullptr; }
 
   int context_ = 0;

@@ -1,4 +1,4 @@
-// The models of a server: loaded when they are asked for, and given back when nobody did for a while.
+// The models of a server: loads them on demand and unloads idle ones.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,11 +13,11 @@ namespace gimbal {
 
 class LoadedModels final : public Models {
  public:
-  // How one is loaded, called from several threads: local_model.h, remote_model.h.
+  // Loads one model. Called from several threads: local_model.h, remote_model.h.
   using Load = std::function<Result<ServedModelPtr>(const std::string& id, const ModelFile&)>;
-  // Nothing is loaded yet. `keep_alive`: seconds that a model stays loaded without a request; 0: for ever.
-  // `inside`: the file of a model without a path, where there may be one. Errors: Usage when two files would
-  // have the same name.
+  // Loads nothing yet. `keep_alive`: seconds until an idle model is unloaded; 0: never. `inside`: the
+  // file of a model without a path (the built-in model). Errors: Usage if two files would have the same
+  // name.
   static Result<std::unique_ptr<LoadedModels>> create(std::vector<ModelFile> files, double keep_alive,
                                                       Load load, Bytes inside = {});
   ~LoadedModels() override;
@@ -28,10 +28,10 @@ class LoadedModels final : public Models {
   std::string digest(const std::string& id) override;
   std::vector<ServedModelPtr> loaded() override;
   SchedulerNumbers past() override;
-  // ServedModel::renew() of those that are loaded, one after the other. The first error, if any, when all are
+  // Calls ServedModel::renew() of each loaded model in turn. Returns the first error, after all are
   // done.
   Status renew();
-  // Gives back what nobody has asked for since `keep_alive` seconds.
+  // Unloads models that have been idle for `keep_alive` seconds.
   void tidy();
 
  private:

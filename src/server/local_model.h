@@ -1,4 +1,4 @@
-// A model that this process computes, with an engine and a scheduler of its own.
+// A model computed by this process, with its own engine and scheduler.
 #pragma once
 #include "engine/engine.h"
 #include "server/computed_model.h"
@@ -9,17 +9,17 @@ namespace gimbal {
 
 struct ServingOptions {
   EngineOptions engine;
-  int parallel = kTextsAtOnce;  // requests of a model
-  // Of KV cache for all of them; 0: what the devices have free (runtime/cache_size.h), at least a context and
-  // at most one for each.
+  int parallel = kTextsAtOnce;  // concurrent requests per model
+  // KV cache for all requests; 0: the devices' free memory (runtime/cache_size.h), at least one context and
+  // at most one per request.
   int64_t cache_tokens = 0;
-  int models = 1;                // that share the devices
+  int models = 1;                // number that share the devices
   int together = 1;              // CacheWish::together
-  std::string draft = "off";     // where drafts of answers come from (engine/drafts.h)
-  bool embeddings_only = false;  // of a model that generates text, too
+  std::string draft = "off";     // source of drafts (engine/drafts.h)
+  bool embeddings_only = false;  // also for a model that can generate text
   SchedulerOptions scheduler = {};
-  std::function<void(const ModelPlan&)> planned = {};  // how texts are generated; called when it is loaded
-  // Of all models that this process computes. nullptr: engine.run.promised says what others take.
+  std::function<void(const ModelPlan&)> planned = {};  // called on loading, with the generation plan
+  // Shared by all models of this process. nullptr: engine.run.promised has the memory promised to others.
   std::shared_ptr<PromisedMemory> memory = nullptr;
 };
 

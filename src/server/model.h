@@ -1,5 +1,5 @@
-// The models that a server has, for those who answer requests: what is needed of one to make prompts and to
-// read answers, and who computes.
+// The models of a server, as request handlers see them: tokenizer, template and file for prompts and
+// answers, and the service that computes.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace gimbal {
 
-// One that is loaded. Thread-safe.
+// A loaded model. Thread-safe.
 class ServedModel {
  public:
   virtual ~ServedModel() = default;
@@ -24,21 +24,21 @@ class ServedModel {
   virtual const Tokenizer& tokenizer() const = 0;
   virtual const ChatTemplate& chat() const = 0;
   virtual int context() const = 0;                      // tokens
-  virtual uint64_t device_bytes() const = 0;            // that it takes
+  virtual uint64_t device_bytes() const = 0;            // in use
   virtual std::vector<SchedulerNumbers> numbers() = 0;  // of each of its schedulers
-  // Of its workers, as they are now: the kernels of its programs, how each worker computes it, and the
-  // devices in use, those of a model that drafts included.
+  // The current state of its workers: the kernels of its programs, how each worker computes it, and the
+  // devices in use, including those of a drafting model.
   virtual std::vector<ReceiptLine> kernels() const = 0;
   virtual std::vector<Explanation> explanations() const = 0;
   virtual std::vector<DeviceUse> devices() const = 0;
-  // New processes compute it, which open the code of the backends that is there now; requests go on with
-  // them. Errors: those of loading, and then requests fail with them until another time. Unsupported where
-  // this process computes.
+  // Restarts the worker processes with the backends' current code; requests move to them. Errors: those of
+  // loading, and then requests fail with them until a later attempt succeeds. Unsupported if this process
+  // computes the model.
   virtual Status renew() = 0;
-  // nullptr: it gives embeddings only.
+  // nullptr: the model only computes embeddings.
   virtual GenerationService* generation() = 0;
-  // For each text, in order, numbers of length 1; `sink` is called from this thread. Errors: Usage, naming
-  // the text, for one that is too long or empty; those of gimbal::embed().
+  // Returns one unit vector per text, in order; calls `sink` on this thread. Errors: Usage, naming the
+  // text, if it is empty or too long; those of gimbal::embed().
   using EmbeddingSink = std::function<Status(size_t text, std::span<const float>)>;
   virtual Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) = 0;
 };
@@ -47,9 +47,9 @@ using ServedModelPtr = std::shared_ptr<ServedModel>;
 struct KnownModel {
   std::string id, path;
   uint64_t bytes = 0;
-  int64_t created = 0;  // seconds since 1970: when the file was written
+  int64_t created = 0;  // the file's modification time, in seconds since 1970
   bool loaded = false;
-  uint64_t device_bytes = 0;  // that it takes while it is loaded
+  uint64_t device_bytes = 0;  // in use while loaded
 };
 
 // Thread-safe.
@@ -57,11 +57,11 @@ class Models {
  public:
   virtual ~Models() = default;
   virtual std::vector<KnownModel>
-  list() = 0;  // in the order of the start; the first one is meant where none is named
+  list() = 0;  // in command-line order; the first is the default if a request names no model
   virtual std::vector<ServedModelPtr> loaded() = 0;
-  // What was counted of models that are not loaded any more.
+  // The counters of unloaded models.
   virtual SchedulerNumbers past() { return {}; }
-  // Loads it where it is not. It stays loaded while the result is held. Errors: NotFound (no-such-model);
+  // Loads it if necessary. It stays loaded while the result is held. Errors: NotFound (no-such-model);
   // those of loading.
   virtual Result<ServedModelPtr> get(const std::string& id) = 0;
   // Its file, loaded or not. Errors: as of get().

@@ -1,5 +1,5 @@
-// From requests to the engine to one answer over HTTP: collects the choices that it consists of, and lets a
-// writer put them into an API's form, as they come or all at once.
+// Turns requests to the engine into one HTTP answer: collects its choices and lets a Writer format them for
+// an API, streamed or all at once.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -22,25 +22,25 @@ struct ToolUse : ToolCall {
   int index = 0;  // among the calls of its choice
 };
 
-// What became certain with a token, or behind the last one.
+// The text that one token finalized, or the remainder after the last token.
 struct Piece {
   int choice = 0;
   std::string text, reasoning;
   std::vector<ToolUse> calls = {};
-  const TokenTold* told = nullptr;  // nullptr: behind the last token
+  const TokenTold* told = nullptr;  // nullptr: after the last token
 };
 
 struct Choice {
   std::string text, reasoning;  // all so far
   std::vector<ToolUse> calls;
   std::vector<TokenTold>
-      tokens;  // with their probabilities, where these were asked for and it is not streamed
+      tokens;  // with their log probabilities, if they were requested and the answer is not streamed
   GenerationEnd end;
   bool ended = false;
 };
 
-// The end of a choice in the words that most APIs share: "length" where the tokens or the context were used
-// up, else "tool_calls" or "stop".
+// The reason for a choice's end, in the words of most APIs: "length" if the token limit or the context was
+// reached, else "tool_calls" or "stop".
 const char* finish_word(const Choice&);
 
 struct Usage {
@@ -66,13 +66,13 @@ struct Plan {
   std::vector<GenerationRequest> choices;
   int prompts = 1;  // of the choices: the first n belong to the first prompt, and so on
   bool stream = false;
-  bool splits_reasoning = false;  // and calls of tools, as `task` says; its prompt is in `choices`
+  bool splits_reasoning = false;  // and tool calls, according to `task`; its prompt is in `choices`
   ChatTask task = {};
-  bool logprobs = false;     // were asked for
-  bool every_token = false;  // an event for each, also without text
+  bool logprobs = false;     // requested
+  bool every_token = false;  // one event per token, even without text
   std::vector<http::Header> headers;
   Dialect dialect = Dialect::OpenAi;
-  std::string id;          // of the answer: what its receipt is found by
+  std::string id;          // of the answer; key of its receipt
   std::string request_id;  // for errors
   std::shared_ptr<RequestRecord> record;
   std::unique_ptr<Writer> writer;
@@ -80,23 +80,23 @@ struct Plan {
 
 class Answer final : public http::Source, public std::enable_shared_from_this<Answer> {
  public:
-  // Gives the choices to the engine; the exchange is answered by and by. Nothing: it was.
+  // Submits the choices; the exchange is answered later. A failure to submit becomes an error answer.
   static void start(Services&, Plan, std::shared_ptr<http::Exchange>);
 
   Answer(Services&, Plan, std::shared_ptr<http::Exchange>);
   ~Answer() override;
   void pull(http::Outgoing&) override;
   void gone() override;
-  // With an error of its API. From any thread.
+  // Ends with an error, in the API's form. From any thread.
   void end(const ApiError&);
 
  private:
-  struct Line {  // of one choice: what its engine told, and nobody has taken yet
+  struct Line {  // output of one choice's engine, until pull() takes it
     std::vector<TokenTold> told;
     std::optional<GenerationEnd> end;
     uint64_t id = 0;
     bool submitted = false;
-    bool enough = false;  // the rest was cancelled
+    bool enough = false;  // the remainder was cancelled
   };
 
   GenerationSink sink(size_t choice);
@@ -116,7 +116,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   Plan plan_;
   std::shared_ptr<http::Exchange> exchange_;
 
-  // Under the mutex: what the engine's thread writes.
+  // Guarded by the mutex; written by the engine's thread.
   std::mutex mutex_;
   std::vector<Line> lines_;
   std::optional<ApiError> error_;
@@ -125,7 +125,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   int prompt_tokens_ = 0, told_tokens_ = 0;
   double first_token_ = -1;  // now()
 
-  // Of the connection's thread.
+  // Used by the connection's thread only.
   std::vector<Choice> choices_;
   std::vector<ReplyParser> parsers_;
   bool begun_ = false, done_ = false;

@@ -1,4 +1,4 @@
-// All the APIs of the server: which path is whose, who may ask, and what every answer has.
+// All the APIs of the server: routes, access checks and the common headers of answers.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@ namespace gimbal::api {
 
 class Api final : public http::Handler {
  public:
-  // `services` outlives it.
+  // `services` must outlive it.
   Api(Services& services, Access access) : services_(services), access_(std::move(access)) {}
 
   void handle(http::Request, std::shared_ptr<http::Exchange>) override;
@@ -21,7 +21,7 @@ class Api final : public http::Handler {
   const Access access_;
 };
 
-// Whether there is something to GET at this path.
+// Whether this path has a GET route.
 bool answers(const std::string& path);
 
 }  // namespace gimbal::api

@@ -21,10 +21,10 @@ struct Call {
   Dialect dialect;
   std::string id;  // of the request
   std::shared_ptr<RequestRecord> record;
-  std::string argument;   // the part of the path that the route leaves open
-  std::string client;     // whose request it is: the key, or the address
-  Json body;              // of a POST: an object
-  size_t body_bytes = 0;  // of it, as it was sent
+  std::string argument;   // the variable part of the route's path
+  std::string client;     // its owner: the key, or the address
+  Json body;              // of a POST; an object
+  size_t body_bytes = 0;  // its size as sent
   std::vector<http::Header> more_headers = {};
 
   void answer(http::Response r) {
@@ -36,7 +36,7 @@ struct Call {
     to.insert(to.end(), more_headers.begin(), more_headers.end());
     add_request_id(to, dialect, id);
   }
-  // Of a plan, what every one has.
+  // Sets the fields that all plans share.
   void fill(Plan& p) const {
     add_headers(p.headers);
     p.dialect = dialect;
@@ -46,10 +46,10 @@ struct Call {
   }
 };
 
-// Answers the call, or says why not.
+// Answers the call, or returns the error to answer with.
 using Handle = Refused (*)(Call&);
 
-// The model that a request names. Refused: there is none of this name, or it does not generate.
+// Finds a requested model. Refused: no model of this name, or it cannot generate text (`generates`).
 Refused find_model(Call&, const std::string& name, bool generates, ServedModelPtr& to);
 // The same for the field "model".
 Refused find_model(Call&, Fields&, bool generates, ServedModelPtr& to);
@@ -63,7 +63,7 @@ Refused show_model(Call&);
 Refused responses(Call&);
 // rerank.cpp
 Refused rerank(Call&);
-Refused no_embeddings(const ServedModel&);  // of a model that ranks documents
+Refused no_embeddings(const ServedModel&);  // for a reranking model
 // anthropic.cpp
 Refused messages(Call&);
 Refused count_tokens(Call&);

@@ -1,6 +1,6 @@
-// The fields of a request: each is read with its type and range, or refused by name; what nobody read is
-// refused at the end, so that nothing is ignored in silence. The first mistake counts. null is as good as
-// absent.
+// The fields of a request. Each is read with its type and range; errors name the field. finish()
+// refuses fields that were never read, so none is silently ignored. The first error wins. null counts
+// as absent.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -15,7 +15,7 @@ namespace gimbal::api {
 
 class Fields {
  public:
-  // `where`: the name of this object in the request; empty: it is the request.
+  // `where`: the object's name in the request; empty: the request itself.
   explicit Fields(const Json& object, std::string where = "");
 
   std::optional<double> number(const char* name, double low, double high);
@@ -30,13 +30,13 @@ class Fields {
   // A text, or a list of at most `most` of them.
   std::vector<std::string> texts(const char* name, size_t most);
 
-  // A mistake where the field is absent.
+  // Records an error if the field is absent.
   bool need(const char* name);
-  // These change no answer, whatever they say.
+  // Accepts and ignores these fields, because no value of them changes an answer.
   void harmless(std::initializer_list<const char*> names);
-  // Known, and not done here, unless it says what it would be without it.
+  // Refuses a known but unsupported field, unless it has the value that equals its absence.
   void refuse(const char* name, const char* why, const Json& unless = Json());
-  // A mistake in a field that was read.
+  // Records an error about a field that was read.
   void wrong(const std::string& name, const std::string& message);
   void wrong_as(const ApiError& e) {
     if (!error_) error_ = e;
@@ -44,7 +44,7 @@ class Fields {
 
   std::string path(const std::string& name) const;  // "response_format.type"
   bool ok() const { return !error_; }
-  // The first mistake, or a field that nobody read.
+  // The first error, or one that names an unread field.
   Refused finish();
   const Refused& error() const { return error_; }
 
@@ -58,7 +58,7 @@ class Fields {
   Refused error_;
 };
 
-// The body of a request as an object. Errors: JSON that is none, too deep, or of another kind.
+// The body of a request as an object. Errors: invalid JSON, nested too deeply, or not an object.
 Refused parse_body(const std::string& text, Json& to);
 
 }  // namespace gimbal::api

@@ -1,4 +1,4 @@
-// Texts that are begun by one request and read by others.
+// Generations that one request starts and other requests read.
 #pragma once
 #include <deque>
 #include <functional>
@@ -22,13 +22,13 @@ class Job : public std::enable_shared_from_this<Job> {
   Services& services;
   const std::string id;
   const ServedModelPtr model;
-  uint64_t number = 0;  // of the engine
+  uint64_t number = 0;  // the engine's id
 
   GenerationSink sink();
-  // Appends the events of tokens from `told` on, which it counts. True: and the end.
+  // Appends the events of tokens from index `told` on and advances it. True once the end event is included.
   bool tell(size_t& told, std::string& out);
-  void read_by(std::shared_ptr<http::Exchange>);       // who is woken for each token
-  void leave(const std::shared_ptr<http::Exchange>&);  // the last one to leave cancels
+  void read_by(std::shared_ptr<http::Exchange>);       // wakes this exchange for each token
+  void leave(const std::shared_ptr<http::Exchange>&);  // the job is cancelled when the last reader leaves
   void cancel();
   bool over() {
     const std::lock_guard lock(mutex_);
@@ -40,7 +40,7 @@ class Job : public std::enable_shared_from_this<Job> {
 
   std::mutex mutex_;
   std::vector<std::string> texts_;  // of each token
-  std::string end_;                 // the event that ends it; empty: it goes on
+  std::string end_;                 // the final event; empty: still running
   std::vector<std::shared_ptr<http::Exchange>> readers_;
 };
 
@@ -50,7 +50,7 @@ class Jobs {
   std::shared_ptr<Job> find(const std::string& id);
 
  private:
-  static constexpr size_t kMost = 256;  // that have ended
+  static constexpr size_t kMost = 256;  // ended jobs that are kept
   std::mutex mutex_;
   std::deque<std::shared_ptr<Job>> kept_;
 };

@@ -7,7 +7,7 @@ namespace gimbal::api {
 
 // The token as text; an incomplete character as U+FFFD.
 std::string token_text(const Tokenizer&, Token);
-// As JSON can say it, which knows no infinity: a token that cannot come gets what OpenAI writes for it.
+// A finite value for JSON, which has no infinity: impossible tokens get OpenAI's substitute.
 float finite_logprob(float);
 // {token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}
 Json token_logprobs(const Tokenizer&, const TokenTold&);

@@ -1,4 +1,4 @@
-// What Ollama's paths have in common.
+// Shared by the handlers of Ollama's paths.
 #pragma once
 #include <string>
 
@@ -7,11 +7,11 @@
 
 namespace gimbal::api {
 
-// "model", or "name" as older clients call it.
+// Reads "model", or "name" of older clients.
 Refused ollama_model(Call&, Fields&, bool generates, ServedModelPtr& to);
-// "options", with the defaults that Ollama has.
+// Reads "options", with Ollama's defaults.
 void read_ollama_options(Fields&, const ServedModel&, Settings& to);
-// "keep_alive", "format" and the like.
+// Reads "keep_alive", "format" and similar fields.
 void read_ollama_common(Fields&, Settings& to);
 // {format, family, parameter_size, quantization_level ...}
 Json ollama_details(const ModelSource&);

@@ -1,4 +1,4 @@
-// What the forms of OpenAI's answers have in common.
+// Shared by the answers in OpenAI's formats.
 #pragma once
 #include "base/json.h"
 #include "server/api/answer.h"
@@ -7,9 +7,9 @@
 namespace gimbal::api {
 
 Json openai_usage(const Usage&);
-// "stream" and "stream_options"; `usage`: whether the stream is to end with it.
+// Reads "stream" and "stream_options"; `usage`: whether the stream ends with token counts.
 bool read_stream(Fields&, bool& usage);
-// The event of an error within a stream, and its end.
+// Appends an error event and the end of a stream.
 void add_openai_error(std::string& out, const ApiError&);
 
 }  // namespace gimbal::api

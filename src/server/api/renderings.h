@@ -1,7 +1,7 @@
-// Chat templates come with model files and run in this process, so what they take is bounded, all of them
-// together. A rendering begins with little: what any ordinary conversation needs. One that needs more is made
-// anew with the whole limits, but one at a time, on a thread to which every other one comes first: it cannot
-// hold up other answers. Turns go around the clients, and around the models of each.
+// Bounds the total cost of chat templates, which come with model files and run in this process. A rendering
+// starts with small limits, enough for an ordinary conversation. If they do not suffice, it is repeated
+// with the full limits: one at a time, on a thread of the lowest priority, so that it cannot delay other
+// answers. Turns rotate over the clients, and over each client's models.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -20,12 +20,12 @@ inline constexpr const char* kTemplatesBusy = "templates-busy";
 
 namespace gimbal::api {
 
-// A few at a time; who has to wait has his turn after others that he shares no name with.
+// Admits a few callers at a time. A caller waits behind others with different names first (round robin).
 class Turns {
  public:
   Turns(int at_once, size_t most, size_t most_each) : free_(at_once), most_(most), most_each_(most_each) {}
 
-  // Waits for a turn. False: too many wait already, in all or of this name.
+  // Waits for a turn. False: too many are waiting, in total or with this name.
   bool take(const std::string& name);
   void give_back();  // once for each take() that was true
   size_t waiting();  // now
@@ -45,27 +45,27 @@ class Turns {
 
 class Renderings {
  public:
-  // Calls `render` with the limits to keep to, perhaps twice: what counts is its last result. `bytes`: of
-  // what it reads. Errors: those of `render`; Failed (templates-busy), without a last result, when too many
-  // wait that need much, in all or of this client.
+  // Calls `render` with the limits to keep, at most twice; its last result counts. `bytes`: its input size.
+  // Errors: those of `render`; Failed (templates-busy), without a last result, if too many expensive
+  // renderings wait, in total or for this client.
   Status run(const std::string& client, const std::string& model, size_t bytes,
              const std::function<Status(const RenderLimits&)>& render);
 
-  // Of all renderings at a time: kQuickAtOnce with the first of these, and one with the second.
+  // Limits of concurrent renderings: kQuickAtOnce of them with kQuick, and one with kWhole.
   static constexpr RenderLimits kQuick = {250'000, size_t(256) << 10, size_t(16) << 20};
   static constexpr RenderLimits kWhole = {20'000'000, size_t(16) << 20, size_t(256) << 20};
 
  private:
   static constexpr int kQuickAtOnce = 4;
   static constexpr size_t kSlowWaiting = 16, kSlowWaitingEach = 4;
-  static constexpr size_t kSmall = 32 << 10;  // bytes of a request that needs little, if its template is sane
+  static constexpr size_t kSmall = 32 << 10;  // request bytes below which a sane template is cheap
 
   bool is_heavy(const std::string& model);
 
   Turns quick_{kQuickAtOnce, SIZE_MAX, SIZE_MAX}, slow_{1, kSlowWaiting, kSlowWaitingEach};
   std::mutex mutex_;
   std::set<std::string>
-      heavy_;  // models whose templates need much for little: these do not begin with little
+      heavy_;  // models with expensive templates even for small requests: they start with kWhole at once
 };
 
 }  // namespace gimbal::api

@@ -1,4 +1,4 @@
-// What is told of each request when it is over, whoever answered it.
+// One log record per request, written when the answer ends.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,36 +12,36 @@ namespace gimbal::api {
 struct RequestRecord {
   std::string id;  // as in the header x-request-id or request-id
   Dialect dialect = Dialect::OpenAi;
-  std::string method = {}, path = {}, peer = {};  // empty: what came was no request
-  double begin = 0;                               // now() when its head and body were there
-  std::string body = {};                          // only where prompts are to be told
+  std::string method = {}, path = {}, peer = {};  // empty if the input was not a valid request
+  double begin = 0;                               // now() when its head and body had arrived
+  std::string body = {};                          // only if the log includes prompts
 
   int status = 0;
-  std::string model = {};     // that it named, and that there is
-  int prompt_tokens = -1;     // -1: it is no text
+  std::string model = {};     // the requested model, if it exists
+  int prompt_tokens = -1;     // -1: not a text generation
   int generated_tokens = -1;  // of all choices
   double first_token = -1;    // seconds from `begin`
-  double seconds = 0;         // in all
-  // Why it ended: "stop", "length", "tool_calls"; "done" for what is no text; the code of an error, or
-  // "refused" and "failed"; "client-left".
+  double seconds = 0;         // total
+  // The reason for its end: "stop", "length", "tool_calls"; "done" if not a text generation; an error's
+  // code, else "refused" or "failed"; "client-left".
   std::string end = {};
-  std::string why = {};  // of an error, in its words; told where the status is 500 or above
+  std::string why = {};  // an error's message; logged if the status is 500 or above
 };
 
 struct RequestLog {
-  bool prompts = false;                                 // the bodies of requests, too
+  bool prompts = false;                                 // also log request bodies
   std::function<void(const RequestRecord&)> tell = {};  // from several threads; must not block; may be empty
 };
 
-// `inner`, so that `record` is told once when the answer has ended. `log` outlives it. Whoever fills the
-// record does it before the end, from the threads that answer.
+// Wraps `inner` so that `record` is logged once, when the answer has ended. `log` must outlive it. The
+// answering threads fill in the record before the end.
 std::shared_ptr<http::Exchange> logged(const RequestLog& log, std::shared_ptr<RequestRecord> record,
                                        std::shared_ptr<http::Exchange> inner);
 
-// One line, its end included, of at most 4000 bytes: an object of JSON, or for people. A prompt is cut to
-// fit.
+// One line with its newline, at most 4000 bytes: a JSON object, or text for people. Longer prompts are
+// truncated.
 std::string log_line(const RequestRecord&, bool json);
-// The same for anything else that a log tells.
+// A log line for any other message.
 std::string log_line(const std::string& message);
 
 }  // namespace gimbal::api

@@ -1,4 +1,4 @@
-// What the handlers of all APIs share.
+// State and services shared by the handlers of all APIs.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -16,11 +16,11 @@
 
 namespace gimbal::api {
 
-// What computed the last answers, by their ids.
+// The receipts of the most recent answers, by answer id.
 class Receipts {
  public:
   void keep(std::string id, std::string text);
-  std::string find(const std::string& id);  // empty: unknown, or too long ago
+  std::string find(const std::string& id);  // empty: unknown or expired
 
  private:
   static constexpr size_t kMost = 1000;
@@ -30,36 +30,36 @@ class Receipts {
 
 class Answer;
 
-// The answers that are computed.
+// The answers in progress.
 class RunningAnswers {
  public:
   void add(const std::shared_ptr<Answer>&);
-  // Ends them, each with an error of its API: for a server that cannot wait any longer.
+  // Ends each with an error in its API's form, for a shutdown that cannot wait longer.
   void end();
 
  private:
   std::mutex mutex_;
-  std::vector<std::weak_ptr<Answer>> answers_;  // and some that have ended
-  size_t tidied_ = 0;                           // how many were left when those were taken out
+  std::vector<std::weak_ptr<Answer>> answers_;  // includes some that have ended
+  size_t tidied_ = 0;                           // number left after the last removal of ended ones
 };
 
 struct Services {
   Models& models;
   std::string version;                    // of gimbal
   std::function<std::string()> backends;  // as `gimbal backends --json` prints them
-  std::string worker_id = {};             // of a server that is a worker of others; empty: none
-  // Opens the code of the backends anew, and tells the same.
+  std::string worker_id = {};             // if this server is a worker of a hive; else empty
+  // Reloads the backends' code and reports them in the same format.
   std::function<Result<std::string>()> reload_backends = {};
   std::atomic<bool> reloading{false};  // one at a time
 
   std::atomic<bool> ready{false}, draining{false};
-  std::atomic<int> running{0};  // answers that are computed
+  std::atomic<int> running{0};  // answers in progress
   std::atomic<uint64_t> tokens_generated{0}, prompt_tokens{0}, drafted{0}, accepted{0}, worker_restarts{0};
   Receipts receipts = {};
   Jobs jobs = {};
   RunningAnswers answers = {};
   Renderings renderings = {};
-  RequestLog log = {};  // not changed while requests are answered
+  RequestLog log = {};  // constant while requests are answered
 
   std::mutex waiting_mutex = {};
   std::vector<std::shared_ptr<http::Exchange>> waiting = {};  // for `ready`

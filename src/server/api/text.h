@@ -1,4 +1,4 @@
-// Small things that all the APIs write: JSON as text, identifiers, times.
+// Text helpers shared by the APIs: JSON, identifiers, times.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace gimbal::api {
 
-// One line; bytes that are no UTF-8 become U+FFFD.
+// One line; invalid UTF-8 becomes U+FFFD.
 std::string dump(const Json&);
-// The same of a text: "\"a\\n\"".
+// A JSON string: "\"a\\n\"".
 std::string json_text(std::string_view);
-// A name out of a request, for a message: 'name', made harmless and short.
+// A name from a request, for a message: 'name', escaped and shortened.
 std::string quoted_briefly(std::string_view);
 
 // "chatcmpl-" and 24 random letters and digits.
 std::string new_id(const char* prefix);
-// Not for secrets of others, but nobody guesses it: from the system.
+// Unpredictable, from the system; not meant for cryptographic secrets.
 uint64_t random_seed();
 
 int64_t unix_time();
@@ -26,7 +26,7 @@ std::string iso_time(int64_t unix_time);
 // Now, with milliseconds: "2026-11-23T03:22:06.123Z"
 std::string time_text();
 
-// "data: " + text + the empty line that ends an event; `event`: its name, or empty.
+// Appends "data: ", the data and the empty line that ends an event. `event`: its name, or empty.
 void add_event(std::string& out, std::string_view event, std::string_view data);
 
 std::string base64(std::string_view bytes);

@@ -1,5 +1,5 @@
-// One connection, as two coroutines on the server's thread: one reads whatever comes, so that a client that
-// leaves is noticed at once; the other one takes requests from it and writes the answers, in order.
+// One connection: two coroutines on the server's thread. One reads all input, so that it notices a
+// disconnecting client at once; the other takes requests from the input and writes the answers in order.
 #pragma once
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
@@ -23,7 +23,7 @@ using Socket = asio::ip::tcp::socket;
 
 class Connection;
 
-// What all connections share. It outlives the server where an exchange is still held.
+// State shared by all connections. Outlives the server while an exchange is still held.
 struct Shared {
   asio::io_context io{1};
   asio::thread_pool pool;
@@ -31,10 +31,10 @@ struct Shared {
   Limits limits;
   std::shared_ptr<const TlsContext> tls;  // nullptr: connections are not encrypted
   std::list<std::shared_ptr<Connection>> connections;
-  size_t owed = 0;  // answers that are not written yet
+  size_t owed = 0;  // answers not written yet
   bool draining = false;
-  std::string scratch = std::string(64 << 10, '\0');  // what is read goes through here
-  std::function<void()> changed;                      // fewer connections, or fewer answers owed
+  std::string scratch = std::string(64 << 10, '\0');  // read buffer
+  std::function<void()> changed;                      // fewer connections, or fewer owed answers
 
   Shared(Handler& h, const Limits& l, int threads) : pool(size_t(threads)), handler(h), limits(l) {}
 };
@@ -44,8 +44,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(std::shared_ptr<Shared>, Socket);
   void start();
   void close();                 // at once
-  void drain();                 // ends it, unless a whole request waits for its answer
-  void check_time(double now);  // ends what takes too long
+  void drain();                 // closes it, unless a complete request waits for its answer
+  void check_time(double now);  // closes it after its deadline
 
  private:
   class Ticket;
@@ -54,43 +54,43 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<void> read();
   asio::awaitable<void> serve();
   asio::awaitable<void> linger();
-  // Each answers false when the connection is to end; it has answered then what there was to say.
+  // These return false if the connection must close; any error answer has been sent by then.
   asio::awaitable<bool> take_head(Head& to);
   asio::awaitable<bool> take_body(Head& head);
   asio::awaitable<bool> respond(Head& head);
   asio::awaitable<bool> pump(const Head& head, bool& streaming);
   asio::awaitable<bool> send_whole(const Response&, const Head*, bool keep);
   asio::awaitable<bool> send(std::string_view bytes);
-  // Writes to_send_. `timed`: a client that takes nothing is cut off.
+  // Writes to_send_. `timed`: disconnects a client that reads nothing.
   asio::awaitable<bool> flush(bool timed);
   void take(std::string_view bytes);
   void take_tls(std::string_view bytes);
   asio::awaitable<bool> refuse(const Refusal&, const Head*);
   asio::awaitable<void> change();  // waits for signal()
   void signal();
-  void settle();  // no answer is owed any more
+  void settle();  // no answer is owed anymore
   void allow(double seconds);
-  void let_go();  // of the ticket
+  void let_go();  // drops the ticket
   std::string head_of(const Response&, const Head*, bool keep, bool chunked) const;
 
   std::shared_ptr<Shared> shared_;
   Socket socket_;
   asio::steady_timer event_, room_;
   std::string peer_, input_;
-  std::string to_send_;             // what the socket did not take yet
-  std::unique_ptr<TlsStream> tls_;  // nullptr: what is read and written is the text itself
+  std::string to_send_;             // not yet accepted by the socket
+  std::unique_ptr<TlsStream> tls_;  // nullptr: the connection is not encrypted
   size_t discarded_ = 0;
   double deadline_ = kNever;
   bool signalled_ = false;
-  bool eof_ = false;      // nothing more will come from the client
-  bool closed_ = false;   // and nothing more will reach it
-  bool expired_ = false;  // the deadline
+  bool eof_ = false;      // the client sends nothing more
+  bool closed_ = false;   // also for writing
+  bool expired_ = false;  // past the deadline
   bool writes_ = false, discards_ = false, first_ = true, idle_ = true;
-  bool owes_ = false;                        // an answer, to a request that has begun
-  bool heard_ = false;                       // anything
-  bool tls_ended_ = false, broken_ = false;  // in order, or not
-  bool plain_ = false;                       // HTTP was spoken where TLS is
-  std::shared_ptr<Ticket> ticket_;           // of the request that is being answered
+  bool owes_ = false;                        // an answer to a request that has begun
+  bool heard_ = false;                       // received any bytes
+  bool tls_ended_ = false, broken_ = false;  // closed properly; failed
+  bool plain_ = false;                       // the client spoke plain HTTP to a TLS port
+  std::shared_ptr<Ticket> ticket_;           // of the request being answered
 };
 
 }  // namespace gimbal::http

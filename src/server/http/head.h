@@ -1,5 +1,5 @@
-// The framing of HTTP/1: strict, because what two readers of a request read differently lets one request hide
-// in another (RFC 9112, sections 2 to 7 and 11.2). Pure functions over text.
+// The framing of HTTP/1. Strict, because a request that two readers interpret differently can smuggle
+// another one (RFC 9112, sections 2 to 7 and 11.2). Pure functions over text.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,25 +21,25 @@ struct Head {
   bool keep_alive = true;
   bool expects_continue = false;
   bool chunked = false;
-  std::optional<uint64_t> length;  // of the body; without it and without `chunked` there is none
+  std::optional<uint64_t> length;  // of the body; without it and without `chunked` there is no body
 };
 
-// Where the head in `input` ends, behind its empty line. Nothing: it is not complete yet. Refusal: it will be
-// none, because a line ends in another way than CR LF, or it is longer than `limit`.
+// The end of the head in `input`, after its empty line. Empty: incomplete. Refusal: invalid, because a line
+// ends with anything but CR LF, or because the head is longer than `limit`.
 struct HeadEnd {
   std::optional<size_t> end;
   std::optional<Refusal> refusal;
 };
 HeadEnd find_head(std::string_view input, size_t limit);
 
-// A whole head, its empty line included.
+// Parses a whole head, including its empty line.
 std::optional<Refusal> parse_head(std::string_view text, Head& to);
 
-// A body in chunks, as it comes in.
+// Decodes a chunked body as it arrives.
 class ChunkedBody {
  public:
   explicit ChunkedBody(size_t limit) : limit_(limit) {}
-  // Moves what is complete from the front of `input` to the end of `body`. Refusal: 400 or 413.
+  // Moves decoded data from the front of `input` to the end of `body`. Refusal: 400 or 413.
   std::optional<Refusal> push(std::string& input, std::string& body);
   bool done() const { return state_ == State::Done; }
 

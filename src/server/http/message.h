@@ -1,4 +1,4 @@
-// A request, the answer to it, and the exchange of the two, as those who answer see them. Nothing here knows
+// Requests, responses and exchanges, as handlers see them. Independent of
 // sockets.
 #pragma once
 #include <memory>
@@ -10,16 +10,16 @@
 namespace gimbal::http {
 
 struct Header {
-  std::string name, value;  // of requests: names in lower case, values without white space around them
+  std::string name, value;  // of requests: lower-case name, value without surrounding white space
 };
 
 struct Request {
-  std::string method, path, query;  // the path is decoded and begins with "/"; the query is neither
+  std::string method, path, query;  // the path is decoded and starts with "/"; the query is raw
   std::vector<Header> headers;
   std::string body;
   std::string peer;  // the client's address, without its port
 
-  // The first of this name (in lower case); nullptr: none.
+  // The first of this name (in lower case), or nullptr.
   const std::string* header(std::string_view name) const;
 };
 
@@ -30,26 +30,26 @@ struct Response {
   std::vector<Header> headers = {};
 };
 
-// What a source gives when it is asked.
+// Output of one Source::pull().
 struct Outgoing {
-  std::optional<Response> whole;  // the answer, in place of everything below
-  std::optional<Response> head;   // of a stream: once, before any bytes; its body is not looked at
+  std::optional<Response> whole;  // the complete answer; excludes the fields below
+  std::optional<Response> head;   // of a stream: once, before any bytes; its body is ignored
   std::string bytes;
   bool end = false;  // of the stream
 };
 
-// An answer that comes by and by. Both are called from the thread of the connections and must not block.
+// A streamed answer. Both functions run on the connections' thread and must not block.
 class Source {
  public:
   virtual ~Source() = default;
-  // Gives what there is; it may be nothing. Called after each wake(), and when the client has taken what was
-  // given.
+  // Returns the available output, which may be empty. Called after each wake(), and when the client has
+  // received the previous output.
   virtual void pull(Outgoing&) = 0;
-  // The client is gone before the end. The last call.
+  // The client disconnected before the end. The last call.
   virtual void gone() = 0;
 };
 
-// One request's way to its answer. Thread-safe. Exactly one of answer() and stream() is called, once.
+// Connects one request to its answer. Thread-safe. Call exactly one of answer() and stream(), once.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -60,7 +60,7 @@ class Exchange {
 
 // "Not Found".
 const char* reason_of(int status);
-// ASCII letters in lower case: names of hosts, headers and types are alike without regard to it.
+// ASCII letters in lower case: names of hosts, headers and types are case-insensitive.
 std::string lower(std::string_view);
 
 }  // namespace gimbal::http

@@ -1,5 +1,5 @@
-// TLS for connections, by OpenSSL 3, which is looked for on this machine only where TLS is asked for: the
-// program needs no library for the rest.
+// TLS through OpenSSL 3, which is loaded at run time and only if TLS is enabled: the program has no link
+// dependency on it.
 #pragma once
 #include <memory>
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace gimbal::http {
 
-// What one server's connections share: its certificate and key.
+// The certificate and key, shared by a server's connections.
 class TlsContext {
  public:
-  // PEM files: the certificate with those that vouch for it behind it, and its key without a password.
-  // Errors: Unsupported (no-tls-library) where OpenSSL 3 is missing; Usage, naming the file, for what cannot
-  // be read, is no such thing, or does not belong together.
+  // Loads PEM files: the certificate chain (leaf first) and its key, without a password. Errors:
+  // Unsupported (no-tls-library) if OpenSSL 3 is missing; Usage, naming the file, if it is unreadable or
+  // invalid, or if key and certificate do not match.
   static Result<std::shared_ptr<const TlsContext>> load(const std::string& certificate,
                                                         const std::string& key);
   ~TlsContext();
@@ -25,24 +25,24 @@ class TlsContext {
   void* context_;
 };
 
-// One connection's side of it: bytes in, bytes out, no socket. Of one thread.
+// The TLS state of one connection: bytes in, bytes out, no socket. Not thread-safe.
 class TlsStream {
  public:
   enum class State : uint8_t {
     Open,
-    Ended,  // the client said that nothing more comes
-    Failed  // what came is no TLS, or was changed on its way; to_client() may have an alert
+    Ended,  // the client closed the TLS session
+    Failed  // invalid or corrupted input; to_client() may have an alert
   };
-  // nullptr: no memory.
+  // nullptr: out of memory.
   static std::unique_ptr<TlsStream> create(std::shared_ptr<const TlsContext>);
   ~TlsStream();
 
-  // What came from the client; appends what it says to `text`.
+  // Consumes bytes from the client; appends the decrypted text to `text`.
   State received(std::string_view bytes, std::string& text);
-  // Behind the handshake.
+  // Encrypts text. Call it after the handshake.
   State say(std::string_view text);
   void say_end();
-  // Moves what must be sent to the end of `to`.
+  // Moves pending output to the end of `to`.
   void to_client(std::string& to);
 
  private:

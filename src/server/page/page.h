@@ -1,12 +1,12 @@
-// The web page that people see at "/": one file with everything in it, which asks the APIs beside it. It has
-// nothing secret, so it needs no key; what it asks for does.
+// The web page at "/": one self-contained file that calls the server's APIs. It has no secrets, so it needs
+// no key; its API requests do.
 #pragma once
 #include "server/http/message.h"
 
 namespace gimbal::page {
 
-// The page; 304 where the client has this one already; a few lines of plain text for one that does not take
-// gzip, such as curl. `version`: of gimbal.
+// The page; 304 if the client has the current one; a few lines of plain text for clients without gzip, such
+// as curl. `version`: of gimbal.
 http::Response response(const http::Request&, const std::string& version);
 
 }  // namespace gimbal::page
