@@ -1,5 +1,5 @@
-// Runs a template's tree. One object renders once. The first error sticks: from then on every evaluation
-// answers Undefined at once, so that nothing needs to ask in between.
+// Evaluates a template's tree. One object renders once. The first error sticks: later evaluations return
+// Undefined at once, so callers need no checks in between.
 #pragma once
 #include <optional>
 #include <utility>
@@ -12,7 +12,7 @@ namespace gimbal::tmpl {
 struct Scope {
   Scope* parent = nullptr;
   std::vector<std::pair<std::string_view, Value>> names;
-  const Value* find(std::string_view name) const;  // here, not in a parent
+  const Value* find(std::string_view name) const;  // searches this scope only, not its parents
   void set(std::string_view name, const Value& v);
 };
 
@@ -23,12 +23,12 @@ struct Arguments {
 
 class Interpreter;
 
-// A call of something built in: filter, test, method or function.
+// A call of a built-in filter, test, method or function.
 struct Call {
   Interpreter& in;
-  const Value& self;  // what is filtered, tested or has the method
-  const Value* a;     // one for each parameter; Absent where it was not given
-  Arguments& given;   // all of them, for those that take any number
+  const Value& self;  // the filtered or tested value, or the method's object
+  const Value* a;     // one per parameter; Absent if not given
+  Arguments& given;   // all of them, for natives with any number of parameters
 };
 
 struct Native {
@@ -50,10 +50,10 @@ class Interpreter {
   Heap heap;
   const RenderOptions& options() const { return options_; }
 
-  Value fail(std::string_view what, const char* reason = "");                       // answers Undefined
-  Value stop(std::string_view what) { return fail(what, reason::kTemplateLimit); }  // at one of RenderLimits
+  Value fail(std::string_view what, const char* reason = "");                       // returns Undefined
+  Value stop(std::string_view what) { return fail(what, reason::kTemplateLimit); }  // a RenderLimits error
   bool failed() const { return error_.has_value(); }
-  // Counts work; false, and an error, when a limit is reached.
+  // Counts work; false, with an error, if a limit is reached.
   bool spend(uint64_t steps);
 
   // ---- values (operators.cpp)
@@ -63,7 +63,7 @@ class Interpreter {
   Value attribute(const Value& of, std::string_view name);
   Value item(const Value& of, const Value& index);
   Value slice(const Value& of, const Value& begin, const Value& end, const Value& step);
-  // What a loop goes through. An error, and nothing, for what has no items.
+  // The items of an iterable. Empty, with an error, for other values.
   std::vector<Value> items(const Value& of);
   Text escaped(const Text&);
   Value concatenate(const std::vector<Value>& parts, bool escapes = false);
@@ -91,7 +91,7 @@ class Interpreter {
   Flow choose(const Statement& s);
   void loop(const Statement& s, const Value& over, Scope* around, size_t depth);
   void assign(const Expression& target, const Value& v, bool loop_target = false);
-  Text captured(const std::vector<const Statement*>& statements);  // in a scope of its own
+  Text captured(const std::vector<const Statement*>& statements);  // in its own scope
   Value captured_str(const std::vector<const Statement*>& statements) {
     return heap.str(captured(statements));
   }
@@ -103,7 +103,7 @@ class Interpreter {
   Scope* scope(Scope* parent);
   Value from_json(const Json& j, std::string_view key, bool foreign, int depth);
 
-  // The stack is bounded: everything that recurses holds one of these.
+  // Bounds the stack: every recursive function holds one of these.
   struct Level {
     explicit Level(Interpreter& in) : in(in) {
       if (++in.depth_ > kMaxDepth) in.fail("the calls are nested too deeply");
@@ -123,7 +123,7 @@ class Interpreter {
   Scope* scope_ = nullptr;
   Text* out_ = nullptr;
   size_t written_ = 0;
-  size_t closures_ = 0;  // macros made: these keep their scopes
+  size_t closures_ = 0;  // macros created: these keep their scopes
   std::deque<Scope> scopes_;
 };
 

@@ -1,5 +1,5 @@
-// A template's source as tokens: the text between tags, with the white space rules of trim_blocks and
-// lstrip_blocks already applied, and the words inside of tags.
+// Splits a template's source into tokens: the text between tags, with the white-space rules of trim_blocks
+// and lstrip_blocks applied, and the words inside tags.
 #pragma once
 #include <string>
 #include <string_view>
@@ -23,16 +23,16 @@ struct Lexeme {
     Sign,
     End
   } kind;
-  std::string_view text;  // within the source; of a Str with its quotes
+  std::string_view text;  // within the source; a Str includes its quotes
   int line;
   bool is(std::string_view sign) const { return kind == Sign && text == sign; }
   bool names(std::string_view word) const { return kind == Name && text == word; }
 };
 
-// Line ends as "\n", and without one at the very end: what lex() takes.
+// Converts line ends to "\n" and removes one at the very end: the input of lex().
 std::string normal_source(std::string_view source);
 
-// The last one is End. Errors: Malformed, with the line.
+// The last token is End. Errors: Malformed, with the line.
 Result<std::vector<Lexeme>> lex(std::string_view source);
 
 // An error of a template: "chat template, line 3: ...".

@@ -1,4 +1,4 @@
-// The tables of what is built in, and what their functions share.
+// The tables of built-ins, and helpers of their functions.
 #pragma once
 #include <span>
 
@@ -19,14 +19,14 @@ inline const Native* find(std::span<const Native> table, std::string_view name) 
 inline Value text_of(Call& c, Text t) { return c.in.heap.str(std::move(t)); }
 inline bool given(const Value& v) { return !v.absent(); }
 inline bool flag(const Value& v, bool otherwise) { return given(v) ? truth(v) : otherwise; }
-// A whole number; an error, and `otherwise`, for anything else.
+// A whole number; `otherwise` if absent; for anything else also an error.
 inline int64_t whole(Call& c, const Value& v, int64_t otherwise) {
   if (!given(v)) return otherwise;
   if (v.is_integer()) return v.as_integer();
   c.in.fail(format("expected a whole number, found {}", type_name(v)));
   return otherwise;
 }
-// An argument that must be a string.
+// A string argument; `otherwise` if absent; for anything else also an error.
 inline std::string_view str(Call& c, const Value& v, std::string_view otherwise = {}) {
   if (!given(v)) return otherwise;
   if (v.is(Kind::Str)) return v.str();

@@ -1,5 +1,5 @@
-// What the parsers of expressions and of statements share: the lexemes and one sticky error. After an error
-// every word is the end of the text, so all loops end.
+// Shared by the parsers of expressions and statements: the lexemes and one sticky error. After an error,
+// every lexeme reads as the text's end, so all loops end.
 #pragma once
 #include <optional>
 
@@ -21,12 +21,12 @@ class Parser {
     return lexemes_[error_ || at_ + 1 >= lexemes_.size() ? lexemes_.size() - 1 : at_ + 1];
   }
   Lexeme take();
-  bool take(std::string_view sign);  // when it is there
+  bool take(std::string_view sign);  // if present
   bool take_word(std::string_view word);
   void expect(std::string_view sign);
   std::string_view expect_name();
   void fail(std::string_view what, Code code = Code::Malformed);
-  std::string seen() const;  // what now() is, for an error
+  std::string seen() const;  // describes now(), for an error
 
   // ---- expressions (expression_parser.cpp)
   enum class Conditionals : uint8_t { No, Yes };
@@ -48,7 +48,7 @@ class Parser {
   const Expression* test(const Expression* of);    // after the "is"
   const Expression* list();
   const Expression* dict();
-  // One expression, or several with commas between. `end`: a word that may follow a last comma.
+  // One expression, or several separated by commas. `end`: a word that may follow a trailing comma.
   const Expression* tuple(Conditionals = Conditionals::Yes, bool in_parentheses = false,
                           std::string_view end = {});
   std::vector<Argument> arguments();
@@ -69,10 +69,10 @@ class Parser {
   const Statement* with(Statement*);
   const Expression* target();
   void parameters(Statement*);
-  // The body up to {% end %}; the end tag is taken.
+  // Parses the body up to {% end %}, including the end tag.
   void last_branch(Statement*, std::string_view end);
 
-  // Nesting, which the evaluator follows with its own stack.
+  // Bounds the nesting, which the evaluator follows by recursion.
   struct Deeper {
     explicit Deeper(Parser& p) : p(p) {
       if (++p.depth_ > kMaxNesting) p.fail("this is nested too deeply");
@@ -86,7 +86,7 @@ class Parser {
   std::vector<Lexeme> lexemes_;
   size_t at_ = 0;
   int depth_ = 0, loops_ = 0;
-  std::vector<Statement*> macros_;  // around this place
+  std::vector<Statement*> macros_;  // enclosing the current position
   std::optional<Error> error_;
 };
 

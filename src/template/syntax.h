@@ -37,7 +37,7 @@ struct Expression {
     Compare,      // items[0] signs[0] items[1] signs[1] ...
     And,          // items[0] and items[1] and ...
     Or,           //
-    Conditional,  // items[0] if items[1] else items[2]; which may be null
+    Conditional,  // items[0] if items[1] else items[2]; items[2] may be null
   } kind;
   int line;
   std::string_view name{};
@@ -48,13 +48,13 @@ struct Expression {
 };
 
 struct Branch {
-  const Expression* test;  // null: else
+  const Expression* test;  // null: the else branch
   std::vector<const Statement*> body;
 };
 
 struct Parameter {
   std::string_view name;
-  const Expression* otherwise;  // null: none
+  const Expression* otherwise;  // default value; null: none
 };
 
 struct Statement {
@@ -62,14 +62,14 @@ struct Statement {
     Data,         // text
     Print,        // value
     If,           // branches
-    For,          // target in value, if test: branches[0], branches[1] when there was nothing
+    For,          // target in value, if test: branches[0]; branches[1] if there were no items
     Set,          // target = value
-    SetBlock,     // target = branches[0], through the filters of value when it is not null
+    SetBlock,     // target = branches[0], through the filters of value if not null
     Macro,        // text(parameters): branches[0]
     CallBlock,    // value, a Call; parameters and branches[0] of caller()
     With,         // parameters: branches[0]
     FilterBlock,  // value: filters over branches[0]
-    Scope,        // branches[0] with names of its own: generation, autoescape, block
+    Scope,        // branches[0] in its own scope: generation, autoescape, block
     Break,
     Continue,
   } kind;
@@ -92,7 +92,7 @@ struct Tree {
   std::deque<Statement> statements;
 };
 
-// Errors: Malformed with the line, for what is no template; Unsupported for tags that would read other files.
+// Errors: Malformed with the line, for an invalid template; Unsupported for tags that read other files.
 Result<std::unique_ptr<const Tree>> parse(std::string_view source);
 
 }  // namespace gimbal::tmpl

@@ -1,6 +1,6 @@
-// Chat templates: the Jinja that a model file carries in tokenizer.chat_template, rendered byte for byte as
-// Python's jinja2 does in the sandbox of transformers (trim_blocks, lstrip_blocks, loop controls; tojson
-// keeps order and characters). A template reads nothing but its variables and the clock it is given.
+// Chat templates: the Jinja in a model file's tokenizer.chat_template. Renders byte for byte like Python's
+// jinja2 in the sandbox of transformers (trim_blocks, lstrip_blocks, loop controls; tojson keeps order and
+// characters). A template reads only its variables and the given clock.
 #pragma once
 #include <ctime>
 #include <memory>
@@ -19,7 +19,7 @@ struct Tree;
 }
 
 struct RenderLimits {
-  uint64_t steps = 20'000'000;  // evaluations, and the length of what they look at
+  uint64_t steps = 20'000'000;  // evaluations, plus the lengths of their operands
   size_t output_bytes = size_t(64) << 20;
   size_t memory_bytes = size_t(512) << 20;  // of values
 };
@@ -31,12 +31,12 @@ struct RenderOptions {
 
 struct Rendered {
   std::string text;
-  // The bytes that came in with the variables, in order. Not among them: strings directly in the variables
+  // The bytes that came from the variables, in order. Excluded: strings directly in the variables
   // (bos_token and the like), and plain words under the key "role".
   std::vector<tmpl::Span> foreign;
 };
 
-// Error::reason of what a template itself refused, by raise_exception(), and of one of RenderLimits.
+// Values of Error::reason: an error raised by the template's raise_exception(); one of RenderLimits.
 namespace reason {
 inline constexpr const char* kTemplateRaised = "template-raised";
 inline constexpr const char* kTemplateLimit = "template-limit";
@@ -44,14 +44,14 @@ inline constexpr const char* kTemplateLimit = "template-limit";
 
 class Template {
  public:
-  // Errors: Malformed, naming the line; Unsupported for what would read other files.
+  // Errors: Malformed, naming the line; Unsupported for tags that read other files.
   static Result<Template> parse(std::string_view source);
   Template(Template&&) noexcept;
   Template& operator=(Template&&) noexcept;
   ~Template();
 
-  // `variables`: an object. Thread-safe. Errors: Failed, naming line and construct: what the template raised,
-  // a mistake in it, a limit that was reached.
+  // `variables`: an object. Thread-safe. Errors: Failed, naming line and construct: an error raised by the
+  // template or a fault in it, or a limit that was reached.
   Result<Rendered> render(const Json& variables, const RenderOptions& options) const;
 
  private:

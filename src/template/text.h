@@ -1,6 +1,6 @@
-// Text of a template: UTF-8 bytes that remember which of them came in with the variables. So a tokenizer can
-// tell what the template wrote ("<|im_end|>") from what a user wrote, whatever was done to the strings
-// between.
+// Text in a template: UTF-8 bytes that remember which of them came from the variables. So the tokenizer can
+// distinguish the template's own text ("<|im_end|>") from a user's text, whatever operations the template
+// applied to its strings.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,18 +15,18 @@ struct Span {
 
 struct Text {
   std::string bytes;          // well-formed UTF-8
-  std::vector<Span> foreign;  // what came in with the variables: in order, not touching each other
-  bool markup = false;        // was escaped for HTML, or marked |safe
+  std::vector<Span> foreign;  // parts from the variables: in order, not adjacent to each other
+  bool markup = false;        // HTML-escaped, or marked |safe
 
   void append(std::string_view part, bool is_foreign);
   void append(const Text& part) { append(part, 0, part.bytes.size()); }
   void append(const Text& part, size_t begin, size_t end);
-  // Other bytes in place of this text's: foreign as a whole when a part of it was.
+  // A text with other bytes: all foreign if any part of this text is.
   Text with(std::string other) const;
 };
 
-// ---- Unicode. Letters and their cases are known for ASCII, Latin, Greek, Cyrillic and Armenian; characters
-// of other scripts have no case here, and no letter among them is told from a sign.
+// ---- Unicode. Letters and cases are known for ASCII, Latin, Greek, Cyrillic and Armenian. In other
+// scripts, characters have no case, and letters are not distinguished from symbols.
 
 uint32_t code_at(std::string_view text, size_t at);  // at the first byte of a character
 inline size_t next_code(std::string_view text, size_t at) {
@@ -36,7 +36,7 @@ inline size_t next_code(std::string_view text, size_t at) {
 }
 void append_code(std::string& to, uint32_t code);
 size_t count_codes(std::string_view text);
-// The byte where character number `index` begins; the end when there are fewer.
+// The byte offset of character number `index`; the end if there are fewer.
 size_t byte_of(std::string_view text, size_t index);
 
 bool is_space(uint32_t code);  // as Python's str.isspace()
@@ -48,7 +48,7 @@ uint32_t lower_of(uint32_t code);
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 
-// The ends of what is left without leading or trailing characters of `set`; white space when it is null.
+// The range without leading or trailing characters of `set`; null: white space.
 Span stripped(std::string_view text, const std::string_view* set, bool left, bool right);
 
 }  // namespace gimbal::tmpl

@@ -1,6 +1,6 @@
-// What a template computes with: Python's values, as far as templates see them. A Value is two words and is
-// copied; what it points to belongs to a Heap and lives until that goes, so values may refer to each other in
-// any way.
+// The values of templates: a subset of Python's. A Value is two words and is copied. The data that it
+// points to belongs to a Heap and lives as long as the Heap, so values may refer to each other
+// freely.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Dict;
 struct Object;
 struct Missing;
 
-// Absent: an argument that was not given. No template sees it.
+// Absent: an argument that was not given; invisible to templates.
 enum class Kind : uint8_t { Absent, Undefined, None, Bool, Int, Float, Str, List, Dict, Object };
 
 struct Value {
@@ -83,10 +83,10 @@ struct Value {
   std::string_view str() const { return text->bytes; }
 };
 
-// Everything that Python iterates over by position.
+// All iterables with items by position.
 enum class ListKind : uint8_t { List, Tuple, Range, Keys, Values, Items, Generator, Group };
 
-// How much there is below a list or dict, shared parts counted each time: what walking through it costs.
+// The size of a list or dict with its contents, shared parts counted each time: the cost of a traversal.
 struct Extent {
   uint32_t weight = 1, depth = 1;
 };
@@ -96,7 +96,7 @@ struct List {
   std::vector<Value> items;
   std::array<int64_t, 3> range{};  // start, stop, step of a Range
   Extent extent{};
-  mutable bool used_up = false;  // a Generator gives its items once
+  mutable bool used_up = false;  // a Generator yields its items once
   bool is_sequence() const {
     return kind != ListKind::Generator && kind != ListKind::Keys && kind != ListKind::Values &&
            kind != ListKind::Items;
@@ -111,7 +111,7 @@ struct Dict {
   void set(const Value& key, const Value& value);
 };
 
-// Why a value is undefined: `owner` has no `name`; without an owner a variable.
+// Why a value is undefined: `owner` lacks `name`; without an owner, no such variable.
 struct Missing {
   std::string name;
   const char* owner;  // a Python type name, or null
@@ -120,20 +120,20 @@ struct Missing {
 struct Statement;
 struct Scope;
 
-// What has state, or can be called.
+// A value with state, or a callable.
 struct Object {
   enum Type : uint8_t { Namespace, Macro, Method, Builtin, Loop, Cycler, Joiner } type;
   std::string_view name;             // of a macro, method or function
-  Value self;                        // a Method's subject; what a Loop goes through (a List)
+  Value self;                        // of a Method: its subject; of a Loop: the iterated List
   Dict fields;                       // of a Namespace
-  const Statement* macro = nullptr;  // of a Macro; of a recursive Loop its statement
-  Scope* scope = nullptr;            // where that stands
+  const Statement* macro = nullptr;  // of a Macro; of a recursive Loop: its statement
+  Scope* scope = nullptr;            // the scope of that statement
   size_t index = 0, depth = 0;       // of a Loop; index also of a Cycler and a Joiner
-  Value last;                        // what loop.changed() saw
+  Value last;                        // arguments of the last loop.changed()
 };
 
-// Owns what values point to. Its user bounds what it holds, and how deep and heavy values become, by asking
-// for them (Interpreter::spend).
+// Owns the data of values. The interpreter queries bytes() and largest() to bound total size, depth and
+// weight (Interpreter::spend).
 class Heap {
  public:
   const Text* text(Text t);
@@ -142,7 +142,7 @@ class Heap {
   Value list(std::vector<Value> items, ListKind kind = ListKind::List) {
     return list({kind, std::move(items)});
   }
-  Value range(int64_t start, int64_t stop, int64_t step);  // step not 0; its length is the caller's worry
+  Value range(int64_t start, int64_t stop, int64_t step);  // step not 0; the caller bounds its length
   Value dict(Dict d);
   Object* object(Object::Type type, std::string_view name = {});
   Value undefined(std::string_view name, const char* owner);
@@ -166,7 +166,7 @@ class Heap {
 uint32_t weight(const Value&);
 bool truth(const Value&);
 bool equal(const Value&, const Value&);
-// Below 0, 0, above 0; false when Python refuses to order the two.
+// `order`: below 0, 0, above 0. False if Python cannot order the two.
 bool compare(const Value&, const Value&, int& order);
 bool hashable(const Value&);
 const char* type_name(const Value&);      // "str", "list", "NoneType", ...
@@ -176,14 +176,14 @@ std::string why_undefined(const Value&);  // "'x' is undefined"
 std::string repr(const Value&);
 Text to_text(const Value&);  // Python's str()
 std::string float_text(double);
-// json.dumps(ensure_ascii=False). `indent`: below 0 for one line. False when it meets what JSON does not
-// have; `bad` is then its type name.
+// json.dumps(ensure_ascii=False). `indent`: below 0 for one line. False for a value that JSON cannot
+// represent; `bad` is then its type name.
 struct JsonStyle {
   int indent = -1;
   std::string_view item = ", ", key = ": ";
   bool sort_keys = false, ascii = false;
 };
 bool to_json(const Value&, const JsonStyle&, std::string& out, std::string& bad);
-bool has_foreign(const Value&);  // text anywhere in it that came in with the variables
+bool has_foreign(const Value&);  // any text in it that came from the variables
 
 }  // namespace gimbal::tmpl
