@@ -1,5 +1,5 @@
-// A chat request with tools and a form of the answer, as a prompt and the grammar of its answer. Both the
-// server's APIs and the public library make their prompts here.
+// Turns a chat request with tools and a required form of the answer into a prompt and a grammar. Used by
+// the server's APIs and the public library.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,37 +15,37 @@ struct ChatRequest {
   // {role, content (a text or null), tool_calls, tool_call_id, reasoning_content}
   Json messages = Json::array();
   Json tools = Json::array();  // {type: function, function: {name, description, parameters}}
-  bool calls = true;           // the answer may call them
-  bool must_call = false;      // it must call one of them, or
-  std::string only = {};       // the one of this name
-  bool one_call = false;       // at most one
-  bool thinks = true;          // where the model can
-  bool asks_to_think = false;  // explicitly
-  std::string effort = {};     // of its thinking: "low", "medium", "high"; empty: its own
+  bool calls = true;           // the answer may call tools
+  bool must_call = false;      // it must call one of them
+  std::string only = {};       // if not empty: the only tool that it may call
+  bool one_call = false;       // at most one call
+  bool thinks = true;          // allow reasoning, if the model supports it
+  bool asks_to_think = false;  // reasoning was requested explicitly
+  std::string effort = {};     // reasoning effort: "low", "medium", "high"; empty: the model's default
   std::string begun = {};      // the beginning of the answer, which the model continues
 };
 
-// What an answer must be, and how it is read.
+// The required form of an answer, and how to parse it.
 struct AnswerForm {
-  std::optional<ToolCallFormat> calls = {};  // how the model writes calls; none: there is nothing to call
-  std::vector<std::string> instead = {};     // tools that an answer of a given form may call instead
-  std::string begin = {};                    // its beginning, which the prompt ends with
-  std::string grammar = {};                  // GBNF of the rest; empty: any text
+  std::optional<ToolCallFormat> calls = {};  // how the model writes calls; none: no calls are possible
+  std::vector<std::string> instead = {};     // tools that may be called in place of an answer of that form
+  std::string begin = {};                    // its beginning, at the end of the prompt
+  std::string grammar = {};                  // GBNF of the remainder; empty: any text
   bool completes = false;                    // GenerationRequest::completes
 };
 
-// `grammar`: GBNF that the caller wants the answer to match; empty: none. Sets request.thinks to false where
-// the form leaves no place for thinking. Errors: Usage or Unsupported, with the field at fault.
+// `grammar`: GBNF that the answer must match; empty: none. Sets request.thinks to false if the form allows
+// no reasoning. Errors: Usage or Unsupported, naming the field.
 Result<AnswerForm> answer_form(const ToolCallFormat&, const Tokenizer&, ChatRequest& request,
                                std::string grammar);
 
 struct ChatTask {
   AnswerForm form;
   std::vector<Token> tokens;  // the prompt
-  std::string text = {};      // the same, with control tokens written out
+  std::string text = {};      // the same as text, including control tokens
   std::vector<Token> begun =
-      {};  // its last tokens, which belong to the answer and are not known to the caller
-  bool opens_reasoning = false;  // the answer begins inside of <think>
+      {};  // its last tokens: they are part of the answer, but the caller does not know them
+  bool opens_reasoning = false;  // the answer begins inside <think>
   bool one_call = false;
 };
 

@@ -1,4 +1,4 @@
-// The chat template of a model file; where it has none, the one that its vocabulary was made for.
+// The chat template of a model file, or else one suggested by its vocabulary.
 #pragma once
 #include <string>
 
@@ -13,15 +13,15 @@ namespace gimbal {
 struct ChatTemplate {
   enum class Origin : uint8_t {
     File,        // tokenizer.chat_template
-    Vocabulary,  // suggested by the control tokens there are
-    None,        // nothing hints at a chat model: the texts of the messages, a line each
+    Vocabulary,  // derived from the vocabulary's control tokens
+    None,        // not recognizably a chat model: message texts, one per line
   };
   Template rendering;
   Origin origin;
   std::string family;    // of Origin::Vocabulary: "chatml"
   std::string evidence;  // the control token that suggests it
   std::string bos, eos;  // the variables bos_token and eos_token
-  ToolCallFormat calls;  // how its model writes calls of tools
+  ToolCallFormat calls;  // how the model writes tool calls
 
   // Errors: those of Template::parse(), naming the file's key.
   static Result<ChatTemplate> of(const Metadata& metadata, const Tokenizer& tokenizer);
@@ -29,7 +29,7 @@ struct ChatTemplate {
   Result<Rendered> render(Json variables, const RenderOptions& options) const;
 };
 
-// For people, when the template is not the file's own: which one it is, and why. Else empty.
+// For people, if the template is not the file's own: its name and the reason. Else empty.
 std::string note_of(const ChatTemplate&);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// The messages of a chat, and what its user can do to them.
+// The messages of a chat, and edits by its user.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@ namespace gimbal {
 class Conversation {
  public:
   const std::vector<ChatMessage>& messages() const { return messages_; }
-  std::string system() const;         // empty where there is none
+  std::string system() const;         // empty: no system prompt
   void set_system(std::string text);  // empty: none
 
   void ask(std::string text) { messages_.push_back({"user", std::move(text)}); }
@@ -22,14 +22,14 @@ class Conversation {
   bool waits() const { return !messages_.empty() && messages_.back().role == "user"; }
 
   void clear();                       // all but the system prompt
-  std::optional<std::string> undo();  // the last question and its answer; gives back the question
-  bool forget_answer();               // of the last question, which then waits again
-  // The oldest question and what follows up to the next one. False when only the last question is left.
+  std::optional<std::string> undo();  // removes the last question and its answer; returns the question
+  bool forget_answer();               // of the last question, which is then unanswered again
+  // Drops the oldest question and its answer. False if only the last question is left.
   bool drop_oldest();
 
   // {"messages": [{"role", "content", "reasoning_content"}]}
   std::string to_json() const;
-  // Errors: Usage, saying what is wrong with it.
+  // Errors: Usage, with the fault.
   static Result<Conversation> from_json(const std::string& text);
 
  private:

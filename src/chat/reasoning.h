@@ -1,5 +1,5 @@
-// Tells the reasoning of a model from its answer while the text streams: what stands between <think> and
-// </think>; or, where control tokens divide an answer into messages, all but the channel "final" (gpt-oss):
+// Separates reasoning from the answer while the text streams. Reasoning stands between <think> and
+// </think>; or, if control tokens divide the text into messages (gpt-oss), in all channels but "final":
 // <|channel|>analysis<|message|> ... <|end|><|start|>assistant<|channel|>final<|message|> ... <|return|>
 #pragma once
 #include <string>
@@ -10,16 +10,16 @@ namespace gimbal {
 class ReasoningSplitter {
  public:
   struct Part {
-    std::string reasoning, answer;  // what is certain of each; reasoning comes first when both are there
+    std::string reasoning, answer;  // finalized text of each; if both are present, reasoning is first
   };
   // `inside`: the text begins within the reasoning, because the prompt ended with <think>.
   explicit ReasoningSplitter(bool inside) : state_(inside ? State::Inside : State::Before) {}
 
-  // Takes the next piece. A part of it that may be the beginning of a tag is held back.
+  // Takes the next piece. Holds back a possible beginning of a tag.
   Part push(std::string_view piece);
-  // Takes a control token as it is written. Text that merely looks like one of a channel divides nothing.
+  // Takes a control token by its name. Text that merely looks like a channel's token divides nothing.
   Part control(std::string_view name);
-  Part finish();  // what was held back
+  Part finish();  // returns the held-back text
 
   bool inside() const { return state_ == State::Inside; }
   const std::string& reasoning() const { return reasoning_; }  // all so far
@@ -30,7 +30,7 @@ class ReasoningSplitter {
   void give(std::string_view text, Part& to);
 
   State state_;
-  bool channels_ = false;  // messages have been seen: tags count no more
+  bool channels_ = false;  // messages have been seen: tags are ignored from now on
   std::string held_, channel_, reasoning_, answer_;
 };
 

@@ -1,4 +1,4 @@
-// Splits the text of an answer into text, reasoning and calls of tools, while it streams.
+// Splits a streaming answer into text, reasoning and tool calls.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,14 +16,14 @@ class ReplyParser {
     std::vector<ToolCall> calls = {};
   };
 
-  // Reads answers to `task` from where the prompt ends. `tokenizer` outlives it.
+  // Parses answers to `task`, starting at the prompt's end. `tokenizer` must outlive it.
   ReplyParser(const Tokenizer& tokenizer, const ChatTask& task);
 
-  // The next piece of the answer and the token that completed it. What may be part of a mark is held back.
+  // Takes the next piece and the token that completed it. Holds back a possible part of a mark.
   Part push(std::string_view text, Token token);
-  Part finish(std::string_view text);  // the last piece, and what was held back
+  Part finish(std::string_view text);  // the last piece; also returns the held-back text
 
-  // The one call that was wanted is there: what follows is dropped.
+  // The only call that was requested is complete: later text is dropped.
   bool enough() const { return one_call_ && calls_ > 0; }
 
  private:
