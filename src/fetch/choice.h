@@ -1,4 +1,4 @@
-// Which files of a repository are the model that is meant: one quantization, all parts of it.
+// Selects the files of a repository that form the requested model: one quantization, all of its parts.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,23 +14,23 @@ struct RemoteName {
   uint64_t bytes = 0;
 };
 
-// A model that a repository has.
+// A model in a repository.
 struct FileChoice {
-  std::string quant;          // "Q4_K_M", in capitals; empty where the name tells none
-  std::vector<size_t> files;  // of the list, in the order of the parts
+  std::string quant;          // "Q4_K_M", in capitals; empty if the name has none
+  std::vector<size_t> files;  // indices in the list, in the order of the parts
   uint64_t bytes = 0;         // of all of them
   std::string path;           // of the first
 };
 
-// Those quantizations that are taken where none is named, most wanted first.
+// The quantizations to try if an address names none, most preferred first.
 std::span<const char* const> default_quants();
 
-// Every model among the files. Vision projectors (mmproj) and importance matrices are none. A split model
-// that lacks a part is left out.
+// All models among the files. Excludes vision projectors (mmproj), importance matrices and split models
+// with missing parts.
 std::vector<FileChoice> choices(const std::vector<RemoteName>& files);
 
-// The one that the address names. Errors: NotFound with what there is, with sizes; Usage (ambiguous-model)
-// where several are equally good.
+// The model that the address names. Errors: NotFound, with the available models and their sizes; Usage
+// (ambiguous-model) if several fit equally well.
 Result<FileChoice> choose(const std::vector<RemoteName>& files, const ModelAddress&);
 
 }  // namespace gimbal

@@ -1,7 +1,7 @@
-// libcurl, opened when something is fetched and not before: the program starts without it, and on machines
-// that have none.
+// libcurl, loaded on the first download. The program starts without it, also on machines that do not have
+// it.
 #pragma once
-// Older libraries than the header know the older names of two options.
+// Older libraries only know the old names of two options.
 #define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
 
@@ -12,7 +12,7 @@
 namespace gimbal {
 
 struct Curl {
-  // The one of this process, for ever; thread-safe. Errors: Unsupported, with the package to install.
+  // The process's only instance, never freed; thread-safe. Errors: Unsupported, with a package to install.
   static Result<const Curl*> open();
 
   decltype(&curl_easy_init) init;

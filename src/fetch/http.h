@@ -1,4 +1,4 @@
-// Questions over HTTP whose answers fit into memory: what a server has, and pieces of files.
+// HTTP requests whose answers fit into memory: metadata, and pieces of files.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace gimbal {
 
-// A token and the one origin that may see it: it goes to no other host, whatever a redirection says, and in
-// clear to this machine only.
+// A token and the only origin that may receive it. It is never sent to another host, even after a redirect,
+// and only to this machine without encryption.
 struct Credential {
   std::string token, origin;
   bool for_url(const Url& u) const {
@@ -21,7 +21,7 @@ struct Credential {
   }
 };
 
-// Asked now and then while something takes long; false ends it.
+// Polled during long operations; return false to cancel.
 class Patience {
  public:
   virtual ~Patience() = default;
@@ -30,19 +30,19 @@ class Patience {
 
 struct HttpAnswer {
   long status = 0;
-  std::map<std::string, std::string> headers;  // names in lower case; of the last answer
-  std::map<std::string, std::string> first;    // the same of the first one, where it was a redirection
+  std::map<std::string, std::string> headers;  // lower-case names; of the last response
+  std::map<std::string, std::string> first;    // the same of the first response, if that was a redirect
   std::string body;
-  Url url;                    // that answered in the end
-  std::optional<Reach> from;  // where the last redirection was; nothing: there was none
+  Url url;                    // of the last response
+  std::optional<Reach> from;  // where the last redirect came from; empty: no redirect
   Reach reached = Reach::Public;
 
   std::string header(const char* name) const;
-  // A line as libcurl gives it. False when there are too many.
+  // Takes a header line from libcurl. False if there are too many.
   bool take_header(std::string_view line);
-  // "bytes 0-0/1234" of the answer to a range; nothing where it tells none.
+  // Parsed from "bytes 0-0/1234", the header of a range response; empty if absent or without a total.
   struct Range {
-    uint64_t begin, end, total;  // end: behind the last byte
+    uint64_t begin, end, total;  // end: one past the last byte
   };
   std::optional<Range> range() const;
 };
@@ -56,13 +56,13 @@ class Http {
   struct Question {
     std::string url;
     const Credential& credential;
-    uint64_t begin = 0, end = 0;     // of a range; end 0: none is asked for
-    size_t max_body = 64 << 20;      // of the answer; more is an error
-    bool headers_only = false;       // the body is not waited for
-    std::optional<Reach> from = {};  // of an address that an earlier answer led to: HttpAnswer::from
+    uint64_t begin = 0, end = 0;     // of a range; end 0: no range
+    size_t max_body = 64 << 20;      // bytes of the response; more is an error
+    bool headers_only = false;       // do not wait for the body
+    std::optional<Reach> from = {};  // if an earlier response led to this address: HttpAnswer::from
   };
-  // Follows up to ten redirections, none of them into a network (fetch/reach.h); a status that is an error is
-  // an answer. Tries again where the way there fails. Errors: Failed, with the host and what happened;
+  // Follows up to ten redirects, none of them into a private network (fetch/reach.h). An error status is a
+  // result, not an Error. Retries failed connections. Errors: Failed, with the host and the cause;
   // Cancelled.
   Result<HttpAnswer> get(const Question&);
 
@@ -78,10 +78,10 @@ class Http {
   Patience& patience_;
 };
 
-// What every request has: certificates, time limits, headers. `error`: CURL_ERROR_SIZE bytes.
+// Sets what all requests share: certificates, time limits, headers. `error`: CURL_ERROR_SIZE bytes.
 void prepare(const Curl&, CURL*, const std::string& url, HeaderList& headers, char* error);
-// Who gets the answer of a question, and is asked whether to go on with it: libcurl's callbacks, and what
-// they are given.
+// libcurl's callbacks with their arguments: `header` and `body` receive the response, `go_on` decides
+// whether the transfer continues.
 struct AnswerCallbacks {
   curl_write_callback header, body;
   void* to;
@@ -89,9 +89,9 @@ struct AnswerCallbacks {
   void* asked;
 };
 void deliver_to(const Curl&, CURL*, const AnswerCallbacks&);
-// Why libcurl gave up.
+// The reason why libcurl gave up.
 Error connection_error(const Curl&, CURLcode, const Url&, const char* detail);
-// Whether another try may help.
+// Whether the error is transient, so that a retry may help.
 bool is_passing(CURLcode);
 Error cancelled();
 

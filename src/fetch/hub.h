@@ -1,5 +1,5 @@
-// Hugging Face, or a site that speaks as it does: what is in a repository, where its files are, and what its
-// refusals mean.
+// Hugging Face, or a site with the same API: the contents of repositories, the URLs of files and the
+// meaning of error responses.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,8 +10,8 @@
 namespace gimbal {
 
 struct HubFile : RemoteName {
-  std::string sha256;  // 64 digits; empty where the site tells none
-  std::string blob;    // its name in the cache: the sha256, or git's own hash
+  std::string sha256;  // 64 digits; empty if the site gives none
+  std::string blob;    // its name in the cache: the sha256, or git's hash
 };
 
 struct HubRevision {
@@ -21,11 +21,11 @@ struct HubRevision {
 
 class Hub {
  public:
-  // With $HF_ENDPOINT and the user's token. Errors: Usage for an endpoint or a token that is none, or when
+  // Uses $HF_ENDPOINT and the user's token. Errors: Usage for an invalid endpoint or token, or if
   // HF_HUB_OFFLINE is set.
   static Result<Hub> open();
 
-  // Errors: refused(); Failed for an answer that makes no sense.
+  // Errors: refused(); Failed for an invalid response.
   Result<HubRevision> revision(Http&, const ModelAddress&) const;
   std::string file_url(const ModelAddress&, const std::string& commit, const std::string& path) const;
   const Credential& credential() const { return credential_; }
@@ -36,12 +36,12 @@ class Hub {
   Credential credential_;
 };
 
-// HF_TOKEN, HUGGING_FACE_HUB_TOKEN, or the file that `hf auth login` writes; empty: there is none. Errors:
-// Usage for text that is no token. It is in no message.
+// HF_TOKEN, HUGGING_FACE_HUB_TOKEN, or the file that `hf auth login` writes; empty: no token. Errors: Usage
+// for text that is not a token. No message contains it.
 Result<std::string> hub_token();
 
-// What a status that is no success means, with what to do. `what`: the address as the user knows it; `token`:
-// whether one was sent. Hugging Face's own words for it are in the headers.
+// Explains an error status, with a remedy. `what`: the address as the user typed it; `token`: whether one
+// was sent. The headers hold Hugging Face's own explanation.
 Error refused(const HttpAnswer&, const std::string& what, bool token);
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
-// A file that has arrived in part: its bytes, and a note beside it which of them are missing. Both outlive
-// the program, however it ends; the note never says more than there is.
+// A partial download: its bytes, and a note beside it with the missing ranges. Both survive a crash of the
+// program; the note never claims bytes that are not there.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,33 +11,33 @@
 namespace gimbal {
 
 struct Gap {
-  uint64_t at, end;  // bytes that are missing, [at, end)
+  uint64_t at, end;  // missing bytes, [at, end)
 };
 
 // Move-only.
 class PartFile {
  public:
-  // Opens the part of `target`, or begins it. `version`: what tells this content from another one of the same
-  // size (a hash, an ETag); empty: nothing does, and a part of an earlier run is not trusted. Errors: Failed
-  // with the system's reason.
+  // Opens the part file of `target`, or creates it. `version`: distinguishes this content from other
+  // content of the same size (a hash, an ETag). If it is empty, parts of earlier runs are not trusted.
+  // Errors: Failed with the system's reason.
   static Result<PartFile> open(const std::string& target, uint64_t bytes, const std::string& version);
   PartFile(PartFile&&) noexcept;
   ~PartFile();
 
   uint64_t bytes() const { return bytes_; }
-  bool discarded() const { return discarded_; }  // open() found a part of something else
+  bool discarded() const { return discarded_; }  // open() found a part of other content
   uint64_t missing() const;
   int descriptor() const { return fd_; }
-  // Whoever fills one moves its `at`.
+  // The thread that fills a gap advances its `at`.
   std::vector<Gap> gaps;
-  // Missing bytes in at most so many pieces of a useful size.
+  // Splits the missing bytes into at most `pieces` gaps of a useful size.
   void cut(size_t pieces);
-  // Everything is missing again. False where the file cannot be emptied (errno).
+  // Marks all bytes as missing. False if the file cannot be emptied (errno).
   bool restart();
 
   // Writes the note. Errors: Failed with the system's reason.
   Status note() const;
-  // Makes it the target, whole. Errors as before.
+  // Renames the complete file to the target. Errors as before.
   Status finish();
   void remove();
 

@@ -1,4 +1,4 @@
-// Something short that another program is told over HTTP, where only its status matters.
+// Short HTTP messages to another program, where only the status matters.
 #pragma once
 #include <functional>
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace gimbal {
 
-// Whether anything can be posted here. Errors: those of Curl::open.
+// Whether POST is available on this machine. Errors: those of Curl::open.
 Status can_post();
 
-// Posts JSON, in one try and without following redirections, and answers the status. It takes `seconds` at
-// most, from the search for the address on; of an answer that goes on for ever the first 64 kB are read.
-// `go_on` is asked once a second at least; false ends it. Errors: Failed, with the host and what happened;
-// cancelled; those of can_post().
+// Posts JSON once, without redirects, and returns the status. Takes at most `seconds`, including
+// the name lookup; reads at most 64 kB of an endless response. Calls `go_on` at least once a
+// second; false cancels. Errors: Failed, with the host and the cause; cancelled; those of
+// can_post().
 Result<long> post_json(const Url&, const std::string& json, double seconds,
                        const std::function<bool()>& go_on);
 

@@ -1,4 +1,4 @@
-// What the two halves of Pull share: finding out (pull.cpp) and fetching (fetch_file.cpp).
+// Shared by the two halves of Pull: resolving (pull.cpp) and fetching (fetch_file.cpp).
 #pragma once
 #include <optional>
 

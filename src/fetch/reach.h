@@ -1,6 +1,6 @@
-// Where a redirection may lead: a site on the public network must not make this machine ask addresses that
-// only this machine can reach. The address of the connection counts, not the name, which a site's own name
-// server answers as it likes. Behind a proxy, which looks names up itself, only the name can be judged.
+// Limits redirects: a public site must not make this machine contact addresses that only this machine can
+// reach. The connection's address decides, not the name, because a site's own DNS server may resolve it to
+// any address. Only the name can be checked behind a proxy, which resolves names itself.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,26 +15,26 @@ namespace gimbal {
 
 enum class Reach : uint8_t { Public, Private, Loopback, LinkLocal };
 
-// Of IPv4 and IPv6; what is neither is LinkLocal, where nothing leads.
+// Of IPv4 and IPv6; other families count as LinkLocal, where no redirect may lead.
 Reach reach_of(const sockaddr*);
-// Of an address in letters, or of a name by itself: "localhost" is Loopback, any other one Public.
+// Of an address as text, or of a host name: "localhost" is Loopback, all others Public.
 Reach reach_of(const std::string& host);
-// Outwards, or to a place of the same kind; from this machine also into its network.
+// Allowed: outwards, or to the same kind; also from this machine into its private network.
 bool may_lead(Reach from, Reach to);
 
-// One request's connections.
+// The connections of one request.
 struct Way {
   Way(const Url&, std::optional<Reach> from);
 
-  std::optional<Reach> from;  // where a redirection was; nothing: the user named the address
-  Reach reached;              // of the connection, once there is one
-  bool refused = false;       // an address that `from` may not lead to
-  int proxy_port;             // 0: the environment names no proxy
+  std::optional<Reach> from;  // origin of a redirect; empty: the user gave the address
+  Reach reached;              // kind of the connection's address, once connected
+  bool refused = false;       // an address was blocked by may_lead()
+  int proxy_port;             // 0: the environment sets no proxy
 };
 
-// Connects to nothing that `way` refuses; it must live as long as the handle is used.
+// Blocks connections that `way` does not allow; `way` must outlive the handle.
 void keep_to(const Curl&, CURL*, Way& way);
-// Why a request failed whose way was refused.
+// The error of a request that was blocked.
 Error leads_inside(const Url& to);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// A file on a server: where it is in the end, what the server says of it, and pieces of it.
+// A file on a server: its final URL, its properties and range reads.
 #pragma once
 #include <memory>
 #include <string>
@@ -9,18 +9,18 @@
 namespace gimbal {
 
 struct Located {
-  Url url;  // behind all redirections; may be good for a while only
+  Url url;  // after all redirects; may expire
   uint64_t bytes = 0;
-  std::string unchanged;  // a strong ETag or a date; empty: the server tells neither
-  std::string sha256;     // as Hugging Face tells it; empty: it does not
+  std::string unchanged;  // a strong ETag or a date; empty: the server gives neither
+  std::string sha256;     // from Hugging Face; empty: unknown
   bool ranges = false;
-  std::optional<Reach> from = {};  // where the redirection to it was
+  std::optional<Reach> from = {};  // where the redirect to it came from
 };
 
-// Asks for the first byte. `what`: for messages. Errors: refused(); Failed where the size is not told.
+// Requests the first byte. `what`: for messages. Errors: refused(); Failed if the size is unknown.
 Result<Located> locate(Http&, const Credential&, const std::string& url, const std::string& what);
 
-// `http` and `credential` must outlive it. Errors: Unsupported where the server knows no ranges.
+// `http` and `credential` must outlive it. Errors: Unsupported if the server lacks range requests.
 Result<std::unique_ptr<RemoteFile>> open_remote(Http&, const Credential&, Located);
 
 }  // namespace gimbal

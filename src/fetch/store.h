@@ -1,5 +1,5 @@
-// Where fetched models lie: those of Hugging Face in its own cache, as its programs lay it out (blobs by
-// hash, a folder of links for each commit), those of plain URLs in gimbal's.
+// Locations of fetched models: Hugging Face's models in its own cache, in its layout (blobs by hash, a
+// folder of links per commit); those of plain URLs in gimbal's cache.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,17 +10,17 @@
 namespace gimbal {
 
 namespace reason {
-inline constexpr const char* kNotFetched = "not-fetched";  // `value` is an address whose model is not here
+inline constexpr const char* kNotFetched = "not-fetched";  // `value`: the address of a model to fetch
 }
 
-// One file, before and after it is fetched.
+// The location of one file, before and after the download.
 struct Place {
-  std::string path;  // by which it is opened
-  std::string blob;  // where its bytes are: a file of its own that `path` links to, or `path`
-  std::string lock;  // locked by whoever fetches or removes it; the Python programs use the same file
+  std::string path;  // the path to open
+  std::string blob;  // the file with its bytes: the target of the link `path`, or `path` itself
+  std::string lock;  // lock file of downloads and removals; the Python programs use the same one
 };
 
-// Errors of both: Failed when no variable says where the cache is.
+// Errors of both: Failed if no environment variable gives the cache's location.
 Result<Place> hub_place(const ModelAddress&, const std::string& commit, const std::string& file,
                         const std::string& blob);
 Result<Place> url_place(const Url&);
@@ -28,21 +28,21 @@ Result<Place> url_place(const Url&);
 // "/home/me/.cache/gimbal/models"; empty when there is no cache folder.
 std::string url_models_folder();
 
-// Makes the link of a blob that is there, whole; replaces another one. Errors: Failed with the system's
+// Creates or replaces the link to a complete blob. Errors: Failed with the system's
 // reason.
 Status link_blob(const Place&);
-// The commit that a branch was at when it was last fetched. Errors as before.
+// Records the commit that a branch pointed to at the download. Errors as before.
 Status note_commit(const ModelAddress&, const std::string& commit);
 
-// The path of a model that is on this machine already, by its address; all of its parts are. Nothing is asked
-// of any server. Where no quantization is named, the first of the default order that is here. Errors: Usage
+// Finds a fetched model by its address; all its parts must be there. Contacts no server.
+// Without a quantization: the first of the default order that is there. Errors: Usage
 // (ambiguous-model).
 Result<std::optional<std::string>> find_fetched(const ModelAddress&);
 
-// Whole files under a lock of the file system (flock). Move-only.
+// A lock of the file system (flock) on a whole file. Move-only.
 class FileLock {
  public:
-  // Nothing when somebody else has it. Makes the folders above. Errors: Failed with the system's reason.
+  // nullopt if another process holds it. Creates parent folders. Errors: Failed with the system's reason.
   static Result<std::optional<FileLock>> try_lock(const std::string& path);
   FileLock(FileLock&&) noexcept;
   ~FileLock();
@@ -52,7 +52,7 @@ class FileLock {
   int fd_;
 };
 
-// Makes a folder and those above it. Errors: Failed with the reason and what to do.
+// Creates a folder and its parents. Errors: Failed with the reason and a remedy.
 Status make_folder(const std::string& path);
 
 }  // namespace gimbal

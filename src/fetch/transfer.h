@@ -1,4 +1,4 @@
-// The bytes of one file over several connections at once, each filling a gap of a part file.
+// Downloads one file over parallel connections, each of which fills a gap of a part file.
 #pragma once
 #include <string>
 
@@ -9,9 +9,9 @@ namespace gimbal {
 
 class TransferWatch : public Patience {
  public:
-  // So much is there now; false ends it. Called several times a second.
+  // Reports progress several times a second; return false to cancel.
   virtual bool arrived(uint64_t done, uint64_t total) = 0;
-  // A connection was lost and is made anew.
+  // A connection was lost and is reopened.
   virtual void retried(const std::string& why) = 0;
 };
 
@@ -19,8 +19,8 @@ struct TransferEnd {
   enum : uint8_t {
     Complete,
     Cancelled,
-    NoRanges,  // the server sent the whole file, though a part was asked for; nothing of it was kept
-    Refused,   // `answer` has the status: perhaps the address has expired
+    NoRanges,  // the server ignored a range request and sent the whole file; nothing was kept
+    Refused,   // `answer` has the status: the URL may have expired
     Failed,    // `error`
   } how = Complete;
   HttpAnswer answer = {};
@@ -30,13 +30,13 @@ struct TransferEnd {
 struct TransferFrom {
   Url url;
   const Credential& credential;
-  std::string unchanged;  // an ETag or a date: a server whose file is another one by now says so (If-Range)
-  bool ranges = true;     // false: the file is asked for as a whole, on one connection
-  std::optional<Reach> from = {};  // where the redirection to `url` was
+  std::string unchanged;  // an ETag or a date, sent as If-Range, so that the server reports a changed file
+  bool ranges = true;     // false: requests the whole file, on one connection
+  std::optional<Reach> from = {};  // where the redirect to `url` came from
 };
 
-// Fills the gaps. What arrived is in the part file whatever the end; its note is written now and then, and at
-// the end. A connection that fails is made anew, up to five times without a byte between.
+// Fills the gaps. Arrived bytes stay in the part file in every case; the note is written periodically and
+// at the end. Reopens a failed connection, up to five times without a byte in between.
 TransferEnd transfer(const Curl&, const TransferFrom&, PartFile&, TransferWatch&);
 
 }  // namespace gimbal
