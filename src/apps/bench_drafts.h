@@ -1,4 +1,4 @@
-// gimbal bench --draft: the same text generated without drafts and with them, in turns.
+// gimbal bench --draft: generates the same text without and with drafts, alternately.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace gimbal {
 
-// What --draft names: "scripted:P", or what `run` takes.
+// The value of --draft: "scripted:P", or a source as for `gimbal run`.
 struct DraftSource {
-  std::optional<double> scripted;  // how often it is right
-  std::unique_ptr<Drafts> drafts;  // in its place
+  std::optional<double> scripted;  // probability of a correct guess
+  std::unique_ptr<Drafts> drafts;  // if not scripted
 };
-// Sets what the model must be loaded with. Errors: Usage for a P that is none; those of open_drafts().
+// Sets the options to load the model with. Errors: Usage for an invalid P; those of open_drafts().
 Result<DraftSource> open_draft_source(const std::string& word, EngineOptions&, const ModelFile&, bool quiet);
 
 struct DraftSpeed {
@@ -25,12 +25,12 @@ struct DraftSpeed {
   DraftCounts counts;                  // of the repetitions
 };
 
-// Tokens of the prompt that the text goes on from: a few random ones, repeated.
+// Prompt length in tokens: a few random ones, repeated.
 inline constexpr int kDraftPrompt = 64;
 
-// Greedy, `generate` tokens, stop tokens passed over; the first repetition is for warming up, and for the
-// draft length to find out what rows cost. Errors: the model's; Failed where the two texts differ, which
-// would be a defect of gimbal.
+// Generates `generate` tokens greedily, ignoring stop tokens. The first repetition is a warm-up, in which
+// the draft length also learns the cost of rows. Errors: the model's; Failed if the two texts differ, which
+// would be a bug of gimbal.
 Result<DraftSpeed> bench_drafts(Model&, const DraftSource&, int generate, int repetitions);
 
 Json as_json(const DraftSpeed&);

@@ -1,4 +1,4 @@
-// gimbal bench MODEL: how fast prompts and generation are, and how near to what the device gives at best.
+// gimbal bench MODEL: the speed of prompts and generation, also relative to the device's limits.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,19 +12,19 @@ namespace gimbal {
 
 struct ModelBenchOptions {
   std::string model;
-  int prompt = 512, generate = 128;  // tokens; 0: skip it
+  int prompt = 512, generate = 128;  // tokens; 0: skip the test
   int repetitions = 5;
   bool measure_again = false;
   std::optional<int> limit_megabytes;  // as in EngineOptions
   std::optional<std::string> draft;    // see apps/bench_drafts.h
 };
 
-// Errors: those of loading the model; Usage when there is nothing to measure or the context is too small.
+// Errors: those of loading the model; Usage if there is nothing to measure or the context is too small.
 Result<int> bench_model(const CommonOptions&, const ModelBenchOptions&, bool json, bool quiet);
 
-// What computing a prompt of `tokens` takes: `operations` of all matrices and of attention, and the share of
-// those of matrices that multiply bytes. `fast`: some are computed by fast rows, whose instructions have
-// limits of their own, which are not measured.
+// The work of a prompt of `tokens`: the `operations` of all matrices and of attention, and the share of
+// matrices that multiply bytes. `fast`: includes fast kernels, whose instructions have other limits, which
+// are not measured.
 struct PromptWork {
   double operations = 0, int8_share = 0;
   bool fast = false;

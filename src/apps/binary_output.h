@@ -1,5 +1,5 @@
-// Raw numbers to a file or to stdout, which must not be a terminal. A file is replaced when all of them are
-// written, so a failure leaves what was there.
+// Writes raw numbers to a file or to stdout, which must not be a terminal. An existing file is replaced
+// only when all data is written, so it survives a failure.
 #pragma once
 #include <cstdio>
 #include <functional>
@@ -13,14 +13,14 @@ namespace gimbal {
 
 class BinaryOutput {
  public:
-  // "-" and nothing: stdout. Devices and pipes are written to as they are. `is_input` tells whether a path
-  // names what is read. Errors: Usage when it does, and when stdout is a terminal; Failed with the system's
+  // "-" or no path: stdout. Writes directly to devices and pipes. `is_input` reports whether a path
+  // names an input file. Errors: Usage if it does, or if stdout is a terminal; Failed with the system's
   // reason.
   static Result<BinaryOutput> open(const std::optional<std::string>& path,
                                    const std::function<bool(const std::string&)>& is_input);
 
   Status write(const void* data, size_t bytes);
-  // Errors that show up only now belong to the result.
+  // Reports errors that only appear on closing.
   Status close();
 
  private:

@@ -1,5 +1,5 @@
-// A command declares its options, then runs. One file for each; commands.cpp holds the table of
-// them.
+// A command declares its options, then runs. One file per command; commands.cpp has the table of
+// commands.
 #pragma once
 #include <memory>
 
@@ -17,12 +17,12 @@ class Command {
  public:
   virtual ~Command() = default;
   virtual void declare(Arguments&) = 0;
-  // After the command line was read. Answers the exit code, or the failure that main() reports.
+  // Called after parsing. Returns the exit code, or the error that main() reports.
   virtual Result<int> run() = 0;
 
   bool json = false;        // every command has --json and --quiet
-  bool json_lines = false;  // what it prints with --json is a line for each event
-  bool quiet = false;       // no progress and no notes; errors and device fallbacks are still told
+  bool json_lines = false;  // with --json it prints one line per event
+  bool quiet = false;       // no progress, no notes; still reports errors and device fallbacks
 };
 
 using MakeCommand = std::unique_ptr<Command> (*)();

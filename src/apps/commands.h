@@ -1,4 +1,4 @@
-// The table of commands, and what each of them takes: for the program, for completion and for the manual.
+// The table of commands and their options, for the program, completion and the manual.
 #pragma once
 #include <memory>
 #include <span>
@@ -12,14 +12,14 @@ struct CommandRow {
   const char* name;
   const char* alias;  // "" for none
   const char* group;
-  const char* help;  // one line; "" for what is no command of users
+  const char* help;  // one line; "" hides a command from users
   MakeCommand make;
 };
 
 std::span<const CommandRow> all_commands();
-const CommandRow* find_command(const std::string& name);  // by name or alias; null when there is none
+const CommandRow* find_command(const std::string& name);  // by name or alias; nullptr if unknown
 
-// A command and its options, ready to be parsed or listed.
+// A command with its options, ready to parse or list.
 struct DeclaredCommand {
   std::unique_ptr<Command> command;
   std::unique_ptr<Arguments> arguments;

@@ -1,5 +1,5 @@
-// `gimbal run --raw` on a terminal, and with models that were not made for chats: each line is a text that
-// the model continues.
+// `gimbal run --raw` on a terminal, and for models without chat training: the model continues each line of
+// input.
 #pragma once
 #include "engine/engine.h"
 #include "runtime/generate.h"
@@ -7,12 +7,12 @@
 namespace gimbal {
 
 struct ContinuationSettings {
-  GenerateSettings generate;  // the seed is that of the first turn; each further turn takes the next number
+  GenerateSettings generate;  // its seed is for the first turn; each later turn adds 1
   bool stats = false;
   bool quiet = false;
 };
 
-// Until the user leaves. Answers the exit code.
+// Runs until the user leaves. Returns the exit code.
 Result<int> continue_texts(Engine&, const LoadedModelPtr&, const Tokenizer&, const ContinuationSettings&);
 
 }  // namespace gimbal

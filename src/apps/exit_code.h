@@ -1,4 +1,4 @@
-// What the program's exit code tells a script, and the names of failures in JSON.
+// Exit codes for scripts, and the names of errors in JSON.
 #pragma once
 #include "base/result.h"
 
@@ -6,11 +6,11 @@ namespace gimbal {
 
 enum Exit : int {
   kDone = 0,
-  kFailed = 1,         // went wrong while running; something that was named is not there
-  kUsage = 2,          // the command line makes no sense
-  kBadModel = 3,       // the model file breaks its format, or this version cannot run it
+  kFailed = 1,         // runtime error, or something named was not found
+  kUsage = 2,          // invalid command line
+  kBadModel = 3,       // the model file is malformed or unsupported
   kNoBackend = 4,      // no device satisfies the request
-  kOutOfMemory = 5,    // would not fit
+  kOutOfMemory = 5,    // not enough memory
   kInterrupted = 130,  // Ctrl-C, as shells report it
 };
 

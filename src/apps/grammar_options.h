@@ -1,4 +1,4 @@
-// The options that say which texts may be generated.
+// The options that constrain the generated text.
 #pragma once
 #include <optional>
 
@@ -11,8 +11,8 @@ class GrammarOptions {
  public:
   void declare(Arguments&);
   bool given() const { return gbnf_ || schema_; }
-  // Reads what was given. Errors: those of files, Grammar::gbnf() and json_schema_grammar(); Usage when both
-  // were given.
+  // Reads the given file. Errors: those of files, Grammar::gbnf() and json_schema_grammar(); Usage if both
+  // options are given.
   Status read();
   // With a grammar, constrains the text of these settings and completes it within its limits. Outlives them.
   // Errors: those of Constraint::create().

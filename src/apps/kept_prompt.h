@@ -1,4 +1,4 @@
-// --prompt-cache FILE: the first prompt's beginning is taken from the file, and the whole prompt is written
+// --prompt-cache FILE: restores the beginning of the first prompt from the file, and saves the whole prompt
 // there.
 #pragma once
 #include <optional>
@@ -11,16 +11,16 @@ class KeptPrompt {
  public:
   KeptPrompt(std::optional<std::string> path, bool quiet) : path_(std::move(path)), quiet_(quiet) {}
 
-  // Before the first prompt. Says what became of it. Errors: the device's.
+  // Call it before the first prompt. Notes the result. Errors: the device's.
   Status restore(const LoadedModel&, Session&);
-  // When the first prompt is computed; does nothing later, nor when the file has all of it. What goes wrong
-  // is said and no error.
+  // Call it when the first prompt is computed. Does nothing on later calls, or if the file already has all
+  // of it. Failures are notes, not errors.
   void save(const LoadedModel&, Session&);
 
  private:
   std::optional<std::string> path_;  // none: nothing to do, or done
   const bool quiet_;
-  Inputs held_;  // that the file has
+  Inputs held_;  // contents of the file
 };
 
 }  // namespace gimbal

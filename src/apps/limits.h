@@ -1,5 +1,5 @@
-// What this machine gives at best, measured once per device and build and then kept in the user's cache
-// folder: every speed is shown as a share of it.
+// The peak speeds of this machine, to which reports relate every speed. Measured once per device and build,
+// then kept in the user's cache folder.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,21 +15,21 @@ struct Limits {
   std::string instruction_set;
   int threads = 0;
   std::string measured;   // "2026-11-20"
-  std::string cached_in;  // a file; empty when it could not be kept
+  std::string cached_in;  // a file; empty if it could not be saved
   bool from_cache = false;
 };
 
-// nullopt, after a note, for a device that cannot be measured. A cache that cannot be read or written is only
-// a note. `megabytes`: of memory that is read, where that was asked for; such limits are kept apart.
+// nullopt, after a note, if the device cannot be measured. Cache failures are only notes. `megabytes`:
+// memory size of the measurement, if requested; such limits are cached separately.
 std::optional<Limits> device_limits(const Device&, bool measure_again, std::optional<int> megabytes,
                                     bool quiet);
 
-// A note when something was clearly faster than its limit: that was measured while the machine was busy.
+// Notes that a speed clearly exceeded its limit: the machine was busy during the limit's measurement.
 void doubt_limits(double largest_share);
 
 // "memory 33.9 GB/s, int8 1,940 Gop/s, fp32 490 Gop/s (amx, 2 threads; measured 2026-11-20, cached in ...)".
 std::string limits_text(const Limits&);
-Json limits_json(const std::optional<Limits>&);  // null when there are none
+Json limits_json(const std::optional<Limits>&);  // null if absent
 
 // "1.94 Top/s", "489 Gop/s".
 std::string human_operations(double per_second);

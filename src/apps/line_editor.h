@@ -1,5 +1,5 @@
-// One line after the other from stdin: on a terminal with a prompt, and with editing and history where the
-// build has libedit (cmake/line_editing.cmake).
+// Reads lines from stdin. On a terminal it shows a prompt, with editing and history if the build has
+// libedit (cmake/line_editing.cmake).
 #pragma once
 #include <memory>
 #include <optional>
@@ -11,11 +11,11 @@ class LineEditor {
  public:
   explicit LineEditor(const char* prompt);
   ~LineEditor();
-  // Without the newline. nullopt at the end of input (Ctrl-D), and when Ctrl-C interrupted it (see
+  // Without the newline. nullopt at the end of input (Ctrl-D), or if Ctrl-C interrupted it (see
   // InterruptGuard).
   std::optional<std::string> read();
-  std::optional<std::string> read(const char* prompt);  // another one, for this line
-  // On a terminal: more was typed already, as when several lines are pasted.
+  std::optional<std::string> read(const char* prompt);  // with another prompt
+  // On a terminal: more input is pending, for example pasted lines.
   bool more_waits() const;
 
  private:

@@ -1,19 +1,19 @@
-// A model by whatever names it, for commands: also by an address whose model is not on this machine yet.
+// Opens models for commands, by file, name or address; also by the address of a model that is not here yet.
 #pragma once
 #include "apps/options.h"
 #include "apps/pull_console.h"
 
 namespace gimbal {
 
-// To run it: what is not here is fetched, with its size and what fits said before. Errors: those of
-// open_model_file and of Pull; OutOfMemory, before anything is fetched, where its plan does not fit.
+// Opens a model to run it. Fetches missing files, after it reports size and fit. Errors: those of
+// open_model_file and of Pull; OutOfMemory, before fetching, if the plan does not fit.
 Result<ModelFile> open_model(const std::string& model, const CommonOptions&, bool quiet);
 
-// To look at it: of what is not here the header is read over the network, and the weights stay where they
-// are.
+// Opens a model to inspect it. Reads the header of a remote model over the network; fetches no
+// weights.
 Result<ModelFile> open_header(const std::string& model, const ModelFileOptions&, bool quiet);
 
-// The header of one that is being fetched. It must outlive the result.
+// The header of a model being fetched. The Pull must outlive the result.
 Result<ModelFile> header_of(const Pull&, const ModelFileOptions&);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// A model's plan, for commands that look at it and load nothing.
+// Plans a model for commands that inspect it without loading.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace gimbal {
 
-// With the tokenizer in memory, as it is when a model is loaded, so that what is free is the same.
+// With the tokenizer in memory, as in a real load, so that the free memory is the same.
 struct Planned {
-  std::unique_ptr<PlannedModel> draft;  // what drafts for it; nullptr: nothing
+  std::unique_ptr<PlannedModel> draft;  // the drafting model's plan; nullptr: none
   PlannedModel model;
-  std::unique_ptr<Tokenizer> tokenizer;  // where the file has one
+  std::unique_ptr<Tokenizer> tokenizer;  // nullptr if the file has none
 };
 
 // Errors: those of engine_options, open_model_file, plan_drafts and Engine::plan.
@@ -21,7 +21,7 @@ Result<Planned> plan_model(const std::string& model, const CommonOptions&, bool 
                            Result<PlannedModel> (Engine::*plan)(const ModelFile&),
                            const std::string& draft = "off");
 
-// "all 32 layers on cpu:0 (why)", or a line for each part.
+// "all 32 layers on cpu:0 (why)", or one line per part.
 std::vector<std::string> placement_lines(const PlannedModel&);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// A prompt that takes long: a bar on a terminal, and Ctrl-C between two of its batches.
+// Progress of a long prompt: a bar on a terminal, and Ctrl-C between batches.
 #pragma once
 #include <optional>
 
@@ -7,12 +7,12 @@
 
 namespace gimbal {
 
-// GenerateSettings::on_prompt is a call of it. The bar appears after a second and goes when the prompt is
-// computed or the object dies, so that what is printed next has a line of its own.
+// Callable as GenerateSettings::on_prompt. The bar appears after a second. It is removed when the prompt is
+// computed or the object is destroyed, so later output starts on its own line.
 class PromptProgress {
  public:
   explicit PromptProgress(bool wanted) { bar_.emplace("reading the prompt", wanted, Progress::Unit::Tokens); }
-  // False when Ctrl-C was pressed.
+  // False if Ctrl-C was pressed.
   bool operator()(size_t done, size_t total) {
     if (bar_) bar_->update(done, total);
     if (done == total) bar_.reset();

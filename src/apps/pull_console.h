@@ -1,4 +1,4 @@
-// What happens while a model is fetched, told to people or to programs.
+// Reports the events of a download to people or programs.
 #pragma once
 #include <optional>
 
@@ -10,14 +10,14 @@
 
 namespace gimbal {
 
-// A bar and notes on stderr; or, for programs, a line of JSON for each event on stdout. Ctrl-C ends what it
-// watches; another one ends the program.
+// A bar and notes on stderr; or, for programs, one JSON line per event on stdout. The first Ctrl-C cancels
+// the download; a second one ends the program.
 class PullConsole final : public PullWatch {
  public:
   enum class To : uint8_t { People, Programs, Nobody };
   explicit PullConsole(To to) : to_(to) {}
   bool on(const PullEvent&) override;
-  // A line of JSON with {"event": name} before the others.
+  // Prints a JSON line: {"event": name}, then `others`.
   void tell(const char* name, Json others);
 
  private:
@@ -29,11 +29,11 @@ class PullConsole final : public PullWatch {
   double told_ = 0;
 };
 
-// Whether a model would run here, and what it would take, from its header alone.
+// Whether a model would run here and its memory needs, from its header alone.
 struct Outlook {
   std::string text;  // one or two lines for people
   Json json;         // {architecture, layers, context, devices, fits, remedy}
-  Status fits;       // or why it does not, or why this version cannot run it
+  Status fits;       // or the reason why it does not fit or is unsupported
 };
 Outlook outlook(const ModelFile&, EngineOptions);
 

@@ -1,4 +1,4 @@
-// What a run was like: for --stats and for --json.
+// Reports of a run: for --stats and for --json.
 #pragma once
 #include <string>
 
@@ -10,20 +10,20 @@
 namespace gimbal {
 
 size_t device_count(const ModelPlan&);
-// With why each device was chosen, in the words of options.
+// With the reason for each device, in terms of options.
 std::vector<PlacedLayers> worded_placement(const ModelPlan&, const OpenedDevice&);
-// "4.66 GB, mapped from 'FILE'", for each stage whose weights are packed ones.
+// "4.66 GB, mapped from 'FILE'", for each stage with packed weights.
 std::vector<std::string> packed_lines(const ModelPlan&);
-// Lines for stderr, each with its newline. `before`: the model's receipt when the text began.
+// Lines for stderr, each with its newline. `before`: the model's receipt before the text.
 std::string run_stats(const LoadedModel&, const Generated&, uint64_t seed,
                       const std::vector<ReceiptLine>& before);
-// Why the text ended, when the user may wonder: empty for the usual ends.
+// The reason for an unusual end of the text; empty for the usual ends.
 std::string explain_finish(Finish, const Model&);
 // {from, steps, tokens, drafted, accepted, seconds}.
 Json drafts_json(const std::string& from, const DraftCounts&);
 // "120 of 160 kept (75 %), 2.41 tokens a step".
 std::string drafts_text(const DraftCounts&);
-// docs/cli.md has the keys.
+// Keys: see docs/cli.md.
 Json run_json(const LoadedModel&, const Generated&, const std::string& text, uint64_t seed);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// The options of a model that `gimbal serve` answers many requests with, in this process or in workers.
+// The options of a model that `gimbal serve` loads, in this process or in workers.
 #pragma once
 #include "apps/options.h"
 #include "apps/shared/sharing_options.h"

@@ -1,4 +1,4 @@
-// What repeated measurements of one thing gave.
+// Statistics of repeated measurements.
 #pragma once
 #include <algorithm>
 #include <vector>

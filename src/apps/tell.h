@@ -1,4 +1,4 @@
-// What the engine did, told on stderr and in reports: fallbacks and their reasons, progress, recovery.
+// Messages about the engine on stderr and in reports: fallbacks with reasons, progress, recovery.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,14 +9,14 @@
 namespace gimbal {
 
 std::string sentence(const Rejection&);  // "cuda: why not (what to do)"
-std::string sentence(const Fallback&);   // as in --json: without what is used in its place
+std::string sentence(const Fallback&);   // as in --json: without the replacement
 std::vector<std::string> sentences(const std::vector<Fallback>&);
 std::vector<std::string> sentences(const std::vector<Rejection>&);
 
-// Why this device; in brackets, why not those before it.
+// Why this device was chosen; in brackets, why earlier ones were not.
 std::string reason_of(const OpenedDevice&);
 
-// Tells fallbacks on stderr; unless `quiet`, also notes, and progress on a terminal.
+// Prints fallbacks on stderr; unless `quiet`, also notes, and progress on a terminal.
 EventSink tell_on_stderr(bool quiet);
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
-// The options of one command: declared once, read from the command line, and listed by --help. Numbers are
-// checked against their range here, so that every mistake is answered in the same words.
+// The options of one command: declared once, then parsed, and listed by --help. Checks number ranges here,
+// so that all range errors have the same wording.
 #pragma once
 #include <charconv>
 #include <functional>
@@ -19,30 +19,30 @@ class Arguments {
  public:
   // `command`: as in "gimbal run"; `about`: one or two lines for --help.
   Arguments(std::string command, std::string about);
-  Arguments(const Arguments&) = delete;  // what was declared points here
+  Arguments(const Arguments&) = delete;  // the declarations point into this object
 
-  // Values are written by parse() and must live until then. `names`: "-n,--tokens". `value`: the placeholder
-  // in --help.
+  // parse() writes to the given variables, which must live until then. `names`: "-n,--tokens". `value`: the
+  // placeholder in --help.
   void section(std::string title);  // of the options declared from here on
   void example(std::string line);
   void positional(const char* name, const char* help, std::optional<std::string>& to);
-  // The positional MODEL, which -m and --model give, too. An empty one is an error: a variable of a script
-  // that is not set must not name the model inside the program.
+  // The positional MODEL, also given by -m and --model. An empty one is an error: an unset variable of a
+  // script must not select the built-in model.
   void model(const char* help, std::string& to);
-  // The same for several: MODEL..., and -m as often.
+  // The same for several: MODEL..., or repeated -m.
   void models(const char* help, std::vector<std::string>& to);
   void flag(const char* names, const char* help, bool& to);
-  void help_flag();  // -h and --help, which every command has
-  // --config FILE, and every option also from that file and from the environment: port = 8080,
-  // $GIMBAL_PORT=8080. What is typed comes first, then the environment. `wanted`, when given, is asked after
-  // the command line was read; false: only what was typed counts.
+  void help_flag();  // -h and --help; every command has it
+  // Declares --config FILE. Options may then also be set in that file (port = 8080) or in the environment
+  // ($GIMBAL_PORT=8080). The command line comes first, then the environment. `wanted` is called after
+  // parsing; if false, only the command line counts.
   void configurable(std::function<bool()> wanted = [] { return true; });
-  void typed_only();  // the last one that was declared
+  void typed_only();  // the last declared option: command line only
   void text(const char* names, const char* value, const char* help, std::optional<std::string>& to);
   void text(const char* names, const char* value, const char* help, std::string& to);
   void texts(const char* names, const char* value, const char* help, std::vector<std::string>& to);
   void one_of(const char* names, const char* help, std::string& to, std::vector<std::string> allowed);
-  // One word for each value of an enumeration, in their order.
+  // One word per value of an enumeration, in order.
   template <class E>
   void choice(const char* names, const char* help, E& to, std::vector<std::string> words) {
     one_of(names, help, std::move(words), [&to](size_t i) { to = E(i); });
@@ -64,7 +64,7 @@ class Arguments {
   void whole(const std::string& names, const char* value, const char* help, T& to, T low, T high) {
     option(names, value, help, [&to, low, high](const std::string& s) { return read(s, low, high, to); });
   }
-  // One of a family that --help tells about in a single line, remark(): completion and the manual list each.
+  // One of a family of options: a single line in --help (remark()); listed in completion and the manual.
   template <class T>
   void family_whole(const std::string& names, const char* value, const std::string& help,
                     std::optional<T>& to, T low, T high) {
@@ -75,25 +75,25 @@ class Arguments {
     remember(names, "", help);
     declared_.back().listed = Declared::InHelp;
   }
-  // Any finite number; its range is the business of whoever uses it.
+  // Any finite number; the caller checks its range.
   void number(const char* names, const char* value, const char* help, float& to);
 
-  // Asked about an option that was not declared; may know better than "there is no such option".
+  // Called for an undeclared option; may return a better error than "there is no such option".
   void explain_unknown(std::function<std::optional<Error>(const std::string& option)> why) {
     explain_unknown_ = std::move(why);
   }
 
-  // Errors: Usage, for people. `args` without the program and the command.
+  // Errors: Usage, for people. `args`: without the program and the command.
   Status parse(std::vector<std::string> args);
   bool help_wanted() const { return help_wanted_; }
   std::string help() const;
 
-  // The options of a section that were typed, by their long names.
+  // The long names of a section's options that were on the command line.
   std::vector<std::string> typed(const std::string& section) const;
 
-  // Takes the text; answers what was expected when it does not fit.
+  // Parses a value; returns a description of the expected one on failure.
   using Setter = std::function<std::optional<std::string>(const std::string&)>;
-  // For what is made of the table: completion and the manual.
+  // For users of the table: completion and the manual.
   struct Declared {
     std::string section, names, value, help;
     enum : uint8_t { Everywhere, InHelp, InTables } listed = Everywhere;
@@ -123,7 +123,7 @@ class Arguments {
   void remember(const std::string& names, const std::string& value, const char* help, Setter set = {},
                 bool repeatable = false);
   size_t typed(const Declared&) const;  // how often
-  Status settle();                      // what was not typed
+  Status settle();                      // from --config and the environment
   Result<bool> settle_by_environment(Declared&);
   Status settle(Declared&, const ConfigEntry&, const std::string& source);
   Error unexpected(const std::string& argument) const;
@@ -145,7 +145,7 @@ class Arguments {
   bool help_wanted_ = false;
 };
 
-// "1,2,3" as token ids. Errors: Usage, naming `option` and the piece that is no id.
+// Parses "1,2,3" as token ids. Errors: Usage, naming `option` and the invalid piece.
 Result<std::vector<int32_t>> parse_ids(const char* option, const std::string& text);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// Every backend and device as JSON: the report of `gimbal backends --json`, which the server gives, too.
+// All backends and devices as JSON: the output of `gimbal backends --json`, also used by the server.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace gimbal {
 
-// null for an empty one.
+// null for an empty text.
 Json text_or_null(const std::string&);
 
 Json backends_json(const std::vector<BackendReport>& reports, const Result<DeviceChoice>& best,

@@ -1,6 +1,6 @@
-// The words of a command line as options with their values, positional words, and what is neither. The
-// customs are those of GNU programs: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, -ab for two flags, "--"
-// before words that are no options. It judges no value; apps/shared/arguments.h does.
+// Splits a command line into options with values, positional words and unknown words. Syntax as in GNU
+// programs: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, -ab for two flags, "--" before words that are
+// not options. Does not check values; apps/shared/arguments.h does.
 #pragma once
 #include <functional>
 #include <string>
@@ -11,28 +11,28 @@
 
 namespace gimbal {
 
-// The parts of a text between these characters, empty ones too: "-n,--tokens" at ','.
+// Splits a text at a character, keeping empty parts: "-n,--tokens" at ','.
 std::vector<std::string> split(const std::string& text, char at);
 
 class CommandLine {
  public:
   using Values = std::vector<std::string>;
-  // Told all values of an option at once, after the last word was read, in the order of declaration. A flag
-  // has one for each time that it was typed.
+  // Receives all values of an option at once, after the last word, in the order of declaration. A flag has
+  // one value per occurrence.
   using Take = std::function<void(const Values&)>;
 
   // `names`: "-n,--tokens".
   void option(std::string_view names, Take take);
   void flag(std::string_view names, Take take);
-  // Words that are no options, at most so many; what is declared first is filled first.
+  // Declares at most `most` positional words; earlier declarations are filled first.
   void positional(std::string_view name, size_t most, Take take);
 
-  // Errors: Usage, for an option without its value or a flag with one; the calls are made all the same.
+  // Errors: Usage, for an option without its value or a flag with one; the calls are made anyway.
   Status parse(std::vector<std::string> words);
 
-  // The values of the option or positional of this name; none where there is no such.
+  // The values of the option or positional of this name; empty if undeclared.
   const Values& given(std::string_view name) const;
-  // Options that were not declared, and words beyond the positional ones.
+  // Undeclared options, and excess positional words.
   const Values& left() const { return left_; }
 
  private:

@@ -1,5 +1,5 @@
-// The file of --config: lines `NAME = VALUE` with the names of the options, in the part of TOML that this
-// needs.
+// The file of --config: lines `NAME = VALUE` with names of options, in a subset of
+// TOML.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,17 +10,17 @@ namespace gimbal {
 
 struct ConfigEntry {
   std::string name;
-  std::vector<std::string> values;  // several: they stood in brackets
-  bool list = false;                // brackets, also around one or none
+  std::vector<std::string> values;  // several: a list in brackets
+  bool list = false;                // in brackets, even with one value or none
   int line = 0;                     // from 1 on
 };
 
-// Comments begin with #. A value is "text" with the escapes of JSON, 'text' as it stands, a word or number
-// without quotes, or [several, of, these], over several lines if wanted. Errors: Usage with `source` and the
-// line, for what is none of this, for a table and for a name that stands there twice.
+// Comments begin with #. A value is "text" with JSON's escapes, 'text' without escapes, a bare word or
+// number, or a list [several, of, these], which may span lines. Errors: Usage with `source` and the line,
+// for invalid syntax, tables and repeated names.
 Result<std::vector<ConfigEntry>> parse_config(const std::string& text, const std::string& source);
 
-// Errors: NotFound or Failed for a file that cannot be read; those of parse_config().
+// Errors: NotFound or Failed if the file cannot be read; those of parse_config().
 Result<std::vector<ConfigEntry>> read_config(const std::string& path);
 
 }  // namespace gimbal

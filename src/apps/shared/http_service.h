@@ -1,5 +1,5 @@
-// What all programs have that serve models over HTTP: where they listen, who may ask, what they log, how they
-// begin and how they end. What they serve is theirs.
+// Shared by all programs that serve models over HTTP: listening, access, logging, startup and shutdown. The
+// programs supply the models.
 #pragma once
 #include <csignal>
 #include <functional>
@@ -26,23 +26,23 @@ struct HttpOptions {
 
 inline constexpr const char* kClientsSection = "Clients";
 inline constexpr const char* kLogSection = "Log";
-// `port`: its line in --help.
+// `port`: help text of --port.
 void declare(Arguments&, HttpOptions&, const char* port);
-// At the start of a command: from here on notes are as was asked for. Errors: Usage, for options that
-// contradict each other, and for names and origins that are none.
+// Call it at the start of a command: configures later notes. Errors: Usage, for contradicting options and
+// invalid names or origins.
 Status apply(const HttpOptions&);
 
-// The first signal drains the server, the second one ends it; what is still computed then ends with an error
-// of its API. SIGHUP reads the certificate again, where there is one, and never ends the server. A thread of
-// its own waits for them, so that nothing else is ever interrupted.
+// The first signal drains the server, the second one ends it; answers still in progress then end with an
+// error of their API. SIGHUP reloads the certificate, if there is one, and never ends the server. A
+// separate thread waits for signals, so that they interrupt no other thread.
 class Signals {
  public:
-  // Before any other thread is started: they inherit that the signals are blocked.
+  // Create it before any other thread, which inherits the blocked signals.
   explicit Signals(bool certificate);
-  // `draining` is called when it begins.
+  // Calls `draining` when draining begins.
   void start(http::Server&, api::Services&, double drain_seconds, std::function<void()> draining);
-  void drain();  // as the first signal does; while it runs
-  void stop();   // the server is not touched any more
+  void drain();  // like the first signal; while the server runs
+  void stop();   // afterwards it does not use the server
   ~Signals();
 
  private:
@@ -54,23 +54,23 @@ class Signals {
 
 struct HttpEvents {
   std::function<void(const http::Server&)> ready = {};
-  std::function<void()> draining = {};  // no new requests are taken
+  std::function<void()> draining = {};  // no new requests are accepted
 };
 
 class HttpService {
  public:
-  // Blocks signals: before any other thread is started. `as_json`: the line that says where it is served is
-  // an object on stdout; `quiet`: there is no such line otherwise, and no log of requests.
+  // Blocks signals: create it before any other thread. `as_json`: reports the address as a JSON object on
+  // stdout; `quiet`: otherwise no address line, and no request log.
   HttpService(const HttpOptions& o, bool as_json, bool quiet);
 
-  // Serves until a signal, or until end(). Loads the first model while requests about health are answered
-  // already; then tells where it is served, with `more` members besides, and calls `ready`. Errors: those of
-  // listening and of that first model; what end() was told.
+  // Serves until a signal, or until end(). Loads the first model, while it already answers health requests;
+  // then reports the address, with the members of `more`, and calls `ready`. Errors: those of listening and
+  // of loading the first model; the error passed to end().
   Status run(LoadedModels&, api::Services&, const HttpEvents& events = {}, const Json& more = Json::object());
-  // From any thread: answers what it can, as at a signal, and ends with this error.
+  // From any thread: drains as at a signal, then run() returns this error.
   void end(const Error& why);
 
-  // "http://127.0.0.1:8080", of a server of this service.
+  // "http://127.0.0.1:8080", for a server of this service.
   std::string url(const http::Server&) const;
 
  private:

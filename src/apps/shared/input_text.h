@@ -1,4 +1,4 @@
-// Text that a command works on: given as it is, out of a file or a pipe, or from stdin.
+// Reads a command's input text: from an argument, a file, a pipe or stdin.
 #pragma once
 #include <functional>
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace gimbal {
 
-// All of stdin ("-"), of a file whatever its size is said to be, or of a pipe or device such as <(...), a
-// FIFO and /dev/stdin. `max_bytes` is asked once there is more than a megabyte; what is longer than it is
-// Usage. Other errors: those of the system.
+// Reads all of stdin ("-"), a file (its reported size is ignored), or a pipe or device such as <(...), a
+// FIFO and /dev/stdin. Calls `max_bytes` if there is more than a megabyte; longer text is a Usage error.
+// Other errors: the system's.
 Result<std::string> read_text(
     const std::string& path, const std::function<uint64_t()>& max_bytes = [] { return kMaxFileBytes; });
-// Without one newline at the end, which editors and `echo` put there.
+// Without a single trailing newline, as editors and `echo` add it.
 std::string without_last_newline(std::string text);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// Ctrl-C ends a generation in order: the first one is noted here, the second one kills the program as usual.
+// Handles Ctrl-C: the first one is recorded, to end a generation cleanly; the second one kills the program.
 #pragma once
 
 namespace gimbal {
@@ -8,7 +8,7 @@ class InterruptGuard {
   InterruptGuard();
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
-  // Forgets a Ctrl-C that was dealt with, and waits for the next first one.
+  // Clears a handled Ctrl-C; the next one counts as the first again.
   void rearm();
   static bool interrupted();
 };

@@ -1,4 +1,4 @@
-// JSON on stdout. Text that is not UTF-8 is repaired, never refused.
+// Prints JSON on stdout. Repairs invalid UTF-8.
 #pragma once
 #include "base/json.h"
 

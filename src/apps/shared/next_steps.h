@@ -1,4 +1,4 @@
-// What to do next: the last lines of `gimbal doctor`, and of `gimbal serve` on a terminal.
+// Suggested next commands: the last lines of `gimbal doctor`, and of `gimbal serve` on a terminal.
 #pragma once
 #include <string>
 #include <utility>
@@ -12,11 +12,11 @@ namespace gimbal {
 
 struct NextStep {
   std::string why;      // a short phrase, such as "a story from the built-in model"
-  std::string command;  // ready to be typed
+  std::string command;  // ready to type
 };
 
-// At most five, the most useful first. `seen`: the device files of this machine that belong to GPUs, by
-// backend ("/dev/nvidia0", "cuda"); `can_pull`: whether this program has the command `pull`.
+// At most five, the most useful first. `seen`: the device files of this machine's GPUs, with their backend
+// ("/dev/nvidia0", "cuda"); `can_pull`: whether this program has the command `pull`.
 struct Machine {
   const std::vector<BackendReport>& reports;
   const Result<DeviceChoice>& best;
@@ -26,14 +26,14 @@ struct Machine {
 };
 std::vector<NextStep> next_steps(const Machine&);
 
-// For Machine::seen, of this machine.
+// The value of Machine::seen on this machine.
 std::vector<std::pair<std::string, std::string>> gpu_device_files();
 
-// The address of a server as this machine reaches it: that of one that listens everywhere is none, and gets
-// the name `me`.
+// The URL by which this machine reaches a server; replaces a wildcard address, which is not a valid
+// destination, by `me`.
 std::string from_here(std::string url, const std::string& me = "127.0.0.1");
-// A first request to the server at `url` ("http://127.0.0.1:8080"), as a line for a shell. `needs_key`: it is
-// taken from $GIMBAL_API_KEY.
+// A shell line with a first request to the server at `url` ("http://127.0.0.1:8080"). `needs_key`: the line
+// uses $GIMBAL_API_KEY.
 std::string first_request(const std::string& url, const std::string& model, bool needs_key);
 
 }  // namespace gimbal

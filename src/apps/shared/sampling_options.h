@@ -1,4 +1,4 @@
-// The options that say how tokens are chosen: the same words in every program that generates.
+// The sampling options: the same in every program that generates.
 #pragma once
 #include <optional>
 
@@ -11,9 +11,9 @@ struct SamplingOptions {
   SamplerSettings settings;
   std::optional<uint64_t> seed;
 
-  void declare(Arguments&);  // as a section of their own
-  // After parsing: fills in `settings`, with a seed of its own where none was given. Errors: Usage for values
-  // out of range.
+  void declare(Arguments&);  // in their own section
+  // Call it after parsing: fills in `settings`, with a random seed if none was given. Errors: Usage for
+  // values out of range.
   Status finish();
 };
 

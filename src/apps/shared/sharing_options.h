@@ -1,4 +1,4 @@
-// The options of an engine that serves many at once.
+// The options of an engine that serves several requests at once.
 #pragma once
 #include <optional>
 
@@ -15,7 +15,7 @@ struct SharingOptions {
 inline constexpr const char* kLoadSection = "Load";
 void declare(Arguments&, SharingOptions&);
 
-// On stderr: how much KV cache the texts share, and what it takes.
+// Reports on stderr how much KV cache the texts share, and its memory.
 void tell_cache(const ModelPlan&);
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
-// Words to people: results on stdout, everything else on stderr, colour and progress only where a person
-// looks.
+// Terminal output: results on stdout, all else on stderr; colour and progress only on a
+// terminal.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -15,32 +15,32 @@ bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 
-// Writes to stdout, through a buffer. flush_output() tells whether all of it arrived so far.
+// Writes to stdout, buffered. flush_output() reports whether all output so far was written.
 void print(std::string_view text);
 bool flush_output();
-// True when the reader of stdout has gone away (as in `gimbal ... | head`): then nobody wants an error
-// message either.
+// True if the reader of stdout has closed it (as in `gimbal ... | head`): then error messages are
+// pointless.
 bool reader_gone();
 
 // One line on stderr.
 void note(std::string_view text);
-// From here on, each note is an object of JSON with its time. Before other threads are started.
+// Makes each later note a JSON object with its time. Call it before other threads start.
 void note_as_json(std::string (*line)(const std::string& text));
-// A line that nobody must wait for, its end included, at most 4096 bytes: where the reader of stderr is slow
-// it is left out, and their number is told later. From any thread.
+// Writes a line of at most 4096 bytes, with its newline, and never blocks: drops it if the reader of stderr
+// is slow, and reports the number of dropped lines later. From any thread.
 void log_to_stderr(std::string_view line);
 
-// Colours for stdout; the text alone when it is not a terminal or NO_COLOR is set.
+// Colours for stdout; plain text if it is not a terminal or NO_COLOR is set.
 std::string bold(std::string_view text);
 std::string dim(std::string_view text);
 
-// Text out of a file or a model made harmless for a terminal: what acts_on_terminals() and bytes that are not
-// UTF-8 become \xNN. `lines`: newlines and tabs stay.
+// Text from a file or model, safe for a terminal: characters for which acts_on_terminals() is true and
+// invalid UTF-8 become \xNN. `lines`: keeps newlines and tabs.
 std::string printable(std::string_view text, bool lines = false);
-// The same, cut to at most `columns` characters with "..." at the end.
+// The same, truncated to `columns` characters with "..." at the end.
 std::string shortened(std::string_view text, size_t columns);
 
-// Columns as wide as they need to be. `align`: one of 'l' and 'r' per column.
+// A table with columns as wide as their content. `align`: 'l' or 'r' per column.
 class Table {
  public:
   explicit Table(std::string align) : align_(std::move(align)) {}
@@ -52,8 +52,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A bar on stderr while something long is done; silent unless stderr is a terminal and it takes more than a
-// moment. Where Ctrl-C ends the program, the bar goes first. One at a time.
+// A progress bar on stderr; silent unless stderr is a terminal and the task takes more than a moment.
+// Removed before Ctrl-C ends the program. One at a time.
 class Progress {
  public:
   enum class Unit { Bytes, Kernels, Tokens };

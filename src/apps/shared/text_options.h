@@ -1,4 +1,4 @@
-// The options that say what text goes in and how much comes out: the same words in every program that
+// The options for input text and output length: the same in every program that
 // generates.
 #pragma once
 #include <functional>
@@ -15,10 +15,10 @@ struct TextOptions {
   bool print_tokens = false, stats = false;
   GenerateSettings settings;
 
-  void declare(Arguments&);  // as two sections: text and sampling
-  // After parsing: fills in `settings`. Errors: Usage for values out of range, and for two prompts.
+  void declare(Arguments&);  // in two sections: text and sampling
+  // Call it after parsing: fills in `settings`. Errors: Usage for values out of range, or two prompts.
   Status finish();
-  // The prompt: -p, or --file or else stdin without the newline at its end. Errors: those of read_text().
+  // The prompt: -p, or else --file or stdin without a trailing newline. Errors: those of read_text().
   Result<std::string> text(const std::function<uint64_t()>& max_bytes) const;
 
  private:

@@ -1,5 +1,5 @@
-// The library's failures in the words of the command line: a setting is an option here, and a remedy is
-// something to type. Nothing below src/apps/ knows these names.
+// Rewords library errors for the command line: settings become options, and remedies become commands to
+// type. Layers below src/apps/ do not know option names.
 #pragma once
 #include <string>
 
@@ -7,10 +7,10 @@
 
 namespace gimbal {
 
-// With the option in place of each setting that it names, and remedies to type.
+// With options in place of setting names, and remedies to type.
 Error worded(const Error&);
 
-// The library writes a setting as 'context', in quotes: here it becomes --ctx.
+// Replaces a setting that the library writes as 'context', in quotes, by --ctx.
 std::string with_options(std::string text);
 
 }  // namespace gimbal

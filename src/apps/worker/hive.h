@@ -1,9 +1,9 @@
-// Tells a hive that this worker is there. A hive is what starts workers and gives them work; its words are
-// those of llama-orch (github.com/veighnsche/llama-orch), whose workers take --worker-id, --port and
+// Registers this worker with a hive. A hive starts workers and gives them work. The protocol is that
+// of llama-orch (github.com/veighnsche/llama-orch), whose workers take --worker-id, --port and
 // --hive-url:
 //   POST HIVE/v1/workers/ready  {worker_id, url, model_ref, backend, device}      once
 //   POST HIVE/v1/heartbeat      {worker_id, timestamp, health_status}             then, every half minute
-// `health_status` is "healthy", or "degraded" once no new requests are taken; there is no word for the end.
+// `health_status` is "healthy", or "degraded" while draining; the protocol has no message for the end.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -22,24 +22,24 @@ struct HiveOptions {
   std::string model, backend;
   int device = 0;
   double interval = 30;  // seconds between heartbeats
-  double patience = 5;   // seconds for an answer
-  // Seconds before the next try; each time twice as many, until the hive answers.
+  double patience = 5;   // timeout of a request, in seconds
+  // Seconds before the first retry; doubles each time, until the hive answers.
   double first_pause = 1, longest_pause = 60;
   std::function<void(const std::string&)> log = {};  // for people; from another thread
 };
 
-// What a hive does, or fails to do, disturbs nobody: a thread of its own speaks to it.
+// Runs on its own thread, so a slow or failing hive does not disturb the worker.
 class Hive {
  public:
-  // Opens nothing yet. Errors: Usage for what is no address of http or https, or has a query; those of
-  // can_post().
+  // Opens no connection yet. Errors: Usage for anything but an http or https address, or if it has a query;
+  // those of can_post().
   static Result<std::unique_ptr<Hive>> create(HiveOptions);
-  // Ends what is being said, within a second; draining() may have made it say one thing more.
+  // Ends the current message within a second; after draining() it may send one more.
   ~Hive();
 
-  // Begins. `address`: where the worker is asked for its work, "http://127.0.0.1:8080".
+  // Starts. `address`: the URL of the worker's server, "http://127.0.0.1:8080".
   void ready(const std::string& address);
-  // The last word. Does not wait.
+  // Sends the final heartbeat. Does not wait.
   void draining();
 
  private:
@@ -55,16 +55,16 @@ class Hive {
   const HiveOptions o_;
   const Url base_;
   std::string address_;
-  bool said_failed_ = false, said_known_ = false;  // of the thread
+  bool said_failed_ = false, said_known_ = false;  // used by the thread only
 
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   bool stopping_ = false;
-  double last_word_by_ = 0;  // when it must be out; 0: nobody drains
+  double last_word_by_ = 0;  // deadline of the final heartbeat; 0: not draining
   std::thread thread_;
 };
 
-// 1 to 128 letters, digits, '-', '_' and '.', a letter or a digit first.
+// 1 to 128 letters, digits, '-', '_' and '.'; starts with a letter or digit.
 bool is_worker_id(const std::string&);
 
 }  // namespace gimbal::worker

@@ -1,5 +1,5 @@
-// A model on the one backend that a worker is built with, by the engine's loader: verified, measured, with
-// packed weights where there are any. Nothing here chooses between devices.
+// Loads a model on the worker's only backend, through the engine's loader: verified, measured, with packed
+// weights if available. Chooses no devices.
 #pragma once
 #include <memory>
 #include <string>
@@ -18,23 +18,23 @@ struct Source {
   std::shared_ptr<const ModelSource> file = {};  // nullptr: it is opened
 };
 
-// Members are in the order in which they depend on each other.
+// Members are in the order of their dependencies.
 struct Loaded {
   LoadedModelPtr on;
   std::unique_ptr<Tokenizer> tokenizer;
 };
 
-// Of `options`, what chooses devices is not used: backend, device, backend_order, gpu_layers, split. Errors:
-// those of the file and of Loader::load; NoBackend when there is no device `index`, naming those that there
+// Ignores the device choice in `options`: backend, device, backend_order, gpu_layers, split. Errors: those
+// of the file and of Loader::load; NoBackend if device `index` does not exist or computes wrong results.
 // are, and when the device computes wrong.
 Result<Loaded> load_on(const gimbal_backend& table, const Source&, int index, const EngineOptions& options,
                        const EventSink& events = {});
 
-// Backend must offer
+// A Backend must have
 //   static constexpr const char* kName;      // "cuda"; for worker.h
 //   static constexpr bool kHasGpus;          // false for the CPU, which is one device
 //   static const gimbal_backend& table();
-// A GPU must be named, from 0: the other form does not compile. Errors: those of load_on().
+// A GPU index is required, from 0: the other overload does not compile. Errors: those of load_on().
 template <class Backend>
 Result<Loaded> load(const Source& from, const EngineOptions& options = {},
                     const EventSink& events = {}) requires(!Backend::kHasGpus) {

@@ -1,5 +1,5 @@
-// The command line of gimbal-worker-<name>: generates text from a model file on the one backend it holds, or
-// serves it.
+// The command line of gimbal-worker-<name>: generates text from a model file on its only backend, or serves
+// the model.
 #pragma once
 #include <functional>
 
@@ -7,15 +7,15 @@
 
 namespace gimbal::worker {
 
-// What the command line needs to know of the build.
+// The build's properties, for the command line.
 struct About {
   const char* backend;
   bool has_gpus;
-  // load<Backend>; `gpu` counts only where there are GPUs.
+  // load<Backend>; `gpu` is ignored for backends without GPUs.
   std::function<Result<Loaded>(const Source&, int gpu, const EngineOptions&, const EventSink&)> load;
 };
 
-// Everything that does not depend on the backend. Never throws; answers the exit code (apps/exit_code.h).
+// All code that does not depend on the backend. Never throws; returns the exit code (apps/exit_code.h).
 int run(const About& about, int argc, char** argv);
 
 template <class Backend>
