@@ -20,7 +20,7 @@ constexpr int kFewRows = 64;  // below that a product waits for memory, from her
 struct Line {
   size_t kernel;
   DType format;
-  std::vector<std::optional<KernelSpeed>> speeds;  // one per number of rows asked for
+  std::vector<std::optional<KernelSpeed>> speeds;  // one per requested number of rows
   std::string trouble;                             // why there is none
 };
 

@@ -14,7 +14,7 @@
 namespace gimbal {
 namespace {
 
-// A path that names what is open already (/dev/stdout, /dev/fd/3), a device or a pipe: nothing to replace.
+// A path of something already open (/dev/stdout, /dev/fd/3), a device or a pipe: nothing to replace.
 bool is_stream(const std::string& path) {
   struct stat there, out;
   if (stat(path.c_str(), &there) != 0) return false;

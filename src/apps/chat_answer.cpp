@@ -66,7 +66,7 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
     out.generated = std::move(*g);
     if (out.generated.finish != Finish::ContextFull || !settings.drops_oldest || !conversation.drop_oldest())
       break;
-    out.dropped++;  // and the answer goes on
+    out.dropped++;  // and the answer continues
     if (generating.max_tokens >= 0)
       generating.max_tokens = std::max(0, generating.max_tokens - int(out.generated.tokens.size()));
   }

@@ -1,4 +1,4 @@
-// gimbal completion: what a shell offers when Tab is pressed, made of the table of commands and their
+// gimbal completion: scripts for completion in shells, generated from the table of commands and their
 // options.
 #include <set>
 

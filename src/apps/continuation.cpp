@@ -64,7 +64,7 @@ class Continuation {
     text_.clear();
   }
 
-  // What the line has in common with the text before is not computed again.
+  // Reuses the prefix that the line shares with the text before.
   void begin(const std::string& line) {
     text_ = tokenizer_.encode(line);
     session_.keep_common(text_);
@@ -77,7 +77,7 @@ class Continuation {
       note("the context is full; type a new line, or start with a larger --ctx");
       return;
     }
-    // The last token was generated but not computed yet, unless the text had ended by itself.
+    // The last token was generated but not computed yet, unless the text ended with a stop token.
     if (session_.position() == int(text_.size())) session_.rewind(session_.position() - 1);
     answer();
   }

@@ -24,7 +24,7 @@ namespace {
 
 class EngineWorker final : public Command {
  public:
-  void declare(Arguments&) override {}  // what it loads comes by the socket
+  void declare(Arguments&) override {}  // load options come through the socket
 
   Result<int> run() override {
     int type = 0;

@@ -1,4 +1,4 @@
-// gimbal explain: the kernel of every op and why, and why not the others. What it prints is what runs.
+// gimbal explain: the kernel of every op, the reason, and why not the others. A run uses the same kernels.
 #include <algorithm>
 
 #include "apps/command.h"

@@ -1,4 +1,4 @@
-// gimbal info: what a model file contains, also when this version cannot run it.
+// gimbal info: the contents of a model file, even if this version cannot run it.
 #include <algorithm>
 #include <map>
 

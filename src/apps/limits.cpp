@@ -20,7 +20,7 @@ std::string today() {
   return text;
 }
 
-// nullopt when it says nothing, or nothing sensible.
+// nullopt if it is missing or invalid.
 std::optional<Limits> from_entry(const Json& e) {
   if (!e.is_object()) return std::nullopt;
   auto number = [&](const char* name) {

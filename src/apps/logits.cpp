@@ -104,7 +104,7 @@ class Logits final : public Command {
     return ok ? written : ok;
   }
 
-  // Only the rows asked for are computed: the tokens are cut behind each of them.
+  // Only the requested rows are computed: the tokens are split after each of them.
   static Status write_some(Session& session, const std::vector<int32_t>& ids,
                            const std::vector<int32_t>& wanted, BinaryOutput& out) {
     std::map<int32_t, std::vector<float>> rows;

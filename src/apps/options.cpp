@@ -48,7 +48,7 @@ Result<std::vector<DeviceLayers>> parse_split(const std::string& text) {
   return all;
 }
 
-// Kernels keep tiles on the stack, and a thread has the stack that `ulimit -s` says.
+// Kernels keep tiles on the stack; `ulimit -s` sets the stack size of threads.
 Status check_stack() {
   constexpr uint64_t kMinStackBytes = 256 << 10;
   if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kMinStackBytes)

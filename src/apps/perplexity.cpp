@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kWindow = 512;
 
-// What is added up over all predictions.
+// Sums over all predictions.
 struct Scores {
   Mean loss;                         // nats of a token
   Mean saved_loss, divergence, top;  // against saved logits; top: 1 where both have the same likeliest token

@@ -1,4 +1,4 @@
-// gimbal pull: fetches a model by its address, and says before what it takes.
+// gimbal pull: fetches a model by its address, and first reports its size and memory needs.
 #include <algorithm>
 
 #include "apps/command.h"

@@ -47,8 +47,8 @@ class Remove final : public Command {
  private:
   Status check(const FoundModel& m) const {
     if (m.path.empty()) return Error{Code::Usage, "the model inside the program cannot be removed", ""};
-    // A blob of Ollama's may belong to several of its names, and its list would go on telling of what is
-    // gone.
+    // Several Ollama names may share a blob, and Ollama's list would still contain the removed
+    // model.
     if (m.source == "Ollama")
       return Error{Code::Usage,
                    format("{} belongs to Ollama, which keeps account of its files", gimbal::quoted(m.name)),

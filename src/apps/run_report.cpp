@@ -100,7 +100,7 @@ std::string drafts_text(const DraftCounts& c) {
                 c.steps ? double(c.tokens) / double(c.steps) : 0);
 }
 
-// Null where they were not asked for.
+// Null if not requested.
 static Json logprobs_json(const Generated& g) {
   Json all = g.logprobs.empty() ? Json() : Json::array();
   for (size_t i = 0; i < g.logprobs.size(); i++) {

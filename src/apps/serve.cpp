@@ -110,7 +110,7 @@ class Serve final : public Command {
         note(format("a worker of {} was lost ({}); another one goes on with its answers", id, why));
       };
       auto loaded = load_remote_model(id, source, std::move(remote));
-      // The first model's failure ends the server, which says why.
+      // A failure of the first model ends the server with that error.
       if (const api::Services* s = told; !loaded && s && s->ready)
         note(format("{} cannot be loaded: {}", id, loaded.error().message));
       return loaded;
@@ -121,13 +121,13 @@ class Serve final : public Command {
     services.reload_backends = [&] { return reload_backends(**models); };
     told = &services;
     const Status served = service.run(**models, services);
-    models->reset();  // what they still compute is told to `services`
+    models->reset();  // running requests still report to `services`
     if (!served) return served.error();
     return kDone;
   }
 
  private:
-  // Where workers compute: an empty location is what the other options choose. None: in this process.
+  // The devices of workers; "": chosen by the other options. No items: this process computes.
   Result<std::vector<std::string>> worker_devices() const {
     if (!workers_) return std::vector<std::string>{""};
     if (*workers_ == "none") return std::vector<std::string>{};

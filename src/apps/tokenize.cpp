@@ -1,4 +1,4 @@
-// gimbal tokenize: text to token ids, as the model's own file says.
+// gimbal tokenize: text to token ids, with the tokenizer of a model file.
 #include "apps/command.h"
 #include "apps/open_model.h"
 #include "apps/shared/input_text.h"

@@ -1,5 +1,5 @@
-// gimbal verify: every kernel of a device, checked on this very machine against the double-precision
-// reference; and a model, against itself and against the CPU. What it prints can be pasted into a bug report.
+// gimbal verify: tests every kernel of a device on this machine against the double-precision reference; and
+// a model against itself and against the CPU. Its output is suitable for bug reports.
 #include <fnmatch.h>
 #include <sys/utsname.h>
 
@@ -26,7 +26,7 @@ class VerifyCommand final : public Command {
   Result<int> run() override {
     auto options = engine_options(engine_);
     if (!options) return options.error();
-    options->look_again = true;  // what is verified is how it is now
+    options->look_again = true;  // verify the current state, not a remembered one
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     std::optional<ModelFile> source;
     if (!model_.empty()) {

@@ -113,8 +113,8 @@ Status apply(const HttpOptions& o) {
 
 namespace {
 
-// The next of these signals; 0 when none came within `seconds` (none: for ever). A process that was stopped
-// and goes on is woken without one.
+// The next of these signals; 0 if none came within `seconds` (nullopt: no limit). Also wakes without a
+// signal when a stopped process continues.
 int next_signal(const sigset_t& any, std::optional<double> seconds = {}) {
   const double end = now() + seconds.value_or(0);
   for (;;) {
@@ -136,7 +136,7 @@ Signals::Signals(bool certificate) : certificate_(certificate) {
 
 Signals::~Signals() {
   stop();
-  while (next_signal(all_, 0)) {}  // what came in the end is not for whoever follows
+  while (next_signal(all_, 0)) {}  // late signals must not reach code that runs afterwards
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
@@ -158,7 +158,7 @@ void Signals::wait(http::Server& server, api::Services& services, double drain_s
   server.drain();
   if (next_signal(all_, drain_seconds) == SIGUSR2) return;  // the server has ended
   services.answers.end();
-  if (next_signal(all_, 1) != SIGUSR2) server.stop();  // a second for clients to be told
+  if (next_signal(all_, 1) != SIGUSR2) server.stop();  // a second to notify the clients
 }
 
 void Signals::drain() {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-// An exception that nobody catches ends the program here, in place of libstdc++'s own function of this name,
-// which would bring a demangler of 47 kB to say it. On systems without libstdc++ nothing calls it.
+// Ends the program on an uncaught exception. Replaces libstdc++'s function of this name, which would add a
+// demangler of 47 kB. On systems without libstdc++ it is never called.
 namespace __gnu_cxx {
 void __verbose_terminate_handler() {
   constexpr std::string_view text =

@@ -37,7 +37,7 @@ std::string quoted_for_shell(const std::string& word) {
   return out + "'";
 }
 
-// In a shell: what has other characters than these is quoted.
+// Quotes a shell word that has other characters than these.
 std::string typed(const std::string& word) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:@,=") ==
       std::string::npos)

@@ -46,13 +46,13 @@ Status Arguments::settle(Declared& d, const ConfigEntry& e, const std::string& s
   return Done{};
 }
 
-// True: a variable says it.
+// True: set by an environment variable.
 Result<bool> Arguments::settle_by_environment(Declared& d) {
   for (const std::string& name : long_names(d.names)) {
     const std::string variable = variable_of(name);
     const char* value = std::getenv(variable.c_str());
     if (!value || !*value) continue;
-    // What Kubernetes says of a Service that is called gimbal.
+    // Variables that Kubernetes sets for a Service called gimbal.
     if (variable == "GIMBAL_PORT" && std::string_view(value).starts_with("tcp://")) continue;
     ConfigEntry e{variable, {value}, false, 1};
     if (*value == '[') {

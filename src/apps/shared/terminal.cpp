@@ -23,8 +23,8 @@ std::mutex output;
 std::string pending;  // of stdout
 constexpr size_t kMostPending = 1 << 16;
 
-// Not by stdio, which loses what it was writing when a signal comes. The first Ctrl-C is for whoever computes
-// the text, and what was said until then arrives; the second one ends the program, also here.
+// Not through stdio, which loses pending data when a signal arrives. After the first Ctrl-C, which ends the
+// generation, the text so far must still arrive; the second one ends the program, even here.
 void write_pending() {
   for (std::string_view rest = pending; !rest.empty() && !first_error;) {
     const ssize_t n = ::write(STDOUT_FILENO, rest.data(), rest.size());

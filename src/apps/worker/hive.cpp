@@ -58,7 +58,7 @@ Hive::~Hive() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Whether what is being said may be said to its end.
+// Whether the current message may continue.
 bool Hive::go_on() {
   const std::lock_guard lock(mutex_);
   return last_word_by_ > 0 ? now() < last_word_by_ : !stopping_;

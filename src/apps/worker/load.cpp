@@ -42,7 +42,7 @@ class SingleDevice final : public Devices {
 
  private:
   Result<std::unique_ptr<Device>> open() const {
-    // With none at all, opening tells why.
+    // Without any device, opening reports the reason.
     const int count = table_.device_count();
     if (count > 0 && (index_ < 0 || index_ >= count))
       return Error{Code::NoBackend,

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kHiveSection = "Hive";
 
-// What was loaded, with a scheduler in front of it.
+// The loaded model, behind a scheduler.
 class SingleModel final : public ComputedModel {
  public:
   SingleModel(std::string id, std::shared_ptr<const ModelSource> file)
@@ -95,7 +95,7 @@ class Service {
       events.draining = [&] { (*hive)->draining(); };
     }
     const Status served = http_.run(**models, services, events, Json::object({{"worker_id", id_}}));
-    models->reset();  // what they still compute is told to `services`
+    models->reset();  // running requests still report to `services`
     if (!served) return served.error();
     return kDone;
   }
@@ -127,7 +127,7 @@ class Service {
     return ServedModelPtr(std::move(model));
   }
 
-  // There is no next device. Whoever started this worker starts it again, or another one.
+  // There is no other device. The worker's parent restarts it, or starts another one.
   Status end(const Error& lost) {
     Error e = lost;
     e.remedy = format("this program holds the {} backend alone and computes nowhere else: start it again",
