@@ -44,8 +44,8 @@ struct LoadedModels::Entry {
   }
 };
 
-// The last one who holds a model may be a request that the model's own engine ends: its thread cannot wait
-// for itself, so another one destroys the model. What is still held when the server ends is waited for.
+// The last owner of a model may be a request that the model's own engine ends. Its thread cannot join
+// itself, so another thread destroys the model. The server's end waits for all of these.
 struct LoadedModels::Alive {
   std::mutex mutex;
   std::condition_variable changed;
@@ -127,7 +127,7 @@ Result<ServedModelPtr> LoadedModels::get(const std::string& id) {
   for (;;) {
     auto made = load_(e->id, e->source);
     if (!made) {
-      // Whoever was not asked for the longest time makes room.
+      // Unloads the least recently used model to make room.
       if (made.error().code == Code::OutOfMemory && make_room()) continue;
       return made.error();
     }
@@ -187,7 +187,7 @@ std::vector<ServedModelPtr> LoadedModels::loaded() {
   return all;
 }
 
-// The one that was not asked for the longest time, if it was not for so long and nobody has it. False: none.
+// Unloads the least recently used model, if it is unused for long enough and has no owner. False: none.
 bool LoadedModels::give_back(double unused_for) {
   Entry* oldest = nullptr;
   for (const auto& e : entries_) {
@@ -200,9 +200,9 @@ bool LoadedModels::give_back(double unused_for) {
   ServedModelPtr last;
   {
     const std::lock_guard lock(oldest->mutex);
-    if (oldest->served.use_count() > 1) return true;  // somebody was faster
+    if (oldest->served.use_count() > 1) return true;  // another request took it meanwhile
     last = std::move(oldest->served);
-    // Before anybody can find it missing.
+    // Under the lock: a reader must not miss its counters.
     const std::lock_guard counting(past_mutex_);
     for (const SchedulerNumbers& n : last->numbers()) past_ += n.past();
   }

@@ -123,7 +123,7 @@ class RemoteModel final : public ServedModel {
   }
   std::vector<SchedulerNumbers> numbers() override {
     std::vector<SchedulerNumbers> all;
-    for (const auto& w : workers_) {  // nobody waits for those of now: the next who asks gets them
+    for (const auto& w : workers_) {  // the last known numbers; requests new ones for the next call
       all.push_back(w->facts().numbers);
       w->ask_numbers();
     }
@@ -131,7 +131,7 @@ class RemoteModel final : public ServedModel {
   }
 
  private:
-  // Nobody takes memory before all have said how much. One that loads several models asks several times.
+  // Waits for the needs of all workers before any takes memory. One round per model that a worker loads.
   Status take_memory() {
     for (;;) {
       std::vector<wire::Planned> needs;

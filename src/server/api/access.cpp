@@ -35,18 +35,18 @@ std::string_view place_of(std::string_view origin) {
   return {};
 }
 
-// A site that may ask; "null" stands for any page that hides where it is from, so only "*" allows it.
+// An allowed origin. Any page can hide its origin, which gives "null", so only "*" allows that.
 bool is_site(const Access& access, const std::string& origin) {
   return has(access.sites, "*") || (!origin.empty() && origin != "null" && has(access.sites, origin));
 }
 
-// Somebody follows a link, or a bookmark, to the page.
+// A user follows a link or bookmark to the page.
 bool opens_the_page(const http::Request& r) {
   return (r.method == "GET" || r.method == "HEAD") && r.path == "/" &&
          header_of(r, "sec-fetch-mode") == "navigate" && header_of(r, "sec-fetch-dest") == "document";
 }
 
-// Whether a browser says that another site's page wants this. Pages cannot write these headers themselves.
+// Whether another site's page sent this, by headers that the browser sets and pages cannot.
 bool is_from_elsewhere(const http::Request& r) {
   const std::string origin = header_of(r, "origin"), from = header_of(r, "sec-fetch-site");
   if (from == "same-origin" || (from == "none" && origin.empty())) return false;
@@ -64,7 +64,7 @@ bool same(std::string_view given, std::string_view key) {
   return difference == 0;
 }
 
-// Names of headers with commas between, as a browser asks for them.
+// Header names separated by commas, as in a CORS preflight.
 bool is_list_of_names(std::string_view s) {
   return s.size() <= 4096 && std::all_of(s.begin(), s.end(), [](char c) {
            return std::isalnum(uint8_t(c)) || c == '-' || c == '_' || c == ',' || c == ' ';

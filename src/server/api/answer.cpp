@@ -264,7 +264,7 @@ void Answer::pull(http::Outgoing& out) {
     for (const Line& l : lines_) told |= !l.told.empty(), any |= l.end.has_value(), all &= l.end.has_value();
     any |= told;
   }
-  if (error && !(plan_.stream && (begun_ || told))) {  // nothing was told: it is the whole answer
+  if (error && !(plan_.stream && (begun_ || told))) {  // no output yet: the error is the whole answer
     done_ = true;
     cancel();
     record(error->code);

@@ -94,7 +94,7 @@ void read_conversation(Fields& f, ChatInput& to) {
         return f.wrong_as(*no);
     blocks.finish();
   }
-  // An answer that the client began: the model goes on from there.
+  // An answer begun by the client: the model continues it.
   if (!to.messages.empty() && to.messages.back()["role"] == "assistant" &&
       !to.messages.back().contains("tool_calls")) {
     to.begun = to.messages.back()["content"];
@@ -228,12 +228,12 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
   if (!f.ok()) return f.error();
   if (auto no = find_model(call, *name, true, model)) return no;
   read_conversation(f, input);
-  input.thinks = false;  // unless it is asked for
+  input.thinks = false;  // unless requested
   if (const Json* j = f.object("thinking")) {
     Fields thinking(*j, "thinking");
     const auto type = thinking.word("type", {"enabled", "disabled", "adaptive"});
     thinking.need("type");
-    thinking.whole("budget_tokens", 1, INT64_MAX);  // the model ends its thinking by itself
+    thinking.whole("budget_tokens", 1, INT64_MAX);  // the model itself ends its reasoning
     thinking.text("display");
     input.thinks = input.asks_to_think = type && *type != "disabled";
     if (auto no = thinking.finish()) f.wrong_as(*no);

@@ -175,7 +175,7 @@ Refused Fields::finish() {
 }
 
 Refused parse_body(const std::string& text, Json& to) {
-  // The parser takes a zero byte for the end, and would not look at what stands behind it.
+  // The parser would stop at a zero byte and ignore the text after it.
   if (text.find('\0') != text.npos)
     return wrong_field("", "the body has a zero byte, so it is not valid JSON");
   if (auto why = too_much(text)) return wrong_field("", *why);

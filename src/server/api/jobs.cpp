@@ -1,5 +1,5 @@
-// The worker API: POST /v1/jobs begins a text, GET /v1/jobs/ID/stream tells it, DELETE /v1/jobs/ID ends it;
-// and the progress of loading.
+// The worker API: POST /v1/jobs starts a text, GET /v1/jobs/ID/stream streams it, DELETE /v1/jobs/ID
+// cancels it; and the progress of loading.
 #include "server/api/jobs.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ GenerationSink Job::sink() {
           [self](const GenerationEnd& e) {
             self->services.prompt_tokens += uint64_t(e.prompt_tokens);
             self->add([&](Job& j) {
-              if (!e.text.empty()) j.texts_.push_back(e.text);  // what was held back behind the last token
+              if (!e.text.empty()) j.texts_.push_back(e.text);  // text held back until after the last token
               j.end_ = dump({{"type", "end"}, {"tokens_out", e.tokens}, {"stop_reason", name_of(e.finish)}});
             });
             self->services.running--;
@@ -140,7 +140,7 @@ Refused create_job(Call& call) {
   f.need("prompt");
   const auto prompt = f.text("prompt");
   f.text("job_id");
-  f.flag("stream");  // a job always is told at its address
+  f.flag("stream");  // a job is always streamed at its own address
   Settings settings;
   read_settings(f, *model, settings);
   if (settings.n != 1) f.wrong("n", "'n' must be 1: a job has one text");

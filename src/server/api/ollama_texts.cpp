@@ -110,7 +110,7 @@ void read_ollama_messages(Fields& f, Json& to) {
   }
 }
 
-// What a client gets that only wants the model to be loaded.
+// The answer to a request that only loads the model.
 void answer_loaded(Call& call, const ServedModel& model, bool chat) {
   Json j = {{"model", model.id()}, {"created_at", iso_time(unix_time())}};
   if (chat) j["message"] = {{"role", "assistant"}, {"content", ""}};

@@ -95,7 +95,7 @@ class ChatWriter final : public Writer {
   bool usage_, logprobs_;
 };
 
-// Fields that ask for what is not done here, or change no answer.
+// Fields that are unsupported, or do not affect the answer.
 void refuse_others(Fields& f) {
   f.harmless({"user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"});
   f.refuse("store", "answers are not kept", false);

@@ -1,4 +1,4 @@
-// POST /v1/completions: texts that the model goes on with.
+// POST /v1/completions: texts that the model continues.
 #include <algorithm>
 
 #include "base/format.h"

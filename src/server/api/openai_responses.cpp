@@ -7,10 +7,10 @@
 namespace gimbal::api {
 namespace {
 
-// The object that the answer, and most events of a stream, tell.
+// The response object, which the answer and most stream events contain.
 struct Frame {
   std::string id, item_id, reasoning_id;
-  Json fields;  // what the request said
+  Json fields;  // settings repeated from the request
 };
 
 class ResponseWriter final : public Writer {
@@ -206,7 +206,7 @@ Refused read_item(const Json& j, const std::string& where, Json& to) {
     to.push_back(
         {{"role", "tool"}, {"tool_call_id", f.text("call_id").value_or("")}, {"content", std::move(text)}});
   } else {
-    f.harmless({"summary", "content", "encrypted_content"});  // what was thought before an earlier answer
+    f.harmless({"summary", "content", "encrypted_content"});  // the reasoning of an earlier answer
   }
   return f.finish();
 }
@@ -224,7 +224,7 @@ void read_input(Fields& f, ChatInput& to) {
       if (auto no = read_item((*input)[i], format("input[{}]", i), to.messages)) f.wrong_as(*no);
 }
 
-// Settings that are said again in the answer; `nothing`: what it says where the request is silent.
+// Repeats a setting of the request in the answer; `nothing`: its value if the request lacks it.
 void repeat(const Json& body, Json& to, const char* name, Json nothing) {
   to[name] = body.contains(name) && !body[name].is_null() ? body[name] : std::move(nothing);
 }

@@ -46,7 +46,7 @@ Refused read_message(const Json& j, const std::string& where, Json& to) {
   f.need("role");
   const auto role = f.word("role", {"system", "developer", "user", "assistant", "tool", "function"});
   to = {{"role", role.value_or("")}};
-  // Templates know one role for what the application says.
+  // Templates have a single role for the application's instructions.
   if (role == "developer") to["role"] = "system";
   if (role == "function") to["role"] = "tool";
   if (const Json* content = f.any("content")) {

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMostOfABody = 2000;  // bytes
 constexpr size_t kMostOfALine = 4000;
 
-// A record on its way; told by whoever sees the end first.
+// A record in progress; logged by the first thread that sees the end.
 class Ending {
  public:
   Ending(const RequestLog& log, std::shared_ptr<RequestRecord> record)

@@ -32,7 +32,7 @@ std::vector<std::string> read_documents(Fields& f) {
   return all;
 }
 
-// The file's own words around both; what came in with them is text.
+// The prompt of the model file around both; control tokens written in them are not recognized.
 std::vector<Token> put_into(std::string_view words, const Tokenizer& tokenizer, std::string_view query,
                             std::string_view document) {
   std::string text;
@@ -49,8 +49,8 @@ std::vector<Token> put_into(std::string_view words, const Tokenizer& tokenizer, 
   return tokenizer.encode(text, {.add_bos = false, .parse_special = true, .plain = plain});
 }
 
-// What a reranker was trained on: words of its file, or the question, a token that ends it, the document;
-// around them what any text has.
+// The input that a reranker was trained on: the prompt of its file; or the query, a token that ends it, and
+// the document, with the usual tokens around them.
 std::vector<Token> pair_of(const ServedModel& model, const std::string& query, const std::string& document) {
   const Tokenizer& tokenizer = model.tokenizer();
   if (const auto words = model.file().metadata().string("tokenizer.chat_template.rerank"))

@@ -19,11 +19,11 @@ namespace {
 
 using boost::system::error_code;
 
-// Status 503, in place of waiting for what a client has not sent yet.
+// Status 503: does not wait for the rest of a client's request.
 Refusal ending() { return {503, "the server is about to end, and the request was not there as a whole"}; }
 
 constexpr double kDrainingLinger = 0.25;  // seconds, in place of Limits::linger_seconds
-constexpr size_t kMaxInput = 64 << 10;    // that is read ahead of what is asked for
+constexpr size_t kMaxInput = 64 << 10;    // read ahead of the current request
 
 bool would_block(const error_code& e) {
   return e == asio::error::would_block || e == asio::error::try_again || e == asio::error::interrupted;
@@ -229,7 +229,7 @@ asio::awaitable<void> Connection::serve() {
   shared_->changed();
 }
 
-// The last answer reaches a client that is still sending only if what it sends is taken.
+// A client that is still sending receives the last answer only if its data is read meanwhile.
 asio::awaitable<void> Connection::linger() {
   error_code e;
   if (tls_) {
@@ -364,7 +364,7 @@ asio::awaitable<bool> Connection::respond(Head& head) {
   }
 }
 
-// Writes what the source has. False: that was all, or the client is gone.
+// Writes the source's output. False: that was all, or the client is gone.
 asio::awaitable<bool> Connection::pump(const Head& head, bool& streaming) {
   const auto source = ticket_->source();
   const bool chunked = head.minor > 0;
@@ -434,7 +434,7 @@ asio::awaitable<bool> Connection::send(std::string_view bytes) {
   co_return sent && !broken_;
 }
 
-// The two coroutines may both be here: each sends from the front, what it finds there.
+// Both coroutines may be here at once: each sends from the front of to_send_.
 asio::awaitable<bool> Connection::flush(bool timed) {
   error_code e;
   while (!to_send_.empty() && !closed_) {
@@ -445,7 +445,7 @@ asio::awaitable<bool> Connection::flush(bool timed) {
       continue;
     }
     e.clear();
-    // Nobody else looks at the time meanwhile: a client that takes nothing is cut off by check_time().
+    // Only check_time() watches the time meanwhile: it disconnects a client that reads nothing.
     if (timed) allow(shared_->limits.write_seconds), writes_ = true;
     co_await socket_.async_wait(Socket::wait_write, asio::redirect_error(asio::use_awaitable, e));
     if (timed) writes_ = false, deadline_ = kNever;

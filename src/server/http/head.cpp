@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view s) {
 
 Refusal bad(std::string why) { return {400, std::move(why)}; }
 
-// The next line without its end; `text` has one, and goes on behind it.
+// Takes the next line from `text`, without its CR LF; `text` must have one.
 std::string_view take_line(std::string_view& text) {
   const size_t end = text.find("\r\n");
   const std::string_view line = text.substr(0, end);
@@ -89,7 +89,7 @@ std::optional<Refusal> parse_request_line(std::string_view line, Head& to) {
   return parse_target(target, to.request);
 }
 
-// What the headers say about the connection and the body.
+// Evaluates the headers about the connection and the body.
 class Framing {
  public:
   explicit Framing(Head& to) : to_(to) { to.keep_alive = to.minor > 0; }

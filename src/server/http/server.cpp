@@ -29,7 +29,7 @@ class Listener final : public Server {
         pause_(shared_->io),
         clock_(shared_->io) {}
 
-  // What a handler still does is waited for.
+  // Waits for running handlers.
   ~Listener() override { shared_->pool.join(); }
 
   Status open(const Options& o) {

@@ -16,7 +16,7 @@
 namespace gimbal::http {
 namespace {
 
-// Of OpenSSL 3's headers, what is used here; its types are only ever pointers.
+// The part of OpenSSL 3's headers that is used here; its types are only used as pointers.
 using PasswordCallback = int (*)(char*, int, int, void*);
 #define GIMBAL_OPENSSL(F)                                           \
   F(const void*, TLS_server_method, ())                             \

@@ -54,7 +54,7 @@ http::Response response(const http::Request& request, const std::string& version
                {"Referrer-Policy", "no-referrer"},
                {"Cross-Origin-Opener-Policy", "same-origin"},
                {"Cross-Origin-Resource-Policy", "same-origin"},
-               {"Cache-Control", "no-cache"}};  // may be kept, and is asked for again each time
+               {"Cache-Control", "no-cache"}};  // may be cached, but is revalidated each time
   const std::string* encodings = request.header("accept-encoding");
   if (!encodings || !takes_gzip(*encodings)) {
     r.type = "text/plain; charset=utf-8";
