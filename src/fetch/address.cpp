@@ -59,7 +59,7 @@ std::string decoded(std::string_view path) {
   return out;
 }
 
-// What stands behind the name of the site, without a slash at its begin.
+// The part after the site's name, without a leading slash.
 Result<ModelAddress> of_repository(std::string_view whole, std::string_view rest) {
   if (const size_t query = rest.find_first_of("?#"); query != rest.npos) rest = rest.substr(0, query);
   while (rest.ends_with('/')) rest.remove_suffix(1);

@@ -72,7 +72,7 @@ Status Pull::Impl::fetch(PullFile& f) {
   std::error_code e;
   if (std::filesystem::is_regular_file(f.place.blob, e) &&
       (hub ? std::filesystem::file_size(f.place.blob, e) == f.bytes : true)) {
-    f.here = true;  // by whoever had the lock
+    f.here = true;  // fetched by the previous holder of the lock
     return link_blob(f.place);
   }
   auto at = locate(f);
@@ -122,7 +122,7 @@ Status Pull::Impl::fill(const PullFile& f, const Located& first, PartFile& part)
       case TransferEnd::Failed: return end.error;
       case TransferEnd::Refused:
         if (!progress) return refused(end.answer, address.name(), credential.for_url(at.url));
-        break;  // the address may have expired; what is missing is fetched from another one
+        break;  // the address may have expired; a new one serves the remainder
       case TransferEnd::NoRanges:
         if (std::exchange(anew, true))
           return Error{Code::Failed, format("{} changes while it is fetched", f.name),

@@ -28,8 +28,8 @@ Error part_error(const char* doing, const std::string& path) {
 
 std::string note_of(const std::string& part) { return part + ".json"; }
 
-// What the note says is missing; nothing when it is of another content, makes no sense, or says that more is
-// there than the file has.
+// The missing ranges according to the note; nullopt if the note is for other content, is invalid, or claims
+// more bytes than the file has.
 std::optional<std::vector<Gap>> gaps_of(const std::string& part, uint64_t bytes, uint64_t in_file,
                                         const std::string& version) {
   auto text = read_file(note_of(part), 1 << 16);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kMostOfAnAnswer = 64 << 10;  // bytes, of its headers and of its body
 
-// Counts what comes and keeps nothing of it.
+// Counts the received bytes and discards them.
 struct Reader {
   size_t headers = 0, body = 0;
 };
@@ -61,7 +61,7 @@ Result<long> post_json(const Url& url, const std::string& json, double seconds,
   c.info(easy, CURLINFO_RESPONSE_CODE, &status);
   c.cleanup(easy);
   if (code == CURLE_ABORTED_BY_CALLBACK) return cancelled();
-  // Its status came before what was too long.
+  // The status arrived before the excess data.
   if (code == CURLE_OK || reader.body > kMostOfAnAnswer) return status;
   return connection_error(c, code, url, error);
 }

@@ -89,7 +89,7 @@ curl_socket_t open_socket(void* to, curlsocktype, curl_sockaddr* a) {
 }
 
 #if LIBCURL_VERSION_NUM >= 0x075000
-// A connection that was kept from an earlier request is asked about, too.
+// Also called for a connection that is reused from an earlier request.
 int before_request(void* to, char* address, char*, int port, int) {
   return allows(*static_cast<Way*>(to), reach_of(std::string(address ? address : "")), port)
              ? CURL_PREREQFUNC_OK

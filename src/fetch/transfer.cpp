@@ -43,7 +43,7 @@ size_t stream_header(char* data, size_t, size_t n, void* to) {
   return static_cast<Stream*>(to)->answer.take_header({data, n}) ? n : 0;
 }
 
-// Whether the body that begins is what was asked for.
+// Whether the response body matches the request.
 void judge(Stream& s) {
   s.judged = true;
   s.curl->info(s.easy, CURLINFO_RESPONSE_CODE, &s.answer.status);
@@ -62,7 +62,7 @@ size_t stream_body(char* data, size_t, size_t n, void* to) {
   Stream& s = *static_cast<Stream*>(to);
   if (!s.judged) judge(s);
   if (s.trouble != Stream::Fine) return 0;
-  if (!s.accepted) return 0;  // the text of an error: the status says enough
+  if (!s.accepted) return 0;  // an error text: the status suffices
   if (n > s.gap->end - s.gap->at) return s.trouble = Stream::TooLong, 0;
   for (size_t done = 0; done < n;) {
     const ssize_t w = ::pwrite(s.part->descriptor(), data + done, n - done, off_t(s.gap->at));
