@@ -1,4 +1,4 @@
-// Calls: of macros, of what is built in, and how arguments find their parameters.
+// Calls of macros and built-ins, and the matching of arguments to parameters.
 #include "base/format.h"
 #include "template/interpreter.h"
 

@@ -190,7 +190,7 @@ const Expression* Parser::number(const Lexeme& token) {
 
 namespace {
 
-// What Python makes of a string's escapes. Answers what is wrong with them, or null.
+// Decodes Python's string escapes. Returns an error text, or null.
 const char* unescape(std::string_view s, std::string& out) {
   for (size_t i = 0; i < s.size(); i++) {
     if (s[i] != '\\' || i + 1 == s.size()) {

@@ -1,4 +1,4 @@
-// What a template can call without an object, among them what transformers adds: raise_exception and
+// The global functions of templates, including those that transformers adds: raise_exception and
 // strftime_now.
 #include <ctime>
 

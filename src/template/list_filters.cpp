@@ -29,7 +29,7 @@ Value dig(Call& c, Value v, const Value& path, const Value& otherwise = {}) {
   return v.is(Kind::Undefined) && given(otherwise) ? otherwise : v;
 }
 
-// What items are ordered by: strings without regard to case, unless asked.
+// The sort key of items: strings are case-insensitive, unless requested otherwise.
 Value key_of(Call& c, const Value& v, const Value& attribute, bool case_sensitive) {
   const Value key = given(attribute) && !attribute.is(Kind::None) ? dig(c, v, attribute) : v;
   return key.is(Kind::Str) && !case_sensitive ? c.in.heap.str(lower(key.str())) : key;

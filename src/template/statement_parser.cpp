@@ -1,4 +1,4 @@
-// Statements: what stands in {% %}, and the bodies between.
+// Parses statements: the contents of {% %}, and the bodies between.
 #include <utility>
 
 #include "base/format.h"

@@ -1,4 +1,4 @@
-// What a statement does.
+// Executes statements.
 #include <utility>
 
 #include "base/format.h"

@@ -1,4 +1,4 @@
-// What can be asked with "is".
+// The tests of "is".
 #include "template/natives.h"
 
 namespace gimbal::tmpl {

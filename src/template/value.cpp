@@ -104,7 +104,7 @@ bool truth(const Value& v) {
 
 namespace {
 
-// Lists are equal to lists and tuples to tuples; views of keys are sets, but nobody compares those.
+// Lists equal lists and tuples equal tuples; views of keys are sets, but no template compares them.
 int family(ListKind k) { return k == ListKind::Group ? int(ListKind::Tuple) : int(k); }
 
 }  // namespace
