@@ -67,7 +67,7 @@ Result<Id> any_call(Grammar& g, std::span<const CallableTool> tools, const Writt
   return g.rule(call);
 }
 
-// What stands between the family's marks. `most`: calls that a list may have.
+// The text between the family's marks. `most`: maximum of calls in a list.
 Result<Id> body_of(Grammar& g, const ToolCallFormat& format, std::span<const CallableTool> tools,
                    uint32_t most) {
   const Form* form = &kBare;

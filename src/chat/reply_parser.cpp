@@ -2,8 +2,8 @@
 
 namespace gimbal {
 
-// What the prompt ends with is read and not reported. What stands before a bare call, or one that must stand
-// at the beginning, is no part of it.
+// Parses the prompt's end without reporting it. Text before a bare call, or before a call that must be
+// first, does not belong to the call.
 ReplyParser::ReplyParser(const Tokenizer& tokenizer, const ChatTask& task)
     : tokenizer_(tokenizer),
       splits_calls_(task.form.calls.has_value()),
@@ -36,7 +36,7 @@ void ReplyParser::pass(ToolCallSplitter::Pieces pieces, Part& to) {
   }
 }
 
-// Calls of tools first: what is between them is text and reasoning.
+// Tool calls first: the text between them is answer and reasoning.
 void ReplyParser::take(std::string_view text, Token token, Part& to) {
   if (splits_calls_) pass(call_splitter_.push(text), to);
   else add(reasoning_.push(text), to);

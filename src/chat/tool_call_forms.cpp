@@ -88,7 +88,7 @@ Calls json_calls(std::string_view s) {
 
 // ---- <function=NAME> <parameter=KEY> value </parameter> ... </function>
 
-// What stands between `open` NAME > and `close`, from `at` on; moves `at` behind it.
+// The text between `open` NAME > and `close`, from `at` on; moves `at` past it.
 struct Element {
   std::string_view name, body;
 };

@@ -211,7 +211,7 @@ void ToolCallSplitter::message(Pieces& to, std::string_view name) {
 ToolCallSplitter::Pieces ToolCallSplitter::finish() {
   Pieces out;
   if (format_.kind == ToolCallFormat::Kind::Harmony) {
-    // The token that ends a call ends the answer, too, and is not told.
+    // The token that ends a call also ends the answer, and is not reported.
     if (inside_) message(out, "<|call|>");
     if (!blank_.empty()) out.push_back({Piece::Text, std::exchange(blank_, {})});
     for (Piece& p : before_) out.push_back(std::move(p));
