@@ -21,7 +21,7 @@ struct Line {
   size_t kernel;
   DType format;
   std::vector<std::optional<KernelSpeed>> speeds;  // one per requested number of rows
-  std::string trouble;                             // why there is none
+  std::string trouble;                             // why there is no speed
 };
 
 // The number to look at: bytes read for few rows, operations for many. Ops that work out of a cache have no

@@ -65,7 +65,7 @@ class Chat {
   // What --prompt-cache names. Before the first question.
   Status restore() { return kept_.restore(*loaded_, session_); }
 
-  // One answer; false when there is none.
+  // Writes one answer; false on failure.
   bool ask(std::string question) {
     conversation_.ask(std::move(question));
     return answer();

@@ -82,7 +82,7 @@ class Continuation {
     answer();
   }
 
-  // Computes what of text_ the session does not hold yet, prints `echo`, and appends what follows.
+  // Computes the part of text_ that the session lacks, prints `echo`, and appends the continuation.
   void answer(const std::string& echo = "") {
     const std::vector<Token> prompt(text_.begin() + session_.position(), text_.end());
     const std::vector<ReceiptLine> before = loaded_->model->receipt();

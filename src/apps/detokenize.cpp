@@ -35,7 +35,7 @@ class Detokenize final : public Command {
                      ""};
     const std::string text = (*tokenizer)->decode(*ids, special_);
     if (json) return print_json({{"text", text}}, true), kDone;
-    // Byte for byte for scripts; a person wants the shell's prompt on a line of its own.
+    // Exact bytes for scripts; on a terminal, a newline before the shell's prompt.
     print(stdout_is_terminal() ? printable(text, true) + "\n" : text);
     return kDone;
   }

@@ -1,4 +1,4 @@
-// gimbal models: the model files on this machine, with what their headers say.
+// gimbal models: the model files on this machine, with facts from their headers.
 #include <algorithm>
 #include <map>
 

@@ -149,7 +149,7 @@ ModelOptions model_options(const CommonOptions& o) {
   ModelOptions m = o;
   for (const std::string& text : o.lora_texts) {
     LoraAdapter l{text};
-    // A name may have a colon of its own: only a number behind it is a scale.
+    // A file name may contain a colon: only a number after it is a scale.
     if (const size_t colon = text.rfind(':'); colon != text.npos) {
       const char* end = text.data() + text.size();
       float scale = 0;

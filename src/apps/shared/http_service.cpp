@@ -34,7 +34,7 @@ void read_again(http::Server& server, bool has_certificate) {
   else note("SIGHUP: connections get the certificate that is in the file now");
 }
 
-// Loads the first model, then tidies up, on a thread of its own.
+// Loads the first model, then unloads idle ones, on its own thread.
 class Loader {
  public:
   // `loaded` is called once, from that thread.

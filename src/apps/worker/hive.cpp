@@ -111,7 +111,7 @@ bool Hive::heartbeat(bool healthy) {
   return true;
 }
 
-// A hive that failed may have been started anew, and know nothing of its workers.
+// A hive that failed may have restarted and forgotten its workers.
 void Hive::run() {
   std::minstd_rand random(static_cast<unsigned>(api::random_seed()));  // not all workers at the same moment
   bool known = false;

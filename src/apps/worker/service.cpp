@@ -136,7 +136,7 @@ class Service {
     return e;
   }
 
-  // nullptr: there is none.
+  // nullptr: no hive.
   Result<std::unique_ptr<Hive>> meet_hive(const std::string& model) const {
     if (!o_.hive) return std::unique_ptr<Hive>();
     HiveOptions h{*o_.hive, id_, model, about_.backend, gpu_};

@@ -42,7 +42,7 @@ class Worker {
     auto done = service_.http.port
                     ? serve(about_, service_, *model_, gpu_.value_or(0), options(), events(), quiet_)
                     : generate_text();
-    progress_.reset();  // before anything else is said
+    progress_.reset();  // before any other output
     return done;
   }
 
@@ -108,7 +108,7 @@ class Worker {
     return o;
   }
 
-  // Used only while this object is there.
+  // Only used while this object exists.
   EventSink events() {
     return [this](const Event& e) {
       if (const auto* p = std::get_if<event::Progress>(&e)) show(*p);
