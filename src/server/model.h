@@ -57,7 +57,7 @@ class Models {
  public:
   virtual ~Models() = default;
   virtual std::vector<KnownModel>
-  list() = 0;  // in command-line order; the first is the default if a request names no model
+  list() = 0;  // in the order given at startup; the first is the default if a request names no model
   virtual std::vector<ServedModelPtr> loaded() = 0;
   // The counters of unloaded models.
   virtual SchedulerNumbers past() { return {}; }

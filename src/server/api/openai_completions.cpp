@@ -90,7 +90,7 @@ class CompletionWriter final : public Writer {
   ServedModelPtr model_;
   int top_;
   bool usage_;
-  std::vector<std::string> echoes_;  // by choice: the prompt, where it is to stand before the answer
+  std::vector<std::string> echoes_;  // by choice: the prompt, if the answer must repeat it
   std::vector<size_t> offsets_;      // by choice: of the next token in the text
 };
 

@@ -1,4 +1,4 @@
-// For those who run the server: health, numbers, devices, receipts, the web page.
+// Endpoints for operators: health, metrics, devices, receipts, the web page.
 #include <algorithm>
 
 #include "base/format.h"

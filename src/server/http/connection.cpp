@@ -128,7 +128,7 @@ void Connection::settle() {
 void Connection::drain() {
   error_code e;
   if (idle_ && socket_.available(e) == 0) close();
-  else signal();  // who waits for the rest of a request looks up, and refuses it
+  else signal();  // the waiting coroutine wakes and refuses the incomplete request
 }
 
 void Connection::check_time(double now) {
@@ -177,7 +177,7 @@ asio::awaitable<void> Connection::read() {
     if (e) break;
     take({scratch.data(), n});
     signal();
-    // A handshake has words of its own. While they cannot be sent, nothing is read.
+    // A handshake sends data, too. Reading pauses while that is blocked.
     if (tls_ && !to_send_.empty()) co_await flush(false);
     if (tls_ended_) break;
   }

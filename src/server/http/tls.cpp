@@ -57,7 +57,7 @@ constexpr long kTls12 = 0x0303;
 constexpr long kReleaseBuffers = 16;  // of connections that are silent
 constexpr uint64_t kNoRenegotiation = 1 << 30;
 
-// The functions, or why there are none. Looked for once.
+// The functions, or the reason for their absence. Loaded once.
 Result<const OpenSsl*> openssl() {
   static OpenSsl f{};
   static const std::string missing = []() -> std::string {
@@ -81,7 +81,7 @@ Result<const OpenSsl*> openssl() {
                "install it (Debian and Ubuntu: libssl3), or let a proxy speak TLS", "no-tls-library"};
 }
 
-const OpenSsl& ssl() { return **openssl(); }  // where it was found before
+const OpenSsl& ssl() { return **openssl(); }  // already loaded
 
 Error wrong_file(const char* field, const std::string& path, const std::string& why, const char* remedy) {
   return {Code::Usage, format("'{}': {}: {}", field, quoted(path), why), remedy, "", field, path};
