@@ -46,7 +46,7 @@ std::optional<std::vector<Gap>> gaps_of(const std::string& part, uint64_t bytes,
     if (gaps.back().at > gaps.back().end || gaps.back().end > bytes) return std::nullopt;
   }
   std::sort(gaps.begin(), gaps.end(), [](const Gap& a, const Gap& b) { return a.at < b.at; });
-  uint64_t reached = bytes;  // where the last byte that is there must end
+  uint64_t reached = bytes;  // end of the last byte that is present
   for (auto g = gaps.rbegin(); g != gaps.rend() && g->end == reached; g++) reached = g->at;
   return in_file < reached ? std::nullopt : std::optional(std::move(gaps));
 }

@@ -18,7 +18,7 @@ struct Net {
   int bits;
   Reach reach;
 };
-// RFC 6890: what no packet of the public network has as its destination.
+// RFC 6890: addresses that are not valid destinations on the public network.
 constexpr Net kNets[] = {
     {0x00000000, 8, Reach::Loopback},                                       // 0.0.0.0 is this machine
     {0x7f000000, 8, Reach::Loopback},  {0xa9fe0000, 16, Reach::LinkLocal},  // 169.254/16
