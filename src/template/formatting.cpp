@@ -79,7 +79,7 @@ Text laid_out(Text body, const std::string& sign, const Layout& l, char align) {
   return out;
 }
 
-// A number by the layout. False when the value is none, or has no whole part for 'd' and the like.
+// Formats a number. False if the value is not a number, or has no integer part for 'd' and similar.
 bool number_text(const Value& v, const Layout& l, char align, Text& out) {
   if (!v.is_number()) return false;
   if (l.type == 'c' && v.is_integer() && v.as_integer() >= 0 && v.as_integer() < 0xd800) {

@@ -62,7 +62,7 @@ class Lexer {
     const char sign = tag + 2 < s_.size() ? s_[tag + 2] : ' ';
     if (sign == '-') return begin + stripped(text, nullptr, false, true).end;
     if (sign == '+' || !may_strip) return tag;
-    const size_t line = text.rfind('\n') + 1;  // 0 when there is none
+    const size_t line = text.rfind('\n') + 1;  // 0 if it has no newline
     if (line == 0 && !at_line_start_) return tag;
     const Span rest = stripped(text.substr(line), nullptr, true, false);
     return rest.begin == rest.end ? begin + line : tag;
