@@ -19,7 +19,7 @@ Json parsed(std::string_view s) { return parse_json(s); }
 
 std::string dumped(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// A value as it is written in XML or by Python: JSON where it is JSON, else text.
+// A value in XML or Python notation: parsed as JSON if valid, else text.
 Json value_of(std::string_view s) {
   const Json j = parsed(s);
   if (!j.is_discarded()) return j;
