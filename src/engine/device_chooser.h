@@ -1,4 +1,4 @@
-// Which devices hold which layers of a model, by a user's wishes and by what the machine has.
+// Chooses the devices of a model's layers, from the user's options and the hardware of this machine.
 #pragma once
 #include "engine/loader.h"
 
@@ -7,18 +7,18 @@ namespace gimbal {
 // Not thread-safe.
 class DeviceChooser final : public Devices {
  public:
-  // All outlive it, and `registry` all that it opens.
+  // All outlive the chooser; `registry` also outlives everything that it opens.
   DeviceChooser(Registry& registry, const EngineOptions& options, DeviceRecord& record)
       : registry_(registry), options_(options), record_(record) {}
 
-  // The device asked for, or the best there is. Errors: those of Registry::open; Usage for a CPU variant that
-  // there is none of; NoBackend under strict when a setting cannot be had.
+  // The requested device, or the best one. Errors: those of Registry::open; Usage for an unknown CPU
+  // variant; NoBackend under strict if a setting cannot be honoured.
   Result<OpenedDevice> open_device();
-  // With the settings that are for the CPU. Errors: those of Registry::open.
+  // Opens the CPU with its settings. Errors: those of Registry::open.
   Result<std::unique_ptr<Device>> open_host() override;
-  // What does not fit on a GPU goes to the CPU layer by layer, which is a fallback unless gpu_layers is -1.
-  // Errors: those of open_device and make_model_plan; Usage for a split that is none; OutOfMemory under
-  // strict in place of that fallback.
+  // Layers that do not fit on a GPU go to the CPU; that is a fallback unless gpu_layers is -1. Errors:
+  // those of open_device and make_model_plan; Usage for an invalid split; OutOfMemory under strict in place
+  // of that fallback.
   Result<PlannedModel> place(const ModelFile&) override;
 
  private:

@@ -1,5 +1,5 @@
-// What is known of the devices that models may be loaded on: what is not used of them and why, what was
-// measured, and what users have been told.
+// The engine's record of the devices that models may run on: unusable devices and kernels with the reasons,
+// measurements, and the notices already given to users.
 #pragma once
 #include <string>
 #include <vector>
@@ -18,28 +18,28 @@ class DeviceRecord {
   DeviceRecord(const DeviceRecord&) = delete;
 
   bool emit(const Event& e) const { return !events_ || events_(e); }
-  // False for a `sentence` that was here before.
+  // False if `sentence` was passed before.
   bool is_news(const std::string& sentence);
-  // Fallbacks of plans, which are made again and again: tells each once.
+  // Plans are made repeatedly; this emits each of their fallbacks once.
   void tell_once(const Fallback&);
 
-  // Looks up the measurements of a device when it is opened first.
+  // Loads the kept measurements of a device when it is first opened.
   void opened(const Device&);
-  // One more thing that is not used. Errors: NoBackend under strict.
+  // Records an unusable device or kernel, and emits a fallback. Errors: NoBackend under strict.
   Status give_up(Unusable, Fallback::Kind);
-  // A device was lost while it computed: no fallback, for the recovery is told.
+  // A device was lost while it computed. Emits no fallback, because the recovery has its own event.
   void lost(const std::string& device);
-  // The code of a backend was exchanged: what was found of its devices counts no more.
+  // The code of a backend was replaced: discards the findings about its devices.
   void forget(const std::string& backend);
 
   bool is_unusable(const std::string& device, const std::string& kernel) const;
-  bool lost_kernels(const std::string& device) const;  // some kernel of it is not used
-  // EngineOptions::run without the kernels that are not used, and with what was measured.
+  bool lost_kernels(const std::string& device) const;  // it has an unusable kernel
+  // EngineOptions::run without the unusable kernels, and with the measurements.
   RunOptions run_options() const;
 
   std::vector<Unusable> unusable;
-  std::vector<MeasuredProduct> measured;  // of the devices that were opened, and kept for the next start
-  std::vector<Fallback> fallbacks;        // that come with `unusable`
+  std::vector<MeasuredProduct> measured;  // of the opened devices; also in the cache folder
+  std::vector<Fallback> fallbacks;        // caused by `unusable`
 
  private:
   const EngineOptions& options_;

@@ -1,4 +1,4 @@
-// Where the drafts of a model come from, by one word of a user.
+// Chooses the source of a model's drafts from one word of the user.
 #pragma once
 #include <functional>
 
@@ -7,35 +7,35 @@
 
 namespace gimbal {
 
-// How many tokens are drafted at most by this word: "off" (or nothing), "auto", "ngram", "mtp" (by the file's
-// own layers for it), or a model (engine/find_model.h).
+// The largest number of tokens to draft with this word: "off" (or empty), "auto", "ngram", "mtp" (the
+// file's own layers for it), or a model (engine/find_model.h).
 int drafts_at_most(const std::string& word);
 
-// Members are in the order in which they depend on each other.
+// Each member may depend on those before it.
 struct Drafts {
-  std::unique_ptr<Engine> engine;  // of the model that drafts; nullptr: there is none
+  std::unique_ptr<Engine> engine;  // of the draft model; nullptr: none
   LoadedModelPtr model;            // likewise
-  // One for a text of its own; nullptr: the model was loaded for fewer texts, or its device is lost. Empty:
-  // off.
+  // Returns a drafter for one text; nullptr: all of the loaded model's sequences are in use, or its device
+  // is lost. Empty: off.
   std::function<std::unique_ptr<Drafter>()> drafter = {};
-  Drafting::Failed failed = {};             // what all of them tell
-  std::unique_ptr<Drafting> drafting = {};  // of one text after the other; nullptr: off, or for more texts
+  Drafting::Failed failed = {};             // called by each drafter that fails
+  std::unique_ptr<Drafting> drafting = {};  // for one text at a time; nullptr: off, or several texts
   bool lost = false;
 };
 
-// Sets what the model must be loaded with that is drafted for: `options`.run.drafts and states. "auto" is the
-// file's own layers where it has them, else n-grams, which cost nothing to try. A model that drafts is loaded
-// with the options of the other, but for where layers are asked to be, and with its context. That one is
-// loaded afterwards, so that its placement and its check of memory know what is left. `texts` can have drafts
-// of a model at once. Under strict a text ends when its drafts fail. Errors: those of open_model_file and
-// Engine::load; Usage for "mtp" without such layers, and for a model with another vocabulary, with the first
-// token that differs.
+// Sets the load options of the model that gets drafts: `options`.run.drafts and states. "auto" uses the
+// file's own layers if it has them, else n-grams, which cost nothing to try. A draft model is loaded with
+// the same options and context, without the options that place layers. Load the main model afterwards, so
+// that its placement and memory check see the remaining memory. `texts`: texts that can have drafts of a
+// model at once. Under strict a text ends when its drafts fail. Errors: those of open_model_file and
+// Engine::load; Usage for "mtp" without such layers, and for a draft model with another vocabulary, naming
+// the first differing token.
 Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, EngineOptions& options,
                                             const ModelFile& drafts_for, const std::string& word,
                                             const EventSink& events, int texts = 1);
 
-// What open_drafts() would load, as Engine::plan() tells it; nullptr: nothing. Sets the same, and
-// `options`.run.beside. Errors: as open_drafts().
+// The plan of the model that open_drafts() would load, as from Engine::plan(); nullptr: none. Sets the
+// same, and `options`.run.beside. Errors: as open_drafts().
 Result<std::unique_ptr<PlannedModel>> plan_drafts(Registry& registry, EngineOptions& options,
                                                   const ModelFile& drafts_for, const std::string& word,
                                                   const EventSink& events);

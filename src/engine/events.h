@@ -1,5 +1,5 @@
-// What the engine does that a user must or may know: fallbacks, progress, recovery. The engine prints
-// nothing; each front end words these for its users.
+// Events of the engine that a user must or may know: fallbacks, progress, recovery. The engine prints
+// nothing; each front end words them for its users.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,17 +10,17 @@
 
 namespace gimbal {
 
-// Something better or asked for that is not used. Each one must be shown to the user.
+// A requested or better device, kernel or file that is not used. Every fallback must be shown to the user.
 struct Fallback {
   enum Kind {
-    Device,   // `what` was asked for and cannot be had; `instead` is used
-    Refused,  // the device `what` was opened, and is not used: it computes wrong, was lost, or has no memory
-    Kernel,   // the kernel `what` gives wrong numbers on this machine
-    Layers,   // `what`: "the embedding and layers 0 to 3 on cpu:0", in place of the device that was asked for
-    Weights,  // `what`: the packed weights 'FILE', in place of which the model's file is read
+    Device,   // the requested `what` is not available; `instead` is used
+    Refused,  // the device `what` was opened, and is not used: wrong results, lost, or out of memory
+    Kernel,   // the kernel `what` computes wrong results on this machine
+    Layers,   // `what`: "the embedding and layers 0 to 3 on cpu:0", not on the requested device
+    Weights,  // `what`: the packed weights 'FILE'; the model's own file is read
   } kind;
   std::string what;
-  std::string instead;  // the id of a device; empty where it is not known yet
+  std::string instead;  // the id of a device; empty if not known yet
   Error why;
 };
 
@@ -29,15 +29,15 @@ namespace event {
 // A device was chosen.
 struct Chosen {
   const OpenedDevice& opened;
-  bool automatic;  // no backend was asked for by name
+  bool automatic;  // the user named no backend
 };
 
-// A setting that has no effect on this device or in this build, or less than was asked for.
+// A setting with no effect, or less than requested, on this device or in this build.
 struct Unfulfilled {
   const char* field;  // of EngineOptions: "gpu_layers"
   std::string value;
-  std::string message;  // what holds in its place: "no GPU is used: all layers run on the CPU"
-  bool permission;      // it only allowed something: there is nothing to complain of
+  std::string message;  // the actual behaviour: "no GPU is used: all layers run on the CPU"
+  bool permission;      // it only permits something, so no warning is due
 };
 
 // More positions than the model was trained for.
@@ -45,26 +45,26 @@ struct LongContext {
   int context, trained;
 };
 
-// Something that takes long. Answering false cancels it (Code::Failed).
+// Progress of a long operation. Return false to cancel it (Code::Failed).
 struct Progress {
   enum Stage { Verifying, Measuring, Loading } stage;
   std::string device;
   uint64_t done, total;  // kernels when verifying, products when measuring, bytes when loading
 };
 
-// What was verified cannot be kept for the next start.
+// The results of verification cannot be saved for the next start.
 struct NotKept {
   Error why;
 };
 
-// A sequence goes on on another device, with the tokens it has; or embedding does, with the next text.
+// A sequence continues on another device with its tokens, or an embedding call with its next text.
 struct Recovered {
   std::string from, to;  // ids of devices
-  std::string behind;    // what was done before: "12 tokens", "3 of 7 texts"
+  std::string behind;    // finished before the loss: "12 tokens", "3 of 7 texts"
   Error why;
 };
 
-// Nothing is drafted any more (engine/drafts.h): the texts stay the same, and take longer.
+// Drafting has ended (engine/drafts.h). The texts stay the same but take longer.
 struct DraftsEnded {
   Error why;
 };
@@ -74,7 +74,7 @@ struct DraftsEnded {
 using Event = std::variant<Fallback, event::Chosen, event::Unfulfilled, event::LongContext, event::Progress,
                            event::NotKept, event::Recovered, event::DraftsEnded>;
 
-// Called from the thread that called the engine. The answer counts for Progress only. May be empty.
+// Called from the thread that called the engine. Only Progress uses the return value. May be empty.
 using EventSink = std::function<bool(const Event&)>;
 
 }  // namespace gimbal

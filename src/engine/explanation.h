@@ -1,5 +1,5 @@
-// How a plan is computed, for a page that draws it: memory by kind and device, and the kernel of every op
-// with the reason and the kernels that were not taken.
+// The details of a plan, for a page that draws it: memory by kind and device, and the kernel of every op
+// with the reason and the rejected kernels.
 #pragma once
 #include "engine/reports.h"
 
@@ -8,12 +8,12 @@ namespace gimbal {
 struct Explanation {
   struct OfDevice : DeviceMemory {
     std::string name;                             // of the hardware
-    std::optional<double> read_bytes_per_second;  // measured by `gimbal bench`; none: it did not run yet
+    std::optional<double> read_bytes_per_second;  // by `gimbal bench`; none: not measured
   };
   struct Stage {  // as PlacedLayers has it
     std::string device, contents, reason;
   };
-  // A model has thousands of ops and a device hundreds of kernels: ops that are computed alike share one.
+  // Ops that are computed alike share one: a model has thousands of ops, a device hundreds of kernels.
   struct Choice {
     std::string op, format, device, kernel, why;
     std::vector<RejectedKernels> rejected;
@@ -43,7 +43,7 @@ struct Explanation {
 
 Explanation explain(const ModelPlan&);
 
-// Bytes of weights that a token needs: every matrix whole, one row of an embedding table.
+// Bytes of weights read per token: all of each matrix, one row of an embedding table.
 double weight_bytes_per_token(const Program&);
 
 }  // namespace gimbal

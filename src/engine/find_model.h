@@ -1,5 +1,5 @@
-// What a model's name means: a path, a name from the catalog (model_catalog.h), an address whose model is on
-// this machine already (fetch/address.h), or the model inside the program.
+// Resolves a model's name: a path, a name from the catalog (model_catalog.h), an address of a downloaded
+// model (fetch/address.h), or the model inside the program.
 #pragma once
 #include <memory>
 #include <string>
@@ -22,25 +22,25 @@ struct ModelFileOptions {
   std::vector<Lora> lora;     // adapters, each with its scale
 };
 
-// Where a model lies.
+// The location of a model.
 struct FoundModel {
   std::string name;    // for people
   std::string path;    // empty: inside the program
-  std::string source;  // as CatalogEntry; empty of a path
+  std::string source;  // as in CatalogEntry; empty if the user gave a path
 };
-// Errors: as open_model_file, but those of opening it.
+// Errors: as open_model_file, without those of opening the file.
 Result<FoundModel> find_model(const std::string& model);
 
-// Opens one that was found elsewhere, from its file and the options. Errors: that of `file`, and of the
+// Makes a ModelFile from an opened file and the options. Errors: that of `file`, and those of the
 // options.
 Result<ModelFile> model_file(std::string name, const std::string& path, Result<ModelSource> file,
                              const ModelFileOptions&);
 
-// Finds and opens it. Empty or "default": the one inside the program. Errors: NotFound (no-such-model),
-// saying what was looked for and where, with a name that is similar as Error::changes; Usage
-// (ambiguous-model) for a name that several models have; NotFound (not-fetched) for an address whose model is
-// not here; those of open_gguf.
-// Errors of the options: those of ternary_choice() and add_lora().
+// Finds and opens it. Empty or "default": the one inside the program. Errors: NotFound
+// (no-such-model), with the name, the places searched, and a similar name in Error::changes; Usage
+// (ambiguous-model) if several models have the name; NotFound (not-fetched) if the model of an address
+// is not downloaded; those of Gguf::open. Errors of the options: those of ternary_choice() and
+// add_lora().
 Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptions& = {});
 
 }  // namespace gimbal

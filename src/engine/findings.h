@@ -1,5 +1,5 @@
-// What gimbal found out about this machine and keeps for its next start, in the user's cache folder: one
-// file per subject, one entry per device, driver and build.
+// Findings about this machine, kept in the user's cache folder for the next start: one file per subject,
+// one entry per device, driver and build.
 #pragma once
 #include <string>
 
@@ -8,20 +8,20 @@
 
 namespace gimbal {
 
-// Its path is empty when there is no cache folder.
+// The path is empty if no cache folder exists.
 class Findings : public JsonCache {
  public:
   // `subject` names the file and the list in it: "limits" is in ~/.cache/gimbal/limits.json. A literal.
   explicit Findings(const char* subject);
-  // Errors besides those of writing: there is no cache folder.
+  // Errors: those of writing; no cache folder.
   Status put(const Json& key, Json entry);
 };
 
-// What findings about a device depend on: its name, driver, features and threads, this build, and that of the
-// plugin that computes on it.
+// The key of a device's findings: its name, driver, features and threads, this build, and the build of the
+// plugin that drives it.
 Json key_of(const Device&);
 
-// The linker's fingerprint of this program; its version where the linker leaves none.
+// The linker's fingerprint of this program; the program's version if the linker leaves none.
 std::string build_id();
 
 }  // namespace gimbal

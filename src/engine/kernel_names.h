@@ -1,4 +1,4 @@
-// What the names and needs in a device's kernel table tell: backend.variant.op.format.
+// Parses the names and needs in a device's kernel table: backend.variant.op.format.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 namespace gimbal {
 
 std::string variant_of(const std::string& kernel);  // "avx2" of "cpu.avx2.mat_mul.q4_0"
-// "AVX2, FMA": the features that a kernel needs, all or only those that this device lacks; empty when there
-// are none.
+// "AVX2, FMA": the features that a kernel needs, all of them, or only those that this device lacks; may be
+// empty.
 std::string needs_of(const gimbal_kernel_info&, const gimbal_device_info&);
 std::string missing_of(const gimbal_kernel_info&, const gimbal_device_info&);
 

@@ -1,6 +1,6 @@
-// From a plan to a model that runs: verifies the kernels and the model at first use, measures where there is
-// a choice of kernels, takes packed weights, loads. Where the model goes is the business of Devices: the
-// program `gimbal` chooses (engine/device_chooser.h), a worker program has a single device.
+// From a plan to a model that runs: verifies the kernels and the model at first use, measures rival
+// kernels, uses packed weights, loads. Devices decides the placement: the program `gimbal` chooses
+// (engine/device_chooser.h), a worker program has a single device.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,16 +14,16 @@
 
 namespace gimbal {
 
-// What a model will run on. Members are in the order in which they depend on each other.
+// A model with its devices and plan. Each member may depend on those before it.
 struct PlannedModel {
   ModelFile source;
-  OpenedDevice opened;                          // the one that was asked for or chosen
-  std::vector<std::unique_ptr<Device>> others;  // that hold a stage of the model, too, or may
-  std::vector<Fallback> fallbacks;              // all of them, in the order in which they were found
+  OpenedDevice opened;                          // the requested or chosen device
+  std::vector<std::unique_ptr<Device>> others;  // that hold, or may hold, further stages
+  std::vector<Fallback> fallbacks;              // all, in the order of their discovery
   ModelPlan plan;
 };
 
-// With its weights on the devices. Members are in the order in which they depend on each other.
+// A model with its weights on the devices. Each member may depend on those before it.
 struct LoadedModel {
   ModelFile source;
   OpenedDevice opened;
@@ -31,28 +31,28 @@ struct LoadedModel {
   std::vector<Fallback> fallbacks;
   std::unique_ptr<Model> model;
   double load_seconds = 0;
-  std::vector<ReceiptLine> at_start = {};       // what ran before the first prompt: the model's trial
-  std::shared_ptr<LoadedModel> successor = {};  // that its sequences moved to when a device was lost
+  std::vector<ReceiptLine> at_start = {};       // kernels that ran before the first prompt, in the trial
+  std::shared_ptr<LoadedModel> successor = {};  // the model that took over its sequences after a loss
 
-  // What ran since then.
+  // The kernels that ran since then.
   std::vector<ReceiptLine> receipt() const { return since(model->receipt(), at_start); }
 };
 using LoadedModelPtr = std::shared_ptr<LoadedModel>;
-// Its model, which keeps all of it.
+// Its model; the pointer keeps all of `on` alive.
 inline ModelPtr model_of(const LoadedModelPtr& on) { return {on, on->model.get()}; }
 
 // The devices that a model may be loaded on.
 class Devices {
  public:
   virtual ~Devices() = default;
-  // Opens devices and places the layers, without what the record calls unusable. Errors: those of opening and
+  // Opens devices and places the layers, without unusable ones (DeviceRecord). Errors: those of opening and
   // of make_model_plan.
   virtual Result<PlannedModel> place(const ModelFile&) = 0;
-  // The CPU, which others are compared with. Errors: NoBackend where the program has none.
+  // The CPU, the reference for other devices. Errors: NoBackend if the program has no CPU backend.
   virtual Result<std::unique_ptr<Device>> open_host() = 0;
 };
 
-// "metal:0", "vulkan:1": the devices of a plan that another one can stand in for.
+// "metal:0", "vulkan:1": the devices of a plan that another device can replace.
 std::vector<std::string> replaceable(const ModelPlan&);
 
 // Not thread-safe.
@@ -62,19 +62,19 @@ class Loader {
   Loader(const EngineOptions&, Devices&, DeviceRecord&);
   Loader(const Loader&) = delete;
 
-  // From the file's header alone: Devices::place with the cache that is wished, and packed weights. Errors:
-  // those of place; OutOfMemory; under strict what is wrong with packed weights.
+  // From the file's header alone: Devices::place with the wished cache size, and packed weights. Errors:
+  // those of place; OutOfMemory; under strict those of packed weights.
   Result<PlannedModel> plan(const ModelFile&);
-  // The same without the kernels that give wrong numbers here, and without devices that have none left.
-  // Errors: NoBackend under strict in place of each of these.
+  // The same without kernels that compute wrong results here, and without devices that have no kernels
+  // left. Errors: NoBackend under strict in place of each of these.
   Result<PlannedModel> plan_verified(const ModelFile&);
-  // Loads the model and tries it out. A device that refuses memory it said was free, is lost, or computes
-  // wrong is given up, and Devices places the model anew. Errors: those of plan_verified and Model::load;
-  // under strict the first.
+  // Loads the model and tries it out. If a device refuses memory that it reported as free, is lost, or
+  // computes wrong results, Devices places the model without it. Errors: those of plan_verified and
+  // Model::load; under strict the first such failure.
   Result<LoadedModelPtr> load(const ModelFile&);
 
   FirstUse& first_use() { return first_use_; }
-  // Once: that what was verified cannot be kept for the next start.
+  // Emits NotKept, once, if the results of verification cannot be saved.
   void tell_not_kept();
 
  private:

@@ -1,4 +1,4 @@
-// The model files on this machine: this folder, $GIMBAL_MODELS, what was fetched from plain URLs, and where
+// The model files on this machine: this folder, $GIMBAL_MODELS, downloads from plain URLs, and where
 // Hugging Face, Ollama and LM Studio keep theirs.
 #pragma once
 #include <cstdint>
@@ -16,13 +16,13 @@ struct CatalogEntry {
 
 struct Catalog {
   std::vector<CatalogEntry> entries;
-  std::vector<std::string> places;  // folders that were looked into
+  std::vector<std::string> places;  // searched folders
   std::vector<std::string>
-      skipped;           // folders that could not be, each with the reason: "'/x': Permission denied"
-  bool complete = true;  // false: a folder had more entries than are looked at
+      skipped;           // folders that could not be read, with the reason: "'/x': Permission denied"
+  bool complete = true;  // false: a folder had more entries than the search reads
 };
 
-// Looks at names and sizes only. Links to folders are not followed. Sorted by name.
+// Reads names and sizes only. Does not follow links to folders. Sorted by name.
 Catalog find_models();
 
 }  // namespace gimbal

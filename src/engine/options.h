@@ -1,4 +1,4 @@
-// What a user of the engine asks for: where a model runs, how it is checked, and what it needs to run.
+// Options of the engine: where a model runs, how it is checked, and the resources that it gets.
 #pragma once
 #include <gimbal/settings.h>
 
@@ -15,7 +15,7 @@ namespace gimbal {
 // Layers of a model for one device, in a list from the first layer on.
 struct LayerShare {
   DeviceLocation device;
-  int layers = -1;  // -1: the rest of them; for one entry of the list
+  int layers = -1;  // -1: the remaining layers; for one entry of the list
 };
 
 // Made of the public settings by engine/settings.h. Errors name them: Error::field.
@@ -27,15 +27,15 @@ struct EngineOptions {
   std::vector<LayerShare> split;           // in place of the four above; empty: no split
   bool strict = false;                     // an error in place of any fallback
   bool allow_software_devices = false;     // those that emulate a GPU
-  bool look_again = false;                 // asks every driver anew (DeviceRequest::look_again)
+  bool look_again = false;                 // probe every driver again (DeviceRequest::look_again)
   std::optional<int> threads;              // of the CPU; none: one per physical core
   std::optional<std::string> cpu_variant;  // an instruction set; none: the best that the CPU has
-  std::optional<int> limit_megabytes;      // of memory that the CPU's speed is measured with; none: 1000
+  std::optional<int> limit_megabytes;      // of memory for measuring the CPU's speed; none: 1000
   Verify verify = Verify::Auto;
   Packed packed = Packed::Auto;
   RunOptions run;   // context, batch, cache_type, kernels
-  CacheWish cache;  // in place of run.cache_positions, which are the least
-  // Called before the memory of a plan is taken that fits; its error is that of Engine::load. May be empty.
+  CacheWish cache;  // overrides run.cache_positions, which is the minimum
+  // Called before a plan that fits takes its memory. Engine::load returns its error. May be empty.
   std::function<Status(const ModelPlan&)> before_taking;
 };
 

@@ -1,5 +1,5 @@
-// Packed weights (runtime/packed_weights.h) of a user's models: where they are, when they are used, how they
-// are made. Nothing is written that was not asked for.
+// Packed weights (runtime/packed_weights.h) of a user's models: where they are, when they are used, how
+// they are made. Writes only on request.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,16 +8,16 @@
 
 namespace gimbal {
 
-// Where they are looked for, best first: beside the model's file, in the user's cache folder. None of the
+// Where to look for them, best first: beside the model's file, in the user's cache folder. Empty for the
 // model inside the program.
 std::vector<std::string> packed_places(const ModelFile&);
 
-// Writes them for a loaded model, reads them back and keeps that they are whole. Gives the file. Errors:
-// those of write_packed(); Usage for the model inside the program, or where there is no cache folder.
+// Writes them for a loaded model, reads them back and marks them intact. Returns the path. Errors: those of
+// write_packed(); Usage for the model inside the program, or without a cache folder.
 Result<std::string> pack_weights(const LoadedModel&, bool in_cache);
 
-// Reads all of a file and compares it with its hashes, unless that was done (`always`: also then). Errors:
-// those of PackedFile::check_weights().
+// Reads all of a file and compares it with its hashes, unless that was done before (`always`: even then).
+// Errors: those of PackedFile::check_weights().
 Status check_once(const PackedFile&, bool always);
 
 }  // namespace gimbal

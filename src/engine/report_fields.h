@@ -1,4 +1,4 @@
-// The fields of reports, for base/json_fields.h: what is written of them, and read from another process.
+// The fields of reports, for base/json_fields.h: written as JSON, and read from another process.
 #pragma once
 #include "base/json_fields.h"
 #include "engine/explanation.h"

@@ -16,9 +16,9 @@ Json report_json(const std::vector<KernelCount>&);
 // [{op, name, inputs, output, device, kernel, why, rejected: [{kernel, why}]}]
 Json report_json(const std::vector<ExplainedOp>&);
 Json report_json(const PlanReport&);
-// What ran: [{op, format, device, kernel, why, ops, runs}]; `runs` is null where a device does not count.
+// Ran: [{op, format, device, kernel, why, ops, runs}]; `runs` is null if a device does not count.
 Json receipt_json(const std::vector<ReceiptLine>&);
-// What computes a model, before any of it has run: [{op, format, device, kernel, reason, ops}].
+// The kernels of a model that has not run yet: [{op, format, device, kernel, reason, ops}].
 Json kernels_json(const std::vector<ReceiptLine>&);
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
-// What a plan takes and why, as plain data that outlives it and its devices: for command lines, servers,
-// their workers and other languages. engine/report_json.h writes them as JSON.
+// The memory, placement and kernels of a plan, as plain data that outlives plan and devices: for command
+// lines, servers, their workers and other languages. engine/report_json.h writes them as JSON.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ namespace gimbal {
 struct DeviceUse {
   std::string device;  // its id: "cpu:0"
   bool host = false;   // this machine's CPU, which needs no driver
-  uint64_t bytes = 0;  // that the model takes of its memory
+  uint64_t bytes = 0;  // of its memory that the model takes
 };
 std::vector<DeviceUse> device_uses(const ModelPlan&);
 
@@ -41,20 +41,20 @@ struct PlacedLayers {
   std::string contents;  // "the embedding and layers 0 to 3"
   int first_layer = 0, layers = 0;
   bool embedding = false, head = false;  // holds the embedding table; the output norm and head
-  std::string packed;                    // the file that its weights are mapped from; empty: none
-  std::string reason;                    // may be empty: the only device there is
+  std::string packed;                    // the file of its mapped weights; empty: none
+  std::string reason;                    // may be empty: the only device
 };
 std::vector<PlacedLayers> placement(const ModelPlan&);
 
-// How many ops of a bucket's programs each kernel computes, over all stages, in the order in which the
-// kernels first appear.
+// The number of ops of a bucket's programs for each kernel, over all stages, in the order of the kernels'
+// first use.
 struct KernelCount {
   std::string op, device, kernel;
   int ops = 0;
 };
 std::vector<KernelCount> count_kernels(const ModelPlan&, size_t bucket);
 
-// Kernels that were not taken for one op, by reason, in the order of `rejections`.
+// Kernels rejected for one op, by reason, in the order of `rejections`.
 struct RejectedKernels {
   std::string why;
   std::vector<std::string> kernels;
@@ -72,8 +72,8 @@ struct ExplainedOp {
 std::vector<ExplainedOp> explain_ops(const Device&, const Program&, const std::vector<Choice>&,
                                      const KernelPreference&);
 
-// A plan before anything is loaded. `reason` of its placement, `fallbacks` and `remedy` are in the words of
-// the front end, which fills them in.
+// A plan before anything is loaded. The front end fills in the texts: `reason` of the placement,
+// `fallbacks` and `remedy`.
 struct PlanReport {
   std::string model, architecture;
   uint64_t file_bytes = 0;
@@ -86,7 +86,7 @@ struct PlanReport {
   std::vector<PlacedLayers> placement;
   std::vector<std::string> fallbacks;
   bool fits = false;
-  std::string remedy;  // where it does not fit
+  std::string remedy;  // if the model does not fit
 };
 PlanReport plan_report(const std::string& model, const ModelPlan&);
 

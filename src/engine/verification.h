@@ -1,7 +1,7 @@
-// Verified before use: the first time that this build meets a device, the kernels that a model needs are
-// checked there, and the first time that it meets a model, the model is tried out. What was found is kept;
-// nothing of it is believed of another device, driver or build. What follows from a failure is the caller's
-// business.
+// Verification before use: the first time that this build meets a device, it checks there the kernels
+// that a model needs; the first time that it meets a model, it tries the model out. The results are
+// kept, and never count for another device, driver or build. The caller decides the consequences of a
+// failure.
 #pragma once
 #include <functional>
 #include <optional>
@@ -22,8 +22,8 @@ class FirstUse {
 
   explicit FirstUse(Verify when, Progress progress = {}) : when_(when), progress_(std::move(progress)) {}
 
-  // Those of these kernels that nothing is known of, against the reference; `anew`: all of them. Answers
-  // every one of the device that is known to be wrong. Errors: DeviceLost, OutOfMemory.
+  // Checks those of these kernels that have no result yet against the reference; `anew`: all of them.
+  // Returns every kernel of the device that is known to be wrong. Errors: DeviceLost, OutOfMemory.
   Result<std::vector<Quarantined>> wrong_kernels(const Device&, const std::vector<size_t>& kernels,
                                                  bool anew);
   Result<std::vector<Quarantined>> wrong_kernels(const Stage&, bool anew);  // that a stage needs
@@ -35,7 +35,7 @@ class FirstUse {
   // with the numbers, when it does not agree with itself; those of the session.
   Status try_out(Model&, const ModelSource&, const std::string& name);
 
-  // Why the last findings could not be kept for the next start; null when they could.
+  // Why the last results could not be saved for the next start; null if they were saved.
   const Error* not_kept() const { return not_kept_ ? &*not_kept_ : nullptr; }
 
  private:
