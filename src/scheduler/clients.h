@@ -1,7 +1,7 @@
-// Who waits, and whose turn it is. Clients get equal shares of the places and of what is computed, whatever
-// they ask for: the turn is that of the client with the fewest running requests, of several the one that was
-// served least (counters as in Y. Sheng et al., "Fairness in serving large language models", 2024). Within a
-// client, who came first.
+// The queues of waiting requests, and the choice of the next one. Clients get equal shares of places and
+// computed rows. The next request is of the client with the fewest running requests; among equals, of the
+// client with the fewest served rows (counters as in Y. Sheng et al., "Fairness in serving large language
+// models", 2024). Within a client, the oldest request is first.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -16,18 +16,18 @@ namespace gimbal {
 
 struct Client {
   std::string name;
-  uint64_t served = 0;  // rows that were computed for it; beginning with the least of those who are there
+  uint64_t served = 0;  // rows computed for it; a new client starts with the lowest count of all clients
   int running = 0;
   std::deque<std::unique_ptr<Generation>> waiting;
 };
 
-// Of one thread.
+// For one thread.
 class Clients {
  public:
   void add(std::unique_ptr<Generation>);  // to the end of its client's queue
-  // A running request gives up its place: it is the first of its client's queue.
+  // For a running request that gives up its place: puts it at the front of its client's queue.
   void put_back(std::unique_ptr<Generation>);
-  // The request whose turn it is, of those for which `may` is true; nullptr: none.
+  // The next request for which `may` is true; nullptr: none.
   template <class May>
   Generation* next(May may) const {
     Generation* best = nullptr;
@@ -41,18 +41,18 @@ class Clients {
     }
     return best;
   }
-  std::unique_ptr<Generation> take(Generation&);    // next()'s: it runs now
-  std::unique_ptr<Generation> remove(uint64_t id);  // waiting; nullptr: it is not
+  std::unique_ptr<Generation> take(Generation&);    // the result of next(), which runs now
+  std::unique_ptr<Generation> remove(uint64_t id);  // a waiting one; nullptr: it does not wait
   std::unique_ptr<Generation> remove_any();         // likewise
-  void ended(Client&);                              // one of its running requests did
+  void ended(Client&);                              // one of its running requests ended
   int waiting() const { return waiting_; }
   int clients() const { return int(all_.size()); }  // with requests
-  const Client* most_running() const;               // nullptr: nobody is there
+  const Client* most_running() const;               // nullptr: no client
 
  private:
   Client& of(const std::string& name);
   std::unique_ptr<Generation> take(Client&, size_t index);
-  void forget(Client&);  // where nothing of it is left
+  void forget(Client&);  // if it has no requests left
 
   std::vector<std::unique_ptr<Client>> all_;
   int waiting_ = 0;

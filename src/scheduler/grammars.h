@@ -1,5 +1,5 @@
-// The grammars of requests, compiled by a thread of their own: one that takes seconds delays neither the
-// engine nor whoever asks. The last ones are kept.
+// Compiles the grammars of requests in a thread of its own: a slow grammar delays neither the engine nor
+// the caller. Keeps the most recent ones.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -14,18 +14,18 @@ namespace gimbal {
 // Thread-safe.
 class Grammars {
  public:
-  // Called once, with the constraint at the beginning of a text; nothing: it was stopped before. Errors:
-  // those of Grammar::gbnf() and Constraint.
+  // Called once, with the constraint at the beginning of a text; nullopt: stopped before it was compiled.
+  // Errors: those of Grammar::gbnf() and Constraint.
   using Then = std::function<void(std::optional<Result<Constraint>>)>;
 
   // `tokenizer` outlives it; `vocabulary`: tokens of the model.
   Grammars(const Tokenizer& tokenizer, int vocabulary) : tokenizer_(tokenizer), vocabulary_(vocabulary) {}
   ~Grammars() { stop(); }
 
-  // At once for a grammar that is kept, else by and by, from the thread. Errors: Failed, where the system
-  // gives no thread: `then` is not called.
+  // Calls `then` at once for a kept grammar, else later, from the thread. Errors: Failed if the system has
+  // no thread; then `then` is not called.
   Status compile(std::string gbnf, Then then);
-  // What waits is told that it was stopped.
+  // Ends waiting jobs: calls their `then` with nullopt.
   void stop();
 
  private:
@@ -41,10 +41,10 @@ class Grammars {
   const int vocabulary_;
   std::shared_ptr<const TokenTree> tree_;  // of the thread
 
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::deque<Job> waiting_;
-  std::vector<std::pair<std::string, Constraint>> kept_;  // the one that was asked for last is the last
+  std::vector<std::pair<std::string, Constraint>> kept_;  // most recently used last
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
-// Computes slow grammar masks in a thread of its own. Requests that wait for one are left out of the engine's
-// steps; the others go on.
+// Computes slow grammar masks in a thread of its own. The engine's steps leave out requests that wait for a
+// mask; the others continue.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -27,9 +27,9 @@ class Masks {
   explicit Masks(std::function<void()> found = {}) : found_(std::move(found)) {}
   ~Masks();
 
-  // The engine's step may spend so many steps on masks, for all texts together: 1 to 2 ms for most.
+  // Resets the budget of grammar steps for masks in an engine step, over all texts: 1 to 2 ms mostly.
   void begin_step() { left_of_step_ = kStepsOfStep; }
-  // True: allowed() has its answer at hand. False: the thread finds it, and this will be true later.
+  // True: allowed() answers at once. False: the thread computes the mask; call again later.
   bool find(const std::shared_ptr<MaskedText>&, int left);
 
  private:
@@ -42,7 +42,7 @@ class Masks {
 
   const std::function<void()> found_;
   size_t left_of_step_ = kStepsOfStep;
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::deque<Job> waiting_;
   bool stopping_ = false;

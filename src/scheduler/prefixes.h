@@ -1,6 +1,6 @@
-// What was computed for earlier requests, kept for later ones that begin alike. Sequences share the pages of
-// a common beginning, so all of them together are a tree of pages, in which each branch is here once. When
-// memory is wanted, the end of what was used longest ago goes first, a page at a time.
+// Keeps the sequences of earlier requests for later ones with the same beginning. Sequences share the pages
+// of a common beginning, so together they form a tree of pages that holds each branch once. Under memory
+// pressure, the least recently used sequence loses its end first, a page at a time.
 #pragma once
 #include <memory>
 #include <span>
@@ -10,24 +10,24 @@
 
 namespace gimbal {
 
-// Of one thread.
+// For one thread.
 class Prefixes {
  public:
-  // Beside it as the most recent. Drops what says no more than another one.
+  // Inserts it as most recently used. Drops entries that are prefixes of another.
   void keep(std::unique_ptr<Sequence>);
-  // The one that would keep the most of the text, and how many tokens; nullptr: none.
+  // The sequence with the longest usable prefix of the text, and its tokens; nullptr: none.
   struct Found {
     Sequence* sequence = nullptr;
     int tokens = 0;
   };
   Found find(const InputView& text) const;
-  void used(const Sequence*);  // is the most recent from now on
+  void used(const Sequence*);  // marks it as most recently used
   std::unique_ptr<Sequence> take(const Sequence*);
 
-  // Forgets a page's tokens at the end of what was used longest ago; all of it where it cannot be shortened.
-  // Pages that others hold, too, stay. False: there is nothing. `but`: what must stay.
+  // Drops the last page of the least recently used sequence; all of it if it cannot be shortened. Pages
+  // with other holders stay. False: nothing to drop. `but`: a sequence to keep.
   bool shrink(const Sequence* but = nullptr);
-  // Drops what was used longest ago. False: there is nothing else.
+  // Drops the least recently used sequence except `but`. False: there is no other.
   bool drop(const Sequence* but);
   void clear() { kept_.clear(); }
   int count() const { return int(kept_.size()); }
@@ -35,7 +35,7 @@ class Prefixes {
  private:
   size_t oldest(const Sequence* but) const;  // kept_.size(): none
 
-  std::vector<std::unique_ptr<Sequence>> kept_;  // the most recent last
+  std::vector<std::unique_ptr<Sequence>> kept_;  // most recently used last
 };
 
 }  // namespace gimbal

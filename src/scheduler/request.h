@@ -1,5 +1,5 @@
-// What is asked of an engine that serves many at once, and what it tells: the one interface between whoever
-// speaks to clients and whoever computes, in the same process or in another one.
+// Requests to an engine that serves many at once, and its results: the one interface between the code that
+// speaks to clients and the code that computes, in the same process or in another one.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -19,16 +19,16 @@ struct GenerationRequest : TextSettings {
   std::vector<Token> prompt;  // not empty; kNoToken: an embedding
   // The prompt's embeddings, by rising position, for a model that was loaded with RunOptions::embeddings.
   std::vector<EmbeddingSpan> embeddings;
-  std::vector<Token> written;  // of the answer: tokens that an engine which was lost has sent already
-  std::string grammar;         // GBNF that every answer must match; empty: none
+  std::vector<Token> written;  // tokens of the answer that a lost engine has sent already
+  std::string grammar;         // GBNF that the answer must match; empty: none
   std::string client;          // clients get equal shares
 };
 
 struct GenerationEnd {
   Finish finish = Finish::Length;
-  std::string text;       // that was held back until now
-  std::string stop;       // the stop string that was found
-  int prompt_tokens = 0;  // all of them
+  std::string text;       // the rest, held back until now
+  std::string stop;       // the stop string that ended it
+  int prompt_tokens = 0;  // tokens of the whole prompt
   int shared_tokens = 0;  // of these, computed for an earlier request
   int tokens = 0;         // of the answer, without the stop token
   uint64_t drafted = 0, accepted = 0;
@@ -39,12 +39,12 @@ struct GenerationSink {
   std::function<void(const TokenTold&)> token;
   std::function<void(const GenerationEnd&)> end;  // exactly one of end and failed, the last call
   std::function<void(const Error&)> failed;
-  // Once, before the first step that computes any of it, even where the next call is that it failed; may be
+  // Called once, before the first step with its rows, even if the request then fails at once. May be
   // empty.
   std::function<void()> begun = {};
 };
 
-// A number for a request that no other request of this process has.
+// A number that is unique among the requests of this process.
 inline uint64_t new_request_id() {
   static std::atomic<uint64_t> last{0};
   return ++last;
@@ -54,12 +54,12 @@ inline uint64_t new_request_id() {
 class GenerationService {
  public:
   virtual ~GenerationService() = default;
-  // Queues a request; `id`: the caller's, new_request_id(). What is told does not depend on other requests:
-  // the same tokens, texts and probabilities as alone. Errors: Usage for settings out of range, an empty
-  // prompt, one that does not fit the context (context-full); OutOfMemory (queue-full) when too many wait.
-  // What is wrong with a grammar comes to the sink.
+  // Queues a request; `id`: the caller's, from new_request_id(). The answer does not depend on other
+  // requests: tokens, texts and probabilities are the same as alone. Errors: Usage for settings out of
+  // range, an empty prompt, one that does not fit the context (context-full); OutOfMemory (queue-full) when
+  // too many wait. The sink gets the errors of a grammar.
   virtual Status submit(uint64_t id, GenerationRequest, GenerationSink) = 0;
-  // Ends it within a step with Finish::Cancelled. An id that is not running is passed over.
+  // Ends it within a step with Finish::Cancelled. Ignores unknown ids.
   virtual void cancel(uint64_t id) = 0;
 };
 

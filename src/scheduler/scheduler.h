@@ -1,5 +1,5 @@
-// The requests of many threads, served by one thread with one model: scheduler/serving.h with a queue in
-// front of it.
+// One thread with one model serves the requests of many threads: scheduler/serving.h with a queue in front
+// of it.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -18,11 +18,11 @@ class Scheduler final : public GenerationService {
   // objects meanwhile. Errors: Unsupported for a model without logits; Failed when the system has no thread.
   static Result<std::unique_ptr<Scheduler>> create(ModelPtr, std::unique_ptr<Tokenizer> tokenizer,
                                                    OnDeviceLost, const SchedulerOptions& options = {});
-  // Ends what runs and waits with Finish::Cancelled.
+  // Ends running and waiting requests with Finish::Cancelled.
   ~Scheduler() override;
 
-  // Errors besides those of the interface: what ended the engine for good. The sink may be called before this
-  // returns, and for a grammar from another thread than the engine's.
+  // Errors: those of the interface; the error that ended the engine for good. The sink may be called before
+  // this returns, and, with a grammar, from another thread than the engine's.
   Status submit(uint64_t id, GenerationRequest, GenerationSink) override;
   void cancel(uint64_t id) override;
 
@@ -40,18 +40,18 @@ class Scheduler final : public GenerationService {
 
   const std::unique_ptr<Tokenizer> tokenizer_;
   const int vocabulary_, width_, capacity_;
-  const uint64_t most_;       // requests at once, those that wait among them
-  mutable std::mutex mutex_;  // of what follows the engine's and the grammars' parts
+  const uint64_t most_;       // requests at once, including waiting ones
+  mutable std::mutex mutex_;  // guards the members below, but for the engine's and grammars' own
   std::condition_variable wake_;
   bool mask_found_ = false;
 
-  Serving serving_;  // of the thread
+  Serving serving_;  // used by the thread only
 
   Grammars grammars_;
 
   std::vector<std::unique_ptr<Generation>> arrived_;
   std::vector<uint64_t> cancelled_;
-  std::vector<uint64_t> compiling_;  // whose grammars are not ready, and which nobody cancelled
+  std::vector<uint64_t> compiling_;  // not cancelled, with grammars that are not ready
   uint64_t submitted_ = 0;
   bool stopping_ = false;
   std::optional<Error> broken_;

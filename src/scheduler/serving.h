@@ -1,7 +1,7 @@
-// Serves many requests with one model, step by step: what runs gets its next tokens together, prompts are
-// computed in pieces beside them, and everybody gets what it would get alone, because a row's bits depend on
-// its sequence only (runtime/batch.h). So who runs, waits, shares or starts anew is a matter of time and
-// memory, never of results.
+// Serves many requests with one model, step by step: running requests get their next tokens together, and
+// prompts are computed in pieces beside them. Each request gets the same result as alone, because a row's
+// bits depend only on its sequence (runtime/batch.h). So admission, sharing and preemption affect time and
+// memory, never results.
 #pragma once
 #include <functional>
 
@@ -15,39 +15,39 @@
 namespace gimbal {
 
 inline constexpr double kMixedStep = 0.05;  // seconds
-// Rows of such a step at least, and of prompts in it: kernels for few rows take 32, and at some more rows a
-// CPU computes fewer of them a second.
+// The least rows of such a step, and of prompts in it: kernels for few rows take up to 32, and with
+// slightly more rows a CPU computes fewer per second.
 inline constexpr int kMixedRows = 32, kMixedPromptRows = 16;
 
 struct SchedulerOptions {
-  // Rows of prompts in a step that others wait in for their next tokens. More compute prompts faster, fewer
-  // let streams flow more evenly. 0: as many as keep such a step near kMixedStep.
+  // Rows of prompts in a mixed step, which also computes next tokens. More rows compute prompts faster;
+  // fewer keep streams even. 0: chosen to keep such a step near kMixedStep.
   int prompt_rows = 0;
-  int queue = 256;  // requests that wait at most, beside those that the model has room for
-  // With them the model was loaded with RunOptions::drafts, and with states where the drafters want to know.
+  int queue = 256;  // most waiting requests, beyond those that the model can run
+  // Needs a model with RunOptions::drafts, and with states if the drafters read them.
   DraftOptions drafts = {};
 };
 
-// Of one thread.
+// For one thread.
 class Serving {
  public:
   // `mask_found`: called from another thread when stalled() may have ended.
   Serving(ModelPtr model, OnDeviceLost, const SchedulerOptions& options,
           std::function<void()> mask_found = {});
 
-  // Requests that can run at once: as RunOptions has sequences, and rows with results.
+  // The number of requests that can run at once: limited by sequences and result rows of RunOptions.
   static int places(const ModelPlan&);
-  // Positions that one text can have: the context, or the KV cache where that is smaller.
+  // Positions that one text can have: the context, or the KV cache if that is smaller.
   static int capacity(const ModelPlan&);
 
-  void add(std::unique_ptr<Generation>);  // it waits
-  void cancel(uint64_t id);               // ends it; passed over if it is not there
-  void end_all(const Error* why);         // failed; nullptr: cancelled
+  void add(std::unique_ptr<Generation>);  // puts it into the queue
+  void cancel(uint64_t id);               // ends it; ignores unknown ids
+  void end_all(const Error* why);         // as failed; nullptr: as cancelled
   bool idle() const { return running_.empty() && waiting_.waiting() == 0; }
-  // All that run wait for masks: until one is found, a step does nothing.
+  // All running requests wait for masks; until one is ready, a step does nothing.
   bool stalled() const { return stalled_; }
-  // One step of the model for all. Not when idle. Errors: of an engine that cannot go on; then all requests
-  // have failed, and all later ones would.
+  // One step of the model for all. Not when idle. Errors: those that end the engine for good; then all
+  // requests have failed, and all later ones would fail.
   Status step();
 
   const SchedulerNumbers& numbers() const { return numbers_; }
@@ -57,11 +57,11 @@ class Serving {
   using Running = std::vector<std::unique_ptr<Generation>>;
   const ModelPlan& plan() const { return model_->plan(); }
 
-  // ---- who runs: admission.cpp
+  // ---- admission: admission.cpp
   struct Beginning {
     Sequence* of = nullptr;
     int tokens = 0;
-    bool runs = false;  // `of` is a running request's
+    bool runs = false;  // `of` belongs to a running request
   };
   void admit();
   bool waits_for_another(Generation&);
@@ -97,20 +97,20 @@ class Serving {
   Speculation speculation_;
   Masks masks_;
   bool stalled_ = false;
-  int mixed_rows_ = 64;  // of steps with next tokens and prompts, where the options do not say
+  int mixed_rows_ = 64;  // of mixed steps, if the options leave it open
   Running running_;      // by rising admission
   uint64_t admissions_ = 0;
   SchedulerNumbers numbers_;
 
-  // Of the step; their memory is used again.
+  // Of the step; their memory is reused.
   struct Part {
     Generation* generation;
     TextRows rows;
   };
   Batch batch_;
-  bool mixed_ = false;  // it has next tokens, and as many rows of prompts as it may
+  bool mixed_ = false;  // it has next tokens and the most rows of prompts
   std::vector<Part> parts_;
-  std::vector<Generation*> next_;     // get their next tokens with a few rows
+  std::vector<Generation*> next_;     // need only a few rows for their next tokens
   std::vector<Generation*> prompts_;  // in the order of their turns
   std::vector<uint8_t> seen_;         // by page: 0, 1, or 2 for several holders
 };
