@@ -1,4 +1,4 @@
-// One end of a socket that carries lines both ways without ever waiting.
+// One end of a socket that carries lines both ways and never blocks.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,17 +15,17 @@ class Channel {
   ~Channel();
 
   int fd() const { return fd_; }
-  // Queues a line, which must not contain an end of line.
+  // Queues a line, given without its end and without line breaks.
   void send(std::string_view line);
   bool pending() const { return sent_ < out_.size(); }
   size_t pending_bytes() const { return out_.size() - sent_; }
-  // Writes what the socket takes. False: the other side is gone.
+  // Writes as much as the socket accepts. False: the other side is gone.
   bool flush();
-  // Reads what is there. False: the other side is gone.
+  // Reads the available bytes. False: the other side is gone.
   bool fill();
   // The next whole line that was read; valid until fill(). False: there is none yet.
   bool next(std::string_view& line);
-  // A line that never ends: more of it was read than any message may have.
+  // The current line has no end yet and is longer than any message may be.
   bool overlong() const;
 
  private:
@@ -34,8 +34,8 @@ class Channel {
   int fd_;
   std::string out_, in_;
   size_t sent_ = 0;  // of out_
-  size_t read_ = 0;  // of in_: lines that were given
-  size_t seen_ = 0;  // of in_: has no end of line beyond read_
+  size_t read_ = 0;  // of in_: lines already returned
+  size_t seen_ = 0;  // of in_: searched for an end of line, from read_ on
 };
 
 }  // namespace gimbal

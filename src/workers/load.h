@@ -1,4 +1,4 @@
-// What a server tells a worker process first: the model, and how it is loaded.
+// The first message of a server to a worker process: the model and its load settings.
 #pragma once
 #include <gimbal/settings.h>
 
@@ -9,17 +9,17 @@
 
 namespace gimbal {
 
-inline constexpr int kTextsAtOnce = 64;  // that a model answers, unless a user chose a number
+inline constexpr int kTextsAtOnce = 64;  // default of LoadSettings::parallel
 
-// How a model is loaded that answers many texts at once, in the settings of users.
+// The load settings of a model that answers many texts at once, in users' terms.
 struct LoadSettings {
   DeviceSettings devices;
-  ModelOptions model;           // `sequences` does not count
-  int parallel = kTextsAtOnce;  // requests of a model
-  // Tokens of KV cache for all of them; 0: what the devices have free (runtime/cache_size.h), at least a
-  // context and at most one for each.
+  ModelOptions model;           // `sequences` is ignored
+  int parallel = kTextsAtOnce;  // requests that a model computes at once
+  // Tokens of KV cache for all of them; 0: by the devices' free memory (runtime/cache_size.h), at least one
+  // context, at most one per request.
   int64_t cache_tokens = 0;
-  int queue = 256;   // requests that wait at most
+  int queue = 256;   // most waiting requests
   int models = 1;    // that share the devices
   int together = 1;  // CacheWish::together
 };
@@ -29,12 +29,12 @@ namespace wire {
 struct Load {
   std::string model;  // as open_model_file() takes it
   LoadSettings settings;
-  uint64_t promised = 0;                 // bytes of the host's memory that other workers will take
+  uint64_t promised = 0;                 // bytes of host memory that other workers will take
   bool quiet = false, log_json = false;  // of its notes on stderr
 };
 
 Json json_of(const Load&);
-// Errors: Malformed, naming a field that is missing, of another type or out of range.
+// Errors: Malformed, naming the field that is missing, has the wrong type or is out of range.
 Result<Load> read_load(const Json&);
 
 }  // namespace wire

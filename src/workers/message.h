@@ -1,4 +1,4 @@
-// What a front and its worker processes say to each other: one JSON object to a line.
+// The protocol between a front and its worker processes: one JSON object per line.
 //
 //   front to worker                    worker to front
 //   {"load": {"protocol": 7, ...}}                                      first; one for a process
@@ -12,7 +12,7 @@
 //                                      {"failed": {"id", "code", "message", ...}}
 //                                      {"pong": {"n", "numbers"}}
 //
-// Neither side believes the other: what does not have this form is an error, and numbers are checked.
+// Neither side trusts the other: a message of another form is an error, and numbers are checked.
 #pragma once
 #include <variant>
 
@@ -34,41 +34,41 @@ struct Cancel {
   uint64_t id;
 };
 struct Embed {
-  uint64_t id;  // among those of requests
+  uint64_t id;  // from the same numbers as requests
   std::vector<std::vector<Token>> texts;
 };
 struct Ping {
   uint64_t n;
 };
-struct Go {  // it takes the memory that it planned
+struct Go {  // the worker may take the planned memory
   bool operator==(const Go&) const = default;
 };
 using ToWorker = std::variant<Load, Submit, Cancel, Embed, Ping, Go>;
 
-// Bytes of one memory, by the plan of a model.
+// Bytes of one memory, from the plan of a model.
 struct MemoryNeed {
-  std::string device;  // its id; empty: the host's memory, with all that devices take of it
-  uint64_t total = 0;  // with what follows
+  std::string device;  // its id; empty: the host's memory, including the use by devices
+  uint64_t total = 0;  // includes the next two
   uint64_t weights = 0;
-  uint64_t shared = 0;  // of the weights: pages of a file, of which all processes have the same
-  uint64_t free = 0;    // before any of it was taken
+  uint64_t shared = 0;  // of the weights: pages of a file, shared by all processes
+  uint64_t free = 0;    // before the model takes any
 };
 
 struct Hello {
   int context = 0;  // positions that one text can have
   int pid = 0;
-  bool generates = true;                  // or gives embeddings only
-  std::vector<DeviceUse> devices = {};    // that compute the model and its drafts
+  bool generates = true;                  // false: embeddings only
+  std::vector<DeviceUse> devices = {};    // for the model and its drafts
   std::vector<ReceiptLine> kernels = {};  // without counts
   Explanation explanation = {};           // how the model is computed
 };
-struct Planned {  // it waits for Go; perhaps several times, for each model that it loads
+struct Planned {  // the worker waits for Go; once for each model that it loads
   std::vector<MemoryNeed> needs;
 };
 struct Loading {
   uint64_t done, total;
 };
-struct Begun {  // what ends the worker from now on may be this request
+struct Begun {  // from now on this request may be the cause of a loss
   uint64_t id;
 };
 struct Told {
@@ -80,7 +80,7 @@ struct Ended {
   GenerationEnd end;
 };
 struct Failed {
-  uint64_t id;  // 0: the worker itself, which cannot go on
+  uint64_t id;  // 0: the worker itself, which cannot continue
   Error why;
 };
 struct Embedding {
@@ -94,11 +94,11 @@ struct Pong {
 };
 using FromWorker = std::variant<Hello, Planned, Loading, Begun, Told, Ended, Embedding, Failed, Pong>;
 
-// A line without its end.
+// Returns a line without its end.
 std::string encode(const ToWorker&);
 std::string encode(const FromWorker&);
 
-// Errors: Malformed, with what is wrong.
+// Errors: Malformed, with the fault.
 Result<ToWorker> decode_to_worker(std::string_view line);
 Result<FromWorker> decode_from_worker(std::string_view line);
 

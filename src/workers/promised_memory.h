@@ -1,5 +1,5 @@
-// What the models of a server have planned to take of the host's memory and have not touched yet. The system
-// calls this memory free: a KV cache is mapped when a model is loaded, and takes memory as texts fill it.
+// Host memory that the models of a server have planned to take and have not touched yet. The system reports
+// this memory as free: a KV cache is mapped at load time and takes memory only as texts fill it.
 #pragma once
 #include <sys/types.h>
 
@@ -13,30 +13,30 @@
 
 namespace gimbal {
 
-// Bytes in memory of a process that are no file's; 0: it is gone.
+// Resident bytes of a process that belong to no file; 0: the process is gone.
 uint64_t anonymous_bytes(pid_t);
 
-// Of all workers of a server. May be used from any thread.
+// For all workers of a server. Thread-safe.
 class PromisedMemory : public std::enable_shared_from_this<PromisedMemory> {
  public:
-  // `resident`: anonymous_bytes, but in tests.
+  // `resident`: replaced in tests only.
   explicit PromisedMemory(std::function<uint64_t(pid_t)> resident = anonymous_bytes)
       : resident_(std::move(resident)) {}
 
-  // One worker, whose process may be replaced by another one. Several workers may share a process. It
-  // promises nothing any more when it is destroyed.
+  // One worker; its process may be replaced. Several workers may share a process. The destructor withdraws
+  // its promise.
   class Worker {
    public:
     ~Worker();
-    // What a process that is started now must leave free for the others. Not for those of the same model with
-    // `divides`, if it divides, too: each of them takes its part only of what is free.
+    // Bytes that a process starting now must leave free for other workers. Without workers of the same
+    // model if both have `divides`: each of those takes only its part of the free memory.
     uint64_t of_others() const;
-    // Another process, in place of the one before if there was one; 0: none for the moment. Until it has
-    // planned, all that its predecessor planned is kept for it.
+    // Sets its process, in place of the previous one; 0: none for the moment. Until the new process has
+    // planned, it keeps the reservation of its predecessor.
     void is_process(pid_t);
-    // Its process has planned this, and has taken nothing of it. Perhaps several times, for several models.
+    // Its process has planned this and taken none of it yet. Call it once for each model of the process.
     void plans(const wire::Planned&);
-    void gives_up();  // until there is another process
+    void gives_up();  // promises nothing until the next process
 
    private:
     friend class PromisedMemory;
@@ -44,25 +44,25 @@ class PromisedMemory : public std::enable_shared_from_this<PromisedMemory> {
       std::string model;
       bool divides;
       pid_t pid = 0;
-      bool fresh = true;             // this process has planned nothing yet
-      uint64_t before = 0;           // in memory before it took anything
-      uint64_t own = 0, mapped = 0;  // that it planned: of its own, and of a file
+      bool fresh = true;             // this process has not planned yet
+      uint64_t before = 0;           // resident before it took anything
+      uint64_t own = 0, mapped = 0;  // planned bytes: private, and of a file
     };
     Worker(std::shared_ptr<PromisedMemory> all, Entry entry);
     const std::shared_ptr<PromisedMemory> all_;
     const std::list<Entry>::iterator entry_;
   };
-  // `model`: weights that its workers map from a file are in memory once for all of them. `divides`: it takes
-  // a part of what is free, as others of this model do.
+  // `model`: its workers share one copy of the weights that they map from a file. `divides`: it takes a
+  // part of the free memory, as other workers of this model do.
   std::unique_ptr<Worker> worker(const std::string& model, bool divides);
 
-  // Held while a model is loaded: one after the other, so that each sees what the others left.
+  // Hold it while a model is loaded: one load at a time, so that each sees the memory that the others left.
   std::unique_lock<std::mutex> turn_to_load() { return std::unique_lock(loading_); }
 
  private:
   const std::function<uint64_t(pid_t)> resident_;
   std::mutex loading_;
-  std::mutex mutex_;  // of `workers_`
+  std::mutex mutex_;  // guards `workers_`
   std::list<Worker::Entry> workers_;
 };
 

@@ -1,6 +1,6 @@
-// A GenerationService whose engine is another process. When that process crashes, hangs, loses its device or
-// breaks the protocol it is replaced, and every request goes on from what was told: no token is lost or told
-// twice, because an answer depends on its request alone. One that ends every worker is found and given up.
+// A GenerationService whose engine is another process. If that process crashes, hangs, loses its device or
+// breaks the protocol, it is replaced, and every request continues after its last token. No token is lost
+// or sent twice, because an answer depends on its request alone. A request that ends every worker fails.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -13,23 +13,23 @@
 namespace gimbal {
 
 struct WorkerSettings {
-  std::vector<std::string> command;  // of the process; its first word: the program's path
-  wire::Load load;                   // what it loads; `promised` is set for each process, from `memory`
-  // The first process says what memory it is about to take and waits (wait_planned, admit). Those that
-  // replace it do not: what their predecessors took may not be free yet.
+  std::vector<std::string> command;  // of the process; first the program's path
+  wire::Load load;                   // the model to load; `promised` is set for each process, from `memory`
+  // The first process reports the memory that it will take, and waits (wait_planned, admit). Its successors
+  // do not wait: the memory of their predecessors may not be free yet.
   bool asks_for_memory = false;
-  // Its part of what this server's workers will take; none: they are not asked. Each process is told what it
-  // must leave to the others.
+  // This worker's entry in the memory of all workers; null: not counted. It gives each process the number
+  // of bytes to leave for the others.
   std::shared_ptr<PromisedMemory::Worker> memory = {};
-  int vocabulary = 0;                               // tokens from 0 on; others are not believed
-  std::chrono::milliseconds ping_every{2'000};      // and where ask_numbers() was called
-  std::chrono::milliseconds silence{30'000};        // without an answer to a ping: it hangs
-  std::chrono::milliseconds standstill{120'000};    // without a step though requests run: it hangs
+  int vocabulary = 0;                               // valid tokens: 0 to vocabulary - 1
+  std::chrono::milliseconds ping_every{2'000};      // and after ask_numbers()
+  std::chrono::milliseconds silence{30'000};        // without an answer to a ping: hung
+  std::chrono::milliseconds standstill{120'000};    // without a step though requests run: hung
   std::chrono::milliseconds longest_load{600'000};  // without progress of loading
-  // Workers lost in a row with one request alone and no new token, before it is given up (workers/blame.h);
-  // or that broke as soon as they were started, before the service is.
+  // The service gives a request up after this many consecutive workers lost with it alone and no new token
+  // (workers/blame.h). It ends itself after this many consecutive failed starts.
   int attempts = 3;
-  // What a user must or may know, from a thread of its own; must not block.
+  // Events for the user, called from the service's thread; must not block.
   std::function<void(uint64_t done, uint64_t total)> loading;
   std::function<void(const wire::Hello&)> ready;         // again after each replacement
   std::function<void(const std::string& why)> replaced;  // "worker 4711 ended by signal 9; ..."
@@ -37,39 +37,39 @@ struct WorkerSettings {
 
 struct WorkerFacts {
   bool ready = false;
-  int pid = 0;  // 0: between two
+  int pid = 0;  // 0: between two processes
   int restarts = 0;
-  // Of the worker that is there, or was last; not null.
+  // Of the current or last worker; not null.
   std::shared_ptr<const wire::Hello> hello = std::make_shared<wire::Hello>();
-  SchedulerNumbers numbers;  // its last answer
+  SchedulerNumbers numbers;  // from its last answer
 };
 
 class RemoteService : public GenerationService {
  public:
-  // Starts the process; it need not be ready. Errors: Failed, where it cannot be started.
+  // Starts the process; does not wait until it is ready. Errors: Failed if it cannot be started.
   static Result<std::unique_ptr<RemoteService>> start(WorkerSettings settings);
-  ~RemoteService() override;  // requests that run fail
+  ~RemoteService() override;  // running requests fail
 
-  // Waits until it is ready. Errors: the worker's own (a model that does not fit); Failed when no worker
-  // becomes ready.
+  // Waits until a worker is ready. Errors: the worker's own (a model that does not fit); Failed when no
+  // worker becomes ready.
   Status wait_ready();
-  // Waits until it asks for memory. Nothing: it does not, or no more. Errors: as wait_ready().
+  // Waits until the worker requests memory. nullopt: it makes no request. Errors: as wait_ready().
   Result<std::optional<wire::Planned>> wait_planned();
-  void admit();  // it takes what it asked for
-  // Another process takes the place of this one, and its requests, of which none is blamed. A service that
-  // had ended goes on. wait_ready() then waits for the new one.
+  void admit();  // grants the requested memory
+  // Replaces the process. The new one takes over the requests, and none is blamed. An ended service starts
+  // again. wait_ready() then waits for the new process.
   void replace();
-  WorkerFacts facts() const;  // its numbers are those of its last ping's answer
-  // The worker is asked for its numbers now; facts() has them when they are here. Whoever calls this each
-  // time he looks has those of the look before, and so what went on between two looks.
+  WorkerFacts facts() const;  // its numbers are from the last answer to a ping
+  // Requests the worker's numbers; facts() has them once the answer arrives. Asynchronous: the numbers
+  // arrive before the next call, so a poller is one interval behind.
   void ask_numbers();
 
-  // Errors: only when the service has ended; all others come to the sink.
+  // Errors: the service has ended. The sink gets all others.
   Status submit(uint64_t id, GenerationRequest, GenerationSink) override;
   void cancel(uint64_t id) override;
 
-  // For each text, in order; `sink` is called from this thread, and its error ends the call. Goes on where a
-  // lost worker stopped. Errors: the worker's.
+  // Calls `sink` for each text, in order, from this thread; its error ends the call. Continues where a lost
+  // worker stopped. Errors: the worker's.
   using EmbeddingSink = std::function<Status(size_t text, std::span<const float>)>;
   Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink);
 

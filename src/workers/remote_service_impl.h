@@ -1,4 +1,4 @@
-// What RemoteService has inside: its thread (remote_service.cpp) and what the worker says
+// The implementation of RemoteService: its thread (remote_service.cpp) and the worker's messages
 // (remote_messages.cpp).
 #pragma once
 #include <unistd.h>
@@ -16,25 +16,25 @@
 
 namespace gimbal {
 
-// One thread owns the process and all requests; others leave it their wishes.
+// One thread owns the process and all requests; other threads queue work for it.
 struct RemoteService::Impl {
   using Clock = std::chrono::steady_clock;
 
   struct Request {
-    GenerationRequest asked;  // `written` grows by each token that was told
+    GenerationRequest asked;  // `written` grows by each token sent to the sink
     GenerationSink sink;
     Blame blame = {};
     bool sent = false;
-    bool makes_way = false;  // it is cancelled there, for another one to be alone; it goes on later
-    bool unwanted = false;   // it is cancelled for good
+    bool makes_way = false;  // cancelled in the worker so that another runs alone; continues later
+    bool unwanted = false;   // cancelled for good
   };
 
-  // Of a thread that waits for it.
+  // For a thread that waits for it.
   struct Embedding {
     std::vector<std::vector<Token>> texts;
-    size_t received = 0, before = 0;         // `before`: received when it was sent last
-    size_t sent = 0;                         // of the texts from there on; 0: it waits
-    std::vector<std::vector<float>> values;  // of the texts that were received
+    size_t received = 0, before = 0;         // `before`: received at the last send
+    size_t sent = 0;                         // number of texts sent from `before` on; 0: it waits
+    std::vector<std::vector<float>> values;  // of the received texts
     std::optional<Error> failed;
     Blame blame = {};
   };
@@ -48,23 +48,23 @@ struct RemoteService::Impl {
   std::vector<uint64_t> cancelled;
   std::map<uint64_t, std::shared_ptr<Embedding>> embeddings;
   bool stopping = false, replacing = false;
-  bool asks = false;                     // the process waits to be admitted once it has planned
+  bool asks = false;                     // the process waits for Go after it has planned
   std::optional<wire::Planned> planned;  // it waits
-  bool admitted = false;                 // it waits no more, and is to be told
-  std::optional<Error> ended;            // why there will be no worker any more
+  bool admitted = false;                 // Go must be sent
+  std::optional<Error> ended;            // why no worker will start again
   WorkerFacts known;
-  SchedulerNumbers past;  // of the processes before the one that is there
+  SchedulerNumbers past;  // of earlier processes
 
-  std::atomic<bool> numbers_wanted = false;  // by whoever, from the thread
+  std::atomic<bool> numbers_wanted = false;  // set by any thread, for the service's thread
 
   // ---- the thread's own
   WorkerSettings settings;
   int wake[2] = {-1, -1};
   std::thread thread;
   WorkerProcess process;
-  std::map<uint64_t, Request> requests;  // by rising id: the order in which they came
+  std::map<uint64_t, Request> requests;  // by rising id: the order of arrival
   bool ready = false;
-  bool went_on = false;  // of what was handed on to this process, it has told something
+  bool went_on = false;  // this process has sent a result for a request handed on to it
   int failed_starts = 0;
   uint64_t pings = 0, steps = 0;
   Clock::time_point start_at{}, last_ping, heard, moved;

@@ -1,6 +1,6 @@
-// Takes from this process what an engine that computes on the CPU does not need: after that, whoever makes it
-// run foreign code can neither open a file or a connection nor start a program. Linux; a kernel may lack
-// parts of it.
+// Removes from this process the rights that an engine on the CPU does not need. After that, foreign code in
+// the process can neither open files or connections nor start programs. Linux; a kernel may lack parts of
+// it.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,9 +13,9 @@ struct Sandbox {
   std::vector<std::string> missing;  // with the reason: "Landlock: Function not implemented"
 };
 
-// For all threads of the process, and for good. Open descriptors stay usable: weights that are mapped, the
-// socket to the front, the log. Drivers of GPUs open files and talk to devices whenever they like: a process
-// that uses one must not call this.
+// For all threads of the process; cannot be undone. Open descriptors stay usable: weights that are mapped,
+// the socket to the front, the log. GPU drivers open files and devices at any time: a process that uses one
+// must not call this.
 Sandbox enter_sandbox();
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
-// Checks that processes that allocate at the same time fit into memory together: each alone sees all of it
-// free.
+// Checks that processes that allocate at the same time fit into memory together: each of them sees the same
+// memory as free.
 #pragma once
 #include <span>
 
@@ -8,11 +8,11 @@
 
 namespace gimbal {
 
-// What a process is about to take. Packed weights of the plan count as shared.
+// The memory that a process will take. Packed weights of the plan count as shared.
 wire::Planned planned_needs(const ModelPlan&);
 
-// All of them compute the same file, so what each shares is the same. OutOfMemory, with the numbers and what
-// would help, where they need more of a memory than the one that saw the least of it free.
+// All processes load the same file, so their shared bytes are the same. Errors: OutOfMemory, with numbers
+// and remedy, if they need more of a memory than the least free amount that any of them reported.
 Status fit_together(std::span<const wire::Planned>);
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// The other end of RemoteService: a worker process serves what comes from the socket until it is closed.
+// The other end of RemoteService: a worker process serves requests from the socket until it is closed.
 #pragma once
 #include <span>
 
@@ -8,8 +8,8 @@
 namespace gimbal {
 
 struct WorkerLoop {
-  int socket;                                 // which it closes
-  GenerationService* service;                 // nullptr: it gives embeddings only
+  int socket;                                 // closed by serve_front
+  GenerationService* service;                 // nullptr: embeddings only
   std::function<SchedulerNumbers()> numbers;  // from the loop's thread; may be empty
   // As ServedModel::embed, from one other thread; may be empty.
   std::function<Status(std::span<const std::vector<Token>>,
@@ -17,17 +17,17 @@ struct WorkerLoop {
       embed;
 };
 
-// Says hello and returns when the front is gone, or said what makes no sense (the error). Requests may still
-// run then, and tell nothing: the service's end ends them.
+// Sends Hello, then serves until the front is gone or sends an invalid message (the error). Requests may
+// still run then, without output; the end of the service ends them.
 Status serve_front(const WorkerLoop&, const wire::Hello&);
 
-// ---- before there is a service
+// ---- before the service exists
 
-// The first message: the model, and how it is loaded. Errors: Malformed; Usage when the front is gone.
+// Reads the first message: model and load settings. Errors: Malformed; Usage if the front is gone.
 Result<wire::Load> wait_for_load(int socket);
-// What the process is about to take; returns when the front lets it. Errors: Usage when the front is gone.
+// Reports the memory that the process will take; waits for Go. Errors: Usage if the front is gone.
 Status ask_for_memory(int socket, const wire::Planned&);
-// How far loading is, or why there will be no service.
+// Report the progress of loading, or why no service will start.
 void tell_loading(int socket, uint64_t done, uint64_t total);
 void tell_failed(int socket, const Error&);
 

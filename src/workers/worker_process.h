@@ -1,4 +1,4 @@
-// A child process that computes, and the socket to it.
+// A worker's process, and the socket to it.
 #pragma once
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@ inline constexpr int kWorkerSocket = 3;
 class WorkerProcess {
  public:
   WorkerProcess() = default;  // none
-  // Runs `command` (its first word: the program's path). Errors: Failed, with the system's reason.
+  // Runs `command` (first the program's path). Errors: Failed, with the system's reason.
   static Result<WorkerProcess> start(const std::vector<std::string>& command);
   WorkerProcess(WorkerProcess&& other) noexcept : WorkerProcess() { *this = std::move(other); }
   WorkerProcess& operator=(WorkerProcess&& other) noexcept {
@@ -26,9 +26,9 @@ class WorkerProcess {
 
   explicit operator bool() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
-  // Ends it at once and waits for its end; how it ended if it did so itself: "ended by signal 11".
+  // Kills it and waits for its end. Returns how it ended if it had ended before: "ended by signal 11".
   std::string kill();
-  // Closes the socket, upon which a worker ends; kills it when it has not within `milliseconds`.
+  // Closes the socket, so that the worker ends; kills it after `milliseconds`.
   void stop(int milliseconds);
 
   Channel channel;
