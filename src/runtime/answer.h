@@ -1,4 +1,4 @@
-// What a reader sees of an answer, token by token, and where it ends: one text, whoever computes the tokens.
+// The text of an answer, token by token, and its end; the same for one text alone and for many.
 #pragma once
 #include <optional>
 #include <span>
@@ -13,8 +13,8 @@ namespace gimbal {
 enum class Finish { StopToken, StopString, Length, ContextFull, Cancelled };
 const char* name_of(Finish);  // "stop-token", "stop-string", "length", "context-full", "cancelled"
 
-// A prompt that can be computed in a context with so much room. Errors: Usage when it is empty or too long
-// (says both numbers; context-full).
+// Checks that a prompt fits into `room` positions of a context. Errors: Usage if it is empty or too long
+// (context-full, with both numbers).
 Status check_prompt(std::span<const Token> prompt, int room);
 
 class Answer {
@@ -25,16 +25,16 @@ class Answer {
   Answer(const Tokenizer* tokenizer, std::span<const Token> prompt, std::vector<std::string> stops,
          int max_tokens, bool ignore_stop_tokens);
 
-  // The next token, and the text that is certain with it: whole characters, no part of a stop string. `room`:
-  // positions of the context that are left to compute it. Not for an answer that has ended.
+  // Adds the next token; returns the text finalized by it: complete UTF-8, no part of a stop string.
+  // `room`: remaining positions of the context. Do not call after the end.
   std::string take(Token token, int room);
 
   bool ended() const { return ended_; }
   Finish finish() const { return finish_; }          // once ended
   int tokens() const { return tokens_; }             // without the stop token
-  int left() const;                                  // tokens that may follow
+  int left() const;                                  // most tokens that may follow
   const std::string& stop() const { return stop_; }  // the stop string that ended it; else empty
-  // What was held back, once ended; an unfinished character becomes U+FFFD.
+  // The held-back text, once ended; an incomplete character becomes U+FFFD.
   std::string rest();
 
  private:

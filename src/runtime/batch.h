@@ -1,4 +1,4 @@
-// What one step of a model computes: rows of any of its sequences, and what each of them is asked for.
+// The input of one step of a model: rows of any of its sequences, and the outputs requested for each.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,8 +11,8 @@ namespace gimbal {
 
 struct Wants {
   bool logits = false;  // one number per token of the vocabulary
-  bool top = false;     // the largest of them, as many as Batch::top says
-  bool hidden = false;  // f32[ModelPlan::width(Hidden)]; with RunOptions::hidden, or of an encoder
+  bool top = false;     // the Batch::top largest of them
+  bool hidden = false;  // f32[ModelPlan::width(Hidden)]; with RunOptions::hidden, or an encoder
   bool any() const { return logits || top || hidden; }
 };
 
@@ -21,10 +21,10 @@ struct Row {
   int32_t token;       // kNoToken for an embedding
   int32_t position;    // the sequence's next: computed(), then one more for each of its rows in the batch
   Wants wants;
-  // Beside the token, of a model that takes states (ModelPlan::takes_states): f32[width]; read by forward().
+  // Beside the token, if the model takes states (ModelPlan::takes_states): f32[width]; read by forward().
   const float* state = nullptr;
-  // In place of a token, of a model that was loaded with RunOptions::embeddings: this row of `*embeddings`,
-  // which forward() reads.
+  // In place of a token, for a model loaded with RunOptions::embeddings: this row of `*embeddings`, read by
+  // forward().
   const EmbeddingsPtr* embeddings = nullptr;
   int embedding = 0;
 
@@ -40,22 +40,22 @@ struct Row {
   InputItem input() const { return {token, embeddings, embedding}; }
 };
 
-// Rows in any order of sequences; the rows of one sequence by rising position. What is computed for a row
-// does not depend on the other sequences' rows, nor on how a sequence's rows are spread over batches. Where
-// rows see later ones (ModelPlan::whole_texts), a sequence's rows must all be in one batch.
+// Rows in any order of sequences; the rows of one sequence by rising position. A row's results do not
+// depend on other sequences' rows, nor on how a sequence's rows are divided into batches. If rows attend to
+// later ones (ModelPlan::whole_texts), a sequence's rows must all be in one batch.
 struct Batch {
   std::vector<Row> rows;
-  int top = 0;          // how many of the largest logits the rows get that want them
+  int top = 0;          // number of largest logits for rows with Wants::top
   bool states = false;  // StepOutput::state() of every row; with RunOptions::states
 };
 
-// What the rows of a batch were given; valid until the model computes again. `k` counts the rows that want
-// anything, in the batch's order.
+// The results of a batch; valid until the model computes again. `k` counts the rows with any Wants, in the
+// batch's order.
 class StepOutput {
  public:
   std::span<const float> logits(size_t k) const { return logits_.subspan(k * vocabulary_, vocabulary_); }
   std::span<const float> hidden(size_t k) const { return hidden_.subspan(k * width_, width_); }
-  // With Batch::states: of the batch's row i; of some of its rows and of all, one behind the other.
+  // With Batch::states: of the batch's row i; of consecutive rows; of all rows.
   std::span<const float> state(size_t i) const { return states(i, 1); }
   std::span<const float> states(size_t first, size_t rows) const {
     return states_.subspan(first * state_width_, rows * state_width_);

@@ -1,17 +1,17 @@
-// How much KV cache the sequences of a model share, where nobody said: by what its devices have free.
+// Chooses the size of the KV cache that the sequences of a model share, by the free memory of its devices.
 #pragma once
 #include "runtime/model_plan.h"
 
 namespace gimbal {
 
 struct CacheWish {
-  int64_t most = 0;    // positions that would be used; 0: the plan's own stay
-  int64_t modest = 0;  // positions that are worth taking what would be left free
-  int models = 1;      // that share the devices
+  int64_t most = 0;    // positions that can be used; 0: keep the plan's own
+  int64_t modest = 0;  // positions that may also use the memory to be left free
+  int models = 1;      // models that share the devices
   int together = 1;    // processes that see the same memory free now, and take it at once
 };
 
-// Positions of the pages that sequences of the plan share, where all of a text is kept; 0: nowhere.
+// Positions in the plan's shared cache pages that keep whole texts; 0: there are none.
 int64_t cache_positions(const ModelPlan&);
 
 // The plan, made of `file`, with more positions of cache (RunOptions::cache_positions), never fewer: as many

@@ -9,10 +9,10 @@
 namespace gimbal {
 
 class Model;
-// A loaded model that several users share; with it live its devices.
+// A loaded model with shared ownership; it keeps its devices alive.
 using ModelPtr = std::shared_ptr<Model>;
 
-// Continues the work on this model: the same one, on other devices. Returns what moved, for people ("12
+// Continues the work on this model: the same one, on other devices. Returns a summary for people ("12
 // texts").
 using MoveTo = std::function<Result<std::string>(const ModelPtr&)>;
 

@@ -1,10 +1,10 @@
-// How many tokens to draft for the next step: as many as pay, from what steps of so many rows took and how
-// often guesses were right. Knows no clock and no model, so that it can be tested by itself.
+// Chooses how many tokens to draft for the next step, from measured times of steps by number of rows and
+// from the acceptance rate. Knows no clock and no model, so that tests can run it alone.
 //
-// The law: drafting costs at most kBudget of the time that the texts take without it, and kStart steps. Every
-// step is booked: what it gained or lost against plain steps, which give each text a token, and kBudget of
-// each token. Nothing is drafted on debt; trials, which tell whether drafts would pay now, are made when they
-// can be paid for.
+// The rule: drafting costs at most kBudget of the time that the texts take without it, plus kStart steps.
+// Each step is booked: its gain or loss against plain steps, which give each text a token, plus kBudget of
+// each token. Stop drafting while the accumulated cost exceeds the budget; run a trial, which measures
+// whether drafts pay now, once the budget allows.
 #pragma once
 #include <array>
 #include <memory>
@@ -13,27 +13,27 @@
 
 namespace gimbal {
 
-// What steps took and what drafts gained, of all texts that a model computes, alone or together.
+// The costs of steps and the gains of drafts, over all texts of a model.
 class DraftBooks {
  public:
   struct Step {
     int rows = 1;         // computed
-    int tokens = 1;       // of the texts that they gave
+    int tokens = 1;       // new tokens of the texts
     int drafted = 0;      // of the rows
     double seconds = 0;   // for the rows
-    double drafting = 0;  // seconds for the guesses, whether their rows were computed or not
-    int texts = 1;        // that had a part in it: a plain step has so many rows, and gives so many tokens
+    double drafting = 0;  // seconds for the guesses, computed or not
+    int texts = 1;        // texts in the step; a plain step has one row and one token for each
   };
   void took(const Step&);
 
-  // Seconds of a step of so many rows, measured or estimated from its neighbours; 0: nothing is known.
+  // Seconds of a step of `rows` rows, measured or estimated from neighbours; 0: unknown.
   double cost(int rows) const;
-  // Guessing takes so little that it can be done for each token, to see how often it is right.
+  // Guessing is so cheap that every token can get a guess, to measure the acceptance rate.
   bool guesses_are_free() const;
   bool guesses_are_known() const { return guess_ > 0; }
 
   static constexpr double kBudget = 0.01, kStart = 1.5, kMost = 16;  // the last two in plain steps
-  static constexpr int kRows = 2 * kMaxDrafts + 2;                   // beyond them nothing is learnt
+  static constexpr int kRows = 2 * kMaxDrafts + 2;                   // steps with more are not recorded
 
  private:
   friend class DraftLength;
@@ -44,38 +44,38 @@ class DraftBooks {
   };
 
   std::array<Cost, kRows + 1> costs_ = {};
-  double guess_ = 0;                // seconds for a token of a guess; 0: not known
+  double guess_ = 0;                // seconds for a token of a guess; 0: unknown
   double tried_ = 1, right_ = 0.5;  // tokens of all texts, the older ones counting less
   double credit_ = kStart;          // in plain steps
   long step_ = 0;                   // steps so far
   int largest_ = 0;                 // rows measured
 };
 
-// With more texts in a step nothing is drafted: measured times vary by more than the gain.
+// Steps with more texts get no drafts: measured times vary by more than the gain.
 inline constexpr int kMostDraftedTexts = 2;
 
-// What a step has besides a text's next row and its drafts.
+// The contents of a step besides a text's next row and its drafts.
 struct Beside {
-  int rows = 0;       // of other texts, and those that must be computed anew
-  int texts = 0;      // others, which get a token in any case
-  int drafts = 0;     // of theirs, among the rows
-  double tokens = 0;  // that they are expected to get
+  int rows = 0;       // of other texts, and rows to compute again
+  int texts = 0;      // other texts, each of which gets a token in any case
+  int drafts = 0;     // drafts of other texts, among the rows
+  double tokens = 0;  // expected tokens of the other texts
 };
 
-// Of one text.
+// The draft length of one text.
 class DraftLength {
  public:
-  // What is not known of this text is taken from the others in the books.
+  // Starts from the values of other texts in the books.
   explicit DraftLength(std::shared_ptr<DraftBooks> books = std::make_shared<DraftBooks>());
 
-  // Tokens to draft, at most `most`; 0: none. Where texts share a step, they are asked one after the other,
-  // and each is told what those before it draft.
+  // Tokens to draft, 0 to `most`. If texts share a step, call it for one after the other; `beside` holds
+  // the drafts of those before.
   int next(int most, const Beside& beside);
-  // A guess was compared with the text: its first `tried` tokens, of which `right` were the text's.
+  // Records a comparison of a guess with the text: of its first `tried` tokens, `right` were equal.
   void compared(int tried, int right);
 
   double acceptance() const { return right_ / tried_; }
-  double expected(int drafts) const;  // tokens that a step with so many drafts gives
+  double expected(int drafts) const;  // expected tokens of a step with `drafts` drafts
   DraftBooks& books() { return *books_; }
   const DraftBooks& books() const { return *books_; }
 

@@ -1,5 +1,5 @@
-// Guesses how a text goes on. A guess never changes the text: what the model computes decides (text_state.h).
-// It only saves time where it is right.
+// Guesses the next tokens of a text. A guess never changes the text: the model's results decide
+// (text_state.h). A right guess only saves time.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,14 +15,14 @@ class StepWatcher;  // runtime/session.h
 class Drafter {
  public:
   virtual ~Drafter() = default;
-  // Wants to know the states of the rows that are computed (RunOptions::states); nullptr: does not.
+  // Receives the states of the computed rows (RunOptions::states); nullptr: needs none.
   virtual StepWatcher* watcher() { return nullptr; }
-  // `text` was computed at once, as prompts are: what proposals need of it is prepared now. Errors: as
+  // Prepares proposals after `text`, which was computed at once, as prompts are. Errors: as
   // propose().
   virtual Status read(std::span<const int32_t> text) { return (void)text, Done{}; }
-  // At most n tokens that may follow `text`; fewer, or none, where it has no idea. `text` may be any other
-  // one than that of the call before, or its beginning. Errors: those of what it computes with; the text goes
-  // on without drafts then.
+  // Returns at most n tokens that may follow `text`; fewer or none without a good guess. `text` need not
+  // continue the text of the call before. Errors: those of its computations; the text then continues
+  // without drafts.
   virtual Result<std::vector<int32_t>> propose(std::span<const int32_t> text, int n) = 0;
   virtual std::string name() const = 0;  // for people: "ngram"
 };

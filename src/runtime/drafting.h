@@ -1,5 +1,5 @@
-// Drafts for texts: a drafter, and how many tokens it is asked for. Outlives the texts that it serves, so
-// that what one taught about costs and guesses serves the next.
+// Drafts for texts: a drafter, and the choice of the number of tokens. Outlives its texts, so that each
+// text starts with the costs and acceptance rates measured before.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,20 +10,20 @@
 namespace gimbal {
 
 struct DraftCounts {
-  uint64_t steps = 0;     // computed, each for one token or more
-  uint64_t tokens = 0;    // that they gave
-  uint64_t drafted = 0;   // tokens that were guessed and computed
-  uint64_t accepted = 0;  // of them: those that the text has
+  uint64_t steps = 0;     // computed steps, each for one token or more
+  uint64_t tokens = 0;    // tokens from these steps
+  uint64_t drafted = 0;   // guessed tokens that were computed
+  uint64_t accepted = 0;  // of these: accepted into the text
   double seconds = 0;     // for guessing
 };
 DraftCounts operator-(const DraftCounts& later, const DraftCounts& before);
 
 class Drafting {
  public:
-  enum class Length { Adapts, Most };  // Most: as many tokens as can be, whatever they cost
-  // Told, once, why there are no drafts any more. Done: texts go on without them. An error ends them.
+  enum class Length { Adapts, Most };  // Most: the most tokens possible, at any cost
+  // Called once, with the reason, when drafting fails. Done: texts continue. An error ends them.
   using Failed = std::function<Status(const Error&)>;
-  // `books`: shared by all texts that a model computes together.
+  // `books`: shared by all texts of a model.
   explicit Drafting(std::unique_ptr<Drafter> drafter, Length length = Length::Adapts, Failed failed = {},
                     std::shared_ptr<DraftBooks> books = std::make_shared<DraftBooks>())
       : drafter_(std::move(drafter)),
@@ -31,16 +31,16 @@ class Drafting {
         adapts_(length == Length::Adapts),
         failed_(std::move(failed)) {}
 
-  // Another text, or the same one from another place; `text` is its prompt and all before. Errors: what
-  // `failed` answered.
+  // Starts another text, or the same one from another position; `text`: everything up to the end of its
+  // prompt. Errors: those of `failed`.
   Status begin(std::span<const int32_t> text);
   bool begun() const { return begun_; }
-  // Tokens to compute behind `text`, at most `most`; they are valid until the next call. Errors: as begin().
+  // Tokens to compute after `text`, at most `most`; valid until the next call. Errors: as begin().
   Result<std::span<const int32_t>> propose(std::span<const int32_t> text, int most, const Beside& beside);
-  // What became of a step of this text alone: its rows, the tokens that it gave, and the seconds that it
-  // took.
+  // Books a step of this text alone: its rows, its new tokens, and its
+  // seconds.
   void computed(int rows, int tokens, double seconds);
-  // For a step of several texts: the tokens that it gave this one; what the proposal took.
+  // For a step of several texts: books this text's new tokens; the time of the proposal.
   void told(int tokens);
   double seconds() const { return seconds_; }
   int guessed() const { return int(drafted_ ? drafted_ : guess_.size()); }
@@ -60,13 +60,13 @@ class Drafting {
   DraftLength length_;
   const bool adapts_;
   const Failed failed_;
-  std::vector<int32_t> guess_;  // not compared with the text yet
+  std::vector<int32_t> guess_;  // not yet compared with the text
   size_t at_ = 0;               // where in the text it begins
   size_t drafted_ = 0;          // tokens of it that the step computes
   double seconds_ = 0;          // for the guess of the step
   DraftCounts counts_;
   bool begun_ = false, ended_ = false;
-  Status verdict_ = Done{};  // of what failed
+  Status verdict_ = Done{};  // result of `failed_`
 };
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
-// Embeddings of texts: what a model gives for a text's tokens, made into one list of numbers. Sums are in
-// double and in the tokens' order, so that the bits depend neither on batches nor on the other texts.
+// Embeddings of texts: pools the model's hidden states of a text's tokens into one vector. Sums are in
+// double and in token order, so that the bits depend neither on batches nor on other texts.
 #pragma once
 #include <functional>
 #include <optional>
@@ -12,12 +12,12 @@
 namespace gimbal {
 
 enum class Pooling : uint8_t {
-  None,   // a list for each token
+  None,   // a vector for each token
   Mean,   // of all tokens
-  First,  // what the first token got: "cls", after the token that begins a text of BERT
+  First,  // of the first token: "cls", named after the token that begins a text of BERT
   Last,
-  // What a reranker gives: one number by the first token, or of a decoder two by the last one, for "yes" and
-  // for "no". They are not normalised.
+  // The scores of a reranker: one number from the first token, or, with a decoder, two from the last token,
+  // for "yes" and "no". They are not normalised.
   Rank,
 };
 std::string name_of(Pooling);  // "none", "mean", "cls", "last", "rank"
@@ -31,17 +31,17 @@ struct EmbedSettings {
   bool normalised = true;  // to a Euclidean length of 1; zeros stay zeros
 };
 
-// What embed() needs, added to what a user wants: no logits, hidden states of all rows, and for `texts` texts
-// at most as many sequences as a step is worth.
+// Adds the needs of embed() to a user's options: no logits, hidden states of all rows, and for `texts`
+// texts at most as many sequences as are useful in a step.
 RunOptions embedding_options(RunOptions, const Config&, size_t texts);
 
-// For each text, in order: its embedding, ModelPlan::width(Hidden) numbers; with Pooling::None as many for
-// each of its tokens, one token's behind the other's. Several texts go into a step, as they fit. The model
-// was loaded with embedding_options(). Errors: Usage, naming the text, for one without tokens, with an id
+// Calls the sink for each text, in order, with its embedding: ModelPlan::width(Hidden) numbers; with
+// Pooling::None that many per token, in order. A step computes as many texts as fit. The model must be
+// loaded with embedding_options(). Errors: Usage, naming the text, for one without tokens, with an id
 // outside the vocabulary, or too long (ModelPlan::check_text), before anything is computed; Malformed for
-// numbers that are none; the devices'.
+// NaN or infinity; the devices'.
 using EmbeddingSink = std::function<Status(size_t text, std::span<const float> embedding)>;
-// `first`: those before it are left out, because the sink has them.
+// `first`: skips the texts before it.
 Status embed(Model&, std::span<const std::vector<int32_t>> texts, const EmbedSettings&, const EmbeddingSink&,
              size_t first = 0);
 

@@ -1,5 +1,5 @@
-// How much memory a model would take, from its dimensions alone: before there is a file. With a file,
-// make_model_plan (runtime/model_plan.h) gives the exact bytes.
+// Estimates a model's memory from its dimensions alone, without a file. With a file, make_model_plan
+// (runtime/model_plan.h) gives the exact bytes.
 #pragma once
 #include <cstdint>
 
@@ -28,9 +28,9 @@ struct MemoryEstimate {
 };
 
 // Within 3 % of the plan in total for every model of the reference data whose matrices share a format
-// (estimate_test), and nearer for larger ones. Not counted: formats that a device lays out larger than files
-// hold them (codebook formats: 1.2 to 1.6 times, see packing/layout.h); biases.
-// Dimensions below 0 count as 0.
+// (estimate_test), and nearer for larger ones. Not counted: formats that take more memory on a device than
+// in a file (codebook formats: 1.2 to 1.6 times, see packing/layout.h); biases. Dimensions below 0 count as
+// 0.
 MemoryEstimate estimate_inference_memory(const ModelDimensions&);
 
 }  // namespace gimbal

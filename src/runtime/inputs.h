@@ -1,5 +1,5 @@
-// The inputs of a text: at each position a token, or an embedding of a picture or a sound. Each input has an
-// identity: the token itself, or the digest of the embedding. Texts share what was computed only where the
+// The inputs of a text: at each position a token, or an embedding of a picture or a sound. Each input has
+// an identity: the token itself, or the digest of the embedding. Texts share computed state only where the
 // identities are equal.
 #pragma once
 #include <concepts>
@@ -54,7 +54,7 @@ struct InputItem {
 
 class Inputs;
 
-// A part of somebody's inputs, valid as long as these do not change.
+// A view of part of a list of inputs; valid until the list changes.
 class InputView {
  public:
   InputView() = default;
@@ -82,7 +82,7 @@ class InputView {
   int begin_ = 0;  // of tokens_, in the positions of embeddings_
 };
 
-// How many inputs two texts have in common at their beginnings.
+// The length of the common prefix of two texts, in inputs.
 size_t common_prefix(const InputView& a, const InputView& b);
 
 // Errors: Usage for a token outside the vocabulary, and for kNoToken without an embedding. `width`: of the
@@ -93,7 +93,7 @@ Status check_inputs(const InputView&, int vocabulary, int width);
 class Inputs {
  public:
   Inputs() = default;
-  // `embeddings`: by rising position, where the tokens are kNoToken; check_inputs() finds what is not.
+  // `embeddings`: by rising position, where the tokens are kNoToken; check_inputs() checks this.
   Inputs(std::vector<int32_t> tokens, std::vector<EmbeddingSpan> embeddings = {})
       : tokens_(std::move(tokens)), embeddings_(std::move(embeddings)) {}
 
@@ -109,7 +109,7 @@ class Inputs {
   void push(int32_t token) { tokens_.push_back(token); }
   void append(const InputView&);
   void resize(size_t shorter);
-  // Replaces the input at `i`; where one of both is an embedding and they differ, what follows is forgotten.
+  // Replaces the input at `i`; if the inputs differ and one is an embedding, drops all later inputs.
   void set(size_t i, const InputItem&);
 
  private:

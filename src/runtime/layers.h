@@ -1,4 +1,4 @@
-// How many layers go to a GPU and how many stay on the CPU.
+// Divides the layers of a model between a GPU and the CPU.
 #pragma once
 #include "runtime/model_plan.h"
 

@@ -1,5 +1,5 @@
-// How likely a model finds a text, and how far its predictions are from another model's: sums in double, with
-// the same bits everywhere.
+// Measures how likely a text is to a model, and how far the predictions of two models differ. Sums in
+// double, with the same bits on every machine.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,7 +13,7 @@ double log_sum_exp(std::span<const float> logits);
 // `of` and q those of `from`. Both have the same size. Never below 0.
 double divergence(std::span<const float> of, std::span<const float> from);
 
-// The mean of numbers that come one by one, and how far it may be from the true one.
+// The running mean of a series of numbers, and its standard error.
 class Mean {
  public:
   void add(double x) {

@@ -1,4 +1,4 @@
-// Whether a plan fits in what its devices and the host have free, and if not, what would.
+// Checks that a plan fits into the free memory of its devices and of the host, and suggests what would fit.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace gimbal {
 
-// Adds all but what is free.
+// Adds all members except `free`.
 void add_taken(MemoryPlan& to, const MemoryPlan&);
 
 // Bytes that the stages of a plan take of one memory.
@@ -15,16 +15,16 @@ struct MemoryUse {
   const Device* device;  // nullptr: the host
   MemoryPlan sum;        // of the stages there; on the host with its sessions
 };
-// One for every device, and a last one for the host: what the sessions hold, together with all that devices
-// take that compute in its memory (the CPU, and those that are emulated or share it). Not counted: the file's
-// header and the tokenizer, which are there before anybody asks what is free; and 2304 bytes on each GPU.
+// One per device, and a last one for the host: the memory of the sessions, and of all devices that compute
+// in host memory (the CPU, emulated devices, and devices that share it). Not counted: the file's header and
+// the tokenizer, allocated before free memory is read; and 2304 bytes on each GPU.
 std::vector<MemoryUse> memory_uses(const ModelPlan&);
 
-// Bytes that a plan takes of a device's memory; nullptr: of the host's. Of no plan: 0.
+// Bytes of a device's memory that a plan takes; device nullptr: the host's memory. Without a plan: 0.
 uint64_t taken(const ModelPlan*, const Device*);
 
-// Bytes that a device has free for a model with these options; nullptr: that the host has. Not those that
-// RunOptions::beside takes and RunOptions::promised says.
+// Bytes of a device that are free for a model with these options; nullptr: of the host. Excludes
+// RunOptions::beside and RunOptions::promised.
 uint64_t free_for(const RunOptions&, const Device*);
 
 bool fits(const ModelPlan&);
@@ -37,10 +37,10 @@ Status check_memory(const ModelSource& file, const ModelPlan&);
 // embedding and the other layers are somewhere else. Errors: those of make_model_plan.
 Result<int> layers_that_fit(const ModelSource& file, const Device& device, const RunOptions& options);
 
-// The positions of context that would fit; 0 when not even a page of the cache does.
+// The largest context that would fit, in positions; 0 if not even one page of the cache fits.
 int64_t context_that_fits(const ModelPlan&);
 
-// Formats that a model with heads of this size can keep its cache in.
+// The KV cache formats of a model with heads of this size.
 DTypeSet cache_types(int head_dim);
 
 }  // namespace gimbal

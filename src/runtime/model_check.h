@@ -1,5 +1,5 @@
-// A model tried out before it is believed: on this device, the way in which a prompt is cut must not change
-// what comes out, and its first layers must say what they say on the CPU.
+// Checks a model on its device before use: splitting a prompt into batches must not change the results, and
+// the first layers must agree with the CPU.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,17 +9,17 @@
 namespace gimbal {
 
 struct ModelCheck {
-  int tokens = 0;     // of the prompt that was tried
+  int tokens = 0;     // of the tested prompt
   double worst = 0;   // largest difference of logits, relative to their root mean square
   bool equal = true;  // bit for bit
-  std::string wrong;  // what did not agree, with the numbers; empty when all did
+  std::string wrong;  // the disagreement, with the numbers; empty if none
   bool passed() const { return wrong.empty(); }
 };
 
-// Computes a prompt at once, in two batches, and its last tokens one by one ("decode equals prefill"): where
-// all kernels are exact the logits' bits must agree, otherwise the logits to kFastAgreement. Needs a free
-// sequence. A model that needs all of a text at once only computes it. Errors: those of the session;
-// Malformed when the output is no number (check_logits).
+// Computes a prompt at once, in two batches, and its last tokens one by one ("decode equals prefill"): if
+// all kernels are exact, the logits' bits must agree, otherwise the logits to kFastAgreement. Needs a free
+// sequence. With a model that needs the whole text at once, it only computes the prompt. Errors: those of
+// the session; Malformed if the output has NaN or infinity (check_logits).
 Result<ModelCheck> check_splits(Model& model);
 
 // The model's first `layers` layers with its output head, on `device` and on `cpu`, a few tokens each: the
@@ -28,10 +28,10 @@ Result<ModelCheck> check_splits(Model& model);
 Result<ModelCheck> check_first_layers(const ModelSource& file, const Device& device, const Device& cpu,
                                       const RunOptions& options, int layers = 2);
 
-// Relative to the root mean square of the logits. Exact kernels of two devices differ by what their roots and
-// exponentials round differently, if at all; 1e-3 is far below what a quantized format loses, and far above
-// that.
+// Relative to the root mean square of the logits. Exact kernels of two devices differ at most by the
+// rounding of roots and exponentials; 1e-3 is far above that, and far below the loss of a quantized
+// format.
 constexpr double kDeviceAgreement = 1e-3;
-constexpr double kFastAgreement = 2e-2;  // kernels with an order of additions of their own, in 16-bit formats
+constexpr double kFastAgreement = 2e-2;  // kernels that do not sum in the reference order; 16-bit formats
 
 }  // namespace gimbal

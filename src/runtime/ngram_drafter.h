@@ -1,5 +1,5 @@
-// Drafts from the text itself: where its last tokens stood before, what followed them there may follow again.
-// Good at code that is edited, at summaries and quotations, at lists.
+// Drafts from the text itself: finds an earlier occurrence of its last tokens and proposes the tokens that
+// followed there. Good for edited code, summaries, quotations and lists.
 #pragma once
 #include "runtime/drafter.h"
 
@@ -7,9 +7,9 @@ namespace gimbal {
 
 class NgramDrafter final : public Drafter {
  public:
-  // Of all earlier places that end with the same tokens, at least kLeast of them, the longest match; of equal
-  // ones the latest. A match that reaches into what it predicts goes on with its own guess: a text that
-  // repeats itself is repeated.
+  // Uses the longest match of at least kLeast tokens; of equal ones the latest. A match
+  // that reaches the end of the text continues with its own guess, so a repetition
+  // continues.
   Result<std::vector<int32_t>> propose(std::span<const int32_t> text, int n) override;
   std::string name() const override { return "ngram"; }
 

@@ -1,4 +1,4 @@
-// Which pages of a cache are in use, and by how many sequences. Bookkeeping only: the bytes lie on the
+// Counts the users of each page of a cache. Bookkeeping only: the bytes lie on the
 // devices.
 #pragma once
 #include <cstdint>
@@ -23,7 +23,7 @@ class PagePool {
     users_[size_t(page)] = 1;
     return page;
   }
-  // One user more, and one fewer: the last one frees it.
+  // Add and remove a user; the last one frees the page.
   void share(int32_t page) { users_[size_t(page)]++; }
   void release(int32_t page) {
     if (--users_[size_t(page)] == 0) free_.push_back(page);

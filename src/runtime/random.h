@@ -1,7 +1,7 @@
 // The random numbers of sampling: xoshiro256** (D. Blackman and S. Vigna, "Scrambled linear pseudorandom
-// number generators", 2021), its state filled by splitmix64 as its authors advise. Our own, because those of
-// the standard library give other numbers with another library, and a seed must mean the same text
-// everywhere.
+// number generators", 2021), its state filled by splitmix64 as its authors advise. Not the standard
+// library's, because its numbers differ between implementations, and a seed must give the same text on
+// every machine.
 #pragma once
 #include <array>
 #include <bit>

@@ -2,7 +2,7 @@
 // token on every machine: own random numbers, own exp and log, ties always to the lower token id.
 //
 // The steps, in this order (that of llama.cpp's default chain):
-//   0. the mask: what a grammar forbids is -infinity
+//   0. the mask: tokens that a grammar forbids get -infinity
 //   1. logit bias
 //   2. penalties: repeat, then frequency and presence
 //   3. top-k
@@ -31,46 +31,46 @@ using SamplerSettings = v1::Sampling;
 
 // Usage error, naming the field, for the first setting that is out of range.
 Status validate(const SamplerSettings& settings);
-// And for a bias of a token that a vocabulary of this size lacks.
+// Also refuses a bias for a token outside a vocabulary of this size.
 Status validate(const SamplerSettings& settings, size_t vocabulary);
 
-// Whether a token can be chosen from these. Errors: Malformed when one is NaN or +infinity, or all are
-// -infinity, which no working model gives: the weights are damaged. Failed when there are none.
+// Checks that a token can be chosen from these. Errors: Malformed if one is NaN or +infinity, or all are
+// -infinity, which only damaged weights produce; Failed if there are none.
 Status check_logits(std::span<const float> logits);
 
 class Sampler {
  public:
-  // Settings that validate() refuses make every call below return that error.
+  // If validate() refuses the settings, every call below returns that error.
   explicit Sampler(SamplerSettings settings);
 
   // The next token's id: an index into logits (one per token of the vocabulary; -infinity: impossible).
   // history: prompt and generated tokens, oldest first; ids outside the vocabulary (placeholders of images)
-  // are passed over. Takes exactly one random number when not greedy, none when greedy. Allocates in the
-  // first call only. Errors: those of check_logits(): such numbers must never look like text. Usage when the
-  // logit bias names a token that the vocabulary lacks or leaves no token possible.
-  // mask: a bit for each token that may be picked, 64 in a word (Constraint::allowed()); empty: any may.
+  // are ignored. Takes exactly one random number when not greedy, none when greedy. Allocates in the first
+  // call only. Errors: those of check_logits(): such numbers must never become text. Usage when the logit
+  // bias names a token that the vocabulary lacks or leaves no token possible. mask: a bit for each token
+  // that may be picked, 64 in a word (Constraint::allowed()); empty: any may.
   Result<int32_t> pick(std::span<const float> logits, std::span<const int32_t> history,
                        std::span<const uint64_t> mask = {});
 
-  // What pick() would draw from: the candidates that are left with their final probabilities (sum 1). Draws
-  // nothing. Valid until the next call.
+  // The candidates that pick() would draw from, with their final probabilities (sum 1). Draws nothing.
+  // Valid until the next call.
   Result<std::span<const Candidate>> candidates(std::span<const float> logits,
                                                 std::span<const int32_t> history,
                                                 std::span<const uint64_t> mask = {});
 
-  // How many of the largest logits, in falling order and equal ones by rising id, are all that pick() looks
-  // at with these settings; 0: it needs every logit (logit bias, penalties, no top-k).
+  // The number of largest logits (falling, equal ones by rising id) that suffice for pick() with these
+  // settings; 0: it needs every logit (logit bias, penalties, no top-k).
   int leading() const;
-  // As pick(), the same token for the same seed, of so many logits and their ids (see session.h). Where the
-  // first of them is not finite, there is a token only for pick(), or an error: nothing is drawn, and nullopt
-  // given.
+  // As pick(), the same token for the same seed, from the leading() largest logits and their ids
+  // (session.h). Returns nullopt and draws nothing if the first is not finite; then pick() gives the token,
+  // or an error.
   Result<std::optional<int32_t>> pick_top(std::span<const float> logits, std::span<const float> ids);
 
-  // Takes the random numbers of so many picks: what follows is what would follow them.
+  // Skips the random numbers of this many picks, as if they had been made.
   void skip(size_t picks);
 
   const SamplerSettings& settings() const { return settings_; }
-  // The most memory that one holds for its calls.
+  // The largest memory of one sampler, in bytes.
   static constexpr uint64_t max_bytes(uint64_t vocabulary) {
     return vocabulary * (sizeof(float) + sizeof(int32_t) + sizeof(Candidate));
   }

@@ -1,5 +1,5 @@
-// The filters of sampling, each a function that shortens a list of candidates. Whatever order a filter leaves
-// the list in is fully determined (ties go to the lower id), because sums of probabilities depend on it.
+// The filters of sampling, each a function that shortens a list of candidates. The order of the result is
+// fully determined (ties go to the lower id), because sums of probabilities depend on it.
 #pragma once
 #include <cstdint>
 #include <vector>

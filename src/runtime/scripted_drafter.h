@@ -1,5 +1,5 @@
-// A drafter for measurements and tests, never for use: it is told the text beforehand and is right as often
-// as is asked of it.
+// A drafter for measurements and tests only: it gets the text in advance and is right at a given
+// rate.
 #pragma once
 #include "runtime/drafter.h"
 #include "runtime/random.h"
@@ -8,9 +8,9 @@ namespace gimbal {
 
 class ScriptedDrafter final : public Drafter {
  public:
-  // `text`: prompt and all that was generated behind it without drafts. Each token of a proposal is the right
-  // one with the probability `right`, by random numbers of its own; else another one of the vocabulary.
-  // Nothing is proposed behind the end of `text`.
+  // `text`: the prompt and the answer generated without drafts. Each proposed token is right with
+  // probability `right`, by the drafter's own random numbers; else it is another token. Proposes nothing
+  // after the end of `text`.
   ScriptedDrafter(std::vector<int32_t> text, double right, int vocabulary, uint64_t seed = 1)
       : text_(std::move(text)), right_(right), vocabulary_(vocabulary), random_(seed) {}
 

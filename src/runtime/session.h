@@ -10,12 +10,12 @@
 
 namespace gimbal {
 
-// Sees what a session computes.
+// Observes the steps of a session.
 class StepWatcher {
  public:
   virtual ~StepWatcher() = default;
-  // Behind each step: the session's text, the position of the step's first row, and f32[rows, width], the
-  // states of its rows (Output::States), valid during the call.
+  // Called after each step: the session's text, the position of the step's first row, and f32[rows, width],
+  // the states of its rows (Output::States), valid during the call.
   virtual void computed(std::span<const int32_t> text, int first, std::span<const float> states) = 0;
 };
 
@@ -30,25 +30,25 @@ class Session {
   // Gets logits (one per token of the vocabulary, valid during the call) of tokens[index].
   using Sink = std::function<void(size_t index, std::span<const float> logits)>;
 
-  // Computes tokens after those already there, in batches. The logits' bits do not depend on how calls or
+  // Computes tokens after those it holds, in batches. The logits' bits do not depend on how calls or
   // batches split them. Errors: Usage for an id outside the vocabulary (nothing is computed then);
-  // Code::Failed "context full" as room() tells in advance; OutOfMemory when no page of the cache is free
-  // (RunOptions::cache_positions); device errors. After an error position() says how many tokens are kept.
-  // `output`: what the sink gets in place of logits. Where rows see later ones, all of a text must be given
-  // in one call, and fit into one batch (ModelPlan::check_text).
+  // Code::Failed "context full" (room() predicts it); OutOfMemory when no page of the cache is free
+  // (RunOptions::cache_positions); device errors. After an error position() is the number of tokens kept.
+  // `output`: given to the sink in place of logits. If rows attend to later ones, one call must give the
+  // whole text, which must fit into one batch (ModelPlan::check_text).
   Status advance(const InputView& inputs, Wanted wanted, const Sink& sink, Output output = Output::Logits);
 
-  // The k first logits of the last token, found on the device: a few numbers come from there, and not the
-  // vocabulary's. 1 <= k <= max_top(). Errors: as advance(); Usage when there are no tokens.
+  // The k largest logits of the last token, found on the device, so that only a few numbers are
+  // transferred, not the vocabulary's. 1 <= k <= max_top(). Errors: as advance(); Usage without tokens.
   Result<TopLogits> advance_top(const InputView& inputs, int k);
   int max_top() const { return model_->plan().max_top(); }  // 0: the device has no kernel for it
-  // All logits of the token that advance_top() gave the first ones of, until the model computes again.
+  // All logits of the last token of advance_top(), until the model computes again.
   Result<std::span<const float>> all_logits() { return model_->logits_of(0); }
 
-  // One step for a text that begins with tokens(): its next `rows` tokens, 1 to batch() of them, and drafts
-  // behind the last one. `part`: their rows. Errors: as advance(); recover() may mend them.
+  // One step for a text that begins with tokens(): its next `rows` tokens, 1 to batch(), and drafts after
+  // the last one. `part`: gets their rows. Errors: as advance(); recover() may mend them.
   Result<StepOutput> step(TextState&, int rows, std::span<const int32_t> drafts, TextRows& part);
-  // TextState::pick() of that step, if it has results. Then forgets the drafts that are no part of the text.
+  // TextState::pick() of that step, if it has results. Then drops the rejected drafts.
   template <class Emit>
   TextState::Picked pick(TextState& text, const StepOutput& out, const TextRows& part, Emit emit) {
     const int held = position() - part.drafts;
@@ -56,8 +56,8 @@ class Session {
     rewind(held + picked.right);
     return picked;
   }
-  // Called by recover(), and by advance() when a device is lost: the session moves to the model that it
-  // gives, and continues with the same next token. Empty: a lost device is an error.
+  // Called by recover(), and by advance() when a device is lost: the session moves to the callback's model
+  // and continues with the same next token. Empty: a lost device is an error.
   void on_device_lost(OnDeviceLost f) { on_device_lost_ = std::move(f); }
   // Done: a device was lost and the session has moved; try again. Else `failed`, or why it cannot move.
   Status recover(const Error& failed);
@@ -65,25 +65,25 @@ class Session {
   int position() const { return int(tokens().size()); }  // tokens held
   int batch() const { return max_rows_; }                // tokens that advance() computes at once
   int room() const { return model_->context() - position(); }
-  // Tokens that must be computed anew before others: what the model could not keep in the last rewind().
+  // Tokens to compute again before any others: those whose state the last rewind() could not keep.
   int missing() const { return position() - sequence_->computed(); }
   std::span<const int32_t> tokens() const { return sequence_->tokens(); }  // until the session changes
   const Inputs& inputs() const { return sequence_->inputs(); }             // likewise
   const Model& model() const { return *model_; }
-  // Forgets the tokens from `position` on. position <= position().
+  // Drops the tokens from `position` on. position <= position().
   void rewind(int position) { sequence_->truncate(position); }
-  // Lets rewind() come back to here for nothing, until the next mark: see Sequence::mark(). Does nothing
-  // where the model was loaded without RunOptions::drafts.
+  // Lets rewind() return to here at no cost, until the next mark: see Sequence::mark(). Does nothing if the
+  // model was loaded without RunOptions::drafts.
   void mark() {
     if (model_->plan().options.drafts > 0) sequence_->mark();
   }
 
-  // From now on; nullptr: nobody. Of a model without states (RunOptions::states) it sees nothing. Outlives
-  // the session, or the next call.
+  // Sets the watcher; nullptr: none. Without RunOptions::states it is never called. It must outlive the
+  // session, or be replaced by the next call.
   void watch(StepWatcher* w) { watcher_ = w; }
 
-  // Forgets what it holds beyond what it has in common with `wanted`, of which at least one token is left to
-  // compute. Answers how many of them it holds.
+  // Keeps only the common prefix with `wanted`, and leaves at least one token of `wanted` to compute.
+  // Returns the number of tokens kept.
   int keep_common(const InputView& wanted);
   const Sequence& sequence() const { return *sequence_; }
   // See Model::restore(). The session must be empty.
@@ -92,13 +92,13 @@ class Session {
   }
 
   // Continues on another model, with the same tokens and so the same next one: takes a free sequence there,
-  // computes the tokens anew, and gives back what it held here. The model it leaves need not work any more:
-  // this is how a conversation survives a lost device. Errors: Usage when `other` is another model or has too
-  // small a context; OutOfMemory when its sequences are taken; device errors. After an error the session is
-  // where it was.
+  // computes the tokens anew, and frees its sequence here. The old model need not work any more: this is
+  // how a conversation survives a lost device. Errors: Usage if `other` is a different model or has too
+  // small a context; OutOfMemory if its sequences are taken; device errors. After an error the session is
+  // unchanged.
   Status move_to(Model& other);
 
-  // How prompts are cut, at most the model's batch. For tests: the results do not depend on it.
+  // Rows of a prompt per step, at most the model's batch. For tests: the results do not depend on it.
   void limit_batch(int rows);
 
  private:
@@ -106,7 +106,7 @@ class Session {
   Status catch_up();
   template <class Take>
   Status run(const InputView& inputs, Wanted wanted, Wants wants, Take take);
-  // Computes `again` tokens that are missing, and behind them new ones.
+  // Computes `again` missing tokens, and new ones after them.
   Result<StepOutput> step(size_t again, const InputView& inputs, Wanted wanted, Wants wants);
   void begin_step();
   Result<StepOutput> compute();  // the rows of batch_

@@ -1,5 +1,5 @@
-// Runs steps: a batch goes up to the devices, passes the plan's stages one after the other, and what was
-// asked for comes back. Holds all host memory that steps need.
+// Runs steps: uploads a batch to the devices, computes the plan's stages one after the other, and reads
+// back the requested outputs. Holds all host memory that steps need.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace gimbal {
 
-// What one stage of a plan holds on its device.
+// The device memory of one stage of a plan.
 struct StageMemory {
   Buffer buffers[kSlots];
   std::vector<Executable> executables;  // of the buckets
@@ -18,15 +18,15 @@ struct StageMemory {
 
 class Steps {
  public:
-  // Both outlive it; `memory` by the plan's stages.
+  // Both outlive it; `memory` has one element per stage of the plan.
   Steps(const ModelPlan& plan, std::vector<StageMemory>& memory);
 
   SequencePool& sequences() { return sequences_; }
   // See Model::forward() and Model::logits_of().
   Result<StepOutput> forward(const Batch&);
   Result<std::span<const float>> logits_of(size_t k);
-  // All that the devices hold of a sequence, a page of a state at a time, always in the same order:
-  // `from_device` gives the bytes to `page`, else takes them from there.
+  // Passes all device state of a sequence through `page`, one page at a time, always in the same order.
+  // `from_device`: `page` receives the bytes; else it provides them.
   Status pass_pages(const Sequence&, bool from_device,
                     const std::function<Status(std::span<std::byte>)>& page);
 
@@ -45,12 +45,12 @@ class Steps {
   const ModelPlan& plan_;
   std::vector<StageMemory>& memory_;
   SequencePool sequences_;
-  // By stage: what is written to its step slot, laid out as there. The step's own data comes first, the same
-  // for all; behind it what other stages transfer.
+  // By stage: the contents of its step slot, in the slot's layout. First the step's own data, the same for
+  // all stages; then the values transferred from other stages.
   std::vector<std::vector<std::byte>> staging_;
   std::vector<StepRow> rows_;                          // of the step
   std::vector<InputItem> inputs_;                      // theirs
-  std::vector<std::byte> page_;                        // on its way from one place to another
+  std::vector<std::byte> page_;                        // a page in transit
   std::vector<float> logits_, hidden_, top_, states_;  // read back
   StepOutput output_;
 };

@@ -1,9 +1,9 @@
-// Ends a stream of text at a stop string, even when that string arrives in several pieces: text that may turn
-// out to be its beginning is held back until it is clear.
+// Ends a stream of text at a stop string, even when that string arrives in several pieces: text that may be
+// its beginning is held back until this is decided.
 //
 // The stop string that is complete first in the stream ends the text; of several that end at the same byte,
 // the longest. ("abcd" with the stops "abcd" and "bc" ends at "bc", leaving "a".) So the result does not
-// depend on how the text is cut into pieces, and never has to be taken back.
+// depend on the division into pieces, and no output is ever retracted.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -21,7 +21,7 @@ Status validate_stops(std::span<const std::string> stops);
 class StopMatcher {
  public:
   struct Output {
-    std::string text;      // what may be shown now: never any part of a stop string that ends the text
+    std::string text;      // finalized text: never part of a stop string that ends the text
     bool stopped = false;  // a stop string is complete; whatever is pushed afterwards is ignored
     std::string which;     // that stop string, once stopped
   };
@@ -33,12 +33,12 @@ class StopMatcher {
   // stop strings are whole characters of UTF-8, so is every text that comes out.
   Output push(std::string_view piece);
 
-  // The text has ended by itself: returns what was held back (nothing after a stop).
+  // The text has ended without a stop string: returns the held-back rest (empty after a stop).
   std::string finish();
 
  private:
   // One stop string with the table and the state of Knuth, Morris and Pratt ("Fast pattern matching in
-  // strings", 1977): each byte is looked at a bounded number of times, however the stop string repeats
+  // strings", 1977): each byte is compared a bounded number of times, even if the stop string repeats
   // itself.
   struct Stop {
     std::string text;

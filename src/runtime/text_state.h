@@ -1,6 +1,6 @@
 // One text while a model writes it: its tokens, and everything that decides the next one (sampler,
-// constraint, drafts, stop strings, limits). generate() and the scheduler compute the rows; they differ in
-// when. So a text alone and a text among others are the same.
+// constraint, drafts, stop strings, limits). generate() and the scheduler compute the rows, at different
+// times. So a text is the same alone and among others.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,8 +20,8 @@ struct TextSettings {
   int max_tokens = -1;  // of the whole answer; -1: until the model stops or the context is full
   bool ignore_stop_tokens = false;
   int logprobs = -1;  // log-probability of each token, and of this many most likely tokens; -1: none
-  // With a constraint: complete the answer before max_tokens and the context are used up, where they leave
-  // room for it.
+  // With a constraint: complete the answer before max_tokens or the context run out, if they leave room for
+  // it.
   bool completes = false;
 };
 
@@ -35,8 +35,8 @@ struct TokenProbability {
   float logprob;  // natural logarithm, at temperature 1 of all logits
 };
 
-// One token of the answer. `text` is what became certain with it: whole characters, no part of a stop string;
-// it may be empty.
+// One token of the answer. `text`: the text finalized by it: complete UTF-8, no part of a stop string; may
+// be empty.
 struct TokenTold {
   Token token;
   int index;  // in the answer, from 0; each once, in order
@@ -50,19 +50,19 @@ struct TextRows {
   size_t first = 0;
   int rows = 0;     // with drafts
   int drafts = 0;   // at the end
-  int results = 0;  // rows with a result: none; the last one of the text and its drafts
+  int results = 0;  // rows with a result: none, or the text's last row and its drafts
 };
 
 class TextState {
  public:
-  // `text`: everything up to the end of the prompt, which begins at `begin`; penalties ignore what is before.
-  // `tokenizer`: nullptr for tokens alone, without text and without tokens that end it. `capacity`: positions
-  // that the text can have. `constraint`: at the beginning of the answer; nullptr: any text. Tokenizer and
-  // constraint outlive it.
+  // `text`: everything up to the end of the prompt, which begins at `begin`; penalties ignore earlier
+  // tokens. `tokenizer`: nullptr for tokens alone, without text and without stop tokens. `capacity`:
+  // positions that the text can have. `constraint`: at the beginning of the answer; nullptr: any text.
+  // Tokenizer and constraint outlive it.
   TextState(Inputs text, size_t begin, TextSettings settings, const Tokenizer* tokenizer, int capacity,
             Constraint* constraint = nullptr);
-  // The first tokens of the answer, which the reader has already. The rest is what would follow them: random
-  // numbers, penalties, half characters, stop strings, grammar. Nothing has been picked yet.
+  // Sets the first tokens of the answer, which the reader has already. The rest continues exactly from
+  // them: random numbers, penalties, partial characters, stop strings, grammar. Call it before any pick().
   void resume(std::span<const Token> written);
 
   // The text until the end of the answer so far, and its tokens: kNoToken for an embedding.
@@ -73,19 +73,19 @@ class TextState {
   Answer& answer() { return answer_; }
   const Answer& answer() const { return answer_; }
   int missing(const Sequence& s) const { return int(text_.size()) - s.computed(); }  // tokens to compute
-  // Drafts that may follow: those that the answer has room for.
+  // The most drafts that the answer has room for.
   int most_drafts() const;
   // Tokens within which the constraint must end the answer: see Constraint::allowed().
   int constrained_left() const;
 
-  // Adds the next `rows` tokens that `s` lacks to the batch, and drafts behind the last one. Rows at the end
+  // Adds the next `rows` tokens that `s` lacks to the batch, and drafts after the last one. Rows at the end
   // of the text get results.
   TextRows add_rows(const Model&, Sequence& s, int rows, std::span<const Token> drafts, Batch&);
 
-  // Picks the next token, and one behind each draft that is the token just picked. `k`: the first result of
-  // these rows in the step. `emit(const TokenTold&)` gets each token and returns whether the text continues;
-  // `ready()` tells whether the next token can be picked now. `right`: drafts that are part of the text; the
-  // sequence must forget the others. Errors: the sampler's, the constraint's, the device's.
+  // Picks the next token, and one after each draft that equals the token just picked. `k`: the first result
+  // of these rows in the step. `emit(const TokenTold&)` gets each token and returns whether the text
+  // continues; `ready()` returns whether the next token can be picked now. `right`: accepted drafts; the
+  // sequence must drop the others. Errors: the sampler's, the constraint's, the device's.
   struct Picked {
     int right = 0;
     Status ok = Done{};
@@ -115,7 +115,7 @@ class TextState {
   const int logprobs_, capacity_;
   const bool completes_;
   std::vector<Token> drafts_;  // of the step
-  TokenTold told_;             // its memory is used again
+  TokenTold told_;             // its memory is reused
 };
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
-// The largest few of a row's logits, found on the device where they lie: all that most ways of sampling need,
-// so that a hundred numbers come back from the device for a token and not the whole vocabulary's.
+// The largest few of a row's logits, found on the device. Most sampling settings need no more, so a token
+// transfers about a hundred numbers from the device, not the whole vocabulary's.
 #pragma once
 #include <span>
 #include <vector>
@@ -9,19 +9,19 @@
 
 namespace gimbal {
 
-// One op: top_k of the rows of logits that a step gives, from the model's output slot to behind all else that
-// lies there.
+// One op: top_k of a step's rows of logits, from the model's output slot to the end of the same
+// slot.
 struct TopLogitsProgram {
   int k;
   Program program;
   std::vector<Choice> choices;
-  // Of the result in the output slot: for each row k logits in falling order, then their k ids as f32.
+  // Of the result, in the output slot: for each row k logits in falling order, then their k ids as f32.
   uint64_t offset = 0;
 };
 
-// Programs for rising k; none where the device has no kernel for them. `logits`: of the model's program.
-// `rows`: that logits can be asked for in a step. `output_bytes`: of the output slot; grows by what the
-// programs need.
+// Programs for rising k; empty if the device has no kernel for them. `logits`: of the model's program.
+// `rows`: the most rows with logits in a step. `output_bytes`: of the output slot; grows by the results of
+// the programs.
 std::vector<TopLogitsProgram> plan_top_logits(const Device&, const gimbal_value& logits, int rows,
                                               const KernelPreference&, uint64_t* output_bytes);
 
