@@ -14,24 +14,24 @@
 
 namespace gimbal {
 
-// What a recording is for: how large, and what may be asked of it.
+// The purpose of a recording: its sizes, and the outputs that may be requested.
 struct RecordOptions {
   int rows = 1;                 // of one step
   int batch = 1;                // the most rows of any step
-  int sequences = 1;            // that are remembered
+  int sequences = 1;            // sequences with state
   int context = 1;              // positions of each
-  int64_t cache_positions = 1;  // of all together, where all positions are kept
+  int64_t cache_positions = 1;  // of all together, in pools that keep all positions
   DType cache_type = DType::F16;
-  bool embeddings = false;  // rows may have embeddings in place of tokens
-  bool hidden = false;      // Output::Hidden can be asked for
-  bool logits = true;       // Output::Logits can be asked for
+  bool embeddings = false;  // the rows are given as embeddings, not as tokens
+  bool hidden = false;      // Output::Hidden can be requested
+  bool logits = true;       // Output::Logits can be requested
   bool marks = false;       // Sequence::mark() is used
-  bool states = false;      // Output::States can be asked for
+  bool states = false;      // Output::States can be requested
 };
 
-// Records a model's forward pass. Gives weights by their name in the file; what the pass needs besides is
-// declared where it is used: inputs of a step, what is remembered of sequences, outputs. Asking twice for the
-// same gives the same value.
+// Records a model's forward pass. Returns weights by their name in the file. The pass declares everything
+// else where it uses it: inputs of a step, state of sequences, outputs. Two calls for the same thing return
+// the same value.
 class Recorder {
  public:
   Recorder(ProgramBuilder& builder, const ModelSource& file, const Config& config,
@@ -51,17 +51,17 @@ class Recorder {
   void no_layer();
   int current_layer() const { return layer_; }
   bool has(const std::string& name) const;
-  int rows(const std::string& name) const;  // of a matrix in the file; 0: there is none
+  int rows(const std::string& name) const;  // of a matrix in the file; 0: absent
   Value matrix(const std::string& name, int columns, int rows);
-  // Rows [first, first + rows) of a tensor that has `all` of them. All must be used in the end.
+  // Rows [first, first + rows) of a tensor that has `all` of them. The recording must use all rows.
   Value matrix_rows(const std::string& name, int columns, int first, int rows, int all);
   // One matrix of a tensor that holds `experts` of them.
   Value expert(const std::string& name, int columns, int rows, int index, int experts);
-  // All of them as one weight, an expert's rows behind the other's: ProgramBuilder::expert_linear.
+  // All experts as one weight, their rows in order of expert: ProgramBuilder::expert_linear.
   Value experts(const std::string& name, int columns, int rows, int experts);
   Value vector(const std::string& name, int size);
-  // The product of x with rows [first, first + rows) of `<name>.weight`, which has `all` of them, and what
-  // the model's adapters add to it (model/lora.h). Gives [rows, R].
+  // The product of x with rows [first, first + rows) of `<name>.weight`, which has `all` of them, plus the
+  // products of the model's adapters (model/lora.h). Returns [rows, R].
   Value product(const std::string& name, int first, int rows, int all, Value x,
                 std::optional<Value> bias = {});
   // With one matrix of a tensor that holds `all` of them; likewise.
@@ -69,64 +69,64 @@ class Recorder {
   // As ProgramBuilder::expert_linear with experts(); likewise.
   Value expert_product(const std::string& name, int rows, int experts, Value x, std::optional<Value> routes,
                        std::optional<Value> bias = {});
-  // The values of a small tensor [columns, rows], f32 and one after the other: taps, norms by head.
+  // The values of a small f32 tensor [columns, rows], contiguous: taps, norms by head.
   Value table(const std::string& name, int columns, int rows);
   std::optional<Value> optional_vector(const std::string& name, int size);
-  // The one value of a tensor of one, read now: it becomes a part of the program.
+  // The value of a tensor with one element, read now: it becomes a constant of the program.
   std::optional<float> optional_number(const std::string& name);
-  // A tensor of the file that has no part in what is computed.
+  // Marks a tensor of the file as deliberately unused.
   void leave_out(const std::string& name);
-  // Only this layer's tensors must all be used: what is recorded is a part of the file's model.
+  // Requires the use of this layer's tensors only, when recording a part of the file's model.
   void only_layer(int index) { only_ = index; }
 
   // ---- inputs of a step; R = its rows
   Value tokens();            // i32[R]
   Value positions();         // i32[R]
-  Value sequences();         // i32[R]: which row of pages()
+  Value sequences();         // i32[R]: the column of pages()
   Value pages(size_t pool);  // i32[table, sequences of the step]
-  // i32[2, R]: the first and the last position that a row sees: up to its own, at most `before` before it
-  // (-1: all); or up to the last one of its sequence, at most `after` after it. Rows that see later ones must
-  // be in the same step as these: such a model computes a text in one step or not at all (sees_later()).
+  // i32[2, R]: the first and the last position that a row attends to: up to its own, at most `before`
+  // before it (-1: all); or up to its sequence's last one, at most `after` after it. A row and the later
+  // rows that it attends to must be in one step: such a model computes whole texts (sees_later()).
   Value seen(int before);
   Value seen_both(int before, int after);
   Value rope(const RopeAngles&, const std::string& name = "rope");  // f32[rotated, R]: cos, sin per pair
-  // Angles made here, for this context; the name tells several tables of a model apart.
+  // Angles made here, for this context; the name distinguishes several tables of a model.
   Value rope(const RopeSettings&, const std::string& name = "rope");
-  Value wanted_rows();  // i32[O]: that a result is wanted of
-  // One's own: `width` values per row.
+  Value wanted_rows();  // i32[O]: the rows with results
+  // An input of the architecture's own: `width` values per row.
   Value row_input(const std::string& name, DType type, int width,
                   std::function<void(const StepRow&, std::byte* to)> fill);
   // The rows' embeddings: looked up in `table`, or given in place of a token. f32[width, R]
   Value embedded(Value table);
-  // Given for each row beside its token: the state of the row before it in another model. f32[width, R]
+  // Given for each row with its token: the previous row's state in another model. f32[width, R]
   Value states();
 
-  // ---- what is remembered of sequences
-  // Positions in pages; `window`: how many a row looks back at, 0: all.
+  // ---- the state of sequences Positions in pages; `window`: number of positions that a row attends to, 0:
+  // all.
   size_t paged(int window = 0);
   size_t recurrent();  // one page per sequence
   Value keys(const std::string& name, size_t pool, int head_dim, int heads);
   Value values(const std::string& name, size_t pool, int head_dim, int heads);
-  // As many pages as the pool has, each of this shape.
+  // One value of this shape per page of the pool.
   Value state(const std::string& name, size_t pool, Shape page);
 
-  // ---- outputs: rows as wanted_rows() says
+  // ---- outputs: of the rows in wanted_rows()
   void output(Output, Value);
   bool wants(Output o) const {
     return o == Output::Logits ? options.logits : o == Output::Hidden ? options.hidden : options.states;
   }
 
-  // The first number that is no such number; the first weight that is missing or has another shape than the
-  // model's numbers say, or that the architecture left unused.
+  // The first invalid number; or the first weight that is missing, has another shape than the
+  // hyperparameters require, or was left unused by the architecture.
   std::optional<Error> error() const;
-  // A number or a weight was not as needed: nothing recorded after it matters.
+  // A number or a weight was invalid; ignore everything recorded after it.
   bool failed() const { return error_ || hyper.error(); }
 
-  // ---- what was declared
+  // ---- the declarations
   const std::vector<StepInput>& inputs() const { return inputs_; }
   const std::vector<StatePool>& pools() const { return pools_; }
-  bool sees_later() const { return sees_later_; }      // some row sees later ones of its sequence
-  bool takes_states() const { return takes_states_; }  // states() was asked for
+  bool sees_later() const { return sees_later_; }      // some row attends to later ones of its sequence
+  bool takes_states() const { return takes_states_; }  // states() was called
   std::optional<Value> output(Output o) const { return outputs_[size_t(o)]; }
   // Puts the outputs where the host reads them, the logits first. After the last op.
   void finish();
@@ -148,7 +148,7 @@ class Recorder {
   const ModelSource& file_;
   std::string prefix_;
   int layer_ = 0;
-  std::map<std::string_view, std::map<int64_t, int64_t>> used_;  // tensors: from this row on so many
+  std::map<std::string_view, std::map<int64_t, int64_t>> used_;  // tensors: first row, number of used rows
   std::vector<StepInput> inputs_;
   std::vector<StatePool> pools_;
   std::optional<Value> outputs_[kOutputs];
@@ -172,7 +172,7 @@ struct ModelArch {
   const ModelArch* nextn = nullptr;
 };
 
-// nullptr when this version does not know the architecture.
+// nullptr if this version does not know the architecture.
 const ModelArch* find_arch(const std::string& name);
 
 // What computes the file's layers that guess further tokens; nullptr: it has none, or this version computes

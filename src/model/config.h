@@ -1,5 +1,5 @@
-// The numbers that shape a model, read from a file's metadata: what all architectures have, and what those
-// with attention have. Others are read where they are used (Recorder::hyper).
+// The hyperparameters of a model, from a file's metadata: those of all architectures, and those of
+// attention. Others are read where they are used (Recorder::hyper).
 #pragma once
 #include <string>
 
@@ -13,14 +13,14 @@ namespace gimbal {
 struct Config {
   std::string arch;  // general.architecture
   int layers = 0;
-  int left_out = 0;    // layers of the file behind these, which are not computed
+  int left_out = 0;    // further layers of the file, which are not computed
   int width = 0;       // of the residual stream
   int vocabulary = 0;  // rows of the embedding table
   int context = 0;     // positions that the model was trained on
   float norm_epsilon = 0;
-  // Of attention; 0 where there is none. Where layers differ, the most.
+  // Of attention; 0 without attention. If layers differ, the largest.
   int heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
-  int rotated = 0;  // values of a head that are turned
+  int rotated = 0;  // rotated values of a head
   double rope_base = 0;
 };
 

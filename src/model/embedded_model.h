@@ -1,5 +1,5 @@
-// The model inside the program: what `gimbal run` uses when no file is named, so that it needs neither a file
-// nor a network. It is a whole GGUF file, read through the same parser as any other.
+// The model inside the program: `gimbal run` uses it if the user names no file, so that it needs neither a
+// file nor a network. It is a whole GGUF file, read through the same parser as any other.
 #pragma once
 #include <string_view>
 

@@ -1,6 +1,6 @@
-// The numbers under "<architecture>." in a file's metadata, each checked where it is read. The first that is
-// missing, of another kind or out of bounds is kept as the error; reading goes on with a harmless value, so
-// that code which reads many needs no checks.
+// The numbers under "<architecture>." in a file's metadata, each checked where it is read. The first one
+// that is missing, has the wrong type or is out of bounds becomes the error. Reading continues with a
+// harmless value, so that the caller checks once.
 #pragma once
 #include <limits>
 #include <optional>
@@ -26,18 +26,18 @@ class Hyperparameters {
   // A finite number, not below `least`.
   double number(const std::string& key, std::optional<double> otherwise = {},
                 double least = -std::numeric_limits<double>::infinity());
-  // One by which may be divided.
+  // A finite number above 0, so that it may be a divisor.
   double positive(const std::string& key, std::optional<double> otherwise = {});
   bool flag(const std::string& key, std::optional<bool> otherwise = {});
   std::string text(const std::string& key, const std::string& otherwise);
-  // The value for one layer: the key holds one for all, or a list with one for each.
+  // The value of one layer: the key has one value for all layers, or a list.
   int count_of(const std::string& key, int layer, std::optional<int> otherwise = {}, int least = 0);
   bool flag_of(const std::string& key, int layer, std::optional<bool> otherwise = {});
-  // The largest of them.
+  // The largest value of all layers.
   int most_of(const std::string& key, std::optional<int> otherwise = {});
   bool is_list(const std::string& key) const { return metadata_.array(full(key)) != nullptr; }
 
-  // For what follows from several numbers. Keeps the first error only.
+  // Reports an error that involves several numbers. Keeps the first error only.
   void fail(Code, const std::string& message);
   const std::optional<Error>& error() const { return error_; }
 

@@ -1,6 +1,6 @@
-// Low-rank adapters: W x becomes W x + s B (A x), computed with the model and never merged into its weights.
-// Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021. In GGUF an adapter is a file of its
-// own with tensors `<weight>.lora_a` [columns, rank] and `<weight>.lora_b` [rank, rows].
+// Low-rank adapters: W x becomes W x + s B (A x), computed with the model, never merged into its weights.
+// Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021. In GGUF an adapter is a file of
+// its own with tensors `<weight>.lora_a` [columns, rank] and `<weight>.lora_b` [rank, rows].
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@ namespace gimbal {
 
 struct Lora {
   std::string path;
-  float scale = 1;  // times adapter.lora.alpha / rank, where the file has an alpha
+  float scale = 1;  // times adapter.lora.alpha / rank, if the file has an alpha
 };
 
 // Joins the adapter to the model's file; the model is then recorded with it (Recorder::product). Errors:

@@ -11,12 +11,12 @@
 namespace gimbal {
 
 struct RopeSettings {
-  int rotated = 0;  // values of every head that are turned, in pairs
+  int rotated = 0;  // rotated values of every head, in pairs
   double base = 10000;
-  bool scaled = true;    // as the file says under "<arch>.rope.scaling."; false: not at all
+  bool scaled = true;    // by "<arch>.rope.scaling." of the file; false: not scaled
   bool divided = true;   // by the tensor rope_freqs.weight, if there is one
-  int context = 0;       // positions the model is loaded for: which of longrope's factors are taken
-  double magnitude = 0;  // of every (cos, sin), in place of what the scaling says; 0: as it says
+  int context = 0;       // positions the model is loaded for; selects longrope's factors
+  double magnitude = 0;  // of every (cos, sin); 0: by the scaling
 };
 
 class RopeAngles {

@@ -1,4 +1,4 @@
-// What a model remembers of each sequence from step to step, as its architecture declares it.
+// The state that a model keeps of each sequence between steps, as its architecture declares it.
 #pragma once
 #include <cstdint>
 
@@ -7,23 +7,23 @@
 namespace gimbal {
 
 enum class StateKind : uint8_t {
-  Paged,      // something per position, in pages of kPagePositions: keys, values
+  Paged,      // data per position, in pages of kPagePositions: keys, values
   Recurrent,  // one page per sequence that every position changes; rewound by checkpoints
 };
 
 // Values of one pool have the same pages, so that one table per sequence serves them all.
 struct StatePool {
   StateKind kind = StateKind::Paged;
-  int window = 0;  // Paged: positions that a row looks back at, its own counted; 0: all
-  int pages = 0;   // in all
+  int window = 0;  // Paged: positions that a row attends to, including its own; 0: all
+  int pages = 0;   // total
   int table = 0;   // entries of one sequence in the page table of a step
 };
 
-// How many states of a recurrent pool a sequence keeps to go back to, and the positions between two of them.
-// A mark (Sequence::mark) is one more.
+// The number of checkpoints of a sequence in a recurrent pool, and the positions between two of them. A
+// mark (Sequence::mark) is one more.
 inline constexpr int kMaxCheckpoints = 4, kCheckpointEvery = 256;
 
-// Positions that a windowed pool keeps behind the window, so that a few tokens can be taken back.
+// Positions that a windowed pool keeps before the window, so that a few tokens can be dropped.
 inline constexpr int kWindowSlack = kPagePositions;
 
 // Fills in `table` and `pages`. `positions`: of cache for all sequences together; each needs at most

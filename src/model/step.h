@@ -1,4 +1,4 @@
-// What changes from step to step, and what a step can be asked for, as an architecture declares it.
+// The inputs that change with each step, and the outputs of a step, as an architecture declares them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace gimbal {
 
 // One row of a step, as the inputs see it.
 struct StepRow {
-  int32_t token;           // -1: an embedding takes its place
-  const float* embedding;  // f32[width]; or the state beside a token (Recorder::states()); nullptr: a token
+  int32_t token;           // -1: an embedding replaces it
+  const float* embedding;  // f32[width]; nullptr: a token
   int32_t position;
   int32_t sequence;  // index among the sequences of the step
   int32_t last = 0;  // position of the sequence's last row in the step
@@ -21,8 +21,8 @@ struct StepRow {
 // A value in Slot::Step that the runtime fills before each submit.
 struct StepInput {
   enum class Kind : uint8_t {
-    Rows,    // something for each row of the step: fill() writes it
-    Wanted,  // i32: the rows that a result is wanted of
+    Rows,    // data for each row of the step, written by fill()
+    Wanted,  // i32: the rows with results
     Pages,   // i32[table, sequences]: the pages of each sequence in one pool
   };
   std::string name;
@@ -30,14 +30,14 @@ struct StepInput {
   Kind kind = Kind::Rows;
   size_t pool = 0;                                               // Pages
   size_t row_bytes = 0;                                          // Rows
-  std::function<void(const StepRow&, std::byte* to)> fill = {};  // Rows; takes no memory
+  std::function<void(const StepRow&, std::byte* to)> fill = {};  // Rows; allocates nothing
 };
 
-// What can be asked of a row.
+// The outputs of a row.
 enum class Output : uint8_t {
   Logits,  // f32[vocabulary]
-  Hidden,  // f32[width]: what the output head is given; an encoder's result
-  States,  // the same of every row of the step, whether anything is wanted of it or not
+  Hidden,  // f32[width]: the input of the output head; an encoder's result
+  States,  // the same, but for every row of the step
 };
 inline constexpr size_t kOutputs = 3;
 

@@ -1,16 +1,16 @@
-// What Gemma 3n and Gemma 4 have in common. R: the rows of a step.
+// The common parts of Gemma 3n and Gemma 4. R: the rows of a step.
 #pragma once
 #include "model/arch/blocks.h"
 
 namespace gimbal::arch {
 
-// Each token's vector for each layer, [width * layers, R]: half a look-up, half a product of the scaled
-// embedding x [d, R]. Outside of layers.
+// Each token's vector for each layer, [width * layers, R]: sqrt(1/2) times the sum of a look-up and a
+// normed product of the scaled embedding x [d, R]. Call it outside layers.
 Value layer_inputs(Recorder&, int width, Value x);
-// What a layer makes of x [d, R] and its own input [width, R]: [d, R], normed.
+// A layer's normed contribution from x [d, R] and its own input [width, R]: [d, R].
 Value of_layer_input(Recorder&, Value input, Value x);
-// Attention and its last product, of x [d, R]. With keys and values of its `own`, which are the `last` from
-// then on; or to the `last` of this kind, which an earlier layer wrote.
+// Attention and its output product, of x [d, R]. With its `own` keys and values, which become the `last`;
+// or with the `last` ones, which an earlier layer of this kind wrote.
 Value sharing_attention(Recorder&, const Attention&, Value angles, std::optional<Remembered>& last, bool own,
                         Value x);
 

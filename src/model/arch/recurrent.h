@@ -1,19 +1,19 @@
-// What stands in place of attention where a model remembers a state and not its positions: the mixers of
-// Mamba, Mamba 2 and gated delta nets, and LFM2's short convolution. Each takes x [d, R], gives as much, and
-// reads the layer's weights by the names they have in files.
+// The replacements of attention in models that keep a state, not positions: the mixers of Mamba, Mamba 2
+// and gated delta nets, and LFM2's short convolution. Each takes and returns [d, R], and reads the layer's
+// weights by their names in files.
 #pragma once
 #include "model/arch/blocks.h"
 
 namespace gimbal::arch {
 
-// The layer's attention, by attention.head_count and attention.head_count_kv of that layer; nothing where it
-// has no heads of keys.
+// The layer's attention, by attention.head_count and attention.head_count_kv of that layer; nullopt if it
+// has no key heads.
 std::optional<Attention> attention_of_layer(Recorder&, int layer);
 
 // The vector [n] as it is, for each row of `like` [n, R].
 Value for_each_row(Recorder&, Value vector, Value like);
 
-// What Mamba does to each row's step, b and c before they are used.
+// The norm of each row's step, b and c in Mamba.
 enum class StepNorm {
   None,
   Unweighted,  // rms norm
@@ -36,10 +36,10 @@ DeltaSizes read_delta(Recorder&);
 struct DeltaInputs {
   Value qkv;          // [2 keys() + values(), R], before the convolution
   Value z;            // [values(), R]: the output's gate
-  Value beta, alpha;  // [value_heads, R]: of which the rate and the decay are made; alpha with its bias
-  HeadMap map;        // which head of q and k serves a head of v
+  Value beta, alpha;  // [value_heads, R]: for the rate and the decay; alpha with its bias
+  HeadMap map;        // the head of q and k for a head of v
 };
-// A gated delta net: a matrix for each head, corrected by each row where it answers the row's key wrongly.
+// A gated delta net: each row corrects the error of a head's matrix for the row's key.
 Value delta_net(Recorder&, const DeltaSizes&, const DeltaInputs&);
 
 // LFM2: a convolution over few positions between two gates.
