@@ -42,7 +42,7 @@ inline std::string_view letter_of_byte(unsigned char byte) {
   return {kByteAlphabet.letter[byte].data(), kByteAlphabet.size[byte]};
 }
 
-// The bytes of a text in the alphabet. Characters outside of it stand for themselves.
+// The bytes of a text in the alphabet. Characters outside the alphabet stay unchanged.
 inline std::string bytes_of_letters(std::string_view letters) {
   std::string out;
   out.reserve(letters.size());

@@ -1,7 +1,7 @@
-// SentencePiece's precompiled normalisation (tokenizer.ggml.precompiled_charsmap): which sequences of
-// characters become which, such as full-width letters to plain ones. The map is a double array in the file: 4
+// SentencePiece's precompiled normalisation (tokenizer.ggml.precompiled_charsmap): a map from character
+// sequences to replacements, such as full-width to plain letters. The map is a double array in the file: 4
 // bytes with the size of the array, its 32-bit units (XOR-compressed: Kanda, 2018), then the replacements,
-// each ended by a zero.
+// each terminated by a zero.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,7 +20,7 @@ class Charsmap {
   static Result<Charsmap> read(const Metadata& metadata);
 
   struct Match {
-    size_t bytes = 0;  // of the text; 0: nothing there is replaced
+    size_t bytes = 0;  // of the text; 0: no replacement there
     std::string_view replacement;
   };
   // The longest sequence at the beginning of `text` that has a replacement.

@@ -10,8 +10,8 @@ struct KnownToken {
   bool stops;  // ends a generation; the others only mark a place in the text
 };
 
-// Names from the models' published tokenizer files; which of them end a
-// generation is what llama.cpp decided, and the reference data (`eog`) check it.
+// Names from the models' published tokenizer files. llama.cpp decides which of them end a generation; the
+// reference data (`eog`) checks this.
 inline constexpr KnownToken kKnownTokens[] = {
     // ends of a turn or a text
     {"<|eot_id|>", true},             // Llama 3
@@ -36,7 +36,7 @@ inline constexpr KnownToken kKnownTokens[] = {
     {"[EOS]", true},                  // Kimi
     {"<end_of_utterance>", true},     // SmolVLM
     {"<｜end▁of▁sentence｜>", true},  // DeepSeek
-    // fill-in-the-middle: what follows the wanted text
+    // fill-in-the-middle: ends of the inserted text
     {"<|fim_pad|>", true},
     {"<fim-pad>", true},
     {"<fim_pad>", true},

@@ -11,7 +11,7 @@ namespace gimbal {
 
 class LetterMap {
  public:
-  // One to one: where Unicode's lower case has several characters, the first.
+  // One to one: if Unicode's lower case has several characters, the first.
   static LetterMap lower_case();
   // The first character of the canonical decomposition (NFD), as llama.cpp takes it: letters lose their
   // accents, compatibility ideographs become the usual ones, a Hangul syllable becomes its leading consonant.
@@ -24,7 +24,7 @@ class LetterMap {
  private:
   struct Run {
     uint32_t first, last, stride, target;
-    bool constant;  // all of them map to `target`, not to one after the other
+    bool constant;  // all map to `target`, not to consecutive characters
   };
   explicit LetterMap(std::span<const uint8_t> packed);
   std::vector<Run> runs_;  // by `first`

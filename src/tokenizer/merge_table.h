@@ -11,9 +11,9 @@ namespace gimbal {
 
 class MergeTable {
  public:
-  // `rules` as in tokenizer.ggml.merges: "left right", the most important first. A rule that is no pair, or
-  // whose parts or result are no tokens of plain text, can never apply and is left out; of equal rules the
-  // first counts.
+  // `rules` as in tokenizer.ggml.merges: "left right", highest priority first. Skips a rule that is no
+  // pair, or whose parts or result are no tokens of plain text, since it can never apply; of equal rules
+  // the first counts.
   MergeTable(const std::vector<std::string_view>& rules, const Vocabulary&);
 
   struct Merge {
@@ -28,7 +28,7 @@ class MergeTable {
     Token left = -1, right = -1;
     Merge merge{0, -1};
   };
-  size_t slot_of(Token left, Token right) const;  // where the pair is or would be
+  size_t slot_of(Token left, Token right) const;  // slot of the pair, or the free one for it
   std::vector<Slot> slots_;                       // open addressing, a power of two, at most half full
   size_t used_ = 0;
 };

@@ -1,5 +1,5 @@
-// All the tokens that a text begins with, found byte by byte in a tree. For the algorithms that ask for them
-// at every place of a text.
+// Finds all tokens that are a prefix of a text, byte by byte in a tree. For algorithms that need them at
+// every position of a text.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -17,14 +17,14 @@ class PrefixTree {
     std::string_view text;
     Token id;
   };
-  // Empty texts are left out; of equal texts the lowest id counts.
+  // Ignores empty texts; of equal texts the lowest id counts.
   explicit PrefixTree(std::vector<Entry> entries);
 
   // each(bytes, id) for every entry that `text` begins with, the shortest first.
   template <class Each>
   void each(std::string_view text, Each&& each) const;
 
-  // Of those the longest; 0 bytes and -1 where there is none.
+  // The longest of them; 0 bytes and -1 if there is none.
   struct Longest {
     size_t bytes = 0;
     Token id = -1;
@@ -38,7 +38,7 @@ class PrefixTree {
  private:
   struct Node {
     uint32_t first_child = 0;  // the children of a node follow each other, in order of their bytes
-    Token id = -1;             // -1: only the beginning of entries
+    Token id = -1;             // -1: a prefix only
     uint16_t children = 0;
     uint8_t byte = 0;
   };

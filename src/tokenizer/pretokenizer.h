@@ -1,5 +1,5 @@
-// Cuts text into the words inside which byte-level BPE merges, by the split expressions of the model's
-// family.
+// Splits text into words by the expressions of the model's family. Byte-level BPE merges only inside a
+// word.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace gimbal {
 
 class Pretokenizer {
  public:
-  // `rules` is one row of split_families(). Errors: Failed when PCRE2 refuses an expression.
+  // `rules` is one row of split_families(). Errors: Failed if PCRE2 refuses an expression.
   static Result<Pretokenizer> create(const SplitFamily& rules);
   Pretokenizer(Pretokenizer&&) noexcept;
   Pretokenizer& operator=(Pretokenizer&&) noexcept;
@@ -21,7 +21,7 @@ class Pretokenizer {
   // The words, in order; together they are the whole text. Bytes that are not UTF-8 are treated as control
   // characters. Never fails; thread-safe.
   std::vector<std::string_view> split(std::string_view text) const;
-  // What the first expression matches, without what lies between. Otherwise like split().
+  // Only the matches of the first expression, without the text between. Otherwise like split().
   std::vector<std::string_view> matches(std::string_view text) const;
 
  private:

@@ -1,4 +1,4 @@
-// Finds special tokens that are written out in a text, before anything else looks at the text.
+// Finds special tokens that are written out in a text, before any other step of tokenization.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -19,7 +19,7 @@ class SpecialSplitter {
  public:
   enum class Kinds {
     All,          // control, unknown and user-defined tokens
-    UserDefined,  // what is recognised even where special text counts as plain text
+    UserDefined,  // recognised even if special text counts as plain text
   };
   // Keeps a reference to the vocabulary, which must outlive it.
   SpecialSplitter(const Vocabulary&, Kinds);

@@ -1,6 +1,6 @@
-// How the families of byte-level BPE models cut text into words, by the names that files give them
-// (tokenizer.ggml.pre). Text that is cut by other rules gives a model wrong tokens, so an unknown name is
-// refused.
+// How the families of byte-level BPE models split text into words, by their names in files
+// (tokenizer.ggml.pre). Other rules would give a model wrong tokens, so an unknown name is an
+// error.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,13 +10,13 @@
 
 namespace gimbal {
 
-// Expressions are applied one after the other, each inside the words that the one before left. What an
-// expression matches becomes a word, and so does what lies between its matches.
+// Expressions are applied one after the other, each inside the words that the one before left. Each match
+// of an expression becomes a word, and so does the text between two matches.
 struct SplitFamily {
   enum Trait : uint8_t {
-    WholeWords = 1,      // a word that is a token is taken whole, whatever the merges say
-    AddsBos = 2,         // where the file does not say
-    IgnoresAddBos = 4,   // BOS is added even where the file says no: its converters wrote that by mistake
+    WholeWords = 1,      // a word that is a token is taken whole, regardless of the merges
+    AddsBos = 2,         // if the file does not specify it
+    IgnoresAddBos = 4,   // add BOS even if the file forbids it: its converters wrote that by mistake
     Characters = 8,      // tokens are UTF-8; characters without a token become byte tokens <0x..>
     EscapesSpaces = 16,  // U+2581 stands for a space
     WholeNewlines = 32,  // a run of newlines that is a token is taken whole
@@ -29,7 +29,7 @@ struct SplitFamily {
 };
 
 std::span<const SplitFamily> split_families();
-const SplitFamily* split_family_named(std::string_view name);  // null when unknown
+const SplitFamily* split_family_named(std::string_view name);  // null if unknown
 std::vector<std::string> split_family_names();                 // all of them, in alphabetical order
 
 }  // namespace gimbal

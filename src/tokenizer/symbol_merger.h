@@ -1,4 +1,4 @@
-// Merging neighbours until nothing fits: the inner loop of both SentencePiece-style and byte-level BPE. A
+// Merges neighbours until no pair is left: the inner loop of both SentencePiece-style and byte-level BPE. A
 // heap keeps it at O(n log n) for words of any length.
 #pragma once
 #include <algorithm>
@@ -30,7 +30,7 @@ class SymbolMerger {
     if (i > 0) symbols_.back().next = i;
     symbols_.push_back({begin, size, i - 1, -1, token});
   }
-  // merge_of(left, right) -> Merge. Afterwards each(symbol) is called for what is left, in order.
+  // merge_of(left, right) -> Merge. Afterwards calls each(symbol) for the remaining symbols, in order.
   template <class MergeOf, class Each>
   void run(MergeOf&& merge_of, Each&& each);
 
@@ -38,9 +38,9 @@ class SymbolMerger {
   struct Pair {
     double cost;
     int32_t left, right;
-    uint32_t size;  // of both when the pair was made; another size now means that it is out of date
+    uint32_t size;  // of both when the pair was made; if it changed, the pair is stale
     Token token;
-    bool operator<(const Pair& other) const {  // std::*_heap keep the greatest in front
+    bool operator<(const Pair& other) const {  // std::*_heap keeps the greatest in front
       return cost != other.cost ? cost > other.cost : left > other.left;
     }
   };

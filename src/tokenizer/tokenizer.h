@@ -19,9 +19,9 @@ struct TextRange {
 };
 
 struct TokenizeOptions {
-  bool add_bos = true;        // prepend BOS (append EOS) when the model file asks for it
+  bool add_bos = true;        // prepend BOS (append EOS) if the model file requires it
   bool parse_special = true;  // recognise special tokens written out in the text, such as "<|eot|>"
-  // But not in these parts of the text, which are in order: what a user wrote within a prompt.
+  // Except in these parts of the text, in rising order: user input within a prompt.
   std::span<const TextRange> plain = {};
 };
 
@@ -32,14 +32,14 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> create(const Metadata& metadata);
   virtual ~Tokenizer() = default;
 
-  // Any bytes, also invalid UTF-8. Never fails; thread-safe.
+  // Accepts any bytes, also invalid UTF-8. Never fails; thread-safe.
   virtual std::vector<Token> encode(std::string_view text, TokenizeOptions options = {}) const = 0;
 
-  // The bytes one token stands for. Control tokens give their text when `special`, else nothing. An id
-  // outside the vocabulary gives nothing.
+  // The bytes of one token. A control token returns its text if `special`, else nothing. An id outside the
+  // vocabulary returns nothing.
   virtual std::string piece(Token id, bool special = false) const = 0;
   // The text of a sequence. `special`: render control tokens. Undoes the leading space that encode() added,
-  // when the sequence is the start of a text.
+  // if the sequence is the start of a text.
   virtual std::string decode(std::span<const Token> ids, bool special = false) const = 0;
 
   virtual int size() const = 0;
@@ -53,14 +53,14 @@ class Tokenizer {
       const = 0;  // "SentencePiece, 32000 tokens", "byte-level BPE (llama-bpe), ..."
 };
 
-// Decodes a stream of tokens into whole characters: bytes of a character that is not complete yet are held
-// back.
+// Decodes a stream of tokens into whole characters: holds back the bytes of an incomplete
+// character.
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer& tokenizer, bool special = false);
-  // The text that is complete after this token; may be empty.
+  // The text completed by this token; may be empty.
   std::string push(Token id);
-  // What was held back at the end of the stream; an unfinished character becomes U+FFFD.
+  // The held-back rest at the end of the stream; an incomplete character becomes U+FFFD.
   std::string finish();
 
  private:

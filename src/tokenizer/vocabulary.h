@@ -1,5 +1,5 @@
-// The tokens of a model file and what each of them is: text, type, score, and the special ids. Everything
-// that does not depend on how text is cut into tokens.
+// The tokens of a model file with text, type and score, and the special ids: everything that does not
+// depend on the tokenization algorithm.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -63,8 +63,8 @@ class Vocabulary {
 
   bool has_scores() const { return !scores_.empty(); }
   Token find(std::string_view text) const { return texts_.find(text); }  // -1 when absent
-  // The same among tokens that plain text may become. Markers must not arise by merging: what a user types is
-  // no instruction.
+  // The same among tokens that plain text may become. Markers must not arise by merging, because user input
+  // is no instruction.
   Token find_plain(std::string_view text) const {
     const Token id = find(text);
     return id >= 0 && is_plain(id) ? id : -1;
@@ -79,7 +79,7 @@ class Vocabulary {
 
   Token bos = -1, eos = -1, unknown = -1;     // -1 where there is none
   Token separator = -1, classification = -1;  // BERT's
-  std::optional<bool> add_bos, add_eos;       // nullopt: the file does not say
+  std::optional<bool> add_bos, add_eos;       // nullopt: not in the file
 
  private:
   struct Marks {

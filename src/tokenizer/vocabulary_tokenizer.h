@@ -1,5 +1,5 @@
-// What every tokenizer does the same way: special tokens, BOS and EOS, rendering of sequences. The algorithms
-// fill in how plain text becomes tokens and what a plain token stands for.
+// The common part of all tokenizers: special tokens, BOS and EOS, rendering of sequences. The algorithms
+// add the tokenization of plain text and the bytes of plain tokens.
 #pragma once
 #include <array>
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace gimbal {
 
-// Tokens that encode() puts around a text when asked; -1: none.
+// Tokens that encode() puts around a text on request; -1: none.
 struct Around {
   Token first = -1, last = -1;
 };
-// BOS and EOS as the file asks, and as given where it does not say.
+// BOS and EOS as the file requires; else as given.
 Around bos_and_eos(const Vocabulary&, bool adds_bos, bool adds_eos);
 
 class VocabularyTokenizer : public Tokenizer {
@@ -35,12 +35,12 @@ class VocabularyTokenizer : public Tokenizer {
  protected:
   VocabularyTokenizer(Vocabulary vocabulary, Around around);
 
-  // Appends the tokens of text without special tokens; not empty, below 2^30 bytes. `starts`: nothing or a
-  // special token is before it.
+  // Appends the tokens of text without special tokens; not empty, below 2^30 bytes. `starts`: it is the
+  // first text, or follows a special token.
   virtual void encode_plain(std::string_view text, bool starts, std::vector<Token>& out) const = 0;
   // The bytes of a token of type Normal or Byte.
   virtual std::string plain_piece(Token id) const = 0;
-  // That of vocabularies whose texts read as they are, but for spaces and byte tokens.
+  // For vocabularies of plain texts, with marked spaces and byte tokens.
   std::string unescaped_piece(Token id) const;
   // Whether encode_plain() puts a space before a text.
   virtual bool adds_space() const = 0;
@@ -60,7 +60,7 @@ int byte_of_name(std::string_view text);
 inline constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581, how vocabularies write a space
 std::string replaced(std::string_view text, std::string_view from, std::string_view to);
 
-// The tokens that plain text may become, byte tokens left out.
+// The tokens that plain text may become, without byte tokens.
 std::vector<PrefixTree::Entry> plain_entries(const Vocabulary&);
 
 // The ids of the byte tokens "<0x00>" to "<0xFF>"; -1 where there is none.
