@@ -1,4 +1,4 @@
-// The state of a Batch: a scheduler, and the texts that it computes.
+// The state of a Batch: a scheduler and its texts.
 #pragma once
 #include <condition_variable>
 #include <map>
@@ -25,13 +25,13 @@ struct Batch::Impl {
     bool logprobs = false;
     double submitted = 0, first_token = 0;  // now()
     uint64_t id = 0;
-    bool stopped = false;  // by its sink, or its one call is there
+    bool stopped = false;  // by its sink, or after its single tool call
     bool ended = false;    // under `mutex`
   };
   using TextPtr = std::shared_ptr<Text>;
 
   Result<uint64_t> submit(TextPtr, std::vector<Token> prompt, gimbal::TextSettings, std::string grammar);
-  // Adds what became certain; false: the text has enough.
+  // Adds finalized text; false: the text is to stop.
   bool add(Text&, std::string_view text, Token token, bool last);
   void token(Text&, const TokenTold&);
   void end(Text&, const GenerationEnd&);
@@ -39,7 +39,7 @@ struct Batch::Impl {
   Result<TextPtr> wait(uint64_t id);
 
   const std::shared_ptr<Model::Impl> model;
-  LoadedModelPtr on;  // another one when a device was lost
+  LoadedModelPtr on;  // replaced when a device is lost
   std::mutex mutex;
   std::condition_variable changed;
   std::map<uint64_t, TextPtr> texts;

@@ -1,6 +1,6 @@
-// The public classes and the library's own beside each other: both are called Engine, Model, Tokenizer. The
-// library's come first, so that its headers never see the public names; here they are own::Model. So all that
-// this folder needs of them is included here: a unity build reads its files one after the other.
+// Combines the public classes and the library's own of the same names: Engine, Model, Tokenizer. The
+// library's headers come first, so that they never see the public names; here they are own::Model. This
+// folder includes all of them here, because a unity build reads its files one after the other.
 #pragma once
 #include <atomic>
 
@@ -72,7 +72,7 @@ struct Engine::Impl {
   Registry registry;
 };
 
-// One engine of the library for each model: what failed for one is not held against it in another.
+// One engine of the library for each model: a failure with one model does not affect another.
 struct Model::Impl {
   std::shared_ptr<void> registry_owner;
   std::unique_ptr<own::Engine> engine;
@@ -80,23 +80,23 @@ struct Model::Impl {
   LoadedModelPtr loaded = {};
   std::shared_ptr<const Tokenizer::Impl> tokenizer = {};
   std::optional<gimbal::Result<gimbal::ChatTemplate>> chat = {};
-  std::shared_ptr<const TokenTree> tree = {};  // made when a grammar is first used
+  std::shared_ptr<const TokenTree> tree = {};  // built at the first use of a grammar
   std::atomic<int> sequences = 0;
   std::atomic<bool> batch = false;
 
-  // Errors: Unsupported for a template that cannot be read; Usage for messages or tools that make no sense.
+  // Errors: Unsupported for a template that cannot be read; Usage for invalid messages or tools.
   Result<gimbal::ChatTask> chat_task(std::span<const Message>, const ChatOptions&) const;
-  // At the beginning of a text; none for an empty grammar.
+  // A constraint at the beginning of a text; nullopt for an empty grammar.
   Result<std::optional<Constraint>> constraint(const std::string& gbnf);
 
-  // Where sequences run now: behind the devices that were lost.
+  // The model that sequences run on now, after any loss of devices.
   const LoadedModelPtr& current() {
     while (loaded->successor) loaded = loaded->successor;
     return loaded;
   }
 };
 
-// Members are in the order in which they depend on each other.
+// Each member may depend on those before it.
 struct Sequence::Impl {
   explicit Impl(std::shared_ptr<Model::Impl> m) : model(std::move(m)), on(model->current()) {
     model->sequences++;
@@ -120,14 +120,14 @@ struct ReplyState {
       : parser(tokenizer, task) {
     message.role = "assistant";
   }
-  // Adds to the message, and returns what was added.
+  // Adds a part to the message, and returns the addition.
   ReplyPiece add(ReplyParser::Part);
 
   ReplyParser parser;
   Message message;
 };
 
-// Makes handles; nobody else can.
+// Makes handles; the only friend of their constructors.
 struct Access {
   static Model model(std::shared_ptr<Model::Impl> impl) { return Model(std::move(impl)); }
   static Sequence sequence(std::unique_ptr<Sequence::Impl> impl) { return Sequence(std::move(impl)); }
