@@ -37,8 +37,8 @@ class Batch {
   Result<uint64_t> submit(std::span<const Token> prompt, const TextOptions& = {}, TextSink = {});
   Result<uint64_t> submit(std::span<const Message> messages, const ChatOptions& = {}, ChatSink = {});
 
-  // Blocks until the text has ended, and forgets its id. Errors: NotFound for an id that is not there; those
-  // of the text: Usage for its grammar, NoBackend when a device was lost and no other one can be had.
+  // Blocks until the text has ended, and forgets its id. Errors: NotFound for an id that is not there;
+  // those of the text: Usage for its grammar, NoBackend when a device was lost and no other is available.
   Result<Generated> wait(uint64_t id);
   // The same for a text that was submitted as messages.
   Result<Reply> wait_reply(uint64_t id);

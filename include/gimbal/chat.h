@@ -12,7 +12,7 @@ namespace gimbal::v1 {
 struct ToolCall {
   std::string name;
   std::string arguments;  // a JSON object
-  std::string id = {};    // of a message that is given; models write none
+  std::string id = {};    // set in messages to the model; the model writes none
 };
 
 struct Message {
@@ -39,8 +39,8 @@ struct ChatOptions : TextOptions {
   ToolChoice tool_choice = ToolChoice::Auto;
   std::string tool;            // with Required: the name of the tool to call; empty: any
   bool parallel_calls = true;  // several calls in one answer
-  bool think = true;           // where the model can; false asks it not to
-  std::string effort;          // of thinking, where the template knows it: "low", "medium", "high"
+  bool think = true;           // if the model can; false requests none
+  std::string effort;          // of thinking, if the template supports it: "low", "medium", "high"
 };
 
 struct ChatPrompt {
@@ -48,7 +48,7 @@ struct ChatPrompt {
   std::vector<Token> tokens;
 };
 
-// A piece of an answer: what became certain with a token.
+// A piece of an answer: the text finalized by a token.
 struct ReplyPiece {
   std::string text, reasoning;
   std::vector<ToolCall> tool_calls;

@@ -40,7 +40,7 @@ struct Placement {
   std::string why;
 };
 
-// A kernel of a device, and what it computes.
+// A kernel of a device, with its op and formats.
 struct Kernel {
   std::string name, device;  // "cpu.avx2.mat_mul.q8_0", "cpu:0"
   std::string variant;       // its instruction set or feature level

@@ -1,4 +1,4 @@
-// Models before they are loaded: where they are, and what they would take.
+// Models before they are loaded: their files, placement and memory.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ struct LocalModel {
 
 // Bytes of one memory.
 struct PlannedMemory {
-  std::string device;    // its id; empty: the host's memory, with all that devices take of it
+  std::string device;    // its id; empty: the host's memory, including the use by devices
   uint64_t weights = 0;  // in the device's layout
   uint64_t cache = 0;    // keys and values, and other state, of all sequences
   uint64_t activations = 0;
@@ -40,13 +40,13 @@ struct ModelPlan {
   std::vector<Placement> placement;
   std::vector<Fallback> fallbacks;
   std::vector<PlannedMemory> memory;  // of each device; the last entry is the host's
-  std::string draft_model;            // that drafts are made with; empty: none
+  std::string draft_model;            // makes the drafts; empty: none
   std::vector<PlannedMemory> draft_memory;
   bool fits = false;
   Error misfit;  // if it does not fit: OutOfMemory, with the changes that would help
 };
 
-// Kernels that were not taken for an op, by reason.
+// Kernels rejected for an op, by reason.
 struct RejectedKernels {
   std::string why;
   std::vector<std::string> kernels;

@@ -18,8 +18,8 @@ struct TextOptions : Sampling {
   bool ignore_stop_tokens = false;  // the model's own tokens that end a text do not end this one
   std::string grammar;              // GBNF that the text must match; empty: any text
   std::string json_schema;          // JSON schema that the text must obey; not together with a grammar
-  // With a grammar or schema: complete the text before max_tokens and the context are used up, where they
-  // leave room for it.
+  // With a grammar or schema: complete the text before max_tokens or the context run out, if they leave
+  // room for it.
   bool complete = false;
   int logprobs = -1;  // log-probability of each token, and of this many most likely ones; -1: none
 };
@@ -41,7 +41,7 @@ struct Generated {
   Finish finish = Finish::Length;
   int prompt_tokens = 0;
   double prompt_seconds = 0, generate_seconds = 0;  // wall clock; in a Batch with the wait for other texts
-  uint64_t drafted = 0, accepted = 0;               // tokens that were drafted, and those that the text has
+  uint64_t drafted = 0, accepted = 0;               // drafted tokens, and those accepted into the text
 };
 
 // Receives finalized text (complete UTF-8, never part of a stop string). Return false to cancel.
