@@ -1,4 +1,4 @@
-// Who runs: when a request gets a place and pages, what it shares, and who gives up a place.
+// Admission: when a request gets a place and pages, what it shares, and which request gives up its place.
 #include <algorithm>
 
 #include "scheduler/serving.h"
@@ -6,10 +6,10 @@
 namespace gimbal {
 namespace {
 
-// Fewer tokens are computed sooner than the page that they begin is copied.
+// Computing fewer tokens than this is faster than copying their page.
 constexpr int kLeastShared = 16;
 
-// All but the last token, whose logits are what is wanted.
+// All but the last token, whose logits are needed.
 InputView shareable(const Generation& g) {
   const Inputs& text = g.text.inputs();
   return InputView(text).first(text.size() - 1);
@@ -35,7 +35,7 @@ void Serving::admit() {
   }
 }
 
-// When many come with one beginning, the first of them computes it for all.
+// If many requests have the same beginning, the first of them computes it for all.
 bool Serving::waits_for_another(Generation& g) {
   if (g.follows) {
     for (const auto& r : running_)
@@ -45,7 +45,7 @@ bool Serving::waits_for_another(Generation& g) {
   if (g.looked_around == admissions_) return false;
   g.looked_around = admissions_;
   const auto text = shareable(g);
-  int most = kept_.find(text).tokens + kPagePositions;  // a page more is worth a wait
+  int most = kept_.find(text).tokens + kPagePositions;  // one more page is worth a wait
   for (const auto& r : running_) {
     if (r->missing() <= 1) continue;
     const auto common = int(common_prefix(r->text.inputs(), text));
@@ -67,7 +67,7 @@ Serving::Beginning Serving::beginning_of(const Generation& g) const {
   return best.tokens < kLeastShared ? Beginning{} : best;
 }
 
-// Pages for its text and the token behind, and one for each that runs, so that nobody has to leave at once.
+// Pages for its text and the next token, and one per running request, so that none must leave at once.
 bool Serving::has_memory(const Generation& g, const Beginning& b) {
   if (running_.empty()) return true;
   const auto& pools = model_->sequences().pools();
@@ -87,7 +87,7 @@ void Serving::start(std::unique_ptr<Generation> g, const Beginning& b) {
   Result<std::unique_ptr<Sequence>> made = b.of && full() ? kept_.take(b.of)
                                            : b.of         ? b.of->fork()
                                                           : model_->new_sequence();
-  if (!made) {  // there is one for each place
+  if (!made) {  // there is a sequence for each place
     g->tell_failed(made.error());
     waiting_.ended(*g->client);
     numbers_.requests++;
@@ -110,7 +110,7 @@ void Serving::start(std::unique_ptr<Generation> g, const Beginning& b) {
   running_.push_back(std::move(g));
 }
 
-// Where others have more than an equal share of the places, and this client less.
+// If another client has more than an equal share of the places, and this client less.
 bool Serving::make_place_for(const Client& c) {
   const int share = std::max(1, int(running_.size()) / waiting_.clients());
   const Client& most = *waiting_.most_running();
@@ -119,7 +119,7 @@ bool Serving::make_place_for(const Client& c) {
   return true;
 }
 
-// The youngest of a client's requests. What it has computed is kept as long as nobody wants the memory.
+// The youngest of a client's requests. Keeps its computed state until the memory is needed.
 void Serving::preempt(const Client& c) {
   size_t i = running_.size() - 1;
   while (running_[i]->client != &c) i--;

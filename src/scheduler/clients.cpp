@@ -4,7 +4,7 @@
 
 namespace gimbal {
 
-// Who was away has not saved up what others were served meanwhile.
+// A returning client gets no credit for the service of others in its absence.
 Client& Clients::of(const std::string& name) {
   uint64_t least = UINT64_MAX;
   for (const auto& c : all_) {

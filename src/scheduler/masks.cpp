@@ -34,7 +34,7 @@ bool Masks::find(const std::shared_ptr<MaskedText>& text, int left) {
   return false;
 }
 
-// In turns that grow, so that what is found soon does not wait for what is not.
+// In growing turns, so that fast masks do not wait for slow ones.
 void Masks::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -42,7 +42,7 @@ void Masks::run() {
     if (stopping_) return;
     Job job = std::move(waiting_.front());
     waiting_.pop_front();
-    if (job.text.use_count() == 1) continue;  // nobody waits for it any more
+    if (job.text.use_count() == 1) continue;  // no request waits for it any more
     lock.unlock();
     size_t steps = job.steps;
     const bool found = job.text->constraint.prepare(job.text->left, steps);

@@ -5,7 +5,7 @@
 namespace gimbal {
 namespace {
 
-// Whether `a` can give all that `b` can at the end of what b holds.
+// Whether `a` can replace `b` for every text that continues b.
 bool covers(const Sequence& a, const Sequence& b) {
   const Inputs& text = b.inputs();
   return common_prefix(a.inputs(), text) == text.size() && a.keeps(int(text.size())) == int(text.size());
@@ -14,7 +14,7 @@ bool covers(const Sequence& a, const Sequence& b) {
 }  // namespace
 
 void Prefixes::keep(std::unique_ptr<Sequence> s) {
-  s->truncate(s->computed());  // what it cannot give at once is of no use
+  s->truncate(s->computed());  // tokens without state are of no use
   if (s->computed() == 0) return;
   for (size_t i = kept_.size(); i-- > 0;) {
     if (covers(*s, *kept_[i])) {
@@ -67,7 +67,7 @@ bool Prefixes::shrink(const Sequence* but) {
   const size_t i = oldest(but);
   if (i == kept_.size()) return false;
   Sequence& s = *kept_[i];
-  // A recurrent state goes back further, to a checkpoint.
+  // A recurrent state returns further, to a checkpoint.
   s.truncate(s.truncate((s.computed() - 1) / kPagePositions * kPagePositions));
   if (s.computed() == 0) kept_.erase(kept_.begin() + ptrdiff_t(i));
   return true;

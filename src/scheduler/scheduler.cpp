@@ -93,7 +93,7 @@ void Scheduler::arrive(uint64_t id, double at, GenerationRequest request, Genera
   wake_.notify_one();
 }
 
-// On the thread of the grammars, or that of whoever asks.
+// On the thread of the grammars, or of the caller.
 void Scheduler::compiled(uint64_t id, double at, GenerationRequest request, GenerationSink sink,
                          std::optional<Result<Constraint>> made) {
   if (made && !*made) {
@@ -120,7 +120,7 @@ void Scheduler::forget(uint64_t id) {
 void Scheduler::cancel(uint64_t id) {
   {
     std::lock_guard lock(mutex_);
-    if (!std::erase(compiling_, id)) cancelled_.push_back(id);  // else compiled() does it
+    if (!std::erase(compiling_, id)) cancelled_.push_back(id);  // else compiled() cancels it
   }
   wake_.notify_one();
 }

@@ -41,12 +41,12 @@ Serving::Serving(ModelPtr model, OnDeviceLost on_device_lost, const SchedulerOpt
 void Serving::add(std::unique_ptr<Generation> g) {
   if (!g->over()) return waiting_.add(std::move(g));
   numbers_.prompt_tokens +=
-      uint64_t(g->text.prompt_tokens());  // nothing was asked for, or all was told already
+      uint64_t(g->text.prompt_tokens());  // no token was requested, or all of them were sent already
   numbers_.requests++;
   g->tell_end();
 }
 
-// ---- what a step computes
+// ---- the contents of a step
 
 void Serving::add_rows(Generation& g, int rows, std::span<const Token> drafts) {
   parts_.push_back({&g, g.text.add_rows(*model_, *g.sequence, rows, drafts, batch_)});
@@ -61,8 +61,8 @@ bool Serving::add_drafted(Generation& g, int most) {
   return add_rows(g, g.missing(), *drafts), true;
 }
 
-// Next tokens first: a long prompt makes a step longer by a bounded piece. Drafts have a part only in steps
-// without prompts, and take what is left of the rows.
+// Next tokens first: a long prompt makes a step longer by a bounded piece. Only steps without prompts have
+// drafts, which take the remaining rows.
 void Serving::assemble(bool drafts) {
   batch_.rows.clear(), batch_.top = 0, batch_.states = false;
   parts_.clear(), next_.clear(), prompts_.clear();
@@ -95,7 +95,7 @@ void Serving::assemble(bool drafts) {
   mixed_ = mixed_ && left == 0;
 }
 
-// A row takes a GPU a hundredth of what it takes a small CPU.
+// A row takes a GPU a hundredth of a small CPU's time.
 void Serving::adapt(double seconds) {
   if (options_.prompt_rows || !mixed_) return;
   if (seconds > kMixedStep) mixed_rows_ = std::max(kMixedRows, mixed_rows_ / 2);
@@ -107,7 +107,7 @@ int Serving::pages_missing() const {
   const SequencePool& all = model_->sequences();
   int most = 0;
   for (size_t p = 0; p < all.pools().size(); p++) {
-    if (!whole_context(all.pools()[p])) continue;  // there are enough for as many sequences as there can be
+    if (!whole_context(all.pools()[p])) continue;  // enough for the most sequences possible
     int wanted = 0;
     for (const Part& part : parts_) wanted += all.pages_wanted(*part.generation->sequence, part.rows.rows, p);
     most = std::max(most, wanted - all.free_pages(p));
@@ -115,8 +115,8 @@ int Serving::pages_missing() const {
   return most;
 }
 
-// What was kept goes first, then drafts; then who came last gives up its place, of the client that has most
-// of them.
+// Drops kept prefixes first, then drafts; then the youngest request of the client with the most places
+// gives up its place.
 void Serving::make_room() {
   for (bool drafts = true;;) {
     assemble(drafts);
@@ -158,8 +158,8 @@ Status Serving::step() {
   return Done{};
 }
 
-// The tokens of one text, of its rows from the k-th result on. Returns how many were picked. Errors: the
-// device's.
+// Picks tokens of one text from the results of its rows, the k-th and later ones. Returns their number.
+// Errors: the device's.
 Result<int> Serving::tell(const Part& part, const StepOutput& out, size_t k, double at) {
   Generation& g = *part.generation;
   const int held = g.sequence->computed() - part.rows.drafts;  // without drafts
@@ -181,7 +181,7 @@ Result<int> Serving::tell(const Part& part, const StepOutput& out, size_t k, dou
   return 1 + picked.right;
 }
 
-// Every one whose text is whole gets its next tokens. Errors: the device's; the others get theirs later.
+// Each request with its whole text gets its next tokens. Errors: the device's; the others get theirs later.
 Status Serving::told(const StepOutput& out, double seconds) {
   numbers_.steps++, numbers_.rows += batch_.rows.size();
   for (const Part& part : parts_) {
@@ -207,7 +207,7 @@ Status Serving::told(const StepOutput& out, double seconds) {
   return Done{};
 }
 
-// A step that could not be: nothing has changed, and those that had no part in it go on.
+// A step that failed to start: nothing has changed, and requests outside it continue.
 Status Serving::fail_step(const Error& why) {
   for (size_t i = running_.size(); i-- > 0;)
     if (std::any_of(parts_.begin(), parts_.end(),
@@ -218,7 +218,7 @@ Status Serving::fail_step(const Error& why) {
   return Done{};
 }
 
-// What was told stays told: all texts are computed anew from their tokens, in the order in which they came.
+// Tokens already sent stay valid: computes all texts again from their tokens, in the order of admission.
 Status Serving::go_on_elsewhere(const Error& lost) {
   numbers_.devices_lost++;
   kept_.clear();
@@ -232,7 +232,7 @@ Status Serving::go_on_elsewhere(const Error& lost) {
   return moved;
 }
 
-// ---- who leaves
+// ---- requests that leave
 
 void Serving::leave_who_is_over() {
   for (size_t i = running_.size(); i-- > 0;) {
