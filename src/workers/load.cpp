@@ -47,7 +47,7 @@ void fields(IO& io, S& m) {
 
 namespace {
 
-// Empty: all is in the range that options have.
+// Empty: all values are in the ranges of the options.
 std::string out_of_range(const LoadSettings& s) {
   if (auto options = engine_options(s.devices, s.model); !options) return options.error().message;
   for (const auto& [name, value, low, high] :

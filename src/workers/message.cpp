@@ -4,7 +4,7 @@
 #include "engine/report_fields.h"
 #include "runtime/sampling_table.h"
 
-// ---- the fields of what messages have in them
+// ---- the fields of the parts of messages
 
 namespace gimbal {
 
@@ -156,8 +156,8 @@ Json json_of(const Error& e) {
   return std::move(io.to);
 }
 
-// Error::reason and Error::field are literals: of those that come from another process, the ones that a front
-// acts upon keep theirs.
+// Error::reason and Error::field are literals: of those from another process, the literals that a front
+// acts upon are restored.
 const char* literal(const std::string& word) {
   for (const char* known : {reason::kOutOfRange, reason::kContextFull, reason::kQueueFull, "prompt",
                             "grammar", "logit_bias", "context", "max_tokens"})

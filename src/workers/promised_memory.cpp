@@ -12,7 +12,7 @@
 namespace gimbal {
 namespace {
 
-// Numbers of workers are not believed: sums stay in range.
+// Numbers from workers are not trusted: sums saturate.
 constexpr uint64_t kMost = uint64_t(1) << 60;
 uint64_t sum(uint64_t a, uint64_t b) { return std::min(a + std::min(b, kMost), kMost); }
 uint64_t less(uint64_t a, uint64_t b) { return a - std::min(a, b); }
@@ -46,7 +46,7 @@ uint64_t PromisedMemory::Worker::of_others() const {
   std::map<std::string, uint64_t> mapped;  // of each model
   for (const Entry& e : all_->workers_) {
     const bool same = e.model == entry_->model;
-    // A mapped page can be dropped and read again, so the system calls it free whether it is there or not.
+    // A mapped page can be dropped and read again, so the system reports it as free, resident or not.
     if (!same) mapped[e.model] = std::max(mapped[e.model], e.mapped);
     if (&e == &*entry_ || (same && e.divides && entry_->divides)) continue;
     Process& p = processes[e.fresh ? 0 : e.pid];

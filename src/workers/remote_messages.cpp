@@ -1,5 +1,5 @@
-// What a worker says, checked before it is believed. Each answers why the worker must be replaced; empty: it
-// need not.
+// Handles a worker's messages and checks them first. Each function returns why the worker must be replaced;
+// empty: no need.
 #include <algorithm>
 
 #include "base/text.h"
@@ -44,7 +44,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     return "";
   }
   if (auto* m = std::get_if<wire::Failed>(&message); m && m->id == 0) {
-    // Without a first success there is nothing to go on with: the model cannot be loaded.
+    // Without a first success there is nothing to continue: the model cannot be loaded.
     if (known.restarts == 0 && !ready) return give_up(std::move(m->why)), "";
     return m->why.message;
   }
@@ -57,7 +57,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     failed_starts = 0;
     return "";
   }
-  // Ready alone is not enough: one that breaks with its first word would be started for ever.
+  // Ready alone is not enough: a worker that fails at its first token would restart forever.
   failed_starts = 0;
   if (auto* m = std::get_if<wire::Pong>(&message)) {
     if (m->numbers.steps != steps) moved = Clock::now();
@@ -109,7 +109,7 @@ std::string RemoteService::Impl::handle(wire::Told& m) {
   const bool was_suspect = r.blame.suspect;
   went_on |= r.blame.handed_on;
   r.blame.progressed();
-  // It did not end this worker. The next suspect needs the worker for itself.
+  // This request did not end its worker. The next suspect needs the worker for itself.
   const auto suspect = [](auto& other) { return other.second.blame.suspect; };
   if (was_suspect && std::any_of(requests.begin(), requests.end(), suspect)) {
     r.makes_way = true;

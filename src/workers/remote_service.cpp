@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr size_t kMaxUnread = size_t(256) << 20;  // bytes that a worker does not take
+constexpr size_t kMaxUnread = size_t(256) << 20;  // bytes that a worker has not read
 
 }  // namespace
 
@@ -55,7 +55,7 @@ void RemoteService::Impl::run() {
   give_up({Code::Failed, "the server ends", ""});
 }
 
-// What other threads left.
+// Takes the work that other threads queued.
 void RemoteService::Impl::take_wishes() {
   std::vector<std::pair<uint64_t, Request>> fresh;
   std::vector<uint64_t> unwanted;
@@ -80,9 +80,9 @@ void RemoteService::Impl::take_wishes() {
   }
 }
 
-// Who exchanges workers again and again must not leave them no time to compute: what a worker was handed on
-// by the one before it, as far as it has begun it and some of it at least, has a token before the next one
-// comes. With the mutex held.
+// Repeated exchanges must leave workers time to compute. Before the next exchange, at least one of the
+// requests handed on to this worker, and each of them that it has begun, gets a token. With the mutex
+// held.
 bool RemoteService::Impl::may_be_exchanged() {
   if (!ready) return true;
   bool any = false, begun = false;
@@ -111,7 +111,7 @@ void RemoteService::Impl::goes_on_unasked() {
   planned.reset();
 }
 
-// All of them, or while there are suspects one of these alone, those that were blamed least first.
+// Sends all of them; while there are suspects, one of these alone, the least blamed first.
 void RemoteService::Impl::send_waiting() {
   const std::lock_guard lock(mutex);
   const Blame* alone = nullptr;
@@ -127,7 +127,7 @@ void RemoteService::Impl::send_waiting() {
     if (!e->sent && (!alone || alone == &e->blame)) send(id, *e, alone ? 1 : e->texts.size() - e->received);
 }
 
-// How many a worker has; with the mutex held.
+// The number of requests that the worker has; with the mutex held.
 int RemoteService::Impl::sent() {
   return int(std::count_if(requests.begin(), requests.end(), [](auto& r) { return r.second.sent; }) +
              std::count_if(embeddings.begin(), embeddings.end(), [](auto& e) { return e.second->sent > 0; }));
@@ -159,9 +159,9 @@ void RemoteService::Impl::wait() {
   while (::read(wake[0], drained, sizeof drained) > 0) {}
 }
 
-// Why the worker must be replaced; empty: it need not.
+// Why the worker must be replaced; empty: no need.
 std::string RemoteService::Impl::trouble() {
-  // What was said before the end counts.
+  // Messages sent before the end count.
   const bool open = process.channel.fill();
   if (std::string why = read(); !why.empty()) return why;
   if (!process) return "";
@@ -183,11 +183,11 @@ bool RemoteService::Impl::busy() {
   return sent() > 0;
 }
 
-// The worker is of no use any more. Another one takes its requests.
+// The worker is lost. Another one takes over its requests.
 void RemoteService::Impl::lose(const std::string& why) {
   end_process();
   ready = false;
-  // The first one is replaced at once: whoever waits for a token should not notice.
+  // The first one is replaced at once: a waiting client should not notice.
   constexpr Clock::duration kPause[] = {0s, 200ms, 2s};
   start_at = Clock::now() + kPause[std::min(failed_starts, 2)];
   failed_starts++;
@@ -256,7 +256,7 @@ void RemoteService::Impl::give_up(Error why) {
   requests.clear();
 }
 
-// ---- what others call
+// ---- called by other threads
 
 RemoteService::RemoteService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 

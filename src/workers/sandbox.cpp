@@ -38,8 +38,8 @@ namespace {
   return refused == 0;
 }
 
-// What computing takes: memory, threads, time, and reading and writing what is open. Each of them works on
-// this process and its descriptors alone.
+// The calls that computing needs: memory, threads, time, and reads and writes of open descriptors. Each of
+// them affects only this process and its descriptors.
 constexpr uint32_t kNeeded[] = {
     SYS_read,
     SYS_write,
@@ -99,7 +99,7 @@ constexpr uint32_t kArch = AUDIT_ARCH_AARCH64;
 constexpr uint32_t kArch = 0;
 #endif
 
-// All others fail with EPERM: a library that tries something in vain goes on.
+// All others fail with EPERM: a library continues after a failed attempt.
 [[maybe_unused]] bool forbid_calls() {
   if (kArch == 0) return errno = ENOSYS, false;
   std::vector<sock_filter> program;
@@ -121,7 +121,7 @@ constexpr uint32_t kArch = 0;
 
 }  // namespace
 
-// Sanitizers look into files and ask the kernel about addresses, and take what is refused for a fault.
+// Sanitizers read files and query the kernel about addresses, and treat a refusal as a fault.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 Sandbox enter_sandbox() { return {{}, {"seccomp and Landlock: this program was built with a sanitizer"}}; }
 #else

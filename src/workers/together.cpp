@@ -11,7 +11,7 @@
 namespace gimbal {
 namespace {
 
-// Of one memory. Numbers of workers are not believed: their sums stay in range.
+// Of one memory. Numbers from workers are not trusted: their sums saturate.
 struct Sum {
   std::vector<std::string> each;
   double alone = 0, shared = 0, free = 0;
@@ -28,7 +28,7 @@ struct Sum {
   double needed() const { return alone + shared; }
 };
 
-// Of numbers that a worker may have made up.
+// For numbers that a worker may have invented.
 uint64_t whole(double bytes) { return uint64_t(std::min(bytes, 1e18)); }
 
 }  // namespace

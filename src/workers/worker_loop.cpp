@@ -19,7 +19,7 @@
 namespace gimbal {
 namespace {
 
-// Blocks until the front has taken it: a front always reads.
+// Blocks until all is written: a front always reads.
 bool send_all(int socket, std::string line) {
   line += '\n';
   for (size_t sent = 0; sent < line.size();) {
@@ -38,7 +38,7 @@ bool send_all(int socket, std::string line) {
   return true;
 }
 
-// What the engine's thread tells, and what the reading thread answers, on one socket. Outlives the requests
+// Sends the messages of the engine's thread and of the reading thread on one socket. Outlives the requests
 // whose sinks hold it.
 struct Speaker {
   std::mutex mutex;
@@ -65,8 +65,8 @@ void submit(GenerationService* service, const SpeakerPtr& to, wire::Submit& m) {
     to->say(wire::Failed{id, ok.error()});
 }
 
-// Texts are embedded by a thread of their own: the loop goes on to answer. Requests take turns, text by text,
-// so that nobody waits for another one's long list; what goes into a round is computed at once.
+// Embeds texts in a thread of its own, so that the loop keeps answering. Requests take turns, text by text,
+// so that none waits for another's long list; the texts of a round are computed together.
 class Embedder {
  public:
   Embedder(const WorkerLoop& loop, SpeakerPtr to) : loop_(loop), to_(std::move(to)) {}
@@ -117,7 +117,7 @@ class Embedder {
           if (o.next < o.message.texts.size() && round.size() < kTextsInRound)
             round.push_back({&o, o.next++}), more = true;
       }
-      // A text that cannot be computed fails its own request only: those that were not told go on one by one.
+      // A text that cannot be computed fails only its own request: the remaining ones continue one by one.
       size_t told = 0;
       if (!embed(round, told))
         for (const Turn& t : std::span(round).subspan(told))
@@ -127,7 +127,7 @@ class Embedder {
     }
   }
 
-  // Counts those that were computed and told.
+  // Counts the texts that were computed and sent.
   Status embed(std::span<const Turn> round, size_t& told) {
     std::vector<std::vector<Token>> texts;
     for (const Turn& t : round) texts.push_back(t.of->message.texts[t.text]);
@@ -151,7 +151,7 @@ class Embedder {
 
 Error front_gone() { return {Code::Usage, "the server that started this worker is gone", ""}; }
 
-// Byte by byte: what comes behind the line is for serve_front().
+// Byte by byte: the bytes after the line are for serve_front().
 Result<wire::ToWorker> next_message(int socket) {
   constexpr size_t kLongest = 1 << 20;
   std::string line;

@@ -38,13 +38,13 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& comma
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
 
-  // The front blocks and ignores signals as it needs to; a worker begins with what a program begins with.
-  // Its standard input would be the terminal of the front.
+  // The front blocks and ignores some signals; a worker starts with the defaults of a program. Its standard
+  // input would be the terminal of the front.
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files), posix_spawnattr_init(&attributes);
   posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  // A descriptor that has the right number already would keep its close-on-exec flag: it goes elsewhere
+  // A descriptor that already has the right number would keep its close-on-exec flag: it is moved away
   // first.
   const int theirs = ends[1] == kWorkerSocket ? fcntl(ends[1], F_DUPFD_CLOEXEC, kWorkerSocket + 1) : ends[1];
   posix_spawn_file_actions_adddup2(&files, theirs, kWorkerSocket);
@@ -54,7 +54,7 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& comma
   sigemptyset(&none), sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  // A group of its own: Ctrl-C in a terminal is for the front, which drains.
+  // A group of its own: Ctrl-C in a terminal reaches only the front, which drains.
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
@@ -72,7 +72,7 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& comma
 
 std::string WorkerProcess::kill() {
   if (pid_ <= 0) return "";
-  // One that has ended already keeps its own status.
+  // A process that has ended already keeps its own status.
   send_signal(pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
@@ -92,7 +92,7 @@ void WorkerProcess::stop(int milliseconds) {
       channel = Channel();
       return;
     }
-    // What it still says must not fill the socket, or it could not end.
+    // Its last messages must not fill the socket, or it could not end.
     if (pollfd p{channel.fd(), POLLIN, 0}; poll(&p, 1, 5) > 0 && !channel.fill()) poll(nullptr, 0, 5);
     for (std::string_view line; channel.next(line);) {}
   }
