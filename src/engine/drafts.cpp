@@ -13,8 +13,8 @@
 namespace gimbal {
 namespace {
 
-// The ids of one must mean the same to the other. One may have more of them: published sizes of a family
-// differ by tokens that no text has.
+// The ids of both must mean the same tokens. One may have more of them: published sizes of a family differ
+// by tokens that no text has.
 Status same_vocabulary(const Tokenizer& a, const Tokenizer& b, const std::string& name) {
   for (Token t = 0; t < std::min(a.size(), b.size()); t++)
     if (a.piece(t, true) != b.piece(t, true))
@@ -30,9 +30,9 @@ Status same_vocabulary(const Tokenizer& a, const Tokenizer& b, const std::string
   return Done{};
 }
 
-// A model that drafts, and how it is loaded.
+// A draft model and its load options.
 struct Wanted {
-  ModelFile source;  // without a file: no model drafts
+  ModelFile source;  // without a file: no draft model
   EngineOptions options;
 };
 
@@ -80,7 +80,7 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
   return same_vocabulary(**tokenizer, **own, w.source.name);
 }
 
-// nullptr: all texts of its model are in use. One that is alone moves when its device is lost.
+// nullptr: all texts of its model are in use. A single session moves when its device is lost.
 std::unique_ptr<Drafter> drafter_of(Drafts& d, bool alone) {
   Model& model = *d.model->model;
   if (model.plan().takes_states) {

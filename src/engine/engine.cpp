@@ -26,7 +26,7 @@ Status Engine::replace(LoadedModelPtr& on, const Error& lost, const MoveTo& move
   }
   if (!on->successor) {
     for (const std::string& id : devices) record_.lost(id);
-    options_.split.clear(), options_.gpu_layers.reset();  // they spoke of the devices that are gone
+    options_.split.clear(), options_.gpu_layers.reset();  // they named the lost devices
     auto next = load(on->source);
     if (!next) return next.error();
     on->successor = std::move(*next);

@@ -24,7 +24,7 @@ std::string last_part(const std::string& name) { return name.substr(name.rfind('
 Result<FoundModel> find_named(const std::string& name) {
   Catalog catalog = find_models();
   std::vector<const CatalogEntry*> found;
-  // The whole name, or what follows the last slash of it.
+  // The whole name, or the part after its last slash.
   for (bool whole : {true, false}) {
     for (const CatalogEntry& e : catalog.entries)
       if (strcasecmp((whole ? e.name : last_part(e.name)).c_str(), name.c_str()) == 0) found.push_back(&e);

@@ -11,7 +11,7 @@ namespace {
 
 std::span<const gimbal_limit> limits_of(const gimbal_kernel_info& k) { return {k.limits, k.n_limits}; }
 
-// All 0 where the row has none.
+// All 0 if the row has none.
 gimbal_limit limit(const gimbal_kernel_info& k, gimbal_measure what) {
   for (const gimbal_limit& l : limits_of(k))
     if (l.what == what && l.index == 0) {

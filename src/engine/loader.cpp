@@ -46,13 +46,13 @@ Result<PlannedModel> Loader::plan(const ModelFile& source) {
   return planned;
 }
 
-// Without it everything is checked at every start.
+// Without it, every start checks everything.
 void Loader::tell_not_kept() {
   if (first_use_.not_kept() && !std::exchange(told_not_kept_, true))
     record_.emit(event::NotKept{*first_use_.not_kept()});
 }
 
-// False when something was found that the next plan must leave out.
+// False if the next plan must leave something out.
 Result<bool> Loader::verify(const PlannedModel& p, bool anew) {
   const size_t before = record_.unusable.size();
   auto give_up_device = [&](const Device& d, Error why) {
@@ -76,12 +76,12 @@ Result<bool> Loader::verify(const PlannedModel& p, bool anew) {
   if (record_.unusable.size() != before) return false;
   for (const Stage& stage : p.plan.stages) {
     const Device& d = *stage.device;
-    // What only drafts is checked by the model that it drafts for.
+    // A draft-only model is checked by the model that it drafts for.
     if (is_host(d) || p.plan.takes_states || !first_use_.is_new(d, *p.source.file)) continue;
     auto host = devices_.open_host();
-    if (!host) continue;  // a program without the CPU backend has nothing to compare with
+    if (!host) continue;  // without the CPU backend there is no reference
     auto right = first_use_.check_layers(*p.source.file, d, **host, record_.run_options());
-    // Both at once may be more than a device holds that only takes a part of the model.
+    // Both at once may exceed a device that takes only a part of the model.
     if (right || right.error().code == Code::OutOfMemory) continue;
     if (right.error().code == Code::Malformed) return right.error();  // the file, not the device
     Error why = right.error();
@@ -98,7 +98,7 @@ Result<PlannedModel> Loader::plan_verified(const ModelFile& source) {
   for (bool anew = options_.verify == Verify::Always;; anew = false) {
     auto planned = plan(source);
     if (!planned) {
-      // Without the kernels that are not used, the device does not compute this model: so another one must.
+      // Without its unusable kernels the device cannot compute this model: use another one.
       const bool for_want_of_kernels =
           planned.error().code == Code::Unsupported && record_.lost_kernels(device);
       if (!for_want_of_kernels) return planned.error();
@@ -115,7 +115,7 @@ Result<PlannedModel> Loader::plan_verified(const ModelFile& source) {
   }
 }
 
-// What is known to be right is timed, where there is a choice, and what wins is verified in its turn.
+// Times rival kernels that are known to be right; the winners are then verified, too.
 Result<PlannedModel> Loader::plan_measured(const ModelFile& source) {
   auto planned = plan_verified(source);
   if (!planned || options_.verify == Verify::Never) return planned;
@@ -125,7 +125,7 @@ Result<PlannedModel> Loader::plan_measured(const ModelFile& source) {
       });
   if (!added) return added.error();
   if (!*added) return planned;
-  planned = Error{};  // gives its devices back first
+  planned = Error{};  // releases its devices first
   return plan_verified(source);
 }
 
@@ -149,7 +149,7 @@ Result<LoadedModelPtr> Loader::load(const ModelFile& source) {
       damaged_.push_back(loaded.error());
       continue;
     }
-    // The plan fitted, the driver disagreed; or what it computes is wrong: the next device may do better.
+    // The plan fitted, but the driver refused; or its results are wrong: try the next device.
     if (devices.empty() || options_.strict || !is_of_the_device(loaded.error().code)) return loaded.error();
     for (const std::string& id : devices)
       if (auto ok = record_.give_up({id, "", loaded.error()}, Fallback::Refused); !ok) return ok.error();

@@ -72,7 +72,7 @@ void keep(const Device& d, const std::vector<MeasuredProduct>& all) {
   const Json key = key_of(d), &before = kept.find(key);
   Json entry = before.is_object() ? before : Json::object();
   entry["products"] = std::move(list);
-  (void)kept.put(key, std::move(entry));  // of what cannot be kept verification tells, in the same folder
+  (void)kept.put(key, std::move(entry));  // verification reports a failed save, in the same folder
 }
 
 }  // namespace

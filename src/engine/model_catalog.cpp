@@ -26,7 +26,7 @@ constexpr int kDeepest = 6;         // folders below a place
 constexpr int kMaxEntries = 20000;  // entries of a place
 constexpr size_t kMaxModels = 2000;
 
-// In any case.
+// Ignoring case.
 bool ends_with(const std::string& text, const char* end) {
   const size_t n = std::strlen(end);
   return text.size() >= n && strcasecmp(text.c_str() + text.size() - n, end) == 0;
@@ -70,7 +70,7 @@ class Search {
     search(place, source, deepest, name);
   }
 
-  // Ollama keeps a manifest per name and tag, which says which blob holds the weights.
+  // Ollama keeps a manifest per name and tag, which names the blob of the weights.
   void ollama(const fs::path& place) {
     const fs::path manifests = place / "manifests";
     std::error_code e;

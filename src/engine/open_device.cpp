@@ -1,4 +1,4 @@
-// Opening devices: the one that was asked for or chosen, and the host beside it.
+// Opens devices: the requested or chosen one, and the host.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace gimbal {
 namespace {
 
-// A misspelt variant is bad usage; one that this CPU cannot run is a device that cannot be had.
+// A misspelt variant is bad usage; a variant that this CPU cannot run is an unavailable device.
 Error refused_variant(Registry& registry, const std::string& variant, Error e) {
   e.field = "cpu_variant", e.value = variant;
   DeviceRequest plain;
@@ -86,7 +86,7 @@ bool DeviceChooser::has_gpu_backend() {
   return false;
 }
 
-// What this device cannot fulfil is never ignored in silence.
+// Never silently ignores a setting that this device cannot fulfil.
 Status DeviceChooser::check_settings(const OpenedDevice& opened) {
   const Device& d = *opened.device;
   const std::string id = d.id();

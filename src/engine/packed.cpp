@@ -16,7 +16,7 @@
 namespace gimbal {
 namespace {
 
-// Whoever writes to a file, exchanges it or gives it to somebody else changes one of these.
+// Writing to a file, replacing it or changing its owner changes one of these.
 Json key_of(const PackedFile& f) {
   const InputFile::State& s = f.state();
   return {{"path", f.path()}, {"device", s.device},     {"inode", s.inode},
@@ -39,7 +39,7 @@ Status check_once(const PackedFile& f, bool always) {
   Findings kept("packed");
   if (!always && kept.find(key_of(f)).is_object()) return Done{};
   if (auto ok = f.check_weights(); !ok) return ok;
-  // Where it cannot be kept, it is read again at the next start.
+  // If this cannot be saved, the next start reads the file again.
   (void)kept.put(key_of(f), Json::object());
   return Done{};
 }
@@ -62,7 +62,7 @@ Result<std::string> pack_weights(const LoadedModel& loaded, bool in_cache) {
   return path;
 }
 
-// A fallback, or an error where the user asked for them under strict.
+// A fallback, or an error if the user requested them under strict.
 Status Loader::refuse_packed(PlannedModel& p, const std::string& path, const Error& why) {
   Fallback f{Fallback::Weights,
              path.empty() ? "packed weights" : format("packed weights {}", gimbal::quoted(path)), "", why};
@@ -78,8 +78,8 @@ Status Loader::refuse_packed(PlannedModel& p, const std::string& path, const Err
   return Done{};
 }
 
-// The first file that fits. What is there and is not used is said; without any, that is an error of who asked
-// for it.
+// Uses the first file that fits. Reports files that are not used; without any file it is an error if the
+// user required one.
 Status Loader::use_packed(PlannedModel& p) {
   if (options_.packed == Packed::Off) return Done{};
   bool any = false;

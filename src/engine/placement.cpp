@@ -9,7 +9,7 @@
 
 namespace gimbal {
 
-// On the device that was chosen. Where it lacks a kernel for this model, the next best must do.
+// On the chosen device. If it lacks a kernel for this model, the next best one is used.
 Result<PlannedModel> DeviceChooser::place_somewhere(const ModelFile& source) {
   for (;;) {
     auto opened = open_device();
@@ -18,7 +18,7 @@ Result<PlannedModel> DeviceChooser::place_somewhere(const ModelFile& source) {
     const bool host = is_host(*opened->device);
     auto planned = place_on(source, std::move(*opened));
     if (planned || host || planned.error().reason != std::string_view(kNoKernel)) return planned;
-    // One that has lost kernels by verification is given up with that reason: Loader::plan_verified().
+    // A device that lost kernels by verification is given up with that reason: Loader::plan_verified().
     if (record_.lost_kernels(device)) return planned;
     if (auto ok = record_.give_up({device, "", planned.error()}, Fallback::Refused); !ok) return ok.error();
   }
@@ -99,7 +99,7 @@ Result<PlannedModel> DeviceChooser::place_split(const ModelFile& source) {
       one.strict = true;  // no other device in its place
       auto device = open(one);
       if (!device) {
-        Error e = device.error();  // leaving strict out would not help
+        Error e = device.error();  // dropping strict would not help
         if (!options_.strict)
           std::erase_if(e.changes, [](const Change& c) { return c.field == std::string_view("strict"); });
         return e;

@@ -14,8 +14,8 @@
 namespace gimbal {
 namespace {
 
-// magic, key, tokens and pools (counts), the tokens, the embeddings, the first page of each pool, pages, and
-// a hash of all that. The first form is of a prompt without embeddings.
+// magic, key, tokens and pools (counts), the tokens, the embeddings, the first page of each pool, pages,
+// and a hash of all that. The first form is for a prompt without embeddings.
 constexpr std::string_view kMagic = "gimbal-prompt-1\n", kMagicOfEmbeddings = "gimbal-prompt-2\n";
 constexpr size_t kHead = 32;  // up to the tokens
 
@@ -34,7 +34,7 @@ Status add_model(const ModelSource& file, Hash& hash) {
   return Done{};
 }
 
-// All that the bytes in a file depend on.
+// Everything that the bytes in a file depend on.
 Result<uint64_t> key_of(const LoadedModel& loaded) {
   Hash hash;
   if (auto ok = add_model(*loaded.source.file, hash); !ok) return ok.error();
@@ -56,7 +56,7 @@ std::string_view raw(const T* data, size_t n = 1) {
   return {reinterpret_cast<const char*>(data), n * sizeof(T)};
 }
 
-// Reads on from where it is.
+// Reads on from the current position.
 struct Reader {
   const InputFile& file;
   uint64_t at = 0;
@@ -110,7 +110,7 @@ Result<std::vector<EmbeddingSpan>> read_embeddings(Reader& read) {
   return all;
 }
 
-// The hash behind everything.
+// The hash at the end.
 Result<bool> is_whole(const InputFile& file) {
   if (file.size() < kHead + 8) return false;
   Reader read{file};
@@ -175,7 +175,7 @@ Status save_prompt(const std::string& path, const LoadedModel& loaded, Session& 
   if (!key) return key.error();
   auto file = DraftFile::create(path);
   if (!file) return file.error();
-  // In pieces as they are checked.
+  // In pieces of the same size as in the check.
   Hash hash;
   std::string piece;
   auto put = [&](std::string_view bytes) -> Status {

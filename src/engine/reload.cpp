@@ -1,4 +1,4 @@
-// A backend's code is exchanged while the program runs.
+// Replaces a backend's code while the program runs.
 #include "base/format.h"
 #include "device/reason.h"
 #include "engine/engine.h"
@@ -40,7 +40,7 @@ Result<Reloaded> Engine::reload_backend(const std::string& plugin) {
   receipt.before = {done->before.path, done->build_before};
   receipt.now = {plugin, done->now->build_id()};
   receipt.draining = done->draining;
-  record_.forget(receipt.backend);  // what failed was the code that is gone
+  record_.forget(receipt.backend);  // the failures belong to the old code
   return receipt;
 }
 

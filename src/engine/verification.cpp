@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kSubject = "verified";  // of the file in the cache folder
 
-// What is kept of a device: {"kernels": {name: {"cases", "wrong"}}, "models": {fingerprint: true}}.
+// The entry of a device: {"kernels": {name: {"cases", "wrong"}}, "models": {fingerprint: true}}.
 Json known_of(const Device& d) { return Findings(kSubject).find(key_of(d)); }
 
 KernelVerdicts verdicts_of(const Json& entry) {
@@ -29,7 +29,7 @@ KernelVerdicts verdicts_of(const Json& entry) {
   return all;
 }
 
-// Whether a model of this shape was tried out on the device.
+// Whether a model of this shape passed its trial on the device.
 bool is_kept(const Device& d, const std::string& fingerprint) {
   const Json known = known_of(d);
   return known.is_object() && known.contains("models") && known["models"].is_object() &&
