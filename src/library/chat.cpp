@@ -1,4 +1,4 @@
-// Messages and tools of the public library as those of chat/, and answers back.
+// Converts public messages and tools to those of chat/, and answers back.
 #include "library/internal.h"
 
 namespace gimbal::v1 {

@@ -1,4 +1,4 @@
-// The library's values as the public ones.
+// Converts the library's values to public ones.
 #include "library/internal.h"
 
 namespace gimbal::v1 {

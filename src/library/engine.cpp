@@ -15,7 +15,7 @@ Result<own::EngineOptions> own_options(const Options& o, const ModelOptions& m) 
   return std::move(*e);
 }
 
-// What the use of a model needs: embeddings, or the next tokens of all sequences in one step.
+// The options for a use of a model: embeddings, or the next tokens of all sequences in one step.
 gimbal::Status for_many(own::EngineOptions& options, const ModelOptions& m, const ModelFile& source) {
   if (!m.embed) {
     options.run.logit_rows = m.sequences;
@@ -40,7 +40,7 @@ EventSink events_of(const Options& o) {
   return [sink = o.events](const own::Event& e) { return sink(to_public(e)); };
 }
 
-// Plans a model, and `make`s the result of what was planned and of its public form.
+// Plans a model, and calls `make` with the plan and its public form.
 template <class T, class Make>
 Result<T> planned(Engine::Impl& engine, const std::string& model, const ModelOptions& m,
                   gimbal::Result<PlannedModel> (own::Engine::*plan)(const ModelFile&), Make make) {

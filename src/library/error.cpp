@@ -1,5 +1,5 @@
-// The library's errors as the public ones: apart from what else is converted, so that a program that only
-// fetches models gets nothing of devices.
+// Converts the library's errors to public ones: apart from the other conversions, so that a program that
+// only fetches models links no device code.
 #include "library/internal.h"
 
 namespace gimbal::v1 {
