@@ -40,8 +40,8 @@ Answer::Answer(const Tokenizer* tokenizer, std::span<const Token> prompt, std::v
 int Answer::left() const { return max_tokens_ < 0 ? INT_MAX : max_tokens_ - tokens_; }
 
 std::string Answer::take(Token token, int room) {
-  // A token that begins a text ends this one: models trained on texts in a row (stories260K) say it no
-  // other way.
+  // A token that begins a text ends this one: models trained on concatenated texts (stories260K) have no
+  // other end token.
   const bool ends = tokenizer_ && (tokenizer_->is_stop(token) || token == tokenizer_->bos());
   if (ends && !ignore_stop_tokens_) {
     end(Finish::StopToken);

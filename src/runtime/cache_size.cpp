@@ -9,7 +9,7 @@ namespace {
 
 uint64_t less(uint64_t a, uint64_t b) { return a - std::min(a, b); }
 
-// Bytes for the cache and what grows with it. `modest`: only what must be left is left.
+// Bytes for the cache and the memory that grows with it. `modest`: leaves only the required rest.
 uint64_t room(const MemoryUse& u, const CacheWish& wish, bool modest) {
   const uint64_t fixed = u.sum.total() - u.sum.cache, free = u.sum.free / uint64_t(wish.together);
   if (modest) return less(free - free / 16, fixed);
@@ -17,7 +17,7 @@ uint64_t room(const MemoryUse& u, const CacheWish& wish, bool modest) {
   return less(free - free / 16, 2 * fixed) / uint64_t(wish.models);
 }
 
-// The positions that fit by the room on each device: what so many more take is known from two plans.
+// The positions that fit by the room on each device; two plans give the bytes per position.
 int64_t positions_that_fit(const ModelPlan& small, const ModelPlan& large, const CacheWish& wish,
                            bool modest) {
   const auto before = memory_uses(small), after = memory_uses(large);

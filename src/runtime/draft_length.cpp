@@ -6,10 +6,10 @@
 namespace gimbal {
 namespace {
 
-constexpr int kSamples = 3;               // of a plain step, before anything is drafted
-constexpr double kMargin = 0.03;          // by which drafts must pay: times vary by as much
-constexpr int kStale = 64;                // steps after which nobody knows how often guesses are right
-constexpr double kRisk = 4;               // steps that a trial may lose beyond what is there to pay for it
+constexpr int kSamples = 3;               // of a plain step, before the first drafts
+constexpr double kMargin = 0.03;          // least relative gain of drafts: times vary by this much
+constexpr int kStale = 64;                // steps after which an acceptance rate is out of date
+constexpr double kRisk = 4;               // steps that a trial may lose beyond its budget
 constexpr int kTrials[] = {1, 3, 7, 15};  // drafts: steps of whole powers of two
 
 }  // namespace
@@ -24,7 +24,7 @@ double DraftBooks::cost(int rows) const {
   if (!b.samples) return a.seconds;
   if (a.samples && above > below)
     return b.seconds + (a.seconds - b.seconds) * (rows - below) / (above - below);
-  // Beyond what was measured: on with the last slope, but no more than rows take one by one.
+  // Beyond the measured rows: continues the last slope, but at most the cost of rows one by one.
   int before = below - 1;
   while (before > 0 && !costs_[size_t(before)].samples) before--;
   const double slope = before > 0
@@ -40,7 +40,7 @@ void DraftBooks::took(const Step& s) {
     Cost& c = costs_[size_t(s.rows)];
     c.samples++;
     c.when = step_;
-    // The first may have been slow for a reason of its own; and no single one may change much.
+    // The first sample may be slow for other reasons; and no single one may change much.
     if (c.samples == 1) c.seconds = s.seconds;
     else if (c.samples == 2) c.seconds = std::min(c.seconds, s.seconds);
     else c.seconds += (std::min(s.seconds, 2 * c.seconds) - c.seconds) / std::min(c.samples, 8);
@@ -72,13 +72,13 @@ double DraftLength::expected(int drafts) const {
 int DraftLength::next(int most, const Beside& beside) {
   const DraftBooks& b = *books_;
   const int plain = 1 + beside.texts, before = 1 + beside.rows;
-  // A step without drafts ends what must be computed anew.
+  // A step without drafts computes all rows that had to be computed again.
   if (most <= 0 || plain > kMostDraftedTexts || beside.rows > kMaxDrafts ||
       b.costs_[size_t(plain)].samples < kSamples)
     return 0;
-  // Steps grow by twice what was tried: an estimate is worth little far from what was measured.
+  // Steps grow to at most twice the largest measured one: far estimates are worth little.
   const int limit = std::min(most, std::max(1, 2 * b.largest_ - before));
-  // What one text's drafts gain is a small part of a step of several, and times vary as before.
+  // In a step of several texts, one text's gain is a smaller part, but times vary as much.
   double best = (1 + kMargin * plain) * (beside.tokens + 1) / b.cost(before);
   int drafts = 0;
   for (int k = 1; k <= limit; k++) {
@@ -88,13 +88,13 @@ int DraftLength::next(int most, const Beside& beside) {
   return drafts && credit(beside) >= 0 ? drafts : beside.drafts ? 0 : trial(limit, beside);
 }
 
-// Rows that must be computed anew are a debt, too.
+// Rows to compute again are a debt, too.
 double DraftLength::credit(const Beside& beside) const {
   const DraftBooks& b = *books_;
   return b.credit_ - (b.cost(1 + beside.rows - beside.drafts) / b.cost(1 + beside.texts) - 1);
 }
 
-// The length that was not tried for the longest time, among those that can be paid for.
+// Of the affordable lengths, the least recently tried one.
 int DraftLength::trial(int most, const Beside& beside) const {
   const DraftBooks& b = *books_;
   const bool stale = b.step_ - compared_ >= kStale;
@@ -106,7 +106,7 @@ int DraftLength::trial(int most, const Beside& beside) const {
     if (k > most || (expected(k) < 1.1 && !stale)) continue;
     const auto& known = b.costs_[size_t(std::min(before + k, DraftBooks::kRows))];
     double taken = b.cost(before + k) + k * b.guess_;
-    // The first step of its size may have prepared something: once is not enough to give it up.
+    // The first step of its size may have prepared something: one trial is not enough to reject it.
     if (known.samples < 2) taken = std::min(taken, plain * (before + k) / texts + k * b.guess_);
     const double more = (taken - b.cost(before)) / plain, gain = (expected(k) - 1) / texts;
     if (more - gain > may_lose || more > may_lose + kRisk || known.when >= oldest) continue;

@@ -25,7 +25,7 @@ Status Drafting::begin(std::span<const int32_t> text) {
   return ok ? ok : end(ok.error());
 }
 
-// How far the last guess is the text, as soon as that is known.
+// Compares the last guess with the text, as soon as the result is certain.
 void Drafting::compare(std::span<const int32_t> text) {
   if (guess_.empty()) return;
   const auto there = text.subspan(std::min(at_, text.size()));
@@ -60,7 +60,7 @@ Result<std::span<const int32_t>> Drafting::propose(std::span<const int32_t> text
     ok = guess(text, n);
     drafted_ = guess_.size();
   } else if (!ended_ && guess_.empty() && length_.books().guesses_are_free()) {
-    // What would have been drafted tells whether drafts would be right, where that costs nothing.
+    // Free guesses are compared, too: they show how often drafts would be right.
     ok = guess(text, length_.books().guesses_are_known() ? kMaxDrafts : 1);
   }
   if (!ok) return ok.error();

@@ -16,7 +16,7 @@ constexpr std::string_view kNames[] = {"none", "mean", "cls", "last", "rank"};
 constexpr int kTextsInStep = 16;
 constexpr int kMostRanks = 2;  // numbers of a reranker
 
-// A text while it is computed, and what its rows gave so far.
+// A text during its computation, with the results of its rows so far.
 class Text {
  public:
   Text(size_t index, std::span<const int32_t> tokens, std::unique_ptr<Sequence> sequence)
@@ -24,7 +24,7 @@ class Text {
 
   const size_t index;
   const std::span<const int32_t> tokens;
-  size_t added = 0;  // to batches
+  size_t added = 0;  // tokens added to batches
 
   void add_row(Batch& batch, Pooling pooling) {
     const bool wanted = pooling == Pooling::First  ? added == 0
@@ -114,7 +114,7 @@ RunOptions embedding_options(RunOptions o, const Config& c, size_t texts) {
   o.batch = std::min(o.batch, o.context);
   o.logit_rows = o.batch;
   o.sequences = int(std::clamp<size_t>(texts, 1, size_t(std::min(kTextsInStep, o.batch))));
-  // One text may be longer than a step. The others are within it, and each may leave a page half empty.
+  // One text may be longer than a step. The others fit into it, and each may leave a page partly empty.
   o.cache_positions = int64_t(o.context) + o.batch + int64_t(o.sequences + 1) * kPagePositions;
   return o;
 }
@@ -127,7 +127,7 @@ Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const Em
   if (width == 0 || room < o.batch)
     return Error{Code::Usage, "the model was loaded to generate text, not for embeddings", ""};
   const bool ranks = width <= kMostRanks;
-  // Of an encoder the first token has seen all others, else the last one.
+  // In an encoder the first token attends to all others, else the last one does.
   const Pooling rows = settings.pooling != Pooling::Rank ? settings.pooling
                        : plan.whole_texts                ? Pooling::First
                                                          : Pooling::Last;
@@ -143,7 +143,7 @@ Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const Em
   for (size_t i = 0; i < texts.size(); i++)
     if (auto ok = check_text(plan, texts[i]); !ok) return about(i, texts.size(), ok.error());
 
-  std::deque<Text> open;  // those of the step; the last may go on in the next one
+  std::deque<Text> open;  // those of the step; the last may continue in the next
   Batch batch;
   batch.rows.reserve(size_t(o.batch));
   for (size_t next = first; next < texts.size() || !open.empty();) {

@@ -29,12 +29,12 @@ MemoryEstimate estimate_inference_memory(const ModelDimensions& d) {
   const uint64_t feed_forward = matrix(d.weights, width, 2 * ffn) + matrix(d.weights, ffn, width);
   m.weights =
       (d.tied_output ? 1 : 2) * table + layers * (attention + feed_forward) + (2 * layers + 1) * width * f32;
-  // Values lie in vectors of 16 on every device.
+  // Every device stores values in vectors of 16.
   m.cache = layers *
             (matrix(d.cache, head_dim, count(d.kv_heads)) +
              matrix(d.cache, align_up(head_dim, 16), count(d.kv_heads))) *
             kPagePositions * pages * sequences;
-  // At most there are, beside the stream itself: queries and keys before and after their rotation and the
+  // Alive at the peak, besides the stream itself: queries and keys before and after their rotation and the
   // values; or gate, up and their product, in the last layer for wanted rows only (program/wanted_rows.h).
   const uint64_t wanted = std::max<uint64_t>(1, std::min(count(d.logit_rows), rows)),
                  in_attention = 2 * q + 2 * kv, in_feed_forward = 3 * ffn;

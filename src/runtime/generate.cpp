@@ -74,7 +74,7 @@ class Loop {
     return !settings_.on_prompt || settings_.on_prompt(size_t(done), size_t(text_.prompt_tokens()));
   }
 
-  // Drafts behind the answer; none behind the prompt, nor in a step that does not reach the end of the text.
+  // Drafts after the answer; none after the prompt, nor in a step that does not reach the end of the text.
   Result<std::span<const Token>> propose(int rows, int missing) {
     if (in_prompt_ || !drafting_ || rows < missing) return std::span<const Token>();
     const RunOptions& o = session_.model().plan().options;
@@ -84,7 +84,7 @@ class Loop {
     return drafts;
   }
 
-  // `seconds`: that the step took; 0: it had no place for drafts.
+  // `seconds`: of the step; 0: it could not have drafts.
   template <class Emit>
   Status pick(const StepOutput& step, double seconds, Emit emit) {
     const auto picked = session_.pick(text_, step, part_, emit);

@@ -10,7 +10,7 @@
 namespace gimbal {
 namespace {
 
-// About half the bytes per value, where there is such a format; never one that costs much of the accuracy.
+// A format with about half the bytes per value, if there is one; never one that loses much accuracy.
 DType smaller_cache_type(const ModelPlan& b) {
   if (b.options.cache_type == DType::F32) return DType::F16;
   const bool halves = info(b.options.cache_type).block == 1;
@@ -118,7 +118,7 @@ int64_t context_that_fits(const ModelPlan& b) {
 Result<int> layers_that_fit(const ModelSource& file, const Device& device, const RunOptions& options) {
   auto config = configure(file, options.arch);
   if (!config) return config.error();
-  // The same device stands in for the other one: what matters is what the last stage takes.
+  // One device stands in for the others here: only the use of the last stage matters.
   int fits = 0, too_many = config->layers + 1;
   while (too_many - fits > 1) {
     const int layers = fits + (too_many - fits) / 2;

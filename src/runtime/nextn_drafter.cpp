@@ -22,7 +22,7 @@ void NextnDrafter::computed(std::span<const int32_t> text, int first, std::span<
     count_ = 0;
     return;
   }
-  count_ = std::clamp(first - first_, 0, count_);  // what lies behind is another text's
+  count_ = std::clamp(first - first_, 0, count_);  // later states belong to another text
   if (first_ + count_ != first) count_ = 0;
   if (count_ + rows > room()) {
     const bool prompt = rows > kMaxDrafts + 1;
@@ -59,7 +59,7 @@ Result<StepOutput> NextnDrafter::follow(std::span<const int32_t> text, int last,
          held[size_t(same)] == text[size_t(begin_ + same) + 1])
     same++;
   same = std::min(same, last - begin_);  // the last row is computed in any case
-  // Of the rows before there is no state any more: begins where there is.
+  // Earlier rows have no state any more: begins at the first state.
   if (same < 0 || begin_ + same < first_ || sequence_->truncate(same) < same)
     sequence_->truncate(0), begin_ = first_, same = 0;
   for (int at = begin_ + same;;) {
@@ -81,7 +81,7 @@ int32_t NextnDrafter::likeliest(const StepOutput& out) const {
 Result<std::vector<int32_t>> NextnDrafter::propose(std::span<const int32_t> text, int n) {
   std::vector<int32_t> guess;
   if (failed_) return *failed_;
-  const int last = int(text.size()) - 2;  // the one behind it is not computed yet
+  const int last = int(text.size()) - 2;  // the next position is not computed yet
   count_ = std::clamp(last + 1 - first_, 0, count_);
   if (count_ == 0 || first_ + count_ != last + 1) return guess;
   n = std::min(n, model_.context() - last);

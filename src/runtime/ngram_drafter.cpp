@@ -7,7 +7,7 @@ namespace gimbal {
 Result<std::vector<int32_t>> NgramDrafter::propose(std::span<const int32_t> text, int n) {
   std::vector<int32_t> guess;
   if (n <= 0) return guess;
-  // `end`: behind an earlier place; what stands there is the first guess.
+  // `end`: the end of an earlier occurrence; the token there is the first guess.
   size_t best = 0, found = 0;
   for (size_t end = text.size() - !text.empty(); end > best && best < kLongest; end--) {
     size_t same = 0;

@@ -36,7 +36,7 @@ Error outside(int32_t id, size_t vocabulary) {
       format("0 to {}", vocabulary - 1)};
 }
 
-// A NaN is within no range.
+// NaN is outside every range.
 bool within(float x, float low, float high) { return x >= low && x <= high; }
 
 // An adjustment must not turn a large logit into an infinity, which would mean something else.
@@ -216,7 +216,7 @@ Result<std::optional<int32_t>> Sampler::pick_top(std::span<const float> logits, 
   for (size_t i = 0; i < logits.size(); i++)
     if (logits[i] > -kInfinity) left_.push_back({int32_t(ids[i]), logits[i], 1});
   if (greedy()) return std::optional(left_.front().id);
-  filter();  // they are what keep_top_k() leaves, in its order
+  filter();  // as left by keep_top_k(), in its order
   return std::optional(draw());
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 size_t pages_for(int positions) { return size_t(positions + kPagePositions - 1) / kPagePositions; }
 
-// The first position that a row at `position` looks at.
+// The first position that a row at `position` attends to.
 int window_begin(const StatePool& p, int position) {
   return p.window ? std::max(0, position - p.window + 1) : 0;
 }
@@ -210,7 +210,7 @@ int SequencePool::pages_wanted(const Sequence& s, int rows, size_t pool) const {
   return (begun && pages_[pool].users(held.back()) > 1) + std::max(0, needed - int(held.size()));
 }
 
-// Gives back what no later row looks at.
+// Returns the pages that no later row attends to.
 void SequencePool::leave_window(Sequence& s, size_t pool) {
   if (!pools_[pool].window) return;
   Sequence::Held& h = s.held_[pool];
@@ -221,12 +221,12 @@ void SequencePool::leave_window(Sequence& s, size_t pool) {
   }
 }
 
-// False: too few are free. What was taken until then, roll_back() gives back.
+// False: too few are free. roll_back() returns the pages taken until then.
 bool SequencePool::take_pages(Sequence& s, int rows, size_t pool) {
   Sequence::Held& h = s.held_[pool];
   const bool recurrent = pools_[pool].kind == StateKind::Recurrent;
   const size_t needed = recurrent ? 1 : pages_for(s.computed_ + rows);
-  // Rows go on in a page that is begun: the only one that others may hold, too.
+  // Rows continue in a partly filled page: the only one that may be shared.
   const bool begun = recurrent ? !h.pages.empty() : s.computed_ % kPagePositions != 0;
   if (begun && !unshare(s, pool, h.pages.size() - 1)) return false;
   while (h.pages.size() < needed) {
@@ -252,7 +252,7 @@ bool SequencePool::unshare(Sequence& s, size_t pool, size_t index) {
 void SequencePool::commit(std::span<const InputItem> of_rows) {
   for (size_t row = 0; row < row_of_.size(); row++) {
     Sequence& s = *growth_[size_t(row_of_[row])].sequence;
-    s.inputs_.set(size_t(s.computed_), of_rows[row]);  // those that are computed anew are there already
+    s.inputs_.set(size_t(s.computed_), of_rows[row]);  // a no-op for inputs computed again
     s.computed_++;
   }
   begin();
@@ -261,7 +261,7 @@ void SequencePool::commit(std::span<const InputItem> of_rows) {
 void SequencePool::roll_back(bool begun) {
   for (size_t i = copies_.size(); i-- > 0;) {
     const PageCopy& c = copies_[i];
-    if (c.from < 0) continue;  // a new page: given back below
+    if (c.from < 0) continue;  // a new page: returned below
     int32_t& page = replaced_[i].sequence->held_[c.pool].pages[replaced_[i].index];
     pages_[c.pool].release(page);
     pages_[c.pool].share(c.from);

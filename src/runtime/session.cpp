@@ -39,7 +39,7 @@ Status Session::move_to(Model& other) {
   std::swap(model_, s.model_), std::swap(sequence_, s.sequence_);
   std::swap(batch_, s.batch_);
   max_rows_ = s.max_rows_;
-  return Done{};  // what was held before goes with `there`
+  return Done{};  // the old sequence ends with `there`
 }
 
 Status Session::recover(const Error& failed) {
@@ -85,7 +85,7 @@ Result<StepOutput> Session::step(size_t again, const InputView& inputs, Wanted w
   return compute();
 }
 
-// Computes what is missing, but for the rest that has room in a step with new tokens.
+// Computes missing tokens, except a rest that fits into a step with new tokens.
 Status Session::catch_up() {
   while (missing() >= max_rows_)
     if (auto ok = step(size_t(max_rows_), {}, Wanted::None, {}); !ok)
@@ -93,7 +93,7 @@ Status Session::catch_up() {
   return Done{};
 }
 
-// Gives the output of every step of which something is wanted, with the index of its first token.
+// Passes on the output of every step with requested results, and the index of its first token.
 template <class Take>
 Status Session::run(const InputView& inputs, Wanted wanted, Wants wants, Take take) {
   const ModelPlan& plan = model_->plan();

@@ -36,7 +36,7 @@ Result<StepOutput> Steps::forward(const Batch& batch) {
     return ok.error();
   }
   auto ok = compute(batch, bucket, step);
-  // What was computed with weights that somebody wrote to is worth nothing.
+  // Results are invalid if the mapped weights' file was changed meanwhile.
   for (const Stage& stage : plan_.stages)
     if (ok && stage.packed) ok = stage.packed->unchanged();
   if (!ok) {
@@ -123,8 +123,8 @@ Status Steps::compute(const Batch& batch, size_t bucket, gimbal_step step) {
   return Done{};
 }
 
-// Before a sequence writes to a page that others hold, too, it gets a copy. There is no copying inside a
-// device in the contract, so the bytes pass through the host: it happens once after a fork.
+// Before a sequence writes to a shared page, it gets a copy. The ABI has no copy inside a device, so the
+// bytes pass through the host: this happens once after a fork.
 Status Steps::copy_pages() {
   for (const PageCopy& c : sequences_.copies())
     for (size_t s = 0; s < plan_.stages.size(); s++) {
@@ -200,7 +200,7 @@ Status Steps::submit(const Device& device, StageMemory& memory, Executable& prog
   return device.wait();
 }
 
-// One upload, the computation, and a download for each later stage that is given something.
+// One upload, the computation, and a download for each later stage that takes values from this one.
 Status Steps::run_stage(size_t i, size_t bucket, gimbal_step step) {
   const Stage& stage = plan_.stages[i];
   StageMemory& memory = memory_[i];
@@ -220,7 +220,7 @@ Status Steps::run_stage(size_t i, size_t bucket, gimbal_step step) {
   return Done{};
 }
 
-// One of the outputs, of the rows that want it. Rows that lie side by side come back together.
+// One of the outputs, of the rows that want it. Reads adjacent rows together.
 Status Steps::read(const Batch& batch, const Bucket& bucket, Output output, bool Wants::*wanted,
                    std::vector<float>& to) {
   const auto& from = bucket.outputs[size_t(output)];
@@ -258,7 +258,7 @@ Status Steps::read_states(const Bucket& bucket, size_t rows) {
 
 Result<std::span<const float>> Steps::logits_of(size_t k) {
   const Bucket& any =
-      plan_.last().buckets[0];  // of one that finds the largest, all leave logits at one place
+      plan_.last().buckets[0];  // any bucket will do, because all of them leave the logits at one place
   const auto vocabulary = size_t(plan_.config.vocabulary);
   const auto row = std::span(logits_).subspan(k * vocabulary, vocabulary);
   if (auto ok = plan_.device().read(

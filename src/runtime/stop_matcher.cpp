@@ -42,7 +42,7 @@ StopMatcher::Output StopMatcher::push(std::string_view piece) {
   held_.clear();
   size_t start = text.size();
   text += piece;
-  size_t maybe = 0;  // bytes at the end of what was read that may begin a stop string
+  size_t maybe = 0;  // bytes at the end of the input that may begin a stop string
   for (const Stop& stop : stops_) maybe = std::max(maybe, stop.matched);
   for (size_t i = start; i < text.size(); i++) {
     maybe = 0;

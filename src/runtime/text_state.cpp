@@ -27,7 +27,7 @@ TextState::TextState(Inputs text, size_t begin, TextSettings s, const Tokenizer*
       prompt_(text_.size()),
       sampler_(std::move(s.sampler)),
       constraint_(constraint),
-      // A token that ends a constrained text ends the answer; ignoring it puts that off.
+      // A token that ends a constrained text ends the answer; ignoring it delays that.
       answer_(tokenizer, std::span(text_.tokens()).subspan(begin), std::move(s.stops), s.max_tokens,
               s.ignore_stop_tokens && !constraint),
       logprobs_(s.logprobs),
@@ -39,7 +39,7 @@ TextState::TextState(Inputs text, size_t begin, TextSettings s, const Tokenizer*
 void TextState::resume(std::span<const Token> written) {
   for (Token t : written) {
     if (answer_.ended()) return;
-    if (constraint_ && !constraint_->accept(t)) return;  // next() says why
+    if (constraint_ && !constraint_->accept(t)) return;  // next() reports why
     answer_.take(t, capacity_ - int(text_.size()));
     text_.push(t);
     sampler_.skip(1);
@@ -52,7 +52,7 @@ int TextState::constrained_left() const {
   return completes_ ? std::min(answer_.left(), capacity_ - int(text_.size())) : INT_MAX;
 }
 
-// A device finds a few of the largest logits itself; these are all that some ways of sampling look at.
+// A device finds a few of the largest logits itself; some sampling settings need no others.
 bool TextState::needs_top_only(const Model& model) const {
   const int leading = sampler_.leading();
   return logprobs_ < 0 && !constraint_ && leading > 0 && leading <= model.plan().max_top();
@@ -91,7 +91,7 @@ Result<Token> TextState::next(Model& model, const StepOutput& out, size_t k) {
   auto chosen = sampler_.pick_top(all.logits.first(n), all.ids.first(n));
   if (!chosen) return chosen.error();
   if (*chosen) return **chosen;
-  auto logits = model.logits_of(k);  // pick() knows what is wrong with them
+  auto logits = model.logits_of(k);  // pick() reports their faults
   if (!logits) return logits.error();
   return sampler_.pick(*logits, history);
 }
@@ -114,7 +114,7 @@ void TextState::add_probabilities(std::span<const float> logits, Token token) {
   for (TokenProbability& p : top) p.logprob = float(logits[size_t(p.token)] - sum);
 }
 
-// False: the answer ended with a token that is no part of it.
+// False: the answer ended with a token outside its text.
 Result<bool> TextState::take(Model& model, const StepOutput& out, size_t k) {
   const auto token = next(model, out, k);
   if (!token) return token.error();

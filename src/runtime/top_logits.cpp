@@ -6,7 +6,7 @@
 
 namespace gimbal {
 
-// 1 is what greedy sampling asks for, 64 is enough for the usual --top-k 40.
+// 1 is for greedy sampling, 64 is enough for the usual --top-k 40.
 static constexpr int kCounts[] = {1, 64};
 
 std::vector<TopLogitsProgram> plan_top_logits(const Device& device, const gimbal_value& logits, int rows,
@@ -14,7 +14,7 @@ std::vector<TopLogitsProgram> plan_top_logits(const Device& device, const gimbal
   std::vector<TopLogitsProgram> all;
   uint64_t end = *output_bytes;
   KernelPreference any = wish;
-  any.strict = false;  // an op that the user did not ask for must not refuse the model
+  any.strict = false;  // an op that the user did not request must not refuse the model
   for (int k : kCounts) {
     ProgramBuilder p(device, rows, rows);
     p.layer(kAfterLayers);
