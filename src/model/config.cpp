@@ -20,7 +20,7 @@ Result<Config> read_config(const Metadata& metadata, const TensorTable& tensors)
   c.layers = read.count("block_count");
   c.width = read.count("embedding_length");
   c.context = read.count("context_length");
-  // Of root mean square or layer norms: no file has both meanings.
+  // Of RMS norms or layer norms: no file has both.
   const char* epsilon = "attention.layer_norm_rms_epsilon";
   c.norm_epsilon = float(read.number(read.has(epsilon) ? epsilon : "attention.layer_norm_epsilon", 1e-5, 0));
   if (read.error()) return *read.error();

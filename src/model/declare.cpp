@@ -1,4 +1,4 @@
-// The part of Recorder that declares what a step is given, what is remembered, and what comes out.
+// The part of Recorder that declares the inputs of a step, the state of sequences, and the outputs.
 #include <algorithm>
 #include <cstring>
 

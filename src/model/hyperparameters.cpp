@@ -65,7 +65,7 @@ std::string Hyperparameters::text(const std::string& key, const std::string& oth
   return otherwise;
 }
 
-// The layer's value, where the key holds a list; nothing where it does not.
+// The layer's value, if the key holds a list; else nullopt.
 std::optional<int64_t> Hyperparameters::listed(const std::string& key, int layer) {
   const MetadataArray* list = metadata_.array(full(key));
   if (!list) return std::nullopt;

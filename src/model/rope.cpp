@@ -16,7 +16,7 @@ static constexpr double kHighestFrequency = 64;
 
 namespace {
 
-// What the file says under "<arch>.rope.scaling.".
+// The file's settings under "<arch>.rope.scaling.".
 struct Scaling {
   double factor = 1;  // frequencies are divided by it ...
   bool yarn = false;  // ... all of them, or as YaRN wants

@@ -49,7 +49,7 @@ Value first_embedding(Recorder& m, bool with_positions) {
   return layer_norm(m, "token_embd_norm", with_positions ? p.add(x, position_embedding(m)) : x);
 }
 
-// What a reranker makes of rows: of each one number, the higher the better its text's two parts go together.
+// The scores of a reranker: one number per row; the higher, the better the two parts of its text match.
 Value ranked(Recorder& m, Value x) {
   if (!is_reranker(m)) return x;
   if (m.rows("token_types.weight") > 1)
@@ -60,7 +60,7 @@ Value ranked(Recorder& m, Value x) {
   return ranking_head(m, 1, x);
 }
 
-// Norms stand behind what is added.
+// Norms follow the additions.
 Value block(Recorder& m, Value x, const Attention& a, const Heads& h,
             Value (*feed_forward)(Recorder&, Value)) {
   x = m.p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
@@ -90,7 +90,7 @@ void record_nomic_bert(Recorder& m) {
   m.output(Output::Hidden, wanted(m, x));
 }
 
-// Of so many layers the first sees all.
+// Of this many layers, the first attends to all positions.
 bool sees_all(Recorder& m, int layer) {
   const char* key = "attention.sliding_window_pattern";
   return m.hyper.is_list(key) ? !m.hyper.flag_of(key, layer) : layer % m.hyper.count(key, 3) == 0;
@@ -121,7 +121,7 @@ void record_modern_bert(Recorder& m) {
     m.layer(i);
     const bool whole = sees_all(m, i);
     const Attention& a = whole ? all : local;
-    // The first layer finds its input normed already.
+    // The input of the first layer is normed already.
     const Value y = i == 0 && !m.has("attn_norm.weight") ? x : layer_norm(m, "attn_norm", x);
     const Heads h = rotated(m, project_heads(m, a, y), whole ? angles : local_angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));

@@ -1,7 +1,7 @@
-// DeepSeek-V2 and -V3, and what is built like them: keys and values of all heads are products of one short
-// vector per position, which is all that is remembered; experts in groups, and shared ones for every row.
-// DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model", 2024;
-// "DeepSeek-V3 Technical Report", 2024.
+// DeepSeek-V2 and -V3, and models built like them: keys and values of all heads are products of one short
+// vector per position, and the cache holds only that vector; experts in groups, and shared ones for every
+// row. DeepSeek-AI, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",
+// 2024; "DeepSeek-V3 Technical Report", 2024.
 #include <algorithm>
 #include <cmath>
 
@@ -12,8 +12,8 @@ namespace gimbal::arch {
 namespace {
 
 // Multi-head latent attention. A head's key is `plain` values that are not rotated, then `turned` that are,
-// which all heads share; its value has `value` values. Each position is remembered as `latent` values, of
-// which matrices make the plain keys and the values.
+// which all heads share; its value has `value` values. The cache holds `latent` values per position;
+// matrices compute the plain keys and the values from them.
 struct Latent {
   int heads, latent, plain, turned, value;
   float scale;
@@ -27,7 +27,7 @@ Latent read_latent(Recorder& m) {
   Latent a{};
   a.heads = c.heads, a.turned = c.rotated;
   a.latent = h.count("attention.kv_lora_rank");
-  // In the newer form of files key_length is that of what is remembered.
+  // In the newer form of files, key_length is that of the cached vector.
   const int key = h.has("attention.key_length_mla") ? h.count("attention.key_length_mla") : c.head_dim;
   a.value = h.has("attention.value_length_mla") ? h.count("attention.value_length_mla") : c.value_dim;
   a.plain = key - a.turned;
@@ -77,7 +77,7 @@ Value attend_latent(Recorder& m, const Latent& a, Value q, Value latent, Value t
   return p.join_heads(m.expert_product("attn_v_b", a.value, a.heads, p.split_heads(y, a.latent), {}));
 }
 
-// Every head's keys and values are made and remembered.
+// Computes and caches the keys and values of every head.
 Value attend_plain(Recorder& m, const Latent& a, Value q, Value latent, Value turned) {
   ProgramBuilder& p = m.p;
   const Value both =

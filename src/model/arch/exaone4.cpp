@@ -10,7 +10,7 @@ constexpr int kLayersWithWindows = 64, kPeriod = 4, kWindow = 4096;
 
 void record_exaone4(Recorder& m) {
   ProgramBuilder& p = m.p;
-  // Of the whole model, also where only its first layers are asked for.
+  // Of the whole model, even if only its first layers are computed.
   const int layers = m.hyper.count("block_count") - m.hyper.count("nextn_predict_layers", 0, 0);
   const bool windows = layers == kLayersWithWindows;
   const Attention far = attention(m);

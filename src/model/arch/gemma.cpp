@@ -12,15 +12,15 @@ namespace {
 
 Value embedding(Recorder& m) { return token_embedding(m, std::sqrt(float(m.config.width))); }
 
-// The largest model of a generation divides the scores by the root of width / heads. No key of the file says
-// so: its number of layers does.
+// The largest model of a generation divides the scores by the root of width / heads. No key of the file has
+// this; the number of layers decides.
 Attention scaled(const Recorder& m, int layers_of_largest) {
   Attention a = attention(m);
   if (m.config.layers == layers_of_largest) a.scale = 1 / std::sqrt(float(m.config.width / m.config.heads));
   return a;
 }
 
-// What a layer with a window and one without it have of their own.
+// The differences between layers with a window and without one.
 struct GemmaKind {
   Attention attention;
   Value angles;

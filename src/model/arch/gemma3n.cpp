@@ -9,7 +9,7 @@
 namespace gimbal::arch {
 namespace {
 
-constexpr int kStreams = 4, kLaurelRank = 64;  // no key of the file says so, nor the next ones
+constexpr int kStreams = 4, kLaurelRank = 64;  // not in the file, nor are the next ones
 constexpr int kOwnLayers = 20;                 // the first so many have keys and values of their own
 constexpr int kSparseLayers = 10;              // the first so many have sparse gates
 constexpr double kCut = 1.6448533535003662;    // deviations above the mean: 95 % are below
@@ -75,7 +75,7 @@ Value end(Recorder& m, Streams s) {
   return m.p.scale(sum, 1.0f / kStreams);
 }
 
-// How much a layer is to take of each stream.
+// The weights of the streams in a layer's input.
 Value modalities(Recorder& m, Value x) {
   const Value y = m.p.scale(rms_norm(m, "altup_router_norm", x), 1 / float(m.config.width));
   return m.p.map(OpKind::SoftCap, project(m, "altup_router", kStreams, y), 1);
@@ -93,7 +93,7 @@ Streams predicted(Recorder& m, const Streams& s) {
   return result;
 }
 
-// By what the layer made of the first prediction.
+// Corrects the predictions by the layer's result for the first one.
 Streams corrected(Recorder& m, const Streams& predictions, Value made) {
   ProgramBuilder& p = m.p;
   const Value news = p.add(made, p.scale(predictions[0], -1));

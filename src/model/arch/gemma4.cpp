@@ -1,7 +1,7 @@
-// Gemma 4: layers with a window have heads of their own size; the last layers attend to what earlier ones
-// remember; every layer may be given a vector of its own for each token; and experts may stand beside the
-// feed-forward layer.
-// Gemma Team, "Gemma 4", 2026; per-layer inputs as in Gemma 3n.
+// Gemma 4: layers with a window have heads of their own size; the last layers attend to keys and
+// values of earlier ones; every layer may take its own vector for each token; and experts may
+// run beside the feed-forward layer. Gemma Team, "Gemma 4", 2026; per-layer inputs as in Gemma
+// 3n.
 #include <cmath>
 
 #include "model/arch/gemma.h"
@@ -9,7 +9,7 @@
 namespace gimbal::arch {
 namespace {
 
-// What layers with a window and those without one have of their own.
+// The differences between layers with a window and without one.
 struct Gemma4Kind {
   int head_dim, window;
   Value angles;

@@ -10,7 +10,7 @@ Value layer_inputs(Recorder& m, int width, Value x) {
   ProgramBuilder& p = m.p;
   const int all =
       bounded(m, "the width of inputs per layer and block_count", int64_t(width) * m.config.layers);
-  // Embeddings that are given in place of tokens have the vectors of token 0, which is padding.
+  // Embeddings in place of tokens use the vectors of token 0, which is padding.
   const Value tokens = m.row_input("tokens of inputs", DType::I32, 0, [](const StepRow& r, std::byte* to) {
     const int32_t token = std::max(0, r.token);
     std::memcpy(to, &token, sizeof token);
@@ -40,12 +40,12 @@ Value sharing_attention(Recorder& m, const Attention& a, Value angles, std::opti
   };
   const Value q = turned("attn_q_norm", heads("attn_q", a.heads));
   if (own) {
-    // Without a matrix of their own values are the keys, before these are normed and turned.
+    // Without their own matrix, values equal the keys before norm and rotation.
     const Value k = heads("attn_k", a.kv_heads);
     const Value v = m.has("attn_v.weight") ? heads("attn_v", a.kv_heads) : k;
     last = remember(m, a, {q, turned("attn_k_norm", k), p.norm(v, NormKind::Rms, m.config.norm_epsilon)});
   } else {
-    // Files may still have what these layers do not use.
+    // Files may still have tensors that these layers do not use.
     for (const char* name : {"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"}) m.leave_out(name);
     if (!last)
       m.hyper.fail(Code::Malformed, m.config.arch + ": layer " + std::to_string(m.current_layer()) +

@@ -9,7 +9,7 @@ void record_glm4(Recorder& m) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
   const Value angles = rope_table(m);
-  // Files of the models with images say how their rotation is divided, and have it by halves.
+  // Files of the models with images have the sections of their rotation, and rotate by halves.
   const RopePairs pairs = m.hyper.has("rope.dimension_sections") ? RopePairs::Halves : RopePairs::Adjacent;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {

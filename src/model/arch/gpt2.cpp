@@ -1,9 +1,9 @@
-// GPT-2 and those built like it: layer norms before the blocks, one GELU feed-forward layer, a bias in every
-// product. They differ in how they tell positions. GPT-2 learns a vector for each; Radford et al., "Language
-// Models are Unsupervised Multitask Learners", 2019. StarCoder2 rotates heads by halves; Lozhkov et al.,
-// "StarCoder 2 and The Stack v2", 2024. BLOOM and MPT lower the scores of what is far away (ALiBi), BLOOM
-// norms its embeddings, MPT needs no biases and clamps q, k and v; Le Scao et al., "BLOOM", 2022; MosaicML,
-// "Introducing MPT-7B", 2023.
+// GPT-2 and those built like it: layer norms before the blocks, one GELU feed-forward layer, a bias in
+// every product. They differ in the encoding of positions. GPT-2 learns a vector for each; Radford et al.,
+// "Language Models are Unsupervised Multitask Learners", 2019. StarCoder2 rotates heads by halves; Lozhkov
+// et al., "StarCoder 2 and The Stack v2", 2024. BLOOM and MPT lower the scores of distant positions
+// (ALiBi), BLOOM norms its embeddings, MPT needs no biases and clamps q, k and v; Le Scao et al., "BLOOM",
+// 2022; MosaicML, "Introducing MPT-7B", 2023.
 #include <functional>
 
 #include "model/arch/blocks.h"
@@ -55,7 +55,7 @@ void record_mpt(Recorder& m) {
   Value x = token_embedding(m);
   if (m.has("position_embd.weight")) x = p.add(x, position_embedding(m));
   auto clamped = [&](Value v) { return limit > 0 ? p.map(OpKind::Clamp, v, limit) : v; };
-  // Of all heads together, where a model has such norms.
+  // Of all heads together, if a model has such norms.
   auto normed = [&](const std::string& name, Value v) {
     if (!m.has(name + ".weight")) return v;
     return p.split_heads(layer_norm(m, name, p.join_heads(v)), a.head_dim);

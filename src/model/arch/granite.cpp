@@ -1,7 +1,7 @@
-// Granite and MiniCPM: llamas that scale what they add up, as models are that take their learning rates from
+// Granite and MiniCPM: llamas with scaled sums, as in models that take their learning rates from
 // smaller ones. Embeddings and the output of every block are multiplied, logits are divided.
-// Granite's mixture of experts may have an expert besides that serves every row.
-// Hu et al., "MiniCPM: Unveiling the Potential of Small Language Models", 2024; IBM, "Granite 3.0 Language
+// Granite's mixture of experts may have an expert besides that serves every row. Hu et al.,
+// "MiniCPM: Unveiling the Potential of Small Language Models", 2024; IBM, "Granite 3.0 Language
 // Models", 2024.
 #include <cmath>
 
@@ -42,14 +42,14 @@ void record_granite(Recorder& m, const std::optional<Experts>& experts) {
   Attention a = attention(m);
   a.scale = float(h.positive("attention.scale", a.scale));
   std::optional<Value> angles;
-  if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);  // so do these files switch it off
+  if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);  // false: no rotation
   record_like_granite(
       m, a, angles,
       {h.positive("embedding_scale", 1), h.positive("residual_scale", 1), h.positive("logit_scale")},
       experts);
 }
 
-// Older files leave the numbers out: these are those of the models there were then. (llama.cpp divides logits
+// Older files lack the numbers: these are the numbers of the models of that time. (llama.cpp divides logits
 // by 256 / width, where their makers multiplied by it; what is likeliest stays the same.)
 void record_minicpm(Recorder& m) {
   Hyperparameters& h = m.hyper;

@@ -73,7 +73,7 @@ void record_granite_hybrid(Recorder& m) {
   const auto residual = float(h.positive("residual_scale", 1));
   const bool mixed = h.count("expert_count", 0, 0) > 0;
   const int shared = h.count("expert_shared_feed_forward_length", 0, 0);
-  std::optional<Value> angles;  // the key says whether there is a rotation at all
+  std::optional<Value> angles;  // empty: the key disables rotation
   if (h.flag("rope.scaling.finetuned", true)) angles = rope_table(m);
   Value x = token_embedding(m, float(h.positive("embedding_scale", 1)));
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
