@@ -24,7 +24,7 @@ struct Rules {
   const SplitFamily* family;
   Pretokenizer pretokenizer;
   std::string shown;          // the family's name, or why there is none
-  bool drops_spaces = false;  // only what the expressions match becomes tokens
+  bool drops_spaces = false;  // only matches of the expressions become tokens
   bool lowers = false;        // letters become lower case first
 };
 

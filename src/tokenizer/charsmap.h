@@ -1,7 +1,7 @@
-// SentencePiece's precompiled normalisation (tokenizer.ggml.precompiled_charsmap): a map from character
-// sequences to replacements, such as full-width to plain letters. The map is a double array in the file: 4
-// bytes with the size of the array, its 32-bit units (XOR-compressed: Kanda, 2018), then the replacements,
-// each terminated by a zero.
+// SentencePiece's precompiled normalisation (tokenizer.ggml.precompiled_charsmap): maps character sequences
+// to replacements, such as full-width to plain letters. The map is a double array in the file: 4 bytes with
+// the size of the array, its 32-bit units (XOR-compressed: Kanda, 2018), then the replacements, each
+// terminated by a zero.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -81,12 +81,12 @@ std::string VocabularyTokenizer::piece(Token id, bool special) const {
     case TokenType::UserDefined: return std::string(vocabulary_.text(id));
     case TokenType::Normal:
     case TokenType::Byte: return plain_piece(id);
-    default: return {};  // unused tokens stand for nothing
+    default: return {};  // unused tokens have no text
   }
 }
 
 // The first token loses the space that encode() put there. After a BOS the space stays, as it does in
-// llama.cpp: the sequence is then seen as tokens, not as a text.
+// llama.cpp: the sequence then counts as tokens, not as a text.
 std::string VocabularyTokenizer::decode(std::span<const Token> ids, bool special) const {
   std::string text;
   for (size_t i = 0; i < ids.size(); ++i) {

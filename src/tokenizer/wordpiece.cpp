@@ -96,7 +96,7 @@ Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Metadata& metadata, Vo
   if (!words) return words.error();
   Result<Pretokenizer> kept = Pretokenizer::create(strips ? kCleanedOfAccents : kCleaned);
   if (!kept) return kept.error();
-  // llama.cpp asks neither add_bos_token nor add_eos_token: encoders always see the text between the two.
+  // llama.cpp reads neither add_bos_token nor add_eos_token: encoders always get the text between both.
   return std::unique_ptr<Tokenizer>(
       std::make_unique<WordPiece>(std::move(vocabulary), Around{begin, end},
                                   Cleaning{*std::move(kept), *std::move(words), lowers, strips}));
