@@ -29,9 +29,9 @@ class Permission(Case):
             self.assertTrue(self.files.requests and not any("Authorization" in h for h in self.files.headers_of("")))
 
     def test_no_token_in_clear(self):
-        proxy = Proxy(lambda host: self.hub.url if host == "models.example" else "http://" + host)
+        proxy = Proxy(lambda host: self.hub.url if host == "models.localhost" else "http://" + host)
         self.addCleanup(proxy.stop)
-        environment = {"HF_ENDPOINT": "http://models.example", "http_proxy": proxy.url, "HF_TOKEN": TOKEN}
+        environment = {"HF_ENDPOINT": "http://models.localhost", "http_proxy": proxy.url, "HF_TOKEN": TOKEN}
         _, err = self.pull_one(environment=environment)
         self.assertIn("without your token", err)
         self.assertFalse(any("Authorization" in h for h in self.hub.headers_of("")))
@@ -55,14 +55,33 @@ class Permission(Case):
         self.assertIn("HF_HUB_OFFLINE", self.pull_one(code=2, environment={"HF_HUB_OFFLINE": "1"})[1])
 
     def test_a_proxy(self):
-        proxy = Proxy(lambda host: self.hub.url if host == "models.example" else "http://" + host)
+        proxy = Proxy(lambda host: self.hub.url if host == "models.localhost" else "http://" + host)
         self.addCleanup(proxy.stop)
-        environment = {"HF_ENDPOINT": "http://models.example", "http_proxy": proxy.url, "no_proxy": "127.0.0.1"}
+        environment = {"HF_ENDPOINT": "http://models.localhost", "http_proxy": proxy.url, "no_proxy": "127.0.0.1"}
         self.pull_one(environment=environment)
         self.assertWhole(self.blob())
-        self.assertTrue(proxy.headers_of("^http://models.example/") and not proxy.headers_of("127.0.0.1"))
+        self.assertTrue(proxy.headers_of("^http://models.localhost/") and not proxy.headers_of("127.0.0.1"))
         _, err = self.gimbal("pull", "hf.co/Org/Tiny-GGUF:Q8_0", code=1, environment={**environment, "http_proxy": "http://127.0.0.1:1"})
         self.assertIn("https_proxy", err)
+
+    def test_no_redirection_leads_into_a_network(self):
+        # The address of the connection counts, however it is written; nothing of it is asked.
+        for place in ("http://169.254.1.1:1", "http://[fe80::1]", "http://2851995905:1", "http://[::ffff:169.254.1.1]:1", "http://[64:ff9b::a9fe:101]"):
+            self.hub.leads_to = place
+            _, err = self.pull_one(code=1)
+            self.assertIn("a redirection leads to http://", err)
+        # A public name, which a proxy asks for: what it leads to is judged by its name alone.
+        proxy = Proxy(lambda host: self.hub.url if host == "models.example" else self.files.url)
+        self.addCleanup(proxy.stop)
+        environment = {"HF_ENDPOINT": "http://models.example", "http_proxy": proxy.url}
+        for place in ("http://127.0.0.1:1", "http://localhost:1", "http://10.0.0.1", "http://192.168.1.1"):
+            self.hub.leads_to = place
+            _, err = self.pull_one(code=1, environment=environment)
+            self.assertIn("a redirection leads to " + place, err)
+        self.assertEqual(self.files.requests, [])
+        self.hub.leads_to = "http://files.example"
+        self.pull_one(environment=environment)
+        self.assertWhole(self.blob())
 
     def test_tls(self):
         files = Files(TLS)

@@ -143,6 +143,7 @@ class Hub(Server):
     def __init__(self, files, tls=None):
         self.repositories, self.store, self.token, self.status = {}, files, None, None
         self.announced_more = 0  # bytes of each file, in the list
+        self.leads_to = None  # in place of the store's address
         super().__init__(self.answer, tls=tls)
 
     def add(self, repository, files):
@@ -170,7 +171,7 @@ class Hub(Server):
             if data is None:
                 return h.reply(404, b"", [("X-Error-Code", "EntryNotFound")])
             sha = hashlib.sha256(data).hexdigest()
-            return h.reply(302, b"", [("Location", f"{self.store.url}/blob/{sha}?X-Signature=secret-signature"), ("X-Linked-Etag", f'"{sha}"'),
+            return h.reply(302, b"", [("Location", f"{self.leads_to or self.store.url}/blob/{sha}?X-Signature=secret-signature"), ("X-Linked-Etag", f'"{sha}"'),
                                       ("X-Linked-Size", str(len(data))), ("X-Repo-Commit", COMMIT)])
         h.reply(404)
 
