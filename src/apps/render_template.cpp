@@ -87,7 +87,8 @@ class RenderTemplate final : public Command {
     if (!tokenizer) return tokenizer.error();
     auto chat = ChatTemplate::of(source->file->metadata(), **tokenizer);
     if (!chat) return chat.error();
-    if (const std::string n = note_of(*chat); !n.empty()) note(n);
+    for (const std::string& n : {note_of(*chat), note_of_tools(*chat, variables)})
+      if (!n.empty()) note(n);
     return chat->render(variables, options);
   }
 

@@ -6,6 +6,8 @@
 namespace gimbal {
 namespace {
 
+std::string dump(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 struct Family {
   const char* token;  // a control token that no other family has
   const char* name;
@@ -64,6 +66,59 @@ constexpr const char* kPlain =
     "}}{{ "
     "'}\\n' }}{% endfor %}{% endfor %}";
 
+bool has_some(const Json& object, const char* name) {
+  return object.contains(name) && object[name].is_array() && !object[name].empty();
+}
+
+// A member of a member, where both are there.
+std::string text_at(const Json& j, const char* outer, const char* inner) {
+  if (!j.is_object() || !j.contains(outer) || !j[outer].is_object()) return "";
+  const Json& o = j[outer];
+  return o.contains(inner) && o[inner].is_string() ? o[inner].get<std::string>() : "";
+}
+
+// Calls of an answer as kPlain has them, and a tool's result as a message of the user's: these templates know
+// neither. Tools as lines NAME(PARAMETER, ...): DESCRIPTION, at the beginning of the first message, which any
+// template writes.
+void tell_tools_as_text(Json& variables) {
+  if (!variables.contains("messages") || !variables["messages"].is_array()) return;
+  Json& messages = variables["messages"];
+  for (Json& m : messages) {
+    if (!m.is_object()) continue;
+    std::string text =
+        m.contains("content") && m["content"].is_string() ? m["content"].get<std::string>() : "";
+    if (has_some(m, "tool_calls")) {
+      for (const Json& call : m["tool_calls"]) {
+        const bool has =
+            call.is_object() && call.contains("function") && call["function"].contains("arguments");
+        text += (text.empty() ? "" : "\n") + format("{{\"name\": {}, \"parameters\": {}}}",
+                                                    dump(text_at(call, "function", "name")),
+                                                    has ? dump(call["function"]["arguments"]) : "{}");
+      }
+      m["content"] = text;
+      m.erase("tool_calls");
+    }
+    if (m.contains("role") && m["role"] == "tool") m["role"] = "user";
+  }
+  if (!has_some(variables, "tools")) return;
+  std::string tools = "You can call these tools:\n";
+  for (const Json& t : variables["tools"]) {
+    std::string names;
+    const Json* function = t.is_object() && t.contains("function") ? &t["function"] : nullptr;
+    if (function && function->is_object() && function->contains("parameters") &&
+        (*function)["parameters"].is_object() && (*function)["parameters"].contains("properties"))
+      for (const auto& [name, schema] : (*function)["parameters"]["properties"].items())
+        names += (names.empty() ? "" : ", ") + name;
+    const std::string description = text_at(t, "function", "description");
+    tools += format("{}({}){}{}\n", text_at(t, "function", "name"), names, description.empty() ? "" : ": ",
+                    description);
+  }
+  tools += "To call one, answer with {\"name\": NAME, \"parameters\": {...}} and nothing else.\n\n";
+  if (messages.empty() || !messages[0].is_object()) return;
+  const bool has_text = messages[0].contains("content") && messages[0]["content"].is_string();
+  messages[0]["content"] = tools + (has_text ? messages[0]["content"].get<std::string>() : "");
+}
+
 // Whether the text is one control token of the vocabulary.
 bool has_control_token(const Tokenizer& tokenizer, std::string_view text) {
   const auto ids = tokenizer.encode(text, {.add_bos = false, .parse_special = true});
@@ -98,23 +153,33 @@ Result<ChatTemplate> ChatTemplate::of(const Metadata& metadata, const Tokenizer&
     e.message = format("'tokenizer.chat_template': {}", e.message);
     return e;
   }
+  const bool knows_tools = source.find("tools") != source.npos;
   const auto text_of = [&](Token t) { return t >= 0 ? tokenizer.piece(t, true) : std::string(); };
-  return ChatTemplate{
-      std::move(*parsed),
-      origin,
-      family,
-      evidence,
-      text_of(tokenizer.bos()),
-      text_of(tokenizer.eos()),
-      origin == Origin::File ? ToolCallFormat::of(source) : ToolCallFormat{ToolCallFormat::Kind::Bare}};
+  return ChatTemplate{std::move(*parsed),
+                      origin,
+                      family,
+                      evidence,
+                      text_of(tokenizer.bos()),
+                      text_of(tokenizer.eos()),
+                      origin == Origin::File && knows_tools ? ToolCallFormat::of(source)
+                                                            : ToolCallFormat{ToolCallFormat::Kind::Bare},
+                      knows_tools};
 }
 
 Result<Rendered> ChatTemplate::render(Json variables, const RenderOptions& options) const {
   if (variables.is_object()) {
     if (!variables.contains("bos_token")) variables["bos_token"] = bos;
     if (!variables.contains("eos_token")) variables["eos_token"] = eos;
+    if (!knows_tools) tell_tools_as_text(variables);
   }
   return rendering.render(variables, options);
+}
+
+std::string note_of_tools(const ChatTemplate& t, const Json& variables) {
+  const bool any = variables.is_object() && has_some(variables, "tools");
+  if (t.knows_tools || !any) return "";
+  return "the chat template knows no tools: they stand in the plain form at the beginning of the first "
+         "message";
 }
 
 std::string note_of(const ChatTemplate& t) {

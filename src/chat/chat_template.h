@@ -21,7 +21,9 @@ struct ChatTemplate {
   std::string family;    // of Origin::Vocabulary: "chatml"
   std::string evidence;  // the control token that suggests it
   std::string bos, eos;  // the variables bos_token and eos_token
-  ToolCallFormat calls;  // how the model writes tool calls
+  ToolCallFormat calls;  // how its model writes calls of tools
+  // false: render() puts tools, earlier calls and their results into the messages, as text.
+  bool knows_tools = true;
 
   // Errors: those of Template::parse(), naming the file's key.
   static Result<ChatTemplate> of(const Metadata& metadata, const Tokenizer& tokenizer);
@@ -31,5 +33,7 @@ struct ChatTemplate {
 
 // For people, if the template is not the file's own: its name and the reason. Else empty.
 std::string note_of(const ChatTemplate&);
+// The same where it knows no tools and `variables` have some. Else empty.
+std::string note_of_tools(const ChatTemplate&, const Json& variables);
 
 }  // namespace gimbal

@@ -33,9 +33,18 @@ struct LoadedModels::Entry {
   std::mutex digesting;  // of the next one
   std::string digest;
   std::mutex loading;  // one at a time; then `mutex`
-  std::mutex mutex;    // of the two below
+  std::mutex mutex;    // of what is below
   ServedModelPtr served;
   double used = 0;
+  std::optional<double> stays;  // as stay() says
+
+  // Seconds, with the mutex held; nothing: for ever.
+  std::optional<double> left(double keep_alive) {
+    const double limit = stays.value_or(keep_alive > 0 ? keep_alive : -1);
+    if (limit < 0) return {};
+    if (served.use_count() > 1) used = now();
+    return std::max(0.0, used + limit - now());
+  }
 
   ServedModelPtr loaded() {
     const std::lock_guard lock(mutex);
@@ -112,7 +121,7 @@ std::vector<KnownModel> LoadedModels::list() {
   for (const auto& e : entries_) {
     const std::lock_guard lock(e->mutex);
     all.push_back({e->id, e->source.path, e->source.file->file_bytes(), e->created, e->served != nullptr,
-                   e->served ? e->served->device_bytes() : 0});
+                   e->served ? e->served->device_bytes() : 0, e->left(keep_alive_)});
   }
   return all;
 }
@@ -143,7 +152,15 @@ bool LoadedModels::make_room() {
   std::unique_lock lock(alive_->mutex);
   const uint64_t before = alive_->ended;
   lock.unlock();
-  if (!give_back(0)) return false;
+  Entry* oldest = nullptr;
+  double since = 0;
+  for (const auto& e : entries_) {
+    const std::lock_guard unused(e->mutex);
+    if (e->served && e->served.use_count() == 1 && (!oldest || e->used < since))
+      oldest = e.get(), since = e->used;
+  }
+  if (!oldest) return false;
+  give_back(*oldest);
   lock.lock();
   alive_->changed.wait_for(lock, std::chrono::seconds(5), [&] { return alive_->ended > before; });
   return true;
@@ -187,26 +204,29 @@ std::vector<ServedModelPtr> LoadedModels::loaded() {
   return all;
 }
 
-// Unloads the least recently used model, if it is unused for long enough and has no owner. False: none.
-bool LoadedModels::give_back(double unused_for) {
-  Entry* oldest = nullptr;
-  for (const auto& e : entries_) {
-    const std::lock_guard lock(e->mutex);
-    if (e->served && e->served.use_count() == 1 && now() - e->used >= unused_for &&
-        (!oldest || e->used < oldest->used))
-      oldest = e.get();
-  }
-  if (!oldest) return false;
+// False: it is used, or not loaded.
+bool LoadedModels::give_back(Entry& e) {
   ServedModelPtr last;
   {
-    const std::lock_guard lock(oldest->mutex);
-    if (oldest->served.use_count() > 1) return true;  // another request took it meanwhile
-    last = std::move(oldest->served);
-    // Under the lock: a reader must not miss its counters.
+    const std::lock_guard lock(e.mutex);
+    if (!e.served || e.served.use_count() > 1) return false;
+    last = std::move(e.served);
+    e.stays.reset();
+    // Before anybody can find it missing.
     const std::lock_guard counting(past_mutex_);
     for (const SchedulerNumbers& n : last->numbers()) past_ += n.past();
   }
   return true;  // and it is gone with `last`
+}
+
+void LoadedModels::stay(const std::string& id, std::optional<double> seconds) {
+  Entry* e = find(id);
+  if (!e) return;
+  {
+    const std::lock_guard lock(e->mutex);
+    e->stays = seconds;
+  }
+  if (seconds == 0.0) give_back(*e);
 }
 
 SchedulerNumbers LoadedModels::past() {
@@ -223,8 +243,14 @@ Status LoadedModels::renew() {
 }
 
 void LoadedModels::tidy() {
-  if (keep_alive_ > 0)
-    while (give_back(keep_alive_)) {}
+  for (const auto& e : entries_) {
+    {
+      const std::lock_guard lock(e->mutex);
+      const auto left = e->left(keep_alive_);
+      if (!e->served || !left || *left > 0) continue;
+    }
+    give_back(*e);
+  }
 }
 
 }  // namespace gimbal

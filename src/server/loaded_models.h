@@ -28,10 +28,11 @@ class LoadedModels final : public Models {
   std::string digest(const std::string& id) override;
   std::vector<ServedModelPtr> loaded() override;
   SchedulerNumbers past() override;
-  // Calls ServedModel::renew() of each loaded model in turn. Returns the first error, after all are
+  void stay(const std::string& id, std::optional<double> seconds) override;
+  // ServedModel::renew() of those that are loaded, one after the other. The first error, if any, when all are
   // done.
   Status renew();
-  // Unloads models that have been idle for `keep_alive` seconds.
+  // Gives back what was not used for as long as it stays.
   void tidy();
 
  private:
@@ -39,7 +40,7 @@ class LoadedModels final : public Models {
   struct Alive;
   LoadedModels(double keep_alive, Load load, Bytes inside);
   Entry* find(const std::string& id);
-  bool give_back(double unused_for);
+  bool give_back(Entry&);
   bool make_room();
 
   const double keep_alive_;

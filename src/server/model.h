@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ struct KnownModel {
   uint64_t bytes = 0;
   int64_t created = 0;  // the file's modification time, in seconds since 1970
   bool loaded = false;
-  uint64_t device_bytes = 0;  // in use while loaded
+  uint64_t device_bytes = 0;         // that it takes while it is loaded
+  std::optional<double> stays = {};  // loaded, in seconds from now without a request; nothing: for ever
 };
 
 // Thread-safe.
@@ -64,6 +66,12 @@ class Models {
   // Loads it if necessary. It stays loaded while the result is held. Errors: NotFound (no-such-model);
   // those of loading.
   virtual Result<ServedModelPtr> get(const std::string& id) = 0;
+  // For how many seconds without a request it stays loaded from now on, until it is unloaded: 0: it is
+  // unloaded when it is not used any more; below 0: for ever; nothing: as the server was started. No model of
+  // this name: nothing happens.
+  virtual void stay(const std::string& id, std::optional<double> seconds) {
+    static_cast<void>(id), static_cast<void>(seconds);
+  }
   // Its file, loaded or not. Errors: as of get().
   virtual Result<std::shared_ptr<const ModelSource>> file(const std::string& id) = 0;
   // SHA-256 of its file, in hexadecimal; computed when it is first asked for. Empty: unknown, or not to be

@@ -116,6 +116,20 @@ TEST(ServeSettings, MistakesAreNamedWithTheirPlace) {
   EXPECT_SAYS(gimbal({"serve"}, {.environment = {{"GIMBAL_API_KEY", "[1"}}}).err, "has no end");
   EXPECT_SAYS(gimbal({"serve", "no-model"}, {.environment = {{"GIMBAL_PORT", "tcp://10.0.0.1:80"}}}).err,
               "no-model");  // Kubernetes
+  const Ran mistyped = gimbal({"serve"}, {.environment = {{"GIMBAL_PROT", "1"}}});
+  EXPECT_EQ(mistyped.code, 2);
+  EXPECT_SAYS(mistyped.err, "the environment: gimbal serve has no option 'GIMBAL_PROT'");
+  EXPECT_SAYS(mistyped.err, "did you mean GIMBAL_PORT?");
+  // Of others: Kubernetes, a wrapper of somebody's; and nothing is said by what is empty.
+  EXPECT_SAYS(gimbal({"serve", "no-model"}, {.environment = {{"GIMBAL_SERVICE_HOST", "10.0.0.1"},
+                                                             {"GIMBAL_SERVICE_PORT", "80"},
+                                                             {"GIMBAL_PORT_8080_TCP_ADDR", "10.0.0.1"},
+                                                             {"GIMBAL_HTTP_PORT", "tcp://10.0.0.1:80"},
+                                                             {"GIMBAL_INSTALLATION_FOLDER", "/opt"},
+                                                             {"GIMBAL_MODELS", ""},
+                                                             {"GIMBAL_PROT", ""}}})
+                  .err,
+              "no-model");
   EXPECT_SAYS(gimbal({"serve", "--help"}).out, "--config FILE");
 }
 

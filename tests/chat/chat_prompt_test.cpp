@@ -33,7 +33,7 @@ TEST(ChatPrompt, TextOfAUserNeverBecomesAControlToken) {
   const Token start = t.encode("<|im_start|>", {.add_bos = false})[0],
               end = t.encode("<|im_end|>", {.add_bos = false})[0];
   ASSERT_TRUE(t.is_control(start) && t.is_control(end));
-  const ChatTemplate chat{*Template::parse(kChatml), ChatTemplate::Origin::File, "", "", "", ""};
+  const ChatTemplate chat{*Template::parse(kChatml), ChatTemplate::Origin::File, "", "", "", "", {}};
   const auto tokens = [&](const std::string& content, bool parse_special = false) {
     const std::vector<ChatMessage> m = {{"user", content}};
     auto p = chat_prompt(chat, t, chat_variables(m, true), {}, parse_special);
@@ -59,7 +59,7 @@ TEST(ChatPrompt, TextOfAUserNeverBecomesAControlToken) {
   }
   // A control token that a message only completes.
   const ChatTemplate half{
-      *Template::parse("<|im_{{ messages[0].content }}|>"), ChatTemplate::Origin::File, "", "", "", ""};
+      *Template::parse("<|im_{{ messages[0].content }}|>"), ChatTemplate::Origin::File, "", "", "", "", {}};
   const std::vector<ChatMessage> m = {{"user", "end"}};
   EXPECT_EQ(count(chat_prompt(half, t, chat_variables(m, true), {})->tokens, end), 0);
 }
@@ -70,7 +70,7 @@ TEST(ChatPrompt, BosComesOnce) {
     const Tokenizer& t = *v.tokenizer;
     for (const char* source : {"{{ bos_token }}{{ messages[0].content }}", "{{ messages[0].content }}"}) {
       const ChatTemplate chat{
-          *Template::parse(source), ChatTemplate::Origin::File, "", "", t.piece(t.bos(), true), ""};
+          *Template::parse(source), ChatTemplate::Origin::File, "", "", t.piece(t.bos(), true), "", {}};
       const std::vector<ChatMessage> m = {{"user", "Hello"}};
       const auto p = chat_prompt(chat, t, chat_variables(m, true), {});
       ASSERT_TRUE(p);
@@ -128,6 +128,43 @@ TEST(Conversation, IsSavedAndRead) {
         R"({"messages": [{"role": "root", "content": "x"}]})",
         R"({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]})"})
     EXPECT_FALSE(Conversation::from_json(bad)) << bad;
+}
+
+// A template that knows no tools gets them as text, and calls and results of before as well.
+TEST(ChatPrompt, ToolsForATemplateWithoutThem) {
+  ChatTemplate chat{*Template::parse("{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"),
+                    ChatTemplate::Origin::File,
+                    "",
+                    "",
+                    "",
+                    "",
+                    {},
+                    false};
+  const Json variables = Json::parse(R"({
+    "messages": [{"role": "user", "content": "Weather?"},
+                 {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Rome"}}}]},
+                 {"role": "tool", "content": "sunny"}],
+    "tools": [{"type": "function", "function": {"name": "weather", "description": "of a city",
+               "parameters": {"properties": {"city": {}, "day": {}}}}}]})");
+  const auto text = chat.render(variables, {});
+  ASSERT_TRUE(text);
+  EXPECT_EQ(text->text,
+            "[user]You can call these tools:\nweather(city, day): of a city\nTo call one, answer with "
+            "{\"name\": NAME, "
+            "\"parameters\": {...}} and nothing else.\n\nWeather?[assistant]{\"name\": \"weather\", "
+            "\"parameters\": "
+            "{\"city\":\"Rome\"}}[user]sunny");
+  EXPECT_NE(note_of_tools(chat, variables), "");
+  EXPECT_EQ(note_of_tools(chat, Json::parse(R"({"messages": [], "tools": []})")), "");
+  // Whatever they are, nothing falls.
+  for (const char* odd :
+       {R"({"messages": [], "tools": [1]})", R"({"messages": [1], "tools": [{"function": 1}]})",
+        R"({"messages": 1, "tools": 1})",
+        R"({"messages": [{"tool_calls": [1, {"function": {"name": 1}}]}], "tools": [{}]})"})
+    static_cast<void>(chat.render(Json::parse(odd), {}));
+  chat.knows_tools = true;
+  EXPECT_EQ(note_of_tools(chat, variables), "");
+  EXPECT_EQ(chat.render(variables, {})->text, "[user]Weather?[assistant][tool]sunny");
 }
 
 }  // namespace

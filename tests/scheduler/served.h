@@ -123,10 +123,11 @@ inline Heard alone(Model& model, const Tokenizer& tokenizer, const GenerationReq
   auto constraint = constraint_of(r, tokenizer);
   if (constraint) s.constraint = &*constraint;
   Heard h;
-  auto g = generate(*session, tokenizer, InputView(r.prompt, r.embeddings), s, [&](std::string_view text, Token) {
-    h.texts.emplace_back(text);
-    return true;
-  });
+  auto g =
+      generate(*session, tokenizer, InputView(r.prompt, r.embeddings), s, [&](std::string_view text, Token) {
+        h.texts.emplace_back(text);
+        return true;
+      });
   EXPECT_TRUE(g) << g.error().message;
   if (!g) return h;
   h.tokens = g->tokens;

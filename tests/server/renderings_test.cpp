@@ -48,9 +48,7 @@ TEST(Turns, TooManyWait) {
       turns.give_back();
     });
     while (turns.waiting() == before) std::this_thread::yield();
-    if (turns.waiting() == 2) {
-      EXPECT_FALSE(turns.take("a")) << "two of a name";
-    }
+    if (turns.waiting() == 2) { EXPECT_FALSE(turns.take("a")) << "two of a name"; }
   }
   EXPECT_FALSE(turns.take("c")) << "three in all";
   turns.give_back();

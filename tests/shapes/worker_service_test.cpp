@@ -180,7 +180,8 @@ TEST(WorkerService, AJobIsCancelled) {
   reader.send(get(j["sse_url"]));
   EXPECT_TRUE(reader.reads("\"token\""));
   EXPECT_EQ(
-      s.ask("DELETE /v1/jobs/" + j["job_id"].get<std::string>() + " HTTP/1.1\r\nHost: localhost\r\n\r\n").status,
+      s.ask("DELETE /v1/jobs/" + j["job_id"].get<std::string>() + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
+          .status,
       200);
   EXPECT_EQ(told(reader.answer().body, j["job_id"]).end["stop_reason"], "cancelled");
 }

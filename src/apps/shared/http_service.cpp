@@ -46,7 +46,7 @@ class Loader {
           }();
           if (!ok) return;
           std::unique_lock lock(mutex_);
-          while (!ended_.wait_for(lock, std::chrono::seconds(5), [&] { return end_; })) models.tidy();
+          while (!ended_.wait_for(lock, std::chrono::seconds(1), [&] { return end_; })) models.tidy();
         }) {}
   ~Loader() {
     {

@@ -1,4 +1,6 @@
 // Where options come from that were not typed: the environment and the file of --config.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -14,6 +16,17 @@ std::string variable_of(const std::string& option) {
   std::string name = "GIMBAL";
   for (char c : option.substr(1)) name += c == '-' ? '_' : char(std::toupper(uint8_t(c)));
   return name;
+}
+
+// What is read elsewhere than here, by the program and by its tests; without the prefix.
+constexpr const char* kOtherVariables[] = {"MODELS", "BACKEND_PATH", "GOLDEN", "ARGS"};
+
+// What Kubernetes says of a Service whose name begins with "gimbal": GIMBAL_SERVICE_HOST,
+// GIMBAL_PORT_8080_TCP_ADDR, GIMBAL_FRONT_PORT.
+bool is_of_a_service(const std::string& name, std::string_view value) {
+  const std::string all = "_" + name + "_";
+  return all.find("_SERVICE_") != all.npos || all.find("_TCP_") != all.npos ||
+         all.find("_UDP_") != all.npos || (name.ends_with("PORT") && value.find("://") != value.npos);
 }
 
 // With their hyphens.
@@ -66,7 +79,35 @@ Result<bool> Arguments::settle_by_environment(Declared& d) {
   return false;
 }
 
+namespace {
+
+// Variables of others may have this prefix, too, so only a name that is near to an option is a mistake.
+Status refuse_mistyped_variables(const Arguments& arguments) {
+  constexpr std::string_view kPrefix = "GIMBAL_";
+  std::vector<std::string> known(std::begin(kOtherVariables), std::end(kOtherVariables));
+  for (const Arguments::Declared& d : arguments.declared())
+    for (const std::string& name : long_names(d.names))
+      if (d.set) known.push_back(variable_of(name).substr(kPrefix.size()));
+  for (char** v = environ; v && *v; v++) {
+    const std::string_view whole = *v;
+    const size_t equals = whole.find('=');
+    if (!whole.starts_with(kPrefix) || equals == whole.npos || equals + 1 == whole.size()) continue;
+    const std::string name(whole.substr(kPrefix.size(), equals - kPrefix.size()));
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (is_of_a_service(name, whole.substr(equals + 1)) || name.starts_with("TEST_")) continue;
+    if (const auto similar = nearest(name, known))
+      return Error{Code::Usage,
+                   format("the environment: {} has no option {}", arguments.command(),
+                          gimbal::quoted(std::string(kPrefix) + name)),
+                   format("did you mean {}{}? Unset what is not for gimbal", kPrefix, *similar)};
+  }
+  return Done{};
+}
+
+}  // namespace
+
 Status Arguments::settle() {
+  if (auto ok = refuse_mistyped_variables(*this); !ok) return ok;
   std::vector<const Declared*> settled;
   for (Declared& d : declared_) {
     if (!d.set) continue;

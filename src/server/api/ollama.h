@@ -11,7 +11,13 @@ namespace gimbal::api {
 Refused ollama_model(Call&, Fields&, bool generates, ServedModelPtr& to);
 // Reads "options", with Ollama's defaults.
 void read_ollama_options(Fields&, const ServedModel&, Settings& to);
-// Reads "keep_alive", "format" and similar fields.
+// "keep_alive": seconds, or a text such as "5m"; below 0: for ever. Nothing: it is not given.
+std::optional<double> read_keep_alive(Fields&);
+// Whether a request without a text is one to unload its model; then it is answered, or a mistake in it is.
+bool unloads(Call&, Fields&, std::optional<double> keep_alive, bool chat, Refused& no);
+// What a client gets that only wants the model to be loaded, or unloaded.
+void answer_without_text(Call&, const std::string& model, const char* reason, bool chat);
+// "format" and the like.
 void read_ollama_common(Fields&, Settings& to);
 // {format, family, parameter_size, quantization_level ...}
 Json ollama_details(const ModelSource&);

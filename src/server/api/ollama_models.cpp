@@ -81,7 +81,7 @@ Refused ollama_ps(Call& call) {
     j.erase("modified_at");
     j["size"] = m.device_bytes;
     j["size_vram"] = m.device_bytes;
-    j["expires_at"] = "9999-12-31T23:59:59Z";
+    j["expires_at"] = m.stays ? iso_time(unix_time() + int64_t(*m.stays)) : "9999-12-31T23:59:59Z";
     list.push_back(std::move(j));
   }
   call.answer_json({{"models", std::move(list)}});
@@ -126,11 +126,12 @@ Refused ollama_embed(Call& call) {
   if (auto no = no_embeddings(*model)) return no;
   std::vector<std::vector<Token>> texts;
   if (auto no = raw_prompts(f, "input", *model, 2048, texts)) return no;
-  f.harmless({"keep_alive"});
+  const auto keep_alive = read_keep_alive(f);
   f.refuse("truncate", "a text is never cut", false);
   f.refuse("dimensions", "an embedding is given whole");
   f.refuse("options", "how a model runs is set when the server starts", Json::object());
   if (auto no = f.finish()) return no;
+  call.services.models.stay(model->id(), keep_alive);
   size_t tokens = 0;
   for (const auto& t : texts) {
     if (int64_t(t.size()) > model->context()) return context_exceeded(t.size(), model->context());

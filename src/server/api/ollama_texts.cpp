@@ -123,9 +123,12 @@ void answer_loaded(Call& call, const ServedModel& model, bool chat) {
 
 Refused ollama_generate(Call& call) {
   Fields f(call.body);
+  const std::string text = f.text("prompt").value_or("");
+  const auto keep_alive = read_keep_alive(f);
+  if (Refused no; text.empty() && unloads(call, f, keep_alive, false, no)) return no;
   ServedModelPtr model;
   if (auto no = ollama_model(call, f, true, model)) return no;
-  const std::string text = f.text("prompt").value_or(""), system = f.text("system").value_or("");
+  const std::string system = f.text("system").value_or("");
   const bool raw = f.flag("raw").value_or(false), stream = f.flag("stream").value_or(true);
   Settings settings;
   read_ollama_options(f, *model, settings);
@@ -137,7 +140,8 @@ Refused ollama_generate(Call& call) {
   f.refuse("template", "the file's own is used; 'raw' is without", "");
   f.refuse("context", "send the text again: what was computed of it is found", Json::array());
   if (auto no = f.finish()) return no;
-  if (text.empty()) return answer_loaded(call, *model, false), std::nullopt;
+  call.services.models.stay(model->id(), keep_alive);
+  if (text.empty()) return answer_without_text(call, model->id(), "load", false), std::nullopt;
   Prompt prompt;
   if (raw) {
     prompt.tokens = model->tokenizer().encode(text);
@@ -152,10 +156,12 @@ Refused ollama_generate(Call& call) {
 
 Refused ollama_chat(Call& call) {
   Fields f(call.body);
-  ServedModelPtr model;
-  if (auto no = ollama_model(call, f, true, model)) return no;
   ChatInput input;
   read_ollama_messages(f, input.messages);
+  const auto keep_alive = read_keep_alive(f);
+  if (Refused no; input.messages.empty() && unloads(call, f, keep_alive, true, no)) return no;
+  ServedModelPtr model;
+  if (auto no = ollama_model(call, f, true, model)) return no;
   const bool stream = f.flag("stream").value_or(true);
   read_tools(f, input.tools);
   Settings settings;
@@ -163,7 +169,8 @@ Refused ollama_chat(Call& call) {
   read_ollama_common(f, settings);
   read_think(f, input);
   if (auto no = f.finish()) return no;
-  if (input.messages.empty()) return answer_loaded(call, *model, true), std::nullopt;
+  call.services.models.stay(model->id(), keep_alive);
+  if (input.messages.empty()) return answer_without_text(call, model->id(), "load", true), std::nullopt;
   Prompt prompt;
   if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   return answer(call, model, settings, std::move(prompt), input, stream, true);

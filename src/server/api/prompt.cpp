@@ -200,13 +200,15 @@ ApiError of_template(const Error& e) {
 
 }  // namespace
 
-Refused chat_prompt(const Call& call, const ServedModel& model, ChatInput input, Settings& settings,
-                    Prompt& to) {
+Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Settings& settings, Prompt& to) {
   auto form = answer_form(model.chat().calls, model.tokenizer(), input, settings.request.grammar);
   if (!form) {
     const Error& e = form.error();
     return wrong_field(e.field, e.message + (e.remedy.empty() ? "" : "; ") + std::string(e.remedy));
   }
+  if (form->calls && !model.chat().knows_tools)
+    call.more_headers.push_back(
+        {"x-gimbal-note", "the chat template knows no tools; they were given as text"});
   settings.request.grammar = form->grammar;
   settings.request.completes = form->completes;
   const auto render = [&](const RenderLimits& limits) -> Status {

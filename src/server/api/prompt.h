@@ -36,9 +36,9 @@ void read_tool_choice(Fields&, ChatInput& to);
 // Requires a call of this tool, or of any (""). Records an error in the field if the tool does not exist.
 void force_call(Fields&, const char* name, const std::string& tool, ChatInput& to);
 
-// Renders the template within services.renderings. Thinking is off if the answer must be a call or match a
-// grammar. Forced calls, and calls in place of a formatted answer, become the grammar of `settings`.
-Refused chat_prompt(const Call&, const ServedModel&, ChatInput, Settings& settings, Prompt& to);
+// An answer that must be a call, or match a grammar, is written without thinking; a call becomes the grammar
+// of `settings`, and calls that may be part of it. The model's template runs within services.renderings.
+Refused chat_prompt(Call&, const ServedModel&, ChatInput, Settings& settings, Prompt& to);
 
 // Reads "prompt" of the older APIs: a text, ids, or a list of either. No template, like `gimbal run --raw`.
 Refused raw_prompts(Fields&, const char* name, const ServedModel&, size_t most,
