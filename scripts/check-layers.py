@@ -18,7 +18,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 LAYER = re.compile(r"([a-z]+):([a-z_/. ]*)\|(.*)")
 
 # Words that name a backend when they are a part of an identifier in an #if. Folders of src/backends/ are added.
-BACKEND_WORDS = {"backend", "cuda", "cudacc", "nvcc", "rocm", "hip", "hipcc", "vulkan", "webgpu", "metal", "opencl", "simt"}
+BACKEND_WORDS = {"backend", "cuda", "cudacc", "nvcc", "rocm", "hip", "hipcc", "vulkan", "webgpu", "metal", "opencl"}
 ALIASES = {"cudacc": "cuda", "nvcc": "cuda", "hip": "rocm", "hipcc": "rocm"}
 
 MAX_LINES = 500
@@ -229,7 +229,7 @@ def self_test():
         "src/tokenizer/bpe.cpp": '#include "tokenizer.h"\n#include "base/result.h"\n',
         "src/tokenizer/tokenizer.h": "#pragma once\n",
         "src/runtime/session.h": '#include "tokenizer/tokenizer.h"\n#include "device/abi.h"\n',
-        "src/apps/run.cpp": '#include "runtime/session.h"\n#if defined(__x86_64__)\n#endif\n',
+        "src/apps/commands/run.cpp": '#include "runtime/session.h"\n#if defined(__x86_64__)\n#endif\n',
         "src/backends/cpu/backend.cpp": '#include "device/abi.h"\n#include "device/backend_impl.h"\n#include "kernel.h"\n'
                                         "#if defined(GIMBAL_BACKEND_CPU) || defined(__AVX2__)\n#endif\n",
         "src/backends/cpu/kernel.h": '#include "backends/cpu/vec.h"\n',
@@ -263,9 +263,9 @@ def self_test():
         ("a file that does not exist", {"src/base/log.h": '#include "server/http.h"\n'}, "src/base/log.h:1:"),
         ("no layer", {"src/base/log.h": '#include "util/strings.h"\n'}, "which is neither in the same folder nor in a layer"),
         ("a new folder in src", {"src/util/strings.h": "// x\n"}, "src/util/strings.h:1: lies in no layer"),
-        ("an app that includes what backends share", {"src/apps/run.cpp": '#include "gpu/launch.h"\n'}, "src/apps/run.cpp:1:"),
+        ("an app that includes what backends share", {"src/apps/commands/run.cpp": '#include "gpu/launch.h"\n'}, "src/apps/commands/run.cpp:1:"),
         ("packing that includes the GPU engine", {"src/packing/pack.cpp": '#include "gpu/launch.h"\n'}, "src/packing/pack.cpp:1:"),
-        ("an app that includes a backend", {"src/apps/run.cpp": '#include "backends/cpu/vec.h"\n'},
+        ("an app that includes a backend", {"src/apps/commands/run.cpp": '#include "backends/cpu/vec.h"\n'},
          "no file includes from a backend"),
         ("a backend that includes another", {"src/backends/cuda/x.cpp": '#include "../cpu/vec.h"\n'},
          "src/backends/cuda/x.cpp:1:"),
@@ -274,7 +274,7 @@ def self_test():
          'src/backends/cpu/x.cpp:1: includes "discovery/registry.h"'),
         ("a backend that includes the runtime", {"src/backends/cpu/x.cpp": '\n\n#include "runtime/session.h"\n'},
          "src/backends/cpu/x.cpp:3:"),
-        ("#ifdef on a backend", {"src/apps/run.cpp": "#ifdef GIMBAL_BACKEND_CUDA\n#endif\n"}, "src/apps/run.cpp:1: an #if on"),
+        ("#ifdef on a backend", {"src/apps/commands/run.cpp": "#ifdef GIMBAL_BACKEND_CUDA\n#endif\n"}, "src/apps/commands/run.cpp:1: an #if on"),
         ("#if on a folder of backends", {"src/backends/toy/t.cpp": "// toy\n", "src/ops/op.h": "#if HAVE_TOY\n#endif\n"},
          "src/ops/op.h:1: an #if on HAVE_TOY"),
         ("#elif over two lines", {"src/ops/op.h": "#if 0\n#elif 1 && \\\n  USE_VULKAN\n#endif\n"}, "src/ops/op.h:2: an #if on USE_VULKAN"),

@@ -12,7 +12,7 @@ import re
 import sys
 
 import lint_names
-from simt_text import Refused, preprocess, rows_of
+from gpu_text import Refused, preprocess, rows_of
 
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src")
 TOKEN = re.compile(r"""(?P<number>0[xX][0-9a-fA-F]+[uUfFlL]*|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?[uUfFlLhH]*)

@@ -11,7 +11,7 @@ say() { echo "wgsl-through-naga: $*" >&2; }
 for tool in npm node spirv-val sha256sum; do
   command -v $tool >/dev/null || { say "$tool cannot be found"; exit 1; }
 done
-texts=("$build"/simt/src_gpu/wgsl "$build"/simt/src_backends_webgpu/wgsl)
+texts=("$build"/gpu/src_gpu/wgsl "$build"/gpu/src_backends_webgpu/wgsl)
 for folder in "${texts[@]}"; do
   [ -d "$folder" ] || { say "$folder cannot be found: build the webgpu backend first"; exit 1; }
 done

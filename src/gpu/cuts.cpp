@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "packing/layout.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 // Memory that must stay in one piece, but for the tiles of a packed matrix.
@@ -21,7 +21,7 @@ std::vector<Block> blocks_of(const gimbal_program& p, uint32_t slot) {
     if (v.slot != slot) continue;
     const bool packed = v.layout == GIMBAL_PACKED;
     all.push_back(
-        {v.offset, v.offset + v.bytes, packed ? uint64_t(packed::tile_bytes(DType(v.dtype), v.dim[0])) : 0});
+        {v.offset, v.offset + v.bytes, packed ? uint64_t(packing::tile_bytes(DType(v.dtype), v.dim[0])) : 0});
   }
   std::sort(all.begin(), all.end(), [](const Block& a, const Block& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
@@ -95,4 +95,4 @@ std::vector<uint64_t> blind_cuts(uint64_t bytes, uint64_t most) {
   return where;
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

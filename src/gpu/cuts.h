@@ -8,7 +8,7 @@
 #include "device/abi.h"
 #include "gpu/runtime.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 // Pieces begin at multiples of this, slightly before their first byte, so that bindings stay aligned.
 constexpr uint64_t kPieceAlignment = 256;
@@ -34,4 +34,4 @@ class Cuts {
 // Cuts for a buffer without a known program: pieces of maximum size.
 std::vector<uint64_t> blind_cuts(uint64_t bytes, uint64_t max_bytes);
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 template <class F>
 void Depends::each_place(const char* variable, const std::string& otherwise, F add) {
@@ -60,4 +60,4 @@ Depends vulkan_depends() {
       .also(kGpuNodes);
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 // Device nodes of GPU drivers.
 inline constexpr char kGpuNodes[] =
@@ -36,4 +36,4 @@ class Depends {
 // The inputs of Vulkan's loader and drivers.
 Depends vulkan_depends();
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -6,7 +6,7 @@
 #include "packing/layout.h"
 #include "packing/pack.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 constexpr uint64_t kSmallBytes = 256;  // of the buffers that every launch binds
@@ -66,7 +66,7 @@ const gimbal_kernel_info* Device::rows(size_t* n, size_t* stride) {
 // ---- memory
 Failure Device::make(uint64_t bytes, DeviceBuffer** out) {
   auto b = std::make_unique<DeviceBuffer>();
-  b->bytes = uint64_t(packed::up(int64_t(std::max<uint64_t>(bytes, 1)), int64_t(kSmallBytes)));
+  b->bytes = uint64_t(packing::up(int64_t(std::max<uint64_t>(bytes, 1)), int64_t(kSmallBytes)));
   if (b->bytes > limits_.max_allocation_bytes) {
     if (const uint64_t free = runtime_->facts().memory_free; b->bytes > free)
       return {Failure::OutOfMemory, format("{} bytes asked for, {} are free", b->bytes, free)};
@@ -185,25 +185,25 @@ gimbal_code Device::read(gimbal_buffer* b, size_t offset, void* data, size_t byt
 }
 
 uint64_t Device::packed_bytes(uint8_t type, int64_t columns, int64_t rows) {
-  return uint64_t(packed::packed_bytes(DType(type), columns, rows));
+  return uint64_t(packing::packed_bytes(DType(type), columns, rows));
 }
 
 // The rows are laid out on the host, by the calling thread, and then written.
 gimbal_code Device::pack(gimbal_buffer* b, const gimbal_value& v, const void* source, int64_t begin,
                          int64_t end) {
   const auto type = DType(v.dtype);
-  const uint64_t tile = uint64_t(packed::tile_bytes(type, v.dim[0]));
+  const uint64_t tile = uint64_t(packing::tile_bytes(type, v.dim[0]));
   const int64_t last = std::min(end, v.dim[1]);
   if (begin >= last) return GIMBAL_OK;
-  std::vector<uint8_t> tiles(uint64_t(last - begin + packed::kTileRows - 1) / packed::kTileRows * tile);
-  packed::pack_tiles(type, v.dim[0], v.dim[1], static_cast<const uint8_t*>(source), tiles.data(), begin,
-                     last);
-  return write(b, v.offset + uint64_t(begin / packed::kTileRows) * tile, tiles.data(), tiles.size());
+  std::vector<uint8_t> tiles(uint64_t(last - begin + packing::kTileRows - 1) / packing::kTileRows * tile);
+  packing::pack_tiles(type, v.dim[0], v.dim[1], static_cast<const uint8_t*>(source), tiles.data(), begin,
+                      last);
+  return write(b, v.offset + uint64_t(begin / packing::kTileRows) * tile, tiles.data(), tiles.size());
 }
 
 uint64_t Device::cache_bytes(uint8_t type, uint8_t is_key, int64_t head_dim, int64_t heads, int64_t,
                              int64_t pages) {
-  return uint64_t(packed::cache_bytes(DType(type), is_key, head_dim, heads, pages));
+  return uint64_t(packing::cache_bytes(DType(type), is_key, head_dim, heads, pages));
 }
 
 // ---- programs
@@ -293,4 +293,4 @@ gimbal_code Device::wait() {
   return fail(settle());
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

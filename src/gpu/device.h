@@ -17,7 +17,7 @@
 #include "gpu/runtime.h"
 #include "gpu/unpack.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 constexpr uint64_t kMinAllocation = 4096;
 
@@ -116,4 +116,4 @@ class DeviceOf final : public Device {
   }
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

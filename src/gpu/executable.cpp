@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "device/values.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 const DeviceBuffer::Piece* DeviceBuffer::piece_of(uint64_t offset) const {
   const auto behind = std::upper_bound(pieces.begin(), pieces.end(), offset,
@@ -118,4 +118,4 @@ void Executable::forget(Runtime& runtime, const DeviceBuffer* b) {
   });
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -8,7 +8,7 @@
 #include "gpu/launches.h"
 #include "gpu/rows.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 // A backend's memory; a gimbal_buffer. If it exceeds the device's largest allocation, it consists of several
 // pieces, allocated once the contents and their possible cuts are known.
@@ -117,4 +117,4 @@ class Executable {
   gimbal_step room_{INT32_MAX, INT32_MAX};
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

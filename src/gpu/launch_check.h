@@ -6,7 +6,7 @@
 #include "base/format.h"
 #include "gpu/runtime.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 inline Failure check_inside(uint64_t offset, uint64_t bytes, uint64_t size) {
   if (offset <= size && bytes <= size - offset) return {};
@@ -45,4 +45,4 @@ Failure check_launch(const Facts& facts, const KernelCode& kernel, const Launch&
   return {};
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

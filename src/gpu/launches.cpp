@@ -5,12 +5,12 @@
 
 #include "base/format.h"
 #include "device/values.h"
+#include "gpu_kernels.h"
 #include "ops/op.h"
 #include "packing/layout.h"
-#include "simt_kernels.h"
 #include "tensor/format.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 constexpr uint32_t kLanes = 64;  // of every group: LANES in the texts
@@ -90,8 +90,8 @@ struct Tiles {
     return std::min({at_once, total - first, std::max<uint64_t>(room, 1)});
   }
   Tiles(OpPlan& o, const gimbal_value& w)
-      : bytes(uint64_t(packed::tile_bytes(DType(w.dtype), w.dim[0]))),
-        total(groups_for(uint64_t(w.dim[1]), packed::kTileRows)) {
+      : bytes(uint64_t(packing::tile_bytes(DType(w.dtype), w.dim[0]))),
+        total(groups_for(uint64_t(w.dim[1]), packing::kTileRows)) {
     const Limits& most = o.limits;
     const uint64_t room =
         most.max_binding_bytes - std::min<uint64_t>(most.max_binding_bytes, most.binding_alignment);
@@ -162,7 +162,7 @@ void plan_embedding(OpPlan& o) {
     l.p.y_at = l.bind(o.out());
     l.p.columns = uint32_t(table.dim[0]), l.p.vocabulary = uint32_t(table.dim[1]);
     l.p.tile_words = uint32_t(tiles.bytes / 4);
-    l.p.first_row = uint32_t(first * packed::kTileRows), l.p.some_rows = uint32_t(n * packed::kTileRows);
+    l.p.first_row = uint32_t(first * packing::kTileRows), l.p.some_rows = uint32_t(n * packing::kTileRows);
     l.launch(groups_for(l.p.columns, kLanes), o.out());
   }
 }
@@ -185,7 +185,7 @@ void plan_cache_write(OpPlan& o) {
   l.p.sequence_at = l.bind(o.in(3)), l.p.pages_at = l.bind(pages);
   l.p.head_dim = uint32_t(x.dim[0]), l.p.heads = uint32_t(x.dim[1]);
   l.p.is_key = o.op.param.i[0] != 0, l.p.sequence_pages = uint32_t(pages.dim[0]);
-  l.p.head_words = uint32_t(packed::cache_head_bytes(DType(cache.dtype), l.p.is_key, cache.dim[0]) / 4);
+  l.p.head_words = uint32_t(packing::cache_head_bytes(DType(cache.dtype), l.p.is_key, cache.dim[0]) / 4);
   l.launch(l.p.heads, x);
 }
 
@@ -363,8 +363,8 @@ void plan_attention(OpPlan& o) {
   l.p.alibi = float(o.op.param.f[2]) * -0.693147181f / float(l.p.alibi_heads);
   l.p.window = int32_t(o.op.param.i[1]), l.p.sequence_pages = uint32_t(pages.dim[0]),
   l.p.scale = float(o.op.param.f[0]);
-  l.p.key_words = uint32_t(packed::cache_head_bytes(DType(keys.dtype), true, keys.dim[0]) / 4);
-  l.p.value_words = uint32_t(packed::cache_head_bytes(DType(values.dtype), false, values.dim[0]) / 4);
+  l.p.key_words = uint32_t(packing::cache_head_bytes(DType(keys.dtype), true, keys.dim[0]) / 4);
+  l.p.value_words = uint32_t(packing::cache_head_bytes(DType(values.dtype), false, values.dim[0]) / 4);
   l.launch(l.p.heads, o.out());
 }
 
@@ -378,7 +378,7 @@ static void plan_order(OpPlan& o, uint64_t wanted, bool falling) {
   uint64_t bytes[2] = {}, at[2] = {};
   for (int half = 0; half < 2; half++) {
     bytes[half] = uint64_t(
-        packed::up(int64_t(8 * pairs(half ? kRun * ways : kRun) * capacity(x)), int64_t(kPieceAlignment)));
+        packing::up(int64_t(8 * pairs(half ? kRun * ways : kRun) * capacity(x)), int64_t(kPieceAlignment)));
     at[half] = o.scratch_bytes, o.scratch_bytes += bytes[half];
   }
   for (uint64_t run = 0, turn = 0;; turn++) {
@@ -405,4 +405,4 @@ void plan_sort(OpPlan& o) {
 }
 void plan_top_k(OpPlan& o) { plan_order(o, uint64_t(o.op.param.i[0]), true); }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -9,7 +9,7 @@
 #include "gpu/cuts.h"
 #include "gpu/runtime.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 // A binding to a slot of the program.
 struct Place {
@@ -72,4 +72,4 @@ void plan_attention(OpPlan&);
 void plan_sort(OpPlan&);  // also argsort
 void plan_top_k(OpPlan&);
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

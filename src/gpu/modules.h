@@ -1,12 +1,12 @@
-// The kernels compiled for each target: tables that the build generates (cmake/simt.cmake) for the backends
+// The kernels compiled for each target: tables that the build generates (cmake/gpu.cmake) for the backends
 // that request them. One function per language; each exists only in libraries that called
-// gimbal_simt_modules() for it. All but the emulator's are packed (gpu/unpack.h).
+// gimbal_gpu_modules() for it. All but the emulator's are packed (gpu/unpack.h).
 #pragma once
 #include <span>
 
 #include "gpu/runtime.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 std::span<const KernelCode> emulator_modules();  // code: an emulator::Compiled
 std::span<const KernelCode> spirv_modules();     // SPIR-V for Vulkan 1.2, entry point "main"
@@ -18,4 +18,4 @@ std::span<const KernelCode> ptx_modules();       // PTX text, zero-terminated
 // one; empty if it was not built.
 std::span<const KernelCode> amdgcn_modules(std::string_view architecture);
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 Failure Options::parse(const char* lines, Options* out) {
   std::string_view rest = lines ? lines : "";
@@ -48,4 +48,4 @@ Failure Options::unknown() const {
   return {Failure::Invalid, format("unknown option '{}={}'", left_[0].first, left_[0].second)};
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -9,7 +9,7 @@
 
 #include "gpu/runtime.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 class Options {
  public:
@@ -29,4 +29,4 @@ class Options {
   std::vector<std::pair<std::string, std::string>> left_;
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -2,7 +2,7 @@
 #pragma once
 #include <utility>
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 // Release: the member of Api that releases a Handle. The Api must outlive the object.
 template <class Api, class Handle, auto Release>
@@ -26,4 +26,4 @@ class Owned {
   Handle handle_ = nullptr;
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

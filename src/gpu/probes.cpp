@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 // y = kernel(x), words of 32 bits: `count` of them come back, and are what the kernel is told.
@@ -72,4 +72,4 @@ Failure probe_lanes(Runtime& runtime, std::span<const KernelCode> probes, bool* 
   return {};
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

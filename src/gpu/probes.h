@@ -3,7 +3,7 @@
 #pragma once
 #include "gpu/runtime.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 // Both allocate, load and run through the Runtime and release everything but the kernel. `probes`: the table
 // of probes/kernels.def in the Runtime's language.
@@ -13,4 +13,4 @@ Failure probe_fma(Runtime&, std::span<const KernelCode> probes, bool* fused);
 // Whether TREE combines the correct lanes with the Runtime's current settings.
 Failure probe_lanes(Runtime&, std::span<const KernelCode> probes, bool* right);
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -4,7 +4,7 @@
 #include "ops/op.h"
 #include "tensor/format.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 // As claims() has them, and what follows from counting words in 32 bits.
@@ -42,7 +42,7 @@ constexpr Cache kCaches[] = {
 Rows make_rows(const std::string& backend) {
   Rows r;
   auto add = [&](OpKind op, DType format, const char* kernel, Plan plan,
-                 const char* variant = "simt") -> gimbal_kernel_info& {
+                 const char* variant = "gpu") -> gimbal_kernel_info& {
     r.names.push_back(std::make_unique<std::string>(backend + "." + variant + "." + gimbal::info(op).name +
                                                     "." + gimbal::info(format).name));
     r.rows.push_back({claims(r.names.back()->c_str(), op, set_of(format)), kernel, plan});
@@ -63,13 +63,13 @@ Rows make_rows(const std::string& backend) {
     };
     const gimbal_operand x = claim_of(set_of(format_of(type).x));
     add(OpKind::MatMul, type, kernel("mat_mul_"), plan_mat_mul).in[1] = x;
-    gimbal_kernel_info& one_row = add(OpKind::MatMul, type, kernel("mat_vec_"), plan_mat_vec, "simt_row");
+    gimbal_kernel_info& one_row = add(OpKind::MatMul, type, kernel("mat_vec_"), plan_mat_vec, "gpu_row");
     one_row.in[1] = x, one_row.rank = 2, limit(one_row, kOneRow);
-    gimbal_kernel_info& few_rows = add(OpKind::MatMul, type, kernel("mat_few_"), plan_mat_few, "simt_few");
+    gimbal_kernel_info& few_rows = add(OpKind::MatMul, type, kernel("mat_few_"), plan_mat_few, "gpu_few");
     few_rows.in[1] = x, few_rows.rank = 1, limit(few_rows, kFewRows);
     add(OpKind::ExpertMatMul, type, kernel("mat_few_"), plan_mat_few).in[1] = x;
     gimbal_kernel_info& by_slot =
-        add(OpKind::ExpertMatMul, type, kernel("mat_vec_"), plan_mat_vec, "simt_row");
+        add(OpKind::ExpertMatMul, type, kernel("mat_vec_"), plan_mat_vec, "gpu_row");
     by_slot.in[1] = x, by_slot.rank = 1, limit(by_slot, kSingleSlots);
     add(OpKind::Embed, type, kernel("embed_"), plan_embed);
   }
@@ -99,4 +99,4 @@ Rows make_rows(const std::string& backend) {
   return r;
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -7,7 +7,7 @@
 #include "device/abi.h"
 #include "gpu/launches.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 struct Row {
   gimbal_kernel_info info;  // first: the engine's view of a row
@@ -21,4 +21,4 @@ struct Rows {
 };
 Rows make_rows(const std::string& backend);
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

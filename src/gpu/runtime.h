@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 // An error; converts to true unless `code` is None.
 struct Failure {
@@ -89,4 +89,4 @@ class Runtime {
   virtual Failure wait() = 0;              // until all replayed work is done
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

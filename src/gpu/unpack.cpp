@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 constexpr std::string_view kMagic = "gimbal.z";
@@ -47,4 +47,4 @@ Failure Unpacker::unpack(const KernelCode& code, KernelCode* out) {
   return {};
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

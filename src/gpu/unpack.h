@@ -5,7 +5,7 @@
 
 #include "gpu/runtime.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 // Decompresses kernels on demand, each module once. Not thread-safe.
 class Unpacker {
@@ -19,4 +19,4 @@ class Unpacker {
   std::map<const uint8_t*, std::vector<uint8_t>> modules_;  // by the address of the packed bytes
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -33,7 +33,7 @@
 #include "ops/op.h"
 #include "tensor/format.h"
 
-namespace gimbal::packed {
+namespace gimbal::packing {
 namespace {
 
 constexpr int kTileRows = 16;
@@ -145,4 +145,4 @@ constexpr int64_t cache_bytes(DType t, bool is_key, int64_t head_dim, int64_t he
 }
 
 }  // namespace
-}  // namespace gimbal::packed
+}  // namespace gimbal::packing

@@ -9,7 +9,7 @@
 #include "tensor/quant.h"
 #include "tensor/quant/values.h"
 
-namespace gimbal::packed {
+namespace gimbal::packing {
 namespace {
 
 // Everything below lays out one chunk of up to 256 columns of one row: small enough for the sixteen rows of a
@@ -223,4 +223,4 @@ void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source
   }
 }
 
-}  // namespace gimbal::packed
+}  // namespace gimbal::packing

@@ -5,7 +5,7 @@
 
 #include "packing/layout.h"
 
-namespace gimbal::packed {
+namespace gimbal::packing {
 
 // Packs rows [begin, end) of a matrix of `columns` x `rows` from dense blocks at `source` (row `begin`; after
 // row end - 1 the scale of the tensor, where the format has one) into `tiles`, at the tile of row `begin`;
@@ -19,4 +19,4 @@ inline void pack(DType type, int64_t columns, int64_t rows, const uint8_t* sourc
   pack_tiles(type, columns, rows, source, packed + begin / kTileRows * tile_bytes(type, columns), begin, end);
 }
 
-}  // namespace gimbal::packed
+}  // namespace gimbal::packing

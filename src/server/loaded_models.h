@@ -32,7 +32,7 @@ class LoadedModels final : public Models {
   // ServedModel::renew() of those that are loaded, one after the other. The first error, if any, when all are
   // done.
   Status renew();
-  // Gives back what was not used for as long as it stays.
+  // Unloads models that were idle longer than they stay.
   void tidy();
 
  private:

@@ -8,7 +8,7 @@
 #include "gpu/expected.h"
 #include "gpu/test_device.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 // As in the kernels' PARAMS; the generated headers of two kernels.def cannot both be included.
 struct RowSumParams {
@@ -306,4 +306,4 @@ inline void check_examples(Runtime& runtime, std::span<const KernelCode> kernels
   check_refusals(runtime, kernels);
 }
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -8,7 +8,7 @@
 
 #include "tensor/half.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 inline uint32_t bits_of(float v) {
   uint32_t u;
@@ -85,4 +85,4 @@ struct EveryFunction {
   }
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

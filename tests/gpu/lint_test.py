@@ -7,7 +7,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import lint_kernels  # noqa: E402
-import simt_text  # noqa: E402
+import gpu_text  # noqa: E402
 import tempfile  # noqa: E402
 
 HEAD = """#define LANES 16
@@ -135,7 +135,7 @@ class Lint(unittest.TestCase):
         self.assertEqual([line for line, _ in found], [FIRST_LINE + 4])
 
     def test_headers_that_do_not_fit_are_refused(self):
-        import simt_kernels
+        import gpu_kernels
         for head, sentence in [(HEAD.replace("OUT(1", "OUT(2"), "numbered from 0"), (HEAD.replace("P(u32, count)", ""), "1 to 24 PARAMS"),
                                (HEAD.replace("LANES 16", "LANES 512"), "LANES is 512"), (HEAD.replace("partial, 16", "partial, 5000"), "more than 16384 bytes"),
                                (HEAD.replace("f32, x", "f64, x"), "'f64' is not a type"),
@@ -144,12 +144,12 @@ class Lint(unittest.TestCase):
                 os.mkdir(os.path.join(folder, "kernels"))
                 with open(os.path.join(folder, "kernels", "text.k"), "w", encoding="utf-8") as f:
                     f.write(head + "MAIN\nEND_MAIN\n")
-                with self.assertRaises(simt_text.Refused) as refused:
-                    simt_kernels.facts_of(("text", "text", []), os.path.join(folder, "kernels.def"), os.path.join(ROOT, "src"))
+                with self.assertRaises(gpu_text.Refused) as refused:
+                    gpu_kernels.facts_of(("text", "text", []), os.path.join(folder, "kernels.def"), os.path.join(ROOT, "src"))
                 self.assertIn(sentence, str(refused.exception))
 
     def test_trees_that_do_not_fit_are_refused(self):
-        import simt_kernels
+        import gpu_kernels
         for lanes, words, tree, sentence in [(16, 16, "TREE_64", "TREE_64 in groups of 16 lanes"), (48, 48, "TREE_16", "needs a power of two"),
                                              (32, 16, "TREE_8", "partial has 16"), (16, 16, "TREE_16", None)]:
             with self.subTest(tree), tempfile.TemporaryDirectory() as folder:
@@ -159,10 +159,10 @@ class Lint(unittest.TestCase):
                     f.write(head + f"MAIN\n{tree}(f32, all, PLUS, x[LANE], partial);\nEND_MAIN\n")
                 row = ("text", "text", []), os.path.join(folder, "kernels.def"), os.path.join(ROOT, "src")
                 if sentence is None:
-                    self.assertTrue(simt_kernels.facts_of(*row)["trees"])
+                    self.assertTrue(gpu_kernels.facts_of(*row)["trees"])
                     continue
-                with self.assertRaises(simt_text.Refused) as refused:
-                    simt_kernels.facts_of(*row)
+                with self.assertRaises(gpu_text.Refused) as refused:
+                    gpu_kernels.facts_of(*row)
                 self.assertIn(sentence, str(refused.exception))
 
 

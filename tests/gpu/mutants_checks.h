@@ -20,17 +20,17 @@ struct Mutant {
       *change;  // row: without the backend's name; change: empty for the unchanged text
 };
 
-// Target: `static simt::Failure open(simt::Options&, std::unique_ptr<simt::Runtime>*)`, `static
-// std::span<const simt::KernelCode> mutants()` and `kernels()`: those that the row needs besides, which may
+// Target: `static gpu::Failure open(gpu::Options&, std::unique_ptr<gpu::Runtime>*)`, `static
+// std::span<const gpu::KernelCode> mutants()` and `kernels()`: those that the row needs besides, which may
 // be none.
 template <class Target>
 struct MutantApi {
   static constexpr const char* kName = "mutant";
   static inline const Mutant* now = nullptr;
-  static inline std::vector<simt::KernelCode> kernels;
+  static inline std::vector<gpu::KernelCode> kernels;
 
   static int count() { return 1; }
-  static simt::Failure open(int, simt::Options& options, simt::Opened* out) {
+  static gpu::Failure open(int, gpu::Options& options, gpu::Opened* out) {
     const auto others = Target::kernels(), mutants = Target::mutants();
     kernels.assign(others.begin(), others.end());
     std::erase_if(kernels, [](const auto& k) { return k.name == now->kernel; });
@@ -45,7 +45,7 @@ struct MutantApi {
 // "" when the row passes, else what was wrong first.
 template <class Target>
 std::string verdict(const Mutant& m, const std::string& options = "") {
-  static constexpr gimbal_backend table = BackendTable<simt::DeviceOf<MutantApi<Target>>>::make("mutant");
+  static constexpr gimbal_backend table = BackendTable<gpu::DeviceOf<MutantApi<Target>>>::make("mutant");
   MutantApi<Target>::now = &m;
   auto device = Device::open(table, 0, options);
   EXPECT_TRUE(device) << device.error().message;

@@ -10,7 +10,7 @@
 
 #include "gpu/modules.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 std::span<const KernelCode> example_spirv_modules();
 std::span<const KernelCode> example_opencl_modules();
@@ -158,4 +158,4 @@ TEST(SimtTargets, TextsHaveTheirEntryPoint) {
 }
 
 }  // namespace
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -8,7 +8,7 @@
 
 #include "gpu/modules.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 class TestDevice {
  public:
@@ -75,4 +75,4 @@ class TestDevice {
   Buffer* step_ = nullptr;
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -14,8 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCE = os.path.join(ROOT, "src")
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
-import simt_text  # noqa: E402
-GENERATOR = os.path.join(ROOT, "scripts", "simt_kernels.py")
+import gpu_text  # noqa: E402
+GENERATOR = os.path.join(ROOT, "scripts", "gpu_kernels.py")
 ENGINE = os.path.join(SOURCE, "gpu")
 TOY = "below_largest"
 
@@ -43,7 +43,7 @@ class AddedOp(unittest.TestCase):
         cls.definition = os.path.join(cls.folder, "kernels.def")
         with open(cls.definition, "w", encoding="utf-8") as f:
             f.write(rows)
-        cls.rows = len(simt_text.rows_of(cls.definition))
+        cls.rows = len(gpu_text.rows_of(cls.definition))
 
     @classmethod
     def tearDownClass(cls):
@@ -61,8 +61,8 @@ class AddedOp(unittest.TestCase):
         self.run_tool(sys.executable, os.path.join(ROOT, "scripts", "lint_kernels.py"), only)
 
     def test_the_host_gets_its_struct_and_every_table_its_row(self):
-        self.run_tool(sys.executable, GENERATOR, "facts", self.definition, SOURCE, self.at("simt_kernels.h"), self.at("facts.json"))
-        with open(self.at("simt_kernels.h"), encoding="utf-8") as f:
+        self.run_tool(sys.executable, GENERATOR, "facts", self.definition, SOURCE, self.at("gpu_kernels.h"), self.at("facts.json"))
+        with open(self.at("gpu_kernels.h"), encoding="utf-8") as f:
             self.assertIn(f"struct {TOY}_params {{\n  uint32_t width = 0;\n}};", f.read())
         with open(self.at("facts.json"), encoding="utf-8") as f:
             facts = json.load(f)

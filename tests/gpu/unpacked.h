@@ -7,16 +7,16 @@
 namespace gimbal::test {
 
 // What cannot be unpacked fails the test, and is empty. The bytes live as long as the program.
-inline simt::KernelCode unpacked(const simt::KernelCode& code) {
-  static simt::Unpacker unpacker;
-  simt::KernelCode out;
-  if (simt::Failure f = unpacker.unpack(code, &out)) ADD_FAILURE() << f.text, out = {};
+inline gpu::KernelCode unpacked(const gpu::KernelCode& code) {
+  static gpu::Unpacker unpacker;
+  gpu::KernelCode out;
+  if (gpu::Failure f = unpacker.unpack(code, &out)) ADD_FAILURE() << f.text, out = {};
   return out;
 }
 
-inline std::vector<simt::KernelCode> unpacked(std::span<const simt::KernelCode> table) {
-  std::vector<simt::KernelCode> all;
-  for (const simt::KernelCode& code : table) all.push_back(unpacked(code));
+inline std::vector<gpu::KernelCode> unpacked(std::span<const gpu::KernelCode> table) {
+  std::vector<gpu::KernelCode> all;
+  for (const gpu::KernelCode& code : table) all.push_back(unpacked(code));
   return all;
 }
 

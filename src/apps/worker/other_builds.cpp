@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/shared/arguments.h"
+#include "apps/toolkit/arguments.h"
 #include "base/format.h"
 
 namespace gimbal::worker {

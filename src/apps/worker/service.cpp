@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include "apps/exit_code.h"
-#include "apps/shared/backends_json.h"
-#include "apps/shared/next_steps.h"
-#include "apps/shared/terminal.h"
+#include "apps/reports/backends_json.h"
+#include "apps/reports/next_steps.h"
+#include "apps/toolkit/exit_code.h"
+#include "apps/toolkit/terminal.h"
 #include "apps/worker/hive.h"
 #include "discovery/device_report.h"
 #include "files/gguf.h"

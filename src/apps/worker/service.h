@@ -1,8 +1,8 @@
 // The worker as a server: its only model behind the APIs of `gimbal serve`, standalone or registered with a
 // hive.
 #pragma once
-#include "apps/shared/http_service.h"
-#include "apps/shared/sharing_options.h"
+#include "apps/options/sharing_options.h"
+#include "apps/serving/http_service.h"
 #include "apps/worker/worker.h"
 
 namespace gimbal::worker {

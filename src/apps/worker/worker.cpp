@@ -4,12 +4,12 @@
 #include <csignal>
 #include <cstring>
 
-#include "apps/exit_code.h"
-#include "apps/shared/interrupt.h"
-#include "apps/shared/receipt_rows.h"
-#include "apps/shared/terminal.h"
-#include "apps/shared/text_options.h"
-#include "apps/shared/wording.h"
+#include "apps/options/text_options.h"
+#include "apps/reports/receipt_rows.h"
+#include "apps/toolkit/exit_code.h"
+#include "apps/toolkit/interrupt.h"
+#include "apps/toolkit/terminal.h"
+#include "apps/toolkit/wording.h"
 #include "apps/worker/other_builds.h"
 #include "apps/worker/service.h"
 #include "ops/shapes.h"

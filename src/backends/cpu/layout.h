@@ -3,5 +3,5 @@
 #include "packing/layout.h"
 
 namespace gimbal::cpu {
-using namespace packed;
+using namespace packing;
 }

@@ -8,6 +8,6 @@
 namespace gimbal::cuda {
 
 // Empty if there is none for this compute capability. Code for x.y runs on x.z with z >= y.
-std::span<const simt::KernelCode> machine_code_for(int major, int minor);
+std::span<const gpu::KernelCode> machine_code_for(int major, int minor);
 
 }  // namespace gimbal::cuda

@@ -10,19 +10,19 @@
 namespace gimbal::cuda {
 namespace {
 
-using simt::Failure;
-using simt::driver_api::Gpu;
+using gpu::Failure;
+using gpu::driver_api::Gpu;
 
 std::string version_text(int v) { return format("{}.{}", v / 1000, v % 1000 / 10); }
 
 // Machine code for the very architecture where the build made it; else PTX, which the driver compiles.
-Failure kernels_for(const Gpu& gpu, std::span<const simt::KernelCode>* out) {
+Failure kernels_for(const Gpu& gpu, std::span<const gpu::KernelCode>* out) {
   *out = machine_code_for(gpu.major, gpu.minor);
   if (!out->empty()) return {};
-  *out = simt::ptx_modules();
+  *out = gpu::ptx_modules();
   if (out->empty()) return {Failure::Unsupported, "this program has no kernels for CUDA"};
-  simt::Unpacker unpacker;
-  simt::KernelCode first;
+  gpu::Unpacker unpacker;
+  gpu::KernelCode first;
   if (Failure f = unpacker.unpack(out->front(), &first)) return f;
   const int least = min_capability({reinterpret_cast<const char*>(first.code.data()), first.code.size()});
   if (gpu.major * 10 + gpu.minor >= least) return {};
@@ -45,7 +45,7 @@ constexpr const char* kFunctions[] = {
 #undef CUDA_ONLY
 #undef HIP_ONLY
 };
-constexpr simt::driver_api::KnownError kErrors[] = {
+constexpr gpu::driver_api::KnownError kErrors[] = {
 #define DRIVER_ERROR(number, cuda, hip, code, meaning) {number, cuda, Failure::code, meaning},
 #include "gpu/driver_api/errors.def"
 #undef DRIVER_ERROR
@@ -63,8 +63,8 @@ int min_capability(std::string_view ptx) {
   return n;
 }
 
-const simt::driver_api::Vendor vendor = {
-    simt::driver_api::Api::Cuda,
+const gpu::driver_api::Vendor vendor = {
+    gpu::driver_api::Api::Cuda,
     kFunctions,
     kErrors,
     "CUDA",

@@ -4,7 +4,7 @@
 
 namespace gimbal::cuda {
 
-extern const simt::driver_api::Vendor vendor;
+extern const gpu::driver_api::Vendor vendor;
 
 // The minimum compute capability of a PTX text, times ten: 80 for
 // ".target sm_80"; 0 if not stated.

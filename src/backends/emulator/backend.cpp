@@ -14,17 +14,17 @@ namespace {
 struct Api {
   static constexpr const char* kName = "emulator";
   static int count() { return 2; }  // alike: for what is split over devices
-  static simt::Failure open(int, simt::Options& options, simt::Opened* out) {
+  static gpu::Failure open(int, gpu::Options& options, gpu::Opened* out) {
     Options o;
     if (auto f = options.take_flag("bounds", &o.bounds)) return f;
     if (auto f = options.take_flag("racecheck", &o.racecheck)) return f;
     if (auto f = options.take_number("seed", &o.seed)) return f;
     if (auto f = options.take_number("subgroup", &o.subgroup)) return f;
     if (o.subgroup > 64 || o.subgroup == 2 || std::popcount(o.subgroup) != 1)
-      return {simt::Failure::Invalid,
+      return {gpu::Failure::Invalid,
               format("subgroup={}: a sub-group has 4, 8, 16, 32 or 64 lanes; 1: there are none", o.subgroup)};
     if (auto f = options.take_number("memory", &o.memory)) return f;
-    *out = {emulator::open(o), simt::emulator_modules()};
+    *out = {emulator::open(o), gpu::emulator_modules()};
     return {};
   }
 };
@@ -32,4 +32,4 @@ struct Api {
 }  // namespace
 }  // namespace gimbal::emulator
 
-GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::emulator::Api>)
+GIMBAL_EXPORT_BACKEND(gimbal::gpu::DeviceOf<gimbal::emulator::Api>)

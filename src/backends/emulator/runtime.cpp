@@ -16,27 +16,27 @@
 namespace gimbal::emulator {
 namespace {
 
-using simt::Failure;
+using gpu::Failure;
 
-struct EmulatedBuffer : simt::Buffer {
+struct EmulatedBuffer : gpu::Buffer {
   uint8_t* data = nullptr;
   uint64_t bytes = 0;
   std::vector<Touch> touches;  // one a word, when races are looked for
   ~EmulatedBuffer() { free(data); }
 };
 
-struct EmulatedKernel : simt::Kernel {
-  simt::KernelCode facts;
+struct EmulatedKernel : gpu::Kernel {
+  gpu::KernelCode facts;
   const Compiled* compiled = nullptr;
 };
 
-struct EmulatedRecording : simt::Recording {
-  std::vector<simt::Launch> launches;
+struct EmulatedRecording : gpu::Recording {
+  std::vector<gpu::Launch> launches;
 };
 
 Failure invalid(std::string text) { return {Failure::Invalid, std::move(text)}; }
 
-class Emulator final : public simt::Runtime {
+class Emulator final : public gpu::Runtime {
  public:
   explicit Emulator(const Options& o)
       : options_(o),
@@ -54,12 +54,12 @@ class Emulator final : public simt::Runtime {
     if (o.subgroup > 1) facts_.driver += format(", sub-groups of {}", o.subgroup);
   }
 
-  const simt::Facts& facts() override {
+  const gpu::Facts& facts() override {
     facts_.memory_free = facts_.memory_total - std::min(facts_.memory_total, allocated_);
     return facts_;
   }
 
-  Failure allocate(uint64_t bytes, simt::Buffer** out) override {
+  Failure allocate(uint64_t bytes, gpu::Buffer** out) override {
     if (bytes > facts().memory_free)
       return {Failure::OutOfMemory, format("{} bytes asked for, {} are free", bytes, facts_.memory_free)};
     auto b = std::make_unique<EmulatedBuffer>();
@@ -72,24 +72,24 @@ class Emulator final : public simt::Runtime {
     *out = b.release();
     return {};
   }
-  void release(simt::Buffer* b) override {
+  void release(gpu::Buffer* b) override {
     if (!b) return;
     allocated_ -= buffer(b).bytes;
     delete &buffer(b);
   }
 
-  Failure write(simt::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
-    if (Failure f = simt::check_inside(offset, bytes, bytes_of(b))) return f;
+  Failure write(gpu::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
+    if (Failure f = gpu::check_inside(offset, bytes, bytes_of(b))) return f;
     memcpy(buffer(b).data + offset, data, bytes);
     return {};
   }
-  Failure read(simt::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
-    if (Failure f = simt::check_inside(offset, bytes, bytes_of(b))) return f;
+  Failure read(gpu::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
+    if (Failure f = gpu::check_inside(offset, bytes, bytes_of(b))) return f;
     memcpy(data, buffer(b).data + offset, bytes);
     return {};
   }
 
-  Failure load(const simt::KernelCode& code, simt::Kernel** out) override {
+  Failure load(const gpu::KernelCode& code, gpu::Kernel** out) override {
     if (code.code.size() != sizeof(Compiled))
       return invalid(format("kernel {} is not built for the emulator", code.name));
     for (auto& k : kernels_)
@@ -102,10 +102,10 @@ class Emulator final : public simt::Runtime {
     return {};
   }
 
-  Failure record(std::span<const simt::Launch> launches, simt::Recording** out) override {
-    for (const simt::Launch& l : launches) {
+  Failure record(std::span<const gpu::Launch> launches, gpu::Recording** out) override {
+    for (const gpu::Launch& l : launches) {
       if (!l.kernel) return invalid("a launch without a kernel");
-      if (Failure f = simt::check_launch(facts_, static_cast<EmulatedKernel*>(l.kernel)->facts, l, bytes_of))
+      if (Failure f = gpu::check_launch(facts_, static_cast<EmulatedKernel*>(l.kernel)->facts, l, bytes_of))
         return f;
     }
     auto r = std::make_unique<EmulatedRecording>();
@@ -113,12 +113,12 @@ class Emulator final : public simt::Runtime {
     *out = r.release();
     return {};
   }
-  void discard(simt::Recording* r) override { delete static_cast<EmulatedRecording*>(r); }
+  void discard(gpu::Recording* r) override { delete static_cast<EmulatedRecording*>(r); }
 
-  Failure replay(simt::Recording* r) override {
+  Failure replay(gpu::Recording* r) override {
     Checks::run_on_this_thread(&checks_);
     checks_.all_before_ended();
-    for (const simt::Launch& l : static_cast<EmulatedRecording*>(r)->launches) {
+    for (const gpu::Launch& l : static_cast<EmulatedRecording*>(r)->launches) {
       if (l.after_all) checks_.all_before_ended();
       if (Failure f = run(l)) return f;
     }
@@ -127,18 +127,18 @@ class Emulator final : public simt::Runtime {
   Failure wait() override { return {}; }
 
  private:
-  static EmulatedBuffer& buffer(simt::Buffer* b) { return *static_cast<EmulatedBuffer*>(b); }
+  static EmulatedBuffer& buffer(gpu::Buffer* b) { return *static_cast<EmulatedBuffer*>(b); }
   bool checked() const { return options_.bounds || options_.racecheck; }
 
-  static uint64_t bytes_of(simt::Buffer* b) { return buffer(b).bytes; }
+  static uint64_t bytes_of(gpu::Buffer* b) { return buffer(b).bytes; }
 
-  Failure run(const simt::Launch& l) {
+  Failure run(const gpu::Launch& l) {
     const EmulatedKernel& kernel = *static_cast<EmulatedKernel*>(l.kernel);
-    void* data[simt::kMaxBindings];
-    uint64_t words[simt::kMaxBindings];
-    Checks::Bound bound[simt::kMaxBindings];
+    void* data[gpu::kMaxBindings];
+    uint64_t words[gpu::kMaxBindings];
+    Checks::Bound bound[gpu::kMaxBindings];
     for (uint32_t i = 0; i < kernel.facts.bindings; i++) {
-      const simt::Binding& b = l.binding[i];
+      const gpu::Binding& b = l.binding[i];
       data[i] = buffer(b.buffer).data + b.offset;
       words[i] = b.bytes / 4;
       bound[i] = {&buffer(b.buffer).touches, b.offset / 4, words[i]};
@@ -170,7 +170,7 @@ class Emulator final : public simt::Runtime {
   }
 
   const Options options_;
-  simt::Facts facts_;
+  gpu::Facts facts_;
   uint64_t allocated_ = 0;
   std::vector<std::unique_ptr<EmulatedKernel>> kernels_;
   std::vector<uint64_t> order_;
@@ -181,6 +181,6 @@ class Emulator final : public simt::Runtime {
 
 }  // namespace
 
-std::unique_ptr<simt::Runtime> open(const Options& options) { return std::make_unique<Emulator>(options); }
+std::unique_ptr<gpu::Runtime> open(const Options& options) { return std::make_unique<Emulator>(options); }
 
 }  // namespace gimbal::emulator

@@ -19,6 +19,6 @@ struct Options {
 };
 
 // A defect found by a check is the Failure (Invalid) of this and every later replay().
-std::unique_ptr<simt::Runtime> open(const Options&);
+std::unique_ptr<gpu::Runtime> open(const Options&);
 
 }  // namespace gimbal::emulator

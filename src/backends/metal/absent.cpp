@@ -12,8 +12,8 @@ struct Api {
   static constexpr const char* kName = "metal";
   static int count() { return 0; }
   static const char* depends_on() { return ""; }
-  static simt::Failure open(int, simt::Options&, simt::Opened*) {
-    return {simt::Failure::Unsupported,
+  static gpu::Failure open(int, gpu::Options&, gpu::Opened*) {
+    return {gpu::Failure::Unsupported,
             format("Metal is part of macOS and iOS: this is {}\nuse another backend here", GIMBAL_SYSTEM),
             reason::kLibraryMissing};
   }
@@ -22,4 +22,4 @@ struct Api {
 }  // namespace
 }  // namespace gimbal::metal
 
-GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::metal::Api>)
+GIMBAL_EXPORT_BACKEND(gimbal::gpu::DeviceOf<gimbal::metal::Api>)

@@ -2,4 +2,4 @@
 #include "backends/metal/backend.h"
 #include "device/backend_impl.h"
 
-GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::metal::Api>)
+GIMBAL_EXPORT_BACKEND(gimbal::gpu::DeviceOf<gimbal::metal::Api>)

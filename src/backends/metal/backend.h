@@ -1,4 +1,4 @@
-// Metal as the Api of simt::DeviceOf (simt/device.h): for the backend itself, and for the tests, which put a
+// Metal as the Api of gpu::DeviceOf (gpu/device.h): for the backend itself, and for the tests, which put a
 // pretended Metal under it. Options: staging=1 (runtime.h), and those of all GPU backends.
 #pragma once
 #include "backends/metal/runtime.h"
@@ -10,11 +10,11 @@ namespace gimbal::metal {
 struct Api {
   static constexpr const char* kName = "metal";
   static int count() { return device_count(); }
-  static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
+  static gpu::Failure open(int index, gpu::Options& options, gpu::Opened* out) {
     Options o;
     if (auto f = options.take_flag("staging", &o.staging)) return f;
     if (auto f = metal::open(index, o, &out->runtime)) return f;
-    out->kernels = simt::msl_modules();
+    out->kernels = gpu::msl_modules();
     return {};
   }
 };

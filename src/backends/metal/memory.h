@@ -5,7 +5,7 @@
 
 namespace gimbal::metal {
 
-struct MetalBuffer : simt::Buffer {
+struct MetalBuffer : gpu::Buffer {
   Owned<id<MTLBuffer>> memory;
   uint64_t bytes = 0;       // as requested; Metal's are a multiple of 4
   uint8_t* seen = nullptr;  // mapped address; nullptr if the CPU cannot access it

@@ -12,7 +12,7 @@
 
 namespace gimbal::metal {
 
-using simt::Failure;
+using gpu::Failure;
 
 template <class T>  // id<MTLBuffer>, NSString*
 class Owned {

@@ -5,6 +5,6 @@
 namespace gimbal::metal {
 
 // Errors: Unsupported, with the compiler's output, or if a group has more lanes than the pipeline supports.
-Failure compile(id<MTLDevice>, const simt::KernelCode&, Owned<id<MTLComputePipelineState>>* out);
+Failure compile(id<MTLDevice>, const gpu::KernelCode&, Owned<id<MTLComputePipelineState>>* out);
 
 }  // namespace gimbal::metal

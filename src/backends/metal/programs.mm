@@ -29,7 +29,7 @@ void ask_for_exact_arithmetic(MTLCompileOptions* options) {
 
 }  // namespace
 
-Failure compile(id<MTLDevice> device, const simt::KernelCode& code, Owned<id<MTLComputePipelineState>>* out) {
+Failure compile(id<MTLDevice> device, const gpu::KernelCode& code, Owned<id<MTLComputePipelineState>>* out) {
   auto refused = [&](const char* call, NSError* e) {
     return Failure{Failure::Unsupported,
                    format("kernel {}: {}: {}", code.name, call, text_of(e).substr(0, kMaxLog))};

@@ -13,6 +13,6 @@ struct Options {
 int device_count();
 // Opens device `index`; 0 is the system default. Errors: Unsupported, with the reason, if it does not exist
 // or cannot run the kernels.
-simt::Failure open(int index, const Options&, std::unique_ptr<simt::Runtime>* out);
+gpu::Failure open(int index, const Options&, std::unique_ptr<gpu::Runtime>* out);
 
 }  // namespace gimbal::metal

@@ -16,19 +16,19 @@ namespace {
 constexpr uint64_t kMaxBindingBytes = uint64_t(4) << 30;      // kernels count words in 32 bits
 constexpr uint32_t kLanes = 256, kSharedBytes = 16384;  // what a kernel may need
 
-struct MetalKernel : simt::Kernel {
-  simt::KernelCode facts;
+struct MetalKernel : gpu::Kernel {
+  gpu::KernelCode facts;
   Owned<id<MTLComputePipelineState>> pipeline;
 };
-struct LaunchList : simt::Recording {
-  std::vector<simt::Launch> launches;
+struct LaunchList : gpu::Recording {
+  std::vector<gpu::Launch> launches;
 };
 
-MetalBuffer& buffer(simt::Buffer* b) { return *static_cast<MetalBuffer*>(b); }
-uint64_t size_of(simt::Buffer* b) { return buffer(b).bytes; }
-const MetalKernel& kernel(simt::Kernel* k) { return *static_cast<MetalKernel*>(k); }
+MetalBuffer& buffer(gpu::Buffer* b) { return *static_cast<MetalBuffer*>(b); }
+uint64_t size_of(gpu::Buffer* b) { return buffer(b).bytes; }
+const MetalKernel& kernel(gpu::Kernel* k) { return *static_cast<MetalKernel*>(k); }
 
-class Metal final : public simt::Runtime {
+class Metal final : public gpu::Runtime {
  public:
   Metal(Owned<id<MTLDevice>> device, const Options& o)
       : device_(std::move(device)), queue_(device_.get()), memory_(device_.get(), queue_, o.staging) {
@@ -55,12 +55,12 @@ class Metal final : public simt::Runtime {
     return queue_.start();
   }
 
-  const simt::Facts& facts() override {
+  const gpu::Facts& facts() override {
     facts_.memory_free = memory_.free();
     return facts_;
   }
 
-  Failure allocate(uint64_t bytes, simt::Buffer** out) override {
+  Failure allocate(uint64_t bytes, gpu::Buffer** out) override {
     @autoreleasepool {
       MetalBuffer* b = nullptr;
       if (Failure f = memory_.allocate(bytes, &b)) return f;
@@ -68,25 +68,25 @@ class Metal final : public simt::Runtime {
       return {};
     }
   }
-  void release(simt::Buffer* b) override {
+  void release(gpu::Buffer* b) override {
     @autoreleasepool {
       memory_.release(static_cast<MetalBuffer*>(b));
     }
   }
-  Failure write(simt::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
-    if (Failure f = simt::check_inside(offset, bytes, size_of(b))) return f;
+  Failure write(gpu::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
+    if (Failure f = gpu::check_inside(offset, bytes, size_of(b))) return f;
     @autoreleasepool {
       return memory_.write(buffer(b), offset, data, bytes);
     }
   }
-  Failure read(simt::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
-    if (Failure f = simt::check_inside(offset, bytes, size_of(b))) return f;
+  Failure read(gpu::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
+    if (Failure f = gpu::check_inside(offset, bytes, size_of(b))) return f;
     @autoreleasepool {
       return memory_.read(buffer(b), offset, data, bytes);
     }
   }
 
-  Failure load(const simt::KernelCode& code, simt::Kernel** out) override {
+  Failure load(const gpu::KernelCode& code, gpu::Kernel** out) override {
     for (auto& k : kernels_)
       if (k->facts.code.data() == code.code.data()) return *out = k.get(), Failure{};
     @autoreleasepool {
@@ -100,19 +100,19 @@ class Metal final : public simt::Runtime {
   }
 
   // Command buffers of Metal run once: what is recorded is the list, checked.
-  Failure record(std::span<const simt::Launch> launches, simt::Recording** out) override {
-    for (const simt::Launch& l : launches) {
+  Failure record(std::span<const gpu::Launch> launches, gpu::Recording** out) override {
+    for (const gpu::Launch& l : launches) {
       if (!l.kernel) return {Failure::Invalid, "a launch without a kernel"};
-      if (Failure f = simt::check_launch(facts_, kernel(l.kernel).facts, l, size_of)) return f;
+      if (Failure f = gpu::check_launch(facts_, kernel(l.kernel).facts, l, size_of)) return f;
     }
     auto r = std::make_unique<LaunchList>();
     r->launches.assign(launches.begin(), launches.end());
     *out = r.release();
     return {};
   }
-  void discard(simt::Recording* r) override { delete static_cast<LaunchList*>(r); }
+  void discard(gpu::Recording* r) override { delete static_cast<LaunchList*>(r); }
 
-  Failure replay(simt::Recording* r) override {
+  Failure replay(gpu::Recording* r) override {
     @autoreleasepool {
       Owned<id<MTLCommandBuffer>> commands;
       if (Failure f = queue_.begin(&commands)) return f;
@@ -131,19 +131,19 @@ class Metal final : public simt::Runtime {
   }
 
  private:
-  static void encode(const std::vector<simt::Launch>& launches, id<MTLComputeCommandEncoder> encoder) {
+  static void encode(const std::vector<gpu::Launch>& launches, id<MTLComputeCommandEncoder> encoder) {
     id<MTLComputePipelineState> set = nil;
     for (size_t i = 0; i < launches.size(); i++) {
-      const simt::Launch& l = launches[i];
+      const gpu::Launch& l = launches[i];
       const MetalKernel& k = kernel(l.kernel);
       if (l.after_all && i) [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
       if (set != k.pipeline.get()) [encoder setComputePipelineState:set = k.pipeline.get()];
-      auto bind = [&](const simt::Binding& b, uint32_t at) {
+      auto bind = [&](const gpu::Binding& b, uint32_t at) {
         [encoder setBuffer:buffer(b.buffer).memory.get() offset:b.offset atIndex:at];
       };
       for (uint32_t n = 0; n < k.facts.bindings; n++) bind(l.binding[n], n);
-      bind(l.step, simt::kStepBinding);
-      [encoder setBytes:l.params length:k.facts.param_bytes atIndex:simt::kParamsBinding];
+      bind(l.step, gpu::kStepBinding);
+      [encoder setBytes:l.params length:k.facts.param_bytes atIndex:gpu::kParamsBinding];
       [encoder dispatchThreadgroups:MTLSizeMake(l.groups[0], l.groups[1], l.groups[2])
               threadsPerThreadgroup:MTLSizeMake(k.facts.lanes, 1, 1)];
     }
@@ -152,7 +152,7 @@ class Metal final : public simt::Runtime {
   const Owned<id<MTLDevice>> device_;
   Queue queue_;
   Memory memory_;
-  simt::Facts facts_;
+  gpu::Facts facts_;
   std::vector<std::unique_ptr<MetalKernel>> kernels_;
 };
 
@@ -178,7 +178,7 @@ int device_count() {
   }
 }
 
-Failure open(int index, const Options& options, std::unique_ptr<simt::Runtime>* out) {
+Failure open(int index, const Options& options, std::unique_ptr<gpu::Runtime>* out) {
   @autoreleasepool {
     auto all = devices();
     if (all.empty())

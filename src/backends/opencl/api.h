@@ -11,7 +11,7 @@
 
 namespace gimbal::opencl {
 
-using simt::Failure;
+using gpu::Failure;
 
 inline constexpr const char* kLibrary = "libOpenCL.so.1";  // the ICD loader
 

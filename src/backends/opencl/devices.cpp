@@ -54,7 +54,7 @@ std::string for_subgroups(const Extensions& extensions, int major) {
 
 // Where extensions tell: cl_khr_pci_bus_info, and those of NVIDIA (cl_nv_device_attribute_query) and AMD
 // (cl_amd_device_attribute_query) with the numbers that their documents give.
-void identify(const Api& api, cl_device_id d, const Extensions& extensions, simt::Facts& f) {
+void identify(const Api& api, cl_device_id d, const Extensions& extensions, gpu::Facts& f) {
   struct {
     cl_uint domain, bus, device, function;
   } at = {};
@@ -130,7 +130,7 @@ Failure find_devices(const Api& api, std::vector<Found>* out) {
 
 Failure describe(const Api& api, const Found& found, Described* out) {
   const cl_device_id d = found.id;
-  simt::Facts& f = out->facts;
+  gpu::Facts& f = out->facts;
   const std::string platform = text(api, found.platform, CL_PLATFORM_NAME),
                     version = text(api, d, CL_DEVICE_VERSION), driver = text(api, d, CL_DRIVER_VERSION);
   f.name = text(api, d, CL_DEVICE_NAME);

@@ -17,7 +17,7 @@ struct Found {
 Failure find_devices(const Api&, std::vector<Found>* out);
 
 struct Described {
-  simt::Facts facts;
+  gpu::Facts facts;
   std::string identity;       // of device and driver: the key of compiled programs
   std::string build_options;  // for the driver's compiler
   // For texts with sub-group exchanges; empty: the driver reports no such functions.

@@ -6,7 +6,7 @@
 namespace gimbal::opencl {
 
 template <class Handle, auto Release>
-using Owned = simt::Owned<Api, Handle, Release>;
+using Owned = gpu::Owned<Api, Handle, Release>;
 
 using Context = Owned<cl_context, &Api::clReleaseContext>;
 using Queue = Owned<cl_command_queue, &Api::clReleaseCommandQueue>;

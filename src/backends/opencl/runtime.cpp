@@ -9,23 +9,23 @@
 #include "gpu/launch_check.h"
 #include "gpu/probes.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 std::span<const KernelCode> probe_opencl_modules();
 }
 
 namespace gimbal::opencl {
 namespace {
 
-constexpr uint32_t kOrigins = simt::kStepBinding + 1;  // the dialect's struct Origins
-constexpr size_t kZeros = 16;                          // bytes that memory is filled with at a time
+constexpr uint32_t kOrigins = gpu::kStepBinding + 1;  // the dialect's struct Origins
+constexpr size_t kZeros = 16;                         // bytes that memory is filled with at a time
 
-struct DeviceMemory : simt::Buffer {
+struct DeviceMemory : gpu::Buffer {
   Memory memory;
   uint64_t bytes = 0, taken = 0;  // as asked for; as allocated
 };
 
-struct BuiltKernel : simt::Kernel {
-  simt::KernelCode facts;
+struct BuiltKernel : gpu::Kernel {
+  gpu::KernelCode facts;
   Program program;
   std::string name;  // ends in a zero byte
 };
@@ -36,11 +36,11 @@ struct ReadyLaunch {
   const BuiltKernel* built;
   size_t items[3], group[3];
 };
-struct LaunchList : simt::Recording {
+struct LaunchList : gpu::Recording {
   std::vector<ReadyLaunch> launches;
 };
 
-DeviceMemory& memory(simt::Buffer* b) { return *static_cast<DeviceMemory*>(b); }
+DeviceMemory& memory(gpu::Buffer* b) { return *static_cast<DeviceMemory*>(b); }
 
 class Device final : public Opencl {
  public:
@@ -67,12 +67,12 @@ class Device final : public Opencl {
   bool subgroups() const override { return subgroups_; }
 
   // OpenCL does not tell what others have taken.
-  const simt::Facts& facts() override {
+  const gpu::Facts& facts() override {
     facts_.memory_free = facts_.memory_total - std::min(facts_.memory_total, allocated_);
     return facts_;
   }
 
-  Failure allocate(uint64_t bytes, simt::Buffer** out) override {
+  Failure allocate(uint64_t bytes, gpu::Buffer** out) override {
     if (lost_) return lost_;
     if (bytes > facts().memory_free)
       return {Failure::OutOfMemory, format("{} bytes asked for, {} are free", bytes, facts_.memory_free)};
@@ -97,30 +97,30 @@ class Device final : public Opencl {
     *out = b.release();
     return {};
   }
-  void release(simt::Buffer* b) override {
+  void release(gpu::Buffer* b) override {
     if (!b) return;
     allocated_ -= memory(b).taken;
     delete &memory(b);
   }
 
-  Failure write(simt::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
+  Failure write(gpu::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
     if (lost_) return lost_;
-    if (Failure f = simt::check_inside(offset, bytes, memory(b).bytes)) return f;
+    if (Failure f = gpu::check_inside(offset, bytes, memory(b).bytes)) return f;
     if (bytes == 0) return {};
     const cl_int e = api_.clEnqueueWriteBuffer(queue_.get(), memory(b).memory.get(), CL_TRUE, offset, bytes,
                                                data, 0, nullptr, nullptr);
     return seen(failure_of_commands(e, "clEnqueueWriteBuffer"));
   }
-  Failure read(simt::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
+  Failure read(gpu::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
     if (lost_) return lost_;
-    if (Failure f = simt::check_inside(offset, bytes, memory(b).bytes)) return f;
+    if (Failure f = gpu::check_inside(offset, bytes, memory(b).bytes)) return f;
     if (bytes == 0) return {};
     const cl_int e = api_.clEnqueueReadBuffer(queue_.get(), memory(b).memory.get(), CL_TRUE, offset, bytes,
                                               data, 0, nullptr, nullptr);
     return seen(failure_of_commands(e, "clEnqueueReadBuffer"));
   }
 
-  Failure load(const simt::KernelCode& code, simt::Kernel** out) override {
+  Failure load(const gpu::KernelCode& code, gpu::Kernel** out) override {
     if (lost_) return lost_;
     for (auto& k : kernels_)
       if (k->facts.code.data() == code.code.data() && k->facts.name == code.name)
@@ -139,15 +139,15 @@ class Device final : public Opencl {
     return {};
   }
 
-  Failure record(std::span<const simt::Launch> launches, simt::Recording** out) override {
+  Failure record(std::span<const gpu::Launch> launches, gpu::Recording** out) override {
     if (lost_) return lost_;
     auto list = std::make_unique<LaunchList>();
     list->launches.reserve(launches.size());
-    for (const simt::Launch& l : launches) {
+    for (const gpu::Launch& l : launches) {
       const auto* built = static_cast<const BuiltKernel*>(l.kernel);
       if (!built) return {Failure::Invalid, "a launch without a kernel"};
       if (Failure f =
-              simt::check_launch(facts_, built->facts, l, [](simt::Buffer* b) { return memory(b).bytes; }))
+              gpu::check_launch(facts_, built->facts, l, [](gpu::Buffer* b) { return memory(b).bytes; }))
         return f;
       ReadyLaunch ready{{}, built, {}, {built->facts.lanes, 1, 1}};
       for (int i = 0; i < 3; i++) ready.items[i] = ready.group[i] * l.groups[i];
@@ -158,10 +158,10 @@ class Device final : public Opencl {
     *out = list.release();
     return {};
   }
-  void discard(simt::Recording* r) override { delete static_cast<LaunchList*>(r); }
+  void discard(gpu::Recording* r) override { delete static_cast<LaunchList*>(r); }
 
   // The queue is in order: each launch begins after those before it have ended, whether or not it must.
-  Failure replay(simt::Recording* r) override {
+  Failure replay(gpu::Recording* r) override {
     if (lost_) return lost_;
     for (const ReadyLaunch& l : static_cast<LaunchList*>(r)->launches) {
       const cl_int e = api_.clEnqueueNDRangeKernel(queue_.get(), l.kernel.get(), 3, nullptr, l.items, l.group,
@@ -191,7 +191,7 @@ class Device final : public Opencl {
     if (asked_) return {};
     asked_ = subgroups_ = true;
     bool right = false;
-    const Failure f = simt::probe_lanes(*this, simt::probe_opencl_modules(), &right);
+    const Failure f = gpu::probe_lanes(*this, gpu::probe_opencl_modules(), &right);
     subgroups_ = right;
     return f.code == Failure::DeviceLost || f.code == Failure::OutOfMemory ? f : Failure{};
   }
@@ -217,21 +217,21 @@ class Device final : public Opencl {
     return seen(f);
   }
 
-  Failure set_arguments(const simt::Launch& l, const ReadyLaunch& ready) {
-    const simt::KernelCode& code = ready.built->facts;
+  Failure set_arguments(const gpu::Launch& l, const ReadyLaunch& ready) {
+    const gpu::KernelCode& code = ready.built->facts;
     cl_ulong origins[kOrigins] = {};
     cl_uint at = 0;
     cl_int e = CL_SUCCESS;
     auto set = [&](size_t bytes, const void* value) {
       if (e == CL_SUCCESS) e = api_.clSetKernelArg(ready.kernel.get(), at++, bytes, value);
     };
-    auto bind = [&](const simt::Binding& b, uint32_t i) {
+    auto bind = [&](const gpu::Binding& b, uint32_t i) {
       origins[i] = b.offset / 4;
       const cl_mem m = memory(b.buffer).memory.get();
       set(sizeof m, &m);
     };
     for (uint32_t i = 0; i < code.bindings; i++) bind(l.binding[i], i);
-    bind(l.step, simt::kStepBinding);
+    bind(l.step, gpu::kStepBinding);
     set(sizeof origins, origins);
     set(code.param_bytes, l.params);
     return failure(e, format("kernel {}: clSetKernelArg of argument {}", code.name, at - 1));
@@ -239,7 +239,7 @@ class Device final : public Opencl {
 
   const Api api_;
   const Described described_;
-  simt::Facts facts_;
+  gpu::Facts facts_;
   uint64_t allocated_ = 0;
   Failure lost_;
   cl_device_id device_ = nullptr;

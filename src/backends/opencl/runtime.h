@@ -14,7 +14,7 @@ struct Options {
   bool no_subgroups = false;  // behave as a device without sub-group exchanges
 };
 
-class Opencl : public simt::Runtime {
+class Opencl : public gpu::Runtime {
  public:
   virtual const Programs::Counts& programs() const = 0;  // compiled and cached programs so far
   // Whether lanes exchange values in sub-groups. Known after the first kernel was loaded.

@@ -1,4 +1,4 @@
-// AMD GPUs as a backend. Options: library=PATH, graphs=0 (simt/driver_api/runtime.h), max_binding=BYTES,
+// AMD GPUs as a backend. Options: library=PATH, graphs=0 (gpu/driver_api/runtime.h), max_binding=BYTES,
 // part=BYTES.
 #include "backends/rocm/vendor.h"
 #include "device/backend_impl.h"
@@ -9,9 +9,9 @@ namespace {
 
 struct Api {
   static constexpr const char* kName = "rocm";
-  static int count() { return simt::driver_api::device_count(vendor); }
-  static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
-    return simt::driver_api::open(vendor, index, options, out);
+  static int count() { return gpu::driver_api::device_count(vendor); }
+  static gpu::Failure open(int index, gpu::Options& options, gpu::Opened* out) {
+    return gpu::driver_api::open(vendor, index, options, out);
   }
   static const char* depends_on() {
     return "HIP_*\nROCR_*\nHSA_*\nGPU_*\nAMD_*\nROCM_*\nCUDA_VISIBLE_DEVICES\n/dev/kfd\n/dev/dri/*\n/dev/"
@@ -22,4 +22,4 @@ struct Api {
 }  // namespace
 }  // namespace gimbal::rocm
 
-GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::rocm::Api>)
+GIMBAL_EXPORT_BACKEND(gimbal::gpu::DeviceOf<gimbal::rocm::Api>)

@@ -6,13 +6,13 @@
 namespace gimbal::rocm {
 namespace {
 
-using simt::Failure;
-using simt::driver_api::Gpu;
+using gpu::Failure;
+using gpu::driver_api::Gpu;
 
 std::string version_text(int v) { return format("{}.{}.{}", v / 10000000, v / 100000 % 100, v % 100000); }
 
-Failure kernels_for(const Gpu& gpu, std::span<const simt::KernelCode>* out) {
-  *out = simt::amdgcn_modules(gpu.architecture);
+Failure kernels_for(const Gpu& gpu, std::span<const gpu::KernelCode>* out) {
+  *out = gpu::amdgcn_modules(gpu.architecture);
   if (!out->empty()) return {};
   const std::string what =
       gpu.architecture.empty() ? "a GPU whose architecture the driver does not name" : gpu.architecture;
@@ -37,7 +37,7 @@ constexpr const char* kFunctions[] = {
 #undef HIP_ONLY
 #undef CUDA_ONLY
 };
-constexpr simt::driver_api::KnownError kErrors[] = {
+constexpr gpu::driver_api::KnownError kErrors[] = {
 #define DRIVER_ERROR(number, cuda, hip, code, meaning) {number, hip, Failure::code, meaning},
 #include "gpu/driver_api/errors.def"
 #undef DRIVER_ERROR
@@ -45,8 +45,8 @@ constexpr simt::driver_api::KnownError kErrors[] = {
 
 }  // namespace
 
-const simt::driver_api::Vendor vendor = {
-    simt::driver_api::Api::Hip,
+const gpu::driver_api::Vendor vendor = {
+    gpu::driver_api::Api::Hip,
     kFunctions,
     kErrors,
     "HIP",

@@ -4,6 +4,6 @@
 
 namespace gimbal::rocm {
 
-extern const simt::driver_api::Vendor vendor;
+extern const gpu::driver_api::Vendor vendor;
 
 }  // namespace gimbal::rocm

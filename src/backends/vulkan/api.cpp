@@ -18,7 +18,7 @@ constexpr char kValidationLayer[] = "VK_LAYER_KHRONOS_validation";
 constexpr uint32_t kVersion = VK_API_VERSION_1_2;
 
 // All kernels share one descriptor layout: their buffers, and the step data.
-constexpr uint32_t kStorageBuffers = simt::kMaxBindings + 1;
+constexpr uint32_t kStorageBuffers = gpu::kMaxBindings + 1;
 
 // No reason: of what was asked for in the options.
 Failure unsupported(std::string text, const char* reason = "") {

@@ -13,7 +13,7 @@
 
 namespace gimbal::vulkan {
 
-using simt::Failure;
+using gpu::Failure;
 
 // Success is no Failure. `call`: "vkCreateBuffer".
 Failure failure(VkResult, const char* call);

@@ -12,7 +12,7 @@ namespace {
 struct Api {
   static constexpr const char* kName = "vulkan";
   static int count() { return device_count(); }
-  static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
+  static gpu::Failure open(int index, gpu::Options& options, gpu::Opened* out) {
     Options o;
     if (auto f = options.take_flag("staging", &o.staging)) return f;
     if (auto f = options.take_flag("split_fma", &o.split_fma)) return f;
@@ -21,11 +21,11 @@ struct Api {
     o.library = options.take("library").value_or("");
     if (auto f = options.unknown()) return f;  // before a driver is loaded for nothing
     if (auto f = vulkan::open(index, o, &out->runtime)) return f;
-    out->kernels = simt::spirv_modules();
+    out->kernels = gpu::spirv_modules();
     return {};
   }
   static const char* depends_on() {
-    static const simt::Depends all = simt::vulkan_depends();
+    static const gpu::Depends all = gpu::vulkan_depends();
     return all.text();
   }
 };
@@ -33,4 +33,4 @@ struct Api {
 }  // namespace
 }  // namespace gimbal::vulkan
 
-GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::vulkan::Api>)
+GIMBAL_EXPORT_BACKEND(gimbal::gpu::DeviceOf<gimbal::vulkan::Api>)

@@ -5,7 +5,7 @@
 
 namespace gimbal::vulkan {
 
-struct GpuBuffer : simt::Buffer {
+struct GpuBuffer : gpu::Buffer {
   VkBuffer handle = nullptr;
   VkDeviceMemory memory = nullptr;
   uint64_t bytes = 0;         // requested

@@ -8,7 +8,7 @@
 #include "gpu/launch_check.h"
 #include "gpu/probes.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 std::span<const KernelCode> probe_spirv_modules();
 }
 
@@ -17,24 +17,24 @@ namespace {
 
 constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                                kTransfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
-constexpr uint32_t kDescriptors = simt::kMaxBindings + 1;
-static_assert(simt::kStepBinding == simt::kMaxBindings,
+constexpr uint32_t kDescriptors = gpu::kMaxBindings + 1;
+static_assert(gpu::kStepBinding == gpu::kMaxBindings,
               "the step data are the last storage buffer of the layout");
 
-struct GpuKernel : simt::Kernel {
-  simt::KernelCode facts;
+struct GpuKernel : gpu::Kernel {
+  gpu::KernelCode facts;
   VkPipeline pipeline = nullptr;
 };
 
-struct GpuRecording : simt::Recording {
+struct GpuRecording : gpu::Recording {
   VkDescriptorPool descriptors = nullptr;
   VkCommandBuffer commands = nullptr;
 };
 
-GpuBuffer& buffer(simt::Buffer* b) { return *static_cast<GpuBuffer*>(b); }
-uint64_t size_of(simt::Buffer* b) { return buffer(b).bytes; }
+GpuBuffer& buffer(gpu::Buffer* b) { return *static_cast<GpuBuffer*>(b); }
+uint64_t size_of(gpu::Buffer* b) { return buffer(b).bytes; }
 
-class Vulkan final : public simt::Runtime {
+class Vulkan final : public gpu::Runtime {
  public:
   Vulkan(std::unique_ptr<Gpu> gpu, const Options& o)
       : options_(o), gpu_(std::move(gpu)), memory_(*gpu_, o.staging) {
@@ -70,7 +70,7 @@ class Vulkan final : public simt::Runtime {
     if (Failure f = check(vk().vkCreateDescriptorSetLayout(device(), &set, nullptr, &set_layout_),
                           "vkCreateDescriptorSetLayout"))
       return f;
-    const VkPushConstantRange params = {VK_SHADER_STAGE_COMPUTE_BIT, 0, simt::kMaxParamBytes};
+    const VkPushConstantRange params = {VK_SHADER_STAGE_COMPUTE_BIT, 0, gpu::kMaxParamBytes};
     VkPipelineLayoutCreateInfo layout = {VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
     layout.setLayoutCount = 1, layout.pSetLayouts = &set_layout_;
     layout.pushConstantRangeCount = 1, layout.pPushConstantRanges = &params;
@@ -84,28 +84,28 @@ class Vulkan final : public simt::Runtime {
     return said({});
   }
 
-  const simt::Facts& facts() override {
+  const gpu::Facts& facts() override {
     facts_.memory_free = memory_.free();
     return facts_;
   }
 
-  Failure allocate(uint64_t bytes, simt::Buffer** out) override {
+  Failure allocate(uint64_t bytes, gpu::Buffer** out) override {
     GpuBuffer* b = nullptr;
     if (Failure f = said(memory_.allocate(bytes, &b))) return memory_.release(b), f;
     *out = b;
     return {};
   }
-  void release(simt::Buffer* b) override { memory_.release(static_cast<GpuBuffer*>(b)); }
-  Failure write(simt::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
-    if (Failure f = simt::check_inside(offset, bytes, size_of(b))) return f;
+  void release(gpu::Buffer* b) override { memory_.release(static_cast<GpuBuffer*>(b)); }
+  Failure write(gpu::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
+    if (Failure f = gpu::check_inside(offset, bytes, size_of(b))) return f;
     return said(memory_.write(buffer(b), offset, data, bytes));
   }
-  Failure read(simt::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
-    if (Failure f = simt::check_inside(offset, bytes, size_of(b))) return f;
+  Failure read(gpu::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
+    if (Failure f = gpu::check_inside(offset, bytes, size_of(b))) return f;
     return said(memory_.read(buffer(b), offset, data, bytes));
   }
 
-  Failure load(const simt::KernelCode& code, simt::Kernel** out) override {
+  Failure load(const gpu::KernelCode& code, gpu::Kernel** out) override {
     for (auto& k : kernels_)
       if (k->facts.code.data() == code.code.data()) return *out = k.get(), Failure{};
     if (!asked_)
@@ -113,10 +113,10 @@ class Vulkan final : public simt::Runtime {
     return said(make(code, out));
   }
 
-  Failure record(std::span<const simt::Launch> launches, simt::Recording** out) override {
-    for (const simt::Launch& l : launches) {
+  Failure record(std::span<const gpu::Launch> launches, gpu::Recording** out) override {
+    for (const gpu::Launch& l : launches) {
       if (!l.kernel) return {Failure::Invalid, "a launch without a kernel"};
-      if (Failure f = simt::check_launch(facts_, static_cast<GpuKernel*>(l.kernel)->facts, l, size_of))
+      if (Failure f = gpu::check_launch(facts_, static_cast<GpuKernel*>(l.kernel)->facts, l, size_of))
         return f;
     }
     auto r = std::make_unique<GpuRecording>();
@@ -124,13 +124,13 @@ class Vulkan final : public simt::Runtime {
     *out = r.release();
     return {};
   }
-  void discard(simt::Recording* r) override {
+  void discard(gpu::Recording* r) override {
     if (!r) return;
     (void)gpu_->wait_for_all();
     drop(*static_cast<GpuRecording*>(r));
     delete static_cast<GpuRecording*>(r);
   }
-  Failure replay(simt::Recording* r) override {
+  Failure replay(gpu::Recording* r) override {
     return said(gpu_->submit(static_cast<GpuRecording*>(r)->commands));
   }
   Failure wait() override { return said(gpu_->wait_for_all()); }
@@ -148,7 +148,7 @@ class Vulkan final : public simt::Runtime {
     return {Failure::Invalid, "the validation layer says: " + complaint};
   }
 
-  Failure make(const simt::KernelCode& code, simt::Kernel** out) {
+  Failure make(const gpu::KernelCode& code, gpu::Kernel** out) {
     const VkPhysicalDeviceLimits& limits = gpu_->facts().limits;
     if (code.lanes > limits.maxComputeWorkGroupInvocations || code.lanes > limits.maxComputeWorkGroupSize[0])
       return {
@@ -193,12 +193,12 @@ class Vulkan final : public simt::Runtime {
     *out = kernels_.emplace_back(std::move(k)).get();
     return {};
   }
-  static Failure of(const simt::KernelCode& code, Failure f) {
+  static Failure of(const gpu::KernelCode& code, Failure f) {
     f.text = format("kernel {}: {}", code.name, f.text);
     return f;
   }
 
-  Failure record(std::span<const simt::Launch> launches, GpuRecording& r) {
+  Failure record(std::span<const gpu::Launch> launches, GpuRecording& r) {
     const auto count = uint32_t(std::max<size_t>(1, launches.size()));
     const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count * kDescriptors};
     VkDescriptorPoolCreateInfo pool = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
@@ -213,7 +213,7 @@ class Vulkan final : public simt::Runtime {
                   VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
     VkPipeline bound = nullptr;
     for (size_t i = 0; i < launches.size(); i++) {
-      const simt::Launch& l = launches[i];
+      const gpu::Launch& l = launches[i];
       const GpuKernel& k = *static_cast<GpuKernel*>(l.kernel);
       VkDescriptorSet set = nullptr;
       if (Failure f = bind(r, l, k, &set)) return f;
@@ -231,7 +231,7 @@ class Vulkan final : public simt::Runtime {
     return gpu_->end(r.commands);
   }
 
-  Failure bind(GpuRecording& r, const simt::Launch& l, const GpuKernel& k, VkDescriptorSet* set) {
+  Failure bind(GpuRecording& r, const gpu::Launch& l, const GpuKernel& k, VkDescriptorSet* set) {
     VkDescriptorSetAllocateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
     info.descriptorPool = r.descriptors, info.descriptorSetCount = 1, info.pSetLayouts = &set_layout_;
     if (Failure f = check(vk().vkAllocateDescriptorSets(device(), &info, set), "vkAllocateDescriptorSets"))
@@ -239,7 +239,7 @@ class Vulkan final : public simt::Runtime {
     VkDescriptorBufferInfo buffers[kDescriptors];
     VkWriteDescriptorSet writes[kDescriptors];
     uint32_t n = 0;
-    auto add = [&](uint32_t binding, const simt::Binding& b) {
+    auto add = [&](uint32_t binding, const gpu::Binding& b) {
       buffers[n] = {buffer(b.buffer).handle, b.offset, b.bytes};
       writes[n] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
       writes[n].dstSet = *set, writes[n].dstBinding = binding, writes[n].descriptorCount = 1;
@@ -247,7 +247,7 @@ class Vulkan final : public simt::Runtime {
       n++;
     };
     for (uint32_t i = 0; i < k.facts.bindings; i++) add(i, l.binding[i]);
-    add(simt::kStepBinding, l.step);
+    add(gpu::kStepBinding, l.step);
     vk().vkUpdateDescriptorSets(device(), n, writes, 0, nullptr);
     return {};
   }
@@ -262,10 +262,10 @@ class Vulkan final : public simt::Runtime {
     asked_ = true;
     bool fused = !options_.split_fma, right = false;
     Failure f;
-    if (fused) f = simt::probe_fma(*this, simt::probe_spirv_modules(), &fused);
+    if (fused) f = gpu::probe_fma(*this, gpu::probe_spirv_modules(), &fused);
     fused_ = fused;
     if (!f && (facts_.subgroup_lanes = gpu_->facts().subgroup_lanes) > 1) {
-      f = simt::probe_lanes(*this, simt::probe_spirv_modules(), &right);
+      f = gpu::probe_lanes(*this, gpu::probe_spirv_modules(), &right);
       if (!right) facts_.subgroup_lanes = 1;
     }
     asked_ = !f;
@@ -275,7 +275,7 @@ class Vulkan final : public simt::Runtime {
   const Options options_;
   std::unique_ptr<Gpu> gpu_;
   Memory memory_;
-  simt::Facts facts_;
+  gpu::Facts facts_;
   VkDescriptorSetLayout set_layout_ = nullptr;
   VkPipelineLayout layout_ = nullptr;
   VkPipelineCache cache_ = nullptr;
@@ -294,7 +294,7 @@ int device_count() {
   return int(std::count_if(all.begin(), all.end(), [](const Candidate& c) { return c.refusal.empty(); }));
 }
 
-Failure open(int index, const Options& options, std::unique_ptr<simt::Runtime>* out) {
+Failure open(int index, const Options& options, std::unique_ptr<gpu::Runtime>* out) {
   std::unique_ptr<Gpu> gpu;
   if (Failure f = Gpu::open(index, options, &gpu)) return f;
   auto vulkan = std::make_unique<Vulkan>(std::move(gpu), options);

@@ -28,6 +28,6 @@ struct Options {
 // device: open(0, ...) returns the reason.
 int device_count();
 // Unsupported, with the reason, if there is no such device.
-simt::Failure open(int index, const Options&, std::unique_ptr<simt::Runtime>* out);
+gpu::Failure open(int index, const Options&, std::unique_ptr<gpu::Runtime>* out);
 
 }  // namespace gimbal::vulkan

@@ -13,7 +13,7 @@
 
 namespace gimbal::webgpu {
 
-using simt::Failure;
+using gpu::Failure;
 
 using Instance = struct InstanceObject*;
 using Adapter = struct AdapterObject*;

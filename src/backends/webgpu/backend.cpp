@@ -12,20 +12,20 @@ namespace {
 struct Backend {
   static constexpr const char* kName = "webgpu";
   static int count() { return device_count(); }
-  static simt::Failure open(int index, simt::Options& options, simt::Opened* out) {
+  static gpu::Failure open(int index, gpu::Options& options, gpu::Opened* out) {
     Options o;
     if (auto f = options.take_flag("split_fma", &o.split_fma)) return f;
     if (auto f = options.take_number("memory", &o.memory)) return f;
     o.library = options.take("library").value_or("");
     if (auto f = options.unknown()) return f;  // before a library is loaded for nothing
     if (auto f = webgpu::open(index, o, &out->runtime)) return f;
-    out->kernels = simt::wgsl_modules();
+    out->kernels = gpu::wgsl_modules();
     return {};
   }
   // Its libraries reach devices through Vulkan or OpenGL.
   static const char* depends_on() {
-    static const simt::Depends all = [] {
-      auto d = simt::vulkan_depends();
+    static const gpu::Depends all = [] {
+      auto d = gpu::vulkan_depends();
       return d.also(
           "DAWN_*\nWGPU_*\nEGL_*\n__EGL_*\nDISPLAY\nWAYLAND_DISPLAY\n/etc/glvnd/egl_vendor.d/*\n"
           "/usr/share/glvnd/egl_vendor.d/*\n");
@@ -37,4 +37,4 @@ struct Backend {
 }  // namespace
 }  // namespace gimbal::webgpu
 
-GIMBAL_EXPORT_BACKEND(gimbal::simt::DeviceOf<gimbal::webgpu::Backend>)
+GIMBAL_EXPORT_BACKEND(gimbal::gpu::DeviceOf<gimbal::webgpu::Backend>)

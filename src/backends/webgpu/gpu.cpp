@@ -48,9 +48,9 @@ uint64_t host_memory() {
 
 // Why the kernels cannot run; empty when they can.
 std::string refusal_of(const Limits& l) {
-  if (l.storage_buffers < simt::kMaxBindings || l.uniform_buffers < 2)
+  if (l.storage_buffers < gpu::kMaxBindings || l.uniform_buffers < 2)
     return format("a kernel can have {} storage and {} uniform buffers; {} and 2 are needed",
-                  l.storage_buffers, l.uniform_buffers, simt::kMaxBindings);
+                  l.storage_buffers, l.uniform_buffers, gpu::kMaxBindings);
   if (l.lanes < kLanes || l.lanes_x < kLanes)
     return format("its groups have at most {} lanes, {} are needed", std::min(l.lanes, l.lanes_x), kLanes);
   if (l.shared_bytes < kSharedBytes)

@@ -20,7 +20,7 @@ class Gpu {
   Device device() const { return device_.get(); }
   Queue queue() const { return queue_.get(); }
   const Limits& limits() const { return limits_; }
-  const simt::Facts& facts() const { return facts_; }
+  const gpu::Facts& facts() const { return facts_; }
 
   // Waits until a request's callback sets `status` to a value other than 0.
   Failure wait(Future, const uint32_t& status);
@@ -53,7 +53,7 @@ class Gpu {
   OwnedDevice device_;
   OwnedQueue queue_;
   Limits limits_;
-  simt::Facts facts_;
+  gpu::Facts facts_;
 };
 
 }  // namespace gimbal::webgpu

@@ -4,7 +4,7 @@
 
 namespace gimbal::webgpu {
 
-struct DeviceBuffer : simt::Buffer {
+struct DeviceBuffer : gpu::Buffer {
   OwnedBuffer handle;
   uint64_t bytes = 0, taken = 0;  // as requested; as allocated
 };

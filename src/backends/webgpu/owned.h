@@ -6,7 +6,7 @@
 namespace gimbal::webgpu {
 
 template <class Handle, auto Release>
-using Owned = simt::Owned<Api, Handle, Release>;
+using Owned = gpu::Owned<Api, Handle, Release>;
 
 using OwnedInstance = Owned<Instance, &Api::wgpuInstanceRelease>;
 using OwnedAdapter = Owned<Adapter, &Api::wgpuAdapterRelease>;

@@ -9,7 +9,7 @@
 #include "gpu/launch_check.h"
 #include "gpu/probes.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 std::span<const KernelCode> probe_wgsl_modules();
 }
 
@@ -19,15 +19,15 @@ namespace {
 constexpr uint64_t kStepBytes = 8;
 // A launch's parameters, and the word of zero behind them (dialect/wgsl.h), at the widest alignment there is.
 constexpr uint64_t kParamsStride = 256;
-static_assert(simt::kMaxParamBytes + 4 <= kParamsStride);
+static_assert(gpu::kMaxParamBytes + 4 <= kParamsStride);
 
-struct BuiltKernel : simt::Kernel {
-  simt::KernelCode facts;
+struct BuiltKernel : gpu::Kernel {
+  gpu::KernelCode facts;
   OwnedPipeline pipeline;
   OwnedLayout layout;
 };
 
-struct LaunchList : simt::Recording {
+struct LaunchList : gpu::Recording {
   struct Ready {
     Pipeline pipeline;
     OwnedGroup group;
@@ -37,9 +37,9 @@ struct LaunchList : simt::Recording {
   std::vector<Ready> launches;
 };
 
-uint64_t size_of(simt::Buffer* b) { return static_cast<DeviceBuffer*>(b)->bytes; }
+uint64_t size_of(gpu::Buffer* b) { return static_cast<DeviceBuffer*>(b)->bytes; }
 
-class WebGpu final : public simt::Runtime {
+class WebGpu final : public gpu::Runtime {
  public:
   WebGpu(std::unique_ptr<Gpu> gpu, const Options& o)
       : options_(o), gpu_(std::move(gpu)), memory_(*gpu_), facts_(gpu_->facts()) {
@@ -49,12 +49,12 @@ class WebGpu final : public simt::Runtime {
 
   Failure start() { return memory_.start(); }
 
-  const simt::Facts& facts() override {
+  const gpu::Facts& facts() override {
     facts_.memory_free = facts_.memory_total - std::min(facts_.memory_total, memory_.allocated());
     return facts_;
   }
 
-  Failure allocate(uint64_t bytes, simt::Buffer** out) override {
+  Failure allocate(uint64_t bytes, gpu::Buffer** out) override {
     if (bytes > facts().memory_free)
       return {Failure::OutOfMemory,
               format("{}: {} bytes asked for, {} are free", facts_.name, bytes, facts_.memory_free)};
@@ -63,17 +63,17 @@ class WebGpu final : public simt::Runtime {
     *out = b;
     return {};
   }
-  void release(simt::Buffer* b) override { memory_.release(static_cast<DeviceBuffer*>(b)); }
-  Failure write(simt::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
-    if (Failure f = simt::check_inside(offset, bytes, size_of(b))) return f;
+  void release(gpu::Buffer* b) override { memory_.release(static_cast<DeviceBuffer*>(b)); }
+  Failure write(gpu::Buffer* b, uint64_t offset, const void* data, uint64_t bytes) override {
+    if (Failure f = gpu::check_inside(offset, bytes, size_of(b))) return f;
     return memory_.write(*static_cast<DeviceBuffer*>(b), offset, data, bytes);
   }
-  Failure read(simt::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
-    if (Failure f = simt::check_inside(offset, bytes, size_of(b))) return f;
+  Failure read(gpu::Buffer* b, uint64_t offset, void* data, uint64_t bytes) override {
+    if (Failure f = gpu::check_inside(offset, bytes, size_of(b))) return f;
     return memory_.read(*static_cast<DeviceBuffer*>(b), offset, data, bytes);
   }
 
-  Failure load(const simt::KernelCode& code, simt::Kernel** out) override {
+  Failure load(const gpu::KernelCode& code, gpu::Kernel** out) override {
     for (auto& k : kernels_)
       if (k->facts.code.data() == code.code.data()) return *out = k.get(), Failure{};
     if (!asked_)
@@ -81,10 +81,10 @@ class WebGpu final : public simt::Runtime {
     return make(code, out);
   }
 
-  Failure record(std::span<const simt::Launch> launches, simt::Recording** out) override {
-    for (const simt::Launch& l : launches) {
+  Failure record(std::span<const gpu::Launch> launches, gpu::Recording** out) override {
+    for (const gpu::Launch& l : launches) {
       if (!l.kernel) return {Failure::Invalid, "a launch without a kernel"};
-      if (Failure f = simt::check_launch(facts_, static_cast<BuiltKernel*>(l.kernel)->facts, l, size_of))
+      if (Failure f = gpu::check_launch(facts_, static_cast<BuiltKernel*>(l.kernel)->facts, l, size_of))
         return f;
     }
     auto list = std::make_unique<LaunchList>();
@@ -96,11 +96,11 @@ class WebGpu final : public simt::Runtime {
     *out = list.release();
     return {};
   }
-  void discard(simt::Recording* r) override { delete static_cast<LaunchList*>(r); }
+  void discard(gpu::Recording* r) override { delete static_cast<LaunchList*>(r); }
 
   // Commands are good for one submission, so that they are made anew. Each launch begins after those before
   // it.
-  Failure replay(simt::Recording* r) override {
+  Failure replay(gpu::Recording* r) override {
     if (Failure f = gpu_->said({})) return f;
     const OwnedCommands commands = commands_of(*static_cast<LaunchList*>(r));
     if (Failure f = gpu_->said({})) return f;
@@ -113,7 +113,7 @@ class WebGpu final : public simt::Runtime {
  private:
   const Api& api() const { return gpu_->api(); }
 
-  Failure make(const simt::KernelCode& code, simt::Kernel** out) {
+  Failure make(const gpu::KernelCode& code, gpu::Kernel** out) {
     auto k = std::make_unique<BuiltKernel>();
     k->facts = code;
     gpu_->begin_scope();
@@ -136,25 +136,25 @@ class WebGpu final : public simt::Runtime {
     return {};
   }
 
-  void prepare(std::span<const simt::Launch> launches, LaunchList& list) {
+  void prepare(std::span<const gpu::Launch> launches, LaunchList& list) {
     std::vector<uint8_t> params(std::max<size_t>(1, launches.size()) * kParamsStride);
     list.params = memory_.make(params.size(), kUniform | kCopyTarget);
     list.launches.reserve(launches.size());
     for (size_t i = 0; i < launches.size(); i++) {
-      const simt::Launch& l = launches[i];
+      const gpu::Launch& l = launches[i];
       const auto& k = *static_cast<const BuiltKernel*>(l.kernel);
       memcpy(params.data() + i * kParamsStride, l.params, k.facts.param_bytes);
-      BindGroupEntry entries[simt::kMaxBindings + 2];
+      BindGroupEntry entries[gpu::kMaxBindings + 2];
       size_t n = 0;
       auto bind = [&](uint32_t binding, GpuBuffer buffer, uint64_t offset, uint64_t bytes) {
         BindGroupEntry& e = entries[n++];
         e.binding = binding, e.buffer = buffer, e.offset = offset, e.bytes = bytes;
       };
-      auto handle = [](const simt::Binding& b) { return static_cast<DeviceBuffer*>(b.buffer)->handle.get(); };
+      auto handle = [](const gpu::Binding& b) { return static_cast<DeviceBuffer*>(b.buffer)->handle.get(); };
       for (uint32_t b = 0; b < k.facts.bindings; b++)
         bind(b, handle(l.binding[b]), l.binding[b].offset, l.binding[b].bytes);
-      bind(simt::kStepBinding, handle(l.step), l.step.offset, kStepBytes);
-      bind(simt::kParamsBinding, list.params.get(), i * kParamsStride, k.facts.param_bytes + 4);
+      bind(gpu::kStepBinding, handle(l.step), l.step.offset, kStepBytes);
+      bind(gpu::kParamsBinding, list.params.get(), i * kParamsStride, k.facts.param_bytes + 4);
       BindGroupDescriptor wanted;
       wanted.label = text(k.facts.name);
       wanted.layout = k.layout.get(), wanted.entries = n, wanted.entry = entries;
@@ -181,7 +181,7 @@ class WebGpu final : public simt::Runtime {
   Failure ask() {
     asked_ = true;
     if (options_.split_fma) return fused_ = false, Failure{};
-    const Failure f = simt::probe_fma(*this, simt::probe_wgsl_modules(), &fused_);
+    const Failure f = gpu::probe_fma(*this, gpu::probe_wgsl_modules(), &fused_);
     asked_ = !f;
     return f;
   }
@@ -189,7 +189,7 @@ class WebGpu final : public simt::Runtime {
   const Options options_;
   std::unique_ptr<Gpu> gpu_;
   Memory memory_;
-  simt::Facts facts_;
+  gpu::Facts facts_;
   std::vector<std::unique_ptr<BuiltKernel>> kernels_;
   bool asked_ = false, fused_ = true;
 };
@@ -202,7 +202,7 @@ int device_count() {
   return Api::load("", &api) || Gpu::open(api, &gpu) ? 0 : 1;
 }
 
-Failure open(int index, const Options& options, std::unique_ptr<simt::Runtime>* out) {
+Failure open(int index, const Options& options, std::unique_ptr<gpu::Runtime>* out) {
   if (index != 0)
     return {Failure::Unsupported, format("there is no WebGPU device {}: WebGPU offers one, number 0", index),
             reason::kNoDevice};

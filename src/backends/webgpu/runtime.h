@@ -21,6 +21,6 @@ struct Options {
 // that it prefers.
 int device_count();
 // Unsupported, with the reason, if there is no library or no such device.
-simt::Failure open(int index, const Options&, std::unique_ptr<simt::Runtime>* out);
+gpu::Failure open(int index, const Options&, std::unique_ptr<gpu::Runtime>* out);
 
 }  // namespace gimbal::webgpu

@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "device/reason.h"
 
-namespace gimbal::simt::driver_api {
+namespace gimbal::gpu::driver_api {
 namespace {
 
 const KnownError* known(const Vendor& v, int error) {
@@ -211,4 +211,4 @@ Failure examine(const Driver& d, int index, Gpu* out) {
   return {};
 }
 
-}  // namespace gimbal::simt::driver_api
+}  // namespace gimbal::gpu::driver_api

@@ -9,7 +9,7 @@
 
 #include "gpu/runtime.h"
 
-namespace gimbal::simt::driver_api {
+namespace gimbal::gpu::driver_api {
 
 struct Gpu;
 
@@ -92,4 +92,4 @@ Failure examine(const Driver&, int index, Gpu* out);
 // failure.
 Failure failure_of(const Vendor&, const char* symbol, int error);
 
-}  // namespace gimbal::simt::driver_api
+}  // namespace gimbal::gpu::driver_api

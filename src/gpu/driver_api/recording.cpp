@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace gimbal::simt::driver_api {
+namespace gimbal::gpu::driver_api {
 
 DriverRecording::DriverRecording(Session& session, std::span<const Launch> launches)
     : session_(session), launches_(launches.size()) {
@@ -88,4 +88,4 @@ Failure DriverRecording::replay() {
   return enqueue();
 }
 
-}  // namespace gimbal::simt::driver_api
+}  // namespace gimbal::gpu::driver_api

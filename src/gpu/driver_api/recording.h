@@ -6,7 +6,7 @@
 
 #include "gpu/driver_api/session.h"
 
-namespace gimbal::simt::driver_api {
+namespace gimbal::gpu::driver_api {
 
 struct DriverBuffer : Buffer {
   uint64_t at = 0, bytes = 0;
@@ -47,4 +47,4 @@ class DriverRecording : public Recording {
   void* instance_ = nullptr;
 };
 
-}  // namespace gimbal::simt::driver_api
+}  // namespace gimbal::gpu::driver_api

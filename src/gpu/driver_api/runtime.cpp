@@ -7,7 +7,7 @@
 #include "gpu/driver_api/recording.h"
 #include "gpu/launch_check.h"
 
-namespace gimbal::simt::driver_api {
+namespace gimbal::gpu::driver_api {
 namespace {
 
 DriverBuffer& buffer(Buffer* b) { return *static_cast<DriverBuffer*>(b); }
@@ -178,4 +178,4 @@ Failure open(const Vendor& v, int index, Options& options, Opened* out) {
   return v.kernels_for(gpu, &out->kernels);
 }
 
-}  // namespace gimbal::simt::driver_api
+}  // namespace gimbal::gpu::driver_api

@@ -7,7 +7,7 @@
 #include "gpu/driver_api/driver.h"
 #include "gpu/options.h"
 
-namespace gimbal::simt::driver_api {
+namespace gimbal::gpu::driver_api {
 
 // 0 if the driver is unusable; open() then returns the reason.
 int device_count(const Vendor&);
@@ -19,4 +19,4 @@ Failure open_runtime(const Vendor&, int index, Options&, Gpu* gpu, std::unique_p
 // The same, with its kernels.
 Failure open(const Vendor&, int index, Options&, Opened* out);
 
-}  // namespace gimbal::simt::driver_api
+}  // namespace gimbal::gpu::driver_api

@@ -1,6 +1,6 @@
 #include "gpu/driver_api/session.h"
 
-namespace gimbal::simt::driver_api {
+namespace gimbal::gpu::driver_api {
 namespace {
 
 // The same numbers in both interfaces.
@@ -46,4 +46,4 @@ Session::~Session() {
     (void)f.release_context.call(gpu_.handle);  // a lost context too, so that it can be made anew
 }
 
-}  // namespace gimbal::simt::driver_api
+}  // namespace gimbal::gpu::driver_api

@@ -6,7 +6,7 @@
 #include "base/format.h"
 #include "gpu/driver_api/driver.h"
 
-namespace gimbal::simt::driver_api {
+namespace gimbal::gpu::driver_api {
 
 class Session {
  public:
@@ -57,4 +57,4 @@ class Session {
   void *forked_ = nullptr, *joined_[kSideStreams] = {};
 };
 
-}  // namespace gimbal::simt::driver_api
+}  // namespace gimbal::gpu::driver_api

@@ -15,7 +15,7 @@ void read_ollama_options(Fields&, const ServedModel&, Settings& to);
 std::optional<double> read_keep_alive(Fields&);
 // Whether a request without a text is one to unload its model; then it is answered, or a mistake in it is.
 bool unloads(Call&, Fields&, std::optional<double> keep_alive, bool chat, Refused& no);
-// What a client gets that only wants the model to be loaded, or unloaded.
+// The answer to a request that only loads or unloads a model.
 void answer_without_text(Call&, const std::string& model, const char* reason, bool chat);
 // "format" and the like.
 void read_ollama_common(Fields&, Settings& to);

@@ -9,7 +9,7 @@
 #include "gpu/modules.h"
 #include "gpu/unpacked.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 struct Subject {
   static constexpr const char* kBackend = "cuda";
@@ -33,11 +33,11 @@ struct Subject {
   static constexpr int kErrors = 58, kFunctions = 33;
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu
 
 #include "backends/driver_api/failures_tests.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 TEST(CudaDevices, ThatAreTooOldAreRefused) {
@@ -85,4 +85,4 @@ TEST(CudaErrors, AreThoseOfTheHeader) {
 }
 
 }  // namespace
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

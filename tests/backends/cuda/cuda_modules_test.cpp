@@ -18,7 +18,7 @@
 #include "gpu/unpacked.h"
 #include "support/golden.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 std::string text_of(const KernelCode& k) {
@@ -122,4 +122,4 @@ TEST(MachineCode, IsForTheDevicesThatCanRunIt) {
 }
 
 }  // namespace
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -2,7 +2,7 @@
 #include "backends/cuda/vendor.h"
 #include "gpu/modules.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 std::span<const KernelCode> example_ptx_modules();
 std::span<const KernelCode> rounding_ptx_modules();
 
@@ -13,6 +13,6 @@ struct Subject {
   static const char* symbol(const char* cuda, const char*) { return cuda; }
   static constexpr int kModules = 5;  // of the examples
 };
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu
 
 #include "backends/driver_api/runtime_tests.h"

@@ -7,7 +7,7 @@
 #include "discovery/registry.h"
 #include "gpu/test_device.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 using test::expect_words;
@@ -364,4 +364,4 @@ TEST(Kernels, ThatCannotBeLoadedSayWhich) {
 }
 
 }  // namespace
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -25,19 +25,19 @@ inline const FakeControl& fake(const std::string& variant = "whole") {
 }
 
 // The options, with the fake as the library.
-inline simt::Options options_of(const std::string& lines, const std::string& variant = "whole") {
-  simt::Options o;
-  EXPECT_FALSE(simt::Options::parse(
+inline gpu::Options options_of(const std::string& lines, const std::string& variant = "whole") {
+  gpu::Options o;
+  EXPECT_FALSE(gpu::Options::parse(
       ("library=" + fake_library(variant) + (lines.empty() ? "" : "\n" + lines)).c_str(), &o));
   return o;
 }
 
-inline simt::Failure open_fake(const simt::driver_api::Vendor& vendor, std::unique_ptr<simt::Runtime>* out,
-                               const std::string& lines = "", const std::string& variant = "whole",
-                               int index = 0) {
-  simt::Options options = options_of(lines, variant);
-  simt::driver_api::Gpu gpu;
-  simt::Failure f = simt::driver_api::open_runtime(vendor, index, options, &gpu, out);
+inline gpu::Failure open_fake(const gpu::driver_api::Vendor& vendor, std::unique_ptr<gpu::Runtime>* out,
+                              const std::string& lines = "", const std::string& variant = "whole",
+                              int index = 0) {
+  gpu::Options options = options_of(lines, variant);
+  gpu::driver_api::Gpu gpu;
+  gpu::Failure f = gpu::driver_api::open_runtime(vendor, index, options, &gpu, out);
   EXPECT_FALSE(options.unknown());
   return f;
 }

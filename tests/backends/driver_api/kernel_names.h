@@ -25,9 +25,9 @@ inline std::set<std::string> names_in_kernels_def() {
   return names;
 }
 
-inline std::set<std::string> names_of(std::span<const simt::KernelCode> table) {
+inline std::set<std::string> names_of(std::span<const gpu::KernelCode> table) {
   std::set<std::string> names;
-  for (const simt::KernelCode& k : table) names.emplace(k.name);
+  for (const gpu::KernelCode& k : table) names.emplace(k.name);
   return names;
 }
 

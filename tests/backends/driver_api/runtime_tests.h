@@ -6,7 +6,7 @@
 #include "backends/driver_api/fake.h"
 #include "gpu/example_checks.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 using test::fake;
@@ -186,4 +186,4 @@ TEST(DriverFacts, AreThoseOfTheDevice) {
 }
 
 }  // namespace
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

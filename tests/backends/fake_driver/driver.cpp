@@ -10,10 +10,10 @@
 #include "backends/fake_driver/modules.h"
 #include "gpu/modules.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 std::span<const KernelCode> example_emulator_modules();
 std::span<const KernelCode> rounding_emulator_modules();
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu
 
 // The functions under the vendor's names, so that they can be written once under ours.
 #define EXPORTED __attribute__((visibility("default")))
@@ -54,13 +54,13 @@ struct Module {
   std::vector<std::string> names;
 };
 struct Function {
-  const simt::KernelCode* kernel;
+  const gpu::KernelCode* kernel;
 };
 
-const simt::KernelCode* emulated(const std::string& name) {
+const gpu::KernelCode* emulated(const std::string& name) {
   for (auto table :
-       {simt::emulator_modules(), simt::example_emulator_modules(), simt::rounding_emulator_modules()})
-    for (const simt::KernelCode& k : table)
+       {gpu::emulator_modules(), gpu::example_emulator_modules(), gpu::rounding_emulator_modules()})
+    for (const gpu::KernelCode& k : table)
       if (k.name == name) return &k;
   return nullptr;
 }
@@ -74,7 +74,7 @@ int machine_of(const std::string& architecture) {
   return it == known.end() ? -1 : it->second;
 }
 
-int run(const simt::KernelCode& k, const uint32_t groups[3], const std::vector<uint64_t>& address,
+int run(const gpu::KernelCode& k, const uint32_t groups[3], const std::vector<uint64_t>& address,
         const std::vector<uint8_t>& params) {
   PretendedDevice& d = device();
   if (d.lose_after >= 0 && d.lose_after-- == 0) return d.lost_error;
@@ -323,13 +323,13 @@ int fake_find_function(void** out, void* module, const char* name) {
   if (int e = enter_current(symbols::find_function)) return e;
   for (const std::string& known : static_cast<Module*>(module)->names)
     if (const auto* kernel = known == name ? emulated(name) : nullptr)
-      return *out = const_cast<gimbal::simt::KernelCode*>(kernel), 0;
+      return *out = const_cast<gimbal::gpu::KernelCode*>(kernel), 0;
   return kNotFound;
 }
 int fake_launch(void* function, unsigned x, unsigned y, unsigned z, unsigned lanes_x, unsigned lanes_y,
                 unsigned lanes_z, unsigned, void* stream, void** arguments, void** more) {
   if (int e = enter_current(symbols::launch)) return e;
-  const auto* k = static_cast<const gimbal::simt::KernelCode*>(function);
+  const auto* k = static_cast<const gimbal::gpu::KernelCode*>(function);
   if (!k) return kInvalidHandle;
   if (!arguments || more || lanes_x != k->lanes || lanes_y != 1 || lanes_z != 1 || !x || !y || !z ||
       y > 65535 || z > 65535)

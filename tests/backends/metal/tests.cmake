@@ -1,12 +1,12 @@
 # Further texts for some Metal tests: kernels of the dialect's own tests, and generated texts with one wrong word.
 set(metal ${CMAKE_CURRENT_LIST_DIR})
-set(simt_tests ${CMAKE_CURRENT_SOURCE_DIR}/gpu)
-gimbal_simt_modules(metal_runtime_test msl ${simt_tests}/examples/kernels.def example_)
-gimbal_simt_modules(metal_runtime_test msl ${simt_tests}/rounding/kernels.def rounding_)
+set(gpu_tests ${CMAKE_CURRENT_SOURCE_DIR}/gpu)
+gimbal_gpu_modules(metal_runtime_test msl ${gpu_tests}/examples/kernels.def example_)
+gimbal_gpu_modules(metal_runtime_test msl ${gpu_tests}/rounding/kernels.def rounding_)
 target_sources(metal_runtime_test PRIVATE ${metal}/fake/texts.cpp)
-metal_module_texts(examples ${simt_tests}/examples/kernels.def)
+metal_module_texts(examples ${gpu_tests}/examples/kernels.def)
 metal_texts(metal_runtime_test example ${examples})
-metal_module_texts(rounding ${simt_tests}/rounding/kernels.def)
+metal_module_texts(rounding ${gpu_tests}/rounding/kernels.def)
 metal_texts(metal_runtime_test rounding ${rounding})
 
 # mutants.txt, line by line: the changed text, and what it is as a row of the test's table.
@@ -15,7 +15,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${metal}/mutants.
 set(number 0)
 set(mutants "")
 set(rows "")
-metal_module_texts(texts ${GIMBAL_SIMT_DEF})
+metal_module_texts(texts ${GIMBAL_GPU_DEF})
 foreach(line IN LISTS lines)
   if(line MATCHES "^#" OR NOT line MATCHES "^([a-z0-9_]+) ([a-z0-9_.]+) (.*) => (.*)$")
     continue()

@@ -7,7 +7,7 @@
 #include "gpu/modules.h"
 #include "gpu/unpacked.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 
 struct Subject {
   static constexpr const char* kBackend = "rocm";
@@ -27,11 +27,11 @@ struct Subject {
   static constexpr int kErrors = 37, kFunctions = 32;
 };
 
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu
 
 #include "backends/driver_api/failures_tests.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 TEST(RocmDevices, GetTheCodeOfTheirArchitecture) {
@@ -84,4 +84,4 @@ TEST(RocmDevices, AreNamedByOldLibrariesToo) {
 }
 
 }  // namespace
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

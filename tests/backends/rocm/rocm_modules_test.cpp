@@ -11,7 +11,7 @@
 #include "gpu/modules.h"
 #include "gpu/unpacked.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 namespace {
 
 class CodeObjects : public testing::TestWithParam<const char*> {
@@ -64,4 +64,4 @@ TEST(CodeObjects, OfOtherArchitecturesAreNotThere) {
 }
 
 }  // namespace
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu

@@ -2,7 +2,7 @@
 #include "backends/rocm/vendor.h"
 #include "gpu/modules.h"
 
-namespace gimbal::simt {
+namespace gimbal::gpu {
 std::span<const KernelCode> example_amdgcn_modules(std::string_view);
 std::span<const KernelCode> rounding_amdgcn_modules(std::string_view);
 
@@ -13,6 +13,6 @@ struct Subject {
   static const char* symbol(const char*, const char* hip) { return hip; }
   static constexpr int kModules = 1;  // of the examples
 };
-}  // namespace gimbal::simt
+}  // namespace gimbal::gpu
 
 #include "backends/driver_api/runtime_tests.h"

@@ -11,7 +11,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scripts"))
-import simt_text  # noqa: E402
+import gpu_text  # noqa: E402
 
 INCLUDE = re.compile(r'^#include\s+(\S+)\s*$', re.M)
 
@@ -30,7 +30,7 @@ def flat(folder, name, heads=None):
 
 
 def main(definition, mutants, out):
-    rows = {name: (file, " ".join(flags)) for name, file, flags in simt_text.rows_of(definition)}
+    rows = {name: (file, " ".join(flags)) for name, file, flags in gpu_text.rows_of(definition)}
     folder = os.path.join(os.path.dirname(os.path.abspath(definition)), "kernels")
     with open(mutants, encoding="utf-8") as f:
         entries = [line.rstrip("\n").split(" ;; ") for line in f if line.strip() and not line.startswith("#")]

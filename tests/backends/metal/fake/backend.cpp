@@ -12,6 +12,6 @@ std::span<const CompiledText> engine_texts();  // generated: metal.cmake
 extern "C" const gimbal_backend* gimbal_backend_metal_pretended(void) {
   gimbal::test::know_texts(gimbal::test::engine_texts());
   static constexpr gimbal_backend table =
-      gimbal::BackendTable<gimbal::simt::DeviceOf<gimbal::metal::Api>>::make("metal");
+      gimbal::BackendTable<gimbal::gpu::DeviceOf<gimbal::metal::Api>>::make("metal");
   return &table;
 }

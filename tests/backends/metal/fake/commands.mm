@@ -14,7 +14,7 @@ using gimbal::emulator::Lane;
 
 namespace {
 
-constexpr uint32_t kParams = 9, kStep = 8;  // of the kernels (simt/runtime.h)
+constexpr uint32_t kParams = 9, kStep = 8;  // of the kernels (gpu/runtime.h)
 
 // One dispatch: what was bound when it was encoded.
 struct Dispatch {

@@ -1,0 +1,112 @@
+// gimbal backends (doctor): every backend there is, usable or not, with the reason and what would help; and
+// which device would be used. Nothing but the CPU is opened in this process: a broken driver cannot spoil the
+// report about it.
+#include <chrono>
+
+#include "apps/commands/command.h"
+#include "apps/commands/commands.h"
+#include "apps/options/options.h"
+#include "apps/reports/backends_json.h"
+#include "apps/reports/next_steps.h"
+#include "apps/reports/tell.h"
+#include "apps/toolkit/json.h"
+#include "apps/toolkit/terminal.h"
+#include "discovery/registry.h"
+#include "discovery/summary.h"
+#include "engine/engine.h"
+#include "engine/kernel_names.h"
+
+namespace gimbal {
+namespace {
+
+Json receipt_json(const Reloaded& r) {
+  auto code = [](const Reloaded::Code& c) {
+    return Json{{"plugin", text_or_null(c.plugin)}, {"build", text_or_null(c.build)}};
+  };
+  return {{"backend", r.backend},   {"before", code(r.before)}, {"now", code(r.now)},
+          {"draining", r.draining}, {"devices", r.devices},     {"kernels", r.kernels}};
+}
+
+std::string receipt_text(const Reloaded& r) {
+  auto code = [](const Reloaded::Code& c) {
+    return c.build.empty() ? c.plugin
+                           : format("{} (build {})", c.plugin.empty() ? "built in" : c.plugin, c.build);
+  };
+  const std::string before = code(r.before);
+  return format("{} was replaced\n  before: {}{}\n  now: {}\n  verified: {} kernels on {}\n\n",
+                display_name(r.backend), before.empty() ? "not there" : before,
+                r.draining ? ", in use until its last model is closed" : "", code(r.now), r.kernels,
+                fmt::join(r.devices, ", "));
+}
+
+class BackendsCommand final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.text("--reload", "PLUGIN",
+           "first replace a backend by this plugin file, while the program runs: it is verified, or refused",
+           reload_);
+    declare_choice(a, request_.allow_software, order_);
+  }
+
+  Result<int> run() override {
+    auto order = backend_order(order_);
+    if (!order) return order.error();
+    request_.order = *order;
+    std::optional<Reloaded> reloaded;
+    if (reload_) {
+      Engine engine(backend_registry(), {}, tell_on_stderr(quiet));
+      auto done = engine.reload_backend(*reload_);
+      if (!done) return done.error();
+      reloaded = std::move(*done);
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    const auto reports = discover_backends();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    const auto best = choose_device(reports, request_);
+    std::vector<Variant> variants;
+    if (auto cpu = gimbal::open_device({"cpu", 0, true})) variants = variants_of(*cpu->device);
+    const auto next =
+        next_steps({reports, best, find_models(), gpu_device_files(), find_command("pull") != nullptr});
+    if (json)
+      return print_as_json(reports, best, variants, taken.count(), reloaded, next), exit_code_of(best);
+    if (reloaded) print(printable(receipt_text(*reloaded), true));
+    print_for_people(reports, best, variants);
+    print("\nWhat to do next\n");
+    Table table("ll");
+    for (const NextStep& step : next) table.row({printable(step.command), printable(step.why)});
+    print(table.text("  "));
+    return exit_code_of(best);
+  }
+
+ private:
+  static int exit_code_of(const Result<DeviceChoice>& best) { return best ? kDone : kNoBackend; }
+
+  void print_as_json(const std::vector<BackendReport>& reports, const Result<DeviceChoice>& best,
+                     const std::vector<Variant>& variants, double seconds,
+                     const std::optional<Reloaded>& reloaded, const std::vector<NextStep>& next) const {
+    Json all = backends_json(reports, best, variants, seconds);
+    if (reloaded) all["reloaded"] = receipt_json(*reloaded);
+    for (const NextStep& step : next) all["next"].push_back({{"command", step.command}, {"why", step.why}});
+    print_json(all);
+  }
+
+  void print_for_people(const std::vector<BackendReport>& reports, const Result<DeviceChoice>& best,
+                        const std::vector<Variant>& variants) const {
+    print(printable(backend_summary(reports, best), true));
+    if (best) print(format("  why: {}\n", best->why));
+    std::string line;
+    for (const Variant& v : variants)
+      line += (line.empty() ? "" : ", ") + v.name +
+              (v.missing.empty() ? "" : format(" (no: needs {})", v.missing));
+    if (!line.empty()) print(format("  instruction sets of the CPU's kernels: {}\n", line));
+  }
+
+  SelectionRequest request_;
+  std::optional<std::string> order_, reload_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_backends() { return std::make_unique<BackendsCommand>(); }
+
+}  // namespace gimbal

@@ -1,0 +1,80 @@
+#include "apps/commands/chat_answer.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/json.h"
+#include "chat/reasoning.h"
+
+namespace gimbal {
+namespace {
+
+// Positions that an answer should find free.
+int reserve(const Session& session, int max_tokens) {
+  const int quarter = std::max(1, session.model().context() / 4);
+  return max_tokens >= 0 ? std::min(max_tokens, quarter) : quarter;
+}
+
+}  // namespace
+
+Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, const ChatTemplate& chat,
+                               Conversation& conversation, const ChatSettings& settings,
+                               const ChatSink& sink) {
+  ChatAnswer out;
+  const RenderOptions options = local_time();
+  GenerateSettings generating = settings.generate;
+  std::vector<Token> answered;  // of this answer, before the context was full
+  std::optional<ReasoningSplitter> splitter;
+  if (generating.constraint) generating.constraint->rewind(0);
+
+  for (;;) {
+    auto prompt =
+        chat_prompt(chat, tokenizer, chat_variables(conversation.messages(), settings.think != "off"),
+                    options, settings.parse_special);
+    if (!prompt) return prompt.error();
+    std::vector<Token> tokens = std::move(prompt->tokens);
+    tokens.insert(tokens.end(), answered.begin(), answered.end());
+    const int context = session.model().context();
+    if (int(tokens.size()) + reserve(session, generating.max_tokens) > context) {
+      if (settings.drops_oldest && conversation.drop_oldest()) {
+        out.dropped++;
+        continue;
+      }
+      if (int(tokens.size()) >= context)
+        return Error{
+            Code::Failed,
+            format("the context is full: the conversation takes {} tokens, and the context has room for {}",
+                   tokens.size(), context),
+            "start with a larger 'context', or with a new conversation", reason::kContextFull, "context"};
+    }
+    if (generating.constraint && prompt->opens_reasoning)
+      return Error{Code::Usage,
+                   "the chat template begins every answer with thinking, to which a grammar does not apply",
+                   "give the prompt without a chat", "", "grammar"};
+    if (!splitter) splitter.emplace(prompt->opens_reasoning);
+    const int held = session.keep_common(tokens);
+    auto g = generate(session, tokenizer, std::span(tokens).subspan(size_t(held)), generating,
+                      [&](std::string_view text, Token token) {
+                        const auto part = splitter->push(text);
+                        if (!sink(part.reasoning, part.answer)) return false;
+                        if (!tokenizer.is_control(token)) return true;
+                        const auto rest = splitter->control(tokenizer.piece(token, true));
+                        return sink(rest.reasoning, rest.answer);
+                      });
+    if (!g) return g.error();
+    answered.insert(answered.end(), g->tokens.begin(), g->tokens.end());
+    out.generated = std::move(*g);
+    if (out.generated.finish != Finish::ContextFull || !settings.drops_oldest || !conversation.drop_oldest())
+      break;
+    out.dropped++;  // and the answer continues
+    if (generating.max_tokens >= 0)
+      generating.max_tokens = std::max(0, generating.max_tokens - int(out.generated.tokens.size()));
+  }
+  const auto rest = splitter->finish();
+  if (!rest.reasoning.empty() || !rest.answer.empty()) sink(rest.reasoning, rest.answer);
+  out.text = splitter->answer();
+  out.reasoning = splitter->reasoning();
+  return out;
+}
+
+}  // namespace gimbal

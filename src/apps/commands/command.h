@@ -1,0 +1,54 @@
+// A command declares its options, then runs. One file per command; commands.cpp has the table of
+// commands.
+#pragma once
+#include <memory>
+
+#include "apps/toolkit/arguments.h"
+#include "apps/toolkit/exit_code.h"
+#include "base/result.h"
+
+namespace gimbal {
+
+inline constexpr const char* kModelHelp =
+    "model file, a name listed by `gimbal list`, an address (hf.co/OWNER/REPO:QUANT or a URL), or `default` "
+    "for the built-in model";
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual void declare(Arguments&) = 0;
+  // Called after parsing. Returns the exit code, or the error that main() reports.
+  virtual Result<int> run() = 0;
+
+  bool json = false;        // every command has --json and --quiet
+  bool json_lines = false;  // with --json it prints one line per event
+  bool quiet = false;       // no progress, no notes; still reports errors and device fallbacks
+};
+
+using MakeCommand = std::unique_ptr<Command> (*)();
+
+std::unique_ptr<Command> make_run();
+std::unique_ptr<Command> make_serve();
+std::unique_ptr<Command> make_worker();
+std::unique_ptr<Command> make_embed();
+std::unique_ptr<Command> make_bench();
+std::unique_ptr<Command> make_plan();
+std::unique_ptr<Command> make_explain();
+std::unique_ptr<Command> make_pack();
+std::unique_ptr<Command> make_backends();
+std::unique_ptr<Command> make_kernels();
+std::unique_ptr<Command> make_verify();
+std::unique_ptr<Command> make_pull();
+std::unique_ptr<Command> make_models();
+std::unique_ptr<Command> make_remove();
+std::unique_ptr<Command> make_info();
+std::unique_ptr<Command> make_tokenize();
+std::unique_ptr<Command> make_detokenize();
+std::unique_ptr<Command> make_render_template();
+std::unique_ptr<Command> make_logits();
+std::unique_ptr<Command> make_perplexity();
+std::unique_ptr<Command> make_dequantize();
+std::unique_ptr<Command> make_completion();
+std::unique_ptr<Command> make_manual();
+
+}  // namespace gimbal

@@ -1,0 +1,137 @@
+// gimbal logits: the model's raw output for given tokens, for comparing engines with each other.
+#include <algorithm>
+#include <map>
+
+#include "apps/commands/command.h"
+#include "apps/commands/open_model.h"
+#include "apps/reports/tell.h"
+#include "apps/toolkit/binary_output.h"
+#include "apps/toolkit/json.h"
+#include "apps/toolkit/terminal.h"
+#include "engine/engine.h"
+#include "runtime/sampler.h"
+#include "runtime/session.h"
+
+namespace gimbal {
+namespace {
+
+class Logits final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.model(kModelHelp, model_);
+    a.text("--tokens", "IDS", "token ids, such as 1,403,407; none is added", tokens_);
+    a.text("--positions", "all|last|LIST", "positions to write, in this order, such as 0,3 (default last)",
+           positions_);
+    a.text("-o,--output", "FILE",
+           "output: little-endian float32, one row of vocabulary size per position; -: stdout", output_);
+    gimbal::declare(a, engine_, Needs::Model);
+    a.example("gimbal logits model.gguf --tokens 1,403,407 --positions all -o logits.f32");
+  }
+
+  Result<int> run() override {
+    auto ids = parse_ids("--tokens", tokens_.value_or(""));
+    if (!ids) return ids.error();
+    if (ids->empty())
+      return Error{Code::Usage, "there are no tokens to compute",
+                   "give --tokens IDS, such as --tokens 1,403,407"};
+    auto wanted = wanted_positions(int(ids->size()));
+    if (!wanted) return wanted.error();
+    auto options = engine_options(engine_);
+    if (!options) return options.error();
+    auto source = open_model(model_, engine_, quiet);
+    if (!source) return source.error();
+    if (auto ok = check_generates(*source->file); !ok) return ok.error();
+    auto out = BinaryOutput::open(output_, [&](const std::string& p) { return source->file->is(p); });
+    if (!out) return out.error();
+    const bool all = positions_ && *positions_ == "all";
+    if (all) options->run.logit_rows = std::min<int>(options->run.batch, 32);
+    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    auto loading = engine.load(*source);
+    if (!loading) return loading.error();
+    const LoadedModelPtr loaded = *loading;
+    auto session = Session::create(*loaded->model);
+    if (!session) return session.error();
+    if (int(ids->size()) > (*session)->room())
+      return Error{
+          Code::Usage,
+          format("there are {} tokens, and the context has {} positions", ids->size(), (*session)->room()),
+          format("give --ctx {} or more", ids->size())};
+
+    auto ok = all ? write_all(**session, *ids, *out) : write_some(**session, *ids, *wanted, *out);
+    if (!ok) return ok.error();
+    if (ok = out->close(); !ok) return ok.error();
+    const bool to_file = output_ && *output_ != "-";
+    if (json && to_file)
+      print_json({{"positions", *wanted},
+                  {"vocabulary", loaded->model->config().vocabulary},
+                  {"output", *output_},
+                  {"device", loaded->model->device().id()}},
+                 true);
+    return kDone;
+  }
+
+ private:
+  Result<std::vector<int32_t>> wanted_positions(int count) const {
+    const std::string which = positions_.value_or("last");
+    std::vector<int32_t> all;
+    if (which == "last") return std::vector<int32_t>{count - 1};
+    if (which == "all") {
+      for (int i = 0; i < count; i++) all.push_back(i);
+      return all;
+    }
+    auto list = parse_ids("--positions", which);
+    if (!list)
+      return Error{Code::Usage,
+                   format("--positions must be all, last, or indices with commas between them, not '{}'",
+                          printable(which)),
+                   "for example: --positions 0,3"};
+    if (list->empty()) return Error{Code::Usage, "--positions is empty", "for example: --positions 0,3"};
+    for (int32_t p : *list)
+      if (p >= count)
+        return Error{Code::Usage,
+                     format("--positions has {}, and there are {} tokens: the indices are 0 to {}", p, count,
+                            count - 1),
+                     ""};
+    return list;
+  }
+
+  static Status write_all(Session& session, const std::vector<int32_t>& ids, BinaryOutput& out) {
+    Status written = Done{};
+    auto ok = session.advance(ids, Session::Wanted::All, [&](size_t, std::span<const float> row) {
+      if (written) written = check_logits(row);
+      if (written) written = out.write(row.data(), row.size_bytes());
+    });
+    return ok ? written : ok;
+  }
+
+  // Only the requested rows are computed: the tokens are split after each of them.
+  static Status write_some(Session& session, const std::vector<int32_t>& ids,
+                           const std::vector<int32_t>& wanted, BinaryOutput& out) {
+    std::map<int32_t, std::vector<float>> rows;
+    for (int32_t p : wanted) rows[p];
+    size_t begin = 0;
+    for (auto& [position, row] : rows) {
+      const std::span<const int32_t> part(ids.data() + begin, size_t(position) + 1 - begin);
+      auto ok = session.advance(
+          part, Session::Wanted::Last,
+          [&row = row](size_t, std::span<const float> logits) { row.assign(logits.begin(), logits.end()); });
+      if (!ok) return ok;
+      begin = size_t(position) + 1;
+    }
+    for (const auto& [position, row] : rows)
+      if (auto ok = check_logits(row); !ok) return ok;
+    for (int32_t p : wanted)
+      if (auto ok = out.write(rows[p].data(), rows[p].size() * sizeof(float)); !ok) return ok;
+    return Done{};
+  }
+
+  std::string model_;
+  std::optional<std::string> tokens_, positions_, output_;
+  CommonOptions engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_logits() { return std::make_unique<Logits>(); }
+
+}  // namespace gimbal

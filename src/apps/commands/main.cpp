@@ -1,0 +1,129 @@
+// gimbal COMMAND: finds the command, lets it read its options, and turns its failure into words and an exit
+// code.
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "apps/commands/commands.h"
+#include "apps/toolkit/json.h"
+#include "apps/toolkit/terminal.h"
+#include "apps/toolkit/wording.h"
+#include "base/text.h"
+#include "engine/backend_places.h"
+#include "fetch/pull_event.h"
+
+namespace gimbal {
+namespace {
+
+std::string overview() {
+  std::string out =
+      "gimbal runs language models (GGUF files) on this machine, and says what computes them and "
+      "why.\n\nUsage: gimbal COMMAND [options]\n";
+  const char* group = "";
+  for (const CommandRow& row : all_commands()) {
+    if (std::strcmp(group, row.group) != 0) out += format("\n{}:\n", group = row.group);
+    out += format("  {:<18} {}\n", *row.alias ? format("{}, {}", row.name, row.alias) : row.name, row.help);
+  }
+  return out +
+         "\n  gimbal run -p \"Once upon a time\"        a story from the model inside the program\n"
+         "  gimbal run model.gguf                   a conversation with your own model\n\n"
+         "`gimbal help COMMAND` lists the options of a command.\n";
+}
+
+// `lines`: the command's output has JSON on each line.
+int report(const Error& error, bool json, bool lines = false) {
+  const Error e = worded(error);
+  std::string text = "error: " + printable(e.message, true) + "\n";
+  if (!e.remedy.empty()) text += "  " + printable(e.remedy, true) + "\n";
+  flush_output();
+  fwrite(text.data(), 1, text.size(), stderr);
+  if (json)
+    print_json({{"error", {{"code", name_of(e.code)}, {"message", e.message}, {"remedy", e.remedy}}}}, lines);
+  return e.reason == std::string_view(reason::kCancelled) ? int(kInterrupted) : exit_code(e.code);
+}
+
+// What other programs call it, and a model where a command is expected.
+std::string hint(const std::string& word) {
+  for (const auto& [theirs, ours] : {std::pair("ls", "gimbal list"),
+                                     {"download", "gimbal pull"},
+                                     {"remove", "gimbal rm"},
+                                     {"show", "gimbal info MODEL"},
+                                     {"chat", "gimbal run MODEL"},
+                                     {"generate", "gimbal run MODEL -p TEXT"},
+                                     {"ps", "gimbal backends"}})
+    if (word == theirs) return format("here that is `{}`", ours);
+  if (word == "quantize" || word == "convert" || word == "create")
+    return "gimbal makes no model files; convert with the tools of llama.cpp";
+  if (word.ends_with(".gguf") || word.ends_with(".GGUF") || word.find('/') != std::string::npos)
+    return format("to run a model, write `gimbal run {}`", word);
+  return "";
+}
+
+Error unknown_command(const std::string& word) {
+  std::vector<std::string> known{"help"};
+  for (const CommandRow& row : all_commands()) {
+    known.push_back(row.name);
+    if (*row.alias) known.push_back(row.alias);
+  }
+  std::string help = hint(word);
+  const auto similar = help.empty() ? nearest(word, known) : std::nullopt;
+  if (similar) help = format("did you mean `gimbal {}`?", *similar);
+  return {Code::Usage, format("there is no command {}", gimbal::quoted(word)),
+          help + (help.empty() ? "" : "; ") + "`gimbal help` lists all commands"};
+}
+
+int dispatch(std::vector<std::string> args) {
+  bool json = false;
+  for (const std::string& a : args) json = json || a == "--json";
+  if (args.empty()) return print(overview()), kDone;
+  std::string name = args[0];
+  args.erase(args.begin());
+  if (name == "--version" || name == "-V" || name == "version")
+    return print("gimbal " GIMBAL_VERSION "\n"), kDone;
+  if (name == "help" || name == "--help" || name == "-h") {
+    if (args.empty()) return print(overview()), kDone;
+    if (args.size() > 1)
+      return report({Code::Usage, format("unexpected argument {}", gimbal::quoted(args[1])),
+                     "`gimbal help COMMAND` takes one command"},
+                    json);
+    name = args[0];
+    args = {"--help"};
+  }
+  if (name == "--list-backends") name = "backends";
+  const CommandRow* row = find_command(name);
+  if (!row) return report(unknown_command(name), json);
+
+  use_backends(backend_places());
+  auto [command, arguments] = declare(*row);
+  if (auto ok = arguments->parse(std::move(args)); !ok) return report(ok.error(), json);
+  if (arguments->help_wanted()) return print(arguments->help()), kDone;
+  auto code = command->run();
+  return code ? *code : report(code.error(), json, command->json_lines);
+}
+
+int finish(int code) {
+  if (flush_output()) return code;
+  if (!reader_gone()) note(format("error: cannot write the output: {}", std::strerror(errno)));
+  return code ? code : int(kFailed);
+}
+
+}  // namespace
+}  // namespace gimbal
+
+int main(int argc, char** argv) {
+  // A reader that goes away shows up as a failed write, which ends the command in order.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // the same for a file that may not grow (ulimit -f)
+  try {
+    return gimbal::finish(gimbal::dispatch({argv + (argc > 0), argv + argc}));
+  } catch (const std::bad_alloc&) {
+    gimbal::note("error: out of memory\n  close other programs, or use a smaller model or a shorter context");
+    return gimbal::kOutOfMemory;
+  } catch (const std::exception& e) {
+    gimbal::note(gimbal::format(
+        "error: internal error: {}\n  this is a bug of gimbal; please report it with the command line",
+        e.what()));
+    return gimbal::kFailed;
+  }
+}

@@ -1,0 +1,91 @@
+// gimbal models: the model files on this machine, with facts from their headers.
+#include <algorithm>
+#include <map>
+
+#include "apps/commands/command.h"
+#include "apps/toolkit/json.h"
+#include "apps/toolkit/terminal.h"
+#include "engine/model_catalog.h"
+#include "files/gguf.h"
+#include "model/arch.h"
+#include "model/embedded_model.h"
+
+namespace gimbal {
+namespace {
+
+// The format that most of a file's bytes have.
+std::string format_of(const ModelSource& file) {
+  std::map<std::string_view, uint64_t> bytes;
+  for (const StoredTensor& t : file.tensors()) bytes[stored_name(t)] += t.stored;
+  const auto most =
+      std::max_element(bytes.begin(), bytes.end(), [](auto& a, auto& b) { return a.second < b.second; });
+  return most == bytes.end() ? "" : std::string(most->first);
+}
+
+class ModelsCommand final : public Command {
+ public:
+  void declare(Arguments& a) override { a.example("GIMBAL_MODELS=/data/models:$HOME/gguf gimbal list"); }
+
+  Result<int> run() override {
+    Catalog catalog = find_models();
+    Table table("lrllll");
+    table.row({bold("NAME"), bold("SIZE"), bold("FORMAT"), bold("ARCHITECTURE"), bold("FROM"), bold("PATH")});
+    Json list = Json::array();
+    std::string unreadable;
+    auto add = [&](const CatalogEntry& e, const Result<ModelSource>& file) {
+      std::string arch =
+          file ? std::string(file->metadata().string("general.architecture").value_or("")) : "";
+      const std::string type = file ? format_of(*file) : "";
+      const bool runs = file && configure(*file);  // header alone
+      Json j{{"name", e.name},
+             {"source", e.source},
+             {"path", e.path.empty() ? Json() : Json(e.path)},
+             {"bytes", e.bytes},
+             {"format", type.empty() ? Json() : Json(type)},
+             {"architecture", arch.empty() ? Json() : Json(arch)},
+             {"supported", runs}};
+      if (!file) j["error"] = {{"code", name_of(file.error().code)}, {"message", file.error().message}};
+      list.push_back(std::move(j));
+      if (!file)
+        unreadable += gimbal::format("  {}\n", printable(file.error().message));  // it names the file
+      std::string what = file ? printable(arch) + (runs ? "" : " (not supported yet)") : "unreadable";
+      table.row({printable(e.name), human_bytes(e.bytes), type, what, e.source,
+                 e.path.empty() ? "-" : printable(e.path)});
+    };
+    const Bytes inside = embedded_model();
+    add({std::string(kEmbeddedModelName), "inside the program", "", inside.size()},
+        parse_gguf(inside, "the model inside the program"));
+    for (CatalogEntry& e : catalog.entries) {
+      auto file = open_gguf(e.path);
+      if (file) e.bytes = file->file_bytes();  // of all parts
+      add(e, file);
+    }
+    if (!catalog.complete && !quiet)
+      note("note: a folder has more files than are looked at; the list is not complete");
+    constexpr size_t kNamed = 5;
+    for (size_t i = 0; i < std::min(catalog.skipped.size(), kNamed) && !quiet; i++)
+      note("note: not looked into: " + printable(catalog.skipped[i]));
+    if (catalog.skipped.size() > kNamed && !quiet)
+      note(format("note: nor into {} more folders", catalog.skipped.size() - kNamed));
+    if (json) {
+      print_json({{"models", std::move(list)},
+                  {"places", catalog.places},
+                  {"skipped", catalog.skipped},
+                  {"complete", catalog.complete}});
+    } else {
+      print(table.text());
+      if (!unreadable.empty()) print("\nUnreadable:\n" + unreadable);
+      if (catalog.entries.empty() && !quiet)
+        note(
+            "No files were found. `gimbal pull hf.co/OWNER/REPO` fetches one; or put a .gguf file into this "
+            "folder, or name folders: GIMBAL_MODELS=/data/models gimbal list");
+    }
+    return kDone;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_models() { return std::make_unique<ModelsCommand>(); }
+
+}  // namespace gimbal

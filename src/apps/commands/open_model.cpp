@@ -1,0 +1,63 @@
+#include "apps/commands/open_model.h"
+
+#include "files/ternary_layout.h"
+
+namespace gimbal {
+namespace {
+
+bool is_to_be_fetched(const std::string& model, const Result<FoundModel>& found) {
+  return is_address(model) && !found && found.error().reason == std::string_view(reason::kNotFetched);
+}
+
+PullConsole::To told(bool quiet) { return quiet ? PullConsole::To::Nobody : PullConsole::To::People; }
+
+}  // namespace
+
+Result<ModelFile> header_of(const Pull& pull, const ModelFileOptions& options) {
+  auto ternary = ternary_choice(options.kernel_config);
+  if (!ternary) return ternary.error();
+  return model_file(pull.address().name(), pull.files()[0].place.path, pull.header(*ternary), options);
+}
+
+Result<ModelFile> open_header(const std::string& model, const ModelFileOptions& options, bool quiet) {
+  if (!is_to_be_fetched(model, find_model(model))) return open_model_file(model, options);
+  struct Held {  // in the order in which they depend on each other
+    explicit Held(PullConsole::To to) : console(to) {}
+    PullConsole console;
+    std::unique_ptr<Pull> pull;
+    std::shared_ptr<const ModelSource> file;
+  };
+  auto held = std::make_shared<Held>(told(quiet));
+  auto pull = Pull::resolve(model, {}, held->console);
+  if (!pull) return pull.error();
+  held->pull = std::move(*pull);
+  auto source = header_of(*held->pull, options);
+  if (!source) return source.error();
+  held->file = std::move(source->file);
+  source->file = std::shared_ptr<const ModelSource>(held, held->file.get());
+  return source;
+}
+
+Result<ModelFile> open_model(const std::string& model, const CommonOptions& common, bool quiet) {
+  const ModelFileOptions options = file_options(common);
+  if (!is_to_be_fetched(model, find_model(model))) return open_model_file(model, options);
+  auto wanted = engine_options(common);
+  if (!wanted) return wanted.error();
+  PullConsole console(told(quiet));
+  auto pull = Pull::resolve(model, {}, console);
+  if (!pull) return pull.error();
+  if (!quiet)
+    note(format("{} is not on this machine yet: {} are fetched, of {}", printable((*pull)->address().name()),
+                human_bytes((*pull)->missing()), printable((*pull)->files()[0].name)));
+  if (auto header = header_of(**pull, options)) {
+    const Outlook o = outlook(*header, std::move(*wanted));
+    if (!quiet) note(o.text);
+    if (!o.fits) return o.fits.error();
+  } else if (header.error().code != Code::Unsupported) {
+    return header.error();
+  }
+  if (auto path = (*pull)->fetch(); !path) return path.error();
+  return open_model_file(model, options);
+}
+
+}  // namespace gimbal

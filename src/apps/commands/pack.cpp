@@ -1,0 +1,53 @@
+// gimbal pack: keeps a model's weights as the device lays them out, for starts that map them.
+#include "apps/commands/command.h"
+#include "apps/commands/open_model.h"
+#include "apps/reports/tell.h"
+#include "apps/toolkit/json.h"
+#include "apps/toolkit/terminal.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "engine/packed.h"
+
+namespace gimbal {
+namespace {
+
+class Pack final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.model(kModelHelp, model_);
+    a.flag("--cache", "write to the cache folder, not beside the model's file", cache_);
+    gimbal::declare(a, engine_setting("threads"), engine_);
+    gimbal::declare(a, engine_setting("kernel_config"), engine_);
+    a.example("gimbal pack model.gguf");
+  }
+
+  Result<int> run() override {
+    engine_.backend = kHostBackend, engine_.packed = Packed::Off;
+    auto options = engine_options(engine_);
+    if (!options) return options.error();
+    auto source = open_model(model_, engine_, quiet);
+    if (!source) return source.error();
+    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    auto loaded = engine.load(*source);
+    if (!loaded) return loaded.error();
+    auto path = pack_weights(**loaded, cache_);
+    if (!path) return path.error();
+    const Model& m = *(*loaded)->model;
+    const uint64_t bytes = m.plan().last().memory.weights;
+    if (json)
+      print_json({{"model", source->name}, {"path", *path}, {"bytes", bytes}, {"device", m.device().id()}});
+    else print(format("{}: {} as {} lays them out\n", printable(*path), human_bytes(bytes), m.device().id()));
+    return kDone;
+  }
+
+ private:
+  std::string model_;
+  bool cache_ = false;
+  CommonOptions engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_pack() { return std::make_unique<Pack>(); }
+
+}  // namespace gimbal

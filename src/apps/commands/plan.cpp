@@ -1,0 +1,128 @@
+// gimbal plan: the memory that a model will take, by kind and device, from its header alone.
+#include <algorithm>
+
+#include "apps/commands/command.h"
+#include "apps/commands/plan_model.h"
+#include "apps/reports/run_report.h"
+#include "apps/reports/tell.h"
+#include "apps/toolkit/json.h"
+#include "apps/toolkit/terminal.h"
+#include "engine/report_json.h"
+#include "runtime/memory_check.h"
+
+namespace gimbal {
+namespace {
+
+class Plan final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.model(kModelHelp, model_);
+    a.text("--draft", "auto|off|ngram|mtp|MODEL", "with what these drafts take, as in `run` (default off)",
+           draft_);
+    gimbal::declare(a, engine_, Needs::Model);
+    a.example("gimbal plan model.gguf --ctx 32768");
+  }
+
+  Result<int> run() override {
+    auto planned = plan_model(model_, engine_, quiet, &Engine::plan, draft_.value_or("off"));
+    if (!planned) return planned.error();
+    Status fits = planned->draft ? check_memory(*planned->draft->source.file, planned->draft->plan) : Done{};
+    if (fits) fits = check_memory(*planned->model.source.file, planned->model.plan);
+    if (!fits) fits = worded(fits.error());
+    if (json) print_as_json(*planned, fits);
+    else print_for_people(*planned, fits);
+    return !fits && engine_.strict ? kOutOfMemory : kDone;
+  }
+
+ private:
+  void print_as_json(const Planned& planned, const Status& fits) const {
+    const PlannedModel& p = planned.model;
+    PlanReport r = plan_report(p.source.name, p.plan);
+    if (planned.draft) {
+      r.draft_model = planned.draft->source.name;
+      r.draft_memory = memory_report(planned.draft->plan);
+    }
+    r.placement = worded_placement(p.plan, p.opened), r.fallbacks = sentences(p.fallbacks);
+    r.fits = bool(fits);
+    if (!fits) r.remedy = fits.error().remedy;
+    print_json(report_json(r));
+  }
+
+  void print_for_people(const Planned& planned, const Status& fits) const {
+    const PlannedModel& p = planned.model;
+    const ModelPlan& b = p.plan;
+    Table head("ll");
+    head.row({"model", format("{} ({}, {} layers, file of {})", printable(p.source.name), b.config.arch,
+                              b.config.layers, human_bytes(p.source.file->file_bytes()))});
+    const std::vector<MemoryUse> uses = memory_uses(b);
+    for (const MemoryUse& u : uses) {
+      if (!u.device) continue;
+      const gimbal_device_info d = u.device->describe();
+      head.row({"device", format("{}, {}: {} free of {}", u.device->id(), printable(d.name ? d.name : ""),
+                                 human_bytes(u.sum.free), human_bytes(d.memory_total))});
+    }
+    head.row({"context",
+              format("{} positions (trained on {}), prompts in batches of {}, KV cache in {}",
+                     b.options.context, b.config.context, b.options.batch, info(b.options.cache_type).name)});
+    for (const std::string& line : placement_lines(p)) head.row({"placement", line});
+    for (const std::string& line : packed_lines(b)) head.row({"weights", line});
+    if (planned.draft)
+      head.row({"drafts", format("by {}, loaded before; what it takes is not counted as free",
+                                 printable(planned.draft->source.name))});
+    print(head.text());
+    for (const MemoryUse& u : uses) print_use(u, "");
+    if (planned.draft)
+      for (const MemoryUse& u : memory_uses(planned.draft->plan)) print_use(u, " for drafts");
+    if (fits) {
+      std::string free;
+      for (const MemoryUse& u : uses)
+        if (u.device)
+          free += format("{}{}{}", free.empty() ? "" : ", ", human_bytes(u.sum.free - u.sum.total()),
+                         b.split() ? " on " + u.device->id() : "");
+      print(format("\nIt fits: {} would stay free. Nothing more is allocated while it runs.\n", free));
+      return;
+    }
+    std::string lack;
+    // What drafts is loaded first, so that it is what lacks memory first. The host is last: what its devices
+    // lack needs no second word.
+    const bool drafts = planned.draft && !gimbal::fits(planned.draft->plan);
+    for (const MemoryUse& u : drafts ? memory_uses(planned.draft->plan) : uses)
+      if (u.sum.total() > u.sum.free && (u.device || lack.empty()))
+        lack += format("{}{} more would be needed{}", lack.empty() ? "" : ", ",
+                       human_bytes(u.sum.total() - u.sum.free),
+                       !u.device   ? " on this machine"
+                       : b.split() ? " on " + u.device->id()
+                                   : "");
+    print(format("\nIt does not fit: {}.\n  {}\n", lack, fits.error().remedy));
+  }
+
+  static void print_use(const MemoryUse& u, const char* what) {
+    const MemoryPlan& m = u.sum;
+    if (!u.device) {
+      print(format("\nThis machine's own memory{}: {} in all, {} of it for the conversation, {} free\n", what,
+                   human_bytes(m.total()), human_bytes(m.sessions), human_bytes(m.free)));
+      return;
+    }
+    print("\n" + bold(format("Memory on {}{}", u.device->id(), what)) + "\n");
+    Table t("lrr");
+    auto row = [&](const char* what, uint64_t bytes) {
+      t.row({what, human_bytes(bytes), format("{} bytes", bytes)});
+    };
+    row("weights", m.weights), row("KV cache", m.cache), row("activations", m.activations);
+    row("step data", m.step), row("output", m.output);
+    if (m.scratch) row("scratch", m.scratch);
+    row("total", m.total());
+    if (m.transfer) row("of it hand-over", m.transfer);
+    print(t.text("  "));
+  }
+
+  std::string model_;
+  std::optional<std::string> draft_;
+  CommonOptions engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_plan() { return std::make_unique<Plan>(); }
+
+}  // namespace gimbal

@@ -1,0 +1,38 @@
+#include "apps/commands/plan_model.h"
+
+#include "apps/commands/open_model.h"
+#include "apps/reports/tell.h"
+#include "base/format.h"
+#include "engine/drafts.h"
+
+namespace gimbal {
+
+Result<Planned> plan_model(const std::string& model, const CommonOptions& common, bool quiet,
+                           Result<PlannedModel> (Engine::*plan)(const ModelFile&), const std::string& draft) {
+  auto options = engine_options(common);
+  if (!options) return options.error();
+  auto source = open_header(model, file_options(common), quiet);
+  if (!source) return source.error();
+  auto tokenizer = Tokenizer::create(source->file->metadata());
+  auto drafts = plan_drafts(backend_registry(), *options, *source, draft, tell_on_stderr(quiet));
+  if (!drafts) return drafts.error();
+  Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+  auto planned = (engine.*plan)(*source);
+  if (!planned) return planned.error();
+  return Planned{std::move(*drafts), std::move(*planned), tokenizer ? std::move(*tokenizer) : nullptr};
+}
+
+std::vector<std::string> placement_lines(const PlannedModel& p) {
+  const ModelPlan& b = p.plan;
+  if (!b.split()) {
+    const Stage& only = b.stages[0];
+    return {format("all {} layers on {} ({})", b.config.layers, only.device->id(),
+                   only.why.empty() ? p.opened.why : with_options(only.why))};
+  }
+  std::vector<std::string> lines;
+  for (const Stage& stage : b.stages)
+    lines.push_back(format("{} on {} ({})", contents(stage), stage.device->id(), with_options(stage.why)));
+  return lines;
+}
+
+}  // namespace gimbal

@@ -1,0 +1,174 @@
+// gimbal serve: models behind the APIs that other programs speak.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "apps/commands/command.h"
+#include "apps/commands/open_model.h"
+#include "apps/options/serving_options.h"
+#include "apps/reports/backends_json.h"
+#include "apps/reports/tell.h"
+#include "apps/serving/http_service.h"
+#include "apps/toolkit/terminal.h"
+#include "base/clock.h"
+#include "base/folders.h"
+#include "model/embedded_model.h"
+#include "server/api/text.h"
+#include "server/remote_model.h"
+
+namespace gimbal {
+namespace {
+
+std::string backends_text() {
+  const double begin = now();
+  const auto reports = discover_backends();
+  const auto best = choose_device(reports, {});
+  std::vector<Variant> variants;
+  if (auto cpu = open_device({"cpu", 0, true})) variants = variants_of(*cpu->device);
+  return api::dump(backends_json(reports, best, variants, now() - begin));
+}
+
+// What POST /v1/backends/reload does. A backend that computes a model now and would be of no use is found
+// before anything is exchanged.
+Result<std::string> reload_backends(LoadedModels& models) {
+  const auto reports = discover_backends();
+  for (const ServedModelPtr& model : models.loaded())
+    for (const DeviceUse& used : model->devices())
+      for (const BackendReport& r : reports)
+        if (used.device.starts_with(r.backend + ":") && !r.available)
+          return Error{
+              Code::NoBackend,
+              format("{} computes {}, and would not be there now: {}", used.device, model->id(), r.message),
+              r.remedy};
+  if (auto ok = models.renew(); !ok) {
+    if (ok.error().code != Code::Unsupported) note("the workers do not come back: " + ok.error().message);
+    return ok.error();
+  }
+  note("the workers were exchanged, for the code of the backends that is there now");
+  return backends_text();
+}
+
+class Serve final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.models(kModelHelp, models_);
+    gimbal::declare(a, http_, "the port (default 8080); 0: any that is free");
+    a.section("Configuration");
+    a.configurable();
+    a.section("Models");
+    a.text(
+        "--workers", "LIST",
+        "devices that answer together, a worker process each: cpu,cuda:0 (default: one worker, on the device "
+        "chosen below); none: this process computes",
+        workers_);
+    a.whole("--keep-alive", "SECONDS", "unload a model that nobody asked for so long (default: never)",
+            keep_alive_, 1, 1 << 30);
+    gimbal::declare(a, load_);
+    gimbal::declare(a, engine_, Needs::Model);
+    a.example("gimbal serve model.gguf --port 8080");
+    a.example("gimbal serve llama.gguf qwen.gguf --keep-alive 600");
+    a.example("GIMBAL_API_KEY=secret gimbal serve model.gguf --host 0.0.0.0");
+    a.example("curl http://127.0.0.1:8080/v1/models");
+  }
+
+  Result<int> run() override {
+    if (auto ok = apply(http_); !ok) return ok.error();
+    auto settings = load_settings(load_, engine_);
+    if (!settings) return settings.error();
+    settings->models = std::max(1, int(models_.size()));
+    auto serving = serving_options(*settings);
+    if (!serving) return serving.error();
+    if (quiet) serving->planned = {};
+    std::vector<ModelFile> files;
+    if (models_.empty()) models_.push_back("default");
+    for (const std::string& name : models_) {
+      auto file = open_model(name, engine_, quiet);
+      if (!file) return file.error();
+      files.push_back(std::move(*file));
+    }
+    auto devices = worker_devices();
+    if (!devices) return devices.error();
+
+    HttpService service(http_, json, quiet);
+    std::atomic<api::Services*> told{nullptr};
+    const auto memory = std::make_shared<PromisedMemory>();
+    // A baseline: what this process has in memory before it loads a model (--workers none).
+    const auto itself = memory->worker("", false);
+    itself->is_process(getpid());
+    itself->plans({});
+    if (devices->empty()) serving->memory = memory;
+    const auto load = [&](const std::string& id, const ModelFile& source) -> Result<ServedModelPtr> {
+      if (devices->empty()) {
+        const auto turn = memory->turn_to_load();
+        return load_local_model(backend_registry(), id, source, *serving, tell_on_stderr(quiet));
+      }
+      RemoteOptions remote{{program_path(), "worker"}, worker_loads(source, *settings, *devices), {}, memory};
+      remote.replaced = [&told, id](size_t, const std::string& why) {
+        if (api::Services* s = told) s->worker_restarts++;
+        note(format("a worker of {} was lost ({}); another one goes on with its answers", id, why));
+      };
+      auto loaded = load_remote_model(id, source, std::move(remote));
+      // A failure of the first model ends the server with that error.
+      if (const api::Services* s = told; !loaded && s && s->ready)
+        note(format("{} cannot be loaded: {}", id, loaded.error().message));
+      return loaded;
+    };
+    auto models = LoadedModels::create(std::move(files), keep_alive_.value_or(0), load, embedded_model());
+    if (!models) return models.error();
+    api::Services services{**models, GIMBAL_VERSION, backends_text};
+    services.reload_backends = [&] { return reload_backends(**models); };
+    told = &services;
+    const Status served = service.run(**models, services);
+    models->reset();  // running requests still report to `services`
+    if (!served) return served.error();
+    return kDone;
+  }
+
+ private:
+  // The devices of workers; "": chosen by the other options. No items: this process computes.
+  Result<std::vector<std::string>> worker_devices() const {
+    if (!workers_) return std::vector<std::string>{""};
+    if (*workers_ == "none") return std::vector<std::string>{};
+    if (engine_.backend != "auto" || engine_.device || engine_.split_list)
+      return Error{Code::Usage, "--workers chooses the devices, and so do --backend, --device and --split",
+                   "give only one of them"};
+    const std::vector<std::string> all = split(*workers_, ',');
+    for (const std::string& one : all)
+      if (!DeviceLocation::parse(one))
+        return Error{
+            Code::Usage, format("--workers: {} is no device", gimbal::quoted(one)),
+            "write devices with commas between, such as cpu,cuda:0,cuda:1; `gimbal backends` lists them"};
+    return all;
+  }
+
+  std::vector<wire::Load> worker_loads(const ModelFile& source, const LoadSettings& settings,
+                                       const std::vector<std::string>& devices) const {
+    std::vector<wire::Load> all;
+    for (const std::string& device : devices) {
+      wire::Load w{source.path.empty() ? "default" : source.path, settings, 0, quiet, http_.log_json};
+      if (const auto at = DeviceLocation::parse(device)) {
+        w.settings.devices.backend = at->backend;
+        if (at->backend != kHostBackend) w.settings.devices.device = at->index;
+      }
+      // So many processes count the same memory as free.
+      w.settings.together = int(std::count(devices.begin(), devices.end(), device));
+      all.push_back(std::move(w));
+    }
+    return all;
+  }
+
+  std::vector<std::string> models_;
+  std::optional<std::string> workers_;
+  std::optional<int> keep_alive_;
+  HttpOptions http_;
+  LoadOptions load_;
+  CommonOptions engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_serve() { return std::make_unique<Serve>(); }
+
+}  // namespace gimbal

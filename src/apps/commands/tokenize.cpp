@@ -1,0 +1,59 @@
+// gimbal tokenize: text to token ids, with the tokenizer of a model file.
+#include "apps/commands/command.h"
+#include "apps/commands/open_model.h"
+#include "apps/toolkit/input_text.h"
+#include "apps/toolkit/json.h"
+#include "apps/toolkit/terminal.h"
+#include "tokenizer/tokenizer.h"
+
+namespace gimbal {
+namespace {
+
+class Tokenize final : public Command {
+ public:
+  void declare(Arguments& a) override {
+    a.model(kModelHelp, model_);
+    a.text("--text", "TEXT", "the text to tokenize; without --text and --file it is read from stdin", text_);
+    a.text("-f,--file", "FILE", "read the text from a file, byte for byte; -: stdin", file_);
+    a.flag("--no-bos", "do not add the token that begins a text (BOS)", no_bos_);
+    a.flag("--no-special", "treat special tokens in the text as plain text", no_special_);
+    a.flag("--ids", "print only the ids, on one line", ids_);
+    a.example("gimbal tokenize --text \"Once upon a time\"");
+  }
+
+  Result<int> run() override {
+    auto text = input();
+    if (!text) return text.error();
+    auto source = open_header(model_, {}, quiet);
+    if (!source) return source.error();
+    auto tokenizer = Tokenizer::create(source->file->metadata());
+    if (!tokenizer) return tokenizer.error();
+    const auto ids = (*tokenizer)->encode(*text, {.add_bos = !no_bos_, .parse_special = !no_special_});
+    if (json) return print_json({{"tokens", ids}}, true), kDone;
+    if (ids_) return print(format("{}\n", fmt::join(ids, ","))), kDone;
+    for (Token id : ids) print(format("{}\t'{}'\n", id, printable((*tokenizer)->piece(id, true))));
+    return kDone;
+  }
+
+ private:
+  Result<std::string> input() const {
+    if (text_ && file_)
+      return Error{Code::Usage, "--text and --file both give a text", "give only one of them"};
+    if (text_) return *text_;
+    if (file_) return read_text(*file_);
+    if (stdin_is_terminal())
+      return Error{Code::Usage, "there is no text to tokenize",
+                   "give --text TEXT or --file FILE, or write the text to stdin"};
+    return read_text("-");
+  }
+
+  std::string model_;
+  std::optional<std::string> text_, file_;
+  bool no_bos_ = false, no_special_ = false, ids_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_tokenize() { return std::make_unique<Tokenize>(); }
+
+}  // namespace gimbal

@@ -1,0 +1,20 @@
+// The sampling options: the same in every program that generates.
+#pragma once
+#include <optional>
+
+#include "apps/toolkit/arguments.h"
+#include "runtime/sampler.h"
+
+namespace gimbal {
+
+struct SamplingOptions {
+  SamplerSettings settings;
+  std::optional<uint64_t> seed;
+
+  void declare(Arguments&);  // in their own section
+  // Call it after parsing: fills in `settings`, with a random seed if none was given. Errors: Usage for
+  // values out of range.
+  Status finish();
+};
+
+}  // namespace gimbal

@@ -1,0 +1,141 @@
+#include "apps/reports/run_report.h"
+
+#include <algorithm>
+#include <set>
+
+#include "apps/reports/receipt_rows.h"
+#include "apps/reports/tell.h"
+#include "apps/toolkit/json.h"
+#include "apps/toolkit/terminal.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "engine/report_json.h"
+#include "files/packed_file.h"
+#include "runtime/memory_check.h"
+
+namespace gimbal {
+namespace {
+
+double rate(double tokens, double seconds) { return seconds > 0 ? tokens / seconds : 0; }
+
+// The first token's numbers came with the prompt: generating takes one step less than there are tokens.
+double generation_rate(const Generated& g) {
+  return g.tokens.size() < 2 ? 0 : rate(double(g.tokens.size() - 1), g.generate_seconds);
+}
+
+}  // namespace
+
+size_t device_count(const ModelPlan& b) {
+  std::set<const Device*> all;
+  for (const Stage& p : b.stages) all.insert(p.device);
+  return all.size();
+}
+
+std::vector<PlacedLayers> worded_placement(const ModelPlan& b, const OpenedDevice& opened) {
+  std::vector<PlacedLayers> all = placement(b);
+  for (PlacedLayers& p : all) p.reason = p.reason.empty() ? reason_of(opened) : with_options(p.reason);
+  return all;
+}
+
+std::vector<std::string> packed_lines(const ModelPlan& b) {
+  std::vector<std::string> all;
+  for (const Stage& p : b.stages)
+    if (p.packed)
+      all.push_back(format("{}{}, mapped from {}", b.split() ? p.device->id() + ": " : "",
+                           human_bytes(p.memory.weights), gimbal::quoted(p.packed->path())));
+  return all;
+}
+
+std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t seed,
+                      const std::vector<ReceiptLine>& before) {
+  const ModelPlan& b = loaded.model->plan();
+  Table t("ll");
+  if (b.split()) {
+    for (const Stage& p : b.stages)
+      t.row({"device", format("{}: {} ({})", p.device->id(), contents(p), with_options(p.why))});
+  } else {
+    const Device& d = b.device();
+    const gimbal_device_info about = d.describe();
+    t.row({"device", format("{}, {} ({})", d.id(), about.name ? printable(about.name) : "",
+                            b.stages[0].why.empty() ? loaded.opened.why : with_options(b.stages[0].why))});
+  }
+  add_receipt(t, since(loaded.model->receipt(), before), b.device().id());
+  for (const MemoryUse& u : memory_uses(b)) {
+    if (!u.device) continue;
+    t.row({"memory", format("{}{}: weights {}, KV cache {} ({} positions, {}), activations {}",
+                            b.split() ? u.device->id() + " " : "", human_bytes(u.sum.total()),
+                            human_bytes(u.sum.weights), human_bytes(u.sum.cache), b.options.context,
+                            info(b.options.cache_type).name, human_bytes(u.sum.activations))});
+  }
+  for (const std::string& line : packed_lines(b)) t.row({"weights", line});
+  t.row({"loading", format("{:.0f} ms", loaded.load_seconds * 1e3)});
+  t.row({"prompt",
+         format("{} tokens, {:.1f} tokens/s", g.prompt_tokens, rate(g.prompt_tokens, g.prompt_seconds))});
+  t.row({"first token",
+         g.tokens.empty() ? std::string("none") : format("after {:.1f} ms", g.first_token_seconds * 1e3)});
+  t.row({"generation", format("{} token{}{}", g.tokens.size(), g.tokens.size() == 1 ? "" : "s",
+                              g.tokens.size() < 2 ? "" : format(", {:.1f} tokens/s", generation_rate(g)))});
+  if (!g.drafted_by.empty())
+    t.row({"drafts", format("{}, from {}", drafts_text(g.drafts), printable(g.drafted_by))});
+  t.row({"finish", name_of(g.finish)});
+  t.row({"seed", format("{}", seed)});
+  return t.text();
+}
+
+std::string explain_finish(Finish f, const Model& m) {
+  if (f != Finish::ContextFull) return "";
+  return format(
+      "context full: {} of {} positions used; start with a larger --ctx (the model was trained on {})",
+      m.context(), m.context(), m.config().context);
+}
+
+Json drafts_json(const std::string& from, const DraftCounts& c) {
+  return {{"from", from},         {"steps", c.steps},       {"tokens", c.tokens},
+          {"drafted", c.drafted}, {"accepted", c.accepted}, {"seconds", c.seconds}};
+}
+
+std::string drafts_text(const DraftCounts& c) {
+  return format("{} of {} kept{}, {:.2f} tokens a step", c.accepted, c.drafted,
+                c.drafted ? format(" ({:.0f} %)", 100 * double(c.accepted) / double(c.drafted)) : "",
+                c.steps ? double(c.tokens) / double(c.steps) : 0);
+}
+
+// Null if not requested.
+static Json logprobs_json(const Generated& g) {
+  Json all = g.logprobs.empty() ? Json() : Json::array();
+  for (size_t i = 0; i < g.logprobs.size(); i++) {
+    Json top = Json::array();
+    for (const TokenProbability& p : g.top[i]) top.push_back({{"token", p.token}, {"logprob", p.logprob}});
+    all.push_back({{"token", g.tokens[i]}, {"logprob", g.logprobs[i]}, {"top", std::move(top)}});
+  }
+  return all;
+}
+
+Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& text, uint64_t seed) {
+  const ModelPlan& b = loaded.model->plan();
+  const std::vector<ReceiptLine> receipt = loaded.receipt();
+  return {{"model", loaded.source.name},
+          {"text", text},
+          {"tokens", g.tokens},
+          {"logprobs", logprobs_json(g)},
+          {"finish", name_of(g.finish)},
+          {"prompt_tokens", g.prompt_tokens},
+          {"seed", seed},
+          {"context", b.options.context},
+          {"device", b.device().id()},
+          {"placement", report_json(worded_placement(b, loaded.opened))},
+          {"fallbacks", sentences(loaded.fallbacks)},
+          {"timing",
+           {{"load_seconds", loaded.load_seconds},
+            {"prompt_seconds", g.prompt_seconds},
+            {"first_token_seconds", g.first_token_seconds},
+            {"generate_seconds", g.generate_seconds},
+            {"prompt_tokens_per_second", rate(g.prompt_tokens, g.prompt_seconds)},
+            {"tokens_per_second", generation_rate(g)}}},
+          {"draft", g.drafted_by.empty() ? Json() : drafts_json(g.drafted_by, g.drafts)},
+          {"memory", report_json(memory_of_devices(b))},
+          {"kernels", receipt_json(receipt)},
+          {"not_counted", not_counted(receipt)}};
+}
+
+}  // namespace gimbal

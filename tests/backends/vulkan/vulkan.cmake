@@ -1,0 +1,32 @@
+# The Vulkan tests, on lavapipe with groups of 4, 8 and 16 lanes to a subgroup (its vectors of 128, 256 and 512 bits), and under
+# the validation layer.
+gimbal_gpu_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/examples/kernels.def example_)
+gimbal_gpu_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/toy/kernels.def toy_)
+gimbal_gpu_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/rounding/kernels.def rounding_)
+gpu_mutants(vulkan_mutants_test spirv few)
+target_link_libraries(vulkan_mutants_test PRIVATE gimbal_gpu gimbal_vulkan_runtime)
+target_compile_options(vulkan_test PRIVATE -Wno-missing-field-initializers)
+target_link_libraries(vulkan_test PRIVATE gimbal_vulkan_runtime)
+target_link_libraries(vulkan_missing_test PRIVATE gimbal_vulkan_runtime)
+
+# vulkan_again(<test> <variant> <filter> <environment...>): a further ctest entry of an executable.
+function(vulkan_again test variant filter)
+  set(entry ${test}_${variant})
+  add_test(NAME ${entry} COMMAND ${test} --gtest_filter=${filter})
+  set_tests_properties(${entry} PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77
+    ENVIRONMENT "GIMBAL=$<TARGET_FILE:gimbal>;GIMBAL_TEST_ENTRY=${entry};${ARGN}")
+endfunction()
+
+foreach(bits 128 256 512)
+  vulkan_again(vulkan_test width_${bits} * LP_NATIVE_VECTOR_WIDTH=${bits})
+  vulkan_again(vulkan_kernels_test width_${bits} *AgreeWithTheReference LP_NATIVE_VECTOR_WIDTH=${bits})
+  vulkan_again(vulkan_models_test width_${bits} *BitsOfTheCpu:*Story* LP_NATIVE_VECTOR_WIDTH=${bits})
+endforeach()
+
+# Whatever the layer says fails the call during which it said it; what it says while nobody can be told (when a device is closed),
+# it prints.
+set(vulkan_validated "GIMBAL_TEST_OPTIONS=validation=1")
+vulkan_again(vulkan_kernels_test validated *AgreeWithTheReference:*Parts ${vulkan_validated})
+vulkan_again(vulkan_models_test validated *EveryCache:*Story* ${vulkan_validated})
+vulkan_again(vulkan_test validated -VulkanFailures.*:VulkanValidation.* VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation)
+set_tests_properties(vulkan_test_validated PROPERTIES FAIL_REGULAR_EXPRESSION "VUID;Validation Error;Validation Warning")
