@@ -21,14 +21,14 @@ TEST(LibraryPlan, IsWhatIsLoaded) {
   Options o = on_cpu();
   o.backend = "auto", o.split = {{"cpu", 2}, {"cpu", -1}};
   ModelOptions m;
-  m.context = 200, m.sequences = 3, m.cache_type = "q8_0";
+  m.context = 200, m.sequences = 3, m.cache_type = "bf16";
   Engine engine(o);
   auto plan = engine.plan("default", m);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ(plan->layers, 5);
   EXPECT_EQ(plan->context, 200);
   EXPECT_EQ(plan->sequences, 3);
-  EXPECT_EQ(plan->cache_type, "q8_0");
+  EXPECT_EQ(plan->cache_type, "bf16");
   EXPECT_TRUE(plan->fits) << plan->misfit.message;
   ASSERT_EQ(plan->placement.size(), 2u);
   EXPECT_EQ(plan->placement[0].layers, 2);
