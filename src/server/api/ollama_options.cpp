@@ -40,7 +40,6 @@ void read_ollama_options(Fields& f, const ServedModel& model, Settings& to) {
 }
 
 void read_ollama_common(Fields& f, Settings& to) {
-  f.harmless({"keep_alive"});  // the server's option sets how long models stay loaded
   if (const Json* form = f.any("format"); form && *form != "") {
     if (*form == "json") set_json_object(f, "format", to);
     else if (form->is_object()) set_schema(f, "format", *form, to);

@@ -110,15 +110,6 @@ void read_ollama_messages(Fields& f, Json& to) {
   }
 }
 
-// The answer to a request that only loads the model.
-void answer_loaded(Call& call, const ServedModel& model, bool chat) {
-  Json j = {{"model", model.id()}, {"created_at", iso_time(unix_time())}};
-  if (chat) j["message"] = {{"role", "assistant"}, {"content", ""}};
-  else j["response"] = "";
-  j["done"] = true, j["done_reason"] = "load";
-  call.answer_json(j);
-}
-
 }  // namespace
 
 Refused ollama_generate(Call& call) {
