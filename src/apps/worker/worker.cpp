@@ -12,6 +12,7 @@
 #include "apps/toolkit/wording.h"
 #include "apps/worker/other_builds.h"
 #include "apps/worker/service.h"
+#include "base/file.h"
 #include "ops/shapes.h"
 #include "runtime/generate.h"
 
