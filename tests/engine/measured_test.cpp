@@ -63,7 +63,7 @@ class MeasuredTest : public testing::Test {
   // The kernel of the first product of bf16 in the program for so many rows, and why.
   static std::string choice(const LoadedModelPtr& m, int rows) {
     const ModelPlan& plan = m->model->plan();
-    const Bucket& b = plan.stages[0].buckets[plan.bucket_for(rows, false)];
+    const Bucket& b = plan.stages[0].buckets[plan.bucket_for(rows)];
     for (size_t i = 0; i < b.program.ops.size(); i++)
       if (measured_as(b.program, b.program.ops[i], plan.device()))
         return format("{}: {}", plan.device().kernel(b.choices[i].kernel).name,

@@ -49,7 +49,7 @@ TEST_F(PageTest, IsAPlainWordForWhoTakesNoGzip) {
 // Nobody can type a key before there is a page.
 TEST_F(PageTest, NeedsNoKeyWhileTheApisDo) {
   stop();
-  start({{"secret"}, ""});
+  start({.keys = {"secret"}});
   EXPECT_EQ(ask(get("/", "Accept-Encoding: gzip\r\n")).status, 200);
   EXPECT_EQ(ask(get("/v1/models")).status, 401);
   EXPECT_EQ(ask(get("/page")).status, 401);
@@ -64,7 +64,7 @@ TEST_F(PageTest, ExplainsEveryModelThatItKnows) {
   EXPECT_EQ(ask(get("/v1/explain/none")).status, 404);
   EXPECT_NE(ask(get("/metrics")).body.find("\ngimbal_kv_pages_shared 0\n"), std::string::npos);
   stop();
-  start({{"secret"}, ""});
+  start({.keys = {"secret"}});
   EXPECT_EQ(ask(get("/v1/explain/stories")).status, 401);
 }
 
