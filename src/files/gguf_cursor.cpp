@@ -7,7 +7,6 @@
 namespace gimbal {
 namespace {
 
-constexpr uint64_t kMaxNameBytes = 65535;  // the format's limit for keys; used for tensor names too
 constexpr std::string_view kDamaged =
     "The file is damaged, or the tool that wrote it is faulty: download it again or convert the model again.";
 constexpr std::string_view kIncomplete =

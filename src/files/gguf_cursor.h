@@ -10,6 +10,8 @@
 
 namespace gimbal {
 
+constexpr uint64_t kMaxNameBytes = 65535;  // the format's limit for keys; used for tensor names too
+
 // All readers answer false once something is wrong; error() then says what. Nothing is read past the end.
 class GgufCursor {
  public:

@@ -7,14 +7,14 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "files/gguf_cursor.h"
 #include "tensor/format.h"
 
 namespace gimbal {
 namespace {
 
 constexpr uint32_t kVersion = 3;
-constexpr size_t kMaxNameBytes = 65535;
-constexpr size_t kPiece = 1 << 20;  // of weights in memory
+constexpr size_t kCopied = 1 << 20;  // bytes of weights in memory
 
 template <class T>
 void put(std::string& to, T value) {
@@ -125,7 +125,7 @@ Status GgufWriter::write(const Read& read, const Sink& sink) const {
   for (size_t i = 0; i < tensors_.size(); i++) {
     const uint64_t bytes = tensors_[i].bytes, end = align_up(bytes, alignment_);
     for (uint64_t at = 0; at < end; at += piece.size()) {
-      piece.assign(size_t(std::min<uint64_t>(end - at, kPiece)), std::byte(0));
+      piece.assign(size_t(std::min<uint64_t>(end - at, kCopied)), std::byte(0));
       const size_t here = size_t(std::min<uint64_t>(piece.size(), bytes - std::min(at, bytes)));
       if (auto ok = here ? read(i, at, piece.data(), here) : Status(Done{}); !ok) return ok;
       if (auto ok = sink(piece.data(), piece.size()); !ok) return ok;
