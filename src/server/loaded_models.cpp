@@ -38,11 +38,10 @@ struct LoadedModels::Entry {
   double used = 0;
   std::optional<double> stays;  // as stay() says
 
-  // Seconds, with the mutex held; nothing: for ever.
-  std::optional<double> left(double keep_alive) {
+  // Seconds until it is unloaded if no request comes; nothing: never. The caller holds the mutex.
+  std::optional<double> left(double keep_alive) const {
     const double limit = stays.value_or(keep_alive > 0 ? keep_alive : -1);
     if (limit < 0) return {};
-    if (served.use_count() > 1) used = now();
     return std::max(0.0, used + limit - now());
   }
 
@@ -246,6 +245,8 @@ void LoadedModels::tidy() {
   for (const auto& e : entries_) {
     {
       const std::lock_guard lock(e->mutex);
+      // Only here, once a second: reports hold models for a moment, too, and must not keep them loaded.
+      if (e->served.use_count() > 1) e->used = now();
       const auto left = e->left(keep_alive_);
       if (!e->served || !left || *left > 0) continue;
     }

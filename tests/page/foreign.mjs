@@ -40,6 +40,7 @@ export async function foreign(program, { url, model }) {
       await page.setContent(`<form method=post enctype=text/plain action="${url}/api/generate"><input name='{"model":"${model}","prompt":"' value='"}'></form><a href="${url}/">chat</a>`);
       const [answer] = await Promise.all([page.waitForResponse((r) => r.url().endsWith('/api/generate')), page.evaluate(() => document.forms[0].submit())]);
       assert.equal(answer.status(), 403);
+      await page.waitForURL('**/api/generate'); // the answer is the page now
       await page.goto(`http://evil.example:${other}/`);
       await page.setContent(`<a href="${url}/">chat</a>`);
       await page.getByText('chat').click();

@@ -181,6 +181,7 @@ export async function where(program, server) {
     await page.getByRole('button', { name: 'Colours: dark' }).click();
     await has('--line');
     await page.emulateMedia({ colorScheme: 'light' });
+    await page.waitForFunction(() => matchMedia('(prefers-color-scheme: light)').matches); // the page hears of it a moment later
     assert.equal(await has('--line'), light);
     await page.reload();
     await page.getByRole('button', { name: 'Colours: auto' }).waitFor();

@@ -35,10 +35,10 @@ void read_again(http::Server& server, bool has_certificate) {
 }
 
 // Loads the first model, then unloads idle ones, on its own thread.
-class Loader {
+class ModelLoading {
  public:
   // `loaded` is called once, from that thread.
-  Loader(LoadedModels& models, std::function<void(const Result<ServedModelPtr>&)> loaded)
+  ModelLoading(LoadedModels& models, std::function<void(const Result<ServedModelPtr>&)> loaded)
       : thread_([this, &models, loaded = std::move(loaded)] {
           const bool ok = [&] {
             const auto first = models.get(models.list()[0].id);
@@ -48,7 +48,7 @@ class Loader {
           std::unique_lock lock(mutex_);
           while (!ended_.wait_for(lock, std::chrono::seconds(1), [&] { return end_; })) models.tidy();
         }) {}
-  ~Loader() {
+  ~ModelLoading() {
     {
       const std::lock_guard lock(mutex_);
       end_ = true;
@@ -245,7 +245,7 @@ Status HttpService::run(LoadedModels& models, api::Services& services, const Htt
     serving_ = true;
   }
   {
-    Loader loader(models, [&](const Result<ServedModelPtr>& first) {
+    ModelLoading loading(models, [&](const Result<ServedModelPtr>& first) {
       if (!first) {
         const std::lock_guard lock(mutex_);
         failure_ = first.error();
