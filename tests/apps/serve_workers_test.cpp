@@ -175,12 +175,19 @@ TEST(ServeWorkers, TheDriverOfADrafterKeepsItsWorkerOutOfTheSandbox) {
   folder.put("metal", "hardware,memory=8000000000,free=6000000000");
   const std::map<std::string, std::string> environment = {
       {"GIMBAL_BACKEND_PATH", folder.path()}, {"GIMBAL_FAKE_metal", std::getenv("GIMBAL_FAKE_metal")}};
+  const std::string log = format("{}/sandbox-{}.log", testing::TempDir(), getpid());
   for (const std::string draft : {"ngram", "default"}) {
-    const Serving s({"--gpu-layers", "0", "--numerics", "fast", "--draft", draft}, environment);
+    const Serving s({"--gpu-layers", "0", "--numerics", "fast", "--draft", draft}, environment, log);
     const auto workers = workers_of(s.pid());
     ASSERT_EQ(workers.size(), 1u);
-    EXPECT_EQ(has_no_new_privileges(workers[0]), draft == "ngram") << draft;
+    const std::string said = contents_of(log);
+    const bool enters = !contains(said, "no sandbox: the driver of metal:0 needs files");
+    EXPECT_EQ(enters, draft == "ngram") << said;
+    // A sanitizer cannot work in a sandbox, which the worker reports.
+    EXPECT_EQ(has_no_new_privileges(workers[0]), enters && !contains(said, "built with a sanitizer"))
+        << draft;
   }
+  std::filesystem::remove(log);
 }
 
 TEST(ServeWorkers, AModelThatCannotBeLoadedSaysWhyAndEndsTheServer) {
