@@ -50,7 +50,7 @@ TEST(GgufWriter, ForeignFilesAreWrittenAgainByteForByte) {
       for (const StoredTensor& t : from->tensors()) formats += !has(seen, t.type), seen |= set_of(t.type);
     }
   EXPECT_GE(files, 20u);
-  EXPECT_GE(formats, 10u);
+  EXPECT_GE(formats, test::whole_collection() ? 10u : 9u);
 }
 
 TEST(GgufWriter, EveryTypeComesBack) {
