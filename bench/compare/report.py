@@ -1,6 +1,6 @@
 """From sessions to results: merging, medians, ratios; as Markdown to print, and as files of bench/results, which the pages show.
 
-A session file (JSON) has every run of one call: what was measured where ("machine", "gimbal", "peer", "settings"), every single
+A session file (JSON) holds one call of compare.py: its conditions ("machine", "gimbal", "peer", "settings"), every single
 round ("runs"; "unused" are those that others disturbed and that were run again) and what could not be measured
 ("failures"). Nothing here measures or needs the peer.
 """
@@ -144,7 +144,7 @@ def prepared(rows, engine):
 
 
 def results(rows):
-    """One table with all that belongs to it: what a file of bench/results holds."""
+    """The contents of a file of bench/results: one table, its commands, machine and date."""
     sessions = list({id(row.session): row.session for row in rows.values()}.values())
     first, settings = sessions[0], sessions[0]["settings"]
     ours = f"gimbal's {prepared(rows, 'gimbal')} kernels" + (" (forced)" if settings["cpu_variant"] else "")

@@ -249,7 +249,7 @@ COLUMNS = ["file", "streams", "tokens/s, gimbal", "peer", "ratio", "first token,
 
 
 def results(session):
-    """The table of a session with all that belongs to it: what a file of bench/results holds."""
+    """The contents of a file of bench/results: the table of a session, its commands, machine and date."""
     cells = {}
     for run in session["runs"]:
         cells.setdefault((run["file"], run["streams"]), {}).setdefault(run["engine"], []).append(run)

@@ -211,7 +211,7 @@ bool LoadedModels::give_back(Entry& e) {
     if (!e.served || e.served.use_count() > 1) return false;
     last = std::move(e.served);
     e.stays.reset();
-    // Before anybody can find it missing.
+    // Counted before a report can miss it.
     const std::lock_guard counting(past_mutex_);
     for (const SchedulerNumbers& n : last->numbers()) past_ += n.past();
   }
