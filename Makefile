@@ -34,20 +34,20 @@ test-gpu: setup-gpu build/gpu/build.ninja  ## run every test with the GPU backen
 	@scripts/run-tests.py gpu
 
 test-real: setup-checks setup-compare setup-real-models build  ## fetch trained models, compare with llama.cpp on them; write docs/quality.md
-	@scripts/test-real.py
+	@scripts/oracle/real.py
 
 check-combinations: setup-gpu  ## configure every combination of backends, build each single one (BUILD=none|singles|pairs|all)
-	@scripts/check-combinations.py --build $(or $(BUILD),singles)
+	@scripts/check/combinations.py --build $(or $(BUILD),singles)
 
 measure-sizes: setup-gpu  ## build every shape from clean; write sizes and times into docs/sizes.md (half an hour)
-	@scripts/measure-sizes.py --write docs/sizes.md
+	@scripts/measure/sizes.py --write docs/sizes.md
 
 test-%: build/%/build.ninja
 	@cmake --build --preset $*
 	@scripts/run-tests.py $*
 
 coverage: setup-build  ## fail when tests reach less than 95 % of discovery, selection and planning, or of one file of these
-	@scripts/coverage.py
+	@scripts/check/coverage.py
 
 fuzz: setup-checks build/asan/build.ninja  ## fuzz for FUZZ_SECONDS (60)
 	@cmake --build --preset asan --target $(basename $(notdir $(wildcard fuzz/*_fuzz.cpp)))
@@ -60,11 +60,11 @@ check-format: setup-checks  ## fail when `make format` would change a file
 	@$(FORMATTED) | xargs -0r $(CLANG_FORMAT) --dry-run --Werror
 
 check-layers: setup-build  ## fail when an include points up the layers
-	@scripts/check-layers.py
+	@scripts/check/layers.py
 
 check-docs: setup-build  ## fail for dead links, long lines, old tables, missing sources, and more riddles in comments
-	@scripts/check-docs.py
-	@scripts/check-prose.py
+	@scripts/check/docs.py
+	@scripts/check/prose.py
 
 setup: setup-build setup-checks  ## install what building, testing and checking need
 

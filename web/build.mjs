@@ -1,5 +1,5 @@
 // Builds the page into assets/: page.html.gz, and page.policy, the Content-Security-Policy that names the hashes of its script
-// and styles. `build.mjs OUT` writes elsewhere. Usually run by scripts/build-page.sh, which installs what it needs.
+// and styles. `build.mjs OUT` writes elsewhere. Usually run by scripts/build/page.sh, which installs what it needs.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

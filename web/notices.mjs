@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const lock = JSON.parse(readFileSync(join(here, 'package-lock.json'), 'utf8'));
-const [begin, end] = ['<!-- page: scripts/build-page.sh -->', '<!-- end of page -->'];
+const [begin, end] = ['<!-- page: scripts/build/page.sh -->', '<!-- end of page -->'];
 
 function copyright(folder) {
   const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));

@@ -188,7 +188,7 @@ def read(path):
 def publish(name, data):
     """Writes a file of bench/results, and the table of each page that shows it."""
     say(f"wrote {os.path.relpath(report.save(os.path.join(ROOT, 'bench', 'results'), name, data), ROOT)}")
-    subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "check-docs.py"), "--update"], check=True)
+    subprocess.run([sys.executable, os.path.join(ROOT, "scripts/check/docs.py"), "--update"], check=True)
 
 
 def run(a, measure_all, table, more):

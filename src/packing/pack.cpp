@@ -140,7 +140,7 @@ void pack256(const uint8_t* row, uint8_t* units, uint8_t* chunk, int lane) {
   put_half(unit_bits<Meaning>(row, 0), units + 2 * lane);
   if constexpr (f.minimums) std::memcpy(units + 32 + 2 * lane, row + Meaning::minimum_unit_at, 2);
 #ifdef __clang__
-// clang 22 makes vectors of this loop that read wrong bytes for q3_k (scripts/check-packing.sh); it has at
+// clang 22 makes vectors of this loop that read wrong bytes for q3_k (scripts/check/packing.sh); it has at
 // most 16 steps.
 #pragma clang loop vectorize(disable)
 #endif

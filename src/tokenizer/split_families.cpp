@@ -1,6 +1,6 @@
 // The table of split expressions: facts of the models, published in their tokenizer.json files. The reference
 // vocabularies check gpt-2, starcoder, falcon, llama-bpe, qwen2 and DeepSeek's first two;
-// scripts/oracle_tokens.py compares every family with llama.cpp. Case-insensitive parts are spelled out, so
+// scripts/oracle/tokenization.py compares every family with llama.cpp. Case-insensitive parts are spelled out, so
 // that no Unicode case folding comes in. Where llama.cpp only approximates the published expression (tekken,
 // gpt-4o, granite-embed-multi-97m, youtu, tiny_aya, kimi-k2: letters by case, marks, \b, the script Han), the
 // published one stands here.

@@ -22,7 +22,7 @@ function(gpu_mutants test language list)
 endfunction()
 gpu_mutants(emulated_mutants_test emulator mutants)
 
-add_test(NAME lint_kernels COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/lint_kernels.py ${GIMBAL_GPU_DEF}
+add_test(NAME lint_kernels COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/build/lint_kernels.py ${GIMBAL_GPU_DEF}
          ${GIMBAL_GPU_PROBES} ${gpu_tests}/examples/kernels.def ${gpu_tests}/corrections/kernels.def)
 add_test(NAME gpu_toy_test COMMAND Python3::Interpreter ${gpu_tests}/toy_test.py)
 set_tests_properties(gpu_toy_test PROPERTIES SKIP_RETURN_CODE 77)

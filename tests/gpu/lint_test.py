@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""scripts/lint_kernels.py finds each kind of defect, once, at its line, and nothing in sound texts."""
+"""scripts/build/lint_kernels.py finds each kind of defect, once, at its line, and nothing in sound texts."""
 import os
 import sys
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, os.path.join(ROOT, "scripts/build"))
 import lint_kernels  # noqa: E402
 import gpu_text  # noqa: E402
 import tempfile  # noqa: E402

@@ -13,9 +13,9 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCE = os.path.join(ROOT, "src")
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, os.path.join(ROOT, "scripts/build"))
 import gpu_text  # noqa: E402
-GENERATOR = os.path.join(ROOT, "scripts", "gpu_kernels.py")
+GENERATOR = os.path.join(ROOT, "scripts/build/gpu_kernels.py")
 ENGINE = os.path.join(SOURCE, "gpu")
 TOY = "below_largest"
 
@@ -58,7 +58,7 @@ class AddedOp(unittest.TestCase):
 
     def test_lint_accepts_it(self):
         only = os.path.join(HERE, "toy", "kernels.def")
-        self.run_tool(sys.executable, os.path.join(ROOT, "scripts", "lint_kernels.py"), only)
+        self.run_tool(sys.executable, os.path.join(ROOT, "scripts/build/lint_kernels.py"), only)
 
     def test_the_host_gets_its_struct_and_every_table_its_row(self):
         self.run_tool(sys.executable, GENERATOR, "facts", self.definition, SOURCE, self.at("gpu_kernels.h"), self.at("facts.json"))

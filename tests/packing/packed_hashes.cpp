@@ -1,5 +1,5 @@
 // Prints a hash of the packed tiles of each weight format, of blocks of random bytes:
-// scripts/check-packing.sh compares two compilers by it.
+// scripts/check/packing.sh compares two compilers by it.
 #include <cstdio>
 #include <vector>
 

@@ -11,5 +11,5 @@ mkdir -p "$work"
 cp -p "$here"/package*.json "$here"/*.mjs "$work"
 cd "$work"
 [ -e node_modules/.package-lock.json ] && [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-audit --no-fund
-"$here/../../scripts/node.sh" all.mjs "$program" "$pictures"
+"$here/../../scripts/build/node.sh" all.mjs "$program" "$pictures"
 [ -z "$pictures" ] || pngquant --force --ext .png 64 "$pictures"/page-*.png  # Debian's pngquant: a third of the bytes

@@ -47,7 +47,7 @@ struct Peer {
 };
 
 // llama.cpp's distances from ref64 for this file. It does not know bitnet-b1.58, and the other engine that
-// computed these files did so in floats. Where weights are ternary, scripts/measure-activation-rounding.py
+// computed these files did so in floats. Where weights are ternary, scripts/measure/activation-rounding.py
 // therefore gives what rounding activations to 8 bits costs, in float64; it comes out at llama.cpp's figures
 // where there are some.
 Peer peer_distances(const nlohmann::ordered_json& golden) {

@@ -86,7 +86,7 @@ TEST(TernaryFiles, OneModelInFiveLayouts) {
 }
 
 // Rounding activations to 8 bits, one scale a row, is all that parts them from double precision:
-// scripts/measure-activation-rounding.py.
+// scripts/measure/activation-rounding.py.
 TEST(TernaryFiles, AreNearTheReference) {
   for (const char* name : {"tl1", "tl2"}) {
     const auto golden = read_json(tl_file(name) + ".json");

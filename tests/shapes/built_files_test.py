@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, os.path.join(ROOT, "scripts/build"))
 from pack_modules import unpacked_in  # noqa: E402
 
 # What gives a backend away: its vendor's libraries and functions, and the languages of its kernels. A remedy may name another

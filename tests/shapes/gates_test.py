@@ -13,7 +13,7 @@ import sys
 
 SOURCE, WORK = (os.path.abspath(path) for path in sys.argv[1:3])
 sys.path.insert(0, os.path.join(SOURCE, "scripts"))  # where it finds the module that it shares with others
-spec = importlib.util.spec_from_file_location("combinations", os.path.join(SOURCE, "scripts", "check-combinations.py"))
+spec = importlib.util.spec_from_file_location("combinations", os.path.join(SOURCE, "scripts/check/combinations.py"))
 combinations = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(combinations)
 

@@ -18,7 +18,7 @@ Result<std::unique_ptr<Tokenizer>> tokenizer_of(const std::string& gguf_bytes) {
 
 std::vector<ReferenceVocabulary> reference_vocabularies(std::span<const char* const> only) {
   std::vector<ReferenceVocabulary> all;
-  // Kinds of vocabularies that the collection lacks are in tests/data/peer (scripts/oracle_tokens.py
+  // Kinds of vocabularies that the collection lacks are in tests/data/peer (scripts/oracle/tokenization.py
   // --write).
   std::vector<std::string> paths = golden_files("tokenizer", ".json");
   for (const char* name : {"bert-bge", "xlm-roberta-6000"})

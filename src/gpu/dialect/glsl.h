@@ -1,4 +1,4 @@
-// The dialect as GLSL 4.6, for SPIR-V (Vulkan) and, through it, Metal. #version stands in front (scripts/gpu_modules.py), which also
+// The dialect as GLSL 4.6, for SPIR-V (Vulkan) and, through it, Metal. #version stands in front (scripts/build/gpu_modules.py), which also
 // marks every float operation NoContraction. HAS_SUBGROUPS: a module for devices whose sub-groups exchange values.
 #ifndef SHARED
 #define SHARED(S)

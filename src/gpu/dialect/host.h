@@ -1,4 +1,4 @@
-// The dialect of the generator: a kernel text becomes one line of facts that scripts/gpu_kernels.py reads (lanes, buffers,
+// The dialect of the generator: a kernel text becomes one line of facts that scripts/build/gpu_kernels.py reads (lanes, buffers,
 // parameters, whether it has a barrier). What follows in the text is left as it is and ignored.
 #ifndef SHARED
 #define SHARED(S)

@@ -1,4 +1,4 @@
-// Packed kernels: what scripts/pack_modules.py packs comes out as it was, and damaged bytes are an error in
+// Packed kernels: what scripts/build/pack_modules.py packs comes out as it was, and damaged bytes are an error in
 // words. The emulator is linked for the engine that it brings; its own kernels are not packed.
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class Packed : public testing::Test {
     for (auto [name, content] :
          {std::pair("text", plain_), {"text.subgroups", plain_ + "shfl"}, {"none", ""}})
       std::ofstream(from + "/" + name) << content;
-    const std::string script = GIMBAL_SOURCE_DIR "/scripts/pack_modules.py";
+    const std::string script = GIMBAL_SOURCE_DIR "/scripts/build/pack_modules.py";
     const std::string command = "python3 " + script + " " + from + " " + to + " " + to + ".stamp text none";
     ASSERT_EQ(system(command.c_str()), 0);
     packed_ = *read_file(to + "/text"), subgroups_ = *read_file(to + "/text.subgroups");

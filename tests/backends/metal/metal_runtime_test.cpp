@@ -87,7 +87,7 @@ TEST_F(MetalRuntime, TellsTheFactsOfTheDevice) {
   EXPECT_EQ(opened()->facts().max_binding_bytes, uint64_t(4) << 30);
 }
 
-// -0 * 1 + -0 is -0, which spirv-cross by itself does not keep: see exact() in scripts/gpu_modules.py.
+// -0 * 1 + -0 is -0, which spirv-cross by itself does not keep: see exact() in scripts/build/gpu_modules.py.
 TEST_F(MetalRuntime, KeepsTheSignOfZero) {
   auto runtime = opened();
   ASSERT_TRUE(runtime);

@@ -1,4 +1,4 @@
-# The WebGPU tests: Dawn over lavapipe, both from scripts/webgpu-test-rig.sh. Without them they say so; on a machine's own library and
+# The WebGPU tests: Dawn over lavapipe, both from scripts/rig/webgpu.sh. Without them they say so; on a machine's own library and
 # driver the executables run by themselves.
 gimbal_gpu_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_SOURCE_DIR}/gpu/examples/kernels.def example_)
 gimbal_gpu_modules(webgpu_runtime_test wgsl ${CMAKE_CURRENT_SOURCE_DIR}/gpu/rounding/kernels.def rounding_)

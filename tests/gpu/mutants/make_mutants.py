@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scripts"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scripts/build"))
 import gpu_text  # noqa: E402
 
 INCLUDE = re.compile(r'^#include\s+(\S+)\s*$', re.M)

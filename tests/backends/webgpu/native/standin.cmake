@@ -16,7 +16,7 @@ function(webgpu_native test version filter)
   set(entry ${test}_native_${version})
   set(library $<TARGET_FILE:wgpu_native_${version}>)
   add_test(NAME ${entry} COMMAND sh -c
-    "[ -e ${webgpu_rig}/complete ] || { echo 'skipped: no Dawn from scripts/webgpu-test-rig.sh'; exit 77; }; exec $<TARGET_FILE:${test}> --gtest_filter='${filter}'")
+    "[ -e ${webgpu_rig}/complete ] || { echo 'skipped: no Dawn from scripts/rig/webgpu.sh'; exit 77; }; exec $<TARGET_FILE:${test}> --gtest_filter='${filter}'")
   get_test_property(${test} ENVIRONMENT environment)
   set_tests_properties(${entry} PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77
     ENVIRONMENT "${environment};GIMBAL_TEST_ENTRY=${entry};GIMBAL_TEST_OPTIONS=library=${library};GIMBAL_TEST_LIBRARY=${library}")

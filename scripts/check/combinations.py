@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Shows that every combination of backends can be built: configures all of them, looks at what each would compile, and
+builds some.
+
+Usage: combinations.py [--build WHICH] [--list] [--folder FOLDER] [--jobs N]
+
+  --build WHICH   none, singles, pairs (cpu with each GPU backend, and some pairs of these), all (singles, pairs, and all
+                  backends together) (default: none)
+  --configure WHICH   all (every non-empty set), singles, none (default: all)
+  --list          say which sets there are, and stop
+  --folder FOLDER where to work: FOLDER-<set> (default: build/combinations); removed at the end unless --keep is given
+  --jobs N        configure steps and compilers at a time (default: 2)
+
+Each set is configured in a folder of its own, with warnings as errors. Only what CMake finds out about the machine (compilers,
+Python, threads) is found out once and copied. Of every set: the compile commands name a file of each backend that is on, and none of one that is off.
+Of what was built: a table of the sizes of stripped files, and whether `gimbal` with its plugins is smaller for each backend alone than for all together.
+"""
+import argparse
+import concurrent.futures
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+from shape_sizes import COLUMNS, cells, order_broken, sizes_in, table, together  # noqa: E402
+
+NOT_FOR_USERS = {"emulator", "toy"}
+# Backends that share code, and those that share nothing.
+PAIRS = [("cuda", "rocm"), ("vulkan", "metal"), ("opencl", "webgpu")]
+
+
+def backends():
+    """Found where they are declared: the gimbal_backend() lines of CMakeLists.txt."""
+    with open(os.path.join(ROOT, "CMakeLists.txt"), encoding="utf-8") as file:
+        found = re.findall(r"^gimbal_backend\(([a-z0-9_]+)", file.read(), re.M)
+    return [name for name in found if name not in NOT_FOR_USERS]
+
+
+def subsets(names):
+    return [set_ for n in range(1, len(names) + 1) for set_ in itertools.combinations(names, n)]
+
+
+def chosen_pairs(names):
+    pairs = [("cpu", name) for name in names if name != "cpu"] + PAIRS
+    return [pair for pair in pairs if set(pair) <= set(names)]
+
+
+def options_of(chosen, names):
+    return [f"-DGIMBAL_BACKEND_{name.upper()}={'ON' if name in chosen else 'OFF'}" for name in names]
+
+
+def run(command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **more)
+
+
+def configure(folder, chosen, names, more=()):
+    return run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
+                "-DGIMBAL_WORKERS=ON", "-DGIMBAL_BACKEND_LINKAGE=plugin", "-Werror=dev", *options_of(chosen, names), *more])
+
+
+def place(folder, name):
+    """As deep as build/release: what ccache has from there has the same relative paths."""
+    return f"{folder}-{name}"
+
+
+def what_cmake_knows(folder, names, more=()):
+    """Configures once, with the options `more`; answers that folder, without what belongs to its set of backends."""
+    first = place(folder, "first")
+    shutil.rmtree(first, ignore_errors=True)
+    done = configure(first, names, names, more)
+    if done.returncode:
+        raise SystemExit(f"check-combinations: the first configure step failed:\n{done.stdout}")
+    shutil.copy(os.path.join(first, "CMakeCache.txt"), os.path.join(first, "found.txt"))
+    with open(os.path.join(first, "CMakeCache.txt"), encoding="utf-8") as file:
+        lines = [line for line in file if re.match(r"(?!gimbal_|GIMBAL_|CMAKE_CACHEFILE_DIR)[\w.-]+:", line)]
+    with open(os.path.join(first, "CMakeCache.txt"), "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    for name in os.listdir(os.path.join(first, "CMakeFiles")):
+        if not re.fullmatch(r"\d+\.\d+\..*", name):  # the version of CMake: what it found out about the compilers
+            path = os.path.join(first, "CMakeFiles", name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+    return first
+
+
+def found(facts, name):
+    """A value that the first configure step left in CMake's cache."""
+    with open(os.path.join(facts, "found.txt"), encoding="utf-8") as file:
+        return re.search(rf"^{name}:\w+=(.*)$", file.read(), re.M).group(1)
+
+
+def seed(folder, facts):
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    shutil.copytree(os.path.join(facts, "CMakeFiles"), os.path.join(folder, "CMakeFiles"))
+    shutil.copy(os.path.join(facts, "CMakeCache.txt"), folder)
+    with open(os.path.join(folder, "CMakeCache.txt"), "a", encoding="utf-8") as file:
+        file.write(f"CMAKE_CACHEFILE_DIR:INTERNAL={folder}\n")
+
+
+def what_it_compiles(folder):
+    """The backends that compile commands name: files of src/backends/<name>/, and files made from kernels for them."""
+    with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
+        return {m.group(1) for entry in json.load(file) if (m := re.search(r"/src/backends/([a-z0-9_]+)/", entry["file"]))}
+
+
+def configured(name, chosen, names, facts, folder):
+    """(seconds, what is wrong or None)"""
+    begin = time.monotonic()
+    where = place(folder, name)
+    seed(where, facts)
+    done = configure(where, chosen, names)
+    wrong = None
+    if done.returncode:
+        wrong = f"cannot be configured:\n{done.stdout}"
+    else:
+        compiled = what_it_compiles(where) & set(names)
+        if extra := compiled - set(chosen):
+            wrong = f"compiles files of {', '.join(sorted(extra))}, which is off"
+        elif missing := set(chosen) - compiled:
+            wrong = f"compiles no file of {', '.join(sorted(missing))}"
+    return time.monotonic() - begin, wrong
+
+
+def built(name, folder, jobs):
+    begin = time.monotonic()
+    done = run(["ninja", "-C", place(folder, name), f"-j{jobs}"])
+    return time.monotonic() - begin, f"cannot be built:\n{done.stdout[-4000:]}" if done.returncode else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", choices=["none", "singles", "pairs", "all"], default="none")
+    parser.add_argument("--configure", choices=["none", "singles", "all"], default="all")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--folder", default=os.path.join(ROOT, "build", "combinations"))
+    parser.add_argument("--jobs", type=int, default=2)
+    wanted = parser.parse_args()
+    wanted.folder = os.path.abspath(wanted.folder)
+
+    names = backends()
+    singles = [(name,) for name in names]
+    to_build = {"none": [], "singles": singles, "pairs": chosen_pairs(names),
+                "all": singles + chosen_pairs(names) + [tuple(names)]}[wanted.build]
+    to_configure = {"none": [], "singles": singles, "all": subsets(names)}[wanted.configure]
+    to_configure += [chosen for chosen in to_build if chosen not in to_configure]
+    if wanted.list:
+        print("\n".join("+".join(chosen) for chosen in to_configure))
+        return 0
+
+    wrong = []
+    begin = time.monotonic()
+    facts = what_cmake_knows(wanted.folder, names)
+
+    def one(chosen):
+        name = "+".join(chosen)
+        result = configured(name, chosen, names, facts, wanted.folder)
+        if chosen not in to_build and not result[1]:
+            shutil.rmtree(place(wanted.folder, name))
+        return name, result
+
+    with concurrent.futures.ThreadPoolExecutor(wanted.jobs) as pool:
+        results = list(pool.map(one, to_configure))
+    wrong += [f"{name} {why}" for name, (_, why) in results if why]
+    longest = max((seconds, name) for name, (seconds, _) in results)
+    print(f"check-combinations: {len(results)} sets of {len(names)} backends configured in {time.monotonic() - begin:.0f} s "
+          f"(the longest: {longest[1]}, {longest[0]:.1f} s), {len(wrong)} wrong", flush=True)
+
+    rows, shape_bytes = [], {}
+    for chosen in to_build if not wrong else []:
+        name = "+".join(chosen)
+        seconds, why = built(name, wanted.folder, wanted.jobs)
+        print(f"check-combinations: {name}: {'FAILED' if why else 'built'} in {seconds:.0f} s", flush=True)
+        if why:
+            wrong.append(f"{name} {why}")
+            continue
+        sizes = sizes_in(place(wanted.folder, name))
+        rows.append(cells(name, sizes))
+        if len(chosen) in (1, len(names)):  # a pair may be smaller than another backend alone
+            shape_bytes[name] = together(sizes)
+        if not wanted.keep:
+            shutil.rmtree(place(wanted.folder, name))
+    if rows:
+        print(table(COLUMNS, rows))
+    wrong += order_broken(shape_bytes)
+    for line in wrong:
+        print(f"check-combinations: {line}", file=sys.stderr)
+    if not wrong and not wanted.keep:
+        shutil.rmtree(facts)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

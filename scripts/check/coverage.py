@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Fails when the tests reach too few lines of discovery, selection and planning.
+
+Usage: coverage.py [--least PERCENT] [--each PERCENT] [--missed] [--no-build]
+
+  --least PERCENT   of all lines together (default: 95)
+  --each PERCENT    of the lines of every single file (default: 95)
+  --missed          list the lines that no test reaches
+
+Builds the tests of src/device, src/discovery and of the memory plan in build/coverage with g++'s --coverage, runs them and reads what gcov
+makes of it (part of g++; no other package). Only those sources are instrumented: see cmake/coverage.cmake.
+"""
+import argparse
+import glob
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+BUILD = os.path.join(ROOT, "build", "coverage")
+
+
+def measured_files():
+    return sorted(glob.glob(os.path.join(ROOT, "src/device/*.cpp")) + glob.glob(os.path.join(ROOT, "src/discovery/*.cpp"))) + [os.path.join(ROOT, "src/program/memory.cpp")]
+
+
+def test_names():
+    files = sorted(glob.glob(os.path.join(ROOT, "tests/device/*_test.cpp")) + glob.glob(os.path.join(ROOT, "tests/discovery/*_test.cpp"))) + [os.path.join(ROOT, "tests/program/memory_test.cpp")]
+    return [os.path.splitext(os.path.basename(f))[0] for f in files]
+
+
+def build():
+    together = "ON" if os.environ.get("CI") else "OFF"  # as CI has compiled them before
+    subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DGIMBAL_COVERAGE=ON", f"-DGIMBAL_MERGE_TESTS={together}"],
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", BUILD, "--target"] + test_names(), check=True, stdout=subprocess.DEVNULL)
+
+
+def run_tests():
+    for old in glob.glob(os.path.join(BUILD, "**", "*.gcda"), recursive=True):
+        os.remove(old)
+    pattern = "^(" + "|".join(test_names()) + ")$"
+    done = subprocess.run(["ctest", "--test-dir", BUILD, "--output-on-failure", "--parallel", str(os.cpu_count()), "-R", pattern], stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stdout + "coverage: a test failed")
+
+
+def lines_of(source):
+    """{line: times it was run} for one source file; all 0 when no test links it. Without lines that are only a closing brace: what g++
+    puts there is what an exception passing by would undo, and no statement."""
+    layer = os.path.basename(os.path.dirname(source))
+    base = os.path.join(BUILD, "CMakeFiles", f"gimbal_{layer}.dir", os.path.relpath(source, ROOT))
+    note = base + ".gcno"
+    if not os.path.exists(note):
+        sys.exit(f"coverage: {note} is missing: was {source} compiled with --coverage?")
+    out = subprocess.run(["gcov", "--json-format", "--stdout", base + ".gcda" if os.path.exists(base + ".gcda") else note],
+                         cwd=BUILD, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    with open(source, encoding="utf-8") as file:
+        braces = {n for n, text in enumerate(file, 1) if text.strip() in ("}", "};")}
+    counts = {}
+    for text in out.splitlines():
+        for entry in json.loads(text)["files"]:
+            if os.path.realpath(os.path.join(BUILD, entry["file"])) != os.path.realpath(source):
+                continue
+            for line in entry["lines"]:
+                n = line["line_number"]
+                if n in braces:
+                    continue
+                counts[n] = max(counts.get(n, 0), line["count"])
+    return counts
+
+
+def spans(numbers):
+    text, begin = [], None
+    for n in numbers + [None]:
+        if begin is not None and n != last + 1:
+            text.append(str(begin) if begin == last else f"{begin}-{last}")
+            begin = None
+        if begin is None:
+            begin = n
+        last = n
+    return ", ".join(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--least", type=float, default=95)
+    parser.add_argument("--each", type=float, default=95)
+    parser.add_argument("--missed", action="store_true")
+    parser.add_argument("--no-build", action="store_true")
+    options = parser.parse_args()
+    if not options.no_build:
+        build()
+    run_tests()
+    reached = lines = 0
+    low = []
+    for source in measured_files():
+        counts = lines_of(source)
+        missed = sorted(n for n, times in counts.items() if times == 0)
+        reached += len(counts) - len(missed)
+        lines += len(counts)
+        share = 100 * (len(counts) - len(missed)) / len(counts) if counts else 100
+        if share < options.each:
+            low.append(os.path.relpath(source, ROOT))
+        print(f"{share:6.1f} %  {len(counts):4d} lines  {os.path.relpath(source, ROOT)}"
+              + (f"   not reached: {spans(missed)}" if options.missed and missed else ""))
+    share = 100 * reached / lines
+    print(f"{share:6.1f} %  {lines:4d} lines  in all; at least {options.least:g} % is asked for, and {options.each:g} % of each file")
+    if low:
+        sys.exit(f"coverage: below {options.each:g} %: {', '.join(low)}; --missed lists the lines")
+    if share < options.least:
+        sys.exit("coverage: too few lines are reached by tests; --missed lists the others")
+
+
+if __name__ == "__main__":
+    main()

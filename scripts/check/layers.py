@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Keeps the shape of src/: an include points down the layers of src/layers.txt; no file includes from another backend;
+no #if names a backend outside that backend's own folder; a file has at most 500 lines; every backend has its presets.
+
+Usage: layers.py [ROOT]       check the checkout at ROOT (default: the one this script is in)
+       layers.py --self-test  check the checker, on small bad trees
+
+The layers form a partial order. A layer may include the layers that its line in src/layers.txt names, and all layers below these:
+what CMake links for it is what it may include.
+"""
+import json
+import os
+import re
+import sys
+import tempfile
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+LAYER = re.compile(r"([a-z]+):([a-z_/. ]*)\|(.*)")
+
+# Words that name a backend when they are a part of an identifier in an #if. Folders of src/backends/ are added.
+BACKEND_WORDS = {"backend", "cuda", "cudacc", "nvcc", "rocm", "hip", "hipcc", "vulkan", "webgpu", "metal", "opencl"}
+ALIASES = {"cudacc": "cuda", "nvcc": "cuda", "hip": "rocm", "hipcc": "rocm"}
+
+MAX_LINES = 500
+TABLE_MARK = "// table:"  # a first line that starts so marks a table of numbers, which may be as long as it must
+
+SOURCES = (".cpp", ".h", ".c", ".S", ".inc", ".def", ".hpp", ".cc", ".cu", ".hip", ".mm", ".m", ".comp", ".wgsl", ".glsl", ".cl")
+LINE_LIMITED = ["src", "tests", "fuzz", "bench"]  # where the limit on lines holds
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
+CONDITION = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif|elifdef|elifndef)\b(.*)")
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+# In CMakeLists.txt; emulator and toy are for tests.
+BACKEND = re.compile(r"^gimbal_backend\((?!emulator|toy)([a-z0-9_]+)", re.M)
+
+
+class Layers:
+    """The table src/layers.txt. `below`: for each layer, the layers and single files that it may include besides itself."""
+
+    def __init__(self, root):
+        self.below, self.faults = {}, []
+        with open(os.path.join(root, "src", "layers.txt"), encoding="utf-8") as file:
+            for number, line in enumerate(file.read().splitlines(), 1):
+                if line.startswith("#") or not line.strip():
+                    continue
+                match = LAYER.fullmatch(line)
+                if not match:
+                    self.faults.append((number, "expected 'name: what it builds on | what it holds'"))
+                    continue
+                name, direct = match.group(1), match.group(2).split()
+                self.below[name] = set(direct)
+                for one in direct:
+                    if "/" not in one and (one == name or one not in self.below):
+                        self.faults.append((number, f"{name} builds on {one}, which is not one of the lines above"))
+                    self.below[name] |= self.below.get(one, set())
+
+    def named(self):
+        return [name for name in self.below if name != "backends"]
+
+    def allowed(self, source):
+        """What files of the folder may include: folders with a slash at the end, and files."""
+        below = self.below["backends" if source.startswith("backends/") else source]
+        order = [name for name in self.below if name in below] + sorted(part for part in below if "/" in part)
+        return [part if "." in part else part + "/" for part in order] + [source + "/"]
+
+
+def sources_under(root, folder):
+    for parent, folders, names in os.walk(os.path.join(root, folder)):
+        folders.sort()
+        if folder == "tests":
+            folders[:] = [f for f in folders if f != "data"]
+        for name in sorted(names):
+            if name.endswith(SOURCES):
+                yield os.path.relpath(os.path.join(parent, name), root)
+
+
+def logical_lines(text):
+    """(number of the first line, text), with lines that end in a backslash joined to the next."""
+    held, start = "", None
+    for number, line in enumerate(text.split("\n"), 1):
+        start = start or number
+        if line.endswith("\\"):
+            held += line[:-1] + " "
+            continue
+        yield start, held + line
+        held, start = "", None
+
+
+def owner(path):
+    """'runtime' for runtime/x.h, 'backends/cpu' for backends/cpu/y.h, '' for a file that lies in no layer."""
+    parts = path.split("/")
+    if parts[0] == "backends" and len(parts) > 2:
+        return "backends/" + parts[1]
+    return parts[0] if len(parts) > 1 else ""
+
+
+def resolve(root, layers, path, quote, name):
+    """The included file as a path below src/, or None for a system header."""
+    beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
+    if quote == '"' and os.path.exists(os.path.join(root, "src", beside)):
+        return beside
+    if os.path.exists(os.path.join(root, "src", os.path.normpath(name))):
+        return os.path.normpath(name)
+    head = name.split("/")[0]
+    if "/" not in name and quote == '"':
+        return beside  # generated by the folder's own CMakeLists.txt; a bare name cannot lead anywhere else
+    if quote == '"' or head in layers.below:
+        return os.path.normpath(name)
+    return None
+
+
+def check_include(root, layers, path, quote, name):
+    target = resolve(root, layers, path, quote, name)
+    source = owner(path)
+    if target is None:
+        return None
+    may = layers.allowed(source)
+    if any(target == m or (m.endswith("/") and target.startswith(m)) for m in may):
+        return None
+    list_of = ", ".join(may)
+    if target.startswith("backends/"):
+        return f'includes "{name}": no file includes from a backend; {source}/ may include {list_of}'
+    if owner(target) not in layers.below:
+        return f'includes "{name}", which is neither in the same folder nor in a layer of src/; {source}/ may include {list_of}'
+    return f'includes "{name}", but {source}/ does not build on {owner(target)}/ (src/layers.txt); it may include {list_of}'
+
+
+def check_condition(path, condition, words):
+    source = owner(path)
+    for identifier in IDENTIFIER.findall(condition):
+        for part in identifier.lower().split("_"):
+            if part not in words:
+                continue
+            home = "backends/" + ALIASES.get(part, part)
+            if source == home or (part == "backend" and source.startswith("backends/")):
+                continue
+            where = "src/backends/<its own>/" if part == "backend" else f"src/{home}/"
+            return f"an #if on {identifier}: only files in {where} may ask for it; elsewhere ask the registry at run time"
+    return None
+
+
+def check_file(root, layers, path, words):
+    """Violations of one file of src/, as (line, message)."""
+    source = owner(path)
+    if source not in layers.named() and not source.startswith("backends/"):
+        return [(1, f"lies in no layer; src/layers.txt has {', '.join(layers.named())} and backends/<name>")]
+    with open(os.path.join(root, "src", path), encoding="utf-8") as file:
+        text = file.read()
+    found = []
+    for number, line in logical_lines(text):
+        message = None
+        if match := INCLUDE.match(line):
+            message = check_include(root, layers, path, *match.groups())
+        elif match := CONDITION.match(line):
+            message = check_condition(path, match.group(1).split("//")[0], words)
+        if message:
+            found.append((number, message))
+    return found
+
+
+def check_length(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    if len(lines) <= MAX_LINES or lines[0].startswith(TABLE_MARK):
+        return []
+    return [(MAX_LINES + 1, f"has {len(lines)} lines, at most {MAX_LINES} are allowed; split it by ideas "
+             f"(a table of numbers starts with the line '{TABLE_MARK} what and whence')")]
+
+
+def check_presets(root):
+    """Each backend of CMakeLists.txt has a preset <name>-only and is a part of the preset all-backends."""
+    places = [os.path.join(root, name) for name in ("CMakeLists.txt", "CMakePresets.json")]
+    if not all(map(os.path.exists, places)):
+        return []
+    with open(places[0], encoding="utf-8") as file:
+        backends = BACKEND.findall(file.read())
+    with open(places[1], encoding="utf-8") as file:
+        presets = {preset["name"]: preset.get("cacheVariables", {}) for preset in json.load(file)["configurePresets"]}
+    found = []
+    for name in backends:
+        if presets.get(name + "-only", {}).get("GIMBAL_ONLY") != name:
+            found.append((1, f"has no preset {name}-only with GIMBAL_ONLY={name}; CMakeLists.txt declares that backend"))
+        if presets.get("all-backends", {}).get(f"GIMBAL_BACKEND_{name.upper()}") != "ON":
+            found.append((1, f"the preset all-backends lacks GIMBAL_BACKEND_{name.upper()}; CMakeLists.txt declares that backend"))
+    return found
+
+
+def check(root):
+    """(violations as text, number of files of src/ that were read)"""
+    folder = os.path.join(root, "src", "backends")
+    words = BACKEND_WORDS | (set(os.listdir(folder)) if os.path.isdir(folder) else set())
+    layers = Layers(root)
+    found, count = [("src/layers.txt", *fault) for fault in layers.faults], 0
+    for name in layers.below:
+        if not os.path.isdir(os.path.join(root, "src", name)) and root == ROOT:
+            found.append(("src/layers.txt", 1, f"{name} is no folder of src/"))
+    for path in sources_under(root, "src"):
+        count += 1
+        found += [(path, *v) for v in check_file(root, layers, os.path.relpath(path, "src"), words)]
+    for folder in LINE_LIMITED:
+        for path in sources_under(root, folder):
+            found += [(path, *v) for v in check_length(root, path)]
+    found += [("CMakePresets.json", *v) for v in check_presets(root)]
+    return [f"{path}:{line}: {message}" for path, line, message in found], count
+
+
+def self_test():
+    def violations(files):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            return check(root)[0]
+
+    with open(os.path.join(ROOT, "src", "layers.txt"), encoding="utf-8") as file:
+        table = file.read()
+    presets = {"configurePresets": [{"name": "cpu-only", "cacheVariables": {"GIMBAL_ONLY": "cpu"}},
+                                    {"name": "all-backends", "cacheVariables": {"GIMBAL_BACKEND_CPU": "ON"}}]}
+    good = {
+        "src/layers.txt": table,
+        "CMakeLists.txt": "gimbal_backend(cpu ON)\ngimbal_backend(toy OFF)\n",
+        "CMakePresets.json": json.dumps(presets),
+        "src/base/result.h": "#pragma once\n#include <vector>\n",
+        "src/device/abi.h": "#include <stdint.h>\n",
+        "src/device/backend_impl.h": '#include "device/abi.h"\n#include "ops/op.h"\n',
+        "src/ops/op.h": '#include "base/result.h"\n#include "tensor/dtypes.def"\n',
+        "src/tensor/dtypes.def": "// formats\n",
+        "src/tokenizer/bpe.cpp": '#include "tokenizer.h"\n#include "base/result.h"\n',
+        "src/tokenizer/tokenizer.h": "#pragma once\n",
+        "src/runtime/session.h": '#include "tokenizer/tokenizer.h"\n#include "device/abi.h"\n',
+        "src/apps/commands/run.cpp": '#include "runtime/session.h"\n#if defined(__x86_64__)\n#endif\n',
+        "src/backends/cpu/backend.cpp": '#include "device/abi.h"\n#include "device/backend_impl.h"\n#include "kernel.h"\n'
+                                        "#if defined(GIMBAL_BACKEND_CPU) || defined(__AVX2__)\n#endif\n",
+        "src/backends/cpu/kernel.h": '#include "backends/cpu/vec.h"\n',
+        "src/backends/cpu/vec.h": '#include "generated.inc"\n',
+        "src/gpu/launch.h": "// launches\n",
+        "src/backends/cuda/backend.cpp": '#include "gpu/launch.h"\n#ifdef __CUDACC__\n#endif\n',
+        "src/tensor/grid.inc": "// table: made by a program\n" + "1,\n" * 900,
+        "tests/model/bpe_test.cpp": "//\n" * 500,
+    }
+    # name, files that make the good tree bad, what must be said and where
+    cases = [
+        ("an include that points up", {"src/base/log.h": '// why\n#include "runtime/session.h"\n'},
+         'src/base/log.h:2: includes "runtime/session.h", but base/ does not build on runtime/ (src/layers.txt); it may include base/'),
+        ("a layer beside it: ops -> chat", {"src/ops/x.h": '#include "chat/x.h"\n', "src/chat/x.h": "// x\n"}, "ops/ does not build on chat/"),
+        ("a layer beside it: template -> fetch", {"src/template/x.h": '#include "fetch/x.h"\n', "src/fetch/x.h": "// x\n"},
+         "template/ does not build on fetch/"),
+        ("a layer beside it: device -> grammar", {"src/device/x.h": '#include "grammar/x.h"\n'}, "device/ does not build on grammar/"),
+        ("a GPU engine that includes more than the contract", {"src/gpu/x.h": '#include "device/device.h"\n', "src/device/device.h": "// x\n"},
+         "gpu/ does not build on device/"),
+        ("a circle in the table", {"src/layers.txt": table.replace("base:", "base: tensor", 1)}, "base builds on tensor, which is not one of the lines above"),
+        ("a line without a description", {"src/layers.txt": table + "os: base\n"}, "expected 'name: what it builds on | what it holds'"),
+        ("a backend without presets", {"CMakeLists.txt": "gimbal_backend(cpu ON)\ngimbal_backend(npu OFF)\n",
+                                       "CMakePresets.json": json.dumps(presets).replace('"GIMBAL_BACKEND_CPU"', '"GIMBAL_BACKEND_NPU": "ON", "GIMBAL_BACKEND_CPU"')},
+         "has no preset npu-only"),
+        ("a backend that the preset of all lacks", {"CMakePresets.json": json.dumps(presets).replace("_CPU", "_NPU")}, "all-backends lacks GIMBAL_BACKEND_CPU"),
+        ("one layer too high", {"src/ops/cost.h": '#include "device/abi.h"\n'}, "src/ops/cost.h:1:"),
+        ("up by a relative path", {"src/base/log.h": '#include "../tensor/dtypes.def"\n'}, "src/base/log.h:1:"),
+        ("up with angle brackets", {"src/base/log.h": "#include <ops/op.h>\n"}, "src/base/log.h:1:"),
+        ("up with spaces", {"src/base/log.h": '  #  include   "ops/op.h"\n'}, "src/base/log.h:1:"),
+        ("up from a .def", {"src/tensor/dtypes.def": '#include "ops/op.h"\n'}, "src/tensor/dtypes.def:1:"),
+        ("a file that does not exist", {"src/base/log.h": '#include "server/http.h"\n'}, "src/base/log.h:1:"),
+        ("no layer", {"src/base/log.h": '#include "util/strings.h"\n'}, "which is neither in the same folder nor in a layer"),
+        ("a new folder in src", {"src/util/strings.h": "// x\n"}, "src/util/strings.h:1: lies in no layer"),
+        ("an app that includes what backends share", {"src/apps/commands/run.cpp": '#include "gpu/launch.h"\n'}, "src/apps/commands/run.cpp:1:"),
+        ("packing that includes the GPU engine", {"src/packing/pack.cpp": '#include "gpu/launch.h"\n'}, "src/packing/pack.cpp:1:"),
+        ("an app that includes a backend", {"src/apps/commands/run.cpp": '#include "backends/cpu/vec.h"\n'},
+         "no file includes from a backend"),
+        ("a backend that includes another", {"src/backends/cuda/x.cpp": '#include "../cpu/vec.h"\n'},
+         "src/backends/cuda/x.cpp:1:"),
+        ("a backend that includes the registry",
+         {"src/backends/cpu/x.cpp": '#include "discovery/registry.h"\n', "src/discovery/registry.h": "// rows\n"},
+         'src/backends/cpu/x.cpp:1: includes "discovery/registry.h"'),
+        ("a backend that includes the runtime", {"src/backends/cpu/x.cpp": '\n\n#include "runtime/session.h"\n'},
+         "src/backends/cpu/x.cpp:3:"),
+        ("#ifdef on a backend", {"src/apps/commands/run.cpp": "#ifdef GIMBAL_BACKEND_CUDA\n#endif\n"}, "src/apps/commands/run.cpp:1: an #if on"),
+        ("#if on a folder of backends", {"src/backends/toy/t.cpp": "// toy\n", "src/ops/op.h": "#if HAVE_TOY\n#endif\n"},
+         "src/ops/op.h:1: an #if on HAVE_TOY"),
+        ("#elif over two lines", {"src/ops/op.h": "#if 0\n#elif 1 && \\\n  USE_VULKAN\n#endif\n"}, "src/ops/op.h:2: an #if on USE_VULKAN"),
+        ("one backend that asks for another", {"src/backends/cpu/x.cpp": "#if defined(__HIPCC__)\n#endif\n"},
+         "only files in src/backends/rocm/"),
+        ("a long file", {"src/ops/long.cpp": "//\n" * 501}, "src/ops/long.cpp:501: has 501 lines"),
+        ("a long test", {"tests/ops/long_test.cpp": "//\n" * 501}, "tests/ops/long_test.cpp:501:"),
+        ("a mark that is not in the first line", {"src/ops/long.inc": "// x\n// table:\n" + "1,\n" * 500}, "src/ops/long.inc:501:"),
+    ]
+    wrong = [f"the good tree: {v}" for v in violations(good)]
+    for name, files, said in cases:
+        found = violations({**good, **files})
+        if len(found) != 1 or said not in found[0]:
+            wrong.append(f"{name}: expected one violation with '{said}', found {found}")
+    print("\n".join(wrong) or f"check-layers: {len(cases)} bad trees refused, the good one accepted")
+    return 1 if wrong else 0
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    if len(arguments) > 1 or (arguments and arguments[0].startswith("-")):
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = arguments[0] if arguments else ROOT
+    found, count = check(os.path.normpath(root))
+    for violation in found:
+        print(violation)
+    if not count:
+        print(f"check-layers: no source file under {root}/src")
+        return 1
+    print(f"check-layers: {count} files of src/, {len(found)} violations")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,308 @@
+"""What a model file of each architecture holds, as data: keys, tensors and shapes, for scripts/oracle/logits.py.
+
+A description is a dict:
+  keys     beyond COMMON, without the architecture's prefix; a text is an expression, "=text" a text
+  sizes    changes to SIZES of both seeds; `per layer` values are expressions of i, the layer's number
+  embeds   the answer is an embedding, not logits; gelu: llama.cpp's table of GELU makes its answers inexact
+  head     tensors of the whole model; blocks: {group of tensors: condition on i}
+Tensors are "name shape", shapes in the order of the file, as expressions of the sizes. Names get ".weight", after a colon
+".bias", and nothing after "!".
+"""
+
+# Two sets of sizes, small and odd. d width, l layers, h heads, kv heads of keys and values, hd and vd their sizes, rot
+# rotated values of a head, f feed-forward, v vocabulary, e experts, eu used ones, fe their width, fs of the shared one.
+SIZES = [
+    dict(d=48, l=3, h=4, kv=2, f=40, v=512, e=6, eu=2, fe=24, fs=40),
+    dict(d=80, l=4, h=5, kv=1, f=52, v=512, e=5, eu=3, fe=20, fs=28),
+]
+DERIVED = dict(hd="d // h", vd="hd", rot="hd")
+
+COMMON = {
+    "vocab_size": "v", "context_length": "2048", "embedding_length": "d", "block_count": "l", "feed_forward_length": "f",
+    "attention.head_count": "h", "attention.head_count_kv": "kv", "rope.freq_base": "10000.0", "rope.dimension_count": "rot",
+}
+RMS = {"attention.layer_norm_rms_epsilon": "1e-5"}
+LAYER = {"attention.layer_norm_epsilon": "1e-5"}
+LENGTHS = {"attention.key_length": "hd", "attention.value_length": "vd"}
+EXPERTS = {"expert_count": "e", "expert_used_count": "eu"}
+
+TIED = "token_embd d v; output_norm d"
+HEAD = TIED + "; output d v"
+HEAD_LN = "token_embd d v; output_norm d; output_norm: d"
+ATTENTION = "attn_q d h*hd; attn_k d kv*hd; attn_v d kv*vd; attn_output h*vd d"
+NORM = "attn_norm d; "
+QKV_BIAS = "; attn_q: h*hd; attn_k: kv*hd; attn_v: kv*vd"
+QK_NORM = "; attn_q_norm hd; attn_k_norm hd"
+GLU = "ffn_gate d f; ffn_up d f; ffn_down f d"
+FFN = "ffn_norm d; " + GLU
+MLP_LN = "ffn_norm d; ffn_norm: d; ffn_up d f; ffn_up: f; ffn_down f d; ffn_down: d"
+MOE = "ffn_gate_inp d e; ffn_gate_exps d fe e; ffn_up_exps d fe e; ffn_down_exps fe d e"
+SHARED = "; ffn_gate_shexp d fs; ffn_up_shexp d fs; ffn_down_shexp fs d"
+FUSED_LN = ("attn_norm d; attn_norm: d; attn_qkv d (h+2*kv)*hd; attn_qkv: (h+2*kv)*hd; attn_output h*hd d; attn_output: d")
+MAMBA2 = ("ssm_in d 2*inner+2*groups*state+dt; ssm_conv1d conv inner+2*groups*state; ssm_conv1d: inner+2*groups*state; "
+          "ssm_dt: dt; ssm_a! 1 dt; ssm_d! 1 dt; ssm_norm inner//groups groups; ssm_out inner d")
+MAMBA1 = ("ssm_in d 2*inner; ssm_conv1d conv inner; ssm_conv1d: inner; ssm_x inner dt+2*state; ssm_dt dt inner; ssm_dt: inner; "
+          "ssm_a! state inner; ssm_d! inner; ssm_out inner d")
+SSM2 = {"ssm.conv_kernel": "conv", "ssm.inner_size": "inner", "ssm.state_size": "state", "ssm.group_count": "groups",
+        "ssm.time_step_rank": "dt"}
+SSM1 = {key: value for key, value in SSM2.items() if key != "ssm.group_count"}
+SSM2_SIZES = dict(conv="4", inner="2*d", state="16", groups="2", dt="8")
+DELTA = ("attn_qkv d 2*hk*s+hv*s; attn_gate d hv*s; ssm_conv1d conv 2*hk*s+hv*s; ssm_dt: hv; ssm_a! hv; ssm_norm s; "
+         "ssm_out hv*s d")
+DELTA_KEYS = {"ssm.conv_kernel": "conv", "ssm.inner_size": "hv*s", "ssm.state_size": "s", "ssm.group_count": "hk",
+              "ssm.time_step_rank": "hv"}
+DELTA_SIZES = dict(conv="4", s="16", hk="2", hv="4", h="4", kv="2", d="48", hd="32", rot="16", l="4")
+GATED = "attn_q d 2*h*hd; attn_k d kv*hd; attn_v d kv*vd; attn_output h*vd d" + QK_NORM
+POST_BOTH = "post_attention_norm d; post_ffw_norm d; "
+GRANITE = {"attention.scale": "0.3", "embedding_scale": "3.0", "logit_scale": "4.0", "residual_scale": "0.4"}
+
+YARN = {"rope.scaling.type": "=yarn", "rope.scaling.factor": "8.0", "rope.scaling.original_context_length": "32"}
+DEEPSEEK2 = {
+    "keys": {**RMS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_gating_func": "2", "expert_shared_count": "1",
+             "expert_weights_norm": "True", "expert_weights_scale": "2.5", "leading_dense_block_count": "1",
+             "attention.q_lora_rank": "48", "attention.kv_lora_rank": "r", "attention.key_length": "r + rot",
+             "attention.value_length": "r", "attention.key_length_mla": "dn + rot", "attention.value_length_mla": "dv"},
+    "head": HEAD, "sizes": dict(kv="1", r="32", dn="16", rot="8", dv="20", fs="fe"),
+    "blocks": {NORM + "attn_q_a d 48; attn_q_a_norm 48; attn_q_b 48 h*(dn+rot); attn_kv_a_mqa d r+rot; "
+               "attn_kv_a_norm r; attn_k_b dn r h; attn_v_b r dv h; attn_output h*dv d; ffn_norm d": "True",
+               GLU: "i == 0", MOE + SHARED + "; exp_probs_b: e": "i > 0"}}
+
+
+def decoder(layer, head=HEAD, keys=None, **rest):
+    return {"keys": {**RMS, **(keys or {})}, "head": head, "blocks": {layer: "True"}, **rest}
+
+
+ARCHS = {
+    "llama": decoder(NORM + ATTENTION + "; " + FFN),
+    "qwen2": decoder(NORM + ATTENTION + QKV_BIAS + "; " + FFN),
+    "bitnet": decoder(NORM + ATTENTION + "; attn_sub_norm d; ffn_sub_norm f; " + FFN, TIED),
+    "llama:experts": decoder(NORM + ATTENTION + "; ffn_norm d; " + MOE, keys=EXPERTS, sizes=dict(fe="f")),
+    "qwen2moe": decoder(NORM + ATTENTION + QKV_BIAS + "; ffn_norm d; " + MOE + SHARED + "; ffn_gate_inp_shexp d",
+                        keys={**EXPERTS, "expert_feed_forward_length": "fe", "expert_shared_feed_forward_length": "fs"}),
+    "qwen3": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, LENGTHS, sizes=dict(hd="24")),
+    "qwen3moe": decoder(NORM + ATTENTION + QK_NORM + "; ffn_norm d; " + MOE, TIED,
+                        {**LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe"}, sizes=dict(hd="24")),
+    "qwen2vl": decoder(NORM + ATTENTION + QKV_BIAS + "; " + FFN, TIED, {"rope.dimension_sections": "[2, 2, hd//2-4, 0]"}),
+    "qwen3vl": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, {**LENGTHS, "rope.dimension_sections": "[4, 4, 4, 0]"},
+                       sizes=dict(hd="24")),
+    "qwen35": {"keys": {**RMS, **LENGTHS, **DELTA_KEYS, "full_attention_interval": "2", "rope.dimension_sections": "[3, 3, 2, 0]"},
+               "head": TIED, "sizes": DELTA_SIZES,
+               "blocks": {NORM + "post_attention_norm d; " + GLU: "True", GATED: "i % 2 == 1",
+                          DELTA + "; ssm_beta d hv; ssm_alpha d hv": "i % 2 == 0"}},
+    "qwen35moe": {"keys": {**RMS, **LENGTHS, **DELTA_KEYS, **EXPERTS, "expert_feed_forward_length": "fe",
+                           "expert_shared_feed_forward_length": "fs", "full_attention_interval": "2",
+                           "rope.dimension_sections": "[3, 3, 2, 0]"},
+                  "head": TIED, "sizes": DELTA_SIZES,
+                  "blocks": {NORM + "post_attention_norm d; " + MOE + SHARED + "; ffn_gate_inp_shexp d": "True",
+                             GATED: "i % 2 == 1", DELTA + "; ssm_beta d hv; ssm_alpha d hv": "i % 2 == 0"}},
+    "qwen3next": {"keys": {**RMS, **LENGTHS, **DELTA_KEYS, **EXPERTS, "expert_feed_forward_length": "fe",
+                           "expert_shared_feed_forward_length": "fs", "full_attention_interval": "2"},
+                  "head": TIED, "sizes": DELTA_SIZES,
+                  "blocks": {NORM + "post_attention_norm d; " + MOE + SHARED + "; ffn_gate_inp_shexp d": "True",
+                             GATED: "i % 2 == 1", DELTA + "; ssm_ba d 2*hv": "i % 2 == 0"}},
+    "gemma": decoder(NORM + ATTENTION + "; " + FFN, TIED, LENGTHS, gelu=True),
+    "gemma2": decoder(NORM + ATTENTION + "; " + POST_BOTH + FFN, TIED,
+                      {**LENGTHS, "attention.sliding_window": "9", "attn_logit_softcapping": "20.0",
+                       "final_logit_softcapping": "10.0"}, gelu=True, sizes=dict(l="26", d="32", h="2", kv="1", f="24")),
+    "gemma3": decoder(NORM + ATTENTION + QK_NORM + "; " + POST_BOTH + FFN, TIED,
+                      {**LENGTHS, "attention.sliding_window": "9"}, gelu=True, sizes=dict(l="7", hd="16")),
+    "gpt-oss": decoder(NORM + ATTENTION + QKV_BIAS + "; attn_output: d; attn_sinks h; post_attention_norm d; " + MOE +
+                       "; ffn_gate_inp: e; ffn_gate_exps: fe e; ffn_up_exps: fe e; ffn_down_exps: d e", HEAD,
+                       {**LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe", "attention.sliding_window": "9"},
+                       sizes=dict(hd="16", l="4")),
+    "phi3": decoder(NORM + "attn_qkv d (h+2*kv)*hd; attn_output h*hd d; ffn_norm d; ffn_up d 2*f; ffn_down f d"),
+    "phimoe": decoder(NORM + "attn_norm: d; " + ATTENTION + QKV_BIAS + "; attn_output: d; ffn_norm d; ffn_norm: d; " + MOE,
+                      HEAD + "; output_norm: d; output: v", EXPERTS, sizes=dict(fe="f")),
+    "command-r": {"keys": {**LAYER, "logit_scale": "0.25"}, "head": TIED, "blocks": {NORM + ATTENTION + "; " + GLU: "True"}},
+    "cohere2": {"keys": {**LAYER, "logit_scale": "0.25", "attention.sliding_window": "9"}, "head": TIED, "sizes": dict(l="5"),
+                "blocks": {NORM + ATTENTION + "; " + GLU: "True"}},
+    "granite": decoder(NORM + ATTENTION + "; " + FFN, TIED, GRANITE),
+    "granitemoe": decoder(NORM + ATTENTION + "; ffn_norm d; " + MOE, TIED, {**GRANITE, **EXPERTS}, sizes=dict(fe="f")),
+    "granitehybrid": {"keys": {**RMS, **GRANITE, **SSM2, "attention.head_count_kv": "[0 if j % 2 == 0 else kv for j in range(l)]",
+                               "rope.scaling.finetuned": "True"},
+                      "head": TIED, "sizes": SSM2_SIZES,
+                      "blocks": {NORM + FFN: "True", MAMBA2: "i % 2 == 0", ATTENTION: "i % 2 == 1"}},
+    "mamba": {"keys": {**RMS, **SSM1, "feed_forward_length": "0", "attention.head_count": "0"}, "head": TIED,
+              "sizes": dict(conv="4", inner="2*d", state="8", dt="5", h="1"), "blocks": {NORM + MAMBA1: "True"}},
+    "mamba2": {"keys": {**RMS, **SSM2, "feed_forward_length": "0", "attention.head_count": "0"}, "head": TIED,
+               "sizes": dict(SSM2_SIZES, h="1"), "blocks": {NORM + MAMBA2: "True"}},
+    "falcon-h1": {"keys": {**RMS, **LENGTHS, **SSM2}, "head": TIED, "sizes": dict(SSM2_SIZES, hd="24"),
+                  "blocks": {NORM + ATTENTION + "; " + MAMBA2 + "; ffn_norm! d; " + GLU: "True"}},
+    "jamba": {"keys": {**RMS, **SSM1, **EXPERTS, "attention.head_count_kv": "[kv if j == 2 else 0 for j in range(l)]"},
+              "head": TIED, "sizes": dict(conv="4", inner="2*d", state="8", dt="5", fe="f", l="4"),
+              "blocks": {NORM + "ffn_norm d": "True", ATTENTION: "i == 2",
+                         MAMBA1 + "; ssm_dt_norm dt; ssm_b_norm state; ssm_c_norm state": "i != 2",
+                         GLU: "i % 2 == 0", MOE: "i % 2 == 1"}},
+    "nemotron_h": {"keys": {**RMS, **LAYER, **LENGTHS, **SSM2, "attention.head_count_kv": "[kv if j == 2 else 0 for j in range(l)]",
+                            "feed_forward_length": "[f if j % 3 == 1 else 0 for j in range(l)]"},
+                   "head": TIED, "sizes": dict(SSM2_SIZES, hd="24", l="6"),
+                   "blocks": {NORM.rstrip("; "): "True", "ffn_up d f; ffn_down f d": "i % 3 == 1", ATTENTION: "i == 2",
+                              MAMBA2: "i % 3 != 1 and i != 2"}},
+    "lfm2": {"keys": {**RMS, "shortconv.l_cache": "3", "attention.head_count_kv": "[0 if j % 2 == 0 else kv for j in range(l)]"},
+             "head": "token_embd d v; token_embd_norm d",
+             "blocks": {NORM + FFN: "True", ATTENTION + QK_NORM: "i % 2 == 1",
+                        "shortconv.in_proj d 3*d; shortconv.conv 3 d; shortconv.out_proj d d": "i % 2 == 0"}},
+    "smollm3": decoder(NORM + ATTENTION + "; " + FFN, TIED, sizes=dict(l="5")),
+    "olmo2": decoder(ATTENTION + "; attn_q_norm d; attn_k_norm kv*hd; " + POST_BOTH + GLU),
+    "olmoe": decoder(NORM + ATTENTION + "; attn_q_norm d; attn_k_norm kv*hd; ffn_norm d; " + MOE, keys=EXPERTS,
+                     sizes=dict(fe="f", kv="h")),
+    "exaone4": decoder(ATTENTION + QK_NORM + "; " + POST_BOTH + GLU),
+    "ernie4_5": decoder(NORM + ATTENTION + "; " + FFN, TIED, LENGTHS, sizes=dict(hd="24")),
+    "hunyuan-dense": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, LENGTHS, sizes=dict(hd="24")),
+    "seed_oss": decoder(NORM + ATTENTION + QKV_BIAS + "; post_attention_norm d; " + GLU, TIED, LENGTHS, sizes=dict(hd="24")),
+    "minicpm": decoder(NORM + ATTENTION + "; " + FFN, TIED,
+                       {"embedding_scale": "7.0", "logit_scale": "3.0", "residual_scale": "0.37"}),
+    "internlm2": decoder(NORM + ATTENTION + "; " + FFN),
+    "mistral3": decoder(NORM + ATTENTION + "; " + FFN, TIED, LENGTHS, sizes=dict(hd="24")),
+    "glm4": decoder(NORM + ATTENTION + QKV_BIAS + "; post_attention_norm d; ffn_norm d; ffn_up d 2*f; ffn_down f d; post_ffw_norm d",
+                    sizes=dict(rot="hd // 2")),
+    "stablelm": {"keys": LAYER, "head": HEAD_LN + "; output d v", "sizes": dict(rot="8"),
+                 "blocks": {NORM + "attn_norm: d; " + ATTENTION + QKV_BIAS + "; ffn_norm d; ffn_norm: d; " + GLU: "True"}},
+    "starcoder2": {"keys": LAYER, "head": HEAD_LN, "gelu": True,
+                   "blocks": {NORM + "attn_norm: d; " + ATTENTION + QKV_BIAS + "; attn_output: d; " + MLP_LN: "True"}},
+    "gptneox": {"keys": {**LAYER, "use_parallel_residual": "True"}, "head": HEAD_LN + "; output d v", "gelu": True,
+                "sizes": dict(kv="h", rot="4"), "blocks": {FUSED_LN + "; " + MLP_LN: "True"}},
+    "falcon": {"keys": LAYER, "head": HEAD_LN, "gelu": True, "sizes": dict(kv="1"),
+               "blocks": {"attn_norm d; attn_norm: d; attn_qkv d (h+2*kv)*hd; attn_output h*hd d; ffn_up d f; ffn_down f d": "True"}},
+    "gpt2": {"keys": {**LAYER, "context_length": "256"}, "head": HEAD_LN + "; position_embd d 256", "gelu": True,
+             "sizes": dict(kv="h"), "blocks": {FUSED_LN + "; " + MLP_LN: "True"}},
+    "mpt": {"keys": {**LAYER, "attention.clamp_kqv": "1.5", "attention.max_alibi_bias": "8.0"}, "head": TIED, "gelu": True,
+            "sizes": dict(kv="h"), "blocks": {"attn_norm d; attn_qkv d 3*d; attn_output d d; ffn_norm d; ffn_up d f; ffn_down f d": "True"}},
+    "bloom": {"keys": LAYER, "head": HEAD_LN + "; token_embd_norm d; token_embd_norm: d", "gelu": True, "sizes": dict(kv="h"),
+              "blocks": {FUSED_LN + "; " + MLP_LN: "True"}},
+    "deepseek2": DEEPSEEK2,
+    "llama4": {"keys": {**RMS, **LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe", "interleave_moe_layer_step": "2"},
+               "head": HEAD, "sizes": dict(hd="16", eu="1", fs="fe", l="4"),
+               "blocks": {NORM + ATTENTION + "; ffn_norm d": "True", GLU: "i % 2 == 0", MOE + SHARED: "i % 2 == 1"}},
+    "lfm2moe": {"keys": {**RMS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_gating_func": "2",
+                         "leading_dense_block_count": "1", "shortconv.l_cache": "3",
+                         "attention.head_count_kv": "[0 if j % 2 == 0 else kv for j in range(l)]"},
+                "head": "token_embd d v; token_embd_norm d",
+                "blocks": {NORM + "ffn_norm d": "True", GLU: "i == 0", MOE + "; exp_probs_b: e": "i > 0", ATTENTION + QK_NORM: "i % 2 == 1",
+                           "shortconv.in_proj d 3*d; shortconv.conv 3 d; shortconv.out_proj d d": "i % 2 == 0"}},
+    # Forms of the above.
+    "deepseek2:yarn": dict(DEEPSEEK2, keys={**DEEPSEEK2["keys"], **YARN, "rope.scaling.yarn_log_multiplier": "0.0707"}),
+    "llama:linear": decoder(NORM + ATTENTION + "; " + FFN, keys={"rope.scaling.type": "=linear", "rope.scaling.factor": "4.0"}),
+    "llama:yarn": decoder(NORM + ATTENTION + "; " + FFN, keys=YARN),
+    "llama:rope_freqs": decoder(NORM + ATTENTION + "; " + FFN, HEAD + "; rope_freqs rot//2"),
+    "qwen2:yarn": decoder(NORM + ATTENTION + QKV_BIAS + "; " + FFN, keys={
+        "rope.scaling.type": "=yarn", "rope.scaling.factor": "4.0", "rope.scaling.original_context_length": "32"}),
+    "phi3:longrope": decoder(NORM + "attn_qkv d (h+2*kv)*hd; attn_output h*hd d; ffn_norm d; ffn_up d 2*f; ffn_down f d",
+                             HEAD + "; rope_factors_long rot//2; rope_factors_short rot//2",
+                             {"rope.scaling.type": "=longrope", "rope.scaling.attn_factor": "1.19",
+                              "rope.scaling.original_context_length": "128"}),
+    "phi3:unnamed": decoder(NORM + "attn_qkv d (h+2*kv)*hd; attn_output h*hd d; ffn_norm d; ffn_up d 2*f; ffn_down f d",
+                            TIED + "; rope_factors_long rot//2; rope_factors_short rot//2",
+                            {"rope.scaling.attn_factor": "1.3", "rope.scaling.original_context_length": "512"},
+                            sizes=dict(hd="16", rot="12", d="h*hd")),
+    "granite:unrotated": decoder(NORM + ATTENTION + "; " + FFN, TIED, {**GRANITE, "rope.scaling.finetuned": "False"}),
+    "mistral3:temperature": decoder(NORM + ATTENTION + "; " + FFN, TIED, {
+        **LENGTHS, "attention.temperature_scale": "0.3", "rope.scaling.type": "=yarn", "rope.scaling.factor": "4.0",
+        "rope.scaling.original_context_length": "8", "rope.scaling.yarn_log_multiplier": "1.0"}, sizes=dict(hd="24")),
+    "hunyuan-dense:alpha": decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, {**LENGTHS, "rope.scaling.alpha": "50.0"},
+                                   sizes=dict(hd="24")),
+    "command-r:head_norms": {"keys": {**LAYER, "logit_scale": "0.25"}, "head": TIED, "sizes": dict(l="64", d="16", h="2", kv="1", f="12"),
+                             "blocks": {NORM + ATTENTION + "; attn_q_norm hd h; attn_k_norm hd kv; " + GLU: "True"}},
+    "cohere2:pattern": {"keys": {**LAYER, "logit_scale": "0.25", "attention.sliding_window": "9",
+                                 "attention.sliding_window_pattern": "[0, 1, 1, 0]"}, "head": TIED, "sizes": dict(l="4"),
+                        "blocks": {NORM + ATTENTION + "; " + GLU: "True"}},
+    "mpt:biases": {"keys": {**LAYER, "attention.max_alibi_bias": "8.0"}, "head": HEAD_LN + "; output d v", "gelu": True,
+                   "sizes": dict(kv="h"), "blocks": {FUSED_LN + "; " + MLP_LN: "True"}},
+    "glm4:nextn": {
+        "keys": {**RMS, "nextn_predict_layers": "1"}, "head": HEAD, "sizes": dict(rot="hd // 2"),
+        "blocks": {NORM + ATTENTION + QKV_BIAS + "; post_attention_norm d; ffn_norm d; ffn_up d 2*f; ffn_down f d; post_ffw_norm d": "True",
+                   "nextn.eh_proj 2*d d; nextn.enorm d; nextn.hnorm d; nextn.shared_head_norm d": "i == l - 1"}},
+    "olmo2:window": decoder(ATTENTION + "; attn_q_norm d; attn_k_norm kv*hd; " + POST_BOTH + GLU, keys={
+        "attention.sliding_window": "9", "rope.scaling.type": "=yarn", "rope.scaling.factor": "8.0",
+        "rope.scaling.original_context_length": "64", "rope.scaling.attn_factor": "1.1"}, sizes=dict(l="5")),
+    "exaone4:window": decoder(ATTENTION + QK_NORM + "; " + POST_BOTH + GLU, keys={"attention.sliding_window": "9"},
+                              sizes=dict(l="64", d="16", h="2", kv="1", f="12")),
+    "stablelm:parallel": {"keys": {**LAYER, "use_parallel_residual": "True"}, "head": HEAD_LN + "; output d v", "sizes": dict(rot="4"),
+                          "blocks": {NORM + "attn_norm: d; " + ATTENTION + "; attn_q_norm hd h; attn_k_norm hd kv; " + GLU: "True"}},
+    "gptneox:sequential": {"keys": {**LAYER, "use_parallel_residual": "False"}, "head": HEAD_LN + "; output d v", "gelu": True,
+                           "sizes": dict(kv="h", rot="4"), "blocks": {FUSED_LN + "; " + MLP_LN: "True"}},
+    "falcon:two_norms": {"keys": LAYER, "head": HEAD_LN + "; output d v", "gelu": True,
+                         "blocks": {"attn_norm d; attn_norm: d; attn_norm_2 d; attn_norm_2: d; attn_qkv d (h+2*kv)*hd; "
+                                    "attn_output h*hd d; ffn_up d f; ffn_down f d": "True"}},
+    "mamba:rms": {"keys": {**RMS, **SSM1, "feed_forward_length": "0", "attention.head_count": "0", "ssm.dt_b_c_rms": "True"},
+                  "head": TIED, "sizes": dict(conv="4", inner="2*d", state="8", dt="6", h="1"), "blocks": {NORM + MAMBA1: "True"}},
+    "lfm2:window": {"keys": {**RMS, "shortconv.l_cache": "4", "attention.sliding_window": "9",
+                             "attention.head_count_kv": "[kv if j % 2 == 0 else 0 for j in range(l)]"},
+                    "head": "token_embd d v; token_embd_norm d",
+                    "blocks": {NORM + FFN: "True", ATTENTION + QK_NORM: "i % 2 == 0",
+                               "shortconv.in_proj d 3*d; shortconv.conv 4 d; shortconv.out_proj d d": "i % 2 == 1"}},
+    "qwen35:layers": {"keys": {**RMS, **LENGTHS, **DELTA_KEYS, "attention.recurrent_layers": "[j != 1 for j in range(l)]",
+                               "rope.dimension_sections": "[3, 3, 2, 0]"},
+                      "head": TIED, "sizes": DELTA_SIZES,
+                      "blocks": {NORM + "post_attention_norm d; " + GLU: "True", GATED: "i == 1",
+                                 DELTA + "; ssm_beta d hv; ssm_alpha d hv": "i != 1"}},
+    "qwen3next:joined": {"keys": {**RMS, **LENGTHS, **DELTA_KEYS, **EXPERTS, "expert_feed_forward_length": "fe",
+                                  "expert_shared_feed_forward_length": "fs", "full_attention_interval": "2"},
+                         "head": TIED, "sizes": DELTA_SIZES,
+                         "blocks": {NORM + "post_attention_norm d; " + MOE + SHARED + "; ffn_gate_inp_shexp d": "True",
+                                    GATED: "i % 2 == 1",
+                                    DELTA.replace("attn_qkv d 2*hk*s+hv*s; attn_gate d hv*s", "ssm_in d 2*hk*s+2*hv*s") +
+                                    "; ssm_ba d 2*hv": "i % 2 == 0"}},
+    "granitehybrid:experts": {
+        "keys": {**RMS, **GRANITE, **SSM2, **EXPERTS, "attention.head_count_kv": "[kv if j == 1 else 0 for j in range(l)]",
+                 "expert_shared_feed_forward_length": "fs", "rope.scaling.finetuned": "False"},
+        "head": TIED, "sizes": dict(SSM2_SIZES, fe="f", groups="1"),
+        "blocks": {NORM + "ffn_norm d; " + MOE + SHARED: "True", MAMBA2: "i != 1", ATTENTION: "i == 1"}},
+    "deepseek2:lite": {
+        "keys": {**RMS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_gating_func": "1", "expert_shared_count": "2",
+                 "expert_weights_scale": "1.0", "leading_dense_block_count": "24", "attention.kv_lora_rank": "r",
+                 "attention.key_length": "dn + rot", "attention.value_length": "dv"},
+        "head": TIED, "sizes": dict(l="27", d="32", h="2", kv="h", f="16", fe="16", fs="2*fe", r="16", dn="8", rot="8", dv="8"),
+        "blocks": {NORM + "attn_q d h*(dn+rot); attn_kv_a_mqa d r+rot; attn_kv_a_norm r; attn_kv_b r h*(dn+dv); attn_output h*dv d; "
+                   "ffn_norm d": "True", GLU: "i < 24", MOE + SHARED: "i >= 24"}},
+    "glm4moe": {
+        "keys": {**RMS, **LENGTHS, **EXPERTS, "expert_feed_forward_length": "fe", "expert_gating_func": "2", "expert_shared_count": "1",
+                 "expert_weights_norm": "True", "expert_weights_scale": "1.7", "leading_dense_block_count": "1",
+                 "nextn_predict_layers": "1"},
+        "head": TIED, "sizes": dict(hd="16", rot="8", fs="fe", l="4"),
+        "blocks": {NORM + ATTENTION + QKV_BIAS + QK_NORM + "; post_attention_norm d": "True", GLU: "i == 0",
+                   MOE + SHARED + "; exp_probs_b: e": "i > 0",
+                   "nextn.eh_proj 2*d d; nextn.enorm d; nextn.hnorm d; nextn.shared_head_norm d": "i == l - 1"}},
+    "gemma3n": {
+        "keys": {**RMS, **LENGTHS, "attention.sliding_window": "12", "rope.freq_base_swa": "5000.0"}, "gelu": True,
+        "sizes": dict(hd="24", l="5", p="256"),
+        "head": TIED + "; per_layer_token_embd p*l v; per_layer_model_proj d p*l; per_layer_proj_norm p; altup_proj d d 3; "
+                "altup_unembd_proj d d 3",
+        "blocks": {NORM + ATTENTION + QK_NORM + "; " + POST_BOTH + FFN + "; inp_gate d p; proj p d; post_norm d; "
+                   "altup_correct_coef 4 4; altup_correct_scale d; altup_predict_coef 4 16; altup_router d 4; altup_router_norm d; "
+                   "laurel_l d 64; laurel_r 64 d; laurel_post_norm d": "True"}},
+    "gemma4": {
+        "keys": {**RMS, **LENGTHS, "attention.key_length_swa": "16", "attention.value_length_swa": "16", "attention.shared_kv_layers": "2",
+                 "attention.sliding_window": "9", "attention.sliding_window_pattern": "[1, 1, 1, 0, 1, 0]",
+                 "embedding_length_per_layer_input": "p", "final_logit_softcapping": "15.0", "rope.dimension_count_swa": "16",
+                 "rope.freq_base_swa": "5000.0"},
+        "gelu": True, "sizes": dict(hd="32", l="6", p="12", h="4", kv="2"),
+        "head": TIED + "; rope_freqs hd//2; per_layer_token_embd p*l v; per_layer_model_proj d p*l; per_layer_proj_norm p",
+        "blocks": {NORM + POST_BOTH + FFN + "; inp_gate d p; proj p d; post_norm d; layer_output_scale 1": "True",
+                   "attn_q d h*16; attn_output h*16 d; attn_q_norm 16": "i not in (3, 5)",
+                   "attn_q d h*hd; attn_output h*hd d; attn_q_norm hd": "i in (3, 5)",
+                   "attn_k d kv*16; attn_v d kv*16; attn_k_norm 16": "i < 3",
+                   "attn_k d kv*hd; attn_v d kv*hd; attn_k_norm hd": "i == 3"}},
+    # Encoders, and decoders that embed: compared by their embeddings.
+    "bert": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "gelu": True, "sizes": dict(kv="h"),
+        "head": "token_embd d v; token_embd_norm d; token_embd_norm: d; token_types d 2; position_embd d 2048",
+        "blocks": {ATTENTION + QKV_BIAS + "; attn_output: d; attn_output_norm d; attn_output_norm: d; ffn_up d f; ffn_up: f; ffn_down f d; "
+                   "ffn_down: d; layer_output_norm d; layer_output_norm: d": "True"}},
+    "nomic-bert": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "1"}, "embeds": True, "sizes": dict(kv="h"),
+        "head": "token_embd d v; token_embd_norm d; token_embd_norm: d; token_types d 2",
+        "blocks": {"attn_qkv d 3*d; attn_output d d; attn_output_norm d; attn_output_norm: d; " + GLU +
+                   "; layer_output_norm d; layer_output_norm: d": "True"}},
+    "modern-bert": {
+        "keys": {**LAYER, "attention.causal": "False", "pooling_type": "2", "attention.sliding_window": "16",
+                 "attention.sliding_window_pattern": "3", "rope.freq_base_swa": "5000.0"},
+        "embeds": True, "gelu": True, "sizes": dict(kv="h", l="5"), "head": TIED + "; token_embd_norm d",
+        "blocks": {"attn_norm d": "i > 0", "attn_qkv d 3*d; attn_output d d; ffn_norm d; ffn_up d 2*f; ffn_down f d": "True"}},
+    "gemma-embedding": {
+        "keys": {**RMS, **LENGTHS, "attention.sliding_window": "12", "pooling_type": "1", "rope.freq_base_swa": "5000.0"},
+        "embeds": True, "gelu": True, "sizes": dict(hd="24", l="7"), "head": TIED,
+        "blocks": {NORM + ATTENTION + QK_NORM + "; " + POST_BOTH + FFN: "True"}},
+    "qwen3:embedding": {**decoder(NORM + ATTENTION + QK_NORM + "; " + FFN, TIED, {**LENGTHS, "pooling_type": "3"}, sizes=dict(hd="24")),
+                        "embeds": True},
+}

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Logits beside llama.cpp's: makes tiny files with random weights for an architecture (two seeds, odd shapes), runs both
+engines on the same tokens, and compares logits, greedy tokens, and one batch against single tokens.
+
+  scripts/oracle/logits.py llama qwen2        these architectures (scripts/oracle/architectures.py describes them)
+  scripts/oracle/logits.py                    all of them
+  scripts/oracle/logits.py --update           all of them, and the table in docs/models.md
+  scripts/oracle/logits.py --keep DIR llama   leave the files there
+"""
+import argparse
+import array
+import gzip
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import architectures
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
+sys.path[:0] = [os.path.join(ROOT, "scripts"), os.path.join(ROOT, "bench", "compare")]
+import gguf_file  # noqa: E402
+import install  # noqa: E402
+
+PROMPT, GREEDY, CONTEXT = 24, 12, 256
+# Largest difference of a logit that still agrees, logits having a spread of about 1 to 10. llama.cpp's GELU is a table in f16.
+TOLERANCE, GELU_TOLERANCE = 2e-3, 0.1
+EMBEDDING_TOLERANCE = 1e-5  # of 1 - cosine
+MARKS = ("<!-- oracle: written by scripts/oracle/logits.py --update -->", "<!-- oracle: end -->")
+
+
+def sizes_of(description, seed):
+    sizes = dict(architectures.SIZES[seed])
+    given = description.get("sizes", {})
+    for name, value in {**architectures.DERIVED, **given}.items():
+        if name in given or name not in sizes:
+            sizes[name] = value
+    while any(isinstance(value, str) for value in sizes.values()):  # expressions of each other
+        known = {name: value for name, value in sizes.items() if not isinstance(value, str)}
+        for name, value in list(sizes.items()):
+            if isinstance(value, str):
+                try:
+                    sizes[name] = eval(value, {}, known)
+                except NameError:
+                    pass
+    return sizes
+
+
+def entry_of(value):
+    if isinstance(value, str):
+        return gguf_file.entry(gguf_file.STRING, value)
+    if isinstance(value, list):
+        return gguf_file.entry(gguf_file.ARRAY, (gguf_file.I32, value))
+    kind = {bool: gguf_file.BOOL, int: gguf_file.U32, float: gguf_file.F32}[type(value)]
+    return gguf_file.entry(kind, value)
+
+
+def tensors_of(text, prefix, sizes, i):
+    """(name, dimensions) of "name shape; name shape"."""
+    for item in text.split(";"):
+        name, shape = item.strip().split(" ", 1)
+        suffix = {":": ".bias", "!": ""}.get(name[-1], ".weight")
+        yield prefix + name.rstrip(":!") + suffix, [eval(part, {}, {**sizes, "i": i}) for part in shape.split(" ")]
+
+
+def values(name, dimensions, rng):
+    """Random numbers of a size that keeps every layer's output alive."""
+    count = math.prod(dimensions)
+    base = name.split(".")[-1] if name.endswith(("ssm_a", "ssm_d")) else ".".join(name.split(".")[-2:])
+    if base == "ssm_a":
+        numbers = (-math.exp(rng.uniform(-1, 1.5)) for _ in range(count))
+    elif base == "ssm_d":
+        numbers = (rng.uniform(0.5, 1.5) for _ in range(count))
+    elif base.startswith(("rope_freqs", "rope_factors")):
+        numbers = (rng.uniform(1, 4) for _ in range(count))
+    elif base.endswith("bias"):
+        numbers = (rng.gauss(0, 0.2) for _ in range(count))
+    elif "norm" in base or base == "ffn_norm":
+        numbers = (1 + rng.gauss(0, 0.2) for _ in range(count))
+    elif base in ("token_embd.weight", "position_embd.weight", "attn_sinks.weight"):
+        numbers = (rng.gauss(0, 1) for _ in range(count))
+    else:
+        spread = 1.5 / math.sqrt(dimensions[0])
+        numbers = (rng.gauss(0, spread) for _ in range(count))
+    return array.array("f", numbers).tobytes()
+
+
+def make_file(path, name, seed):
+    """A file of the architecture; the same one every time."""
+    description = architectures.ARCHS[name]
+    arch = name.split(":")[0]
+    sizes = sizes_of(description, seed)
+    with gzip.open(os.path.join(ROOT, "tests", "data", "vocab", "tok512.gguf.gz")) as packed, \
+            tempfile.NamedTemporaryFile(suffix=".gguf") as plain:
+        plain.write(packed.read())
+        plain.flush()
+        vocabulary = gguf_file.read_metadata(plain.name)
+    metadata = {"general.architecture": entry_of(arch), "general.name": entry_of("oracle")}
+    for key, value in {**architectures.COMMON, **description["keys"]}.items():
+        metadata[f"{arch}.{key}"] = entry_of(value[1:] if value.startswith("=") else eval(value, {}, sizes) if " for " not in value
+                                             else eval(value, dict(sizes), {}))
+    metadata.update({key: raw for key, raw in vocabulary.items() if key.startswith("tokenizer.")})
+    if "bert" in arch:
+        metadata["tokenizer.ggml.token_type_count"] = entry_of(2)
+    rng = random.Random(f"{name} {seed}")
+    tensors = list(tensors_of(description["head"], "", sizes, 0))
+    for i in range(sizes["l"]):
+        for group, condition in description["blocks"].items():
+            if eval(condition, {}, {**sizes, "i": i}):
+                tensors += tensors_of(group, f"blk.{i}.", sizes, i)
+    gguf_file.write(path, metadata, [(n, d, 0, values(n, d, rng)) for n, d in tensors])
+    return sizes["v"]
+
+
+def peer_answers(peer, path, tokens):
+    """(logits in one batch, logits token by token, greedy tokens), logits as arrays of floats, row after row."""
+    done = subprocess.run(
+        [install.program(peer, os.path.join(HERE, "peer.cpp")), peer.all_libraries, "logits", path, str(CONTEXT), str(GREEDY)],
+        input=struct.pack(f"<{len(tokens) + 1}i", len(tokens), *tokens), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+        env={**os.environ, "LD_LIBRARY_PATH": peer.all_libraries})
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise ValueError(next((line for line in lines if "error" in line), lines[-1]))
+    width, = struct.unpack_from("<i", done.stdout)
+    numbers = array.array("f")
+    size = 4 * width * len(tokens)
+    numbers.frombytes(done.stdout[4:4 + 2 * size])
+    count, = struct.unpack_from("<i", done.stdout, 4 + 2 * size)
+    greedy = struct.unpack_from(f"<{count}i", done.stdout, 8 + 2 * size)
+    return numbers[:size // 4], numbers[size // 4:], list(greedy)
+
+
+def peer_embedding(peer, path, tokens):
+    done = subprocess.run(
+        [install.program(peer, os.path.join(HERE, "peer.cpp")), peer.all_libraries, "embed", path, str(CONTEXT), "0"],
+        input=struct.pack(f"<{len(tokens) + 1}i", len(tokens), *tokens), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+        env={**os.environ, "LD_LIBRARY_PATH": peer.all_libraries})
+    if done.returncode != 0:
+        raise ValueError((done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    numbers = array.array("f")
+    numbers.frombytes(done.stdout[4:])
+    return numbers
+
+
+def gimbal_logits(program, path, tokens, batch):
+    done = subprocess.run([program, "logits", path, "--tokens", ",".join(map(str, tokens)), "--positions", "all", "-o", "-",
+                           "--backend", "cpu", "--kv-type", "f32", "--batch", str(batch), "--ctx", str(CONTEXT)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise ValueError(done.stderr.decode(errors="replace").strip().splitlines()[0])
+    numbers = array.array("f")
+    numbers.frombytes(done.stdout)
+    return numbers
+
+
+def gimbal_embeddings(program, path, texts):
+    """Of lists of tokens, computed beside each other."""
+    done = subprocess.run([program, "embed", path, "--jsonl", "--backend", "cpu", "--kv-type", "f32", "--ctx", str(CONTEXT)],
+                          input="\n".join(json.dumps({"tokens": tokens}) for tokens in texts).encode(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise ValueError(done.stderr.decode(errors="replace").strip().splitlines()[0])
+    return [json.loads(line)["embedding"] for line in done.stdout.splitlines()]
+
+
+def from_cosine(a, b):
+    """1 - the cosine of two embeddings; infinite where they have not the same length, or are none."""
+    if len(a) != len(b):
+        return math.inf
+    length = math.sqrt(sum(x * x for x in a) * sum(x * x for x in b))
+    result = 1 - sum(x * y for x, y in zip(a, b)) / length if length > 0 else math.inf
+    return result if math.isfinite(result) else math.inf
+
+
+def compare_embeddings(label, peer, program, path, tokens):
+    """As compare(), of an embedding: there are no greedy tokens."""
+    theirs = peer_embedding(peer, path, tokens)
+    row = [label, f"{math.sqrt(sum(x * x for x in theirs) / len(theirs)):.1f}, embedding"]
+    try:
+        ours, = gimbal_embeddings(program, path, [tokens])
+        beside = gimbal_embeddings(program, path, [tokens[:5], tokens, tokens[3:]])[1]
+    except ValueError as error:
+        unknown = any(words in str(error) for words in ("not supported", "not known", "not computed"))
+        return row + ["not supported yet" if unknown else str(error), "", ""], None if unknown else False
+    far = from_cosine(ours, theirs)
+    agrees = far <= EMBEDDING_TOLERANCE and ours == beside
+    return row + [f"1 - cosine {max(far, 0):.0e}", "", "same bits" if ours == beside else "differs"], agrees
+
+
+def distance(a, b):
+    """The largest difference; infinite where there are not as many numbers, or one is none."""
+    if len(a) != len(b):
+        return math.inf
+    worst = 0.0
+    for x, y in zip(a, b):
+        difference = abs(x - y)
+        if not difference <= worst:
+            worst = difference if math.isfinite(difference) else math.inf
+    return worst
+
+
+def likeliest(logits, width, row):
+    part = logits[row * width:(row + 1) * width]
+    return max(range(width), key=part.__getitem__)
+
+
+def compare(name, seed, peer, program, folder):
+    """A row of the table: [architecture, peer, logits, greedy, batch against single], and whether gimbal knows it and agrees."""
+    path = os.path.join(folder, f"{name.replace(':', '-')}-{seed + 1}.gguf")
+    label = f"`{name}` {seed + 1}"
+    width = make_file(path, name, seed)
+    rng = random.Random(seed)
+    tokens = [1] + [rng.randrange(3, width) for _ in range(PROMPT - 1)]
+    try:
+        if architectures.ARCHS[name].get("embeds"):
+            return compare_embeddings(label, peer, program, path, tokens)
+        batch, single, greedy = peer_answers(peer, path, tokens)
+    except ValueError as error:
+        return [label, f"does not load: {error}", "", "", ""], False
+    noise = distance(batch, single)
+    spread = math.sqrt(sum(x * x for x in batch) / len(batch))
+    row = [label, f"{spread:.1f}, {noise:.0e}"]
+    tolerance = GELU_TOLERANCE if architectures.ARCHS[name].get("gelu") else TOLERANCE
+    try:
+        ours = gimbal_logits(program, path, tokens + greedy, PROMPT + GREEDY)
+        alone = gimbal_logits(program, path, tokens + greedy, 1)
+    except ValueError as error:
+        if any(words in str(error) for words in ("not supported", "not known", "not computed")):
+            return row + ["not supported yet", "", ""], None
+        return row + [str(error), "", ""], False
+    worst = distance(ours[:len(batch)], batch)
+    same = sum(likeliest(ours, width, PROMPT - 1 + k) == greedy[k] for k in range(GREEDY))
+    bits = ours.tobytes() == alone.tobytes()
+    agrees = worst <= tolerance + 10 * noise and same == GREEDY and bits
+    return row + [f"{worst:.0e}", f"{same} of {GREEDY}", "same bits" if bits else f"{distance(ours, alone):.0e}"], agrees
+
+
+def update_page(rows):
+    page = os.path.join(ROOT, "docs", "models.md")
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    begin, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
+    table = ["| file | llama.cpp: spread of the logits, batch against single | largest difference | greedy tokens | batch against single |",
+             "|---|---|---|---|---|"] + ["| " + " | ".join(row) + " |" for row in rows]
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(text[:begin] + "\n" + "\n".join(table) + "\n" + text[end:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("archs", nargs="*", help="architectures; all when none is given")
+    parser.add_argument("--update", action="store_true", help="write the table in docs/models.md")
+    parser.add_argument("--keep", metavar="DIR", help="leave the files there")
+    parser.add_argument("--gimbal", default=os.path.join(ROOT, "build", "release", "gimbal"))
+    parser.add_argument("--work", default=os.path.join(ROOT, "build", "compare"), help="where the peer is installed")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.archs if name not in architectures.ARCHS]
+    if unknown:
+        raise install.Problem(f"{unknown[0]} is not described; there are {', '.join(architectures.ARCHS)}")
+    peer = install.install(arguments.work, print)
+    rows, failures = [], 0
+    with tempfile.TemporaryDirectory(dir=arguments.work) as scratch:
+        folder = arguments.keep or scratch
+        os.makedirs(folder, exist_ok=True)
+        for name in arguments.archs or architectures.ARCHS:
+            for seed in range(2):
+                row, agrees = compare(name, seed, peer, arguments.gimbal, folder)
+                rows.append(row)
+                failures += agrees is False
+                print(("differs  " if agrees is False else "agrees   " if agrees else "unknown  ") + "  ".join(row), flush=True)
+    if arguments.update:
+        update_page(rows)
+    print(f"{failures} of {len(rows)} differ")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except install.Problem as problem:
+        sys.exit(f"oracle: {problem}")

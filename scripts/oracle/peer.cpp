@@ -1,0 +1,269 @@
+// Asks the packaged llama.cpp through its C API: token ids and texts of a vocabulary, or logits of a model. The
+// oracle scripts build it (bench/compare/install.py) and talk to it through its standard input and output, in
+// little-endian 32-bit numbers.
+//
+// Usage: peer LIBRARY_FOLDER tokenize VOCABULARY   stdin: texts, each {bytes, text}; stdout: see answer()
+//        peer LIBRARY_FOLDER logits MODEL CONTEXT GREEDY   stdin: {count, ids}; stdout: see logits()
+//        peer LIBRARY_FOLDER embed MODEL CONTEXT 0         stdin: {count, ids}; stdout: width, values
+//        peer LIBRARY_FOLDER judge MODEL CONTEXT THREADS   stdin: {count, ids} of a prompt, then of an answer, again
+//                                                                 and again; stdout: see judge()
+//        peer LIBRARY_FOLDER losses MODEL CONTEXT THREADS  stdin: {count, ids}, again and again; stdout: see losses()
+#include <ggml-backend.h>
+#include <llama.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "peer: %s\n", what.c_str());
+  std::exit(1);
+}
+
+void put(int32_t number) { std::fwrite(&number, sizeof number, 1, stdout); }
+void put(const std::vector<llama_token>& ids) {
+  put(int32_t(ids.size()));
+  std::fwrite(ids.data(), sizeof ids[0], ids.size(), stdout);
+}
+void put(const std::string& text) {
+  put(int32_t(text.size()));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+bool get(int32_t& number) { return std::fread(&number, sizeof number, 1, stdin) == 1; }
+
+std::vector<llama_token> encoded(const llama_vocab* vocab, const std::string& text, bool add, bool parse) {
+  std::vector<llama_token> ids(text.size() * 4 + 16);
+  const int count =
+      llama_tokenize(vocab, text.data(), int(text.size()), ids.data(), int(ids.size()), add, parse);
+  if (count < 0) fail("more tokens than expected");
+  ids.resize(size_t(count));
+  return ids;
+}
+
+std::string piece(const llama_vocab* vocab, llama_token id, bool special) {
+  std::string text(256, 0);
+  int bytes = llama_token_to_piece(vocab, id, text.data(), int(text.size()), 0, special);
+  if (bytes < 0) {
+    text.resize(size_t(-bytes));
+    bytes = llama_token_to_piece(vocab, id, text.data(), int(text.size()), 0, special);
+  }
+  text.resize(size_t(bytes));
+  return text;
+}
+
+std::string decoded(const llama_vocab* vocab, const std::vector<llama_token>& ids, bool remove, bool special) {
+  std::string text(ids.size() * 64 + 64, 0);
+  int bytes = llama_detokenize(vocab, ids.data(), int(ids.size()), text.data(), int(text.size()), remove, special);
+  if (bytes < 0) {
+    text.resize(size_t(-bytes));
+    bytes = llama_detokenize(vocab, ids.data(), int(ids.size()), text.data(), int(text.size()), remove, special);
+  }
+  text.resize(size_t(std::max(bytes, 0)));
+  return text;
+}
+
+// First: size, BOS, EOS, whether BOS is added, the ids that end a generation, and each token's text with and
+// without special ones. Then for each text its ids (plain, with special tokens, also with BOS and EOS) and the
+// texts of the first and of the last, special tokens shown or not.
+void tokenize(const llama_vocab* vocab) {
+  const int size = llama_vocab_n_tokens(vocab);
+  put(size);
+  put(llama_vocab_bos(vocab));
+  put(llama_vocab_eos(vocab));
+  put(int32_t(llama_vocab_get_add_bos(vocab)));
+  std::vector<llama_token> ends;
+  for (llama_token id = 0; id < size; ++id)
+    if (llama_vocab_is_eog(vocab, id)) ends.push_back(id);
+  put(ends);
+  for (const bool special : {true, false})
+    for (llama_token id = 0; id < size; ++id) put(piece(vocab, id, special));
+  for (int32_t bytes; get(bytes);) {
+    std::string text(size_t(bytes), 0);
+    if (std::fread(text.data(), 1, text.size(), stdin) != text.size()) fail("a text is cut off");
+    const auto plain = encoded(vocab, text, false, false), full = encoded(vocab, text, true, true);
+    put(plain);
+    put(encoded(vocab, text, false, true));
+    put(full);
+    put(decoded(vocab, plain, false, false));
+    put(decoded(vocab, full, false, true));
+    put(decoded(vocab, full, true, false));
+  }
+}
+
+bool get(std::vector<llama_token>& tokens) {
+  int32_t count;
+  if (!get(count)) return false;
+  tokens.resize(static_cast<size_t>(count));
+  if (std::fread(tokens.data(), 4, tokens.size(), stdin) != tokens.size()) fail("the tokens are cut off");
+  return true;
+}
+
+std::vector<llama_token> given_tokens() {
+  std::vector<llama_token> tokens;
+  if (!get(tokens)) fail("no tokens");
+  return tokens;
+}
+
+// Logits of the tokens from `from` on.
+void decode(llama_context* context, llama_token* tokens, int count, llama_pos first, int from) {
+  llama_batch batch = llama_batch_init(count, 0, 1);
+  batch.n_tokens = count;
+  for (int i = 0; i < count; ++i) {
+    batch.token[i] = tokens[i];
+    batch.pos[i] = first + i;
+    batch.n_seq_id[i] = 1;
+    batch.seq_id[i][0] = 0;
+    batch.logits[i] = i >= from;
+  }
+  if (const int status = llama_decode(context, batch)) fail("llama_decode returned " + std::to_string(status));
+  llama_batch_free(batch);
+}
+
+// The number of logits per token; those of all given tokens in one batch; the same one by one; the greedy ids.
+void logits(llama_model* model, int size, int greedy) {
+  llama_context_params wanted = llama_context_default_params();
+  wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = uint32_t(size);
+  wanted.n_threads = wanted.n_threads_batch = 1;
+  wanted.type_k = wanted.type_v = GGML_TYPE_F32;
+  wanted.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  llama_context* context = llama_init_from_model(model, wanted);
+  if (context == nullptr) fail("no context");
+  std::vector<llama_token> tokens = given_tokens();
+  const int count = int(tokens.size());
+  const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
+  put(width);
+  const auto put_row = [&](int i) {
+    const float* row = llama_get_logits_ith(context, i);
+    if (row == nullptr) fail("there are no logits");
+    std::fwrite(row, sizeof *row, size_t(width), stdout);
+  };
+  decode(context, tokens.data(), count, 0, 0);
+  for (int i = 0; i < count; ++i) put_row(i);
+  llama_memory_clear(llama_get_memory(context), true);
+  for (int i = 0; i < count; ++i) {
+    decode(context, &tokens[size_t(i)], 1, i, 0);
+    put_row(0);
+  }
+  std::vector<llama_token> chosen;
+  for (int i = 0; i < greedy; ++i) {
+    const float* row = llama_get_logits_ith(context, 0);
+    llama_token best = llama_token(std::max_element(row, row + width) - row);
+    chosen.push_back(best);
+    decode(context, &best, 1, count + i, 0);
+  }
+  put(chosen);
+  llama_free(context);
+}
+
+// The embedding of a text, pooled as the file says, not normalised.
+void embed(llama_model* model, int size) {
+  llama_context_params wanted = llama_context_default_params();
+  wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = uint32_t(size);
+  wanted.n_threads = wanted.n_threads_batch = 1;
+  wanted.embeddings = true;
+  wanted.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  llama_context* context = llama_init_from_model(model, wanted);
+  if (context == nullptr) fail("no context");
+  std::vector<llama_token> tokens = given_tokens();
+  decode(context, tokens.data(), int(tokens.size()), 0, 0);
+  const float* values = llama_get_embeddings_seq(context, 0);
+  if (values == nullptr) fail("there is no embedding");
+  const int width = llama_model_n_embd(model);
+  put(width);
+  std::fwrite(values, sizeof *values, size_t(width), stdout);
+  llama_free(context);
+}
+
+// The context that a person gets who names its size and the number of threads.
+llama_context* usual_context(llama_model* model, int size, int threads) {
+  llama_context_params wanted = llama_context_default_params();
+  wanted.n_ctx = wanted.n_batch = uint32_t(size);
+  wanted.n_threads = wanted.n_threads_batch = threads;
+  llama_context* context = llama_init_from_model(model, wanted);
+  if (context == nullptr) fail("no context");
+  return context;
+}
+
+// For each token of an answer, the answer's earlier ones being given: the likeliest token, by how much its logit is above that of
+// the answer's token, and, where these are not the same token, all logits. The answer's token -1 is any that ends a generation.
+void judge(llama_model* model, int size, int threads) {
+  llama_context* context = usual_context(model, size, threads);
+  const llama_vocab* vocab = llama_model_get_vocab(model);
+  const int width = llama_vocab_n_tokens(vocab);
+  put(width);
+  for (std::vector<llama_token> prompt, answer; get(prompt) && get(answer);) {
+    llama_memory_clear(llama_get_memory(context), true);
+    decode(context, prompt.data(), int(prompt.size()), 0, int(prompt.size()) - 1);
+    for (size_t i = 0; i < answer.size(); ++i) {
+      if (i > 0) decode(context, &answer[i - 1], 1, int(prompt.size() + i) - 1, 0);
+      const float* row = llama_get_logits_ith(context, -1);
+      const llama_token best = llama_token(std::max_element(row, row + width) - row);
+      llama_token theirs = answer[i];
+      if (theirs < 0) {
+        for (llama_token id = 0; id < width; ++id)
+          if (llama_vocab_is_eog(vocab, id) && (theirs < 0 || row[id] > row[theirs])) theirs = id;
+        if (theirs < 0) fail("no token ends a generation");
+      }
+      const float above = row[best] - row[theirs];
+      put(best);
+      put(theirs);
+      std::fwrite(&above, sizeof above, 1, stdout);
+      if (best != theirs) std::fwrite(row, sizeof *row, size_t(width), stdout);
+    }
+  }
+  llama_free(context);
+}
+
+// For each window the negative logarithms of the probabilities of the tokens of its second half, the first of it left out: a count,
+// and the numbers.
+void losses(llama_model* model, int size, int threads) {
+  llama_context* context = usual_context(model, size, threads);
+  const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
+  for (std::vector<llama_token> window; get(window);) {
+    const int count = int(window.size()), scored = count - count / 2 - 1, first = count - 1 - scored;
+    llama_memory_clear(llama_get_memory(context), true);
+    decode(context, window.data(), count, 0, first);
+    put(scored);
+    for (int i = first; i < count - 1; ++i) {
+      const float* row = llama_get_logits_ith(context, i);
+      const float most = *std::max_element(row, row + width);
+      double sum = 0;
+      for (int k = 0; k < width; ++k) sum += std::exp(double(row[k]) - most);
+      const float loss = float(most + std::log(sum) - row[window[size_t(i) + 1]]);
+      std::fwrite(&loss, sizeof loss, 1, stdout);
+    }
+  }
+  llama_free(context);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) fail("usage: peer LIBRARY_FOLDER tokenize|logits|embed|judge|losses FILE [CONTEXT NUMBER]");
+  const bool tokens = std::strcmp(argv[2], "tokenize") == 0;
+  llama_log_set(
+      [](ggml_log_level level, const char* text, void*) {
+        if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
+      },
+      nullptr);
+  ggml_backend_load_all_from_path(argv[1]);
+  llama_backend_init();
+  llama_model_params wanted = llama_model_default_params();
+  wanted.vocab_only = tokens;
+  llama_model* model = llama_model_load_from_file(argv[3], wanted);
+  if (model == nullptr) fail(std::string(argv[3]) + " cannot be loaded");
+  if (tokens) tokenize(llama_model_get_vocab(model));
+  else if (argc == 6 && std::strcmp(argv[2], "embed") == 0) embed(model, std::atoi(argv[4]));
+  else if (argc == 6 && std::strcmp(argv[2], "judge") == 0) judge(model, std::atoi(argv[4]), std::atoi(argv[5]));
+  else if (argc == 6 && std::strcmp(argv[2], "losses") == 0) losses(model, std::atoi(argv[4]), std::atoi(argv[5]));
+  else if (argc == 6) logits(model, std::atoi(argv[4]), std::atoi(argv[5]));
+  else fail("logits needs a context size and a number of greedy tokens");
+  llama_model_free(model);
+  return 0;
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Copies the part of the reference collection that a clone needs into tests/data, and the default model into assets.
+# Usage: scripts/oracle/update-test-data.sh [COLLECTION]   (default: ../shared/golden beside the checkout)
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+from=${1:-../shared/golden}
+to=tests/data
+limit_mb=28
+
+# What a clone gets. The vocabularies and templates are those whose terms allow passing them on (tests/data/README.md).
+stories=(stories260K-f32 stories260K-f16 stories260K-q8_0 stories260K-q4_0)
+arch=(llama-gqa llama-mha-tied llama-linrope llama31-ropefreqs qwen2 qwen2-yarn bitnet bitnet-b158 bitnet-b158-i2s
+  bitnet-b158-f32 command-r gemma3 gpt-oss starcoder2)
+more=(bloom deepseek2 gemma4-moe glm4moe granitehybrid-q8 jamba lfm2moe llama4 mamba2 qwen35 stablelm2)
+embed=(bert modern-bert gemma-embedding-dense)
+quant=(q-f16 q-bf16 q-q8_0 q-q4_0 q-q6_k)
+vocabularies=(gpt-2 falcon phi-3 tok512 qwen2)
+chat=(jinja_units chatml command-r deepseek-coder gemma llama3 mistral-v0.1 phi3-mini zephyr Qwen-Qwen2.5-7B-Instruct Qwen-Qwen3-0.6B
+  deepseek-ai-DeepSeek-R1-Distill-Qwen-32B ibm-granite-granite-3.3-2B-Instruct microsoft-Phi-3.5-mini-instruct
+  mistralai-Mistral-Nemo-Instruct-2407 openai-gpt-oss-120b)
+
+[ -f "$from/tolerances.json" ] || { echo "update-test-data: '$from' holds no tolerances.json, so it is not the collection" >&2; exit 1; }
+
+copy() { install -D -m 644 "$from/$1" "$to/$1"; }
+
+# The README and peer/ (scripts/oracle/tokenization.py --write) are ours, the rest is replaced, so that a name dropped from the lists disappears here too.
+find "$to" -mindepth 1 -maxdepth 1 ! -name README.md ! -name peer -exec rm -rf {} +
+for name in "${stories[@]}"; do copy "stories/$name.gguf"; copy "stories/$name.json"; done
+for name in "${arch[@]}"; do copy "arch/$name.gguf"; copy "arch/$name.json"; done
+for name in "${more[@]}"; do copy "more/arch/$name.gguf"; copy "more/arch/$name.json"; done
+for name in "${embed[@]}"; do copy "more/embed/$name.gguf"; copy "more/embed/$name.json"; done
+for name in "${quant[@]}"; do copy "quant/$name.gguf"; copy "quant/$name.json"; done
+for file in "$from"/dequant/*.json; do copy "dequant/${file##*/}"; done
+for name in "${vocabularies[@]}"; do copy "vocab/$name.gguf.gz"; copy "tokenizer/$name.json"; done
+for name in "${chat[@]}"; do copy "chat/$name.json"; done
+for name in TL1.json TL2.json published.json bitnet-b158-tl{1,2}.{gguf,json,kernel_config.ini}; do copy "tl/$name"; done
+copy tolerances.json
+install -m 644 "$from/stories/stories260K-f32.gguf" assets/stories260K.gguf
+
+bytes=$(find "$to" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
+echo "$to: $(find "$to" -type f | wc -l) files, $((bytes / 1000)) kB"
+if [ "$bytes" -gt $((limit_mb * 1000 * 1000)) ]; then
+  echo "update-test-data: more than $limit_mb MB; take something off the lists in $0" >&2
+  exit 1
+fi
