@@ -1,6 +1,6 @@
 // Cycles that kernels/few_products.h takes for 32 columns of a tile (16 outputs) times some rows: weights and
 // rows are in the second-level cache, so that memory is no part of it. Run it while nothing else runs.
-//   g++ -std=c++20 -O3 -DNDEBUG -w -DCPU_VARIANT=avx512vnni -Isrc -Isrc/backends/cpu/variants/avx512vnni
+//   g++ -std=c++20 -O3 -DNDEBUG -w -DCPU_VARIANT=avx512vnni -Isrc -Isrc/backends/cpu/variants/avx512
 //   -fno-math-errno
 //     -fno-exceptions -ffp-contract=off -fno-tree-vectorize -fno-tree-slp-vectorize
 //     -fno-tree-loop-distribute-patterns -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c

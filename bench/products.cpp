@@ -1,7 +1,7 @@
 // Cycles that products of q4_0 with some rows take for 8 rows, 32 columns and a tile (16 outputs), walks over
 // tiles included: weights come from 600 MB of memory, in large pages and in small ones; by one thread and by
 // two. Run it while nothing else runs.
-//   g++ -std=c++20 -O3 -DNDEBUG -w -DCPU_VARIANT=avx512vnni -Isrc -Isrc/backends/cpu/variants/avx512vnni
+//   g++ -std=c++20 -O3 -DNDEBUG -w -DCPU_VARIANT=avx512vnni -Isrc -Isrc/backends/cpu/variants/avx512
 //   -fno-math-errno
 //     -fno-exceptions -ffp-contract=off -fno-tree-vectorize -fno-tree-slp-vectorize
 //     -fno-tree-loop-distribute-patterns -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c

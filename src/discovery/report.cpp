@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/format.h"
-#include "discovery/device_report.h"
+#include "device/device.h"
 
 namespace gimbal {
 

@@ -10,6 +10,8 @@
 
 namespace gimbal {
 
+class Device;
+
 struct DeviceReport {
   int index = 0;                        // of the backend
   std::string id, name;                 // "cuda:0", "NVIDIA H200"
@@ -25,6 +27,9 @@ struct DeviceReport {
   uint64_t kernels = 0;
   std::string duplicate_of;  // id of the same card under a backend that is earlier in the order
 };
+
+// Of an open device. `index`: of the device in its backend.
+DeviceReport report_of(const Device&, int index);
 
 // A device that exists but cannot be opened.
 struct DeviceRefusal {

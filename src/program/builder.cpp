@@ -4,8 +4,7 @@
 #include "device/values.h"
 #include "ops/op_def.h"
 #include "ops/shapes.h"
-#include "program/memory.h"
-#include "program/wanted_rows.h"
+#include "program/passes.h"
 
 namespace gimbal {
 

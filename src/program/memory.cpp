@@ -1,4 +1,4 @@
-#include "program/memory.h"
+#include "program/passes.h"
 
 #include <algorithm>
 

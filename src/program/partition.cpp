@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "device/values.h"
-#include "program/memory.h"
+#include "program/passes.h"
 
 namespace gimbal {
 namespace {

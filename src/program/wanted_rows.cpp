@@ -1,4 +1,4 @@
-#include "program/wanted_rows.h"
+#include "program/passes.h"
 
 #include <algorithm>
 #include <map>

@@ -35,7 +35,7 @@ MemoryEstimate estimate_inference_memory(const ModelDimensions& d) {
              matrix(d.cache, align_up(head_dim, 16), count(d.kv_heads))) *
             kPagePositions * pages * sequences;
   // Alive at the peak, besides the stream itself: queries and keys before and after their rotation and the
-  // values; or gate, up and their product, in the last layer for wanted rows only (program/wanted_rows.h).
+  // values; or gate, up and their product, in the last layer for wanted rows only (program/passes.h).
   const uint64_t wanted = std::max<uint64_t>(1, std::min(count(d.logit_rows), rows)),
                  in_attention = 2 * q + 2 * kv, in_feed_forward = 3 * ffn;
   const uint64_t in_layers = d.layers > 1 ? std::max(in_attention, in_feed_forward) : in_attention;

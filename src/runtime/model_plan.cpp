@@ -91,6 +91,7 @@ Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows) {
   if (!program) return about(b, program.error());
   b.pools = m.pools();
   b.whole_texts = m.sees_later(), b.takes_states = m.takes_states();
+  b.embedding_parts = m.embedding_parts();
   const uint64_t step = program->slot_bytes[size_t(Slot::Step)];
   Bucket bucket{rows, std::move(*program), {}, m.inputs(), step, {}, {}};
   for (size_t i = 0; i < kOutputs; i++) bucket.outputs[i] = m.output(Output(i));
@@ -140,7 +141,7 @@ Status add_bucket(const ModelSource& file, ModelPlan& b, int rows) {
 }
 
 // Activations larger than one allocation are cut between values of the largest bucket (gpu/cuts.h), so those
-// of the others lie where its do. One row is laid out for itself: its values live longer (program/memory.h).
+// of the others lie where its do. One row is laid out for itself: its values live longer (program/passes.h).
 void share_places(Stage& stage, size_t largest) {
   const Program& from = stage.buckets[largest].program;
   for (size_t i = 0; i < largest; i++) {

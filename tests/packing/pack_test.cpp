@@ -1,6 +1,6 @@
 // Packed weights, read back by the words of backends/cpu/layout.h alone, must be the weights: for every
 // format, with sizes that fill neither a tile nor a chunk.
-#include "backends/cpu/pack.h"
+#include "packing/pack.h"
 
 #include <gtest/gtest.h>
 

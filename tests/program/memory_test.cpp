@@ -1,6 +1,6 @@
 // The plan of what activations share memory, for random programs: never two living values in one place, and
 // never far above the least that is possible.
-#include "program/memory.h"
+#include "program/passes.h"
 
 #include <gtest/gtest.h>
 

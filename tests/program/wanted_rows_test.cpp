@@ -1,5 +1,5 @@
 // Which ops of a program compute the rows only that somebody wants results of.
-#include "program/wanted_rows.h"
+#include "program/passes.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/terminal.h"
 #include "apps/worker/hive.h"
-#include "discovery/device_report.h"
+#include "discovery/report.h"
 #include "files/gguf.h"
 #include "model/arch.h"
 #include "server/api/text.h"

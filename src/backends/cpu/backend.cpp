@@ -15,7 +15,7 @@
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "backends/cpu/limits.h"
-#include "backends/cpu/pack.h"
+#include "packing/pack.h"
 #include "backends/cpu/thread_pool.h"
 #include "device/backend_impl.h"
 #include "device/claims.h"

@@ -19,7 +19,7 @@
 //   Range::next. A chunk in flight is computed in scratch memory, by any number of workers, and copied to its
 //   place by the one whose InFlight::claim() succeeds.
 // * Stragglers: they read weights, step data, and activations that no later op of the program overwrites
-//   (overwritten_later() in schedule.h; programs for one row are planned so, program/memory.h), and they
+//   (overwritten_later() in schedule.h; programs for one row are planned so, program/passes.h), and they
 //   write scratch memory. Their inputs are overwritten by the next step at the soonest, and run() returns
 //   when all workers, stragglers too, have come to the end.
 #pragma once

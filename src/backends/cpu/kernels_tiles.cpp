@@ -3,7 +3,6 @@
 // the tests once more over emulated ones.
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
-#include "levels.h"  // from variants/<name>
 #include "ops/op.h"
 #include "tensor/activations.h"
 #include "tensor/half.h"

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "backends/cpu/layout.h"
-#include "backends/cpu/pack.h"
+#include "packing/pack.h"
 #include "conformance/conformance.h"
 #include "discovery/registry.h"
 #include "files/gguf.h"

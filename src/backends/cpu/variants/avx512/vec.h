@@ -197,5 +197,8 @@ inline ShortSums add(ShortSums x, ShortSums y) { return {_mm512_add_epi16(x.v, y
 inline I widen(ShortSums s) { return {_mm512_madd_epi16(s.v, _mm512_set1_epi16(1))}; }
 #endif
 
+// For tiles: code - zero in each byte, as a signed number.
+inline Codes less(Codes c, int zero) { return {_mm512_sub_epi8(c.v, _mm512_set1_epi8(char(zero)))}; }
+
 }  // namespace
 }  // namespace CPU_VARIANT

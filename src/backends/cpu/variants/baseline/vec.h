@@ -297,5 +297,11 @@ inline I dot_pairs(I acc, I p, I x) {
 #undef EACH
 #undef EACH_CODE
 
+// For tiles: code - zero in each byte, as a signed number.
+inline Codes less(Codes c, int zero) {
+  for (uint8_t& code : c.v) code = uint8_t(code - zero);
+  return c;
+}
+
 }  // namespace
 }  // namespace CPU_VARIANT

@@ -1,3 +1,0 @@
-// Beside the tiles, the vectors of AVX-512 with VNNI: every CPU that has AMX has them.
-#pragma once
-#include "backends/cpu/variants/avx512/vec.h"

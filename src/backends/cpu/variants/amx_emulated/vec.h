@@ -1,3 +1,0 @@
-// For tests only: see tile.h.
-#pragma once
-#include "backends/cpu/variants/baseline/vec.h"

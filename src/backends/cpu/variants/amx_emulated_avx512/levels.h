@@ -1,2 +1,0 @@
-#pragma once
-#include "backends/cpu/variants/amx/levels.h"
