@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 from=${1:-../shared/golden}
 to=tests/data
-limit_mb=28
+limit_mb=30
 
 # What a clone gets. The vocabularies and templates are those whose terms allow passing them on (tests/data/README.md).
 stories=(stories260K-f32 stories260K-f16 stories260K-q8_0 stories260K-q4_0)
@@ -23,8 +23,22 @@ chat=(jinja_units chatml command-r deepseek-coder gemma llama3 mistral-v0.1 phi3
 
 copy() { install -D -m 644 "$from/$1" "$to/$1"; }
 
-# The README and peer/ (scripts/oracle/tokenization.py --write) are ours, the rest is replaced, so that a name dropped from the lists disappears here too.
-find "$to" -mindepth 1 -maxdepth 1 ! -name README.md ! -name peer -exec rm -rf {} +
+# Cases of vision/NAME.json without the pixels: what text models need.
+copy_rows() {
+  mkdir -p "$to/vision"
+  python3 - "$from/vision/$1.json" "$to/vision/$1.json" "${@:2}" <<'END'
+import json, sys
+source, out, *names = sys.argv[1:]
+with open(source) as file:
+    golden = json.load(file)
+golden["cases"] = [{key: case[key] for key in case if "pixels" not in key} for case in golden["cases"] if case["name"] in names]
+with open(out, "w") as file:
+    print(json.dumps(golden, separators=(",", ":")), file=file)
+END
+}
+
+# The README, peer/ (scripts/oracle/tokenization.py --write) and grammar/ (scripts/oracle/grammars.py) are ours, the rest is replaced, so that a name dropped from the lists disappears here too.
+find "$to" -mindepth 1 -maxdepth 1 ! -name README.md ! -name peer ! -name grammar -exec rm -rf {} +
 for name in "${stories[@]}"; do copy "stories/$name.gguf"; copy "stories/$name.json"; done
 for name in "${arch[@]}"; do copy "arch/$name.gguf"; copy "arch/$name.json"; done
 for name in "${more[@]}"; do copy "more/arch/$name.gguf"; copy "more/arch/$name.json"; done
@@ -34,6 +48,10 @@ for file in "$from"/dequant/*.json; do copy "dequant/${file##*/}"; done
 for name in "${vocabularies[@]}"; do copy "vocab/$name.gguf.gz"; copy "tokenizer/$name.json"; done
 for name in "${chat[@]}"; do copy "chat/$name.json"; done
 for name in TL1.json TL2.json published.json bitnet-b158-tl{1,2}.{gguf,json,kernel_config.ini}; do copy "tl/$name"; done
+for name in qwen2vl qwen3vl; do copy "vision/text-$name.gguf"; done
+copy_rows qwen2vl one
+copy_rows qwen2.5vl one two wide
+copy_rows qwen3vl two dot
 copy tolerances.json
 install -m 644 "$from/stories/stories260K-f32.gguf" assets/stories260K.gguf
 

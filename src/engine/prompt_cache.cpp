@@ -16,7 +16,7 @@ namespace {
 
 // magic, key, tokens and pools (counts), the tokens, the embeddings, the first page of each pool, pages,
 // and a hash of all that. The first form is for a prompt without embeddings.
-constexpr std::string_view kMagic = "gimbal-prompt-1\n", kMagicOfEmbeddings = "gimbal-prompt-2\n";
+constexpr std::string_view kMagic = "gimbal-prompt-1\n", kMagicOfEmbeddings = "gimbal-prompt-3\n";
 constexpr size_t kHead = 32;  // up to the tokens
 
 // A model by what its tensors are and by the beginning of each: another training has other numbers
@@ -76,7 +76,7 @@ static_assert(sizeof(Head) == kHead);
 
 // Embeddings of a prompt, after their count: of each span this, and the values of all rows of its block.
 struct SpanHead {
-  int32_t position, first, rows, width, rows_of_block;
+  int32_t position, first, rows, width, columns, rows_of_block;
 };
 
 template <class Put>
@@ -84,7 +84,7 @@ Status put_embeddings(const Inputs& inputs, Put put) {
   const auto n = uint32_t(inputs.embeddings().size());
   if (auto ok = put(raw(&n)); !ok) return ok;
   for (const EmbeddingSpan& s : inputs.embeddings()) {
-    const SpanHead head{s.position, s.first, s.rows, s.of->width(), s.of->rows()};
+    const SpanHead head{s.position, s.first, s.rows, s.of->width(), s.of->columns(), s.of->rows()};
     if (auto ok = put(raw(&head)); !ok) return ok;
     if (auto ok = put(raw(s.of->values().data(), s.of->values().size())); !ok) return ok;
   }
@@ -103,7 +103,7 @@ Result<std::vector<EmbeddingSpan>> read_embeddings(Reader& read) {
     if (values > (read.file.size() - read.at) / sizeof(float)) return damaged;
     std::vector<float> block(values);
     if (!read(block.data(), block.size() * sizeof(float))) return damaged;
-    auto made = Embeddings::create(std::move(block), h.width);
+    auto made = Embeddings::create(std::move(block), h.width, h.columns);
     if (!made) return made.error();
     all.push_back({h.position, std::move(*made), h.first, h.rows});
   }

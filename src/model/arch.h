@@ -98,6 +98,10 @@ class Recorder {
                   std::function<void(const StepRow&, std::byte* to)> fill);
   // The rows' embeddings: looked up in `table`, or given in place of a token. f32[width, R]
   Value embedded(Value table);
+  // Adds to `x` the values of embeddings that follow those of embedded(), `width` of them at a time with each
+  // call, as a picture's for the outputs of the first layers (Qwen3-VL). Rows of tokens stay as they are.
+  Value add_embedded(Value x);
+  int embedding_parts() const { return embedding_parts_; }
   // Given for each row with its token: the previous row's state in another model. f32[width, R]
   Value states();
 
@@ -140,6 +144,7 @@ class Recorder {
   Value part(const std::string& name, Dims, int64_t first, int rows, int64_t expert);
   std::optional<Value> declared(const std::string& name) const;
   Value declare(StepInput input);
+  Value given(const std::string& name, int part);  // of embeddings; -0 for tokens. f32[width, R]
   void adapt(const std::string& name, Value& y,
              const std::function<Value(const std::string& a, int rank, const std::string& b)>& low_rank);
   size_t pool(StateKind kind, int window);
@@ -153,6 +158,7 @@ class Recorder {
   std::vector<StatePool> pools_;
   std::optional<Value> outputs_[kOutputs];
   bool sees_later_ = false, takes_states_ = false;
+  int embedding_parts_ = 1;  // of `width` values each
   std::optional<int> only_;
   std::optional<Error> error_;
 };

@@ -58,7 +58,9 @@ Value Recorder::seen_both(int before, int after) {
 Value Recorder::rope(const RopeAngles& angles, const std::string& name) {
   if (auto there = declared(name)) return *there;  // before the angles are copied
   return row_input(name, DType::F32, angles.rotated(), [angles](const StepRow& r, std::byte* to) {
-    angles.fill(r.position, reinterpret_cast<float*>(to));
+    const auto table = reinterpret_cast<float*>(to);
+    if (angles.in_sections()) angles.fill(r.place, table);
+    else angles.fill(r.position, table);
   });
 }
 
@@ -76,17 +78,25 @@ Value Recorder::rope(const RopeSettings& settings, const std::string& name) {
 Value Recorder::embedded(Value table) {
   const Value looked_up = p.embed(table, tokens());
   if (!options.embeddings) return looked_up;
-  const auto width = size_t(config.width);
   const Value is_token = row_input("is token", DType::F32, 1, [](const StepRow& r, std::byte* to) {
     const float factor = r.embedding ? 0.0f : 1.0f;
     std::memcpy(to, &factor, sizeof factor);
   });
-  const Value given =
-      row_input("embeddings", DType::F32, config.width, [width](const StepRow& r, std::byte* to) {
-        if (r.embedding) std::memcpy(to, r.embedding, width * sizeof(float));
-        else std::fill_n(reinterpret_cast<float*>(to), width, -0.0f);
-      });
-  return p.add(p.mul(looked_up, is_token), given);
+  return p.add(p.mul(looked_up, is_token), given("embeddings", 0));
+}
+
+Value Recorder::given(const std::string& name, int part) {
+  const auto width = size_t(config.width);
+  return row_input(name, DType::F32, config.width, [width, part](const StepRow& r, std::byte* to) {
+    if (r.embedding) std::memcpy(to, r.embedding + width * size_t(part), width * sizeof(float));
+    else std::fill_n(reinterpret_cast<float*>(to), width, -0.0f);
+  });
+}
+
+Value Recorder::add_embedded(Value x) {
+  const int part = embedding_parts_++;
+  if (!options.embeddings) return x;
+  return p.add(x, given("embeddings " + std::to_string(part), part));
 }
 
 Value Recorder::states() {

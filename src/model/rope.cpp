@@ -1,8 +1,10 @@
 #include "model/rope.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "base/fixed_math.h"
 #include "base/format.h"
@@ -110,6 +112,30 @@ static Status read_divisors(const ModelSource& file, const std::string& name, st
   return file.read(*t, 0, divisors.data(), divisors.size() * sizeof(float));
 }
 
+// By pair, the number of a place that turns it; empty for a file without sections.
+static Result<std::vector<int32_t RopePosition::*>> read_sections(const Metadata& metadata,
+                                                                  const std::string& arch, size_t pairs,
+                                                                  RopeSections order) {
+  const std::string key = arch + ".rope.dimension_sections";
+  std::vector<int32_t RopePosition::*> axes;
+  if (!metadata.find(key)) return axes;
+  const MetadataArray* array = metadata.array(key);
+  const auto sections = array && array->count <= 4 ? array->integers() : std::vector<int64_t>();
+  const auto fits = [&](int64_t n) { return n >= 0 && n <= int64_t(pairs); };
+  if (sections.size() < 3 || !std::all_of(sections.begin(), sections.end(), fits))
+    return Error{Code::Malformed,
+                 format("{}: {} must be 3 or 4 numbers from 0 to {}", metadata.source(), key, pairs), ""};
+  const auto [a, b, c] = std::array{sections[0], sections[1], sections[2]};
+  const int64_t all = std::accumulate(sections.begin(), sections.end(), int64_t(0));
+  for (size_t pair = 0; pair < pairs; pair++) {
+    const int64_t i = all ? int64_t(pair) % all : 0;
+    const bool line = order == RopeSections::Blocks ? i >= a && i < a + b : i % 3 == 1 && i < 3 * b;
+    const bool column = order == RopeSections::Blocks ? i >= a + b && i < a + b + c : i % 3 == 2 && i < 3 * c;
+    axes.push_back(line ? &RopePosition::line : column ? &RopePosition::column : &RopePosition::time);
+  }
+  return axes;
+}
+
 Result<RopeAngles> RopeAngles::create(const ModelSource& file, const std::string& arch,
                                       const RopeSettings& settings) {
   const int rotated = settings.rotated;
@@ -133,7 +159,10 @@ Result<RopeAngles> RopeAngles::create(const ModelSource& file, const std::string
     if (auto ok = scaling->longrope ? read_divisors(file, of_length, divisors) : Status(Done{}); !ok)
       return ok.error();
   }
+  auto axes = read_sections(file.metadata(), arch, divisors.size(), settings.sections);
+  if (!axes) return axes.error();
   RopeAngles r;
+  r.axes_ = std::move(*axes);
   r.magnitude_ = settings.magnitude > 0 ? settings.magnitude : scaling->magnitude;
   for (int i = 0; i < rotated / 2; i++) {
     if (!(divisors[size_t(i)] > 0))
@@ -157,11 +186,17 @@ Result<RopeAngles> RopeAngles::create(const ModelSource& file, const std::string
 }
 
 void RopeAngles::fill(int64_t position, float* out) const {
-  for (double f : frequencies_) {
-    const double angle = double(position) * f;
-    *out++ = float(fixed::cos(angle) * magnitude_);
-    *out++ = float(fixed::sin(angle) * magnitude_);
-  }
+  for (double f : frequencies_) fill_pair(double(position) * f, out), out += 2;
+}
+
+void RopeAngles::fill(const RopePosition& place, float* out) const {
+  for (size_t i = 0; i < frequencies_.size(); i++, out += 2)
+    fill_pair(double(place.*(in_sections() ? axes_[i] : &RopePosition::time)) * frequencies_[i], out);
+}
+
+void RopeAngles::fill_pair(double angle, float* out) const {
+  out[0] = float(fixed::cos(angle) * magnitude_);
+  out[1] = float(fixed::sin(angle) * magnitude_);
 }
 
 }  // namespace gimbal

@@ -7,8 +7,14 @@
 
 #include "base/result.h"
 #include "files/model_source.h"
+#include "model/step.h"
 
 namespace gimbal {
+
+// How the pairs of a head are dealt to the numbers of a place, by the key "<arch>.rope.dimension_sections":
+// [a, b, c]: a pairs to the time, b to the line, c to the column, each in one piece (Qwen2-VL) or in turns of
+// three (Qwen3-VL). The others turn by the time.
+enum class RopeSections : uint8_t { Blocks, InTurn };
 
 struct RopeSettings {
   int rotated = 0;  // rotated values of every head, in pairs
@@ -17,6 +23,7 @@ struct RopeSettings {
   bool divided = true;   // by the tensor rope_freqs.weight, if there is one
   int context = 0;       // positions the model is loaded for; selects longrope's factors
   double magnitude = 0;  // of every (cos, sin); 0: by the scaling
+  RopeSections sections = RopeSections::Blocks;
 };
 
 class RopeAngles {
@@ -38,10 +45,16 @@ class RopeAngles {
   int rotated() const { return int(frequencies_.size()) * 2; }
   // Writes rotated() floats: cos, sin of each pair's angle at this position.
   void fill(int64_t position, float* cos_sin) const;
+  // The same at a place. Only with sections are its three numbers told apart.
+  void fill(const RopePosition&, float* cos_sin) const;
+  bool in_sections() const { return !axes_.empty(); }
 
  private:
+  void fill_pair(double angle, float* cos_sin) const;
+
   std::vector<double> frequencies_;
-  double magnitude_ = 1;  // of every (cos, sin): YaRN scales the attention by it
+  std::vector<int32_t RopePosition::*> axes_;  // by pair; empty: no sections
+  double magnitude_ = 1;                       // of every (cos, sin): YaRN scales the attention by it
 };
 
 }  // namespace gimbal

@@ -9,6 +9,13 @@
 
 namespace gimbal {
 
+// For models whose rotary embedding has sections (M-RoPE): time, line and column. All three of a token are
+// equal.
+struct RopePosition {
+  int32_t time = 0, line = 0, column = 0;
+  bool operator==(const RopePosition&) const = default;
+};
+
 // One row of a step, as the inputs see it.
 struct StepRow {
   int32_t token;           // -1: an embedding replaces it
@@ -16,6 +23,7 @@ struct StepRow {
   int32_t position;
   int32_t sequence;  // index among the sequences of the step
   int32_t last = 0;  // position of the sequence's last row in the step
+  RopePosition place = {};
 };
 
 // A value in Slot::Step that the runtime fills before each submit.

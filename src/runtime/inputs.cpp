@@ -9,9 +9,9 @@
 namespace gimbal {
 namespace {
 
-std::string digest_of(std::span<const float> values, int width) {
+std::string digest_of(std::span<const float> values, int width, int columns) {
   Sha256 sha;
-  sha.add(format("{}\n", width));
+  sha.add(columns ? format("{} {}\n", width, columns) : format("{}\n", width));
   sha.add({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
   return sha.hex();
 }
@@ -27,19 +27,25 @@ const EmbeddingSpan* span_at(std::span<const EmbeddingSpan> all, int position) {
 
 }  // namespace
 
-Embeddings::Embeddings(std::vector<float> values, int width)
-    : values_(std::move(values)), width_(width), digest_(digest_of(values_, width)) {}
+Embeddings::Embeddings(std::vector<float> values, int width, int columns)
+    : values_(std::move(values)),
+      width_(width),
+      columns_(columns),
+      digest_(digest_of(values_, width, columns)) {}
 
-Result<EmbeddingsPtr> Embeddings::create(std::vector<float> values, int width) {
+Result<EmbeddingsPtr> Embeddings::create(std::vector<float> values, int width, int columns) {
   if (width < 1 || values.empty() || values.size() % size_t(width) || values.size() / size_t(width) > 1 << 24)
     return Error{Code::Usage,
                  format("{} numbers are no rows of embeddings with a width of {}", values.size(), width), ""};
+  const size_t rows = values.size() / size_t(width);
+  if (columns < 0 || (columns > 0 && rows % size_t(columns)))
+    return Error{Code::Usage, format("{} embeddings are no whole lines of {} columns", rows, columns), ""};
   for (size_t i = 0; i < values.size(); i++)
     if (!std::isfinite(values[i]))
       return Error{Code::Usage,
                    format("number {} of embedding {} is not finite", i % size_t(width), i / size_t(width)),
                    ""};
-  return EmbeddingsPtr(new Embeddings(std::move(values), width));
+  return EmbeddingsPtr(new Embeddings(std::move(values), width, columns));
 }
 
 bool InputItem::operator==(const InputItem& o) const {
@@ -135,6 +141,44 @@ void Inputs::set(size_t i, const InputItem& item) {
     resize(i);
     push({item.token, keep ? &keep : nullptr, item.row});
   }
+}
+
+RopePositions::RopePositions(const InputView& before) {
+  const auto size = int(before.size());
+  int at = 0;
+  for (const EmbeddingSpan& s : before.embeddings()) {
+    if (s.position >= size) break;
+    const int rows = std::min(s.rows, size - s.position);
+    next_ += s.position - at;
+    if (s.position > at) grid_ = nullptr;
+    at = s.position + rows;
+    if (s.of->columns()) {
+      add({kNoToken, &s.of, s.first});
+      row_ = s.first + rows - 1;
+    } else {
+      next_ += rows;
+      grid_ = nullptr;
+    }
+  }
+  next_ += size - at;
+  if (size > at) grid_ = nullptr;
+}
+
+RopePosition RopePositions::add(const InputItem& item) {
+  const Embeddings* of = item.of ? item.of->get() : nullptr;
+  if (!of || !of->columns()) {
+    grid_ = nullptr;
+    const int place = next_++;
+    return {place, place, place};
+  }
+  const int columns = of->columns();
+  const bool same = grid_ && (grid_ == of || grid_->digest() == of->digest());
+  if (!same || item.row != row_ + 1) {
+    begin_ = next_;
+    next_ += std::max(columns, of->rows() / columns);
+  }
+  grid_ = of, row_ = item.row;
+  return {begin_, begin_ + item.row / columns, begin_ + item.row % columns};
 }
 
 }  // namespace gimbal

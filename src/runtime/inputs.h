@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/step.h"
 
 namespace gimbal {
 
@@ -17,20 +18,23 @@ inline constexpr int32_t kNoToken = -1;  // in a list of tokens: an embedding
 // Rows of embeddings, made once and shared by all texts that contain them.
 class Embeddings {
  public:
-  // `values`: f32[rows, width]. Errors: Usage unless they are whole rows of finite numbers.
-  static Result<std::shared_ptr<const Embeddings>> create(std::vector<float> values, int width);
+  // `values`: f32[rows, width]. `columns`: of the grid that the rows are, line by line; 0: no grid, as of a
+  // sound. Errors: Usage unless they are whole rows of finite numbers, and whole lines.
+  static Result<std::shared_ptr<const Embeddings>> create(std::vector<float> values, int width,
+                                                          int columns = 0);
 
   int rows() const { return int(values_.size()) / width_; }
   int width() const { return width_; }
+  int columns() const { return columns_; }
   const float* row(int i) const { return values_.data() + size_t(i) * size_t(width_); }
   std::span<const float> values() const { return values_; }
-  const std::string& digest() const { return digest_; }  // SHA-256 of width and values, in hex
+  const std::string& digest() const { return digest_; }  // SHA-256 of the shape and the values, in hex
 
  private:
-  Embeddings(std::vector<float> values, int width);
+  Embeddings(std::vector<float> values, int width, int columns);
 
   const std::vector<float> values_;
-  const int width_;
+  const int width_, columns_;
   const std::string digest_;
 };
 using EmbeddingsPtr = std::shared_ptr<const Embeddings>;
@@ -69,6 +73,7 @@ class InputView {
   size_t size() const { return tokens_.size(); }
   bool empty() const { return tokens_.empty(); }
   std::span<const int32_t> tokens() const { return tokens_; }
+  std::span<const EmbeddingSpan> embeddings() const { return embeddings_; }  // of all inputs
   InputItem operator[](size_t i) const;
   InputView subview(size_t first, size_t n) const {
     return {tokens_.subspan(first, n), embeddings_, begin_ + int(first)};
@@ -118,5 +123,21 @@ class Inputs {
 };
 
 inline InputView::InputView(const Inputs& all) : InputView(all.tokens(), all.embeddings()) {}
+
+// The places of a text's inputs for models with rotary sections (M-RoPE: Wang et al., "Qwen2-VL", 2024,
+// section 2.1). Tokens follow each other. A grid that begins at p has one time p; its lines and columns count
+// from p, and the text behind it begins at p + the larger of the numbers of its lines and columns.
+class RopePositions {
+ public:
+  RopePositions() = default;
+  // Behind these inputs, the beginning of a text.
+  explicit RopePositions(const InputView& before);
+  RopePosition add(const InputItem&);  // of the next input
+
+ private:
+  int next_ = 0;
+  const Embeddings* grid_ = nullptr;  // that the last input was in
+  int begin_ = 0, row_ = 0;           // of it: its place, and the last input's row
+};
 
 }  // namespace gimbal

@@ -103,13 +103,14 @@ struct ModelPlan {
   bool whole_texts = false;
   // Each row has a token, and in Row::embedding a state besides.
   bool takes_states = false;
+  int embedding_parts = 1;  // of the model's width each: see Recorder::add_embedded()
   uint64_t file_bytes = 0;  // of all parts of the model's file
 
   bool split() const { return stages.size() > 1; }
   // The bucket that a step of so many rows runs in.
   size_t bucket_for(int rows) const;
   // Of embeddings that may take the place of tokens; 0: none may.
-  int embedding_width() const { return options.embeddings ? config.width : 0; }
+  int embedding_width() const { return options.embeddings ? config.width * embedding_parts : 0; }
   // The first bucket, and of the others the largest of each run with the same kernels: what is worth showing.
   std::vector<size_t> distinct_buckets() const;
   // Where the output head is; of an undivided model, where everything is.

@@ -15,6 +15,7 @@ Steps::Steps(const ModelPlan& plan, std::vector<StageMemory>& memory)
   const auto rows = size_t(plan.options.logit_rows);
   for (const Stage& stage : plan.stages) staging_.emplace_back(stage.memory.step);
   rows_.reserve(size_t(plan.options.batch)), inputs_.reserve(size_t(plan.options.batch));
+  places_.reserve(size_t(plan.options.sequences));
   page_.resize(plan.page_bytes());
   logits_.resize(rows * size_t(plan.width(Output::Logits)));
   hidden_.resize(rows * size_t(plan.width(Output::Hidden)));
@@ -54,14 +55,20 @@ Status Steps::prepare(const Batch& batch) {
     return Error{Code::Usage,
                  format("a batch must have from 1 to {} rows, not {}", o.batch, batch.rows.size()), ""};
   sequences_.begin();
-  rows_.clear(), inputs_.clear();
+  rows_.clear(), inputs_.clear(), places_.clear();
   int wanted = 0;
   for (const Row& row : batch.rows) {
     if (auto ok = check(batch, row); !ok) return ok;
     wanted += row.wants.any();
     const InputItem input = row.input();
-    rows_.push_back(
-        {row.token, input.of ? input.values() : row.state, row.position, sequences_.add_row(*row.sequence)});
+    const int sequence = sequences_.add_row(*row.sequence);
+    if (size_t(sequence) == places_.size())
+      places_.emplace_back(InputView(row.sequence->inputs()).first(size_t(row.sequence->computed())));
+    rows_.push_back({.token = row.token,
+                     .embedding = input.of ? input.values() : row.state,
+                     .position = row.position,
+                     .sequence = sequence,
+                     .place = places_[size_t(sequence)].add(input)});
     inputs_.push_back(input);
   }
   for (size_t i = 0; i < rows_.size(); i++)

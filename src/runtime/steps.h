@@ -49,6 +49,7 @@ class Steps {
   // all stages; then the values transferred from other stages.
   std::vector<std::vector<std::byte>> staging_;
   std::vector<StepRow> rows_;                          // of the step
+  std::vector<RopePositions> places_;                  // by sequence of the step, behind its last row
   std::vector<InputItem> inputs_;                      // theirs
   std::vector<std::byte> page_;                        // a page in transit
   std::vector<float> logits_, hidden_, top_, states_;  // read back

@@ -20,12 +20,13 @@ template <class IO, FieldsOf<EmbeddingSpan> S>
 void row(IO& io, S& s) {
   if constexpr (std::is_const_v<S>) {
     const auto values = s.of->values();
-    io(s.position, s.first, s.rows, s.of->width(), std::vector<float>(values.begin(), values.end()));
+    io(s.position, s.first, s.rows, s.of->width(), s.of->columns(),
+       std::vector<float>(values.begin(), values.end()));
   } else {
-    int width = 0;
+    int width = 0, columns = 0;
     std::vector<float> values;
-    io(s.position, s.first, s.rows, width, values);
-    auto made = io.right ? Embeddings::create(std::move(values), width) : Error{};
+    io(s.position, s.first, s.rows, width, columns, values);
+    auto made = io.right ? Embeddings::create(std::move(values), width, columns) : Error{};
     io.right = made && s.position >= 0 && s.first >= 0 && s.rows > 0 && s.rows <= (*made)->rows() - s.first;
     if (io.right) s.of = std::move(*made);
   }
@@ -49,12 +50,6 @@ namespace {
 
 // ---- the fields of each message
 
-template <class IO, class S>
-void sampler_fields(IO& io, S& s) {
-  for (const SamplingSetting& row : kSamplingSettings)
-    std::visit([&](auto member) { io(row.field, s.*member); }, row.member);
-}
-
 template <class IO, FieldsOf<Submit> S>
 void fields(IO& io, S& m) {
   auto& r = m.request;
@@ -62,7 +57,7 @@ void fields(IO& io, S& m) {
   io("stops", r.stops);
   io("max_tokens", r.max_tokens), io("ignore_stop_tokens", r.ignore_stop_tokens), io("logprobs", r.logprobs);
   io("grammar", r.grammar), io("completes", r.completes), io("client", r.client);
-  sampler_fields(io, r.sampler);
+  sampling_fields(io, r.sampler);
 }
 
 template <class IO, FieldsOf<Told> S>
@@ -116,7 +111,7 @@ void fields(IO& io, S& m) {
 std::string line_of(const char* name, Json value) {
   Json line = Json::object();
   line[name] = std::move(value);
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump(line);
 }
 
 template <class M>

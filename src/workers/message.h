@@ -1,10 +1,10 @@
 // The protocol between a front and its worker processes: one JSON object per line.
 //
 //   front to worker                    worker to front
-//   {"load": {"protocol": 7, ...}}                                      first; one for a process
+//   {"load": {"protocol": 8, ...}}                                      first; one for a process
 //   {"submit": {"id", "prompt", ...}}  {"planned": {"needs"}}           of memory; it waits for "go"
 //   {"cancel": id}                     {"loading": [done, total]}       then, bytes
-//   {"embed": {"id", "texts"}}         {"hello": {"protocol": 7, ...}}  ready
+//   {"embed": {"id", "texts"}}         {"hello": {"protocol": 8, ...}}  ready
 //   {"ping": n}                        {"begun": id}                    before its first rows
 //   {"go": true}                       {"token": {"id", "index", "token", "text", ...}}
 //                                      {"end": {"id", "finish", ...}}
@@ -23,7 +23,7 @@
 
 namespace gimbal::wire {
 
-inline constexpr int kProtocol = 7;
+inline constexpr int kProtocol = 8;
 inline constexpr size_t kMaxLine = size_t(32) << 20;  // bytes
 
 struct Submit {

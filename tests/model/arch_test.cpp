@@ -167,11 +167,6 @@ TEST(Arch, RefusesWhatMakesNoSense) {
   expect_refused(all);
 }
 
-void counts(TinyLlama& s, const std::string& key, const std::vector<int32_t>& values) {
-  std::string list = le<uint32_t>(kI32) + le<uint64_t>(values.size());
-  for (int32_t v : values) list += le(v);
-  s.keys["llama." + key] = {GgufId::kArray, list};
-}
 void sizes_of_scan(TinyLlama& s, uint32_t inner, uint32_t state, uint32_t rank, uint32_t groups) {
   s.u32("ssm.conv_kernel", 4), s.u32("ssm.inner_size", inner), s.u32("ssm.state_size", state);
   s.u32("ssm.time_step_rank", rank), s.u32("ssm.group_count", groups);
@@ -213,7 +208,7 @@ TEST(Arch, RefusesRecurrentLayersThatMakeNoSense) {
     return [=](TinyLlama& s) { sizes_of_scan(s, inner, state, rank, groups); };
   };
   auto listed = [](const char* key, std::vector<int32_t> values) {
-    return [=](TinyLlama& s) { s.u32("shortconv.l_cache", 3), counts(s, key, values); };
+    return [=](TinyLlama& s) { s.u32("shortconv.l_cache", 3), s.counts(key, values); };
   };
   const uint32_t most = kMaxCount;
   expect_refused({

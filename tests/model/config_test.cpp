@@ -236,6 +236,16 @@ TEST(Config, FloatsThatLie) {
                     yarn([=](TinyLlama& s) { s.f32("rope.scaling." + std::string(key), 1); }),
                     Code::Unsupported,
                     {key}});
+  for (const std::vector<int32_t>& bad :
+       {std::vector<int32_t>{1, 1}, {1, 1, 1, 1, 1}, {-1, 2, 1, 0}, {1, 1, 1 << 30, 0}})
+    lies.push_back({"sections",
+                    [=](TinyLlama& s) { s.counts("rope.dimension_sections", bad); },
+                    Code::Malformed,
+                    {"rope.dimension_sections", "3 or 4"}});
+  lies.push_back({"sections of another kind",
+                  [](TinyLlama& s) { s.u32("rope.dimension_sections", 1); },
+                  Code::Malformed,
+                  {"rope.dimension_sections"}});
   lies.push_back({"scaling type of another kind",
                   [](TinyLlama& s) { s.u32("rope.scaling.type", 1); },
                   Code::Malformed,

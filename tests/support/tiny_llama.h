@@ -52,6 +52,11 @@ struct TinyLlama {
   void text(const std::string& key, const std::string& value) { keys[key] = {kString, gguf_string(value)}; }
   void u32(const std::string& key, uint32_t value) { set(key, kU32, value); }
   void f32(const std::string& key, float value) { set(key, kF32, value); }
+  void counts(const std::string& key, const std::vector<int32_t>& values) {
+    std::string list = le<uint32_t>(kI32) + le<uint64_t>(values.size());
+    for (int32_t v : values) list += le(v);
+    keys["llama." + key] = {kArray, list};
+  }
 
   // f32, f16 or bf16, by the ids of the format; the tests of other types say which error they make.
   static std::string encoded(uint32_t type, float value) {

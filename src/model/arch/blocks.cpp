@@ -69,7 +69,9 @@ Heads project_heads(Recorder& m, const Attention& a, Value x, Bias bias) {
   return split(all_q, all_k, rows(q + k, v));
 }
 
-Value rope_table(Recorder& m) { return m.rope({.rotated = m.config.rotated, .base = m.config.rope_base}); }
+Value rope_table(Recorder& m, RopeSections sections) {
+  return m.rope({.rotated = m.config.rotated, .base = m.config.rope_base, .sections = sections});
+}
 
 Value window_rope_table(Recorder& m) {
   return m.rope({.rotated = m.config.rotated,

@@ -46,7 +46,7 @@ struct Heads {
 // From attn_q, attn_k and attn_v, or from attn_qkv, with the rows of q first, then k, then v.
 Heads project_heads(Recorder&, const Attention&, Value x, Bias = Bias::Optional);
 // The angles from the metadata, with its scaling.
-Value rope_table(Recorder&);
+Value rope_table(Recorder&, RopeSections = RopeSections::Blocks);
 // The angles of layers with a window: from rope.freq_base_swa, not scaled.
 Value window_rope_table(Recorder&);
 // Whether the layer's rows attend to a window only. attention.sliding_window_pattern is a flag per layer,

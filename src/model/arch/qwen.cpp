@@ -1,9 +1,10 @@
 // Qwen's dense decoders. Qwen2 and 2.5: a llama with biases on q, k and v, whose heads are rotated by halves.
-// Qwen3: no biases, but every head of q and k is normed before it is rotated. The VL models are these for
-// text: all sections of their rotation have the text's position, so that it is the plain one. Seed-OSS is a
-// Qwen2 whose second norm has another name in files.
+// Qwen3: no biases, but every head of q and k is normed before it is rotated. The heads of the VL models are
+// rotated in sections, by time, line and column. Seed-OSS is a Qwen2 whose second norm has another name in
+// files.
 // Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025; Wang et al., "Qwen2-VL", 2024;
 // ByteDance Seed, "Seed-OSS Open-Source Models", 2025.
+#include "base/format.h"
 #include "model/arch/blocks.h"
 
 namespace gimbal::arch {
@@ -18,17 +19,27 @@ Heads normed(Recorder& m, const Attention& a, Value x) {
   return {rms_norm(m, "attn_q_norm", h.q), rms_norm(m, "attn_k_norm", h.k), h.v};
 }
 
-void record_qwen(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value),
-                 const char* second_norm = "ffn_norm") {
+struct Variant {
+  Heads (*heads)(Recorder&, const Attention&, Value);
+  const char* second_norm = "ffn_norm";
+  RopeSections sections = RopeSections::Blocks;
+  bool deepstack = false;  // the first layers' outputs get parts of a picture's embedding
+};
+
+void record_qwen(Recorder& m, const Variant& variant) {
   ProgramBuilder& p = m.p;
   const Attention a = attention(m);
-  const Value angles = rope_table(m);
+  const Value angles = rope_table(m, variant.sections);
+  const int deepstack = variant.deepstack ? m.hyper.count("n_deepstack_layers", 0, 0) : 0;
+  if (deepstack > m.config.layers)
+    m.hyper.fail(Code::Malformed, format("{} deepstack layers of {} layers", deepstack, m.config.layers));
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
-    const Heads h = rotated(m, heads(m, a, rms_norm(m, "attn_norm", x)), angles, RopePairs::Halves);
+    const Heads h = rotated(m, variant.heads(m, a, rms_norm(m, "attn_norm", x)), angles, RopePairs::Halves);
     x = p.add(x, project(m, "attn_output", m.config.width, attend(m, a, h)));
-    x = p.add(x, glu(m, rms_norm(m, second_norm, x)));
+    x = p.add(x, glu(m, rms_norm(m, variant.second_norm, x)));
+    if (i < deepstack) x = m.add_embedded(x);
   }
   const Value last = rms_norm(m, "output_norm", wanted(m, x));
   // Of a reranker's vocabulary only "yes" and "no" are left, by which its last token answers.
@@ -39,10 +50,13 @@ void record_qwen(Recorder& m, Heads (*heads)(Recorder&, const Attention&, Value)
 }  // namespace
 
 extern const ModelArch qwen2, qwen2vl, qwen3, qwen3vl, seed_oss;
-const ModelArch qwen2{"qwen2", [](Recorder& m) { record_qwen(m, biased); }};
-const ModelArch qwen2vl{"qwen2vl", [](Recorder& m) { record_qwen(m, biased); }};
-const ModelArch qwen3{"qwen3", [](Recorder& m) { record_qwen(m, normed); }};
-const ModelArch qwen3vl{"qwen3vl", [](Recorder& m) { record_qwen(m, normed); }};
-const ModelArch seed_oss{"seed_oss", [](Recorder& m) { record_qwen(m, plain, "post_attention_norm"); }};
+const ModelArch qwen2{"qwen2", [](Recorder& m) { record_qwen(m, {biased}); }};
+const ModelArch qwen2vl{"qwen2vl", [](Recorder& m) { record_qwen(m, {biased}); }};
+const ModelArch qwen3{"qwen3", [](Recorder& m) { record_qwen(m, {normed}); }};
+const ModelArch qwen3vl{"qwen3vl", [](Recorder& m) {
+                          record_qwen(m,
+                                      {.heads = normed, .sections = RopeSections::InTurn, .deepstack = true});
+                        }};
+const ModelArch seed_oss{"seed_oss", [](Recorder& m) { record_qwen(m, {plain, "post_attention_norm"}); }};
 
 }  // namespace gimbal::arch

@@ -71,7 +71,7 @@ bool is_recurrent(Recorder& m, int layer) {
 using Block = Value (*)(Recorder&, Value x);
 void record_qwen35(Recorder& m, Block recurrent, Block feed_forward) {
   ProgramBuilder& p = m.p;
-  const Value angles = rope_table(m);
+  const Value angles = rope_table(m, RopeSections::InTurn);
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);
@@ -85,7 +85,7 @@ void record_qwen35(Recorder& m, Block recurrent, Block feed_forward) {
 
 void record_qwen35_nextn(Recorder& m, Block feed_forward) {
   ProgramBuilder& p = m.p;
-  const Value angles = rope_table(m);
+  const Value angles = rope_table(m, RopeSections::InTurn);
   const Nextn n = begin_nextn(m);
   const Attention a = attention_of_layer(m, n.layer).value_or(attention(m));
   const Value x = p.add(n.x, gated_attention(m, a, angles, rms_norm(m, "attn_norm", n.x)));
