@@ -19,6 +19,11 @@ class Sequence {
   Sequence& operator=(Sequence&&) noexcept;
   ~Sequence();
 
+  // Another sequence with the same tokens. The two share what is computed, until one of them continues: a
+  // long beginning is computed once for many texts. Errors: OutOfMemory if the model has no free sequence
+  // (ModelOptions::sequences).
+  Result<Sequence> fork() const;
+
   // Computes `prompt` after the tokens that the sequence holds, then generates. Errors: Usage for options out
   // of range, a grammar or schema that cannot be obeyed, and a prompt that is empty or does not fit;
   // NoBackend when a device was lost and no other one is available.

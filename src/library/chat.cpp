@@ -125,9 +125,8 @@ Result<Reply> Sequence::chat(std::span<const Message> messages, const ChatOption
   };
   TextOptions settings = options;
   settings.complete = settings.complete || task->form.completes;
-  const int held = impl_->session->keep_common(task->tokens);
-  auto g = impl_->generate(std::span<const Token>(task->tokens).subspan(size_t(held)), settings,
-                           task->form.grammar, [&](std::string_view text, gimbal::Token token) {
+  auto g = impl_->generate(task->tokens, Impl::Prompt::Whole, settings, task->form.grammar,
+                           [&](std::string_view text, gimbal::Token token) {
                              return give(state.add(state.parser.push(text, token)));
                            });
   if (!g) return g.error();

@@ -108,10 +108,14 @@ struct Sequence::Impl {
   std::unique_ptr<Drafting> own_drafting;  // of a model with several sequences
   std::unique_ptr<Session> session;        // moves when a device of `on` is lost
 
+  // Continues this session, on `on`.
+  void take(std::unique_ptr<Session>);
   Drafting* drafting() { return own_drafting ? own_drafting.get() : model->drafts->drafting.get(); }
-  // Computes `prompt` and generates. `grammar`: GBNF.
-  Result<Generated> generate(std::span<const Token> prompt, const TextOptions&, const std::string& grammar,
-                             const gimbal::TextSink&);
+  // `Whole`: `prompt` is the whole text, and what it has in common with the sequence is kept; else it follows
+  // the sequence's tokens. `grammar`: GBNF.
+  enum class Prompt { Follows, Whole };
+  Result<Generated> generate(std::span<const Token> prompt, Prompt, const TextOptions&,
+                             const std::string& grammar, const gimbal::TextSink&);
 };
 
 // A conversation's answer while it is written.

@@ -21,13 +21,7 @@ Result<Sequence> Model::new_sequence() {
   auto made = std::make_unique<Sequence::Impl>(impl_);
   auto session = Session::create(*made->on->model);
   if (!session) return to_public(session.error());
-  made->session = std::move(*session);
-  made->session->on_device_lost(impl_->engine->on_device_lost(made->on));
-  const Drafts& drafts = *impl_->drafts;
-  if (!drafts.drafting && drafts.drafter)
-    if (auto drafter = drafts.drafter())
-      made->own_drafting =
-          std::make_unique<Drafting>(std::move(drafter), Drafting::Length::Adapts, drafts.failed);
+  made->take(std::move(*session));
   return Access::sequence(std::move(made));
 }
 

@@ -7,6 +7,24 @@ Sequence::Sequence(Sequence&&) noexcept = default;
 Sequence& Sequence::operator=(Sequence&&) noexcept = default;
 Sequence::~Sequence() = default;
 
+void Sequence::Impl::take(std::unique_ptr<Session> with) {
+  session = std::move(with);
+  session->on_device_lost(model->engine->on_device_lost(on));
+  const Drafts& drafts = *model->drafts;
+  if (drafts.drafting || !drafts.drafter) return;
+  if (auto drafter = drafts.drafter())
+    own_drafting = std::make_unique<Drafting>(std::move(drafter), Drafting::Length::Adapts, drafts.failed);
+}
+
+Result<Sequence> Sequence::fork() const {
+  auto made = std::make_unique<Impl>(impl_->model);
+  made->on = impl_->on;
+  auto session = impl_->session->fork();
+  if (!session) return to_public(session.error());
+  made->take(std::move(*session));
+  return Access::sequence(std::move(made));
+}
+
 Result<std::optional<Constraint>> Model::Impl::constraint(const std::string& gbnf) {
   if (gbnf.empty()) return std::optional<Constraint>();
   auto grammar = Grammar::gbnf(gbnf);
@@ -17,8 +35,9 @@ Result<std::optional<Constraint>> Model::Impl::constraint(const std::string& gbn
   return std::optional(std::move(*made));
 }
 
-Result<Generated> Sequence::Impl::generate(std::span<const Token> prompt, const TextOptions& options,
-                                           const std::string& grammar, const gimbal::TextSink& sink) {
+Result<Generated> Sequence::Impl::generate(std::span<const Token> prompt, Prompt kind,
+                                           const TextOptions& options, const std::string& grammar,
+                                           const gimbal::TextSink& sink) {
   auto constraint = model->constraint(grammar);
   if (!constraint) return constraint.error();
   GenerateSettings settings;
@@ -26,11 +45,13 @@ Result<Generated> Sequence::Impl::generate(std::span<const Token> prompt, const 
   settings.drafting = drafting();
   settings.constraint = *constraint ? &**constraint : nullptr;
   Generated out;
-  auto g = gimbal::generate(*session, *model->tokenizer->own, prompt, settings,
-                            [&](std::string_view text, gimbal::Token token) {
-                              out.text += text;
-                              return sink(text, token);
-                            });
+  const gimbal::TextSink both = [&](std::string_view text, gimbal::Token token) {
+    out.text += text;
+    return sink(text, token);
+  };
+  const own::Tokenizer& tokenizer = *model->tokenizer->own;
+  auto g = kind == Prompt::Whole ? generate_from_text(*session, tokenizer, prompt, settings, both)
+                                 : gimbal::generate(*session, tokenizer, prompt, settings, both);
   if (!g) return to_public(g.error());
   static_assert(int(gimbal::Finish::Cancelled) == int(Finish::Cancelled));
   out.tokens = std::move(g->tokens), out.finish = Finish(int(g->finish));
@@ -54,7 +75,7 @@ Result<Generated> Sequence::generate(std::span<const Token> prompt, const TextOp
                                      const TextSink& sink) {
   auto grammar = grammar_of(options);
   if (!grammar) return grammar.error();
-  return impl_->generate(prompt, options, *grammar,
+  return impl_->generate(prompt, Impl::Prompt::Follows, options, *grammar,
                          [&](std::string_view text, gimbal::Token) { return !sink || sink(text); });
 }
 

@@ -10,14 +10,16 @@ namespace {
 // The steps of one text.
 class Loop {
  public:
-  Loop(Session& session, const Tokenizer* tokenizer, const InputView& prompt, const GenerateSettings& s,
-       const TextSink& sink)
+  // `begin`: of the text that penalties count, in the session.
+  Loop(Session& session, const Tokenizer* tokenizer, const InputView& prompt, size_t begin,
+       const GenerateSettings& s, const TextSink& sink)
       : session_(session),
         settings_(s),
         sink_(sink),
         drafting_(s.drafting),
-        begin_(session.tokens().size()),
-        text_(joined(session.inputs(), prompt), begin_, s, tokenizer, session.model().context(),
+        held_(session.position()),
+        prompt_tokens_(prompt.size()),
+        text_(joined(session.inputs(), prompt), begin, s, tokenizer, session.model().context(),
               s.constraint) {
     session_.watch(drafting_ ? drafting_->watcher() : nullptr);
   }
@@ -70,8 +72,8 @@ class Loop {
 
   // False: cancel.
   bool tell_progress() const {
-    const int done = std::max(0, session_.sequence().computed() - int(begin_));
-    return !settings_.on_prompt || settings_.on_prompt(size_t(done), size_t(text_.prompt_tokens()));
+    const int done = std::max(0, session_.sequence().computed() - held_);
+    return !settings_.on_prompt || settings_.on_prompt(size_t(done), prompt_tokens_);
   }
 
   // Drafts after the answer; none after the prompt, nor in a step that does not reach the end of the text.
@@ -99,16 +101,16 @@ class Loop {
   const GenerateSettings& settings_;
   const TextSink& sink_;
   Drafting* const drafting_;
-  const size_t begin_;  // of the prompt
+  const int held_;  // tokens before the prompt
+  const size_t prompt_tokens_;
   TextState text_;
   TextRows part_;
   bool in_prompt_ = true, going_ = true;
 };
 
-}  // namespace
-
-Result<Generated> generate(Session& session, const Tokenizer* tokenizer, const InputView& prompt,
-                           const GenerateSettings& settings, const TextSink& sink) {
+Result<Generated> generate_from(size_t begin, Session& session, const Tokenizer* tokenizer,
+                                const InputView& prompt, const GenerateSettings& settings,
+                                const TextSink& sink) {
   const ModelPlan& plan = session.model().plan();
   if (auto ok = check_text(settings, prompt, plan.config.vocabulary, plan.embedding_width(), session.room());
       !ok)
@@ -118,7 +120,7 @@ Result<Generated> generate(Session& session, const Tokenizer* tokenizer, const I
   const DraftCounts before = settings.drafting ? settings.drafting->counts() : DraftCounts{};
   Constraint* const constraint = settings.constraint;
   const size_t constrained = constraint ? constraint->position() : 0;
-  Loop loop(session, tokenizer, prompt, settings, sink);
+  Loop loop(session, tokenizer, prompt, begin, settings, sink);
   const auto whole = loop.run(out);
   if (constraint) constraint->rewind(constrained + out.tokens.size());
   if (!whole) return whole.error();
@@ -132,6 +134,19 @@ Result<Generated> generate(Session& session, const Tokenizer* tokenizer, const I
   const std::string rest = loop.text().answer().rest();
   if (!rest.empty()) sink(rest, out.tokens.empty() ? -1 : out.tokens.back());
   return out;
+}
+
+}  // namespace
+
+Result<Generated> generate(Session& session, const Tokenizer* tokenizer, const InputView& prompt,
+                           const GenerateSettings& settings, const TextSink& sink) {
+  return generate_from(session.tokens().size(), session, tokenizer, prompt, settings, sink);
+}
+
+Result<Generated> generate_from_text(Session& session, const Tokenizer& tokenizer, const InputView& text,
+                                     const GenerateSettings& settings, const TextSink& sink) {
+  const auto held = size_t(session.keep_common(text));
+  return generate_from(0, session, &tokenizer, text.subview(held), settings, sink);
 }
 
 }  // namespace gimbal

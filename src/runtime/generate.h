@@ -30,7 +30,7 @@ struct Generated {
   std::vector<float> logprobs;
   std::vector<std::vector<TokenProbability>> top;
   Finish finish = Finish::Length;
-  int prompt_tokens = 0;
+  int prompt_tokens = 0;  // computed: without those that the session held
   double prompt_seconds = 0, generate_seconds = 0,
          first_token_seconds = 0;  // wall clock; the first counts from the call
   std::string drafted_by;          // Drafting::name(); empty: nothing
@@ -52,5 +52,9 @@ inline Result<Generated> generate(Session& session, const Tokenizer& tokenizer, 
                                   const GenerateSettings& settings, const TextSink& sink) {
   return generate(session, &tokenizer, prompt, settings, sink);
 }
+// The same for a whole text: the session keeps its common beginning with `text`, and the rest is computed.
+// Penalties count all of `text`, so the answer does not depend on what the session held.
+Result<Generated> generate_from_text(Session& session, const Tokenizer& tokenizer, const InputView& text,
+                                     const GenerateSettings& settings, const TextSink& sink);
 
 }  // namespace gimbal

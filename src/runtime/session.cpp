@@ -12,6 +12,14 @@ Result<std::unique_ptr<Session>> Session::create(Model& model) {
   return std::unique_ptr<Session>(new Session(model, std::move(*sequence)));
 }
 
+Result<std::unique_ptr<Session>> Session::fork() const {
+  auto sequence = sequence_->fork();
+  if (!sequence) return sequence.error();
+  std::unique_ptr<Session> made(new Session(*model_, std::move(*sequence)));
+  made->max_rows_ = max_rows_;
+  return made;
+}
+
 Session::Session(Model& model, std::unique_ptr<Sequence> sequence)
     : model_(&model), sequence_(std::move(sequence)), max_rows_(model.plan().options.batch) {
   batch_.rows.reserve(size_t(max_rows_));

@@ -25,6 +25,9 @@ class Session {
   // session, or the session must move away before.
   static Result<std::unique_ptr<Session>> create(Model& model);
   Session(const Session&) = delete;
+  // Another session with the same text. They share computed pages until one of them writes there. Errors:
+  // as create().
+  Result<std::unique_ptr<Session>> fork() const;
 
   enum class Wanted { None, Last, All };
   // Gets logits (one per token of the vocabulary, valid during the call) of tokens[index].

@@ -45,6 +45,37 @@ Tool weather() {
           R"({"type": "object", "properties": {"city": {"enum": ["Rome", "Oslo"]}}, "required": ["city"]})"};
 }
 
+TEST(LibrarySequence, AForkContinuesFromTheSameText) {
+  Model model = load("default");
+  TextOptions greedy;
+  greedy.greedy = true, greedy.max_tokens = 24;
+  std::string beginning = "Once upon a time there was a girl named Lily";
+  for (int i = 0; i < 4; i++) beginning += ", who had a dog and a cat and a very big red ball";
+  const auto told = [&](Sequence& s, const std::string& end) {
+    auto g = s.generate(end, greedy);
+    EXPECT_TRUE(g) << g.error().message;
+    return g ? std::pair(g->tokens, g->prompt_tokens) : std::pair(std::vector<Token>(), 0);
+  };
+  std::vector<std::vector<Token>> alone;
+  for (const char* end : {". One day", " and a tree. They"}) {
+    auto fresh = model.new_sequence();
+    ASSERT_TRUE(fresh && fresh->logits(model.tokenizer().encode(beginning)));
+    alone.push_back(told(*fresh, end).first);
+  }
+  EXPECT_NE(alone[0], alone[1]);
+
+  auto first = model.new_sequence();
+  ASSERT_TRUE(first && first->logits(model.tokenizer().encode(beginning)));
+  auto second = first->fork();
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(second->tokens(), first->tokens());
+  EXPECT_FALSE(first->fork()) << "the model was loaded for two";
+  const auto one = told(*second, " and a tree. They"), other = told(*first, ". One day");
+  EXPECT_EQ(one.first, alone[1]);
+  EXPECT_EQ(other.first, alone[0]) << "what the fork wrote is its own";
+  EXPECT_LT(one.second, 12) << "the beginning was not computed again";
+}
+
 TEST(LibraryChat, PromptsAreThoseOfTheTemplate) {
   const Json golden = gimbal::test::read_json(gimbal::test::golden_dir() + "/chat/chatml.json");
   const Model model = load(with_template(golden["template"]));

@@ -60,6 +60,26 @@ GenerateSettings greedy(int most) {
   return s;
 }
 
+// As of a prompt file, and of a conversation's earlier messages.
+TEST(Generate, PenaltiesCountTheWholeTextWhateverTheSessionHolds) {
+  Story story;
+  GenerateSettings s = greedy(24);
+  s.sampler.repeat_penalty = 1.6f;
+  const auto text =
+      story.tokenizer->encode("Once upon a time there was a girl named Lily. Lily had a dog. Lily");
+  const auto whole = story.tell(s, text);
+  ASSERT_EQ(whole.result.tokens.size(), 24u);
+  for (size_t held : {size_t(0), size_t(3), text.size() - 1, text.size()}) {
+    story.session->rewind(0);
+    ASSERT_TRUE(story.session->advance(std::span(text).first(held), Session::Wanted::None, {}));
+    auto g = generate_from_text(*story.session, *story.tokenizer, text, s,
+                                [](std::string_view, Token) { return true; });
+    ASSERT_TRUE(g) << g.error().message;
+    EXPECT_EQ(g->tokens, whole.result.tokens) << held << " tokens held";
+    EXPECT_EQ(size_t(g->prompt_tokens), text.size() - std::min(held, text.size() - 1));
+  }
+}
+
 TEST(Generate, APromptCanBeCancelledBetweenItsBatches) {
   Story story("stories260K-f32.gguf", 512);
   std::vector<Token> prompt{1};

@@ -52,15 +52,14 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
                    "the chat template begins every answer with thinking, to which a grammar does not apply",
                    "give the prompt without a chat", "", "grammar"};
     if (!splitter) splitter.emplace(prompt->opens_reasoning);
-    const int held = session.keep_common(tokens);
-    auto g = generate(session, tokenizer, std::span(tokens).subspan(size_t(held)), generating,
-                      [&](std::string_view text, Token token) {
-                        const auto part = splitter->push(text);
-                        if (!sink(part.reasoning, part.answer)) return false;
-                        if (!tokenizer.is_control(token)) return true;
-                        const auto rest = splitter->control(tokenizer.piece(token, true));
-                        return sink(rest.reasoning, rest.answer);
-                      });
+    auto g =
+        generate_from_text(session, tokenizer, tokens, generating, [&](std::string_view text, Token token) {
+          const auto part = splitter->push(text);
+          if (!sink(part.reasoning, part.answer)) return false;
+          if (!tokenizer.is_control(token)) return true;
+          const auto rest = splitter->control(tokenizer.piece(token, true));
+          return sink(rest.reasoning, rest.answer);
+        });
     if (!g) return g.error();
     answered.insert(answered.end(), g->tokens.begin(), g->tokens.end());
     out.generated = std::move(*g);

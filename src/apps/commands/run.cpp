@@ -191,7 +191,6 @@ class Run final : public Command {
     (*session)->on_device_lost(engine.on_device_lost(loaded));
     KeptPrompt kept(prompt_cache_, quiet);
     if (auto ok = kept.restore(*loaded, **session); !ok) return ok.error();
-    const auto held = size_t((*session)->keep_common(prompt));
     InterruptGuard guard;
     PromptProgress progress(!quiet);
     settings.on_prompt = [&](size_t done, size_t total) {
@@ -201,12 +200,11 @@ class Run final : public Command {
     };
     std::string text;
     const bool stream = !json && !text_.print_tokens;
-    auto g = generate(**session, tokenizer, std::span(prompt).subspan(held), settings,
-                      [&](std::string_view piece, Token) {
-                        text += piece;
-                        if (stream) print(stdout_is_terminal() ? printable(piece, true) : piece);
-                        return (!stream || flush_output()) && !InterruptGuard::interrupted();
-                      });
+    auto g = generate_from_text(**session, tokenizer, prompt, settings, [&](std::string_view piece, Token) {
+      text += piece;
+      if (stream) print(stdout_is_terminal() ? printable(piece, true) : piece);
+      return (!stream || flush_output()) && !InterruptGuard::interrupted();
+    });
     if (stream && !text.empty() && text.back() != '\n') print("\n");
     if (!g) return g.error();
     if (json) print_json(run_json(*loaded, *g, text, settings.sampler.seed));
