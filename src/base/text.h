@@ -2,6 +2,7 @@
 // uses this one decoder: RFC 3629, and for invalid bytes the "maximal subpart" practice of the Unicode
 // standard (section 3.9, table 3-7).
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,6 +35,12 @@ bool acts_on_terminals(std::string_view character);
 // Escapes such characters (and newlines) and invalid
 // UTF-8 as \xNN: for untrusted text within a line.
 std::string escaped(std::string_view);
+
+// Without these characters at both ends.
+inline std::string_view trimmed(std::string_view s, std::string_view blanks = " \t\r\n") {
+  s.remove_prefix(std::min(s.find_first_not_of(blanks), s.size()));
+  return s.substr(0, s.find_last_not_of(blanks) + 1);
+}
 
 // 'text' for an error message: escaped, at most 80 bytes, then "...".
 std::string quoted(std::string_view text);

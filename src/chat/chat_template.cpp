@@ -6,8 +6,6 @@
 namespace gimbal {
 namespace {
 
-std::string dump(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 struct Family {
   const char* token;  // a control token that no other family has
   const char* name;

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "chat/tool_calls.h"
 
 namespace gimbal {
@@ -10,14 +11,7 @@ namespace {
 
 using Calls = std::optional<std::vector<ToolCall>>;
 
-std::string_view trim(std::string_view s) {
-  s.remove_prefix(std::min(s.find_first_not_of(" \t\r\n"), s.size()));
-  return s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
-}
-
 Json parsed(std::string_view s) { return parse_json(s); }
-
-std::string dumped(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // A value in XML or Python notation: parsed as JSON if valid, else text.
 Json value_of(std::string_view s) {
@@ -47,7 +41,7 @@ std::optional<ToolCall> call_of(const Json& given) {
     // Some write the object as a string of JSON.
     const Json inner = at->is_string() ? parsed(at->get_ref<const std::string&>()) : *at;
     if (!inner.is_object()) return std::nullopt;
-    call.arguments = dumped(inner);
+    call.arguments = dump(inner);
     break;
   }
   return call;
@@ -100,7 +94,7 @@ std::optional<Element> element(std::string_view s, size_t& at, std::string_view 
   const size_t end = mark == s.npos ? mark : s.find(close, mark);
   if (end == s.npos) return std::nullopt;
   at = end + close.size();
-  return Element{trim(s.substr(begin + open.size(), mark - begin - open.size())),
+  return Element{trimmed(s.substr(begin + open.size(), mark - begin - open.size())),
                  s.substr(mark + 1, end - mark - 1)};
 }
 
@@ -114,9 +108,9 @@ Calls xml_calls(std::string_view s) {
     for (size_t inner = 0;;) {
       const auto parameter = element(function->body, inner, "<parameter=", "</parameter>");
       if (!parameter) break;
-      arguments[std::string(parameter->name)] = value_of(trim(parameter->body));
+      arguments[std::string(parameter->name)] = value_of(trimmed(parameter->body));
     }
-    out.push_back({std::string(function->name), dumped(arguments)});
+    out.push_back({std::string(function->name), dump(arguments)});
   }
   return out.empty() ? Calls() : Calls(std::move(out));
 }
@@ -124,16 +118,16 @@ Calls xml_calls(std::string_view s) {
 // ---- NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value> ...
 
 Calls key_value_calls(std::string_view s) {
-  const std::string_view name = trim(s.substr(0, s.find('<')));
+  const std::string_view name = trimmed(s.substr(0, s.find('<')));
   if (!is_tool_name(name)) return std::nullopt;
   Json arguments = Json::object();
   for (size_t at = 0;;) {
     const auto key = element(s, at, "<arg_key", "</arg_key>");
     const auto value = key ? element(s, at, "<arg_value", "</arg_value>") : key;
     if (!value) break;
-    arguments[std::string(trim(key->body))] = value_of(trim(value->body));
+    arguments[std::string(trimmed(key->body))] = value_of(trimmed(value->body));
   }
-  return {{{std::string(name), dumped(arguments)}}};
+  return {{{std::string(name), dump(arguments)}}};
 }
 
 // ---- NAME[ARGS]{...}, and DeepSeek's: type, separator, NAME, a block of JSON
@@ -148,9 +142,9 @@ Calls named_json_calls(std::string_view s) {
   for (std::string_view mark : {"[ARGS]", "[CALL_ID]", "```json"})
     if (const size_t at = head.find(mark); at != head.npos) head = head.substr(0, at);
   if (const size_t at = head.rfind('>'); at != head.npos) head.remove_prefix(at + 1);
-  head = trim(head);
+  head = trimmed(head);
   if (!is_tool_name(head)) return std::nullopt;
-  return {{{std::string(head), dumped(arguments)}}};
+  return {{{std::string(head), dump(arguments)}}};
 }
 
 // ---- [NAME(key="value", other=3), ...], as Python writes calls
@@ -173,7 +167,7 @@ class PythonCalls {
         arguments[key] = std::move(*v);
         if (!take(',') && !(at_ < s_.size() && s_[at_] == ')')) return std::nullopt;
       }
-      out.push_back({name, dumped(arguments)});
+      out.push_back({name, dump(arguments)});
     } while (take(','));
     if (!take(']') || at_ < s_.size()) return std::nullopt;
     return out;
@@ -212,7 +206,7 @@ class PythonCalls {
       if (c == ']' || c == '}' || c == ')') depth--;
     }
     if (at_ >= s_.size() || at_ == begin) return std::nullopt;
-    std::string text(trim(s_.substr(begin, at_ - begin)));
+    std::string text(trimmed(s_.substr(begin, at_ - begin)));
     if (text.size() >= 2 && text.front() == '\'' && text.back() == '\'') {
       std::string plain;
       for (size_t i = 1; i + 1 < text.size(); i++) {
@@ -237,7 +231,7 @@ bool is_tool_name(std::string_view s) {
 }
 
 std::optional<std::vector<ToolCall>> parse_tool_calls(std::string_view body) {
-  const std::string_view s = trim(body);
+  const std::string_view s = trimmed(body);
   if (s.empty()) return std::nullopt;
   if (s[0] == '{' || s[0] == '[')
     if (auto calls = json_calls(s)) return calls;

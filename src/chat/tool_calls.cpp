@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+
 namespace gimbal {
 namespace {
 
@@ -39,11 +41,6 @@ constexpr Marks kMarks[] = {
     {"<tool_call>", "</tool_call>"},               // Hermes, Qwen, GLM, Granite 4
     {"<|python_tag|>", ""},                        // Llama 3 with built-in tools
 };
-
-std::string_view trimmed(std::string_view s) {
-  s.remove_prefix(std::min(s.find_first_not_of(kBlank), s.size()));
-  return s.substr(0, s.find_last_not_of(kBlank) + 1);
-}
 
 // How many bytes at the end of `text` may be the beginning of `mark`.
 size_t begun(std::string_view text, std::string_view mark) {

@@ -18,12 +18,6 @@ bool is_hex(const std::string& text, size_t digits) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-std::string trimmed(std::string text) {
-  while (!text.empty() && uint8_t(text.back()) <= ' ') text.pop_back();
-  text.erase(0, std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  return text;
-}
-
 bool leaves_the_folder(const std::string& path) {
   return path.empty() || path[0] == '/' || ("/" + path + "/").find("/../") != path.npos ||
          std::any_of(path.begin(), path.end(), [](char c) { return uint8_t(c) < 0x20; });
@@ -76,11 +70,12 @@ Result<std::string> hub_token() {
   std::string token;
   const char* from = "";
   for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"})
-    if (token.empty()) token = trimmed(environment_variable(from = name));
+    if (token.empty()) token = std::string(trimmed(environment_variable(from = name)));
   if (token.empty()) {
     std::string path = environment_variable(from = "HF_TOKEN_PATH");
     if (path.empty() && !hub_home_folder().empty()) path = hub_home_folder() + "/token";
-    if (auto text = path.empty() ? Result<std::string>("") : read_file(path, 1 << 16)) token = trimmed(*text);
+    if (auto text = path.empty() ? Result<std::string>("") : read_file(path, 1 << 16))
+      token = std::string(trimmed(*text));
   }
   if (std::any_of(token.begin(), token.end(), [](char c) { return uint8_t(c) <= 0x20 || uint8_t(c) > 0x7e; }))
     return Error{Code::Usage,

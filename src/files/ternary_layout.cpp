@@ -198,12 +198,7 @@ Result<std::vector<TernaryTiles>> parse_kernel_config(std::string_view text, con
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
     line_number++;
-    auto trim = [](std::string_view s) {
-      while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-      while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
-      return s;
-    };
-    line = trim(line);
+    line = trimmed(line);
     if (line.empty() || line[0] == '#' || line[0] == ';') continue;
     if (line[0] == '[') {
       all.emplace_back();
@@ -211,7 +206,7 @@ Result<std::vector<TernaryTiles>> parse_kernel_config(std::string_view text, con
     }
     const size_t equals = line.find('=');
     if (equals == line.npos || all.empty()) return wrong("[SECTION] or KEY = NUMBER");
-    const std::string_view key = trim(line.substr(0, equals)), value = trim(line.substr(equals + 1));
+    const std::string_view key = trimmed(line.substr(0, equals)), value = trimmed(line.substr(equals + 1));
     int number = 0;
     const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || stop != value.data() + value.size() || number < 1)

@@ -10,7 +10,6 @@
 
 namespace gimbal::api {
 
-std::string dump(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
 std::string json_text(std::string_view s) { return dump(Json(s)); }
 std::string quoted_briefly(std::string_view s) { return quoted(s); }
 

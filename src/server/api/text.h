@@ -4,12 +4,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_fwd.h"
+#include "base/json.h"
 
 namespace gimbal::api {
 
-// One line; invalid UTF-8 becomes U+FFFD.
-std::string dump(const Json&);
 // A JSON string: "\"a\\n\"".
 std::string json_text(std::string_view);
 // A name from a request, for a message: 'name', escaped and shortened.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
+
 namespace gimbal::http {
 namespace {
 
@@ -17,12 +19,6 @@ bool is_token(std::string_view s) { return !s.empty() && std::all_of(s.begin(), 
 // Text of a header: no control characters but tabs.
 bool is_field_text(std::string_view s) {
   return std::all_of(s.begin(), s.end(), [](char c) { return c == '\t' || (uint8_t(c) >= 32 && c != 127); });
-}
-
-std::string_view trimmed(std::string_view s) {
-  const size_t from = s.find_first_not_of(" \t");
-  if (from == s.npos) return {};
-  return s.substr(from, s.find_last_not_of(" \t") - from + 1);
 }
 
 Refusal bad(std::string why) { return {400, std::move(why)}; }
@@ -134,7 +130,7 @@ class Framing {
   void connection(const std::string& value) {
     for (size_t at = 0, end; at <= value.size(); at = end + 1) {
       end = std::min(value.find(',', at), value.size());
-      const std::string word = lower(trimmed(std::string_view(value).substr(at, end - at)));
+      const std::string word = lower(trimmed(std::string_view(value).substr(at, end - at), " \t"));
       if (word == "close") closes_ = true;
       if (word == "keep-alive" && to_.minor == 0) to_.keep_alive = true;
     }
@@ -203,7 +199,7 @@ std::optional<Refusal> parse_head(std::string_view text, Head& to) {
     if (line.empty()) break;
     const size_t colon = line.find(':');
     if (colon == line.npos || !is_token(line.substr(0, colon))) return bad("a header has no name");
-    const std::string_view value = trimmed(line.substr(colon + 1));
+    const std::string_view value = trimmed(line.substr(colon + 1), " \t");
     if (!is_field_text(value)) return bad("a header has a control character");
     if (to.request.headers.size() >= kMaxHeaders) return Refusal{431, "there are too many headers"};
     to.request.headers.push_back({lower(line.substr(0, colon)), std::string(value)});
