@@ -32,6 +32,7 @@ class Loop {
       if (out.tokens.empty()) out.first_token_seconds = now() - start;
       out.tokens.push_back(t.token);
       if (settings_.logprobs >= 0) out.logprobs.push_back(t.logprob), out.top.push_back(t.top);
+      if (settings_.certify) out.rows.push_back(t.row);
       return going_ = sink_(t.text, t.token);
     };
     while (going_ && (in_prompt_ || !text_.ended())) {
@@ -131,6 +132,7 @@ Result<Generated> generate_from(size_t begin, Session& session, const Tokenizer*
     return out;
   }
   out.finish = loop.text().answer().finish();
+  if (settings.certify && out.finish == Finish::StopToken) out.rows.push_back(loop.text().row());
   const std::string rest = loop.text().answer().rest();
   if (!rest.empty()) sink(rest, out.tokens.empty() ? -1 : out.tokens.back());
   return out;

@@ -29,6 +29,8 @@ struct Generated {
   // With TextSettings::logprobs >= 0: of each of `tokens`, and of the most likely ones in its place.
   std::vector<float> logprobs;
   std::vector<std::vector<TokenProbability>> top;
+  // With TextSettings::certify: the digests of the rows of logits, also of the one that chose a stop token.
+  std::vector<std::string> rows;
   Finish finish = Finish::Length;
   int prompt_tokens = 0;  // computed: without those that the session held
   double prompt_seconds = 0, generate_seconds = 0,

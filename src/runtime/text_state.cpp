@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "runtime/likelihood.h"
 #include "runtime/model.h"
+#include "runtime/row_digest.h"
 
 namespace gimbal {
 
@@ -32,7 +33,8 @@ TextState::TextState(Inputs text, size_t begin, TextSettings s, const Tokenizer*
               s.ignore_stop_tokens && !constraint),
       logprobs_(s.logprobs),
       capacity_(capacity),
-      completes_(s.completes) {
+      completes_(s.completes),
+      certify_(s.certify) {
   if (constraint_) constraint_->end_late(s.ignore_stop_tokens);
 }
 
@@ -54,9 +56,10 @@ int TextState::constrained_left() const {
 
 // A device finds a few of the largest logits itself; some sampling settings need no others.
 bool TextState::needs_top_only(const Model& model) const {
-  const int leading = sampler_.leading();
-  return logprobs_ < 0 && !constraint_ && leading > 0 && leading <= model.plan().max_top();
+  return logprobs_ < 0 && !constraint_ && sampler_.leading() > 0 && wanted_top() <= model.plan().max_top();
 }
+
+int TextState::wanted_top() const { return std::max(sampler_.leading(), certify_ ? kDigestTop : 0); }
 
 TextRows TextState::add_rows(const Model& model, Sequence& s, int rows, std::span<const Token> drafts,
                              Batch& batch) {
@@ -69,7 +72,7 @@ TextRows TextState::add_rows(const Model& model, Sequence& s, int rows, std::spa
   if (!whole) return added;
   added.results = 1 + added.drafts;
   const bool top = needs_top_only(model);
-  if (top) batch.top = std::max(batch.top, sampler_.leading());
+  if (top) batch.top = std::max(batch.top, wanted_top());
   for (auto row = batch.rows.end() - added.results; row != batch.rows.end(); row++)
     row->wants = {.logits = !top, .top = top};
   return added;
@@ -114,10 +117,24 @@ void TextState::add_probabilities(std::span<const float> logits, Token token) {
   for (TokenProbability& p : top) p.logprob = float(logits[size_t(p.token)] - sum);
 }
 
+Result<std::string> TextState::digest(Model& model, const StepOutput& out, size_t k) const {
+  const auto index = int(text_.size() - prompt_);
+  if (!needs_top_only(model)) return row_digest(index, out.logits(k));
+  if (index % kDigestFull != 0) return row_digest(index, out.top(k));
+  auto all = model.logits_of(k);
+  if (!all) return all.error();
+  return row_digest(index, out.top(k), *all);
+}
+
 // False: the answer ended with a token outside its text.
 Result<bool> TextState::take(Model& model, const StepOutput& out, size_t k) {
   const auto token = next(model, out, k);
   if (!token) return token.error();
+  if (certify_) {
+    auto row = digest(model, out, k);
+    if (!row) return row.error();
+    told_.row = std::move(*row);
+  }
   told_.text = answer_.take(*token, capacity_ - int(text_.size()));
   if (answer_.ended() && answer_.finish() == Finish::StopToken) return false;
   if (logprobs_ >= 0) add_probabilities(out.logits(k), *token);

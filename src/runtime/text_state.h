@@ -23,6 +23,7 @@ struct TextSettings {
   // With a constraint: complete the answer before max_tokens or the context run out, if they leave room for
   // it.
   bool completes = false;
+  bool certify = false;  // digests of the rows of logits, for a certificate: runtime/row_digest.h
 };
 
 // Checks a text before anything is computed. `width`: of the embeddings that the model takes, or 0. `room`:
@@ -43,6 +44,7 @@ struct TokenTold {
   std::string text;
   float logprob = 0;                  // with TextSettings::logprobs >= 0
   std::vector<TokenProbability> top;  // the most likely ones, best first
+  std::string row;                    // with TextSettings::certify: the digest of its row of logits
 };
 
 // The rows of one text in a batch.
@@ -70,6 +72,8 @@ class TextState {
   const std::vector<Token>& tokens() const { return text_.tokens(); }
   int prompt_tokens() const { return int(prompt_ - begin_); }
   bool ended() const { return answer_.ended(); }
+  // With TextSettings::certify: the digest of the last row, which may have chosen a stop token.
+  const std::string& row() const { return told_.row; }
   Answer& answer() { return answer_; }
   const Answer& answer() const { return answer_; }
   int missing(const Sequence& s) const { return int(text_.size()) - s.computed(); }  // tokens to compute
@@ -105,6 +109,8 @@ class TextState {
   Result<bool> take(Model&, const StepOutput&, size_t k);
   Result<Token> next(Model&, const StepOutput&, size_t k);
   bool needs_top_only(const Model&) const;
+  int wanted_top() const;
+  Result<std::string> digest(Model&, const StepOutput&, size_t k) const;
   void add_probabilities(std::span<const float> logits, Token token);
 
   Inputs text_;
@@ -113,7 +119,7 @@ class TextState {
   Constraint* const constraint_;
   Answer answer_;
   const int logprobs_, capacity_;
-  const bool completes_;
+  const bool completes_, certify_;
   std::vector<Token> drafts_;  // of the step
   TokenTold told_;             // its memory is reused
 };

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdio>
 
+#include "audit/certificate.h"
 #include "base/format.h"
 #include "support/engine.h"
 #include "support/golden.h"
@@ -65,6 +66,23 @@ std::vector<int32_t> fixed_tokens() {
 TEST(PinnedBits, HashOfKnownBytes) {
   EXPECT_EQ(hash_of({}), 0xcbf29ce484222325u);
   EXPECT_EQ(hash_of({std::bit_cast<float>(0x626f6f66u)}), 0xdd120e790c2512afu);
+}
+
+// Certificates of answers name the arithmetic by a number (audit/certificate.h). Other pins: another number
+// here and there. A pin that is added counts, too, but needs no new number if no older one changes.
+TEST(PinnedBits, TheVersionOfTheArithmeticIsThatOfThePins) {
+  constexpr struct {
+    int version;
+    size_t pins;
+    uint64_t hash;  // of these first pins
+  } kVersions[] = {{1, 21, 0x5a0513b33f78642b}};
+  const auto& now = kVersions[std::size(kVersions) - 1];
+  EXPECT_EQ(now.version, kArithmetic);
+  ASSERT_LE(now.pins, std::size(kPins));
+  uint64_t h = 0xcbf29ce484222325;
+  for (size_t i = 0; i < now.pins; i++)
+    for (int shift = 0; shift < 64; shift += 8) h = (h ^ (kPins[i].hash >> shift & 0xff)) * 0x100000001b3;
+  EXPECT_EQ(h, now.hash) << "the pins changed: raise kArithmetic, and add a line above";
 }
 
 TEST(PinnedBits, OnEveryVariantOfThisBuild) {

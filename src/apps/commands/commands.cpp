@@ -12,6 +12,8 @@ constexpr CommandRow kCommands[] = {
     {"embed", "", "Use a model", "the embedding of a text: numbers that are near for like meanings",
      make_embed},
     {"bench", "", "Use a model", "measure the speed of prompts and of generation", make_bench},
+    {"audit", "", "Use a model", "check the certificates of answers: the same bits on any machine",
+     make_audit},
     {"plan", "", "Before running it", "the memory that a model takes, exactly, without loading it",
      make_plan},
     {"explain", "", "Before running it", "the kernel that computes every step, and why", make_explain},

@@ -25,7 +25,7 @@ constexpr std::pair<const char*, const char*> kOtherNames[] = {
 };
 
 constexpr const char* kModelNames = "-m,--model";
-constexpr size_t kMostModels = 1000;
+constexpr size_t kMostModels = 1000, kMostPositionals = 100000;
 
 }  // namespace
 
@@ -71,6 +71,11 @@ void Arguments::option(const std::string& names, const std::string& value, const
 void Arguments::positional(const char* name, const char* help, std::optional<std::string>& to) {
   line_.positional(name, 1, [&to](const CommandLine::Values& given) { to = given.back(); });
   positionals_.emplace_back(name, help);
+}
+
+void Arguments::positionals(const char* name, const char* help, std::vector<std::string>& to) {
+  line_.positional(name, kMostPositionals, [&to](const CommandLine::Values& given) { to = given; });
+  positionals_.emplace_back(format("{}...", name), help);
 }
 
 void Arguments::model(const char* help, std::string& to) {

@@ -26,6 +26,8 @@ class Arguments {
   void section(std::string title);  // of the options declared from here on
   void example(std::string line);
   void positional(const char* name, const char* help, std::optional<std::string>& to);
+  // One or more: NAME...
+  void positionals(const char* name, const char* help, std::vector<std::string>& to);
   // The positional MODEL, also given by -m and --model. An empty one is an error: an unset variable of a
   // script must not select the built-in model.
   void model(const char* help, std::string& to);

@@ -1,0 +1,176 @@
+#include "audit/certificate.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/json_fields.h"
+#include "base/sha256.h"
+#include "files/gguf_split.h"
+#include "model/embedded_model.h"
+#include "runtime/sampling_table.h"
+
+namespace gimbal {
+
+template <class IO, FieldsOf<Certificate::Adapter> S>
+void fields(IO& io, S& a) {
+  io("sha256", a.sha256), io("scale", a.scale);
+}
+template <class IO, FieldsOf<Certificate::Model> S>
+void fields(IO& io, S& m) {
+  io("name", m.name), io("sha256", m.sha256), io("bytes", m.bytes), io("adapters", m.adapters);
+}
+template <class IO, FieldsOf<Certificate::Settings> S>
+void fields(IO& io, S& s) {
+  io("context", s.context), io("cache_type", s.cache_type), io("fast_kernels", s.fast_kernels);
+}
+template <class IO, FieldsOf<Certificate::Prompt> S>
+void fields(IO& io, S& p) {
+  io("tokens", p.tokens), io("sha256", p.sha256);
+}
+template <class IO, FieldsOf<TextSettings> S>
+void fields(IO& io, S& t) {
+  sampling_fields(io, t.sampler);
+  io("max_tokens", t.max_tokens), io("stops", t.stops), io("ignore_stop_tokens", t.ignore_stop_tokens);
+  io("completes", t.completes);
+}
+template <class IO, FieldsOf<Certificate::AnswerPart> S>
+void fields(IO& io, S& a) {
+  io("tokens", a.tokens), io("finish", a.finish);
+}
+template <class IO, FieldsOf<Certificate::Logits> S>
+void fields(IO& io, S& l) {
+  io("rows", l.rows), io("chain", l.chain);
+}
+template <class IO, FieldsOf<Certificate::Made> S>
+void fields(IO& io, S& m) {
+  io("program", m.program), io("devices", m.devices), io("drafts", m.drafts), io("time", m.time);
+  io("prompt_seconds", m.prompt_seconds), io("seconds", m.seconds);
+}
+template <class IO, FieldsOf<Certificate::Signature> S>
+void fields(IO& io, S& s) {
+  io("key", s.key), io("value", s.value);
+}
+
+namespace {
+
+// All members but the signature, and the version, which is read before them.
+template <class IO, FieldsOf<Certificate> S>
+void content(IO& io, S& c) {
+  io("arithmetic", c.arithmetic), io("model", c.model), io("settings", c.settings), io("prompt", c.prompt);
+  io("text", c.text), io("grammar", c.grammar), io("answer", c.answer), io("logits", c.logits);
+  io("made", c.made);
+}
+
+Json json_of(const Certificate& c) {
+  JsonWriter io;
+  io("certificate", c.version);
+  content(io, c);
+  return std::move(io.to);
+}
+
+Error wrong(const std::string& why) { return {Code::Malformed, "the certificate " + why, ""}; }
+
+bool is_hex(std::string_view s, size_t digits) {
+  return s.size() == digits && s.find_first_not_of("0123456789abcdef") == s.npos;
+}
+
+Status add_file(Sha256& sha, uint64_t& bytes, const std::string& path) {
+  auto file = InputFile::open(path);
+  if (!file) return file.error();
+  std::string piece;
+  for (uint64_t at = 0; at < file->size(); at += piece.size()) {
+    piece.resize(std::min<uint64_t>(file->size() - at, 1 << 20));
+    if (auto ok = file->read(at, piece.data(), piece.size()); !ok) return ok;
+    sha.add(piece);
+  }
+  bytes += file->size();
+  return Done{};
+}
+
+}  // namespace
+
+void RowChain::add(std::string_view digest) {
+  rows_ += digest.substr(0, kShort);
+  Sha256 sha;
+  sha.add(chain_), sha.add(digest);
+  chain_ = sha.hex();
+}
+
+std::string prompt_digest(std::span<const Token> tokens) {
+  Sha256 sha;
+  sha.add({reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()});
+  return sha.hex();
+}
+
+Result<Certificate::Model> certified_model(const ModelFile& model, const std::vector<Lora>& adapters) {
+  Certificate::Model out{.name = model.name, .sha256 = {}, .bytes = 0, .adapters = {}};
+  Sha256 sha;
+  const auto split = split_name(model.path);
+  if (model.path.empty()) {
+    const Bytes inside = embedded_model();
+    sha.add({reinterpret_cast<const char*>(inside.data()), inside.size()});
+    out.bytes = inside.size();
+  }
+  for (uint32_t part = 1; !model.path.empty() && part <= (split ? split->count : 1); part++)
+    if (auto ok = add_file(sha, out.bytes, split ? split->path(part) : model.path); !ok) return ok.error();
+  out.sha256 = sha.hex();
+  for (const Lora& a : adapters) {
+    Sha256 its;
+    uint64_t bytes = 0;
+    if (auto ok = add_file(its, bytes, a.path); !ok) return ok.error();
+    out.adapters.push_back({its.hex(), a.scale});
+  }
+  return out;
+}
+
+Certificate certificate_of(Certificate::Model model, const ModelPlan& plan, std::span<const Token> prompt,
+                           const TextSettings& text, std::string grammar, std::span<const Token> answer,
+                           Finish finish, std::span<const std::string> rows) {
+  Certificate c;
+  c.model = std::move(model);
+  c.settings = {plan.options.context, info(plan.options.cache_type).name, plan.options.kernels.allow_fast};
+  c.prompt = {{prompt.begin(), prompt.end()}, prompt_digest(prompt)};
+  c.text = text, c.grammar = std::move(grammar);
+  c.answer = {{answer.begin(), answer.end()}, name_of(finish)};
+  RowChain chain;
+  for (const std::string& row : rows) chain.add(row);
+  c.logits = {chain.rows(), chain.chain()};
+  return c;
+}
+
+std::string canonical_text(const Certificate& c) { return dump(json_of(c)); }
+
+std::string to_text(const Certificate& c) {
+  Json j = json_of(c);
+  if (!c.signature.value.empty()) j["signature"] = JsonWriter::json(c.signature);
+  return dump(j) + "\n";
+}
+
+Result<Certificate> read_certificate(std::string_view text) {
+  const Json j = parse_json(text);
+  if (!j.is_object()) return wrong("is no JSON object, or is cut off");
+  Certificate c;
+  JsonReader io(j, "the certificate");
+  io("certificate", c.version);
+  if (!io.problem().empty())
+    return Error{Code::Malformed, io.problem(), "give a file that gimbal wrote as a certificate"};
+  if (c.version != Certificate::kVersion)
+    return Error{
+        Code::Unsupported,
+        format("the certificate has format {}, and this build reads {}", c.version, Certificate::kVersion),
+        "use a build of gimbal that reads it"};
+  content(io, c);
+  if (j.contains("signature")) io("signature", c.signature);
+  if (!io.problem().empty()) return Error{Code::Malformed, io.problem(), ""};
+  if (!is_hex(c.model.sha256, 64) || !is_hex(c.prompt.sha256, 64) || !is_hex(c.logits.chain, 64))
+    return wrong("has a digest that is not 64 hexadecimal digits");
+  if (!is_hex(c.logits.rows, 8 * c.rows()))
+    return wrong(format("has {} digits of rows; {} tokens that end by '{}' have {}", c.logits.rows.size(),
+                        c.answer.tokens.size(), c.answer.finish, 8 * c.rows()));
+  if (!c.prompt.tokens.empty() && prompt_digest(c.prompt.tokens) != c.prompt.sha256)
+    return wrong("has a prompt whose digest is another one: its tokens were changed");
+  return c;
+}
+
+}  // namespace gimbal
