@@ -138,7 +138,7 @@ Status InputFile::read(uint64_t offset, void* to, size_t bytes) const {
       return Error{Code::Malformed,
                    format("'{}' became shorter while it was read: expected {} bytes, found {}",
                           escaped(path_), size_, offset + done),
-                   "wait until whatever writes the file is done"};
+                   "wait until the program that writes the file has finished"};
     done += size_t(n);
   }
   return Done{};

@@ -37,7 +37,9 @@ void JsonCache::load() {
   Json found = text ? parse_json(*text) : Json();
   if (found.is_object() && found.contains(list_) && found[list_].is_array())
     *entries_ = std::move(found[list_]);
-  else damage_ = text ? format("'{}' is not what gimbal wrote there", path_) : text.error().message;
+  else
+    damage_ =
+        text ? format("'{}' is damaged: it is not a cache file of gimbal", path_) : text.error().message;
 }
 
 const std::string& JsonCache::damage() { return load(), damage_; }

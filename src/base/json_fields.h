@@ -109,7 +109,7 @@ class JsonReader {
  public:
   // `where` names the object in problem().
   JsonReader(const Json& from, std::string where) : from_(from), where_(std::move(where)) {
-    if (!from.is_object()) problem_ = format("{} is no object", where_);
+    if (!from.is_object()) problem_ = format("{} is not an object", where_);
   }
   // The first thing that is wrong; empty: nothing is.
   const std::string& problem() const { return problem_; }

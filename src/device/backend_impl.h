@@ -53,7 +53,7 @@ struct BackendTable {
       return otherwise(GIMBAL_OUT_OF_MEMORY);
     } catch (const std::system_error& e) {
       const bool threads = e.code() == std::errc::resource_unavailable_try_again;  // no memory for its stack
-      Impl::error() = threads ? "the system gives no more threads" : e.what();
+      Impl::error() = threads ? "the system cannot create more threads" : e.what();
       return otherwise(threads ? GIMBAL_OUT_OF_MEMORY : GIMBAL_INVALID);
     } catch (const std::exception& e) {
       Impl::error() = e.what();

@@ -33,12 +33,12 @@ template <class Id>
 Status same_meanings(const std::string& whose, const char* what, const gimbal_meanings& theirs,
                      const gimbal_meanings& ours) {
   if (theirs.count && !theirs.of)
-    return broken(whose, format("does not tell what it means by its {}s", what));
+    return broken(whose, format("gives numbers of {}s, but no names for them", what));
   for (size_t i = 0; i < std::min(theirs.count, ours.count); i++)
     if (theirs.of[i] && ours.of[i] && theirs.of[i] != ours.of[i])
       return Error{
           Code::NoBackend,
-          format("{} means something else by {} {}, which is '{}' here", whose, what, i, info(Id(i)).name),
+          format("{} uses {} {} with another meaning; here it is '{}'", whose, what, i, info(Id(i)).name),
           "use the backend that belongs to this version of gimbal", reason::kAbiMismatch};
   return Done{};
 }
@@ -53,10 +53,10 @@ bool is_name(const char* s) {
 }  // namespace
 
 Status check_plugin(const gimbal_plugin* p, const std::string& whose) {
-  if (!p) return broken(whose, "gives no description of itself");
+  if (!p) return broken(whose, "has no description");
   if (p->abi_version != GIMBAL_ABI_VERSION || p->struct_size < kMinPluginBytes)
     return mismatch(whose, p->abi_version, p->struct_size, kMinPluginBytes);
-  if (!p->backend) return broken(whose, "holds no backend");
+  if (!p->backend) return broken(whose, "contains no backend");
   if (auto same = same_meanings<OpKind>(whose, "op", p->ops, kOpMeaningsHere); !same) return same;
   return same_meanings<DType>(whose, "format", p->dtypes, kDTypeMeaningsHere);
 }

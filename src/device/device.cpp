@@ -137,10 +137,10 @@ bool Device::can_adopt() const { return offers(table_, &gimbal_backend::adopt); 
 
 Result<Buffer> Device::adopt(Bytes memory) const {
   if (!can_adopt())
-    return Error{Code::Unsupported, format("device {} cannot compute with memory of the host's", id()), ""};
+    return Error{Code::Unsupported, format("device {} cannot compute from host memory", id()), ""};
   gimbal_buffer* b = nullptr;
   if (auto code = table_.adopt(device_, memory.data(), memory.size(), &b); code != GIMBAL_OK)
-    return error(code, "could not take memory of the host's");
+    return error(code, "could not import host memory");
   return Buffer(this, b, memory.size());
 }
 
@@ -167,7 +167,7 @@ std::optional<uint64_t> Device::packed_bytes(const Shape& m) const {
 
 Status Device::pack(Buffer& b, const gimbal_value& v, const void* source, int64_t begin, int64_t end) const {
   if (auto code = table_.pack(device_, b.handle(), &v, source, begin, end); code != GIMBAL_OK)
-    return error(code, "laying out weights failed");
+    return error(code, "packing weights failed");
   return Done{};
 }
 
@@ -196,10 +196,10 @@ Status Device::wait() const {
 
 Result<std::vector<uint64_t>> Device::run_counts(const Executable& e, size_t n_ops) const {
   if (!offers(table_, &gimbal_backend::run_counts))
-    return Error{Code::Unsupported, format("device {} does not count what it runs", id()), ""};
+    return Error{Code::Unsupported, format("device {} does not count kernel runs", id()), ""};
   std::vector<uint64_t> counts(n_ops);
   if (auto code = table_.run_counts(device_, e.handle(), counts.data(), n_ops); code != GIMBAL_OK)
-    return error(code, "counting what was run failed");
+    return error(code, "reading the kernel counts failed");
   return counts;
 }
 

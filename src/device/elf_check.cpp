@@ -31,7 +31,7 @@ std::string machine(uint16_t m) {
 Error no(std::string why) { return {Code::Failed, std::move(why), ""}; }
 
 Error cut(uint64_t needed, size_t size) {
-  return no(format("is cut off: its headers speak of {} bytes and it has {}", needed, size));
+  return no(format("is truncated: its headers need {} bytes, but it has {}", needed, size));
 }
 
 // The end of [at, at + n); UINT64_MAX on overflow, which exceeds every file.
@@ -76,7 +76,7 @@ Status check_elf_library(Bytes file) {
     if (end > file.size()) return cut(end, file.size());
     (kind == kPartToLoad ? loads : links) = true;
   }
-  if (!loads || !links) return no("has nothing to load");
+  if (!loads || !links) return no("has no segment to load");
   return Done{};
 }
 

@@ -64,7 +64,7 @@ std::string limit_words(const gimbal_limit& l, const gimbal_op& op, const gimbal
   const std::string rule = found < l.min   ? format("{} or more", l.min)
                            : found > l.max ? format("{} or less", l.max)
                                            : format("a multiple of {}", l.multiple);
-  return format("needs {} to be {}, and this has {}", l.name ? l.name : "sizes", rule, found);
+  return format("needs {} to be {}, but this op has {}", l.name ? l.name : "sizes", rule, found);
 }
 
 const char* layout_name(uint8_t layout) {
@@ -117,9 +117,9 @@ std::string words(const Misfit& m, const gimbal_kernel_info& row, const gimbal_o
     case Misfit::None: return "fits";
     case Misfit::AnotherOp:
       return is_known(OpKind(row.op)) ? format("computes {}", info(OpKind(row.op)).name)
-                                      : "computes something that this version does not know";
+                                      : "computes an op that this version does not know";
     case Misfit::Features:
-      return format("needs {}, which the device lacks or was told not to use",
+      return format("needs {}, which the device lacks or the options disable",
                     missing_features(row.needs & ~device.features, device));
     case Misfit::TooManyValues:
       return format("no kernel has {} inputs and {} outputs", op.inputs, op.outputs);
@@ -128,19 +128,19 @@ std::string words(const Misfit& m, const gimbal_kernel_info& row, const gimbal_o
       return m.which == 0 ? format("does not take {}", name(op.in[0]))
                           : format("does not take {} as input {}", name(op.in[m.which]), m.which + 1);
     case Misfit::InputLayout:
-      return format("takes input {} {} only, and this is {}", m.which + 1,
+      return format("takes input {} {} only, but this is {}", m.which + 1,
                     layout_name(row.in[m.which].layout), layout_name(v[op.in[m.which]].layout));
     case Misfit::NoOutput: return format("does not know an output {}", m.which + 1);
     case Misfit::Output: return format("does not give {}", name(op.out[m.which]));
     case Misfit::OutputLayout:
-      return format("gives its output {} only, and this is {}", layout_name(row.out[m.which].layout),
+      return format("gives its output {} only, but this is {}", layout_name(row.out[m.which].layout),
                     layout_name(v[op.out[m.which]].layout));
     case Misfit::Param:
       return format("does not know the parameter {}[{}] of {}", m.which < kParamsI ? "i" : "f",
                     m.which % kParamsI, info(OpKind(op.kind)).name);
     case Misfit::Limit: return limit_words(row.limits[m.which], op, v);
     case Misfit::UnknownLimit: return "has a limit that this version does not know";
-    case Misfit::Fast: return "adds in an order of its own (fast), and exact results were asked for";
+    case Misfit::Fast: return "sums in another order (fast), but exact results were requested";
   }
   return "does not fit";
 }

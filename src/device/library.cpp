@@ -65,7 +65,7 @@ Result<LibraryPtr> Library::open(const std::string& path) {
   auto mapped = MappedFile::open(path);
   if (!mapped)
     return mapped.error().code == Code::NotFound
-               ? refused(reason::kPluginMissing, format("{} is not there", whose),
+               ? refused(reason::kPluginMissing, format("{} does not exist", whose),
                          "install it, or name another one")
                : refused(reason::kBrokenPlugin, mapped.error().message, mapped.error().remedy);
   std::shared_ptr<Library> lib(new Library);
@@ -92,7 +92,7 @@ Result<LibraryPtr> Library::open(const std::string& path) {
   }
   if (!entry)
     return refused(reason::kSymbolMissing,
-                   format("{} is a library, but no plugin of gimbal: it does not export {}", whose,
+                   format("{} is a library, but not a gimbal plugin: it does not export {}", whose,
                           GIMBAL_PLUGIN_SYMBOL),
                    "name a file libgimbal-backend-<name>.so of this version of gimbal");
   const gimbal_plugin* plugin = nullptr;

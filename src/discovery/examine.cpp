@@ -33,7 +33,7 @@ BackendReport examine(const LibraryPtr& library, const std::string& options,
   if (count == 0 && ("\n" + options).find("\nlibrary=") != std::string::npos) count = 1;
   if (count < 0) {
     r.reason = reason::kBrokenPlugin,
-    r.message = format("the {} backend says that it has {} devices", r.backend, count);
+    r.message = format("the {} backend reports {} devices", r.backend, count);
     return r;
   }
   if (count == 0) {

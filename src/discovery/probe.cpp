@@ -39,7 +39,7 @@ BackendReport failure(const std::string& backend, const char* reason, std::strin
 std::string signal_name(int n) {
   for (auto [number, name] : {std::pair(SIGSEGV, "SIGSEGV, a memory error"),
                               {SIGBUS, "SIGBUS, a memory error"},
-                              {SIGABRT, "SIGABRT, it gave up"},
+                              {SIGABRT, "SIGABRT, an abort"},
                               {SIGILL, "SIGILL, an instruction that this CPU lacks"},
                               {SIGFPE, "SIGFPE, a division by zero"},
                               {SIGKILL, "SIGKILL"},
@@ -150,18 +150,18 @@ class Child {
   std::optional<BackendReport> step(bool something_to_read) {
     if (pid_ < 0)
       return failure(task_.backend, reason::kOpenFailed,
-                     format("no process could be started to ask it: {}", std::strerror(errno_)), "");
+                     format("no process could be started to probe it: {}", std::strerror(errno_)), "");
     const bool gone = reap();  // before reading: all its output is available then
     if (!over_ && (something_to_read || gone)) receive(gone);
     if (garbage_)
       return answered(failure(task_.backend, reason::kBrokenPlugin,
-                              "what it answered when it was asked for its devices makes no sense", kUpdate));
+                              "its answer to the query for devices is malformed", kUpdate));
     const bool late = Clock::now() >= deadline_;
     if (report_ && (gone || late)) return answered(std::move(*report_));
     if (gone) return answered(failure(task_.backend, reason::kProbeCrashed, how_it_ended(), kUpdate));
     if (late)
       return answered(failure(task_.backend, reason::kProbeTimeout,
-                              "it gave no answer when it was asked for its devices, and was ended", kUpdate));
+                              "it did not answer the query for devices in time, and was stopped", kUpdate));
     return std::nullopt;
   }
 
@@ -207,9 +207,8 @@ class Child {
 
   std::string how_it_ended() const {
     if (WIFSIGNALED(status_))
-      return format("it crashed when it was asked for its devices ({})", signal_name(WTERMSIG(status_)));
-    return format("it ended the process when it was asked for its devices (exit code {})",
-                  WEXITSTATUS(status_));
+      return format("it crashed during the query for devices ({})", signal_name(WTERMSIG(status_)));
+    return format("it ended the process during the query for devices (exit code {})", WEXITSTATUS(status_));
   }
 
   // A process inside a broken driver may survive even SIGKILL for a while; do not wait longer than a moment.

@@ -30,7 +30,7 @@ std::optional<BackendReport> RememberedFailures::find(const std::string& backend
   r.backend = backend, r.present = true, r.remembered = true;
   r.reason = text_in(e, "reason"), r.remedy = text_in(e, "remedy");
   if (!worth_keeping(r.reason) || text_in(e, "library") != key) return std::nullopt;
-  r.message = format("{}, {}; it was not asked again", text_in(e, "message"),
+  r.message = format("{}, {}; it was not queried again", text_in(e, "message"),
                      ago(std::time(nullptr) - e["when"].get<int64_t>()));
   return r;
 }

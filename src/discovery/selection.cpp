@@ -126,8 +126,8 @@ class Chooser {
     }
     if (request_.strict && !automatic())
       return {Code::NoBackend,
-              format("backend '{}' was asked for and cannot be had: {}", request_.backend, all),
-              "ask for another backend",
+              format("the requested backend '{}' is not available: {}", request_.backend, all),
+              "choose another backend",
               first,
               "backend",
               request_.backend,
@@ -135,8 +135,8 @@ class Chooser {
               {{"strict", "false", "to fall back to another device"}}};
     if (memory)
       return {Code::OutOfMemory, "no device has enough memory: " + all,
-              "take a smaller model or context, or close other programs", reason::kNotEnoughMemory};
-    return {Code::NoBackend, "no backend can be used: " + all, "install a driver that is missing", first};
+              "use a smaller model or context, or close other programs", reason::kNotEnoughMemory};
+    return {Code::NoBackend, "no backend can be used: " + all, "install a missing driver", first};
   }
 
   std::vector<BackendReport> reports_;
@@ -194,7 +194,7 @@ std::optional<Error> wrong_number(const std::vector<BackendReport>& reports,
     return Error{Code::NoBackend,
                  format("backend '{}' has no device {}; it has {} (0 to {})", r.backend, *request.device,
                         count, count - 1),
-                 "ask for one of these", reason::kNoDevice};
+                 "choose one of these", reason::kNoDevice};
   }
   return std::nullopt;
 }

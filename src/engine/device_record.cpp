@@ -31,7 +31,7 @@ Status DeviceRecord::give_up(Unusable what, Fallback::Kind kind) {
     Error refused = std::move(f.why);
     refused.code = Code::NoBackend;
     refused.message = format("{} is not used: {}", f.what, refused.message);
-    refused.changes.push_back({"strict", "false", "takes the next best"});
+    refused.changes.push_back({"strict", "false", "uses the next best"});
     return refused;
   }
   emit(f);

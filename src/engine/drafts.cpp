@@ -42,8 +42,8 @@ Status choose(EngineOptions& options, const ModelFile& drafts_for, const std::st
   const ModelArch* nextn = word == "auto" || word == "mtp" ? nextn_of(*drafts_for.file) : nullptr;
   if (word == "mtp" && !nextn)
     return Error{Code::Usage,
-                 format("{} has no layers that guess further tokens, or this version computes none of its "
-                        "architecture",
+                 format("{} has no layers for multi-token prediction, or this version does not compute those "
+                        "of its architecture",
                         gimbal::quoted(drafts_for.name)),
                  "use 'draft' ngram, or a smaller model of the same family",
                  reason::kOutOfRange,
@@ -121,13 +121,13 @@ Result<std::unique_ptr<Drafts>> open_drafts(Registry& registry, EngineOptions& o
     }
     Error refused = why;
     refused.code = Code::NoBackend;
-    refused.message = "there are no drafts any more: " + why.message;
-    if (refused.changes.empty()) refused.changes.push_back({"strict", "false", "goes on without them"});
+    refused.message = "drafting stopped: " + why.message;
+    if (refused.changes.empty()) refused.changes.push_back({"strict", "false", "continues without drafts"});
     return refused;
   };
   if (texts > 1) return d;
   auto drafter = d->drafter();
-  if (!drafter) return Error{Code::OutOfMemory, "no text of the model that drafts is free", ""};
+  if (!drafter) return Error{Code::OutOfMemory, "all sequences of the draft model are in use", ""};
   d->drafting = std::make_unique<Drafting>(std::move(drafter), Drafting::Length::Adapts, d->failed);
   return d;
 }

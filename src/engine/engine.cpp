@@ -21,7 +21,7 @@ Status Engine::replace(LoadedModelPtr& on, const Error& lost, const MoveTo& move
   if (options_.strict) {
     Error refused = lost;
     refused.code = Code::NoBackend, refused.reason = reason::kDeviceLost;
-    refused.changes.push_back({"strict", "false", "goes on on the next best device"});
+    refused.changes.push_back({"strict", "false", "continues on the next best device"});
     return refused;
   }
   if (!on->successor) {

@@ -98,7 +98,7 @@ Result<FoundModel> find_model(const std::string& model) {
     if (lstat(model.c_str(), &link) == 0 || why != ENOENT)
       return Error{why == ENOENT ? Code::NotFound : Code::Failed,
                    format("cannot open {}: {}", gimbal::quoted(absolute.string()),
-                          why == ENOENT ? "its link leads to no file" : strerror(why)),
+                          why == ENOENT ? "it is a broken link" : strerror(why)),
                    "",
                    "",
                    "model",

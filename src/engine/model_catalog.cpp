@@ -62,7 +62,7 @@ class Search {
     std::error_code e;
     if (!fs::is_directory(place, e)) {
       if (named)
-        catalog.skipped.push_back(format("'{}': {}", place.string(), e ? e.message() : "it is no folder"));
+        catalog.skipped.push_back(format("'{}': {}", place.string(), e ? e.message() : "it is not a folder"));
       return;
     }
     if (!readable(place)) return;

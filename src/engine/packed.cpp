@@ -93,7 +93,7 @@ Status Loader::use_packed(PlannedModel& p) {
       continue;
     }
     if (!p.source.file->tensors().adapters().empty())
-      return refuse_packed(p, path, {Code::Unsupported, "adapters are no part of packed weights", ""});
+      return refuse_packed(p, path, {Code::Unsupported, "packed weights cannot include adapters", ""});
     auto file = PackedFile::open(path, p.source.file->reader().identity());
     if (!file) {
       if (auto ok = refuse_packed(p, path, file.error()); !ok) return ok;

@@ -67,7 +67,7 @@ Result<PlannedModel> DeviceChooser::place_on(const ModelFile& source, OpenedDevi
                  "gpu_layers",
                  options_.gpu_layers ? "-1" : "",
                  "",
-                 {{"strict", "false", ""}, {"gpu_layers", "", "asks for it"}}};
+                 {{"strict", "false", ""}, {"gpu_layers", "", "requests it"}}};
   record_.tell_once(f);
   p.fallbacks.push_back(std::move(f));
   return p;
@@ -107,7 +107,7 @@ Result<PlannedModel> DeviceChooser::place_split(const ModelFile& source) {
       if (auto ok = check_settings(*device); !ok) return ok.error();
       same = opened.insert(opened.end(), std::move(*device));
     }
-    where.push_back({same->device.get(), s.layers, "asked for by 'split'"});
+    where.push_back({same->device.get(), s.layers, "requested by 'split'"});
   }
   auto plan = make_model_plan(*source.file, where, record_.run_options());
   if (!plan) return plan.error();

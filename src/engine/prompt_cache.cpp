@@ -130,18 +130,18 @@ Result<bool> is_whole(const InputFile& file) {
 
 Result<RestoredPrompt> restore_prompt(const std::string& path, const LoadedModel& loaded, Session& session) {
   auto no = [&](const char* why) {
-    return RestoredPrompt{0, format("{} {}: the prompt is computed anew", gimbal::quoted(path), why)};
+    return RestoredPrompt{0, format("{} {}: the prompt is computed again", gimbal::quoted(path), why)};
   };
   if (access(path.c_str(), F_OK) != 0) return RestoredPrompt{};
   auto file = InputFile::open(path);
   if (!file) return no("cannot be read");
   auto whole = is_whole(*file);
-  if (!whole || !*whole) return no("is no prompt cache, or damaged");
+  if (!whole || !*whole) return no("is not a prompt cache, or is damaged");
   Reader read{*file};
   Head head{};
   if (!read(&head, sizeof head)) return no("is damaged");
   const std::string_view magic(head.magic, 16);
-  if (magic != kMagic && magic != kMagicOfEmbeddings) return no("is no prompt cache");
+  if (magic != kMagic && magic != kMagicOfEmbeddings) return no("is not a prompt cache");
   auto key = key_of(loaded);
   if (!key) return key.error();
   const size_t pools = loaded.model->plan().pools.size();

@@ -33,7 +33,7 @@ Result<Reloaded> Engine::reload_backend(const std::string& plugin) {
   });
   if (!done) {
     Error e = done.error();
-    e.message = format("'{}' is not taken, and nothing is replaced: {}", plugin, e.message);
+    e.message = format("'{}' was rejected, and nothing is replaced: {}", plugin, e.message);
     return e;
   }
   receipt.backend = done->now->name();

@@ -126,17 +126,15 @@ inline constexpr EngineSetting kEngineSettings[] = {
      .words = "auto|on|off",
      .of_model = true,
      .option = "--packed",
-     .help =
-         "weights that `gimbal pack` laid out: auto (default): used where there are any; on: without them "
-         "there is a note, and with --strict an error; off"},
+     .help = "weights that `gimbal pack` wrote: auto (default): used if present; on: if absent, a note, or "
+             "with --strict an error; off"},
     {.field = "kernel_config",
      .member = &ModelOptions::kernel_config,
      .of_model = true,
      .option = "--kernel-config",
      .value = "FILE",
-     .help =
-         "how the weights of a BitNet file in tl1, tl2 or i2_s lie: a kernel_config.ini, default, preset, "
-         "i2_s-64 or i2_s-4x1"},
+     .help = "weight layout of a BitNet file in tl1, tl2 or i2_s: a kernel_config.ini, default, preset, "
+             "i2_s-64 or i2_s-4x1"},
     {.field = "lora",
      .member = &ModelOptions::lora,
      .of_model = true,

@@ -14,7 +14,7 @@ constexpr std::string_view kForms =
     "write hf.co/OWNER/REPO, hf.co/OWNER/REPO:QUANT, hf.co/OWNER/REPO/FILE.gguf, or the URL of a .gguf file";
 
 Error no_address(std::string_view text, std::string_view why) {
-  return {Code::Usage, format("{} is no address of a model: {}", gimbal::quoted(text), why),
+  return {Code::Usage, format("{} is not a model address: {}", gimbal::quoted(text), why),
           kForms,      "",
           "model",     text};
 }
@@ -69,12 +69,12 @@ Result<ModelAddress> of_repository(std::string_view whole, std::string_view rest
   ModelAddress a;
   a.repository = rest.substr(0, end);
   if (!is_plain(rest.substr(0, slash)) || !is_plain(rest.substr(slash + 1, end - slash - 1)))
-    return no_address(whole, format("{} is no name of a repository", gimbal::quoted(a.repository)));
+    return no_address(whole, format("{} is not a repository name", gimbal::quoted(a.repository)));
   if (end == rest.size()) return a;
   if (rest[end] == ':') {
     a.quant = rest.substr(end + 1);
     if (!is_plain(a.quant))
-      return no_address(whole, format("{} is no quantization", gimbal::quoted(a.quant)));
+      return no_address(whole, format("{} is not a quantization", gimbal::quoted(a.quant)));
     return a;
   }
   a.file = decoded(rest.substr(end + 1));
@@ -84,10 +84,10 @@ Result<ModelAddress> of_repository(std::string_view whole, std::string_view rest
     a.revision = a.file.substr(way.size(), behind - way.size());
     a.file.erase(0, std::min(behind + 1, a.file.size()));
     if (!is_plain(a.revision))
-      return no_address(whole, format("{} is no revision", gimbal::quoted(a.revision)));
+      return no_address(whole, format("{} is not a revision", gimbal::quoted(a.revision)));
   }
   if (!is_gguf(a.file) || !is_safe_path(a.file))
-    return no_address(whole, format("{} is no .gguf file", gimbal::quoted(a.file)));
+    return no_address(whole, format("{} is not a .gguf file", gimbal::quoted(a.file)));
   return a;
 }
 
@@ -96,10 +96,10 @@ Result<ModelAddress> of_repository(std::string_view whole, std::string_view rest
 Result<Url> Url::parse(std::string_view text) {
   Url u;
   const size_t colon = text.find("://");
-  if (colon == text.npos) return no_address(text, "there is no http:// or https:// at its begin");
+  if (colon == text.npos) return no_address(text, "it does not begin with http:// or https://");
   for (char c : text.substr(0, colon)) u.scheme += char(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
   if (u.scheme != "http" && u.scheme != "https")
-    return no_address(u.scheme + "://...", "only http and https are known");
+    return no_address(u.scheme + "://...", "only http and https are supported");
   std::string_view rest = text.substr(colon + 3);
   const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
   std::string_view authority = rest.substr(0, end);
@@ -113,7 +113,8 @@ Result<Url> Url::parse(std::string_view text) {
   u.query = rest.substr(query);
   const auto bad = [](char c) { return uint8_t(c) <= 0x20 || c == 0x7f || c == '\\'; };
   if (u.host.empty() || std::any_of(text.begin(), text.end(), bad))
-    return no_address(u.scheme + "://" + u.host, "there is no host, or a character that no URL has");
+    return no_address(u.scheme + "://" + u.host,
+                      "the host is missing, or a character is not allowed in URLs");
   return u;
 }
 
@@ -147,7 +148,7 @@ Result<ModelAddress> parse_address(std::string_view text) {
   auto url = Url::parse(text);
   if (!url) return url.error();
   if (!is_gguf(decoded(url->path)) || !is_safe_path(decoded(url->path).substr(1)))
-    return no_address(url->shown(), "it is not that of a .gguf file");
+    return no_address(url->shown(), "it does not name a .gguf file");
   ModelAddress a;
   a.url = url->whole();
   return a;

@@ -93,7 +93,7 @@ Result<FileChoice> choose(const std::vector<RemoteName>& files, const ModelAddre
   const std::vector<FileChoice> all = choices(files);
   if (all.empty())
     return Error{Code::NotFound,
-                 format("{} has no model in GGUF", a.name()),
+                 format("{} has no GGUF model", a.name()),
                  "look for a repository whose name ends with -GGUF, or convert the model with the tools of "
                  "llama.cpp",
                  reason::kNoSuchModel,
@@ -121,7 +121,7 @@ Result<FileChoice> choose(const std::vector<RemoteName>& files, const ModelAddre
   if (found.size() == 1) return found[0];
   if (!found.empty())
     return Error{Code::Usage,
-                 format("{} has {} models that are meant:{}", a.name(), found.size(), listed(found)),
+                 format("{} has {} matching models:{}", a.name(), found.size(), listed(found)),
                  format("name one: hf.co/{}/FILE.gguf", a.repository),
                  reason::kAmbiguousModel,
                  "model",

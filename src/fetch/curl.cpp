@@ -27,7 +27,7 @@ Result<const Curl*> load() {
   constexpr const char* kRemedy =
       "install it: apt-get install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora), apk add libcurl "
       "(Alpine); or give the path of a file that another program has loaded";
-  if (!library) return Error{Code::Unsupported, format("there is no HTTP without libcurl: {}", why), kRemedy};
+  if (!library) return Error{Code::Unsupported, format("HTTP needs libcurl: {}", why), kRemedy};
   static Curl c;
   const char* missing = nullptr;
   const auto find = [&](auto& to, const char* name) {
@@ -45,7 +45,7 @@ Result<const Curl*> load() {
   find(c.multi_perform, "curl_multi_perform"), find(c.multi_poll, "curl_multi_poll");
   find(c.multi_read, "curl_multi_info_read");
   if (missing)
-    return Error{Code::Unsupported, format("the libcurl of this machine is too old: it has no {}", missing),
+    return Error{Code::Unsupported, format("the libcurl of this machine is too old: it lacks {}", missing),
                  "version 7.66 or newer is needed"};
   if (global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
     return Error{Code::Failed, "libcurl could not be started", ""};

@@ -81,7 +81,7 @@ Status Pull::Impl::fetch(PullFile& f) {
     return Error{Code::Failed,
                  format("{} of {} has {} bytes at {}, where {} were announced", f.name, address.name(),
                         at->bytes, at->url.origin(), f.bytes),
-                 "the repository may be changing just now: give the same command again"};
+                 "the repository may be changing now: run the same command again"};
   if (f.sha256.empty()) f.sha256 = at->sha256;
   const std::string folder = std::filesystem::path(f.place.blob).parent_path().string();
   if (auto ok = make_folder(folder); !ok) return ok;
@@ -93,9 +93,9 @@ Status Pull::Impl::fetch(PullFile& f) {
   if (struct statvfs s; statvfs(folder.c_str(), &s) == 0)
     if (const uint64_t room = uint64_t(s.f_bavail) * s.f_frsize; room < part->missing())
       return Error{Code::Failed,
-                   format("there is no room for {}: {} more are needed, and '{}' has {}", f.name,
+                   format("not enough disk space for {}: {} more are needed, and '{}' has {}", f.name,
                           human_bytes(part->missing()), escaped(folder), human_bytes(room)),
-                   "make room, or name another folder in HF_HOME"};
+                   "free disk space, or set HF_HOME to another folder"};
   if (auto ok = fill(f, *at, *part); !ok) return ok;
   if (auto ok = check(f, *part); !ok) return ok;
   if (auto ok = part->finish(); !ok) return ok;
@@ -125,8 +125,8 @@ Status Pull::Impl::fill(const PullFile& f, const Located& first, PartFile& part)
         break;  // the address may have expired; a new one serves the remainder
       case TransferEnd::NoRanges:
         if (std::exchange(anew, true))
-          return Error{Code::Failed, format("{} changes while it is fetched", f.name),
-                       "wait until whoever changes it is done"};
+          return Error{Code::Failed, format("{} changed while it was fetched", f.name),
+                       "wait until the program that writes it has finished"};
         watch().on({PullEvent::Changed, f.name});
         if (!part.restart()) return Error{Code::Failed, format("cannot empty '{}'", part.path()), ""};
     }
@@ -135,7 +135,7 @@ Status Pull::Impl::fill(const PullFile& f, const Located& first, PartFile& part)
     if (next->bytes != part.bytes())
       return Error{Code::Failed,
                    format("{} has {} bytes now, and had {} before", f.name, next->bytes, part.bytes()),
-                   "the file was replaced meanwhile: give the same command again"};
+                   "the file was replaced meanwhile: run the same command again"};
     at = std::move(*next);
   }
 }
@@ -152,8 +152,7 @@ Status Pull::Impl::check(const PullFile& f, PartFile& part) {
   return Error{Code::Failed,
                format("{} arrived with wrong contents, and was removed: expected the sha256 {}, found {}",
                       f.name, f.sha256, *found),
-               "give the same command again; if it happens again, the server or what is between (a proxy) "
-               "changes the file"};
+               "run the same command again; if it fails again, the server or a proxy changes the file"};
 }
 
 }  // namespace gimbal

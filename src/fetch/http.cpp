@@ -121,7 +121,7 @@ bool is_passing(CURLcode code) {
 }
 
 Error connection_error(const Curl& c, CURLcode code, const Url& url, const char* detail) {
-  const char* remedy = "try again later; what arrived is kept";
+  const char* remedy = "try again later; the partial download is kept";
   if (code == CURLE_COULDNT_RESOLVE_HOST)
     remedy = "is this machine online? For a proxy set https_proxy, for another site HF_ENDPOINT";
   if (code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_COULDNT_CONNECT)
@@ -137,7 +137,7 @@ Result<std::unique_ptr<Http>> Http::create(Patience& patience) {
   auto curl = Curl::open();
   if (!curl) return curl.error();
   CURL* easy = (*curl)->init();
-  if (!easy) return Error{Code::OutOfMemory, "no memory for a connection", ""};
+  if (!easy) return Error{Code::OutOfMemory, "out of memory for a connection", ""};
   return std::unique_ptr<Http>(new Http(**curl, easy, patience));
 }
 
@@ -194,16 +194,16 @@ Result<HttpAnswer> Http::get(const Question& q) {
     char* to = nullptr;
     curl_.info(easy_, CURLINFO_REDIRECT_URL, &to);
     auto next = Url::parse(to ? to : "");
-    if (!next) return Error{Code::Failed, format("{} leads on to no address", url->shown()), ""};
+    if (!next) return Error{Code::Failed, format("{} redirects to no address", url->shown()), ""};
     if (url->scheme == "https" && next->scheme != "https")
       return Error{Code::Failed,
-                   format("{} leads from https to {}, which anybody on the way could change", url->shown(),
-                          next->origin()),
+                   format("{} redirects from https to {}, whose data could be changed on the way",
+                          url->shown(), next->origin()),
                    ""};
     url = std::move(next);
     from = a->reached;
   }
-  return Error{Code::Failed, format("{} leads on more than {} times", url->shown(), kRedirections), ""};
+  return Error{Code::Failed, format("{} redirects more than {} times", url->shown(), kRedirections), ""};
 }
 
 }  // namespace gimbal

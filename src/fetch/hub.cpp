@@ -24,8 +24,8 @@ bool leaves_the_folder(const std::string& path) {
 }
 
 Error senseless(const std::string& url, const char* what) {
-  return {Code::Failed, format("{} does not answer with the list of a repository: {}", url, what),
-          "is HF_ENDPOINT a site that speaks as Hugging Face does?"};
+  return {Code::Failed, format("{} returned no list of a repository's files: {}", url, what),
+          "check that HF_ENDPOINT names a site with the API of Hugging Face"};
 }
 
 // Where a person reads about it.
@@ -38,12 +38,12 @@ std::string page_of(const std::string& what, const HttpAnswer& a) {
 
 Result<HubRevision> read_revision(const std::string& url, const std::string& text) {
   const Json j = parse_json(text);
-  if (!j.is_object()) return senseless(url, "it is no JSON object");
+  if (!j.is_object()) return senseless(url, "it is not a JSON object");
   HubRevision r{text_in(j, "sha"), {}};
-  if (!is_hex(r.commit, 40)) return senseless(url, "there is no commit in it");
+  if (!is_hex(r.commit, 40)) return senseless(url, "it names no commit");
   const auto list = j.find("siblings");
   if (list == j.end() || !list->is_array() || list->size() > kMaxFiles)
-    return senseless(url, "there are no files in it");
+    return senseless(url, "it lists no files");
   for (const Json& s : *list) {
     HubFile f;
     f.path = text_in(s, "rfilename");
@@ -78,23 +78,22 @@ Result<std::string> hub_token() {
       token = std::string(trimmed(*text));
   }
   if (std::any_of(token.begin(), token.end(), [](char c) { return uint8_t(c) <= 0x20 || uint8_t(c) > 0x7e; }))
-    return Error{Code::Usage,
-                 format("what {} gives is no token: there are characters in it that none has", from),
-                 "make one at https://huggingface.co/settings/tokens, or unset it"};
+    return Error{Code::Usage, format("{} holds no token: it has characters that tokens cannot have", from),
+                 "create one at https://huggingface.co/settings/tokens, or unset it"};
   return token;
 }
 
 Result<Hub> Hub::open() {
   const std::string offline = environment_variable("HF_HUB_OFFLINE");
   if (!offline.empty() && offline != "0")
-    return Error{Code::Usage, "HF_HUB_OFFLINE is set, so nothing is asked of Hugging Face",
+    return Error{Code::Usage, "HF_HUB_OFFLINE is set, so Hugging Face is not contacted",
                  "unset it, or name a model that is on this machine"};
   Hub hub;
   hub.endpoint_ = hub_endpoint();
   auto url = Url::parse(hub.endpoint_);
   if (!url)
-    return Error{Code::Usage, format("HF_ENDPOINT is no URL: {}", gimbal::quoted(hub.endpoint_)),
-                 "it is like https://huggingface.co"};
+    return Error{Code::Usage, format("HF_ENDPOINT is not a URL: {}", gimbal::quoted(hub.endpoint_)),
+                 "give one such as https://huggingface.co"};
   auto token = hub_token();
   if (!token) return token.error();
   hub.credential_ = {std::move(*token), url->origin()};
@@ -121,20 +120,20 @@ Error refused(const HttpAnswer& a, const std::string& what, bool token) {
                                     said.empty() ? "" : format(" ({})", escaped(said)));
   const std::string page = page_of(what, a);
   const char* kToken =
-      "make a token at https://huggingface.co/settings/tokens and put it into HF_TOKEN (or run `hf auth "
+      "create a token at https://huggingface.co/settings/tokens and set HF_TOKEN to it (or run `hf auth "
       "login`)";
   const bool gated = code == "GatedRepo";
   if (gated || ((a.status == 401 || a.status == 403) && token && code != "RepoNotFound"))
     return {Code::Failed, status,
             format("{}accept the terms at {} with the account of the token{}",
                    token ? "" : format("{}; ", kToken), page,
-                   token ? ", and give the token the right to read gated repositories" : ""),
+                   token ? ", and allow the token to read gated repositories" : ""),
             reason::kDenied};
   if (code == "RepoNotFound" || (a.status == 401 && !token))
-    return {Code::NotFound, status,
-            format("check the spelling; a private one needs a token: {}",
-                   token ? "yours has no right to it" : kToken),
-            code == "RepoNotFound" ? reason::kNoSuchModel : reason::kDenied};
+    return {
+        Code::NotFound, status,
+        format("check the spelling; a private one needs a token: {}", token ? "yours has no access" : kToken),
+        code == "RepoNotFound" ? reason::kNoSuchModel : reason::kDenied};
   if (a.status == 404 || a.status == 410)
     return {Code::NotFound, status, "check the spelling of the owner, the repository and the file",
             reason::kNoSuchModel};
@@ -142,12 +141,12 @@ Error refused(const HttpAnswer& a, const std::string& what, bool token) {
   if (a.status == 429) {
     const std::string wait = a.header("retry-after");
     return {Code::Failed, status,
-            format("these were too many requests: wait {}, then give the same command{}",
+            format("too many requests: wait {}, then run the same command again{}",
                    wait.empty() || wait.size() > 9 ? "a few minutes" : escaped(wait) + " seconds",
                    token ? "" : "; with a token in HF_TOKEN the site allows more"),
             reason::kDenied};
   }
-  return {Code::Failed, status, a.status >= 500 ? "the site has a fault: give the same command later" : ""};
+  return {Code::Failed, status, a.status >= 500 ? "the site failed: run the same command again later" : ""};
 }
 
 }  // namespace gimbal

@@ -40,7 +40,7 @@ Result<long> post_json(const Url& url, const std::string& json, double seconds,
   if (!curl) return curl.error();
   const Curl& c = **curl;
   CURL* easy = c.init();
-  if (!easy) return Error{Code::OutOfMemory, "no memory for a connection", ""};
+  if (!easy) return Error{Code::OutOfMemory, "out of memory for a connection", ""};
   char error[CURL_ERROR_SIZE];
   HeaderList headers(c);
   headers.add("Content-Type: application/json");

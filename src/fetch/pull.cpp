@@ -99,12 +99,12 @@ Result<std::unique_ptr<Pull>> Pull::resolve(const std::string& text, PullOptions
   if (!m.options.sha256.empty()) {
     if (m.files.size() != 1)
       return Error{Code::Usage,
-                   format("{} has {} files, and one sha256 was given", m.address.name(), m.files.size()), ""};
+                   format("{} has {} files, but one sha256 was given", m.address.name(), m.files.size()), ""};
     if (!m.files[0].sha256.empty() && m.files[0].sha256 != m.options.sha256)
       return Error{Code::Failed,
-                   format("{} has the sha256 {}, and {} was given", m.files[0].name, m.files[0].sha256,
+                   format("{} has the sha256 {}, but {} was given", m.files[0].name, m.files[0].sha256,
                           m.options.sha256),
-                   "this is another file than the one that is meant"};
+                   "this is not the expected file"};
     m.files[0].sha256 = m.options.sha256;
   }
   for (PullFile& f : m.files) {
@@ -173,8 +173,9 @@ Result<std::string> Pull::fetch() {
     if (auto ok = impl_->fetch(f); !ok) {
       Error e = ok.error();
       if (e.reason == std::string_view(reason::kCancelled))
-        e.message = format("interrupted while {} was fetched; what arrived is kept", impl_->address.name()),
-        e.remedy = "the same command goes on where this one ended";
+        e.message =
+            format("interrupted while {} was fetched; the partial download is kept", impl_->address.name()),
+        e.remedy = "run the same command again to resume";
       return e;
     }
   if (impl_->hub)

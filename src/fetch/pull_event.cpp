@@ -25,22 +25,21 @@ std::string sentence(const PullEvent& e) {
   const std::string file = escaped(e.file);
   switch (e.kind) {
     case PullEvent::Resumed:
-      return format("{} goes on where an earlier run ended: {} of {} are here", file, human_bytes(e.done),
-                    human_bytes(e.total));
+      return format("{} is resumed: {} of {} are here", file, human_bytes(e.done), human_bytes(e.total));
     case PullEvent::Waiting: return format("{} is being fetched by another program; waiting for it", file);
     case PullEvent::NoRanges:
       return format(
-          "the server sends {} as a whole only: on one connection, and from the beginning when it is "
-          "interrupted",
+          "the server sends {} only as a whole: on one connection, and from the beginning after an "
+          "interruption",
           file);
     case PullEvent::Changed:
-      return format("what is here of {} may be of another file than the server's: from the beginning", file);
-    case PullEvent::Retried: return format("{} is asked for again: {}", file, escaped(e.text));
+      return format(
+          "the partial download of {} may belong to another file than the server's: it starts again", file);
+    case PullEvent::Retried: return format("{} is requested again: {}", file, escaped(e.text));
     case PullEvent::Unchecked:
-      return format("{} has the right length; nobody tells its hash, so that its contents were not checked",
-                    file);
+      return format("{} has the right length; its hash is unknown, so its contents were not checked", file);
     case PullEvent::Hidden:
-      return format("{} is asked without your token, which would go over the network in clear (http)",
+      return format("{} is requested without your token, because http would send it unencrypted",
                     escaped(e.text));
     case PullEvent::Progress:
     case PullEvent::Checking: break;

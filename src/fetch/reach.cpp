@@ -138,11 +138,9 @@ void keep_to(const Curl& c, CURL* easy, Way& way) {
 }
 
 Error leads_inside(const Url& to) {
-  return {
-      Code::Failed,
-      format("a redirection leads to {}, an address inside of a network that the site before it is not in",
-             to.origin()),
-      "if you trust that address, give it yourself"};
+  return {Code::Failed,
+          format("redirected to {}, an address inside a network that the first site is not in", to.origin()),
+          "if you trust that address, give it directly"};
 }
 
 }  // namespace gimbal

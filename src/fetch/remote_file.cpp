@@ -30,9 +30,9 @@ class Ranges final : public RemoteFile {
     if (!range || range->begin != offset || range->total != at_.bytes || a->body.size() != bytes)
       return a->status == 206 || a->status == 200
                  ? Error{Code::Failed,
-                         format("{} does not send bytes {} to {} of {} when asked for them", at_.url.shown(),
+                         format("{} does not send the requested bytes {} to {} of {}", at_.url.shown(),
                                 offset, offset + bytes, at_.bytes),
-                         "the file may just have changed: give the same command again"}
+                         "the file may have changed just now: run the same command again"}
                  : refused(*a, at_.url.shown(), credential_.for_url(at_.url));
     std::memcpy(to, a->body.data(), bytes);
     return Done{};
@@ -69,9 +69,9 @@ Result<Located> locate(Http& http, const Credential& credential, const std::stri
     const std::string length = a->header("content-length");
     const auto [end, e] = std::from_chars(length.data(), length.data() + length.size(), at.bytes);
     if (at.ranges || e != std::errc() || end != length.data() + length.size() || !at.bytes)
-      return Error{Code::Failed,
-                   format("{} does not tell how long {} is", a->url.origin(), gimbal::quoted(what)),
-                   "then nobody can tell whether it arrived whole; load it with another program"};
+      return Error{
+          Code::Failed, format("{} does not report the size of {}", a->url.origin(), gimbal::quoted(what)),
+          "without it gimbal cannot check that the file is complete; download it with another program"};
   }
   for (const auto* headers : {&a->headers, &a->first})
     if (const auto linked = headers->find("x-linked-etag"); linked != headers->end()) {
@@ -84,7 +84,7 @@ Result<Located> locate(Http& http, const Credential& credential, const std::stri
 Result<std::unique_ptr<RemoteFile>> open_remote(Http& http, const Credential& credential, Located at) {
   if (!at.ranges)
     return Error{Code::Unsupported,
-                 format("{} knows no parts of files, so that the header of {} cannot be read alone",
+                 format("{} does not support range requests, so the header of {} cannot be read alone",
                         at.url.origin(), at.url.shown()),
                  "fetch the whole file first"};
   return std::unique_ptr<RemoteFile>(std::make_unique<Ranges>(http, credential, std::move(at)));

@@ -104,8 +104,8 @@ Status remove(const Removal& r) {
     auto lock = FileLock::try_lock(path);
     if (!lock) return lock.error();
     if (!*lock)
-      return Error{Code::Failed, format("another program fetches the file of '{}'", escaped(path)),
-                   "wait until it is done, or end it"};
+      return Error{Code::Failed, format("another program is fetching the file of '{}'", escaped(path)),
+                   "wait until it has finished, or stop it"};
     held.push_back(std::move(**lock));
   }
   for (const std::string& path : r.files)

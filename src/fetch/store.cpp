@@ -37,7 +37,7 @@ std::string repository_folder(const ModelAddress& a) {
 
 Error no_cache() {
   return {Code::Failed, "there is no folder for models: neither HF_HOME, XDG_CACHE_HOME nor HOME is set",
-          "set HF_HOME to a folder with room for them"};
+          "set HF_HOME to a folder with enough space"};
 }
 
 Error system_error(const char* doing, const std::string& path, const std::string& why) {

@@ -88,12 +88,12 @@ class Transfer {
   }
 
   TransferEnd run() {
-    if (!multi_) return {TransferEnd::Failed, {}, {Code::OutOfMemory, "no memory for connections", ""}};
+    if (!multi_) return {TransferEnd::Failed, {}, {Code::OutOfMemory, "out of memory for connections", ""}};
     for (double noted = now();;) {
       bool busy = false;
       for (Stream& s : streams_) {
         if (!s.easy && s.gap->at < s.gap->end && now() >= s.not_before && !start(s))
-          return {TransferEnd::Failed, {}, {Code::OutOfMemory, "no memory for a connection", ""}};
+          return {TransferEnd::Failed, {}, {Code::OutOfMemory, "out of memory for a connection", ""}};
         busy = busy || s.gap->at < s.gap->end || s.easy;
       }
       if (!busy) return {};
@@ -168,22 +168,24 @@ class Transfer {
       case Stream::TooLong:
         return failed(
             {Code::Failed,
-             format("{} sends more than the {} bytes that it told of", from_.url.shown(), part_.bytes()),
-             "the file on the server is being changed, or the server has a fault"});
+             format("{} sends more than the {} bytes that it announced", from_.url.shown(), part_.bytes()),
+             "the file on the server is changing, or the server is faulty"});
       case Stream::OtherRange:
-        return failed({Code::Failed,
-                       format("{} sends another part of the file than was asked for: expected bytes {} to {} "
-                              "of {}, found {}",
-                              from_.url.shown(), s.gap->at, s.gap->end, part_.bytes(),
-                              gimbal::quoted(s.answer.header("content-range"))),
-                       "the file on the server has changed, or the server has a fault"});
-      case Stream::WriteFailed:
         return failed(
-            {Code::Failed, format("cannot write '{}': {}", escaped(part_.path()), strerror(s.write_error)),
-             s.write_error == ENOSPC || s.write_error == EDQUOT || s.write_error == EFBIG
-                 ? format("make room ({} are missing) and give the same command: what arrived is kept",
-                          human_bytes(part_.missing()))
-                 : ""});
+            {Code::Failed,
+             format(
+                 "{} sends another part of the file than requested: expected bytes {} to {} of {}, found {}",
+                 from_.url.shown(), s.gap->at, s.gap->end, part_.bytes(),
+                 gimbal::quoted(s.answer.header("content-range"))),
+             "the file on the server has changed, or the server is faulty"});
+      case Stream::WriteFailed:
+        return failed({Code::Failed,
+                       format("cannot write '{}': {}", escaped(part_.path()), strerror(s.write_error)),
+                       s.write_error == ENOSPC || s.write_error == EDQUOT || s.write_error == EFBIG
+                           ? format("free disk space ({} are missing) and run the same command again: the "
+                                    "partial download is kept",
+                                    human_bytes(part_.missing()))
+                           : ""});
       case Stream::Fine: break;
     }
     if (s.gap->at == s.gap->end) return {};
@@ -203,10 +205,10 @@ class Transfer {
     }
     if (s.judged && !s.accepted) return {TransferEnd::Refused, std::move(s.answer), {}};
     if (code != CURLE_OK) return failed(connection_error(curl_, code, from_.url, s.error));
-    return failed({Code::Failed,
-                   format("{} ends its answer at byte {}, where {} bytes were announced", from_.url.shown(),
-                          s.gap->at, part_.bytes()),
-                   "give the same command again: what arrived is kept"});
+    return failed(
+        {Code::Failed,
+         format("{} ends its answer at byte {} of {} announced", from_.url.shown(), s.gap->at, part_.bytes()),
+         "run the same command again: the partial download is kept"});
   }
 
   static double retry_after(const Stream& s) {

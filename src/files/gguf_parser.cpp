@@ -99,8 +99,8 @@ bool GgufParser::read_count(const char* field, uint64_t smallest, uint64_t& out)
   if (!cursor_.read(field, out)) return false;
   const uint64_t most = cursor_.remaining() / smallest;
   if (out <= most) return true;
-  return cursor_.fail_truncated(at, field, format("at most {}, what the rest of the file can hold", most),
-                                format("{}", out));
+  return cursor_.fail_truncated(
+      at, field, format("at most {}, the most that the rest of the file can hold", most), format("{}", out));
 }
 
 bool GgufParser::read_entry() {
@@ -109,8 +109,7 @@ bool GgufParser::read_entry() {
   uint32_t type;
   if (!cursor_.name("key", key)) return false;
   cursor_.named(key);
-  if (metadata_.contains(key))
-    return cursor_.fail(at, "key", "a key that is not there yet", "it a second time");
+  if (metadata_.contains(key)) return cursor_.fail(at, "key", "a new key", "a duplicate");
   const uint64_t type_at = cursor_.offset();
   if (!cursor_.read("value type", type)) return false;
   if (!is_type(type)) return cursor_.fail(type_at, "value type", "a type from 0 to 12", format("{}", type));
@@ -238,8 +237,8 @@ bool GgufParser::read_tensor() {
   if (const StoredTensor* other = tensors_.find(tensor.name)) {
     const bool same_file = other->part == part_;
     return cursor_.fail(
-        at, "name", "a tensor that is not there yet",
-        same_file ? std::string("it a second time") : format("one that part {} has too", other->part + 1));
+        at, "name", "a new tensor",
+        same_file ? std::string("a duplicate") : format("one that part {} also has", other->part + 1));
   }
   if (!read_dims(tensor)) return false;
 

@@ -26,7 +26,7 @@ FileIdentity GgufReader::identity() const {
 
 Status GgufReader::read(size_t index, uint64_t offset, void* to, size_t bytes) const {
   if (index >= tensors_.size())
-    return Error{Code::Failed, format("{}: tensor {} of {} was asked for", name_, index, tensors_.size()),
+    return Error{Code::Failed, format("{}: tensor {} of {} was requested", name_, index, tensors_.size()),
                  ""};
   const StoredTensor& tensor = tensors_[index];
   if (offset > tensor.bytes || bytes > tensor.bytes - offset)

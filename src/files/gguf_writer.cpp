@@ -101,7 +101,7 @@ Status GgufWriter::write(const Read& read, const Sink& sink) const {
   std::set<std::string_view> names;
   for (const std::string& key : keys_)
     if (!names.insert(key).second)
-      return Error{Code::Unsupported, format("the key {} comes twice", quoted(key)), ""};
+      return Error{Code::Unsupported, format("duplicate key {}", quoted(key)), ""};
   names.clear();
   std::string head = "GGUF";
   put(head, kVersion);
@@ -111,7 +111,7 @@ Status GgufWriter::write(const Read& read, const Sink& sink) const {
   uint64_t offset = 0;
   for (const Tensor& t : tensors_) {
     if (!names.insert(t.name).second)
-      return Error{Code::Unsupported, format("there are two tensors {}", quoted(t.name)), ""};
+      return Error{Code::Unsupported, format("duplicate tensor {}", quoted(t.name)), ""};
     put_text(head, t.name);
     put(head, uint32_t(t.dims.size()));
     for (int64_t d : t.dims) put(head, uint64_t(d));

@@ -55,8 +55,7 @@ Status ModelSource::join(const ModelSource& other, const Adapter& as) {
   for (StoredTensor t : other.tensors_) {
     t.name = reader->name(std::string(t.name) + as.suffix), t.part += parts;
     if (!all.add(t))
-      return Error{Code::Malformed, format("{}: there is a tensor {} already", other.path(), quoted(t.name)),
-                   ""};
+      return Error{Code::Malformed, format("{}: duplicate tensor {}", other.path(), quoted(t.name)), ""};
   }
   if (auto ok = other.tensors_.readable(); !ok) all.unreadable(ok.error());
   all.add(as);

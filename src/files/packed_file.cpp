@@ -27,7 +27,7 @@ bool is_trusted(const InputFile::State& s) {
 Result<std::vector<PackedWeight>> PackedFile::parse(Bytes head, uint64_t file_bytes) {
   if (head.size() < kPackedMagic.size() ||
       std::memcmp(head.data(), kPackedMagic.data(), kPackedMagic.size()) != 0)
-    return damaged("it is no file of packed weights");
+    return damaged("it is not a file of packed weights");
   if (head.size() < sizeof(PackedHead)) return damaged("it ends within its header");
   const auto h = read_le<PackedHead>(head.data());
   if (h.version != kPackedVersion)
@@ -35,9 +35,9 @@ Result<std::vector<PackedWeight>> PackedFile::parse(Bytes head, uint64_t file_by
                           kPackedVersion));
   if (h.before != hash_of(head.first(offsetof(PackedHead, before)))) return damaged("its header is damaged");
   if (h.bytes != file_bytes)
-    return damaged(format("it is not whole: {} bytes expected, {} found", h.bytes, file_bytes));
+    return damaged(format("it is incomplete: {} bytes expected, {} found", h.bytes, file_bytes));
   const uint64_t table = uint64_t(h.weights) * sizeof(PackedWeight);
-  if (h.weights > kPackedMost || table > head.size() - sizeof h) return damaged("its table is not whole");
+  if (h.weights > kPackedMost || table > head.size() - sizeof h) return damaged("its table is incomplete");
   if (h.table != hash_of(head.subspan(sizeof h, table))) return damaged("its table is damaged");
   std::vector<PackedWeight> all(h.weights);
   if (table) std::memcpy(all.data(), head.data() + sizeof h, table);
@@ -64,7 +64,7 @@ Result<std::shared_ptr<const PackedFile>> PackedFile::open(const std::string& pa
   auto state = p->file_.state();
   if (!state) return p->unusable(state.error().message);
   p->state_ = *state;
-  if (!is_trusted(*state)) return p->unusable("others than you may write to it");
+  if (!is_trusted(*state)) return p->unusable("other users may write to it");
   // Read, not looked at through the mapping: what is checked here stays as it was checked.
   std::vector<std::byte> begin(size_t(std::min<uint64_t>(state->size, sizeof(PackedHead))));
   if (auto ok = p->file_.read(0, begin.data(), begin.size()); !ok) return p->unusable(ok.error().message);
@@ -77,11 +77,11 @@ Result<std::shared_ptr<const PackedFile>> PackedFile::open(const std::string& pa
   auto weights = parse(begin, state->size);
   if (!weights) return p->unusable(weights.error().message);
   if (head.source.bytes != source.bytes)
-    return p->unusable(format("it was made of a model's file of {} bytes, which has {} now",
+    return p->unusable(format("it was made from a model file of {} bytes, which now has {}",
                               head.source.bytes, source.bytes));
   if (head.source != source)
-    return p->unusable(head.source.modified != source.modified ? "the model's file was written to since"
-                                                               : "the header of the model's file is another");
+    return p->unusable(head.source.modified != source.modified ? "the model file was modified since"
+                                                               : "the model file has another header");
   auto mapping = GuardedMapping::map(p->file_);
   if (!mapping) return p->unusable(mapping.error().message);
   p->mapping_ = std::move(*mapping);
@@ -100,17 +100,17 @@ const PackedWeight* PackedFile::find(uint64_t what) const {
 Status PackedFile::check_weights() const {
   for (const PackedWeight& w : weights_)
     if (hash_of(bytes().subspan(w.offset, w.bytes)) != w.hash)
-      return unusable(format("the bytes from {} on are not those that were written", w.offset));
+      return unusable(format("the bytes from {} on differ from those written", w.offset));
   return unchanged();
 }
 
 Status PackedFile::unchanged() const {
-  if (mapping_.lost()) return unusable("it lost bytes, or could not be read, while it was in use");
+  if (mapping_.lost()) return unusable("it was truncated or unreadable while in use");
   auto now = file_.state();
   if (!now) return unusable(now.error().message);
   if (now->size != state_.size)
-    return unusable(format("it had {} bytes and has {} now", state_.size, now->size));
-  if (now->modified != state_.modified) return unusable("it was written to while it was in use");
+    return unusable(format("it had {} bytes and now has {}", state_.size, now->size));
+  if (now->modified != state_.modified) return unusable("it was modified while in use");
   return Done{};
 }
 

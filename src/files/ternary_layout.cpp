@@ -139,15 +139,16 @@ Result<TernaryTiles> ternary_tiles(Ternary kind, int64_t rows, int64_t columns, 
     if (found && !choice.decided)
       return Error{
           Code::Unsupported,
-          format("two layouts of a {} are documented, and nothing in the file tells which it has", what),
-          "say which: 'kernel_config' is default (the set-up program's), preset, or the path of a "
+          format("two layouts of a {} are documented, and the file does not record which one it has", what),
+          "choose one with 'kernel_config': default (the set-up program's), preset, or the path of a "
           "kernel_config.ini"};
     if (!found || choice.preset) found = &k;
   }
   if (found) return checked(found->tiles);
-  return Error{Code::Unsupported,
-               format("how the tiles of a {} lie is not in the file, and no published model has one", what),
-               remedy};
+  return Error{
+      Code::Unsupported,
+      format("the file does not record the tile layout of a {}, and no published model has one", what),
+      remedy};
 }
 
 Status read_ternary_rows(Ternary kind, const TernaryTiles& t, ReadCodes read, const void* source,
@@ -180,9 +181,9 @@ Status read_ternary_rows(Ternary kind, const TernaryTiles& t, ReadCodes read, co
     else decode_four_rows(t, tile, in_tile, out);
     if (out.wrong)
       return Error{Code::Malformed,
-                   format("row {} of a ternary matrix of {} x {} has bytes that stand for no weights", row,
-                          t.rows, t.columns),
-                   "the file is damaged, or 'kernel_config' names another layout than it has"};
+                   format("row {} of a ternary matrix of {} x {} has invalid codes of weights", row, t.rows,
+                          t.columns),
+                   "the file is damaged, or 'kernel_config' names the wrong layout"};
   }
   return Done{};
 }
@@ -210,7 +211,7 @@ Result<std::vector<TernaryTiles>> parse_kernel_config(std::string_view text, con
     int number = 0;
     const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || stop != value.data() + value.size() || number < 1)
-      return wrong("a number from 1 on");
+      return wrong("a number of at least 1");
     TernaryTiles& t = all.back();
     if (key == "m") t.rows = number;
     else if (key == "k") t.columns = number;

@@ -70,10 +70,9 @@ Failure Cuts::find(const gimbal_program& p, uint64_t most, Cuts* out) {
     for (uint64_t begin = 0; s.extent - base_of(begin) > most;) {
       const uint64_t cut = last_cut(blocks, base_of(begin) + most);
       if (cut <= begin)
-        return {Failure::Unsupported,
-                format("a value needs more than the {} bytes that the device gives in one piece: a smaller "
-                       "'context', 'batch' or 'cache_type' takes less",
-                       most)};
+        return {Failure::Unsupported, format("a value needs more than {} bytes, the device's largest "
+                                             "allocation: use a smaller 'context', 'batch' or 'cache_type'",
+                                             most)};
       s.where.push_back(begin = cut);
     }
   }

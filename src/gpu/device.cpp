@@ -69,7 +69,7 @@ Failure Device::make(uint64_t bytes, DeviceBuffer** out) {
   b->bytes = uint64_t(packing::up(int64_t(std::max<uint64_t>(bytes, 1)), int64_t(kSmallBytes)));
   if (b->bytes > limits_.max_allocation_bytes) {
     if (const uint64_t free = runtime_->facts().memory_free; b->bytes > free)
-      return {Failure::OutOfMemory, format("{} bytes asked for, {} are free", b->bytes, free)};
+      return {Failure::OutOfMemory, format("{} bytes requested, {} are free", b->bytes, free)};
     pending_.push_back(b.get());
   } else if (Failure f = make_pieces(*b, {})) {
     return f;

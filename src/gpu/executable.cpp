@@ -74,10 +74,9 @@ Failure Executable::resolve(const Place& at, DeviceBuffer* const* slots, size_t 
                                      end, at.slot, b.bytes)};
   const DeviceBuffer::Piece* piece = b.piece_of(begin);
   if (!piece || end - piece->base > DeviceBuffer::size_of(*piece))
-    return {Failure::Unsupported,
-            format("bytes {} to {} of buffer {} are wanted at once, and lie in several pieces of memory: the "
-                   "buffer was made for another program",
-                   begin, end, at.slot)};
+    return {Failure::Unsupported, format("bytes {} to {} of buffer {} must be contiguous, but lie in several "
+                                         "allocations: the buffer was made for another program",
+                                         begin, end, at.slot)};
   *out = {piece->buffer, at.offset - piece->base, at.bytes};
   return {};
 }

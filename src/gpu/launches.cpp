@@ -32,10 +32,9 @@ class LaunchOf {
   uint32_t bind(uint32_t slot, uint64_t offset, uint64_t bytes) {
     const uint64_t before = offset % plan_.limits.binding_alignment, all = (before + bytes + 3) / 4 * 4;
     if (all > plan_.limits.max_binding_bytes)
-      plan_.failure = {Failure::Unsupported,
-                       format("an op needs {} bytes at once, and the device binds at most {}: a smaller "
-                              "'context', 'batch' or 'cache_type' takes less",
-                              all, plan_.limits.max_binding_bytes)};
+      plan_.failure = {Failure::Unsupported, format("an op binds {} bytes at once, but the device allows {}: "
+                                                    "use a smaller 'context', 'batch' or 'cache_type'",
+                                                    all, plan_.limits.max_binding_bytes)};
     launch_.place[launch_.bindings++] = {slot, uint32_t(before), offset - before, all};
     return uint32_t(before / 4);
   }
@@ -69,10 +68,10 @@ class LaunchOf {
   void submit() {
     for (uint32_t n : launch_.groups)
       if (n > plan_.limits.max_groups)
-        plan_.failure = {Failure::Unsupported,
-                         format("an op needs {} groups, and the device launches at most {}: "
-                                "a smaller 'batch' takes fewer",
-                                n, plan_.limits.max_groups)};
+        plan_.failure = {
+            Failure::Unsupported,
+            format("an op needs {} groups, but the device launches at most {}: use a smaller 'batch'", n,
+                   plan_.limits.max_groups)};
     std::memcpy(launch_.params, &p, sizeof p);
     plan_.launches.push_back(launch_);
   }

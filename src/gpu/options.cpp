@@ -15,7 +15,7 @@ Failure Options::parse(const char* lines, Options* out) {
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     const size_t equals = line.find('=');
     if (equals == std::string::npos)
-      return {Failure::Invalid, format("'{}' is no option: options are key=value", line)};
+      return {Failure::Invalid, format("'{}' is not an option: expected key=value", line)};
     out->left_.emplace_back(line.substr(0, equals), line.substr(equals + 1));
   }
   return {};

@@ -29,9 +29,10 @@ Failure Unpacker::unpack(std::span<const uint8_t>& bytes) {
         uncompress(module.data(), &found, bytes.data() + kHeader, bytes.size() - kHeader) != Z_OK ||
         found != size) {
       modules_.erase(it);
-      return {Failure::Invalid,
-              format("{} packed bytes are no module: this file is damaged\ninstall gimbal or its plugin anew",
-                     bytes.size())};
+      return {
+          Failure::Invalid,
+          format("{} packed bytes are not a module: this file is damaged\ninstall gimbal or its plugin again",
+                 bytes.size())};
     }
   }
   bytes = module;

@@ -52,14 +52,14 @@ Status check_generates(const ModelSource& file) {
   const ModelArch* arch = name ? find_arch(std::string(*name)) : nullptr;
   if (name && file.tensors().find("cls.output.weight") &&
       file.metadata().unsigned_integer(std::string(*name) + ".pooling_type") == uint64_t(kRankPooling))
-    return Error{Code::Usage,
-                 format("{}: it is a reranker: it says how well two texts go together, and continues none",
-                        file.path()),
-                 "use POST /v1/rerank of `gimbal serve`"};
+    return Error{
+        Code::Usage,
+        format("{}: this is a reranker: it scores how well two texts match, and generates none", file.path()),
+        "use POST /v1/rerank of `gimbal serve`"};
   if (!arch || !arch->encoder) return Done{};
   return Error{
       Code::Usage,
-      format("{}: {} is an encoder: it gives the embedding of a text and continues none", file.path(), *name),
+      format("{}: {} is an encoder: it computes embeddings of texts, and generates none", file.path(), *name),
       "use `gimbal embed`"};
 }
 
@@ -129,7 +129,7 @@ const StoredTensor* Recorder::find(const std::string& name, Dims d) {
   if (t->dim[0] != d.columns || t->dim[1] != d.rows || t->dim[2] != d.experts || t->dim[3] != 1) {
     const std::string asked = d.experts == 1 ? format("{} x {}", d.columns, d.rows)
                                              : format("{} x {} x {}", d.columns, d.rows, d.experts);
-    fail(Code::Malformed, format("tensor '{}' is {} x {} x {} x {}; the model's metadata asks for {}", full,
+    fail(Code::Malformed, format("tensor '{}' is {} x {} x {} x {}; the model's metadata requires {}", full,
                                  t->dim[0], t->dim[1], t->dim[2], t->dim[3], asked));
     return nullptr;
   }
@@ -150,8 +150,8 @@ Value Recorder::part(const std::string& name, Dims d, int64_t first, int rows, i
   if (t) used_[t->name][expert * d.rows + first] = rows;
   // The scale of such a tensor lies behind its last row, where a part of it does not find it.
   if (t && !whole && tensor_tail_bytes(t->type))
-    fail(Code::Unsupported,
-         format("tensor '{}' is {}, which is only computed whole", prefix_ + name, stored_name(*t)));
+    fail(Code::Unsupported, format("tensor '{}' is {}, a format that cannot be computed in parts",
+                                   prefix_ + name, stored_name(*t)));
   return p.matrix(prefix_ + name, Shape(t ? t->type : DType::F32, {d.columns, rows}),
                   {index_of(t), first, expert});
 }

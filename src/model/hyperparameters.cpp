@@ -61,7 +61,7 @@ std::string Hyperparameters::text(const std::string& key, const std::string& oth
   if (!has(key)) return otherwise;
   if (auto v = metadata_.string(full(key))) return std::string(*v);
   fail(Code::Malformed,
-       format("metadata key '{}': expected a text, found {}", full(key), found(metadata_, full(key))));
+       format("metadata key '{}': expected a string, found {}", full(key), found(metadata_, full(key))));
   return otherwise;
 }
 

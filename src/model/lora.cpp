@@ -15,10 +15,11 @@ Status add_lora(ModelSource& model, const Lora& lora) {
     return std::string(f.metadata().string(key).value_or(""));
   };
   if (text(*file, "general.type") != "adapter" || text(*file, "adapter.type") != "lora")
-    return Error{Code::Usage,
-                 format("{}: general.type is {} and adapter.type {}: this is no LoRA adapter", file->path(),
-                        quoted(text(*file, "general.type")), quoted(text(*file, "adapter.type"))),
-                 "an adapter is made by llama.cpp's convert_lora_to_gguf.py"};
+    return Error{
+        Code::Usage,
+        format("{}: general.type is {} and adapter.type {}: this is not a LoRA adapter", file->path(),
+               quoted(text(*file, "general.type")), quoted(text(*file, "adapter.type"))),
+        "an adapter is made by llama.cpp's convert_lora_to_gguf.py"};
   const std::string own = text(*file, "general.architecture"), wanted = text(model, "general.architecture");
   if (own != wanted)
     return Error{Code::Usage,

@@ -16,7 +16,7 @@ Error ShapeCall::refuse(const std::string& rule) const {
 
 Result<Shape> output_shape(OpKind kind, const OpParams& params, std::span<const Shape> in) {
   const ShapeCall call{kind, params, in};
-  if (!is_known(kind)) return call.refuse("no such op");
+  if (!is_known(kind)) return call.refuse("unknown op");
   if (int(in.size()) < info(kind).min_inputs || int(in.size()) > info(kind).max_inputs)
     return call.refuse("wrong number of inputs");
   for (const Shape& s : in) {

@@ -14,11 +14,10 @@ const char* name_of(Finish f) {
 
 Status check_prompt(std::span<const Token> prompt, int room) {
   if (prompt.empty())
-    return Error{Code::Usage, "the prompt is empty, and the model asks for no token to begin with",
-                 "give at least one token to start from"};
+    return Error{Code::Usage, "empty prompt (this model adds no BOS token)", "give at least one token"};
   if (int64_t(prompt.size()) > room)
     return Error{Code::Usage,
-                 format("the prompt has {} tokens; the context has room for {}", prompt.size(), room),
+                 format("the prompt has {} tokens, but the context has room for {}", prompt.size(), room),
                  "start with a larger 'context', or shorten the prompt", reason::kContextFull, "context"};
   return Done{};
 }

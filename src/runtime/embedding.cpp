@@ -132,14 +132,14 @@ Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const Em
                        : plan.whole_texts                ? Pooling::First
                                                          : Pooling::Last;
   if (ranks && settings.pooling != Pooling::Rank)
-    return Error{Code::Usage, "the model is a reranker: it gives one number for a text, and no embedding",
-                 "leave out the pooling, which is rank"};
+    return Error{Code::Usage, "the model is a reranker: it gives one score per text, not an embedding",
+                 "leave out the pooling; it is always rank"};
   if (!ranks && settings.pooling == Pooling::Rank)
-    return Error{Code::Usage,
-                 format("{}: it says that it is a reranker, and this version computes no rerankers of its "
-                        "architecture, {}",
-                        plan.source, plan.config.arch),
-                 "use one of bert, qwen3 or qwen3vl"};
+    return Error{
+        Code::Usage,
+        format("{}: this is a reranker, and this version computes no rerankers of the architecture {}",
+               plan.source, plan.config.arch),
+        "use one of bert, qwen3 or qwen3vl"};
   for (size_t i = 0; i < texts.size(); i++)
     if (auto ok = check_text(plan, texts[i]); !ok) return about(i, texts.size(), ok.error());
 
@@ -171,7 +171,8 @@ Status embed(Model& model, std::span<const std::vector<int32_t>> texts, const Em
           return about(
               t.index, texts.size(),
               Error{Code::Malformed,
-                    "the model's output is no number: its weights are damaged, or the device is wrong",
+                    "the model's output is not a number (NaN): its weights are damaged, or the device "
+                    "computes wrongly",
                     "Compare the file's checksum with the publisher's. If it is right, try the CPU."});
         t.take(row, settings.pooling);
       }

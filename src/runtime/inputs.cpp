@@ -36,10 +36,12 @@ Embeddings::Embeddings(std::vector<float> values, int width, int columns)
 Result<EmbeddingsPtr> Embeddings::create(std::vector<float> values, int width, int columns) {
   if (width < 1 || values.empty() || values.size() % size_t(width) || values.size() / size_t(width) > 1 << 24)
     return Error{Code::Usage,
-                 format("{} numbers are no rows of embeddings with a width of {}", values.size(), width), ""};
+                 format("{} numbers are not a whole number of embeddings of width {}", values.size(), width),
+                 ""};
   const size_t rows = values.size() / size_t(width);
   if (columns < 0 || (columns > 0 && rows % size_t(columns)))
-    return Error{Code::Usage, format("{} embeddings are no whole lines of {} columns", rows, columns), ""};
+    return Error{Code::Usage,
+                 format("{} embeddings are not a whole number of lines of {} columns", rows, columns), ""};
   for (size_t i = 0; i < values.size(); i++)
     if (!std::isfinite(values[i]))
       return Error{Code::Usage,
@@ -83,7 +85,7 @@ Status check_input(const InputItem& item, int vocabulary, int width) {
                  format("token {} is not in the model's vocabulary (0 to {})", item.token, vocabulary - 1),
                  ""};
   if (width == 0)
-    return Error{Code::Usage, "the text has an embedding, and the model was loaded for tokens", ""};
+    return Error{Code::Usage, "the text has an embedding, but the model was loaded for tokens", ""};
   const Embeddings& e = **item.of;
   if (item.token != kNoToken || e.width() != width || item.row < 0 || item.row >= e.rows())
     return Error{Code::Usage,

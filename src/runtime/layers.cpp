@@ -14,11 +14,11 @@ Result<ModelPlan> place_layers(const ModelSource& file, const Device& device, co
     const Placement where{&d, all, std::move(why)};
     return make_model_plan(file, std::span(&where, 1), options);
   };
-  if (layers == 0) return whole(cpu, "no layers on the GPU were asked for");
-  if (layers >= all) return whole(device, format("{} layers on the GPU were asked for", layers));
+  if (layers == 0) return whole(cpu, "no layers on the GPU were requested");
+  if (layers >= all) return whole(device, format("{} layers on the GPU were requested", layers));
   std::string why_there, why_here;
   if (layers > 0) {
-    why_there = format("{} layers on the GPU were asked for", layers);
+    why_there = format("{} layers on the GPU were requested", layers);
     why_here = "the rest of the model";
   } else {
     const uint64_t free = free_for(options, &device);

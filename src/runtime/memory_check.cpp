@@ -141,10 +141,10 @@ Status check_memory(const ModelSource& file, const ModelPlan& b) {
   for (const MemoryUse& u : memory_uses(b)) {
     const MemoryPlan& m = u.sum;
     if (m.total() <= m.free) continue;
-    const std::string promised = b.options.promised && (!u.device || u.device->in_host_memory())
-                                     ? format(" beside {} that other models have planned and not used yet",
-                                              human_bytes(b.options.promised))
-                                     : "";
+    const std::string promised =
+        b.options.promised && (!u.device || u.device->in_host_memory())
+            ? format(" in addition to {} reserved by other models", human_bytes(b.options.promised))
+            : "";
     const bool gpu = u.device && u.device->describe().threads == 0;
     Error e{Code::OutOfMemory,
             format("not enough memory on {}: {} needed (weights {}, KV cache {} for {} positions, "

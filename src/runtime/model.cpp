@@ -27,9 +27,9 @@ Status check_made_of(const ModelPlan& plan, const ModelSource& file) {
       const uint32_t index = p.sources[w].tensor;
       if (index < file.tensors().size() && name.starts_with(file.tensors()[index].name)) continue;
       return Error{Code::Failed,
-                   format("{}: the plan to load was made of {}: '{}' is not tensor {} here", file.path(),
+                   format("{}: the plan was made from {}: '{}' is not tensor {} here", file.path(),
                           plan.source, name, index),
-                   "load the file that the plan was made of"};
+                   "load the file that the plan was made from"};
     }
   }
   return Done{};
@@ -108,12 +108,13 @@ Status compare_weight(const Stage& stage, const gimbal_value& v, const Shape& sh
   if (auto ok = stage.device->read(*anew, 0, bytes.data(), bytes.size()); !ok) return ok;
   const Bytes kept = stage.packed->bytes().subspan(size_t(v.offset), bytes.size());
   if (std::equal(bytes.begin(), bytes.end(), kept.begin())) return Done{};
-  return Error{Code::Failed,
-               format("tensor '{}' is not in it as {} lays it out now", s.tensor->name, stage.device->id()),
-               "pack the model again, or remove the file",
-               reason::kPackedUnusable,
-               "",
-               stage.packed->path()};
+  return Error{
+      Code::Failed,
+      format("tensor '{}' has another layout in it than {} uses now", s.tensor->name, stage.device->id()),
+      "pack the model again, or remove the file",
+      reason::kPackedUnusable,
+      "",
+      stage.packed->path()};
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ void compare(const std::vector<float>& want, const std::vector<float>& got, doub
   found.equal = found.equal && same_bits;
   if (!found.wrong.empty() || relative < allowed || same_bits) return;
   found.wrong =
-      format("{}: logit {} is {:.9g} in place of {:.9g}, {:.2g} of the root mean square ({:.2g} allowed)",
+      format("{}: logit {} is {:.9g} instead of {:.9g}, {:.2g} of the root mean square ({:.2g} allowed)",
              what, at, at < got.size() ? got[at] : NAN, at < want.size() ? want[at] : NAN, relative, allowed);
 }
 
@@ -89,8 +89,8 @@ Result<ModelCheck> check_splits(Model& model) {
   decoded.insert(decoded.begin(), n - alone);
   const int first = n / 2 + n / 16;
   for (const auto& [pieces, what] :
-       {std::pair(std::vector<int>{first, n - first}, "a prompt in two batches is not what it is in one"),
-        std::pair(decoded, "tokens one by one are not what they are in a batch")}) {
+       {std::pair(std::vector<int>{first, n - first}, "a prompt in two batches differs from one batch"),
+        std::pair(decoded, "tokens one by one differ from one batch")}) {
     auto cut = last_output(model, tokens, pieces);
     if (!cut) return cut.error();
     compare(*whole, *cut, allowed, what, found);
@@ -123,7 +123,7 @@ Result<ModelCheck> check_first_layers(const ModelSource& file, const Device& dev
     *out = std::move(*last);
   }
   compare(logits[0], logits[1], kDeviceAgreement,
-          format("the first {} layers are not what they are on {}", layers, cpu.id()).c_str(), found);
+          format("the first {} layers differ from those on {}", layers, cpu.id()).c_str(), found);
   return found;
 }
 

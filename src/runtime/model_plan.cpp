@@ -215,8 +215,7 @@ Result<std::vector<Stage>> stages_of(std::span<const Placement> where, int layer
     next += where[i].layers;
   }
   if (next != layers || stages.empty())
-    return Error{Code::Usage,
-                 format("{} layers are given places on devices, and the model has {}", next, layers),
+    return Error{Code::Usage, format("{} layers are assigned to devices, but the model has {}", next, layers),
                  "the numbers of layers must add up to the model's"};
   return stages;
 }
@@ -278,15 +277,15 @@ int ModelPlan::width(Output o) const {
 Status ModelPlan::check_text(size_t tokens) const {
   if (tokens > size_t(options.context))
     return Error{Code::Usage,
-                 format("the text has {} tokens, and the context has {} positions", tokens, options.context),
+                 format("the text has {} tokens, but the context has {} positions", tokens, options.context),
                  format("use a 'context' of {} or more (the model was trained on {} positions), or a shorter "
                         "text",
                         tokens, config.context),
                  reason::kContextFull, "context"};
   if (whole_texts && tokens > size_t(options.batch))
     return Error{Code::Usage,
-                 format("the text has {} tokens, and {} are computed at once: this model needs all of a text "
-                        "at once, for each token sees those behind it",
+                 format("the text has {} tokens, but a batch has {}: this model needs the whole text in one "
+                        "batch, because each token sees later ones",
                         tokens, options.batch),
                  format("use a 'batch' of {} or more", tokens), reason::kOutOfRange, "batch"};
   return Done{};

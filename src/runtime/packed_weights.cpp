@@ -43,8 +43,7 @@ size_t sample_distance(const Program& p) {
 Status use_packed(ModelPlan& plan, size_t stage, const TensorTable& tensors,
                   std::shared_ptr<const PackedFile> file) {
   Stage& s = plan.stages[stage];
-  if (!s.device->can_adopt())
-    return cannot(format("{} cannot compute with memory of the host's", s.device->id()));
+  if (!s.device->can_adopt()) return cannot(format("{} cannot compute from host memory", s.device->id()));
   if (file->layout() != s.device->backend())
     return Error{Code::Unsupported,
                  format("it has the layout of {}, not of {}", file->layout(), s.device->backend()),
@@ -61,12 +60,13 @@ Status use_packed(ModelPlan& plan, size_t stage, const TensorTable& tensors,
       const gimbal_value& v = p.values[p.weights[w]];
       const PackedWeight* found = file->find(what(p, w, tensors));
       if (!found || found->bytes != v.bytes)
-        return Error{Code::Unsupported,
-                     format("it has no '{}' as {} wants it", p.info[p.weights[w]].name, s.device->id()),
-                     "pack the model again, or remove the file",
-                     reason::kPackedUnusable,
-                     "",
-                     file->path()};
+        return Error{
+            Code::Unsupported,
+            format("it has no '{}' in the format that {} needs", p.info[p.weights[w]].name, s.device->id()),
+            "pack the model again, or remove the file",
+            reason::kPackedUnusable,
+            "",
+            file->path()};
       to[p.weights[w]] = found->offset;
     }
   }
@@ -86,11 +86,10 @@ Status write_packed(const std::string& path, const Model& model, const ModelSour
   const ModelPlan& plan = model.plan();
   const Device& device = model.device();
   if (plan.split()) return cannot("the model lies on several devices, and weights are packed for one");
-  if (!source.tensors().adapters().empty()) return cannot("adapters are no part of packed weights");
+  if (!source.tensors().adapters().empty()) return cannot("packed weights cannot include adapters");
   if (!device.can_adopt())
-    return cannot(
-        format("{} cannot compute with memory of the host's: its weights are loaded anew at each start",
-               device.id()));
+    return cannot(format("{} cannot compute from host memory: its weights are loaded again at each start",
+                         device.id()));
   const Program& p = plan.stages[0].buckets[0].program;
   PackedHead head{};
   std::copy(kPackedMagic.begin(), kPackedMagic.end(), head.magic);

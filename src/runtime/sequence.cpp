@@ -196,7 +196,7 @@ Status SequencePool::take_pages() {
       return Error{Code::OutOfMemory,
                    format("the KV cache is full: its {} pages of {} positions are in use", pools_[p].pages,
                           kPagePositions),
-                   "let a conversation end, or load the model with a larger cache"};
+                   "end a conversation, or load the model with a larger cache"};
     }
   }
   return Done{};

@@ -35,8 +35,8 @@ Status Session::move_to(Model& other) {
                  "load the same model on the other device"};
   if (other.context() < position())
     return Error{Code::Usage,
-                 format("the conversation has {} tokens, and there is a context of {} where it should go on",
-                        position(), other.context()),
+                 format("the conversation has {} tokens, but the target has a context of {}", position(),
+                        other.context()),
                  format("load the model with a 'context' of {} or more there", position()),
                  reason::kContextFull, "context"};
   auto there = create(other);
@@ -142,7 +142,7 @@ Status Session::advance(const InputView& inputs, Wanted wanted, const Sink& sink
 Result<TopLogits> Session::advance_top(const InputView& inputs, int k) {
   if (inputs.empty() || k < 1 || k > max_top())
     return Error{Code::Usage,
-                 format("the first {} logits of {} tokens cannot be asked for", k, inputs.size()), ""};
+                 format("the first {} logits of {} tokens cannot be requested", k, inputs.size()), ""};
   top_ = k;
   TopLogits found;
   auto ok = run(inputs, Wanted::Last, {.top = true},

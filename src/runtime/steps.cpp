@@ -74,41 +74,43 @@ Status Steps::prepare(const Batch& batch) {
   for (size_t i = 0; i < rows_.size(); i++)
     rows_[i].last = sequences_.position_of(*batch.rows[i].sequence) - 1;
   if (batch.states && plan_.width(Output::States) == 0)
-    return Error{Code::Usage, "a batch wants states, and the model has none, or was loaded without", ""};
+    return Error{Code::Usage, "a batch requests states, but the model has none or was loaded without them",
+                 ""};
   if (wanted > o.logit_rows)
     return Error{
         Code::Usage,
-        format("{} rows of a batch want a result, and the model was loaded for {}", wanted, o.logit_rows),
+        format("{} rows of a batch request a result, but the model was loaded for {}", wanted, o.logit_rows),
         ""};
   return Done{};
 }
 
 Status Steps::check(const Batch& batch, const Row& row) const {
   if (!row.sequence || !sequences_.owns(*row.sequence))
-    return Error{Code::Usage, "a row of the batch is of no sequence of this model", ""};
+    return Error{Code::Usage, "a row of the batch belongs to no sequence of this model", ""};
   if (row.position != sequences_.position_of(*row.sequence))
     return Error{Code::Usage,
                  format("a row of the batch has position {}; its sequence's next one is {}", row.position,
                         sequences_.position_of(*row.sequence)),
                  ""};
   if (plan_.whole_texts && row.sequence->computed() > 0)
-    return Error{Code::Usage,
-                 format("a text of this model must be computed in one batch, and {} tokens of this one are "
-                        "computed already",
-                        row.sequence->computed()),
-                 "give a batch all of a text"};
+    return Error{
+        Code::Usage,
+        format("this model needs a text in one batch, but {} tokens of this one are computed already",
+               row.sequence->computed()),
+        "put the whole text into one batch"};
   if (row.position >= plan_.options.context)
     return Error{Code::Usage, format("context full: all {} positions are used", plan_.options.context), ""};
   if (plan_.takes_states && !row.state)
-    return Error{Code::Usage, "a row of the batch has no state beside its token", ""};
+    return Error{Code::Usage, "a row of the batch has a token, but no state", ""};
   if (auto ok = check_input(row.input(), plan_.config.vocabulary, plan_.embedding_width()); !ok) return ok;
   if (row.wants.hidden && plan_.width(Output::Hidden) == 0)
-    return Error{Code::Usage, "a row wants its hidden state, and the model was loaded without", ""};
+    return Error{Code::Usage, "a row requests its hidden state, but the model was loaded without this output",
+                 ""};
   if (row.wants.logits && plan_.width(Output::Logits) == 0)
-    return Error{Code::Usage, "a row wants logits, and the model has none, or was loaded without", ""};
+    return Error{Code::Usage, "a row requests logits, but the model has none or was loaded without them", ""};
   if (row.wants.top && (batch.top < 1 || batch.top > plan_.max_top()))
     return Error{Code::Usage,
-                 format("the first {} logits cannot be asked for: at most {}", batch.top, plan_.max_top()),
+                 format("the first {} logits cannot be requested: at most {}", batch.top, plan_.max_top()),
                  ""};
   return Done{};
 }

@@ -19,7 +19,7 @@ Status Grammars::compile(std::string gbnf, Then then) {
       try {
         if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
       } catch (const std::system_error&) {
-        return Error{Code::Failed, "the system gives no thread for the grammar", "end other programs"};
+        return Error{Code::Failed, "the system cannot create a thread for the grammar", "end other programs"};
       }
       waiting_.push_back({std::move(gbnf), std::move(then)});
     }

@@ -11,14 +11,14 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(ModelPtr model, std::unique
                                                      OnDeviceLost on_device_lost,
                                                      const SchedulerOptions& options) {
   if (model->plan().width(Output::Logits) == 0)
-    return Error{Code::Unsupported, "the model gives no next tokens: it is for embeddings",
+    return Error{Code::Unsupported, "the model generates no text: it is for embeddings",
                  "load a model that generates text"};
   std::unique_ptr<Scheduler> s(
       new Scheduler(std::move(model), std::move(tokenizer), std::move(on_device_lost), options));
   try {
     s->thread_ = std::thread([raw = s.get()] { raw->run(); });
   } catch (const std::system_error&) {
-    return Error{Code::Failed, "the system gives no thread for the engine", "end other programs"};
+    return Error{Code::Failed, "the system cannot create a thread for the engine", "end other programs"};
   }
   return s;
 }
@@ -59,8 +59,7 @@ Status Scheduler::submit(uint64_t id, GenerationRequest request, GenerationSink 
     std::lock_guard lock(mutex_);
     if (broken_) return *broken_;
     if (submitted_ - numbers_.requests >= most_)
-      return Error{Code::OutOfMemory,
-                   format("{} requests run or wait already, and there is room for no more", most_),
+      return Error{Code::OutOfMemory, format("{} requests run or wait already: the queue is full", most_),
                    "try again in a moment", reason::kQueueFull};
     submitted_++;
     if (constrained) compiling_.push_back(id);

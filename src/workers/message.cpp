@@ -130,7 +130,7 @@ Error malformed(const std::string& problem) {
 Result<std::pair<std::string, Json>> member_of(std::string_view line) {
   if (line.size() > kMaxLine) return malformed(format("{} bytes, more than {}", line.size(), kMaxLine));
   Json j = parse_json(line);
-  if (!j.is_object() || j.size() != 1) return malformed("no object with one member");
+  if (!j.is_object() || j.size() != 1) return malformed("not an object with one member");
   return std::pair(j.begin().key(), std::move(j.begin().value()));
 }
 
@@ -255,13 +255,13 @@ Result<FromWorker> decode_from_worker(std::string_view line) {
     if (!has_protocol(value)) return other_version("worker");
     auto hello = read_fields<FromWorker, Hello>(name, value);
     if (hello && !is_whole(std::get<Hello>(*hello).explanation))
-      return malformed("hello: an op of the explanation has a choice that there is none of");
+      return malformed("hello: an op of the explanation names a choice that does not exist");
     return hello;
   }
   if (name != "loading") return malformed(format("there is no {}", gimbal::quoted(name)));
   if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() ||
       !value[1].is_number_unsigned())
-    return malformed("loading has no two numbers");
+    return malformed("loading must have two numbers");
   return FromWorker(Loading{value[0].get<uint64_t>(), value[1].get<uint64_t>()});
 }
 

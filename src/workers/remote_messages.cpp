@@ -25,7 +25,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
   }
   if (auto* m = std::get_if<wire::Planned>(&message)) {
     const std::lock_guard lock(mutex);
-    if (ready || planned || admitted) return "it asked for memory at the wrong time";
+    if (ready || planned || admitted) return "it requested memory at the wrong time";
     if (settings.memory) settings.memory->plans(*m);
     if (!asks) return process.channel.send(encode(wire::ToWorker(wire::Go{}))), "";
     planned = std::move(*m);
@@ -33,7 +33,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     return "";
   }
   if (auto* m = std::get_if<wire::Hello>(&message)) {
-    if (ready) return "it said hello twice";
+    if (ready) return "it sent hello twice";
     ready = true, moved = last_ping = Clock::now();
     {
       const std::lock_guard lock(mutex);
@@ -48,11 +48,11 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     if (known.restarts == 0 && !ready) return give_up(std::move(m->why)), "";
     return m->why.message;
   }
-  if (!ready) return "it spoke before it was ready";
+  if (!ready) return "it sent a message before it was ready";
   if (auto* m = std::get_if<wire::Begun>(&message)) {
     const auto at = requests.find(m->id);
     if (at == requests.end() || !at->second.sent || std::exchange(at->second.blame.begun, true))
-      return "it began a request that it has not got, or one twice";
+      return "it began an unknown request, or one twice";
     moved = Clock::now();
     failed_starts = 0;
     return "";
@@ -85,7 +85,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     }
   }
   const auto at = requests.find(m.id);
-  if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
+  if (at == requests.end() || !at->second.sent) return "it refers to an unknown request";
   const GenerationSink sink = std::move(at->second.sink);
   requests.erase(at);
   sink.failed(m.why);
@@ -94,16 +94,16 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
 
 std::string RemoteService::Impl::handle(wire::Told& m) {
   const auto at = requests.find(m.id);
-  if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
+  if (at == requests.end() || !at->second.sent) return "it refers to an unknown request";
   Request& r = at->second;
-  if (m.told.index != int(r.asked.written.size())) return "it left a token out, or told one twice";
+  if (m.told.index != int(r.asked.written.size())) return "it left a token out, or sent one twice";
   if (m.told.token < 0 || (settings.vocabulary > 0 && m.told.token >= settings.vocabulary))
-    return "it told a token that the vocabulary does not have";
+    return "it sent a token that is not in the vocabulary";
   if (r.asked.max_tokens >= 0 && m.told.index >= r.asked.max_tokens)
-    return "it told more tokens than were asked for";
-  if (!is_utf8(m.told.text)) return "it told a text that is not UTF-8";
+    return "it sent more tokens than requested";
+  if (!is_utf8(m.told.text)) return "it sent text that is not UTF-8";
   if (int(m.told.top.size()) > std::max(0, r.asked.logprobs))
-    return "it told more probabilities than were asked for";
+    return "it sent more probabilities than requested";
   r.asked.written.push_back(m.told.token);
   r.sink.token(m.told);
   const bool was_suspect = r.blame.suspect;
@@ -120,13 +120,13 @@ std::string RemoteService::Impl::handle(wire::Told& m) {
 
 std::string RemoteService::Impl::handle(wire::Ended& m) {
   const auto at = requests.find(m.id);
-  if (at == requests.end() || !at->second.sent) return "it speaks of a request that it has not got";
+  if (at == requests.end() || !at->second.sent) return "it refers to an unknown request";
   const GenerationRequest& asked = at->second.asked;
   if (m.end.tokens != int(asked.written.size()))
-    return "it ended an answer with another number of tokens than it told";
+    return "it ended an answer with another number of tokens than it sent";
   if (m.end.prompt_tokens != int(asked.prompt.size()) || m.end.shared_tokens < 0 ||
       m.end.shared_tokens > m.end.prompt_tokens || !is_utf8(m.end.text))
-    return "it ended an answer with numbers or a text that cannot be";
+    return "it ended an answer with invalid numbers or text";
   if (at->second.makes_way && !at->second.unwanted && m.end.finish == Finish::Cancelled) {
     at->second.sent = at->second.blame.begun = false;
     return "";
@@ -138,7 +138,7 @@ std::string RemoteService::Impl::handle(wire::Ended& m) {
 std::string RemoteService::Impl::handle(wire::Embedding& m) {
   const std::lock_guard lock(mutex);
   const auto at = embeddings.find(m.id);
-  if (at == embeddings.end() || !at->second->sent) return "it speaks of a request that it has not got";
+  if (at == embeddings.end() || !at->second->sent) return "it refers to an unknown request";
   Embedding& e = *at->second;
   if (m.text < 0 || size_t(m.text) >= e.sent || e.before + size_t(m.text) != e.received)
     return "it left a text out, or embedded one twice";

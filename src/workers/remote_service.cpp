@@ -52,7 +52,7 @@ void RemoteService::Impl::run() {
     if (const std::string why = trouble(); !why.empty()) lose(why);
   }
   process.stop(1000);
-  give_up({Code::Failed, "the server ends", ""});
+  give_up({Code::Failed, "the server is shutting down", ""});
 }
 
 // Takes the work that other threads queued.
@@ -170,12 +170,12 @@ std::string RemoteService::Impl::trouble() {
     return format("worker {} {}", pid, process.kill());
   }
   if (process.channel.overlong()) return "it sent a message without an end";
-  if (process.channel.pending_bytes() > kMaxUnread) return "it does not read what it is sent";
+  if (process.channel.pending_bytes() > kMaxUnread) return "it does not read its messages";
   const auto now = Clock::now();
   if (!ready) return now - heard > settings.longest_load ? "it does not become ready" : "";
   if (now - heard > settings.silence) return "it does not answer";
   if (!busy()) moved = now;
-  return now - moved > settings.standstill ? "it computes nothing though requests wait" : "";
+  return now - moved > settings.standstill ? "it makes no progress although requests wait" : "";
 }
 
 bool RemoteService::Impl::busy() {

@@ -53,7 +53,7 @@ Status fit_together(std::span<const wire::Planned> workers) {
     if (sum.each.size() < 2 || sum.needed() <= sum.free) continue;
     std::string remedy = "start one worker there, or use a smaller or more strongly quantized model";
     if (sum.unshared && (device.empty() || device.starts_with("cpu:")))
-      remedy += "; weights that `gimbal pack` wrote are in memory once for all workers on the CPU";
+      remedy += "; workers on the CPU share weights that `gimbal pack` wrote";
     Error e{
         Code::OutOfMemory,
         format(
@@ -61,7 +61,7 @@ Status fit_together(std::span<const wire::Planned> workers) {
             device.empty() ? "this machine" : device, sum.each.size(),
             sum.alike ? sum.each[0] + " each" : fmt::to_string(fmt::join(sum.each, " and ")),
             human_bytes(whole(sum.needed())),
-            sum.shared > 0 ? " with what they share counted once" : " in all", human_bytes(whole(sum.free))),
+            sum.shared > 0 ? " with shared weights counted once" : " in all", human_bytes(whole(sum.free))),
         std::move(remedy), reason::kNotEnoughMemory};
     e.field = "workers";
     return e;

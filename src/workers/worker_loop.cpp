@@ -55,7 +55,7 @@ using SpeakerPtr = std::shared_ptr<Speaker>;
 void submit(GenerationService* service, const SpeakerPtr& to, wire::Submit& m) {
   const uint64_t id = m.id;
   if (!service)
-    return to->say(wire::Failed{id, {Code::Unsupported, "this model gives embeddings, and no text", ""}});
+    return to->say(wire::Failed{id, {Code::Unsupported, "this model computes embeddings, not text", ""}});
   GenerationSink sink;
   sink.token = [to, id](const TokenTold& told) { to->say(wire::Told{id, told}); };
   sink.end = [to, id](const GenerationEnd& end) { to->say(wire::Ended{id, end}); };
@@ -80,7 +80,7 @@ class Embedder {
   }
   void add(wire::Embed&& m) {
     if (!loop_.embed)
-      return to_->say(wire::Failed{m.id, {Code::Unsupported, "this worker gives no embeddings", ""}});
+      return to_->say(wire::Failed{m.id, {Code::Unsupported, "this worker computes no embeddings", ""}});
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     {
       const std::lock_guard lock(mutex_);
@@ -135,7 +135,7 @@ class Embedder {
       to_->say(wire::Embedding{round[i].of->message.id, int(round[i].text), {values.begin(), values.end()}});
       told++;
       const std::lock_guard held(mutex_);
-      if (stopping_) return Error{Code::Failed, "the worker ends", ""};
+      if (stopping_) return Error{Code::Failed, "the worker is shutting down", ""};
       return Done{};
     });
   }
@@ -164,7 +164,7 @@ Result<wire::ToWorker> next_message(int socket) {
     if (c == '\n') return wire::decode_to_worker(line);
     line += c;
   }
-  return Error{Code::Malformed, "the server sends a message without an end", ""};
+  return Error{Code::Malformed, "the server sent a message without an end", ""};
 }
 
 }  // namespace
@@ -189,9 +189,9 @@ Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
         if (loop.service) loop.service->cancel(c->id);
       } else if (auto* e = std::get_if<wire::Embed>(&*message)) embedder.add(std::move(*e));
       else if (std::holds_alternative<wire::Go>(*message))
-        outcome = Error{Code::Malformed, "the server lets its worker go on, which asked for nothing", ""};
+        outcome = Error{Code::Malformed, "the server sent 'go' to a worker that requested no memory", ""};
       else if (std::holds_alternative<wire::Load>(*message))
-        outcome = Error{Code::Malformed, "the server sends its worker a second model", ""};
+        outcome = Error{Code::Malformed, "the server sent its worker a second model", ""};
       else
         to->say(
             wire::Pong{std::get<wire::Ping>(*message).n, loop.numbers ? loop.numbers() : SchedulerNumbers{}});
@@ -206,7 +206,7 @@ Result<wire::Load> wait_for_load(int socket) {
   auto message = next_message(socket);
   if (!message) return message.error();
   if (auto* load = std::get_if<wire::Load>(&*message)) return std::move(*load);
-  return Error{Code::Malformed, "the server does not begin with the model", ""};
+  return Error{Code::Malformed, "the server's first message is not the model", ""};
 }
 
 Status ask_for_memory(int socket, const wire::Planned& planned) {
@@ -214,7 +214,7 @@ Status ask_for_memory(int socket, const wire::Planned& planned) {
   auto message = next_message(socket);
   if (!message) return message.error();
   if (std::holds_alternative<wire::Go>(*message)) return Done{};
-  return Error{Code::Malformed, "the server does not answer what its worker asked", ""};
+  return Error{Code::Malformed, "the server did not answer its worker's request for memory", ""};
 }
 
 void tell_loading(int socket, uint64_t done, uint64_t total) {

@@ -178,7 +178,7 @@ TEST_F(BackendsCommandTest, ACrashIsRememberedUntilBackendsAreAskedAgain) {
   folder_.put("metal", "crash");
   EXPECT_SAYS(run(kShort).err, "SIGSEGV");
   PluginFolder::tell("metal", "hardware");
-  EXPECT_SAYS(run(kShort).err, "not asked again");
+  EXPECT_SAYS(run(kShort).err, "not queried again");
   EXPECT_EQ(of(json_of(run({"backends", "--json"})), "metal")["available"], true);
   EXPECT_SAYS(run(with(kShort, {"--verify", "never", "--numerics", "fast"})).err, "using Metal backend");
 }
@@ -210,7 +210,7 @@ TEST_F(BackendsCommandTest, ReloadTakesAVerifiedPluginOrRefusesIt) {
   r = run({"backends", "--reload", plugin});
   EXPECT_EQ(r.code, 4);
   EXPECT_EQ(r.out, "");
-  EXPECT_SAYS(r.err, format("'{}' is not taken, and nothing is replaced: it crashed", plugin));
+  EXPECT_SAYS(r.err, format("'{}' was rejected, and nothing is replaced: it crashed", plugin));
   PluginFolder::tell("metal_next", "named=metal,hardware,wrong=rope");
   r = run({"backends", "--reload", plugin});
   EXPECT_EQ(r.code, 4);

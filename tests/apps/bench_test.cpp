@@ -132,7 +132,7 @@ TEST(Limits, ACacheThatCannotBeWrittenIsToldOnce) {
   EXPECT_EQ(json_of(r)["limits"]["cached_in"], "");
   // Each of the two caches says so once.
   for (const std::string note :
-       {"the limits of this machine could not be kept", "what was verified could not be kept"}) {
+       {"the limits of this machine could not be saved", "the results of verification could not be saved"}) {
     EXPECT_SAYS(r.err, note);
     EXPECT_EQ(r.err.find(note), r.err.rfind(note));
   }
@@ -205,7 +205,7 @@ TEST(BenchSequences, BadUsage) {
   EXPECT_SAYS(gimbal({"bench", "--sequences", "0"}).err, "--sequences must be from 1 to 1024, not 0");
   EXPECT_SAYS(gimbal({"bench", "--depth", ""}).err, "--depth names no number");
   EXPECT_SAYS(gimbal({"bench", "--depth", "64", "-p", "8"}).err,
-              "-p means nothing to --sequences and --depth");
+              "-p has no effect with --sequences and --depth");
   EXPECT_SAYS(gimbal({"bench", "--sequences", "2", "-n", "0"}).err, "leaves nothing to measure");
   EXPECT_SAYS(gimbal({"bench", "--depth", "64", "-n", "8", "--ctx", "70"}).err, "--ctx 70 is too small");
   EXPECT_SAYS(gimbal({"bench", "--kernels", "--depth", "64"}).err, "--depth means nothing to --kernels");

@@ -75,7 +75,7 @@ TEST(CliDrafts, ByTheFilesOwnLayers) {
             0);
   const Ran none = gimbal(run_with({"--draft", "mtp"}));
   EXPECT_EQ(none.code, 2);
-  EXPECT_SAYS(none.err, "no layers that guess");
+  EXPECT_SAYS(none.err, "no layers for multi-token prediction");
   // Verified, as at the first use of a model.
   const Ran first = gimbal({"run", file, "--tokens", "5,6,7", "-n", "9", "--draft", "mtp", "-t", "1"},
                            {.environment = {{"XDG_CACHE_HOME", temporary_path("mtp-first")}}});
@@ -149,12 +149,12 @@ int lost_while_drafting(const Args& args, const Args& where, const std::vector<s
                                                {"XDG_CACHE_HOME", temporary_path("drafts-lost")}}});
       EXPECT_EQ(r.code, 0) << told << r.err;
       EXPECT_EQ(r.out, plain.out) << told << ", " << draft;
-      lost += contains(r.err, "going on on cpu:0");
+      lost += contains(r.err, "continuing on cpu:0");
       a.push_back("--strict");
       const Ran strict = gimbal(a, {.environment = {{"GIMBAL_BACKEND_PATH", folder.path()},
                                                     {"GIMBAL_FAKE_metal", told},
                                                     {"XDG_CACHE_HOME", temporary_path("drafts-strict")}}});
-      EXPECT_EQ(strict.code, contains(r.err, "going on on cpu:0") ? 4 : 0) << told << draft << strict.err;
+      EXPECT_EQ(strict.code, contains(r.err, "continuing on cpu:0") ? 4 : 0) << told << draft << strict.err;
     }
   return lost;
 }

@@ -48,9 +48,9 @@ TEST(Embed, ReadsLinesAndJsonLines) {
   EXPECT_EQ(lines_of(gimbal({"embed", bert(), "--jsonl"}, {.input = "\"Once upon a time\""}))[0], lines[0]);
 
   const std::pair<const char*, const char*> wrong[] = {
-      {"{\"txt\": \"a\"}\n", "line 1"},      {"\"a\"\n\nnot JSON\n", "line 3"},
-      {"{\"tokens\": [-1]}", "no token id"}, {"{\"tokens\": []}", "no tokens"},
-      {"\n\n", "all lines are empty"},       {"{\"tokens\": [99999]}", "vocabulary"}};
+      {"{\"txt\": \"a\"}\n", "line 1"},         {"\"a\"\n\nnot JSON\n", "line 3"},
+      {"{\"tokens\": [-1]}", "not a token id"}, {"{\"tokens\": []}", "no tokens"},
+      {"\n\n", "all lines are empty"},          {"{\"tokens\": [99999]}", "vocabulary"}};
   for (const auto& [input, words] : wrong) {
     const Ran r = gimbal({"embed", bert(), "--jsonl"}, {.input = input});
     EXPECT_EQ(r.code, 2) << input << r.err;

@@ -154,7 +154,7 @@ TEST(Perplexity, RefusesWhatMakesNoSense) {
   std::string other = whole;
   other[32]++;  // the first token
   ASSERT_TRUE(write_file(none, other));
-  EXPECT_SAYS(run({"--against", none}).err, "was made of another text");
+  EXPECT_SAYS(run({"--against", none}).err, "was made from another text");
   // What is read is not written over, and a failure keeps what was there.
   EXPECT_EQ(run({"--against", saved, "--save-logits", saved}).code, 2);
   EXPECT_EQ(run({"--save-logits", c.file}).code, 2);

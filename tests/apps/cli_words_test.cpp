@@ -105,7 +105,7 @@ TEST(Words, WhatIsThereIsNotSaidToBeMissing) {
   const std::string link = temporary_path("dangling.gguf"), loop = temporary_path("loop.gguf");
   ASSERT_EQ(symlink("/no/such/file", link.c_str()), 0);
   ASSERT_EQ(symlink(loop.c_str(), loop.c_str()), 0);
-  EXPECT_SAYS(gimbal({"info", link}).err, "its link leads to no file");
+  EXPECT_SAYS(gimbal({"info", link}).err, "it is a broken link");
   EXPECT_SAYS(gimbal({"info", loop}).err, "symbolic links");
 }
 
@@ -129,7 +129,7 @@ TEST(Words, WhatMayNotBeReadIsNotSaidToBeMissing) {
   const Ran models = without_rights({"models"}, {{"GIMBAL_MODELS", folder + ":" + story_file("q8_0")}});
   EXPECT_EQ(models.code, 0) << models.err;
   EXPECT_SAYS(models.err, format("note: not looked into: '{}': Permission denied", folder));
-  EXPECT_SAYS(models.err, format("note: not looked into: '{}': it is no folder", story_file("q8_0")));
+  EXPECT_SAYS(models.err, format("note: not looked into: '{}': it is not a folder", story_file("q8_0")));
   // A cache that cannot be kept: the cause is the folder that could not be made.
   const Ran kept = without_rights({"run", "-p", "Once", "-n", "1"}, {{"HOME", folder}});
   EXPECT_EQ(kept.code, 0) << kept.err;

@@ -42,7 +42,7 @@ TEST_F(DeviceFailsTest, WhatIsNotCountedIsSaid) {
   const Ran stats = run("uncounted", {"--stats"});
   ASSERT_EQ(stats.code, 0) << stats.err;
   EXPECT_SAYS(stats.err, "not counted");
-  EXPECT_SAYS(stats.err, "device metal:0 does not count what it runs");
+  EXPECT_SAYS(stats.err, "device metal:0 does not count kernel runs");
   EXPECT_SAYS(stats.err, "? x toy.reference.attention");
   const Json j = json_of(run("uncounted", {"--json"}));
   ASSERT_EQ(j["not_counted"].size(), 1u);
@@ -71,10 +71,10 @@ TEST_F(DeviceFailsTest, LostInTheMiddleOfAText) {
     EXPECT_EQ(r.code, 0) << told << r.err;
     EXPECT_EQ(r.out, expected()) << told;
     EXPECT_SAYS(r.err, "metal:0 was lost after");
-    EXPECT_SAYS(r.err, "going on on cpu:0");
+    EXPECT_SAYS(r.err, "continuing on cpu:0");
     const Ran strict = run(told, {"--verify", "never", "--strict"});
     EXPECT_EQ(strict.code, 4) << told << strict.err;
-    EXPECT_FALSE(contains(strict.err, "going on"));
+    EXPECT_FALSE(contains(strict.err, "continuing"));
   }
 }
 
@@ -107,7 +107,7 @@ TEST_F(DeviceFailsTest, LostBetweenTwoTexts) {
     EXPECT_EQ(got.back(), lines.back()) << "of the CPU";
     EXPECT_SAYS(r.err, "metal:0 was lost after");
     EXPECT_SAYS(r.err, "of 40 texts");
-    EXPECT_SAYS(r.err, "going on on cpu:0");
+    EXPECT_SAYS(r.err, "continuing on cpu:0");
     Args strict = metal;
     strict.push_back("--strict");
     EXPECT_EQ(embed(told, strict).code, 4) << told;

@@ -87,7 +87,7 @@ TEST_F(DoubtfulDevice, VerifyFailsWhereAModelIsWrong) {
   EXPECT_SAYS(layers.out, "first layers against cpu:0: the first ");
   const Ran batches = run("wrong=mat_mul,in-models,from-rows=9", model);
   EXPECT_EQ(batches.code, 1) << batches.out << batches.err;
-  EXPECT_SAYS(batches.out, "tokens one by one are not what they are in a batch");
+  EXPECT_SAYS(batches.out, "tokens one by one differ from one batch");
   EXPECT_EQ(json_of(run("wrong=mat_mul,in-models,from-rows=12", with(model, {"--json"})))["failed"], 1);
 }
 
@@ -110,8 +110,8 @@ TEST_F(DoubtfulDevice, TheFirstLayersAreComparedWithTheCpu) {
 
 // Eight tokens, as many as the first layers are compared with, come out right; a longer batch does not.
 TEST_F(DoubtfulDevice, APromptIsComparedWithItsPieces) {
-  for (const auto& [from_rows, says] : {std::pair("12", "a prompt in two batches is not what it is in one"),
-                                        {"9", "tokens one by one are not what they are in a batch"}}) {
+  for (const auto& [from_rows, says] : {std::pair("12", "a prompt in two batches differs from one batch"),
+                                        {"9", "tokens one by one differ from one batch"}}) {
     const std::string told = format("wrong=mat_mul,in-models,from-rows={}", from_rows);
     const Ran r = text(told);
     EXPECT_EQ(r.code, 0) << r.err;

@@ -28,7 +28,7 @@ TEST(NextSteps, WithoutAModelTheOneInside) {
 TEST(NextSteps, WithAModelItsName) {
   const std::string next = next_of({"a model's file"});
   EXPECT_SAYS(next, "  gimbal run 'a model'\\''s file'");
-  EXPECT_SAYS(next, "of the models found here (1), one that fits");
+  EXPECT_SAYS(next, "a model that fits (of 1 found here)");
 }
 
 TEST(NextSteps, InJsonToo) {

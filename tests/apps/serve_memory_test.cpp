@@ -173,7 +173,7 @@ TEST(ServeMemory, WhatAModelPlannedAndDidNotUseIsNotFreeForTheNext) {
     EXPECT_EQ(refused.status, 503);
     EXPECT_SAYS(refused.body, "not enough memory");
     EXPECT_SAYS(s.log(), "stories260K-q8_0 cannot be loaded: not enough memory on cpu:0: ");
-    EXPECT_SAYS(s.log(), "that other models have planned and not used yet");
+    EXPECT_SAYS(s.log(), "reserved by other models");
     EXPECT_EQ(s.ask(0).status, 200);
   }
   // A worker does not stand in the way of the one that replaces it.

@@ -81,7 +81,7 @@ TEST(Serve, AHangUpEndsNothing) {
   for (int i = 0; i < 6000 && contents_of(log).find("SIGHUP: there is no certificate") == std::string::npos;
        i++)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_SAYS(contents_of(log), "SIGHUP: there is no certificate to read again");
+  EXPECT_SAYS(contents_of(log), "SIGHUP: there is no certificate to reload");
   EXPECT_EQ(c.answer().status, 200);
   EXPECT_EQ(s.ask(get("/health/ready")).status, 200);
   EXPECT_EQ(s.end(SIGTERM), 0);

@@ -60,7 +60,7 @@ TEST(ServeTls, ACertificateIsRenewedWhileItServes) {
 
   use("other-cert.pem", "other-key.pem");
   EXPECT_TRUE(answered(s, tls_file("cert.pem"))) << "nobody said that the files are new";
-  hang_up(s, log, "connections get the certificate that is in the file now");
+  hang_up(s, log, "the certificate was reloaded");
   EXPECT_TRUE(answered(s, tls_file("other-cert.pem")));
   EXPECT_FALSE(answered(s, tls_file("cert.pem")));
 

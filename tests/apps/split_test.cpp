@@ -35,7 +35,7 @@ TEST(Split, PlanAndExplainSayWhichLayersAreWhere) {
   EXPECT_EQ(j["devices"][0]["hand_over"].get<int>(), 2 * 64 * 4 * j["batch"].get<int>());
   const std::string text = gimbal({"plan", "--split", "cpu=2,cpu=rest"}).out;
   EXPECT_SAYS(text, "the embedding and layers 0 to 1 on cpu:0 (asked for by --split)");
-  EXPECT_SAYS(text, "of it hand-over");
+  EXPECT_SAYS(text, "of which transfers");
   const std::string why = gimbal({"explain", "--split", "cpu=2,cpu=rest"}).out;
   EXPECT_SAYS(why, "layers 2 to 4 and the output head, after 256 B per token through the host");
   size_t ops = 0, whole = 0;

@@ -57,7 +57,7 @@ TEST_F(Failing, EveryCallGivesTheBackendsWords) {
   char bytes[64] = {};
   failed(d->write(*b, 0, bytes, 64), Code::DeviceLost, "write failed");
   failed(d->read(*b, 0, bytes, 64), Code::DeviceLost, "read failed");
-  failed(d->pack(*b, {}, bytes, 0, 16), Code::Unsupported, "laying out weights");
+  failed(d->pack(*b, {}, bytes, 0, 16), Code::Unsupported, "packing weights");
   failed(d->submit(*e, nullptr, 0, {1, 1}), Code::Failed, "computing failed");
   failed(d->wait(), Code::DeviceLost, "computing failed");
   failed(d->measure(), Code::OutOfMemory, "measuring");
@@ -143,7 +143,7 @@ TEST_F(Failing, MemoryOfTheHost) {
   table.adopt = [](gimbal_device*, const void*, size_t, gimbal_buffer**) { return GIMBAL_INVALID; };
   d = open();
   EXPECT_TRUE(d->can_adopt());
-  failed(d->adopt(bytes), Code::Failed, "could not take memory of the host's");
+  failed(d->adopt(bytes), Code::Failed, "could not import host memory");
   table.struct_size = uint32_t(offsetof(gimbal_backend, adopt));
   EXPECT_FALSE(open()->can_adopt());
 }

@@ -103,7 +103,7 @@ TEST_F(Fit, AnOlderRowOfAttentionRefusesWhatCameLater) {
   op.param.f[1] = 0, op.param.f[2] = 8;
   EXPECT_NE(words().find("f[2] of attention"), std::string::npos) << words();
   op.param.f[2] = 0, op.inputs = 7;
-  EXPECT_NE(words(), "fits") << "what rows see";
+  EXPECT_NE(words(), "fits") << "the visible ranges";
   row.in[6] = i32;
   EXPECT_EQ(words(), "fits");
   op.inputs = 8;
@@ -117,21 +117,21 @@ TEST_F(Fit, AnOlderRowOfAttentionRefusesWhatCameLater) {
 
 TEST_F(Fit, LayoutsAndLimits) {
   v[0].layout = GIMBAL_DENSE;
-  EXPECT_EQ(why(), "takes input 1 packed only, and this is dense");
+  EXPECT_EQ(why(), "takes input 1 packed only, but this is dense");
   SetUp(), row.in[0].layout = GIMBAL_DENSE;
-  EXPECT_EQ(why(), "takes input 1 dense only, and this is packed");
+  EXPECT_EQ(why(), "takes input 1 dense only, but this is packed");
   SetUp(), v[2].layout = GIMBAL_CACHE;
-  EXPECT_EQ(why(), "gives its output dense only, and this is cache");
+  EXPECT_EQ(why(), "gives its output dense only, but this is cache");
   SetUp(), v[0].dim[0] = 96;
-  EXPECT_EQ(why(), "needs columns to be a multiple of 64, and this has 96");
+  EXPECT_EQ(why(), "needs columns to be a multiple of 64, but this op has 96");
   SetUp(), v[2].dim[1] = 17;
-  EXPECT_EQ(why(), "needs rows to be 16 or less, and this has 17");
+  EXPECT_EQ(why(), "needs rows to be 16 or less, but this op has 17");
   limits[1].max = 17;
   EXPECT_EQ(why(), "fits");
   limits[1].min = 17;
   EXPECT_EQ(why(), "fits");
   limits[1].min = 18;
-  EXPECT_EQ(why(), "needs rows to be 18 or more, and this has 17");
+  EXPECT_EQ(why(), "needs rows to be 18 or more, but this op has 17");
 }
 
 TEST_F(Fit, EveryKindOfLimit) {
@@ -141,13 +141,13 @@ TEST_F(Fit, EveryKindOfLimit) {
   };
   op.param.i[3] = 7, row.params = GIMBAL_PARAM_I(3);
   for (const Case& c :
-       {Case{{"n", GIMBAL_DIM, 0, 1, 0, 0, 31}, "needs n to be 31 or less, and this has 32"},
-        {{"n", GIMBAL_RANK, GIMBAL_EVERY_VALUE, 0, 0, 0, 1}, "needs n to be 1 or less, and this has 2"},
+       {Case{{"n", GIMBAL_DIM, 0, 1, 0, 0, 31}, "needs n to be 31 or less, but this op has 32"},
+        {{"n", GIMBAL_RANK, GIMBAL_EVERY_VALUE, 0, 0, 0, 1}, "needs n to be 1 or less, but this op has 2"},
         {{"n", GIMBAL_LARGEST_DIM, GIMBAL_EVERY_VALUE, 0, 0, 0, 127},
-         "needs n to be 127 or less, and this has 128"},
-        {{"n", GIMBAL_ROW_VALUES, 1, 0, 0, 129, 1000}, "needs n to be 129 or more, and this has 128"},
-        {{"n", GIMBAL_BYTES, GIMBAL_OUTPUT, 0, 0, 1, 9}, "needs n to be 1 or more, and this has 0"},
-        {{"n", GIMBAL_PARAM, 0, 3, 0, 0, 6}, "needs n to be 6 or less, and this has 7"},
+         "needs n to be 127 or less, but this op has 128"},
+        {{"n", GIMBAL_ROW_VALUES, 1, 0, 0, 129, 1000}, "needs n to be 129 or more, but this op has 128"},
+        {{"n", GIMBAL_BYTES, GIMBAL_OUTPUT, 0, 0, 1, 9}, "needs n to be 1 or more, but this op has 0"},
+        {{"n", GIMBAL_PARAM, 0, 3, 0, 0, 6}, "needs n to be 6 or less, but this op has 7"},
         {{"n", GIMBAL_PARAM, 0, 16, 0, 0, 6}, "has a limit that this version does not know"},
         {{"n", 99, 0, 0, 0, 0, 6}, "has a limit that this version does not know"},
         {{"n", GIMBAL_DIM, 77, 0, 0, 0, 6}, "has a limit that this version does not know"},
@@ -173,7 +173,7 @@ TEST_F(Fit, WhatIsOptionalMustBeClaimed) {
   SetUp(), op.outputs = 2, op.out[1] = 2;
   EXPECT_EQ(why(), "does not know an output 2");
   SetUp(), v[1].layout = GIMBAL_STRIDED;
-  EXPECT_EQ(why(), "takes input 2 dense only, and this is strided");
+  EXPECT_EQ(why(), "takes input 2 dense only, but this is strided");
   row.in[1].strided = 1;
   EXPECT_EQ(why(), "fits");
 }
@@ -259,7 +259,7 @@ TEST(EveryRow, RefusesWhatItDoesNotClaim) {
 
 TEST_F(Fit, FastRowsOnlyWhenAllowed) {
   row.numerics = GIMBAL_FAST;
-  EXPECT_NE(why().find("exact results were asked for"), std::string::npos) << why();
+  EXPECT_NE(why().find("exact results were requested"), std::string::npos) << why();
   EXPECT_EQ(why(true), "fits");
 }
 

@@ -96,7 +96,7 @@ TEST(Library, EveryBrokenContractHasItsReason) {
       {"bytes=0", "v1", reason::kAbiMismatch, {"0 bytes"}},
       {"other-op=rope", "v1", reason::kAbiMismatch, {"op 4", "'rope'"}},
       {"other-format=a8_32", "v1", reason::kAbiMismatch, {"format 36", "'a8_32'"}},
-      {"no-meanings", "v1", reason::kBrokenPlugin, {"does not tell"}},
+      {"no-meanings", "v1", reason::kBrokenPlugin, {"but no names for them"}},
       {"null-plugin", "v1", reason::kBrokenPlugin, {"no description"}},
       {"no-backend", "v1", reason::kBrokenPlugin, {"no backend"}},
       {"null-table", "v1", reason::kBrokenPlugin, {"no table"}},
@@ -208,8 +208,8 @@ TEST_F(NoLibrary, EmptyOrText) {
 TEST_F(NoLibrary, CutOffAnywhere) {
   for (size_t n = 1; n < 64; n++) refused(good.substr(0, n));
   for (size_t n = 64; n < good.size(); n += good.size() / 50)
-    mentions(refused(good.substr(0, n)), {"cut off"});
-  mentions(refused(good.substr(0, good.size() - 1)), {"cut off", std::to_string(good.size()).c_str()});
+    mentions(refused(good.substr(0, n)), {"is truncated"});
+  mentions(refused(good.substr(0, good.size() - 1)), {"is truncated", std::to_string(good.size()).c_str()});
 }
 
 TEST_F(NoLibrary, ForAnotherMachine) {
@@ -233,7 +233,7 @@ TEST_F(NoLibrary, HeadersThatPointNowhere) {
   refused(with<uint16_t>(54, 32));            // e_phentsize
   refused(with<uint16_t>(56, 0xffff));        // e_phnum
   refused(with<uint16_t>(58, 1));             // e_shentsize
-  mentions(refused(with<uint16_t>(56, 0)), {"nothing to load"});
+  mentions(refused(with<uint16_t>(56, 0)), {"no segment to load"});
   uint64_t parts;
   memcpy(&parts, &good[32], 8);
   while (good[parts] != 1) parts += 56;        // the first that is to be loaded

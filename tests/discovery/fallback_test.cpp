@@ -116,7 +116,7 @@ TEST(Fallback, AHangIsRememberedHereAndByTheNextProgram) {
   EXPECT_EQ(id(first.open(wish("auto"))), "cpu:0");
   d = m.registry().open(wish("auto"));
   EXPECT_EQ(id(d), "cpu:0");
-  says(d->reason(), {"gave no answer", "a moment ago", "not asked again"});
+  says(d->reason(), {"did not answer the query", "a moment ago", "not queried again"});
   // Until all are asked anew, or the plugin is another one.
   EXPECT_TRUE(of(m.registry().discover(), "cuda").available);
   EXPECT_EQ(id(m.registry().open(wish("auto"))), "cuda:0");

@@ -124,7 +124,7 @@ TEST(Probe, AHangEndsAtTheLimit) {
   const BackendReport r = ask(task("cuda", folder.put("cuda", "hang")), hasty);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 40s) << "ended long after its limit";
   EXPECT_EQ(r.reason, "probe-timeout");
-  says(r.message, {"gave no answer"});
+  says(r.message, {"did not answer the query"});
   EXPECT_FALSE(r.remedy.empty());
   // Deaf to all but SIGKILL, and with its pipe closed.
   const BackendReport deaf = ask(task("x",
@@ -217,7 +217,7 @@ TEST(Probe, GarbageInThePipe) {
         std::string("gimbal-report-2\n") + std::string(8, '\0')}) {
     const BackendReport r = ask(task("x", [&] { pipe.write(garbage); }));
     EXPECT_EQ(r.reason, "broken-plugin") << garbage.substr(0, 30);
-    says(r.message, {"makes no sense"});
+    says(r.message, {"is malformed"});
   }
   // A half, and then silence or the end.
   const BackendReport half = ask(task("x", [&] {

@@ -173,20 +173,20 @@ TEST_F(PackedTest, InTheCacheFolder) {
   ASSERT_TRUE(write_file(packed_, "a letter to somebody"));
   const auto loaded = load();
   EXPECT_TRUE(is_packed(loaded));
-  EXPECT_SAYS(told_, "no file of packed weights");
+  EXPECT_SAYS(told_, "not a file of packed weights");
 }
 
 TEST_F(PackedTest, OfAnotherStateOfTheModel) {
   pack();
   const auto time = fs::last_write_time(model_);
   fs::last_write_time(model_, time + std::chrono::seconds(1));
-  refused("was written to since");
+  refused("was modified since");
   fs::last_write_time(model_, time);
   EXPECT_TRUE(is_packed(load())) << told_;
   std::string bytes = *read_file(model_);
   ASSERT_TRUE(write_file(model_, bytes + std::string(64, '\0')));
   fs::last_write_time(model_, time);
-  refused(format("of {} bytes, which has {} now", bytes.size(), bytes.size() + 64));
+  refused(format("of {} bytes, which now has {}", bytes.size(), bytes.size() + 64));
   // Somebody gave other weights the old size and time: the first rows of the weights are compared.
   bytes[bytes.size() - 64] = char(bytes[bytes.size() - 64] ^ 1);
   auto file = open_gguf(model_);
@@ -197,7 +197,7 @@ TEST_F(PackedTest, OfAnotherStateOfTheModel) {
   const std::string old = *read_file(packed_);
   const FileIdentity now = open_gguf(model_)->reader().identity();
   ASSERT_TRUE(write_file(packed_, with_head(old, [&](PackedHead& h) { h.source = now; })));
-  refused("as cpu:0 lays it out now");
+  refused("than cpu:0 uses now");
 }
 
 TEST_F(PackedTest, DamageOfTheHeaderIsFoundBytewise) {
@@ -222,12 +222,12 @@ TEST_F(PackedTest, DamageOfTheHeaderIsFoundBytewise) {
       {[](PackedHead& h) { h.version = 2; },
        "it has version 2 of the format, and this program reads version 1"},
       {[](PackedHead& h) { h.weights++; }, "table is damaged"},
-      {[](PackedHead& h) { h.weights = UINT32_MAX; }, "table is not whole"},
-      {[](PackedHead& h) { h.bytes++; }, "it is not whole"},
+      {[](PackedHead& h) { h.weights = UINT32_MAX; }, "table is incomplete"},
+      {[](PackedHead& h) { h.bytes++; }, "it is incomplete"},
       {[](PackedHead& h) { std::strcpy(h.layout, "cuda"); }, "it has the layout of cuda, not of cpu"},
-      {[](PackedHead& h) { h.source.bytes--; }, "model's file of"},
-      {[](PackedHead& h) { h.source.headers ^= 1; }, "header of the model's file is another"},
-      {[](PackedHead& h) { h.source.modified--; }, "was written to since"},
+      {[](PackedHead& h) { h.source.bytes--; }, "model file of"},
+      {[](PackedHead& h) { h.source.headers ^= 1; }, "model file has another header"},
+      {[](PackedHead& h) { h.source.modified--; }, "was modified since"},
       {[](PackedHead& h) { h.table ^= 1; }, "table is damaged"}};
   for (const auto& [change, why] : changes) {
     ASSERT_TRUE(write_file(packed_, with_head(good, change)));
@@ -254,14 +254,14 @@ TEST_F(PackedTest, CutShortOrNotThatFile) {
   for (size_t n : {size_t(0), size_t(1), size_t(15), size_t(16), sizeof(PackedHead) - 1, sizeof(PackedHead),
                    sizeof(PackedHead) + 33, size_t(kPackedPage), good.size() / 2, good.size() - 1}) {
     ASSERT_TRUE(write_file(packed_, good.substr(0, n)));
-    refused(n < 16                   ? "no file of packed weights"
+    refused(n < 16                   ? "not a file of packed weights"
             : n < sizeof(PackedHead) ? "within its header"
-                                     : "not whole");
+                                     : "it is incomplete");
   }
   ASSERT_TRUE(write_file(packed_, good + "x"));
-  refused("not whole");
+  refused("it is incomplete");
   ASSERT_TRUE(write_file(packed_, *read_file(model_)));
-  refused("no file of packed weights");
+  refused("not a file of packed weights");
   fs::remove(packed_);
   fs::create_directory(packed_);
   refused("is a folder");
@@ -274,7 +274,7 @@ TEST_F(PackedTest, DamagedWeightsAreFoundAtTheFirstUse) {
     std::string bad = good;
     bad[at] = char(bad[at] ^ 4);
     ASSERT_TRUE(write_file(packed_, bad));
-    refused("are not those that were written");
+    refused("differ from those written");
   }
   // What was found whole is not read again: its inode, size and times say that it is the same.
   ASSERT_TRUE(write_file(packed_, good));
@@ -288,7 +288,7 @@ TEST_F(PackedTest, DamagedWeightsAreFoundAtTheFirstUse) {
 TEST_F(PackedTest, AFileThatOthersMayWriteToIsNotBelieved) {
   pack();
   ASSERT_EQ(chmod(packed_.c_str(), 0666), 0);
-  refused("others than you may write to it");
+  refused("other users may write to it");
   ASSERT_EQ(chmod(packed_.c_str(), 0644), 0);
   EXPECT_TRUE(is_packed(load())) << told_;
 }
@@ -302,9 +302,9 @@ TEST_F(PackedTest, AFileThatChangesWhileItIsUsed) {
     std::function<void()> apply;
   };
   for (const Change& change :
-       {Change{"lost bytes", [&] { fs::resize_file(packed_, 0); }},
-        Change{"lost bytes", [&] { fs::resize_file(packed_, kPackedPage + 64); }},
-        Change{"written to while it was in use",
+       {Change{"truncated or unreadable", [&] { fs::resize_file(packed_, 0); }},
+        Change{"truncated or unreadable", [&] { fs::resize_file(packed_, kPackedPage + 64); }},
+        Change{"modified while in use",
                [&] { fs::last_write_time(packed_, fs::last_write_time(packed_) + std::chrono::seconds(1)); }},
         Change{"has", [&] { fs::resize_file(packed_, good.size() + 1); }}}) {
     ASSERT_TRUE(write_file(packed_, good));
@@ -387,16 +387,16 @@ TEST_F(PackedTest, UnderStrictWhatWasAskedForMustBeUsable) {
   const auto time = fs::last_write_time(model_);
   fs::last_write_time(model_, time + std::chrono::seconds(1));
   EXPECT_FALSE(load());
-  EXPECT_SAYS(failed_.message, "was written to since");
+  EXPECT_SAYS(failed_.message, "was modified since");
   options_.packed = Packed::Auto;
-  refused("was written to since");
+  refused("was modified since");
   fs::last_write_time(model_, time);
   std::string bad = *read_file(packed_);
   bad[bad.size() - 70] ^= 1;
   ASSERT_TRUE(write_file(packed_, bad));
   options_.packed = Packed::On;
   EXPECT_FALSE(load());
-  EXPECT_SAYS(failed_.message, "are not those that were written");
+  EXPECT_SAYS(failed_.message, "differ from those written");
 }
 
 TEST_F(PackedTest, AdaptersAreNoPartOfThem) {
@@ -407,7 +407,7 @@ TEST_F(PackedTest, AdaptersAreNoPartOfThem) {
   const auto loaded = load(how);
   ASSERT_TRUE(loaded) << failed_.message;
   EXPECT_FALSE(is_packed(loaded));
-  EXPECT_SAYS(told_, "adapters are no part of packed weights");
+  EXPECT_SAYS(told_, "packed weights cannot include adapters");
   EXPECT_FALSE(pack_weights(*loaded, false));
 }
 
@@ -428,13 +428,13 @@ TEST_F(PackedTest, LayersOnADeviceThatHasMemoryOfItsOwn) {
   ASSERT_EQ(stages.size(), 2u);
   EXPECT_TRUE(stages[0].packed);
   EXPECT_FALSE(stages[1].packed);
-  EXPECT_SAYS(told_, "metal:0 cannot compute with memory of the host's");
+  EXPECT_SAYS(told_, "metal:0 cannot compute from host memory");
   const auto packed = logits(loaded);
   options_.packed = Packed::Off;
   EXPECT_EQ(test::bits_differ(packed, logits(load())), "");
   options_.packed = Packed::Auto, options_.gpu_layers.reset();
   ASSERT_TRUE(load());
-  EXPECT_SAYS(told_, "metal:0 cannot compute with memory of the host's");
+  EXPECT_SAYS(told_, "metal:0 cannot compute from host memory");
 }
 
 TEST_F(PackedTest, SeveralProcessesNeedThemOnce) {
@@ -481,7 +481,7 @@ TEST_F(PackedTest, TheCommand) {
   fs::last_write_time(model_, fs::last_write_time(model_) + std::chrono::seconds(1));
   const auto stale = test::gimbal(stats);
   EXPECT_EQ(stale.code, 0);
-  EXPECT_SAYS(stale.err, "was written to since");
+  EXPECT_SAYS(stale.err, "was modified since");
   EXPECT_SAYS(stale.err, "gimbal pack");
   stats.insert(stats.end(), {"--packed", "on", "--strict"});
   EXPECT_EQ(test::gimbal(stats).code, 4);

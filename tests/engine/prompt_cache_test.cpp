@@ -169,7 +169,7 @@ TEST_F(PromptCache, OfSomethingElseOrDamagedIsSaidAndNotUsed) {
     EXPECT_SAYS(why(model), "damaged");
   }
   ASSERT_TRUE(write_file(path_, "a letter to somebody, which is long enough to be looked at"));
-  EXPECT_SAYS(why(model), "no prompt cache");
+  EXPECT_SAYS(why(model), "not a prompt cache");
   std::filesystem::remove(path_);
   EXPECT_EQ(why(model), "");
 }

@@ -111,7 +111,7 @@ TEST_F(ReloadBackendTest, WhatIsNoGoodIsRefusedAndNothingChanges) {
   for (const Case& c :
        {Case{"metal_c", "wrong=rope", "v2", reason::kVerificationFailed, "toy.reference.rope of metal:0"},
         {"metal_d", "crash", "v2", reason::kProbeCrashed, "SIGSEGV"},
-        {"metal_e", "hang", "v2", reason::kProbeTimeout, "no answer"},
+        {"metal_e", "hang", "v2", reason::kProbeTimeout, "did not answer"},
         {"metal_f", "abi=3", "v2", reason::kAbiMismatch, "version 3"},
         {"metal_g", "open-fails,says=no card/plug it in", "v2", reason::kOpenFailed, "no card"},
         {"metal_h", "", "foreign", reason::kSymbolMissing, "gimbal_plugin_entry"}}) {
@@ -120,7 +120,7 @@ TEST_F(ReloadBackendTest, WhatIsNoGoodIsRefusedAndNothingChanges) {
     ASSERT_FALSE(r) << c.name;
     EXPECT_STREQ(r.error().reason, c.reason) << r.error().message;
     EXPECT_SAYS(r.error().message, c.word);
-    EXPECT_SAYS(r.error().message, format("'{}' is not taken, and nothing is replaced", plugin));
+    EXPECT_SAYS(r.error().message, format("'{}' was rejected, and nothing is replaced", plugin));
     EXPECT_FALSE(test::loaded(c.name)) << "it is gone again";
   }
   EXPECT_EQ(version(load()), "fake, version 1");

@@ -69,7 +69,7 @@ class Permission(Case):
         for place in ("http://169.254.1.1:1", "http://[fe80::1]", "http://2851995905:1", "http://[::ffff:169.254.1.1]:1", "http://[64:ff9b::a9fe:101]"):
             self.hub.leads_to = place
             _, err = self.pull_one(code=1)
-            self.assertIn("a redirection leads to http://", err)
+            self.assertIn("redirected to http://", err)
         # A public name, which a proxy asks for: what it leads to is judged by its name alone.
         proxy = Proxy(lambda host: self.hub.url if host == "models.example" else self.files.url)
         self.addCleanup(proxy.stop)
@@ -77,7 +77,7 @@ class Permission(Case):
         for place in ("http://127.0.0.1:1", "http://localhost:1", "http://10.0.0.1", "http://192.168.1.1"):
             self.hub.leads_to = place
             _, err = self.pull_one(code=1, environment=environment)
-            self.assertIn("a redirection leads to " + place, err)
+            self.assertIn("redirected to " + place, err)
         self.assertEqual(self.files.requests, [])
         self.hub.leads_to = "http://files.example"
         self.pull_one(environment=environment)
@@ -113,7 +113,7 @@ class Permission(Case):
         hub.store = self.files
         before = len(self.files.requests)
         _, err = self.pull_one(code=1, environment=trusted)
-        self.assertIn(f"leads from https to {self.files.url}", err)
+        self.assertIn(f"redirects from https to {self.files.url}", err)
         self.assertEqual(len(self.files.requests), before)
 
     def test_without_libcurl(self):
@@ -159,7 +159,7 @@ class Addresses(Case):
         self.assertEqual(process.returncode, 130)
         other = LARGE[:-1] + b"!"
         self.files.files["models/plain.gguf"], self.files.slow = other, 0
-        self.assertIn("may be of another file", self.gimbal("pull", url)[1])
+        self.assertIn("may belong to another file", self.gimbal("pull", url)[1])
         self.assertWhole(path, other)
 
     def test_names_that_are_none(self):

@@ -38,7 +38,7 @@ class Choosing(Case):
         self.assertIn("2 models that are meant", err)
         self.assertIn("/b-Q4_K_M.gguf\n", self.gimbal("pull", "hf.co/Org/Two/b-Q4_K_M.gguf", "--quiet")[0])
         self.hub.add("Org/None-Here", {"model.safetensors": b"x"})
-        self.assertIn("has no model in GGUF", self.gimbal("pull", "hf.co/Org/None-Here", code=1)[1])
+        self.assertIn("has no GGUF model", self.gimbal("pull", "hf.co/Org/None-Here", code=1)[1])
 
     def test_split_models_come_whole(self):
         metadata, tensors = gguf_file.read_metadata(STORY), gguf_file.read_tensors(STORY)

@@ -60,9 +60,10 @@ TEST(GgufErrors, CountsBeyondTheFile) {
   writer.u32("k", 1);
   for (uint64_t count : {uint64_t(2), uint64_t(1) << 40, UINT64_MAX}) {
     writer.tensor_count = count;
-    expect_error(writer.build(), 8,
-                 "number of tensors: expected at most 0, what the rest of the file can hold, found " +
-                     std::to_string(count));
+    expect_error(
+        writer.build(), 8,
+        "number of tensors: expected at most 0, the most that the rest of the file can hold, found " +
+            std::to_string(count));
   }
   writer.tensor_count = 0;
   writer.entry_count = UINT64_MAX;
@@ -87,7 +88,7 @@ TEST(GgufErrors, Keys) {
     expect_error(GgufWriter().u32(bad, 1).build(), kFirstKey + 8,
                  "key of metadata entry 1 of 1: expected valid UTF-8, found '");
   expect_error(GgufWriter().u32("a.key", 1).u32("b", 1).u32("a.key", 2).build(), kFirstKey + 21 + 17,
-               "key of metadata entry 'a.key': expected a key that is not there yet, found it a second time");
+               "key of metadata entry 'a.key': expected a new key, found a duplicate");
   std::string file = GgufWriter().u32("a.key", 1).build();
   file.resize(kFirstKey + 8 + 3);  // in the middle of the key; 14 bytes are the least for an entry
   expect_error(file, 16, "number of metadata entries: expected at most 0");
@@ -133,7 +134,7 @@ TEST(GgufErrors, Arrays) {
   for (const auto& w : wrong)
     expect_error(GgufWriter().raw("k", kArray, le(w.type) + le(w.count) + padding).build(), value + 4,
                  "number of elements of metadata entry 'k': expected at most " + std::to_string(w.most) +
-                     ", what the rest of the file can hold, found " + std::to_string(w.count));
+                     ", the most that the rest of the file can hold, found " + std::to_string(w.count));
   expect_error(GgufWriter().array<uint8_t>("k", kBool, {0, 1, 255}).build(), value + 12 + 2,
                "bool of metadata entry 'k': expected 0 or 1, found 255");
   const std::string two =
@@ -169,7 +170,7 @@ TEST(GgufErrors, TensorNames) {
   expect_error(GgufWriter().tensor("t\xff", {1}, 0, data).build(), 32,
                "name of tensor 1 of 1: expected valid UTF-8, found 't\\xff'");
   expect_error(GgufWriter().tensor("t", {16}, 0, data).tensor("t", {16}, 0, data).build(), 24 + 33,
-               "name of tensor 't': expected a tensor that is not there yet, found it a second time");
+               "name of tensor 't': expected a new tensor, found a duplicate");
 }
 
 TEST(GgufErrors, Dimensions) {

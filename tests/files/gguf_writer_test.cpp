@@ -108,7 +108,7 @@ TEST(GgufWriter, RefusesWhatNoReaderWouldTake) {
     EXPECT_TRUE(bytes.empty()) << "nothing is passed to the sink";
   };
   refused(GgufWriter().u32("", 1), "key");
-  refused(GgufWriter().u32("k", 1).u32("k", 2), "'k' comes twice");
+  refused(GgufWriter().u32("k", 1).u32("k", 2), "duplicate key 'k'");
   refused(GgufWriter().u32("general.alignment", 24), "power of two");
   GgufWriter w;
   w.tensor("t", DType::Q8_0, odd);
@@ -118,7 +118,7 @@ TEST(GgufWriter, RefusesWhatNoReaderWouldTake) {
   refused(w, "dimensions");
   w = {};
   w.tensor("t", DType::F32, row), w.tensor("t", DType::F32, row);
-  refused(w, "two tensors 't'");
+  refused(w, "duplicate tensor 't'");
   w = {};
   w.tensor("t\xff", DType::F32, row);
   refused(w, "UTF-8");

@@ -114,7 +114,7 @@ TEST(Lora, WhatIsNoAdapterOfTheModelIsRefused) {
     return w;
   };
   refused(GgufWriter().string("general.architecture", "llama"), Code::Usage,
-          {"general.type", "no LoRA adapter"});
+          {"general.type", "not a LoRA adapter"});
   refused(adapter("qwen2", "blk.0.attn_q.weight.lora_a"), Code::Usage, {"'qwen2'", "'llama'"});
   refused(adapter("llama", "blk.0.attn_q.weight"), Code::Unsupported, {"lora_a", "blk.0.attn_q.weight"});
   refused(adapter("llama", "blk.77.attn_q.weight.lora_a"), Code::Malformed,

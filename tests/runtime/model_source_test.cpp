@@ -68,7 +68,7 @@ TEST_F(Sources, APlanIsLoadedFromItsOwnFileOnly) {
   const auto no = Model::load(*plan, other);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::Failed);
-  EXPECT_NE(no.error().message.find("the plan to load was made of"), std::string::npos) << no.error().message;
+  EXPECT_NE(no.error().message.find("the plan was made from"), std::string::npos) << no.error().message;
   EXPECT_TRUE(Model::load(*plan, file_));
 }
 

@@ -293,8 +293,8 @@ TEST(Generation, WhatIsWrongIsSaidBeforeItWaits) {
     const char *says, *field, *reason;
   };
   for (const Case& c : {
-           Case{[](auto& r) { r.prompt.clear(); }, "the prompt is empty", "", ""},
-           {[](auto& r) { r.prompt.resize(65); }, "65 tokens; the context has room for 64", "context",
+           Case{[](auto& r) { r.prompt.clear(); }, "empty prompt", "", ""},
+           {[](auto& r) { r.prompt.resize(65); }, "65 tokens, but the context has room for 64", "context",
             "context-full"},
            {[](auto& r) { r.prompt[0] = 512; }, "token 512 is not in the model's vocabulary", "", ""},
            {[](auto& r) { r.written = {-1}; }, "token -1 is not in the model's vocabulary", "", ""},

@@ -64,7 +64,7 @@ TEST(Hive, IsToldThatTheWorkerIsReadyAndThenThatItLives) {
   }
   const auto log = worker.log(1);
   ASSERT_EQ(log.size(), 1u);
-  EXPECT_EQ(log[0], "the hive at " + hive.url() + " hears this worker, w-1");
+  EXPECT_EQ(log[0], "the hive at " + hive.url() + " has accepted this worker, w-1");
 }
 
 TEST(Hive, MayLieBelowAPath) {
@@ -85,12 +85,12 @@ TEST(Hive, MayKnowHeartbeatsAlone) {
 TEST(Hive, IsWaitedForWhereItIsAway) {
   const uint16_t port = FakeHive().port();
   Telling worker("http://127.0.0.1:" + std::to_string(port));
-  EXPECT_TRUE(contains(worker.log(1)[0], "does not hear this worker")) << worker.log(1)[0];
+  EXPECT_TRUE(contains(worker.log(1)[0], "contact with the hive")) << worker.log(1)[0];
   FakeHive hive(FakeHive::Answers, port);
   EXPECT_EQ(hive.wait_for(2, "/v1/heartbeat")[0].path, "/v1/workers/ready");
   const auto log = worker.log(2);
   ASSERT_EQ(log.size(), 2u) << "each is said once";
-  EXPECT_TRUE(contains(log[1], "hears this worker, w-1"));
+  EXPECT_TRUE(contains(log[1], "has accepted this worker, w-1"));
 }
 
 // Each of them is tried again and again, said once, and heard by as soon as it comes to its senses; then it
@@ -109,11 +109,11 @@ TEST(Hive, ThatIsOutOfOrderIsTriedAgainAndSaidOnce) {
     const size_t ready = 1;
     hive.wait_for(ready + 4, "/v1/workers/ready");
     EXPECT_EQ(worker.log(2).size(), 2u);
-    EXPECT_TRUE(contains(worker.log(2)[1], "does not hear this worker"));
+    EXPECT_TRUE(contains(worker.log(2)[1], "contact with the hive"));
     hive.way = FakeHive::Answers;
     const auto log = worker.log(3);
     ASSERT_EQ(log.size(), 3u);
-    EXPECT_TRUE(contains(log[2], "hears this worker"));
+    EXPECT_TRUE(contains(log[2], "has accepted this worker"));
   }
   EXPECT_TRUE(other.calls().empty()) << "no hive sends its workers to another one";
 }

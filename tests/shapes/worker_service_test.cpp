@@ -163,7 +163,7 @@ TEST(WorkerService, SaysWhoItIsAndWhatItComputesWith) {
   // Of the APIs, what needs the model a second time.
   const HttpAnswer no = s.ask(post("/v1/embeddings", Json{{"model", s.model}, {"input", "x"}}.dump()));
   EXPECT_EQ(no.status, 400);
-  EXPECT_SAYS(no.body, "gives no embeddings");
+  EXPECT_SAYS(no.body, "computes no embeddings");
 }
 
 TEST(WorkerService, AnIdIsMadeUp) {
@@ -247,8 +247,8 @@ TEST(WorkerService, AHiveThatIsOutOfOrderDisturbsNobody) {
     EXPECT_EQ(s.end(SIGTERM), 0);
     std::ifstream file(log);
     const std::string said((std::istreambuf_iterator<char>(file)), {});
-    const size_t first = said.find("does not hear this worker");
-    EXPECT_EQ(said.find("does not hear this worker", first + 1), said.npos) << said;
+    const size_t first = said.find("contact with the hive");
+    EXPECT_EQ(said.find("contact with the hive", first + 1), said.npos) << said;
   }
 }
 
@@ -271,9 +271,11 @@ TEST(WorkerService, OptionsThatMakeNoSenseAreRefused) {
            {{"--port", "0", "--greedy"}, "--greedy is for a single text", "leave out --greedy"},
            {{"--port", "65536"}, "--port must be", "--help"},
            {{"--port", "0", "--worker-id", "a b"}, "--worker-id must be", "worker-1"},
-           {{"--port", "0", "--heartbeat", "5"}, "there is none", "--hive-url"},
-           {{"--port", "0", "--hive-url", "hive"}, "--hive-url is no address", "http://127.0.0.1:9200"},
-           {{"--port", "0", "--host", "nowhere"}, "no address to listen on", "127.0.0.1"},
+           {{"--port", "0", "--heartbeat", "5"}, "no hive is given", "--hive-url"},
+           {{"--port", "0", "--hive-url", "hive"},
+            "--hive-url is not an http or https URL",
+            "http://127.0.0.1:9200"},
+           {{"--port", "0", "--host", "nowhere"}, "not an address to listen on", "127.0.0.1"},
            {{"--port", "0", "--tls-cert", "c"}, "go together", "give both"},
            {{"--prot", "0"}, "has no option '--prot'", "did you mean --port?"}}) {
     Args args = {"--model", m};

@@ -362,8 +362,8 @@ TEST(RemoteService, WhatCannotBeAWorkerIsToldWithItsReason) {
        std::map<std::string, std::string>{{"does-not-load", "the model does not fit"},
                                           {"never-starts", "exit code 1"},
                                           {"silent", "does not become ready"},
-                                          {"not-a-worker", "no object"},
-                                          {"deep", "no object"},
+                                          {"not-a-worker", "not an object"},
+                                          {"deep", "not an object"},
                                           {"no-end", "without an end"},
                                           {"other-version", "another version of gimbal"},
                                           {"unknown-request", "has no finish"}}) {

@@ -43,7 +43,7 @@ class BackendsCommand final : public Command {
  public:
   void declare(Arguments& a) override {
     a.text("--reload", "PLUGIN",
-           "first replace a backend by this plugin file, while the program runs: it is verified, or refused",
+           "first replace a backend by this plugin file, in this process: it is verified, or refused",
            reload_);
     declare_choice(a, request_.allow_software, order_);
   }

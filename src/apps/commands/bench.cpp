@@ -22,15 +22,14 @@ class BenchCommand final : public Command {
             "memory to read for the CPU's limit (default 1074, or four times the largest cache)",
             engine_.limit_megabytes, 1, 1 << 20);
     a.text("--draft", "auto|ngram|mtp|MODEL|scripted:P",
-           "also generate a text with drafts and without; scripted:P knows the text beforehand and is right "
-           "with the probability P, to measure what a drafter of that quality would give",
+           "also generate a text with drafts and without; scripted:P knows the text and is right with the "
+           "probability P, to measure the speed with a drafter of that quality",
            draft_);
     a.section("Several sequences, and long ones");
-    a.text("--sequences", "LIST", "generate so many sequences together, one column each (such as 1,2,4,8)",
+    a.text("--sequences", "LIST", "generate this many sequences together, one column each (such as 1,2,4,8)",
            sequences_);
-    a.text("--depth", "LIST", "tokens that precede in each sequence, one line each (such as 0,4096)",
-           depths_);
-    a.flag("--shared-prefix", "what precedes is the same for all sequences, and held once", shared_);
+    a.text("--depth", "LIST", "preceding tokens of each sequence, one line each (such as 0,4096)", depths_);
+    a.flag("--shared-prefix", "all sequences share the preceding tokens, which are stored once", shared_);
     a.section("Kernel benchmarks");
     a.flag("--kernels", "measure kernels instead of a model: those that would be chosen here", kernels_);
     a.text("--kernel", "PATTERN", "only kernels whose name matches, such as '*.mat_mul.*'", pattern_);
@@ -56,7 +55,8 @@ class BenchCommand final : public Command {
            {Given{"--kernel", bool(pattern_)}, Given{"--all", all_}, Given{"--rows", bool(rows_)},
             Given{"--milliseconds", bool(milliseconds_)}, Given{"--megabytes", bool(megabytes_)}})
         if (g.given)
-          return Error{Code::Usage, format("{} measures kernels, and a model is measured here", g.option),
+          return Error{Code::Usage,
+                       format("{} is for measuring kernels, but this measures a model", g.option),
                        "add --kernels, or leave it out"};
       const ModelBenchOptions o{model_,
                                 prompt_.value_or(512),
@@ -73,7 +73,7 @@ class BenchCommand final : public Command {
                            Given{"--draft", bool(draft_)}, Given{"--sequences", bool(sequences_)},
                            Given{"--depth", bool(depths_)}, Given{"--shared-prefix", shared_}})
       if (g.given)
-        return Error{Code::Usage, format("{} means nothing to --kernels, which needs no model", g.option),
+        return Error{Code::Usage, format("{} has no effect with --kernels, which needs no model", g.option),
                      "leave out one of them"};
     KernelBenchOptions o;
     o.pattern = pattern_, o.all = all_, o.measure_again = measure_again_,
@@ -101,10 +101,10 @@ class BenchCommand final : public Command {
   }
   Result<int> sequences(const ModelBenchOptions& o) {
     if (prompt_)
-      return Error{Code::Usage, "-p means nothing to --sequences and --depth",
-                   "give the tokens that precede with --depth"};
+      return Error{Code::Usage, "-p has no effect with --sequences and --depth",
+                   "give the number of preceding tokens with --depth"};
     if (draft_)
-      return Error{Code::Usage, "--draft means nothing to --sequences and --depth", "measure one of them"};
+      return Error{Code::Usage, "--draft has no effect with --sequences and --depth", "measure one of them"};
     auto sequences = list("--sequences", sequences_.value_or("1"), 1, 1024, "1,2,4,8"),
          depths = list("--depth", depths_.value_or("0"), 0, 1 << 20, "0,4096");
     if (!sequences) return sequences.error();

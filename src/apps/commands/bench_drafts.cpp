@@ -42,7 +42,7 @@ Result<DraftSource> open_draft_source(const std::string& word, EngineOptions& op
         std::from_chars(word.data() + kScripted.size(), word.data() + word.size(), right);
     if (wrong != std::errc() || stop != word.data() + word.size() || !(right >= 0 && right <= 1))
       return Error{Code::Usage,
-                   format("--draft {}: what follows the colon is no probability", gimbal::quoted(word)),
+                   format("--draft {}: the text after the colon is not a probability", gimbal::quoted(word)),
                    "for example: --draft scripted:0.8"};
     source.scripted = right;
     options.run.drafts = drafts_at_most(word);
@@ -82,10 +82,10 @@ Result<DraftSpeed> bench_drafts(Model& model, const DraftSource& source, int n, 
     const auto drafted = timed(**session, prompt, n, drafting);
     if (!drafted) return drafted.error();
     if (drafting->ended())
-      return Error{Code::Failed, "there are no drafts to measure any more", "the note above says why"};
+      return Error{Code::Failed, "drafting stopped, so it cannot be measured", "see the note above"};
     if (plain->text != first->text || drafted->text != first->text)
       return Error{Code::Failed,
-                   "the text with drafts is another one than without: this is a defect of gimbal",
+                   "the text with drafts differs from the text without: this is a bug of gimbal",
                    "please report it with the model"};
     if (r < 0) before = drafting->counts();
     else {

@@ -109,7 +109,7 @@ class KernelBench {
       return Error{Code::Usage,
                    format("no kernel that is named '{}' would be chosen on {}",
                           printable(options_.pattern.value_or("*")), device_.id()),
-                   options_.all ? "`gimbal kernels` shows what the others need"
+                   options_.all ? "`gimbal kernels` shows the requirements of the others"
                                 : "add --all to measure those too that another kernel outranks"};
     limits_ = device_limits(device_, options_.measure_again, options_.limit_megabytes, quiet);
     double largest = 0;

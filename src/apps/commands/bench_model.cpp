@@ -164,12 +164,12 @@ class ModelBench {
              format("{}{} a token{}",
                     n_.limits ? format("{:.0f} % of the memory's speed, ", 100 * rate / n_.limits->read) : "",
                     human_bytes(uint64_t(n_.weight_bytes)),
-                    n_.weight_bytes < kFitsACache ? " (says little: a cache may hold them)" : "")});
+                    n_.weight_bytes < kFitsACache ? " (not reliable: a cache may hold them)" : "")});
     }
     if (n_.drafts) add_rows(t, *n_.drafts);
     if (!n_.first_token.empty())
       t.row({"first token", format("{:.1f} ms", spread(n_.first_token).median * 1e3),
-             "from the prompt to the numbers of the first token"});
+             "from the prompt to the logits of the first token"});
     t.row({"loading", format("{:.1f} ms", loaded_.load_seconds * 1e3), ""});
     t.row({"peak memory", human_bytes(n_.peak), "of the whole process"});
     print(t.text());
@@ -232,7 +232,7 @@ Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& op
   RunOptions* run = &engine_wanted->run;
   const int least = std::max(options.prompt, (options.draft ? kDraftPrompt : 0) + options.generate + 1);
   if (options.draft && (*options.draft == "off" || options.generate == 0))
-    return Error{Code::Usage, "--draft measures a text with drafts, and there are none",
+    return Error{Code::Usage, "--draft measures a text with drafts, but drafts are off",
                  "leave it out, or name a source of drafts and a number of tokens"};
   if (options.prompt == 0 && options.generate == 0)
     return Error{Code::Usage, "-p 0 and -n 0 leave nothing to measure", "give at least one of them"};

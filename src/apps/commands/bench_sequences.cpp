@@ -67,7 +67,7 @@ class SequenceBench {
     print(format("{} on {}{}, tokens/s of all sequences together, median of {}{}\n\n",
                  bold(printable(loaded_.source.name)), bold(model_.device().id()),
                  threads ? format(", {} threads", threads) : "", options_.repetitions,
-                 wanted_.shared ? "; they share what precedes" : ""));
+                 wanted_.shared ? "; they share the preceding tokens" : ""));
     Table t("r" + std::string(wanted_.sequences.size() + 1, 'r'));
     std::vector<std::string> head = {"depth", "prompt"};
     for (int n : wanted_.sequences) head.push_back(n == 1 ? "1 sequence" : format("{}", n));
@@ -160,7 +160,7 @@ Result<int> bench_sequences(const CommonOptions& common, const ModelBenchOptions
             most = *std::max_element(wanted.sequences.begin(), wanted.sequences.end());
   if (options.generate == 0)
     return Error{Code::Usage, "-n 0 leaves nothing to measure",
-                 "give the tokens to generate of each sequence"};
+                 "give the number of tokens to generate for each sequence"};
   if (run.context == 0) run.context = deepest + options.generate;
   if (run.context < deepest + options.generate)
     return Error{Code::Usage,

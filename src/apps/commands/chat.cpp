@@ -19,15 +19,12 @@ namespace gimbal {
 namespace {
 
 constexpr const char* kHelp =
-    "  /system [TEXT]   shows the system prompt, or sets it\n"
-    "  /clear           forgets the conversation, but not the system prompt\n"
-    "  /undo            forgets the last question and its answer\n"
-    "  /regen           answers the last question again\n"
-    "  /save FILE       writes the conversation; /load FILE reads it\n"
-    "  /stats           speed, memory and kernels of the last answer\n"
-    "  /explain         which device computes the answers, and why\n"
-    "  /quit            leaves, as Ctrl-D does; Ctrl-C stops an answer\n"
-    "  Several lines: paste them, end a line with \\, or write them between lines of \"\"\".\n";
+    "  /system [TEXT]   shows the system prompt, or sets it\n  /clear           forgets the conversation, "
+    "but not the system prompt\n  /undo            forgets the last question and its answer\n  /regen        "
+    "   generates the last answer again\n  /save FILE       writes the conversation; /load FILE reads it\n  "
+    "/stats           speed, memory and kernels of the last answer\n  /explain         which device computes "
+    "the answers, and why\n  /quit            leaves, as Ctrl-D does; Ctrl-C stops an answer\n  Several "
+    "lines: paste them, end a line with \\, or write them between lines of \"\"\".\n";
 
 class Chat {
  public:

@@ -43,9 +43,9 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
       if (int(tokens.size()) >= context)
         return Error{
             Code::Failed,
-            format("the context is full: the conversation takes {} tokens, and the context has room for {}",
+            format("the context is full: the conversation takes {} tokens, but the context has room for {}",
                    tokens.size(), context),
-            "start with a larger 'context', or with a new conversation", reason::kContextFull, "context"};
+            "use a larger 'context', or start a new conversation", reason::kContextFull, "context"};
     }
     if (generating.constraint && prompt->opens_reasoning)
       return Error{Code::Usage,

@@ -14,12 +14,10 @@ namespace gimbal {
 namespace {
 
 constexpr const char* kHelpOfTexts =
-    "  a line of text   is continued by the model, as a new text\n"
-    "  an empty line    lets it go on with the last text\n"
-    "  /stats           speed, memory and kernels of the last answer\n"
-    "  /reset           forgets the last text\n"
-    "  /help            this list\n"
-    "  /quit            leaves, as Ctrl-D does; Ctrl-C stops an answer\n";
+    "  a line of text   is continued by the model, as a new text\n  an empty line    continues the last "
+    "text\n  /stats           speed, memory and kernels of the last answer\n  /reset           forgets the "
+    "last text\n  /help            this list\n  /quit            leaves, as Ctrl-D does; Ctrl-C stops an "
+    "answer\n";
 
 class Continuation {
  public:

@@ -41,7 +41,7 @@ class Dequantize final : public Command {
     const auto type = dtype_named(*type_);
     if (!type || !can_decode(*type))
       return Error{Code::Usage,
-                   format("--type {} is not a format that can be turned into numbers", printable(*type_)),
+                   format("--type {} is not a format that can be converted to float32", printable(*type_)),
                    "these can: " + decodable_types()};
     auto read = read_text(*input_);
     if (!read) return read.error();

@@ -19,7 +19,7 @@ class Detokenize final : public Command {
 
   Result<int> run() override {
     if (!tokens_)
-      return Error{Code::Usage, "there are no token ids to turn into text",
+      return Error{Code::Usage, "there are no token ids to convert",
                    "give --tokens IDS, such as --tokens 1,403,407"};
     auto ids = parse_ids("--tokens", *tokens_);
     if (!ids) return ids.error();

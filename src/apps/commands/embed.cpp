@@ -32,14 +32,13 @@ class Embed final : public Command {
         "each line of the input is JSON: a text, {\"text\": ...} or {\"tokens\": [...]}; so is each line of "
         "the output",
         json_lines_);
-    a.flag("--parse-special", "control tokens written out in a text count as such", parse_special_);
+    a.flag("--parse-special", "treat control tokens written out in a text as such", parse_special_);
     a.section("Embedding");
-    a.one_of(
-        "--pooling",
-        "what is made of the numbers of a text's tokens: mean, cls (the first token's), last, or none: all "
-        "of them (default: as the model file says)",
-        pooling_, {"mean", "cls", "last", "none"});
-    a.flag("--no-normalize", "do not bring embeddings to a length of 1", not_normalised_);
+    a.one_of("--pooling",
+             "pooling of the token vectors: mean, cls (the first token's), last, or none: all of them "
+             "(default: from the model file)",
+             pooling_, {"mean", "cls", "last", "none"});
+    a.flag("--no-normalize", "do not normalize embeddings to length 1", not_normalised_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal embed bge-small.gguf \"Once upon a time\"");
     a.example("gimbal embed bge-small.gguf -f sentences.txt --lines --json");
@@ -147,7 +146,7 @@ class Embed final : public Command {
       std::vector<Token> ids;
       for (const Json& id : j["tokens"]) {
         if (!id.is_number_integer() || id < 0 || id > INT32_MAX)
-          return Error{Code::Usage, format("line {}: \"tokens\" has a value that is no token id", number),
+          return Error{Code::Usage, format("line {}: \"tokens\" has a value that is not a token id", number),
                        ""};
         ids.push_back(id.get<Token>());
       }
@@ -168,8 +167,7 @@ class Embed final : public Command {
     auto says = pooling_of(file.metadata());
     if (!says) return says.error();
     if (!*says)
-      return Error{Code::Usage,
-                   format("{} does not say how an embedding is made of its tokens' numbers", file.path()),
+      return Error{Code::Usage, format("{} does not define the pooling of its embeddings", file.path()),
                    "give --pooling mean, cls, last or none"};
     settings_.pooling = **says;
     return Done{};

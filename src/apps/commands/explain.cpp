@@ -115,7 +115,7 @@ class Explain final : public Command {
       print_ops(b.device(), l.program, l.choices, b.options.kernels);
     }
     if (b.last().top.empty())
-      print(format("\nAfter a step all logits come from {}: it has no kernel for the largest.\n",
+      print(format("\nAfter a step all logits are copied from {}: it has no kernel for the largest.\n",
                    b.device().id()));
   }
 

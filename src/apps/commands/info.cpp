@@ -75,7 +75,7 @@ class Info final : public Command {
  public:
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
-    a.flag("--tensors", "also list every tensor", tensors_);
+    a.flag("--tensors", "also list all tensors", tensors_);
     declare_kernel_config(a, kernel_config_);
   }
 

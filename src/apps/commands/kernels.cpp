@@ -25,7 +25,7 @@ class Kernels final : public Command {
 
   Result<int> run() override {
     if (json && markdown_)
-      return Error{Code::Usage, "--json and --markdown each say how to print", "give only one of them"};
+      return Error{Code::Usage, "--json and --markdown exclude each other", "give only one of them"};
     const KernelList found = list_kernels(backend_registry());
     for (const std::string& n : found.notes) note("note: " + printable(n));
     const std::vector<ListedKernel>& all = found.kernels;

@@ -54,7 +54,7 @@ class Logits final : public Command {
     if (int(ids->size()) > (*session)->room())
       return Error{
           Code::Usage,
-          format("there are {} tokens, and the context has {} positions", ids->size(), (*session)->room()),
+          format("there are {} tokens, but the context has {} positions", ids->size(), (*session)->room()),
           format("give --ctx {} or more", ids->size())};
 
     auto ok = all ? write_all(**session, *ids, *out) : write_some(**session, *ids, *wanted, *out);
@@ -89,7 +89,7 @@ class Logits final : public Command {
     for (int32_t p : *list)
       if (p >= count)
         return Error{Code::Usage,
-                     format("--positions has {}, and there are {} tokens: the indices are 0 to {}", p, count,
+                     format("--positions has {}, but there are {} tokens: the indices are 0 to {}", p, count,
                             count - 1),
                      ""};
     return list;

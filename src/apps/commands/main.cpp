@@ -18,7 +18,7 @@ namespace {
 
 std::string overview() {
   std::string out =
-      "gimbal runs language models (GGUF files) on this machine, and says what computes them and "
+      "gimbal runs language models (GGUF files) on this machine, and shows what computes them and "
       "why.\n\nUsage: gimbal COMMAND [options]\n";
   const char* group = "";
   for (const CommandRow& row : all_commands()) {

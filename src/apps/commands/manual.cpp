@@ -44,10 +44,11 @@ std::string option(const Arguments::Declared& o) {
 std::string page() {
   std::string out = format(
       ".TH GIMBAL 1 \"\" \"gimbal {}\" \"User Commands\"\n.SH NAME\ngimbal \\- run language models on this "
-      "machine\n.SH SYNOPSIS\n.B gimbal\n.I COMMAND\n[\\fIMODEL\\fR] [\\fIoptions\\fR]\n.SH DESCRIPTION\n"
-      "gimbal runs language models (GGUF files) on this machine, and says what computes them and why.\n"
-      "MODEL is a file, a name that \\fBgimbal list\\fR shows, an address (hf.co/OWNER/REPO:QUANT or the URL "
-      "of a file, which is fetched), or \\fBdefault\\fR: the model inside the program.\n.SH COMMANDS\n",
+      "machine\n.SH SYNOPSIS\n.B gimbal\n.I COMMAND\n[\\fIMODEL\\fR] [\\fIoptions\\fR]\n.SH "
+      "DESCRIPTION\ngimbal runs language models (GGUF files) on this machine, and shows what computes them "
+      "and why.\nMODEL is a file, a name that \\fBgimbal list\\fR shows, an address (hf.co/OWNER/REPO:QUANT "
+      "or the URL of a file, which is fetched), or \\fBdefault\\fR: the model inside the program.\n.SH "
+      "COMMANDS\n",
       roff(GIMBAL_VERSION));
   for (const CommandRow& row : all_commands()) {
     const DeclaredCommand d = declare(row);
@@ -61,8 +62,8 @@ std::string page() {
   }
   out += ".SH EXIT STATUS\n";
   for (const auto& [code, meaning] : {std::pair(kDone, "done"),
-                                      {kFailed, "failed while running, or something named is not there"},
-                                      {kUsage, "the command line makes no sense"},
+                                      {kFailed, "failed while running, or something named does not exist"},
+                                      {kUsage, "the command line is wrong"},
                                       {kBadModel, "the model file is damaged or not supported"},
                                       {kNoBackend, "no device satisfies the request"},
                                       {kOutOfMemory, "not enough memory"},
@@ -74,7 +75,7 @@ std::string page() {
         {"GIMBAL_BACKEND_PATH", "folders to look for backend plugins in"},
         {"HF_TOKEN", "the token for Hugging Face; else the file that `hf auth login` writes"},
         {"HF_HOME, HF_HUB_CACHE", "where models of Hugging Face are kept, for its own programs, too"},
-        {"HF_ENDPOINT", "another site that speaks as Hugging Face does"},
+        {"HF_ENDPOINT", "another site with the API of Hugging Face"},
         {"https_proxy, http_proxy, no_proxy", "how the network is reached"},
         {"XDG_CACHE_HOME, HOME", "where measurements and verification results are kept"},
         {"NO_COLOR", "no colours"}})

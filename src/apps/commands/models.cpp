@@ -60,8 +60,7 @@ class ModelsCommand final : public Command {
       if (file) e.bytes = file->file_bytes();  // of all parts
       add(e, file);
     }
-    if (!catalog.complete && !quiet)
-      note("note: a folder has more files than are looked at; the list is not complete");
+    if (!catalog.complete && !quiet) note("note: a folder has too many files; the list is not complete");
     constexpr size_t kNamed = 5;
     for (size_t i = 0; i < std::min(catalog.skipped.size(), kNamed) && !quiet; i++)
       note("note: not looked into: " + printable(catalog.skipped[i]));

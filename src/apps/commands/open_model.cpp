@@ -47,7 +47,7 @@ Result<ModelFile> open_model(const std::string& model, const CommonOptions& comm
   auto pull = Pull::resolve(model, {}, console);
   if (!pull) return pull.error();
   if (!quiet)
-    note(format("{} is not on this machine yet: {} are fetched, of {}", printable((*pull)->address().name()),
+    note(format("{} is not on this machine yet: downloading {} of {}", printable((*pull)->address().name()),
                 human_bytes((*pull)->missing()), printable((*pull)->files()[0].name)));
   if (auto header = header_of(**pull, options)) {
     const Outlook o = outlook(*header, std::move(*wanted));

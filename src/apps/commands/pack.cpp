@@ -36,7 +36,7 @@ class Pack final : public Command {
     const uint64_t bytes = m.plan().last().memory.weights;
     if (json)
       print_json({{"model", source->name}, {"path", *path}, {"bytes", bytes}, {"device", m.device().id()}});
-    else print(format("{}: {} as {} lays them out\n", printable(*path), human_bytes(bytes), m.device().id()));
+    else print(format("{}: {} in the layout of {}\n", printable(*path), human_bytes(bytes), m.device().id()));
     return kDone;
   }
 

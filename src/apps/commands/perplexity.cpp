@@ -123,7 +123,7 @@ class Perplexity final : public Command {
       std::vector<Token> theirs(window.size());
       if (auto ok = saved_->read(std::span(theirs)); !ok) return ok;
       if (theirs != window)
-        return Error{Code::Usage, format("{} was made of another text", gimbal::quoted(*against_)),
+        return Error{Code::Usage, format("{} was made from another text", gimbal::quoted(*against_)),
                      "give the text that its logits were saved with"};
     }
     session.rewind(0);
@@ -147,8 +147,7 @@ class Perplexity final : public Command {
     if (!saved_) return Done{};
     if (auto ok = saved_->read(std::span(saved)); !ok) return ok;
     if (auto ok = check_logits(saved); !ok)
-      return Error{Code::Failed, format("{} holds numbers that are no logits", gimbal::quoted(*against_)),
-                   ""};
+      return Error{Code::Failed, format("{} contains invalid logits", gimbal::quoted(*against_)), ""};
     const double d = divergence(saved, row);
     scores_.saved_loss.add(log_sum_exp(saved) - saved[size_t(next)]);
     scores_.divergence.add(d);

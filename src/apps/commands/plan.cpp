@@ -17,8 +17,8 @@ class Plan final : public Command {
  public:
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
-    a.text("--draft", "auto|off|ngram|mtp|MODEL", "with what these drafts take, as in `run` (default off)",
-           draft_);
+    a.text("--draft", "auto|off|ngram|mtp|MODEL",
+           "include the memory of these drafts, as in `run` (default off)", draft_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal plan model.gguf --ctx 32768");
   }
@@ -67,7 +67,7 @@ class Plan final : public Command {
     for (const std::string& line : placement_lines(p)) head.row({"placement", line});
     for (const std::string& line : packed_lines(b)) head.row({"weights", line});
     if (planned.draft)
-      head.row({"drafts", format("by {}, loaded before; what it takes is not counted as free",
+      head.row({"drafts", format("by {}, loaded first; its memory does not count as free",
                                  printable(planned.draft->source.name))});
     print(head.text());
     for (const MemoryUse& u : uses) print_use(u, "");
@@ -112,7 +112,7 @@ class Plan final : public Command {
     row("step data", m.step), row("output", m.output);
     if (m.scratch) row("scratch", m.scratch);
     row("total", m.total());
-    if (m.transfer) row("of it hand-over", m.transfer);
+    if (m.transfer) row("of which transfers", m.transfer);
     print(t.text("  "));
   }
 

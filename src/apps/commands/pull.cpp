@@ -19,9 +19,9 @@ class PullCommand final : public Command {
         "hf.co/OWNER/REPO[:QUANT] of Hugging Face, one file of it (hf.co/OWNER/REPO/FILE.gguf), or the "
         "URL of a .gguf file",
         name_);
-    a.flag("--dry-run", "say what would be fetched and whether it fits, and fetch nothing", dry_run_);
+    a.flag("--dry-run", "show what would be downloaded and whether it fits, without downloading", dry_run_);
     a.whole("--connections", "N", "parts of a file fetched at once (default 4)", connections_, 1, 16);
-    a.text("--sha256", "HEX", "the file must have this hash; Hugging Face tells it by itself", sha256_);
+    a.text("--sha256", "HEX", "the hash that the file must have; Hugging Face supplies its own", sha256_);
     a.example("gimbal pull hf.co/bartowski/Llama-3.2-1B-Instruct-GGUF");
     a.example("gimbal pull hf.co/bartowski/Llama-3.2-1B-Instruct-GGUF:Q8_0");
     a.example("HF_TOKEN=hf_... gimbal pull hf.co/OWNER/PRIVATE");
@@ -60,7 +60,7 @@ class PullCommand final : public Command {
         const bool hub =
             std::count(name_->begin(), name_->end(), '/') == 1 && name_->find(".gguf") == name_->npos;
         e.message =
-            format("there is no model {} on this machine, and it is no address", gimbal::quoted(*name_));
+            format("there is no model {} on this machine, and it is not an address", gimbal::quoted(*name_));
         e.reason = "";
         e.remedy = hub ? format("write `gimbal pull hf.co/{}` for Hugging Face", *name_)
                        : "write hf.co/OWNER/REPO or a URL; models of Ollama are found once `ollama pull` has "

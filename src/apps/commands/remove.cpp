@@ -15,8 +15,8 @@ class Remove final : public Command {
  public:
   void declare(Arguments& a) override {
     a.positional("NAME", "a name that `gimbal list` shows, an address, or a file", name_);
-    a.flag("--yes", "do not ask", yes_);
-    a.flag("--force", "also a file that lies in no cache: in a folder of your own", force_);
+    a.flag("--yes", "do not ask for confirmation", yes_);
+    a.flag("--force", "also delete a file outside of the caches, in a folder of your own", force_);
     a.example("gimbal rm hf.co/bartowski/Llama-3.2-1B-Instruct-GGUF:Q8_0");
   }
 
@@ -32,7 +32,7 @@ class Remove final : public Command {
       return Error{
           Code::Usage,
           format("'{}' was not put there by gimbal or a program of Hugging Face", printable(found->path)),
-          "--force removes it all the same"};
+          "--force deletes it anyway"};
     if (auto go_on = asked(*found, *what); !go_on || !*go_on)
       return go_on ? Result<int>(kDone) : go_on.error();
     if (auto ok = gimbal::remove(*what); !ok) return ok.error();
@@ -51,7 +51,7 @@ class Remove final : public Command {
     // model.
     if (m.source == "Ollama")
       return Error{Code::Usage,
-                   format("{} belongs to Ollama, which keeps account of its files", gimbal::quoted(m.name)),
+                   format("{} belongs to Ollama, which keeps a record of its files", gimbal::quoted(m.name)),
                    format("write `ollama rm {}`", m.name)};
     return Done{};
   }
@@ -60,7 +60,8 @@ class Remove final : public Command {
   Result<bool> asked(const FoundModel& m, const Removal& what) const {
     if (yes_) return true;
     if (!stdin_is_terminal() || !stderr_is_terminal())
-      return Error{Code::Usage, "nobody is there to ask whether it may be removed", "--yes says so"};
+      return Error{Code::Usage, "stdin is not a terminal, so you cannot be asked for confirmation",
+                   "--yes confirms it"};
     fputs(format("remove {} ({}, {})? [y/N] ", printable(m.name), human_bytes(what.bytes), printable(m.path))
               .c_str(),
           stderr);

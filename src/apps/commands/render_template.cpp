@@ -53,7 +53,7 @@ class RenderTemplate final : public Command {
     RenderOptions options;
     if (!now_) options = local_time();
     else if (!read_time(*now_, options.now)) {
-      return Error{Code::Usage, format("--now: {} is no time", gimbal::quoted(*now_)),
+      return Error{Code::Usage, format("--now: {} is not a time", gimbal::quoted(*now_)),
                    "write it as 2024-07-26T12:00:00"};
     }
     auto text = read_text(*input_);

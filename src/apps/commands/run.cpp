@@ -37,27 +37,25 @@ class Run final : public Command {
     a.whole("--logprobs", "N",
             "with --json: the log-probability of each token, and of the N most likely ones", logprobs_, 0,
             1 << 20);
-    a.text(
-        "--prompt-cache", "FILE",
-        "keep what the model remembers of the prompt; a later run with the same beginning computes the rest",
-        prompt_cache_);
+    a.text("--prompt-cache", "FILE",
+           "save the state of the prompt; a later run with the same beginning computes only the rest",
+           prompt_cache_);
     a.text("--draft", "auto|off|ngram|mtp|MODEL",
            "guess the next tokens and compute them at once; the text stays the same. ngram: from the text "
-           "itself; mtp: by the file's layers for it; auto: mtp where there are such layers, else ngram; "
-           "MODEL: a "
-           "smaller one with the same vocabulary (default off)",
+           "itself; mtp: by the file's prediction layers; auto: mtp if the file has such layers, else ngram; "
+           "MODEL: a smaller one with the same vocabulary (default off)",
            draft_);
     a.section("Chat");
     a.flag("--chat",
            "the prompt is a question, put into the model's chat template; without one: a conversation",
            chat_);
-    a.flag("--raw", "no template: texts that the model continues", raw_);
+    a.flag("--raw", "no template: the model continues the text", raw_);
     a.text("-s,--system", "TEXT", "the system prompt of a chat", system_);
-    a.one_of("--think", "what a model thinks before it answers: show it dimmed, hide it, or ask it not to",
-             think_, {"show", "hide", "off"});
-    a.one_of("--ctx-shift", "on: a full context forgets the oldest questions; off: that is an error",
-             ctx_shift_, {"on", "off"});
-    a.flag("--parse-special", "control tokens written out in messages count as such", parse_special_);
+    a.one_of("--think", "thinking before the answer: show it dimmed, hide it, or turn it off", think_,
+             {"show", "hide", "off"});
+    a.one_of("--ctx-shift", "on: a full context drops the oldest questions; off: it is an error", ctx_shift_,
+             {"on", "off"});
+    a.flag("--parse-special", "treat control tokens written out in messages as such", parse_special_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal run -p \"Once upon a time\"");
     a.example("gimbal run model.gguf \"Once upon a time\"");
@@ -72,8 +70,7 @@ class Run final : public Command {
     const bool given = text_.prompt || text_.file || tokens_;
     const bool conversation = !given && (chat_ || stdin_is_terminal());
     if (conversation && (json || text_.print_tokens || !(chat_ || stdout_is_terminal())))
-      return Error{Code::Usage,
-                   "there is no prompt, and --json and --print-tokens are not for a conversation",
+      return Error{Code::Usage, "there is no prompt; --json and --print-tokens are not for a conversation",
                    "give -p TEXT, --file FILE or --tokens IDS, or write the prompt to stdin"};
     std::string text;
     std::vector<Token> ids;
@@ -112,8 +109,7 @@ class Run final : public Command {
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
     if (conversation && !chat_template && prompt_cache_)
-      return Error{Code::Usage,
-                   "--prompt-cache is for a prompt or a chat, and lines that are continued have none",
+      return Error{Code::Usage, "--prompt-cache is for a prompt or a chat, not for lines that are continued",
                    "give -p TEXT"};
     if (conversation && !chat_template)
       return continue_texts(engine, *loaded, **tokenizer, {text_.settings, text_.stats, quiet});
@@ -159,7 +155,7 @@ class Run final : public Command {
     if (chat_ && raw_)
       return Error{Code::Usage, "--chat and --raw exclude each other", "give only one of them"};
     if (chat_ && tokens_)
-      return Error{Code::Usage, "--chat puts a text into a template, and --tokens are no text",
+      return Error{Code::Usage, "--chat puts a text into a template, but --tokens are not text",
                    "give -p TEXT"};
     if (prompt_) {
       if (text_.prompt || text_.file || tokens_)
@@ -174,8 +170,7 @@ class Run final : public Command {
     }
     if (tokens_ && (text_.prompt || text_.file))
       return Error{Code::Usage, "-p, --file and --tokens each give a prompt", "give only one of them"};
-    if (logprobs_ && !json)
-      return Error{Code::Usage, "--logprobs is part of the JSON document, and there is none", "add --json"};
+    if (logprobs_ && !json) return Error{Code::Usage, "--logprobs needs --json", "add --json"};
     if (auto ok = grammar_.read(); !ok) return ok;
     if (grammar_.given()) think_ = "off";  // it is the answer that must match
     text_.settings.logprobs = logprobs_.value_or(-1);

@@ -38,15 +38,15 @@ Result<std::string> reload_backends(LoadedModels& models) {
     for (const DeviceUse& used : model->devices())
       for (const BackendReport& r : reports)
         if (used.device.starts_with(r.backend + ":") && !r.available)
-          return Error{
-              Code::NoBackend,
-              format("{} computes {}, and would not be there now: {}", used.device, model->id(), r.message),
-              r.remedy};
+          return Error{Code::NoBackend,
+                       format("{} computes {}, but would no longer be available: {}", used.device,
+                              model->id(), r.message),
+                       r.remedy};
   if (auto ok = models.renew(); !ok) {
-    if (ok.error().code != Code::Unsupported) note("the workers do not come back: " + ok.error().message);
+    if (ok.error().code != Code::Unsupported) note("the workers do not restart: " + ok.error().message);
     return ok.error();
   }
-  note("the workers were exchanged, for the code of the backends that is there now");
+  note("the workers were replaced and use the current code of the backends");
   return backends_text();
 }
 
@@ -54,16 +54,15 @@ class Serve final : public Command {
  public:
   void declare(Arguments& a) override {
     a.models(kModelHelp, models_);
-    gimbal::declare(a, http_, "the port (default 8080); 0: any that is free");
+    gimbal::declare(a, http_, "the port (default 8080); 0: any free port");
     a.section("Configuration");
     a.configurable();
     a.section("Models");
-    a.text(
-        "--workers", "LIST",
-        "devices that answer together, a worker process each: cpu,cuda:0 (default: one worker, on the device "
-        "chosen below); none: this process computes",
-        workers_);
-    a.whole("--keep-alive", "SECONDS", "unload a model that nobody asked for so long (default: never)",
+    a.text("--workers", "LIST",
+           "devices that share the requests, one worker process each: cpu,cuda:0 (default: one worker, on "
+           "the device chosen below); none: compute in this process",
+           workers_);
+    a.whole("--keep-alive", "SECONDS", "unload a model after this many idle seconds (default: never)",
             keep_alive_, 1, 1 << 30);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
@@ -107,7 +106,7 @@ class Serve final : public Command {
       RemoteOptions remote{{program_path(), "worker"}, worker_loads(source, *settings, *devices), {}, memory};
       remote.replaced = [&told, id](size_t, const std::string& why) {
         if (api::Services* s = told) s->worker_restarts++;
-        note(format("a worker of {} was lost ({}); another one goes on with its answers", id, why));
+        note(format("a worker of {} was lost ({}); another one continues its answers", id, why));
       };
       auto loaded = load_remote_model(id, source, std::move(remote));
       // A failure of the first model ends the server with that error.
@@ -138,7 +137,7 @@ class Serve final : public Command {
     for (const std::string& one : all)
       if (!DeviceLocation::parse(one))
         return Error{
-            Code::Usage, format("--workers: {} is no device", gimbal::quoted(one)),
+            Code::Usage, format("--workers: {} is not a device", gimbal::quoted(one)),
             "write devices with commas between, such as cpu,cuda:0,cuda:1; `gimbal backends` lists them"};
     return all;
   }

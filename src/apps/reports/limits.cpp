@@ -47,7 +47,7 @@ std::optional<Limits> device_limits(const Device& device, bool measure_again, st
   Json key = key_of(device);
   if (megabytes) key["limit_megabytes"] = *megabytes;
   if (!kept.damage().empty())
-    note(format("note: {}: the limits of this machine are measured anew", printable(kept.damage())));
+    note(format("note: {}: the limits of this machine are measured again", printable(kept.damage())));
   if (auto known = from_entry(kept.find(key)); known && !measure_again) {
     known->cached_in = kept.path();
     return known;
@@ -75,17 +75,16 @@ std::optional<Limits> device_limits(const Device& device, bool measure_again, st
   const Status saved = kept.put(key, std::move(entry));
   if (saved) l.cached_in = kept.path();
   else
-    note(format("note: the limits of this machine could not be kept for the next time: {}",
-                printable(saved.error().message)));
+    note(format("note: the limits of this machine could not be saved: {}", printable(saved.error().message)));
   return l;
 }
 
 void doubt_limits(double largest_share) {
   if (largest_share > kBelievable)
-    note(format(
-        "note: {:.0f} % of a limit was reached, so the machine was busy when its limits were measured; "
-        "--measure-again measures them anew",
-        100 * largest_share));
+    note(
+        format("note: {:.0f} % of a limit was reached, so the machine was busy when its limits were "
+               "measured; --measure-again measures them again",
+               100 * largest_share));
 }
 
 std::string human_operations(double per_second) {

@@ -62,7 +62,7 @@ std::vector<NextStep> next_steps(const Machine& m) {
     break;
   }
   if (!m.best) {
-    out.push_back({"no device can be used; the reasons again, for a program", "gimbal doctor --json"});
+    out.push_back({"no device can be used; the reasons in JSON", "gimbal doctor --json"});
     return out;
   }
   const CatalogEntry* model = fitting_model(m);
@@ -76,11 +76,10 @@ std::vector<NextStep> next_steps(const Machine& m) {
     out.push_back({"a server for other programs", "gimbal serve"});
     return out;
   }
-  out.push_back({format("of the models found here ({}), one that fits", m.models.entries.size()),
+  out.push_back({format("a model that fits (of {} found here)", m.models.entries.size()),
                  format("gimbal run {}", name)});
   out.push_back({"a server for other programs", format("gimbal serve {}", name)});
-  out.push_back(
-      {"what it takes, and which kernels run", format("gimbal plan {0}; gimbal explain {0}", name)});
+  out.push_back({"its memory, and which kernels run", format("gimbal plan {0}; gimbal explain {0}", name)});
   return out;
 }
 

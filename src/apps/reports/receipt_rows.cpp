@@ -16,7 +16,7 @@ void add_receipt(Table& t, const std::vector<ReceiptLine>& receipt, const std::s
                                                 l.kernel, split ? " on " + l.device : "", l.why)});
   }
   for (const std::string& why : not_counted(receipt))
-    t.row({"not counted", printable(why) + ": its kernels are those chosen for it, not seen to run"});
+    t.row({"not counted", printable(why) + ": these kernels were chosen for it; their runs are not counted"});
   for (const std::string& line : elsewhere(receipt, device)) t.row({"elsewhere", line});
 }
 

@@ -75,14 +75,14 @@ class Console {
   }
   void tell(const event::NotKept& n) {
     if (quiet_) return;
-    note(format("note: what was verified could not be kept for the next time: {}", printable(n.why.message)));
+    note(format("note: the results of verification could not be saved: {}", printable(n.why.message)));
   }
   void tell(const event::Recovered& r) {
-    note(format("note: {} was lost after {} ({}); going on on {}", r.from, r.behind, printable(r.why.message),
-                r.to));
+    note(format("note: {} was lost after {} ({}); continuing on {}", r.from, r.behind,
+                printable(r.why.message), r.to));
   }
   void tell(const event::DraftsEnded& d) {
-    note(format("note: nothing is drafted any more: {}; the text stays the same", printable(d.why.message)));
+    note(format("note: drafting stopped: {}; the text stays the same", printable(d.why.message)));
   }
   void tell(const event::Progress&) {}
 
@@ -111,7 +111,7 @@ std::string sentence(const Fallback& f) {
       return format(
           "{} are not used: {}", f.what,
           in_full(printable(f.why.message), f.why.reason == std::string_view(reason::kPackedUnusable)
-                                                ? "`gimbal pack` writes them anew"
+                                                ? "`gimbal pack` writes them again"
                                                 : ""));
     case Fallback::Kernel: return format("{} is not used: {}", f.what, printable(f.why.message));
     case Fallback::Refused: break;

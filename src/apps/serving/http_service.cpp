@@ -27,11 +27,10 @@ void allow_many_clients() {
 
 // What SIGHUP is for. The terminal of a server that is gone sends it, too, so it never ends one.
 void read_again(http::Server& server, bool has_certificate) {
-  if (!has_certificate)
-    return note("SIGHUP: there is no certificate to read again; SIGTERM ends this server");
+  if (!has_certificate) return note("SIGHUP: there is no certificate to reload; SIGTERM stops this server");
   if (auto renewed = server.renew_certificate(); !renewed)
-    note(format("SIGHUP: the certificate stays as it was: {}", worded(renewed.error()).message));
-  else note("SIGHUP: connections get the certificate that is in the file now");
+    note(format("SIGHUP: the old certificate stays in use: {}", worded(renewed.error()).message));
+  else note("SIGHUP: the certificate was reloaded");
 }
 
 // Loads the first model, then unloads idle ones, on its own thread.
@@ -68,32 +67,33 @@ class ModelLoading {
 
 void declare(Arguments& a, HttpOptions& o, const char* port) {
   a.section(kClientsSection);
-  a.text("--host", "ADDRESS", "where to listen (default 127.0.0.1: this machine only); 0.0.0.0: everywhere",
-         o.host);
+  a.text("--host", "ADDRESS",
+         "address to listen on (default 127.0.0.1: this machine only); 0.0.0.0: all networks", o.host);
   a.whole("--port", "N", port, o.port, 0, 65535);
   a.texts("--api-key", "KEY",
-          "a key that clients must send; repeatable. Without one, anybody on this machine may ask; for "
-          "other machines a key is made up and shown. Others see what is typed: better $GIMBAL_API_KEY",
+          "a key that clients must send; repeatable. Without a key, any local process can connect; if other "
+          "machines can, a key is generated and shown. Prefer $GIMBAL_API_KEY: other users can see arguments",
           o.keys);
-  a.texts(
-      "--allow-host", "NAME",
-      "a name that requests may call this server by, besides localhost and its address; repeatable, or *. "
-      "For a proxy on this machine that passes on the name its clients use",
-      o.names);
+  a.texts("--allow-host", "NAME",
+          "accept this name in the Host header, besides localhost and the address; repeatable, or * for any. "
+          "Needed behind a local proxy that keeps its clients' Host header",
+          o.names);
   a.texts("--cors-origin", "ORIGIN",
-          "a web site whose pages may ask, such as https://chat.example; repeatable, or * (default: none)",
+          "allow pages of this web site to send requests, such as https://chat.example; repeatable, or * "
+          "(default: none)",
           o.sites);
-  a.text("--tls-cert", "FILE", "speak TLS, with this certificate (PEM, those that vouch for it behind it)",
+  a.text("--tls-cert", "FILE", "enable TLS with this certificate chain (PEM, the server's certificate first)",
          o.tls_cert);
   a.text("--tls-key", "FILE", "the key of the certificate (PEM)", o.tls_key);
-  a.whole("--header-timeout", "SECONDS", "for the first line and the headers of a request (default 20)",
-          o.header_timeout, 1, 3600);
-  a.whole("--body-timeout", "SECONDS", "for the body of a request (default 50)", o.body_timeout, 1, 3600);
-  a.whole("--drain-timeout", "SECONDS", "what SIGTERM leaves for answers in flight (default 8)", o.drain, 0,
-          86400);
+  a.whole("--header-timeout", "SECONDS",
+          "time limit for the first line and headers of a request (default 20)", o.header_timeout, 1, 3600);
+  a.whole("--body-timeout", "SECONDS", "time limit for the body of a request (default 50)", o.body_timeout, 1,
+          3600);
+  a.whole("--drain-timeout", "SECONDS", "time to finish running requests after SIGTERM (default 8)", o.drain,
+          0, 86400);
   a.section(kLogSection);
-  a.flag("--log-json", "tell each request and each note on stderr as an object of JSON", o.log_json);
-  a.flag("--log-prompts", "tell what requests say, too", o.log_prompts);
+  a.flag("--log-json", "log each request and note on stderr as a JSON object", o.log_json);
+  a.flag("--log-prompts", "also log request bodies", o.log_prompts);
 }
 
 Status apply(const HttpOptions& o) {
@@ -103,10 +103,10 @@ Status apply(const HttpOptions& o) {
   std::vector<std::string> names = o.names;
   std::erase(names, "*");
   if (const auto wrong = api::wrong_host(names))
-    return Error{Code::Usage, format("--allow-host: {} is no name of a host", gimbal::quoted(*wrong)),
+    return Error{Code::Usage, format("--allow-host: {} is not a host name", gimbal::quoted(*wrong)),
                  "give a name without http:// and without a port, such as chat.example"};
   if (const auto wrong = api::wrong_site(o.sites))
-    return Error{Code::Usage, format("--cors-origin: {} is no origin", gimbal::quoted(*wrong)),
+    return Error{Code::Usage, format("--cors-origin: {} is not an origin", gimbal::quoted(*wrong)),
                  "give the scheme and the host of the site, as https://chat.example"};
   return Done{};
 }

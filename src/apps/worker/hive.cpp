@@ -29,7 +29,7 @@ bool is_worker_id(const std::string& id) {
 Result<std::unique_ptr<Hive>> Hive::create(HiveOptions o) {
   auto base = Url::parse(o.url);
   if (!base || !base->query.empty())
-    return Error{Code::Usage, "--hive-url is no address of http or https",
+    return Error{Code::Usage, "--hive-url is not an http or https URL",
                  "give one such as http://127.0.0.1:9200"};
   while (base->path.ends_with('/')) base->path.pop_back();
   if (auto ok = can_post(); !ok) return ok.error();
@@ -81,7 +81,7 @@ Result<long> Hive::post(const char* path, const std::string& json) {
 // The first time that it fails; then not until it has worked again.
 void Hive::failed(const std::string& why) {
   if (!go_on() || std::exchange(said_failed_, true) || !o_.log) return;
-  o_.log(format("the hive at {} does not hear this worker: {}. It is tried again, and requests are answered",
+  o_.log(format("contact with the hive at {} failed: {}. This worker tries again, and answers requests",
                 base_.shown(), why));
 }
 
@@ -106,7 +106,7 @@ bool Hive::heartbeat(bool healthy) {
     return false;
   }
   if (o_.log && (std::exchange(said_failed_, false) || !std::exchange(said_known_, true)))
-    o_.log(format("the hive at {} hears this worker, {}", base_.shown(), o_.worker_id));
+    o_.log(format("the hive at {} has accepted this worker, {}", base_.shown(), o_.worker_id));
   said_known_ = true;
   return true;
 }

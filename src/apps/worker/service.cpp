@@ -33,13 +33,14 @@ class SingleModel final : public ComputedModel {
   }
 
   static Error not_exchanged() {
-    return {Code::Unsupported, "this worker holds its backend, which cannot be exchanged", "start it again"};
+    return {Code::Unsupported, "the backend of this worker is built in and cannot be replaced",
+            "start it again"};
   }
   Status renew() override { return not_exchanged(); }
   Status embed(std::span<const std::vector<Token>>, const EmbeddingSink&) override {
     return Error{Code::Unsupported,
-                 "this worker loads its model for texts, and gives no embeddings of it",
-                 "ask `gimbal serve`, which loads it for both",
+                 "this worker generates text and computes no embeddings",
+                 "use `gimbal serve`, which loads the model for both",
                  "",
                  "model",
                  id()};
@@ -52,7 +53,7 @@ std::string backends_text(const About& about, const std::optional<DeviceReport>&
   r.backend = about.backend, r.present = true, r.available = device.has_value();
   if (device) r.devices.push_back(*device);
   else r.message = "its device is being opened";
-  const Error none{Code::Unsupported, "nothing is chosen here", ""};
+  const Error none{Code::Unsupported, "this worker chooses no device", ""};
   return api::dump(backends_json({std::move(r)}, none, {}, 0));
 }
 
@@ -165,14 +166,13 @@ class Service {
 }  // namespace
 
 void declare(Arguments& a, ServiceOptions& o) {
-  gimbal::declare(a, o.http, "serve the model's texts on this port; 0: any that is free");
-  a.flag("--json", "where it is served, and the worker's id, as an object on stdout", o.json);
+  gimbal::declare(a, o.http, "serve the model on this port; 0: any free port");
+  a.flag("--json", "print the address and the worker's id on stdout, as a JSON object", o.json);
   gimbal::declare(a, o.sharing);
   a.section(kHiveSection);
-  a.text("--worker-id", "ID", "the name of this worker (default: one is made up)", o.id);
-  a.text("--hive-url", "URL",
-         "tell the hive at this address that the worker is ready, and then that it is alive", o.hive);
-  a.whole("--heartbeat", "SECONDS", "how often it is told (default 30)", o.heartbeat, 1, 3600);
+  a.text("--worker-id", "ID", "the name of this worker (default: generated)", o.id);
+  a.text("--hive-url", "URL", "register with the hive at this address, and send it heartbeats", o.hive);
+  a.whole("--heartbeat", "SECONDS", "interval of the heartbeats (default 30)", o.heartbeat, 1, 3600);
   a.section("Configuration");
   a.configurable([&o] { return o.http.port.has_value(); });
 }
@@ -187,10 +187,10 @@ Status check(const Arguments& a, const ServiceOptions& o) {
   if (const std::string option =
           typed({kClientsSection, kLogSection, kLoadSection, kHiveSection, "Configuration"});
       !serves && !option.empty())
-    return Error{Code::Usage, format("{} is for a worker that serves, and there is no port", option),
+    return Error{Code::Usage, format("{} is for a worker that serves, but there is no port", option),
                  "add --port N, or leave it out"};
   if (const std::string option = typed({"Text", "Sampling"}); serves && !option.empty())
-    return Error{Code::Usage, format("{} is for a single text, and with --port requests say theirs", option),
+    return Error{Code::Usage, format("{} is for a single text; with --port each request has its own", option),
                  format("leave out {}, or --port", option)};
   if (o.id && !is_worker_id(*o.id))
     return Error{Code::Usage,
@@ -199,7 +199,7 @@ Status check(const Arguments& a, const ServiceOptions& o) {
                         gimbal::quoted(*o.id)),
                  "for example --worker-id worker-1"};
   if (o.heartbeat && !o.hive)
-    return Error{Code::Usage, "--heartbeat is how often a hive is told, and there is none",
+    return Error{Code::Usage, "--heartbeat is the interval of messages to a hive, and no hive is given",
                  "add --hive-url URL, or leave it out"};
   return serves ? apply(o.http) : Done{};
 }

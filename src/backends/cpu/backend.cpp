@@ -135,7 +135,7 @@ class CpuDevice {
 
  private:
   static gimbal_code refuse_adopted() {
-    error() = "the buffer is memory of the host's that is only read";
+    error() = "the buffer is read-only host memory";
     return GIMBAL_INVALID;
   }
   CpuDevice(int threads, uint32_t features, uint64_t limit_bytes)

@@ -72,8 +72,8 @@ const gpu::driver_api::Vendor vendor = {
     kLibraries,
     "install NVIDIA's driver for this GPU (Debian: the package nvidia-driver); in a container, start it with "
     "the GPUs: --gpus all",
-    "see whether `nvidia-smi` lists a GPU; CUDA_VISIBLE_DEVICES may hide it, and a container must be started "
-    "with --gpus all",
+    "check whether `nvidia-smi` lists a GPU; CUDA_VISIBLE_DEVICES may hide it, and a container must be "
+    "started with --gpus all",
     11000,  // PTX 7.0
     "install a driver of NVIDIA's version 450 or newer",
     18,  // CU_DEVICE_ATTRIBUTE_INTEGRATED

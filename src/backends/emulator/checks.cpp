@@ -92,8 +92,8 @@ uint32_t* Checks::word(const Array& a, uint64_t index, bool write) {
     Touch& t = shared_[a.binding + index];
     if (write) t.filled = group_count_;
     else if (t.filled != group_count_)
-      note(
-          format("reads {}[{}] of the shared memory, which nobody in this group has written", a.name, index));
+      note(format("reads {}[{}] of the shared memory, which no lane of this group has written", a.name,
+                  index));
     if (races_) touch(t, phase_, lane_ + 1, write, a, index);
   } else if (races_ && a.kind <= Array::Output) {
     const Bound& b = bound_[a.binding];

@@ -61,11 +61,11 @@ class Emulator final : public gpu::Runtime {
 
   Failure allocate(uint64_t bytes, gpu::Buffer** out) override {
     if (bytes > facts().memory_free)
-      return {Failure::OutOfMemory, format("{} bytes asked for, {} are free", bytes, facts_.memory_free)};
+      return {Failure::OutOfMemory, format("{} bytes requested, {} are free", bytes, facts_.memory_free)};
     auto b = std::make_unique<EmulatedBuffer>();
     b->data =
         static_cast<uint8_t*>(calloc(1, std::max<uint64_t>(bytes, 4)));  // AddressSanitizer sees its ends
-    if (!b->data) return {Failure::OutOfMemory, format("the system has no {} bytes", bytes)};
+    if (!b->data) return {Failure::OutOfMemory, format("the system cannot allocate {} bytes", bytes)};
     b->bytes = bytes;
     if (options_.racecheck) b->touches.resize(bytes / 4);
     allocated_ += bytes;

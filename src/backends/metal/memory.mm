@@ -28,20 +28,21 @@ uint64_t Memory::free() const {
 Failure Memory::make(uint64_t bytes, bool shared, Owned<id<MTLBuffer>>* out) {
   const uint64_t size = align_up(std::max<uint64_t>(bytes, 4), 4), most = [device_.get() maxBufferLength];
   if (size > most)
-    return {Failure::OutOfMemory,
-            format("{} bytes asked for; Metal device '{}' gives at most {} in one piece", bytes,
-                   text_of([device_.get() name]), most)};
+    return {Failure::OutOfMemory, format("{} bytes requested; Metal device '{}' allocates at most {} at once",
+                                         bytes, text_of([device_.get() name]), most)};
   // Beyond what the system recommends, memory is swapped, and everything stands still.
   if (size > free())
-    return {Failure::OutOfMemory, format("{} bytes asked for, {} of {} are free on Metal device '{}'", bytes,
+    return {Failure::OutOfMemory, format("{} bytes requested, {} of {} are free on Metal device '{}'", bytes,
                                          free(), total(), text_of([device_.get() name]))};
   *out = Owned<id<MTLBuffer>>([device_.get()
       newBufferWithLength:size
                   options:shared ? MTLResourceStorageModeShared : MTLResourceStorageModePrivate]);
   if (*out) return {};
-  return {Failure::OutOfMemory, format("{} bytes asked for; Metal device '{}' gives no buffer of that size, "
-                                       "though it says that {} are free",
-                                       bytes, text_of([device_.get() name]), free())};
+  return {
+      Failure::OutOfMemory,
+      format(
+          "{} bytes requested; Metal device '{}' refuses a buffer of that size, although it reports {} free",
+          bytes, text_of([device_.get() name]), free())};
 }
 
 Failure Memory::allocate(uint64_t bytes, MetalBuffer** out) {

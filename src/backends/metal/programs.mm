@@ -14,7 +14,7 @@ namespace gimbal::metal {
 namespace {
 
 constexpr NSInteger kSafe = 0, kPrecise = 1;  // MTLMathModeSafe, MTLMathFloatingPointFunctionsPrecise
-constexpr size_t kMaxLog = 2000;             // of what the compiler says
+constexpr size_t kMaxLog = 2000;              // of what the compiler says
 
 // Results must be the bits that every other device computes: without it, the compiler may reorder sums.
 void ask_for_exact_arithmetic(MTLCompileOptions* options) {
@@ -43,7 +43,7 @@ Failure compile(id<MTLDevice> device, const gpu::KernelCode& code, Owned<id<MTLC
   const Owned<id<MTLLibrary>> library([device newLibraryWithSource:text.get()
                                                            options:options.get()
                                                              error:&e]);
-  if (!library) return refused("the text does not compile", e);
+  if (!library) return refused("the source does not compile", e);
   const Owned<NSString*> name = string_of("main0");  // spirv-cross's
   const Owned<id<MTLFunction>> function([library.get() newFunctionWithName:name.get()]);
   if (!function) return refused("newFunctionWithName", nil);
@@ -57,7 +57,7 @@ Failure compile(id<MTLDevice> device, const gpu::KernelCode& code, Owned<id<MTLC
                                     options:MTLPipelineOptionNone
                                  reflection:nullptr
                                       error:&e]);
-  if (!pipeline) return refused("no pipeline can be made of it", e);
+  if (!pipeline) return refused("no pipeline can be created from it", e);
   if (const NSUInteger most = [pipeline.get() maxTotalThreadsPerThreadgroup]; most < code.lanes)
     return {Failure::Unsupported,
             format("kernel {}: a group has {} lanes, but this GPU can hold {}", code.name, code.lanes, most)};

@@ -15,12 +15,12 @@ struct Meaning {
 constexpr Meaning kMeanings[] = {
     {1, Failure::DeviceLost, "an internal error of the driver"},
     {2, Failure::DeviceLost, "it ran too long and was stopped by the system"},
-    {3, Failure::DeviceLost, "it touched memory that is not there"},
-    {4, Failure::DeviceLost, "the system lets this process use the GPU no longer"},
+    {3, Failure::DeviceLost, "it accessed memory that does not exist"},
+    {4, Failure::DeviceLost, "the system no longer lets this process use the GPU"},
     {7, Failure::DeviceLost,
      "this process may not use the GPU now (it is in the background, or is not allowed to)"},
     {8, Failure::OutOfMemory, "there was not enough memory to run it"},
-    {9, Failure::DeviceLost, "it used memory that had been given back"},
+    {9, Failure::DeviceLost, "it used memory that had been freed"},
     {11, Failure::DeviceLost, "the GPU was removed"},
     {12, Failure::DeviceLost, "it ran out of stack"},
 };
@@ -38,7 +38,7 @@ Failure Queue::start() {
   queue_ = Owned<id<MTLCommandQueue>>([device_.get() newCommandQueue]);
   if (queue_) return {};
   return {Failure::DeviceLost,
-          format("Metal device '{}' gives no command queue", text_of([device_.get() name]))};
+          format("Metal device '{}' creates no command queue", text_of([device_.get() name]))};
 }
 
 Failure Queue::begin(Owned<id<MTLCommandBuffer>>* out) {
@@ -46,7 +46,7 @@ Failure Queue::begin(Owned<id<MTLCommandBuffer>>* out) {
   id<MTLCommandBuffer> commands = [queue_.get() commandBuffer];
   if (!commands)
     return lost_ = {Failure::DeviceLost,
-                    format("Metal device '{}' gives no command buffer", text_of([device_.get() name]))};
+                    format("Metal device '{}' creates no command buffer", text_of([device_.get() name]))};
   *out = Owned<id<MTLCommandBuffer>>::also(commands);
   return {};
 }
@@ -88,7 +88,7 @@ Failure Queue::end_of(id<MTLCommandBuffer> commands) {
   Failure f = {Failure::DeviceLost, "for an unknown reason"};
   for (const Meaning& m : kMeanings)
     if (e && m.code == [e code]) f = {m.failure, m.words};
-  f.text = format("Metal device '{}': what it was to do failed: {}; the system says: {}",
+  f.text = format("Metal device '{}': the submitted work failed: {}; the system reports: {}",
                   text_of([device_.get() name]), f.text, text_of(e));
   if (f.code == Failure::DeviceLost && !lost_) lost_ = f;
   return f;

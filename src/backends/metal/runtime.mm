@@ -6,15 +6,15 @@
 
 #include "backends/metal/memory.h"
 #include "backends/metal/programs.h"
-#include "gpu/launch_check.h"
 #include "base/format.h"
 #include "device/reason.h"
+#include "gpu/launch_check.h"
 
 namespace gimbal::metal {
 namespace {
 
-constexpr uint64_t kMaxBindingBytes = uint64_t(4) << 30;      // kernels count words in 32 bits
-constexpr uint32_t kLanes = 256, kSharedBytes = 16384;  // what a kernel may need
+constexpr uint64_t kMaxBindingBytes = uint64_t(4) << 30;  // kernels count words in 32 bits
+constexpr uint32_t kLanes = 256, kSharedBytes = 16384;    // what a kernel may need
 
 struct MetalKernel : gpu::Kernel {
   gpu::KernelCode facts;
@@ -49,9 +49,11 @@ class Metal final : public gpu::Runtime {
     const NSUInteger lanes = [device_.get() maxThreadsPerThreadgroup].width,
                      shared = [device_.get() maxThreadgroupMemoryLength];
     if (lanes < kLanes || shared < kSharedBytes)
-      return {Failure::Unsupported, format("Metal device '{}' holds groups of {} lanes with {} bytes in "
-                                           "common; the kernels need {} and {}",
-                                           facts_.name, lanes, shared, kLanes, kSharedBytes)};
+      return {
+          Failure::Unsupported,
+          format(
+              "Metal device '{}' holds groups of {} lanes with {} shared bytes; the kernels need {} and {}",
+              facts_.name, lanes, shared, kLanes, kSharedBytes)};
     return queue_.start();
   }
 
@@ -118,7 +120,8 @@ class Metal final : public gpu::Runtime {
       if (Failure f = queue_.begin(&commands)) return f;
       id<MTLComputeCommandEncoder> encoder =
           [commands.get() computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent];
-      if (!encoder) return {Failure::OutOfMemory, format("Metal device '{}' gives no encoder", facts_.name)};
+      if (!encoder)
+        return {Failure::OutOfMemory, format("Metal device '{}' creates no encoder", facts_.name)};
       encode(static_cast<LaunchList*>(r)->launches, encoder);
       [encoder endEncoding];
       return queue_.submit(commands.get());
@@ -183,9 +186,8 @@ Failure open(int index, const Options& options, std::unique_ptr<gpu::Runtime>* o
     auto all = devices();
     if (all.empty())
       return {Failure::Unsupported,
-              "macOS tells of no GPU that Metal can use\nrun it in a session of a user "
-              "on a Mac with macOS 11 or newer, not in a "
-              "virtual machine without a GPU",
+              "macOS reports no GPU that Metal can use\nrun it in a session of a user on a Mac with macOS 11 "
+              "or newer, not in a virtual machine without a GPU",
               reason::kNoDevice};
     if (index < 0 || size_t(index) >= all.size())
       return {Failure::Unsupported, format("there is no Metal device {}; there are {}", index, all.size()),

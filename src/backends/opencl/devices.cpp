@@ -147,11 +147,11 @@ Failure describe(const Api& api, const Found& found, Described* out) {
     return cannot(format("'{}' is too old, OpenCL 1.2 is needed\nUpdate the driver", version),
                   reason::kDriverTooOld);
   if (!number<cl_bool>(api, d, CL_DEVICE_AVAILABLE))
-    return cannot("the driver says that it is not available");
+    return cannot("the driver reports that it is not available");
   if (!number<cl_bool>(api, d, CL_DEVICE_COMPILER_AVAILABLE)) return cannot("its driver has no compiler");
   if (!number<cl_bool>(api, d, CL_DEVICE_ENDIAN_LITTLE)) return cannot("it is big-endian");
   if (const std::string profile = text(api, d, CL_DEVICE_PROFILE); profile != "FULL_PROFILE")
-    return cannot(format("it has the {}, whose arithmetic is not that of the full one", profile));
+    return cannot(format("it has the {}, whose arithmetic differs from the full profile's", profile));
 
   const uint64_t lanes = number<size_t>(api, d, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   if (lanes < kLanes) return cannot(format("its groups have at most {} lanes, {} are needed", lanes, kLanes));

@@ -89,7 +89,7 @@ Failure Programs::finish(const Program& program, std::string_view kernel, const 
     std::string log(bytes, '\0');
     if (api_.clGetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, bytes, log.data(),
                                    nullptr) == CL_SUCCESS)
-      f.text += ". The driver's compiler says:\n" + log.substr(0, std::min(kMaxLog, strlen(log.c_str())));
+      f.text += ". The driver's compiler reports:\n" + log.substr(0, std::min(kMaxLog, strlen(log.c_str())));
   }
   return f;
 }

@@ -75,14 +75,14 @@ class Device final : public Opencl {
   Failure allocate(uint64_t bytes, gpu::Buffer** out) override {
     if (lost_) return lost_;
     if (bytes > facts().memory_free)
-      return {Failure::OutOfMemory, format("{} bytes asked for, {} are free", bytes, facts_.memory_free)};
+      return {Failure::OutOfMemory, format("{} bytes requested, {} are free", bytes, facts_.memory_free)};
     auto b = std::make_unique<DeviceMemory>();
     b->bytes = bytes, b->taken = align_up(std::max<uint64_t>(bytes, 1), kZeros);
     cl_int e = CL_SUCCESS;
     b->memory = Memory(api_, api_.clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, b->taken, nullptr, &e));
     if (e == CL_INVALID_BUFFER_SIZE)
       return {Failure::OutOfMemory,
-              format("{} bytes asked for; this driver gives at most {} in one piece (clCreateBuffer: {})",
+              format("{} bytes requested; this driver allocates at most {} at once (clCreateBuffer: {})",
                      bytes, facts_.max_binding_bytes, name_of(e))};
     if (Failure f = failure(e, format("clCreateBuffer of {} bytes", bytes))) return f;
     // Drivers take the memory when it is first used: what is lacking must show now.
@@ -212,8 +212,8 @@ class Device final : public Opencl {
         api_.clGetKernelWorkGroupInfo(l.kernel.get(), device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof lanes,
                                       &lanes, nullptr) == CL_SUCCESS &&
         lanes < l.built->facts.lanes)
-      f = {Failure::Unsupported, format("{}: a group has {} lanes, the driver says that it can hold {}",
-                                        f.text, l.built->facts.lanes, lanes)};
+      f = {Failure::Unsupported,
+           format("{}: a group has {} lanes, but the driver allows {}", f.text, l.built->facts.lanes, lanes)};
     return seen(f);
   }
 

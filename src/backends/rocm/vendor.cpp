@@ -54,9 +54,8 @@ const gpu::driver_api::Vendor vendor = {
     kLibraries,
     "install ROCm's HIP runtime (Debian: the package libamdhip64-5), or use the vulkan backend, which needs "
     "Mesa only",
-    "see whether /dev/kfd and /dev/dri are there and this user may open them (groups render and video); a "
-    "container must be started "
-    "with --device /dev/kfd --device /dev/dri",
+    "check whether /dev/kfd and /dev/dri exist and this user may open them (groups render and video); a "
+    "container must be started with --device /dev/kfd --device /dev/dri",
     50000000,
     "install ROCm 5.0 or newer",
     16,  // hipDeviceAttributeIntegrated

@@ -70,7 +70,7 @@ Failure open_library(const std::string& name) {
   auto entry = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
   if (!entry) {
     dlclose(library);
-    return unsupported(format("{} is no Vulkan library: it has no vkGetInstanceProcAddr", file),
+    return unsupported(format("{} is not a Vulkan library: it lacks vkGetInstanceProcAddr", file),
                        reason::kLibraryMissing);
   }
   loaded = false;
@@ -101,7 +101,7 @@ bool has_layer(const char* wanted) {
 std::string refusal_of(const Candidate& c, uint32_t version, bool timeline) {
   if (version < kVersion)
     return format("its driver speaks Vulkan {}; {} is needed", version_text(version), version_text(kVersion));
-  if (c.queue_family == UINT32_MAX) return "it has no queue that computes";
+  if (c.queue_family == UINT32_MAX) return "it has no compute queue";
   if (!timeline) return "it has no timeline semaphores";
   if (c.limits.maxPerStageDescriptorStorageBuffers < kStorageBuffers ||
       c.limits.maxDescriptorSetStorageBuffers < kStorageBuffers)
@@ -110,7 +110,7 @@ std::string refusal_of(const Candidate& c, uint32_t version, bool timeline) {
         std::min(c.limits.maxPerStageDescriptorStorageBuffers, c.limits.maxDescriptorSetStorageBuffers),
         kStorageBuffers);
   if (c.limits.minStorageBufferOffsetAlignment > 256)
-    return format("it binds buffers at multiples of {} bytes; at most 256 are foreseen",
+    return format("it binds buffers at multiples of {} bytes; at most 256 are supported",
                   c.limits.minStorageBufferOffsetAlignment);
   return "";
 }
@@ -194,7 +194,7 @@ Failure Instance::load(const Options& options) {
   more.enabledValidationFeatureCount = 1, more.pEnabledValidationFeatures = &barriers;
   if (options.validation) {
     if (!has_layer(layer))
-      return unsupported(format("{} is not there\ninstall the package vulkan-validationlayers", layer));
+      return unsupported(format("{} does not exist\ninstall the package vulkan-validationlayers", layer));
     info.enabledLayerCount = 1, info.ppEnabledLayerNames = &layer;
     info.enabledExtensionCount = 2, info.ppEnabledExtensionNames = extensions;
     info.pNext = &more;
@@ -241,7 +241,7 @@ Failure Instance::listen() {
     auto& instance = *static_cast<Instance*>(self);
     const std::lock_guard lock(instance.mutex_);
     if (instance.complaint_.empty())
-      instance.complaint_ = data->pMessage ? data->pMessage : "a message without words";
+      instance.complaint_ = data->pMessage ? data->pMessage : "an empty message";
     return VK_FALSE;
   };
   return failure(functions_.create_messenger(handle_, &info, nullptr, &messenger_),
@@ -268,7 +268,7 @@ Failure Instance::devices(std::vector<Candidate>* out) const {
     return f;
   if (!n)
     return unsupported(
-        "Vulkan's drivers found no device\n`vulkaninfo` (package vulkan-tools) shows what they see",
+        "Vulkan's drivers found no device\n`vulkaninfo` (package vulkan-tools) lists their devices",
         reason::kNoDevice);
   for (VkPhysicalDevice handle : handles) {
     VkPhysicalDeviceDriverProperties driver = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};

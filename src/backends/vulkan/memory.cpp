@@ -77,7 +77,7 @@ uint64_t Memory::free() const {
 Failure Memory::make(uint64_t bytes, bool for_host, GpuBuffer* b) {
   const uint64_t size = std::max<uint64_t>(4, (bytes + 3) & ~uint64_t(3));
   if (size > gpu_.facts().largest_allocation)
-    return {Failure::OutOfMemory, format("{}: {} bytes asked for; its driver gives at most {} at once",
+    return {Failure::OutOfMemory, format("{}: {} bytes requested; its driver allocates at most {} at once",
                                          gpu_.facts().name, bytes, gpu_.facts().largest_allocation)};
   VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = size;
@@ -100,12 +100,12 @@ Failure Memory::make(uint64_t bytes, bool for_host, GpuBuffer* b) {
   const uint64_t heap = types_.memoryHeaps[types_.memoryTypes[t].heapIndex].size;
   if (needs.size > heap)
     return {Failure::OutOfMemory,
-            format("{}: {} bytes asked for; its memory has {}", gpu_.facts().name, bytes, heap)};
+            format("{}: {} bytes requested; its memory has {}", gpu_.facts().name, bytes, heap)};
   VkMemoryAllocateInfo memory = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   memory.allocationSize = needs.size, memory.memoryTypeIndex = uint32_t(t);
   if (Failure f = gpu_.check(gpu_.vk().vkAllocateMemory(gpu_.device(), &memory, nullptr, &b->memory),
                              "vkAllocateMemory")) {
-    f.text += format(" ({} bytes asked for, {} are free)", bytes, free());
+    f.text += format(" ({} bytes requested, {} are free)", bytes, free());
     return f;
   }
   b->bytes = bytes, b->allocated = needs.size;

@@ -145,7 +145,7 @@ class Vulkan final : public gpu::Runtime {
     if (!options_.validation) return f;
     std::string complaint = gpu_->complaint();
     if (f || complaint.empty()) return f;
-    return {Failure::Invalid, "the validation layer says: " + complaint};
+    return {Failure::Invalid, "the validation layer reports: " + complaint};
   }
 
   Failure make(const gpu::KernelCode& code, gpu::Kernel** out) {

@@ -60,8 +60,8 @@ Failure Api::load(const std::string& library, Api* out) {
     Failure f = take(handle, file, out);
     dlclose(handle);  // RTLD_NODELETE keeps it
     if (!f && file == kUntried && !out->edition.tried)
-      f = unsupported(format("{} is {}: it is used only where somebody says so\nTo try it, link it as "
-                             "libwebgpu.so or name it with library={}; else install Dawn",
+      f = unsupported(format("{} is {}, which is used only on request\nTo try it, link it as libwebgpu.so or "
+                             "name it with library={}; else install Dawn",
                              file, out->edition.name, file),
                       reason::kLibraryMissing);
     if (f && !refused) refused = f;

@@ -21,11 +21,11 @@ std::string dotted(uint32_t v) {
 std::string recognize(void* library, Edition* out, const char** reason) {
   auto has = [&](const char* name) { return dlsym(library, name) != nullptr; };
   *reason = reason::kLibraryMissing;  // Dawn or wgpu-native is: this is another one
-  if (!has("wgpuCreateInstance")) return "is no WebGPU library: it has no wgpuCreateInstance";
+  if (!has("wgpuCreateInstance")) return "is not a WebGPU library: it lacks wgpuCreateInstance";
   if (has("wgpuDevicePoll")) {
     const auto version = reinterpret_cast<uint32_t (*)()>(dlsym(library, "wgpuGetVersion"));
     const uint32_t v = version ? version() : 0;
-    if (!v) return "is wgpu-native, and does not tell its version";
+    if (!v) return "is wgpu-native, and does not report its version";
     *out = wgpu_native(dotted(v));
     if (v < kFirstNative) *reason = reason::kDriverTooOld;
     if (v < kFirstNative || v > kLastNative)

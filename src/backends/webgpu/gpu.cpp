@@ -25,7 +25,7 @@ Failure unsupported(std::string text) { return {Failure::Unsupported, std::move(
 Failure no_adapter(const Edition& edition, std::string_view why) {
   Failure f = unsupported(format(
       "the WebGPU library found no adapter: {}\nInstall the driver of your graphics card{}", why,
-      edition.futures ? "; Dawn wants Vulkan 1.1 with dynamic indexing, which lavapipe has from Mesa 25 on"
+      edition.futures ? "; Dawn needs Vulkan 1.1 with dynamic indexing, which lavapipe has from Mesa 25 on"
                       : ""));
   f.reason = reason::kNoDevice;
   return f;
@@ -57,7 +57,7 @@ std::string refusal_of(const Limits& l) {
     return format("its groups share at most {} bytes, {} are needed", l.shared_bytes, kSharedBytes);
   if (const uint32_t a = std::max(l.storage_alignment, l.uniform_alignment);
       !a || a > kMaxAlignment || (a & (a - 1)))
-    return format("it binds buffers at multiples of {} bytes; powers of two up to {} are foreseen", a,
+    return format("it binds buffers at multiples of {} bytes; powers of two up to {} are supported", a,
                   kMaxAlignment);
   return "";
 }
@@ -76,7 +76,7 @@ Failure Gpu::open(const Api& api, std::unique_ptr<Gpu>* out) {
 Failure Gpu::find_adapter() {
   const InstanceDescriptor wanted;
   instance_ = OwnedInstance(api_, api_.wgpuCreateInstance(api_.edition.futures ? &wanted : nullptr));
-  if (!instance_) return unsupported("the WebGPU library makes no instance (wgpuCreateInstance)");
+  if (!instance_) return unsupported("the WebGPU library creates no instance (wgpuCreateInstance)");
   const RequestAdapterOptions options;
   Answer a;
   AdapterCallback callback;
@@ -91,7 +91,7 @@ Failure Gpu::find_adapter() {
 Failure Gpu::describe() {
   AdapterInfo info;
   if (api_.wgpuAdapterGetInfo(adapter_.get(), &info) != kSuccess)
-    return unsupported("the WebGPU adapter does not say what it is (wgpuAdapterGetInfo)");
+    return unsupported("the WebGPU adapter does not describe itself (wgpuAdapterGetInfo)");
   if (info.api == kComputesNothing) {
     api_.wgpuAdapterInfoFreeMembers(info);
     return no_adapter(api_.edition, "only one that computes nothing");
@@ -105,7 +105,7 @@ Failure Gpu::describe() {
   api_.wgpuAdapterInfoFreeMembers(info);
   if (api_.wgpuAdapterGetLimits(adapter_.get(), &limits_) != kSuccess)
     return unsupported(
-        format("WebGPU adapter '{}' does not tell its limits (wgpuAdapterGetLimits)", facts_.name));
+        format("WebGPU adapter '{}' does not report its limits (wgpuAdapterGetLimits)", facts_.name));
   if (std::string why = refusal_of(limits_); !why.empty())
     return unsupported(format("WebGPU adapter '{}': {}", facts_.name, why));
   // WebGPU tells no size of memory. What is lacking shows as an allocation that fails.
@@ -140,7 +140,7 @@ Failure Gpu::make_device() {
   if (Failure f = wait(api_.wgpuAdapterRequestDevice(adapter_.get(), &wanted, callback), a.status)) return f;
   device_ = OwnedDevice(api_, static_cast<Device>(a.handle));
   if (a.status != kSuccess || !device_)
-    return unsupported(format("WebGPU adapter '{}' gives no device: {}", facts_.name, a.message));
+    return unsupported(format("WebGPU adapter '{}' creates no device: {}", facts_.name, a.message));
   queue_ = OwnedQueue(api_, api_.wgpuDeviceGetQueue(device_.get()));
   return {};
 }

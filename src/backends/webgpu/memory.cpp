@@ -25,11 +25,11 @@ Failure Memory::allocate(uint64_t bytes, DeviceBuffer** out) {
   auto b = std::make_unique<DeviceBuffer>();
   b->bytes = bytes, b->taken = align_up(std::max<uint64_t>(bytes, 4), 4);
   if (b->taken > gpu_.limits().buffer_bytes)
-    return {Failure::OutOfMemory, format("{}: {} bytes asked for; it gives at most {} in one piece",
+    return {Failure::OutOfMemory, format("{}: {} bytes requested; it allocates at most {} at once",
                                          gpu_.facts().name, bytes, gpu_.limits().buffer_bytes)};
   gpu_.begin_scope();
   b->handle = make(b->taken, kStorage | kUniform | kCopySource | kCopyTarget);
-  if (Failure f = gpu_.end_scope(format("{}: {} bytes asked for", gpu_.facts().name, bytes))) return f;
+  if (Failure f = gpu_.end_scope(format("{}: {} bytes requested", gpu_.facts().name, bytes))) return f;
   allocated_ += b->taken;
   *out = b.release();
   return {};

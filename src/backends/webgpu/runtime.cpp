@@ -57,7 +57,7 @@ class WebGpu final : public gpu::Runtime {
   Failure allocate(uint64_t bytes, gpu::Buffer** out) override {
     if (bytes > facts().memory_free)
       return {Failure::OutOfMemory,
-              format("{}: {} bytes asked for, {} are free", facts_.name, bytes, facts_.memory_free)};
+              format("{}: {} bytes requested, {} are free", facts_.name, bytes, facts_.memory_free)};
     DeviceBuffer* b = nullptr;
     if (Failure f = memory_.allocate(bytes, &b)) return f;
     *out = b;

@@ -110,11 +110,11 @@ Failure no_use(const Driver& d, const char* symbol, int error) {
   if (error == 34)
     return unsupported(
         reason::kLibraryMissing,
-        format("{} is the stub of the {} toolkit and no driver ({})", d.library, d.vendor->name,
+        format("{} is the stub of the {} toolkit, not a driver ({})", d.library, d.vendor->name,
                gave(*d.vendor, symbol, error)),
-        format("take the toolkit's folder 'stubs' out of LD_LIBRARY_PATH, so that the driver's own "
-               "{} is found",
-               d.vendor->libraries[0]));
+        format(
+            "remove the toolkit's folder 'stubs' from LD_LIBRARY_PATH, so that the driver's own {} is found",
+            d.vendor->libraries[0]));
   if (error == 35 || error == 36) return unsupported(reason::kDriverTooOld, f.text, d.vendor->update_driver);
   return unsupported(reason::kNoDevice, format("the {} driver does not start: {}", d.vendor->maker, f.text),
                      d.vendor->no_device);

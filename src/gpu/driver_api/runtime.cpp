@@ -33,7 +33,7 @@ class DriverRuntime final : public Runtime {
 
   const Facts& facts() override {
     size_t free = 0, total = 0;
-    if (!session_.use() && !session_.call(f_.memory_info, "asking for its memory", &free, &total))
+    if (!session_.use() && !session_.call(f_.memory_info, "querying its memory", &free, &total))
       facts_.memory_free = free;
     return facts_;
   }
@@ -45,7 +45,7 @@ class DriverRuntime final : public Runtime {
     const size_t taken = std::max<uint64_t>(bytes, 4);
     if (Failure e = session_.call(f_.allocate, "allocating memory", &b->at, taken)) {
       if (e.code == Failure::OutOfMemory)
-        e.text += format("; {} bytes were asked for, {} of {} are free", bytes, facts().memory_free,
+        e.text += format("; {} bytes were requested, {} of {} are free", bytes, facts().memory_free,
                          facts_.memory_total);
       return e;
     }

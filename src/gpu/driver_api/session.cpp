@@ -30,8 +30,8 @@ Failure Session::start() {
 
 Failure Session::use() {
   const Functions& f = functions();
-  if (f.use_context.call) return call(f.use_context, "turning to the device", context_);
-  return call(f.use_device, "turning to the device", gpu_.handle);
+  if (f.use_context.call) return call(f.use_context, "selecting the device", context_);
+  return call(f.use_device, "selecting the device", gpu_.handle);
 }
 
 Session::~Session() {

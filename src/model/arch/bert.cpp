@@ -54,8 +54,8 @@ Value ranked(Recorder& m, Value x) {
   if (!is_reranker(m)) return x;
   if (m.rows("token_types.weight") > 1)
     m.hyper.fail(Code::Unsupported,
-                 "a reranker with token types: this version gives all tokens the first one, which would be "
-                 "wrong for the second part of its texts");
+                 "a reranker with token types: this version gives the first type to all tokens, which is "
+                 "wrong for the second text");
   if (m.has("cls.weight")) x = m.p.map(OpKind::SoftCap, project(m, "cls", m.config.width, x), 1);  // tanh
   return ranking_head(m, 1, x);
 }

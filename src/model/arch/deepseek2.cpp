@@ -33,7 +33,7 @@ Latent read_latent(Recorder& m) {
   a.plain = key - a.turned;
   if (a.plain < 1)
     h.fail(Code::Malformed, c.arch + ": heads of " + std::to_string(key) + " values, of which " +
-                                std::to_string(a.turned) + " are rotated, have none that are not");
+                                std::to_string(a.turned) + " are rotated, leave none unrotated");
   bounded(m, "attention heads and their lengths",
           int64_t(a.heads) * (std::max(key, a.latent + a.turned) + int64_t(a.value)));
   // YaRN's magnitude belongs to the whole score here, not only to the part that is rotated. Without the key

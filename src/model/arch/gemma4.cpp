@@ -23,8 +23,7 @@ Gemma4Kind kind_of(Recorder& m, bool windowed) {
   if (rotated > k.head_dim || h.count("attention.value_length_swa", k.head_dim) != k.head_dim ||
       m.config.value_dim != m.config.head_dim)
     h.fail(Code::Malformed,
-           "gemma4: keys and values must be equally long, and at least as long as what is "
-           "rotated of them");
+           "gemma4: keys and values must have the same length, at least that of their rotated part");
   k.angles = m.rope({.rotated = rotated,
                      .base = h.number("rope.freq_base_swa", 10000, 0),
                      .scaled = false,

@@ -229,10 +229,10 @@ constinit const OpDef Attention = {
       if (keys.dim[0] != q.dim[0] || q.dim[1] % keys.dim[1])
         return c.refuse("q's heads must be as long as the keys' and a multiple of the cache's");
       if (c.params.i[2] != (values.dim[0] == q.dim[0] ? 0 : values.dim[0]))
-        return c.refuse("the width of the values must be a parameter where it is not the keys'");
+        return c.refuse("the width of the values must be a parameter if it differs from the keys'");
       if (!is_place_in_caches(c.in[3], c.in[4], c.in[5], q.dim[2])) return c.refuse(kPlaceRule);
       if (c.in.size() > 6 && (c.in[6] != Shape(DType::I32, {2, q.dim[2]}) || c.params.i[1] || c.params.f[2]))
-        return c.refuse("what rows see must be i32[2, rows], without a window or alibi");
+        return c.refuse("the visible ranges must be i32[2, rows], without a window or alibi");
       if (c.in.size() > 7 && c.in[7] != Shape(DType::F32, {q.dim[1]}))
         return c.refuse("sinks must be f32, one per head of q");
       return Shape(DType::F32, {values.dim[0], q.dim[1], q.dim[2]});

@@ -223,7 +223,7 @@ constinit const OpDef Route = {
       const int64_t experts = logits.dim[0], k = c.params.i[0], groups = c.params.i[3], used = c.params.i[4];
       if (c.in.size() > 1 && c.in[1] != Shape(DType::F32, {experts}))
         return c.refuse("the bias must be f32, one per expert");
-      if (c.params.i[1] < 0 || c.params.i[1] > int64_t(Gating::Sigmoid)) return c.refuse("no such gating");
+      if (c.params.i[1] < 0 || c.params.i[1] > int64_t(Gating::Sigmoid)) return c.refuse("unknown gating");
       if (experts > kMaxExperts || k < 1 || k > std::min<int64_t>(experts, kMaxChosen))
         return c.refuse("there are at most 1024 experts, and 1 to 64 of them are chosen");
       if (groups < 0 || groups > kMaxExpertGroups || (groups == 0 && used != 0) ||
@@ -258,7 +258,7 @@ constinit const OpDef ExpertMatMul = {
       if (w.rank != 2 || x.rank != 3) return c.refuse("the weight must be a matrix, and x [k, slots, rows]");
       if (w.dim[0] != x.dim[0]) return c.refuse("the rows of the weight and of x must be equally long");
       if (x.type != activation_type(w.type))
-        return c.refuse("x is not in the format that goes with the weight's");
+        return c.refuse("x is not in the format that matches the weight's");
       if (n < 1 || w.dim[1] % n) return c.refuse("the weight must be matrices of n rows each");
       if (c.in.size() > 2 && (!is_f32_rows(c.in[2]) || c.in[2].dim[0] % 2 || c.in[2].dim[1] != x.dim[2]))
         return c.refuse("routes must be f32[2 slots, rows]");

@@ -73,7 +73,7 @@ constinit const OpDef MatMul = {
       if (w.rank != 2 || x.rank != 2) return c.refuse("the weight and x must be matrices");
       if (w.dim[0] != x.dim[0]) return c.refuse("the rows of the weight and of x must be equally long");
       if (x.type != activation_type(w.type))
-        return c.refuse("x is not in the format that goes with the weight's");
+        return c.refuse("x is not in the format that matches the weight's");
       if (c.in.size() == 3 && (!is_f32(c.in[2]) || c.in[2].rank != 1 || c.in[2].dim[0] != w.dim[1]))
         return c.refuse("the bias must be f32 with one value per row of the weight");
       return Shape(DType::F32, {w.dim[1], x.dim[1]});

@@ -67,7 +67,7 @@ constinit const OpDef Norm = {
       const Shape& x = c.in[0];
       if (!is_f32(x) || x.rank < 2) return c.refuse("x must be f32 rows");
       if (c.params.i[0] < 0 || c.params.i[0] > int64_t(NormKind::None))
-        return c.refuse("no such kind of norm");
+        return c.refuse("unknown kind of norm");
       for (size_t i = 1; i < c.in.size(); i++) {
         const Shape& v = c.in[i];
         if (!is_f32(v) || v.rank != 1 || v != c.in[1] ||

@@ -322,7 +322,7 @@ constinit const OpDef DeltaRule = {
         if (c.in[size_t(i)] != Shape(DType::F32, {v.dim[1], v.dim[2]}))
           return c.refuse("rate and decay must be f32, one per head of v and row");
       if (c.params.i[0] < 0 || c.params.i[0] > int64_t(HeadMap::Blocks))
-        return c.refuse("no such map of heads");
+        return c.refuse("unknown map of heads");
       if (!is_state(c.in[5], q.dim[0] * v.dim[0] * v.dim[1])) return c.refuse(kStateRule);
       if (!are_places(c.in[6], c.in[7], q.dim[2])) return c.refuse(kPlaceRule);
       return v;

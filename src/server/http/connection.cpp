@@ -20,7 +20,7 @@ namespace {
 using boost::system::error_code;
 
 // Status 503: does not wait for the rest of a client's request.
-Refusal ending() { return {503, "the server is about to end, and the request was not there as a whole"}; }
+Refusal ending() { return {503, "the server is shutting down, and the request was incomplete"}; }
 
 constexpr double kDrainingLinger = 0.25;  // seconds, in place of Limits::linger_seconds
 constexpr size_t kMaxInput = 64 << 10;    // read ahead of the current request
@@ -256,7 +256,7 @@ asio::awaitable<bool> Connection::take_head(Head& to) {
   first_ = false;
   for (;;) {
     if (plain_) {
-      const Refusal other{400, "this port speaks TLS: write https:// in place of http://"};
+      const Refusal other{400, "this port speaks TLS: use https:// instead of http://"};
       co_await refuse(other, nullptr);
       co_return false;
     }

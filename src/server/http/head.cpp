@@ -62,7 +62,7 @@ std::optional<Refusal> parse_target(std::string_view target, Request& to) {
     to.path = "*";
     return {};
   }
-  if (!target.starts_with('/')) return bad("the target of the request is no path");
+  if (!target.starts_with('/')) return bad("the target of the request is not a path");
   const size_t question = std::min(target.find('?'), target.size());
   if (question < target.size()) to.query = target.substr(question + 1);
   if (!decode_path(target.substr(0, question), to.path)) return bad("the path has a % without two digits");
@@ -71,16 +71,16 @@ std::optional<Refusal> parse_target(std::string_view target, Request& to) {
 
 std::optional<Refusal> parse_request_line(std::string_view line, Head& to) {
   const size_t first = line.find(' '), last = line.rfind(' ');
-  if (first == line.npos || first == last) return bad("the first line is no request");
+  if (first == line.npos || first == last) return bad("the first line is not a request");
   to.request.method = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, last - first - 1), version = line.substr(last + 1);
-  if (!is_token(to.request.method)) return bad("the method is no word");
+  if (!is_token(to.request.method)) return bad("the method is not a word");
   if (!std::all_of(target.begin(), target.end(), [](char c) { return c > 32 && c < 127; }))
     return bad("the target of the request has a character that must be encoded");
   if (version.size() != 8 || !version.starts_with("HTTP/") || !std::isdigit(uint8_t(version[5])) ||
       version[6] != '.' || !std::isdigit(uint8_t(version[7])))
     return bad("the first line names no version of HTTP");
-  if (version[5] != '1') return Refusal{505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};
+  if (version[5] != '1') return Refusal{505, "only HTTP/1.0 and HTTP/1.1 are supported"};
   to.minor = version[7] == '0' ? 0 : 1;
   return parse_target(target, to.request);
 }
@@ -93,16 +93,18 @@ class Framing {
   std::optional<Refusal> header(const std::string& name, const std::string& value) {
     if (name == "host") {
       if (hosts_++) return bad("there are two Host headers");
-      if (value.find_first_of(" \t,/@") != value.npos) return bad("the Host header names no host");
+      if (value.find_first_of(" \t,/@") != value.npos) return bad("the Host header does not name a host");
     } else if (name == "content-length") {
       return content_length(value);
     } else if (name == "transfer-encoding") {
-      if (to_.chunked || lower(value) != "chunked") return bad("the only Transfer-Encoding is chunked");
+      if (to_.chunked || lower(value) != "chunked")
+        return bad("the only supported Transfer-Encoding is chunked");
       to_.chunked = true;
     } else if (name == "connection") {
       connection(value);
     } else if (name == "expect") {
-      if (lower(value) != "100-continue") return Refusal{417, "the only expectation is 100-continue"};
+      if (lower(value) != "100-continue")
+        return Refusal{417, "the only supported expectation is 100-continue"};
       to_.expects_continue = to_.minor > 0;
     }
     return {};
@@ -110,7 +112,7 @@ class Framing {
 
   std::optional<Refusal> finish() const {
     if (!hosts_ && to_.minor > 0) return bad("the Host header is missing");
-    if (to_.chunked && to_.length) return bad("there are Content-Length and Transfer-Encoding");
+    if (to_.chunked && to_.length) return bad("the request has both Content-Length and Transfer-Encoding");
     if (to_.chunked && to_.minor == 0) return bad("HTTP/1.0 has no Transfer-Encoding");
     return {};
   }
@@ -120,7 +122,7 @@ class Framing {
     if (to_.length) return bad("there are two Content-Length headers");
     if (value.empty() || value.size() > 18 ||
         !std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; }))
-      return bad("Content-Length is no number");
+      return bad("Content-Length is not a number");
     uint64_t n = 0;
     for (char c : value) n = n * 10 + uint64_t(c - '0');
     to_.length = n;
@@ -246,7 +248,7 @@ std::optional<Refusal> ChunkedBody::push(std::string& input, std::string& body) 
       for (; digits < line.size() && hex_digit(line[digits]) >= 0; digits++)
         left_ = left_ * 16 + uint64_t(hex_digit(line[digits]));
       if (digits == 0 || digits > 15 || (digits < line.size() && line[digits] != ';'))
-        return consumed(bad("the size of a chunk is no number"));
+        return consumed(bad("the size of a chunk is not a number"));
       if (left_ > limit_ || body.size() + left_ > limit_)
         return consumed(Refusal{413, "the body of the request is too long"});
       state_ = left_ ? State::Data : State::Trailer;

@@ -43,7 +43,7 @@ class Listener final : public Server {
     const auto address = address_of(o.host, e);
     if (e)
       return Error{Code::Usage,
-                   format("'{}' is no address to listen on", o.host),
+                   format("'{}' is not an address to listen on", o.host),
                    "give one such as 127.0.0.1, 0.0.0.0 or ::1",
                    "",
                    "host",
@@ -58,7 +58,7 @@ class Listener final : public Server {
     if (e)
       return Error{Code::Failed,
                    format("cannot listen on {}, port {}: {}", o.host, o.port, e.message()),
-                   "choose another port, or end the program that has it",
+                   "choose another port, or stop the program that uses it",
                    "",
                    "port",
                    format("{}", o.port)};

@@ -68,7 +68,7 @@ Result<const OpenSsl*> openssl() {
     // The functions of libcrypto are found through libssl, which needs it.
     const auto find = [&](auto& function, const char* name) {
       void* address = dlsym(library, name);
-      if (!address) absent = format("libssl.so.3 has no function {}", name);
+      if (!address) absent = format("libssl.so.3 lacks the function {}", name);
       std::memcpy(&function, &address, sizeof address);
     };
 #define GIMBAL_FIND(result, name, arguments) find(f.name, #name);
@@ -92,7 +92,7 @@ std::string openssl_says() {
   const unsigned long code = ssl().ERR_get_error();
   const char* text = code ? ssl().ERR_reason_error_string(code) : nullptr;
   ssl().ERR_clear_error();
-  return text ? text : "it is not in PEM form";
+  return text ? text : "it is not in PEM format";
 }
 
 int no_password(char*, int, int, void*) { return 0; }
@@ -108,7 +108,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const std::string& ce
     if (access(path->c_str(), R_OK) != 0)
       return wrong_file(field, *path, std::strerror(errno), "give a PEM file that can be read");
   void* c = f.SSL_CTX_new(f.TLS_server_method());
-  if (!c) return Error{Code::Failed, "OpenSSL gave no context for TLS", ""};
+  if (!c) return Error{Code::Failed, "OpenSSL created no context for TLS", ""};
   std::shared_ptr<const TlsContext> context(new TlsContext(c));
   f.SSL_CTX_ctrl(c, kSetLowestVersion, kTls12, nullptr);
   f.SSL_CTX_ctrl(c, kSetMode, kReleaseBuffers, nullptr);
@@ -117,10 +117,10 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const std::string& ce
   f.SSL_CTX_set_default_passwd_cb(c, no_password);
   if (f.SSL_CTX_use_certificate_chain_file(c, certificate.c_str()) != 1)
     return wrong_file("tls_cert", certificate, openssl_says(),
-                      "give a PEM file: the certificate first, then those that vouch for it");
+                      "give a PEM file: the server's certificate first, then its chain");
   if (f.SSL_CTX_use_PrivateKey_file(c, key.c_str(), kPem) != 1 || f.SSL_CTX_check_private_key(c) != 1)
     return wrong_file("tls_key", key, openssl_says(),
-                      "give the PEM file of the key, without a password, that the certificate was made for");
+                      "give the PEM file of this certificate's key, without a password");
   return context;
 }
 

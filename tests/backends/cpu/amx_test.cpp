@@ -347,7 +347,7 @@ TEST(Amx, ServesPromptsAndLeavesSingleRowsToTheVectors) {
     bool tiles = false;
     for (const std::string& n : names) tiles |= variant_of(n).rfind("amx", 0) == 0;
     EXPECT_EQ(tiles, b.rows >= 16) << b.rows;
-    if (b.rows == 1) { EXPECT_EQ(why, "needs rows to be 16 or more, and this has 1"); }
+    if (b.rows == 1) { EXPECT_EQ(why, "needs rows to be 16 or more, but this op has 1"); }
   }
 }
 

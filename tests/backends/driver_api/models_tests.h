@@ -49,7 +49,7 @@ TEST_F(Models, StopWhenTheDeviceIsLost) {
     auto lost = advance();
     ASSERT_FALSE(lost);
     EXPECT_EQ(lost.error().code, Code::DeviceLost) << lost.error().message;
-    expect_words(lost.error().message, {"touched memory that is not its own", "error 700"});
+    expect_words(lost.error().message, {"accessed memory outside its buffers", "error 700"});
   }
 }
 

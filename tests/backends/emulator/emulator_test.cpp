@@ -78,12 +78,11 @@ TEST(EmulatorChecks, FindDefects) {
   EXPECT_EQ(defect_of("sound", races), "");
   EXPECT_EQ(defect_of("copy", races), "");
   EXPECT_EQ(defect_of("missing_barrier", races),
-            "kernel missing_barrier, group (0, 0, 0), lane 0: reads turned[0] of the shared memory, which "
-            "nobody in this group has written");
+            "kernel missing_barrier, group (0, 0, 0), lane 0: reads turned[0] of the shared memory, which no "
+            "lane of this group has written");
   EXPECT_EQ(defect_of("read_before_written", bounds),
             "kernel read_before_written, group (0, 0, 0), lane 15: reads turned[15] of the shared memory, "
-            "which nobody in this group has "
-            "written");
+            "which no lane of this group has written");
   EXPECT_EQ(defect_of("outside_shared", bounds),
             "kernel outside_shared, group (0, 0, 0), lane 0: writes turned[16], but it has 16 words");
   EXPECT_EQ(defect_of("outside_read", bounds),

@@ -253,7 +253,7 @@ TEST_F(MetalRuntime, RefusesMemoryThatIsNotThere) {
   refused(1001, {"1001 bytes", "1000 of 1000 are free"});
   pretended_metal() = {}, pretended_metal().objects = 2;  // the device and its queue
   pretended_metal().no_buffers = true;
-  refused(64, {"gives no buffer"});
+  refused(64, {"refuses a buffer"});
   pretended_metal().no_buffers = false;
   gpu::Buffer* b = nullptr;
   ASSERT_FALSE(runtime->allocate(64, &b));
@@ -269,9 +269,9 @@ TEST_F(MetalRuntime, TellsWhatBecameOfCommands) {
   };
   for (const Case& c :
        {Case{1, Failure::DeviceLost, "internal"}, Case{2, Failure::DeviceLost, "too long"},
-        Case{3, Failure::DeviceLost, "memory that is not there"}, Case{4, Failure::DeviceLost, "no longer"},
+        Case{3, Failure::DeviceLost, "memory that does not exist"}, Case{4, Failure::DeviceLost, "no longer"},
         Case{7, Failure::DeviceLost, "may not use"}, Case{8, Failure::OutOfMemory, "not enough memory"},
-        Case{9, Failure::DeviceLost, "given back"}, Case{11, Failure::DeviceLost, "removed"},
+        Case{9, Failure::DeviceLost, "freed"}, Case{11, Failure::DeviceLost, "removed"},
         Case{12, Failure::DeviceLost, "stack"}, Case{99, Failure::DeviceLost, "unknown"}}) {
     pretended_metal() = {};
     auto runtime = opened();

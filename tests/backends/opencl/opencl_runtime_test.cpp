@@ -320,7 +320,7 @@ TEST(OpenclFailures, EveryCallIsChecked) {
   a.clCreateBuffer = [](cl_context, cl_mem_flags, size_t, void*, cl_int* e) -> cl_mem {
     return *e = CL_INVALID_BUFFER_SIZE, nullptr;
   };
-  expect(a, Failure::OutOfMemory, "1024 bytes asked for; this driver gives at most");
+  expect(a, Failure::OutOfMemory, "1024 bytes requested; this driver allocates at most");
   a.clCreateBuffer = [](cl_context, cl_mem_flags, size_t, void*, cl_int* e) -> cl_mem {
     return *e = CL_MEM_OBJECT_ALLOCATION_FAILURE, nullptr;
   };
@@ -358,10 +358,9 @@ TEST(OpenclFailures, EveryCallIsChecked) {
                                 cl_event*) { return cl_int(CL_INVALID_WORK_GROUP_SIZE); };
   a.clGetKernelWorkGroupInfo = [](cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t, void* at,
                                   size_t*) { return *static_cast<size_t*>(at) = 8, cl_int(CL_SUCCESS); };
-  expect(
-      a, Failure::Unsupported,
-      "kernel row_sum: clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE (-54): a group has 16 lanes, the "
-      "driver says that it can hold 8");
+  expect(a, Failure::Unsupported,
+         "kernel row_sum: clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE (-54): a group has 16 lanes, "
+         "but the driver allows 8");
   a = real;
   a.clFlush = [](cl_command_queue) { return cl_int(CL_INVALID_COMMAND_QUEUE); };
   expect(a, Failure::DeviceLost, "clFlush: CL_INVALID_COMMAND_QUEUE (-36)");

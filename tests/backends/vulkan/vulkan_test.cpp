@@ -167,7 +167,7 @@ TEST(VulkanValidation, FindsWhatIsWrong) {
   Buffer* x = device.buffer(std::vector<float>(16));
   Failure f = device.run({device.launch("row_sum", {{x, 0, 64}}, RowSumParams{16, 0}, 1)});
   EXPECT_EQ(f.code, Failure::Invalid);
-  EXPECT_NE(f.text.find("the validation layer says"), std::string::npos) << f.text;
+  EXPECT_NE(f.text.find("the validation layer reports"), std::string::npos) << f.text;
 }
 
 // A launch that reads what the one before it wrote: nothing to say with the barrier between them, a hazard
@@ -228,7 +228,7 @@ TEST(VulkanFailures, OfAllocationsLeaveTheDeviceUsable) {
   Buffer* b = nullptr;
   Failure f = runtime->allocate(4096, &b);
   EXPECT_EQ(f.code, Failure::OutOfMemory);
-  EXPECT_NE(f.text.find("vkAllocateMemory failed: VK_ERROR_OUT_OF_DEVICE_MEMORY (4096 bytes asked for"),
+  EXPECT_NE(f.text.find("vkAllocateMemory failed: VK_ERROR_OUT_OF_DEVICE_MEMORY (4096 bytes requested"),
             std::string::npos)
       << f.text;
   EXPECT_EQ(b, nullptr);
@@ -342,7 +342,7 @@ TEST(VulkanFailures, OfOpeningSayWhy) {
   EXPECT_EQ(f.code, Failure::Unsupported);
   EXPECT_NE(f.text.find("/nonexistent/libvulkan.so"), std::string::npos) << f.text;
   f = vulkan::open(0, {.library = "libm.so.6"}, &runtime);
-  EXPECT_EQ(f.text, "libm.so.6 is no Vulkan library: it has no vkGetInstanceProcAddr");
+  EXPECT_EQ(f.text, "libm.so.6 is not a Vulkan library: it lacks vkGetInstanceProcAddr");
   EXPECT_EQ(runtime, nullptr);
 }
 

@@ -52,10 +52,10 @@ TEST(WebGpuAbsent, WhatWasNeverTriedIsUsedWhereSomebodySaysSo) {
 // works.
 TEST(WebGpuAbsent, TheLibraryIsAnother) {
   expect_refusal(loading("libm.so.6"), reason::kLibraryMissing,
-                 {"libm.so.6 is no WebGPU library: it has no wgpuCreateInstance"});
+                 {"libm.so.6 is not a WebGPU library: it lacks wgpuCreateInstance"});
   const std::string folder = WEBGPU_OTHERS;
   expect_refusal(loading(folder + "/libwebgpu_native.so"), reason::kLibraryMissing,
-                 {"libwebgpu_native.so is wgpu-native, and does not tell its version", "\nInstall Dawn"});
+                 {"libwebgpu_native.so is wgpu-native, and does not report its version", "\nInstall Dawn"});
   expect_refusal(loading(folder + "/libwebgpu_native_old.so"), reason::kDriverTooOld,
                  {"is wgpu-native 22.1.0.5: gimbal knows the interface of 24.0.0.2 to 29.0.1", "\nInstall"});
   expect_refusal(loading(folder + "/libwebgpu_native_new.so"), reason::kLibraryMissing,
@@ -148,13 +148,13 @@ std::string refusal(const Fake& f) {
 
 TEST(WebGpuAbsent, ThereIsNoAdapter) {
   EXPECT_EQ(refusal({}), "");
-  EXPECT_NE(refusal({.instance = false}).find("makes no instance"), std::string::npos);
+  EXPECT_NE(refusal({.instance = false}).find("creates no instance"), std::string::npos);
   EXPECT_NE(refusal({.adapter = 3}).find("found no adapter: none here\nInstall the driver"),
             std::string::npos);
   // Dawn's own, which computes nothing: what it offers where there is no driver.
   EXPECT_NE(refusal({.api = 1}).find("found no adapter: only one that computes nothing\nInstall the driver"),
             std::string::npos);
-  EXPECT_EQ(refusal({.device = 3}), "WebGPU adapter 'Fake GPU' gives no device: not today");
+  EXPECT_EQ(refusal({.device = 3}), "WebGPU adapter 'Fake GPU' creates no device: not today");
   EXPECT_NE(refusal({.info = 2}).find("wgpuAdapterGetInfo"), std::string::npos);
   EXPECT_NE(refusal({.limits = 2}).find("wgpuAdapterGetLimits"), std::string::npos);
   fake = {.waiting = 3};

@@ -90,14 +90,14 @@ TEST(WebGpu, RefusesWhatDoesNotFit) {
   const uint64_t piece = runtime->facts().max_allocation_bytes;
   Failure f = runtime->allocate(piece + 4, &b);
   EXPECT_EQ(f.code, Failure::OutOfMemory);
-  EXPECT_NE(f.text.find("it gives at most"), std::string::npos) << f.text;
+  EXPECT_NE(f.text.find("it allocates at most"), std::string::npos) << f.text;
   runtime = open({.memory = 100000});
   ASSERT_FALSE(runtime->allocate(90001, &b));
   EXPECT_EQ(runtime->facts().memory_free, 100000u - 90004u);
   Buffer* more = nullptr;
   f = runtime->allocate(20000, &more);
   EXPECT_EQ(f.code, Failure::OutOfMemory);
-  EXPECT_NE(f.text.find("20000 bytes asked for, 9996 are free"), std::string::npos) << f.text;
+  EXPECT_NE(f.text.find("20000 bytes requested, 9996 are free"), std::string::npos) << f.text;
   runtime->release(b);
   EXPECT_EQ(runtime->facts().memory_free, 100000u);
 }
@@ -227,7 +227,7 @@ TEST(WebGpuFailures, OfMemoryLeaveTheDeviceUsable) {
   armed = true;
   Buffer* b = nullptr;
   expect(ready.runtime->allocate(4096, &b), Failure::OutOfMemory,
-         {"4096 bytes asked for: out of memory: no memory left"});
+         {"4096 bytes requested: out of memory: no memory left"});
   EXPECT_EQ(b, nullptr);
   armed = false;
   EXPECT_FALSE(ready.runtime->allocate(4096, &b));
