@@ -133,7 +133,7 @@ class Addresses(Case):
         url = self.files.url + "/models/plain.gguf"
         out, err = self.gimbal("pull", url)
         self.assertWhole(out.strip())
-        self.assertIn("nobody tells its hash", err)
+        self.assertIn("its hash is unknown", err)
         self.assertTrue(out.startswith(self.home + "/.cache/gimbal/models/127.0.0.1_"), out)
         self.assertIn("llama", self.gimbal("info", url)[0])
         listed = json.loads(self.gimbal("list", "--json")[0])["models"]

@@ -26,7 +26,7 @@ class Faults(Case):
     def test_cut_again_and_again_it_keeps_the_part_and_resumes(self):
         self.files.cuts = [2000000] + 20 * [0]
         _, err = self.pull_one("--connections", "1", code=1)
-        self.assertIn("is asked for again", err)
+        self.assertIn("is requested again", err)
         self.assertIn("the partial download is kept", err)
         self.assertTrue(os.path.exists(self.part()))
         self.files.cuts, before = [], self.files.served
@@ -119,7 +119,7 @@ class Faults(Case):
     def test_a_server_without_ranges(self):
         self.files.ranges = False
         _, err = self.pull_one()
-        self.assertIn("as a whole only", err)
+        self.assertIn("only as a whole", err)
         self.assertWhole(self.blob())
         _, err = self.gimbal("plan", "hf.co/Org/Tiny-GGUF:Q8_0", code=3)
         self.assertIn("does not support range requests", err)

@@ -35,7 +35,7 @@ class Choosing(Case):
             self.assertIn(text, err)
         self.hub.add("Org/Two", {"a-Q4_K_M.gguf": SMALL, "b-Q4_K_M.gguf": SMALL})
         _, err = self.gimbal("pull", "hf.co/Org/Two", code=2)
-        self.assertIn("2 models that are meant", err)
+        self.assertIn("2 matching models", err)
         self.assertIn("/b-Q4_K_M.gguf\n", self.gimbal("pull", "hf.co/Org/Two/b-Q4_K_M.gguf", "--quiet")[0])
         self.hub.add("Org/None-Here", {"model.safetensors": b"x"})
         self.assertIn("has no GGUF model", self.gimbal("pull", "hf.co/Org/None-Here", code=1)[1])

@@ -38,7 +38,7 @@ std::optional<Error> option_of_another_build(const std::string& option, const st
     return Error{Code::Usage,
                  format("{} chooses a device of the backend '{}', and {} holds only '{}'", option, name, self,
                         backend),
-                 format("use {}, or `gimbal`, which supports every backend", program_name(name))};
+                 format("use {}, or `gimbal`, which takes every backend there is", program_name(name))};
   }
   if (option == "--device" && !has_gpus)
     return Error{Code::Usage, format("--device chooses a GPU, and {} computes on the CPU alone", self),
@@ -50,7 +50,7 @@ std::optional<Error> option_of_another_build(const std::string& option, const st
   if (one_of(option, {"--backend", "--gpu-backend", "--gpu-layers", "--strict", "--allow-software-devices"}))
     return Error{Code::Usage,
                  format("{} chooses between backends, and {} holds only '{}'", option, self, backend),
-                 "leave it out, or use `gimbal`, which supports every backend"};
+                 "leave it out, or use `gimbal`, which takes every backend there is"};
   return std::nullopt;
 }
 
