@@ -6,7 +6,7 @@
 #include <stdint.h>
 #ifdef __cplusplus
 extern "C" {
-/* A plugin may give a number that is not here. C++ has such a value only where the type is said. */
+/* A plugin may return a number that is not listed here. C++ allows this only with a fixed underlying type. */
 #define GIMBAL_ANY_INT : int
 #else
 #define GIMBAL_ANY_INT
@@ -25,17 +25,17 @@ typedef enum GIMBAL_ANY_INT {
   GIMBAL_INVALID
 } gimbal_code;
 
-/* How the elements of a value lie in its buffer. */
+/* The order of a value's elements in its buffer. */
 typedef enum {
-  GIMBAL_DENSE = 0,  /* row after row, dim[0] fastest, blocks as tensor/dtypes.def says */
+  GIMBAL_DENSE = 0,  /* row after row, dim[0] fastest, blocks as in tensor/dtypes.def */
   GIMBAL_PACKED = 1, /* a weight matrix in the device's own layout: see pack() */
   GIMBAL_CACHE = 2,  /* a KV cache in the device's own layout: see cache_bytes() */
-  GIMBAL_STRIDED = 3 /* element by element where gimbal_value.stride says; only for formats without blocks */
+  GIMBAL_STRIDED = 3 /* elements at gimbal_value.stride; only for formats without blocks */
 } gimbal_layout;
 
-/* How many of a value's rows an op really computes in one submit. */
+/* The number of a value's rows that an op computes in one submit. */
 typedef enum {
-  GIMBAL_ALL_ROWS = 0,  /* as many as dim says */
+  GIMBAL_ALL_ROWS = 0,  /* all of the last dimension */
   GIMBAL_STEP_ROWS = 1, /* gimbal_step.rows */
   GIMBAL_OUT_ROWS = 2   /* gimbal_step.out_rows */
 } gimbal_extent;
@@ -47,8 +47,8 @@ typedef struct gimbal_value {      /* a tensor: where it lives and how it is lai
   uint64_t offset;                 /* bytes; a multiple of 64, of a strided value of its element */
   uint64_t bytes;                  /* bytes that the value takes in its buffer */
   int64_t dim[GIMBAL_MAX_RANK];    /* dim[0] is the fastest-varying; unused ones are 1 */
-  int64_t stride[GIMBAL_MAX_RANK]; /* elements from one index to the next; of a strided value any number, of
-                                      others as if the elements lay one after the other */
+  int64_t stride[GIMBAL_MAX_RANK]; /* elements from one index to the next; any number for a strided value,
+                                      else that of contiguous elements */
 } gimbal_value;
 
 typedef struct gimbal_op {
@@ -60,7 +60,7 @@ typedef struct gimbal_op {
   struct {
     double f[4];
     int64_t i[16];
-  } param; /* ops/ops.def says which are used; 0 is as if the op did not have this parameter */
+  } param; /* ops/ops.def lists those in use; 0 means the parameter is absent */
 } gimbal_op;
 
 typedef struct gimbal_program { /* a straight-line list of ops: no control flow, no ownership */
@@ -76,14 +76,14 @@ typedef struct gimbal_step {
 
 typedef enum { GIMBAL_EXACT = 0, GIMBAL_FAST = 1 } gimbal_numerics;
 
-/* What a kernel takes as one input, or gives as one output. */
+/* The formats and layouts that a kernel accepts as one input, or produces as one output. */
 typedef struct gimbal_operand {
   uint64_t dtypes; /* as a bit set; 0: the kernel has no such input or output */
   uint8_t layout;  /* gimbal_layout */
-  uint8_t strided; /* not 0: GIMBAL_STRIDED will do, too */
+  uint8_t strided; /* not 0: also accepts GIMBAL_STRIDED */
 } gimbal_operand;
 
-/* What a limit is about. */
+/* The quantity that a limit restricts. */
 typedef enum {
   GIMBAL_DIM = 0,         /* dim[index] of a value */
   GIMBAL_ROWS = 1,        /* the last dimension of a value, as planned */
@@ -94,15 +94,15 @@ typedef enum {
   GIMBAL_PARAM = 6        /* param.i[index] of the op */
 } gimbal_measure;
 
-/* Which value a limit is about: an input's number, the first output, or each input and output. */
+/* The value that a limit restricts: an input's number, the first output, or each input and output. */
 #define GIMBAL_OUTPUT 254
 #define GIMBAL_EVERY_VALUE 255
 
 typedef struct gimbal_limit {
-  const char* name; /* "head_dim": for the reason why a kernel was not taken */
-  uint8_t what;     /* gimbal_measure; a host that does not know it does not take the kernel */
+  const char* name; /* "head_dim": for messages about rejected kernels */
+  uint8_t what;     /* gimbal_measure; a host rejects kernels with a measure that it does not know */
   uint8_t value, index;
-  int32_t multiple; /* what is measured must be a multiple of this; 0: any */
+  int32_t multiple; /* the quantity must be a multiple of this; 0: any */
   int64_t min, max; /* both inclusive */
 } gimbal_limit;
 
@@ -110,26 +110,26 @@ typedef struct gimbal_limit {
 #define GIMBAL_PARAM_I(n) (1u << (n))
 #define GIMBAL_PARAM_F(n) (1u << (16 + (n)))
 
-/* One row of a backend's kernel table: all that it can do. What an op may mean and a row does not claim, the
-   row is not asked for; so an op may get new optional inputs and parameters without harm to older kernels.
-   For the same reason, what a later version appends to this struct can only widen what a row takes. */
+/* One row of a backend's kernel table: everything that the kernel can compute. A host uses a row only for ops
+   that it claims completely, so an op may get new optional inputs and parameters without harm to older
+   kernels. For the same reason, fields that later versions append can only widen a claim. */
 typedef struct gimbal_kernel_info {
   uint32_t struct_size;
   uint32_t needs;   /* bits of gimbal_device_info.features that must be set */
   const char* name; /* backend.variant.op.format */
   uint16_t op;
   int16_t rank;     /* larger wins among rows that fit */
-  uint8_t numerics; /* gimbal_numerics: the order of additions is the op's own, or not */
+  uint8_t numerics; /* gimbal_numerics: exact rows sum in the op's own order */
   gimbal_operand in[GIMBAL_MAX_INPUTS], out[GIMBAL_MAX_OUTPUTS];
-  uint32_t params; /* GIMBAL_PARAM_ of those that may be other than 0 */
+  uint32_t params; /* GIMBAL_PARAM_ bits of the parameters that may be nonzero */
   uint32_t n_limits;
   const gimbal_limit* limits;
-  float tolerance; /* of a fast row: how much further from the exact result it may be than the op's own order
-                      of additions, in shares of the sum of its terms' magnitudes; 0: no further */
+  float tolerance; /* of a fast row: its additional error compared to the op's own order of additions,
+                      relative to the sum of the magnitudes of its terms; 0: none */
 } gimbal_kernel_info;
 
 typedef struct gimbal_device_info {
-  uint32_t struct_size; /* set by the host: how much room there is */
+  uint32_t struct_size; /* set by the host: the available space */
   const char* name;     /* "Intel(R) Xeon(R) Processor" */
   uint64_t memory_total, memory_free;
   uint32_t features;                /* backend-defined bits */
@@ -137,18 +137,18 @@ typedef struct gimbal_device_info {
   uint32_t threads;       /* host threads that the device computes with; 0 for devices with their own cores */
   uint8_t software;       /* emulates hardware on the CPU */
   uint8_t unified_memory; /* shares memory with the host */
-  const char* driver;     /* its name and version: "Mesa 22.3.6"; NULL where there is none */
+  const char* driver;     /* its name and version: "Mesa 22.3.6"; NULL if it has none */
   const char* pci_id;     /* "0000:65:00.0", or NULL */
   const char*
-      compute_capability; /* what its kernels are built for: "9.0", "gfx942"; NULL where there is none */
+      compute_capability; /* the target that kernels are built for: "9.0", "gfx942"; NULL if it has none */
 } gimbal_device_info;
 
-typedef struct gimbal_limits {  /* the most that a device gives: what speeds are compared with */
-  uint32_t struct_size;         /* set by the host: how much room there is */
-  double read_bytes_per_second; /* from a memory that no cache holds */
+typedef struct gimbal_limits {  /* peak throughput (roofline); `gimbal bench` reports percentages of it */
+  uint32_t struct_size;         /* set by the host: the available space */
+  double read_bytes_per_second; /* from memory that is too large for any cache */
   double int8_ops_per_second;   /* products of bytes, added up exactly; a product counts two: * and + */
   double fp32_ops_per_second;
-  const char* instruction_set; /* that the operations were measured with; valid as long as the device */
+  const char* instruction_set; /* used for the measurement of operations; valid as long as the device */
   uint32_t threads;            /* host threads that measured together; 0 for devices with their own cores */
 } gimbal_limits;
 
@@ -157,12 +157,13 @@ typedef struct gimbal_buffer gimbal_buffer;
 typedef struct gimbal_executable gimbal_executable;
 
 typedef struct gimbal_backend {
-  uint32_t abi_version; /* first field for ever */
-  uint32_t struct_size; /* later versions append; a host reads only what both know */
+  uint32_t abi_version; /* the first field in all versions */
+  uint32_t struct_size; /* later versions append; a host reads only fields that both know */
   const char* name;
   int (*device_count)(void);
-  /* options: "key=value" lines, NULL for none; unknown keys are refused. The text that last_error(NULL) gives
-     after a failure names the option. cpu: threads=N, variant=NAME, limit_megabytes=N (read by measure()). */
+  /* options: "key=value" lines, NULL for none; unknown keys are refused. After a failure the text of
+     last_error(NULL) names the option. cpu: threads=N, variant=NAME, limit_megabytes=N (read by measure()).
+   */
   gimbal_code (*open)(int index, const char* options, gimbal_device** out);
   void (*close)(gimbal_device*);
   void (*describe)(gimbal_device*, gimbal_device_info*);
@@ -176,13 +177,13 @@ typedef struct gimbal_backend {
   /* Bytes that a weight matrix takes as GIMBAL_PACKED: dim[0] values a row, dim[1] rows. 0: the device has no
      packed layout for this dtype; the weight stays GIMBAL_DENSE. */
   uint64_t (*packed_bytes)(gimbal_device*, uint8_t dtype, int64_t columns, int64_t rows);
-  /* Lays out rows [begin, end) of a matrix, given as dense blocks; begin is a multiple of 16. Callable from
-     several threads for disjoint ranges. `source` points at row `begin`; the scale of an i2_s tensor lies
-     behind row end - 1, as in files behind the last one. */
+  /* Packs rows [begin, end) of a matrix, given as dense blocks; begin is a multiple of 16. Callable from
+     several threads for disjoint ranges. `source` points at row `begin`; the scale of an i2_s tensor follows
+     row end - 1, as it follows the last row in files. */
   gimbal_code (*pack)(gimbal_device*, gimbal_buffer*, const gimbal_value*, const void* source, int64_t begin,
                       int64_t end);
   /* Bytes of a KV cache for one layer: `pages` pages of `page` positions, heads x head_dim values each. Pages
-     are equally large and one after the other. */
+     have equal sizes and are contiguous. */
   uint64_t (*cache_bytes)(gimbal_device*, uint8_t dtype, uint8_t is_key, int64_t head_dim, int64_t heads,
                           int64_t page, int64_t pages);
 
@@ -195,50 +196,50 @@ typedef struct gimbal_backend {
       gimbal_device*); /* of the calling thread; device may be NULL after a failed open() */
 
   /* Optional (may be NULL, and a table may end before it): measures the limits, in a second or two. Needs
-     about 1 GB of memory for that time. Nothing else may be submitted meanwhile. */
+     about 1 GB of memory during that time. Submit nothing meanwhile. */
   gimbal_code (*measure)(gimbal_device*, gimbal_limits* out);
 
-  /* Optional, likewise: how often each op of an executable was really run since compile(), counted where it
-     runs; n_ops as compiled. Not while a submit() is under way. */
+  /* Optional, likewise: the number of times that each op of an executable has run since compile(), counted by
+     the device; n_ops as compiled. Not during a submit(). */
   gimbal_code (*run_counts)(gimbal_device*, gimbal_executable*, uint64_t* counts, size_t n_ops);
 
-  /* Optional, likewise: bytes of the device's memory that compile() would take for this program, beside the
-     buffers that submit() is given; so that plans can count them. Takes nothing itself. Without it: none. */
+  /* Optional, likewise: bytes of device memory that compile() would allocate for this program, in addition to
+     the buffers of submit(); for plans. Allocates nothing itself. If absent: 0 bytes. */
   gimbal_code (*scratch_bytes)(gimbal_device*, const gimbal_program*, uint64_t* out);
 
-  /* Optional, likewise: what decides which devices there are, so that a host can tell later, without loading
-     this code or a driver, that asking again would give the same answer. Lines: the name of an environment
-     variable, or "PREFIX*" for all that begin so; or a path that begins with '/', whose last part may be
-     "PREFIX*SUFFIX". What the loader depends on and the libraries that are loaded while devices are counted
-     and opened are known to the host and need not be named. The text may depend on the variables that it
-     names, is valid as long as the backend, and is asked for after the devices were. Without it: the host
-     always asks again. */
+  /* Optional, likewise: the inputs that determine the list of devices. While they are unchanged, a host may
+     reuse an earlier list without loading this code or a driver. Lines: the name of an environment variable,
+     or "PREFIX*" for all with this prefix; or a path that begins with '/', whose last part may be
+     "PREFIX*SUFFIX". Need not list the loader's inputs, nor the libraries loaded while devices are counted
+     and opened: the host knows them. The text may depend on the variables that it names, and is valid as long
+     as the backend. Called after the devices were counted. If absent: the host always counts them again.
+     */
   const char* (*depends_on)(void);
 
-  /* Optional, likewise: a buffer over memory of the host's, which the device reads where it lies; programs
-     never write to it, and write() and pack() refuse to. `data` is aligned to 4096 bytes and stays until
-     release(). A device that has this lays out 16 rows of a matrix as if there were no others, one tile of 16
-     rows behind the other: so a host can compare a part of what it kept with what pack() makes of it. */
+  /* Optional, likewise: a buffer over host memory, which the device reads in place; programs never write to
+     it, and write() and pack() refuse to. `data` is aligned to 4096 bytes and must stay valid until
+     release(). A device with this function packs each 16 rows of a matrix independently, as contiguous tiles:
+     so a host can compare a part of stored weights with the result of pack(). */
   gimbal_code (*adopt)(gimbal_device*, const void* data, size_t bytes, gimbal_buffer** out);
 } gimbal_backend;
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);
 
 typedef struct gimbal_meanings {
-  const uint64_t* of; /* by number: a hash; 0 where there is nothing of this number */
+  const uint64_t* of; /* by number: a hash; 0 if the number is unused */
   size_t count;
 } gimbal_meanings;
 
-/* What a plugin exports: the function gimbal_plugin_entry, of type gimbal_plugin_function. A plugin is the
+/* A plugin exports the function gimbal_plugin_entry, of type gimbal_plugin_function. A plugin is the
    file libgimbal-backend-<name>.so; <name> is the name in its table. */
 typedef struct gimbal_plugin {
   uint32_t struct_size; /* later versions append */
   uint32_t abi_version; /* of everything in this header, as the plugin was compiled */
-  const char* build_id; /* of which version of gimbal: shown, not compared */
+  const char* build_id; /* its version of gimbal: shown, not compared */
   const char* compiler; /* "gcc 12.2.0": shown, not compared */
   gimbal_backend_entry backend;
-  /* What the plugin means by the numbers of ops and dtypes: device/meanings.h. A host that means something
-     else by a number that both know refuses the plugin; either may know numbers that the other does not. */
+  /* The plugin's numbers of ops and dtypes: device/meanings.h. A host refuses a plugin that uses a number
+     with another meaning; either may know numbers that the other does not. */
   gimbal_meanings ops, dtypes;
 } gimbal_plugin;
 typedef const gimbal_plugin* (*gimbal_plugin_function)(void);

@@ -37,9 +37,8 @@ class Pull {
   uint64_t bytes() const;    // of all files
   uint64_t missing() const;  // of them, bytes of files that are not on this machine yet
 
-  // The model's header over range requests: what is read lies in memory, and the weights stay where they are.
-  // It can be asked while this object lives. Errors: those of open_gguf; Unsupported where the server knows
-  // no ranges.
+  // The model's header, read with range requests into memory; the weights are not downloaded. Valid as long
+  // as this object. Errors: those of open_gguf; Unsupported if the server does not support range requests.
   Result<ModelSource> header(const TernaryChoice& = {}) const;
 
   // Fetches the missing files; returns the path of the first file. Errors: Failed, NotFound with a remedy;

@@ -1,5 +1,5 @@
-// Walks the header of a GGUF file without ever leaving it, and words every refusal the same way:
-// which file, at which byte, what was expected there and what was found.
+// Reads the header of a GGUF file in order, within its bounds. All errors have the same form: the file, the
+// byte, the expected and the found value.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,21 +12,21 @@ namespace gimbal {
 
 constexpr uint64_t kMaxNameBytes = 65535;  // the format's limit for keys; used for tensor names too
 
-// All readers answer false once something is wrong; error() then says what. Nothing is read past the end.
+// After an error all readers return false, and error() has the reason. Never reads past the end.
 class GgufCursor {
  public:
-  // `file` is the name used in errors. The bytes must outlive the cursor and everything it hands out.
+  // `file` is the name used in errors. The bytes must outlive the cursor and all views that it returns.
   GgufCursor(GgufBytes& bytes, std::string file) : bytes_(bytes), file_(escaped(file)) {}
 
   uint64_t offset() const { return offset_; }
   uint64_t remaining() const { return bytes_.size() - offset_; }
   uint64_t size() const { return bytes_.size(); }
-  // What was taken from `begin` on.
+  // The bytes read since `begin`.
   Bytes since(uint64_t begin) const { return {head_ + begin, offset_ - begin}; }
-  // Where in the file a view that was handed out starts.
+  // The offset in the file of a returned view.
   uint64_t offset_of(const void* p) const { return uint64_t(static_cast<const std::byte*>(p) - head_); }
 
-  // What is being read, for errors: "metadata entry 3 of 25", and its name once that is known.
+  // The current element, for errors: "metadata entry 3 of 25", and its name once it is known.
   void enter(const char* kind, uint64_t number, uint64_t count);
   void named(std::string_view name) { name_ = name; }
   void leave() { kind_ = nullptr; }

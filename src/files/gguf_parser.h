@@ -57,7 +57,7 @@ class GgufParser {
   uint32_t part_;
   TernaryChoice choice_;
   uint32_t version_ = 0;
-  uint64_t alignment_ = 32;  // what the format says when general.alignment is absent
+  uint64_t alignment_ = 32;  // the format's default without general.alignment
   Metadata metadata_;
 };
 

@@ -1,5 +1,5 @@
-// A model's metadata: typed keys and values. Strings, keys and arrays are views into memory of whoever made
-// the metadata, for a file its reader (files/model_source.h). Every accessor is total.
+// A model's metadata: typed keys and values. Strings, keys and arrays are views into memory of their source,
+// for a file its reader (files/model_source.h). Accessors never fail: they return optional values.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -24,7 +24,7 @@ struct Config {
   double rope_base = 0;
 };
 
-// The fields that every file has. Errors: Malformed, naming the key, its value and what was expected.
+// The fields that every file has. Errors: Malformed, with the key, its value and the expected one.
 Result<Config> read_config(const Metadata&, const TensorTable&);
 // Heads and rotation.
 void read_attention(Hyperparameters&, Config&);

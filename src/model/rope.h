@@ -29,17 +29,16 @@ struct RopeSettings {
 class RopeAngles {
  public:
   RopeAngles() = default;
-  // `rotated` values of every head are turned, in pairs; frequencies base^(-2i/rotated), changed by what the
-  // file says under
-  // "<arch>.rope.scaling." (linear: positions divided by the factor; yarn: see the source) and by the tensor
-  // rope_freqs.weight (each frequency divided by its value; Llama 3.1). Errors: Unsupported scaling,
-  // Malformed factors.
+  // Rotates `rotated` values of every head, in pairs, with frequencies base^(-2i/rotated). The file can
+  // change them: by its keys "<arch>.rope.scaling." (linear: positions divided by the factor; yarn: see the
+  // source) and by the tensor rope_freqs.weight (each frequency divided by its value; Llama 3.1). Errors:
+  // Unsupported scaling, Malformed factors.
   static Result<RopeAngles> create(const ModelSource& file, const std::string& arch, int rotated,
                                    double base) {
     return create(file, arch, {.rotated = rotated, .base = base});
   }
-  // Longrope besides: each frequency divided by its value of rope_factors_long.weight or
-  // rope_factors_short.weight, as the context is longer than the original one or not.
+  // Also longrope: each frequency divided by its value of rope_factors_long.weight, or of
+  // rope_factors_short.weight if the context is no longer than the original one.
   static Result<RopeAngles> create(const ModelSource& file, const std::string& arch, const RopeSettings&);
 
   int rotated() const { return int(frequencies_.size()) * 2; }

@@ -6,12 +6,12 @@ namespace gimbal {
 
 inline constexpr int kAsManyAsFit = -1;
 
-// The last `layers` layers and the output head on `device`; the embedding table and the first layers on
-// `cpu`. So a token crosses from one to the other once, and the largest matrix, the head, is where the speed
-// is. All layers of the model or more: everything on `device`, the embedding table, too; 0: everything on
-// `cpu`. kAsManyAsFit: by the memory plans and what `device` has free; when all layers fit but the embedding
-// table does not, it alone is on the CPU. Each stage says why it is where it is. Errors: those of
-// make_model_plan; what the CPU's stage takes is not checked here, check_memory does.
+// Places the last `layers` layers and the output head on `device`, the embedding table and the first layers
+// on `cpu`. So a token crosses between them once, and the largest matrix, the head, is on the fast device.
+// All layers or more: everything on `device`, including the embedding table; 0: everything on `cpu`.
+// kAsManyAsFit: by the memory plans and the free memory of `device`; if only the embedding table does not
+// fit, it alone is on the CPU. Each stage has the reason for its place. Errors: those of make_model_plan.
+// Does not check the memory of the CPU's stage: check_memory does.
 Result<ModelPlan> place_layers(const ModelSource& file, const Device& device, const Device& cpu, int layers,
                                const RunOptions& options);
 

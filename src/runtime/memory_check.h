@@ -29,8 +29,8 @@ uint64_t free_for(const RunOptions&, const Device*);
 
 bool fits(const ModelPlan&);
 
-// OutOfMemory, with the numbers and what would help (fewer layers there, a smaller context, another format of
-// the KV cache, another device), when the plan exceeds what a device or the host has free.
+// OutOfMemory, with the numbers and a remedy (fewer layers there, a smaller context, another format of the KV
+// cache, another device), if the plan exceeds the free memory of a device or of the host.
 Status check_memory(const ModelSource& file, const ModelPlan&);
 
 // The most layers, from the last one on, that fit on `device` together with the output head, when the

@@ -11,12 +11,12 @@ namespace gimbal {
 
 class Model {
  public:
-  // Called from the loading thread with the bytes of weights laid out so far, and in all; false cancels
-  // (Failed).
+  // Called from the loading thread with the bytes of weights packed so far, and in all. Return false to
+  // cancel (Failed).
   using Progress = std::function<bool(uint64_t done, uint64_t total)>;
 
-  // Takes the memory that the plan names and reads the weights from `file`, of which the plan was made.
-  // Errors: Failed for another file; OutOfMemory before anything is read when the plan does not fit;
+  // Allocates the plan's memory and reads the weights from `file`, from which the plan was made. Errors:
+  // Failed for another file; OutOfMemory, before anything is read, if the plan does not fit;
   // Malformed weights; device errors.
   static Result<std::unique_ptr<Model>> load(ModelPlan plan, const ModelSource& file,
                                              const Progress& progress = {});
@@ -31,14 +31,14 @@ class Model {
   // Errors: OutOfMemory when there are as many as RunOptions::sequences. The model must outlive them.
   Result<std::unique_ptr<Sequence>> new_sequence() { return steps_->sequences().create(); }
   const SequencePool& sequences() const { return steps_->sequences(); }  // and their pages
-  // Computes the rows of a batch and appends them to their sequences. Takes no memory. Errors: Usage for a
-  // batch that is not right (says the row and why); OutOfMemory when too few pages of the cache are free;
-  // after both nothing has changed. Device errors: each sequence has the tokens that it had.
+  // Computes the rows of a batch and appends them to their sequences. Allocates nothing. Errors: Usage for an
+  // invalid batch, with the reason; OutOfMemory when too few pages of the cache are free; after both nothing
+  // has changed. After device errors each sequence has its previous tokens.
   Result<StepOutput> forward(const Batch& batch) { return steps_->forward(batch); }
-  // All logits of the k-th row of the last batch that wanted something. Errors: the device's.
+  // All logits of the k-th row with any Wants of the last batch. Errors: the device's.
   Result<std::span<const float>> logits_of(size_t k) { return steps_->logits_of(k); }
 
-  // ---- what is remembered of a sequence, as bytes: engine/prompt_cache.h
+  // ---- the state of a sequence, as bytes: engine/prompt_cache.h
   // Errors: the device's; those of `page`.
   using Page = std::function<Status(std::span<std::byte>)>;
   Status save(const Sequence& s, const Page& page) { return steps_->pass_pages(s, true, page); }
@@ -46,10 +46,10 @@ class Model {
   // empty.
   Status restore(Sequence&, const InputView&, std::span<const uint32_t> first, const Page& page);
 
-  // Bytes of a weight as the stage's device lays it out. Errors: the device's.
+  // Bytes of a packed weight, from the stage's device. Errors: the device's.
   Status read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const;
 
-  // What ran since load(), of every stage: op, device, kernel, reason, and how often, from the devices' own
+  // The runs of kernels since load(), by stage: op, device, kernel, reason and number, from the devices' own
   // counters; or that a device does not count. Not while a batch is computed.
   std::vector<ReceiptLine> receipt() const;
 

@@ -1,6 +1,6 @@
-// What running a model will take, found from the file's header alone: the programs, the kernel of every op,
-// and every byte of memory, on each device that holds a stage of the model. Loading does what it says, and
-// nothing more is allocated afterwards.
+// The plan of a model, made from the file's header alone: the programs, the kernel of every op, and every
+// byte of memory, on each device that holds a stage of the model. Loading follows the plan, and nothing more
+// is allocated afterwards.
 #pragma once
 #include <memory>
 #include <optional>
@@ -19,10 +19,10 @@ namespace gimbal {
 
 class PackedFile;
 
-// The positions of a context that nobody asked for: the model's own, at most 4096.
+// The default number of positions of a context: the model's own, at most 4096.
 int default_context(const Config&);
 
-// The most tokens that are worth drafting at once: with the token before them a step of 16 rows.
+// The most drafts in a step: with the token before them it has 16 rows.
 inline constexpr int kMaxDrafts = 15;
 
 struct ModelPlan;
@@ -30,52 +30,52 @@ struct ModelPlan;
 struct RunOptions {
   int context = 0;     // positions per sequence; 0: the model's own, at most 4096
   int batch = 256;     // rows of a prompt computed at once
-  int logit_rows = 1;  // rows of one step that logits can be asked for
-  int drafts = 0;      // tokens drafted at most for a step (runtime/drafting.h), which get logits, too
+  int logit_rows = 1;  // most rows of a step that can request logits
+  int drafts = 0;      // most drafts of a step (runtime/drafting.h), which get logits, too
   int sequences = 1;   // conversations held at once
   // Positions of KV cache for all sequences together; 0: a whole context for each. With fewer, a step fails
-  // when no page is free (Code::OutOfMemory), and nothing has changed then.
+  // if no page is free (Code::OutOfMemory) and changes nothing.
   int64_t cache_positions = 0;
   DType cache_type = DType::F16;  // one of kCacheTypes (ops/shapes.h)
   KernelPreference kernels;
-  int first_layers = 0;             // leaves out all layers behind these many, to try the others; 0: none
-  bool embeddings = false;          // rows may have embeddings in place of tokens
-  bool hidden = false;              // Wants::hidden can be asked for; always can of an encoder
-  bool logits = true;               // Wants::logits can be asked for, and top; never can of an encoder
-  bool states = false;              // Batch::states can be asked for, where the model has them
-  const ModelArch* arch = nullptr;  // in place of the one that the file names; outlives what is made of it
-  // Of a model that will be loaded before this one: its memory is not free. Outlives what is planned.
+  int first_layers = 0;             // computes only this many layers, for tests; 0: all
+  bool embeddings = false;          // rows may have embeddings instead of tokens
+  bool hidden = false;              // allows Wants::hidden; always allowed for an encoder
+  bool logits = true;               // allows Wants::logits and top; never for an encoder
+  bool states = false;              // allows Batch::states, if the model has states
+  const ModelArch* arch = nullptr;  // instead of the file's architecture; outlives the plan and its model
+  // The plan of a model that will be loaded before this one: its memory is not free. Outlives this plan.
   const ModelPlan* beside = nullptr;
-  // Bytes of the host's memory that are free and that other processes will take.
+  // Bytes of free host memory that other processes will take.
   uint64_t promised = 0;
 };
 
-// Bytes on one device. The first five are what is allocated there, a buffer each; the sixth is what its
-// programs take besides; the seventh is none of the device's, but the host's (memory_check.h).
+// Bytes on one device. Each of the first five is one buffer. `scratch`: additional memory of its programs.
+// `sessions`: not device memory but host memory (memory_check.h).
 struct MemoryPlan {
   uint64_t weights = 0, cache = 0, step = 0, activations = 0, output = 0;
   uint64_t scratch = 0, sessions = 0;
-  uint64_t transfer = 0;  // of `step` and `output`: what lies there on its way to or from another device
+  uint64_t transfer = 0;  // the part of `step` and `output` for transfers between devices
   uint64_t free = 0;      // on the device for this model when the plan was made: free_for()
   uint64_t total() const { return weights + cache + step + activations + output + scratch + sessions; }
 };
 
-// One program per bucket of rows: 1, 2, 4, 8 ... and a whole batch, each with the kernels for so many. A step
-// runs in the smallest that holds it. They share weights, caches and memory.
+// One program per bucket of rows: 1, 2, 4, 8 ... and a whole batch, each with the best kernels for its size.
+// A step runs in the smallest bucket that holds it. Buckets share weights, caches and memory.
 struct Bucket {
   int rows;
   Program program;
   std::vector<Choice> choices;             // the kernel of every op, with reasons
   std::vector<StepInput> inputs;           // at the same offsets in every stage
-  uint64_t step_bytes = 0;                 // of the step's own data; behind it lies what is transferred
+  uint64_t step_bytes = 0;                 // of the step's own data; transferred values follow
   std::vector<Transfer> in;                // from earlier stages
   std::optional<Value> outputs[kOutputs];  // in the last stage
 };
 
-// Layers for one device, asked for. In a list, the first entry has the embedding table, too, and the last the
-// output head; either may have 0 layers, and then holds only that.
+// The requested layers of one device. In a list, the first entry also has the embedding table, and the last
+// the output head; either may have 0 layers.
 struct Placement {
-  const Device* device;  // outlives what is made of it
+  const Device* device;  // outlives the plan and its model
   int layers;
   std::string why;  // for people; may be empty
 };
@@ -89,7 +89,7 @@ struct Stage {
   std::vector<Bucket> buckets;  // by rising rows
   MemoryPlan memory;
   std::vector<TopLogitsProgram> top = {};         // by rising k; with the output head only
-  std::shared_ptr<const PackedFile> packed = {};  // where its weights are, laid out already: packed_weights.h
+  std::shared_ptr<const PackedFile> packed = {};  // its packed weights: packed_weights.h
 };
 std::string contents(const Stage&);  // "the embedding and layers 0 to 3"
 
@@ -97,36 +97,36 @@ struct ModelPlan {
   std::string source;  // names the file in errors: escaped
   Config config;
   RunOptions options;            // context filled in
-  std::vector<StatePool> pools;  // what the model remembers of its sequences
+  std::vector<StatePool> pools;  // the state of sequences
   std::vector<Stage> stages;     // in the order in which a step passes them; at least one
-  // Rows see later ones of their sequence, so that a step must have all of it.
+  // Rows attend to later ones of their sequence, so a step must have all rows of it.
   bool whole_texts = false;
-  // Each row has a token, and in Row::embedding a state besides.
+  // Each row has a token and also a state, in Row::state.
   bool takes_states = false;
   int embedding_parts = 1;  // of the model's width each: see Recorder::add_embedded()
   uint64_t file_bytes = 0;  // of all parts of the model's file
 
   bool split() const { return stages.size() > 1; }
-  // The bucket that a step of so many rows runs in.
+  // The bucket for a step of `rows` rows.
   size_t bucket_for(int rows) const;
-  // Of embeddings that may take the place of tokens; 0: none may.
+  // The width of embeddings that may replace tokens; 0: not allowed.
   int embedding_width() const { return options.embeddings ? config.width * embedding_parts : 0; }
-  // The first bucket, and of the others the largest of each run with the same kernels: what is worth showing.
+  // The buckets to show: the first, and of the others the largest of each run with the same kernels.
   std::vector<size_t> distinct_buckets() const;
   // Where the output head is; of an undivided model, where everything is.
   const Stage& last() const { return stages.back(); }
   const Device& device() const { return *last().device; }
-  int width(Output) const;  // numbers that a row gets; 0: the model has no such output
+  int width(Output) const;  // numbers per row; 0: the model has no such output
   int max_top() const { return last().top.empty() ? 0 : last().top.back().k; }  // see Batch::top
-  // Whether a new sequence can get so many tokens, at once or in steps. Errors: Usage, naming the option.
+  // Checks that a new sequence can hold this many tokens. Errors: Usage, with the option.
   Status check_text(size_t tokens) const;
-  // The largest page of any state, if sequences can share pages: what passes through the host to copy one.
+  // The largest page of any state, if sequences can share pages. Copies pass through a buffer of this size.
   uint64_t page_bytes() const;
 
-  // Host memory. Of all steps: their data for every stage, what is read back, which pages are in use, and
-  // about what the devices keep of the programs.
+  // Host memory of all steps: their data for every stage, the results, the table of pages, and approximately
+  // the devices' copies of the programs.
   uint64_t steps_bytes() const;
-  // Of each conversation: tokens, pages, a batch, and what a sampler holds.
+  // Of each conversation: tokens, pages, a batch, and the sampler's memory.
   uint64_t session_bytes() const;
   uint64_t host_bytes() const { return steps_bytes() + uint64_t(options.sequences) * session_bytes(); }
 };
@@ -134,8 +134,8 @@ struct ModelPlan {
 // The whole model on one device. Errors: those of configure(); Unsupported ops or formats; Usage for options
 // out of range.
 Result<ModelPlan> make_model_plan(const ModelSource& file, const Device& device, const RunOptions& options);
-// Its layers over a list of devices, in order; a device may come more than once. Entries in the middle with 0
-// layers are left out. Errors: those above; Usage when the layers do not add up to the model's.
+// The same with the layers divided over a list of devices, in order; a device may occur more than once. Inner
+// entries with 0 layers are dropped. Errors: also Usage if the layers do not add up to the model's.
 Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Placement> where,
                                   const RunOptions& options);
 

@@ -1,6 +1,6 @@
-// What a kernel sees when it is compiled as C++ for the emulator: one lane of one group. Plain structs only,
-// so that a hundred kernel files compile fast. There are two forms of each kernel: `fast` reads memory
-// directly; `checked` asks the emulator about every word that it touches.
+// The environment of a kernel that is compiled as C++ for the emulator: one lane of one group. Plain structs
+// only, so that a hundred kernel files compile fast. There are two forms of each kernel: `fast` accesses
+// memory directly; `checked` has the emulator check every access.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -11,14 +11,14 @@ class Checks;  // src/backends/emulator/checks.h
 
 struct Lane {
   uint32_t lane, group[3];
-  void* const* data;      // of each binding
-  const uint64_t* words;  // that each binding has
+  void* const* data;      // by binding
+  const uint64_t* words;  // sizes, by binding
   const void* params;
   const int32_t* step;
   void* shared;
   void (*arrive)(Lane&, int line);  // a barrier: returns when all lanes of the group have arrived
-  uint32_t subgroup;                // lanes that exchange values by themselves; 1: none
-  // The value that lane ^ distance gives, which is of the same sub-group.
+  uint32_t subgroup;                // number of lanes that can exchange values; 1: none
+  // Returns the `value` of lane ^ distance, a lane of the same sub-group.
   uint32_t (*exchange)(Lane&, uint32_t value, uint32_t distance, int line);
   Checks* checks;
 };
@@ -35,7 +35,7 @@ using f32 = float;
 using u32 = uint32_t;
 using i32 = int32_t;
 
-// An array that a checked kernel sees: a buffer, shared memory, a table, or an array of its own.
+// An array that a checked kernel accesses: a buffer, shared memory, a table, or a private array.
 struct Array {
   const char* name;
   enum Kind : uint8_t { Input, Output, SharedMemory, Private, Table } kind;
@@ -43,7 +43,7 @@ struct Array {
   uint64_t words;
   uint32_t binding;  // its number among the kernel's buffers; shared memory: its first word
 };
-// The word, or a word that does not matter when `index` is outside: then a defect is noted.
+// The word at `index`. If `index` is out of bounds, records a defect and returns a dummy word.
 uint32_t* checked_word(const Array&, uint64_t index, bool write);
 
 namespace fast {

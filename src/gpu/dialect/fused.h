@@ -1,8 +1,7 @@
-// a * b + c, rounded once, from additions and multiplications that each round: S. Boldo, G. Melquiond, "Emulation of FMA and
+// a * b + c with one rounding, from separate additions and multiplications: S. Boldo, G. Melquiond, "Emulation of FMA and
 // correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008. Written in the dialect, for
-// devices that have no such instruction. Right where nothing overflows and the product's low half is no subnormal number;
-// elsewhere the plain sum. ROUNDED(x): x as it was rounded, where a target's compiler would otherwise do algebra over several
-// operations.
+// devices without an FMA. Exact unless a value overflows or the product's low half is subnormal; then the result is the plain sum.
+// ROUNDED(x) is x, hidden from compilers that would otherwise simplify across operations.
 #ifndef ROUNDED
 #define ROUNDED(x) (x)
 #endif
@@ -19,14 +18,14 @@ BEGIN
     LET(f32, rest_high) = ROUNDED(ROUNDED(a_high * b_high) - product);
     LET(f32, rest_middle) = ROUNDED(ROUNDED(rest_high + ROUNDED(a_high * b_low)) + ROUNDED(a_low * b_high));
     LET(f32, rest) = ROUNDED(rest_middle + ROUNDED(a_low * b_low));
-    // c + the low half, then that + the high half: each as a float and what its rounding lost (Knuth).
+    // c + the low half, then that + the high half: each as a float and its rounding error (Knuth).
     LET(f32, first) = ROUNDED(c + rest);
     LET(f32, first_part) = ROUNDED(first - c);
     LET(f32, first_lost) = ROUNDED(ROUNDED(c - ROUNDED(first - first_part)) + ROUNDED(rest - first_part));
     LET(f32, second) = ROUNDED(product + first);
     LET(f32, second_part) = ROUNDED(second - product);
     LET(f32, second_lost) = ROUNDED(ROUNDED(product - ROUNDED(second - second_part)) + ROUNDED(first - second_part));
-    // What was lost, rounded to odd: one that is not exact ends in a 1, so that the last rounding sees it.
+    // The sum of both errors, rounded to odd: an inexact one gets a last bit of 1, so that the final rounding sees it.
     LET(f32, lost) = ROUNDED(first_lost + second_lost);
     LET(f32, lost_part) = ROUNDED(lost - first_lost);
     LET(f32, error) = ROUNDED(ROUNDED(first_lost - ROUNDED(lost - lost_part)) + ROUNDED(second_lost - lost_part));

@@ -69,7 +69,7 @@ int dot4_(int sum, uint u, uint s) {
                 (int(bitfieldExtract(u, 16, 8)) * bitfieldExtract(int(s), 16, 8) + int(bitfieldExtract(u, 24, 8)) * bitfieldExtract(int(s), 24, 8)));
 }
 
-// Vulkan lets a driver compute fma() as two operations. The runtime asks the device with a small kernel, and says here what it found.
+// Vulkan lets a driver compute fma() as two operations. The runtime tests the device with a small kernel and sets fma_is_fused.
 #ifdef FMA_IS_FUSED
 #define FMA(a, b, c) fma(a, b, c)
 #else
@@ -88,7 +88,7 @@ float fma_(float a, float b, float c) {
 #include "gpu/dialect/division.h"
 #include "gpu/dialect/halves.h"
 #ifdef HAS_SUBGROUPS
-layout(constant_id = 1) const uint subgroup_lanes = 4u;  // the runtime says how many it has
+layout(constant_id = 1) const uint subgroup_lanes = 4u;  // set by the runtime
 #define SUBGROUP_LANES subgroup_lanes
 #define FROM_LANE(T, v, d) subgroupShuffleXor(v, d)
 #endif

@@ -8,8 +8,8 @@
 #define OUT_ARGUMENT(i, T, n) T* n,
 #define SHARED_ARRAY(T, n, k) static __attribute__((shared)) T n[k];
 
-// One group a multiprocessor at least. That is no wish: left without a number, NVIDIA's assembler aims at an occupancy of its own and
-// spills registers to memory for it (ptxas 13.5: 23 kernels). For AMD the second number counts waves, so it is left out.
+// At least one group per multiprocessor. This is needed: without a number NVIDIA's assembler targets a higher occupancy and spills
+// registers to memory for it (ptxas 13.5: 23 kernels). For AMD the second number counts waves, so it is left out.
 #ifdef GPU_IS_NVIDIA
 #define LAUNCH_BOUNDS launch_bounds(LANES, 1)
 #else
@@ -61,7 +61,7 @@ LOCAL_FUNCTION u32 half_code(f32 value) { return __builtin_bit_cast(unsigned sho
 #define GROUP_Z ((u32)__nvvm_read_ptx_sreg_ctaid_z())
 #define LANE ((u32)__nvvm_read_ptx_sreg_tid_x())
 #define BARRIER __nvvm_bar_sync(0)
-// Of all lanes of the warp: groups have as many as fill it, or less than one.
+// All lanes of the warp take part: a group fills whole warps, or less than one.
 LOCAL_FUNCTION u32 from_lane(u32 v, i32 d) { return u32(__nvvm_shfl_sync_bfly_i32(LANES >= 32 ? ~0u : (1u << (LANES & 31)) - 1u, i32(v), d, 31)); }
 #define FROM_LANE(T, v, d) __builtin_bit_cast(T, from_lane(__builtin_bit_cast(u32, v), d))
 LOCAL_FUNCTION i32 dot4(i32 sum, u32 u, u32 s) {
@@ -80,7 +80,7 @@ LOCAL_FUNCTION void group_barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
-// Among 32 lanes, which wavefronts of both sizes have: the instruction's mask, its bits from the tenth on, is a constant.
+// Among 32 lanes, so it works for wavefronts of both sizes. The mask of the instruction (from bit 10 on) is a constant.
 #define FROM_LANE(T, v, d) \
   __builtin_bit_cast(T, __builtin_amdgcn_ds_swizzle(__builtin_bit_cast(i32, v), i32(((d) << 10) | 31)))
 #ifdef GPU_HAS_MIXED_DOT

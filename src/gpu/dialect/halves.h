@@ -1,5 +1,5 @@
 // 16-bit floats by integer arithmetic, written in the dialect itself, for targets whose own conversions may flush small
-// values or round as they like (WGSL, GLSL). Scales of quantized weights are often below 2^-14: they must survive.
+// values or round in any direction (WGSL, GLSL). Scales of quantized weights are often below 2^-14 and must be kept.
 FUNCTION(f32, half_value, ARG(u32, code))
 BEGIN
     LET(u32, magnitude) = code & 0x7fffu;

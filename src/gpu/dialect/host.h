@@ -1,5 +1,5 @@
 // The dialect of the generator: a kernel text becomes one line of facts that scripts/build/gpu_kernels.py reads (lanes, buffers,
-// parameters, whether it has a barrier). What follows in the text is left as it is and ignored.
+// parameters, whether it has a barrier). The rest of the text stays unchanged and is ignored.
 #ifndef SHARED
 #define SHARED(S)
 #endif

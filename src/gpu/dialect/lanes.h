@@ -1,18 +1,18 @@
-// Values of several lanes joined to one: the same tree on every target, so the same bits. TREE_n(T, name, JOIN, value, memory):
-// `name` is, in every lane, the JOIN of the values of its n lanes, those whose numbers differ below n: i with i ^ n/2 first, what comes
-// of it with that of i ^ n/4, and so on to i ^ 1. A JOIN that is commutative gives all of them the same bits.
-// A target with sub-groups says before: SUBGROUP_LANES, a u32, how many lanes exchange values by themselves (1, 4, 8, 16, ...; 1: none),
-// and FROM_LANE(T, v, d), the v of lane LANE ^ d, for d below it. What is wider, or all, goes through `memory`, in one step.
+// Reductions over lanes, in the same tree on every target, so the bits are equal. TREE_n(T, name, JOIN, value, memory) reduces each
+// block of n lanes: lane i first joins its value with that of lane i ^ n/2, then the result with lane i ^ n/4, down to i ^ 1. Every
+// lane gets the result in `name`; if JOIN is commutative, all n lanes get the same bits.
+// A target with sub-groups defines before: SUBGROUP_LANES, a u32, the number of lanes that can exchange values (1, 4, 8, 16, ...; 1: none),
+// and FROM_LANE(T, v, d), the v of lane LANE ^ d, for d below that number. Wider steps, or all, use the shared `memory`, with one barrier.
 #define PLUS(a, b) ((a) + (b))
 
-// The words of shared memory joined to one, in a tree of n lanes from the widest distance down to that in the name.
+// The reduction of words of shared memory, in a tree of n lanes, from the widest distance down to the one in the name.
 #define JOIN_32(n, J, m, i) J(m[i], m[(i) ^ 32u])
 #define JOIN_16(n, J, m, i) J(JOIN_32(n, J, m, i), JOIN_32(n, J, m, (i) ^ 16u))
 #define JOIN_8(n, J, m, i) J(ABOVE_8_OF_##n(J, m, i), ABOVE_8_OF_##n(J, m, (i) ^ 8u))
 #define JOIN_4(n, J, m, i) J(ABOVE_4_OF_##n(J, m, i), ABOVE_4_OF_##n(J, m, (i) ^ 4u))
 #define JOIN_2(n, J, m, i) J(JOIN_4(n, J, m, i), JOIN_4(n, J, m, (i) ^ 2u))
 #define JOIN_1(n, J, m, i) J(JOIN_2(n, J, m, i), JOIN_2(n, J, m, (i) ^ 1u))
-// What is joined there: a smaller tree begins further down.
+// The operands of JOIN_8 and JOIN_4: a tree of few lanes begins with plain words.
 #define ABOVE_8_OF_64(J, m, i) JOIN_16(64, J, m, i)
 #define ABOVE_8_OF_16(J, m, i) m[i]
 #define ABOVE_4_OF_64(J, m, i) JOIN_8(64, J, m, i)
@@ -25,13 +25,13 @@
   BARRIER;                            \
   LET(T, name) = JOIN_1(n, J, m, LANE)
 #else
-// Through shared memory, down to what a sub-group does itself. Each tree has the cases and steps of those smaller than it.
+// The steps in shared memory, down to the width of a sub-group. Each tree contains the cases and steps of the smaller ones.
 #define IF_LANES(lanes, n, name, J, m) \
   if (SUBGROUP_LANES == lanes##u) { name = JOIN_##lanes(n, J, m, LANE); } else
 #define SHARED_8(n, name, J, m) IF_LANES(4, n, name, J, m) { name = JOIN_1(n, J, m, LANE); }
 #define SHARED_16(n, name, J, m) IF_LANES(8, n, name, J, m) SHARED_8(n, name, J, m)
 #define SHARED_64(n, name, J, m) IF_LANES(32, n, name, J, m) IF_LANES(16, n, name, J, m) SHARED_16(n, name, J, m)
-// Inside a sub-group.
+// The steps inside a sub-group.
 #define STEP(T, name, J, d) \
   if (SUBGROUP_LANES > d) { name = J(name, FROM_LANE(T, name, d)); }
 #define STEPS_8(T, name, J) STEP(T, name, J, 4u) STEP(T, name, J, 2u) STEP(T, name, J, 1u)

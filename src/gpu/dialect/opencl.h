@@ -1,6 +1,6 @@
-// The dialect as OpenCL C 1.2. The runtime says DIVISION_IS_EXACT=1, and asks for it
-// (-cl-fp32-correctly-rounded-divide-sqrt), where the device has it; else 0. A binding is a whole buffer and, in `from_`, the
-// word at which it begins: sub-buffers may only begin at some hundred bytes, and must not overlap.
+// The dialect as OpenCL C 1.2. If the device has exact division, the runtime defines DIVISION_IS_EXACT=1 and requests it
+// (-cl-fp32-correctly-rounded-divide-sqrt); else 0. A binding is a whole buffer and, in `from_`, the word at which it
+// begins: sub-buffers must be aligned to some hundred bytes and must not overlap.
 #pragma OPENCL FP_CONTRACT OFF
 typedef float f32;
 typedef uint u32;
@@ -64,7 +64,7 @@ typedef struct {
 } Params;
 #include "gpu/dialect/halves.h"
 #ifdef HAS_SUBGROUPS
-// The driver says how many lanes they have in this kernel; whether those are neighbours the runtime has tried.
+// The driver reports the number of lanes in this kernel; the runtime has tested that they are neighbours.
 static u32 subgroup_lanes_(void) {
   u32 n = get_max_sub_group_size();
   return n >= 64u ? 64u : n >= 4u && (n & (n - 1u)) == 0u ? n : 1u;

@@ -18,11 +18,11 @@
 BUFFERS(STORAGE_BUFFER, STORAGE_BUFFER)
 struct Step { rows: i32, out_rows: i32 }
 @group(0) @binding(8) var<uniform> step_: Step;
-// The last word is zero, which only the runtime knows.
+// The last word is zero; compilers cannot know that.
 struct Params { PARAMS(PARAM_MEMBER) zero_: u32 }
 @group(0) @binding(9) var<uniform> P: Params;
 SHARED(SHARED_ARRAY)
-// All bindings are used by all kernels: a bind group must hold those of its kernel, and no others.
+// Every kernel uses all its bindings: a bind group must have exactly the bindings that its kernel uses.
 #define USE_BUFFER(i, T, n) _ = &n;
 
 #define MAIN                                                                                                  \
@@ -66,10 +66,10 @@ fn dot4_(sum: i32, u: u32, s: u32) -> i32 {
                 ((i32(extractBits(u, 16u, 8u)) * extractBits(i32(s), 16u, 8u)) + (i32(extractBits(u, 24u, 8u)) * extractBits(i32(s), 24u, 8u))));
 }
 
-// WGSL lets fma() be two operations. The runtime asks the device with a small kernel, and says here what it found.
+// WGSL lets fma() be two operations. The runtime tests the device with a small kernel and sets fma_is_fused.
 override fma_is_fused: bool = true;
 #define FMA(a, b, c) fma_(a, b, c)
-// WGSL lets a driver do algebra with floats, a - (a - b) = b, and Mesa's does. It does not know that this changes no bit.
+// WGSL lets a driver simplify float expressions, a - (a - b) = b, and Mesa's does. It cannot see that this XOR changes no bit.
 #define ROUNDED(x) bitcast<f32>(bitcast<u32>(x) ^ P.zero_)
 #include "gpu/dialect/fused.h"
 fn fma_(a: f32, b: f32, c: f32) -> f32 {
