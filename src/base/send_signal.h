@@ -9,9 +9,8 @@
 
 namespace gimbal {
 
-// Sends `signal` to the process `pid`; 0 asks whether it exists. False, with errno, when the system refuses,
-// and with EINVAL and without any signal for a number that stands for no single process of ours: 1 (init) or
-// less.
+// Sends `signal` to the process `pid`; 0 tests whether it exists. Returns false with errno when the system
+// refuses; with EINVAL, without sending, for a `pid` that is not a single process of ours: 1 (init) or less.
 inline bool send_signal(pid_t pid, int signal) {
   if (pid <= 1) {
     errno = EINVAL;

@@ -47,7 +47,8 @@ Result<PlannedModel> DeviceChooser::place_on(const ModelFile& source, OpenedDevi
   }
   auto cpu = open_host();
   if (!cpu) return cpu.error();
-  auto b = place_layers(file, device, **cpu, layers, record_.run_options());  // what is known of the CPU, too
+  auto b =
+      place_layers(file, device, **cpu, layers, record_.run_options());  // includes the record of the CPU
   if (!b) return b.error();
   PlannedModel p{source, std::move(opened), {}, {}, std::move(*b)};
   p.others.push_back(std::move(*cpu));

@@ -19,8 +19,8 @@ namespace {
 constexpr std::string_view kMagic = "gimbal-prompt-1\n", kMagicOfEmbeddings = "gimbal-prompt-3\n";
 constexpr size_t kHead = 32;  // up to the tokens
 
-// A model by what its tensors are and by the beginning of each: another training has other numbers
-// everywhere.
+// Identifies a model by its tensors' descriptions and the first bytes of each: another training changes the
+// numbers everywhere.
 Status add_model(const ModelSource& file, Hash& hash) {
   char begin[512];
   for (const StoredTensor& t : file.tensors()) {

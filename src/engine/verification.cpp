@@ -36,7 +36,7 @@ bool is_kept(const Device& d, const std::string& fingerprint) {
          known["models"].contains(fingerprint);
 }
 
-// Names a model file by what its kernels see of it.
+// Identifies a model file by the properties that matter to kernels.
 std::string fingerprint(const ModelSource& file) {
   Hash hash;
   for (const StoredTensor& t : file.tensors()) {

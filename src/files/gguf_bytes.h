@@ -1,6 +1,6 @@
-// The bytes of one GGUF file while it is parsed and loaded. The header, which views point into, is read into
-// memory of its own as the parser asks for it; weights are read where they are wanted. Nothing is mapped: a
-// file that shrinks meanwhile is an error, where touching a mapping would be a signal.
+// The bytes of one GGUF file while it is parsed and loaded. The header is read piece by piece into memory,
+// which views point into; weights are read directly to their destination. Nothing is mapped: so a file that
+// shrinks meanwhile is an error, not a signal.
 #pragma once
 #include <memory>
 #include <string>

@@ -16,11 +16,11 @@ namespace gimbal {
 namespace {
 
 constexpr uint32_t kMagic = 0x46554747;         // "GGUF", read as a little-endian number
-constexpr uint32_t kMagicSwapped = 0x47475546;  // what a writer that swaps every field would leave
+constexpr uint32_t kMagicSwapped = 0x47475546;  // written by a program that swaps every field
 constexpr uint32_t kOldest = 2, kNewest = 3;
 constexpr uint32_t kTl1 = 38;  // of microsoft/BitNet; its tl2 has the id of mxfp4
 
-// The fewest bytes that one of them can take in the file, so that a count can be held against what is left.
+// The smallest size of one entry, to check counts against the rest of the file.
 constexpr uint64_t kMinEntry = 8 + 1 + 4 + 1;           // key length, key, value type, value
 constexpr uint64_t kMinTensor = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, rank, one dim, type, offset
 
@@ -212,8 +212,8 @@ Result<uint64_t> GgufParser::bounded(std::string_view key, uint64_t limit, uint6
   return cursor_.error();
 }
 
-// ---- The table of tensors: after this, every tensor's bytes are known to lie inside the file, on
-// their own, and to be as many as its dims and type say.
+// ---- The table of tensors: afterwards every tensor's bytes are within the file, do not overlap, and
+// have the size of its dims and type.
 
 namespace {
 

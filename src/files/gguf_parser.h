@@ -1,4 +1,4 @@
-// Turns the bytes of one GGUF file into metadata and a table of tensors, or into the error that says why not.
+// Parses one GGUF file into metadata and a table of tensors, or reports the error.
 #pragma once
 #include <string>
 #include <string_view>
@@ -25,7 +25,7 @@ class GgufParser {
   Status run();
 
   uint32_t version() const { return version_; }
-  // The metadata of this file alone, to be asked for after run() and bounded().
+  // The metadata of this file alone. Call after run() and bounded().
   Metadata take_metadata() { return std::move(metadata_); }
 
   // An integer of this file's metadata within 0..limit, `otherwise` when the key is absent.

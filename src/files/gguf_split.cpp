@@ -48,15 +48,15 @@ std::string SplitName::path(uint32_t part_number) const {
   return format("{}-{:05}-of-{:05}.gguf", stem, part_number, count);
 }
 
-// Opening a model that may lie in several files. The first part has the metadata of the model; the others are
-// only asked for their place in it.
+// Opens a model that may have several files. The first part has the metadata of the model; of the others only
+// their place in it is read.
 
 namespace {
 
 constexpr uint64_t kMaxParts = std::numeric_limits<uint16_t>::max();  // split.count is a 16-bit number
 constexpr uint64_t kMaxTensors = std::numeric_limits<int32_t>::max();
 
-// What the metadata of one file says about its place in a split model.
+// The place of one file in a split model, from its metadata.
 struct SplitKeys {
   uint64_t no = 0, count = 1, tensors = 0;  // tensors: of all parts together, 0 when not said
 };

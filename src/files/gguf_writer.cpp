@@ -25,7 +25,7 @@ void put_text(std::string& to, std::string_view text) {
   to += text;
 }
 
-// An integer of so many bytes, least significant first: the machine's order (base/bytes.h).
+// Appends an integer of `bytes` bytes, least significant first: the machine's order (base/bytes.h).
 void put_integer(std::string& to, uint64_t value, uint64_t bytes) {
   to.append(reinterpret_cast<const char*>(&value), size_t(bytes));
 }

@@ -1,5 +1,5 @@
-// Writes GGUF files, version 3. Equal calls give equal bytes. The weights pass through: they are asked for
-// piece by piece, so that a file may be larger than memory.
+// Writes GGUF files, version 3. Equal calls give equal bytes. Weights are requested piece by piece, so a file
+// may be larger than memory.
 #pragma once
 #include <cstdint>
 #include <functional>

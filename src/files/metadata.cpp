@@ -56,7 +56,7 @@ std::vector<std::string_view> MetadataArray::strings() const {
   std::vector<std::string_view> out;
   if (type != MetadataType::String) return out;
   out.reserve(std::min<uint64_t>(count, data.size() / sizeof(uint64_t)));
-  // Whoever made the array walked it already; the bounds keep this total by itself.
+  // The parser has checked the array already; the bounds make this safe on its own.
   for (size_t at = 0; out.size() < count && data.size() - at >= sizeof(uint64_t);) {
     const auto length = read_le<uint64_t>(data.data() + at);
     at += sizeof(uint64_t);

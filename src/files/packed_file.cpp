@@ -16,8 +16,8 @@ constexpr const char* kRemedy = "pack the model again, or remove the file";
 
 Error damaged(std::string what) { return {Code::Malformed, std::move(what), kRemedy}; }
 
-// Whoever may write to it decides what the model says: its user, the system's administrator, and who wrote
-// the model's file, whose word counts already.
+// Write access to the file means control of the model's answers. Trusted are this user, the administrator,
+// and the owner of the model file, who has that control already.
 bool is_trusted(const InputFile::State& s) {
   return (s.owner == uint32_t(geteuid()) || s.owner == 0) && !(s.mode & 022);
 }
@@ -65,7 +65,7 @@ Result<std::shared_ptr<const PackedFile>> PackedFile::open(const std::string& pa
   if (!state) return p->unusable(state.error().message);
   p->state_ = *state;
   if (!is_trusted(*state)) return p->unusable("other users may write to it");
-  // Read, not looked at through the mapping: what is checked here stays as it was checked.
+  // Read, not accessed through the mapping, so the bytes cannot change after this check.
   std::vector<std::byte> begin(size_t(std::min<uint64_t>(state->size, sizeof(PackedHead))));
   if (auto ok = p->file_.read(0, begin.data(), begin.size()); !ok) return p->unusable(ok.error().message);
   PackedHead head{};

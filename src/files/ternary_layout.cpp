@@ -14,8 +14,8 @@ struct Known {
   TernaryTiles tiles;
   bool preset;
 };
-// Of the set-up program of microsoft/BitNet, unchanged since its first version, for bitnet_b1_58-large and
-// -3B and Llama3-8B-1.58; then of its preset files, where they say something else.
+// The sizes of microsoft/BitNet's set-up program, unchanged since its first version, for bitnet_b1_58-large
+// and -3B and Llama3-8B-1.58; then those of its preset files, where they differ.
 constexpr Known kKnown[] = {
     {Ternary::TL1, {1536, 4096, 256, 128, 32}, false},  {Ternary::TL1, {1536, 1536, 128, 64, 64}, false},
     {Ternary::TL1, {4096, 1536, 256, 128, 32}, false},  {Ternary::TL1, {3200, 8640, 160, 64, 32}, false},

@@ -22,8 +22,8 @@ Executable::Executable(const gimbal_program& p) {
   }
 }
 
-// Whether an op reads or writes what was written, or writes what was read, since the last wait. What it
-// touches is noted for those behind it.
+// Whether an op depends on launches since the last wait: it accesses memory that they wrote, or writes memory
+// that they read. Records its own accesses for later ops.
 bool Executable::must_wait(const gimbal_program& p, const OpPlan& plan) {
   const gimbal_op& op = plan.op;
   std::vector<Touched> now;
@@ -44,7 +44,7 @@ bool Executable::must_wait(const gimbal_program& p, const OpPlan& plan) {
 }
 
 void Executable::add(const gimbal_program& p, const OpPlan& plan, Kernel* kernel) {
-  bool wait = must_wait(p, plan) || launches_.empty();  // the first: for what was replayed before
+  bool wait = must_wait(p, plan) || launches_.empty();  // the first: for earlier replays
   for (const PlannedLaunch& l : plan.launches) {
     launches_.push_back({l, kernel});
     launches_.back().after_all |= wait;

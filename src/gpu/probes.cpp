@@ -7,7 +7,7 @@
 namespace gimbal::gpu {
 namespace {
 
-// y = kernel(x), words of 32 bits: `count` of them come back, and are what the kernel is told.
+// y = kernel(x), words of 32 bits: reads `count` of them; `count` is also the kernel's parameter.
 Failure run_probe(Runtime& runtime, const KernelCode& code, const void* x, uint64_t x_words, void* y,
                   uint32_t count) {
   Buffer *in = nullptr, *out = nullptr, *step = nullptr;

@@ -31,7 +31,7 @@ const ModelArch* nextn_of(const ModelSource& file) {
   const auto name = file.metadata().string("general.architecture");
   const ModelArch* arch = name ? find_arch(std::string(*name)) : nullptr;
   if (!arch || !arch->nextn) return nullptr;
-  // Files may say that there were such layers, and have none.
+  // Files may declare such layers and not contain them.
   for (const StoredTensor& t : file.tensors())
     if (t.name.ends_with(".nextn.eh_proj.weight")) return arch->nextn;
   return nullptr;

@@ -171,7 +171,7 @@ Status configure_without_nextn(const Metadata&, const TensorTable&, Config&);
 struct ModelArch {
   const char* name;  // general.architecture
   void (*record)(Recorder&);
-  // Reads what of Config is its own.
+  // Reads its own fields of Config.
   Status (*configure)(const Metadata&, const TensorTable&, Config&) = configure_attention;
   bool encoder = false;  // has Output::Hidden only, and always: it embeds texts and continues none
   // The first of the layers that guess further tokens, as a model of its own (arch/nextn.h).
@@ -189,8 +189,8 @@ const ModelArch* nextn_of(const ModelSource& file);
 Status check_generates(const ModelSource& file);
 constexpr int kRankPooling = 4;  // "pooling_type" of rerankers
 
-// Reads the numbers and lets the architecture have its say. Errors: Unsupported architecture (lists the
-// others, and names the nearest), Malformed. `arch`: in place of the one that the file names.
+// Reads the hyperparameters, including the architecture's own. Errors: Unsupported architecture (lists the
+// supported ones, and the nearest name), Malformed. `arch`: instead of the file's.
 Result<Config> configure(const Metadata&, const TensorTable&, const ModelArch* arch = nullptr);
 inline Result<Config> configure(const ModelSource& file, const ModelArch* arch = nullptr) {
   return configure(file.metadata(), file.tensors(), arch);

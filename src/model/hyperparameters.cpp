@@ -11,7 +11,7 @@ void Hyperparameters::fail(Code code, const std::string& message) {
   if (!error_) error_ = Error{code, format("{}: {}", metadata_.source(), message), ""};
 }
 
-// What the file has in place of the value that was asked for.
+// The value in the file, for errors.
 static std::string found(const Metadata& metadata, const std::string& key) {
   if (auto v = metadata.unsigned_integer(key)) return std::to_string(*v);
   if (auto v = metadata.number(key)) return format("{}", *v);

@@ -103,7 +103,7 @@ double share_divided(const Scaling& s, int pair, int rotated, double base) {
 
 }  // namespace
 
-// The values of a tensor by which the frequencies are divided; as they were where there is none.
+// The values of a tensor by which the frequencies are divided; unchanged if the file has no such tensor.
 static Status read_divisors(const ModelSource& file, const std::string& name, std::vector<float>& divisors) {
   const StoredTensor* t = file.tensors().find(name);
   if (!t) return Done{};

@@ -12,7 +12,7 @@ StatePool sized(StatePool pool, int sequences, int context, int64_t positions, i
     return pool;
   }
   pool.table = int(pages(context));
-  // A window that begins anywhere in a page touches one page more than its length says.
+  // A window may begin inside a page, so it touches one page more than its length.
   const int64_t each =
       pool.window ? std::min<int64_t>(pool.table, pages(int64_t(pool.window) + kWindowSlack + batch) + 1)
                   : pool.table;

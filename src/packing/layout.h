@@ -108,7 +108,7 @@ struct Layout {
     const int64_t whole = columns / kChunk, rest = columns % kChunk / 32;
     return scales + whole * chunk_bytes(kChunk / 32) + (rest ? chunk_bytes(rest) : 0);
   }
-  // Offset of the chunk that begins with column k (a multiple of 256) in a tile of so many columns.
+  // Offset of the chunk that begins with column k (a multiple of 256) in a tile of `columns` columns.
   constexpr int64_t chunk_offset(int64_t columns, int64_t k) const {
     if (number) return k * kTileRows * number;
     if (parts256.end) return head_bytes(parts256, columns / 256) + k / 256 * parts256.end;

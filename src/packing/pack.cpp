@@ -28,7 +28,7 @@ void scatter(const uint8_t* bytes, int count, uint8_t* plane, int lane) {
   for (int k = 0; k < count; k += 4) std::memcpy(plane + 16 * k + 4 * lane, bytes + k, 4);
 }
 
-// Codes to planes; each plane takes the bits that its place in the code says. Shared by the formats.
+// Codes to planes; each plane takes its own bits of the code. Shared by the formats.
 template <int Count>
 [[gnu::noinline]] void put_nibbles(const uint8_t* code, uint8_t* plane, int lane) {
   uint8_t bytes[Count / 2];
@@ -191,8 +191,8 @@ PackChunk pack_chunk_of(DType t) {
   }
 }
 
-// Sixteen rows are more streams than processors foresee: what comes next in a row is asked for while its
-// neighbours are laid out. Without this, packing waits for memory half of the time.
+// Sixteen rows are more streams than processors prefetch on their own: the next bytes of a row are prefetched
+// while its neighbours are packed. Without this, packing waits for memory half of the time.
 void ask_for(const uint8_t* next, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i);
 }

@@ -22,8 +22,8 @@ enum class Pooling : uint8_t {
 };
 std::string name_of(Pooling);  // "none", "mean", "cls", "last", "rank"
 std::optional<Pooling> pooling_named(std::string_view name);
-// What the file says under "<architecture>.pooling_type"; nothing where it says nothing, or 0. Errors:
-// Malformed for a number without a meaning, Unsupported for one that this version does not compute.
+// The pooling of the key "<architecture>.pooling_type"; nullopt if the file lacks it, or has 0. Errors:
+// Malformed for an undefined number, Unsupported for one that this version does not compute.
 Result<std::optional<Pooling>> pooling_of(const Metadata&);
 
 struct EmbedSettings {

@@ -14,8 +14,8 @@
 namespace gimbal {
 namespace {
 
-// Weights are read and laid out in slices of about this many bytes, so that threads share large matrices,
-// progress is smooth, and what was read is still in the thread's cache when it is laid out.
+// Weights are read and packed in slices of about this many bytes, so that threads share large matrices,
+// progress is smooth, and the bytes are still in the thread's cache when they are packed.
 constexpr int64_t kSliceBytes = 1 << 20;
 
 // Every weight of the plan is a tensor of the file, under the same name and index.
@@ -94,7 +94,7 @@ Status place_weight(const Device& device, Buffer& buffer, const gimbal_value& v,
   return device.write(buffer, v.offset, values.data(), values.size() * sizeof(float));
 }
 
-// The same rows laid out once more, beside those of the packed file.
+// Packs the same rows again and compares them with those of the packed file.
 Status compare_weight(const Stage& stage, const gimbal_value& v, const Shape& shape, const ModelSource& file,
                       const Slice& s, std::vector<std::byte>& room) {
   gimbal_value sample = v;
@@ -131,7 +131,7 @@ Status Model::take_memory() {
       if (!buffer) return buffer.error();
       memory_[i].buffers[s] = std::move(*buffer);
     }
-    // The largest first: the first program that fills a buffer says where a device may cut it.
+    // The largest first: the first program on a buffer determines where a device may cut it.
     memory_[i].executables.resize(stage.buckets.size());
     const size_t largest = plan_.bucket_for(plan_.options.batch);
     for (size_t b = 0; b < stage.buckets.size(); b++) {
@@ -195,7 +195,7 @@ Status Model::read_weights(const ModelSource& file, const Progress& progress) {
   try {
     for (unsigned i = 1; i < threads; i++) helpers.emplace_back(run, false);
   } catch (const std::system_error&) {
-    // The system gives no more threads: those that there are do the work.
+    // The system cannot create more threads: the existing ones do the work.
   }
   run(true);
   for (std::thread& t : helpers) t.join();

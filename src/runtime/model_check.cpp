@@ -41,7 +41,7 @@ Result<std::vector<float>> last_output(Model& model, std::span<const int32_t> to
   return last;
 }
 
-// Takes `got` into the findings; `want` is what it should be.
+// Adds the comparison of `got` with the expected `want` to the findings.
 void compare(const std::vector<float>& want, const std::vector<float>& got, double allowed, const char* what,
              ModelCheck& found) {
   double squares = 0, most = 0;
@@ -109,7 +109,7 @@ Result<ModelCheck> check_first_layers(const ModelSource& file, const Device& dev
   std::vector<float> logits[2];
   for (auto [where, out] : {std::pair(&cpu, &logits[0]), std::pair(&device, &logits[1])}) {
     RunOptions o = few;
-    if (where == &cpu) o.kernels = {};  // wishes and quarantine are the device's
+    if (where == &cpu) o.kernels = {};  // preferences and quarantine apply to the device only
     auto plan = make_model_plan(file, *where, o);
     if (!plan) return plan.error();
     auto model = Model::load(std::move(*plan), file);
@@ -117,7 +117,7 @@ Result<ModelCheck> check_first_layers(const ModelSource& file, const Device& dev
     const auto tokens = some_tokens((*model)->config().vocabulary, kFirstTokens);
     auto last = last_output(**model, tokens, {kFirstTokens});
     if (!last) return last.error();
-    // What is NaN on the CPU is so by the weights; what is NaN on the device alone is the device's fault.
+    // NaN on the CPU comes from the weights; NaN on the device alone is the device's fault.
     if (where == &cpu)
       if (auto ok = check_logits(*last); !ok) return ok.error();
     *out = std::move(*last);

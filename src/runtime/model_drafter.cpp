@@ -37,7 +37,7 @@ Result<std::vector<int32_t>> ModelDrafter::propose(std::span<const int32_t> text
   n = std::min(n, session_->model().context() - int(text.size()) + 1);
   session_->keep_common(text);
   while (int(guess.size()) < n) {
-    // The first step computes what is new of the text, each further one the guess before.
+    // The first step computes the new tokens of the text, each further one the previous guess.
     const auto at = size_t(session_->position());
     const auto tokens = guess.empty() ? text.subspan(at) : std::span(guess).last(1);
     auto token = next(tokens);

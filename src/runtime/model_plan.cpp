@@ -73,7 +73,7 @@ Error about(const ModelPlan& b, const Error& e) {
   return named;
 }
 
-// The whole model, laid out for its first device. Leaves in `b` what it remembers of sequences: the same for
+// The program of the whole model, for its first device. Stores the state of sequences in `b`: the same for
 // every bucket.
 Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows) {
   const RunOptions& o = b.options;
@@ -175,7 +175,7 @@ void plan_memory(Stage& stage, const RunOptions& o) {
   m.free = free_for(o, stage.device);
 }
 
-// What the device takes for the programs themselves: each has its own, for as long as the model is loaded.
+// The device's additional memory for programs: each has its own, as long as the model is loaded.
 Status plan_scratch(Stage& stage) {
   auto add = [&](const Program& program) -> Status {
     const gimbal_program view = program.view();
@@ -191,7 +191,7 @@ Status plan_scratch(Stage& stage) {
   return Done{};
 }
 
-// The largest logits are found in what any program leaves behind, so all must leave it at the same place.
+// The programs for the largest logits read the logits of any program, so all must store them at one place.
 void plan_top(Stage& head, const RunOptions& o) {
   auto logits = [](const Bucket& bucket) -> const gimbal_value* {
     const auto v = bucket.outputs[size_t(Output::Logits)];
@@ -304,7 +304,7 @@ uint64_t ModelPlan::page_bytes() const {
   return most;
 }
 
-// What a device keeps of a program in the host's memory: a copy, and what it found out about each op.
+// A device's data about a program in host memory: a copy, and facts about each op.
 static uint64_t kept_bytes(const Program& p) {
   constexpr uint64_t kFindings = 256;
   return p.values.size() * sizeof(gimbal_value) + p.ops.size() * (sizeof(gimbal_op) + kFindings);

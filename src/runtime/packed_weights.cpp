@@ -10,7 +10,7 @@
 namespace gimbal {
 namespace {
 
-// What names a weight in a file.
+// The identity of a weight in a file.
 uint64_t what(const Program& p, size_t w, const TensorTable& tensors) {
   const WeightSource& from = p.sources[w];
   const gimbal_value& v = p.values[p.weights[w]];
@@ -51,7 +51,7 @@ Status use_packed(ModelPlan& plan, size_t stage, const TensorTable& tensors,
                  reason::kPackedUnusable,
                  "",
                  file->path()};
-  // Every program of the stage has these weights, under numbers of its own; views share their place.
+  // Every program of the stage has these weights, with its own numbers; views share their place.
   std::vector<std::vector<uint64_t>> places;
   for (const Bucket& bucket : s.buckets) {
     const Program& p = bucket.program;
@@ -72,7 +72,7 @@ Status use_packed(ModelPlan& plan, size_t stage, const TensorTable& tensors,
   }
   for (size_t b = 0; b < s.buckets.size(); b++) {
     Program& p = s.buckets[b].program;
-    for (size_t i = p.values.size(); i-- > 0;) {  // views lie behind what they are views of
+    for (size_t i = p.values.size(); i-- > 0;) {  // views follow their values
       gimbal_value& v = p.values[i];
       const uint16_t root = p.info[i].root;
       if (v.slot == uint32_t(Slot::Weights)) v.offset = v.offset - p.values[root].offset + places[b][root];

@@ -221,7 +221,7 @@ void SequencePool::leave_window(Sequence& s, size_t pool) {
   }
 }
 
-// False: too few are free. roll_back() returns the pages taken until then.
+// Returns false if too few are free; roll_back() then returns the pages taken so far.
 bool SequencePool::take_pages(Sequence& s, int rows, size_t pool) {
   Sequence::Held& h = s.held_[pool];
   const bool recurrent = pools_[pool].kind == StateKind::Recurrent;

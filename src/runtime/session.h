@@ -95,8 +95,8 @@ class Session {
   }
 
   // Continues on another model, with the same tokens and so the same next one: takes a free sequence there,
-  // computes the tokens anew, and frees its sequence here. The old model need not work any more: this is
-  // how a conversation survives a lost device. Errors: Usage if `other` is a different model or has too
+  // computes the tokens again, and frees its sequence here. The old model may be broken: a conversation
+  // survives a lost device this way. Errors: Usage if `other` is a different model or has too
   // small a context; OutOfMemory if its sequences are taken; device errors. After an error the session is
   // unchanged.
   Status move_to(Model& other);

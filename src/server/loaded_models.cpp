@@ -33,10 +33,10 @@ struct LoadedModels::Entry {
   std::mutex digesting;  // of the next one
   std::string digest;
   std::mutex loading;  // one at a time; then `mutex`
-  std::mutex mutex;    // of what is below
+  std::mutex mutex;    // guards the members below
   ServedModelPtr served;
   double used = 0;
-  std::optional<double> stays;  // as stay() says
+  std::optional<double> stays;  // set by stay()
 
   // Seconds until it is unloaded if no request comes; nothing: never. The caller holds the mutex.
   std::optional<double> left(double keep_alive) const {

@@ -74,8 +74,7 @@ class Models {
   }
   // Its file, loaded or not. Errors: as of get().
   virtual Result<std::shared_ptr<const ModelSource>> file(const std::string& id) = 0;
-  // SHA-256 of its file, in hexadecimal; computed when it is first asked for. Empty: unknown, or not to be
-  // read.
+  // SHA-256 of its file, in hexadecimal; computed at the first request. Empty: unknown, or not readable.
   virtual std::string digest(const std::string& id) = 0;
 };
 

@@ -122,7 +122,7 @@ Error malformed(const Metadata& metadata, const std::string& problem) {
           "The file's vocabulary is damaged or was written by a broken converter; get the model again."};
 }
 
-// The family of the file's pre-tokenizer. Without a name llama.cpp takes "default"; so do we, and say so.
+// The family of the file's pre-tokenizer. Without a name llama.cpp uses "default"; so do we, with a note.
 Result<const SplitFamily*> family_of(const Metadata& metadata, std::string& shown) {
   std::string name = "default";
   shown = "no pre-tokenizer named in the file, default assumed";

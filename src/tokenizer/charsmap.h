@@ -15,8 +15,8 @@ namespace gimbal {
 
 class Charsmap {
  public:
-  // Of a file without the key: a map that changes nothing. Errors: Malformed. Replacements that lie outside
-  // of the data are found only when a text asks for them; such a text stays as it is.
+  // For a file without the key: a map that changes nothing. Errors: Malformed. Replacements outside of the
+  // data are detected only when a text needs them; such a text stays unchanged.
   static Result<Charsmap> read(const Metadata& metadata);
 
   struct Match {

@@ -184,13 +184,13 @@ std::vector<std::string_view> Pretokenizer::matches(std::string_view text) const
 
 }  // namespace gimbal
 
-// PCRE2 without its just-in-time compiler: Debian's static library holds that in one object of 240 kB, which
-// its matching functions refer to. The interpreter finds the words of a prompt in far less time than a step
-// of a model takes (a whole `gimbal tokenize` of 290 kB: 0.09 s of processor time beside 0.07 s), starts
+// PCRE2 without its just-in-time compiler, which is an object of 240 kB in Debian's static library,
+// referenced by the matching functions. The interpreter finds the words of a prompt in far less time than a
+// step of a model (a whole `gimbal tokenize` of 290 kB: 0.09 s of processor time instead of 0.07 s), starts
 // without compiling, and needs no memory that is both writable and executable, which hardened services
-// refuse. What the matching functions ask of the compiler is answered here: nothing was compiled. Should
-// another version of PCRE2 ask for more, the linker takes the library's object too and reports these as
-// defined twice.
+// forbid. These replacements of the compiler's functions report that nothing was compiled. If another version
+// of PCRE2 references more of them, the linker also takes the library's object and reports duplicate
+// definitions.
 extern "C" {
 void _pcre2_jit_free_8(void*, void*) {}
 int _pcre2_jit_check_exec_8() { return 0; }

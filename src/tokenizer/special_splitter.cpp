@@ -29,7 +29,7 @@ struct Candidate {
 };
 
 struct Match {
-  size_t before;  // where plain text ends and goes on: whitespace may be swallowed on either side
+  size_t before;  // where plain text ends and continues: whitespace may be dropped on either side
   size_t begin, end;
   size_t after;
   Token id;

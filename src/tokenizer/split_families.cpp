@@ -1,9 +1,9 @@
 // The table of split expressions: facts of the models, published in their tokenizer.json files. The reference
 // vocabularies check gpt-2, starcoder, falcon, llama-bpe, qwen2 and DeepSeek's first two;
-// scripts/oracle/tokenization.py compares every family with llama.cpp. Case-insensitive parts are spelled out, so
-// that no Unicode case folding comes in. Where llama.cpp only approximates the published expression (tekken,
-// gpt-4o, granite-embed-multi-97m, youtu, tiny_aya, kimi-k2: letters by case, marks, \b, the script Han), the
-// published one stands here.
+// scripts/oracle/tokenization.py compares every family with llama.cpp. Case-insensitive parts are spelled
+// out, so that no Unicode case folding comes in. Where llama.cpp only approximates the published expression
+// (tekken, gpt-4o, granite-embed-multi-97m, youtu, tiny_aya, kimi-k2: letters by case, marks, \b, the script
+// Han), the published one stands here.
 #include "tokenizer/split_families.h"
 
 #include <algorithm>
@@ -76,8 +76,8 @@ constexpr char kDeepSeekLetters[] =
     R"(\x{ff41}-\x{ff5a}\x{10400}-\x{1044f}\x{104b0}-\x{104d3}\x{104d8}-\x{104fb}\x{10c80}-\x{10cb2})"
     R"(\x{10cc0}-\x{10cf2}\x{118a0}-\x{118df}\x{1e900}-\x{1e943})"
     "]+";
-// From U+0800 on, whatever the first range seems to say: the file's ranges overlap. White space within them
-// does not count, as in llama.cpp, whose answers are the reference here.
+// From U+0800 on, despite the first range: the file's ranges overlap. White space within them does not count,
+// as in llama.cpp, which is the reference here.
 constexpr char kCjk[] = R"((?:(?!\s)[\x{4e00}-\x{9fa5}\x{800}-\x{4e00}\x{ac00}-\x{d7ff}])+)";
 constexpr char kDeepSeekMarks[] =
     R"(\s?[!-/:-~\x{ff01}-\x{ff0f}\x{ff1a}-\x{ff5e}\x{2018}-\x{201f}\x{3001}\x{3002}]+)";
@@ -90,7 +90,7 @@ constexpr char kDeepSeek3Words[] = MARKED_WORDS R"(| ?[\p{P}\p{S}]+[\r\n]*)" SPA
 constexpr char kSparkWords[] = MARKED_WORDS R"(| ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+)";
 
 // Digits in groups of three from the right. The published forms look ahead to the end of the number at every
-// group, which takes quadratic time; these do so once and go on from there (\G).
+// group, which takes quadratic time; these do so once and continue from there (\G).
 constexpr char kAfmoeDigits[] = R"((?<!\p{N})\p{N}{1,3}(?=(?:\p{N}{3})*+(?!\p{N}))|\G(?<=\p{N})\p{N}{3})";
 constexpr char kAyaDigits[] = R"((?<!\d)\d{1,3}(?=(?:\d{3})*+\b)|\G(?<=\d)\d{3})";
 // Published as (?=(\d{3})+(?!\d)): the places between groups, nothing else.

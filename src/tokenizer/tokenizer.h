@@ -43,8 +43,8 @@ class Tokenizer {
   virtual std::string decode(std::span<const Token> ids, bool special = false) const = 0;
 
   virtual int size() const = 0;
-  virtual Token bos() const = 0;  // -1 where there is none
-  virtual Token eos() const = 0;  // -1 where there is none
+  virtual Token bos() const = 0;  // -1 if absent
+  virtual Token eos() const = 0;  // -1 if absent
   virtual bool adds_bos() const = 0;
   // Ends a generation: EOS, EOT, EOM and the like, from the file's ids and, as a last resort, known names.
   virtual bool is_stop(Token id) const = 0;

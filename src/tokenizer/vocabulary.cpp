@@ -228,8 +228,8 @@ void Vocabulary::name_special_ids(const Metadata& metadata, const char* bos_name
   name(unknown, "tokenizer.ggml.unknown_token_id", unknown_name);
 }
 
-// The GGUF format has no field for the whitespace that special tokens swallow, so it hangs on names, as it
-// does in llama.cpp: Phi-3's markers swallow what is after them, masks of encoders what is before.
+// The GGUF format has no field for the whitespace that special tokens drop, so it depends on their names, as
+// in llama.cpp: Phi-3's markers drop whitespace after them, masks of encoders before them.
 void Vocabulary::mark_strips(const Metadata& metadata) {
   const auto named = [&](const char* key, std::initializer_list<std::string_view> parts) {
     std::string value(metadata.string(key).value_or(""));

@@ -77,7 +77,7 @@ class Vocabulary {
   // Ids that the file does not mention, by the usual names of a kind of vocabulary; a null name: none.
   void name_special_ids(const Metadata& metadata, const char* bos, const char* eos, const char* unknown);
 
-  Token bos = -1, eos = -1, unknown = -1;     // -1 where there is none
+  Token bos = -1, eos = -1, unknown = -1;     // -1 if absent
   Token separator = -1, classification = -1;  // BERT's
   std::optional<bool> add_bos, add_eos;       // nullopt: not in the file
 

@@ -6,7 +6,7 @@
 namespace gimbal {
 namespace {
 
-// The algorithms count bytes in 32 bits; longer texts are cut, at a character's end where there is one.
+// The algorithms count bytes in 32 bits; longer texts are cut, at the end of a character if possible.
 constexpr size_t kMaxBytes = size_t(1) << 30;
 
 size_t cut_of(std::string_view text) {

@@ -63,7 +63,7 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 // The tokens that plain text may become, without byte tokens.
 std::vector<PrefixTree::Entry> plain_entries(const Vocabulary&);
 
-// The ids of the byte tokens "<0x00>" to "<0xFF>"; -1 where there is none.
+// The ids of the byte tokens "<0x00>" to "<0xFF>"; -1 if absent.
 std::array<Token, 256> byte_tokens(const Vocabulary&);
 
 // The algorithms. Errors: Malformed, Unsupported; texts name the file and the key.

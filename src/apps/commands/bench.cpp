@@ -1,5 +1,4 @@
-// gimbal bench: the speed of a model, or of every kernel, and how near each comes to what this machine gives
-// at best.
+// gimbal bench: the speed of a model, or of every kernel, absolute and relative to the peak of this machine.
 #include "apps/commands/bench_kernels.h"
 #include "apps/commands/bench_model.h"
 #include "apps/commands/bench_sequences.h"

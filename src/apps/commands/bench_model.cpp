@@ -211,7 +211,7 @@ PromptWork prompt_work(const ModelPlan& b, int tokens) {
       const auto inputs = p.input_shapes(op, all);
       double operations = cost(kind, inputs, p.output_shape(op, all)).operations;
       if (!def(kind).has(Role::Cache)) (info(inputs[1].type).gguf == kNotInFiles ? int8 : fp32) += operations;
-      else {  // token i looks at itself and at all before it, or at as many as its window has
+      else {  // token i attends to itself and to all earlier ones, within its window
         const int64_t limit = def(kind).integer(params_of(op), "window", 0),
                       window = limit > 0 ? limit : tokens;
         double looks = 0;

@@ -22,7 +22,7 @@ Status KeptPrompt::restore(const LoadedModel& loaded, Session& session) {
 void KeptPrompt::save(const LoadedModel& loaded, Session& session) {
   if (!path_) return;
   const std::string path = *std::exchange(path_, std::nullopt);
-  // After the loss of a device the session is another model's: not what this file is for.
+  // After the loss of a device the session belongs to another model, which this file does not fit.
   const Inputs& now = session.inputs();
   if (held_.size() == now.size() && common_prefix(held_, now) == now.size()) return;
   if (&session.model() != loaded.model.get()) return;

@@ -83,8 +83,8 @@ class Plan final : public Command {
       return;
     }
     std::string lack;
-    // What drafts is loaded first, so that it is what lacks memory first. The host is last: what its devices
-    // lack needs no second word.
+    // The drafting model is loaded first, so it runs out of memory first. The host comes last: a lack that
+    // its devices report already is not repeated.
     const bool drafts = planned.draft && !gimbal::fits(planned.draft->plan);
     for (const MemoryUse& u : drafts ? memory_uses(planned.draft->plan) : uses)
       if (u.sum.total() > u.sum.free && (u.device || lack.empty()))

@@ -93,7 +93,7 @@ class Serve final : public Command {
     HttpService service(http_, json, quiet);
     std::atomic<api::Services*> told{nullptr};
     const auto memory = std::make_shared<PromisedMemory>();
-    // A baseline: what this process has in memory before it loads a model (--workers none).
+    // A baseline: the memory of this process before it loads a model (--workers none).
     const auto itself = memory->worker("", false);
     itself->is_process(getpid());
     itself->plans({});

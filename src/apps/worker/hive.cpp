@@ -64,7 +64,7 @@ bool Hive::go_on() {
   return last_word_by_ > 0 ? now() < last_word_by_ : !stopping_;
 }
 
-// False: there is nothing more to say, or one word.
+// False: no further messages, or only the last one.
 bool Hive::pause(double seconds) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, std::chrono::duration<double>(seconds),

@@ -102,7 +102,7 @@ class Service {
   }
 
  private:
-  // For as many texts at once as were asked for.
+  // For the requested number of simultaneous texts.
   Status plan(const ModelSource& file) {
     auto config = configure(file);
     if (!config) return config.error();

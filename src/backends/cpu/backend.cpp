@@ -43,7 +43,7 @@ const Variant kVariants[] = {
 #undef CPU_VARIANT_ROW
 };
 
-// Sizes as all kernels have them, and few rows or enough.
+// The limits that all kernels share, and those on the number of rows.
 constexpr gimbal_limit kFewSizes[] = {
     kSizes[0],
     kSizes[1],
@@ -74,7 +74,7 @@ CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   return {k, r.work, r.launch, r.by_row, r.items_at_once, r.item_outputs, r.launch_two};
 }
 
-constexpr size_t kMapFrom = 1 << 20;  // larger buffers are mapped, with huge pages where the system has them
+constexpr size_t kMapFrom = 1 << 20;  // larger buffers are mapped, with huge pages if the system has them
 
 class CpuDevice {
  public:
@@ -94,7 +94,7 @@ class CpuDevice {
   gimbal_code alloc(size_t n, gimbal_buffer** out);
   void release(gimbal_buffer* b);
   gimbal_code adopt(const void* data, size_t, gimbal_buffer** out) {
-    // Kernels read what lies in the slot of the weights, and so may have it as const; buffers are one type.
+    // Kernels only read the slot of the weights; the cast is needed because all buffers have one type.
     *out = new gimbal_buffer{static_cast<unsigned char*>(const_cast<void*>(data)), 0, true};
     return GIMBAL_OK;
   }
@@ -125,7 +125,7 @@ class CpuDevice {
   gimbal_code compile(const gimbal_program& p, gimbal_executable** out);
   void discard(gimbal_executable* e) { delete reinterpret_cast<CompiledProgram*>(e); }
   gimbal_code submit(gimbal_executable* e, gimbal_buffer* const* slots, size_t n, gimbal_step step);
-  gimbal_code wait() { return GIMBAL_OK; }  // submit() returns when all is computed
+  gimbal_code wait() { return GIMBAL_OK; }  // submit() returns when everything is computed
   gimbal_code run_counts(gimbal_executable* e, uint64_t* counts, size_t n) {
     return reinterpret_cast<CompiledProgram*>(e)->run_counts(counts, n), GIMBAL_OK;
   }
@@ -142,7 +142,7 @@ class CpuDevice {
       : features_(features), limit_bytes_(limit_bytes), pool_(threads), name_(cpu_name()) {}
 
   const uint32_t features_;
-  const uint64_t limit_bytes_;  // read by measure(); 0: as many as it sees fit
+  const uint64_t limit_bytes_;  // read by measure(); 0: its own choice
   ThreadPool pool_;
   std::string name_;
   std::vector<CpuKernel> rows_;

@@ -8,9 +8,10 @@
 namespace gimbal::cpu {
 namespace {
 
-constexpr double kMinOperations = 1e5;      // of a level: below, one worker computes it alone
-constexpr int64_t kChunks = 8;              // of a range, if all were as large as the first
-constexpr uint64_t kGroupBytes = 16 << 10;  // what a group's ops may touch before its first row is left
+constexpr double kMinOperations = 1e5;  // of a level: below, one worker computes it alone
+constexpr int64_t kChunks = 8;          // of a range, if all were as large as the first
+constexpr uint64_t kGroupBytes =
+    16 << 10;  // data that a group's ops may touch before its first row is evicted
 
 }  // namespace
 
@@ -60,7 +61,7 @@ void CompiledProgram::run_counts(uint64_t* counts, size_t n_ops) const {
     if (schedule_.order[i] < n_ops) counts[schedule_.order[i]] = ops_[i].runs;
 }
 
-// Tells every op where its memory is. It is where it was, as a rule: programs keep their buffers.
+// Binds every op to its memory. Usually nothing changes, because programs keep their buffers.
 void CompiledProgram::bind(gimbal_buffer* const* slots, size_t n) {
   bool moved = false;
   for (size_t s = 0; s < memory_.size(); s++) {
@@ -76,7 +77,7 @@ void CompiledProgram::bind(gimbal_buffer* const* slots, size_t n) {
   }
 }
 
-// How much there is to do, and which levels are worth the attention of several workers; gives the first.
+// Computes the amount of work, and which levels are worth several workers; returns the first of them.
 size_t CompiledProgram::plan_step(gimbal_step step) {
   for (Op& o : ops_) {
     o.task.rows = int32_t(rows_in_step(*o.rows, step));
@@ -122,7 +123,7 @@ size_t CompiledProgram::next_parallel(size_t level) const {
   return level;
 }
 
-// What every worker does, from the first parallel level to the last.
+// The loop of every worker, from the first parallel level to the last.
 void CompiledProgram::work(ThreadPool& pool, int worker) {
   for (uint32_t level; (level = level_.value()) != schedule_.levels.size();) {
     compute_level(level, worker);
@@ -134,15 +135,15 @@ void CompiledProgram::work(ThreadPool& pool, int worker) {
   }
 }
 
-// First a worker's own ranges, then what the others have not come to.
+// First a worker's own ranges, then the unclaimed chunks of the others.
 void CompiledProgram::compute_level(size_t level, int worker) {
   for (int i = 0; i < threads_; i++)
     for (uint32_t g = schedule_.levels[level].begin; g < schedule_.levels[level].end; g++)
       compute_range(g * size_t(threads_) + size_t((worker + i) % threads_), in_flight_[size_t(worker)]);
 }
 
-// Chunks are claimed one after the other, so that a worker that is interrupted does not hold up the others;
-// they get smaller towards the end, so that nobody waits long for the last one.
+// Chunks are claimed one after the other, so an interrupted worker does not delay the others. They get
+// smaller towards the end, so the wait for the last one is short.
 void CompiledProgram::compute_range(size_t index, InFlight& own) {
   Range& range = ranges_[index];
   const GroupState& group = groups_[group_of(index)];
@@ -164,7 +165,7 @@ void CompiledProgram::compute_range(size_t index, InFlight& own) {
   }
 }
 
-// In scratch memory, and from there into its place, unless another worker was first.
+// Computes in scratch memory and copies the result to its place, unless another worker was first.
 void CompiledProgram::compute_in_flight(InFlight& owner, const Chunk& chunk) {
   struct Stream {
     int64_t begin, items;
@@ -178,12 +179,13 @@ void CompiledProgram::compute_in_flight(InFlight& owner, const Chunk& chunk) {
   first.begin = range.begin + chunk.round, first.items = chunk.rounds;
   second.begin = middle + chunk.round;
   second.items = std::clamp<int64_t>(range.end - second.begin, 0, chunk.rounds);
-  auto into = [&](Stream& s) {  // item i writes from output i * outputs on: so y is that much before `values`
-    CpuTask task = op.task;
-    task.y = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(s.values) -
-                                              uintptr_t(s.begin * outputs) * sizeof(float));
-    return task;
-  };
+  auto into =
+      [&](Stream& s) {  // item i writes from output i * outputs on, so y begins that much before `values`
+        CpuTask task = op.task;
+        task.y = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(s.values) -
+                                                  uintptr_t(s.begin * outputs) * sizeof(float));
+        return task;
+      };
   const CpuTask task = into(first);
   if (second.items) op.kernel->launch_two(task, first.begin, into(second), second.begin, second.items);
   if (first.items > second.items)
@@ -206,8 +208,8 @@ void CompiledProgram::recompute_in_flight(size_t level, int worker) {
   }
 }
 
-// The worker that puts the last value of a level into its place computes the small levels behind it, while
-// the others wait anyhow, and opens the next parallel one.
+// The worker that stores the last value of a level computes the following small levels, while the others wait
+// anyway, and opens the next parallel one.
 void CompiledProgram::finish_items(size_t level, int64_t items) {
   if (levels_[level].items_left.fetch_sub(items, std::memory_order_acq_rel) != items) return;
   const size_t next = next_parallel(level + 1);

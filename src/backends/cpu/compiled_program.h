@@ -4,24 +4,24 @@
 //   work item  an independent piece of an op: a row, a tile of 16 outputs, a head (CpuWork)
 //   group      fused ops: one op, or ops by row that a worker computes one after the other for each row
 //   level      groups that share no memory which one of them writes; workers synchronize between levels
-//   range      the neighbouring items of a group with which a worker begins; afterwards it helps the others
+//   range      the neighbouring items of a group with which a worker begins before it helps the others
 //   round      one item of a range; or, read in two streams, an item of its first and one of its second half
 //   chunk      the rounds of a range that a worker claims at once
 //   in flight  a chunk that its worker computes in scratch memory; an idle worker may compute it, too
-//   straggler  a worker that still computes a chunk of a level which the others have ended for it
+//   straggler  a worker that still computes a chunk which other workers have completed in its place
 //
 // No access here is a data race, by the letter of C++:
-// * Levels: whatever a level reads was written before the step, or by an earlier level. A worker that has put
-//   values into their place takes their items off LevelState::items_left (acquire and release). The worker
-//   that takes the last one so sees all values, and sets level_, which every worker reads before it computes
-//   the next level.
+// * Levels: a level reads only values written before the step, or by an earlier level. A worker that has
+//   stored values subtracts their items from LevelState::items_left (acquire and release). So the worker that
+//   subtracts the last one sees all values. It sets level_, which every worker reads before it computes the
+//   next level.
 // * Writes: every value of a level is written by one thread. Chunks are claimed by compare-exchange from
 //   Range::next. A chunk in flight is computed in scratch memory, by any number of workers, and copied to its
 //   place by the one whose InFlight::claim() succeeds.
 // * Stragglers: they read weights, step data, and activations that no later op of the program overwrites
 //   (overwritten_later() in schedule.h; programs for one row are planned so, program/passes.h), and they
-//   write scratch memory. Their inputs are overwritten by the next step at the soonest, and run() returns
-//   when all workers, stragglers too, have come to the end.
+//   write scratch memory. The next step is the first that overwrites their inputs, and run() returns only
+//   when all workers, including stragglers, have finished.
 #pragma once
 #include <atomic>
 #include <memory>

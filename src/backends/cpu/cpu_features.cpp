@@ -71,7 +71,7 @@ X86Reading read_x86() {
   return r;
 }
 
-// Linux keeps tile registers switched off until a process asks for them, once for all its threads.
+// Linux keeps tile registers disabled until a process requests them, once for all its threads.
 bool request_tiles_from_linux() {
   constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
@@ -112,7 +112,7 @@ std::string proc_field(const char* path, const std::string& key) {
   return "";
 }
 
-// This process's cgroup folder (version 2); "" where there is none.
+// This process's cgroup folder (version 2); "" if it has none.
 std::string cgroup() {
   std::string line = first_line("/proc/self/cgroup");
   return line.rfind("0::", 0) == 0 ? "/sys/fs/cgroup" + line.substr(3) : "";
@@ -123,7 +123,7 @@ std::string cgroup() {
 std::string cpu_name() {
   std::string name = proc_field("/proc/cpuinfo", "model name");
   if (!name.empty()) return name;
-  // ARM: the board's name where there is a device tree (its text ends with a zero), else the maker's number
+  // ARM: the board's name from the device tree (its text ends with a zero); without one, the maker's number
   // of the core, such as 0x41 part 0xd0c.
   name = first_line("/proc/device-tree/model");
   if (!name.empty()) return name.c_str();

@@ -5,10 +5,10 @@
 namespace gimbal::cpu {
 namespace {
 
-// Several times what one worker computes alone between two levels, and what a chunk of a matrix product
-// takes. No longer: where another program wants the core too, time spent spinning is lost for the next chunk.
+// Several times as long as the work of one worker between two levels, or as a chunk of a matrix product. Not
+// longer: if another program needs the core too, spinning takes time from the next chunk.
 constexpr auto kSpin = std::chrono::microseconds(50);
-// Between two looks at the clock; a pause takes 10 to 150 cycles, so it cannot tell the time.
+// Between two reads of the clock. A pause takes 10 to 150 cycles, so pauses cannot measure time.
 constexpr int kPausesPerLook = 32;
 
 inline void pause_briefly() {
@@ -23,7 +23,7 @@ inline void pause_briefly() {
 
 // No wake-up is lost: all four accesses below are sequentially consistent, so either set() reads the count
 // that sleep_while() has raised, and notifies, or sleep_while() reads the value that set() has stored. They
-// include release and acquire, which is how the value carries what its setter did before.
+// include release and acquire, so a reader of the value sees all earlier writes of its setter.
 void Event::set(uint32_t value) {
   value_.store(value);
   if (sleepers_.load() > 0) value_.notify_all();

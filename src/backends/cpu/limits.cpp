@@ -38,7 +38,7 @@ constexpr int kPasses = 4;             // at each distance of prefetching
 constexpr int kComputePasses = 12;
 constexpr double kComputeSeconds = 0.01;  // of one pass, at least
 
-// Seconds that all workers together take for job(member), starting and meeting included.
+// Seconds of job(member) on all workers together, including start and synchronization.
 template <class Job>
 double seconds_of(ThreadPool& pool, Job job) {
   const auto begin = std::chrono::steady_clock::now();
@@ -46,8 +46,8 @@ double seconds_of(ThreadPool& pool, Job job) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// One load per line of cache: the line comes whole, and the core has nothing else to do. Lines are asked for
-// `ahead` bytes before their use; beyond the end that does nothing.
+// One load per cache line: the whole line arrives, and the core has nothing else to do. Lines are prefetched
+// `ahead` bytes before their use; beyond the end that has no effect.
 constexpr size_t kLine = 64, kAtOnce = 8 * kLine;
 uint64_t read(const unsigned char* p, size_t n, size_t ahead) {
   uint64_t even = 0, odd = 0;
@@ -71,7 +71,7 @@ double read_speed(ThreadPool& pool, uint64_t bytes) {
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   auto* begin = reinterpret_cast<unsigned char*>(up(int64_t(uintptr_t(mapped)), int64_t(kHugePage)));
   madvise(begin, whole, MADV_HUGEPAGE);
-  // Whoever reads a page also touches it first, so that it lies in memory near to him.
+  // The worker that reads a page also touches it first, so that the page is in the worker's local memory.
   pool.run([&](int m) { std::fill_n(begin + size_t(m) * part, part, static_cast<unsigned char>(m + 1)); });
   std::atomic<uint64_t> sink = 0;  // so that no sum can be left out
   double best = 1e9;

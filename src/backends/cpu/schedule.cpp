@@ -7,7 +7,7 @@
 namespace gimbal::cpu {
 namespace {
 
-// What an op does with one value: work item r touches its row r alone, or any part of it.
+// The access of an op to one value: work item r touches its row r alone, or any part of it.
 struct Access {
   const gimbal_value& value;
   bool writes, by_row;

@@ -13,7 +13,7 @@ namespace {
 
 struct Api {
   static constexpr const char* kName = "emulator";
-  static int count() { return 2; }  // alike: for what is split over devices
+  static int count() { return 2; }  // two equal devices, to test splits
   static gpu::Failure open(int, gpu::Options& options, gpu::Opened* out) {
     Options o;
     if (auto f = options.take_flag("bounds", &o.bounds)) return f;

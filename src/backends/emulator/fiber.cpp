@@ -39,8 +39,8 @@ void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 }
 
 #ifdef GIMBAL_OWN_SWITCH
-// Keeps what a function call must keep (System V ABI), and changes the stack: some nanoseconds, where
-// swapcontext() makes two system calls.
+// Saves the registers that a function call must preserve (System V ABI) and changes the stack: some
+// nanoseconds, while swapcontext() makes two system calls.
 extern "C" void gimbal_switch_stack(void** from, void* to);
 asm(R"(
 .text
@@ -69,8 +69,7 @@ gimbal_switch_stack:
 
 namespace gimbal::emulator {
 namespace {
-constexpr size_t kStackBytes =
-    256 << 10;  // instrumented code takes much; pages that nobody touches cost nothing
+constexpr size_t kStackBytes = 256 << 10;  // instrumented code needs much; untouched pages cost nothing
 }
 
 struct Fibers::Fiber {

@@ -40,7 +40,7 @@ std::string GroupRunner::run(const Compiled& kernel, Lane common, uint32_t lanes
     for (uint32_t i = 0; i < parts; i++) order_[i] = i;
   }
   shared_.resize((kernel.shared_bytes + 7) / 8);
-  // Not a number in any float, and no sensible index: kernels must not read what they have not written.
+  // NaN in every float format, and an invalid index: kernels must not read memory that they have not written.
   if (kernel.barriers || checks_) memset(shared_.data(), 0xff, shared_.size() * 8);
   common.shared = shared_.data();
   common.arrive = arrive;

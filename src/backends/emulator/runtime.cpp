@@ -48,7 +48,7 @@ class Emulator final : public gpu::Runtime {
     facts_.memory_total =
         o.memory ? o.memory : uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
     facts_.max_binding_bytes = o.max_binding ? o.max_binding : 128u << 20;
-    facts_.binding_alignment = 256;  // the coarsest that any API asks for, so that nothing works here only
+    facts_.binding_alignment = 256;  // the coarsest of all APIs, so that nothing works only here
     facts_.software = facts_.unified_memory = true;
     facts_.subgroup_lanes = uint32_t(o.subgroup);
     if (o.subgroup > 1) facts_.driver += format(", sub-groups of {}", o.subgroup);

@@ -30,7 +30,7 @@ Failure Memory::make(uint64_t bytes, bool shared, Owned<id<MTLBuffer>>* out) {
   if (size > most)
     return {Failure::OutOfMemory, format("{} bytes requested; Metal device '{}' allocates at most {} at once",
                                          bytes, text_of([device_.get() name]), most)};
-  // Beyond what the system recommends, memory is swapped, and everything stands still.
+  // Beyond the size that the system recommends, memory is swapped and everything stalls.
   if (size > free())
     return {Failure::OutOfMemory, format("{} bytes requested, {} of {} are free on Metal device '{}'", bytes,
                                          free(), total(), text_of([device_.get() name]))};
@@ -55,7 +55,7 @@ Failure Memory::allocate(uint64_t bytes, MetalBuffer** out) {
   *out = b.release();
   return {};
 }
-// A command buffer keeps what it uses.
+// Command buffers retain the objects that they use.
 void Memory::release(MetalBuffer* b) { delete b; }
 
 Failure Memory::clear(MetalBuffer& b) {

@@ -14,7 +14,7 @@ namespace gimbal::metal {
 namespace {
 
 constexpr NSInteger kSafe = 0, kPrecise = 1;  // MTLMathModeSafe, MTLMathFloatingPointFunctionsPrecise
-constexpr size_t kMaxLog = 2000;              // of what the compiler says
+constexpr size_t kMaxLog = 2000;              // characters of the compiler's output
 
 // Results must be the bits that every other device computes: without it, the compiler may reorder sums.
 void ask_for_exact_arithmetic(MTLCompileOptions* options) {

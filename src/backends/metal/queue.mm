@@ -10,8 +10,8 @@ struct Meaning {
   Failure::Code failure;
   const char* words;
 };
-// MTLCommandBufferError. Whatever it is, what the commands computed is lost; only a lack of memory leaves a
-// device that can go on.
+// MTLCommandBufferError. The results of the commands are lost in any case; only after a lack of memory is the
+// device still usable.
 constexpr Meaning kMeanings[] = {
     {1, Failure::DeviceLost, "an internal error of the driver"},
     {2, Failure::DeviceLost, "it ran too long and was stopped by the system"},
@@ -68,7 +68,7 @@ Failure Queue::wait_for(id<MTLCommandBuffer> commands) {
   return lost_ ? lost_ : look_back(false);
 }
 
-// Forgets what has ended. The first failure is told, and then forgotten unless the device is lost.
+// Drops ended command buffers. Reports the first failure once; a lost device is reported every time.
 Failure Queue::look_back(bool to_the_end) {
   Failure first;
   while (!running_.empty()) {

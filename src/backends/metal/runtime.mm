@@ -14,7 +14,7 @@ namespace gimbal::metal {
 namespace {
 
 constexpr uint64_t kMaxBindingBytes = uint64_t(4) << 30;  // kernels count words in 32 bits
-constexpr uint32_t kLanes = 256, kSharedBytes = 16384;    // what a kernel may need
+constexpr uint32_t kLanes = 256, kSharedBytes = 16384;    // most that a kernel needs
 
 struct MetalKernel : gpu::Kernel {
   gpu::KernelCode facts;
@@ -101,7 +101,7 @@ class Metal final : public gpu::Runtime {
     }
   }
 
-  // Command buffers of Metal run once: what is recorded is the list, checked.
+  // Metal's command buffers run only once, so a recording is the checked list of launches.
   Failure record(std::span<const gpu::Launch> launches, gpu::Recording** out) override {
     for (const gpu::Launch& l : launches) {
       if (!l.kernel) return {Failure::Invalid, "a launch without a kernel"};

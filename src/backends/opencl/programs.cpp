@@ -17,7 +17,7 @@ namespace gimbal::opencl {
 namespace {
 
 constexpr std::string_view kMark = "gimbal OpenCL program, format 1\n";
-constexpr size_t kMaxLog = 2000;  // of what a compiler says
+constexpr size_t kMaxLog = 2000;  // characters of a compiler's output
 
 // FNV-1a, 64 bits.
 uint64_t hash(std::string_view bytes) {
@@ -94,7 +94,7 @@ Failure Programs::finish(const Program& program, std::string_view kernel, const 
   return f;
 }
 
-// A kept program that the driver does not take any more is compiled anew, and replaced.
+// A cached program that the driver rejects is compiled again and replaced.
 bool Programs::load(const std::string& path, const std::string& key, std::string_view kernel,
                     const std::string& options, Program* out) {
   const auto file = read_file(path);
@@ -114,8 +114,8 @@ bool Programs::load(const std::string& path, const std::string& key, std::string
   return true;
 }
 
-// Under another name first, so that nobody finds half a file. What cannot be kept is compiled again next
-// time.
+// Written under another name first, so that no process finds half a file. On failure the program is compiled
+// again next time.
 void Programs::keep(const std::string& path, const std::string& key, const Program& program) const {
   size_t size = 0;
   if (api_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) !=

@@ -21,7 +21,7 @@ constexpr size_t kZeros = 16;                         // bytes that memory is fi
 
 struct DeviceMemory : gpu::Buffer {
   Memory memory;
-  uint64_t bytes = 0, taken = 0;  // as asked for; as allocated
+  uint64_t bytes = 0, taken = 0;  // as requested; as allocated
 };
 
 struct BuiltKernel : gpu::Kernel {
@@ -66,7 +66,7 @@ class Device final : public Opencl {
   const Programs::Counts& programs() const override { return programs_->counts(); }
   bool subgroups() const override { return subgroups_; }
 
-  // OpenCL does not tell what others have taken.
+  // OpenCL does not report the memory of other processes.
   const gpu::Facts& facts() override {
     facts_.memory_free = facts_.memory_total - std::min(facts_.memory_total, allocated_);
     return facts_;
@@ -85,7 +85,7 @@ class Device final : public Opencl {
               format("{} bytes requested; this driver allocates at most {} at once (clCreateBuffer: {})",
                      bytes, facts_.max_binding_bytes, name_of(e))};
     if (Failure f = failure(e, format("clCreateBuffer of {} bytes", bytes))) return f;
-    // Drivers take the memory when it is first used: what is lacking must show now.
+    // Drivers allocate memory at its first use: a lack of it must show now.
     const uint8_t zeros[kZeros] = {};
     e = api_.clEnqueueFillBuffer(queue_.get(), b->memory.get(), zeros, kZeros, 0, b->taken, 0, nullptr,
                                  nullptr);
@@ -185,8 +185,8 @@ class Device final : public Opencl {
     return f;
   }
 
-  // Sub-groups that the driver speaks of are tried once, before the first kernel: one that cannot compile the
-  // probe, or joins other lanes, has none.
+  // Sub-groups that the driver reports are tested once, before the first kernel. A driver that cannot compile
+  // the probe, or joins other lanes, counts as one without sub-groups.
   Failure ask() {
     if (asked_) return {};
     asked_ = subgroups_ = true;
@@ -202,9 +202,9 @@ class Device final : public Opencl {
     return seen(failure(e, format("kernel {}: clCreateKernel", built.name)));
   }
 
-  // All kernels say how many lanes a group has (reqd_work_group_size), so a driver that cannot hold them
-  // refuses to compile or to launch. What it tells of a kernel is no reason to refuse before: rusticl of Mesa
-  // 22 says 32, and holds 1024.
+  // All kernels declare their number of lanes (reqd_work_group_size), so a driver that cannot run them
+  // refuses to compile or to launch. The limit that it reports is no reason to refuse earlier: rusticl of
+  // Mesa 22 reports 32, but runs 1024.
   Failure not_launched(cl_int e, const ReadyLaunch& l) {
     Failure f = failure(e, format("kernel {}: clEnqueueNDRangeKernel", l.built->name));
     size_t lanes = 0;

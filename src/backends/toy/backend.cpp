@@ -13,13 +13,13 @@
 namespace gimbal::GIMBAL_BACKEND_NAME {
 namespace {
 
-// What the engine holds as gimbal_buffer. Named in here, since other backends have buffers, too.
+// The engine's gimbal_buffer. It has a name of its own, because other backends have buffers, too.
 struct Memory {
   unsigned char* bytes;
 };
 Memory& of(gimbal_buffer* b) { return *reinterpret_cast<Memory*>(b); }
 
-// What it holds as gimbal_executable: the program, copied, since the engine's own may go.
+// The engine's gimbal_executable: a copy of the program, because the engine may free its own.
 struct Compiled {
   std::vector<gimbal_value> values;
   std::vector<gimbal_op> ops;
@@ -73,7 +73,7 @@ class Device {
     return std::memcpy(p, of(b).bytes + o, n), GIMBAL_OK;
   }
 
-  // No layout of its own: weights stay as they are in files, and nobody calls pack().
+  // This device has no layout of its own: weights stay as in files, and pack() is never called.
   uint64_t packed_bytes(uint8_t, int64_t, int64_t) { return 0; }
   gimbal_code pack(gimbal_buffer*, const gimbal_value&, const void*, int64_t, int64_t) {
     return GIMBAL_UNSUPPORTED;
@@ -95,7 +95,7 @@ class Device {
     for (size_t i = 0; i < n; i++) memory.push_back(slots[i] ? of(slots[i]).bytes : nullptr);
     const gimbal_program p{c.values.data(), c.values.size(), c.ops.data(), c.ops.size()};
     for (const gimbal_op& op : c.ops) {
-      // How many rows a step has says the output, or for a cache what is written to it.
+      // The output defines the number of rows of a step; for a cache, the value written to it.
       const OpDef& d = def(OpKind(op.kind));
       const gimbal_value& v = c.values[d.has(Role::Written) ? op.in[d.rows_input()] : op.out[0]];
       compute(p, op, memory.data(), rows_in_step(v, step));

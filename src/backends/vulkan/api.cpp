@@ -20,7 +20,7 @@ constexpr uint32_t kVersion = VK_API_VERSION_1_2;
 // All kernels share one descriptor layout: their buffers, and the step data.
 constexpr uint32_t kStorageBuffers = gpu::kMaxBindings + 1;
 
-// No reason: of what was asked for in the options.
+// Without a reason: the options are the cause.
 Failure unsupported(std::string text, const char* reason = "") {
   return {Failure::Unsupported, std::move(text), reason};
 }
@@ -53,7 +53,7 @@ const char* name_of(VkResult r) {
   }
 }
 
-// The library stays open: drivers do not like to be unloaded. Several threads may come here at once.
+// The library stays open, because some drivers fail when unloaded. Several threads may call this at once.
 Failure open_library(const std::string& name) {
   static std::mutex mutex;
   static bool loaded = false;
@@ -115,7 +115,7 @@ std::string refusal_of(const Candidate& c, uint32_t version, bool timeline) {
   return "";
 }
 
-// Groups have 64 lanes and less where values are exchanged, so that wider sub-groups are asked to be no more.
+// Groups that exchange values have at most 64 lanes, so wider sub-groups are limited to this size.
 constexpr uint32_t kWidestSubgroup = 64;
 
 // Of a device that has VK_EXT_subgroup_size_control.

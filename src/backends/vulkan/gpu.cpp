@@ -84,7 +84,7 @@ Failure Gpu::check(VkResult r, const char* call) {
   f.text = facts_.name + ": " + f.text;
   if (f.code == Failure::DeviceLost && !lost_) {
     lost_ = f;
-    // From here on nothing is waited for, and what was submitted is released. Vulkan promises that this ends.
+    // The last wait, before submitted work is released. Vulkan guarantees that it ends.
     if (vk_.vkDeviceWaitIdle) (void)vk_.vkDeviceWaitIdle(device_);
   }
   return f;

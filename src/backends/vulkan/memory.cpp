@@ -73,7 +73,7 @@ uint64_t Memory::free() const {
   return most - std::min(most, used);
 }
 
-// What a failure leaves behind is drop()'s.
+// After a failure, drop() releases the remains.
 Failure Memory::make(uint64_t bytes, bool for_host, GpuBuffer* b) {
   const uint64_t size = std::max<uint64_t>(4, (bytes + 3) & ~uint64_t(3));
   if (size > gpu_.facts().largest_allocation)
@@ -180,7 +180,7 @@ Failure Memory::finish(Piece& p) {
   return {};
 }
 
-// Not mapped: what is read by what was submitted before is still read; the data are in the ring when it
+// If not mapped: earlier submissions still read the old contents, and the data are in the ring when this
 // returns.
 Failure Memory::write(GpuBuffer& b, uint64_t offset, const void* data, uint64_t bytes) {
   if (b.mapped) {

@@ -41,7 +41,7 @@ class Vulkan final : public gpu::Runtime {
     const Candidate& c = gpu_->facts();
     facts_.name = c.name, facts_.driver = c.driver, facts_.pci_id = c.pci_id;
     if (c.subgroup_lanes > 1) facts_.driver += format(", sub-groups of {}", c.subgroup_lanes);
-    // Drivers round up what they are asked for.
+    // Drivers round up requested sizes.
     facts_.max_allocation_bytes = c.largest_allocation - std::min<uint64_t>(c.largest_allocation, 1 << 16);
     facts_.memory_total = memory_.total();
     facts_.max_binding_bytes = c.limits.maxStorageBufferRange & ~3u;
@@ -140,7 +140,7 @@ class Vulkan final : public gpu::Runtime {
   VkDevice device() const { return gpu_->device(); }
   Failure check(VkResult r, const char* call) { return gpu_->check(r, call); }
 
-  // What the validation layer said is a Failure as well.
+  // A message of the validation layer is a Failure as well.
   Failure said(Failure f) {
     if (!options_.validation) return f;
     std::string complaint = gpu_->complaint();
@@ -257,7 +257,7 @@ class Vulkan final : public gpu::Runtime {
     gpu_->free_commands(r.commands);
   }
 
-  // What Vulkan leaves open. Nothing but the probes is loaded meanwhile.
+  // Tests properties that Vulkan leaves open. Only the probes are loaded meanwhile.
   Failure ask() {
     asked_ = true;
     bool fused = !options_.split_fma, right = false;

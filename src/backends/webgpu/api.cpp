@@ -10,7 +10,7 @@
 namespace gimbal::webgpu {
 namespace {
 
-// Dawn's, one that whoever installs a library chooses, and that of a library that is only told about.
+// The names of Dawn, of a library that the administrator chose, and of one that is only mentioned in errors.
 constexpr const char* kUntried = "libwgpu_native.so";
 constexpr const char* kNames[] = {"libwebgpu_dawn.so", "libwebgpu.so", kUntried};
 constexpr std::string_view kRemedy =
@@ -22,7 +22,7 @@ Failure unsupported(std::string text, const char* reason) {
   return {Failure::Unsupported, std::move(text), reason};
 }
 
-// What is used of a library that was opened. On failure *out is of no use.
+// Loads the functions of an opened library. After a failure *out is unusable.
 Failure take(void* library, const std::string& name, Api* out) {
   const char* reason = "";
   std::string refusal = recognize(library, &out->edition, &reason);

@@ -54,7 +54,7 @@ struct Chained {
 };
 constexpr uint32_t kShaderSourceWgsl = 2;  // a Chained::type
 
-// What comes back: a function, and two pointers that it is given. The modes are above.
+// A callback: a function and its two pointers. The modes are above.
 template <class... What>
 struct Callback {
   const Chained* next = nullptr;
@@ -111,7 +111,7 @@ struct Limits {
   uint32_t vertex_stage_buffers = 0, vertex_stage_textures = 0, fragment_stage_buffers = 0,
            fragment_stage_textures = 0;
   uint32_t later[16] =
-      {};  // of later editions, which only add at the end; what an adapter wrote there goes back
+      {};  // of later editions, which only append; the adapter's values there are passed back
 };
 struct DeviceDescriptor {
   const Chained* next = nullptr;

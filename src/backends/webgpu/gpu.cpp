@@ -11,12 +11,12 @@
 namespace gimbal::webgpu {
 namespace {
 
-// The most that a kernel of the dialect has.
+// The maximum of the dialect's kernels.
 constexpr uint32_t kLanes = 256, kSharedBytes = 16384, kMaxAlignment = 256;
-// Where a device does not tell its memory, and shares none with the host: what cards have at least.
+// The assumed memory of a discrete card, which all have at least.
 constexpr uint64_t kAssumedMemory = uint64_t(4) << 30;
 
-constexpr uint32_t kComputesNothing = 1;  // an API, for tests of Dawn: its only one where there is no driver
+constexpr uint32_t kComputesNothing = 1;  // an API for tests of Dawn: the only one without a driver
 constexpr const char* kApis[] = {"",      "no device", "WebGPU", "Direct3D 11", "Direct3D 12",
                                  "Metal", "Vulkan",    "OpenGL", "OpenGL ES"};
 
@@ -108,7 +108,7 @@ Failure Gpu::describe() {
         format("WebGPU adapter '{}' does not report its limits (wgpuAdapterGetLimits)", facts_.name));
   if (std::string why = refusal_of(limits_); !why.empty())
     return unsupported(format("WebGPU adapter '{}': {}", facts_.name, why));
-  // WebGPU tells no size of memory. What is lacking shows as an allocation that fails.
+  // WebGPU reports no size of memory. A lack of it shows as a failed allocation.
   facts_.memory_total =
       facts_.unified_memory ? host_memory() : std::max(kAssumedMemory, limits_.buffer_bytes);
   facts_.max_binding_bytes = std::min(limits_.storage_binding_bytes, limits_.buffer_bytes) / 4 * 4;
@@ -118,7 +118,7 @@ Failure Gpu::describe() {
   return {};
 }
 
-// With all that the adapter has: who asks for nothing gets the least that WebGPU promises.
+// Requests all limits and features of the adapter: the defaults are the minimum that WebGPU guarantees.
 Failure Gpu::make_device() {
   DeviceDescriptor wanted;
   wanted.limits = &limits_;
@@ -156,8 +156,8 @@ Failure Gpu::wait(Future future, const uint32_t& answered) {
   return answered ? Failure{} : Failure{Failure::Invalid, "the WebGPU library did not answer a request"};
 }
 
-// The callback's arguments differ between editions that export the same names, so it reads none: a device
-// that is lost tells that itself. wgpu-native must not be asked to wait for one, which ends the process.
+// The callback's arguments differ between editions that export the same names, so it reads none: a lost
+// device reports itself. Never wait for a lost device of wgpu-native: that ends the process.
 Failure Gpu::wait_for_all() {
   if (api_.edition.futures) {
     DoneCallback callback;

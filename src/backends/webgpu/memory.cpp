@@ -41,7 +41,7 @@ void Memory::release(DeviceBuffer* b) {
   delete b;  // the library keeps the memory while something that was submitted uses it
 }
 
-// What is not whole words at either end is read first.
+// Partial words at either end are read first.
 Failure Memory::write(DeviceBuffer& b, uint64_t offset, const void* data, uint64_t bytes) {
   if (Failure f = gpu_.said({})) return f;
   const auto* from = static_cast<const uint8_t*>(data);
@@ -96,7 +96,7 @@ Failure Memory::read_piece(DeviceBuffer& b, uint64_t offset, void* data, uint64_
     const Commands handle = commands.get();
     api.wgpuQueueSubmit(gpu_.queue(), 1, &handle);
   }
-  on_the_way_ = 0;  // what was written before is there when this is
+  on_the_way_ = 0;  // earlier writes have arrived when this one has
   struct {
     uint32_t status = 0;
     std::string message;

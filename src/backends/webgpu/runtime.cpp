@@ -90,7 +90,7 @@ class WebGpu final : public gpu::Runtime {
     auto list = std::make_unique<LaunchList>();
     gpu_->begin_scope();
     prepare(launches, *list);
-    // What is wrong with a launch is told when its commands are finished: now, and not at the first replay.
+    // WebGPU reports faults of a launch when its commands are finished: so now, not at the first replay.
     (void)commands_of(*list);
     if (Failure f = gpu_->end_scope(format("{} launches", launches.size()))) return f;
     *out = list.release();
@@ -98,8 +98,8 @@ class WebGpu final : public gpu::Runtime {
   }
   void discard(gpu::Recording* r) override { delete static_cast<LaunchList*>(r); }
 
-  // Commands are good for one submission, so that they are made anew. Each launch begins after those before
-  // it.
+  // Commands are valid for one submission, so they are recorded again. Each launch begins after the earlier
+  // ones have ended.
   Failure replay(gpu::Recording* r) override {
     if (Failure f = gpu_->said({})) return f;
     const OwnedCommands commands = commands_of(*static_cast<LaunchList*>(r));
@@ -177,7 +177,7 @@ class WebGpu final : public gpu::Runtime {
     return {api(), api().wgpuCommandEncoderFinish(encoder.get(), nullptr)};
   }
 
-  // What WGSL leaves open. Nothing but the probe is loaded meanwhile.
+  // Tests a property that WGSL leaves open. Only the probe is loaded meanwhile.
   Failure ask() {
     asked_ = true;
     if (options_.split_fma) return fused_ = false, Failure{};

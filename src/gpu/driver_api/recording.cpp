@@ -36,8 +36,8 @@ Failure DriverRecording::launch(Prepared& p, void* stream) {
                        p.argument, static_cast<void**>(nullptr));
 }
 
-// Each phase's launches go to the streams in turn; the others wait for what is before the phase, and what is
-// behind it waits for them. Captured, the waits become the edges of the graph.
+// The launches of each phase go to the streams in turn. The streams wait for the previous phase, and the next
+// phase waits for them. When captured, these waits become the edges of the graph.
 Failure DriverRecording::enqueue() {
   const Functions& f = session_.functions();
   constexpr int kStreams = 1 + Session::kSideStreams;

@@ -118,8 +118,7 @@ class DriverRuntime final : public Runtime {
  private:
   Failure wait_for(const char* doing) { return session_.call(f_.synchronize, doing, session_.stream()); }
 
-  // Kernels of one module share it. NVIDIA's driver compiles PTX here and says in its log what it did not
-  // like.
+  // Kernels of one module share it. NVIDIA's driver compiles PTX here and writes errors to its log.
   Failure module_of(const KernelCode& code, void** out) {
     if (auto it = modules_.find(code.code.data()); it != modules_.end()) return *out = it->second, Failure{};
     char log[4096] = {};

@@ -43,7 +43,7 @@ Session::~Session() {
   if (forked_) undo(f.destroy_event, forked_);
   if (stream_) undo(f.destroy_stream, stream_);
   if (context_kept_)
-    (void)f.release_context.call(gpu_.handle);  // a lost context too, so that it can be made anew
+    (void)f.release_context.call(gpu_.handle);  // a lost context too, so that it can be created again
 }
 
 }  // namespace gimbal::gpu::driver_api

@@ -36,9 +36,9 @@ Latent read_latent(Recorder& m) {
                                 std::to_string(a.turned) + " are rotated, leave none unrotated");
   bounded(m, "attention heads and their lengths",
           int64_t(a.heads) * (std::max(key, a.latent + a.turned) + int64_t(a.value)));
-  // YaRN's magnitude belongs to the whole score here, not only to the part that is rotated. Without the key
-  // it stays with that part: so says DeepSeek's code (mscale_all_dim), and docs/models.md what llama.cpp
-  // does.
+  // YaRN's magnitude applies to the whole score here, not only to the rotated part. Without the key it
+  // applies to that part only, as in DeepSeek's code (mscale_all_dim); docs/models.md describes llama.cpp's
+  // behaviour.
   double magnitude = 1;
   if (h.has("rope.scaling.yarn_log_multiplier"))
     magnitude += h.number("rope.scaling.yarn_log_multiplier", {}, 0) *

@@ -10,8 +10,8 @@ namespace gimbal::arch {
 namespace {
 
 constexpr int kStreams = 4, kLaurelRank = 64;  // not in the file, nor are the next ones
-constexpr int kOwnLayers = 20;                 // the first so many have keys and values of their own
-constexpr int kSparseLayers = 10;              // the first so many have sparse gates
+constexpr int kOwnLayers = 20;                 // the first layers with keys and values of their own
+constexpr int kSparseLayers = 10;              // the first layers with sparse gates
 constexpr double kCut = 1.6448533535003662;    // deviations above the mean: 95 % are below
 constexpr float kTiny = 1e-30f;                // only against a division by 0
 

@@ -49,8 +49,8 @@ void record_granite(Recorder& m, const std::optional<Experts>& experts) {
       experts);
 }
 
-// Older files lack the numbers: these are the numbers of the models of that time. (llama.cpp divides logits
-// by 256 / width, where their makers multiplied by it; what is likeliest stays the same.)
+// Older files lack these numbers: the defaults are those of the models of that time. (llama.cpp divides
+// logits by 256 / width, where the models' authors multiplied by it; the order of the logits stays the same.)
 void record_minicpm(Recorder& m) {
   Hyperparameters& h = m.hyper;
   const double layers = m.config.layers + m.config.left_out;

@@ -9,7 +9,7 @@ namespace gimbal::arch {
 namespace {
 
 constexpr int kChunk = 8192;      // positions
-constexpr int kLlama4Period = 4;  // the last of so many layers sees all
+constexpr int kLlama4Period = 4;  // every fourth layer attends to all positions
 constexpr double kGrowth = 0.1;   // of its queries
 
 // First and last position that a row sees: those of its chunk up to its own.
@@ -40,7 +40,7 @@ Heads heads(Recorder& m, const Llama4Kind& kind, bool grows, bool normed, Value 
   return h;
 }
 
-// The weight of a row's expert multiplies what the expert is given.
+// The weight of a row's expert multiplies the expert's input.
 Value one_expert(Recorder& m, const Experts& e, Value x) {
   ProgramBuilder& p = m.p;
   const Value routes = p.route(project(m, "ffn_gate_inp", e.count, x), e.routing);
@@ -74,7 +74,7 @@ void record_llama4(Recorder& m) {
   if (chunks) local.attention.window = kChunk, local.attention.seen = seen_in_chunk(m);
   const int step = m.hyper.count("interleave_moe_layer_step", {}, 0);
   const Experts experts = read_one_expert(m);
-  // No key says that the model of 128 experts goes without these norms.
+  // The model of 128 experts has no such norms, and no key for that.
   const bool normed = experts.count != 128;
   Value x = token_embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {

@@ -49,7 +49,7 @@ Sizes read_sizes(Recorder& m, bool grouped) {
   }
   return s;
 }
-// Whether b divides a, as what the two keys count must.
+// Checks that b divides a, for two keys that must be so.
 bool divides(Recorder& m, const char* a_key, int a, const char* b_key, int b) {
   if (a % b == 0) return true;
   m.hyper.fail(Code::Malformed, m.config.arch + "." + a_key + " " + std::to_string(a) +
@@ -73,8 +73,8 @@ std::optional<Attention> attention_of_layer(Recorder& m, int layer) {
   return a;
 }
 
-// Ops that take a vector of weights have it run along a row. So what is to be added to a row, or multiplied
-// by head, is first made a row: 0 * v + v.
+// Ops with a vector of weights apply it along a row. So a vector that is added to a row, or multiplied by
+// head, is first made a row: 0 * v + v.
 Value for_each_row(Recorder& m, Value vector, Value like) {
   return m.p.norm(m.p.map(OpKind::Clamp, like, 0), NormKind::None, 0, vector, vector);
 }

@@ -18,7 +18,7 @@ inline bool is_index_row(const Shape& s) { return s.type == DType::I32 && s.rank
 inline bool is_cache(const Shape& s) {
   return s.rank == 4 && s.dim[2] == kPagePositions && has(kCacheTypes, s.type);
 }
-// For ops that read or write caches: position, sequence and pages of so many rows.
+// For ops that read or write caches: whether position, sequence and pages fit the number of rows.
 inline bool is_place_in_caches(const Shape& position, const Shape& sequence, const Shape& pages,
                                int64_t rows) {
   return is_index_row(position) && is_index_row(sequence) && position.dim[0] == rows &&

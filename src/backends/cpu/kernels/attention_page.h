@@ -1,5 +1,5 @@
 // One page of a KV head, read for several query heads at once: of one row, or of all rows that see the same
-// positions of it. A query's numbers are its own, so how many there are together changes no bits.
+// positions of it. Queries share no sums, so their number changes no bits.
 #pragma once
 
 #include "backends/cpu/kernels/cache_blocks.h"
@@ -22,8 +22,8 @@ struct CacheBF16 {
   static inline uint16_t from(float x) { return float_to_bf16(x); }
 };
 
-// How a page is read: keys(), sixteen of them from a dimension on, and values(), two vectors of dimensions of
-// sixteen positions, or one of the last few. Half: 0, or of quantized blocks which 16 dimensions.
+// The decoder of a page: keys() gives sixteen keys from a dimension on, values() two vectors of dimensions of
+// sixteen positions, or one of the last few. Half: 0, or which 16 dimensions of a quantized block.
 template <class C>
 struct Plain {
   static constexpr bool quantized = false;
@@ -56,7 +56,7 @@ struct Page {
   int32_t from, to;
 };
 
-// Prefetches so many lines, evenly between other work.
+// Prefetches lines, evenly spread over other work.
 class Asking {
  public:
   Asking(const uint8_t* begin, int32_t lines, int32_t steps)

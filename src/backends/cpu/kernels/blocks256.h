@@ -8,7 +8,7 @@
 #include "backends/cpu/kernels/planes.h"
 #include "backends/cpu/kernels/product.h"
 
-// Where the codes of 256 columns come from: E is an eighth of the block (32 columns), i the vector in it.
+// The source of the codes of 256 columns: E is an eighth of the block (32 columns), i the vector in it.
 template <DType T>
 constexpr auto planes_of() {
   constexpr Format F = format_of(T);
@@ -136,7 +136,7 @@ struct OneRow256 {
       eighths<E + 1>(block, ahead, a, part, sums);
     }
   }
-  // Of one block: `units` of it, `w` the rest, `ahead` what to ask for.
+  // The sum of one block: `units` and `w` are its parts, `ahead` the address to prefetch.
   static inline F block(const uint8_t* units, const uint8_t* w, const uint8_t* ahead, const uint8_t* a) {
     I part[W::sharing], sums[kGroups];
     eighths<0>(w, ahead, a, part, sums);

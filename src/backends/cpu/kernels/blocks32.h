@@ -32,8 +32,7 @@ struct Weights32 : CodesOf<T> {
   }
 };
 
-// The sum of a block. Where dot() takes high nibbles in their place, their sum is shifted, and not each of
-// them.
+// The sum of a block. If dot() accepts high nibbles unshifted, their sum is shifted instead of each code.
 template <class W, int J, int End, int To>
 inline I block_steps(const uint8_t* codes, const uint8_t* x, I sum) {
   if constexpr (J == End) return sum;
@@ -43,7 +42,8 @@ inline I block_steps(const uint8_t* codes, const uint8_t* x, I sum) {
 }
 template <class W>
 inline I block_sum(const uint8_t* codes, const uint8_t* x, int32_t code_sum) {
-  // A share that others have done in the meantime may find any sum here (compiled.cpp): no signed overflow.
+  // An item that another thread has completed meanwhile may find any sum here (compiled_program.cpp): no
+  // signed overflow.
   const I start = splat(int32_t(uint32_t(-W::zero) * uint32_t(code_sum)));
   if constexpr (W::most == 15 && kMaxCode >= 15 << 4)
     return add(block_steps<W, 0, 4, 0>(codes, x, start),

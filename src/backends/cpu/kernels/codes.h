@@ -34,7 +34,7 @@ struct CodesOf {
   static constexpr Format format = format_of(T);
   static constexpr DType type = T, x = format.x;
   static constexpr bool wide = format.most == 255, minimums = format.minimums;
-  // What products take for zero, and what stands for it where codes are unpacked.
+  // The code that products treat as zero, and the one in unpacked codes.
   static constexpr int zero = wide ? kWideZero : format.zero, unpacked_zero = format.zero, most = format.most;
   static inline I step(I acc, Codes c, I a) {
     if constexpr (wide) return dot_wide(acc, c, a);

@@ -1,6 +1,6 @@
 // e^x for 16 lanes: x = n ln 2 + r with |r| <= ln 2 / 2 (two-part constant of Cody and Waite), then the
-// Taylor polynomial of e^r to r^7, whose remainder is below 6e-9. Below -87 the answer is e^-87: callers mask
-// what must be zero. Same bits everywhere.
+// Taylor polynomial of e^r to r^7, whose remainder is below 6e-9. Below -87 the result is e^-87: callers mask
+// lanes that must be zero. Same bits everywhere.
 #pragma once
 
 inline F exp(F x) {

@@ -24,8 +24,8 @@ struct UnpackedTile {
   uint8_t bytes[4096];
 };
 
-// How the codes of a format are multiplied: 0: as code - 128; 1: as they are; more: so many products may be
-// added in 16 bits before they are widened, where the instruction set gains by it.
+// The multiplication of a format's codes: 0: as code - 128; 1: unchanged; n > 1: up to n products are added
+// in 16 bits before they are widened, if that is faster on the instruction set.
 constexpr int product_steps(int most) {
   if (most == 255) return kWideZero ? 1 : 0;
   int n = kShortSums ? 8 : 1;
@@ -130,7 +130,7 @@ struct Product : ProductOfCodes {
     constexpr int T = kTilesTogether;
     F acc[T * M];
     for (F& a : acc) a = splat(0.f);
-    int g = 0;  // there is one at least: said so that the sums stay in registers
+    int g = 0;  // there is at least one: a do-while keeps the sums in registers
     do {
       I sum[T * M];
       for (int m = 0; m < M; m++)

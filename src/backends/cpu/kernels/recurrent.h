@@ -1,9 +1,9 @@
-// Ops with a state that every row of a sequence changes. A work item is a piece of the state, and goes
-// through all rows of the step in order: lanes are channels of the state, which do not know of each other,
-// and the state is in memory from row to row. So neither the threads nor how a text is divided into steps
-// change a bit. A piece of a scan or a rule lies in one stretch of some kilobytes: it stays in the
-// first-level cache from row to row, and memory delivers it as a stream. In a state of [N][channels] its
-// lines would be a large power of two apart, and all fall into the same few sets of every cache.
+// Ops with a state that every row of a sequence changes. A work item is a piece of the state, and processes
+// all rows of the step in order. Lanes are independent channels of the state, and the state is in memory
+// between rows, so neither threads nor the division of a text into steps change a bit. A piece of a scan or a
+// rule is contiguous and has some kilobytes: it stays in the first-level cache from row to row, and memory
+// delivers it as a stream. In a state of [N][channels] its lines would be a large power of two apart, and all
+// would fall into the same few sets of every cache.
 #pragma once
 
 #include "backends/cpu/kernels/exp.h"

@@ -1,4 +1,4 @@
-// Ops that treat every row by itself: embedding, norm, quantization, rotation. A unit is a row.
+// Ops that process each row alone: embedding, norm, quantization, rotation. A unit is a row.
 // Sums over a row use 16 virtual lanes and one fixed tree.
 #pragma once
 

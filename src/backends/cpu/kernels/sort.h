@@ -10,8 +10,7 @@ inline uint32_t sort_key(uint32_t bits) {
 }
 inline uint32_t bits_at(const uint8_t* x, int64_t i) { return read<uint32_t>(x + 4 * i); }
 
-// Puts what stands last to the root, from `at` down. after(a, b): a stands behind b; it is never so both
-// ways.
+// Sifts down from `at`, so that the last value is at the root. after(a, b): a sorts after b (a strict order).
 template <class T, class After>
 inline void sift(T* heap, int64_t at, int64_t n, After after) {
   for (int64_t child; (child = 2 * at + 1) < n; at = child) {

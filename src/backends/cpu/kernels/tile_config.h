@@ -1,4 +1,4 @@
-// The 64 bytes that say what shape each tile register has: palette 1 of Intel's AMX, "Intel 64 and IA-32
+// The 64 bytes that define the shape of each tile register: palette 1 of Intel's AMX, "Intel 64 and IA-32
 // Architectures Software Developer's Manual", volume 1, chapter 18. Included by every variants/*/tile.h.
 #pragma once
 #include <stdint.h>

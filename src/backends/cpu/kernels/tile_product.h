@@ -12,7 +12,7 @@ struct TileProduct {
   static constexpr int kBlock = kX.block, kBlockBytes = kX.bytes;
   static constexpr int kGroups = kChunk / Columns, kBlocks = kChunk / kBlock;
   static constexpr int kTileBytes = Columns < 64 ? Columns : 64;  // of a row of x in a tile
-  // So many groups of columns the tiles are ahead of the floats: both run at the same time.
+  // The number of groups of columns that the tiles are ahead of the floats; both run at the same time.
   static constexpr int kTilesAhead = 8;
 
   // Of each block and row of x, side by side, so that an instruction can take them from memory.
@@ -50,8 +50,8 @@ struct TileProduct {
       store_codes(w.level[i], less(load_codes(w.tile.codes + 64 * i), zero));
     if constexpr (!UnitPerGroup && Minimums)
       for (int i = 0; i < 8; i++) {
-        // Against two neighbouring sums of 16 columns. With groups of 32 both have the same minimum: one half
-        // of a pair, the upper one being what lies two bytes further on.
+        // For two neighbouring sums of 16 columns. With groups of 32 both have the same minimum: one half of
+        // a pair; the upper half is two bytes further on.
         auto* pair = reinterpret_cast<const uint8_t*>(w.tile.minimum_pairs[Columns == 16 ? i : i / 2]);
         I two = read<I>(pair + (Columns == 32 && i % 2 ? 2 : 0));
         if constexpr (Columns == 32) two = pairs(two, two);
@@ -138,7 +138,7 @@ struct TileProduct {
     clear<0>(acc);
     for (int step = 0; step < steps + kTilesAhead; step++) {
       int32_t(*place)[16] = sum[step % kTilesAhead];
-      // First the floats: they take what lies in this place.
+      // First the floats: they use the values stored here.
       if (step >= kTilesAhead) {
         const int b = UnitPerGroup ? at * Columns / 32 : 0;
         add_columns<0>(place, load(w.tile.scale[at]), load(w.tile.minimum[b]), x.unit[group][b],

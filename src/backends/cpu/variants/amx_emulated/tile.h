@@ -46,7 +46,7 @@ inline void zero_tile() {
   fault_unless_shaped(Tile);
   __builtin_memset(tiles_of_thread.row[Tile], 0, sizeof tiles_of_thread.row[Tile]);
 }
-// TILELOADD: rows `stride` bytes apart; what lies beyond the tile's shape becomes zero.
+// TILELOADD: rows `stride` bytes apart; bytes beyond the tile's shape become zero.
 template <int Tile>
 inline void load_tile(const void* p, int64_t stride) {
   zero_tile<Tile>();

@@ -7,13 +7,13 @@ namespace CPU_VARIANT {
 namespace {
 
 constexpr int16_t kRank = 20;
-// Of activations that share a load of the weights, and tiles that share one of the activations: as registers
-// allow.
+// Rows of activations that share a load of the weights, and tiles that share a load of the activations: as
+// registers allow.
 // Products of few rows (kernels/few_rows.h): kFewTogether rows at once, as many as registers allow;
 // kFewestTogether rows in the smallest group.
 constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 
-// Attention reads a cache for 1, 2, 4 .. queries together, and of it so many vectors together.
+// For attention with 1, 2, 4 .. queries: the number of cache vectors read together.
 constexpr int kVectorsOfQueries[] = {2, 2, 1};
 
 struct F {

@@ -6,10 +6,10 @@
 namespace CPU_VARIANT {
 namespace {
 
-// kRowsAtOnce of the activations share a load of the weights, and kTilesTogether one of the activations: as
-// registers allow. Both share where a product is one instruction, of which a core can do as many as loads.
-// Products of few rows (kernels/few_rows.h): kFewTogether rows at once, as many as registers allow;
-// kFewestTogether rows in the smallest group.
+// kRowsAtOnce rows of activations share a load of the weights, and kTilesTogether tiles a load of the
+// activations: as registers allow. Both share if a product is one instruction, because a core can then
+// execute as many products as loads. Products of few rows (kernels/few_rows.h): kFewTogether rows at once, as
+// many as registers allow; kFewestTogether rows in the smallest group.
 #if defined(__AVX512VNNI__)
 constexpr int16_t kRank = 40;
 constexpr int kRowsAtOnce = 6, kTilesTogether = 2, kFewTogether = 8, kFewestTogether = 2;
@@ -18,7 +18,7 @@ constexpr int16_t kRank = 30;
 constexpr int kRowsAtOnce = 12, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 #endif
 
-// Attention reads a cache for 1, 2, 4 .. queries together, and of it so many vectors together.
+// For attention with 1, 2, 4 .. queries: the number of cache vectors read together.
 constexpr int kVectorsOfQueries[] = {4, 4, 4, 1, 1};
 
 struct F {

@@ -1,5 +1,5 @@
-// Sixteen lanes in plain C, for a CPU of which nothing is known. Slow and right: an FMA that the CPU lacks is
-// computed exactly in double, rounded to odd there and once to float (Boldo and Melquiond, "Emulation of FMA
+// Sixteen lanes in plain C, for any CPU. Slow but correct: an FMA that the CPU lacks is computed
+// exactly in double, rounded to odd there and once to float (Boldo and Melquiond, "Emulation of FMA
 // and correctly rounded sums: proved algorithms using rounding to odd", 2008), so the bits are those of the
 // hardware instruction.
 #pragma once
@@ -11,13 +11,13 @@ namespace CPU_VARIANT {
 namespace {
 
 constexpr int16_t kRank = 0;
-// Of activations that share a load of the weights, and tiles that share one of the activations: as registers
-// allow.
+// Rows of activations that share a load of the weights, and tiles that share a load of the activations: as
+// registers allow.
 // Products of few rows (kernels/few_rows.h): kFewTogether rows at once, as many as registers allow;
 // kFewestTogether rows in the smallest group.
 constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
 
-// Attention reads a cache for 1, 2, 4 .. queries together, and of it so many vectors together.
+// For attention with 1, 2, 4 .. queries: the number of cache vectors read together.
 constexpr int kVectorsOfQueries[] = {1};
 
 struct F {
