@@ -286,6 +286,6 @@ def compare(path, program, peer, pieces, folder, threads):
         table, others = compare_speed(ours, peer, threads)
         lines += ["", *table, "", f"Medians of {ROUNDS} rounds, {threads} thread{'s' * (threads > 1)} each. " + (
             "The machine was quiet." if others < 0.1 else
-            f"Measured under load: others kept up to {others:.1f} of the {os.cpu_count()} processors busy, so that these figures say little.")]
+            f"Measured under load: others kept up to {others:.1f} of the {os.cpu_count()} processors busy, so these figures are not reliable.")]
         say(f"{name}: " + "; ".join(table[2:]))
     return lines, wrong
