@@ -6,6 +6,8 @@ import { look } from './look.mjs';
 import { models } from './models.mjs';
 import { browser, failures, serve } from './rig.mjs';
 import { safety } from './safety.mjs';
+import { shape } from './shape.mjs';
+import { short } from './short.mjs';
 import { where } from './where.mjs';
 
 const [program, pictures] = process.argv.slice(2);
@@ -16,6 +18,8 @@ try {
   await models(program);
   await where(program, server);
   await look(server, pictures);
+  await shape(server);
+  await short(program, server);
   await safety(server.url);
   await foreign(program, server);
 } finally {

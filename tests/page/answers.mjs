@@ -8,15 +8,15 @@ const kTools = JSON.stringify([{ type: 'function', function: { name: 'weather', 
 const kSettings = [
   ['Temperature', '0.5', 'temperature', 0.5], ['Top p', '0.9', 'top_p', 0.9], ['Top k', '40', 'top_k', 40], ['Min p', '0.02', 'min_p', 0.02],
   ['Typical p', '0.95', 'typical_p', 0.95], ['Repeat penalty', '1.1', 'repeat_penalty', 1.1], ['Frequency penalty', '0.1', 'frequency_penalty', 0.1],
-  ['Presence penalty', '-0.1', 'presence_penalty', -0.1], ['Seed', '7', 'seed', 7], ['Most tokens', '30', 'max_tokens', 30],
-  ['Stop texts', 'The end.\nqq', 'stop', ['The end.', 'qq']], ['Tools', kTools, 'tools', JSON.parse(kTools)],
+  ['Presence penalty', '-0.1', 'presence_penalty', -0.1], ['Seed', '7', 'seed', 7], ['Max tokens', '30', 'max_tokens', 30],
+  ['Stop sequences', 'The end.\nqq', 'stop', ['The end.', 'qq']], ['Tools', kTools, 'tools', JSON.parse(kTools)],
 ];
 
 export async function answersOf({ url }) {
   await check('every setting is sent, the server takes it, and what is left empty is left to the server', url, async (page) => {
     await ready(page);
     const [plain] = await Promise.all([page.waitForRequest('**/v1/chat/completions'), ask(page, 'Once')]);
-    assert.deepEqual(Object.keys(plain.postDataJSON()).sort(), ['max_tokens', 'messages', 'model', 'stream', 'stream_options']);
+    assert.deepEqual(Object.keys(plain.postDataJSON()).sort(), ['messages', 'model', 'stream', 'stream_options']);
     await finished(page);
     await page.getByRole('button', { name: 'New conversation' }).click();
 
@@ -45,7 +45,7 @@ export async function answersOf({ url }) {
     await page.getByRole('button', { name: 'Settings' }).click();
     await page.getByLabel('Reasoning').selectOption('low');
     await page.getByLabel('Tools').fill('[');
-    await page.getByRole('button', { name: 'Keep' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
     await ask(page, 'More');
     await page.locator('.assistant .wrong', { hasText: 'The tools in the settings are not JSON.' }).waitFor();
     await setting(page, { Tools: '' });
@@ -57,7 +57,7 @@ export async function answersOf({ url }) {
 
   await check('try again asks the same, and edit sends the changed message with what was before it', url, async (page) => {
     await ready(page);
-    await setting(page, { 'Most tokens': '40' }); // so that three questions have room in the context
+    await setting(page, { 'Max tokens': '40' }); // so that three questions have room in the context
     const sends = async (act) => (await Promise.all([page.waitForRequest('**/v1/chat/completions'), act()]))[0].postDataJSON();
     const first = await sends(() => ask(page, 'One'));
     await finished(page);
@@ -135,7 +135,7 @@ export async function answersOf({ url }) {
     }, [event, name, text]);
     await give('paste', 'pasted.txt', 'one');
     await give('drop', 'dropped.txt', 'two');
-    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Attach text' }).click()]);
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Attach text file' }).click()]);
     await chooser.setFiles({ name: 'chosen.txt', mimeType: 'text/plain', buffer: Buffer.from('three') });
     await page.getByText('chosen.txt').waitFor();
     await page.getByRole('button', { name: 'Take dropped.txt away' }).click();

@@ -107,8 +107,8 @@ export async function chat(program, server) {
     await page.getByRole('button', { name: 'Settings' }).click();
     await page.getByLabel('System prompt').fill('You tell stories.');
     await page.getByLabel('Temperature').fill('0');
-    await page.getByLabel('Most tokens').fill('12');
-    await page.getByRole('button', { name: 'Keep' }).click();
+    await page.getByLabel('Max tokens').fill('12');
+    await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('input[type=file][multiple]').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('The cat is red.') });
     await page.getByText('notes.txt').waitFor();
     const [request] = await Promise.all([page.waitForRequest('**/v1/chat/completions'), ask(page, 'Tell me')]);
@@ -118,7 +118,8 @@ export async function chat(program, server) {
     assert.equal(sent.messages[0].content, 'You tell stories.');
     assert.match(sent.messages[1].content, /Tell me[\s\S]*notes\.txt[\s\S]*The cat is red\./);
     await finished(page);
-    assert.match(await answers(page).locator('.facts').textContent(), /12 tokens.*ended at its limit/);
+    assert.match(await answers(page).locator('.facts').textContent(), /^12 tokens · /);
+    await answers(page).getByText('Cut off at 12 tokens: “Max tokens” in the settings sets this limit.').waitFor();
 
     await page.locator('input[type=file][multiple]').setInputFiles({ name: 'x.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0xff, 0]) });
     await page.getByText('only texts can be attached').waitFor();

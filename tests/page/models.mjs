@@ -15,14 +15,14 @@ export async function models(program) {
       await ready(page);
       assert.deepEqual(await model.locator('option').allTextContents(), [one, two]);
       assert.equal(await model.inputValue(), one);
-      await setting(page, { 'System prompt': 'Of the first.', Temperature: '0', 'Most tokens': '11' });
+      await setting(page, { 'System prompt': 'Of the first.', Temperature: '0', 'Max tokens': '11' });
       let sent = await sends('The first conversation');
       assert.deepEqual([sent.model, sent.messages[0].content, sent.temperature, sent.max_tokens], [one, 'Of the first.', 0, 11]);
       await finished(page);
 
       await page.getByRole('button', { name: 'New conversation' }).click();
       await model.selectOption(two);
-      await setting(page, { 'System prompt': 'Of the second.', Temperature: '0.7', 'Most tokens': '13' });
+      await setting(page, { 'System prompt': 'Of the second.', Temperature: '0.7', 'Max tokens': '13' });
       sent = await sends('The second conversation');
       assert.deepEqual([sent.model, sent.messages[0].content, sent.temperature, sent.max_tokens], [two, 'Of the second.', 0.7, 13]);
       await finished(page);
@@ -36,7 +36,7 @@ export async function models(program) {
           assert.equal(await model.inputValue(), which, `${title}, ${how}`);
           await openSettings(page);
           assert.equal(await page.getByLabel('System prompt').inputValue(), system);
-          assert.equal(await page.getByLabel('Most tokens').inputValue(), tokens);
+          assert.equal(await page.getByLabel('Max tokens').inputValue(), tokens);
           await closeDialog(page);
         }
       }
@@ -99,7 +99,7 @@ export async function models(program) {
   try {
     await check('a model that nobody asks is given back, the page says so, and it comes back when it is asked', `${tidy.url}/#/where`, async (page) => {
       for (let time = 0; time < 2; time++) {
-        await page.getByText('This model is not loaded; it will be when somebody asks it.').waitFor();
+        await page.getByText('This model is not loaded: the first request loads it.').waitFor();
         assert.equal(await page.getByRole('row', { name: /^Weights/ }).count(), 0);
         await underLoad(tidy, 1, () => page.getByRole('row', { name: /^Weights/ }).waitFor());
       }

@@ -7,6 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ask, check, finished, metrics, ready, serve, serveIn, underLoad } from './rig.mjs';
 
+// The present number of a chart.
+const now = (page, title, text = /./) => page.locator('.plot', { has: page.getByText(title, { exact: true }) }).locator('.big', { hasText: text });
+
 // A number of bytes as the page writes it: "31.5 MB".
 const bytesOf = (text) => { const [, n, unit] = /^([\d.]+) (bytes|kB|MB|GB|TB)$/.exec(text.trim()); return Number(n) * 1000 ** ['bytes', 'kB', 'MB', 'GB', 'TB'].indexOf(unit); };
 const close = (shown, n) => assert.ok(Math.abs(bytesOf(shown) - n) <= Math.max(1, n * 0.05), `${shown} for ${n} bytes`);
@@ -53,7 +56,7 @@ export async function where(program, server) {
       page.getByText('computing').waitFor(),
       page.waitForFunction(() => Number(document.querySelector('.plot .big').textContent.replace(',', '')) > 0),
       page.waitForFunction((was) => [...document.querySelectorAll('.plain tr')].find((r) => r.textContent.startsWith('free'))?.querySelector('.number').textContent !== was, before),
-      page.getByRole('button', { name: 'Give it four texts' }).click(),
+      page.getByRole('button', { name: 'Try it: write four texts' }).click(),
     ]);
     const painted = await page.locator('.plot canvas').first().evaluate((c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((x) => x));
     assert.ok(painted);
@@ -79,7 +82,7 @@ export async function where(program, server) {
       ].map((el) => el.textContent);
     });
     assert.deepEqual(bare, []);
-    assert.ok(await page.locator('.plot').count() >= 4 && await page.locator('.plain tr').count() >= 9);
+    assert.ok(await page.locator('.plot').count() >= 3 && await page.locator('.plain tr').count() >= 9);
     // And each is one that the server counts: a name that it does not have would be shown as nothing for ever.
     const known = [...(await metrics(url)).keys()], web = new URL('../../web/src/where/', import.meta.url);
     for (const file of ['where.tsx', 'numbers.ts', 'memory.tsx'])
@@ -94,8 +97,8 @@ export async function where(program, server) {
     await underLoad(server, 6, async () => {
       await until(async () => (await row('shared')) > 0 && (await row('running')) > 0);
       assert.match(await page.locator('.pages').getAttribute('aria-label'), /^shared \d+, running \d+, kept \d+, free \d+$/);
-      await until(async () => Number(await page.locator('.plot').nth(2).locator('.big').textContent()) > 1);
-      await until(async () => /^[1-6] running/.test(await page.locator('.plot').nth(3).locator('.big').textContent()));
+      await until(async () => Number(await now(page, 'Batch size').textContent()) > 1);
+      await until(async () => /^[1-6] running/.test(await now(page, 'Requests').textContent()));
       // The worker is asked at each look: were its numbers older than that, every second look would see nothing.
       const looks = async () => {
         let moved = 0, before = (await metrics(url)).get('gimbal_steps_total');
@@ -116,15 +119,15 @@ export async function where(program, server) {
   const few = await serve(program, '--parallel', '2', '--draft', 'ngram');
   try {
     await check('the queue, and how many guessed tokens were right', `${few.url}/#/where`, async (page) => {
-      await page.getByText(/No token of an answer was guessed ahead so far/).waitFor();
-      await underLoad(few, 6, () => page.waitForFunction(() => /[1-9]\d* waiting/.test(document.querySelectorAll('.plot')[3]?.querySelector('.big').textContent)));
+      await page.getByText('Speculative decoding: no token was drafted so far').waitFor();
+      await underLoad(few, 6, () => now(page, 'Requests', /[1-9]\d* in queue/).waitFor());
       // A text that repeats itself: what follows is guessed from what was there.
-      await underLoad(few, 1, () => page.getByText(/of the tokens that were guessed ahead were right/).waitFor(), { temperature: 0 });
+      await underLoad(few, 1, () => page.getByText(/of the drafts were accepted/).waitFor(), { temperature: 0 });
       for (let before; ;) { // until nothing changes any more
         const m = await metrics(few.url), [drafted, accepted] = ['', '_accepted'].map((w) => m.get(`gimbal_draft_tokens${w}_total`));
         assert.ok(drafted > 0 && accepted <= drafted);
         if (before === `${drafted} ${accepted}`) {
-          await page.getByText(`${Math.round((100 * accepted) / drafted)} % of the tokens that were guessed ahead were right, and so came in fewer steps: ${accepted.toLocaleString('en')} of ${drafted.toLocaleString('en')}`).waitFor();
+          await page.getByText(`${Math.round((100 * accepted) / drafted)} % of the drafts were accepted: ${accepted.toLocaleString('en')} of ${drafted.toLocaleString('en')} tokens`).waitFor();
           break;
         }
         before = `${drafted} ${accepted}`;
@@ -138,9 +141,10 @@ export async function where(program, server) {
   const env = { XDG_CACHE_HOME: cache };
   const fresh = await serveIn(env, program);
   try {
-    await check('the share of the memory’s limit: how to have it, and then what it is', `${fresh.url}/#/where`, async (page) => {
-      await page.getByText('run “gimbal bench” once on this machine').waitFor();
-      assert.equal(await page.locator('.plot').nth(1).locator('.big').textContent(), 'unknown');
+    await check('where the memory’s speed was never measured, no chart takes room for it', `${fresh.url}/#/where`, async (page) => {
+      await page.getByText('Batch size', { exact: true }).waitFor();
+      await page.getByRole('region', { name: 'In short' }).waitFor();
+      assert.deepEqual(await page.locator('.plot b').allTextContents(), ['Tokens per second', 'Batch size', 'Requests']);
     });
   } finally {
     await fresh.end();
@@ -151,8 +155,8 @@ export async function where(program, server) {
     await check('the share of the memory’s limit, once it was measured', `${measured.url}/#/where`, async (page) => {
       const { workers: [told] } = await (await fetch(`${measured.url}/v1/explain/${measured.model}`)).json();
       const limit = Math.round(told.devices[0].read_bytes_per_second / told.weight_bytes_per_token);
-      await page.getByText(`the memory allows ${limit.toLocaleString('en')} steps a second`).waitFor();
-      await underLoad(measured, 2, () => page.waitForFunction(() => /^[1-9]\d* %$/.test(document.querySelectorAll('.plot')[1].querySelector('.big').textContent)));
+      await page.getByText(`the memory allows ${limit.toLocaleString('en')} steps per second`).waitFor();
+      await underLoad(measured, 2, () => now(page, 'Memory bandwidth used', /^[1-9]\d* %$/).waitFor());
     });
   } finally {
     await measured.end();
@@ -173,18 +177,18 @@ export async function where(program, server) {
     const light = await has('--line');
     // No look follows: it is drawn anew because the colours are others.
     await page.route('**/metrics', () => {});
-    await page.getByRole('button', { name: 'Colours: auto' }).click();
-    await page.getByRole('button', { name: 'Colours: light' }).click();
+    await page.getByRole('button', { name: 'Theme: auto' }).click();
+    await page.getByRole('button', { name: 'Theme: light' }).click();
     await page.waitForFunction(() => getComputedStyle(document.documentElement).colorScheme === 'dark');
     assert.notEqual(await has('--line'), light);
     await page.emulateMedia({ colorScheme: 'dark' });
-    await page.getByRole('button', { name: 'Colours: dark' }).click();
+    await page.getByRole('button', { name: 'Theme: dark' }).click();
     await has('--line');
     await page.emulateMedia({ colorScheme: 'light' });
     await page.waitForFunction(() => matchMedia('(prefers-color-scheme: light)').matches); // the page hears of it a moment later
     assert.equal(await has('--line'), light);
     await page.reload();
-    await page.getByRole('button', { name: 'Colours: auto' }).waitFor();
+    await page.getByRole('button', { name: 'Theme: auto' }).waitFor();
   });
 
   await check('ops are chosen with the arrow keys, and say their kernel and those not taken', `${url}/#/where`, async (page) => {

@@ -16,7 +16,7 @@ function Theme() {
     remember('theme', theme);
     dispatchEvent(new Event(kColoursChanged));
   }, [theme]);
-  return <button type="button" class="small" onClick={() => setTheme(kThemes[(kThemes.indexOf(theme) + 1) % 3])}>Colours: {theme}</button>;
+  return <button type="button" class="small" onClick={() => setTheme(kThemes[(kThemes.indexOf(theme) + 1) % 3])}>Theme: {theme}</button>;
 }
 
 // An address is typed by anybody: what is not well written names nothing.

@@ -23,6 +23,7 @@ export interface Turn {
   error?: string;
   answer?: string; // the server's id, which its receipt goes by
   finish?: string;
+  limit?: number; // max_tokens of its request
   tokens?: number; // as the server counted them
   promptTokens?: number;
   firstMs?: number; // until the first token
@@ -49,7 +50,7 @@ export interface Conversation {
 }
 
 export const newId = () => crypto.getRandomValues(new Uint32Array(3)).reduce((text, n) => text + n.toString(36), '');
-export const plainSettings = (): Settings => ({ system: '', stop: '', reasoning_effort: '', tools: '', max_tokens: 512 });
+export const plainSettings = (): Settings => ({ system: '', stop: '', reasoning_effort: '', tools: '' });
 
 export const newConversation = (model: string, settings: Settings): Conversation => ({
   id: newId(), title: 'New conversation', changed: Date.now(), model, settings, turns: {}, chosen: {},
@@ -120,7 +121,7 @@ function readTurn(x: unknown): Turn | undefined {
   if (role !== 'assistant') return turn;
   turn.state = (['done', 'stopped', 'cut', 'failed'] as const).find((s) => s === t.state) ?? 'cut';
   for (const name of ['model', 'reasoning', 'error', 'answer', 'finish'] as const) if (t[name]) turn[name] = text(t[name]);
-  for (const name of ['tokens', 'promptTokens', 'firstMs', 'writingMs'] as const) turn[name] = whole(t[name]);
+  for (const name of ['tokens', 'limit', 'promptTokens', 'firstMs', 'writingMs'] as const) turn[name] = whole(t[name]);
   const calls = list(t.calls).map((c) => ({ id: text(record(c).id, 200), name: text(record(c).name, 200), arguments: text(record(c).arguments) }));
   if (calls.length) turn.calls = calls;
   return turn;

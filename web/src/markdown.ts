@@ -4,6 +4,7 @@
 import DOMPurify from 'dompurify';
 import { Marked, type Token, type Tokens } from 'marked';
 import temml from 'temml';
+import { nameTurning } from './bidi';
 import { highlighted } from './highlight';
 
 export const kMostFormatted = 200_000; // characters of a text; the rest of it is shown as it is
@@ -80,7 +81,7 @@ const marked = new Marked({
     html: (t: Tokens.HTML | Tokens.Tag) => escaped(t.raw),
     image: (t: Tokens.Image) => `<a href="${escaped(t.href)}">image: ${escaped(t.text || t.href)}</a>`,
     checkbox: (t: Tokens.Checkbox) => (t.checked ? '☑ ' : '☐ '),
-    code: (t: Tokens.Code) => `<pre><code class="code">${highlighted(t.text, t.lang ?? '')}</code></pre>`,
+    code: (t: Tokens.Code) => `<pre><code class="code language-${escaped((t.lang ?? '').trim().split(/[\s,{]/)[0])}">${highlighted(t.text, t.lang ?? '')}</code></pre>`,
   },
 });
 
@@ -107,10 +108,11 @@ export function plain(text: string): HTMLElement {
   const pre = document.createElement('pre');
   pre.className = 'as-it-is';
   pre.textContent = text;
+  nameTurning(pre);
   return pre;
 }
 
-// A block as elements; `copy` is called for a button beside each piece of code.
+// A block as elements; `copy` makes the button of a piece of code.
 export function formatted(block: string, copy: (code: string) => HTMLElement): Node {
   if (tooMuch(block)) return plain(block);
   let all: DocumentFragment;
@@ -130,8 +132,13 @@ export function formatted(block: string, copy: (code: string) => HTMLElement): N
     pre.tabIndex = 0; // what scrolls can be reached
     const frame = document.createElement('div');
     frame.className = 'code-frame';
+    const head = document.createElement('div');
+    head.className = 'code-head';
+    const language = document.createElement('span');
+    language.textContent = /\blanguage-([\w+#.-]{1,24})(?=\s|$)/.exec(pre.firstElementChild?.className ?? '')?.[1] ?? '';
+    head.append(language, copy(pre.textContent ?? ''));
     pre.replaceWith(frame);
-    frame.append(pre, copy(pre.textContent ?? ''));
+    frame.append(head, pre);
   }
   for (const table of all.querySelectorAll('table')) {
     const frame = document.createElement('div');
@@ -142,5 +149,6 @@ export function formatted(block: string, copy: (code: string) => HTMLElement): N
     table.replaceWith(frame);
     frame.append(table);
   }
+  nameTurning(all); // last: what is copied stays as it was written
   return all;
 }

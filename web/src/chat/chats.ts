@@ -134,6 +134,7 @@ class Chats {
       if (!this.models.length) throw new Error(this.problem || 'The server has no models.');
       const asked = this.all.find((c) => c.id === id)!;
       turn.model = asked.model;
+      turn.limit = asked.settings.max_tokens;
       await chat(request(asked, turns), abort.signal, (e: Event) => {
         if (e.id) turn.answer = e.id;
         if (e.usage) turn.tokens = e.usage.completion_tokens, turn.promptTokens = e.usage.prompt_tokens;

@@ -1,5 +1,6 @@
 // Where a message is written: Enter sends, Shift+Enter begins a line, Escape stops an answer.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { withNames } from '../bidi';
 import type { Attachment } from '../conversation';
 import { chats } from './chats';
 
@@ -50,7 +51,7 @@ export function Composer({ writing }: { writing: boolean }) {
       {files.length > 0 && (
         <ul class="files" aria-label="Attached files">
           {files.map((f, i) => (
-            <li key={i}>{f.name} <button type="button" class="small" aria-label={`Take ${f.name} away`} onClick={() => setFiles(files.filter((_, k) => k !== i))}>×</button></li>
+            <li key={i}>{withNames(f.name)} <button type="button" class="small" aria-label={`Take ${f.name} away`} onClick={() => setFiles(files.filter((_, k) => k !== i))}>×</button></li>
           ))}
         </ul>
       )}
@@ -60,9 +61,9 @@ export function Composer({ writing }: { writing: boolean }) {
         onPaste={(e) => { const pasted = e.clipboardData?.files; if (pasted?.length) { e.preventDefault(); void attach(pasted); } }}
         onKeyDown={(e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } }} />
       <div class="row">
-        <button type="button" onClick={() => chooser.current!.click()}>Attach text</button>
+        <button type="button" onClick={() => chooser.current!.click()}>Attach text file</button>
         <input type="file" multiple hidden ref={chooser} onChange={(e) => { void attach([...(e.currentTarget.files ?? [])]); e.currentTarget.value = ''; }} />
-        <span class="hint">Enter sends, Shift+Enter begins a line, Esc stops</span>
+        <span class="hint">Enter: send, Shift+Enter: new line, Esc: stop</span>
         {writing ? <button type="button" class="strong" onClick={() => chats.stop()}>Stop</button> : <button class="strong">Send</button>}
       </div>
     </form>

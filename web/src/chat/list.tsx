@@ -1,6 +1,7 @@
 // The conversations of this browser.
 import { useRef, useState } from 'preact/hooks';
 import { type Conversation, toFile } from '../conversation';
+import { withNames } from '../bidi';
 import { keeps } from '../store';
 import { chats } from './chats';
 
@@ -23,10 +24,10 @@ export function ConversationList({ opened }: { opened: () => void }) {
   };
   const entry = (c: Conversation) => (
     <li key={c.id}>
-      <button type="button" class="title" aria-current={c.id === chats.current ? 'true' : undefined} onClick={() => { chats.open(c.id); opened(); }}>{c.title}</button>
+      <button type="button" class="title" aria-current={c.id === chats.current ? 'true' : undefined} onClick={() => { chats.open(c.id); opened(); }}>{withNames(c.title)}</button>
       {doubted === c.id
         ? <button type="button" class="small wrong" onClick={() => void chats.remove(c.id)} onBlur={() => setDoubted('')}>Delete?</button>
-        : <button type="button" class="small" aria-label={`Delete “${c.title}”`} onClick={() => setDoubted(c.id)}>×</button>}
+        : <button type="button" class="small" aria-label={`Delete “${withNames(c.title)}”`} onClick={() => setDoubted(c.id)}>×</button>}
     </li>
   );
   return (

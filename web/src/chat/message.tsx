@@ -1,6 +1,7 @@
 // One turn of a conversation, with what can be done with it.
 import { useRef, useState } from 'preact/hooks';
 import { type Conversation, siblings, type Turn } from '../conversation';
+import { withNames } from '../bidi';
 import { copyText, Rich } from '../rich';
 import { chats } from './chats';
 
@@ -50,8 +51,8 @@ function Calls({ turn, after }: { turn: Turn; after: Turn[] }) {
     const waits = !result && turn.state !== 'writing' && after.every((t) => t.role === 'tool');
     return (
       <details class="fold" key={call.id} open={waits}>
-        <summary>Tool call: {call.name}</summary>
-        <pre tabIndex={0}>{prettyJson(call.arguments)}</pre>
+        <summary>Tool call: {withNames(call.name)}</summary>
+        <pre tabIndex={0}>{withNames(prettyJson(call.arguments))}</pre>
         {waits && <Result turn={turn} id={call.id} />}
       </details>
     );
@@ -77,16 +78,22 @@ const kStates: Partial<Record<string, string>> = {
 function Facts({ turn }: { turn: Turn }) {
   const rate = kRate(turn), words: string[] = [];
   if (turn.tokens !== undefined) words.push(`${turn.tokens} token${turn.tokens === 1 ? '' : 's'}`);
-  if (rate) words.push(`${rate.toFixed(rate < 10 ? 1 : 0)} a second`);
-  if (turn.firstMs) words.push(`first after ${turn.firstMs < 1000 ? Math.round(turn.firstMs) + ' ms' : (turn.firstMs / 1000).toFixed(1) + ' s'}`);
-  if (turn.finish === 'length') words.push('ended at its limit');
+  if (rate) words.push(`${rate.toFixed(rate < 10 ? 1 : 0)} tokens/s`);
+  if (turn.firstMs) words.push(`first token after ${turn.firstMs < 1000 ? Math.round(turn.firstMs) + ' ms' : (turn.firstMs / 1000).toFixed(1) + ' s'}`);
   return <span class="facts">{words.join(' · ')}</span>;
+}
+
+// The limit that ended the answer: of the settings or of the context.
+function limitOf({ limit, tokens }: Turn): string {
+  return limit !== undefined && (tokens === undefined || tokens >= limit)
+    ? `Cut off at ${limit.toLocaleString('en')} tokens: “Max tokens” in the settings sets this limit.`
+    : 'Cut off: the model’s context is full. A new conversation has room again; “gimbal serve --ctx” sets the size.';
 }
 
 export function Message({ conversation, turn, after, busy }: { conversation: Conversation; turn: Turn; after: Turn[]; busy: boolean }) {
   const [editing, setEditing] = useState(false);
   const answer = turn.role === 'assistant', writing = turn.state === 'writing';
-  const who = answer ? turn.model ?? 'model' : turn.role === 'tool' ? 'Tool' : 'You';
+  const who = answer ? withNames(turn.model ?? 'model') : turn.role === 'tool' ? 'Tool' : 'You';
   return (
     <article class={`turn ${turn.role}`} aria-label={answer ? `Answer of ${who}` : who} aria-busy={writing}>
       <h3 class="who" title={who}>{who}</h3>
@@ -98,15 +105,16 @@ export function Message({ conversation, turn, after, busy }: { conversation: Con
           </details>
         )}
         {editing ? <Editor turn={turn} done={() => setEditing(false)} />
-          : turn.role === 'tool' ? <details class="fold"><summary>Result</summary><pre tabIndex={0}>{turn.text}</pre></details>
-          : answer ? <Rich text={turn.text} /> : <div class="words">{turn.text}</div>}
+          : turn.role === 'tool' ? <details class="fold"><summary>Result</summary><pre tabIndex={0}>{withNames(turn.text)}</pre></details>
+          : answer ? <Rich text={turn.text} /> : <div class="words">{withNames(turn.text)}</div>}
         {turn.attachments?.map((f, i) => (
-          <details class="fold" key={i}><summary>{f.name} ({f.text.length.toLocaleString('en')} characters)</summary><pre tabIndex={0}>{f.text.slice(0, 20_000)}</pre></details>
+          <details class="fold" key={i}><summary>{withNames(f.name)} ({f.text.length.toLocaleString('en')} characters)</summary><pre tabIndex={0}>{withNames(f.text.slice(0, 20_000))}</pre></details>
         ))}
         {turn.calls && <Calls turn={turn} after={after} />}
         {writing && <span class="caret" aria-hidden="true" />}
-        {turn.error && <p class="wrong">{turn.error}</p>}
+        {turn.error && <p class="wrong">{withNames(turn.error)}</p>}
         {turn.state && kStates[turn.state] && <p class="quiet">{kStates[turn.state]}</p>}
+        {answer && turn.finish === 'length' && <p class="quiet">{limitOf(turn)}</p>}
         {!editing && !writing && (
           <div class="tools">
             <CopyButton text={turn.text} />

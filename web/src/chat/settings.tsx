@@ -1,19 +1,20 @@
-// How a model is asked: the system prompt and the choice of tokens. What is left empty is left to the server.
+// The settings of a conversation: the system prompt and the choice of tokens. An empty field is not sent; its box shows the
+// server's default (`usual`, from src/runtime/sampling_table.h).
 import { useEffect, useRef } from 'preact/hooks';
 import { kNumbers, type Settings } from '../conversation';
 import { chats } from './chats';
 
-const kFields: Record<(typeof kNumbers)[number], { label: string; word: string; min?: number; max?: number; step: number | 'any' }> = {
-  temperature: { label: 'Temperature', word: '0: always the likeliest token; 1: as the model thinks', min: 0, max: 2, step: 'any' },
-  top_p: { label: 'Top p', word: 'only the likeliest tokens that together have this probability', min: 0, max: 1, step: 'any' },
-  top_k: { label: 'Top k', word: 'only so many of the likeliest tokens', min: 0, step: 1 },
-  min_p: { label: 'Min p', word: 'only tokens with this share of the likeliest one’s probability', min: 0, max: 1, step: 'any' },
-  typical_p: { label: 'Typical p', word: 'only tokens about as surprising as expected', min: 0, max: 1, step: 'any' },
-  repeat_penalty: { label: 'Repeat penalty', word: 'above 1: words that were there become less likely', min: 0.01, step: 'any' },
-  frequency_penalty: { label: 'Frequency penalty', word: 'the more often a word was there, the less likely', min: -2, max: 2, step: 'any' },
-  presence_penalty: { label: 'Presence penalty', word: 'a word that was there is less likely', min: -2, max: 2, step: 'any' },
-  seed: { label: 'Seed', word: 'the same seed gives the same answer; empty: another one each time', min: 0, step: 1 },
-  max_tokens: { label: 'Most tokens', word: 'of an answer; empty: until the context is full', min: 1, step: 1 },
+const kFields: Record<(typeof kNumbers)[number], { label: string; word: string; usual: string; min?: number; max?: number; step: number | 'any' }> = {
+  temperature: { label: 'Temperature', word: '0: always the likeliest token; higher: more random', usual: '1', min: 0, max: 2, step: 'any' },
+  top_p: { label: 'Top p', word: 'only the likeliest tokens that together have this probability', usual: '1 (off)', min: 0, max: 1, step: 'any' },
+  top_k: { label: 'Top k', word: 'only this number of the likeliest tokens', usual: '0 (off)', min: 0, step: 1 },
+  min_p: { label: 'Min p', word: 'only tokens with this share of the likeliest one’s probability', usual: '0 (off)', min: 0, max: 1, step: 'any' },
+  typical_p: { label: 'Typical p', word: 'only tokens about as surprising as expected', usual: '1 (off)', min: 0, max: 1, step: 'any' },
+  repeat_penalty: { label: 'Repeat penalty', word: 'above 1: tokens of the text so far become less likely', usual: '1 (off)', min: 0.01, step: 'any' },
+  frequency_penalty: { label: 'Frequency penalty', word: 'the more often a token occurred, the less likely', usual: '0 (off)', min: -2, max: 2, step: 'any' },
+  presence_penalty: { label: 'Presence penalty', word: 'a token that occurred is less likely', usual: '0 (off)', min: -2, max: 2, step: 'any' },
+  seed: { label: 'Seed', word: 'the same seed gives the same answer', usual: 'another one each time', min: 0, step: 1 },
+  max_tokens: { label: 'Max tokens', word: 'the longest answer', usual: 'until the context is full', min: 1, step: 1 },
 };
 
 export function SettingsDialog({ close }: { close: () => void }) {
@@ -32,22 +33,22 @@ export function SettingsDialog({ close }: { close: () => void }) {
   return (
     <dialog ref={dialog} class="settings" aria-labelledby="settings-title" onClose={close}>
       <form ref={form} onSubmit={keep}>
-        <h2 id="settings-title">How the model is asked</h2>
-        <label>System prompt <small>what the model is told before everything else</small>
-          <textarea name="system" rows={4} defaultValue={s.system} /></label>
+        <div><h2 id="settings-title">Settings of this conversation</h2><p class="quiet">An empty box shows the default, which then counts.</p></div>
+        <label>System prompt <small>instructions before the first message</small>
+          <textarea name="system" rows={4} placeholder="none" defaultValue={s.system} /></label>
         <div class="fields">
           {kNumbers.map((name) => (
             <label key={name}>{kFields[name].label} <small>{kFields[name].word}</small>
-              <input name={name} type="number" inputMode="decimal" min={kFields[name].min} max={kFields[name].max} step={kFields[name].step} defaultValue={s[name] === undefined ? '' : String(s[name])} /></label>
+              <input name={name} type="number" inputMode="decimal" min={kFields[name].min} max={kFields[name].max} step={kFields[name].step} placeholder={kFields[name].usual} defaultValue={s[name] === undefined ? '' : String(s[name])} /></label>
           ))}
-          <label>Reasoning <small>how much a model that can reason does so</small>
+          <label>Reasoning <small>how much the model reasons, if it can</small>
             <select name="reasoning_effort" defaultValue={s.reasoning_effort}>
               {['', 'none', 'low', 'medium', 'high'].map((v) => <option key={v} value={v} selected={v === s.reasoning_effort}>{v || 'left to the model'}</option>)}
             </select></label>
         </div>
-        <label>Stop texts <small>one to a line; an answer ends before them</small><textarea name="stop" rows={2} defaultValue={s.stop} /></label>
-        <label>Tools <small>JSON, a list as OpenAI’s API has it; you give the results yourself</small><textarea name="tools" rows={3} spellcheck={false} defaultValue={s.tools} /></label>
-        <div class="row"><button class="strong">Keep</button><button type="button" onClick={() => dialog.current!.close()}>Cancel</button></div>
+        <label>Stop sequences <small>one per line; an answer ends before them</small><textarea name="stop" rows={2} placeholder="none" defaultValue={s.stop} /></label>
+        <label>Tools <small>JSON, a list as in OpenAI’s API; you give the results yourself</small><textarea name="tools" rows={3} placeholder="none" spellcheck={false} defaultValue={s.tools} /></label>
+        <div class="row"><button class="strong">Save</button><button type="button" onClick={() => dialog.current!.close()}>Cancel</button></div>
       </form>
     </dialog>
   );

@@ -1,30 +1,18 @@
 // All devices that gimbal looked for on the server's machine, and why some are not used.
-import { useEffect, useState } from 'preact/hooks';
-import { getJson } from '../api';
+import type { useBackends } from './backends';
 import { bytes } from './numbers';
 
-interface DeviceFacts { id: string; name: string; memory_total: number | null; memory_free: number | null; features: string; threads: number; kernels: number; software: boolean }
-interface Backend { backend: string; name: string; present: boolean; available: boolean; reason: string; remedy: string; devices: DeviceFacts[] }
-interface Found { backends: Backend[]; automatic: { device: string; reason: string } | null }
-
-export function Devices() {
-  const [found, setFound] = useState<Found>(), [problem, setProblem] = useState(''), [busy, setBusy] = useState(false);
-  const look = async () => {
-    setBusy(true);
-    try { setFound(await getJson('/v1/backends')); setProblem(''); } catch (e) { setProblem((e as Error).message); }
-    setBusy(false);
-  };
-  useEffect(() => { void look(); }, []);
+export function Devices({ found, problem, busy, look }: ReturnType<typeof useBackends>) {
   const there = found?.backends.filter((b) => b.devices.length) ?? [], absent = found?.backends.filter((b) => !b.devices.length) ?? [];
   return (
     <section class="card wide" aria-label="Devices of the machine">
       <h3>Devices of this machine <button type="button" class="small" disabled={busy} onClick={() => void look()}>{busy ? 'Looking …' : 'Look again'}</button></h3>
       {problem && <p class="wrong" role="alert">{problem}</p>}
-      {found?.automatic && <p>gimbal would choose <b>{found.automatic.device}</b> by itself: {found.automatic.reason}.</p>}
+      {found?.automatic && <p>The automatic choice is <b>{found.automatic.device}</b>: {found.automatic.reason}.</p>}
       {there.map((b) => b.devices.map((d) => (
         <div key={d.id}>
           <h4>{d.id} <small>{d.name}{d.software && ', a software device'}</small></h4>
-          <p class="quiet">{d.memory_total !== null && `${bytes(d.memory_total)} of memory${d.memory_free !== null ? `, ${bytes(d.memory_free)} free now` : ''}; `}{d.threads > 0 && `${d.threads} threads; `}{d.kernels} kernels fit it{d.features && `; it has ${d.features}`}.</p>
+          <p class="quiet">{d.memory_total !== null && `${bytes(d.memory_total)} of memory${d.memory_free !== null ? `, ${bytes(d.memory_free)} free now` : ''}; `}{d.threads > 0 && `${d.threads} threads; `}{d.kernels} kernels{d.features && `; features: ${d.features}`}.</p>
           {d.memory_total && d.memory_free !== null ? <div class="gauge" role="img" aria-label={`${bytes(d.memory_free)} free`}><span style={{ width: `${100 - (100 * d.memory_free) / d.memory_total}%`, background: 'var(--w6)' }} /></div> : null}
         </div>
       )))}

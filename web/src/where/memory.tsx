@@ -3,12 +3,12 @@ import { bytes, count, type Metrics, pages, value } from './numbers';
 import type { Explained, Memory } from './plan';
 
 const kKinds = [
-  ['weights', 'Weights', 'what the model learned; read once for every step', '--w1'],
-  ['kv_cache', 'KV cache', 'what it remembers of all texts, in pages', '--w2'],
+  ['weights', 'Weights', 'what the model learned; each step reads it once', '--w1'],
+  ['kv_cache', 'KV cache', 'the context of all texts, in pages', '--w2'],
   ['activations', 'Activations', 'numbers between two ops of a step', '--w3'],
   ['step', 'Step data', 'tokens, positions and page lists of a step', '--w4'],
   ['output', 'Output', 'logits: how likely each next token is', '--w5'],
-  ['scratch', 'Scratch', 'room that single kernels work in', '--w6'],
+  ['scratch', 'Scratch', 'working memory of single kernels', '--w6'],
 ] as const;
 
 function Device({ m }: { m: Memory }) {
@@ -42,19 +42,19 @@ function Pages({ m, loaded }: { m: Metrics; loaded: number }) {
   const shared = value(m, 'kv_pages_shared'), running = pages(m, 'running') - shared, kept = pages(m, 'kept'), free = pages(m, 'free');
   const all = shared + running + kept + free, each = Math.max(1, Math.ceil(all / kCells));
   if (!all) return null;
-  const kinds = [['shared', shared, '--w3', 'in use by two requests or more, which begin alike: computed and kept once'], ['running', running, '--w2', 'in use by one request'],
-    ['kept', kept, '--w6', 'of earlier requests, for the next that begins alike; given up when room is wanted'], ['free', free, '--free', 'nobody’s']] as const;
+  const kinds = [['shared', shared, '--w3', 'in use by several requests that begin alike: computed once'], ['running', running, '--w2', 'in use by one request'],
+    ['kept', kept, '--w6', 'of earlier requests, for the next one that begins alike; freed when needed'], ['free', free, '--free', 'not in use']] as const;
   const cells: string[] = [];
   let sum = 0;
   for (const [, n, colour] of kinds) { sum += n; while (cells.length < Math.round(sum / each)) cells.push(colour); }
   return (
     <section class="card" aria-label="Pages of the KV cache">
-      <h3>Pages of the KV cache <small>{each === 1 ? 'a square is a page' : `a square is ${each} pages`}, of 64 tokens each{loaded > 1 && `; of the ${loaded} loaded models together`}</small></h3>
+      <h3>Pages of the KV cache <small>{each === 1 ? 'each square is one page' : `each square stands for ${each} pages`} of 64 tokens{loaded > 1 && `; of the ${loaded} loaded models together`}</small></h3>
       <div class="pages" role="img" aria-label={kinds.map(([name, n]) => `${name} ${n}`).join(', ')}>{cells.map((c, i) => <span key={i} style={{ background: `var(${c})` }} />)}</div>
       <table class="plain">
         <tbody>{kinds.map(([name, n, colour, word]) => <tr key={name}><th scope="row"><i style={{ background: `var(${colour})` }} />{name}</th><td class="number">{count(n)}</td><td><small>{word}</small></td></tr>)}</tbody>
       </table>
-      <p><b>{count(value(m, 'prompt_tokens_shared_total'))}</b> tokens of prompts were not computed again so far, because an earlier request began alike.</p>
+      <p><b>{count(value(m, 'prompt_tokens_shared_total'))}</b> prompt tokens came from this cache so far, because an earlier request began alike.</p>
     </section>
   );
 }

@@ -37,6 +37,8 @@ export function rows(ops: Op[]): Row[] {
 
 export const plainName = (op: Op) => op[0].replace(/^blk\.\d+\./, '');
 
-// Steps a second that the memory allows if each reads all weights once; 0: not known.
+export const kSmall = 64e6; // bytes of weights that a processor's cache may hold
+
+// Steps per second that the memory allows if each reads all weights once; 0: not known.
 export const stepLimit = (workers: Explained[]) =>
   workers.reduce((sum, w) => sum + (w.devices.length === 1 && w.devices[0].read_bytes_per_second && w.weight_bytes_per_token ? w.devices[0].read_bytes_per_second / w.weight_bytes_per_token : 0), 0);

@@ -1,6 +1,7 @@
 // The receipt of one answer: what computed it, what was shared, what was guessed.
 import { useEffect, useState } from 'preact/hooks';
 import { getJson } from '../api';
+import { withNames } from '../bidi';
 import { chats } from '../chat/chats';
 import type { Turn } from '../conversation';
 
@@ -27,7 +28,7 @@ export function ReceiptView({ id }: { id: string }) {
         <label>Answer <select value={id} onChange={(e) => { location.hash = `#/where/${encodeURIComponent(e.currentTarget.value)}`; }}>
           <option value="">choose one</option>
           {!all.some((t) => t.answer === id) && id && <option value={id}>{id}</option>}
-          {all.map((t) => <option key={t.id} value={t.answer} selected={t.answer === id}>{t.text.trim().slice(0, 50) || t.answer}</option>)}
+          {all.map((t) => <option key={t.id} value={t.answer} selected={t.answer === id}>{withNames(t.text.trim().slice(0, 50)) || t.answer}</option>)}
         </select></label>
       ) : <p class="quiet">Every answer has one, for as long as it is among the last 1000 of the server. Ask something in the chat first.</p>}
       {problem && <p class="wrong" role="alert">{problem}</p>}

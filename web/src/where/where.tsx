@@ -1,19 +1,22 @@
-// What runs where: the server's models, memory, kernels and speed, as they are now. Looks once a second while it is seen.
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { chat, getJson, getText } from '../api';
+// What runs where: the server's models, memory, kernels and speed. Reads them once a second while the view is visible.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { chat, getText } from '../api';
 import { chats } from '../chat/chats';
 import { useChats } from '../chat/use_chats';
+import { useBackends } from './backends';
 import { Devices } from './devices';
+import { useExplained } from './explained';
+import { Front } from './front';
 import { MemoryView } from './memory';
-import { count, median, type Metrics, parse, type Sample, sample, value } from './numbers';
+import { count, median, type Metrics, parse, type Sample, sample, speedSeen, value } from './numbers';
 import { Ops } from './ops';
-import { type Explained, stepLimit } from './plan';
+import { kSmall, stepLimit } from './plan';
 import { kShown, Plot } from './plot';
 import { ReceiptView } from './receipt';
 
 const kLookMs = 1000;
 
-// `of`: the model that is shown, and the steps a second that the memory allows it; 0: not known.
+// `of`: the model that is shown, and the steps per second that the memory allows it; 0: not known.
 function useMetrics(of: { current: { model: string; limit: number } }) {
   const [metrics, setMetrics] = useState<Metrics>(), [samples, setSamples] = useState<Sample[]>([]), [problem, setProblem] = useState('');
   const last = useRef<{ metrics: Metrics; at: number } | undefined>(undefined);
@@ -38,23 +41,6 @@ function useMetrics(of: { current: { model: string; limit: number } }) {
   return { metrics, samples, problem };
 }
 
-// `state`: whatever changes when a model is loaded, or its workers are replaced.
-function useExplained(model: string, state: string) {
-  const [found, setFound] = useState<{ model: string; workers: Explained[] }>(), [again, setAgain] = useState(0);
-  useEffect(() => {
-    if (!model) return;
-    let ended = false;
-    getJson(`/v1/explain/${encodeURIComponent(model)}`).then((j) => { if (!ended) setFound({ model, workers: j.workers }); }, () => { if (!ended) setFound(undefined); });
-    return () => { ended = true; };
-  }, [model, state, again]);
-  useLayoutEffect(() => {
-    const f = () => setAgain((n) => n + 1);
-    addEventListener('gimbal-key', f);
-    return () => removeEventListener('gimbal-key', f);
-  }, []);
-  return found?.model === model ? found.workers : undefined; // never another one's under its name
-}
-
 // They begin alike for more than a page, so that one can see pages that are shared.
 const kBeginning = 'Once upon a time, there was a small house near a big, green park. In the house lived a girl named Lily, her mom and her dog Max. '
   + 'Every morning they went to the park to play with a red ball. One day it rained, and they had to stay at home. Then ';
@@ -67,15 +53,17 @@ function Load({ model }: { model: string }) {
     for (const content of kStories)
       void chat({ model, messages: [{ role: 'user', content }], max_tokens: 400 }, new AbortController().signal, () => {}).catch(() => {}).finally(() => setLeft((n) => n - 1));
   };
-  return <button type="button" onClick={give} disabled={!model}>{left ? `${left} texts are being written` : 'Give it four texts to write'}</button>;
+  return <button type="button" onClick={give} disabled={!model}>{left ? `${left} texts are being written` : 'Try it: write four texts'}</button>;
 }
+
+const kNothing = 'Nothing was computed in this time.';
 
 export function Where({ receipt }: { receipt: string }) {
   useChats();
   const [wanted, setWanted] = useState('');
   const model = wanted || chats.conversation?.model || chats.models[0] || '';
   const of = useRef({ model, limit: 0 });
-  const { metrics, samples, problem } = useMetrics(of);
+  const { metrics, samples, problem } = useMetrics(of), backends = useBackends();
   const now = samples.at(-1), m: Metrics = metrics ?? new Map();
   const workers = useExplained(chats.models.includes(model) ? model : '', [...m].filter(([name]) => /^gimbal_(memory_bytes|worker_restarts|devices_lost)/.test(name)).join());
   const limit = stepLimit(workers ?? []), loaded = [...m.keys()].filter((name) => name.startsWith('gimbal_memory_bytes')).length;
@@ -97,22 +85,24 @@ export function Where({ receipt }: { receipt: string }) {
         </div>
         {(problem || chats.problem) && <p class="wrong" role="alert">{problem || chats.problem}</p>}
 
+        {workers && workers.length > 0 && <Front model={model} workers={workers} found={backends.found} speed={speedSeen(m, samples, model, workers.length, chats.models.length === 1)} />}
+
         <div class="cards plots">
-          <Plot title="Tokens a second" now={count(now?.generated ?? 0)} word="generated for all answers together, and read of prompts" samples={samples}
+          <Plot title="Tokens per second" now={count(now?.generated ?? 0)} word="of all answers together, and of the prompts that are read" nothing={kNothing} samples={samples}
             lines={[{ name: 'generated', colour: '--w1', of: (s) => s.generated }, { name: 'prompts', colour: '--w2', of: (s) => s.prompt }]} />
-          <Plot title="Of the memory’s limit" now={now?.share == null || now.model !== model ? 'unknown' : `${Math.round(now.share)} %`} samples={samples} lines={[{ name: 'share', colour: '--w3', of: (s) => (s.model === model ? s.share : null) }]}
-            word={limit ? `every step${loaded > 1 ? ' of this model' : ''} reads all its weights once: the memory allows ${count(limit)} steps a second${(workers?.[0]?.weight_bytes_per_token ?? 0) < 64e6 ? '; weights so small stay in the processor’s cache, so this says little' : ''}` : 'run “gimbal bench” once on this machine, so that it knows how fast its memory is'} />
-          <Plot title="Tokens in a step" now={now?.rowsPerStep ? now.rowsPerStep.toFixed(1) : '0'} word="the batch: texts that are computed together share one reading of the weights" samples={samples} lines={[{ name: 'batch', colour: '--w4', of: (s) => s.rowsPerStep }]} />
-          <Plot title="Requests" now={`${now?.running ?? 0} running, ${now?.waiting ?? 0} waiting`} word="those that wait begin as soon as there is memory for them" samples={samples}
-            lines={[{ name: 'running', colour: '--w1', of: (s) => s.running }, { name: 'waiting', colour: '--w5', of: (s) => s.waiting }]} />
+          {limit > 0 && <Plot title="Memory bandwidth used" now={now?.share == null || now.model !== model ? '–' : `${Math.round(now.share)} %`} nothing={kNothing} samples={samples} lines={[{ name: 'share', colour: '--w3', of: (s) => (s.model === model ? s.share : null) }]}
+            word={`each step reads all weights${loaded > 1 ? ' of this model' : ''} once: the memory allows ${count(limit)} steps per second${(workers?.[0]?.weight_bytes_per_token ?? 0) < kSmall ? '; weights so small stay in the processor’s cache, so this says little' : ''}`} />}
+          <Plot title="Batch size" now={now?.rowsPerStep ? now.rowsPerStep.toFixed(1) : '0'} word="tokens per step: answers that are computed together share one reading of the weights" nothing={kNothing} samples={samples} lines={[{ name: 'batch', colour: '--w4', of: (s) => s.rowsPerStep }]} />
+          <Plot title="Requests" now={`${now?.running ?? 0} running, ${now?.waiting ?? 0} in queue`} word="a queued request begins as soon as there is memory for it" nothing="No request in this time." samples={samples}
+            lines={[{ name: 'running', colour: '--w1', of: (s) => s.running }, { name: 'in queue', colour: '--w5', of: (s) => s.waiting }]} />
         </div>
 
         <div class="cards facts-row">
-          <p class="card"><b>{first ?? '–'}</b> from a request to its first token, for half of all answers so far</p>
-          <p class="card"><b>{between ?? '–'}</b> from a token to the next one of the same text, for half of them</p>
-          {drafted ? <p class="card"><b>{Math.round((100 * accepted) / drafted)} %</b> of the tokens that were guessed ahead were right, and so came in fewer steps: {count(accepted)} of {count(drafted)}</p>
-            : <p class="card"><b>No</b> token of an answer was guessed ahead so far (speculation, which saves steps where guesses are right)</p>}
-          <p class="card"><b>{count(value(m, 'preemptions_total'))}</b> times a text gave up its place for a while, <b>{count(value(m, 'worker_restarts_total') + value(m, 'devices_lost_total'))}</b> workers or devices were lost and replaced</p>
+          <p class="card">{first ? <><b>{first}</b> to the first token (from the request), for half of all answers so far</> : 'Time to the first token: no answer so far'}</p>
+          <p class="card">{between ? <><b>{between}</b> between tokens of a text, for half of them</> : 'Time between tokens: no answer so far'}</p>
+          <p class="card">{drafted ? <><b>{Math.round((100 * accepted) / drafted)} %</b> of the drafts were accepted: {count(accepted)} of {count(drafted)} tokens guessed ahead, which saved steps</>
+            : 'Speculative decoding: no token was drafted so far'}</p>
+          <p class="card"><b>{count(value(m, 'preemptions_total'))}</b> preemptions (a text gave up its place for a while); <b>{count(value(m, 'worker_restarts_total') + value(m, 'devices_lost_total'))}</b> workers or devices lost and replaced</p>
         </div>
 
         {workers && workers.length > 0 ? (
@@ -121,9 +111,9 @@ export function Where({ receipt }: { receipt: string }) {
             <MemoryView workers={workers} metrics={metrics} loaded={loaded} />
             {workers.map((w, i) => <Ops key={model + i} worker={w} />)}
           </>
-        ) : <p class="quiet">{workers ? 'This model is not loaded; it will be when somebody asks it.' : ''}</p>}
+        ) : <p class="quiet">{workers ? 'This model is not loaded: the first request loads it. Then its device, memory and kernels are shown here.' : 'Reading the plan of the model …'}</p>}
         <ReceiptView id={receipt} />
-        <Devices />
+        <Devices {...backends} />
       </div>
     </main>
   );

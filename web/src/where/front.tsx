@@ -1,0 +1,15 @@
+// One card on top of the view: device, speed, and what would make it faster.
+import { faster, place, type Speed, speedOf, usesGpu } from './verdict';
+import type { Found } from './backends';
+import type { Explained } from './plan';
+
+export function Front({ model, workers, found, speed }: { model: string; workers: Explained[]; found: Found | undefined; speed: Speed }) {
+  const said = speedOf(workers, speed), more = faster(workers, found);
+  return (
+    <section class={usesGpu(workers) ? 'card verdict' : 'card verdict slower'} aria-label="In short">
+      <p class="answer">{model} runs on <b>{place(workers)}</b>. {said}</p>
+      {more.map((how, i) => <p key={i}><b>{i ? 'Also:' : 'To make it faster:'}</b> {how}</p>)}
+      {found && !more.length && <p class="quiet">This is the fastest device that gimbal found here.</p>}
+    </section>
+  );
+}
