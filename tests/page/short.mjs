@@ -73,6 +73,17 @@ export async function short(program, { url, model }) {
     assert.ok(shown > 0 && m.get('gimbal_time_between_tokens_seconds_count') > 0);
   });
 
+  await check('an answer in the chat says its share of the measured limit', url, async (page) => {
+    const [own] = explained.workers;
+    await page.route('**/v1/explain/**', (route) => route.fulfill({ json: { model, workers: [{ ...own, weight_bytes_per_token: 1e9, devices: [{ ...cpu, read_bytes_per_second: 1e15 }] }] } }));
+    await page.reload();
+    await ready(page);
+    await page.getByRole('link', { name: /^on the CPU/ }).waitFor();
+    await ask(page, 'Once upon a time');
+    await finished(page);
+    await page.locator('.facts', { hasText: /tokens\/s \(\d+ % of this machine’s limit\)/ }).waitFor();
+  });
+
   const fresh = await serve(program, '--keep-alive', '1');
   try {
     await check('in short: a model that is not loaded has no device yet, and gets one with its first answer', fresh.url, async (page) => {

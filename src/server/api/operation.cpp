@@ -124,7 +124,7 @@ Refused metrics(Call& call) {
   };
   add("gimbal_requests_running", "gauge", "Answers that are being computed.",
       uint64_t(std::max(0, s.running.load())));
-  add("gimbal_requests_waiting", "gauge", "Texts that wait for their turn.", uint64_t(n.waiting));
+  add("gimbal_requests_waiting", "gauge", "Requests in the queue.", uint64_t(n.waiting));
   add("gimbal_tokens_generated_total", "counter", "Tokens of all answers.", s.tokens_generated);
   add("gimbal_prompt_tokens_total", "counter", "Tokens of all prompts.", s.prompt_tokens);
   add("gimbal_prompt_tokens_shared_total", "counter", "Of these, computed for an earlier request.",

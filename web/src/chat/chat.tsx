@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { path } from '../conversation';
 import { useExplained } from '../where/explained';
-import { place } from '../where/verdict';
+import { place, textLimit } from '../where/verdict';
 import { useChats } from './use_chats';
 import { chats } from './chats';
 import { Composer } from './composer';
@@ -68,7 +68,7 @@ export function Chat() {
           <div class="log-inside">
             {chats.problem && <p class="wrong" role="alert">{chats.problem} <button type="button" class="small" onClick={() => void chats.loadModels()}>Try again</button></p>}
             {!turns.length && <div class="opening"><h2>Ask something.</h2><p class="quiet">What you write goes to the server at {location.host}, and nowhere else.</p>{workers && workers.length > 0 && <p class="quiet">{model} runs there on {place(workers)}.</p>}</div>}
-            {turns.map((t, i) => <Message key={t.id} conversation={c} turn={t} after={turns.slice(i + 1)} busy={writing} />)}
+            {turns.map((t, i) => <Message key={t.id} conversation={c} turn={t} after={turns.slice(i + 1)} busy={writing} limit={workers && t.model === model && i === turns.length - 1 ? textLimit(workers) : 0} />)}
           </div>
         </div>
         {away && <button type="button" class="to-end" onClick={toEnd}>To the end</button>}

@@ -75,10 +75,13 @@ const kStates: Partial<Record<string, string>> = {
   stopped: 'Stopped by you.', cut: 'Cut off: the page was left while this was written.',
 };
 
-function Facts({ turn }: { turn: Turn }) {
+// `limit`: tokens per second that the machine allows; 0: not known.
+function Facts({ turn, limit }: { turn: Turn; limit: number }) {
   const rate = kRate(turn), words: string[] = [];
   if (turn.tokens !== undefined) words.push(`${turn.tokens} token${turn.tokens === 1 ? '' : 's'}`);
-  if (rate) words.push(`${rate.toFixed(rate < 10 ? 1 : 0)} tokens/s`);
+  // Accepted drafts can make it faster than the memory allows single steps.
+  const share = limit && rate <= limit ? ` (${Math.round((100 * rate) / limit)} % of this machine’s limit)` : '';
+  if (rate) words.push(`${rate.toFixed(rate < 10 ? 1 : 0)} tokens/s${share}`);
   if (turn.firstMs) words.push(`first token after ${turn.firstMs < 1000 ? Math.round(turn.firstMs) + ' ms' : (turn.firstMs / 1000).toFixed(1) + ' s'}`);
   return <span class="facts">{words.join(' · ')}</span>;
 }
@@ -90,7 +93,7 @@ function limitOf({ limit, tokens }: Turn): string {
     : 'Cut off: the model’s context is full. A new conversation has room again; “gimbal serve --ctx” sets the size.';
 }
 
-export function Message({ conversation, turn, after, busy }: { conversation: Conversation; turn: Turn; after: Turn[]; busy: boolean }) {
+export function Message({ conversation, turn, after, busy, limit }: { conversation: Conversation; turn: Turn; after: Turn[]; busy: boolean; limit: number }) {
   const [editing, setEditing] = useState(false);
   const answer = turn.role === 'assistant', writing = turn.state === 'writing';
   const who = answer ? withNames(turn.model ?? 'model') : turn.role === 'tool' ? 'Tool' : 'You';
@@ -122,7 +125,7 @@ export function Message({ conversation, turn, after, busy }: { conversation: Con
             {answer && <button type="button" class="small" disabled={busy} onClick={() => chats.again(turn)}>Try again</button>}
             <Branches conversation={conversation} turn={turn} disabled={busy} />
             {answer && turn.answer && turn.state === 'done' && <a class="small" href={`#/where/${encodeURIComponent(turn.answer)}`}>What computed this</a>}
-            {answer && <Facts turn={turn} />}
+            {answer && <Facts turn={turn} limit={limit} />}
           </div>
         )}
       </div>

@@ -18,8 +18,8 @@ function roundedUp(most: number): number {
   const power = 10 ** Math.floor(Math.log10(most));
   return power * [1, 2, 4, 5, 10].find((n) => n * power >= most * 0.9999)!;
 }
-// Seconds between two marks of the time: three to seven marks.
-const timeStep = (span: number) => [2, 5, 10, 20, 30].find((step) => span / step <= 6) ?? 30;
+// Seconds between two marks of the time: their names stand apart in the narrowest chart.
+const timeStep = (span: number) => [2, 5, 10, 20, 30].find((step) => span / step <= (span > 20 ? 4.2 : 5)) ?? 30;
 
 function timeMarks(span: number): number[] {
   const step = timeStep(span), all: number[] = [];

@@ -23,13 +23,16 @@ export interface Speed { perSecond: number; steps: number }
 
 const rate = (n: number) => (n < 10 ? String(Math.round(n * 10) / 10) : count(n));
 
+// Tokens per second of one text that the memory allows, as far as it limits this model at all; 0: not known.
+export const textLimit = (workers: Explained[]) => (workers.length && workers[0].weight_bytes_per_token >= kSmall ? stepLimit(workers) / workers.length : 0);
+
 export function speedOf(workers: Explained[], { perSecond, steps }: Speed): string {
   const limit = stepLimit(workers), small = (workers[0]?.weight_bytes_per_token ?? 0) < kSmall;
   const is = perSecond ? `It writes each text at ${rate(perSecond)} tokens per second` : 'Its speed shows here as soon as it writes a text';
   if (small) return `${is}. This model is so small that the processor’s cache holds it: the memory’s speed is no limit here.`;
   if (!limit) {
     return devicesOf(workers).length > 1 ? `${is}. The limit of a model on several devices is not known.`
-      : `${is}. Run “gimbal bench” once on the server’s machine, and this line compares the speed with the machine’s limit.`;
+      : `${is}. Run “gimbal bench” once on the server’s machine, and start the server again: this line then compares the speed with the machine’s limit.`;
   }
   return steps ? `${is}, ${Math.round((100 * steps) / limit)} % of what this machine’s memory allows.` : `${is}; this machine’s memory allows ${rate(limit)} steps per second.`;
 }

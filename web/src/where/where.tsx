@@ -111,7 +111,7 @@ export function Where({ receipt }: { receipt: string }) {
             <MemoryView workers={workers} metrics={metrics} loaded={loaded} />
             {workers.map((w, i) => <Ops key={model + i} worker={w} />)}
           </>
-        ) : <p class="quiet">{workers ? 'This model is not loaded: the first request loads it. Then its device, memory and kernels are shown here.' : 'Reading the plan of the model …'}</p>}
+        ) : <p class="quiet">{workers ? 'This model is not loaded: the first request loads it. Then its device, memory and kernels are shown here.' : problem || chats.problem ? '' : 'Reading the plan of the model …'}</p>}
         <ReceiptView id={receipt} />
         <Devices {...backends} />
       </div>
