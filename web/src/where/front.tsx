@@ -4,12 +4,13 @@ import type { Found } from './backends';
 import type { Explained } from './plan';
 
 export function Front({ model, workers, found, speed }: { model: string; workers: Explained[]; found: Found | undefined; speed: Speed }) {
-  const said = speedOf(workers, speed), more = faster(workers, found);
+  const { said, more } = speedOf(workers, speed), hints = faster(workers, found);
   return (
     <section class={usesGpu(workers) ? 'card verdict' : 'card verdict slower'} aria-label="In short">
       <p class="answer">{model} runs on <b>{place(workers)}</b>. {said}</p>
-      {more.map((how, i) => <p key={i}><b>{i ? 'Also:' : 'To make it faster:'}</b> {how}</p>)}
-      {found && !more.length && <p class="quiet">This is the fastest device that gimbal found here.</p>}
+      {more && <p class="quiet">{more}</p>}
+      {hints.map((how, i) => <p key={i}><b>{i ? 'Also:' : 'To make it faster:'}</b> {how}</p>)}
+      {found && !hints.length && <p class="quiet">This is the fastest device that gimbal found here.</p>}
     </section>
   );
 }

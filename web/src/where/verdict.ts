@@ -26,15 +26,14 @@ const rate = (n: number) => (n < 10 ? String(Math.round(n * 10) / 10) : count(n)
 // Tokens per second of one text that the memory allows, as far as it limits this model at all; 0: not known.
 export const textLimit = (workers: Explained[]) => (workers.length && workers[0].weight_bytes_per_token >= kSmall ? stepLimit(workers) / workers.length : 0);
 
-export function speedOf(workers: Explained[], { perSecond, steps }: Speed): string {
-  const limit = stepLimit(workers), small = (workers[0]?.weight_bytes_per_token ?? 0) < kSmall;
-  const is = perSecond ? `It writes each text at ${rate(perSecond)} tokens per second` : 'Its speed shows here as soon as it writes a text';
-  if (small) return `${is}. This model is so small that the processor’s cache holds it: the memory’s speed is no limit here.`;
-  if (!limit) {
-    return devicesOf(workers).length > 1 ? `${is}. The limit of a model on several devices is not known.`
-      : `${is}. Run “gimbal bench” once on the server’s machine, and start the server again: this line then compares the speed with the machine’s limit.`;
-  }
-  return steps ? `${is}, ${Math.round((100 * steps) / limit)} % of what this machine’s memory allows.` : `${is}; this machine’s memory allows ${rate(limit)} steps per second.`;
+// `more`: why there is no comparison, and how to have one.
+export function speedOf(workers: Explained[], { perSecond, steps }: Speed): { said: string; more: string } {
+  const limit = stepLimit(workers);
+  const said = perSecond ? `It writes each text at ${rate(perSecond)} tokens per second` : 'Its speed shows here as soon as it writes a text';
+  if ((workers[0]?.weight_bytes_per_token ?? 0) < kSmall) return { said: `${said}.`, more: 'This model is so small that the processor’s cache holds it: the memory’s speed is no limit here.' };
+  if (limit) return { said: `${said}${steps ? `, ${Math.round((100 * steps) / limit)} % of what this machine’s memory allows.` : `; this machine’s memory allows ${rate(limit)} steps per second.`}`, more: '' };
+  const unknown = 'How near that is to this machine’s limit is not known: ';
+  return { said: `${said}.`, more: unknown + (devicesOf(workers).length > 1 ? 'the model is on several devices.' : 'run “gimbal bench” once on the server’s machine, and start the server again.') };
 }
 
 // ---- what would make it faster, the largest gain first
