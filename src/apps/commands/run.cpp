@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "apps/commands/certificate_options.h"
 #include "apps/commands/chat.h"
 #include "apps/commands/command.h"
 #include "apps/commands/continuation.h"
@@ -34,6 +35,7 @@ class Run final : public Command {
     a.text("--tokens", "IDS", "the prompt as token ids; none is added", tokens_);
     text_.declare(a);
     grammar_.declare(a);
+    certificate_.declare(a);
     a.whole("--logprobs", "N",
             "with --json: the log-probability of each token, and of the N most likely ones", logprobs_, 0,
             1 << 20);
@@ -108,12 +110,15 @@ class Run final : public Command {
     Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
+    if (conversation && certificate_.given())
+      return Error{Code::Usage, "--certificate is for one answer, and this is a conversation",
+                   "give -p TEXT"};
     if (conversation && !chat_template && prompt_cache_)
       return Error{Code::Usage, "--prompt-cache is for a prompt or a chat, not for lines that are continued",
                    "give -p TEXT"};
     if (conversation && !chat_template)
       return continue_texts(engine, *loaded, **tokenizer, {text_.settings, text_.stats, quiet});
-    if (chat_template && !json && !text_.print_tokens)
+    if (chat_template && !json && !text_.print_tokens && !certificate_.given())
       return chat(engine, *loaded, **tokenizer, *chat_template, chat_settings(),
                   conversation ? std::nullopt : std::optional(text));
     if (chat_template) {
@@ -171,7 +176,9 @@ class Run final : public Command {
     if (tokens_ && (text_.prompt || text_.file))
       return Error{Code::Usage, "-p, --file and --tokens each give a prompt", "give only one of them"};
     if (logprobs_ && !json) return Error{Code::Usage, "--logprobs needs --json", "add --json"};
+    if (auto ok = certificate_.check(); !ok) return ok;
     if (auto ok = grammar_.read(); !ok) return ok;
+    text_.settings.certify = certificate_.given();
     if (grammar_.given()) think_ = "off";  // it is the answer that must match
     text_.settings.logprobs = logprobs_.value_or(-1);
     return text_.finish();
@@ -202,6 +209,10 @@ class Run final : public Command {
     });
     if (stream && !text.empty() && text.back() != '\n') print("\n");
     if (!g) return g.error();
+    if (auto ok =
+            certificate_.write(*loaded, file_options(engine_).lora, prompt, settings, grammar_.gbnf(), *g);
+        !ok)
+      return ok.error();
     if (json) print_json(run_json(*loaded, *g, text, settings.sampler.seed));
     else if (text_.print_tokens) print(format("{}\n", fmt::join(g->tokens, ",")));
     flush_output();
@@ -217,6 +228,7 @@ class Run final : public Command {
   std::string think_ = "show", ctx_shift_ = "on";
   TextOptions text_;
   GrammarOptions grammar_;
+  CertificateOptions certificate_;
   CommonOptions engine_;
 };
 

@@ -11,6 +11,7 @@ class GrammarOptions {
  public:
   void declare(Arguments&);
   bool given() const { return gbnf_ || schema_; }
+  std::string gbnf() const { return grammar_ ? grammar_->to_gbnf() : ""; }  // after read(); empty: none
   // Reads the given file. Errors: those of files, Grammar::gbnf() and json_schema_grammar(); Usage if both
   // options are given.
   Status read();
