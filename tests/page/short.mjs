@@ -38,6 +38,14 @@ export async function short(program, { url, model }) {
     assert.match(none, /Its speed shows here as soon as it writes a text; this machine’s memory allows 20 steps per second\./);
   });
 
+  await check('in short: one text that comes nowhere near the limit', url, async (page) => {
+    let looks = 0;
+    await page.route('**/metrics', (route) => route.fulfill({ contentType: 'text/plain', body: `gimbal_steps_total ${2 * ++looks}\ngimbal_rows_total ${2 * looks}\ngimbal_model_steps_total{model="${model}"} ${2 * looks}\n` }));
+    await told(page, { worker: { devices: [{ ...cpu, read_bytes_per_second: 20e9 }] } });
+    await page.getByText(/runs on .* at [\d.]+ tokens per second, \d+ % of what this machine’s memory allows/).waitFor();
+    await page.getByText('close other programs on this machine').waitFor();
+  });
+
   await check('in short: a GPU that is there and not used, and why', url, async (page) => {
     const asked = await told(page, { backends: { ...withGpu, automatic: { device: 'cuda:0', reason: 'first available in the automatic order', rejected: [] } } });
     assert.match(asked, /use the GPU cuda:0 \(NVIDIA H100\)\. This server was started with another “--backend”, or before the GPU was ready/);

@@ -1,10 +1,11 @@
 // One card on top of the view: device, speed, and what would make it faster.
-import { faster, place, type Speed, speedOf, usesGpu } from './verdict';
 import type { Found } from './backends';
+import type { Speed } from './numbers';
 import type { Explained } from './plan';
+import { faster, place, speedOf, usesGpu } from './verdict';
 
 export function Front({ model, workers, found, speed }: { model: string; workers: Explained[]; found: Found | undefined; speed: Speed }) {
-  const { said, more } = speedOf(workers, speed), hints = faster(workers, found);
+  const { said, more } = speedOf(workers, speed), hints = faster(workers, found, speed);
   return (
     <section class={usesGpu(workers) ? 'card verdict' : 'card verdict slower'} aria-label="In short">
       <p class="answer">{model} runs on <b>{place(workers)}</b>. {said}</p>

@@ -45,15 +45,18 @@ export function median(m: Metrics, name: string): string | undefined {
 
 const kLately = 10; // samples with work
 
+// `perSecond`: tokens of one text; 0: not seen. `steps`: of the model; 0: not seen. `alone`: each step computed one text.
+export interface Speed { perSecond: number; steps: number; alone: boolean }
+
 // The speed of a text of this model: by its latest steps, else by all texts of the server so far if this is its `only` model. A
 // step gives each running text one token or, with accepted drafts, several.
-export function speedSeen(m: Metrics, samples: Sample[], model: string, workers: number, only: boolean): { perSecond: number; steps: number } {
+export function speedSeen(m: Metrics, samples: Sample[], model: string, workers: number, only: boolean): Speed {
   // The first and the last second with work have less of it than the others.
   const busy = samples.filter((s) => s.model === model && s.ofModel > 0).slice(-kLately).sort((a, b) => a.ofModel - b.ofModel);
   const steps = busy.length > 2 ? busy[Math.floor(busy.length / 2)].ofModel : 0;
   const tokens = value(m, 'time_between_tokens_seconds_count'), seconds = value(m, 'time_between_tokens_seconds_sum');
   const usual = only && seconds > 0 ? tokens / seconds : 0, drafts = value(m, 'draft_tokens_accepted_total') > 0;
-  return steps ? { perSecond: steps / workers, steps } : { perSecond: usual, steps: drafts ? 0 : usual };
+  return steps ? { perSecond: steps / workers, steps, alone: busy.every((s) => (s.rowsPerStep ?? 0) < 1.5) } : { perSecond: usual, steps: drafts ? 0 : usual, alone: false };
 }
 
 export function bytes(n: number): string {

@@ -1,7 +1,7 @@
 // The three answers that a user wants first: which device computes the model, how fast that is compared with what the machine
 // can do, and what would make it faster.
 import type { Found } from './backends';
-import { count } from './numbers';
+import { count, type Speed } from './numbers';
 import { type Explained, kSmall, stepLimit } from './plan';
 
 const kHost = 'cpu';
@@ -17,9 +17,6 @@ export function place(workers: Explained[], names = true): string {
   const all = devicesOf(workers).map(one);
   return all.length < 2 ? all.join() : `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`;
 }
-
-// `perSecond`: tokens of one text, 0: none were written. `steps`: of the model, when their rate was seen; 0: it was not.
-export interface Speed { perSecond: number; steps: number }
 
 const rate = (n: number) => (n < 10 ? String(Math.round(n * 10) / 10) : count(n));
 
@@ -74,7 +71,9 @@ function wide(worker: Explained): string | undefined {
   return times ? `use a smaller file: these weights are ${most}. In Q4_K_M, the same model is up to ${times} times as fast, and answers a little differently.` : undefined;
 }
 
-export function faster(workers: Explained[], found: Found | undefined): string[] {
+const kLittle = 0.3; // of the memory's limit, which one text alone exceeds on an idle machine
+
+export function faster(workers: Explained[], found: Found | undefined, { steps, alone }: Speed): string[] {
   if (!workers.length) return [];
   const used = new Set(devicesOf(workers).map((d) => d.device)), all: (string | undefined)[] = [];
   const emulated = found?.backends.flatMap((b) => b.devices).find((d) => d.software && used.has(d.id));
@@ -83,6 +82,8 @@ export function faster(workers: Explained[], found: Found | undefined): string[]
   const gpu = usesGpu(workers), partly = workers[0].placement.find((p) => gpu && onHost(p.device));
   if (partly) all.push(`put all of it on the GPU: ${partly.contents} are on the CPU (${partly.reason}). A smaller quantization, or a shorter context (“--ctx”), leaves room for more.`);
   else if (!gpu && found && !all[0]) all.push(noGpu(found));
+  const limit = textLimit(workers) * workers.length;
+  if (alone && limit && steps < kLittle * limit) all.push('close other programs on this machine: one text alone usually comes nearer to the limit.');
   all.push(wide(workers[0]));
   return all.filter((x) => x !== undefined);
 }
