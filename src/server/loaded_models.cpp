@@ -119,8 +119,13 @@ std::vector<KnownModel> LoadedModels::list() {
   std::vector<KnownModel> all;
   for (const auto& e : entries_) {
     const std::lock_guard lock(e->mutex);
-    all.push_back({e->id, e->source.path, e->source.file->file_bytes(), e->created, e->served != nullptr,
-                   e->served ? e->served->device_bytes() : 0, e->left(keep_alive_)});
+    KnownModel m{e->id, e->source.path, e->source.file->file_bytes(), e->created, e->served != nullptr};
+    if (e->served) {
+      m.device_bytes = e->served->device_bytes(), m.context = e->served->context();
+      for (const DeviceUse& d : e->served->devices()) m.gpu_bytes += d.host ? 0 : d.bytes;
+      m.stays = e->left(keep_alive_);
+    }
+    all.push_back(std::move(m));
   }
   return all;
 }

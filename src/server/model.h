@@ -51,6 +51,8 @@ struct KnownModel {
   int64_t created = 0;  // the file's modification time, in seconds since 1970
   bool loaded = false;
   uint64_t device_bytes = 0;         // that it takes while it is loaded
+  uint64_t gpu_bytes = 0;            // of these, not in the host's memory
+  int context = 0;                   // tokens, while it is loaded
   std::optional<double> stays = {};  // loaded, in seconds from now without a request; nothing: for ever
 };
 

@@ -152,7 +152,7 @@ TEST_F(Ollama, Errors) {
   EXPECT_EQ(unknown.status, 404);
   EXPECT_TRUE(json(unknown)["error"].is_string());
   for (const Json& more : {Json{{"options", {{"mirostat", 1}}}}, Json{{"options", {{"temperature", "x"}}}},
-                           Json{{"options", {{"num_ctx", 100000}}}}, Json{{"suffix", "x"}}})
+                           Json{{"options", {{"num_ctx", "x"}}}}, Json{{"suffix", "x"}}})
     EXPECT_EQ(ask("/api/generate", with({{"model", "stories"}, {"prompt", "x"}}, more)).status, 400) << more;
   EXPECT_EQ(ask("/api/chat",
                 {{"model", "stories"}, {"messages", kHi}, {"options", {{"num_ctx", 200}, {"mirostat", 0}}}})

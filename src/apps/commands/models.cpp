@@ -1,25 +1,24 @@
 // gimbal models: the model files on this machine, with facts from their headers.
 #include <algorithm>
-#include <map>
+#include <cctype>
 
 #include "apps/commands/command.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "engine/model_catalog.h"
 #include "files/gguf.h"
+#include "files/quantization.h"
 #include "model/arch.h"
 #include "model/embedded_model.h"
 
 namespace gimbal {
 namespace {
 
-// The format that most of a file's bytes have.
+// Formats have small letters in all commands.
 std::string format_of(const ModelSource& file) {
-  std::map<std::string_view, uint64_t> bytes;
-  for (const StoredTensor& t : file.tensors()) bytes[stored_name(t)] += t.stored;
-  const auto most =
-      std::max_element(bytes.begin(), bytes.end(), [](auto& a, auto& b) { return a.second < b.second; });
-  return most == bytes.end() ? "" : std::string(most->first);
+  std::string name = quantization_of(file);
+  for (char& c : name) c = char(std::tolower(static_cast<unsigned char>(c)));
+  return name;
 }
 
 class ModelsCommand final : public Command {

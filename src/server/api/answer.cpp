@@ -90,6 +90,7 @@ void Answer::told(size_t choice, const TokenTold& t) {
   {
     const std::lock_guard lock(mutex_);
     if (told_tokens_++ == 0) first_token_ = now();
+    if (lines_[choice].first_token == 0) lines_[choice].first_token = now();
     if (gone_ || error_) return;
     std::vector<TokenTold>& waiting = lines_[choice].told;
     const bool apart = plan_.every_token || plan_.logprobs;
@@ -111,6 +112,7 @@ void Answer::ended(size_t choice, const GenerationEnd& e) {
   {
     const std::lock_guard lock(mutex_);
     lines_[choice].end = e;
+    lines_[choice].end_time = now();
     wake |= --open_ == 0;
     if (choice % (lines_.size() / size_t(plan_.prompts)) == 0)
       services_.prompt_tokens += uint64_t(e.prompt_tokens);
@@ -200,6 +202,7 @@ void Answer::take_lines(std::string& out) {
       const std::lock_guard lock(mutex_);
       told.swap(lines_[i].told);
       end = lines_[i].end;
+      choices_[i].first_token = lines_[i].first_token, choices_[i].end_time = lines_[i].end_time;
     }
     for (const TokenTold& t : told) write(i, t.text, &t, false, out);
     if (!end || choices_[i].ended) continue;

@@ -37,6 +37,7 @@ struct Choice {
       tokens;  // with their log probabilities, if they were requested and the answer is not streamed
   GenerationEnd end;
   bool ended = false;
+  double first_token = 0, end_time = 0;  // now() at its first token (0: none yet) and at its end
 };
 
 // The reason for a choice's end, in the words of most APIs: "length" if the token limit or the context was
@@ -94,6 +95,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   struct Line {  // output of one choice's engine, until pull() takes it
     std::vector<TokenTold> told;
     std::optional<GenerationEnd> end;
+    double first_token = 0, end_time = 0;
     uint64_t id = 0;
     bool submitted = false;
     bool enough = false;  // the remainder was cancelled

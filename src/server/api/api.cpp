@@ -33,6 +33,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/generate", ollama_generate},
     {"POST", "/api/chat", ollama_chat},
     {"POST", "/api/embed", ollama_embed},
+    {"POST", "/api/embeddings", ollama_embeddings},
     {"GET", "/api/tags", ollama_tags},
     {"POST", "/api/show", ollama_show},
     {"GET", "/api/ps", ollama_ps},

@@ -26,7 +26,13 @@ struct Call {
   Json body;              // of a POST; an object
   size_t body_bytes = 0;  // its size as sent
   std::vector<http::Header> more_headers = {};
+  double load_seconds = 0;  // until the model was there
 
+  // Something that was taken, but not done as it was sent: in the answer's header and in the log.
+  void note(const std::string& what) {
+    more_headers.push_back({"x-gimbal-note", what});
+    record->notes.push_back(what);
+  }
   void answer(http::Response r) {
     add_headers(r.headers);
     exchange->answer(std::move(r));
@@ -71,6 +77,7 @@ Refused count_tokens(Call&);
 Refused ollama_generate(Call&);
 Refused ollama_chat(Call&);
 Refused ollama_embed(Call&);
+Refused ollama_embeddings(Call&);
 Refused ollama_tags(Call&);
 Refused ollama_show(Call&);
 Refused ollama_ps(Call&);

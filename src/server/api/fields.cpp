@@ -164,6 +164,15 @@ void Fields::refuse(const char* name, const char* why, const Json& unless) {
   if (j && *j != unless) wrong(name, format("'{}' is not supported: {}", path(name), why));
 }
 
+std::vector<std::string> Fields::take_unread() {
+  std::vector<std::string> all;
+  if (object_.is_object())
+    for (const auto& [key, value] : object_.items())
+      if (std::find(known_.begin(), known_.end(), key) == known_.end()) all.push_back(key);
+  known_.insert(known_.end(), all.begin(), all.end());
+  return all;
+}
+
 Refused Fields::finish() {
   if (!error_ && object_.is_object())
     for (const auto& [key, value] : object_.items())

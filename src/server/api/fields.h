@@ -47,6 +47,8 @@ class Fields {
   // The first error, or one that names an unread field.
   Refused finish();
   const Refused& error() const { return error_; }
+  // The fields that were not read. They count as read afterwards.
+  std::vector<std::string> take_unread();
 
  private:
   const Json* find(const char* name);

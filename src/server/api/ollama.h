@@ -7,10 +7,13 @@
 
 namespace gimbal::api {
 
-// Reads "model", or "name" of older clients.
+// Reads "model", or "name" of older clients, and loads it with a context of "options.num_ctx" if it can be.
 Refused ollama_model(Call&, Fields&, bool generates, ServedModelPtr& to);
-// Reads "options", with Ollama's defaults.
-void read_ollama_options(Fields&, const ServedModel&, Settings& to);
+// Reads "options", with Ollama's defaults. As in Ollama, settings that only the server has and unknown ones
+// are taken and ignored; a note names them.
+void read_ollama_options(Call&, Fields&, Settings& to);
+// The same for a path without sampling.
+void ignore_ollama_options(Call&, Fields&);
 // "keep_alive": seconds, or a text such as "5m"; below 0: for ever. Nothing: it is not given.
 std::optional<double> read_keep_alive(Fields&);
 // Whether a request without a text is one to unload its model; then it is answered, or a mistake in it is.

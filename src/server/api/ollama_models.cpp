@@ -1,9 +1,7 @@
-// Ollama's paths about models: /api/tags, /api/show, /api/ps, /api/version; and /api/embed.
-#include <algorithm>
-#include <map>
-
+// Ollama's paths about models: /api/tags, /api/show, /api/ps, /api/version; /api/embed and /api/embeddings.
 #include "base/clock.h"
 #include "base/format.h"
+#include "files/quantization.h"
 #include "server/api/ollama.h"
 #include "server/api/prompt.h"
 
@@ -21,17 +19,6 @@ uint64_t parameters_of(const ModelSource& file) {
   uint64_t n = 0;
   for (const StoredTensor& t : file.tensors()) n += uint64_t(t.dim[0] * t.dim[1] * t.dim[2] * t.dim[3]);
   return n;
-}
-
-// The format of most of its weights: "Q4_K".
-std::string quantization_of(const ModelSource& file) {
-  std::map<std::string, uint64_t> bytes;
-  for (const StoredTensor& t : file.tensors()) bytes[stored_name(t)] += t.bytes;
-  std::string most;
-  for (const auto& [name, n] : bytes)
-    if (most.empty() || n > bytes[most]) most = name;
-  for (char& c : most) c = char(std::toupper(static_cast<unsigned char>(c)));
-  return most;
 }
 
 Json value_json(const MetadataValue& v, bool verbose) {
@@ -80,7 +67,8 @@ Refused ollama_ps(Call& call) {
     Json j = model_json(call, m);
     j.erase("modified_at");
     j["size"] = m.device_bytes;
-    j["size_vram"] = m.device_bytes;
+    j["size_vram"] = m.gpu_bytes;
+    j["context_length"] = m.context;
     j["expires_at"] = m.stays ? iso_time(unix_time() + int64_t(*m.stays)) : "9999-12-31T23:59:59Z";
     list.push_back(std::move(j));
   }
@@ -129,7 +117,7 @@ Refused ollama_embed(Call& call) {
   const auto keep_alive = read_keep_alive(f);
   f.refuse("truncate", "a text is never cut", false);
   f.refuse("dimensions", "an embedding is given whole");
-  f.refuse("options", "how a model runs is set when the server starts", Json::object());
+  ignore_ollama_options(call, f);
   if (auto no = f.finish()) return no;
   call.services.models.stay(model->id(), keep_alive);
   size_t tokens = 0;
@@ -146,8 +134,33 @@ Refused ollama_embed(Call& call) {
   call.answer_json({{"model", model->id()},
                     {"embeddings", std::move(list)},
                     {"total_duration", int64_t((now() - begin) * 1e9)},
-                    {"load_duration", 0},
+                    {"load_duration", int64_t(call.load_seconds * 1e9)},
                     {"prompt_eval_count", tokens}});
+  return {};
+}
+
+// The older path: one text, one vector.
+Refused ollama_embeddings(Call& call) {
+  Fields f(call.body);
+  ServedModelPtr model;
+  const std::string prompt = f.text("prompt").value_or("");
+  if (auto no = ollama_model(call, f, false, model)) return no;
+  if (auto no = no_embeddings(*model)) return no;
+  const auto keep_alive = read_keep_alive(f);
+  ignore_ollama_options(call, f);
+  if (auto no = f.finish()) return no;
+  call.services.models.stay(model->id(), keep_alive);
+  Json embedding = Json::array();
+  if (!prompt.empty()) {  // without a text, the model is only loaded
+    const std::vector<Token> text = model->tokenizer().encode(prompt);
+    if (int64_t(text.size()) > model->context()) return context_exceeded(text.size(), model->context());
+    auto ok = model->embed({&text, 1}, [&](size_t, std::span<const float> e) -> Status {
+      embedding = e;
+      return Done{};
+    });
+    if (!ok) return of(ok.error());
+  }
+  call.answer_json({{"embedding", std::move(embedding)}});
   return {};
 }
 

@@ -1,17 +1,54 @@
+#include "base/clock.h"
 #include "base/format.h"
 #include "server/api/ollama.h"
 
 namespace gimbal::api {
+namespace {
+
+// Any size: one that is too large for the model or its devices is no mistake.
+std::optional<int64_t> read_num_ctx(Fields& f) {
+  const Json* j = f.object("options");
+  if (!j) return {};
+  Fields o(*j, "options");
+  const auto tokens = o.whole("num_ctx", INT64_MIN, INT64_MAX);
+  if (!o.ok()) f.wrong_as(*o.error());
+  return tokens;
+}
+
+// How a model runs is a setting of the server.
+void note_ignored(Call& call, Fields& o) {
+  o.harmless({"num_ctx", "num_keep"});  // read_num_ctx(); a context is never cut
+  // Of the right types, as in Ollama.
+  std::vector<std::string> ignored;
+  for (const char* name : {"num_gpu", "main_gpu", "num_batch", "num_thread", "draft_num_predict"})
+    if (o.whole(name, INT64_MIN, INT64_MAX)) ignored.emplace_back(name);
+  if (o.flag("use_mmap")) ignored.emplace_back("use_mmap");
+  for (std::string& name : o.take_unread()) ignored.push_back(std::move(name));
+  if (ignored.empty()) return;
+  constexpr size_t kNamed = 12;
+  const size_t n = ignored.size();
+  if (n > kNamed) ignored.resize(kNamed);
+  for (std::string& name : ignored) name = quoted_briefly(name);
+  call.note(format("options without effect here: {}{}", fmt::join(ignored, ", "), n > kNamed ? ", ..." : ""));
+}
+
+}  // namespace
 
 Refused ollama_model(Call& call, Fields& f, bool generates, ServedModelPtr& to) {
   auto name = f.text("model");
   if (auto older = f.text("name"); older && !name) name = older;
   if (!name) f.need("model");
+  const auto context = read_num_ctx(f);
   if (!f.ok()) return f.error();
-  return find_model(call, *name, generates, to);
+  const double begin = now();
+  if (auto no = find_model(call, *name, generates, to)) return no;
+  call.load_seconds = now() - begin;
+  if (context && *context > to->context())
+    call.note(format("options.num_ctx: the context is {} tokens", to->context()));
+  return {};
 }
 
-void read_ollama_options(Fields& f, const ServedModel& model, Settings& to) {
+void read_ollama_options(Call& call, Fields& f, Settings& to) {
   SamplerSettings& s = to.request.sampler;
   s = default_sampling(&SamplingSetting::ollama);
   const Json* j = f.object("options");
@@ -24,18 +61,20 @@ void read_ollama_options(Fields& f, const ServedModel& model, Settings& to) {
   to.request.stops = o.texts("stop", 16);
   for (const std::string& stop : to.request.stops)
     if (stop.empty()) o.wrong("stop", "'options.stop' has an empty text");
-  if (auto v = o.whole("num_ctx", 1, INT64_MAX); v && *v > model.context())
-    o.wrong("num_ctx", format("'options.num_ctx': the context is {} tokens; it is set when the server starts",
-                              model.context()));
-  o.harmless({"num_keep"});  // nothing is ever forgotten
-  for (const char* name : {"num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap", "use_mlock", "numa",
-                           "low_vram", "f16_kv", "vocab_only"})
-    o.refuse(name, "how a model runs is set when the server starts");
   o.refuse("mirostat", "there is no such sampler", 0);
   o.refuse("mirostat_tau", "there is no such sampler");
   o.refuse("mirostat_eta", "there is no such sampler");
   o.refuse("tfs_z", "there is no such sampler", 1);
   o.refuse("penalize_newline", "a newline is a token like others", true);
+  note_ignored(call, o);
+  if (auto no = o.finish()) f.wrong_as(*no);
+}
+
+void ignore_ollama_options(Call& call, Fields& f) {
+  const Json* j = f.object("options");
+  if (!j) return;
+  Fields o(*j, "options");
+  note_ignored(call, o);
   if (auto no = o.finish()) f.wrong_as(*no);
 }
 

@@ -1,4 +1,6 @@
 // POST /api/generate and /api/chat: texts, as lines of JSON.
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/format.h"
 #include "server/api/ollama.h"
@@ -9,14 +11,17 @@ namespace {
 
 class LineWriter final : public Writer {
  public:
-  LineWriter(std::string model, bool chat, bool thinks)
-      : model_(std::move(model)), chat_(chat), thinks_(thinks) {}
+  LineWriter(std::string model, bool chat, bool thinks, const Call& call)
+      : model_(std::move(model)),
+        chat_(chat),
+        thinks_(thinks),
+        arrived_(call.record->begin),
+        load_seconds_(call.load_seconds) {}
 
   std::string whole(const std::vector<Choice>& all, const Usage&) override {
     return dump(last(all[0], all[0].text, all[0].reasoning, all[0].calls)) + "\n";
   }
   const char* stream_type() const override { return "application/x-ndjson"; }
-  void begin(std::string&) override { first_ = now(); }
   void piece(std::string& out, const Piece& p) override {
     Json line = part(p.text, p.reasoning, p.calls);
     line["done"] = false;
@@ -46,13 +51,14 @@ class LineWriter final : public Writer {
   }
   Json last(const Choice& c, const std::string& text, const std::string& reasoning,
             const std::vector<ToolUse>& calls) const {
-    const auto nanoseconds = [](double seconds) { return int64_t(seconds * 1e9); };
-    const double end = now(), first = first_ > 0 ? first_ : end;
+    // Clients divide by them.
+    const auto nanoseconds = [](double seconds) { return std::max<int64_t>(1, int64_t(seconds * 1e9)); };
+    const double end = c.end_time, first = c.first_token > 0 ? c.first_token : end;
     Json j = part(text, reasoning, calls);
     j["done"] = true;
     j["done_reason"] = finish_word(c) == std::string_view("length") ? "length" : "stop";
-    j["total_duration"] = nanoseconds(end - begin_);
-    j["load_duration"] = 0;
+    j["total_duration"] = nanoseconds(end - arrived_);
+    j["load_duration"] = nanoseconds(load_seconds_);
     j["prompt_eval_count"] = c.end.prompt_tokens;
     j["prompt_eval_duration"] = nanoseconds(first - begin_);
     j["eval_count"] = c.end.tokens;
@@ -62,7 +68,7 @@ class LineWriter final : public Writer {
 
   std::string model_;
   bool chat_, thinks_;
-  double begin_ = now(), first_ = 0;
+  double arrived_, load_seconds_, begin_ = now();
 };
 
 Refused answer(Call& call, ServedModelPtr model, const Settings& settings, Prompt prompt,
@@ -75,7 +81,7 @@ Refused answer(Call& call, ServedModelPtr model, const Settings& settings, Promp
   plan.stream = stream;
   prompt.fill(plan, input);
   plan.splits_reasoning = chat || input.thinks;
-  plan.writer = std::make_unique<LineWriter>(model->id(), chat, input.thinks);
+  plan.writer = std::make_unique<LineWriter>(model->id(), chat, input.thinks, call);
   plan.model = std::move(model);
   call.fill(plan);
   Answer::start(call.services, std::move(plan), call.exchange);
@@ -122,7 +128,7 @@ Refused ollama_generate(Call& call) {
   const std::string system = f.text("system").value_or("");
   const bool raw = f.flag("raw").value_or(false), stream = f.flag("stream").value_or(true);
   Settings settings;
-  read_ollama_options(f, *model, settings);
+  read_ollama_options(call, f, settings);
   read_ollama_common(f, settings);
   ChatInput input;
   read_think(f, input);
@@ -156,7 +162,7 @@ Refused ollama_chat(Call& call) {
   const bool stream = f.flag("stream").value_or(true);
   read_tools(f, input.tools);
   Settings settings;
-  read_ollama_options(f, *model, settings);
+  read_ollama_options(call, f, settings);
   read_ollama_common(f, settings);
   read_think(f, input);
   if (auto no = f.finish()) return no;

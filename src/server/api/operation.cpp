@@ -88,7 +88,15 @@ Refused show_explanation(Call& call) {
   return {};
 }
 
+// Ollama's clients look for its words here; a browser requests a page.
 Refused show_page(Call& call) {
+  const std::string* accepts = call.request.header("accept");
+  if (!accepts || accepts->find("text/html") == accepts->npos) {
+    http::Response r{200, "Ollama is running", "text/plain; charset=utf-8"};
+    r.headers.push_back({"Vary", "Accept, Accept-Encoding"});
+    call.answer(std::move(r));
+    return {};
+  }
   call.answer(page::response(call.request, call.services.version));
   return {};
 }

@@ -207,8 +207,7 @@ Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Setti
     return wrong_field(e.field, e.message + (e.remedy.empty() ? "" : "; ") + std::string(e.remedy));
   }
   if (form->calls && !model.chat().knows_tools)
-    call.more_headers.push_back(
-        {"x-gimbal-note", "the chat template knows no tools; they were given as text"});
+    call.note("the chat template knows no tools; they were given as text");
   settings.request.grammar = form->grammar;
   settings.request.completes = form->completes;
   const auto render = [&](const RenderLimits& limits) -> Status {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMostOfABody = 2000;  // bytes
 constexpr size_t kMostOfALine = 4000;
+constexpr size_t kMostOfANote = 300;
 
 // A record in progress; logged by the first thread that sees the end.
 class Ending {
@@ -91,6 +92,7 @@ std::string json_line(const RequestRecord& r) {
   j["seconds"] = r.seconds;
   j["end"] = r.end;
   if (r.status >= 500 && !r.why.empty()) j["why"] = cut(r.why, 400);
+  for (const std::string& note : r.notes) j["notes"].push_back(cut(note, kMostOfANote));
   std::string line = dump(j);
   // Escapes may make a text six times as long.
   for (size_t most = kMostOfABody; !r.body.empty() && most > 0; most /= 2) {
@@ -117,6 +119,7 @@ std::string log_line(const RequestRecord& r, bool json) {
   if (r.first_token >= 0) line += format(", first after {:.3f} s", r.first_token);
   line += format(" {:.3f} s {}", r.seconds, r.end);
   if (r.status >= 500 && !r.why.empty()) line += format(": {}", escaped(cut(r.why, 400)));
+  for (const std::string& note : r.notes) line += format("; note: {}", escaped(cut(note, kMostOfANote)));
   if (!r.body.empty()) line += " " + cut(escaped(cut(r.body, kMostOfABody)), kMostOfABody);
   return line + "\n";
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "server/api/error.h"
 #include "server/http/message.h"
@@ -25,7 +26,8 @@ struct RequestRecord {
   // The reason for its end: "stop", "length", "tool_calls"; "done" if not a text generation; an error's
   // code, else "refused" or "failed"; "client-left".
   std::string end = {};
-  std::string why = {};  // an error's message; logged if the status is 500 or above
+  std::string why = {};                 // an error's message; logged if the status is 500 or above
+  std::vector<std::string> notes = {};  // as in the header x-gimbal-note
 };
 
 struct RequestLog {

@@ -49,7 +49,7 @@ bool takes_gzip(std::string_view list) {
 
 http::Response response(const http::Request& request, const std::string& version) {
   http::Response r;
-  r.headers = {{"Vary", "Accept-Encoding"},
+  r.headers = {{"Vary", "Accept, Accept-Encoding"},
                {"X-Content-Type-Options", "nosniff"},
                {"Referrer-Policy", "no-referrer"},
                {"Cross-Origin-Opener-Policy", "same-origin"},
