@@ -145,22 +145,29 @@ Result<ChatTemplate> ChatTemplate::of(const Metadata& metadata, const Tokenizer&
         break;
       }
   }
-  auto parsed = Template::parse(source);
-  if (!parsed) {
-    Error e = parsed.error();
+  auto made = of_text(source, tokenizer);
+  if (!made) {
+    Error e = made.error();
     e.message = format("'tokenizer.chat_template': {}", e.message);
     return e;
   }
+  made->origin = origin, made->family = std::move(family), made->evidence = std::move(evidence);
+  if (origin != Origin::File) made->calls = ToolCallFormat{ToolCallFormat::Kind::Bare};
+  return made;
+}
+
+Result<ChatTemplate> ChatTemplate::of_text(const std::string& source, const Tokenizer& tokenizer) {
+  auto parsed = Template::parse(source);
+  if (!parsed) return parsed.error();
   const bool knows_tools = source.find("tools") != source.npos;
   const auto text_of = [&](Token t) { return t >= 0 ? tokenizer.piece(t, true) : std::string(); };
   return ChatTemplate{std::move(*parsed),
-                      origin,
-                      family,
-                      evidence,
+                      Origin::File,
+                      "",
+                      "",
                       text_of(tokenizer.bos()),
                       text_of(tokenizer.eos()),
-                      origin == Origin::File && knows_tools ? ToolCallFormat::of(source)
-                                                            : ToolCallFormat{ToolCallFormat::Kind::Bare},
+                      knows_tools ? ToolCallFormat::of(source) : ToolCallFormat{ToolCallFormat::Kind::Bare},
                       knows_tools};
 }
 

@@ -27,6 +27,8 @@ struct ChatTemplate {
 
   // Errors: those of Template::parse(), naming the file's key.
   static Result<ChatTemplate> of(const Metadata& metadata, const Tokenizer& tokenizer);
+  // The same for a template that the file does not have. Errors: those of Template::parse().
+  static Result<ChatTemplate> of_text(const std::string& source, const Tokenizer& tokenizer);
   // Renders, with bos_token and eos_token where `variables` lack them.
   Result<Rendered> render(Json variables, const RenderOptions& options) const;
 };

@@ -1,6 +1,5 @@
 #include "engine/find_model.h"
 
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,23 +18,9 @@
 namespace gimbal {
 namespace {
 
-std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
-
 Result<FoundModel> find_named(const std::string& name) {
   Catalog catalog = find_models();
-  std::vector<const CatalogEntry*> found;
-  // The whole name, or the part after its last slash.
-  for (bool whole : {true, false}) {
-    for (const CatalogEntry& e : catalog.entries)
-      if (strcasecmp((whole ? e.name : last_part(e.name)).c_str(), name.c_str()) == 0) found.push_back(&e);
-    if (!found.empty()) break;
-  }
-  // NAME for NAME:latest, and ORG/NAME for the one file of a repository.
-  if (found.empty())
-    for (const CatalogEntry& e : catalog.entries)
-      if (strcasecmp(e.name.c_str(), (name + ":latest").c_str()) == 0 ||
-          strcasecmp(e.name.substr(0, e.name.rfind('/')).c_str(), name.c_str()) == 0)
-        found.push_back(&e);
+  const std::vector<const CatalogEntry*> found = named(catalog, name);
   if (found.size() == 1) return FoundModel{found[0]->name, found[0]->path, found[0]->source};
   if (!found.empty()) {
     std::string list;

@@ -158,7 +158,23 @@ std::string hugging_face_name(const fs::path& p) {
   return format("{}/{}", name, stem(p));
 }
 
+std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
 }  // namespace
+
+std::vector<const CatalogEntry*> named(const Catalog& catalog, const std::string& name) {
+  std::vector<const CatalogEntry*> found;
+  for (bool whole : {true, false}) {
+    for (const CatalogEntry& e : catalog.entries)
+      if (strcasecmp((whole ? e.name : last_part(e.name)).c_str(), name.c_str()) == 0) found.push_back(&e);
+    if (!found.empty()) return found;
+  }
+  for (const CatalogEntry& e : catalog.entries)
+    if (strcasecmp(e.name.c_str(), (name + ":latest").c_str()) == 0 ||
+        strcasecmp(e.name.substr(0, e.name.rfind('/')).c_str(), name.c_str()) == 0)
+      found.push_back(&e);
+  return found;
+}
 
 Catalog find_models() {
   Search s;

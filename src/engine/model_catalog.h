@@ -22,6 +22,10 @@ struct Catalog {
   bool complete = true;  // false: a folder had more entries than the search reads
 };
 
+// The entries that a name means: with this whole name, else with this last part, else NAME for NAME:latest
+// and ORG/NAME for the one file of a repository. Ignores case. They belong to the catalog.
+std::vector<const CatalogEntry*> named(const Catalog&, const std::string& name);
+
 // Reads names and sizes only. Does not follow links to folders. Sorted by name.
 Catalog find_models();
 

@@ -76,7 +76,8 @@ std::string Pull::Impl::url_of(const PullFile& f) const {
 }
 
 Result<Located> Pull::Impl::locate(const PullFile& f) const {
-  return gimbal::locate(*http, credential, url_of(f), hub ? address.name() : last_part(f.name));
+  const auto from = options.public_only && !hub ? std::optional(Reach::Public) : std::nullopt;
+  return gimbal::locate(*http, credential, url_of(f), hub ? address.name() : last_part(f.name), from);
 }
 
 Result<std::unique_ptr<Pull>> Pull::resolve(const std::string& text, PullOptions options, PullWatch& watch) {

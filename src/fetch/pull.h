@@ -12,8 +12,9 @@
 namespace gimbal {
 
 struct PullOptions {
-  int connections = 4;      // parallel; from 1 to 16
-  std::string sha256 = {};  // of the only file, in hexadecimal; empty: the site's
+  int connections = 4;       // parallel; from 1 to 16
+  std::string sha256 = {};   // of the only file, in hexadecimal; empty: the site's
+  bool public_only = false;  // a plain URL must lead to the public network, as if a site had redirected to it
 };
 
 struct PullFile {

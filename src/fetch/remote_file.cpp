@@ -58,8 +58,9 @@ std::string without_quotes(std::string text) {
 }  // namespace
 
 Result<Located> locate(Http& http, const Credential& credential, const std::string& url,
-                       const std::string& what) {
-  auto a = http.get({.url = url, .credential = credential, .begin = 0, .end = 1, .headers_only = true});
+                       const std::string& what, std::optional<Reach> from) {
+  auto a = http.get(
+      {.url = url, .credential = credential, .begin = 0, .end = 1, .headers_only = true, .from = from});
   if (!a) return a.error();
   if (a->status != 200 && a->status != 206) return refused(*a, what, credential.for_url(a->url));
   Located at{a->url, 0, validator(*a), "", a->status == 206, a->from};

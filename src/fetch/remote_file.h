@@ -18,7 +18,9 @@ struct Located {
 };
 
 // Requests the first byte. `what`: for messages. Errors: refused(); Failed if the size is unknown.
-Result<Located> locate(Http&, const Credential&, const std::string& url, const std::string& what);
+// `from`: as Http::Question::from.
+Result<Located> locate(Http&, const Credential&, const std::string& url, const std::string& what,
+                       std::optional<Reach> from = {});
 
 // `http` and `credential` must outlive it. Errors: Unsupported if the server lacks range requests.
 Result<std::unique_ptr<RemoteFile>> open_remote(Http&, const Credential&, Located);

@@ -1,17 +1,16 @@
-#include "server/loaded_models.h"
+#include "server/loaded_models_impl.h"
 
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdio>
 #include <ctime>
-#include <mutex>
-#include <thread>
+#include <filesystem>
+#include <utility>
 
-#include "base/clock.h"
 #include "base/format.h"
 #include "base/sha256.h"
+#include "base/text.h"
 
 namespace gimbal {
 namespace {
@@ -24,61 +23,21 @@ std::string id_of(const ModelFile& f) {
   return id;
 }
 
+Error no_such_model(const std::string& id) {
+  return {Code::NotFound, format("there is no model '{}'", id), "", reason::kNoSuchModel, "model", id};
+}
+
+// Of a blob in the cache of Hugging Face or Ollama, whose name is its hash; else empty.
+std::string digest_in_name(const std::string& path) {
+  std::error_code e;
+  std::string name = std::filesystem::canonical(path, e).filename().string();
+  if (name.starts_with("sha256-")) name.erase(0, 7);
+  return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == name.npos ? name : "";
+}
+
 }  // namespace
 
-struct LoadedModels::Entry {
-  std::string id, name;  // `name`: as it was named at the start
-  ModelFile source;
-  int64_t created = 0;
-  std::mutex digesting;  // of the next one
-  std::string digest;
-  std::mutex loading;  // one at a time; then `mutex`
-  std::mutex mutex;    // guards the members below
-  ServedModelPtr served;
-  double used = 0;
-  std::optional<double> stays;  // set by stay()
-
-  // Seconds until it is unloaded if no request comes; nothing: never. The caller holds the mutex.
-  std::optional<double> left(double keep_alive) const {
-    const double limit = stays.value_or(keep_alive > 0 ? keep_alive : -1);
-    if (limit < 0) return {};
-    return std::max(0.0, used + limit - now());
-  }
-
-  ServedModelPtr loaded() {
-    const std::lock_guard lock(mutex);
-    if (served) used = now();
-    return served;
-  }
-};
-
-// The last owner of a model may be a request that the model's own engine ends. Its thread cannot join
-// itself, so another thread destroys the model. The server's end waits for all of these.
-struct LoadedModels::Alive {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int models = 0;
-  uint64_t ended = 0;
-
-  static ServedModelPtr hold(const std::shared_ptr<Alive>& all, ServedModelPtr model) {
-    {
-      const std::lock_guard lock(all->mutex);
-      all->models++;
-    }
-    ServedModel* const it = model.get();
-    return {it, [all, model = std::move(model)](ServedModel*) mutable {
-              std::thread([all, model = std::move(model)]() mutable {
-                model.reset();
-                const std::lock_guard lock(all->mutex);
-                all->models--, all->ended++;
-                all->changed.notify_all();
-              }).detach();
-            }};
-  }
-};
-
-LoadedModels::LoadedModels(double keep_alive, Load load, Bytes inside)
-    : keep_alive_(keep_alive), load_(std::move(load)), inside_(inside), alive_(std::make_shared<Alive>()) {}
+LoadedModels::LoadedModels(Options o) : options_(std::move(o)), alive_(std::make_shared<Alive>()) {}
 
 LoadedModels::~LoadedModels() {
   entries_.clear();
@@ -86,14 +45,15 @@ LoadedModels::~LoadedModels() {
   alive_->changed.wait_for(lock, std::chrono::seconds(5), [&] { return alive_->models == 0; });
 }
 
-Result<std::unique_ptr<LoadedModels>> LoadedModels::create(std::vector<ModelFile> files, double keep_alive,
-                                                           Load load, Bytes inside) {
-  std::unique_ptr<LoadedModels> self(new LoadedModels(keep_alive, std::move(load), inside));
+Result<std::unique_ptr<LoadedModels>> LoadedModels::create(std::vector<ModelFile> files, Options options) {
+  std::vector<std::string> names = std::move(options.names);
+  std::unique_ptr<LoadedModels> self(new LoadedModels(std::move(options)));
   for (ModelFile& f : files) {
-    auto e = std::make_unique<Entry>();
-    e->id = id_of(f);
-    e->name = f.name;
-    if (self->find(e->id))
+    auto e = std::make_shared<Entry>();
+    e->id = names.empty() ? id_of(f) : names.front();
+    e->aliases = std::exchange(names, {});
+    e->at_start = true;
+    if (self->named_at_start(e->id))
       return Error{Code::Usage,
                    format("two models would have the name '{}'", e->id),
                    "rename one of the files",
@@ -101,136 +61,176 @@ Result<std::unique_ptr<LoadedModels>> LoadedModels::create(std::vector<ModelFile
                    "model",
                    e->id};
     struct stat s {};
-    e->created =
-        !f.path.empty() && stat(f.path.c_str(), &s) == 0 ? int64_t(s.st_mtime) : int64_t(std::time(nullptr));
+    e->created = int64_t(std::time(nullptr));
+    if (!f.path.empty() && stat(f.path.c_str(), &s) == 0) {
+      e->created = int64_t(s.st_mtime);
+      e->device = uint64_t(s.st_dev), e->inode = uint64_t(s.st_ino);
+    }
     e->source = std::move(f);
     self->entries_.push_back(std::move(e));
   }
   return self;
 }
 
-LoadedModels::Entry* LoadedModels::find(const std::string& id) {
-  for (const auto& e : entries_)
-    if (e->id == id || e->id + ":latest" == id) return e.get();
+std::vector<LoadedModels::EntryPtr> LoadedModels::entries() const {
+  const std::lock_guard lock(entries_mutex_);
+  return entries_;
+}
+
+LoadedModels::EntryPtr LoadedModels::named_at_start(const std::string& id) const {
+  for (const EntryPtr& e : entries())
+    if (e->at_start && (e->id == id || e->id + ":latest" == id ||
+                        std::find(e->aliases.begin(), e->aliases.end(), id) != e->aliases.end()))
+      return e;
   return nullptr;
+}
+
+// Names of one file share its weights. A file in place of another one is loaded anew.
+LoadedModels::EntryPtr LoadedModels::entry_of(const LibraryModel& m) {
+  EntryPtr outdated;
+  EntryPtr found = [&] {
+    const std::lock_guard lock(entries_mutex_);
+    for (const EntryPtr& e : entries_)
+      if (e->is(m)) return e;
+    for (const EntryPtr& e : entries_)
+      if (!e->at_start && e->source.path == m.path) outdated = e;
+    std::erase(entries_, outdated);
+    auto e = std::make_shared<Entry>();
+    e->id = m.id, e->created = m.modified, e->device = m.device, e->inode = m.inode;
+    e->source.name = m.id, e->source.path = m.path;
+    entries_.push_back(e);
+    return e;
+  }();
+  if (outdated) give_back(*outdated);
+  return found;
+}
+
+Result<LoadedModels::Named> LoadedModels::find(const std::string& id) {
+  if (EntryPtr e = named_at_start(id)) {
+    std::string name = e->id;
+    auto preset = options_.preset ? options_.preset(name) : nullptr;
+    return Named{std::move(e), std::move(name), std::move(preset)};
+  }
+  if (!options_.library) return no_such_model(id);
+  auto found = options_.library->find(id);
+  if (!found) return found.error();
+  auto preset = found->preset;
+  if (!preset && options_.preset) preset = options_.preset(found->id);
+  return Named{entry_of(*found), found->id, std::move(preset)};
+}
+
+Status LoadedModels::open(Entry& e) {
+  const std::lock_guard lock(e.opening);
+  if (e.source.file) return Done{};
+  auto file = options_.open(e.source.path);
+  if (!file) return file.error();
+  e.source.file = std::move(file->file);
+  return Done{};
 }
 
 std::vector<KnownModel> LoadedModels::list() {
   std::vector<KnownModel> all;
-  for (const auto& e : entries_) {
-    const std::lock_guard lock(e->mutex);
-    KnownModel m{e->id, e->source.path, e->source.file->file_bytes(), e->created, e->served != nullptr};
-    if (e->served) {
-      m.device_bytes = e->served->device_bytes(), m.context = e->served->context();
-      for (const DeviceUse& d : e->served->devices()) m.gpu_bytes += d.host ? 0 : d.bytes;
-      m.stays = e->left(keep_alive_);
+  const auto add = [&](KnownModel m, Entry& e) {
+    const std::lock_guard lock(e.mutex);
+    m.loaded = e.served && (e.as.id.empty() ? e.id : e.as.id) == m.id;
+    if (m.loaded) {
+      m.device_bytes = e.served->device_bytes(), m.context = e.served->context();
+      for (const DeviceUse& d : e.served->devices()) m.gpu_bytes += d.host ? 0 : d.bytes;
+      m.stays = e.left(options_.keep_alive);
     }
     all.push_back(std::move(m));
+  };
+  const std::vector<EntryPtr> known = entries();
+  for (const EntryPtr& e : known)
+    if (e->at_start) {
+      KnownModel m{e->id, e->source.path, e->source.file->file_bytes(), e->created};
+      m.aliases = e->aliases;
+      add(std::move(m), *e);
+    }
+  if (!options_.library) return all;
+  const auto first = [&](const std::string& id) {
+    return std::any_of(known.begin(), known.end(), [&](auto& e) { return e->at_start && e->id == id; });
+  };
+  for (const LibraryModel& m : options_.library->list()) {
+    if (first(m.id)) continue;
+    KnownModel k{m.id, m.path, m.bytes, m.modified};
+    const auto e = std::find_if(known.begin(), known.end(), [&](auto& o) { return o->is(m); });
+    if (e != known.end()) add(std::move(k), **e);
+    else all.push_back(std::move(k));
   }
   return all;
 }
 
-Result<ServedModelPtr> LoadedModels::get(const std::string& id) {
-  Entry* e = find(id);
-  if (!e)
-    return Error{Code::NotFound, format("there is no model '{}'", id), "", reason::kNoSuchModel, "model", id};
-  if (auto there = e->loaded()) return there;
-  const std::lock_guard loading(e->loading);
-  if (auto there = e->loaded()) return there;
-  for (;;) {
-    auto made = load_(e->id, e->source);
-    if (!made) {
-      // Unloads the least recently used model to make room.
-      if (made.error().code == Code::OutOfMemory && make_room()) continue;
-      return made.error();
-    }
-    const std::lock_guard lock(e->mutex);
-    e->served = Alive::hold(alive_, std::move(*made));
-    e->used = now();
-    return e->served;
-  }
-}
-
-// One model less, and its memory is free. False: none can be given back.
-bool LoadedModels::make_room() {
-  std::unique_lock lock(alive_->mutex);
-  const uint64_t before = alive_->ended;
-  lock.unlock();
-  Entry* oldest = nullptr;
-  double since = 0;
-  for (const auto& e : entries_) {
-    const std::lock_guard unused(e->mutex);
-    if (e->served && e->served.use_count() == 1 && (!oldest || e->used < since))
-      oldest = e.get(), since = e->used;
-  }
-  if (!oldest) return false;
-  give_back(*oldest);
-  lock.lock();
-  alive_->changed.wait_for(lock, std::chrono::seconds(5), [&] { return alive_->ended > before; });
-  return true;
-}
-
 Result<std::shared_ptr<const ModelSource>> LoadedModels::file(const std::string& id) {
-  Entry* e = find(id);
-  if (!e)
-    return Error{Code::NotFound, format("there is no model '{}'", id), "", reason::kNoSuchModel, "model", id};
-  return e->source.file;
+  auto found = find(id);
+  if (!found) return found.error();
+  if (auto ok = open(*found->entry); !ok) return ok.error();
+  return found->entry->source.file;
 }
 
 std::string LoadedModels::digest(const std::string& id) {
-  Entry* e = find(id);
-  if (!e) return {};
-  const std::lock_guard lock(e->digesting);
-  if (e->digest.empty()) {
-    Sha256 sum;
-    if (e->source.path.empty()) {
-      sum.add({reinterpret_cast<const char*>(inside_.data()), inside_.size()});
-    } else {
-      FILE* file = std::fopen(e->source.path.c_str(), "rb");
-      if (!file) return {};
-      std::string piece(1 << 20, '\0');
-      while (const size_t n = std::fread(piece.data(), 1, piece.size(), file)) sum.add({piece.data(), n});
-      const bool whole = !std::ferror(file);
-      std::fclose(file);
-      if (!whole) return {};
-    }
-    e->digest = sum.hex();
+  auto found = find(id);
+  if (!found) return {};
+  Entry& e = *found->entry;
+  const std::lock_guard lock(e.digesting);
+  if (!e.digest.empty()) return e.digest;
+  if (!e.at_start) return e.digest = digest_in_name(e.source.path);
+  Sha256 sum;
+  if (e.source.path.empty()) {
+    sum.add({reinterpret_cast<const char*>(options_.inside.data()), options_.inside.size()});
+  } else {
+    FILE* file = std::fopen(e.source.path.c_str(), "rb");
+    if (!file) return {};
+    std::string piece(1 << 20, '\0');
+    while (const size_t n = std::fread(piece.data(), 1, piece.size(), file)) sum.add({piece.data(), n});
+    const bool whole = !std::ferror(file);
+    std::fclose(file);
+    if (!whole) return {};
   }
-  return e->digest;
+  return e.digest = sum.hex();
 }
 
 std::vector<ServedModelPtr> LoadedModels::loaded() {
   std::vector<ServedModelPtr> all;
-  for (const auto& e : entries_) {
-    const std::lock_guard lock(e->mutex);
-    if (e->served) all.push_back(e->served);
-  }
+  for (const EntryPtr& e : entries())
+    if (auto it = e->named()) all.push_back(std::move(it));
   return all;
 }
 
-// False: it is used, or not loaded.
-bool LoadedModels::give_back(Entry& e) {
-  ServedModelPtr last;
-  {
-    const std::lock_guard lock(e.mutex);
-    if (!e.served || e.served.use_count() > 1) return false;
-    last = std::move(e.served);
-    e.stays.reset();
-    // Counted before a report can miss it.
-    const std::lock_guard counting(past_mutex_);
-    for (const SchedulerNumbers& n : last->numbers()) past_ += n.past();
-  }
-  return true;  // and it is gone with `last`
+Result<LibraryModel> LoadedModels::describe(const std::string& id) {
+  auto found = find(id);
+  if (!found) return found.error();
+  LibraryModel m;
+  m.id = found->id, m.path = found->entry->source.path, m.preset = found->preset;
+  return m;
 }
 
-void LoadedModels::stay(const std::string& id, std::optional<double> seconds) {
-  Entry* e = find(id);
-  if (!e) return;
+std::optional<std::string> LoadedModels::name_of(const std::string& id) {
+  auto found = find(id);
+  return found ? std::optional(found->id) : std::nullopt;
+}
+
+Status LoadedModels::remove(const std::string& id) {
+  if (!options_.library) return no_such_model(id);
+  if (named_at_start(id))
+    return Error{Code::Usage, format("the server was started with {}", gimbal::quoted(id)),
+                 "start it without this model", reason::kNotOurs};
+  auto found = find(id);
+  if (!found) return found.error();
+  if (auto ok = options_.library->remove(id); !ok) return ok;
+  EntryPtr e = found->entry;
   {
     const std::lock_guard lock(e->mutex);
-    e->stays = seconds;
+    if (e->as.id == found->id) e->as = {};
   }
-  if (seconds == 0.0) give_back(*e);
+  std::error_code ignored;
+  if (e->at_start || std::filesystem::exists(e->source.path, ignored)) return Done{};
+  {
+    const std::lock_guard lock(entries_mutex_);
+    std::erase(entries_, e);
+  }
+  give_back(*e);
+  return Done{};
 }
 
 SchedulerNumbers LoadedModels::past() {
@@ -244,19 +244,6 @@ Status LoadedModels::renew() {
   for (const ServedModelPtr& model : loaded())
     if (Status renewed = model->renew(); !renewed && ok) ok = renewed;
   return ok;
-}
-
-void LoadedModels::tidy() {
-  for (const auto& e : entries_) {
-    {
-      const std::lock_guard lock(e->mutex);
-      // Only here, once a second: reports hold models for a moment, too, and must not keep them loaded.
-      if (e->served.use_count() > 1) e->used = now();
-      const auto left = e->left(keep_alive_);
-      if (!e->served || !left || *left > 0) continue;
-    }
-    give_back(*e);
-  }
 }
 
 }  // namespace gimbal

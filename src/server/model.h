@@ -16,11 +16,16 @@
 
 namespace gimbal {
 
+struct ModelPreset;
+struct LibraryModel;
+class ModelLibrary;
+
 // A loaded model. Thread-safe.
 class ServedModel {
  public:
   virtual ~ServedModel() = default;
-  virtual const std::string& id() const = 0;  // its name in all APIs
+  virtual const std::string& id() const = 0;                     // its name in all APIs
+  virtual const ModelPreset* preset() const { return nullptr; }  // of this name
   virtual const ModelSource& file() const = 0;
   virtual const Tokenizer& tokenizer() const = 0;
   virtual const ChatTemplate& chat() const = 0;
@@ -50,24 +55,43 @@ struct KnownModel {
   uint64_t bytes = 0;
   int64_t created = 0;  // the file's modification time, in seconds since 1970
   bool loaded = false;
-  uint64_t device_bytes = 0;         // that it takes while it is loaded
-  uint64_t gpu_bytes = 0;            // of these, not in the host's memory
-  int context = 0;                   // tokens, while it is loaded
-  std::optional<double> stays = {};  // loaded, in seconds from now without a request; nothing: for ever
+  uint64_t device_bytes = 0;              // that it takes while it is loaded
+  uint64_t gpu_bytes = 0;                 // of these, not in the host's memory
+  int context = 0;                        // tokens, while it is loaded
+  std::optional<double> stays = {};       // loaded, in seconds from now without a request; nothing: for ever
+  std::vector<std::string> aliases = {};  // all names that it was given, `id` among them; or none
 };
 
 // Thread-safe.
 class Models {
  public:
   virtual ~Models() = default;
-  virtual std::vector<KnownModel>
-  list() = 0;  // in the order given at startup; the first is the default if a request names no model
+  // In the order given at startup, then the library's; the first is the default if a request names no model.
+  virtual std::vector<KnownModel> list() = 0;
   virtual std::vector<ServedModelPtr> loaded() = 0;
   // The counters of unloaded models.
   virtual SchedulerNumbers past() { return {}; }
   // Loads it if necessary. It stays loaded while the result is held. Errors: NotFound (no-such-model);
   // those of loading.
   virtual Result<ServedModelPtr> get(const std::string& id) = 0;
+  // The same with a context of at least `tokens`, or with the largest below that the model and its devices
+  // allow. It may be loaded again for that.
+  virtual Result<ServedModelPtr> get_for(const std::string& id, int64_t tokens) {
+    static_cast<void>(tokens);
+    return get(id);
+  }
+  // The models that are loaded when a request names them, and that requests may add. nullptr: this server has
+  // only the models that it was started with.
+  virtual ModelLibrary* library() { return nullptr; }
+  // Where a name leads, for a description of another one. Errors: as of get(), without those of loading.
+  virtual Result<LibraryModel> describe(const std::string& id);
+  // The full name of a model; nothing: there is no such model.
+  virtual std::optional<std::string> name_of(const std::string& id) {
+    return file(id) ? std::optional(id) : std::nullopt;
+  }
+  // Takes a model off this machine, where ModelLibrary::remove() may. Errors: those of that function; Usage
+  // (not-ours) for a model that the server was started with.
+  virtual Status remove(const std::string& id);
   // For how many seconds without a request it stays loaded from now on, until it is unloaded: 0: it is
   // unloaded when it is not used any more; below 0: for ever; nothing: as the server was started. No model of
   // this name: nothing happens.

@@ -12,6 +12,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "scripts")]
 from pull_access import Addresses, Permission  # noqa: E402, F401
 from pull_faults import Faults  # noqa: E402, F401
 from pull_models import Choosing, Layout, Removing  # noqa: E402, F401
+from pull_server import OverHttp  # noqa: E402, F401
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=1)

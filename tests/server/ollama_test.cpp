@@ -53,14 +53,14 @@ TEST_F(OllamaClients, OptionsOfTheServerAreTaken) {
   EXPECT_EQ(service().asked()[0].max_tokens, 2);
   const std::vector<std::string> notes = last_record().notes;
   ASSERT_EQ(notes.size(), 2u);
-  EXPECT_EQ(notes[0], "options.num_ctx: the context is 256 tokens");
+  EXPECT_EQ(notes[0], "the context is 256 tokens, not 1024");
   for (const char* name : {"num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread", "use_mlock",
                            "low_vram", "vocab_only", "unheard_of", "draft_num_predict", "numa"})
     EXPECT_NE(notes[1].find(name), std::string::npos) << name;
   for (const char* name : {"seed", "num_keep", "top_k", "num_ctx"})
     EXPECT_EQ(notes[1].find(name), std::string::npos) << name;
   EXPECT_TRUE(a.headers.contains("x-gimbal-note"));
-  EXPECT_NE(api::log_line(last_record(), false).find("note: options.num_ctx"), std::string::npos);
+  EXPECT_NE(api::log_line(last_record(), false).find("note: the context is"), std::string::npos);
   EXPECT_EQ(Json::parse(api::log_line(last_record(), true))["notes"].size(), 2u);
   EXPECT_EQ(ask("/api/embed", {{"model", "stories"}, {"input", "a"}, {"options", {{"num_gpu", 1}}}}).status,
             200);
@@ -110,6 +110,29 @@ TEST_F(OllamaClients, TheOldPathOfEmbeddings) {
   EXPECT_EQ(ask("/api/embeddings", {{"model", "stories"}, {"prompt", std::string(9000, 'x')}}).status, 400);
   EXPECT_EQ(ask("/api/embeddings", {{"model", "other"}, {"prompt", "a"}}).status, 404);
   EXPECT_EQ(ask("/api/embeddings", {{"model", "stories"}, {"input", "a"}}).status, 400);
+}
+
+// A server that was started with models has no others, and pages cannot send what changes one.
+TEST_F(OllamaClients, WhatChangesAServer) {
+  for (const char* path : {"/api/pull", "/api/copy", "/api/create"}) {
+    const HttpAnswer a = ask(path, {{"model", "x"}});
+    EXPECT_EQ(a.status, 403) << path;
+    EXPECT_NE(a.body.find("all-models"), std::string::npos) << a.body;
+  }
+  const std::string body = R"({"model":"stories"})";
+  const auto sent = [&](const std::string& line, const char* type) {
+    return ask(line + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: " + type +
+               "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
+        .status;
+  };
+  for (const char* line : {"POST /api/pull", "DELETE /api/delete", "POST /api/copy", "POST /api/create",
+                           "POST /v1/models/load", "POST /v1/models/unload"})
+    EXPECT_EQ(sent(line, "text/plain"), 415) << line;
+  EXPECT_EQ(sent("DELETE /api/delete", "application/json"), 403);
+  EXPECT_EQ(json(ask("/v1/models/load", {{"model", "stories"}}))["state"], "loaded");
+  EXPECT_EQ(ask("/v1/models/unload", {{"model", "stories"}}).status, 200);
+  EXPECT_EQ(ask("/v1/models/unload", {{"model", "other"}}).status, 404);
+  EXPECT_EQ(ask("/v1/models/load", {{"model", "stories"}, {"x", 1}}).status, 400);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
+#include "apps/options/model_sections.h"
 #include "apps/options/serving_options.h"
 #include "apps/reports/backends_json.h"
 #include "apps/reports/tell.h"
@@ -14,6 +15,7 @@
 #include "apps/toolkit/terminal.h"
 #include "base/clock.h"
 #include "base/folders.h"
+#include "fetch/store.h"
 #include "model/embedded_model.h"
 #include "server/api/text.h"
 #include "server/remote_model.h"
@@ -57,6 +59,10 @@ class Serve final : public Command {
     gimbal::declare(a, http_, "the port (default 8080); 0: any free port");
     a.section("Configuration");
     a.configurable();
+    a.model_sections([this](const ConfigEntry& e, const std::string& source) { sections_.add(e, source); });
+    a.remark("[model.NAME]",
+             "a section of the file with settings of one model: its device, context, KV cache, sampling "
+             "defaults and `system`, a text for conversations without one");
     a.section("Models");
     a.text("--workers", "LIST",
            "devices that share the requests, one worker process each: cpu,cuda:0 (default: one worker, on "
@@ -64,6 +70,10 @@ class Serve final : public Command {
            workers_);
     a.whole("--keep-alive", "SECONDS", "unload a model after this many idle seconds (default: never)",
             keep_alive_, 1, 1 << 30);
+    a.flag("--all-models",
+           "also serve the models that `gimbal list` shows: each is loaded when a request names it, and "
+           "clients may fetch, describe and delete models (default: if no MODEL is named)",
+           all_models_);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal serve model.gguf --port 8080");
@@ -81,14 +91,24 @@ class Serve final : public Command {
     if (!serving) return serving.error();
     if (quiet) serving->planned = {};
     std::vector<ModelFile> files;
+    auto all = serves_all();
+    if (!all) return all.error();
     if (models_.empty()) models_.push_back("default");
     for (const std::string& name : models_) {
       auto file = open_model(name, engine_, quiet);
       if (!file) return file.error();
       files.push_back(std::move(*file));
     }
-    auto devices = worker_devices();
+    auto devices = worker_devices(workers_, engine_);
     if (!devices) return devices.error();
+    auto placed = sections(settings->models);
+    if (!placed) return placed.error();
+    const auto place_of = [&](const std::string& id) -> const Placed* {
+      for (const Placed& p : *placed)
+        if (p.section.model == id || p.section.model == id + ":latest" || p.section.model + ":latest" == id)
+          return &p;
+      return nullptr;
+    };
 
     HttpService service(http_, json, quiet);
     std::atomic<api::Services*> told{nullptr};
@@ -97,13 +117,22 @@ class Serve final : public Command {
     const auto itself = memory->worker("", false);
     itself->is_process(getpid());
     itself->plans({});
-    if (devices->empty()) serving->memory = memory;
-    const auto load = [&](const std::string& id, const ModelFile& source) -> Result<ServedModelPtr> {
-      if (devices->empty()) {
+    LoadedModels::Options options;
+    options.keep_alive = keep_alive_.value_or(0), options.inside = embedded_model();
+    options.load = [&](const std::string& id, const ModelFile& source,
+                       int context) -> Result<ServedModelPtr> {
+      const Placed* own = place_of(id);
+      const std::vector<std::string>& on = own ? own->devices : *devices;
+      LoadSettings s = own ? own->section.settings : *settings;
+      if (context) s.model.context = context;
+      if (on.empty()) {
         const auto turn = memory->turn_to_load();
-        return load_local_model(backend_registry(), id, source, *serving, tell_on_stderr(quiet));
+        ServingOptions o = own ? own->serving : *serving;
+        o.memory = memory;
+        if (context) o.engine.run.context = context;
+        return load_local_model(backend_registry(), id, source, o, tell_on_stderr(quiet));
       }
-      RemoteOptions remote{{program_path(), "worker"}, worker_loads(source, *settings, *devices), {}, memory};
+      RemoteOptions remote{{program_path(), "worker"}, worker_loads(source, s, on), {}, memory};
       remote.replaced = [&told, id](size_t, const std::string& why) {
         if (api::Services* s = told) s->worker_restarts++;
         note(format("a worker of {} was lost ({}); another one continues its answers", id, why));
@@ -114,26 +143,81 @@ class Serve final : public Command {
         note(format("{} cannot be loaded: {}", id, loaded.error().message));
       return loaded;
     };
-    auto models = LoadedModels::create(std::move(files), keep_alive_.value_or(0), load, embedded_model());
+    options.grows = [&](const std::string& id) {
+      const Placed* own = place_of(id);
+      return own ? !own->section.has_context : engine_.context == 0;
+    };
+    options.preset = [&](const std::string& id) {
+      const Placed* own = place_of(id);
+      return own ? own->section.preset : nullptr;
+    };
+    if (*all) {
+      const std::string folder = url_models_folder();
+      options.library = std::make_unique<ModelLibrary>(folder.empty() ? "" : folder + "/.described");
+      options.open = [&](const std::string& path) {
+        auto file = open_model_file(path, file_options(engine_));
+        if (!file) note(file.error().message);  // no client learns the path
+        return file;
+      };
+    }
+    auto models = LoadedModels::create(std::move(files), std::move(options));
     if (!models) return models.error();
+    for (const Placed& p : *placed)
+      if (!(*models)->name_of(p.section.model))
+        return Error{
+            Code::Usage,
+            format("[model.{}]: this server has no model of this name", gimbal::quoted(p.section.model)),
+            "`gimbal list` shows names; a file has its name without .gguf"};
     api::Services services{**models, GIMBAL_VERSION, backends_text};
     services.reload_backends = [&] { return reload_backends(**models); };
     told = &services;
     const Status served = service.run(**models, services);
+    services.pulls.end();
     models->reset();  // running requests still report to `services`
     if (!served) return served.error();
     return kDone;
   }
 
  private:
+  Result<bool> serves_all() const {
+    const bool adapted = !engine_.lora_texts.empty();  // to one model
+    if (all_models_ && adapted)
+      return Error{Code::Usage, "--all-models and --lora exclude each other: an adapter fits one model only",
+                   "give only one of them"};
+    return all_models_ || (models_.empty() && !adapted);
+  }
+
+  // A model with settings of its own.
+  struct Placed {
+    ModelSection section;
+    ServingOptions serving;
+    std::vector<std::string> devices;  // as of worker_devices()
+  };
+  Result<std::vector<Placed>> sections(int models) const {
+    std::vector<Placed> all;
+    auto sections = sections_.read(engine_, load_, workers_);
+    if (!sections) return sections.error();
+    for (ModelSection& s : *sections) {
+      s.settings.models = models;
+      auto serving = serving_options(s.settings);
+      if (!serving) return serving.error();
+      if (quiet) serving->planned = {};
+      auto devices = worker_devices(s.workers, s.engine);
+      if (!devices) return devices.error();
+      all.push_back({std::move(s), std::move(*serving), std::move(*devices)});
+    }
+    return all;
+  }
+
   // The devices of workers; "": chosen by the other options. No items: this process computes.
-  Result<std::vector<std::string>> worker_devices() const {
-    if (!workers_) return std::vector<std::string>{""};
-    if (*workers_ == "none") return std::vector<std::string>{};
-    if (engine_.backend != "auto" || engine_.device || engine_.split_list)
+  static Result<std::vector<std::string>> worker_devices(const std::optional<std::string>& workers,
+                                                         const CommonOptions& engine) {
+    if (!workers) return std::vector<std::string>{""};
+    if (*workers == "none") return std::vector<std::string>{};
+    if (engine.backend != "auto" || engine.device || engine.split_list)
       return Error{Code::Usage, "--workers chooses the devices, and so do --backend, --device and --split",
                    "give only one of them"};
-    const std::vector<std::string> all = split(*workers_, ',');
+    const std::vector<std::string> all = split(*workers, ',');
     for (const std::string& one : all)
       if (!DeviceLocation::parse(one))
         return Error{
@@ -161,6 +245,8 @@ class Serve final : public Command {
   std::vector<std::string> models_;
   std::optional<std::string> workers_;
   std::optional<int> keep_alive_;
+  bool all_models_ = false;
+  ModelSections sections_;
   HttpOptions http_;
   LoadOptions load_;
   CommonOptions engine_;

@@ -219,7 +219,12 @@ void HttpService::tell_ready(const http::Server& server, LoadedModels& models, c
     told.update(more);
     print_json(told, true);
   } else if (!quiet_) {
-    note(format("serving {} at {} (Ctrl-C ends it)", fmt::join(names, ", "), url));
+    constexpr size_t kNamed = 8;
+    const std::vector<std::string> first(names.begin(),
+                                         names.begin() + ptrdiff_t(std::min(names.size(), kNamed)));
+    const std::string rest =
+        names.size() > kNamed ? format(" and {} more models", names.size() - kNamed) : std::string();
+    note(format("serving {}{} at {} (Ctrl-C ends it)", fmt::join(first, ", "), rest, url));
     if (stderr_is_terminal()) {
       note("  try: " + first_request(from_here(url), names[0], needs_key_));
       if (api::answers("/")) note(format("  or open {}/ in a browser", from_here(url)));

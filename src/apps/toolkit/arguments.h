@@ -39,6 +39,10 @@ class Arguments {
   // ($GIMBAL_PORT=8080). The command line comes first, then the environment. `wanted` is called after
   // parsing; if false, only the command line counts.
   void configurable(std::function<bool()> wanted = [] { return true; });
+  // Lines of sections [model.NAME] of --config go to `take`; without this call they are errors.
+  void model_sections(std::function<void(const ConfigEntry&, const std::string& source)> take) {
+    take_section_ = std::move(take);
+  }
   void typed_only();  // the last declared option: command line only
   void text(const char* names, const char* value, const char* help, std::optional<std::string>& to);
   void text(const char* names, const char* value, const char* help, std::string& to);
@@ -138,6 +142,7 @@ class Arguments {
   std::string command_, about_, section_;
   bool model_given_ = false;
   std::function<bool()> configurable_;
+  std::function<void(const ConfigEntry&, const std::string&)> take_section_;
   std::optional<std::string> config_;
   std::vector<std::pair<std::string, std::string>> positionals_;  // name, help
   std::vector<std::string> examples_;

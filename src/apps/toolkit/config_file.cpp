@@ -23,10 +23,14 @@ class ConfigReader {
     for (;;) {
       skip(true);
       if (at_end()) return all;
+      if (here() == '[') {
+        if (auto ok = section(); !ok) return ok.error();
+        continue;
+      }
       auto e = entry();
       if (!e) return e.error();
       for (const ConfigEntry& other : all)
-        if (other.name == e->name)
+        if (other.name == e->name && other.model == e->model)
           return wrong(e->line, format("'{}' stands in line {} already", e->name, other.line));
       all.push_back(std::move(*e));
     }
@@ -50,10 +54,31 @@ class ConfigReader {
             "write lines such as: port = 8080, host = \"127.0.0.1\", api-key = [\"one\", \"two\"]"};
   }
 
+  // [model.NAME] or [model."NAME"]
+  Status section() {
+    const size_t end = text_.find('\n', at_);
+    std::string head = text_.substr(at_, end == text_.npos ? end : end - at_);
+    while (!head.empty() && std::strchr(" \t\r", head.back())) head.pop_back();
+    if (!head.starts_with("[model.") || !head.ends_with(']'))
+      return wrong(line_, "there are no tables here but [model.NAME]");
+    std::string name = head.substr(7, head.size() - 8);
+    if (name.starts_with('"')) {
+      const Json text = parse_json(name);
+      name = text.is_string() ? text.get<std::string>() : "";
+    } else if (name.size() > 1 && name.front() == '\'' && name.back() == '\'') {
+      name = name.substr(1, name.size() - 2);
+    } else if (name.find_first_of("\"' \t[]#:/.") != name.npos) {
+      return wrong(line_, "a name with other characters than letters, digits, - and _ stands in quotes");
+    }
+    if (name.empty()) return wrong(line_, "the section names no model");
+    model_ = name;
+    while (here() != '\n') step();
+    return Done{};
+  }
+
   Result<ConfigEntry> entry() {
     ConfigEntry e;
-    e.line = line_;
-    if (here() == '[') return wrong(e.line, "there are no tables here");
+    e.line = line_, e.model = model_;
     while (here() != '\n' && here() != '=' && here() != '#') e.name += text_[at_++];
     while (!e.name.empty() && std::strchr(" \t\r", e.name.back())) e.name.pop_back();
     if (e.name.empty() || here() != '=') return wrong(e.line, "this is no NAME = VALUE");
@@ -106,6 +131,7 @@ class ConfigReader {
   const std::string& source_;
   size_t at_ = 0;
   int line_ = 1;
+  std::string model_;  // of the section
 };
 
 }  // namespace

@@ -13,11 +13,12 @@ struct ConfigEntry {
   std::vector<std::string> values;  // several: a list in brackets
   bool list = false;                // in brackets, even with one value or none
   int line = 0;                     // from 1 on
+  std::string model = {};           // it stands in this model's section; empty: before the sections
 };
 
 // Comments begin with #. A value is "text" with JSON's escapes, 'text' without escapes, a bare word or
 // number, or a list [several, of, these], which may span lines. Errors: Usage with `source` and the line,
-// for invalid syntax, tables and repeated names.
+// for invalid syntax, other tables than [model.NAME] and [model."NAME"], and repeated names.
 Result<std::vector<ConfigEntry>> parse_config(const std::string& text, const std::string& source);
 
 // Errors: NotFound or Failed if the file cannot be read; those of parse_config().

@@ -122,6 +122,13 @@ Status Arguments::settle() {
   std::vector<const Declared*> in_file;
   for (const ConfigEntry& e : *entries) {
     const std::string source = format("{}, line {}", *config_, e.line);
+    if (!e.model.empty()) {
+      if (!take_section_)
+        return Error{Code::Usage, format("{}: {} has no settings of single models", source, command_),
+                     "leave the sections out"};
+      take_section_(e, source);
+      continue;
+    }
     std::vector<std::string> known;
     Declared* meant = nullptr;
     for (Declared& d : declared_)

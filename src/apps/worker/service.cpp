@@ -77,9 +77,9 @@ class Service {
     if (auto ok = check_generates(*file); !ok) return ok.error();
     auto shared = std::make_shared<const ModelSource>(std::move(*file));
     if (auto ok = plan(*shared); !ok) return ok.error();
-    auto models =
-        LoadedModels::create({{shared->path(), path, shared}}, 0,
-                             [this](const std::string& id, const ModelFile& f) { return load(id, f); });
+    auto models = LoadedModels::create(
+        {{shared->path(), path, shared}},
+        {.load = [this](const std::string& id, const ModelFile& f, int) { return load(id, f); }});
     if (!models) return models.error();
     auto hive = meet_hive((*models)->list()[0].id);
     if (!hive) return hive.error();

@@ -288,10 +288,11 @@ Refused messages(Call& call) {
   Settings settings;
   if (auto no = read_prompt(call, f, model, input, settings, prompt)) return no;
   SamplerSettings& s = settings.request.sampler = plain_sampler();
+  apply_preset(*model, settings);
   if (auto v = f.number("temperature", 0, 1)) s.temperature = float(*v);
   if (auto v = f.number("top_p", 0, 1)) s.top_p = float(*v);
   if (auto v = f.whole("top_k", 0, INT32_MAX)) s.top_k = int(*v);
-  settings.request.stops = f.texts("stop_sequences", 16);
+  if (f.any("stop_sequences")) settings.request.stops = f.texts("stop_sequences", 16);
   for (const std::string& stop : settings.request.stops)
     if (stop.empty()) f.wrong("stop_sequences", "'stop_sequences' has an empty text");
   f.need("max_tokens");

@@ -27,6 +27,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/rerank", rerank},
     {"GET", "/v1/models", list_models},
     {"GET", "/v1/models/*", show_model},
+    {"POST", "/v1/models/load", load_model, Route::Changes},
+    {"POST", "/v1/models/unload", unload_model, Route::Changes},
     {"POST", "/v1/responses", responses},
     {"POST", "/v1/messages", messages},
     {"POST", "/v1/messages/count_tokens", count_tokens},
@@ -38,6 +40,10 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/show", ollama_show},
     {"GET", "/api/ps", ollama_ps},
     {"GET", "/api/version", ollama_version},
+    {"POST", "/api/pull", ollama_pull, Route::Changes},
+    {"DELETE", "/api/delete", ollama_delete, Route::Changes},
+    {"POST", "/api/copy", ollama_copy, Route::Changes},
+    {"POST", "/api/create", ollama_create, Route::Changes},
     {"POST", "/v1/jobs", create_job},
     {"GET", "/v1/jobs/*", stream_job},
     {"DELETE", "/v1/jobs/*", delete_job},
@@ -135,8 +141,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
          format("{} is not for {}; there is {}", quoted_briefly(r.method), quoted_briefly(r.path), methods),
          "", "method_not_allowed"},
         {{"Allow", methods}});
-  const bool posts = r.method == "POST";
   const bool changes = found->access == Route::Changes;
+  const bool posts = r.method == "POST" || changes;  // its body is read
   if (posts && (changes || call.dialect != Dialect::Ollama) && !is_json(r))
     return refuse({415, "the body must be JSON, and the header Content-Type: application/json", "",
                    "unsupported_media_type"});

@@ -1,8 +1,10 @@
 // One request to an API on its way to an answer.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/format.h"
 #include "base/json.h"
 #include "server/api/answer.h"
 #include "server/api/error.h"
@@ -33,6 +35,10 @@ struct Call {
     more_headers.push_back({"x-gimbal-note", what});
     record->notes.push_back(what);
   }
+  void note_context(std::optional<int64_t> wanted, const ServedModel& model) {
+    if (wanted && *wanted > model.context())
+      note(format("the context is {} tokens, not {}", model.context(), *wanted));
+  }
   void answer(http::Response r) {
     add_headers(r.headers);
     exchange->answer(std::move(r));
@@ -56,7 +62,8 @@ struct Call {
 using Handle = Refused (*)(Call&);
 
 // Finds a requested model. Refused: no model of this name, or it cannot generate text (`generates`).
-Refused find_model(Call&, const std::string& name, bool generates, ServedModelPtr& to);
+// `context`: tokens that it should have, if it can (Models::get_for()); 0: any.
+Refused find_model(Call&, const std::string& name, bool generates, ServedModelPtr& to, int64_t context = 0);
 // The same for the field "model".
 Refused find_model(Call&, Fields&, bool generates, ServedModelPtr& to);
 
@@ -64,9 +71,13 @@ Refused find_model(Call&, Fields&, bool generates, ServedModelPtr& to);
 Refused chat_completions(Call&);
 Refused completions(Call&);
 Refused embeddings(Call&);
+Json model_json(const KnownModel&);
 Refused list_models(Call&);
 Refused show_model(Call&);
 Refused responses(Call&);
+// model_state.cpp
+Refused load_model(Call&);
+Refused unload_model(Call&);
 // rerank.cpp
 Refused rerank(Call&);
 Refused no_embeddings(const ServedModel&);  // for a reranking model
@@ -82,6 +93,11 @@ Refused ollama_tags(Call&);
 Refused ollama_show(Call&);
 Refused ollama_ps(Call&);
 Refused ollama_version(Call&);
+// ollama_library.cpp
+Refused ollama_pull(Call&);
+Refused ollama_delete(Call&);
+Refused ollama_copy(Call&);
+Refused ollama_create(Call&);
 // jobs.cpp
 Refused create_job(Call&);
 Refused stream_job(Call&);

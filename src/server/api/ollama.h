@@ -12,6 +12,8 @@ Refused ollama_model(Call&, Fields&, bool generates, ServedModelPtr& to);
 // Reads "options", with Ollama's defaults. As in Ollama, settings that only the server has and unknown ones
 // are taken and ignored; a note names them.
 void read_ollama_options(Call&, Fields&, Settings& to);
+// The same of an object, which the field `where` has.
+void read_ollama_parameters(Call&, Fields&, const char* where, const Json& object, Settings& to);
 // The same for a path without sampling.
 void ignore_ollama_options(Call&, Fields&);
 // "keep_alive": seconds, or a text such as "5m"; below 0: for ever. Nothing: it is not given.

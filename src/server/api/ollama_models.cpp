@@ -2,8 +2,10 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "files/quantization.h"
+#include "model/arch.h"
 #include "server/api/ollama.h"
 #include "server/api/prompt.h"
+#include "server/model_library.h"
 
 namespace gimbal::api {
 namespace {
@@ -90,14 +92,23 @@ Refused ollama_show(Call& call) {
   Json info = Json::object();
   for (const auto& [key, entry] : file.metadata()) info[std::string(key)] = value_json(entry.value, verbose);
   info["general.parameter_count"] = parameters_of(file);
-  auto model = call.services.models.get(*name);
-  if (!model) return of(model.error());
-  call.answer_json({{"modelfile", ""},
-                    {"parameters", ""},
-                    {"template", file.metadata().string("tokenizer.chat_template").value_or("")},
+  const auto described = call.services.models.describe(*name);
+  const ModelPreset preset = described && described->preset ? *described->preset : ModelPreset{};
+  std::string parameters;
+  for (const auto& [key, value] : preset.options.items())
+    for (const Json& one : value.is_array() ? value : Json::array({value}))
+      parameters += format("{:<30} {}\n", key, dump(one));
+  std::string chat_template = preset.chat_template;
+  if (chat_template.empty()) chat_template = file.metadata().string("tokenizer.chat_template").value_or("");
+  Json capabilities = {check_generates(file) ? "completion" : "embedding"};
+  if (chat_template.find("tools") != chat_template.npos) capabilities.push_back("tools");
+  call.answer_json({{"modelfile", format("FROM {}\n", *name)},
+                    {"parameters", parameters},
+                    {"template", std::move(chat_template)},
+                    {"system", preset.system},
                     {"details", ollama_details(file)},
                     {"model_info", std::move(info)},
-                    {"capabilities", {(*model)->generation() ? "completion" : "embedding"}}});
+                    {"capabilities", std::move(capabilities)}});
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "server/api/ollama.h"
+#include "server/model_preset.h"
 
 namespace gimbal::api {
 namespace {
@@ -13,6 +14,15 @@ std::optional<int64_t> read_num_ctx(Fields& f) {
   const auto tokens = o.whole("num_ctx", INT64_MIN, INT64_MAX);
   if (!o.ok()) f.wrong_as(*o.error());
   return tokens;
+}
+
+// The options that a request does not give.
+void add_missing(Json& body, const Json& defaults) {
+  Json& options = body["options"];
+  if (options.is_null()) options = Json::object();
+  if (!options.is_object()) return;
+  for (const auto& [name, value] : defaults.items())
+    if (!options.contains(name) || options[name].is_null()) options[name] = value;
 }
 
 // How a model runs is a setting of the server.
@@ -41,26 +51,29 @@ Refused ollama_model(Call& call, Fields& f, bool generates, ServedModelPtr& to) 
   const auto context = read_num_ctx(f);
   if (!f.ok()) return f.error();
   const double begin = now();
-  if (auto no = find_model(call, *name, generates, to)) return no;
+  if (auto no = find_model(call, *name, generates, to, context.value_or(0))) return no;
   call.load_seconds = now() - begin;
-  if (context && *context > to->context())
-    call.note(format("options.num_ctx: the context is {} tokens", to->context()));
+  call.note_context(context, *to);
+  if (const ModelPreset* preset = to->preset()) add_missing(call.body, preset->options);
   return {};
 }
 
 void read_ollama_options(Call& call, Fields& f, Settings& to) {
   SamplerSettings& s = to.request.sampler;
   s = default_sampling(&SamplingSetting::ollama);
-  const Json* j = f.object("options");
-  if (!j) return;
-  Fields o(*j, "options");
+  if (const Json* j = f.object("options")) read_ollama_parameters(call, f, "options", *j, to);
+}
+
+void read_ollama_parameters(Call& call, Fields& f, const char* where, const Json& j, Settings& to) {
+  Fields o(j, where);
+  SamplerSettings& s = to.request.sampler;
   read_sampling(o, &SamplingSetting::ollama, s);
   if (auto v = o.whole("num_predict", -2, INT32_MAX); v && *v >= 0) to.request.max_tokens = int(*v);
   set_seed(o, "seed", to);
   if (to.seeded && to.request.sampler.seed == uint64_t(-1)) to.seeded = false;  // any
   to.request.stops = o.texts("stop", 16);
   for (const std::string& stop : to.request.stops)
-    if (stop.empty()) o.wrong("stop", "'options.stop' has an empty text");
+    if (stop.empty()) o.wrong("stop", format("'{}' has an empty text", o.path("stop")));
   o.refuse("mirostat", "there is no such sampler", 0);
   o.refuse("mirostat_tau", "there is no such sampler");
   o.refuse("mirostat_eta", "there is no such sampler");

@@ -3,16 +3,19 @@
 #include "server/api/call.h"
 
 namespace gimbal::api {
-namespace {
 
 Json model_json(const KnownModel& m) {
-  return {{"id", m.id}, {"object", "model"}, {"created", m.created}, {"owned_by", "gimbal"}};
+  Json j = {{"id", m.id}, {"object", "model"}, {"created", m.created}, {"owned_by", "gimbal"}};
+  j["state"] = m.loaded ? "loaded" : "unloaded";
+  if (!m.loaded) return j;
+  j["context_length"] = m.context;
+  j["device_bytes"] = m.device_bytes;
+  if (m.stays) j["expires_in"] = *m.stays;
+  return j;
 }
 
-}  // namespace
-
-Refused find_model(Call& call, const std::string& name, bool generates, ServedModelPtr& to) {
-  auto found = call.services.models.get(name);
+Refused find_model(Call& call, const std::string& name, bool generates, ServedModelPtr& to, int64_t context) {
+  auto found = call.services.models.get_for(name, context);
   if (!found) return found.error().code == Code::NotFound ? unknown_model(name) : of(found.error());
   to = std::move(*found);
   call.record->model = to->id();

@@ -7,6 +7,7 @@
 #include "chat/forced_call.h"
 #include "server/api/call.h"
 #include "server/api/text.h"
+#include "server/model_preset.h"
 
 namespace gimbal::api {
 namespace {
@@ -198,9 +199,20 @@ ApiError of_template(const Error& e) {
           why == reason::kTemplateLimit ? "template_limit" : "template_failed"};
 }
 
+// For a conversation without words of the system.
+void put_first(const std::string& system, Json& messages) {
+  if (!messages.empty() && messages[0].is_object()) {
+    const Json role = messages[0].value("role", Json());
+    if (role == "system" || role == "developer") return;
+  }
+  messages.insert(messages.begin(), Json{{"role", "system"}, {"content", system}});
+}
+
 }  // namespace
 
 Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Settings& settings, Prompt& to) {
+  if (const ModelPreset* preset = model.preset(); preset && !preset->system.empty())
+    put_first(preset->system, input.messages);
   auto form = answer_form(model.chat().calls, model.tokenizer(), input, settings.request.grammar);
   if (!form) {
     const Error& e = form.error();

@@ -10,6 +10,7 @@
 
 #include "scheduler/numbers.h"
 #include "server/api/jobs.h"
+#include "server/api/pulls.h"
 #include "server/api/renderings.h"
 #include "server/api/request_log.h"
 #include "server/model.h"
@@ -57,6 +58,7 @@ struct Services {
   std::atomic<uint64_t> tokens_generated{0}, prompt_tokens{0}, drafted{0}, accepted{0}, worker_restarts{0};
   Receipts receipts = {};
   Jobs jobs = {};
+  Pulls pulls{draining};
   RunningAnswers answers = {};
   Renderings renderings = {};
   RequestLog log = {};  // constant while requests are answered

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "grammar/json_schema.h"
 #include "server/api/text.h"
+#include "server/model_preset.h"
 
 namespace gimbal::api {
 namespace {
@@ -74,13 +75,23 @@ void set_seed(Fields& f, const char* name, Settings& to) {
   to.seeded = true;
 }
 
+void apply_preset(const ServedModel& model, Settings& to) {
+  const ModelPreset* preset = model.preset();
+  if (!preset) return;
+  Fields options(preset->options);  // right since it was stored
+  read_sampling(options, &SamplingSetting::ollama, to.request.sampler);
+  if (options.any("seed")) set_seed(options, "seed", to);
+  to.request.stops = options.texts("stop", kMaxStops);
+}
+
 void read_settings(Fields& f, const ServedModel& model, Settings& to) {
   SamplerSettings& s = to.request.sampler;
   s = plain_sampler();
+  apply_preset(model, to);
   read_sampling(f, &SamplingSetting::openai, s);
   set_seed(f, "seed", to);
   read_logit_bias(f, model.tokenizer().size(), s);
-  to.request.stops = f.texts("stop", kMaxStops);
+  if (f.any("stop")) to.request.stops = f.texts("stop", kMaxStops);
   for (const std::string& stop : to.request.stops)
     if (stop.empty()) f.wrong("stop", "'stop' has an empty text");
   if (auto v = f.whole("n", 1, kMaxChoices)) to.n = int(*v);

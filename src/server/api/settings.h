@@ -19,6 +19,8 @@ struct Settings {
 SamplerSettings plain_sampler();
 // Reads each sampling setting by its name in this API: &SamplingSetting::openai or ::ollama.
 void read_sampling(Fields&, JsonField SamplingSetting::*api, SamplerSettings& to);
+// The settings that the model's name has (ModelPreset): they come in place of the API's defaults.
+void apply_preset(const ServedModel&, Settings& to);
 // Reads sampling, seed, logit_bias, stop, n, and two fields beyond OpenAI's: ignore_eos and grammar.
 void read_settings(Fields&, const ServedModel&, Settings& to);
 // Reads the required form of the answer: {"type": "text"}, "json_object", or "json_schema" with the schema
