@@ -47,6 +47,7 @@ Result<Grammar> arguments_of(const CallableTool& tool) {
   if (!open) schema["additionalProperties"] = false;
   auto grammar = json_schema_grammar(schema.dump());
   if (!grammar) return of_tool(tool.name, grammar.error().message, grammar.error().remedy);
+  if (!grammar->has_text()) return of_tool(tool.name, "no value satisfies the schema of its parameters", "");
   return grammar;
 }
 

@@ -107,7 +107,15 @@ class Determinizer {
         nodes_[from].skips.push_back(to);
         break;
       }
-      default: break;  // patterns have no other kinds
+      case Grammar::Expr::Text:
+        for (std::string_view text = grammar_.text_of(e); !text.empty();) {
+          const uint32_t c = take_char(text), next = node();
+          nodes_[from].reads.push_back({CharRange{c, c}, next});
+          from = next;
+        }
+        nodes_[from].skips.push_back(to);
+        break;
+      default: break;  // there are no other kinds
     }
   }
 
@@ -150,6 +158,17 @@ Result<CharMachine> CharMachine::pattern(std::string_view regex) {
   return Determinizer(scratch).machine(*expr);
 }
 
+Result<CharMachine> CharMachine::of(const Grammar& grammar, Grammar::Id expr) {
+  return Determinizer(grammar).machine(expr);
+}
+
+CharMachine CharMachine::of(std::vector<State> states) {
+  CharMachine m;
+  m.states_ = std::move(states);
+  m.trim();
+  return m;
+}
+
 CharMachine CharMachine::except(std::span<const std::string> texts) {
   CharMachine m;
   m.states_.resize(2);
@@ -177,7 +196,8 @@ CharMachine CharMachine::except(std::span<const std::string> texts) {
     if (s == 1) continue;
     std::vector<CharRange> taken;
     for (const auto& [c, to] : known[s]) m.states_[s].arcs.push_back({{c, c}, to}), taken.push_back({c, c});
-    for (const CharRange& r : complement(sorted(std::move(taken)))) m.states_[s].arcs.push_back({r, 1});
+    for (const CharRange& r : gimbal::complement(sorted(std::move(taken))))
+      m.states_[s].arcs.push_back({r, 1});
     std::sort(m.states_[s].arcs.begin(), m.states_[s].arcs.end(),
               [](const Arc& a, const Arc& b) { return a.chars.low < b.chars.low; });
   }
@@ -231,6 +251,22 @@ Result<CharMachine> CharMachine::of_length(uint32_t min, uint32_t max) const {
   }
   out.trim();
   return out;
+}
+
+CharMachine CharMachine::complement() const {
+  std::vector<State> states = states_;
+  if (states.empty()) states.emplace_back();
+  const uint32_t lost = uint32_t(states.size());
+  for (State& s : states) {
+    std::vector<CharRange> taken;
+    for (const Arc& a : s.arcs) taken.push_back(a.chars);
+    for (const CharRange& r : gimbal::complement(sorted(std::move(taken)))) s.arcs.push_back({r, lost});
+    std::sort(s.arcs.begin(), s.arcs.end(),
+              [](const Arc& a, const Arc& b) { return a.chars.low < b.chars.low; });
+    s.accepts = !s.accepts;
+  }
+  states.push_back({{{{0, kLastChar}, lost}}, true});
+  return of(std::move(states));
 }
 
 bool CharMachine::matches(std::string_view text) const {

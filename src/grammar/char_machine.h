@@ -25,10 +25,14 @@ class CharMachine {
   static Result<CharMachine> pattern(std::string_view regex);
   // Every text except these.
   static CharMachine except(std::span<const std::string> texts);
+  // The texts of an expression without rules.
+  static Result<CharMachine> of(const Grammar&, Grammar::Id);
+  static CharMachine of(std::vector<State>);  // the first is the start
 
   // Errors: Usage beyond kMaxStates.
   Result<CharMachine> both(const CharMachine& other) const;
   Result<CharMachine> of_length(uint32_t min, uint32_t max) const;
+  CharMachine complement() const;  // every other text
 
   bool matches(std::string_view utf8) const;
   bool empty() const { return states_.empty(); }

@@ -6,6 +6,7 @@ namespace gimbal {
 namespace {
 
 constexpr size_t kOpenDigits = 18;  // any 64-bit integer holds them
+constexpr size_t kMostDigits = 40;  // of a factor
 constexpr size_t kDigits = 15;      // decimals of so many digits are different doubles
 
 int compare_magnitudes(const Decimal& a, const Decimal& b) {
@@ -191,6 +192,26 @@ int compare(const Decimal& a, const Decimal& b) {
   return a.negative ? -compare_magnitudes(a, b) : compare_magnitudes(a, b);
 }
 
+std::optional<uint64_t> digits_of(const Decimal& factor) {
+  const std::string digits = factor.whole + factor.part;
+  const size_t first = std::min(digits.find_first_not_of('0'), digits.size());
+  if (digits.size() - first > 18) return std::nullopt;
+  uint64_t n = 0;
+  for (size_t i = first; i < digits.size(); i++) n = n * 10 + uint64_t(digits[i] - '0');
+  return n;
+}
+
+// Both are scaled by the factor's digits after the point; a number with more of them is no multiple.
+std::optional<bool> multiple_of(const Decimal& value, const Decimal& factor) {
+  const auto n = digits_of(factor);
+  if (!n || *n == 0) return std::nullopt;
+  if (value.part.size() > factor.part.size()) return false;
+  unsigned __int128 rest = 0;
+  for (char c : value.whole + value.part + std::string(factor.part.size() - value.part.size(), '0'))
+    rest = (rest * 10 + unsigned(c - '0')) % *n;
+  return rest == 0;
+}
+
 void NumberBounds::at_least(const Decimal& bound, bool excluded) {
   const int c = low ? compare(bound, *low) : 1;
   if (c > 0) low = bound, low_excluded = excluded;
@@ -208,7 +229,8 @@ bool NumberBounds::hold(const Decimal& d) const {
     if (const int c = compare(d, *low); c < 0 || (c == 0 && low_excluded)) return false;
   if (high)
     if (const int c = compare(d, *high); c > 0 || (c == 0 && high_excluded)) return false;
-  return true;
+  return std::all_of(factors.begin(), factors.end(),
+                     [&](const Decimal& f) { return multiple_of(d, f).value_or(false); });
 }
 
 bool NumberBounds::disjoint(const NumberBounds& other) const {
@@ -229,6 +251,7 @@ Grammar::Id bounded_numbers(Grammar& g, const NumberBounds& bounds, bool whole) 
   size_t digits = 1;
   for (const auto* b : {&bounds.low, &bounds.high})
     if (*b) digits = std::max({digits, (*b)->part.size(), kDigits - std::min(kDigits, (*b)->whole.size())});
+  for (const Decimal& f : bounds.factors) digits = std::max(digits, std::min(f.part.size(), kMostDigits));
   Numbers numbers(g);
   // Magnitudes from a to b, both of the same sign; a whole number is moved to the next one inside.
   auto between = [&](Numbers::Bound a, Numbers::Bound b) {

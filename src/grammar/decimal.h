@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "grammar/grammar.h"
 
@@ -18,10 +19,15 @@ struct Decimal {
   bool whole_number() const { return part.empty(); }
 };
 int compare(const Decimal&, const Decimal&);  // -1, 0, 1
+// Whether `value` is a multiple of `factor`, which is above 0. std::nullopt: the factor has too many digits.
+std::optional<bool> multiple_of(const Decimal& value, const Decimal& factor);
+// The digits of a factor as a whole number. std::nullopt: more than 18 digits.
+std::optional<uint64_t> digits_of(const Decimal& factor);
 
 struct NumberBounds {
   std::optional<Decimal> low, high;
   bool low_excluded = false, high_excluded = false;
+  std::vector<Decimal> factors;  // the number is a multiple of each
 
   void at_least(const Decimal& bound, bool excluded);
   void at_most(const Decimal& bound, bool excluded);
@@ -32,7 +38,7 @@ struct NumberBounds {
 
 // The numbers within bounds, without exponents. An unbounded side ends after 18 digits, or more if the other
 // bound has as many. `whole`: only integers; else also fractions, with as many digits as the bounds have, and
-// enough to make 15 digits in total.
+// enough to make 15 digits in total. Factors only say how many digits are needed: see multiples_of().
 Grammar::Id bounded_numbers(Grammar&, const NumberBounds&, bool whole);
 
 }  // namespace gimbal

@@ -115,6 +115,37 @@ std::vector<CharRange> intersection(std::span<const CharRange> a, std::span<cons
   return out;
 }
 
+bool Grammar::has_text(Id expr, const std::vector<bool>& rules, size_t& work) const {
+  const Expr& e = exprs_[expr];
+  work++;
+  auto has = [&](Id id) { return has_text(id, rules, work); };
+  switch (e.kind) {
+    case Expr::Text:
+    case Expr::Token: return true;
+    case Expr::Chars: return e.begin < e.end;
+    case Expr::Sequence: return std::all_of(items_of(e).begin(), items_of(e).end(), has);
+    case Expr::Choice: return std::any_of(items_of(e).begin(), items_of(e).end(), has);
+    case Expr::Repeat: return e.min == 0 || has(e.begin);
+    case Expr::Rule: return rules[e.begin];
+  }
+  return true;
+}
+
+// A rule has a text once the rules that it needs have one. Each rule is looked at again when another turns
+// out to have a text, from the last to the first: rules mostly call later ones.
+bool Grammar::has_text() const {
+  constexpr size_t kMaxWork = 20'000'000;
+  std::vector<bool> known(rules_.size());
+  size_t work = 0;
+  for (bool more = true; more && !rules_.empty() && !known[0];) {
+    more = false;
+    for (size_t r = rules_.size(); r-- > 0;)
+      if (!known[r] && has_text(rules_[r].expr, known, work)) known[r] = more = true;
+    if (work > kMaxWork) return true;
+  }
+  return !rules_.empty() && known[0];
+}
+
 std::string utf8_of(uint32_t c) {
   if (c > kLastChar || (c >= 0xd800 && c <= 0xdfff)) return {};
   std::string out;

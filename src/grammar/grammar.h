@@ -74,6 +74,9 @@ class Grammar {
     return items_.size() + exprs_.size() + texts_.size() + ranges_.size() > kMaxExprs;
   }
 
+  // Whether the root has any text at all; true where that takes too long to find out.
+  bool has_text() const;
+
   const std::vector<RuleText>& rules() const { return rules_; }
   const Expr& operator[](Id expr) const { return exprs_[expr]; }
   size_t size() const { return exprs_.size(); }
@@ -90,6 +93,7 @@ class Grammar {
  private:
   Id add(Expr);
   Id list(Expr::Kind, std::span<const Id> items);
+  bool has_text(Id expr, const std::vector<bool>& rules, size_t& work) const;
 
   std::vector<RuleText> rules_;
   std::vector<Expr> exprs_;

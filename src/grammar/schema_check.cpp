@@ -1,15 +1,18 @@
 #include "grammar/schema_check.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/format.h"
 #include "base/text.h"
+#include "grammar/schema_keywords.h"
 
 namespace gimbal {
 namespace {
 
 constexpr int kMaxNested = 200;
-constexpr size_t kMaxWork = 2'000'000;  // a second or two
+constexpr size_t kMaxSchemas = 200'000;
+constexpr double kExactWhole = 9007199254740992;  // 2^53
 
 struct Type {
   const char* name;
@@ -17,74 +20,45 @@ struct Type {
 };
 constexpr Type kTypes[] = {{"null", kNull},     {"boolean", kBoolean}, {"object", kObject}, {"array", kArray},
                            {"string", kString}, {"integer", kInteger}, {"number", kNumber}};
+// Of schemas that the reader makes itself: a number that is not whole.
+constexpr Type kFractionType = {"!fraction", kFraction};
 
 uint8_t type_named(const Json& name) {
   for (const Type& t : kTypes)
     if (name.is_string() && name.get_ref<const std::string&>() == t.name) return t.bits;
-  return 0;
+  return name == kFractionType.name ? kFraction : 0;
 }
 
-// A keyword: the type of values that it applies to, and its own required type.
-struct Keyword {
-  enum Kind : uint8_t {
-    Note,
-    Schema,
-    List,
-    Map,
-    Count,
-    Bound,
-    Text,
-    Names,
-    Types,
-    Values,
-    Any,
-    Schemas
-  } kind;
-  uint8_t of;
-  const char* name;
-};
-constexpr Keyword kKeywords[] = {
-    {Keyword::Note, 0, "title"},
-    {Keyword::Note, 0, "description"},
-    {Keyword::Note, 0, "default"},
-    {Keyword::Note, 0, "examples"},
-    {Keyword::Note, 0, "$schema"},
-    {Keyword::Note, 0, "$id"},
-    {Keyword::Note, 0, "$comment"},
-    {Keyword::Note, 0, "deprecated"},
-    {Keyword::Note, 0, "readOnly"},
-    {Keyword::Note, 0, "writeOnly"},
-    {Keyword::Map, 0, "$defs"},
-    {Keyword::Map, 0, "definitions"},
-    {Keyword::Text, 0, "$ref"},
-    {Keyword::List, 0, "anyOf"},
-    {Keyword::List, 0, "oneOf"},
-    {Keyword::List, 0, "allOf"},
-    {Keyword::Types, 0, "type"},
-    {Keyword::Values, 0, "enum"},
-    {Keyword::Any, 0, "const"},
-    {Keyword::Map, kObject, "properties"},
-    {Keyword::Names, kObject, "required"},
-    {Keyword::Schema, kObject, "additionalProperties"},
-    {Keyword::Schema, kArray, "items"},
-    {Keyword::Schemas, kArray, "prefixItems"},
-    {Keyword::Count, kArray, "minItems"},
-    {Keyword::Count, kArray, "maxItems"},
-    {Keyword::Count, kString, "minLength"},
-    {Keyword::Count, kString, "maxLength"},
-    {Keyword::Text, kString, "pattern"},
-    {Keyword::Text, kString, "format"},
-    {Keyword::Bound, kNumber, "minimum"},
-    {Keyword::Bound, kNumber, "maximum"},
-    {Keyword::Bound, kNumber, "exclusiveMinimum"},
-    {Keyword::Bound, kNumber, "exclusiveMaximum"},
-};
+bool is_name(const Json& v) { return v.is_string(); }
 
-const Keyword* keyword_named(const std::string& name) {
-  for (const Keyword& k : kKeywords)
-    if (name == k.name) return &k;
-  return nullptr;
+// Whether JSON's usual readers have rounded the number, as they do with whole numbers of more than 64 bits.
+bool rounded(const Json& v) {
+  if (v.is_structured()) return std::any_of(v.begin(), v.end(), rounded);
+  if (!v.is_number_float() || std::abs(v.get<double>()) < kExactWhole) return false;
+  const Decimal d = Decimal::of(v.dump());
+  return d.whole_number() && d.whole.find_last_not_of('0') >= 15;
 }
+
+bool is_count(const Json& v) {
+  if (v.is_number_float())
+    return v.get<double>() >= 0 && v.get<double>() < 4e9 && v.get<double>() == std::floor(v.get<double>());
+  return v.is_number_unsigned() || (v.is_number_integer() && v.get<int64_t>() >= 0);
+}
+
+// The parts of a $ref may be written as in a URL, %25 for a percent sign.
+std::string decoded(const std::string& ref) {
+  auto hex = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+  };
+  std::string out;
+  for (size_t i = 0; i < ref.size(); i++)
+    if (ref[i] == '%' && i + 2 < ref.size() && hex(ref[i + 1]) >= 0 && hex(ref[i + 2]) >= 0)
+      out += char(hex(ref[i + 1]) * 16 + hex(ref[i + 2])), i += 2;
+    else out += ref[i];
+  return out;
+}
+
+}  // namespace
 
 std::string escaped_key(std::string key) {
   for (size_t i = 0; i < key.size(); i++)
@@ -92,25 +66,20 @@ std::string escaped_key(std::string key) {
   return key;
 }
 
-uint8_t type_of(const Json& v) {
-  if (v.is_null()) return kNull;
-  if (v.is_boolean()) return kBoolean;
-  if (v.is_object()) return kObject;
-  if (v.is_array()) return kArray;
-  if (v.is_string()) return kString;
-  return Decimal::of(v.dump()).whole_number() ? kInteger : kFraction;
+uint32_t count_of(const Json& v) {
+  return v.is_number_float() ? uint32_t(v.get<double>())
+                             : uint32_t(std::min<uint64_t>(v.get<uint64_t>(), kUnbounded));
 }
 
-uint32_t characters(const std::string& utf8) {
-  return uint32_t(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
+Json names_of(uint8_t types) {
+  Json names = Json::array();
+  for (const Type& t : kTypes)
+    if ((types & t.bits) == t.bits && !(t.bits == kInteger && (types & kFraction))) names.push_back(t.name);
+  if ((types & kNumber) == kFraction) names.push_back(kFractionType.name);
+  return names;
 }
 
-uint32_t count_of(const Json& v) { return uint32_t(std::min<uint64_t>(v.get<uint64_t>(), kUnbounded)); }
-
-}  // namespace
-
-const Json* field(const Json& schema, const char* name) {
+const Json* field(const Json& schema, const std::string& name) {
   if (!schema.is_object()) return nullptr;
   const auto it = schema.find(name);
   return it == schema.end() ? nullptr : &*it;
@@ -134,13 +103,22 @@ Status SchemaReader::check() {
   return Done{};
 }
 
-Status SchemaReader::check(const Json& schema, std::string place, int depth) {
+void SchemaReader::add(const Json& schema, std::string place) {
   numbers_[&schema] = places_[place] = uint32_t(schemas_.size());
-  schemas_.push_back({&schema, place});
+  schemas_.push_back({&schema, std::move(place)});
+}
+
+Status SchemaReader::check(const Json& schema, std::string place, int depth) {
+  add(schema, place);
   if (schema.is_boolean()) return Done{};
   if (!schema.is_object()) return error(schema, "a schema is an object or a boolean", "");
   if (depth > kMaxNested)
     return error(schema, format("more than {} schemas in each other", kMaxNested), "use $defs");
+  if (schemas_.size() > kMaxSchemas) return error(schema, "it is too large", "write a smaller one");
+  return check_keywords(schema, place, depth);
+}
+
+Status SchemaReader::check_keywords(const Json& schema, const std::string& place, int depth) {
   for (const auto& [keyword, value] : schema.items())
     if (Status ok = check_keyword(schema, keyword, value, place, depth); !ok) return ok;
   return Done{};
@@ -153,68 +131,86 @@ Status SchemaReader::check_list(const Json& list, const std::string& place, int 
   return Done{};
 }
 
+Status SchemaReader::check_map(const Json& map, const std::string& place, int depth) {
+  for (const auto& [name, s] : map.items()) {
+    if (s.is_array() && std::all_of(s.begin(), s.end(), is_name)) continue;  // of dependent names
+    if (Status ok = check(s, format("{}/{}", place, escaped_key(name)), depth + 1); !ok) return ok;
+  }
+  return Done{};
+}
+
 Status SchemaReader::check_keyword(const Json& schema, const std::string& keyword, const Json& value,
                                    const std::string& place, int depth) {
-  const Keyword* k = keyword_named(keyword);
+  const SchemaKeyword* k = schema_keyword(keyword);
+  if (!k && making_) return Done{};
   // A keyword without effect is allowed.
-  if (!k && keyword == "uniqueItems" && value == false) return Done{};
+  if (!k && keyword.starts_with("unevaluated") && (value == true || value == Json::object())) return Done{};
   if (!k)
     return error(schema, format("the keyword {} is not supported", gimbal::quoted(keyword)),
                  "leave it out, or write the schema without it");
   auto must_be = [&](const char* what) {
     return error(schema, format("'{}' must be {}", keyword, what), "");
   };
+  auto exact = [&]() -> Status {
+    if (!rounded(value)) return Done{};
+    return error(schema, format("'{}' has a number that JSON's readers round, {}", keyword, value.dump()),
+                 "write whole numbers of at most 64 bits, or with at most 15 digits that are not 0");
+  };
   const std::string below = format("{}/{}", place, keyword);
   switch (k->kind) {
-    case Keyword::Note:
-    case Keyword::Any: break;
-    case Keyword::Schema:
-      if (value.is_array())
-        return error(schema, format("'{}' as a list is not supported", keyword), "use prefixItems");
+    case SchemaKeyword::Note: break;
+    case SchemaKeyword::Any: return exact();
+    case SchemaKeyword::Schema: return check(value, below, depth + 1);
+    case SchemaKeyword::Items:
+      if (value.is_array()) return check_list(value, below, depth);
       return check(value, below, depth + 1);
-    case Keyword::List:
+    case SchemaKeyword::List:
       if (!value.is_array() || value.empty()) return must_be("a list of schemas that is not empty");
       return check_list(value, below, depth);
-    case Keyword::Schemas:
+    case SchemaKeyword::Schemas:
       if (!value.is_array()) return must_be("a list of schemas");
       return check_list(value, below, depth);
-    case Keyword::Map:
-      if (!value.is_object()) return must_be("an object of schemas");
-      for (const auto& [name, s] : value.items())
-        if (Status ok = check(s, format("{}/{}", below, escaped_key(name)), depth + 1); !ok) return ok;
+    case SchemaKeyword::Map:
+      if (!value.is_object() ||
+          std::any_of(value.begin(), value.end(), [](const Json& s) { return s.is_array(); }))
+        return must_be("an object of schemas");
+      return check_map(value, below, depth);
+    case SchemaKeyword::Depends:
+      if (!value.is_object()) return must_be("an object of schemas or lists of names");
+      return check_map(value, below, depth);
+    case SchemaKeyword::Count:
+      if (!is_count(value)) return must_be("a whole number of 0 or more");
       break;
-    case Keyword::Count:
-      if (value.is_number_float() && value.get<double>() >= 0 && value.get<double>() < 4e9 &&
-          type_of(value) == kInteger)
-        break;
-      if (!value.is_number_unsigned() && !(value.is_number_integer() && value.get<int64_t>() >= 0))
-        return must_be("a whole number of 0 or more");
-      break;
-    case Keyword::Bound:
+    case SchemaKeyword::Bound:
+      // Drafts before 6, and OpenAPI 3.0, say whether the bound beside it is excluded.
+      if (value.is_boolean() && keyword.starts_with("exclusive")) break;
       if (!value.is_number()) return must_be("a number");
+      return exact();
+    case SchemaKeyword::Factor:
+      if (!value.is_number() || value.get<double>() <= 0) return must_be("a number above 0");
+      if (!multiple_of(Decimal(), Decimal::of(value.dump()))) return must_be("a number of at most 18 digits");
+      return exact();
+    case SchemaKeyword::Flag:
+      if (!value.is_boolean()) return must_be("true or false");
       break;
-    case Keyword::Text:
+    case SchemaKeyword::Text:
       if (!value.is_string()) return must_be("a text");
-      if (keyword == "format" && !pattern_of_format(value.get_ref<const std::string&>()))
-        return error(
-            schema,
-            format("the format {} is not supported", gimbal::quoted(value.get_ref<const std::string&>())),
-            "use a 'pattern'; known formats: " + known_formats());
       break;
-    case Keyword::Names:
-      if (!value.is_array() ||
-          !std::all_of(value.begin(), value.end(), [](const Json& n) { return n.is_string(); }))
+    case SchemaKeyword::Names:
+      if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_name))
         return must_be("a list of names");
       break;
-    case Keyword::Types: {
+    case SchemaKeyword::Types: {
       const bool list = value.is_array() && !value.empty();
-      if (!(list ? std::all_of(value.begin(), value.end(), type_named) : type_named(value) != 0))
+      if (!(list ? std::all_of(value.begin(), value.end(), type_named) : type_named(value) != 0) ||
+          (!making_ && (value == kFractionType.name ||
+                        (list && std::find(value.begin(), value.end(), kFractionType.name) != value.end()))))
         return must_be("null, boolean, object, array, string, integer or number, or a list of them");
       break;
     }
-    case Keyword::Values:
+    case SchemaKeyword::Values:
       if (!value.is_array()) return must_be("a list of values");
-      break;
+      return exact();
   }
   return Done{};
 }
@@ -223,7 +219,8 @@ Status SchemaReader::check_keyword(const Json& schema, const std::string& keywor
 const Json* SchemaReader::referred(const Json& schema) const {
   const Json* ref = field(schema, "$ref");
   if (!ref) return nullptr;
-  const auto known = places_.find(ref->get_ref<const std::string&>());
+  auto known = places_.find(ref->get_ref<const std::string&>());
+  if (known == places_.end()) known = places_.find(decoded(ref->get_ref<const std::string&>()));
   return known == places_.end() ? nullptr : schemas_[known->second].schema;
 }
 
@@ -231,8 +228,9 @@ uint8_t SchemaReader::types(const Json& schema) {
   if (schema.is_boolean()) return schema.get<bool>() ? kAnyType : 0;
   const Json* type = field(schema, "type");
   if (!type) return kAnyType;
-  if (!type->is_array()) return type_named(*type);
-  uint8_t all = 0;
+  const Json* nullable = field(schema, "nullable");  // of OpenAPI 3.0
+  uint8_t all = nullable && *nullable == true ? kNull : 0;
+  if (!type->is_array()) return all | type_named(*type);
   for (const Json& t : *type) all |= type_named(t);
   return all;
 }
@@ -241,15 +239,26 @@ uint8_t SchemaReader::types_spoken_of(const Json& schema) {
   uint8_t all = 0;
   if (schema.is_object())
     for (const auto& [keyword, value] : schema.items())
-      if (const Keyword* k = keyword_named(keyword)) all |= k->of;
+      if (const SchemaKeyword* k = schema_keyword(keyword))
+        if (keyword != "format" || pattern_of_format(value.get_ref<const std::string&>())) all |= k->of;
   return all;
 }
 
 void SchemaReader::read(const Json& schema, NumberBounds& bounds) {
-  if (const Json* v = field(schema, "minimum")) bounds.at_least(Decimal::of(v->dump()), false);
-  if (const Json* v = field(schema, "maximum")) bounds.at_most(Decimal::of(v->dump()), false);
-  if (const Json* v = field(schema, "exclusiveMinimum")) bounds.at_least(Decimal::of(v->dump()), true);
-  if (const Json* v = field(schema, "exclusiveMaximum")) bounds.at_most(Decimal::of(v->dump()), true);
+  auto excluded = [&](const char* name) {
+    const Json* v = field(schema, name);
+    return v && *v == true;
+  };
+  auto number = [&](const char* name) -> const Json* {
+    const Json* v = field(schema, name);
+    return v && v->is_number() ? v : nullptr;
+  };
+  if (const Json* v = number("minimum"))
+    bounds.at_least(Decimal::of(v->dump()), excluded("exclusiveMinimum"));
+  if (const Json* v = number("maximum")) bounds.at_most(Decimal::of(v->dump()), excluded("exclusiveMaximum"));
+  if (const Json* v = number("exclusiveMinimum")) bounds.at_least(Decimal::of(v->dump()), true);
+  if (const Json* v = number("exclusiveMaximum")) bounds.at_most(Decimal::of(v->dump()), true);
+  if (const Json* v = number("multipleOf")) bounds.factors.push_back(Decimal::of(v->dump()));
 }
 
 void SchemaReader::read(const Json& schema, StringRules& rules) {
@@ -257,84 +266,23 @@ void SchemaReader::read(const Json& schema, StringRules& rules) {
   if (const Json* v = field(schema, "maxLength")) rules.max = std::min(rules.max, count_of(*v));
   if (const Json* v = field(schema, "pattern")) rules.patterns.push_back(v->get<std::string>());
   if (const Json* v = field(schema, "format"))
-    rules.patterns.push_back(pattern_of_format(v->get_ref<const std::string&>()));
+    if (const char* pattern = pattern_of_format(v->get_ref<const std::string&>()))
+      rules.patterns.push_back(pattern);
+  if (const Json* v = field(schema, kOtherPatterns))
+    for (const Json& p : *v) rules.other_patterns.push_back(p.get<std::string>());
+  if (const Json* v = field(schema, kOtherTexts))
+    for (const Json& t : *v) rules.other_texts.push_back(t.get<std::string>());
 }
 
-Result<bool> SchemaReader::holds(const Json& value, const Json& schema, const Json* known, int depth) const {
-  if (depth > kMaxNested) return error(schema, "it refers to itself without an end", "");
-  if (++work_ > kMaxWork) return error(schema, "it takes too many comparisons of constants", "list fewer");
-  if (!(type_of(value) & types(schema))) return false;
-  if (schema.is_boolean()) return true;
-  if (const Json* v = field(schema, "const"); v && v != known && *v != value) return false;
-  if (const Json* v = field(schema, "enum");
-      v && v != known && std::find(v->begin(), v->end(), value) == v->end())
-    return false;
-  if (const Json* to = referred(schema)) {
-    auto ok = holds(value, *to, known, depth + 1);
-    if (!ok || !*ok) return ok;
-  }
-  for (const char* name : {"allOf", "anyOf", "oneOf"}) {
-    const Json* list = field(schema, name);
-    if (!list) continue;
-    size_t held = 0;
-    for (const Json& s : *list) {
-      auto ok = holds(value, s, known, depth + 1);
-      if (!ok) return ok;
-      held += *ok;
-    }
-    if (name[0] == 'o' ? held != 1 : held < (name[1] == 'l' ? list->size() : 1)) return false;
-  }
-  if (value.is_array()) return array_holds(value, schema, depth);
-  if (value.is_object()) return object_holds(value, schema, depth);
-  if (value.is_string()) return string_holds(value.get_ref<const std::string&>(), schema);
-  if (!value.is_number()) return true;
-  NumberBounds bounds;
-  read(schema, bounds);
-  return bounds.hold(Decimal::of(value.dump()));
+const Json* SchemaReader::first_items(const Json& schema) {
+  if (const Json* first = field(schema, "prefixItems")) return first;
+  const Json* items = field(schema, "items");
+  return items && items->is_array() ? items : nullptr;
 }
 
-Result<bool> SchemaReader::string_holds(const std::string& text, const Json& schema) const {
-  StringRules rules;
-  read(schema, rules);
-  const uint32_t length = characters(text);
-  if (length < rules.min || length > rules.max) return false;
-  for (const std::string& p : rules.patterns) {
-    auto known =
-        std::find_if(patterns_.begin(), patterns_.end(), [&](const auto& k) { return k.first == p; });
-    if (known == patterns_.end()) {
-      auto machine = CharMachine::pattern(p);
-      if (!machine) return error(schema, machine.error().message, machine.error().remedy);
-      work_ += 100 * machine->states().size();
-      known = patterns_.emplace(known, p, *std::move(machine));
-    }
-    if (!known->second.matches(text)) return false;
-  }
-  return true;
-}
-
-Result<bool> SchemaReader::array_holds(const Json& value, const Json& schema, int depth) const {
-  if (const Json* v = field(schema, "minItems"); v && value.size() < count_of(*v)) return false;
-  if (const Json* v = field(schema, "maxItems"); v && value.size() > count_of(*v)) return false;
-  const Json *prefix = field(schema, "prefixItems"), *items = field(schema, "items");
-  for (size_t i = 0; i < value.size(); i++) {
-    const Json* of = prefix && i < prefix->size() ? &(*prefix)[i] : items;
-    auto ok = of ? holds(value[i], *of, nullptr, depth + 1) : Result<bool>(true);
-    if (!ok || !*ok) return ok;
-  }
-  return true;
-}
-
-Result<bool> SchemaReader::object_holds(const Json& value, const Json& schema, int depth) const {
-  if (const Json* v = field(schema, "required"))
-    for (const Json& name : *v)
-      if (!value.contains(name.get_ref<const std::string&>())) return false;
-  const Json *properties = field(schema, "properties"), *others = field(schema, "additionalProperties");
-  for (const auto& [name, item] : value.items()) {
-    const Json* of = properties && properties->contains(name) ? &(*properties)[name] : others;
-    auto ok = of ? holds(item, *of, nullptr, depth + 1) : Result<bool>(true);
-    if (!ok || !*ok) return ok;
-  }
-  return true;
+const Json* SchemaReader::other_items(const Json& schema) {
+  const Json* items = field(schema, "items");
+  return items && items->is_array() ? field(schema, "additionalItems") : items;
 }
 
 }  // namespace gimbal

@@ -19,17 +19,56 @@ struct Format {
   "[13579][26])00)-02-29)"
 #define GIMBAL_TIME "([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,6})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)"
 #define GIMBAL_BYTE "(\\d|[1-9]\\d|1\\d\\d|2[0-4]\\d|25[0-5])"
-#define GIMBAL_LABEL "[a-zA-Z0-9]([a-zA-Z0-9-]{0,20}[a-zA-Z0-9])?"
+// Names of hosts: labels of up to 63 characters (RFC 1123). Three of them may be as long as that, and three
+// more follow with up to 19, so that the whole keeps to 253.
+#define GIMBAL_LABEL "[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+#define GIMBAL_SHORT_LABEL "[a-zA-Z0-9]([a-zA-Z0-9-]{0,17}[a-zA-Z0-9])?"
+#define GIMBAL_MORE_LABELS "(\\." GIMBAL_SHORT_LABEL "){0,3}"
+// The name before the @ (RFC 5321: up to 64 characters): one part, two, or parts with dots of 32 characters.
+#define GIMBAL_ATOM "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]"
+#define GIMBAL_MAILBOX                                                                                    \
+  "(" GIMBAL_ATOM "{1,64}|" GIMBAL_ATOM "{1,31}\\." GIMBAL_ATOM "{1,32}|" GIMBAL_ATOM "(\\.?" GIMBAL_ATOM \
+  "){0,31})"
+// RFC 4291, section 2.2.
+#define GIMBAL_IPV4 "(" GIMBAL_BYTE "\\.){3}" GIMBAL_BYTE
+#define GIMBAL_H "[0-9a-fA-F]{1,4}"
+#define GIMBAL_IPV6                                                                                         \
+  "((" GIMBAL_H ":){7}" GIMBAL_H "|(" GIMBAL_H ":){1,7}:|(" GIMBAL_H ":){1,6}:" GIMBAL_H "|(" GIMBAL_H      \
+  ":){1,5}(:" GIMBAL_H "){2}|(" GIMBAL_H ":){1,4}(:" GIMBAL_H "){3}|(" GIMBAL_H ":){1,3}(:" GIMBAL_H        \
+  "){4}|(" GIMBAL_H ":){1,2}(:" GIMBAL_H "){5}|" GIMBAL_H ":(:" GIMBAL_H "){6}|:(:" GIMBAL_H                \
+  "){1,7}|::|(" GIMBAL_H ":){6}" GIMBAL_IPV4 "|::(" GIMBAL_H ":){0,5}" GIMBAL_IPV4 "|" GIMBAL_H             \
+  "::(" GIMBAL_H ":){0,4}" GIMBAL_IPV4 "|(" GIMBAL_H ":){2}:(" GIMBAL_H ":){0,3}" GIMBAL_IPV4 "|(" GIMBAL_H \
+  ":){3}:(" GIMBAL_H ":){0,2}" GIMBAL_IPV4 "|(" GIMBAL_H ":){4}:(" GIMBAL_H ":)?" GIMBAL_IPV4 "|(" GIMBAL_H \
+  ":){5}:" GIMBAL_IPV4 ")"
+// RFC 3986, appendix A.
+#define GIMBAL_ESCAPE "%[0-9a-fA-F]{2}"
+#define GIMBAL_PATH_CHAR "([a-zA-Z0-9._~!$&'()*+,;=:@-]|" GIMBAL_ESCAPE ")"
+#define GIMBAL_AUTHORITY                                                 \
+  "(([a-zA-Z0-9._~!$&'()*+,;=:-]|" GIMBAL_ESCAPE ")*@)?(\\[" GIMBAL_IPV6 \
+  "\\]|([a-zA-Z0-9._~!$&'()*+,;=-]|" GIMBAL_ESCAPE ")*)(:\\d*)?"
+#define GIMBAL_ROOTLESS GIMBAL_PATH_CHAR "+(/" GIMBAL_PATH_CHAR "*)*"
+#define GIMBAL_QUERY "(\\?(" GIMBAL_PATH_CHAR "|[/?])*)?(#(" GIMBAL_PATH_CHAR "|[/?])*)?"
+// RFC 3339, appendix A.
+#define GIMBAL_COUNT "\\d{1,9}"
+#define GIMBAL_CLOCK                                                                            \
+  "T(" GIMBAL_COUNT "H(" GIMBAL_COUNT "M(" GIMBAL_COUNT "S)?)?|" GIMBAL_COUNT "M(" GIMBAL_COUNT \
+  "S)?|" GIMBAL_COUNT "S)"
+#define GIMBAL_DAYS                                                                            \
+  "(" GIMBAL_COUNT "Y(" GIMBAL_COUNT "M(" GIMBAL_COUNT "D)?)?|" GIMBAL_COUNT "M(" GIMBAL_COUNT \
+  "D)?|" GIMBAL_COUNT "D)"
 
 constexpr Format kFormats[] = {
     {"date", "^" GIMBAL_DATE "$"},
     {"time", "^" GIMBAL_TIME "$"},
     {"date-time", "^" GIMBAL_DATE "T" GIMBAL_TIME "$"},
+    {"duration", "^P(" GIMBAL_DAYS "(" GIMBAL_CLOCK ")?|" GIMBAL_CLOCK "|" GIMBAL_COUNT "W)$"},
     {"uuid", "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
-    {"ipv4", "^(" GIMBAL_BYTE "\\.){3}" GIMBAL_BYTE "$"},
-    {"hostname", "^" GIMBAL_LABEL "(\\." GIMBAL_LABEL "){0,5}$"},
-    {"email",
-     "^[a-zA-Z0-9_+-]{1,30}(\\.[a-zA-Z0-9_+-]{1,20}){0,3}@" GIMBAL_LABEL "(\\." GIMBAL_LABEL "){1,4}$"},
+    {"ipv4", "^" GIMBAL_IPV4 "$"},
+    {"ipv6", "^" GIMBAL_IPV6 "$"},
+    {"hostname", "^" GIMBAL_LABEL "(\\." GIMBAL_LABEL "){0,2}" GIMBAL_MORE_LABELS "$"},
+    {"email", "^" GIMBAL_MAILBOX "@" GIMBAL_LABEL "(\\." GIMBAL_LABEL "){1,2}" GIMBAL_MORE_LABELS "$"},
+    {"uri", "^[a-zA-Z][a-zA-Z0-9+.-]*:(//" GIMBAL_AUTHORITY "(/" GIMBAL_PATH_CHAR "*)*|/(" GIMBAL_ROOTLESS
+            ")?|(" GIMBAL_ROOTLESS ")?)" GIMBAL_QUERY "$"},
 };
 
 Grammar::Id json_spelling(Grammar& g, std::span<const CharRange> chars) {
@@ -53,26 +92,19 @@ const char* pattern_of_format(std::string_view name) {
   return nullptr;
 }
 
-std::string known_formats() {
-  std::string out;
-  for (const Format& f : kFormats) out += (out.empty() ? "" : ", ") + std::string(f.name);
-  return out;
-}
-
 Result<CharMachine> StringRules::machine() const {
-  CharMachine all;
-  for (size_t i = 0; i < std::max<size_t>(1, patterns.size()); i++) {
-    auto one = CharMachine::pattern(i < patterns.size() ? patterns[i] : "");
-    if (!one || i == 0) {
-      if (!one) return one;
-      all = *std::move(one);
-      continue;
-    }
-    auto both = all.both(*one);
-    if (!both) return both;
-    all = *std::move(both);
+  auto all = CharMachine::pattern(patterns.empty() ? "" : patterns.front());
+  auto narrow = [&](Result<CharMachine> with) {
+    if (all && with) all = all->both(*with);
+    else if (!with) all = with.error();
+  };
+  for (size_t i = 1; i < patterns.size() && all; i++) narrow(CharMachine::pattern(patterns[i]));
+  for (size_t i = 0; i < other_patterns.size() && all; i++) {
+    const auto one = CharMachine::pattern(other_patterns[i]);
+    narrow(one ? Result<CharMachine>(one->complement()) : one);
   }
-  return all.of_length(min, max);
+  if (!other_texts.empty()) narrow(CharMachine::except(other_texts));
+  return all ? all->of_length(min, max) : all;
 }
 
 // An escape of half a surrogate pair is no character.
@@ -100,7 +132,7 @@ Grammar::Id any_string_char(Grammar& g) {
 
 // A rule for each state: as they end with each other, no stack is needed for them. And one for each set of
 // characters: many states read the same.
-Grammar::Id string_of(Grammar& g, const CharMachine& machine) {
+Grammar::Id text_of(Grammar& g, const CharMachine& machine) {
   if (machine.empty()) return g.never();
   std::vector<Grammar::Id> rules;
   for (size_t s = 0; s < machine.states().size(); s++) rules.push_back(g.add_rule("a pattern"));
@@ -134,7 +166,12 @@ Grammar::Id string_of(Grammar& g, const CharMachine& machine) {
     g.define(rules[s], g.choice(ways));
     if (g.too_large()) break;
   }
-  return g.sequence({g.text("\""), g.rule(rules[0]), g.text("\"")});
+  return g.rule(rules[0]);
+}
+
+Grammar::Id string_of(Grammar& g, const CharMachine& machine) {
+  if (machine.empty()) return g.never();
+  return g.sequence({g.text("\""), text_of(g, machine), g.text("\"")});
 }
 
 }  // namespace gimbal

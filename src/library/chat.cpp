@@ -70,6 +70,8 @@ Result<std::string> grammar_of(const TextOptions& o) {
   if (!o.grammar.empty())
     return usage("'grammar' and 'json_schema' each say what the text must be", "give one of them", "grammar");
   auto made = gimbal::json_schema_grammar(o.json_schema);
+  if (made && !made->has_text())
+    return usage("'json_schema': no value satisfies this schema", "allow some value", "json_schema");
   if (made) return made->to_gbnf();
   Error e = to_public(made.error());
   e.field = "json_schema";
