@@ -26,6 +26,7 @@ RenderOptions local_time() {
   RenderOptions options;
   const std::time_t now = std::time(nullptr);
   localtime_r(&now, &options.now);
+  options.names_date = true;
   return options;
 }
 

@@ -1,5 +1,7 @@
 #include "chat/chat_template.h"
 
+#include <ctime>
+
 #include "base/format.h"
 #include "base/json.h"
 
@@ -171,10 +173,25 @@ Result<ChatTemplate> ChatTemplate::of_text(const std::string& source, const Toke
                       knows_tools};
 }
 
+namespace {
+
+constexpr std::pair<const char*, const char*> kDates[] = {{"date_string", "%d %b %Y"},
+                                                          {"datetime", "%b %d %Y"}};
+
+std::string written(const std::tm& time, const char* pattern) {
+  char text[64];
+  return {text, std::strftime(text, sizeof text, pattern, &time)};
+}
+
+}  // namespace
+
 Result<Rendered> ChatTemplate::render(Json variables, const RenderOptions& options) const {
   if (variables.is_object()) {
     if (!variables.contains("bos_token")) variables["bos_token"] = bos;
     if (!variables.contains("eos_token")) variables["eos_token"] = eos;
+    if (options.names_date)
+      for (const auto& [name, pattern] : kDates)
+        if (!variables.contains(name)) variables[name] = written(options.now, pattern);
     if (!knows_tools) tell_tools_as_text(variables);
   }
   return rendering.render(variables, options);

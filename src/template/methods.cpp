@@ -278,7 +278,27 @@ Value s_isupper(Call& c) {
   Arguments none;
   return Value::of(c.in.apply_test("upper", c.self, none));
 }
-Value s_format(Call& c) { return text_of(c, format_braces(c.in, self(c), c.given)); }
+// Markup escapes what is put into it.
+Value formatted(Call& c, Arguments given) {
+  const auto escape = [&](Value& v) {
+    if (v.is(Kind::Str)) v = text_of(c, c.in.escaped(to_text(v)));
+  };
+  if (self(c).markup) {
+    for (Value& v : given.positional) escape(v);
+    for (auto& [name, v] : given.named) escape(v);
+  }
+  Text out = format_braces(c.in, self(c), given);
+  out.markup = self(c).markup;
+  return text_of(c, std::move(out));
+}
+Value s_format(Call& c) { return formatted(c, c.given); }
+Value s_format_map(Call& c) {
+  if (!c.a[0].is(Kind::Dict)) return c.in.fail("format_map() needs a dict");
+  Arguments given;
+  for (const auto& [key, value] : c.a[0].dict->items)
+    if (key.is(Kind::Str)) given.named.emplace_back(key.str(), value);
+  return formatted(c, std::move(given));
+}
 
 constexpr Native kStrings[] = {
     {"strip", "chars", s_strip},
@@ -306,6 +326,7 @@ constexpr Native kStrings[] = {
     {"index", "sub start end", s_index},
     {"count", "sub", s_count},
     {"format", "*", s_format},
+    {"format_map", "mapping", s_format_map},
     {"ljust", "width fillchar", s_ljust},
     {"rjust", "width fillchar", s_rjust},
     {"center", "width fillchar", s_center},

@@ -111,6 +111,8 @@ const Statement* Parser::statement() {
   } else if (tag == "autoescape") {
     s->kind = Statement::Scope;
     s->value = expression();
+    if (s->value->kind != Expression::Constant || truth(s->value->value))
+      fail("{% autoescape %} with anything but false is not supported: use the filter e");
     last_branch(s, "endautoescape");
   } else if (tag == "block") {
     s->kind = Statement::Scope;

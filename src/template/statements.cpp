@@ -214,7 +214,8 @@ Value Interpreter::call_macro(const Object& m, Arguments& given) {
     inner->set("varargs", heap.list({first, given.positional.end()}, ListKind::Tuple));
   }
   if (s.catches_kwargs) inner->set("kwargs", heap.dict(std::move(rest)));
-  if (s.knows_caller) inner->set("caller", caller.absent() ? heap.undefined("caller", nullptr) : caller);
+  if (s.knows_caller && !inner->find("caller"))
+    inner->set("caller", caller.absent() ? heap.undefined("caller", nullptr) : caller);
   const Value text = captured_str(s.branches[0].body);
   scope_ = around;
   at_ = at;

@@ -113,5 +113,19 @@ TEST(ChatTemplate, ATextTokenSuggestsNothing) {
   EXPECT_EQ(t->render(v, {})->text, "a\nb\n");
 }
 
+// The day is a variable, unless the request has its own or the time is pinned.
+TEST(ChatTemplate, TellsTheDay) {
+  GgufWriter file = file_of({});
+  file.string("tokenizer.chat_template", "{{ date_string is defined and date_string }}|{{ datetime }}");
+  const auto chat = template_of(file);
+  ASSERT_TRUE(chat) << chat.error().message;
+  RenderOptions options;
+  options.now.tm_year = 124, options.now.tm_mon = 6, options.now.tm_mday = 26;
+  EXPECT_EQ(chat->render(Json::object(), options)->text, "False|");
+  options.names_date = true;
+  EXPECT_EQ(chat->render(Json::object(), options)->text, "26 Jul 2024|Jul 26 2024");
+  EXPECT_EQ(chat->render({{"date_string", "today"}}, options)->text, "today|Jul 26 2024");
+}
+
 }  // namespace
 }  // namespace gimbal::test

@@ -233,5 +233,20 @@ TEST(Template, TheClockIsTheCallers) {
             "26 Jul 2024, Friday 208");
 }
 
+// As jinja2 3.1 renders them.
+TEST(Template, CallersMarkupAndMaps) {
+  EXPECT_EQ(text_of("{% macro x(caller=none) %}[{% if caller %}{{ caller() }}{% endif %}]{% endmacro %}"
+                    "{% call x() %}a{% endcall %}{{ x() }}"),
+            "[a][]");
+  EXPECT_EQ(text_of(R"({{ ("a{}{b}"|safe).format("<", b=">") }})"), "a&lt;&gt;");
+  EXPECT_EQ(text_of(R"({{ ("a{}"|safe).format("<b>"|safe) }})"), "a<b>");
+  EXPECT_EQ(text_of(R"({{ ("a{}"|safe).format(1)|e }}{{ "a{}".format("<") }})"), "a1a<");
+  EXPECT_EQ(text_of(R"({{ "{a}-{b}".format_map({"a": 1, "b": "x"}) }})"), "1-x");
+  EXPECT_EQ(text_of("{% autoescape false %}{{ '<' }}{% endautoescape %}"), "<");
+  EXPECT_EQ(
+      error_of("a\n{% autoescape true %}{{ '<' }}{% endautoescape %}"),
+      "chat template, line 2: {% autoescape %} with anything but false is not supported: use the filter e");
+}
+
 }  // namespace
 }  // namespace gimbal::test
