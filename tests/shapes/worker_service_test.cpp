@@ -85,7 +85,7 @@ TEST(WorkerService, JobsHaveTheTextOfTheCommandLine) {
                          {"stream", true}});
   EXPECT_EQ(t.text + "\n", text);
   EXPECT_EQ(t.tokens, 40);
-  EXPECT_EQ(t.end, Json({{"type", "end"}, {"tokens_out", 40}, {"stop_reason", "length"}}));
+  EXPECT_EQ(t.end, Json({{"type", "end"}, {"tokens_out", 40}, {"stop_reason", "MAX_TOKENS"}}));
 }
 
 // The golden file's own tokens, by their text.
@@ -183,7 +183,7 @@ TEST(WorkerService, AJobIsCancelled) {
       s.ask("DELETE /v1/jobs/" + j["job_id"].get<std::string>() + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
           .status,
       200);
-  EXPECT_EQ(told(reader.answer().body, j["job_id"]).end["stop_reason"], "cancelled");
+  EXPECT_EQ(told(reader.answer().body, j["job_id"]).end["stop_reason"], "CANCELLED");
 }
 
 TEST(WorkerService, ASignalLetsAnswersEnd) {
@@ -197,7 +197,7 @@ TEST(WorkerService, ASignalLetsAnswersEnd) {
     EXPECT_EQ(s.end(signal), 0);
     const HttpAnswer a = c.answer();
     EXPECT_TRUE(a.whole);
-    EXPECT_EQ(told(a.body, j["job_id"]).end["stop_reason"], "length");
+    EXPECT_EQ(told(a.body, j["job_id"]).end["stop_reason"], "MAX_TOKENS");
   }
 }
 

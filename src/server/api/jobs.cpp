@@ -56,6 +56,22 @@ class LoadingStream final : public http::Source {
   bool begun_ = false;
 };
 
+// The reasons of the worker API.
+const char* reason_of(Finish why) {
+  switch (why) {
+    case Finish::StopToken: return "EOS";
+    case Finish::StopString: return "STOP_SEQUENCE";
+    case Finish::Length:
+    case Finish::ContextFull: return "MAX_TOKENS";
+    case Finish::Cancelled: return "CANCELLED";
+  }
+  return "ERROR";
+}
+
+std::string end_event(int tokens, const char* why) {
+  return dump({{"type", "end"}, {"tokens_out", tokens}, {"stop_reason", why}});
+}
+
 }  // namespace
 
 GenerationSink Job::sink() {
@@ -68,12 +84,15 @@ GenerationSink Job::sink() {
             self->services.prompt_tokens += uint64_t(e.prompt_tokens);
             self->add([&](Job& j) {
               if (!e.text.empty()) j.texts_.push_back(e.text);  // text held back until after the last token
-              j.end_ = dump({{"type", "end"}, {"tokens_out", e.tokens}, {"stop_reason", name_of(e.finish)}});
+              j.end_ = end_event(e.tokens, reason_of(e.finish));
             });
             self->services.running--;
           },
           [self](const Error& e) {
-            self->add([&](Job& j) { j.end_ = dump({{"type", "error"}, {"message", of(e).message}}); });
+            self->add([&](Job& j) {
+              j.error_ = dump({{"type", "error"}, {"message", of(e).message}});
+              j.end_ = end_event(int(j.texts_.size()), "ERROR");
+            });
             self->services.running--;
           }};
 }
@@ -94,6 +113,7 @@ bool Job::tell(size_t& told, std::string& out) {
   for (; told < texts_.size(); told++)
     add_event(out, "", format("{{\"type\":\"token\",\"t\":{},\"i\":{}}}", json_text(texts_[told]), told));
   if (end_.empty()) return false;
+  if (!error_.empty()) add_event(out, "", error_);
   add_event(out, "", end_);
   out += "data: [DONE]\n\n";
   return true;

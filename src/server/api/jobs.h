@@ -40,6 +40,7 @@ class Job : public std::enable_shared_from_this<Job> {
 
   std::mutex mutex_;
   std::vector<std::string> texts_;  // of each token
+  std::string error_;               // the event before it, of a text that failed
   std::string end_;                 // the final event; empty: still running
   std::vector<std::shared_ptr<http::Exchange>> readers_;
 };
