@@ -46,6 +46,8 @@ std::unique_ptr<Command> make_tokenize();
 std::unique_ptr<Command> make_detokenize();
 std::unique_ptr<Command> make_render_template();
 std::unique_ptr<Command> make_audit();
+std::unique_ptr<Command> make_grammar();
+std::unique_ptr<Command> make_parse_answer();
 std::unique_ptr<Command> make_logits();
 std::unique_ptr<Command> make_perplexity();
 std::unique_ptr<Command> make_dequantize();

@@ -6,6 +6,19 @@
 
 namespace gimbal {
 
+Result<Grammar> read_grammar(const std::string& source, bool schema) {
+  std::string text = source;
+  if (text.find(schema ? "{" : "::=") == text.npos) {
+    auto read = read_text(text);
+    if (!read) return read.error();
+    text = std::move(*read);
+  }
+  auto grammar = schema ? json_schema_grammar(text) : Grammar::gbnf(text);
+  if (grammar && schema && !grammar->has_text())
+    return Error{Code::Usage, "JSON schema: no value satisfies it", "allow some value", "", "json_schema"};
+  return grammar;
+}
+
 void GrammarOptions::declare(Arguments& a) {
   a.text("--grammar", "FILE|TEXT",
          "write only texts that match this grammar, in the format GBNF; what holds `::=` is its text", gbnf_);
@@ -18,13 +31,7 @@ Status GrammarOptions::read() {
   if (gbnf_ && schema_)
     return Error{Code::Usage, "--grammar and --json-schema each say what may be written",
                  "give only one of them"};
-  std::string text = gbnf_ ? *gbnf_ : *schema_;
-  if (text.find(gbnf_ ? "::=" : "{") == text.npos) {
-    auto read = read_text(text);
-    if (!read) return read.error();
-    text = std::move(*read);
-  }
-  auto grammar = gbnf_ ? Grammar::gbnf(text) : json_schema_grammar(text);
+  auto grammar = read_grammar(gbnf_ ? *gbnf_ : *schema_, !gbnf_);
   if (!grammar) return grammar.error();
   grammar_ = std::move(*grammar);
   return Done{};

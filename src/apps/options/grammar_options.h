@@ -7,6 +7,9 @@
 
 namespace gimbal {
 
+// A grammar, or a JSON schema: a file, or its text, which contains ::= or {.
+Result<Grammar> read_grammar(const std::string& source, bool schema);
+
 class GrammarOptions {
  public:
   void declare(Arguments&);
