@@ -7,6 +7,17 @@
 
 namespace gimbal {
 
+// The marks of reasoning in a model's text, and the text that ends it. `channels`: of gpt-oss.
+struct ReasoningMarks {
+  std::string_view begin, end, finish;
+  static constexpr ReasoningMarks of(bool channels) {
+    if (channels)
+      return {"<|channel|>analysis<|message|>", "<|end|>",
+              "<|end|><|start|>assistant<|channel|>final<|message|>"};
+    return {"<think>", "</think>", "</think>\n\n"};
+  }
+};
+
 class ReasoningSplitter {
  public:
   struct Part {

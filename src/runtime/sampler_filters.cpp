@@ -3,12 +3,15 @@
 #include "runtime/sampler_filters.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "base/fixed_math.h"
 
 namespace gimbal {
 namespace {
+
+constexpr double kLn2 = 0.69314718055994530942;
 
 bool more_probable(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
@@ -79,6 +82,83 @@ void keep_top_p(Candidates& list, double mass) {
 void keep_min_p(Candidates& list, double ratio) {
   double least = largest_logit(list) + fixed::log(ratio);
   std::erase_if(list, [&](const Candidate& c) { return c.logit < least; });
+}
+
+void keep_top_n_sigma(Candidates& list, double n) {
+  double sum = 0, squares = 0;
+  for (const Candidate& c : list) sum += c.logit;
+  const double mean = sum / double(list.size());
+  for (const Candidate& c : list) squares += (c.logit - mean) * (c.logit - mean);
+  const double least = largest_logit(list) - n * std::sqrt(squares / double(list.size()));
+  std::erase_if(list, [&](const Candidate& c) { return c.logit < least; });
+}
+
+void drop_top_choices(Candidates& list, double threshold) {
+  set_probabilities(list, 1);
+  const Candidate* kept = nullptr;  // the last of those that reach the threshold
+  size_t reach = 0;
+  for (const Candidate& c : list) {
+    if (c.probability < threshold) continue;
+    reach++;
+    if (!kept || more_probable(*kept, c)) kept = &c;
+  }
+  if (reach < 2) return;
+  const int32_t id = kept->id;
+  std::erase_if(list, [&](const Candidate& c) { return c.probability >= threshold && c.id != id; });
+}
+
+void keep_surprise(Candidates& list, double bits, double temperature) {
+  set_probabilities(list, temperature);
+  const Candidate best = *std::min_element(list.begin(), list.end(), more_probable);
+  const double least = fixed::exp(-bits * kLn2);
+  std::erase_if(list, [&](const Candidate& c) { return c.probability < least; });
+  if (list.empty()) list.push_back(best);
+  std::sort(list.begin(), list.end(), more_probable);
+  set_probabilities(list, temperature);
+}
+
+// Section 4.1 of S. Basu et al., "Mirostat", arXiv:2007.14966: Zipf's exponent from the 100 most probable
+// tokens, and from it the number of tokens to keep.
+void keep_mirostat(Candidates& list, double bits, double temperature, size_t vocabulary) {
+  constexpr size_t kEstimated = 100;
+  set_probabilities(list, temperature);
+  sort_front(list, 0, std::min(kEstimated, list.size()), more_probable);
+  double tb = 0, tt = 0;
+  for (size_t i = 0; i + 1 < std::min(kEstimated, list.size()); i++) {
+    const double t = fixed::log(double(i + 2) / double(i + 1));
+    if (list[i + 1].probability > 0)
+      tb += t * fixed::log(list[i].probability / list[i + 1].probability), tt += t * t;
+  }
+  const double s = tt > 0 ? tb / tt : 1, epsilon = s - 1, n = double(vocabulary);
+  const double spread =
+      epsilon == 0 ? 1 / fixed::log(n) : epsilon / (1 - fixed::exp(-epsilon * fixed::log(n)));
+  const double k =
+      s > 0 && spread > 0 ? fixed::exp((bits * kLn2 + fixed::log(spread)) / s) : double(list.size());
+  keep_top_k(list, int(std::clamp(k, 1.0, double(list.size()))));
+  set_probabilities(list, temperature);
+}
+
+double dynamic_temperature(Candidates& list, double temperature, double range, double exponent) {
+  if (list.size() < 2) return temperature;
+  set_probabilities(list, 1);
+  double entropy = 0;
+  for (const Candidate& c : list)
+    if (c.probability > 0) entropy -= c.probability * fixed::log(c.probability);
+  const double share = std::max(0.0, entropy / fixed::log(double(list.size())));
+  const double low = std::max(0.0, temperature - range);
+  const double raised = fixed::pow(share, exponent);
+  return std::max(low + (temperature + range - low) * raised, 1e-6);
+}
+
+void draw_to_target(Candidates& list, double target) {
+  constexpr double kWidth = 0.3, kSharpness = 10;
+  // Their logits: largest at the target, falling as a square near it and as a line far from it.
+  double sum = 0;
+  for (Candidate& c : list) {
+    const double d = std::abs(c.probability - target) / kWidth;
+    sum += c.probability = fixed::exp(-kSharpness * d * d / (1 + d));
+  }
+  for (Candidate& c : list) c.probability /= sum;
 }
 
 void keep_typical(Candidates& list, double mass) {

@@ -26,8 +26,9 @@ TextState::TextState(Inputs text, size_t begin, TextSettings s, const Tokenizer*
     : text_(std::move(text)),
       begin_(begin),
       prompt_(text_.size()),
-      sampler_(std::move(s.sampler)),
+      sampler_(std::move(s.sampler), tokenizer),
       constraint_(constraint),
+      reasoning_(std::move(s.reasoning), constraint ? nullptr : tokenizer),
       // A token that ends a constrained text ends the answer; ignoring it delays that.
       answer_(tokenizer, std::span(text_.tokens()).subspan(begin), std::move(s.stops), s.max_tokens,
               s.ignore_stop_tokens && !constraint),
@@ -38,13 +39,15 @@ TextState::TextState(Inputs text, size_t begin, TextSettings s, const Tokenizer*
   if (constraint_) constraint_->end_late(s.ignore_stop_tokens);
 }
 
-void TextState::resume(std::span<const Token> written) {
+void TextState::resume(std::span<const Token> written, double memory) {
+  if (!written.empty()) sampler_.remember(memory);
   for (Token t : written) {
     if (answer_.ended()) return;
     if (constraint_ && !constraint_->accept(t)) return;  // next() reports why
     answer_.take(t, capacity_ - int(text_.size()));
     text_.push(t);
-    sampler_.skip(1);
+    if (!reasoning_.forced()) sampler_.skip(1);
+    reasoning_.take(t);
   }
 }
 
@@ -80,6 +83,7 @@ TextRows TextState::add_rows(const Model& model, Sequence& s, int rows, std::spa
 
 // The constraint masks logits for the choice only: probabilities are those of the model.
 Result<Token> TextState::next(Model& model, const StepOutput& out, size_t k) {
+  if (const auto forced = reasoning_.forced()) return *forced;
   const auto history = std::span(tokens()).subspan(begin_);
   if (constraint_) {
     const auto allowed = constraint_->allowed(constrained_left());
@@ -135,10 +139,12 @@ Result<bool> TextState::take(Model& model, const StepOutput& out, size_t k) {
     if (!row) return row.error();
     told_.row = std::move(*row);
   }
+  reasoning_.take(*token);
   told_.text = answer_.take(*token, capacity_ - int(text_.size()));
   if (answer_.ended() && answer_.finish() == Finish::StopToken) return false;
   if (logprobs_ >= 0) add_probabilities(out.logits(k), *token);
   text_.push(*token);
+  told_.memory = sampler_.memory();
   told_.token = *token, told_.index = answer_.tokens() - 1;
   return true;
 }

@@ -8,6 +8,7 @@
 #include "grammar/constraint.h"
 #include "runtime/answer.h"
 #include "runtime/batch.h"
+#include "runtime/reasoning_limit.h"
 #include "runtime/sampler.h"
 
 namespace gimbal {
@@ -24,6 +25,7 @@ struct TextSettings {
   // it.
   bool completes = false;
   bool certify = false;  // digests of the rows of logits, for a certificate: runtime/row_digest.h
+  ReasoningLimit reasoning = {};  // without a constraint
 };
 
 // Checks a text before anything is computed. `width`: of the embeddings that the model takes, or 0. `room`:
@@ -45,6 +47,7 @@ struct TokenTold {
   float logprob = 0;                  // with TextSettings::logprobs >= 0
   std::vector<TokenProbability> top;  // the most likely ones, best first
   std::string row;                    // with TextSettings::certify: the digest of its row of logits
+  double memory = 0;                  // of the sampler, behind the token: see resume()
 };
 
 // The rows of one text in a batch.
@@ -65,7 +68,8 @@ class TextState {
             Constraint* constraint = nullptr);
   // Sets the first tokens of the answer, which the reader has already. The rest continues exactly from
   // them: random numbers, penalties, partial characters, stop strings, grammar. Call it before any pick().
-  void resume(std::span<const Token> written);
+  // `memory`: TokenTold::memory of the last of them.
+  void resume(std::span<const Token> written, double memory);
 
   // The text until the end of the answer so far, and its tokens: kNoToken for an embedding.
   const Inputs& inputs() const { return text_; }
@@ -117,6 +121,7 @@ class TextState {
   const size_t begin_, prompt_;  // of the prompt: where it begins and ends
   Sampler sampler_;
   Constraint* const constraint_;
+  ReasoningLimiter reasoning_;
   Answer answer_;
   const int logprobs_, capacity_;
   const bool completes_, certify_;

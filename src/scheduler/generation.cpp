@@ -15,7 +15,7 @@ Generation::Generation(uint64_t id, GenerationRequest r, GenerationSink sink, co
       text({std::move(r.prompt), std::move(r.embeddings)}, 0, static_cast<TextSettings&&>(r), &tokenizer,
            capacity, masked_ ? &masked_->constraint : nullptr),
       sink_(std::move(sink)) {
-  text.resume(r.written);
+  text.resume(r.written, r.memory);
 }
 
 GenerationEnd Generation::summary(Finish why) const {

@@ -20,6 +20,7 @@ struct GenerationRequest : TextSettings {
   // The prompt's embeddings, by rising position, for a model that was loaded with RunOptions::embeddings.
   std::vector<EmbeddingSpan> embeddings;
   std::vector<Token> written;  // tokens of the answer that a lost engine has sent already
+  double memory = 0;           // of the sampler, behind them (TokenTold)
   std::string grammar;         // GBNF that the answer must match; empty: none
   std::string client;          // clients get equal shares
 };

@@ -54,8 +54,11 @@ template <class IO, FieldsOf<Submit> S>
 void fields(IO& io, S& m) {
   auto& r = m.request;
   io("id", m.id), io("prompt", r.prompt), io("embeddings", r.embeddings), io("written", r.written);
-  io("stops", r.stops);
+  io("memory", r.memory), io("stops", r.stops);
   io("max_tokens", r.max_tokens), io("ignore_stop_tokens", r.ignore_stop_tokens), io("logprobs", r.logprobs);
+  io("reasoning_tokens", r.reasoning.tokens), io("reasoning_inside", r.reasoning.inside);
+  io("reasoning_begin", r.reasoning.begin), io("reasoning_end", r.reasoning.end);
+  io("reasoning_finish", r.reasoning.finish);
   io("grammar", r.grammar), io("completes", r.completes), io("client", r.client);
   sampling_fields(io, r.sampler);
 }
@@ -63,7 +66,7 @@ void fields(IO& io, S& m) {
 template <class IO, FieldsOf<Told> S>
 void fields(IO& io, S& m) {
   io("id", m.id), io("index", m.told.index), io("token", m.told.token), io("text", m.told.text);
-  io("logprob", m.told.logprob), io("top", m.told.top);
+  io("memory", m.told.memory), io("logprob", m.told.logprob), io("top", m.told.top);
 }
 
 template <class IO, FieldsOf<Ended> S>

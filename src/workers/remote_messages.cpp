@@ -105,6 +105,7 @@ std::string RemoteService::Impl::handle(wire::Told& m) {
   if (int(m.told.top.size()) > std::max(0, r.asked.logprobs))
     return "it sent more probabilities than requested";
   r.asked.written.push_back(m.told.token);
+  r.asked.memory = m.told.memory;
   r.sink.token(m.told);
   const bool was_suspect = r.blame.suspect;
   went_on |= r.blame.handed_on;

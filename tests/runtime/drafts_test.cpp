@@ -58,7 +58,12 @@ std::vector<SamplerSettings> samplers() {
   penalties.seed = 13, penalties.repeat_penalty = 1.3f, penalties.frequency_penalty = 0.2f;
   penalties.presence_penalty = 0.1f, penalties.penalty_window = 16;
   biased.seed = 14, biased.top_k = 100, biased.typical_p = 0.8f, biased.logit_bias = {{3, 1.5f}, {7, -2.f}};
-  return {greedy, usual, all, penalties, biased};
+  SamplerSettings mirostat, repeats, adaptive;  // which remember what was picked
+  mirostat.seed = 15, mirostat.mirostat = 2, mirostat.mirostat_tau = 3;
+  repeats.seed = 16, repeats.mirostat = 1, repeats.dry_multiplier = 0.8f, repeats.dry_allowed_length = 1;
+  adaptive.seed = 17, adaptive.adaptive_target = 0.4f, adaptive.xtc_probability = 0.5f;
+  adaptive.dynatemp_range = 0.3f, adaptive.top_n_sigma = 2;
+  return {greedy, usual, all, penalties, biased, mirostat, repeats, adaptive};
 }
 
 // How often guesses are right, and whether they have any length. A negative number: n-grams.

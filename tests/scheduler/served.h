@@ -72,6 +72,7 @@ struct Heard {
   std::vector<std::string> texts;
   std::vector<float> logprobs;
   std::vector<std::vector<TokenProbability>> top;
+  std::vector<double> memories;  // of the sampler, behind each token
   std::optional<GenerationEnd> end;
   std::optional<Error> failed;
   int begun = 0;
@@ -92,6 +93,7 @@ inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> hea
             EXPECT_EQ(t.index, first + int(h.tokens.size())) << "a token is missing, or told twice";
             h.tokens.push_back(t.token), h.texts.push_back(t.text);
             h.logprobs.push_back(t.logprob), h.top.push_back(t.top);
+            h.memories.push_back(t.memory);
             if (heard) heard();
           },
           [&h](const GenerationEnd& e) {

@@ -210,5 +210,34 @@ TEST(Serving, DraftsChangeNothingOfAModelWithWindows) {
   serve({drafted(serving_run(256, 12, 9), 15), 81, "more/arch/gemma4-moe", 40});
 }
 
+// A sampler that remembers goes on behind a lost engine as if nothing had happened.
+TEST(Serving, ResumesASamplerThatRemembers) {
+  OnCpu on(kStories, serving_run(128, 4, 2));
+  for (const int version : {0, 1, 2, 3}) {
+    GenerationRequest r;
+    r.prompt = {1, 403, 407}, r.max_tokens = 40;
+    r.sampler.seed = 5, r.sampler.temperature = 1, r.sampler.mirostat = version % 3;
+    if (version == 3) r.reasoning = {10, true, "<think>", "</think>", "</think>\n\n"};
+    if (version == 0) r.sampler.adaptive_target = 0.4f;
+    const auto hear = [&](const GenerationRequest& request) {
+      Heard heard;
+      Serving serving(on.shared(), on.on_device_lost(), SchedulerOptions{64, 1000});
+      serving.add(std::make_unique<Generation>(1, request, sink_of(heard, int(request.written.size())),
+                                               any_tokenizer(), 128, std::nullopt));
+      for (int i = 0; i < 200 && !serving.idle(); i++) EXPECT_TRUE(serving.step());
+      return heard;
+    };
+    const Heard whole = hear(r);
+    ASSERT_GT(whole.tokens.size(), 20u);
+    for (const size_t written : {1u, 7u, 20u}) {
+      GenerationRequest rest = r;
+      rest.written.assign(whole.tokens.begin(), whole.tokens.begin() + long(written));
+      rest.memory = whole.memories[written - 1];
+      const Heard heard = hear(rest);
+      EXPECT_EQ(heard.tokens, std::vector<Token>(whole.tokens.begin() + long(written), whole.tokens.end()));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gimbal::test

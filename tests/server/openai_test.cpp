@@ -107,6 +107,36 @@ TEST_F(OpenAi, LimitsStopsAndSettings) {
   EXPECT_EQ(r.sampler.logit_bias[2].second, 2);
 }
 
+TEST_F(OpenAi, SamplersBiasByTextAndReasoningBudget) {
+  ask(kChatPath, chat({{"mirostat", 2},
+                       {"mirostat_tau", 4.5},
+                       {"dry_multiplier", 0.8},
+                       {"dry_sequence_breakers", {"x", "yz"}},
+                       {"xtc_probability", 0.5},
+                       {"adaptive_target", 0.25},
+                       {"top_n_sigma", 1.5},
+                       {"logit_bias", {{" the", 2}}},
+                       {"thinking_budget_tokens", 9}}));
+  const GenerationRequest r = service().asked().back();
+  EXPECT_EQ(r.sampler.mirostat, 2);
+  EXPECT_EQ(r.sampler.mirostat_tau, 4.5f);
+  EXPECT_EQ(r.sampler.dry_multiplier, 0.8f);
+  EXPECT_EQ(r.sampler.dry_sequence_breakers, (std::vector<std::string>{"x", "yz"}));
+  EXPECT_EQ(r.sampler.xtc_probability, 0.5f);
+  EXPECT_EQ(r.sampler.adaptive_target, 0.25f);
+  EXPECT_EQ(r.sampler.top_n_sigma, 1.5f);
+  ASSERT_FALSE(r.sampler.logit_bias.empty());
+  EXPECT_EQ(r.sampler.logit_bias[0].second, 2);
+  EXPECT_EQ(r.reasoning.tokens, 9);
+  EXPECT_EQ(r.reasoning.end, "</think>");
+  ask(kChatPath, chat({}));
+  EXPECT_EQ(service().asked().back().reasoning.tokens, -1);
+  // No value satisfies it: said of the field that has it.
+  const Json none = {{"name", "x"}, {"schema", {{"type", "string"}, {"const", 1}}}};
+  expect_wrong(kChatPath, chat({{"response_format", {{"type", "json_schema"}, {"json_schema", none}}}}),
+               "response_format.json_schema.schema");
+}
+
 TEST_F(OpenAi, Logprobs) {
   const Json j = json(ask(kChatPath, chat({{"logprobs", true}, {"top_logprobs", 2}, {"max_tokens", 3}})));
   const Json& content = j["choices"][0]["logprobs"]["content"];
@@ -278,7 +308,7 @@ TEST_F(OpenAi, WhatIsWrongIsNamed) {
            {"stream", "yes"},
            {"presence_penalty", 2.1},
            {"top_logprobs", 3},
-           {"logit_bias", {{"x", 1}}},
+           {"logit_bias", {{"", 1}}},
            {"logit_bias", {{"1", 101}}},
            {"logit_bias", {{"999999", 1}}},
            {"messages", Json::array()},

@@ -151,7 +151,7 @@ TEST_F(Ollama, Errors) {
   const HttpAnswer unknown = ask("/api/chat", {{"model", "x"}, {"messages", kHi}});
   EXPECT_EQ(unknown.status, 404);
   EXPECT_TRUE(json(unknown)["error"].is_string());
-  for (const Json& more : {Json{{"options", {{"mirostat", 1}}}}, Json{{"options", {{"temperature", "x"}}}},
+  for (const Json& more : {Json{{"options", {{"mirostat", 3}}}}, Json{{"options", {{"temperature", "x"}}}},
                            Json{{"options", {{"num_ctx", "x"}}}}, Json{{"suffix", "x"}}})
     EXPECT_EQ(ask("/api/generate", with({{"model", "stories"}, {"prompt", "x"}}, more)).status, 400) << more;
   EXPECT_EQ(ask("/api/chat",
@@ -300,7 +300,7 @@ TEST_F(JobsApi, ATextByItsTokens) {
     const Json end = Json::parse(all[all.size() - 2]);
     EXPECT_EQ(end["type"], "end");
     EXPECT_EQ(end["tokens_out"], all.size() - 3);
-    EXPECT_EQ(end["stop_reason"], "stop-token");
+    EXPECT_EQ(end["stop_reason"], "EOS");
     EXPECT_EQ(all.back(), "[DONE]");
   }
   EXPECT_EQ(ask(get("/v1/jobs/none/stream")).status, 404);

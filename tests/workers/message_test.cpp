@@ -54,6 +54,9 @@ TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   GenerationRequest& r = m.request;
   r.prompt = {1, 2, 300000}, r.written = {5}, r.stops = {"a\nb", "\xc3\xa9"}, r.max_tokens = 3,
   r.ignore_stop_tokens = true;
+  r.memory = 0.1, r.sampler.mirostat = 2, r.sampler.adaptive_target = 0.3f;
+  r.sampler.dry_sequence_breakers = {"\n", "x"};
+  r.reasoning = {7, true, "<think>", "</think>", "</think>\n"};
   r.logprobs = 4, r.grammar = "root ::= \"x\"", r.client = "k";
   r.sampler.temperature = 0.1f, r.sampler.top_k = 3, r.sampler.top_p = 0.3f, r.sampler.min_p = 0.7f,
   r.sampler.typical_p = 0.9f;
@@ -74,6 +77,12 @@ TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   EXPECT_EQ(common_prefix({q.prompt, q.embeddings}, {r.prompt, r.embeddings}), r.prompt.size());
   EXPECT_EQ(q.sampler.seed, UINT64_MAX);
   EXPECT_EQ(q.sampler.temperature, 0.1f);
+  EXPECT_EQ(q.memory, 0.1);
+  EXPECT_EQ(q.reasoning.tokens, 7);
+  EXPECT_TRUE(q.reasoning.inside);
+  EXPECT_EQ(q.reasoning.finish, "</think>\n");
+  EXPECT_EQ(q.sampler.mirostat, 2);
+  EXPECT_EQ(q.sampler.dry_sequence_breakers, r.sampler.dry_sequence_breakers);
   EXPECT_EQ(q.sampler.logit_bias, r.sampler.logit_bias);
   EXPECT_EQ(q.stops, r.stops);
 }

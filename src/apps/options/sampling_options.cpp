@@ -29,11 +29,19 @@ void SamplingOptions::declare(Arguments& a) {
     } else if (const auto* whole = std::get_if<int Sampling::*>(&s.member)) {
       a.whole(s.option, s.value, help_of(s, settings.**whole).c_str(), settings.**whole, int(s.low),
               int(s.high));
+    } else if (std::holds_alternative<std::vector<std::string> Sampling::*>(s.member)) {
+      a.texts(s.option, s.value, s.help, texts[s.field]);
     }
   }
 }
 
 Status SamplingOptions::finish() {
+  for (const SamplingSetting& s : kSamplingSettings) {
+    const auto* member = std::get_if<std::vector<std::string> Sampling::*>(&s.member);
+    if (!member || texts[s.field].empty()) continue;
+    settings.** member = texts[s.field];
+    if (texts[s.field] == std::vector<std::string>{"none"}) (settings.**member).clear();
+  }
   settings.seed = seed ? *seed : std::random_device()();  // 32 bits: whole in every JSON reader
   return validate(settings);
 }

@@ -233,7 +233,7 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
     Fields thinking(*j, "thinking");
     const auto type = thinking.word("type", {"enabled", "disabled", "adaptive"});
     thinking.need("type");
-    thinking.whole("budget_tokens", 1, INT64_MAX);  // the model itself ends its reasoning
+    read_reasoning_budget(thinking, "budget_tokens", 1, settings);
     thinking.text("display");
     input.thinks = input.asks_to_think = type && *type != "disabled";
     if (auto no = thinking.finish()) f.wrong_as(*no);

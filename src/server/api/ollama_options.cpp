@@ -74,9 +74,6 @@ void read_ollama_parameters(Call& call, Fields& f, const char* where, const Json
   to.request.stops = o.texts("stop", 16);
   for (const std::string& stop : to.request.stops)
     if (stop.empty()) o.wrong("stop", format("'{}' has an empty text", o.path("stop")));
-  o.refuse("mirostat", "there is no such sampler", 0);
-  o.refuse("mirostat_tau", "there is no such sampler");
-  o.refuse("mirostat_eta", "there is no such sampler");
   o.refuse("tfs_z", "there is no such sampler", 1);
   o.refuse("penalize_newline", "a newline is a token like others", true);
   note_ignored(call, o);

@@ -109,8 +109,10 @@ void refuse_others(Fields& f) {
   f.refuse("function_call", "give 'tool_choice'");
 }
 
-void read_thinking(Fields& f, ChatInput& to) {
+void read_thinking(Fields& f, ChatInput& to, Settings& settings) {
   read_effort(f, "reasoning_effort", to);
+  for (const char* name : {"reasoning_budget", "thinking_budget_tokens"})  // of llama.cpp's server
+    read_reasoning_budget(f, name, -1, settings);
   if (const Json* j = f.object("chat_template_kwargs")) {
     Fields kwargs(*j, "chat_template_kwargs");
     for (const char* name : {"enable_thinking", "thinking"})
@@ -130,8 +132,8 @@ Refused chat_completions(Call& call) {
   read_messages(f, input.messages);
   read_tools(f, input.tools);
   read_tool_choice(f, input);
-  read_thinking(f, input);
   Settings settings;
+  read_thinking(f, input, settings);
   read_settings(f, *model, settings);
   read_response_format(f, "response_format", true, settings);
   for (const char* limit : {"max_tokens", "max_completion_tokens"}) read_max_tokens(f, limit, 1, settings);

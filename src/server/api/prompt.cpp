@@ -142,6 +142,11 @@ void read_tools(Fields& f, Json& to) {
   }
 }
 
+void read_reasoning_budget(Fields& f, const char* name, int64_t least, Settings& to) {
+  if (const auto v = f.whole(name, least, INT64_MAX))
+    to.request.reasoning.tokens = int(std::min<int64_t>(*v, INT32_MAX));
+}
+
 void read_effort(Fields& f, const char* name, ChatInput& to) {
   if (auto effort = f.word(name, {"none", "minimal", "low", "medium", "high"})) {
     to.thinks = to.asks_to_think = *effort != "none";
@@ -231,6 +236,11 @@ Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Setti
   if (auto ok = call.services.renderings.run(call.client, model.id(), call.body_bytes, render); !ok)
     return of_template(ok.error());
   if (to.tokens.empty()) return wrong_field("messages", "the messages make an empty prompt");
+  if (ReasoningLimit& limit = settings.request.reasoning; limit.tokens >= 0) {
+    const auto marks = ReasoningMarks::of(model.chat().calls.kind == ToolCallFormat::Kind::Harmony);
+    limit.inside = to.opens_reasoning;
+    limit.begin = marks.begin, limit.end = marks.end, limit.finish = marks.finish;
+  }
   if (int64_t(to.tokens.size()) > model.context()) return context_exceeded(to.tokens.size(), model.context());
   return {};
 }

@@ -29,6 +29,8 @@ Refused content_text(const Json& content, const std::string& where, std::string&
 void read_tools(Fields&, Json& to);
 // A tool as a function in OpenAI's form; `schema`: the field with its JSON schema.
 Json function_tool(Fields& tool, const char* schema);
+// Reads the most tokens of the reasoning, -1 for no limit: its end is then put in place of more.
+void read_reasoning_budget(Fields&, const char* name, int64_t least, Settings& to);
 // Reads the reasoning effort: "none" to "high".
 void read_effort(Fields&, const char* name, ChatInput& to);
 // Reads OpenAI's "tool_choice" and "parallel_tool_calls". Call it after read_tools().

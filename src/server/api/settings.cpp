@@ -13,6 +13,8 @@ namespace {
 
 constexpr size_t kMaxStops = 16;
 constexpr int kMaxChoices = 8;
+constexpr size_t kMaxBiases = 10'000;
+constexpr size_t kMaxTexts = 32;  // of a setting that is a list of texts
 // 100 is the most that a client can say, and means that the token comes, whatever the model thinks of it.
 constexpr float kForced = 1000;
 
@@ -40,26 +42,32 @@ void read_sampling(Fields& f, JsonField SamplingSetting::*api, SamplerSettings& 
       } else if (const auto* whole = std::get_if<int Sampling::*>(&s.member)) {
         const auto v = f.whole(name, int64_t(field.low), int64_t(field.high));
         if (v) to.** whole = int(std::max(*v, int64_t(s.low)));
+      } else if (const auto* texts = std::get_if<std::vector<std::string> Sampling::*>(&s.member)) {
+        if (f.any(name)) to.** texts = f.texts(name, kMaxTexts);
       }
     }
   }
 }
 
-void read_logit_bias(Fields& f, int vocabulary, SamplerSettings& to) {
+void read_logit_bias(Fields& f, const Tokenizer& tokenizer, SamplerSettings& to) {
+  const int vocabulary = tokenizer.size();
   const Json* bias = f.object("logit_bias");
   if (!bias) return;
   for (const auto& [key, value] : bias->items()) {
     int id = -1;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocabulary)
-      return f.wrong("logit_bias", format("'logit_bias': {} is no token id from 0 to {}", quoted_briefly(key),
-                                          vocabulary - 1));
+    const bool text = error != std::errc() || end != key.data() + key.size();
+    if (key.empty() || (!text && (id < 0 || id >= vocabulary)))
+      return f.wrong("logit_bias", format("'logit_bias': {} is no token id from 0 to {}, and no text",
+                                          quoted_briefly(key), vocabulary - 1));
     const double b = value.is_number() ? value.get<double>() : 1000;
     if (!(b >= -100 && b <= 100))
       return f.wrong("logit_bias", "'logit_bias': a bias is a number from -100 to 100");
-    to.logit_bias.emplace_back(id, b == -100  ? -std::numeric_limits<float>::infinity()
-                                   : b == 100 ? kForced
-                                              : float(b));
+    const float bias = b == -100 ? -std::numeric_limits<float>::infinity() : b == 100 ? kForced : float(b);
+    for (Token token : text ? tokenizer.encode(key, {.add_bos = false}) : std::vector<Token>{id})
+      to.logit_bias.emplace_back(token, bias);
+    if (to.logit_bias.size() > kMaxBiases)
+      return f.wrong("logit_bias", format("'logit_bias' has more than {} tokens", kMaxBiases));
   }
 }
 
@@ -90,7 +98,7 @@ void read_settings(Fields& f, const ServedModel& model, Settings& to) {
   apply_preset(model, to);
   read_sampling(f, &SamplingSetting::openai, s);
   set_seed(f, "seed", to);
-  read_logit_bias(f, model.tokenizer().size(), s);
+  read_logit_bias(f, model.tokenizer(), s);
   if (f.any("stop")) to.request.stops = f.texts("stop", kMaxStops);
   for (const std::string& stop : to.request.stops)
     if (stop.empty()) f.wrong("stop", "'stop' has an empty text");
@@ -101,6 +109,8 @@ void read_settings(Fields& f, const ServedModel& model, Settings& to) {
 
 void set_schema(Fields& f, const char* name, const Json& schema, Settings& to) {
   const auto grammar = json_schema_grammar(dump(schema));
+  if (grammar && !grammar->has_text())
+    return f.wrong(name, format("'{}': no value satisfies this schema", f.path(name)));
   if (grammar) return set_grammar(f, name, *grammar, to);
   const Error& e = grammar.error();
   f.wrong(name, format("'{}': {}{}{}", f.path(name), e.message, e.remedy.empty() ? "" : "; ", e.remedy));

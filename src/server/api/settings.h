@@ -29,8 +29,8 @@ void read_response_format(Fields&, const char* name, bool nested, Settings& to);
 // Converts a schema to GenerationRequest::grammar. An unsupported schema is an error in the field.
 void set_schema(Fields&, const char* name, const Json& schema, Settings& to);
 void set_json_object(Fields&, const char* name, Settings& to);
-// {id: bias}
-void read_logit_bias(Fields&, int vocabulary, SamplerSettings& to);
+// {id or text: bias}; that of a text is added to each of its tokens.
+void read_logit_bias(Fields&, const Tokenizer&, SamplerSettings& to);
 // Values beyond the context are reduced later.
 void read_max_tokens(Fields&, const char* name, int64_t least, Settings& to);
 void set_seed(Fields&, const char* name, Settings& to);
