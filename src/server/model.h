@@ -30,6 +30,7 @@ class ServedModel {
   virtual const Tokenizer& tokenizer() const = 0;
   virtual const ChatTemplate& chat() const = 0;
   virtual int context() const = 0;                      // tokens
+  virtual int texts_at_once() const { return 1; }       // that its devices have places for
   virtual uint64_t device_bytes() const = 0;            // in use
   virtual std::vector<SchedulerNumbers> numbers() = 0;  // of each of its schedulers
   // The current state of its workers: the kernels of its programs, how each worker computes it, and the

@@ -170,7 +170,7 @@ TEST(ServeLog, EachRequestIsOneObject) {
   s.ask(post("/api/chat", Json{{"model", s.model}, {"messages", chat["messages"]}}.dump(), key));
   HttpAnswer stream = s.ask(post("/v1/chat/completions", streamed.dump(), key));
   const HttpAnswer refused = s.ask(get("/v1/models?key=hush-hush"));
-  const HttpAnswer unknown = s.ask(post("/v1/messages", R"({"model":"whisper"})", key));
+  const HttpAnswer unknown = s.ask(get("/v1/models/whisper", key));
   const HttpAnswer broken = s.ask("GET /v1/models HTTP/1.1\r\n\r\n");
   {
     HttpClient leaves(s.port);
@@ -203,7 +203,7 @@ TEST(ServeLog, EachRequestIsOneObject) {
   EXPECT_EQ(lines[3]["request_id"], refused.headers.at("x-request-id"));
   EXPECT_EQ(lines[3]["path"], "/v1/models");
   EXPECT_EQ(lines[4]["end"], "model_not_found");
-  EXPECT_EQ(lines[4]["request_id"], unknown.headers.at("request-id"));
+  EXPECT_EQ(lines[4]["request_id"], unknown.headers.at("x-request-id"));
   EXPECT_EQ(lines[5]["status"], 400);
   EXPECT_EQ(lines[5]["request_id"], broken.headers.at("x-request-id"));
   EXPECT_EQ(lines[6]["end"], "client-left");

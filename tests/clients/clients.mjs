@@ -79,7 +79,7 @@ await check('openai: responses', async () => {
   assert.ok(final.output_text.length > 0);
 });
 await check('openai: errors', async () => {
-  await assert.rejects(chat({ model: 'none' }), refused(404, 'code', 'model_not_found'));
+  assert.equal((await chat({ model: 'none' })).model, model); // the only one
   await assert.rejects(chat({ temperature: 9 }), refused(400, 'param', 'temperature'));
 });
 
@@ -96,7 +96,7 @@ await check('anthropic: a stream', async () =>
 await check('anthropic: tools are taken', async () =>
   assert.equal((await anthropic.messages.create({ ...ask, tools: [{ name: 'weather', input_schema: schema }] })).type, 'message'));
 await check('anthropic: errors', async () =>
-  assert.rejects(anthropic.messages.create({ ...ask, model: 'none' }), refused(404)));
+  assert.rejects(anthropic.messages.create({ ...ask, temperature: 9 }), refused(400)));
 
 const ollama = new Ollama({ host: url });
 const options = { num_predict: 8 };

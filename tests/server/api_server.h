@@ -17,8 +17,10 @@ using Json = nlohmann::ordered_json;
 
 class ScriptedModel final : public ServedModel {
  public:
-  ScriptedModel()
-      : file_(*parse_gguf(embedded_model(), "the built-in model")),
+  ScriptedModel() : ScriptedModel(embedded_model()) {}
+  // Of these bytes, which outlive it.
+  explicit ScriptedModel(Bytes bytes)
+      : file_(*parse_gguf(bytes, "the built-in model")),
         tokenizer_(*Tokenizer::create(file_.metadata())),
         chat_(*ChatTemplate::of(file_.metadata(), *tokenizer_)),
         service(*tokenizer_) {}
@@ -27,6 +29,7 @@ class ScriptedModel final : public ServedModel {
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return chat_; }
   int context() const override { return 256; }
+  int texts_at_once() const override { return 3; }
   std::vector<ReceiptLine> kernels() const override { return {{"mat_mul", "f32", "cpu:0", "k", "why", 1}}; }
   std::vector<Explanation> explanations() const override { return {}; }
   std::vector<DeviceUse> devices() const override { return {}; }
@@ -55,10 +58,15 @@ class ScriptedModel final : public ServedModel {
 class OneModel final : public Models {
  public:
   // The last one who holds it may be a request that its own engine ends, which cannot wait for itself.
-  std::shared_ptr<ScriptedModel> model{new ScriptedModel,
-                                       [](ScriptedModel* m) { std::thread([m] { delete m; }).detach(); }};
+  std::shared_ptr<ScriptedModel> model = shared(new ScriptedModel);
+  std::string second;  // the name of another model, which cannot be loaded
+  static std::shared_ptr<ScriptedModel> shared(ScriptedModel* one) {
+    return {one, [](ScriptedModel* m) { std::thread([m] { delete m; }).detach(); }};
+  }
   std::vector<KnownModel> list() override {
-    return {{model->id(), "", model->file().file_bytes(), 1700000000, true, 1}};
+    std::vector<KnownModel> all = {{model->id(), "", model->file().file_bytes(), 1700000000, true, 1}};
+    if (!second.empty()) all.push_back({second, ""});
+    return all;
   }
   Result<ServedModelPtr> get(const std::string& id) override {
     if (id != model->id()) return Error{Code::NotFound, "/a/path/of/ours", ""};

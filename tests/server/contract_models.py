@@ -42,6 +42,13 @@ def start(_):
             a = s.ask("/v1/models", headers={"x-api-key": "of the file", "Origin": "https://b.example"})
             check("another one may not", a.headers.get("access-control-allow-origin") in (None, "https://a.example"), a.headers)
             check.begin("Start")
+    with Server(GIMBAL, "--alias", "first,second", "--alias", "third", check=check) as s:
+        check.begin("Models")
+        listed = s.ask("/v1/models").json["data"]
+        check("--alias names the model", [(m["id"], m["aliases"]) for m in listed] == [("first", ["first", "second", "third"])], listed)
+        check("all APIs know each of the names", all(s.ask("/api/show", {"model": name}).status == 200 for name in ("first", "second", "third")))
+        check("answers have the first", s.ask("/v1/completions", {"model": "third", "prompt": "x", "max_tokens": 1}).json["model"] == "first")
+        check.begin("Start")
     with Server(GIMBAL, environment={"GIMBAL_API_KEY": "of the environment"}, check=check) as s:
         check("options of the environment", s.ask("/v1/models").status == 401)
         check("options of the environment", s.ask("/v1/models", headers={"x-api-key": "of the environment"}).status == 200)
@@ -59,9 +66,10 @@ def models(s):
         a = s.ask(path, dict(body, model=s.model, **({"max_tokens": 2} if path in ("/v1/completions", "/v1/chat/completions") else {})))
         check(f"{path} knows the id", a.status in (200, 201, 202), a)
         a = s.ask(path, dict(body, model="nobody"))
-        e = a.json["error"]
-        form = isinstance(e, str) if path.startswith("/api/") else e["type"] == "not_found_error" if "/messages" in path else e["code"] == "model_not_found"
-        check(f"{path} of an unknown model", a.status == 404 and form, a)
+        if path.startswith("/api/"):
+            check(f"{path} of an unknown model", a.status == 404 and isinstance(a.json["error"], str), a)
+        else:
+            check(f"{path}: the only model answers to any name", a.status in (200, 201, 202) and a.json.get("model", s.model) == s.model, a)
     check("Ollama's name with its tag", s.ask("/api/show", {"model": s.model + ":latest"}).status == 200)
     tags = s.ask("/api/tags").json["models"][0]
     check("/api/tags has the file's sha256", tags["digest"].removeprefix("sha256:") == hashlib.sha256(open(ASSET, "rb").read()).hexdigest(), tags)
@@ -74,6 +82,12 @@ def models(s):
         with Server(GIMBAL, *files, "--keep-alive", "1", check=check) as several:
             loaded = lambda: sorted(m["name"].split(":")[0] for m in several.ask("/api/ps").json["models"])
             check("several models", [m["id"] for m in several.ask("/v1/models").json["data"]] == ["one", "two"])
+            for path, body in texts.items():
+                if not path.startswith("/api/"):
+                    a = several.ask(path, dict(body, model="nobody"))
+                    e = a.json["error"]
+                    form = e["type"] == "not_found_error" if "/messages" in path else e["code"] == "model_not_found"
+                    check(f"{path} of an unknown model among several", a.status == 404 and form, a)
             several.model = "two"
             check("loaded on demand", several.completion(prompt="x", max_tokens=2).status == 200 and "two" in loaded(), loaded())
             check("unloaded after --keep-alive", several.until(lambda: loaded() == []) is True, loaded())

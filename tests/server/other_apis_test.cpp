@@ -74,7 +74,6 @@ TEST_F(Anthropic, AnAnswerThatWasBegunGoesOn) {
 TEST_F(Anthropic, Errors) {
   for (const auto& [body, status, type] : std::vector<std::tuple<Json, int, std::string>>{
            {{{"model", "stories"}, {"messages", kHi}}, 400, "invalid_request_error"},
-           {request({{"model", "claude"}}), 404, "not_found_error"},
            {request({{"temperature", 1.5}}), 400, "invalid_request_error"},
            {request({{"unheard_of", 1}}), 400, "invalid_request_error"},
            {request({{"messages", {{{"role", "user"}, {"content", {{{"type", "image"}}}}}}}}), 400,
@@ -84,6 +83,12 @@ TEST_F(Anthropic, Errors) {
     EXPECT_EQ(json(a)["type"], "error");
     EXPECT_EQ(json(a)["error"]["type"], type);
   }
+  // The only model answers to any name; of several, none does.
+  EXPECT_EQ(json(ask("/v1/messages", request({{"model", "claude"}})))["model"], "stories");
+  models.second = "another";
+  const HttpAnswer unknown = ask("/v1/messages", request({{"model", "claude"}}));
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(json(unknown)["error"]["type"], "not_found_error");
   service().fails({Code::Failed, "broke", ""}, 2);
   std::vector<std::string> names;
   events(ask("/v1/messages", request({{"stream", true}})), &names);

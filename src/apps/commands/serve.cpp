@@ -74,6 +74,10 @@ class Serve final : public Command {
            "also serve the models that `gimbal list` shows: each is loaded when a request names it, and "
            "clients may fetch, describe and delete models (default: if no MODEL is named)",
            all_models_);
+    a.texts("--alias", "NAME",
+            "the name of the model in the APIs, in place of the file's; repeatable, or with commas: each is "
+            "known, and answers have the first. For one model only",
+            aliases_);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal serve model.gguf --port 8080");
@@ -94,6 +98,8 @@ class Serve final : public Command {
     auto all = serves_all();
     if (!all) return all.error();
     if (models_.empty()) models_.push_back("default");
+    auto names = names_of_model();
+    if (!names) return names.error();
     for (const std::string& name : models_) {
       auto file = open_model(name, engine_, quiet);
       if (!file) return file.error();
@@ -160,6 +166,7 @@ class Serve final : public Command {
         return file;
       };
     }
+    options.names = std::move(*names);
     auto models = LoadedModels::create(std::move(files), std::move(options));
     if (!models) return models.error();
     for (const Placed& p : *placed)
@@ -209,6 +216,23 @@ class Serve final : public Command {
     return all;
   }
 
+  // --alias, checked.
+  Result<std::vector<std::string>> names_of_model() const {
+    std::vector<std::string> names;
+    for (const std::string& given : aliases_)
+      for (std::string& name : split(given, ',')) {
+        const bool plain = std::none_of(name.begin(), name.end(), [](char c) { return uint8_t(c) <= 32; });
+        if (name.empty() || !plain)
+          return Error{Code::Usage, format("--alias: {} is no name of a model", gimbal::quoted(name)),
+                       "give a name without white space, such as gpt-4o-mini"};
+        names.push_back(std::move(name));
+      }
+    if (!names.empty() && models_.size() > 1)
+      return Error{Code::Usage, format("--alias names one model, and {} are served", models_.size()),
+                   "give one model, or leave --alias out: each model has the name of its file"};
+    return names;
+  }
+
   // The devices of workers; "": chosen by the other options. No items: this process computes.
   static Result<std::vector<std::string>> worker_devices(const std::optional<std::string>& workers,
                                                          const CommonOptions& engine) {
@@ -242,7 +266,7 @@ class Serve final : public Command {
     return all;
   }
 
-  std::vector<std::string> models_;
+  std::vector<std::string> models_, aliases_;
   std::optional<std::string> workers_;
   std::optional<int> keep_alive_;
   bool all_models_ = false;

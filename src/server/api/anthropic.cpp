@@ -223,10 +223,7 @@ class MessageWriter final : public Writer {
 // What both paths read: the model and the prompt.
 Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& input, Settings& settings,
                     Prompt& prompt) {
-  f.need("model");
-  const auto name = f.text("model");
-  if (!f.ok()) return f.error();
-  if (auto no = find_model(call, *name, true, model)) return no;
+  if (auto no = find_model(call, f, true, model)) return no;
   read_conversation(f, input);
   input.thinks = false;  // unless requested
   if (const Json* j = f.object("thinking")) {
