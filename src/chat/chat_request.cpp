@@ -45,6 +45,7 @@ Result<ChatTask> chat_task(const ChatTemplate& chat, const Tokenizer& tokenizer,
                            AnswerForm form, const RenderLimits& limits) {
   Json v = chat_variables({}, request.thinks);
   v["messages"] = std::move(request.messages);
+  v["add_generation_prompt"] = request.opens_answer;
   if (form.calls) v["tools"] = std::move(request.tools);
   if (!request.effort.empty()) v["reasoning_effort"] = request.effort;
   RenderOptions options = local_time();

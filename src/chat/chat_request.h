@@ -23,6 +23,7 @@ struct ChatRequest {
   bool asks_to_think = false;  // reasoning was requested explicitly
   std::string effort = {};     // reasoning effort: "low", "medium", "high"; empty: the model's default
   std::string begun = {};      // the beginning of the answer, which the model continues
+  bool opens_answer = true;    // false: the prompt ends behind the last message
 };
 
 // The required form of an answer, and how to parse it.

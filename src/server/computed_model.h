@@ -20,6 +20,7 @@ class ComputedModel : public ServedModel {
   const Tokenizer& tokenizer() const override { return scheduler_ ? scheduler_->tokenizer() : *tokenizer_; }
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }
+  int texts_at_once() const override { return explanations_.empty() ? 1 : explanations_[0].sequences; }
   uint64_t device_bytes() const override;
   std::vector<ReceiptLine> kernels() const override { return kernels_; }
   std::vector<Explanation> explanations() const override { return explanations_; }

@@ -25,7 +25,8 @@ class ServicePool final : public GenerationService {
     GenerationSink counted{
         std::move(sink.token),
         [this, to, end = std::move(sink.end)](const GenerationEnd& e) { done(to), end(e); },
-        [this, to, failed = std::move(sink.failed)](const Error& e) { done(to), failed(e); }};
+        [this, to, failed = std::move(sink.failed)](const Error& e) { done(to), failed(e); },
+        std::move(sink.begun)};
     const Status queued = services_[to]->submit(id, std::move(request), std::move(counted));
     if (!queued) done(to);
     return queued;
@@ -87,6 +88,11 @@ class RemoteModel final : public ServedModel {
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }
+  int texts_at_once() const override {
+    int n = 0;
+    for (const auto& w : workers_) n += w->facts().hello->explanation.sequences;
+    return n;
+  }
   std::vector<ReceiptLine> kernels() const override {
     const std::lock_guard lock(kernels_mutex_);
     std::vector<ReceiptLine> all;

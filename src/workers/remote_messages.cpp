@@ -55,6 +55,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
       return "it began an unknown request, or one twice";
     moved = Clock::now();
     failed_starts = 0;
+    if (GenerationSink& sink = at->second.sink; sink.begun) std::exchange(sink.begun, nullptr)();
     return "";
   }
   // Ready alone is not enough: a worker that fails at its first token would restart forever.

@@ -158,6 +158,31 @@ const std::vector<Endpoint>& endpoints() {
        {{"model", "t"}, {"messages", "l"}, {"stream", "f"}, {"tools", "l"}, {"options", "o"}}},
       {"/api/embed", {{"model", "stories"}, {"input", "Hi"}}, {{"model", "t"}, {"input", "tl"}}},
       {"/api/show", {{"model", "stories"}}, {{"model", "t"}, {"verbose", "f"}}},
+      {"/completion",
+       {{"model", "stories"}, {"prompt", "Hi"}, {"n_predict", 3}},
+       {{"model", "t"},
+        {"n_predict", "i"},
+        {"n_probs", "i"},
+        {"n_indent", "i"},
+        {"temperature", "n"},
+        {"top_k", "i"},
+        {"repeat_last_n", "i"},
+        {"seed", "i"},
+        {"stream", "f"},
+        {"return_tokens", "f"},
+        {"cache_prompt", "f"},
+        {"grammar", "t"},
+        {"stop", "tl"},
+        {"mirostat", "x"},
+        {"response_fields", "t"}}},
+      {"/tokenize",
+       {{"model", "stories"}, {"content", "Hi"}},
+       {{"content", "t"}, {"add_special", "f"}, {"with_pieces", "f"}}},
+      {"/detokenize", {{"model", "stories"}, {"tokens", {5, 6}}}, {{"tokens", "l"}}},
+      {"/apply-template",
+       {{"model", "stories"}, {"messages", messages}},
+       {{"messages", "l"}, {"add_generation_prompt", "f"}}},
+      {"/embedding", {{"model", "stories"}, {"content", "Hi"}}, {{"content", "tl"}, {"embd_normalize", "i"}}},
       {"/v1/jobs",
        {{"model", "stories"}, {"prompt", "Hi"}, {"max_tokens", 3}},
        {{"model", "t"}, {"prompt", "t"}, {"max_tokens", "i"}, {"stream", "f"}, {"temperature", "n"}}},
@@ -169,7 +194,7 @@ TEST_F(Hostile, EveryKnownFieldWithEveryWrongType) {
   const std::vector<std::pair<char, Json>> values = {
       {'i', -987654321012},        {'n', 0.5},  {'n', -1e300},
       {'t', "a text \xc3\xa9"},    {'f', true}, {'o', Json::object({{"a", 1}})},
-      {'l', Json::array({1, "b"})}};
+      {'l', Json::array({1, "b", false})}};
   for (const Endpoint& e : endpoints()) {
     HttpClient c(server->port());
     const auto with = [&](const std::string& field, const Json& value) {
@@ -334,11 +359,13 @@ TEST_F(Hostile, MethodsPathsAndTypes) {
       }
     }
     Json other = e.valid;
+    models.second = "another";  // with one model, any name would do
     for (const std::string name :
          {"nobody", "../stories", "/etc/passwd", "stories\n", "STORIES", "", "stories.gguf"}) {
       other["model"] = name;
       expect_error(c.ask(post(e.path, other.dump())), 404, e.path, name);
     }
+    models.second.clear();
   }
 }
 

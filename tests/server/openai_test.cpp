@@ -330,7 +330,7 @@ TEST_F(OpenAi, WhatIsWrongIsNamed) {
   expect_wrong("/v1/completions", completion({{"suffix", "x"}}), "suffix");
   expect_wrong("/v1/completions", completion({{"prompt", {1, 100000}}}), "prompt");
   expect_wrong("/v1/completions", {{"model", "stories"}}, "prompt");
-  expect_wrong(kChatPath, {{"messages", Json::array()}}, "model");
+  expect_wrong(kChatPath, {{"model", 5}, {"messages", Json::array()}}, "model");
   for (const char* body : {"", "{", "[]", "{\"a\":\"\xff\"}"}) {
     const HttpAnswer a = ask(post(kChatPath, body));
     EXPECT_EQ(a.status, 400) << body;
@@ -383,10 +383,23 @@ TEST_F(OpenAi, ModelsAndPaths) {
   EXPECT_EQ(json(ask(get("/v1/models")))["data"][0]["id"], "stories");
   EXPECT_EQ(json(ask(get("/v1/models/stories")))["id"], "stories");
   EXPECT_EQ(ask(get("/v1/models/other")).status, 404);
+  // The only model answers to any name, and to none, and says which it is.
   const HttpAnswer other = ask(kChatPath, chat({{"model", "gpt"}}));
-  EXPECT_EQ(other.status, 404);
-  EXPECT_EQ(json(other)["error"]["code"], "model_not_found");
-  EXPECT_EQ(other.body.find("/a/path"), std::string::npos);
+  EXPECT_EQ(other.status, 200);
+  EXPECT_EQ(json(other)["model"], "stories");
+  EXPECT_TRUE(other.headers.contains("x-gimbal-note"));
+  const HttpAnswer none = ask(kChatPath, chat({{"model", nullptr}}));
+  EXPECT_EQ(json(none)["model"], "stories");
+  EXPECT_FALSE(none.headers.contains("x-gimbal-note"));
+  models.second = "another";
+  for (const char* path : {kChatPath, "/v1/completions", "/completion", "/tokenize"}) {
+    const HttpAnswer unknown = ask(path, chat({{"model", "gpt"}}));
+    EXPECT_EQ(unknown.status, 404) << path;
+    EXPECT_EQ(json(unknown)["error"]["code"], "model_not_found");
+    EXPECT_EQ(unknown.body.find("/a/path"), std::string::npos);
+    expect_wrong(path, chat({{"model", nullptr}}), "model");
+  }
+  models.second.clear();
   EXPECT_EQ(ask(get("/nowhere")).status, 404);
   const HttpAnswer wrong = ask(get(kChatPath));
   EXPECT_EQ(wrong.status, 405);

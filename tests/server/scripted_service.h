@@ -90,6 +90,7 @@ class ScriptedService final : public GenerationService {
 
   void serve(Job& job, const std::string& text, bool never_ends, const std::optional<Error>& failure,
              int fails_after) {
+    if (job.sink.begun) job.sink.begun();
     GenerationEnd end;
     end.prompt_tokens = int(job.request.prompt.size());
     end.finish = Finish::StopToken;

@@ -49,14 +49,15 @@ void Answer::start(Services& services, Plan plan, std::shared_ptr<http::Exchange
   GenerationService* engine = self->plan_.model->generation();
   for (size_t i = 0; i < self->plan_.choices.size(); i++) {
     const uint64_t id = new_request_id();
-    const Status queued = engine->submit(id, std::move(self->plan_.choices[i]), self->sink(i));
+    GenerationRequest& request = self->plan_.choices[i];
+    GenerationSink sink = self->sink(i, id, int(request.prompt.size()), request.max_tokens);
+    const Status queued = engine->submit(id, std::move(request), std::move(sink));
     const std::lock_guard lock(self->mutex_);
     if (!queued) {
       if (!self->error_) self->error_ = of(queued.error());
       if (self->error_->code == "context_length_exceeded") self->error_->param = "messages";
       break;
     }
-    self->lines_[i].id = id;
     self->lines_[i].submitted = true;
     self->open_++;
   }
@@ -71,6 +72,7 @@ Answer::Answer(Services& services, Plan plan, std::shared_ptr<http::Exchange> ex
       lines_(plan_.choices.size()),
       parsers_(plan_.choices.size(), ReplyParser(plan_.model->tokenizer(), plan_.task)) {
   choices_.resize(plan_.choices.size());
+  for (Line& line : lines_) line.limits = plan_.limits;
   for (size_t i = 0; i < lines_.size(); i += std::max<size_t>(1, lines_.size() / size_t(plan_.prompts)))
     prompt_tokens_ += int(plan_.choices[i].prompt.size());
   services_.running++;
@@ -78,30 +80,54 @@ Answer::Answer(Services& services, Plan plan, std::shared_ptr<http::Exchange> ex
 
 Answer::~Answer() { services_.running--; }
 
-GenerationSink Answer::sink(size_t choice) {
+GenerationSink Answer::sink(size_t choice, uint64_t id, int prompt_tokens, int max_tokens) {
   const auto self = shared_from_this();
+  lines_[choice].moments.begun = now();
+  lines_[choice].id = id;
   return {[self, choice](const TokenTold& t) { self->told(choice, t); },
           [self, choice](const GenerationEnd& e) { self->ended(choice, e); },
-          [self](const Error& e) { self->failed(of(e)); }};
+          [self](const Error& e) { self->failed(of(e)); },
+          [=] {
+            self->began(choice,
+                        self->services_.slots.take(self->plan_.model->id(), id, prompt_tokens, max_tokens));
+          }};
+}
+
+void Answer::began(size_t choice, SlotPtr slot) {
+  const std::lock_guard lock(mutex_);
+  Line& line = lines_[choice];
+  line.moments.begun = now();
+  line.number = slot->number;
+  line.slot = std::move(slot);
 }
 
 void Answer::told(size_t choice, const TokenTold& t) {
   services_.tokens_generated++;
+  uint64_t cancelled = 0;
   {
     const std::lock_guard lock(mutex_);
     if (told_tokens_++ == 0) first_token_ = now();
-    if (lines_[choice].first_token == 0) lines_[choice].first_token = now();
-    if (gone_ || error_) return;
-    std::vector<TokenTold>& waiting = lines_[choice].told;
+    Line& line = lines_[choice];
+    if (line.moments.first == 0) line.moments.first = now();
+    if (line.slot) line.slot->told = t.index + 1;
+    if (gone_ || error_ || line.cut) return;
+    std::vector<TokenTold>& waiting = line.told;
+    std::string kept;
+    if (line.limits && line.limits->ends(kept = t.text, now() - line.moments.first))
+      line.cut = line.enough = true, cancelled = line.id;
+    const std::string& text = line.limits ? kept : t.text;
     const bool apart = plan_.every_token || plan_.logprobs;
     if (!apart && waiting.size() >= kFewWait && !plan_.model->tokenizer().is_control(t.token)) {
-      waiting.back().text += t.text;
-      return;
-    }
-    if (plan_.stream && waiting.size() >= kManyWait)
+      waiting.back().text += text;
+      if (!cancelled) return;
+    } else if (plan_.stream && waiting.size() >= kManyWait) {
       error_ = ApiError{503, "the answer is not read: it ends here"};
-    else waiting.push_back(t);
+    } else {
+      waiting.push_back(t);
+      if (line.limits) waiting.back().text = text;
+    }
   }
+  if (cancelled) plan_.model->generation()->cancel(cancelled);
   if (plan_.stream) exchange_->wake();
 }
 
@@ -112,7 +138,8 @@ void Answer::ended(size_t choice, const GenerationEnd& e) {
   {
     const std::lock_guard lock(mutex_);
     lines_[choice].end = e;
-    lines_[choice].end_time = now();
+    lines_[choice].moments.end = now();
+    lines_[choice].slot = nullptr;
     wake |= --open_ == 0;
     if (choice % (lines_.size() / size_t(plan_.prompts)) == 0)
       services_.prompt_tokens += uint64_t(e.prompt_tokens);
@@ -162,14 +189,14 @@ void Answer::cancel() {
 
 void Answer::write(size_t choice, std::string text, const TokenTold* told, bool last, std::string& out) {
   Choice& c = choices_[choice];
-  Piece piece{int(choice), {}, {}, {}, told};
+  Piece piece{int(choice), {}, {}, {}, told, &c};
   if (plan_.splits_reasoning) {
     ReplyParser& parser = parsers_[choice];
     auto part = last ? parser.finish(text) : parser.push(text, told ? told->token : -1);
     piece.text = std::move(part.text), piece.reasoning = std::move(part.reasoning);
     for (ToolCall& call : part.calls)
       piece.calls.push_back({std::move(call), new_id("call_"), int(c.calls.size() + piece.calls.size())});
-    if (parser.enough()) end_behind_call(choice);
+    if (parser.enough()) end_early(choice);
   } else {
     piece.text = std::move(text);
   }
@@ -182,7 +209,7 @@ void Answer::write(size_t choice, std::string text, const TokenTold* told, bool 
   if (!plan_.stream && shown) c.tokens.push_back(*told);
 }
 
-void Answer::end_behind_call(size_t choice) {
+void Answer::end_early(size_t choice) {
   uint64_t id = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -202,11 +229,12 @@ void Answer::take_lines(std::string& out) {
       const std::lock_guard lock(mutex_);
       told.swap(lines_[i].told);
       end = lines_[i].end;
-      choices_[i].first_token = lines_[i].first_token, choices_[i].end_time = lines_[i].end_time;
+      choices_[i].moments = lines_[i].moments, choices_[i].slot = lines_[i].number;
+      choices_[i].cut = lines_[i].cut;
     }
     for (const TokenTold& t : told) write(i, t.text, &t, false, out);
     if (!end || choices_[i].ended) continue;
-    write(i, end->text, nullptr, true, out);
+    write(i, choices_[i].cut ? "" : end->text, nullptr, true, out);
     choices_[i].ended = true;
     choices_[i].end = *end;
     if (plan_.stream) plan_.writer->end(out, choices_[i], int(i));

@@ -9,7 +9,9 @@
 #include "base/json_fwd.h"
 #include "chat/reply_parser.h"
 #include "server/api/error.h"
+#include "server/api/line_limits.h"
 #include "server/api/request_log.h"
+#include "server/api/slots.h"
 #include "server/http/message.h"
 #include "server/model.h"
 
@@ -22,12 +24,21 @@ struct ToolUse : ToolCall {
   int index = 0;  // among the calls of its choice
 };
 
+struct Choice;
+
+// Moments of a choice, as now() tells them: its first step with rows, or its arrival where that is unknown;
+// its first token; its end. 0: not yet.
+struct Moments {
+  double begun = 0, first = 0, end = 0;
+};
+
 // The text that one token finalized, or the remainder after the last token.
 struct Piece {
   int choice = 0;
   std::string text, reasoning;
   std::vector<ToolUse> calls = {};
   const TokenTold* told = nullptr;  // nullptr: after the last token
+  const Choice* of = nullptr;       // its choice, with this piece
 };
 
 struct Choice {
@@ -37,7 +48,9 @@ struct Choice {
       tokens;  // with their log probabilities, if they were requested and the answer is not streamed
   GenerationEnd end;
   bool ended = false;
-  double first_token = 0, end_time = 0;  // now() at its first token (0: none yet) and at its end
+  Moments moments;
+  int slot = -1;     // its number; -1: it never ran
+  bool cut = false;  // ended by Plan::limits
 };
 
 // The reason for a choice's end, in the words of most APIs: "length" if the token limit or the context was
@@ -69,8 +82,9 @@ struct Plan {
   bool stream = false;
   bool splits_reasoning = false;  // and tool calls, according to `task`; its prompt is in `choices`
   ChatTask task = {};
-  bool logprobs = false;     // requested
-  bool every_token = false;  // one event per token, even without text
+  bool logprobs = false;                  // requested
+  bool every_token = false;               // one event per token, even without text
+  std::optional<LineLimits> limits = {};  // of each choice's text
   std::vector<http::Header> headers;
   Dialect dialect = Dialect::OpenAi;
   std::string id;          // of the answer; key of its receipt
@@ -95,19 +109,24 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   struct Line {  // output of one choice's engine, until pull() takes it
     std::vector<TokenTold> told;
     std::optional<GenerationEnd> end;
-    double first_token = 0, end_time = 0;
     uint64_t id = 0;
     bool submitted = false;
     bool enough = false;  // the remainder was cancelled
+    Moments moments;
+    SlotPtr slot;
+    int number = -1;                   // of the slot, also when it was given back
+    std::optional<LineLimits> limits;  // Plan::limits
+    bool cut = false;                  // by these: later text is not part of the answer
   };
 
-  GenerationSink sink(size_t choice);
+  GenerationSink sink(size_t choice, uint64_t id, int prompt_tokens, int max_tokens);
+  void began(size_t choice, SlotPtr);
   void told(size_t choice, const TokenTold&);
   void ended(size_t choice, const GenerationEnd&);
   void failed(const ApiError&);
   void cancel();
   void write(size_t choice, std::string text, const TokenTold*, bool last, std::string& out);
-  void end_behind_call(size_t choice);
+  void end_early(size_t choice);
   void take_lines(std::string& out);
   Usage usage() const;
   void keep_receipt();

@@ -57,6 +57,26 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/receipts/*", show_receipt},
     {"GET", "/v1/explain/*", show_explanation},
     {"GET", "/", show_page, Route::Open},
+    // llama.cpp's server: its own endpoints, and the same paths without /v1.
+    {"POST", "/completion", llama_completion},
+    {"POST", "/completions", llama_completion},
+    {"POST", "/infill", llama_infill},
+    {"POST", "/tokenize", tokenize},
+    {"POST", "/detokenize", detokenize},
+    {"POST", "/apply-template", apply_template},
+    {"POST", "/v1/chat/completions/input_tokens", chat_input_tokens},
+    {"POST", "/chat/completions/input_tokens", chat_input_tokens},
+    {"GET", "/props", show_props},
+    {"GET", "/slots", show_slots},
+    {"POST", "/embedding", llama_embeddings},
+    {"POST", "/embeddings", llama_embeddings},
+    {"POST", "/chat/completions", chat_completions},
+    {"POST", "/responses", responses},
+    {"POST", "/rerank", rerank},
+    {"POST", "/reranking", rerank},
+    {"POST", "/v1/reranking", rerank},
+    {"GET", "/models", list_models},
+    {"GET", "/v1/health", health_ready, Route::Open},
 };
 
 // The part that the route leaves open, or nothing where the path is another one.

@@ -61,10 +61,12 @@ struct Call {
 // Answers the call, or returns the error to answer with.
 using Handle = Refused (*)(Call&);
 
-// Finds a requested model. Refused: no model of this name, or it cannot generate text (`generates`).
-// `context`: tokens that it should have, if it can (Models::get_for()); 0: any.
+// Finds a requested model. A server of one model takes any name for it, except on Ollama's paths, where a
+// name says which model to load; the answer has the model's own name and a note. Refused: no model of this
+// name, or it cannot generate text (`generates`). `context`: tokens that it should have, if it can
+// (Models::get_for()); 0: any.
 Refused find_model(Call&, const std::string& name, bool generates, ServedModelPtr& to, int64_t context = 0);
-// The same for the field "model".
+// The same for the field "model", which a request to a server of one model may leave out.
 Refused find_model(Call&, Fields&, bool generates, ServedModelPtr& to);
 
 // openai_*.cpp
@@ -78,6 +80,16 @@ Refused responses(Call&);
 // model_state.cpp
 Refused load_model(Call&);
 Refused unload_model(Call&);
+Refused llama_embeddings(Call&);
+// llama_*.cpp
+Refused llama_completion(Call&);
+Refused llama_infill(Call&);
+Refused tokenize(Call&);
+Refused detokenize(Call&);
+Refused apply_template(Call&);
+Refused chat_input_tokens(Call&);
+Refused show_props(Call&);
+Refused show_slots(Call&);
 // rerank.cpp
 Refused rerank(Call&);
 Refused no_embeddings(const ServedModel&);  // for a reranking model

@@ -53,7 +53,7 @@ class LineWriter final : public Writer {
             const std::vector<ToolUse>& calls) const {
     // Clients divide by them.
     const auto nanoseconds = [](double seconds) { return std::max<int64_t>(1, int64_t(seconds * 1e9)); };
-    const double end = c.end_time, first = c.first_token > 0 ? c.first_token : end;
+    const double end = c.moments.end, first = c.moments.first > 0 ? c.moments.first : end;
     Json j = part(text, reasoning, calls);
     j["done"] = true;
     j["done_reason"] = finish_word(c) == std::string_view("length") ? "length" : "stop";
@@ -132,7 +132,9 @@ Refused ollama_generate(Call& call) {
   read_ollama_common(f, settings);
   ChatInput input;
   read_think(f, input);
-  f.refuse("suffix", "the model goes on behind the prompt only", "");
+  const std::string suffix = f.text("suffix").value_or("");
+  if (!suffix.empty() && (raw || !system.empty()))
+    f.wrong("suffix", "'suffix' makes a prompt of its own: leave 'raw' and 'system' out");
   f.refuse("images", "gimbal reads texts only", Json::array());
   f.refuse("template", "the file's own is used; 'raw' is without", "");
   f.refuse("context", "send the text again: what was computed of it is found", Json::array());
@@ -140,14 +142,18 @@ Refused ollama_generate(Call& call) {
   call.services.models.stay(model->id(), keep_alive);
   if (text.empty()) return answer_without_text(call, model->id(), "load", false), std::nullopt;
   Prompt prompt;
-  if (raw) {
+  if (!suffix.empty()) {
+    std::vector<std::vector<Token>> prompts;
+    if (auto no = prompts_with_suffix(f, *model, suffix, 1, prompts)) return no;
+    prompt.tokens = std::move(prompts[0]);
+  } else if (raw) {
     prompt.tokens = model->tokenizer().encode(text);
   } else {
     if (!system.empty()) input.messages.push_back({{"role", "system"}, {"content", system}});
     input.messages.push_back({{"role", "user"}, {"content", text}});
     if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   }
-  input.thinks = input.thinks && !raw;
+  input.thinks = input.thinks && !raw && suffix.empty();
   return answer(call, model, settings, std::move(prompt), input, stream, false);
 }
 

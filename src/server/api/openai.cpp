@@ -11,6 +11,8 @@ Json openai_usage(const Usage& u) {
           {"prompt_tokens_details", {{"cached_tokens", u.shared_tokens}}}};
 }
 
+std::string fingerprint(const std::string& version) { return "gimbal-" + version; }
+
 bool read_stream(Fields& f, bool& usage) {
   const bool stream = f.flag("stream").value_or(false);
   if (const Json* j = f.object("stream_options")) {

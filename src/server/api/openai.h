@@ -7,6 +7,8 @@
 namespace gimbal::api {
 
 Json openai_usage(const Usage&);
+// "system_fingerprint": the program, which alone decides the bits of an answer with a seed.
+std::string fingerprint(const std::string& version);
 // Reads "stream" and "stream_options"; `usage`: whether the stream ends with token counts.
 bool read_stream(Fields&, bool& usage);
 // Appends an error event and the end of a stream.

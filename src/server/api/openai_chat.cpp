@@ -1,4 +1,5 @@
 // POST /v1/chat/completions
+#include "server/api/openai_chat.h"
 #include "base/format.h"
 #include "server/api/call.h"
 #include "server/api/logprobs.h"
@@ -6,6 +7,7 @@
 #include "server/api/prompt.h"
 #include "server/api/settings.h"
 #include "server/api/text.h"
+#include "server/api/timings.h"
 
 namespace gimbal::api {
 namespace {
@@ -16,12 +18,19 @@ Json openai_tool_call(const ToolUse& t) {
 
 class ChatWriter final : public Writer {
  public:
-  ChatWriter(std::string id, ServedModelPtr model, int choices, bool usage, bool logprobs)
-      : id_(std::move(id)), model_(std::move(model)), choices_(choices), usage_(usage), logprobs_(logprobs) {
+  ChatWriter(std::string id, const ChatCall& chat, const std::string& version)
+      : id_(std::move(id)),
+        fingerprint_(fingerprint(version)),
+        model_(chat.model),
+        choices_(chat.settings.n),
+        usage_(chat.usage),
+        logprobs_(chat.logprobs),
+        times_(chat.times_tokens) {
     // What every event begins with.
     head_ = format(
-        "data: {{\"id\":{},\"object\":\"chat.completion.chunk\",\"created\":{},\"model\":{},\"choices\":[",
-        json_text(id_), unix_time(), json_text(model_->id()));
+        "data: {{\"id\":{},\"object\":\"chat.completion.chunk\",\"created\":{},\"model\":{},"
+        "\"system_fingerprint\":{},\"choices\":[",
+        json_text(id_), unix_time(), json_text(model_->id()), json_text(fingerprint_));
   }
 
   std::string whole(const std::vector<Choice>& all, const Usage& u) override {
@@ -47,8 +56,10 @@ class ChatWriter final : public Writer {
                  {"object", "chat.completion"},
                  {"created", unix_time()},
                  {"model", model_->id()},
+                 {"system_fingerprint", fingerprint_},
                  {"choices", std::move(list)},
-                 {"usage", openai_usage(u)}});
+                 {"usage", openai_usage(u)},
+                 {"timings", timings_json(all, u)}});
   }
 
   void begin(std::string& out) override {
@@ -68,10 +79,11 @@ class ChatWriter final : public Writer {
     }
     if ((p.reasoning.empty() && p.calls.empty()) || !p.text.empty())
       add(out, p.choice, "{\"content\":" + json_text(p.text) + "}", p.reasoning.empty() ? logprobs : "null",
-          "null");
+          "null", times_ && p.told ? dump(timings_so_far(*p.of, p.told->index + 1)) : "");
   }
   void end(std::string& out, const Choice& c, int index) override {
-    add(out, index, "{}", "null", format("\"{}\"", finish_word(c)));
+    const Usage u{c.end.prompt_tokens, c.end.shared_tokens, c.end.tokens};
+    add(out, index, "{}", "null", format("\"{}\"", finish_word(c)), dump(timings_json({&c, 1}, u)));
   }
   void finish(std::string& out, const std::vector<Choice>&, const Usage& u) override {
     if (usage_) out += head_ + "],\"usage\":" + dump(openai_usage(u)) + "}\n\n";
@@ -81,23 +93,25 @@ class ChatWriter final : public Writer {
 
  private:
   void add(std::string& out, int index, std::string_view delta, std::string_view logprobs,
-           std::string_view finish) {
+           std::string_view finish, std::string_view timings = {}) {
     out.append(head_).append("{\"index\":").append(format("{}", index));
     out.append(",\"delta\":").append(delta).append(",\"logprobs\":").append(logprobs);
     out.append(",\"finish_reason\":").append(finish).append("}]");
     if (usage_) out.append(",\"usage\":null");
+    if (!timings.empty()) out.append(",\"timings\":").append(timings);
     out.append("}\n\n");
   }
 
-  std::string id_, head_;
+  std::string id_, fingerprint_, head_;
   ServedModelPtr model_;
   int choices_;
-  bool usage_, logprobs_;
+  bool usage_, logprobs_, times_;
 };
 
 // Fields that are unsupported, or do not affect the answer.
 void refuse_others(Fields& f) {
   f.harmless({"user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"});
+  f.harmless({"cache_prompt", "id_slot"});  // prompts are kept and found in any case
   f.refuse("store", "answers are not kept", false);
   f.word("service_tier", {"auto", "default"});
   f.refuse("modalities", "the only one is text", Json{"text"});
@@ -121,43 +135,67 @@ void read_thinking(Fields& f, ChatInput& to, Settings& settings) {
   }
 }
 
+// "continue_final_message": the last message is the beginning of the answer. "add_generation_prompt": false
+// alone: the prompt ends behind the last message.
+void read_continuation(Fields& f, ChatInput& to) {
+  const bool continues = f.flag("continue_final_message").value_or(false);
+  const auto opens = f.flag("add_generation_prompt");
+  to.opens_answer = opens.value_or(true) || continues;
+  if (!continues || !f.ok()) return;
+  if (opens == true)
+    return f.wrong("add_generation_prompt",
+                   "'add_generation_prompt' begins a new answer, and 'continue_final_message' continues one: "
+                   "give one of them");
+  const Json& last = to.messages.empty() ? Json() : to.messages.back();
+  if (to.messages.empty() || last["role"] != "assistant" || last.contains("tool_calls") ||
+      last["content"].get_ref<const std::string&>().empty())
+    return f.wrong(
+        "continue_final_message",
+        "'continue_final_message' needs a last message of the assistant, with a text and no calls");
+  to.begun = last["content"].get<std::string>();
+  to.messages.erase(to.messages.size() - 1);
+}
+
 }  // namespace
 
-Refused chat_completions(Call& call) {
+Refused read_chat(Call& call, ChatCall& to) {
   Fields f(call.body);
-  ServedModelPtr model;
-  if (auto no = find_model(call, f, true, model)) return no;
+  if (auto no = find_model(call, f, true, to.model)) return no;
 
-  ChatInput input;
-  read_messages(f, input.messages);
-  read_tools(f, input.tools);
-  read_tool_choice(f, input);
-  Settings settings;
-  read_thinking(f, input, settings);
-  read_settings(f, *model, settings);
+  read_messages(f, to.input.messages);
+  read_continuation(f, to.input);
+  read_tools(f, to.input.tools);
+  read_tool_choice(f, to.input);
+  Settings& settings = to.settings;
+  read_thinking(f, to.input, settings);
+  read_settings(f, *to.model, settings);
   read_response_format(f, "response_format", true, settings);
+  if (const Json* schema = f.any("json_schema")) set_schema(f, "json_schema", *schema, settings);
   for (const char* limit : {"max_tokens", "max_completion_tokens"}) read_max_tokens(f, limit, 1, settings);
-  const bool logprobs = f.flag("logprobs").value_or(false);
+  to.logprobs = f.flag("logprobs").value_or(false);
   const auto top = f.whole("top_logprobs", 0, 20);
-  if (top && !logprobs) f.wrong("top_logprobs", "'top_logprobs' needs 'logprobs': true");
-  if (logprobs) settings.request.logprobs = int(top.value_or(0));
-  bool usage = false;
-  const bool stream = read_stream(f, usage);
+  if (top && !to.logprobs) f.wrong("top_logprobs", "'top_logprobs' needs 'logprobs': true");
+  if (to.logprobs) settings.request.logprobs = int(top.value_or(0));
+  to.stream = read_stream(f, to.usage);
+  to.times_tokens = f.flag("timings_per_token").value_or(false);
   refuse_others(f);
   if (auto no = f.finish()) return no;
+  return chat_prompt(call, *to.model, to.input, settings, to.prompt);
+}
 
-  Prompt prompt;
-  if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
+Refused chat_completions(Call& call) {
+  ChatCall chat;
+  if (auto no = read_chat(call, chat)) return no;
   Plan plan;
   std::vector<std::vector<Token>> prompts;
-  prompts.push_back(std::move(prompt.tokens));
-  if (auto no = requests_of(*model, settings, std::move(prompts), plan.choices)) return no;
+  prompts.push_back(std::move(chat.prompt.tokens));
+  if (auto no = requests_of(*chat.model, chat.settings, std::move(prompts), plan.choices)) return no;
   plan.id = new_id("chatcmpl-");
-  plan.model = model;
-  plan.stream = stream;
-  prompt.fill(plan, input);
-  plan.logprobs = logprobs;
-  plan.writer = std::make_unique<ChatWriter>(plan.id, model, settings.n, usage, logprobs);
+  plan.model = chat.model;
+  plan.stream = chat.stream;
+  chat.prompt.fill(plan, chat.input);
+  plan.logprobs = chat.logprobs;
+  plan.writer = std::make_unique<ChatWriter>(plan.id, chat, call.services.version);
   call.fill(plan);
   Answer::start(call.services, std::move(plan), call.exchange);
   return {};

@@ -7,16 +7,19 @@
 #include "server/api/openai.h"
 #include "server/api/prompt.h"
 #include "server/api/settings.h"
+#include "server/api/timings.h"
 
 namespace gimbal::api {
 namespace {
 
 class CompletionWriter final : public Writer {
  public:
-  CompletionWriter(std::string id, ServedModelPtr model, int top, bool usage, std::vector<std::string> echoes)
+  CompletionWriter(std::string id, ServedModelPtr model, const std::string& version, int top, bool usage,
+                   std::vector<std::string> echoes)
       : id_(std::move(id)), model_(std::move(model)), top_(top), usage_(usage), echoes_(std::move(echoes)) {
-    head_ = format("\"id\":{},\"object\":\"text_completion\",\"created\":{},\"model\":{}", json_text(id_),
-                   unix_time(), json_text(model_->id()));
+    head_ = format(
+        "\"id\":{},\"object\":\"text_completion\",\"created\":{},\"model\":{},\"system_fingerprint\":{}",
+        json_text(id_), unix_time(), json_text(model_->id()), json_text(fingerprint(version)));
     offsets_.resize(echoes_.size());
     for (size_t i = 0; i < echoes_.size(); i++) offsets_[i] = echoes_[i].size();
   }
@@ -34,7 +37,8 @@ class CompletionWriter final : public Writer {
                       {"logprobs", std::move(logprobs)},
                       {"finish_reason", finish_word(all[i])}});
     }
-    return "{" + head_ + ",\"choices\":" + dump(list) + ",\"usage\":" + dump(openai_usage(u)) + "}";
+    return "{" + head_ + ",\"choices\":" + dump(list) + ",\"usage\":" + dump(openai_usage(u)) +
+           ",\"timings\":" + dump(timings_json(all, u)) + "}";
   }
 
   void begin(std::string& out) override {
@@ -51,7 +55,8 @@ class CompletionWriter final : public Writer {
     add(out, p.choice, p.text, logprobs, "null");
   }
   void end(std::string& out, const Choice& c, int index) override {
-    add(out, index, "", "null", format("\"{}\"", finish_word(c)));
+    const Usage u{c.end.prompt_tokens, c.end.shared_tokens, c.end.tokens};
+    add(out, index, "", "null", format("\"{}\"", finish_word(c)), dump(timings_json({&c, 1}, u)));
   }
   void finish(std::string& out, const std::vector<Choice>&, const Usage& u) override {
     if (usage_) add_event(out, "", "{" + head_ + ",\"choices\":[],\"usage\":" + dump(openai_usage(u)) + "}");
@@ -61,11 +66,12 @@ class CompletionWriter final : public Writer {
 
  private:
   void add(std::string& out, int index, std::string_view text, std::string_view logprobs,
-           std::string_view finish) {
+           std::string_view finish, const std::string& timings = "") {
     add_event(
         out, "",
-        format("{{{},\"choices\":[{{\"text\":{},\"index\":{},\"logprobs\":{},\"finish_reason\":{}}}]{}}}",
-               head_, json_text(text), index, logprobs, finish, usage_ ? ",\"usage\":null" : ""));
+        format("{{{},\"choices\":[{{\"text\":{},\"index\":{},\"logprobs\":{},\"finish_reason\":{}}}]{}{}}}",
+               head_, json_text(text), index, logprobs, finish, usage_ ? ",\"usage\":null" : "",
+               timings.empty() ? "" : ",\"timings\":" + timings));
   }
 
   static Json empty_logprobs() {
@@ -109,7 +115,10 @@ Refused completions(Call& call) {
   if (auto no = find_model(call, f, true, model)) return no;
 
   std::vector<std::vector<Token>> prompts;
-  if (auto no = raw_prompts(f, "prompt", *model, kMostPrompts, prompts)) return no;
+  const std::string suffix = f.text("suffix").value_or("");
+  if (auto no = suffix.empty() ? raw_prompts(f, "prompt", *model, kMostPrompts, prompts)
+                               : prompts_with_suffix(f, *model, suffix, kMostPrompts, prompts))
+    return no;
   Settings settings;
   read_settings(f, *model, settings);
   settings.request.max_tokens = 16;  // as the API has it
@@ -120,10 +129,11 @@ Refused completions(Call& call) {
   if (echo && top) f.wrong("echo", "'echo' with 'logprobs' is not supported: the prompt's are not computed");
   if (auto best = f.whole("best_of", 1, 20); best && *best != settings.n)
     f.wrong("best_of", "'best_of' is not supported, unless it is 'n'");
-  f.refuse("suffix", "the model goes on behind the prompt only");
+  if (echo && !suffix.empty()) f.wrong("echo", "'echo' with 'suffix' is not supported: the prompt has a gap");
   bool usage = false;
   const bool stream = read_stream(f, usage);
-  f.harmless({"user"});
+  f.harmless({"user", "cache_prompt", "id_slot"});
+  if (const Json* schema = f.any("json_schema")) set_schema(f, "json_schema", *schema, settings);
   if (auto no = f.finish()) return no;
 
   Plan plan;
@@ -139,8 +149,8 @@ Refused completions(Call& call) {
   plan.model = model;
   plan.stream = stream;
   plan.logprobs = top.has_value();
-  plan.writer =
-      std::make_unique<CompletionWriter>(plan.id, model, top ? int(*top) : -1, usage, std::move(echoes));
+  plan.writer = std::make_unique<CompletionWriter>(plan.id, model, call.services.version,
+                                                   top ? int(*top) : -1, usage, std::move(echoes));
   call.fill(plan);
   Answer::start(call.services, std::move(plan), call.exchange);
   return {};

@@ -1,5 +1,5 @@
-// POST /v1/embeddings
-#include <cstring>
+// POST /v1/embeddings, and /embeddings in the form of llama.cpp.
+#include <cmath>
 
 #include "base/format.h"
 #include "server/api/call.h"
@@ -7,33 +7,56 @@
 
 namespace gimbal::api {
 
+namespace {
+
+struct EmbeddingInput {
+  ServedModelPtr model;
+  std::vector<std::vector<Token>> texts;
+  size_t tokens = 0;  // of all texts
+};
+
+// Reads the model, and the texts from the field `name`.
+Refused read_input(Call& call, Fields& f, const char* name, EmbeddingInput& to) {
+  if (auto no = find_model(call, f, false, to.model)) return no;
+  if (auto no = no_embeddings(*to.model)) return no;
+  if (auto no = raw_prompts(f, name, *to.model, 2048, to.texts)) return no;
+  for (const auto& t : to.texts) {
+    if (int64_t(t.size()) > to.model->context()) {
+      ApiError e = context_exceeded(t.size(), to.model->context());
+      e.param = name;
+      return e;
+    }
+    to.tokens += t.size();
+  }
+  return {};
+}
+
+// llama.cpp's `embd_normalize`: 0: the largest number becomes 32760; p: the p-norm becomes 1.
+std::vector<double> normalized(std::span<const float> e, int64_t p) {
+  double sum = 0;
+  for (const float x : e)
+    if (p == 0) sum = std::max(sum, std::abs(double(x)) / 32760);
+    else sum += std::pow(std::abs(double(x)), double(p));
+  if (p > 0) sum = std::pow(sum, 1 / double(p));
+  std::vector<double> out(e.begin(), e.end());
+  for (double& x : out) x = sum > 0 ? x / sum : 0;
+  return out;
+}
+
+}  // namespace
+
 Refused embeddings(Call& call) {
   Fields f(call.body);
-  f.need("model");
-  const auto name = f.text("model");
-  if (!f.ok()) return f.error();
-  ServedModelPtr model;
-  if (auto no = find_model(call, *name, false, model)) return no;
-  if (auto no = no_embeddings(*model)) return no;
-  std::vector<std::vector<Token>> texts;
-  if (auto no = raw_prompts(f, "input", *model, 2048, texts)) return no;
+  EmbeddingInput input;
+  if (auto no = read_input(call, f, "input", input)) return no;
   const bool as_bytes = f.word("encoding_format", {"float", "base64"}) == "base64";
   const auto dimensions = f.whole("dimensions", 1, INT32_MAX);
   f.harmless({"user"});
   if (auto no = f.finish()) return no;
 
   Json data = Json::array();
-  size_t tokens = 0;
-  for (const auto& t : texts) {
-    if (int64_t(t.size()) > model->context()) {
-      ApiError e = context_exceeded(t.size(), model->context());
-      e.param = "input";
-      return e;
-    }
-    tokens += t.size();
-  }
   size_t width = 0;
-  auto ok = model->embed(texts, [&](size_t i, std::span<const float> e) -> Status {
+  auto ok = input.model->embed(input.texts, [&](size_t i, std::span<const float> e) -> Status {
     width = e.size();
     Json one = {{"object", "embedding"}, {"index", i}, {"embedding", nullptr}};
     if (as_bytes)
@@ -48,8 +71,30 @@ Refused embeddings(Call& call) {
     return wrong_field("dimensions", format("'dimensions' must be {}, which this model has", width));
   call.answer_json({{"object", "list"},
                     {"data", std::move(data)},
-                    {"model", model->id()},
-                    {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}});
+                    {"model", input.model->id()},
+                    {"usage", {{"prompt_tokens", input.tokens}, {"total_tokens", input.tokens}}}});
+  return {};
+}
+
+Refused llama_embeddings(Call& call) {
+  Fields f(call.body);
+  EmbeddingInput input;
+  const char* field = call.body.contains("content") ? "content" : "input";
+  if (auto no = read_input(call, f, field, input)) return no;
+  const int64_t norm = f.whole("embd_normalize", -1, 64).value_or(2);
+  if (norm < 0) f.wrong("embd_normalize", "'embd_normalize' must be 0 or more: the vectors have length 1");
+  f.word("encoding_format", {"float"});
+  f.harmless({"user"});
+  if (auto no = f.finish()) return no;
+
+  Json all = Json::array();
+  auto ok = input.model->embed(input.texts, [&](size_t i, std::span<const float> e) -> Status {
+    Json vector = norm == 2 ? Json(e) : Json(normalized(e, norm));
+    all.push_back({{"index", i}, {"embedding", Json::array({std::move(vector)})}});
+    return Done{};
+  });
+  if (!ok) return of(ok.error());
+  call.answer_json(all);
   return {};
 }
 

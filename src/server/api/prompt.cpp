@@ -245,42 +245,55 @@ Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Setti
   return {};
 }
 
+namespace {
+
+// A text, or token ids and texts in turn, or {prompt_string}. Only a text at the beginning gets BOS.
+Refused raw_prompt(const Json& j, const char* name, const Tokenizer& tokenizer, std::vector<Token>& to) {
+  const auto add_text = [&](const std::string& text) {
+    const auto tokens = tokenizer.encode(text, {.add_bos = to.empty()});
+    to.insert(to.end(), tokens.begin(), tokens.end());
+  };
+  if (j.is_string()) {
+    add_text(j.get_ref<const std::string&>());
+  } else if (j.is_object()) {
+    Fields f(j, name);
+    f.need("prompt_string");
+    add_text(f.text("prompt_string").value_or(""));
+    f.refuse("multimodal_data", "the model reads texts only", Json::array());
+    if (auto no = f.finish()) return wrong_field(name, no->message);
+  } else if (j.is_array()) {
+    for (const Json& one : j) {
+      if (one.is_string()) add_text(one.get_ref<const std::string&>());
+      else if (one.is_number_integer() && one >= 0 && one < tokenizer.size()) to.push_back(one.get<Token>());
+      else
+        return wrong_field(
+            name, format("'{}' has an entry that is neither a text nor a token id from 0 to {}", name,
+                         tokenizer.size() - 1));
+    }
+  } else {
+    return wrong_field(name, format("'{}' must be a text, token ids and texts, or a list of these", name));
+  }
+  if (to.empty()) return wrong_field(name, format("'{}' has a prompt without tokens", name));
+  return {};
+}
+
+}  // namespace
+
 Refused raw_prompts(Fields& f, const char* name, const ServedModel& model, size_t most,
-                    std::vector<std::vector<Token>>& to) {
-  const Tokenizer& tokenizer = model.tokenizer();
+                    std::vector<std::vector<Token>>& to, bool* one) {
   const Json* j = f.any(name);
   if (!j) {
     f.need(name);
     return f.error();
   }
-  const auto ids = [&](const Json& list) -> Refused {
-    to.emplace_back();
-    for (const Json& id : list) {
-      if (!id.is_number_integer() || id < 0 || id >= tokenizer.size())
-        return wrong_field(
-            name, format("'{}' has a token id that is not from 0 to {}", name, tokenizer.size() - 1));
-      to.back().push_back(id.get<Token>());
-    }
-    return {};
-  };
-  if (j->is_string()) {
-    to.push_back(tokenizer.encode(j->get_ref<const std::string&>()));
-  } else if (j->is_array() && !j->empty() && (*j)[0].is_number()) {
-    if (auto no = ids(*j)) return no;
-  } else if (j->is_array() && !j->empty()) {
-    if (j->size() > most) return wrong_field(name, format("'{}' has more than {} entries", name, most));
-    for (const Json& one : *j) {
-      if (one.is_string()) to.push_back(tokenizer.encode(one.get_ref<const std::string&>()));
-      else if (!one.is_array())
-        return wrong_field(name, format("'{}' must be texts or lists of token ids", name));
-      else if (auto no = ids(one)) return no;
-    }
-  } else {
-    return wrong_field(name,
-                       format("'{}' must be a text, token ids, or a list of these, and not empty", name));
-  }
-  for (const auto& tokens : to)
-    if (tokens.empty()) return wrong_field(name, format("'{}' has a prompt without tokens", name));
+  const bool single =
+      !j->is_array() || std::any_of(j->begin(), j->end(), [](const Json& x) { return x.is_number(); });
+  if (one) *one = single;
+  if (single) return raw_prompt(*j, name, model.tokenizer(), to.emplace_back());
+  if (j->empty() || j->size() > most)
+    return wrong_field(name, format("'{}' must have 1 to {} entries", name, most));
+  for (const Json& prompt : *j)
+    if (auto no = raw_prompt(prompt, name, model.tokenizer(), to.emplace_back())) return no;
   return {};
 }
 

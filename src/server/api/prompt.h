@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "chat/chat_request.h"
+#include "chat/infill.h"
 #include "server/api/answer.h"
 #include "server/api/fields.h"
 #include "server/api/settings.h"
@@ -42,8 +43,17 @@ void force_call(Fields&, const char* name, const std::string& tool, ChatInput& t
 // of `settings`, and calls that may be part of it. The model's template runs within services.renderings.
 Refused chat_prompt(Call&, const ServedModel&, ChatInput, Settings& settings, Prompt& to);
 
-// Reads "prompt" of the older APIs: a text, ids, or a list of either. No template, like `gimbal run --raw`.
+// The model's tokens for prompts with a gap to fill. Refused, in this field: it has none.
+Refused tokens_for_infill(const ServedModel&, const char* field, InfillTokens& to);
+
+// Reads "prompt", one text or at most `most`, and puts the gap between each and the suffix. Refused: a prompt
+// of token ids; as above.
+Refused prompts_with_suffix(Fields&, const ServedModel&, const std::string& suffix, size_t most,
+                            std::vector<std::vector<Token>>& to);
+
+// Reads "prompt" of the older APIs: a text; token ids, with texts between them or not; or a list of these. A
+// list is one prompt if it has a number (`one`). No template, like `gimbal run --raw`.
 Refused raw_prompts(Fields&, const char* name, const ServedModel&, size_t most,
-                    std::vector<std::vector<Token>>& to);
+                    std::vector<std::vector<Token>>& to, bool* one = nullptr);
 
 }  // namespace gimbal::api

@@ -13,6 +13,7 @@
 #include "server/api/pulls.h"
 #include "server/api/renderings.h"
 #include "server/api/request_log.h"
+#include "server/api/slots.h"
 #include "server/model.h"
 
 namespace gimbal::api {
@@ -60,6 +61,7 @@ struct Services {
   Jobs jobs = {};
   Pulls pulls{draining};
   RunningAnswers answers = {};
+  Slots slots = {};
   Renderings renderings = {};
   RequestLog log = {};  // constant while requests are answered
 

@@ -132,9 +132,11 @@ void read_response_format(Fields& f, const char* name, bool nested, Settings& to
     const Json* schema = of.any("schema");
     if (schema && of.ok()) set_schema(of, "schema", *schema, to);
   };
-  if (type == "json_object") {
+  if (const Json* schema = type == "json_object" ? form.any("schema") : nullptr) {
+    set_schema(form, "schema", *schema, to);  // as llama.cpp and others take it
+  } else if (type == "json_object") {
     set_json_object(form, "type", to);
-  } else if (type == "json_schema" && !nested) {
+  } else if (type == "json_schema" && (!nested || form.any("schema"))) {
     read_schema(form);
   } else if (type == "json_schema") {
     form.need("json_schema");
