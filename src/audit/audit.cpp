@@ -140,7 +140,7 @@ class Auditor {
     settings.certify = true;
     TextState text(Inputs({prompt_.begin(), prompt_.end()}), 0, std::move(settings), &tokenizer_,
                    session_.model().context(), constraint_);
-    text.resume(std::span(c_.answer.tokens).first(from));
+    text.resume(std::span(c_.answer.tokens).first(from), 0);
     size_t next = from;
     bool same = true;
     const auto emit = [&](const TokenTold& told) {
@@ -225,6 +225,9 @@ Result<AuditResult> audit(const Certificate& c, Session& session, const Tokenize
   auto constraint = constraint_of(c, session.model(), tokenizer);
   if (!constraint) return constraint.error();
   Auditor auditor(c, session, tokenizer, prompt, *constraint ? &**constraint : nullptr);
+  if (options.sample && (c.text.sampler.mirostat || c.text.sampler.adaptive_target >= 0))
+    return Error{Code::Usage, "this sampler remembers all tokens before, so single positions cannot be checked",
+                 "check the whole answer: leave the sample out"};
   if (options.sample) {
     for (size_t at : drawn(c.rows(), size_t(std::max(0, *options.sample)), options.seed)) {
       if (*constraint) (*constraint)->rewind(0);

@@ -8,7 +8,7 @@
 #include "base/sha256.h"
 #include "files/gguf_split.h"
 #include "model/embedded_model.h"
-#include "runtime/sampling_table.h"
+#include "runtime/text_fields.h"
 
 namespace gimbal {
 
@@ -30,9 +30,7 @@ void fields(IO& io, S& p) {
 }
 template <class IO, FieldsOf<TextSettings> S>
 void fields(IO& io, S& t) {
-  sampling_fields(io, t.sampler);
-  io("max_tokens", t.max_tokens), io("stops", t.stops), io("ignore_stop_tokens", t.ignore_stop_tokens);
-  io("completes", t.completes);
+  text_fields(io, t);
 }
 template <class IO, FieldsOf<Certificate::AnswerPart> S>
 void fields(IO& io, S& a) {

@@ -277,11 +277,4 @@ inline Sampling default_sampling(JsonField SamplingSetting::*api) {
   return to;
 }
 
-// The settings as fields of JSON (base/json_fields.h).
-template <class IO, class S>
-void sampling_fields(IO& io, S& sampling) {
-  for (const SamplingSetting& s : kSamplingSettings)
-    std::visit([&](auto member) { io(s.field, sampling.*member); }, s.member);
-}
-
 }  // namespace gimbal

@@ -24,6 +24,7 @@ GenerationEnd Generation::summary(Finish why) const {
   end.prompt_tokens = text.prompt_tokens(), end.shared_tokens = shared_tokens;
   end.tokens = text.answer().tokens();
   end.drafted = drafted, end.accepted = accepted;
+  if (why == Finish::StopToken) end.row = text.row();
   return end;
 }
 

@@ -33,6 +33,7 @@ struct GenerationEnd {
   int shared_tokens = 0;  // of these, computed for an earlier request
   int tokens = 0;         // of the answer, without the stop token
   uint64_t drafted = 0, accepted = 0;
+  std::string row = {};  // with TextSettings::certify: the digest of the row that chose a stop token, if one did
 };
 
 // Called from the engine's thread; must not block, and may call cancel().

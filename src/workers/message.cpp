@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "engine/report_fields.h"
-#include "runtime/sampling_table.h"
+#include "runtime/text_fields.h"
 
 // ---- the fields of the parts of messages
 
@@ -54,19 +54,16 @@ template <class IO, FieldsOf<Submit> S>
 void fields(IO& io, S& m) {
   auto& r = m.request;
   io("id", m.id), io("prompt", r.prompt), io("embeddings", r.embeddings), io("written", r.written);
-  io("memory", r.memory), io("stops", r.stops);
-  io("max_tokens", r.max_tokens), io("ignore_stop_tokens", r.ignore_stop_tokens), io("logprobs", r.logprobs);
-  io("reasoning_tokens", r.reasoning.tokens), io("reasoning_inside", r.reasoning.inside);
-  io("reasoning_begin", r.reasoning.begin), io("reasoning_end", r.reasoning.end);
-  io("reasoning_finish", r.reasoning.finish);
-  io("grammar", r.grammar), io("completes", r.completes), io("client", r.client);
-  sampling_fields(io, r.sampler);
+  io("memory", r.memory), io("logprobs", r.logprobs), io("certify", r.certify);
+  io("grammar", r.grammar), io("client", r.client);
+  text_fields(io, r);
 }
 
 template <class IO, FieldsOf<Told> S>
 void fields(IO& io, S& m) {
   io("id", m.id), io("index", m.told.index), io("token", m.told.token), io("text", m.told.text);
   io("memory", m.told.memory), io("logprob", m.told.logprob), io("top", m.told.top);
+  io("row", m.told.row);
 }
 
 template <class IO, FieldsOf<Ended> S>
@@ -74,7 +71,7 @@ void fields(IO& io, S& m) {
   auto& e = m.end;
   io("id", m.id), io("finish", e.finish), io("text", e.text), io("stop", e.stop);
   io("prompt_tokens", e.prompt_tokens), io("shared_tokens", e.shared_tokens), io("tokens", e.tokens);
-  io("drafted", e.drafted), io("accepted", e.accepted);
+  io("drafted", e.drafted), io("accepted", e.accepted), io("row", e.row);
 }
 
 template <class IO, FieldsOf<Hello> S>

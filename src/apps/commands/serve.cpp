@@ -29,7 +29,7 @@ std::string backends_text() {
   const auto best = choose_device(reports, {});
   std::vector<Variant> variants;
   if (auto cpu = open_device({"cpu", 0, true})) variants = variants_of(*cpu->device);
-  return api::dump(backends_json(reports, best, variants, now() - begin));
+  return dump(backends_json(reports, best, variants, now() - begin));
 }
 
 // What POST /v1/backends/reload does. A backend that computes a model now and would be of no use is found
