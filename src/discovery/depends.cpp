@@ -21,7 +21,8 @@
 namespace gimbal {
 namespace {
 
-// Everywhere; those of this system's kind are the folders of the C library and of what else is mapped.
+// The loader's inputs on all systems. The folders of an architecture are those of the C library and of the
+// other mapped libraries.
 constexpr const char* kLoader[] = {"LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT",  "/etc/ld.so.cache", "/lib",
                                    "/usr/lib",        "/lib64",     "/usr/lib64"};
 

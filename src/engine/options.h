@@ -24,8 +24,8 @@ struct EngineOptions {
   std::optional<int> device;               // its number on the backend; none: the best
   std::vector<std::string> backend_order;  // of automatic choice; the others follow
   std::optional<int> gpu_layers;           // from the last one on; -1: as many as fit; none: the same
-  std::vector<LayerShare> split;           // in place of the four above; empty: no split
-  bool strict = false;                     // an error in place of any fallback
+  std::vector<LayerShare> split;           // instead of the four above; empty: no split
+  bool strict = false;                     // an error instead of any fallback
   bool allow_software_devices = false;     // those that emulate a GPU
   bool look_again = false;                 // probe every driver again (DeviceRequest::look_again)
   std::optional<int> threads;              // of the CPU; none: one per physical core

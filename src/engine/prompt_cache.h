@@ -14,8 +14,8 @@ struct RestoredPrompt {
   std::string why_not;  // if there are none: the reason, in one line
 };
 
-// Into an empty session. A file that is missing, damaged or of another model is no error. Errors: the
-// device's.
+// Restores into an empty session. A missing or damaged file, or one of another model, is not an error.
+// Errors: the device's.
 Result<RestoredPrompt> restore_prompt(const std::string& path, const LoadedModel&, Session&);
 // Replaces the file. Errors: Failed with the system's reason; the device's.
 Status save_prompt(const std::string& path, const LoadedModel&, Session&);

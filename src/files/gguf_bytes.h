@@ -10,7 +10,7 @@
 
 namespace gimbal {
 
-// A file that lies elsewhere than in the file system: behind a network.
+// A file on the network instead of in the file system.
 class RemoteFile {
  public:
   virtual ~RemoteFile() = default;

@@ -80,7 +80,7 @@ bool GgufParser::read_header(uint64_t& tensors, uint64_t& entries) {
         "This is not a GGUF file. If it was downloaded, see whether it is an error page instead; "
         "models in other formats have to be converted to GGUF first.");
   if (!cursor_.read("version", version)) return false;
-  // Big-endian files carry the same four letters, so the version is what gives them away.
+  // Big-endian files have the same four letters, so only the version reveals them.
   if (const uint32_t swapped = __builtin_bswap32(version); version > kNewest && swapped - 1 < kNewest)
     return cursor_.fail(4, "version", "2 or 3, little-endian", format("{} in a big-endian file", swapped),
                         Code::Unsupported, big_endian_remedy);
@@ -368,7 +368,7 @@ bool GgufParser::check_overlaps(size_t first) {
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::pair(tensors[a].offset, a) < std::pair(tensors[b].offset, b);
   });
-  // No tensor is empty, so it is enough to look at neighbours.
+  // No tensor is empty, so comparing neighbours is enough.
   for (size_t i = 1; i < order.size(); i++) {
     const StoredTensor &before = tensors[order[i - 1]], &after = tensors[order[i]];
     const uint64_t end = before.offset + before.stored;

@@ -38,7 +38,7 @@ Status GgufReader::read(size_t index, uint64_t offset, void* to, size_t bytes) c
   return files_[tensor.part].read(tensor.offset + offset, to, bytes);
 }
 
-// Rows as blocks of i2_s64, and behind them the scale.
+// Rows as blocks of i2_s64, followed by the scale.
 Status GgufReader::read_relaid(const StoredTensor& t, uint64_t offset, std::byte* to, size_t bytes) const {
   if (auto ok = ternary_tiles(t.ternary, t.dim[1], t.dim[0], choice_); !ok) return ok.error();
   struct Source {

@@ -45,9 +45,9 @@ class GgufWriter {
   using Read = std::function<Status(size_t tensor, uint64_t offset, void* to, size_t bytes)>;
   using Sink = std::function<Status(const void* data, size_t bytes)>;
   // Passes the file to the sink, from its beginning to its end. Errors: Unsupported, before anything is
-  // passed, for a format that GGUF files cannot have, rows that are no whole number of blocks, a key or name
-  // that a reader refuses or that comes twice, or an alignment that is no power of two of at least 8; those
-  // of `read` and of the sink.
+  // passed, for a format that GGUF files cannot have, rows that are not a whole number of blocks, a key or
+  // name that is invalid or duplicate, or an alignment that is not a power of two of at least 8; those of
+  // `read` and of the sink.
   Status write(const Read& read, const Sink& sink) const;
   // Into a file, whole or not at all. Errors: those above; the system's.
   Status write_file(const std::string& path, const Read& read) const;

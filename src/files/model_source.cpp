@@ -10,7 +10,7 @@
 namespace gimbal {
 namespace {
 
-// The tensors of two readers, those of the second behind those of the first.
+// The tensors of two readers, first those of the first one.
 class JoinedReader final : public TensorReader {
  public:
   JoinedReader(std::shared_ptr<const TensorReader> first, size_t tensors,

@@ -1,5 +1,5 @@
-// Where a model comes from: its metadata, its table of tensors, and the reader of their bytes. What needs
-// only one of them takes only that.
+// The source of a model: its metadata, its table of tensors, and the reader of their bytes. Code that needs
+// only one of them takes only that one.
 #pragma once
 #include <memory>
 #include <string>
@@ -42,8 +42,8 @@ class ModelSource {
   // All of a tensor, for small ones.
   Result<std::vector<std::byte>> read(const StoredTensor&) const;
 
-  // Takes the tensors of another source as well, under names with the adapter's suffix. Its metadata is left
-  // behind. Errors: Malformed when a name is there already.
+  // Adds the tensors of another source, under names with the adapter's suffix; its metadata is dropped.
+  // Errors: Malformed for a duplicate name.
   Status join(const ModelSource& other, const Adapter& as);
 
  private:

@@ -33,7 +33,7 @@ constexpr Known kKnown[] = {
 
 const char* name_of(Ternary kind) { return kind == Ternary::TL1 ? "tl1" : "tl2"; }
 
-// What cannot be cut so is damaged, or another matrix's.
+// If the tiles do not fit, the file is damaged, or they belong to another matrix.
 Status check(Ternary kind, const TernaryTiles& t) {
   const int64_t rows = t.rows, columns = t.columns, r = t.tile_rows, c = t.tile_columns, g = t.group;
   bool fits = r > 0 && c > 0 && (g == 32 || g == 64) && rows % r == 0 && r % g == 0;
@@ -63,7 +63,7 @@ struct Tile {
 int64_t threes_of(const TernaryTiles& t) { return t.columns - t.columns % t.tile_columns; }
 
 void decode_two(int v, int64_t column, Out& out) {
-  out.put(column, v / 3), out.put(column + 1, v % 3);  // from 9 on, the first is no code
+  out.put(column, v / 3), out.put(column + 1, v % 3);  // from 9 on, the first code is invalid
 }
 
 void decode_tl1(const TernaryTiles& t, const Tile& tile, int64_t row, Out& out) {

@@ -96,8 +96,8 @@ void Device::free_pieces(DeviceBuffer& b) {
   b.pieces.clear();
 }
 
-// Buffers are made for a slot of the program that is compiled next: for the one that they are as large as, a
-// few bytes for alignment and guards aside.
+// Pending buffers get memory when the next program is compiled: each belongs to the slot with its size, apart
+// from a few bytes for alignment and guards.
 Failure Device::make_pending(const Cuts& cuts) {
   constexpr uint64_t kMaxSpare = 4096;
   std::vector<bool> taken(cuts.slots().size());
@@ -188,7 +188,7 @@ uint64_t Device::packed_bytes(uint8_t type, int64_t columns, int64_t rows) {
   return uint64_t(packing::packed_bytes(DType(type), columns, rows));
 }
 
-// The rows are laid out on the host, by the calling thread, and then written.
+// The rows are packed on the host, by the calling thread, and then written.
 gimbal_code Device::pack(gimbal_buffer* b, const gimbal_value& v, const void* source, int64_t begin,
                          int64_t end) {
   const auto type = DType(v.dtype);

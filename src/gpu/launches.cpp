@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kLanes = 64;  // of every group: LANES in the texts
 
 uint32_t groups_for(uint64_t units, uint64_t each) { return uint32_t((units + each - 1) / each); }
-// What rows claim fits these (gpu/rows.cpp).
+// The claims of rows guarantee that these fit (gpu/rows.cpp).
 uint32_t capacity(const gimbal_value& v) { return uint32_t(std::max<int64_t>(1, rows_of(v))); }
 uint32_t width_of(const gimbal_value& v) { return uint32_t(row_values(v)); }
 

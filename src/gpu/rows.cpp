@@ -7,7 +7,7 @@
 namespace gimbal::gpu {
 namespace {
 
-// As claims() has them, and what follows from counting words in 32 bits.
+// The limits of claims(), and those of counting words in 32 bits.
 constexpr gimbal_limit kBytes = {"bytes", GIMBAL_BYTES, GIMBAL_EVERY_VALUE, 0, 0, 0, int64_t(UINT32_MAX) * 4},
                        kRow = {"row", GIMBAL_ROW_VALUES, GIMBAL_EVERY_VALUE, 0, 0, 0, UINT32_MAX};
 constexpr gimbal_limit kLimits[] = {kSizes[0], kSizes[1], kBytes, kRow};
@@ -55,7 +55,7 @@ Rows make_rows(const std::string& backend) {
   };
   for (DType type : kAllDTypes) {
     if (!is_weight(format_of(type))) continue;
-    // Formats that lie alike in memory once they are packed share kernels.
+    // Formats with the same packed layout share kernels.
     auto kernel = [&](const char* name) {
       r.names.push_back(
           std::make_unique<std::string>(std::string(name) + gimbal::info(first_alike(type)).name));

@@ -148,7 +148,7 @@ Value Recorder::part(const std::string& name, Dims d, int64_t first, int rows, i
   const StoredTensor* t = find(name, d);
   const bool whole = rows == d.rows && d.experts == 1;
   if (t) used_[t->name][expert * d.rows + first] = rows;
-  // The scale of such a tensor lies behind its last row, where a part of it does not find it.
+  // The scale of such a tensor follows its last row, so a part of the tensor does not have it.
   if (t && !whole && tensor_tail_bytes(t->type))
     fail(Code::Unsupported, format("tensor '{}' is {}, a format that cannot be computed in parts",
                                    prefix_ + name, stored_name(*t)));
@@ -178,7 +178,7 @@ Value Recorder::table(const std::string& name, int columns, int rows) {
   return p.vector(prefix_ + name, columns * rows, {index_of(t)});
 }
 
-// Adds to y what each adapter of this weight makes; `low_rank` gives B (A x).
+// Adds the output of each adapter of this weight to y; `low_rank` gives B (A x).
 void Recorder::adapt(
     const std::string& name, Value& y,
     const std::function<Value(const std::string& a, int rank, const std::string& b)>& low_rank) {

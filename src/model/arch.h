@@ -96,7 +96,7 @@ class Recorder {
   // An input of the architecture's own: `width` values per row.
   Value row_input(const std::string& name, DType type, int width,
                   std::function<void(const StepRow&, std::byte* to)> fill);
-  // The rows' embeddings: looked up in `table`, or given in place of a token. f32[width, R]
+  // The rows' embeddings: looked up in `table`, or given instead of a token. f32[width, R]
   Value embedded(Value table);
   // Adds to `x` the values of embeddings that follow those of embedded(), `width` of them at a time with each
   // call, as a picture's for the outputs of the first layers (Qwen3-VL). Rows of tokens stay as they are.
@@ -181,8 +181,8 @@ struct ModelArch {
 // nullptr if this version does not know the architecture.
 const ModelArch* find_arch(const std::string& name);
 
-// What computes the file's layers that guess further tokens; nullptr: it has none, or this version computes
-// none of its architecture.
+// The architecture of the file's layers for multi-token prediction; nullptr: it has none, or this version
+// does not compute them.
 const ModelArch* nextn_of(const ModelSource& file);
 
 // Whether the file's model gives logits, as all that generate text do. Errors: Usage for an encoder.

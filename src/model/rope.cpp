@@ -21,7 +21,7 @@ namespace {
 // The file's settings under "<arch>.rope.scaling.".
 struct Scaling {
   double factor = 1;  // frequencies are divided by it ...
-  bool yarn = false;  // ... all of them, or as YaRN wants
+  bool yarn = false;  // ... all of them, or by YaRN's rule
   bool longrope = false;
   double context = 0, fast = 32, slow = 1, magnitude = 1;
 };

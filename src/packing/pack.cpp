@@ -12,7 +12,7 @@
 namespace gimbal::packing {
 namespace {
 
-// Everything below lays out one chunk of up to 256 columns of one row: small enough for the sixteen rows of a
+// Everything below packs one chunk of up to 256 columns of one row: small enough for the sixteen rows of a
 // chunk to stay in the first-level cache while they are interleaved.
 
 void pack_columns(int64_t bytes, int64_t columns, const uint8_t* row, uint8_t* chunk, int lane) {
@@ -63,8 +63,8 @@ void put_fifth_bits(uint32_t bits, uint8_t* plane, int lane) {
   scatter(reinterpret_cast<const uint8_t*>(&bits), 4, plane, lane);
 }
 
-// The codes of a block, in runs of 16 whose number the compiler knows: then what depends on the run alone
-// (shifts, offsets) is constant, and the loop over it becomes a vector.
+// The codes of a block, in a compile-time number of runs of 16: so values that depend only on the run
+// (shifts, offsets) are constants, and the loop over it becomes a vector.
 template <class Code, size_t... R>
 void all_codes(const uint8_t* block, uint8_t* out, Code code, std::index_sequence<R...>) {
   auto run = [&](auto r) {
@@ -154,7 +154,7 @@ void pack256(const uint8_t* row, uint8_t* units, uint8_t* chunk, int lane) {
     for (uint32_t g = 0; g < minimum_bytes(f); g++)
       chunk[p.minimums + 16 * g + lane] = uint8_t(Meaning::minimum_of(row, g));
   uint8_t c[256];
-  // Lookups in codebooks are no work for vectors: one loop takes less code.
+  // Lookups in codebooks do not vectorize: one loop takes less code.
   if constexpr (requires { Meaning::level_of(row, 0u); })
     for (uint32_t j = 0; j < 256; j++) c[j] = uint8_t(code_of_level<T>(Meaning::level_of(row, j)));
   else
@@ -209,7 +209,7 @@ void pack_tiles(DType type, int64_t columns, int64_t rows, const uint8_t* source
   for (int64_t first = begin; first < end; first += kTileRows) {
     uint8_t* tile = tiles + (first - begin) / kTileRows * tile_size;
     for (int64_t k = 0; k < columns; k += kChunk) {
-      // What does not depend on the row is looked up once: these are tables of formats.
+      // Looked up once, because it does not depend on the row: these are tables of formats.
       const int64_t wide = std::min<int64_t>(kChunk, columns - k), bytes = row_bytes(type, wide),
                     before = row_bytes(type, k);
       uint8_t* chunk = tile + layout.chunk_offset(columns, k);

@@ -14,10 +14,10 @@ struct CacheWish {
 // Positions in the plan's shared cache pages that keep whole texts; 0: there are none.
 int64_t cache_positions(const ModelPlan&);
 
-// The plan, made of `file`, with more positions of cache (RunOptions::cache_positions), never fewer: as many
-// as are wished and fit where it has its layers. Left free are a sixteenth of a device's memory and room for
-// the weights again, which the same model takes when it gives embeddings, too; half of the memory of the
-// host, which has other programs. Errors: those of make_model_plan.
+// The plan, made from `file`, with more positions of cache (RunOptions::cache_positions), never fewer: the
+// requested number, as far as it fits its devices. Leaves free a sixteenth of a device's memory, and space
+// for the weights again, which the same model needs to compute embeddings, too; on the host half of the
+// memory, for other programs. Errors: those of make_model_plan.
 Result<ModelPlan> with_larger_cache(const ModelSource& file, ModelPlan plan, const CacheWish&);
 
 }  // namespace gimbal

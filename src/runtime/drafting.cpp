@@ -45,7 +45,7 @@ Status Drafting::guess(std::span<const int32_t> text, int n) {
   if (!made) return end(made.error());
   guess_ = std::move(*made), at_ = text.size();
   if (guess_.size() > size_t(n)) guess_.resize(size_t(n));
-  // An embedding of the text is no token to guess.
+  // An embedding in the text cannot be a guess.
   guess_.erase(std::find(guess_.begin(), guess_.end(), kNoToken), guess_.end());
   return Done{};
 }

@@ -49,7 +49,7 @@ class Drafting {
   StepWatcher* watcher() { return drafter_->watcher(); }
   const DraftCounts& counts() const { return counts_; }
   const DraftLength& length() const { return length_; }
-  bool ended() const { return ended_; }  // there are no drafts any more
+  bool ended() const { return ended_; }  // drafting has stopped
 
  private:
   void compare(std::span<const int32_t> text);

@@ -24,7 +24,7 @@ int layers_on(const ModelPlan& b, const Device& d) {
   return n;
 }
 
-// What would help, most useful first.
+// Remedies, the most useful one first.
 std::vector<Change> changes(const ModelSource& file, const ModelPlan& b, const MemoryUse& lacking, bool gpu) {
   std::vector<Change> all;
   if (gpu && lacking.device == &b.device()) {

@@ -23,8 +23,8 @@ struct ModelCheck {
 Result<ModelCheck> check_splits(Model& model);
 
 // The model's first `layers` layers with its output head, on `device` and on `cpu`, a few tokens each: the
-// logits must agree to kDeviceAgreement. Loads these weights on both and lets them go. Errors: those of
-// loading and computing; Malformed when the CPU's output is no number.
+// logits must agree to kDeviceAgreement. Loads these weights on both and frees them. Errors: those of loading
+// and computing; Malformed if the CPU's output is NaN.
 Result<ModelCheck> check_first_layers(const ModelSource& file, const Device& device, const Device& cpu,
                                       const RunOptions& options, int layers = 2);
 

@@ -141,7 +141,8 @@ Status add_bucket(const ModelSource& file, ModelPlan& b, int rows) {
 }
 
 // Activations larger than one allocation are cut between values of the largest bucket (gpu/cuts.h), so those
-// of the others lie where its do. One row is laid out for itself: its values live longer (program/passes.h).
+// of the other buckets get the same places. The bucket of one row is planned alone: its values live longer
+// (program/passes.h).
 void share_places(Stage& stage, size_t largest) {
   const Program& from = stage.buckets[largest].program;
   for (size_t i = 0; i < largest; i++) {

@@ -37,7 +37,7 @@ class Session {
   // batches split them. Errors: Usage for an id outside the vocabulary (nothing is computed then);
   // Code::Failed "context full" (room() predicts it); OutOfMemory when no page of the cache is free
   // (RunOptions::cache_positions); device errors. After an error position() is the number of tokens kept.
-  // `output`: given to the sink in place of logits. If rows attend to later ones, one call must give the
+  // `output`: given to the sink instead of logits. If rows attend to later ones, one call must give the
   // whole text, which must fit into one batch (ModelPlan::check_text).
   Status advance(const InputView& inputs, Wanted wanted, const Sink& sink, Output output = Output::Logits);
 
@@ -118,7 +118,7 @@ class Session {
   std::unique_ptr<Sequence> sequence_;
   Batch batch_;
   int max_rows_;  // of a batch
-  int top_ = 0;   // largest logits that advance_top() wants
+  int top_ = 0;   // number of largest logits for advance_top()
   StepWatcher* watcher_ = nullptr;
   OnDeviceLost on_device_lost_;
 };

@@ -229,7 +229,7 @@ Status Steps::run_stage(size_t i, size_t bucket, gimbal_step step) {
   return Done{};
 }
 
-// One of the outputs, of the rows that want it. Reads adjacent rows together.
+// Reads one of the outputs, of the rows that request it; adjacent rows together.
 Status Steps::read(const Batch& batch, const Bucket& bucket, Output output, bool Wants::*wanted,
                    std::vector<float>& to) {
   const auto& from = bucket.outputs[size_t(output)];

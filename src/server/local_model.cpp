@@ -13,7 +13,7 @@
 namespace gimbal {
 namespace {
 
-// A model for embeddings: the same file, planned for hidden states in place of logits.
+// A model for embeddings: the same file, planned for hidden states instead of logits.
 struct Embedder {
   std::unique_ptr<PromisedMemory::Worker> memory;
   std::unique_ptr<Engine> engine;
@@ -75,7 +75,8 @@ class LocalModel final : public ComputedModel {
     return generate_on(model_of(generator_), engine_->on_device_lost(generator_), scheduling);
   }
 
-  // What other models of this process have planned and not touched is not free. `mine` outlives the engine.
+  // Memory that other models of this process have planned and not yet used is not free. `mine` outlives the
+  // engine.
   void beside_others(EngineOptions& o, std::unique_ptr<PromisedMemory::Worker>& mine) const {
     if (!options_.memory) return;
     mine = options_.memory->worker(id(), false);

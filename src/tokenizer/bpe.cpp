@@ -46,7 +46,7 @@ class Bpe final : public VocabularyTokenizer {
   static std::array<Token, 256> letter_tokens(const Vocabulary& vocabulary) {
     std::array<Token, 256> tokens;
     for (size_t byte = 0; byte < 256; ++byte) {
-      // A letter that is no normal token is an added one, and stands for itself.
+      // A letter that is not a normal token is an added one, and means itself.
       const Token id = vocabulary.find(letter_of_byte(uint8_t(byte)));
       tokens[byte] = id >= 0 && vocabulary.type(id) == TokenType::Normal ? id : -1;
     }

@@ -11,9 +11,9 @@ namespace gimbal {
 
 class MergeTable {
  public:
-  // `rules` as in tokenizer.ggml.merges: "left right", highest priority first. Skips a rule that is no
-  // pair, or whose parts or result are no tokens of plain text, since it can never apply; of equal rules
-  // the first counts.
+  // `rules` as in tokenizer.ggml.merges: "left right", highest priority first. Skips a rule that is not a
+  // pair, or whose parts or result are not tokens of plain text, since it can never apply; of equal rules the
+  // first counts.
   MergeTable(const std::vector<std::string_view>& rules, const Vocabulary&);
 
   struct Merge {

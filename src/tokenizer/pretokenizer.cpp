@@ -111,7 +111,7 @@ class Matcher {
   struct Range {
     size_t begin, end;
   };
-  // The first match from `at` on. One that is empty must lie behind `at`: words end there already.
+  // The first match from `at` on. An empty match must be after `at`, because a word ends there already.
   std::optional<Range> find(const pcre2_code* code, std::string_view text, size_t at) const {
     const auto run = [&](uint32_t options) {
       return pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,

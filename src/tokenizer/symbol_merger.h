@@ -12,7 +12,7 @@ namespace gimbal {
 struct Symbol {
   uint32_t begin, size;    // bytes of the word
   int32_t previous, next;  // neighbours, -1 at the ends
-  Token token;             // -1: this text is no token
+  Token token;             // -1: this text is not a token
 };
 
 // Reusable: one per call of encode(), so that words share its memory.

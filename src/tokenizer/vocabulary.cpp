@@ -42,8 +42,8 @@ uint64_t hash_of(std::string_view s) {
   } else if (n) {
     tail = uint64_t(uint8_t(p[0])) << 16 | uint64_t(uint8_t(p[n / 2])) << 8 | uint8_t(p[n - 1]);
   }
-  // Twice: after once, the low bits of short texts that are alike are alike, too, and then a search takes
-  // hundreds of steps.
+  // Twice: after one round, similar short texts still have similar low bits, and then a search takes hundreds
+  // of steps.
   h = mix(mix(h ^ tail));
   return h ^ h >> 32;
 }
@@ -207,7 +207,7 @@ void Vocabulary::mark_known_tokens() {
     marks_[size_t(id)].control = true;
     if (known.stops) marks_[size_t(id)].stop = true;
   }
-  // Where a turn is made of several messages, <|end|> ends a message and something else ends the turn.
+  // If a turn has several messages, <|end|> ends a message and another token ends the turn.
   const bool harmony = find("<|return|>") >= 0 && find("<|call|>") >= 0;
   const bool solar = find("<|calls|>") >= 0 && find("<|flush|>") >= 0;
   const Token end = find("<|end|>");

@@ -63,8 +63,8 @@ class Vocabulary {
 
   bool has_scores() const { return !scores_.empty(); }
   Token find(std::string_view text) const { return texts_.find(text); }  // -1 when absent
-  // The same among tokens that plain text may become. Markers must not arise by merging, because user input
-  // is no instruction.
+  // The same among tokens that plain text may become. Merging must not create markers, because user input
+  // must not become an instruction.
   Token find_plain(std::string_view text) const {
     const Token id = find(text);
     return id >= 0 && is_plain(id) ? id : -1;

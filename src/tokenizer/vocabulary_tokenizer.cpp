@@ -28,8 +28,8 @@ VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, Around around)
       user_defined_(vocabulary_, SpecialSplitter::Kinds::UserDefined),
       around_(around) {}
 
-// The plain parts are hidden behind a byte that no text has while special tokens are looked for, but for
-// their spaces, which a token may swallow; then user-defined tokens are looked for in them as everywhere.
+// During the search for special tokens, plain parts are replaced by a byte that no text has, except for their
+// spaces, which a token may drop. Then user-defined tokens are searched in all parts.
 std::vector<Fragment> VocabularyTokenizer::fragments(std::string_view text,
                                                      const TokenizeOptions& options) const {
   if (!options.parse_special) return user_defined_.split(text);

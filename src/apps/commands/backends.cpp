@@ -1,6 +1,5 @@
-// gimbal backends (doctor): every backend there is, usable or not, with the reason and what would help; and
-// which device would be used. Nothing but the CPU is opened in this process: a broken driver cannot spoil the
-// report about it.
+// gimbal backends (doctor): all backends, usable or not, with reason and remedy; and the device that would be
+// used. This process opens only the CPU: a broken driver cannot prevent the report about it.
 #include <chrono>
 
 #include "apps/commands/command.h"

@@ -17,11 +17,11 @@ namespace {
 using Ids = std::vector<int32_t>;
 
 struct Timed {
-  Ids text;  // behind the prompt
+  Ids text;  // after the prompt
   double seconds;
 };
 
-// The steps of `n` tokens behind the first one, which comes with the prompt.
+// The steps of the `n` tokens after the first one, which comes with the prompt.
 Result<Timed> timed(Session& session, const Ids& prompt, int n, Drafting* drafting) {
   GenerateSettings s;
   s.sampler.greedy = true, s.max_tokens = n + 1, s.drafting = drafting;

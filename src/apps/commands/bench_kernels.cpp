@@ -21,11 +21,10 @@ struct Line {
   size_t kernel;
   DType format;
   std::vector<std::optional<KernelSpeed>> speeds;  // one per requested number of rows
-  std::string trouble;                             // why there is no speed
+  std::string trouble;                             // the reason for a missing speed
 };
 
-// The number to look at: bytes read for few rows, operations for many. Ops that work out of a cache have no
-// limit.
+// The main number: bytes read for few rows, operations for many. Ops whose data fit a cache have no limit.
 struct Rating {
   double rate = 0;  // bytes or operations per second
   bool bytes = true;
@@ -91,7 +90,7 @@ class KernelBench {
     for (size_t i = 0; i < candidates.size(); i++) {
       bar.update(i, candidates.size());
       Line& line = candidates[i];
-      // What runs out of a cache settles sooner.
+      // Measurements in a cache stabilize sooner.
       const bool product = def(OpKind(device_.kernel(line.kernel).op)).product;
       request_.seconds = options_.milliseconds / (product ? 1e3 : 4e3);
       bool any = false;

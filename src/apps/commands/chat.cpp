@@ -59,7 +59,7 @@ class Chat {
     }
   }
 
-  // What --prompt-cache names. Before the first question.
+  // Restores the file of --prompt-cache. Called before the first question.
   Status restore() { return kept_.restore(*loaded_, session_); }
 
   // Writes one answer; false on failure.
@@ -69,7 +69,7 @@ class Chat {
   }
 
  private:
-  // One line; or several, between lines of """, behind lines that end with a backslash, or pasted at once.
+  // One line; or several, between lines of """, after lines that end with a backslash, or pasted at once.
   std::optional<std::string> read_message(LineEditor& editor) {
     auto line = editor.read();
     if (!line || line->starts_with('/')) return line;

@@ -71,7 +71,7 @@ class EngineWorker final : public Command {
     options->engine.run.promised = from.promised;
     if (from.quiet) options->planned = {};
     options->engine.before_taking = [this](const ModelPlan& plan) -> Status {
-      if (loaded_) return Done{};  // another device in place of one that is lost: the front waits for no plan
+      if (loaded_) return Done{};  // a replacement of a lost device: the front waits for no plan
       const Status ok = ask_for_memory(kWorkerSocket, planned_needs(plan));
       unwanted_ = !ok;
       return ok;

@@ -43,7 +43,7 @@ int report(const Error& error, bool json, bool lines = false) {
   return e.reason == std::string_view(reason::kCancelled) ? int(kInterrupted) : exit_code(e.code);
 }
 
-// What other programs call it, and a model where a command is expected.
+// Hints for commands of other programs, and for a model in the place of a command.
 std::string hint(const std::string& word) {
   for (const auto& [theirs, ours] : {std::pair("ls", "gimbal list"),
                                      {"download", "gimbal pull"},

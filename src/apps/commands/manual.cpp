@@ -1,4 +1,4 @@
-// gimbal manual: the manual page gimbal(1), made of the table of commands and their options.
+// gimbal manual: the manual page gimbal(1), made from the table of commands and their options.
 #include <cctype>
 #include <cstring>
 

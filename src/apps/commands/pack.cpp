@@ -1,4 +1,4 @@
-// gimbal pack: keeps a model's weights as the device lays them out, for starts that map them.
+// gimbal pack: stores a model's weights in the device's packed layout; later starts map them.
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
 #include "apps/reports/tell.h"

@@ -1,4 +1,4 @@
-// gimbal render-template: the prompt that a chat template makes of messages.
+// gimbal render-template: the prompt that a chat template makes from messages.
 #include <ctime>
 
 #include "apps/commands/command.h"

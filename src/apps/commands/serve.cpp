@@ -1,4 +1,4 @@
-// gimbal serve: models behind the APIs that other programs speak.
+// gimbal serve: models behind the APIs that other programs use.
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,8 +32,7 @@ std::string backends_text() {
   return dump(backends_json(reports, best, variants, now() - begin));
 }
 
-// What POST /v1/backends/reload does. A backend that computes a model now and would be of no use is found
-// before anything is exchanged.
+// Handles POST /v1/backends/reload. Nothing is replaced if a backend in use would become unusable.
 Result<std::string> reload_backends(LoadedModels& models) {
   const auto reports = discover_backends();
   for (const ServedModelPtr& model : models.loaded())

@@ -69,7 +69,7 @@ std::optional<Limits> device_limits(const Device& device, bool measure_again, st
            false};
   Json entry = limits_json(l);
   entry.erase("cached_in"), entry.erase("from_cache");
-  // What engine/measured.h keeps beside them.
+  // Keeps the measurements of engine/measured.h in the same file.
   if (const Json& before = kept.find(key); before.is_object() && before.contains("products"))
     entry["products"] = before["products"];
   const Status saved = kept.put(key, std::move(entry));

@@ -25,7 +25,7 @@ void allow_many_clients() {
   }
 }
 
-// What SIGHUP is for. The terminal of a server that is gone sends it, too, so it never ends one.
+// Handles SIGHUP. A closed terminal sends it, too, so it never ends the server.
 void read_again(http::Server& server, bool has_certificate) {
   if (!has_certificate) return note("SIGHUP: there is no certificate to reload; SIGTERM stops this server");
   if (auto renewed = server.renew_certificate(); !renewed)
@@ -152,7 +152,7 @@ void Signals::wait(http::Server& server, api::Services& services, double drain_s
   int first = next_signal(all_);
   for (; first == SIGHUP; first = next_signal(all_)) read_again(server, certificate_);
   if (first == SIGUSR2) return;
-  sigdelset(&all_, SIGHUP), std::signal(SIGHUP, SIG_IGN);  // it is no second signal
+  sigdelset(&all_, SIGHUP), std::signal(SIGHUP, SIG_IGN);  // SIGHUP does not count as a second signal
   services.draining = true;
   if (draining) draining();
   server.drain();

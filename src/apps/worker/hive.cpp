@@ -85,7 +85,7 @@ void Hive::failed(const std::string& why) {
                 base_.shown(), why));
 }
 
-// A hive of a version that knows heartbeats alone is no reason to be silent.
+// A hive of a version without registration still gets heartbeats.
 bool Hive::registered() {
   const auto status = post("/v1/workers/ready", api::dump({{"worker_id", o_.worker_id},
                                                            {"url", address_},

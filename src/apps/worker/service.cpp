@@ -57,7 +57,7 @@ std::string backends_text(const About& about, const std::optional<DeviceReport>&
   return api::dump(backends_json({std::move(r)}, none, {}, 0));
 }
 
-// What serves, from its beginning to its end. Members are in the order in which they depend on each other.
+// The service during its lifetime. Members are in the order in which they depend on each other.
 class Service {
  public:
   Service(const About& about, const ServiceOptions& o, int gpu, EngineOptions options, EventSink events,

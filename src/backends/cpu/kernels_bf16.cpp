@@ -23,8 +23,8 @@ using gimbal::DType, gimbal::OpKind, gimbal::kChunk;
 #include "backends/cpu/kernels/pair_product.h"
 #endif
 
-// Below every exact row: only a measurement or a wish of the user's makes them the choice. Not with few rows:
-// generation and drafts stay as they are.
+// Below every exact row: they are chosen only after a measurement or on request. Not for few rows: generation
+// and drafts stay exact.
 constexpr int16_t kFastRank = -1;
 constexpr CpuRow row(const char* name, DType weights, float tolerance,
                      void (*launch)(const CpuTask&, int64_t, int64_t)) {

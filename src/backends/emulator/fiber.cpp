@@ -123,7 +123,7 @@ void Fibers::prepare(uint32_t i) {
 #endif
 #ifdef GIMBAL_OWN_SWITCH
   auto* top = reinterpret_cast<void**>(f.memory + kStackBytes);
-  *--top = nullptr;  // what FiberEntry::run would return to; and 16-byte alignment
+  *--top = nullptr;  // the return address of FiberEntry::run; and 16-byte alignment
   *--top = reinterpret_cast<void*>(&FiberEntry::run);
   for (int r = 0; r < 6; r++) *--top = nullptr;
   f.stack = top;

@@ -1,7 +1,7 @@
 // WebGPU's C interface as functions found at run time, and the part of its types that they need: own
-// declarations after webgpu.h of Dawn, spring of 2025, so that neither a header nor a library is needed to
-// build. Numbers are those of the header. What gimbal uses of wgpu-native is laid out in the same way, but
-// for what Dawn has behind the ends of AdapterInfo and Limits.
+// declarations after webgpu.h of Dawn, spring of 2025, so the build needs neither a header nor a library.
+// Numbers are those of the header. The structs of wgpu-native have the same layout, except that Dawn appends
+// fields to AdapterInfo and Limits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -148,7 +148,7 @@ struct Constant {
 struct PipelineDescriptor {
   const Chained* next = nullptr;
   Text label;
-  void* layout = nullptr;  // what follows from the text
+  void* layout = nullptr;  // derived from the source
   const Chained* stage_next = nullptr;
   ShaderModule module = nullptr;
   Text entry;

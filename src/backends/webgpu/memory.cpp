@@ -96,7 +96,7 @@ Failure Memory::read_piece(DeviceBuffer& b, uint64_t offset, void* data, uint64_
     const Commands handle = commands.get();
     api.wgpuQueueSubmit(gpu_.queue(), 1, &handle);
   }
-  on_the_way_ = 0;  // earlier writes have arrived when this one has
+  on_the_way_ = 0;  // earlier writes have arrived when this read has
   struct {
     uint32_t status = 0;
     std::string message;

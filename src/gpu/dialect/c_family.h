@@ -1,4 +1,4 @@
-// What OpenCL C and C++ for GPUs have in common: see emulator.h for the same in the host's C++.
+// The common part of OpenCL C and C++ for GPUs: see emulator.h for the same in the host's C++.
 #ifndef SHARED
 #define SHARED(S)
 #endif

@@ -73,7 +73,7 @@ struct Params {
   PARAMS(EMULATOR_PARAM)
 };
 struct SharedMemory {
-  char none_[4];  // C++ wants a member
+  char none_[4];  // C++ needs a member
   SHARED(EMULATOR_SHARED_MEMBER)
 };
 #include "gpu/dialect/halves.h"

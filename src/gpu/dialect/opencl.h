@@ -57,7 +57,7 @@ static i32 dot4_(i32 sum, u32 u, u32 s) {
 }
 
 typedef struct {
-  ulong word[9];  // of the buffers, and behind them of the step data
+  ulong word[9];  // of the buffers, then of the step data
 } Origins;
 typedef struct {
   PARAMS(PARAM_MEMBER)

@@ -120,8 +120,8 @@ Failure no_use(const Driver& d, const char* symbol, int error) {
                      d.vendor->no_device);
 }
 
-// The architecture's name lies at other places in other versions of AMD's struct of properties, which begins
-// with the device's name in all of them: the one text behind it that begins with "gfx" is it.
+// The offset of the architecture's name depends on the version of AMD's struct of properties. All versions
+// begin with the device's name; after it, only the architecture's name begins with "gfx".
 std::string architecture_of(const Driver& d, int device) {
   std::vector<char> properties(16384);  // ten times the largest version
   const Functions& f = d.functions;

@@ -1,5 +1,5 @@
-// Command R and Command A: one layer norm without bias, behind which attention and feed-forward stand side by
-// side. Command A (cohere2) has a window in three of four layers, and rotates heads in these only; the
+// Command R and Command A: one layer norm without bias, followed by attention and feed-forward in
+// parallel. Command A (cohere2) has a window in three of four layers, and rotates heads in these only; the
 // largest Command R norms each head of q and k. Cohere, "C4AI Command R", 2024; "Command A: An
 // Enterprise-Ready Large Language Model", 2025.
 #include "model/arch/blocks.h"

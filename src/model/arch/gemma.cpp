@@ -1,8 +1,8 @@
-// Gemma, Gemma 2 and Gemma 3: GELU gates, embeddings times the root of their width; from the second on layers
-// that see a window only, and norms behind each block as well as before it.
-// Gemma Team, "Gemma: Open Models Based on Gemini Research and Technology", 2024; "Gemma 2: Improving Open
-// Language Models at a Practical Size", 2024; "Gemma 3 Technical Report", 2025. Vera et al., "EmbeddingGemma:
-// Powerful and Lightweight Text Representations", 2025.
+// Gemma, Gemma 2 and Gemma 3: GELU gates, embeddings times the root of their width; from Gemma 2 on layers
+// with a window, and norms after each block as well as before it. Gemma Team, "Gemma: Open Models Based on
+// Gemini Research and Technology", 2024; "Gemma 2: Improving Open Language Models at a Practical Size", 2024;
+// "Gemma 3 Technical Report", 2025. Vera et al., "EmbeddingGemma: Powerful and Lightweight Text
+// Representations", 2025.
 #include <cmath>
 
 #include "model/arch/blocks.h"
@@ -78,9 +78,9 @@ void record_gemma3(Recorder& m) {
          float(m.hyper.number("final_logit_softcapping", 0, 0)));
 }
 
-// Gemma 3 as an encoder: a row sees those before and behind it, in layers with a window half of it on either
-// side. Two products bring a text's mean into another space; they are linear, so that the mean may as well be
-// taken behind them.
+// Gemma 3 as an encoder: a row attends to earlier and later ones, in layers with a window to half of it on
+// either side. Two products map a text's mean into another space; they are linear, so the mean can be taken
+// after them.
 void record_gemma_embedding(Recorder& m) {
   GemmaKind all{attention(m), rope_table(m)}, local{all.attention, window_rope_table(m)};
   const int half = window_size(m) / 2;

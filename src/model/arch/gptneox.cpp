@@ -1,5 +1,5 @@
 // GPT-NeoX and Falcon: layer norms and GELU as in GPT-2, part or all of each head rotated by halves,
-// attention and feed-forward side by side. Pythia's models have them so, others of GPT-NeoX one behind the
+// attention and feed-forward in parallel. Pythia's models have them so, others of GPT-NeoX one after the
 // other; Falcon has one norm for both, or one for each. Black et al., "GPT-NeoX-20B", 2022; Almazrouei et
 // al., "The Falcon Series of Open Language Models", 2023.
 #include "model/arch/blocks.h"

@@ -1,6 +1,6 @@
 // Granite and MiniCPM: llamas with scaled sums, as in models that take their learning rates from
 // smaller ones. Embeddings and the output of every block are multiplied, logits are divided.
-// Granite's mixture of experts may have an expert besides that serves every row. Hu et al.,
+// Granite's mixture of experts may also have a shared expert for all rows. Hu et al.,
 // "MiniCPM: Unveiling the Potential of Small Language Models", 2024; IBM, "Granite 3.0 Language
 // Models", 2024.
 #include <cmath>

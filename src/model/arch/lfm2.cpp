@@ -25,7 +25,7 @@ void record_lfm2(Recorder& m, int dense) {
     const Value y = rms_norm(m, "ffn_norm", x);
     x = p.add(x, i < dense ? glu(m, y) : mixture(m, read_experts(m, {.gating = Gating::Sigmoid}), y));
   }
-  // The name is the file's; it is the norm behind all layers.
+  // Despite its name in the file, this is the norm after all layers.
   logits(m, rms_norm(m, "token_embd_norm", wanted(m, x)));
 }
 

@@ -30,8 +30,8 @@ Value delta_net_35(Recorder& m, Value x) {
   return delta_net(m, s, {qkv, z, beta, alpha, HeadMap::Modulo});
 }
 
-// Qwen3-Next's matrices give for each head of keys what belongs to it: ssm_ba beta and alpha of its heads of
-// values; ssm_in, in older files in place of attn_qkv and attn_gate, q, k, v and z.
+// Qwen3-Next's matrices are ordered by head of keys: ssm_ba gives beta and alpha of its heads of values;
+// ssm_in (in older files instead of attn_qkv and attn_gate) gives q, k, v and z.
 Value delta_net_next(Recorder& m, Value x) {
   ProgramBuilder& p = m.p;
   const DeltaSizes s = read_delta(m);

@@ -1,5 +1,4 @@
-// Qwen2 and Qwen3 with a mixture of experts; Qwen2's has an expert besides that serves every row, as far as a
-// gate lets it.
+// Qwen2 and Qwen3 with a mixture of experts; Qwen2 also has a shared expert for all rows, scaled by a gate.
 // Yang et al., "Qwen2 Technical Report", 2024; "Qwen3 Technical Report", 2025.
 #include "model/arch/blocks.h"
 

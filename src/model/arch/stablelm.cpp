@@ -1,5 +1,5 @@
 // StableLM: a llama with layer norms, part of each head rotated by halves. The 12B norms each head of q and
-// k, and has attention and feed-forward side by side behind one norm. Bellagente et al., "Stable LM 2 1.6B
+// k, and has attention and feed-forward in parallel after one norm. Bellagente et al., "Stable LM 2 1.6B
 // Technical Report", 2024.
 #include "model/arch/blocks.h"
 

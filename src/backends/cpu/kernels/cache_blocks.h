@@ -1,6 +1,6 @@
 // Quantized KV caches: blocks of 32 dimensions of one position, 16 positions to a tile (layout.h). Decoded in
-// registers, for all heads that read them: a code times its step is exact in f32, so what attention computes
-// is the same as if the decoded numbers had been kept.
+// registers, for all heads that read them: a code times its step is exact in f32, so attention gives the same
+// bits as with stored decoded numbers.
 #pragma once
 
 #include "backends/cpu/kernels/memory.h"

@@ -34,7 +34,7 @@ inline void sort_heap(T* heap, int64_t n, After after) {
   }
 }
 
-// Whether value i of x stands behind value j.
+// Whether value i of x sorts after value j.
 struct PlacesAfter {
   const uint8_t* x;
   uint32_t flip;  // all ones: falling
@@ -92,7 +92,7 @@ inline void top_k(const CpuTask& t, int64_t begin, int64_t end) {
     make_heap(places, held, after);
     uint32_t least = sort_key(bits_at(x, int64_t(places[0])));
     for (int64_t i = held; i < n; i++) {
-      if (sort_key(bits_at(x, i)) <= least) continue;  // equal ones stand behind
+      if (sort_key(bits_at(x, i)) <= least) continue;  // equal ones sort after
       places[0] = float(i);
       sift(places, 0, held, after);
       least = sort_key(bits_at(x, int64_t(places[0])));

@@ -3,9 +3,9 @@
 // B tile). Tiles make the exact integer sums only. What follows is the same float operations in the same
 // order as in product.h, so the bits are the same.
 //
-// Per chunk of 256 columns and 16 outputs the weights are unpacked once, and their codes become signed bytes,
-// which takes the zero point out of all that follows; then all rows of x pass by. P, the product of a kind of
-// blocks (tile_product.h), is the large part of the code, and compiled once for the formats that agree in it.
+// Per chunk of 256 columns and 16 outputs the weights are unpacked once to signed bytes, so the following
+// steps need no zero point; then they are multiplied with all rows of x. P, the product of a kind of blocks
+// (tile_product.h), is the large part of the code, and compiled once for the formats that share it.
 #pragma once
 
 #include "backends/cpu/kernels/matmul.h"
@@ -28,14 +28,14 @@ struct Groups {
 
   int32_t row(int group) const { return smaller((first + group) * kGroupRows, rows - height); }
   const uint8_t* at(int group) const { return x + row(group) * stride; }
-  // Of the places in a group: those behind the last row repeat it.
+  // The row at a place of a group; places after the last row repeat it.
   const uint8_t* at(int group, int place) const {
     return x + (row(group) + smaller(place, height - 1)) * stride;
   }
 };
 
-// Weights as tiles multiply them: what UnpackedTile has, its codes less their zero point, and the minimums of
-// a block of 256 against the low and the high bytes of the sums of x.
+// Weights for tiles: an UnpackedTile whose codes have their zero point subtracted, and the minimums of a
+// block of 256 for the low and the high bytes of the sums of x.
 struct TileWeights {
   UnpackedTile tile;
   alignas(64) uint8_t level[64][64];
@@ -53,7 +53,7 @@ __attribute__((noinline)) void multiply_by_tiles(const CpuTask& t, int64_t begin
   TileWeights weights;
   typename P::Activations x;
   alignas(64) float total[kUnitsAtOnce][kSliceGroups * kGroupRows][16];
-  // Rows that a lower tile does not write are read all the same.
+  // The rows that a lower tile does not write are read, too.
   __builtin_memset(&product, 0, sizeof product);
   configure(P::shapes(groups.height));
   for (; groups.first * kGroupRows < t.rows; groups.first += kSliceGroups) {

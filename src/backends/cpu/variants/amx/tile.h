@@ -1,6 +1,6 @@
 // The tile instructions of AMX-INT8. Meanings: variants/amx_emulated/tile.h. Written as assembler, because
-// g++ 12's intrinsics take no template argument as a tile's number and do not tell the compiler that a load
-// of a tile reads memory, so that it may move the writing of that memory behind it.
+// g++ 12's intrinsics accept no template argument as a tile's number, and do not declare that a load of a
+// tile reads memory, so the compiler may move writes of that memory after it.
 #pragma once
 #include <stdint.h>
 

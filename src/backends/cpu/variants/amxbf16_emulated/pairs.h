@@ -1,5 +1,5 @@
-// What vec.h lacks for pairs of bf16, in plain C++. A pair is one word, the first of the two in its lower
-// half.
+// Functions for pairs of bf16 that vec.h lacks, in plain C++. A pair is one word, with the first value in its
+// lower half.
 #pragma once
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
-// What vec.h lacks for pairs of bf16, with AVX-512 BF16. Meaning: variants/amxbf16_emulated/pairs.h.
+// Functions for pairs of bf16 that vec.h lacks, with AVX-512 BF16. Meaning:
+// variants/amxbf16_emulated/pairs.h.
 #pragma once
 #include <stdint.h>
 
