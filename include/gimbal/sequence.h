@@ -19,7 +19,7 @@ class Sequence {
   Sequence& operator=(Sequence&&) noexcept;
   ~Sequence();
 
-  // Another sequence with the same tokens. The two share what is computed, until one of them continues: a
+  // Another sequence with the same tokens. The two share computed state until one of them continues: a
   // long beginning is computed once for many texts. Errors: OutOfMemory if the model has no free sequence
   // (ModelOptions::sequences).
   Result<Sequence> fork() const;

@@ -111,8 +111,8 @@ struct Sequence::Impl {
   // Continues this session, on `on`.
   void take(std::unique_ptr<Session>);
   Drafting* drafting() { return own_drafting ? own_drafting.get() : model->drafts->drafting.get(); }
-  // `Whole`: `prompt` is the whole text, and what it has in common with the sequence is kept; else it follows
-  // the sequence's tokens. `grammar`: GBNF.
+  // `Whole`: `prompt` is the whole text, and the prefix that it shares with the sequence is kept; else it
+  // follows the sequence's tokens. `grammar`: GBNF.
   enum class Prompt { Follows, Whole };
   Result<Generated> generate(std::span<const Token> prompt, Prompt, const TextOptions&,
                              const std::string& grammar, const gimbal::TextSink&);

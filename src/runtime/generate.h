@@ -55,7 +55,7 @@ inline Result<Generated> generate(Session& session, const Tokenizer& tokenizer, 
   return generate(session, &tokenizer, prompt, settings, sink);
 }
 // The same for a whole text: the session keeps its common beginning with `text`, and the rest is computed.
-// Penalties count all of `text`, so the answer does not depend on what the session held.
+// Penalties count all of `text`, so the answer does not depend on earlier contents of the session.
 Result<Generated> generate_from_text(Session& session, const Tokenizer& tokenizer, const InputView& text,
                                      const GenerateSettings& settings, const TextSink& sink);
 

@@ -61,7 +61,7 @@ TEST_F(Failing, EveryCallGivesTheBackendsWords) {
   failed(d->submit(*e, nullptr, 0, {1, 1}), Code::Failed, "computing failed");
   failed(d->wait(), Code::DeviceLost, "computing failed");
   failed(d->measure(), Code::OutOfMemory, "measuring");
-  failed(d->run_counts(*e, 1), Code::Failed, "counting");
+  failed(d->run_counts(*e, 1), Code::Failed, "reading the kernel counts");
   failed(d->scratch_bytes({}), Code::Unsupported, "could not plan a program");
 }
 

@@ -68,7 +68,7 @@ TEST(GgufErrors, CountsBeyondTheFile) {
   writer.tensor_count = 0;
   writer.entry_count = UINT64_MAX;
   expect_error(writer.build(), 16,
-               "number of metadata entries: expected at most 1, what the rest of the file");
+               "number of metadata entries: expected at most 1, the most that the rest of the file");
   writer.u32("l", 1);
   writer.entry_count = 1;
   writer.tensor_count = 1;  // the second entry is then read as a tensor of rank 4 (the id of u32)

@@ -78,7 +78,7 @@ TEST(TernaryLayout, WhatIsNotKnownIsRefused) {
   const auto unknown = ternary_tiles(Ternary::TL2, 2560, 6912, {});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Code::Unsupported);
-  EXPECT_NE(unknown.error().message.find("tl2 matrix of 2560 x 6912 lie is not in the file"),
+  EXPECT_NE(unknown.error().message.find("the tile layout of a tl2 matrix of 2560 x 6912"),
             std::string::npos);
   EXPECT_NE(unknown.error().remedy.find("'kernel_config'"), std::string::npos);
   // Two layouts are documented for Llama3-8B-1.58 in TL1: the user says which.

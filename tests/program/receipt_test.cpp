@@ -75,7 +75,8 @@ TEST(Receipt, ADeviceThatDoesNotCountIsSaidToo) {
   struct {
     void (*spoil)(gimbal_backend&);
     const char* says;
-  } const all[] = {{no_counting, "toy:0 does not count kernel runs"}, {failing_to_count, "counting"}};
+  } const all[] = {{no_counting, "toy:0 does not count kernel runs"},
+                   {failing_to_count, "reading the kernel counts"}};
   for (const auto& [spoil, says] : all) {
     Toy toy(spoil);
     auto cpu = test::open_engine(kModel, {});

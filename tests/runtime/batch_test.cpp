@@ -219,7 +219,7 @@ TEST(Batch, WhatIsNotRightIsRefusedAndChangesNothing) {
   for (const Case& c :
        {Case{{}, "from 1 to 48 rows, not 0"},
         {many, "not 49"},
-        {wanted, "6 rows of a batch want a result"},
+        {wanted, "6 rows of a batch request a result"},
         {{{{nullptr, 1, 0, {}}}, 0}, "no sequence of this model"},
         {{{{stranger.get(), 1, 0, {}}}, 0}, "no sequence of this model"},
         {{{{s.get(), 1, 8, {}}}, 0}, "position 8; its sequence's next one is 9"},

@@ -300,7 +300,7 @@ TEST(Memory, RunsOutWithNumbersAndGoesOn) {
   const Failure f = runtime->allocate(500000, &b);
   EXPECT_EQ(f.code, Failure::OutOfMemory);
   EXPECT_EQ(b, nullptr);
-  expect_words(f.text, {"500000 bytes were asked for", "448576 of 1048576 are free",
+  expect_words(f.text, {"500000 bytes were requested", "448576 of 1048576 are free",
                         sym("CUDA_ERROR_OUT_OF_MEMORY", "hipErrorOutOfMemory")});
   ASSERT_FALSE(runtime->allocate(400000, &b));
   runtime->release(a), runtime->release(b);
