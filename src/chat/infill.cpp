@@ -11,7 +11,7 @@ struct Names {
 
 // Of the models' published tokenizers: Qwen2.5-Coder, StarCoder and Granite, CodeLlama, DeepSeek-Coder,
 // GLM-4.5.
-const Names kNames[] = {
+constexpr Names kNames[] = {
     {&InfillTokens::prefix,
      "tokenizer.ggml.fim_pre_token_id",
      {"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>",

@@ -20,7 +20,7 @@ struct Absent {
   double off;
   std::initializer_list<const char*> details;
 };
-const Absent kAbsent[] = {
+constexpr Absent kAbsent[] = {
     {"dynatemp_range", 0, {"dynatemp_exponent"}},
     {"xtc_probability", 0, {"xtc_threshold"}},
     {"dry_multiplier", 0, {"dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers"}},
@@ -53,7 +53,7 @@ struct Link {
   const char* name;
   std::initializer_list<const char*> fields;
 };
-const Link kChain[] = {
+constexpr Link kChain[] = {
     {"penalties", {"repeat_penalty", "frequency_penalty", "presence_penalty"}},
     {"top_k", {"top_k"}},
     {"typ_p", {"typical_p"}},
