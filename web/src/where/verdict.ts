@@ -20,14 +20,16 @@ export function place(workers: Explained[], names = true): string {
 
 const rate = (n: number) => (n < 10 ? String(Math.round(n * 10) / 10) : count(n));
 
+const small = (workers: Explained[]) => (workers[0]?.weight_bytes_per_token ?? 0) < kSmall;
+
 // Tokens per second of one text that the memory allows, as far as it limits this model at all; 0: not known.
-export const textLimit = (workers: Explained[]) => (workers.length && workers[0].weight_bytes_per_token >= kSmall ? stepLimit(workers) / workers.length : 0);
+export const textLimit = (workers: Explained[]) => (small(workers) ? 0 : stepLimit(workers) / workers.length);
 
 // `more`: why there is no comparison, and how to have one.
 export function speedOf(workers: Explained[], { perSecond, steps }: Speed): { said: string; more: string } {
   const limit = stepLimit(workers);
   const said = perSecond ? `It writes each text at ${rate(perSecond)} tokens per second` : 'Its speed shows here as soon as it writes a text';
-  if ((workers[0]?.weight_bytes_per_token ?? 0) < kSmall) return { said: `${said}.`, more: 'This model is so small that the processor’s cache holds it: the memory’s speed is no limit here.' };
+  if (small(workers)) return { said: `${said}.`, more: 'This model is so small that the processor’s cache holds it: the memory’s speed is no limit here.' };
   if (limit) return { said: `${said}${steps ? `, ${Math.round((100 * steps) / limit)} % of what this machine’s memory allows.` : `; this machine’s memory allows ${rate(limit)} steps per second.`}`, more: '' };
   const unknown = 'How near that is to this machine’s limit is not known: ';
   return { said: `${said}.`, more: unknown + (devicesOf(workers).length > 1 ? 'the model is on several devices.' : 'run “gimbal bench” once on the server’s machine, and start the server again.') };
@@ -81,7 +83,7 @@ export function faster(workers: Explained[], found: Found | undefined, { steps, 
   if (found) all.push(unused(found, used));
   const gpu = usesGpu(workers), partly = workers[0].placement.find((p) => gpu && onHost(p.device));
   if (partly) all.push(`put all of it on the GPU: ${partly.contents} are on the CPU (${partly.reason}). A smaller quantization, or a shorter context (“--ctx”), leaves room for more.`);
-  else if (!gpu && found && !all[0]) all.push(noGpu(found));
+  else if (!gpu && found && !all[0] && !small(workers)) all.push(noGpu(found));
   const limit = textLimit(workers) * workers.length;
   if (alone && limit && steps < kLittle * limit) all.push('close other programs on this machine: one text alone usually comes nearer to the limit.');
   all.push(wide(workers[0]));

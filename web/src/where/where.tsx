@@ -100,7 +100,7 @@ export function Where({ receipt }: { receipt: string }) {
         <div class="cards facts-row">
           <p class="card">{first ? <><b>{first}</b> to the first token (from the request), for half of all answers so far</> : 'Time to the first token: no answer so far'}</p>
           <p class="card">{between ? <><b>{between}</b> between tokens of a text, for half of them</> : 'Time between tokens: no answer so far'}</p>
-          <p class="card">{drafted ? <><b>{Math.round((100 * accepted) / drafted)} %</b> of the drafts were accepted: {count(accepted)} of {count(drafted)} tokens guessed ahead, which saved steps</>
+          <p class="card">{drafted ? <><b>{Math.round((100 * accepted) / drafted)} %</b> of the drafts were accepted: {count(accepted)} of {count(drafted)} tokens guessed ahead{accepted > 0 && ', which saved steps'}</>
             : 'Speculative decoding: no token was drafted so far'}</p>
           <p class="card"><b>{count(value(m, 'preemptions_total'))}</b> preemptions (a text gave up its place for a while); <b>{count(value(m, 'worker_restarts_total') + value(m, 'devices_lost_total'))}</b> workers or devices lost and replaced</p>
         </div>
