@@ -7,16 +7,15 @@
 
 namespace gimbal {
 
-// The marks of reasoning in a model's text, and the text that ends it. `channels`: of gpt-oss.
-struct ReasoningMarks {
-  std::string_view begin, end, finish;
-  static constexpr ReasoningMarks of(bool channels) {
-    if (channels)
-      return {"<|channel|>analysis<|message|>", "<|end|>",
-              "<|end|><|start|>assistant<|channel|>final<|message|>"};
-    return {"<think>", "</think>", "</think>\n\n"};
-  }
-};
+// Sets what begins and ends the reasoning in a model's text, and the text that ends it early, in a limit of
+// the runtime (ReasoningLimit). `channels`: of gpt-oss; `inside`: the answer begins within the reasoning.
+template <class Limit>
+void set_reasoning_marks(Limit& limit, bool channels, bool inside) {
+  limit.inside = inside;
+  limit.begin = channels ? "<|channel|>analysis<|message|>" : "<think>";
+  limit.end = channels ? "<|end|>" : "</think>";
+  limit.finish = channels ? "<|end|><|start|>assistant<|channel|>final<|message|>" : "</think>\n\n";
+}
 
 class ReasoningSplitter {
  public:

@@ -15,6 +15,7 @@ constexpr size_t kMaxDepth = 200;
 constexpr size_t kMaxMembers = 4'000;
 constexpr size_t kMaxRules = 20'000;
 constexpr size_t kMaxReferences = 500;  // in a row
+constexpr size_t kMaxMachineStates = 3'000'000;
 constexpr uint32_t kDoubleLength = 16;  // of 15 digits and a point
 constexpr size_t kMaxOpposites = 500;   // pairs of alternatives of oneOf
 
@@ -58,6 +59,12 @@ std::string_view rounded_number(std::string_view text) {
 }
 
 }  // namespace
+
+bool SchemaCompiler::spend(size_t states, const Json& schema) {
+  if ((spent_ += states) <= kMaxMachineStates) return true;
+  fail(schema, "its patterns, keys and numbers are too large together", "use fewer and smaller ones");
+  return false;
+}
 
 Result<Grammar> SchemaCompiler::compile() {
   if (Status ok = reader_.check(); !ok) return ok.error();
@@ -249,9 +256,11 @@ Grammar::Id SchemaCompiler::numbers(const Conjunction& all, uint8_t types) {
     if (known == multiples_.end()) {
       auto made = multiples_of(factor);
       if (!made) return fail(*all.front().schema, made.error().message, made.error().remedy);
+      if (!spend(*digits_of(factor) * (factor.part.size() + 1), *all.front().schema)) return g_.never();
       known = multiples_.emplace(name, *std::move(made)).first;
     }
     narrow(known->second);
+    if (texts && !spend(texts->states().size(), *all.front().schema)) return g_.never();
   }
   if (!texts) return fail(*all.front().schema, texts.error().message, texts.error().remedy);
   return text_of(g_, *texts);
@@ -263,6 +272,7 @@ Grammar::Id SchemaCompiler::string(const Conjunction& all) {
   if (rules.plain()) return json_.quoted(g_.repeat(json_.string_char(), rules.min, rules.max));
   const auto machine = rules.machine();
   if (!machine) return fail(*all.front().schema, machine.error().message, machine.error().remedy);
+  if (!spend(100 + machine->states().size(), *all.front().schema)) return g_.never();
   return string_of(g_, *machine);
 }
 

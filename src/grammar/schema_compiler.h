@@ -38,6 +38,9 @@ class SchemaCompiler {
     return fail(reader_.error(schema, what, remedy));
   }
 
+  // Counts states of automata; false, with an error, if they are too many for one schema.
+  bool spend(size_t states, const Json& schema);
+
   // Conjunctions (json_schema.cpp)
   Id rule_of(const Conjunction&);
   Id value_of(const Schemas&);
@@ -108,6 +111,7 @@ class SchemaCompiler {
   std::vector<uint32_t> rules_;  // theirs
   std::optional<Error> error_;
   size_t comparisons_ = 0, compared_with_opposites_ = 0;
+  size_t spent_ = 0;
   std::map<std::string, CharMachine> multiples_;  // of the numbers of multipleOf
 };
 

@@ -166,6 +166,7 @@ SchemaCompiler::Keys SchemaCompiler::other_keys(const Conjunction& all, const st
       for (const CharMachine* with : std::initializer_list<const CharMachine*>{*m, &out}) {
         auto both = kind.machine.both(*with);
         if (!both) return failed(both.error());
+        if (!spend(kind.machine.states().size() + both->states().size(), *parts[0]->schema)) return Keys();
         if (both->empty()) continue;
         finer.push_back({*std::move(both), kind.patterns});
         if (with == *m) finer.back().patterns.push_back(&pattern);

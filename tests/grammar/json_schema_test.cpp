@@ -261,6 +261,45 @@ TEST(JsonSchema, HostileSchemasEnd) {
     EXPECT_TRUE(Automaton::create(compiled(bounds)));
 }
 
+// The same of keywords that need automata, opposites, or a state for each item.
+TEST(JsonSchema, HostileKeywordsEnd) {
+  std::string numbers = R"({"properties":{)", keys = R"({"patternProperties":{)",
+              objects = R"({"properties":{)";
+  for (int i = 0; i < 300; i++) {
+    const std::string n = std::to_string(i), comma = i ? "," : "";
+    numbers += comma + "\"k" + n + R"(":{"type":"integer","multipleOf":)" + std::to_string(99'000 + i) + "}";
+    keys += comma + "\"" + n + "[a-z]{0,50}x\":{}";
+  }
+  for (int i = 0; i < 200; i++)
+    objects += std::string(i ? "," : "") + "\"k" + std::to_string(i) +
+               R"x(":{"patternProperties":{"a.{40}b":{},"c.{40})x" + std::to_string(i) + R"(":{},"x":{}}})";
+  const auto ends = [](const std::string& schema) {
+    const auto g = json_schema_grammar(schema);
+    EXPECT_TRUE(g || g.error().code == Code::Usage);
+  };
+  EXPECT_FALSE(json_schema_grammar(numbers + "}}"));
+  EXPECT_FALSE(json_schema_grammar(keys + "}}"));
+  EXPECT_FALSE(json_schema_grammar(objects + "}}"));
+  std::string all = R"({"allOf":[)";
+  for (int i = 2; i < 60; i++)
+    all += std::string(i > 2 ? "," : "") + R"({"multipleOf":)" + std::to_string(i) + "}";
+  EXPECT_FALSE(json_schema_grammar(all + "]}"));
+  EXPECT_TRUE(json_schema_grammar(times(R"({"not":)", 100) + R"({"type":"null"})" + times("}", 100)));
+  ends(times(R"({"if":{"minimum":1},"then":)", 60) + "{}" + times("}", 60));
+  ends(times(R"({"oneOf":[{"minimum":1},{"maximum":5},)", 30) + "{}" + times("]}", 30));
+  EXPECT_FALSE(
+      json_schema_grammar(R"({"type":"array","contains":{"const":1},"minContains":300,"maxItems":3000})"));
+  EXPECT_FALSE(json_schema_grammar(R"({"contains":{},"minContains":4000000000})"));
+  EXPECT_FALSE(json_schema_grammar(R"({"minProperties":4000000000})"));
+  EXPECT_TRUE(
+      json_schema_grammar(R"({"type":"object","maxProperties":4000000000,"additionalProperties":{}})"));
+  std::string values = R"({"type":"array","uniqueItems":true,"items":{"enum":[)";
+  for (int i = 0; i < 5000; i++) values += (i ? "," : "") + std::to_string(i);
+  Matcher rising(compiled(values + "]}}"));
+  EXPECT_TRUE(rising.matches("[3,7,4999]"));
+  EXPECT_FALSE(rising.matches("[3,7,7]"));
+}
+
 // The bounds of numbers, beside comparing.
 TEST(JsonSchema, NumbersAreExact) {
   std::mt19937 random(3);

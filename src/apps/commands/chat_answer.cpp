@@ -52,6 +52,11 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
                    "the chat template begins every answer with thinking, to which a grammar does not apply",
                    "give the prompt without a chat", "", "grammar"};
     if (!splitter) splitter.emplace(prompt->opens_reasoning);
+    ReasoningLimit& limit = generating.reasoning;
+    set_reasoning_marks(limit, chat.calls.kind == ToolCallFormat::Kind::Harmony, splitter->inside());
+    if (limit.tokens >= 0 && !answered.empty())  // behind the beginning of the answer
+      limit.tokens =
+          splitter->inside() ? std::max(0, settings.generate.reasoning.tokens - int(answered.size())) : -1;
     auto g =
         generate_from_text(session, tokenizer, tokens, generating, [&](std::string_view text, Token token) {
           const auto part = splitter->push(text);

@@ -20,6 +20,7 @@
 #include "apps/toolkit/terminal.h"
 #include "base/text.h"
 #include "chat/chat_prompt.h"
+#include "chat/reasoning.h"
 #include "engine/drafts.h"
 #include "model/arch.h"
 
@@ -55,6 +56,9 @@ class Run final : public Command {
     a.text("-s,--system", "TEXT", "the system prompt of a chat", system_);
     a.one_of("--think", "thinking before the answer: show it dimmed, hide it, or turn it off", think_,
              {"show", "hide", "off"});
+    a.whole("--reasoning-budget", "N",
+            "the most tokens that a model thinks; then it must answer; -1: no limit (default)",
+            text_.settings.reasoning.tokens, -1, INT_MAX);
     a.one_of("--ctx-shift", "on: a full context drops the oldest questions; off: it is an error", ctx_shift_,
              {"on", "off"});
     a.flag("--parse-special", "treat control tokens written out in messages as such", parse_special_);
@@ -125,6 +129,9 @@ class Run final : public Command {
       auto prompt = question(*chat_template, **tokenizer, text);
       if (!prompt) return prompt.error();
       ids = std::move(prompt->tokens);
+      set_reasoning_marks(text_.settings.reasoning,
+                          chat_template->calls.kind == ToolCallFormat::Kind::Harmony,
+                          prompt->opens_reasoning);
     }
     const bool echoed = stdout_is_terminal() && !json && !text_.print_tokens;
     if (echoed) text = dim(printable(tokens_ ? (*tokenizer)->decode(ids) : text, true));

@@ -236,11 +236,9 @@ Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Setti
   if (auto ok = call.services.renderings.run(call.client, model.id(), call.body_bytes, render); !ok)
     return of_template(ok.error());
   if (to.tokens.empty()) return wrong_field("messages", "the messages make an empty prompt");
-  if (ReasoningLimit& limit = settings.request.reasoning; limit.tokens >= 0) {
-    const auto marks = ReasoningMarks::of(model.chat().calls.kind == ToolCallFormat::Kind::Harmony);
-    limit.inside = to.opens_reasoning;
-    limit.begin = marks.begin, limit.end = marks.end, limit.finish = marks.finish;
-  }
+  if (settings.request.reasoning.tokens >= 0)
+    set_reasoning_marks(settings.request.reasoning, model.chat().calls.kind == ToolCallFormat::Kind::Harmony,
+                        to.opens_reasoning);
   if (int64_t(to.tokens.size()) > model.context()) return context_exceeded(to.tokens.size(), model.context());
   return {};
 }
