@@ -131,6 +131,11 @@ TEST_F(OpenAi, SamplersBiasByTextAndReasoningBudget) {
   EXPECT_EQ(r.reasoning.end, "</think>");
   ask(kChatPath, chat({}));
   EXPECT_EQ(service().asked().back().reasoning.tokens, -1);
+  services.reasoning_budget = 30;  // the server's, where the request does not say
+  ask(kChatPath, chat({}));
+  EXPECT_EQ(service().asked().back().reasoning.tokens, 30);
+  ask(kChatPath, chat({{"reasoning_budget", 0}}));
+  EXPECT_EQ(service().asked().back().reasoning.tokens, 0);
   // No value satisfies it: said of the field that has it.
   const Json none = {{"name", "x"}, {"schema", {{"type", "string"}, {"const", 1}}}};
   expect_wrong(kChatPath, chat({{"response_format", {{"type", "json_schema"}, {"json_schema", none}}}}),

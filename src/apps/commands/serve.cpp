@@ -77,6 +77,9 @@ class Serve final : public Command {
             "the name of the model in the APIs, in place of the file's; repeatable, or with commas: each is "
             "known, and answers have the first. For one model only",
             aliases_);
+    a.whole("--reasoning-budget", "N",
+            "the most tokens that a model thinks, where a request does not say; -1: no limit (default)",
+            reasoning_budget_, -1, INT_MAX);
     gimbal::declare(a, load_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal serve model.gguf --port 8080");
@@ -175,6 +178,7 @@ class Serve final : public Command {
             format("[model.{}]: this server has no model of this name", gimbal::quoted(p.section.model)),
             "`gimbal list` shows names; a file has its name without .gguf"};
     api::Services services{**models, GIMBAL_VERSION, backends_text};
+    services.reasoning_budget = reasoning_budget_;
     services.reload_backends = [&] { return reload_backends(**models); };
     told = &services;
     const Status served = service.run(**models, services);
@@ -270,6 +274,7 @@ class Serve final : public Command {
   std::optional<int> keep_alive_;
   bool all_models_ = false;
   ModelSections sections_;
+  int reasoning_budget_ = -1;
   HttpOptions http_;
   LoadOptions load_;
   CommonOptions engine_;

@@ -236,6 +236,8 @@ Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Setti
   if (auto ok = call.services.renderings.run(call.client, model.id(), call.body_bytes, render); !ok)
     return of_template(ok.error());
   if (to.tokens.empty()) return wrong_field("messages", "the messages make an empty prompt");
+  if (settings.request.reasoning.tokens < 0)
+    settings.request.reasoning.tokens = call.services.reasoning_budget;
   if (settings.request.reasoning.tokens >= 0)
     set_reasoning_marks(settings.request.reasoning, model.chat().calls.kind == ToolCallFormat::Kind::Harmony,
                         to.opens_reasoning);

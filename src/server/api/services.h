@@ -63,7 +63,8 @@ struct Services {
   RunningAnswers answers = {};
   Slots slots = {};
   Renderings renderings = {};
-  RequestLog log = {};  // constant while requests are answered
+  RequestLog log = {};        // constant while requests are answered
+  int reasoning_budget = -1;  // of requests that give none; constant, too
 
   std::mutex waiting_mutex = {};
   std::vector<std::shared_ptr<http::Exchange>> waiting = {};  // for `ready`
