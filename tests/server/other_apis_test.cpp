@@ -40,6 +40,13 @@ TEST_F(Anthropic, AMessage) {
   EXPECT_EQ(count["input_tokens"], service().asked().back().prompt.size());
 }
 
+TEST_F(Anthropic, ABudgetOfReasoning) {
+  ask("/v1/messages", request({{"thinking", {{"type", "enabled"}, {"budget_tokens", 1024}}}}));
+  EXPECT_EQ(service().asked().back().reasoning.tokens, 1024);
+  ask("/v1/messages", request({}));
+  EXPECT_EQ(service().asked().back().reasoning.tokens, -1);
+}
+
 TEST_F(Anthropic, AStream) {
   service().says("<think>hm</think>yes");
   std::vector<std::string> names;
