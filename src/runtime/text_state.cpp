@@ -35,7 +35,8 @@ TextState::TextState(Inputs text, size_t begin, TextSettings s, const Tokenizer*
       logprobs_(s.logprobs),
       capacity_(capacity),
       completes_(s.completes),
-      certify_(s.certify) {
+      certify_(s.certify),
+      scored_(prompt_) {
   if (constraint_) constraint_->end_late(s.ignore_stop_tokens);
 }
 
@@ -49,6 +50,20 @@ void TextState::resume(std::span<const Token> written, double memory) {
     if (!reasoning_.forced()) sampler_.skip(1);
     reasoning_.take(t);
   }
+}
+
+void TextState::score_prompt(int told) {
+  scored_ = std::min(prompt_, begin_ + 1 + size_t(told));
+  scores_stop_ = begin_ + size_t(told) < prompt_;
+}
+
+Status TextState::score_next(std::span<const float> logits) {
+  if (auto ok = check_logits(logits); !ok) return ok;
+  told_.text.clear();
+  told_.token = text_[scored_].token, told_.index = int(scored_ - begin_);
+  add_probabilities(logits, told_.token);
+  scored_++;
+  return Done{};
 }
 
 int TextState::most_drafts() const { return std::min(answer_.left() - 1, capacity_ - int(text_.size())); }
@@ -68,8 +83,12 @@ TextRows TextState::add_rows(const Model& model, Sequence& s, int rows, std::spa
                              Batch& batch) {
   const auto at = size_t(s.computed());
   const bool whole = at + size_t(rows) == text_.size();
-  TextRows added{batch.rows.size(), rows + int(drafts.size()), int(drafts.size()), 0};
-  for (size_t i = at; i < at + size_t(rows); i++) batch.rows.push_back({&s, text_[i], int32_t(i), {}});
+  TextRows added{batch.rows.size(), rows + int(drafts.size()), int(drafts.size())};
+  for (size_t i = at; i < at + size_t(rows); i++) {
+    const bool scores = i + 1 >= scored_ && i + 1 < prompt_;
+    batch.rows.push_back({&s, text_[i], int32_t(i), {.logits = scores}});
+    added.scored += scores;
+  }
   for (Token t : drafts) batch.rows.push_back({&s, t, batch.rows.back().position + 1, {}});
   drafts_.assign(drafts.begin(), drafts.end());
   if (!whole) return added;
@@ -141,7 +160,13 @@ Result<bool> TextState::take(Model& model, const StepOutput& out, size_t k) {
   }
   reasoning_.take(*token);
   told_.text = answer_.take(*token, capacity_ - int(text_.size()));
-  if (answer_.ended() && answer_.finish() == Finish::StopToken) return false;
+  if (answer_.ended() && answer_.finish() == Finish::StopToken) {
+    if (scores_stop_) {
+      add_probabilities(out.logits(k), *token);
+      told_.token = *token, told_.index = int(text_.size() - begin_);
+    }
+    return false;
+  }
   if (logprobs_ >= 0) add_probabilities(out.logits(k), *token);
   text_.push(*token);
   told_.memory = sampler_.memory();

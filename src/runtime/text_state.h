@@ -24,7 +24,7 @@ struct TextSettings {
   // With a constraint: complete the answer before max_tokens or the context run out, if they leave room for
   // it.
   bool completes = false;
-  bool certify = false;  // digests of the rows of logits, for a certificate: runtime/row_digest.h
+  bool certify = false;           // digests of the rows of logits, for a certificate: runtime/row_digest.h
   ReasoningLimit reasoning = {};  // without a constraint
 };
 
@@ -56,6 +56,7 @@ struct TextRows {
   int rows = 0;     // with drafts
   int drafts = 0;   // at the end
   int results = 0;  // rows with a result: none, or the text's last row and its drafts
+  int scored = 0;   // rows before these that give the prompt's next token its log-probability
 };
 
 class TextState {
@@ -70,6 +71,9 @@ class TextState {
   // them: random numbers, penalties, partial characters, stop strings, grammar. Call it before any pick().
   // `memory`: TokenTold::memory of the last of them.
   void resume(std::span<const Token> written, double memory);
+  // Asks for the log-probabilities of the prompt's tokens after its first one, and of a stop token. The text
+  // needs TextSettings::logprobs, and a prompt without embeddings. `told`: how many the reader has already.
+  void score_prompt(int told);
 
   // The text until the end of the answer so far, and its tokens: kNoToken for an embedding.
   const Inputs& inputs() const { return text_; }
@@ -81,6 +85,9 @@ class TextState {
   Answer& answer() { return answer_; }
   const Answer& answer() const { return answer_; }
   int missing(const Sequence& s) const { return int(text_.size()) - s.computed(); }  // tokens to compute
+  bool scored() const { return scored_ == prompt_; }  // no token of the prompt lacks its log-probability
+  // Leading tokens whose results nothing needs: another sequence may have computed them.
+  size_t reusable() const { return scored() ? text_.size() - 1 : scored_ - 1; }
   // The most drafts that the answer has room for.
   int most_drafts() const;
   // Tokens within which the constraint must end the answer: see Constraint::allowed().
@@ -90,19 +97,34 @@ class TextState {
   // of the text get results.
   TextRows add_rows(const Model&, Sequence& s, int rows, std::span<const Token> drafts, Batch&);
 
+  // Passes the log-probabilities that these rows give to tokens of the prompt to `emit(const TokenTold&)`;
+  // its `index` is the token's place in the prompt. `k`: the first result of these rows in the step. Errors:
+  // those of check_logits().
+  template <class Emit>
+  Status score(const StepOutput& out, size_t k, const TextRows& rows, Emit emit) {
+    for (int i = 0; i < rows.scored; i++) {
+      if (auto ok = score_next(out.logits(k + size_t(i))); !ok) return ok;
+      emit(told_);
+    }
+    return Done{};
+  }
+
   // Picks the next token, and one after each draft that equals the token just picked. `k`: the first result
   // of these rows in the step. `emit(const TokenTold&)` gets each token and returns whether the text
   // continues; `ready()` returns whether the next token can be picked now. `right`: accepted drafts; the
-  // sequence must drop the others. Errors: the sampler's, the constraint's, the device's.
+  // sequence must drop the others. `k` is behind the scored rows. Errors: the sampler's, the constraint's,
+  // the device's.
   struct Picked {
     int right = 0;
     Status ok = Done{};
+    const TokenTold* stop = nullptr;  // after score_prompt(): the stop token, `index` counted from the prompt
   };
   template <class Emit, class Ready>
   Picked pick(Model& model, const StepOutput& out, size_t k, const TextRows& rows, Emit emit, Ready ready) {
     for (Picked p;; p.right++) {
       const auto told = take(model, out, k + size_t(p.right));
       if (!told) p.ok = told.error();
+      if (told && !*told && scores_stop_) p.stop = &told_;
       if (!told || !*told || !emit(told_)) return p;
       if (ended() || p.right == rows.drafts || drafts_[size_t(p.right)] != tokens().back() || !ready())
         return p;
@@ -116,6 +138,7 @@ class TextState {
   int wanted_top() const;
   Result<std::string> digest(Model&, const StepOutput&, size_t k) const;
   void add_probabilities(std::span<const float> logits, Token token);
+  Status score_next(std::span<const float> logits);
 
   Inputs text_;
   const size_t begin_, prompt_;  // of the prompt: where it begins and ends
@@ -125,6 +148,8 @@ class TextState {
   Answer answer_;
   const int logprobs_, capacity_;
   const bool completes_, certify_;
+  size_t scored_;              // the first token of the prompt without a log-probability; prompt_: none
+  bool scores_stop_ = false;   // a stop token's log-probability is wanted, and not told yet
   std::vector<Token> drafts_;  // of the step
   TokenTold told_;             // its memory is reused
 };

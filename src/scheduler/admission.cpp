@@ -9,11 +9,8 @@ namespace {
 // Computing fewer tokens than this is faster than copying their page.
 constexpr int kLeastShared = 16;
 
-// All but the last token, whose logits are needed.
-InputView shareable(const Generation& g) {
-  const Inputs& text = g.text.inputs();
-  return InputView(text).first(text.size() - 1);
-}
+// Tokens whose logits are needed must be computed: the last one, and those that score the prompt.
+InputView shareable(const Generation& g) { return InputView(g.text.inputs()).first(g.text.reusable()); }
 
 }  // namespace
 
@@ -106,7 +103,7 @@ void Serving::start(std::unique_ptr<Generation> g, const Beginning& b) {
   g->checkpoint_at = 0, g->again = 0;
   for (const StatePool& pool : plan().pools)
     if (pool.kind == StateKind::Recurrent)
-      g->checkpoint_at = int(shareable(*g).size()) / kPagePositions * kPagePositions;
+      g->checkpoint_at = int(g->text.inputs().size() - 1) / kPagePositions * kPagePositions;
   running_.push_back(std::move(g));
 }
 

@@ -1,9 +1,19 @@
 #include "scheduler/generation.h"
 
+#include "base/format.h"
+
 namespace gimbal {
 
 Status Generation::check(const GenerationRequest& r, int vocabulary, int width, int capacity) {
   if (auto ok = check_text(r, InputView(r.prompt, r.embeddings), vocabulary, width, capacity); !ok) return ok;
+  if (r.scored < 0 || size_t(r.scored) > r.prompt.size())
+    return Error{Code::Usage,
+                 format("{} log-probabilities of a prompt of {} tokens cannot have been told", r.scored,
+                        r.prompt.size()),
+                 "say how many were", reason::kOutOfRange, "scored"};
+  if (r.scores_prompt && (r.logprobs < 0 || !r.embeddings.empty()))
+    return Error{Code::Usage, "the prompt's log-probabilities need 'logprobs' and a prompt of tokens only",
+                 "set 'logprobs', or leave the embeddings out", reason::kOutOfRange, "logprobs"};
   return check_inputs(r.written, vocabulary, 0);
 }
 
@@ -15,6 +25,7 @@ Generation::Generation(uint64_t id, GenerationRequest r, GenerationSink sink, co
       text({std::move(r.prompt), std::move(r.embeddings)}, 0, static_cast<TextSettings&&>(r), &tokenizer,
            capacity, masked_ ? &masked_->constraint : nullptr),
       sink_(std::move(sink)) {
+  if (r.scores_prompt) text.score_prompt(r.scored);
   text.resume(r.written, r.memory);
 }
 

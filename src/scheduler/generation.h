@@ -53,12 +53,13 @@ class Generation {
   // Tokens that must be computed before the next one can be picked.
   int missing() const { return text.missing(*sequence); }
   // It needs only a few rows for its next token: the last token, and tokens lost by rejected drafts.
-  bool goes_on() const { return missing() == 1 + again; }
-  bool over() const { return text.ended() || failed_; }
+  bool goes_on() const { return !text.ended() && missing() == 1 + again; }
+  bool over() const { return (text.ended() && text.scored()) || failed_; }
   bool failed() const { return failed_; }
   // Whether the mask for the next token is ready (Masks::find).
   bool may_choose(Masks& masks) const { return !masked_ || masks.find(masked_, text.constrained_left()); }
   void tell(const TokenTold& told, double at) { last_told = at, sink_.token(told); }
+  void tell_scored(const TokenTold& told) const { sink_.scored(told); }
   double last_told = 0;  // base/clock.h; 0: never
 
   // Calls the sink for the last time; exactly one of these. Reports `shared_tokens`, too.

@@ -20,9 +20,13 @@ struct GenerationRequest : TextSettings {
   // The prompt's embeddings, by rising position, for a model that was loaded with RunOptions::embeddings.
   std::vector<EmbeddingSpan> embeddings;
   std::vector<Token> written;  // tokens of the answer that a lost engine has sent already
-  double memory = 0;           // of the sampler, behind them (TokenTold)
-  std::string grammar;         // GBNF that the answer must match; empty: none
-  std::string client;          // clients get equal shares
+  double memory = 0;           // of the sampler, after them (TokenTold)
+  // With `logprobs`: the same for the prompt's tokens after its first one, and for the stop token that ends
+  // the answer, to GenerationSink::scored. Not for a prompt with embeddings.
+  bool scores_prompt = false;
+  int scored = 0;       // of these, those that a lost engine has sent already
+  std::string grammar;  // GBNF that the answer must match; empty: none
+  std::string client;   // clients get equal shares
 };
 
 struct GenerationEnd {
@@ -33,7 +37,8 @@ struct GenerationEnd {
   int shared_tokens = 0;  // of these, computed for an earlier request
   int tokens = 0;         // of the answer, without the stop token
   uint64_t drafted = 0, accepted = 0;
-  std::string row = {};  // with TextSettings::certify: the digest of the row that chose a stop token, if one did
+  std::string row =
+      {};  // with TextSettings::certify: the digest of the row that chose a stop token, if one did
 };
 
 // Called from the engine's thread; must not block, and may call cancel().
@@ -44,6 +49,10 @@ struct GenerationSink {
   // Called once, before the first step with its rows, even if the request then fails at once. May be
   // empty.
   std::function<void()> begun = {};
+  // With GenerationRequest::scores_prompt: each token of the prompt but its first, in order and before any
+  // token of the answer, then the stop token, if one ends the answer. `index` counts from the prompt's
+  // beginning. May be empty otherwise.
+  std::function<void(const TokenTold&)> scored = {};
 };
 
 // A number that is unique among the requests of this process.

@@ -61,6 +61,19 @@ bool Serving::add_drafted(Generation& g, int most) {
   return add_rows(g, g.missing(), *drafts), true;
 }
 
+// The next rows of a prompt, at most `most`. Each running text has one row with logits in a step; a prompt
+// that is scored takes more while there are some to spare.
+int Serving::rows_of_prompt(const Generation& g, int most, int& spare_logits) {
+  int rows = std::min(most, g.missing());
+  if (const int until = g.checkpoint_at - g.sequence->computed(); until > 0) rows = std::min(rows, until);
+  if (rows == g.missing() && (g.text.ended() || !g.may_choose(masks_))) rows--;
+  if (g.text.scored()) return rows;
+  const int unscored = int(g.text.reusable()) - g.sequence->computed();
+  rows = std::min(rows, std::max(0, unscored) + 1 + spare_logits);
+  spare_logits -= std::max(0, rows - std::max(0, unscored) - 1);
+  return rows;
+}
+
 // Next tokens first: a long prompt makes a step longer by a bounded piece. Only steps without prompts have
 // drafts, which take the remaining rows.
 void Serving::assemble(bool drafts) {
@@ -86,12 +99,10 @@ void Serving::assemble(bool drafts) {
   const int of_prompts =
       options_.prompt_rows ? options_.prompt_rows : std::max(kMixedPromptRows, mixed_rows_ - rows);
   if (mixed_) left = std::min(left, of_prompts);
-  for (Generation* g : prompts_) {
-    int rows = std::min(left, g->missing());
-    if (const int until = g->checkpoint_at - g->sequence->computed(); until > 0) rows = std::min(rows, until);
-    if (rows == g->missing() && !g->may_choose(masks_)) rows--;
-    if (rows > 0) add_rows(*g, rows, {}), left -= rows;
-  }
+  int spare_logits = plan().options.logit_rows - int(running_.size());
+  for (Generation* g : prompts_)
+    if (const int rows = rows_of_prompt(*g, left, spare_logits); rows > 0)
+      add_rows(*g, rows, {}), left -= rows;
   mixed_ = mixed_ && left == 0;
 }
 
@@ -174,6 +185,7 @@ Result<int> Serving::tell(const Part& part, const StepOutput& out, size_t k, dou
       [&] { return g.may_choose(masks_); });
   if (!picked.ok && picked.ok.error().code == Code::DeviceLost) return picked.ok.error();
   if (!picked.ok) g.tell_failed(picked.ok.error());
+  if (picked.stop) g.tell_scored(*picked.stop);
   g.drafted += uint64_t(part.rows.drafts), g.accepted += uint64_t(picked.right);
   if (g.drafting) g.drafting->told(1 + picked.right);
   g.sequence->truncate(held + picked.right);
@@ -197,10 +209,18 @@ Status Serving::told(const StepOutput& out, double seconds) {
   int tokens = 0;
   size_t k = 0;
   for (const Part& part : parts_) {
+    Generation& g = *part.generation;
+    const Status scored =
+        g.text.score(out, k, part.rows, [&](const TokenTold& told) { g.tell_scored(told); });
+    if (!scored) g.tell_failed(scored.error());
+    k += size_t(part.rows.scored);
     if (part.rows.results == 0) continue;
-    const auto picked = tell(part, out, k, at);
-    if (!picked) return picked.error();
-    tokens += *picked, k += size_t(part.rows.results);
+    if (scored) {
+      const auto picked = tell(part, out, k, at);
+      if (!picked) return picked.error();
+      tokens += *picked;
+    }
+    k += size_t(part.rows.results);
   }
   if (prompts_.empty()) speculation_.took(tokens, seconds);
   leave_who_is_over();

@@ -84,6 +84,7 @@ class Serving {
   Status told(const StepOutput&, double seconds);
   struct Part;
   Result<int> tell(const Part&, const StepOutput&, size_t k, double at);
+  int rows_of_prompt(const Generation&, int most, int& spare_logits);
   void leave_who_is_over();
   Status fail_step(const Error& why);
   Status go_on_elsewhere(const Error& lost);

@@ -26,7 +26,7 @@ class ServicePool final : public GenerationService {
         std::move(sink.token),
         [this, to, end = std::move(sink.end)](const GenerationEnd& e) { done(to), end(e); },
         [this, to, failed = std::move(sink.failed)](const Error& e) { done(to), failed(e); },
-        std::move(sink.begun)};
+        std::move(sink.begun), std::move(sink.scored)};
     const Status queued = services_[to]->submit(id, std::move(request), std::move(counted));
     if (!queued) done(to);
     return queued;

@@ -55,6 +55,7 @@ void fields(IO& io, S& m) {
   auto& r = m.request;
   io("id", m.id), io("prompt", r.prompt), io("embeddings", r.embeddings), io("written", r.written);
   io("memory", r.memory), io("logprobs", r.logprobs), io("certify", r.certify);
+  io("scores_prompt", r.scores_prompt), io("scored", r.scored);
   io("grammar", r.grammar), io("client", r.client);
   text_fields(io, r);
 }
@@ -64,6 +65,12 @@ void fields(IO& io, S& m) {
   io("id", m.id), io("index", m.told.index), io("token", m.told.token), io("text", m.told.text);
   io("memory", m.told.memory), io("logprob", m.told.logprob), io("top", m.told.top);
   io("row", m.told.row);
+}
+
+template <class IO, FieldsOf<Scored> S>
+void fields(IO& io, S& m) {
+  io("id", m.id), io("index", m.told.index), io("token", m.told.token);
+  io("logprob", m.told.logprob), io("top", m.told.top);
 }
 
 template <class IO, FieldsOf<Ended> S>
@@ -206,6 +213,7 @@ std::string encode(const ToWorker& message) {
 
 std::string encode(const FromWorker& message) {
   if (const auto* m = std::get_if<Told>(&message)) return line_of_fields("token", *m);
+  if (const auto* m = std::get_if<Scored>(&message)) return line_of_fields("scored", *m);
   if (const auto* m = std::get_if<Ended>(&message)) return line_of_fields("end", *m);
   if (const auto* m = std::get_if<Embedding>(&message)) return line_of_fields("embedding", *m);
   if (const auto* m = std::get_if<Pong>(&message)) return line_of_fields("pong", *m);
@@ -242,6 +250,7 @@ Result<FromWorker> decode_from_worker(std::string_view line) {
   if (!member) return member.error();
   const auto& [name, value] = *member;
   if (name == "token") return read_fields<FromWorker, Told>(name, value);
+  if (name == "scored") return read_fields<FromWorker, Scored>(name, value);
   if (name == "end") return read_fields<FromWorker, Ended>(name, value);
   if (name == "embedding") return read_fields<FromWorker, Embedding>(name, value);
   if (name == "planned") return read_fields<FromWorker, Planned>(name, value);

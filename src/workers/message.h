@@ -7,6 +7,7 @@
 //   {"embed": {"id", "texts"}}         {"hello": {"protocol": 8, ...}}  ready
 //   {"ping": n}                        {"begun": id}                    before its first rows
 //   {"go": true}                       {"token": {"id", "index", "token", "text", ...}}
+//                                      {"scored": {"id", "index", "token", ...}}
 //                                      {"end": {"id", "finish", ...}}
 //                                      {"embedding": {"id", "text", "values"}}
 //                                      {"failed": {"id", "code", "message", ...}}
@@ -75,6 +76,10 @@ struct Told {
   uint64_t id;
   TokenTold told;
 };
+struct Scored {  // GenerationSink::scored
+  uint64_t id;
+  TokenTold told;
+};
 struct Ended {
   uint64_t id;
   GenerationEnd end;
@@ -92,7 +97,7 @@ struct Pong {
   uint64_t n;
   SchedulerNumbers numbers;  // `steps` rises while anything is computed
 };
-using FromWorker = std::variant<Hello, Planned, Loading, Begun, Told, Ended, Embedding, Failed, Pong>;
+using FromWorker = std::variant<Hello, Planned, Loading, Begun, Told, Scored, Ended, Embedding, Failed, Pong>;
 
 // Returns a line without its end.
 std::string encode(const ToWorker&);

@@ -73,6 +73,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
   }
   moved = Clock::now();
   if (auto* m = std::get_if<wire::Told>(&message)) return handle(*m);
+  if (auto* m = std::get_if<wire::Scored>(&message)) return handle(*m);
   if (auto* m = std::get_if<wire::Ended>(&message)) return handle(*m);
   if (auto* m = std::get_if<wire::Embedding>(&message)) return handle(*m);
   auto& m = std::get<wire::Failed>(message);
@@ -108,6 +109,32 @@ std::string RemoteService::Impl::handle(wire::Told& m) {
   r.asked.written.push_back(m.told.token);
   r.asked.memory = m.told.memory;
   r.sink.token(m.told);
+  progressed(m.id, r);
+  return "";
+}
+
+// The prompt's tokens but its first, then a stop token.
+std::string RemoteService::Impl::handle(wire::Scored& m) {
+  const auto at = requests.find(m.id);
+  if (at == requests.end() || !at->second.sent) return "it refers to an unknown request";
+  Request& r = at->second;
+  const std::vector<Token>& prompt = r.asked.prompt;
+  const size_t next = size_t(r.asked.scored) + 1;
+  const bool of_prompt = next < prompt.size();
+  if (!r.asked.scores_prompt || next > prompt.size() ||
+      size_t(m.told.index) != (of_prompt ? next : prompt.size() + r.asked.written.size()))
+    return "it gave a log-probability that was not asked for, or left one out";
+  if (of_prompt ? m.told.token != prompt[next]
+                : m.told.token < 0 || (settings.vocabulary > 0 && m.told.token >= settings.vocabulary))
+    return "it gave another token a log-probability";
+  if (int(m.told.top.size()) > r.asked.logprobs) return "it sent more probabilities than requested";
+  r.asked.scored++;
+  r.sink.scored(m.told);
+  progressed(m.id, r);
+  return "";
+}
+
+void RemoteService::Impl::progressed(uint64_t id, Request& r) {
   const bool was_suspect = r.blame.suspect;
   went_on |= r.blame.handed_on;
   r.blame.progressed();
@@ -115,9 +142,8 @@ std::string RemoteService::Impl::handle(wire::Told& m) {
   const auto suspect = [](auto& other) { return other.second.blame.suspect; };
   if (was_suspect && std::any_of(requests.begin(), requests.end(), suspect)) {
     r.makes_way = true;
-    process.channel.send(encode(wire::ToWorker(wire::Cancel{m.id})));
+    process.channel.send(encode(wire::ToWorker(wire::Cancel{id})));
   }
-  return "";
 }
 
 std::string RemoteService::Impl::handle(wire::Ended& m) {
@@ -129,6 +155,9 @@ std::string RemoteService::Impl::handle(wire::Ended& m) {
   if (m.end.prompt_tokens != int(asked.prompt.size()) || m.end.shared_tokens < 0 ||
       m.end.shared_tokens > m.end.prompt_tokens || !is_utf8(m.end.text))
     return "it ended an answer with invalid numbers or text";
+  if (asked.scores_prompt && m.end.finish != Finish::Cancelled &&
+      size_t(asked.scored) + 1 < asked.prompt.size())
+    return "it ended an answer without all log-probabilities of its prompt";
   if (at->second.makes_way && !at->second.unwanted && m.end.finish == Finish::Cancelled) {
     at->second.sent = at->second.blame.begun = false;
     return "";

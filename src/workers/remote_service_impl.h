@@ -21,7 +21,7 @@ struct RemoteService::Impl {
   using Clock = std::chrono::steady_clock;
 
   struct Request {
-    GenerationRequest asked;  // `written` grows by each token sent to the sink
+    GenerationRequest asked;  // `written` and `scored` grow by each token sent to the sink
     GenerationSink sink;
     Blame blame = {};
     bool sent = false;
@@ -85,6 +85,8 @@ struct RemoteService::Impl {
   std::string read();
   std::string handle(wire::FromWorker& message);
   std::string handle(wire::Told& m);
+  std::string handle(wire::Scored& m);
+  void progressed(uint64_t id, Request& r);
   std::string handle(wire::Ended& m);
   std::string handle(wire::Embedding& m);
   bool busy();

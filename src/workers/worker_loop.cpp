@@ -60,6 +60,7 @@ void submit(GenerationService* service, const SpeakerPtr& to, wire::Submit& m) {
   sink.token = [to, id](const TokenTold& told) { to->say(wire::Told{id, told}); };
   sink.end = [to, id](const GenerationEnd& end) { to->say(wire::Ended{id, end}); };
   sink.failed = [to, id](const Error& why) { to->say(wire::Failed{id, why}); };
+  sink.scored = [to, id](const TokenTold& told) { to->say(wire::Scored{id, told}); };
   sink.begun = [to, id] { to->say(wire::Begun{id}); };
   if (auto ok = service->submit(id, std::move(m.request), std::move(sink)); !ok)
     to->say(wire::Failed{id, ok.error()});

@@ -73,6 +73,8 @@ struct Heard {
   std::vector<float> logprobs;
   std::vector<std::vector<TokenProbability>> top;
   std::vector<double> memories;  // of the sampler, behind each token
+  std::vector<TokenTold> scored;  // the prompt, and the stop token
+  std::vector<float> behind;      // alone: log-probabilities of all tokens in the stop token's place
   std::optional<GenerationEnd> end;
   std::optional<Error> failed;
   int begun = 0;
@@ -85,8 +87,8 @@ struct Heard {
   }
 };
 
-// `first`: the index that the first token must have.
-inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> heard = {}) {
+// `first`: the index that the first token must have; `scored`: log-probabilities that were told before.
+inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> heard = {}, int scored = 0) {
   return {[&h, first, heard](const TokenTold& t) {
             EXPECT_FALSE(h.over());
             EXPECT_EQ(h.begun, 1) << "who is suspected when a step ends the process is said before it";
@@ -104,7 +106,14 @@ inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> hea
             EXPECT_FALSE(h.over()) << "two last words";
             h.failed = e;
           },
-          [&h] { h.begun++; }};
+          [&h] { h.begun++; },
+          [&h, scored](const TokenTold& t) {
+            EXPECT_FALSE(h.over());
+            EXPECT_EQ(h.begun, 1);
+            const size_t before = size_t(scored) + h.scored.size() + 1;
+            EXPECT_GE(size_t(t.index), before) << "a token is missing, or told twice";
+            h.scored.push_back(t);
+          }};
 }
 
 // Of the request's grammar, at the beginning of a text.
@@ -143,22 +152,56 @@ inline Heard alone(Model& model, const Tokenizer& tokenizer, const GenerationReq
   if (int(all.size()) > model.context()) all.resize(size_t(model.context()));
   session->rewind(0);
   auto ok = session->advance(all, Session::Wanted::All, [&](size_t i, std::span<const float> logits) {
-    if (i + 1 < r.prompt.size() || i + 1 - r.prompt.size() >= h.tokens.size()) return;
     const double sum = log_sum_exp(logits);
-    h.logprobs.push_back(float(logits[size_t(h.tokens[i + 1 - r.prompt.size()])] - sum));
+    if (i + 1 == r.prompt.size() + h.tokens.size())
+      for (float x : logits) h.behind.push_back(float(x - sum));
+    if (i + 1 >= r.prompt.size() + h.tokens.size()) return;
     std::vector<Token> order(logits.size());
     for (size_t t = 0; t < order.size(); t++) order[t] = Token(t);
     std::stable_sort(order.begin(), order.end(),
                      [&](Token x, Token y) { return logits[size_t(x)] > logits[size_t(y)]; });
-    h.top.emplace_back();
+    std::vector<TokenProbability> top;
     for (int k = 0; k < r.logprobs; k++)
-      h.top.back().push_back({order[size_t(k)], float(logits[size_t(order[size_t(k)])] - sum)});
+      top.push_back({order[size_t(k)], float(logits[size_t(order[size_t(k)])] - sum)});
+    const float logprob = float(logits[size_t(all[i + 1])] - sum);
+    if (i + 1 < r.prompt.size()) h.scored.push_back({all[i + 1], int(i + 1), "", logprob, top});
+    else h.logprobs.push_back(logprob), h.top.push_back(top);
   });
   EXPECT_TRUE(ok) << ok.error().message;
   return h;
 }
 
 inline bool same_bits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+inline void expect_same_top(const std::vector<TokenProbability>& heard,
+                            const std::vector<TokenProbability>& want) {
+  ASSERT_EQ(heard.size(), want.size());
+  for (size_t k = 0; k < heard.size(); k++) {
+    ASSERT_EQ(heard[k].token, want[k].token);
+    ASSERT_TRUE(same_bits(heard[k].logprob, want[k].logprob));
+  }
+}
+
+// Each token of the prompt once, with the bits that are computed alone, and the stop token.
+inline void expect_scored(const Heard& heard, const Heard& want, const GenerationRequest& r) {
+  const size_t before = size_t(r.scored), all = r.scores_prompt ? r.prompt.size() - 1 : 0;
+  const bool cancelled = heard.end->finish == Finish::Cancelled;
+  const bool stop = r.scores_prompt && heard.end->finish == Finish::StopToken;
+  if (!cancelled) { ASSERT_EQ(before + heard.scored.size(), all + stop); }
+  for (size_t i = 0; i < heard.scored.size(); i++) {
+    const TokenTold& told = heard.scored[i];
+    if (before + i < all) {
+      const TokenTold& one = want.scored[before + i];
+      ASSERT_EQ(told.token, one.token);
+      ASSERT_EQ(told.index, one.index);
+      ASSERT_TRUE(same_bits(told.logprob, one.logprob)) << "token " << told.index << " of the prompt";
+      expect_same_top(told.top, one.top);
+    } else if (stop) {
+      ASSERT_EQ(size_t(told.index), r.prompt.size() + want.tokens.size());
+      ASSERT_TRUE(same_bits(told.logprob, want.behind.at(size_t(told.token)))) << "the stop token";
+    }
+  }
+}
 
 // What was heard is what comes alone, or its beginning where it was cancelled, without the `written` tokens
 // that were not told again.
@@ -176,16 +219,13 @@ inline void expect_same(const Heard& heard, const Heard& want, const GenerationR
     EXPECT_EQ(heard.end->finish == Finish::StopString, !heard.end->stop.empty());
   }
   EXPECT_EQ(heard.end->prompt_tokens, want.end->prompt_tokens);
+  expect_scored(heard, want, r);
   for (size_t i = 0; i < heard.tokens.size(); i++) {
     ASSERT_EQ(heard.tokens[i], want.tokens[written + i]) << "token " << i;
     ASSERT_EQ(heard.texts[i], want.texts[written + i]) << "text " << i;
     if (r.logprobs < 0) continue;
     ASSERT_TRUE(same_bits(heard.logprobs[i], want.logprobs[written + i])) << "probability " << i;
-    ASSERT_EQ(heard.top[i].size(), size_t(r.logprobs));
-    for (size_t k = 0; k < heard.top[i].size(); k++) {
-      ASSERT_EQ(heard.top[i][k].token, want.top[written + i][k].token);
-      ASSERT_TRUE(same_bits(heard.top[i][k].logprob, want.top[written + i][k].logprob));
-    }
+    expect_same_top(heard.top[i], want.top[written + i]);
   }
 }
 
@@ -220,6 +260,7 @@ class Requests {
     r.max_tokens = any(10) == 0 ? -1 : any(40);
     r.ignore_stop_tokens = any(3) == 0;
     if (any(3) == 0) r.logprobs = any(6);
+    r.scores_prompt = r.logprobs >= 0 && s.seed % 3;
     if (grammars && any(4) == 0)
       r.grammar = any(2) ? "root ::= (\" \"? [a-z]+)+ \".\"" : "root ::= \"{\" [0-9]+ (\", \" [0-9]+)* \"}\"";
     r.client = std::string(1, char('a' + any(3)));

@@ -19,7 +19,7 @@ struct Setting {
 
 struct Seen {
   SchedulerNumbers numbers;
-  int cancelled = 0, compared = 0, resumed = 0, most_running = 0;
+  int cancelled = 0, compared = 0, scored = 0, resumed = 0, most_running = 0;
   std::map<Finish, int> ends;
   uint64_t drafted = 0, accepted = 0;
 };
@@ -83,12 +83,15 @@ Seen serve(const Setting& s) {
         const auto& tokens = o->want.tokens;
         o->request.written.assign(tokens.begin(), tokens.begin() + requests.any(int(tokens.size()) + 1));
         seen.resumed += !o->request.written.empty();
+        const size_t whole = o->request.prompt.size() - 1;
+        if (o->request.scores_prompt) o->request.scored = int(o->request.written.empty() ? whole / 2 : whole);
       }
       EXPECT_TRUE(Generation::check(o->request, vocabulary, 0, capacity));
       all.push_back(std::move(o));
       One& added = *all.back();
       serving.add(std::make_unique<Generation>(
-          all.size(), added.request, sink_of(added.heard, int(added.request.written.size())), any_tokenizer(),
+          all.size(), added.request,
+          sink_of(added.heard, int(added.request.written.size()), {}, added.request.scored), any_tokenizer(),
           capacity, constraint_of(added.request, any_tokenizer())));
     }
     if (requests.any(12) == 0 && !all.empty()) serving.cancel(uint64_t(1 + requests.any(int(all.size()))));
@@ -104,6 +107,7 @@ Seen serve(const Setting& s) {
       break;
     }
     told += o->heard.tokens.size();
+    seen.scored += int(o->heard.scored.size());
     seen.compared += int(o->heard.tokens.size());
     seen.ends[o->heard.end->finish]++;
     seen.drafted += o->heard.end->drafted, seen.accepted += o->heard.end->accepted;
@@ -126,6 +130,7 @@ Seen serve(const Setting& s) {
   }
   EXPECT_LE(seen.accepted, seen.drafted);
   EXPECT_GT(seen.compared, s.requests);
+  EXPECT_GT(seen.scored, s.requests);
   EXPECT_GT(seen.numbers.shared_tokens, 0u);
   EXPECT_GT(seen.resumed, 0);
   EXPECT_GT(seen.ends[Finish::Cancelled], 0);

@@ -58,6 +58,7 @@ TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   r.sampler.dry_sequence_breakers = {"\n", "x"};
   r.reasoning = {7, true, "<think>", "</think>", "</think>\n"};
   r.logprobs = 4, r.grammar = "root ::= \"x\"", r.client = "k";
+  r.scores_prompt = true, r.scored = 2;
   r.sampler.temperature = 0.1f, r.sampler.top_k = 3, r.sampler.top_p = 0.3f, r.sampler.min_p = 0.7f,
   r.sampler.typical_p = 0.9f;
   r.sampler.repeat_penalty = 1.1f, r.sampler.frequency_penalty = -0.5f, r.sampler.presence_penalty = 0.25f;
@@ -85,6 +86,8 @@ TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   EXPECT_EQ(q.sampler.dry_sequence_breakers, r.sampler.dry_sequence_breakers);
   EXPECT_EQ(q.sampler.logit_bias, r.sampler.logit_bias);
   EXPECT_EQ(q.stops, r.stops);
+  EXPECT_TRUE(q.scores_prompt);
+  EXPECT_EQ(q.scored, 2);
 }
 
 wire::Load full_load() {
@@ -162,9 +165,10 @@ TEST(WorkerMessages, RefuseALoadThatIsDamaged) {
 TEST(WorkerMessages, RefuseWhatIsDamaged) {
   TokenTold told{3, 4, "x", -1.5f, {{1, -2.f}}};
   for (const wire::FromWorker& m :
-       {wire::FromWorker(wire::Told{1, told}), wire::FromWorker(wire::Ended{1, {}}),
-        wire::FromWorker(wire::Pong{1, {}}), wire::FromWorker(wire::Planned{{{"cpu:0", 5, 4, 3, 2}}}),
-        wire::FromWorker(full_hello()), wire::FromWorker(wire::Embedding{1, 2, {0.5f}}),
+       {wire::FromWorker(wire::Told{1, told}), wire::FromWorker(wire::Scored{1, told}),
+        wire::FromWorker(wire::Ended{1, {}}), wire::FromWorker(wire::Pong{1, {}}),
+        wire::FromWorker(wire::Planned{{{"cpu:0", 5, 4, 3, 2}}}), wire::FromWorker(full_hello()),
+        wire::FromWorker(wire::Embedding{1, 2, {0.5f}}),
         wire::FromWorker(wire::Failed{1, {Code::Usage, "m"}})}) {
     const Json whole = Json::parse(encode(m));
     ASSERT_TRUE(wire::decode_from_worker(whole.dump()));
@@ -215,6 +219,7 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
 TEST(WorkerMessages, SurviveAnyDamage) {
   const TokenTold told{3, 4, "x\xc3\xa9\n", -1.5f, {{1, -std::numeric_limits<float>::infinity()}}};
   std::vector<std::string> lines = {encode(wire::FromWorker(wire::Told{1, told})),
+                                    encode(wire::FromWorker(wire::Scored{1, told})),
                                     encode(wire::FromWorker(wire::Ended{1, {}})),
                                     encode(wire::FromWorker(wire::Pong{1, {}})),
                                     encode(wire::FromWorker(full_hello())),

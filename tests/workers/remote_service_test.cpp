@@ -420,6 +420,30 @@ TEST(RemoteService, CancelEndsARequestAndRefusalsComeBack) {
   EXPECT_TRUE(front.wait(2).failed);
 }
 
+// The log-probabilities of a prompt: each once and in order, whatever the worker does meanwhile.
+TEST(RemoteService, APromptIsScoredOnceWhenTheWorkerDies) {
+  for (const char* mode : {"well", "crash", "lie-index", "lie-token", "lie-top"}) {
+    Front front(mode, 4);
+    std::promise<GenerationEnd> ended;
+    std::vector<TokenTold> scored;
+    GenerationRequest r;
+    r.prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, r.max_tokens = 2, r.logprobs = 0,
+    r.scores_prompt = true;
+    GenerationSink sink;
+    sink.token = [&](const TokenTold&) { EXPECT_EQ(scored.size(), 11u) << "the prompt first"; };
+    sink.scored = [&](const TokenTold& t) { scored.push_back(t); };
+    sink.end = [&](const GenerationEnd& e) { ended.set_value(e); };
+    sink.failed = [&](const Error& e) { ended.set_value({Finish::Length, e.message, ""}); };
+    ASSERT_TRUE(front.service->submit(new_request_id(), std::move(r), std::move(sink)));
+    const GenerationEnd end = ended.get_future().get();
+    EXPECT_EQ(end.tokens, 2) << mode << end.text;
+    ASSERT_EQ(scored.size(), 11u);
+    for (size_t i = 0; i < scored.size(); i++)
+      EXPECT_TRUE(scored[i].index == int(i) + 1 && scored[i].logprob == scripted_score(Token(i + 2)));
+    EXPECT_EQ(front.replaced().empty(), std::string(mode) == "well") << mode;
+  }
+}
+
 TEST(RemoteService, EmbeddingsGoOnWhenTheWorkerDies) {
   for (const char* mode : {"well", "crash"}) {
     Front front(mode, 7);

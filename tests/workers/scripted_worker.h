@@ -22,6 +22,7 @@ inline Token scripted_token(const std::vector<Token>& prompt, int index) {
   for (Token t : prompt) h = (h ^ uint64_t(t)) * 1099511628211u;
   return Token((h + uint64_t(index) * 7919u) % 97);
 }
+inline float scripted_score(Token t) { return -0.25f * float(t); }
 inline constexpr Token kPoison = 13;  // a prompt with it ends the workers whose mode says so
 inline std::string scripted_text(Token t) { return "<" + std::to_string(t) + ">"; }
 
@@ -73,12 +74,19 @@ class ScriptedService : public GenerationService {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       lock.lock();
       for (auto& [id, job] : now)
-        if (running_.count(id)) running_[id].r.written = job.r.written, running_[id].s.begun = nullptr;
+        if (running_.count(id)) {
+          running_[id].r.written = job.r.written, running_[id].r.scored = job.r.scored;
+          running_[id].s.begun = nullptr;
+        }
       for (uint64_t id : done) running_.erase(id);
     }
   }
   bool step(Job& job, bool cancelled) {
     if (job.s.begun) std::exchange(job.s.begun, nullptr)();
+    if (job.r.scores_prompt && !cancelled && size_t(job.r.scored) + 1 < job.r.prompt.size()) {
+      score(job);
+      return false;
+    }
     GenerationEnd end;
     end.prompt_tokens = int(job.r.prompt.size()), end.tokens = int(job.r.written.size());
     if (cancelled || end.tokens == job.r.max_tokens) {
@@ -95,6 +103,13 @@ class ScriptedService : public GenerationService {
     job.r.written.push_back(told.token);
     job.s.token(told);
     return false;
+  }
+  void score(Job& job) {
+    TokenTold told;
+    told.index = ++job.r.scored, told.token = job.r.prompt[size_t(told.index)],
+    told.logprob = scripted_score(told.token);
+    if (told_++ >= at_) misbehave(told);
+    job.s.scored(told);
   }
   void misbehave(TokenTold& told) {
     if (mode_ == "crash") raise(SIGKILL);
