@@ -40,6 +40,44 @@ TEST(Serve, TheSameTextAsTheCommandLine) {
   EXPECT_SAYS(metrics, "gimbal_time_to_first_token_seconds_bucket{le=\"+Inf\"}");
 }
 
+// Beside what `gimbal logits` computes for the same tokens: by worker processes and by the server itself.
+TEST(Serve, AnEchoHasTheLogprobsOfThePrompt) {
+  const std::string text = "Once upon a time there was a little dog. He liked to run and play in the park.";
+  std::string ids;
+  const Json tokens = json_of(gimbal({"tokenize", "--text", text, "--json"}))["tokens"];
+  std::vector<int> prompt;
+  for (const Json& t : tokens) {
+    prompt.push_back(t.is_number() ? t.get<int>() : t["id"].get<int>());
+    ids += (ids.empty() ? "" : ",") + std::to_string(prompt.back());
+  }
+  const std::string file = temporary_path("logits.f32");
+  ASSERT_EQ(gimbal({"logits", "--tokens", ids, "--positions", "all", "-o", file}).code, 0);
+  const std::string bytes = contents_of(file);
+  std::vector<float> logits(bytes.size() / sizeof(float));
+  std::memcpy(logits.data(), bytes.data(), bytes.size());
+  const size_t vocabulary = logits.size() / prompt.size();
+  for (const Args& how : {Args{}, Args{"--workers", "none"}}) {
+    const Serving s(how);
+    for (int round : {0, 1}) {  // the second one finds the prompt computed
+      const Json l = s.ask("/v1/completions", {{"prompt", text},
+                                               {"echo", true},
+                                               {"logprobs", 1},
+                                               {"max_tokens", round},
+                                               {"temperature", 0}})["choices"][0]["logprobs"];
+      ASSERT_EQ(l["tokens"].size(), prompt.size() + size_t(round));
+      EXPECT_TRUE(l["token_logprobs"][0].is_null());
+      for (size_t i = 1; i < prompt.size(); i++) {
+        const float* row = &logits[(i - 1) * vocabulary];
+        double sum = 0, most = -1e300;
+        for (size_t t = 0; t < vocabulary; t++)
+          sum += std::exp(double(row[t])), most = std::max(most, double(row[t]));
+        EXPECT_NEAR(l["token_logprobs"][i].get<double>(), row[prompt[i]] - std::log(sum), 1e-5) << i;
+        EXPECT_NEAR(l["top_logprobs"][i].begin().value().get<double>(), most - std::log(sum), 1e-5) << i;
+      }
+    }
+  }
+}
+
 TEST(Serve, EmbeddingsOfAModelThatGenerates) {
   const Serving s;
   const Json j = s.ask("/v1/embeddings", {{"input", {"Once upon", "a time"}}});

@@ -103,7 +103,22 @@ def dockerfile():
 def health_check(port):
     """Exit code of the Dockerfile's health check, at another port than its own."""
     words = re.search(r"^HEALTHCHECK .*\\\n +CMD (\[.*\])$", text_of(os.path.join(DEPLOY, "docker/Dockerfile")), re.M)[1]
-    return run(*json.loads(words.replace("/8080", f"/{port}")))[0]
+    return run(*json.loads(words.replace("/8080", f"/{port}").replace(":8080", f":{port}")))[0]
+
+
+def health_over_tls(program, folder):
+    tls = os.path.join(ROOT, "tests/apps/tls")
+    server = subprocess.Popen([program, "serve", "--port", "0", "--json", "-t", "1", "--tls-cert", f"{tls}/cert.pem", "--tls-key", f"{tls}/key.pem"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=dict(os.environ, HOME=folder, XDG_CACHE_HOME=""))
+    with server:
+        try:
+            port = re.search(r'"url": *"https://[^"]*:(\d+)"', server.stdout.readline())[1]
+            expect(health_check(port) == 0, "the Dockerfile's health check does not see a healthy server that speaks TLS")
+        finally:
+            send_signal(server.pid, signal.SIGTERM)
+            server.wait(60)
+    expect(health_check(port) != 0, "the Dockerfile's health check sees a server with TLS that has ended")
+    print("right: the health check speaks TLS", flush=True)
 
 
 def without_comments(unit):
@@ -193,6 +208,7 @@ def main(arguments):
         balancers(folder)
         kubernetes()
         dockerfile()
+        health_over_tls(program, folder)
         system_calls(program, folder, systemd(program, folder))
     if failures:
         print(f"{len(failures)} failures")

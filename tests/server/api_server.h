@@ -37,11 +37,12 @@ class ScriptedModel final : public ServedModel {
   uint64_t device_bytes() const override { return 1; }
   std::vector<SchedulerNumbers> numbers() override { return std::vector<SchedulerNumbers>(1); }
   GenerationService* generation() override { return &service; }
+  std::vector<float> embedding = {0.6f, -0.8f};
+  void is_named(std::string id) { id_ = std::move(id); }
   void template_is(const char* source) { chat_.rendering = *Template::parse(source); }
   Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {
-    const std::vector<float> e = {0.6f, -0.8f};
     for (size_t i = 0; i < texts.size(); i++)
-      if (auto ok = sink(i, e); !ok) return ok.error();
+      if (auto ok = sink(i, embedding); !ok) return ok.error();
     return Done{};
   }
 

@@ -99,6 +99,51 @@ def metrics(s):
                                   for l in text.strip().split("\n")), [l for l in text.split("\n") if "#" not in l][:50])
 
 
+def dashboard(s):
+    check.begin("Dashboard")
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    with open(os.path.join(root, "deploy/grafana/gimbal.json"), encoding="utf-8") as file:
+        board = json.load(file)
+    s.completion(prompt="Once", max_tokens=3)
+    s.ask("/v1/models/none")
+    s.until(lambda: "gimbal_model_time_to_first_token_seconds_bucket" in s.ask("/metrics").text)
+    series = {}  # name: the names of its labels
+    for line in s.ask("/metrics").text.strip().split("\n"):
+        if not line.startswith("#"):
+            name, labels = re.match(r"([a-z_]+)(\{.*\})? ", line).groups()
+            series.setdefault(name, set()).update(re.findall(r'(\w+)="', labels or ""))
+    queries = [t["expr"] for p in board["panels"] for t in p["targets"]] + [v["query"] for v in board["templating"]["list"] if v["type"] == "query"]
+    with open(os.path.join(root, "deploy/README.md"), encoding="utf-8") as file:
+        alerts = re.findall(r"`(?:rate|increase)\([^`]*`", file.read())
+    check("alerts in deploy/README.md", len(alerts) == 3, alerts)
+    used = set()
+    for query in queries + alerts:
+        names = set(re.findall(r"\b(?:gimbal|process)_[a-z_]+", query))
+        used |= names
+        check(f"/metrics has what is asked by {query[:60]}", names and all(n in series for n in names), sorted(names - set(series)))
+        for by in re.findall(r"by \(([^)]*)\)", query):
+            check(f"labels {by}", all(set(by.split(", ")) <= series[n] for n in names), query)
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            names = re.findall(r"\b(?:gimbal|process)_[a-z_]+", target["expr"])
+            legend = set(re.findall(r"{{(\w+)}}", target["legendFormat"])) - {"instance"}
+            check(f"the legend of {panel['title']}", all(legend <= series[n] for n in names), (legend, names))
+    check("many families are shown", len(used) > 20, used)
+    said = s.ask("/metrics").text
+    of = lambda **labels: sum(float(l.split()[-1]) for l in said.split("\n") if l.startswith("gimbal_http_requests_total{") and all(f'{k}="{v}"' in l for k, v in labels.items()))
+    check("requests by path, status and model", of(path="/v1/completions", status=200, method="POST", model=s.model) > 0
+          and of(path="/v1/models/*", status=404) > 0 and of(path="/v1/models/none") == 0, said[-3000:])
+    for i in range(3):
+        s.ask(f"/nowhere/{i}")
+    said = s.ask("/metrics").text
+    check("unknown paths share one label", of(path="other", status=404) >= 3 and "nowhere" not in said)
+    start = s.metric("process_start_time_seconds")
+    check("the start of the process", abs(time.time() - start) < 3600 and start < time.time() + 1, start)
+    rss = int(re.search(r"VmRSS:\s+(\d+)", open(f"/proc/{s.process.pid}/status").read()).group(1)) * 1024
+    check("its memory", 0.5 < s.metric("process_resident_memory_bytes") / rss < 2, rss)
+    check("its files", 3 < s.metric("process_open_fds") <= len(os.listdir(f"/proc/{s.process.pid}/fd")) + 8 and s.metric("process_cpu_seconds_total") > 0)
+
+
 def workers(s):
     check.begin("Workers")
     check("a process below the front", len(s.workers()) >= 1, s.workers())

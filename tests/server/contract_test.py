@@ -13,13 +13,14 @@ from contract_answers import constrained, embeddings, jobs, receipts, sampling, 
 from contract_client import GIMBAL, Server, check  # noqa: E402
 from contract_llama import llama  # noqa: E402
 from contract_models import counts, models, plain_form, start  # noqa: E402
-from contract_operation import http, load, metrics, workers  # noqa: E402
+from contract_operation import dashboard, http, load, metrics, workers  # noqa: E402
 
 
 def main():
     start(None)
     with Server(GIMBAL, check=check) as s:
-        for part in (models, plain_form, counts, sampling, constrained, streams, embeddings, llama, http, metrics, workers, jobs, receipts, load):
+        for part in (models, plain_form, counts, sampling, constrained, streams, embeddings, llama, http, metrics, dashboard, workers, jobs,
+                     receipts, load):
             begin = time.monotonic()
             part(s)
             print(f"{part.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

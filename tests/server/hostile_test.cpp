@@ -191,10 +191,13 @@ const std::vector<Endpoint>& endpoints() {
 }
 
 TEST_F(Hostile, EveryKnownFieldWithEveryWrongType) {
-  const std::vector<std::pair<char, Json>> values = {
-      {'i', -987654321012},        {'n', 0.5},  {'n', -1e300},
-      {'t', "a text \xc3\xa9"},    {'f', true}, {'o', Json::object({{"a", 1}})},
-      {'l', Json::array({1, "b", false})}};
+  const std::vector<std::pair<char, Json>> values = {{'i', -987654321012},
+                                                     {'n', 0.5},
+                                                     {'n', -1e300},
+                                                     {'t', "a text \xc3\xa9"},
+                                                     {'f', true},
+                                                     {'o', Json::object({{"a", 1}})},
+                                                     {'l', Json::array({1, "b", false})}};
   for (const Endpoint& e : endpoints()) {
     HttpClient c(server->port());
     const auto with = [&](const std::string& field, const Json& value) {

@@ -159,6 +159,47 @@ TEST_F(OpenAi, Logprobs) {
   EXPECT_EQ(c["choices"][0]["logprobs"]["text_offset"][0], 0);
 }
 
+TEST_F(OpenAi, HintsAreTakenAndChangeNothing) {
+  for (const Json& hint :
+       {Json{{"verbosity", "low"}}, Json{{"prediction", {{"type", "content"}, {"content", "x"}}}}}) {
+    Json seeded = chat({{"seed", 1}});
+    seeded.update(hint);
+    EXPECT_EQ(ask(kChatPath, seeded).status, 200) << hint;
+  }
+  const auto asked = service().asked();
+  EXPECT_EQ(asked[0].prompt, asked[1].prompt);
+  expect_wrong(kChatPath, chat({{"verbosity", "much"}}), "verbosity");
+  expect_wrong(kChatPath, chat({{"prediction", {{"type", "zzz"}, {"content", "x"}}}}), "prediction.type");
+}
+
+TEST_F(OpenAi, AModelTellsItsContext) {
+  for (const Json& m : {json(ask(get("/v1/models")))["data"][0], json(ask(get("/v1/models/stories")))}) {
+    EXPECT_EQ(m["max_model_len"], 256);
+    EXPECT_EQ(m["context_length"], 256);
+    EXPECT_EQ(m["meta"]["n_ctx"], 256);
+    EXPECT_EQ(m["meta"]["n_ctx_train"],
+              *models.model->file().metadata().unsigned_integer("llama.context_length"));
+    EXPECT_EQ(m["meta"]["n_vocab"], models.model->tokenizer().size());
+  }
+}
+
+// A model that is known for it, by the name in its file or by its own.
+TEST_F(OpenAi, EmbeddingsOfFewerDimensions) {
+  models.model->is_named("Qwen3-Embedding-0.6B-Q8_0");
+  models.model->embedding.clear();
+  for (int i = 0; i < 64; i++) models.model->embedding.push_back(i < 32 ? 0.1f : 0.15f);
+  const auto asked = [&](int dimensions) {
+    return ask("/v1/embeddings", {{"model", models.model->id()}, {"input", "a"}, {"dimensions", dimensions}});
+  };
+  const Json short_one = json(asked(32))["data"][0]["embedding"];
+  ASSERT_EQ(short_one.size(), 32u);
+  for (const Json& x : short_one) EXPECT_NEAR(x.get<double>(), 1 / std::sqrt(32.0), 1e-6) << "length 1 again";
+  const Json whole = json(asked(64))["data"][0]["embedding"];
+  ASSERT_EQ(whole.size(), 64u);
+  EXPECT_NEAR(whole[0].get<double>(), 0.1, 1e-7) << "as it is";
+  for (int wrong : {31, 65}) EXPECT_EQ(json(asked(wrong))["error"]["param"], "dimensions");
+}
+
 TEST_F(OpenAi, ReasoningIsApart) {
   service().says("<think>hm</think>yes");
   const Json j = json(ask(kChatPath, kChat));

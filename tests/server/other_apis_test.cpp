@@ -47,6 +47,34 @@ TEST_F(Anthropic, ABudgetOfReasoning) {
   EXPECT_EQ(service().asked().back().reasoning.tokens, -1);
 }
 
+TEST_F(Anthropic, DocumentsOfPlainText) {
+  const auto with_source = [&](const Json& source, const Json& more = Json::object()) {
+    Json block = {{"type", "document"}, {"title", "Rules"}, {"context", "Of the house."}, {"source", source}};
+    block.update(more);
+    return ask(
+        "/v1/messages",
+        request({{"messages",
+                  {{{"role", "user"}, {"content", {block, {{"type", "text"}, {"text", "And then?"}}}}}}}}));
+  };
+  for (const Json& source :
+       {Json{{"type", "text"}, {"media_type", "text/plain"}, {"data", "No dogs."}},
+        Json{{"type", "content"}, {"content", {{{"type", "text"}, {"text", "No dogs."}}}}}}) {
+    EXPECT_EQ(with_source(source, {{"citations", {{"enabled", false}}}}).status, 200);
+    const std::string prompt = models.model->tokenizer().decode(service().asked().back().prompt);
+    EXPECT_NE(prompt.find("Rules\nOf the house.\nNo dogs.\nAnd then?"), std::string::npos) << prompt;
+  }
+  const Json text = {{"type", "text"}, {"media_type", "text/plain"}, {"data", "x"}};
+  for (const auto& [a, field] :
+       {std::pair{with_source({{"type", "base64"}, {"media_type", "application/pdf"}, {"data", "eA=="}}),
+                  "messages[0].content[0].source.type"},
+        {with_source({{"type", "url"}, {"url", "http://x/"}}), "messages[0].content[0].source.type"},
+        {with_source(text, {{"citations", {{"enabled", true}}}}),
+         "messages[0].content[0].citations.enabled"}}) {
+    EXPECT_EQ(a.status, 400);
+    EXPECT_NE(a.body.find(field), std::string::npos) << a.body;
+  }
+}
+
 TEST_F(Anthropic, AStream) {
   service().says("<think>hm</think>yes");
   std::vector<std::string> names;
@@ -183,6 +211,7 @@ TEST_F(Responses, Whole) {
   EXPECT_EQ(j["status"], "completed");
   EXPECT_EQ(j["output"][0]["content"][0]["text"], "once upon a time");
   EXPECT_EQ(j["usage"]["input_tokens"], service().asked()[0].prompt.size());
+  EXPECT_EQ(j["usage"]["input_tokens_details"], (Json{{"cached_tokens", 0}, {"cache_write_tokens", 0}}));
   EXPECT_EQ(j["instructions"], "Be brief.");
   const Json cut =
       json(ask("/v1/responses", {{"model", "stories"}, {"input", kHi}, {"max_output_tokens", 1}}));

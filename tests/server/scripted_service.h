@@ -97,6 +97,14 @@ class ScriptedService final : public GenerationService {
     StreamDecoder decoder(tokenizer_);
     for (Token t : job.request.prompt) decoder.push(t);
     StopMatcher stops(job.request.stops);
+    // The prompt's i-th token has -i/4, and the token of that number is the most likely one there.
+    const auto score = [&](Token token, int index) {
+      TokenTold told{token, index, "", -0.25f * float(index), {}};
+      for (int i = 0; i < job.request.logprobs; i++) told.top.push_back({Token(index + i), -0.125f});
+      job.sink.scored(told);
+    };
+    for (int i = 1; job.request.scores_prompt && i < end.prompt_tokens; i++)
+      score(job.request.prompt[size_t(i)], i);
     for (Token t : tokenizer_.encode(text, {.add_bos = false, .parse_special = true})) {
       if (failure && end.tokens == fails_after) return job.sink.failed(*failure);
       if (job.request.max_tokens >= 0 && end.tokens == job.request.max_tokens) {
@@ -120,6 +128,8 @@ class ScriptedService final : public GenerationService {
     } else {
       end.text = stops.push(decoder.finish()).text + stops.finish();
     }
+    if (job.request.scores_prompt && end.finish == Finish::StopToken)
+      score(tokenizer_.eos(), end.prompt_tokens + end.tokens);
     job.sink.end(end);
   }
 

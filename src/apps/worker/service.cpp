@@ -54,7 +54,7 @@ std::string backends_text(const About& about, const std::optional<DeviceReport>&
   if (device) r.devices.push_back(*device);
   else r.message = "its device is being opened";
   const Error none{Code::Unsupported, "this worker chooses no device", ""};
-  return api::dump(backends_json({std::move(r)}, none, {}, 0));
+  return dump(backends_json({std::move(r)}, none, {}, 0));
 }
 
 // The service during its lifetime. Members are in the order in which they depend on each other.

@@ -72,7 +72,8 @@ Answer::Answer(Services& services, Plan plan, std::shared_ptr<http::Exchange> ex
       lines_(plan_.choices.size()),
       parsers_(plan_.choices.size(), ReplyParser(plan_.model->tokenizer(), plan_.task)) {
   choices_.resize(plan_.choices.size());
-  for (Line& line : lines_) line.limits = plan_.limits;
+  for (size_t i = 0; i < lines_.size(); i++)
+    lines_[i].limits = plan_.limits, lines_[i].prompt_tokens = plan_.choices[i].prompt.size();
   for (size_t i = 0; i < lines_.size(); i += std::max<size_t>(1, lines_.size() / size_t(plan_.prompts)))
     prompt_tokens_ += int(plan_.choices[i].prompt.size());
   services_.running++;
@@ -90,7 +91,8 @@ GenerationSink Answer::sink(size_t choice, uint64_t id, int prompt_tokens, int m
           [=] {
             self->began(choice,
                         self->services_.slots.take(self->plan_.model->id(), id, prompt_tokens, max_tokens));
-          }};
+          },
+          [self, choice](const TokenTold& t) { self->scored(choice, t); }};
 }
 
 void Answer::began(size_t choice, SlotPtr slot) {
@@ -99,6 +101,14 @@ void Answer::began(size_t choice, SlotPtr slot) {
   line.moments.begun = now();
   line.number = slot->number;
   line.slot = std::move(slot);
+}
+
+void Answer::scored(size_t choice, const TokenTold& t) {
+  const std::lock_guard lock(mutex_);
+  if (gone_ || error_) return;
+  Line& line = lines_[choice];
+  if (size_t(t.index) < line.prompt_tokens) line.prompt.push_back(t);
+  else line.stop = t;
 }
 
 void Answer::told(size_t choice, const TokenTold& t) {
@@ -180,7 +190,7 @@ void Answer::cancel() {
   {
     const std::lock_guard lock(mutex_);
     for (Line& l : lines_) {
-      l.told = {};
+      l.told = {}, l.prompt = {};
       if (l.submitted && !l.end) ids.push_back(l.id);
     }
   }
@@ -231,6 +241,13 @@ void Answer::take_lines(std::string& out) {
       end = lines_[i].end;
       choices_[i].moments = lines_[i].moments, choices_[i].slot = lines_[i].number;
       choices_[i].cut = lines_[i].cut;
+      choices_[i].stop = lines_[i].stop;
+      if (!choices_[i].begun && (!told.empty() || end)) choices_[i].prompt = std::move(lines_[i].prompt);
+    }
+    if (plan_.stream && !choices_[i].begun && (!told.empty() || end)) {
+      plan_.writer->prompt(out, choices_[i], int(i));
+      choices_[i].begun = true;
+      choices_[i].prompt = {};
     }
     for (const TokenTold& t : told) write(i, t.text, &t, false, out);
     if (!end || choices_[i].ended) continue;
@@ -324,6 +341,7 @@ void Answer::pull(http::Outgoing& out) {
   take_lines(out.bytes);
   if (error) {
     cancel();
+    plan_.record->broke_off = true;
     record(error->code.empty() ? "failed" : error->code);
     plan_.writer->error(out.bytes, *error);
   } else if (std::all_of(choices_.begin(), choices_.end(), [](const Choice& c) { return c.ended; })) {

@@ -46,8 +46,11 @@ struct Choice {
   std::vector<ToolUse> calls;
   std::vector<TokenTold>
       tokens;  // with their log probabilities, if they were requested and the answer is not streamed
+  // With GenerationRequest::scores_prompt: the prompt's tokens after its first one; the stop token.
+  std::vector<TokenTold> prompt;
+  std::optional<TokenTold> stop;
   GenerationEnd end;
-  bool ended = false;
+  bool begun = false, ended = false;  // `begun`: in a stream
   Moments moments;
   int slot = -1;     // its number; -1: it never ran
   bool cut = false;  // ended by Plan::limits
@@ -69,6 +72,10 @@ class Writer {
   // The parts of a stream, each appended to `out`.
   virtual const char* stream_type() const { return "text/event-stream"; }
   virtual void begin(std::string& out) { static_cast<void>(out); }
+  // Before the first piece or end() of this choice.
+  virtual void prompt(std::string& out, const Choice&, int index) {
+    static_cast<void>(out), static_cast<void>(index);
+  }
   virtual void piece(std::string& out, const Piece&) = 0;
   virtual void end(std::string& out, const Choice&, int index) = 0;
   virtual void finish(std::string& out, const std::vector<Choice>&, const Usage&) = 0;
@@ -107,8 +114,10 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
 
  private:
   struct Line {  // output of one choice's engine, until pull() takes it
-    std::vector<TokenTold> told;
+    std::vector<TokenTold> told, prompt;
+    std::optional<TokenTold> stop;
     std::optional<GenerationEnd> end;
+    size_t prompt_tokens = 0;
     uint64_t id = 0;
     bool submitted = false;
     bool enough = false;  // the remainder was cancelled
@@ -122,6 +131,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   GenerationSink sink(size_t choice, uint64_t id, int prompt_tokens, int max_tokens);
   void began(size_t choice, SlotPtr);
   void told(size_t choice, const TokenTold&);
+  void scored(size_t choice, const TokenTold&);
   void ended(size_t choice, const GenerationEnd&);
   void failed(const ApiError&);
   void cancel();

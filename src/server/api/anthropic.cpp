@@ -17,7 +17,9 @@ class Blocks {
     Fields f(block, where);
     f.need("type");
     const std::string type = f.text("type").value_or("");
-    f.harmless({"cache_control", "citations"});
+    f.harmless({"cache_control"});
+    if (type == "document" && role_ == "user") return add_document(f);
+    f.harmless({"citations"});
     if (type == "text") {
       f.need("text");
       text_ += f.text("text").value_or("");
@@ -59,6 +61,41 @@ class Blocks {
   }
 
  private:
+  // A plain text with its title and context above it.
+  Refused add_document(Fields& f) {
+    for (const char* above : {"title", "context"})
+      if (auto line = f.text(above); line && !line->empty()) text_ += *line + "\n";
+    if (const Json* j = f.object("citations")) {
+      Fields citations(*j, f.path("citations"));
+      citations.refuse("enabled", "an answer is text without citations", false);
+      if (auto no = citations.finish()) f.wrong_as(*no);
+    }
+    f.need("source");
+    if (const Json* j = f.object("source")) {
+      Fields source(*j, f.path("source"));
+      source.need("type");
+      const std::string type = source.text("type").value_or("");
+      if (type == "text") {
+        source.word("media_type", {"text/plain"});
+        source.need("data");
+        text_ += source.text("data").value_or("") + "\n";
+      } else if (type == "content") {
+        source.need("content");
+        std::string text;
+        if (const Json* content = source.any("content"))
+          if (auto no = content_text(*content, source.path("content"), text)) return no;
+        text_ += text + "\n";
+      } else if (source.ok()) {
+        source.wrong("type",
+                     format("'{}': documents of type {} are not supported; send plain text: type 'text' "
+                            "with 'data', or 'content'",
+                            source.path("type"), quoted_briefly(type)));
+      }
+      if (auto no = source.finish()) f.wrong_as(*no);
+    }
+    return f.finish();
+  }
+
   const std::string role_;
   Json& to_;
   std::string text_, reasoning_;
@@ -220,9 +257,8 @@ class MessageWriter final : public Writer {
   bool thinks_;
 };
 
-// What both paths read: the model and the prompt.
-Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& input, Settings& settings,
-                    Prompt& prompt) {
+// What both paths read: the model, and everything that the prompt depends on.
+Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& input, Settings& settings) {
   if (auto no = find_model(call, f, true, model)) return no;
   read_conversation(f, input);
   input.thinks = false;  // unless requested
@@ -271,8 +307,7 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
     input.one_call = choice.flag("disable_parallel_tool_use").value_or(false);
     if (auto no = choice.finish()) f.wrong_as(*no);
   }
-  if (!f.ok()) return f.error();
-  return chat_prompt(call, *model, input, settings, prompt);
+  return f.error();
 }
 
 }  // namespace
@@ -283,7 +318,7 @@ Refused messages(Call& call) {
   ChatInput input;
   Prompt prompt;
   Settings settings;
-  if (auto no = read_prompt(call, f, model, input, settings, prompt)) return no;
+  if (auto no = read_prompt(call, f, model, input, settings)) return no;
   SamplerSettings& s = settings.request.sampler = plain_sampler();
   apply_preset(*model, settings);
   if (auto v = f.number("temperature", 0, 1)) s.temperature = float(*v);
@@ -300,6 +335,7 @@ Refused messages(Call& call) {
   f.refuse("mcp_servers", "gimbal calls nobody");
   f.refuse("context_management", "the messages are taken as they are");
   if (auto no = f.finish()) return no;
+  if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
 
   Plan plan;
   const int prompt_tokens = int(prompt.tokens.size());
@@ -322,8 +358,9 @@ Refused count_tokens(Call& call) {
   ChatInput input;
   Prompt prompt;
   Settings settings;
-  if (auto no = read_prompt(call, f, model, input, settings, prompt)) return no;
+  if (auto no = read_prompt(call, f, model, input, settings)) return no;
   if (auto no = f.finish()) return no;
+  if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   call.answer_json({{"input_tokens", prompt.tokens.size()}});
   return {};
 }

@@ -12,14 +12,6 @@
 namespace gimbal::api {
 namespace {
 
-struct Route {
-  const char* method;
-  const char* path;  // one that ends with "/*" leaves the rest open
-  Handle handle;
-  // Changes: guarded; it changes the server, so no form of a web page can send it. Its body may be empty.
-  enum : uint8_t { Guarded, Open, Changes } access = Guarded;
-};
-
 constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
@@ -56,6 +48,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/backends/reload", reload_backends, Route::Changes},
     {"GET", "/v1/receipts/*", show_receipt},
     {"GET", "/v1/explain/*", show_explanation},
+    {"GET", "/openapi.json", show_openapi, Route::Open},
     {"GET", "/", show_page, Route::Open},
     // llama.cpp's server: its own endpoints, and the same paths without /v1.
     {"POST", "/completion", llama_completion},
@@ -98,6 +91,8 @@ bool is_json(const http::Request& r) {
 
 }  // namespace
 
+std::span<const Route> routes() { return kRoutes; }
+
 bool answers(const std::string& path) {
   for (const Route& route : kRoutes)
     if (route.method == std::string_view("GET") && match(route, path)) return true;
@@ -106,10 +101,12 @@ bool answers(const std::string& path) {
 
 http::Response Api::refusal(int status, std::string_view path, const std::string& why) {
   const Dialect dialect = dialect_of(path);
-  RequestRecord r{new_id("req_"), dialect, "", std::string(path), "", now()};
+  RequestRecord r{new_id("req_"), dialect, "", std::string(path)};
+  r.begin = now();
   http::Response out = error_response(dialect, {status, why}, r.id);
   add_request_id(out.headers, dialect, r.id);
   r.status = status, r.end = "refused";
+  services_.counts.add(r);
   if (services_.log.tell) services_.log.tell(r);
   return out;
 }
@@ -117,10 +114,11 @@ http::Response Api::refusal(int status, std::string_view path, const std::string
 void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange) {
   const Dialect dialect = dialect_of(request.path);
   const std::string id = new_id("req_");
-  const auto record = std::make_shared<RequestRecord>(
-      RequestRecord{id, dialect, request.method, request.path, request.peer, now()});
+  const auto record =
+      std::make_shared<RequestRecord>(RequestRecord{id, dialect, request.method, request.path, request.peer});
+  record->begin = now();
   if (services_.log.prompts) record->body = request.body;
-  exchange = logged(services_.log, record, std::move(exchange));
+  exchange = logged(services_.log, services_.counts, record, std::move(exchange));
   Call call{services_, std::move(request), std::move(exchange), dialect, id, record, {}, {}, {}};
   http::Request& r = call.request;
   std::vector<http::Header> headers = headers_for_site(access_, r);
@@ -142,6 +140,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
   for (const Route& route : kRoutes) {
     const auto argument = match(route, r.path);
     if (!argument) continue;
+    record->route = route.path;
     methods += format("{}{}", methods.empty() ? "" : ", ", route.method);
     if (route.method == std::string_view("GET")) methods += ", HEAD";
     if (route.method == (head ? "GET" : r.method)) found = &route, call.argument = *argument;

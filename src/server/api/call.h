@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/format.h"
@@ -61,6 +62,15 @@ struct Call {
 // Answers the call, or returns the error to answer with.
 using Handle = Refused (*)(Call&);
 
+struct Route {
+  const char* method;
+  const char* path;  // one that ends with "/*" leaves the rest open
+  Handle handle;
+  // Changes: guarded; it changes the server, so no form of a web page can send it. Its body may be empty.
+  enum : uint8_t { Guarded, Open, Changes } access = Guarded;
+};
+std::span<const Route> routes();  // api.cpp
+
 // Finds a requested model. A server of one model takes any name for it, except on Ollama's paths, where a
 // name says which model to load; the answer has the model's own name and a note. Refused: no model of this
 // name, or it cannot generate text (`generates`). `context`: tokens that it should have, if it can
@@ -73,7 +83,7 @@ Refused find_model(Call&, Fields&, bool generates, ServedModelPtr& to);
 Refused chat_completions(Call&);
 Refused completions(Call&);
 Refused embeddings(Call&);
-Json model_json(const KnownModel&);
+Json openai_model_json(Call&, const KnownModel&);
 Refused list_models(Call&);
 Refused show_model(Call&);
 Refused responses(Call&);
@@ -124,5 +134,7 @@ Refused reload_backends(Call&);
 Refused show_receipt(Call&);
 Refused show_explanation(Call&);
 Refused show_page(Call&);
+// openapi.cpp
+Refused show_openapi(Call&);
 
 }  // namespace gimbal::api

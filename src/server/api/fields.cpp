@@ -5,6 +5,8 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "server/api/openapi.h"
+#include "server/api/text.h"
 
 namespace gimbal::api {
 namespace {
@@ -42,17 +44,34 @@ std::string plain(double d) {
   return d == std::floor(d) && std::abs(d) < 1e15 ? format("{}", int64_t(d)) : format("{}", d);
 }
 
+thread_local FieldRecorder* recorder = nullptr;
+
+// "; POST /v1/chat/completions has it"
+std::string where_it_is(const std::string& field) {
+  const std::vector<std::string> places = endpoints_with(field);
+  if (places.empty()) return "";
+  return format("; {} {} it", fmt::join(places, ", "), places.size() == 1 ? "has" : "have");
+}
+
 }  // namespace
+
+FieldRecorder::FieldRecorder() { recorder = this; }
+FieldRecorder::~FieldRecorder() { recorder = nullptr; }
 
 Fields::Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
   if (!object.is_object()) wrong("", "an object was expected");
+}
+
+void Fields::wrong_as(const ApiError& e) {
+  if (!error_ && !recorder) error_ = e;
 }
 
 std::string Fields::path(const std::string& name) const {
   return where_.empty() ? name : name.empty() ? where_ : where_ + "." + name;
 }
 
-const Json* Fields::find(const char* name) {
+const Json* Fields::find(const char* name, FieldRead read) {
+  if (recorder) return &samples_.emplace_back(recorder->sample(path(name), read));
   known_.emplace_back(name);
   if (!object_.is_object()) return nullptr;
   const auto at = object_.find(name);
@@ -60,7 +79,7 @@ const Json* Fields::find(const char* name) {
 }
 
 void Fields::wrong(const std::string& name, const std::string& message) {
-  if (!error_) error_ = wrong_field(path(name), message);
+  if (!error_ && !recorder) error_ = wrong_field(path(name), message);
 }
 
 void Fields::expected(const char* name, const std::string& what) {
@@ -68,7 +87,7 @@ void Fields::expected(const char* name, const std::string& what) {
 }
 
 std::optional<double> Fields::number(const char* name, double low, double high) {
-  const Json* j = find(name);
+  const Json* j = find(name, {FieldRead::Number, low, high});
   if (!j) return {};
   const double d = j->is_number() ? j->get<double>() : NAN;
   if (!(d >= low && d <= high))
@@ -77,7 +96,7 @@ std::optional<double> Fields::number(const char* name, double low, double high) 
 }
 
 std::optional<int64_t> Fields::whole(const char* name, int64_t low, int64_t high) {
-  const Json* j = find(name);
+  const Json* j = find(name, {FieldRead::Whole, double(low), double(high)});
   if (!j) return {};
   int64_t n = 0;
   bool is_one =
@@ -98,21 +117,21 @@ std::optional<int64_t> Fields::whole(const char* name, int64_t low, int64_t high
 }
 
 std::optional<bool> Fields::flag(const char* name) {
-  const Json* j = find(name);
+  const Json* j = find(name, {FieldRead::Flag});
   if (!j) return {};
   if (!j->is_boolean()) return expected(name, "true or false"), std::nullopt;
   return j->get<bool>();
 }
 
 std::optional<std::string> Fields::text(const char* name) {
-  const Json* j = find(name);
+  const Json* j = find(name, {FieldRead::Text});
   if (!j) return {};
   if (!j->is_string()) return expected(name, "a text"), std::nullopt;
   return j->get<std::string>();
 }
 
 std::optional<std::string> Fields::word(const char* name, std::initializer_list<const char*> words) {
-  const Json* j = find(name);
+  const Json* j = find(name, {FieldRead::Word, 0, 0, {words.begin(), words.end()}});
   if (!j) return {};
   if (j->is_string())
     for (const char* w : words)
@@ -121,21 +140,21 @@ std::optional<std::string> Fields::word(const char* name, std::initializer_list<
 }
 
 const Json* Fields::object(const char* name) {
-  const Json* j = find(name);
+  const Json* j = find(name, {FieldRead::Object});
   if (j && !j->is_object()) return expected(name, "an object"), nullptr;
   return j;
 }
 
 const Json* Fields::array(const char* name) {
-  const Json* j = find(name);
+  const Json* j = find(name, {FieldRead::List});
   if (j && !j->is_array()) return expected(name, "a list"), nullptr;
   return j;
 }
 
-const Json* Fields::any(const char* name) { return find(name); }
+const Json* Fields::any(const char* name) { return find(name, {FieldRead::Any}); }
 
 std::vector<std::string> Fields::texts(const char* name, size_t most) {
-  const Json* j = find(name);
+  const Json* j = find(name, {FieldRead::Texts});
   if (!j) return {};
   if (j->is_string()) return {j->get<std::string>()};
   std::vector<std::string> all;
@@ -150,17 +169,25 @@ std::vector<std::string> Fields::texts(const char* name, size_t most) {
 }
 
 bool Fields::need(const char* name) {
+  if (recorder) return recorder->needed(path(name)), true;
   if (object_.is_object() && object_.contains(name) && !object_[name].is_null()) return true;
   wrong(name, format("'{}' is missing", path(name)));
   return false;
 }
 
 void Fields::harmless(std::initializer_list<const char*> names) {
-  for (const char* name : names) known_.emplace_back(name);
+  for (const char* name : names) {
+    if (recorder) recorder->sample(path(name), {FieldRead::Harmless});
+    known_.emplace_back(name);
+  }
 }
 
 void Fields::refuse(const char* name, const char* why, const Json& unless) {
-  const Json* j = find(name);
+  if (recorder) {
+    if (!unless.is_null()) recorder->sample(path(name), {FieldRead::Only, 0, 0, {dump(unless)}});
+    return;
+  }
+  const Json* j = find(name, {});
   if (j && *j != unless) wrong(name, format("'{}' is not supported: {}", path(name), why));
 }
 
@@ -174,10 +201,16 @@ std::vector<std::string> Fields::take_unread() {
 }
 
 Refused Fields::finish() {
+  if (recorder) {
+    recorder->finished(where_);
+    // The handler ends here, before it computes anything.
+    return where_.empty() ? Refused(ApiError{0, "the fields are recorded"}) : Refused();
+  }
   if (!error_ && object_.is_object())
     for (const auto& [key, value] : object_.items())
       if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
-        error_ = wrong_field(path(key), format("there is no field {} here", gimbal::quoted(path(key))));
+        error_ = wrong_field(path(key), format("there is no field {} here{}", gimbal::quoted(path(key)),
+                                               where_.empty() ? where_it_is(key) : ""));
         break;
       }
   return error_;

@@ -1,9 +1,13 @@
 // The fields of a request. Each is read with its type and range; errors name the field. finish()
 // refuses fields that were never read, so none is silently ignored. The first error wins. null counts
 // as absent.
+//
+// A FieldRecorder in place of a request makes the description of the APIs (openapi.h): readers then get
+// samples, and no errors.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +16,36 @@
 #include "server/api/error.h"
 
 namespace gimbal::api {
+
+// One reading of a field: what may stand there.
+struct FieldRead {
+  enum Kind : uint8_t {
+    Number,
+    Whole,
+    Flag,
+    Text,
+    Texts,
+    Word,
+    Object,
+    List,
+    Any,
+    Harmless,
+    Only
+  } kind = Any;
+  double low = 0, high = 0;             // of numbers
+  std::vector<std::string> words = {};  // of a Word; of Only: the one value, as JSON
+};
+
+// While one exists, the Fields of its thread read from it.
+class FieldRecorder {
+ public:
+  FieldRecorder();
+  virtual ~FieldRecorder();
+  // A sample for the reader. `path`: as Fields::path() has it.
+  virtual Json sample(const std::string& path, const FieldRead&) = 0;
+  virtual void needed(const std::string& path) = 0;
+  virtual void finished(const std::string& path) = 0;  // an object has no fields but those read
+};
 
 class Fields {
  public:
@@ -38,9 +72,7 @@ class Fields {
   void refuse(const char* name, const char* why, const Json& unless = Json());
   // Records an error about a field that was read.
   void wrong(const std::string& name, const std::string& message);
-  void wrong_as(const ApiError& e) {
-    if (!error_) error_ = e;
-  }
+  void wrong_as(const ApiError& e);
 
   std::string path(const std::string& name) const;  // "response_format.type"
   bool ok() const { return !error_; }
@@ -51,9 +83,10 @@ class Fields {
   std::vector<std::string> take_unread();
 
  private:
-  const Json* find(const char* name);
+  const Json* find(const char* name, FieldRead read);
   void expected(const char* name, const std::string& what);
 
+  std::list<Json> samples_;  // of a FieldRecorder
   const Json& object_;
   std::string where_;
   std::vector<std::string> known_;

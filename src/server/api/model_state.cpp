@@ -10,7 +10,7 @@ Refused answer_state(Call& call, const std::string& id) {
   const std::vector<KnownModel> all = call.services.models.list();
   const auto m = std::find_if(all.begin(), all.end(), [&](const KnownModel& k) { return k.id == id; });
   if (m == all.end()) return unknown_model(id);
-  call.answer_json(model_json(*m));
+  call.answer_json(openai_model_json(call, *m));
   return {};
 }
 

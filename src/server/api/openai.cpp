@@ -25,6 +25,8 @@ bool read_stream(Fields& f, bool& usage) {
   return stream;
 }
 
+void read_verbosity(Fields& f) { f.word("verbosity", {"low", "medium", "high"}); }
+
 void add_openai_error(std::string& out, const ApiError& e) {
   add_event(out, "", error_text(Dialect::OpenAi, e, ""));
   out += "data: [DONE]\n\n";

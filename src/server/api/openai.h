@@ -11,6 +11,8 @@ Json openai_usage(const Usage&);
 std::string fingerprint(const std::string& version);
 // Reads "stream" and "stream_options"; `usage`: whether the stream ends with token counts.
 bool read_stream(Fields&, bool& usage);
+// A hint that the model gets nothing of: it writes as the messages ask.
+void read_verbosity(Fields&);
 // Appends an error event and the end of a stream.
 void add_openai_error(std::string& out, const ApiError&);
 

@@ -116,11 +116,24 @@ void refuse_others(Fields& f) {
   f.word("service_tier", {"auto", "default"});
   f.refuse("modalities", "the only one is text", Json{"text"});
   f.refuse("audio", "gimbal writes texts only");
-  f.refuse("prediction", "gimbal guesses by itself");
-  f.refuse("verbosity", "ask for it in a message");
   f.refuse("web_search_options", "gimbal reads nothing but the request");
   f.refuse("functions", "give 'tools'");
   f.refuse("function_call", "give 'tool_choice'");
+}
+
+// A hint at the answer's text, to save time. gimbal guesses tokens by itself (--draft).
+void read_prediction(Fields& f) {
+  const Json* j = f.object("prediction");
+  if (!j) return;
+  Fields prediction(*j, "prediction");
+  prediction.need("type");
+  prediction.word("type", {"content"});
+  prediction.need("content");
+  if (const Json* content = prediction.any("content")) {
+    std::string text;
+    if (auto no = content_text(*content, "prediction.content", text)) f.wrong_as(*no);
+  }
+  if (auto no = prediction.finish()) f.wrong_as(*no);
 }
 
 void read_thinking(Fields& f, ChatInput& to, Settings& settings) {
@@ -178,6 +191,8 @@ Refused read_chat(Call& call, ChatCall& to) {
   if (to.logprobs) settings.request.logprobs = int(top.value_or(0));
   to.stream = read_stream(f, to.usage);
   to.times_tokens = f.flag("timings_per_token").value_or(false);
+  read_verbosity(f);
+  read_prediction(f);
   refuse_others(f);
   if (auto no = f.finish()) return no;
   return chat_prompt(call, *to.model, to.input, settings, to.prompt);

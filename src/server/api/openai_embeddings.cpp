@@ -1,4 +1,5 @@
 // POST /v1/embeddings, and /embeddings in the form of llama.cpp.
+#include <cctype>
 #include <cmath>
 
 #include "base/format.h"
@@ -6,6 +7,48 @@
 #include "server/api/prompt.h"
 
 namespace gimbal::api {
+namespace {
+
+// Models trained so that the first numbers of a vector are a smaller embedding (A. Kusupati et al.,
+// "Matryoshka Representation Learning", 2022), with the fewest numbers that their publishers name. Files do
+// not say it.
+struct Shortenable {
+  std::string_view name;  // part of general.name, letters and digits only
+  int64_t least;
+};
+constexpr Shortenable kShortenable[] = {
+    {"nomicembedtextv15", 64},         {"nomicembedtextv2", 256},
+    {"mxbaiembedlargev1", 64},         {"qwen3embedding", 32},
+    {"embeddinggemma", 128},           {"jinaembeddingsv3", 32},
+    {"snowflakearcticembedmv15", 128}, {"snowflakearcticembedmv20", 256},
+    {"snowflakearcticembedlv20", 256},
+};
+
+// Nothing: its vectors can only be used whole.
+std::optional<int64_t> fewest_dimensions(const ServedModel& model) {
+  std::string name;
+  const Metadata& about = model.file().metadata();
+  for (const std::string& part :
+       {std::string(about.string("general.name").value_or("")), std::string("/"), model.id()})
+    for (char c : part)
+      if (std::isalnum(uint8_t(c)) || c == '/') name += char(std::tolower(uint8_t(c)));
+  for (const Shortenable& one : kShortenable)
+    if (name.find(one.name) != name.npos) return one.least;
+  return {};
+}
+
+// The first numbers, again of length 1.
+std::vector<float> shortened(std::span<const float> e, size_t dimensions) {
+  e = e.first(std::min(dimensions, e.size()));
+  double squares = 0;
+  for (float x : e) squares += double(x) * x;
+  const double length = squares > 0 ? std::sqrt(squares) : 1;
+  std::vector<float> out;
+  for (float x : e) out.push_back(float(x / length));
+  return out;
+}
+
+}  // namespace
 
 namespace {
 
@@ -53,11 +96,16 @@ Refused embeddings(Call& call) {
   const auto dimensions = f.whole("dimensions", 1, INT32_MAX);
   f.harmless({"user"});
   if (auto no = f.finish()) return no;
+  const auto fewest = fewest_dimensions(*input.model);
+  if (dimensions && fewest && *dimensions < *fewest)
+    return wrong_field("dimensions", format("'dimensions' must be at least {} for this model", *fewest));
 
   Json data = Json::array();
   size_t width = 0;
   auto ok = input.model->embed(input.texts, [&](size_t i, std::span<const float> e) -> Status {
     width = e.size();
+    std::vector<float> cut;
+    if (dimensions && fewest && size_t(*dimensions) < width) e = cut = shortened(e, size_t(*dimensions));
     Json one = {{"object", "embedding"}, {"index", i}, {"embedding", nullptr}};
     if (as_bytes)
       one["embedding"] = base64({reinterpret_cast<const char*>(e.data()), e.size() * sizeof(float)});
@@ -66,9 +114,12 @@ Refused embeddings(Call& call) {
     return Done{};
   });
   if (!ok) return of(ok.error());
-  // A vector cut short would be another one: models that may be cut say so nowhere in their files.
-  if (dimensions && size_t(*dimensions) != width)
-    return wrong_field("dimensions", format("'dimensions' must be {}, which this model has", width));
+  if (dimensions && (fewest ? size_t(*dimensions) > width : size_t(*dimensions) != width))
+    return wrong_field("dimensions",
+                       fewest ? format("'dimensions' must be from {} to {} for this model", *fewest, width)
+                              : format("'dimensions' must be {}: gimbal does not know this model as one "
+                                       "whose vectors can be shortened",
+                                       width));
   call.answer_json({{"object", "list"},
                     {"data", std::move(data)},
                     {"model", input.model->id()},

@@ -6,14 +6,30 @@
 
 namespace gimbal::api {
 
-Json model_json(const KnownModel& m) {
+// The context under the names that clients of vLLM, llama.cpp and OpenRouter look for. A model that is not
+// loaded has none yet: it depends on the memory that is then free.
+Json openai_model_json(Call& call, const KnownModel& m) {
   Json j = {{"id", m.id}, {"object", "model"}, {"created", m.created}, {"owned_by", "gimbal"}};
   if (!m.aliases.empty()) j["aliases"] = m.aliases;
   j["state"] = m.loaded ? "loaded" : "unloaded";
-  if (!m.loaded) return j;
-  j["context_length"] = m.context;
-  j["device_bytes"] = m.device_bytes;
-  if (m.stays) j["expires_in"] = *m.stays;
+  if (m.loaded) j["device_bytes"] = m.device_bytes;
+  if (m.loaded && m.stays) j["expires_in"] = *m.stays;
+  Json meta = Json::object();
+  for (const ServedModelPtr& loaded : call.services.models.loaded())
+    if (loaded->id() == m.id) {
+      j["max_model_len"] = j["context_length"] = meta["n_ctx"] = loaded->context();
+      meta["n_vocab"] = loaded->tokenizer().size();
+    }
+  // Files of models that nothing has loaded yet are not opened for a list.
+  const bool open = m.loaded || !call.services.models.library();
+  if (const auto file = open ? call.services.models.file(m.id) : Error{}) {
+    const Metadata& about = (*file)->metadata();
+    const std::string architecture(about.string("general.architecture").value_or(""));
+    if (auto n = about.unsigned_integer(architecture + ".context_length")) meta["n_ctx_train"] = *n;
+    if (auto n = about.unsigned_integer(architecture + ".embedding_length")) meta["n_embd"] = *n;
+    meta["size"] = m.bytes;
+  }
+  j["meta"] = std::move(meta);
   return j;
 }
 
@@ -50,7 +66,7 @@ Refused find_model(Call& call, Fields& f, bool generates, ServedModelPtr& to) {
 
 Refused list_models(Call& call) {
   Json data = Json::array();
-  for (const KnownModel& m : call.services.models.list()) data.push_back(model_json(m));
+  for (const KnownModel& m : call.services.models.list()) data.push_back(openai_model_json(call, m));
   call.answer_json({{"object", "list"}, {"data", std::move(data)}});
   return {};
 }
@@ -58,7 +74,7 @@ Refused list_models(Call& call) {
 Refused show_model(Call& call) {
   for (const KnownModel& m : call.services.models.list())
     if (m.id == call.argument || std::count(m.aliases.begin(), m.aliases.end(), call.argument)) {
-      call.answer_json(model_json(m));
+      call.answer_json(openai_model_json(call, m));
       return {};
     }
   return unknown_model(call.argument);

@@ -1,6 +1,7 @@
 // POST /v1/responses
 #include "base/format.h"
 #include "server/api/call.h"
+#include "server/api/openai.h"
 #include "server/api/prompt.h"
 #include "server/api/settings.h"
 
@@ -112,12 +113,13 @@ class ResponseWriter final : public Writer {
     if (!c.text.empty() || (c.reasoning.empty() && c.calls.empty()))
       output.push_back(item(false, status, &c.text));
     for (const ToolUse& t : c.calls) output.push_back(call_item(t, "completed", t.arguments));
-    Json j = response(status, std::move(output),
-                      {{"input_tokens", u.prompt_tokens},
-                       {"input_tokens_details", {{"cached_tokens", u.shared_tokens}}},
-                       {"output_tokens", u.completion_tokens},
-                       {"output_tokens_details", {{"reasoning_tokens", 0}}},
-                       {"total_tokens", u.prompt_tokens + u.completion_tokens}});
+    Json j =
+        response(status, std::move(output),
+                 {{"input_tokens", u.prompt_tokens},
+                  {"input_tokens_details", {{"cached_tokens", u.shared_tokens}, {"cache_write_tokens", 0}}},
+                  {"output_tokens", u.completion_tokens},
+                  {"output_tokens_details", {{"reasoning_tokens", 0}}},
+                  {"total_tokens", u.prompt_tokens + u.completion_tokens}});
     if (cut) j["incomplete_details"] = {{"reason", "max_output_tokens"}};
     return j;
   }
@@ -251,7 +253,7 @@ Refused responses(Call& call) {
   if (const Json* j = f.object("text")) {
     Fields text(*j, "text");
     read_response_format(text, "format", false, settings);
-    text.refuse("verbosity", "ask for it in the input");
+    read_verbosity(text);
     if (auto no = text.finish()) f.wrong_as(*no);
   }
   const Json* tools = f.array("tools");

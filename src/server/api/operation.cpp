@@ -8,6 +8,7 @@
 #include "server/page/page.h"
 
 namespace gimbal::api {
+
 void Receipts::keep(std::string id, std::string text) {
   const std::lock_guard lock(mutex_);
   kept_.emplace_back(std::move(id), std::move(text));
@@ -98,72 +99,6 @@ Refused show_page(Call& call) {
     return {};
   }
   call.answer(page::response(call.request, call.services.version));
-  return {};
-}
-
-Refused metrics(Call& call) {
-  Services& s = call.services;
-  const std::vector<ServedModelPtr> loaded = s.models.loaded();
-  SchedulerNumbers n = s.models.past();  // behind it: those that are held now are not given back meanwhile
-  std::string steps_of_models;
-  for (const ServedModelPtr& model : loaded) {
-    const uint64_t before = n.steps;
-    for (const SchedulerNumbers& one : model->numbers()) n += one;
-    steps_of_models +=
-        format("gimbal_model_steps_total{{model={}}} {}\n", json_text(model->id()), n.steps - before);
-  }
-  std::string out;
-  const auto describe = [&](const char* name, const char* type, const char* help) {
-    out += format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
-  };
-  const auto add = [&](const char* name, const char* type, const char* help, uint64_t value) {
-    describe(name, type, help);
-    out += format("{} {}\n", name, value);
-  };
-  const auto add_durations = [&](const char* name, const char* help, const Durations& d) {
-    describe(name, "histogram", help);
-    uint64_t sum = 0;
-    for (size_t i = 0; i < d.counts.size(); i++) {
-      sum += d.counts[i];
-      const std::string bound = i < Durations::kBounds.size() ? format("{}", Durations::kBounds[i]) : "+Inf";
-      out += format("{}_bucket{{le=\"{}\"}} {}\n", name, bound, sum);
-    }
-    out += format("{0}_sum {1}\n{0}_count {2}\n", name, d.sum, sum);
-  };
-  add("gimbal_requests_running", "gauge", "Answers that are being computed.",
-      uint64_t(std::max(0, s.running.load())));
-  add("gimbal_requests_waiting", "gauge", "Requests in the queue.", uint64_t(n.waiting));
-  add("gimbal_tokens_generated_total", "counter", "Tokens of all answers.", s.tokens_generated);
-  add("gimbal_prompt_tokens_total", "counter", "Tokens of all prompts.", s.prompt_tokens);
-  add("gimbal_prompt_tokens_shared_total", "counter", "Of these, computed for an earlier request.",
-      n.shared_tokens);
-  add("gimbal_draft_tokens_total", "counter", "Tokens that were guessed before they were computed.",
-      s.drafted);
-  add("gimbal_draft_tokens_accepted_total", "counter", "Of these, those that were right.", s.accepted);
-  add("gimbal_steps_total", "counter", "Steps of the models.", n.steps);
-  describe("gimbal_model_steps_total", "counter", "Steps of each model that is loaded.");
-  out += steps_of_models;
-  add("gimbal_rows_total", "counter", "Tokens that these steps computed, those of prompts among them.",
-      n.rows);
-  add("gimbal_preemptions_total", "counter", "Times that a text gave up its place, to go on later.",
-      n.preemptions);
-  add("gimbal_devices_lost_total", "counter", "Times that all went on on another device.", n.devices_lost);
-  add("gimbal_worker_restarts_total", "counter", "Worker processes that were replaced.", s.worker_restarts);
-  describe("gimbal_kv_pages", "gauge", "Pages of the KV cache, by who has them.");
-  const int running = n.pages_running, kept = n.pages_kept;
-  for (const auto& [state, pages] :
-       {std::pair("running", running), {"kept", kept}, {"free", n.pages - running - kept}})
-    out += format("gimbal_kv_pages{{state=\"{}\"}} {}\n", state, pages);
-  add("gimbal_kv_pages_shared", "gauge", "Pages of running requests that two or more of them have in common.",
-      uint64_t(n.pages_shared));
-  describe("gimbal_memory_bytes", "gauge", "Memory of the devices that a model takes.");
-  for (const KnownModel& m : s.models.list())
-    if (m.loaded) out += format("gimbal_memory_bytes{{model={}}} {}\n", json_text(m.id), m.device_bytes);
-  add_durations("gimbal_time_to_first_token_seconds", "From a request to its first token.", n.first_token);
-  add_durations("gimbal_time_between_tokens_seconds", "From a token to the next one of the same text.",
-                n.between_tokens);
-  http::Response r{200, std::move(out), "text/plain; version=0.0.4; charset=utf-8"};
-  call.answer(std::move(r));
   return {};
 }
 

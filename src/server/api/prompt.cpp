@@ -281,11 +281,9 @@ Refused raw_prompt(const Json& j, const char* name, const Tokenizer& tokenizer, 
 
 Refused raw_prompts(Fields& f, const char* name, const ServedModel& model, size_t most,
                     std::vector<std::vector<Token>>& to, bool* one) {
+  f.need(name);
   const Json* j = f.any(name);
-  if (!j) {
-    f.need(name);
-    return f.error();
-  }
+  if (!j) return f.error();
   const bool single =
       !j->is_array() || std::any_of(j->begin(), j->end(), [](const Json& x) { return x.is_number(); });
   if (one) *one = single;

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "server/api/request_counts.h"
 #include "server/api/text.h"
 
 namespace gimbal::api {
@@ -16,19 +17,21 @@ constexpr size_t kMostOfANote = 300;
 // A record in progress; logged by the first thread that sees the end.
 class Ending {
  public:
-  Ending(const RequestLog& log, std::shared_ptr<RequestRecord> record)
-      : log_(log), record_(std::move(record)) {}
+  Ending(const RequestLog& log, RequestCounts& counts, std::shared_ptr<RequestRecord> record)
+      : log_(log), counts_(counts), record_(std::move(record)) {}
   void status(int s) { record_->status = s; }
   void tell(const char* end) {
-    if (std::exchange(told_, true) || !log_.tell) return;
+    if (std::exchange(told_, true)) return;
     RequestRecord& r = *record_;
     if (r.end.empty()) r.end = end ? end : r.status < 400 ? "done" : r.status < 500 ? "refused" : "failed";
     r.seconds = now() - r.begin;
-    log_.tell(r);
+    counts_.add(r);
+    if (log_.tell) log_.tell(r);
   }
 
  private:
   const RequestLog& log_;
+  RequestCounts& counts_;
   std::shared_ptr<RequestRecord> record_;
   bool told_ = false;
 };
@@ -104,9 +107,10 @@ std::string json_line(const RequestRecord& r) {
 
 }  // namespace
 
-std::shared_ptr<http::Exchange> logged(const RequestLog& log, std::shared_ptr<RequestRecord> record,
+std::shared_ptr<http::Exchange> logged(const RequestLog& log, RequestCounts& counts,
+                                       std::shared_ptr<RequestRecord> record,
                                        std::shared_ptr<http::Exchange> inner) {
-  return std::make_shared<LoggedExchange>(std::move(inner), Ending(log, std::move(record)));
+  return std::make_shared<LoggedExchange>(std::move(inner), Ending(log, counts, std::move(record)));
 }
 
 std::string log_line(const RequestRecord& r, bool json) {

@@ -12,6 +12,7 @@
 #include "server/api/jobs.h"
 #include "server/api/pulls.h"
 #include "server/api/renderings.h"
+#include "server/api/request_counts.h"
 #include "server/api/request_log.h"
 #include "server/api/slots.h"
 #include "server/model.h"
@@ -65,6 +66,7 @@ struct Services {
   Renderings renderings = {};
   RequestLog log = {};        // constant while requests are answered
   int reasoning_budget = -1;  // of requests that give none; constant, too
+  RequestCounts counts = {};
 
   std::mutex waiting_mutex = {};
   std::vector<std::shared_ptr<http::Exchange>> waiting = {};  // for `ready`
