@@ -16,14 +16,14 @@ struct LoadedModels::Entry {
   std::vector<std::string> aliases;
   int64_t created = 0;
   uint64_t device = 0, inode = 0;  // of the file; 0: none, or unknown
-  std::mutex opening;              // of the next one
+  std::mutex opening;              // of the next member
   ModelFile source;                // without a file until it is needed
-  std::mutex digesting;            // of the next one
+  std::mutex digesting;            // of the next member
   std::string digest;
   std::mutex loading;         // one at a time; then `mutex`
   int too_large = INT32_MAX;  // contexts that cannot be loaded
   double no_retry_until = 0;
-  std::mutex mutex;  // of what is below
+  std::mutex mutex;  // of the following members
   ServedModelPtr served;
   Named as = {};  // the name that the last request gave
   double used = 0;

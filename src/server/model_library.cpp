@@ -153,7 +153,10 @@ Result<LibraryModel> ModelLibrary::find(const std::string& name) {
         if (canonical(e.path) == canonical(**path)) return model_of(e);
       continue;
     }
-    const std::vector<const CatalogEntry*> found = named(catalog_, name);
+    std::vector<const CatalogEntry*> found = named(catalog_, name);
+    constexpr std::string_view kLatest = ":latest";  // of Ollama's clients, for any model
+    if (found.empty() && name.ends_with(kLatest))
+      found = named(catalog_, name.substr(0, name.size() - kLatest.size()));
     if (found.size() == 1) return model_of(*found[0]);
     if (!found.empty())
       return Error{Code::Usage,

@@ -30,7 +30,8 @@ class ServeModels : public testing::Test {
   }
   static std::vector<std::string> names(const Serving& s) {
     std::vector<std::string> all;
-    for (const Json& m : Json::parse(s.ask(get("/v1/models")).body)["data"]) all.push_back(m["id"]);
+    const Json list = Json::parse(s.ask(get("/v1/models")).body);
+    for (const Json& m : list["data"]) all.push_back(m["id"]);
     return all;
   }
   static Json state(const Serving& s, const std::string& name) {

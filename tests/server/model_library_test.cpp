@@ -46,6 +46,7 @@ TEST_F(Library, FilesByTheNamesOfTheCommandLine) {
   EXPECT_EQ(names(l), (std::vector<std::string>{"Org/Repo/tiny-q8_0", "llama3.2:latest"}));
   EXPECT_EQ(l.find("llama3.2")->id, "llama3.2:latest");
   EXPECT_EQ(l.find("tiny-q8_0")->id, "Org/Repo/tiny-q8_0");
+  EXPECT_EQ(l.find("tiny-q8_0:latest")->id, "Org/Repo/tiny-q8_0");
   EXPECT_EQ(l.find("org/repo")->bytes, 7u);
   EXPECT_EQ(l.find("x").error().reason, std::string_view(reason::kNoSuchModel));
   add("tiny-q8_0", "this folder", "c.gguf");

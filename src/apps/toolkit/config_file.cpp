@@ -56,9 +56,12 @@ class ConfigReader {
 
   // [model.NAME] or [model."NAME"]
   Status section() {
-    const size_t end = text_.find('\n', at_);
-    std::string head = text_.substr(at_, end == text_.npos ? end : end - at_);
-    while (!head.empty() && std::strchr(" \t\r", head.back())) head.pop_back();
+    size_t end = at_ + 1;
+    for (char quote = 0; end < text_.size() && text_[end] != '\n' && (quote || text_[end] != ']'); end++) {
+      if (quote && text_[end] == quote) quote = 0;
+      else if (!quote && (text_[end] == '"' || text_[end] == '\'')) quote = text_[end];
+    }
+    const std::string head = text_.substr(at_, end + 1 - at_);
     if (!head.starts_with("[model.") || !head.ends_with(']'))
       return wrong(line_, "there are no tables here but [model.NAME]");
     std::string name = head.substr(7, head.size() - 8);
@@ -72,7 +75,9 @@ class ConfigReader {
     }
     if (name.empty()) return wrong(line_, "the section names no model");
     model_ = name;
-    while (here() != '\n') step();
+    at_ = end + 1;
+    skip(false);
+    if (here() != '\n') return wrong(line_, "there is more behind the name of the section");
     return Done{};
   }
 
