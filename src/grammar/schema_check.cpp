@@ -29,7 +29,7 @@ uint8_t type_named(const Json& name) {
   return name == kFractionType.name ? kFraction : 0;
 }
 
-bool is_name(const Json& v) { return v.is_string(); }
+bool is_property_name(const Json& v) { return v.is_string(); }
 
 // Whether JSON's usual readers have rounded the number, as they do with whole numbers of more than 64 bits.
 bool rounded(const Json& v) {
@@ -133,7 +133,7 @@ Status SchemaReader::check_list(const Json& list, const std::string& place, int 
 
 Status SchemaReader::check_map(const Json& map, const std::string& place, int depth) {
   for (const auto& [name, s] : map.items()) {
-    if (s.is_array() && std::all_of(s.begin(), s.end(), is_name)) continue;  // of dependent names
+    if (s.is_array() && std::all_of(s.begin(), s.end(), is_property_name)) continue;  // of dependent names
     if (Status ok = check(s, format("{}/{}", place, escaped_key(name)), depth + 1); !ok) return ok;
   }
   return Done{};
@@ -197,7 +197,7 @@ Status SchemaReader::check_keyword(const Json& schema, const std::string& keywor
       if (!value.is_string()) return must_be("a text");
       break;
     case SchemaKeyword::Names:
-      if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_name))
+      if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_property_name))
         return must_be("a list of names");
       break;
     case SchemaKeyword::Types: {

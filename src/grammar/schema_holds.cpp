@@ -7,7 +7,7 @@
 namespace gimbal {
 namespace {
 
-constexpr int kMaxNested = 200;
+constexpr int kMaxDepthOfValues = 200;
 constexpr size_t kMaxWork = 2'000'000;  // a second or two
 constexpr const char* kTooMuch = "it takes too many comparisons of constants";
 
@@ -37,7 +37,7 @@ bool same_value(const Json& a, const Json& b) {
 }
 
 Result<bool> SchemaReader::holds(const Json& value, const Json& schema, const Json* known, int depth) const {
-  if (depth > kMaxNested) return error(schema, "it refers to itself without an end", "");
+  if (depth > kMaxDepthOfValues) return error(schema, "it refers to itself without an end", "");
   if (++work_ > kMaxWork) return error(schema, kTooMuch, "list fewer");
   if (!(type_of(value) & types(schema))) return false;
   if (schema.is_boolean()) return true;

@@ -8,8 +8,8 @@
 namespace gimbal {
 namespace {
 
-constexpr size_t kMaxKinds = 64;        // of keys, by the patterns that they match
-constexpr size_t kMaxMembers = 50'000;  // rules of an object with limits
+constexpr size_t kMaxKinds = 64;               // of keys, by the patterns that they match
+constexpr size_t kMaxCountedMembers = 50'000;  // rules of an object with limits
 
 // The limits on the number of members.
 struct Members {
@@ -222,7 +222,7 @@ Grammar::Id SchemaCompiler::object(const Conjunction& all) {
   const bool counts = limits.min > 0 || limits.max < kUnbounded;
   const size_t n = properties.size();
   const size_t most = !counts ? 0 : std::min<size_t>(n, limits.max < kUnbounded ? limits.max : limits.min);
-  if (n * (most + 1) > kMaxMembers)
+  if (n * (most + 1) > kMaxCountedMembers)
     return fail(*limited, "these limits of so many properties are too large", "leave one of them out");
   const Id close = g_.sequence({json_.space(), g_.text("}")});
   // What follows the named ones, of which `written` came.

@@ -15,7 +15,6 @@ namespace gimbal {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr double kLn2 = 0.69314718055994530942;
 
 template <class T>
 Error out_of_range(const char* field, const char* expected, T found) {
@@ -316,7 +315,8 @@ int32_t Sampler::draw() {
     if (u < reached) break;
   }
   const int32_t id = drawn->id;
-  if (s.mirostat) memory_ -= s.mirostat_eta * (-fixed::log(drawn->probability) / kLn2 - s.mirostat_tau);
+  if (s.mirostat)
+    memory_ -= s.mirostat_eta * (-fixed::log(drawn->probability) / kNatsPerBit - s.mirostat_tau);
   if (s.mirostat || !adapts()) return id;
   const float logit = drawn->logit;
   set_probabilities(left_, temperature_);  // the model's own

@@ -11,8 +11,6 @@
 namespace gimbal {
 namespace {
 
-constexpr double kLn2 = 0.69314718055994530942;
-
 bool more_probable(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 }
@@ -110,7 +108,7 @@ void drop_top_choices(Candidates& list, double threshold) {
 void keep_surprise(Candidates& list, double bits, double temperature) {
   set_probabilities(list, temperature);
   const Candidate best = *std::min_element(list.begin(), list.end(), more_probable);
-  const double least = fixed::exp(-bits * kLn2);
+  const double least = fixed::exp(-bits * kNatsPerBit);
   std::erase_if(list, [&](const Candidate& c) { return c.probability < least; });
   if (list.empty()) list.push_back(best);
   std::sort(list.begin(), list.end(), more_probable);
@@ -133,7 +131,7 @@ void keep_mirostat(Candidates& list, double bits, double temperature, size_t voc
   const double spread =
       epsilon == 0 ? 1 / fixed::log(n) : epsilon / (1 - fixed::exp(-epsilon * fixed::log(n)));
   const double k =
-      s > 0 && spread > 0 ? fixed::exp((bits * kLn2 + fixed::log(spread)) / s) : double(list.size());
+      s > 0 && spread > 0 ? fixed::exp((bits * kNatsPerBit + fixed::log(spread)) / s) : double(list.size());
   keep_top_k(list, int(std::clamp(k, 1.0, double(list.size()))));
   set_probabilities(list, temperature);
 }

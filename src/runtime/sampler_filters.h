@@ -7,6 +7,8 @@
 
 namespace gimbal {
 
+inline constexpr double kNatsPerBit = 0.69314718055994530942;  // log(2)
+
 struct Candidate {
   int32_t id;
   float logit;         // finite
