@@ -226,7 +226,8 @@ Result<AuditResult> audit(const Certificate& c, Session& session, const Tokenize
   if (!constraint) return constraint.error();
   Auditor auditor(c, session, tokenizer, prompt, *constraint ? &**constraint : nullptr);
   if (options.sample && (c.text.sampler.mirostat || c.text.sampler.adaptive_target >= 0))
-    return Error{Code::Usage, "this sampler remembers all tokens before, so single positions cannot be checked",
+    return Error{Code::Usage,
+                 "this sampler remembers all tokens before, so single positions cannot be checked",
                  "check the whole answer: leave the sample out"};
   if (options.sample) {
     for (size_t at : drawn(c.rows(), size_t(std::max(0, *options.sample)), options.seed)) {

@@ -42,7 +42,7 @@ std::optional<AuditResult> audit_identity(const Certificate&, const Certificate:
 struct AuditOptions {
   std::vector<Token> prompt = {};  // of a certificate without its prompt
   std::optional<int> sample = {};  // check only this many positions, drawn by the auditor; none: all
-  uint64_t seed = 0;          // of the draw
+  uint64_t seed = 0;               // of the draw
   std::function<void(size_t done, size_t total)> progress = {};  // in tokens
 };
 

@@ -122,12 +122,16 @@ Result<Certificate::Model> certified_model(const ModelFile& model, const std::ve
   return out;
 }
 
-Certificate certificate_of(Certificate::Model model, const ModelPlan& plan, std::span<const Token> prompt,
-                           const TextSettings& text, std::string grammar, std::span<const Token> answer,
-                           Finish finish, std::span<const std::string> rows) {
+Certificate::Settings certified_settings(const ModelPlan& plan) {
+  return {plan.options.context, info(plan.options.cache_type).name, plan.options.kernels.allow_fast};
+}
+
+Certificate certificate_of(Certificate::Model model, Certificate::Settings settings,
+                           std::span<const Token> prompt, const TextSettings& text, std::string grammar,
+                           std::span<const Token> answer, Finish finish, std::span<const std::string> rows) {
   Certificate c;
   c.model = std::move(model);
-  c.settings = {plan.options.context, info(plan.options.cache_type).name, plan.options.kernels.allow_fast};
+  c.settings = std::move(settings);
   c.prompt = {{prompt.begin(), prompt.end()}, prompt_digest(prompt)};
   c.text = text, c.grammar = std::move(grammar);
   c.answer = {{answer.begin(), answer.end()}, name_of(finish)};

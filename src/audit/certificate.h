@@ -82,9 +82,10 @@ std::string prompt_digest(std::span<const Token>);
 // The file's digest, read from beginning to end. Errors: Failed with the system's reason.
 Result<Certificate::Model> certified_model(const ModelFile&, const std::vector<Lora>& adapters);
 
-// Of an answer to `prompt` by a model with this plan. `rows`: the digests, as TextSettings::certify gives
-// them. The caller fills in `made`.
-Certificate certificate_of(Certificate::Model model, const ModelPlan&, std::span<const Token> prompt,
+Certificate::Settings certified_settings(const ModelPlan&);
+// Of an answer to `prompt` by a model with these settings. `rows`: the digests, as TextSettings::certify
+// gives them. The caller fills in `made`.
+Certificate certificate_of(Certificate::Model model, Certificate::Settings, std::span<const Token> prompt,
                            const TextSettings&, std::string grammar, std::span<const Token> answer, Finish,
                            std::span<const std::string> rows);
 

@@ -33,6 +33,7 @@ struct Explanation {
   int64_t cache_tokens = 0;
   int batch = 0;
   std::string kv_type;
+  bool fast_kernels = false;  // kernels with another order of sums were allowed
   std::vector<OfDevice> devices;
   HostMemory host;
   std::vector<Stage> placement;

@@ -48,8 +48,8 @@ struct Machine {
     const auto prompt = tokenizer->encode(kPrompt);
     auto g = generate(*session, *tokenizer, prompt, s, [](std::string_view, Token) { return true; });
     EXPECT_TRUE(g) << g.error().message;
-    return certificate_of({"model", std::string(64, 'a'), 1, {}}, engine.model->plan(), prompt, s, grammar,
-                          g->tokens, g->finish, g->rows);
+    return certificate_of({"model", std::string(64, 'a'), 1, {}}, certified_settings(engine.model->plan()),
+                          prompt, s, grammar, g->tokens, g->finish, g->rows);
   }
 
   AuditResult check(const Certificate& c, const AuditOptions& options = {}) {

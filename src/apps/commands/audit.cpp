@@ -22,7 +22,8 @@ constexpr uint64_t kMaxBytes = 64 << 20;  // of a certificate
 class Audit final : public Command {
  public:
   void declare(Arguments& a) override {
-    a.positionals("CERTIFICATE", "files that `gimbal run --certificate` or `gimbal serve` wrote", files_);
+    a.positionals("CERTIFICATE", "files of `gimbal run --certificate`, or receipts of `gimbal serve`",
+                  files_);
     a.text("-m,--model", "MODEL", "the model (default: the one that the certificate names)", model_);
     a.whole("--sample", "N", "check N positions of the answer, drawn at random, in place of all", sample_, 1,
             1 << 30);
@@ -46,13 +47,16 @@ class Audit final : public Command {
       if (!ids) return ids.error();
       prompt_ = std::move(*ids);
     }
+    std::vector<Item> items;
+    for (const std::string& file : files_) add_items(file, items);
+    several_ = items.size() > 1;
     int worst = kDone;
     Json all = Json::array();
-    for (const std::string& file : files_) {
+    for (const auto& [file, text] : items) {
       const double start = now();
       signed_ = "none";
-      auto result = check(file);
-      if (!result && files_.size() == 1) return result.error();
+      auto result = text ? check(*text) : Result<AuditResult>(text.error());
+      if (!result && !several_) return result.error();
       const int code = result ? exit_of(result->verdict) : exit_code(result.error().code);
       worst = std::max(worst, code);
       if (json)
@@ -74,12 +78,28 @@ class Audit final : public Command {
     return v == Verdict::Same ? kDone : v == Verdict::Differs ? kFailed : kBadModel;
   }
 
-  Result<AuditResult> check(const std::string& file) {
+  struct Item {
+    std::string name;
+    Result<std::string> text;
+  };
+  // A file has one certificate, or is a server's receipt with those of an answer's choices.
+  static void add_items(const std::string& file, std::vector<Item>& to) {
     auto text = read_file(file, kMaxBytes);
-    if (!text) return text.error();
-    auto c = read_certificate(*text);
+    const Json j = text ? parse_json(*text) : Json();
+    if (!j.is_object() || !j.contains("certificates") || !j["certificates"].is_array())
+      return to.push_back({file, std::move(text)});
+    const Json& all = j["certificates"];
+    for (size_t i = 0; i < all.size(); i++)
+      to.push_back({all.size() == 1 ? file : format("{}#{}", file, i + 1), dump(all[i])});
+  }
+
+  Result<AuditResult> check(const std::string& text) {
+    auto c = read_certificate(text);
     if (!c) return c.error();
     if (auto no = check_signature(*c); no) return *no;
+    if (c->prompt.tokens.empty() && prompt_.empty())
+      return Error{Code::Usage, "the certificate holds its prompt's digest only",
+                   "give the prompt as --tokens IDS"};
     auto source = open_model(model_.value_or(c->model.name), engine_, quiet);
     if (!source) {
       Error e = source.error();
@@ -143,9 +163,7 @@ class Audit final : public Command {
     return no;
   }
 
-  std::string file_prefix(const std::string& file) const {
-    return files_.size() == 1 ? "" : printable(file) + ": ";
-  }
+  std::string file_prefix(const std::string& file) const { return several_ ? printable(file) + ": " : ""; }
 
   std::string text_of(const AuditResult& r, double seconds) const {
     const std::string by = signed_ == "valid" ? format("; signed by {}", signer_) : "";
@@ -181,6 +199,7 @@ class Audit final : public Command {
   std::unique_ptr<Engine> running_;
   LoadedModelPtr loaded_;
   std::string loaded_for_, signed_, signer_;
+  bool several_ = false;  // certificates
 };
 
 }  // namespace

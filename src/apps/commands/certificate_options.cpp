@@ -42,8 +42,8 @@ Status CertificateOptions::write(const LoadedModel& loaded, const std::vector<Lo
   auto model = certified_model(loaded.source, adapters);
   if (!model) return model.error();
   const ModelPlan& plan = loaded.model->plan();
-  Certificate c =
-      certificate_of(std::move(*model), plan, prompt, settings, grammar, g.tokens, g.finish, g.rows);
+  Certificate c = certificate_of(std::move(*model), certified_settings(plan), prompt, settings, grammar,
+                                 g.tokens, g.finish, g.rows);
   c.made.program = "gimbal " GIMBAL_VERSION;
   for (const DeviceUse& d : device_uses(plan)) c.made.devices.push_back(d.device);
   c.made.drafts = g.drafted_by, c.made.time = utc_now();

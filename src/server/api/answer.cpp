@@ -47,7 +47,8 @@ const char* finish_word(const Choice& c) {
 void Answer::start(Services& services, Plan plan, std::shared_ptr<http::Exchange> exchange) {
   const auto self = std::make_shared<Answer>(services, std::move(plan), exchange);
   GenerationService* engine = self->plan_.model->generation();
-  for (size_t i = 0; i < self->plan_.choices.size(); i++) {
+  if (auto no = self->certify()) self->error_ = std::move(*no);
+  for (size_t i = 0; !self->error_ && i < self->plan_.choices.size(); i++) {
     const uint64_t id = new_request_id();
     GenerationRequest& request = self->plan_.choices[i];
     GenerationSink sink = self->sink(i, id, int(request.prompt.size()), request.max_tokens);
@@ -121,6 +122,7 @@ void Answer::told(size_t choice, const TokenTold& t) {
     if (line.moments.first == 0) line.moments.first = now();
     if (line.slot) line.slot->told = t.index + 1;
     if (gone_ || error_ || line.cut) return;
+    if (line.certified) line.certified->add(t);
     std::vector<TokenTold>& waiting = line.told;
     std::string kept;
     if (line.limits && line.limits->ends(kept = t.text, now() - line.moments.first))
@@ -269,17 +271,38 @@ Usage Answer::usage() const {
   return u;
 }
 
+// The choices that get a certificate keep their requests.
+Refused Answer::certify() {
+  std::string digest;
+  for (size_t i = 0; i < lines_.size(); i++) {
+    if (!plan_.choices[i].certify) continue;
+    if (digest.empty()) digest = services_.models.digest(plan_.model->id());
+    if (auto no = no_certificate(*plan_.model, digest)) return no;
+    lines_[i].certified.emplace(*plan_.model, digest, plan_.choices[i]);
+  }
+  return {};
+}
+
 void Answer::keep_receipt() {
   const Usage u = usage();
+  Json certificates = Json::array();
+  for (size_t i = 0; i < lines_.size(); i++)
+    if (lines_[i].certified && !lines_[i].cut) {
+      const Moments& m = lines_[i].moments;
+      certificates.push_back(lines_[i].certified->certificate(
+          *plan_.model, choices_[i].end, "gimbal " + services_.version, m.first - m.begun, m.end - m.first));
+    }
   uint64_t drafted = 0, accepted = 0;
   for (const Choice& c : choices_) drafted += c.end.drafted, accepted += c.end.accepted;
-  services_.receipts.keep(plan_.id, dump({{"id", plan_.id},
-                                          {"model", plan_.model->id()},
-                                          {"ops", kernels_json(plan_.model->kernels())},
-                                          {"prompt_tokens", u.prompt_tokens},
-                                          {"shared_tokens", u.shared_tokens},
-                                          {"completion_tokens", u.completion_tokens},
-                                          {"speculation", {{"drafted", drafted}, {"accepted", accepted}}}}));
+  Json receipt = {{"id", plan_.id},
+                  {"model", plan_.model->id()},
+                  {"ops", kernels_json(plan_.model->kernels())},
+                  {"prompt_tokens", u.prompt_tokens},
+                  {"shared_tokens", u.shared_tokens},
+                  {"completion_tokens", u.completion_tokens},
+                  {"speculation", {{"drafted", drafted}, {"accepted", accepted}}}};
+  if (!certificates.empty()) receipt["certificates"] = std::move(certificates);
+  services_.receipts.keep(plan_.id, dump(receipt));
 }
 
 void Answer::record(const std::string& end) {

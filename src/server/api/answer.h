@@ -8,6 +8,7 @@
 
 #include "base/json_fwd.h"
 #include "chat/reply_parser.h"
+#include "server/api/certificates.h"
 #include "server/api/error.h"
 #include "server/api/line_limits.h"
 #include "server/api/request_log.h"
@@ -126,6 +127,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
     int number = -1;                   // of the slot, also when it was given back
     std::optional<LineLimits> limits;  // Plan::limits
     bool cut = false;                  // by these: later text is not part of the answer
+    std::optional<Certified> certified;
   };
 
   GenerationSink sink(size_t choice, uint64_t id, int prompt_tokens, int max_tokens);
@@ -139,6 +141,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   void end_early(size_t choice);
   void take_lines(std::string& out);
   Usage usage() const;
+  Refused certify();
   void keep_receipt();
   void record(const std::string& end);  // for the log
   std::string finish_words() const;

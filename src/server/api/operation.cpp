@@ -11,8 +11,10 @@ namespace gimbal::api {
 
 void Receipts::keep(std::string id, std::string text) {
   const std::lock_guard lock(mutex_);
+  bytes_ += text.size();
   kept_.emplace_back(std::move(id), std::move(text));
-  if (kept_.size() > kMost) kept_.pop_front();
+  for (; kept_.size() > kMost || (bytes_ > kMostBytes && kept_.size() > 1); kept_.pop_front())
+    bytes_ -= kept_.front().second.size();
 }
 
 std::string Receipts::find(const std::string& id) {

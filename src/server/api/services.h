@@ -26,9 +26,10 @@ class Receipts {
   std::string find(const std::string& id);  // empty: unknown or expired
 
  private:
-  static constexpr size_t kMost = 1000;
+  static constexpr size_t kMost = 1000, kMostBytes = 64 << 20;  // certificates of long answers are large
   std::mutex mutex_;
   std::deque<std::pair<std::string, std::string>> kept_;
+  size_t bytes_ = 0;  // of the texts
 };
 
 class Answer;

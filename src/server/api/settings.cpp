@@ -99,6 +99,7 @@ void read_settings(Fields& f, const ServedModel& model, Settings& to) {
   read_sampling(f, &SamplingSetting::openai, s);
   set_seed(f, "seed", to);
   read_logit_bias(f, model.tokenizer(), s);
+  to.request.certify = f.flag("certificate").value_or(false);
   if (f.any("stop")) to.request.stops = f.texts("stop", kMaxStops);
   for (const std::string& stop : to.request.stops)
     if (stop.empty()) f.wrong("stop", "'stop' has an empty text");

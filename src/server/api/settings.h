@@ -21,7 +21,7 @@ SamplerSettings plain_sampler();
 void read_sampling(Fields&, JsonField SamplingSetting::*api, SamplerSettings& to);
 // The settings that the model's name has (ModelPreset): they come in place of the API's defaults.
 void apply_preset(const ServedModel&, Settings& to);
-// Reads sampling, seed, logit_bias, stop, n, and two fields beyond OpenAI's: ignore_eos and grammar.
+// Reads sampling, seed, logit_bias, stop, n, and fields beyond OpenAI's: ignore_eos, grammar, certificate.
 void read_settings(Fields&, const ServedModel&, Settings& to);
 // Reads the required form of the answer: {"type": "text"}, "json_object", or "json_schema" with the schema
 // in an object of that name (`nested`) or beside it. `name`: the field.
