@@ -64,6 +64,9 @@ class Engine {
   // "default", the small model inside the library. Errors: NotFound; Malformed and Unsupported files; Usage
   // for settings out of range; NoBackend, OutOfMemory with every reason.
   Result<Model> load(const std::string& model, const ModelOptions& = {});
+  // The same with devices and kernels for this model alone, in place of the engine's.
+  Result<Model> load(const std::string& model, const ModelOptions&, const DeviceSettings&);
+  Result<Model> load(const ModelSpec&);
 
   // The plan that load() would carry out, from the file's header alone: placement, memory, reasons. Nothing
   // is loaded or verified. Errors: as load(), but for memory: see ModelPlan::fits.

@@ -72,6 +72,28 @@ struct ModelOptions {
   // or a smaller model with the same vocabulary. Empty or "off": none.
   std::string draft;
   bool embed = false;  // load for embeddings only
+  // In place of the chat template of the file: the text of a Jinja template, the path of a file with one, or
+  // the name of a form: "chatml", "llama3", "gemma", "mistral", "phi3", "command-r", "granite". Empty: the
+  // file's.
+  std::string chat_template;
+  // In place of the file's settings of rotary positions; "file" and 0: as the file says. Refused for a model
+  // without rotary positions.
+  std::string rope_scaling = "file";  // "file", "none", "linear", "yarn"
+  float rope_freq_base = 0;           // of the frequencies: 10000 in most models
+  float rope_freq_scale = 0;          // multiplies the frequencies: 0.25 for a context four times as long
+  int yarn_original_context = 0;      // positions that the model was trained on before it was scaled
+  float yarn_beta_fast = 0, yarn_beta_slow = 0;  // turns within them, between which YaRN mixes
+  float yarn_attn_factor = 0;                    // multiplies the magnitude of the rotation
+};
+
+// A model in six fields, for programs that keep lists of models. Devices are the engine's matter.
+struct ModelSpec {
+  std::string name;              // for people; empty: the file's
+  std::string base_path;         // what Engine::load() takes as `model`
+  std::string lora_path;         // an adapter; empty: none
+  std::string chat_template;     // as in ModelOptions
+  int ctx_len = 0;               // positions of each sequence; 0: as in ModelOptions
+  std::optional<int> n_threads;  // of the CPU; none: the engine's
 };
 
 }  // namespace gimbal::v1

@@ -22,6 +22,9 @@ struct TextOptions : Sampling {
   // room for it.
   bool complete = false;
   int logprobs = -1;  // log-probability of each token, and of this many most likely ones; -1: none
+  // Called between the steps of the prompt with the number of its computed tokens. Return false to cancel. A
+  // Batch does not call it; its cancel() works at any time.
+  std::function<bool(size_t done, size_t total)> on_prompt = {};
 };
 
 enum class Finish { StopToken, StopString, Length, ContextFull, Cancelled };

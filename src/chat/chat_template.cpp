@@ -2,8 +2,10 @@
 
 #include <ctime>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "base/json.h"
+#include "base/text.h"
 
 namespace gimbal {
 namespace {
@@ -184,6 +186,31 @@ std::string written(const std::tm& time, const char* pattern) {
 }
 
 }  // namespace
+
+Result<std::string> chat_template_text(const std::string& choice) {
+  if (choice.empty()) return choice;
+  const auto wrong = [](std::string message, std::string remedy) {
+    return Error{Code::Usage, std::move(message), std::move(remedy), "", "chat_template"};
+  };
+  std::string text, names;
+  for (const Family& f : kFamilies) {
+    if (choice == f.name) return std::string(f.source);
+    names += (names.empty() ? "" : ", ") + std::string(f.name);
+  }
+  if (choice.find("{%") != choice.npos || choice.find("{{") != choice.npos) {
+    text = choice;
+  } else {
+    constexpr uint64_t kMostBytes = 1 << 20;
+    auto read = read_file(choice, kMostBytes);
+    if (!read)
+      return wrong(format("there is no chat template {}: {}", gimbal::quoted(choice), read.error().message),
+                   format("name a file, or one of {}", names));
+    text = std::move(*read);
+  }
+  if (auto parsed = Template::parse(text); !parsed)
+    return wrong(format("'chat_template' {}: {}", gimbal::quoted(choice), parsed.error().message), "");
+  return text;
+}
 
 Result<Rendered> ChatTemplate::render(Json variables, const RenderOptions& options) const {
   if (variables.is_object()) {

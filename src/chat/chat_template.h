@@ -33,6 +33,11 @@ struct ChatTemplate {
   Result<Rendered> render(Json variables, const RenderOptions& options) const;
 };
 
+// The text of a template that a user names: itself if it holds "{%" or "{{", the form of a family such as
+// "chatml", else that of a file. Empty for an empty choice. Errors: Usage for a name that is neither, and
+// for a template that cannot be read.
+Result<std::string> chat_template_text(const std::string& choice);
+
 // For people, if the template is not the file's own: its name and the reason. Else empty.
 std::string note_of(const ChatTemplate&);
 // The same where it knows no tools and `variables` have some. Else empty.

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "engine/change_metadata.h"
 #include "engine/model_catalog.h"
 #include "fetch/store.h"
 #include "files/gguf.h"
@@ -72,15 +73,17 @@ Result<FoundModel> find_model(const std::string& model) {
   if (is_address(model)) return find_address(model);
   if (access(model.c_str(), F_OK) == 0)
     return FoundModel{std::filesystem::path(model).stem().string(), model, ""};
-  if (model[0] == '/' || model[0] == '.' || model.find(".gguf") != std::string::npos ||
+  // A link that leads nowhere is meant as a file, whatever it is called.
+  struct stat link;
+  const bool there = lstat(model.c_str(), &link) == 0;
+  if (there || model[0] == '/' || model[0] == '.' || model.find(".gguf") != std::string::npos ||
       model.find(".GGUF") != std::string::npos) {
     std::error_code e;
     errno = 0;
     (void)!access(model.c_str(), F_OK);
     const int why = errno;
     const auto absolute = std::filesystem::absolute(model, e);
-    struct stat link;
-    if (lstat(model.c_str(), &link) == 0 || why != ENOENT)
+    if (there || why != ENOENT)
       return Error{why == ENOENT ? Code::NotFound : Code::Failed,
                    format("cannot open {}: {}", gimbal::quoted(absolute.string()),
                           why == ENOENT ? "it is a broken link" : strerror(why)),
@@ -102,6 +105,7 @@ Result<FoundModel> find_model(const std::string& model) {
 Result<ModelFile> model_file(std::string name, const std::string& path, Result<ModelSource> file,
                              const ModelFileOptions& options) {
   if (!file) return file.error();
+  if (auto ok = change_metadata(*file, options.changes); !ok) return ok.error();
   for (const Lora& l : options.lora)
     if (auto ok = add_lora(*file, l); !ok) return ok.error();
   return ModelFile{std::move(name), path, std::make_shared<const ModelSource>(std::move(*file))};

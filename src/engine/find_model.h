@@ -1,6 +1,8 @@
 // Resolves a model's name: a path, a name from the catalog (model_catalog.h), an address of a downloaded
 // model (fetch/address.h), or the model inside the program.
 #pragma once
+#include <gimbal/settings.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +22,7 @@ struct ModelFile {
 struct ModelFileOptions {
   std::string kernel_config;  // see ternary_choice() of files/ternary_layout.h
   std::vector<Lora> lora;     // adapters, each with its scale
+  ModelOptions changes = {};  // of these, what change_metadata() takes
 };
 
 // The location of a model.
@@ -39,8 +42,8 @@ Result<ModelFile> model_file(std::string name, const std::string& path, Result<M
 // Finds and opens it. Empty or "default": the one inside the program. Errors: NotFound
 // (no-such-model), with the name, the places searched, and a similar name in Error::changes; Usage
 // (ambiguous-model) if several models have the name; NotFound (not-fetched) if the model of an address
-// is not downloaded; those of Gguf::open. Errors of the options: those of ternary_choice() and
-// add_lora().
+// is not downloaded; those of Gguf::open. Errors of the options: those of ternary_choice(),
+// change_metadata() and add_lora().
 Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptions& = {});
 
 }  // namespace gimbal

@@ -30,6 +30,9 @@ Status add_model(const ModelSource& file, Hash& hash) {
     if (auto ok = file.read(t, 0, begin, bytes); !ok) return ok;
     hash.add(std::string_view(begin, bytes));
   }
+  for (const std::string& key : file.changed())
+    if (const auto number = file.metadata().number(key)) hash.add(format("{} {}", key, *number));
+    else if (key.find(".rope.") != key.npos) hash.add(key + " " + std::string(*file.metadata().string(key)));
   for (const Adapter& j : file.tensors().adapters()) hash.add(format("{} {}", j.alpha, j.scale));
   return Done{};
 }

@@ -1,6 +1,7 @@
 #include "engine/settings.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/format.h"
 #include "base/text.h"
@@ -23,6 +24,11 @@ Status check_whole(const EngineSetting& s, int value) {
   return out_of_range(s, format("{}", value), format("from {} to {}", s.low, s.high));
 }
 
+Status check_positive(const EngineSetting& s, float value) {
+  if (value > 0 && std::isfinite(value)) return Done{};
+  return out_of_range(s, format("{}", value), "a positive number, or 0 for the file's");
+}
+
 Status check_word(const EngineSetting& s, const std::string& value) {
   std::string expected;
   for (std::string_view rest = s.words; !rest.empty();) {
@@ -42,6 +48,8 @@ Status check(const DeviceSettings& d, const ModelOptions& m) {
       if (d.**whole) ok = check_whole(s, *(d.**whole));
     } else if (const auto* number = std::get_if<int ModelOptions::*>(&s.member)) {
       if (m.**number != defaults.**number) ok = check_whole(s, m.**number);
+    } else if (const auto* real = std::get_if<float ModelOptions::*>(&s.member)) {
+      if (m.**real != 0) ok = check_positive(s, m.**real);
     } else if (const auto* word = std::get_if<std::string ModelOptions::*>(&s.member); word && s.words) {
       ok = check_word(s, m.**word);
     }
@@ -83,7 +91,7 @@ Result<EngineOptions> engine_options(const DeviceSettings& d, const ModelOptions
 }
 
 ModelFileOptions file_options(const ModelOptions& m) {
-  ModelFileOptions f{m.kernel_config, {}};
+  ModelFileOptions f{m.kernel_config, {}, m};
   for (const LoraAdapter& l : m.lora) f.lora.push_back({l.path, l.scale});
   return f;
 }

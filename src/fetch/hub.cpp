@@ -122,6 +122,16 @@ Error refused(const HttpAnswer& a, const std::string& what, bool token) {
   const char* kToken =
       "create a token at https://huggingface.co/settings/tokens and set HF_TOKEN to it (or run `hf auth "
       "login`)";
+  // A plain URL of another site: the token of Hugging Face is never sent there.
+  const auto hub = Url::parse(hub_endpoint());
+  if (what.starts_with("http") && !token && !(hub && hub->origin() == site)) {
+    if (a.status == 401 || a.status == 403)
+      return {Code::Failed, status,
+              "gimbal has no account there: open the address in a browser to see what it wants",
+              reason::kDenied};
+    if (a.status == 404 || a.status == 410)
+      return {Code::NotFound, status, "check the spelling of the address", reason::kNoSuchModel};
+  }
   const bool gated = code == "GatedRepo";
   if (gated || ((a.status == 401 || a.status == 403) && token && code != "RepoNotFound"))
     return {Code::Failed, status,

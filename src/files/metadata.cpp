@@ -106,6 +106,10 @@ bool Metadata::add(std::string_view key, MetadataEntry entry) {
   return fresh;
 }
 
+void Metadata::put(std::string_view key, MetadataEntry entry) {
+  if (!add(key, entry)) entries_.find(key)->second = std::move(entry);
+}
+
 const MetadataEntry* Metadata::find(std::string_view key) const {
   const auto found = entries_.find(key);
   return found == entries_.end() ? nullptr : &found->second;

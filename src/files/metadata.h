@@ -46,6 +46,8 @@ class Metadata {
   const std::string& source() const { return source_; }
   // False when the key is there already.
   bool add(std::string_view key, MetadataEntry);
+  // Adds or replaces the entry.
+  void put(std::string_view key, MetadataEntry);
 
   // Typed lookups. nullopt: the key is absent or of another kind, or the number does not fit.
   const MetadataEntry* find(std::string_view key) const;

@@ -64,4 +64,18 @@ Status ModelSource::join(const ModelSource& other, const Adapter& as) {
   return Done{};
 }
 
+void ModelSource::set(const std::string& key, std::string_view text) {
+  texts_.push_back(std::make_shared<const std::string>(key));
+  const std::string_view kept = *texts_.back();
+  texts_.push_back(std::make_shared<const std::string>(text));
+  metadata_.put(kept, {MetadataType::String, std::string_view(*texts_.back())});
+  changed_.push_back(key);
+}
+
+void ModelSource::set(const std::string& key, double number) {
+  texts_.push_back(std::make_shared<const std::string>(key));
+  metadata_.put(*texts_.back(), {MetadataType::F64, number});
+  changed_.push_back(key);
+}
+
 }  // namespace gimbal

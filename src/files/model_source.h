@@ -46,11 +46,18 @@ class ModelSource {
   // Errors: Malformed for a duplicate name.
   Status join(const ModelSource& other, const Adapter& as);
 
+  // Takes the place of the file's value of this key.
+  void set(const std::string& key, std::string_view text);
+  void set(const std::string& key, double number);
+  const std::vector<std::string>& changed() const { return changed_; }  // the keys that were set
+
  private:
   FileFormat format_;
   Metadata metadata_;
   TensorTable tensors_;
   std::shared_ptr<const TensorReader> reader_;
+  std::vector<std::string> changed_;
+  std::vector<std::shared_ptr<const std::string>> texts_;  // that the metadata points into
 };
 
 }  // namespace gimbal

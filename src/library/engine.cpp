@@ -9,6 +9,14 @@ BackendPlaces places(const Options& o) {
   return all;
 }
 
+// Names and files of chat templates become their texts.
+Result<gimbal::ModelFileOptions> file_options_of(ModelOptions m) {
+  auto text = gimbal::chat_template_text(m.chat_template);
+  if (!text) return to_public(text.error());
+  m.chat_template = std::move(*text);
+  return gimbal::file_options(m);
+}
+
 Result<own::EngineOptions> own_options(const Options& o, const ModelOptions& m) {
   auto e = gimbal::engine_options(o, m);
   if (!e) return to_public(e.error());
@@ -46,7 +54,9 @@ Result<T> planned(Engine::Impl& engine, const std::string& model, const ModelOpt
                   gimbal::Result<PlannedModel> (own::Engine::*plan)(const ModelFile&), Make make) {
   auto options = own_options(engine.options, m);
   if (!options) return options.error();
-  auto source = open_model_file(model, gimbal::file_options(m));
+  auto file_options = file_options_of(m);
+  if (!file_options) return file_options.error();
+  auto source = open_model_file(model, *file_options);
   if (!source) return to_public(source.error());
   if (auto ok = for_many(*options, m, *source); !ok) return to_public(ok.error());
   auto drafts = gimbal::plan_drafts(engine.registry, *options, *source, m.draft, events_of(engine.options));
@@ -74,11 +84,16 @@ Engine::Impl::Impl(Options o) : options(std::move(o)), registry(places(options))
 
 Engine::Engine(Options options) : impl_(std::make_shared<Impl>(std::move(options))) {}
 
-Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
-  auto options = own_options(impl_->options, m);
+// `name`: for people; empty: the file's.
+static Result<Model> load_model(const std::shared_ptr<Engine::Impl>& engine, const Options& o,
+                                const std::string& model, const ModelOptions& m, const std::string& name) {
+  auto options = own_options(o, m);
   if (!options) return options.error();
-  auto source = open_model_file(model, gimbal::file_options(m));
+  auto file_options = file_options_of(m);
+  if (!file_options) return file_options.error();
+  auto source = open_model_file(model, *file_options);
   if (!source) return to_public(source.error());
+  if (!name.empty()) source->name = name;
   auto tokenizer = own::Tokenizer::create(source->file->metadata());
   if (!tokenizer) return to_public(tokenizer.error());
   if (auto ok = for_many(*options, m, *source); !ok) return to_public(ok.error());
@@ -87,13 +102,12 @@ Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
                  "",          "",
                  "draft",     m.draft,
                  "",          {}};
-  auto drafts = gimbal::open_drafts(impl_->registry, *options, *source, m.draft, events_of(impl_->options),
+  auto drafts = gimbal::open_drafts(engine->registry, *options, *source, m.draft, events_of(o),
                                     std::clamp(m.sequences, 1, kMostDraftedTexts));
   if (!drafts) return to_public(drafts.error());
   auto loaded = std::make_shared<Model::Impl>();
-  loaded->registry_owner = impl_;
-  loaded->engine =
-      std::make_unique<own::Engine>(impl_->registry, std::move(*options), events_of(impl_->options));
+  loaded->registry_owner = engine;
+  loaded->engine = std::make_unique<own::Engine>(engine->registry, std::move(*options), events_of(o));
   loaded->chat.emplace(gimbal::ChatTemplate::of(source->file->metadata(), **tokenizer));
   auto on = loaded->engine->load(*source);
   if (!on) return to_public(on.error());
@@ -101,6 +115,25 @@ Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
   loaded->drafts = std::move(*drafts);
   loaded->tokenizer = std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(*tokenizer)});
   return Access::model(std::move(loaded));
+}
+
+Result<Model> Engine::load(const std::string& model, const ModelOptions& m) {
+  return load_model(impl_, impl_->options, model, m, "");
+}
+
+Result<Model> Engine::load(const std::string& model, const ModelOptions& m, const DeviceSettings& d) {
+  Options o = impl_->options;
+  static_cast<DeviceSettings&>(o) = d;
+  return load_model(impl_, o, model, m, "");
+}
+
+Result<Model> Engine::load(const ModelSpec& spec) {
+  Options o = impl_->options;
+  if (spec.n_threads) o.threads = spec.n_threads;
+  ModelOptions m;
+  m.context = spec.ctx_len, m.chat_template = spec.chat_template;
+  if (!spec.lora_path.empty()) m.lora.push_back({spec.lora_path});
+  return load_model(impl_, o, spec.base_path, m, spec.name);
 }
 
 Result<ModelPlan> Engine::plan(const std::string& model, const ModelOptions& m) {

@@ -42,7 +42,7 @@ Result<Generated> Sequence::Impl::generate(std::span<const Token> prompt, Prompt
   if (!constraint) return constraint.error();
   GenerateSettings settings;
   static_cast<gimbal::TextSettings&>(settings) = settings_of(options);
-  settings.drafting = drafting();
+  settings.drafting = drafting(), settings.on_prompt = options.on_prompt;
   settings.constraint = *constraint ? &**constraint : nullptr;
   Generated out;
   const gimbal::TextSink both = [&](std::string_view text, gimbal::Token token) {

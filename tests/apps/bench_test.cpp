@@ -204,6 +204,10 @@ TEST(BenchSequences, EveryNumberAtEveryDepth) {
 TEST(BenchSequences, BadUsage) {
   EXPECT_SAYS(gimbal({"bench", "--sequences", "0"}).err, "--sequences must be from 1 to 1024, not 0");
   EXPECT_SAYS(gimbal({"bench", "--depth", ""}).err, "--depth names no number");
+  const Ran beyond =
+      gimbal({"bench", "-p", "1000000", "-n", "1000000", "-r", "1", "--json", "--limit-megabytes", "8"});
+  EXPECT_SAYS(beyond.err, "note: -p 1000000: measured with 512, up to the model's context");
+  EXPECT_SAYS(beyond.err, "note: -n 1000000: measured with 511");
   EXPECT_SAYS(gimbal({"bench", "--depth", "64", "-p", "8"}).err,
               "-p has no effect with --sequences and --depth");
   EXPECT_SAYS(gimbal({"bench", "--sequences", "2", "-n", "0"}).err, "leaves nothing to measure");

@@ -94,7 +94,7 @@ TEST(Chat, OnATerminal) {
   NEEDS_A_TERMINAL();
   const std::string one = temporary_path("one.json"), two = temporary_path("two.json"),
                     three = temporary_path("three.json");
-  const Seen s = on_terminal(base(), {{"/help for help.", ""},
+  const Seen s = on_terminal(base(), {{"/help for help. Ctrl-C stops an answer", ""},
                                       {"> ", "/system Be kind.\n"},
                                       {"system prompt: Be kind.", ""},
                                       {"> ", "Hi\n"},
@@ -162,6 +162,82 @@ TEST(Chat, CtrlCStopsAnAnswerAndNotTheProgram) {
                                        {"> ", "/quit\n"}});
   EXPECT_EQ(s.code, 0) << s.text.substr(0, 2000);
   EXPECT_FALSE(messages_of(saved)[1]["content"].get<std::string>().empty());
+}
+
+TEST(Chat, WhatIsTypedDuringAnAnswerIsTheNextQuestion) {
+  NEEDS_A_TERMINAL();
+  const std::string saved = temporary_path("ahead.json");
+  const Args endless = {"run", chat_model(), "--greedy", "--ignore-eos", "--ctx", "100000", "-t", "1"};
+  const Seen s = on_terminal(endless, {{"> ", "Hi\n"},
+                                       {"the", "zebra"},
+                                       {"the", "\x03"},
+                                       {"> ", "\n"},
+                                       {"the", "\x03"},
+                                       {"> ", "/save " + saved + "\n"},
+                                       {"4 messages written", ""},
+                                       {"> ", "/quit\n"}});
+  EXPECT_EQ(s.code, 0);
+  const Json m = messages_of(saved);
+  EXPECT_EQ(m[2]["content"], "zebra") << "kept, also behind Ctrl-C";
+  const size_t answer = s.text.find("Hi"), prompt = s.text.find("> ", answer);
+  EXPECT_EQ(s.text.substr(answer, prompt - answer).find("zebra"), std::string::npos)
+      << "not in the midst of the answer";
+}
+
+TEST(Chat, LinesBreakBetweenWordsAtTheEdge) {
+  NEEDS_A_TERMINAL();
+  const Args talk = {"run", chat_model(), "--greedy", "--ignore-eos", "-n", "200", "-t", "1"};
+  const std::string whole = trimmed(gimbal(with(talk, {"--chat", "-p", "Hi"})).out);
+  const Seen s = on_terminal(with(talk, {"--repeat-guard", "off"}), {{"> ", "Hi\n"}, {"> ", "/quit\n"}});
+  std::string answer = s.text.substr(s.text.find('\n', s.text.find("Hi")) + 1);
+  answer = answer.substr(0, answer.find("> "));
+  size_t lines = 0;
+  std::string joined;
+  for (char c : answer) {
+    lines += c == '\n';
+    if (c == '\r') continue;
+    joined += c == '\n' ? ' ' : c;
+  }
+  for (size_t at = 0, end; at < answer.size(); at = end + 1) {
+    end = std::min(answer.find('\n', at), answer.size());
+    EXPECT_LE(end - at, 201u) << "200 columns and \\r";
+  }
+  EXPECT_GT(lines, 2u) << answer;
+  std::string flat = whole;
+  std::replace(flat.begin(), flat.end(), '\n', ' ');
+  EXPECT_EQ(trimmed(joined).substr(0, 400), flat.substr(0, 400));
+}
+
+TEST(Chat, AnAnswerThatRepeatsItselfEnds) {
+  NEEDS_A_TERMINAL();
+  const Args song = {"run", chat_model(), "--greedy",     "-n",        "300",
+                     "-t",  "1",          "--ignore-eos", "--grammar", "root ::= \" la\"+"};
+  const Seen s =
+      on_terminal(song, {{"--repeat-guard off lets it go on", ""}, {"> ", "Hi\n"}, {"> ", "/quit\n"}});
+  EXPECT_SAYS(s.text, "(the answer repeats itself");
+  const Seen off = on_terminal(with(song, {"--repeat-guard", "off"}),
+                               {{"> ", "Hi\n"}, {"> ", "/stats\n"}, {"> ", "/quit\n"}});
+  EXPECT_FALSE(contains(off.text, "repeats itself"));
+  EXPECT_SAYS(off.text, "300 tokens");
+  const Ran pipe = gimbal(with(song, {"--chat", "-p", "Hi", "--stats"}));
+  EXPECT_SAYS(pipe.err, "300 tokens") << "scripts get all that the model writes";
+}
+
+TEST(Chat, AModelAloneOnATerminalChats) {
+  NEEDS_A_TERMINAL();
+  const Seen s = on_terminal({"--model", chat_model()}, {{"/help for help", ""}, {"> ", "/quit\n"}});
+  EXPECT_EQ(s.code, 0) << s.text;
+}
+
+TEST(Chat, AnOptionTakesThePlaceOfTheFilesTemplate) {
+  const std::string file = temporary_path("form.jinja");
+  ASSERT_TRUE(write_file(file, kTemplate));
+  const Args plain = {"run", story_file("f32"), "--greedy", "-n", "12", "-t", "1", "--chat", "-p", "Hi"};
+  EXPECT_EQ(trimmed(gimbal(with(plain, {"--chat-template", file})).out), continued("user: Hi\nassistant:"));
+  const Ran wrong = gimbal(with(plain, {"--chat-template", "chatlm"}));
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_SAYS(wrong.err, "chatml");
+  EXPECT_SAYS(gimbal(with(plain, {"--rope-freq-scale", "-1"})).err, "--rope-freq-scale is -1");
 }
 
 TEST(Chat, AFullContextDropsTheOldestTurns) {

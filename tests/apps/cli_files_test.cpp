@@ -1,6 +1,8 @@
 // The program from outside: the commands that look into files, devices and plans, against the reference data.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <cstring>
 #include <filesystem>
 #include <numeric>
@@ -234,6 +236,33 @@ TEST(Plan, AddsUp) {
   EXPECT_EQ(twice["devices"][0]["kv_cache"].get<int64_t>(), 2 * m["kv_cache"].get<int64_t>());
   EXPECT_EQ(j["fits"], true);
   EXPECT_SAYS(gimbal({"plan"}).out, "It fits");
+}
+
+TEST(Plan, TensorsAddUpToIt) {
+  for (const char* split : {"cpu=rest", "cpu=2,cpu=rest"}) {
+    const Json j = json_of(gimbal({"plan", story_file("q8_0"), "--tensors", "--json", "--split", split}));
+    uint64_t sum = 0;
+    bool packed = false;
+    std::set<std::string> names;
+    for (const Json& t : j["tensors"]) {
+      expect_keys(t, {"name", "format", "shape", "layout", "buffer", "device", "offset", "bytes", "gap", "op",
+                      "kernel", "reason"});
+      EXPECT_LT(t["gap"], 64) << t["name"];
+      EXPECT_NE(t["kernel"], "") << t["name"] << ": nothing in a plan is read by no op";
+      EXPECT_SAYS(t["reason"].get<std::string>(), "asked for by --split");
+      EXPECT_TRUE(names
+                      .insert(t["device"].get<std::string>() + t["name"].get<std::string>() +
+                              std::to_string(t["offset"].get<int>()))
+                      .second);
+      sum += t["bytes"].get<uint64_t>() + t["gap"].get<uint64_t>();
+      packed |= t["layout"] == "packed";
+    }
+    EXPECT_EQ(sum, j["devices"][0]["weights"].get<uint64_t>()) << split;
+    EXPECT_TRUE(packed);
+    EXPECT_GE(names.size(), 5 * 9 + 2u) << "7 matrices and 2 norms for each layer, table and norm";
+  }
+  EXPECT_FALSE(json_of(gimbal({"plan", "--json"})).contains("tensors"));
+  EXPECT_SAYS(gimbal({"plan", "--tensors"}).out, "blk.4.ffn_norm.weight");
 }
 
 TEST(Plan, ShowsWhatAQuantizedCacheTakes) {

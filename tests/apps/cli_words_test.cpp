@@ -64,6 +64,62 @@ TEST(Words, OfLlamaCppAreTranslated) {
   EXPECT_SAYS(gimbal({"run", "default", "-m", "default", "-p", "x"}).err, "two models");
 }
 
+// llama.cpp's and Ollama's options: done, dropped with a note, or refused with what to write. Never the help
+// text of "-h" for "-hf", nor the file "a" for "-fa".
+TEST(Words, OptionsOfOtherProgramsAreDoneOrNamed) {
+  const Args run{"run", "default", "-p", "Once", "-n", "6", "--greedy"};
+  const std::string expected = gimbal(run).out;
+  const auto with = [&](const Args& more) {
+    Args all = run;
+    all.insert(all.end(), more.begin(), more.end());
+    return gimbal(all);
+  };
+  const std::pair<Args, const char*> notes[] = {{{"-fa"}, "-fa changes nothing"},
+                                                {{"-fa", "on"}, "-fa changes nothing"},
+                                                {{"--flash-attn=auto"}, "--flash-attn changes nothing"},
+                                                {{"--jinja", "--mlock"}, "--mlock changes nothing"},
+                                                {{"--no-mmap"}, "gimbal decides how it reads a file"},
+                                                {{"--color"}, "NO_COLOR"}};
+  for (const auto& [more, words] : notes) {
+    const Ran r = with(more);
+    EXPECT_EQ(r.code, 0) << more[0] << r.err;
+    EXPECT_EQ(r.out, expected) << more[0];
+    EXPECT_SAYS(r.err, words);
+    Args quiet = more;
+    quiet.push_back("--quiet");
+    EXPECT_FALSE(contains(with(quiet).err, words)) << more[0];
+  }
+  EXPECT_EQ(with({"-ctk", "q8_0", "-ctv", "q8_0"}).out, with({"--kv-type", "q8_0"}).out);
+  EXPECT_EQ(with({"-sys", "Be kind.", "-cnv"}).out, with({"-s", "Be kind.", "--chat"}).out);
+  EXPECT_EQ(json_of(with({"--format", "json", "--json"}))["text"].get<std::string>().substr(0, 1), "{");
+  EXPECT_SAYS(with({"--verbose"}).err, "tokens/s");
+
+  const std::pair<Args, const char*> refused[] = {
+      {{"run", "-fa", "off", "-p", "x"}, "leave it out: attention"},
+      {{"run", "-ctk", "q8_0", "-p", "x"}, "--kv-type q8_0"},
+      {{"run", "-ctk", "q8_0", "-ctv", "f16", "-p", "x"}, "keys and values have one format here"},
+      {{"run", "-e", "-p", "x"}, "$'one\\ntwo'"},
+      {{"run", "-ts", "3,1", "-p", "x"}, "--split cuda:0=20,cuda:1=rest"},
+      {{"run", "-ngl"}, "needs a value"},
+      {{"run", "-hq", "-p", "x"}, "has no option '-hq'"},
+      {{"run", "--model-dirs", "/x"}, "$GIMBAL_MODELS"},
+      {{"tokenize", "-ngl", "5"}, "gimbal tokenize has no option '-ngl'"},
+      {{"serve", "--bind", "auto"}, "--host ADDRESS --port N"}};
+  for (const auto& [args, words] : refused) {
+    const Ran r = gimbal(args);
+    EXPECT_EQ(r.code, 2) << args[1] << r.out;
+    EXPECT_EQ(r.out, "") << args[1];
+    EXPECT_SAYS(r.err, words);
+  }
+  const Ran hub =
+      gimbal({"run", "-hf", "ggml-org/x", "-p", "hi"}, {.environment = {{"HF_HUB_OFFLINE", "1"}}});
+  EXPECT_NE(hub.code, 0) << "a script must not believe that it ran";
+  EXPECT_EQ(hub.out, "");
+  EXPECT_SAYS(hub.err, "HF_HUB_OFFLINE");
+  EXPECT_EQ(gimbal({"-m", "default", "-p", "Once", "-n", "6", "--greedy"}).out, expected)
+      << "without a command, as llama-cli";
+}
+
 TEST(Words, IgnoreEosGoesOnBehindTheEnd) {
   const Args args{"run", "-p", "Once upon a time", "--greedy", "--ctx", "512", "--json"};
   Args on = args;
@@ -73,9 +129,19 @@ TEST(Words, IgnoreEosGoesOnBehindTheEnd) {
 }
 
 TEST(Words, OfOtherProgramsGetAHint) {
-  const std::pair<const char*, const char*> hints[] = {
-      {"ls", "gimbal list"},  {"download", "gimbal pull"},          {"show", "gimbal info"},
-      {"chat", "gimbal run"}, {"quantize", "makes no model files"}, {"x/y.gguf", "gimbal run x/y.gguf"}};
+  const std::pair<const char*, const char*> hints[] = {{"ps", "/api/ps"},
+                                                       {"stop", "Ctrl-C"},
+                                                       {"push", "publishes"},
+                                                       {"launch", "gimbal serve MODEL"},
+                                                       {"discover", "list"},
+                                                       {"gpu-info", "gimbal backends"},
+                                                       {"-x", "gimbal run -x"},
+                                                       {"ls", "gimbal list"},
+                                                       {"download", "gimbal pull"},
+                                                       {"show", "gimbal info"},
+                                                       {"chat", "gimbal run"},
+                                                       {"quantize", "makes no model files"},
+                                                       {"x/y.gguf", "gimbal run x/y.gguf"}};
   for (const auto& [word, words] : hints) {
     Ran r = gimbal({word});
     EXPECT_EQ(r.code, 2) << word;
@@ -107,6 +173,11 @@ TEST(Words, WhatIsThereIsNotSaidToBeMissing) {
   ASSERT_EQ(symlink(loop.c_str(), loop.c_str()), 0);
   EXPECT_SAYS(gimbal({"info", link}).err, "it is a broken link");
   EXPECT_SAYS(gimbal({"info", loop}).err, "symbolic links");
+  const std::string folder = temporary_path("links");
+  fs::create_directories(folder);
+  fs::remove(folder + "/loop");
+  ASSERT_EQ(symlink("loop", (folder + "/loop").c_str()), 0);
+  EXPECT_SAYS(gimbal({"info", "loop"}, {.folder = folder}).err, "symbolic links");
 }
 
 // Root may read everything, so that nobody runs the program where the tests are root's.

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -108,6 +110,10 @@ TEST(EngineSettings, EachIsCheckedByTheTable) {
     } else if (const auto* number = std::get_if<int ModelOptions::*>(&s.member)) {
       for (int wrong : {-1, s.high + 1}) m.** number = wrong, refused(d, m);
       for (int right : {s.low, s.high}) m.** number = right, accepted(d, m);
+    } else if (const auto* real = std::get_if<float ModelOptions::*>(&s.member)) {
+      for (float wrong : {-1.f, std::numeric_limits<float>::infinity(), std::nanf("")})
+        m.** real = wrong, refused(d, m);
+      for (float right : {0.f, 0.25f, 1e6f}) m.** real = right, accepted(d, m);
     } else if (const auto* word = std::get_if<std::string ModelOptions::*>(&s.member); word && s.words) {
       for (const char* wrong : {"", "f3", "f32|f16", "Q8_0"}) m.** word = wrong, refused(d, m);
     }

@@ -71,9 +71,13 @@ def check_consumer(build, work, place, environment):
     lost = run(consumer, "metal", plugins, env={**environment, **fake})
     check(lost.stdout == same.stdout and "recovered: metal:0, cpu:0" in lost.stderr and "at last on cpu:0" in lost.stderr,
           f"when its card is lost, another project's program says '{lost.stdout}' and '{lost.stderr}'")
-    for example in sorted(name for name in os.listdir(os.path.join(here, "..", "..", "examples")) if name.endswith(".cpp")):
+    for example in sorted(name for name in os.listdir(os.path.join(here, "..", "..", "examples")) if name.endswith((".c", ".cpp"))):
         done = run(os.path.join(folder, "example_" + os.path.splitext(example)[0]), input="Once upon a time\n", env=environment)
         check(done.returncode == 0 and done.stdout.strip(), f"examples/{example}: {done.returncode} {done.stdout} {done.stderr}")
+    link = os.readlink(os.path.join(place, "lib", "libgimbal.so"))
+    check(link == "libgimbal.so.1", f"libgimbal.so leads to {link}, not to the number of its interface")
+    python = run(sys.executable, os.path.join(here, "..", "..", "examples", "python_ctypes.py"), os.path.join(place, "lib", "libgimbal.so"), env=environment)
+    check("finish: length" in python.stdout, f"examples/python_ctypes.py: {python.returncode} {python.stdout} {python.stderr}")
     verified = run(os.path.join(place, "bin", "gimbal"), "verify", "--backend", "mine", "--strict", "--kernel", "*.add", "--json",
                    env={**environment, "GIMBAL_BACKEND_PATH": folder})
     check(verified.returncode == 0 and '"mine:0"' in verified.stdout and '"passed": 1' in verified.stdout,

@@ -24,8 +24,9 @@ inline const std::map<std::string, std::string>& quiet_home() {
     const std::string home = temporary_path("home");
     std::filesystem::create_directories(home);
     return std::map<std::string, std::string>{
-        {"HOME", home},  {"XDG_CACHE_HOME", ""}, {"GIMBAL_MODELS", ""}, {"GIMBAL_BACKEND_PATH", ""},
-        {"HF_HOME", ""}, {"HF_HUB_CACHE", ""},   {"OLLAMA_MODELS", ""}, {"HUGGINGFACE_HUB_CACHE", ""}};
+        {"HOME", home},        {"XDG_CACHE_HOME", ""},      {"XDG_CONFIG_HOME", ""},
+        {"GIMBAL_MODELS", ""}, {"GIMBAL_BACKEND_PATH", ""}, {"HF_HOME", ""},
+        {"HF_HUB_CACHE", ""},  {"OLLAMA_MODELS", ""},       {"HUGGINGFACE_HUB_CACHE", ""}};
   }();
   return e;
 }

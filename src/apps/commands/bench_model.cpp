@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "device/values.h"
 #include "engine/report_json.h"
+#include "model/arch.h"
 #include "ops/op_def.h"
 #include "runtime/random.h"
 #include "runtime/session.h"
@@ -225,24 +226,40 @@ PromptWork prompt_work(const ModelPlan& b, int tokens) {
   return w;
 }
 
-Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& options, bool json,
-                        bool quiet) {
+// Beyond the positions that a model was trained on, only who names a context wants to wait for numbers.
+static void end_at_context(const ModelSource& file, ModelBenchOptions& o, bool quiet) {
+  const auto config = configure(file);
+  const int most = config ? config->context : 0;
+  const auto cut = [&](const char* option, int& tokens, int limit) {
+    if (most <= 0 || tokens <= limit) return;
+    if (!quiet)
+      note(format("note: {} {}: measured with {}, up to the model's context; --ctx N asks for more", option,
+                  tokens, limit));
+    tokens = limit;
+  };
+  cut("-p", o.prompt, most);
+  cut("-n", o.generate, most - 1 - (o.draft ? kDraftPrompt : 0));
+}
+
+Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& wanted, bool json, bool quiet) {
+  ModelBenchOptions options = wanted;
   auto engine_wanted = engine_options(common);
   if (!engine_wanted) return engine_wanted.error();
   RunOptions* run = &engine_wanted->run;
-  const int least = std::max(options.prompt, (options.draft ? kDraftPrompt : 0) + options.generate + 1);
   if (options.draft && (*options.draft == "off" || options.generate == 0))
     return Error{Code::Usage, "--draft measures a text with drafts, but drafts are off",
                  "leave it out, or name a source of drafts and a number of tokens"};
   if (options.prompt == 0 && options.generate == 0)
     return Error{Code::Usage, "-p 0 and -n 0 leave nothing to measure", "give at least one of them"};
+  auto source = open_model(options.model, common, quiet);
+  if (!source) return source.error();
+  if (auto ok = check_generates(*source->file); !ok) return ok.error();
+  if (run->context == 0) end_at_context(*source->file, options, quiet);
+  const int least = std::max(options.prompt, (options.draft ? kDraftPrompt : 0) + options.generate + 1);
   if (run->context == 0) run->context = std::max(least, 2);
   if (run->context < least)
     return Error{Code::Usage, format("--ctx {} is too small for {} tokens", run->context, least),
                  "leave --ctx out, or make -p and -n smaller"};
-  auto source = open_model(options.model, common, quiet);
-  if (!source) return source.error();
-  if (auto ok = check_generates(*source->file); !ok) return ok.error();
   DraftSource drafts;
   if (options.draft) {
     auto opened = open_draft_source(*options.draft, *engine_wanted, *source, quiet);

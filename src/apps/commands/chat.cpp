@@ -11,7 +11,9 @@
 #include "apps/toolkit/input_text.h"
 #include "apps/toolkit/interrupt.h"
 #include "apps/toolkit/line_editor.h"
+#include "apps/toolkit/silent_keys.h"
 #include "apps/toolkit/terminal.h"
+#include "apps/toolkit/word_wrap.h"
 #include "base/format.h"
 #include "base/text.h"
 
@@ -95,19 +97,26 @@ class Chat {
       return progress(done, total);
     };
     bool thinking = false, anything = false;
+    const int columns = settings_.wrap && stdout_is_terminal() ? terminal_columns() : 0;
+    WordWrap thoughts(columns), words(columns);
+    std::optional<SilentKeys> silent(std::in_place);
     auto a = answer_chat(session_, tokenizer_, template_, conversation_, settings_,
                          [&](std::string_view reasoning, std::string_view text) {
                            if (!reasoning.empty() && settings_.think != "hide") {
-                             print(dim(shown(reasoning)));
+                             print(dim(thoughts.push(shown(reasoning))));
                              thinking = true;
                            }
-                           if (!text.empty() && thinking) print("\n\n"), thinking = false;
-                           print(shown(text));
+                           if (!text.empty() && thinking)
+                             print(dim(thoughts.finish()) + "\n\n"), thinking = false;
+                           print(words.push(shown(text)));
                            anything |= !text.empty();
                            return flush_output() && !InterruptGuard::interrupted();
                          });
+    if (thinking) print(dim(thoughts.finish()));
+    print(words.finish());
     if (anything || thinking || stdout_is_terminal()) print("\n");
     flush_output();
+    silent.reset();
     if (!a) {
       const Error e = worded(a.error());
       note(format("error: {}{}{}", printable(e.message, true), e.remedy.empty() ? "" : "\n  ",
@@ -124,6 +133,11 @@ class Chat {
       note("(stopped; the question is forgotten)");
       return false;
     }
+    if (a->repeats)
+      note(
+          "(the answer repeats itself, so it was ended; --repeat-guard off lets it go on, --repeat-penalty "
+          "1.1 "
+          "makes it rarer)");
     conversation_.answer(a->text, a->reasoning);
     last_stats_ = run_stats(*loaded_, a->generated, settings_.generate.sampler.seed, before);
     if (settings_.stats) note(last_stats_);
@@ -205,12 +219,17 @@ Result<int> chat(Engine& engine, const LoadedModelPtr& loaded, const Tokenizer& 
                  const std::optional<std::string>& question) {
   auto session = Session::create(*loaded->model);
   if (!session) return session.error();
-  Chat chat(engine, loaded, tokenizer, chat_template, settings, **session);
+  ChatSettings used = settings;
+  // For people who sit before it: scripts get what the model writes.
+  used.guard = settings.guard && !question && stdin_is_terminal() && stdout_is_terminal();
+  Chat chat(engine, loaded, tokenizer, chat_template, used, **session);
   if (auto ok = chat.restore(); !ok) return ok.error();
   if (question) return chat.ask(*question) ? kDone : InterruptGuard::interrupted() ? kInterrupted : kFailed;
   if (!settings.quiet && stdout_is_terminal())
-    print(format("{} on {}. /help for help.\n", bold(printable(loaded->source.name)),
-                 loaded->model->device().id()));
+    print(format(
+        "{} on {}. /help for help. Ctrl-C stops an answer, Ctrl-D leaves.\n{}",
+        bold(printable(loaded->source.name)), loaded->model->device().id(),
+        used.guard ? "An answer that repeats itself is ended; --repeat-guard off lets it go on.\n" : ""));
   return chat.run();
 }
 

@@ -15,6 +15,8 @@ struct ChatSettings {
   bool parse_special = false;  // recognize control tokens written in messages
   bool stats = false, quiet = false;
   std::optional<std::string> prompt_cache{};  // a file (apps/kept_prompt.h)
+  bool guard = true;  // in a conversation on a terminal: ends an answer that repeats itself
+  bool wrap = true;   // on a terminal: breaks lines between words
 };
 
 // Chats until the user leaves, or answers only `question`, if given. Returns the exit code.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/commands/repetition_guard.h"
 #include "base/format.h"
 #include "base/json.h"
 #include "chat/reasoning.h"
@@ -25,6 +26,7 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
   GenerateSettings generating = settings.generate;
   std::vector<Token> answered;  // of this answer, before the context was full
   std::optional<ReasoningSplitter> splitter;
+  RepetitionGuard guard;
   if (generating.constraint) generating.constraint->rewind(0);
 
   for (;;) {
@@ -61,6 +63,7 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
         generate_from_text(session, tokenizer, tokens, generating, [&](std::string_view text, Token token) {
           const auto part = splitter->push(text);
           if (!sink(part.reasoning, part.answer)) return false;
+          if (settings.guard && guard.push(token)) return out.repeats = true, false;
           if (!tokenizer.is_control(token)) return true;
           const auto rest = splitter->control(tokenizer.piece(token, true));
           return sink(rest.reasoning, rest.answer);

@@ -11,7 +11,8 @@ namespace gimbal {
 struct ChatAnswer {
   Generated generated;  // of the last part, if the context became full in between
   std::string text, reasoning;
-  int dropped = 0;  // number of questions dropped
+  int dropped = 0;       // number of questions dropped
+  bool repeats = false;  // it repeated itself, and was ended (ChatSettings::guard)
 };
 
 // Writes `reasoning` and then `answer`; false ends the answer.

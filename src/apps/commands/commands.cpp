@@ -55,6 +55,27 @@ const CommandRow* find_command(const std::string& name) {
   return nullptr;
 }
 
+namespace {
+
+// The long options of all commands, which share the environment and the user's file.
+std::vector<std::string> all_options() {
+  std::vector<std::string> names;
+  for (const CommandRow& row : kCommands)
+    for (const Arguments::Declared& d : declare(row).arguments->declared())
+      for (const std::string& name : split(d.names, ','))
+        if (d.set && name.starts_with("--")) names.push_back(name);
+  return names;
+}
+
+// `rm` deletes what is typed and nothing else; `render-template` has one template; the others have no settings, or from elsewhere.
+bool reads_settings(const CommandRow& row) {
+  for (const char* name : {"rm", "render-template", "worker", "completion", "manual"})
+    if (std::string_view(row.name) == name) return false;
+  return true;
+}
+
+}  // namespace
+
 DeclaredCommand declare(const CommandRow& row) {
   DeclaredCommand d{row.make(), nullptr};
   d.arguments = std::make_unique<Arguments>(
@@ -65,6 +86,7 @@ DeclaredCommand declare(const CommandRow& row) {
   d.arguments->flag("--json", "print the result as JSON", d.command->json);
   d.arguments->flag("--quiet", "no progress and no notes on stderr", d.command->quiet);
   d.arguments->help_flag();
+  if (reads_settings(row)) d.arguments->shared_settings(all_options);
   return d;
 }
 

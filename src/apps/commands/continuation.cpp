@@ -6,6 +6,7 @@
 #include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/interrupt.h"
 #include "apps/toolkit/line_editor.h"
+#include "apps/toolkit/silent_keys.h"
 #include "apps/toolkit/terminal.h"
 #include "base/format.h"
 #include "base/text.h"
@@ -90,12 +91,14 @@ class Continuation {
       if (go_on && done == total) print(echo);
       return go_on;
     };
+    std::optional<SilentKeys> silent(std::in_place);
     auto g = generate(session_, tokenizer_, prompt, settings_, [&](std::string_view text, Token) {
       print(printable(text, true));
       return flush_output() && !InterruptGuard::interrupted();
     });
     print("\n");
     flush_output();
+    silent.reset();
     if (!g) {
       const Error e = worded(g.error());
       note(format("error: {}{}{}", printable(e.message, true), e.remedy.empty() ? "" : "\n  ",

@@ -1,5 +1,6 @@
 // gimbal COMMAND: finds the command, lets it read its options, and turns its failure into words and an exit
 // code.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -28,7 +29,9 @@ std::string overview() {
   return out +
          "\n  gimbal run -p \"Once upon a time\"        a story from the model inside the program\n"
          "  gimbal run model.gguf                   a conversation with your own model\n\n"
-         "`gimbal help COMMAND` lists the options of a command.\n";
+         "`gimbal help COMMAND` lists the options of a command. An option that is not typed is taken from "
+         "the\n"
+         "environment (GIMBAL_CTX=8192), else from ~/.config/gimbal/config (a line: ctx = 8192).\n";
 }
 
 // `lines`: the command's output has JSON on each line.
@@ -46,18 +49,48 @@ int report(const Error& error, bool json, bool lines = false) {
 // Hints for commands of other programs, and for a model in the place of a command.
 std::string hint(const std::string& word) {
   for (const auto& [theirs, ours] : {std::pair("ls", "gimbal list"),
+                                     {"discover", "gimbal list"},
                                      {"download", "gimbal pull"},
+                                     {"get", "gimbal pull"},
                                      {"remove", "gimbal rm"},
                                      {"show", "gimbal info MODEL"},
+                                     {"probe", "gimbal plan MODEL"},
+                                     {"gpu-info", "gimbal backends"},
                                      {"chat", "gimbal run MODEL"},
+                                     {"load", "gimbal run MODEL"},
                                      {"generate", "gimbal run MODEL -p TEXT"},
-                                     {"ps", "gimbal backends"}})
+                                     {"server", "gimbal serve MODEL"}})
     if (word == theirs) return format("here that is `{}`", ours);
+  for (const auto& [theirs, said] :
+       {std::pair("ps", "`curl http://127.0.0.1:8080/api/ps` asks a server which models it has loaded"),
+        {"stop",
+         "Ctrl-C or SIGTERM ends `gimbal serve`; --keep-alive SECONDS unloads models that nobody uses"},
+        {"unload", "`gimbal serve --keep-alive SECONDS` unloads models that nobody uses"},
+        {"push", "gimbal publishes no models"},
+        {"cp", "a model is a file: `gimbal list --json` has its path"},
+        {"import", "put the file into a folder of $GIMBAL_MODELS, or name its path"},
+        {"launch", "start `gimbal serve MODEL`, and give the program the address http://127.0.0.1:8080/v1"},
+        {"init", "`gimbal serve MODEL` needs no files of settings; docs/serving.md has examples of clients"}})
+    if (word == theirs) return said;
   if (word == "quantize" || word == "convert" || word == "create")
     return "gimbal makes no model files; convert with the tools of llama.cpp";
   if (word.ends_with(".gguf") || word.ends_with(".GGUF") || word.find('/') != std::string::npos)
     return format("to run a model, write `gimbal run {}`", word);
+  if (word.starts_with('-')) return format("name the command first: `gimbal run {} ...`", word);
   return "";
+}
+
+// "-m FILE ..." without a command, as programs take it that do one thing.
+const char* command_for(const std::vector<std::string>& args) {
+  const std::string name = args[0].substr(0, args[0].find('='));
+  for (const char* of_model :
+       {"-m", "--model", "--model-path", "-hf", "-hfr", "--hf-repo", "-mu", "--model-url"})
+    if (name == of_model)
+      return std::any_of(args.begin(), args.end(),
+                         [](const std::string& a) { return a == "--port" || a.starts_with("--port="); })
+                 ? "serve"
+                 : "run";
+  return nullptr;
 }
 
 Error unknown_command(const std::string& word) {
@@ -78,7 +111,8 @@ int dispatch(std::vector<std::string> args) {
   for (const std::string& a : args) json = json || a == "--json";
   if (args.empty()) return print(overview()), kDone;
   std::string name = args[0];
-  args.erase(args.begin());
+  if (const char* command = command_for(args)) name = command;
+  else args.erase(args.begin());
   if (name == "--version" || name == "-V" || name == "version")
     return print("gimbal " GIMBAL_VERSION "\n"), kDone;
   if (name == "help" || name == "--help" || name == "-h") {

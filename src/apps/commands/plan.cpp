@@ -8,6 +8,7 @@
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "engine/report_json.h"
+#include "engine/tensor_places.h"
 #include "runtime/memory_check.h"
 
 namespace gimbal {
@@ -19,8 +20,10 @@ class Plan final : public Command {
     a.model(kModelHelp, model_);
     a.text("--draft", "auto|off|ngram|mtp|MODEL",
            "include the memory of these drafts, as in `run` (default off)", draft_);
+    a.flag("--tensors", "list each tensor, too: bytes, layout, device, and the kernel that reads it", tensors_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal plan model.gguf --ctx 32768");
+    a.example("gimbal plan model.gguf --tensors --json");
   }
 
   Result<int> run() override {
@@ -45,7 +48,9 @@ class Plan final : public Command {
     r.placement = worded_placement(p.plan, p.opened), r.fallbacks = sentences(p.fallbacks);
     r.fits = bool(fits);
     if (!fits) r.remedy = fits.error().remedy;
-    print_json(report_json(r));
+    Json j = report_json(r);
+    if (tensors_) j["tensors"] = report_json(named_places(p));
+    print_json(j);
   }
 
   void print_for_people(const Planned& planned, const Status& fits) const {
@@ -71,6 +76,7 @@ class Plan final : public Command {
                                  printable(planned.draft->source.name))});
     print(head.text());
     for (const MemoryUse& u : uses) print_use(u, "");
+    if (tensors_) print_tensors(p);
     if (planned.draft)
       for (const MemoryUse& u : memory_uses(planned.draft->plan)) print_use(u, " for drafts");
     if (fits) {
@@ -96,6 +102,25 @@ class Plan final : public Command {
     print(format("\nIt does not fit: {}.\n  {}\n", lack, fits.error().remedy));
   }
 
+  // With the reason that the choice of the device has, where a stage has none of its own.
+  static std::vector<TensorPlace> named_places(const PlannedModel& p) {
+    std::vector<TensorPlace> all = tensor_places(p.plan);
+    for (TensorPlace& t : all) t.why = t.why.empty() ? p.opened.why : with_options(t.why);
+    return all;
+  }
+
+  static void print_tensors(const PlannedModel& p) {
+    print("\n" + bold("Tensors") + "\n");
+    Table t("lllrlll");
+    std::string last;
+    for (const TensorPlace& place : named_places(p)) {
+      if (place.device != last) print(format("  on {} ({})\n", last = place.device, printable(place.why)));
+      t.row({printable(place.name), place.format, place.shape, format("{} bytes", place.bytes), place.device,
+             place.buffer == "weights" ? place.layout : printable(place.buffer), place.kernel});
+    }
+    print(t.text("  "));
+  }
+
   static void print_use(const MemoryUse& u, const char* what) {
     const MemoryPlan& m = u.sum;
     if (!u.device) {
@@ -118,6 +143,7 @@ class Plan final : public Command {
 
   std::string model_;
   std::optional<std::string> draft_;
+  bool tensors_ = false;
   CommonOptions engine_;
 };
 

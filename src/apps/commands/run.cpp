@@ -61,6 +61,10 @@ class Run final : public Command {
             text_.settings.reasoning.tokens, -1, INT_MAX);
     a.one_of("--ctx-shift", "on: a full context drops the oldest questions; off: it is an error", ctx_shift_,
              {"on", "off"});
+    a.one_of("--repeat-guard",
+             "on (default): end an answer that repeats itself, in a conversation on a terminal; off",
+             repeat_guard_, {"on", "off"});
+    a.flag("--no-wrap", "do not break the lines of a chat between words at the terminal's edge", no_wrap_);
     a.flag("--parse-special", "treat control tokens written out in messages as such", parse_special_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal run -p \"Once upon a time\"");
@@ -149,8 +153,16 @@ class Run final : public Command {
   }
 
   ChatSettings chat_settings() const {
-    return {text_.settings, system_.value_or(""), think_, ctx_shift_ == "on",
-            parse_special_, text_.stats,          quiet,  prompt_cache_};
+    return {text_.settings,
+            system_.value_or(""),
+            think_,
+            ctx_shift_ == "on",
+            parse_special_,
+            text_.stats,
+            quiet,
+            prompt_cache_,
+            repeat_guard_ == "on",
+            !no_wrap_};
   }
 
   // For --json and --print-tokens: the answer as the model writes it.
@@ -231,8 +243,8 @@ class Run final : public Command {
   std::string model_;
   std::optional<int> logprobs_;
   std::optional<std::string> tokens_, prompt_, system_, prompt_cache_, draft_;
-  bool chat_ = false, raw_ = false, parse_special_ = false;
-  std::string think_ = "show", ctx_shift_ = "on";
+  bool chat_ = false, raw_ = false, parse_special_ = false, no_wrap_ = false;
+  std::string think_ = "show", ctx_shift_ = "on", repeat_guard_ = "on";
   TextOptions text_;
   GrammarOptions grammar_;
   CertificateOptions certificate_;

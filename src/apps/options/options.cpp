@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "apps/toolkit/terminal.h"
+#include "chat/chat_template.h"
 #include "discovery/registry.h"
 
 namespace gimbal {
@@ -117,6 +118,7 @@ void declare(Arguments& a, const EngineSetting& s, CommonOptions& o) {
     void operator()(Numerics DeviceSettings::*m) const { a.choice(s.option, s.help, o.*m, words()); }
     void operator()(Verify DeviceSettings::*m) const { a.choice(s.option, s.help, o.*m, words()); }
     void operator()(Packed DeviceSettings::*m) const { a.choice(s.option, s.help, o.*m, words()); }
+    void operator()(float ModelOptions::*m) const { a.number(s.option, s.value, s.help, o.*m); }
     void operator()(int ModelOptions::*m) const { a.whole(s.option, s.value, s.help, o.*m, s.low, s.high); }
     void operator()(std::string ModelOptions::*m) const {
       if (!s.words) return a.text(s.option, s.value, s.help, o.*m);
@@ -133,6 +135,7 @@ void declare(Arguments& a, CommonOptions& o, Needs needs) {
   a.section("Device and kernels");
   for (const EngineSetting& s : kEngineSettings) {
     if (!s.option || (s.of_model && needs == Needs::Device)) continue;
+    if (&s == &engine_setting("chat_template")) a.section("In place of the file's settings");
     declare(a, s, o);
     if (&s != &engine_setting("device")) continue;
     const std::vector<std::string> names = backend_names();
@@ -158,6 +161,8 @@ ModelOptions model_options(const CommonOptions& o) {
     }
     m.lora.push_back(std::move(l));
   }
+  // engine_options() has told what is wrong with it.
+  if (auto text = chat_template_text(m.chat_template)) m.chat_template = std::move(*text);
   return m;
 }
 
@@ -179,6 +184,7 @@ Result<DeviceSettings> device_settings(const CommonOptions& o) {
 
 Result<EngineOptions> engine_options(const CommonOptions& o) {
   if (auto ok = check_stack(); !ok) return ok.error();
+  if (auto text = chat_template_text(o.chat_template); !text) return text.error();
   auto d = device_settings(o);
   if (!d) return d.error();
   auto e = engine_options(*d, o);

@@ -3,26 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/toolkit/terminal.h"
+#include "apps/toolkit/words_elsewhere.h"
 #include "base/text.h"
 
 namespace gimbal {
 
 namespace {
-
-// What users of other programs type: translated where a command has the option on the right.
-constexpr std::pair<const char*, const char*> kOtherNames[] = {
-    {"-c", "--ctx"},
-    {"--ctx-size", "--ctx"},
-    {"-ngl", "--gpu-layers"},
-    {"--n-gpu-layers", "--gpu-layers"},
-    {"--temperature", "--temp"},
-    {"--n-predict", "--max-tokens"},
-    {"--predict", "--max-tokens"},
-    {"-b", "--batch"},
-    {"--batch-size", "--batch"},
-    {"-s", "--seed"},
-    {"--repeat-last-n", "--penalty-window"},
-};
 
 constexpr const char* kModelNames = "-m,--model";
 constexpr size_t kMostModels = 1000, kMostPositionals = 100000;
@@ -177,19 +164,13 @@ Error Arguments::unexpected(const std::string& argument) const {
           similar ? format("did you mean {}? {}", *similar, help) : help};
 }
 
-void Arguments::translate(std::vector<std::string>& args) const {
-  auto has = [&](std::string_view name) {
-    return std::any_of(declared_.begin(), declared_.end(), [&](const Declared& d) {
-      const auto names = split(d.names, ',');
-      return std::find(names.begin(), names.end(), name) != names.end();
-    });
-  };
-  for (std::string& a : args) {
-    if (a == "--") return;
-    const std::string name = a.substr(0, a.find('='));
-    for (const auto& [other, ours] : kOtherNames)
-      if (name == other && !has(other) && has(ours)) a = ours + a.substr(name.size());
+OptionKind Arguments::kind(std::string_view name) const {
+  for (const Declared& d : declared_) {
+    const auto names = split(d.names, ',');
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      return d.value.empty() ? OptionKind::Flag : OptionKind::Value;
   }
+  return OptionKind::None;
 }
 
 void Arguments::help_flag() {
@@ -200,7 +181,10 @@ void Arguments::help_flag() {
 void Arguments::typed_only() { declared_.back().set = {}; }
 
 Status Arguments::parse(std::vector<std::string> args) {
-  translate(args);
+  std::vector<std::string> notes;
+  const auto kind_of = [this](std::string_view name) { return kind(name); };
+  if (auto ok = translate_options(args, command_, kind_of, notes); !ok) return ok;
+  const bool quiet = std::find(args.begin(), args.end(), "--quiet") != args.end();
   const Status parsed = line_.parse(std::move(args));
   if (help_wanted_) return Done{};
   if (!parsed)
@@ -210,7 +194,9 @@ Status Arguments::parse(std::vector<std::string> args) {
     return Error{
         error_->code, error_->message,
         error_->remedy.empty() ? format("`{} --help` lists what it takes", command_) : error_->remedy};
-  return configurable_ && configurable_() ? settle() : Done{};
+  if (!quiet)
+    for (const std::string& text : notes) note(text);
+  return all_names_ || (configurable_ && configurable_()) ? settle() : Done{};
 }
 
 std::string Arguments::help() const {

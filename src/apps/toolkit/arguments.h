@@ -9,6 +9,7 @@
 
 #include "apps/toolkit/command_line.h"
 #include "apps/toolkit/config_file.h"
+#include "apps/toolkit/words_elsewhere.h"
 #include "base/format.h"
 #include "base/result.h"
 #include "base/text.h"
@@ -43,6 +44,9 @@ class Arguments {
   void model_sections(std::function<void(const ConfigEntry&, const std::string& source)> take) {
     take_section_ = std::move(take);
   }
+  // The environment and the user's own file (user_config_file()) may set options, too. All commands share
+  // them, so a name that only another command has is no mistake: `names` gives the options of all commands.
+  void shared_settings(std::function<std::vector<std::string>()> names) { all_names_ = std::move(names); }
   void typed_only();  // the last declared option: command line only
   void text(const char* names, const char* value, const char* help, std::optional<std::string>& to);
   void text(const char* names, const char* value, const char* help, std::string& to);
@@ -129,20 +133,22 @@ class Arguments {
   void remember(const std::string& names, const std::string& value, const char* help, Setter set = {},
                 bool repeatable = false);
   size_t typed(const Declared&) const;  // how often
-  Status settle();                      // from --config and the environment
+  Status settle();                      // from the environment, --config and the user's own file
+  Status settle_by_file(const std::string& path, bool shared, std::vector<const Declared*>& settled);
   Result<bool> settle_by_environment(Declared&);
   Status settle(Declared&, const ConfigEntry&, const std::string& source);
   Error unexpected(const std::string& argument) const;
   void fail(Error e) {
     if (!error_) error_ = std::move(e);
   }
-  void translate(std::vector<std::string>& args) const;
+  OptionKind kind(std::string_view name) const;
 
   CommandLine line_;
   std::string command_, about_, section_;
   bool model_given_ = false;
   std::function<bool()> configurable_;
   std::function<void(const ConfigEntry&, const std::string&)> take_section_;
+  std::function<std::vector<std::string>()> all_names_;
   std::optional<std::string> config_;
   std::vector<std::pair<std::string, std::string>> positionals_;  // name, help
   std::vector<std::string> examples_;

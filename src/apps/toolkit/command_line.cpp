@@ -87,8 +87,9 @@ Status CommandLine::take_short(const std::string& word, Values& rest) {
     if (!more.empty()) rest.push_back(more);
     return take_value(*i, rest);
   }
+  // No bundles: "-hf" of another program must not be "-h".
+  if (!more.empty()) return left_.push_back(word), Done{};
   i->values.push_back("true");
-  if (!more.empty()) rest.push_back("-" + more);
   return Done{};
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/folders.h"
 #include "base/format.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -161,6 +162,13 @@ Result<std::vector<ConfigEntry>> read_config(const std::string& path) {
   std::fclose(file);
   if (!whole) return failed(text.size() == kMaxBytes ? "it has more than 1 MB" : std::strerror(errno));
   return parse_config(text, path);
+}
+
+std::string user_config_file() {
+  for (const auto& [variable, below] : {std::pair("XDG_CONFIG_HOME", ""), std::pair("HOME", "/.config")})
+    if (const std::string at = environment_variable(variable); at.starts_with('/'))
+      return at + below + "/gimbal/config";
+  return "";
 }
 
 }  // namespace gimbal

@@ -1,4 +1,4 @@
-// The file of --config: lines `NAME = VALUE` with names of options, in a subset of
+// The file of --config and the user's own one: lines `NAME = VALUE` with names of options, in a subset of
 // TOML.
 #pragma once
 #include <string>
@@ -23,5 +23,8 @@ Result<std::vector<ConfigEntry>> parse_config(const std::string& text, const std
 
 // Errors: NotFound or Failed if the file cannot be read; those of parse_config().
 Result<std::vector<ConfigEntry>> read_config(const std::string& path);
+
+// "/home/me/.config/gimbal/config"; empty if neither XDG_CONFIG_HOME nor HOME is an absolute path.
+std::string user_config_file();
 
 }  // namespace gimbal

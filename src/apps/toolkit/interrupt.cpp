@@ -23,7 +23,17 @@ namespace {
 
 // A signal handler can reach nothing else.
 volatile std::sig_atomic_t seen = 0;
-void on_interrupt(int) { seen = 1; }
+void (*volatile restore_at_end)() = nullptr;
+
+void on_interrupt(int signal) {
+  if (!seen) {
+    seen = 1;
+    return;
+  }
+  if (const auto restore = restore_at_end) restore();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
 
 }  // namespace
 
@@ -31,12 +41,13 @@ void InterruptGuard::rearm() {
   seen = 0;
   struct sigaction action {};
   action.sa_handler = on_interrupt;
-  action.sa_flags = SA_RESETHAND;  // without SA_RESTART: reading a line ends too
+  action.sa_flags = 0;  // without SA_RESTART: reading a line ends too
   sigaction(SIGINT, &action, nullptr);
 }
 
 InterruptGuard::InterruptGuard() { rearm(); }
 InterruptGuard::~InterruptGuard() { std::signal(SIGINT, SIG_DFL); }
 bool InterruptGuard::interrupted() { return seen != 0; }
+void InterruptGuard::at_end(void (*restore)()) { restore_at_end = restore; }
 
 }  // namespace gimbal

@@ -11,6 +11,8 @@ class InterruptGuard {
   // Clears a handled Ctrl-C; the next one counts as the first again.
   void rearm();
   static bool interrupted();
+  // The second Ctrl-C calls it before it ends the program. It must be async-signal-safe. nullptr: nothing.
+  static void at_end(void (*restore)());
 };
 
 }  // namespace gimbal

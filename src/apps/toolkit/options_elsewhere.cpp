@@ -1,9 +1,11 @@
-// Where options come from that were not typed: the environment and the file of --config.
+// Where options come from that were not typed: the environment, the file of --config, and the user's own
+// file.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <utility>
 
 #include "apps/toolkit/arguments.h"
 #include "apps/toolkit/config_file.h"
@@ -61,6 +63,10 @@ Status Arguments::settle(Declared& d, const ConfigEntry& e, const std::string& s
 
 // True: set by an environment variable.
 Result<bool> Arguments::settle_by_environment(Declared& d) {
+  // --cuda-device N names a backend as well, and what is typed comes first.
+  if (d.names.starts_with("--backend"))
+    for (const Declared& other : declared_)
+      if (other.names.ends_with("-device") && typed(other)) return false;
   for (const std::string& name : long_names(d.names)) {
     const std::string variable = variable_of(name);
     const char* value = std::getenv(variable.c_str());
@@ -82,18 +88,28 @@ Result<bool> Arguments::settle_by_environment(Declared& d) {
 namespace {
 
 // Variables of others may have this prefix, too, so only a name that is near to an option is a mistake.
-Status refuse_mistyped_variables(const Arguments& arguments) {
+Status refuse_mistyped_variables(const Arguments& arguments,
+                                 std::function<std::vector<std::string>()> options_of_others) {
   constexpr std::string_view kPrefix = "GIMBAL_";
   std::vector<std::string> known(std::begin(kOtherVariables), std::end(kOtherVariables));
+  const auto add = [&](const std::string& option) {
+    known.push_back(variable_of(option).substr(kPrefix.size()));
+  };
+  const auto is_known = [&](const std::string& name) {
+    return std::find(known.begin(), known.end(), name) != known.end();
+  };
   for (const Arguments::Declared& d : arguments.declared())
     for (const std::string& name : long_names(d.names))
-      if (d.set) known.push_back(variable_of(name).substr(kPrefix.size()));
+      if (d.set) add(name);
   for (char** v = environ; v && *v; v++) {
     const std::string_view whole = *v;
     const size_t equals = whole.find('=');
     if (!whole.starts_with(kPrefix) || equals == whole.npos || equals + 1 == whole.size()) continue;
     const std::string name(whole.substr(kPrefix.size(), equals - kPrefix.size()));
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (is_known(name)) continue;
+    if (const auto others = std::exchange(options_of_others, {}))  // only now: it declares every command
+      for (const std::string& option : others()) add(option);
+    if (is_known(name)) continue;
     if (is_of_a_service(name, whole.substr(equals + 1)) || name.starts_with("TEST_")) continue;
     if (const auto similar = nearest(name, known))
       return Error{Code::Usage,
@@ -107,7 +123,7 @@ Status refuse_mistyped_variables(const Arguments& arguments) {
 }  // namespace
 
 Status Arguments::settle() {
-  if (auto ok = refuse_mistyped_variables(*this); !ok) return ok;
+  if (auto ok = refuse_mistyped_variables(*this, all_names_); !ok) return ok;
   std::vector<const Declared*> settled;
   for (Declared& d : declared_) {
     if (!d.set) continue;
@@ -116,12 +132,21 @@ Status Arguments::settle() {
     if (!found) return found.error();
     if (*found) settled.push_back(&d);
   }
-  if (!config_) return Done{};
-  auto entries = read_config(*config_);
+  if (config_)
+    if (auto ok = settle_by_file(*config_, false, settled); !ok) return ok;
+  if (!all_names_) return Done{};
+  const std::string own = user_config_file();
+  return own.empty() || access(own.c_str(), F_OK) != 0 ? Done{} : settle_by_file(own, true, settled);
+}
+
+// `shared`: by all commands. Adds what it sets to `settled`, which it leaves alone.
+Status Arguments::settle_by_file(const std::string& path, bool shared,
+                                 std::vector<const Declared*>& settled) {
+  auto entries = read_config(path);
   if (!entries) return entries.error();
   std::vector<const Declared*> in_file;
   for (const ConfigEntry& e : *entries) {
-    const std::string source = format("{}, line {}", *config_, e.line);
+    const std::string source = format("{}, line {}", path, e.line);
     if (!e.model.empty()) {
       if (!take_section_)
         return Error{Code::Usage, format("{}: {} has no settings of single models", source, command_),
@@ -137,11 +162,18 @@ Status Arguments::settle() {
         known.push_back(name.substr(2));
         if (known.back() == e.name) meant = &d;
       }
+    if (!meant && shared) {
+      const std::vector<std::string> all = all_names_();
+      if (std::find(all.begin(), all.end(), "--" + e.name) != all.end()) continue;
+      for (const std::string& name : all) known.push_back(name.substr(2));
+    }
     if (!meant) {
       const auto similar = nearest(e.name, known);
-      return Error{Code::Usage, format("{}: {} has no option {}", source, command_, gimbal::quoted(e.name)),
-                   format("{}`{} --help` lists what it takes",
-                          similar ? format("did you mean {}? ", *similar) : "", command_)};
+      return Error{
+          Code::Usage,
+          format("{}: {} has no option {}", source, shared ? "gimbal" : command_, gimbal::quoted(e.name)),
+          format("{}`{} --help` lists what it takes", similar ? format("did you mean {}? ", *similar) : "",
+                 command_)};
     }
     if (std::find(in_file.begin(), in_file.end(), meant) != in_file.end())
       return Error{Code::Usage, format("{}: '{}' is the same as an option above", source, e.name),
@@ -150,6 +182,7 @@ Status Arguments::settle() {
     if (std::find(settled.begin(), settled.end(), meant) != settled.end()) continue;
     if (auto ok = settle(*meant, e, source); !ok) return ok;
   }
+  settled.insert(settled.end(), in_file.begin(), in_file.end());
   return Done{};
 }
 
