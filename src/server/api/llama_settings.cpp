@@ -13,39 +13,10 @@ namespace {
 constexpr size_t kMostStopWords = 64, kMostFields = 64, kMostBiases = 1024;
 constexpr int kMostProbabilities = 100, kMostCompletions = 8;
 
-// Samplers that llama.cpp has and gimbal may lack: the value that turns each off, and the fields that say
-// nothing without it. One that the table of settings has is read there.
-struct Absent {
-  const char* name;
-  double off;
-  std::initializer_list<const char*> details;
-};
-constexpr Absent kAbsent[] = {
-    {"dynatemp_range", 0, {"dynatemp_exponent"}},
-    {"xtc_probability", 0, {"xtc_threshold"}},
-    {"dry_multiplier", 0, {"dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers"}},
-    {"mirostat", 0, {"mirostat_tau", "mirostat_eta"}},
-    {"top_n_sigma", -1, {}},
-    {"adaptive_target", -1, {"adaptive_decay"}},
-    {"min_keep", 0, {}},
-};
-
-bool in_table(std::string_view name) {
-  return std::any_of(
-      std::begin(kSamplingSettings), std::end(kSamplingSettings), [&](const SamplingSetting& s) {
-        return (s.openai.name && s.openai.name == name) || (s.openai.alias && s.openai.alias == name);
-      });
-}
-
-void read_absent(Fields& f) {
-  for (const Absent& a : kAbsent) {
-    if (in_table(a.name)) continue;
-    const auto value = f.number(a.name, -1e9, 1e9);
-    if (value && *value != a.off)
-      f.wrong(a.name, format("'{}' is not supported: there is no such sampler; leave it out", a.name));
-    for (const char* detail : a.details)
-      if (!in_table(detail)) f.harmless({detail});
-  }
+// llama.cpp's sampler that gimbal lacks; 0 turns it off.
+void refuse_min_keep(Fields& f) {
+  if (const auto value = f.number("min_keep", -1e9, 1e9); value && *value != 0)
+    f.wrong("min_keep", "'min_keep' is not supported: leave it out");
 }
 
 // The samplers in the order of gimbal's chain, with the settings that they obey.
@@ -55,11 +26,15 @@ struct Link {
 };
 constexpr Link kChain[] = {
     {"penalties", {"repeat_penalty", "frequency_penalty", "presence_penalty"}},
+    {"dry", {"dry_multiplier"}},
+    {"top_n_sigma", {"top_n_sigma"}},
     {"top_k", {"top_k"}},
     {"typ_p", {"typical_p"}},
     {"top_p", {"top_p"}},
     {"min_p", {"min_p"}},
-    {"temperature", {"temperature"}},
+    {"xtc", {"xtc_probability"}},
+    {"temperature", {"temperature", "dynatemp_range"}},
+    {"adaptive_p", {"adaptive_target"}},
 };
 
 void turn_off(std::string_view field, SamplerSettings& s) {
@@ -78,10 +53,6 @@ void read_samplers(Fields& f, Call& call, LlamaRequest& to) {
   std::vector<std::string> names = f.texts("samplers", 32);
   for (std::string& name : names)
     if (name == "typical_p") name = "typ_p";
-  // The values of these turn them off or are refused, so their place in the list says nothing more.
-  std::erase_if(names, [](const std::string& n) {
-    return n == "dry" || n == "xtc" || n == "top_n_sigma" || n == "adaptive_p";
-  });
   if (std::erase(names, "infill"))
     call.more_headers.push_back(
         {"x-gimbal-note", "there is no sampler 'infill'; the others choose the token"});
@@ -156,7 +127,7 @@ void read_llama_request(Fields& f, Call& call, const ServedModel& model, LlamaRe
   SamplerSettings& s = r.sampler;
   read_sampling(f, &SamplingSetting::openai, s);
   if (auto v = f.whole("repeat_last_n", -1, INT32_MAX)) s.penalty_window = int(*v);
-  read_absent(f);
+  refuse_min_keep(f);
   read_samplers(f, call, to);
   set_seed(f, "seed", to.settings);
   // -1, and what it is as a number of 32 bits, ask for any seed. A short one can be told and asked for again.
