@@ -78,6 +78,8 @@ Seen serve(const Setting& s) {
     for (int n = none ? 0 : requests.any(4); n-- > 0 && int(all.size()) < s.requests;) {
       auto o = std::make_unique<One>();
       o->request = requests.next();
+      // No step with a prompt has drafts, and prompts that are scored take many.
+      if (s.run.drafts && all.size() % 7) o->request.scores_prompt = false;
       o->want = alone(reference.model(), any_tokenizer(), o->request);
       if (requests.any(4) == 0) {  // an engine was lost that had told a part of it
         const auto& tokens = o->want.tokens;
@@ -130,7 +132,7 @@ Seen serve(const Setting& s) {
   }
   EXPECT_LE(seen.accepted, seen.drafted);
   EXPECT_GT(seen.compared, s.requests);
-  EXPECT_GT(seen.scored, s.requests);
+  if (s.run.drafts == 0) { EXPECT_GT(seen.scored, s.requests); }
   EXPECT_GT(seen.numbers.shared_tokens, 0u);
   EXPECT_GT(seen.resumed, 0);
   EXPECT_GT(seen.ends[Finish::Cancelled], 0);

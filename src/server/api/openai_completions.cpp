@@ -34,7 +34,8 @@ class Logprobs {
     for (size_t i = 0; i < echo.tokens.size(); i++) {
       if (i == 0) add(echo.tokens[0], nullptr, offset);
       else if (i <= told.size()) add(echo.tokens[i], &told[i - 1], offset);
-      offset += characters(decoder.push(echo.tokens[i]));
+      // The echoed text begins without BOS, and the decoder drops the space of the first token that it gets.
+      if (i > 0 || echo.tokens[0] != tokenizer_.bos()) offset += characters(decoder.push(echo.tokens[i]));
     }
     offset = characters(echo.text);
   }
