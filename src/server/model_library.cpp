@@ -138,33 +138,44 @@ std::vector<LibraryModel> ModelLibrary::list() {
   return all;
 }
 
+// Of what was read last; nothing: there is none, or its file is gone.
+Result<std::optional<LibraryModel>> ModelLibrary::known(const std::string& name) const {
+  std::optional<LibraryModel> nothing;
+  const auto there = [&](LibraryModel m) {
+    m.inode = 0, look_at(m);
+    return m.path.empty() || m.inode ? std::optional(std::move(m)) : nothing;
+  };
+  if (const LibraryModel* m = described(name)) return there(*m);
+  if (is_address(name)) {
+    const auto address = parse_address(name);
+    const auto path = address ? find_fetched(*address) : Result<std::optional<std::string>>(address.error());
+    if (!path || !*path) return nothing;
+    for (const CatalogEntry& e : catalog_.entries)
+      if (canonical(e.path) == canonical(**path)) return there(model_of(e));
+    return nothing;
+  }
+  std::vector<const CatalogEntry*> found = named(catalog_, name);
+  constexpr std::string_view kLatest = ":latest";  // of Ollama's clients, for any model
+  if (found.empty() && name.ends_with(kLatest))
+    found = named(catalog_, name.substr(0, name.size() - kLatest.size()));
+  if (found.size() > 1)
+    return Error{Code::Usage,
+                 format("{} models have the name {}", found.size(), gimbal::quoted(name)),
+                 "use a longer name",
+                 reason::kAmbiguousModel,
+                 "model",
+                 name};
+  return found.empty() ? nothing : there(model_of(*found[0]));
+}
+
 Result<LibraryModel> ModelLibrary::find(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  // A name that is not there may be of a file that has just come.
-  for (const double fresh : {kFresh, 1.0}) {
+  // Folders are read again only for a name that is not known: it may be of a file that has just come.
+  for (const double fresh : {kAnyAge, 1.0}) {
     read(fresh);
-    if (const LibraryModel* m = described(name)) return *m;
-    if (is_address(name)) {
-      const auto address = parse_address(name);
-      const auto path =
-          address ? find_fetched(*address) : Result<std::optional<std::string>>(address.error());
-      if (!path || !*path) continue;
-      for (const CatalogEntry& e : catalog_.entries)
-        if (canonical(e.path) == canonical(**path)) return model_of(e);
-      continue;
-    }
-    std::vector<const CatalogEntry*> found = named(catalog_, name);
-    constexpr std::string_view kLatest = ":latest";  // of Ollama's clients, for any model
-    if (found.empty() && name.ends_with(kLatest))
-      found = named(catalog_, name.substr(0, name.size() - kLatest.size()));
-    if (found.size() == 1) return model_of(*found[0]);
-    if (!found.empty())
-      return Error{Code::Usage,
-                   format("{} models have the name {}", found.size(), gimbal::quoted(name)),
-                   "use a longer name",
-                   reason::kAmbiguousModel,
-                   "model",
-                   name};
+    auto m = known(name);
+    if (!m) return m.error();
+    if (*m) return std::move(**m);
   }
   return Error{Code::NotFound,
                format("there is no model {}", gimbal::quoted(name)),

@@ -56,10 +56,11 @@ class ModelLibrary {
   static std::optional<std::string> wrong_name(const std::string& name);
 
  private:
-  static constexpr double kFresh = 10;  // seconds
-  void read(double fresh);              // the caller holds the mutex
+  static constexpr double kFresh = 10, kAnyAge = 1e8;  // seconds
+  void read(double fresh);                             // the caller holds the mutex
   std::string file_of(const std::string& name) const;
   const LibraryModel* described(const std::string& name) const;
+  Result<std::optional<LibraryModel>> known(const std::string& name) const;
 
   const std::string folder_;
   const std::function<Catalog()> find_;

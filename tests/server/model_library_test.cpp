@@ -48,6 +48,8 @@ TEST_F(Library, FilesByTheNamesOfTheCommandLine) {
   EXPECT_EQ(l.find("tiny-q8_0")->id, "Org/Repo/tiny-q8_0");
   EXPECT_EQ(l.find("tiny-q8_0:latest")->id, "Org/Repo/tiny-q8_0");
   EXPECT_EQ(l.find("org/repo")->bytes, 7u);
+  fs::remove(place + "/a.gguf");  // which the lists may still have
+  EXPECT_FALSE(l.find("llama3.2"));
   EXPECT_EQ(l.find("x").error().reason, std::string_view(reason::kNoSuchModel));
   add("tiny-q8_0", "this folder", "c.gguf");
   add("tiny-q8_0", "GIMBAL_MODELS", "d.gguf");
