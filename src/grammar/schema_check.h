@@ -74,7 +74,7 @@ class SchemaReader {
   void add(const Json& schema, std::string place);
   Json& adopt(const std::string& place, const Json& origin);
   Status finish(Json& made, Json content);
-  Result<Json> opposite(const std::string& place);
+  Result<Json> opposite(std::string place);
   Result<Json> opposite_of(const Json& schema, const std::string& place);
   Status opposites_of_keyword(const Json& schema, const std::string& keyword, const std::string& place,
                               Json& ways);

@@ -93,7 +93,8 @@ class SchemaCompiler {
   bool matching(const Part&, const std::string& name, Schemas& to);
   std::vector<Property> properties_of(const Conjunction&, const NameRules&);
   NameRules name_rules(const Conjunction&);
-  Keys other_keys(const Conjunction&, const std::vector<Property>&, const NameRules&);
+  // `needed`: the named ones are too few.
+  Keys other_keys(const Conjunction&, const std::vector<Property>&, const NameRules&, bool needed);
   Id object(const Conjunction&);
 
   static bool has(const Conjunction& all, const Json* schema);

@@ -12,6 +12,7 @@
 namespace gimbal {
 namespace {
 
+constexpr std::string_view kExactFormats[] = {"date", "uuid", "ipv4", "ipv6", "uri"};
 constexpr size_t kMaxChoices = 40;  // of a oneOf, whose opposite compares each with each
 
 Json to_place(const std::string& place) { return {{"$ref", place}}; }
@@ -42,7 +43,9 @@ Status SchemaReader::finish(Json& made, Json content) {
   made = std::move(content);
   if (!made.is_object()) return Done{};
   making_ = true;
-  Status ok = check_keywords(made, schemas_[numbers_.at(&made)].place, 0);
+  // Its parts have places of their own: those with ! are the opposites of others.
+  const std::string place = "=" + schemas_[numbers_.at(&made)].place;
+  Status ok = check_keywords(made, place, 0);
   making_ = false;
   return ok;
 }
@@ -93,7 +96,7 @@ Result<const Json*> SchemaReader::opposite_schema(const Json& schema) {
 }
 
 // The opposite of the schema at a place, as a schema that refers to it.
-Result<Json> SchemaReader::opposite(const std::string& place) {
+Result<Json> SchemaReader::opposite(std::string place) {
   if (place.starts_with('!')) return to_place(place.substr(1));
   const std::string name = "!" + place;
   if (places_.contains(name)) return to_place(name);
@@ -194,8 +197,14 @@ Status SchemaReader::opposites_of_keyword(const Json& schema, const std::string&
   } else if (keyword == "pattern") {
     ways.push_back(of_type("string", kOtherPatterns, Json::array({value})));
   } else if (keyword == "format") {
-    if (const char* pattern = pattern_of_format(value.get_ref<const std::string&>()))
-      ways.push_back(of_type("string", kOtherPatterns, Json::array({pattern})));
+    const auto& name = value.get_ref<const std::string&>();
+    const char* pattern = pattern_of_format(name);
+    // Other patterns leave out some texts of their format.
+    if (pattern &&
+        std::find(std::begin(kExactFormats), std::end(kExactFormats), name) == std::end(kExactFormats))
+      return error(schema, format("the opposite of the format {} cannot be written as a grammar", name),
+                   "use a 'pattern' within 'not' and 'if'");
+    if (pattern) ways.push_back(of_type("string", kOtherPatterns, Json::array({pattern})));
   } else if (keyword.starts_with("additional") ? !is_any(value) : value != false) {
     return error(schema, format("the opposite of {} cannot be written as a grammar", gimbal::quoted(keyword)),
                  "write 'not' and 'if' with type, const, enum, required, properties, lengths and bounds");

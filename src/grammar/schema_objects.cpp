@@ -126,7 +126,7 @@ std::vector<SchemaCompiler::Property> SchemaCompiler::properties_of(const Conjun
 // Keys that no schema names, by the patterns that they match. Those of no pattern are generated only if a
 // schema mentions them, or no key is named.
 SchemaCompiler::Keys SchemaCompiler::other_keys(const Conjunction& all, const std::vector<Property>& named,
-                                                const NameRules& names) {
+                                                const NameRules& names, bool needed) {
   Keys keys;
   if (names.only) return keys;
   Schemas others;
@@ -136,7 +136,8 @@ SchemaCompiler::Keys SchemaCompiler::other_keys(const Conjunction& all, const st
     if (const Json* map = field(*p.schema, "patternProperties"))
       for (const auto& [pattern, s] : map->items()) patterns[pattern].push_back(&p);
   }
-  const bool open = !others.empty() || (named.empty() && patterns.empty()) || (named.empty() && !names.any);
+  const bool open =
+      needed || !others.empty() || (named.empty() && patterns.empty()) || (named.empty() && !names.any);
   std::vector<std::string> taken;
   for (const Property& p : named) taken.push_back(p.name);
   if (patterns.empty() && names.any) {
@@ -204,7 +205,8 @@ Grammar::Id SchemaCompiler::object(const Conjunction& all) {
   }
   if (error_ || limits.min > limits.max || required > limits.max) return g_.never();
   std::vector<Id> others;
-  for (const auto& [machine, schemas] : other_keys(all, properties, names).kinds)
+  for (const auto& [machine, schemas] :
+       other_keys(all, properties, names, limits.min > properties.size()).kinds)
     others.push_back(json_.member(machine ? string_of(g_, *machine) : json_.string(), value_of(schemas)));
   const Id other = others.size() == 1 ? others[0] : g_.choice(others);
   // Other keys may repeat, and a repeated one counts once: only the first of them is sure to add a member.

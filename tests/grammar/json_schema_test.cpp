@@ -300,6 +300,39 @@ TEST(JsonSchema, HostileKeywordsEnd) {
   EXPECT_FALSE(rising.matches("[3,7,7]"));
 }
 
+// Opposites of opposites, and of choices within choices.
+TEST(JsonSchema, OppositesAreExact) {
+  const struct {
+    const char* schema;
+    std::vector<const char*> texts, others;
+  } kCases[] = {
+      {R"({"not":{"anyOf":[{"enum":[null,3]},{"type":"string"}]}})",
+       {"4", "true", "[]"},
+       {"null", "3", "\"a\""}},
+      {R"({"not":{"not":{"enum":["a",1]}}})", {"\"a\"", "1"}, {"2", "\"b\"", "null"}},
+      {R"({"type":"integer","not":{"anyOf":[{"minimum":3,"maximum":5},{"const":9}]}})",
+       {"2", "6", "10", "-7"},
+       {"3", "4", "5", "9", "2.5"}},
+      {R"({"type":"object","properties":{"a":{"type":"integer"},"b":{}},"not":{"required":["a","b"]}})",
+       {R"({"a":1})", R"({"b":1})", "{}"},
+       {R"({"a":1,"b":2})"}},
+      {R"({"oneOf":[{"type":"integer"},{"minimum":2}]})", {"1", "2.5"}, {"3", "1.5"}},
+      {R"({"anyOf":[{"prefixItems":[{"prefixItems":[{},{}],"items":true},{"oneOf":[{},{}]}],"items":{},"contains":{}},
+           {"oneOf":[{"items":{}},{"items":{"enum":[7]}}]}]})",
+       {"[1]", "[7,8]"},
+       {"[]", "[7]"}},
+      {R"({"type":"object","properties":{"b":{"const":1}},"minProperties":2})",
+       {R"({"b":1,"c":2})"},
+       {R"({"b":1})"}},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.schema);
+    Matcher m(compiled(c.schema));
+    for (const char* text : c.texts) EXPECT_TRUE(m.matches(text)) << text;
+    for (const char* text : c.others) EXPECT_FALSE(m.matches(text)) << text;
+  }
+}
+
 // The bounds of numbers, beside comparing.
 TEST(JsonSchema, NumbersAreExact) {
   std::mt19937 random(3);
