@@ -46,7 +46,7 @@ TEST(Settings, EveryCommandReadsThem) {
                            {"plan"},
                            {"bench", "-p", "8", "-n", "1"},
                            {"explain"},
-                           {"embed", "-p", "Once"}}) {
+                           {"embed", "-p", "Once", "--pooling", "mean"}}) {
     const Ran r = gimbal(args, {.environment = cpu});
     EXPECT_EQ(r.code, 4) << args[0] << r.err;
   }

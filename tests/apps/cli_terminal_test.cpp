@@ -11,7 +11,8 @@ TEST(Terminal, CtrlCTakesTheBarAway) {
   NEEDS_A_TERMINAL();
   const std::pair<Args, const char*> commands[] = {
       {{"verify", "-t", "1"}, "verifying ["},
-      {{"bench", "-p", "4000", "-n", "0", "-r", "100", "-t", "1", "--verify", "never", "--ctx", "4001"}, "measuring ["},
+      {{"bench", "-p", "4000", "-n", "0", "-r", "100", "-t", "1", "--verify", "never", "--ctx", "4001"},
+       "measuring ["},
       {{"bench", "--kernels", "-t", "1", "--milliseconds", "500", "--megabytes", "1"}, "measuring ["}};
   for (const auto& [args, bar] : commands) {
     const Seen s = on_terminal(args, {{bar, "\003"}});

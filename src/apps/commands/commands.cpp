@@ -60,14 +60,17 @@ namespace {
 // The long options of all commands, which share the environment and the user's file.
 std::vector<std::string> all_options() {
   std::vector<std::string> names;
-  for (const CommandRow& row : kCommands)
-    for (const Arguments::Declared& d : declare(row).arguments->declared())
+  for (const CommandRow& row : kCommands) {
+    const DeclaredCommand command = declare(row);
+    for (const Arguments::Declared& d : command.arguments->declared())
       for (const std::string& name : split(d.names, ','))
         if (d.set && name.starts_with("--")) names.push_back(name);
+  }
   return names;
 }
 
-// `rm` deletes what is typed and nothing else; `render-template` has one template; the others have no settings, or from elsewhere.
+// `rm` deletes what is typed and nothing else; `render-template` has one template; the others have no
+// settings, or from elsewhere.
 bool reads_settings(const CommandRow& row) {
   for (const char* name : {"rm", "render-template", "worker", "completion", "manual"})
     if (std::string_view(row.name) == name) return false;
