@@ -101,7 +101,18 @@ std::string prompt_digest(std::span<const Token> tokens) {
   return sha.hex();
 }
 
+std::string changed_arithmetic(const ModelSource& file) {
+  for (const std::string& key : file.changed())
+    if (key != "tokenizer.chat_template") return key;  // a prompt is tokens, whatever made it
+  return {};
+}
+
 Result<Certificate::Model> certified_model(const ModelFile& model, const std::vector<Lora>& adapters) {
+  if (const std::string key = changed_arithmetic(*model.file); !key.empty())
+    return Error{
+        Code::Usage,
+        format("a setting took the place of the file's {}, and a certificate names the file alone", key),
+        "leave the setting out"};
   Certificate::Model out{.name = model.name, .sha256 = {}, .bytes = 0, .adapters = {}};
   Sha256 sha;
   const auto split = split_name(model.path);

@@ -79,7 +79,11 @@ class RowChain {
 // SHA-256 of the ids, as a certificate has it.
 std::string prompt_digest(std::span<const Token>);
 
-// The file's digest, read from beginning to end. Errors: Failed with the system's reason.
+// The setting in place of the file's own that changes its logits: a certificate names the file alone. Empty:
+// none.
+std::string changed_arithmetic(const ModelSource&);
+// The file's digest, read from beginning to end. Errors: Usage if changed_arithmetic(); Failed with the
+// system's reason.
 Result<Certificate::Model> certified_model(const ModelFile&, const std::vector<Lora>& adapters);
 
 Certificate::Settings certified_settings(const ModelPlan&);

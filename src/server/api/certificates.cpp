@@ -1,5 +1,6 @@
 #include "server/api/certificates.h"
 
+#include "base/format.h"
 #include "base/json.h"
 #include "server/api/text.h"
 
@@ -9,6 +10,9 @@ Refused no_certificate(const ServedModel& model, const std::string& digest) {
   if (digest.empty())
     return wrong_field("certificate",
                        "the digest of this model's file is unknown: name the model when the server starts");
+  if (const std::string key = changed_arithmetic(model.file()); !key.empty())
+    return wrong_field("certificate",
+                       format("the server runs this model with another {} than its file has", key));
   if (!model.file().tensors().adapters().empty())
     return wrong_field(
         "certificate",

@@ -14,7 +14,7 @@ namespace gimbal::api {
 // One choice of an answer, while it is written.
 class Certified {
  public:
-  // `model`: the digest of its file. Keeps what the certificate needs of the request.
+  // `model`: the digest of its file. Keeps the parts of the request that the certificate needs.
   Certified(const ServedModel&, std::string model, const GenerationRequest&);
   void add(const TokenTold& t) { tokens_.push_back(t.token), rows_.push_back(t.row); }
   // `program`: "gimbal 0.5.0"; seconds of the prompt and of the answer.
