@@ -1,5 +1,5 @@
-// libFuzzer over certificates: a text is refused with an error that says something, or it is read; then its own
-// text is read as the same certificate, and its parts fit together.
+// libFuzzer over certificates: a text is refused with an error that says something, or it is read; then its
+// own text is read as the same certificate, and its parts fit together.
 #include <cstdlib>
 #include <string_view>
 

@@ -7,8 +7,8 @@
 #include "device/loader_lock.h"
 #include "device/reason.h"
 #include "discovery/depends.h"
-#include "discovery/report.h"
 #include "discovery/probe.h"
+#include "discovery/report.h"
 #include "discovery/report_wire.h"
 
 namespace gimbal {

@@ -1,4 +1,5 @@
-// GPU kernels are stored compressed in programs (scripts/build/pack_modules.py), which makes plugins much smaller.
+// GPU kernels are stored compressed in programs (scripts/build/pack_modules.py), which makes plugins much
+// smaller.
 #pragma once
 #include <map>
 #include <vector>

@@ -1,4 +1,5 @@
-// The settings of a text as fields of JSON (base/json_fields.h), for the workers' protocol and for certificates.
+// The settings of a text as fields of JSON (base/json_fields.h), for the workers' protocol and for
+// certificates.
 #pragma once
 #include "runtime/sampling_table.h"
 #include "runtime/text_state.h"

@@ -26,8 +26,8 @@ struct RenderLimits {
 
 struct RenderOptions {
   std::tm now{};  // local time, for strftime_now
-  // Whether the variables date_string and datetime say the day, as llama.cpp's server has them, unless they are
-  // given. Off where `now` is a given time: then the template has its own default, as in transformers.
+  // Whether the variables date_string and datetime say the day, as llama.cpp's server has them, unless they
+  // are given. Off where `now` is a given time: then the template has its own default, as in transformers.
   bool names_date = false;
   RenderLimits limits;
 };

@@ -72,7 +72,7 @@ struct Heard {
   std::vector<std::string> texts;
   std::vector<float> logprobs;
   std::vector<std::vector<TokenProbability>> top;
-  std::vector<double> memories;  // of the sampler, behind each token
+  std::vector<double> memories;   // of the sampler, behind each token
   std::vector<TokenTold> scored;  // the prompt, and the stop token
   std::vector<float> behind;      // alone: log-probabilities of all tokens in the stop token's place
   std::optional<GenerationEnd> end;

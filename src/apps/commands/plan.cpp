@@ -20,7 +20,8 @@ class Plan final : public Command {
     a.model(kModelHelp, model_);
     a.text("--draft", "auto|off|ngram|mtp|MODEL",
            "include the memory of these drafts, as in `run` (default off)", draft_);
-    a.flag("--tensors", "list each tensor, too: bytes, layout, device, and the kernel that reads it", tensors_);
+    a.flag("--tensors", "list each tensor, too: bytes, layout, device, and the kernel that reads it",
+           tensors_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal plan model.gguf --ctx 32768");
     a.example("gimbal plan model.gguf --tensors --json");

@@ -15,10 +15,10 @@
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "backends/cpu/limits.h"
-#include "packing/pack.h"
 #include "backends/cpu/thread_pool.h"
 #include "device/backend_impl.h"
 #include "device/claims.h"
+#include "packing/pack.h"
 
 #define CPU_VARIANT_ROW(name, needs) \
   namespace name {                   \

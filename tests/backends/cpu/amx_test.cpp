@@ -12,11 +12,11 @@
 #include <set>
 
 #include "backends/cpu/layout.h"
-#include "packing/pack.h"
 #include "conformance/conformance.h"
 #include "discovery/registry.h"
 #include "files/gguf.h"
 #include "ops/shapes.h"
+#include "packing/pack.h"
 #include "support/cpu_rows.h"
 #include "support/engine.h"
 #include "support/golden.h"

@@ -1,5 +1,5 @@
-// Packed kernels: what scripts/build/pack_modules.py packs comes out as it was, and damaged bytes are an error in
-// words. The emulator is linked for the engine that it brings; its own kernels are not packed.
+// Packed kernels: what scripts/build/pack_modules.py packs comes out as it was, and damaged bytes are an
+// error in words. The emulator is linked for the engine that it brings; its own kernels are not packed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
