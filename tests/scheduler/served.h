@@ -164,7 +164,7 @@ inline Heard alone(Model& model, const Tokenizer& tokenizer, const GenerationReq
     for (int k = 0; k < r.logprobs; k++)
       top.push_back({order[size_t(k)], float(logits[size_t(order[size_t(k)])] - sum)});
     const float logprob = float(logits[size_t(all[i + 1])] - sum);
-    if (i + 1 < r.prompt.size()) h.scored.push_back({all[i + 1], int(i + 1), "", logprob, top});
+    if (i + 1 < r.prompt.size()) h.scored.push_back({all[i + 1], int(i + 1), "", logprob, top, "", 0});
     else h.logprobs.push_back(logprob), h.top.push_back(top);
   });
   EXPECT_TRUE(ok) << ok.error().message;

@@ -163,7 +163,7 @@ TEST(WorkerMessages, RefuseALoadThatIsDamaged) {
 
 // Every message with one field gone, of another type, or out of range: refused, with its name.
 TEST(WorkerMessages, RefuseWhatIsDamaged) {
-  TokenTold told{3, 4, "x", -1.5f, {{1, -2.f}}};
+  TokenTold told{3, 4, "x", -1.5f, {{1, -2.f}}, "ab", 0.5};
   for (const wire::FromWorker& m :
        {wire::FromWorker(wire::Told{1, told}), wire::FromWorker(wire::Scored{1, told}),
         wire::FromWorker(wire::Ended{1, {}}), wire::FromWorker(wire::Pong{1, {}}),
@@ -217,7 +217,7 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
 // Lines with bytes changed, left out and doubled: refused, or a message that says the same when it is sent
 // on.
 TEST(WorkerMessages, SurviveAnyDamage) {
-  const TokenTold told{3, 4, "x\xc3\xa9\n", -1.5f, {{1, -std::numeric_limits<float>::infinity()}}};
+  const TokenTold told{3, 4, "x\xc3\xa9\n", -1.5f, {{1, -std::numeric_limits<float>::infinity()}}, "ab", 0.5};
   std::vector<std::string> lines = {encode(wire::FromWorker(wire::Told{1, told})),
                                     encode(wire::FromWorker(wire::Scored{1, told})),
                                     encode(wire::FromWorker(wire::Ended{1, {}})),

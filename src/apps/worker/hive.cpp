@@ -87,7 +87,7 @@ void Hive::failed(const std::string& why) {
 
 // A hive of a version without registration still gets heartbeats.
 bool Hive::registered() {
-  const auto status = post("/v1/workers/ready", api::dump({{"worker_id", o_.worker_id},
+  const auto status = post("/v1/workers/ready", dump({{"worker_id", o_.worker_id},
                                                            {"url", address_},
                                                            {"model_ref", o_.model},
                                                            {"backend", o_.backend},
@@ -98,7 +98,7 @@ bool Hive::registered() {
 }
 
 bool Hive::heartbeat(bool healthy) {
-  const auto status = post("/v1/heartbeat", api::dump({{"worker_id", o_.worker_id},
+  const auto status = post("/v1/heartbeat", dump({{"worker_id", o_.worker_id},
                                                        {"timestamp", api::time_text()},
                                                        {"health_status", healthy ? "healthy" : "degraded"}}));
   if (!status || !succeeded(*status)) {
