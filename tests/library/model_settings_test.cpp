@@ -138,8 +138,8 @@ TEST(ModelSettings, EachFieldOfASpecCounts) {
   const size_t before = threads_of_this_process();
   spec.n_threads = 4;
   auto threaded = engine.load(spec);
-  const std::vector<Token> one{1};
-  ASSERT_TRUE(threaded->new_sequence()->logits(one));
+  const std::vector<Token> enough(60, 403);  // to be worth several threads, which start with the work
+  ASSERT_TRUE(threaded->new_sequence()->logits(enough));
   EXPECT_EQ(threads_of_this_process(), before + 3) << "the caller computes as well";
   spec.lora_path = "/no/such/adapter.gguf";
   EXPECT_EQ(engine.load(spec).error().code, Code::NotFound);
