@@ -121,10 +121,11 @@ static Result<std::vector<int32_t RopePosition::*>> read_sections(const Metadata
   if (!metadata.find(key)) return axes;
   const MetadataArray* array = metadata.array(key);
   const auto sections = array && array->count <= 4 ? array->integers() : std::vector<int64_t>();
-  const auto fits = [&](int64_t n) { return n >= 0 && n <= int64_t(pairs); };
+  constexpr int64_t kMost = 1 << 16;
+  const auto fits = [](int64_t n) { return n >= 0 && n <= kMost; };
   if (sections.size() < 3 || !std::all_of(sections.begin(), sections.end(), fits))
     return Error{Code::Malformed,
-                 format("{}: {} must be 3 or 4 numbers from 0 to {}", metadata.source(), key, pairs), ""};
+                 format("{}: {} must be 3 or 4 numbers from 0 to {}", metadata.source(), key, kMost), ""};
   const auto [a, b, c] = std::array{sections[0], sections[1], sections[2]};
   const int64_t all = std::accumulate(sections.begin(), sections.end(), int64_t(0));
   for (size_t pair = 0; pair < pairs; pair++) {

@@ -212,7 +212,7 @@ TEST(BenchSequences, BadUsage) {
               "-p has no effect with --sequences and --depth");
   EXPECT_SAYS(gimbal({"bench", "--sequences", "2", "-n", "0"}).err, "leaves nothing to measure");
   EXPECT_SAYS(gimbal({"bench", "--depth", "64", "-n", "8", "--ctx", "70"}).err, "--ctx 70 is too small");
-  EXPECT_SAYS(gimbal({"bench", "--kernels", "--depth", "64"}).err, "--depth means nothing to --kernels");
+  EXPECT_SAYS(gimbal({"bench", "--kernels", "--depth", "64"}).err, "--depth has no effect with --kernels");
 }
 
 const Args kQuick{"bench", "--kernels", "--milliseconds",    "1", "--megabytes", "1", "--rows", "1,64",
@@ -274,12 +274,12 @@ TEST(BenchKernels, BadUsage) {
     const char* says;
   };
   const Case cases[] = {
-      {{"bench", "--kernel", "x"}, "--kernel measures kernels"},
-      {{"bench", "--all"}, "--all measures kernels"},
-      {{"bench", "--rows", "1"}, "--rows measures kernels"},
-      {{"bench", "--kernels", "default"}, "MODEL means nothing to --kernels"},
-      {{"bench", "--kernels", "-p", "5"}, "-p means nothing to --kernels"},
-      {{"bench", "--kernels", "--ctx", "5"}, "--ctx means nothing to --kernels"},
+      {{"bench", "--kernel", "x"}, "--kernel is for measuring kernels"},
+      {{"bench", "--all"}, "--all is for measuring kernels"},
+      {{"bench", "--rows", "1"}, "--rows is for measuring kernels"},
+      {{"bench", "--kernels", "default"}, "MODEL has no effect with --kernels"},
+      {{"bench", "--kernels", "-p", "5"}, "-p has no effect with --kernels"},
+      {{"bench", "--kernels", "--ctx", "5"}, "--ctx has no effect with --kernels"},
       {{"bench", "--kernels", "--kernel", "nothing"}, "matches no kernel"},
       {{"bench", "--kernels", "--rows", "1,x"}, "--rows must be whole numbers"},
       {{"bench", "--kernels", "--rows", "0"}, "from 1 to 4096"},

@@ -249,7 +249,7 @@ TEST(Plan, TensorsAddUpToIt) {
                       "kernel", "reason"});
       EXPECT_LT(t["gap"], 64) << t["name"];
       EXPECT_NE(t["kernel"], "") << t["name"] << ": nothing in a plan is read by no op";
-      EXPECT_SAYS(t["reason"].get<std::string>(), "asked for by --split");
+      EXPECT_SAYS(t["reason"].get<std::string>(), "requested by --split");
       names.insert(t["name"].get<std::string>());
       sum += t["bytes"].get<uint64_t>() + t["gap"].get<uint64_t>();
       packed |= t["layout"] == "packed";

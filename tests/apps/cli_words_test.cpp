@@ -204,10 +204,8 @@ TEST(Words, WhatMayNotBeReadIsNotSaidToBeMissing) {
   // A cache that cannot be kept: the cause is the folder that could not be made.
   const Ran kept = without_rights({"run", "-p", "Once", "-n", "1"}, {{"HOME", folder}});
   EXPECT_EQ(kept.code, 0) << kept.err;
-  EXPECT_SAYS(
-      kept.err,
-      format("could not be kept for the next time: cannot create '{}/.cache/gimbal': Permission denied",
-             folder));
+  EXPECT_SAYS(kept.err,
+              format("could not be saved: cannot create '{}/.cache/gimbal': Permission denied", folder));
   fs::permissions(folder, fs::perms::owner_all);
 }
 

@@ -237,11 +237,12 @@ TEST_F(ServeConstrained, CallsInOtherApis) {
 }
 
 TEST_F(ServeConstrained, WhatIsRefusedIsNamed) {
-  EXPECT_SAYS(refused({{"response_format", form({{"type", "string"}, {"not", Json::object()}})}}), "'not'");
+  EXPECT_SAYS(refused({{"response_format", form({{"type", "string"}, {"not", Json::object()}})}}),
+              "response_format.json_schema.schema");
   EXPECT_SAYS(refused({{"response_format", form({{"type", "text"}})}}), "response_format.json_schema.schema");
   EXPECT_SAYS(refused({{"response_format", {{"type", "json_schema"}}}}), "response_format.json_schema");
   EXPECT_SAYS(refused({{"response_format", {{"type", "xml"}}}}), "response_format.type");
-  EXPECT_SAYS(refused({{"response_format", form(false)}}), "no text");
+  EXPECT_SAYS(refused({{"response_format", form(false)}}), "no value satisfies");
   EXPECT_SAYS(refused({{"grammar", "root ::= ("}}), "line 1");
   EXPECT_SAYS(refused({{"grammar", "root ::= root \"a\" | \"b\""}}), "left recursion");
   EXPECT_SAYS(refused({{"grammar", "root ::= \"a\""}, {"response_format", {{"type", "json_object"}}}}),
@@ -256,8 +257,8 @@ TEST_F(ServeConstrained, WhatIsRefusedIsNamed) {
                        {"tool_choice", {{"type", "function"}, {"function", {{"name", "other"}}}}}}),
               "'other'");
   Json tools = kTools;
-  tools[0]["function"]["parameters"]["patternProperties"] = Json::object();
-  EXPECT_SAYS(refused({{"tools", tools}, {"tool_choice", "required"}}), "patternProperties");
+  tools[0]["function"]["parameters"]["$dynamicRef"] = "#x";
+  EXPECT_SAYS(refused({{"tools", tools}, {"tool_choice", "required"}}), "$dynamicRef");
   EXPECT_SAYS(refused("/api/generate", {{"prompt", "Hi"}, {"format", {{"uniqueItems", true}}}}),
               "uniqueItems");
   EXPECT_SAYS(refused("/api/generate", {{"prompt", "Hi"}, {"format", "yaml"}}), "format");

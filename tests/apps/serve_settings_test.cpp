@@ -170,7 +170,7 @@ TEST(ServeLog, EachRequestIsOneObject) {
   s.ask(post("/api/chat", Json{{"model", s.model}, {"messages", chat["messages"]}}.dump(), key));
   HttpAnswer stream = s.ask(post("/v1/chat/completions", streamed.dump(), key));
   const HttpAnswer refused = s.ask(get("/v1/models?key=hush-hush"));
-  const HttpAnswer unknown = s.ask(get("/v1/models/whisper", key));
+  const HttpAnswer unknown = s.ask(get("/v1/models/nothing", key));
   const HttpAnswer broken = s.ask("GET /v1/models HTTP/1.1\r\n\r\n");
   {
     HttpClient leaves(s.port);

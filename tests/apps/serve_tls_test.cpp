@@ -65,7 +65,7 @@ TEST(ServeTls, ACertificateIsRenewedWhileItServes) {
   EXPECT_FALSE(answered(s, tls_file("cert.pem")));
 
   use("cert.pem", "other-key.pem");
-  hang_up(s, log, "the certificate stays as it was: --tls-key: ");
+  hang_up(s, log, "the old certificate stays in use: --tls-key: ");
   EXPECT_TRUE(answered(s, tls_file("other-cert.pem")));
   EXPECT_EQ(s.end(SIGTERM), 0);
 }

@@ -18,7 +18,7 @@ TEST(Split, PartsOfAModelTellTheStoryOfTheWhole) {
     EXPECT_EQ(parts.out, whole.out) << split;
   }
   const Ran stats = gimbal(with(kStory, {"--stats", "--split", "cpu=2,cpu=rest"}));
-  EXPECT_SAYS(stats.err, "cpu:0: the embedding and layers 0 to 1 (asked for by --split)");
+  EXPECT_SAYS(stats.err, "cpu:0: the embedding and layers 0 to 1 (requested by --split)");
   EXPECT_SAYS(stats.err, "cpu:0: layers 2 to 4 and the output head");
 }
 
@@ -34,7 +34,7 @@ TEST(Split, PlanAndExplainSayWhichLayersAreWhere) {
   // A row of 64 floats for each token of a batch, in the memory of both.
   EXPECT_EQ(j["devices"][0]["hand_over"].get<int>(), 2 * 64 * 4 * j["batch"].get<int>());
   const std::string text = gimbal({"plan", "--split", "cpu=2,cpu=rest"}).out;
-  EXPECT_SAYS(text, "the embedding and layers 0 to 1 on cpu:0 (asked for by --split)");
+  EXPECT_SAYS(text, "the embedding and layers 0 to 1 on cpu:0 (requested by --split)");
   EXPECT_SAYS(text, "of which transfers");
   const std::string why = gimbal({"explain", "--split", "cpu=2,cpu=rest"}).out;
   EXPECT_SAYS(why, "layers 2 to 4 and the output head, after 256 B per token through the host");

@@ -119,7 +119,7 @@ TEST(Audit, TheSameAnswerOnOtherMachinesIsTheSame) {
 }
 
 TEST(Audit, ForgeriesAreFound) {
-  Machine machine, rounded("stories260K-q8_0.gguf", "threads=1", 128, DType::Q8_0),
+  Machine machine, rounded("stories260K-q8_0.gguf", "threads=1", 128, DType::BF16),
       other("stories260K-q4_0.gguf");
   const Certificate c = machine.write(sampled(2));
   ASSERT_EQ(c.answer.tokens.size(), 80u);
@@ -219,8 +219,10 @@ TEST(Audit, APrivatePromptIsBroughtByTheAuditor) {
   Machine machine;
   Certificate c = machine.write(sampled(2, 8));
   const auto prompt = std::exchange(c.prompt.tokens, {});
-  auto session = *Session::create(*machine.engine.model);
-  EXPECT_FALSE(audit(c, *session, *machine.tokenizer));
+  {
+    const auto session = *Session::create(*machine.engine.model);
+    EXPECT_FALSE(audit(c, *session, *machine.tokenizer));
+  }
   EXPECT_EQ(machine.check(c, {.prompt = prompt}).verdict, Verdict::Same);
   EXPECT_EQ(machine.check(c, {.prompt = {1, 300}}).subject, Subject::Prompt);
 }

@@ -16,7 +16,7 @@ fail() {
 # The checkout as it is, in links, but for the two places that change.
 copy=$scratch/gimbal
 mkdir -p "$copy/src/backends"
-for entry in CMakeLists.txt LICENSE assets cmake deploy scripts; do ln -s "$source/$entry" "$copy/$entry"; done
+for entry in CMakeLists.txt LICENSE assets cmake deploy include scripts; do ln -s "$source/$entry" "$copy/$entry"; done
 for entry in "$source"/src/*; do [ "${entry##*/}" = backends ] || ln -s "$entry" "$copy/src/"; done
 for entry in "$source"/src/backends/*; do ln -s "$entry" "$copy/src/backends/"; done
 

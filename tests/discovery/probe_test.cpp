@@ -96,7 +96,7 @@ TEST(Probe, WhatADriverDoesToItsProcessIsAReason) {
   for (const Case& c : {Case{"crash", "probe-crashed", {"crashed", "SIGSEGV", "memory error"}},
                         {"abort", "probe-crashed", {"crashed", "SIGABRT"}},
                         {"exit", "probe-crashed", {"ended the process", "exit code 0"}},
-                        {"devices=-3", "broken-plugin", {"says that it has -3 devices"}},
+                        {"devices=-3", "broken-plugin", {"reports -3 devices"}},
                         {"devices=0,says=the card is asleep/wake it up", "no-device", {"the card is asleep"}},
                         {"devices=0,says=too old/update it/driver-too-old", "driver-too-old", {"too old"}},
                         {"open-fails,says=in use/wait", "open-failed", {"in use"}},

@@ -99,7 +99,7 @@ TEST(GgufSplit, ATensorInTwoPartsIsRefused) {
   GgufWriter third = part(2, 3, 3);
   write(stem + "-00003-of-00003.gguf", third.floats("a", {3}, {4, 5, 6}));
   expect_error(stem + "-00001-of-00003.gguf", Code::Malformed,
-               {"-00003-of-00003.gguf' at byte ", "'a'", "part 2 has too"});
+               {"-00003-of-00003.gguf' at byte ", "'a'", "part 2 also has"});
 }
 
 TEST(GgufSplit, PartsOfOtherModelsAreRefused) {

@@ -38,7 +38,7 @@ def sampling(s):
     check("a bias of -100 bans", banned != chosen["text"], (last, banned, chosen))
     check("20 top_logprobs", len(s.chat(max_tokens=1, logprobs=True, top_logprobs=20).json["choices"][0]["logprobs"]["content"][0]["top_logprobs"]) == 20)
     for field, values in {"temperature": (-1, 9, "x"), "top_p": (2, -0.1), "n": (0, 9), "top_logprobs": (21, -1), "presence_penalty": (3,),
-                          "frequency_penalty": (-3,), "seed": ("a", 1.5), "stop": (5, [1]), "logit_bias": ({"x": 1}, {"5": 101}, {"99999": 1}),
+                          "frequency_penalty": (-3,), "seed": ("a", 1.5), "stop": (5, [1]), "logit_bias": ({"x": "y"}, {"5": 101}, {"99999": 1}),
                           "max_tokens": (-1, "x"), "stream": ("yes",), "max_completion_tokens": ("many",), "logprobs": (7,),
                           "response_format": ({"type": "xml"},), "tools": ([{"type": "zzz"}],), "messages": ([], "x", [{"role": "nobody", "content": "x"}]),
                           "no_such_field": (1,), "tool_choice": ("sometimes",), "model": (5,)}.items():

@@ -18,7 +18,7 @@ from contract_operation import dashboard, http, load, metrics, workers  # noqa: 
 
 def main():
     start(None)
-    with Server(GIMBAL, check=check) as s:
+    with Server(GIMBAL, "default", check=check) as s:
         for part in (models, plain_form, counts, sampling, constrained, streams, embeddings, llama, http, metrics, dashboard, workers, jobs,
                      receipts, load):
             begin = time.monotonic()

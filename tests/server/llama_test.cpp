@@ -161,8 +161,7 @@ TEST_F(Llama, SettingsReachTheSamplerOrAreRefused) {
   EXPECT_FALSE(service().asked().back().grammar.empty());
   complete({{"grammar", "root ::= \"a\""}});
   EXPECT_EQ(service().asked().back().grammar, "root ::= \"a\"");
-  for (const auto& [field, value] : {std::pair<const char*, Json>{"mirostat", 2},
-                                     {"dry_multiplier", 0.8},
+  for (const auto& [field, value] : {std::pair<const char*, Json>{"mirostat", 3},
                                      {"min_keep", 3},
                                      {"samplers", {"min_p", "top_k"}},
                                      {"samplers", {"nothing"}},

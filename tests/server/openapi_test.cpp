@@ -135,7 +135,8 @@ TEST_F(OpenApi, AFieldOfAnotherPathIsNamedWithIt) {
   const HttpAnswer a =
       ask("/v1/completions", {{"model", "stories"}, {"prompt", "x"}, {"reasoning_effort", "low"}});
   EXPECT_EQ(json(a)["error"]["message"],
-            "there is no field 'reasoning_effort' here; POST /v1/chat/completions has it");
+            "there is no field 'reasoning_effort' here; POST /v1/chat/completions, POST /apply-template, "
+            "POST /v1/chat/completions/input_tokens have it");
 }
 
 }  // namespace

@@ -357,7 +357,7 @@ TEST_F(JobsApi, Cancelled) {
       ask("DELETE /v1/jobs/" + job["job_id"].get<std::string>() + " HTTP/1.1\r\nHost: x\r\n\r\n").status,
       200);
   EXPECT_TRUE(service().was_cancelled());
-  EXPECT_NE(reader.answer().body.find("\"stop_reason\":\"cancelled\""), std::string::npos);
+  EXPECT_NE(reader.answer().body.find("\"stop_reason\":\"CANCELLED\""), std::string::npos);
 }
 
 TEST_F(JobsApi, LoadingProgress) {

@@ -38,13 +38,13 @@ Refused tokens_for_infill(const ServedModel& model, const char* field, InfillTok
 Refused prompts_with_suffix(Fields& f, const ServedModel& model, const std::string& suffix, size_t most,
                             std::vector<std::vector<Token>>& to) {
   InfillTokens tokens;
-  if (auto no = tokens_for_infill(model, "suffix", tokens)) return no;
+  if (auto no = tokens_for_infill(model, "suffix", tokens)) f.wrong_as(*no);
   tokens.repository = tokens.file = -1;  // the suffix alone says nothing of files
   f.need("prompt");
   const std::vector<std::string> prompts = f.texts("prompt", most);
   if (f.ok() && prompts.empty()) f.wrong("prompt", "'prompt' must not be an empty list");
-  for (const std::string& prompt : prompts)
-    to.push_back(infill_prompt(tokens, model.tokenizer(), prompt, suffix));
+  for (size_t i = 0; f.ok() && i < prompts.size(); i++)
+    to.push_back(infill_prompt(tokens, model.tokenizer(), prompts[i], suffix));
   return f.error();
 }
 
@@ -53,7 +53,7 @@ Refused llama_infill(Call& call) {
   ServedModelPtr model;
   if (auto no = find_model(call, f, true, model)) return no;
   InfillTokens tokens;
-  if (auto no = tokens_for_infill(*model, "model", tokens)) return no;
+  if (auto no = tokens_for_infill(*model, "model", tokens)) f.wrong_as(*no);
   for (const char* name : {"input_prefix", "input_suffix"}) f.need(name);
   const std::string before = f.text("input_prefix").value_or(""),
                     behind = f.text("input_suffix").value_or("");

@@ -142,7 +142,6 @@ void read_preset(Call& call, Fields& f, ModelPreset& to) {
 }  // namespace
 
 Refused ollama_pull(Call& call) {
-  if (auto no = no_library(call)) return no;
   Fields f(call.body);
   const std::string name = read_name(f);
   const bool stream = f.flag("stream").value_or(true);
@@ -150,6 +149,7 @@ Refused ollama_pull(Call& call) {
   f.refuse("username", "the server's own token is used", "");
   f.refuse("password", "the server's own token is used", "");
   if (auto no = f.finish()) return no;
+  if (auto no = no_library(call)) return no;
   ModelLibrary& library = *call.services.models.library();
   if (!is_address(name)) {
     // A model that is here already needs no address.
@@ -180,21 +180,21 @@ Refused ollama_pull(Call& call) {
 }
 
 Refused ollama_delete(Call& call) {
-  if (auto no = no_library(call)) return no;
   Fields f(call.body);
   const std::string name = read_name(f);
   if (auto no = f.finish()) return no;
+  if (auto no = no_library(call)) return no;
   if (auto ok = call.services.models.remove(name); !ok) return refused_change(ok.error());
   call.answer(http::Response{200, ""});
   return {};
 }
 
 Refused ollama_copy(Call& call) {
-  if (auto no = no_library(call)) return no;
   Fields f(call.body);
   f.need("source"), f.need("destination");
   const auto source = f.text("source"), destination = f.text("destination");
   if (auto no = f.finish()) return no;
+  if (auto no = no_library(call)) return no;
   auto m = call.services.models.describe(*source);
   if (!m) return refused_change(m.error());
   m->id = *destination;
@@ -204,7 +204,6 @@ Refused ollama_copy(Call& call) {
 }
 
 Refused ollama_create(Call& call) {
-  if (auto no = no_library(call)) return no;
   Fields f(call.body);
   const std::string name = read_name(f);
   const bool stream = f.flag("stream").value_or(true);
@@ -217,12 +216,12 @@ Refused ollama_create(Call& call) {
   f.refuse("messages", "'system' is what a conversation can begin with", Json::array());
   f.refuse("quantize", "weights stay as they are", "");
   f.harmless({"license"});
-  if (!f.ok()) return f.error();
-  auto m = call.services.models.describe(from);
-  if (!m) return refused_change(m.error());
-  auto preset = m->preset ? std::make_shared<ModelPreset>(*m->preset) : std::make_shared<ModelPreset>();
+  auto m = f.ok() ? call.services.models.describe(from) : Result<LibraryModel>(Error{});
+  auto preset = m && m->preset ? std::make_shared<ModelPreset>(*m->preset) : std::make_shared<ModelPreset>();
   read_preset(call, f, *preset);
   if (auto no = f.finish()) return no;
+  if (auto no = no_library(call)) return no;
+  if (!m) return refused_change(m.error());
   m->id = name, m->preset = std::move(preset);
   if (auto ok = call.services.models.library()->describe(*m); !ok) return refused_change(ok.error());
   answer_success(call, stream, {"reading model metadata", "creating system layer", "writing manifest"});

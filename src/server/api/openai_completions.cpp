@@ -171,6 +171,7 @@ Refused completions(Call& call) {
   if (auto no = find_model(call, f, true, model)) return no;
 
   std::vector<std::vector<Token>> prompts;
+  f.any("prompt");  // of either form below
   const std::string suffix = f.text("suffix").value_or("");
   if (auto no = suffix.empty() ? raw_prompts(f, "prompt", *model, kMostPrompts, prompts)
                                : prompts_with_suffix(f, *model, suffix, kMostPrompts, prompts))

@@ -33,16 +33,17 @@ Json openai_model_json(Call& call, const KnownModel& m) {
   return j;
 }
 
-// The id of the only model; nothing: there are several, or a name may mean another model of this machine.
+// The id of the only model; nothing: there are several.
 static std::optional<std::string> only_model(Call& call) {
-  if (call.services.models.library()) return {};
   const std::vector<KnownModel> known = call.services.models.list();
   return known.size() == 1 ? std::optional(known[0].id) : std::nullopt;
 }
 
 Refused find_model(Call& call, const std::string& name, bool generates, ServedModelPtr& to, int64_t context) {
   auto found = call.services.models.get_for(name, context);
-  if (!found && found.error().code == Code::NotFound && call.dialect != Dialect::Ollama)
+  // Where names may mean any model of this machine, an unknown one is a mistake.
+  const bool any_name = call.dialect != Dialect::Ollama && !call.services.models.library();
+  if (!found && found.error().code == Code::NotFound && any_name)
     if (const auto only = only_model(call)) {
       call.more_headers.push_back(
           {"x-gimbal-note", "this server has one model, which answers whatever the name in the request"});
