@@ -129,10 +129,10 @@ TEST_F(OpenAi, SamplersBiasByTextAndReasoningBudget) {
   EXPECT_EQ(r.sampler.logit_bias[0].second, 2);
   EXPECT_EQ(r.reasoning.tokens, 9);
   EXPECT_EQ(r.reasoning.end, "</think>");
-  ask(kChatPath, chat({}));
+  ask(kChatPath, chat(Json::object()));
   EXPECT_EQ(service().asked().back().reasoning.tokens, -1);
   services.reasoning_budget = 30;  // the server's, where the request does not say
-  ask(kChatPath, chat({}));
+  ask(kChatPath, chat(Json::object()));
   EXPECT_EQ(service().asked().back().reasoning.tokens, 30);
   ask(kChatPath, chat({{"reasoning_budget", 0}}));
   EXPECT_EQ(service().asked().back().reasoning.tokens, 0);

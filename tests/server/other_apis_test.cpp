@@ -43,7 +43,7 @@ TEST_F(Anthropic, AMessage) {
 TEST_F(Anthropic, ABudgetOfReasoning) {
   ask("/v1/messages", request({{"thinking", {{"type", "enabled"}, {"budget_tokens", 1024}}}}));
   EXPECT_EQ(service().asked().back().reasoning.tokens, 1024);
-  ask("/v1/messages", request({}));
+  ask("/v1/messages", request(Json::object()));
   EXPECT_EQ(service().asked().back().reasoning.tokens, -1);
 }
 

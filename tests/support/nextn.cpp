@@ -50,7 +50,7 @@ std::string with_nextn(const std::string& model, const NextnParts& parts) {
   MadeGguf w;
   for (const auto& [key, entry] : file.metadata())
     if (key != arch + ".block_count" && key != arch + ".nextn_predict_layers")
-      copy_entry(w, key, entry, has_one ? -1 : layers, copied);
+      copy_entry(w, key, entry, has_one || key.ends_with(".dimension_sections") ? -1 : layers, copied);
   w.u32(arch + ".block_count", uint32_t(nextn + 1)).u32(arch + ".nextn_predict_layers", 1);
 
   for (const StoredTensor& t : file.tensors()) {

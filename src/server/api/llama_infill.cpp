@@ -53,7 +53,6 @@ Refused llama_infill(Call& call) {
   ServedModelPtr model;
   if (auto no = find_model(call, f, true, model)) return no;
   InfillTokens tokens;
-  if (auto no = tokens_for_infill(*model, "model", tokens)) f.wrong_as(*no);
   for (const char* name : {"input_prefix", "input_suffix"}) f.need(name);
   const std::string before = f.text("input_prefix").value_or(""),
                     behind = f.text("input_suffix").value_or("");
@@ -62,6 +61,7 @@ Refused llama_infill(Call& call) {
   LlamaRequest r = default_llama_request();
   read_llama_request(f, call, *model, r);
   if (auto no = f.finish()) return no;
+  if (auto no = tokens_for_infill(*model, "model", tokens)) return no;
   std::vector<std::vector<Token>> prompts;
   prompts.push_back(infill_prompt(tokens, model->tokenizer(), before, behind, typed, files));
   return start_completion(call, std::move(model), std::move(r), std::move(prompts), true);

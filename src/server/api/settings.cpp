@@ -137,14 +137,15 @@ void read_response_format(Fields& f, const char* name, bool nested, Settings& to
     set_schema(form, "schema", *schema, to);  // as llama.cpp and others take it
   } else if (type == "json_object") {
     set_json_object(form, "type", to);
-  } else if (type == "json_schema" && (!nested || form.any("schema"))) {
-    read_schema(form);
   } else if (type == "json_schema") {
-    form.need("json_schema");
-    if (const Json* inner = form.object("json_schema")) {
+    if (const Json* inner = nested ? form.object("json_schema") : nullptr) {
       Fields of(*inner, form.path("json_schema"));
       read_schema(of);
       if (auto no = of.finish()) form.wrong_as(*no);
+    } else if (!nested || form.any("schema")) {  // beside the type, as some clients of llama.cpp write it
+      read_schema(form);
+    } else {
+      form.need("json_schema");
     }
   }
   if (auto no = form.finish()) f.wrong_as(*no);
