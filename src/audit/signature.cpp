@@ -91,7 +91,7 @@ Status sign(Certificate& c, const std::string& key_file) {
   if (memory) f.BIO_free(memory);
   if (!key || f.EVP_PKEY_get_id(key.get()) != kEd25519)
     return Error{Code::Usage,
-                 format("{} holds no private key of the kind Ed25519, without a password", quoted(key_file)),
+                 format("{} holds no private key of the kind Ed25519, without a password", gimbal::quoted(key_file)),
                  "make one: openssl genpkey -algorithm ed25519 -out key.pem"};
   const std::string text = canonical_text(c);
   unsigned char its[kKeyBytes], value[kSignatureBytes];

@@ -11,8 +11,6 @@
 namespace gimbal::api {
 namespace {
 
-constexpr size_t kMostPrompts = 64;
-
 // The prompt as text, with its control tokens.
 std::string shown(const Tokenizer& tokenizer, std::span<const Token> prompt) {
   std::string text;

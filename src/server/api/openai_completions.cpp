@@ -154,7 +154,6 @@ class CompletionWriter final : public Writer {
   std::vector<size_t> offsets_;  // by choice: of the next token in the text
 };
 
-constexpr size_t kMostPrompts = 64;
 // Log-probabilities of all prompts in an answer: a number for each token, and for each likely one in its
 // place.
 constexpr size_t kMostLogprobs = 1 << 18;

@@ -46,6 +46,8 @@ Refused chat_prompt(Call&, const ServedModel&, ChatInput, Settings& settings, Pr
 // The model's tokens for prompts with a gap to fill. Refused, in this field: it has none.
 Refused tokens_for_infill(const ServedModel&, const char* field, InfillTokens& to);
 
+inline constexpr size_t kMostPrompts = 64;  // in one request
+
 // Reads "prompt", one text or at most `most`, and puts the gap between each and the suffix. Refused: a prompt
 // of token ids; as above.
 Refused prompts_with_suffix(Fields&, const ServedModel&, const std::string& suffix, size_t most,
