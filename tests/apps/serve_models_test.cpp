@@ -60,7 +60,7 @@ TEST_F(ServeModels, FoundModelsLoadWhenARequestNamesThem) {
   const Json tags = Json::parse(s.ask(get("/api/tags")).body)["models"];
   EXPECT_EQ(tags[1]["details"]["quantization_level"], "Q8_0");
   const std::string text = generate(s, "small:latest")["response"];
-  EXPECT_EQ(text, generate(Serving({story_file("q8_0")}, environment), "stories260K-q8_0")["response"]);
+  EXPECT_EQ(generate(Serving({story_file("q8_0")}, environment), "stories260K-q8_0")["response"], text);
   EXPECT_EQ(state(s, "small")["state"], "loaded");
   const Json ps = Json::parse(s.ask(get("/api/ps")).body)["models"];
   ASSERT_EQ(ps.size(), 2u);
