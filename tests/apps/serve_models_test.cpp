@@ -79,8 +79,9 @@ TEST_F(ServeModels, AServerWithNamedModelsHasOnlyThese) {
   const Serving s({"default"}, environment);
   EXPECT_EQ(names(s).size(), 1u);
   EXPECT_EQ(change(s, "/api/generate", {{"model", "small"}}).status, 404);
-  for (const char* path : {"/api/pull", "/api/copy", "/api/create"})
-    EXPECT_EQ(change(s, path, {{"model", "x"}}).status, 403) << path;
+  EXPECT_EQ(change(s, "/api/pull", {{"model", "x"}}).status, 403);
+  EXPECT_EQ(change(s, "/api/copy", {{"source", "x"}, {"destination", "y"}}).status, 403);
+  EXPECT_EQ(change(s, "/api/create", {{"model", "x"}, {"from", "y"}}).status, 403);
   EXPECT_EQ(remove(s, "stories260K").status, 403);
   const Serving all({"default", "--all-models"}, environment);
   EXPECT_EQ(names(all).size(), 2u);
