@@ -90,9 +90,10 @@ Status sign(Certificate& c, const std::string& key_file) {
                 f.EVP_PKEY_free);
   if (memory) f.BIO_free(memory);
   if (!key || f.EVP_PKEY_get_id(key.get()) != kEd25519)
-    return Error{Code::Usage,
-                 format("{} holds no private key of the kind Ed25519, without a password", gimbal::quoted(key_file)),
-                 "make one: openssl genpkey -algorithm ed25519 -out key.pem"};
+    return Error{
+        Code::Usage,
+        format("{} holds no private key of the kind Ed25519, without a password", gimbal::quoted(key_file)),
+        "make one: openssl genpkey -algorithm ed25519 -out key.pem"};
   const std::string text = canonical_text(c);
   unsigned char its[kKeyBytes], value[kSignatureBytes];
   size_t key_bytes = sizeof its, bytes = sizeof value;

@@ -88,10 +88,10 @@ void Hive::failed(const std::string& why) {
 // A hive of a version without registration still gets heartbeats.
 bool Hive::registered() {
   const auto status = post("/v1/workers/ready", dump({{"worker_id", o_.worker_id},
-                                                           {"url", address_},
-                                                           {"model_ref", o_.model},
-                                                           {"backend", o_.backend},
-                                                           {"device", o_.device}}));
+                                                      {"url", address_},
+                                                      {"model_ref", o_.model},
+                                                      {"backend", o_.backend},
+                                                      {"device", o_.device}}));
   if (status && (succeeded(*status) || *status == 404 || *status == 405)) return true;
   failed(status ? format("it answers {}", *status) : status.error().message);
   return false;
@@ -99,8 +99,8 @@ bool Hive::registered() {
 
 bool Hive::heartbeat(bool healthy) {
   const auto status = post("/v1/heartbeat", dump({{"worker_id", o_.worker_id},
-                                                       {"timestamp", api::time_text()},
-                                                       {"health_status", healthy ? "healthy" : "degraded"}}));
+                                                  {"timestamp", api::time_text()},
+                                                  {"health_status", healthy ? "healthy" : "degraded"}}));
   if (!status || !succeeded(*status)) {
     failed(status ? format("it answers {}", *status) : status.error().message);
     return false;
