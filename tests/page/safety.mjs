@@ -105,8 +105,8 @@ export async function safety(url) {
     assert.equal(await outer.frames()[1].evaluate(() => document.querySelector('#app')).catch(() => null), null);
   }, { expected: /./ });
 
-  await check('headers, and an answer for whoever knows the page already', url, async () => {
-    const get = (headers) => fetch(url + '/', { headers });
+  await check('headers, and an answer for a browser that has the page already', url, async () => {
+    const get = (headers) => fetch(url + '/', { headers: { accept: 'text/html', ...headers } });
     const page = await get({ 'accept-encoding': 'gzip' });
     assert.equal(page.headers.get('content-encoding'), 'gzip');
     assert.match(page.headers.get('content-security-policy'), /^default-src 'none'; script-src 'sha256-[^;]*; style-src 'sha256-[^;]*;.*connect-src 'self'.*frame-ancestors 'none'/);
