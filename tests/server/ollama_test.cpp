@@ -114,8 +114,13 @@ TEST_F(OllamaClients, TheOldPathOfEmbeddings) {
 
 // A server that was started with models has no others, and pages cannot send what changes one.
 TEST_F(OllamaClients, WhatChangesAServer) {
-  for (const char* path : {"/api/pull", "/api/copy", "/api/create"}) {
-    const HttpAnswer a = ask(path, {{"model", "x"}});
+  const std::vector<std::pair<const char*, Json>> changes = {
+      {"/api/pull", {{"model", "x"}}},
+      {"/api/copy", {{"source", "x"}, {"destination", "y"}}},
+      {"/api/create", {{"model", "x"}, {"from", "y"}}},
+  };
+  for (const auto& [path, fields] : changes) {
+    const HttpAnswer a = ask(path, fields);
     EXPECT_EQ(a.status, 403) << path;
     EXPECT_NE(a.body.find("all-models"), std::string::npos) << a.body;
   }
