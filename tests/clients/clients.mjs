@@ -8,7 +8,7 @@ import { embed, generateText, streamText } from 'ai';
 import { Ollama } from 'ollama';
 import OpenAI from 'openai';
 
-const server = spawn(process.argv[2], ['serve', '--port', '0', '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
+const server = spawn(process.argv[2], ['serve', 'default', '--port', '0', '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
 const [line] = await once(server.stdout, 'data');
 const { url, models } = JSON.parse(line);
 const model = models[0];
