@@ -201,7 +201,7 @@ TEST_F(MetalRuntime, RefusesDevicesThatAreNotThereOrTooSmall) {
   pretended_metal().lanes = 128;
   expect_refused(0, {"Pretended M1", "128 lanes", "256"});
   pretended_metal().lanes = 1024, pretended_metal().group_memory = 8192;
-  expect_refused(0, {"8192 bytes", "16384"});
+  expect_refused(0, {"8192 shared bytes", "16384"});
   pretended_metal().group_memory = 32768, pretended_metal().no_queue = true;
   expect_refused(0, {"no command queue"});
   pretended_metal() = {}, pretended_metal().devices = 0;
