@@ -6,9 +6,10 @@ MAKEFLAGS += --no-print-directory
 
 ARGS ?= -p "Once upon a time"
 export FUZZ_SECONDS ?= 60
+SIMULATE_SECONDS ?= 60
 
 CLANG_FORMAT := $(firstword $(foreach c,clang-format-14 clang-format,$(shell command -v $(c))) clang-format-14)
-FORMATTED = find $(wildcard src include examples tests fuzz bench) -path tests/data -prune -o \( -name '*.cpp' -o -name '*.h' \) -print0
+FORMATTED = find $(wildcard src include examples tests fuzz bench proofs) -path tests/data -prune -o \( -name '*.cpp' -o -name '*.h' \) -print0
 
 run: build/release/build.ninja  ## stream a story from the built-in model (ARGS='-n 20 ...' for other options)
 	@cmake --build --preset release --target gimbal >&2
@@ -49,6 +50,17 @@ test-%: build/%/build.ninja
 coverage: setup-build  ## fail when tests reach less than 95 % of discovery, selection and planning, or of one file of these
 	@scripts/check/coverage.py
 
+simulate: build/release/build.ninja  ## schedules of faults between a front and its workers, for SIMULATE_SECONDS (60), with new seeds
+	@cmake --build --preset release --target simulate
+	@build/release/simulate --seconds $(SIMULATE_SECONDS)
+
+prove: setup-prove  ## prove the arithmetic of files, plans and messages with a model checker (docs/security.md)
+	@scripts/check/proofs.py
+
+exhaustive: build/release/build.ninja  ## the maps of tensors for all 2^32 floats, FUNCTION alone or all: an hour
+	@cmake --build --preset release --target maps_test
+	@GIMBAL_EVERY=1 build/release/tests/maps_test --gtest_filter='*OfAllFloats/$(or $(FUNCTION),*)'
+
 fuzz: setup-checks build/asan/build.ninja  ## fuzz for FUZZ_SECONDS (60)
 	@cmake --build --preset asan --target $(basename $(notdir $(wildcard fuzz/*_fuzz.cpp)))
 	@scripts/fuzz.sh
@@ -61,6 +73,9 @@ check-format: setup-checks  ## fail when `make format` would change a file
 
 check-layers: setup-build  ## fail when an include points up the layers
 	@scripts/check/layers.py
+
+check-interface: setup-checks  ## fail when include/gimbal lost or changed a declaration without a new minor version
+	@scripts/check/interface.py
 
 check-docs: setup-build  ## fail for dead links, long lines, old tables, missing sources, and more riddles in comments
 	@scripts/check/docs.py
@@ -82,6 +97,6 @@ clean:  ## remove everything that was built
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z0-9-]+:.*##/ { printf "  make %-20s%s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: run build package test asan tsan test-aarch64 test-gpu test-real check-combinations measure-sizes fuzz format check-format check-layers check-docs setup clean help
+.PHONY: run build package test simulate prove exhaustive asan tsan test-aarch64 test-gpu test-real check-combinations measure-sizes fuzz format check-format check-layers check-interface check-docs setup clean help
 # Kept, although make takes it for an intermediate file.
 .PRECIOUS: build/%/build.ninja

@@ -12,6 +12,7 @@ set_target_properties(gimbal_c PROPERTIES OUTPUT_NAME gimbal VERSION ${abi} SOVE
 target_include_directories(gimbal_c INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 target_link_libraries(gimbal_c PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,gimbal_library>)
 gimbal_standalone(gimbal_c)
+gimbal_decoders_in_shared_library(gimbal_c)
 if(NOT APPLE)
   # Its symbols and no others: neither the C++ library's nor the standard library's meet those of the program.
   file(STRINGS ${CMAKE_SOURCE_DIR}/include/gimbal/gimbal.h functions REGEX "^GIMBAL_C_API ")

@@ -11,6 +11,10 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 # What unpacks kernels (gpu/unpack.h), linked statically: a plugin needs nothing but the C library.
 find_library(GIMBAL_ZLIB_LIBRARY libz.a REQUIRED)
 set(GIMBAL_GPU_DEF ${CMAKE_SOURCE_DIR}/src/gpu/kernels.def)
+# For devices with matrix units.
+set(GIMBAL_GPU_MATRIX ${CMAKE_SOURCE_DIR}/src/gpu/matrix/kernels.def)
+# The maps of tensors.
+set(GIMBAL_GPU_TENSORS ${CMAKE_SOURCE_DIR}/src/gpu/tensors/kernels.def)
 # What runtimes ask devices with (gpu/probes.h).
 set(GIMBAL_GPU_PROBES ${CMAKE_SOURCE_DIR}/src/gpu/probes/kernels.def)
 set(gpu_generator ${CMAKE_SOURCE_DIR}/scripts/build/gpu_kernels.py)
@@ -27,7 +31,11 @@ macro(gpu_read definition)
   string(MAKE_C_IDENTIFIER ${gpu_key} gpu_key)
   set(gpu_folder ${CMAKE_BINARY_DIR}/gpu/${gpu_key})
   file(GLOB gpu_texts CONFIGURE_DEPENDS ${gpu_parent}/kernels/*.k)
-  file(GLOB gpu_shared_texts CONFIGURE_DEPENDS ${gpu_parent}/kernels/*.inc ${CMAKE_SOURCE_DIR}/src/ops/*.inc)
+  file(GLOB gpu_shared_texts CONFIGURE_DEPENDS ${gpu_parent}/kernels/*.inc ${CMAKE_SOURCE_DIR}/src/gpu/kernels/*.inc ${CMAKE_SOURCE_DIR}/src/ops/*.inc)
+  if("${definition}" STREQUAL "${GIMBAL_GPU_TENSORS}")
+    file(GLOB gpu_formulas CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/formulas/*.inc ${CMAKE_SOURCE_DIR}/src/ops/maps.def)
+    list(APPEND gpu_shared_texts ${gpu_formulas})
+  endif()
   # Asked for once, and again when what answers has changed.
   set(gpu_asked "")
   foreach(gpu_file ${definition} ${gpu_generator} ${gpu_scripts})
@@ -111,7 +119,7 @@ void checked(Lane& lane) { in_checked::lane_function(lane); }
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
 
-# gimbal_gpu_modules(<target> <language> [kernels.def] [prefix]): adds to the target all kernels and their table, the function
+# gimbal_gpu_modules(<target> <language> [kernels.def prefix [packed]]): adds to the target all kernels and their table, the function
 # gimbal::gpu::<prefix><language>_modules() of gpu/modules.h. The engine's are packed, but for the emulator's. Languages: emulator spirv
 # opencl wgsl msl ptx amdgcn cubin_sm_NN.
 function(gimbal_gpu_modules target language)
@@ -121,7 +129,7 @@ function(gimbal_gpu_modules target language)
   if(ARGC GREATER 2)
     set(definition ${ARGV2})
     set(prefix ${ARGV3})
-    set(packed "")
+    set(packed "${ARGV4}")
   endif()
   if(ARGC GREATER 2)
     gimbal_gpu_host(${target} ${definition})

@@ -55,7 +55,6 @@ endforeach()
 # ---- find_package(gimbal): gimbal::gimbal for programs, gimbal::ops for backends; the other targets are what these link ----
 gimbal_layer_closure(layers library)
 list(TRANSFORM layers PREPEND gimbal_ OUTPUT_VARIABLE exported)
-list(APPEND exported gimbal_packing)
 set(gimbal_backends "")  # that another project can have: the cpu's to link, the others as plugins
 foreach(name IN LISTS GIMBAL_BACKENDS)
   if(name STREQUAL "cpu")

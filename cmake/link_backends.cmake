@@ -18,6 +18,8 @@ ${rows}  nullptr,
 };
 gimbal::LinkedBackends gimbal::linked_backends() { return rows; }
 ")
+  # A program may link two libraries that have a table each: it takes the first, which must be a file of its own.
+  set_source_files_properties(${src} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${src})
   target_link_libraries(${target} PRIVATE gimbal_device)
 endfunction()

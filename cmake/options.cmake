@@ -6,6 +6,7 @@ if(DEFINED ENV{GIMBAL_MERGE_TESTS})  # for `make test`, which configures by itse
   set(merge_tests $ENV{GIMBAL_MERGE_TESTS})
 endif()
 set(GIMBAL_MERGE_TESTS ${merge_tests} CACHE STRING "Tests that are compiled together (tests/merged.cmake): ON, OFF or threads, those that CI runs under tsan")
+option(GIMBAL_PYTHON "Build the Python package in build/.../python (needs python3-dev)" OFF)
 option(GIMBAL_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 
 if(NOT CMAKE_BUILD_TYPE)

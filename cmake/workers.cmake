@@ -7,8 +7,6 @@ add_library(gimbal_worker STATIC EXCLUDE_FROM_ALL ${worker_sources})
 target_link_libraries(gimbal_worker PUBLIC gimbal_apps)
 gimbal_cold(gimbal_worker)
 target_compile_definitions(gimbal_worker PRIVATE GIMBAL_VERSION="${PROJECT_VERSION}")
-set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/apps/worker/worker.cpp APPEND PROPERTY COMPILE_DEFINITIONS GIMBAL_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
-             GIMBAL_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 
 function(gimbal_worker name)
   set(target gimbal-worker-${name})

@@ -1,17 +1,9 @@
 // libFuzzer over certificates: a text is refused with an error that says something, or it is read; then its
 // own text is read as the same certificate, and its parts fit together.
-#include <cstdlib>
 #include <string_view>
 
 #include "audit/certificate.h"
-
-namespace {
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
-
-}  // namespace
+#include "require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gimbal;

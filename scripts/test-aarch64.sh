@@ -3,16 +3,16 @@
 # other tests stay with the native build). The pinned bits run once per kind of CPU, and must run exactly the variants
 # that such a CPU can: the dispatch is tested too.
 # Usage: scripts/test-aarch64.sh [quick]    (after: scripts/setup.sh arm; cmake --preset aarch64)
-# quick: the pinned bits and the stories of the reference data alone, as CI does; the stories by a test of the engine, without commands and server.
+# quick: the pinned bits, certificates of x86-64 and the stories of the reference data alone, as CI does; the stories by a test of the engine, without commands and server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GIMBAL_GOLDEN=${GIMBAL_GOLDEN-tests/data}
 build=build/aarch64
-tests=(half_test quant_test fixed_math_test kernels_test golden_logits_test same_bits_test)
+tests=(half_test quant_test encode_test fixed_math_test kernels_test golden_logits_test same_bits_test)
 program=gimbal
 [ "${1-}" = quick ] && tests=() program=generate_test
 
-cmake --build --preset aarch64 --target $program pinned_bits_test "${tests[@]}"
+cmake --build --preset aarch64 --target $program pinned_bits_test written_elsewhere_test "${tests[@]}"
 
 # A CPU and the variants that it has: ARMv8.0, ARMv8.2 with dotprod, and all that QEMU knows.
 pinned_bits() {
@@ -28,6 +28,10 @@ pinned_bits() {
 pinned_bits cortex-a53 "baseline neon"
 pinned_bits cortex-a76 "baseline neon neondot"
 pinned_bits max "baseline neon neondot i8mm"
+
+# Certificates of answers that were written on x86-64.
+qemu-aarch64 $build/tests/written_elsewhere_test | tee $build/certificates.log
+grep -q "PASSED.* 1 test" $build/certificates.log || { echo "test-aarch64: the certificates were not audited"; exit 1; }
 
 if [ "${1-}" = quick ]; then
   qemu-aarch64 $build/tests/generate_test --gtest_filter=Generate.GreedyTextIsThatOfTheReferenceData | tee $build/stories.log

@@ -23,7 +23,7 @@ const policy = [
   "default-src 'none'",
   `script-src ${scripts[0]}`,
   `style-src ${styles[0]}`,
-  'img-src data:', // its own icon: answers get no images
+  'img-src data:', // its own icon, and pictures of messages: answers get none
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",

@@ -34,7 +34,7 @@ class Peer:
     def __init__(self, folder):
         self.folder = folder
         self.all_libraries = os.path.join(folder, "libraries")
-        self.driver = os.path.join(folder, "peer")
+        self.driver = os.path.join(folder, "compare-peer")
 
     def variants(self):
         return sorted(name[len("libggml-cpu-"):-len(".so")] for name in os.listdir(self.all_libraries)
@@ -76,7 +76,8 @@ def install(work, say):
 
 def program(peer, source):
     """A C++ program of ours against the peer's headers and libraries, built where it is missing or older than its source."""
-    target = os.path.join(peer.folder, os.path.splitext(os.path.basename(source))[0])
+    folder, name = os.path.split(os.path.splitext(os.path.abspath(source))[0])
+    target = os.path.join(peer.folder, f"{os.path.basename(folder)}-{name}")  # there are two sources named peer.cpp
     if not os.path.exists(target) or os.path.getmtime(target) < os.path.getmtime(source):
         build(peer, source, target)
     return target

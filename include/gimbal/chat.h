@@ -21,6 +21,9 @@ struct Message {
   std::string reasoning = {};             // of the assistant: its thoughts before the content
   std::vector<ToolCall> tool_calls = {};  // of the assistant
   std::string tool_call_id = {};          // of a tool: the call that it answers
+  // Of the user or a tool: bytes of picture files (or sounds), which precede the content. Needs
+  // ModelOptions::mmproj. Recent ones are not computed again when the next turn has them.
+  std::vector<std::string> images = {};
 };
 
 struct Tool {
@@ -41,11 +44,12 @@ struct ChatOptions : TextOptions {
   bool parallel_calls = true;  // several calls in one answer
   bool think = true;           // if the model can; false requests none
   std::string effort;          // of thinking, if the template supports it: "low", "medium", "high"
+  int reasoning_budget = -1;   // the most tokens of thinking; then the answer must begin; -1: no limit
 };
 
 struct ChatPrompt {
-  std::string text;  // with control tokens written out
-  std::vector<Token> tokens;
+  std::string text;           // with control tokens written out
+  std::vector<Token> tokens;  // -1: a picture
 };
 
 // A piece of an answer: the text finalized by a token.

@@ -15,6 +15,8 @@ struct Device {
   std::string name;                            // "NVIDIA H200"
   std::string driver;                          // "NVIDIA 550.54.15"; empty: unknown
   uint64_t memory_total = 0, memory_free = 0;  // bytes; 0: unknown
+  std::string compute_capability;              // "9.0", "gfx942", "Vulkan 1.3", "OpenCL 3.0"; empty: unknown
+  bool unified_memory = false;                 // shares the host's memory
   bool software = false;                       // emulates a GPU on the CPU
 };
 

@@ -6,12 +6,16 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "gimbal/certificate.h"
 #include "gimbal/device.h"
+#include "gimbal/kernels.h"
 #include "gimbal/model.h"
 #include "gimbal/plan.h"
+#include "gimbal/prefix_store.h"
 #include "gimbal/settings.h"
 
 namespace gimbal::v1 {
@@ -37,6 +41,9 @@ struct Options : DeviceSettings {
   // Folders with plugins (gimbal_PLUGIN_DIR of find_package), searched first; then those of
   // $GIMBAL_BACKEND_PATH and the program's own.
   std::vector<std::string> plugin_folders;
+  // Of all models of the engine that generate text. A model whose pages cannot be stored is an error of
+  // load(), with the reason.
+  PrefixStoreSettings prefix_store;
   // Called from the thread that called the engine. Returning false cancels the work that a Verifying,
   // Measuring or Loading event reports.
   std::function<bool(const Event&)> events;
@@ -80,6 +87,12 @@ class Engine {
   // gimbal, Hugging Face, Ollama and LM Studio. Reads no file.
   std::vector<LocalModel> models() const;
 
+  // Computes the logits of answers again and compares. Loads each model once for all certificates with its
+  // settings; their rows share steps. A result for each certificate, in order. Errors: invalid settings of
+  // the engine; those of one certificate are in its Audit::error, and errors of the second form.
+  Result<std::vector<Audit>> audit(std::span<const Certificate> certificates, const AuditOptions& = {});
+  Result<Audit> audit(const Certificate& certificate, const AuditOptions& = {});
+
   // Every known backend with its devices, or the reason why it has none. Probes each driver in a process of
   // its own, which takes up to a few seconds.
   std::vector<Backend> backends();
@@ -94,9 +107,22 @@ class Engine {
   // Every kernel of the devices that can be opened: the table that decides which kernel computes an op.
   std::vector<Kernel> kernels();
 
+  // The kernels of the dual-backend roadmap: which of them the devices of this machine can compute, or why
+  // not. Opens nothing: as backends().
+  KernelCapabilities kernel_capabilities();
+  // Whether a device of this machine can compute a kernel: a name of the registry, or a shell pattern over
+  // Kernel::name ("cpu.avx2.mat_mul.q8_0"). Errors: Usage if there is no such name.
+  Result<bool> is_capable_of(const std::string& kernel);
+  // The largest context of a model: the one it was trained on, or less if the memory is short; 0: not even
+  // one page fits. From the file's header alone. Errors: as plan().
+  Result<int64_t> max_context_length(const std::string& model, const ModelOptions& = {});
+
   // Replaces the code of a backend by the plugin in this file, after verifying it. Already loaded models keep
   // running on the old code. Errors, which change nothing: NoBackend with the reason.
   Result<Reloaded> reload_backend(const std::string& plugin);
+
+  // Of Options::prefix_store; zeros before the first model is loaded. Thread-safe.
+  PrefixStoreNumbers prefix_store_numbers() const;
 
   struct Impl;
 

@@ -43,10 +43,17 @@ class Model {
   Result<std::vector<std::vector<float>>> embed(std::span<const std::string> texts, Pooling = Pooling::OfFile,
                                                 bool normalised = true);
 
+  // The relevance of each document for a query, in order. A reranker gives its own judgement, from 0 to 1;
+  // another embedding model the cosine of the angle between both texts, from -1 to 1. Needs
+  // ModelOptions::embed. Errors: as embed().
+  Result<std::vector<double>> rerank(const std::string& query, std::span<const std::string> documents);
+
   Tokenizer tokenizer() const;
   std::string name() const;
   int context() const;     // positions of each sequence
   int vocabulary() const;  // number of logits for a token
+  // Its LoRA adapters, with the scales of texts that give none (TextOptions::adapters).
+  std::vector<LoraAdapter> adapters() const;
 
   // The devices it runs on now, and why; after the loss of a device, the replacements.
   std::vector<Placement> placement() const;

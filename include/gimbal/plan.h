@@ -42,6 +42,7 @@ struct ModelPlan {
   std::vector<PlannedMemory> memory;  // of each device; the last entry is the host's
   std::string draft_model;            // makes the drafts; empty: none
   std::vector<PlannedMemory> draft_memory;
+  std::vector<PlannedMemory> image_memory;  // of the encoder of pictures, at the largest one; empty: none
   bool fits = false;
   Error misfit;  // if it does not fit: OutOfMemory, with the changes that would help
 };

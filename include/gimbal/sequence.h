@@ -25,14 +25,16 @@ class Sequence {
   Result<Sequence> fork() const;
 
   // Computes `prompt` after the tokens that the sequence holds, then generates. Errors: Usage for options out
-  // of range, a grammar or schema that cannot be obeyed, and a prompt that is empty or does not fit;
+  // of range, a grammar or schema that cannot be obeyed, a prompt that is empty or does not fit, and other
+  // scales of adapters than the tokens that it holds were computed with;
   // NoBackend when a device was lost and no other one is available.
   Result<Generated> generate(std::string_view prompt, const TextOptions& = {}, const TextSink& = {});
   Result<Generated> generate(std::span<const Token> prompt, const TextOptions& = {}, const TextSink& = {});
 
   // The model's answer to these messages. The sequence keeps the tokens that its prompt has in common with
-  // the tokens it holds, and forgets the others. Errors: as generate(); Usage for messages that the template
-  // refuses, or tools that cannot be called; Unsupported for a template that cannot be read.
+  // the tokens it holds, and forgets the others; with other scales of adapters, all of them. Errors: as
+  // generate(); Usage for messages that the template refuses, or tools that cannot be called; Unsupported for
+  // a template that cannot be read.
   Result<Reply> chat(std::span<const Message> messages, const ChatOptions& = {}, const ChatSink& = {});
 
   // Writes the computed tokens to a file, so that another process can continue without computing them. The
@@ -43,14 +45,20 @@ class Sequence {
   // made for another model or device. Errors: Usage when the sequence holds tokens; the device's.
   Result<int> restore(const std::string& path);
 
+  // Sets the scales for logits() and for texts that give none (TextOptions::adapters). Errors: Usage for a
+  // wrong number of them, and while it holds tokens that were computed with others.
+  Status adapt(std::span<const float> scales);
   // Computes tokens after those it holds, and returns the logits of the last one: Model::vocabulary()
   // numbers, not normalized. Errors: Usage for an id outside the vocabulary or no token; Failed
   // (context-full); as generate().
   Result<std::vector<float>> logits(std::span<const Token> tokens);
 
+  // The same with the logits of every token, one after the other.
+  Result<std::vector<float>> all_logits(std::span<const Token> tokens);
+
   int position() const;               // number of tokens it holds
   int room() const;                   // number of tokens that still fit into the context
-  std::vector<Token> tokens() const;  // the tokens it holds
+  std::vector<Token> tokens() const;  // the tokens it holds; -1: a row of a picture
   void rewind(int position);          // forgets the tokens from `position` on
   std::string device() const;         // id of its current device
 

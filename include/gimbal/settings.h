@@ -32,7 +32,8 @@ struct DeviceLayers {
   int layers = -1;     // -1: the remaining ones; for one entry of a list
 };
 
-// A LoRA adapter in GGUF; `scale` multiplies its product.
+// A LoRA adapter in GGUF; `scale` multiplies its product. 0: it is loaded, and applied to texts that give it
+// another scale (TextOptions::adapters).
 struct LoraAdapter {
   std::string path;
   float scale = 1;
@@ -61,16 +62,22 @@ struct ModelOptions {
   int context = 0;    // positions of each sequence; 0: the model's own, at most 4096
   int batch = 0;      // prompt tokens computed at once; 0: 256, or for `embed` the context, at most 2048
   int sequences = 1;  // kept at once: Sequence objects, or texts that a Batch runs at the same time
+  // Rows of a step that give logits: for a prompt whose log-probabilities are wanted. They cost memory of the
+  // device, a vocabulary of floats each. 0: one for each sequence.
+  int logit_rows = 0;
   std::string cache_type = "f16";  // format of the KV cache: f32, f16, bf16, q8_0, q4_0
   // Layout of the weights of a BitNet file in TL1, TL2 or I2_S, which the file does not record: the path of a
   // kernel_config.ini, or "default", "preset", "i2_s-64", "i2_s-4x1". Empty: as in published models; other
   // files are refused.
   std::string kernel_config;
-  std::vector<LoraAdapter> lora;  // each adds its product to the model's
+  std::vector<LoraAdapter> lora;  // at most 16; each adds its product to the model's
   // Speculative decoding. Drafts change the speed and never the text: "ngram" (from the text itself), "mtp"
   // (the file's layers for multi-token prediction), "auto" ("mtp" if the file has such layers, else "ngram"),
   // or a smaller model with the same vocabulary. Empty or "off": none.
   std::string draft;
+  // The projector file (mmproj) of the model, which then takes pictures (Message::images). Its encoder needs
+  // memory of its own. Empty: texts only.
+  std::string mmproj;
   bool embed = false;  // load for embeddings only
   // In place of the chat template of the file: the text of a Jinja template, the path of a file with one, or
   // the name of a form: "chatml", "llama3", "gemma", "mistral", "phi3", "command-r", "granite". Empty: the

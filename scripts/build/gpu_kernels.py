@@ -38,6 +38,7 @@ ASSEMBLY_WORDS = """#ifdef __APPLE__
 
 C_TYPES = {"u32": "uint32_t", "i32": "int32_t", "f32": "float"}
 MOST_BINDINGS, MOST_PARAM_BYTES, MOST_SHARED_BYTES = 8, 96, 16384
+MATRIX_SHARED_BYTES = 49152  # what every GPU with matrix units has
 
 
 def items(text, words):
@@ -75,8 +76,9 @@ def facts_of(row, definition, src):
     for kind in [b[2] for b in buffers] + [p[0] for p in params] + [s[0] for s in shared]:
         if kind not in C_TYPES:
             raise Refused(f"{where}: '{kind}' is not a type of the dialect (f32, u32, i32)")
-    if 4 * sum(int(count) for _, _, count in shared) > MOST_SHARED_BYTES:
-        raise Refused(f"{where}: SHARED takes more than {MOST_SHARED_BYTES} bytes, which is all that WebGPU promises")
+    most = MATRIX_SHARED_BYTES if "-DMATRIX_UNITS" in row[2] else MOST_SHARED_BYTES
+    if 4 * sum(int(count) for _, _, count in shared) > most:
+        raise Refused(f"{where}: SHARED takes more than {most} bytes, which is all that {'such devices' if most > MOST_SHARED_BYTES else 'WebGPU'} promise")
     trees = re.findall(r"FACT_TREE\((\d+), (\w+)\)", found.group(2))
     for over, memory in trees:
         words = next((int(s[2]) for s in shared if s[1] == memory), 0)

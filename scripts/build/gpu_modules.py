@@ -20,7 +20,10 @@ TOOLS = ["cpp", "glslc", "spirv-opt", "spirv-val", "spirv-cross", "clang-19", "l
 def key_of(language, rows, definition, src):
     """The same for the same texts, made by the same scripts and tools."""
     key = hashlib.sha256(repr((language, rows)).encode())
-    texts = [t for where in ("gpu/dialect/*", "gpu/kernels/*", "ops/*.inc") for t in glob.glob(os.path.join(src, where))]
+    shared = ["gpu/dialect/*", "gpu/kernels/*", "ops/*.inc"]
+    if os.path.basename(os.path.dirname(os.path.abspath(definition))) == "tensors":
+        shared += ["ops/formulas/*.inc", "ops/maps.def"]
+    texts = [t for where in shared for t in glob.glob(os.path.join(src, where))]
     texts += glob.glob(os.path.join(folder_of(definition), "*"))
     for path in sorted(texts) + sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu_*.py"))):
         if os.path.isfile(path):
@@ -163,9 +166,15 @@ def opencl(rows, text_of, _, __, *more):
 # ---- NVIDIA and AMD ----------------------------------------------------------------------------------------
 
 def ptx(rows, text_of, folder, _):
+    target = "sm_80" if "-DMATRIX_UNITS" in rows[0][2] else "sm_61"
     source = write(folder, "kernel.cu", tidy(text_of("gpu", rows[0], "-DGPU_IS_NVIDIA=1")))
-    text = run(["clang-19", "--cuda-path=/nonexistent", "-x", "cuda", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_61",
-                "-Xclang", "-target-feature", "-Xclang", "+ptx70", *GPU_FLAGS, "-S", source, "-o", "-"])
+    version = ["-Xclang", "-target-feature", "-Xclang", "+ptx70", "-S", "-o", "-"]
+    # In CUDA clang takes every assembler statement for one in which lanes work together, and then unrolls no loop around it whose end is
+    # not known. A dot product of bytes is pure; statements in which lanes do work together are volatile.
+    parsed = run(["clang-19", "--cuda-path=/nonexistent", "-x", "cuda", "-nocudainc", "-nocudalib", f"--cuda-gpu-arch={target}", *GPU_FLAGS, *version, "-emit-llvm",
+                  "-Xclang", "-disable-llvm-passes", source])
+    pure = write(folder, "kernel.ll", parsed.replace("{ convergent nounwind memory(none) }", "{ nounwind memory(none) }"))
+    text = run(["clang-19", "--target=nvptx64-nvidia-cuda", f"-march={target}", "-O2", *version, "-x", "ir", pure])
     if not re.search(rf"\.visible \.entry {rows[0][0]}\(", text):
         raise Refused(f"{rows[0][0]}: the PTX has no entry point of that name")
     return text.encode() + b"\0"

@@ -5,9 +5,11 @@ import re
 import shutil
 import subprocess
 
-ROW = re.compile(r'^\s*SIMT_(KERNEL|FORMATS)\(\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]*)"\s*\)', re.M)
+ROW = re.compile(r'^\s*SIMT_(KERNEL|FORMATS|BLOCKS)\(\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]*)"\s*\)', re.M)
 FORMATS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/tensor/formats.def")
 FORMAT = re.compile(r"^GIMBAL_(?:FORMAT|NUMBERS)\(\w+, *(\w+), *(.*)\)$", re.M)
+
+BLOCKS = ("a8_32", "a8_256")  # activations of SIMT_BLOCKS
 
 # Languages in which a kernel with a TREE has a second module, NAME.subgroups, for devices whose sub-groups exchange values; the file is
 # empty for the others.
@@ -36,14 +38,14 @@ def rows_of(definition):
     with open(definition, encoding="utf-8") as f:
         text = re.sub(r"//[^\n]*", "", f.read())
     found = ROW.findall(text)
-    if len(found) != len(re.findall(r"^\s*SIMT_(?:KERNEL|FORMATS)\b", text, re.M)):
+    if len(found) != len(re.findall(r"^\s*SIMT_(?:KERNEL|FORMATS|BLOCKS)\b", text, re.M)):
         raise Refused(f'{definition}: a row is not of the form SIMT_KERNEL(name, file, "-DNAME=VALUE ...")')
     rows = []
     for kind, name, file, flags in found:
         if kind == "KERNEL":
             rows.append((name, file, flags.split()))
         else:
-            rows.extend((f"{name}_{of}", f"{file}_{x}", facts + flags.split()) for of, x, facts in formats())
+            rows.extend((f"{name}_{of}", f"{file}_{x}", facts + flags.split()) for of, x, facts in formats() if kind == "FORMATS" or x in BLOCKS)
     for name, _, flags in rows:
         for flag in flags:
             if not re.fullmatch(r"-D\w+(=\w+)?", flag):

@@ -88,10 +88,10 @@ def what_cmake_knows(folder, names, more=()):
     return first
 
 
-def found(facts, name):
-    """A value that the first configure step left in CMake's cache."""
+def found_libraries(facts):
+    """The libraries and headers that every build needs, by their names in CMake's cache, as the first configure step found them."""
     with open(os.path.join(facts, "found.txt"), encoding="utf-8") as file:
-        return re.search(rf"^{name}:\w+=(.*)$", file.read(), re.M).group(1)
+        return dict(re.findall(r"^(GIMBAL_\w+_LIBRARY|GIMBAL_ASIO):\w+=(.*)$", file.read(), re.M))
 
 
 def seed(folder, facts):

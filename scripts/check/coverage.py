@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Fails when the tests reach too few lines of discovery, selection and planning.
+"""Fails when the tests reach too few lines or branches of discovery, selection and planning.
 
-Usage: coverage.py [--least PERCENT] [--each PERCENT] [--missed] [--no-build]
+Usage: coverage.py [--least PERCENT] [--each PERCENT] [--branches PERCENT] [--missed] [--no-build]
 
-  --least PERCENT   of all lines together (default: 95)
-  --each PERCENT    of the lines of every single file (default: 95)
-  --missed          list the lines that no test reaches
+  --least PERCENT     of all lines together (default: 95)
+  --each PERCENT      of the lines of every single file (default: 95)
+  --branches PERCENT  of all branches together, but for those that only an exception takes (default: 85)
+  --missed            list the lines that no test reaches, or whose branches they do not all take
 
 Builds the tests of src/device, src/discovery and of the memory plan in build/coverage with g++'s --coverage, runs them and reads what gcov
 makes of it (part of g++; no other package). Only those sources are instrumented: see cmake/coverage.cmake.
@@ -47,14 +48,15 @@ def run_tests():
 
 
 def lines_of(source):
-    """{line: times it was run} for one source file; all 0 when no test links it. Without lines that are only a closing brace: what g++
-    puts there is what an exception passing by would undo, and no statement."""
+    """{line: (times it was run, times that each branch was taken)} for one source file; all 0 when no test links it. Without lines that are
+    only a closing brace: what g++ puts there is what an exception passing by would undo, and no statement. A line of a template has the
+    branches of each instance together."""
     layer = os.path.basename(os.path.dirname(source))
     base = os.path.join(BUILD, "CMakeFiles", f"gimbal_{layer}.dir", os.path.relpath(source, ROOT))
     note = base + ".gcno"
     if not os.path.exists(note):
         sys.exit(f"coverage: {note} is missing: was {source} compiled with --coverage?")
-    out = subprocess.run(["gcov", "--json-format", "--stdout", base + ".gcda" if os.path.exists(base + ".gcda") else note],
+    out = subprocess.run(["gcov", "--json-format", "--branch-probabilities", "--stdout", base + ".gcda" if os.path.exists(base + ".gcda") else note],
                          cwd=BUILD, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     with open(source, encoding="utf-8") as file:
         braces = {n for n, text in enumerate(file, 1) if text.strip() in ("}", "};")}
@@ -67,7 +69,11 @@ def lines_of(source):
                 n = line["line_number"]
                 if n in braces:
                     continue
-                counts[n] = max(counts.get(n, 0), line["count"])
+                times, branches = counts.get(n, (0, []))
+                taken = [b["count"] for b in line["branches"] if not b["throw"]]
+                if len(taken) == len(branches):
+                    taken = [max(both) for both in zip(taken, branches)]
+                counts[n] = max(times, line["count"]), max(taken, branches, key=len)
     return counts
 
 
@@ -87,30 +93,40 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--least", type=float, default=95)
     parser.add_argument("--each", type=float, default=95)
+    parser.add_argument("--branches", type=float, default=85)
     parser.add_argument("--missed", action="store_true")
     parser.add_argument("--no-build", action="store_true")
     options = parser.parse_args()
     if not options.no_build:
         build()
     run_tests()
-    reached = lines = 0
+    reached = lines = taken = branches = 0
     low = []
     for source in measured_files():
         counts = lines_of(source)
-        missed = sorted(n for n, times in counts.items() if times == 0)
+        missed = sorted(n for n, (times, _) in counts.items() if times == 0)
+        ways = [times for _, of_line in counts.values() for times in of_line]
+        part = sorted(n for n, (times, of_line) in counts.items() if times and 0 in of_line)
         reached += len(counts) - len(missed)
         lines += len(counts)
+        taken += sum(times > 0 for times in ways)
+        branches += len(ways)
         share = 100 * (len(counts) - len(missed)) / len(counts) if counts else 100
         if share < options.each:
             low.append(os.path.relpath(source, ROOT))
-        print(f"{share:6.1f} %  {len(counts):4d} lines  {os.path.relpath(source, ROOT)}"
-              + (f"   not reached: {spans(missed)}" if options.missed and missed else ""))
-    share = 100 * reached / lines
-    print(f"{share:6.1f} %  {lines:4d} lines  in all; at least {options.least:g} % is asked for, and {options.each:g} % of each file")
+        of_branches = 100 * sum(times > 0 for times in ways) / len(ways) if ways else 100
+        print(f"{share:6.1f} % of {len(counts):4d} lines, {of_branches:6.1f} % of {len(ways):4d} branches  {os.path.relpath(source, ROOT)}"
+              + (f"   not reached: {spans(missed)}" if options.missed and missed else "")
+              + (f"   in part: {spans(part)}" if options.missed and part else ""))
+    share, of_branches = 100 * reached / lines, 100 * taken / branches
+    print(f"{share:6.1f} % of {lines:4d} lines, {of_branches:6.1f} % of {branches:4d} branches  in all; at least {options.least:g} % of the lines "
+          f"({options.each:g} % of each file's) and {options.branches:g} % of the branches are asked for")
     if low:
         sys.exit(f"coverage: below {options.each:g} %: {', '.join(low)}; --missed lists the lines")
     if share < options.least:
         sys.exit("coverage: too few lines are reached by tests; --missed lists the others")
+    if of_branches < options.branches:
+        sys.exit("coverage: tests take too few branches; --missed lists the lines")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Keeps the shape of src/: an include points down the layers of src/layers.txt; no file includes from another backend;
-no #if names a backend outside that backend's own folder; a file has at most 500 lines; every backend has its presets.
+no #if names a backend outside that backend's own folder; a file has at most 500 lines; a class has its name alone in its namespace; every backend has its presets.
 
 Usage: layers.py [ROOT]       check the checkout at ROOT (default: the one this script is in)
        layers.py --self-test  check the checker, on small bad trees
@@ -167,6 +167,33 @@ def check_length(root, path):
              f"(a table of numbers starts with the line '{TABLE_MARK} what and whence')")]
 
 
+NAMESPACE = re.compile(r"(?:inline )?namespace ([a-z0-9_:]+) \{$")
+CLASS = re.compile(r"(?:class|struct|enum class) (\w+)(?: final)?(?: :.*)? ?\{")
+# Of these, one program takes one: kernels of one backend, or of one language.
+ALTERNATIVES = ("src/backends/", "src/gpu/dialect/")
+
+
+def check_names(root):
+    """Classes of headers: two of one name in one namespace are two definitions of one thing to the linker."""
+    places, found = {}, []
+    for path in sources_under(root, "src"):
+        if not path.endswith(".h") or path.startswith(ALTERNATIVES):
+            continue
+        inside = []
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            for number, line in enumerate(file.read().splitlines(), 1):
+                if match := NAMESPACE.match(line):
+                    inside.append(match.group(1))
+                elif line.startswith("}  // namespace") and inside:
+                    inside.pop()
+                elif match := CLASS.match(line):
+                    name = "::".join([*inside, match.group(1)])
+                    if name in places:
+                        found.append((path, number, f"defines {name}, which {places[name]} defines too; rename one of them"))
+                    places.setdefault(name, path)
+    return found
+
+
 def check_presets(root):
     """Each backend of CMakeLists.txt has a preset <name>-only and is a part of the preset all-backends."""
     places = [os.path.join(root, name) for name in ("CMakeLists.txt", "CMakePresets.json")]
@@ -200,6 +227,7 @@ def check(root):
     for folder in LINE_LIMITED:
         for path in sources_under(root, folder):
             found += [(path, *v) for v in check_length(root, path)]
+    found += check_names(root)
     found += [("CMakePresets.json", *v) for v in check_presets(root)]
     return [f"{path}:{line}: {message}" for path, line, message in found], count
 
@@ -280,6 +308,9 @@ def self_test():
         ("#elif over two lines", {"src/ops/op.h": "#if 0\n#elif 1 && \\\n  USE_VULKAN\n#endif\n"}, "src/ops/op.h:2: an #if on USE_VULKAN"),
         ("one backend that asks for another", {"src/backends/cpu/x.cpp": "#if defined(__HIPCC__)\n#endif\n"},
          "only files in src/backends/rocm/"),
+        ("a class with another's name", {"src/base/place.h": "namespace gimbal {\nstruct Place {\n};\n}  // namespace gimbal\n",
+                                         "src/ops/place.h": "namespace gimbal {\n\nclass Place final : X {\n};\n}  // namespace gimbal\n"},
+         "src/ops/place.h:3: defines gimbal::Place, which src/base/place.h defines too"),
         ("a long file", {"src/ops/long.cpp": "//\n" * 501}, "src/ops/long.cpp:501: has 501 lines"),
         ("a long test", {"tests/ops/long_test.cpp": "//\n" * 501}, "tests/ops/long_test.cpp:501:"),
         ("a mark that is not in the first line", {"src/ops/long.inc": "// x\n// table:\n" + "1,\n" * 500}, "src/ops/long.inc:501:"),

@@ -12,6 +12,7 @@ puts them into tests/mutants.json and docs/internals/mutants.md. --minutes N: be
 """
 import argparse
 import datetime
+import fnmatch
 import glob
 import json
 import os
@@ -55,10 +56,39 @@ def test_of(name):
     return name.split(":")[0]
 
 
+def executables():
+    return {os.path.basename(path)[:-4] for path in glob.glob(os.path.join(ROOT, "tests", "**", "*_test.cpp"), recursive=True)}
+
+
+def scripted():
+    """{test: what it drives} of the tests that are Python programs."""
+    with open(os.path.join(ROOT, "tests", "CMakeLists.txt"), encoding="utf-8") as file:
+        tests = re.findall(r"add_test\(NAME (\w+) COMMAND Python3::Interpreter([^)]*)\)", file.read())
+    return {name: re.findall(r"\$<TARGET_FILE:(\w+)>", arguments) for name, arguments in tests}
+
+
+def targets_of(tests):
+    driven = scripted()
+    return sorted({target for test in tests for target in driven.get(test_of(test), [test_of(test)])})
+
+
+def chosen_by_nothing(test, sources):
+    """The filter of a GoogleTest executable if no test of its source has such a name; else empty."""
+    name, _, filters = test.partition(":")
+    if not filters or name not in sources:
+        return ""
+    with open(sources[name], encoding="utf-8") as file:
+        names = [".".join(pair) for pair in re.findall(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", file.read(), re.M)]
+    wanted = filters.split("-")[0].split(":")
+    found = any(fnmatch.fnmatchcase(each, pattern) for pattern in wanted for n in names for each in (n, f"All/{n}/0"))
+    return "" if found else filters
+
+
 def check(all_mutants):
     """What is wrong with the list, a line each."""
     wrong = []
-    known = {os.path.basename(path)[:-4] for path in glob.glob(os.path.join(ROOT, "tests", "**", "*_test.cpp"), recursive=True)}
+    known = executables() | set(scripted())
+    sources = {os.path.basename(path)[:-4]: path for path in glob.glob(os.path.join(ROOT, "tests", "**", "*_test.cpp"), recursive=True)}
     for mutant in all_mutants:
         name = mutant.get("name", "?")
         absent = [key for key in ("name", "layer", "in", "old", "new", "tests", "breaks") if not mutant.get(key) and mutant.get(key) != ""]
@@ -72,6 +102,7 @@ def check(all_mutants):
         if mutant["old"] == mutant["new"]:
             wrong.append(f"{name}: it changes nothing")
         wrong += [f"{name}: there is no test {test_of(test)}" for test in mutant["tests"] if test_of(test) not in known]
+        wrong += [f"{name}: no test of {test_of(test)} is chosen by {nothing}" for test in mutant["tests"] if (nothing := chosen_by_nothing(test, sources))]
     names = [mutant.get("name") for mutant in all_mutants]
     wrong += [f"{name}: named twice" for name in sorted({name for name in names if names.count(name) > 1})]
     if len(all_mutants) < LEAST:
@@ -95,7 +126,7 @@ def environment(filters=""):
 
 
 def build(tests, jobs):
-    return subprocess.run(["ninja", "-C", os.path.join(TREE, "build", "release"), "-j", str(jobs), *sorted({test_of(t) for t in tests})],
+    return subprocess.run(["ninja", "-C", os.path.join(TREE, "build", "release"), "-j", str(jobs), *targets_of(tests)],
                           env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
 
 

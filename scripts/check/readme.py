@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs the commands that README.md (or another page) shows, and compares what they print with what the page says they print.
 
-Usage: readme.py [--already COMMAND]... [--program FILE] [--root SUITE [--own-build]] [--own-network] [README]
+Usage: readme.py [--already COMMAND]... [--instead COMMAND OTHER]... [--program FILE] [--root SUITE [--own-build]] [--own-network] [README]
 
   --already COMMAND   has just run here: named, not run again
+  --instead COMMAND OTHER   runs OTHER in place of this command of the page, which would cost more or change this system
   --program FILE      what `gimbal` means on the page (default: build/release/gimbal; "installed": what the page installs)
   --root SUITE        in the bare Debian of scripts/rig/bare-root.sh, as root: what the page installs is installed there
   --own-build         with --root: in a build folder of its own
@@ -11,7 +12,7 @@ Usage: readme.py [--already COMMAND]... [--program FILE] [--root SUITE [--own-bu
 
 Every line "$ COMMAND" of a ```console block is run, in order, from the root of the checkout with a home folder of its own.
 What stands below it is what it prints, stdout and stderr together: a line "..." stands for any lines, "..." inside a line for any
-text. A command with nothing below it must only succeed. What differs from machine to machine (the CPU's name, free memory, times)
+text. A command with nothing below it must only succeed. The commands of a block below a line "<!-- not run: REASON -->" are only named. What differs from machine to machine (the CPU's name, free memory, times)
 is in MACHINE below. A command that ends with "&" goes on: it must print what stands below it, and is ended (SIGTERM, exit code 0) behind
 the last command. "; echo $?" shows an exit code; any other failure is an error.
 """
@@ -37,21 +38,24 @@ MACHINE = [(r"cpu:0, [^:]+: ", "cpu:0, NAME: "), (r"[\d.]+ [kMG]?B free", "N fre
 
 
 def blocks(text):
-    """The lines of each ```console block, with the number of its first line."""
-    held, first = None, 0
+    """The lines of each ```console block, with the number of its first line, and the reason why it is not run or ""."""
+    held, first, why, above = None, 0, "", ""
     for number, line in enumerate(text.split("\n"), 1):
         if held is None and re.fullmatch(r"```console\s*", line):
             held, first = [], number + 1
+            marked = re.fullmatch(r"<!-- not run: (.+) -->", above)
+            why = marked.group(1) if marked else ""
         elif held is not None and line.startswith("```"):
-            yield first, held
+            yield first, held, why
             held = None
         elif held is not None:
             held.append(line)
+        above = line
 
 
 def commands(text):
-    """(line, command, expected lines) of everything that the page runs."""
-    for first, lines in blocks(text):
+    """(line, command, expected lines, why it is not run or "") of everything that the page shows."""
+    for first, lines, why in blocks(text):
         at = 0
         while at < len(lines):
             line = first + at
@@ -65,7 +69,7 @@ def commands(text):
             while at < len(lines) and not lines[at].startswith("$ "):
                 expected.append(lines[at])
                 at += 1
-            yield line, command, expected
+            yield line, command, expected, why
 
 
 def neutral(line):
@@ -134,6 +138,7 @@ class Network:
 def main(arguments):
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--already", action="append", default=[])
+    parser.add_argument("--instead", action="append", nargs=2, default=[])
     parser.add_argument("--program", default=os.path.join(ROOT, "build/release/gimbal"))
     parser.add_argument("--root", default="")
     parser.add_argument("--own-build", action="store_true")
@@ -145,6 +150,9 @@ def main(arguments):
         raise SystemExit(f"check-readme: there is no {options.root} yet: scripts/rig/bare-root.sh new {options.root}")
     with open(options.readme, encoding="utf-8") as file:
         steps = list(commands(file.read()))
+    instead = dict(options.instead)
+    if unknown := [command for command in [*options.already, *instead] if command not in {step[1] for step in steps}]:
+        raise SystemExit(f"check-readme: {options.readme} has no command {unknown[0]!r}")
     compared, ran, wrong, going_on = 0, 0, 0, []
     network = Network() if options.own_network else None
     with tempfile.TemporaryDirectory(dir=os.path.join(inside, "tmp") if options.root else None) as home:
@@ -164,10 +172,16 @@ def main(arguments):
                     "env", *[f"HOME={there}"] * of_program, "bash", "-c", 'PATH="$0/bin:$PATH"; ' + re.sub(r"\bsudo ", "", shell), there]
 
         try:
-            for line, command, expected in steps:
+            for line, command, expected, why in steps:
+                if why:
+                    print(f"check-readme: not run, {why}: {command}")
+                    continue
                 if command in options.already or command.startswith(NOT_RUN if options.root else NOT_RUN + CHANGES_THE_SYSTEM):
                     print(f"check-readme: not run here: {command}")
                     continue
+                if command in instead:
+                    print(f"check-readme: in place of: {command}")
+                    command = instead[command]
                 print(f"check-readme: $ {command}", flush=True)
                 of_program = command.startswith(("gimbal ", "./build/"))
                 mine = None if options.root else program_environment if of_program else environment

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Logits beside llama.cpp's: makes tiny files with random weights for an architecture (two seeds, odd shapes), runs both
-engines on the same tokens, and compares logits, greedy tokens, and one batch against single tokens.
+engines on the same tokens by `gimbal crossval`, which decides whether rounding explains the differences (docs/crossval.md), and
+compares one batch with single tokens. Embeddings are compared by peer.cpp.
 
   scripts/oracle/logits.py llama qwen2        these architectures (scripts/oracle/architectures.py describes them)
   scripts/oracle/logits.py                    all of them
@@ -28,8 +29,6 @@ import gguf_file  # noqa: E402
 import install  # noqa: E402
 
 PROMPT, GREEDY, CONTEXT = 24, 12, 256
-# Largest difference of a logit that still agrees, logits having a spread of about 1 to 10. llama.cpp's GELU is a table in f16.
-TOLERANCE, GELU_TOLERANCE = 2e-3, 0.1
 EMBEDDING_TOLERANCE = 1e-5  # of 1 - cosine
 MARKS = ("<!-- oracle: written by scripts/oracle/logits.py --update -->", "<!-- oracle: end -->")
 
@@ -117,22 +116,23 @@ def make_file(path, name, seed):
     return sizes["v"]
 
 
-def peer_answers(peer, path, tokens):
-    """(logits in one batch, logits token by token, greedy tokens), logits as arrays of floats, row after row."""
-    done = subprocess.run(
-        [install.program(peer, os.path.join(HERE, "peer.cpp")), peer.all_libraries, "logits", path, str(CONTEXT), str(GREEDY)],
-        input=struct.pack(f"<{len(tokens) + 1}i", len(tokens), *tokens), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-        env={**os.environ, "LD_LIBRARY_PATH": peer.all_libraries})
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        raise ValueError(next((line for line in lines if "error" in line), lines[-1]))
-    width, = struct.unpack_from("<i", done.stdout)
-    numbers = array.array("f")
-    size = 4 * width * len(tokens)
-    numbers.frombytes(done.stdout[4:4 + 2 * size])
-    count, = struct.unpack_from("<i", done.stdout, 4 + 2 * size)
-    greedy = struct.unpack_from(f"<{count}i", done.stdout, 8 + 2 * size)
-    return numbers[:size // 4], numbers[size // 4:], list(greedy)
+def libllama(peer):
+    """The peer's library itself, which `gimbal crossval` opens."""
+    found = [name for name in sorted(os.listdir(peer.all_libraries)) if name.startswith("libllama.")]
+    return os.path.join(peer.all_libraries, found[0])
+
+
+def crossval(program, peer, path, tokens):
+    """What `gimbal crossval` says of these tokens."""
+    done = subprocess.run([program, "crossval", path, "--library", libllama(peer), "--tokens", ",".join(map(str, tokens)),
+                           "--greedy", str(GREEDY), "--ctx", str(CONTEXT), "--threads", "1", "--backend", "cpu", "--json"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise ValueError(answer["error"]["message"])
+    if not answer.get("logits"):
+        raise ValueError(answer["reason"])
+    return answer
 
 
 def peer_embedding(peer, path, tokens):
@@ -192,25 +192,8 @@ def compare_embeddings(label, peer, program, path, tokens):
     return row + [f"1 - cosine {max(far, 0):.0e}", "", "same bits" if ours == beside else "differs"], agrees
 
 
-def distance(a, b):
-    """The largest difference; infinite where there are not as many numbers, or one is none."""
-    if len(a) != len(b):
-        return math.inf
-    worst = 0.0
-    for x, y in zip(a, b):
-        difference = abs(x - y)
-        if not difference <= worst:
-            worst = difference if math.isfinite(difference) else math.inf
-    return worst
-
-
-def likeliest(logits, width, row):
-    part = logits[row * width:(row + 1) * width]
-    return max(range(width), key=part.__getitem__)
-
-
 def compare(name, seed, peer, program, folder):
-    """A row of the table: [architecture, peer, logits, greedy, batch against single], and whether gimbal knows it and agrees."""
+    """A row of the table: [architecture, spread, difference, greedy, batch against single], and whether gimbal knows it and agrees."""
     path = os.path.join(folder, f"{name.replace(':', '-')}-{seed + 1}.gguf")
     label = f"`{name}` {seed + 1}"
     width = make_file(path, name, seed)
@@ -219,25 +202,21 @@ def compare(name, seed, peer, program, folder):
     try:
         if architectures.ARCHS[name].get("embeds"):
             return compare_embeddings(label, peer, program, path, tokens)
-        batch, single, greedy = peer_answers(peer, path, tokens)
+        found = crossval(program, peer, path, tokens)
+        ours = gimbal_logits(program, path, tokens, PROMPT)
+        alone = gimbal_logits(program, path, tokens, 1)
     except ValueError as error:
-        return [label, f"does not load: {error}", "", "", ""], False
-    noise = distance(batch, single)
-    spread = math.sqrt(sum(x * x for x in batch) / len(batch))
-    row = [label, f"{spread:.1f}, {noise:.0e}"]
-    tolerance = GELU_TOLERANCE if architectures.ARCHS[name].get("gelu") else TOLERANCE
-    try:
-        ours = gimbal_logits(program, path, tokens + greedy, PROMPT + GREEDY)
-        alone = gimbal_logits(program, path, tokens + greedy, 1)
-    except ValueError as error:
-        if any(words in str(error) for words in ("not supported", "not known", "not computed")):
-            return row + ["not supported yet", "", ""], None
-        return row + [str(error), "", ""], False
-    worst = distance(ours[:len(batch)], batch)
-    same = sum(likeliest(ours, width, PROMPT - 1 + k) == greedy[k] for k in range(GREEDY))
+        unknown = any(words in str(error) for words in ("not supported", "not known", "not computed"))
+        return [label, "", "not supported yet" if unknown else str(error), "", ""], None if unknown else False
+    logits, greedy = found["logits"], found["greedy"]
     bits = ours.tobytes() == alone.tobytes()
-    agrees = worst <= tolerance + 10 * noise and same == GREEDY and bits
-    return row + [f"{worst:.0e}", f"{same} of {GREEDY}", "same bits" if bits else f"{distance(ours, alone):.0e}"], agrees
+    agrees = found["verdict"] in ("same", "within rounding") and bits
+    share = "" if logits["share"] is None else f", {logits['share']:.2g} of rounding"
+    row = [label, f"{logits['size']:.1f}", f"{logits['largest']:.0e}{share}", f"{greedy['same']} of {greedy['tokens']}",
+           "same bits" if bits else "differs"]
+    if found["verdict"] not in ("same", "within rounding"):
+        print(f"{label}: {found['verdict']}: {found['reason']}")
+    return row, agrees
 
 
 def update_page(rows):
@@ -245,7 +224,7 @@ def update_page(rows):
     with open(page, encoding="utf-8") as file:
         text = file.read()
     begin, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
-    table = ["| file | llama.cpp: spread of the logits, batch against single | largest difference | greedy tokens | batch against single |",
+    table = ["| file | spread of the logits | largest difference, share of what rounding explains | greedy tokens | batch against single |",
              "|---|---|---|---|---|"] + ["| " + " | ".join(row) + " |" for row in rows]
     with open(page, "w", encoding="utf-8") as file:
         file.write(text[:begin] + "\n" + "\n".join(table) + "\n" + text[end:])

@@ -1,9 +1,8 @@
-// Asks the packaged llama.cpp through its C API: token ids and texts of a vocabulary, or logits of a model. The
-// oracle scripts build it (bench/compare/install.py) and talk to it through its standard input and output, in
+// Asks the packaged llama.cpp through its C API: token ids and texts of a vocabulary, or numbers of a model. Logits
+// and greedy tokens are compared by `gimbal crossval`. The oracle scripts build it (bench/compare/install.py) and talk to it through its standard input and output, in
 // little-endian 32-bit numbers.
 //
 // Usage: peer LIBRARY_FOLDER tokenize VOCABULARY   stdin: texts, each {bytes, text}; stdout: see answer()
-//        peer LIBRARY_FOLDER logits MODEL CONTEXT GREEDY   stdin: {count, ids}; stdout: see logits()
 //        peer LIBRARY_FOLDER embed MODEL CONTEXT 0         stdin: {count, ids}; stdout: width, values
 //        peer LIBRARY_FOLDER judge MODEL CONTEXT THREADS   stdin: {count, ids} of a prompt, then of an answer, again
 //                                                                 and again; stdout: see judge()
@@ -125,42 +124,6 @@ void decode(llama_context* context, llama_token* tokens, int count, llama_pos fi
   llama_batch_free(batch);
 }
 
-// The number of logits per token; those of all given tokens in one batch; the same one by one; the greedy ids.
-void logits(llama_model* model, int size, int greedy) {
-  llama_context_params wanted = llama_context_default_params();
-  wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = uint32_t(size);
-  wanted.n_threads = wanted.n_threads_batch = 1;
-  wanted.type_k = wanted.type_v = GGML_TYPE_F32;
-  wanted.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  llama_context* context = llama_init_from_model(model, wanted);
-  if (context == nullptr) fail("no context");
-  std::vector<llama_token> tokens = given_tokens();
-  const int count = int(tokens.size());
-  const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
-  put(width);
-  const auto put_row = [&](int i) {
-    const float* row = llama_get_logits_ith(context, i);
-    if (row == nullptr) fail("there are no logits");
-    std::fwrite(row, sizeof *row, size_t(width), stdout);
-  };
-  decode(context, tokens.data(), count, 0, 0);
-  for (int i = 0; i < count; ++i) put_row(i);
-  llama_memory_clear(llama_get_memory(context), true);
-  for (int i = 0; i < count; ++i) {
-    decode(context, &tokens[size_t(i)], 1, i, 0);
-    put_row(0);
-  }
-  std::vector<llama_token> chosen;
-  for (int i = 0; i < greedy; ++i) {
-    const float* row = llama_get_logits_ith(context, 0);
-    llama_token best = llama_token(std::max_element(row, row + width) - row);
-    chosen.push_back(best);
-    decode(context, &best, 1, count + i, 0);
-  }
-  put(chosen);
-  llama_free(context);
-}
-
 // The embedding of a text, pooled as the file says, not normalised.
 void embed(llama_model* model, int size) {
   llama_context_params wanted = llama_context_default_params();
@@ -262,8 +225,7 @@ int main(int argc, char** argv) {
   else if (argc == 6 && std::strcmp(argv[2], "embed") == 0) embed(model, std::atoi(argv[4]));
   else if (argc == 6 && std::strcmp(argv[2], "judge") == 0) judge(model, std::atoi(argv[4]), std::atoi(argv[5]));
   else if (argc == 6 && std::strcmp(argv[2], "losses") == 0) losses(model, std::atoi(argv[4]), std::atoi(argv[5]));
-  else if (argc == 6) logits(model, std::atoi(argv[4]), std::atoi(argv[5]));
-  else fail("logits needs a context size and a number of greedy tokens");
+  else fail("it does tokenize, embed, judge and losses; the last three need a context size and a number");
   llama_model_free(model);
   return 0;
 }

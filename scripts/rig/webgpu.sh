@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the WebGPU tests run on: Dawn (the npm package bun-webgpu-linux-x64) over the lavapipe of bookworm-backports, since Dawn
-# refuses Debian 12's own. Both are unpacked into build/webgpu-rig, beside the system and not into it; a private apt
-# configuration fetches the second. Does nothing when they are there. Fails, with the reason, when they cannot be had.
+# refuses Debian 12's own; and wgpu-native, the library of Firefox's WebGPU, in two releases out of PyPI's package wgpu. All are
+# unpacked into build/webgpu-rig, beside the system and not into it; a private apt configuration fetches the driver. Does nothing when they are there. Fails, with the reason, when they cannot be had.
 # Usage: scripts/rig/webgpu.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -10,7 +10,10 @@ dawn=bun-webgpu-linux-x64 dawn_version=0.1.7
 dawn_sha256=8badfecdad4e726ac12be4f29771f4cbd7ce7683b4418316a547c5bda94fb798
 mesa_version=25.0.7  # of the driver; Debian's revisions of it may come and go
 rig=$PWD/build/webgpu-rig
-wanted="$dawn $dawn_version, mesa $mesa_version, 2"  # the last number: of this script's own layout
+# release of wgpu-native, of the package, its sha256
+natives="27 0.30.0 23ad532e841841146865f6b05b5b3573b85f81e60031202e03ee9b7d76a4c75c
+29 0.32.0 6499a31b5a29a10b4f1089fea4a0806411f42605fa86b6c0b543a07ca0de8568"
+wanted="$dawn $dawn_version, mesa $mesa_version, wgpu ${natives//$'\n'/, }, 3"  # the last number: of this script's own layout
 
 say() { echo "webgpu rig: $*" >&2; }
 [ "$(cat "$rig/complete" 2>/dev/null || true)" != "$wanted" ] || exit 0
@@ -44,6 +47,17 @@ echo "$dawn_sha256  $archive" | sha256sum --check --quiet || { say "$dawn $dawn_
 tar -xzf "$archive" -C "$work" package/libwebgpu_wrapper.so package/LICENSE
 mv "$work/package" "$work/dawn"
 ln -s libwebgpu_wrapper.so "$work/dawn/libwebgpu_dawn.so"  # the name under which Dawn is looked for
+
+while read -r release version sha256; do
+  say "fetching wgpu $version, with wgpu-native $release"
+  python3 -m pip download --quiet --no-deps --disable-pip-version-check --only-binary :all: --platform manylinux_2_28_x86_64 \
+    --dest "$work/wheel" "wgpu==$version" || { say "pip could not download wgpu $version (see above)"; exit 1; }
+  echo "$sha256  $(echo "$work"/wheel/*.whl)" | sha256sum --check --quiet || { say "wgpu $version is not what it was"; exit 1; }
+  python3 -m zipfile -e "$work"/wheel/*.whl "$work/wheel/unpacked"
+  mkdir "$work/wgpu-native-$release"
+  mv "$work"/wheel/unpacked/wgpu/resources/libwgpu_native-release.so "$work/wgpu-native-$release/libwgpu_native.so"
+  rm -rf "$work/wheel"
+done <<<"$natives"
 
 say "fetching mesa-vulkan-drivers from bookworm-backports"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg

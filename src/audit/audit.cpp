@@ -1,10 +1,11 @@
 #include "audit/audit.h"
 
 #include <algorithm>
+#include <deque>
 
+#include "audit/auditor.h"
 #include "base/format.h"
 #include "runtime/model.h"
-#include "runtime/random.h"
 
 namespace gimbal {
 namespace {
@@ -12,62 +13,168 @@ namespace {
 using Verdict = AuditResult::Verdict;
 using Subject = AuditResult::Subject;
 
-constexpr int kRowsPerStep = 128;  // with logits: more take memory and are hardly faster
+constexpr int kRowsPerStep = 128;     // with logits: more take memory and are hardly faster
+constexpr size_t kAnswersAtOnce = 8;  // enough that short answers fill a step
 
-AuditResult differs(Subject subject, int position, std::string expected, std::string found, std::string why) {
-  return {.verdict = Verdict::Differs,
-          .subject = subject,
-          .position = position,
-          .expected = std::move(expected),
-          .found = std::move(found),
-          .explanation = std::move(why)};
-}
-
-// Compares what is recomputed with the certificate, row by row.
-class Comparison {
+// Recomputes many answers, a few at once.
+class Audits {
  public:
-  explicit Comparison(const Certificate& c) : c_(c) {}
-
-  // The row of the answer's token `i`, or of its end, and the token picked by it; -1: a stop token.
-  bool row(size_t i, std::string_view digest, Token picked) {
-    const std::string_view expected =
-        std::string_view(c_.logits.rows).substr(std::min(8 * i, c_.logits.rows.size()), 8);
-    if (i < c_.rows() && digest.substr(0, 8) != expected) {
-      result = differs(
-          Subject::Logits, int(i), std::string(expected), std::string(digest.substr(0, 8)),
-          i == 0
-              ? "the logits behind the prompt are others: another prompt, model or setting"
-              : "the logits of this token are others: an earlier token was changed, or the digest is forged");
-      return false;
+  Audits(std::span<const AuditJob> jobs, Model& model, const Tokenizer& tokenizer,
+         const AuditOptions& options, const OnDeviceLost& lost)
+      : jobs_(jobs),
+        model_(&model),
+        tokenizer_(tokenizer),
+        options_(options),
+        lost_(lost),
+        results_(jobs.size()),
+        at_once_(size_t(model.plan().options.sequences)) {
+    for (size_t i = 0; i < jobs.size(); i++) {
+      waiting_.push_back(i);
+      total_ += prompt_of(i).size() + jobs[i].certificate->answer.tokens.size();
     }
-    const bool past = i >= c_.answer.tokens.size();
-    const Token want = past ? -1 : c_.answer.tokens[i];
-    if (past && !c_.has_stop_row())
-      return false;  // the answer ended for another reason: at a limit, or cancelled
-    if (picked != want) {
-      const auto name = [](Token t) { return t < 0 ? std::string("a stop token") : format("{}", t); };
-      result = differs(past || picked < 0 ? Subject::End : Subject::Token, int(i), name(want), name(picked),
-                       "the logits are the same, and these settings choose another token from them");
-      return false;
-    }
-    result.rows++;
-    return true;
   }
 
-  AuditResult result;
+  std::vector<Result<AuditResult>> run() {
+    for (;;) {
+      admit();
+      if (running_.empty()) break;
+      if (auto ok = step(); !ok) give_up(ok.error());
+      report();
+    }
+    std::vector<Result<AuditResult>> all;
+    for (auto& r : results_) all.push_back(std::move(*r));
+    return all;
+  }
 
  private:
-  const Certificate& c_;
+  struct Running {
+    size_t job;
+    std::unique_ptr<Auditor> auditor;
+  };
+
+  const std::vector<Token>& prompt_of(size_t job) const {
+    const Certificate& c = *jobs_[job].certificate;
+    return c.prompt.tokens.empty() ? jobs_[job].prompt : c.prompt.tokens;
+  }
+
+  // The result that needs no computation.
+  std::optional<Result<AuditResult>> checked_prompt(size_t job) const {
+    const std::vector<Token>& prompt = prompt_of(job);
+    if (prompt.empty())
+      return Error{Code::Usage, "the certificate holds its prompt's digest only", "give the prompt's tokens"};
+    if (const std::string found = prompt_digest(prompt); found != jobs_[job].certificate->prompt.sha256)
+      return differs(Subject::Prompt, -1, jobs_[job].certificate->prompt.sha256, found,
+                     "the prompt is another one");
+    return {};
+  }
+
+  void admit() {
+    while (running_.size() < at_once_ && !waiting_.empty()) {
+      const size_t job = waiting_.front();
+      waiting_.pop_front();
+      if (auto known = checked_prompt(job)) {
+        finish(job, std::move(*known));
+        continue;
+      }
+      if (!tree_ && !jobs_[job].certificate->grammar.empty())
+        tree_ = TokenTree::create(tokenizer_, model_->config().vocabulary);
+      auto made = Auditor::create(jobs_[job], model_->plan(), tokenizer_, tree_, options_);
+      if (!made) {
+        finish(job, made.error());
+        continue;
+      }
+      if (auto ok = (*made)->begin(*model_); !ok) {
+        finish(job, ok.error());
+        continue;
+      }
+      running_.push_back({job, std::move(*made)});
+      tidy();
+    }
+  }
+
+  // A step for all that run. Errors: those that end them all.
+  Status step() {
+    const RunOptions& o = model_->plan().options;
+    batch_.rows.clear(), batch_.top = 0;
+    Auditor::Room room{o.batch, o.logit_rows};
+    for (Running& r : running_) r.auditor->add(*model_, batch_, room);
+    auto out = model_->forward(batch_);
+    if (!out) return recover(out.error());
+    size_t k = 0;
+    for (Running& r : running_)
+      if (auto ok = r.auditor->take(*model_, *out, k); !ok) {
+        if (ok.error().code == Code::DeviceLost) return recover(ok.error());
+        finish(r.job, ok.error());
+        r.auditor.reset();
+      }
+    tidy();
+    return Done{};
+  }
+
+  // Removes those that have ended.
+  void tidy() {
+    for (Running& r : running_)
+      if (r.auditor && r.auditor->done()) {
+        finish(r.job, r.auditor->result());
+        r.auditor.reset();
+      }
+    std::erase_if(running_, [](const Running& r) { return !r.auditor; });
+  }
+
+  Status recover(const Error& failed) {
+    if (failed.code == Code::OutOfMemory && running_.size() > 1) {
+      at_once_ = running_.size() - 1;  // the last one waits for the pages of others
+      waiting_.push_front(running_.back().job);
+      running_.pop_back();
+      return Done{};
+    }
+    if (failed.code != Code::DeviceLost || !lost_) return failed;
+    return lost_(failed, [&](const ModelPtr& next) -> Result<std::string> {
+      for (Running& r : running_)
+        if (auto ok = r.auditor->begin(*next); !ok) return ok.error();
+      model_ = next.get(), kept_ = next;
+      return format("{} answers", running_.size());
+    });
+  }
+
+  void give_up(const Error& why) {
+    for (Running& r : running_) finish(r.job, why);
+    running_.clear();
+  }
+
+  void finish(size_t job, Result<AuditResult> result) {
+    results_[job] = std::move(result);
+    finished_ += prompt_of(job).size() + jobs_[job].certificate->answer.tokens.size();
+  }
+
+  void report() {
+    if (!options_.progress) return;
+    size_t done = finished_;
+    for (const Running& r : running_) done += r.auditor->computed();
+    options_.progress(std::min(done, total_), total_);
+  }
+
+  const std::span<const AuditJob> jobs_;
+  Model* model_;
+  ModelPtr kept_;  // after a loss
+  const Tokenizer& tokenizer_;
+  const AuditOptions& options_;
+  const OnDeviceLost& lost_;
+  std::shared_ptr<const TokenTree> tree_;
+  std::vector<std::optional<Result<AuditResult>>> results_;
+  std::deque<size_t> waiting_;
+  std::vector<Running> running_;
+  Batch batch_;
+  size_t at_once_, finished_ = 0, total_ = 0;
 };
 
-Result<std::optional<Constraint>> constraint_of(const Certificate& c, const Model& model,
-                                                const Tokenizer& tokenizer) {
-  if (c.grammar.empty()) return std::optional<Constraint>();
-  auto grammar = Grammar::gbnf(c.grammar);
-  if (!grammar) return grammar.error();
-  auto made = Constraint::create(*grammar, TokenTree::create(tokenizer, model.config().vocabulary));
-  if (!made) return made.error();
-  return std::optional(std::move(*made));
+// Of the cache: whole pages, and one that a step may need beside them.
+int64_t positions_of(const AuditJob& job) {
+  constexpr int64_t kPage = 64;
+  const Certificate& c = *job.certificate;
+  const size_t prompt = c.prompt.tokens.empty() ? job.prompt.size() : c.prompt.tokens.size();
+  const auto all = int64_t(prompt + c.answer.tokens.size());
+  return (std::min<int64_t>(all, c.settings.context) / kPage + 2) * kPage;
 }
 
 }  // namespace
@@ -78,8 +185,8 @@ const char* name_of(Verdict v) {
 }
 
 const char* name_of(Subject s) {
-  constexpr const char* kNames[] = {"nothing",   "arithmetic", "fast-kernels", "model", "adapters", "prompt",
-                                    "signature", "logits",     "token",        "end",   "chain"};
+  constexpr const char* kNames[] = {"nothing", "arithmetic", "fast-kernels", "model", "adapters", "settings",
+                                    "prompt",  "signature",  "logits",       "token", "end",      "chain"};
   return kNames[size_t(s)];
 }
 
@@ -107,147 +214,28 @@ std::optional<AuditResult> audit_identity(const Certificate& c, const Certificat
   return {};
 }
 
-Status set_audit_options(const Certificate& c, RunOptions& o) {
-  const auto type = dtype_named(c.settings.cache_type);
-  if (!type || c.settings.context < 1)
+Status set_audit_options(std::span<const AuditJob> jobs, RunOptions& o) {
+  const Certificate::Settings& s = jobs[0].certificate->settings;
+  const auto type = dtype_named(s.cache_type);
+  if (!type || s.context < 1)
     return Error{Code::Malformed,
-                 format("the certificate has a cache of '{}' for {} positions", c.settings.cache_type,
-                        c.settings.context),
-                 ""};
-  o.context = c.settings.context, o.cache_type = *type;
-  o.sequences = 1, o.logit_rows = std::min(o.batch, kRowsPerStep);
+                 format("the certificate has a cache of '{}' for {} positions", s.cache_type, s.context), ""};
+  o.context = s.context, o.cache_type = *type;
+  o.logit_rows = std::min(o.batch, kRowsPerStep);
+  std::vector<int64_t> positions;
+  for (const AuditJob& job : jobs) positions.push_back(positions_of(job));
+  std::ranges::sort(positions, std::greater());
+  positions.resize(std::min(positions.size(), kAnswersAtOnce));
+  o.sequences = int(positions.size());
+  o.cache_positions = 0;
+  for (int64_t p : positions) o.cache_positions += p;
   return Done{};
 }
 
-namespace {
-
-// Continues `text` from its first `known` tokens of the answer; false at the first difference, and at the
-// end.
-class Auditor {
- public:
-  Auditor(const Certificate& c, Session& session, const Tokenizer& tokenizer, std::span<const Token> prompt,
-          Constraint* constraint)
-      : c_(c),
-        session_(session),
-        tokenizer_(tokenizer),
-        prompt_(prompt),
-        constraint_(constraint),
-        compare_(c) {}
-
-  // Rows from the answer's token `from` on: all, or `most`. False: there is a difference.
-  Result<bool> check(size_t from, size_t most, const AuditOptions& options) {
-    TextSettings settings = c_.text;
-    settings.certify = true;
-    TextState text(Inputs({prompt_.begin(), prompt_.end()}), 0, std::move(settings), &tokenizer_,
-                   session_.model().context(), constraint_);
-    text.resume(std::span(c_.answer.tokens).first(from), 0);
-    size_t next = from;
-    bool same = true;
-    const auto emit = [&](const TokenTold& told) {
-      chain_.add(told.row);
-      same = compare_.row(next++, told.row, told.token);
-      return same && next < from + most && next < c_.rows();
-    };
-    while (same && next < from + most && next < c_.rows()) {
-      if (text.ended()) return end_too_early(text, next);
-      const int missing = text.missing(session_.sequence()), rows = std::min(missing, session_.batch());
-      const RunOptions& o = session_.model().plan().options;
-      const int room = std::min({o.logit_rows - 1, session_.batch() - rows, text.most_drafts()});
-      const auto left = std::span(c_.answer.tokens).subspan(std::min(next, c_.answer.tokens.size()));
-      const size_t drafts =
-          rows < missing || room < 0 ? 0 : std::min({size_t(room), left.size(), from + most - next - 1});
-      auto step = session_.step(text, rows, left.first(drafts), part_);
-      if (!step) {
-        if (auto moved = session_.recover(step.error()); !moved) return moved.error();
-        continue;
-      }
-      if (options.progress)
-        options.progress(size_t(session_.position()), prompt_.size() + c_.answer.tokens.size());
-      if (rows < missing) continue;
-      const auto picked = session_.pick(text, *step, part_, emit);
-      if (!picked.ok) {
-        if (auto moved = session_.recover(picked.ok.error()); !moved) return moved.error();
-        session_.rewind(int(text.tokens().size()) - 1);
-      } else if (same && text.ended() && text.answer().finish() == Finish::StopToken) {
-        chain_.add(text.row());
-        return compare_.row(next, text.row(), -1);
-      }
-    }
-    return same;
-  }
-
-  AuditResult& result() { return compare_.result; }
-  const RowChain& chain() const { return chain_; }
-
- private:
-  bool end_too_early(const TextState& text, size_t at) {
-    const auto rows = compare_.result.rows;
-    compare_.result =
-        differs(Subject::End, int(at), format("{} tokens", c_.answer.tokens.size()), format("{} tokens", at),
-                format("with these settings the answer ends here ({})", name_of(text.answer().finish())));
-    compare_.result.rows = rows;
-    return false;
-  }
-
-  const Certificate& c_;
-  Session& session_;
-  const Tokenizer& tokenizer_;
-  const std::span<const Token> prompt_;
-  Constraint* const constraint_;
-  Comparison compare_;
-  RowChain chain_;
-  TextRows part_;
-};
-
-// So many of `all` positions, in rising order.
-std::vector<size_t> drawn(size_t all, size_t n, uint64_t seed) {
-  std::vector<size_t> chosen;
-  Random random(seed);
-  // Selection sampling (Knuth, The Art of Computer Programming, volume 2, algorithm S).
-  for (size_t i = 0; i < all && chosen.size() < n; i++)
-    if (random.uniform() * double(all - i) < double(n - chosen.size())) chosen.push_back(i);
-  return chosen;
-}
-
-}  // namespace
-
-Result<AuditResult> audit(const Certificate& c, Session& session, const Tokenizer& tokenizer,
-                          const AuditOptions& options) {
-  const std::vector<Token>& prompt = c.prompt.tokens.empty() ? options.prompt : c.prompt.tokens;
-  if (prompt.empty())
-    return Error{Code::Usage, "the certificate holds its prompt's digest only", "give the prompt's tokens"};
-  if (prompt_digest(prompt) != c.prompt.sha256)
-    return differs(Subject::Prompt, -1, c.prompt.sha256, prompt_digest(prompt), "the prompt is another one");
-  const ModelPlan& plan = session.model().plan();
-  if (auto ok = check_text(c.text, prompt, plan.config.vocabulary, 0, session.room()); !ok) return ok.error();
-  for (Token t : c.answer.tokens)
-    if (auto ok = check_input({t}, plan.config.vocabulary, 0); !ok) return ok.error();
-  auto constraint = constraint_of(c, session.model(), tokenizer);
-  if (!constraint) return constraint.error();
-  Auditor auditor(c, session, tokenizer, prompt, *constraint ? &**constraint : nullptr);
-  if (options.sample && (c.text.sampler.mirostat || c.text.sampler.adaptive_target >= 0))
-    return Error{Code::Usage,
-                 "this sampler remembers all tokens before, so single positions cannot be checked",
-                 "check the whole answer: leave the sample out"};
-  if (options.sample) {
-    for (size_t at : drawn(c.rows(), size_t(std::max(0, *options.sample)), options.seed)) {
-      if (*constraint) (*constraint)->rewind(0);
-      auto same = auditor.check(at, 1, options);
-      if (!same) return same.error();
-      if (!*same) break;
-    }
-    return auditor.result();
-  }
-  auto same = auditor.check(0, c.rows(), options);
-  if (!same) return same.error();
-  if (*same && auditor.chain().chain() != c.logits.chain) {
-    const int rows = auditor.result().rows;
-    auditor.result() =
-        differs(Subject::Chain, -1, c.logits.chain, auditor.chain().chain(),
-                "every row begins as in the certificate, and the digest of all is another one: it is forged");
-    auditor.result().rows = rows;
-  }
-  return auditor.result();
+std::vector<Result<AuditResult>> audit(std::span<const AuditJob> jobs, Model& model,
+                                       const Tokenizer& tokenizer, const AuditOptions& options,
+                                       const OnDeviceLost& lost) {
+  return Audits(jobs, model, tokenizer, options, lost).run();
 }
 
 }  // namespace gimbal

@@ -1,13 +1,11 @@
 #include "audit/certificate.h"
 
 #include <algorithm>
+#include <ctime>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "base/sha256.h"
-#include "files/gguf_split.h"
-#include "model/embedded_model.h"
 #include "runtime/text_fields.h"
 
 namespace gimbal {
@@ -20,9 +18,14 @@ template <class IO, FieldsOf<Certificate::Model> S>
 void fields(IO& io, S& m) {
   io("name", m.name), io("sha256", m.sha256), io("bytes", m.bytes), io("adapters", m.adapters);
 }
+template <class IO, FieldsOf<RopeChange> S>
+void fields(IO& io, S& c) {
+  io("key", c.key), io("text", c.text), io("number", c.number);
+}
 template <class IO, FieldsOf<Certificate::Settings> S>
 void fields(IO& io, S& s) {
   io("context", s.context), io("cache_type", s.cache_type), io("fast_kernels", s.fast_kernels);
+  io("rope", s.rope);
 }
 template <class IO, FieldsOf<Certificate::Prompt> S>
 void fields(IO& io, S& p) {
@@ -31,6 +34,10 @@ void fields(IO& io, S& p) {
 template <class IO, FieldsOf<TextSettings> S>
 void fields(IO& io, S& t) {
   text_fields(io, t);
+}
+template <class IO, FieldsOf<Certificate::Origin> S>
+void fields(IO& io, S& o) {
+  io("parent", o.parent), io("tokens", o.tokens), io("kept", o.kept);
 }
 template <class IO, FieldsOf<Certificate::AnswerPart> S>
 void fields(IO& io, S& a) {
@@ -56,7 +63,9 @@ namespace {
 template <class IO, FieldsOf<Certificate> S>
 void content(IO& io, S& c) {
   io("arithmetic", c.arithmetic), io("model", c.model), io("settings", c.settings), io("prompt", c.prompt);
-  io("text", c.text), io("grammar", c.grammar), io("answer", c.answer), io("logits", c.logits);
+  io("text", c.text), io("grammar", c.grammar);
+  if (c.version > 1) io("origin", c.origin);
+  io("answer", c.answer), io("logits", c.logits);
   io("made", c.made);
 }
 
@@ -73,16 +82,12 @@ bool is_hex(std::string_view s, size_t digits) {
   return s.size() == digits && s.find_first_not_of("0123456789abcdef") == s.npos;
 }
 
-Status add_file(Sha256& sha, uint64_t& bytes, const std::string& path) {
-  auto file = InputFile::open(path);
-  if (!file) return file.error();
-  std::string piece;
-  for (uint64_t at = 0; at < file->size(); at += piece.size()) {
-    piece.resize(std::min<uint64_t>(file->size() - at, 1 << 20));
-    if (auto ok = file->read(at, piece.data(), piece.size()); !ok) return ok;
-    sha.add(piece);
-  }
-  bytes += file->size();
+Status check_origin(const Certificate& c) {
+  const Certificate::Origin& o = c.origin;
+  if (c.version > 1 && !is_hex(o.parent, 64)) return wrong("has an origin that is not 64 hexadecimal digits");
+  if (o.tokens < 0 || (o.kept != 0 && o.kept != o.tokens) || size_t(o.kept) > c.answer.tokens.size())
+    return wrong(format("keeps {} of {} tokens of its origin, and its answer has {}", o.kept, o.tokens,
+                        c.answer.tokens.size()));
   return Done{};
 }
 
@@ -102,39 +107,16 @@ std::string prompt_digest(std::span<const Token> tokens) {
 }
 
 std::string changed_arithmetic(const ModelSource& file) {
-  for (const std::string& key : file.changed())
-    if (key != "tokenizer.chat_template") return key;  // a prompt is tokens, whatever made it
+  const std::string rope =
+      std::string(file.metadata().string("general.architecture").value_or("")) + ".rope.";
+  for (const std::string& key : file.changed())  // a prompt is tokens, whatever template made it
+    if (key != "tokenizer.chat_template" && !key.starts_with(rope)) return key;
   return {};
 }
 
-Result<Certificate::Model> certified_model(const ModelFile& model, const std::vector<Lora>& adapters) {
-  if (const std::string key = changed_arithmetic(*model.file); !key.empty())
-    return Error{
-        Code::Usage,
-        format("a setting took the place of the file's {}, and a certificate names the file alone", key),
-        "leave the setting out"};
-  Certificate::Model out{.name = model.name, .sha256 = {}, .bytes = 0, .adapters = {}};
-  Sha256 sha;
-  const auto split = split_name(model.path);
-  if (model.path.empty()) {
-    const Bytes inside = embedded_model();
-    sha.add({reinterpret_cast<const char*>(inside.data()), inside.size()});
-    out.bytes = inside.size();
-  }
-  for (uint32_t part = 1; !model.path.empty() && part <= (split ? split->count : 1); part++)
-    if (auto ok = add_file(sha, out.bytes, split ? split->path(part) : model.path); !ok) return ok.error();
-  out.sha256 = sha.hex();
-  for (const Lora& a : adapters) {
-    Sha256 its;
-    uint64_t bytes = 0;
-    if (auto ok = add_file(its, bytes, a.path); !ok) return ok.error();
-    out.adapters.push_back({its.hex(), a.scale});
-  }
-  return out;
-}
-
-Certificate::Settings certified_settings(const ModelPlan& plan) {
-  return {plan.options.context, info(plan.options.cache_type).name, plan.options.kernels.allow_fast};
+Certificate::Settings certified_settings(const ModelPlan& plan, const ModelSource& file) {
+  return {plan.options.context, info(plan.options.cache_type).name, plan.options.kernels.allow_fast,
+          rope_changes(file)};
 }
 
 Certificate certificate_of(Certificate::Model model, Certificate::Settings settings,
@@ -152,7 +134,21 @@ Certificate certificate_of(Certificate::Model model, Certificate::Settings setti
   return c;
 }
 
+std::string certificate_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
 std::string canonical_text(const Certificate& c) { return dump(json_of(c)); }
+
+std::string certificate_digest(const Certificate& c) {
+  Sha256 sha;
+  sha.add(canonical_text(c));
+  return sha.hex();
+}
 
 std::string to_text(const Certificate& c) {
   Json j = json_of(c);
@@ -168,19 +164,20 @@ Result<Certificate> read_certificate(std::string_view text) {
   io("certificate", c.version);
   if (!io.problem().empty())
     return Error{Code::Malformed, io.problem(), "give a file that gimbal wrote as a certificate"};
-  if (c.version != Certificate::kVersion)
-    return Error{
-        Code::Unsupported,
-        format("the certificate has format {}, and this build reads {}", c.version, Certificate::kVersion),
-        "use a build of gimbal that reads it"};
+  if (c.version < 1 || c.version > Certificate::kVersion)
+    return Error{Code::Unsupported,
+                 format("the certificate has format {}, and this build reads 1 to {}", c.version,
+                        Certificate::kVersion),
+                 "use a build of gimbal that reads it"};
   content(io, c);
   if (j.contains("signature")) io("signature", c.signature);
   if (!io.problem().empty()) return Error{Code::Malformed, io.problem(), ""};
   if (!is_hex(c.model.sha256, 64) || !is_hex(c.prompt.sha256, 64) || !is_hex(c.logits.chain, 64))
     return wrong("has a digest that is not 64 hexadecimal digits");
+  if (auto ok = check_origin(c); !ok) return ok.error();
   if (!is_hex(c.logits.rows, 8 * c.rows()))
     return wrong(format("has {} digits of rows; {} tokens that end by '{}' have {}", c.logits.rows.size(),
-                        c.answer.tokens.size(), c.answer.finish, 8 * c.rows()));
+                        c.answer.tokens.size() - c.first_row(), c.answer.finish, 8 * c.rows()));
   if (!c.prompt.tokens.empty() && prompt_digest(c.prompt.tokens) != c.prompt.sha256)
     return wrong("has a prompt whose digest is another one: its tokens were changed");
   return c;

@@ -16,9 +16,9 @@ namespace gimbal {
 inline constexpr int kArithmetic = 1;
 
 struct Certificate {
-  static constexpr int kVersion = 1;  // of the format
+  static constexpr int kVersion = 2;  // the highest version of the format
 
-  int version = kVersion, arithmetic = kArithmetic;
+  int version = 1, arithmetic = kArithmetic;  // version 2: a branch
   struct Adapter {
     std::string sha256;
     float scale = 1;
@@ -33,6 +33,8 @@ struct Certificate {
     int context = 0;
     std::string cache_type;     // of keys and values: "f16"
     bool fast_kernels = false;  // kernels with another order of sums may have run: then bits prove nothing
+    std::vector<RopeChange> rope = {};  // in place of the file's values
+    bool operator==(const Settings&) const = default;
   } settings;
   struct Prompt {
     std::vector<Token> tokens;  // empty: private; the auditor brings them
@@ -40,11 +42,20 @@ struct Certificate {
   } prompt;
   TextSettings text;    // sampling, limits and stop strings
   std::string grammar;  // GBNF; empty: none
+  // Of a branch (audit/branch.h): the answer whose first tokens it keeps, and their number. Version 2.
+  struct Origin {
+    std::string parent;  // SHA-256 of the canonical text of that answer's certificate
+    int tokens = 0;
+    // Kept tokens at the beginning of this answer: given, without rows, not chosen by these settings. 0: they
+    // are part of the prompt.
+    int kept = 0;
+  } origin;
   struct AnswerPart {
     std::vector<Token> tokens;  // without the stop token
     std::string finish;         // name_of(Finish)
   } answer;
-  // A row for each token, and one for the stop token, if one ended the answer (runtime/row_digest.h).
+  // A row for each token behind the kept ones, and one for the stop token, if one ended the answer
+  // (runtime/row_digest.h).
   struct Logits {
     std::string rows;   // the first 8 hexadecimal digits of each row's digest
     std::string chain;  // SHA-256 over the digests, one after the other: see RowChain
@@ -61,7 +72,10 @@ struct Certificate {
   } signature;
 
   bool has_stop_row() const { return answer.finish == name_of(Finish::StopToken); }
-  size_t rows() const { return answer.tokens.size() + has_stop_row(); }
+  // The rows stand for the places first_row() to end_row() - 1 of the answer.
+  size_t first_row() const { return size_t(origin.kept); }
+  size_t end_row() const { return answer.tokens.size() + has_stop_row(); }
+  size_t rows() const { return end_row() - first_row(); }
 };
 
 // Joins the digests of an answer's rows.
@@ -73,29 +87,35 @@ class RowChain {
 
  private:
   static constexpr size_t kShort = 8;  // digits
-  std::string rows_, chain_ = "gimbal-logits-1";
+  // SHA-256 of "gimbal-logits-1".
+  std::string rows_, chain_ = "628853ef0719b7d8db8b1c150fced743851c18ce1a1296908edbe635ed968778";
 };
 
 // SHA-256 of the ids, as a certificate has it.
 std::string prompt_digest(std::span<const Token>);
 
-// The setting in place of the file's own that changes its logits: a certificate names the file alone. Empty:
-// none.
+// A key of the file whose value was changed, and that no certificate can name. Empty: none.
 std::string changed_arithmetic(const ModelSource&);
-// The file's digest, read from beginning to end. Errors: Usage if changed_arithmetic(); Failed with the
-// system's reason.
-Result<Certificate::Model> certified_model(const ModelFile&, const std::vector<Lora>& adapters);
+// The file's digest, read from beginning to end; `remembered`: see digest_of_files(). Errors: Usage if
+// changed_arithmetic(); Failed with the system's reason. In model_digest.cpp.
+Result<Certificate::Model> certified_model(const ModelFile&, const std::vector<Lora>& adapters,
+                                           bool remembered = false);
 
-Certificate::Settings certified_settings(const ModelPlan&);
+// `file`: that the plan was made from.
+Certificate::Settings certified_settings(const ModelPlan&, const ModelSource& file);
 // Of an answer to `prompt` by a model with these settings. `rows`: the digests, as TextSettings::certify
 // gives them. The caller fills in `made`.
 Certificate certificate_of(Certificate::Model model, Certificate::Settings, std::span<const Token> prompt,
                            const TextSettings&, std::string grammar, std::span<const Token> answer, Finish,
                            std::span<const std::string> rows);
 
+// Now, in UTC, for Certificate::Made: "2026-11-25T16:00:00Z".
+std::string certificate_time();
+
 // One line of JSON. Signatures are over its canonical form: this text without the member "signature".
 std::string to_text(const Certificate&);
 std::string canonical_text(const Certificate&);
+std::string certificate_digest(const Certificate&);  // SHA-256 of the canonical text
 // Errors: Malformed for a text that is no certificate, or whose parts contradict each other: another number
 // of rows than of tokens, a prompt of another digest. Unsupported for another version of the format.
 Result<Certificate> read_certificate(std::string_view text);

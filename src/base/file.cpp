@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -123,9 +124,26 @@ int state_of_open(int fd, struct stat& st) {
 #endif
 }
 
+Result<InputFile> InputFile::adopt(int descriptor, const std::string& name) {
+  InputFile file;
+  file.fd_ = descriptor, file.path_ = name;
+  struct stat st;
+  if (state_of_open(descriptor, st) != 0) return system_error("look at", name);
+  if ((st.st_mode & S_IFMT) != S_IFREG)
+    return Error{Code::Failed, format("'{}' is no regular file", escaped(name)), ""};
+  file.size_ = uint64_t(st.st_size), file.modified_ = state_of(st).modified;
+  return file;
+}
+
 Result<InputFile::State> InputFile::state() const {
   struct stat st;
   if (state_of_open(fd_, st) != 0) return system_error("look at", path_);
+  return state_of(st);
+}
+
+Result<InputFile::State> InputFile::state_of_name(const std::string& path) {
+  struct stat st;
+  if (lstat(path.c_str(), &st) != 0) return system_error("look at", path);
   return state_of(st);
 }
 
@@ -201,13 +219,19 @@ Status write_all(int fd, const std::string& path, std::string_view contents) {
 
 }  // namespace
 
+// Of this process alone; several threads may write the same file.
+static std::string draft_name(const std::string& target) {
+  static std::atomic<unsigned> count{0};
+  return format("{}.{}-{}", target, getpid(), count++);
+}
+
 Status write_file(const std::string& path, std::string_view contents) {
   const Descriptor d{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   if (d.fd < 0) return system_error("write", path);
   return write_all(d.fd, path, contents);
 }
 
-Result<DraftFile> DraftFile::create(const std::string& path) {
+Result<DraftFile> DraftFile::create(const std::string& path, uint32_t wanted_mode) {
   namespace fs = std::filesystem;
   DraftFile d;
   std::error_code e;
@@ -218,20 +242,26 @@ Result<DraftFile> DraftFile::create(const std::string& path) {
   const bool there = stat(d.target_.c_str(), &old) == 0;
   if (there && S_ISDIR(old.st_mode)) return errno = EISDIR, system_error("write", path);
   if (there && access(d.target_.c_str(), W_OK) != 0) return system_error("write", path);
-  const mode_t mode = there ? old.st_mode & 0777 : 0644;
+  const mode_t mode = wanted_mode ? mode_t(wanted_mode) : there ? old.st_mode & 0777 : 0644;
 #ifdef O_TMPFILE
   if (access("/proc/self/fd", X_OK) == 0)
     d.fd_ = ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
 #endif
   if (d.fd_ < 0) {
-    d.name_ = format("{}.{}", d.target_, getpid());
+    d.name_ = draft_name(d.target_);
     d.fd_ = ::open(d.name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
   }
   if (d.fd_ < 0) {
     d.name_.clear();
     return system_error("write", path);
   }
-  if (there) (void)!fchmod(d.fd_, mode);  // keep the old mode, regardless of the umask
+  if (there || wanted_mode) (void)!fchmod(d.fd_, mode);  // regardless of the umask
+  return d;
+}
+
+DraftFile DraftFile::adopt(int descriptor) {
+  DraftFile d;
+  d.fd_ = descriptor, d.target_ = "the draft of another process";
   return d;
 }
 
@@ -253,27 +283,27 @@ Status DraftFile::write(const void* data, size_t bytes) {
     const std::string_view part = rest.substr(0, kPiece - held_.size());
     held_ += part, rest.remove_prefix(part.size());
     if (held_.size() < kPiece) break;
-    if (auto ok = write_held(); !ok) return ok;
+    if (auto ok = flush(); !ok) return ok;
   }
   return Done{};
 }
 
-Status DraftFile::write_held() {
+Status DraftFile::flush() {
   auto ok = write_all(fd_, target_, held_);
   held_.clear();
   return ok;
 }
 
 Status DraftFile::sync() {
-  if (auto ok = write_held(); !ok) return ok;
+  if (auto ok = flush(); !ok) return ok;
   if (::fsync(fd_) != 0) return system_error("write", target_);
   return Done{};
 }
 
 Status DraftFile::commit() {
-  if (auto ok = write_held(); !ok) return ok;
+  if (auto ok = flush(); !ok) return ok;
   if (name_.empty()) {
-    const std::string name = format("{}.{}", target_, getpid());
+    const std::string name = draft_name(target_);
     ::unlink(name.c_str());  // left by a killed process with the same number
     if (::linkat(AT_FDCWD, format("/proc/self/fd/{}", fd_).c_str(), AT_FDCWD, name.c_str(),
                  AT_SYMLINK_FOLLOW) != 0)
@@ -289,8 +319,8 @@ Status DraftFile::commit() {
 Status replace_file(const std::string& path, std::string_view contents) {
   namespace fs = std::filesystem;
   std::error_code e;
-  const fs::path folder = fs::path(path).parent_path();
-  fs::create_directories(folder, e);
+  const fs::path folder = fs::path(path).parent_path();  // empty: the present one
+  if (!folder.empty()) fs::create_directories(folder, e);
   std::error_code unknown;
   if (e && !fs::is_directory(folder, unknown))
     return Error{Code::Failed, format("cannot create '{}': {}", folder.string(), e.message()), ""};

@@ -39,6 +39,9 @@ class InputFile {
   ~InputFile();
   // Errors: as MappedFile::open.
   static Result<InputFile> open(const std::string& path);
+  // Takes over a descriptor that another process opened. `name`: for errors. Errors: Failed if it is no
+  // regular file.
+  static Result<InputFile> adopt(int descriptor, const std::string& name);
 
   uint64_t size() const { return size_; }         // in bytes, when opened
   int64_t modified() const { return modified_; }  // nanoseconds since 1970, when opened
@@ -49,6 +52,8 @@ class InputFile {
     uint32_t owner, mode;
   };
   Result<State> state() const;
+  // Of any file, folder or link with this name.
+  static Result<State> state_of_name(const std::string& path);
   int descriptor() const { return fd_; }  // for mmap
   // Fills [to, to + bytes) from `offset`. Errors: Malformed if the file is shorter than that by now, with the
   // expected and found sizes; Failed with the system's reason.
@@ -79,20 +84,24 @@ Status write_file(const std::string& path, std::string_view contents);
 class DraftFile {
  public:
   // `path`: the file to replace or create. If it is a symbolic link, its target is replaced. The folder must
-  // exist. Errors: Failed with the system's reason.
-  static Result<DraftFile> create(const std::string& path);
+  // exist. `mode`: of the file, regardless of the umask; 0: that of the replaced file, or 0644 less the
+  // umask. Errors: Failed with the system's reason.
+  static Result<DraftFile> create(const std::string& path, uint32_t mode = 0);
+  // Takes over the descriptor of a draft that another process made, and will commit.
+  static DraftFile adopt(int descriptor);
   DraftFile(DraftFile&&) noexcept;
   ~DraftFile();
 
   // Large files are written in aligned pieces of 8 MB. Some file systems then store them in large pages (ext4
   // on Linux 6.18 does), which GuardedMapping maps as such.
   Status write(const void* data, size_t bytes);
-  Status sync();  // flushes all data written so far to the disk
+  Status flush();  // hands all data written so far to the system
+  Status sync();   // the same, and waits until the disk has it
   Status commit();
+  int descriptor() const { return fd_; }  // for a process that writes in place of this one
 
  private:
   DraftFile() = default;
-  Status write_held();
   int fd_ = -1;
   std::string held_;           // the incomplete last piece
   std::string target_, name_;  // name_: the draft's, if it has one

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <vector>
 
 #include "base/file.h"
 
@@ -21,8 +22,8 @@ std::optional<uint64_t> number(const std::string& text) {
 std::optional<uint64_t> number_in(const std::string& path) { return number(first_line(path)); }
 
 // "key   123 kB" or "key 123": the number.
-std::optional<uint64_t> field(const std::string& path, const std::string& key) {
-  for (const std::string& line : lines_of(path))
+std::optional<uint64_t> field(const std::vector<std::string>& lines, const std::string& key) {
+  for (const std::string& line : lines)
     if (line.rfind(key, 0) == 0)
       if (auto at = line.find_first_of("0123456789", key.size()); at != std::string::npos)
         return number(line.substr(at));
@@ -44,7 +45,8 @@ void apply(HostMemory& m, uint64_t machine, const std::string& mount, std::strin
     const std::string folder = mount + (group == "/" ? "" : group);
     if (const auto limit = number_in(folder + "/" + v.limit); limit && *limit < machine) {
       const uint64_t used = number_in(folder + "/" + v.used).value_or(0);
-      const uint64_t droppable = std::min(used, field(folder + "/memory.stat", v.droppable).value_or(0));
+      const uint64_t droppable =
+          std::min(used, field(lines_of(folder + "/memory.stat"), v.droppable).value_or(0));
       const uint64_t left = *limit - std::min(*limit, used - droppable);
       m.total = std::min(m.total, *limit);
       if (left < m.available) m.available = left, m.limited_by = folder + "/" + v.limit;
@@ -75,8 +77,9 @@ bool controls_memory(const std::string& controllers) {
 
 HostMemory host_memory(const std::string& root) {
   HostMemory m;
-  m.total = field(root + "/proc/meminfo", "MemTotal:").value_or(0) * 1024;
-  m.available = field(root + "/proc/meminfo", "MemAvailable:").value_or(0) * 1024;
+  const std::vector<std::string> machine_memory = lines_of(root + "/proc/meminfo");
+  m.total = field(machine_memory, "MemTotal:").value_or(0) * 1024;
+  m.available = field(machine_memory, "MemAvailable:").value_or(0) * 1024;
   if (m.total == 0) {
     const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
     m.total = m.available = pages > 0 && bytes > 0 ? uint64_t(pages) * uint64_t(bytes) : 0;

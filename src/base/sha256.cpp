@@ -1,7 +1,13 @@
+// hot: digests of stored pages lie between a request and its first token
 #include "base/sha256.h"
 
 #include <algorithm>
 #include <bit>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 namespace gimbal {
 namespace {
@@ -17,9 +23,7 @@ constexpr uint32_t kRound[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-}  // namespace
-
-void Sha256::block(const char* bytes) {
+void portable_block(std::array<uint32_t, 8>& state, const char* bytes) {
   uint32_t w[64];
   for (size_t i = 0; i < 16; i++) {
     w[i] = 0;
@@ -30,7 +34,7 @@ void Sha256::block(const char* bytes) {
     w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) + w[i - 7] +
            (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
   }
-  std::array<uint32_t, 8> s = state_;
+  std::array<uint32_t, 8> s = state;
   for (size_t i = 0; i < 64; i++) {
     const uint32_t e = s[4], a = s[0];
     const uint32_t one = s[7] + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
@@ -39,7 +43,60 @@ void Sha256::block(const char* bytes) {
         (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
     s = {one + two, s[0], s[1], s[2], s[3] + one, s[4], s[5], s[6]};
   }
-  for (size_t i = 0; i < 8; i++) state_[i] += s[i];
+  for (size_t i = 0; i < 8; i++) state[i] += s[i];
+}
+
+#if defined(__x86_64__)
+bool find_instructions() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSE4_1) || !(c & bit_SSSE3)) return false;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & (1u << 29);
+}
+
+// Two rounds an instruction, on the state as {A, B, E, F} and {C, D, G, H}.
+__attribute__((target("sha,sse4.1,ssse3"))) void instruction_blocks(std::array<uint32_t, 8>& state,
+                                                                    const char* bytes, size_t count) {
+  const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  const auto load = [](const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); };
+  const __m128i dcba = _mm_shuffle_epi32(load(&state[0]), 0xb1),
+                hgfe = _mm_shuffle_epi32(load(&state[4]), 0x1b);
+  __m128i abef = _mm_alignr_epi8(dcba, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, dcba, 0xf0);
+  for (; count > 0; count--, bytes += 64) {
+    const __m128i abef_before = abef, cdgh_before = cdgh;
+    __m128i w[4];
+    for (size_t i = 0; i < 4; i++) w[i] = _mm_shuffle_epi8(load(bytes + 16 * i), order);
+    for (size_t i = 0; i < 16; i++) {
+      __m128i& now = w[i % 4];
+      if (i >= 4) {
+        const __m128i last = w[(i + 3) % 4], before = w[(i + 2) % 4];
+        now = _mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]), _mm_alignr_epi8(last, before, 4));
+        now = _mm_sha256msg2_epu32(now, last);
+      }
+      const __m128i sum = _mm_add_epi32(now, load(&kRound[4 * i]));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+    }
+    abef = _mm_add_epi32(abef, abef_before), cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  }
+  const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(&state[0]), _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(&state[4]), _mm_alignr_epi8(dchg, feba, 8));
+}
+#else
+bool find_instructions() { return false; }
+void instruction_blocks(std::array<uint32_t, 8>&, const char*, size_t) {}
+#endif
+
+}  // namespace
+
+Sha256::Sha256(bool hardware) {
+  static const bool found = find_instructions();  // the question is slow in a virtual machine
+  hardware_ = hardware && found;
+}
+
+void Sha256::blocks(const char* bytes, size_t count) {
+  if (hardware_) return instruction_blocks(state_, bytes, count);
+  for (; count > 0; count--, bytes += 64) portable_block(state_, bytes);
 }
 
 void Sha256::add(std::string_view bytes) {
@@ -49,23 +106,30 @@ void Sha256::add(std::string_view bytes) {
     rest_ += bytes.substr(0, n);
     bytes.remove_prefix(n);
     if (rest_.size() < 64) return;
-    block(rest_.data());
+    blocks(rest_.data(), 1);
     rest_.clear();
   }
-  for (; bytes.size() >= 64; bytes.remove_prefix(64)) block(bytes.data());
+  const size_t whole = bytes.size() / 64;
+  blocks(bytes.data(), whole);
+  bytes.remove_prefix(64 * whole);
   rest_ = bytes;
 }
 
-std::string Sha256::hex() {
+Sha256::Digest Sha256::digest() {
   const uint64_t bits = bytes_ * 8;
   rest_ += char(0x80);
   while (rest_.size() % 64 != 56) rest_ += char(0);
   for (int shift = 56; shift >= 0; shift -= 8) rest_ += char(bits >> shift);
-  for (size_t at = 0; at < rest_.size(); at += 64) block(rest_.data() + at);
+  blocks(rest_.data(), rest_.size() / 64);
+  Digest out;
+  for (size_t i = 0; i < out.size(); i++) out[i] = uint8_t(state_[i / 4] >> (24 - 8 * (i % 4)));
+  return out;
+}
+
+std::string Sha256::hex() {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
-  for (uint32_t word : state_)
-    for (int shift = 28; shift >= 0; shift -= 4) out += kDigits[word >> shift & 15];
+  for (uint8_t byte : digest()) out += {kDigits[byte >> 4], kDigits[byte & 15]};
   return out;
 }
 

@@ -1,8 +1,10 @@
 #include "chat/chat_prompt.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "base/json.h"
+#include "chat/picture_marks.h"
 
 namespace gimbal {
 
@@ -31,21 +33,55 @@ RenderOptions local_time() {
 }
 
 Result<ChatPrompt> chat_prompt(const ChatTemplate& chat, const Tokenizer& tokenizer, const Json& variables,
-                               const RenderOptions& options, bool parse_special) {
+                               const RenderOptions& options, bool parse_special, PictureMarks pictures) {
   auto rendered = chat.render(variables, options);
   if (!rendered) return rendered.error();
   ChatPrompt out;
-  std::vector<TextRange> plain;
-  if (!parse_special)
-    for (const tmpl::Span& s : rendered->foreign) plain.push_back({s.begin, s.end});
   const std::string& text = rendered->text;
   if (tokenizer.adds_bos() && !text.starts_with(chat.bos)) out.tokens.push_back(tokenizer.bos());
-  const auto ids = tokenizer.encode(text, {.add_bos = false, .parse_special = true, .plain = plain});
-  out.tokens.insert(out.tokens.end(), ids.begin(), ids.end());
+  const auto add_text = [&](size_t begin, size_t end) {
+    std::vector<TextRange> plain;
+    if (!parse_special)
+      for (const tmpl::Span& s : rendered->foreign)
+        if (s.end > begin && s.begin < end)
+          plain.push_back({std::max(size_t(s.begin), begin) - begin, std::min(size_t(s.end), end) - begin});
+    const auto ids = tokenizer.encode(std::string_view(text).substr(begin, end - begin),
+                                      {.add_bos = false, .parse_special = true, .plain = plain});
+    out.tokens.insert(out.tokens.end(), ids.begin(), ids.end());
+  };
+  const auto marks = find_picture_marks(text, pictures.begin, pictures.count);
+  if (!marks) return marks.error();
+  size_t at = 0;
+  for (const PictureMark& mark : *marks) {
+    if (mark.begin > at) add_text(at, mark.begin);
+    out.tokens.push_back(kPictureToken);
+    out.pictures.push_back(mark.picture);
+    at = mark.end;
+  }
+  if (marks->empty() || at < text.size()) add_text(at, text.size());
   const size_t last = text.find_last_not_of(" \n");
   out.opens_reasoning = last != text.npos && std::string_view(text).substr(0, last + 1).ends_with("<think>");
   out.rendered = std::move(*rendered);
   return out;
+}
+
+Result<std::vector<Token>> next_turn(const ChatTemplate& chat, const Tokenizer& tokenizer,
+                                     const std::string& question, const RenderOptions& options) {
+  static constexpr std::string_view kAnswer = "[the answer before]";
+  const std::vector<ChatMessage> messages{
+      {"user", "[a question]"}, {"assistant", std::string(kAnswer)}, {"user", question}};
+  auto rendered = chat.render(chat_variables(messages, true), options);
+  if (!rendered) return rendered.error();
+  const std::string& text = rendered->text;
+  const size_t at = text.find(kAnswer), begin = at + kAnswer.size();
+  if (at == text.npos)
+    return Error{Code::Usage, "the model's chat template leaves earlier answers out",
+                 "give the message as plain text"};
+  std::vector<TextRange> plain;
+  for (const tmpl::Span& s : rendered->foreign)
+    if (s.end > begin) plain.push_back({std::max(size_t(s.begin), begin) - begin, s.end - begin});
+  return tokenizer.encode(std::string_view(text).substr(begin),
+                          {.add_bos = false, .parse_special = true, .plain = plain});
 }
 
 }  // namespace gimbal

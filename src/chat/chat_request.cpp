@@ -1,6 +1,7 @@
 #include "chat/chat_request.h"
 
 #include "chat/forced_call.h"
+#include "chat/picture_marks.h"
 
 namespace gimbal {
 
@@ -50,11 +51,17 @@ Result<ChatTask> chat_task(const ChatTemplate& chat, const Tokenizer& tokenizer,
   if (!request.effort.empty()) v["reasoning_effort"] = request.effort;
   RenderOptions options = local_time();
   options.limits = limits;
-  auto made = chat_prompt(chat, tokenizer, v, options);
+  auto made =
+      chat_prompt(chat, tokenizer, v, options, false, {request.picture_mark, request.pictures.size()});
   if (!made) return made.error();
   ChatTask to{std::move(form), std::move(made->tokens)};
+  for (const int i : made->pictures) {
+    to.pictures.push_back(request.pictures[size_t(i)]);
+    const std::string mark = picture_mark(request.picture_mark, size_t(i));
+    made->rendered.text.replace(made->rendered.text.find(mark), mark.size(), kPictureWord);
+  }
   to.opens_reasoning = made->opens_reasoning;
-  to.one_call = request.one_call;
+  to.one_call = request.one_call, to.continues = !request.begun.empty();
   std::string begin = to.form.begin;
   if (!to.form.grammar.empty() && to.opens_reasoning) begin = "</think>\n\n" + begin;
   to.text = std::move(made->rendered.text) + (request.begun.empty() ? begin : request.begun);

@@ -1,6 +1,7 @@
 // Turns a chat request with tools and a required form of the answer into a prompt and a grammar. Used by
 // the server's APIs and the public library.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,11 @@ struct ChatRequest {
   std::string effort = {};     // reasoning effort: "low", "medium", "high"; empty: the model's default
   std::string begun = {};      // the beginning of the answer, which the model continues
   bool opens_answer = true;    // false: the prompt ends behind the last message
+  // Encoded files of pictures and sounds, and the beginning of their marks in the messages
+  // (chat/picture_marks.h).
+  std::vector<std::shared_ptr<const std::string>> pictures = {};
+  int sounds = 0;  // of these
+  std::string picture_mark = {};
 };
 
 // The required form of an answer, and how to parse it.
@@ -42,12 +48,14 @@ Result<AnswerForm> answer_form(const ToolCallFormat&, const Tokenizer&, ChatRequ
 
 struct ChatTask {
   AnswerForm form;
-  std::vector<Token> tokens;  // the prompt
+  std::vector<Token> tokens;  // the prompt; kPictureToken: a picture
   std::string text = {};      // the same as text, including control tokens
   std::vector<Token> begun =
       {};  // its last tokens: they are part of the answer, but the caller does not know them
   bool opens_reasoning = false;  // the answer begins inside <think>
   bool one_call = false;
+  bool continues = false;                                         // an answer that the caller has begun
+  std::vector<std::shared_ptr<const std::string>> pictures = {};  // in the order of their tokens
 };
 
 // Errors: those of Template::render().

@@ -82,7 +82,7 @@ std::string text_at(const Json& j, const char* outer, const char* inner) {
 // Calls of an answer as kPlain has them, and a tool's result as a message of the user's: these templates know
 // neither. Tools as lines NAME(PARAMETER, ...): DESCRIPTION, at the beginning of the first message, which any
 // template writes.
-void tell_tools_as_text(Json& variables) {
+void put_tools_in_text(Json& variables) {
   if (!variables.contains("messages") || !variables["messages"].is_array()) return;
   Json& messages = variables["messages"];
   for (Json& m : messages) {
@@ -219,7 +219,7 @@ Result<Rendered> ChatTemplate::render(Json variables, const RenderOptions& optio
     if (options.names_date)
       for (const auto& [name, pattern] : kDates)
         if (!variables.contains(name)) variables[name] = written(options.now, pattern);
-    if (!knows_tools) tell_tools_as_text(variables);
+    if (!knows_tools) put_tools_in_text(variables);
   }
   return rendering.render(variables, options);
 }

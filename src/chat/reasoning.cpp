@@ -12,7 +12,8 @@ constexpr std::string_view kOpen = "<think>", kClose = "</think>", kSpace = " \t
 
 void ReasoningSplitter::give(std::string_view text, Part& to) {
   std::string& all = inside() ? reasoning_ : answer_;
-  if (all.empty()) text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  if (all.empty() && (inside() || !continues_))
+    text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
   all += text;
   (inside() ? to.reasoning : to.answer) += text;
 }

@@ -2,6 +2,7 @@
 // </think>; or, if control tokens divide the text into messages (gpt-oss), in all channels but "final":
 // <|channel|>analysis<|message|> ... <|end|><|start|>assistant<|channel|>final<|message|> ... <|return|>
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,10 @@ class ReasoningSplitter {
   struct Part {
     std::string reasoning, answer;  // finalized text of each; if both are present, reasoning is first
   };
-  // `inside`: the text begins within the reasoning, because the prompt ended with <think>.
-  explicit ReasoningSplitter(bool inside) : state_(inside ? State::Inside : State::Before) {}
+  // `inside`: the text begins within the reasoning, because the prompt ended with <think>. `continues`: the
+  // reader has the beginning of the answer, so white space before the rest belongs to it.
+  explicit ReasoningSplitter(bool inside, bool continues = false)
+      : state_(inside ? State::Inside : State::Before), continues_(continues) {}
 
   // Takes the next piece. Holds back a possible beginning of a tag.
   Part push(std::string_view piece);
@@ -40,6 +43,7 @@ class ReasoningSplitter {
   void give(std::string_view text, Part& to);
 
   State state_;
+  bool continues_;
   bool channels_ = false;  // messages have been seen: tags are ignored from now on
   std::string held_, channel_, reasoning_, answer_;
 };

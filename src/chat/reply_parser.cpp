@@ -8,7 +8,7 @@ ReplyParser::ReplyParser(const Tokenizer& tokenizer, const ChatTask& task)
     : tokenizer_(tokenizer),
       splits_calls_(task.form.calls.has_value()),
       one_call_(task.one_call),
-      reasoning_(task.opens_reasoning),
+      reasoning_(task.opens_reasoning, task.continues),
       call_splitter_(task.form.calls.value_or(ToolCallFormat{}), task.form.instead) {
   using Kind = ToolCallFormat::Kind;
   const Kind kind = splits_calls_ ? task.form.calls->kind : Kind::None;

@@ -175,6 +175,16 @@ Worst worst_of(const std::vector<double>& got, const std::vector<double>& want,
   return {worst, at};
 }
 
+// Words, because every output consists of them; a NaN may have any payload.
+void add_bits(Hash& hash, const DType type, const unsigned char* bytes, size_t n) {
+  for (size_t at = 0; at + 4 <= n; at += 4) {
+    uint32_t word = 0;
+    std::memcpy(&word, bytes + at, 4);
+    const bool is_nan = type == DType::F32 && (word & 0x7fffffff) > 0x7f800000;
+    hash.add(uint64_t(is_nan ? 0x7fc00000 : word));
+  }
+}
+
 void judge(const Case& c, const Expected& want, const gimbal_kernel_info& row, const Computed& computed_bytes,
            KernelReport& report) {
   const std::vector<unsigned char>& bytes = computed_bytes.output;
@@ -197,6 +207,8 @@ void judge(const Case& c, const Expected& want, const gimbal_kernel_info& row, c
   if (!computed_bytes.state.empty())
     compare("value of the state", reference::decode(want.state.shape, computed_bytes.state.data()),
             want.state, want.state_magnitude);
+  add_bits(report.bits, computed.type, bytes.data() + kGuard, size_t(computed.bytes()));
+  add_bits(report.bits, DType::F32, computed_bytes.state.data(), computed_bytes.state.size());
   if (wrong.empty()) wrong = computed_bytes.damage;
   for (size_t i = 0; i < kGuard && wrong.empty(); i++)
     if (bytes[i] != kUntouched) wrong = format("byte {} before the output was overwritten", kGuard - i);

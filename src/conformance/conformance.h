@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/result.h"
 #include "device/device.h"
 
@@ -13,7 +14,10 @@ namespace gimbal {
 struct KernelReport {
   int cases = 0;  // that the kernel supports and that ran
   int failed = 0;
-  double worst = 0;                   // largest error, as a fraction of the allowed error
+  double worst = 0;  // largest error, as a fraction of the allowed error
+  // A digest of all results, to compare devices: exact rows that ran the same cases have the same one. Any
+  // NaN counts as the same.
+  Hash bits;
   std::string not_run;                // why no case ran: missing features, or no matching case
   bool unreachable = false;           // the device could run it, but no case matches: a gap in ops/cases
   std::vector<std::string> failures;  // one line each

@@ -139,8 +139,8 @@ typedef struct gimbal_device_info {
   uint8_t unified_memory; /* shares memory with the host */
   const char* driver;     /* its name and version: "Mesa 22.3.6"; NULL if it has none */
   const char* pci_id;     /* "0000:65:00.0", or NULL */
-  const char*
-      compute_capability; /* the target that kernels are built for: "9.0", "gfx942"; NULL if it has none */
+  const char* compute_capability; /* the target that kernels are built for: "9.0", "gfx942", "Vulkan 1.3";
+                                     NULL if it has none */
 } gimbal_device_info;
 
 typedef struct gimbal_limits {  /* peak throughput (roofline); `gimbal bench` reports percentages of it */
@@ -155,6 +155,21 @@ typedef struct gimbal_limits {  /* peak throughput (roofline); `gimbal bench` re
 typedef struct gimbal_device gimbal_device;
 typedef struct gimbal_buffer gimbal_buffer;
 typedef struct gimbal_executable gimbal_executable;
+
+/* A kernel that the host brings, for devices that compute with the host's threads. */
+typedef struct gimbal_host_kernel {
+  uint32_t struct_size;
+  /* Its row. An op names this kernel by the address of this struct in param.i[0]: a limit of the row must
+     allow that address alone. */
+  gimbal_kernel_info info;
+  void* user;
+  /* The parts of one op that threads may compute side by side; at least 1. */
+  int64_t (*parts)(void* user, const gimbal_op*, const gimbal_value* out);
+  /* Computes parts [begin, end). The output and its memory, then the inputs and theirs. Must not throw. */
+  void (*compute)(void* user, const gimbal_op*, const gimbal_value* out, unsigned char* to,
+                  const gimbal_value* const* in, const unsigned char* const* from, int64_t begin,
+                  int64_t end);
+} gimbal_host_kernel;
 
 typedef struct gimbal_backend {
   uint32_t abi_version; /* the first field in all versions */
@@ -221,6 +236,15 @@ typedef struct gimbal_backend {
      release(). A device with this function packs each 16 rows of a matrix independently, as contiguous tiles:
      so a host can compare a part of stored weights with the result of pack(). */
   gimbal_code (*adopt)(gimbal_device*, const void* data, size_t bytes, gimbal_buffer** out);
+
+  /* Optional, likewise: where the host can read and write a buffer in place, between wait() and the next
+     submit(); NULL if this device or buffer allows it not. Valid until release(). */
+  void* (*host_pointer)(gimbal_device*, gimbal_buffer*);
+
+  /* Optional, likewise: appends a row to the kernel table. The indices of other rows do not change; the table
+     may move, so the host calls kernels() again. The struct and everything it points to must stay valid as
+     long as the device. Not during a submit() or compile(). */
+  gimbal_code (*add_kernel)(gimbal_device*, const gimbal_host_kernel*);
 } gimbal_backend;
 
 typedef const gimbal_backend* (*gimbal_backend_entry)(void);

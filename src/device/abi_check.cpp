@@ -59,7 +59,9 @@ AT(gimbal_backend, device_count, 16);
 AT(gimbal_backend, last_error, 144);
 AT(gimbal_backend, measure, 152);
 AT(gimbal_backend, adopt, 184);
-SIZE(gimbal_backend, 192);
+AT(gimbal_backend, host_pointer, 192);
+AT(gimbal_backend, add_kernel, 200);
+SIZE(gimbal_backend, 208);
 
 }  // namespace
 }  // namespace gimbal

@@ -35,6 +35,8 @@ namespace gimbal {
 //   gimbal_code scratch_bytes(const gimbal_program&, uint64_t* out);
 //   static const char* depends_on();
 //   gimbal_code adopt(const void* data, size_t bytes, gimbal_buffer** out);
+//   void* host_pointer(gimbal_buffer*);
+//   gimbal_code add_kernel(const gimbal_host_kernel&);
 // It may throw: exceptions do not cross the C boundary. std::bad_alloc becomes GIMBAL_OUT_OF_MEMORY, anything
 // else GIMBAL_INVALID with its text. Where an entry gives no code, the answer is that of a device that has
 // nothing (no devices, no kernels, no such layout), and the text is kept for last_error().
@@ -126,6 +128,22 @@ struct BackendTable {
     else return nullptr;
   }
 
+  static constexpr auto host_pointer() -> decltype(gimbal_backend::host_pointer) {
+    if constexpr (requires(Impl & i, gimbal_buffer * b) { i.host_pointer(b); })
+      return [](gimbal_device* d, gimbal_buffer* b) {
+        return guarded_or<void*>(nullptr, [&] { return self(d).host_pointer(b); });
+      };
+    else return nullptr;
+  }
+
+  static constexpr auto add_kernel() -> decltype(gimbal_backend::add_kernel) {
+    if constexpr (requires(Impl & i, const gimbal_host_kernel& k) { i.add_kernel(k); })
+      return [](gimbal_device* d, const gimbal_host_kernel* k) {
+        return guarded([&] { return self(d).add_kernel(*k); });
+      };
+    else return nullptr;
+  }
+
   static constexpr gimbal_backend make(const char* name) {
     return {
         GIMBAL_ABI_VERSION,
@@ -185,6 +203,8 @@ struct BackendTable {
         scratch_bytes(),
         depends_on(),
         adopt(),
+        host_pointer(),
+        add_kernel(),
     };
   }
 };
@@ -195,13 +215,16 @@ struct BackendTable {
 #define GIMBAL_CAT(a, b) GIMBAL_CAT2(a, b)
 #define GIMBAL_STR2(a) #a
 #define GIMBAL_STR(a) GIMBAL_STR2(a)
-// The only exported symbol. The name comes from the build, so
-// one source can be two backends (CUDA, ROCm).
+// The only exported symbol. The name comes from the build, so one source can be two backends (CUDA, ROCm).
+// GIMBAL_DEVICE_TITLE: its name for users, if a build has several backends of one name.
+#ifndef GIMBAL_DEVICE_TITLE
+#define GIMBAL_DEVICE_TITLE GIMBAL_BACKEND_NAME
+#endif
 #define GIMBAL_EXPORT_BACKEND(Impl)                                                   \
   extern "C" __attribute__((visibility("default"))) const gimbal_backend* GIMBAL_CAT( \
       gimbal_backend_, GIMBAL_BACKEND_NAME)(void) {                                   \
     static constexpr gimbal_backend table =                                           \
-        gimbal::BackendTable<Impl>::make(GIMBAL_STR(GIMBAL_BACKEND_NAME));            \
+        gimbal::BackendTable<Impl>::make(GIMBAL_STR(GIMBAL_DEVICE_TITLE));            \
     return &table;                                                                    \
   }
 

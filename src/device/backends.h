@@ -17,7 +17,7 @@ LinkedBackends linked_backends();
 
 // All known backends, including ones that this program lacks, in the order of automatic choice.
 inline constexpr const char* kBackendOrder[] = {
-#define GIMBAL_KNOWN_BACKEND(id, name, shown) name,
+#define GIMBAL_KNOWN_BACKEND(id, name, ...) name,
 #include "device/backends.def"
 #undef GIMBAL_KNOWN_BACKEND
 };

@@ -58,15 +58,19 @@ Result<std::unique_ptr<Device>> Device::open(LibraryPtr library, int index, cons
   return device;
 }
 
-// Fields beyond a shorter row of an older backend are 0: not claimed.
 Device::Device(const gimbal_backend& t, gimbal_device* d, int index) : table_(t), device_(d), index_(index) {
+  read_kernels();
+}
+
+// Fields beyond a shorter row of an older backend are 0: not claimed.
+void Device::read_kernels() {
   size_t count = 0, stride = 0;
   const auto* rows = [&] {
     const LoaderLock first_use;  // a plugin may build its rows on this call
-    return reinterpret_cast<const char*>(t.kernels(d, &count, &stride));
+    return reinterpret_cast<const char*>(table_.kernels(device_, &count, &stride));
   }();
-  kernels_.resize(rows ? std::min<size_t>(count, UINT16_MAX) : 0);
-  first_of_op_.resize(kOpNumbers + 1);
+  kernels_.assign(rows ? std::min<size_t>(count, UINT16_MAX) : 0, {});
+  first_of_op_.assign(kOpNumbers + 1, 0);
   for (size_t i = 0; i < kernels_.size(); i++) {
     uint32_t bytes = 0;
     std::memcpy(&bytes, rows + i * stride, sizeof bytes);
@@ -142,6 +146,20 @@ Result<Buffer> Device::adopt(Bytes memory) const {
   if (auto code = table_.adopt(device_, memory.data(), memory.size(), &b); code != GIMBAL_OK)
     return error(code, "could not import host memory");
   return Buffer(this, b, memory.size());
+}
+
+void* Device::host_pointer(const Buffer& b) const {
+  return offers(table_, &gimbal_backend::host_pointer) ? table_.host_pointer(device_, b.handle()) : nullptr;
+}
+
+Status Device::add_kernel(const gimbal_host_kernel& kernel) {
+  if (!offers(table_, &gimbal_backend::add_kernel))
+    return Error{Code::Unsupported, format("device {} takes no kernels of the program that uses it", id()),
+                 ""};
+  if (auto code = table_.add_kernel(device_, &kernel); code != GIMBAL_OK)
+    return error(code, "could not add a kernel");
+  read_kernels();
+  return Done{};
 }
 
 Status Device::write(Buffer& b, size_t offset, const void* p, size_t n) const {

@@ -81,6 +81,11 @@ class Device {
   // Unsupported if the device cannot; those of the backend.
   bool can_adopt() const;
   Result<Buffer> adopt(Bytes) const;
+  // See abi.h; null if the host cannot reach the buffer.
+  void* host_pointer(const Buffer&) const;
+  // Appends a kernel of the host's to the table: see abi.h. Errors: Unsupported if the device cannot; those
+  // of the backend.
+  Status add_kernel(const gimbal_host_kernel&);
   Status write(Buffer&, size_t offset, const void*, size_t) const;
   Status read(const Buffer&, size_t offset, void*, size_t) const;
 
@@ -111,6 +116,7 @@ class Device {
   friend class Executable;
   Device(const gimbal_backend& t, gimbal_device* d, int index);
   Error error(gimbal_code, const char* doing) const;
+  void read_kernels();
 
   LibraryPtr library_;  // of table_; null if opened from a table
   const gimbal_backend& table_;

@@ -38,7 +38,7 @@ std::vector<std::string> parts(std::string_view list, char between) {
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 // Reads a file without a size that cannot be mapped (/proc). Takes no lock: see probe.cpp.
-std::string told_by_kernel(const char* path) {
+std::string read_kernel_file(const char* path) {
   std::string all;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   char piece[1 << 13];
@@ -109,7 +109,7 @@ class Observer {
 
 std::vector<std::string> mapped_libraries() {
   std::vector<std::string> all;
-  for (const std::string& line : parts(told_by_kernel("/proc/self/maps"), '\n')) {
+  for (const std::string& line : parts(read_kernel_file("/proc/self/maps"), '\n')) {
     const size_t at = line.find('/');
     if (at == line.npos) continue;
     std::string path = line.substr(at);
@@ -152,7 +152,7 @@ DependsState state_of(const std::vector<std::string>& depends) {
 }
 
 std::string boot_id() {
-  const std::string text = told_by_kernel("/proc/sys/kernel/random/boot_id");
+  const std::string text = read_kernel_file("/proc/sys/kernel/random/boot_id");
   return text.substr(0, text.find('\n'));
 }
 

@@ -35,7 +35,7 @@ bool decided(const std::vector<BackendReport>& first, const SelectionRequest& re
 
 // The request does not concern cached negative results, so they can only serve as reasons.
 bool plainly_automatic(const DeviceRequest& r) {
-  return r.backend == "auto" && !r.index && !r.strict && !r.allow_software && !r.look_again;
+  return r.backend == "auto" && !r.index && !r.strict && !r.allow_software && !r.refresh;
 }
 
 SelectionRequest selection(const DeviceRequest& r) {
@@ -226,7 +226,7 @@ Result<OpenedDevice> Registry::open(const DeviceRequest& request, std::vector<Un
   // Before giving up, ignore the cache and probe all backends.
   if (std::any_of(reports.begin(), reports.end(), [](const BackendReport& r) { return !r.seen.empty(); })) {
     DeviceRequest again = request;
-    again.look_again = true;
+    again.refresh = true;
     return open(again, unusable);
   }
   return choice.error();

@@ -32,7 +32,7 @@ struct DeviceRequest {
   std::vector<std::string> order = {};  // of automatic choice; missing backends follow in the usual order
   // Ignore the cached negative results (remembered_answers.h). Only plain automatic selection uses them: no
   // name, no index, not strict, no software devices.
-  bool look_again = false;
+  bool refresh = false;
 };
 
 struct OpenedDevice {

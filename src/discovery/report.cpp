@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "device/device.h"
+#include "discovery/named_kernels.h"
 
 namespace gimbal {
 
@@ -17,6 +18,7 @@ DeviceReport report_of(const Device& d, int index) {
   r.memory_total = i.memory_total;
   if (i.memory_free || !i.memory_total) r.memory_free = i.memory_free;
   r.features = d.features(), r.threads = i.threads, r.kernels = d.kernel_count();
+  r.named_kernels = named_kernels_of(d);
   r.driver = text(i.driver), r.compute_capability = text(i.compute_capability);
   for (char c : text(i.pci_id)) r.pci_id += char(std::tolower(static_cast<unsigned char>(c)));
   r.software = i.software, r.unified_memory = i.unified_memory;
@@ -24,11 +26,19 @@ DeviceReport report_of(const Device& d, int index) {
 }
 
 std::string display_name(const std::string& backend) {
-#define GIMBAL_KNOWN_BACKEND(id, name, shown) \
+#define GIMBAL_KNOWN_BACKEND(id, name, shown, hardware) \
   if (backend == name) return shown;
 #include "device/backends.def"
 #undef GIMBAL_KNOWN_BACKEND
   return backend;
+}
+
+std::optional<std::string> tested_hardware(const std::string& backend) {
+#define GIMBAL_KNOWN_BACKEND(id, name, shown, hardware) \
+  if (backend == name) return hardware;
+#include "device/backends.def"
+#undef GIMBAL_KNOWN_BACKEND
+  return std::nullopt;
 }
 
 std::string in_full(const std::string& message, const std::string& remedy) {

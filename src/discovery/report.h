@@ -17,15 +17,16 @@ struct DeviceReport {
   std::string id, name;                 // "cuda:0", "NVIDIA H200"
   uint64_t memory_total = 0;            // bytes; 0: unknown
   std::optional<uint64_t> memory_free;  // bytes; nullopt if the driver does not report it
-  std::string compute_capability;       // "9.0", "gfx942"; this and the next two are empty if unknown
-  std::string pci_id;                   // "0000:3b:00.0", lower case; devices with equal ids are one card
-  std::string driver;                   // "NVIDIA 550.54.15"
-  std::string features;                 // names, separated by commas
-  bool unified_memory = false;          // shares memory with the host: an integrated device
-  bool software = false;                // emulates a GPU on the CPU
-  uint32_t threads = 0;                 // host threads for computing; 0 for devices with their own cores
+  std::string compute_capability;  // "9.0", "gfx942", "Vulkan 1.3"; this and the next two: empty if unknown
+  std::string pci_id;              // "0000:3b:00.0", lower case; devices with equal ids are one card
+  std::string driver;              // "NVIDIA 550.54.15"
+  std::string features;            // names, separated by commas
+  bool unified_memory = false;     // shares memory with the host: an integrated device
+  bool software = false;           // emulates a GPU on the CPU
+  uint32_t threads = 0;            // host threads for computing; 0 for devices with their own cores
   uint64_t kernels = 0;
-  std::string duplicate_of;  // id of the same card under a backend that is earlier in the order
+  uint64_t named_kernels = 0;  // the set of those that it can compute: NamedKernels of named_kernels.h
+  std::string duplicate_of;    // id of the same card under a backend that is earlier in the order
 };
 
 // Of an open device. `index`: of the device in its backend.
@@ -54,6 +55,10 @@ struct BackendReport {
 
 // "CUDA", "ROCm", ...; unknown names unchanged.
 std::string display_name(const std::string& backend);
+
+// The hardware that gimbal was tested on with this backend: "NVIDIA H100". Empty: never on any, but on
+// software devices or emulators. nullopt: a backend that gimbal does not know.
+std::optional<std::string> tested_hardware(const std::string& backend);
 
 // The error in one line, followed by its remedy in parentheses.
 std::string in_full(const std::string& message, const std::string& remedy);

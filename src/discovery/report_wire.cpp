@@ -10,7 +10,7 @@
 namespace gimbal {
 namespace {
 
-constexpr std::string_view kMagic = "gimbal-report-2\n";
+constexpr std::string_view kMagic = "gimbal-report-3\n";
 constexpr size_t kMaxTextBytes = 1 << 14;
 constexpr size_t kHead = kMagic.size() + sizeof(uint64_t);
 
@@ -30,6 +30,7 @@ void pass(Stream& s, DeviceReport& d) {
   d.memory_free = known ? std::optional(free) : std::nullopt;
   s.text(d.compute_capability), s.text(d.pci_id), s.text(d.driver), s.text(d.features);
   s.number(d.unified_memory), s.number(d.software), s.number(d.threads), s.number(d.kernels);
+  s.number(d.named_kernels);
 }
 template <class Stream>
 void pass(Stream& s, DeviceRefusal& d) {
@@ -93,7 +94,7 @@ struct Reader {
   }
 };
 
-bool can_be_told(const std::vector<std::string>& depends) {
+bool can_be_sent(const std::vector<std::string>& depends) {
   size_t bytes = 0;
   for (const std::string& d : depends) {
     bytes += d.size();
@@ -107,7 +108,7 @@ bool can_be_told(const std::vector<std::string>& depends) {
 std::string encode(const BackendReport& report) {
   BackendReport copy = report;
   // A partial list would be worse than none.
-  if (!can_be_told(copy.depends)) copy.depends.clear();
+  if (!can_be_sent(copy.depends)) copy.depends.clear();
   Writer w{std::string(kMagic) + std::string(sizeof(uint64_t), '\0')};
   pass(w, copy);
   const uint64_t all = w.out.size();

@@ -40,6 +40,8 @@ std::string backend_summary(const std::vector<BackendReport>& reports, const Res
       for (const DeviceRefusal& d : r.refused)
         refusal(format("[{}] Error", d.index), d.reason, d.message, d.remedy);
     else refusal("Error", r.reason, r.message, r.remedy);
+    if (const auto tested = tested_hardware(r.backend); tested && r.present)
+      out += format("    hardware: {}\n", tested->empty() ? "never tested on any" : "tested on " + *tested);
     if (!r.library.empty()) out += format("    plugin: {}\n", r.library);
   }
   if (best) out += format("\nRecommended backend: {} ({})\n", display_name(best->backend), best->id());

@@ -1,5 +1,7 @@
 #include "engine/change_metadata.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/text.h"
 
@@ -24,6 +26,18 @@ constexpr RopeKey kRopeKeys[] = {
     {"yarn_attn_factor", &ModelOptions::yarn_attn_factor, "scaling.attn_factor", true},
 };
 
+constexpr const char *kType = "scaling.type", *kOriginal = "scaling.original_context_length";
+
+bool is_rope_key(std::string_view key) {
+  for (const RopeKey& k : kRopeKeys)
+    if (key == k.key) return true;
+  return key == kType || key == kOriginal;
+}
+
+std::string rope_prefix(const ModelSource& file) {
+  return std::string(file.metadata().string("general.architecture").value_or("")) + ".rope.";
+}
+
 // The setting that was given, nullptr: none.
 const char* first_given(const ModelOptions& m, bool of_yarn_only) {
   if (!of_yarn_only && m.rope_scaling != "file") return "rope_scaling";
@@ -36,14 +50,13 @@ Status change_rope(ModelSource& file, const ModelOptions& m) {
   const char* given = first_given(m, false);
   if (!given) return Done{};
   const Metadata& metadata = file.metadata();
-  const std::string arch(metadata.string("general.architecture").value_or(""));
-  const std::string prefix = arch + ".rope.";
+  const std::string prefix = rope_prefix(file);
   bool rotates = false;  // a file says something of the rotation of every model that has one
   for (std::string_view key : metadata.keys()) rotates = rotates || key.starts_with(prefix);
   if (!rotates)
     return useless(given, format("is for rotary positions, and {} says of none", file.path()),
                    "leave it out");
-  const std::string type_key = prefix + "scaling.type";
+  const std::string type_key = prefix + kType;
   const std::string type =
       m.rope_scaling != "file" ? m.rope_scaling : std::string(metadata.string(type_key).value_or("linear"));
   if (const char* yarn = first_given(m, true); yarn && type != "yarn")
@@ -59,12 +72,37 @@ Status change_rope(ModelSource& file, const ModelOptions& m) {
   for (const RopeKey& k : kRopeKeys)
     if (const float value = m.*k.member; value != 0)  // in float, as a file has it: 0.1 is the factor 10
       file.set(prefix + k.key, double(k.member == &ModelOptions::rope_freq_scale ? 1 / value : value));
-  if (m.yarn_original_context)
-    file.set(prefix + "scaling.original_context_length", double(m.yarn_original_context));
+  if (m.yarn_original_context) file.set(prefix + kOriginal, double(m.yarn_original_context));
   return Done{};
 }
 
 }  // namespace
+
+std::vector<RopeChange> rope_changes(const ModelSource& file) {
+  const std::string prefix = rope_prefix(file);
+  std::vector<RopeChange> all;
+  for (const std::string& key : file.changed()) {
+    if (!key.starts_with(prefix)) continue;
+    RopeChange& c = all.emplace_back();
+    c.key = key.substr(prefix.size());
+    if (c.key == kType) c.text = file.metadata().string(key).value_or("");
+    else c.number = file.metadata().number(key).value_or(0);
+  }
+  std::ranges::sort(all, {}, &RopeChange::key);
+  return all;
+}
+
+Status apply_rope_changes(ModelSource& file, std::span<const RopeChange> changes) {
+  const std::string prefix = rope_prefix(file);
+  for (const RopeChange& c : changes) {
+    if (!is_rope_key(c.key))
+      return Error{Code::Malformed, format("{} is no setting of rotary positions", gimbal::quoted(c.key)),
+                   ""};
+    if (c.key == kType) file.set(prefix + c.key, c.text);
+    else file.set(prefix + c.key, c.number);
+  }
+  return Done{};
+}
 
 Status change_metadata(ModelSource& file, const ModelOptions& m) {
   if (!m.chat_template.empty()) file.set("tokenizer.chat_template", m.chat_template);

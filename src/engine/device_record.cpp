@@ -14,7 +14,7 @@ bool DeviceRecord::is_news(const std::string& sentence) {
   return true;
 }
 
-void DeviceRecord::tell_once(const Fallback& f) {
+void DeviceRecord::emit_once(const Fallback& f) {
   if (is_news(f.what + f.why.message)) emit(f);
 }
 

@@ -21,7 +21,7 @@ class DeviceRecord {
   // False if `sentence` was passed before.
   bool is_news(const std::string& sentence);
   // Plans are made repeatedly; this emits each of their fallbacks once.
-  void tell_once(const Fallback&);
+  void emit_once(const Fallback&);
 
   // Loads the kept measurements of a device when it is first opened.
   void opened(const Device&);

@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "base/format.h"
 #include "discovery/registry.h"
 
 namespace gimbal {
@@ -45,6 +46,15 @@ struct LongContext {
   int context, trained;
 };
 
+// A model whose layers on GPUs the user counted (gpu_layers, split) was loaded.
+struct Offloaded {
+  int layers, of;       // on GPUs; in the model
+  std::string devices;  // "vulkan:0", "cuda:0 (20) and cuda:1 (12)"; empty: none
+  std::string text() const {
+    return format("offloaded {}/{} layers to {}", layers, of, layers ? devices : "a GPU");
+  }
+};
+
 // Progress of a long operation. Return false to cancel it (Code::Failed).
 struct Progress {
   enum Stage { Verifying, Measuring, Loading } stage;
@@ -71,8 +81,8 @@ struct DraftsEnded {
 
 }  // namespace event
 
-using Event = std::variant<Fallback, event::Chosen, event::Unfulfilled, event::LongContext, event::Progress,
-                           event::NotKept, event::Recovered, event::DraftsEnded>;
+using Event = std::variant<Fallback, event::Chosen, event::Unfulfilled, event::LongContext, event::Offloaded,
+                           event::Progress, event::NotKept, event::Recovered, event::DraftsEnded>;
 
 // Called from the thread that called the engine. Only Progress uses the return value. May be empty.
 using EventSink = std::function<bool(const Event&)>;

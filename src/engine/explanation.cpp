@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/json.h"
-#include "engine/findings.h"
+#include "engine/machine_cache.h"
 #include "ops/op_def.h"
 #include "runtime/cache_size.h"
 
@@ -39,7 +39,7 @@ class Choices {
 };
 
 std::optional<double> memory_speed(const Device& d) {
-  const Json entry = Findings("limits").find(key_of(d));
+  const Json entry = MachineCache("limits").find(key_of(d));
   const auto at = entry.is_object() ? entry.find("read_bytes_per_second") : entry.end();
   if (at == entry.end() || !at->is_number()) return std::nullopt;
   return at->get<double>();
@@ -79,11 +79,11 @@ Explanation explain(const ModelPlan& plan) {
   }
   for (PlacedLayers& p : placement(plan)) e.placement.push_back({p.device, p.contents, p.reason});
   for (const Stage& s : plan.stages)
-    e.weight_bytes_per_token += weight_bytes_per_token(s.buckets.front().program);
+    e.weight_bytes_per_token += weight_bytes_per_token(s.buckets[plan.bucket_for(1)].program);
   Choices choices(e.choices);
   for (size_t which : plan.distinct_buckets()) {
     Explanation::Program program{
-        which == 0 ? "generation" : "prompt", plan.stages[0].buckets[which].rows, {}};
+        which == plan.bucket_for(1) ? "generation" : "prompt", plan.stages[0].buckets[which].rows, {}};
     for (const Stage& s : plan.stages) {
       const Bucket& bucket = s.buckets[which];
       for (size_t i = 0; i < bucket.program.ops.size(); i++) {

@@ -35,7 +35,7 @@ struct Explanation {
   std::string kv_type;
   bool fast_kernels = false;  // kernels with another order of sums were allowed
   std::vector<OfDevice> devices;
-  HostMemory host;
+  HostUse host;
   std::vector<Stage> placement;
   double weight_bytes_per_token = 0;
   std::vector<Program> programs;

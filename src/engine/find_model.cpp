@@ -14,6 +14,7 @@
 #include "engine/model_catalog.h"
 #include "fetch/store.h"
 #include "files/gguf.h"
+#include "huggingface/folder.h"
 #include "model/embedded_model.h"
 
 namespace gimbal {
@@ -58,6 +59,7 @@ Result<FoundModel> find_address(const std::string& model) {
   if (*path) {
     const std::string stem = std::filesystem::path(**path).stem().string();
     const bool hub = !address->repository.empty();
+    if (is_folder(**path)) return FoundModel{address->repository, **path, "Hugging Face"};
     return FoundModel{hub ? address->repository + "/" + stem : stem, **path, hub ? "Hugging Face" : "gimbal"};
   }
   return Error{Code::NotFound,   format("{} is not on this machine", address->name()),
@@ -71,8 +73,12 @@ Result<FoundModel> find_model(const std::string& model) {
   if (model.empty() || model == "default" || model == kEmbeddedModelName)
     return FoundModel{std::string(kEmbeddedModelName), "", ""};
   if (is_address(model)) return find_address(model);
-  if (access(model.c_str(), F_OK) == 0)
-    return FoundModel{std::filesystem::path(model).stem().string(), model, ""};
+  if (access(model.c_str(), F_OK) == 0) {
+    if (!is_folder(model)) return FoundModel{std::filesystem::path(model).stem().string(), model, ""};
+    std::string folder = model;
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    return FoundModel{name_of_folder(folder), folder, ""};
+  }
   // A link that leads nowhere is meant as a file, whatever it is called.
   struct stat link;
   const bool there = lstat(model.c_str(), &link) == 0;
@@ -106,6 +112,7 @@ Result<ModelFile> model_file(std::string name, const std::string& path, Result<M
                              const ModelFileOptions& options) {
   if (!file) return file.error();
   if (auto ok = change_metadata(*file, options.changes); !ok) return ok.error();
+  if (auto ok = apply_rope_changes(*file, options.rope); !ok) return ok.error();
   for (const Lora& l : options.lora)
     if (auto ok = add_lora(*file, l); !ok) return ok.error();
   return ModelFile{std::move(name), path, std::make_shared<const ModelSource>(std::move(*file))};
@@ -119,7 +126,7 @@ Result<ModelFile> open_model_file(const std::string& model, const ModelFileOptio
     return model_file(name, "", parse_gguf(embedded_model(), name + " (inside the program)"), options);
   auto ternary = ternary_choice(options.kernel_config);
   if (!ternary) return ternary.error();
-  return model_file(name, found->path, open_gguf(found->path, *ternary), options);
+  return model_file(name, found->path, open_source(found->path, *ternary), options);
 }
 
 }  // namespace gimbal

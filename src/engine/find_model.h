@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/change_metadata.h"
 #include "files/model_source.h"
 #include "model/lora.h"
 
@@ -20,9 +21,10 @@ struct ModelFile {
 };
 
 struct ModelFileOptions {
-  std::string kernel_config;  // see ternary_choice() of files/ternary_layout.h
-  std::vector<Lora> lora;     // adapters, each with its scale
-  ModelOptions changes = {};  // of these, what change_metadata() takes
+  std::string kernel_config;          // see ternary_choice() of files/ternary_layout.h
+  std::vector<Lora> lora;             // adapters, each with its scale
+  ModelOptions changes = {};          // of these, what change_metadata() takes
+  std::vector<RopeChange> rope = {};  // of a certificate, in place of such changes
 };
 
 // The location of a model.

@@ -1,6 +1,7 @@
 #include "engine/loader.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -30,7 +31,7 @@ Loader::Loader(const EngineOptions& options, Devices& devices, DeviceRecord& rec
     : options_(options),
       devices_(devices),
       record_(record),
-      first_use_(options.verify, [&record](const Device& d, size_t done, size_t total) {
+      verifier_(options.verify, [&record](const Device& d, size_t done, size_t total) {
         return record.emit(event::Progress{event::Progress::Verifying, d.id(), done, total});
       }) {}
 
@@ -47,9 +48,9 @@ Result<PlannedModel> Loader::plan(const ModelFile& source) {
 }
 
 // Without it, every start checks everything.
-void Loader::tell_not_kept() {
-  if (first_use_.not_kept() && !std::exchange(told_not_kept_, true))
-    record_.emit(event::NotKept{*first_use_.not_kept()});
+void Loader::emit_not_kept() {
+  if (verifier_.not_kept() && !std::exchange(not_kept_emitted_, true))
+    record_.emit(event::NotKept{*verifier_.not_kept()});
 }
 
 // False if the next plan must leave something out.
@@ -59,8 +60,8 @@ Result<bool> Loader::verify(const PlannedModel& p, bool anew) {
     return record_.give_up({d.id(), "", std::move(why)}, Fallback::Refused);
   };
   for (const Stage& stage : p.plan.stages) {
-    auto wrong = first_use_.wrong_kernels(stage, anew);
-    tell_not_kept();
+    auto wrong = verifier_.wrong_kernels(stage, anew);
+    emit_not_kept();
     if (!wrong && wrong.error().code != Code::DeviceLost) return wrong.error();
     if (!wrong) {
       if (auto ok = give_up_device(*stage.device, wrong.error()); !ok) return ok.error();
@@ -76,11 +77,12 @@ Result<bool> Loader::verify(const PlannedModel& p, bool anew) {
   if (record_.unusable.size() != before) return false;
   for (const Stage& stage : p.plan.stages) {
     const Device& d = *stage.device;
-    // A draft-only model is checked by the model that it drafts for.
-    if (is_host(d) || p.plan.takes_states || !first_use_.is_new(d, *p.source.file)) continue;
+    // A draft-only model is checked by the model that it drafts for; an encoder of pictures has no tokens.
+    if (is_host(d) || p.plan.takes_states || p.plan.takes_patches || !verifier_.is_new(d, *p.source.file))
+      continue;
     auto host = devices_.open_host();
     if (!host) continue;  // without the CPU backend there is no reference
-    auto right = first_use_.check_layers(*p.source.file, d, **host, record_.run_options());
+    auto right = verifier_.check_layers(*p.source.file, d, **host, record_.run_options());
     // Both at once may exceed a device that takes only a part of the model.
     if (right || right.error().code == Code::OutOfMemory) continue;
     if (right.error().code == Code::Malformed) return right.error();  // the file, not the device
@@ -129,6 +131,21 @@ Result<PlannedModel> Loader::plan_measured(const ModelFile& source) {
   return plan_verified(source);
 }
 
+static event::Offloaded offloaded(const ModelPlan& plan) {
+  std::vector<std::string> devices;
+  std::vector<int> layers;
+  for (const Stage& s : plan.stages) {
+    if (is_host(*s.device) || !s.layers) continue;
+    devices.push_back(s.device->id()), layers.push_back(s.layers);
+  }
+  event::Offloaded o{std::accumulate(layers.begin(), layers.end(), 0), plan.config.layers, ""};
+  for (size_t i = 0; i < devices.size(); i++) {
+    o.devices += i == 0 ? "" : i + 1 < devices.size() ? ", " : " and ";
+    o.devices += devices.size() > 1 ? format("{} ({})", devices[i], layers[i]) : devices[i];
+  }
+  return o;
+}
+
 Result<LoadedModelPtr> Loader::load(const ModelFile& source) {
   const double begin = now();
   bool first = true;
@@ -143,6 +160,7 @@ Result<LoadedModelPtr> Loader::load(const ModelFile& source) {
     auto loaded = load_once(std::move(*planned));
     if (loaded) {
       (*loaded)->load_seconds = now() - begin;
+      if (options_.gpu_layers || !options_.split.empty()) record_.emit(offloaded((*loaded)->model->plan()));
       return loaded;
     }
     if (loaded.error().reason == std::string_view(reason::kPackedUnusable)) {
@@ -170,9 +188,9 @@ Result<LoadedModelPtr> Loader::load_once(PlannedModel&& p) {
   });
   if (!model) return model.error();
   loaded->model = std::move(*model);
-  if (!loaded->model->plan().takes_states) {
-    auto right = first_use_.try_out(*loaded->model, *loaded->source.file, loaded->source.name);
-    tell_not_kept();
+  if (!loaded->model->plan().takes_states && !loaded->model->plan().takes_patches) {
+    auto right = verifier_.try_out(*loaded->model, *loaded->source.file, loaded->source.name);
+    emit_not_kept();
     if (!right) return right.error();
   }
   loaded->at_start = loaded->model->receipt();

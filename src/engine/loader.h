@@ -73,9 +73,9 @@ class Loader {
   // Model::load; under strict the first such failure.
   Result<LoadedModelPtr> load(const ModelFile&);
 
-  FirstUse& first_use() { return first_use_; }
+  Verifier& verifier() { return verifier_; }
   // Emits NotKept, once, if the results of verification cannot be saved.
-  void tell_not_kept();
+  void emit_not_kept();
 
  private:
   Result<bool> verify(const PlannedModel&, bool anew);
@@ -87,8 +87,8 @@ class Loader {
   const EngineOptions& options_;
   Devices& devices_;
   DeviceRecord& record_;
-  FirstUse first_use_;
-  bool told_not_kept_ = false;
+  Verifier verifier_;
+  bool not_kept_emitted_ = false;
   std::vector<Error> damaged_;  // files of packed weights that are not used any more: `value`, and why
 };
 

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "conformance/kernel_speed.h"
-#include "engine/findings.h"
+#include "engine/machine_cache.h"
 #include "ops/shapes.h"
 
 namespace gimbal {
@@ -48,10 +48,10 @@ std::vector<ToMeasure> missing(const ModelPlan& plan, const std::vector<Measured
 }
 
 Bench shape_of(const ToMeasure& m) {
-  const int64_t threads = m.device->describe().threads, outputs = m.product.rows < kComputingRows
-                                                                      ? kFewRowsOutputs
-                                                                  : threads > 0 ? kOutputsOfThread * threads
-                                                                                : kDeviceOutputs;
+  const int64_t threads = m.device->describe().threads;
+  const int64_t outputs = threads == 0                      ? kDeviceOutputs
+                          : m.product.rows < kComputingRows ? kFewRowsOutputs
+                                                            : kOutputsOfThread * threads;
   const Shape w(m.product.format, {m.product.columns, outputs}),
       x(activation_type(m.product.format), {m.product.columns, m.product.rows});
   return {"", {{w, {}}, {x, {}}}, {}, true};
@@ -68,7 +68,7 @@ void keep(const Device& d, const std::vector<MeasuredProduct>& all) {
                     {"rows", m.rows},
                     {"seconds", std::move(times)}});
   }
-  Findings kept("limits");
+  MachineCache kept("limits");
   const Json key = key_of(d), &before = kept.find(key);
   Json entry = before.is_object() ? before : Json::object();
   entry["products"] = std::move(list);
@@ -79,7 +79,7 @@ void keep(const Device& d, const std::vector<MeasuredProduct>& all) {
 
 std::vector<MeasuredProduct> kept_measurements(const Device& d) {
   std::vector<MeasuredProduct> all;
-  Findings kept("limits");
+  MachineCache kept("limits");
   const Json& entry = kept.find(key_of(d));
   if (!entry.is_object() || !entry.contains("products") || !entry["products"].is_array()) return all;
   for (const Json& e : entry["products"]) {

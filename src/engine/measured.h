@@ -1,6 +1,6 @@
 // Finds the fastest of several kernel rows for a model's large products on this machine: times them when a
-// model is first loaded and keeps the results with the limits of the device (engine/findings.h). Exact rows
-// give the same bits, so only speed changes.
+// model is first loaded and keeps the results with the limits of the device (engine/machine_cache.h). Exact
+// rows give the same bits, so only speed changes.
 #pragma once
 #include <functional>
 #include <vector>

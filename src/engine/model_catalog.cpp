@@ -55,8 +55,23 @@ class Search {
     catalog.entries.push_back({std::move(name), source, path.string(), e ? 0 : uint64_t(bytes)});
   }
 
-  // Every *.gguf under `place`, named by `name(path below the place)`. `named`: a user expects it to be
-  // there.
+  // A folder as Hugging Face has it, with its weights: an index without them is a download that is not
+  // complete.
+  void add_folder(std::string name, const char* source, const fs::path& path) {
+    std::error_code e;
+    const fs::path real = fs::canonical(path, e);
+    uint64_t bytes = 0;
+    for (auto at = fs::directory_iterator(path, e); !e && at != fs::directory_iterator(); at.increment(e)) {
+      std::error_code gone;
+      if (ends_with(at->path().filename().string(), ".safetensors")) bytes += fs::file_size(at->path(), gone);
+    }
+    if (e || !bytes || !seen_.insert(real.string()).second) return;
+    if (catalog.entries.size() >= kMaxModels) catalog.complete = false;
+    else catalog.entries.push_back({std::move(name), source, path.string(), bytes});
+  }
+
+  // Every *.gguf and every folder of Hugging Face's under `place`, named by `name(path below the place)`.
+  // `named`: a user expects it to be there.
   template <class F>
   void folder(const fs::path& place, const char* source, int deepest, F name, bool named = false) {
     std::error_code e;
@@ -123,6 +138,12 @@ class Search {
         continue;
       }
       const fs::path& p = at->path();
+      if (p.filename() == "config.json" && p.parent_path() != place) {
+        // Named like a file: its name has no ending to lose.
+        add_folder(name(p.parent_path().lexically_relative(place).string() + ".gguf"), source,
+                   p.parent_path());
+        continue;
+      }
       if (!ends_with(p.filename().string(), ".gguf") || is_later_part(p.stem().string())) continue;
       add(name(p.lexically_relative(place)), source, p);
     }
@@ -145,7 +166,7 @@ class Search {
 
 std::string stem(const fs::path& p) { return p.stem().string(); }
 
-// models--ORG--NAME/snapshots/REVISION/FILE.gguf is ORG/NAME/FILE.
+// models--ORG--NAME/snapshots/REVISION/FILE.gguf is ORG/NAME/FILE, and the folder REVISION is ORG/NAME.
 std::string hugging_face_name(const fs::path& p) {
   const std::string repository = p.begin()->string();
   if (repository.rfind("models--", 0) != 0) return stem(p);
@@ -155,7 +176,7 @@ std::string hugging_face_name(const fs::path& p) {
     name += separator ? '/' : repository[at];
     at += separator;
   }
-  return format("{}/{}", name, stem(p));
+  return p.parent_path().filename() == "snapshots" ? name : format("{}/{}", name, stem(p));
 }
 
 std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
@@ -180,11 +201,13 @@ Catalog find_models() {
   Search s;
   std::error_code e;
   s.folder(fs::current_path(e), "this folder", 0, stem);
-  const std::string places = environment_variable("GIMBAL_MODELS");
-  for (size_t begin = 0; begin < places.size();) {
-    size_t end = std::min(places.find(':', begin), places.size());
-    if (end > begin) s.folder(places.substr(begin, end - begin), "GIMBAL_MODELS", kDeepest, stem, true);
-    begin = end + 1;
+  for (const auto& [variable, between] : {std::pair("GIMBAL_MODELS", ':'), {"SHIMMY_MODEL_PATHS", ';'}}) {
+    const std::string places = environment_variable(variable);
+    for (size_t begin = 0; begin < places.size();) {
+      const size_t end = std::min(places.find(between, begin), places.size());
+      if (end > begin) s.folder(places.substr(begin, end - begin), variable, kDeepest, stem, true);
+      begin = end + 1;
+    }
   }
   const fs::path home = environment_variable("HOME");
   if (const std::string hub = hub_cache_folder(); !hub.empty())

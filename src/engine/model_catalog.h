@@ -1,5 +1,5 @@
-// The model files on this machine: this folder, $GIMBAL_MODELS, downloads from plain URLs, and where
-// Hugging Face, Ollama and LM Studio keep theirs.
+// The model files and folders on this machine: this folder, $GIMBAL_MODELS, downloads from plain URLs, and
+// where Hugging Face, Ollama and LM Studio keep theirs.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -48,7 +48,7 @@ Matches matches(const Device& d, const std::string& pattern) {
 DeviceRequest DeviceChooser::request() const {
   DeviceRequest r;
   r.backend = options_.backend, r.index = options_.device, r.strict = options_.strict;
-  r.allow_software = options_.allow_software_devices, r.look_again = options_.look_again;
+  r.allow_software = options_.allow_software_devices, r.refresh = options_.refresh;
   r.order = options_.backend_order;
   r.host_options = host_options(options_);
   return r;

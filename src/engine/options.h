@@ -27,14 +27,14 @@ struct EngineOptions {
   std::vector<LayerShare> split;           // instead of the four above; empty: no split
   bool strict = false;                     // an error instead of any fallback
   bool allow_software_devices = false;     // those that emulate a GPU
-  bool look_again = false;                 // probe every driver again (DeviceRequest::look_again)
+  bool refresh = false;                    // probe every driver again (DeviceRequest::refresh)
   std::optional<int> threads;              // of the CPU; none: one per physical core
   std::optional<std::string> cpu_variant;  // an instruction set; none: the best that the CPU has
   std::optional<int> limit_megabytes;      // of memory for measuring the CPU's speed; none: 1000
   Verify verify = Verify::Auto;
   Packed packed = Packed::Auto;
-  RunOptions run;   // context, batch, cache_type, kernels
-  CacheWish cache;  // overrides run.cache_positions, which is the minimum
+  RunOptions run;     // context, batch, cache_type, kernels
+  CacheBudget cache;  // overrides run.cache_positions, which is the minimum
   // Called before a plan that fits takes its memory. Engine::load returns its error. May be empty.
   std::function<Status(const ModelPlan&)> before_taking;
 };

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "engine/findings.h"
+#include "engine/machine_cache.h"
 #include "runtime/packed_weights.h"
 
 namespace gimbal {
@@ -36,7 +36,7 @@ std::vector<std::string> packed_places(const ModelFile& m) {
 }
 
 Status check_once(const PackedFile& f, bool always) {
-  Findings kept("packed");
+  MachineCache kept("packed");
   if (!always && kept.find(key_of(f)).is_object()) return Done{};
   if (auto ok = f.check_weights(); !ok) return ok;
   // If this cannot be saved, the next start reads the file again.
@@ -73,7 +73,7 @@ Status Loader::refuse_packed(PlannedModel& p, const std::string& path, const Err
     refused.changes.push_back({"strict", "false", "reads the model's file instead"});
     return refused;
   }
-  record_.tell_once(f);
+  record_.emit_once(f);
   p.fallbacks.push_back(std::move(f));
   return Done{};
 }

@@ -69,7 +69,7 @@ Result<PlannedModel> DeviceChooser::place_on(const ModelFile& source, OpenedDevi
                  options_.gpu_layers ? "-1" : "",
                  "",
                  {{"strict", "false", ""}, {"gpu_layers", "", "requests it"}}};
-  record_.tell_once(f);
+  record_.emit_once(f);
   p.fallbacks.push_back(std::move(f));
   return p;
 }

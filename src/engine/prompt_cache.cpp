@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "base/file.h"
 #include "base/format.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "engine/findings.h"
+#include "engine/machine_cache.h"
+#include "runtime/row_range.h"
 
 namespace gimbal {
 namespace {
@@ -37,9 +37,10 @@ Status add_model(const ModelSource& file, Hash& hash) {
   return Done{};
 }
 
-// Everything that the bytes in a file depend on.
-Result<uint64_t> key_of(const LoadedModel& loaded) {
+// Everything that the bytes in a file depend on. `adapters`: the session's own scales.
+Result<uint64_t> key_of(const LoadedModel& loaded, const std::vector<float>& adapters) {
   Hash hash;
+  for (float scale : adapters) hash.add(format("adapter {}", scale));
   if (auto ok = add_model(*loaded.source.file, hash); !ok) return ok.error();
   for (const Stage& stage : loaded.model->plan().stages) {
     hash.add(gimbal::key_of(*stage.device).dump());
@@ -108,6 +109,7 @@ Result<std::vector<EmbeddingSpan>> read_embeddings(Reader& read) {
     if (!read(block.data(), block.size() * sizeof(float))) return damaged;
     auto made = Embeddings::create(std::move(block), h.width, h.columns);
     if (!made) return made.error();
+    if (!is_row_range(h.position, h.first, h.rows, h.rows_of_block)) return damaged;
     all.push_back({h.position, std::move(*made), h.first, h.rows});
   }
   return all;
@@ -129,27 +131,43 @@ Result<bool> is_whole(const InputFile& file) {
   return written == hash.value();
 }
 
+RestoredPrompt unusable(const std::string& name, const char* why) {
+  return {0, format("{} {}: the prompt is computed again", gimbal::quoted(name), why)};
+}
+
 }  // namespace
 
 Result<RestoredPrompt> restore_prompt(const std::string& path, const LoadedModel& loaded, Session& session) {
-  auto no = [&](const char* why) {
-    return RestoredPrompt{0, format("{} {}: the prompt is computed again", gimbal::quoted(path), why)};
-  };
+  return restore_prompt(path, loaded, session.inputs().adapters(),
+                        [&](const InputView& inputs, auto first, const Model::Page& page) {
+                          return session.restore(inputs, first, page);
+                        });
+}
+
+Result<RestoredPrompt> restore_prompt(const std::string& path, const LoadedModel& loaded,
+                                      const std::vector<float>& adapters, const RestoreInto& into) {
   if (access(path.c_str(), F_OK) != 0) return RestoredPrompt{};
   auto file = InputFile::open(path);
-  if (!file) return no("cannot be read");
-  auto whole = is_whole(*file);
+  if (!file) return unusable(path, "cannot be read");
+  return restore_prompt(*file, path, loaded, adapters, into);
+}
+
+Result<RestoredPrompt> restore_prompt(const InputFile& file, const std::string& name,
+                                      const LoadedModel& loaded, const std::vector<float>& adapters,
+                                      const RestoreInto& into) {
+  auto no = [&](const char* why) { return unusable(name, why); };
+  auto whole = is_whole(file);
   if (!whole || !*whole) return no("is not a prompt cache, or is damaged");
-  Reader read{*file};
+  Reader read{file};
   Head head{};
   if (!read(&head, sizeof head)) return no("is damaged");
   const std::string_view magic(head.magic, 16);
   if (magic != kMagic && magic != kMagicOfEmbeddings) return no("is not a prompt cache");
-  auto key = key_of(loaded);
+  auto key = key_of(loaded, adapters);
   if (!key) return key.error();
   const size_t pools = loaded.model->plan().pools.size();
   if (head.key != *key || head.pools != pools)
-    return no("was made with another model, device, build or cache format");
+    return no("was made with another model, device, build or cache format, or other adapters");
   if (int64_t(head.tokens) >= loaded.model->context()) return no("has a longer prompt than the context");
   std::vector<int32_t> tokens(head.tokens);
   std::vector<uint32_t> first(pools);
@@ -164,20 +182,25 @@ Result<RestoredPrompt> restore_prompt(const std::string& path, const LoadedModel
   const Inputs inputs(std::move(tokens), std::move(embeddings));
   const ModelPlan& plan = loaded.model->plan();
   if (!check_inputs(inputs, plan.config.vocabulary, plan.embedding_width())) return no("is damaged");
-  auto ok = session.restore(inputs, first, [&](std::span<std::byte> page) -> Status {
-    if (read.at + page.size() + 8 > file->size()) return Error{Code::Malformed, "too short", ""};
+  auto ok = into(inputs, first, [&](std::span<std::byte> page) -> Status {
+    if (read.at + page.size() + 8 > file.size()) return Error{Code::Malformed, "too short", ""};
     return read(page.data(), page.size());
   });
-  if (ok) return RestoredPrompt{session.position(), ""};
+  if (ok) return RestoredPrompt{int(head.tokens), ""};
   if (ok.error().code == Code::Malformed) return no("is damaged");
   return ok.error();
 }
 
-Status save_prompt(const std::string& path, const LoadedModel& loaded, Session& session) {
-  auto key = key_of(loaded);
-  if (!key) return key.error();
+Status save_prompt(const std::string& path, const LoadedModel& loaded, const Sequence& s) {
   auto file = DraftFile::create(path);
   if (!file) return file.error();
+  if (auto ok = save_prompt(*file, loaded, s); !ok) return ok;
+  return file->commit();
+}
+
+Status save_prompt(DraftFile& file, const LoadedModel& loaded, const Sequence& s) {
+  auto key = key_of(loaded, s.inputs().adapters());
+  if (!key) return key.error();
   // In pieces of the same size as in the check.
   Hash hash;
   std::string piece;
@@ -187,12 +210,11 @@ Status save_prompt(const std::string& path, const LoadedModel& loaded, Session& 
       piece += bytes.substr(0, n);
       if (piece.size() < 1 << 20) continue;
       hash.add(piece);
-      if (auto ok = file->write(piece.data(), piece.size()); !ok) return ok;
+      if (auto ok = file.write(piece.data(), piece.size()); !ok) return ok;
       piece.clear();
     }
     return Done{};
   };
-  const Sequence& s = session.sequence();
   const size_t pools = loaded.model->plan().pools.size();
   Head head{{}, *key, uint32_t(s.tokens().size()), uint32_t(pools)};
   const bool embedded = !s.inputs().embeddings().empty();
@@ -210,11 +232,11 @@ Status save_prompt(const std::string& path, const LoadedModel& loaded, Session& 
     return ok;
   if (!piece.empty()) {
     hash.add(piece);
-    if (auto ok = file->write(piece.data(), piece.size()); !ok) return ok;
+    if (auto ok = file.write(piece.data(), piece.size()); !ok) return ok;
   }
   const uint64_t value = hash.value();
-  if (auto ok = file->write(&value, sizeof value); !ok) return ok;
-  return file->commit();
+  if (auto ok = file.write(&value, sizeof value); !ok) return ok;
+  return file.flush();
 }
 
 }  // namespace gimbal

@@ -15,8 +15,8 @@ Status Engine::verify_code(const LibraryPtr& code, const BackendReport& found, R
     std::vector<size_t> usable;
     for (size_t i = 0; i < d.kernel_count(); i++)
       if (!(d.kernel(i).needs & ~d.describe().features)) usable.push_back(i);
-    auto wrong = loader_.first_use().wrong_kernels(d, usable, true);
-    loader_.tell_not_kept();
+    auto wrong = loader_.verifier().wrong_kernels(d, usable, true);
+    loader_.emit_not_kept();
     if (!wrong) return wrong.error();
     if (!wrong->empty())
       return Error{Code::NoBackend, format("{} of {}: {}", wrong->front().kernel, d.id(), wrong->front().why),

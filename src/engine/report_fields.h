@@ -42,7 +42,7 @@ void fields(IO& io, S& l) {
   io("reason", l.why), io("ops", l.ops);
 }
 
-template <class IO, FieldsOf<HostMemory> S>
+template <class IO, FieldsOf<HostUse> S>
 void fields(IO& io, S& m) {
   io("sessions", m.sessions), io("total", m.total), io("free", m.free);
 }

@@ -25,12 +25,12 @@ struct DeviceMemory {
   MemoryPlan plan;
   uint64_t total = 0;  // of the device
 };
-struct HostMemory {  // of this machine, in bytes
+struct HostUse {  // of this machine, in bytes
   uint64_t sessions = 0, total = 0, free = 0;
 };
 struct MemoryReport {
   std::vector<DeviceMemory> devices;
-  HostMemory host;
+  HostUse host;
 };
 MemoryReport memory_report(const ModelPlan&);
 MemoryPlan memory_of_devices(const ModelPlan&);  // of all together

@@ -80,7 +80,7 @@ Result<EngineOptions> engine_options(const DeviceSettings& d, const ModelOptions
   EngineOptions e;
   e.backend = d.backend, e.device = d.device, e.backend_order = d.backend_order;
   e.gpu_layers = d.gpu_layers, e.split = std::move(*split);
-  e.strict = d.strict, e.allow_software_devices = d.allow_software_devices, e.look_again = d.refresh;
+  e.strict = d.strict, e.allow_software_devices = d.allow_software_devices, e.refresh = d.refresh;
   e.threads = d.threads, e.cpu_variant = d.cpu_variant;
   e.verify = d.verify, e.packed = d.packed;
   e.run.context = m.context, e.run.sequences = m.sequences;

@@ -113,6 +113,7 @@ inline constexpr EngineSetting kEngineSettings[] = {
      .value = "N",
      .help = "tokens of a prompt computed at once (default 256)"},
     {.field = "sequences", .member = &ModelOptions::sequences, .low = 1, .high = 65536, .of_model = true},
+    {.field = "logit_rows", .member = &ModelOptions::logit_rows, .low = 1, .high = 65536, .of_model = true},
     {.field = "verify",
      .member = &DeviceSettings::verify,
      .words = "auto|always|never",
@@ -140,7 +141,8 @@ inline constexpr EngineSetting kEngineSettings[] = {
      .of_model = true,
      .option = "--lora",
      .value = "FILE[:SCALE]",
-     .help = "a LoRA adapter (GGUF) for the model, and how strongly it acts (default 1); repeat for several"},
+     .help = "a LoRA adapter (GGUF) for the model, and how strongly it acts (default 1; 0: only for requests "
+             "that ask for it); repeat for several"},
     {.field = "cache_type",
      .member = &ModelOptions::cache_type,
      .words = "f32|f16|bf16|q8_0|q4_0",
@@ -202,6 +204,7 @@ inline constexpr EngineSetting kEngineSettings[] = {
      .help = "YaRN: multiplies the magnitude of the rotation"},
     // Options of the commands that have them: their words differ a little.
     {.field = "draft", .member = &ModelOptions::draft, .of_model = true},
+    {.field = "mmproj", .member = &ModelOptions::mmproj, .of_model = true},
     {.field = "embed", .member = &ModelOptions::embed, .of_model = true},
 };
 

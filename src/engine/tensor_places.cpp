@@ -18,8 +18,8 @@ size_t reader_of(const Program& p, uint16_t value) {
   return p.ops.size();
 }
 
-void add_stage(const Stage& stage, std::vector<TensorPlace>& all) {
-  const Bucket& bucket = stage.buckets.front();  // weights lie at the same places in each
+// `bucket`: of the stage; weights lie at the same places in each.
+void add_stage(const Stage& stage, const Bucket& bucket, std::vector<TensorPlace>& all) {
   const Program& p = bucket.program;
   for (size_t w = 0; w < p.weights.size(); w++) {
     const uint16_t id = p.weights[w];
@@ -47,7 +47,8 @@ void add_stage(const Stage& stage, std::vector<TensorPlace>& all) {
 
 std::vector<TensorPlace> tensor_places(const ModelPlan& plan) {
   std::vector<TensorPlace> all;
-  for (const Stage& stage : plan.stages) add_stage(stage, all);
+  const size_t bucket = plan.bucket_for(1, plan.all_adapters());
+  for (const Stage& stage : plan.stages) add_stage(stage, stage.buckets[bucket], all);
   return all;
 }
 

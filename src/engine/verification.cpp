@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "device/reason.h"
-#include "engine/findings.h"
+#include "engine/machine_cache.h"
 #include "runtime/model_check.h"
 
 namespace gimbal {
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kSubject = "verified";  // of the file in the cache folder
 
 // The entry of a device: {"kernels": {name: {"cases", "wrong"}}, "models": {fingerprint: true}}.
-Json known_of(const Device& d) { return Findings(kSubject).find(key_of(d)); }
+Json known_of(const Device& d) { return MachineCache(kSubject).find(key_of(d)); }
 
 KernelVerdicts verdicts_of(const Json& entry) {
   KernelVerdicts all;
@@ -52,8 +52,8 @@ Error wrong(std::string message) {
 
 }  // namespace
 
-void FirstUse::keep(const Device& d, const std::function<void(Json&)>& change) {
-  Findings kept(kSubject);
+void Verifier::keep(const Device& d, const std::function<void(Json&)>& change) {
+  MachineCache kept(kSubject);
   const Json key = key_of(d);
   Json entry = kept.find(key).is_object() ? kept.find(key) : Json::object();
   for (const char* part : {"kernels", "models"})
@@ -62,7 +62,7 @@ void FirstUse::keep(const Device& d, const std::function<void(Json&)>& change) {
   if (auto ok = kept.put(key, std::move(entry)); !ok) not_kept_ = ok.error();
 }
 
-Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Stage& stage, bool anew) {
+Result<std::vector<Quarantined>> Verifier::wrong_kernels(const Stage& stage, bool anew) {
   std::vector<size_t> needed;
   for (const Bucket& b : stage.buckets)
     for (size_t k : kernels_of(b.choices))
@@ -70,7 +70,7 @@ Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Stage& stage, boo
   return wrong_kernels(*stage.device, needed, anew);
 }
 
-Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Device& d, const std::vector<size_t>& needed,
+Result<std::vector<Quarantined>> Verifier::wrong_kernels(const Device& d, const std::vector<size_t>& needed,
                                                          bool anew) {
   KernelVerdicts known;
   if (!anew) known = verdicts_of(known_of(d));
@@ -88,11 +88,11 @@ Result<std::vector<Quarantined>> FirstUse::wrong_kernels(const Device& d, const 
   return wrong;
 }
 
-bool FirstUse::is_new(const Device& d, const ModelSource& file) const {
+bool Verifier::is_new(const Device& d, const ModelSource& file) const {
   return when_ == Verify::Always || (when_ == Verify::Auto && !is_kept(d, fingerprint(file)));
 }
 
-Status FirstUse::check_layers(const ModelSource& file, const Device& d, const Device& host,
+Status Verifier::check_layers(const ModelSource& file, const Device& d, const Device& host,
                               const RunOptions& run) const {
   if (!is_new(d, file)) return Done{};
   auto check = check_first_layers(file, d, host, run);
@@ -100,7 +100,7 @@ Status FirstUse::check_layers(const ModelSource& file, const Device& d, const De
   return check ? wrong(check->wrong) : check.error();
 }
 
-Status FirstUse::try_out(Model& model, const ModelSource& file, const std::string& name) {
+Status Verifier::try_out(Model& model, const ModelSource& file, const std::string& name) {
   std::vector<const Device*> fresh;
   for (const Stage& stage : model.plan().stages)
     if (is_new(*stage.device, file)) fresh.push_back(stage.device);

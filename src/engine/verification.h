@@ -15,12 +15,12 @@
 
 namespace gimbal {
 
-class FirstUse {
+class Verifier {
  public:
   // Called before each kernel; false cancels (Failed). May be empty.
   using Progress = std::function<bool(const Device&, size_t done, size_t total)>;
 
-  explicit FirstUse(Verify when, Progress progress = {}) : when_(when), progress_(std::move(progress)) {}
+  explicit Verifier(Verify when, Progress progress = {}) : when_(when), progress_(std::move(progress)) {}
 
   // Checks those of these kernels that have no result yet against the reference; `anew`: all of them.
   // Returns every kernel of the device that is known to be wrong. Errors: DeviceLost, OutOfMemory.

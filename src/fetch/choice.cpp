@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/format.h"
@@ -64,6 +65,36 @@ std::vector<FileChoice> those(const std::vector<FileChoice>& all, auto&& meant) 
   return out;
 }
 
+// A repository as transformers writes it: one model, with all of its shards.
+std::optional<FileChoice> folder_among(const std::vector<RemoteName>& files) {
+  FileChoice c;
+  const auto take = [&](const std::string& path) {
+    const auto at = std::find_if(files.begin(), files.end(), [&](auto& f) { return f.path == path; });
+    if (at == files.end()) return false;
+    c.files.push_back(size_t(at - files.begin())), c.bytes += at->bytes;
+    return true;
+  };
+  if (!take(kFolderMark) || !take("tokenizer.json")) return std::nullopt;
+  for (const char* name : {"generation_config.json", "tokenizer_config.json", "chat_template.jinja"})
+    take(name);
+  c.path = kFolderMark;
+  if (take("model.safetensors")) return c;
+  if (!take("model.safetensors.index.json")) return std::nullopt;
+  // model-00001-of-00003.safetensors and its siblings, as parts of GGUF files are named.
+  constexpr std::string_view kEnd = ".safetensors";
+  for (const RemoteName& f : files) {
+    if (!f.path.ends_with(kEnd)) continue;
+    const auto part = split_name(f.path.substr(0, f.path.size() - kEnd.size()) + ".gguf");
+    if (!part || part->number != 1 || part->stem != "model") continue;
+    for (uint32_t n = 1; n <= part->count; n++) {
+      const std::string name = part->path(n);
+      if (!take(name.substr(0, name.size() - 5) + std::string(kEnd))) return std::nullopt;
+    }
+    return c;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::span<const char* const> default_quants() { return kOrder; }
@@ -91,14 +122,19 @@ std::vector<FileChoice> choices(const std::vector<RemoteName>& files) {
 
 Result<FileChoice> choose(const std::vector<RemoteName>& files, const ModelAddress& a) {
   const std::vector<FileChoice> all = choices(files);
+  if (all.empty() && a.file.empty() && a.quant.empty())
+    if (auto folder = folder_among(files)) return *std::move(folder);
   if (all.empty())
-    return Error{Code::NotFound,
-                 format("{} has no GGUF model", a.name()),
-                 "look for a repository whose name ends with -GGUF, or convert the model with the tools of "
-                 "llama.cpp",
-                 reason::kNoSuchModel,
-                 "model",
-                 a.name()};
+    return Error{
+        Code::NotFound,
+        format("{} has no GGUF model{}", a.name(),
+               a.file.empty() && a.quant.empty() ? ", and no config.json with tokenizer.json and safetensors"
+                                                 : ""),
+        "look for a repository whose name ends with -GGUF, or convert the model with the tools of "
+        "llama.cpp",
+        reason::kNoSuchModel,
+        "model",
+        a.name()};
   std::vector<FileChoice> found;
   if (!a.file.empty()) {
     found = those(all, [&](const FileChoice& c) { return c.path == a.file; });

@@ -14,6 +14,9 @@ struct RemoteName {
   uint64_t bytes = 0;
 };
 
+// The first file of a repository that is a folder as transformers writes it.
+inline constexpr const char* kFolderMark = "config.json";
+
 // A model in a repository.
 struct FileChoice {
   std::string quant;          // "Q4_K_M", in capitals; empty if the name has none
@@ -29,8 +32,10 @@ std::span<const char* const> default_quants();
 // with missing parts.
 std::vector<FileChoice> choices(const std::vector<RemoteName>& files);
 
-// The model that the address names. Errors: NotFound, with the available models and their sizes; Usage
-// (ambiguous-model) if several fit equally well.
+// The model that the address names; of a repository without GGUF files, and without a quantization in the
+// address, the folder of safetensors that it is: kFolderMark first, then the other texts, then all shards.
+// Errors: NotFound, with the available models and their sizes; Usage (ambiguous-model) if several fit equally
+// well.
 Result<FileChoice> choose(const std::vector<RemoteName>& files, const ModelAddress&);
 
 }  // namespace gimbal

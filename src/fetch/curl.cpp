@@ -38,6 +38,7 @@ Result<const Curl*> load() {
   find(global_init, "curl_global_init");
   find(c.init, "curl_easy_init"), find(c.cleanup, "curl_easy_cleanup"), find(c.set, "curl_easy_setopt");
   find(c.perform, "curl_easy_perform"), find(c.info, "curl_easy_getinfo");
+  find(c.send, "curl_easy_send"), find(c.receive, "curl_easy_recv");
   find(c.reset, "curl_easy_reset"), find(c.error_text, "curl_easy_strerror");
   find(c.append, "curl_slist_append"), find(c.free_list, "curl_slist_free_all");
   find(c.multi_init, "curl_multi_init"), find(c.multi_cleanup, "curl_multi_cleanup");

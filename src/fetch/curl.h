@@ -19,6 +19,8 @@ struct Curl {
   decltype(&curl_easy_cleanup) cleanup;
   decltype(&curl_easy_setopt) set;
   decltype(&curl_easy_perform) perform;
+  decltype(&curl_easy_send) send;
+  decltype(&curl_easy_recv) receive;
   decltype(&curl_easy_getinfo) info;
   decltype(&curl_easy_reset) reset;
   decltype(&curl_easy_strerror) error_text;

@@ -159,6 +159,10 @@ Result<ModelSource> Pull::header(const TernaryChoice& choice) const {
     const Impl& m_;
   };
   const PullFile& first = impl_->files[0];
+  if (first.name == kFolderMark)
+    return Error{Code::Unsupported,
+                 format("{} is a folder, of which no header is read over the network", impl_->address.name()),
+                 "fetch it first"};
   std::error_code e;
   if (std::all_of(impl_->files.begin(), impl_->files.end(),
                   [&](auto& f) { return f.here && fs::is_regular_file(f.place.path, e); }))
@@ -181,7 +185,8 @@ Result<std::string> Pull::fetch() {
     }
   if (impl_->hub)
     if (auto ok = note_commit(impl_->address, impl_->commit); !ok) return ok.error();
-  return impl_->files[0].place.path;
+  const PullFile& first = impl_->files[0];
+  return first.name == kFolderMark ? fs::path(first.place.path).parent_path().string() : first.place.path;
 }
 
 }  // namespace gimbal

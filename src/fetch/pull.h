@@ -39,11 +39,12 @@ class Pull {
   uint64_t missing() const;  // of them, bytes of files that are not on this machine yet
 
   // The model's header, read with range requests into memory; the weights are not downloaded. Valid as long
-  // as this object. Errors: those of open_gguf; Unsupported if the server does not support range requests.
+  // as this object. Errors: those of open_gguf; Unsupported for a folder of safetensors, or if the server
+  // does not support range requests.
   Result<ModelSource> header(const TernaryChoice& = {}) const;
 
-  // Fetches the missing files; returns the path of the first file. Errors: Failed, NotFound with a remedy;
-  // `cancelled`. Keeps the bytes that arrived, unless the hash is wrong.
+  // Fetches the missing files; returns the path of the first file, or of the folder. Errors: Failed, NotFound
+  // with a remedy; `cancelled`. Keeps the bytes that arrived, unless the hash is wrong.
   Result<std::string> fetch();
 
  private:

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fetch/http.h"
-#include "files/gguf_bytes.h"
+#include "files/file_bytes.h"
 
 namespace gimbal {
 

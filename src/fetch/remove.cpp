@@ -68,6 +68,10 @@ void forget_commits(const fs::path& repository) {
 
 Result<Removal> removal_of(const std::string& path) {
   Removal r;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    return Error{Code::Usage, format("'{}' is a folder, and only files are removed", escaped(path)),
+                 "delete the folder yourself"};
   const auto split = split_name(path);
   std::vector<std::string> parts{path};
   for (uint32_t n = 2; split && n <= split->count; n++) parts.push_back(split->path(n));

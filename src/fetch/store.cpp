@@ -140,6 +140,7 @@ Result<std::optional<std::string>> find_fetched(const ModelAddress& a) {
   if (!is_commit(commit)) return nothing;
   const fs::path snapshot = fs::path(folder) / "snapshots" / commit;
   auto found = choose(files_of(snapshot), a);
+  if (found && found->path == kFolderMark) return std::optional(snapshot.string());
   if (found) return std::optional((snapshot / found->path).string());
   if (found.error().code == Code::Usage) return found.error();
   return nothing;

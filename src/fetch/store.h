@@ -35,8 +35,8 @@ Status link_blob(const Place&);
 Status note_commit(const ModelAddress&, const std::string& commit);
 
 // Finds a fetched model by its address; all its parts must be there. Contacts no server.
-// Without a quantization: the first of the default order that is there. Errors: Usage
-// (ambiguous-model).
+// Without a quantization: the first of the default order that is there. Of a folder of safetensors its path.
+// Errors: Usage (ambiguous-model).
 Result<std::optional<std::string>> find_fetched(const ModelAddress&);
 
 // A lock of the file system (flock) on a whole file. Move-only.

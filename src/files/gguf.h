@@ -4,7 +4,7 @@
 #pragma once
 #include <string>
 
-#include "files/gguf_bytes.h"
+#include "files/file_bytes.h"
 #include "files/model_source.h"
 
 namespace gimbal {

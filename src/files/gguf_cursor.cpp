@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "files/file_arithmetic.h"
 
 namespace gimbal {
 namespace {
@@ -40,21 +41,21 @@ bool GgufCursor::fail_truncated(uint64_t at, std::string_view field, std::string
   return fail(at, field, expected, found, Code::Malformed, kIncomplete);
 }
 
-// So many bytes more in memory; the file has them.
-bool GgufCursor::need(uint64_t size) {
-  auto head = bytes_.head(offset_ + size);
+bool GgufCursor::need(uint64_t end) {
+  auto head = bytes_.head(end);
   if (head) head_ = head->data();
   else error_ = head.error();
   return bool(head);
 }
 
 bool GgufCursor::take(const char* field, uint64_t size, Bytes& out) {
-  if (size > remaining())
+  const auto after = position_after(offset_, size, bytes_.size());
+  if (!after)
     return fail_truncated(offset_, field, format("{} bytes", size),
                           format("{} bytes before the end of the file", remaining()));
-  if (!need(size)) return false;
+  if (!need(*after)) return false;
   out = {head_ + offset_, size};
-  offset_ += size;
+  offset_ = *after;
   return true;
 }
 
@@ -75,7 +76,7 @@ bool GgufCursor::string(const char* field, std::string_view& out) {
 bool GgufCursor::name(const char* field, std::string_view& out) {
   const uint64_t at = offset_;
   if (remaining() >= sizeof(uint64_t)) {
-    if (!need(sizeof(uint64_t))) return false;
+    if (!need(offset_ + sizeof(uint64_t))) return false;
     const auto length = read_le<uint64_t>(head_ + offset_);
     if (length == 0 || length > kMaxNameBytes)
       return fail(at, format("length of {}", field), format("1 to {} bytes", kMaxNameBytes),

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "files/gguf_bytes.h"
+#include "files/file_bytes.h"
 
 namespace gimbal {
 
@@ -16,7 +16,7 @@ constexpr uint64_t kMaxNameBytes = 65535;  // the format's limit for keys; used 
 class GgufCursor {
  public:
   // `file` is the name used in errors. The bytes must outlive the cursor and all views that it returns.
-  GgufCursor(GgufBytes& bytes, std::string file) : bytes_(bytes), file_(escaped(file)) {}
+  GgufCursor(FileBytes& bytes, std::string file) : bytes_(bytes), file_(escaped(file)) {}
 
   uint64_t offset() const { return offset_; }
   uint64_t remaining() const { return bytes_.size() - offset_; }
@@ -53,9 +53,9 @@ class GgufCursor {
 
  private:
   std::string about(std::string_view field) const;
-  bool need(uint64_t size);
+  bool need(uint64_t end);  // the first `end` bytes in memory; the file has them
 
-  GgufBytes& bytes_;
+  FileBytes& bytes_;
   const std::byte* head_ = nullptr;  // of the file, once something was read
   std::string file_;
   uint64_t offset_ = 0;

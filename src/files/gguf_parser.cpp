@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "files/file_arithmetic.h"
 
 namespace gimbal {
 
@@ -97,7 +98,7 @@ bool GgufParser::read_header(uint64_t& tensors, uint64_t& entries) {
 bool GgufParser::read_count(const char* field, uint64_t smallest, uint64_t& out) {
   const uint64_t at = cursor_.offset();
   if (!cursor_.read(field, out)) return false;
-  const uint64_t most = cursor_.remaining() / smallest;
+  const uint64_t most = most_entries(cursor_.offset(), cursor_.size(), smallest);
   if (out <= most) return true;
   return cursor_.fail_truncated(
       at, field, format("at most {}, the most that the rest of the file can hold", most), format("{}", out));
@@ -301,15 +302,9 @@ bool GgufParser::read_dims(StoredTensor& out) {
 
 // Bytes of the tensor's data with its tail. `at` is the byte to blame when they are more than 2^63.
 bool GgufParser::size_of(const StoredTensor& t, uint64_t at, uint64_t& size) {
-  auto rows = checked_mul(uint64_t(t.dim[1]), uint64_t(t.dim[2]));
-  if (rows) rows = checked_mul(*rows, uint64_t(t.dim[3]));
-  // Values are counted as well as bytes: a format of less than 8 bits would let them pass 2^63 alone.
-  const auto values = rows ? checked_mul(*rows, uint64_t(t.dim[0])) : std::nullopt;
-  auto bytes = rows ? checked_mul(*rows, uint64_t(row_bytes(t.type, t.dim[0]))) : std::nullopt;
-  if (bytes) bytes = checked_add(*bytes, uint64_t(tensor_tail_bytes(t.type)));
-  constexpr auto most = uint64_t(std::numeric_limits<int64_t>::max());
-  if (!values || !bytes || *values > most || *bytes > most)
-    return cursor_.fail(at, "dimensions", "fewer than 2^63 values and bytes in all", dims_text(t));
+  const auto bytes =
+      tensor_bytes(t.dim, uint64_t(row_bytes(t.type, t.dim[0])), uint64_t(tensor_tail_bytes(t.type)));
+  if (!bytes) return cursor_.fail(at, "dimensions", "fewer than 2^63 values and bytes in all", dims_text(t));
   size = *bytes;
   return true;
 }
@@ -343,20 +338,19 @@ bool GgufParser::place_tensors(size_t first) {
       tensor.type = DType::I2_S64, tensor.ternary = Ternary::TL2;
     uint64_t size;
     if (!size_of(tensor, cursor_.offset_of(tensor.name.data() + tensor.name.size()), size)) return false;
-    const auto start = checked_add(begin, tensor.offset);
     tensor.bytes = tensor.stored = size;
     if (tensor.ternary != Ternary::None) {
       tensor.stored = ternary_region(tensor.ternary, tensor.dim[1], tensor.dim[0]);
       if (auto tiles = ternary_tiles(tensor.ternary, tensor.dim[1], tensor.dim[0], choice_))
         tensor.tiles = *tiles;
     }
-    const auto end = start ? checked_add(*start, tensor.stored) : std::nullopt;
-    if (!end || *end > file_size)
+    const auto range = range_in_file(begin, tensor.offset, tensor.stored, file_size);
+    if (!range)
       return cursor_.fail_truncated(at, "data",
                                     format("{} bytes ({} {}) at {} + {}", tensor.stored, stored_name(tensor),
                                            dims_text(tensor), begin, tensor.offset),
                                     format("a file of {} bytes", file_size));
-    tensor.offset = *start;
+    tensor.offset = range->begin;
   }
   return true;
 }
@@ -372,7 +366,7 @@ bool GgufParser::check_overlaps(size_t first) {
   for (size_t i = 1; i < order.size(); i++) {
     const StoredTensor &before = tensors[order[i - 1]], &after = tensors[order[i]];
     const uint64_t end = before.offset + before.stored;
-    if (end <= after.offset) continue;
+    if (!overlap({before.offset, end}, {after.offset, after.offset + after.stored})) continue;
     cursor_.enter("tensor", order[i] - first + 1, order.size());
     cursor_.named(after.name);
     return cursor_.fail(offset_field(after), "data",

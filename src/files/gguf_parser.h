@@ -16,7 +16,7 @@ class GgufParser {
  public:
   // The bytes must outlive `into` and the metadata. `part` is the position of this file in a split model (0
   // for a single file). `choice`: as open_gguf.
-  GgufParser(TensorTable& into, GgufBytes& bytes, const std::string& file, uint32_t part,
+  GgufParser(TensorTable& into, FileBytes& bytes, const std::string& file, uint32_t part,
              const TernaryChoice& choice)
       : tensors_(into), cursor_(bytes, file), part_(part), choice_(choice), metadata_(escaped(file)) {}
 

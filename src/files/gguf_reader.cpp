@@ -3,37 +3,17 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/hash.h"
 #include "base/text.h"
+#include "files/plain_reader.h"
 
 namespace gimbal {
 
-uint64_t GgufReader::file_bytes() const {
-  uint64_t sum = 0;
-  for (const GgufBytes& file : files_) sum += file.size();
-  return sum;
-}
-
-FileIdentity GgufReader::identity() const {
-  Hash headers;
-  int64_t last = 0;
-  for (const GgufBytes& file : files_) {
-    headers.add(file.size()).add(uint64_t(file.modified())).add(hash_of(file.loaded()));
-    last = std::max(last, file.modified());
-  }
-  return {file_bytes(), headers.value(), last};
-}
+uint64_t GgufReader::file_bytes() const { return identity().bytes; }
+FileIdentity GgufReader::identity() const { return identity_of(files_); }
 
 Status GgufReader::read(size_t index, uint64_t offset, void* to, size_t bytes) const {
-  if (index >= tensors_.size())
-    return Error{Code::Failed, format("{}: tensor {} of {} was requested", name_, index, tensors_.size()),
-                 ""};
+  if (auto ok = check_inside(name_, tensors_, index, offset, bytes); !ok) return ok;
   const StoredTensor& tensor = tensors_[index];
-  if (offset > tensor.bytes || bytes > tensor.bytes - offset)
-    return Error{Code::Failed,
-                 format("bytes {} to {} are not inside tensor {} of {} bytes", offset, offset + bytes,
-                        quoted(tensor.name), tensor.bytes),
-                 ""};
   if (tensor.ternary != Ternary::None) return read_relaid(tensor, offset, static_cast<std::byte*>(to), bytes);
   return files_[tensor.part].read(tensor.offset + offset, to, bytes);
 }
@@ -42,7 +22,7 @@ Status GgufReader::read(size_t index, uint64_t offset, void* to, size_t bytes) c
 Status GgufReader::read_relaid(const StoredTensor& t, uint64_t offset, std::byte* to, size_t bytes) const {
   if (auto ok = ternary_tiles(t.ternary, t.dim[1], t.dim[0], choice_); !ok) return ok.error();
   struct Source {
-    const GgufBytes& file;
+    const FileBytes& file;
     uint64_t begin;
   } source{files_[t.part], t.offset};
   const auto read = +[](const void* from, uint64_t at, void* into, size_t n) {
@@ -72,7 +52,7 @@ Status GgufReader::read_relaid(const StoredTensor& t, uint64_t offset, std::byte
 }
 
 bool GgufReader::is(const std::string& path) const {
-  return std::any_of(files_.begin(), files_.end(), [&](const GgufBytes& f) { return f.is(path); });
+  return std::any_of(files_.begin(), files_.end(), [&](const FileBytes& f) { return f.is(path); });
 }
 
 }  // namespace gimbal

@@ -3,7 +3,7 @@
 #include <deque>
 #include <string>
 
-#include "files/gguf_bytes.h"
+#include "files/file_bytes.h"
 #include "files/tensor_reader.h"
 #include "files/tensor_table.h"
 
@@ -15,7 +15,7 @@ class GgufReader final : public TensorReader {
   GgufReader(std::string name, const TernaryChoice& choice) : name_(std::move(name)), choice_(choice) {}
 
   // One more file. It stays where it is, and so does its header.
-  GgufBytes& add(GgufBytes file) { return files_.emplace_back(std::move(file)); }
+  FileBytes& add(FileBytes file) { return files_.emplace_back(std::move(file)); }
   // The tensors of all files. Before the first read().
   void serve(const TensorTable& tensors) { tensors_ = tensors; }
   const TernaryChoice& choice() const { return choice_; }
@@ -30,7 +30,7 @@ class GgufReader final : public TensorReader {
 
   std::string name_;
   TernaryChoice choice_;
-  std::deque<GgufBytes> files_;  // one per part
+  std::deque<FileBytes> files_;  // one per part
   TensorTable tensors_;
 };
 

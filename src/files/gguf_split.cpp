@@ -112,7 +112,7 @@ struct Opening {
   Opening(const std::string& path, const TernaryChoice& choice)
       : reader(std::make_shared<GgufReader>(escaped(path), choice)) {}
 
-  GgufParser parser(GgufBytes file, const std::string& path, uint32_t part) {
+  GgufParser parser(FileBytes file, const std::string& path, uint32_t part) {
     return {tensors, reader->add(std::move(file)), path, part, reader->choice()};
   }
 
@@ -134,7 +134,7 @@ struct Opening {
 Status add_part(Opening& model, const std::string& first, const SplitName& name, uint32_t part,
                 const RemoteFolder* from) {
   const std::string path = name.path(part + 1);
-  auto file = GgufBytes::open(path, from);
+  auto file = FileBytes::open(path, from);
   if (!file) {
     Error error = file.error();
     error.message = format("part {} of {} of the split model '{}': {}", part + 1, name.count, escaped(first),
@@ -156,7 +156,7 @@ Status add_part(Opening& model, const std::string& first, const SplitName& name,
 Result<ModelSource> open_gguf(const std::string& path, const TernaryChoice& choice,
                               const RemoteFolder* from) {
   Opening model(path, choice);
-  auto file = GgufBytes::open(path, from);
+  auto file = FileBytes::open(path, from);
   if (!file) return file.error();
   GgufParser parser = model.parser(std::move(*file), path, 0);
   if (auto done = parser.run(); !done) return done.error();
@@ -175,7 +175,7 @@ Result<ModelSource> open_gguf(const std::string& path, const TernaryChoice& choi
 
 Result<ModelSource> parse_gguf(Bytes bytes, const std::string& name) {
   Opening model(name, {});
-  GgufParser parser = model.parser(GgufBytes(bytes), name, 0);
+  GgufParser parser = model.parser(FileBytes(bytes), name, 0);
   if (auto done = parser.run(); !done) return done.error();
   const auto keys = split_keys(parser);
   if (!keys) return keys.error();

@@ -1,9 +1,11 @@
-// Reads the bytes of tensors, wherever they lie: in the files of a GGUF model, or in several models joined.
+// Reads the bytes of tensors, wherever they lie: in the files of a model or of arrays, or in several models
+// joined.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/result.h"
 
 namespace gimbal {
@@ -22,6 +24,10 @@ class TensorReader {
   // the caller's. Callable from several threads. Errors: Failed for bytes outside the tensor, or from the
   // system; Malformed when the file has become shorter.
   virtual Status read(size_t tensor, uint64_t offset, void* to, size_t bytes) const = 0;
+  // The same bytes, in a mapping of their file that lives as long as the reader. They begin at any address,
+  // not only at a multiple of their size. Errors: Unsupported if the bytes do not lie in a file as they are
+  // read; those of GuardedMapping::map.
+  virtual Result<Bytes> map(size_t tensor) const;
   virtual uint64_t file_bytes() const = 0;  // of all files together
   virtual FileIdentity identity() const = 0;
   // Whether the path names one of the files, under whatever name.

@@ -14,19 +14,31 @@
 
 namespace gimbal {
 
+inline constexpr uint32_t kMaxStoredRank = 8;
+
 struct StoredTensor {
   std::string_view name;  // memory of the reader's
   DType type;
-  uint32_t rank;    // 1..4
-  int64_t dim[4];   // dim[0] is the fastest-varying (a row); unused dims are 1; all are > 0
-  uint64_t offset;  // in the file `part`, from the file's start
-  uint32_t part;    // which file of a model in several
-  uint32_t index;   // in its table
+  // Of a model: 1 to 4 dims, all above 0. Of other files: 0 to 8 dims, any of which may be 0.
+  uint32_t rank;
+  int64_t dim[kMaxStoredRank];  // dim[0] is the fastest-varying (a row); unused dims are 1
+  uint64_t offset;              // in the file `part`, from the file's start
+  uint32_t part;                // which file of a model in several
+  uint32_t index;               // in its table
   uint64_t bytes;   // as the reader gives them: info(type).bytes-sized blocks, row after row; behind them
                     // tensor_tail_bytes(type)
   uint64_t stored;  // bytes in the file: the same, except where the order of the bytes is another
   Ternary ternary = Ternary::None;  // that order; the reader gives rows of i2_s64 then
   TernaryTiles tiles;               // of that order, where they are known
+  bool transposed =
+      false;  // an array whose dims are named in the opposite order: column-major in an npy file
+
+  // Product of all dims. Every reader checks that it stays below 2^63.
+  int64_t values() const {
+    int64_t n = 1;
+    for (int64_t d : dim) n *= d;
+    return n;
+  }
 };
 
 // The name of the format that a tensor has in the file.
@@ -35,7 +47,8 @@ const char* stored_name(const StoredTensor&);
 // Tensors of another file, joined to a model's under names with a suffix (model/lora.h).
 struct Adapter {
   std::string suffix;
-  float alpha, scale;
+  std::string path;    // of the file: escaped
+  float alpha, scale;  // `scale`: of texts that name none
 };
 
 class TensorTable {

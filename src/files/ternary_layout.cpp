@@ -241,7 +241,7 @@ Result<TernaryChoice> ternary_choice(const std::string& text) {
     }
   auto bytes = read_file(text);
   if (!bytes) return bytes.error();
-  auto tiles = parse_kernel_config(*bytes, quoted(text));
+  auto tiles = parse_kernel_config(*bytes, gimbal::quoted(text));
   if (!tiles) return tiles.error();
   choice.tiles = std::move(*tiles);
   return choice;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "gpu/limits.h"
 #include "packing/layout.h"
 #include "packing/pack.h"
 
@@ -18,7 +19,10 @@ const char* text_or_null(const std::string& s) { return s.empty() ? nullptr : s.
 }  // namespace
 
 Device::Device(const char* backend, Opened opened, const Least& most)
-    : runtime_(std::move(opened.runtime)), codes_(opened.kernels), rows_(make_rows(backend)) {
+    : runtime_(std::move(opened.runtime)),
+      codes_(opened.kernels),
+      matrix_codes_(opened.matrix_kernels),
+      rows_(make_rows(backend, !opened.matrix_kernels.empty())) {
   static_cast<Facts&>(limits_) = runtime_->facts();
   limits_.max_binding_bytes = std::min(limits_.max_binding_bytes, most.binding);
   limits_.max_allocation_bytes =
@@ -209,8 +213,9 @@ uint64_t Device::cache_bytes(uint8_t type, uint8_t is_key, int64_t head_dim, int
 // ---- programs
 Failure Device::kernel_named(std::string_view name, Kernel** out) {
   if (auto it = kernels_.find(name); it != kernels_.end()) return *out = it->second, Failure();
-  for (const KernelCode& code : codes_)
-    if (code.name == name) {
+  for (const auto& codes : {codes_, matrix_codes_})
+    for (const KernelCode& code : codes) {
+      if (code.name != name) continue;
       KernelCode unpacked;
       if (Failure f = unpacker_.unpack(code, &unpacked)) return f;
       if (Failure f = runtime_->load(unpacked, out)) return f;
@@ -268,6 +273,13 @@ Failure Device::start(Executable& e, DeviceBuffer* const* slots, size_t n, gimba
   const Failure f = runtime_->replay(recording);
   if (!f) e.replayed();
   return f;
+}
+
+gimbal_code Device::measure(gimbal_limits& out) {
+  const std::lock_guard lock(mutex_);
+  if (Failure f = settle()) return fail(f);
+  auto named = [this](std::string_view name, Kernel** kernel) { return kernel_named(name, kernel); };
+  return fail(measure_limits(*runtime_, named, !matrix_codes_.empty(), &out));
 }
 
 gimbal_code Device::run_counts(gimbal_executable* handle, uint64_t* counts, size_t n) {

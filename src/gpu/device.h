@@ -25,6 +25,8 @@ constexpr uint64_t kMinAllocation = 4096;
 struct Opened {
   std::unique_ptr<Runtime> runtime;
   std::span<const KernelCode> kernels;
+  std::span<const KernelCode> matrix_kernels =
+      {};  // of gpu/matrix/kernels.def, if the device has matrix units
 };
 
 // Several threads may pack weights at once; all other calls must be serialized.
@@ -54,6 +56,7 @@ class Device {
   void discard(gimbal_executable*);
   gimbal_code submit(gimbal_executable*, gimbal_buffer* const* slots, size_t n, gimbal_step);
   gimbal_code wait();
+  gimbal_code measure(gimbal_limits&);
   gimbal_code run_counts(gimbal_executable*, uint64_t* counts, size_t n);
   gimbal_code scratch_bytes(const gimbal_program&, uint64_t* out);
 
@@ -75,7 +78,7 @@ class Device {
   std::mutex mutex_;   // serializes use of the runtime
   Unpacker unpacker_;  // before the runtime, which keeps pointers into it
   std::unique_ptr<Runtime> runtime_;
-  const std::span<const KernelCode> codes_;
+  const std::span<const KernelCode> codes_, matrix_codes_;
   const Rows rows_;
   Limits limits_;
   std::map<std::string_view, Kernel*> kernels_;

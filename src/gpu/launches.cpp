@@ -98,9 +98,13 @@ struct Tiles {
   }
 };
 
-// Four rows of x at once.
+// A group has some tiles, and some rows of x.
+struct GroupShape {
+  uint32_t tiles, rows;
+};
+constexpr GroupShape kLoops = {1, 4}, kUnits = {4, 32}, kFewByUnits = {1, 8};
 template <class Params>
-void plan_product(OpPlan& o) {
+void plan_product(OpPlan& o, GroupShape shape) {
   const gimbal_value &w = o.in(0), &x = o.in(1);
   const DTypeInfo& type = info(DType(x.dtype));
   const Tiles tiles(o, w);
@@ -114,8 +118,9 @@ void plan_product(OpPlan& o) {
     l.p.y_at = l.bind(o.out());
     l.p.columns = uint32_t(w.dim[0]), l.p.outputs = uint32_t(w.dim[1]);
     l.p.tile_words = uint32_t(tiles.bytes / 4), l.p.first_tile = uint32_t(first);
+    l.p.tiles = uint32_t(n);
     l.p.x_row_words = uint32_t(x.dim[0] / type.block * type.bytes / 4);
-    l.launch(uint32_t(n), o.out(), 4);
+    l.launch(groups_for(n, shape.tiles), o.out(), shape.rows);
   }
 }
 
@@ -192,12 +197,19 @@ void plan_cache_write(OpPlan& o) {
 
 void plan_mat_mul(OpPlan& o) {
   switch (format_of(DType(o.in(0).dtype)).x) {
-    case DType::A8_32: return plan_product<mat_mul_a8_32_params>(o);
-    case DType::A8_ROW: return plan_product<mat_mul_a8_row_params>(o);
-    case DType::A8_256: return plan_product<mat_mul_a8_256_params>(o);
-    default: return plan_product<mat_mul_f32_params>(o);
+    case DType::A8_32: return plan_product<mat_mul_a8_32_params>(o, kLoops);
+    case DType::A8_ROW: return plan_product<mat_mul_a8_row_params>(o, kLoops);
+    case DType::A8_256: return plan_product<mat_mul_a8_256_params>(o, kLoops);
+    default: return plan_product<mat_mul_f32_params>(o, kLoops);
   }
 }
+// The arguments are those of mat_mul: kernels/product_params.inc.
+static void plan_by_units(OpPlan& o, GroupShape shape) {
+  if (format_of(DType(o.in(0).dtype)).x == DType::A8_32) plan_product<mat_mul_a8_32_params>(o, shape);
+  else plan_product<mat_mul_a8_256_params>(o, shape);
+}
+void plan_mat_matrix(OpPlan& o) { plan_by_units(o, kUnits); }
+void plan_mat_matrix_few(OpPlan& o) { plan_by_units(o, kFewByUnits); }
 void plan_mat_few(OpPlan& o) { plan_few_or_one(o, false); }
 void plan_mat_vec(OpPlan& o) { plan_few_or_one(o, true); }
 void plan_embed(OpPlan& o) {
@@ -336,6 +348,14 @@ void plan_elementwise(OpPlan& o) {
   l.p.y_at = l.bind(o.out());
   l.p.width = width_of(o.out()), l.p.factor = float(o.op.param.f[0]);
   l.p.share = o.op.inputs > 1 ? uint32_t(o.out().dim[0] / o.in(1).dim[0]) : 1;
+  l.launch(groups_for(l.p.width, kLanes), o.out());
+}
+
+void plan_add_scaled(OpPlan& o) {
+  LaunchOf<add_scaled_params> l(o);
+  l.p.a_at = l.bind(o.in(0)), l.p.b_at = l.bind(o.in(1)), l.p.factors_at = l.bind(o.in(2));
+  l.p.y_at = l.bind(o.out());
+  l.p.width = width_of(o.out());
   l.launch(groups_for(l.p.width, kLanes), o.out());
 }
 

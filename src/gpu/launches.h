@@ -51,9 +51,11 @@ struct OpPlan {
 // Plans the launches of an op; the kernel's row selects one of the functions below.
 using Plan = void (*)(OpPlan&);
 void plan_embed(OpPlan&);
-void plan_mat_mul(OpPlan&);  // prompts
-void plan_mat_few(OpPlan&);  // several rows, or all slots of an expert: 16 at once
-void plan_mat_vec(OpPlan&);  // one row, or each slot of a row separately
+void plan_mat_mul(OpPlan&);         // prompts
+void plan_mat_matrix(OpPlan&);      // the same by matrix units
+void plan_mat_matrix_few(OpPlan&);  // several rows, by matrix units
+void plan_mat_few(OpPlan&);         // several rows, or all slots of an expert: 16 at once
+void plan_mat_vec(OpPlan&);         // one row, or each slot of a row separately
 void plan_quantize(OpPlan&), plan_quantize_row(OpPlan&);
 void plan_rms_norm(OpPlan&);
 void plan_norm(OpPlan&);
@@ -65,6 +67,7 @@ void plan_short_conv(OpPlan&);
 void plan_selective_scan(OpPlan&);
 void plan_delta_rule(OpPlan&);
 void plan_elementwise(OpPlan&);
+void plan_add_scaled(OpPlan&);
 void plan_select_rows(OpPlan&);
 void plan_cache_write_floats(OpPlan&);
 void plan_cache_write_blocks(OpPlan&);

@@ -13,6 +13,14 @@ constexpr gimbal_limit kBytes = {"bytes", GIMBAL_BYTES, GIMBAL_EVERY_VALUE, 0, 0
 constexpr gimbal_limit kLimits[] = {kSizes[0], kSizes[1], kBytes, kRow};
 constexpr gimbal_limit kTwo[] = {kTwoWays[0], kTwoWays[1], kTwoWays[2], kBytes, kRow};
 constexpr gimbal_limit kHeads[] = {kHeadSizes[0], kHeadSizes[1], kHeadSizes[2], kHeadSizes[3], kBytes, kRow};
+// So few rows that each must keep more lanes busy.
+constexpr gimbal_limit kFewHeads[] = {kHeadSizes[0],
+                                      kHeadSizes[1],
+                                      kHeadSizes[2],
+                                      kHeadSizes[3],
+                                      kBytes,
+                                      kRow,
+                                      {"rows", GIMBAL_ROWS, GIMBAL_OUTPUT, 0, 0, 0, 16}};
 constexpr gimbal_limit kRoutes[] = {
     kRouteSizes[0], kRouteSizes[1], kRouteSizes[2], kRouteSizes[3], kRouteSizes[4], kBytes, kRow};
 constexpr gimbal_limit kOneRow[] = {
@@ -26,20 +34,20 @@ constexpr gimbal_limit kSingleSlots[] = {
 
 struct Cache {
   DType type;
-  const char *attention, *write;
+  const char *attention, *attention_few, *write;
   Plan plan_write;
 };
 constexpr Cache kCaches[] = {
-    {DType::F32, "attention_f32", "cache_write_f32", plan_cache_write_floats},
-    {DType::F16, "attention_f16", "cache_write_f16", plan_cache_write_floats},
-    {DType::BF16, "attention_bf16", "cache_write_bf16", plan_cache_write_floats},
-    {DType::Q8_0, "attention_q8_0", "cache_write_q8_0", plan_cache_write_blocks},
-    {DType::Q4_0, "attention_q4_0", "cache_write_q4_0", plan_cache_write_blocks},
+    {DType::F32, "attention_f32", "attention_few_f32", "cache_write_f32", plan_cache_write_floats},
+    {DType::F16, "attention_f16", "attention_few_f16", "cache_write_f16", plan_cache_write_floats},
+    {DType::BF16, "attention_bf16", "attention_few_bf16", "cache_write_bf16", plan_cache_write_floats},
+    {DType::Q8_0, "attention_q8_0", "attention_few_q8_0", "cache_write_q8_0", plan_cache_write_blocks},
+    {DType::Q4_0, "attention_q4_0", "attention_few_q4_0", "cache_write_q4_0", plan_cache_write_blocks},
 };
 
 }  // namespace
 
-Rows make_rows(const std::string& backend) {
+Rows make_rows(const std::string& backend, bool matrix_units) {
   Rows r;
   auto add = [&](OpKind op, DType format, const char* kernel, Plan plan,
                  const char* variant = "gpu") -> gimbal_kernel_info& {
@@ -64,9 +72,17 @@ Rows make_rows(const std::string& backend) {
     const gimbal_operand x = claim_of(set_of(format_of(type).x));
     add(OpKind::MatMul, type, kernel("mat_mul_"), plan_mat_mul).in[1] = x;
     gimbal_kernel_info& one_row = add(OpKind::MatMul, type, kernel("mat_vec_"), plan_mat_vec, "gpu_row");
-    one_row.in[1] = x, one_row.rank = 2, limit(one_row, kOneRow);
+    one_row.in[1] = x, one_row.rank = 4, limit(one_row, kOneRow);
     gimbal_kernel_info& few_rows = add(OpKind::MatMul, type, kernel("mat_few_"), plan_mat_few, "gpu_few");
     few_rows.in[1] = x, few_rows.rank = 1, limit(few_rows, kFewRows);
+    if (matrix_units && (format_of(type).x == DType::A8_32 || format_of(type).x == DType::A8_256)) {
+      gimbal_kernel_info& by_units =
+          add(OpKind::MatMul, type, kernel("mat_matrix_"), plan_mat_matrix, "gpu_matrix");
+      by_units.in[1] = x, by_units.rank = 2;
+      gimbal_kernel_info& few_by_units =
+          add(OpKind::MatMul, type, kernel("mat_matrix_few_"), plan_mat_matrix_few, "gpu_matrix_few");
+      few_by_units.in[1] = x, few_by_units.rank = 3, limit(few_by_units, kFewRows);
+    }
     add(OpKind::ExpertMatMul, type, kernel("mat_few_"), plan_mat_few).in[1] = x;
     gimbal_kernel_info& by_slot =
         add(OpKind::ExpertMatMul, type, kernel("mat_vec_"), plan_mat_vec, "gpu_row");
@@ -75,6 +91,8 @@ Rows make_rows(const std::string& backend) {
   }
   for (const Cache& c : kCaches) {
     add(OpKind::Attention, c.type, c.attention, plan_attention);
+    gimbal_kernel_info& few_rows = add(OpKind::Attention, c.type, c.attention_few, plan_attention, "gpu_few");
+    few_rows.rank = 1, limit(few_rows, kFewHeads);
     add(OpKind::CacheWrite, c.type, c.write, c.plan_write);
   }
   add(OpKind::Quantize, DType::A8_32, "quantize_a8_32", plan_quantize);
@@ -92,6 +110,7 @@ Rows make_rows(const std::string& backend) {
   add(OpKind::Rope, DType::F32, "rope", plan_rope);
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) add(OpKind::id, DType::F32, name, plan_elementwise);
 #include "ops/ops.def"
+  add(OpKind::AddScaled, DType::F32, "add_scaled", plan_add_scaled);
   add(OpKind::SelectRows, DType::F32, "select_rows", plan_select_rows);
   add(OpKind::TopK, DType::F32, "top_k", plan_top_k);
   add(OpKind::Sort, DType::F32, "sort", plan_sort);

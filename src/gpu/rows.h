@@ -19,6 +19,7 @@ struct Rows {
   std::vector<Row> rows;
   std::vector<std::unique_ptr<std::string>> names;  // referenced by rows[].info.name
 };
-Rows make_rows(const std::string& backend);
+// `matrix_units`: also those of gpu/matrix/kernels.def.
+Rows make_rows(const std::string& backend, bool matrix_units);
 
 }  // namespace gimbal::gpu

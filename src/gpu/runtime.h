@@ -21,7 +21,7 @@ struct Failure {
 
 struct Facts {                             // about one device
   std::string name, driver;                // "llvmpipe (LLVM 15.0.6, 256 bits)", "Mesa 22.3.6"
-  std::string pci_id, compute_capability;  // "0000:65:00.0"; "9.0", "gfx942"; may be empty
+  std::string pci_id, compute_capability;  // "0000:65:00.0"; "9.0", "gfx942", "Vulkan 1.3"; may be empty
   uint64_t memory_total = 0, memory_free = 0;
   uint64_t max_allocation_bytes = UINT64_MAX;  // larger buffers are split into several
   uint64_t max_binding_bytes = 0;              // larger matrices are bound and launched in parts

@@ -11,20 +11,37 @@ Batch::Batch(Batch&&) noexcept = default;
 Batch& Batch::operator=(Batch&&) noexcept = default;
 Batch::~Batch() = default;
 
-Result<uint64_t> Batch::Impl::submit(TextPtr text, std::vector<Token> prompt, gimbal::TextSettings settings,
-                                     std::string grammar) {
-  text->logprobs = settings.logprobs >= 0;
+Result<uint64_t> Batch::Impl::submit(TextPtr text, const Inputs& prompt, gimbal::TextSettings settings,
+                                     const TextOptions& options, std::string grammar) {
+  const std::vector<float>& adapters = options.adapters;
+  if (options.prompt_logprobs && settings.logprobs < 0)
+    return usage("'prompt_logprobs' needs 'logprobs'", "set 'logprobs' to 0 or more", "prompt_logprobs");
+  text->on_end = options.on_end;
+  text->logprobs = settings.logprobs >= 0, text->prompt_tokens = int(prompt.size());
   text->submitted = text->first_token = now();
+  if (settings.certify) {
+    if (!prompt.embeddings().empty()) return no_certificate_of_pictures();
+    if (!adapters.empty())
+      return usage(
+          "a 'certificate' has the adapters that the model was loaded with, and this text has scales of its "
+          "own",
+          "load the model with these scales", "certificate");
+    if (auto ok = model->identify(); !ok) return ok.error();
+    text->certified = {prompt.tokens(), {}, settings, grammar, {}};
+  }
   GenerationRequest request;
   static_cast<gimbal::TextSettings&>(request) = std::move(settings);
-  request.prompt = std::move(prompt), request.grammar = std::move(grammar);
+  request.prompt = prompt.tokens(), request.embeddings = prompt.embeddings();
+  request.grammar = std::move(grammar);
+  request.adapters = adapters, request.scores_prompt = options.prompt_logprobs;
   const uint64_t id = text->id = new_request_id();
-  GenerationSink to{[this, text](const TokenTold& t) { token(*text, t); },
+  GenerationSink to{[this, text](const TokenEvent& t) { token(*text, t); },
                     [this, text](const GenerationEnd& e) { end(*text, e); },
                     [this, text](const own::Error& e) {
                       text->failed = to_public(e);
                       has_ended(*text);
                     }};
+  if (options.prompt_logprobs) to.scored = [text](const TokenEvent& t) { scored(*text, t); };
   if (auto ok = scheduler->submit(id, std::move(request), std::move(to)); !ok) return to_public(ok.error());
   const std::lock_guard lock(mutex);
   texts.emplace(id, std::move(text));
@@ -40,16 +57,29 @@ bool Batch::Impl::add(Text& t, std::string_view text, Token token, bool last) {
   return (!t.chat_sink || !any || t.chat_sink(piece)) && !parser.enough();
 }
 
-void Batch::Impl::token(Text& t, const TokenTold& told) {
+static std::vector<TokenProbability> top_of(const TokenEvent& event) {
+  std::vector<TokenProbability> all;
+  for (const auto& p : event.top) all.push_back({p.token, p.logprob});
+  return all;
+}
+
+// The stop token comes here, too, after the prompt's.
+void Batch::Impl::scored(Text& t, const TokenEvent& event) {
+  if (event.index >= t.prompt_tokens) return;
+  t.out.prompt_logprobs.push_back(event.logprob);
+  t.out.prompt_top.push_back(top_of(event));
+}
+
+void Batch::Impl::token(Text& t, const TokenEvent& event) {
+  if (t.certified) t.certified->tokens.push_back(event.token), t.certified->rows.push_back(event.row);
   if (t.stopped) return;
   if (t.out.tokens.empty()) t.first_token = now();
-  t.out.tokens.push_back(told.token);
+  t.out.tokens.push_back(event.token);
   if (t.logprobs) {
-    t.out.logprobs.push_back(told.logprob);
-    t.out.top.emplace_back();
-    for (const auto& p : told.top) t.out.top.back().push_back({p.token, p.logprob});
+    t.out.logprobs.push_back(event.logprob);
+    t.out.top.push_back(top_of(event));
   }
-  if (add(t, told.text, told.token, false)) return;
+  if (add(t, event.text, event.token, false)) return;
   t.stopped = true;
   scheduler->cancel(t.id);
 }
@@ -58,8 +88,13 @@ void Batch::Impl::end(Text& t, const GenerationEnd& e) {
   if (!t.stopped) add(t, e.text, -1, true);
   t.out.finish = Finish(int(e.finish));
   if (t.reply && t.reply->parser.enough()) t.out.finish = Finish::StopToken;
-  t.out.prompt_tokens = e.prompt_tokens;
+  t.out.prompt_tokens = e.prompt_tokens, t.out.stored_tokens = e.stored_tokens;
   t.out.drafted = e.drafted, t.out.accepted = e.accepted;
+  if (auto& c = t.certified) {
+    if (!e.row.empty()) c->rows.push_back(e.row);
+    t.out.certificate =
+        model->certificate(*on, c->prompt, c->settings, c->grammar, c->tokens, e.finish, c->rows);
+  }
   t.out.prompt_seconds = t.first_token - t.submitted, t.out.generate_seconds = now() - t.first_token;
   has_ended(t);
 }
@@ -70,6 +105,7 @@ void Batch::Impl::has_ended(Text& t) {
     t.ended = true;
   }
   changed.notify_all();
+  if (t.on_end) t.on_end();
 }
 
 Result<Batch::Impl::TextPtr> Batch::Impl::wait(uint64_t id) {
@@ -91,29 +127,37 @@ Result<Batch::Impl::TextPtr> Batch::Impl::wait(uint64_t id) {
   return text;
 }
 
-Result<uint64_t> Batch::submit(std::span<const Token> prompt, const TextOptions& options, TextSink sink) {
+Result<uint64_t> Batch::Impl::submit(const Inputs& prompt, const TextOptions& options, TextSink sink) {
   auto grammar = grammar_of(options);
   if (!grammar) return grammar.error();
   auto text = std::make_shared<Impl::Text>();
   text->sink = std::move(sink);
-  return impl_->submit(std::move(text), {prompt.begin(), prompt.end()}, settings_of(options),
-                       std::move(*grammar));
+  return submit(std::move(text), prompt, settings_of(options), options, std::move(*grammar));
+}
+
+Result<uint64_t> Batch::submit(std::span<const Token> prompt, const TextOptions& options, TextSink sink) {
+  if (!options.images.empty()) return images_of_tokens();
+  return impl_->submit(Inputs(std::vector<Token>(prompt.begin(), prompt.end())), options, std::move(sink));
 }
 
 Result<uint64_t> Batch::submit(std::string_view prompt, const TextOptions& options, TextSink sink) {
-  return submit(impl_->model->tokenizer->own->encode(prompt), options, std::move(sink));
+  auto inputs = impl_->model->inputs(prompt, true, options.images);
+  if (!inputs) return inputs.error();
+  return impl_->submit(*inputs, options, std::move(sink));
 }
 
 Result<uint64_t> Batch::submit(std::span<const Message> messages, const ChatOptions& options, ChatSink sink) {
   auto task = impl_->model->chat_task(messages, options);
   if (!task) return task.error();
+  auto prompt = impl_->model->inputs(task->tokens, task->pictures);
+  if (!prompt) return prompt.error();
   auto text = std::make_shared<Impl::Text>();
   text->chat_sink = std::move(sink);
   text->reply.emplace(*impl_->model->tokenizer->own, *task);
   gimbal::TextSettings settings = settings_of(options);
   settings.completes = settings.completes || task->form.completes;
-  return impl_->submit(std::move(text), std::move(task->tokens), std::move(settings),
-                       std::move(task->form.grammar));
+  settings.reasoning = impl_->model->reasoning_limit(options, *task);
+  return impl_->submit(std::move(text), *prompt, std::move(settings), options, std::move(task->form.grammar));
 }
 
 Result<Generated> Batch::wait(uint64_t id) {

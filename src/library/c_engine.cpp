@@ -108,7 +108,7 @@ gimbal_result gimbal_backends(gimbal_engine* engine, char** json, gimbal_error**
   return guarded(error, [&]() -> Status {
     if (auto ok = given({{"engine", engine}, {"json", json}}); !ok) return ok;
     *json = nullptr;
-    *json = copy(written(json_of(engine->engine.backends())));
+    *json = copy(json_text(engine->engine.backends()));
     return Done{};
   });
 }
@@ -117,7 +117,7 @@ gimbal_result gimbal_models(gimbal_engine* engine, char** json, gimbal_error** e
   return guarded(error, [&]() -> Status {
     if (auto ok = given({{"engine", engine}, {"json", json}}); !ok) return ok;
     *json = nullptr;
-    *json = copy(written(json_of(engine->engine.models())));
+    *json = copy(json_text(engine->engine.models()));
     return Done{};
   });
 }
@@ -136,7 +136,7 @@ gimbal_result planned(gimbal_engine* engine, const char* model, const char* opti
     if (auto ok = read(options, o); !ok) return ok;
     auto found = (engine->engine.*plan)(model, o);
     if (!found) return found.error();
-    *json = copy(written(json_of(*found)));
+    *json = copy(json_text(*found));
     return Done{};
   });
 }
@@ -176,7 +176,7 @@ gimbal_result gimbal_model_info(gimbal_model* model, char** json, gimbal_error**
   return guarded(error, [&]() -> Status {
     if (auto ok = given({{"model", model}, {"json", json}}); !ok) return ok;
     *json = nullptr;
-    *json = copy(written(json_of(model->model)));
+    *json = copy(json_text(model->model));
     return Done{};
   });
 }

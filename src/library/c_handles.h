@@ -3,6 +3,8 @@
 #include "library/internal.h"
 
 // The library's own names come first: library/internal.h.
+#include "library/json_forms.h"
+
 #include <gimbal/gimbal.h>
 
 #include <cstdlib>
@@ -75,27 +77,6 @@ inline char* copy(const std::string& text) { return copy(text.data(), text.size(
 Status given(std::initializer_list<std::pair<const char*, const void*>> arguments);
 
 inline bool cancelled(const gimbal_cancel* c) { return c && c->wanted.load(std::memory_order_relaxed); }
-
-// Options as JSON (c_options.cpp). Errors: Usage, naming the member in Error::field.
-Status read(const char* json, Options&);
-Status read(const char* json, ModelOptions&);
-Status read(const char* json, TextOptions&);
-Status read(const char* json, ChatOptions&);
-struct Tokenizing {
-  bool add_bos = true, parse_special = true;
-};
-Status read(const char* json, Tokenizing&);
-struct Embedding {
-  Pooling pooling = Pooling::OfFile;
-  bool normalised = true;
-};
-Status read(const char* json, Embedding&);
-struct Pulling {
-  int connections = 4;
-  std::string sha256;
-};
-Status read(const char* json, Pulling&);
-Result<Message> message_of(const char* json);
 
 // Results as JSON, keys as the members' names (c_results.cpp).
 std::string written(const Json&);

@@ -3,6 +3,7 @@
 #include <climits>
 #include <cmath>
 
+#include "base/base64.h"
 #include "engine/settings_table.h"
 #include "library/c_handles.h"
 #include "runtime/sampling_table.h"
@@ -48,6 +49,31 @@ const char* take(const Json& j, std::vector<std::string>& to) {
   return nullptr;
 }
 
+// Bytes of files, each as base64.
+struct Files {
+  std::vector<std::string>& all;
+};
+const char* take(const Json& j, Files& to) {
+  constexpr const char* kFiles = "an array of files, each as base64";
+  if (!j.is_array()) return kFiles;
+  to.all.clear();
+  for (const Json& item : j) {
+    auto file = item.is_string() ? gimbal::base64_decoded(item.get_ref<const std::string&>()) : std::nullopt;
+    if (!file) return kFiles;
+    to.all.push_back(std::move(*file));
+  }
+  return nullptr;
+}
+
+const char* take(const Json& j, std::vector<float>& to) {
+  constexpr const char* kNumbers = "an array of numbers";
+  if (!j.is_array()) return kNumbers;
+  to.clear();
+  for (const Json& item : j)
+    if (take(item, to.emplace_back())) return kNumbers;
+  return nullptr;
+}
+
 // The members of an object; false: one is missing, unknown, or of another type.
 template <class A, class B>
 bool take_pair(const Json& j, const char* first, A& a, const char* second, B& b) {
@@ -63,16 +89,20 @@ const char* take(const Json& j, std::vector<DeviceLayers>& to) {
   constexpr const char* kLayers = R"(an array of {"device": "cuda:0", "layers": 20})";
   if (!j.is_array()) return kLayers;
   to.clear();
-  for (const Json& item : j)
-    if (!take_pair(item, "device", to.emplace_back().device, "layers", to.back().layers)) return kLayers;
+  for (const Json& item : j) {
+    auto& last = to.emplace_back();
+    if (!take_pair(item, "device", last.device, "layers", last.layers)) return kLayers;
+  }
   return nullptr;
 }
 const char* take(const Json& j, std::vector<LoraAdapter>& to) {
   constexpr const char* kAdapters = R"(an array of {"path": "adapter.gguf", "scale": 1})";
   if (!j.is_array()) return kAdapters;
   to.clear();
-  for (const Json& item : j)
-    if (!take_pair(item, "path", to.emplace_back().path, "scale", to.back().scale)) return kAdapters;
+  for (const Json& item : j) {
+    auto& last = to.emplace_back();
+    if (!take_pair(item, "path", last.path, "scale", last.scale)) return kAdapters;
+  }
   return nullptr;
 }
 // JSON has no infinity: null forbids the token.
@@ -120,6 +150,12 @@ class Members {
       return expected ? std::optional<std::string>(expected) : std::nullopt;
     });
   }
+  void add_files(const char* name, std::vector<std::string>& to) {
+    all_.emplace_back(name, [files = Files{to}](const Json& j) mutable {
+      const char* expected = take(j, files);
+      return expected ? std::optional<std::string>(expected) : std::nullopt;
+    });
+  }
   // An enumeration; `words`: of its values, in order.
   template <class E>
   void add(const char* name, E& to, std::string_view words) {
@@ -132,6 +168,12 @@ class Members {
       }
       return format("one of {}", words);
     });
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& m : all_) all.push_back(m.first);
+    return all;
   }
 
   Status read(const char* json) const {
@@ -156,8 +198,7 @@ class Members {
 
  private:
   Error unknown(const std::string& name) const {
-    std::vector<std::string> known;
-    for (const auto& m : all_) known.push_back(m.first);
+    const std::vector<std::string> known = names();
     const auto similar = gimbal::nearest(name, known);
     Error e = usage(
         format("there is no option {} here", gimbal::quoted(name)),
@@ -190,21 +231,36 @@ void add_text_options(Members& m, TextOptions& o) {
   m.add("max_tokens", o.max_tokens), m.add("stops", o.stops);
   m.add("ignore_stop_tokens", o.ignore_stop_tokens), m.add("grammar", o.grammar);
   m.add("json_schema", o.json_schema), m.add("complete", o.complete), m.add("logprobs", o.logprobs);
+  m.add("prompt_logprobs", o.prompt_logprobs);
+  m.add("certificate", o.certificate);
+  m.add("adapters", o.adapters);
+  m.add_files("images", o.images);
 }
 
 }  // namespace
 
-Status read(const char* json, Options& o) {
+static Members members_of(Options& o) {
   Members m;
   add_settings(m, static_cast<DeviceSettings&>(o));
   m.add("plugin_folders", o.plugin_folders);
-  return m.read(json);
+  m.add("prefix_store", o.prefix_store.folder), m.add("prefix_store_bytes", o.prefix_store.bytes);
+  m.add("prefix_store_salt", o.prefix_store.salt);
+  return m;
 }
-
-Status read(const char* json, ModelOptions& o) {
+static Members members_of(ModelOptions& o) {
   Members m;
   add_settings(m, o);
-  return m.read(json);
+  return m;
+}
+Status read(const char* json, Options& o) { return members_of(o).read(json); }
+Status read(const char* json, ModelOptions& o) { return members_of(o).read(json); }
+std::vector<std::string> names_of(const Options& o) {
+  Options any = o;
+  return members_of(any).names();
+}
+std::vector<std::string> names_of(const ModelOptions& o) {
+  ModelOptions any = o;
+  return members_of(any).names();
 }
 
 Status read(const char* json, TextOptions& o) {
@@ -218,6 +274,13 @@ Status read(const char* json, ChatOptions& o) {
   add_text_options(m, o);
   m.add("tools", o.tools), m.add("tool_choice", o.tool_choice, "auto|none|required"), m.add("tool", o.tool);
   m.add("parallel_calls", o.parallel_calls), m.add("think", o.think), m.add("effort", o.effort);
+  m.add("reasoning_budget", o.reasoning_budget);
+  return m.read(json);
+}
+
+Status read(const char* json, BatchOptions& o) {
+  Members m;
+  m.add("queue", o.queue), m.add("prompt_rows", o.prompt_rows);
   return m.read(json);
 }
 
@@ -250,6 +313,7 @@ Result<Message> message_of(const char* json) {
     if (key == "content" && (value.is_null() || !take(value, m.content))) continue;
     if ((key == "reasoning" || key == "reasoning_content") && !take(value, m.reasoning)) continue;
     if (key == "tool_call_id" && !take(value, m.tool_call_id)) continue;
+    if (Files files{m.images}; key == "images" && !take(value, files)) continue;
     if (key != "tool_calls" || !value.is_array()) return wrong;
     for (const Json& call : value) {
       const Json& function = call.is_object() && call.contains("function") ? call["function"] : call;

@@ -43,6 +43,8 @@ Json json_of(const Device& d) {
           {"driver", d.driver},
           {"memory_total", d.memory_total},
           {"memory_free", d.memory_free},
+          {"compute_capability", d.compute_capability},
+          {"unified_memory", d.unified_memory},
           {"software", d.software}};
 }
 
@@ -80,18 +82,26 @@ Json json_of(const Message& m) {
 
 Json json_of(const Generated& g) {
   constexpr const char* kFinishes[] = {"stop_token", "stop_string", "length", "context_full", "cancelled"};
-  Json top = Json::array();
-  for (const auto& place : g.top) top.push_back(numbers(place));
-  return {{"text", g.text},
-          {"tokens", g.tokens},
-          {"logprobs", g.logprobs},
-          {"top", std::move(top)},
-          {"finish", kFinishes[int(g.finish)]},
-          {"prompt_tokens", g.prompt_tokens},
-          {"prompt_seconds", g.prompt_seconds},
-          {"generate_seconds", g.generate_seconds},
-          {"drafted", g.drafted},
-          {"accepted", g.accepted}};
+  const auto places = [](const std::vector<std::vector<TokenProbability>>& all) {
+    Json array = Json::array();
+    for (const auto& place : all) array.push_back(numbers(place));
+    return array;
+  };
+  Json j = {{"text", g.text},
+            {"tokens", g.tokens},
+            {"logprobs", g.logprobs},
+            {"top", places(g.top)},
+            {"prompt_logprobs", g.prompt_logprobs},
+            {"prompt_top", places(g.prompt_top)},
+            {"finish", kFinishes[int(g.finish)]},
+            {"prompt_tokens", g.prompt_tokens},
+            {"stored_tokens", g.stored_tokens},
+            {"prompt_seconds", g.prompt_seconds},
+            {"generate_seconds", g.generate_seconds},
+            {"drafted", g.drafted},
+            {"accepted", g.accepted}};
+  if (g.certificate) j["certificate"] = parse_json(g.certificate->text());
+  return j;
 }
 
 Json json_of(const std::vector<Backend>& all) {
@@ -127,6 +137,7 @@ Json json_of(const ModelPlan& p) {
           {"memory", array_of(p.memory)},
           {"draft_model", p.draft_model},
           {"draft_memory", array_of(p.draft_memory)},
+          {"image_memory", array_of(p.image_memory)},
           {"fits", p.fits},
           {"misfit", p.fits ? Json() : json_of(p.misfit)}};
 }
@@ -162,6 +173,32 @@ Json json_of(const Model& m) {
           {"placement", array_of(m.placement())},
           {"fallbacks", array_of(m.fallbacks())},
           {"receipt", array_of(m.receipt())}};
+}
+
+std::string json_text(const ToolCall& c) { return written(json_of(c)); }
+std::string json_text(const Generated& g, const Message* message) {
+  Json json = json_of(g);
+  if (message) json["text"] = message->content, json["message"] = json_of(*message);
+  return written(json);
+}
+std::string json_text(const std::vector<Backend>& all) { return written(json_of(all)); }
+std::string json_text(const std::vector<LocalModel>& all) { return written(json_of(all)); }
+std::string json_text(const std::vector<ReceiptLine>& all) { return written(array_of(all)); }
+std::string json_text(const ModelPlan& p) { return written(json_of(p)); }
+std::string json_text(const Explanation& e) { return written(json_of(e)); }
+std::string json_text(const Model& m) { return written(json_of(m)); }
+std::string json_text(const PrefixStoreNumbers& n) {
+  return written({{"hits", n.hits},
+                  {"misses", n.misses},
+                  {"tokens", n.tokens},
+                  {"pages_read", n.pages_read},
+                  {"pages_written", n.pages_written},
+                  {"pages_damaged", n.pages_damaged},
+                  {"pages_dropped", n.pages_dropped},
+                  {"pages_evicted", n.pages_evicted},
+                  {"bytes", n.bytes},
+                  {"saved_seconds", n.saved_seconds},
+                  {"errors", n.errors}});
 }
 
 }  // namespace gimbal::v1::c

@@ -20,16 +20,14 @@ struct Sink {
     if (!(*this)(GIMBAL_PART_REASONING, piece.reasoning) || !(*this)(GIMBAL_PART_TEXT, piece.text))
       return false;
     for (const ToolCall& call : piece.tool_calls)
-      if (!(*this)(GIMBAL_PART_TOOL_CALL, written(json_of(call)))) return false;
+      if (!(*this)(GIMBAL_PART_TOOL_CALL, json_text(call))) return false;
     return true;
   }
 };
 
 gimbal_text* made_of(Generated&& g, const Message* message) {
   auto text = std::make_unique<gimbal_text>();
-  gimbal::Json json = json_of(g);
-  if (message) json["text"] = message->content, json["message"] = json_of(*message);
-  text->json = written(json);
+  text->json = json_text(g, message);
   text->text = message ? message->content : std::move(g.text);
   text->tokens = std::move(g.tokens), text->finish = int(g.finish);
   return text.release();

@@ -13,12 +13,22 @@ Json call_json(const ToolCall& call) {
           {"function", {{"name", call.name}, {"arguments", std::move(arguments)}}}};
 }
 
-Result<Json> message_json(const Message& m) {
+// `r`: gets the message's pictures, whose marks precede its content.
+Result<Json> message_json(const Message& m, ChatRequest& r) {
   constexpr const char* kRoles[] = {"system", "user", "assistant", "tool"};
   if (std::find(std::begin(kRoles), std::end(kRoles), m.role) == std::end(kRoles))
     return usage(format("'messages': there is no role {}", gimbal::quoted(m.role)),
                  format("use one of {}", fmt::join(kRoles, ", ")), "messages");
-  Json j = {{"role", m.role}, {"content", m.content}};
+  std::string marks;
+  for (const std::string& image : m.images) {
+    if (m.role != "user" && m.role != "tool")
+      return usage(format("'messages': a message of the {} has images", m.role),
+                   "add them to a message of the user", "messages");
+    if (r.picture_mark.empty()) r.picture_mark = gimbal::new_picture_marks();
+    marks += gimbal::picture_mark(r.picture_mark, r.pictures.size());
+    r.pictures.push_back(std::make_shared<const std::string>(image));
+  }
+  Json j = {{"role", m.role}, {"content", marks + m.content}};
   if (!m.reasoning.empty()) j["reasoning_content"] = m.reasoning;
   if (!m.tool_call_id.empty()) j["tool_call_id"] = m.tool_call_id;
   for (const ToolCall& call : m.tool_calls) j["tool_calls"].push_back(call_json(call));
@@ -39,7 +49,7 @@ Result<Json> tool_json(const Tool& t) {
 Result<ChatRequest> request_of(std::span<const Message> messages, const ChatOptions& o) {
   ChatRequest r;
   for (const Message& m : messages) {
-    auto j = message_json(m);
+    auto j = message_json(m, r);
     if (!j) return j.error();
     r.messages.push_back(std::move(*j));
   }
@@ -59,6 +69,10 @@ Result<ChatRequest> request_of(std::span<const Message> messages, const ChatOpti
     return usage(format("'tool' names {}, which is none of the 'tools'", gimbal::quoted(o.tool)),
                  "name one of them, or none", "tool");
   r.only = o.tool, r.one_call = !o.parallel_calls;
+  if (o.reasoning_budget < -1)
+    return usage(format("'reasoning_budget' is {}, but must be -1 (no limit) or a number of tokens",
+                        o.reasoning_budget),
+                 "give -1, 0 or more", "reasoning_budget");
   r.thinks = o.think, r.effort = o.effort;
   return r;
 }
@@ -82,13 +96,14 @@ gimbal::TextSettings settings_of(const TextOptions& o) {
   gimbal::TextSettings s;
   s.sampler = o;
   s.stops = o.stops, s.max_tokens = o.max_tokens, s.ignore_stop_tokens = o.ignore_stop_tokens;
-  s.logprobs = o.logprobs, s.completes = o.complete;
+  s.logprobs = o.logprobs, s.completes = o.complete, s.certify = o.certificate;
   return s;
 }
 
 Result<gimbal::ChatTask> Model::Impl::chat_task(std::span<const Message> messages,
                                                 const ChatOptions& o) const {
   if (!*chat) return to_public(chat->error());
+  if (!o.images.empty()) return images_of_tokens();
   auto request = request_of(messages, o);
   if (!request) return request.error();
   auto grammar = grammar_of(o);
@@ -98,6 +113,16 @@ Result<gimbal::ChatTask> Model::Impl::chat_task(std::span<const Message> message
   auto task = gimbal::chat_task(**chat, *tokenizer->own, std::move(*request), std::move(*form));
   if (!task) return to_public(task.error());
   return std::move(*task);
+}
+
+gimbal::ReasoningLimit Model::Impl::reasoning_limit(const ChatOptions& o,
+                                                    const gimbal::ChatTask& task) const {
+  gimbal::ReasoningLimit limit;
+  limit.tokens = o.reasoning_budget;
+  if (limit.tokens >= 0)
+    gimbal::set_reasoning_marks(limit, (*chat)->calls.kind == ToolCallFormat::Kind::Harmony,
+                                task.opens_reasoning);
+  return limit;
 }
 
 ReplyPiece ReplyState::add(ReplyParser::Part part) {
@@ -119,6 +144,8 @@ Result<Reply> Sequence::chat(std::span<const Message> messages, const ChatOption
                              const ChatSink& sink) {
   auto task = impl_->model->chat_task(messages, options);
   if (!task) return task.error();
+  auto prompt = impl_->model->inputs(task->tokens, task->pictures);
+  if (!prompt) return prompt.error();
   const own::Tokenizer& tokenizer = *impl_->model->tokenizer->own;
   ReplyState state(tokenizer, *task);
   const auto give = [&](const ReplyPiece& p) {
@@ -127,14 +154,16 @@ Result<Reply> Sequence::chat(std::span<const Message> messages, const ChatOption
   };
   TextOptions settings = options;
   settings.complete = settings.complete || task->form.completes;
-  auto g = impl_->generate(task->tokens, Impl::Prompt::Whole, settings, task->form.grammar,
-                           [&](std::string_view text, gimbal::Token token) {
-                             return give(state.add(state.parser.push(text, token)));
-                           });
+  auto g = impl_->generate(
+      *prompt, Impl::Prompt::Whole, settings, task->form.grammar,
+      [&](std::string_view text, gimbal::Token token) {
+        return give(state.add(state.parser.push(text, token)));
+      },
+      impl_->model->reasoning_limit(options, *task));
   if (!g) return g.error();
   if (state.parser.enough()) g->finish = Finish::StopToken;
   else give(state.add(state.parser.finish("")));
-  g->prompt_tokens = int(task->tokens.size());
+  g->prompt_tokens = int(prompt->size());
   return Reply{std::move(state.message), std::move(*g)};
 }
 

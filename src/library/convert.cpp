@@ -31,6 +31,11 @@ Event to_public(const own::Event& e) {
           {}};
       return {Event::Note, "context", "", std::move(why)};
     }
+    Event operator()(const event::Offloaded& o) const {
+      Error why;
+      why.message = o.text();
+      return {Event::Note, "gpu_layers", "", std::move(why)};
+    }
     Event operator()(const event::Progress& p) const {
       const auto kind = p.stage == event::Progress::Verifying   ? Event::Verifying
                         : p.stage == event::Progress::Measuring ? Event::Measuring

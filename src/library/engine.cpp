@@ -1,3 +1,5 @@
+#include <fnmatch.h>
+
 #include "library/internal.h"
 
 namespace gimbal::v1 {
@@ -26,8 +28,8 @@ Result<own::EngineOptions> own_options(const Options& o, const ModelOptions& m) 
 // The options for a use of a model: embeddings, or the next tokens of all sequences in one step.
 gimbal::Status for_many(own::EngineOptions& options, const ModelOptions& m, const ModelFile& source) {
   if (!m.embed) {
-    options.run.logit_rows = m.sequences;
     options.run.batch = std::max(options.run.batch, m.sequences);
+    options.run.logit_rows = std::max(m.sequences, std::min(m.logit_rows, options.run.batch));
     return gimbal::Done{};
   }
   auto config = gimbal::configure(*source.file);
@@ -43,9 +45,16 @@ SelectionRequest selection(const Options& o, uint64_t bytes) {
   return {o.backend, o.device, o.strict, o.allow_software_devices, bytes, o.backend_order, {}};
 }
 
-EventSink events_of(const Options& o) {
-  if (!o.events) return {};
-  return [sink = o.events](const own::Event& e) { return sink(to_public(e)); };
+// The projector file of a model's options; nullptr: none. Errors: those of open_projector() and
+// check_projector(); Usage with 'embed'.
+Result<std::shared_ptr<const ProjectorFile>> projector_of(const ModelOptions& m, const ModelFile& source) {
+  if (m.mmproj.empty()) return std::shared_ptr<const ProjectorFile>();
+  if (m.embed)
+    return usage("a model that is loaded with 'embed' takes texts only", "leave 'mmproj' out", "mmproj");
+  auto projector = gimbal::open_projector(m.mmproj);
+  if (!projector) return to_public(projector.error());
+  if (auto ok = gimbal::check_projector(**projector, *source.file); !ok) return to_public(ok.error());
+  return std::move(*projector);
 }
 
 // Plans a model, and calls `make` with the plan and its public form.
@@ -61,6 +70,16 @@ Result<T> planned(Engine::Impl& engine, const std::string& model, const ModelOpt
   if (auto ok = for_many(*options, m, *source); !ok) return to_public(ok.error());
   auto drafts = gimbal::plan_drafts(engine.registry, *options, *source, m.draft, events_of(engine.options));
   if (!drafts) return to_public(drafts.error());
+  auto projector = projector_of(m, *source);
+  if (!projector) return projector.error();
+  std::optional<PlannedModel> encoder;
+  if (*projector) {
+    auto planned =
+        PictureInput::plan(engine.registry, *options, **projector, events_of(engine.options), plan);
+    if (!planned) return to_public(planned.error());
+    encoder = std::move(*planned);
+    take_pictures(options->run, **projector, {});
+  }
   own::Engine own(engine.registry, std::move(*options), events_of(engine.options));
   auto found = (own.*plan)(*source);
   if (!found) return to_public(found.error());
@@ -71,14 +90,33 @@ Result<T> planned(Engine::Impl& engine, const std::string& model, const ModelOpt
       if (auto ok = check_memory(*(*drafts)->source.file, (*drafts)->plan); !ok)
         to.fits = false, to.misfit = to_public(ok.error());
   }
+  if (encoder) {
+    to.image_memory = memory_of(encoder->plan);
+    if (to.fits)
+      if (auto ok = check_memory(*(*projector)->source.file, encoder->plan); !ok)
+        to.fits = false, to.misfit = to_public(ok.error());
+  }
   return make(*found, std::move(to));
 }
 
 Device as_public(const DeviceReport& d, const BackendReport& r) {
-  return {d.id, r.backend, d.name, d.driver, d.memory_total, d.memory_free.value_or(0), d.software};
+  return {d.id,
+          r.backend,
+          d.name,
+          d.driver,
+          d.memory_total,
+          d.memory_free.value_or(0),
+          d.compute_capability,
+          d.unified_memory,
+          d.software};
 }
 
 }  // namespace
+
+EventSink events_of(const Options& o) {
+  if (!o.events) return {};
+  return [sink = o.events](const own::Event& e) { return sink(to_public(e)); };
+}
 
 Engine::Impl::Impl(Options o) : options(std::move(o)), registry(places(options)) {}
 
@@ -105,8 +143,17 @@ static Result<Model> load_model(const std::shared_ptr<Engine::Impl>& engine, con
   auto drafts = gimbal::open_drafts(engine->registry, *options, *source, m.draft, events_of(o),
                                     std::clamp(m.sequences, 1, kMostDraftedTexts));
   if (!drafts) return to_public(drafts.error());
+  auto projector = projector_of(m, *source);
+  if (!projector) return projector.error();
   auto loaded = std::make_shared<Model::Impl>();
-  loaded->registry_owner = engine;
+  if (*projector) {  // before the text model, as the server does
+    auto encoder = PictureInput::open(engine->registry, *options, *projector, events_of(o));
+    if (!encoder) return to_public(encoder.error());
+    loaded->pictures = std::make_unique<Pictures>();
+    loaded->pictures->encoder = std::move(*encoder);
+    take_pictures(options->run, **projector, {});
+  }
+  loaded->registry_owner = engine, loaded->adapters = file_options->lora;
   loaded->engine = std::make_unique<own::Engine>(engine->registry, std::move(*options), events_of(o));
   loaded->chat.emplace(gimbal::ChatTemplate::of(source->file->metadata(), **tokenizer));
   auto on = loaded->engine->load(*source);
@@ -114,6 +161,8 @@ static Result<Model> load_model(const std::shared_ptr<Engine::Impl>& engine, con
   loaded->loaded = std::move(*on);
   loaded->drafts = std::move(*drafts);
   loaded->tokenizer = std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(*tokenizer)});
+  if (!m.embed)
+    if (auto ok = loaded->open_prefixes(*engine); !ok) return ok.error();
   return Access::model(std::move(loaded));
 }
 
@@ -196,6 +245,32 @@ std::vector<Kernel> Engine::kernels() {
                    k.rank, k.exact, names(k.first), names(k.second), names(k.output), std::move(k.limits),
                    std::move(k.needs), std::move(k.missing)});
   return all;
+}
+
+KernelCapabilities Engine::kernel_capabilities() { return kernel_registry(impl_->registry.discover()); }
+
+Result<bool> Engine::is_capable_of(const std::string& name) {
+  if (const auto known = kernel_capabilities().is_capable_of(name)) return *known;
+  bool found = false;
+  for (const Kernel& k : kernels())
+    if (fnmatch(name.c_str(), k.name.c_str(), 0) == 0) {
+      if (k.missing.empty()) return true;
+      found = true;
+    }
+  if (found) return false;
+  return Error{Code::Usage,
+               gimbal::format("there is no kernel {}", gimbal::quoted(name)),
+               "kernel_capabilities() and kernels() list all names",
+               "",
+               "",
+               name,
+               "",
+               {}};
+}
+
+Result<int64_t> Engine::max_context_length(const std::string& model, const ModelOptions& m) {
+  return planned<int64_t>(*impl_, model, m, &own::Engine::plan,
+                          [](const PlannedModel& p, ModelPlan&&) { return largest_context(p.plan); });
 }
 
 std::vector<Backend> Engine::backends() {

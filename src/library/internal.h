@@ -3,11 +3,19 @@
 // folder includes all of them here, because a unity build reads its files one after the other.
 #pragma once
 #include <atomic>
+#include <mutex>
 
+#include "audit/audit_many.h"
+#include "audit/prefix_identity.h"
+#include "audit/signature.h"
+#include "base/file.h"
 #include "base/format.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "chat/chat_template.h"
+#include "chat/picture_marks.h"
+#include "chat/ranked_pair.h"
+#include "chat/reasoning.h"
 #include "chat/reply_parser.h"
 #include "device/reason.h"
 #include "discovery/summary.h"
@@ -16,20 +24,27 @@
 #include "engine/engine.h"
 #include "engine/explanation.h"
 #include "engine/kernel_list.h"
+#include "engine/kernel_registry.h"
 #include "engine/model_catalog.h"
 #include "engine/prompt_cache.h"
+#include "engine/recent_pictures.h"
+#include "engine/reports.h"
 #include "engine/settings.h"
 #include "fetch/pull.h"
 #include "grammar/json_schema.h"
+#include "inspection/verdict.h"
 #include "ops/op.h"
 #include "ops/shapes.h"
 #include "runtime/embedding.h"
 #include "runtime/estimate.h"
 #include "runtime/generate.h"
 #include "runtime/memory_check.h"
-#include "scheduler/scheduler.h"
+#include "runtime/prefix_store.h"
+#include "scheduler/scheduler_thread.h"
+#include "store/page_folder.h"
 
 namespace gimbal::own {
+using Certificate = gimbal::Certificate;
 using Engine = gimbal::Engine;
 using EmbedSettings = gimbal::EmbedSettings;
 using EngineOptions = gimbal::EngineOptions;
@@ -45,11 +60,12 @@ using Reloaded = gimbal::Reloaded;
 using Tokenizer = gimbal::Tokenizer;
 }  // namespace gimbal::own
 
+#include "library/public_error.h"
+
 #include <gimbal/engine.h>
 
 namespace gimbal::v1 {
 
-Error to_public(const own::Error&);
 Fallback to_public(const own::Fallback&);
 Event to_public(const own::Event&);
 ModelPlan to_public(const PlannedModel&);
@@ -58,9 +74,12 @@ std::vector<PlannedMemory> memory_of(const gimbal::ModelPlan&);
 std::vector<Placement> placement_of(const gimbal::ModelPlan&, const OpenedDevice&);
 
 Error usage(std::string message, std::string remedy, const char* field);
+Error no_certificate_of_pictures();
+Error images_of_tokens();  // TextOptions::images with a prompt that is no text
 // The grammar that a text must match, as GBNF; empty: any text.
 Result<std::string> grammar_of(const TextOptions&);
 gimbal::TextSettings settings_of(const TextOptions&);
+EventSink events_of(const Options&);
 
 struct Tokenizer::Impl {
   std::unique_ptr<own::Tokenizer> own;
@@ -68,8 +87,25 @@ struct Tokenizer::Impl {
 
 struct Engine::Impl {
   explicit Impl(Options);
+  // Opens Options::prefix_store once; nullptr: there is none. Errors: Usage for its settings; the folder's.
+  Result<std::shared_ptr<PageStore>> open_pages();
+
   Options options;
   Registry registry;
+  struct PageErrors {
+    std::mutex mutex;
+    std::vector<std::string> sentences;  // PageStore gives a few at most
+  };
+  const std::shared_ptr<PageErrors> page_errors = std::make_shared<PageErrors>();  // pages may outlive this
+  mutable std::mutex pages_mutex;
+  std::shared_ptr<PageStore> pages = {};
+};
+
+// The encoder of a model that takes pictures, and the rows of recent ones.
+struct Pictures {
+  std::mutex mutex;  // guards the others
+  std::unique_ptr<PictureInput> encoder;
+  RecentPictures recent{uint64_t(64) << 20};
 };
 
 // One engine of the library for each model: a failure with one model does not affect another.
@@ -78,14 +114,36 @@ struct Model::Impl {
   std::unique_ptr<own::Engine> engine;
   std::unique_ptr<Drafts> drafts = {};
   LoadedModelPtr loaded = {};
+  std::unique_ptr<PrefixStore> prefixes = {};  // nullptr: none
+  std::unique_ptr<Pictures> pictures = {};     // nullptr: it takes none
   std::shared_ptr<const Tokenizer::Impl> tokenizer = {};
   std::optional<gimbal::Result<gimbal::ChatTemplate>> chat = {};
-  std::shared_ptr<const TokenTree> tree = {};  // built at the first use of a grammar
+  std::shared_ptr<const TokenTree> tree = {};            // built at the first use of a grammar
+  std::vector<gimbal::Lora> adapters = {};               // that it was loaded with
+  std::optional<own::Certificate::Model> identity = {};  // see identify()
+  std::mutex identifying = {};
   std::atomic<int> sequences = 0;
   std::atomic<bool> batch = false;
 
+  // After loading. Errors: those of open_pages(); Unsupported for a model whose pages cannot be stored.
+  Status open_prefixes(Engine::Impl&);
   // Errors: Unsupported for a template that cannot be read; Usage for invalid messages or tools.
   Result<gimbal::ChatTask> chat_task(std::span<const Message>, const ChatOptions&) const;
+  // The prompt with the rows of these files in place of each kNoToken. Thread-safe. Errors: Usage for a model
+  // without an encoder, and for files that it cannot use; the encoder's.
+  Result<Inputs> inputs(std::span<const Token> prompt,
+                        std::span<const std::shared_ptr<const std::string>> files);
+  // The same for a text with marks of pictures. `begins`: a text, with BOS. Errors: Usage for another number
+  // of marks.
+  Result<Inputs> inputs(std::string_view text, bool begins, const std::vector<std::string>& images);
+  // Hashes the model's file, once, for certificates. Errors: those of certified_model().
+  Status identify();
+  // After identify(). Of an answer to `prompt` by the model `on`.
+  Certificate certificate(const LoadedModel& on, std::span<const Token> prompt, const gimbal::TextSettings&,
+                          std::string grammar, std::span<const Token> answer, gimbal::Finish,
+                          std::span<const std::string> rows) const;
+  // The limit of an answer's reasoning (ChatOptions::reasoning_budget).
+  gimbal::ReasoningLimit reasoning_limit(const ChatOptions&, const gimbal::ChatTask&) const;
   // A constraint at the beginning of a text; nullopt for an empty grammar.
   Result<std::optional<Constraint>> constraint(const std::string& gbnf);
 
@@ -112,10 +170,11 @@ struct Sequence::Impl {
   void take(std::unique_ptr<Session>);
   Drafting* drafting() { return own_drafting ? own_drafting.get() : model->drafts->drafting.get(); }
   // `Whole`: `prompt` is the whole text, and the prefix that it shares with the sequence is kept; else it
-  // follows the sequence's tokens. `grammar`: GBNF.
+  // follows the sequence's tokens. `grammar`: GBNF. `reasoning`: of an answer to messages.
   enum class Prompt { Follows, Whole };
-  Result<Generated> generate(std::span<const Token> prompt, Prompt, const TextOptions&,
-                             const std::string& grammar, const gimbal::TextSink&);
+  Result<Generated> generate(const InputView& prompt, Prompt, const TextOptions&, const std::string& grammar,
+                             const gimbal::TextSink&, const gimbal::ReasoningLimit& reasoning = {});
+  Result<Generated> generate(const InputView& prompt, const TextOptions&, const TextSink&);
 };
 
 // A conversation's answer while it is written.
@@ -135,6 +194,8 @@ struct ReplyState {
 struct Access {
   static Model model(std::shared_ptr<Model::Impl> impl) { return Model(std::move(impl)); }
   static Sequence sequence(std::unique_ptr<Sequence::Impl> impl) { return Sequence(std::move(impl)); }
+  static Certificate certificate(own::Certificate);
+  static const own::Certificate& own(const Certificate&);
   static Batch batch(std::unique_ptr<Batch::Impl>);
   static Tokenizer tokenizer(std::shared_ptr<const Tokenizer::Impl> impl) {
     return Tokenizer(std::move(impl));

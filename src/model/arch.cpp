@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include "base/format.h"
 #include "base/text.h"
@@ -85,9 +86,14 @@ Status configure_without_nextn(const Metadata& metadata, const TensorTable& tens
 
 Result<Config> configure(const Metadata& metadata, const TensorTable& tensors, const ModelArch* arch) {
   auto name = metadata.string("general.architecture");
+  if (!arch && name == "clip")
+    return Error{Code::Unsupported,
+                 format("{}: this is a projector file (mmproj), which encodes pictures for a text model",
+                        metadata.source()),
+                 "give the text model as the model, and this file as 'mmproj'"};
   if (name && !arch && !find_arch(std::string(*name))) return not_supported(metadata, std::string(*name));
   if (auto ok = tensors.readable(); !ok) return ok.error();
-  auto c = read_config(metadata, tensors);
+  auto c = read_config(metadata, tensors, arch && arch->patches);
   if (!c) return c.error();
   if (auto ok = (arch ? arch : find_arch(c->arch))->configure(metadata, tensors, *c); !ok) return ok.error();
   return c;
@@ -178,50 +184,75 @@ Value Recorder::table(const std::string& name, int columns, int rows) {
   return p.vector(prefix_ + name, columns * rows, {index_of(t)});
 }
 
-// Adds the output of each adapter of this weight to y; `low_rank` gives B (A x).
-void Recorder::adapt(
-    const std::string& name, Value& y,
-    const std::function<Value(const std::string& a, int rank, const std::string& b)>& low_rank) {
+// y and the products of this weight's adapters. The weights of all adapters are in every program, so that
+// they lie at the same places; only the adapters of RecordOptions have ops.
+Value Recorder::adapted(const std::string& name, Value y, const FindPair& find, const LowRank& low_rank) {
   constexpr int64_t kMaxRank = 1 << 16;
-  for (const Adapter& j : file_.tensors().adapters()) {
-    const std::string a = name + ".weight.lora_a" + j.suffix, b = name + ".weight.lora_b" + j.suffix;
+  const std::vector<Adapter>& all = file_.tensors().adapters();
+  for (size_t i = 0; i < all.size(); i++) {
+    const std::string a = name + ".weight.lora_a" + all[i].suffix,
+                      b = name + ".weight.lora_b" + all[i].suffix;
     const StoredTensor* t = stored(a);
     if (!t) continue;
     const int64_t rank = t->dim[1];
-    if (rank > kMaxRank) return fail(Code::Malformed, format("tensor '{}' has rank {}", t->name, rank));
-    const float scale = j.alpha == 0 ? j.scale : j.scale * j.alpha / float(rank);
-    y = p.add(y, p.scale(low_rank(a, int(rank), b), scale));
+    if (rank > kMaxRank) {
+      fail(Code::Malformed, format("tensor '{}' has rank {}", t->name, rank));
+      break;
+    }
+    const auto [down, up] = find(a, int(rank), b);
+    if (options.adapters >> i & 1)
+      y = p.add_scaled(y, low_rank(down, int(rank), up), adapter_factor(i, int(rank)));
   }
+  return y;
+}
+
+Value Recorder::adapter_factor(size_t adapter, int rank) {
+  const float alpha = file_.tensors().adapters()[adapter].alpha;
+  return row_input(
+      format("adapter {} rank {}", adapter, rank), DType::F32, 1, [=](const StepRow& r, std::byte* to) {
+        const float scale = r.adapters[adapter], factor = alpha == 0 ? scale : scale * alpha / float(rank);
+        std::memcpy(to, &factor, sizeof factor);
+      });
 }
 
 Value Recorder::product(const std::string& name, int first, int rows, int all, Value x,
                         std::optional<Value> bias) {
   const int columns = int(p.shape(x).dim[0]);
-  Value y = p.linear(matrix_rows(name + ".weight", columns, first, rows, all), x, bias);
-  adapt(name, y, [&](const std::string& a, int rank, const std::string& b) {
-    return p.linear(matrix_rows(b, rank, first, rows, all), p.linear(matrix(a, columns, rank), x));
-  });
-  return y;
+  const Value y = p.linear(matrix_rows(name + ".weight", columns, first, rows, all), x, bias);
+  return adapted(
+      name, y,
+      [&](const std::string& a, int rank, const std::string& b) {
+        const Value down = matrix(a, columns, rank);
+        return std::pair(down, matrix_rows(b, rank, first, rows, all));
+      },
+      [&](Value a, int, Value b) { return p.linear(b, p.linear(a, x)); });
 }
 
 Value Recorder::one_product(const std::string& name, int rows, int index, int all, Value x) {
   const int columns = int(p.shape(x).dim[0]);
-  Value y = p.linear(expert(name + ".weight", columns, rows, index, all), x);
-  adapt(name, y, [&](const std::string& a, int rank, const std::string& b) {
-    return p.linear(expert(b, rank, rows, index, all), p.linear(expert(a, columns, rank, index, all), x));
-  });
-  return y;
+  const Value y = p.linear(expert(name + ".weight", columns, rows, index, all), x);
+  return adapted(
+      name, y,
+      [&](const std::string& a, int rank, const std::string& b) {
+        const Value down = expert(a, columns, rank, index, all);
+        return std::pair(down, expert(b, rank, rows, index, all));
+      },
+      [&](Value a, int, Value b) { return p.linear(b, p.linear(a, x)); });
 }
 
 Value Recorder::expert_product(const std::string& name, int rows, int n, Value x, std::optional<Value> routes,
                                std::optional<Value> bias) {
   const int columns = int(p.shape(x).dim[0]);
-  Value y = p.expert_linear(experts(name + ".weight", columns, rows, n), rows, x, routes, bias);
-  adapt(name, y, [&](const std::string& a, int rank, const std::string& b) {
-    const Value low = p.expert_linear(experts(a, columns, rank, n), rank, x, routes);
-    return p.expert_linear(experts(b, rank, rows, n), rows, low, routes);
-  });
-  return y;
+  const Value y = p.expert_linear(experts(name + ".weight", columns, rows, n), rows, x, routes, bias);
+  return adapted(
+      name, y,
+      [&](const std::string& a, int rank, const std::string& b) {
+        const Value down = experts(a, columns, rank, n);
+        return std::pair(down, experts(b, rank, rows, n));
+      },
+      [&](Value a, int rank, Value b) {
+        return p.expert_linear(b, rows, p.expert_linear(a, rank, x, routes), routes);
+      });
 }
 
 Value Recorder::vector(const std::string& name, int size) {

@@ -7,6 +7,7 @@
 
 #include "files/model_source.h"
 #include "model/config.h"
+#include "model/lora.h"
 #include "model/rope.h"
 #include "model/state.h"
 #include "model/step.h"
@@ -27,6 +28,7 @@ struct RecordOptions {
   bool logits = true;       // Output::Logits can be requested
   bool marks = false;       // Sequence::mark() is used
   bool states = false;      // Output::States can be requested
+  AdapterSet adapters = 0;  // of the file that rows may use
 };
 
 // Records a model's forward pass. Returns weights by their name in the file. The pass declares everything
@@ -44,6 +46,7 @@ class Recorder {
   const Config& config;
   const RecordOptions options;
   Hyperparameters hyper;
+  const Metadata& metadata() const { return file_.metadata(); }
 
   // ---- weights. Names are taken from the current layer on: inside layer(3), "attn_q.weight" is
   // "blk.3.attn_q.weight".
@@ -89,15 +92,21 @@ class Recorder {
   // rows that it attends to must be in one step: such a model computes whole texts (sees_later()).
   Value seen(int before);
   Value seen_both(int before, int after);
+  // As seen(), and each row of a picture whose rows see each other (StepRow::sees_to) attends to all of them.
+  Value seen_in_pictures(int before);
   Value rope(const RopeAngles&, const std::string& name = "rope");  // f32[rotated, R]: cos, sin per pair
   // Angles made here, for this context; the name distinguishes several tables of a model.
   Value rope(const RopeSettings&, const std::string& name = "rope");
-  Value wanted_rows();  // i32[O]: the rows with results
+  // i32[O]: the rows with results; or those `offset` rows behind them, for encoders that join rows.
+  Value wanted_rows(int offset = 0);
   // An input of the architecture's own: `width` values per row.
   Value row_input(const std::string& name, DType type, int width,
                   std::function<void(const StepRow&, std::byte* to)> fill);
-  // The rows' embeddings: looked up in `table`, or given instead of a token. f32[width, R]
-  Value embedded(Value table);
+  // Likewise, of the row's patch: for encoders of pictures.
+  Value patch_input(const std::string& name, DType type, int width,
+                    std::function<void(const PatchRow&, std::byte* to)> fill);
+  // The rows' embeddings: looked up in `table`, times `scale`; or given instead of a token. f32[width, R]
+  Value embedded(Value table, float scale = 1);
   // Adds to `x` the values of embeddings that follow those of embedded(), `width` of them at a time with each
   // call, as a picture's for the outputs of the first layers (Qwen3-VL). Rows of tokens stay as they are.
   Value add_embedded(Value x);
@@ -129,8 +138,9 @@ class Recorder {
   // ---- the declarations
   const std::vector<StepInput>& inputs() const { return inputs_; }
   const std::vector<StatePool>& pools() const { return pools_; }
-  bool sees_later() const { return sees_later_; }      // some row attends to later ones of its sequence
-  bool takes_states() const { return takes_states_; }  // states() was called
+  bool sees_later() const { return sees_later_; }        // some row attends to later ones of its sequence
+  bool takes_states() const { return takes_states_; }    // states() was called
+  bool takes_patches() const { return takes_patches_; }  // patch_input() was called
   std::optional<Value> output(Output o) const { return outputs_[size_t(o)]; }
   // Puts the outputs where the host reads them, the logits first. After the last op.
   void finish();
@@ -145,8 +155,12 @@ class Recorder {
   std::optional<Value> declared(const std::string& name) const;
   Value declare(StepInput input);
   Value given(const std::string& name, int part);  // of embeddings; -0 for tokens. f32[width, R]
-  void adapt(const std::string& name, Value& y,
-             const std::function<Value(const std::string& a, int rank, const std::string& b)>& low_rank);
+  // Finds the weights A and B of an adapter, and records B (A x).
+  using FindPair =
+      std::function<std::pair<Value, Value>(const std::string& a, int rank, const std::string& b)>;
+  using LowRank = std::function<Value(Value a, int rank, Value b)>;
+  Value adapted(const std::string& name, Value y, const FindPair& find, const LowRank& low_rank);
+  Value adapter_factor(size_t adapter, int rank);  // f32[1, R]
   size_t pool(StateKind kind, int window);
   void fail(Code, const std::string& message);
 
@@ -157,7 +171,7 @@ class Recorder {
   std::vector<StepInput> inputs_;
   std::vector<StatePool> pools_;
   std::optional<Value> outputs_[kOutputs];
-  bool sees_later_ = false, takes_states_ = false;
+  bool sees_later_ = false, takes_states_ = false, takes_patches_ = false;
   int embedding_parts_ = 1;  // of `width` values each
   std::optional<int> only_;
   std::optional<Error> error_;
@@ -176,6 +190,7 @@ struct ModelArch {
   bool encoder = false;  // has Output::Hidden only, and always: it embeds texts and continues none
   // The first of the layers that guess further tokens, as a model of its own (arch/nextn.h).
   const ModelArch* nextn = nullptr;
+  bool patches = false;  // its rows are patches of a picture (model/vision), and it has no vocabulary
 };
 
 // nullptr if this version does not know the architecture.

@@ -6,7 +6,7 @@ namespace gimbal {
 
 static constexpr int kMaxFileHeadDim = 1 << 16;
 
-Result<Config> read_config(const Metadata& metadata, const TensorTable& tensors) {
+Result<Config> read_config(const Metadata& metadata, const TensorTable& tensors, bool patches) {
   auto arch = metadata.string("general.architecture");
   if (!arch)
     return Error{
@@ -31,6 +31,10 @@ Result<Config> read_config(const Metadata& metadata, const TensorTable& tensors)
                  format("{}: metadata key '{}.block_count' says {} layers, but the file has only {} tensors",
                         metadata.source(), c.arch, c.layers, tensors.size()),
                  ""};
+  if (patches) {
+    c.vocabulary = 1;
+    return c;
+  }
   const StoredTensor* table = tensors.find("token_embd.weight");
   if (!table || table->rank != 2)
     return Error{

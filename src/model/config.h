@@ -25,7 +25,8 @@ struct Config {
 };
 
 // The fields that every file has. Errors: Malformed, with the key, its value and the expected one.
-Result<Config> read_config(const Metadata&, const TensorTable&);
+// `patches`: of an encoder of pictures, which has no table of tokens; its vocabulary is 1.
+Result<Config> read_config(const Metadata&, const TensorTable&, bool patches = false);
 // Heads and rotation.
 void read_attention(Hyperparameters&, Config&);
 

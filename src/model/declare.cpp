@@ -26,7 +26,8 @@ Value Recorder::row_input(const std::string& name, DType type, int width,
                           std::function<void(const StepRow&, std::byte* to)> fill) {
   if (auto there = declared(name)) return *there;
   const auto bytes = size_t(row_bytes(type, std::max(1, width)));
-  return declare({name, p.rows_input(name, type, width), StepInput::Kind::Rows, 0, bytes, std::move(fill)});
+  return declare(
+      {name, p.rows_input(name, type, width), StepInput::Kind::Rows, 0, 0, bytes, std::move(fill)});
 }
 
 Value Recorder::tokens() {
@@ -55,6 +56,12 @@ Value Recorder::seen_both(int before, int after) {
              after < 0 ? r.last : std::min(r.last, r.position + after));
   });
 }
+Value Recorder::seen_in_pictures(int before) {
+  return row_input(
+      "seen in pictures " + std::to_string(before), DType::I32, 2, [before](const StepRow& r, std::byte* to) {
+        put_seen(to, before < 0 ? 0 : std::max(0, r.position - before), std::max(r.position, r.sees_to));
+      });
+}
 Value Recorder::rope(const RopeAngles& angles, const std::string& name) {
   if (auto there = declared(name)) return *there;  // before the angles are copied
   return row_input(name, DType::F32, angles.rotated(), [angles](const StepRow& r, std::byte* to) {
@@ -75,8 +82,9 @@ Value Recorder::rope(const RopeSettings& settings, const std::string& name) {
 }
 
 // Adding -0 changes no bit of a number, so a token's row is that of the table.
-Value Recorder::embedded(Value table) {
-  const Value looked_up = p.embed(table, tokens());
+Value Recorder::embedded(Value table, float scale) {
+  Value looked_up = p.embed(table, tokens());
+  if (scale != 1) looked_up = p.scale(looked_up, scale);
   if (!options.embeddings) return looked_up;
   const Value is_token = row_input("is token", DType::F32, 1, [](const StepRow& r, std::byte* to) {
     const float factor = r.embedding ? 0.0f : 1.0f;
@@ -106,9 +114,17 @@ Value Recorder::states() {
                    [bytes](const StepRow& r, std::byte* to) { std::memcpy(to, r.embedding, bytes); });
 }
 
-Value Recorder::wanted_rows() {
-  if (auto there = declared("wanted_rows")) return *there;
-  return declare({"wanted_rows", p.out_rows_input("wanted_rows"), StepInput::Kind::Wanted});
+Value Recorder::patch_input(const std::string& name, DType type, int width,
+                            std::function<void(const PatchRow&, std::byte* to)> fill) {
+  takes_patches_ = true;
+  return row_input(name, type, width,
+                   [fill = std::move(fill)](const StepRow& r, std::byte* to) { fill(*r.patch, to); });
+}
+
+Value Recorder::wanted_rows(int offset) {
+  const std::string name = offset ? "wanted_rows " + std::to_string(offset) : "wanted_rows";
+  if (auto there = declared(name)) return *there;
+  return declare({name, p.out_rows_input(name), StepInput::Kind::Wanted, 0, offset});
 }
 
 Value Recorder::pages(size_t pool) {

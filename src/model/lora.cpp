@@ -8,7 +8,25 @@
 
 namespace gimbal {
 
+AdapterSet applied(std::span<const float> scales) {
+  AdapterSet all = 0;
+  for (size_t i = 0; i < scales.size(); i++)
+    if (scales[i] != 0) all |= AdapterSet(1) << i;
+  return all;
+}
+
+std::vector<float> scales_at_start(const TensorTable& tensors) {
+  std::vector<float> all;
+  for (const Adapter& a : tensors.adapters()) all.push_back(a.scale);
+  return all;
+}
+
 Status add_lora(ModelSource& model, const Lora& lora) {
+  if (model.tensors().adapters().size() == kMaxAdapters)
+    return Error{Code::Usage,
+                 format("{}: {} has {} adapters already, the most for one model", gimbal::quoted(lora.path),
+                        model.path(), kMaxAdapters),
+                 "load fewer adapters"};
   auto file = open_gguf(lora.path);
   if (!file) return file.error();
   auto text = [&](const ModelSource& f, const char* key) {
@@ -32,6 +50,12 @@ Status add_lora(ModelSource& model, const Lora& lora) {
                  format("{}: adapter.lora.alpha is {}, the scale {}: expected finite numbers", file->path(),
                         alpha, lora.scale),
                  ""};
+  if (file->metadata().find("adapter.alora.invocation_tokens"))
+    return Error{
+        Code::Unsupported,
+        format("{}: the adapter begins to act at a certain text (aLoRA), which this version does not do",
+               file->path()),
+        "use an adapter that acts from the beginning"};
   for (const StoredTensor& t : file->tensors()) {
     std::string_view weight = t.name;
     if (!weight.ends_with(".lora_a") && !weight.ends_with(".lora_b"))
@@ -45,7 +69,8 @@ Status add_lora(ModelSource& model, const Lora& lora) {
                           quoted(t.name), model.path()),
                    "the adapter was made for another model"};
   }
-  return model.join(*file, {format(".{}", model.tensors().adapters().size() + 1), float(alpha), lora.scale});
+  return model.join(
+      *file, {format(".{}", model.tensors().adapters().size() + 1), file->path(), float(alpha), lora.scale});
 }
 
 }  // namespace gimbal

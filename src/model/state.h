@@ -1,5 +1,6 @@
 // The state that a model keeps of each sequence between steps, as its architecture declares it.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "ops/op.h"
@@ -18,6 +19,11 @@ struct StatePool {
   int pages = 0;   // total
   int table = 0;   // entries of one sequence in the page table of a step
 };
+
+// The first position that a row at `position` attends to.
+inline int window_begin(const StatePool& p, int position) {
+  return p.window ? std::max(0, position - p.window + 1) : 0;
+}
 
 // The number of checkpoints of a sequence in a recurrent pool, and the positions between two of them. A
 // mark (Sequence::mark) is one more.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "program/program.h"
@@ -16,27 +17,39 @@ struct RopePosition {
   bool operator==(const RopePosition&) const = default;
 };
 
+// One patch of a picture, or of a sound's spectrum, as an encoder gets it (model/vision/patches.h).
+struct PatchRow {
+  const float* pixels;           // f32[3 * patch * patch]; of a sound f32[9 * bins]
+  const float* added;            // f32[width]: bias and position
+  int32_t line = 0, column = 0;  // in patches; of a sound: the time, and 0 behind its end
+  int32_t first = 0, last = 0;   // rows of its window
+};
+
 // One row of a step, as the inputs see it.
 struct StepRow {
   int32_t token;           // -1: an embedding replaces it
   const float* embedding;  // f32[width]; nullptr: a token
   int32_t position;
-  int32_t sequence;  // index among the sequences of the step
-  int32_t last = 0;  // position of the sequence's last row in the step
+  int32_t sequence;      // index among the sequences of the step
+  int32_t last = 0;      // position of the sequence's last row in the step
+  int32_t sees_to = -1;  // position of the last row of its picture, if these see each other; else -1
   RopePosition place = {};
+  std::span<const float> adapters = {};  // the scales of its sequence, by adapter of the model
+  const PatchRow* patch = nullptr;       // of an encoder of pictures, and only there
 };
 
 // A value in Slot::Step that the runtime fills before each submit.
 struct StepInput {
   enum class Kind : uint8_t {
     Rows,    // data for each row of the step, written by fill()
-    Wanted,  // i32: the rows with results
+    Wanted,  // i32: the rows with results, or those `offset` rows behind them
     Pages,   // i32[table, sequences]: the pages of each sequence in one pool
   };
   std::string name;
   Value value;
   Kind kind = Kind::Rows;
   size_t pool = 0;                                               // Pages
+  int offset = 0;                                                // Wanted
   size_t row_bytes = 0;                                          // Rows
   std::function<void(const StepRow&, std::byte* to)> fill = {};  // Rows; allocates nothing
 };

@@ -63,6 +63,32 @@ inline constexpr int kMaxTaps = 16;  // of ShortConv
 // Channels per piece of the state of SelectiveScan and DeltaRule (ops/defs/recurrent.cpp).
 inline constexpr int kStateLanes = 16;
 
+// The operands of Map that are values: both, or the other one is the number in its parameters.
+enum class Operands : int32_t { Values, NumberSecond, NumberFirst };
+// Of Reduce. Sums and products of integers are i64, places i32.
+enum class Reduction : int32_t { Sum, Mean, Var, Prod, Min, Max, ArgMin, ArgMax, Any, All, Count };
+// The order of additions of the tensor library: kSumChunk values in 16 lanes and a tree, then the sums of
+// these likewise.
+inline constexpr int kSumChunk = 1024;
+// The parameters of Conv. Up: zeros are inserted between the values of x, so that there is one each Up places
+// (transposed convolutions). FlipX, FlipY: the kernel is read backwards.
+enum class ConvParam {
+  StrideX,
+  StrideY,
+  PadX,
+  PadY,
+  DilateX,
+  DilateY,
+  Groups,
+  UpX,
+  UpY,
+  OutX,
+  OutY,
+  Flip,
+  Count
+};
+enum class Distribution : int32_t { Uniform, Normal };
+
 // The order of Sort and ArgSort: -0 and 0 are equal, NaNs are equal and above +infinity. Both are stable.
 // TopK takes the first k in falling order.
 enum class SortOrder : int32_t { Rising, Falling };

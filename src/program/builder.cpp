@@ -33,7 +33,7 @@ Value ProgramBuilder::weight(const std::string& name, const WeightSource& source
                        packed.value_or(uint64_t(shape.bytes())), packed ? GIMBAL_PACKED : GIMBAL_DENSE,
                        GIMBAL_ALL_ROWS);
     program_.weights.push_back(it->second.id);
-    program_.sources.push_back(source);
+    program_.sources.push_back(source), program_.weight_layer.push_back(layer_);
   }
   return it->second;
 }
@@ -189,7 +189,7 @@ void ProgramBuilder::output(Value v) {
 Result<Program> ProgramBuilder::finish() && {
   if (!error_ && rows_ > 1) compute_wanted_rows_only(program_, error_);
   if (error_) return *error_;
-  plan_work(program_, kAlignment);
+  if (auto ok = plan_work(program_, kAlignment); !ok) return ok.error();
   return std::move(program_);
 }
 

@@ -93,6 +93,8 @@ class ProgramBuilder {
   Value squared_relu_glu(Value gate, Value up) { return record(OpKind::SquaredReluGlu, {gate, up}); }
   Value scale(Value x, float factor) { return record(OpKind::Scale, {x}, {{factor}, {}}); }
   Value add(Value a, Value b) { return record(OpKind::Add, {a, b}); }
+  // a + b * s with a factor s for each row, f32[1, rows]; a where it is 0.
+  Value add_scaled(Value a, Value b, Value s) { return record(OpKind::AddScaled, {a, b, s}); }
   Value select_rows(Value x, Value rows) { return record(OpKind::SelectRows, {x, rows}); }
   Value top_k(Value x, int k) { return record(OpKind::TopK, {x}, {{}, {k}}); }
   // Views with other dimensions; the last dimension remains the rows.

@@ -2,33 +2,41 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
+#include "base/format.h"
 #include "device/values.h"
+#include "program/lifetimes.h"
 
 namespace gimbal {
 namespace {
 
-struct Lifetime {
-  uint16_t value;
-  size_t first, last;  // ops, inclusive
-  uint64_t bytes, offset = 0;
-  bool meets(const Lifetime& o) const { return first <= o.last && o.first <= last; }
-};
-
 bool of_one_row(const Program& p, const gimbal_op& op) { return rows_of(p.values[op.out[0]]) == 1; }
+
+Error too_large(const Program& p, uint16_t value) {
+  return {Code::OutOfMemory,
+          format("activations up to '{}' ({}) need more memory than any device can have", p.info[value].name,
+                 to_string(p.info[value].shape)),
+          ""};
+}
 
 }  // namespace
 
-void plan_work(Program& p, uint64_t alignment) {
+Status plan_work(Program& p, uint64_t alignment) {
   std::vector<Lifetime> lives;
   std::vector<int> index(p.values.size(), -1);
   for (size_t i = 0; i < p.ops.size(); i++) {
     const gimbal_op& op = p.ops[i];
-    for (uint16_t out : outputs_of(op))
-      if (p.values[out].slot == uint32_t(Slot::Work) && index[out] < 0) {
-        index[out] = int(lives.size());
-        lives.push_back({out, i, i, align_up(p.values[out].bytes, alignment)});
+    for (uint16_t out : outputs_of(op)) {
+      const uint16_t root = p.info[out].root;  // itself, unless an op writes through a view
+      if (p.values[root].slot != uint32_t(Slot::Work)) continue;
+      if (index[root] < 0) {
+        index[root] = int(lives.size());
+        const auto bytes = slot_end(0, p.values[root].bytes, alignment);
+        if (!bytes) return too_large(p, root);
+        lives.push_back({root, i, i, *bytes, 0});
       }
+      size_t& last = lives[size_t(index[root])].last;
+      last = std::max(last, i);
+    }
     const bool kept = OpKind(op.kind) == OpKind::MatMul && of_one_row(p, op);
     for (uint16_t in : inputs_of(op))
       if (int root = index[p.info[in].root]; root >= 0) {
@@ -40,18 +48,16 @@ void plan_work(Program& p, uint64_t alignment) {
   std::vector<Lifetime*> order;
   for (Lifetime& l : lives) order.push_back(&l);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
-  std::vector<Lifetime*> placed;  // by offset
+  std::vector<const Lifetime*> placed;  // by offset
   uint64_t total = 0;
   for (Lifetime* l : order) {
-    uint64_t at = 0;
-    for (const Lifetime* other : placed)
-      if (l->meets(*other) && at < other->offset + other->bytes && other->offset < at + l->bytes)
-        at = other->offset + other->bytes;
-    l->offset = at;
+    const auto at = lowest_free(placed.data(), placed.size(), *l);
+    if (!at) return too_large(p, l->value);
+    l->offset = *at;
     placed.insert(std::upper_bound(placed.begin(), placed.end(), l,
                                    [](auto* a, auto* b) { return a->offset < b->offset; }),
                   l);
-    total = std::max(total, at + l->bytes);
+    total = std::max(total, *at + l->bytes);
   }
   for (const Lifetime& l : lives) p.values[l.value].offset = l.offset;
   for (size_t v = 0; v < p.values.size(); v++)
@@ -60,6 +66,7 @@ void plan_work(Program& p, uint64_t alignment) {
       p.values[v].slot = p.values[p.info[v].root].slot;
     }
   p.slot_bytes[size_t(Slot::Work)] = total;
+  return Done{};
 }
 
 }  // namespace gimbal

@@ -29,9 +29,16 @@ std::vector<Use> uses(const Program& p, std::span<const size_t> stage, size_t st
       u.last_read = stage[i], u.by[stage[i]] = true;
     }
   }
-  // Unused values belong to the first stage.
+  auto unused = [](const Use& u) { return std::find(u.by.begin(), u.by.end(), true) == u.by.end(); };
+  for (size_t w = 0; w < p.weights.size(); w++) {
+    Use& u = all[p.weights[w]];
+    if (!unused(u) || p.ops.empty()) continue;
+    const auto op = std::lower_bound(p.layer.begin(), p.layer.end(), p.weight_layer[w]) - p.layer.begin();
+    u.by[stage[std::min(size_t(op), p.ops.size() - 1)]] = true;
+  }
+  // Other unused values belong to the first stage.
   for (Use& u : all)
-    if (std::find(u.by.begin(), u.by.end(), true) == u.by.end()) u.by[0] = true;
+    if (unused(u)) u.by[0] = true;
   return all;
 }
 
@@ -88,7 +95,7 @@ class StageBuilder {
     const auto packed = shape.rank > 1 ? device_.packed_bytes(shape) : std::nullopt;
     p_.weights.push_back(take(from, Slot::Weights, packed.value_or(uint64_t(shape.bytes())),
                               packed ? GIMBAL_PACKED : GIMBAL_DENSE));
-    p_.sources.push_back(whole_.sources[weight]);
+    p_.sources.push_back(whole_.sources[weight]), p_.weight_layer.push_back(whole_.weight_layer[weight]);
   }
   void take_state(StateValue s) {
     s.value = take(s.value, Slot::Cache, state_bytes(device_, whole_.info[s.value].shape, s.layout),
@@ -157,7 +164,7 @@ Result<std::vector<StageProgram>> partition(const Program& whole, std::span<cons
     if (const auto& e = builders[s].error())
       return Error{e->code, format("the part of the model for device {}: {}", devices[s]->id(), e->message),
                    ""};
-    plan_work(stages[s].program, kAlignment);
+    if (auto ok = plan_work(stages[s].program, kAlignment); !ok) return ok.error();
     builders[s].connect(builders);
   }
   return stages;

@@ -36,9 +36,9 @@ struct StageProgram {
 inline constexpr uint16_t kNoValue = UINT16_MAX;
 
 // `stage_of_op`: for every op of `whole`, its index into `devices`; never decreases. A stage has the step's
-// inputs and all values that its ops use. The first one also has weights and state that no op uses, so
-// programs with different ops agree on the locations of both. Errors: OutOfMemory if a stage would need more
-// bytes than any device can have; Failed if the stages are not in order.
+// inputs and all values that its ops use. A weight that no op uses is in the stage of its layer, and such
+// state in the first one, so programs with different ops agree on the locations of both. Errors: OutOfMemory
+// if a stage would need more bytes than any device can have; Failed if the stages are not in order.
 Result<std::vector<StageProgram>> partition(const Program& whole, std::span<const size_t> stage_of_op,
                                             std::span<const Device* const> devices);
 

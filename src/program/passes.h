@@ -23,6 +23,7 @@ void compute_wanted_rows_only(Program&, std::optional<Error>& failed);
 // value to the last op that reads it or a view of it; an op's output never shares memory with its inputs.
 // Inputs of single-row matrix products live to the end of the program: if a thread is preempted in a product,
 // others compute its part and continue, and its inputs must not be overwritten (backends/cpu).
-void plan_work(Program&, uint64_t alignment);
+// Errors: OutOfMemory, a slot larger than any device.
+Status plan_work(Program&, uint64_t alignment);
 
 }  // namespace gimbal

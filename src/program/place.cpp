@@ -40,7 +40,7 @@ bool fits(const gimbal_kernel_info& row, const Program& p, const gimbal_op& op, 
 
 // Small products take negligible time with any kernel.
 constexpr int64_t kMeasuredColumns = 512, kMeasuredValues = 1 << 20;
-constexpr size_t kExactRivals = 3;  // the rest belongs to outdated instruction sets
+constexpr size_t kExactRivals = 4;  // the rest belongs to outdated instruction sets
 
 // The index of the measurement for this op; wish.measured.size() if there is none.
 size_t measurement_of(const Program& p, const gimbal_op& op, const Device& d, const KernelPreference& wish) {

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "base/format.h"
 #include "device/device.h"
 #include "device/values.h"
+#include "program/lifetimes.h"
 
 namespace gimbal {
 namespace {
-
-constexpr uint64_t kMaxSlotBytes = 1ull << 60;  // keeps sums over slots within 64 bits
 
 Shape with_rows(const ValueInfo& info, const gimbal_value& v, gimbal_step step) {
   Shape s = info.shape;
@@ -60,8 +58,7 @@ void Program::move_to(Slot slot, Value of, std::optional<Error>& failed) {
   gimbal_value& v = values[of.id];
   uint64_t& end = slot_bytes[size_t(slot)];
   v.slot = uint32_t(slot), v.offset = end;
-  const auto sum = checked_add(end, v.bytes);
-  if (sum && *sum <= kMaxSlotBytes) end = align_up(*sum, kAlignment);
+  if (const auto next = slot_end(end, v.bytes, kAlignment)) end = *next;
   else if (!failed)
     failed = Error{Code::OutOfMemory,
                    format("'{}' ({}) needs {}: more than any device can have", info[of.id].name,

@@ -71,6 +71,7 @@ struct Program {
   std::vector<int> layer;             // of ops, by index; never decreases
   std::vector<uint16_t> weights;      // values read from the model file, by offset
   std::vector<WeightSource> sources;  // of weights, by index
+  std::vector<int> weight_layer;      // of weights, by index: the layer that was current at the first use
   std::vector<StateValue> states;     // contents of Slot::Cache, by offset
   uint64_t slot_bytes[kSlots] = {};
 

@@ -27,6 +27,8 @@ struct Row {
   // forward().
   const EmbeddingsPtr* embeddings = nullptr;
   int embedding = 0;
+  // Beside token 0, of an encoder of pictures (ModelPlan::takes_patches); read by forward().
+  const PatchRow* patch = nullptr;
 
   Row(Sequence* sequence, int32_t token, int32_t position, Wants wants, const float* state = nullptr)
       : sequence(sequence), token(token), position(position), wants(wants), state(state) {}

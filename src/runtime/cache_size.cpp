@@ -2,33 +2,34 @@
 
 #include <algorithm>
 
+#include "base/saturating.h"
 #include "runtime/memory_check.h"
 
 namespace gimbal {
 namespace {
 
-uint64_t less(uint64_t a, uint64_t b) { return a - std::min(a, b); }
-
 // Bytes for the cache and the memory that grows with it. `modest`: leaves only the required rest.
-uint64_t room(const MemoryUse& u, const CacheWish& wish, bool modest) {
-  const uint64_t fixed = u.sum.total() - u.sum.cache, free = u.sum.free / uint64_t(wish.together);
-  if (modest) return less(free - free / 16, fixed);
-  if (!u.device || u.device->in_host_memory()) return less(free / 2, fixed) / uint64_t(wish.models);
-  return less(free - free / 16, 2 * fixed) / uint64_t(wish.models);
+uint64_t room(const MemoryUse& u, const CacheBudget& budget, bool modest) {
+  const uint64_t fixed = u.sum.total() - u.sum.cache, free = u.sum.free / uint64_t(budget.together);
+  if (modest) return difference_or_zero(free - free / 16, fixed);
+  if (!u.device || u.device->in_host_memory())
+    return difference_or_zero(free / 2, fixed) / uint64_t(budget.models);
+  return difference_or_zero(free - free / 16, 2 * fixed) / uint64_t(budget.models);
 }
 
 // The positions that fit by the room on each device; two plans give the bytes per position.
-int64_t positions_that_fit(const ModelPlan& small, const ModelPlan& large, const CacheWish& wish,
+int64_t positions_that_fit(const ModelPlan& small, const ModelPlan& large, const CacheBudget& budget,
                            bool modest) {
   const auto before = memory_uses(small), after = memory_uses(large);
   const int64_t least = small.options.cache_positions, most = large.options.cache_positions;
   int64_t fit = most;
   for (size_t i = 0; i < before.size() && i < after.size(); i++) {
-    const uint64_t needed = less(after[i].sum.total(), before[i].sum.total() - before[i].sum.cache);
-    const uint64_t there = room(before[i], wish, modest);
+    const uint64_t needed =
+        difference_or_zero(after[i].sum.total(), before[i].sum.total() - before[i].sum.cache);
+    const uint64_t there = room(before[i], budget, modest);
     if (needed <= there) continue;
-    const double growth = double(std::max<uint64_t>(1, less(needed, before[i].sum.cache)));
-    const double share = std::min(1.0, double(less(there, before[i].sum.cache)) / growth);
+    const double growth = double(std::max<uint64_t>(1, difference_or_zero(needed, before[i].sum.cache)));
+    const double share = std::min(1.0, double(difference_or_zero(there, before[i].sum.cache)) / growth);
     fit = std::min(fit, least + int64_t(share * double(most - least)));
   }
   return fit / kPagePositions * kPagePositions;
@@ -45,17 +46,18 @@ int64_t cache_positions(const ModelPlan& b) {
   return least;
 }
 
-Result<ModelPlan> with_larger_cache(const ModelSource& file, ModelPlan plan, const CacheWish& wish) {
-  if (wish.most <= plan.options.cache_positions) return plan;
+Result<ModelPlan> with_larger_cache(const ModelSource& file, ModelPlan plan, const CacheBudget& budget) {
+  if (budget.most <= plan.options.cache_positions) return plan;
   std::vector<Placement> where;
   for (const Stage& s : plan.stages) where.push_back({s.device, s.layers, s.why});
   RunOptions run = plan.options;
-  run.cache_positions = wish.most;
+  run.cache_positions = budget.most;
   auto large = make_model_plan(file, where, run);
   if (!large) return large;
-  const int64_t generous = positions_that_fit(plan, *large, wish, false);
-  const int64_t fit = std::max(generous, std::min(wish.modest, positions_that_fit(plan, *large, wish, true)));
-  if (fit >= wish.most) return large;
+  const int64_t generous = positions_that_fit(plan, *large, budget, false);
+  const int64_t fit =
+      std::max(generous, std::min(budget.modest, positions_that_fit(plan, *large, budget, true)));
+  if (fit >= budget.most) return large;
   if (fit <= plan.options.cache_positions) return plan;
   run.cache_positions = fit;
   return make_model_plan(file, where, run);

@@ -4,7 +4,7 @@
 
 namespace gimbal {
 
-struct CacheWish {
+struct CacheBudget {
   int64_t most = 0;    // positions that can be used; 0: keep the plan's own
   int64_t modest = 0;  // positions that may also use the memory to be left free
   int models = 1;      // models that share the devices
@@ -18,6 +18,6 @@ int64_t cache_positions(const ModelPlan&);
 // requested number, as far as it fits its devices. Leaves free a sixteenth of a device's memory, and space
 // for the weights again, which the same model needs to compute embeddings, too; on the host half of the
 // memory, for other programs. Errors: those of make_model_plan.
-Result<ModelPlan> with_larger_cache(const ModelSource& file, ModelPlan plan, const CacheWish&);
+Result<ModelPlan> with_larger_cache(const ModelSource& file, ModelPlan plan, const CacheBudget&);
 
 }  // namespace gimbal

@@ -51,30 +51,30 @@ Status Drafting::guess(std::span<const int32_t> text, int n) {
 }
 
 Result<std::span<const int32_t>> Drafting::propose(std::span<const int32_t> text, int most,
-                                                   const Beside& beside) {
+                                                   const BatchLoad& load) {
   drafted_ = 0, seconds_ = 0;
   compare(text);
   Status ok = ended_ ? verdict_ : Done{};
-  const int n = ended_ ? 0 : adapts_ ? length_.next(most, beside) : most;
+  const int n = ended_ ? 0 : adapts_ ? length_.next(most, load) : most;
   if (n > 0) {
     ok = guess(text, n);
     drafted_ = guess_.size();
-  } else if (!ended_ && guess_.empty() && length_.books().guesses_are_free()) {
+  } else if (!ended_ && guess_.empty() && length_.costs().guesses_are_free()) {
     // Free guesses are compared, too: they show how often drafts would be right.
-    ok = guess(text, length_.books().guesses_are_known() ? kMaxDrafts : 1);
+    ok = guess(text, length_.costs().guesses_are_known() ? kMaxDrafts : 1);
   }
   if (!ok) return ok.error();
   return std::span<const int32_t>(guess_).first(drafted_);
 }
 
-void Drafting::told(int tokens) {
+void Drafting::emitted(int tokens) {
   counts_.steps++, counts_.tokens += uint64_t(tokens);
   counts_.drafted += drafted_, counts_.accepted += drafted_ ? uint64_t(tokens - 1) : 0;
 }
 
 void Drafting::computed(int rows, int tokens, double seconds) {
-  told(tokens);
-  length_.books().took({rows, tokens, guessed(), seconds, seconds_});
+  emitted(tokens);
+  length_.costs().took({rows, tokens, guessed(), seconds, seconds_});
 }
 
 }  // namespace gimbal

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/draft_length.h"
+#include "runtime/draft_policy.h"
 #include "runtime/drafter.h"
 
 namespace gimbal {
@@ -23,11 +23,11 @@ class Drafting {
   enum class Length { Adapts, Most };  // Most: the most tokens possible, at any cost
   // Called once, with the reason, when drafting fails. Done: texts continue. An error ends them.
   using Failed = std::function<Status(const Error&)>;
-  // `books`: shared by all texts of a model.
+  // `costs`: shared by all texts of a model.
   explicit Drafting(std::unique_ptr<Drafter> drafter, Length length = Length::Adapts, Failed failed = {},
-                    std::shared_ptr<DraftBooks> books = std::make_shared<DraftBooks>())
+                    std::shared_ptr<DraftCosts> costs = std::make_shared<DraftCosts>())
       : drafter_(std::move(drafter)),
-        length_(std::move(books)),
+        length_(std::move(costs)),
         adapts_(length == Length::Adapts),
         failed_(std::move(failed)) {}
 
@@ -36,19 +36,19 @@ class Drafting {
   Status begin(std::span<const int32_t> text);
   bool begun() const { return begun_; }
   // Tokens to compute after `text`, at most `most`; valid until the next call. Errors: as begin().
-  Result<std::span<const int32_t>> propose(std::span<const int32_t> text, int most, const Beside& beside);
+  Result<std::span<const int32_t>> propose(std::span<const int32_t> text, int most, const BatchLoad& load);
   // Books a step of this text alone: its rows, its new tokens, and its
   // seconds.
   void computed(int rows, int tokens, double seconds);
   // For a step of several texts: books this text's new tokens; the time of the proposal.
-  void told(int tokens);
+  void emitted(int tokens);
   double seconds() const { return seconds_; }
   int guessed() const { return int(drafted_ ? drafted_ : guess_.size()); }
 
   std::string name() const { return drafter_->name(); }
   StepWatcher* watcher() { return drafter_->watcher(); }
   const DraftCounts& counts() const { return counts_; }
-  const DraftLength& length() const { return length_; }
+  const DraftPolicy& length() const { return length_; }
   bool ended() const { return ended_; }  // drafting has stopped
 
  private:
@@ -57,7 +57,7 @@ class Drafting {
   Status guess(std::span<const int32_t> text, int n);
 
   std::unique_ptr<Drafter> drafter_;
-  DraftLength length_;
+  DraftPolicy length_;
   const bool adapts_;
   const Failed failed_;
   std::vector<int32_t> guess_;  // not yet compared with the text

@@ -18,17 +18,18 @@ class Loop {
         sink_(sink),
         drafting_(s.drafting),
         held_(session.position()),
-        prompt_tokens_(prompt.size()),
+        prompt_tokens_(prompt.size() + s.written.size()),
         text_(joined(session.inputs(), prompt), begin, s, tokenizer, session.model().context(),
               s.constraint) {
     session_.watch(drafting_ ? drafting_->watcher() : nullptr);
+    text_.resume(s.written, {});
   }
   ~Loop() { session_.watch(nullptr); }
 
   // Computes the prompt, then picks token after token. False: cancelled.
   Result<bool> run(Generated& out) {
     const double start = now();
-    auto emit = [&](const TokenTold& t) {
+    auto emit = [&](const TokenEvent& t) {
       if (out.tokens.empty()) out.first_token_seconds = now() - start;
       out.tokens.push_back(t.token);
       if (settings_.logprobs >= 0) out.logprobs.push_back(t.logprob), out.top.push_back(t.top);
@@ -37,7 +38,11 @@ class Loop {
     };
     while (going_ && (in_prompt_ || !text_.ended())) {
       const int missing = text_.missing(session_.sequence());
-      const int rows = std::min(missing, session_.batch());
+      const auto at = size_t(session_.sequence().computed());
+      const int rows =
+          whole_rows(text_.inputs(), at,
+                     in_prompt_ ? session_.rows_of_step(missing) : std::min(missing, session_.batch()));
+      if (rows == 0) return too_long_for_a_step(text_.inputs(), at, session_.batch());
       const auto drafts = propose(rows, missing);
       if (!drafts) return drafts.error();
       const double begun = now();
@@ -49,7 +54,7 @@ class Loop {
       const double seconds = now() - begun;
       const bool draftable = !in_prompt_;
       if (in_prompt_) {
-        going_ = tell_progress();
+        going_ = emit_progress();
         in_prompt_ = rows < missing;
         if (in_prompt_ && going_) continue;
         out.prompt_seconds = now() - start;
@@ -72,7 +77,7 @@ class Loop {
   }
 
   // False: cancel.
-  bool tell_progress() const {
+  bool emit_progress() const {
     const int done = std::max(0, session_.sequence().computed() - held_);
     return !settings_.on_prompt || settings_.on_prompt(size_t(done), prompt_tokens_);
   }
@@ -123,7 +128,7 @@ Result<Generated> generate_from(size_t begin, Session& session, const Tokenizer*
   const size_t constrained = constraint ? constraint->position() : 0;
   Loop loop(session, tokenizer, prompt, begin, settings, sink);
   const auto whole = loop.run(out);
-  if (constraint) constraint->rewind(constrained + out.tokens.size());
+  if (constraint) constraint->rewind(constrained + settings.written.size() + out.tokens.size());
   if (!whole) return whole.error();
   if (settings.drafting)
     out.drafted_by = settings.drafting->name(), out.drafts = settings.drafting->counts() - before;
@@ -147,8 +152,16 @@ Result<Generated> generate(Session& session, const Tokenizer* tokenizer, const I
 
 Result<Generated> generate_from_text(Session& session, const Tokenizer& tokenizer, const InputView& text,
                                      const GenerateSettings& settings, const TextSink& sink) {
+  const double begin = now();
+  const auto stored = session.take_stored(text);
+  if (!stored) return stored.error();
+  const double seconds = now() - begin;
   const auto held = size_t(session.keep_common(text));
-  return generate_from(0, session, &tokenizer, text.subview(held), settings, sink);
+  auto out = generate_from(0, session, &tokenizer, text.subview(held), settings, sink);
+  session.finish_stored();
+  if (out) out->stored_seconds = seconds, out->first_token_seconds += out->tokens.empty() ? 0 : seconds;
+  if (out && *stored) out->stored_tokens = *stored, out->stored_page = session.last_stored_page();
+  return out;
 }
 
 }  // namespace gimbal

@@ -1,5 +1,5 @@
 // Generates text from a prompt, one text at a time, for all front ends that keep a conversation in a
-// session. Many texts at once: scheduler/serving.h.
+// session. Many texts at once: scheduler/scheduler.h.
 #pragma once
 #include <functional>
 #include <string>
@@ -19,6 +19,9 @@ struct GenerateSettings : TextSettings {
   // token ends the text even with ignore_stop_tokens, which only delays it while the grammar allows other
   // tokens. nullptr: any text.
   Constraint* constraint = nullptr;
+  // The first tokens of the answer, which the caller has already; the answer continues exactly behind them.
+  // Generated and the sink get the tokens behind them only.
+  std::vector<Token> written = {};
   // Called between the batches of the prompt, and after the last one, with the tokens of the prompt that
   // are computed and their number in all. Return false to cancel: the computed tokens stay in the session.
   std::function<bool(size_t done, size_t total)> on_prompt;
@@ -33,6 +36,10 @@ struct Generated {
   std::vector<std::string> rows;
   Finish finish = Finish::Length;
   int prompt_tokens = 0;  // computed: without those that the session held
+  // Of the prompt, from the prefix store; the name of their last page, which depends on all pages before.
+  int stored_tokens = 0;
+  std::string stored_page = {};
+  double stored_seconds = 0;  // of looking them up and reading them; a part of first_token_seconds
   double prompt_seconds = 0, generate_seconds = 0,
          first_token_seconds = 0;  // wall clock; the first counts from the call
   std::string drafted_by;          // Drafting::name(); empty: nothing

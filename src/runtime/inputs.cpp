@@ -9,9 +9,10 @@
 namespace gimbal {
 namespace {
 
-std::string digest_of(std::span<const float> values, int width, int columns) {
+std::string digest_of(std::span<const float> values, int width, int columns, bool together) {
   Sha256 sha;
-  sha.add(columns ? format("{} {}\n", width, columns) : format("{}\n", width));
+  sha.add(columns ? format("{} {}{}\n", width, columns, together ? " together" : "")
+                  : format("{}{}\n", width, together ? " together" : ""));
   sha.add({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
   return sha.hex();
 }
@@ -27,13 +28,14 @@ const EmbeddingSpan* span_at(std::span<const EmbeddingSpan> all, int position) {
 
 }  // namespace
 
-Embeddings::Embeddings(std::vector<float> values, int width, int columns)
+Embeddings::Embeddings(std::vector<float> values, int width, int columns, bool together)
     : values_(std::move(values)),
       width_(width),
       columns_(columns),
-      digest_(digest_of(values_, width, columns)) {}
+      together_(together),
+      digest_(digest_of(values_, width, columns, together)) {}
 
-Result<EmbeddingsPtr> Embeddings::create(std::vector<float> values, int width, int columns) {
+Result<EmbeddingsPtr> Embeddings::create(std::vector<float> values, int width, int columns, bool together) {
   if (width < 1 || values.empty() || values.size() % size_t(width) || values.size() / size_t(width) > 1 << 24)
     return Error{Code::Usage,
                  format("{} numbers are not a whole number of embeddings of width {}", values.size(), width),
@@ -47,7 +49,7 @@ Result<EmbeddingsPtr> Embeddings::create(std::vector<float> values, int width, i
       return Error{Code::Usage,
                    format("number {} of embedding {} is not finite", i % size_t(width), i / size_t(width)),
                    ""};
-  return EmbeddingsPtr(new Embeddings(std::move(values), width, columns));
+  return EmbeddingsPtr(new Embeddings(std::move(values), width, columns, together));
 }
 
 bool InputItem::operator==(const InputItem& o) const {
@@ -65,7 +67,26 @@ InputItem InputView::operator[](size_t i) const {
   return {token, &s->of, s->first + position - s->position};
 }
 
+int whole_rows(const InputView& text, size_t at, int rows) {
+  const size_t end = std::min(text.size(), at + size_t(std::max(0, rows)));
+  if (end == text.size() || end <= at) return int(end - std::min(at, end));
+  const InputItem next = text[end];
+  if (!next.of || !(*next.of)->together()) return int(end - at);
+  const size_t begin = end - std::min(end, size_t(next.row));  // of the embeddings that `next` is in
+  return begin > at ? int(begin - at) : 0;
+}
+
+Error too_long_for_a_step(const InputView& text, size_t at, int batch) {
+  const InputItem item = text[at];
+  return {Code::Usage,
+          format("a picture of {} rows must be in one step, because its rows see each other; a batch has {}",
+                 item.of ? (*item.of)->rows() : 0, batch),
+          format("use a 'batch' of {} or more", item.of ? (*item.of)->rows() : 0), reason::kOutOfRange,
+          "batch"};
+}
+
 size_t common_prefix(const InputView& a, const InputView& b) {
+  if (!std::ranges::equal(a.adapters(), b.adapters())) return 0;
   const auto x = a.tokens(), y = b.tokens();
   const size_t n = std::min(x.size(), y.size());
   for (size_t i = 0;; i++) {
@@ -102,9 +123,22 @@ Status check_inputs(const InputView& inputs, int vocabulary, int width) {
   return Done{};
 }
 
+Status check_adapters(std::span<const float> scales, size_t adapters) {
+  if (!scales.empty() && scales.size() != adapters)
+    return Error{Code::Usage,
+                 format("there are scales for {} LoRA adapters, but the model was loaded with {}",
+                        scales.size(), adapters),
+                 "give one scale for each adapter, or none", reason::kOutOfRange, "adapters"};
+  for (float s : scales)
+    if (!std::isfinite(s))
+      return Error{Code::Usage, format("the scale of a LoRA adapter is {}: expected a finite number", s), "",
+                   reason::kOutOfRange, "adapters"};
+  return Done{};
+}
+
 void Inputs::assign(const Inputs& from) {
   tokens_.assign(from.tokens_.begin(), from.tokens_.end());
-  embeddings_ = from.embeddings_;
+  embeddings_ = from.embeddings_, adapters_ = from.adapters_;
 }
 
 void Inputs::push(const InputItem& item) {

@@ -115,6 +115,16 @@ int64_t context_that_fits(const ModelPlan& b) {
   return least == INT64_MAX ? 0 : least;
 }
 
+int64_t largest_context(const ModelPlan& b) {
+  bool pages = false;
+  for (const MemoryUse& u : memory_uses(b)) {
+    if (u.sum.total() - u.sum.cache > u.sum.free) return 0;
+    pages = pages || (u.sum.cache > 0 && !b.pools.empty());
+  }
+  const int64_t trained = b.config.context;
+  return pages ? std::min(trained, context_that_fits(b)) : trained;
+}
+
 Result<int> layers_that_fit(const ModelSource& file, const Device& device, const RunOptions& options) {
   auto config = configure(file, options.arch);
   if (!config) return config.error();

@@ -40,6 +40,9 @@ Result<int> layers_that_fit(const ModelSource& file, const Device& device, const
 // The largest context that would fit, in positions; 0 if not even one page of the cache fits.
 int64_t context_that_fits(const ModelPlan&);
 
+// The same, at most the context that the model was trained on.
+int64_t largest_context(const ModelPlan&);
+
 // The KV cache formats of a model with heads of this size.
 DTypeSet cache_types(int head_dim);
 

@@ -46,6 +46,23 @@ class Model {
   // empty.
   Status restore(Sequence&, const InputView&, std::span<const uint32_t> first, const Page& page);
 
+  // ---- single pages: runtime/prefix_store.h
+  // A page of a pool has the bytes of all its states, in the order of the layers.
+  uint64_t page_bytes(size_t pool) const { return steps_->page_bytes(pool); }
+  Status read_page(size_t pool, int32_t page, std::span<std::byte> to) {
+    return steps_->pass_page(pool, page, true, to);
+  }
+  Status write_page(size_t pool, int32_t page, std::span<std::byte> from) {
+    return steps_->pass_page(pool, page, false, from);
+  }
+  // See SequencePool::adopt(): the caller fills the pages.
+  Status adopt(Sequence& s, const InputView& inputs, std::span<const uint32_t> first) {
+    return steps_->sequences().adopt(s, inputs, first);
+  }
+
+  // See Steps::watch().
+  void watch(Steps::TransferWatcher watcher) { steps_->watch(std::move(watcher)); }
+
   // Bytes of a packed weight, from the stage's device. Errors: the device's.
   Status read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const;
 

@@ -75,7 +75,7 @@ Error about(const ModelPlan& b, const Error& e) {
 
 // The program of the whole model, for its first device. Stores the state of sequences in `b`: the same for
 // every bucket.
-Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows) {
+Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows, AdapterSet adapters) {
   const RunOptions& o = b.options;
   ProgramBuilder p(*b.stages[0].device, rows, std::min(o.logit_rows, rows));
   const int64_t whole =
@@ -83,7 +83,7 @@ Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows) {
   Recorder m(
       p, file, b.config,
       {rows, o.batch, o.sequences, o.context, o.cache_positions ? std::min(o.cache_positions, whole) : whole,
-       o.cache_type, o.embeddings, o.hidden, o.logits, o.drafts > 0, o.states});
+       o.cache_type, o.embeddings, o.hidden, o.logits, o.drafts > 0, o.states, adapters});
   (o.arch ? o.arch : find_arch(b.config.arch))->record(m);
   if (auto e = m.error()) return *e;
   m.finish();
@@ -91,9 +91,10 @@ Result<Bucket> record(const ModelSource& file, ModelPlan& b, int rows) {
   if (!program) return about(b, program.error());
   b.pools = m.pools();
   b.whole_texts = m.sees_later(), b.takes_states = m.takes_states();
+  b.takes_patches = m.takes_patches();
   b.embedding_parts = m.embedding_parts();
   const uint64_t step = program->slot_bytes[size_t(Slot::Step)];
-  Bucket bucket{rows, std::move(*program), {}, m.inputs(), step, {}, {}};
+  Bucket bucket{rows, adapters, std::move(*program), {}, m.inputs(), step, {}, {}};
   for (size_t i = 0; i < kOutputs; i++) bucket.outputs[i] = m.output(Output(i));
   return bucket;
 }
@@ -112,8 +113,8 @@ std::vector<size_t> stage_of_ops(const Program& p, const std::vector<Stage>& sta
 }
 
 // Adds a bucket to every stage.
-Status add_bucket(const ModelSource& file, ModelPlan& b, int rows) {
-  auto whole = record(file, b, rows);
+Status add_bucket(const ModelSource& file, ModelPlan& b, int rows, AdapterSet adapters) {
+  auto whole = record(file, b, rows, adapters);
   if (!whole) return whole.error();
   std::vector<Bucket> buckets;
   if (b.stages.size() == 1) {
@@ -124,7 +125,8 @@ Status add_bucket(const ModelSource& file, ModelPlan& b, int rows) {
     auto stages = partition(whole->program, stage_of_ops(whole->program, b.stages), devices);
     if (!stages) return about(b, stages.error());
     for (StageProgram& s : *stages) {
-      Bucket bucket{rows, std::move(s.program), {}, whole->inputs, s.step_bytes, std::move(s.in), {}};
+      Bucket bucket{rows,          adapters,     std::move(s.program), {},
+                    whole->inputs, s.step_bytes, std::move(s.in),      {}};
       for (StepInput& i : bucket.inputs) i.value = {s.values[i.value.id]};
       for (size_t i = 0; i < kOutputs && &s == &stages->back(); i++)
         if (whole->outputs[i]) bucket.outputs[i] = Value{s.values[whole->outputs[i]->id]};
@@ -140,6 +142,35 @@ Status add_bucket(const ModelSource& file, ModelPlan& b, int rows) {
   return Done{};
 }
 
+// For rows without adapters; with each of them; with all. Programs for every subset would be too many, and
+// the results are the same in any program that has a row's adapters (ops/defs/add_scaled.cpp).
+std::vector<AdapterSet> adapter_sets(size_t adapters) {
+  std::vector<AdapterSet> all = {0};
+  for (size_t i = 0; i < adapters; i++) all.push_back(AdapterSet(1) << i);
+  if (adapters > 1) all.push_back((AdapterSet(1) << adapters) - 1);
+  return all;
+}
+
+// All programs read the same weights. A program without adapters keeps the weights of theirs where their
+// layer is; that fails for a weight that several stages use.
+Status check_same_weights(const ModelPlan& b) {
+  for (const Stage& stage : b.stages) {
+    const Program& first = stage.buckets[0].program;
+    for (const Bucket& bucket : stage.buckets) {
+      const Program& p = bucket.program;
+      bool same = p.weights.size() == first.weights.size();
+      for (size_t w = 0; same && w < p.weights.size(); w++)
+        same = p.values[p.weights[w]].offset == first.values[first.weights[w]].offset &&
+               p.info[p.weights[w]].name == first.info[first.weights[w]].name;
+      if (!same)
+        return Error{Code::Unsupported,
+                     format("{}: a LoRA adapter changes a weight that several devices would hold", b.source),
+                     "use one device for this model and its adapters"};
+    }
+  }
+  return Done{};
+}
+
 // Activations larger than one allocation are cut between values of the largest bucket (gpu/cuts.h), so those
 // of the other buckets get the same places. The bucket of one row is planned alone: its values live longer
 // (program/passes.h).
@@ -147,7 +178,9 @@ void share_places(Stage& stage, size_t largest) {
   const Program& from = stage.buckets[largest].program;
   for (size_t i = 0; i < largest; i++) {
     Program& p = stage.buckets[i].program;
-    if (stage.buckets[i].rows == 1 || p.values.size() != from.values.size()) continue;
+    if (stage.buckets[i].rows == 1 || stage.buckets[i].adapters != stage.buckets[largest].adapters ||
+        p.values.size() != from.values.size())
+      continue;
     uint64_t& end = p.slot_bytes[size_t(Slot::Work)] = 0;
     for (size_t v = 0; v < p.values.size(); v++) {
       if (p.values[v].slot != uint32_t(Slot::Work)) continue;
@@ -244,10 +277,10 @@ std::string contents(const Stage& p) {
   return all;
 }
 
-size_t ModelPlan::bucket_for(int rows) const {
-  const std::vector<Bucket>& all = stages[0].buckets;
+size_t ModelPlan::bucket_for(int rows, AdapterSet wanted) const {
+  const std::vector<Bucket>& all = stages[0].buckets;  // by rising sets, and by rising rows in each
   size_t i = 0;
-  while (all[i].rows < rows) i++;
+  while (all[i].rows < rows || wanted & ~all[i].adapters) i++;
   return i;
 }
 
@@ -261,8 +294,8 @@ std::vector<size_t> ModelPlan::distinct_buckets() const {
     }
     return true;
   };
-  std::vector<size_t> all = {0};
-  for (size_t i = 1; i < stages[0].buckets.size(); i++) {
+  std::vector<size_t> all = {bucket_for(1)};
+  for (size_t i = all[0] + 1; i <= bucket_for(options.batch); i++) {
     if (all.size() > 1 && same(all.back(), i)) all.back() = i;
     else all.push_back(i);
   }
@@ -341,14 +374,18 @@ Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Place
   auto stages = stages_of(where, config->layers);
   if (!stages) return stages.error();
   ModelPlan b{file.path(), std::move(*config), options, {}, std::move(*stages)};
-  b.file_bytes = file.file_bytes();
+  b.file_bytes = file.file_bytes(), b.adapters = scales_at_start(file.tensors());
   if (auto ok = check(b.options, b.config); !ok) return ok.error();
   const RunOptions& o = b.options;
-  for (int rows = 1; rows < o.batch; rows *= 2)
-    if (auto ok = add_bucket(file, b, rows); !ok) return ok.error();
-  if (auto ok = add_bucket(file, b, o.batch); !ok) return ok.error();
+  const std::vector<AdapterSet> sets = adapter_sets(b.adapters.size());
+  for (AdapterSet set : sets) {
+    for (int rows = 1; rows < o.batch; rows *= 2)
+      if (auto ok = add_bucket(file, b, rows, set); !ok) return ok.error();
+    if (auto ok = add_bucket(file, b, o.batch, set); !ok) return ok.error();
+  }
+  if (auto ok = check_same_weights(b); !ok) return ok.error();
   for (Stage& stage : b.stages) {
-    share_places(stage, b.bucket_for(o.batch));
+    for (AdapterSet set : sets) share_places(stage, b.bucket_for(o.batch, set));
     plan_memory(stage, o);
   }
   plan_top(b.stages.back(), o);

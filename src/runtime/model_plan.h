@@ -61,9 +61,12 @@ struct MemoryPlan {
 };
 
 // One program per bucket of rows: 1, 2, 4, 8 ... and a whole batch, each with the best kernels for its size.
-// A step runs in the smallest bucket that holds it. Buckets share weights, caches and memory.
+// A model with LoRA adapters has all of these without adapters, with each adapter alone, and with all. A step
+// runs in the smallest bucket that holds its rows and has their adapters. Buckets share weights, caches and
+// memory.
 struct Bucket {
   int rows;
+  AdapterSet adapters;  // that its rows may use
   Program program;
   std::vector<Choice> choices;             // the kernel of every op, with reasons
   std::vector<StepInput> inputs;           // at the same offsets in every stage
@@ -96,22 +99,28 @@ std::string contents(const Stage&);  // "the embedding and layers 0 to 3"
 struct ModelPlan {
   std::string source;  // names the file in errors: escaped
   Config config;
-  RunOptions options;            // context filled in
-  std::vector<StatePool> pools;  // the state of sequences
-  std::vector<Stage> stages;     // in the order in which a step passes them; at least one
+  RunOptions options;             // context filled in
+  std::vector<StatePool> pools;   // the state of sequences
+  std::vector<Stage> stages;      // in the order in which a step passes them; at least one
+  std::vector<float> adapters{};  // the scales of sequences that have none of their own, by LoRA adapter
   // Rows attend to later ones of their sequence, so a step must have all rows of it.
   bool whole_texts = false;
   // Each row has a token and also a state, in Row::state.
   bool takes_states = false;
+  // Each row is a patch of a picture, in Row::patch.
+  bool takes_patches = false;
   int embedding_parts = 1;  // of the model's width each: see Recorder::add_embedded()
   uint64_t file_bytes = 0;  // of all parts of the model's file
 
+  AdapterSet all_adapters() const { return (AdapterSet(1) << adapters.size()) - 1; }
   bool split() const { return stages.size() > 1; }
-  // The bucket for a step of `rows` rows.
-  size_t bucket_for(int rows) const;
+  // The bucket for a step of `rows` rows with these adapters.
+  size_t bucket_for(int rows, AdapterSet) const;
+  size_t bucket_for(int rows) const { return bucket_for(rows, applied(adapters)); }
   // The width of embeddings that may replace tokens; 0: not allowed.
   int embedding_width() const { return options.embeddings ? config.width * embedding_parts : 0; }
-  // The buckets to show: the first, and of the others the largest of each run with the same kernels.
+  // The buckets to show, of those with the adapters that are applied at the start: the first, and of the
+  // others the largest of each run with the same kernels.
   std::vector<size_t> distinct_buckets() const;
   // Where the output head is; of an undivided model, where everything is.
   const Stage& last() const { return stages.back(); }
@@ -135,7 +144,8 @@ struct ModelPlan {
 // out of range.
 Result<ModelPlan> make_model_plan(const ModelSource& file, const Device& device, const RunOptions& options);
 // The same with the layers divided over a list of devices, in order; a device may occur more than once. Inner
-// entries with 0 layers are dropped. Errors: also Usage if the layers do not add up to the model's.
+// entries with 0 layers are dropped. Errors: also Usage if the layers do not add up to the model's;
+// Unsupported for adapters of a weight that two devices would hold.
 Result<ModelPlan> make_model_plan(const ModelSource& file, std::span<const Placement> where,
                                   const RunOptions& options);
 

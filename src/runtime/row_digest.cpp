@@ -1,3 +1,4 @@
+// hot: every logit
 #include "runtime/row_digest.h"
 
 #include <algorithm>

@@ -10,11 +10,6 @@ namespace {
 
 size_t pages_for(int positions) { return size_t(positions + kPagePositions - 1) / kPagePositions; }
 
-// The first position that a row at `position` attends to.
-int window_begin(const StatePool& p, int position) {
-  return p.window ? std::max(0, position - p.window + 1) : 0;
-}
-
 }  // namespace
 
 // ---- a sequence
@@ -41,6 +36,18 @@ Result<std::unique_ptr<Sequence>> Sequence::fork() const {
     for (const Checkpoint& c : to.checkpoints) pool_.pages_[p].share(c.page);
   }
   return made;
+}
+
+Status Sequence::adapt(std::span<const float> scales) {
+  if (std::ranges::equal(inputs_.adapters(), scales)) return Done{};
+  if (!inputs_.empty())
+    return Error{
+        Code::Usage,
+        format("the sequence holds {} tokens that were computed with other scales of the LoRA adapters",
+               inputs_.size()),
+        "use an empty sequence", reason::kOutOfRange, "adapters"};
+  inputs_.adapt(scales);
+  return Done{};
 }
 
 int Sequence::kept(int position, bool lost) const {

@@ -31,6 +31,10 @@ class Sequence {
   // was loaded for are taken.
   Result<std::unique_ptr<Sequence>> fork() const;
 
+  // Sets the scales of the model's adapters for this text (Inputs::adapters()). Errors: Usage while it holds
+  // tokens, unless they were computed with the same scales.
+  Status adapt(std::span<const float> scales);
+
   // Drops the tokens from `length` on; clamps `length` to [0, tokens().size()]. Returns computed():
   // less than `length` if the state cannot be restored there (a recurrent state returns to a
   // checkpoint; a window may have lost its beginning). The tokens between must then be computed

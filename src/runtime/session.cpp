@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/format.h"
 
 namespace gimbal {
@@ -43,7 +44,13 @@ Status Session::move_to(Model& other) {
   if (!there) return there.error();
   Session& s = **there;
   s.watch(watcher_);
+  if (auto ok = s.adapt(inputs().adapters()); !ok) return ok;
   if (auto ok = s.advance(inputs(), Wanted::None, {}); !ok) return ok.error();
+  if (store_ && !store_->fits(other)) {
+    store_->pages().note(
+        format("pages are no longer stored: {} keeps them in another form", other.device().id()));
+    store_ = nullptr;
+  }
   std::swap(model_, s.model_), std::swap(sequence_, s.sequence_);
   std::swap(batch_, s.batch_);
   max_rows_ = s.max_rows_;
@@ -68,7 +75,10 @@ void Session::begin_step() {
 
 Result<StepOutput> Session::compute() {
   const int first = sequence_->computed();
+  if (store_) store_->offer(*model_, *sequence_, stored());
+  const double begin = now();
   auto out = model_->forward(batch_);
+  if (store_ && out) store_->took(int(batch_.rows.size()), now() - begin);
   if (out && batch_.states) watcher_->computed(tokens(), first, out->states());
   return out;
 }
@@ -95,9 +105,12 @@ Result<StepOutput> Session::step(size_t again, const InputView& inputs, Wanted w
 
 // Computes missing tokens, except a rest that fits into a step with new tokens.
 Status Session::catch_up() {
-  while (missing() >= max_rows_)
-    if (auto ok = step(size_t(max_rows_), {}, Wanted::None, {}); !ok)
+  while (missing() >= max_rows_) {
+    const int rows = whole_rows(inputs(), size_t(sequence_->computed()), max_rows_);
+    if (rows == 0) return too_long_for_a_step(inputs(), size_t(sequence_->computed()), max_rows_);
+    if (auto ok = step(size_t(rows), {}, Wanted::None, {}); !ok)
       if (auto moved = recover(ok.error()); !moved) return moved;
+  }
   return Done{};
 }
 
@@ -118,6 +131,8 @@ Status Session::run(const InputView& inputs, Wanted wanted, Wants wants, Take ta
     const auto again = size_t(missing());
     size_t n = std::min({inputs.size() - at, size_t(max_rows_) - again, size_t(room())});
     if (wanted == Wanted::All) n = std::min(n, size_t(model_->plan().options.logit_rows));
+    if (n = size_t(whole_rows(inputs, at, int(n))); n == 0 && again == 0)
+      return too_long_for_a_step(inputs, at, max_rows_);
     const Wanted here = wanted == Wanted::Last && at + n < inputs.size() ? Wanted::None : wanted;
     auto out = step(again, inputs.subview(at, n), here, wants);
     if (!out) {
@@ -151,9 +166,40 @@ Result<TopLogits> Session::advance_top(const InputView& inputs, int k) {
   return found;
 }
 
+StoredText& Session::stored() {
+  if (!stored_) stored_ = store_->text(inputs().adapters());
+  return *stored_;
+}
+
+Result<int> Session::take_stored(const InputView& wanted) {
+  if (!store_ || wanted.empty()) return 0;
+  const InputView text = wanted.first(wanted.size() - 1).adapted(inputs().adapters());
+  const auto same = int(common_prefix(inputs(), text));
+  if (int(text.size()) < same + kPagePositions) return 0;
+  if (same > 0 && store_->find(stored(), text) < sequence_->keeps(same) + kPagePositions) return 0;
+  stored_ = store_->text(inputs().adapters());
+  sequence_->truncate(0);
+  auto taken = store_->restore(*model_, *sequence_, text, *stored_);
+  if (!taken && taken.error().code == Code::OutOfMemory) return 0;  // computing needs less at a time
+  return taken;
+}
+
+void Session::finish_stored() {
+  if (store_) store_->finish(*model_, *sequence_, stored());
+}
+
+int Session::rows_of_step(int missing) {
+  const int rows = std::min(missing, max_rows_);
+  if (!store_ || !store_->has_states()) return rows;
+  const int at = sequence_->computed(), end = (at + missing - 1) / kPagePositions * kPagePositions;
+  if (end <= at) return rows;
+  stored().keep_state_at(end);
+  return std::min(rows, end - at);
+}
+
 int Session::keep_common(const InputView& wanted) {
   const size_t most = wanted.empty() ? 0 : wanted.size() - 1;
-  const auto same = int(common_prefix(inputs(), wanted.first(most)));
+  const auto same = int(common_prefix(inputs(), wanted.first(most).adapted(inputs().adapters())));
   rewind(same);
   return same;
 }

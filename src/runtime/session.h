@@ -6,6 +6,7 @@
 
 #include "runtime/device_lost.h"
 #include "runtime/model.h"
+#include "runtime/prefix_store.h"
 #include "runtime/text_state.h"
 
 namespace gimbal {
@@ -74,12 +75,36 @@ class Session {
   const Inputs& inputs() const { return sequence_->inputs(); }             // likewise
   const Model& model() const { return *model_; }
   // Drops the tokens from `position` on. position <= position().
-  void rewind(int position) { sequence_->truncate(position); }
+  void rewind(int position) {
+    sequence_->truncate(position);
+    if (stored_) stored_->truncate(position);
+  }
   // Lets rewind() return to here at no cost, until the next mark: see Sequence::mark(). Does nothing if the
   // model was loaded without RunOptions::drafts.
   void mark() {
     if (model_->plan().options.drafts > 0) sequence_->mark();
   }
+
+  // Sets the scales of the model's adapters for this text (Inputs::adapters()). Errors: as Sequence::adapt();
+  // Usage for scales of other adapters.
+  Status adapt(std::span<const float> scales) {
+    if (auto ok = check_adapters(scales, model_->plan().adapters.size()); !ok) return ok;
+    stored_ = std::nullopt;
+    return sequence_->adapt(scales);
+  }
+
+  // ---- the prefix store; without use_store() these do nothing
+  // Offers whole pages to this store from now on; nullptr: to none. It outlives the session.
+  void use_store(PrefixStore* store) { store_ = store, stored_ = std::nullopt; }
+  // Replaces the session's tokens by a longer stored prefix of `wanted`, if there is one by a page or more.
+  // Leaves at least one token of `wanted` to compute. Returns the prefix's tokens; 0: nothing changed.
+  // Errors: the device's.
+  Result<int> take_stored(const InputView& wanted);
+  // After an answer: stores the rest of its pages, and marks all of them as used.
+  void finish_stored();
+  std::string last_stored_page() const { return stored_ ? stored_->last_page() : ""; }  // of take_stored()
+  // Rows of a step of `missing` ones, so that it ends where the state is stored.
+  int rows_of_step(int missing);
 
   // Sets the watcher; nullptr: none. Without RunOptions::states it is never called. It must outlive the
   // session, or be replaced by the next call.
@@ -113,6 +138,7 @@ class Session {
   Result<StepOutput> step(size_t again, const InputView& inputs, Wanted wanted, Wants wants);
   void begin_step();
   Result<StepOutput> compute();  // the rows of batch_
+  StoredText& stored();          // with a store
 
   Model* model_;
   std::unique_ptr<Sequence> sequence_;
@@ -120,6 +146,8 @@ class Session {
   int max_rows_;  // of a batch
   int top_ = 0;   // number of largest logits for advance_top()
   StepWatcher* watcher_ = nullptr;
+  PrefixStore* store_ = nullptr;
+  std::optional<StoredText> stored_;
   OnDeviceLost on_device_lost_;
 };
 

@@ -30,7 +30,7 @@ Result<StepOutput> Steps::forward(const Batch& batch) {
   }
   gimbal_step step{int32_t(batch.rows.size()), 0};
   for (const Row& row : batch.rows) step.out_rows += row.wants.any();
-  const size_t bucket = plan_.bucket_for(step.rows);
+  const size_t bucket = plan_.bucket_for(step.rows, adapters_);
   if (auto ok = sequences_.take_pages(); !ok) return ok.error();
   if (auto ok = copy_pages(); !ok) {
     sequences_.roll_back(false);
@@ -55,24 +55,37 @@ Status Steps::prepare(const Batch& batch) {
     return Error{Code::Usage,
                  format("a batch must have from 1 to {} rows, not {}", o.batch, batch.rows.size()), ""};
   sequences_.begin();
-  rows_.clear(), inputs_.clear(), places_.clear();
+  rows_.clear(), inputs_.clear(), places_.clear(), adapters_ = 0;
   int wanted = 0;
   for (const Row& row : batch.rows) {
     if (auto ok = check(batch, row); !ok) return ok;
     wanted += row.wants.any();
     const InputItem input = row.input();
     const int sequence = sequences_.add_row(*row.sequence);
-    if (size_t(sequence) == places_.size())
+    const std::vector<float>& own = row.sequence->inputs().adapters();
+    const std::span<const float> scales = own.empty() ? plan_.adapters : own;
+    if (size_t(sequence) == places_.size()) {
       places_.emplace_back(InputView(row.sequence->inputs()).first(size_t(row.sequence->computed())));
+      adapters_ |= applied(scales);
+    }
     rows_.push_back({.token = row.token,
                      .embedding = input.of ? input.values() : row.state,
                      .position = row.position,
                      .sequence = sequence,
-                     .place = places_[size_t(sequence)].add(input)});
+                     .sees_to = input.of && (*input.of)->together()
+                                    ? row.position + (*input.of)->rows() - 1 - input.row
+                                    : -1,
+                     .place = places_[size_t(sequence)].add(input),
+                     .adapters = scales,
+                     .patch = row.patch});
     inputs_.push_back(input);
   }
-  for (size_t i = 0; i < rows_.size(); i++)
+  for (size_t i = 0; i < rows_.size(); i++) {
     rows_[i].last = sequences_.position_of(*batch.rows[i].sequence) - 1;
+    if (rows_[i].sees_to > rows_[i].last)
+      return Error{Code::Usage, "a batch ends inside a picture whose rows see each other",
+                   "put all rows of the picture into one batch"};
+  }
   if (batch.states && plan_.width(Output::States) == 0)
     return Error{Code::Usage, "a batch requests states, but the model has none or was loaded without them",
                  ""};
@@ -102,7 +115,13 @@ Status Steps::check(const Batch& batch, const Row& row) const {
     return Error{Code::Usage, format("context full: all {} positions are used", plan_.options.context), ""};
   if (plan_.takes_states && !row.state)
     return Error{Code::Usage, "a row of the batch has a token, but no state", ""};
+  if (plan_.takes_patches != (row.patch != nullptr))
+    return Error{Code::Usage,
+                 plan_.takes_patches ? "a row of the batch has no patch, and this is an encoder of pictures"
+                                     : "a row of the batch has a patch, and this model takes tokens",
+                 ""};
   if (auto ok = check_input(row.input(), plan_.config.vocabulary, plan_.embedding_width()); !ok) return ok;
+  if (auto ok = check_adapters(row.sequence->inputs().adapters(), plan_.adapters.size()); !ok) return ok;
   if (row.wants.hidden && plan_.width(Output::Hidden) == 0)
     return Error{Code::Usage, "a row requests its hidden state, but the model was loaded without this output",
                  ""};
@@ -154,25 +173,53 @@ Status Steps::copy_pages() {
   return Done{};
 }
 
+std::vector<Steps::StateRef> Steps::states() const {
+  std::vector<StateRef> all;
+  for (size_t s = 0; s < plan_.stages.size(); s++) {
+    const Program& p = plan_.stages[s].buckets[0].program;
+    for (const StateValue& state : p.states) {
+      const gimbal_value& v = p.values[state.value];
+      all.push_back({s, state.pool, v.offset, v.bytes / uint64_t(plan_.pools[state.pool].pages)});
+    }
+  }
+  return all;
+}
+
+Status Steps::pass(const StateRef& state, int32_t page, bool from_device, std::span<std::byte> bytes) {
+  const Device& device = *plan_.stages[state.stage].device;
+  Buffer& buffer = memory_[state.stage].buffers[size_t(Slot::Cache)];
+  const uint64_t at = state.offset + uint64_t(page) * state.page_bytes;
+  return from_device ? device.read(buffer, at, bytes.data(), bytes.size())
+                     : device.write(buffer, at, bytes.data(), bytes.size());
+}
+
 Status Steps::pass_pages(const Sequence& sequence, bool from_device,
                          const std::function<Status(std::span<std::byte>)>& page) {
   std::vector<std::byte> bytes;
-  for (size_t s = 0; s < plan_.stages.size(); s++) {
-    const Program& p = plan_.stages[s].buckets[0].program;
-    const Device& device = *plan_.stages[s].device;
-    Buffer& buffer = memory_[s].buffers[size_t(Slot::Cache)];
-    for (const StateValue& state : p.states) {
-      const gimbal_value& v = p.values[state.value];
-      bytes.resize(v.bytes / uint64_t(plan_.pools[state.pool].pages));
-      for (int32_t number : sequence.pages(state.pool)) {
-        const uint64_t at = v.offset + uint64_t(number) * bytes.size();
-        if (from_device)
-          if (auto ok = device.read(buffer, at, bytes.data(), bytes.size()); !ok) return ok;
-        if (auto ok = page(bytes); !ok) return ok;
-        if (!from_device)
-          if (auto ok = device.write(buffer, at, bytes.data(), bytes.size()); !ok) return ok;
-      }
+  for (const StateRef& state : states()) {
+    bytes.resize(state.page_bytes);
+    for (int32_t number : sequence.pages(state.pool)) {
+      if (from_device)
+        if (auto ok = pass(state, number, true, bytes); !ok) return ok;
+      if (auto ok = page(bytes); !ok) return ok;
+      if (!from_device)
+        if (auto ok = pass(state, number, false, bytes); !ok) return ok;
     }
+  }
+  return Done{};
+}
+
+uint64_t Steps::page_bytes(size_t pool) const {
+  uint64_t sum = 0;
+  for (const StateRef& state : states()) sum += state.pool == pool ? state.page_bytes : 0;
+  return sum;
+}
+
+Status Steps::pass_page(size_t pool, int32_t page, bool from_device, std::span<std::byte> bytes) {
+  for (const StateRef& state : states()) {
+    if (state.pool != pool) continue;
+    if (auto ok = pass(state, page, from_device, bytes.first(state.page_bytes)); !ok) return ok;
+    bytes = bytes.subspan(state.page_bytes);
   }
   return Done{};
 }
@@ -188,7 +235,7 @@ void Steps::write_inputs(const Batch& batch, const Bucket& bucket) {
         break;
       case StepInput::Kind::Wanted:
         for (size_t i = 0, wanted = 0; i < batch.rows.size(); i++)
-          if (batch.rows[i].wants.any()) put(wanted++, int32_t(i));
+          if (batch.rows[i].wants.any()) put(wanted++, int32_t(i) + in.offset);
         break;
       case StepInput::Kind::Pages:
         for (int s = 0; s < sequences_.sequences_in_step(); s++) {
@@ -221,12 +268,23 @@ Status Steps::run_stage(size_t i, size_t bucket, gimbal_step step) {
   if (auto ok = submit(*stage.device, memory, memory.executables[bucket], step); !ok) return ok;
   for (size_t to = i + 1; to < plan_.stages.size(); to++)
     for (const Transfer& t : plan_.stages[to].buckets[bucket].in)
-      if (const int32_t rows = t.moved(step); t.from == i && rows > 0)
+      if (const int32_t rows = t.moved(step); t.from == i && rows > 0) {
         if (auto ok = stage.device->read(memory.buffers[size_t(Slot::Output)], t.read_offset,
                                          staging_[to].data() + t.write_offset, uint64_t(rows) * t.row_bytes);
             !ok)
           return ok;
+        if (watcher_) report(to, plan_.stages[to].buckets[bucket], t, rows);
+      }
   return Done{};
+}
+
+void Steps::report(size_t stage, const Bucket& bucket, const Transfer& t, int32_t rows) const {
+  const std::vector<gimbal_value>& values = bucket.program.values;
+  for (size_t v = 0; v < values.size(); v++)
+    if (values[v].slot == uint32_t(Slot::Step) && values[v].offset == t.write_offset &&
+        bucket.program.info[v].root == v)
+      watcher_(stage, uint16_t(v),
+               std::span(staging_[stage]).subspan(t.write_offset, uint64_t(rows) * t.row_bytes));
 }
 
 // Reads one of the outputs, of the rows that request it; adjacent rows together.

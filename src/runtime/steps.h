@@ -21,6 +21,11 @@ class Steps {
   // Both outlive it; `memory` has one element per stage of the plan.
   Steps(const ModelPlan& plan, std::vector<StageMemory>& memory);
 
+  // Called for each value that a stage passes to a later one, after the former has computed: the receiving
+  // stage, the value's index in its program, and the rows, valid during the call.
+  using TransferWatcher = std::function<void(size_t stage, uint16_t value, std::span<const std::byte> rows)>;
+  void watch(TransferWatcher watcher) { watcher_ = std::move(watcher); }
+
   SequencePool& sequences() { return sequences_; }
   // See Model::forward() and Model::logits_of().
   Result<StepOutput> forward(const Batch&);
@@ -29,14 +34,25 @@ class Steps {
   // `from_device`: `page` receives the bytes; else it provides them.
   Status pass_pages(const Sequence&, bool from_device,
                     const std::function<Status(std::span<std::byte>)>& page);
+  // One page of a pool: the bytes of all its states, one after the other in the order of the layers.
+  uint64_t page_bytes(size_t pool) const;
+  Status pass_page(size_t pool, int32_t page, bool from_device, std::span<std::byte>);
 
  private:
+  struct StateRef {
+    size_t stage;
+    uint16_t pool;
+    uint64_t offset, page_bytes;  // in the stage's cache
+  };
+  std::vector<StateRef> states() const;
+  Status pass(const StateRef&, int32_t page, bool from_device, std::span<std::byte>);
   Status prepare(const Batch&);
   Status check(const Batch&, const Row&) const;
   Status compute(const Batch&, size_t bucket, gimbal_step);
   Status copy_pages();
   void write_inputs(const Batch&, const Bucket&);
   Status run_stage(size_t stage, size_t bucket, gimbal_step);
+  void report(size_t stage, const Bucket&, const Transfer&, int32_t rows) const;
   Status read(const Batch&, const Bucket&, Output, bool Wants::*wanted, std::vector<float>& to);
   Status read_states(const Bucket&, size_t rows);
   Status find_top(int k, gimbal_step);
@@ -49,11 +65,13 @@ class Steps {
   // all stages; then the values transferred from other stages.
   std::vector<std::vector<std::byte>> staging_;
   std::vector<StepRow> rows_;                          // of the step
+  AdapterSet adapters_ = 0;                            // that they use
   std::vector<RopePositions> places_;                  // by sequence of the step, behind its last row
   std::vector<InputItem> inputs_;                      // theirs
   std::vector<std::byte> page_;                        // a page in transit
   std::vector<float> logits_, hidden_, top_, states_;  // read back
   StepOutput output_;
+  TransferWatcher watcher_;
 };
 
 }  // namespace gimbal

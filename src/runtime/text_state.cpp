@@ -40,28 +40,30 @@ TextState::TextState(Inputs text, size_t begin, TextSettings s, const Tokenizer*
   if (constraint_) constraint_->end_late(s.ignore_stop_tokens);
 }
 
-void TextState::resume(std::span<const Token> written, double memory) {
-  if (!written.empty()) sampler_.remember(memory);
+std::string TextState::resume(std::span<const Token> written, std::optional<double> memory) {
+  std::string text;
+  if (!written.empty() && memory) sampler_.remember(*memory);
   for (Token t : written) {
-    if (answer_.ended()) return;
-    if (constraint_ && !constraint_->accept(t)) return;  // next() reports why
-    answer_.take(t, capacity_ - int(text_.size()));
+    if (answer_.ended()) break;
+    if (constraint_ && !constraint_->accept(t)) break;  // next() reports why
+    text += answer_.take(t, capacity_ - int(text_.size()));
     text_.push(t);
     if (!reasoning_.forced()) sampler_.skip(1);
     reasoning_.take(t);
   }
+  return text;
 }
 
-void TextState::score_prompt(int told) {
-  scored_ = std::min(prompt_, begin_ + 1 + size_t(told));
-  scores_stop_ = begin_ + size_t(told) < prompt_;
+void TextState::score_prompt(int sent) {
+  scored_ = std::min(prompt_, begin_ + 1 + size_t(sent));
+  scores_stop_ = begin_ + size_t(sent) < prompt_;
 }
 
 Status TextState::score_next(std::span<const float> logits) {
   if (auto ok = check_logits(logits); !ok) return ok;
-  told_.text.clear();
-  told_.token = text_[scored_].token, told_.index = int(scored_ - begin_);
-  add_probabilities(logits, told_.token);
+  event_.text.clear();
+  event_.token = text_[scored_].token, event_.index = int(scored_ - begin_);
+  add_probabilities(logits, event_.token);
   scored_++;
   return Done{};
 }
@@ -101,17 +103,21 @@ TextRows TextState::add_rows(const Model& model, Sequence& s, int rows, std::spa
 }
 
 // The constraint masks logits for the choice only: probabilities are those of the model.
-Result<Token> TextState::next(Model& model, const StepOutput& out, size_t k) {
+Result<Token> TextState::next(std::span<const float> logits) {
   if (const auto forced = reasoning_.forced()) return *forced;
   const auto history = std::span(tokens()).subspan(begin_);
-  if (constraint_) {
-    const auto allowed = constraint_->allowed(constrained_left());
-    if (!allowed) return allowed.error();
-    auto picked = sampler_.pick(out.logits(k), history, *allowed);
-    if (picked) constraint_->follow(*picked);
-    return picked;
-  }
-  if (!needs_top_only(model)) return sampler_.pick(out.logits(k), history);
+  if (!constraint_) return sampler_.pick(logits, history);
+  const auto allowed = constraint_->allowed(constrained_left());
+  if (!allowed) return allowed.error();
+  auto picked = sampler_.pick(logits, history, *allowed);
+  if (picked) constraint_->follow(*picked);
+  return picked;
+}
+
+Result<Token> TextState::next(Model& model, const StepOutput& out, size_t k) {
+  if (!needs_top_only(model)) return next(out.logits(k));
+  if (const auto forced = reasoning_.forced()) return *forced;
+  const auto history = std::span(tokens()).subspan(begin_);
   const TopLogits all = out.top(k);
   const auto n = size_t(sampler_.leading());
   auto chosen = sampler_.pick_top(all.logits.first(n), all.ids.first(n));
@@ -125,12 +131,12 @@ Result<Token> TextState::next(Model& model, const StepOutput& out, size_t k) {
 // In the order of the vocabulary and in double, so that the bits depend on nothing but the logits.
 void TextState::add_probabilities(std::span<const float> logits, Token token) {
   const double sum = log_sum_exp(logits);
-  told_.logprob = float(logits[size_t(token)] - sum);
-  told_.top.clear();
+  event_.logprob = float(logits[size_t(token)] - sum);
+  event_.top.clear();
   auto before = [&](Token a, Token b) {
     return logits[size_t(a)] != logits[size_t(b)] ? logits[size_t(a)] > logits[size_t(b)] : a < b;
   };
-  auto& top = told_.top;
+  auto& top = event_.top;
   for (Token t = 0; logprobs_ > 0 && t < int(logits.size()); t++) {
     if (int(top.size()) == logprobs_ && !before(t, top.back().token)) continue;
     if (int(top.size()) == logprobs_) top.pop_back();
@@ -149,28 +155,38 @@ Result<std::string> TextState::digest(Model& model, const StepOutput& out, size_
   return row_digest(index, out.top(k), *all);
 }
 
-// False: the answer ended with a token outside its text.
 Result<bool> TextState::take(Model& model, const StepOutput& out, size_t k) {
   const auto token = next(model, out, k);
   if (!token) return token.error();
   if (certify_) {
     auto row = digest(model, out, k);
     if (!row) return row.error();
-    told_.row = std::move(*row);
+    event_.row = std::move(*row);
   }
-  reasoning_.take(*token);
-  told_.text = answer_.take(*token, capacity_ - int(text_.size()));
+  return add(*token, logprobs_ >= 0 ? out.logits(k) : std::span<const float>());
+}
+
+Result<bool> TextState::take(std::span<const float> logits) {
+  const auto token = next(logits);
+  if (!token) return token.error();
+  return add(*token, logits);
+}
+
+// False: the answer ended with a token outside its text. `logits`: for log-probabilities.
+bool TextState::add(Token token, std::span<const float> logits) {
+  reasoning_.take(token);
+  event_.text = answer_.take(token, capacity_ - int(text_.size()));
   if (answer_.ended() && answer_.finish() == Finish::StopToken) {
     if (scores_stop_) {
-      add_probabilities(out.logits(k), *token);
-      told_.token = *token, told_.index = int(text_.size() - begin_);
+      add_probabilities(logits, token);
+      event_.token = token, event_.index = int(text_.size() - begin_);
     }
     return false;
   }
-  if (logprobs_ >= 0) add_probabilities(out.logits(k), *token);
-  text_.push(*token);
-  told_.memory = sampler_.memory();
-  told_.token = *token, told_.index = answer_.tokens() - 1;
+  if (logprobs_ >= 0) add_probabilities(logits, token);
+  text_.push(token);
+  event_.memory = sampler_.memory();
+  event_.token = token, event_.index = answer_.tokens() - 1;
   return true;
 }
 

@@ -2,6 +2,7 @@
 // constraint, drafts, stop strings, limits). generate() and the scheduler compute the rows, at different
 // times. So a text is the same alone and among others.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct TokenProbability {
 
 // One token of the answer. `text`: the text finalized by it: complete UTF-8, no part of a stop string; may
 // be empty.
-struct TokenTold {
+struct TokenEvent {
   Token token;
   int index;  // in the answer, from 0; each once, in order
   std::string text;
@@ -69,11 +70,12 @@ class TextState {
             Constraint* constraint = nullptr);
   // Sets the first tokens of the answer, which the reader has already. The rest continues exactly from
   // them: random numbers, penalties, partial characters, stop strings, grammar. Call it before any pick().
-  // `memory`: TokenTold::memory of the last of them.
-  void resume(std::span<const Token> written, double memory);
+  // `memory`: TokenEvent::memory of the last of them; none: the sampler's memory begins anew. Returns their
+  // text, as TokenEvent::text has it.
+  std::string resume(std::span<const Token> written, std::optional<double> memory);
   // Asks for the log-probabilities of the prompt's tokens after its first one, and of a stop token. The text
-  // needs TextSettings::logprobs, and a prompt without embeddings. `told`: how many the reader has already.
-  void score_prompt(int told);
+  // needs TextSettings::logprobs, and a prompt without embeddings. `sent`: how many the reader has already.
+  void score_prompt(int sent);
 
   // The text until the end of the answer so far, and its tokens: kNoToken for an embedding.
   const Inputs& inputs() const { return text_; }
@@ -81,7 +83,7 @@ class TextState {
   int prompt_tokens() const { return int(prompt_ - begin_); }
   bool ended() const { return answer_.ended(); }
   // With TextSettings::certify: the digest of the last row, which may have chosen a stop token.
-  const std::string& row() const { return told_.row; }
+  const std::string& row() const { return event_.row; }
   Answer& answer() { return answer_; }
   const Answer& answer() const { return answer_; }
   int missing(const Sequence& s) const { return int(text_.size()) - s.computed(); }  // tokens to compute
@@ -104,10 +106,15 @@ class TextState {
   Status score(const StepOutput& out, size_t k, const TextRows& rows, Emit emit) {
     for (int i = 0; i < rows.scored; i++) {
       if (auto ok = score_next(out.logits(k + size_t(i))); !ok) return ok;
-      emit(told_);
+      emit(event_);
     }
     return Done{};
   }
+
+  // Picks the next token by logits that no Model computed; event() has it. False: the answer ended with a
+  // token outside its text. Not for certificates and scored prompts. Errors: the sampler's, the constraint's.
+  Result<bool> take(std::span<const float> logits);
+  const TokenEvent& event() const { return event_; }
 
   // Picks the next token, and one after each draft that equals the token just picked. `k`: the first result
   // of these rows in the step. `emit(const TokenTold&)` gets each token and returns whether the text
@@ -117,15 +124,16 @@ class TextState {
   struct Picked {
     int right = 0;
     Status ok = Done{};
-    const TokenTold* stop = nullptr;  // after score_prompt(): the stop token, `index` counted from the prompt
+    const TokenEvent* stop =
+        nullptr;  // after score_prompt(): the stop token, `index` counted from the prompt
   };
   template <class Emit, class Ready>
   Picked pick(Model& model, const StepOutput& out, size_t k, const TextRows& rows, Emit emit, Ready ready) {
     for (Picked p;; p.right++) {
-      const auto told = take(model, out, k + size_t(p.right));
-      if (!told) p.ok = told.error();
-      if (told && !*told && scores_stop_) p.stop = &told_;
-      if (!told || !*told || !emit(told_)) return p;
+      const auto taken = take(model, out, k + size_t(p.right));
+      if (!taken) p.ok = taken.error();
+      if (taken && !*taken && scores_stop_) p.stop = &event_;
+      if (!taken || !*taken || !emit(event_)) return p;
       if (ended() || p.right == rows.drafts || drafts_[size_t(p.right)] != tokens().back() || !ready())
         return p;
     }
@@ -134,6 +142,8 @@ class TextState {
  private:
   Result<bool> take(Model&, const StepOutput&, size_t k);
   Result<Token> next(Model&, const StepOutput&, size_t k);
+  Result<Token> next(std::span<const float> logits);
+  bool add(Token, std::span<const float> logits);
   bool needs_top_only(const Model&) const;
   int wanted_top() const;
   Result<std::string> digest(Model&, const StepOutput&, size_t k) const;
@@ -151,7 +161,7 @@ class TextState {
   size_t scored_;              // the first token of the prompt without a log-probability; prompt_: none
   bool scores_stop_ = false;   // a stop token's log-probability is wanted, and not told yet
   std::vector<Token> drafts_;  // of the step
-  TokenTold told_;             // its memory is reused
+  TokenEvent event_;           // its memory is reused
 };
 
 }  // namespace gimbal

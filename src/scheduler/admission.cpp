@@ -1,7 +1,7 @@
 // Admission: when a request gets a place and pages, what it shares, and which request gives up its place.
 #include <algorithm>
 
-#include "scheduler/serving.h"
+#include "scheduler/scheduler.h"
 
 namespace gimbal {
 namespace {
@@ -10,15 +10,15 @@ namespace {
 constexpr int kLeastShared = 16;
 
 // Tokens whose logits are needed must be computed: the last one, and those that score the prompt.
-InputView shareable(const Generation& g) { return InputView(g.text.inputs()).first(g.text.reusable()); }
+InputView shareable(const ScheduledRequest& g) { return InputView(g.text.inputs()).first(g.text.reusable()); }
 
 }  // namespace
 
-void Serving::admit() {
+void Scheduler::admit() {
   while (waiting_.waiting() > 0) {
-    Generation* g = waiting_.next([this](Generation& one) { return !waits_for_another(one); });
+    ScheduledRequest* g = waiting_.next([this](ScheduledRequest& one) { return !waits_for_another(one); });
     if (!g) return;
-    const auto places = size_t(Serving::places(plan()));
+    const auto places = size_t(Scheduler::places(plan()));
     for (;;) {
       if (running_.size() < places) {
         const Beginning b = beginning_of(*g);
@@ -33,7 +33,7 @@ void Serving::admit() {
 }
 
 // If many requests have the same beginning, the first of them computes it for all.
-bool Serving::waits_for_another(Generation& g) {
+bool Scheduler::waits_for_another(ScheduledRequest& g) {
   if (g.follows) {
     for (const auto& r : running_)
       if (r->id == g.follows && r->sequence->computed() < g.follow_until) return true;
@@ -52,9 +52,9 @@ bool Serving::waits_for_another(Generation& g) {
   return g.follows != 0;
 }
 
-Serving::Beginning Serving::beginning_of(const Generation& g) const {
+Scheduler::Beginning Scheduler::beginning_of(const ScheduledRequest& g) const {
   const auto text = shareable(g);
-  const Prefixes::Found kept = kept_.find(text);
+  const PrefixCache::Found kept = kept_.find(text);
   Beginning best{kept.sequence, kept.tokens, false};
   for (const auto& r : running_) {
     const Sequence& s = *r->sequence;
@@ -65,7 +65,7 @@ Serving::Beginning Serving::beginning_of(const Generation& g) const {
 }
 
 // Pages for its text and the next token, and one per running request, so that none must leave at once.
-bool Serving::has_memory(const Generation& g, const Beginning& b) {
+bool Scheduler::has_memory(const ScheduledRequest& g, const Beginning& b) {
   if (running_.empty()) return true;
   const auto& pools = model_->sequences().pools();
   const int shared = b.runs ? b.tokens / kPagePositions : 0;
@@ -77,24 +77,31 @@ bool Serving::has_memory(const Generation& g, const Beginning& b) {
   return true;
 }
 
-void Serving::start(std::unique_ptr<Generation> g, const Beginning& b) {
+void Scheduler::start(std::unique_ptr<ScheduledRequest> g, const Beginning& b) {
   const Sequence* kept = b.runs ? nullptr : b.of;
   auto full = [&] { return int(running_.size()) + kept_.count() >= plan().options.sequences; };
   while (full() && kept_.drop(kept)) {}
-  Result<std::unique_ptr<Sequence>> made = b.of && full() ? kept_.take(b.of)
-                                           : b.of         ? b.of->fork()
-                                                          : model_->new_sequence();
+  std::unique_ptr<Sequence> stored = take_stored(*g, b);
+  const int shared = stored ? stored->computed() : b.tokens;
+  Result<std::unique_ptr<Sequence>> made = stored           ? std::move(stored)
+                                           : b.of && full() ? kept_.take(b.of)
+                                           : b.of           ? b.of->fork()
+                                                            : model_->new_sequence();
+  if (made) {
+    (*made)->truncate(shared);
+    // Texts under other adapters share no prefix, so this cannot fail either.
+    if (auto ok = (*made)->adapt(g->text.inputs().adapters()); !ok) made = ok.error();
+  }
   if (!made) {  // there is a sequence for each place
-    g->tell_failed(made.error());
+    g->emit_failed(made.error());
     waiting_.ended(*g->client);
     numbers_.requests++;
     return;
   }
   kept_.used(kept);
   g->sequence = std::move(*made);
-  g->sequence->truncate(b.tokens);
   if (g->admitted == 0) {
-    g->shared_tokens = std::min(b.tokens, g->text.prompt_tokens());
+    g->shared_tokens = std::min(shared, g->text.prompt_tokens());
     numbers_.prompt_tokens += uint64_t(g->text.prompt_tokens());
     numbers_.shared_tokens += uint64_t(g->shared_tokens);
   }
@@ -104,11 +111,12 @@ void Serving::start(std::unique_ptr<Generation> g, const Beginning& b) {
   for (const StatePool& pool : plan().pools)
     if (pool.kind == StateKind::Recurrent)
       g->checkpoint_at = int(g->text.inputs().size() - 1) / kPagePositions * kPagePositions;
+  if (g->stored) g->stored->keep_state_at(g->checkpoint_at);
   running_.push_back(std::move(g));
 }
 
 // If another client has more than an equal share of the places, and this client less.
-bool Serving::make_place_for(const Client& c) {
+bool Scheduler::make_place_for(const Client& c) {
   const int share = std::max(1, int(running_.size()) / waiting_.clients());
   const Client& most = *waiting_.most_running();
   if (c.running >= share || most.running <= share) return false;
@@ -117,7 +125,7 @@ bool Serving::make_place_for(const Client& c) {
 }
 
 // The youngest of a client's requests. Keeps its computed state until the memory is needed.
-void Serving::preempt(const Client& c) {
+void Scheduler::preempt(const Client& c) {
   size_t i = running_.size() - 1;
   while (running_[i]->client != &c) i--;
   numbers_.preemptions++;
@@ -125,14 +133,14 @@ void Serving::preempt(const Client& c) {
   put_back(i);
 }
 
-void Serving::put_back(size_t i) {
+void Scheduler::put_back(size_t i) {
   auto g = std::move(running_[i]);
   running_.erase(running_.begin() + ptrdiff_t(i));
-  g->sequence = nullptr, g->drafting = nullptr;
+  g->sequence = nullptr, g->drafting = nullptr, g->stored = std::nullopt;
   waiting_.put_back(std::move(g));
 }
 
-int Serving::pages_running(size_t pool) {
+int Scheduler::pages_running(size_t pool) {
   seen_.assign(size_t(plan().pools[pool].pages), 0);
   int n = 0;
   for (const auto& g : running_)
@@ -144,7 +152,7 @@ int Serving::pages_running(size_t pool) {
   return n;
 }
 
-void Serving::count() {
+void Scheduler::count() {
   numbers_.running = int(running_.size()), numbers_.waiting = waiting_.waiting();
   numbers_.pages = numbers_.pages_running = numbers_.pages_kept = numbers_.pages_shared = 0;
   const SequencePool& all = model_->sequences();

@@ -1,5 +1,7 @@
 #include "scheduler/numbers.h"
 
+#include "base/saturating.h"
+
 namespace gimbal {
 
 Durations& Durations::operator+=(const Durations& d) {
@@ -9,12 +11,15 @@ Durations& Durations::operator+=(const Durations& d) {
 }
 
 SchedulerNumbers& SchedulerNumbers::operator+=(const SchedulerNumbers& n) {
-  running += n.running, waiting += n.waiting, requests += n.requests;
+  // Numbers from workers are not trusted: an int never overflows.
+  for (auto count :
+       {&SchedulerNumbers::running, &SchedulerNumbers::waiting, &SchedulerNumbers::pages,
+        &SchedulerNumbers::pages_running, &SchedulerNumbers::pages_kept, &SchedulerNumbers::pages_shared})
+    this->*count = saturating_sum(this->*count, n.*count);
+  requests += n.requests;
   tokens_generated += n.tokens_generated, prompt_tokens += n.prompt_tokens, shared_tokens += n.shared_tokens;
   steps += n.steps, rows += n.rows;
   preemptions += n.preemptions, devices_lost += n.devices_lost;
-  pages += n.pages, pages_running += n.pages_running, pages_kept += n.pages_kept;
-  pages_shared += n.pages_shared;
   first_token += n.first_token, between_tokens += n.between_tokens;
   return *this;
 }

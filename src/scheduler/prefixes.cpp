@@ -1,76 +1,38 @@
-#include "scheduler/prefixes.h"
-
-#include <algorithm>
+// Prefixes of earlier requests, for files that outlive the server.
+#include "scheduler/scheduler.h"
 
 namespace gimbal {
-namespace {
 
-// Whether `a` can replace `b` for every text that continues b.
-bool covers(const Sequence& a, const Sequence& b) {
-  const Inputs& text = b.inputs();
-  return common_prefix(a.inputs(), text) == text.size() && a.keeps(int(text.size())) == int(text.size());
+Result<int> Scheduler::use_prefix(const InputView& text, const std::function<Status(const Sequence&)>& use) {
+  const PrefixCache::Found found = kept_.find(text);
+  if (found.tokens == 0) return 0;
+  auto fork = found.sequence->fork();
+  while (!fork && fork.error().code == Code::OutOfMemory && kept_.drop(found.sequence))
+    fork = found.sequence->fork();
+  if (!fork) return fork.error();
+  const int tokens = (*fork)->truncate(found.tokens);
+  (*fork)->truncate(tokens);
+  if (tokens == 0) return 0;
+  if (auto ok = use(**fork); !ok) return ok.error();
+  kept_.used(found.sequence);
+  return tokens;
 }
 
-}  // namespace
-
-void Prefixes::keep(std::unique_ptr<Sequence> s) {
-  s->truncate(s->computed());  // tokens without state are of no use
-  if (s->computed() == 0) return;
-  for (size_t i = kept_.size(); i-- > 0;) {
-    if (covers(*s, *kept_[i])) {
-      kept_.erase(kept_.begin() + ptrdiff_t(i));
-    } else if (covers(*kept_[i], *s)) {
-      used(kept_[i].get());
-      return;
-    }
-  }
-  kept_.push_back(std::move(s));
+Status Scheduler::add_prefix(const std::function<Status(Sequence&)>& fill) {
+  auto made = model_->new_sequence();
+  while (!made && made.error().code == Code::OutOfMemory && kept_.drop(nullptr))
+    made = model_->new_sequence();
+  if (!made) return made.error();
+  Status filled = fill(**made);
+  while (!filled && filled.error().code == Code::OutOfMemory && kept_.shrink()) filled = fill(**made);
+  if (filled) kept_.keep(std::move(*made));
+  return filled;
 }
 
-Prefixes::Found Prefixes::find(const InputView& text) const {
-  Found best;
-  for (size_t i = kept_.size(); i-- > 0;) {
-    const int tokens = kept_[i]->keeps(int(common_prefix(kept_[i]->inputs(), text)));
-    if (tokens > best.tokens) best = {kept_[i].get(), tokens};
-  }
-  return best;
-}
-
-void Prefixes::used(const Sequence* s) {
-  if (auto taken = take(s)) kept_.push_back(std::move(taken));
-}
-
-std::unique_ptr<Sequence> Prefixes::take(const Sequence* s) {
-  for (size_t i = 0; i < kept_.size(); i++) {
-    if (kept_[i].get() != s) continue;
-    auto taken = std::move(kept_[i]);
-    kept_.erase(kept_.begin() + ptrdiff_t(i));
-    return taken;
-  }
-  return nullptr;
-}
-
-size_t Prefixes::oldest(const Sequence* but) const {
-  size_t i = 0;
-  while (i < kept_.size() && kept_[i].get() == but) i++;
-  return i;
-}
-
-bool Prefixes::drop(const Sequence* but) {
-  const size_t i = oldest(but);
-  if (i == kept_.size()) return false;
-  kept_.erase(kept_.begin() + ptrdiff_t(i));
-  return true;
-}
-
-bool Prefixes::shrink(const Sequence* but) {
-  const size_t i = oldest(but);
-  if (i == kept_.size()) return false;
-  Sequence& s = *kept_[i];
-  // A recurrent state returns further, to a checkpoint.
-  s.truncate(s.truncate((s.computed() - 1) / kPagePositions * kPagePositions));
-  if (s.computed() == 0) kept_.erase(kept_.begin() + ptrdiff_t(i));
-  return true;
+int Scheduler::drop_prefix(const InputView& text) {
+  const PrefixCache::Found found = kept_.find(text);
+  if (found.tokens > 0) kept_.take(found.sequence);
+  return found.tokens;
 }
 
 }  // namespace gimbal

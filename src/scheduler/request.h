@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,23 +20,32 @@ struct GenerationRequest : TextSettings {
   std::vector<Token> prompt;  // not empty; kNoToken: an embedding
   // The prompt's embeddings, by rising position, for a model that was loaded with RunOptions::embeddings.
   std::vector<EmbeddingSpan> embeddings;
+  // Encoded files of pictures or sounds, one for each kNoToken of the prompt that no embedding covers. The
+  // service of a model with a projector puts their rows in place of these; the scheduler gets none.
+  std::vector<std::shared_ptr<const std::string>> pictures = {};
+  // The scales of the model's LoRA adapters for this text, by adapter, 0: not applied; empty: those that the
+  // model was loaded with.
+  std::vector<float> adapters;
   std::vector<Token> written;  // tokens of the answer that a lost engine has sent already
   double memory = 0;           // of the sampler, after them (TokenTold)
   // With `logprobs`: the same for the prompt's tokens after its first one, and for the stop token that ends
   // the answer, to GenerationSink::scored. Not for a prompt with embeddings.
   bool scores_prompt = false;
-  int scored = 0;       // of these, those that a lost engine has sent already
-  std::string grammar;  // GBNF that the answer must match; empty: none
-  std::string client;   // clients get equal shares
+  int scored = 0;          // of these, those that a lost engine has sent already
+  std::string grammar;     // GBNF that the answer must match; empty: none
+  std::string client;      // clients get equal shares
+  std::string owner = {};  // texts of different owners share no page of the prefix store
 };
 
 struct GenerationEnd {
   Finish finish = Finish::Length;
-  std::string text;       // the rest, held back until now
-  std::string stop;       // the stop string that ended it
-  int prompt_tokens = 0;  // tokens of the whole prompt
-  int shared_tokens = 0;  // of these, computed for an earlier request
-  int tokens = 0;         // of the answer, without the stop token
+  std::string text = {};         // the rest, held back until now
+  std::string stop = {};         // the stop string that ended it
+  int prompt_tokens = 0;         // tokens of the whole prompt
+  int shared_tokens = 0;         // of these, computed for an earlier request
+  int stored_tokens = 0;         // of these, read from the prefix store
+  std::string stored_page = {};  // the name of their last page, which depends on all pages before
+  int tokens = 0;                // of the answer, without the stop token
   uint64_t drafted = 0, accepted = 0;
   std::string row =
       {};  // with TextSettings::certify: the digest of the row that chose a stop token, if one did
@@ -43,7 +53,7 @@ struct GenerationEnd {
 
 // Called from the engine's thread; must not block, and may call cancel().
 struct GenerationSink {
-  std::function<void(const TokenTold&)> token;
+  std::function<void(const TokenEvent&)> token;
   std::function<void(const GenerationEnd&)> end;  // exactly one of end and failed, the last call
   std::function<void(const Error&)> failed;
   // Called once, before the first step with its rows, even if the request then fails at once. May be
@@ -52,7 +62,7 @@ struct GenerationSink {
   // With GenerationRequest::scores_prompt: each token of the prompt but its first, in order and before any
   // token of the answer, then the stop token, if one ends the answer. `index` counts from the prompt's
   // beginning. May be empty otherwise.
-  std::function<void(const TokenTold&)> scored = {};
+  std::function<void(const TokenEvent&)> scored = {};
 };
 
 // A number that is unique among the requests of this process.

@@ -10,8 +10,8 @@ constexpr int64_t kModestCache = 32768;  // tokens, or 4 contexts where these ar
 
 }  // namespace
 
-CacheWish plan_for_many(RunOptions& run, int context, int parallel, int64_t cache_tokens, int models,
-                        int together) {
+CacheBudget plan_for_many(RunOptions& run, int context, int parallel, int64_t cache_tokens, int models,
+                          int together) {
   run.context = context;
   run.sequences = run.logit_rows = parallel;
   run.batch = std::max(run.batch, parallel);
@@ -52,7 +52,7 @@ Status ComputedModel::generate_on(ModelPtr model, OnDeviceLost on_device_lost,
   auto tokenizer = Tokenizer::create(file_->metadata());
   if (!tokenizer) return tokenizer.error();
   auto scheduler =
-      Scheduler::create(std::move(model), std::move(*tokenizer), std::move(on_device_lost), options);
+      SchedulerThread::create(std::move(model), std::move(*tokenizer), std::move(on_device_lost), options);
   if (!scheduler) return scheduler.error();
   scheduler_ = std::move(*scheduler);
   context_ = std::min(context_, scheduler_->capacity());

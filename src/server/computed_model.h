@@ -2,7 +2,7 @@
 // single-backend programs (apps/worker).
 #pragma once
 #include "runtime/cache_size.h"
-#include "scheduler/scheduler.h"
+#include "scheduler/scheduler_thread.h"
 #include "server/model.h"
 
 namespace gimbal {
@@ -10,8 +10,8 @@ namespace gimbal {
 // Sets the run options to answer `parallel` texts at once; returns the cache size to plan for. `context`:
 // positions per text; `cache_tokens`: for all texts, 0: the free memory; `models`: number that share the
 // devices.
-CacheWish plan_for_many(RunOptions&, int context, int parallel, int64_t cache_tokens, int models,
-                        int together = 1);
+CacheBudget plan_for_many(RunOptions&, int context, int parallel, int64_t cache_tokens, int models,
+                          int together = 1);
 
 class ComputedModel : public ServedModel {
  public:
@@ -26,6 +26,7 @@ class ComputedModel : public ServedModel {
   std::vector<Explanation> explanations() const override { return explanations_; }
   std::vector<DeviceUse> devices() const override { return devices_; }
   GenerationService* generation() override { return scheduler_.get(); }
+  SchedulerThread* scheduler() { return scheduler_.get(); }
   std::vector<SchedulerNumbers> numbers() override;
 
  protected:
@@ -35,7 +36,7 @@ class ComputedModel : public ServedModel {
   void computed_by(const Model&);       // sets kernels() and explanations(), and adds the model's devices
   void uses_devices(const ModelPlan&);  // adds them
   // Creates the scheduler; call it before generating. The model must be planned with plan_for_many().
-  // Errors: those of Tokenizer::create and Scheduler::create.
+  // Errors: those of Tokenizer::create and SchedulerThread::create.
   Status generate_on(ModelPtr, OnDeviceLost, const SchedulerOptions&);
   // For models that generate no text. Errors: those of Tokenizer::create.
   Status read_tokenizer();
@@ -53,7 +54,7 @@ class ComputedModel : public ServedModel {
   std::vector<Explanation> explanations_;
   std::vector<DeviceUse> devices_;
   std::unique_ptr<Tokenizer> tokenizer_;
-  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<SchedulerThread> scheduler_;
   std::unique_ptr<ChatTemplate> chat_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "huggingface/folder.h"
 
 namespace gimbal {
 namespace {
@@ -179,13 +180,17 @@ std::string LoadedModels::digest(const std::string& id) {
   if (e.source.path.empty()) {
     sum.add({reinterpret_cast<const char*>(options_.inside.data()), options_.inside.size()});
   } else {
-    FILE* file = std::fopen(e.source.path.c_str(), "rb");
-    if (!file) return {};
-    std::string piece(1 << 20, '\0');
-    while (const size_t n = std::fread(piece.data(), 1, piece.size(), file)) sum.add({piece.data(), n});
-    const bool whole = !std::ferror(file);
-    std::fclose(file);
-    if (!whole) return {};
+    const auto files = files_of_model(e.source.path);
+    if (!files) return {};
+    for (const std::string& path : *files) {
+      FILE* file = std::fopen(path.c_str(), "rb");
+      if (!file) return {};
+      std::string piece(1 << 20, '\0');
+      while (const size_t n = std::fread(piece.data(), 1, piece.size(), file)) sum.add({piece.data(), n});
+      const bool whole = !std::ferror(file);
+      std::fclose(file);
+      if (!whole) return {};
+    }
   }
   return e.digest = sum.hex();
 }

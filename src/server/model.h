@@ -18,6 +18,7 @@ namespace gimbal {
 
 struct ModelPreset;
 struct LibraryModel;
+class SavedPrompts;
 class ModelLibrary;
 
 // A loaded model. Thread-safe.
@@ -29,7 +30,10 @@ class ServedModel {
   virtual const ModelSource& file() const = 0;
   virtual const Tokenizer& tokenizer() const = 0;
   virtual const ChatTemplate& chat() const = 0;
-  virtual int context() const = 0;                      // tokens
+  virtual int context() const = 0;  // tokens
+  // Whether it takes pictures, or sounds, as GenerationRequest::pictures.
+  virtual bool sees() const { return false; }
+  virtual bool hears() const { return false; }
   virtual int texts_at_once() const { return 1; }       // that its devices have places for
   virtual uint64_t device_bytes() const = 0;            // in use
   virtual std::vector<SchedulerNumbers> numbers() = 0;  // of each of its schedulers
@@ -44,6 +48,8 @@ class ServedModel {
   virtual Status renew() = 0;
   // nullptr: the model only computes embeddings.
   virtual GenerationService* generation() = 0;
+  // nullptr: the model only computes embeddings.
+  virtual SavedPrompts* saved_prompts() { return nullptr; }
   // Returns one unit vector per text, in order; calls `sink` on this thread. Errors: Usage, naming the
   // text, if it is empty or too long; those of gimbal::embed().
   using EmbeddingSink = std::function<Status(size_t text, std::span<const float>)>;

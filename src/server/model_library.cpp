@@ -67,7 +67,7 @@ std::optional<LibraryModel> parse_description(const std::string& text) {
   if (const auto at = j.find("options"); at != j.end() && at->is_object()) preset->options = *at;
   m.preset = std::move(preset);
   std::error_code e;
-  if (!m.path.empty() && !fs::is_regular_file(m.path, e)) return {};  // its file is gone
+  if (!m.path.empty() && !fs::exists(m.path, e)) return {};  // its file is gone
   look_at(m);
   return m;
 }
@@ -110,7 +110,7 @@ void ModelLibrary::read(double fresh) {
   read_at_ = now();
 }
 
-void ModelLibrary::look_again() {
+void ModelLibrary::refresh() {
   const std::lock_guard lock(mutex_);
   read_at_ = -1e9;
 }

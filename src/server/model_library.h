@@ -50,7 +50,7 @@ class ModelLibrary {
   // other description needs it. Errors: those of find(); Usage (not-ours) for other files; those of remove().
   Status remove(const std::string& name);
   // Files may have come or gone.
-  void look_again();
+  void refresh();
 
   // Why models cannot have this name; nullopt: they can.
   static std::optional<std::string> wrong_name(const std::string& name);

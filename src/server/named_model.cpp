@@ -24,7 +24,11 @@ class NamedModel final : public ServedModel {
   const ChatTemplate& chat() const override { return chat_ ? *chat_ : base_->chat(); }
   const ModelSource& file() const override { return base_->file(); }
   const Tokenizer& tokenizer() const override { return base_->tokenizer(); }
+  bool sees() const override { return base_->sees(); }
+  bool hears() const override { return base_->hears(); }
   int context() const override { return base_->context(); }
+  int texts_at_once() const override { return base_->texts_at_once(); }
+  SavedPrompts* saved_prompts() override { return base_->saved_prompts(); }
   uint64_t device_bytes() const override { return base_->device_bytes(); }
   std::vector<SchedulerNumbers> numbers() override { return base_->numbers(); }
   std::vector<ReceiptLine> kernels() const override { return base_->kernels(); }

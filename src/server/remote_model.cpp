@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "engine/picture_input.h"
+#include "scheduler/saved_prompts.h"
 #include "workers/together.h"
 
 namespace gimbal {
@@ -48,7 +50,7 @@ class ServicePool final : public GenerationService {
   std::vector<int> running_;  // requests of each
 };
 
-class RemoteModel final : public ServedModel {
+class RemoteModel final : public ServedModel, public SavedPrompts {
  public:
   RemoteModel(std::string id, const ModelFile& source, RemoteOptions options)
       : id_(std::move(id)), source_(source), options_(std::move(options)) {}
@@ -60,6 +62,11 @@ class RemoteModel final : public ServedModel {
     auto chat = ChatTemplate::of(source_.file->metadata(), *tokenizer_);
     if (!chat) return chat.error();
     chat_ = std::make_unique<ChatTemplate>(std::move(*chat));
+    if (const std::string& path = options_.loads[0].settings.model.mmproj; !path.empty()) {
+      auto projector = open_projector(path);
+      if (!projector) return projector.error();
+      projector_ = std::move(*projector);
+    }
     kernels_.resize(options_.loads.size());
     const auto turn = options_.memory->turn_to_load();
     const bool several = options_.loads.size() > 1;
@@ -77,7 +84,7 @@ class RemoteModel final : public ServedModel {
       const auto hello = w->facts().hello;
       context_ = context_ ? std::min(context_, hello->context) : hello->context;
       for (const DeviceUse& d : hello->devices) bytes_ += d.bytes;
-      if (hello->generates) services.push_back(w.get());
+      if (hello->generates) services.push_back(w.get()), writing_.push_back(w.get());
     }
     if (!services.empty()) pool_ = std::make_unique<ServicePool>(std::move(services));
     return Done{};
@@ -88,6 +95,8 @@ class RemoteModel final : public ServedModel {
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return *chat_; }
   int context() const override { return context_; }
+  bool sees() const override { return projector_ && !projector_->hears(); }
+  bool hears() const override { return projector_ && projector_->hears(); }
   int texts_at_once() const override {
     int n = 0;
     for (const auto& w : workers_) n += w->facts().hello->explanation.sequences;
@@ -123,6 +132,34 @@ class RemoteModel final : public ServedModel {
     return all;
   }
   GenerationService* generation() override { return pool_.get(); }
+  SavedPrompts* saved_prompts() override { return writing_.empty() ? nullptr : this; }
+  Result<int> kept(std::span<const Token> text) override {
+    auto most = most_of(text);
+    return most ? Result<int>(most->second) : most.error();
+  }
+  Result<int> save(std::span<const Token> text, DraftFile& to) override {
+    auto most = most_of(text);
+    if (!most) return most.error();
+    return most->second > 0 ? most->first->save(text, to) : Result<int>(0);
+  }
+  // Into each worker: the next request may go to any.
+  Result<std::vector<Token>> restore(const InputFile& from) override {
+    Result<std::vector<Token>> restored = Error{};
+    for (RemoteService* w : writing_) {
+      auto one = w->restore(from);
+      if (!restored) restored = std::move(one);
+    }
+    return restored;
+  }
+  Result<int> erase(std::span<const Token> text) override {
+    int most = 0;
+    for (RemoteService* w : writing_) {
+      auto erased = w->erase(text);
+      if (!erased) return erased;
+      most = std::max(most, *erased);
+    }
+    return most;
+  }
   Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {
     auto worker = embedding_worker();
     return worker ? (*worker)->embed(texts, sink) : Status(worker.error());
@@ -137,6 +174,17 @@ class RemoteModel final : public ServedModel {
   }
 
  private:
+  // The worker that keeps most of a text, and its tokens.
+  Result<std::pair<RemoteService*, int>> most_of(std::span<const Token> text) {
+    std::pair<RemoteService*, int> most{writing_[0], 0};
+    for (RemoteService* w : writing_) {
+      const auto kept = w->kept(text);
+      if (!kept) return kept.error();
+      if (*kept > most.second) most = {w, *kept};
+    }
+    return most;
+  }
+
   // Waits for the needs of all workers before any takes memory. One round per model that a worker loads.
   Status take_memory() {
     for (;;) {
@@ -152,13 +200,14 @@ class RemoteModel final : public ServedModel {
     }
   }
 
-  // `divides`: PromisedMemory::worker()
+  // `divides`: MemoryReservations::worker()
   WorkerSettings settings(size_t i, bool divides) {
     WorkerSettings s;
     s.command = options_.command;
     s.load = options_.loads[i];
     s.memory = options_.memory->worker(id_, divides);
     s.vocabulary = int(tokenizer_->size());
+    s.pages = options_.pages;
     s.ready = [this, i](const wire::Hello& hello) {
       const std::lock_guard lock(kernels_mutex_);
       if (hello.generates || !pool_) kernels_[i] = hello.kernels;
@@ -176,6 +225,7 @@ class RemoteModel final : public ServedModel {
       const auto turn = options_.memory->turn_to_load();
       WorkerSettings s = settings(0, false);
       s.load.settings.model.embed = true;
+      s.load.stores_pages = false, s.pages = nullptr;
       auto started = RemoteService::start(std::move(s));
       if (!started) return started.error();
       if (auto ok = (*started)->wait_ready(); !ok) return ok.error();
@@ -190,6 +240,7 @@ class RemoteModel final : public ServedModel {
   std::mutex embedding_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<ChatTemplate> chat_;
+  std::shared_ptr<const ProjectorFile> projector_;  // nullptr: it reads texts only
   int context_ = 0;
   uint64_t bytes_ = 0;
   mutable std::mutex kernels_mutex_;
@@ -197,6 +248,7 @@ class RemoteModel final : public ServedModel {
   // The pool is called by the threads of the workers: they end first.
   std::unique_ptr<ServicePool> pool_;
   std::vector<std::unique_ptr<RemoteService>> workers_;
+  std::vector<RemoteService*> writing_;  // of these, those that write texts
   std::unique_ptr<RemoteService> embedder_;
 };
 

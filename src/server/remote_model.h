@@ -13,7 +13,8 @@ struct RemoteOptions {
   std::vector<wire::Load> loads;     // one per worker
   // Receives notices for the user, on other threads; must not block. `worker`: its index in `loads`.
   std::function<void(size_t worker, const std::string& why)> replaced;
-  std::shared_ptr<PromisedMemory> memory;  // shared by all models of the server
+  std::shared_ptr<MemoryReservations> memory;  // shared by all models of the server
+  std::shared_ptr<PageStore> pages = {};       // the prefix store; nullptr: none
 };
 
 // Waits until all its workers are ready. Errors: those of the workers; of the file; OutOfMemory if they fit

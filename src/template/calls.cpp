@@ -24,7 +24,8 @@ Value Interpreter::call(const Value& callee, Arguments& given) {
 Value Interpreter::native(const Native& n, const Value& self, Arguments& given, const char* what) {
   std::array<Value, 6> bound;
   const std::string_view parameters = n.parameters;
-  if (!spend(1 + weight(self) / 16)) return Value(Kind::Undefined);
+  // 32 bytes of a text are a step: most natives read all of it. Of a list, few read more than the length.
+  if (!spend(1 + weight(self) / (self.is(Kind::Str) ? 2 : 16))) return Value(Kind::Undefined);
   if (parameters != "*") {
     size_t count = 0;
     std::array<std::string_view, 6> names;

@@ -4,6 +4,7 @@
 
 #include "template/formatting.h"
 #include "template/natives.h"
+#include "template/search.h"
 
 namespace gimbal::tmpl {
 namespace {
@@ -65,8 +66,8 @@ Value s_replace(Call& c) {
   Text out;
   size_t at = 0;
   const size_t most = c.in.options().limits.output_bytes;
-  for (; count != 0 && out.bytes.size() <= most; count--) {
-    const size_t found = s.find(old, at);
+  for (; count != 0 && out.bytes.size() <= most && c.in.spend(1); count--) {
+    const size_t found = find_text(s, old, at);
     if (found == s.npos) break;
     out.append(self(c), at, found);
     out.append(*c.a[1].text);
@@ -107,8 +108,12 @@ Value split(Call& c, bool from_left) {
         out.push_back(part(c, first, begin));
       } else {
         begin = 0;
-        for (size_t at = end = first; at < last; at = next_code(s, at))
-          if (is_space(code_at(s, at))) end = next_code(s, at);
+        for (end = last; end > first;) {
+          size_t at = end - 1;
+          while (at > first && (uint8_t(s[at]) & 0xc0) == 0x80) --at;
+          if (is_space(code_at(s, at))) break;
+          end = at;
+        }
         out.push_back(part(c, end, last));
       }
     }
@@ -118,9 +123,7 @@ Value split(Call& c, bool from_left) {
     if (by.empty()) return c.in.fail("empty separator");
     size_t begin = 0, end = s.size();
     for (; most != 0 && c.in.spend(1); most--) {
-      const size_t found = from_left          ? s.find(by, begin)
-                           : end >= by.size() ? s.rfind(by, end - by.size())
-                                              : s.npos;
+      const size_t found = from_left ? find_text(s, by, begin) : rfind_text(s.substr(0, end), by);
       if (found == s.npos || found < begin) break;
       out.push_back(from_left ? part(c, begin, found) : part(c, found + by.size(), end));
       (from_left ? begin : end) = from_left ? found + by.size() : found;
@@ -136,7 +139,7 @@ Value s_rsplit(Call& c) { return split(c, false); }
 Value partition(Call& c, bool from_left) {
   const std::string_view s = c.self.str(), by = str(c, c.a[0]);
   if (by.empty()) return c.in.fail("empty separator");
-  const size_t at = from_left ? s.find(by) : s.rfind(by);
+  const size_t at = from_left ? find_text(s, by) : rfind_text(s, by);
   const Value empty = c.in.heap.str("");
   if (at != s.npos)
     return c.in.heap.list({part(c, 0, at), part(c, at, at + by.size()), part(c, at + by.size(), s.size())},
@@ -191,7 +194,7 @@ int64_t place(Call& c, bool from_left) {
   if (from > to) return -1;
   const size_t begin = byte_of(s, size_t(from)), end = byte_of(s, size_t(to));
   const std::string_view within = s.substr(begin, end - begin);
-  const size_t found = from_left ? within.find(what) : within.rfind(what);
+  const size_t found = from_left ? find_text(within, what) : rfind_text(within, what);
   return found == s.npos ? -1 : from + int64_t(count_codes(within.substr(0, found)));
 }
 Value s_find(Call& c) { return Value::of(place(c, true)); }
@@ -204,7 +207,7 @@ Value s_count(Call& c) {
   const std::string_view s = c.self.str(), what = str(c, c.a[0]);
   if (what.empty()) return Value::of(int64_t(count_codes(s) + 1));
   int64_t n = 0;
-  for (size_t at = 0; (at = s.find(what, at)) != s.npos; at += what.size()) n++;
+  for (size_t at = 0; c.in.spend(1) && (at = find_text(s, what, at)) != s.npos; at += what.size()) n++;
   return Value::of(n);
 }
 

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "template/formatting.h"
 #include "template/interpreter.h"
+#include "template/search.h"
 
 namespace gimbal::tmpl {
 namespace {
@@ -123,7 +124,7 @@ bool Interpreter::contains(const Value& in, const Value& what) {
     return in.dict->find(what);
   }
   if (in.is(Kind::Str)) {
-    if (what.is(Kind::Str)) return in.str().find(what.str()) != std::string_view::npos;
+    if (what.is(Kind::Str)) return find_text(in.str(), what.str()) != std::string_view::npos;
     fail(format("'in <string>' requires string as left operand, not {}", type_name(what)));
     return false;
   }

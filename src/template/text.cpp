@@ -166,25 +166,23 @@ std::string lower(std::string_view text) {
 }
 
 Span stripped(std::string_view text, const std::string_view* set, bool left, bool right) {
-  const auto goes = [&](size_t begin, size_t end) {
-    if (!set) return is_space(code_at(text, begin));
-    for (size_t at = 0; at < set->size();) {
-      const size_t next = next_code(*set, at);
-      if (set->substr(at, next - at) == text.substr(begin, end - begin)) return true;
-      at = next;
-    }
-    return false;
+  std::vector<uint32_t> codes;  // of the set, sorted
+  for (size_t at = 0; set && at < set->size(); at = next_code(*set, at)) codes.push_back(code_at(*set, at));
+  std::sort(codes.begin(), codes.end());
+  const auto goes = [&](size_t at) {
+    const uint32_t code = code_at(text, at);
+    return set ? std::binary_search(codes.begin(), codes.end(), code) : is_space(code);
   };
   size_t begin = 0, end = text.size();
   while (left && begin < end) {
     const size_t next = next_code(text, begin);
-    if (!goes(begin, next)) break;
+    if (!goes(begin)) break;
     begin = next;
   }
   while (right && begin < end) {
     size_t last = end - 1;
     while (last > begin && (uint8_t(text[last]) & 0xc0) == 0x80) --last;
-    if (!goes(last, end)) break;
+    if (!goes(last)) break;
     end = last;
   }
   return {uint32_t(begin), uint32_t(end)};

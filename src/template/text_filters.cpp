@@ -1,5 +1,6 @@
 // Filters over one value, most of them over its text.
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -144,9 +145,16 @@ Value f_striptags(Call& c) {
   const Text t = to_text(c.self);
   std::string out;
   const std::string& s = t.bytes;
+  // Where the last tag and the last comment end: behind that, nothing is searched for again.
+  const size_t last_tag = s.rfind('>'), last_comment = s.rfind("-->");
+  const auto ends = [&](const char* sign, size_t at, size_t last) {
+    return last == s.npos || at > last ? s.npos : s.find(sign, at);
+  };
   for (size_t at = 0; at < s.size();) {
     const bool comment = s.compare(at, 4, "<!--") == 0;
-    const size_t end = comment ? s.find("-->", at) : s[at] == '<' ? s.find('>', at) : s.npos;
+    const size_t end = comment        ? ends("-->", at, last_comment)
+                       : s[at] == '<' ? ends(">", at, last_tag)
+                                      : s.npos;
     if (end != s.npos) at = end + (comment ? 3 : 1);
     else out += s[at++];
   }
@@ -235,11 +243,17 @@ Value f_format(Call& c) {
   return text_of(c, format_percent(c.in, pattern, c.in.heap.list(c.given.positional, ListKind::Tuple)));
 }
 
+// Without underscores between digits, as Python allows; empty if one is elsewhere.
 std::string number_of(std::string_view s) {
   const Span left = stripped(s, nullptr, true, true);
+  const std::string_view text = s.substr(left.begin, left.end - left.begin);
+  const auto digit = [&](size_t at) {
+    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at]));
+  };
   std::string out;
-  for (char ch : s.substr(left.begin, left.end - left.begin))
-    if (ch != '_') out += ch;
+  for (size_t i = 0; i < text.size(); i++)
+    if (text[i] != '_') out += text[i];
+    else if (i == 0 || !digit(i - 1) || !digit(i + 1)) return "";
   return out;
 }
 

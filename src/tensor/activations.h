@@ -16,6 +16,8 @@ struct Activations {
 // With one scale per row, the product with a row of -1, 0, 1 is a single integer sum. Up to this many values
 // it stays below 2^24: exact as i32 and as f32.
 constexpr int64_t kMaxScaleOfRow = (int64_t(1) << 24) / 127;
+// Values whose largest magnitude is below this become zeros.
+constexpr float kLeastScaled = 1e-30f;
 constexpr Activations activations_of(DType t) {
   switch (t) {
     case DType::A8_32: return {32, 40, 8, 4, 32, 4};

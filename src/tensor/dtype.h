@@ -71,6 +71,24 @@ constexpr DTypeSet set_of(DType t, T... rest) {
 }
 constexpr bool has(DTypeSet s, DType t) { return s >> int(t) & 1; }
 
+// Plain numbers, by what arithmetic takes them. Stored ones can be copied, converted, gathered and filled
+// only.
+inline constexpr DTypeSet kFloats = set_of(DType::F16, DType::BF16, DType::F32, DType::F64),
+                          kIntegers = set_of(DType::U8, DType::I16, DType::I32, DType::U32, DType::I64),
+                          kStored = set_of(DType::I8, DType::U16, DType::U64, DType::F8_E4M3, DType::F8_E5M2),
+                          kNumbers = kFloats | kIntegers | kStored | set_of(DType::Bool);
+// The format in which arithmetic on numbers of this one is done: f32 for halves, f64, or i64 for integers and
+// bool.
+constexpr DType computed_in(DType t) {
+  return t == DType::F64 ? DType::F64 : has(kFloats, t) ? DType::F32 : DType::I64;
+}
+// The formats of arithmetic in this one.
+constexpr DTypeSet computed_as(DType t) {
+  return t == DType::F64   ? set_of(DType::F64)
+         : t == DType::F32 ? kFloats & ~set_of(DType::F64)
+                           : kIntegers | set_of(DType::Bool);
+}
+
 // The names of a set's formats, in the order of dtypes.def: "f32, f16, q4_0".
 std::string names_of(DTypeSet);
 

@@ -1,3 +1,4 @@
+// hot: The plain formats, those whose encoder is ggml's, and the table of the others (tensor/encode).
 #include "tensor/quant_encode.h"
 
 #include <cfloat>
@@ -5,6 +6,8 @@
 #include <cstring>
 
 #include "tensor/block_encode.h"
+#include "tensor/encode/blocks.h"
+#include "tensor/encode/lanes.h"
 #include "tensor/half.h"
 
 namespace gimbal {
@@ -53,34 +56,6 @@ void encode_offset(const float* x, uint8_t* block) {
   store_codes(codes, block + (bits == 5 ? 8 : 4), bits == 5 ? block + 4 : nullptr);
 }
 
-void encode_q6_k(const float* x, uint8_t* block) {
-  std::memset(block, 0, 210);
-  float extreme[16], largest = 0;
-  for (int g = 0; g < 16; g++) {
-    extreme[g] = extreme_of(x + 16 * g, 16);
-    largest = std::fmax(largest, std::fabs(extreme[g]));
-  }
-  // The unit rounds up, so that no group needs a scale beyond 127.
-  const float exact_unit = largest / (32 * 127);
-  uint16_t half_unit = float_to_half(exact_unit);
-  if (half_to_float(half_unit) < exact_unit) half_unit++;
-  const float unit = half_to_float(half_unit);
-  std::memcpy(block + 208, &half_unit, 2);
-  for (int g = 0; g < 16; g++) {
-    // The extreme value gets code -32, so the scale carries its sign and the other end loses one code.
-    const int size = int(code_of(std::ceil(std::fabs(extreme[g]) / 32 * inverse_of(unit)), 127));
-    const int scale = extreme[g] > 0 ? -size : size;
-    block[192 + g] = uint8_t(int8_t(scale));
-    const float per_step = inverse_of(unit * float(scale));
-    for (int i = 0; i < 16; i++) {
-      const uint32_t code = code_of(x[16 * g + i] * per_step + 32.5f, 63);
-      const int j = 16 * g + i;
-      block[64 * (j >> 7) + (j & 63)] |= uint8_t((code & 15) << (4 * (j >> 6 & 1)));
-      block[128 + 32 * (j >> 7) + (j & 31)] |= uint8_t((code >> 4) << (2 * (j >> 5 & 3)));
-    }
-  }
-}
-
 void encode_f32(const float* x, uint8_t* to) { std::memcpy(to, x, 4); }
 void encode_f16(const float* x, uint8_t* to) { store_half(to, *x); }
 void encode_bf16(const float* x, uint8_t* to) {
@@ -88,9 +63,51 @@ void encode_bf16(const float* x, uint8_t* to) {
   std::memcpy(to, &bits, 2);
 }
 
-using BlockEncoder = void (*)(const float* x, uint8_t* block);
+// The encoder of single blocks, whose importance may be null.
+encoding::BlockEncoder searching_encoder(DType type) {
+  switch (type) {
+#define GIMBAL_SEARCHED(id, name) \
+  case DType::id: return encoding::encode_##name;
+    GIMBAL_SEARCHED(Q2_K, q2_k)
+    GIMBAL_SEARCHED(Q3_K, q3_k)
+    GIMBAL_SEARCHED(Q4_K, q4_k)
+    GIMBAL_SEARCHED(Q5_K, q5_k)
+    GIMBAL_SEARCHED(Q6_K, q6_k)
+    GIMBAL_SEARCHED(IQ4_XS, iq4_xs)
+    GIMBAL_SEARCHED(IQ2_XXS, iq2_xxs)
+    GIMBAL_SEARCHED(IQ2_XS, iq2_xs)
+    GIMBAL_SEARCHED(IQ2_S, iq2_s)
+    GIMBAL_SEARCHED(IQ3_XXS, iq3_xxs)
+    GIMBAL_SEARCHED(IQ3_S, iq3_s)
+    GIMBAL_SEARCHED(IQ1_S, iq1_s)
+    GIMBAL_SEARCHED(IQ1_M, iq1_m)
+    GIMBAL_SEARCHED(TQ1_0, tq1_0)
+    GIMBAL_SEARCHED(TQ2_0, tq2_0)
+    GIMBAL_SEARCHED(MXFP4, mxfp4)
+    GIMBAL_SEARCHED(NVFP4, nvfp4)
+    GIMBAL_SEARCHED(Q1_0, q1_0)
+    GIMBAL_SEARCHED(Q2_0, q2_0)
+#undef GIMBAL_SEARCHED
+    default: return nullptr;
+  }
+}
 
-BlockEncoder encoder_of(DType type) {
+// The encoder of encoding::kLanes blocks at once.
+encoding::BlockEncoder weighted_encoder(DType type, bool weighted) {
+  if (type == DType::IQ4_NL) return encoding::encode_weighted_iq4_nl;
+  if (!weighted) return nullptr;
+  switch (type) {
+    case DType::Q4_0: return encoding::encode_weighted_q4_0;
+    case DType::Q4_1: return encoding::encode_weighted_q4_1;
+    case DType::Q5_0: return encoding::encode_weighted_q5_0;
+    case DType::Q5_1: return encoding::encode_weighted_q5_1;
+    default: return nullptr;
+  }
+}
+
+using PlainEncoder = void (*)(const float* x, uint8_t* block);
+
+PlainEncoder plain_encoder(DType type) {
   switch (type) {
     case DType::F32: return encode_f32;
     case DType::F16: return encode_f16;
@@ -100,19 +117,51 @@ BlockEncoder encoder_of(DType type) {
     case DType::Q4_1: return encode_offset<4>;
     case DType::Q5_1: return encode_offset<5>;
     case DType::Q8_0: return encode_q8_0;
-    case DType::Q6_K: return encode_q6_k;
     default: return nullptr;
   }
 }
 
+// Lanes without a block get zeros.
+void encode_in_lanes(encoding::BlockEncoder encoder, DType type, const float* x, int64_t n, uint8_t* blocks,
+                     const float* importance) {
+  constexpr int lanes = encoding::kLanes;
+  const int bytes = info(type).bytes;
+  int64_t i = 0;
+  for (; i + 32 * lanes <= n; i += 32 * lanes, blocks += lanes * bytes)
+    encoder(x + i, importance ? importance + i : nullptr, blocks);
+  if (i == n) return;
+  float values[32 * lanes] = {}, weights[32 * lanes] = {};
+  uint8_t rest[24 * lanes];
+  std::memcpy(values, x + i, size_t(n - i) * sizeof(float));
+  if (importance) std::memcpy(weights, importance + i, size_t(n - i) * sizeof(float));
+  encoder(values, importance ? weights : nullptr, rest);
+  std::memcpy(blocks, rest, size_t(row_bytes(type, n - i)));
+}
+
 }  // namespace
 
-bool can_encode(DType type) { return encoder_of(type); }
+bool can_encode(DType type) {
+  return plain_encoder(type) || searching_encoder(type) || weighted_encoder(type, false);
+}
 
-void encode(DType type, const float* x, int64_t n, void* blocks) {
-  const BlockEncoder encode_block = encoder_of(type);
+bool encodes_fast(DType type) { return plain_encoder(type) || type == DType::Q6_K; }
+
+bool wants_importance(DType type) {
+  return type == DType::IQ1_S || type == DType::IQ2_XXS || type == DType::IQ2_XS;
+}
+
+void encode(DType type, const float* x, int64_t n, void* blocks, const float* importance) {
   auto* block = static_cast<uint8_t*>(blocks);
-  for (int64_t i = 0; i < n; i += info(type).block, block += info(type).bytes) encode_block(x + i, block);
+  if (const auto encoder = weighted_encoder(type, importance))
+    return encode_in_lanes(encoder, type, x, n, block, importance);
+  const int length = info(type).block, bytes = info(type).bytes;
+  if (const auto encoder = searching_encoder(type)) {
+    for (int64_t i = 0; i < n; i += length, block += bytes)
+      encoder(x + i, importance ? importance + i : nullptr, block);
+    return;
+  }
+  const PlainEncoder encoder = plain_encoder(type);
+  for (int64_t i = 0; i < n; i += length, block += bytes) encoder(x + i, block);
 }
 
 }  // namespace gimbal

@@ -30,7 +30,7 @@ struct Rules {
 
 class Bpe final : public VocabularyTokenizer {
  public:
-  Bpe(Vocabulary vocabulary, Around around, const std::vector<std::string_view>& merges, Rules rules)
+  Bpe(Vocabulary vocabulary, Affixes around, const std::vector<std::string_view>& merges, Rules rules)
       : VocabularyTokenizer(std::move(vocabulary), around),
         merges_(merges, vocabulary_),
         rules_(std::move(rules)),
@@ -167,7 +167,7 @@ Result<std::unique_ptr<Tokenizer>> create_bpe(const Metadata& metadata, Vocabula
     rules.lowers = metadata.boolean("tokenizer.ggml.normalizer.lowercase").value_or(false);
   }
   if ((*family)->has(SplitFamily::IgnoresAddBos)) vocabulary.add_bos.reset();
-  const Around around = bos_and_eos(vocabulary, (*family)->has(SplitFamily::AddsBos), false);
+  const Affixes around = bos_and_eos(vocabulary, (*family)->has(SplitFamily::AddsBos), false);
   return std::unique_ptr<Tokenizer>(
       std::make_unique<Bpe>(std::move(vocabulary), around, merges->strings(), std::move(rules)));
 }

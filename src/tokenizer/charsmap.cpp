@@ -20,20 +20,15 @@ uint32_t value_of(uint32_t unit) { return unit & 0x7fffffff; }
 
 }  // namespace
 
-Result<Charsmap> Charsmap::read(const Metadata& metadata) {
+Result<Charsmap> Charsmap::parse(std::string_view data) {
   Charsmap map;
-  if (!metadata.find(kKey)) return map;
-  const auto malformed = [&](std::string problem) {
-    return Error{
-        Code::Malformed, format("{}: {}: {}", metadata.source(), kKey, problem),
-        "The file's vocabulary is damaged or was written by a broken converter; get the model again."};
-  };
-  const MetadataArray* array = metadata.array(kKey);
-  if (!array || (array->type != MetadataType::U8 && array->type != MetadataType::I8))
-    return malformed("expected an array of bytes");
-  const Bytes data = array->data;
   uint32_t size = 0;
   if (data.empty()) return map;
+  const auto malformed = [](const std::string& problem) {
+    return Error{
+        Code::Malformed, "the map of characters (precompiled_charsmap): " + problem,
+        "The file's vocabulary is damaged or was written by a broken converter; get the model again."};
+  };
   if (data.size() < sizeof size) return malformed(format("{} bytes are too few", data.size()));
   std::memcpy(&size, data.data(), sizeof size);
   if (size % 4 || size > data.size() - sizeof size)
@@ -42,9 +37,22 @@ Result<Charsmap> Charsmap::read(const Metadata& metadata) {
   if (size)
     std::memcpy(map.units_.data(), data.data() + sizeof size,
                 size);  // an empty vector has no address to copy to
-  map.replacements_.assign(reinterpret_cast<const char*>(data.data()) + sizeof size + size,
-                           data.size() - sizeof size - size);
+  map.replacements_.assign(data.substr(sizeof size + size));
   return map;
+}
+
+Result<Charsmap> Charsmap::read(const Metadata& metadata) {
+  if (!metadata.find(kKey)) return Charsmap();
+  const MetadataArray* array = metadata.array(kKey);
+  if (!array || (array->type != MetadataType::U8 && array->type != MetadataType::I8))
+    return Error{
+        Code::Malformed, format("{}: {}: expected an array of bytes", metadata.source(), kKey),
+        "The file's vocabulary is damaged or was written by a broken converter; get the model again."};
+  auto map = parse({reinterpret_cast<const char*>(array->data.data()), array->data.size()});
+  if (map) return map;
+  Error e = map.error();
+  e.message = format("{}: {}", metadata.source(), e.message);
+  return e;
 }
 
 Charsmap::Match Charsmap::longest(std::string_view text) const {

@@ -18,6 +18,8 @@ class Charsmap {
   // For a file without the key: a map that changes nothing. Errors: Malformed. Replacements outside of the
   // data are detected only when a text needs them; such a text stays unchanged.
   static Result<Charsmap> read(const Metadata& metadata);
+  // The map's bytes, of another source. Errors: Malformed.
+  static Result<Charsmap> parse(std::string_view data);
 
   struct Match {
     size_t bytes = 0;  // of the text; 0: no replacement there

@@ -4,32 +4,12 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "tokenizer/characters.h"
 
 namespace gimbal {
 namespace {
 
 #include "tokenizer/letter_tables.inc"
-
-uint32_t decoded(std::string_view character) {
-  const auto byte = [&](size_t i) { return uint32_t(uint8_t(character[i])); };
-  switch (character.size()) {
-    case 1: return byte(0);
-    case 2: return (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f);
-    case 3: return (byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
-    default:
-      return (byte(0) & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f);
-  }
-}
-
-void append(uint32_t c, std::string& out) {
-  if (c < 0x80) {
-    out += char(c);
-    return;
-  }
-  const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  out += char((more == 1 ? 0xc0 : more == 2 ? 0xe0 : 0xf0) | c >> (6 * more));
-  for (int i = more - 1; i >= 0; --i) out += char(0x80 | (c >> (6 * i) & 0x3f));
-}
 
 }  // namespace
 
@@ -77,7 +57,7 @@ std::string LetterMap::apply(std::string_view text) const {
   for (size_t at = 0; at < text.size();) {
     const Utf8Step step = utf8_step(text, at);
     const std::string_view character = text.substr(at, step.bytes);
-    if (step.kind == Utf8Step::Whole) append((*this)(decoded(character)), out);
+    if (step.kind == Utf8Step::Whole) append_character((*this)(code_point(character)), out);
     else out += character;
     at += step.bytes;
   }

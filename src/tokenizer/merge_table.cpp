@@ -12,12 +12,15 @@ MergeTable::MergeTable(const std::vector<std::string_view>& rules, const Vocabul
   std::string joined;
   for (size_t rank = 0; rank < rules.size(); ++rank) {
     const std::string_view rule = rules[rank];
-    const size_t gap = rule.find(' ', 1);  // a part may begin with a space in odd files
-    if (gap == std::string_view::npos || gap + 1 == rule.size()) continue;
-    joined.assign(rule, 0, gap).append(rule, gap + 1);
-    const Token left = vocabulary.find_plain(rule.substr(0, gap));
-    const Token right = vocabulary.find_plain(rule.substr(gap + 1)), token = vocabulary.find_plain(joined);
-    if (left < 0 || right < 0 || token < 0) continue;
+    Token left = -1, right = -1, token = -1;
+    // A part may hold spaces itself: the gap is the first one between two tokens.
+    for (size_t gap = rule.find(' ', 1); token < 0 && gap != rule.npos && gap + 1 < rule.size();
+         gap = rule.find(' ', gap + 1)) {
+      left = vocabulary.find_plain(rule.substr(0, gap));
+      right = left < 0 ? -1 : vocabulary.find_plain(rule.substr(gap + 1));
+      if (right >= 0) token = vocabulary.find_plain(joined.assign(rule, 0, gap).append(rule, gap + 1));
+    }
+    if (token < 0) continue;
     Slot& slot = slots_[slot_of(left, right)];
     if (slot.left >= 0) continue;
     slot = {left, right, {int32_t(rank), token}};

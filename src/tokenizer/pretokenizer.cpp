@@ -40,8 +40,9 @@ std::string with_white_space(std::string_view expression) {
       out += c;
       continue;
     }
+    if (i + 1 == expression.size()) return out += c;  // PCRE2 refuses it
     const char escaped = expression[++i];
-    if (escaped != 's' && escaped != 'S') {
+    if ((escaped != 's' && escaped != 'S') || (escaped == 'S' && in_class)) {
       out.append({c, escaped});
       continue;
     }
@@ -74,27 +75,70 @@ Pretokenizer::Pretokenizer(Pretokenizer&&) noexcept = default;
 Pretokenizer& Pretokenizer::operator=(Pretokenizer&&) noexcept = default;
 Pretokenizer::~Pretokenizer() = default;
 
+namespace {
+
+// Oniguruma's \p{Han} is the script alone; PCRE2's also has what several scripts share.
+std::string with_scripts(std::string expression) {
+  for (const char* script :
+       {"Han", "Hiragana", "Katakana", "Hangul", "Latin", "Greek", "Cyrillic", "Arabic", "Hebrew", "Thai"})
+    for (const char* form : {"\\p{", "\\P{"}) {
+      const std::string plain = std::string(form) + script + "}",
+                        exact = std::string(form) + "sc:" + script + "}";
+      for (size_t at = 0; (at = expression.find(plain, at)) != expression.npos; at += exact.size())
+        expression.replace(at, plain.size(), exact);
+    }
+  return expression;
+}
+
+// Null, and the reason, if PCRE2 refuses the expression.
+pcre2_code* compiled(const std::string& expression, uint32_t options, std::string& reason) {
+  int code = 0;
+  PCRE2_SIZE offset = 0;
+  pcre2_code* made =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY | options, &code, &offset, nullptr);
+  if (made) return made;
+  unsigned char message[160] = "";
+  pcre2_get_error_message(code, message, sizeof message);
+  reason = format("{} at byte {} of {}", reinterpret_cast<const char*>(message), offset, expression);
+  return nullptr;
+}
+
+constexpr uint32_t kStepsOfFile =
+    10'000'000;  // of one match: a published expression takes a few for each character
+constexpr size_t kMaxExpression = 1 << 16;
+
+}  // namespace
+
 Result<Pretokenizer> Pretokenizer::create(const SplitFamily& rules) {
   Pretokenizer result;
   for (const char* source : rules.expressions) {
     if (!source) break;
-    const std::string expression = with_white_space(source);
-    int code = 0;
-    PCRE2_SIZE offset = 0;
-    Expression compiled;
-    compiled.code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
-                                      PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY, &code, &offset, nullptr));
-    if (!compiled.code) {
-      unsigned char message[160] = "";
-      pcre2_get_error_message(code, message, sizeof message);
+    std::string reason;
+    Expression made;
+    made.code.reset(compiled(with_white_space(source), 0, reason));
+    if (!made.code)
       return Error{
           Code::Failed,
-          format("the split expression of the pre-tokenizers '{}' does not compile: {} at byte {} of {}",
-                 rules.names, reinterpret_cast<const char*>(message), offset, expression),
+          format("the split expression of the pre-tokenizers '{}' does not compile: {}", rules.names, reason),
           "This is a bug in gimbal; please report it."};
-    }
-    result.expressions_.push_back(std::move(compiled));
+    result.expressions_.push_back(std::move(made));
   }
+  return result;
+}
+
+Result<Pretokenizer> Pretokenizer::of_file(const std::string& expression) {
+  Pretokenizer result;
+  result.limit_ = kStepsOfFile;
+  std::string reason = format("it has {} bytes", expression.size());
+  Expression made;
+  if (expression.size() <= kMaxExpression)
+    made.code.reset(compiled(with_white_space(with_scripts(expression)), PCRE2_NEVER_BACKSLASH_C, reason));
+  if (!made.code)
+    return Error{Code::Unsupported,
+                 format("the expression that splits words is not understood: {}", gimbal::quoted(reason)),
+                 "Use a GGUF file of the model, or report the model."};
+  result.expressions_.push_back(std::move(made));
   return result;
 }
 
@@ -103,8 +147,9 @@ namespace {
 // One run over a text: PCRE2's memory for a match.
 class Matcher {
  public:
-  Matcher() : match_(pcre2_match_data_create(1, nullptr)), context_(pcre2_match_context_create(nullptr)) {
-    if (context_) pcre2_set_match_limit(context_.get(), UINT32_MAX);
+  explicit Matcher(uint32_t limit)
+      : match_(pcre2_match_data_create(1, nullptr)), context_(pcre2_match_context_create(nullptr)) {
+    if (context_) pcre2_set_match_limit(context_.get(), limit);
   }
   bool ready() const { return match_ && context_; }
 
@@ -135,7 +180,7 @@ std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
   std::string_view subject = text;
   if (!is_utf8(text)) subject = repaired = with_controls_for_broken_bytes(text);
 
-  const Matcher matcher;
+  const Matcher matcher(limit_);
   if (!matcher.ready()) return {text};
   std::vector<size_t> ends;  // of the words
   if (!text.empty()) ends.push_back(text.size());
@@ -171,7 +216,7 @@ std::vector<std::string_view> Pretokenizer::matches(std::string_view text) const
   std::string repaired;
   std::string_view subject = text;
   if (!is_utf8(text)) subject = repaired = with_controls_for_broken_bytes(text);
-  const Matcher matcher;
+  const Matcher matcher(limit_);
   std::vector<std::string_view> found;
   for (size_t at = 0; matcher.ready() && at < text.size();) {
     const auto match = matcher.find(expressions_.front().code.get(), subject, at);

@@ -1,6 +1,7 @@
 // Splits text into words by the expressions of the model's family. Byte-level BPE merges only inside a
 // word.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@ class Pretokenizer {
  public:
   // `rules` is one row of split_families(). Errors: Failed if PCRE2 refuses an expression.
   static Result<Pretokenizer> create(const SplitFamily& rules);
+  // An expression of a file's own, in Oniguruma's syntax as far as PCRE2 shares it. Errors: Unsupported if
+  // PCRE2 refuses it. An expression that goes back over a text too often finds nothing in the rest of it.
+  static Result<Pretokenizer> of_file(const std::string& expression);
   Pretokenizer(Pretokenizer&&) noexcept;
   Pretokenizer& operator=(Pretokenizer&&) noexcept;
   ~Pretokenizer();
@@ -27,6 +31,7 @@ class Pretokenizer {
  private:
   struct Expression;
   Pretokenizer();
+  uint32_t limit_ = UINT32_MAX;          // of PCRE2's steps for a match
   std::vector<Expression> expressions_;  // applied in turn, each to the words of the one before
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 class Spm final : public VocabularyTokenizer {
  public:
-  Spm(Vocabulary vocabulary, Around around, bool adds_space)
+  Spm(Vocabulary vocabulary, Affixes around, bool adds_space)
       : VocabularyTokenizer(std::move(vocabulary), around),
         bytes_(byte_tokens(vocabulary_)),
         adds_space_(adds_space) {}
@@ -77,7 +77,7 @@ Result<std::unique_ptr<Tokenizer>> create_spm(const Metadata& metadata, Vocabula
   // Files from before these keys existed use SentencePiece's usual names.
   vocabulary.name_special_ids(metadata, "<s>", "</s>", "<unk>");
   const bool adds_space = metadata.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
-  const Around around = bos_and_eos(vocabulary, true, false);
+  const Affixes around = bos_and_eos(vocabulary, true, false);
   return std::unique_ptr<Tokenizer>(std::make_unique<Spm>(std::move(vocabulary), around, adds_space));
 }
 

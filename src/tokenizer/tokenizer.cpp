@@ -50,6 +50,11 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::create(const Metadata& metadata) {
         format("{}: {}: {}", metadata.source(), kModel,
                metadata.find(kModel) ? "expected a string" : "missing; there is no tokenizer in this file"),
         "Get a complete model file; one that was split off without its vocabulary cannot read text."};
+  if (metadata.contains(kRulesKey)) {
+    Result<Vocabulary> vocabulary = Vocabulary::read(metadata);
+    if (!vocabulary) return vocabulary.error();
+    return create_published(metadata, *std::move(vocabulary));
+  }
   for (const Algorithm& a : kAlgorithms) {
     if (*model != a.model || !a.create) continue;
     Result<Vocabulary> vocabulary = Vocabulary::read(metadata);

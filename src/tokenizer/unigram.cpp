@@ -1,20 +1,14 @@
 // hot: every character of a text
-// Unigram: of all ways to write a text as tokens, the one with the highest sum of scores. Kudo, "Subword
-// regularization", 2018 (arXiv:1804.10959); the search goes from left to right over the ends of tokens
-// (Viterbi).
-#include <algorithm>
-#include <limits>
+// Unigram as GGUF files have it: spaces and characters as SentencePiece treats them, then the search.
 
 #include "base/format.h"
 #include "base/text.h"
 #include "tokenizer/charsmap.h"
+#include "tokenizer/unigram_search.h"
 #include "tokenizer/vocabulary_tokenizer.h"
 
 namespace gimbal {
 namespace {
-
-// How much worse an unknown character is than the worst token, as in SentencePiece.
-constexpr double kUnknownPenalty = 10;
 
 struct Spaces {
   bool adds;    // one before a text
@@ -23,17 +17,12 @@ struct Spaces {
 
 class Unigram final : public VocabularyTokenizer {
  public:
-  Unigram(Vocabulary vocabulary, Around around, Charsmap charsmap, Spaces spaces)
+  Unigram(Vocabulary vocabulary, Affixes around, Charsmap charsmap, Spaces spaces)
       : VocabularyTokenizer(std::move(vocabulary), around),
         charsmap_(std::move(charsmap)),
         spaces_(spaces),
-        tokens_(plain_entries(vocabulary_)),
-        user_defined_(user_defined_entries(vocabulary_)) {
-    float lowest = std::numeric_limits<float>::max();
-    for (Token id = 0; id < vocabulary_.size(); ++id)
-      if (vocabulary_.type(id) == TokenType::Normal) lowest = std::min(lowest, vocabulary_.score(id));
-    unknown_score_ = float(lowest - kUnknownPenalty);
-  }
+        search_(vocabulary_),
+        user_defined_(user_defined_entries(vocabulary_)) {}
 
   std::string describe() const override { return format("Unigram, {} tokens", vocabulary_.size()); }
 
@@ -78,46 +67,16 @@ class Unigram final : public VocabularyTokenizer {
     return out;
   }
 
-  // How the best way to a place in the text ends there.
-  struct End {
-    double score = -std::numeric_limits<double>::max();
-    uint32_t begin = 0;  // of its last token
-    Token token = -1;
-  };
-
   void encode_plain(std::string_view text, bool, std::vector<Token>& out) const override {
-    const std::string all = normalized(text);
-    std::vector<End> ends(all.size() + 1);
-    ends[0].score = 0;
-    for (size_t at = 0; at < all.size();) {
-      const Utf8Step step = utf8_step(all, at);
-      const double score = ends[at].score;
-      const auto offer = [&](size_t bytes, double gain, Token token) {
-        End& end = ends[at + bytes];
-        if (score + gain > end.score) end = {score + gain, uint32_t(at), token};
-      };
-      bool known = false;  // the character alone is a token
-      tokens_.each(std::string_view(all).substr(at), [&](size_t bytes, Token id) {
-        known = known || bytes == step.bytes;
-        offer(bytes, vocabulary_.type(id) == TokenType::UserDefined ? 0.0 : vocabulary_.score(id), id);
-      });
-      if (!known) offer(step.bytes, unknown_score_, vocabulary_.unknown);
-      at += step.bytes;
-    }
-    // Back from the end; neighbouring unknown characters are one token.
-    const size_t before = out.size();
-    for (size_t at = all.size(); at > 0; at = ends[at].begin)
-      if (ends[at].token != vocabulary_.unknown || out.size() == before || out.back() != vocabulary_.unknown)
-        out.push_back(ends[at].token);
-    std::reverse(out.begin() + long(before), out.end());
+    search_.encode(normalized(text), out);
   }
 
   std::string plain_piece(Token id) const override { return unescaped_piece(id); }
 
   const Charsmap charsmap_;
   const Spaces spaces_;
-  const PrefixTree tokens_, user_defined_;
-  float unknown_score_;
+  const UnigramSearch search_;
+  const PrefixTree user_defined_;
 };
 
 }  // namespace
@@ -136,7 +95,7 @@ Result<std::unique_ptr<Tokenizer>> create_unigram(const Metadata& metadata, Voca
   const Spaces spaces = {
       .adds = metadata.boolean("tokenizer.ggml.add_space_prefix").value_or(false),
       .merges = metadata.boolean("tokenizer.ggml.remove_extra_whitespaces").value_or(false)};
-  const Around around = bos_and_eos(vocabulary, false, true);
+  const Affixes around = bos_and_eos(vocabulary, false, true);
   return std::unique_ptr<Tokenizer>(
       std::make_unique<Unigram>(std::move(vocabulary), around, *std::move(charsmap), spaces));
 }

@@ -91,9 +91,13 @@ int TextTable::find(std::string_view text) const {
 
 namespace {
 
+// Of published vocabularies the longest token has 1,024 bytes. At each byte of a text, tokenizers read on for
+// as long as a token may still match, so this bounds their time.
+constexpr size_t kMaxTokenBytes = 4096;
 constexpr char kTokens[] = "tokenizer.ggml.tokens";
 constexpr char kTypes[] = "tokenizer.ggml.token_type";
 constexpr char kScores[] = "tokenizer.ggml.scores";
+constexpr char kStopIds[] = "tokenizer.gimbal.stop_token_ids";
 
 Error malformed(const Metadata& metadata, std::string_view key, const std::string& problem) {
   return {Code::Malformed, format("{}: {}: {}", metadata.source(), key, problem),
@@ -124,7 +128,13 @@ Result<Vocabulary> Vocabulary::read(const Metadata& metadata) {
   if (tokens->count > kMax || tokens->data.size() > std::numeric_limits<uint32_t>::max())
     return malformed(metadata, kTokens,
                      format("{} tokens of {} bytes are too many", tokens->count, tokens->data.size()));
-  Vocabulary v(tokens->strings());
+  const auto texts = tokens->strings();
+  for (size_t i = 0; i < texts.size(); ++i)
+    if (texts[i].size() > kMaxTokenBytes)
+      return malformed(
+          metadata, kTokens,
+          format("token {} has {} bytes, expected at most {}", i, texts[i].size(), kMaxTokenBytes));
+  Vocabulary v(texts);
   if (Status s = v.read_types(metadata); !s) return s.error();
   if (Status s = v.read_scores(metadata); !s) return s.error();
   if (Status s = v.read_ids(metadata); !s) return s.error();
@@ -195,6 +205,10 @@ Status Vocabulary::read_ids(const Metadata& metadata) {
     *field.id = *id;
     if (field.stops && *id >= 0) marks_[size_t(*id)].stop = true;
   }
+  // gimbal's own key, of folders whose generation_config.json names several ends.
+  if (const MetadataArray* ends = metadata.array(kStopIds))
+    for (const int64_t id : ends->integers())
+      if (id >= 0 && id < size()) marks_[size_t(id)].stop = true;
   add_bos = metadata.boolean("tokenizer.ggml.add_bos_token");
   add_eos = metadata.boolean("tokenizer.ggml.add_eos_token");
   return Done{};

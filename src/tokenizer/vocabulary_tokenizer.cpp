@@ -18,11 +18,11 @@ size_t cut_of(std::string_view text) {
 
 }  // namespace
 
-Around bos_and_eos(const Vocabulary& v, bool adds_bos, bool adds_eos) {
+Affixes bos_and_eos(const Vocabulary& v, bool adds_bos, bool adds_eos) {
   return {v.add_bos.value_or(adds_bos) ? v.bos : -1, v.add_eos.value_or(adds_eos) ? v.eos : -1};
 }
 
-VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, Around around)
+VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, Affixes around)
     : vocabulary_(std::move(vocabulary)),
       all_(vocabulary_, SpecialSplitter::Kinds::All),
       user_defined_(vocabulary_, SpecialSplitter::Kinds::UserDefined),

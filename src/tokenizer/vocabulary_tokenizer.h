@@ -13,11 +13,11 @@
 namespace gimbal {
 
 // Tokens that encode() puts around a text on request; -1: none.
-struct Around {
+struct Affixes {
   Token first = -1, last = -1;
 };
 // BOS and EOS as the file requires; else as given.
-Around bos_and_eos(const Vocabulary&, bool adds_bos, bool adds_eos);
+Affixes bos_and_eos(const Vocabulary&, bool adds_bos, bool adds_eos);
 
 class VocabularyTokenizer : public Tokenizer {
  public:
@@ -33,7 +33,7 @@ class VocabularyTokenizer : public Tokenizer {
   bool is_control(Token id) const final { return vocabulary_.has(id) && vocabulary_.is_control(id); }
 
  protected:
-  VocabularyTokenizer(Vocabulary vocabulary, Around around);
+  VocabularyTokenizer(Vocabulary vocabulary, Affixes around);
 
   // Appends the tokens of text without special tokens; not empty, below 2^30 bytes. `starts`: it is the
   // first text, or follows a special token.
@@ -51,7 +51,7 @@ class VocabularyTokenizer : public Tokenizer {
   std::vector<Fragment> fragments(std::string_view text, const TokenizeOptions& options) const;
 
   const SpecialSplitter all_, user_defined_;
-  const Around around_;
+  const Affixes around_;
 };
 
 // The byte b of a token written "<0xB>", or -1.
@@ -72,5 +72,10 @@ Result<std::unique_ptr<Tokenizer>> create_bpe(const Metadata& metadata, Vocabula
 Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Metadata& metadata, Vocabulary vocabulary);
 Result<std::unique_ptr<Tokenizer>> create_unigram(const Metadata& metadata, Vocabulary vocabulary);
 Result<std::unique_ptr<Tokenizer>> create_rwkv(const Metadata& metadata, Vocabulary vocabulary);
+
+// gimbal's own key: the rules of a tokenizer.json, which is the file without vocabulary and merges. They go
+// before the algorithm of tokenizer.ggml.model, which describes them only roughly.
+inline constexpr const char* kRulesKey = "tokenizer.gimbal.rules";
+Result<std::unique_ptr<Tokenizer>> create_published(const Metadata& metadata, Vocabulary vocabulary);
 
 }  // namespace gimbal

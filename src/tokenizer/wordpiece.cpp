@@ -26,7 +26,7 @@ struct Cleaning {
 
 class WordPiece final : public VocabularyTokenizer {
  public:
-  WordPiece(Vocabulary vocabulary, Around around, Cleaning cleaning)
+  WordPiece(Vocabulary vocabulary, Affixes around, Cleaning cleaning)
       : VocabularyTokenizer(std::move(vocabulary), around),
         cleaning_(std::move(cleaning)),
         lower_case_(LetterMap::lower_case()),
@@ -98,7 +98,7 @@ Result<std::unique_ptr<Tokenizer>> create_wordpiece(const Metadata& metadata, Vo
   if (!kept) return kept.error();
   // llama.cpp reads neither add_bos_token nor add_eos_token: encoders always get the text between both.
   return std::unique_ptr<Tokenizer>(
-      std::make_unique<WordPiece>(std::move(vocabulary), Around{begin, end},
+      std::make_unique<WordPiece>(std::move(vocabulary), Affixes{begin, end},
                                   Cleaning{*std::move(kept), *std::move(words), lowers, strips}));
 }
 

@@ -42,7 +42,8 @@ namespace wire {
 template <class IO, FieldsOf<Load> S>
 void fields(IO& io, S& m) {
   io("model", m.model), io("settings", m.settings), io("promised", m.promised);
-  io("quiet", m.quiet), io("log_json", m.log_json);
+  io("quiet", m.quiet), io("log_json", m.log_json), io("stores_pages", m.stores_pages);
+  io("salt", m.salt);
 }
 
 namespace {

@@ -21,7 +21,7 @@ struct LoadSettings {
   int64_t cache_tokens = 0;
   int queue = 256;   // most waiting requests
   int models = 1;    // that share the devices
-  int together = 1;  // CacheWish::together
+  int together = 1;  // CacheBudget::together
 };
 
 namespace wire {
@@ -31,6 +31,9 @@ struct Load {
   LoadSettings settings;
   uint64_t promised = 0;                 // bytes of host memory that other workers will take
   bool quiet = false, log_json = false;  // of its notes on stderr
+  // The front has a prefix store: its pages come through kPageSockets. `salt`: salt_digest() of its keys.
+  bool stores_pages = false;
+  std::string salt = {};
 };
 
 Json json_of(const Load&);

@@ -1,7 +1,9 @@
 #include "workers/message.h"
 
+#include "base/base64.h"
 #include "base/text.h"
 #include "engine/report_fields.h"
+#include "runtime/row_range.h"
 #include "runtime/text_fields.h"
 
 // ---- the fields of the parts of messages
@@ -27,7 +29,7 @@ void row(IO& io, S& s) {
     std::vector<float> values;
     io(s.position, s.first, s.rows, width, columns, values);
     auto made = io.right ? Embeddings::create(std::move(values), width, columns) : Error{};
-    io.right = made && s.position >= 0 && s.first >= 0 && s.rows > 0 && s.rows <= (*made)->rows() - s.first;
+    io.right = made && is_row_range(s.position, s.first, s.rows, (*made)->rows());
     if (io.right) s.of = std::move(*made);
   }
 }
@@ -54,13 +56,25 @@ template <class IO, FieldsOf<Submit> S>
 void fields(IO& io, S& m) {
   auto& r = m.request;
   io("id", m.id), io("prompt", r.prompt), io("embeddings", r.embeddings), io("written", r.written);
+  io("adapters", r.adapters);
+  if constexpr (std::is_const_v<S>) {
+    std::vector<std::string> files;
+    for (const auto& file : r.pictures) files.push_back(base64(*file));
+    io("pictures", files);
+  } else {
+    std::vector<std::string> files;
+    io("pictures", files);
+    // What is no base64 is no picture either.
+    for (const std::string& file : files)
+      r.pictures.push_back(std::make_shared<const std::string>(base64_decoded(file).value_or("")));
+  }
   io("memory", r.memory), io("logprobs", r.logprobs), io("certify", r.certify);
   io("scores_prompt", r.scores_prompt), io("scored", r.scored);
-  io("grammar", r.grammar), io("client", r.client);
+  io("grammar", r.grammar), io("client", r.client), io("owner", r.owner);
   text_fields(io, r);
 }
 
-template <class IO, FieldsOf<Told> S>
+template <class IO, FieldsOf<NextToken> S>
 void fields(IO& io, S& m) {
   io("id", m.id), io("index", m.told.index), io("token", m.told.token), io("text", m.told.text);
   io("memory", m.told.memory), io("logprob", m.told.logprob), io("top", m.told.top);
@@ -78,6 +92,7 @@ void fields(IO& io, S& m) {
   auto& e = m.end;
   io("id", m.id), io("finish", e.finish), io("text", e.text), io("stop", e.stop);
   io("prompt_tokens", e.prompt_tokens), io("shared_tokens", e.shared_tokens), io("tokens", e.tokens);
+  io("stored_tokens", e.stored_tokens), io("stored_page", e.stored_page);
   io("drafted", e.drafted), io("accepted", e.accepted), io("row", e.row);
 }
 
@@ -106,6 +121,21 @@ void fields(IO& io, S& m) {
 template <class IO, FieldsOf<Embed> S>
 void fields(IO& io, S& m) {
   io("id", m.id), io("texts", m.texts);
+}
+
+template <class IO, FieldsOf<Save> S>
+void fields(IO& io, S& m) {
+  io("id", m.id), io("text", m.text), io("writes", m.writes);
+}
+
+template <class IO, FieldsOf<Erase> S>
+void fields(IO& io, S& m) {
+  io("id", m.id), io("text", m.text);
+}
+
+template <class IO, FieldsOf<State> S>
+void fields(IO& io, S& m) {
+  io("id", m.id), io("tokens", m.tokens), io("text", m.text);
 }
 
 template <class IO, FieldsOf<Embedding> S>
@@ -208,11 +238,14 @@ std::string encode(const ToWorker& message) {
   if (const auto* m = std::get_if<Embed>(&message)) return line_of_fields("embed", *m);
   if (const auto* m = std::get_if<Cancel>(&message)) return line_of("cancel", m->id);
   if (std::holds_alternative<Go>(message)) return line_of("go", true);
+  if (const auto* m = std::get_if<Save>(&message)) return line_of_fields("save", *m);
+  if (const auto* m = std::get_if<Restore>(&message)) return line_of("restore", m->id);
+  if (const auto* m = std::get_if<Erase>(&message)) return line_of_fields("erase", *m);
   return line_of("ping", std::get<Ping>(message).n);
 }
 
 std::string encode(const FromWorker& message) {
-  if (const auto* m = std::get_if<Told>(&message)) return line_of_fields("token", *m);
+  if (const auto* m = std::get_if<NextToken>(&message)) return line_of_fields("token", *m);
   if (const auto* m = std::get_if<Scored>(&message)) return line_of_fields("scored", *m);
   if (const auto* m = std::get_if<Ended>(&message)) return line_of_fields("end", *m);
   if (const auto* m = std::get_if<Embedding>(&message)) return line_of_fields("embedding", *m);
@@ -221,6 +254,7 @@ std::string encode(const FromWorker& message) {
   if (const auto* m = std::get_if<Planned>(&message)) return line_of_fields("planned", *m);
   if (const auto* m = std::get_if<Loading>(&message)) return line_of("loading", Json{m->done, m->total});
   if (const auto* m = std::get_if<Begun>(&message)) return line_of("begun", m->id);
+  if (const auto* m = std::get_if<State>(&message)) return line_of_fields("state", *m);
   const Failed& m = std::get<Failed>(message);
   Json j = json_of(m.why);
   j["id"] = m.id;
@@ -239,9 +273,13 @@ Result<ToWorker> decode_to_worker(std::string_view line) {
   if (name == "submit") return read_fields<ToWorker, Submit>(name, value);
   if (name == "embed") return read_fields<ToWorker, Embed>(name, value);
   if (name == "go" && value == true) return ToWorker(Go{});
-  if (name != "cancel" && name != "ping") return malformed(format("there is no {}", gimbal::quoted(name)));
+  if (name == "save") return read_fields<ToWorker, Save>(name, value);
+  if (name == "erase") return read_fields<ToWorker, Erase>(name, value);
+  if (name != "cancel" && name != "ping" && name != "restore")
+    return malformed(format("there is no {}", gimbal::quoted(name)));
   if (!value.is_number_unsigned()) return malformed(format("{} has no number", name));
   if (name == "cancel") return ToWorker(Cancel{value.get<uint64_t>()});
+  if (name == "restore") return ToWorker(Restore{value.get<uint64_t>()});
   return ToWorker(Ping{value.get<uint64_t>()});
 }
 
@@ -249,13 +287,14 @@ Result<FromWorker> decode_from_worker(std::string_view line) {
   auto member = member_of(line);
   if (!member) return member.error();
   const auto& [name, value] = *member;
-  if (name == "token") return read_fields<FromWorker, Told>(name, value);
+  if (name == "token") return read_fields<FromWorker, NextToken>(name, value);
   if (name == "scored") return read_fields<FromWorker, Scored>(name, value);
   if (name == "end") return read_fields<FromWorker, Ended>(name, value);
   if (name == "embedding") return read_fields<FromWorker, Embedding>(name, value);
   if (name == "planned") return read_fields<FromWorker, Planned>(name, value);
   if (name == "pong") return read_fields<FromWorker, Pong>(name, value);
   if (name == "failed") return read_failed(value);
+  if (name == "state") return read_fields<FromWorker, State>(name, value);
   if (name == "begun") {
     if (!value.is_number_unsigned()) return malformed("begun has no number");
     return FromWorker(Begun{value.get<uint64_t>()});

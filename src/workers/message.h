@@ -1,17 +1,22 @@
 // The protocol between a front and its worker processes: one JSON object per line.
 //
 //   front to worker                    worker to front
-//   {"load": {"protocol": 8, ...}}                                      first; one for a process
+//   {"load": {"protocol": 11, ...}}                                     first; one for a process
 //   {"submit": {"id", "prompt", ...}}  {"planned": {"needs"}}           of memory; it waits for "go"
 //   {"cancel": id}                     {"loading": [done, total]}       then, bytes
-//   {"embed": {"id", "texts"}}         {"hello": {"protocol": 8, ...}}  ready
+//   {"embed": {"id", "texts"}}         {"hello": {"protocol": 11, ...}} ready
 //   {"ping": n}                        {"begun": id}                    before its first rows
-//   {"go": true}                       {"token": {"id", "index", "token", "text", ...}}
-//                                      {"scored": {"id", "index", "token", ...}}
-//                                      {"end": {"id", "finish", ...}}
+//   {"go": true}
+//   {"save": {"id", "text", ...}}      {"token": {"id", "index", "token", "text", ...}}
+//   {"restore": id}                    {"scored": {"id", "index", "token", ...}}
+//   {"erase": {"id", "text"}}          {"end": {"id", "finish", ...}}
+//                                      {"state": {"id", "tokens", ...}}
 //                                      {"embedding": {"id", "text", "values"}}
 //                                      {"failed": {"id", "code", "message", ...}}
 //                                      {"pong": {"n", "numbers"}}
+//
+// "save" and "restore" come with an open file: the worker may open none. The pages of a prefix store have
+// sockets of their own (store/page_socket.h).
 //
 // Neither side trusts the other: a message of another form is an error, and numbers are checked.
 #pragma once
@@ -24,7 +29,7 @@
 
 namespace gimbal::wire {
 
-inline constexpr int kProtocol = 8;
+inline constexpr int kProtocol = 11;
 inline constexpr size_t kMaxLine = size_t(32) << 20;  // bytes
 
 struct Submit {
@@ -44,7 +49,20 @@ struct Ping {
 struct Go {  // the worker may take the planned memory
   bool operator==(const Go&) const = default;
 };
-using ToWorker = std::variant<Load, Submit, Cancel, Embed, Ping, Go>;
+// The calls of SavedPrompts; each is answered by State or Failed.
+struct Save {
+  uint64_t id;  // from the same numbers as requests
+  std::vector<Token> text;
+  bool writes = true;  // with a file; else SavedPrompts::kept()
+};
+struct Restore {  // with a file
+  uint64_t id;
+};
+struct Erase {
+  uint64_t id;
+  std::vector<Token> text;
+};
+using ToWorker = std::variant<Load, Submit, Cancel, Embed, Ping, Go, Save, Restore, Erase>;
 
 // Bytes of one memory, from the plan of a model.
 struct MemoryNeed {
@@ -72,13 +90,13 @@ struct Loading {
 struct Begun {  // from now on this request may be the cause of a loss
   uint64_t id;
 };
-struct Told {
+struct NextToken {
   uint64_t id;
-  TokenTold told;
+  TokenEvent told;
 };
 struct Scored {  // GenerationSink::scored
   uint64_t id;
-  TokenTold told;
+  TokenEvent told;
 };
 struct Ended {
   uint64_t id;
@@ -97,7 +115,13 @@ struct Pong {
   uint64_t n;
   SchedulerNumbers numbers;  // `steps` rises while anything is computed
 };
-using FromWorker = std::variant<Hello, Planned, Loading, Begun, Told, Scored, Ended, Embedding, Failed, Pong>;
+struct State {
+  uint64_t id;
+  int tokens = 0;                // that were saved, restored or erased
+  std::vector<Token> text = {};  // restored
+};
+using FromWorker =
+    std::variant<Hello, Planned, Loading, Begun, NextToken, Scored, Ended, Embedding, Failed, Pong, State>;
 
 // Returns a line without its end.
 std::string encode(const ToWorker&);

@@ -12,7 +12,7 @@ std::string RemoteService::Impl::read() {
   while (process && process.channel.next(line)) {
     auto message = wire::decode_from_worker(line);
     if (!message) return message.error().message;
-    heard = Clock::now();
+    heard = host.now();
     if (std::string why = handle(*message); !why.empty()) return why;
   }
   return "";
@@ -34,7 +34,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
   }
   if (auto* m = std::get_if<wire::Hello>(&message)) {
     if (ready) return "it sent hello twice";
-    ready = true, moved = last_ping = Clock::now();
+    ready = true, moved = last_ping = host.now();
     {
       const std::lock_guard lock(mutex);
       known.ready = true, known.hello = std::make_shared<wire::Hello>(*m);
@@ -53,15 +53,13 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     const auto at = requests.find(m->id);
     if (at == requests.end() || !at->second.sent || std::exchange(at->second.blame.begun, true))
       return "it began an unknown request, or one twice";
-    moved = Clock::now();
-    failed_starts = 0;
+    moved = host.now();
     if (GenerationSink& sink = at->second.sink; sink.begun) std::exchange(sink.begun, nullptr)();
     return "";
   }
-  // Ready alone is not enough: a worker that fails at its first token would restart forever.
-  failed_starts = 0;
+  started = true;
   if (auto* m = std::get_if<wire::Pong>(&message)) {
-    if (m->numbers.steps != steps) moved = Clock::now();
+    if (m->numbers.steps != steps) moved = host.now();
     steps = m->numbers.steps;
     {
       const std::lock_guard lock(mutex);
@@ -71,17 +69,24 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
     changed.notify_all();
     return "";
   }
-  moved = Clock::now();
-  if (auto* m = std::get_if<wire::Told>(&message)) return handle(*m);
+  moved = host.now();
+  if (auto* m = std::get_if<wire::NextToken>(&message)) return handle(*m);
   if (auto* m = std::get_if<wire::Scored>(&message)) return handle(*m);
   if (auto* m = std::get_if<wire::Ended>(&message)) return handle(*m);
   if (auto* m = std::get_if<wire::Embedding>(&message)) return handle(*m);
+  if (auto* m = std::get_if<wire::State>(&message)) return handle(*m);
   auto& m = std::get<wire::Failed>(message);
   {
     const std::lock_guard lock(mutex);
     if (const auto at = embeddings.find(m.id); at != embeddings.end()) {
       at->second->failed = std::move(m.why);
       embeddings.erase(at);
+      changed.notify_all();
+      return "";
+    }
+    if (const auto at = states.find(m.id); at != states.end() && at->second->sent) {
+      at->second->result = std::move(m.why);
+      states.erase(at);
       changed.notify_all();
       return "";
     }
@@ -94,7 +99,7 @@ std::string RemoteService::Impl::handle(wire::FromWorker& message) {
   return "";
 }
 
-std::string RemoteService::Impl::handle(wire::Told& m) {
+std::string RemoteService::Impl::handle(wire::NextToken& m) {
   const auto at = requests.find(m.id);
   if (at == requests.end() || !at->second.sent) return "it refers to an unknown request";
   Request& r = at->second;
@@ -152,8 +157,12 @@ std::string RemoteService::Impl::handle(wire::Ended& m) {
   const GenerationRequest& asked = at->second.asked;
   if (m.end.tokens != int(asked.written.size()))
     return "it ended an answer with another number of tokens than it sent";
-  if (m.end.prompt_tokens != int(asked.prompt.size()) || m.end.shared_tokens < 0 ||
-      m.end.shared_tokens > m.end.prompt_tokens || !is_utf8(m.end.text))
+  const int fewest = int(asked.prompt.size());  // pictures become several rows
+  const int most = asked.pictures.empty() ? fewest : known.hello->context;
+  if (m.end.prompt_tokens < fewest || m.end.prompt_tokens > most || m.end.shared_tokens < 0 ||
+      m.end.shared_tokens > m.end.prompt_tokens || m.end.stored_tokens < 0 ||
+      m.end.stored_tokens > m.end.prompt_tokens || !is_utf8(m.end.text) ||
+      !(m.end.stored_page.empty() || is_page_name(m.end.stored_page)))
     return "it ended an answer with invalid numbers or text";
   if (asked.scores_prompt && m.end.finish != Finish::Cancelled &&
       size_t(asked.scored) + 1 < asked.prompt.size())
@@ -178,6 +187,25 @@ std::string RemoteService::Impl::handle(wire::Embedding& m) {
   e.blame.progressed();
   if (size_t(m.text) + 1 == e.sent) e.sent = 0;
   if (++e.received == e.texts.size()) embeddings.erase(at);
+  changed.notify_all();
+  return "";
+}
+
+std::string RemoteService::Impl::handle(wire::State& m) {
+  const std::lock_guard lock(mutex);
+  const auto at = states.find(m.id);
+  if (at == states.end() || !at->second->sent) return "it refers to an unknown state";
+  const bool restored = std::holds_alternative<wire::Restore>(at->second->message);
+  size_t most = m.text.size();
+  if (const auto* s = std::get_if<wire::Save>(&at->second->message)) most = s->text.size();
+  if (const auto* e = std::get_if<wire::Erase>(&at->second->message)) most = e->text.size();
+  const bool known_tokens = std::all_of(m.text.begin(), m.text.end(), [&](Token t) {
+    return t == kNoToken || (t >= 0 && (settings.vocabulary <= 0 || t < settings.vocabulary));
+  });
+  if (m.tokens < 0 || size_t(m.tokens) > most || (!restored && !m.text.empty()) || !known_tokens)
+    return "it sent an invalid state";
+  at->second->result = std::move(m);
+  states.erase(at);
   changed.notify_all();
   return "";
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,18 +16,35 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr size_t kMaxUnread = size_t(256) << 20;  // bytes that a worker has not read
+constexpr size_t kMaxUnread = size_t(256) << 20;        // bytes that a worker has not read
+constexpr int kEnding = 1000, kEndingWithPages = 5000;  // milliseconds; then pages that wait are lost
 
 }  // namespace
 
+// The worker's ends of new sockets. Without sockets, the worker gets no pages.
+std::vector<int> RemoteService::Impl::serve_pages() {
+  std::vector<int> theirs;
+  if (!settings.pages) return theirs;
+  for (size_t i = 0; i < std::size(kPageSockets); i++) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return theirs;
+    page_servers.push_back(std::make_unique<PageServer>(ends[0], settings.pages));
+    theirs.push_back(ends[1]);
+  }
+  return theirs;
+}
+
 Status RemoteService::Impl::start_process() {
   if (settings.memory) settings.load.promised = settings.memory->of_others();
-  auto started = WorkerProcess::start(settings.command);
-  if (!started) return started.error();
-  process = std::move(*started);
+  const std::vector<int> files = serve_pages();
+  auto made = host.start(settings.command, files);
+  for (const int file : files) close(file);
+  if (!made) return made.error();
+  process = std::move(*made);
   process.channel.send(encode(wire::ToWorker(settings.load)));
   if (settings.memory) settings.memory->is_process(process.pid());
-  heard = moved = last_ping = Clock::now();
+  heard = moved = last_ping = host.now();
+  started = false;
   const std::lock_guard lock(mutex);
   known.pid = int(process.pid());
   return Done{};
@@ -34,6 +52,7 @@ Status RemoteService::Impl::start_process() {
 
 void RemoteService::Impl::end_process() {
   process.kill();
+  page_servers.clear();
   if (settings.memory) settings.memory->is_process(0);
 }
 
@@ -44,15 +63,21 @@ void RemoteService::Impl::run() {
       const std::lock_guard lock(mutex);
       if (stopping) break;
     }
-    if (!process && Clock::now() >= start_at) {
-      if (auto started = start_process(); !started) give_up(started.error());
-    }
-    wait();
-    if (!process) continue;
-    if (const std::string why = trouble(); !why.empty()) lose(why);
+    turn(true);
   }
-  process.stop(1000);
+  process.stop(settings.pages ? kEndingWithPages : kEnding);
   give_up({Code::Failed, "the server is shutting down", ""});
+}
+
+// Once what run() repeats; `waits`: until something happens.
+void RemoteService::Impl::turn(bool waits) {
+  if (!process && host.now() >= start_at) {
+    if (auto ok = start_process(); !ok) give_up(ok.error());
+  }
+  ping_if_due();
+  if (waits) wait();
+  if (!process) return;
+  if (const std::string why = trouble(); !why.empty()) lose(why);
 }
 
 // Takes the work that other threads queued.
@@ -68,15 +93,26 @@ void RemoteService::Impl::take_wishes() {
   for (auto& [id, r] : fresh)
     if (!requests.try_emplace(id, std::move(r)).second)
       r.sink.failed({Code::Usage, format("there is a request {} already", id), "give each its own id"});
-  if (ready) send_waiting();
   for (uint64_t id : unwanted) {
     const auto at = requests.find(id);
-    if (at == requests.end()) continue;
-    at->second.unwanted = true;
+    if (at == requests.end() || std::exchange(at->second.unwanted, true)) continue;
     if (at->second.sent) process.channel.send(encode(wire::ToWorker(wire::Cancel{id})));
-    else
-      end(id, {Finish::Cancelled, "", "", int(at->second.asked.prompt.size()), 0,
-               int(at->second.asked.written.size())});
+  }
+  end_unwanted();
+  if (ready) send_waiting();
+}
+
+// Ends the cancelled requests that no worker has: their worker was lost before it ended them, or none had
+// them yet.
+void RemoteService::Impl::end_unwanted() {
+  std::vector<uint64_t> ids;
+  for (const auto& [id, r] : requests)
+    if (r.unwanted && !r.sent) ids.push_back(id);
+  for (uint64_t id : ids) {
+    const GenerationRequest& asked = requests.at(id).asked;
+    end(id, {.finish = Finish::Cancelled,
+             .prompt_tokens = int(asked.prompt.size()),
+             .tokens = int(asked.written.size())});
   }
 }
 
@@ -97,10 +133,11 @@ void RemoteService::Impl::take_another_process() {
   end_process();
   ready = replacing = went_on = known.ready = false;
   goes_on_unasked();
+  end_states({Code::Failed, "the worker process was exchanged meanwhile", "try again"}, true);
   known.pid = failed_starts = 0;
   known.numbers = past = known.numbers.past();
   ended.reset();
-  start_at = Clock::now();
+  start_at = host.now();
   for (auto& [id, r] : requests) r.sent = r.blame.begun = false, r.blame.handed_on = true;
   for (auto& [id, e] : embeddings) e->sent = 0, e->blame.begun = false, e->blame.handed_on = true;
 }
@@ -125,6 +162,21 @@ void RemoteService::Impl::send_waiting() {
     if (!r.sent && (!alone || alone == &r.blame)) send(id, r);
   for (auto& [id, e] : embeddings)
     if (!e->sent && (!alone || alone == &e->blame)) send(id, *e, alone ? 1 : e->texts.size() - e->received);
+  for (auto& [id, s] : states)
+    if (!std::exchange(s->sent, true)) process.channel.send(encode(s->message), s->file);
+}
+
+// With the mutex held.
+void RemoteService::Impl::end_states(const Error& why, bool only_sent) {
+  for (auto at = states.begin(); at != states.end();) {
+    if (only_sent && !at->second->sent) {
+      ++at;
+      continue;
+    }
+    at->second->result = why;
+    at = states.erase(at);
+  }
+  changed.notify_all();
 }
 
 // The number of requests that the worker has; with the mutex held.
@@ -135,25 +187,27 @@ int RemoteService::Impl::sent() {
 
 void RemoteService::Impl::send(uint64_t id, Request& r) {
   process.channel.send(encode(wire::ToWorker(wire::Submit{id, r.asked})));
-  r.sent = true, r.makes_way = r.blame.begun = false;
+  started = r.sent = true, r.makes_way = r.blame.begun = false;
 }
 
 void RemoteService::Impl::send(uint64_t id, Embedding& e, size_t texts) {
-  e.before = e.received, e.sent = texts, e.blame.begun = true;
+  e.before = e.received, e.sent = texts, started = e.blame.begun = true;
   const auto first = e.texts.begin() + ptrdiff_t(e.received);
   process.channel.send(encode(wire::ToWorker(wire::Embed{id, {first, first + ptrdiff_t(texts)}})));
 }
 
+void RemoteService::Impl::ping_if_due() {
+  if (!ready || !(numbers_wanted.exchange(false) || host.now() - last_ping >= settings.ping_every)) return;
+  last_ping = host.now();
+  process.channel.send(encode(wire::ToWorker(wire::Ping{++pings})));
+}
+
 void RemoteService::Impl::wait() {
-  if (ready && (numbers_wanted.exchange(false) || Clock::now() - last_ping >= settings.ping_every)) {
-    last_ping = Clock::now();
-    process.channel.send(encode(wire::ToWorker(wire::Ping{++pings})));
-  }
   pollfd watched[2] = {{wake[0], POLLIN, 0},
                        {process.channel.fd(), short(POLLIN | (process.channel.pending() ? POLLOUT : 0)), 0}};
-  auto until = ready ? last_ping + settings.ping_every : Clock::now() + 1s;
-  if (!process && start_at > Clock::now()) until = std::min(until, start_at);
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+  auto until = ready ? last_ping + settings.ping_every : host.now() + 1s;
+  if (!process && start_at > host.now()) until = std::min(until, start_at);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - host.now()).count();
   poll(watched, process ? 2 : 1, int(std::clamp<int64_t>(left, 0, 1000)));
   char drained[64];
   while (::read(wake[0], drained, sizeof drained) > 0) {}
@@ -171,7 +225,7 @@ std::string RemoteService::Impl::trouble() {
   }
   if (process.channel.overlong()) return "it sent a message without an end";
   if (process.channel.pending_bytes() > kMaxUnread) return "it does not read its messages";
-  const auto now = Clock::now();
+  const auto now = host.now();
   if (!ready) return now - heard > settings.longest_load ? "it does not become ready" : "";
   if (now - heard > settings.silence) return "it does not answer";
   if (!busy()) moved = now;
@@ -187,13 +241,15 @@ bool RemoteService::Impl::busy() {
 void RemoteService::Impl::lose(const std::string& why) {
   end_process();
   ready = false;
+  // Lost with requests, it is no failed start: blame.h finds the request at fault, and the others continue.
+  failed_starts = started ? 0 : failed_starts + 1;
   // The first one is replaced at once: a waiting client should not notice.
   constexpr Clock::duration kPause[] = {0s, 200ms, 2s};
-  start_at = Clock::now() + kPause[std::min(failed_starts, 2)];
-  failed_starts++;
+  start_at = host.now() + kPause[std::min(failed_starts, 2)];
   {
     const std::lock_guard lock(mutex);
     known.ready = false, known.pid = 0, known.restarts++;
+    end_states({Code::Failed, format("the worker process was lost meanwhile: {}", why), "try again"}, true);
     goes_on_unasked();
     known.numbers = past = known.numbers.past();
   }
@@ -231,8 +287,8 @@ void RemoteService::Impl::lose(const std::string& why) {
     }
   }
   changed.notify_all();
-  if (failed_starts > settings.attempts)
-    give_up({Code::Failed, format("no worker process becomes ready: {}", why),
+  if (failed_starts >= settings.attempts)
+    give_up({Code::Failed, format("no worker process starts, after {} attempts: {}", failed_starts, why),
              "The server's log says more; start it again."});
 }
 
@@ -249,6 +305,7 @@ void RemoteService::Impl::give_up(Error why) {
     rest.swap(submitted);
     for (auto& [id, e] : embeddings) e->failed = why;
     embeddings.clear();
+    end_states(why, false);
   }
   changed.notify_all();
   for (auto& [id, r] : requests) r.sink.failed(why);
@@ -261,14 +318,20 @@ void RemoteService::Impl::give_up(Error why) {
 RemoteService::RemoteService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<RemoteService>> RemoteService::start(WorkerSettings settings) {
-  auto impl = std::make_unique<Impl>(std::move(settings));
+  auto out = start_stepped(std::move(settings), {});
+  if (out) (*out)->impl_->thread = std::thread([it = (*out)->impl_.get()] { it->run(); });
+  return out;
+}
+
+Result<std::unique_ptr<RemoteService>> RemoteService::start_stepped(WorkerSettings settings,
+                                                                    WorkerHost host) {
+  auto impl = std::make_unique<Impl>(std::move(settings), std::move(host));
   if (pipe2(impl->wake, O_CLOEXEC | O_NONBLOCK) != 0)
     return Error{Code::Failed, "no pipe can be opened for a worker process", ""};
   Impl* const it = impl.get();
   it->asks = it->settings.asks_for_memory;
   std::unique_ptr<RemoteService> out(new RemoteService(std::move(impl)));
   if (auto started = it->start_process(); !started) return started.error();
-  it->thread = std::thread([it] { it->run(); });
   return out;
 }
 
@@ -279,7 +342,13 @@ RemoteService::~RemoteService() {
   }
   impl_->poke();
   if (impl_->thread.joinable()) impl_->thread.join();
+  else impl_->run();  // which only ends: `stopping` is set
   for (int fd : impl_->wake) close(fd);
+}
+
+void RemoteService::turn() {
+  impl_->take_wishes();
+  impl_->turn(false);
 }
 
 Status RemoteService::wait_ready() {
@@ -342,6 +411,43 @@ Status RemoteService::embed(std::span<const std::vector<Token>> texts, const Emb
     if (auto ok = sink(i, values); !ok) return ok;
   }
   return Done{};
+}
+
+Result<wire::State> RemoteService::Impl::call(uint64_t id, wire::ToWorker message, int file) {
+  const auto s = std::make_shared<SavedState>();
+  s->message = std::move(message), s->file = file;
+  std::unique_lock lock(mutex);
+  if (ended) return *ended;
+  states.emplace(id, s);
+  lock.unlock();
+  poke();
+  lock.lock();
+  changed.wait(lock, [&] { return s->result.has_value(); });
+  return std::move(*s->result);
+}
+
+Result<int> RemoteService::kept(std::span<const Token> text) {
+  const uint64_t id = new_request_id();
+  const auto state = impl_->call(id, wire::Save{id, {text.begin(), text.end()}, false}, -1);
+  return state ? Result<int>(state->tokens) : state.error();
+}
+
+Result<int> RemoteService::save(std::span<const Token> text, DraftFile& to) {
+  const uint64_t id = new_request_id();
+  const auto state = impl_->call(id, wire::Save{id, {text.begin(), text.end()}}, to.descriptor());
+  return state ? Result<int>(state->tokens) : state.error();
+}
+
+Result<std::vector<Token>> RemoteService::restore(const InputFile& from) {
+  const uint64_t id = new_request_id();
+  auto state = impl_->call(id, wire::Restore{id}, from.descriptor());
+  return state ? Result<std::vector<Token>>(std::move(state->text)) : state.error();
+}
+
+Result<int> RemoteService::erase(std::span<const Token> text) {
+  const uint64_t id = new_request_id();
+  const auto state = impl_->call(id, wire::Erase{id, {text.begin(), text.end()}}, -1);
+  return state ? Result<int>(state->tokens) : state.error();
 }
 
 Status RemoteService::submit(uint64_t id, GenerationRequest request, GenerationSink sink) {

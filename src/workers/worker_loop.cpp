@@ -14,28 +14,17 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/sockets.h"
 #include "workers/channel.h"
+#include "workers/errands.h"
 
 namespace gimbal {
 namespace {
 
-// Blocks until all is written: a front always reads.
-bool send_all(int socket, std::string line) {
+// Waits until all is written: a front always reads.
+bool send_line(int socket, std::string line) {
   line += '\n';
-  for (size_t sent = 0; sent < line.size();) {
-    const ssize_t n = send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-    if (n >= 0) {
-      sent += size_t(n);
-      continue;
-    }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      pollfd p{socket, POLLOUT, 0};
-      poll(&p, 1, 1000);
-    } else if (errno != EINTR) {
-      return false;
-    }
-  }
-  return true;
+  return send_all(socket, line.data(), line.size());
 }
 
 // Sends the messages of the engine's thread and of the reading thread on one socket. Outlives the requests
@@ -47,7 +36,7 @@ struct Speaker {
   void say(const wire::FromWorker& message) {
     const std::string line = encode(message);
     const std::lock_guard lock(mutex);
-    if (socket >= 0 && !send_all(socket, line)) socket = -1;  // the reading thread notices, too
+    if (socket >= 0 && !send_line(socket, line)) socket = -1;  // the reading thread notices, too
   }
 };
 using SpeakerPtr = std::shared_ptr<Speaker>;
@@ -57,10 +46,10 @@ void submit(GenerationService* service, const SpeakerPtr& to, wire::Submit& m) {
   if (!service)
     return to->say(wire::Failed{id, {Code::Unsupported, "this model computes embeddings, not text", ""}});
   GenerationSink sink;
-  sink.token = [to, id](const TokenTold& told) { to->say(wire::Told{id, told}); };
+  sink.token = [to, id](const TokenEvent& event) { to->say(wire::NextToken{id, event}); };
   sink.end = [to, id](const GenerationEnd& end) { to->say(wire::Ended{id, end}); };
   sink.failed = [to, id](const Error& why) { to->say(wire::Failed{id, why}); };
-  sink.scored = [to, id](const TokenTold& told) { to->say(wire::Scored{id, told}); };
+  sink.scored = [to, id](const TokenEvent& event) { to->say(wire::Scored{id, event}); };
   sink.begun = [to, id] { to->say(wire::Begun{id}); };
   if (auto ok = service->submit(id, std::move(m.request), std::move(sink)); !ok)
     to->say(wire::Failed{id, ok.error()});
@@ -119,22 +108,22 @@ class Embedder {
             round.push_back({&o, o.next++}), more = true;
       }
       // A text that cannot be computed fails only its own request: the remaining ones continue one by one.
-      size_t told = 0;
-      if (!embed(round, told))
-        for (const Turn& t : std::span(round).subspan(told))
-          if (auto ok = t.of->failed ? Status(Done{}) : embed({&t, 1}, told); !ok)
+      size_t sent = 0;
+      if (!embed(round, sent))
+        for (const Turn& t : std::span(round).subspan(sent))
+          if (auto ok = t.of->failed ? Status(Done{}) : embed({&t, 1}, sent); !ok)
             t.of->failed = true, to_->say(wire::Failed{t.of->message.id, ok.error()});
       open.remove_if([](const Open& o) { return o.failed || o.next == o.message.texts.size(); });
     }
   }
 
   // Counts the texts that were computed and sent.
-  Status embed(std::span<const Turn> round, size_t& told) {
+  Status embed(std::span<const Turn> round, size_t& sent) {
     std::vector<std::vector<Token>> texts;
     for (const Turn& t : round) texts.push_back(t.of->message.texts[t.text]);
     return loop_.embed(texts, [&](size_t i, std::span<const float> values) -> Status {
       to_->say(wire::Embedding{round[i].of->message.id, int(round[i].text), {values.begin(), values.end()}});
-      told++;
+      sent++;
       const std::lock_guard held(mutex_);
       if (stopping_) return Error{Code::Failed, "the worker is shutting down", ""};
       return Done{};
@@ -149,6 +138,38 @@ class Embedder {
   bool stopping_ = false;
   std::thread thread_;
 };
+
+// Save, Restore or Erase. `file`: its descriptor, or -1.
+wire::FromWorker done(SavedPrompts* prompts, const wire::ToWorker& message, int file) {
+  uint64_t id = 0;
+  const auto state = [&](const Result<int>& tokens) -> wire::FromWorker {
+    if (tokens) return wire::State{id, *tokens};
+    return wire::Failed{id, tokens.error()};
+  };
+  const Error writes_none{Code::Unsupported, "this worker writes no text", ""};
+  const Error without{Code::Failed, "the server sent no file", ""};
+  if (const auto* m = std::get_if<wire::Save>(&message)) {
+    id = m->id;
+    DraftFile draft = DraftFile::adopt(file);
+    if (!prompts) return state(writes_none);
+    if (!m->writes) return state(prompts->kept(m->text));
+    if (file < 0) return state(without);
+    return state(prompts->save(m->text, draft));
+  }
+  if (const auto* m = std::get_if<wire::Erase>(&message)) {
+    id = m->id;
+    return state(prompts ? prompts->erase(m->text) : 0);
+  }
+  id = std::get<wire::Restore>(message).id;
+  if (file < 0) return state(without);
+  const auto from = InputFile::adopt(file, "the file");
+  if (!from) return state(from.error());
+  if (!prompts) return state(writes_none);
+  auto restored = prompts->restore(*from);
+  if (!restored) return state(restored.error());
+  const int tokens = int(restored->size());
+  return wire::State{id, tokens, std::move(*restored)};
+}
 
 Error front_gone() { return {Code::Usage, "the server that started this worker is gone", ""}; }
 
@@ -170,37 +191,71 @@ Result<wire::ToWorker> next_message(int socket) {
 
 }  // namespace
 
-Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
-  Channel channel(loop.socket);
-  const auto to = std::make_shared<Speaker>();
-  to->socket = loop.socket;
-  to->say(hello);
-  Embedder embedder(loop, to);
-  Status outcome = Done{};
-  for (bool open = true; open && outcome;) {
-    pollfd p{loop.socket, POLLIN, 0};
-    if (poll(&p, 1, -1) < 0 && errno != EINTR) break;
-    open = channel.fill() && !channel.overlong();
-    std::string_view line;
-    while (outcome && channel.next(line)) {
-      auto message = wire::decode_to_worker(line);
-      if (!message) outcome = message.error();
-      else if (auto* m = std::get_if<wire::Submit>(&*message)) submit(loop.service, to, *m);
-      else if (auto* c = std::get_if<wire::Cancel>(&*message)) {
-        if (loop.service) loop.service->cancel(c->id);
-      } else if (auto* e = std::get_if<wire::Embed>(&*message)) embedder.add(std::move(*e));
-      else if (std::holds_alternative<wire::Go>(*message))
-        outcome = Error{Code::Malformed, "the server sent 'go' to a worker that requested no memory", ""};
-      else if (std::holds_alternative<wire::Load>(*message))
-        outcome = Error{Code::Malformed, "the server sent its worker a second model", ""};
-      else
-        to->say(
-            wire::Pong{std::get<wire::Ping>(*message).n, loop.numbers ? loop.numbers() : SchedulerNumbers{}});
-    }
+struct FrontSession::Impl {
+  explicit Impl(const WorkerLoop& l) : loop(l), channel(l.socket, true), to(std::make_shared<Speaker>()) {
+    to->socket = loop.socket;
   }
-  const std::lock_guard lock(to->mutex);
-  to->socket = -1;
-  return outcome;
+  Status handle(std::string_view line);
+
+  const WorkerLoop loop;
+  Channel channel;
+  const SpeakerPtr to;
+  Embedder embedder{loop, to};
+  Errands errands;
+};
+
+FrontSession::FrontSession(const WorkerLoop& loop, const wire::Hello& hello)
+    : impl_(std::make_unique<Impl>(loop)) {
+  impl_->to->say(hello);
+}
+
+FrontSession::~FrontSession() {
+  const std::lock_guard lock(impl_->to->mutex);
+  impl_->to->socket = -1;
+}
+
+Status FrontSession::Impl::handle(std::string_view line) {
+  auto message = wire::decode_to_worker(line);
+  if (!message) return message.error();
+  if (auto* m = std::get_if<wire::Submit>(&*message)) {
+    submit(loop.service, to, *m);
+  } else if (auto* c = std::get_if<wire::Cancel>(&*message)) {
+    if (loop.service) loop.service->cancel(c->id);
+  } else if (auto* e = std::get_if<wire::Embed>(&*message)) {
+    embedder.add(std::move(*e));
+  } else if (std::holds_alternative<wire::Save>(*message) || std::holds_alternative<wire::Erase>(*message) ||
+             std::holds_alternative<wire::Restore>(*message)) {
+    const auto* save = std::get_if<wire::Save>(&*message);
+    const bool with_file = save ? save->writes : std::holds_alternative<wire::Restore>(*message);
+    const int file = with_file ? channel.take_file() : -1;
+    errands.add(
+        [prompts = loop.saved, to = to, file, m = std::move(*message)] { to->say(done(prompts, m, file)); });
+  } else if (std::holds_alternative<wire::Go>(*message)) {
+    return Error{Code::Malformed, "the server sent 'go' to a worker that requested no memory", ""};
+  } else if (std::holds_alternative<wire::Load>(*message)) {
+    return Error{Code::Malformed, "the server sent its worker a second model", ""};
+  } else {
+    to->say(wire::Pong{std::get<wire::Ping>(*message).n, loop.numbers ? loop.numbers() : SchedulerNumbers{}});
+  }
+  return Done{};
+}
+
+Result<bool> FrontSession::turn() {
+  const bool open = impl_->channel.fill() && !impl_->channel.overlong();
+  for (std::string_view line; impl_->channel.next(line);)
+    if (auto ok = impl_->handle(line); !ok) return ok.error();
+  return open;
+}
+
+Status serve_front(const WorkerLoop& loop, const wire::Hello& hello) {
+  FrontSession session(loop, hello);
+  for (;;) {
+    pollfd p{loop.socket, POLLIN, 0};
+    if (poll(&p, 1, -1) < 0 && errno != EINTR) return Done{};
+    auto open = session.turn();
+    if (!open) return open.error();
+    if (!*open) return Done{};
+  }
 }
 
 Result<wire::Load> wait_for_load(int socket) {
@@ -211,19 +266,19 @@ Result<wire::Load> wait_for_load(int socket) {
 }
 
 Status ask_for_memory(int socket, const wire::Planned& planned) {
-  if (!send_all(socket, encode(wire::FromWorker(planned)))) return front_gone();
+  if (!send_line(socket, encode(wire::FromWorker(planned)))) return front_gone();
   auto message = next_message(socket);
   if (!message) return message.error();
   if (std::holds_alternative<wire::Go>(*message)) return Done{};
   return Error{Code::Malformed, "the server did not answer its worker's request for memory", ""};
 }
 
-void tell_loading(int socket, uint64_t done, uint64_t total) {
-  send_all(socket, encode(wire::FromWorker(wire::Loading{done, total})));
+void send_loading(int socket, uint64_t done, uint64_t total) {
+  send_line(socket, encode(wire::FromWorker(wire::Loading{done, total})));
 }
 
-void tell_failed(int socket, const Error& why) {
-  send_all(socket, encode(wire::FromWorker(wire::Failed{0, why})));
+void send_failed(int socket, const Error& why) {
+  send_line(socket, encode(wire::FromWorker(wire::Failed{0, why})));
 }
 
 }  // namespace gimbal

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/format.h"
 #include "base/send_signal.h"
@@ -31,7 +32,8 @@ std::string ending(int status) {
 
 }  // namespace
 
-Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& command) {
+Result<WorkerProcess> WorkerProcess::start_with_errors(const std::vector<std::string>& command, int errors,
+                                                       std::span<const int> files) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return failed(command[0], errno);
   std::vector<char*> words;
@@ -40,16 +42,21 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& comma
 
   // The front blocks and ignores some signals; a worker starts with the defaults of a program. Its standard
   // input would be the terminal of the front.
-  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files), posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  // A descriptor that already has the right number would keep its close-on-exec flag: it is moved away
-  // first.
-  const int theirs = ends[1] == kWorkerSocket ? fcntl(ends[1], F_DUPFD_CLOEXEC, kWorkerSocket + 1) : ends[1];
-  posix_spawn_file_actions_adddup2(&files, theirs, kWorkerSocket);
+  posix_spawn_file_actions_init(&actions), posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  // A descriptor with one of the right numbers would keep its close-on-exec flag, or be overwritten by
+  // another one: copies with higher numbers are passed on.
+  const int behind = kWorkerSocket + 1 + int(files.size());
+  std::vector<int> theirs = {fcntl(ends[1], F_DUPFD_CLOEXEC, behind)};
+  close(ends[1]);
+  for (const int file : files) theirs.push_back(fcntl(file, F_DUPFD_CLOEXEC, behind));
+  if (errors >= 0) posix_spawn_file_actions_adddup2(&actions, errors, 2);
+  for (size_t i = 0; i < theirs.size(); i++)
+    posix_spawn_file_actions_adddup2(&actions, theirs[i], kWorkerSocket + int(i));
   // Not the connections of clients, which would stay open with the worker.
-  posix_spawn_file_actions_addclosefrom_np(&files, kWorkerSocket + 1);
+  posix_spawn_file_actions_addclosefrom_np(&actions, behind);
   sigset_t none, all;
   sigemptyset(&none), sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
@@ -60,10 +67,11 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& comma
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
   WorkerProcess out;
-  const int problem = posix_spawn(&out.pid_, command[0].c_str(), &files, &attributes, words.data(), environ);
-  posix_spawn_file_actions_destroy(&files), posix_spawnattr_destroy(&attributes);
-  close(theirs);
-  if (theirs != ends[1]) close(ends[1]);
+  const int problem =
+      posix_spawn(&out.pid_, command[0].c_str(), &actions, &attributes, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions), posix_spawnattr_destroy(&attributes);
+  for (const int one : theirs)
+    if (one >= 0) close(one);
   out.channel = Channel(ends[0]);
   if (problem == 0) return out;
   out.pid_ = 0;
@@ -72,6 +80,11 @@ Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& comma
 
 std::string WorkerProcess::kill() {
   if (pid_ <= 0) return "";
+  if (end_) {
+    pid_ = 0;
+    channel = Channel();
+    return std::exchange(end_, nullptr)();
+  }
   // A process that has ended already keeps its own status.
   send_signal(pid_, SIGKILL);
   int status = 0;
@@ -83,6 +96,10 @@ std::string WorkerProcess::kill() {
 
 void WorkerProcess::stop(int milliseconds) {
   if (pid_ <= 0) return;
+  if (end_) {
+    kill();
+    return;
+  }
   shutdown(channel.fd(), SHUT_WR);
   for (int waited = 0; waited < milliseconds; waited += 5) {
     int status = 0;

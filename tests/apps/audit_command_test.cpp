@@ -1,4 +1,5 @@
 // gimbal audit: certificates that the command line and the server write, checked by the program.
+#include "support/adapters.h"
 #include "support/serving.h"
 
 namespace gimbal::test {
@@ -63,6 +64,161 @@ TEST(AuditCommand, APrivatePrompt) {
   for (const Json& t : tokens)
     ids += (ids.empty() ? "" : ",") + std::to_string(t.is_number() ? t.get<int>() : t["id"].get<int>());
   EXPECT_EQ(gimbal({"audit", file, "--tokens", ids}).code, 0);
+}
+
+TEST(AuditCommand, SettingsInPlaceOfTheFilesAndAdapters) {
+  const std::string file = temporary_path("rope.json");
+  ASSERT_EQ(gimbal({"run", "-p", "Once upon a time", "-n", "20", "--raw", "--certificate", file,
+                    "--rope-scaling", "linear", "--rope-freq-scale", "0.5"})
+                .code,
+            0);
+  Json c = Json::parse(contents_of(file));
+  ASSERT_EQ(c["settings"]["rope"].size(), 2u);
+  EXPECT_EQ(c["settings"]["rope"][0], (Json{{"key", "scaling.factor"}, {"text", ""}, {"number", 2.0}}));
+  const Ran same = gimbal({"audit", file});
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
+  c["settings"]["rope"][0]["number"] = 3.0;
+  EXPECT_EQ(json_of(gimbal({"audit", write("rope3.json", c.dump()), "--json"}))["subject"], "logits");
+  c["settings"]["rope"][0]["key"] = "../vocabulary";
+  EXPECT_EQ(gimbal({"audit", write("rope4.json", c.dump())}).code, 3);
+}
+
+TEST(AuditCommand, AnAnswerWithAnAdapter) {
+  const std::string model = story_file("f32"), file = temporary_path("adapted.json");
+  const std::string adapter = make_adapter(model).adapter;
+  ASSERT_EQ(gimbal({"run", model, "-p", "Once upon a time", "-n", "20", "--raw", "--certificate", file,
+                    "--lora", adapter + ":0.5"})
+                .code,
+            0);
+  EXPECT_EQ(Json::parse(contents_of(file))["model"]["adapters"][0]["scale"], 0.5);
+  const Ran same = gimbal({"audit", file, "-m", model, "--lora", adapter + ":0.5"});
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
+  for (const Args& how : {Args{}, Args{"--lora", adapter}}) {
+    Args all{"audit", file, "-m", model, "--json"};
+    all.insert(all.end(), how.begin(), how.end());
+    EXPECT_EQ(json_of(gimbal(all))["subject"], "adapters");
+  }
+}
+
+// One loading for all certificates of a model: they are hashed and loaded once, whatever their number.
+TEST(AuditCommand, ManyCertificates) {
+  Args all{"audit", "--json"};
+  for (int i = 0; i < 12; i++) {
+    all.push_back(temporary_path("many" + std::to_string(i) + ".json"));
+    ASSERT_EQ(gimbal({"run", "-p", "Once upon", "-n", std::to_string(5 * i + 1), "--raw", "--certificate",
+                      all.back(), "--seed", std::to_string(i)})
+                  .code,
+              0);
+  }
+  const Ran ran = gimbal(all);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json results = json_of(ran);
+  ASSERT_EQ(results.size(), 12u);
+  for (size_t i = 0; i < 12; i++) {
+    EXPECT_EQ(results[i]["certificate"], all[i + 2]) << "in the order of the files";
+    EXPECT_EQ(results[i]["verdict"], "same");
+    EXPECT_EQ(results[i]["seconds"], results[0]["seconds"]) << "checked together";
+  }
+}
+
+TEST(AuditCommand, AHeaderOnEveryPathOfTheServer) {
+  const Serving s;
+  const auto with_header = [](const std::string& path, const Json& body, const std::string& wish) {
+    std::string request = post(path, body.dump());
+    return request.insert(request.find("\r\n") + 2, "X-Gimbal-Certificate: " + wish + "\r\n");
+  };
+  const Json messages = {{{"role", "user"}, {"content", "Hi"}}};
+  const Json chat = {{"model", s.model}, {"messages", messages}, {"max_tokens", 20}};
+  Json streamed = chat,
+       ollama = {{"model", s.model}, {"messages", messages}, {"options", {{"num_predict", 20}}}};
+  streamed["stream"] = true;
+  const struct {
+    const char* path;
+    Json body;
+  } requests[] = {
+      {"/v1/chat/completions", chat},
+      {"/v1/chat/completions", streamed},
+      {"/v1/completions", {{"model", s.model}, {"prompt", "The dog"}, {"stream", true}}},
+      {"/v1/responses", {{"model", s.model}, {"input", "Hi"}, {"max_output_tokens", 20}}},
+      {"/v1/messages", chat},
+      {"/v1/messages", streamed},
+      {"/api/chat", ollama},
+      {"/api/generate", {{"model", s.model}, {"prompt", "Hi"}, {"options", {{"num_predict", 20}}}}},
+      {"/completion", {{"prompt", "The dog"}, {"n_predict", 20}}},
+  };
+  Args all{"audit", "-m", "default", "--json"};
+  std::string ids;
+  for (const auto& r : requests) {
+    const HttpAnswer a = s.ask(with_header(r.path, r.body, "true"));
+    ASSERT_EQ(a.status, 200) << r.path << a.body;
+    ASSERT_TRUE(a.headers.count("x-gimbal-receipt")) << r.path;
+    const std::string receipt = s.ask(get("/v1/receipts/" + a.headers.at("x-gimbal-receipt"))).body;
+    all.push_back(write(std::to_string(all.size()) + "-receipt.json", receipt));
+    EXPECT_FALSE(s.ask(post(r.path, r.body.dump())).headers.count("x-gimbal-receipt")) << r.path;
+    EXPECT_EQ(s.ask(with_header(r.path, r.body, "perhaps")).status, 400) << r.path;
+  }
+  const Ran same = gimbal(all);
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
+  EXPECT_EQ(json_of(same).size(), std::size(requests));
+  // Without the prompt, as the header or the field wants it.
+  for (const bool field : {true, false}) {
+    Json body = {{"model", s.model}, {"prompt", "The dog"}};
+    if (field) body["certificate"] = "private";
+    const HttpAnswer a =
+        s.ask(field ? post("/v1/completions", body.dump()) : with_header("/v1/completions", body, "private"));
+    const std::string receipt = s.ask(get("/v1/receipts/" + a.headers.at("x-gimbal-receipt"))).body;
+    const Json c = Json::parse(receipt)["certificates"][0];
+    EXPECT_TRUE(c["prompt"]["tokens"].empty());
+    EXPECT_EQ(gimbal({"audit", write("private.json", receipt), "-m", "default"}).code, 2);
+    const std::string ids = joined(json_of(gimbal({"tokenize", "--text", "The dog", "--json"}))["tokens"]);
+    EXPECT_EQ(gimbal({"audit", write("private.json", receipt), "-m", "default", "--tokens", ids}).code, 0);
+  }
+  EXPECT_EQ(s.ask(post("/v1/completions", Json{{"prompt", "x"}, {"certificate", "perhaps"}}.dump())).status,
+            400);
+  EXPECT_EQ(s.ask(post("/v1/jobs", Json{{"prompt", "x"}, {"certificate", true}}.dump())).status, 400);
+}
+
+TEST(AuditCommand, AServerThatCertifiesAllAnswers) {
+  const std::string folder = temporary_path("certificates");
+  const auto with_key = [](std::string request, const std::string& key) {
+    return request.insert(request.find("\r\n") + 2, "Authorization: Bearer " + key + "\r\n");
+  };
+  const Args options{"--certificate-dir", folder, "--workers", "none",
+                     "--api-key",         "one",  "--api-key", "two"};
+  std::string id, receipt;
+  {
+    Serving s(options);
+    const HttpAnswer a = s.ask(with_key(post("/v1/completions", Json{{"prompt", "The dog"}}.dump()), "one"));
+    ASSERT_EQ(a.status, 200) << a.body;
+    id = a.headers.at("x-gimbal-receipt");
+    EXPECT_EQ(id, Json::parse(a.body)["id"].get<std::string>());
+    receipt = s.ask(with_key(get("/v1/receipts/" + id), "one")).body;
+    ASSERT_TRUE(Json::parse(receipt).contains("certificates")) << receipt;
+    EXPECT_EQ(s.ask(with_key(get("/v1/receipts/" + id), "two")).status, 404) << "another key's";
+    EXPECT_EQ(s.ask(get("/v1/receipts/" + id)).status, 401);
+    std::string declined =
+        post("/v1/completions", Json{{"prompt", "The dog"}, {"certificate", false}}.dump());
+    EXPECT_FALSE(s.ask(with_key(declined, "one")).headers.count("x-gimbal-receipt"));
+    EXPECT_EQ(s.end(SIGTERM), 0);
+  }
+  namespace fs = std::filesystem;
+  EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all);
+  {
+    const Serving s(options);  // after a restart
+    EXPECT_EQ(s.ask(with_key(get("/v1/receipts/" + id), "one")).body, receipt);
+    EXPECT_EQ(s.ask(with_key(get("/v1/receipts/" + id), "two")).status, 404);
+    EXPECT_EQ(s.ask(with_key(get("/v1/receipts/%2e%2e%2f" + id), "one")).status, 404);
+  }
+  size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) {
+      files++;
+      EXPECT_EQ(entry.path().filename(), id + ".json");
+      EXPECT_EQ(gimbal({"audit", entry.path(), "-m", "default"}).code, 0);
+    }
+  EXPECT_EQ(files, 1u);
+  EXPECT_EQ(gimbal({"serve", "--certificate-dir", "/proc/none", "--port", "0"}).code, 1);
+  EXPECT_EQ(gimbal({"serve", "--certificate-key", "/there/is/none", "--port", "0"}).code, 1);
 }
 
 TEST(AuditCommand, AnswersOfTheServer) {

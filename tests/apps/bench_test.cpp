@@ -43,11 +43,6 @@ Cache knowing(const std::string& name) {
   return cache;
 }
 
-Args with(Args args, std::initializer_list<const char*> more) {
-  args.insert(args.end(), more.begin(), more.end());
-  return args;
-}
-
 TEST(Limits, AreMeasuredOnceAndKept) {
   Cache cache("once");
   Ran first = gimbal(kModel, cache.setup());

@@ -41,11 +41,6 @@ std::string chat_model() {
 
 Args base() { return {"run", chat_model(), "--greedy", "-n", "12", "-t", "1"}; }
 
-Args with(Args args, const Args& more) {
-  args.insert(args.end(), more.begin(), more.end());
-  return args;
-}
-
 std::string trimmed(std::string text) {
   text.erase(0, std::min(text.find_first_not_of(" \n"), text.size()));
   text.erase(text.find_last_not_of(" \n") + 1);

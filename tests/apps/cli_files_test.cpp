@@ -114,8 +114,8 @@ TEST(Dequantize, MatchesTheReferenceBitForBit) {
 
 TEST(Info, TellsWhatAFileContains) {
   Json j = json_of(gimbal({"info", story_file("q8_0"), "--tensors", "--json"}));
-  expect_keys(j, {"name", "path", "gguf_version", "bytes", "architecture", "supported", "parameters", "shape",
-                  "tokenizer", "quantization", "metadata", "tensors"});
+  expect_keys(j, {"name", "path", "format", "gguf_version", "bytes", "architecture", "supported",
+                  "parameters", "shape", "tokenizer", "quantization", "metadata", "tensors"});
   EXPECT_EQ(j["architecture"], "llama");
   EXPECT_EQ(j["supported"], true);
   EXPECT_EQ(j["shape"]["layers"], 5);

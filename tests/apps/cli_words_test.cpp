@@ -30,6 +30,7 @@ const Args kCommands{"run",
                      "embed",
                      "render-template",
                      "dequantize",
+                     "embed-image",
                      "completion",
                      "manual"};
 
@@ -102,7 +103,8 @@ TEST(Words, OptionsOfOtherProgramsAreDoneOrNamed) {
       {{"run", "-ts", "3,1", "-p", "x"}, "--split cuda:0=20,cuda:1=rest"},
       {{"run", "-ngl"}, "needs a value"},
       {{"run", "-hq", "-p", "x"}, "has no option '-hq'"},
-      {{"run", "--model-dirs", "/x"}, "$GIMBAL_MODELS"},
+      {{"list", "--short"}, "--json prints the list"},
+      {{"tokenize", "--kv-quant", "int4"}, "gimbal tokenize has no option '--kv-quant'"},
       {{"tokenize", "-ngl", "5"}, "gimbal tokenize has no option '-ngl'"},
       {{"serve", "--bind", "auto"}, "--host ADDRESS --port N"}};
   for (const auto& [args, words] : refused) {
@@ -133,20 +135,81 @@ TEST(Words, OfOtherProgramsGetAHint) {
                                                        {"stop", "Ctrl-C"},
                                                        {"push", "publishes"},
                                                        {"launch", "gimbal serve MODEL"},
-                                                       {"discover", "list"},
-                                                       {"gpu-info", "gimbal backends"},
+                                                       {"probe", "gimbal plan"},
                                                        {"-x", "gimbal run -x"},
                                                        {"ls", "gimbal list"},
                                                        {"download", "gimbal pull"},
                                                        {"show", "gimbal info"},
                                                        {"chat", "gimbal run"},
-                                                       {"quantize", "makes no model files"},
+                                                       {"create", "gimbal quantize"},
                                                        {"x/y.gguf", "gimbal run x/y.gguf"}};
   for (const auto& [word, words] : hints) {
     Ran r = gimbal({word});
     EXPECT_EQ(r.code, 2) << word;
     EXPECT_SAYS(r.err, words);
   }
+}
+
+// Its commands, options and variables, as src/cli.rs, src/main.rs and src/port_manager.rs of shimmy c33db97
+// declare them.
+TEST(Words, OfShimmyDoTheSame) {
+  const std::string expected =
+      gimbal({"run", "default", "-p", "Once", "-n", "6", "--greedy", "--kv-type", "q4_0", "--batch", "8"})
+          .out;
+  EXPECT_EQ(gimbal({"generate", "default", "--prompt", "Once", "--max-tokens", "6", "--greedy", "--kv-quant",
+                    "int4", "--prefill-chunk", "8", "--gpu-backend", "auto"})
+                .out,
+            expected);
+  EXPECT_EQ(json_of(gimbal({"gpu-info", "--json"})).size(), json_of(gimbal({"backends", "--json"})).size());
+  EXPECT_SAYS(gimbal({"bench", "default", "--max-tokens", "x"}).err,
+              "--generate-tokens must be a whole number");
+
+  const std::string folder = temporary_path("shimmy-models"), more = temporary_path("shimmy-more");
+  for (const std::string& f : {folder, more}) fs::create_directories(f);
+  fs::copy_file(story_file("f32"), folder + "/one.gguf", fs::copy_options::overwrite_existing);
+  fs::copy_file(story_file("q8_0"), more + "/two.gguf", fs::copy_options::overwrite_existing);
+  const auto models = [](const Args& more_words, std::map<std::string, std::string> environment) {
+    std::string names;
+    const Json list =
+        json_of(gimbal(with({"discover", "--json"}, more_words), {.environment = std::move(environment)}));
+    for (const Json& m : list["models"]) names += m["name"].get<std::string>() + " ";
+    return names;
+  };
+  EXPECT_EQ(models({"--model-dirs", folder + ";" + more}, {}), "stories260K one two ");
+  EXPECT_EQ(models({"--model-dirs=" + folder}, {{"GIMBAL_MODELS", more}}), "stories260K one two ");
+  EXPECT_EQ(models({}, {{"SHIMMY_MODEL_PATHS", folder + ";" + more}}), "stories260K one two ");
+  EXPECT_EQ(gimbal({"info", "one", "--model-dirs", folder}).code, 0);
+}
+
+TEST(Words, VariablesOfShimmyAreBehindOwnOnes) {
+  const std::string model = story_file("q8_0");
+  const auto plan = [](const Args& words, std::map<std::string, std::string> environment) {
+    return gimbal(with({"plan", "--json"}, words), {.environment = std::move(environment)});
+  };
+  const Ran theirs =
+      plan({}, {{"SHIMMY_BASE_GGUF", model}, {"SHIMMY_MAX_CTX", "96"}, {"SHIMMY_KV_QUANT", "int4"}});
+  EXPECT_EQ(theirs.out, plan({model, "--ctx", "96", "--kv-type", "q4_0"}, {}).out);
+  EXPECT_SAYS(theirs.err, "note: SHIMMY_MAX_CTX sets --ctx 96; gimbal's own variable is GIMBAL_CTX");
+  EXPECT_SAYS(theirs.err, "note: SHIMMY_BASE_GGUF sets --model " + model);
+  EXPECT_EQ(json_of(plan({}, {{"SHIMMY_MAX_CTX", "96"}, {"GIMBAL_CTX", "64"}}))["context"], 64);
+  EXPECT_EQ(json_of(plan({"--ctx", "32"}, {{"SHIMMY_MAX_CTX", "96"}}))["context"], 32);
+  EXPECT_EQ(plan({"--quiet"}, {{"SHIMMY_MAX_CTX", "96"}}).err, "");
+  const Ran wrong = plan({}, {{"SHIMMY_MAX_CTX", "many"}});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_SAYS(wrong.err, "the environment: SHIMMY_MAX_CTX must be a whole number");
+
+  // The adapter belongs to shimmy's model: one that is typed does without.
+  const std::map<std::string, std::string> adapter{{"SHIMMY_BASE_GGUF", model},
+                                                   {"SHIMMY_LORA_GGUF", "/no/such"}};
+  EXPECT_SAYS(gimbal({"run", "-p", "x", "-n", "1"}, {.environment = adapter}).err, "/no/such");
+  EXPECT_EQ(gimbal({"run", model, "-p", "x", "-n", "1"}, {.environment = adapter}).code, 0);
+
+  // An address that cannot be bound shows that both parts arrive.
+  const Ran bound =
+      gimbal({"serve", "default"}, {.environment = {{"SHIMMY_BIND_ADDRESS", "203.0.113.1:8123"}}});
+  EXPECT_NE(bound.code, 0);
+  EXPECT_SAYS(bound.err, "203.0.113.1");
+  EXPECT_SAYS(bound.err, "8123");
 }
 
 TEST(Words, NamesOfModelsWithoutTagAndInAnyCase) {

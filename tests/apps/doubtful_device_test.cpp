@@ -28,10 +28,6 @@ class DoubtfulDevice : public testing::Test {
                                                     {"XDG_CACHE_HOME", cache_}}});
   }
   Ran text(const std::string& told, Args more = {}) { return run(told, with(kText, more)); }
-  static Args with(Args args, const Args& more) {
-    args.insert(args.end(), more.begin(), more.end());
-    return args;
-  }
   Json verified() const {
     auto text = read_file(cache_ + "/gimbal/verified.json");
     EXPECT_TRUE(text);

@@ -14,11 +14,6 @@ namespace fs = std::filesystem;
 
 const Args kRun{"run", "-p", "Once upon a time", "-n", "5", "--greedy", "-t", "1", "--backend", "cpu"};
 
-Args with(Args args, std::initializer_list<const char*> more) {
-  args.insert(args.end(), more.begin(), more.end());
-  return args;
-}
-
 // A cache folder of its own for each test.
 struct Cache {
   explicit Cache(const std::string& name)

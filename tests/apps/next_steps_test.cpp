@@ -1,4 +1,4 @@
-// What `gimbal doctor` says to do next.
+// The end of what `gimbal doctor` prints: the sandbox of workers, and the next steps.
 #include "support/cli.h"
 
 namespace gimbal::test {
@@ -35,6 +35,16 @@ TEST(NextSteps, InJsonToo) {
   const Json next = json_of(gimbal({"doctor", "--json"}))["next"];
   ASSERT_GE(next.size(), 2u);
   for (const Json& step : next) expect_keys(step, {"command", "why"});
+}
+
+TEST(Doctor, PrintsTheSandboxOfThisKernel) {
+  const Json tried = json_of(gimbal({"doctor", "--json"}))["sandbox"];
+  expect_keys(tried, {"landlock", "in_force", "missing", "forbids", "allows"});
+  EXPECT_EQ(tried["forbids"].size() + tried["allows"].size(), 6u) << tried;
+  const std::string text = gimbal({"doctor"}).out;
+  EXPECT_SAYS(text, "\nSandbox of a worker on the CPU (");
+  for (const Json& act : tried["forbids"]) EXPECT_SAYS(text, act.get<std::string>());
+  EXPECT_EQ(text.find("  missing: ") != std::string::npos, !tried["missing"].empty()) << text;
 }
 
 }  // namespace

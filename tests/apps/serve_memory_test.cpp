@@ -183,7 +183,7 @@ TEST(ServeMemory, WhatAModelPlannedAndDidNotUseIsNotFreeForTheNext) {
   EXPECT_EQ(s.ask(0).status, 200);
   EXPECT_NE(workers_of(s.server().pid()), before);
   // One that nobody needs makes room.
-  EXPECT_EQ(s.ask_until_there_is_room(1), 200);
+  EXPECT_EQ(s.ask_until_there_is_room(1), 200) << s.log();
   EXPECT_EQ(s.loaded(), 1);
 }
 

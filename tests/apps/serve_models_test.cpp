@@ -94,7 +94,11 @@ TEST_F(ServeModels, LoadAndUnload) {
   EXPECT_EQ(loaded["id"], "small");
   EXPECT_EQ(loaded["state"], "loaded");
   EXPECT_EQ(loaded["context_length"], 512);
-  const Json unloaded = Json::parse(change(s, "/v1/models/unload", {{"model", "small:latest"}}).body);
+  Json unloaded;
+  for (int i = 0; i < 600 && unloaded["state"] != "unloaded"; i++) {  // it ends behind the answer
+    if (i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    unloaded = Json::parse(change(s, "/v1/models/unload", {{"model", "small:latest"}}).body);
+  }
   EXPECT_EQ(unloaded["state"], "unloaded");
   EXPECT_EQ(unloaded["id"], "small");
   EXPECT_EQ(change(s, "/v1/models/load", {{"model", "x"}}).status, 404);

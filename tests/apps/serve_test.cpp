@@ -192,25 +192,28 @@ TEST(Serve, AModelStaysAsLongAsARequestSays) {
   const Serving s;
   const auto loaded = [&] { return Json::parse(s.ask(get("/api/ps")).body)["models"]; };
   const auto until = [&] { return loaded()[0]["expires_at"].get<std::string>(); };
+  const auto gone = [&] {  // it is unloaded behind the answer
+    for (int i = 0; i < 6000 && !loaded().empty(); i++)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return loaded().empty();
+  };
   EXPECT_EQ(until(), "9999-12-31T23:59:59Z");
   EXPECT_EQ(s.ask("/api/generate", {{"keep_alive", "1h30m"}})["done_reason"], "load");
   EXPECT_LT(until(), "9999");
   EXPECT_EQ(s.ask("/api/generate", {{"keep_alive", -1}})["done_reason"], "load");
   EXPECT_EQ(until(), "9999-12-31T23:59:59Z");
   EXPECT_EQ(s.ask("/api/chat", {{"keep_alive", 0}})["done_reason"], "unload");
-  EXPECT_TRUE(loaded().empty());
+  EXPECT_TRUE(loaded().empty()) << "no answer uses it: it is unloaded before this one";
   EXPECT_EQ(s.ask("/api/generate", {{"keep_alive", 0}})["done_reason"], "unload")
       << "nothing is loaded for that";
-  EXPECT_TRUE(loaded().empty());
+  EXPECT_TRUE(gone());
   // With a text it is unloaded behind the answer.
   const Json options = {{"num_predict", 2}};
   EXPECT_EQ(
       s.ask("/api/generate",
             {{"prompt", "a"}, {"keep_alive", "0s"}, {"stream", false}, {"options", options}})["eval_count"],
       2);
-  for (int i = 0; i < 6000 && !loaded().empty(); i++)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_TRUE(loaded().empty());
+  EXPECT_TRUE(gone());
   EXPECT_EQ(s.ask("/api/embed", {{"input", "a"}, {"keep_alive", "300"}})["model"], s.model);
   EXPECT_LT(until(), "9999");
   for (const Json& wrong : {Json("soon"), Json("5x"), Json("."), Json(""), Json("m"), Json(true)})

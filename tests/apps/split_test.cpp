@@ -7,8 +7,6 @@ namespace gimbal::test {
 namespace {
 
 const Args kStory = {"run", "--greedy", "-n", "24", "--print-tokens", "-p", "Once upon a time"};
-Args with(Args args, const Args& more) { return args.insert(args.end(), more.begin(), more.end()), args; }
-
 TEST(Split, PartsOfAModelTellTheStoryOfTheWhole) {
   const Ran whole = gimbal(kStory);
   EXPECT_EQ(whole.code, 0) << whole.err;

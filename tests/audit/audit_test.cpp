@@ -2,91 +2,18 @@
 // every forgery is found, with its kind and its place.
 #include "audit/audit.h"
 
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <unordered_set>
 
+#include "audit/machine.h"
 #include "audit/signature.h"
-#include "runtime/generate.h"
 #include "runtime/scripted_drafter.h"
-#include "support/engine.h"
-#include "support/golden.h"
 
 namespace gimbal::test {
 namespace {
 
 using Subject = AuditResult::Subject;
 using Verdict = AuditResult::Verdict;
-
-const char* const kPrompt = "Once upon a time there was a little girl named Lily. She";
-
-// A model that writes or checks answers.
-struct Machine {
-  Engine engine;
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::shared_ptr<const TokenTree> tree;
-
-  explicit Machine(const std::string& file = "stories260K-q8_0.gguf", const std::string& device = "threads=1",
-                   int batch = 128, DType cache = DType::F16) {
-    EngineOptions o;
-    o.device = device, o.run.context = 512, o.run.batch = batch, o.run.logit_rows = batch, o.run.drafts = 8;
-    o.run.cache_type = cache;
-    auto e = open_engine(golden_dir() + "/stories/" + file, o);
-    EXPECT_TRUE(e) << e.error().message;
-    engine = std::move(*e);
-    tokenizer = *Tokenizer::create(engine.file->metadata());
-    tree = TokenTree::create(*tokenizer, engine.model->config().vocabulary);
-  }
-
-  Certificate write(GenerateSettings s, const std::string& grammar = "", Drafting* drafting = nullptr) {
-    s.certify = true, s.drafting = drafting;
-    std::optional<Constraint> constraint;
-    if (!grammar.empty()) constraint = *Constraint::create(*Grammar::gbnf(grammar), tree);
-    s.constraint = constraint ? &*constraint : nullptr;
-    auto session = *Session::create(*engine.model);
-    const auto prompt = tokenizer->encode(kPrompt);
-    auto g = generate(*session, *tokenizer, prompt, s, [](std::string_view, Token) { return true; });
-    EXPECT_TRUE(g) << g.error().message;
-    return certificate_of({"model", std::string(64, 'a'), 1, {}}, certified_settings(engine.model->plan()),
-                          prompt, s, grammar, g->tokens, g->finish, g->rows);
-  }
-
-  AuditResult check(const Certificate& c, const AuditOptions& options = {}) {
-    auto session = *Session::create(*engine.model);
-    auto r = audit(c, *session, *tokenizer, options);
-    EXPECT_TRUE(r) << r.error().message;
-    return r ? *r : AuditResult();
-  }
-};
-
-GenerateSettings sampled(uint64_t seed, int n = 80) {
-  GenerateSettings s;
-  s.sampler.seed = seed, s.max_tokens = n;
-  return s;
-}
-
-struct Answer {
-  const char* what;
-  GenerateSettings settings;
-  std::string grammar = "";
-};
-
-std::vector<Answer> answers() {
-  std::vector<Answer> all{{"greedy", sampled(1)},
-                          {"seed 2", sampled(2)},
-                          {"seed 3", sampled(3)},
-                          {"all logits", sampled(4)},
-                          {"penalties", sampled(5)},
-                          {"a stop string", sampled(6, 400)},
-                          {"a stop token", sampled(7, 400)},
-                          {"a grammar", sampled(8), "root ::= \" \" [a-z]+ (\" \" [a-z]+)* \".\""}};
-  all[0].settings.sampler.greedy = true;
-  all[3].settings.sampler.top_k = 0;
-  all[4].settings.sampler.repeat_penalty = 1.3f, all[4].settings.sampler.presence_penalty = 0.5f;
-  all[5].settings.stops = {"."};
-  return all;
-}
 
 TEST(Audit, TheSameAnswerOnOtherMachinesIsTheSame) {
   Machine writer;
@@ -195,6 +122,73 @@ TEST(Audit, ForgeriesAreFound) {
   EXPECT_EQ(machine.check(forged, {.sample = 80, .seed = 1}).position, 79);
 }
 
+// Answers of different lengths share steps, in a model with memory for fewer than there are; one of them is
+// forged, and one is no answer of this model at all.
+TEST(Audit, ManyAtOnceAreAsEachAlone) {
+  Machine machine;
+  std::vector<Certificate> all;
+  for (const Answer& a : answers()) all.push_back(machine.write(a.settings, a.grammar));
+  all[2].answer.tokens[10] = all[2].answer.tokens[10] == 300 ? 301 : 300;
+  all[5].answer.tokens[0] = 100'000;
+  std::vector<AuditJob> jobs;
+  for (const Certificate& c : all) jobs.push_back({&c});
+  for (const bool tight : {false, true}) {
+    EngineOptions o;
+    o.device = "threads=2";
+    ASSERT_TRUE(set_audit_options(jobs, o.run));
+    EXPECT_EQ(o.run.sequences, 8);
+    if (tight) o.run.cache_positions = 64 * 12;  // pages for one long answer, and some short ones
+    auto e = open_engine(golden_dir() + "/stories/stories260K-q8_0.gguf", o);
+    ASSERT_TRUE(e) << e.error().message;
+    size_t last = 0, total = 0;
+    const AuditOptions how{.progress = [&](size_t done, size_t of) {
+      EXPECT_LE(done, of);
+      last = done, total = of;
+    }};
+    const auto results = audit(jobs, *e->model, *machine.tokenizer, how);
+    ASSERT_EQ(results.size(), jobs.size());
+    EXPECT_EQ(last, total);
+    for (size_t i = 0; i < jobs.size(); i++) {
+      if (i == 5) {
+        EXPECT_FALSE(results[i]);
+        continue;
+      }
+      ASSERT_TRUE(results[i]) << results[i].error().message;
+      EXPECT_EQ(results[i]->verdict, i == 2 ? Verdict::Differs : Verdict::Same) << i;
+      EXPECT_EQ(size_t(results[i]->rows), i == 2 ? 10 : all[i].rows()) << i;
+    }
+    EXPECT_EQ(results[2]->position, 10);
+  }
+}
+
+// Such a sampler depends on all choices before, so all positions before a drawn one are checked.
+TEST(Audit, DrawnPositionsOfASamplerThatRemembers) {
+  Machine machine;
+  for (const bool mirostat : {true, false}) {
+    GenerateSettings s = sampled(5);
+    if (mirostat) s.sampler.mirostat = 2;
+    else s.sampler.adaptive_target = 0.3f;
+    Certificate c = machine.write(s);
+    const AuditResult r = machine.check(c, {.sample = 2, .seed = 3});
+    EXPECT_EQ(r.verdict, Verdict::Same) << r.explanation;
+    EXPECT_GT(r.rows, 2);
+    EXPECT_LE(size_t(r.rows), c.rows());
+    c.answer.tokens[0] = c.answer.tokens[0] == 300 ? 301 : 300;
+    EXPECT_EQ(machine.check(c, {.sample = 2, .seed = 3}).position, 0);
+  }
+}
+
+TEST(Audit, AnAnswerWithoutTokens) {
+  Machine machine;
+  Certificate c = machine.write(sampled(2, 0));
+  EXPECT_EQ(c.rows(), 0u);
+  auto read = read_certificate(to_text(c));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(machine.check(*read).verdict, Verdict::Same);
+  c.logits.chain[0] = c.logits.chain[0] == '0' ? '1' : '0';
+  EXPECT_EQ(machine.check(c).subject, Subject::Chain);
+}
+
 TEST(Audit, TheIdentityIsComparedFirst) {
   const Certificate::Model model{"m", std::string(64, 'a'), 10, {{std::string(64, 'b'), 1}}};
   Certificate c;
@@ -219,12 +213,10 @@ TEST(Audit, APrivatePromptIsBroughtByTheAuditor) {
   Machine machine;
   Certificate c = machine.write(sampled(2, 8));
   const auto prompt = std::exchange(c.prompt.tokens, {});
-  {
-    const auto session = *Session::create(*machine.engine.model);
-    EXPECT_FALSE(audit(c, *session, *machine.tokenizer));
-  }
-  EXPECT_EQ(machine.check(c, {.prompt = prompt}).verdict, Verdict::Same);
-  EXPECT_EQ(machine.check(c, {.prompt = {1, 300}}).subject, Subject::Prompt);
+  const AuditJob job{&c};
+  EXPECT_FALSE(audit({&job, 1}, *machine.engine.model, *machine.tokenizer)[0]);
+  EXPECT_EQ(machine.check(c, {}, prompt).verdict, Verdict::Same);
+  EXPECT_EQ(machine.check(c, {}, {1, 300}).subject, Subject::Prompt);
 }
 
 TEST(Certificate, ItsTextIsReadAsItWasWritten) {

@@ -18,11 +18,21 @@ TEST(Sha256, InPiecesOfAnySize) {
   std::string text;
   for (int i = 0; i < 300; i++) {
     for (size_t piece : {1, 7, 63, 64, 65, 200}) {
-      gimbal::Sha256 s;
+      gimbal::Sha256 s(i % 2 == 0);
       for (size_t at = 0; at < text.size(); at += piece) s.add(std::string_view(text).substr(at, piece));
       ASSERT_EQ(s.hex(), sha256(text)) << text.size() << " bytes in pieces of " << piece;
     }
     text += char(i * 7);
+  }
+}
+
+TEST(Sha256, TheProcessorsInstructionsGiveTheSameDigests) {
+  std::string text;
+  for (int i = 0; i < 2000; i++) text += char(i * i >> 3);
+  for (size_t n = 0; n <= text.size(); n += 13) {
+    gimbal::Sha256 fast, portable(false);
+    fast.add(text.substr(0, n)), portable.add(text.substr(0, n));
+    ASSERT_EQ(fast.digest(), portable.digest()) << n << " bytes";
   }
 }
 

@@ -47,6 +47,17 @@ TEST(Reasoning, IsFoundWhereverTheStreamIsCut) {
   }
 }
 
+TEST(Reasoning, AContinuedAnswerKeepsItsSpaces) {
+  for (const bool continues : {false, true}) {
+    ReasoningSplitter s(false, continues);
+    std::string answer = s.push(" She").answer;
+    answer += s.push(" loved").answer + s.finish().answer;
+    EXPECT_EQ(answer, continues ? " She loved" : "She loved");
+  }
+  ReasoningSplitter thinks(false, true);
+  EXPECT_EQ(thinks.push("<think> Hm.</think>").reasoning, "Hm.");
+}
+
 // Control tokens in angle brackets, which are never cut; the text between them is.
 TEST(Reasoning, IsAllThatIsNotInTheFinalChannel) {
   const Expected kCases[] = {

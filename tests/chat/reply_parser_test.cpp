@@ -62,6 +62,19 @@ TEST_F(ReplyParserTest, OneCallIsEnough) {
   }
 }
 
+// The end of an answer ends a call, too, and so may give a second one.
+TEST_F(ReplyParserTest, ACallThatTheEndCutsOffIsNoSecondOne) {
+  const std::string open = kOther, cut = open.substr(0, open.rfind("</tool_call>"));
+  for (const bool one : {true, false}) {
+    task_.one_call = one;
+    ReplyParser parser(*tokenizer_, task_);
+    const auto first = parser.push(kCall + cut, -1), rest = parser.finish("");
+    ASSERT_EQ(first.calls.size(), 1u);
+    EXPECT_EQ(first.calls[0].name, "clock");
+    EXPECT_EQ(rest.calls.size(), one ? 0u : 1u);
+  }
+}
+
 TEST_F(ReplyParserTest, ThePromptMayBeginTheAnswer) {
   task_.opens_reasoning = true;
   EXPECT_EQ(parse("So.</think>Yes", 1).reasoning, "So.");

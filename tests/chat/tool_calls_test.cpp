@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/format.h"
 #include "base/json.h"
 #include "support/golden.h"
 #include "template/template.h"
@@ -134,6 +135,23 @@ TEST(ToolCalls, OtherFormsBetweenMarks) {
   expect_calls(
       split(bare, "\n{\"name\": \"get_weather\", \"parameters\": {\"city\": \"Paris\", \"days\": 3}}", 1),
       call, "bare");
+}
+
+// An odd number of escaped quotes, with what ends a value behind them, belongs to the string.
+TEST(ToolCalls, EscapedQuotesOfPythonsCallsEndNoString) {
+  const ToolCallFormat lfm = ToolCallFormat::of("<|tool_list_start|>");
+  const std::pair<const char*, const char*> kTexts[] = {
+      {R"("a 5\" nail, c")", "a 5\" nail, c"},
+      {R"("a\")] b")", "a\")] b"},
+      {R"('it\'s, so)')", "it's, so)"},
+      {R"('a "b, c')", "a \"b, c"},
+  };
+  for (const auto& [written, meant] : kTexts)
+    for (size_t bytes : {size_t(1), size_t(1000)}) {
+      const std::string answer = format("<|tool_call_start|>[say(text={}, n=3)]<|tool_call_end|>", written);
+      const Json call = {{{"function", {{"name", "say"}, {"arguments", {{"text", meant}, {"n", 3}}}}}}};
+      expect_calls(split(lfm, answer, bytes), call, answer);
+    }
 }
 
 TEST(ToolCalls, TextAroundThemAndSeveralOfThem) {

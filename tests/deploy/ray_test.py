@@ -62,10 +62,12 @@ def main(arguments):
 def test(program):
     import ray
     from ray import serve
+    from ray.serve._private import api
     import gimbal_app
     from load import ask, kinds
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False,
              runtime_env={"env_vars": {"PYTHONPATH": os.path.dirname(os.path.abspath(gimbal_app.__file__))}})
+    api.HTTP_PROXY_TIMEOUT = 300  # no setting of Ray; 60 s are too few on a busy machine
     serve.start(http_options={"host": "127.0.0.1", "port": PORT})
 
     def servers():

@@ -185,5 +185,51 @@ TEST(Device, BuffersAndExecutablesMoveAndAreGivenBackOnce) {
   EXPECT_EQ(discarded, 2);
 }
 
+TEST_F(Failing, WhereTheHostReachesABuffer) {
+  table.host_pointer = nullptr;
+  auto d = open();
+  ASSERT_TRUE(d);
+  auto b = d->allocate(64);
+  ASSERT_TRUE(b);
+  EXPECT_EQ(d->host_pointer(*b), nullptr) << "the backend has no such function";
+  table.host_pointer = [](gimbal_device*, gimbal_buffer* buffer) -> void* { return buffer; };
+  auto other = open();
+  ASSERT_TRUE(other);
+  auto c = other->allocate(64);
+  ASSERT_TRUE(c);
+  EXPECT_EQ(other->host_pointer(*c), c->handle());
+}
+
+TEST_F(Failing, KernelsOfTheProgram) {
+  table.add_kernel = nullptr;
+  auto d = open();
+  ASSERT_TRUE(d);
+  gimbal_host_kernel kernel{};
+  kernel.struct_size = sizeof kernel;
+  const Status refused = d->add_kernel(kernel);
+  ASSERT_FALSE(refused) << "the backend has no such function";
+  EXPECT_EQ(refused.error().code, Code::Unsupported);
+  // A table that grows, and moves.
+  static std::vector<gimbal_kernel_info> rows;
+  rows.assign(3,
+              {sizeof(gimbal_kernel_info), 0, "own", uint16_t(OpKind::Add), 0, 0, {}, {}, 0, 0, nullptr, 0});
+  table.kernels = [](gimbal_device*, size_t* count, size_t* stride) -> const gimbal_kernel_info* {
+    *count = rows.size(), *stride = sizeof rows[0];
+    return rows.data();
+  };
+  table.add_kernel = [](gimbal_device*, const gimbal_host_kernel* k) {
+    rows.push_back(k->info);
+    return GIMBAL_OK;
+  };
+  auto other = open();
+  ASSERT_TRUE(other);
+  kernel.info = rows[0], kernel.info.op = uint16_t(OpKind::Custom), kernel.info.name = "custom.mine";
+  ASSERT_TRUE(other->add_kernel(kernel));
+  EXPECT_EQ(other->kernel_count(), 4u);
+  ASSERT_EQ(other->kernels_for(uint16_t(OpKind::Custom)).size(), 1u);
+  EXPECT_STREQ(other->kernel(other->kernels_for(uint16_t(OpKind::Custom))[0]).name, "custom.mine");
+  EXPECT_EQ(other->kernels_for(uint16_t(OpKind::Add)).size(), 3u);
+}
+
 }  // namespace
 }  // namespace gimbal

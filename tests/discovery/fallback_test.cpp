@@ -284,7 +284,7 @@ TEST(Fallback, FromSeveralThreadsAtOnce) {
   for (int t = 0; t < 4; t++)
     threads.emplace_back([&] {
       DeviceRequest any = wish("auto");
-      for (int i = 0; i < tries; i++, any.look_again = true)
+      for (int i = 0; i < tries; i++, any.refresh = true)
         if (id(m.registry().open(any)) == "cuda:0" && of(m.registry().discover(), "cuda").available) {
           right++;
           break;

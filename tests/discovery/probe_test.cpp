@@ -213,8 +213,8 @@ TEST(Probe, GarbageInThePipe) {
   const std::string good = encode(mine);
   for (const std::string& garbage :
        {std::string("hello"), std::string(1 << 15, 'x'), good + "more", encode(other),
-        std::string(good.size(), '\0'), std::string("gimbal-report-2\n") + std::string(8, '\xff'),
-        std::string("gimbal-report-2\n") + std::string(8, '\0')}) {
+        std::string(good.size(), '\0'), std::string("gimbal-report-3\n") + std::string(8, '\xff'),
+        std::string("gimbal-report-3\n") + std::string(8, '\0')}) {
     const BackendReport r = ask(task("x", [&] { pipe.write(garbage); }));
     EXPECT_EQ(r.reason, "broken-plugin") << garbage.substr(0, 30);
     says(r.message, {"is malformed"});

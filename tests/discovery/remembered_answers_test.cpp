@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "device/reason.h"
 #include "discovery/depends.h"
 #include "discovery/registry.h"
 #include "support/fake_plugins.h"
@@ -157,7 +158,7 @@ TEST_F(RememberedAnswersTest, WhoeverAsksForMoreThanAutomaticChoiceIsAnsweredByT
   DeviceRequest named = automatic(), strict = named, numbered = named, software = named, again = named,
                 elsewhere = named, order = named;
   named.backend = "vulkan", elsewhere.backend = "cuda", order.order = {"vulkan"};
-  strict.strict = true, numbered.index = 0, software.allow_software = true, again.look_again = true;
+  strict.strict = true, numbered.index = 0, software.allow_software = true, again.refresh = true;
   EXPECT_EQ(asked_by(named), 1u);
   EXPECT_EQ(asked_by(strict), 1u);
   EXPECT_EQ(asked_by(numbered), 1u);
@@ -338,6 +339,19 @@ TEST_F(RememberedAnswersTest, OthersAreAskedAsEver) {
   fs::remove(folder_.file("rocm"), e);
   EXPECT_EQ(id(), "cpu:0");
   EXPECT_EQ(asked(), 1u);
+}
+
+// A file's time is that of the kernel's last tick, 10 ms ago at most: it may have changed after the question.
+TEST_F(RememberedAnswersTest, AChangeWithinATickBeforeTheQuestionIsDoubtful) {
+  BackendReport r;
+  r.backend = "vulkan", r.reason = reason::kLibraryMissing, r.depends = {single_};
+  const int64_t changed = state_of(r.depends).last_change;
+  ASSERT_GT(changed, 0);
+  RememberedAnswers all("");
+  for (const auto& [later, known] : {std::pair(10'000'000, false), {30'000'000, true}}) {
+    all.learn(r, "key", changed + later);
+    EXPECT_EQ(all.find("vulkan", "key").has_value(), known) << later;
+  }
 }
 
 TEST(Depends, WhatAProcessHasLoadedAndWhen) {

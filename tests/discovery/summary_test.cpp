@@ -59,6 +59,7 @@ TEST(Summary, BackendsThatAreThereThatAreNotAndOneInParts) {
             "    [0] Error: device 0 does not open (open-failed)\n"
             "      restart it\n"
             "    [2] Error: it went away (no-device)\n"
+            "    hardware: tested on NVIDIA H100\n"
             "    plugin: /lib/gimbal/libgimbal-backend-cuda.so\n"
             "\u2717 ROCm (rocm)\n"
             "    Error: there is no plugin (plugin-missing)\n"
@@ -66,6 +67,7 @@ TEST(Summary, BackendsThatAreThereThatAreNotAndOneInParts) {
             "\u2713 CPU (cpu)\n"
             "    [1] Big Card: 24.00 GB\n"
             "        8 threads, 40 kernels\n"
+            "    hardware: tested on Intel Xeon and AMD EPYC (x86-64)\n"
             "\n"
             "Recommended backend: CUDA (cuda:1)\n");
 }

@@ -1,5 +1,6 @@
 // The engine through its own interface: what it verifies, replaces and recovers, and the events that say so.
 #include "engine/engine.h"
+#include "engine/device_record.h"
 
 #include <gtest/gtest.h>
 
@@ -27,6 +28,9 @@ std::string label_of(const Event& e) {
     std::string operator()(const event::LongContext&) const { return "long-context"; }
     std::string operator()(const event::Progress& p) const {
       return format("{} {}", p.stage == event::Progress::Loading ? "loading" : "verifying", p.device);
+    }
+    std::string operator()(const event::Offloaded& o) const {
+      return format("offloaded {}/{} {}", o.layers, o.of, o.devices);
     }
     std::string operator()(const event::NotKept&) const { return "not-kept"; }
     std::string operator()(const event::DraftsEnded&) const { return "drafts-ended"; }
@@ -266,6 +270,21 @@ TEST(FindModel, ANameThatIsNearIsAChange) {
   EXPECT_EQ(none.error().code, Code::NotFound);
   EXPECT_STREQ(none.error().reason, reason::kNoSuchModel);
   EXPECT_EQ(none.error().value, "stories260k-nothing");
+}
+
+// What was found out about a backend's code says nothing about the code that takes its place.
+TEST(DeviceRecord, ForgetsWhatItKnowsOfReplacedCode) {
+  const EngineOptions options;
+  DeviceRecord record(options, {});
+  record.measured = {{"metal:0", DType::F16, 64, 1, {{"old", 1.}}},
+                     {"cpu:0", DType::F16, 64, 1, {{"its", 1.}}}};
+  record.lost("metal:0"), record.lost("cpu:0");
+  record.forget("metal");
+  ASSERT_EQ(record.measured.size(), 1u);
+  EXPECT_EQ(record.measured[0].device, "cpu:0");
+  EXPECT_FALSE(record.is_unusable("metal:0", ""));
+  EXPECT_TRUE(record.is_unusable("cpu:0", ""));
+  ASSERT_EQ(record.run_options().kernels.measured.size(), 1u);
 }
 
 }  // namespace

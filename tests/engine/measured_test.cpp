@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "engine/engine.h"
-#include "engine/findings.h"
+#include "engine/machine_cache.h"
 #include "support/cli.h"
 #include "support/placed.h"
 #include "support/tiny_llama.h"
@@ -73,7 +73,7 @@ class MeasuredTest : public testing::Test {
   static std::vector<float> logits(const LoadedModelPtr& m, size_t split = 0) {
     return test::logits_of(*m->model, test::any_tokens(50, 5), split);
   }
-  static Json cache() { return parse_json(*read_file(Findings("limits").path())); }
+  static Json cache() { return parse_json(*read_file(MachineCache("limits").path())); }
   static Json& products(Json& j) { return j["limits"][0]["products"]; }
   // From now on kernels whose names have this take half the time of each of the others.
   static void let_win(const std::string& part) {
@@ -81,7 +81,7 @@ class MeasuredTest : public testing::Test {
     for (Json& product : products(j))
       for (auto& [kernel, seconds] : product["seconds"].items())
         seconds = kernel.find(part) != std::string::npos ? 1. : 2.;
-    EXPECT_TRUE(replace_file(Findings("limits").path(), j.dump()));
+    EXPECT_TRUE(replace_file(MachineCache("limits").path(), j.dump()));
   }
 
   std::string folder_;
@@ -111,11 +111,28 @@ TEST_F(MeasuredTest, AtTheFirstUseAndThenItIsKept) {
   for (int n : {1, 8, 32, 64}) EXPECT_EQ(choice(again, n), choice(first, n));
 }
 
+// The limits that `gimbal bench` measured are in the same entry of the same file.
+TEST_F(MeasuredTest, LimitsOfTheDeviceStayWhenTimesAreKept) {
+  ASSERT_TRUE(load());
+  Json j = cache();
+  ASSERT_EQ(j["limits"].size(), 1u);
+  Json& entry = j["limits"][0];
+  entry["memory"] = 46.5;
+  entry.erase("products");
+  ASSERT_TRUE(replace_file(MachineCache("limits").path(), j.dump()));
+  ASSERT_TRUE(load());
+  EXPECT_TRUE(measuring_);
+  j = cache();
+  ASSERT_EQ(j["limits"].size(), 1u);
+  EXPECT_EQ(j["limits"][0]["memory"], 46.5);
+  EXPECT_EQ(products(j).size(), 4u);
+}
+
 TEST_F(MeasuredTest, NotWhereNothingIsVerifiedNorWhenOnlyPlanned) {
   options_.verify = Verify::Never;
   EXPECT_SAYS(choice(load(), 64), "the highest rank that fits");
   EXPECT_FALSE(measuring_);
-  EXPECT_FALSE(fs::exists(Findings("limits").path()));
+  EXPECT_FALSE(fs::exists(MachineCache("limits").path()));
   options_.verify = Verify::Auto;
   auto planned = engine_->plan_verified(*open_model_file(folder_ + "/model.gguf"));
   ASSERT_TRUE(planned) << planned.error().message;
@@ -196,7 +213,7 @@ TEST_F(MeasuredTest, ADamagedCacheIsMeasuredAnew) {
                    {{"format", "bf16"}, {"columns", 1024}, {"rows", 64}, {"seconds", 3}},
                    {{"format", "no"}, {"seconds", Json::object()}},
                    {{"format", "bf16"}, {"columns", "many"}, {"rows", 1}, {"seconds", {{"k", -1}}}}});
-  ASSERT_TRUE(replace_file(Findings("limits").path(), j.dump()));
+  ASSERT_TRUE(replace_file(MachineCache("limits").path(), j.dump()));
   ASSERT_TRUE(load());
   EXPECT_TRUE(measuring_);
   Json anew = cache();

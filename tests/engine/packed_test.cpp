@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "base/hash.h"
 #include "discovery/registry.h"
+#include "engine/engine.h"
 #include "files/gguf.h"
 #include "runtime/packed_weights.h"
 #include "support/adapters.h"
@@ -283,6 +285,11 @@ TEST_F(PackedTest, DamagedWeightsAreFoundAtTheFirstUse) {
   ASSERT_TRUE(file);
   EXPECT_TRUE(check_once(**file, false));
   EXPECT_TRUE(fs::exists(folder_ + "/cache/gimbal/packed.json"));
+  // Also where the time of the last change is set back: the file's state has a time of its own.
+  const auto time = fs::last_write_time(packed_);
+  std::ofstream(packed_, std::ios::in).seekp(kPackedPage).put(char(good[kPackedPage] ^ 4));
+  fs::last_write_time(packed_, time);
+  refused("differ from those written");
 }
 
 TEST_F(PackedTest, AFileThatOthersMayWriteToIsNotBelieved) {

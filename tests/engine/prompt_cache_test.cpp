@@ -58,7 +58,7 @@ TEST_F(PromptCache, GoesOnWithTheSameBits) {
     {
       const auto s = session(model);
       advance(*s, text);
-      ASSERT_TRUE(save_prompt(path_, *model, *s));
+      ASSERT_TRUE(save_prompt(path_, *model, s->sequence()));
       want = advance(*s, rest);
     }
     // Another process would have loaded the model anew.
@@ -100,7 +100,7 @@ TEST_F(PromptCache, KeepsWhichEmbeddingsThereAre) {
   };
   auto s = session(model);
   const auto of_a = last(*s, a);
-  ASSERT_TRUE(save_prompt(path_, *model, *s));
+  ASSERT_TRUE(save_prompt(path_, *model, s->sequence()));
   EXPECT_EQ(s->keep_common(b), 40);
   const auto of_b = last(*s, InputView(b).subview(40));
   EXPECT_NE(test::bits_differ(of_a, of_b), "");
@@ -131,13 +131,54 @@ TEST_F(PromptCache, KeepsWhichEmbeddingsThereAre) {
   EXPECT_EQ(refused->tokens, 0);
 }
 
+// A file with a right hash that names rows beyond its embeddings, or positions beyond all ints.
+TEST_F(PromptCache, HostileSpansAreRefused) {
+  const auto model = load(golden("arch/llama-gqa"), DType::F16, {}, true);
+  const int width = model->model->config().width;
+  std::vector<int32_t> tokens = test::any_tokens(60, 500);
+  std::fill_n(tokens.begin() + 40, 10, kNoToken);
+  const Inputs inputs(
+      tokens, {{40, *Embeddings::create(std::vector<float>(size_t(10 * width), 0.5f), width), 0, 10}});
+  const auto s = session(model);
+  ASSERT_TRUE(s->advance(inputs, Session::Wanted::Last, [](size_t, std::span<const float>) {}));
+  ASSERT_TRUE(save_prompt(path_, *model, s->sequence()));
+  const std::string whole = *read_file(path_);
+  constexpr size_t kSpan = 32 + 60 * 4 + 4;  // behind the head, the tokens and the number of spans
+  const auto with = [&](std::array<int32_t, 3> position_first_rows) {
+    std::string changed = whole;
+    std::memcpy(&changed[kSpan], position_first_rows.data(), 12);
+    Hash hash;
+    const std::string_view covered = std::string_view(changed).substr(0, changed.size() - 8);
+    for (size_t at = 0; at < covered.size(); at += 1 << 20) hash.add(covered.substr(at, 1 << 20));
+    const uint64_t value = hash.value();
+    std::memcpy(&changed[changed.size() - 8], &value, 8);
+    EXPECT_TRUE(write_file(path_, changed));
+    const auto into = session(model);
+    return *restore_prompt(path_, *model, *into);
+  };
+  EXPECT_EQ(with({40, 0, 10}).tokens, 60);
+  for (const auto& hostile : {std::array<int32_t, 3>{40, 1, 10},
+                              {40, 0, 11},
+                              {40, 0, INT32_MAX},
+                              {40, INT32_MAX, 10},
+                              {INT32_MAX - 5, 0, 10},
+                              {-1, 0, 10},
+                              {40, -1, 10},
+                              {40, 0, 0},
+                              {40, 0, -1}}) {
+    const RestoredPrompt r = with(hostile);
+    EXPECT_EQ(r.tokens, 0) << hostile[0] << ' ' << hostile[1] << ' ' << hostile[2];
+    EXPECT_TRUE(contains(r.why_not, "is damaged")) << r.why_not;
+  }
+}
+
 TEST_F(PromptCache, OfSomethingElseOrDamagedIsSaidAndNotUsed) {
   const auto model = load(golden("arch/llama-gqa"));
   const auto tokens = test::any_tokens(70, 500);
   auto keep = [&](const LoadedModelPtr& m) {
     const auto s = session(m);
     advance(*s, tokens);
-    ASSERT_TRUE(save_prompt(path_, *m, *s));
+    ASSERT_TRUE(save_prompt(path_, *m, s->sequence()));
   };
   keep(model);
   auto why = [&](const LoadedModelPtr& m) {
@@ -156,6 +197,14 @@ TEST_F(PromptCache, OfSomethingElseOrDamagedIsSaidAndNotUsed) {
   EXPECT_SAYS(why(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 1}})), "another model");
   keep(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 1}}));
   EXPECT_SAYS(why(load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 0.5f}})), "another model");
+  // A session with scales of its own.
+  const auto same = load(golden("arch/llama-gqa"), DType::F16, {{adapted.adapter, 1}});
+  const auto other = session(same);
+  ASSERT_TRUE(other->adapt(std::vector<float>{0.5f}));
+  const auto restored = restore_prompt(path_, *same, *other);
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->tokens, 0);
+  EXPECT_SAYS(restored->why_not, "other adapters");
   keep(model);
   const std::string whole = *read_file(path_);
   for (size_t at : {size_t(0), size_t(20), size_t(40), whole.size() / 2, whole.size() - 1}) {

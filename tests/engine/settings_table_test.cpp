@@ -23,7 +23,9 @@ using Reasons = std::map<std::string, std::string>;
 const Reasons kNoOption = {
     {"refresh", "`gimbal backends` and `gimbal verify` always do"},
     {"sequences", "commands compute one text; `gimbal serve` has --parallel"},
+    {"logit_rows", "commands that score a text choose it"},
     {"draft", "each command that drafts declares --draft with its own default"},
+    {"mmproj", "each command that takes pictures declares --mmproj with its own words"},
     {"embed", "that is the command `gimbal embed`"},
 };
 // The members of EngineOptions: the public setting, or why there is none.
@@ -35,7 +37,7 @@ const Reasons kEngineOptions = {
     {"split", "split"},
     {"strict", "strict"},
     {"allow_software_devices", "allow_software_devices"},
-    {"look_again", "refresh"},
+    {"refresh", "refresh"},
     {"threads", "threads"},
     {"cpu_variant", "cpu_variant"},
     {"limit_megabytes", "absent: of the measurement of `gimbal bench`"},
@@ -48,7 +50,7 @@ const Reasons kEngineOptions = {
 const Reasons kRunOptions = {
     {"context", "context"},
     {"batch", "batch"},
-    {"logit_rows", "sequences"},
+    {"logit_rows", "logit_rows"},
     {"drafts", "draft"},
     {"sequences", "sequences"},
     {"cache_positions", "absent: a whole context for each sequence"},
@@ -143,7 +145,7 @@ TEST(EngineSettings, BecomeTheOptionsOfTheEngine) {
   EXPECT_EQ(e->split[0].layers, 4);
   EXPECT_EQ(e->split[1].device.id(), "cuda:1");
   EXPECT_EQ(e->split[1].layers, -1);
-  EXPECT_TRUE(e->strict && e->look_again && e->run.kernels.allow_fast && e->run.kernels.strict);
+  EXPECT_TRUE(e->strict && e->refresh && e->run.kernels.allow_fast && e->run.kernels.strict);
   EXPECT_EQ(e->run.kernels.patterns, d.prefer_kernel);
   EXPECT_EQ(e->packed, Packed::Off);
   EXPECT_EQ(e->verify, Verify::Never);

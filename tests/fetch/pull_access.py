@@ -1,10 +1,11 @@
 """Tests of `gimbal pull` (pull_test.py): who may fetch and sees the token, proxies, TLS, and addresses of other kinds."""
+import glob
 import json
 import os
 import shutil
 import signal
 
-from pull_case import LARGE, TLS, TOKEN, Case, sha
+from pull_case import LARGE, SMALL, TLS, TOKEN, Case, sha
 from pull_site import Files, Hub, Proxy
 
 
@@ -161,6 +162,23 @@ class Addresses(Case):
         self.files.files["models/plain.gguf"], self.files.slow = other, 0
         self.assertIn("may belong to another file", self.gimbal("pull", url)[1])
         self.assertWhole(path, other)
+
+    def test_a_list_with_names_elsewhere(self):
+        # As in CVE-2024-37032, where a server's word for a digest was a path that the client wrote to.
+        outside = [f"{up}escaped-Q4_K_M.gguf" for up in ("../", "../../../../", "/", "a/../../", "/tmp/")]
+        self.hub.add("Org/Evil", dict.fromkeys(outside, SMALL))
+        before = self.everything()
+        self.gimbal("pull", "hf.co/Org/Evil", "--quiet", code=1)
+        self.assertEqual(self.everything() - before, set())
+        self.hub.add("Org/Mixed", {**dict.fromkeys(outside, SMALL), "right-Q5_K_M.gguf": SMALL})
+        out, _ = self.gimbal("pull", "hf.co/Org/Mixed", "--quiet")
+        self.assertTrue(out.endswith("/right-Q5_K_M.gguf\n"), out)
+        made = self.everything() - before
+        self.assertTrue(made and all(path.startswith(os.path.join(self.home, ".cache/")) for path in made), made)
+        self.assertFalse([path for path in made if "escaped" in path])
+
+    def everything(self):
+        return {os.path.join(folder, name) for folder, _, names in os.walk(self.home) for name in names} | set(glob.glob("/tmp/escaped*"))
 
     def test_names_that_are_none(self):
         self.assertIn("gimbal pull hf.co/Org/Tiny-GGUF", self.gimbal("pull", "Org/Tiny-GGUF", code=1)[1])

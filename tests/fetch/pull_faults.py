@@ -23,6 +23,26 @@ class Faults(Case):
         self.assertWhole(self.blob())
         self.assertEqual(self.files.cuts, [])
 
+    def test_cut_often_it_arrives_while_each_try_brings_something(self):
+        self.files.cuts = 8 * [200000]
+        self.pull_one("--connections", "1")
+        self.assertWhole(self.blob())
+        self.assertEqual(self.files.cuts, [])
+
+    def test_a_part_of_a_file_of_another_size(self):
+        large = []
+
+        def second(h):  # is the first that lies: the address is right, the file behind it is another one
+            big = re.fullmatch(r"bytes=(\d+)-(\d+)", h.headers.get("Range", ""))
+            if big and int(big[2]) - int(big[1]) > 1 << 20:
+                large.append(h.path)
+                self.files.lie_about_length = 7 if len(large) > 1 else 0
+            return False
+
+        self.files.refuse, self.files.cuts = second, [300000]
+        _, err = self.pull_one("--connections", "1", code=1)
+        self.assertIn("sends another part of the file than requested", err)
+
     def test_cut_again_and_again_it_keeps_the_part_and_resumes(self):
         self.files.cuts = [2000000] + 20 * [0]
         _, err = self.pull_one("--connections", "1", code=1)

@@ -63,6 +63,24 @@ class Choosing(Case):
         self.gimbal("rm", "hf.co/Org/Split", "--yes")
         self.assertFalse(os.path.exists(path) or os.path.exists(path.replace("-00001-", "-00002-")))
 
+    def test_folders_of_safetensors_come_whole(self):
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/hf/qwen3-f16-sharded")
+        files = {}
+        for name in os.listdir(source):
+            with open(os.path.join(source, name), "rb") as file:
+                files[name] = file.read()
+        self.hub.add("Org/Folder", {**files, "README.md": b"x", "pytorch_model.bin": b"x", "sub/config.json": b"{}"})
+        folder = self.gimbal("pull", "hf.co/Org/Folder", "--quiet")[0].strip()
+        self.assertEqual(sorted(os.listdir(folder)), sorted(files), "what is needed and nothing else")
+        args = ("-p", "memory", "-n", "6", "--greedy")
+        self.assertEqual(self.gimbal("run", "hf.co/Org/Folder", *args)[0], self.gimbal("run", source, *args)[0])
+        listed = json.loads(self.gimbal("models", "--json")[0])["models"]
+        self.assertIn(("Org/Folder", folder), [(m["name"], m["path"]) for m in listed])
+        self.assertEqual(self.gimbal("run", "Org/Folder", *args)[0], self.gimbal("run", source, *args)[0])
+        os.unlink(os.path.realpath(os.path.join(folder, "model-00002-of-00003.safetensors")))
+        self.gimbal("pull", "hf.co/Org/Folder", "--quiet")
+        self.assertEqual(self.gimbal("run", "hf.co/Org/Folder", *args)[0], self.gimbal("run", source, *args)[0])
+
     def test_what_does_not_fit_is_not_fetched_to_run_it(self):
         with open(GIMBAL, "rb") as program:
             if re.search(rb"__(asan|tsan)_init", program.read()):

@@ -228,7 +228,7 @@ inline void check_rounding(Runtime& runtime, std::span<const KernelCode> kernels
   struct Params {
     uint32_t count;
   };
-  const uint32_t n = 300000;
+  const uint32_t n = 400000, products = 300000;  // the rest: quotients and roots of any size
   std::mt19937 random(5);
   std::vector<float> a, b, c;
   auto value = [&](int exponents) {
@@ -237,8 +237,9 @@ inline void check_rounding(Runtime& runtime, std::span<const KernelCode> kernels
            (random() & 1 ? 1.f : -1.f);
   };
   for (uint32_t i = 0; i < n; i++) {
-    a.push_back(i % 7 == 6 ? float(int(i % 100)) : value(45));
-    b.push_back(i % 11 == 10 ? float(1 + int(i % 50)) : value(45));
+    const int exponents = i < products ? 45 : 125;
+    a.push_back(i % 7 == 6 ? float(int(i % 100)) : value(exponents));
+    b.push_back(i % 11 == 10 ? float(1 + int(i % 50)) : value(exponents));
     // A sum that rounds in all places: far away, near, and cancelling but for the product's own rounding.
     float product = a[i] * b[i];
     float at_half = product * std::ldexp(1.f, int(random() % 60) - 30);
@@ -260,8 +261,9 @@ inline void check_rounding(Runtime& runtime, std::span<const KernelCode> kernels
   int fused = 0, quotients = 0, roots = 0;
   for (uint32_t i = 0; i < n; i++) {
     float want = std::fma(a[i], b[i], c[i]);
-    fused += bits_of(got[i * 3]) != bits_of(want) && want != 0;
-    quotients += got[i * 3 + 1] != a[i] / b[i];
+    fused += i < products && bits_of(got[i * 3]) != bits_of(want) && want != 0;
+    const float quotient = a[i] / b[i];  // a target may flush subnormal results
+    quotients += got[i * 3 + 1] != quotient && std::fpclassify(quotient) != FP_SUBNORMAL;
     if (a[i] >= 0) roots += got[i * 3 + 2] != std::sqrt(a[i]);
   }
   EXPECT_EQ(fused, 0);

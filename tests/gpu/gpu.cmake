@@ -8,6 +8,10 @@ gimbal_gpu_modules(emulator_test emulator ${gpu_tests}/defects/kernels.def defec
 gimbal_gpu_modules(emulator_test emulator ${GIMBAL_GPU_PROBES} probe_)
 gimbal_gpu_modules(emulator_test emulator ${gpu_tests}/corrections/kernels.def correction_)
 
+# The maps of tensors. vulkan_maps_test and its neighbours have them in other languages.
+target_link_libraries(emulated_maps_test PRIVATE gimbal_emulator_runtime gimbal_cpu_map_variants)
+gimbal_gpu_modules(emulated_maps_test emulator ${GIMBAL_GPU_TENSORS} tensor_)
+
 # The engine's kernels with one wrong word each, which conformance must notice.
 file(GLOB mutated CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/kernels/*)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mutated} ${GIMBAL_GPU_DEF} ${gpu_tests}/mutants/mutants.txt
@@ -23,7 +27,7 @@ endfunction()
 gpu_mutants(emulated_mutants_test emulator mutants)
 
 add_test(NAME lint_kernels COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/build/lint_kernels.py ${GIMBAL_GPU_DEF}
-         ${GIMBAL_GPU_PROBES} ${gpu_tests}/examples/kernels.def ${gpu_tests}/corrections/kernels.def)
+         ${GIMBAL_GPU_PROBES} ${GIMBAL_GPU_TENSORS} ${gpu_tests}/examples/kernels.def ${gpu_tests}/corrections/kernels.def)
 add_test(NAME gpu_toy_test COMMAND Python3::Interpreter ${gpu_tests}/toy_test.py)
 set_tests_properties(gpu_toy_test PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME lint_kernels_test COMMAND Python3::Interpreter ${gpu_tests}/lint_test.py)
@@ -52,4 +56,13 @@ else()
   endforeach()
   add_test(NAME gpu_targets_test COMMAND gpu_targets_test)
   add_test(NAME gpu_opencl_syntax COMMAND ${gpu_tests}/opencl_syntax.sh ${CMAKE_BINARY_DIR}/gpu/tests_gpu_examples/opencl)
+endif()
+
+# docs/compatibility.md, where a program has all backends and stand-ins for the drivers of NVIDIA and AMD.
+set(others ${GIMBAL_DECLARED_BACKENDS})
+list(REMOVE_ITEM others emulator toy ${GIMBAL_BACKENDS})
+if(NOT others)
+  add_test(NAME check_compatibility COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/scripts/check/compatibility.py $<TARGET_FILE:gimbal>
+           ${CMAKE_BINARY_DIR}/tests/fake_drivers ${CMAKE_SOURCE_DIR}/build/webgpu-rig)
+  set_tests_properties(check_compatibility PROPERTIES SKIP_RETURN_CODE 77)
 endif()

@@ -1,31 +1,75 @@
-// Every kernel of a GPU backend against the double-precision reference, on any device.
+// Every kernel of a GPU backend against the double-precision reference, on any device; and bit by bit against
+// the CPU's.
 #pragma once
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "conformance/conformance.h"
 #include "discovery/registry.h"
 
 namespace gimbal::test {
 
-inline void check_kernels(const std::string& backend, const std::string& options) {
+// Digests of the CPU's results, by "mat_mul.q4_0" and the number of cases: rows with other limits run other
+// cases.
+using Digests = std::map<std::pair<std::string, int>, uint64_t>;
+inline std::string op_and_format(const std::string& row) {
+  const size_t backend = row.find('.'), variant = row.find('.', backend + 1);
+  return row.substr(variant + 1);
+}
+inline const Digests& digests_of_the_cpu() {
+  static const Digests all = [] {
+    Digests found;
+    auto cpu = open_device({"cpu", 0, true, "threads=1"});
+    if (!cpu) return found;
+    KernelChecks checks;
+    for (size_t k : by_cases(*cpu->device)) {
+      const std::string name = cpu->device->kernel(k).name;
+      if (!name.starts_with("cpu.baseline.")) continue;
+      auto report = checks.check(*cpu->device, k);
+      if (report && report->failed == 0) found[{op_and_format(name), report->cases}] = report->bits.value();
+    }
+    return found;
+  }();
+  return all;
+}
+
+// `only`: rows whose names contain it.
+inline void check_kernels(const std::string& backend, const std::string& options,
+                          const std::string& only = "") {
   auto opened = open_device({backend, 0, true, options});
   ASSERT_TRUE(opened) << opened.error().message;
   const Device& device = *opened->device;
-  int cases = 0;
+  int cases = 0, compared = 0;
   KernelChecks checks;
   for (size_t k : by_cases(device)) {
-    const char* name = device.kernel(k).name;
+    const std::string name = device.kernel(k).name;
+    if (name.find(only) == name.npos) continue;
     auto report = checks.check(device, k);
     ASSERT_TRUE(report) << name << ": " << report.error().message;
     EXPECT_GT(report->cases, 0) << name << ": " << report->not_run;
     cases += report->cases;
     for (const std::string& f : report->failures) ADD_FAILURE() << name << " " << f;
+    const auto same = digests_of_the_cpu().find({op_and_format(name), report->cases});
+    if (same == digests_of_the_cpu().end()) continue;
+    // Known and not explained: on Mesa's software devices some values of a q4_0 cache differ, within the
+    // tolerance.
+    const bool known = device.describe().software && (backend == "vulkan" || backend == "webgpu") &&
+                       (name.ends_with(".attention.q4_0") || name.ends_with(".cache_write.q4_0"));
+    if (known && report->bits.value() != same->second) {
+      std::printf("%s: other bits than the CPU's, as known\n", name.c_str());
+      continue;
+    }
+    EXPECT_EQ(report->bits.value(), same->second) << name << ": other bits than the CPU's";
+    compared++;
   }
-  std::printf("%zu rows, %d cases\n", device.kernel_count(), cases);
+  std::printf("%zu rows, %d cases; %d rows compared with the CPU's bits\n", device.kernel_count(), cases,
+              compared);
   EXPECT_GE(device.kernel_count(), 100u);
+  EXPECT_GE(compared, only.empty() ? 100 : 10);
 }
 
 }  // namespace gimbal::test

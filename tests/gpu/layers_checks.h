@@ -5,6 +5,7 @@
 
 #include "support/golden.h"
 #include "support/placed.h"
+#include "support/watched.h"
 
 namespace gimbal::test {
 
@@ -35,6 +36,40 @@ inline void check_split_points(const std::string& backend, const std::string& op
       EXPECT_EQ(bits_differ(want, run({{first.get(), n - k, ""}, {second.get(), k, ""}})), "")
           << name << ", the last " << k << " on the second " << backend;
     }
+  }
+}
+
+// Layer by layer, the bytes that live on the device are those of the plan, and of the layers that it says to
+// have there.
+inline void check_bytes(const std::string& backend, const std::string& options) {
+  const auto cpu = open_one("cpu", 0, "threads=1");
+  auto gpu = Device::open(Watched<2>::of(backend), 0, options);
+  ASSERT_TRUE(gpu) << gpu.error().message;
+  Watch& on_gpu = Watched<2>::watches[Watched<2>::latest];
+  const ModelSource file = open_file(golden_dir() + "/stories/stories260K-q8_0.gguf");
+  const int n = configure(file)->layers;
+  RunOptions o;
+  o.context = 128, o.batch = o.logit_rows = 16;
+  uint64_t weights_before = 0;
+  for (int k = 1; k < n; k++) {  // without the embedding and the head, so that layers alone differ
+    on_gpu = {};
+    auto plan = make_model_plan(
+        file, std::vector<Placement>{{cpu.get(), 0, ""}, {gpu->get(), k, ""}, {cpu.get(), n - k, ""}}, o);
+    ASSERT_TRUE(plan) << plan.error().message;
+    const Stage& there = plan->stages[1];
+    EXPECT_EQ(contents(there), k == 1 ? "layer 0" : "layers 0 to " + std::to_string(k - 1));
+    const MemoryPlan memory = there.memory;
+    auto model = Model::load(std::move(*plan), file);
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_EQ(on_gpu.sum() + memory.scratch, memory.total()) << k << " layers";
+    EXPECT_EQ(on_gpu.taken.size(), kSlots);
+    if (k > 2) {
+      EXPECT_NEAR(double(memory.weights - weights_before), double(weights_before) / (k - 1), 4096);
+    }
+    weights_before = memory.weights;
+    const int taken = int(on_gpu.taken.size());
+    ASSERT_FALSE(logits_of(**model, any_tokens(20)).empty());
+    EXPECT_EQ(int(on_gpu.taken.size()), taken) << "a step allocates nothing";
   }
 }
 

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <thread>
 #include <tuple>
 
 #include "base/format.h"
+#include "discovery/summary.h"
 #include "runtime/generate.h"
 
 namespace gimbal::test {
@@ -204,6 +206,30 @@ void check_sampling(const ModelSetting& gpu) {
     }
   }
   std::printf("%d tokens\n", tokens);
+}
+
+void check_threads(const ModelSetting& gpu) {
+  const auto device = open_one(gpu.backend, 0, gpu.options);
+  const DeviceReport report = report_of(*device, 0);
+  std::printf("%s\n", device_line(report).c_str());
+  EXPECT_NE(device_line(report).find(report.name), std::string::npos);
+  constexpr const char* kModels[] = {"stories/stories260K-q8_0", "quant/q-q4_0", "quant/q-q6_k",
+                                     "arch/qwen2"};
+  std::vector<std::string> differ(std::size(kModels), "not run");
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < std::size(kModels); i++)
+    threads.emplace_back([&, i] {
+      const std::string path = golden_dir() + "/" + kModels[i] + ".gguf";
+      const auto tokens = some_tokens(40 + int(i));
+      const ModelSource file = open_file(path);
+      RunOptions o;
+      o.context = 128, o.batch = o.logit_rows = 16;
+      auto model = load_placed(file, {{device.get(), configure(file)->layers, ""}}, o);
+      if (!model) return void(differ[i] = model.error().message);
+      differ[i] = bits_differ(logits_of(path, on_cpu(), tokens), logits_of(**model, tokens, 1 + 6 * i));
+    });
+  for (std::thread& t : threads) t.join();
+  for (size_t i = 0; i < std::size(kModels); i++) EXPECT_EQ(differ[i], "") << kModels[i];
 }
 
 void check_story(const ModelSetting& gpu) {

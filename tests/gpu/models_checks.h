@@ -41,5 +41,7 @@ void check_continuations(ModelSetting gpu);
 // The tokens drawn from the logits that the device found to lead are those drawn from all of them.
 void check_sampling(const ModelSetting& gpu);
 void check_story(const ModelSetting& gpu);
+// One device, and four threads that each load and run a model on it.
+void check_threads(const ModelSetting& gpu);
 
 }  // namespace gimbal::test

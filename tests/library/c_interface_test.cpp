@@ -61,6 +61,18 @@ class CInterface : public testing::Test {
 
 constexpr const char kPrompt[] = "Once upon a time";
 
+TEST_F(CInterface, ListsOfObjectsAreOptions) {
+  const auto load = [](const char* options) {
+    return error_of([&](gimbal_error** e) {
+      gimbal_model* model = nullptr;
+      return gimbal_load(engine_, "default", options, nullptr, nullptr, nullptr, &model, e);
+    });
+  };
+  EXPECT_NE(load(R"({"lora": [{"path": "/no/such.gguf", "scale": 0.5}]})").find("/no/such.gguf"),
+            std::string::npos);
+  EXPECT_NE(load(R"({"lora": [{"scale": 0.5}]})").find("'lora' must be an array"), std::string::npos);
+}
+
 TEST_F(CInterface, WritesTheTextOfTheCppLibrary) {
   gimbal::Options o;
   o.threads = 1, o.verify = gimbal::Verify::Never;
@@ -132,8 +144,13 @@ TEST_F(CInterface, AnAnswerJoinsTheConversation) {
   EXPECT_NE(std::string(prompt).find("hello"), std::string::npos);
   gimbal_free(prompt);
   gimbal_text* text = nullptr;
-  ASSERT_EQ(gimbal_chat(sequence_, messages, R"({"max_tokens": 8, "greedy": true})", nullptr, nullptr,
-                        nullptr, &text, nullptr),
+  for (const char* wrong : {R"({"reasoning_budget": -2})", R"({"reasoning_budget": "few"})"})
+    EXPECT_EQ(error_of([&](gimbal_error** e) {
+                return gimbal_chat(sequence_, messages, wrong, nullptr, nullptr, nullptr, &text, e);
+              }).substr(0, 18),
+              "2 reasoning_budget");
+  ASSERT_EQ(gimbal_chat(sequence_, messages, R"({"max_tokens": 8, "greedy": true, "reasoning_budget": 3})",
+                        nullptr, nullptr, nullptr, &text, nullptr),
             GIMBAL_DONE);
   EXPECT_EQ(gimbal_messages_count(messages), 2u);
   const Json message = parse(gimbal_text_json(text))["message"];

@@ -123,6 +123,44 @@ TEST(LibraryChat, AConversationContinuesInItsSequence) {
   EXPECT_EQ(plain->generate(model.chat_prompt(messages)->tokens, greedy)->tokens, second->generated.tokens);
 }
 
+TEST(LibraryChat, AThoughtEndsWithItsBudget) {
+  Model model = load(with_template(
+      "{% for m in messages %}{{ m.content }}{% endfor %}{% if add_generation_prompt %}<think>{% endif %}"));
+  const std::vector<Message> messages = {{"user", "Once upon a time"}};
+  ChatOptions options;
+  options.greedy = true, options.max_tokens = 30;
+  const auto answered = [&](int budget) {
+    options.reasoning_budget = budget;
+    auto sequence = model.new_sequence();
+    auto reply = sequence->chat(messages, options);
+    EXPECT_TRUE(reply) << reply.error().message;
+    return *reply;
+  };
+  const Reply unlimited = answered(-1), four = answered(4), none = answered(0);
+  EXPECT_EQ(unlimited.message.content, "") << "this model never ends its thoughts";
+  EXPECT_FALSE(four.message.reasoning.empty());
+  EXPECT_TRUE(unlimited.message.reasoning.starts_with(four.message.reasoning)) << "the same thoughts, cut";
+  EXPECT_FALSE(four.message.content.empty());
+  EXPECT_EQ(std::vector(four.generated.tokens.begin(), four.generated.tokens.begin() + 4),
+            std::vector(unlimited.generated.tokens.begin(), unlimited.generated.tokens.begin() + 4));
+  EXPECT_EQ(none.message.reasoning, "");
+  EXPECT_FALSE(none.message.content.empty());
+
+  options.reasoning_budget = -2;
+  auto refused = model.new_sequence()->chat(messages, options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().field, "reasoning_budget");
+
+  options.reasoning_budget = 4;
+  auto batch = model.new_batch();
+  ASSERT_TRUE(batch) << batch.error().message;
+  auto id = batch->submit(messages, options);
+  ASSERT_TRUE(id) << id.error().message;
+  auto reply = batch->wait_reply(*id);
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->generated.tokens, four.generated.tokens) << "in a batch, too";
+}
+
 TEST(LibraryChat, ARequiredCallIsACall) {
   Model model = load("default");
   ChatOptions options;

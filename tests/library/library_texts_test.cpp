@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <mutex>
 
 #include "support/golden.h"
@@ -186,6 +188,76 @@ TEST(Texts, ASequenceAndABatchDoNotShareAModel) {
   EXPECT_EQ(model.new_batch().error().code, Code::Usage);
   { const Batch ended = std::move(*batch); }
   EXPECT_TRUE(model.new_sequence());
+}
+
+// By the logits, in double; and the same with more rows of logits in a step.
+TEST(Texts, APromptIsScored) {
+  Model one = load("default", 2);
+  const auto prompt = one.tokenizer().encode("Once upon a time there was a");
+  const size_t width = size_t(one.vocabulary());
+  std::vector<double> want;
+  {
+    auto sequence = one.new_sequence();
+    auto rows = sequence->all_logits(prompt);
+    ASSERT_TRUE(rows) << rows.error().message;
+    ASSERT_EQ(rows->size(), prompt.size() * width);
+    auto other = one.new_sequence();
+    EXPECT_EQ(*other->logits(prompt), std::vector<float>(rows->end() - ptrdiff_t(width), rows->end()));
+    for (size_t i = 0; i + 1 < prompt.size(); i++) {
+      double sum = 0;
+      for (size_t k = 0; k < width; k++) sum += std::exp(double((*rows)[i * width + k]));
+      want.push_back((*rows)[i * width + size_t(prompt[i + 1])] - std::log(sum));
+    }
+    TextOptions o;
+    o.logprobs = 0, o.prompt_logprobs = true;
+    EXPECT_EQ(sequence->generate("a", o).error().field, "prompt_logprobs");
+  }
+  for (int rows : {0, 3, 64}) {
+    ModelOptions m;
+    m.context = 256, m.logit_rows = rows;
+    auto model = engine_on_cpu().load("default", m);
+    ASSERT_TRUE(model);
+    auto batch = model->new_batch();
+    ASSERT_TRUE(batch);
+    TextOptions o;
+    o.max_tokens = 2, o.greedy = true, o.prompt_logprobs = true;
+    EXPECT_EQ(batch->submit(prompt, o).error().field, "prompt_logprobs") << "without logprobs";
+    o.logprobs = 2;
+    std::atomic<int> ends = 0;
+    o.on_end = [&] { ends++; };
+    auto id = batch->submit(prompt, o);
+    ASSERT_TRUE(id);
+    auto text = batch->wait(*id);
+    ASSERT_TRUE(text);
+    EXPECT_EQ(text->tokens.size(), 2u);
+    EXPECT_EQ(text->logprobs.size(), 2u);
+    ASSERT_EQ(text->prompt_logprobs.size(), want.size());
+    for (size_t i = 0; i < want.size(); i++) {
+      EXPECT_NEAR(text->prompt_logprobs[i], want[i], 1e-5);
+      EXPECT_EQ(text->prompt_top[i].size(), 2u);
+    }
+    { const Batch done = std::move(*batch); }  // its thread has ended
+    EXPECT_EQ(ends, 1);
+  }
+}
+
+TEST(Texts, TokensKnowTheirPartOfTheText) {
+  Model model = load("default", 1);
+  for (const std::string text : {"Once upon a time", "  two", "d\u00e9j\u00e0 vu \U0001F642", ""}) {
+    const auto tokens = model.tokenizer().encode(text);
+    auto parts = model.tokenizer().parts(text, tokens);
+    ASSERT_TRUE(parts) << parts.error().message;
+    ASSERT_EQ(parts->size(), tokens.size());
+    EXPECT_EQ((*parts)[0].end, 0u) << "the token that begins a text";
+    size_t at = 0;
+    for (const TextPart& p : *parts) {
+      EXPECT_EQ(p.begin, at);
+      at = p.end;
+    }
+    EXPECT_EQ(at, text.size());
+  }
+  EXPECT_EQ(model.tokenizer().parts("other", model.tokenizer().encode("text")).error().code,
+            Code::Unsupported);
 }
 
 TEST(Texts, APromptIsKeptInAFile) {

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/adapters.h"
 #include "support/gguf_model.h"
+#include "support/golden.h"
 
 namespace {
 
@@ -177,6 +179,55 @@ TEST(ModelSettings, TwoModelsWithSettingsOfTheirOwn) {
   absent.backend = "metal", absent.strict = true;
   EXPECT_EQ(engine.load("default", {}, absent).error().code, Code::NoBackend) << "of this model alone";
   EXPECT_TRUE(engine.load("default"));
+}
+
+// Each text has the tokens that it has in a model that was loaded with its adapters only.
+TEST(ModelSettings, AdaptersByText) {
+  const std::string path = test::golden_dir() + "/stories/stories260K-f32.gguf";
+  const std::string a = test::make_adapter(path).adapter, b = test::make_adapter(path, 8).adapter;
+  TextOptions greedy;
+  greedy.greedy = true, greedy.max_tokens = 24;
+  const auto with = [&](std::vector<float> scales) {
+    TextOptions o = greedy;
+    o.adapters = std::move(scales);
+    return o;
+  };
+  const auto alone = [&](std::vector<LoraAdapter> lora) {
+    ModelOptions m;
+    m.lora = std::move(lora);
+    auto model = Engine(quick()).load(path, m);
+    return model->new_sequence()->generate("Once upon a time", greedy)->tokens;
+  };
+  const std::vector<std::vector<Token>> want = {alone({{a, 0.7f}}), alone({}), alone({{b, 0.5f}}),
+                                                alone({{a, -1}, {b, 2}})};
+  const std::vector<std::vector<float>> scales = {{}, {0, 0}, {0, 0.5f}, {-1, 2}};
+  for (size_t i = 1; i < want.size(); i++) EXPECT_NE(want[i], want[i - 1]) << "adapters that do nothing";
+  ModelOptions m;
+  m.lora = {{a, 0.7f}, {b, 0}}, m.sequences = 4;
+  auto model = Engine(quick()).load(path, m);
+  ASSERT_TRUE(model);
+  ASSERT_EQ(model->adapters().size(), 2u);
+  EXPECT_EQ(model->adapters()[0].scale, 0.7f);
+  EXPECT_EQ(model->adapters()[1].path, b);
+  {
+    auto s = model->new_sequence();
+    EXPECT_EQ(s->generate("Once upon a time", with({0, 0.5f}))->tokens, want[2]);
+    auto no = s->generate("There", with({1, 0}));
+    ASSERT_FALSE(no) << "after tokens of other scales";
+    EXPECT_EQ(no.error().field, "adapters");
+    EXPECT_TRUE(s->generate("There", greedy)) << "goes on with its scales";
+    EXPECT_EQ(model->new_sequence()->generate("x", with({1})).error().code, Code::Usage) << "one of two";
+    s->rewind(0);
+    ASSERT_TRUE(s->adapt(scales[3]));
+    EXPECT_EQ(s->generate("Once upon a time", greedy)->tokens, want[3]);
+  }
+  auto batch = model->new_batch();
+  ASSERT_TRUE(batch);
+  std::vector<uint64_t> ids;
+  for (int round = 0; round < 2; round++)
+    for (const auto& s : scales) ids.push_back(*batch->submit("Once upon a time", with(s)));
+  for (size_t i = 0; i < ids.size(); i++) EXPECT_EQ(batch->wait(ids[i])->tokens, want[i % want.size()]) << i;
+  EXPECT_EQ(batch->submit("x", with({1, 2, 3})).error().field, "adapters");
 }
 
 TEST(ModelSettings, ALoadIsCancelledByItsProgress) {

@@ -131,5 +131,22 @@ TEST(Arch, RefusesExpertsAndWindowsThatMakeNoSense) {
   EXPECT_FALSE(e) << e->message;
 }
 
+// Llama 4 normalises rotated heads, but for the model with 128 experts, which was trained without it and has
+// no key that says so.
+TEST(Arch, Llama4OfManyExpertsHasNoNormsOfHeads) {
+  for (const uint32_t experts : {16u, 128u}) {
+    TinyLlama s;
+    as("llama4", [&](TinyLlama& t) {
+      mix(t, experts, 1, experts);
+      t.u32("interleave_moe_layer_step", 1), t.u32("attention.sliding_window", 0);
+      for (const char* name : {"gate", "up"})
+        tensor(t, std::string("blk.0.ffn_") + name + "_shexp.weight", {8, 6});
+      tensor(t, "blk.0.ffn_down_shexp.weight", {6, 8});
+    })(s);
+    const auto norms = ops_of(s, [](const auto& op) { return OpKind(op.kind) == OpKind::Norm; });
+    EXPECT_EQ(norms.size(), experts == 128 ? 0u : 2u) << experts << " experts";
+  }
+}
+
 }  // namespace
 }  // namespace gimbal::test

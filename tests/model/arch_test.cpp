@@ -330,5 +330,27 @@ TEST(Arch, LearnedPositionsEndTheContext) {
   EXPECT_NE(longer->message.find("64"), std::string::npos) << longer->message;
 }
 
+// Blocks of MiniCPM are scaled by the number of layers that the file has, also where a check computes the
+// first ones alone.
+TEST(Arch, MiniCpmScalesByAllLayersOfTheFile) {
+  TinyLlama s;
+  as("minicpm", [](TinyLlama& t) {
+    t.u32("block_count", 4);
+    const auto one = t.tensors;
+    for (const auto& [name, tensor] : one)
+      for (int layer = 1; layer < 4; layer++)
+        if (name.starts_with("blk.0.")) t.tensors["blk." + std::to_string(layer) + name.substr(5)] = tensor;
+  })(s);
+  for (const int first : {0, 2}) {
+    RunOptions options;
+    options.first_layers = first;
+    const float wanted = float(1.4 / std::sqrt(4.0));
+    const auto scaled = ops_of(
+        s, [&](const auto& op) { return OpKind(op.kind) == OpKind::Scale && float(op.param.f[0]) == wanted; },
+        options);
+    EXPECT_EQ(scaled.size(), size_t(2 * (first ? first : 4)));
+  }
+}
+
 }  // namespace
 }  // namespace gimbal

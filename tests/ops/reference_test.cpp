@@ -99,6 +99,16 @@ TEST(Reference, ProductsOfTwoValues) {
        1e-11);
 }
 
+// A factor of 0 leaves the row as it is, even where the other has no number; also the sign of a zero.
+TEST(Reference, SumsWithAFactorForEachRow) {
+  Tensor a = floats({2, 2, 3}, {1, 2, 3, 4, -0.0, 6, 7, 8, 9, 10, 11, 12}),
+         b = floats({2, 2, 3}, {10, 20, 30, 40, NAN, INFINITY, -1, 1, 1, 1, 1, 1}),
+         s = floats({1, 3}, {0.5, 0, 2});
+  const std::vector<double> y = run_op(OpKind::AddScaled, {}, {&a, &b, &s}, a.shape, 2).out.values;
+  near(y, {6, 12, 18, 24, 0, 6, 7, 8, kOld, kOld, kOld, kOld});
+  EXPECT_TRUE(std::signbit(y[4]));
+}
+
 TEST(Reference, NormsByHand) {
   Tensor x = floats({2, 2, 1}, {1, 3, -3, 4}), w = floats({2}, {2, 10}), b = floats({2}, {100, 200}),
          each = floats({4}, {1, 2, 3, 4});

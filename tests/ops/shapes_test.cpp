@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+
+#include "ops/maps.h"
 
 namespace gimbal {
 namespace {
@@ -34,6 +37,14 @@ const std::vector<Try>& tries() {
       {OpKind::Embed, {f({64, 9}), i({5, 1})}, {}, "one row of i32"},
       {OpKind::Embed, {Shape(DType::Q4_0, {65, 9}), i({5})}, {}, "whole number of blocks"},
       {OpKind::Embed, {f({64, 9})}, {}, "number of inputs"},
+
+      {OpKind::AddScaled, {f({7, 3}), f({7, 3}), f({1, 3})}, f({7, 3})},
+      {OpKind::AddScaled, {f({7, 2, 3}), f({7, 2, 3}), f({1, 3})}, f({7, 2, 3})},
+      {OpKind::AddScaled, {f({7, 3}), f({7, 2}), f({1, 3})}, {}, "of the same shape"},
+      {OpKind::AddScaled, {f({7}), f({7}), f({1, 1})}, {}, "f32 rows"},
+      {OpKind::AddScaled, {f({7, 3}), f({7, 3}), f({7, 3})}, {}, "a factor for each row"},
+      {OpKind::AddScaled, {f({7, 3}), f({7, 3}), f({1, 2})}, {}, "a factor for each row"},
+      {OpKind::AddScaled, {f({7, 3}), f({7, 3}), i({1, 3})}, {}, "a factor for each row"},
 
       {OpKind::RmsNorm, {f({7, 3}), f({7})}, f({7, 3})},
       {OpKind::RmsNorm, {f({8, 2, 3}), f({8})}, f({8, 2, 3})},
@@ -245,6 +256,96 @@ const std::vector<Try>& tries() {
   return all;
 }
 
+OpParams with(std::initializer_list<int64_t> i) {
+  OpParams p;
+  std::copy(i.begin(), i.end(), p.i);
+  return p;
+}
+OpParams map_of(MapFunction f, Operands o = Operands::Values) { return with({int64_t(f), int64_t(o)}); }
+OpParams window(int64_t groups, int64_t out) { return with({1, 1, 0, 0, 1, 1, groups, 1, 1, out, out, 0}); }
+
+// The ops of the tensor library: plain numbers of any format and rank.
+const std::vector<Try>& tensor_tries() {
+  const Shape flags(DType::Bool, {5, 3});
+  const DType B = DType::Bool, D = DType::F64, L = DType::I64, U = DType::U32;
+  static const std::vector<Try> all = {
+      {OpKind::Map, {Shape(H, {5, 3})}, Shape(H, {5, 3}), "", map_of(MapFunction::Exp)},
+      {OpKind::Map, {i({5}), i({5})}, i({5}), "", map_of(MapFunction::Add)},
+      {OpKind::Map, {f({5}), f({5})}, Shape(B, {5}), "", map_of(MapFunction::Lt)},
+      {OpKind::Map, {f({5})}, f({5}), "", map_of(MapFunction::Pow, Operands::NumberFirst)},
+      {OpKind::Map, {i({5})}, {}, "exp is not defined for i32", map_of(MapFunction::Exp)},
+      {OpKind::Map, {f({5})}, {}, "add takes 2 operands", map_of(MapFunction::Add)},
+      {OpKind::Map, {f({5}), f({4})}, {}, "same dimensions", map_of(MapFunction::Add)},
+      {OpKind::Map, {f({5}), i({5})}, {}, "one dtype", map_of(MapFunction::Add)},
+      {OpKind::Map, {f({5})}, {}, "no such function", with({9999})},
+      {OpKind::Cast, {f({5, 2, 3})}, Shape(DType::F8_E4M3, {5, 2, 3}), "", to(DType::F8_E4M3)},
+      {OpKind::Cast, {f({256})}, {}, "plain numbers", to(DType::Q4_K)},
+      {OpKind::Assign, {f({5, 3}), f({5, 3})}, f({5, 3})},
+      {OpKind::Assign, {f({5, 3}), f({3, 5})}, {}, "same dimensions"},
+      {OpKind::Select, {flags, i({5, 3}), i({5, 3})}, i({5, 3})},
+      {OpKind::Select, {i({5, 3}), i({5, 3}), i({5, 3})}, {}, "must be bool"},
+      {OpKind::Select, {flags, i({5, 3}), f({5, 3})}, {}, "one dtype"},
+      {OpKind::Reduce, {Shape(H, {5, 3, 2})}, Shape(H, {2}), "", with({int64_t(Reduction::Sum), 2})},
+      {OpKind::Reduce, {i({5, 3})}, Shape(L, {3}), "", with({int64_t(Reduction::Prod), 1})},
+      {OpKind::Reduce, {i({5, 3})}, {}, "not of this dtype", with({int64_t(Reduction::Mean), 1})},
+      {OpKind::Reduce, {f({5, 3})}, {}, "as many dimensions", with({0, 3})},
+      {OpKind::Reduce, {f({5, 3})}, {}, "no such reduction", with({int64_t(Reduction::Count), 1})},
+      {OpKind::Softmax, {f({5, 3})}, f({5, 3})},
+      {OpKind::Softmax, {i({5, 3})}, {}, "must be of floats"},
+      {OpKind::Normalize, {f({5, 3}), f({5}), f({5})}, f({5, 3})},
+      {OpKind::Normalize, {f({5, 3}), f({3})}, {}, "one value for each of a row"},
+      {OpKind::CumSum, {Shape(L, {5, 3})}, Shape(L, {5, 3})},
+      {OpKind::CumSum, {i({5, 3})}, {}, "floats or i64"},
+      {OpKind::Gather, {f({5, 3}), i({2, 3})}, f({2, 3}), "", with({0})},
+      {OpKind::Gather, {f({5, 3}), i({2, 3})}, {}, "but for the one along which", with({1})},
+      {OpKind::Gather, {f({5, 3}), f({2, 3})}, {}, "must be integers", with({0})},
+      {OpKind::Scatter, {f({5, 3}), i({2, 3}), f({2, 3})}, f({5, 3}), "", with({0, 1})},
+      {OpKind::Scatter, {f({5, 3}), i({2, 3}), f({5, 3})}, {}, "the same dimensions", with({0, 1})},
+      {OpKind::Scatter, {f({5, 3}), i({2, 3}), Shape(H, {2, 3})}, {}, "one dtype", with({0, 1})},
+      {OpKind::CheckIds, {i({2, 3})}, Shape(L, {3}), "", with({5})},
+      {OpKind::CheckIds, {f({2, 3})}, {}, "must be integers", with({5})},
+      {OpKind::Product, {Shape(D, {7, 4, 2}), Shape(D, {9, 7, 2})}, Shape(D, {9, 4, 2})},
+      {OpKind::Product, {f({7, 4}), f({9, 6})}, {}, "inner dimensions"},
+      {OpKind::Product, {f({7, 4, 2}), f({9, 7, 3})}, {}, "outer dimensions"},
+      {OpKind::Product, {f({7, 4}), Shape(H, {9, 7})}, {}, "floats of one dtype"},
+      {OpKind::Conv, {f({8, 8, 6, 2}), f({3, 3, 3, 4})}, f({6, 6, 4, 2}), "", window(2, 6)},
+      {OpKind::Conv, {f({8, 8, 6, 2}), f({3, 3, 6, 4})}, {}, "for each group", window(2, 6)},
+      {OpKind::Conv, {f({8, 8, 6, 2}), f({3, 3, 3, 4})}, {}, "does not fit", window(2, 0)},
+      {OpKind::Resample, {Shape(H, {5, 3}), i({2, 7}), f({2, 7})}, Shape(H, {7, 3})},
+      {OpKind::Resample, {f({5, 3}), i({2, 7}), f({2, 6})}, {}, "[taps, m]"},
+      {OpKind::Random, {Shape(U, {4})}, f({9}), "", with({0, int64_t(F), 9})},
+      {OpKind::Random, {Shape(U, {4})}, {}, "are floats", with({0, int64_t(I), 9})},
+      {OpKind::Order, {Shape(D, {5, 3})}, i({5, 3}), "", with({1})},
+      {OpKind::Order, {Shape(DType::U64, {5, 3})}, {}, "have an order", with({1})},
+      {OpKind::Custom, {f({5}), i({3})}, Shape(H, {2, 7}), "", with({8, int64_t(H), 2, 2, 7})},
+      {OpKind::Custom, {f({5})}, {}, "name a kernel", with({0, int64_t(H), 1, 2})},
+      {OpKind::Custom, {f({5})}, {}, "plain numbers", with({8, int64_t(DType::Q4_0), 1, 32})},
+      {OpKind::Custom, {f({5})}, {}, "1 to 8 dimensions", with({8, int64_t(H), 9})},
+      {OpKind::Custom, {f({5})}, {}, "have elements", with({8, int64_t(H), 2, 3})},
+      {OpKind::CustomInPlace, {f({5}), i({3})}, f({5}), "", with({8})},
+      {OpKind::CustomInPlace, {f({5})}, {}, "name a kernel"},
+      {OpKind::Encode, {f({512, 3}), f({512})}, Shape(DType::Q4_K, {512, 3}), "", to(DType::Q4_K)},
+      {OpKind::Encode, {f({512, 3})}, {}, "weights in blocks", to(H)},
+      {OpKind::Encode, {f({500, 3})}, {}, "whole blocks", to(DType::Q4_K)},
+      {OpKind::Encode, {Shape(H, {512})}, {}, "rows of f32", to(DType::Q4_K)},
+      {OpKind::Encode, {f({512, 3}), f({3})}, {}, "one value for each", to(DType::Q4_K)},
+      {OpKind::IndexedProduct, {Shape(DType::Q8_0, {64, 5, 4}), f({64, 1, 3}), i({2, 3})}, f({5, 2, 3})},
+      {OpKind::IndexedProduct, {f({64, 5, 4}), f({64, 3, 3}), i({2, 3})}, {}, "slots or 1"},
+      {OpKind::IndexedProduct, {f({64, 5, 4}), Shape(H, {64, 1, 3}), i({2, 3})}, {}, "x must be f32"},
+      {OpKind::IndexedProduct, {f({64, 5, 4}), f({64, 1, 3}), f({2, 3})}, {}, "must be integers"},
+      {OpKind::SolveTriangular, {Shape(D, {4, 4, 2}), Shape(D, {3, 4, 2})}, Shape(D, {3, 4, 2})},
+      {OpKind::SolveTriangular, {f({4, 5}), f({3, 4})}, {}, "must be square"},
+      {OpKind::SolveTriangular, {f({4, 4}), f({4, 3})}, {}, "as many rows"},
+      {OpKind::SolveTriangular, {f({4, 4}), Shape(D, {3, 4})}, {}, "both f64"},
+      {OpKind::Cholesky, {f({4, 4, 2})}, f({4, 4, 2})},
+      {OpKind::Cholesky, {f({4, 3})}, {}, "must be square"},
+      {OpKind::Qr, {Shape(D, {3, 5, 2})}, Shape(D, {3, 8, 2})},
+      {OpKind::Qr, {f({7, 5})}, f({5, 12})},
+      {OpKind::Qr, {i({7, 5})}, {}, "f32 or f64"},
+  };
+  return all;
+}
+
 // What holds for every op that makes a value of others at the same place.
 std::vector<Try> of_elementwise_ops() {
   std::vector<Try> all;
@@ -263,6 +364,7 @@ TEST(Shapes, AreAcceptedAndRefusedByTheRules) {
   std::set<OpKind> accepted, refused;
   std::vector<Try> all = of_elementwise_ops();
   all.insert(all.end(), tries().begin(), tries().end());
+  all.insert(all.end(), tensor_tries().begin(), tensor_tries().end());
   for (const Try& t : all) {
     auto got = output_shape(t.kind, t.params, t.in);
     std::string inputs;

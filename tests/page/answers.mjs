@@ -135,7 +135,7 @@ export async function answersOf({ url }) {
     }, [event, name, text]);
     await give('paste', 'pasted.txt', 'one');
     await give('drop', 'dropped.txt', 'two');
-    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Attach text file' }).click()]);
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Attach file' }).click()]);
     await chooser.setFiles({ name: 'chosen.txt', mimeType: 'text/plain', buffer: Buffer.from('three') });
     await page.getByText('chosen.txt').waitFor();
     await page.getByRole('button', { name: 'Take dropped.txt away' }).click();

@@ -122,7 +122,7 @@ export async function chat(program, server) {
     await answers(page).getByText('Cut off at 12 tokens: “Max tokens” in the settings sets this limit.').waitFor();
 
     await page.locator('input[type=file][multiple]').setInputFiles({ name: 'x.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0xff, 0]) });
-    await page.getByText('only texts can be attached').waitFor();
+    await page.getByText('x.png is no picture that this browser can read').waitFor();
 
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export all' }).click()]);
     const text = await readFile(await file.path(), 'utf8');

@@ -21,6 +21,12 @@ export async function foreign(program, { url, model }) {
     const said = [];
     for (const [path, type] of [['/api/generate', 'text/plain'], ['/v1/backends/reload', 'text/plain'], ['/v1/completions', 'text/plain'], ['/api/generate', 'application/x-www-form-urlencoded']])
       said.push(await post(path, type, 'no-cors'));
+    // A browser opens WebSockets to any host, and asks no one; the server sees the Origin.
+    said.push(await new Promise((done) => {
+      const socket = new WebSocket(target.replace('http', 'ws') + '/ws/generate');
+      socket.onopen = () => done('/ws/generate open');
+      socket.onerror = () => done('/ws/generate refused');
+    }));
     said.push(await post('/v1/completions', 'application/json', 'cors'), await fetch(target + '/v1/models').then((r) => r.text(), () => 'unreadable'));
     return said;
   }, [url, generate]);
@@ -30,7 +36,7 @@ export async function foreign(program, { url, model }) {
       await check(`a page of ${name} makes the server do nothing`, `http://${name}:${other}/`, async (page) => {
         const before = await metrics(url);
         const said = await attack(page);
-        assert.deepEqual(said.slice(-2), ['/v1/completions refused', 'unreadable']);
+        assert.deepEqual(said.slice(-3), ['/ws/generate refused', '/v1/completions refused', 'unreadable']);
         const after = await metrics(url);
         for (const number of ['gimbal_tokens_generated_total', 'gimbal_prompt_tokens_total', 'gimbal_worker_restarts_total'])
           assert.equal(after.get(number), before.get(number), number);
@@ -54,6 +60,14 @@ export async function foreign(program, { url, model }) {
           .then(async (r) => [r.status, r.headers.get('x-request-id')]), [friendly.url, JSON.stringify({ model: friendly.model, prompt: 'Once', max_tokens: 2 })]);
         assert.equal(said[0], 200);
         assert.match(said[1], /^req_/);
+        const text = await page.evaluate(([target, model]) => new Promise((done, failed) => {
+          const socket = new WebSocket(target.replace('http', 'ws') + '/ws/generate');
+          let all = '';
+          socket.onopen = () => socket.send(JSON.stringify({ model, prompt: 'Once', max_tokens: 2 }));
+          socket.onmessage = ({ data }) => data === '{"done":true}' ? done(all) : (all += data);
+          socket.onerror = failed;
+        }), [friendly.url, friendly.model]);
+        assert.notEqual(text, '');
       } finally { await friendly.end(); }
     });
   });

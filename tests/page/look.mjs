@@ -63,6 +63,13 @@ export async function look({ url, model }, pictures) {
       await ask(page, 'Once upon a time, there was a little robot');
       await finished(page);
       if (!narrow) await shot(page, 'page-chat.png', 'light');
+      await page.getByRole('button', { name: 'Branch', exact: true }).click();
+      await inBothColours(page);
+      await page.getByRole('group', { name: 'Tokens of the answer' }).getByRole('button').nth(5).click();
+      await page.getByText('2 of 2').waitFor();
+      await finished(page);
+      await page.getByRole('button', { name: 'Compare' }).click();
+      await inBothColours(page);
 
       await page.goto(`${url}/#/where`);
       await page.getByRole('heading', { name: 'What a step computes' }).waitFor();

@@ -87,7 +87,8 @@ export async function where(program, server) {
     const known = [...(await metrics(url)).keys()], web = new URL('../../web/src/where/', import.meta.url);
     for (const file of ['where.tsx', 'numbers.ts', 'memory.tsx'])
       for (const [, name] of (await readFile(new URL(file, web), 'utf8')).matchAll(/\b(?:value|rate|median|pages)\((?:\w+, )?['`]([a-z_]+)/g))
-        assert.ok(known.some((k) => k.startsWith(`gimbal_${name}`) || k === `gimbal_kv_pages{state="${name}"}`), `${file}: /metrics has no ${name}`);
+        // Those of the prefix store (`prefix_store_`) are checked below, where there is one.
+        if (!name.endsWith('_')) assert.ok(known.some((k) => k.startsWith(`gimbal_${name}`) || k === `gimbal_kv_pages{state="${name}"}`), `${file}: /metrics has no ${name}`);
   });
 
   await check('batch, pages that are shared and the pages of each kind, under load; and it moves with every look', `${url}/#/where`, async (page) => {
@@ -161,6 +162,26 @@ export async function where(program, server) {
   } finally {
     await measured.end();
     await rm(cache, { recursive: true });
+  }
+
+  const folder = await mkdtemp(join(tmpdir(), 'gimbal-prefixes-'));
+  const storing = await serve(program, '--prefix-store', folder);
+  try {
+    await check('the prefix store and what it saved', `${storing.url}/#/where`, async (page) => {
+      const card = page.getByRole('region', { name: 'Prefix store' });
+      await card.waitFor();
+      await card.getByText('seconds').waitFor();
+      const prompt = 'Once upon a time there was a little girl who had a dog. '.repeat(8);
+      await fetch(`${storing.url}/v1/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ prompt, max_tokens: 2 }) });
+      await card.getByRole('row', { name: /^texts that found none/ }).locator('.number', { hasText: '1' }).waitFor();
+      const known = await metrics(storing.url), source = await readFile(new URL('../../web/src/where/memory.tsx', import.meta.url), 'utf8');
+      const names = [...source.matchAll(/\bof\('([a-z_]+)'\)/g)].map(([, name]) => name);
+      assert.ok(names.length >= 7);
+      for (const name of names) assert.ok(known.has(`gimbal_prefix_store_${name}`), `/metrics has no prefix_store_${name}`);
+    });
+  } finally {
+    await storing.end();
+    await rm(folder, { recursive: true });
   }
 
   await check('plots are drawn in the colours that are chosen', `${url}/#/where`, async (page) => {

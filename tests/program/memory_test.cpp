@@ -75,7 +75,7 @@ TEST(WorkMemory, LivingValuesNeverOverlapAndTheTotalIsNearTheLeastPossible) {
   const int rounds = 300;
   for (int round = 0; round < rounds; round++) {
     Program p = random_program(r, 1 + int(r() % 120));
-    plan_work(p, kAlignment);
+    ASSERT_TRUE(plan_work(p, kAlignment));
     const auto all = lives(p);
     const uint64_t total = p.slot_bytes[size_t(Slot::Work)];
     uint64_t naive = 0, peak = 0, end = 0;
@@ -120,13 +120,32 @@ TEST(WorkMemory, WhatAProductOfOneRowReadsIsNotOverwritten) {
       p.values[x].dim[0] = rows;
       p.ops.push_back(op);
     }
-    plan_work(p, kAlignment);
+    ASSERT_TRUE(plan_work(p, kAlignment));
     // One value in five is kept; the others share two places.
     EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], (rows == 1 ? 12u : 2u) * align_up(1000, kAlignment));
     for (size_t i = 2; i < p.ops.size(); i += 5)
       for (size_t later = i + 1; rows == 1 && later < p.ops.size(); later++)
         EXPECT_NE(p.values[p.ops[later].out[0]].offset, p.values[p.ops[i].in[0]].offset);
   }
+}
+
+// Recorded functions of tensors write parts of a value through views: it lives from the first of these on.
+TEST(WorkMemory, AValueThatIsWrittenThroughViewsHasOnePlace) {
+  Program p;
+  const uint16_t x = add_value(p, Slot::Step, 64, 0);
+  const uint16_t whole = add_value(p, Slot::Work, 6400, 1);
+  auto add_op = [&](uint16_t in, uint16_t out) {
+    gimbal_op op{};
+    op.inputs = 1, op.in[0] = in, op.outputs = 1, op.out[0] = out;
+    p.ops.push_back(op);
+  };
+  const uint16_t first = add_value(p, Slot::Work, 3200, whole),
+                 second = add_value(p, Slot::Work, 3200, whole), between = add_value(p, Slot::Work, 6400, 4);
+  add_op(x, first), add_op(x, between), add_op(between, second), add_op(x, second);
+  ASSERT_TRUE(plan_work(p, kAlignment));
+  EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], 12800u) << "`between` is needed while `whole` is written";
+  EXPECT_EQ(p.values[first].offset, p.values[whole].offset);
+  EXPECT_NE(p.values[between].offset, p.values[whole].offset);
 }
 
 TEST(WorkMemory, AChainOfEqualValuesNeedsTwo) {
@@ -138,16 +157,38 @@ TEST(WorkMemory, AChainOfEqualValuesNeedsTwo) {
     op.outputs = 1, op.out[0] = x = add_value(p, Slot::Work, 1000, uint16_t(p.values.size()));
     p.ops.push_back(op);
   }
-  plan_work(p, kAlignment);
+  ASSERT_TRUE(plan_work(p, kAlignment));
   EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], 2 * align_up(1000, kAlignment));
   for (size_t i = 1; i < p.ops.size(); i++)
     EXPECT_NE(p.values[p.ops[i].out[0]].offset, p.values[p.ops[i].in[0]].offset)
         << "output over its own input";
 }
 
+// Two values that live together and are too large together, or one alone: sums of such sizes wrap around.
+TEST(WorkMemory, MoreThanAnyDeviceHasIsAnError) {
+  for (const uint64_t bytes : {uint64_t(1) << 59, (uint64_t(1) << 59) + 1, UINT64_MAX - 10}) {
+    Program p;
+    uint16_t x = add_value(p, Slot::Step, 64, 0);
+    for (int i = 0; i < 3; i++) {
+      gimbal_op op{};
+      op.inputs = 1, op.in[0] = x;
+      op.outputs = 1, op.out[0] = x = add_value(p, Slot::Work, bytes, uint16_t(p.values.size()));
+      p.ops.push_back(op);
+    }
+    const auto planned = plan_work(p, kAlignment);
+    if (bytes == uint64_t(1) << 59) {
+      ASSERT_TRUE(planned) << "two at a time: exactly what a slot can have";
+      EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], 2 * bytes);
+      continue;
+    }
+    ASSERT_FALSE(planned) << bytes;
+    EXPECT_EQ(planned.error().code, Code::OutOfMemory);
+  }
+}
+
 TEST(WorkMemory, NothingNeedsNothing) {
   Program p;
-  plan_work(p, kAlignment);
+  ASSERT_TRUE(plan_work(p, kAlignment));
   EXPECT_EQ(p.slot_bytes[size_t(Slot::Work)], 0u);
 }
 

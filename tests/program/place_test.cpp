@@ -220,8 +220,8 @@ TEST_F(Measured, OfThisProductOnThisDevice) {
 
 TEST_F(Measured, RivalsAreTheBestExactRowsAndFastOnesThatMayBeTaken) {
   const gimbal_op& op = program.ops[0];
-  EXPECT_EQ(rivals(program, op, *device, {}), (std::vector<size_t>{0, 1, 2}));
-  EXPECT_EQ(rivals(program, op, *device, {{}, true, false}), (std::vector<size_t>{0, 1, 2, 4}));
+  EXPECT_EQ(rivals(program, op, *device, {}), (std::vector<size_t>{0, 1, 2, 3}));
+  EXPECT_EQ(rivals(program, op, *device, {{}, true, false}), (std::vector<size_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(rivals(program, op, *device, {{}, false, false, {{"fake.b.mat_mul.f32", "wrong"}}}),
             (std::vector<size_t>{0, 2, 3}));
   EXPECT_TRUE(rivals(program, op, *device, {{"fake.b.*"}, false, false}).empty());

@@ -43,7 +43,7 @@ class CacheSize : public testing::TestWithParam<bool> {
     int64_t positions;
     uint64_t cache, others, left;
   };
-  Taken plan(uint64_t free, CacheWish wish, uint64_t promised = 0) {
+  Taken plan(uint64_t free, CacheBudget wish, uint64_t promised = 0) {
     invented().free = free, invented().own = GetParam();
     const auto device = *Device::open(invented().table, 0, "threads=1");
     EXPECT_EQ(device->in_host_memory(), !GetParam());

@@ -146,6 +146,16 @@ TEST_F(Declared, CachesOfOtherWidthsAndWindowsShareNothingButTheSequence) {
   EXPECT_EQ(sequence->truncate(290), 290);
   EXPECT_EQ(sequence->truncate(100), 0);
   EXPECT_EQ(sequence->tokens().size(), 100u);
+  // Drafts take back a few tokens at every length, also where a page has just left the window.
+  sequence.reset();
+  auto drafted = *bounded->new_sequence();
+  int at = 0;
+  for (int length = 20; length <= 300; length++) {
+    for (; at < length; at++)
+      ASSERT_TRUE(bounded->forward({{{drafted.get(), text(300)[size_t(at)], at, {}}}, 0}));
+    at = drafted->truncate(length - 10);
+    ASSERT_EQ(at, length - 10);
+  }
 }
 
 TEST_F(Declared, RandomSchedulesWithAWindow) {

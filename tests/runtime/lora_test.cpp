@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "base/file.h"
@@ -67,14 +68,6 @@ std::string tiny_gemma3n() {
   return path;
 }
 
-double farthest(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double most = 0;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); i++)
-    most = std::max(most, std::fabs(double(a[i]) - b[i]));
-  return most;
-}
-
 TEST(Lora, IsTheModelWithTheAdapterAddedToItsWeights) {
   // Plain; experts; a joined matrix with a bias; parts of a matrix; one matrix of several.
   for (const char* name :
@@ -92,6 +85,31 @@ TEST(Lora, IsTheModelWithTheAdapterAddedToItsWeights) {
     // Two halves are a whole.
     const auto halves = logits(path, {{made.adapter, kAdapterScale / 2}, {made.adapter, kAdapterScale / 2}});
     EXPECT_LT(farthest(halves, merged), 2e-3);
+  }
+}
+
+// As in pinned_bits_test: the bits of adapters at scales that were part of the program, before texts had
+// scales.
+TEST(Lora, PinnedBits) {
+  struct Pin {
+    const char* model;
+    float scale;
+    uint64_t hash;
+  };
+  const Pin pins[] = {
+      {"arch/llama-gqa", 0.7f, 0x118d57ffe2823877},    {"arch/llama-gqa", -1.5f, 0x6b7d77e44e87f14d},
+      {"more/arch/lfm2moe", 0.7f, 0xdc0bc8bbb2bc4c56}, {"more/arch/lfm2moe", -1.5f, 0x9a3fa2b41a6d66c8},
+      {"more/arch/bloom", 0.7f, 0x8c79389ad7242a0d},   {"more/arch/bloom", -1.5f, 0xe47cee2621edf2fe},
+      {"more/arch/mamba2", 0.7f, 0xc712cb5a7eb64ab1},  {"more/arch/mamba2", -1.5f, 0x2e10f589905107b9},
+  };
+  for (const Pin& pin : pins) {
+    const std::string path = golden_dir() + "/" + pin.model + ".gguf";
+    const Adapted made = make_adapter(path);
+    uint64_t h = 0xcbf29ce484222325;
+    for (float v : logits(path, {{made.adapter, pin.scale}, {made.adapter, 0.3f}}))
+      for (int shift = 0; shift < 32; shift += 8)
+        h = (h ^ (std::bit_cast<uint32_t>(v) >> shift & 0xff)) * 0x100000001b3;
+    EXPECT_EQ(h, pin.hash) << format("{} {}: 0x{:016x}", pin.model, pin.scale, h);
   }
 }
 
@@ -121,6 +139,8 @@ TEST(Lora, WhatIsNoAdapterOfTheModelIsRefused) {
           {"blk.77.attn_q", "does not have"});
   refused(adapter("llama", "blk.0.attn_q.weight.lora_a").f32("adapter.lora.alpha", INFINITY), Code::Malformed,
           {"alpha"});
+  refused(adapter("llama", "blk.0.attn_q.weight.lora_a").u32("adapter.alora.invocation_tokens", 5),
+          Code::Unsupported, {"aLoRA"});
   // The tensors' shapes are looked at where the model is recorded.
   const std::string file = temporary_path("misshapen.gguf");
   EXPECT_TRUE(write_file(file, adapter("llama", "blk.0.attn_q.weight.lora_a").build()));

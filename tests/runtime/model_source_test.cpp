@@ -75,7 +75,7 @@ TEST_F(Sources, APlanIsLoadedFromItsOwnFileOnly) {
 TEST_F(Sources, JoinedTensorsAreReadFromTheirOwnSource) {
   const ModelSource f32 = open_file(golden_dir() + "/stories/stories260K-f32.gguf");
   ModelSource both = file_;
-  ASSERT_TRUE(both.join(f32, {".other", 1, 1}));
+  ASSERT_TRUE(both.join(f32, {".other", "", 1, 1}));
   ASSERT_EQ(both.tensors().size(), file_.tensors().size() + f32.tensors().size());
   EXPECT_EQ(both.file_bytes(), file_.file_bytes() + f32.file_bytes());
   EXPECT_NE(both.reader().identity(), file_.reader().identity());
@@ -84,7 +84,7 @@ TEST_F(Sources, JoinedTensorsAreReadFromTheirOwnSource) {
     EXPECT_EQ(*both.read(*both.tensors().find(std::string(name) + ".other")),
               *f32.read(*f32.tensors().find(name)));
   }
-  const auto twice = both.join(f32, {".other", 1, 1});
+  const auto twice = both.join(f32, {".other", "", 1, 1});
   ASSERT_FALSE(twice);
   EXPECT_NE(twice.error().message.find("duplicate tensor 'token_embd.weight.other'"), std::string::npos)
       << twice.error().message;

@@ -9,7 +9,7 @@ namespace gimbal::test {
 namespace {
 
 // Adjusted logits are floats, which the tolerance of DRY's says.
-void expect_near(const Distribution& got, const Distribution& want, double tolerance = 1e-9) {
+void expect_near(const TokenDistribution& got, const TokenDistribution& want, double tolerance = 1e-9) {
   ASSERT_EQ(got.size(), want.size());
   for (const auto& [id, p] : want) {
     ASSERT_TRUE(got.contains(id)) << id;
@@ -17,8 +17,8 @@ void expect_near(const Distribution& got, const Distribution& want, double toler
   }
 }
 
-Distribution as_map(const std::vector<float>& logits) {
-  Distribution d;
+TokenDistribution as_map(const std::vector<float>& logits) {
+  TokenDistribution d;
   for (size_t i = 0; i < logits.size(); i++) d[int(i)] = logits[i];
   return d;
 }
@@ -55,7 +55,7 @@ TEST(NewerSamplers, DryPenalizesWhatLengthensARepetition) {
     std::vector<int32_t> history(2 + random() % 60);
     for (int32_t& t : history) t = int32_t(random() % 4);
     const auto logits = random_logits(6, unsigned(round));
-    Distribution want;
+    TokenDistribution want;
     const auto out = dry(s, logits, history, {});
     for (size_t i = 0; i < out.size(); i++) want[int(i)] = out[i], penalized += out[i] != double(logits[i]);
     expect_near(actual(s, logits, history), softmax(want, 1), 1e-6);
@@ -78,11 +78,11 @@ TEST(NewerSamplers, DryStopsAtBreakers) {
   s.dry_multiplier = 2, s.dry_allowed_length = 2;
   for (const bool breaks : {false, true}) {
     s.dry_sequence_breakers = breaks ? std::vector<std::string>{"."} : std::vector<std::string>{};
-    Distribution want;
+    TokenDistribution want;
     const auto out = dry(s, logits, history, breaks ? std::vector<int32_t>{dot} : std::vector<int32_t>{});
     for (size_t i = 0; i < out.size(); i++) want[int(i)] = out[i];
     Sampler sampler(s, tokenizer);
-    Distribution got;
+    TokenDistribution got;
     const auto left = sampler.candidates(logits, history);
     ASSERT_TRUE(left);
     for (const Candidate& c : *left) got[c.id] = c.probability;
@@ -92,14 +92,14 @@ TEST(NewerSamplers, DryStopsAtBreakers) {
 
 TEST(NewerSamplers, XtcDropsAllTopChoicesButTheLast) {
   const auto logits = random_logits(40, 3, 1);
-  const Distribution p = softmax(as_map(logits), 1);
+  const TokenDistribution p = softmax(as_map(logits), 1);
   for (const float threshold : {0.02f, 0.05f, 0.1f, 0.6f}) {
     SamplerSettings s = plain();
     s.xtc_probability = 1, s.xtc_threshold = threshold;
     int kept = -1, reach = 0;
     for (const auto& [id, q] : p)
       if (q >= threshold) reach++, kept = kept < 0 || q < p.at(kept) ? id : kept;
-    Distribution want;
+    TokenDistribution want;
     for (const auto& [id, q] : p)
       if (reach < 2 || q < threshold || id == kept) want[id] = logits[size_t(id)];
     expect_near(actual(s, logits, {}), softmax(want, 1));
@@ -120,7 +120,7 @@ TEST(NewerSamplers, TopNSigmaKeepsWhatIsNearTheLargest) {
     double mean = 0, deviation = 0, max = -INFINITY;
     for (float x : logits) mean += x / 500, max = std::max(max, double(x));
     for (float x : logits) deviation += (x - mean) * (x - mean) / 500;
-    Distribution want;
+    TokenDistribution want;
     for (size_t i = 0; i < logits.size(); i++)
       if (logits[i] >= max - n * std::sqrt(deviation)) want[int(i)] = logits[i];
     ASSERT_LT(want.size(), logits.size());
@@ -169,10 +169,10 @@ TEST(NewerSamplers, MirostatHoldsTheSurprise) {
         const double k = std::pow(e * std::pow(2, mu) / (1 - std::pow(400, -e)), 1 / z);
         kept = size_t(std::clamp(k, 1.0, 400.0));
       }
-      Distribution want;
+      TokenDistribution want;
       for (size_t i = 0; i < kept; i++) want[order[i].second] = logits[size_t(order[i].second)];
       want = softmax(want, 1);
-      Distribution got;
+      TokenDistribution got;
       const auto left = sampler.candidates(logits, {});
       ASSERT_TRUE(left);
       for (const Candidate& c : *left) got[c.id] = c.probability;
@@ -197,12 +197,12 @@ TEST(NewerSamplers, AdaptiveDrawsNearItsTarget) {
     const auto logits = random_logits(30, unsigned(step), 0.8f);
     const auto p = softmax(as_map(logits), 1);
     const double target = std::clamp(2 * double(s.adaptive_target) - average, 0.0, 1.0);
-    Distribution moved;
+    TokenDistribution moved;
     for (const auto& [id, q] : p) {
       const double d = std::abs(q - target) / 0.3;
       moved[id] = 5 - 10 * d * d / (1 + d);
     }
-    Distribution got;
+    TokenDistribution got;
     const auto left = sampler.candidates(logits, {});
     ASSERT_TRUE(left);
     for (const Candidate& c : *left) got[c.id] = c.probability;

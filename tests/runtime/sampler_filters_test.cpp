@@ -13,7 +13,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 void compare(const SamplerSettings& s, const std::vector<float>& logits,
              const std::vector<int32_t>& history = {}) {
-  Distribution got = actual(s, logits, history), want = expected(s, logits, history);
+  TokenDistribution got = actual(s, logits, history), want = expected(s, logits, history);
   ASSERT_EQ(got.size(), want.size());
   // Adjusted logits are rounded to float: 24 bits of numbers up to 40 or so, divided by the temperature.
   double tolerance = 1e-5 / std::min(1.0, double(s.temperature));

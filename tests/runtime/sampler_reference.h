@@ -24,21 +24,21 @@ inline SamplerSettings plain() {
   return s;
 }
 
-using Distribution = std::map<int, double>;  // token id -> probability (or logit)
+using TokenDistribution = std::map<int, double>;  // token id -> probability (or logit)
 
-inline Distribution softmax(const Distribution& logits, double temperature) {
+inline TokenDistribution softmax(const TokenDistribution& logits, double temperature) {
   double max = -INFINITY, sum = 0;
   for (auto [id, x] : logits) max = std::max(max, x);
   for (auto [id, x] : logits) sum += std::exp((x - max) / temperature);
-  Distribution p;
+  TokenDistribution p;
   for (auto [id, x] : logits) p[id] = std::exp((x - max) / temperature) / sum;
   return p;
 }
 
 // Keeps the first of `order` (smaller key first, then lower id) until the probabilities reach mass.
-inline Distribution keep_mass(const Distribution& logits, std::vector<std::pair<double, int>> order,
-                              double mass) {
-  Distribution p = softmax(logits, 1), kept;
+inline TokenDistribution keep_mass(const TokenDistribution& logits, std::vector<std::pair<double, int>> order,
+                                   double mass) {
+  TokenDistribution p = softmax(logits, 1), kept;
   std::sort(order.begin(), order.end());
   double reached = 0;
   for (auto [key, id] : order) {
@@ -48,8 +48,8 @@ inline Distribution keep_mass(const Distribution& logits, std::vector<std::pair<
   return kept;
 }
 
-inline Distribution expected(const SamplerSettings& s, const std::vector<float>& logits,
-                             const std::vector<int32_t>& history) {
+inline TokenDistribution expected(const SamplerSettings& s, const std::vector<float>& logits,
+                                  const std::vector<int32_t>& history) {
   std::vector<double> x(logits.begin(), logits.end());
   for (auto [id, bias] : s.logit_bias) x[id] += bias;
   size_t window =
@@ -61,7 +61,7 @@ inline Distribution expected(const SamplerSettings& s, const std::vector<float>&
     x[id] = x[id] > 0 ? x[id] / s.repeat_penalty : x[id] * s.repeat_penalty;
     x[id] -= n * double(s.frequency_penalty) + s.presence_penalty;
   }
-  Distribution left;
+  TokenDistribution left;
   for (int id = 0; id < int(x.size()); id++) {
     if (x[id] > -INFINITY) left[id] = x[id];
   }
@@ -73,13 +73,13 @@ inline Distribution expected(const SamplerSettings& s, const std::vector<float>&
   if (s.top_k > 0) {
     auto order = by_logit();
     std::sort(order.begin(), order.end());
-    Distribution kept;
+    TokenDistribution kept;
     for (int i = 0; i < std::min(int(order.size()), s.top_k); i++)
       kept[order[i].second] = left[order[i].second];
     left = kept;
   }
   if (s.typical_p < 1) {
-    Distribution p = softmax(left, 1);
+    TokenDistribution p = softmax(left, 1);
     double entropy = 0;
     for (auto [id, q] : p) entropy -= q * std::log(q);
     std::vector<std::pair<double, int>> order;
@@ -88,7 +88,7 @@ inline Distribution expected(const SamplerSettings& s, const std::vector<float>&
   }
   if (s.top_p < 1) left = keep_mass(left, by_logit(), s.top_p);
   if (s.min_p > 0) {
-    Distribution p = softmax(left, 1), kept;
+    TokenDistribution p = softmax(left, 1), kept;
     double best = 0;
     for (auto [id, q] : p) best = std::max(best, q);
     for (auto [id, q] : p) {
@@ -99,11 +99,11 @@ inline Distribution expected(const SamplerSettings& s, const std::vector<float>&
   return softmax(left, s.temperature);
 }
 
-inline Distribution actual(const SamplerSettings& s, const std::vector<float>& logits,
-                           const std::vector<int32_t>& history) {
+inline TokenDistribution actual(const SamplerSettings& s, const std::vector<float>& logits,
+                                const std::vector<int32_t>& history) {
   Sampler sampler(s);
   auto left = sampler.candidates(logits, history);
-  Distribution p;
+  TokenDistribution p;
   EXPECT_TRUE(left) << left.error().message;
   if (left) {
     for (const Candidate& c : *left) EXPECT_TRUE(p.emplace(c.id, c.probability).second) << "twice: " << c.id;

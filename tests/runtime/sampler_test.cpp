@@ -20,7 +20,7 @@ TEST(Sampler, TiesGoToTheLowerId) {
   std::vector<float> equal(100, 1.5f);
   SamplerSettings s = plain();
   s.top_k = 3;
-  EXPECT_EQ(actual(s, equal, {}), (Distribution{{0, 1 / 3.0}, {1, 1 / 3.0}, {2, 1 / 3.0}}));
+  EXPECT_EQ(actual(s, equal, {}), (TokenDistribution{{0, 1 / 3.0}, {1, 1 / 3.0}, {2, 1 / 3.0}}));
   s = plain();
   s.top_p = 0.045f;
   EXPECT_EQ(actual(s, equal, {}).size(), 5u);
@@ -51,7 +51,7 @@ TEST(Sampler, GreedyTakesTheLargestLogitAfterPenalties) {
     EXPECT_EQ(*Sampler(s).pick(logits, std::vector<int32_t>{2, 3}), 2);
     s.logit_bias = {{0, 100.0f}};
     EXPECT_EQ(*Sampler(s).pick(logits, std::vector<int32_t>{2}), 0);
-    EXPECT_EQ(actual(s, logits, {}), (Distribution{{0, 1.0}}));
+    EXPECT_EQ(actual(s, logits, {}), (TokenDistribution{{0, 1.0}}));
   }
 }
 
@@ -61,9 +61,9 @@ TEST(Sampler, PenaltiesByHand) {
   SamplerSettings s = plain();
   s.repeat_penalty = 2, s.frequency_penalty = 0.25f, s.presence_penalty = 0.5f;
   auto check = [&](std::vector<int32_t> history, std::vector<double> want) {
-    Distribution adjusted;
+    TokenDistribution adjusted;
     for (int i = 0; i < 4; i++) adjusted[i] = want[i];
-    Distribution p = softmax(adjusted, 1), got = actual(s, logits, history);
+    TokenDistribution p = softmax(adjusted, 1), got = actual(s, logits, history);
     for (int i = 0; i < 4; i++) EXPECT_NEAR(got[i], p[i], 1e-12) << i;
   };
   check({9, 1, 0, 0, -1}, {2 / 2.0 - 2 * 0.25 - 0.5, -2 * 2.0 - 0.25 - 0.5, 1, 1});
@@ -122,7 +122,7 @@ TEST(Sampler, ExtremeLogitsAreFine) {
   EXPECT_EQ(*Sampler(s).pick(std::vector<float>{-max, max, 0, max / 2}, {}), 1);
   s.temperature = max;
   s.top_k = 0, s.top_p = 1, s.min_p = 0, s.typical_p = 1;
-  Distribution p = actual(s, {-max, max, 0}, {});
+  TokenDistribution p = actual(s, {-max, max, 0}, {});
   EXPECT_NEAR(p[1] / p[0], std::exp(2), 1e-9);
 }
 
@@ -130,7 +130,7 @@ TEST(Sampler, DrawsFollowTheDistribution) {
   auto logits = random_logits(16, 3, 1);
   SamplerSettings s = plain();
   s.seed = 20240607;
-  Distribution p = expected(s, logits, {});
+  TokenDistribution p = expected(s, logits, {});
   Sampler sampler(s);
   constexpr int kDraws = 200000;
   std::vector<int> counts(16);

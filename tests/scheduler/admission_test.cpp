@@ -1,54 +1,9 @@
 // Whose turn it is: equal shares for clients, prefixes shared and given up, places taken and given back.
-#include "scheduler/served.h"
+#include "scheduler/desk.h"
+#include "support/adapters.h"
 
 namespace gimbal::test {
 namespace {
-
-// Requests of one model by hand, a step at a time.
-class Desk {
- public:
-  explicit Desk(const RunOptions& run, int prompt_rows = 16, const std::string& model = kStories)
-      : on_cpu_(model, run), serving_(on_cpu_.shared(), on_cpu_.on_device_lost(), {prompt_rows, 100}) {}
-
-  // A text of random tokens, answered for as long as `tokens` says.
-  size_t ask(std::vector<Token> prompt, int tokens, const std::string& client = "") {
-    GenerationRequest r;
-    r.prompt = std::move(prompt), r.max_tokens = tokens, r.ignore_stop_tokens = true, r.client = client;
-    r.sampler.greedy = true;
-    return ask(std::move(r));
-  }
-  size_t ask(GenerationRequest r) {
-    heard_.push_back(std::make_unique<Heard>());
-    const size_t id = heard_.size();
-    serving_.add(std::make_unique<Generation>(id, std::move(r), sink_of(*heard_.back(), 0, on_token_),
-                                              any_tokenizer(), Serving::capacity(on_cpu_.model().plan())));
-    return id;
-  }
-  void step() {
-    auto ok = serving_.step();
-    ASSERT_TRUE(ok) << ok.error().message;
-  }
-  void finish() {
-    for (int i = 0; i < 10000 && !serving_.idle(); i++) step();
-    EXPECT_TRUE(serving_.idle());
-  }
-  const Heard& heard(size_t id) const { return *heard_[id - 1]; }
-  size_t told(size_t id) const { return heard(id).tokens.size(); }
-  const SchedulerNumbers& numbers() const { return serving_.numbers(); }
-  Serving& serving() { return serving_; }
-
- private:
-  OnCpu on_cpu_;
-  std::vector<std::unique_ptr<Heard>> heard_;
-  std::function<void()> on_token_;
-  Serving serving_;
-};
-
-std::vector<Token> text(int n, int from) {
-  std::vector<Token> t;
-  for (int i = 0; i < n; i++) t.push_back(Token((i * 37 + from * 101 + i * i % 7) % 500));
-  return t;
-}
 
 // The first such step, before its time tells how many rows suit this machine.
 TEST(Admission, AStepOfStreamsAndPromptsIsFilledUp) {
@@ -123,6 +78,51 @@ TEST(Admission, ClientsGetEqualSharesOfThePlaces) {
   EXPECT_EQ(d.numbers().preemptions, 2u) << "nobody is sent away and back";
 }
 
+// A client that was away has not saved up: it begins with the least that others had.
+TEST(Admission, AClientThatComesLaterHasSavedNothingUp) {
+  FairQueue q;
+  uint64_t id = 0;
+  Heard heard;
+  const auto ask = [&](const std::string& client) {
+    GenerationRequest r;
+    r.prompt = {1, 2}, r.max_tokens = 1, r.client = client;
+    auto g =
+        std::make_unique<ScheduledRequest>(++id, std::move(r), sink_of(heard, 0, {}), any_tokenizer(), 64);
+    ScheduledRequest* raw = g.get();
+    q.add(std::move(g));
+    return raw;
+  };
+  ScheduledRequest *a = ask("a"), *b = ask("b");
+  EXPECT_EQ(a->client->served, 0u);
+  a->client->served = 1000, b->client->served = 700;
+  EXPECT_EQ(ask("c")->client->served, 700u);
+  EXPECT_EQ(ask("a")->client->served, 1000u) << "it is there already";
+
+  // And so its prompts take no more than its share of the rows.
+  Desk d(serving_run(512, 4, 6));
+  const size_t first = d.ask(text(5, 1), 400, "a"), second = d.ask(text(5, 2), 400, "b");
+  for (int i = 0; i < 100; i++) d.step();
+  for (int i = 0; i < 6; i++) d.ask(text(300, 10 + i), 1, "c");
+  const size_t before = d.told(first) + d.told(second);
+  for (int i = 0; i < 20; i++) d.step();
+  EXPECT_EQ(d.told(first) + d.told(second) - before, 40u) << "a token for each in every step";
+}
+
+// A text is admitted where each that runs can get its next page, too: otherwise one of them would have to
+// leave.
+TEST(Admission, WhoRunsHasRoomForItsNextPage) {
+  constexpr int kPages = 9;
+  Desk d(serving_run(512, 4, 6, 64 * kPages));
+  std::vector<size_t> running;
+  for (int i = 0; i < 3; i++) running.push_back(d.ask(text(100, i), 60));  // two pages each, soon three
+  while (d.told(running[2]) == 0) d.step();
+  const size_t late = d.ask(text(30, 9), 30);  // a page for longer than the others have two
+  d.finish();
+  EXPECT_EQ(d.numbers().preemptions, 0u);
+  EXPECT_EQ(d.told(late), 30u);
+  for (size_t id : running) EXPECT_EQ(d.told(id), 60u);
+}
+
 TEST(Admission, WithinAClientWhoCameFirstIsFirst) {
   Desk d(serving_run(256, 1, 4));
   std::vector<size_t> ids;
@@ -191,6 +191,23 @@ TEST(Admission, WhatWasUsedLongestAgoGivesItsMemory) {
   EXPECT_EQ(d.heard(b).end->shared_tokens, 128) << "of the older one, the last page went";
 }
 
+// A beginning that others branch off from, half way, was used: it is not the oldest.
+TEST(Admission, ABeginningThatIsSharedWasUsed) {
+  Desk d(serving_run(256, 2, 8, 64 * 8));
+  const auto older = text(130, 1), newer = text(130, 2);
+  d.ask(older, 1), d.finish();
+  d.ask(newer, 1), d.finish();
+  std::vector<Token> branch(older.begin(), older.begin() + 100);
+  branch.push_back(3);
+  const size_t a = d.ask(branch, 1);
+  d.finish();
+  EXPECT_EQ(d.heard(a).end->shared_tokens, 100);
+  d.ask(text(250, 7), 1), d.finish();  // four pages: something has to go
+  const size_t b = d.ask(older, 1), c = d.ask(newer, 1);
+  d.finish();
+  EXPECT_GT(d.heard(b).end->shared_tokens, d.heard(c).end->shared_tokens);
+}
+
 TEST(Admission, ACancelledRequestLeavesAtOnce) {
   Desk d(serving_run(256, 2, 4));
   const size_t a = d.ask(text(10, 1), 100), b = d.ask(text(10, 2), 100), c = d.ask(text(10, 3), 100);
@@ -248,8 +265,50 @@ TEST(Admission, OtherEmbeddingsShareNothing) {
     EXPECT_EQ(d.heard(ids[2]).end->shared_tokens, 129) << "the same picture again";
     EXPECT_EQ(d.heard(ids[3]).end->shared_tokens, 129);
   }
-  EXPECT_FALSE(Generation::check(a, 512, 0, 256)) << "a model of tokens";
-  EXPECT_TRUE(Generation::check(a, 512, width, 256));
+  EXPECT_FALSE(ScheduledRequest::check(a, 512, 0, 256)) << "a model of tokens";
+  EXPECT_TRUE(ScheduledRequest::check(a, 512, width, 256));
+}
+
+// The same prompt under other adapters is another text: computed beside each other or one after the other,
+// each request hears what it hears alone, and only texts with the same scales share their beginning.
+TEST(Admission, OtherAdaptersShareNothing) {
+  const std::string model = "stories/stories260K-f32";
+  const std::string path = golden_dir() + "/" + model + ".gguf";
+  const std::vector<Lora> lora = {{make_adapter(path).adapter, kAdapterScale},
+                                  {make_adapter(path, 8).adapter, 0}};
+  OnCpu reference(model, serving_run(256, 64, 1, 0, 64), 1, lora);
+  const std::vector<std::vector<float>> scales = {{}, {0, 0}, {0, 1.5f}, {0.25f, 0.5f}};
+  std::vector<GenerationRequest> asked;
+  std::vector<Heard> want;
+  for (const auto& s : scales) {
+    GenerationRequest& r = asked.emplace_back();
+    r.prompt = text(130, 1), r.max_tokens = 12, r.ignore_stop_tokens = true, r.sampler.greedy = true;
+    r.adapters = s;
+    want.push_back(alone(reference.model(), any_tokenizer(), r));
+    for (size_t i = 0; i + 1 < want.size(); i++) EXPECT_NE(want[i].tokens, want.back().tokens);
+  }
+  for (const bool at_once : {false, true}) {
+    Desk d(serving_run(256, 8, 10), 16, model, lora);
+    std::vector<size_t> ids;
+    for (int round = 0; round < 2; round++)
+      for (const GenerationRequest& r : asked) {
+        ids.push_back(d.ask(r));
+        if (!at_once) d.finish();
+      }
+    d.finish();
+    for (size_t i = 0; i < ids.size(); i++) {
+      const size_t which = i % asked.size();
+      expect_same(d.heard(ids[i]), want[which], asked[which]);
+      EXPECT_EQ(d.heard(ids[i]).end->shared_tokens, i < asked.size() ? 0 : 129) << i;
+    }
+  }
+  EXPECT_TRUE(ScheduledRequest::check(asked[3], 512, 0, 256, 2));
+  for (size_t adapters : {0, 1, 3}) {
+    auto no = ScheduledRequest::check(asked[3], 512, 0, 256, adapters);
+    ASSERT_FALSE(no);
+    EXPECT_EQ(no.error().code, Code::Usage);
+    EXPECT_EQ(no.error().field, std::string("adapters"));
+  }
 }
 
 // A prompt is computed in pieces, and a request can be cancelled between two of them.
@@ -287,7 +346,7 @@ TEST(Admission, AnImpossibleChoiceEndsOneRequest) {
   EXPECT_EQ(d.told(b), 10u);
 }
 
-TEST(Generation, WhatIsWrongIsSaidBeforeItWaits) {
+TEST(ScheduledRequest, WhatIsWrongIsSaidBeforeItWaits) {
   struct Case {
     std::function<void(GenerationRequest&)> change;
     const char *says, *field, *reason;
@@ -309,15 +368,61 @@ TEST(Generation, WhatIsWrongIsSaidBeforeItWaits) {
        }) {
     GenerationRequest r;
     r.prompt = {1, 2, 3};
-    ASSERT_TRUE(Generation::check(r, 512, 0, 64));
+    ASSERT_TRUE(ScheduledRequest::check(r, 512, 0, 64));
     c.change(r);
-    auto no = Generation::check(r, 512, 0, 64);
+    auto no = ScheduledRequest::check(r, 512, 0, 64);
     ASSERT_FALSE(no) << c.says;
     EXPECT_EQ(no.error().code, Code::Usage);
     EXPECT_NE(no.error().message.find(c.says), std::string::npos) << no.error().message;
     EXPECT_STREQ(no.error().field, c.field);
     EXPECT_STREQ(no.error().reason, c.reason);
   }
+}
+
+// For files that outlive the server: the state of a prefix as bytes, and back.
+TEST(Admission, APrefixIsGivenOutAndTakenIn) {
+  Desk d(serving_run(512, 4, 4, 256));  // four pages
+  Scheduler& serving = d.serving();
+  Model& model = serving.own_model();
+  const std::vector<Token> prompt = text(100, 1);
+  const size_t first = d.ask(prompt, 5);
+  d.finish();
+
+  std::vector<Token> tokens;
+  std::vector<uint32_t> first_pages;
+  std::vector<std::string> pages;
+  const auto give_out = [&](const Sequence& s) -> Status {
+    tokens.assign(s.tokens().begin(), s.tokens().end());
+    for (size_t p = 0; p < model.plan().pools.size(); p++) first_pages.push_back(uint32_t(s.first_page(p)));
+    return model.save(s, [&](std::span<std::byte> page) -> Status {
+      pages.emplace_back(reinterpret_cast<const char*>(page.data()), page.size());
+      return Done{};
+    });
+  };
+  EXPECT_EQ(*serving.use_prefix(text(30, 7), give_out), 0);
+  ASSERT_EQ(*serving.use_prefix(prompt, give_out), 100);
+  EXPECT_EQ(tokens, prompt) << "not the answer behind it";
+  EXPECT_GE(serving.drop_prefix(prompt), 100);
+  EXPECT_EQ(serving.drop_prefix(prompt), 0);
+
+  for (int i = 2; i < 6; i++) d.ask(text(100, i), 5), d.finish();  // they fill the cache, and are given up
+  size_t next = 0;
+  ASSERT_TRUE(serving.add_prefix([&](Sequence& s) {
+    return model.restore(s, tokens, first_pages, [&](std::span<std::byte> page) -> Status {
+      std::memcpy(page.data(), pages[next++].data(), page.size());
+      return Done{};
+    });
+  }));
+  EXPECT_EQ(next, pages.size());
+  const size_t again = d.ask(prompt, 5);
+  d.finish();
+  EXPECT_EQ(d.heard(again).tokens, d.heard(first).tokens);
+  EXPECT_GE(d.heard(again).end->shared_tokens, 99);
+
+  const Status failed = serving.add_prefix([](Sequence&) -> Status {
+    return Error{Code::Failed, "a loose cable", ""};
+  });
+  EXPECT_FALSE(failed);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The scheduler's thread: many threads ask at once, the queue is bounded, and what is lost goes on.
-#include "scheduler/scheduler.h"
+#include "scheduler/scheduler_thread.h"
 
 #include <future>
 
@@ -41,8 +41,8 @@ GenerationRequest greedy(std::vector<Token> prompt, int tokens) {
   return r;
 }
 
-std::unique_ptr<Scheduler> scheduler_on(OnCpu& on, const SchedulerOptions& options = {}) {
-  return *Scheduler::create(on.shared(), tokenizer_of(on.on()), on.on_device_lost(), options);
+std::unique_ptr<SchedulerThread> scheduler_on(OnCpu& on, const SchedulerOptions& options = {}) {
+  return *SchedulerThread::create(on.shared(), tokenizer_of(on.on()), on.on_device_lost(), options);
 }
 
 std::vector<Token> once() { return any_tokenizer().encode("Once upon a time"); }
@@ -50,7 +50,7 @@ std::vector<Token> once() { return any_tokenizer().encode("Once upon a time"); }
 // A scheduler that many threads ask, and what each request gets alone.
 class BesideOthers {
  public:
-  Scheduler& scheduler() { return *scheduler_; }
+  SchedulerThread& scheduler() { return *scheduler_; }
   // `thread`: called with its number by each of so many threads.
   void ask_from(int threads, const std::function<void(int)>& thread) {
     std::vector<std::thread> all;
@@ -72,10 +72,10 @@ class BesideOthers {
   OnCpu many_{"default", serving_run(256, 8, 12, 0, 64)},
       reference_{"default", serving_run(256, 64, 1, 0, 64)};
   std::mutex one_at_a_time_;  // the reference
-  std::unique_ptr<Scheduler> scheduler_ = scheduler_on(many_);
+  std::unique_ptr<SchedulerThread> scheduler_ = scheduler_on(many_);
 };
 
-TEST(Scheduler, ManyThreadsHearWhatTheyHearAlone) {
+TEST(SchedulerThread, ManyThreadsHearWhatTheyHearAlone) {
   BesideOthers b;
   b.ask_from(6, [&](int t) {
     Requests requests(100 + unsigned(t), b.scheduler().tokenizer().size(), b.scheduler().capacity());
@@ -87,7 +87,7 @@ TEST(Scheduler, ManyThreadsHearWhatTheyHearAlone) {
   });
 }
 
-TEST(Scheduler, AFullQueueSaysSo) {
+TEST(SchedulerThread, AFullQueueSaysSo) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
   auto s = scheduler_on(on, {64, 3});
   std::vector<std::unique_ptr<Listener>> listeners;
@@ -110,7 +110,7 @@ TEST(Scheduler, AFullQueueSaysSo) {
   }
 }
 
-TEST(Scheduler, AGrammarConstrainsTheAnswer) {
+TEST(SchedulerThread, AGrammarConstrainsTheAnswer) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
   auto s = scheduler_on(on);
   GenerationRequest r = greedy(once(), -1);
@@ -136,7 +136,7 @@ TEST(Scheduler, AGrammarConstrainsTheAnswer) {
 }
 
 // Their masks are found by another thread; everybody gets what it gets alone.
-TEST(Scheduler, HostileGrammarsAmongOthers) {
+TEST(SchedulerThread, HostileGrammarsAmongOthers) {
   BesideOthers b;
   b.ask_from(8, [&](int t) {
     GenerationRequest r = greedy(once(), 60);
@@ -146,7 +146,7 @@ TEST(Scheduler, HostileGrammarsAmongOthers) {
   });
 }
 
-TEST(Scheduler, ASinkMayCancel) {
+TEST(SchedulerThread, ASinkMayCancel) {
   OnCpu on("default", serving_run(256, 2, 3, 0, 64));
   auto s = scheduler_on(on);
   Listener l;
@@ -160,7 +160,7 @@ TEST(Scheduler, ASinkMayCancel) {
   EXPECT_EQ(h.tokens.size(), 3u);
 }
 
-TEST(Scheduler, WhatRunsWhenItEndsIsCancelled) {
+TEST(SchedulerThread, WhatRunsWhenItEndsIsCancelled) {
   OnCpu on("default", serving_run(256, 1, 3, 0, 64));
   auto s = scheduler_on(on);
   Listener a, b;
@@ -175,7 +175,7 @@ TEST(Scheduler, WhatRunsWhenItEndsIsCancelled) {
   EXPECT_TRUE(a.wait().end && b.wait().end);
 }
 
-TEST(Scheduler, NumbersForMetrics) {
+TEST(SchedulerThread, NumbersForMetrics) {
   OnCpu on("default", serving_run(256, 4, 6, 0, 64));
   auto s = scheduler_on(on);
   EXPECT_EQ(s->numbers().pages_running, 0);
@@ -225,7 +225,7 @@ TEST_F(LostDevice, NoTokenIsLostOrToldTwice) {
     auto loaded = e.load(*open_model_file("default"));
     ASSERT_TRUE(loaded) << loaded.error().message;
     EXPECT_EQ((*loaded)->opened.device->id(), "metal:0");
-    Serving serving(model_of(*loaded), e.on_device_lost(*loaded), {});
+    Scheduler serving(model_of(*loaded), e.on_device_lost(*loaded), {});
     std::vector<GenerationRequest> requests;
     std::vector<std::unique_ptr<Heard>> heard;
     for (int i = 0; i < 6; i++) {
@@ -233,8 +233,8 @@ TEST_F(LostDevice, NoTokenIsLostOrToldTwice) {
       prompt.push_back(Token(400 + i));
       requests.push_back(greedy(prompt, 12));
       heard.push_back(std::make_unique<Heard>());
-      serving.add(std::make_unique<Generation>(uint64_t(i + 1), requests.back(), sink_of(*heard.back()),
-                                               any_tokenizer(), 256));
+      serving.add(std::make_unique<ScheduledRequest>(uint64_t(i + 1), requests.back(), sink_of(*heard.back()),
+                                                     any_tokenizer(), 256));
     }
     while (!serving.idle()) {
       auto ok = serving.step();
@@ -252,7 +252,7 @@ TEST_F(LostDevice, UnderStrictAllEndsWithTheReason) {
   gimbal::Engine& e = engine("lost-at=3", true);
   auto loaded = e.load(*open_model_file("default"));
   ASSERT_TRUE(loaded) << loaded.error().message;
-  auto s = *Scheduler::create(model_of(*loaded), tokenizer_of(*loaded), e.on_device_lost(*loaded));
+  auto s = *SchedulerThread::create(model_of(*loaded), tokenizer_of(*loaded), e.on_device_lost(*loaded));
   std::vector<std::unique_ptr<Listener>> listeners;
   for (int i = 0; i < 6; i++) {
     listeners.push_back(std::make_unique<Listener>());

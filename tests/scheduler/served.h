@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "runtime/generate.h"
 #include "runtime/likelihood.h"
-#include "scheduler/serving.h"
+#include "scheduler/scheduler.h"
 #include "support/golden.h"
 
 namespace gimbal::test {
@@ -20,9 +20,11 @@ constexpr const char* kStories = "stories/stories260K-q8_0";
 // An engine with the CPU and nothing that was found out before.
 class OnCpu {
  public:
-  explicit OnCpu(const std::string& model, const RunOptions& run, int threads = 1)
+  explicit OnCpu(const std::string& model, const RunOptions& run, int threads = 1,
+                 const std::vector<Lora>& lora = {})
       : registry_(BackendPlaces{}), engine_(registry_, options(run, threads)) {
-    auto file = open_model_file(model == "default" ? model : golden_dir() + "/" + model + ".gguf");
+    auto file = open_model_file(model == "default" ? model : golden_dir() + "/" + model + ".gguf",
+                                {.kernel_config = "", .lora = lora});
     auto loaded = file ? engine_.load(*file) : Result<LoadedModelPtr>(file.error());
     if (!loaded) {
       ADD_FAILURE() << loaded.error().message;
@@ -72,9 +74,9 @@ struct Heard {
   std::vector<std::string> texts;
   std::vector<float> logprobs;
   std::vector<std::vector<TokenProbability>> top;
-  std::vector<double> memories;   // of the sampler, behind each token
-  std::vector<TokenTold> scored;  // the prompt, and the stop token
-  std::vector<float> behind;      // alone: log-probabilities of all tokens in the stop token's place
+  std::vector<double> memories;    // of the sampler, behind each token
+  std::vector<TokenEvent> scored;  // the prompt, and the stop token
+  std::vector<float> behind;       // alone: log-probabilities of all tokens in the stop token's place
   std::optional<GenerationEnd> end;
   std::optional<Error> failed;
   int begun = 0;
@@ -89,7 +91,7 @@ struct Heard {
 
 // `first`: the index that the first token must have; `scored`: log-probabilities that were told before.
 inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> heard = {}, int scored = 0) {
-  return {[&h, first, heard](const TokenTold& t) {
+  return {[&h, first, heard](const TokenEvent& t) {
             EXPECT_FALSE(h.over());
             EXPECT_EQ(h.begun, 1) << "who is suspected when a step ends the process is said before it";
             EXPECT_EQ(t.index, first + int(h.tokens.size())) << "a token is missing, or told twice";
@@ -107,7 +109,7 @@ inline GenerationSink sink_of(Heard& h, int first = 0, std::function<void()> hea
             h.failed = e;
           },
           [&h] { h.begun++; },
-          [&h, scored](const TokenTold& t) {
+          [&h, scored](const TokenEvent& t) {
             EXPECT_FALSE(h.over());
             EXPECT_EQ(h.begun, 1);
             const size_t before = size_t(scored) + h.scored.size() + 1;
@@ -128,6 +130,7 @@ inline std::optional<Constraint> constraint_of(const GenerationRequest& r, const
 // logits for a whole batch.
 inline Heard alone(Model& model, const Tokenizer& tokenizer, const GenerationRequest& r) {
   auto session = *Session::create(model);
+  EXPECT_TRUE(session->adapt(r.adapters));
   GenerateSettings s;
   static_cast<TextSettings&>(s) = r;
   s.logprobs = -1;
@@ -189,9 +192,9 @@ inline void expect_scored(const Heard& heard, const Heard& want, const Generatio
   const bool stop = r.scores_prompt && heard.end->finish == Finish::StopToken;
   if (!cancelled) { ASSERT_EQ(before + heard.scored.size(), all + stop); }
   for (size_t i = 0; i < heard.scored.size(); i++) {
-    const TokenTold& told = heard.scored[i];
+    const TokenEvent& told = heard.scored[i];
     if (before + i < all) {
-      const TokenTold& one = want.scored[before + i];
+      const TokenEvent& one = want.scored[before + i];
       ASSERT_EQ(told.token, one.token);
       ASSERT_EQ(told.index, one.index);
       ASSERT_TRUE(same_bits(told.logprob, one.logprob)) << "token " << told.index << " of the prompt";

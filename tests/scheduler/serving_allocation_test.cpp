@@ -9,9 +9,9 @@ static void allocating(size_t) { allocations++; }
 namespace gimbal::test {
 namespace {
 
-TEST(Serving, AStepTakesNoMemoryForATokenWithoutProbabilities) {
+TEST(Scheduler, AStepTakesNoMemoryForATokenWithoutProbabilities) {
   OnCpu on(kStories, serving_run(512, 8, 10));
-  Serving serving(on.shared(), on.on_device_lost(), {});
+  Scheduler serving(on.shared(), on.on_device_lost(), {});
   int told = 0, ended = 0;
   for (int i = 0; i < 8; i++) {
     GenerationRequest r;
@@ -20,9 +20,9 @@ TEST(Serving, AStepTakesNoMemoryForATokenWithoutProbabilities) {
     if (i == 1) r.sampler.greedy = true;
     if (i == 2) r.sampler.top_k = 0;
     if (i == 3) r.sampler.repeat_penalty = 1.2f;
-    GenerationSink sink{[&](const TokenTold&) { told++; }, [&](const GenerationEnd&) { ended++; }, {}};
-    serving.add(
-        std::make_unique<Generation>(uint64_t(i + 1), std::move(r), std::move(sink), any_tokenizer(), 512));
+    GenerationSink sink{[&](const TokenEvent&) { told++; }, [&](const GenerationEnd&) { ended++; }, {}};
+    serving.add(std::make_unique<ScheduledRequest>(uint64_t(i + 1), std::move(r), std::move(sink),
+                                                   any_tokenizer(), 512));
   }
   for (int i = 0; i < 20; i++) ASSERT_TRUE(serving.step());
   const int before = told;

@@ -1,10 +1,13 @@
 // Many requests served at once: each hears the tokens, texts and probabilities that it would hear alone, bit
 // for bit, whatever the others do, however often it gives up its place, and whatever it shares.
-#include "scheduler/serving.h"
+#include "scheduler/scheduler.h"
+
+#include <filesystem>
 
 #include "runtime/ngram_drafter.h"
 #include "runtime/scripted_drafter.h"
 #include "scheduler/served.h"
+#include "store/page_folder.h"
 
 namespace gimbal::test {
 namespace {
@@ -15,13 +18,15 @@ struct Setting {
   std::string model = kStories;
   int requests = 60, threads = 1, prompt_rows = 16;
   Drafting::Length draft_length = Drafting::Length::Most;  // with RunOptions::drafts
+  std::string store = {};                                  // the folder of a prefix store
+  uint64_t store_bytes = uint64_t(1) << 30;
 };
 
 struct Seen {
   SchedulerNumbers numbers;
   int cancelled = 0, compared = 0, scored = 0, resumed = 0, most_running = 0;
   std::map<Finish, int> ends;
-  uint64_t drafted = 0, accepted = 0;
+  uint64_t drafted = 0, accepted = 0, stored = 0;
 };
 
 // Guesses that are right, wrong, or right as often as not, of any length; of some texts none, and of some
@@ -46,11 +51,11 @@ class AnyDrafter final : public Drafter {
 Seen serve(const Setting& s) {
   OnCpu many(s.model, s.run, s.threads);
   RunOptions one = serving_run(s.run.context, 64, 1, 0, 64);
-  if (s.run.cache_positions) one.context = Serving::capacity(many.model().plan());
+  if (s.run.cache_positions) one.context = Scheduler::capacity(many.model().plan());
   one.cache_type = s.run.cache_type;
   OnCpu reference(s.model, one);
   const ModelPlan& plan = many.model().plan();
-  const int capacity = Serving::capacity(plan), vocabulary = plan.config.vocabulary;
+  const int capacity = Scheduler::capacity(plan), vocabulary = plan.config.vocabulary;
   Requests requests(s.seed, vocabulary, capacity);
   requests.grammars = s.model == kStories;  // whose tokens are those of the tokenizer
 
@@ -62,14 +67,21 @@ Seen serve(const Setting& s) {
   SchedulerOptions options{s.prompt_rows, 1000};
   options.drafts.length = s.draft_length;
   if (s.run.drafts)
-    options.drafts.drafter = [&](const Generation& g) -> std::unique_ptr<Drafter> {
+    options.drafts.drafter = [&](const ScheduledRequest& g) -> std::unique_ptr<Drafter> {
       const One& one = *all[g.id - 1];
       std::vector<Token> text = one.request.prompt;
       text.insert(text.end(), one.want.tokens.begin(), one.want.tokens.end());
       if (g.id % 7 == 0) return nullptr;
       return std::make_unique<AnyDrafter>(std::move(text), vocabulary, s.seed + unsigned(g.id));
     };
-  Serving serving(many.shared(), many.on_device_lost(), options);
+  std::unique_ptr<PrefixStore> prefixes;
+  if (!s.store.empty()) {
+    auto pages = PageStore::create(*PageFolder::open({s.store, s.store_bytes, false, {}}),
+                                   [](const std::string& note) { ADD_FAILURE() << note; });
+    prefixes = *PrefixStore::create(std::move(*pages), s.model, many.model());
+    options.prefixes = prefixes.get();
+  }
+  Scheduler serving(many.shared(), many.on_device_lost(), options);
   Seen seen;
   for (int steps = 0; int(all.size()) < s.requests || !serving.idle(); steps++) {
     if (testing::Test::HasFailure() || steps > 100000) break;
@@ -88,10 +100,10 @@ Seen serve(const Setting& s) {
         const size_t whole = o->request.prompt.size() - 1;
         if (o->request.scores_prompt) o->request.scored = int(o->request.written.empty() ? whole / 2 : whole);
       }
-      EXPECT_TRUE(Generation::check(o->request, vocabulary, 0, capacity));
+      EXPECT_TRUE(ScheduledRequest::check(o->request, vocabulary, 0, capacity));
       all.push_back(std::move(o));
       One& added = *all.back();
-      serving.add(std::make_unique<Generation>(
+      serving.add(std::make_unique<ScheduledRequest>(
           all.size(), added.request,
           sink_of(added.heard, int(added.request.written.size()), {}, added.request.scored), any_tokenizer(),
           capacity, constraint_of(added.request, any_tokenizer())));
@@ -113,6 +125,7 @@ Seen serve(const Setting& s) {
     seen.compared += int(o->heard.tokens.size());
     seen.ends[o->heard.end->finish]++;
     seen.drafted += o->heard.end->drafted, seen.accepted += o->heard.end->accepted;
+    seen.stored += uint64_t(o->heard.end->stored_tokens);
   }
   seen.numbers = serving.numbers();
   EXPECT_EQ(seen.numbers.requests, uint64_t(s.requests));
@@ -139,12 +152,17 @@ Seen serve(const Setting& s) {
   return seen;
 }
 
+RunOptions drafted(RunOptions run, int drafts) {
+  run.drafts = drafts;
+  return run;
+}
+
 std::vector<unsigned> seeds(std::vector<unsigned> all) {
   if (fewer_cases()) all.resize(1);
   return all;
 }
 
-TEST(Serving, RandomRequestsHearWhatTheyHearAlone) {
+TEST(Scheduler, RandomRequestsHearWhatTheyHearAlone) {
   std::map<Finish, int> ends;
   for (unsigned seed : seeds({1, 2, 3})) {
     const Seen n = serve({serving_run(256, 8, 12), seed});
@@ -157,7 +175,7 @@ TEST(Serving, RandomRequestsHearWhatTheyHearAlone) {
     EXPECT_GT(ends[f], 0) << name_of(f);
 }
 
-TEST(Serving, RandomRequestsWithTooFewPages) {
+TEST(Scheduler, RandomRequestsWithTooFewPages) {
   for (unsigned seed : seeds({11, 12, 13})) {
     const Seen n = serve({serving_run(256, 8, 10, 64 * 7), seed});
     EXPECT_GT(n.numbers.preemptions, 0u);
@@ -165,15 +183,15 @@ TEST(Serving, RandomRequestsWithTooFewPages) {
 }
 
 // A context that is larger than all of the cache: a text ends where that does.
-TEST(Serving, RandomRequestsWithACacheBelowTheContext) {
+TEST(Scheduler, RandomRequestsWithACacheBelowTheContext) {
   const Seen n = serve({serving_run(512, 6, 6, 64 * 4), 21});
   EXPECT_GT(n.numbers.preemptions, 0u);
   EXPECT_GT(n.ends.at(Finish::ContextFull), 0);
 }
 
-TEST(Serving, RandomRequestsWithoutAPlaceForPrefixes) { serve({serving_run(128, 4, 4), 31}); }
+TEST(Scheduler, RandomRequestsWithoutAPlaceForPrefixes) { serve({serving_run(128, 4, 4), 31}); }
 
-TEST(Serving, RandomRequestsOfRecurrentModels) {
+TEST(Scheduler, RandomRequestsOfRecurrentModels) {
   for (const std::string& model : recurrent_models()) {
     SCOPED_TRACE(model);
     const bool some = fewer_cases();
@@ -183,17 +201,37 @@ TEST(Serving, RandomRequestsOfRecurrentModels) {
 }
 
 // Windows lose their beginnings, and can then give nothing to another text.
-TEST(Serving, RandomRequestsOfAModelWithWindows) {
+TEST(Scheduler, RandomRequestsOfAModelWithWindows) {
   serve({serving_run(256, 6, 9), 51, "more/arch/gemma4-moe", 40});
 }
 
-RunOptions drafted(RunOptions run, int drafts) {
-  run.drafts = drafts;
-  return run;
+// The same requests to servers that start one after the other, with a folder of pages between them: all over
+// the cache, too little of it, windows, recurrent states, latent attention, drafts, a folder that is too
+// small.
+TEST(Scheduler, StoredPrefixesChangeNothing) {
+  const Setting all[] = {{serving_run(256, 8, 12), 71},
+                         {serving_run(256, 8, 10, 64 * 7), 72},
+                         {serving_run(256, 6, 9), 73, "more/arch/gemma4-moe", 40},
+                         {serving_run(384, 6, 9), 74, "more/arch/qwen35", 40, 2},
+                         {serving_run(256, 6, 6, 64 * 6), 75, "more/arch/jamba", 40},
+                         {serving_run(256, 6, 9), 76, "more/arch/deepseek2", 40},
+                         {drafted(serving_run(256, 16, 12), 7), 77},
+                         {drafted(serving_run(256, 16, 12), 7), 79, "more/arch/qwen35", 40},
+                         {.run = serving_run(256, 8, 12), .seed = 78, .store_bytes = 500 * 4096}};
+  for (Setting s : all) {
+    SCOPED_TRACE(s.model + " " + std::to_string(s.seed));
+    s.store = temporary_path("served-prefixes");
+    std::filesystem::remove_all(s.store);
+    serve(s);
+    const Seen again = serve(s);
+    EXPECT_GT(again.stored, 64u);
+    std::printf("%d tokens read from the store\n", int(again.stored));
+    if (HasFailure()) return;
+  }
 }
 
 // Drafts are a matter of speed only.
-TEST(Serving, DraftsChangeNothing) {
+TEST(Scheduler, DraftsChangeNothing) {
   for (unsigned seed : seeds({61, 62, 63})) {
     const Seen n = serve({drafted(serving_run(256, 16, 12), 1 + int(seed % 3) * 7), seed});
     EXPECT_GT(n.accepted, n.drafted / 10);
@@ -204,7 +242,7 @@ TEST(Serving, DraftsChangeNothing) {
   serve({drafted(serving_run(256, 8, 12), 15), 64, kStories, 60, 1, 16, Drafting::Length::Adapts});
 }
 
-TEST(Serving, DraftsChangeNothingOfRecurrentModels) {
+TEST(Scheduler, DraftsChangeNothingOfRecurrentModels) {
   for (const std::string& model : recurrent_models()) {
     SCOPED_TRACE(model);
     const bool some = fewer_cases();
@@ -213,12 +251,12 @@ TEST(Serving, DraftsChangeNothingOfRecurrentModels) {
   }
 }
 
-TEST(Serving, DraftsChangeNothingOfAModelWithWindows) {
+TEST(Scheduler, DraftsChangeNothingOfAModelWithWindows) {
   serve({drafted(serving_run(256, 12, 9), 15), 81, "more/arch/gemma4-moe", 40});
 }
 
 // A sampler that remembers goes on behind a lost engine as if nothing had happened.
-TEST(Serving, ResumesASamplerThatRemembers) {
+TEST(Scheduler, ResumesASamplerThatRemembers) {
   OnCpu on(kStories, serving_run(128, 4, 2));
   for (const int version : {0, 1, 2, 3}) {
     GenerationRequest r;
@@ -228,9 +266,9 @@ TEST(Serving, ResumesASamplerThatRemembers) {
     if (version == 0) r.sampler.adaptive_target = 0.4f;
     const auto hear = [&](const GenerationRequest& request) {
       Heard heard;
-      Serving serving(on.shared(), on.on_device_lost(), SchedulerOptions{64, 1000});
-      serving.add(std::make_unique<Generation>(1, request, sink_of(heard, int(request.written.size())),
-                                               any_tokenizer(), 128, std::nullopt));
+      Scheduler serving(on.shared(), on.on_device_lost(), SchedulerOptions{64, 1000});
+      serving.add(std::make_unique<ScheduledRequest>(1, request, sink_of(heard, int(request.written.size())),
+                                                     any_tokenizer(), 128, std::nullopt));
       for (int i = 0; i < 200 && !serving.idle(); i++) EXPECT_TRUE(serving.step());
       return heard;
     };

@@ -2,11 +2,16 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "files/gguf.h"
 #include "model/embedded_model.h"
+#include "model/lora.h"
 #include "server/api/api.h"
 #include "server/scripted_service.h"
 #include "support/http_client.h"
@@ -28,7 +33,11 @@ class ScriptedModel final : public ServedModel {
   const ModelSource& file() const override { return file_; }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const ChatTemplate& chat() const override { return chat_; }
-  int context() const override { return 256; }
+  int context() const override { return context_; }
+  bool sees() const override { return sees_; }
+  bool hears() const override { return hears_; }
+  void can_see() { sees_ = true; }
+  void can_hear() { hears_ = true; }
   int texts_at_once() const override { return 3; }
   std::vector<ReceiptLine> kernels() const override { return {{"mat_mul", "f32", "cpu:0", "k", "why", 1}}; }
   std::vector<Explanation> explanations() const override { return {}; }
@@ -39,6 +48,8 @@ class ScriptedModel final : public ServedModel {
   GenerationService* generation() override { return &service; }
   std::vector<float> embedding = {0.6f, -0.8f};
   void is_named(std::string id) { id_ = std::move(id); }
+  void has_context(int tokens) { context_ = tokens; }
+  Status is_adapted(const Lora& adapter) { return add_lora(file_, adapter); }
   void template_is(const char* source) { chat_.rendering = *Template::parse(source); }
   Status embed(std::span<const std::vector<Token>> texts, const EmbeddingSink& sink) override {
     for (size_t i = 0; i < texts.size(); i++)
@@ -48,6 +59,8 @@ class ScriptedModel final : public ServedModel {
 
  private:
   std::string id_ = "stories";
+  int context_ = 256;
+  bool sees_ = false, hears_ = false;
   ModelSource file_;
   std::unique_ptr<Tokenizer> tokenizer_;
   ChatTemplate chat_;
@@ -104,12 +117,24 @@ class ApiTest : public testing::Test {
     server.reset();
   }
 
-  HttpAnswer ask(const std::string& bytes) { return HttpClient(server->port()).ask(bytes); }
+  HttpAnswer ask(const std::string& bytes) {
+    HttpAnswer a = HttpClient(server->port()).ask(bytes);
+    record(bytes, a);
+    return a;
+  }
   HttpAnswer ask(const std::string& path, const Json& body) { return ask(post(path, body.dump())); }
   static Json json(const HttpAnswer& a) {
     Json j = Json::parse(a.body, nullptr, false);
     EXPECT_FALSE(j.is_discarded()) << a.status << " " << a.body;
     return j;
+  }
+  // llama.cpp's form of a completion of "Once".
+  Json complete(const Json& more) {
+    Json body = {{"prompt", "Once"}};
+    body.update(more);
+    const HttpAnswer a = ask("/completion", body);
+    EXPECT_EQ(a.status, 200) << body << a.body;
+    return json(a);
   }
   // The data of the events of a stream; each must be framed as the contract says.
   static std::vector<std::string> events(const HttpAnswer& a, std::vector<std::string>* names = nullptr) {
@@ -149,6 +174,25 @@ class ApiTest : public testing::Test {
   std::unique_ptr<http::Server> server;
 
  private:
+  // Writes whole answers to the file that $GIMBAL_ANSWERS names: published_answers_test.py compares them with
+  // the descriptions of their APIs.
+  static void record(const std::string& sent, const HttpAnswer& a) {
+    const char* file = std::getenv("GIMBAL_ANSWERS");
+    if (!file || !a.whole) return;
+    std::istringstream words(sent);
+    std::string method, path;
+    words >> method >> path;
+    const auto type = a.headers.find("content-type");
+    const Json line = {{"method", method},
+                       {"path", path},
+                       {"status", a.status},
+                       {"type", type == a.headers.end() ? "" : type->second},
+                       {"body", a.body}};
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    std::ofstream(file, std::ios::app) << line.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+  }
+
   std::unique_ptr<api::Api> api_;
   std::thread thread_;
 };

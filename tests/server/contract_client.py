@@ -43,11 +43,25 @@ class Answer:
         """The objects behind `data: `, without [DONE]."""
         return [json.loads(line[6:]) for line in self.text.split("\n") if line.startswith("data: {")]
 
+    def data(self):
+        """All behind `data: `, without [DONE]."""
+        return [json.loads(line[6:]) for line in self.text.split("\n") if line.startswith("data: ") and line != "data: [DONE]"]
+
+
+def descriptions():
+    """The published descriptions of the answers."""
+    try:
+        from published import Published
+    except ImportError:
+        print("answers are not compared with their descriptions: python3-jsonschema is not installed (serve_published is skipped, too)")
+        return None
+    return Published()
+
 
 class Server:
     """`gimbal serve` on a port of its own. What it answers with an error must name nothing of its inside."""
 
-    def __init__(self, program, *options, check=None, environment=None, ready=True):
+    def __init__(self, program, *options, check=None, environment=None, ready=True, published=None):
         home = dict(os.environ, XDG_CACHE_HOME="", GIMBAL_MODELS="", **(environment or {}))
         self.log = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen([program, "serve", *options, "--port", "0", "--json", "-t", "2"], stdout=subprocess.PIPE,
@@ -58,7 +72,7 @@ class Server:
         self.start = json.loads(line)
         self.port = int(re.search(r":(\d+)/?$", self.start["url"]).group(1))
         self.model = self.start["models"][0]
-        self.check = check
+        self.check, self.published = check, published
         while ready and self.ask("/health/ready").status != 200:
             time.sleep(0.02)
 
@@ -72,6 +86,11 @@ class Server:
         answer = connection.getresponse()
         out = Answer(answer.status, answer.read(), answer.getheaders())
         connection.close()
+        if self.published:
+            faults = self.published.answer(method or ("POST" if body is not None else "GET"), path, out)
+            section, self.check.section = self.check.section, "Descriptions"
+            self.check(f"{path} is as its publisher describes it", not faults, (faults[:3], body, out))
+            self.check.section = section
         if self.check and out.status >= 400:
             inside = re.search(r"\.(cpp|h|cc)\b|\bat 0x|/(work|src|usr|tmp|home)/", out.text)
             section, self.check.section = self.check.section, "HTTP"

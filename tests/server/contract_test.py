@@ -10,7 +10,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../../scripts")]
 from contract_answers import constrained, embeddings, jobs, receipts, sampling, streams  # noqa: E402
-from contract_client import GIMBAL, Server, check  # noqa: E402
+from contract_client import GIMBAL, Server, check, descriptions  # noqa: E402
 from contract_llama import llama  # noqa: E402
 from contract_models import counts, models, plain_form, start  # noqa: E402
 from contract_operation import dashboard, http, load, metrics, workers  # noqa: E402
@@ -18,7 +18,7 @@ from contract_operation import dashboard, http, load, metrics, workers  # noqa: 
 
 def main():
     start(None)
-    with Server(GIMBAL, "default", check=check) as s:
+    with Server(GIMBAL, "default", check=check, published=descriptions()) as s:
         for part in (models, plain_form, counts, sampling, constrained, streams, embeddings, llama, http, metrics, dashboard, workers, jobs,
                      receipts, load):
             begin = time.monotonic()

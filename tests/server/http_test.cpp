@@ -188,6 +188,14 @@ TEST_F(Http, TooMuch) {
   std::string lines;
   for (int i = 0; i < 200; i++) lines += "X: 1\r\n";
   EXPECT_EQ(HttpClient(port()).ask(get("/", lines)).status, 431);
+  // All trailers together have a bound, not each of them.
+  std::string trailers;
+  for (int i = 0; i < 300; i++) trailers += "X: " + std::string(100, 'x') + "\r\n";
+  EXPECT_EQ(HttpClient(port())
+                .ask("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n" +
+                     trailers + "\r\n")
+                .status,
+            431);
   // The answer reaches a client that sends all of it before it reads.
   const std::string body(20 << 20, 'y');
   HttpClient c(port());
@@ -269,6 +277,16 @@ TEST_F(Http, StreamsAsTheyCome) {
   const HttpAnswer b = old.answer();
   EXPECT_EQ(b.body, "all");
   EXPECT_FALSE(b.headers.contains("transfer-encoding"));
+  // Nothing but the connection's end tells them where the answer ends, whatever they ask for.
+  HttpClient keeping(port());
+  keeping.send("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  const auto third = echo.script();
+  ASSERT_TRUE(third);
+  third->say("all", true);
+  const HttpAnswer k = keeping.answer();
+  EXPECT_EQ(k.body, "all");
+  EXPECT_EQ(k.headers.at("connection"), "close");
+  EXPECT_TRUE(keeping.closed());
 }
 
 TEST_F(Http, ALeavingClientIsNoticedBeforeAnythingIsWritten) {

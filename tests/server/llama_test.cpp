@@ -13,13 +13,6 @@ class Llama : public ApiTest {
   std::vector<Token> ids(const char* text, bool bos = true) {
     return tokenizer().encode(text, {.add_bos = bos});
   }
-  Json complete(const Json& more) {
-    Json body = {{"prompt", "Once"}};
-    body.update(more);
-    const HttpAnswer a = ask("/completion", body);
-    EXPECT_EQ(a.status, 200) << body << a.body;
-    return json(a);
-  }
 };
 
 TEST_F(Llama, ACompletion) {
@@ -168,7 +161,6 @@ TEST_F(Llama, SettingsReachTheSamplerOrAreRefused) {
                                      {"n_probs", 1000},
                                      {"post_sampling_probs", true},
                                      {"return_progress", true},
-                                     {"lora", {{{"id", 0}, {"scale", 1}}}},
                                      {"logit_bias", {{512, 1}}},
                                      {"logit_bias", {{5, "x"}}},
                                      {"n_predict", "x"},

@@ -53,7 +53,7 @@ TEST_F(Library, FilesByTheNamesOfTheCommandLine) {
   EXPECT_EQ(l.find("x").error().reason, std::string_view(reason::kNoSuchModel));
   add("tiny-q8_0", "this folder", "c.gguf");
   add("tiny-q8_0", "GIMBAL_MODELS", "d.gguf");
-  l.look_again();
+  l.refresh();
   const auto two = l.find("tiny-q8_0");
   EXPECT_EQ(two.error().reason, std::string_view(reason::kAmbiguousModel));
   EXPECT_EQ(two.error().message.find(place), std::string::npos) << "a path leaves this machine";
@@ -96,7 +96,7 @@ TEST_F(Library, DescriptionsOutliveTheServer) {
   std::ofstream(place + "/described/x.json") << "{\"name\":";
   std::ofstream(place + "/described/y.json") << R"({"name":"../x","path":""})";
   std::ofstream(place + "/described/z.json") << R"({"name":"z","path":"/no/such/file"})";
-  l.look_again();
+  l.refresh();
   EXPECT_EQ(names(l).size(), 2u);
 }
 

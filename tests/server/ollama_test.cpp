@@ -28,6 +28,25 @@ class OllamaClients : public ApiTest {
   std::vector<api::RequestRecord> records_;
 };
 
+TEST_F(OllamaClients, Logprobs) {
+  for (const char* path : {"/api/generate", "/api/chat"}) {
+    Json body = {{"model", "stories"}, {"stream", false}, {"logprobs", true}, {"top_logprobs", 2}};
+    body["options"] = {{"num_predict", 3}};
+    if (path == std::string_view("/api/chat")) body["messages"] = {{{"role", "user"}, {"content", "Hi"}}};
+    else body["prompt"] = "Hi";
+    const Json j = Json::parse(ask(path, body).body);
+    ASSERT_EQ(j["logprobs"].size(), 3u) << j;
+    EXPECT_EQ(j["logprobs"][0]["top_logprobs"].size(), 2u);
+    body["stream"] = true;
+    const std::string lines = ask(path, body).body;
+    const Json first = Json::parse(lines.substr(0, lines.find('\n')));
+    ASSERT_EQ(first["logprobs"].size(), 1u) << first;
+    EXPECT_EQ(first["logprobs"][0]["token"], j["logprobs"][0]["token"]);
+    body["logprobs"] = false;
+    EXPECT_EQ(ask(path, body).status, 400) << "top_logprobs alone";
+  }
+}
+
 // The example "With options" of Ollama's docs/api.md, without the samplers that gimbal has not.
 TEST_F(OllamaClients, OptionsOfTheServerAreTaken) {
   const HttpAnswer a = generate({{"num_keep", 5},

@@ -198,6 +198,14 @@ TEST_F(OpenAi, EmbeddingsOfFewerDimensions) {
   ASSERT_EQ(whole.size(), 64u);
   EXPECT_NEAR(whole[0].get<double>(), 0.1, 1e-7) << "as it is";
   for (int wrong : {31, 65}) EXPECT_EQ(json(asked(wrong))["error"]["param"], "dimensions");
+  models.model->embedding.assign(1024, 0.03125f);
+  // As few as the publishers' own pages name, and no fewer.
+  for (const auto& [name, n] :
+       {std::pair("snowflake-arctic-embed-m-v1.5", 256), std::pair("mxbai-embed-large-v1", 512)}) {
+    models.model->is_named(name);
+    EXPECT_EQ(asked(n).status, 200) << name;
+    EXPECT_EQ(asked(n - 1).status, 400) << name;
+  }
 }
 
 TEST_F(OpenAi, ReasoningIsApart) {
@@ -371,7 +379,7 @@ TEST_F(OpenAi, WhatIsWrongIsNamed) {
   expect_wrong(kChatPath, chat({{"messages", {{{"role", "user"}}}}}), "messages[0].content");
   const Json picture = {{{"type", "image_url"}, {"image_url", {{"url", "x"}}}}};
   expect_wrong(kChatPath, chat({{"messages", {{{"role", "user"}, {"content", picture}}}}}),
-               "messages[0].content[0].type");
+               "messages[0].content[0].image_url.url");
   expect_wrong(kChatPath, chat({{"stream_options", {{"include_usage", true}}}}), "stream_options");
   expect_wrong("/v1/completions", completion({{"suffix", "x"}}), "suffix");
   expect_wrong("/v1/completions", completion({{"prompt", {1, 100000}}}), "prompt");

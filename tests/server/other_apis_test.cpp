@@ -26,7 +26,8 @@ TEST_F(Anthropic, AMessage) {
   EXPECT_FALSE(a.headers.at("request-id").empty());
   Json j = json(a);
   EXPECT_EQ(j["type"], "message");
-  EXPECT_EQ(j["content"], (Json::array({{{"type", "text"}, {"text", "once upon a time"}}})));
+  EXPECT_EQ(j["content"],
+            (Json::array({{{"type", "text"}, {"text", "once upon a time"}, {"citations", nullptr}}})));
   EXPECT_EQ(j["stop_reason"], "end_turn");
   EXPECT_EQ(j["usage"]["input_tokens"], service().asked()[0].prompt.size());
   const std::string prompt = models.model->tokenizer().decode(service().asked()[0].prompt);
@@ -45,6 +46,22 @@ TEST_F(Anthropic, ABudgetOfReasoning) {
   EXPECT_EQ(service().asked().back().reasoning.tokens, 1024);
   ask("/v1/messages", request(Json::object()));
   EXPECT_EQ(service().asked().back().reasoning.tokens, -1);
+}
+
+// The template gets the thinking of earlier answers, as it gets an answer's reasoning in the other APIs.
+TEST_F(Anthropic, ThinkingOfEarlierAnswers) {
+  models.model->template_is(
+      "{% for m in messages %}{{ m.role }}: {{ m.reasoning_content }} | {{ m.content }}. {% endfor %}");
+  const Json conversation = {{{"role", "user"}, {"content", "Hi"}},
+                             {{"role", "assistant"},
+                              {"content",
+                               {{{"type", "thinking"}, {"thinking", "hm hm"}, {"signature", ""}},
+                                {{"type", "text"}, {"text", "Yes"}}}}},
+                             {{"role", "user"}, {"content", "And?"}}};
+  const HttpAnswer a = ask("/v1/messages", request({{"messages", conversation}}));
+  ASSERT_EQ(a.status, 200) << a.body;
+  const std::string prompt = models.model->tokenizer().decode(service().asked().back().prompt);
+  EXPECT_NE(prompt.find("assistant: hm hm | Yes."), std::string::npos) << prompt;
 }
 
 TEST_F(Anthropic, DocumentsOfPlainText) {
@@ -296,7 +313,7 @@ TEST_F(Ollama, Tools) {
   for (const Json& l : all)
     if (l["message"].contains("tool_calls"))
       for (const Json& c : l["message"]["tool_calls"]) calls.push_back(c["function"]);
-  EXPECT_EQ(calls, (Json::array({{{"name", "weather"}, {"arguments", kArguments}}})));
+  EXPECT_EQ(calls, (Json::array({{{"index", 0}, {"name", "weather"}, {"arguments", kArguments}}})));
 }
 
 TEST_F(Responses, Tools) {
@@ -315,6 +332,61 @@ TEST_F(Responses, Tools) {
                        "response.created", "response.in_progress", "response.output_item.added",
                        "response.function_call_arguments.delta", "response.function_call_arguments.done",
                        "response.output_item.done", "response.completed"}));
+}
+
+// The model gets every tool as a function; the answer calls it as it was declared.
+TEST_F(Responses, ToolsOfOtherTypes) {
+  const Json custom = {{"type", "custom"},
+                       {"name", "apply_patch"},
+                       {"format", {{"type", "grammar"}, {"syntax", "lark"}, {"definition", "start: /.+/"}}}};
+  const Json space = {
+      {"type", "namespace"},
+      {"name", "mail"},
+      {"description", "Letters"},
+      {"tools", Json::array({{{"type", "function"}, {"name", "send"}, {"parameters", kSchema}}})}};
+  const Json body = {
+      {"model", "stories"},
+      {"input", "Hi"},
+      {"tools", Json::array({custom, space, {{"type", "local_shell"}}, {{"type", "tool_search"}}})}};
+  const auto item = [&](const char* said) {
+    service().says(said);
+    const Json j = json(ask("/v1/responses", body));
+    EXPECT_EQ(j["tools"].size(), 3u) << "tool_search is not offered";
+    return j["output"].at(0);
+  };
+  Json j = item(R"({"name": "apply_patch", "parameters": {"input": "*** Begin"}})");
+  EXPECT_EQ(j["type"], "custom_tool_call");
+  EXPECT_EQ(j["name"], "apply_patch");
+  EXPECT_EQ(j["input"], "*** Begin");
+  Json history =
+      Json::array({j, {{"type", "custom_tool_call_output"}, {"call_id", j["call_id"]}, {"output", "Done"}}});
+  j = item(R"({"name": "mail__send", "parameters": {"city": "Paris"}})");
+  EXPECT_EQ(j["type"], "function_call");
+  EXPECT_EQ(j["name"], "send");
+  EXPECT_EQ(j["namespace"], "mail");
+  history.push_back(j);
+  history.push_back({{"type", "function_call_output"}, {"call_id", j["call_id"]}, {"output", "Sent"}});
+  j = item(R"({"name": "local_shell", "parameters": {"command": ["ls", "-l"], "timeout_ms": 5}})");
+  EXPECT_EQ(j["type"], "local_shell_call");
+  EXPECT_EQ(j["action"],
+            (Json{{"type", "exec"}, {"command", {"ls", "-l"}}, {"env", Json::object()}, {"timeout_ms", 5}}));
+  history.push_back(j);
+  history.push_back({{"type", "local_shell_call_output"}, {"id", j["call_id"]}, {"output", "a.txt"}});
+  EXPECT_EQ(item(R"({"name": "local_shell", "parameters": {"command": "ls"}})")["type"], "function_call");
+  EXPECT_EQ(ask("/v1/responses", with(body, {{"input", history}})).status, 200);
+  const std::string prompt = models.model->tokenizer().decode(service().asked().back().prompt);
+  for (const char* part : {"*** Begin", "Done", "mail__send", "Sent", "ls", "a.txt"})
+    EXPECT_NE(prompt.find(part), prompt.npos) << part;
+  std::vector<std::string> names;
+  service().says(R"({"name": "apply_patch", "parameters": {"input": "x"}})");
+  events(ask("/v1/responses", with(body, {{"stream", true}})), &names);
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "response.created", "response.in_progress", "response.output_item.added",
+                       "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done",
+                       "response.output_item.done", "response.completed"}));
+  expect_wrong("/v1/responses", with(body, {{"tools", {custom, custom}}}), "tools[1].name");
+  expect_wrong("/v1/responses", with(body, {{"tools", {{{"type", "computer_use_preview"}}}}}),
+               "tools[0].type");
 }
 
 // ---- jobs
@@ -345,6 +417,21 @@ TEST_F(JobsApi, ATextByItsTokens) {
     EXPECT_EQ(all.back(), "[DONE]");
   }
   EXPECT_EQ(ask(get("/v1/jobs/none/stream")).status, 404);
+}
+
+TEST_F(JobsApi, EachEndHasItsReason) {
+  service().says(" once upon a time");
+  const auto reason = [&](const Json& more) {
+    Json body = {{"model", "stories"}, {"prompt", "Once"}};
+    body.update(more);
+    const auto all = events(ask(get(json(ask("/v1/jobs", body))["sse_url"])));
+    return Json::parse(all[all.size() - 2])["stop_reason"];
+  };
+  EXPECT_EQ(reason(Json::object()), "EOS");
+  EXPECT_EQ(reason({{"max_tokens", 2}}), "MAX_TOKENS");
+  EXPECT_EQ(reason({{"stop", {"upon"}}}), "STOP_SEQUENCE");
+  service().fails({Code::Failed, "a loose cable", ""}, 1);
+  EXPECT_EQ(reason(Json::object()), "ERROR");
 }
 
 TEST_F(JobsApi, Cancelled) {

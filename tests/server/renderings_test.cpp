@@ -1,9 +1,11 @@
 // What the chat templates of all requests may take together, and whose turn it is.
 #include "server/api/renderings.h"
 
+#include <cstdio>
 #include <semaphore>
 
 #include "server/api_server.h"
+#include "support/golden.h"
 
 namespace gimbal::test {
 namespace {
@@ -111,6 +113,13 @@ TEST(Renderings, OneThatNeedsMuchAtATimeAndOthersAreMadeMeanwhile) {
   EXPECT_EQ(most, 1);
 }
 
+// Under a sanitizer twenty million steps, or 256 MB of values, take minutes, longer than a client waits.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kLimitsAreSlow = true;
+#else
+constexpr bool kLimitsAreSlow = false;
+#endif
+
 class TemplateLimits : public ApiTest {};
 
 // The client and the log learn which one.
@@ -130,8 +139,14 @@ TEST_F(TemplateLimits, AreNamed) {
          "its values take more than 268435456 bytes"},
         {"{% for i in range(99999) %}{{ 'a' * 1000 }}{% endfor %}", "it writes more than 16777216 bytes"},
         {"{{ 'a' * 99999999 }}", "a value repeated too often"}}) {
+    if (kLimitsAreSlow &&
+        (std::string_view(said).ends_with("steps") || std::string_view(said).starts_with("its values"))) {
+      std::printf("left out under this sanitizer: %s\n", said);
+      continue;
+    }
     models.model->template_is(source);
     for (const char* path : {"/v1/chat/completions", "/v1/messages"}) {
+      if (fewer_cases() && path == std::string_view("/v1/messages")) continue;
       const HttpAnswer a = ask(
           path,
           {{"model", "stories"}, {"max_tokens", 2}, {"messages", {{{"role", "user"}, {"content", "Hi"}}}}});

@@ -99,7 +99,7 @@ class ScriptedService final : public GenerationService {
     StopMatcher stops(job.request.stops);
     // The prompt's i-th token has -i/4, and the token of that number is the most likely one there.
     const auto score = [&](Token token, int index) {
-      TokenTold told{token, index, "", -0.25f * float(index), {}, {}, 0};
+      TokenEvent told{token, index, "", -0.25f * float(index), {}, {}, 0};
       for (int i = 0; i < job.request.logprobs; i++) told.top.push_back({Token(index + i), -0.125f});
       job.sink.scored(told);
     };
@@ -112,7 +112,7 @@ class ScriptedService final : public GenerationService {
         break;
       }
       auto out = stops.push(decoder.push(t));
-      TokenTold told{t, end.tokens++, out.text, 0, {}, {}, 0};
+      TokenEvent told{t, end.tokens++, out.text, 0, {}, {}, 0};
       if (job.request.logprobs >= 0) told.logprob = -0.5f;
       for (int i = 0; i < job.request.logprobs; i++) told.top.push_back({Token(t + i), -0.5f - float(i)});
       job.sink.token(told);

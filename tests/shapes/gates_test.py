@@ -6,6 +6,7 @@ Usage: gates_test.py SOURCE_FOLDER WORK_FOLDER
 import importlib.util
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -31,6 +32,7 @@ CASES = [
     ("alone, and unknown", ["-DGIMBAL_ONLY=directx"], ["no such backend", "vulkan"]),
     ("an option of a backend that is off", ["-DGIMBAL_CUDA_CUBINS=ON"], ["option of the cuda backend, which is off", "-DGIMBAL_BACKEND_CUDA=ON"]),
     ("nothing said: the cpu alone", [], []),
+    ("an instruction set that does not exist", ["-DGIMBAL_CPU_VARIANTS=avx2;avx3"], ["no instruction set 'avx3'", "all; none"]),
     ("one alone, with tests", ["-DGIMBAL_ONLY=webgpu", "-DBUILD_TESTING=ON"], []),
 ]
 
@@ -45,6 +47,22 @@ ABSENT = [
     ("vulkan", "volk.h", "libvulkan-volk-dev"),
     ("opencl", "CL/cl.h", "opencl-headers"),
 ]
+# What a backend by itself needs of these, and nothing else.
+OWN = {
+    "cpu": [],
+    "cuda": ["clang-19"],
+    "rocm": ["clang-19", "ld.lld-19"],
+    "vulkan": ["glslc", "spirv-opt", "spirv-val", "GIMBAL_VOLK_INCLUDE", "GIMBAL_VULKAN_INCLUDE"],
+    "opencl": ["GIMBAL_OPENCL_INCLUDE"],
+    "webgpu": [],
+    "metal": ["glslc", "spirv-opt", "spirv-val", "spirv-cross"],
+}
+
+
+def instruction_sets(folder):
+    """Those that kernels of the cpu backend are compiled for."""
+    with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
+        return {name for entry in json.load(file) for name in re.findall(r"-DCPU_VARIANT=(\w+)", entry["command"])} - {"moves"}
 
 
 def main():
@@ -82,7 +100,7 @@ def main():
         os.symlink(shutil.which(tool), os.path.join(bare, tool))
     environment = {**os.environ, "PATH": bare}
     nowhere = ["-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF", "-DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=ON", "-DGIMBAL_CURL_HEADERS=/usr/include",
-               *(f"-D{name}={combinations.found(facts, name)}" for name in ("GIMBAL_PCRE2_LIBRARY", "GIMBAL_ZLIB_LIBRARY"))]
+               *(f"-D{name}={path}" for name, path in combinations.found_libraries(facts).items())]
     cmake = shutil.which("cmake")
     os.symlink(cmake, os.path.join(bare, "cmake"))
     for backend, what, package in ABSENT:
@@ -91,6 +109,24 @@ def main():
             given += ["-DGIMBAL_VOLK_INCLUDE=/usr/include", "-DGIMBAL_VULKAN_INCLUDE=/usr/include"]
         _, code, text = configure([f"-DGIMBAL_ONLY={backend}", *nowhere, *given], environment)
         judge(f"{backend} without {what}", code, text, [what, package, "scripts/setup.sh gpu"])
+
+    for backend, own in OWN.items():
+        given = [f"-D{name}=/usr/include" if name.startswith("GIMBAL_") else f"-DGIMBAL_TOOL_{name}=/bin/true" for name in own]
+        _, code, text = configure([f"-DGIMBAL_ONLY={backend}", *nowhere, *given], environment)
+        judge(f"{backend} with its own tools alone", code, text, [])
+
+    # The cpu backend's instruction sets: those that are asked for, and the baseline.
+    if platform.machine() == "x86_64":
+        folder, code, text = configure(["-DGIMBAL_CPU_VARIANTS=all"])
+        judge("all instruction sets", code, text, [])
+        offered = instruction_sets(folder) if not code else set()
+        for asked in (set(), {"avx2"}, {"avx2", "avx512vnni"}):
+            folder, code, text = configure([f"-DGIMBAL_CPU_VARIANTS={';'.join(sorted(asked)) or 'none'}"])
+            judge(f"the instruction sets {asked}", code, text, [])
+            if not code and (built := instruction_sets(folder)) != asked | {"baseline"}:
+                wrong.append(f"the instruction sets {asked}: compiles {sorted(built)}")
+        if not {"avx2", "avx512", "avx512vnni", "amx"} <= offered:
+            wrong.append(f"all instruction sets: compiles {sorted(offered)}")
 
     # The presets: each configures what its name says.
     with open(os.path.join(SOURCE, "CMakePresets.json"), encoding="utf-8") as file:
@@ -105,7 +141,7 @@ def main():
         if not code and (compiled := combinations.what_it_compiles(folder) & set(names)) != backends:
             wrong.append(f"preset {preset}: compiles {sorted(compiled)}")
 
-    print("\n".join(wrong) or f"{len(CASES)} wishes, {len(ABSENT)} missing tools and {len(expected)} presets answered as they should")
+    print("\n".join(wrong) or f"{len(CASES)} wishes, {len(ABSENT)} missing tools, {len(OWN)} backends with their own tools and {len(expected)} presets answered as they should")
     shutil.rmtree(WORK)
     return 1 if wrong else 0
 

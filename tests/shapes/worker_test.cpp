@@ -40,7 +40,7 @@ void expect_refused(const std::string& name, const Asked& a) {
   EXPECT_SAYS(r.err, a.remedy);
 }
 
-TEST(Worker, SaysWhatItIsInOneLine) {
+TEST(Worker, SaysWhatItIs) {
   ASSERT_FALSE(kWorkers.empty());
   for (const std::string& name : kWorkers) {
     Ran r = worker(name, {"--list-backends"});
@@ -49,8 +49,12 @@ TEST(Worker, SaysWhatItIsInOneLine) {
     r = worker(name, {"--build-info"});
     EXPECT_EQ(r.code, 0);
     EXPECT_EQ(r.out.find("gimbal-worker-" + name + " "), 0u) << r.out;
-    EXPECT_SAYS(r.out, "backend " + name + ",");
-    EXPECT_EQ(r.out.find('\n'), r.out.size() - 1) << r.out;
+    EXPECT_SAYS(r.out, "\nbackend       " + name + ", ");
+    EXPECT_EQ(r.out.find("never tested on hardware") != std::string::npos, name == "rocm" || name == "metal")
+        << r.out;
+    for (const char* part : {"\ncompiler ", "\noptions  ", "GIMBAL_CPU_VARIANTS=all", "\narchitectures ",
+                             " qwen3moe,", "\nformats ", " q4_k,", "\nlibraries ", "PCRE2 10."})
+      EXPECT_SAYS(r.out, part);
     EXPECT_EQ(r.out, worker(name, {"--build-info"}).out);
     EXPECT_EQ(worker(name, {"--help"}).code, 0);
   }
@@ -128,22 +132,26 @@ TEST(Worker, AGpuIsChosenByItsNumber) {
   const std::string drivers = std::string(FAKE_DRIVERS) + "/whole";
   for (const std::string& name : kWorkers) {
     if (name != "cuda" && name != "rocm") continue;
-    const std::map<std::string, std::string> there = {{"LD_LIBRARY_PATH", drivers}};
+    const std::map<std::string, std::string> there = {{"LD_LIBRARY_PATH", drivers},
+                                                      {"FAKE_DRIVER_DEVICES", "3"}};
     const Args run = {"--model", story_file("f32"), "-p",     story()["prompt"], "--greedy", "-n",
                       "3",       "--print-tokens",  "--stats"};
     for (const std::string& option : {std::string("--device"), "--" + name + "-device"}) {
+      for (const char* number : {"0", "2"}) {
+        Args args = run;
+        args.insert(args.end(), {option, number});
+        const Ran r = worker(name, args, there);
+        EXPECT_EQ(r.code, 0) << r.err;
+        EXPECT_SAYS(r.err, format("{}:{}, fake GPU {}", name, number, number));
+        EXPECT_EQ(joined(story()["greedy"]).find(r.out.substr(0, r.out.size() - 1)), 0u) << r.out;
+      }
       Args args = run;
-      args.insert(args.end(), {option, "0"});
+      args.insert(args.end(), {option, "7"});
       const Ran r = worker(name, args, there);
-      EXPECT_EQ(r.code, 0) << r.err;
-      EXPECT_SAYS(r.err, name + ":0, fake GPU 0");
-      EXPECT_EQ(joined(story()["greedy"]).find(r.out.substr(0, r.out.size() - 1)), 0u) << r.out;
+      EXPECT_EQ(r.code, 4);
+      EXPECT_SAYS(r.err, "there is no " + name + " device 7: found 3 (0: fake GPU 0");
+      EXPECT_SAYS(r.err, "2: fake GPU 2");
     }
-    Args args = run;
-    args.insert(args.end(), {"--device", "77"});
-    const Ran r = worker(name, args, there);
-    EXPECT_EQ(r.code, 4);
-    EXPECT_SAYS(r.err, "there is no " + name + " device 77: found one (0: fake GPU 0");
   }
 }
 #endif

@@ -1,6 +1,10 @@
 // Makes LoRA adapters for models of the reference data.
 #include "support/adapters.h"
 
+#include <cmath>
+
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -30,14 +34,14 @@ bool adaptable(const StoredTensor& t) {
 
 }  // namespace
 
-Adapted make_adapter(const std::string& path) {
+Adapted make_adapter(const std::string& path, unsigned seed, float size) {
   const ModelSource model = open_file(path);
   std::string bytes = *read_file(path);
   GgufWriter w;
   w.string("general.type", "adapter").string("adapter.type", "lora");
   w.string("general.architecture", *model.metadata().string("general.architecture"));
   w.f32("adapter.lora.alpha", kAlpha);
-  std::mt19937 random(7);
+  std::mt19937 random(seed);
   auto numbers = [&](int64_t n) {
     std::vector<float> all(static_cast<size_t>(n));
     for (float& x : all) x = (float(random() % 2001) - 1000) / 4000;
@@ -51,7 +55,9 @@ Adapted make_adapter(const std::string& path) {
   for (const StoredTensor& t : model.tensors()) {
     if (!adaptable(t)) continue;
     const int64_t k = t.dim[0], n = t.dim[1], e = t.dim[2];
-    const auto a = numbers(k * kRank * e), b = numbers(kRank * n * e);
+    const auto a = numbers(k * kRank * e);
+    auto b = numbers(kRank * n * e);
+    for (float& x : b) x *= size;
     put(std::string(t.name) + ".lora_a", {uint64_t(k), kRank}, e, a);
     put(std::string(t.name) + ".lora_b", {kRank, uint64_t(n)}, e, b);
     for (int64_t i = 0; i < e; i++)
@@ -67,10 +73,19 @@ Adapted make_adapter(const std::string& path) {
           std::memcpy(at, &x, 4);
         }
   }
-  const Adapted made{temporary_path("adapter.gguf"), temporary_path("merged.gguf")};
+  const std::string name = seed == 7 ? "" : "-" + std::to_string(seed);
+  const Adapted made{temporary_path("adapter" + name + ".gguf"), temporary_path("merged" + name + ".gguf")};
   EXPECT_TRUE(write_file(made.adapter, w.build()));
   EXPECT_TRUE(write_file(made.merged, bytes));
   return made;
+}
+
+double farthest(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double most = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); i++)
+    most = std::max(most, std::fabs(double(a[i]) - b[i]));
+  return most;
 }
 
 }  // namespace gimbal::test

@@ -18,6 +18,12 @@ namespace gimbal::test {
 using Json = nlohmann::ordered_json;
 using Args = std::vector<std::string>;
 
+// The words of a command line, and more.
+inline Args with(Args args, const Args& more) {
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
 // Nothing outside the tests is found by `gimbal models`.
 inline const std::map<std::string, std::string>& quiet_home() {
   static const std::map<std::string, std::string> e = [] {

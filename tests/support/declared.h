@@ -137,17 +137,16 @@ inline const ModelArch kJoined{
 
 // Two attentions a layer: one over everything with heads of 4, one over a window with a head of 8. `pool`:
 // whether the second keeps its window only.
-inline Value two_attentions(Recorder& m, Value h, bool window_only) {
+inline Value two_attentions(Recorder& m, Value h, bool window_only, int window = 20) {
   ProgramBuilder& p = m.p;
   const Value all = self_attention(m, projected(m, h, false), 0.5f);
-  constexpr int kWindow = 20;
-  const size_t pool = m.paged(window_only ? kWindow : 0);
+  const size_t pool = m.paged(window_only ? window : 0);
   const Value keys = m.keys("wide_keys", pool, kWidth, 1), values = m.values("wide_values", pool, kWidth, 1);
   const Value x = p.split_heads(h, kWidth);
   p.cache_write(keys, true, x, m.positions(), m.sequences(), m.pages(pool));
   p.cache_write(values, false, x, m.positions(), m.sequences(), m.pages(pool));
   return p.add(all, p.join_heads(p.attention(x, keys, values, m.positions(), m.sequences(), m.pages(pool),
-                                             {0.3f, kWindow})));
+                                             {0.3f, window})));
 }
 inline const ModelArch kWindowed{
     "windowed",

@@ -1,5 +1,5 @@
 #include "support/engine.h"
-#include "files/gguf.h"
+#include "huggingface/folder.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ Result<Engine> open_engine(const std::string& path, const EngineOptions& options
   Engine e;
   auto choice = ternary_choice(options.kernel_config);
   if (!choice) return choice.error();
-  auto file = open_gguf(path, *choice);
+  auto file = open_source(path, *choice);
   if (!file) return file.error();
   e.file = std::make_unique<ModelSource>(std::move(*file));
   for (const Lora& l : options.lora)

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gimbal::test {
@@ -49,6 +50,7 @@ class HttpClient {
   // Whether the server closes without another byte.
   bool closed() { return held_.empty() && !more(); }
   const std::string& held() const { return held_; }
+  std::string take_held() { return std::exchange(held_, {}); }
 
   // The next answer; `head`: to a HEAD, which has no body.
   HttpAnswer answer(bool head = false) {
@@ -96,8 +98,8 @@ class HttpClient {
  private:
   bool more() {
     pollfd p{socket_, POLLIN, 0};
-    if (poll(&p, 1, 60000) != 1) {
-      ADD_FAILURE() << "the server said nothing for a minute";
+    if (poll(&p, 1, 300000) != 1) {  // a loaded machine under a sanitizer is slow
+      ADD_FAILURE() << "the server said nothing for five minutes";
       return false;
     }
     char bytes[16384];

@@ -12,18 +12,35 @@
 
 namespace gimbal::test {
 
-// The error that planning the file ends with, if any.
-inline std::optional<Error> plan(const TinyLlama& spec, int context = 0) {
+// The error that planning the file ends with, if any; `look` sees the plan where there is none.
+inline std::optional<Error> plan(const TinyLlama& spec, const RunOptions& options,
+                                 const std::function<void(const ModelPlan&)>& look) {
   const std::string bytes = spec.build();
   auto file = parse_gguf(std::as_bytes(std::span(bytes)), "small.gguf");
   if (!file) return file.error();
   auto device = open_device({"cpu", 0, true, "threads=1"});
   if (!device) return device.error();
-  RunOptions options;
-  options.context = context;
   auto b = make_model_plan(*file, *device->device, options);
   if (!b) return b.error();
+  if (look) look(*b);
   return std::nullopt;
+}
+inline std::optional<Error> plan(const TinyLlama& spec, int context = 0) {
+  RunOptions options;
+  options.context = context;
+  return plan(spec, options, {});
+}
+
+// The ops of the model's first program for which `wanted` is true.
+template <class Wanted>
+std::vector<gimbal_op> ops_of(const TinyLlama& spec, const Wanted& wanted, const RunOptions& options = {}) {
+  std::vector<gimbal_op> found;
+  const auto e = plan(spec, options, [&](const ModelPlan& p) {
+    for (const gimbal_op& op : p.stages[0].buckets[0].program.ops)
+      if (wanted(op)) found.push_back(op);
+  });
+  EXPECT_FALSE(e) << e->message;
+  return found;
 }
 
 struct Refused {

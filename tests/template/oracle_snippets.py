@@ -81,6 +81,9 @@ SNIPPETS = r"""
 {{ '  x '|trim }}| {{ 'xxaxx'|trim('x') }} {{ '\u00a0 a \u3000'|trim }}| {{ 'xyaxy'.strip('yx') }} {{ ' a '.lstrip() }}| {{ ' a '.rstrip() }}|
 {{ 'a\nb\n\nc'|indent }}| {{ 'a\nb\n\nc'|indent(2, true) }}| {{ 'a\n\nb'|indent(2, blank=true) }}| {{ 'a\nb'|indent('> ') }}| {{ 'a\n'|indent(2) }}| {{ ''|indent(2, true) }}|
 {{ 'hello world foo'|truncate(9) }} {{ 'hello world foo'|truncate(9, true) }} {{ 'hello world'|truncate(9) }} {{ 'hello world foo bar'|truncate(12, false, '…') }} {{ 'hello world foo'|truncate(9, leeway=0) }}
+{{ 'hello world fo'|truncate(9) }}| {{ 'hello world foo'|truncate(10) }}| {{ 'hello world foo'|truncate(9, leeway=6) }}| {{ 'hello world foo'|truncate(9, leeway=5) }}
+{% for k, g in [{'k': 'Foo', 'n': 1}, {'k': 'foo', 'n': 2}, {'k': 'Bar', 'n': 3}]|groupby('k') %}{{ k }}:{{ g|map(attribute='n')|join(',') }};{% endfor %}
+{% for k, g in [{'k': 'Foo'}, {'k': 'foo'}]|groupby('k', case_sensitive=true) %}{{ k }}={{ g|length }};{% endfor %}
 {{ 'a b  c'|wordcount }} {{ "it's 3 words-or more"|wordcount }} {{ '<p>a <b>b</b></p>  c <!-- x -->d'|striptags }} {{ 'a b&c/d?é'|urlencode }} {{ {'a b': 'c&d', 'e': 1}|urlencode }}
 {{ '<a href="x">&\''|e }} {{ '<b>'|safe }} {{ ('<b>'|safe) ~ '<i>' }} {{ ('<b>'|safe) + '<i>' }} {{ '<'|e|e }} {{ '<'|e|forceescape }} {{ ('<b>'|safe) is escaped }}
 {{ 1024|filesizeformat }} {{ 1000000|filesizeformat }} {{ 1|filesizeformat }} {{ 1048576|filesizeformat(true) }} {{ 999|filesizeformat }}

@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "base/format.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "support/golden.h"
+#include "template/search.h"
 
 namespace gimbal::test {
 namespace {
@@ -193,6 +197,16 @@ TEST(Template, StepsDepthOutputAndMemoryAreBounded) {
   EXPECT_NE(error_of("{% for i in range(999) %}aaaaaaaaaa{% endfor %}", Json::object(), small)
                 .find("it writes more than 1000 bytes"),
             std::string::npos);
+  // A filter, a test or a method of a long text is work, whatever it gives.
+  small.limits = {10000, 1 << 20, 1 << 20};
+  for (const char* use : {"x|length", "x|int", "x is lower", "x|wordcount", "x.isdigit()", "x.find('b')"})
+    EXPECT_NE(error_of(format("{{% set x = 'a' * 100000 %}}{{% for i in range(9) %}}{{% if {} %}}{{% endif "
+                              "%}}{{% endfor %}}",
+                              use),
+                       Json::object(), small)
+                  .find("stopped after 10000 steps"),
+              std::string::npos)
+        << use;
   small.limits = {20000000, 1 << 30, 1 << 20};
   EXPECT_NE(error_of("{% set ns = namespace(x='0123456789') %}{% for i in range(99) %}{% set ns.x = ns.x + "
                      "ns.x %}{% endfor %}",
@@ -220,6 +234,52 @@ TEST(Template, StepsDepthOutputAndMemoryAreBounded) {
   EXPECT_EQ(text_of("{% set ns = namespace() %}{% set ns.me = [ns] %}{{ ns }}"),
             "<Namespace {'me': Undefined}>")
       << "it holds itself";
+}
+
+// Needles and texts of two letters, so that they nearly match everywhere.
+TEST(Template, SearchFindsWhatTheStandardLibraryFinds) {
+  std::mt19937 random(5);
+  const auto letters = [&](size_t n) {
+    std::string s(n, 'a');
+    for (char& c : s) c = random() % 8 ? 'a' : 'b';
+    return s;
+  };
+  size_t found = 0;
+  for (int i = 0; i < 3000; i++) {
+    std::string text = letters(random() % 300);
+    const std::string what =
+        i % 2 && text.size() > 40 ? text.substr(random() % 8, 33 + random() % 20) : letters(random() % 60);
+    text += letters(random() % 50) + text;
+    const size_t from = random() % (text.size() + 3);
+    EXPECT_EQ(tmpl::find_text(text, what, from), text.find(what, from)) << text << " " << what << " " << from;
+    EXPECT_EQ(tmpl::rfind_text(text, what), text.rfind(what)) << text << " " << what;
+    found += what.size() > 32 && text.find(what) != std::string::npos;
+  }
+  EXPECT_GT(found, 1000u);
+}
+
+// Work that grows with the square of a length takes longer here than any test may.
+TEST(Template, WorkIsLinearInALength) {
+  EXPECT_EQ(text_of("{{ ('x' * 4000000) in ('x' * 3999999 ~ 'y') * 3 }}"), "False");
+  EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).find('x' * 4000000) }}"), "-1");
+  EXPECT_EQ(text_of("{{ (('y' ~ 'x' * 3999999) * 3).rfind('x' * 4000000) }}"), "-1");
+  EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).count('x' * 4000000) }}"), "0");
+  EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).replace('x' * 4000000, 'z')|length }}"), "12000000");
+  EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).split('x' * 4000000)|length }}"), "1");
+  EXPECT_EQ(text_of("{{ (('y' ~ 'x' * 3999999) * 3).rsplit('x' * 4000000)|length }}"), "1");
+  EXPECT_EQ(text_of("{{ (('x' * 3999999 ~ 'y') * 3).partition('x' * 4000000)[1] }}"), "");
+  EXPECT_EQ(text_of("{{ ('x' * 1000000).strip('y' * 1000000 ~ 'x') }}"), "");
+  EXPECT_EQ(text_of("{{ ('a ' * 1000000).rsplit()|length }}"), "1000000");
+  EXPECT_EQ(text_of("{{ ('<' * 6000000)|striptags|length }}"), "6000000");
+  EXPECT_EQ(text_of("{{ ('<!--' * 1500000)|striptags|length }}"), "6000000");
+  EXPECT_NE(error_of("{% set x = 'a' * 9000000 %}{% for i in range(99) %}{% set y = x.replace('a', 'b') %}"
+                     "{% endfor %}")
+                .find("stopped after 20000000 steps"),
+            std::string::npos);
+  // As before.
+  EXPECT_EQ(text_of("{{ '  a b\u00a0é '.rsplit() }}{{ ' a  b c'.rsplit(none, 1) }}"),
+            "['a', 'b', 'é'][' a  b', 'c']");
+  EXPECT_EQ(text_of("{{ 'éaxé'.strip('é') }}{{ '<b>a</b> <!-- x > y --> d'|striptags }}"), "axa d");
 }
 
 TEST(Template, TextThatIsNotUtf8IsRepaired) {

@@ -33,7 +33,9 @@ TEST(DType, SizesAndIdsAreThoseOfTheReferenceData) {
   std::string others;
   for (DType t : kAllDTypes)
     if (!seen.count(t)) others += std::string(" ") + info(t).name;
-  EXPECT_EQ(others, " q8_1 q8_k i8 i16 i32 i64 f64 i2_s i2_s64 a8_32 a8_256 a8_row");
+  EXPECT_EQ(
+      others,
+      " q8_1 q8_k i8 i16 i32 i64 f64 i2_s i2_s64 a8_32 a8_256 a8_row bool u8 u16 u32 u64 f8_e4m3 f8_e5m2");
 }
 
 TEST(DType, NamesAndIdsAreUniqueAndFoundInAnyCase) {

@@ -251,35 +251,6 @@ TEST(Encode, TiesOfQ8_0GoAwayFromZero) {
   for (int i = 0; i < 8; i++) EXPECT_EQ(int8_t(block[2 + i]), codes[i]) << x[i];
 }
 
-TEST(Encode, Q6kCoversEachGroupWithTheSmallestScale) {
-  double worst = 0;
-  for (const auto& x : sample_blocks(256)) {
-    std::vector<uint8_t> block(info(DType::Q6_K).bytes);
-    encode(DType::Q6_K, x.data(), 256, block.data());
-    const double unit = half_at(block, 208);
-    double largest = 0;
-    for (float v : x) largest = std::max(largest, std::fabs(double(v)));
-    ASSERT_GE(unit * 127 * 32 * (1 + 1e-6), largest);
-    ASSERT_LE(unit, largest / (127 * 32) * (1 + 0x1p-10) + 0x1p-24);
-    std::vector<float> out(256);
-    decode(DType::Q6_K, block.data(), 256, out.data());
-    for (int g = 0; g < 16; g++) {
-      double extreme = 0;
-      for (int i = 0; i < 16; i++) extreme = std::max(extreme, std::fabs(double(x[16 * g + i])));
-      const double scale = int8_t(block[192 + g]), step = unit * scale;
-      ASSERT_GE(32 * std::fabs(step) * (1 + 1e-6), extreme);
-      if (scale != 0) { ASSERT_LE(32 * (std::fabs(step) - unit), extreme * (1 + 1e-6)); }
-      const Grid grid{step, 0, -32, 31};
-      for (int i = 16 * g; i < 16 * g + 16; i++) {
-        const double error = std::fabs(double(out[i]) - x[i]);
-        ASSERT_LE(error, grid.distance(x[i]) + 1e-5 * std::fabs(step)) << x[i] << " became " << out[i];
-        if (step != 0) worst = std::max(worst, error / std::fabs(step));
-      }
-    }
-  }
-  std::printf("q6_k     largest error %.3f steps\n", worst);
-}
-
 // A cache row may come to hold anything; encoding it must stay defined (the sanitizer builds watch this
 // test).
 TEST(Encode, AcceptsNanAndInfinity) {

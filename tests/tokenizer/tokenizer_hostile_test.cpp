@@ -82,6 +82,25 @@ TEST(Hostile, TheTokens) {
   expect_refused({.tokens = [&](GgufWriter& f) { f.strings(key, {}); }}, Code::Malformed, key, "empty");
 }
 
+// Tokens that nearly match everywhere: their length times the text's is the work.
+TEST(Hostile, LongTokens) {
+  Strings tokens = kTokens;
+  const auto with = [&](size_t bytes) {
+    tokens[5] = std::string(bytes - 1, 'a') + "b";
+    return Keys{.tokens = [&](GgufWriter& f) { f.strings("tokenizer.ggml.tokens", tokens); },
+                .types =
+                    [](GgufWriter& f) {
+                      f.array("tokenizer.ggml.token_type", kI32, Ints{2, 3, 3, 1, 1, 4});
+                    }};
+  };
+  expect_refused(with(4097), Code::Malformed, "tokenizer.ggml.tokens",
+                 "token 5 has 4097 bytes, expected at most 4096");
+  const auto t = with(4096).load();
+  ASSERT_TRUE(t);
+  EXPECT_EQ((*t)->encode(tokens[5], {.add_bos = false}).back(), 5);
+  EXPECT_GT((*t)->encode(std::string(20'000, 'a'), {.add_bos = false}).size(), 19'000u);
+}
+
 TEST(Hostile, TheTypesAndScores) {
   const char* types = "tokenizer.ggml.token_type";
   expect_refused({.types =

@@ -2,6 +2,7 @@
 // to them. Real vocabularies are in tokenizer_test.
 #include <gtest/gtest.h>
 
+#include "grammar/grammar.h"
 #include "support/gguf_writer.h"
 #include "support/vocabularies.h"
 #include "tokenizer/letter_map.h"
@@ -63,6 +64,20 @@ TEST(WordPiece, TextIsCleaned) {
   EXPECT_EQ(accents->encode("A \u00c9", kPlain), (Ids{3, 12}));
 }
 
+// The first and the last ideograph of each block of BERT's list are words of their own; their neighbours are
+// not.
+TEST(WordPiece, TheBlocksOfIdeographs) {
+  const auto t = made(wordpiece_file().boolean("tokenizer.ggml.normalizer.strip_accents", false));
+  for (const uint32_t c : {0x4e00, 0x9fff, 0x3400, 0x4dbf, 0x20000, 0x2a6df, 0x2a700, 0x2b73f, 0x2b740,
+                           0x2b81f, 0x2b920, 0x2ceaf, 0xf900, 0xfaff, 0x2f800, 0x2fa1f}) {
+    EXPECT_EQ(t->encode("a" + utf8_of(c) + "a", kPlain), (Ids{3, 0, 3})) << std::hex << c;
+  }
+  for (const uint32_t c :
+       {0x33ff, 0x4dc0, 0xa000, 0xd7ff, 0xfb00, 0x1ffff, 0x2a6e0, 0x2ceb0, 0x2f7ff, 0x2fa20}) {
+    EXPECT_EQ(t->encode("a" + utf8_of(c) + "a", kPlain), (Ids{0})) << std::hex << c;
+  }
+}
+
 TEST(WordPiece, SpecialTextIsTextUnlessAsked) {
   const auto t = made(wordpiece_file());
   EXPECT_EQ(t->encode("a[SEP]a", kSpecial), (Ids{3, 2, 3}));
@@ -90,6 +105,14 @@ TEST(Unigram, TheBestSumWins) {
   EXPECT_EQ(t->encode("xyza", kPlain), (Ids{0, 3}));  // unknown characters together are one token
   EXPECT_EQ(t->encode("a\xff", kPlain), (Ids{3, 0}));
   EXPECT_EQ(t->encode("XY", kPlain), (Ids{9}));  // user-defined: always taken
+}
+
+// A character that only begins a longer token is unknown where the longer token does not fit.
+TEST(Unigram, ACharacterThatOnlyBeginsATokenCanBeUnknown) {
+  const auto t = made(file_of("t5", {"<unk>", "</s>", "ab", "bcd"}, {2, 3, 1, 1})
+                          .array("tokenizer.ggml.scores", kF32, std::vector<float>{0, 0, -1, -1}));
+  EXPECT_EQ(t->encode("abcd", kPlain), (Ids{0, 3}));
+  EXPECT_EQ(t->encode("ab", kPlain), (Ids{2}));
 }
 
 TEST(Unigram, Spaces) {

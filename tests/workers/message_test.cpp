@@ -57,7 +57,8 @@ TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   r.memory = 0.1, r.sampler.mirostat = 2, r.sampler.adaptive_target = 0.3f;
   r.sampler.dry_sequence_breakers = {"\n", "x"};
   r.reasoning = {7, true, "<think>", "</think>", "</think>\n"};
-  r.logprobs = 4, r.grammar = "root ::= \"x\"", r.client = "k";
+  r.adapters = {0, 0.1f, -2.5f};
+  r.logprobs = 4, r.grammar = "root ::= \"x\"", r.client = "k", r.owner = "o";
   r.scores_prompt = true, r.scored = 2;
   r.sampler.temperature = 0.1f, r.sampler.top_k = 3, r.sampler.top_p = 0.3f, r.sampler.min_p = 0.7f,
   r.sampler.typical_p = 0.9f;
@@ -86,12 +87,31 @@ TEST(WorkerMessages, KeepEveryFieldOfARequest) {
   EXPECT_EQ(q.sampler.dry_sequence_breakers, r.sampler.dry_sequence_breakers);
   EXPECT_EQ(q.sampler.logit_bias, r.sampler.logit_bias);
   EXPECT_EQ(q.stops, r.stops);
+  EXPECT_EQ(q.adapters, r.adapters);
   EXPECT_TRUE(q.scores_prompt);
   EXPECT_EQ(q.scored, 2);
+  EXPECT_EQ(q.owner, "o");
+}
+
+TEST(WorkerMessages, KeepEveryFieldOfASavedState) {
+  for (const wire::ToWorker& m :
+       {wire::ToWorker(wire::Save{5, {1, 2, 3}}), wire::ToWorker(wire::Save{6, {}, false}),
+        wire::ToWorker(wire::Restore{7}), wire::ToWorker(wire::Erase{8, {4}})}) {
+    const std::string line = encode(m);
+    auto back = wire::decode_to_worker(line);
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(back->index(), m.index());
+    EXPECT_EQ(encode(*back), line);
+  }
+  auto back = wire::decode_from_worker(encode(wire::FromWorker(wire::State{9, 2, {1, 2}})));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(std::get<wire::State>(*back).text, (std::vector<Token>{1, 2}));
+  EXPECT_FALSE(wire::decode_to_worker(R"({"restore": -1})"));
+  EXPECT_FALSE(wire::decode_to_worker(R"({"save": {"id": 1}})"));
 }
 
 wire::Load full_load() {
-  wire::Load m{"m.gguf", {}, UINT64_MAX, true, true};
+  wire::Load m{"m.gguf", {}, UINT64_MAX, true, true, true, "secret"};
   LoadSettings& s = m.settings;
   DeviceSettings& d = s.devices;
   d.backend = "vulkan", d.device = 1, d.gpu_layers = -1, d.split = {{"cpu", 4}, {"cuda:1", -1}};
@@ -163,9 +183,9 @@ TEST(WorkerMessages, RefuseALoadThatIsDamaged) {
 
 // Every message with one field gone, of another type, or out of range: refused, with its name.
 TEST(WorkerMessages, RefuseWhatIsDamaged) {
-  TokenTold told{3, 4, "x", -1.5f, {{1, -2.f}}, "ab", 0.5};
+  TokenEvent told{3, 4, "x", -1.5f, {{1, -2.f}}, "ab", 0.5};
   for (const wire::FromWorker& m :
-       {wire::FromWorker(wire::Told{1, told}), wire::FromWorker(wire::Scored{1, told}),
+       {wire::FromWorker(wire::NextToken{1, told}), wire::FromWorker(wire::Scored{1, told}),
         wire::FromWorker(wire::Ended{1, {}}), wire::FromWorker(wire::Pong{1, {}}),
         wire::FromWorker(wire::Planned{{{"cpu:0", 5, 4, 3, 2}}}), wire::FromWorker(full_hello()),
         wire::FromWorker(wire::Embedding{1, 2, {0.5f}}),
@@ -194,10 +214,13 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
   embedded.request.embeddings = {{0, *Embeddings::create({1, 2, 3, 4}, 2), 0, 2}};
   const auto whole = nlohmann::ordered_json::parse(encode(wire::ToWorker(embedded)));
   ASSERT_TRUE(wire::decode_to_worker(whole.dump()));
+  ASSERT_EQ(whole["submit"]["embeddings"][0].dump(), "[0,0,2,2,0,[1.0,2.0,3.0,4.0]]");
   for (const char* damage :
-       {"[0, 0, 3, 2, [1, 2, 3, 4]]", "[0, 1, 2, 2, [1, 2, 3, 4]]", "[-1, 0, 2, 2, [1, 2, 3, 4]]",
-        "[0, -1, 2, 2, [1, 2, 3, 4]]", "[0, 0, 0, 2, [1, 2, 3, 4]]", "[0, 0, 2, 0, [1, 2, 3, 4]]",
-        "[0, 0, 2, 2, [1, 2, 3]]", "[0, 0, 2, 2, [1, 2, 3, \"nan\"]]", "[0, 0, 2, 2]", "7"}) {
+       {"[0, 0, 3, 2, 0, [1, 2, 3, 4]]", "[0, 1, 2, 2, 0, [1, 2, 3, 4]]", "[-1, 0, 2, 2, 0, [1, 2, 3, 4]]",
+        "[0, -1, 2, 2, 0, [1, 2, 3, 4]]", "[0, 0, 0, 2, 0, [1, 2, 3, 4]]", "[0, 0, 2, 0, 0, [1, 2, 3, 4]]",
+        "[0, 0, 2, 2, 0, [1, 2, 3]]", "[0, 0, 2, 2, 0, [1, 2, 3, \"nan\"]]", "[0, 0, 2, 2, 0]", "7",
+        "[0, 0, 2, 2, -1, [1, 2, 3, 4]]", "[0, 0, 2, 2, [1, 2, 3, 4]]",
+        "[2147483646, 0, 2, 2, 0, [1, 2, 3, 4]]", "[0, 2147483647, 2, 2, 0, [1, 2, 3, 4]]"}) {
     auto j = whole;
     j["submit"]["embeddings"][0] = nlohmann::ordered_json::parse(damage);
     EXPECT_FALSE(wire::decode_to_worker(j.dump())) << damage;
@@ -217,8 +240,9 @@ TEST(WorkerMessages, RefuseWhatIsDamaged) {
 // Lines with bytes changed, left out and doubled: refused, or a message that says the same when it is sent
 // on.
 TEST(WorkerMessages, SurviveAnyDamage) {
-  const TokenTold told{3, 4, "x\xc3\xa9\n", -1.5f, {{1, -std::numeric_limits<float>::infinity()}}, "ab", 0.5};
-  std::vector<std::string> lines = {encode(wire::FromWorker(wire::Told{1, told})),
+  const TokenEvent told{3,    4,  "x\xc3\xa9\n", -1.5f, {{1, -std::numeric_limits<float>::infinity()}},
+                        "ab", 0.5};
+  std::vector<std::string> lines = {encode(wire::FromWorker(wire::NextToken{1, told})),
                                     encode(wire::FromWorker(wire::Scored{1, told})),
                                     encode(wire::FromWorker(wire::Ended{1, {}})),
                                     encode(wire::FromWorker(wire::Pong{1, {}})),

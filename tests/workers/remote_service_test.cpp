@@ -3,121 +3,19 @@
 // alone, and which misbehaves as its mode says; serve_test.sh has the real one.
 #include "workers/remote_service.h"
 
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <future>
-#include <mutex>
 #include <thread>
 
 #include "base/send_signal.h"
 #include "base/text.h"
-#include "workers/scripted_worker.h"
+#include "workers/scripted_front.h"
 
 namespace gimbal::test {
 namespace {
-
-// ---- the front
-
-struct Answer {
-  std::vector<Token> tokens;
-  std::string text;
-  std::optional<GenerationEnd> end;
-  std::optional<Error> failed;
-  bool in_order = true;
-};
-
-class Front {
- public:
-  explicit Front(const std::string& mode, int at = 1 << 30,
-                 std::function<void(WorkerSettings&)> change = {}) {
-    WorkerSettings s;
-    s.command = {"/proc/self/exe", "scripted-worker", mode, std::to_string(at)};
-    s.load.model = "scripted", s.vocabulary = 97;
-    s.replaced = [this](const std::string& why) {
-      const std::lock_guard lock(mutex_);
-      replaced_.push_back(why);
-    };
-    if (change) change(s);
-    auto made = RemoteService::start(std::move(s));
-    EXPECT_TRUE(made);
-    service = std::move(*made);
-  }
-  ~Front() { service.reset(); }
-
-  uint64_t ask(size_t n, int tokens, const std::string& client = "") {
-    const std::lock_guard lock(mutex_);
-    if (answers_.size() <= n) answers_.resize(n + 1);
-    GenerationRequest r;
-    r.prompt = {1, int(n), 3}, r.max_tokens = tokens, r.client = client;
-    GenerationSink sink;
-    sink.token = [this, n](const TokenTold& t) {
-      const std::lock_guard held(mutex_);
-      Answer& a = answers_[n];
-      a.in_order &= t.index == int(a.tokens.size());
-      a.tokens.push_back(t.token), a.text += t.text;
-      changed_.notify_all();
-    };
-    sink.end = [this, n](const GenerationEnd& e) {
-      const std::lock_guard held(mutex_);
-      EXPECT_FALSE(answers_[n].end || answers_[n].failed);
-      answers_[n].end = e;
-      changed_.notify_all();
-    };
-    sink.failed = [this, n](const Error& e) {
-      const std::lock_guard held(mutex_);
-      EXPECT_FALSE(answers_[n].end || answers_[n].failed);
-      answers_[n].failed = e;
-      changed_.notify_all();
-    };
-    const uint64_t id = new_request_id();
-    EXPECT_TRUE(service->submit(id, std::move(r), std::move(sink)));
-    return id;
-  }
-  Answer so_far(size_t n) {
-    const std::lock_guard lock(mutex_);
-    return answers_[n];
-  }
-  Answer wait(size_t n, size_t tokens = SIZE_MAX) {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(120), [&] {
-      return answers_[n].end || answers_[n].failed || answers_[n].tokens.size() >= tokens;
-    }));
-    return answers_[n];
-  }
-  void forget(size_t n) {
-    const std::lock_guard lock(mutex_);
-    answers_[n] = {};
-  }
-  std::vector<std::string> replaced() {
-    const std::lock_guard lock(mutex_);
-    return replaced_;
-  }
-  std::unique_ptr<RemoteService> service;
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Answer> answers_ = std::vector<Answer>(64);
-  std::vector<std::string> replaced_;
-};
-
-void expect_whole(const Answer& a, size_t n, int tokens) {
-  ASSERT_TRUE(a.end) << (a.failed ? a.failed->message : "");
-  EXPECT_EQ(a.end->finish, Finish::Length);
-  EXPECT_TRUE(a.in_order);
-  std::vector<Token> expected;
-  std::string text;
-  for (int i = 0; i < tokens; i++) {
-    expected.push_back(scripted_token({1, int(n), 3}, i));
-    text += scripted_text(expected.back());
-  }
-  EXPECT_EQ(a.tokens, expected);
-  EXPECT_EQ(a.text, text);
-}
 
 TEST(RemoteService, TellsWhatTheWorkerComputes) {
   Front front("well", 1 << 30, [](WorkerSettings& s) { s.ping_every = s.silence = std::chrono::hours(2); });
@@ -231,96 +129,6 @@ TEST(RemoteService, AWorkerThatLiesIsReplacedAndNothingOfTheLieIsTold) {
   }
 }
 
-TEST(RemoteService, ARequestThatEndsEveryWorkerIsGivenUpAndOthersGoOn) {
-  Front front("crash", 0);
-  front.ask(0, 5);
-  const Answer a = front.wait(0);
-  ASSERT_TRUE(a.failed);
-  EXPECT_NE(a.failed->message.find("lost 3 times"), std::string::npos) << a.failed->message;
-  Front liar("lie-count");
-  liar.ask(0, 5);
-  EXPECT_TRUE(liar.wait(0).failed);
-}
-
-// Each worker ends at the same token of one request, or when it gets it. The first such loss is everybody's;
-// then it is alone, and nobody else is asked for anything twice.
-TEST(RemoteService, OneThatEndsEveryWorkerFailsAloneAndNobodyElseNotices) {
-  struct Case {
-    std::string mode;
-    int at, attempts;
-  };
-  for (const auto& [mode, at, attempts] : {Case{"poison-step", 0, 3},
-                                           {"poison-step", 25, 3},
-                                           {"poison-submit", 0, 3},
-                                           {"poison-submit", 0, 2}}) {
-    Front front(mode, at, [attempts = attempts](WorkerSettings& s) { s.attempts = attempts; });
-    for (size_t n = 8; n < 20; n++) front.ask(n, 60);
-    for (size_t n = 8; n < 20; n++) {
-      const Answer a = front.wait(n);
-      if (n != size_t(kPoison)) {
-        expect_whole(a, n, 60);
-        continue;
-      }
-      ASSERT_TRUE(a.failed) << mode;
-      const std::string lost =
-          "lost " + std::to_string(attempts) + " times while it computed this answer alone";
-      EXPECT_NE(a.failed->message.find(lost), std::string::npos) << a.failed->message;
-      EXPECT_EQ(a.tokens.size(), size_t(at));
-      EXPECT_TRUE(a.in_order);
-    }
-    // Where it is not begun, the second loss makes it a suspect.
-    EXPECT_LE(front.replaced().size(), size_t(attempts) + (mode == "poison-step" ? 1 : 2)) << mode;
-    front.ask(60, 60);
-    expect_whole(front.wait(60), 60, 60);
-  }
-}
-
-// A service that is sent one such request after the other stays there.
-TEST(RemoteService, ManyThatEndEveryWorkerDoNotEndTheService) {
-  Front front("poison-step", 0);
-  for (int i = 0; i < 3; i++) {
-    front.ask(size_t(kPoison), 5);
-    EXPECT_TRUE(front.wait(size_t(kPoison)).failed);
-    front.forget(size_t(kPoison));
-  }
-  front.ask(1, 30);
-  expect_whole(front.wait(1), 1, 30);
-}
-
-TEST(RemoteService, CancelledWhileOthersAreTriedTheyEnd) {
-  Front front("poison-step", 10);
-  std::vector<uint64_t> ids;
-  for (size_t n = 8; n < 20; n++) ids.push_back(front.ask(n, 100'000));
-  front.wait(size_t(kPoison), 10);
-  while (front.replaced().empty()) std::this_thread::yield();
-  for (uint64_t id : ids) front.service->cancel(id);
-  for (size_t n = 8; n < 20; n++) {
-    const Answer a = front.wait(n);
-    EXPECT_TRUE(a.in_order);
-    EXPECT_TRUE(a.end || (a.failed && n == size_t(kPoison))) << n;
-    if (a.end) { EXPECT_EQ(a.end->finish, Finish::Cancelled); }
-  }
-}
-
-TEST(RemoteService, EmbeddingsThatEndEveryWorkerFailAlone) {
-  Front front("poison-step", 0);
-  std::vector<std::thread> clients;
-  for (int c = 0; c < 6; c++)
-    clients.emplace_back([&, c] {
-      std::vector<std::vector<Token>> texts;
-      for (int i = 0; i < 40; i++) texts.push_back({c == 3 && i == 20 ? kPoison : c * 40 + i + 100, i});
-      size_t next = 0;
-      const auto ok = front.service->embed(texts, [&](size_t i, std::span<const float> v) -> Status {
-        EXPECT_EQ(i, next++);
-        EXPECT_EQ(v[0], float(texts[i][0]) / 3);
-        return Done{};
-      });
-      EXPECT_EQ(bool(ok), c != 3);
-      EXPECT_EQ(next, c == 3 ? 20u : 40u);
-    });
-  for (std::thread& c : clients) c.join();
-}
-
 TEST(RemoteService, WaitsToBeAdmittedTheFirstTimeAndNotAsAReplacement) {
   const auto asks = [](WorkerSettings& s) { s.asks_for_memory = true; };
   for (const bool lost_before : {false, true}) {
@@ -385,6 +193,20 @@ TEST(RemoteService, WhatCannotBeAWorkerIsToldWithItsReason) {
   }
 }
 
+// Its client is gone: the next worker must not compute the rest for no one.
+TEST(RemoteService, ACancelledRequestEndsWithTheWorkerThatLosesIt) {
+  Front front("crash-at-cancel");
+  const uint64_t id = front.ask(0, 100'000);
+  front.ask(1, 200);
+  front.wait(0, 5), front.wait(1, 5);
+  front.service->cancel(id);
+  const Answer a = front.wait(0);
+  ASSERT_TRUE(a.end);
+  EXPECT_EQ(a.end->finish, Finish::Cancelled);
+  EXPECT_EQ(front.replaced().size(), 1u);
+  expect_whole(front.wait(1), 1, 200);
+}
+
 // Whose answer would it be?
 TEST(RemoteService, AnIdThatIsInUseIsRefused) {
   Front front("well");
@@ -425,13 +247,13 @@ TEST(RemoteService, APromptIsScoredOnceWhenTheWorkerDies) {
   for (const char* mode : {"well", "crash", "lie-index", "lie-token", "lie-top"}) {
     Front front(mode, 4);
     std::promise<GenerationEnd> ended;
-    std::vector<TokenTold> scored;
+    std::vector<TokenEvent> scored;
     GenerationRequest r;
     r.prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, r.max_tokens = 2, r.logprobs = 0,
     r.scores_prompt = true;
     GenerationSink sink;
-    sink.token = [&](const TokenTold&) { EXPECT_EQ(scored.size(), 11u) << "the prompt first"; };
-    sink.scored = [&](const TokenTold& t) { scored.push_back(t); };
+    sink.token = [&](const TokenEvent&) { EXPECT_EQ(scored.size(), 11u) << "the prompt first"; };
+    sink.scored = [&](const TokenEvent& t) { scored.push_back(t); };
     sink.end = [&](const GenerationEnd& e) { ended.set_value(e); };
     sink.failed = [&](const Error& e) { ended.set_value({Finish::Length, e.message, ""}); };
     ASSERT_TRUE(front.service->submit(new_request_id(), std::move(r), std::move(sink)));
@@ -491,9 +313,4 @@ TEST(RemoteService, EmbeddingsTakeTurnsAndFailAlone) {
 }  // namespace
 }  // namespace gimbal::test
 
-int main(int argc, char** argv) {
-  if (argc == 4 && std::string(argv[1]) == "scripted-worker")
-    return gimbal::test::scripted_worker(argv[2], std::atoi(argv[3]));
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return gimbal::test::main_of_front(argc, argv); }

@@ -1,6 +1,7 @@
 // In the sandbox a process can compute and speak on what is open, and nothing else. Each try runs in a child
 // of its own, because there is no way back.
 #include "workers/sandbox.h"
+#include "workers/sandbox_trial.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <functional>
 #include <thread>
@@ -49,6 +51,22 @@ TEST_F(SandboxOfAProcess, RefusesFilesConnectionsAndPrograms) {
   EXPECT_EQ(in_sandbox([] { return execl("/bin/true", "true", nullptr) < 0 ? 0 : 1; }), 0);
   EXPECT_EQ(in_sandbox([] { return kill(getppid(), 0) < 0 ? 0 : 1; }), 0);
   EXPECT_EQ(in_sandbox([] { return ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) < 0 ? 0 : 1; }), 0);
+}
+
+// What `gimbal doctor` prints.
+TEST_F(SandboxOfAProcess, TriedItForbidsAllActs) {
+  const SandboxTrial trial = try_sandbox();
+  EXPECT_EQ(trial.forbidden,
+            (std::vector<std::string>{"read files", "create files", "delete files", "open connections",
+                                      "start programs", "signal other processes"}));
+  EXPECT_EQ(trial.possible, std::vector<std::string>{});
+  EXPECT_EQ(trial.sandbox.in_force.size() + trial.sandbox.missing.size(), 3u);
+  const auto& force = trial.sandbox.in_force;
+  EXPECT_EQ(trial.landlock > 0, std::count(force.begin(), force.end(), "no files (Landlock)") > 0);
+  // This process is outside.
+  const int file = open("/", O_RDONLY);
+  EXPECT_GE(file, 0);
+  close(file);
 }
 
 TEST_F(SandboxOfAProcess, LetsItComputeAndSpeak) {

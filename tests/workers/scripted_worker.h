@@ -48,6 +48,7 @@ class ScriptedService : public GenerationService {
     return Done{};
   }
   void cancel(uint64_t id) override {
+    if (mode_ == "crash-at-cancel") raise(SIGKILL);
     const std::lock_guard lock(mutex_);
     cancelled_.push_back(id);
     wake_.notify_all();
@@ -95,7 +96,7 @@ class ScriptedService : public GenerationService {
       job.s.end(end);
       return true;
     }
-    TokenTold told;
+    TokenEvent told;
     told.index = end.tokens, told.token = scripted_token(job.r.prompt, told.index),
     told.text = scripted_text(told.token);
     if (mode_ == "poison-step" && job.r.prompt[1] == kPoison && told.index == at_) raise(SIGKILL);
@@ -105,13 +106,13 @@ class ScriptedService : public GenerationService {
     return false;
   }
   void score(Job& job) {
-    TokenTold told;
+    TokenEvent told;
     told.index = ++job.r.scored, told.token = job.r.prompt[size_t(told.index)],
     told.logprob = scripted_score(told.token);
     if (told_++ >= at_) misbehave(told);
     job.s.scored(told);
   }
-  void misbehave(TokenTold& told) {
+  void misbehave(TokenEvent& told) {
     if (mode_ == "crash") raise(SIGKILL);
     if (mode_ == "exit") _exit(3);
     if (mode_ == "engine-hangs")
@@ -150,7 +151,7 @@ inline auto scripted_embed(const std::string& mode, int at) {
 
 inline int scripted_worker(const std::string& mode, int at) {
   if (mode == "does-not-load") {
-    tell_failed(kWorkerSocket, {Code::OutOfMemory, "the model does not fit", "take a smaller one"});
+    send_failed(kWorkerSocket, {Code::OutOfMemory, "the model does not fit", "take a smaller one"});
     return 1;
   }
   if (mode == "never-starts") return 1;
@@ -180,7 +181,7 @@ inline int scripted_worker(const std::string& mode, int at) {
   auto load = wait_for_load(kWorkerSocket);
   if (!load || load->model != "scripted") return 1;
   if (mode == "plans" && !ask_for_memory(kWorkerSocket, {{{"cpu:0", 10, 8, 0, 9}}})) return 1;
-  tell_loading(kWorkerSocket, 1, 2);
+  send_loading(kWorkerSocket, 1, 2);
   ScriptedService service(mode, at);
   wire::Hello hello;
   hello.devices = {{"cpu:0"}}, hello.context = 4096, hello.pid = int(getpid());

@@ -4,7 +4,7 @@
 export type Role = 'user' | 'assistant' | 'tool';
 export type State = 'writing' | 'done' | 'stopped' | 'cut' | 'failed';
 
-export interface Attachment { name: string; text: string }
+export interface Attachment { name: string; text: string; image?: string } // image: a picture's data: URL, without a text
 export interface Call { id: string; name: string; arguments: string }
 
 export interface Turn {
@@ -18,6 +18,7 @@ export interface Turn {
   // of an answer:
   state?: State;
   model?: string;
+  pieces?: number[]; // where the pieces of its text end, as the server sent them: mostly one token each
   reasoning?: string;
   calls?: Call[];
   error?: string;
@@ -82,12 +83,26 @@ const titleOf = (turn: Turn) => {
   return line.length > 60 ? line.slice(0, 57) + '…' : line;
 };
 
+// Where two answers part: the length of the text that both begin with, and the number of whole pieces in it.
+export function parting(a: Turn, b: Turn): { at: number; pieces?: number } {
+  let at = 0;
+  while (at < a.text.length && a.text[at] === b.text[at]) at++;
+  if (/[\ud800-\udbff]/.test(a.text[at - 1] ?? '')) at--; // one character is never cut
+  const whole = [a, b].map((t) => t.pieces?.filter((end) => end <= at).length);
+  return { at, pieces: whole.every((n) => n !== undefined) ? Math.min(...(whole as number[])) : undefined };
+}
+
+// An answer without reasoning and calls can be continued from any of its pieces.
+export const branches = (t: Turn) => t.role === 'assistant' && t.state !== 'writing' && !t.reasoning && !t.calls?.length && (t.pieces?.length ?? 0) > 1;
+
 export const choose = (c: Conversation, turn: Turn): Conversation => ({ ...c, chosen: { ...c.chosen, [turn.parent]: turn.id } });
 
-// What a model is told of a turn: files stand behind the text, each under its name.
-function content(turn: Turn): string {
-  const files = (turn.attachments ?? []).map((f) => `\n\nFile ${f.name}:\n\`\`\`\n${f.text}\n\`\`\``);
-  return turn.text + files.join('');
+// What a model gets of a turn: pictures, the text, and behind it texts of files, each under its name.
+function content(turn: Turn): string | object[] {
+  const all = turn.attachments ?? [], pictures = all.filter((f) => f.image);
+  const files = all.filter((f) => !f.image).map((f) => `\n\nFile ${f.name}:\n\`\`\`\n${f.text}\n\`\`\``);
+  const text = turn.text + files.join('');
+  return pictures.length ? [...pictures.map((f) => ({ type: 'image_url', image_url: { url: f.image } })), { type: 'text', text }] : text;
 }
 
 // In the form of POST /v1/chat/completions.
@@ -110,18 +125,27 @@ const list = (x: unknown): unknown[] => (Array.isArray(x) ? x : []);
 const record = (x: unknown) => (x && typeof x === 'object' ? (x as Record<string, unknown>) : {});
 const safeKey = (x: unknown) => { const id = text(x, 60); return /^[\w-]+$/.test(id) && !(id in {}) ? id : ''; };
 
+const kPicture = /^data:image\/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+=*$/;
+
+function readAttachment(x: unknown): Attachment {
+  const f = record(x), image = text(f.image, 12_000_000);
+  return { name: text(f.name, 200), text: text(f.text), ...(kPicture.test(image) ? { image } : {}) };
+}
+
 function readTurn(x: unknown): Turn | undefined {
   const t = record(x);
   const role = (['user', 'assistant', 'tool'] as const).find((r) => r === t.role);
   if (!safeKey(t.id) || !role) return undefined;
   const turn: Turn = { id: safeKey(t.id), parent: safeKey(t.parent), role, text: text(t.text), at: whole(t.at) ?? 0 };
-  const files = list(t.attachments).map((f) => ({ name: text(record(f).name, 200), text: text(record(f).text) }));
+  const files = list(t.attachments).map(readAttachment);
   if (files.length) turn.attachments = files;
   if (t.callId) turn.callId = text(t.callId, 200);
   if (role !== 'assistant') return turn;
   turn.state = (['done', 'stopped', 'cut', 'failed'] as const).find((s) => s === t.state) ?? 'cut';
   for (const name of ['model', 'reasoning', 'error', 'answer', 'finish'] as const) if (t[name]) turn[name] = text(t[name]);
   for (const name of ['tokens', 'limit', 'promptTokens', 'firstMs', 'writingMs'] as const) turn[name] = whole(t[name]);
+  const pieces = list(t.pieces).map(whole);
+  if (pieces.length && pieces.every((end, i) => end !== undefined && end > (pieces[i - 1] ?? 0) && end <= turn.text.length)) turn.pieces = pieces as number[];
   const calls = list(t.calls).map((c) => ({ id: text(record(c).id, 200), name: text(record(c).name, 200), arguments: text(record(c).arguments) }));
   if (calls.length) turn.calls = calls;
   return turn;

@@ -1,19 +1,25 @@
-// gimbal backends (doctor): all backends, usable or not, with reason and remedy; and the device that would be
-// used. This process opens only the CPU: a broken driver cannot prevent the report about it.
+// gimbal backends (doctor): all backends, usable or not, with reason and remedy; the device that would be
+// used; and the sandbox of workers. This process opens only the CPU: a broken driver cannot prevent the
+// report about it.
 #include <chrono>
 
 #include "apps/commands/command.h"
 #include "apps/commands/commands.h"
 #include "apps/options/options.h"
 #include "apps/reports/backends_json.h"
+#include "apps/reports/inspection_report.h"
 #include "apps/reports/next_steps.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/json.h"
+#include "apps/toolkit/library_places.h"
 #include "apps/toolkit/terminal.h"
+#include "discovery/library_validation.h"
 #include "discovery/registry.h"
 #include "discovery/summary.h"
 #include "engine/engine.h"
 #include "engine/kernel_names.h"
+#include "inspection/loaded_libraries.h"
+#include "workers/sandbox_trial.h"
 
 namespace gimbal {
 namespace {
@@ -38,12 +44,48 @@ std::string receipt_text(const Reloaded& r) {
                 fmt::join(r.devices, ", "));
 }
 
+Json sandbox_json(const SandboxTrial& t) {
+  return {{"landlock", t.landlock ? Json(t.landlock) : Json()},
+          {"in_force", t.sandbox.in_force},
+          {"missing", t.sandbox.missing},
+          {"forbids", t.forbidden},
+          {"allows", t.possible}};
+}
+
+std::string sandbox_text(const SandboxTrial& t) {
+  const auto list = [](const char* name, const std::vector<std::string>& of) {
+    return of.empty() ? std::string() : format("  {}: {}\n", name, fmt::join(of, ", "));
+  };
+  return format("\nSandbox of a worker on the CPU ({}), tried now\n",
+                t.landlock ? format("Landlock version {}", t.landlock) : "no Landlock in this kernel") +
+         list("forbids", t.forbidden) + list("allows", t.possible) + list("in force", t.sandbox.in_force) +
+         list("missing", t.sandbox.missing);
+}
+
+// Whether a C++ inference library is there that gimbal could compute with. Its file is read, not loaded.
+Json cpp_ffi_json() {
+  const LibrarySearch s = find_libraries(library_places());
+  const FoundLibrary* l = s.of("llama");
+  if (!l) l = s.of("bitnet");
+  if (!l)
+    return {{"available", false},
+            {"path", nullptr},
+            {"reason", s.failure ? s.failure->message : "no C++ inference library was found"}};
+  LibraryDemand demand;
+  demand.interface = l->kind == "llama" ? &llama_interface() : &bitnet_interface();
+  demand.load = false;
+  const LibraryValidation v = validate_library(l->path, demand);
+  return {{"available", v.usable()}, {"path", l->path}, {"reason", v.usable() ? "" : error_of(v).message}};
+}
+
 class BackendsCommand final : public Command {
  public:
   void declare(Arguments& a) override {
     a.text("--reload", "PLUGIN",
            "first replace a backend by this plugin file, in this process: it is verified, or refused",
            reload_);
+    a.flag("--libraries", "also look into the libraries that this process has loaded, with the CPU open",
+           libraries_);
     declare_choice(a, request_.allow_software, order_);
   }
 
@@ -51,9 +93,10 @@ class BackendsCommand final : public Command {
     auto order = backend_order(order_);
     if (!order) return order.error();
     request_.order = *order;
+    const SandboxTrial sandbox = try_sandbox();  // before this process has threads
     std::optional<Reloaded> reloaded;
     if (reload_) {
-      Engine engine(backend_registry(), {}, tell_on_stderr(quiet));
+      Engine engine(backend_registry(), {}, stderr_sink(quiet));
       auto done = engine.reload_backend(*reload_);
       if (!done) return done.error();
       reloaded = std::move(*done);
@@ -63,13 +106,17 @@ class BackendsCommand final : public Command {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     const auto best = choose_device(reports, request_);
     std::vector<Variant> variants;
-    if (auto cpu = gimbal::open_device({"cpu", 0, true})) variants = variants_of(*cpu->device);
+    auto cpu = gimbal::open_device({"cpu", 0, true});
+    if (cpu) variants = variants_of(*cpu->device);
     const auto next =
         next_steps({reports, best, find_models(), gpu_device_files(), find_command("pull") != nullptr});
     if (json)
-      return print_as_json(reports, best, variants, taken.count(), reloaded, next), exit_code_of(best);
+      return print_as_json(reports, best, variants, taken.count(), reloaded, next, sandbox),
+             exit_code_of(best);
     if (reloaded) print(printable(receipt_text(*reloaded), true));
     print_for_people(reports, best, variants);
+    print(printable(sandbox_text(sandbox), true));
+    if (libraries_) print("\nLibraries loaded now\n" + libraries_text(loaded_libraries()));
     print("\nWhat to do next\n");
     Table table("ll");
     for (const NextStep& step : next) table.row({printable(step.command), printable(step.why)});
@@ -82,8 +129,12 @@ class BackendsCommand final : public Command {
 
   void print_as_json(const std::vector<BackendReport>& reports, const Result<DeviceChoice>& best,
                      const std::vector<Variant>& variants, double seconds,
-                     const std::optional<Reloaded>& reloaded, const std::vector<NextStep>& next) const {
+                     const std::optional<Reloaded>& reloaded, const std::vector<NextStep>& next,
+                     const SandboxTrial& sandbox) const {
     Json all = backends_json(reports, best, variants, seconds);
+    all["sandbox"] = sandbox_json(sandbox);
+    all["cpp_ffi"] = cpp_ffi_json();
+    if (libraries_) all["libraries"] = libraries_json(loaded_libraries());
     if (reloaded) all["reloaded"] = receipt_json(*reloaded);
     for (const NextStep& step : next) all["next"].push_back({{"command", step.command}, {"why", step.why}});
     print_json(all);
@@ -102,6 +153,7 @@ class BackendsCommand final : public Command {
 
   SelectionRequest request_;
   std::optional<std::string> order_, reload_;
+  bool libraries_ = false;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "apps/reports/run_report.h"
 #include "apps/reports/spread.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/text.h"
@@ -48,7 +48,7 @@ Result<DraftSource> open_draft_source(const std::string& word, EngineOptions& op
     options.run.drafts = drafts_at_most(word);
     return source;
   }
-  auto drafts = open_drafts(backend_registry(), options, model, word, tell_on_stderr(quiet));
+  auto drafts = open_drafts(backend_registry(), options, model, word, stderr_sink(quiet));
   if (!drafts) return drafts.error();
   source.drafts = std::move(*drafts);
   return source;

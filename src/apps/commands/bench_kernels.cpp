@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "apps/reports/limits.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "conformance/conformance.h"
@@ -216,7 +216,7 @@ Result<int> bench_kernels(const CommonOptions& common, const KernelBenchOptions&
                           bool quiet) {
   auto wanted = engine_options(common);
   if (!wanted) return wanted.error();
-  Engine engine(backend_registry(), std::move(*wanted), tell_on_stderr(quiet));
+  Engine engine(backend_registry(), std::move(*wanted), stderr_sink(quiet));
   auto opened = engine.open_device();
   if (!opened) return opened.error();
   KernelBench bench(*opened, engine.options().run, options);

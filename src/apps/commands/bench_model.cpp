@@ -6,7 +6,7 @@
 #include "apps/commands/open_model.h"
 #include "apps/reports/run_report.h"
 #include "apps/reports/spread.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/terminal.h"
 #include "base/clock.h"
@@ -62,7 +62,7 @@ class ModelBench {
     std::vector<int32_t> tokens(size_t(std::max(prompt, generate + 1)));
     for (int32_t& t : tokens) t = int32_t(random.next() % vocabulary);
     for (const Stage& stage : model_.plan().stages)
-      n_.weight_bytes += weight_bytes_per_token(stage.buckets.front().program);
+      n_.weight_bytes += weight_bytes_per_token(stage.buckets[model_.plan().bucket_for(1)].program);
     n_.work = prompt_work(model_.plan(), prompt);
     Progress bar("measuring", !quiet, Progress::Unit::Tokens);
     const auto total = uint64_t(prompt + generate) * uint64_t(options_.repetitions + 1);
@@ -138,7 +138,7 @@ class ModelBench {
          {"load_seconds", loaded_.load_seconds},
          {"peak_memory_bytes", n_.peak},
          {"memory", report_json(memory_of_devices(model_.plan()))},
-         {"kernels", report_json(count_kernels(model_.plan(), 0))}});
+         {"kernels", report_json(count_kernels(model_.plan(), model_.plan().bucket_for(1)))}});
   }
 
   void print_for_people() const {
@@ -175,8 +175,9 @@ class ModelBench {
     t.row({"peak memory", human_bytes(n_.peak), "of the whole process"});
     print(t.text());
     if (n_.limits) print(format("limits: {}\n", limits_text(*n_.limits)));
-    const size_t last = model_.plan().last().buckets.size() - 1;
-    const std::string one = matrix_kernels(0), many = matrix_kernels(n_.prompt.empty() ? 0 : last);
+    const ModelPlan& plan = model_.plan();
+    const std::string one = matrix_kernels(plan.bucket_for(1)),
+                      many = matrix_kernels(plan.bucket_for(n_.prompt.empty() ? 1 : plan.options.batch));
     print(format("\nmatrices computed by {}{} (`gimbal explain` says why)\n", one,
                  one == many ? "" : "; of prompts: " + many));
   }
@@ -203,9 +204,9 @@ PromptWork prompt_work(const ModelPlan& b, int tokens) {
   double int8 = 0, fp32 = 0;
   const gimbal_step all{tokens, 1};
   for (const Stage& stage : b.stages) {
-    const Program& p = stage.buckets.back().program;
-    for (const Choice& c : stage.buckets.back().choices)
-      w.fast |= stage.device->kernel(c.kernel).numerics == GIMBAL_FAST;
+    const Bucket& bucket = stage.buckets[b.bucket_for(b.options.batch)];
+    const Program& p = bucket.program;
+    for (const Choice& c : bucket.choices) w.fast |= stage.device->kernel(c.kernel).numerics == GIMBAL_FAST;
     for (const gimbal_op& op : p.ops) {
       const OpKind kind{op.kind};
       if (!def(kind).product) continue;
@@ -266,7 +267,7 @@ Result<int> bench_model(const CommonOptions& common, const ModelBenchOptions& wa
     if (!opened) return opened.error();
     drafts = std::move(*opened);
   }
-  Engine engine(backend_registry(), std::move(*engine_wanted), tell_on_stderr(quiet));
+  Engine engine(backend_registry(), std::move(*engine_wanted), stderr_sink(quiet));
   auto loaded = engine.load(*source);
   if (!loaded) return loaded.error();
   ModelBench bench(**loaded, options);

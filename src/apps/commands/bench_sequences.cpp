@@ -2,7 +2,7 @@
 
 #include "apps/commands/open_model.h"
 #include "apps/reports/spread.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/terminal.h"
 #include "base/clock.h"
@@ -171,7 +171,7 @@ Result<int> bench_sequences(const CommonOptions& common, const ModelBenchOptions
   auto source = open_model(options.model, common, quiet);
   if (!source) return source.error();
   if (auto ok = check_generates(*source->file); !ok) return ok.error();
-  Engine engine(backend_registry(), std::move(*engine_wanted), tell_on_stderr(quiet));
+  Engine engine(backend_registry(), std::move(*engine_wanted), stderr_sink(quiet));
   auto loaded = engine.load(*source);
   if (!loaded) return loaded.error();
   SequenceBench bench(**loaded, options, wanted);

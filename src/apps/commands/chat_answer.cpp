@@ -30,12 +30,16 @@ Result<ChatAnswer> answer_chat(Session& session, const Tokenizer& tokenizer, con
   if (generating.constraint) generating.constraint->rewind(0);
 
   for (;;) {
-    auto prompt =
-        chat_prompt(chat, tokenizer, chat_variables(conversation.messages(), settings.think != "off"),
-                    options, settings.parse_special);
+    std::vector<ChatMessage> messages = conversation.messages();
+    const auto numbers = settings.pictures ? settings.pictures->number(messages) : std::vector<size_t>();
+    const PictureMarks marks =
+        numbers.empty() ? PictureMarks{} : PictureMarks{ChatPictures::kMarks, numbers.size()};
+    auto prompt = chat_prompt(chat, tokenizer, chat_variables(messages, settings.think != "off"), options,
+                              settings.parse_special, marks);
     if (!prompt) return prompt.error();
-    std::vector<Token> tokens = std::move(prompt->tokens);
-    tokens.insert(tokens.end(), answered.begin(), answered.end());
+    Inputs tokens =
+        numbers.empty() ? Inputs(std::move(prompt->tokens)) : settings.pictures->inputs(*prompt, numbers);
+    tokens.append(InputView(answered));
     const int context = session.model().context();
     if (int(tokens.size()) + reserve(session, generating.max_tokens) > context) {
       if (settings.drops_oldest && conversation.drop_oldest()) {

@@ -1,9 +1,9 @@
 // One answer of a chat: the prompt, shortened to fit the context if necessary, and the streamed text.
 #pragma once
-#include <functional>
 #include <string>
 
 #include "apps/commands/chat.h"
+#include "apps/commands/chat_loop.h"
 #include "chat/conversation.h"
 
 namespace gimbal {
@@ -14,9 +14,6 @@ struct ChatAnswer {
   int dropped = 0;       // number of questions dropped
   bool repeats = false;  // it repeated itself, and was ended (ChatSettings::guard)
 };
-
-// Writes `reasoning` and then `answer`; false ends the answer.
-using ChatSink = std::function<bool(std::string_view reasoning, std::string_view answer)>;
 
 // Answers the last question of the conversation; drops the oldest questions if the context is too small.
 // Reuses the state that the session holds. Errors: those of the template and of generate(); Failed

@@ -10,8 +10,9 @@
 namespace gimbal {
 
 inline constexpr const char* kModelHelp =
-    "model file, a name listed by `gimbal list`, an address (hf.co/OWNER/REPO:QUANT or a URL), or `default` "
-    "for the built-in model";
+    "model file, a folder of Hugging Face's, a name listed by `gimbal list`, an address "
+    "(hf.co/OWNER/REPO:QUANT or a "
+    "URL), or `default` for the built-in model";
 
 class Command {
  public:
@@ -30,6 +31,9 @@ using MakeCommand = std::unique_ptr<Command> (*)();
 std::unique_ptr<Command> make_run();
 std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_worker();
+std::unique_ptr<Command> make_llama_worker();
+std::unique_ptr<Command> make_crossval();
+std::unique_ptr<Command> make_console();
 std::unique_ptr<Command> make_embed();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_plan();
@@ -37,20 +41,27 @@ std::unique_ptr<Command> make_explain();
 std::unique_ptr<Command> make_pack();
 std::unique_ptr<Command> make_backends();
 std::unique_ptr<Command> make_kernels();
+std::unique_ptr<Command> make_inspect_library();
+std::unique_ptr<Command> make_find_libraries();
+std::unique_ptr<Command> make_validate_library();
 std::unique_ptr<Command> make_verify();
 std::unique_ptr<Command> make_pull();
 std::unique_ptr<Command> make_models();
 std::unique_ptr<Command> make_remove();
 std::unique_ptr<Command> make_info();
+std::unique_ptr<Command> make_convert();
+std::unique_ptr<Command> make_quantize();
 std::unique_ptr<Command> make_tokenize();
 std::unique_ptr<Command> make_detokenize();
 std::unique_ptr<Command> make_render_template();
 std::unique_ptr<Command> make_audit();
+std::unique_ptr<Command> make_replay();
 std::unique_ptr<Command> make_grammar();
 std::unique_ptr<Command> make_parse_answer();
 std::unique_ptr<Command> make_logits();
 std::unique_ptr<Command> make_perplexity();
 std::unique_ptr<Command> make_dequantize();
+std::unique_ptr<Command> make_embed_image();
 std::unique_ptr<Command> make_completion();
 std::unique_ptr<Command> make_manual();
 

@@ -9,10 +9,12 @@ constexpr CommandRow kCommands[] = {
     {"run", "", "Use a model", "generate text; without a prompt on a terminal, a conversation", make_run},
     {"serve", "", "Use a model", "answer requests over HTTP: the APIs of OpenAI, Anthropic and Ollama",
      make_serve},
+    {"console", "", "Use a model", "chat with a server that `gimbal serve` runs", make_console},
     {"embed", "", "Use a model", "compute the embedding vector of a text", make_embed},
     {"bench", "", "Use a model", "measure the speed of prompts and of generation", make_bench},
     {"audit", "", "Use a model", "check the certificates of answers: the same bits on any machine",
      make_audit},
+    {"replay", "", "Use a model", "write the answer of a certificate again, and branch from it", make_replay},
     {"plan", "", "Before running it", "show the exact memory needs of a model, without loading it",
      make_plan},
     {"explain", "", "Before running it", "show which kernel computes each step, and why", make_explain},
@@ -21,12 +23,22 @@ constexpr CommandRow kCommands[] = {
      "list all backends and devices: usable or not, why, and how to fix it", make_backends},
     {"kernels", "", "This machine",
      "list all kernels of all backends, and which of them this machine can use", make_kernels},
+    {"inspect-library", "analyze-library", "This machine",
+     "show what a library contains, without running it: symbols, GPU code, instructions",
+     make_inspect_library},
+    {"find-libraries", "", "This machine",
+     "search for C++ inference libraries (libllama, libbitnet), and show what they are", make_find_libraries},
+    {"validate-library", "", "This machine",
+     "check whether a C++ inference library can be used: file, machine, functions, loading",
+     make_validate_library},
     {"verify", "", "This machine", "check every kernel of this machine's device against the exact reference",
      make_verify},
     {"pull", "", "Model files", "download a model from Hugging Face or a URL; shows its memory needs first",
      make_pull},
     {"models", "list", "Model files", "list the models found on this machine", make_models},
     {"rm", "", "Model files", "delete a model", make_remove},
+    {"convert", "", "Model files", "write a folder of Hugging Face's as one GGUF file", make_convert},
+    {"quantize", "", "Model files", "write a model in a smaller format, or check such a file", make_quantize},
     {"info", "", "Model files", "show the contents of a model file", make_info},
     {"tokenize", "", "Model files", "convert text to token ids", make_tokenize},
     {"detokenize", "", "Model files", "convert token ids to text", make_detokenize},
@@ -38,10 +50,16 @@ constexpr CommandRow kCommands[] = {
     {"logits", "", "For developers", "write the model's raw output for given tokens", make_logits},
     {"perplexity", "", "For developers",
      "measure how well a model predicts a text, and its distance from another format", make_perplexity},
+    {"crossval", "", "For developers", "compare a model here with the same model in llama.cpp's library",
+     make_crossval},
     {"dequantize", "", "For developers", "convert raw quantized blocks to float32", make_dequantize},
+    {"embed-image", "", "For developers",
+     "write what a model gets of a picture: decoded, or as pixels of its encoder", make_embed_image},
     {"completion", "", "For developers", "print the completion script for bash, zsh or fish",
      make_completion},
     {"worker", "", "For developers", "run one engine for `gimbal serve`, which starts it", make_worker},
+    {"llama-worker", "", "For developers", "run a libllama for `gimbal crossval`, which starts it",
+     make_llama_worker},
     {"manual", "", "For developers", "print the manual page, for `man -l`", make_manual},
 };
 
@@ -69,10 +87,11 @@ std::vector<std::string> all_options() {
   return names;
 }
 
-// `rm` deletes what is typed and nothing else; `render-template` has one template; the others have no
-// settings, or from elsewhere.
+// `rm` deletes what is typed and nothing else; `render-template` has one template; `inspect-library` checks
+// what is typed; the others have no settings, or from elsewhere.
 bool reads_settings(const CommandRow& row) {
-  for (const char* name : {"rm", "render-template", "worker", "completion", "manual"})
+  for (const char* name : {"rm", "render-template", "inspect-library", "find-libraries", "validate-library",
+                           "worker", "llama-worker", "completion", "manual"})
     if (std::string_view(row.name) == name) return false;
   return true;
 }

@@ -2,7 +2,7 @@
 
 #include "apps/reports/prompt_progress.h"
 #include "apps/reports/run_report.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/interrupt.h"
 #include "apps/toolkit/line_editor.h"
@@ -14,11 +14,16 @@
 namespace gimbal {
 namespace {
 
-constexpr const char* kHelpOfTexts =
+constexpr const char* kHelpOfLines =
     "  a line of text   is continued by the model, as a new text\n  an empty line    continues the last "
-    "text\n  /stats           speed, memory and kernels of the last answer\n  /reset           forgets the "
-    "last text\n  /help            this list\n  /quit            leaves, as Ctrl-D does; Ctrl-C stops an "
-    "answer\n";
+    "text\n  /reset           forgets the last text\n";
+constexpr const char* kHelpOfOneText =
+    "  a line of text   is added to the text, which the model continues\n  an empty line    continues the "
+    "text\n  /reset           returns to the text of the beginning\n";
+constexpr const char* kHelpOfCommands =
+    "  /stats           speed, memory and kernels of the last answer\n  /help            this list\n  /quit  "
+    "  "
+    "        leaves, as Ctrl-D does; Ctrl-C stops an answer\n";
 
 class Continuation {
  public:
@@ -29,7 +34,9 @@ class Continuation {
         settings_(settings.generate),
         stats_(settings.stats),
         quiet_(settings.quiet),
-        session_(session) {
+        session_(session),
+        first_(settings.text),
+        text_(first_) {
     session_.on_device_lost(engine.on_device_lost(loaded_));
   }
 
@@ -44,7 +51,8 @@ class Continuation {
       }
       if (!line) return print("\n"), kDone;
       if (*line == "/quit" || *line == "/exit" || *line == "/bye") return kDone;
-      else if (*line == "/help" || *line == "/?") print(kHelpOfTexts);
+      else if (*line == "/help" || *line == "/?")
+        print(std::string(first_.empty() ? kHelpOfLines : kHelpOfOneText) + kHelpOfCommands);
       else if (*line == "/reset") forget(), print("forgotten\n");
       else if (*line == "/stats") print(last_stats_.empty() ? "nothing was generated yet\n" : last_stats_);
       else if (!line->empty() && line->front() == '/')
@@ -60,12 +68,14 @@ class Continuation {
   void forget() {
     session_.rewind(0);
     if (settings_.constraint) settings_.constraint->rewind(0);
-    text_.clear();
+    text_ = first_;
   }
 
-  // Reuses the prefix that the line shares with the text before.
+  // A new text reuses the prefix that it shares with the text before.
   void begin(const std::string& line) {
-    text_ = tokenizer_.encode(line);
+    if (first_.empty()) text_.clear();
+    const auto more = tokenizer_.encode(line, {.add_bos = text_.empty()});
+    text_.insert(text_.end(), more.begin(), more.end());
     session_.keep_common(text_);
     if (settings_.constraint) settings_.constraint->rewind(0);
     answer(dim(printable(line)));
@@ -119,6 +129,7 @@ class Continuation {
   const bool stats_, quiet_;
   Session& session_;
   InterruptGuard guard_;
+  const std::vector<Token> first_;  // the text of the beginning; empty: each line is a new text
   std::vector<Token> text_;
   std::string last_stats_;
 };
@@ -130,8 +141,10 @@ Result<int> continue_texts(Engine& engine, const LoadedModelPtr& loaded, const T
   auto session = Session::create(*loaded->model);
   if (!session) return session.error();
   if (!settings.quiet)
-    print(format("{} on {}. Each line is a text that the model continues. /help for help.\n",
-                 bold(printable(loaded->source.name)), loaded->model->device().id()));
+    print(format("{} on {}. {} /help for help.\n", bold(printable(loaded->source.name)),
+                 loaded->model->device().id(),
+                 settings.text.empty() ? "Each line is a text that the model continues."
+                                       : "Each line is added to the text, which the model continues."));
   return Continuation(engine, loaded, tokenizer, settings, **session).run();
 }
 

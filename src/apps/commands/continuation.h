@@ -10,6 +10,7 @@ struct ContinuationSettings {
   GenerateSettings generate;  // its seed is for the first turn; each later turn adds 1
   bool stats = false;
   bool quiet = false;
+  std::vector<Token> text = {};  // lines are added to it; empty: each line is a new text
 };
 
 // Runs until the user leaves. Returns the exit code.

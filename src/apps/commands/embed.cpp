@@ -1,7 +1,7 @@
 // gimbal embed: texts to numbers that lie near each other where the texts mean nearly the same.
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/input_text.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
@@ -62,7 +62,7 @@ class Embed final : public Command {
       for (const auto& t : *texts)
         options->run.batch = std::max(options->run.batch, int(std::min<size_t>(t.size(), 65536)));
     options->run = embedding_options(options->run, *config, texts->size());
-    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    Engine engine(backend_registry(), std::move(*options), stderr_sink(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
     const auto width = size_t((*loaded)->model->plan().width(Output::Hidden));

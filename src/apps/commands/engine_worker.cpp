@@ -9,11 +9,13 @@
 
 #include "apps/commands/command.h"
 #include "apps/options/serving_options.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
+#include "base/text.h"
 #include "engine/find_model.h"
 #include "server/api/request_log.h"
+#include "store/page_client.h"
 #include "workers/sandbox.h"
 #include "workers/together.h"
 #include "workers/worker_loop.h"
@@ -38,7 +40,7 @@ class EngineWorker final : public Command {
     auto served = load(std::move(*told));
     if (!served && unwanted_) return kDone;  // the front has said why, or is gone
     if (!served) {
-      tell_failed(kWorkerSocket, served.error());
+      send_failed(kWorkerSocket, served.error());
       return served.error();
     }
     loaded_ = true;
@@ -60,6 +62,7 @@ class EngineWorker final : public Command {
       loop.embed = [&](std::span<const std::vector<Token>> texts, const ServedModel::EmbeddingSink& sink) {
         return model.embed(texts, sink);
       };
+    loop.saved = model.saved_prompts();
     if (auto ok = serve_front(loop, hello); !ok) return ok.error();
     return kDone;
   }
@@ -70,6 +73,13 @@ class EngineWorker final : public Command {
     if (!options) return options.error();
     options->engine.run.promised = from.promised;
     if (from.quiet) options->planned = {};
+    options->lora = file_options(from.settings.model).lora, options->salt = from.salt;
+    if (from.stores_pages) {
+      auto store = PageStore::create(std::make_unique<PageClient>(kPageSockets[0], kPageSockets[1]),
+                                     [](const std::string& s) { note(printable(s)); });
+      if (!store) return store.error();
+      options->pages = std::move(*store);
+    }
     options->engine.before_taking = [this](const ModelPlan& plan) -> Status {
       if (loaded_) return Done{};  // a replacement of a lost device: the front waits for no plan
       const Status ok = ask_for_memory(kWorkerSocket, planned_needs(plan));
@@ -78,10 +88,10 @@ class EngineWorker final : public Command {
     };
     auto file = open_model_file(from.model, file_options(from.settings.model));
     if (!file) return file.error();
-    const EventSink told = tell_on_stderr(from.quiet);
+    const EventSink told = stderr_sink(from.quiet);
     return load_local_model(backend_registry(), file->name, *file, *options, [told](const Event& e) {
       const auto* p = std::get_if<event::Progress>(&e);
-      if (p && p->stage == event::Progress::Loading) tell_loading(kWorkerSocket, p->done, p->total);
+      if (p && p->stage == event::Progress::Loading) send_loading(kWorkerSocket, p->done, p->total);
       return p || told(e);
     });
   }

@@ -4,7 +4,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/plan_model.h"
 #include "apps/reports/run_report.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "engine/report_json.h"
@@ -17,21 +17,23 @@ class Explain final : public Command {
   void declare(Arguments& a) override {
     a.model(kModelHelp, model_);
     a.flag("--all", "list every op on its own line, equal ones too", all_);
+    a.text("--mmproj", "FILE", "also explain the encoder of pictures in this projector file", mmproj_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal explain model.gguf --prefer-kernel 'cpu.avx2.*'");
   }
 
   Result<int> run() override {
-    auto planned = plan_model(model_, engine_, quiet, &Engine::plan_verified);
+    auto planned = plan_model(model_, engine_, quiet, &Engine::plan_verified, "off", mmproj_);
     if (!planned) return planned.error();
-    if (json) print_as_json(planned->model);
+    if (json) print_as_json(*planned);
     else print_for_people(planned->model);
+    if (!json && planned->image) print_image(*planned->image);
     return kDone;
   }
 
  private:
-  static void print_as_json(const PlannedModel& p) {
-    const ModelPlan& b = p.plan;
+  // `one`, `several`: the purposes of the buckets with one row and with more.
+  static Json buckets_json(const ModelPlan& b, const char* one, const char* several) {
     Json buckets = Json::array();
     for (size_t which : b.distinct_buckets()) {
       std::vector<ExplainedOp> ops;
@@ -39,22 +41,44 @@ class Explain final : public Command {
         for (ExplainedOp& op : explain_ops(*stage.device, stage.buckets[which].program,
                                            stage.buckets[which].choices, b.options.kernels))
           ops.push_back(std::move(op));
-      buckets.push_back({{"purpose", which == 0 ? "generation" : "prompt"},
+      buckets.push_back({{"purpose", which == b.bucket_for(1) ? one : several},
                          {"rows", b.stages[0].buckets[which].rows},
                          {"ops", report_json(ops)}});
     }
+    return buckets;
+  }
+
+  static void print_as_json(const Planned& planned) {
+    const PlannedModel& p = planned.model;
+    const ModelPlan& b = p.plan;
     Json leading = Json::array();
     for (const TopLogitsProgram& l : b.last().top)
       leading.push_back(
           {{"k", l.k},
            {"ops", report_json(explain_ops(b.device(), l.program, l.choices, b.options.kernels))}});
-    print_json({{"model", p.source.name},
-                {"device", b.device().id()},
-                {"device_reason", reason_of(p.opened)},
-                {"placement", report_json(worded_placement(b, p.opened))},
-                {"fallbacks", sentences(p.fallbacks)},
-                {"buckets", std::move(buckets)},
-                {"leading", std::move(leading)}});
+    Json j = {{"model", p.source.name},
+              {"device", b.device().id()},
+              {"device_reason", reason_of(p.opened)},
+              {"placement", report_json(worded_placement(b, p.opened))},
+              {"fallbacks", sentences(p.fallbacks)},
+              {"buckets", buckets_json(b, "generation", "prompt")},
+              {"leading", std::move(leading)}};
+    if (const PlannedModel* i = planned.image.get())
+      j["image"] = {{"model", i->source.name},
+                    {"device", i->plan.device().id()},
+                    {"device_reason", reason_of(i->opened)},
+                    {"buckets", buckets_json(i->plan, "picture", "picture")}};
+    print_json(j);
+  }
+
+  void print_image(const PlannedModel& p) const {
+    const ModelPlan& b = p.plan;
+    print(format("\n{} on {} ({})\n", bold(printable(p.source.name)), bold(b.device().id()), p.opened.why));
+    for (size_t which : b.distinct_buckets()) {
+      print(format("\n{}\n",
+                   bold(format("Pictures: up to {} patches a step", b.stages[0].buckets[which].rows))));
+      for (const Stage& stage : b.stages) print_stage(b, stage, stage.buckets[which]);
+    }
   }
 
   // Alternatives by reason: "not cpu.avx2.mat_mul.f16, ...: does not take q8_0". Kernels for other formats
@@ -103,9 +127,9 @@ class Explain final : public Command {
     }
     for (const std::string& line : packed_lines(b)) print(format("  weights {}\n", line));
     for (size_t which : b.distinct_buckets()) {
-      print(format("\n{}\n", bold(which == 0 ? "Generation: one token a step"
-                                             : format("Prompt: up to {} tokens a step",
-                                                      b.stages[0].buckets[which].rows))));
+      print(format("\n{}\n", bold(which == b.bucket_for(1) ? "Generation: one token a step"
+                                                           : format("Prompt: up to {} tokens a step",
+                                                                    b.stages[0].buckets[which].rows))));
       for (const Stage& stage : b.stages) print_stage(b, stage, stage.buckets[which]);
     }
     for (const TopLogitsProgram& l : b.last().top) {
@@ -149,6 +173,7 @@ class Explain final : public Command {
   }
 
   std::string model_;
+  std::optional<std::string> mmproj_;
   bool all_ = false;
   CommonOptions engine_;
 };

@@ -103,6 +103,7 @@ class Info final : public Command {
   using Types = std::vector<std::pair<std::string, Share>>;
   using MaybeTokenizer = Result<std::unique_ptr<Tokenizer>>;
 
+  static bool is_gguf(const ModelSource& f) { return std::string_view(f.file_format().name) == "GGUF"; }
   static double share(const Share& s, const Share& all) {
     return all.bytes ? double(s.bytes) / double(all.bytes) : 0;
   }
@@ -112,7 +113,8 @@ class Info final : public Command {
     const ModelSource& f = *m.file;
     Json j{{"name", m.name},
            {"path", m.path.empty() ? Json() : Json(m.path)},
-           {"gguf_version", f.file_format().version},
+           {"format", f.file_format().name},
+           {"gguf_version", is_gguf(f) ? Json(f.file_format().version) : Json()},
            {"bytes", f.file_bytes()}};
     auto arch = f.metadata().string("general.architecture");
     j["architecture"] = arch ? Json(std::string(*arch)) : Json();
@@ -156,8 +158,8 @@ class Info final : public Command {
     const ModelSource& f = *m.file;
     Table head("ll");
     head.row({"file", m.path.empty() ? "inside the program" : printable(m.path)});
-    head.row({"format", format("{} v{}, {}", f.file_format().name, f.file_format().version,
-                               human_bytes(f.file_bytes()))});
+    const std::string version = is_gguf(f) ? format(" v{}", f.file_format().version) : "";
+    head.row({"format", format("{}{}, {}", f.file_format().name, version, human_bytes(f.file_bytes()))});
     head.row({"architecture", printable(f.metadata().string("general.architecture").value_or("none given")) +
                                   (config ? "" : "  (this version cannot run it)")});
     head.row({"parameters", human_count(all.values)});

@@ -26,7 +26,7 @@ void KeptPrompt::save(const LoadedModel& loaded, Session& session) {
   const Inputs& now = session.inputs();
   if (held_.size() == now.size() && common_prefix(held_, now) == now.size()) return;
   if (&session.model() != loaded.model.get()) return;
-  if (auto ok = save_prompt(path, loaded, session); !ok)
+  if (auto ok = save_prompt(path, loaded, session.sequence()); !ok)
     note(format("the prompt is not kept: {}", printable(ok.error().message)));
 }
 

@@ -1,9 +1,12 @@
 // gimbal kernels: the capability table, straight from the rows that also dispatch. --markdown prints it
 // as a page.
+#include <fnmatch.h>
+
 #include "apps/commands/command.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "engine/kernel_list.h"
+#include "engine/kernel_registry.h"
 #include "ops/op.h"
 #include "tensor/dtype.h"
 
@@ -21,11 +24,23 @@ class Kernels final : public Command {
  public:
   void declare(Arguments& a) override {
     a.flag("--markdown", "print a Markdown document about this build, the same on every machine", markdown_);
+    a.flag("--names",
+           "list the kernels of the registry by name: which of them this machine can compute, or why not",
+           names_);
+    a.text("--capable", "NAME",
+           "whether this machine can compute a kernel, by its name or a pattern of --names or of this list: "
+           "exit code 0 or 1",
+           capable_);
   }
 
   Result<int> run() override {
     if (json && markdown_)
       return Error{Code::Usage, "--json and --markdown exclude each other", "give only one of them"};
+    if (int(markdown_) + int(names_) + int(capable_.has_value()) > 1)
+      return Error{Code::Usage, "--markdown, --names and --capable exclude each other",
+                   "give only one of them"};
+    if (names_) return print_names(), int(kDone);
+    if (capable_) return answer_capable();
     const KernelList found = list_kernels(backend_registry());
     for (const std::string& n : found.notes) note("note: " + printable(n));
     const std::vector<ListedKernel>& all = found.kernels;
@@ -98,7 +113,49 @@ class Kernels final : public Command {
     }
   }
 
-  bool markdown_ = false;
+  void print_names() const {
+    const KernelCapabilities all = kernel_registry(discover_backends());
+    if (json) return print_json(registry_json(all));
+    Table table("lll");
+    for (const NamedKernelState& k : all.kernels)
+      table.row({k.name, k.capable() ? "\u2713" : "\u2717",
+                 k.capable() ? format("{} on {}", fmt::join(k.rows, ", "), fmt::join(k.devices, ", "))
+                             : printable(k.why_not)});
+    print(table.text() + format("\nSIMD level of the CPU: {}. CUDA: {}.\n", to_string(all.simd_level),
+                                all.cuda_available ? "available" : "not available"));
+  }
+
+  Result<int> answer_capable() const {
+    const KernelCapabilities all = kernel_registry(discover_backends());
+    if (const auto known = all.is_capable_of(*capable_)) {
+      const NamedKernelState& k = all.kernels[size_t(*parse_named_kernel(*capable_))];
+      return say(*known, *known ? fmt::to_string(fmt::join(k.devices, ", ")) : k.why_not);
+    }
+    bool found = false;
+    std::string lacks;
+    for (const ListedKernel& k : list_kernels(backend_registry()).kernels)
+      if (fnmatch(capable_->c_str(), k.name.c_str(), 0) == 0) {
+        if (k.missing.empty()) return say(true, k.device);
+        found = true, lacks = format("{} lacks {}", k.device, k.missing);
+      }
+    if (found) return say(false, lacks);
+    std::vector<std::string> names;
+    for (const NamedKernelState& k : all.kernels) names.push_back(k.name);
+    const auto similar = nearest(*capable_, names);
+    return Error{Code::Usage, format("--capable: there is no kernel {}", gimbal::quoted(*capable_)),
+                 similar ? format("did you mean {}?", *similar)
+                         : "`gimbal kernels --names` and `gimbal kernels` list all"};
+  }
+
+  int say(bool capable, const std::string& why) const {
+    if (json)
+      print_json({{"name", *capable_}, {"capable", capable}, {capable ? "devices" : "why_not", why}}, true);
+    else print(format("{}: {}\n", capable ? "yes" : "no", printable(why)));
+    return capable ? kDone : kFailed;
+  }
+
+  bool markdown_ = false, names_ = false;
+  std::optional<std::string> capable_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "apps/commands/commands.h"
+#include "apps/toolkit/build_info.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "apps/toolkit/wording.h"
@@ -49,16 +50,13 @@ int report(const Error& error, bool json, bool lines = false) {
 // Hints for commands of other programs, and for a model in the place of a command.
 std::string hint(const std::string& word) {
   for (const auto& [theirs, ours] : {std::pair("ls", "gimbal list"),
-                                     {"discover", "gimbal list"},
                                      {"download", "gimbal pull"},
                                      {"get", "gimbal pull"},
                                      {"remove", "gimbal rm"},
                                      {"show", "gimbal info MODEL"},
                                      {"probe", "gimbal plan MODEL"},
-                                     {"gpu-info", "gimbal backends"},
                                      {"chat", "gimbal run MODEL"},
                                      {"load", "gimbal run MODEL"},
-                                     {"generate", "gimbal run MODEL -p TEXT"},
                                      {"server", "gimbal serve MODEL"}})
     if (word == theirs) return format("here that is `{}`", ours);
   for (const auto& [theirs, said] :
@@ -72,8 +70,7 @@ std::string hint(const std::string& word) {
         {"launch", "start `gimbal serve MODEL`, and give the program the address http://127.0.0.1:8080/v1"},
         {"init", "`gimbal serve MODEL` needs no files of settings; docs/serving.md has examples of clients"}})
     if (word == theirs) return said;
-  if (word == "quantize" || word == "convert" || word == "create")
-    return "gimbal makes no model files; convert with the tools of llama.cpp";
+  if (word == "create") return "`gimbal convert` and `gimbal quantize` make model files";
   if (word.ends_with(".gguf") || word.ends_with(".GGUF") || word.find('/') != std::string::npos)
     return format("to run a model, write `gimbal run {}`", word);
   if (word.starts_with('-')) return format("name the command first: `gimbal run {} ...`", word);
@@ -115,6 +112,12 @@ int dispatch(std::vector<std::string> args) {
   else args.erase(args.begin());
   if (name == "--version" || name == "-V" || name == "version")
     return print("gimbal " GIMBAL_VERSION "\n"), kDone;
+  if (name == "--build-info") {
+    const Backends all(backend_places().folders);
+    std::vector<std::string> there = all.names();
+    std::erase_if(there, [&](const std::string& b) { return !all.source(b).present; });
+    return print(build_info("gimbal " GIMBAL_VERSION, there)), kDone;
+  }
   if (name == "help" || name == "--help" || name == "-h") {
     if (args.empty()) return print(overview()), kDone;
     if (args.size() > 1)
@@ -124,7 +127,11 @@ int dispatch(std::vector<std::string> args) {
     name = args[0];
     args = {"--help"};
   }
-  if (name == "--list-backends") name = "backends";
+  for (const auto& [theirs, ours] : {std::pair("--list-backends", "backends"),
+                                     {"generate", "run"},
+                                     {"discover", "models"},
+                                     {"gpu-info", "backends"}})
+    if (name == theirs) name = ours;
   const CommandRow* row = find_command(name);
   if (!row) return report(unknown_command(name), json);
 

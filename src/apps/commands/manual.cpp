@@ -72,6 +72,7 @@ std::string page() {
   out += ".SH ENVIRONMENT\n";
   for (const auto& [name, meaning] :
        {std::pair("GIMBAL_MODELS", "folders to look for models in, with colons between"),
+        {"SHIMMY_MODEL_PATHS", "the same, with semicolons between"},
         {"GIMBAL_BACKEND_PATH", "folders to look for backend plugins in"},
         {"HF_TOKEN", "the token for Hugging Face; else the file that `hf auth login` writes"},
         {"HF_HOME, HF_HUB_CACHE", "where models of Hugging Face are kept, for its own programs, too"},

@@ -8,6 +8,7 @@
 #include "engine/model_catalog.h"
 #include "files/gguf.h"
 #include "files/quantization.h"
+#include "huggingface/folder.h"
 #include "model/arch.h"
 #include "model/embedded_model.h"
 
@@ -55,7 +56,7 @@ class ModelsCommand final : public Command {
     add({std::string(kEmbeddedModelName), "inside the program", "", inside.size()},
         parse_gguf(inside, "the model inside the program"));
     for (CatalogEntry& e : catalog.entries) {
-      auto file = open_gguf(e.path);
+      auto file = open_source(e.path);
       if (file) e.bytes = file->file_bytes();  // of all parts
       add(e, file);
     }

@@ -50,7 +50,7 @@ Result<ModelFile> open_model(const std::string& model, const CommonOptions& comm
     note(format("{} is not on this machine yet: downloading {} of {}", printable((*pull)->address().name()),
                 human_bytes((*pull)->missing()), printable((*pull)->files()[0].name)));
   if (auto header = header_of(**pull, options)) {
-    const Outlook o = outlook(*header, std::move(*wanted));
+    const FitReport o = fit_report(*header, std::move(*wanted));
     if (!quiet) note(o.text);
     if (!o.fits) return o.fits.error();
   } else if (header.error().code != Code::Unsupported) {

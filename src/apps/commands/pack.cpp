@@ -1,7 +1,7 @@
 // gimbal pack: stores a model's weights in the device's packed layout; later starts map them.
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "base/file.h"
@@ -27,7 +27,7 @@ class Pack final : public Command {
     if (!options) return options.error();
     auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
-    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    Engine engine(backend_registry(), std::move(*options), stderr_sink(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
     auto path = pack_weights(**loaded, cache_);

@@ -9,7 +9,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
 #include "apps/reports/saved_logits.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/input_text.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
@@ -69,7 +69,7 @@ class Perplexity final : public Command {
     shape_.windows = int32_t(tokens.size() / size_t(shape_.window));
     shape_.scored = shape_.window - shape_.window / 2 - 1;
     options->run.logit_rows = std::min<int>(options->run.batch, 32);
-    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    Engine engine(backend_registry(), std::move(*options), stderr_sink(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
     shape_.vocabulary = (*loaded)->model->config().vocabulary;

@@ -4,7 +4,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/plan_model.h"
 #include "apps/reports/run_report.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "engine/report_json.h"
@@ -22,15 +22,18 @@ class Plan final : public Command {
            "include the memory of these drafts, as in `run` (default off)", draft_);
     a.flag("--tensors", "list each tensor, too: bytes, layout, device, and the kernel that reads it",
            tensors_);
+    a.text("--mmproj", "FILE",
+           "include the encoder of pictures in this projector file, at the largest picture", mmproj_);
     gimbal::declare(a, engine_, Needs::Model);
     a.example("gimbal plan model.gguf --ctx 32768");
     a.example("gimbal plan model.gguf --tensors --json");
   }
 
   Result<int> run() override {
-    auto planned = plan_model(model_, engine_, quiet, &Engine::plan, draft_.value_or("off"));
+    auto planned = plan_model(model_, engine_, quiet, &Engine::plan, draft_.value_or("off"), mmproj_);
     if (!planned) return planned.error();
     Status fits = planned->draft ? check_memory(*planned->draft->source.file, planned->draft->plan) : Done{};
+    if (fits && planned->image) fits = check_memory(*planned->image->source.file, planned->image->plan);
     if (fits) fits = check_memory(*planned->model.source.file, planned->model.plan);
     if (!fits) fits = worded(fits.error());
     if (json) print_as_json(*planned, fits);
@@ -50,6 +53,14 @@ class Plan final : public Command {
     r.fits = bool(fits);
     if (!fits) r.remedy = fits.error().remedy;
     Json j = report_json(r);
+    j["max_context_length"] = largest_context(p.plan);
+    if (planned.image) {
+      const PlannedModel& i = *planned.image;
+      PlanReport image = plan_report(i.source.name, i.plan);
+      image.placement = worded_placement(i.plan, i.opened), image.fallbacks = sentences(i.fallbacks);
+      image.fits = gimbal::fits(i.plan);
+      j["image"] = report_json(image);
+    }
     if (tensors_) j["tensors"] = report_json(named_places(p));
     print_json(j);
   }
@@ -75,11 +86,17 @@ class Plan final : public Command {
     if (planned.draft)
       head.row({"drafts", format("by {}, loaded first; its memory does not count as free",
                                  printable(planned.draft->source.name))});
+    if (planned.image)
+      head.row(
+          {"pictures", format("by {}, up to {} patches at once; loaded first",
+                              printable(planned.image->source.name), planned.image->plan.options.batch)});
     print(head.text());
     for (const MemoryUse& u : uses) print_use(u, "");
     if (tensors_) print_tensors(p);
     if (planned.draft)
       for (const MemoryUse& u : memory_uses(planned.draft->plan)) print_use(u, " for drafts");
+    if (planned.image)
+      for (const MemoryUse& u : memory_uses(planned.image->plan)) print_use(u, " for pictures");
     if (fits) {
       std::string free;
       for (const MemoryUse& u : uses)
@@ -143,7 +160,7 @@ class Plan final : public Command {
   }
 
   std::string model_;
-  std::optional<std::string> draft_;
+  std::optional<std::string> mmproj_, draft_;
   bool tensors_ = false;
   CommonOptions engine_;
 };

@@ -36,8 +36,8 @@ class PullCommand final : public Command {
                                 : PullConsole::To::People);
     auto pull = Pull::resolve(*name_, {connections_.value_or(4), sha256_.value_or("")}, console);
     if (!pull) return pull.error();
-    tell_what(**pull, console);
-    if (auto ok = tell_outlook(**pull, console); !ok) return ok.error();
+    print_source(**pull, console);
+    if (auto ok = print_fit(**pull, console); !ok) return ok.error();
     if (dry_run_) return kDone;
     const bool here = (*pull)->missing() == 0;
     auto path = (*pull)->fetch();
@@ -74,7 +74,7 @@ class PullCommand final : public Command {
     return kDone;
   }
 
-  void tell_what(const Pull& pull, PullConsole& console) const {
+  void print_source(const Pull& pull, PullConsole& console) const {
     Json files = Json::array();
     for (const PullFile& f : pull.files())
       files.push_back({{"name", f.name},
@@ -93,7 +93,7 @@ class PullCommand final : public Command {
                 human_bytes(pull.bytes())));
   }
 
-  Status tell_outlook(const Pull& pull, PullConsole& console) const {
+  Status print_fit(const Pull& pull, PullConsole& console) const {
     auto header = header_of(pull, {});
     if (!header && header.error().code != Code::Unsupported) return header.error();
     if (!header) {
@@ -104,7 +104,7 @@ class PullCommand final : public Command {
     }
     auto options = engine_options({});
     if (!options) return options.error();
-    Outlook o = outlook(*header, std::move(*options));
+    FitReport o = fit_report(*header, std::move(*options));
     if (!json && !quiet) note(o.text);
     console.tell("plan", std::move(o.json));
     return Done{};

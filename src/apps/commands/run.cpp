@@ -8,16 +8,21 @@
 #include "apps/commands/command.h"
 #include "apps/commands/continuation.h"
 #include "apps/commands/kept_prompt.h"
+#include "apps/commands/library_run.h"
 #include "apps/commands/open_model.h"
+#include "apps/commands/written_answer.h"
 #include "apps/options/grammar_options.h"
+#include "apps/options/picture_options.h"
+#include "apps/options/prefix_store_options.h"
 #include "apps/options/text_options.h"
 #include "apps/reports/prompt_progress.h"
 #include "apps/reports/run_report.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/input_text.h"
 #include "apps/toolkit/interrupt.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
+#include "audit/prefix_identity.h"
 #include "base/text.h"
 #include "chat/chat_prompt.h"
 #include "chat/reasoning.h"
@@ -34,6 +39,7 @@ class Run final : public Command {
     a.positional("PROMPT", "the same as -p PROMPT", prompt_);
     a.section("Text");
     a.text("--tokens", "IDS", "the prompt as token ids; none is added", tokens_);
+    pictures_.declare(a);
     text_.declare(a);
     grammar_.declare(a);
     certificate_.declare(a);
@@ -43,6 +49,7 @@ class Run final : public Command {
     a.text("--prompt-cache", "FILE",
            "save the state of the prompt; a later run with the same beginning computes only the rest",
            prompt_cache_);
+    prefixes_.declare(a);
     a.text("--draft", "auto|off|ngram|mtp|MODEL",
            "guess the next tokens and compute them at once; the text stays the same. ngram: from the text "
            "itself; mtp: by the file's prediction layers; auto: mtp if the file has such layers, else ngram; "
@@ -66,7 +73,7 @@ class Run final : public Command {
              repeat_guard_, {"on", "off"});
     a.flag("--no-wrap", "do not break the lines of a chat between words at the terminal's edge", no_wrap_);
     a.flag("--parse-special", "treat control tokens written out in messages as such", parse_special_);
-    gimbal::declare(a, engine_, Needs::Model);
+    gimbal::declare(a, engine_, Needs::Texts);
     a.example("gimbal run -p \"Once upon a time\"");
     a.example("gimbal run model.gguf \"Once upon a time\"");
     a.example("gimbal run model.gguf -f question.txt --greedy -n 100");
@@ -92,9 +99,11 @@ class Run final : public Command {
                      "for example: --tokens 1,403,407"};
       ids = std::move(*parsed);
     }
+    const bool foreign = in_library(engine_);  // it may know architectures that gimbal does not
+    if (auto ok = foreign ? check_foreign(conversation) : Done{}; !ok) return ok.error();
     auto source = open_model(model_, engine_, quiet);
     if (!source) return source.error();
-    if (auto ok = check_generates(*source->file); !ok) return ok.error();
+    if (auto ok = foreign ? Done{} : check_generates(*source->file); !ok) return ok.error();
     auto tokenizer = Tokenizer::create(source->file->metadata());
     if (!tokenizer) return tokenizer.error();
     std::optional<ChatTemplate> chat_template;
@@ -108,27 +117,62 @@ class Run final : public Command {
       auto read = text_.text([&] { return max_text(*source->file, **tokenizer, options->run); });
       if (!read) return read.error();
       text = std::move(*read);
-      if (!chat_template) ids = (*tokenizer)->encode(text);
+      if (!chat_template && !pictures_.given()) ids = (*tokenizer)->encode(text);
+    }
+    Inputs prompt;
+    const bool chats = chat_template && !json && !text_.print_tokens && !certificate_.given();
+    if (pictures_.given() && !chats) {
+      if (chat_template || tokens_ || conversation)
+        return Error{Code::Usage,
+                     "--image needs a prompt or a chat, without --tokens, --json or --print-tokens",
+                     "give -p TEXT, or --chat"};
+      auto inputs = pictures_.inputs(*source, **tokenizer, text, *options, quiet);
+      if (!inputs) return inputs.error();
+      prompt = std::move(*inputs);
     }
     if (auto ok = grammar_.apply(*source->file, **tokenizer, text_.settings); !ok) return ok.error();
+    ChatSettings chatting = chat_settings();
+    std::unique_ptr<ChatPictures> seen;
+    if (chats && (pictures_.given() || pictures_.has_projector())) {
+      auto encoder = pictures_.open_chat(*source, *options, quiet);
+      if (!encoder) return encoder.error();
+      seen = std::make_unique<ChatPictures>(std::move(*encoder), **tokenizer);
+      auto marks = with_marks(*seen, text);
+      if (!marks) return marks.error();
+      chatting.pictures = seen.get(), chatting.marks = std::move(*marks);
+    }
+    if (foreign)
+      return answer_in_library(*source, **tokenizer, chat_template, std::move(ids), std::move(text));
     const std::string draft = draft_.value_or("off");
-    auto drafts = open_drafts(backend_registry(), *options, *source, draft, tell_on_stderr(quiet));
+    auto drafts = open_drafts(backend_registry(), *options, *source, draft, stderr_sink(quiet));
     if (!drafts) return drafts.error();
     text_.settings.drafting = (*drafts)->drafting.get();
-    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    auto pages = prefixes_.open();
+    if (!pages) return pages.error();
+    Engine engine(backend_registry(), std::move(*options), stderr_sink(quiet));
     auto loaded = engine.load(*source);
     if (!loaded) return loaded.error();
+    if (*pages) {
+      auto store = prefix_store_of((*loaded)->source, file_options(engine_).lora, *(*loaded)->model, *pages,
+                                   prefixes_.salt());
+      if (!store) return store.error();
+      prefix_store_ = std::move(*store);
+    }
     if (conversation && certificate_.given())
       return Error{Code::Usage, "--certificate is for one answer, and this is a conversation",
                    "give -p TEXT"};
-    if (conversation && !chat_template && prompt_cache_)
-      return Error{Code::Usage, "--prompt-cache is for a prompt or a chat, not for lines that are continued",
+    if (conversation && !chat_template && (prompt_cache_ || prefix_store_))
+      return Error{Code::Usage,
+                   format("{} is for a prompt or a chat, not for lines that are continued",
+                          prompt_cache_ ? "--prompt-cache" : "--prefix-store"),
                    "give -p TEXT"};
     if (conversation && !chat_template)
       return continue_texts(engine, *loaded, **tokenizer, {text_.settings, text_.stats, quiet});
-    if (chat_template && !json && !text_.print_tokens && !certificate_.given())
-      return chat(engine, *loaded, **tokenizer, *chat_template, chat_settings(),
-                  conversation ? std::nullopt : std::optional(text));
+    if (chats) {
+      chatting.prefix_store = prefix_store_.get();
+      return chat(engine, *loaded, **tokenizer, *chat_template, chatting,
+                  conversation ? std::nullopt : std::optional(chatting.marks + text));
+    }
     if (chat_template) {
       auto prompt = question(*chat_template, **tokenizer, text);
       if (!prompt) return prompt.error();
@@ -139,7 +183,8 @@ class Run final : public Command {
     }
     const bool echoed = stdout_is_terminal() && !json && !text_.print_tokens;
     if (echoed) text = dim(printable(tokens_ ? (*tokenizer)->decode(ids) : text, true));
-    return once(engine, *loaded, **tokenizer, ids, echoed ? text : "");
+    if (!pictures_.given()) prompt = Inputs(std::move(ids));
+    return once(engine, *loaded, **tokenizer, prompt, echoed ? text : "");
   }
 
  private:
@@ -152,17 +197,23 @@ class Run final : public Command {
     return uint64_t(context) * longest;
   }
 
+  // Puts the pictures of the command line where the text has marks for them. Returns the marks of the others.
+  Result<std::string> with_marks(ChatPictures& pictures, std::string& text) const {
+    std::string others;
+    for (size_t at = 0; const std::string& image : pictures_.images()) {
+      auto mark = pictures.add(image);
+      if (!mark) return mark.error();
+      if (const size_t found = text.find(kPictureMark, at); found != text.npos)
+        text.replace(found, kPictureMark.size(), *mark), at = found + mark->size();
+      else others += *mark;
+    }
+    return others;
+  }
+
   ChatSettings chat_settings() const {
-    return {text_.settings,
-            system_.value_or(""),
-            think_,
-            ctx_shift_ == "on",
-            parse_special_,
-            text_.stats,
-            quiet,
-            prompt_cache_,
-            repeat_guard_ == "on",
-            !no_wrap_};
+    return {text_.settings,      system_.value_or(""),  think_,   ctx_shift_ == "on",
+            parse_special_,      text_.stats,           quiet,    prompt_cache_,
+            prefix_store_.get(), repeat_guard_ == "on", !no_wrap_};
   }
 
   // For --json and --print-tokens: the answer as the model writes it.
@@ -194,6 +245,8 @@ class Run final : public Command {
     }
     if (tokens_ && (text_.prompt || text_.file))
       return Error{Code::Usage, "-p, --file and --tokens each give a prompt", "give only one of them"};
+    if (pictures_.given() && certificate_.given())
+      return Error{Code::Usage, "--certificate is for texts without pictures", "leave out --image"};
     if (logprobs_ && !json) return Error{Code::Usage, "--logprobs needs --json", "add --json"};
     if (auto ok = certificate_.check(); !ok) return ok;
     if (auto ok = grammar_.read(); !ok) return ok;
@@ -203,13 +256,39 @@ class Run final : public Command {
     return text_.finish();
   }
 
+  Status check_foreign(bool conversation) const {
+    if (conversation)
+      return Error{Code::Usage,
+                   "a conversation needs gimbal's own engine, and --backend llama.cpp runs a library",
+                   "give -p TEXT, or chat with `gimbal serve --backend llama.cpp`"};
+    return check_library_options(engine_, {{"--image", pictures_.given()},
+                                           {"--prompt-cache", prompt_cache_.has_value()},
+                                           {"--prefix-store", prefixes_.given()},
+                                           {"--certificate", certificate_.given()},
+                                           {"--draft", draft_.value_or("off") != "off"}});
+  }
+
+  Result<int> answer_in_library(const ModelFile& source, const Tokenizer& tokenizer,
+                                const std::optional<ChatTemplate>& chat, std::vector<Token> ids,
+                                std::string text) {
+    if (chat) {
+      auto prompt = question(*chat, tokenizer, text);
+      if (!prompt) return prompt.error();
+      ids = std::move(prompt->tokens);
+    }
+    LibraryRun run{std::move(ids), text_.settings, "", text_.print_tokens, text_.stats, json, quiet};
+    if (stdout_is_terminal() && !json && !text_.print_tokens && !chat) run.echo = dim(printable(text, true));
+    return run_in_library(engine_, source, tokenizer, run);
+  }
+
   // `echo` is printed before the text, once the prompt is computed.
-  Result<int> once(Engine& engine, LoadedModelPtr loaded, const Tokenizer& tokenizer,
-                   const std::vector<Token>& prompt, const std::string& echo) {
+  Result<int> once(Engine& engine, LoadedModelPtr loaded, const Tokenizer& tokenizer, const Inputs& prompt,
+                   const std::string& echo) {
     GenerateSettings settings = text_.settings;
     auto session = Session::create(*loaded->model);
     if (!session) return session.error();
     (*session)->on_device_lost(engine.on_device_lost(loaded));
+    (*session)->use_store(prefix_store_.get());
     KeptPrompt kept(prompt_cache_, quiet);
     if (auto ok = kept.restore(*loaded, **session); !ok) return ok.error();
     InterruptGuard guard;
@@ -219,24 +298,18 @@ class Run final : public Command {
       if (go_on && done == total) kept.save(*loaded, **session), print(echo);
       return go_on;
     };
-    std::string text;
-    const bool stream = !json && !text_.print_tokens;
-    auto g = generate_from_text(**session, tokenizer, prompt, settings, [&](std::string_view piece, Token) {
-      text += piece;
-      if (stream) print(stdout_is_terminal() ? printable(piece, true) : piece);
-      return (!stream || flush_output()) && !InterruptGuard::interrupted();
-    });
-    if (stream && !text.empty() && text.back() != '\n') print("\n");
-    if (!g) return g.error();
-    if (auto ok =
-            certificate_.write(*loaded, file_options(engine_).lora, prompt, settings, grammar_.gbnf(), *g);
+    auto answer = write_answer(**session, tokenizer, prompt, settings, !json && !text_.print_tokens);
+    if (!answer) return answer.error();
+    const Generated& g = answer->generated;
+    if (auto ok = certificate_.write(*loaded, file_options(engine_).lora, prompt.tokens(), settings,
+                                     grammar_.gbnf(), g);
         !ok)
       return ok.error();
-    if (json) print_json(run_json(*loaded, *g, text, settings.sampler.seed));
-    else if (text_.print_tokens) print(format("{}\n", fmt::join(g->tokens, ",")));
+    if (json) print_json(run_json(*loaded, g, answer->text, settings.sampler.seed));
+    else if (text_.print_tokens) print(format("{}\n", fmt::join(g.tokens, ",")));
     flush_output();
-    if (text_.stats) note(run_stats(*loaded, *g, settings.sampler.seed, loaded->at_start));
-    if (auto why = explain_finish(g->finish, *loaded->model); !why.empty() && !quiet) note(why);
+    if (text_.stats) note(run_stats(*loaded, g, settings.sampler.seed, loaded->at_start));
+    if (auto why = explain_finish(g.finish, *loaded->model); !why.empty() && !quiet) note(why);
     return InterruptGuard::interrupted() ? kInterrupted : kDone;
   }
 
@@ -246,8 +319,11 @@ class Run final : public Command {
   bool chat_ = false, raw_ = false, parse_special_ = false, no_wrap_ = false;
   std::string think_ = "show", ctx_shift_ = "on", repeat_guard_ = "on";
   TextOptions text_;
+  PictureOptions pictures_;
   GrammarOptions grammar_;
   CertificateOptions certificate_;
+  PrefixStoreOptions prefixes_;
+  std::unique_ptr<PrefixStore> prefix_store_;
   CommonOptions engine_;
 };
 

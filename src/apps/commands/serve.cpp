@@ -1,20 +1,27 @@
 // gimbal serve: models behind the APIs that other programs use.
 #include <unistd.h>
+#include <filesystem>
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 
+#include "apps/commands/certificate_options.h"
 #include "apps/commands/command.h"
+#include "apps/commands/model_path.h"
 #include "apps/commands/open_model.h"
 #include "apps/options/model_sections.h"
+#include "apps/options/prefix_store_options.h"
 #include "apps/options/serving_options.h"
 #include "apps/reports/backends_json.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/serving/http_service.h"
+#include "apps/serving/library_model.h"
 #include "apps/toolkit/terminal.h"
 #include "base/clock.h"
 #include "base/folders.h"
+#include "engine/picture_input.h"
 #include "fetch/store.h"
 #include "model/embedded_model.h"
 #include "server/api/text.h"
@@ -77,11 +84,16 @@ class Serve final : public Command {
             "the name of the model in the APIs, in place of the file's; repeatable, or with commas: each is "
             "known, and answers have the first. For one model only",
             aliases_);
+    a.text("--slot-save-path", "FOLDER",
+           "let clients save the states of slots in files of this folder, and restore them (POST /slots/N)",
+           slot_save_path_);
+    prefixes_.declare(a);
     a.whole("--reasoning-budget", "N",
             "the most tokens that a model thinks, where a request does not say; -1: no limit (default)",
             reasoning_budget_, -1, INT_MAX);
+    certificates_.declare(a);
     gimbal::declare(a, load_);
-    gimbal::declare(a, engine_, Needs::Model);
+    gimbal::declare(a, engine_, Needs::Texts);
     a.example("gimbal serve model.gguf --port 8080");
     a.example("gimbal serve llama.gguf qwen.gguf --keep-alive 600");
     a.example("GIMBAL_API_KEY=secret gimbal serve model.gguf --host 0.0.0.0");
@@ -90,6 +102,12 @@ class Serve final : public Command {
 
   Result<int> run() override {
     if (auto ok = apply(http_); !ok) return ok.error();
+    if (in_library(engine_))
+      if (auto ok = check_library_options(engine_, {{"--workers", workers_.has_value()},
+                                                    {"--prefix-store", prefixes_.given()},
+                                                    {"--slot-save-path", slot_save_path_.has_value()}});
+          !ok)
+        return ok.error();
     auto settings = load_settings(load_, engine_);
     if (!settings) return settings.error();
     settings->models = std::max(1, int(models_.size()));
@@ -109,6 +127,9 @@ class Serve final : public Command {
     }
     auto devices = worker_devices(workers_, engine_);
     if (!devices) return devices.error();
+    if (auto ok = check_slot_folder(); !ok) return ok.error();
+    auto pages = prefixes_.open();
+    if (!pages) return pages.error();
     auto placed = sections(settings->models);
     if (!placed) return placed.error();
     const auto place_of = [&](const std::string& id) -> const Placed* {
@@ -118,9 +139,27 @@ class Serve final : public Command {
       return nullptr;
     };
 
+    if (load_.mmproj && *load_.mmproj != kNoProjector && (files.size() > 1 || *all))
+      return Error{Code::Usage, "--mmproj is the projector of one model, and several are served",
+                   "put it into the section [model.NAME] of its model, in the file of --config"};
+    const std::map<std::string, std::string> beside = projectors_beside(files);
+    http_.takes_pictures = !beside.empty();
+    const auto takes = [&](const LoadSettings& s) {
+      return !s.model.mmproj.empty() && s.model.mmproj != kNoProjector;
+    };
+    http_.takes_pictures |= takes(*settings);
+    for (const Placed& p : *placed) http_.takes_pictures |= takes(p.section.settings);
+    // The projector file of a model; empty: none.
+    const auto projector_of = [&](const LoadSettings& s, const ModelFile& source) -> std::string {
+      if (takes(s)) return s.model.mmproj;
+      const auto at = beside.find(source.path);
+      if (!s.model.mmproj.empty() || at == beside.end()) return "";
+      if (!quiet) note(format("{} takes pictures by {}, which is beside it", source.name, at->second));
+      return at->second;
+    };
     HttpService service(http_, json, quiet);
     std::atomic<api::Services*> told{nullptr};
-    const auto memory = std::make_shared<PromisedMemory>();
+    const auto memory = std::make_shared<MemoryReservations>();
     // A baseline: the memory of this process before it loads a model (--workers none).
     const auto itself = memory->worker("", false);
     itself->is_process(getpid());
@@ -132,15 +171,20 @@ class Serve final : public Command {
       const Placed* own = place_of(id);
       const std::vector<std::string>& on = own ? own->devices : *devices;
       LoadSettings s = own ? own->section.settings : *settings;
+      if (const CommonOptions& of = own ? own->section.engine : engine_; in_library(of))
+        return load_in_library(id, source, of, s);
       if (context) s.model.context = context;
+      s.model.mmproj = projector_of(s, source);
       if (on.empty()) {
         const auto turn = memory->turn_to_load();
         ServingOptions o = own ? own->serving : *serving;
-        o.memory = memory;
+        o.memory = memory, o.mmproj = s.model.mmproj;
+        o.pages = *pages, o.salt = prefixes_.salt(), o.lora = file_options(engine_).lora;
         if (context) o.engine.run.context = context;
-        return load_local_model(backend_registry(), id, source, o, tell_on_stderr(quiet));
+        return load_local_model(backend_registry(), id, source, o, stderr_sink(quiet));
       }
-      RemoteOptions remote{{program_path(), "worker"}, worker_loads(source, s, on), {}, memory};
+      RemoteOptions remote{{program_path(), "worker"}, worker_loads(source, s, on), {}, memory, *pages};
+      for (wire::Load& w : remote.loads) w.stores_pages = *pages != nullptr, w.salt = prefixes_.salt();
       remote.replaced = [&told, id](size_t, const std::string& why) {
         if (api::Services* s = told) s->worker_restarts++;
         note(format("a worker of {} was lost ({}); another one continues its answers", id, why));
@@ -179,7 +223,10 @@ class Serve final : public Command {
             "`gimbal list` shows names; a file has its name without .gguf"};
     api::Services services{**models, GIMBAL_VERSION, backends_text};
     services.reasoning_budget = reasoning_budget_;
+    if (slot_save_path_) services.slot_save_path = *slot_save_path_, services.slots.keep_texts();
+    services.pages = *pages;
     services.reload_backends = [&] { return reload_backends(**models); };
+    if (auto ok = certificates_.apply(services); !ok) return ok.error();
     told = &services;
     const Status served = service.run(**models, services);
     services.pulls.end();
@@ -189,6 +236,51 @@ class Serve final : public Command {
   }
 
  private:
+  static constexpr const char* kNoProjector = "none";
+
+  // By path of the model. Only of models that the command line names.
+  std::map<std::string, std::string> projectors_beside(const std::vector<ModelFile>& files) const {
+    std::map<std::string, std::string> all;
+    for (const ModelFile& file : files) {
+      if (std::string found = projector_beside(file); !found.empty()) all.emplace(file.path, found);
+    }
+    return all;
+  }
+
+  // By a libllama. The built-in model is kept as a file for it.
+  Result<ServedModelPtr> load_in_library(const std::string& id, const ModelFile& source,
+                                         const CommonOptions& options, const LoadSettings& s) {
+    const LoadSettings none;
+    if (auto ok = check_library_options(
+            options,
+            {{"--parallel", s.parallel != none.parallel},
+             {"--cache-tokens", s.cache_tokens != none.cache_tokens},
+             {"--queue", s.queue != none.queue},
+             {"--draft", !s.model.draft.empty() && s.model.draft != "off" && s.model.draft != "auto"},
+             {"--mmproj", !s.model.mmproj.empty()}});
+        !ok)
+      return ok.error();
+    auto chosen = choose_library(options, *source.file);
+    if (!chosen) return chosen.error();
+    const auto at = library_paths_.find(id);
+    if (at == library_paths_.end()) {
+      auto path = ModelPath::of(source);
+      if (!path) return path.error();
+      library_paths_.emplace(id, std::move(*path));
+    }
+    auto loaded = load_library_model(id, source, library_paths_.at(id).path(), *chosen);
+    if (loaded && !quiet) note(format("{}: {}", id, (*loaded)->kernels()[0].why));
+    return loaded;
+  }
+
+  Status check_slot_folder() const {
+    if (!slot_save_path_) return Done{};
+    std::error_code e;
+    if (std::filesystem::is_directory(*slot_save_path_, e)) return Done{};
+    return Error{Code::Usage, format("--slot-save-path: {} is no folder", gimbal::quoted(*slot_save_path_)),
+                 "name a folder that exists"};
+  }
+
   Result<bool> serves_all() const {
     const bool adapted = !engine_.lora_texts.empty();  // to one model
     if (all_models_ && adapted)
@@ -270,12 +362,16 @@ class Serve final : public Command {
   }
 
   std::vector<std::string> models_, aliases_;
+  std::map<std::string, ModelPath> library_paths_;  // by model
   std::optional<std::string> workers_;
   std::optional<int> keep_alive_;
   bool all_models_ = false;
   ModelSections sections_;
+  std::optional<std::string> slot_save_path_;
+  PrefixStoreOptions prefixes_;
   int reasoning_budget_ = -1;
   HttpOptions http_;
+  ServedCertificateOptions certificates_;
   LoadOptions load_;
   CommonOptions engine_;
 };

@@ -5,11 +5,11 @@
 
 #include "apps/commands/command.h"
 #include "apps/commands/open_model.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "conformance/conformance.h"
-#include "engine/findings.h"
+#include "engine/machine_cache.h"
 #include "runtime/model_check.h"
 
 namespace gimbal {
@@ -26,8 +26,8 @@ class VerifyCommand final : public Command {
   Result<int> run() override {
     auto options = engine_options(engine_);
     if (!options) return options.error();
-    options->look_again = true;  // verify the current state, not a remembered one
-    Engine engine(backend_registry(), std::move(*options), tell_on_stderr(quiet));
+    options->refresh = true;  // verify the current state, not a remembered one
+    Engine engine(backend_registry(), std::move(*options), stderr_sink(quiet));
     std::optional<ModelFile> source;
     if (!model_.empty()) {
       auto found = open_model(model_, engine_, quiet);
@@ -64,6 +64,7 @@ class VerifyCommand final : public Command {
                       {"cases", r.cases},
                       {"failed", r.failed},
                       {"worst_share_of_tolerance", r.worst},
+                      {"bits", format("{:016x}", r.bits.value())},
                       {"not_run", r.not_run},
                       {"failures", r.failures}});
       table.row({bad       ? "\u2717"

@@ -45,7 +45,7 @@ class SectionReader {
     arguments_.text("--workers", "LIST", "", workers_);
     arguments_.text("--system", "TEXT", "", system_);
     declare(arguments_, load_);
-    declare(arguments_, engine_, Needs::Model);
+    declare(arguments_, engine_, Needs::Texts);
     sampling_.declare(arguments_);
   }
 

@@ -131,12 +131,25 @@ void declare(Arguments& a, const EngineSetting& s, CommonOptions& o) {
   std::visit(Declare{a, s, o}, s.member);
 }
 
+// --backend with one more name, and --library.
+static void declare_library(Arguments& a, const EngineSetting& s, CommonOptions& o) {
+  std::vector<std::string> names = backend_names();
+  names.insert(names.begin(), "auto");
+  names.push_back(kLibraryBackend);
+  a.one_of(s.option, s.help, o.backend, std::move(names));
+  a.text("--library", "PATH",
+         "run the model in this libllama in place of gimbal's engine; --backend llama.cpp: in the one that "
+         "`gimbal find-libraries` finds",
+         o.library);
+}
+
 void declare(Arguments& a, CommonOptions& o, Needs needs) {
   a.section("Device and kernels");
   for (const EngineSetting& s : kEngineSettings) {
     if (!s.option || (s.of_model && needs == Needs::Device)) continue;
     if (&s == &engine_setting("chat_template")) a.section("In place of the file's settings");
-    declare(a, s, o);
+    if (needs == Needs::Texts && &s == &engine_setting("backend")) declare_library(a, s, o);
+    else declare(a, s, o);
     if (&s != &engine_setting("device")) continue;
     const std::vector<std::string> names = backend_names();
     o.named_device.resize(names.size());

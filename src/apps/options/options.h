@@ -16,11 +16,16 @@ struct CommonOptions : DeviceSettings, ModelOptions {
   std::optional<std::string> order_list;         // "vulkan,cuda"
   std::optional<std::string> split_list;         // "cpu=4,cuda:0=rest"
   std::vector<std::string> lora_texts;           // "FILE" or "FILE:SCALE"
+  std::optional<std::string> library;            // a libllama (apps/options/library_options.h)
   std::optional<int> limit_megabytes;            // memory for the measurement of a CPU's speed (bench)
 };
 
-// Device: options that choose a device. Model: also context, batch and so on.
-enum class Needs { Device, Model };
+// A name that --backend takes for commands that write texts.
+inline constexpr const char* kLibraryBackend = "llama.cpp";
+
+// Device: options that choose a device. Model: also context, batch and so on. Texts: also a library in place
+// of gimbal's engine.
+enum class Needs { Device, Model, Texts };
 void declare(Arguments&, CommonOptions&, Needs);
 // Declares one setting alone.
 void declare(Arguments&, const EngineSetting&, CommonOptions&);

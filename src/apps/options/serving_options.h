@@ -7,7 +7,7 @@
 namespace gimbal {
 
 struct LoadOptions : SharingOptions {
-  std::optional<std::string> draft;
+  std::optional<std::string> draft, mmproj;
 };
 
 void declare(Arguments&, LoadOptions&);

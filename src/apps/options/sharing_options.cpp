@@ -18,7 +18,7 @@ void declare(Arguments& a, SharingOptions& o) {
           100000);
 }
 
-void tell_cache(const ModelPlan& plan) {
+void print_cache_size(const ModelPlan& plan) {
   std::string where;
   for (const MemoryUse& u : memory_uses(plan))
     if (u.device)

@@ -16,6 +16,6 @@ inline constexpr const char* kLoadSection = "Load";
 void declare(Arguments&, SharingOptions&);
 
 // Reports on stderr how much KV cache the texts share, and its memory.
-void tell_cache(const ModelPlan&);
+void print_cache_size(const ModelPlan&);
 
 }  // namespace gimbal

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "discovery/summary.h"
+#include "engine/kernel_registry.h"
 
 namespace gimbal {
 
@@ -39,6 +40,7 @@ Json backend_json(const BackendReport& r) {
           {"reason", r.message},
           {"remedy", r.remedy},
           {"plugin", text_or_null(r.library)},
+          {"tested_hardware", text_or_null(tested_hardware(r.backend).value_or(""))},
           {"devices", std::move(devices)},
           {"refused", std::move(refused)}};
 }
@@ -61,7 +63,10 @@ Json backends_json(const std::vector<BackendReport>& reports, const Result<Devic
               {"rejected", std::move(rejected)},
               {"variants", std::move(sets)}};
   }
-  return {{"backends", std::move(list)}, {"automatic", std::move(choice)}, {"seconds", seconds}};
+  return {{"backends", std::move(list)},
+          {"automatic", std::move(choice)},
+          {"kernels", registry_json(kernel_registry(reports))},
+          {"seconds", seconds}};
 }
 
 }  // namespace gimbal

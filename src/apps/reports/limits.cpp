@@ -5,7 +5,7 @@
 #include "apps/toolkit/terminal.h"
 #include "base/format.h"
 #include "base/json.h"
-#include "engine/findings.h"
+#include "engine/machine_cache.h"
 
 namespace gimbal {
 namespace {
@@ -43,7 +43,7 @@ std::optional<Limits> from_entry(const Json& e) {
 
 std::optional<Limits> device_limits(const Device& device, bool measure_again, std::optional<int> megabytes,
                                     bool quiet) {
-  Findings kept("limits");
+  MachineCache kept("limits");
   Json key = key_of(device);
   if (megabytes) key["limit_megabytes"] = *megabytes;
   if (!kept.damage().empty())

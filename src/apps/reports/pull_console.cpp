@@ -45,8 +45,8 @@ void PullConsole::bar(const char* doing, const PullEvent& e) {
   bar_->update(e.done, e.total);
 }
 
-Outlook outlook(const ModelFile& source, EngineOptions options) {
-  Outlook o{"", Json::object(), Done{}};
+FitReport fit_report(const ModelFile& source, EngineOptions options) {
+  FitReport o{"", Json::object(), Done{}};
   const auto config = configure(*source.file);
   const auto arch = source.file->metadata().string("general.architecture");
   o.json["architecture"] = arch ? Json(std::string(*arch)) : Json();

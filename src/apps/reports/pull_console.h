@@ -30,11 +30,11 @@ class PullConsole final : public PullWatch {
 };
 
 // Whether a model would run here and its memory needs, from its header alone.
-struct Outlook {
+struct FitReport {
   std::string text;  // one or two lines for people
   Json json;         // {architecture, layers, context, devices, fits, remedy}
   Status fits;       // or the reason why it does not fit or is unsupported
 };
-Outlook outlook(const ModelFile&, EngineOptions);
+FitReport fit_report(const ModelFile&, EngineOptions);
 
 }  // namespace gimbal

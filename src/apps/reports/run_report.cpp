@@ -4,7 +4,7 @@
 #include <set>
 
 #include "apps/reports/receipt_rows.h"
-#include "apps/reports/tell.h"
+#include "apps/reports/stderr_sink.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
 #include "base/format.h"
@@ -18,12 +18,23 @@ namespace {
 
 double rate(double tokens, double seconds) { return seconds > 0 ? tokens / seconds : 0; }
 
+}  // namespace
+
+double prompt_rate(const Generated& g) { return rate(g.prompt_tokens, g.prompt_seconds); }
+
 // The first token's numbers came with the prompt: generating takes one step less than there are tokens.
 double generation_rate(const Generated& g) {
   return g.tokens.size() < 2 ? 0 : rate(double(g.tokens.size() - 1), g.generate_seconds);
 }
 
-}  // namespace
+Json timing_json(const Generated& g, double load_seconds) {
+  return {{"load_seconds", load_seconds},
+          {"prompt_seconds", g.prompt_seconds},
+          {"first_token_seconds", g.first_token_seconds},
+          {"generate_seconds", g.generate_seconds},
+          {"prompt_tokens_per_second", prompt_rate(g)},
+          {"tokens_per_second", generation_rate(g)}};
+}
 
 size_t device_count(const ModelPlan& b) {
   std::set<const Device*> all;
@@ -69,8 +80,10 @@ std::string run_stats(const LoadedModel& loaded, const Generated& g, uint64_t se
   }
   for (const std::string& line : packed_lines(b)) t.row({"weights", line});
   t.row({"loading", format("{:.0f} ms", loaded.load_seconds * 1e3)});
-  t.row({"prompt",
-         format("{} tokens, {:.1f} tokens/s", g.prompt_tokens, rate(g.prompt_tokens, g.prompt_seconds))});
+  t.row({"prompt", format("{} tokens, {:.1f} tokens/s", g.prompt_tokens, prompt_rate(g))});
+  if (g.stored_tokens)
+    t.row({"prefix store", format("{} tokens before them in {:.1f} ms, up to page {}", g.stored_tokens,
+                                  g.stored_seconds * 1e3, g.stored_page.substr(0, 12))});
   t.row({"first token",
          g.tokens.empty() ? std::string("none") : format("after {:.1f} ms", g.first_token_seconds * 1e3)});
   t.row({"generation", format("{} token{}{}", g.tokens.size(), g.tokens.size() == 1 ? "" : "s",
@@ -100,8 +113,7 @@ std::string drafts_text(const DraftCounts& c) {
                 c.steps ? double(c.tokens) / double(c.steps) : 0);
 }
 
-// Null if not requested.
-static Json logprobs_json(const Generated& g) {
+Json logprobs_json(const Generated& g) {
   Json all = g.logprobs.empty() ? Json() : Json::array();
   for (size_t i = 0; i < g.logprobs.size(); i++) {
     Json top = Json::array();
@@ -120,18 +132,16 @@ Json run_json(const LoadedModel& loaded, const Generated& g, const std::string& 
           {"logprobs", logprobs_json(g)},
           {"finish", name_of(g.finish)},
           {"prompt_tokens", g.prompt_tokens},
+          {"prefix_store",
+           g.stored_tokens
+               ? Json({{"tokens", g.stored_tokens}, {"page", g.stored_page}, {"seconds", g.stored_seconds}})
+               : Json()},
           {"seed", seed},
           {"context", b.options.context},
           {"device", b.device().id()},
           {"placement", report_json(worded_placement(b, loaded.opened))},
           {"fallbacks", sentences(loaded.fallbacks)},
-          {"timing",
-           {{"load_seconds", loaded.load_seconds},
-            {"prompt_seconds", g.prompt_seconds},
-            {"first_token_seconds", g.first_token_seconds},
-            {"generate_seconds", g.generate_seconds},
-            {"prompt_tokens_per_second", rate(g.prompt_tokens, g.prompt_seconds)},
-            {"tokens_per_second", generation_rate(g)}}},
+          {"timing", timing_json(g, loaded.load_seconds)},
           {"draft", g.drafted_by.empty() ? Json() : drafts_json(g.drafted_by, g.drafts)},
           {"memory", report_json(memory_of_devices(b))},
           {"kernels", receipt_json(receipt)},

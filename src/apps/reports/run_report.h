@@ -23,6 +23,13 @@ std::string explain_finish(Finish, const Model&);
 Json drafts_json(const std::string& from, const DraftCounts&);
 // "120 of 160 kept (75 %), 2.41 tokens a step".
 std::string drafts_text(const DraftCounts&);
+// Tokens per second.
+double prompt_rate(const Generated&);
+double generation_rate(const Generated&);
+// {load_seconds, prompt_seconds, first_token_seconds, generate_seconds, and both rates}.
+Json timing_json(const Generated&, double load_seconds);
+// The probability of each token and of the likeliest ones in its place; null if not requested.
+Json logprobs_json(const Generated&);
 // Keys: see docs/cli.md.
 Json run_json(const LoadedModel&, const Generated&, const std::string& text, uint64_t seed);
 

@@ -210,7 +210,7 @@ std::string HttpService::url(const http::Server& server) const {
   return (o_.tls_cert ? "https://" : "http://") + server.address();
 }
 
-void HttpService::tell_ready(const http::Server& server, LoadedModels& models, const Json& more) const {
+void HttpService::print_ready(const http::Server& server, LoadedModels& models, const Json& more) const {
   const std::string url = this->url(server);
   std::vector<std::string> names;
   for (const KnownModel& m : models.list()) names.push_back(m.id);
@@ -240,6 +240,7 @@ Status HttpService::run(LoadedModels& models, api::Services& services, const Htt
   http::Server::Options listening{o_.host.value_or("127.0.0.1"), uint16_t(o_.port.value_or(8080))};
   listening.limits.head_seconds = o_.header_timeout.value_or(20);
   listening.limits.body_seconds = o_.body_timeout.value_or(50);
+  if (o_.takes_pictures) listening.limits.body_bytes = size_t(32) << 20;
   listening.tls_certificate = o_.tls_cert.value_or(""), listening.tls_key = o_.tls_key.value_or("");
   listening.handler_threads = 64;  // they wait, for models and for embeddings
   auto server = http::Server::listen(listening, api);
@@ -257,7 +258,7 @@ Status HttpService::run(LoadedModels& models, api::Services& services, const Htt
         return (*server)->stop();
       }
       services.set_ready();
-      tell_ready(**server, models, more);
+      print_ready(**server, models, more);
       if (events.ready) events.ready(**server);
     });
     (*server)->run();

@@ -22,6 +22,7 @@ struct HttpOptions {
   std::optional<std::string> host, tls_cert, tls_key;
   std::optional<int> port, header_timeout, body_timeout, drain;
   bool log_json = false, log_prompts = false;
+  bool takes_pictures = false;  // bodies may be larger
 };
 
 inline constexpr const char* kClientsSection = "Clients";
@@ -76,7 +77,7 @@ class HttpService {
  private:
   api::RequestLog request_log() const;
   api::Access access();
-  void tell_ready(const http::Server&, LoadedModels&, const Json& more) const;
+  void print_ready(const http::Server&, LoadedModels&, const Json& more) const;
 
   const HttpOptions o_;
   const bool as_json_, quiet_;

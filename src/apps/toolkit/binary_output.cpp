@@ -5,11 +5,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "apps/toolkit/terminal.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "files/model_source.h"
 
 namespace gimbal {
 namespace {
@@ -64,6 +66,16 @@ Status BinaryOutput::close() {
   if (draft_) return draft_->commit();
   std::FILE* f = file_.release();
   if ((f == stdout ? std::fflush(f) : std::fclose(f)) != 0) return system_error();
+  return Done{};
+}
+
+Status may_write(const ModelSource& source, const std::string& path, bool force) {
+  std::error_code e;
+  if (source.is(path))
+    return Error{Code::Usage, format("{} is a file of the model itself", gimbal::quoted(path)),
+                 "write to another file"};
+  if (std::filesystem::exists(path, e) && !force)
+    return Error{Code::Usage, format("{} exists already", gimbal::quoted(path)), "add --force to replace it"};
   return Done{};
 }
 

@@ -34,4 +34,10 @@ class BinaryOutput {
   std::string path_;
 };
 
+class ModelSource;
+
+// Whether a command may write a model made of `source` to `path`. Errors: Usage if it is a file of the
+// source, or exists without `force`.
+Status may_write(const ModelSource& source, const std::string& path, bool force);
+
 }  // namespace gimbal

@@ -9,6 +9,8 @@
 
 #include "apps/toolkit/arguments.h"
 #include "apps/toolkit/config_file.h"
+#include "apps/toolkit/terminal.h"
+#include "apps/toolkit/variables_elsewhere.h"
 
 namespace gimbal {
 namespace {
@@ -80,6 +82,18 @@ Result<bool> Arguments::settle_by_environment(Declared& d) {
       e = (*list)[0];
     }
     if (auto ok = settle(d, e, "the environment"); !ok) return ok.error();
+    return true;
+  }
+  if (!all_names_) return false;
+  const bool model_typed = !line_.given("MODEL").empty() || !line_.given("--model").empty();
+  for (const std::string& name : long_names(d.names)) {
+    const auto theirs = variable_elsewhere(name, model_typed);
+    if (!theirs) continue;
+    if (auto ok = settle(d, {theirs->name, {theirs->value}, false, 1}, "the environment"); !ok)
+      return ok.error();
+    if (line_.given("--quiet").empty())
+      note(format("note: {} sets {} {}; gimbal's own variable is {}", theirs->name, name, theirs->value,
+                  variable_of(name)));
     return true;
   }
   return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "apps/toolkit/variables_elsewhere.h"
 #include "base/format.h"
 #include "base/text.h"
 
@@ -65,6 +66,8 @@ constexpr Pair kRenamed[] = {
     {"--cors", "--cors-origin=*"},
     {"--chat-template-file", "--chat-template"},
     {"--yarn-orig-context", "--yarn-orig-ctx"},
+    {"--prefill-chunk", "--batch"},
+    {"--max-tokens", "--generate-tokens"},  // of `shimmy bench`
 };
 
 // What always happens, or what changes no text: left out, and told.
@@ -134,14 +137,16 @@ constexpr Pair kInstead[] = {
     {"--override-kv",
      "the settings of chat templates and rotary positions have options: `gimbal run --help`"},
     {"--lora-scaled", "write --lora FILE:SCALE"},
-    {"--mmproj", "gimbal reads no pictures and no sound"},
-    {"-mm", "gimbal reads no pictures and no sound"},
-    {"--image", "gimbal reads no pictures and no sound"},
+    {"--lora-init-without-apply", "write --lora FILE:0"},
+    {"--mmproj", "`gimbal run`, `plan`, `explain` and `serve` have it"},
+    {"-mm", "write --mmproj FILE"},
+    {"--image", "`gimbal run` takes pictures; a server's requests have them"},
     {"--reasoning-budget", "--think off asks for no reasoning"},
     {"--reasoning-format", "the server returns reasoning apart from the answer; `run` has --think"},
     {"--insecure", "models are fetched by https; http:// in the address asks for another way"},
-    {"--model-dirs", "name folders in $GIMBAL_MODELS, with colons between"},
-    {"--models-dir", "name folders in $GIMBAL_MODELS, with colons between"},
+    {"--short", "--json prints the list for programs"},
+    {"--llm-only", "the list says of each model whether it runs here; --json has the same for programs"},
+    {"--legacy", "--backend cpu computes on the CPU"},
     {"-o", "--json prints the result as JSON"},
     {"-ctkd", "drafts keep the format of --kv-type"},
     {"-ctvd", "drafts keep the format of --kv-type"},
@@ -196,6 +201,9 @@ class Translation {
     if (name == "-hf" || name == "-hfr" || name == "--hf-repo") return hugging_face();
     if (name == "--format" && has("--json-schema")) return format_of_ollama();
     if (name == "--bind" && has("--host")) return bind();
+    if (name == "--kv-quant" && has("--kv-type")) return kv_type();
+    if ((name == "--model-dirs" || name == "--models-dir") && (has("--model") || command_ == "gimbal models"))
+      return model_folders();
     if (const Pair* p = find(kRenamed, name)) {
       const std::string ours = p->say, option = ours.substr(0, ours.find('='));
       if (!has(option)) return refuse(name, format("`{} --help` lists what it takes", command_));
@@ -250,10 +258,23 @@ class Translation {
   Status bind() {
     auto value = take_value();
     if (!value) return value.error();
-    const size_t colon = value->rfind(':');
-    if (*value == "auto" || colon == value->npos)
-      return refuse("--bind", "write --host ADDRESS --port N; --port 0 takes any that is free");
-    put({"--host", value->substr(0, colon), "--port", value->substr(colon + 1)});
+    const auto bind = split_bind(*value);
+    if (!bind) return refuse("--bind", "write --host ADDRESS --port N; --port 0 takes any that is free");
+    put({"--host", bind->host, "--port", bind->port});
+    return Done{};
+  }
+
+  Status kv_type() {
+    auto value = take_value();
+    if (!value) return value.error();
+    put({"--kv-type", kv_type_of_shimmy(*value)});
+    return Done{};
+  }
+
+  Status model_folders() {
+    auto value = take_value();
+    if (!value) return value.error();
+    add_model_folders(std::move(*value));
     return Done{};
   }
 

@@ -1,7 +1,7 @@
 #include "apps/worker/load.h"
 
 #include "base/format.h"
-#include "files/gguf.h"
+#include "huggingface/folder.h"
 
 namespace gimbal::worker {
 namespace {
@@ -73,7 +73,7 @@ Result<Loaded> load_on(const gimbal_backend& table, const Source& from, int inde
                        const EngineOptions& options, const EventSink& events) {
   ModelFile source{from.path, from.path, from.file};
   if (!source.file) {
-    auto file = open_gguf(from.path);
+    auto file = open_source(from.path);
     if (!file) return file.error();
     source.file = std::make_shared<const ModelSource>(std::move(*file));
   }

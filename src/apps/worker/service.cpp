@@ -8,7 +8,7 @@
 #include "apps/toolkit/terminal.h"
 #include "apps/worker/hive.h"
 #include "discovery/report.h"
-#include "files/gguf.h"
+#include "huggingface/folder.h"
 #include "model/arch.h"
 #include "server/api/text.h"
 #include "server/computed_model.h"
@@ -72,7 +72,7 @@ class Service {
         http_(o.http, o.json, quiet) {}
 
   Result<int> run(const std::string& path) {
-    auto file = open_gguf(path);
+    auto file = open_source(path);
     if (!file) return file.error();
     if (auto ok = check_generates(*file); !ok) return ok.error();
     auto shared = std::make_shared<const ModelSource>(std::move(*file));
@@ -115,7 +115,7 @@ class Service {
   Result<ServedModelPtr> load(const std::string& id, const ModelFile& source) {
     auto loaded = about_.load(source.file, gpu_, options_, events_);
     if (!loaded) return loaded.error();
-    if (!quiet_) tell_cache(loaded->on->model->plan());
+    if (!quiet_) print_cache_size(loaded->on->model->plan());
     {
       const std::lock_guard lock(mutex_);
       device_ = report_of(*loaded->on->opened.device, gpu_);

@@ -6,6 +6,7 @@
 
 #include "apps/options/text_options.h"
 #include "apps/reports/receipt_rows.h"
+#include "apps/toolkit/build_info.h"
 #include "apps/toolkit/exit_code.h"
 #include "apps/toolkit/interrupt.h"
 #include "apps/toolkit/terminal.h"
@@ -36,9 +37,7 @@ class Worker {
     if (version_) return print(format("{} {}\n", name_, GIMBAL_VERSION)), kDone;
     if (list_) return print(format("{}\n", about_.backend)), kDone;
     if (build_info_)
-      return print(format("{} {}, backend {}, compiler {}, build {}\n", name_, GIMBAL_VERSION, about_.backend,
-                          GIMBAL_COMPILER, GIMBAL_BUILD_TYPE)),
-             kDone;
+      return print(build_info(format("{} {}", name_, GIMBAL_VERSION), {about_.backend})), kDone;
     if (auto ok = check(a); !ok) return ok.error();
     auto done = service_.http.port
                     ? serve(about_, service_, *model_, gpu_.value_or(0), options(), events(), quiet_)
@@ -75,7 +74,8 @@ class Worker {
     a.flag("--quiet", "no progress and no notes on stderr", quiet_);
     for (const auto& [name, help, to] :
          {std::tuple("--list-backends", "print the backend of this program", &list_),
-          {"--build-info", "version, backend and compiler, on one line", &build_info_},
+          {"--build-info", "version, compiler, options, backend, architectures, formats, libraries",
+           &build_info_},
           {"--version", "name and version", &version_}}) {
       a.flag(name, help, *to);
       a.typed_only();

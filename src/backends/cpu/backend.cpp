@@ -18,6 +18,7 @@
 #include "backends/cpu/thread_pool.h"
 #include "device/backend_impl.h"
 #include "device/claims.h"
+#include "device/tensor_claims.h"
 #include "packing/pack.h"
 
 #define CPU_VARIANT_ROW(name, needs) \
@@ -25,8 +26,14 @@
   extern const CpuRow* const table;  \
   extern const size_t table_size;    \
   }
+#define CPU_TENSORS_ROW(name, needs)  \
+  namespace name {                    \
+  extern const CpuRow* const tensors; \
+  extern const size_t tensors_size;   \
+  }
 #include "variants.inc"
 #undef CPU_VARIANT_ROW
+#undef CPU_TENSORS_ROW
 
 namespace gimbal::cpu {
 namespace {
@@ -41,6 +48,16 @@ const Variant kVariants[] = {
 #define CPU_VARIANT_ROW(name, needs) {#name, uint32_t(needs), &::name::table, &::name::table_size},
 #include "variants.inc"
 #undef CPU_VARIANT_ROW
+};
+// The rows of the tensor library, in builds that have it: programs that run models do without.
+constexpr Variant kNoTensors = {"", 0, nullptr, nullptr};
+const Variant kTensors[] = {
+#define CPU_VARIANT_ROW(name, needs)
+#define CPU_TENSORS_ROW(name, needs) {#name, uint32_t(needs), &::name::tensors, &::name::tensors_size},
+#include "variants.inc"
+#undef CPU_VARIANT_ROW
+#undef CPU_TENSORS_ROW
+    kNoTensors,
 };
 
 // The limits that all kernels share, and those on the number of rows.
@@ -64,7 +81,8 @@ constexpr gimbal_limit kManySizes[] = {
 CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   const CpuClaim& c = r.info;
   const auto op = OpKind(c.op);
-  gimbal_kernel_info k = claims(c.name, op, set_of(DType(c.format)));
+  gimbal_kernel_info k = is_tensor_op(op) ? tensor_claims(c.name, op, DType(c.format))
+                                          : claims(c.name, op, set_of(DType(c.format)));
   k.rank = c.rank, k.needs = needs;
   if (op == OpKind::MatMul || op == OpKind::ExpertMatMul) k.in[1] = claim_of(set_of(DType(c.x)));
   if (c.rows == CpuRows::Few) limit(k, kFewSizes);
@@ -74,6 +92,7 @@ CpuKernel kernel_of(const CpuRow& r, uint32_t needs) {
   return {k, r.work, r.launch, r.by_row, r.items_at_once, r.item_outputs, r.launch_two};
 }
 
+constexpr size_t kMostHostKernels = 256;
 constexpr size_t kMapFrom = 1 << 20;  // larger buffers are mapped, with huge pages if the system has them
 
 class CpuDevice {
@@ -98,6 +117,8 @@ class CpuDevice {
     *out = new gimbal_buffer{static_cast<unsigned char*>(const_cast<void*>(data)), 0, true};
     return GIMBAL_OK;
   }
+  void* host_pointer(gimbal_buffer* b) { return b->adopted ? nullptr : b->data; }
+  gimbal_code add_kernel(const gimbal_host_kernel& k);
   gimbal_code write(gimbal_buffer* b, size_t o, const void* p, size_t n) {
     if (b->adopted) return refuse_adopted();
     if (n) memcpy(b->data + o, p, n);  // of no bytes, p may be null
@@ -192,8 +213,14 @@ gimbal_code CpuDevice::open(int, const char* options, CpuDevice** out) {
     }
   }
   auto d = std::unique_ptr<CpuDevice>(new CpuDevice(threads, features, limit_bytes));
+  size_t rows = kMostHostKernels;
+  for (const Variant& v : kVariants) rows += *v.size;
+  for (const Variant* v = kTensors; v->table; v++) rows += *v->size;
+  d->rows_.reserve(rows);
   for (const Variant& v : kVariants)
     for (size_t i = 0; i < *v.size; i++) d->rows_.push_back(kernel_of((*v.table)[i], v.needs));
+  for (const Variant* v = kTensors; v->table; v++)
+    for (size_t i = 0; i < *v->size; i++) d->rows_.push_back(kernel_of((*v->table)[i], v->needs));
   *out = d.release();
   return GIMBAL_OK;
 }
@@ -205,6 +232,26 @@ void CpuDevice::describe(gimbal_device_info& i) {
   i.features = features_, i.feature_names = kFeatureNames;
   i.threads = uint32_t(pool_.size());
   i.software = 0, i.unified_memory = 1;
+}
+
+const gimbal_host_kernel& host_kernel_of(const CpuTask& t) {
+  return *reinterpret_cast<const gimbal_host_kernel*>(t.op->param.i[0]);
+}
+CpuWork work_of_host_kernel(const CpuTask& t) {
+  const gimbal_host_kernel& k = host_kernel_of(t);
+  return {std::max<int64_t>(1, k.parts(k.user, t.op, t.out)), 1e9};  // cost unknown: worth several threads
+}
+void launch_host_kernel(const CpuTask& t, int64_t begin, int64_t end) {
+  const gimbal_host_kernel& k = host_kernel_of(t);
+  k.compute(k.user, t.op, t.out, t.y, t.in, t.x, begin, end);
+}
+
+// Compiled programs point into the table: it has room from the beginning, and never moves.
+gimbal_code CpuDevice::add_kernel(const gimbal_host_kernel& k) {
+  if (rows_.size() == rows_.capacity())
+    return refuse("the device has " + std::to_string(kMostHostKernels) + " kernels of the program, its most");
+  rows_.push_back({k.info, work_of_host_kernel, launch_host_kernel});
+  return GIMBAL_OK;
 }
 
 gimbal_code CpuDevice::alloc(size_t n, gimbal_buffer** out) {

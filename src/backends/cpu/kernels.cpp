@@ -157,6 +157,7 @@ const CpuRow kTable[] = {
 #define GIMBAL_ELEMENTWISE(number, id, name, ...) \
   row(NAME(name ".f32"), OpKind::id, row_work<4>, elementwise_##id, kByRow),
 #include "ops/ops.def"
+    row(NAME("add_scaled.f32"), OpKind::AddScaled, row_work<4>, add_scaled, kByRow),
     row(NAME("select_rows.f32"), OpKind::SelectRows, row_work<1>, select_rows, kByRow),
     row(NAME("top_k.f32"), OpKind::TopK, row_work_of_x<2>, top_k, kByRow),
     row(NAME("sort.f32"), OpKind::Sort, row_work_of_x<40>, sort_rows, kByRow),

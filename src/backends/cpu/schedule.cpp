@@ -13,8 +13,24 @@ struct Access {
   bool writes, by_row;
 };
 
+// The bytes of its buffer that a value reaches, from the lowest element on: a strided one may go backwards.
+struct ByteRange {
+  uint64_t begin, end;
+};
+ByteRange bytes_of(const gimbal_value& v) {
+  if (v.layout != GIMBAL_STRIDED) return {v.offset, v.offset + v.bytes};
+  const auto width = int64_t(info(DType(v.dtype)).bytes);
+  auto low = int64_t(v.offset), high = low + width;
+  for (int i = 0; i < v.rank; i++) {
+    const int64_t reach = (v.dim[i] - 1) * v.stride[i] * width;
+    (reach < 0 ? low : high) += reach;
+  }
+  return {uint64_t(low), uint64_t(high)};
+}
+
 bool overlap(const gimbal_value& a, const gimbal_value& b) {
-  return a.slot == b.slot && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  const ByteRange x = bytes_of(a), y = bytes_of(b);
+  return a.slot == b.slot && x.begin < y.end && y.begin < x.end;
 }
 
 // Row r of one lies where row r of the other does, so that different rows have nothing in common.
@@ -73,7 +89,8 @@ class Dependences {
 
 const gimbal_value& value_of_rows(const gimbal_op& op, const gimbal_value* values) {
   const OpDef& d = def(OpKind(op.kind));
-  return values[d.has(Role::Written) ? op.in[d.rows_input()] : op.out[0]];
+  const int rows = d.has(Role::Written) ? d.rows_input() : -1;  // of ops on tensors, none
+  return values[rows >= 0 ? op.in[rows] : op.out[0]];
 }
 
 int Schedule::shared_levels() const {

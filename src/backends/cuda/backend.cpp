@@ -1,5 +1,5 @@
-// NVIDIA GPUs as a backend. Options: library=PATH, graphs=0 (gpu/driver_api/runtime.h), max_binding=BYTES,
-// part=BYTES.
+// NVIDIA GPUs as a backend. Options: library=PATH, graphs=0, matrix=0 (gpu/driver_api/runtime.h),
+// max_binding=BYTES, part=BYTES.
 #include "backends/cuda/vendor.h"
 #include "device/backend_impl.h"
 #include "gpu/driver_api/runtime.h"

@@ -32,6 +32,12 @@ Failure kernels_for(const Gpu& gpu, std::span<const gpu::KernelCode>* out) {
                                        gpu.name, gpu.major, gpu.minor, least / 10, least % 10)};
 }
 
+// Ampere and newer: mma with bytes.
+std::span<const gpu::KernelCode> matrix_kernels_for(const Gpu& gpu) {
+  if (gpu.major < 8) return {};
+  return gpu::matrix_ptx_modules();
+}
+
 constexpr const char* kLibraries[] = {"libcuda.so.1", nullptr};
 
 constexpr const char* kFunctions[] = {
@@ -79,6 +85,7 @@ const gpu::driver_api::Vendor vendor = {
     18,  // CU_DEVICE_ATTRIBUTE_INTEGRATED
     version_text,
     kernels_for,
+    matrix_kernels_for,
 };
 
 }  // namespace gimbal::cuda

@@ -146,6 +146,7 @@ Failure describe(const Api& api, const Found& found, Described* out) {
   if (std::sscanf(version.c_str(), "OpenCL %d.%d", &major, &minor) != 2 || major * 10 + minor < 12)
     return cannot(format("'{}' is too old, OpenCL 1.2 is needed\nUpdate the driver", version),
                   reason::kDriverTooOld);
+  if (f.compute_capability.empty()) f.compute_capability = format("OpenCL {}.{}", major, minor);
   if (!number<cl_bool>(api, d, CL_DEVICE_AVAILABLE))
     return cannot("the driver reports that it is not available");
   if (!number<cl_bool>(api, d, CL_DEVICE_COMPILER_AVAILABLE)) return cannot("its driver has no compiler");

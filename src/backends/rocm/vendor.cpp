@@ -61,6 +61,7 @@ const gpu::driver_api::Vendor vendor = {
     16,  // hipDeviceAttributeIntegrated
     version_text,
     kernels_for,
+    [](const gpu::driver_api::Gpu&) { return std::span<const gpu::KernelCode>(); },
 };
 
 }  // namespace gimbal::rocm

@@ -31,12 +31,14 @@ reference::Tensor decode(const gimbal_value& v, const unsigned char* bytes) {
   return t;
 }
 
-// A block of int8 codes with their scale and sums.
+// A block of int8 codes with their scale and sums. A value that is not finite makes the whole block NaN.
 void store_activations(DType type, const double* x, unsigned char* block) {
   const Activations a = activations_of(type);
   double largest = 0;
-  for (int i = 0; i < a.block; i++) largest = std::max(largest, std::fabs(x[i]));
-  const float scale = float(largest / 127);
+  bool finite = true;
+  for (int i = 0; i < a.block; i++)
+    finite &= std::isfinite(x[i]), largest = std::max(largest, std::fabs(x[i]));
+  const float scale = !finite ? NAN : largest < double(kLeastScaled) ? 0.f : float(largest / 127);
   int8_t codes[256];
   for (int i = 0; i < a.block; i++)
     codes[i] = scale > 0 ? int8_t(std::clamp(std::nearbyint(x[i] / double(scale)), -127., 127.)) : int8_t(0);
@@ -88,6 +90,7 @@ std::vector<gimbal_kernel_info> kernel_rows() {
   add(NAME("combine"), OpKind::Combine);
   add(NAME("slice"), OpKind::Slice);
   add(NAME("concat"), OpKind::Concat);
+  add(NAME("add_scaled"), OpKind::AddScaled);
   add(NAME("select_rows"), OpKind::SelectRows);
 #undef NAME
   return rows;

@@ -315,8 +315,9 @@ Failure Instance::devices(std::vector<Candidate>* out) const {
           format("{:04x}:{:02x}:{:02x}.{:x}", bus.pciDomain, bus.pciBus, bus.pciDevice, bus.pciFunction);
     }
     if (size_control) read_subgroups(functions_, handle, &c);
-    c.too_old = all.properties.apiVersion < kVersion;
-    c.refusal = refusal_of(c, all.properties.apiVersion, timeline.timelineSemaphore);
+    c.version = all.properties.apiVersion;
+    c.too_old = c.version < kVersion;
+    c.refusal = refusal_of(c, c.version, timeline.timelineSemaphore);
     out->push_back(std::move(c));
   }
   return {};

@@ -36,6 +36,7 @@ struct InstanceFunctions {
 struct Candidate {
   VkPhysicalDevice handle;
   std::string name, driver;
+  uint32_t version;  // of Vulkan: VK_API_VERSION_MAJOR() and so on
   VkPhysicalDeviceLimits limits;
   VkPhysicalDeviceType type;
   uint64_t largest_allocation;

@@ -40,6 +40,8 @@ class Vulkan final : public gpu::Runtime {
       : options_(o), gpu_(std::move(gpu)), memory_(*gpu_, o.staging) {
     const Candidate& c = gpu_->facts();
     facts_.name = c.name, facts_.driver = c.driver, facts_.pci_id = c.pci_id;
+    facts_.compute_capability =
+        format("Vulkan {}.{}", VK_API_VERSION_MAJOR(c.version), VK_API_VERSION_MINOR(c.version));
     if (c.subgroup_lanes > 1) facts_.driver += format(", sub-groups of {}", c.subgroup_lanes);
     // Drivers round up requested sizes.
     facts_.max_allocation_bytes = c.largest_allocation - std::min<uint64_t>(c.largest_allocation, 1 << 16);

@@ -10,13 +10,12 @@
 namespace gimbal::webgpu {
 namespace {
 
-// The names of Dawn, of a library that the administrator chose, and of one that is only mentioned in errors.
-constexpr const char* kUntried = "libwgpu_native.so";
-constexpr const char* kNames[] = {"libwebgpu_dawn.so", "libwebgpu.so", kUntried};
+// The names of Dawn, of a library that the administrator chose, and of wgpu-native.
+constexpr const char* kNames[] = {"libwebgpu_dawn.so", "libwebgpu.so", "libwgpu_native.so"};
 constexpr std::string_view kRemedy =
     "Install Dawn as libwebgpu_dawn.so, of an edition that has wgpuGetInstanceCapabilities (the npm package "
-    "bun-webgpu-linux-x64 0.1.7 has one), or name with library= its file, or that of wgpu-native 24.0.0.2 to "
-    "29.0.1";
+    "bun-webgpu-linux-x64 0.1.7 has one), or wgpu-native 27.0.2 to 29.0.1 as libwgpu_native.so; library= "
+    "names a file elsewhere";
 
 Failure unsupported(std::string text, const char* reason) {
   return {Failure::Unsupported, std::move(text), reason};
@@ -59,11 +58,6 @@ Failure Api::load(const std::string& library, Api* out) {
     if (!handle) return false;
     Failure f = take(handle, file, out);
     dlclose(handle);  // RTLD_NODELETE keeps it
-    if (!f && file == kUntried && !out->edition.tried)
-      f = unsupported(format("{} is {}, which is used only on request\nTo try it, link it as libwebgpu.so or "
-                             "name it with library={}; else install Dawn",
-                             file, out->edition.name, file),
-                      reason::kLibraryMissing);
     if (f && !refused) refused = f;
     return !f;
   };

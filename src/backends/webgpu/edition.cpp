@@ -8,9 +8,9 @@
 namespace gimbal::webgpu {
 namespace {
 
-// wgpu-native's versions, a byte for each of the four numbers. Those in between have the headers that were
-// read.
-constexpr uint32_t kFirstNative = 24u << 24 | 2, kLastNative = 29u << 24 | 1 << 8 | 255;
+// wgpu-native's versions, a byte for each of the four numbers. Earlier ones leave a binding that a kernel
+// does not use out of its layout. Tests run the first and the last.
+constexpr uint32_t kFirstNative = 27u << 24 | 2 << 8, kLastNative = 29u << 24 | 1 << 8 | 255;
 
 std::string dotted(uint32_t v) {
   return format("{}.{}.{}.{}", v >> 24, v >> 16 & 255, v >> 8 & 255, v & 255);

@@ -1,5 +1,5 @@
 // Identifies the loaded WebGPU library, and lists the known differences in its use. The struct layouts are
-// the same in all of them (compared with the headers of wgpu-native 24.0.0.2, 29.0.0.0 and 29.0.1.1;
+// the same in all of them (compared with the headers of wgpu-native 27.0.4.0, 29.0.0.0 and 29.0.1.1;
 // docs/backends.md).
 #pragma once
 #include <cstdint>
@@ -12,7 +12,6 @@ constexpr uint32_t kWaitAnyOnly = 1, kProcessEvents = 2, kSpontaneous = 3;  // w
 
 struct Edition {
   std::string name = "Dawn";  // for display
-  bool tried = true;          // tested by us with the real library; others are used only on request
   // wgpuInstanceWaitAny waits for one result. Otherwise requests complete before they return, and
   // wgpuDevicePoll waits for all submitted work and runs its callbacks.
   bool futures = true;
@@ -22,7 +21,7 @@ struct Edition {
 // wgpu-native aborts when asked to wait for a future, to push a scope for internal errors, or to create an
 // instance with timed waits.
 inline Edition wgpu_native(const std::string& version) {
-  return {"wgpu-native " + version + " (never tried)", false, false, kProcessEvents, kOutOfMemory};
+  return {"wgpu-native " + version, false, kProcessEvents, kOutOfMemory};
 }
 
 // webgpu.h does not identify the implementation; the library's exports do, and wgpu-native reports its

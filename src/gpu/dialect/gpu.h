@@ -4,14 +4,19 @@
 #define LOCAL_FUNCTION [[maybe_unused]] static __attribute__((device)) inline __attribute__((always_inline))
 #include "gpu/dialect/c_family.h"
 #define TABLE(T, n, k, ...) [[maybe_unused]] static __attribute__((constant)) const T n[k] = {__VA_ARGS__};
-#define IN_ARGUMENT(i, T, n) const T* n,
-#define OUT_ARGUMENT(i, T, n) T* n,
+// No buffer is bound twice (WebGPU forbids it), so the compiler may read ahead of writes.
+#define IN_ARGUMENT(i, T, n) const T* __restrict__ n,
+#define OUT_ARGUMENT(i, T, n) T* __restrict__ n,
 #define SHARED_ARRAY(T, n, k) static __attribute__((shared)) T n[k];
 
-// At least one group per multiprocessor. This is needed: without a number NVIDIA's assembler targets a higher occupancy and spills
+// At least one group per multiprocessor, or two large ones. This is needed: without a number NVIDIA's assembler targets a higher occupancy and spills
 // registers to memory for it (ptxas 13.5: 23 kernels). For AMD the second number counts waves, so it is left out.
 #ifdef GPU_IS_NVIDIA
-#define LAUNCH_BOUNDS launch_bounds(LANES, 1)
+#ifdef MATRIX_UNITS
+#define LAUNCH_BOUNDS launch_bounds(LANES, 512 / LANES)
+#else
+#define LAUNCH_BOUNDS launch_bounds(LANES, LANES == 256 ? 2 : 1)
+#endif
 #else
 #define LAUNCH_BOUNDS launch_bounds(LANES)
 #endif
@@ -38,6 +43,8 @@
 #define MIN_I(a, b) min_i(a, b)
 #define DOT4(sum, u, s) dot4(sum, u, s)
 #define ROLLED _Pragma("clang loop unroll(disable)")
+#define PRAGMA_OF(text) _Pragma(#text)
+#define UNROLLED(n) PRAGMA_OF(clang loop unroll_count(n))
 
 typedef float f32;
 typedef unsigned u32;
@@ -69,6 +76,11 @@ LOCAL_FUNCTION i32 dot4(i32 sum, u32 u, u32 s) {
   asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(u), "r"(s), "r"(sum));
   return r;
 }
+#ifdef MATRIX_UNITS  // gpu/matrix/kernels/matrix_dot.inc
+#define MATRIX_DOT(c0, c1, c2, c3, low, high, b, memory)                                                     \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \
+               : "+r"(c0), "+r"(c1), "+r"(c2), "+r"(c3) : "r"(low), "r"(high), "r"(b));
+#endif
 #else
 #define GROUP_X ((u32)__builtin_amdgcn_workgroup_id_x())
 #define GROUP_Y ((u32)__builtin_amdgcn_workgroup_id_y())

@@ -204,10 +204,7 @@ Failure examine(const Driver& d, int index, Gpu* out) {
   if (error) return failure_of(*d.vendor, symbol, error);
   if (out->name.empty()) out->name = format("{} GPU", d.vendor->maker);
   out->memory = memory, out->unified = unified != 0;
-  out->driver = format("{} {}, {}, PCI {}", d.vendor->name, d.vendor->version_text(d.version),
-                       d.vendor->api == Api::Cuda ? format("compute capability {}.{}", out->major, out->minor)
-                                                  : out->architecture,
-                       out->address);
+  out->driver = format("{} {}", d.vendor->name, d.vendor->version_text(d.version));
   return {};
 }
 

@@ -40,6 +40,8 @@ struct Vendor {
   std::string (*version_text)(int);
   // Returns the kernels built for a device, or why there are none; called once, when it is opened.
   Failure (*kernels_for)(const Gpu&, std::span<const KernelCode>*);
+  // The kernels that use a device's matrix units; empty if it has none.
+  std::span<const KernelCode> (*matrix_kernels_for)(const Gpu&);
 };
 
 template <class>

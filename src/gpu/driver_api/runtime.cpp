@@ -173,7 +173,10 @@ Failure open_runtime(const Vendor& v, int index, Options& options, Gpu* gpu, std
 
 Failure open(const Vendor& v, int index, Options& options, Opened* out) {
   Gpu gpu;
+  bool matrix = true;
+  if (Failure e = options.take_flag("matrix", &matrix)) return e;
   if (Failure e = open_runtime(v, index, options, &gpu, &out->runtime)) return e;
+  if (matrix) out->matrix_kernels = v.matrix_kernels_for(gpu);
   return v.kernels_for(gpu, &out->kernels);
 }
 

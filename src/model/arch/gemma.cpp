@@ -10,13 +10,18 @@
 namespace gimbal::arch {
 namespace {
 
-Value embedding(Recorder& m) { return token_embedding(m, std::sqrt(float(m.config.width))); }
+// Pictures' rows are not multiplied.
+Value embedding(Recorder& m) {
+  return m.embedded(m.matrix("token_embd.weight", m.config.width, m.config.vocabulary),
+                    std::sqrt(float(m.config.width)));
+}
 
-// The largest model of a generation divides the scores by the root of width / heads. No key of the file has
-// this; the number of layers decides.
-Attention scaled(const Recorder& m, int layers_of_largest) {
+// The largest model of a generation divides the scores by the root of width / heads. No key of GGUF's files
+// has this; the number of layers decides. Folders say it themselves where it is not the size of a head.
+Attention scaled(Recorder& m, int layers_of_largest) {
   Attention a = attention(m);
   if (m.config.layers == layers_of_largest) a.scale = 1 / std::sqrt(float(m.config.width / m.config.heads));
+  a.scale = float(m.hyper.positive("attention.scale", a.scale));
   return a;
 }
 
@@ -65,10 +70,16 @@ void record_gemma2(Recorder& m) {
 }
 
 void record_gemma3(Recorder& m) {
-  const GemmaKind all{scaled(m, 62), rope_table(m)};
+  GemmaKind all{scaled(m, 62), rope_table(m)};
   GemmaKind local = all;
   if (m.hyper.count("attention.sliding_window", 0, 0) > 0)
     local = {all.attention, window_rope_table(m)}, local.attention.window = window_size(m);
+  // Rows of a picture see each other.
+  if (m.options.embeddings) {
+    all.attention.seen = m.seen_in_pictures(-1);
+    local.attention.seen =
+        local.attention.window ? m.seen_in_pictures(local.attention.window - 1) : all.attention.seen;
+  }
   Value x = embedding(m);
   for (int i = 0; i < m.config.layers && !m.failed(); i++) {
     m.layer(i);

@@ -108,6 +108,7 @@ struct HeadSize {
   // to its own; a window extends to both sides.
   bool both_sides = false;
   bool sinks = false;
+  bool not_finite = false;  // some values to write to the caches are NaN or infinite
 };
 constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
                                {32, 1, 1, 1, 1, 0, 1},
@@ -116,6 +117,7 @@ constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
                                {64, 2, 1, 64, 5, 0, 1},
                                {80, 3, 3, 65, 2, 0, 1},
                                {128, 2, 2, 130, 4, 0, 1},
+                               {32, 2, 1, 600, 2, 0, 1},  // more tiles than any kernel takes at once
                                {20, 2, 1, 200, 7, 50, 1},
                                {64, 4, 1, 129, 2, 64, 1},
                                {32, 7, 1, 150, 3, 17, 2},
@@ -131,7 +133,8 @@ constexpr HeadSize kHeads[] = {{8, 2, 1, 1, 1, 0, 1},
                                {32, 4, 2, 150, 4, 0, 2, 1, 0, 0, 0, true},
                                {32, 4, 1, 200, 5, 40, 1, 1, 64, 0, 0, true},
                                {32, 8, 1, 100, 2, 17, 1, 5, 0, 0, 0, true, true},
-                               {64, 5, 5, 3, 1, 0, 1, 1, 32, 0, 0, true, true}};
+                               {64, 5, 5, 3, 1, 0, 1, 1, 32, 0, 0, true, true},
+                               {64, 4, 2, 70, 3, 0, 1, 1, 0, 0, 0, false, false, true}};
 
 // Rows to write to a cache, including heads of zeros, of numbers that f16 rounds to zero, and of subnormal
 // f16 numbers with few bits.
@@ -145,6 +148,19 @@ CaseInput cache_rows(const HeadSize& s, int width, Numbers& n) {
       std::memcpy(at, &v, 4);
     }
   return in;
+}
+
+// A head of keys with a NaN makes all that its queries see NaN; values with one pass it on where they have
+// it. In a cache of blocks, an infinite value makes a NaN of its block.
+void put_not_finite(DType cache, int kv_heads, CaseInput& keys, CaseInput& values) {
+  const auto put = [&](CaseInput& in, int position, int head, int at, float v) {
+    const auto width = size_t(in.shape.dim[0]);
+    std::memcpy(&in.dense[((size_t(position) * size_t(kv_heads) + size_t(head)) * width + size_t(at)) * 4],
+                &v, 4);
+  };
+  put(keys, 5, 0, 17, NAN);
+  put(values, 9, 1, 3, NAN);
+  if (info(cache).block > 1) put(values, 11, 1, 40, INFINITY);
 }
 
 }  // namespace
@@ -171,10 +187,12 @@ std::vector<Case> attention_cases(OpKind of, DType cache) {
     if (s.alibi > 0) c.name += format(" alibi={}", s.alibi);
     if (s.both_sides) c.name += " both sides";
     if (s.sinks) c.name += " sinks";
+    if (s.not_finite) c.name += " not finite";
     c.params.f[0] = 1.f / std::sqrt(float(s.hd)), c.params.f[1] = s.cap, c.params.f[2] = s.alibi;
     c.params.i[1] = s.both_sides ? 0 : s.window, c.params.i[2] = s.vd;
     c.inputs.push_back(floats(Shape(DType::F32, {s.hd, s.heads, s.rows}), n, s.queries));
     for (int width : {s.hd, vd}) c.inputs.push_back(cache_rows(s, width, n));
+    if (s.not_finite) put_not_finite(cache, s.kv_heads, c.inputs[1], c.inputs[2]);
     std::vector<int32_t> position, sequence, seen, table(size_t(pages), 0);  // sequence 0 is unused
     for (int r = 0; r < s.rows; r++) {
       const int at = std::max(0, s.positions - 1 - (s.both_sides ? 31 : 3) * r);

@@ -52,7 +52,7 @@ CaseInput activations(Shape s, Numbers& n) {
 
 CaseInput weights(Shape s, Numbers& n) {
   CaseInput in{s, std::vector<std::byte>(size_t(s.bytes() + tensor_tail_bytes(s.type)))};
-  if (can_encode(s.type)) in = floats(s, n, 0.1f);
+  if (encodes_fast(s.type)) in = floats(s, n, 0.1f);
   else random_blocks(s.type, s.count(), in.dense.data(), [&] { return n.next(); });
   if (tensor_tail_bytes(s.type)) {
     const float scale = 0.5f + std::fabs(n.normal());

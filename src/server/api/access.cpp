@@ -143,7 +143,7 @@ std::vector<http::Header> headers_for_site(const Access& access, const http::Req
   const bool any = has(access.sites, "*");
   if (!any && (!origin || !is_site(access, lower(*origin)))) return out;
   out.push_back({"Access-Control-Allow-Origin", any ? "*" : *origin});
-  out.push_back({"Access-Control-Expose-Headers", "x-request-id, request-id, retry-after"});
+  out.push_back({"Access-Control-Expose-Headers", "x-request-id, request-id, retry-after, x-gimbal-receipt"});
   return out;
 }
 

@@ -17,6 +17,12 @@ namespace {
 // may not, because each has an event of its own, the answer ends.
 constexpr size_t kFewWait = 512, kManyWait = 16384;
 
+ApiError of_prompt(const Error& e) {
+  ApiError made = of(e);
+  if (made.code == "context_length_exceeded") made.param = "messages";
+  return made;
+}
+
 }  // namespace
 
 void RunningAnswers::add(const std::shared_ptr<Answer>& answer) {
@@ -44,10 +50,12 @@ const char* finish_word(const Choice& c) {
   return c.calls.empty() ? "stop" : "tool_calls";
 }
 
-void Answer::start(Services& services, Plan plan, std::shared_ptr<http::Exchange> exchange) {
+std::shared_ptr<Answer> Answer::start(Services& services, Plan plan,
+                                      std::shared_ptr<http::Exchange> exchange) {
   const auto self = std::make_shared<Answer>(services, std::move(plan), exchange);
   GenerationService* engine = self->plan_.model->generation();
-  if (auto no = self->certify()) self->error_ = std::move(*no);
+  self->error_ = self->plan_.refused;
+  self->certify();
   for (size_t i = 0; !self->error_ && i < self->plan_.choices.size(); i++) {
     const uint64_t id = new_request_id();
     GenerationRequest& request = self->plan_.choices[i];
@@ -55,8 +63,7 @@ void Answer::start(Services& services, Plan plan, std::shared_ptr<http::Exchange
     const Status queued = engine->submit(id, std::move(request), std::move(sink));
     const std::lock_guard lock(self->mutex_);
     if (!queued) {
-      if (!self->error_) self->error_ = of(queued.error());
-      if (self->error_->code == "context_length_exceeded") self->error_->param = "messages";
+      if (!self->error_) self->error_ = of_prompt(queued.error());
       break;
     }
     self->lines_[i].submitted = true;
@@ -64,6 +71,7 @@ void Answer::start(Services& services, Plan plan, std::shared_ptr<http::Exchange
   }
   services.answers.add(self);
   exchange->stream(self);
+  return self;
 }
 
 Answer::Answer(Services& services, Plan plan, std::shared_ptr<http::Exchange> exchange)
@@ -86,14 +94,17 @@ GenerationSink Answer::sink(size_t choice, uint64_t id, int prompt_tokens, int m
   const auto self = shared_from_this();
   lines_[choice].moments.begun = now();
   lines_[choice].id = id;
-  return {[self, choice](const TokenTold& t) { self->told(choice, t); },
+  std::vector<Token> prompt;
+  if (services_.slots.keeps_texts()) prompt = plan_.choices[choice].prompt;
+  return {[self, choice](const TokenEvent& t) { self->told(choice, t); },
           [self, choice](const GenerationEnd& e) { self->ended(choice, e); },
-          [self](const Error& e) { self->failed(of(e)); },
-          [=] {
-            self->began(choice,
-                        self->services_.slots.take(self->plan_.model->id(), id, prompt_tokens, max_tokens));
+          [self](const Error& e) { self->failed(of_prompt(e)); },
+          [=, prompt = std::move(prompt)] {
+            SlotPtr slot = self->services_.slots.take(self->plan_.model->id(), id, prompt_tokens, max_tokens);
+            slot->text = prompt;
+            self->began(choice, std::move(slot));
           },
-          [self, choice](const TokenTold& t) { self->scored(choice, t); }};
+          [self, choice](const TokenEvent& t) { self->scored(choice, t); }};
 }
 
 void Answer::began(size_t choice, SlotPtr slot) {
@@ -104,7 +115,7 @@ void Answer::began(size_t choice, SlotPtr slot) {
   line.slot = std::move(slot);
 }
 
-void Answer::scored(size_t choice, const TokenTold& t) {
+void Answer::scored(size_t choice, const TokenEvent& t) {
   const std::lock_guard lock(mutex_);
   if (gone_ || error_) return;
   Line& line = lines_[choice];
@@ -112,24 +123,27 @@ void Answer::scored(size_t choice, const TokenTold& t) {
   else line.stop = t;
 }
 
-void Answer::told(size_t choice, const TokenTold& t) {
+void Answer::told(size_t choice, const TokenEvent& t) {
   services_.tokens_generated++;
   uint64_t cancelled = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (told_tokens_++ == 0) first_token_ = now();
+    if (sent_tokens_++ == 0) first_token_ = now();
     Line& line = lines_[choice];
     if (line.moments.first == 0) line.moments.first = now();
     if (line.slot) line.slot->told = t.index + 1;
+    if (line.slot && services_.slots.keeps_texts()) line.slot->text.push_back(t.token);
     if (gone_ || error_ || line.cut) return;
     if (line.certified) line.certified->add(t);
-    std::vector<TokenTold>& waiting = line.told;
+    std::vector<TokenEvent>& waiting = line.told;
     std::string kept;
     if (line.limits && line.limits->ends(kept = t.text, now() - line.moments.first))
       line.cut = line.enough = true, cancelled = line.id;
     const std::string& text = line.limits ? kept : t.text;
     const bool apart = plan_.every_token || plan_.logprobs;
-    if (!apart && waiting.size() >= kFewWait && !plan_.model->tokenizer().is_control(t.token)) {
+    // A mark comes behind the text that its event has, so nothing is added to it.
+    const auto is_mark = [&](const TokenEvent& e) { return plan_.model->tokenizer().is_control(e.token); };
+    if (!apart && waiting.size() >= kFewWait && !is_mark(t) && !is_mark(waiting.back())) {
       waiting.back().text += text;
       if (!cancelled) return;
     } else if (plan_.stream && waiting.size() >= kManyWait) {
@@ -153,8 +167,11 @@ void Answer::ended(size_t choice, const GenerationEnd& e) {
     lines_[choice].moments.end = now();
     lines_[choice].slot = nullptr;
     wake |= --open_ == 0;
-    if (choice % (lines_.size() / size_t(plan_.prompts)) == 0)
+    if (choice % (lines_.size() / size_t(plan_.prompts)) == 0) {
       services_.prompt_tokens += uint64_t(e.prompt_tokens);
+      // The rows of pictures were unknown before.
+      prompt_tokens_ += std::max(0, e.prompt_tokens - int(lines_[choice].prompt_tokens));
+    }
     if (e.finish == Finish::Cancelled && !lines_[choice].enough && !gone_ && !error_)
       error_ = ApiError{503, "the server ends, and this answer with it"};
   }
@@ -199,7 +216,7 @@ void Answer::cancel() {
   for (uint64_t id : ids) plan_.model->generation()->cancel(id);
 }
 
-void Answer::write(size_t choice, std::string text, const TokenTold* told, bool last, std::string& out) {
+void Answer::write(size_t choice, std::string text, const TokenEvent* told, bool last, std::string& out) {
   Choice& c = choices_[choice];
   Piece piece{int(choice), {}, {}, {}, told, &c};
   if (plan_.splits_reasoning) {
@@ -235,7 +252,7 @@ void Answer::end_early(size_t choice) {
 
 void Answer::take_lines(std::string& out) {
   for (size_t i = 0; i < choices_.size(); i++) {
-    std::vector<TokenTold> told;
+    std::vector<TokenEvent> told;
     std::optional<GenerationEnd> end;
     {
       const std::lock_guard lock(mutex_);
@@ -251,7 +268,7 @@ void Answer::take_lines(std::string& out) {
       choices_[i].begun = true;
       choices_[i].prompt = {};
     }
-    for (const TokenTold& t : told) write(i, t.text, &t, false, out);
+    for (const TokenEvent& t : told) write(i, t.text, &t, false, out);
     if (!end || choices_[i].ended) continue;
     write(i, choices_[i].cut ? "" : end->text, nullptr, true, out);
     choices_[i].ended = true;
@@ -272,26 +289,31 @@ Usage Answer::usage() const {
 }
 
 // The choices that get a certificate keep their requests.
-Refused Answer::certify() {
-  std::string digest;
-  for (size_t i = 0; i < lines_.size(); i++) {
-    if (!plan_.choices[i].certify) continue;
-    if (digest.empty()) digest = services_.models.digest(plan_.model->id());
-    if (auto no = no_certificate(*plan_.model, digest)) return no;
-    lines_[i].certified.emplace(*plan_.model, digest, plan_.choices[i]);
-  }
-  return {};
+void Answer::certify() {
+  for (size_t i = 0; i < lines_.size(); i++)
+    if (plan_.choices[i].certify)
+      lines_[i].certified.emplace(*plan_.model, plan_.model_digest, plan_.choices[i]);
 }
 
 void Answer::keep_receipt() {
   const Usage u = usage();
   Json certificates = Json::array();
-  for (size_t i = 0; i < lines_.size(); i++)
-    if (lines_[i].certified && !lines_[i].cut) {
-      const Moments& m = lines_[i].moments;
-      certificates.push_back(lines_[i].certified->certificate(
-          *plan_.model, choices_[i].end, "gimbal " + services_.version, m.first - m.begun, m.end - m.first));
+  std::string problem;
+  const std::string program = "gimbal " + services_.version;
+  for (size_t i = 0; i < lines_.size(); i++) {
+    if (!lines_[i].certified) continue;
+    if (lines_[i].cut) {
+      problem = "a limit of time or layout ended the answer, and no audit can repeat that";
+      continue;
     }
+    const Moments& m = lines_[i].moments;
+    auto made = lines_[i].certified->certificate(
+        *plan_.model, choices_[i].end,
+        {program, m.first - m.begun, m.end - m.first, plan_.certificate == CertificateWish::Private,
+         services_.certificates.key_file});
+    if (made) certificates.push_back(std::move(*made));
+    else problem = made.error().message;
+  }
   uint64_t drafted = 0, accepted = 0;
   for (const Choice& c : choices_) drafted += c.end.drafted, accepted += c.end.accepted;
   Json receipt = {{"id", plan_.id},
@@ -301,17 +323,31 @@ void Answer::keep_receipt() {
                   {"shared_tokens", u.shared_tokens},
                   {"completion_tokens", u.completion_tokens},
                   {"speculation", {{"drafted", drafted}, {"accepted", accepted}}}};
-  if (!certificates.empty()) receipt["certificates"] = std::move(certificates);
-  services_.receipts.keep(plan_.id, dump(receipt));
+  if (services_.pages) receipt["prefix_store"] = stored_json();
+  const bool any = !certificates.empty();
+  if (any) receipt["certificates"] = std::move(certificates);
+  if (!problem.empty()) receipt["no_certificate"] = problem;
+  services_.receipts.keep(plan_.id, plan_.owner, dump(receipt), any);
+}
+
+// By choice: the tokens that were read from the prefix store, and the last page of them.
+Json Answer::stored_json() const {
+  Json all = Json::array();
+  for (const Choice& c : choices_) {
+    Json one = {{"tokens", c.end.stored_tokens}};
+    if (c.end.stored_tokens) one["page"] = c.end.stored_page;
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 void Answer::record(const std::string& end) {
   RequestRecord& r = *plan_.record;
   r.model = plan_.model->id();
-  r.prompt_tokens = prompt_tokens_;
   r.end = end;
   const std::lock_guard lock(mutex_);
-  r.generated_tokens = told_tokens_;
+  r.prompt_tokens = prompt_tokens_;
+  r.generated_tokens = sent_tokens_;
   if (first_token_ >= 0) r.first_token = first_token_ - r.begin;
 }
 

@@ -38,18 +38,18 @@ struct Piece {
   int choice = 0;
   std::string text, reasoning;
   std::vector<ToolUse> calls = {};
-  const TokenTold* told = nullptr;  // nullptr: after the last token
-  const Choice* of = nullptr;       // its choice, with this piece
+  const TokenEvent* told = nullptr;  // nullptr: after the last token
+  const Choice* of = nullptr;        // its choice, with this piece
 };
 
 struct Choice {
   std::string text, reasoning;  // all so far
   std::vector<ToolUse> calls;
-  std::vector<TokenTold>
+  std::vector<TokenEvent>
       tokens;  // with their log probabilities, if they were requested and the answer is not streamed
   // With GenerationRequest::scores_prompt: the prompt's tokens after its first one; the stop token.
-  std::vector<TokenTold> prompt;
-  std::optional<TokenTold> stop;
+  std::vector<TokenEvent> prompt;
+  std::optional<TokenEvent> stop;
   GenerationEnd end;
   bool begun = false, ended = false;  // `begun`: in a stream
   Moments moments;
@@ -95,8 +95,12 @@ struct Plan {
   std::optional<LineLimits> limits = {};  // of each choice's text
   std::vector<http::Header> headers;
   Dialect dialect = Dialect::OpenAi;
-  std::string id;          // of the answer; key of its receipt
-  std::string request_id;  // for errors
+  std::string id;     // of the answer; key of its receipt
+  std::string owner;  // of the receipt: Call::owner
+  CertificateWish certificate = CertificateWish::No;
+  std::string model_digest = {};  // for certificates
+  Refused refused = {};           // the answer, in place of all else: the wanted certificate is impossible
+  std::string request_id;         // for errors
   std::shared_ptr<RequestRecord> record;
   std::unique_ptr<Writer> writer;
 };
@@ -104,7 +108,7 @@ struct Plan {
 class Answer final : public http::Source, public std::enable_shared_from_this<Answer> {
  public:
   // Submits the choices; the exchange is answered later. A failure to submit becomes an error answer.
-  static void start(Services&, Plan, std::shared_ptr<http::Exchange>);
+  static std::shared_ptr<Answer> start(Services&, Plan, std::shared_ptr<http::Exchange>);
 
   Answer(Services&, Plan, std::shared_ptr<http::Exchange>);
   ~Answer() override;
@@ -115,8 +119,8 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
 
  private:
   struct Line {  // output of one choice's engine, until pull() takes it
-    std::vector<TokenTold> told, prompt;
-    std::optional<TokenTold> stop;
+    std::vector<TokenEvent> told, prompt;
+    std::optional<TokenEvent> stop;
     std::optional<GenerationEnd> end;
     size_t prompt_tokens = 0;
     uint64_t id = 0;
@@ -132,18 +136,19 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
 
   GenerationSink sink(size_t choice, uint64_t id, int prompt_tokens, int max_tokens);
   void began(size_t choice, SlotPtr);
-  void told(size_t choice, const TokenTold&);
-  void scored(size_t choice, const TokenTold&);
+  void told(size_t choice, const TokenEvent&);
+  void scored(size_t choice, const TokenEvent&);
   void ended(size_t choice, const GenerationEnd&);
   void failed(const ApiError&);
   void cancel();
-  void write(size_t choice, std::string text, const TokenTold*, bool last, std::string& out);
+  void write(size_t choice, std::string text, const TokenEvent*, bool last, std::string& out);
   void end_early(size_t choice);
   void take_lines(std::string& out);
   Usage usage() const;
-  Refused certify();
+  void certify();
   void keep_receipt();
   void record(const std::string& end);  // for the log
+  Json stored_json() const;             // for the receipt
   std::string finish_words() const;
 
   Services& services_;
@@ -156,7 +161,7 @@ class Answer final : public http::Source, public std::enable_shared_from_this<An
   std::optional<ApiError> error_;
   bool gone_ = false, prompt_counted_ = false;
   size_t open_ = 0;  // choices that have not ended
-  int prompt_tokens_ = 0, told_tokens_ = 0;
+  int prompt_tokens_ = 0, sent_tokens_ = 0;
   double first_token_ = -1;  // now()
 
   // Used by the connection's thread only.

@@ -1,6 +1,8 @@
 // Anthropic's API: POST /v1/messages and /v1/messages/count_tokens.
 #include "base/format.h"
+#include "server/api/adapters.h"
 #include "server/api/call.h"
+#include "server/api/pictures.h"
 #include "server/api/prompt.h"
 #include "server/api/settings.h"
 
@@ -11,9 +13,11 @@ namespace {
 // own.
 class Blocks {
  public:
-  Blocks(std::string role, Json& to) : role_(std::move(role)), to_(to) {}
+  Blocks(std::string role, ChatInput& input) : role_(std::move(role)), input_(input), to_(input.messages) {}
 
   Refused add(const Json& block, const std::string& where) {
+    if (role_ == "user" && block.is_object() && block.value("type", Json()) == "image")
+      return read_picture_part(block, where, input_, text_);
     Fields f(block, where);
     f.need("type");
     const std::string type = f.text("type").value_or("");
@@ -30,6 +34,7 @@ class Blocks {
       f.text("data");
     } else if (type == "tool_use" && role_ == "assistant") {
       f.need("name");
+      f.harmless({"caller"});
       const Json* input = f.object("input");
       calls_.push_back(
           {{"id", f.text("id").value_or("")},
@@ -39,7 +44,7 @@ class Blocks {
     } else if (type == "tool_result" && role_ == "user") {
       std::string text;
       if (const Json* content = f.any("content"))
-        if (auto no = content_text(*content, f.path("content"), text)) return no;
+        if (auto no = content_text(*content, f.path("content"), text, &input_)) return no;
       f.need("tool_use_id");
       to_.push_back({{"role", "tool"},
                      {"tool_call_id", f.text("tool_use_id").value_or("")},
@@ -97,15 +102,28 @@ class Blocks {
   }
 
   const std::string role_;
-  Json& to_;
+  ChatInput& input_;
+  Json& to_;  // its messages
   std::string text_, reasoning_;
   Json calls_ = Json::array();
 };
 
+// Claude Code's first block is a header for Anthropic's accounting. It differs in each request, so with it no
+// prompt would begin as an earlier one.
+Json without_billing(Json system) {
+  if (system.is_array())
+    std::erase_if(system.get_ref<Json::array_t&>(), [](const Json& block) {
+      const auto text = block.is_object() ? block.find("text") : block.end();
+      return text != block.end() && text->is_string() &&
+             text->get_ref<const std::string&>().starts_with("x-anthropic-billing-header:");
+    });
+  return system;
+}
+
 void read_conversation(Fields& f, ChatInput& to) {
   if (const Json* system = f.any("system")) {
     std::string text;
-    if (auto no = content_text(*system, "system", text)) f.wrong_as(*no);
+    if (auto no = content_text(without_billing(*system), "system", text)) f.wrong_as(*no);
     if (!text.empty()) to.messages.push_back({{"role", "system"}, {"content", std::move(text)}});
   }
   if (!f.need("messages")) return;
@@ -125,7 +143,7 @@ void read_conversation(Fields& f, ChatInput& to) {
     }
     if (!content->is_array())
       return f.wrong(m.path("content"), "a message's content is a text or a list of blocks");
-    Blocks blocks(*role, to.messages);
+    Blocks blocks(*role, to);
     for (size_t k = 0; k < content->size(); k++)
       if (auto no = blocks.add((*content)[k], format("messages[{}].content[{}]", i, k)))
         return f.wrong_as(*no);
@@ -147,11 +165,14 @@ const char* stop_reason(const Choice& c) {
 }
 Json stop_sequence(const GenerationEnd& e) { return e.finish == Finish::StopString ? Json(e.stop) : Json(); }
 
-Json usage_json(int input, int output) {
-  return {{"input_tokens", input},
-          {"cache_creation_input_tokens", 0},
-          {"cache_read_input_tokens", 0},
-          {"output_tokens", output}};
+// Anthropic's answers have all fields of their description: null where there is nothing to tell. `whole`: of
+// a message, not of the end of a stream.
+Json usage_json(int input, int output, bool whole) {
+  Json j = {{"input_tokens", input},   {"cache_creation_input_tokens", 0}, {"cache_read_input_tokens", 0},
+            {"output_tokens", output}, {"output_tokens_details", nullptr}, {"server_tool_use", nullptr}};
+  if (whole)
+    for (const char* none : {"cache_creation", "inference_geo", "service_tier", "speed"}) j[none] = nullptr;
+  return j;
 }
 
 class MessageWriter final : public Writer {
@@ -165,20 +186,20 @@ class MessageWriter final : public Writer {
     if (thinks_ && !c.reasoning.empty())
       content.push_back({{"type", "thinking"}, {"thinking", c.reasoning}, {"signature", ""}});
     if (!c.text.empty() || (content.empty() && c.calls.empty()))
-      content.push_back({{"type", "text"}, {"text", c.text}});
+      content.push_back({{"type", "text"}, {"text", c.text}, {"citations", nullptr}});
     for (const ToolUse& t : c.calls) {
       Json block = tool_block(t);
       if (Json input = parse_json(t.arguments); input.is_object()) block["input"] = std::move(input);
       content.push_back(std::move(block));
     }
     Json m = message(std::move(content), stop_reason(c), stop_sequence(c.end));
-    m["usage"] = usage_json(u.prompt_tokens, u.completion_tokens);
+    m["usage"] = usage_json(u.prompt_tokens, u.completion_tokens, true);
     return dump(m);
   }
 
   void begin(std::string& out) override {
     Json m = message(Json::array(), nullptr, nullptr);
-    m["usage"] = usage_json(prompt_tokens_, 0);
+    m["usage"] = usage_json(prompt_tokens_, 0, true);
     add(out, "message_start", {{"message", std::move(m)}});
     add(out, "ping", Json::object());
   }
@@ -203,8 +224,12 @@ class MessageWriter final : public Writer {
     if (open_.empty() && index_ == 0) open(out, "text");
     close(out);
     add(out, "message_delta",
-        {{"delta", {{"stop_reason", stop_reason(c)}, {"stop_sequence", stop_sequence(c.end)}}},
-         {"usage", usage_json(c.end.prompt_tokens, c.end.tokens)}});
+        {{"delta",
+          {{"container", nullptr},
+           {"stop_details", nullptr},
+           {"stop_reason", stop_reason(c)},
+           {"stop_sequence", stop_sequence(c.end)}}},
+         {"usage", usage_json(c.end.prompt_tokens, c.end.tokens, false)}});
   }
   void finish(std::string& out, const std::vector<Choice>&, const Usage&) override {
     add(out, "message_stop", Json::object());
@@ -219,12 +244,19 @@ class MessageWriter final : public Writer {
             {"type", "message"},
             {"role", "assistant"},
             {"model", model_},
+            {"container", nullptr},
             {"content", std::move(content)},
+            {"diagnostics", nullptr},
+            {"stop_details", nullptr},
             {"stop_reason", std::move(reason)},
             {"stop_sequence", std::move(sequence)}};
   }
   static Json tool_block(const ToolUse& t) {
-    return {{"type", "tool_use"}, {"id", t.id}, {"name", t.name}, {"input", Json::object()}};
+    return {{"type", "tool_use"},
+            {"id", t.id},
+            {"caller", {{"type", "direct"}}},
+            {"name", t.name},
+            {"input", Json::object()}};
   }
   static void add(std::string& out, const char* type, Json fields) {
     Json event = {{"type", type}};
@@ -238,6 +270,7 @@ class MessageWriter final : public Writer {
     open_ = kind;
     Json block = {{"type", kind}, {kind, ""}};
     if (kind == "thinking") block["signature"] = "";
+    else block["citations"] = nullptr;
     add(out, "content_block_start", {{"index", index_}, {"content_block", std::move(block)}});
   }
   void close(std::string& out) {
@@ -257,6 +290,25 @@ class MessageWriter final : public Writer {
   bool thinks_;
 };
 
+// Agents ask to keep all reasoning of earlier turns. That is so here; nothing else of the messages is edited.
+void read_context_management(Fields& f) {
+  const Json* j = f.object("context_management");
+  if (!j) return;
+  Fields management(*j, "context_management");
+  const Json* edits = management.array("edits");
+  for (size_t i = 0; edits && i < edits->size() && management.ok(); i++) {
+    Fields edit((*edits)[i], format("context_management.edits[{}]", i));
+    edit.need("type");
+    edit.word("type", {"clear_thinking_20251015"});
+    edit.refuse("keep", "the messages are taken as they are", "all");
+    if (!edit.any("keep"))
+      edit.wrong("keep",
+                 format("'{}' must be \"all\": the messages are taken as they are", edit.path("keep")));
+    if (auto no = edit.finish()) management.wrong_as(*no);
+  }
+  if (auto no = management.finish()) f.wrong_as(*no);
+}
+
 // What both paths read: the model, and everything that the prompt depends on.
 Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& input, Settings& settings) {
   if (auto no = find_model(call, f, true, model)) return no;
@@ -273,8 +325,8 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
   }
   if (const Json* j = f.object("output_config")) {
     Fields config(*j, "output_config");
-    if (auto effort = config.word("effort", {"low", "medium", "high", "max"}))
-      input.effort = *effort == "max" ? "high" : *effort;
+    if (auto effort = config.word("effort", {"low", "medium", "high", "xhigh", "max"}))
+      input.effort = *effort == "max" || *effort == "xhigh" ? "high" : *effort;
     if (const Json* form = config.object("format")) {
       Fields of(*form, config.path("format"));
       of.need("type");
@@ -290,7 +342,7 @@ Refused read_prompt(Call& call, Fields& f, ServedModelPtr& model, ChatInput& inp
   for (size_t i = 0; tools && i < tools->size() && f.ok(); i++) {
     Fields tool((*tools)[i], format("tools[{}]", i));
     tool.word("type", {"custom"});
-    tool.harmless({"cache_control"});
+    tool.harmless({"cache_control", "eager_input_streaming"});
     input.tools.push_back(function_tool(tool, "input_schema"));
     if (auto no = tool.finish()) f.wrong_as(*no);
   }
@@ -329,11 +381,13 @@ Refused messages(Call& call) {
     if (stop.empty()) f.wrong("stop_sequences", "'stop_sequences' has an empty text");
   f.need("max_tokens");
   read_max_tokens(f, "max_tokens", 1, settings);
+  read_certificate(f);
+  read_adapters(f, *model, settings.request.adapters);
+  read_context_management(f);
   const bool stream = f.flag("stream").value_or(false);
   f.harmless({"metadata", "service_tier"});
   f.refuse("container", "there is none");
   f.refuse("mcp_servers", "gimbal calls nobody");
-  f.refuse("context_management", "the messages are taken as they are");
   if (auto no = f.finish()) return no;
   if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
 
@@ -360,6 +414,7 @@ Refused count_tokens(Call& call) {
   Settings settings;
   if (auto no = read_prompt(call, f, model, input, settings)) return no;
   if (auto no = f.finish()) return no;
+  if (auto no = countable(input, *model, "messages")) return no;
   if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   call.answer_json({{"input_tokens", prompt.tokens.size()}});
   return {};

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/hash.h"
+#include "base/sha256.h"
 #include "server/api/call.h"
 #include "server/api/text.h"
 
@@ -61,6 +62,9 @@ constexpr Route kRoutes[] = {
     {"POST", "/chat/completions/input_tokens", chat_input_tokens},
     {"GET", "/props", show_props},
     {"GET", "/slots", show_slots},
+    {"GET", "/lora-adapters", show_adapters},
+    {"POST", "/lora-adapters", set_adapters, Route::Changes, "lora"},
+    {"POST", "/slots/*", change_slot, Route::Changes},
     {"POST", "/embedding", llama_embeddings},
     {"POST", "/embeddings", llama_embeddings},
     {"POST", "/chat/completions", chat_completions},
@@ -70,6 +74,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/reranking", rerank},
     {"GET", "/models", list_models},
     {"GET", "/v1/health", health_ready, Route::Open},
+    // shimmy's server
+    {"GET", "/ws/generate", open_socket},
 };
 
 // The part that the route leaves open, or nothing where the path is another one.
@@ -91,12 +97,27 @@ bool is_json(const http::Request& r) {
 
 }  // namespace
 
+Refused read_body(Call& call, std::string text, const char* list) {
+  if (!call.services.ready) return ApiError{503, "the model is being loaded", "", "", 1};
+  if (call.services.draining) return ApiError{503, "the server is about to end", "", "", 5};
+  call.body_bytes = text.size();
+  return parse_body(text, call.body, list);
+}
+
 std::span<const Route> routes() { return kRoutes; }
 
 bool answers(const std::string& path) {
   for (const Route& route : kRoutes)
     if (route.method == std::string_view("GET") && match(route, path)) return true;
   return false;
+}
+
+// Receipts on disk outlive the server, so their owner is a digest: the same for the same key, and no key.
+std::string Api::owner_of(std::string_view key) const {
+  if (access_.keys.empty()) return "anyone";
+  Sha256 sha;
+  sha.add(key);
+  return sha.hex().substr(0, 16);
 }
 
 http::Response Api::refusal(int status, std::string_view path, const std::string& why) {
@@ -119,7 +140,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
   record->begin = now();
   if (services_.log.prompts) record->body = request.body;
   exchange = logged(services_.log, services_.counts, record, std::move(exchange));
-  Call call{services_, std::move(request), std::move(exchange), dialect, id, record, {}, {}, {}};
+  Call call{services_, std::move(request), std::move(exchange), dialect, id, record, {}, {}, {}, {}};
   http::Request& r = call.request;
   std::vector<http::Header> headers = headers_for_site(access_, r);
   const size_t for_site = headers.size();
@@ -129,7 +150,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
     out.headers.insert(out.headers.end(), headers.begin(), headers.end());
     out.headers.insert(out.headers.end(), more.begin(), more.end());
     record->end = e.code;
-    record->why = e.message;
+    if (record->why.empty()) record->why = e.message;  // a handler may know more than the client learns
     call.exchange->answer(std::move(out));
   };
   if (auto no = refuse_by_head(access_, r)) return refuse(*no);
@@ -166,14 +187,12 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
     return refuse({415, "the body must be JSON, and the header Content-Type: application/json", "",
                    "unsupported_media_type"});
   if (changes && r.body.empty()) r.body = "{}";
-  if (posts && !services_.ready) return refuse({503, "the model is being loaded", "", "", 1});
-  if (posts && services_.draining) return refuse({503, "the server is about to end", "", "", 5});
+  if (auto no = wrong_certificate_header(r)) return refuse(*no);
   if (posts)
-    if (auto no = parse_body(r.body, call.body)) return refuse(*no);
-  call.body_bytes = r.body.size();
-  r.body = {};
+    if (auto no = read_body(call, std::exchange(r.body, {}), found->list)) return refuse(*no);
   const std::string_view key = given_key(r);
   call.client = key.empty() ? r.peer : format("key {:x}", Hash().add(key).value());
+  call.owner = owner_of(key);
   call.more_headers.assign(headers.begin(), headers.begin() + ptrdiff_t(for_site));
   if (auto no = found->handle(call)) refuse(*no);
 }

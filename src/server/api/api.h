@@ -17,6 +17,7 @@ class Api final : public http::Handler {
   http::Response refusal(int status, std::string_view path, const std::string& why) override;
 
  private:
+  std::string owner_of(std::string_view key) const;
   Services& services_;
   const Access access_;
 };

@@ -25,12 +25,24 @@ struct Call {
   std::string id;  // of the request
   std::shared_ptr<RequestRecord> record;
   std::string argument;   // the variable part of the route's path
-  std::string client;     // its owner: the key, or the address
+  std::string client;     // for equal shares: the key, or the address
+  std::string owner;      // of receipts: a digest of the key, or a word if the server needs none
   Json body;              // of a POST; an object
   size_t body_bytes = 0;  // its size as sent
   std::vector<http::Header> more_headers = {};
   double load_seconds = 0;  // until the model was there
 
+  int adapter = -1;  // that the name of the model means (adapter_named()); -1: none
+
+  // The scales of the model's adapters for requests that give none; empty: those that it was loaded with.
+  std::vector<float> adapters_for(const ServedModel& model) const {
+    return adapter < 0 ? services.adapters.of(model) : only_adapter(model, adapter);
+  }
+  // Sets the fields that come from the call, not from its body.
+  void fill(GenerationRequest& r, const ServedModel& model) const {
+    r.client = client, r.owner = owner;
+    if (r.adapters.empty()) r.adapters = adapters_for(model);
+  }
   // Something that was taken, but not done as it was sent: in the answer's header and in the log.
   void note(const std::string& what) {
     more_headers.push_back({"x-gimbal-note", what});
@@ -49,15 +61,23 @@ struct Call {
     to.insert(to.end(), more_headers.begin(), more_headers.end());
     add_request_id(to, dialect, id);
   }
-  // Sets the fields that all plans share.
-  void fill(Plan& p) const {
+  // Sets the fields that all plans share; its model and id are set.
+  void fill(Plan& p) {
+    fill_certificate(p);
     add_headers(p.headers);
     p.dialect = dialect;
     p.request_id = id;
     p.record = record;
-    for (GenerationRequest& r : p.choices) r.client = client;
+    for (GenerationRequest& r : p.choices) fill(r, *p.model);
   }
+
+ private:
+  void fill_certificate(Plan&);  // certificates.cpp
 };
+
+// Reads the body of a request or message. Refused: no model is there yet, or the server is about to end.
+// `list`: as of parse_body().
+Refused read_body(Call&, std::string text, const char* list = nullptr);
 
 // Answers the call, or returns the error to answer with.
 using Handle = Refused (*)(Call&);
@@ -68,11 +88,13 @@ struct Route {
   Handle handle;
   // Changes: guarded; it changes the server, so no form of a web page can send it. Its body may be empty.
   enum : uint8_t { Guarded, Open, Changes } access = Guarded;
+  const char* list = nullptr;  // a body that is a list stands for this field; nullptr: it must be an object
 };
 std::span<const Route> routes();  // api.cpp
 
 // Finds a requested model. A server of one model takes any name for it, except on Ollama's paths, where a
-// name says which model to load; the answer has the model's own name and a note. Refused: no model of this
+// name says which model to load; the answer has the model's own name and a note. There the name of an adapter
+// means the model with this adapter alone (Call::adapter). Refused: no model of this
 // name, or it cannot generate text (`generates`). `context`: tokens that it should have, if it can
 // (Models::get_for()); 0: any.
 Refused find_model(Call&, const std::string& name, bool generates, ServedModelPtr& to, int64_t context = 0);
@@ -99,7 +121,12 @@ Refused detokenize(Call&);
 Refused apply_template(Call&);
 Refused chat_input_tokens(Call&);
 Refused show_props(Call&);
+// llama_slots.cpp
 Refused show_slots(Call&);
+Refused change_slot(Call&);
+// adapters.cpp
+Refused show_adapters(Call&);
+Refused set_adapters(Call&);
 // rerank.cpp
 Refused rerank(Call&);
 Refused no_embeddings(const ServedModel&);  // for a reranking model
@@ -134,6 +161,9 @@ Refused reload_backends(Call&);
 Refused show_receipt(Call&);
 Refused show_explanation(Call&);
 Refused show_page(Call&);
+// socket.cpp
+Refused open_socket(Call&);
+Refused socket_message(Call&);
 // openapi.cpp
 Refused show_openapi(Call&);
 

@@ -1,6 +1,7 @@
-// Certificates of answers (docs/audit.md): requested by the field "certificate", and kept in the answer's
-// receipt.
+// Certificates of answers (docs/audit.md): requested by a header, by the field "certificate" or for all
+// answers, and kept in the answer's receipt.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,15 +12,36 @@
 
 namespace gimbal::api {
 
+enum class CertificateWish : uint8_t { No, Yes, Private };  // Private: without the prompt's tokens
+
+// The server's own settings.
+struct CertificatePolicy {
+  CertificateWish all = CertificateWish::No;  // for answers whose requests want none
+  std::string key_file = {};                  // signs all certificates; empty: they are not signed
+};
+
+inline constexpr const char* kCertificateHeader = "x-gimbal-certificate";  // true, private or false
+inline constexpr const char* kReceiptHeader = "x-gimbal-receipt";          // of an answer: its receipt's id
+
+// Checks the header. Refused: another word.
+Refused wrong_certificate_header(const http::Request&);
+// The wish in the header, else in the field; nothing: the request has neither.
+std::optional<CertificateWish> certificate_wish(const http::Request&, const Json& body);
+
 // One choice of an answer, while it is written.
 class Certified {
  public:
   // `model`: the digest of its file. Keeps the parts of the request that the certificate needs.
   Certified(const ServedModel&, std::string model, const GenerationRequest&);
-  void add(const TokenTold& t) { tokens_.push_back(t.token), rows_.push_back(t.row); }
-  // `program`: "gimbal 0.5.0"; seconds of the prompt and of the answer.
-  Json certificate(const ServedModel&, const GenerationEnd&, const std::string& program,
-                   double prompt_seconds, double seconds) const;
+  void add(const TokenEvent& t) { tokens_.push_back(t.token), rows_.push_back(t.row); }
+  struct Making {
+    const std::string& program;  // "gimbal 0.5.0"
+    double prompt_seconds, seconds;
+    bool is_private;
+    const std::string& key_file;  // CertificatePolicy
+  };
+  // Errors: those of sign().
+  Result<Json> certificate(const ServedModel&, const GenerationEnd&, const Making&) const;
 
  private:
   Certificate::Model model_;

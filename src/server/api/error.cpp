@@ -66,6 +66,14 @@ std::string error_text(Dialect d, const ApiError& e, const std::string& request_
   const auto text_or_null = [](const std::string& s) { return s.empty() ? Json() : Json(s); };
   switch (d) {
     case Dialect::Ollama: return dump({{"error", e.message}});
+    case Dialect::WebSocket: {  // the last frame of an answer
+      Json j = {{"error", e.message}};
+      if (!e.param.empty()) j["param"] = e.param;
+      if (!e.code.empty()) j["code"] = e.code;
+      if (e.retry_after) j["retry_after"] = e.retry_after;
+      j["done"] = true;
+      return dump(j);
+    }
     case Dialect::Anthropic:
       return dump({{"type", "error"},
                    {"error", {{"type", anthropic_type(e.status)}, {"message", e.message}}},

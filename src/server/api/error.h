@@ -8,8 +8,8 @@
 
 namespace gimbal::api {
 
-enum class Dialect : uint8_t { OpenAi, Anthropic, Ollama };
-// The API that a path belongs to.
+enum class Dialect : uint8_t { OpenAi, Anthropic, Ollama, WebSocket };
+// The API that a path belongs to; never WebSocket, which is for the messages on one.
 Dialect dialect_of(std::string_view path);
 
 struct ApiError {

@@ -216,7 +216,7 @@ Refused Fields::finish() {
   return error_;
 }
 
-Refused parse_body(const std::string& text, Json& to) {
+Refused parse_body(const std::string& text, Json& to, const char* list) {
   // The parser would stop at a zero byte and ignore the text after it.
   if (text.find('\0') != text.npos)
     return wrong_field("", "the body has a zero byte, so it is not valid JSON");
@@ -224,6 +224,7 @@ Refused parse_body(const std::string& text, Json& to) {
   to = parse_json(text);
   if (to.is_discarded())
     return wrong_field("", is_utf8(text) ? "the body is not valid JSON" : "the body is not UTF-8");
+  if (list && to.is_array()) to = {{list, std::move(to)}};
   if (!to.is_object()) return wrong_field("", "the body is not an object");
   return {};
 }

@@ -93,7 +93,8 @@ class Fields {
   Refused error_;
 };
 
-// The body of a request as an object. Errors: invalid JSON, nested too deeply, or not an object.
-Refused parse_body(const std::string& text, Json& to);
+// The body of a request as an object. `list`: the field that a body stands for if it is a list; nullptr: it
+// may be none. Errors: invalid JSON, nested too deeply, or not an object.
+Refused parse_body(const std::string& text, Json& to, const char* list = nullptr);
 
 }  // namespace gimbal::api

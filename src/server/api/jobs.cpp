@@ -76,7 +76,7 @@ std::string end_event(int tokens, const char* why) {
 
 GenerationSink Job::sink() {
   const auto self = shared_from_this();
-  return {[self](const TokenTold& t) {
+  return {[self](const TokenEvent& t) {
             self->services.tokens_generated++;
             self->add([&](Job& j) { j.texts_.push_back(t.text); });
           },
@@ -164,13 +164,15 @@ Refused create_job(Call& call) {
   Settings settings;
   read_settings(f, *model, settings);
   if (settings.n != 1) f.wrong("n", "'n' must be 1: a job has one text");
+  if (certificate_wish(call.request, call.body).value_or(CertificateWish::No) != CertificateWish::No)
+    f.wrong("certificate", "a job has no receipt, and so no certificate: ask for one at /v1/completions");
   read_max_tokens(f, "max_tokens", 1, settings);
   if (auto no = f.finish()) return no;
   std::vector<GenerationRequest> requests;
   std::vector<std::vector<Token>> prompts;
   prompts.push_back(model->tokenizer().encode(*prompt));
   if (auto no = requests_of(*model, settings, std::move(prompts), requests)) return no;
-  requests[0].client = call.client;
+  call.fill(requests[0], *model);
 
   auto job = std::make_shared<Job>(call.services, new_id("job-"), model);
   call.services.running++;

@@ -1,6 +1,8 @@
 // Shared by the endpoints of llama.cpp's server (tools/server/README.md there names their fields).
 #pragma once
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/api/call.h"
@@ -29,6 +31,8 @@ Json generation_settings(const LlamaRequest&, const ServedModel&);
 Refused start_completion(Call&, ServedModelPtr, LlamaRequest, std::vector<std::vector<Token>> prompts,
                          bool one);
 
+// "a b" of "x=1&model=a%20b"; nothing: the query has no such field.
+std::optional<std::string> query_field(std::string_view query, std::string_view name);
 // The model that a GET means: its query's `model`, or the only one.
 Refused model_of_query(Call&, ServedModelPtr& to);
 

@@ -55,7 +55,7 @@ class LlamaWriter final : public Writer {
     Json list = Json::array();
     for (size_t i = 0; i < all.size(); i++) {
       Json tokens = Json::array(), probabilities = Json::array();
-      for (const TokenTold& t : all[i].tokens) {
+      for (const TokenEvent& t : all[i].tokens) {
         if (tokens_) tokens.push_back(t.token);
         if (probabilities_) probabilities.push_back(probability(t));
       }
@@ -114,7 +114,7 @@ class LlamaWriter final : public Writer {
             {"timings", timings_json({&c, 1}, {e.prompt_tokens, e.shared_tokens, written})}};
   }
 
-  Json probability(const TokenTold& t) const {
+  Json probability(const TokenEvent& t) const {
     Json j = {{"id", t.token}};
     j.update(token_logprobs(model_->tokenizer(), t));
     for (size_t i = 0; i < t.top.size(); i++) j["top_logprobs"][i]["id"] = t.top[i].token;

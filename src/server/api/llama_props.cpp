@@ -1,4 +1,4 @@
-// GET /props and /slots of llama.cpp's server: how the model is served, and what it computes now.
+// GET /props of llama.cpp's server: how the model is served.
 #include <algorithm>
 #include <cctype>
 
@@ -11,7 +11,8 @@ namespace {
 
 int digit_of(char c) { return c <= '9' ? c - '0' : (c | 32) - 'a' + 10; }
 
-// "a b" of "x=1&model=a%20b"; nothing: the query has no such field.
+}  // namespace
+
 std::optional<std::string> query_field(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const std::string_view field = query.substr(0, query.find('&'));
@@ -31,21 +32,6 @@ std::optional<std::string> query_field(std::string_view query, std::string_view 
   }
   return {};
 }
-
-Json slot_json(const ServedModel& model, int number, const Slot* slot) {
-  Json j = {{"id", number},
-            {"id_task", slot ? Json(slot->task) : Json(-1)},
-            {"n_ctx", model.context()},
-            {"is_processing", slot != nullptr}};
-  if (!slot) return j;
-  const int told = slot->told, most = slot->max_tokens;
-  j["n_prompt_tokens"] = slot->prompt_tokens;
-  j["next_token"] = {
-      {"has_next_token", true}, {"n_decoded", told}, {"n_remain", most < 0 ? -1 : std::max(0, most - told)}};
-  return j;
-}
-
-}  // namespace
 
 Refused model_of_query(Call& call, ServedModelPtr& to) {
   if (!call.services.ready) return ApiError{503, "the model is being loaded", "", "", 1};
@@ -74,26 +60,6 @@ Refused show_props(Call& call) {
        {"eos_token", chat.eos},
        {"build_info", "gimbal-" + call.services.version},
        {"is_sleeping", false}});
-  return {};
-}
-
-Refused show_slots(Call& call) {
-  ServedModelPtr model;
-  if (auto no = model_of_query(call, model)) return no;
-  const std::vector<SlotPtr> taken = call.services.slots.taken(model->id());
-  // A text that gave up its place for a while keeps its number, so there can be more of them.
-  const int last = taken.empty() ? -1 : taken.back()->number;
-  const int count = std::max(model->texts_at_once(), last + 1);
-  if (query_field(call.request.query, "fail_on_no_slot") && int(taken.size()) >= count)
-    return ApiError{503, "no slot is free", "", "", 1};
-  Json all = Json::array();
-  size_t next = 0;
-  for (int number = 0; number < count; number++) {
-    const bool is_taken = next < taken.size() && taken[next]->number == number;
-    all.push_back(slot_json(*model, number, is_taken ? taken[next].get() : nullptr));
-    next += is_taken;
-  }
-  call.answer_json(all);
   return {};
 }
 

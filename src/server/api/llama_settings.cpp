@@ -145,6 +145,7 @@ void read_llama_request(Fields& f, Call& call, const ServedModel& model, LlamaRe
   read_limits(f, to);
   to.probabilities = int(f.whole("n_probs", 0, kMostProbabilities).value_or(0));
   if (to.probabilities) r.logprobs = std::min(to.probabilities, model.tokenizer().size());
+  read_certificate(f);
   to.stream = f.flag("stream").value_or(false);
   to.returns_tokens = f.flag("return_tokens").value_or(false);
   to.times_tokens = f.flag("timings_per_token").value_or(false);
@@ -157,7 +158,8 @@ void read_llama_request(Fields& f, Call& call, const ServedModel& model, LlamaRe
   f.refuse("post_sampling_probs", "the probabilities are those of the model, before sampling", false);
   f.refuse("return_progress", "the first event comes with the first token", false);
   f.refuse("sse_ping_interval", "events come with tokens only", -1);
-  f.refuse("lora", "the adapters are chosen when the server starts", Json::array());
+  read_adapters(f, model, r.adapters);
+  if (r.adapters.empty()) r.adapters = call.adapters_for(model);
 }
 
 Json generation_settings(const LlamaRequest& r, const ServedModel& model) {
@@ -185,6 +187,7 @@ Json generation_settings(const LlamaRequest& r, const ServedModel& model) {
             {"min_keep", 0},
             {"grammar", g.grammar},
             {"samplers", r.samplers},
+            {"lora", adapters_json(model, g.adapters)},
             {"timings_per_token", r.times_tokens},
             {"n_ctx", model.context()},
             {"model", model.id()}});

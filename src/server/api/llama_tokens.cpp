@@ -74,6 +74,7 @@ Refused apply_template(Call& call) {
 Refused chat_input_tokens(Call& call) {
   ChatCall chat;
   if (auto no = read_chat(call, chat)) return no;
+  if (auto no = countable(chat.input, *chat.model, "messages")) return no;
   call.answer_json({{"object", "response.input_tokens"}, {"input_tokens", chat.prompt.tokens.size()}});
   return {};
 }

@@ -18,7 +18,7 @@ float finite_logprob(float p) { return std::isfinite(p) ? p : -9999.0f; }
 
 std::string token_text(const Tokenizer& tokenizer, Token token) { return tokenizer.piece(token, true); }
 
-Json token_logprobs(const Tokenizer& tokenizer, const TokenTold& t) {
+Json token_logprobs(const Tokenizer& tokenizer, const TokenEvent& t) {
   Json j = one(tokenizer, t.token, t.logprob);
   Json top = Json::array();
   for (const TokenProbability& p : t.top) top.push_back(one(tokenizer, p.token, p.logprob));

@@ -10,6 +10,6 @@ std::string token_text(const Tokenizer&, Token);
 // A finite value for JSON, which has no infinity: impossible tokens get OpenAI's substitute.
 float finite_logprob(float);
 // {token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}
-Json token_logprobs(const Tokenizer&, const TokenTold&);
+Json token_logprobs(const Tokenizer&, const TokenEvent&);
 
 }  // namespace gimbal::api

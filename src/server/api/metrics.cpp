@@ -79,6 +79,27 @@ struct NumbersOfModel {
   SchedulerNumbers numbers;
 };
 
+void add_prefix_store(Families& to, const PageStoreNumbers& n) {
+  to.add("gimbal_prefix_store_hits_total", "counter", "Texts whose beginning was read from the prefix store.",
+         n.hits);
+  to.add("gimbal_prefix_store_misses_total", "counter", "Texts that were looked up there in vain.", n.misses);
+  to.add("gimbal_prefix_store_tokens_total", "counter", "Tokens that were read and not computed.", n.tokens);
+  to.add("gimbal_prefix_store_read_seconds_total", "counter", "Time of looking pages up and reading them.",
+         n.read_seconds);
+  to.add("gimbal_prefix_store_saved_seconds_total", "counter",
+         "Computing these tokens took so long, less the time of reading them.", n.saved_seconds);
+  to.add("gimbal_prefix_store_read_bytes_total", "counter", "Bytes of pages that were read.", n.bytes_read);
+  to.add("gimbal_prefix_store_written_bytes_total", "counter", "Bytes of pages that were written.",
+         n.bytes_written);
+  to.add("gimbal_prefix_store_damaged_pages_total", "counter",
+         "Pages with a wrong checksum, deleted and computed again.", n.pages_damaged);
+  to.add("gimbal_prefix_store_dropped_pages_total", "counter",
+         "Pages that were not written: the disk was too slow, or refused them.", n.pages_dropped);
+  to.add("gimbal_prefix_store_evicted_pages_total", "counter", "Pages that left for new ones.",
+         n.pages_evicted);
+  to.add("gimbal_prefix_store_bytes", "gauge", "Bytes of all pages in the folder.", n.bytes);
+}
+
 // By model. Counters begin again when a model is loaded again; the totals above do not.
 void add_models(Families& to, std::string& out, const std::vector<NumbersOfModel>& all) {
   const auto add = [&](const char* name, const char* help, uint64_t SchedulerNumbers::*member) {
@@ -141,6 +162,7 @@ Refused metrics(Call& call) {
     out += format("gimbal_kv_pages{{state=\"{}\"}} {}\n", state, pages);
   f.add("gimbal_kv_pages_shared", "gauge",
         "Pages of running requests that two or more of them have in common.", uint64_t(n.pages_shared));
+  if (s.pages) add_prefix_store(f, s.pages->numbers());
   f.describe("gimbal_memory_bytes", "gauge", "Memory of the devices that a model takes.");
   for (const KnownModel& m : s.models.list())
     if (m.loaded) out += format("gimbal_memory_bytes{{model={}}} {}\n", json_text(m.id), m.device_bytes);

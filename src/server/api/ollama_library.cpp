@@ -107,7 +107,7 @@ Status fetch(PullJob& job, ModelLibrary& library) {
   m.id = job.name, m.path = *path, m.pulled = true;
   if (!ModelLibrary::wrong_name(m.id))  // else it has the name of its file
     if (auto ok = library.describe(m); !ok) return ok;
-  library.look_again();
+  library.refresh();
   return Done{};
 }
 

@@ -1,4 +1,6 @@
 // Ollama's paths about models: /api/tags, /api/show, /api/ps, /api/version; /api/embed and /api/embeddings.
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/format.h"
 #include "files/quantization.h"
@@ -34,6 +36,14 @@ Json value_json(const MetadataValue& v, bool verbose) {
   if (a.type == MetadataType::String) return a.strings();
   if (a.type == MetadataType::F32 || a.type == MetadataType::F64) return a.floats();
   return a.integers();
+}
+
+// The modification time of a model's file; Go's zero time if the list lacks the name.
+std::string modified_at(Call& call, const std::string& name) {
+  for (const KnownModel& m : call.services.models.list())
+    if (m.id == name || m.id == name + ":latest" || std::count(m.aliases.begin(), m.aliases.end(), name))
+      return iso_time(m.created);
+  return "0001-01-01T00:00:00Z";
 }
 
 Json model_json(Call& call, const KnownModel& m) {
@@ -102,11 +112,16 @@ Refused ollama_show(Call& call) {
   if (chat_template.empty()) chat_template = file.metadata().string("tokenizer.chat_template").value_or("");
   Json capabilities = {check_generates(file) ? "completion" : "embedding"};
   if (chat_template.find("tools") != chat_template.npos) capabilities.push_back("tools");
+  for (const ServedModelPtr& loaded : call.services.models.loaded()) {
+    if (loaded->id() == *name && loaded->sees()) capabilities.push_back("vision");
+    if (loaded->id() == *name && loaded->hears()) capabilities.push_back("audio");
+  }
   call.answer_json({{"modelfile", format("FROM {}\n", *name)},
                     {"parameters", parameters},
                     {"template", std::move(chat_template)},
                     {"system", preset.system},
                     {"details", ollama_details(file)},
+                    {"modified_at", modified_at(call, *name)},
                     {"model_info", std::move(info)},
                     {"capabilities", std::move(capabilities)}});
   return {};

@@ -89,6 +89,7 @@ void ignore_ollama_options(Call& call, Fields& f) {
 }
 
 void read_ollama_common(Fields& f, Settings& to) {
+  read_certificate(f);
   if (const Json* form = f.any("format"); form && *form != "") {
     if (*form == "json") set_json_object(f, "format", to);
     else if (form->is_object()) set_schema(f, "format", *form, to);
@@ -96,8 +97,10 @@ void read_ollama_common(Fields& f, Settings& to) {
   }
   f.refuse("truncate", "a prompt is never cut", false);
   f.refuse("shift", "a context is never cut", false);
-  f.refuse("logprobs", "ask for them at /v1/chat/completions", false);
-  f.refuse("top_logprobs", "ask for them at /v1/chat/completions", 0);
+  const bool logprobs = f.flag("logprobs").value_or(false);
+  const int64_t top = f.whole("top_logprobs", 0, 20).value_or(0);
+  if (top > 0 && !logprobs) f.wrong("top_logprobs", "'top_logprobs' needs 'logprobs': true");
+  if (logprobs) to.request.logprobs = int(top);
 }
 
 }  // namespace gimbal::api

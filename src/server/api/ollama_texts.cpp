@@ -3,7 +3,10 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "server/api/adapters.h"
+#include "server/api/logprobs.h"
 #include "server/api/ollama.h"
+#include "server/api/pictures.h"
 #include "server/api/prompt.h"
 
 namespace gimbal::api {
@@ -11,20 +14,26 @@ namespace {
 
 class LineWriter final : public Writer {
  public:
-  LineWriter(std::string model, bool chat, bool thinks, const Call& call)
+  LineWriter(ServedModelPtr model, bool chat, bool thinks, bool logprobs, const Call& call)
       : model_(std::move(model)),
         chat_(chat),
         thinks_(thinks),
+        logprobs_(logprobs),
         arrived_(call.record->begin),
         load_seconds_(call.load_seconds) {}
 
   std::string whole(const std::vector<Choice>& all, const Usage&) override {
-    return dump(last(all[0], all[0].text, all[0].reasoning, all[0].calls)) + "\n";
+    Json line = last(all[0], all[0].text, all[0].reasoning, all[0].calls);
+    if (logprobs_) line["logprobs"] = Json::array();
+    for (const TokenEvent& t : all[0].tokens)
+      if (logprobs_) line["logprobs"].push_back(token_logprobs(model_->tokenizer(), t));
+    return dump(line) + "\n";
   }
   const char* stream_type() const override { return "application/x-ndjson"; }
   void piece(std::string& out, const Piece& p) override {
     Json line = part(p.text, p.reasoning, p.calls);
     line["done"] = false;
+    if (logprobs_ && p.told) line["logprobs"] = Json::array({token_logprobs(model_->tokenizer(), *p.told)});
     out += dump(line) + "\n";
   }
   void end(std::string& out, const Choice& c, int) override { out += dump(last(c, "", "", {})) + "\n"; }
@@ -35,14 +44,15 @@ class LineWriter final : public Writer {
 
  private:
   Json part(const std::string& text, const std::string& reasoning, const std::vector<ToolUse>& calls) const {
-    Json j = {{"model", model_}, {"created_at", iso_time(unix_time())}};
+    Json j = {{"model", model_->id()}, {"created_at", iso_time(unix_time())}};
     const bool shown = thinks_ && !reasoning.empty();
     if (chat_) {
       j["message"] = {{"role", "assistant"}, {"content", text}};
       if (shown) j["message"]["thinking"] = reasoning;
       for (const ToolUse& t : calls)
         j["message"]["tool_calls"].push_back(
-            {{"function", {{"name", t.name}, {"arguments", parse_json(t.arguments)}}}});
+            {{"id", t.id},
+             {"function", {{"index", t.index}, {"name", t.name}, {"arguments", parse_json(t.arguments)}}}});
     } else {
       j["response"] = text;
       if (shown) j["thinking"] = reasoning;
@@ -66,8 +76,8 @@ class LineWriter final : public Writer {
     return j;
   }
 
-  std::string model_;
-  bool chat_, thinks_;
+  ServedModelPtr model_;
+  bool chat_, thinks_, logprobs_;
   double arrived_, load_seconds_, begin_ = now();
 };
 
@@ -81,7 +91,8 @@ Refused answer(Call& call, ServedModelPtr model, const Settings& settings, Promp
   plan.stream = stream;
   prompt.fill(plan, input);
   plan.splits_reasoning = chat || input.thinks;
-  plan.writer = std::make_unique<LineWriter>(model->id(), chat, input.thinks, call);
+  plan.logprobs = settings.request.logprobs >= 0;
+  plan.writer = std::make_unique<LineWriter>(model, chat, input.thinks, plan.logprobs, call);
   plan.model = std::move(model);
   call.fill(plan);
   Answer::start(call.services, std::move(plan), call.exchange);
@@ -98,16 +109,18 @@ void read_think(Fields& f, ChatInput& input) {
 }
 
 // Ollama's messages in OpenAI's form.
-void read_ollama_messages(Fields& f, Json& to) {
+void read_ollama_messages(Fields& f, ChatInput& input) {
+  Json& to = input.messages;
   const Json* list = f.array("messages");
   if (!list) return;
   for (size_t i = 0; i < list->size() && f.ok(); i++) {
     Fields m((*list)[i], format("messages[{}]", i));
     m.need("role");
+    std::string text = m.text("content").value_or("");
+    read_pictures(m, input, text);
     Json one = {{"role", m.word("role", {"system", "user", "assistant", "tool"}).value_or("")},
-                {"content", m.text("content").value_or("")}};
+                {"content", std::move(text)}};
     if (auto thinking = m.text("thinking")) one["reasoning_content"] = *thinking;
-    m.refuse("images", "gimbal reads texts only", Json::array());
     for (const char* name : {"tool_name", "tool_call_id"})
       if (auto id = m.text(name)) one[name == std::string_view("tool_name") ? "name" : name] = *id;
     if (const Json* calls = m.array("tool_calls")) one["tool_calls"] = *calls;
@@ -132,10 +145,14 @@ Refused ollama_generate(Call& call) {
   read_ollama_common(f, settings);
   ChatInput input;
   read_think(f, input);
+  read_adapters(f, *model, settings.request.adapters);
   const std::string suffix = f.text("suffix").value_or("");
   if (!suffix.empty() && (raw || !system.empty()))
     f.wrong("suffix", "'suffix' makes a prompt of its own: leave 'raw' and 'system' out");
-  f.refuse("images", "gimbal reads texts only", Json::array());
+  std::string question = text;
+  read_pictures(f, input, question);
+  if (!input.pictures.empty() && !suffix.empty())
+    f.wrong("images", "'suffix' makes a prompt of its own: leave it out");
   f.refuse("template", "the file's own is used; 'raw' is without", "");
   f.refuse("context", "send the text again: what was computed of it is found", Json::array());
   if (auto no = f.finish()) return no;
@@ -147,10 +164,17 @@ Refused ollama_generate(Call& call) {
     if (auto no = prompts_with_suffix(f, *model, suffix, 1, prompts)) return no;
     prompt.tokens = std::move(prompts[0]);
   } else if (raw) {
-    prompt.tokens = model->tokenizer().encode(text);
+    if (!input.pictures.empty()) {
+      if (auto no = check_senses(input, *model)) return no;
+      prompt.tokens = model->tokenizer().encode("");
+      prompt.tokens.insert(prompt.tokens.end(), input.pictures.size(), kPictureToken);
+      settings.request.pictures = input.pictures;
+    }
+    const auto words = model->tokenizer().encode(text, {.add_bos = prompt.tokens.empty()});
+    prompt.tokens.insert(prompt.tokens.end(), words.begin(), words.end());
   } else {
     if (!system.empty()) input.messages.push_back({{"role", "system"}, {"content", system}});
-    input.messages.push_back({{"role", "user"}, {"content", text}});
+    input.messages.push_back({{"role", "user"}, {"content", question}});
     if (auto no = chat_prompt(call, *model, input, settings, prompt)) return no;
   }
   input.thinks = input.thinks && !raw && suffix.empty();
@@ -160,7 +184,7 @@ Refused ollama_generate(Call& call) {
 Refused ollama_chat(Call& call) {
   Fields f(call.body);
   ChatInput input;
-  read_ollama_messages(f, input.messages);
+  read_ollama_messages(f, input);
   const auto keep_alive = read_keep_alive(f);
   if (Refused no; input.messages.empty() && unloads(call, f, keep_alive, true, no)) return no;
   ServedModelPtr model;
@@ -171,6 +195,7 @@ Refused ollama_chat(Call& call) {
   read_ollama_options(call, f, settings);
   read_ollama_common(f, settings);
   read_think(f, input);
+  read_adapters(f, *model, settings.request.adapters);
   if (auto no = f.finish()) return no;
   call.services.models.stay(model->id(), keep_alive);
   if (input.messages.empty()) return answer_without_text(call, model->id(), "load", true), std::nullopt;

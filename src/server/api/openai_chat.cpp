@@ -46,7 +46,7 @@ class ChatWriter final : public Writer {
       Json one = {{"index", i}, {"message", std::move(message)}, {"logprobs", nullptr}};
       if (logprobs_) {
         Json tokens = Json::array();
-        for (const TokenTold& t : c.tokens) tokens.push_back(token_logprobs(model_->tokenizer(), t));
+        for (const TokenEvent& t : c.tokens) tokens.push_back(token_logprobs(model_->tokenizer(), t));
         one["logprobs"] = {{"content", std::move(tokens)}, {"refusal", nullptr}};
       }
       one["finish_reason"] = finish_word(c);
@@ -175,7 +175,7 @@ Refused read_chat(Call& call, ChatCall& to) {
   Fields f(call.body);
   if (auto no = find_model(call, f, true, to.model)) return no;
 
-  read_messages(f, to.input.messages);
+  read_messages(f, to.input);
   read_continuation(f, to.input);
   read_tools(f, to.input.tools);
   read_tool_choice(f, to.input);

@@ -29,7 +29,7 @@ class Logprobs {
   explicit Logprobs(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
   // `told`: the tokens after the first one, which follows nothing and has no probability.
-  void add_prompt(const Echo& echo, const std::vector<TokenTold>& told, size_t& offset) {
+  void add_prompt(const Echo& echo, const std::vector<TokenEvent>& told, size_t& offset) {
     StreamDecoder decoder(tokenizer_);
     for (size_t i = 0; i < echo.tokens.size(); i++) {
       if (i == 0) add(echo.tokens[0], nullptr, offset);
@@ -39,14 +39,14 @@ class Logprobs {
     }
     offset = characters(echo.text);
   }
-  void add(const TokenTold& t, size_t& offset) {
+  void add(const TokenEvent& t, size_t& offset) {
     add(t.token, &t, offset);
     offset += characters(token_text(tokenizer_, t.token));
   }
   Json take() { return std::move(all_); }
 
  private:
-  void add(Token token, const TokenTold* told, size_t offset) {
+  void add(Token token, const TokenEvent* told, size_t offset) {
     Json top;
     if (told) {
       top = Json::object();
@@ -92,7 +92,7 @@ class CompletionWriter final : public Writer {
       if (logprobs_) {
         Logprobs of(model_->tokenizer());
         add_prompt(of, c, i);
-        for (const TokenTold& t : c.tokens) of.add(t, offsets_[i]);
+        for (const TokenEvent& t : c.tokens) of.add(t, offsets_[i]);
         if (c.stop) of.add(*c.stop, offsets_[i]);
         logprobs = of.take();
       }
@@ -132,7 +132,7 @@ class CompletionWriter final : public Writer {
     size_t offset = 0;
     to.add_prompt(echo(index), c.prompt, offset);
   }
-  std::string logprobs_of(const TokenTold& t, size_t choice) {
+  std::string logprobs_of(const TokenEvent& t, size_t choice) {
     Logprobs of(model_->tokenizer());
     of.add(t, offsets_[choice]);
     return dump(of.take());

@@ -2,6 +2,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "base/base64.h"
 #include "base/format.h"
 #include "server/api/call.h"
 #include "server/api/prompt.h"
@@ -10,17 +11,29 @@ namespace gimbal::api {
 namespace {
 
 // Models trained so that the first numbers of a vector are a smaller embedding (A. Kusupati et al.,
-// "Matryoshka Representation Learning", 2022), with the fewest numbers that their publishers name. Files do
-// not say it.
+// "Matryoshka Representation Learning", 2022), with the fewest numbers that their publishers name in the
+// source beside each (read in November 2026). Files do not say it.
 struct Shortenable {
   std::string_view name;  // part of general.name, letters and digits only
   int64_t least;
 };
 constexpr Shortenable kShortenable[] = {
-    {"nomicembedtextv15", 64},         {"nomicembedtextv2", 256},
-    {"mxbaiembedlargev1", 64},         {"qwen3embedding", 32},
-    {"embeddinggemma", 128},           {"jinaembeddingsv3", 32},
-    {"snowflakearcticembedmv15", 128}, {"snowflakearcticembedmv20", 256},
+    // nomic.ai/blog/posts/nomic-embed-matryoshka: "any embedding dimension between 64 and 768"
+    {"nomicembedtextv15", 64},
+    // huggingface.co/nomic-ai/nomic-embed-text-v2-moe: from 768 to 256
+    {"nomicembedtextv2", 256},
+    // huggingface.co/mixedbread-ai/mxbai-embed-large-v1: the only number is 512, in its example
+    {"mxbaiembedlargev1", 512},
+    // huggingface.co/Qwen/Qwen3-Embedding-0.6B, -4B and -8B: output dimensions from 32
+    {"qwen3embedding", 32},
+    // developers.googleblog.com/gemma-explained-embeddinggemma-architecture-and-recipe: 512, 256 and 128
+    {"embeddinggemma", 128},
+    // jina.ai/news/jina-embeddings-v3-a-frontier-multilingual-embedding-model: "down to 32"
+    {"jinaembeddingsv3", 32},
+    // huggingface.co/Snowflake/snowflake-arctic-embed-m-v1.5: 256 numbers, then 128 bytes by quantization
+    {"snowflakearcticembedmv15", 256},
+    // huggingface.co/Snowflake/snowflake-arctic-embed-m-v2.0 and -l-v2.0: 256 numbers
+    {"snowflakearcticembedmv20", 256},
     {"snowflakearcticembedlv20", 256},
 };
 

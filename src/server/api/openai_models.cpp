@@ -19,6 +19,9 @@ Json openai_model_json(Call& call, const KnownModel& m) {
     if (loaded->id() == m.id) {
       j["max_model_len"] = j["context_length"] = meta["n_ctx"] = loaded->context();
       meta["n_vocab"] = loaded->tokenizer().size();
+      j["input_modalities"] = Json::array({"text"});
+      if (loaded->sees()) j["input_modalities"].push_back("image");
+      if (loaded->hears()) j["input_modalities"].push_back("audio");
     }
   // Files of models that nothing has loaded yet are not opened for a list.
   const bool open = m.loaded || !call.services.models.library();
@@ -45,9 +48,11 @@ Refused find_model(Call& call, const std::string& name, bool generates, ServedMo
   const bool any_name = call.dialect != Dialect::Ollama && !call.services.models.library();
   if (!found && found.error().code == Code::NotFound && any_name)
     if (const auto only = only_model(call)) {
-      call.more_headers.push_back(
-          {"x-gimbal-note", "this server has one model, which answers whatever the name in the request"});
       found = call.services.models.get_for(*only, context);
+      if (found) call.adapter = adapter_named(**found, name);
+      if (call.adapter < 0)
+        call.more_headers.push_back(
+            {"x-gimbal-note", "this server has one model, which answers whatever the name in the request"});
     }
   if (!found) return found.error().code == Code::NotFound ? unknown_model(name) : of(found.error());
   to = std::move(*found);
@@ -68,6 +73,16 @@ Refused find_model(Call& call, Fields& f, bool generates, ServedModelPtr& to) {
 Refused list_models(Call& call) {
   Json data = Json::array();
   for (const KnownModel& m : call.services.models.list()) data.push_back(openai_model_json(call, m));
+  // An adapter of the only model is a name of its own (find_model()).
+  if (const auto only = only_model(call))
+    for (const ServedModelPtr& model : call.services.models.loaded())
+      for (const std::string& name :
+           model->id() == *only ? adapter_names(*model) : std::vector<std::string>()) {
+        Json j = data[0];
+        j["id"] = name, j["parent"] = *only;
+        j.erase("aliases");
+        data.push_back(std::move(j));
+      }
   call.answer_json({{"object", "list"}, {"data", std::move(data)}});
   return {};
 }

@@ -93,8 +93,17 @@ Json operation(const Endpoint& e) {
   if (e.path.find('*') != e.path.npos)
     j["parameters"] = Json::array(
         {{{"name", "name"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}});
-  if (e.method == "POST")
-    j["requestBody"] = {{"required", true}, {"content", content("application/json", fields_schema(e.body))}};
+  if (e.method == "POST") {
+    Json schema = fields_schema(e.body);
+    if (!e.list.empty()) schema = {{"anyOf", {field_schema(e.body.fields.at(e.list)), std::move(schema)}}};
+    j["requestBody"] = {{"required", true}, {"content", content("application/json", std::move(schema))}};
+  }
+  if (e.socket) {  // OpenAPI has no words for its messages
+    j["responses"] = {{"101", {{"description", "A WebSocket; x-message describes each of its messages."}}},
+                      {"426", {{"description", "The request is not for a WebSocket."}}},
+                      {"default", j["responses"]["default"]}};
+    j["x-message"] = fields_schema(e.body);
+  }
   if (e.open) j["security"] = Json::array();
   return j;
 }

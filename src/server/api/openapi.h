@@ -25,7 +25,9 @@ struct Endpoint {
   std::string method, path;  // "*": the open part of the path
   bool open = false;         // needs no key
   bool whole = true;         // the handler read all its fields
-  FieldsSeen body = {};      // of a POST
+  FieldsSeen body = {};      // of a POST, or of a message
+  std::string list = {};     // the field that a body stands for if it is a list; empty: it may be none
+  bool socket = false;       // a WebSocket
 };
 
 // All routes. Computed at the first call.

@@ -9,21 +9,6 @@
 
 namespace gimbal::api {
 
-void Receipts::keep(std::string id, std::string text) {
-  const std::lock_guard lock(mutex_);
-  bytes_ += text.size();
-  kept_.emplace_back(std::move(id), std::move(text));
-  for (; kept_.size() > kMost || (bytes_ > kMostBytes && kept_.size() > 1); kept_.pop_front())
-    bytes_ -= kept_.front().second.size();
-}
-
-std::string Receipts::find(const std::string& id) {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [known, text] : kept_)
-    if (known == id) return text;
-  return {};
-}
-
 void Services::set_ready() {
   std::vector<std::shared_ptr<http::Exchange>> all;
   {
@@ -69,7 +54,7 @@ Refused reload_backends(Call& call) {
 }
 
 Refused show_receipt(Call& call) {
-  std::string text = call.services.receipts.find(call.argument);
+  std::string text = call.services.receipts.find(call.argument, call.owner);
   if (text.empty())
     return ApiError{
         404,

@@ -6,6 +6,7 @@
 #include "chat/chat_prompt.h"
 #include "chat/forced_call.h"
 #include "server/api/call.h"
+#include "server/api/pictures.h"
 #include "server/api/text.h"
 #include "server/model_preset.h"
 
@@ -42,7 +43,7 @@ Refused read_tool_calls(const Json& calls, const std::string& where, Json& to) {
   return {};
 }
 
-Refused read_message(const Json& j, const std::string& where, Json& to) {
+Refused read_message(const Json& j, const std::string& where, ChatInput& input, Json& to) {
   Fields f(j, where);
   f.need("role");
   const auto role = f.word("role", {"system", "developer", "user", "assistant", "tool", "function"});
@@ -52,7 +53,8 @@ Refused read_message(const Json& j, const std::string& where, Json& to) {
   if (role == "function") to["role"] = "tool";
   if (const Json* content = f.any("content")) {
     std::string text;
-    if (auto no = content_text(*content, f.path("content"), text)) return no;
+    ChatInput* const pictures = role == "assistant" ? nullptr : &input;
+    if (auto no = content_text(*content, f.path("content"), text, pictures)) return no;
     to["content"] = std::move(text);
   } else if (role != "assistant") {
     f.need("content");
@@ -74,10 +76,10 @@ Refused read_message(const Json& j, const std::string& where, Json& to) {
 
 void Prompt::fill(Plan& plan, const ChatInput& input) const {
   plan.splits_reasoning = true;
-  plan.task = {form, {}, {}, begun, opens_reasoning, input.one_call};
+  plan.task = {form, {}, {}, begun, opens_reasoning, input.one_call, continues};
 }
 
-Refused content_text(const Json& content, const std::string& where, std::string& to) {
+Refused content_text(const Json& content, const std::string& where, std::string& to, ChatInput* pictures) {
   if (content.is_string()) {
     to = content.get<std::string>();
     return {};
@@ -89,11 +91,16 @@ Refused content_text(const Json& content, const std::string& where, std::string&
     if (!part.is_object() || !part.contains("type") || !part["type"].is_string())
       return wrong_field(here, format("'{}' must be an object with a 'type'", here));
     const std::string& type = part["type"].get_ref<const std::string&>();
+    if (pictures && (is_picture_part(type) || type == "input_audio")) {
+      if (auto no = read_picture_part(part, here, *pictures, to)) return no;
+      continue;
+    }
     const char* field = type == "refusal" ? "refusal" : "text";
     if (type != "text" && type != "input_text" && type != "output_text" && type != "refusal")
-      return wrong_field(here + ".type",
-                         format("'{}': parts of type {} are not supported: gimbal reads texts only",
-                                here + ".type", quoted_briefly(type)));
+      return wrong_field(
+          here + ".type",
+          format("'{}': parts of type {} are not supported {}", here + ".type", quoted_briefly(type),
+                 pictures ? "here: send texts, pictures and sounds" : "in this message: send texts"));
     if (!part.contains(field) || !part[field].is_string())
       return wrong_field(format("{}.{}", here, field), format("'{}.{}' must be a text", here, field));
     to += part[field].get_ref<const std::string&>();
@@ -101,16 +108,16 @@ Refused content_text(const Json& content, const std::string& where, std::string&
   return {};
 }
 
-void read_messages(Fields& f, Json& to) {
-  to = Json::array();
+void read_messages(Fields& f, ChatInput& to) {
+  to.messages = Json::array();
   if (!f.need("messages")) return;
   const Json* list = f.array("messages");
   if (!list) return;
   if (list->empty()) f.wrong("messages", "'messages' must have at least one message");
   for (size_t i = 0; i < list->size() && f.ok(); i++) {
     Json one;
-    if (auto no = read_message((*list)[i], format("messages[{}]", i), one)) f.wrong_as(*no);
-    to.push_back(std::move(one));
+    if (auto no = read_message((*list)[i], format("messages[{}]", i), to, one)) f.wrong_as(*no);
+    to.messages.push_back(std::move(one));
   }
 }
 
@@ -148,9 +155,9 @@ void read_reasoning_budget(Fields& f, const char* name, int64_t least, Settings&
 }
 
 void read_effort(Fields& f, const char* name, ChatInput& to) {
-  if (auto effort = f.word(name, {"none", "minimal", "low", "medium", "high"})) {
+  if (auto effort = f.word(name, {"none", "minimal", "low", "medium", "high", "xhigh"})) {
     to.thinks = to.asks_to_think = *effort != "none";
-    if (to.thinks) to.effort = *effort == "minimal" ? "low" : *effort;
+    if (to.thinks) to.effort = *effort == "minimal" ? "low" : *effort == "xhigh" ? "high" : *effort;
   }
 }
 
@@ -165,7 +172,7 @@ void force_call(Fields& f, const char* name, const std::string& tool, ChatInput&
   to.only = tool;
 }
 
-void read_tool_choice(Fields& f, ChatInput& to) {
+void read_tool_choice(Fields& f, ChatInput& to, bool custom) {
   if (f.flag("parallel_tool_calls") == false) to.one_call = true;
   const Json* choice = f.any("tool_choice");
   if (!choice) return;
@@ -178,7 +185,8 @@ void read_tool_choice(Fields& f, ChatInput& to) {
   // The name stands beside the type on /v1/responses, else in an object.
   Fields c(*choice, "tool_choice");
   c.need("type");
-  c.word("type", {"function"});
+  if (custom) c.word("type", {"function", "custom"});
+  else c.word("type", {"function"});
   const Json* function = c.object("function");
   if (function) {
     Fields named(*function, "tool_choice.function");
@@ -198,6 +206,7 @@ namespace {
 ApiError of_template(const Error& e) {
   const std::string_view why = e.reason;
   if (why == reason::kTemplatesBusy) return {503, e.message + "; try again later", "", "templates_busy", 2};
+  if (e.code == Code::Usage) return wrong_field("messages", e.message);
   if (why == reason::kTemplateRaised)
     return wrong_field("messages", format("the model's chat template refuses this: {}", e.message));
   return {500, format("the model's chat template failed with these messages: {}", e.message), "",
@@ -215,7 +224,29 @@ void put_first(const std::string& system, Json& messages) {
 
 }  // namespace
 
+Refused check_senses(const ChatInput& input, const ServedModel& model) {
+  const auto cannot = [&](const char* verb, const char* things) {
+    return wrong_field(
+        "messages", format("the model '{}' cannot {}: it has no projector file (mmproj) for {}; send none, "
+                           "or ask another model",
+                           model.id(), verb, things));
+  };
+  if (input.pictures.size() > size_t(input.sounds) && !model.sees()) return cannot("see", "pictures");
+  if (input.sounds > 0 && !model.hears()) return cannot("hear", "sounds");
+  return {};
+}
+
+Refused countable(const ChatInput& input, const ServedModel& model, const char* field) {
+  if (input.pictures.empty()) return {};
+  if (auto no = check_senses(input, model)) return no;
+  return wrong_field(field,
+                     "pictures and sounds are counted only when an answer is made: their tokens depend on "
+                     "their sizes; "
+                     "count the messages without them");
+}
+
 Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Settings& settings, Prompt& to) {
+  if (auto no = check_senses(input, model)) return no;
   if (const ModelPreset* preset = model.preset(); preset && !preset->system.empty())
     put_first(preset->system, input.messages);
   auto form = answer_form(model.chat().calls, model.tokenizer(), input, settings.request.grammar);
@@ -236,6 +267,7 @@ Refused chat_prompt(Call& call, const ServedModel& model, ChatInput input, Setti
   if (auto ok = call.services.renderings.run(call.client, model.id(), call.body_bytes, render); !ok)
     return of_template(ok.error());
   if (to.tokens.empty()) return wrong_field("messages", "the messages make an empty prompt");
+  settings.request.pictures = std::move(to.pictures);
   if (settings.request.reasoning.tokens < 0)
     settings.request.reasoning.tokens = call.services.reasoning_budget;
   if (settings.request.reasoning.tokens >= 0)

@@ -23,10 +23,12 @@ struct Prompt : ChatTask {
   void fill(Plan&, const ChatInput&) const;
 };
 
-// Reads "messages" in OpenAI's format; joins text parts.
-void read_messages(Fields&, Json& to);
-// A list of parts {type: "text", text}, or a text. `where`: for errors.
-Refused content_text(const Json& content, const std::string& where, std::string& to);
+// Reads "messages" in OpenAI's format; joins text parts, with marks of pictures.
+void read_messages(Fields&, ChatInput& to);
+// A list of parts {type: "text", text}, or a text. `where`: for errors. `pictures`: takes those of the parts;
+// nullptr: there can be none.
+Refused content_text(const Json& content, const std::string& where, std::string& to,
+                     ChatInput* pictures = nullptr);
 void read_tools(Fields&, Json& to);
 // A tool as a function in OpenAI's form; `schema`: the field with its JSON schema.
 Json function_tool(Fields& tool, const char* schema);
@@ -34,8 +36,9 @@ Json function_tool(Fields& tool, const char* schema);
 void read_reasoning_budget(Fields&, const char* name, int64_t least, Settings& to);
 // Reads the reasoning effort: "none" to "high".
 void read_effort(Fields&, const char* name, ChatInput& to);
-// Reads OpenAI's "tool_choice" and "parallel_tool_calls". Call it after read_tools().
-void read_tool_choice(Fields&, ChatInput& to);
+// Reads OpenAI's "tool_choice" and "parallel_tool_calls". Call it after read_tools(). `custom`: it may name a
+// tool of this type.
+void read_tool_choice(Fields&, ChatInput& to, bool custom = false);
 // Requires a call of this tool, or of any (""). Records an error in the field if the tool does not exist.
 void force_call(Fields&, const char* name, const std::string& tool, ChatInput& to);
 
@@ -45,6 +48,12 @@ Refused chat_prompt(Call&, const ServedModel&, ChatInput, Settings& settings, Pr
 
 // The model's tokens for prompts with a gap to fill. Refused, in this field: it has none.
 Refused tokens_for_infill(const ServedModel&, const char* field, InfillTokens& to);
+
+// Refused: it has pictures or sounds that the model cannot take.
+Refused check_senses(const ChatInput&, const ServedModel&);
+// Refused: the prompt has pictures, so its tokens are unknown before they are encoded. `field`: of the
+// prompt.
+Refused countable(const ChatInput&, const ServedModel&, const char* field);
 
 inline constexpr size_t kMostPrompts = 64;  // in one request
 

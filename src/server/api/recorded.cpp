@@ -11,7 +11,7 @@ namespace gimbal::api {
 namespace {
 
 // Readers follow the first word of a field, then the second in the next round, and so on.
-constexpr int kRounds = 8;
+constexpr int kRounds = 16;
 
 // The built-in model's words and template, for settings that depend on a vocabulary.
 class WordsOnly final : public ServedModel {
@@ -75,6 +75,7 @@ class NoExchange final : public http::Exchange {
  public:
   void answer(http::Response) override {}
   void stream(std::shared_ptr<http::Source>) override {}
+  void open(http::Response, std::shared_ptr<http::Messages>) override {}
   void wake() override {}
 };
 
@@ -141,7 +142,10 @@ std::vector<Endpoint> recorded() {
     Endpoint& e =
         all.emplace_back(Endpoint{route.method, route.handle == stream_job ? "/v1/jobs/*/stream" : route.path,
                                   route.access == Route::Open});
-    if (e.method != "POST") continue;
+    const Handle handle = route.handle == open_socket ? socket_message : route.handle;
+    e.socket = handle != route.handle;
+    if (e.method != "POST" && !e.socket) continue;
+    if (route.list) e.list = route.list;
     for (int round = 0; round < kRounds; round++) {
       Call call{services,
                 {},
@@ -151,9 +155,10 @@ std::vector<Endpoint> recorded() {
                 std::make_shared<RequestRecord>(),
                 {},
                 {},
+                {},
                 Json::object()};
       Recorder recorder(e.body, round);
-      route.handle(call);
+      handle(call);
       e.whole = e.whole && recorder.whole();
     }
   }

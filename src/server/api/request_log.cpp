@@ -68,6 +68,12 @@ class LoggedExchange final : public http::Exchange {
   void stream(std::shared_ptr<http::Source> s) override {
     inner_->stream(std::make_shared<LoggedSource>(std::move(s), ending_));
   }
+  // Its messages have records of their own.
+  void open(http::Response head, std::shared_ptr<http::Messages> messages) override {
+    ending_.status(head.status);
+    ending_.tell(nullptr);
+    inner_->open(std::move(head), std::move(messages));
+  }
   void wake() override { inner_->wake(); }
 
  private:
@@ -76,7 +82,13 @@ class LoggedExchange final : public http::Exchange {
 };
 
 const char* name_of(Dialect d) {
-  return d == Dialect::Ollama ? "ollama" : d == Dialect::Anthropic ? "anthropic" : "openai";
+  switch (d) {
+    case Dialect::Ollama: return "ollama";
+    case Dialect::Anthropic: return "anthropic";
+    case Dialect::WebSocket: return "websocket";
+    case Dialect::OpenAi: break;
+  }
+  return "openai";
 }
 
 std::string cut(std::string text, size_t most) {

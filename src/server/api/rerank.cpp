@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "chat/ranked_pair.h"
 #include "runtime/embedding.h"
 #include "server/api/call.h"
 #include "server/api/text.h"
@@ -32,43 +33,6 @@ std::vector<std::string> read_documents(Fields& f) {
   return all;
 }
 
-// The prompt of the model file around both; control tokens written in them are not recognized.
-std::vector<Token> put_into(std::string_view words, const Tokenizer& tokenizer, std::string_view query,
-                            std::string_view document) {
-  std::string text;
-  std::vector<TextRange> plain;
-  for (size_t at = 0; at < words.size();) {
-    const size_t next = std::min(words.find("{query}", at), words.find("{document}", at));
-    text += words.substr(at, next - at);
-    if (next == words.npos) break;
-    const bool is_query = words.substr(next).starts_with("{query}");
-    plain.push_back({text.size(), text.size() + (is_query ? query : document).size()});
-    text += is_query ? query : document;
-    at = next + (is_query ? 7 : 10);
-  }
-  return tokenizer.encode(text, {.add_bos = false, .parse_special = true, .plain = plain});
-}
-
-// The input that a reranker was trained on: the prompt of its file; or the query, a token that ends it, and
-// the document, with the usual tokens around them.
-std::vector<Token> pair_of(const ServedModel& model, const std::string& query, const std::string& document) {
-  const Tokenizer& tokenizer = model.tokenizer();
-  if (const auto words = model.file().metadata().string("tokenizer.chat_template.rerank"))
-    return put_into(*words, tokenizer, query, document);
-  std::vector<Token> all = tokenizer.encode(query, {.parse_special = false});
-  std::vector<Token> second = tokenizer.encode(document, {.parse_special = false});
-  const ModelSource& file = model.file();
-  // BERT's own tokenizer ends every text with the separator already.
-  if (file.metadata().boolean("tokenizer.ggml.add_sep_token").value_or(false) &&
-      file.metadata().string("tokenizer.ggml.model") != "bert")
-    all.push_back(Token(file.metadata()
-                            .unsigned_integer("tokenizer.ggml.seperator_token_id")
-                            .value_or(uint64_t(tokenizer.eos()))));
-  const bool begins = !second.empty() && tokenizer.bos() >= 0 && second[0] == tokenizer.bos();
-  all.insert(all.end(), second.begin() + begins, second.end());
-  return all;
-}
-
 struct Ranking {
   size_t index;
   double score;
@@ -77,8 +41,7 @@ struct Ranking {
 // By the model's own judgement of each pair, from 0 to 1: its "yes" against its "no", where it has both.
 Status by_reranker(ServedModel& model, std::span<const std::vector<Token>> pairs, std::vector<Ranking>& to) {
   return model.embed(pairs, [&](size_t i, std::span<const float> x) -> Status {
-    const double yes = double(x[0]) - (x.size() > 1 ? double(x[1]) : 0);
-    to.push_back({i, 1 / (1 + std::exp(-yes))});
+    to.push_back({i, ranked_score(x)});
     return Done{};
   });
 }
@@ -127,7 +90,7 @@ Refused rerank(Call& call) {
   std::vector<std::vector<Token>> texts;
   if (!ranks) texts.push_back(model->tokenizer().encode(query, {.parse_special = false}));
   for (const std::string& d : documents)
-    texts.push_back(ranks ? pair_of(*model, query, d)
+    texts.push_back(ranks ? ranked_pair(model->file().metadata(), model->tokenizer(), query, d)
                           : model->tokenizer().encode(d, {.parse_special = false}));
   size_t tokens = 0;
   for (size_t i = 0; i < texts.size(); i++) {

@@ -1,36 +1,26 @@
 // State and services shared by the handlers of all APIs.
 #pragma once
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "scheduler/numbers.h"
+#include "server/api/adapters.h"
+#include "server/api/certificates.h"
 #include "server/api/jobs.h"
 #include "server/api/pulls.h"
+#include "server/api/receipts.h"
 #include "server/api/renderings.h"
 #include "server/api/request_counts.h"
 #include "server/api/request_log.h"
 #include "server/api/slots.h"
 #include "server/model.h"
+#include "store/page_store.h"
 
 namespace gimbal::api {
-
-// The receipts of the most recent answers, by answer id.
-class Receipts {
- public:
-  void keep(std::string id, std::string text);
-  std::string find(const std::string& id);  // empty: unknown or expired
-
- private:
-  static constexpr size_t kMost = 1000, kMostBytes = 64 << 20;  // certificates of long answers are large
-  std::mutex mutex_;
-  std::deque<std::pair<std::string, std::string>> kept_;
-  size_t bytes_ = 0;  // of the texts
-};
 
 class Answer;
 
@@ -60,13 +50,17 @@ struct Services {
   std::atomic<int> running{0};  // answers in progress
   std::atomic<uint64_t> tokens_generated{0}, prompt_tokens{0}, drafted{0}, accepted{0}, worker_restarts{0};
   Receipts receipts = {};
+  CertificatePolicy certificates = {};  // constant while requests are answered
   Jobs jobs = {};
   Pulls pulls{draining};
   RunningAnswers answers = {};
   Slots slots = {};
+  AdapterScales adapters = {};
   Renderings renderings = {};
-  RequestLog log = {};        // constant while requests are answered
-  int reasoning_budget = -1;  // of requests that give none; constant, too
+  RequestLog log = {};                         // constant while requests are answered
+  std::string slot_save_path = {};             // the folder of saved slots; empty: there are none
+  std::shared_ptr<PageStore> pages = nullptr;  // of the prefix store; constant, too
+  int reasoning_budget = -1;                   // of requests that give none; constant, too
   RequestCounts counts = {};
 
   std::mutex waiting_mutex = {};

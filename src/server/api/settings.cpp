@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "grammar/json_schema.h"
+#include "server/api/adapters.h"
 #include "server/api/text.h"
 #include "server/model_preset.h"
 
@@ -92,6 +93,12 @@ void apply_preset(const ServedModel& model, Settings& to) {
   to.request.stops = options.texts("stop", kMaxStops);
 }
 
+void read_certificate(Fields& f) {
+  const Json* j = f.any("certificate");
+  if (j && !j->is_boolean() && *j != "private")
+    f.wrong("certificate", "'certificate' must be true, false or \"private\"");
+}
+
 void read_settings(Fields& f, const ServedModel& model, Settings& to) {
   SamplerSettings& s = to.request.sampler;
   s = plain_sampler();
@@ -99,13 +106,14 @@ void read_settings(Fields& f, const ServedModel& model, Settings& to) {
   read_sampling(f, &SamplingSetting::openai, s);
   set_seed(f, "seed", to);
   read_logit_bias(f, model.tokenizer(), s);
-  to.request.certify = f.flag("certificate").value_or(false);
+  read_certificate(f);
   if (f.any("stop")) to.request.stops = f.texts("stop", kMaxStops);
   for (const std::string& stop : to.request.stops)
     if (stop.empty()) f.wrong("stop", "'stop' has an empty text");
   if (auto v = f.whole("n", 1, kMaxChoices)) to.n = int(*v);
   if (auto v = f.flag("ignore_eos")) to.request.ignore_stop_tokens = *v;
   if (auto v = f.text("grammar")) to.request.grammar = *v;
+  read_adapters(f, model, to.request.adapters);
 }
 
 void set_schema(Fields& f, const char* name, const Json& schema, Settings& to) {

@@ -21,8 +21,11 @@ SamplerSettings plain_sampler();
 void read_sampling(Fields&, JsonField SamplingSetting::*api, SamplerSettings& to);
 // The settings that the model's name has (ModelPreset): they come in place of the API's defaults.
 void apply_preset(const ServedModel&, Settings& to);
-// Reads sampling, seed, logit_bias, stop, n, and fields beyond OpenAI's: ignore_eos, grammar, certificate.
+// Reads sampling, seed, logit_bias, stop, n, and fields beyond OpenAI's: ignore_eos, grammar,
+// certificate, lora.
 void read_settings(Fields&, const ServedModel&, Settings& to);
+// Checks the field "certificate": true, false or "private". Call::fill() obeys it.
+void read_certificate(Fields&);
 // Reads the required form of the answer: {"type": "text"}, "json_object", or "json_schema" with the schema
 // in an object of that name (`nested`) or beside it. `name`: the field.
 void read_response_format(Fields&, const char* name, bool nested, Settings& to);

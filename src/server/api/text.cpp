@@ -52,17 +52,4 @@ void add_event(std::string& out, std::string_view event, std::string_view data) 
   out.append("data: ").append(data).append("\n\n");
 }
 
-std::string base64(std::string_view bytes) {
-  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t n = bytes.size() - i;
-    uint32_t three = 0;
-    for (size_t k = 0; k < 3; k++) three = three << 8 | (k < n ? uint8_t(bytes[i + k]) : 0);
-    for (size_t k = 0; k < 4; k++) out += k <= n ? kLetters[three >> (18 - 6 * k) & 63] : '=';
-  }
-  return out;
-}
-
 }  // namespace gimbal::api

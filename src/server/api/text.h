@@ -27,6 +27,4 @@ std::string time_text();
 // Appends "data: ", the data and the empty line that ends an event. `event`: its name, or empty.
 void add_event(std::string& out, std::string_view event, std::string_view data);
 
-std::string base64(std::string_view bytes);
-
 }  // namespace gimbal::api

@@ -2,17 +2,16 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cctype>
 #include <ctime>
 #include <exception>
-#include <mutex>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "server/http/ticket.h"
 
 namespace gimbal::http {
 namespace {
@@ -39,62 +38,6 @@ std::string date() {
 
 }  // namespace
 
-// The exchange of one request. Whatever thread calls, the connection learns of it on its own.
-class Connection::Ticket final : public Exchange {
- public:
-  Ticket(std::shared_ptr<Shared> shared, std::weak_ptr<Connection> c)
-      : shared_(std::move(shared)), connection_(std::move(c)) {}
-
-  void answer(Response r) override {
-    {
-      const std::lock_guard lock(mutex_);
-      answer_ = std::move(r);
-    }
-    wake();
-  }
-  void stream(std::shared_ptr<Source> s) override {
-    bool late = false;
-    {
-      const std::lock_guard lock(mutex_);
-      late = let_go_;
-      if (!late) source_ = s;
-    }
-    if (late) s->gone();
-    else wake();
-  }
-  void wake() override {
-    if (woken_.exchange(true)) return;
-    asio::post(shared_->io, [c = connection_] {
-      if (auto there = c.lock()) there->signal();
-    });
-  }
-
-  // On the connection's thread.
-  void looked() { woken_ = false; }
-  std::optional<Response> take_answer() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(answer_, std::nullopt);
-  }
-  std::shared_ptr<Source> source() {
-    const std::lock_guard lock(mutex_);
-    return source_;
-  }
-  void let_go() {
-    const std::lock_guard lock(mutex_);
-    source_.reset();
-    let_go_ = true;
-  }
-
- private:
-  std::shared_ptr<Shared> shared_;
-  std::weak_ptr<Connection> connection_;
-  std::atomic<bool> woken_{false};
-  std::mutex mutex_;
-  std::optional<Response> answer_;
-  std::shared_ptr<Source> source_;
-  bool let_go_ = false;
-};
-
 Connection::Connection(std::shared_ptr<Shared> shared, Socket socket)
     : shared_(std::move(shared)), socket_(std::move(socket)), event_(shared_->io), room_(shared_->io) {
   error_code e;
@@ -120,6 +63,10 @@ void Connection::close() {
   signal();
 }
 
+void Connection::owe() {
+  if (!std::exchange(owes_, true)) shared_->owed++;
+}
+
 void Connection::settle() {
   if (std::exchange(owes_, false)) shared_->owed--;
   shared_->changed();
@@ -127,6 +74,7 @@ void Connection::settle() {
 
 void Connection::drain() {
   error_code e;
+  if (talks_) owe();  // its close frame
   if (idle_ && socket_.available(e) == 0) close();
   else signal();  // the waiting coroutine wakes and refuses the incomplete request
 }
@@ -264,8 +212,7 @@ asio::awaitable<bool> Connection::take_head(Head& to) {
     if (!begun && !input_.empty() && input_ != "\r") {
       begun = true;
       idle_ = false;
-      owes_ = true;
-      shared_->owed++;
+      owe();
       allow(limits.head_seconds);
     }
     const HeadEnd found = find_head(input_, limits.head_bytes);
@@ -351,6 +298,14 @@ asio::awaitable<bool> Connection::respond(Head& head) {
   for (;;) {
     co_await change();
     ticket_->looked();
+    if (const auto messages = ticket_->messages()) {
+      const auto accepted = ticket_->take_answer();
+      const std::string answer = head_of(*accepted, &head, true, false);
+      const bool sent = co_await send(answer);
+      let_go();
+      if (sent) co_await converse(messages);
+      co_return false;
+    }
     if (auto whole = ticket_->take_answer()) {
       const bool sent = co_await send_whole(*whole, &head, head.keep_alive && !shared_->draining);
       co_return sent&& head.keep_alive;

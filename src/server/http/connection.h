@@ -22,6 +22,7 @@ namespace asio = boost::asio;
 using Socket = asio::ip::tcp::socket;
 
 class Connection;
+class Ticket;
 
 // State shared by all connections. Outlives the server while an exchange is still held.
 struct Shared {
@@ -48,7 +49,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void check_time(double now);  // closes it after its deadline
 
  private:
-  class Ticket;
+  friend class Ticket;
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   asio::awaitable<void> read();
@@ -59,6 +60,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> take_body(Head& head);
   asio::awaitable<bool> respond(Head& head);
   asio::awaitable<bool> pump(const Head& head, bool& streaming);
+  // A WebSocket, until it is closed (connection_socket.cpp).
+  asio::awaitable<void> converse(std::shared_ptr<Messages>);
+  bool take_output(std::string& to);
   asio::awaitable<bool> send_whole(const Response&, const Head*, bool keep);
   asio::awaitable<bool> send(std::string_view bytes);
   // Writes to_send_. `timed`: disconnects a client that reads nothing.
@@ -68,6 +72,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> refuse(const Refusal&, const Head*);
   asio::awaitable<void> change();  // waits for signal()
   void signal();
+  void owe();     // an answer to a request or message
   void settle();  // no answer is owed anymore
   void allow(double seconds);
   void let_go();  // drops the ticket
@@ -86,6 +91,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool closed_ = false;   // also for writing
   bool expired_ = false;  // past the deadline
   bool writes_ = false, discards_ = false, first_ = true, idle_ = true;
+  bool talks_ = false;                       // it is a WebSocket
   bool owes_ = false;                        // an answer to a request that has begun
   bool heard_ = false;                       // received any bytes
   bool tls_ended_ = false, broken_ = false;  // closed properly; failed

@@ -154,6 +154,7 @@ const std::string* Request::header(std::string_view name) const {
 
 const char* reason_of(int status) {
   switch (status) {
+    case 101: return "Switching Protocols";
     case 200: return "OK";
     case 204: return "No Content";
     case 304: return "Not Modified";
@@ -167,6 +168,7 @@ const char* reason_of(int status) {
     case 413: return "Content Too Large";
     case 415: return "Unsupported Media Type";
     case 417: return "Expectation Failed";
+    case 426: return "Upgrade Required";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
     case 500: return "Internal Server Error";
@@ -208,6 +210,8 @@ std::optional<Refusal> parse_head(std::string_view text, Head& to) {
     const Header& h = to.request.headers.back();
     if (auto no = framing.header(h.name, h.value)) return no;
   }
+  // RFC 9110, section 7.8: HTTP/1.0 has no Upgrade.
+  if (to.minor == 0) std::erase_if(to.request.headers, [](const Header& h) { return h.name == "upgrade"; });
   return framing.finish();
 }
 

@@ -1,6 +1,7 @@
 // Requests, responses and exchanges, as handlers see them. Independent of
 // sockets.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,12 +50,31 @@ class Source {
   virtual void gone() = 0;
 };
 
-// Connects one request to its answer. Thread-safe. Call exactly one of answer() and stream(), once.
+class Exchange;
+
+// The messages of one WebSocket, each answered like a request. The answer is an exchange's: of a Response,
+// the body becomes one text message, or none if it is empty; of a Source, Outgoing::bytes are whole frames
+// (server/http/websocket.h), and its head is ignored. Closing the socket calls Source::gone().
+class Messages {
+ public:
+  virtual ~Messages() = default;
+  // From several threads, one message at a time, in order; may block. `number` counts them.
+  virtual void handle(uint64_t number, std::string text, std::shared_ptr<Exchange>) = 0;
+  // A text that arrives while message `number` is answered. On the connections' thread; must not block. True:
+  // it concerns that answer, and has none of its own. False: it waits for its turn.
+  virtual bool take_early(uint64_t number, std::string_view text) = 0;
+  // The answer to a message whose handling failed.
+  virtual Response failed() = 0;
+};
+
+// Connects one request to its answer. Thread-safe. Call exactly one of answer(), stream() and open(), once.
 class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual void answer(Response) = 0;
   virtual void stream(std::shared_ptr<Source>) = 0;
+  // Makes a WebSocket of the connection. `head`: that of accept_socket().
+  virtual void open(Response head, std::shared_ptr<Messages>) = 0;
   virtual void wake() = 0;  // the source has more
 };
 

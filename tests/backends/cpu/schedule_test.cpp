@@ -311,6 +311,27 @@ TEST(Schedule, NoInputOfAProductOfOneRowIsOverwritten) {
   EXPECT_GT(overwritten_in_batches, 0);  // where memory is shared
 }
 
+// A view that goes backwards begins at its last element in memory.
+TEST(Schedule, ViewsReachBackwards) {
+  TestProgram p;
+  auto add_value = [&](uint64_t offset, int64_t n, int64_t stride) {
+    gimbal_value v{};
+    v.slot = 3, v.rank = 1, v.offset = offset, v.bytes = uint64_t(n) * 4;
+    std::fill(std::begin(v.dim), std::end(v.dim), 1);
+    v.dim[0] = n, v.stride[0] = stride, v.layout = stride == 1 ? GIMBAL_DENSE : GIMBAL_STRIDED;
+    v.dtype = uint8_t(DType::F32);
+    p.values.push_back(v);
+  };
+  add_value(0, 16, 1), add_value(60, 16, -1), add_value(64, 16, 1), add_value(128, 16, 1);
+  auto add_op = [&](uint16_t in, uint16_t out) {
+    gimbal_op op{};
+    op.kind = uint16_t(OpKind::Cast), op.inputs = op.outputs = 1, op.in[0] = in, op.out[0] = out;
+    p.ops.push_back(op), p.row_inputs.push_back(0);
+  };
+  add_op(3, 0), add_op(1, 2);  // writes all of [0, 64), then reads it from its end on
+  EXPECT_EQ(make_schedule(p.view(), p.row_inputs).levels.size(), 2u);
+}
+
 TEST(Schedule, LlamaWaitsFiveTimesALayer) {
   for (const char* format : {"q8_0", "q4_0"}) {
     const auto planned = plan(test::golden_dir() + "/stories/stories260K-" + format + ".gguf", 5);

@@ -25,13 +25,29 @@ std::string text_of(const KernelCode& k) {
   return {reinterpret_cast<const char*>(k.code.data()), k.code.size()};
 }
 
+// Also those for matrix units.
+std::vector<KernelCode> all_modules() {
+  std::vector<KernelCode> all = test::unpacked(ptx_modules());
+  for (KernelCode& k : test::unpacked(matrix_ptx_modules())) all.push_back(std::move(k));
+  return all;
+}
+
 TEST(Ptx, HasEveryKernel) {
   EXPECT_EQ(test::names_of(ptx_modules()), test::names_in_kernels_def());
-  std::printf("%zu kernels\n", ptx_modules().size());
+  EXPECT_EQ(test::names_of(matrix_ptx_modules()), test::names_in_kernels_def("gpu/matrix/kernels.def"));
+  std::printf("%zu kernels, %zu for matrix units\n", ptx_modules().size(), matrix_ptx_modules().size());
+}
+
+TEST(Ptx, ForMatrixUnitsUsesThem) {
+  for (const KernelCode& k : test::unpacked(matrix_ptx_modules())) {
+    const std::string text = text_of(k);
+    EXPECT_NE(text.find("mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32"), std::string::npos) << k.name;
+    EXPECT_EQ(cuda::min_capability(text), 80) << k.name;
+  }
 }
 
 TEST(Ptx, TakesTheArgumentsThatAreGiven) {
-  for (const KernelCode& k : test::unpacked(ptx_modules())) {
+  for (const KernelCode& k : all_modules()) {
     const auto entries = test::ptx_kernels(text_of(k));
     ASSERT_EQ(entries.size(), 1u) << k.name;
     EXPECT_EQ(entries[0].name, k.name);
@@ -42,7 +58,7 @@ TEST(Ptx, TakesTheArgumentsThatAreGiven) {
 }
 
 TEST(Ptx, NeedsNothingElse) {
-  for (const KernelCode& k : test::unpacked(ptx_modules())) {
+  for (const KernelCode& k : all_modules()) {
     const std::string text = text_of(k);
     EXPECT_EQ(text.back(), '\0') << k.name << ": the driver wants a C string";
     for (const char* word : {".extern", ".weak", "call.uni", "call ", "vprintf", "malloc"})
@@ -57,7 +73,7 @@ TEST(Ptx, NeedsNothingElse) {
 // approximate.
 TEST(Ptx, RoundsAsTheDialectSays) {
   int operations = 0;
-  for (const KernelCode& k : test::unpacked(ptx_modules())) {
+  for (const KernelCode& k : all_modules()) {
     const std::string text = text_of(k);
     for (const char* word : {".ftz", ".approx", ".sat.f32", "div.full", "mad.f32", "\tadd.f32", "\tmul.f32",
                              "\tsub.f32", ".f64"})
@@ -77,12 +93,13 @@ TEST(Ptx, IsTakenByTheAssembler) {
     if (assembler.empty() && std::ifstream(path)) assembler = path;
   if (assembler.empty()) GTEST_SKIP() << "NVIDIA's ptxas is not here: scripts/setup.sh gpu";
   int taken = 0;
-  for (const KernelCode& k : test::unpacked(ptx_modules())) {
+  for (const KernelCode& k : all_modules()) {
     const std::string file = test::temporary_path("kernel.ptx");
     std::ofstream(file) << text_of(k).c_str();
     for (const char* architecture : {"sm_75", "sm_80", "sm_90", "sm_100"}) {
       // All of them for one architecture, some for the others: it takes a while.
       if (std::string(architecture) != "sm_90" && taken % 8) continue;
+      if (std::string(architecture) == "sm_75" && cuda::min_capability(text_of(k)) > 75) continue;
       const std::string command = assembler + " -arch=" + architecture +
                                   " --warn-on-spills --warning-as-error " + file + " -o /dev/null 2>&1";
       FILE* p = popen(command.c_str(), "r");
@@ -97,7 +114,7 @@ TEST(Ptx, IsTakenByTheAssembler) {
     taken++;
   }
   std::printf("%d kernels\n", taken);
-  EXPECT_EQ(size_t(taken), ptx_modules().size());
+  EXPECT_EQ(size_t(taken), ptx_modules().size() + matrix_ptx_modules().size());
 }
 
 // In builds with GIMBAL_CUDA_CUBINS, as it is set by default: for 8.0, 9.0 and 10.0.

@@ -28,6 +28,10 @@ INSTANTIATE_TEST_SUITE_P(Emulator, EmulatedKernels,
                                          "racecheck=1\nsubgroup=32", "racecheck=1\nsubgroup=64"),
                          [](auto& p) { return std::string(kModes[p.index]); });
 
+TEST(EmulatedMatrixKernels, AgreeWithTheReference) {
+  test::check_kernels("emulator", "matrix=1\nracecheck=1\nseed=5\npart=5000", ".gpu_matrix");
+}
+
 // What the CPU computes with, the emulator computes too: no op or format that only one of them has.
 TEST(EmulatedTable, HasARowForAllThatTheCpuComputes) {
   using Key = std::vector<uint64_t>;

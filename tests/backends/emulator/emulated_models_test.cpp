@@ -16,6 +16,7 @@ TEST(EmulatedModels, GiveTheBitsOfTheCpuWithEveryCache) { check_every_cache(emul
 TEST(EmulatedModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) {
   check_batches_and_splits(emulator(), {{"emulator", "part=1\nseed=5", DType::F16, 1, 0}});
 }
+TEST(EmulatedModels, GiveTheBitsOfTheCpuWithAnAdapter) { check_lora(emulator()); }
 TEST(EmulatedModels, ContinueAsTheReferenceDoes) { check_continuations(emulator()); }
 TEST(EmulatedModels, DrawTheSameTokensFromTheLeadingLogits) { check_sampling(emulator()); }
 TEST(EmulatedModels, TellTheStoryThatTheCpuTells) { check_story(emulator()); }

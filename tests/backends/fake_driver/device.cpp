@@ -20,8 +20,9 @@ PretendedDevice& PretendedDevice::the() {
 }
 
 void PretendedDevice::reset() {
-  devices = 1, unified = 0, major = 9, minor = 0, handles = 0, ran = 0, lose_after = -1, lost_error = 0,
-  lost = 0;
+  const char* several = std::getenv("FAKE_DRIVER_DEVICES");  // for programs, which no test controls
+  devices = several ? std::atoi(several) : 1, unified = 0, major = 9, minor = 0, handles = 0, ran = 0,
+  lose_after = -1, lost_error = 0, lost = 0;
   version = FAKE_IS_HIP ? 60241133 : 12040;
   memory = uint64_t(1) << 30, seed = 0, architecture = "gfx90a:sramecc+:xnack-";
   calls.clear(), failing.clear(), pending_.clear();

@@ -12,6 +12,7 @@ TEST(MetalModels, GiveTheBitsOfTheCpu) { check_bits_of_the_cpu(metal()); }
 TEST(MetalModels, GiveTheBitsOfTheCpuWithEveryCacheOnACard) { check_every_cache(metal("staging=1")); }
 TEST(MetalModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) { check_batches_and_splits(metal()); }
 TEST(MetalModels, ContinueAsTheReferenceDoes) { check_continuations(metal()); }
+TEST(MetalModels, GiveTheBitsOfTheCpuWithAnAdapter) { check_lora(metal()); }
 TEST(MetalModels, TellTheStoryThatTheCpuTells) { check_story(metal()); }
 
 }  // namespace

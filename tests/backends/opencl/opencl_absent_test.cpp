@@ -204,7 +204,7 @@ TEST(OpenclAbsent, FactsNameTheDeviceWhereAnExtensionDoes) {
     return d.facts;
   };
   EXPECT_EQ(facts({}).pci_id, "");
-  EXPECT_EQ(facts({}).compute_capability, "");
+  EXPECT_EQ(facts({}).compute_capability, "OpenCL 3.0");
   EXPECT_EQ(facts({.extensions = "cl_khr_pci_bus_info"}).pci_id, "0001:65:02.3");
   Fake nvidia;
   nvidia.extensions = "x cl_nv_device_attribute_query";

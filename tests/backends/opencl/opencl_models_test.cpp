@@ -14,6 +14,7 @@ TEST(OpenclModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) { check_batches
 TEST(OpenclModels, ContinueAsTheReferenceDoes) { check_continuations(opencl()); }
 TEST(OpenclModels, DrawTheSameTokensFromTheLeadingLogits) { check_sampling(opencl()); }
 TEST(OpenclModels, GiveTheBitsOfTheCpuWithAnAdapter) { check_lora(opencl()); }
+TEST(OpenclModels, GiveTheSameBitsToSeveralThreads) { check_threads(opencl()); }
 TEST(OpenclModels, TellTheStoryThatTheCpuTells) { check_story(opencl()); }
 
 }  // namespace

@@ -3,11 +3,17 @@
 gimbal_gpu_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/examples/kernels.def example_)
 gimbal_gpu_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/toy/kernels.def toy_)
 gimbal_gpu_modules(vulkan_test spirv ${CMAKE_CURRENT_SOURCE_DIR}/gpu/rounding/kernels.def rounding_)
+gimbal_gpu_modules(vulkan_maps_test spirv ${GIMBAL_GPU_TENSORS} tensor_)
+target_link_libraries(vulkan_maps_test PRIVATE gimbal_vulkan_runtime gimbal_cpu_map_variants)
 gpu_mutants(vulkan_mutants_test spirv few)
 target_link_libraries(vulkan_mutants_test PRIVATE gimbal_gpu gimbal_vulkan_runtime)
 target_compile_options(vulkan_test PRIVATE -Wno-missing-field-initializers)
 target_link_libraries(vulkan_test PRIVATE gimbal_vulkan_runtime)
-target_link_libraries(vulkan_missing_test PRIVATE gimbal_vulkan_runtime)
+foreach(test vulkan_missing_test vulkan_counts_test)
+  target_link_libraries(${test} PRIVATE gimbal_vulkan_runtime)
+endforeach()
+target_compile_options(vulkan_counts_test PRIVATE -Wno-missing-field-initializers)
+target_link_libraries(vulkan_counts_test PRIVATE gimbal_gpu)
 
 # vulkan_again(<test> <variant> <filter> <environment...>): a further ctest entry of an executable.
 function(vulkan_again test variant filter)
@@ -30,3 +36,17 @@ vulkan_again(vulkan_kernels_test validated *AgreeWithTheReference:*Parts ${vulka
 vulkan_again(vulkan_models_test validated *EveryCache:*Story* ${vulkan_validated})
 vulkan_again(vulkan_test validated -VulkanFailures.*:VulkanValidation.* VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation)
 set_tests_properties(vulkan_test_validated PROPERTIES FAIL_REGULAR_EXPRESSION "VUID;Validation Error;Validation Warning")
+
+# A layer that disguises the driver as another vendor's discrete GPU, and its manifest.
+set(layers ${CMAKE_CURRENT_BINARY_DIR}/vulkan_layers)
+add_library(vulkan_other_vendor MODULE ${CMAKE_CURRENT_LIST_DIR}/other_vendor.cpp)
+target_include_directories(vulkan_other_vendor SYSTEM PRIVATE ${GIMBAL_VULKAN_INCLUDE})
+set_target_properties(vulkan_other_vendor PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${layers} CXX_VISIBILITY_PRESET default)
+file(CONFIGURE OUTPUT ${layers}/other_vendor.json CONTENT [[{
+  "file_format_version": "1.1.2",
+  "layer": {"name": "VK_LAYER_TEST_other_vendor", "type": "GLOBAL", "library_path": "./libvulkan_other_vendor.so",
+            "api_version": "1.3.0", "implementation_version": "1", "description": "another vendor's GPU"}
+}
+]])
+add_dependencies(vulkan_program_test vulkan_other_vendor)
+target_compile_definitions(vulkan_program_test PRIVATE VULKAN_LAYERS="${layers}")

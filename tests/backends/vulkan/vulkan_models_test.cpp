@@ -16,6 +16,7 @@ TEST(VulkanModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) {
 TEST(VulkanModels, ContinueAsTheReferenceDoes) { check_continuations(vulkan()); }
 TEST(VulkanModels, DrawTheSameTokensFromTheLeadingLogits) { check_sampling(vulkan()); }
 TEST(VulkanModels, GiveTheBitsOfTheCpuWithAnAdapter) { check_lora(vulkan()); }
+TEST(VulkanModels, GiveTheSameBitsToSeveralThreads) { check_threads(vulkan()); }
 TEST(VulkanModels, TellTheStoryThatTheCpuTells) { check_story(vulkan()); }
 
 }  // namespace

@@ -12,6 +12,8 @@ TEST(WebGpuModels, GiveTheBitsOfTheCpu) { check_bits_of_the_cpu(webgpu()); }
 TEST(WebGpuModels, GiveTheBitsOfTheCpuWithEveryCache) { check_every_cache(webgpu()); }
 TEST(WebGpuModels, GiveTheSameBitsForAnyBatchAndSplitAndInParts) { check_batches_and_splits(webgpu()); }
 TEST(WebGpuModels, ContinueAsTheReferenceDoes) { check_continuations(webgpu()); }
+TEST(WebGpuModels, GiveTheBitsOfTheCpuWithAnAdapter) { check_lora(webgpu()); }
+TEST(WebGpuModels, GiveTheSameBitsToSeveralThreads) { check_threads(webgpu()); }
 TEST(WebGpuModels, TellTheStoryThatTheCpuTells) { check_story(webgpu()); }
 
 }  // namespace

@@ -135,12 +135,14 @@ void expect(const Failure& f, Failure::Code code, std::initializer_list<const ch
 TEST(WebGpuFailures, OfTextsNameTheKernel) {
   auto runtime = open({.split_fma = true});
   ASSERT_TRUE(runtime);
-  constexpr std::string_view wrong = "override fma_is_fused: bool = true; @compute fn main() { let x = y; }";
+  constexpr std::string_view wrong =
+      "override fma_is_fused: bool = true; @compute @workgroup_size(1) fn main() { let x = y; }";
   const KernelCode code{"nonsense", {reinterpret_cast<const uint8_t*>(wrong.data()), wrong.size()}, 64, 1, 1,
                         4};
   Kernel* k = nullptr;
   expect(runtime->load(code, &k), Failure::Invalid,
-         {"kernel nonsense: a validation error:", "unresolved value 'y'"});
+         {"kernel nonsense: a validation error:",
+          library().empty() ? "unresolved value 'y'" : "identifier: `y`"});
   EXPECT_FALSE(runtime->load(example_wgsl_modules()[0], &k));
 }
 
@@ -159,6 +161,7 @@ TEST(WebGpuFailures, OfLaunchesAreToldWhenTheyAreRecorded) {
     expect(runtime->record({&l, 1}, &r), Failure::Invalid, {"1 launches: a validation error:", "row_sum"});
     EXPECT_EQ(r, nullptr);
   }
+  if (!library().empty()) return;  // wgpu-native accepts what follows
   auto runtime = open({.split_fma = true});
   ASSERT_TRUE(runtime);
   TestDevice device(*runtime, table);

@@ -98,6 +98,11 @@ class Chats {
     if (answer.calls!.every((c) => given.has(c.id))) void this.answer(turn.id);
   }
   again(turn: Turn) { void this.answer(turn.parent); }
+  // Keeps the first pieces of an answer and writes the rest anew, with another seed, as a version beside it.
+  branch(turn: Turn, pieces: number) {
+    const kept = turn.pieces!.slice(0, pieces);
+    void this.answer(turn.parent, { text: turn.text.slice(0, kept.at(-1)), pieces: kept });
+  }
   stop(id = this.current) { this.writing.get(id)?.abort.abort(); }
 
   private add(part: Omit<Turn, 'id' | 'at'>) {
@@ -106,10 +111,10 @@ class Chats {
     void this.answer(turn.id);
   }
 
-  private async answer(parent: string) {
+  private async answer(parent: string, begun: { text: string; pieces?: number[] } = { text: '' }) {
     const id = this.current;
     if (this.writing.has(id)) return;
-    const turn: Turn = { id: newId(), parent, role: 'assistant', text: '', at: Date.now(), state: 'writing', model: this.conversation.model || undefined };
+    const turn: Turn = { id: newId(), parent, role: 'assistant', ...begun, at: Date.now(), state: 'writing', model: this.conversation.model || undefined };
     const abort = new AbortController();
     this.writing.set(id, { turn, abort });
     const before = path(this.conversation);
@@ -135,13 +140,13 @@ class Chats {
       const asked = this.all.find((c) => c.id === id)!;
       turn.model = asked.model;
       turn.limit = asked.settings.max_tokens;
-      await chat(request(asked, turns), abort.signal, (e: Event) => {
+      await chat(request(asked, turns, begun.text), abort.signal, (e: Event) => {
         if (e.id) turn.answer = e.id;
         if (e.usage) turn.tokens = e.usage.completion_tokens, turn.promptTokens = e.usage.prompt_tokens;
         const choice = e.choices?.[0], delta = choice?.delta;
         if (choice?.finish_reason) turn.finish = choice.finish_reason;
         if (!delta) return;
-        if (delta.content) turn.text += delta.content;
+        if (delta.content) turn.text += delta.content, (turn.pieces ??= []).push(turn.text.length);
         if (delta.reasoning_content) turn.reasoning = (turn.reasoning ?? '') + delta.reasoning_content;
         for (const c of delta.tool_calls ?? []) addCall(turn, c);
         if (!first && (delta.content || delta.reasoning_content || delta.tool_calls)) first = performance.now();
@@ -161,7 +166,8 @@ class Chats {
   }
 }
 
-function request({ model, settings: s }: Conversation, turns: Turn[]): object {
+// `begun`: the beginning of the answer, which the model continues.
+function request({ model, settings: s }: Conversation, turns: Turn[], begun: string): object {
   const request: Record<string, unknown> = { model, messages: messages(s.system, turns) };
   for (const name of kNumbers) if (s[name] !== undefined) request[name] = s[name];
   const stop = s.stop.split('\n').filter((line) => line !== '');
@@ -169,6 +175,11 @@ function request({ model, settings: s }: Conversation, turns: Turn[]): object {
   if (s.reasoning_effort) request.reasoning_effort = s.reasoning_effort;
   if (s.tools.trim()) {
     try { request.tools = JSON.parse(s.tools); } catch { throw new Error('The tools in the settings are not JSON.'); }
+  }
+  if (begun) {
+    (request.messages as object[]).push({ role: 'assistant', content: begun });
+    request.continue_final_message = true;
+    request.seed = crypto.getRandomValues(new Uint32Array(1))[0];
   }
   return request;
 }

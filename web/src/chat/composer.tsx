@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { withNames } from '../bidi';
 import type { Attachment } from '../conversation';
 import { chats } from './chats';
+import { asPicture, isPicture } from './pictures';
 
 const kMostFile = 1_000_000;
 
@@ -12,7 +13,7 @@ async function asText(file: File): Promise<Attachment> {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
     if (text.includes('\0')) throw new Error();
     return { name: file.name, text };
-  } catch { throw new Error(`${file.name} is no text (UTF-8): only texts can be attached.`); }
+  } catch { throw new Error(`${file.name} is no text (UTF-8): only texts and pictures can be attached.`); }
 }
 
 export function Composer({ writing }: { writing: boolean }) {
@@ -27,7 +28,7 @@ export function Composer({ writing }: { writing: boolean }) {
   const attach = async (list: Iterable<File>) => {
     setProblem('');
     for (const file of list) {
-      try { const read = await asText(file); setFiles((all) => [...all, read]); }
+      try { const read = await (isPicture(file) ? asPicture(file) : asText(file)); setFiles((all) => [...all, read]); }
       catch (e) { setProblem((e as Error).message); }
     }
   };
@@ -51,7 +52,7 @@ export function Composer({ writing }: { writing: boolean }) {
       {files.length > 0 && (
         <ul class="files" aria-label="Attached files">
           {files.map((f, i) => (
-            <li key={i}>{withNames(f.name)} <button type="button" class="small" aria-label={`Take ${f.name} away`} onClick={() => setFiles(files.filter((_, k) => k !== i))}>×</button></li>
+            <li key={i}>{f.image && <img src={f.image} alt="" />}{withNames(f.name)} <button type="button" class="small" aria-label={`Take ${f.name} away`} onClick={() => setFiles(files.filter((_, k) => k !== i))}>×</button></li>
           ))}
         </ul>
       )}
@@ -61,7 +62,7 @@ export function Composer({ writing }: { writing: boolean }) {
         onPaste={(e) => { const pasted = e.clipboardData?.files; if (pasted?.length) { e.preventDefault(); void attach(pasted); } }}
         onKeyDown={(e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } }} />
       <div class="row">
-        <button type="button" onClick={() => chooser.current!.click()}>Attach text file</button>
+        <button type="button" onClick={() => chooser.current!.click()}>Attach file</button>
         <input type="file" multiple hidden ref={chooser} onChange={(e) => { void attach([...(e.currentTarget.files ?? [])]); e.currentTarget.value = ''; }} />
         <span class="hint">Enter: send, Shift+Enter: new line, Esc: stop</span>
         {writing ? <button type="button" class="strong" onClick={() => chats.stop()}>Stop</button> : <button class="strong">Send</button>}

@@ -1,8 +1,9 @@
 // One turn of a conversation, with what can be done with it.
 import { useRef, useState } from 'preact/hooks';
-import { type Conversation, siblings, type Turn } from '../conversation';
+import { branches, type Conversation, siblings, type Turn } from '../conversation';
 import { withNames } from '../bidi';
 import { copyText, Rich } from '../rich';
+import { Fork, Sides, Versions } from './branches';
 import { chats } from './chats';
 
 const kRate = (t: Turn) => (t.tokens && t.tokens > 1 && t.writingMs ? ((t.tokens - 1) / t.writingMs) * 1000 : 0);
@@ -14,19 +15,6 @@ function CopyButton({ text }: { text: string }) {
     setTimeout(() => setLabel('Copy'), 1500);
   };
   return <button type="button" class="small" onClick={copy}>{label}</button>;
-}
-
-function Branches({ conversation, turn, disabled }: { conversation: Conversation; turn: Turn; disabled: boolean }) {
-  const all = siblings(conversation, turn), at = all.findIndex((t) => t.id === turn.id);
-  if (all.length < 2) return null;
-  const go = (step: number) => () => chats.choose(all[at + step]);
-  return (
-    <span class="branches" role="group" aria-label="Versions">
-      <button type="button" class="small" disabled={disabled || at === 0} onClick={go(-1)} aria-label="The version before">‹</button>
-      <span>{at + 1} of {all.length}</span>
-      <button type="button" class="small" disabled={disabled || at === all.length - 1} onClick={go(1)} aria-label="The next version">›</button>
-    </span>
-  );
 }
 
 function Editor({ turn, done }: { turn: Turn; done: () => void }) {
@@ -95,6 +83,8 @@ function limitOf({ limit, tokens }: Turn): string {
 
 export function Message({ conversation, turn, after, busy, limit }: { conversation: Conversation; turn: Turn; after: Turn[]; busy: boolean; limit: number }) {
   const [editing, setEditing] = useState(false);
+  const [open, setOpen] = useState<'' | 'fork' | 'sides'>('');
+  const toggle = (what: 'fork' | 'sides') => () => setOpen(open === what ? '' : what);
   const answer = turn.role === 'assistant', writing = turn.state === 'writing';
   const who = answer ? withNames(turn.model ?? 'model') : turn.role === 'tool' ? 'Tool' : 'You';
   return (
@@ -110,7 +100,7 @@ export function Message({ conversation, turn, after, busy, limit }: { conversati
         {editing ? <Editor turn={turn} done={() => setEditing(false)} />
           : turn.role === 'tool' ? <details class="fold"><summary>Result</summary><pre tabIndex={0}>{withNames(turn.text)}</pre></details>
           : answer ? <Rich text={turn.text} /> : <div class="words">{withNames(turn.text)}</div>}
-        {turn.attachments?.map((f, i) => (
+        {turn.attachments?.map((f, i) => f.image ? <img class="picture" key={i} src={f.image} alt={f.name} title={withNames(f.name)} /> : (
           <details class="fold" key={i}><summary>{withNames(f.name)} ({f.text.length.toLocaleString('en')} characters)</summary><pre tabIndex={0}>{withNames(f.text.slice(0, 20_000))}</pre></details>
         ))}
         {turn.calls && <Calls turn={turn} after={after} />}
@@ -123,11 +113,15 @@ export function Message({ conversation, turn, after, busy, limit }: { conversati
             <CopyButton text={turn.text} />
             {turn.role === 'user' && <button type="button" class="small" disabled={busy} onClick={() => setEditing(true)}>Edit</button>}
             {answer && <button type="button" class="small" disabled={busy} onClick={() => chats.again(turn)}>Try again</button>}
-            <Branches conversation={conversation} turn={turn} disabled={busy} />
+            {branches(turn) && <button type="button" class="small" disabled={busy} aria-expanded={open === 'fork'} onClick={toggle('fork')}>Branch</button>}
+            <Versions conversation={conversation} turn={turn} disabled={busy} />
+            {answer && siblings(conversation, turn).length > 1 && <button type="button" class="small" aria-expanded={open === 'sides'} onClick={toggle('sides')}>Compare</button>}
             {answer && turn.answer && turn.state === 'done' && <a class="small" href={`#/where/${encodeURIComponent(turn.answer)}`}>What computed this</a>}
             {answer && <Facts turn={turn} limit={limit} />}
           </div>
         )}
+        {!writing && open === 'fork' && branches(turn) && <Fork turn={turn} busy={busy} done={() => setOpen('')} />}
+        {!writing && open === 'sides' && <Sides conversation={conversation} turn={turn} />}
       </div>
     </article>
   );

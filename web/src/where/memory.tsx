@@ -59,6 +59,22 @@ function Pages({ m, loaded }: { m: Metrics; loaded: number }) {
   );
 }
 
+// The prefix store on disk, if the server has one.
+function Stored({ m }: { m: Metrics }) {
+  if (!m.has('gimbal_prefix_store_bytes')) return null;
+  const of = (name: string) => value(m, `prefix_store_${name}`), seconds = of('saved_seconds_total');
+  const rows = [['texts that began with stored pages', count(of('hits_total'))], ['texts that found none', count(of('misses_total'))],
+    ['tokens that were read and not computed', count(of('tokens_total'))], ['read', bytes(of('read_bytes_total'))], ['written', bytes(of('written_bytes_total'))],
+    ['damaged pages, deleted and computed again', count(of('damaged_pages_total'))]] as const;
+  return (
+    <section class="card" aria-label="Prefix store">
+      <h3>Prefix store <small>{bytes(of('bytes'))} in the folder</small></h3>
+      <table class="plain"><tbody>{rows.map(([word, n]) => <tr key={word}><th scope="row">{word}</th><td class="number">{n}</td></tr>)}</tbody></table>
+      <p>It saved <b>{seconds < 10 ? seconds.toFixed(2) : count(seconds)} seconds</b> of computing so far.</p>
+    </section>
+  );
+}
+
 export function MemoryView({ workers, metrics, loaded }: { workers: Explained[]; metrics: Metrics | undefined; loaded: number }) {
-  return <div class="cards">{workers.map((w, i) => w.devices.map((d) => <Device key={i + d.device} m={d} />))}{metrics && <Pages m={metrics} loaded={loaded} />}</div>;
+  return <div class="cards">{workers.map((w, i) => w.devices.map((d) => <Device key={i + d.device} m={d} />))}{metrics && <Pages m={metrics} loaded={loaded} />}{metrics && <Stored m={metrics} />}</div>;
 }

@@ -7,11 +7,14 @@ import type { Turn } from '../conversation';
 
 interface Receipt {
   id: string; model: string; prompt_tokens: number; shared_tokens: number; completion_tokens: number;
+  prefix_store?: { tokens: number; page?: string }[];
   speculation: { drafted: number; accepted: number };
   ops: { op: string; format: string; device: string; kernel: string; reason: string; ops: number }[];
 }
 
 const answered = (): Turn[] => chats.all.flatMap((c) => Object.values(c.turns)).filter((t) => t.role === 'assistant' && t.answer && t.state === 'done').sort((a, b) => b.at - a.at).slice(0, 50);
+
+const stored = (r: Receipt) => Math.max(0, ...(r.prefix_store ?? []).map((one) => one.tokens));
 
 export function ReceiptView({ id }: { id: string }) {
   const [receipt, setReceipt] = useState<Receipt>(), [problem, setProblem] = useState('');
@@ -34,7 +37,7 @@ export function ReceiptView({ id }: { id: string }) {
       {problem && <p class="wrong" role="alert">{problem}</p>}
       {receipt && (
         <>
-          <p>{receipt.prompt_tokens} prompt tokens, {receipt.shared_tokens} of them computed before for another request; {receipt.completion_tokens} tokens of answer by {receipt.model}
+          <p>{receipt.prompt_tokens} prompt tokens, {receipt.shared_tokens} of them computed before for another request{stored(receipt) > 0 && ` (${stored(receipt)} read from the prefix store)`}; {receipt.completion_tokens} tokens of answer by {receipt.model}
             {receipt.speculation.drafted > 0 ? `; ${receipt.speculation.accepted} of ${receipt.speculation.drafted} guessed tokens were right` : '; none of them guessed ahead'}.</p>
           <div class="table-frame" tabIndex={0} role="region" aria-label="Kernels of this answer"><table class="plain lined">
             <thead><tr><th scope="col">op</th><th scope="col">format</th><th scope="col">ops in all programs</th><th scope="col">device</th><th scope="col">kernel</th><th scope="col">reason</th></tr></thead>

@@ -65,7 +65,8 @@ export function Where({ receipt }: { receipt: string }) {
   const of = useRef({ model, limit: 0 });
   const { metrics, samples, problem } = useMetrics(of), backends = useBackends();
   const now = samples.at(-1), m: Metrics = metrics ?? new Map();
-  const workers = useExplained(metrics && chats.models.includes(model) ? model : '', [...m].filter(([name]) => /^gimbal_(memory_bytes|worker_restarts|devices_lost)/.test(name)).join());
+  const isLoaded = m.has(`gimbal_memory_bytes{model=${JSON.stringify(model)}}`);
+  const workers = useExplained(metrics && chats.models.includes(model) ? model : '', [...m].filter(([name]) => /^gimbal_(memory_bytes|worker_restarts|devices_lost)/.test(name)).join(), isLoaded ? now?.at : 0);
   const limit = stepLimit(workers ?? []), loaded = [...m.keys()].filter((name) => name.startsWith('gimbal_memory_bytes')).length;
   of.current = { model, limit };
   const drafted = value(m, 'draft_tokens_total'), accepted = value(m, 'draft_tokens_accepted_total');

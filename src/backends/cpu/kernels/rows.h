@@ -123,7 +123,7 @@ struct CodeScale {
   }
   const float top = tree_max(largest);
   if (!(tree_sum(check) == 0)) return {__builtin_nanf(""), 0};
-  if (!(top >= 1e-30f)) return {0, 0};
+  if (!(top >= gimbal::kLeastScaled)) return {0, 0};
   return {top / 127.f, 127.f / top};
 }
 template <int N>
@@ -174,6 +174,23 @@ inline void rope(const CpuTask& t, int64_t begin, int64_t end) {
       }
       for (int64_t d = -first; d < 0; d++) y[d] = x[d];
       for (int64_t d = rotated; d < hd - first; d++) y[d] = x[d];
+    }
+  }
+}
+
+// ---- add_scaled
+inline void add_scaled(const CpuTask& t, int64_t begin, int64_t end) {
+  const int64_t width = width_of(*t.out);
+  for (int64_t row = begin; row < end; row++) {
+    const float *a = row_of(t, 0, row, width), *b = row_of(t, 1, row, width), s = *row_of(t, 2, row, 1);
+    float* y = out_row(t, row, width);
+    if (s == 0) {
+      __builtin_memcpy(y, a, size_t(width) * 4);
+      continue;
+    }
+    for (int64_t i = 0; i < width; i += 16) {
+      const int part = width - i < 16 ? int(width - i) : 16;
+      store_part(y + i, add(load_part(a + i, part), mul(load_part(b + i, part), splat(s))), part);
     }
   }
 }

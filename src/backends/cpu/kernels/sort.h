@@ -2,6 +2,8 @@
 // allocate nothing. Only comparisons, so all instruction sets agree.
 #pragma once
 
+#include "backends/cpu/kernels/heap.h"
+
 // Keys in the order of the values: -0 counts as 0, and all NaNs as the same value above +infinity.
 inline uint32_t sort_key(uint32_t bits) {
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0xffffffffu;
@@ -9,30 +11,6 @@ inline uint32_t sort_key(uint32_t bits) {
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 inline uint32_t bits_at(const uint8_t* x, int64_t i) { return read<uint32_t>(x + 4 * i); }
-
-// Sifts down from `at`, so that the last value is at the root. after(a, b): a sorts after b (a strict order).
-template <class T, class After>
-inline void sift(T* heap, int64_t at, int64_t n, After after) {
-  for (int64_t child; (child = 2 * at + 1) < n; at = child) {
-    if (child + 1 < n && after(heap[child + 1], heap[child])) child++;
-    if (!after(heap[child], heap[at])) return;
-    const T moved = heap[at];
-    heap[at] = heap[child], heap[child] = moved;
-  }
-}
-template <class T, class After>
-inline void make_heap(T* heap, int64_t n, After after) {
-  for (int64_t i = n / 2; i-- > 0;) sift(heap, i, n, after);
-}
-// Of a heap: the values in order.
-template <class T, class After>
-inline void sort_heap(T* heap, int64_t n, After after) {
-  for (int64_t end = n; end-- > 1;) {
-    const T last = heap[0];
-    heap[0] = heap[end], heap[end] = last;
-    sift(heap, 0, end, after);
-  }
-}
 
 // Whether value i of x sorts after value j.
 struct PlacesAfter {

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Speed of tensors beside NumPy, in one process and in turn: rounds of both, the median of the ratios.
+
+    PYTHONPATH=build/release/python python3 bench/tensors/compare.py [--threads N] [--rounds N] [--small] [--json]
+
+NumPy's products are those of its BLAS (numpy.show_config() names it). OPENBLAS_CORETYPE pins an older OpenBLAS to another
+core: unset it, and the output says which core it took. A ratio above 1: gimbal is faster. Both use `--threads` threads for
+products (OPENBLAS_NUM_THREADS is set before NumPy is loaded); NumPy's other functions use one.
+"""
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+
+arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+arguments.add_argument("--threads", type=int, default=1)
+arguments.add_argument("--rounds", type=int, default=7)
+arguments.add_argument("--small", action="store_true", help="small sizes, to try the script")
+arguments.add_argument("--json", action="store_true")
+options = arguments.parse_args()
+os.environ["OPENBLAS_NUM_THREADS"] = str(options.threads)
+
+import numpy as np
+
+import gimbal as gb
+
+
+def seconds(f):
+    """Of one call, by as many calls as take 20 ms."""
+    calls = 1
+    while True:
+        begin = time.perf_counter()
+        for _ in range(calls):
+            f()
+        taken = time.perf_counter() - begin
+        if taken > 0.02 or calls > 1e6:
+            return taken / calls
+        calls *= 4
+
+
+def works(n, side):
+    """(name, gimbal's call, the other's call): n values, products of side x side."""
+    random = np.random.default_rng(1)
+    a, b = (random.normal(size=n).astype("f4") for _ in range(2))
+    m, w, row = (random.normal(size=d).astype("f4") for d in ((side, side), (side, side), (1, side)))
+    square = a[: (n // 1024) * 1024].reshape(-1, 1024)
+    x, y, gm, gw, grow, gs = (gb.asarray(v) for v in (a, b, m, w, row, square))
+    few = np.ones(16, "f4")
+    g_few = gb.asarray(few)
+
+    def maps(t):
+        for _ in range(4):
+            t = (t * 0.5 + 1.0).relu()
+        return t
+
+    recorded = gb.record(maps)
+    yield "add, 16 values", lambda: g_few + g_few, lambda: few + few
+    yield f"matmul, {side} x {side}", lambda: gm @ gw, lambda: m @ w
+    yield f"matmul, 1 x {side}", lambda: grow @ gw, lambda: row @ w
+    yield f"add, {n}", lambda: x + y, lambda: a + b
+    yield f"where, {n}", lambda: gb.where(x < y, x, y), lambda: np.where(a < b, a, b)
+    yield f"exp, {n}", lambda: x.exp(), lambda: np.exp(a)
+    yield f"tanh, {n}", lambda: x.tanh(), lambda: np.tanh(a)
+    yield f"sum, {n}", lambda: x.sum(), lambda: a.sum()
+    yield f"sum of rows of 1024, {n}", lambda: gs.sum(1), lambda: square.sum(1)
+    yield f"sum of columns, {n}", lambda: gs.sum(0), lambda: square.sum(0)
+    yield f"transposed copy, {n}", lambda: gs.t().contiguous(), lambda: np.ascontiguousarray(square.T)
+    yield f"sort, {n}", lambda: x.sort(), lambda: np.sort(a)
+    yield f"argsort, {n}", lambda: x.argsort(), lambda: np.argsort(a, kind="stable")
+    yield f"12 maps recorded beside call by call, {n}", lambda: recorded(x), lambda: maps(x)
+
+
+def main():
+    results = []
+    queue = gb.open_queue("cpu", threads=options.threads)
+    with gb.device(queue):
+        for name, ours, theirs in works(*((1 << 14, 128) if options.small else (1 << 24, 1024))):
+            rounds = [(seconds(ours), seconds(theirs)) for _ in range(options.rounds)]
+            results.append({"work": name, "seconds": statistics.median(r[0] for r in rounds), "other_seconds": statistics.median(r[1] for r in rounds),
+                            "ratio": statistics.median(r[1] / r[0] for r in rounds)})
+            if not options.json:
+                print(f"{name:48} {results[-1]['seconds'] * 1e6:12.1f} us {results[-1]['other_seconds'] * 1e6:12.1f} us   ratio {results[-1]['ratio']:.2f}", flush=True)
+    about = {"numpy": np.__version__, "threads": options.threads, "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE", "")}
+    if options.json:
+        json.dump({"about": about, "results": results}, sys.stdout, indent=1)
+    else:
+        print(about)
+
+
+if __name__ == "__main__":
+    main()

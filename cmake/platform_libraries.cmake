@@ -1,0 +1,13 @@
+# gimbal_platform_libraries(<system> <out>): the libraries of the system that a static C++ inference library needs, by CMAKE_SYSTEM_NAME.
+function(gimbal_platform_libraries system out)
+  if(system STREQUAL "Linux")
+    set(libraries stdc++ pthread dl m gomp)
+  elseif(system STREQUAL "Darwin")
+    set(libraries c++ "-framework Accelerate")
+  elseif(system STREQUAL "Windows")
+    set(libraries msvcrt)
+  else()
+    message(FATAL_ERROR "No libraries are known for the system '${system}': expected Linux, Darwin or Windows.")
+  endif()
+  set(${out} ${libraries} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,20 @@
+// libFuzzer over importance matrices, in the GGUF form and the older binary one: whatever the bytes are, the
+// reader answers with an error that says something, or with weights that an encoder can use. The same bytes
+// as the rules of a quantized file: what is accepted is written as text that means the same.
+
+#include "quantize/importance.h"
+#include "quantize/mixture.h"
+#include "require.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gimbal;
+  const Bytes whole(reinterpret_cast<const std::byte*>(data), size);
+  const auto parsed = Importance::parsed(whole, "fuzzed.imatrix");
+  if (parsed) require(parsed->size() > 0);
+  else require(!parsed.error().message.empty());
+  const auto rules = QuantizeRules::parsed({reinterpret_cast<const char*>(data), size});
+  if (!rules) return 0;
+  const auto again = QuantizeRules::parsed(rules->text());
+  require(again && again->text() == rules->text());
+  return 0;
+}

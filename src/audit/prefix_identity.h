@@ -1,0 +1,24 @@
+// What decides the bits of a model's stored pages outside its plan: the digests of its file and adapters, the
+// version of the arithmetic, changed rope settings; and the user's salt.
+#pragma once
+#include <string>
+
+#include "engine/loader.h"
+#include "runtime/prefix_store.h"
+
+namespace gimbal {
+
+// Bytes of a secret.
+inline constexpr size_t kLeastSalt = 16, kMostSalt = 4096;
+// The digest of a secret. Pages of another secret are never found.
+std::string salt_digest(std::string_view secret);
+// For PrefixStore::create(). `salt`: a salt_digest(), for no secret that of "". Errors: Unsupported if a
+// setting that decides bits took the place of the file's value; those of reading the files.
+Result<std::string> prefix_identity(const ModelFile&, const std::vector<Lora>& adapters, const ModelPlan&,
+                                    std::string_view salt);
+// The store of a loaded model. Errors: those of prefix_identity() and PrefixStore::create().
+Result<std::unique_ptr<PrefixStore>> prefix_store_of(const ModelFile&, const std::vector<Lora>& adapters,
+                                                     const Model&, std::shared_ptr<PageStore>,
+                                                     std::string_view salt);
+
+}  // namespace gimbal

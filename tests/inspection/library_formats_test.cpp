@@ -1,0 +1,177 @@
+// Small libraries of every file format (tests/data/libraries), against what LLVM's tools print of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "inspection/inspection.h"
+#include "support/golden.h"
+
+namespace gimbal {
+namespace {
+
+using Names = std::set<std::string>;
+
+std::string library_file(const std::string& name) {
+  return std::string(GIMBAL_SOURCE_DIR "/tests/data/libraries/") + name;
+}
+
+Inspection look(const std::string& name) {
+  auto found = inspect_library(library_file(name));
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? std::move(*found) : Inspection{};
+}
+
+Names names_of(const NameList& list) {
+  Names all;
+  for (size_t i = 0; i < list.kept(); i++) all.emplace(list[i]);
+  return all;
+}
+
+Names names_of(const nlohmann::ordered_json& list) { return list.get<Names>(); }
+
+std::string joined(const std::vector<std::string>& parts) { return fmt::to_string(fmt::join(parts, ":")); }
+
+// "elf64-x86-64" and so on, as LLVM names them.
+std::string llvm_format(const BinaryImage& i) {
+  static const std::map<std::string, std::string> kElf = {
+      {"x86-64", "elf64-x86-64"},       {"x86", "elf32-i386"},
+      {"arm64", "elf64-littleaarch64"}, {"ARM", "elf32-littlearm"},
+      {"PowerPC 64", "elf64-powerpc"},  {"S/390", "elf64-s390"},
+      {"MIPS", "elf32-mips"},           {"RISC-V 64", "elf64-littleriscv"}};
+  if (i.format == "ELF") return kElf.count(i.machine) ? kElf.at(i.machine) : "unknown";
+  if (i.format == "Mach-O") return "Mach-O";
+  return i.machine == "x86" ? "COFF-i386" : i.machine == "arm64" ? "COFF-ARM64" : "COFF-x86-64";
+}
+
+TEST(LibraryFormats, AreReadAsLlvmReadsThem) {
+  const auto expected = test::read_json(library_file("expected.json"));
+  ASSERT_GE(expected.size(), 25u);
+  for (const auto& [name, facts] : expected.items()) {
+    SCOPED_TRACE(name);
+    const Inspection found = look(name);
+    ASSERT_FALSE(found.images.empty());
+    Names exported = names_of(facts["exported"]);
+    if (name.starts_with("llama-") && name.ends_with(".lib"))
+      exported.insert("llama_data");  // LLVM names its pointer alone
+    for (const BinaryImage& i : found.images) {
+      EXPECT_EQ(names_of(i.exported), exported);
+      EXPECT_EQ(names_of(i.undefined), names_of(facts["undefined"]));
+      if (!found.container.ends_with("thin archive")) {
+        EXPECT_TRUE(names_of(facts["formats"]).count(llvm_format(i))) << llvm_format(i);
+      }
+      if (facts.contains("needed")) {
+        Names needed(i.needed.begin(), i.needed.end());
+        if (i.format == "Mach-O") needed.insert(i.name);  // LLVM lists a dylib's own name, too
+        EXPECT_EQ(needed, names_of(facts["needed"]));
+      }
+      if (facts.contains("soname")) { EXPECT_EQ(i.name, facts["soname"].get<std::string>()); }
+      if (facts.contains("runpath")) { EXPECT_EQ(joined(i.runpath), facts["runpath"].get<std::string>()); }
+      if (facts.contains("rpath")) { EXPECT_EQ(joined(i.rpath), facts["rpath"].get<std::string>()); }
+      if (facts.contains("build_id")) { EXPECT_EQ(i.build_id, facts["build_id"].get<std::string>()); }
+    }
+  }
+}
+
+TEST(LibraryFormats, WithoutSectionsTheLoadersTablesAreRead) {
+  for (const char* name : {"sectionless-gnu.so", "sectionless-sysv.so"}) {
+    SCOPED_TRACE(name);
+    const Inspection found = look(name);
+    ASSERT_EQ(found.images.size(), 1u);
+    const BinaryImage& i = found.images[0];
+    EXPECT_EQ(names_of(i.exported),
+              (Names{"bitnet_eval", "ggml_vec_dot_i2_s", "llama_data", "llama_decode", "llama_n_ctx"}));
+    EXPECT_EQ(names_of(i.undefined), Names{"other_library"});
+    EXPECT_EQ(i.name, "libllama.so.1");
+    EXPECT_TRUE(i.stripped);
+    EXPECT_FALSE(i.notes.empty());
+  }
+}
+
+TEST(LibraryFormats, KindsOfContainers) {
+  for (auto [name, kind] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"gnu.a", "GNU archive"},
+                                                                  {"bsd.a", "BSD archive"},
+                                                                  {"darwin.a", "BSD archive"},
+                                                                  {"coff.lib", "COFF archive"},
+                                                                  {"thin.a", "GNU thin archive"},
+                                                                  {"llama-fat.dylib", "fat Mach-O"},
+                                                                  {"llama-x86_64.so", ""}})
+    EXPECT_EQ(look(name).container, kind) << name;
+  const Inspection fat = look("llama-fat.dylib");
+  ASSERT_EQ(fat.images.size(), 2u);
+  EXPECT_EQ(fat.images[0].machine, "x86-64");
+  EXPECT_EQ(fat.images[1].machine, "arm64");
+  EXPECT_EQ(fat.images[1].system, "macOS 12.0 or newer");
+  EXPECT_EQ(look("llama-x86_64.lib").images[0].needed, std::vector<std::string>{"llama-x86_64.dll"});
+}
+
+TEST(LibraryFormats, ByteOrders) {
+  EXPECT_TRUE(look("llama-s390x.so").images[0].big_endian);
+  EXPECT_TRUE(look("llama-mips.so").images[0].big_endian);
+  EXPECT_FALSE(look("llama-riscv64.so").images[0].big_endian);
+}
+
+TEST(LibraryFormats, CodeForGpus) {
+  const Inspection found = look("gpu.so");
+  std::map<std::string, std::string> kinds;
+  for (const EmbeddedGpuCode& g : found.images.at(0).gpu_code) kinds[g.kind] = joined(g.targets);
+  EXPECT_EQ(kinds, (std::map<std::string, std::string>{{"NVIDIA fatbin", "compute_75:sm_80:sm_90"},
+                                                       {"AMD code object", "gfx90a:gfx1100"},
+                                                       {"SPIR-V", "SPIR-V 1.5"},
+                                                       {"Metal source", ""},
+                                                       {"OpenCL source", ""},
+                                                       {"WGSL source", ""}}));
+  EXPECT_TRUE(look("llama-x86_64.so").images[0].gpu_code.empty());
+}
+
+// Cut anywhere, a file is refused with a reason or read with what is left; it never takes the program along.
+TEST(LibraryFormats, TruncatedFilesAreRefusedOrRead) {
+  const auto expected = test::read_json(library_file("expected.json"));
+  for (const auto& [name, facts] : expected.items()) {
+    const std::string whole = *read_file(library_file(name));
+    size_t refused = 0, tried = 0;
+    for (size_t n = 0; n < whole.size(); n += 1 + whole.size() / 97, tried++) {
+      const auto found = inspect_library(std::as_bytes(std::span(whole).first(n)), "cut.so");
+      if (found) continue;
+      refused++;
+      EXPECT_EQ(found.error().code, Code::Malformed);
+      EXPECT_TRUE(found.error().message.starts_with("'cut.so' ")) << found.error().message;
+    }
+    EXPECT_GE(refused * 10, tried * 6) << name << ": most cuts lose headers or sections";
+  }
+}
+
+TEST(LibraryFormats, ErrorsSayWhatTheFileIs) {
+  const auto message = [](std::string bytes) {
+    const auto found = inspect_library(std::as_bytes(std::span(bytes)), "x.so");
+    return found ? std::string("read") : found.error().message;
+  };
+  EXPECT_EQ(message(""), "'x.so' is empty, not a library");
+  EXPECT_NE(message("#!/bin/sh\n").find("it is a script"), std::string::npos);
+  EXPECT_NE(message("GGUF\3\0\0\0").find("it is a model file"), std::string::npos);
+  EXPECT_NE(message("INPUT ( libx.so )").find("linker script"), std::string::npos);
+  EXPECT_NE(message("plain text").find("expected ELF, Mach-O, PE, COFF or a static archive"),
+            std::string::npos);
+  const std::string whole = *read_file(library_file("llama-x86_64.so"));
+  EXPECT_EQ(message(whole.substr(0, 2000)),
+            format("'x.so' is truncated: its section headers end at byte {}, but it has 2000", whole.size()));
+  EXPECT_EQ(inspect_library("/does/not/exist.so").error().code, Code::NotFound);
+  EXPECT_EQ(inspect_library("/").error().code, Code::Failed);
+}
+
+TEST(LibraryFormats, LimitsAreReportedAndCountsStayRight) {
+  InspectionLimits limits;
+  limits.name_bytes = 20;
+  const auto found = inspect_library(library_file("llama-x86_64.so"), limits);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->images[0].exported.count(), 5u);
+  EXPECT_LT(found->images[0].exported.kept(), 5u);
+  ASSERT_FALSE(found->images[0].notes.empty());
+  EXPECT_NE(found->images[0].notes.back().find("was counted, and not kept"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gimbal

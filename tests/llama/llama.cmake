@@ -1,0 +1,25 @@
+# The stand-in for libllama (llama/shim.cpp), and the same with a larger struct, as of a made-up generation. Tests find them by
+# support/llama_shim.h. Where a layer is compiled as one file (under sanitizers), a library would need all that the layers link, and Debian's
+# static libraries cannot be part of a shared one: there the tests skip, aloud.
+if(layers_together)
+  return()
+endif()
+function(gimbal_llama_shim target folder)
+  add_library(${target} MODULE EXCLUDE_FROM_ALL ${CMAKE_CURRENT_SOURCE_DIR}/llama/shim.cpp)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME llama LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/llama/${folder})
+  target_link_libraries(${target} PRIVATE gimbal_crossval)
+  gimbal_link_backends_of_test(${target} cpu)
+  add_dependencies(test_llama_shims ${target})
+endfunction()
+add_custom_target(test_llama_shims)
+gimbal_llama_shim(test_llama_shim shim)
+gimbal_llama_shim(test_llama_larger larger)
+target_compile_definitions(test_llama_larger PRIVATE GIMBAL_SHIM_LARGER)
+
+foreach(source ${tests})
+  file(STRINGS ${source} uses REGEX "support/llama_shim.h")
+  get_filename_component(name ${source} NAME_WE)
+  if(uses AND program_of_${name})
+    add_dependencies(${program_of_${name}} test_llama_shims)
+  endif()
+endforeach()

@@ -1,0 +1,150 @@
+// Pictures against what Pillow 11.3 makes of them, and hostile ones.
+#include "media/decode.h"
+
+#include <cstdlib>
+
+#include "base/file.h"
+#include "media/golden_pictures.h"
+#include "media/orientation.h"
+
+namespace gimbal::test {
+namespace {
+
+Result<Picture> decoded_file(const std::string& name) {
+  auto bytes = read_file(golden_picture(name));
+  EXPECT_TRUE(bytes) << bytes.error().message;
+  return decode_picture(*bytes);
+}
+
+bool recognized(const std::string& kind) { return kind != "refuse"; }
+
+TEST(Decode, GoldenPictures) {
+  int compared = 0;
+  for (const auto& golden : read_json(golden_dir() + "/vision/decoding.json")) {
+    const std::string file = golden["file"], kind = golden["kind"];
+    if (!recognized(kind) || file == "plain.bmp") continue;
+    SCOPED_TRACE(file);
+    const auto picture = decoded_file(file);
+    ASSERT_TRUE(picture) << picture.error().message;
+    ASSERT_EQ(picture->width, golden["width"].get<int>());
+    ASSERT_EQ(picture->height, golden["height"].get<int>());
+    const std::string expected = unpacked(golden["rgb_zlib_b64"], picture->rgb.size());
+    int largest = 0;
+    int64_t sum = 0;
+    for (size_t i = 0; i < expected.size(); i++) {
+      const int distance = std::abs(int(picture->rgb[i]) - int(uint8_t(expected[i])));
+      largest = std::max(largest, distance), sum += distance;
+    }
+    // Decoders of JPEG may round differently; those of the other formats may not.
+    const bool exact = kind.find("jpeg") == std::string::npos;
+    EXPECT_LE(largest, exact ? 0 : 3);
+    EXPECT_LE(double(sum), exact ? 0 : 0.5 * double(expected.size()));
+    compared++;
+  }
+  EXPECT_GE(compared, 24);
+}
+
+// TIFF 6.0 with one field, Exif 2.3's orientation, in both orders of bytes.
+std::string tiff_of(bool big, uint32_t value) {
+  const auto number = [&](uint32_t v, size_t n) {
+    std::string out;
+    for (size_t i = 0; i < n; i++) out += char(v >> 8 * (big ? n - 1 - i : i) & 0xff);
+    return out;
+  };
+  return (big ? "MM" : "II") + number(42, 2) + number(8, 4) + number(1, 2) + number(0x112, 2) + number(3, 2) +
+         number(1, 4) + number(value, 2) + number(0, 2) + number(0, 4);
+}
+
+TEST(Decode, OrientationsFromOneToEight) {
+  for (const bool big : {false, true})
+    for (uint32_t value = 0; value < 11; value++) {
+      const bool valid = value >= 1 && value <= 8;
+      EXPECT_EQ(exif_orientation(tiff_of(big, value)), valid ? int(value) : 1) << value;
+    }
+}
+
+// One row of two pixels, 1 and 2: as the first row or column, from its begin or its end.
+TEST(Decode, OrientationsTurnAndMirror) {
+  for (const auto& [orientation, upright_row, first] : {std::tuple(1, true, 1),
+                                                        {2, true, 2},
+                                                        {3, true, 2},
+                                                        {4, true, 1},
+                                                        {5, false, 1},
+                                                        {6, false, 1},
+                                                        {7, false, 2},
+                                                        {8, false, 2}}) {
+    const Picture p = upright({2, 1, {1, 1, 1, 2, 2, 2}}, orientation);
+    EXPECT_EQ(p.width, upright_row ? 2 : 1) << orientation;
+    EXPECT_EQ(p.height, upright_row ? 1 : 2) << orientation;
+    EXPECT_EQ(p.rgb[0], first) << orientation;
+    EXPECT_EQ(p.rgb[3], 3 - first) << orientation;
+  }
+}
+
+TEST(Decode, GoldenPicturesToRefuse) {
+  int refused = 0;
+  for (const auto& golden : read_json(golden_dir() + "/vision/decoding.json")) {
+    if (recognized(golden["kind"])) continue;
+    const auto picture = decoded_file(golden["file"]);
+    EXPECT_FALSE(picture) << golden["file"];
+    if (!picture) { EXPECT_GT(picture.error().message.size(), 10u); }
+    refused++;
+  }
+  EXPECT_GE(refused, 10);
+}
+
+TEST(Decode, OtherFormatsAreNamed) {
+  const auto bmp = decoded_file("plain.bmp");
+  ASSERT_FALSE(bmp);
+  EXPECT_EQ(bmp.error().code, Code::Unsupported);
+  EXPECT_NE(bmp.error().message.find("BMP"), std::string::npos);
+  EXPECT_NE(bmp.error().remedy.find("PNG"), std::string::npos);
+  const auto text = decode_picture("Once upon a time");
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Code::Unsupported);
+}
+
+TEST(Decode, TooManyPixelsAreRefusedByTheHeader) {
+  auto png = read_file(golden_picture("bad-bomb.png")), jpeg = read_file(golden_picture("photo.jpg"));
+  ASSERT_TRUE(png && jpeg);
+  const size_t frame = jpeg->find("\xff\xc0");  // its marker, length and precision; then height and width
+  ASSERT_NE(frame, std::string::npos);
+  jpeg->replace(frame + 5, 4, "\x60\x00\x60\x00", 4);
+  for (const std::string& bytes : {*png, *jpeg}) {
+    const auto picture = decode_picture(bytes);
+    ASSERT_FALSE(picture);
+    EXPECT_EQ(picture.error().code, Code::Usage);
+    EXPECT_NE(picture.error().message.find("40 million"), std::string::npos) << picture.error().message;
+  }
+}
+
+// Every cut of a file, and every byte of it changed: an error or a picture of the declared size.
+TEST(Decode, DamagedFiles) {
+  for (const char* name :
+       {"palette.png", "grey.jpg", "progressive.jpg", "lossy.webp", "animated.gif", "animated.png"}) {
+    const auto whole = read_file(golden_picture(name));
+    ASSERT_TRUE(whole);
+    for (size_t n = 0; n < whole->size(); n += 1 + n / 40) {
+      auto cut = decode_picture(std::string_view(*whole).substr(0, n));
+      if (cut) { EXPECT_EQ(cut->rgb.size(), size_t(cut->width) * size_t(cut->height) * 3); }
+      for (const int change : {0x01, 0x80, 0xff}) {
+        std::string changed = *whole;
+        changed[n] = char(changed[n] ^ change);
+        auto picture = decode_picture(changed);
+        if (picture) { EXPECT_EQ(picture->rgb.size(), size_t(picture->width) * size_t(picture->height) * 3); }
+      }
+    }
+  }
+}
+
+TEST(Decode, HalfAPictureIsRefused) {
+  for (const char* name :
+       {"photo.png", "photo.jpg", "progressive.jpg", "lossless.webp", "lossy.webp", "animated.gif"}) {
+    const auto whole = read_file(golden_picture(name));
+    ASSERT_TRUE(whole);
+    EXPECT_FALSE(decode_picture(std::string_view(*whole).substr(0, whole->size() / 3))) << name;
+  }
+}
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,279 @@
+"""Tensors in Python: indexing as NumPy's, buffers without copies, errors, memory, threads."""
+
+import gc
+import pickle
+import sys
+import threading
+import unittest
+
+import numpy as np
+
+import gimbal as gb
+
+
+class Indexing(unittest.TestCase):
+    def test_is_that_of_numpy(self):
+        a = np.arange(2 * 3 * 4 * 5, dtype=np.int32).reshape(2, 3, 4, 5)
+        x = gb.tensor(a)
+        for index in (0, -1, slice(None), slice(1, None), slice(None, None, -1), slice(3, 0, -2), (slice(None), 1), (..., 2), (None, 0), (0, None, ..., slice(1, 3)),
+                      (1, 2, 3, 4), (slice(5, 9),), (slice(None), slice(2, 0, -1), -1), (..., None), Ellipsis, ()):
+            with self.subTest(index=index):
+                got, want = np.asarray(x[index]), a[index]
+                self.assertEqual(got.shape, want.shape)
+                self.assertTrue((got == want).all())
+
+    def test_by_tensors_and_lists(self):
+        a = np.arange(12, dtype=np.float32).reshape(4, 3)
+        x = gb.tensor(a)
+        self.assertTrue((np.asarray(x[[2, 0, 2]]) == a[[2, 0, 2]]).all())
+        self.assertTrue((np.asarray(x[gb.tensor([[0, 1], [3, 2]])]) == a[[[0, 1], [3, 2]]]).all())
+        self.assertTrue((np.asarray(x[x[:, 0] > 4]) == a[a[:, 0] > 4]).all())
+        with self.assertRaises(gb.IndexError):
+            x[[4]]
+
+    def test_writes_through_views(self):
+        a = np.zeros((4, 6), np.float32)
+        x = gb.tensor(a)
+        x[1:3, ::-2] = 7
+        a[1:3, ::-2] = 7
+        x[0] = gb.arange(6, dtype=gb.f32)
+        a[0] = np.arange(6)
+        self.assertTrue((np.asarray(x) == a).all())
+
+    def test_out_of_range_is_an_error_of_pythons_own_kind(self):
+        x = gb.zeros((2, 3))
+        for index in (2, -3, (0, 3), (0, 0, 0)):
+            with self.subTest(index=index), self.assertRaises(IndexError):
+                x[index]
+        with self.assertRaises(ValueError):
+            gb.zeros((2, 3)).reshape(7)
+        with self.assertRaises(TypeError):
+            gb.zeros(3, dtype=gb.i8).exp()
+
+
+class Buffers(unittest.TestCase):
+    def test_numpy_reads_the_same_memory(self):
+        x = gb.arange(24, dtype=gb.f32).reshape(4, 6)
+        a, view = np.asarray(x), np.asarray(x[1:3, ::-2])
+        self.assertEqual(view.__array_interface__["data"][0], a[1:3, ::-2].__array_interface__["data"][0])
+        self.assertEqual(view.strides, a[1:3, ::-2].strides)
+        with self.assertRaises(ValueError):
+            a[0] = 1
+        x[0] = 5
+        self.assertEqual(a[0, 0], 5)
+
+    def test_arrays_keep_the_memory(self):
+        a = np.asarray(gb.full((1000,), 3, dtype=gb.i64))
+        gc.collect()
+        others = [gb.full((1000,), 4, dtype=gb.i64) for _ in range(8)]
+        self.assertTrue((a == 3).all())
+        self.assertEqual(len(others), 8)
+
+    def test_every_dtype_of_numpy(self):
+        for t in ("float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"):
+            a = (np.arange(6) % 3).astype(t).reshape(2, 3)[:, ::-1]
+            x = gb.tensor(a)
+            self.assertEqual(x.dtype, gb.dtype(t))
+            self.assertEqual(np.asarray(x).dtype, a.dtype)
+            self.assertTrue((np.asarray(x) == a).all())
+        with self.assertRaises(BufferError):
+            memoryview(gb.zeros(3, dtype=gb.bf16))
+        with self.assertRaises(gb.DTypeError):
+            gb.tensor(np.zeros(3, dtype=">f4"))
+        with self.assertRaises(gb.DTypeError):
+            gb.tensor(object())
+
+    def test_lists(self):
+        self.assertEqual(gb.tensor([[1, 2], [3, 4]]).dtype, gb.i64)
+        self.assertEqual(gb.tensor([1, 2.5]).tolist(), [1.0, 2.5])
+        self.assertEqual(gb.tensor([True, False]).dtype, gb.bool_)
+        self.assertEqual(gb.tensor(3).shape, ())
+        self.assertEqual(gb.tensor([], dtype=gb.f32).shape, (0,))
+        for ragged in ([[1], [2, 3]], [1, [2]], [[1], 2]):
+            with self.assertRaises(gb.ShapeError):
+                gb.tensor(ragged)
+
+
+class Shared(unittest.TestCase):
+    """Arrays of others without copies."""
+
+    def test_numpy_is_read_in_place(self):
+        a = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)
+        for each in (a, a[:, ::-1], a[1:, :, ::2], a.T, a[0, 1:2], np.float64([3.5]), np.zeros((0, 3), np.int16), a.astype(np.uint8) > 3):
+            x = gb.asarray(each)
+            self.assertEqual((x.shape, x.read_only or not x.size), (each.shape, True))
+            back = np.asarray(x)
+            self.assertTrue((back == each).all())
+            if each.size:
+                self.assertEqual(back.__array_interface__["data"][0], each.__array_interface__["data"][0])
+            self.assertTrue((np.asarray(x.copy()) == each).all())
+        a[0, 0, 0] = 9  # which the caller should not, but it shows the same memory
+        self.assertEqual(gb.asarray(a)[0, 0, 0].item(), 9)
+
+    def test_a_gigabyte_in_and_out_copies_nothing(self):
+        a = np.zeros(1 << 28, np.float32)  # pages that are never touched
+        queue = gb.open_queue("cpu", memory_limit=1 << 20)
+        x = gb.asarray(a, device=queue)
+        b = np.asarray(gb.from_dlpack(x, device=queue))
+        self.assertEqual(b.__array_interface__["data"][0], a.__array_interface__["data"][0])
+        self.assertEqual(gb._gimbal.memory(queue)[2], 0)
+
+    def test_it_keeps_the_memory_and_lets_it_go(self):
+        class Watched(np.ndarray):
+            ended = 0
+
+            def __del__(self):
+                Watched.ended += self.base is None
+
+        a = np.arange(10.0).view(Watched)
+        x = gb.asarray(a)[2:]
+        base = sys.getrefcount(a.base)
+        del a
+        gc.collect()
+        self.assertEqual(x.tolist(), list(range(2, 10)))
+        del x
+        gc.collect()
+        self.assertGreaterEqual(base, 2)
+        owner = bytearray(16)
+        x = gb.asarray(owner)
+        with self.assertRaises(BufferError):
+            owner.append(1)
+        del x
+        gc.collect()
+        owner.append(1)
+
+    def test_it_is_not_written(self):
+        x = gb.asarray(np.zeros(4))
+        with self.assertRaises(gb.UsageError):
+            x[0] = 1
+        with self.assertRaises(gb.UsageError):
+            x.fill_(1)
+        y = x.copy()
+        y[0] = 1
+        self.assertEqual((x.tolist(), y.tolist()), ([0, 0, 0, 0], [1, 0, 0, 0]))
+
+    def test_copies_where_it_must_or_is_asked_to(self):
+        a = np.zeros(9, np.uint8)[1:].view(np.float32)  # not aligned
+        self.assertFalse(gb.asarray(a).read_only)
+        with self.assertRaises(gb.Error):
+            gb.asarray(a, copy=False)
+        self.assertFalse(gb.asarray(np.zeros(3), copy=True).read_only)
+        self.assertFalse(gb.tensor(np.zeros(3)).read_only)
+        self.assertEqual(gb.asarray(np.zeros(3), dtype=gb.f16).dtype, gb.f16)
+        for wrong in (lambda: gb.asarray([1, 2], copy=False), lambda: gb.asarray(np.zeros(3), dtype=gb.f16, copy=False)):
+            with self.assertRaises(gb.UsageError):
+                wrong()
+
+    def test_dlpack_in_both_versions(self):
+        class Other:
+            """An array of a library that knows one version."""
+
+            def __init__(self, array, version):
+                self.array, self.version = array, version
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+            def __dlpack__(self, **options):
+                if self.version == 0 and options:
+                    raise TypeError
+                return self.array.__dlpack__(**options)
+
+        for t in ("float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"):
+            a = (np.arange(12) % 3).reshape(3, 4).astype(t)[:, ::2]
+            x = gb.asarray(a)
+            # NumPy 1 knows no bools there, and no version.
+            for other in (Other(a, 0) if t != "bool" else Other(x, 1), Other(x, 1), Other(x.copy(), 0)):
+                y = gb.from_dlpack(other)
+                self.assertEqual((y.dtype, y.shape, y.read_only), (gb.dtype(t), (3, 2), True))
+                self.assertEqual(np.asarray(y).__array_interface__["data"][0], np.asarray(other.array).__array_interface__["data"][0])
+                self.assertTrue((np.asarray(y) == a).all())
+        for t in (gb.bf16, gb.f8_e4m3, gb.f8_e5m2):
+            x = gb.arange(6, dtype=gb.f32).to(t)
+            self.assertEqual(gb.from_dlpack(x).tobytes(), x.tobytes())
+        self.assertEqual(gb.zeros(3).__dlpack_device__(), (1, 0))
+
+    def test_dlpack_that_makes_no_sense(self):
+        with self.assertRaises(BufferError):
+            gb.zeros(3).__dlpack__(stream=1)
+        with self.assertRaises(BufferError):
+            gb.zeros(3).__dlpack__(dl_device=(2, 0))
+        with self.assertRaises(BufferError):
+            gb.from_bytes(bytes(34), [32], gb.q8_0).__dlpack__()
+        with self.assertRaises(BufferError):
+            gb.asarray(np.zeros(3)).__dlpack__()  # of the first version, which has no mark for read-only
+        capsule = gb.zeros(3).__dlpack__(max_version=(1, 0))
+        gb._gimbal.from_dlpack(capsule, gb.queue_of())
+        with self.assertRaises(ValueError):
+            gb._gimbal.from_dlpack(capsule, gb.queue_of())  # a second time
+        for _ in range(100):
+            gb.zeros(1000).__dlpack__(max_version=(1, 0))  # that no consumer takes
+        with self.assertRaises(gb.DTypeError):
+            gb.from_dlpack(np.zeros(3, np.complex64))
+
+
+class Values(unittest.TestCase):
+    def test_numbers_on_either_side(self):
+        x = gb.tensor([1.0, 4.0])
+        self.assertEqual((2 ** x).tolist(), [2, 16])
+        self.assertEqual((1 - x).tolist(), [0, -3])
+        self.assertEqual((gb.tensor([5, -5]) // 2).tolist(), [2, -3])
+        self.assertEqual((gb.tensor([5, -5]) * 0.5).dtype, gb.f32)
+        self.assertEqual((x > 2).tolist(), [False, True])
+        with self.assertRaises(TypeError):
+            x + "1"
+
+    def test_truth_and_numbers(self):
+        self.assertEqual(float(gb.tensor([2.5])), 2.5)
+        self.assertEqual(int(gb.tensor(7)), 7)
+        self.assertFalse(gb.tensor(0))
+        with self.assertRaises(gb.ShapeError):
+            bool(gb.zeros(2))
+        with self.assertRaises(TypeError):
+            hash(gb.zeros(2))
+
+    def test_pickles(self):
+        for x in (gb.arange(6, dtype=gb.bf16).reshape(2, 3), gb.tensor([True]), gb.zeros((0, 4))):
+            y = pickle.loads(pickle.dumps(x))
+            self.assertEqual((y.shape, y.dtype, y.tobytes()), (x.shape, x.dtype, x.tobytes()))
+
+    def test_errors_have_reason_and_remedy(self):
+        with self.assertRaises(gb.ShapeError) as caught:
+            gb.zeros((2, 3)) @ gb.zeros((2, 3))
+        self.assertEqual(caught.exception.reason, "shape")
+        self.assertIn("the inner dimensions differ (3 and 2)", str(caught.exception))
+        with self.assertRaises(gb.DeviceError):
+            gb.open_queue("cuda:77")
+
+
+class Memory(unittest.TestCase):
+    def test_ten_thousand_operations_leave_it_equal(self):
+        queue = gb.open_queue("cpu")
+        x = gb.full((64,), 1, device=queue)
+        before = gb._gimbal.memory(queue)[0]
+        for _ in range(2500):
+            ((x + 1.0) * x).softmax(0)[::-1].sum()
+        gc.collect()
+        self.assertEqual(gb._gimbal.memory(queue)[0], before)
+
+    def test_threads_have_queues_of_their_own_or_share_one(self):
+        results = []
+
+        def work(device):
+            x = gb.full((100, 100), 1.5, device=device)
+            for _ in range(20):
+                x = (x @ x) / 150.0
+            results.append(x.tobytes())
+
+        devices = [gb.open_queue("cpu"), gb.open_queue("cpu"), "cpu", "cpu"]
+        threads = [threading.Thread(target=work, args=(d,)) for d in devices]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(len(results), 4)
+        self.assertEqual(len(set(results)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

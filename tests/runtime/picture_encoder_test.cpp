@@ -1,0 +1,236 @@
+// Encoders of pictures: their rows against ref64, the same bits with other threads, prompts with their
+// chunks, and projector files that are refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/file.h"
+#include "files/gguf.h"
+#include "media/decode.h"
+#include "media/mel.h"
+#include "model/vision/made_tensors.h"
+#include "model/vision/picture_prompt.h"
+#include "runtime/picture_encoder.h"
+#include "support/engine.h"
+#include "support/golden.h"
+#include "support/placed.h"
+
+namespace gimbal::test {
+namespace {
+
+// The pieces of a case's pictures, or sounds.
+std::vector<Piece> pieces_of_case(const nlohmann::ordered_json& k, const PreprocessSettings& settings) {
+  std::vector<Piece> all;
+  for (const std::string name : k["images"]) {
+    const auto bytes = read_file(golden_dir() + "/vision/images/" + name, kMaxPictureBytes);
+    EXPECT_TRUE(bytes) << name;
+    auto pieces = [&]() -> Result<std::vector<Piece>> {
+      if (name.ends_with(".wav")) {
+        auto sound = decode_sound(*bytes);
+        return sound ? pieces_of(settings, *sound, 0) : sound.error();
+      }
+      auto picture = decode_picture(*bytes);
+      return picture ? pieces_of(settings, *picture, 0) : picture.error();
+    }();
+    EXPECT_TRUE(pieces) << name << ": " << (pieces ? "" : pieces.error().message);
+    if (pieces) all.insert(all.end(), pieces->begin(), pieces->end());
+  }
+  return all;
+}
+
+struct OpenEncoder {
+  VisionFile file;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Model> model;
+};
+
+std::unique_ptr<OpenEncoder> open_encoder(const std::string& path, int patches, const std::string& device) {
+  auto gguf = open_gguf(path);
+  EXPECT_TRUE(gguf);
+  auto file = open_vision(*gguf);
+  EXPECT_TRUE(file) << (file ? "" : file.error().message);
+  if (!file) return nullptr;
+  auto e = std::make_unique<OpenEncoder>();
+  e->file = std::move(*file);
+  e->device = open_one("cpu", 0, device);
+  auto plan = make_model_plan(*e->file.source, *e->device, encoder_options(e->file, patches, {}));
+  EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
+  if (!plan) return nullptr;
+  auto model = Model::load(std::move(*plan), *e->file.source);
+  EXPECT_TRUE(model) << (model ? "" : model.error().message);
+  if (!model) return nullptr;
+  e->model = std::move(*model);
+  return e;
+}
+
+class PictureEncoders : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PictureEncoders, GiveTheReferencesRows) {
+  const std::string folder = golden_dir() + "/vision/";
+  const auto golden = read_json(folder + GetParam() + ".json");
+  auto one = open_encoder(folder + golden["mmproj"].get<std::string>(), 4096, "threads=1"),
+       two = open_encoder(folder + golden["mmproj"].get<std::string>(), 4096, "threads=2");
+  ASSERT_TRUE(one && two);
+  double all_cases = 0;
+  constexpr double kExact = 1e-4;  // of f32 arithmetic; the reference asks for 2e-3
+  for (const auto& k : golden["cases"]) {
+    const std::vector<float> want = base64_floats(k["embedding_ref64"]);
+    std::vector<float> got, again;
+    size_t i = 0;
+    for (const Piece& piece : pieces_of_case(k, one->file.settings)) {
+      auto rows = PictureEncoder(*one->model, one->file).encode(piece),
+           same = PictureEncoder(*two->model, two->file).encode(piece);
+      ASSERT_TRUE(rows) << rows.error().message;
+      ASSERT_TRUE(same) << same.error().message;
+      const auto& of = k["pieces"][i++];
+      EXPECT_EQ((*rows)->rows(), of["rows"].get<int>());
+      EXPECT_EQ((*rows)->width(), k["embedding_width"].get<int>());
+      EXPECT_EQ((*rows)->columns(), of.contains("grid") ? of["grid"][0].get<int>() : 0);
+      got.insert(got.end(), (*rows)->values().begin(), (*rows)->values().end());
+      again.insert(again.end(), (*same)->values().begin(), (*same)->values().end());
+    }
+    ASSERT_EQ(got.size(), want.size());
+    EXPECT_EQ(got, again) << "other bits with two threads";
+    double most = 0;
+    for (size_t n = 0; n < want.size(); n++)
+      most = std::max(most, std::fabs(double(got[n]) - double(want[n])));
+    EXPECT_LE(most, kExact) << GetParam() << " " << k["name"];
+    all_cases = std::max(all_cases, most);
+  }
+  std::printf("%s: rows differ from ref64 by at most %.2g\n", GetParam(), all_cases);
+}
+
+TEST_P(PictureEncoders, HavePromptsAsTheReference) {
+  const std::string folder = golden_dir() + "/vision/";
+  const auto golden = read_json(folder + GetParam() + ".json");
+  const auto file = open_vision(open_file(folder + golden["mmproj"].get<std::string>()));
+  ASSERT_TRUE(file);
+  const auto tokenizer = Tokenizer::create(open_file(folder + golden["text"].get<std::string>()).metadata());
+  ASSERT_TRUE(tokenizer);
+  for (const auto& k : golden["cases"]) {
+    std::vector<Piece> pieces;
+    for (const auto& p : k["pieces"]) {
+      Piece piece;
+      piece.image = p["image"], piece.row = p.value("row", 0), piece.column = p.value("column", 0);
+      piece.what = p["what"] == "tile"       ? PieceKind::Tile
+                   : p["what"] == "overview" ? PieceKind::Overview
+                   : p["what"] == "sound"    ? PieceKind::Sound
+                                             : PieceKind::Whole;
+      piece.width = p["width"], piece.height = p["height"];
+      pieces.push_back(piece);
+    }
+    const std::string text = k["prompt"];
+    const int pictures = int(k["images"].size());
+    const auto chunks = picture_prompt(**tokenizer, file->settings, text, pieces, pictures);
+    ASSERT_TRUE(chunks) << chunks.error().message;
+    ASSERT_EQ(chunks->size(), k["chunks"].size()) << k["name"];
+    for (size_t i = 0; i < chunks->size(); i++) {
+      const auto& want = k["chunks"][i];
+      if (want.contains("tokens"))
+        EXPECT_EQ((*chunks)[i].tokens, want["tokens"].get<std::vector<Token>>()) << k["name"];
+      else EXPECT_EQ((*chunks)[i].piece, want["piece"].get<int>()) << k["name"];
+    }
+    EXPECT_FALSE(picture_prompt(**tokenizer, file->settings, text + "<__media__>", pieces, pictures));
+  }
+}
+
+// A clone has some of them.
+std::vector<const char*> encoders() {
+  std::vector<const char*> all = {"gemma3",  "llava-siglip", "llava-tiles", "idefics3", "internvl",
+                                  "pixtral", "qwen2vl",      "qwen2.5vl",   "qwen3vl"};
+  if (whole_collection())
+    for (const char* more : {"gemma3-f16", "llava-clip", "mistral3", "ultravox"}) all.push_back(more);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, PictureEncoders, ::testing::ValuesIn(encoders()), [](const auto& i) {
+  std::string name = i.param;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+});
+
+// The file with another value of this key.
+ModelSource with_number(const ModelSource& file, const char* key, double number) {
+  auto made = std::make_shared<MadeTensors>(file);
+  for (const StoredTensor& t : file.tensors()) made->add(t, std::string(t.name));
+  Metadata metadata = file.metadata();
+  const bool whole = number >= 0 && number == std::floor(number);
+  metadata.put(key, whole ? MetadataEntry{MetadataType::U64, uint64_t(number)}
+                          : MetadataEntry{MetadataType::F64, number});
+  return ModelSource(file.file_format(), std::move(metadata), made->tensors(), made);
+}
+
+// Hostile numbers are errors before anything is computed.
+TEST(ProjectorFiles, WithNumbersThatDoNotFitAreRefused) {
+  const std::string folder = golden_dir() + "/vision/";
+  const auto device = open_one("cpu", 0, "threads=1");
+  struct Change {
+    const char *file, *key;
+    double number;
+  };
+  for (const Change& c : {Change{"gemma3", "clip.vision.attention.head_count", 0},
+                          {"gemma3", "clip.vision.attention.head_count", 3},
+                          {"gemma3", "clip.vision.attention.head_count", 1e9},
+                          {"gemma3", "clip.vision.embedding_length", 31},
+                          {"gemma3", "clip.vision.embedding_length", 0},
+                          {"gemma3", "clip.vision.block_count", 0},
+                          {"gemma3", "clip.vision.block_count", 3},
+                          {"gemma3", "clip.vision.block_count", 1},
+                          {"gemma3", "clip.vision.block_count", 1e9},
+                          {"gemma3", "clip.vision.patch_size", 0},
+                          {"gemma3", "clip.vision.patch_size", 6},
+                          {"gemma3", "clip.vision.image_size", 1e6},
+                          {"gemma3", "clip.vision.attention.layer_norm_epsilon", -1},
+                          {"idefics3", "clip.vision.projector.scale_factor", 3},
+                          {"idefics3", "clip.vision.projector.scale_factor", 0},
+                          {"qwen3vl", "clip.vision.attention.head_count", 16},
+                          {"qwen3vl", "clip.vision.patch_size", 8},
+                          {"pixtral", "clip.vision.spatial_merge_size", 2}}) {
+    const auto file =
+        open_vision(with_number(open_file(folder + "mmproj-" + c.file + ".gguf"), c.key, c.number));
+    if (!file) {
+      EXPECT_FALSE(file.error().message.empty());
+      continue;
+    }
+    const auto plan = make_model_plan(*file->source, *device, encoder_options(*file, 64, {}));
+    EXPECT_FALSE(plan) << c.file << " " << c.key << " " << c.number;
+  }
+}
+
+TEST(ProjectorFiles, AreToldFromModels) {
+  const std::string folder = golden_dir() + "/vision/";
+  const ModelSource text = open_file(folder + "text-gemma3.gguf"),
+                    mmproj = open_file(folder + "mmproj-gemma3.gguf");
+  const auto no_projector = open_vision(text);
+  ASSERT_FALSE(no_projector);
+  EXPECT_EQ(no_projector.error().code, Code::Usage);
+  const auto no_model = configure(mmproj);
+  ASSERT_FALSE(no_model);
+  EXPECT_NE(no_model.error().message.find("mmproj"), std::string::npos) << no_model.error().message;
+  ModelSource unknown = mmproj;
+  unknown.set("clip.projector_type", "of the future");
+  const auto refused = open_vision(unknown);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::Unsupported);
+}
+
+// A step of an encoder has patches, one of a text model none.
+TEST(ProjectorFiles, TakePatchesAndNoTokens) {
+  const auto e = open_encoder(golden_dir() + "/vision/mmproj-gemma3.gguf", 144, "threads=1");
+  ASSERT_TRUE(e);
+  auto s = e->model->new_sequence();
+  ASSERT_TRUE(s);
+  Batch b;
+  b.rows.push_back({s->get(), 0, 0, {}});
+  const auto refused = e->model->forward(b);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::Usage);
+  Piece small;
+  small.width = small.height = 30;
+  small.rgb.resize(30 * 30 * 3);
+  EXPECT_FALSE(PictureEncoder(*e->model, e->file).encode(small)) << "a piece of another size";
+}
+
+}  // namespace
+}  // namespace gimbal::test

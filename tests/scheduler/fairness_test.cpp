@@ -1,0 +1,105 @@
+// Equal shares: the queue of clients, which request gives up its place, and when none does.
+#include "scheduler/desk.h"
+
+namespace gimbal::test {
+namespace {
+
+class ClientQueue : public testing::Test {
+ protected:
+  uint64_t add(const std::string& client) {
+    GenerationRequest r;
+    r.prompt = {1, 2}, r.max_tokens = 1, r.client = client;
+    queue_.add(std::make_unique<ScheduledRequest>(++ids_, std::move(r), sink_of(heard_, 0, {}),
+                                                  any_tokenizer(), 64));
+    return ids_;
+  }
+  std::unique_ptr<ScheduledRequest> take_next() {
+    ScheduledRequest* const g = queue_.next([](ScheduledRequest&) { return true; });
+    return g ? queue_.take(*g) : nullptr;
+  }
+
+  Heard heard_;
+  uint64_t ids_ = 0;
+  FairQueue queue_;
+};
+
+TEST_F(ClientQueue, ARequestThatGaveUpItsPlaceIsFirstAgain) {
+  const uint64_t first = add("a"), second = add("a");
+  auto g = take_next();
+  ASSERT_EQ(g->id, first);
+  queue_.put_back(std::move(g));
+  EXPECT_EQ(queue_.waiting(), 2);
+  EXPECT_EQ(take_next()->id, first);
+  EXPECT_EQ(take_next()->id, second);
+}
+
+// Shares are divided among clients with requests.
+TEST_F(ClientQueue, AClientWithoutRequestsIsForgotten) {
+  add("a");
+  const uint64_t removed = add("b");
+  EXPECT_EQ(queue_.clients(), 2);
+  EXPECT_TRUE(queue_.remove(removed));
+  EXPECT_EQ(queue_.clients(), 1);
+  const auto g = take_next();
+  EXPECT_EQ(queue_.clients(), 1) << "its request runs";
+  queue_.ended(*g->client);
+  EXPECT_EQ(queue_.clients(), 0);
+}
+
+TEST(Fairness, TheYoungestRequestGivesUpItsPlace) {
+  Desk d(serving_run(256, 4, 8));
+  std::vector<size_t> many;
+  for (int i = 0; i < 4; i++) many.push_back(d.ask(text(10 + i, 10 + i), 100, "many"));
+  for (int i = 0; i < 5; i++) d.step();
+  d.ask(text(12, 40), 60, "few"), d.ask(text(12, 41), 60, "few");
+  d.step(), d.step();
+  ASSERT_EQ(d.numbers().preemptions, 2u);
+  std::vector<size_t> before;
+  for (const size_t id : many) before.push_back(d.told(id));
+  for (int i = 0; i < 5; i++) d.step();
+  for (size_t i = 0; i < many.size(); i++) EXPECT_EQ(d.told(many[i]) > before[i], i < 2) << i;
+  d.finish();
+}
+
+// With more clients than places, one place is a client's share.
+TEST(Fairness, NoClientLosesItsOnlyPlace) {
+  Desk d(serving_run(256, 4, 8));
+  for (const char* client : {"a", "b", "c", "d"}) d.ask(text(10, client[0]), 40, client);
+  for (int i = 0; i < 3; i++) d.step();
+  const size_t fifth = d.ask(text(10, 1), 5, "e");
+  for (int i = 0; i < 10; i++) d.step();
+  EXPECT_EQ(d.told(fifth), 0u);
+  d.finish();
+  EXPECT_EQ(d.numbers().preemptions, 0u);
+  EXPECT_EQ(d.told(fifth), 5u);
+}
+
+// Fewer than 16 tokens are computed again: that is faster than a copy of their page.
+TEST(Fairness, ShortBeginningsAreNotShared) {
+  for (const int common : {15, 16}) {
+    Desk d(serving_run(256, 4, 8));
+    const auto whole = text(40, 1);
+    d.ask(whole, 1), d.finish();
+    std::vector<Token> other(whole.begin(), whole.begin() + common);
+    other.push_back(Token(whole[size_t(common)] + 1)), other.push_back(7);
+    const size_t id = d.ask(other, 1);
+    d.finish();
+    EXPECT_EQ(d.heard(id).end->shared_tokens, common == 16 ? 16 : 0);
+  }
+}
+
+// Pages of a text that is kept, but does not run, take room as new ones do.
+TEST(Fairness, AKeptBeginningNeedsRoomToo) {
+  Desk d(serving_run(512, 4, 6, 64 * 8));
+  const auto kept = text(130, 9);
+  d.ask(kept, 1), d.finish();
+  for (int i = 0; i < 2; i++) d.ask(text(100, i), 60);  // two pages each, soon three
+  for (int i = 0; i < 20; i++) d.step();
+  const size_t late = d.ask(kept, 30);
+  d.finish();
+  EXPECT_EQ(d.numbers().preemptions, 0u);
+  EXPECT_EQ(d.told(late), 30u);
+}
+
+}  // namespace
+}  // namespace gimbal::test

@@ -1,0 +1,48 @@
+// Filters at their edges: what jinja2 3.1.6 renders.
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "template/template.h"
+
+namespace gimbal::test {
+namespace {
+
+TEST(TemplateFilters, RenderAsJinja2AtTheirEdges) {
+  const struct {
+    const char *source, *rendered;
+  } cases[] = {
+      {"{{ 'ab-cd(ef{gh[ij<kl.mn o'|title }}", "Ab-Cd(Ef{Gh[Ij<Kl.mn O"},
+      {R"({{ 'a\n\nb'|indent }})", "a\n\n    b"},
+      {R"({{ 'a\n\nb'|indent(blank=true) }})", "a\n    \n    b"},
+      {R"({{ 'a\r\nb\rc'|indent(2) }})", "a\n  b\n  c"},
+      {"{{ 'abc'|center(6) }}|", " abc  |"},
+      {"{{ 'ab'|center(5) }}|", "  ab |"},
+      {"{{ 'abc'|center(5) }}|", " abc |"},
+      {"{{ 'ab'|center(1) }}|", "ab|"},
+      {"{{ ' a <b> c </b> '|striptags }}|", "a c|"},
+      {"{{ 'a/b c'|urlencode }}", "a/b%20c"},
+      {"{{ {'a/b': 'c/d e'}|urlencode }}", "a%2Fb=c%2Fd+e"},
+      {"{{ '0X1F'|int(base=16) }} {{ '0x1f'|int(0, 16) }} {{ '0x1f'|int }}", "31 31 0"},
+      {"{{ '0B11'|int(base=2) }} {{ '0O17'|int(base=8) }}", "3 15"},
+      {"{{ 25|round(-1) }} {{ 35|round(-1) }} {{ 15.0|round(-1) }}", "20 40 20.0"},
+      {"{{ 2.5|round }} {{ 3.5|round }} {{ -2.5|round }}", "2.0 4.0 -2.0"},
+      {"{{ 1|filesizeformat }} {{ 999|filesizeformat }} {{ 1000|filesizeformat }}",
+       "1 Byte 999 Bytes 1.0 kB"},
+      {"{{ 1023|filesizeformat(true) }} {{ 1024|filesizeformat(true) }}", "1023 Bytes 1.0 KiB"},
+      {"{{ 1000000|filesizeformat }}", "1.0 MB"},
+      {"{{ '1p3'|float }} {{ '0x1p3'|float }} {{ '0x10'|float }}", "0.0 0.0 0.0"},
+      {"{{ 'infP'|float }} {{ 'nan(1)'|float }} {{ '1e3'|float }}", "0.0 0.0 1000.0"},
+      {"{{ '1_000'|int }} {{ '1_0.5'|float }}", "1000 10.5"},
+      {"{{ '_1'|int }} {{ '1_'|int }} {{ '1__0'|int }} {{ '_1'|float }}", "0 0 0 0.0"},
+  };
+  for (const auto& c : cases) {
+    const auto parsed = Template::parse(c.source);
+    ASSERT_TRUE(parsed) << c.source;
+    const auto rendered = parsed->render(Json::object(), {});
+    ASSERT_TRUE(rendered) << c.source << ": " << rendered.error().message;
+    EXPECT_EQ(rendered->text, c.rendered) << c.source;
+  }
+}
+
+}  // namespace
+}  // namespace gimbal::test
