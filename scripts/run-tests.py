@@ -3,6 +3,7 @@
 
 Usage: run-tests.py PRESET [--build] [--left-out-before] [--not-as-in OTHER] [CTEST ARGUMENTS]
        run-tests.py --slowest COUNT PRESET...     prints what took the longest when these presets ran last
+       run-tests.py --failures PRESET...          prints the tests that failed in the last runs of these presets, with their messages
        run-tests.py --self-test
   --build            first builds what the chosen tests run, and nothing else
   --left-out-before  only those that the last run of this preset skipped, but for the skips that tests/allowed-skips.txt names: what a
@@ -151,6 +152,37 @@ def slowest(count, presets):
     return sorted(all_entries, reverse=True)[:count]
 
 
+MESSAGE_LINES, MESSAGE_WIDTH = 12, 300
+
+
+def failures(reports):
+    """The messages of the tests that failed: what a reader of a long log looks for first. [(test, lines)]"""
+    try:
+        entries = ElementTree.parse(os.path.join(reports, "ctest.xml")).getroot().findall("testcase")
+    except (OSError, ElementTree.ParseError):
+        return []
+
+    def shortened(lines):
+        return [line[:MESSAGE_WIDTH] for line in lines]
+
+    found = []
+    for entry in entries:
+        if entry.get("status") != "fail":
+            continue
+        name, singles = entry.get("name"), []
+        try:
+            for test in ElementTree.parse(os.path.join(reports, f"{name}.xml")).getroot().iter("testcase"):
+                messages = [failure.get("message") or failure.text or "" for failure in test.findall("failure")]
+                if messages:
+                    lines = "\n".join(messages).splitlines()[:MESSAGE_LINES]
+                    singles.append((f"{name}: {test.get('classname')}.{test.get('name')}", shortened(lines)))
+        except (OSError, ElementTree.ParseError):
+            pass  # a script, or a program that died before its report
+        output = entry.findtext("system-out", "").splitlines()
+        found += singles or [(name, shortened(output[-MESSAGE_LINES:]))]
+    return found
+
+
 def self_test():
     rules = allowed_skips("# a comment\n\nrelease asan | vulkan_*: the vulkan backend is not part of this build | it runs elsewhere\n* | a_test: A.B: * | why\n")
     wanted = {("release", "vulkan_x_test: the vulkan backend is not part of this build"): True,
@@ -175,6 +207,13 @@ def self_test():
                        f'<testcase name="c" status="notrun">{skip}<system-out>skipped: allowed</system-out></testcase><testcase name="d" status="run"/></testsuite>')
         assert results(reports)[2] == ["a_test: A.B: no tool", "b: no tool", "c: allowed"], results(reports)
         assert left_out(reports, "release", [(["*"], "c: *")]) == ["a_test", "b"]
+        with open(os.path.join(reports, "a_test.xml"), "w", encoding="utf-8") as file:
+            file.write('<testsuites><testsuite><testcase name="B" classname="A" status="run"><failure message="x.cpp:3&#x0A;1 is not 2"/></testcase>'
+                       '<testcase name="C" classname="A" status="run"/></testsuite></testsuites>')
+        with open(os.path.join(reports, "ctest.xml"), "w", encoding="utf-8") as file:
+            file.write('<testsuite><testcase name="a_test" status="fail"/><testcase name="good" status="run"/>'
+                       '<testcase name="script" status="fail"><system-out>why</system-out></testcase></testsuite>')
+        assert failures(reports) == [("a_test: A.B", ["x.cpp:3", "1 is not 2"]), ("script", ["why"])], failures(reports)
     print("run-tests: the rules for skips work")
 
 
@@ -239,6 +278,11 @@ def main(arguments):
     if arguments[:1] == ["--slowest"]:
         for seconds, preset, name in slowest(int(arguments[1]), arguments[2:]):
             print(f"{seconds:6.0f} s  {preset}: {name}")
+        return 0
+    if arguments[:1] == ["--failures"]:
+        for preset in arguments[1:]:
+            for test, lines in failures(os.path.join(build_of(preset), "test-reports")):
+                print(f"failed in {preset}: {test}", *(f"  {line}" for line in lines), sep="\n")
         return 0
     if not arguments or arguments[0].startswith("-"):
         print(__doc__, file=sys.stderr)
