@@ -158,9 +158,11 @@ TEST(Serve, StoppedForAMomentItGoesOn) {
 }
 
 TEST(Serve, AnAnswerThatCannotBeWaitedForEndsWithAnError) {
-  Serving s({"--drain-timeout", "0"});
-  Json body{{"model", s.model},  {"prompt", "Once"},   {"n", 8},
-            {"max_tokens", 450}, {"ignore_eos", true}, {"temperature", 0}};
+  // Texts that take many seconds: one of a full context of 512 is written before a busy machine lets this
+  // process send the signal.
+  Serving s({"--drain-timeout", "0", "-c", "8192"});
+  Json body{{"model", s.model},   {"prompt", "Once"},   {"n", 8},
+            {"max_tokens", 7000}, {"ignore_eos", true}, {"temperature", 0}};
   HttpClient whole(s.port), streamed(s.port);
   whole.send(post("/v1/completions", body.dump()));
   body["stream"] = true;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "apps/commands/command.h"
-#include "apps/commands/model_path.h"
+#include "apps/serving/model_path.h"
 #include "apps/commands/open_model.h"
 #include "apps/reports/crossval_report.h"
 #include "apps/reports/stderr_sink.h"

@@ -1,7 +1,7 @@
 #include "apps/commands/library_run.h"
 
 #include "apps/commands/command.h"
-#include "apps/commands/model_path.h"
+#include "apps/serving/model_path.h"
 #include "apps/commands/written_answer.h"
 #include "apps/reports/prompt_progress.h"
 #include "apps/reports/run_report.h"

@@ -1,4 +1,4 @@
-#include "apps/commands/model_path.h"
+#include "apps/serving/model_path.h"
 
 #include <unistd.h>
 
