@@ -118,7 +118,7 @@ class Server:
 def servers(a, peer, path):
     own = Server("gimbal", [a.gimbal, "serve", path, "-t", str(a.threads), "--backend", "cpu", "--draft", "off"], measure.environment(), os.path.join(a.work, "serve-gimbal.log"))
     each = a.prompt_tokens + a.generate_tokens + 64
-    other = Server("peer", [peer_server.program(peer, compare.say), "-m", path, "-t", str(a.threads), "-tb", str(a.threads), "--parallel", str(PLACES), "-c",
+    other = Server("peer", [peer_server.program(peer, compare.say), "-m", os.path.abspath(path), "-t", str(a.threads), "-tb", str(a.threads), "--parallel", str(PLACES), "-c",
                             str(PLACES * each), "--host", "127.0.0.1"],
                    measure.environment(LD_LIBRARY_PATH=peer.all_libraries), os.path.join(a.work, "serve-peer.log"),
                    peer.all_libraries)  # it looks for its CPU libraries in its working directory

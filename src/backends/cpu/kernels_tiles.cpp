@@ -23,9 +23,11 @@ using gimbal::OpKind, gimbal::kChunk;
 // With few rows, turning codes into bytes takes longer than the tiles save.
 constexpr CpuRow row(const char* name, DType weights, DType x,
                      void (*launch)(const CpuTask&, int64_t, int64_t)) {
-  return {{name, uint16_t(OpKind::MatMul), kTileRank, uint8_t(weights), uint8_t(x), CpuRows::Prompts},
-          matmul_work,
-          launch};
+  CpuRow k{{name, uint16_t(OpKind::MatMul), kTileRank, uint8_t(weights), uint8_t(x), CpuRows::Prompts},
+           matmul_work,
+           launch};
+  k.items_at_once = kUnitsAtOnce;
+  return k;
 }
 
 #define STR2(x) #x
