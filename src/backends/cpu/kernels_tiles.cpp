@@ -26,7 +26,7 @@ constexpr CpuRow row(const char* name, DType weights, DType x,
   CpuRow k{{name, uint16_t(OpKind::MatMul), kTileRank, uint8_t(weights), uint8_t(x), CpuRows::Prompts},
            matmul_work,
            launch};
-  k.items_at_once = kUnitsAtOnce;
+  k.items_at_once = kTilesOfChunk;
   return k;
 }
 

@@ -29,8 +29,10 @@ inline void renew(V& x) {
 float fp32(int64_t rounds) {
   F sums[kFloatSums], x = splat(1.5f), y = splat(0.25f);
   for (F& s : sums) s = x;
-  for (; rounds > 0; rounds--)
+  for (; rounds > 0; rounds--) {
+#pragma GCC unroll 12  // else, at -O2, the sums would be in memory
     for (int i = 0; i < kFloatSums; i++) renew(x), sums[i] = fma(x, y, sums[i]);
+  }
   for (F& s : sums) x = add(x, s);
   return tree_sum(x);
 }

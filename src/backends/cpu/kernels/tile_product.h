@@ -12,11 +12,15 @@ struct TileProduct {
   static constexpr int kBlock = kX.block, kBlockBytes = kX.bytes;
   static constexpr int kGroups = kChunk / Columns, kBlocks = kChunk / kBlock;
   static constexpr int kTileBytes = Columns < 64 ? Columns : 64;  // of a row of x in a tile
-  // The number of groups of columns that the tiles are ahead of the floats; both run at the same time.
-  static constexpr int kTilesAhead = 8;
+  // The tiles are so many groups of columns ahead of the floats: one for each tile of sums.
+  static constexpr int kTilesAhead = 4;
 
-  // Of each block and row of x, side by side, so that an instruction can take them from memory.
-  struct Activations {
+  // A slice of x for some columns, so that tiles and instructions can take it from memory.
+  struct Staged {
+    // Of each group of rows, and in it of each group of columns, the 16 rows: a tile of x lies in one piece,
+    // on lines of its own. Where they lie in x, every second row of a tile would cross a line.
+    uint8_t codes[kSliceGroups * kGroups][16][Columns];
+    // Of each block of columns the rows side by side.
     float unit[kSliceGroups][kBlocks][16], unit_sum[UnitPerGroup && Minimums ? kSliceGroups : 1][kBlocks][16];
   };
   alignas(64) int32_t sum[kTilesAhead][16][16];
@@ -32,7 +36,8 @@ struct TileProduct {
     return c;
   }
 
-  static void gather(const Groups& groups, int64_t x_offset, int32_t width, Activations& out) {
+  static void stage(const Groups& groups, int64_t x_offset, int32_t width, Staged& out) {
+    const int columns = width / Columns;
     for (int g = 0; g < groups.count; g++)
       for (int r = 0; r < 16; r++) {
         const uint8_t* x = groups.at(g, r) + x_offset;
@@ -41,6 +46,9 @@ struct TileProduct {
           out.unit[g][b][r] = unit;
           if constexpr (UnitPerGroup && Minimums)
             out.unit_sum[g][b][r] = unit * float(read<int32_t>(x + kX.sums));
+          for (int c = 0; c < kBlock / Columns; c++)
+            __builtin_memcpy(out.codes[g * columns + b * (kBlock / Columns) + c][r],
+                             x + kX.codes + c * Columns, Columns);
         }
       }
   }
@@ -62,11 +70,11 @@ struct TileProduct {
 
   // The sums of one group of columns into `to`.
   template <int T>
-  static inline void multiply_columns(const uint8_t* x, int64_t stride, const uint8_t (*level)[64],
+  static inline void multiply_columns(const uint8_t (*x)[Columns], const uint8_t (*level)[64],
                                       int32_t (*to)[16]) {
     zero_tile<T>();
     for (int q = 0; q < Columns / kTileBytes; q++) {
-      load_tile<4 + T % 2>(x + kTileBytes * q, stride);
+      load_tile<4 + T % 2>(*x + kTileBytes * q, Columns);
       load_tile<6 + T % 2>(level + kTileBytes / 4 * q, 64);
       multiply_signed<T, 4 + T % 2, 6 + T % 2>();
     }
@@ -130,43 +138,52 @@ struct TileProduct {
     else return load(total);
   }
 
-  void multiply(const Groups& groups, int64_t x_offset, int32_t width, const TileWeights& w,
-                const Activations& x, float (*total)[16]) {
-    const int columns = width / Columns, steps = columns * groups.count;  // groups of columns
-    int ahead_group = 0, ahead = 0, group = 0, at = 0;                    // of the tiles, and of the floats
+  // Where the tiles, or the floats, are: the group of rows, and in it the group of columns.
+  struct Place {
+    int group = 0, column = 0;
+    bool next(int columns) {  // the group of rows is complete
+      if (++column < columns) return false;
+      column = 0, group++;
+      return true;
+    }
+  };
+
+  void multiply(const Groups& groups, int64_t x_offset, int32_t width, const TileWeights& w, const Staged& x,
+                float (*total)[16]) {
+    const int columns = width / Columns, steps = columns * groups.count;
+    Place tiles, floats;
     F acc[16];
     clear<0>(acc);
-    for (int step = 0; step < steps + kTilesAhead; step++) {
-      int32_t(*place)[16] = sum[step % kTilesAhead];
-      // First the floats: they use the values stored here.
-      if (step >= kTilesAhead) {
-        const int b = UnitPerGroup ? at * Columns / 32 : 0;
-        add_columns<0>(place, load(w.tile.scale[at]), load(w.tile.minimum[b]), x.unit[group][b],
-                       x.unit_sum[UnitPerGroup && Minimums ? group : 0][b], acc);
-        if (++at == columns) {
-          add_totals<0>(w, x.unit[group][0], minimum_sum[!UnitPerGroup && Minimums ? group % 2 : 0],
-                        total + group * kGroupRows, acc);
-          clear<0>(acc);
-          at = 0, group++;
-        }
-      }
-      if (step >= steps) continue;
-      const uint8_t* block = groups.at(ahead_group) + x_offset;
-      const uint8_t* codes =
-          block + kX.codes + ahead * Columns / kBlock * kBlockBytes + ahead * Columns % kBlock;
-      const uint8_t(*level)[64] = w.level + Columns / 4 * ahead;
-      switch (step % 4) {  // other tiles in turn, so that none waits for the one before
-        case 0: multiply_columns<0>(codes, groups.stride, level, place); break;
-        case 1: multiply_columns<1>(codes, groups.stride, level, place); break;
-        case 2: multiply_columns<2>(codes, groups.stride, level, place); break;
-        default: multiply_columns<3>(codes, groups.stride, level, place);
-      }
-      if (++ahead == columns) {
-        if constexpr (!UnitPerGroup && Minimums)
-          multiply_minimums(block + kX.sums, groups.stride, w, minimum_sum[ahead_group % 2]);
-        ahead = 0, ahead_group++;
+    for (int step = 0; step < steps + kTilesAhead; step += kTilesAhead) {
+      this->step<0>(groups, x_offset, columns, step, steps, w, x, tiles, floats, acc, total);
+      this->step<1>(groups, x_offset, columns, step + 1, steps, w, x, tiles, floats, acc, total);
+      this->step<2>(groups, x_offset, columns, step + 2, steps, w, x, tiles, floats, acc, total);
+      this->step<3>(groups, x_offset, columns, step + 3, steps, w, x, tiles, floats, acc, total);
+    }
+  }
+
+  // The floats of a group of columns, then the tiles of a later one, whose sums take the place that the
+  // floats have read. T: the tile of sums; another one in each step, so that none waits for the one before.
+  template <int T>
+  [[gnu::always_inline]] inline void step(const Groups& groups, int64_t x_offset, int columns, int step,
+                                          int steps, const TileWeights& w, const Staged& x, Place& tiles,
+                                          Place& floats, F* acc, float (*total)[16]) {
+    if (step >= kTilesAhead && step < steps + kTilesAhead) {
+      const int b = UnitPerGroup ? floats.column * Columns / 32 : 0, g = floats.group;
+      add_columns<0>(sum[T], load(w.tile.scale[floats.column]), load(w.tile.minimum[b]), x.unit[g][b],
+                     x.unit_sum[UnitPerGroup && Minimums ? g : 0][b], acc);
+      if (floats.next(columns)) {
+        add_totals<0>(w, x.unit[g][0], minimum_sum[!UnitPerGroup && Minimums ? g % 2 : 0],
+                      total + g * kGroupRows, acc);
+        clear<0>(acc);
       }
     }
+    if (step >= steps) return;
+    multiply_columns<T>(x.codes[step], w.level + Columns / 4 * tiles.column, sum[T]);
+    const int g = tiles.group;
+    if (tiles.next(columns))
+      if constexpr (!UnitPerGroup && Minimums)
+        multiply_minimums(groups.at(g) + x_offset + kX.sums, groups.stride, w, minimum_sum[g % 2]);
   }
 };
 

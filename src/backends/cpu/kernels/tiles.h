@@ -4,7 +4,8 @@
 // order as in product.h, so the bits are the same.
 //
 // Per chunk of 256 columns and 16 outputs the weights are unpacked once to signed bytes, so the following
-// steps need no zero point; then they are multiplied with all rows of x. P, the product of a kind of blocks
+// steps need no zero point; then they are multiplied with all rows of x, which kTilesAtOnce such pieces of
+// weights share once they are staged. P, the product of a kind of blocks
 // (tile_product.h), is the large part of the code, and compiled once for the formats that share it.
 #pragma once
 
@@ -13,7 +14,6 @@
 
 constexpr int kGroupRows = 16;    // of x: those of a tile
 constexpr int kSliceGroups = 16;  // groups whose sums are kept while the columns pass by
-constexpr int kUnitsAtOnce = 4;   // tiles of outputs that share the staged data of x
 
 inline int32_t smaller(int64_t a, int64_t b) { return int32_t(a < b ? a : b); }
 
@@ -42,6 +42,11 @@ struct TileWeights {
   alignas(64) uint8_t minimum_low[8][64], minimum_high[8][64];
 };
 
+// Memory serves the next weights while these are multiplied.
+inline void fetch(const uint8_t* p, int64_t bytes) {
+  for (int64_t at = 0; at <= bytes; at += 64) __builtin_prefetch(p + at, 0, 2);
+}
+
 template <class P>
 __attribute__((noinline)) void multiply_by_tiles(const CpuTask& t, int64_t begin, int64_t end,
                                                  const TileSource<UnpackedTile>& source) {
@@ -51,29 +56,33 @@ __attribute__((noinline)) void multiply_by_tiles(const CpuTask& t, int64_t begin
                 0};
   P product;
   TileWeights weights;
-  typename P::Activations x;
-  alignas(64) float total[kUnitsAtOnce][kSliceGroups * kGroupRows][16];
+  alignas(64) typename P::Staged x;
+  alignas(64) float total[kTilesAtOnce][kSliceGroups * kGroupRows][16];
   // The rows that a lower tile does not write are read, too.
   __builtin_memset(&product, 0, sizeof product);
   configure(P::shapes(groups.height));
   for (; groups.first * kGroupRows < t.rows; groups.first += kSliceGroups) {
     groups.count = smaller((t.rows + kGroupRows - 1) / kGroupRows - groups.first, kSliceGroups);
-    for (int64_t first = begin; first < end; first += kUnitsAtOnce) {
-      const int units = smaller(end - first, kUnitsAtOnce);
+    for (int64_t first = begin; first < end; first += kTilesAtOnce) {
+      const int units = smaller(end - first, kTilesAtOnce);
       __builtin_memset(total, 0, size_t(units) * sizeof *total);
       for (int32_t k = 0; k < columns; k += kChunk) {
         const int32_t width = smaller(columns - k, kChunk);
         const int64_t x_offset = k / P::kBlock * int64_t(P::kBlockBytes);
-        P::gather(groups, x_offset, width, x);
+        P::stage(groups, x_offset, width, x);
         for (int u = 0; u < units; u++) {
           source.unpack(t.x[0] + (first + u) * source.tile_bytes, k, columns, weights.tile);
           P::prepare(weights, width, source.zero);
+          fetch(t.x[0] + (first + (u + 1 < units ? u + 1 : 0)) * source.tile_bytes +
+                    source.tile_bytes * (u + 1 < units ? k : k + kChunk) / columns,
+                source.tile_bytes * width / columns);
           product.multiply(groups, x_offset, width, weights, x, total[u]);
         }
       }
-      for (int u = 0; u < units; u++)
-        for (int g = 0; g < groups.count; g++)
-          for (int r = 0; r < groups.height; r++)
+      // A row's outputs follow each other, on one page of memory.
+      for (int g = 0; g < groups.count; g++)
+        for (int r = 0; r < groups.height; r++)
+          for (int u = 0; u < units; u++)
             put(t, first + u, groups.row(g) + r,
                 P::result(t.x[0] + (first + u) * source.tile_bytes, groups.at(g, r),
                           total[u][kGroupRows * g + r]));
