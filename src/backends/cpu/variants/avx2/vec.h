@@ -186,9 +186,16 @@ inline Codes spread(Codes c, int q) {
   return {_mm256_shuffle_epi8(c.a, from), _mm256_shuffle_epi8(c.b, from)};
 }
 
+// A sum that is added where it is written. Compilers would move the additions of many products to their end,
+// with the products in memory until then.
+inline __m256i added(__m256i sum) {
+  asm("" : "+x"(sum));
+  return sum;
+}
 inline __m256i dot_half(__m256i acc, __m256i codes,
                         __m256i a) {  // pairs stay below 2 * 128 * 127 = 32512: nothing saturates
-  return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(codes, a), _mm256_set1_epi16(1)));
+  return added(
+      _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(codes, a), _mm256_set1_epi16(1))));
 }
 inline I dot(I acc, Codes c, I a) { return {dot_half(acc.a, c.a, a.a), dot_half(acc.b, c.b, a.b)}; }
 constexpr int kWideZero = 0, kMaxCode = 128;
@@ -217,7 +224,7 @@ inline ShortSums short_dot(Codes c, I a) {
   return {_mm256_maddubs_epi16(c.a, a.a), _mm256_maddubs_epi16(c.b, a.b)};
 }
 inline ShortSums add(ShortSums x, ShortSums y) {
-  return {_mm256_add_epi16(x.a, y.a), _mm256_add_epi16(x.b, y.b)};
+  return {added(_mm256_add_epi16(x.a, y.a)), added(_mm256_add_epi16(x.b, y.b))};
 }
 inline I widen(ShortSums s) {
   __m256i ones = _mm256_set1_epi16(1);

@@ -178,8 +178,13 @@ inline I dot_from(I acc, Codes c, const uint8_t* word) {
 }
 #include "backends/cpu/variants/no_short_sums.inc"
 #else
+inline __m512i added(__m512i sum) {  // see variants/avx2/vec.h
+  asm("" : "+v"(sum));
+  return sum;
+}
 inline I dot(I acc, Codes c, I a) {  // pairs stay below 2 * 128 * 127 = 32512: nothing saturates
-  return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(_mm512_maddubs_epi16(c.v, a.v), _mm512_set1_epi16(1)))};
+  return {added(
+      _mm512_add_epi32(acc.v, _mm512_madd_epi16(_mm512_maddubs_epi16(c.v, a.v), _mm512_set1_epi16(1))))};
 }
 inline I dot_pairs(I acc, I p, I x) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(p.v, x.v))}; }
 constexpr int kWideZero = 0, kMaxCode = 128;
@@ -193,7 +198,7 @@ struct ShortSums {
   __m512i v;
 };
 inline ShortSums short_dot(Codes c, I a) { return {_mm512_maddubs_epi16(c.v, a.v)}; }
-inline ShortSums add(ShortSums x, ShortSums y) { return {_mm512_add_epi16(x.v, y.v)}; }
+inline ShortSums add(ShortSums x, ShortSums y) { return {added(_mm512_add_epi16(x.v, y.v))}; }
 inline I widen(ShortSums s) { return {_mm512_madd_epi16(s.v, _mm512_set1_epi16(1))}; }
 #endif
 
