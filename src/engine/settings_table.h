@@ -94,7 +94,7 @@ inline constexpr EngineSetting kEngineSettings[] = {
      .member = &DeviceSettings::cpu_variant,
      .option = "--cpu-variant",
      .value = "NAME",
-     .help = "force an instruction set: baseline, avx2, avx512, avx512vnni"},
+     .help = "force an instruction set: baseline, avx2, avxvnni, avx512, avx512vnni"},
     {.field = "refresh", .member = &DeviceSettings::refresh},
     {.field = "context",
      .member = &ModelOptions::context,

@@ -120,13 +120,21 @@ def main():
         folder, code, text = configure(["-DGIMBAL_CPU_VARIANTS=all"])
         judge("all instruction sets", code, text, [])
         offered = instruction_sets(folder) if not code else set()
-        for asked in (set(), {"avx2"}, {"avx2", "avx512vnni"}):
+        for asked in (set(), {"avx2"}, {"avxvnni"}, {"avx2", "avx512vnni"}):
             folder, code, text = configure([f"-DGIMBAL_CPU_VARIANTS={';'.join(sorted(asked)) or 'none'}"])
             judge(f"the instruction sets {asked}", code, text, [])
             if not code and (built := instruction_sets(folder)) != asked | {"baseline"}:
                 wrong.append(f"the instruction sets {asked}: compiles {sorted(built)}")
-        if not {"avx2", "avx512", "avx512vnni", "amx"} <= offered:
+        if not {"avx2", "avxvnni", "avx512", "avx512vnni", "amx"} <= offered:
             wrong.append(f"all instruction sets: compiles {sorted(offered)}")
+        # A compiler without -mavxvnni, as the check of it would report.
+        old = "-Dcompiler_makes_avxvnni="
+        folder, code, text = configure(["-DGIMBAL_CPU_VARIANTS=all", old])
+        judge("all instruction sets, by an old compiler", code, text, [])
+        if "built without the instruction set avxvnni" not in text or not code and instruction_sets(folder) != offered - {"avxvnni"}:
+            wrong.append(f"all instruction sets, by an old compiler: {text[-2000:]}")
+        _, code, text = configure(["-DGIMBAL_CPU_VARIANTS=avx2;avxvnni", old])
+        judge("avxvnni, by an old compiler", code, text, ["'avxvnni' cannot be built", "-mavxvnni", "or a list without it"])
 
     # The presets: each configures what its name says.
     with open(os.path.join(SOURCE, "CMakePresets.json"), encoding="utf-8") as file:

@@ -22,8 +22,9 @@
 
 namespace gimbal::cpu {
 
-const char* const kFeatureNames[] = {"FMA",     "F16C", "AVX2",     "AVX-512",      "VNNI",     "NEON",
-                                     "dotprod", "i8mm", "AMX-INT8", "AVX-512 BF16", "AMX-BF16", nullptr};
+const char* const kFeatureNames[] = {"FMA",      "F16C",     "AVX2", "AVX-512",  "VNNI",
+                                     "NEON",     "dotprod",  "i8mm", "AMX-INT8", "AVX-512 BF16",
+                                     "AMX-BF16", "AVX-VNNI", nullptr};
 
 uint32_t x86_features(const X86Reading& r, bool (*request_tiles)()) {
   // Bits of Intel's "Software Developer's Manual", volume 2, CPUID, and volume 1, 13.3 (XCR0).
@@ -33,13 +34,14 @@ uint32_t x86_features(const X86Reading& r, bool (*request_tiles)()) {
   constexpr uint32_t vnni = 1u << 11;                                      // leaf 7, ECX
   constexpr uint32_t amx = 1u << 24 | 1u << 25;                            // leaf 7, EDX: tiles, int8
   constexpr uint32_t amx_bf16 = 1u << 22;                                  // leaf 7, EDX
-  constexpr uint32_t bf16 = 1u << 5;                                       // leaf 7, part 1, EAX
+  constexpr uint32_t avx_vnni = 1u << 4, bf16 = 1u << 5;                   // leaf 7, part 1, EAX
   constexpr uint64_t ymm = 0x6, zmm = 0xe6, tiles = 0x60000;               // XCR0
   uint32_t f = 0;
   if (!(r.leaf1_ecx & osxsave) || (r.xcr0 & ymm) != ymm) return f;  // the system does not save the registers
   if (r.leaf1_ecx & fma) f |= FMA;
   if (r.leaf1_ecx & f16c) f |= F16C;
   if (r.leaf7_ebx & avx2) f |= AVX2;
+  if (r.leaf7_1_eax & avx_vnni) f |= AVX_VNNI;
   if ((r.leaf7_ebx & avx512) != avx512 || (r.xcr0 & zmm) != zmm) return f;
   f |= AVX512;
   if (!(r.leaf7_ecx & vnni)) return f;

@@ -18,6 +18,7 @@ enum Feature : uint32_t {
   AMX_INT8 = 256,
   AVX512_BF16 = 512,
   AMX_BF16 = 1024,
+  AVX_VNNI = 2048,  // in VEX coding: also of CPUs without AVX-512
 };
 extern const char* const kFeatureNames[];  // of bit i; ends with nullptr
 

@@ -1,6 +1,7 @@
 // Every CPU kernel of one instruction set, and the table of them: a kernel exists if and only if it has a row
 // here. CPU_PRODUCTS_ONLY: this set adds a dot product of bytes to another set, whose rows serve for the
-// rest. CPU_NO_FEW_ROWS: none of its own for few rows.
+// rest. CPU_CODES_ONLY: of these, only products of codes, because that set has products of floats for any
+// number of rows. CPU_NO_FEW_ROWS: none of its own for few rows.
 #include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/layout.h"
 #include "ops/op.h"
@@ -121,12 +122,18 @@ constexpr CpuRow quantizes(const char* name, DType to, Launch launch) {
       writes(NAME("cache_write." format), DType::T, cache_write<write>)
 
 const CpuRow kTable[] = {
+#ifdef CPU_CODES_ONLY
+#define GIMBAL_NUMBERS(...)
+#endif
 #define GIMBAL_FORMAT(id, name, ...)                                       \
   mat_mul(NAME("mat_mul." #name), DType::id, weight_kernels<DType::id>()), \
       expert_mat_mul(NAME("expert_mat_mul." #name), DType::id, weight_kernels<DType::id>()),
 #include "tensor/formats.def"
 #undef GIMBAL_FORMAT
 #ifndef CPU_NO_FEW_ROWS
+#ifdef CPU_CODES_ONLY
+#define GIMBAL_NUMBERS(...)
+#endif
 #define GIMBAL_FORMAT(id, name, ...) \
   mat_mul_few(NAME("mat_mul_few." #name), DType::id, weight_kernels<DType::id>()),
 #include "tensor/formats.def"

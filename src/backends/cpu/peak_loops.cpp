@@ -11,6 +11,8 @@ namespace {
 // some registers for itself.
 #if defined(__AVX512F__)
 constexpr int kIntSums = 12;
+#elif defined(__AVXVNNI__)
+constexpr int kIntSums = 5;
 #else
 constexpr int kIntSums = 3;
 #endif

@@ -1,4 +1,5 @@
-// Sixteen lanes as two registers of AVX2 (with FMA and F16C). Meanings: variants/baseline/vec.h.
+// Sixteen lanes as two registers of AVX2 (with FMA and F16C), and with AVX-VNNI a dot product of bytes in one
+// instruction. Meanings: variants/baseline/vec.h.
 #pragma once
 #include <immintrin.h>
 #include <stdint.h>
@@ -6,12 +7,17 @@
 namespace CPU_VARIANT {
 namespace {
 
-constexpr int16_t kRank = 20;
 // Rows of activations that share a load of the weights, and tiles that share a load of the activations: as
-// registers allow.
+// registers allow. Six rows have twelve sums: enough for two units whose results take five cycles.
 // Products of few rows (kernels/few_rows.h): kFewTogether rows at once, as many as registers allow;
 // kFewestTogether rows in the smallest group.
+#if defined(__AVXVNNI__)
+constexpr int16_t kRank = 25;
+constexpr int kRowsAtOnce = 6, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
+#else
+constexpr int16_t kRank = 20;
 constexpr int kRowsAtOnce = 4, kTilesTogether = 1, kFewTogether = 4, kFewestTogether = 4;
+#endif
 
 // For attention with 1, 2, 4 .. queries: the number of cache vectors read together.
 constexpr int kVectorsOfQueries[] = {2, 2, 1};
@@ -186,6 +192,23 @@ inline Codes spread(Codes c, int q) {
   return {_mm256_shuffle_epi8(c.a, from), _mm256_shuffle_epi8(c.b, from)};
 }
 
+inline __m256i pairs_half(__m256i low, __m256i high) {
+  return _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(0xffff)), _mm256_slli_epi32(high, 16));
+}
+inline I pairs(I low, I high) { return {pairs_half(low.a, high.a), pairs_half(low.b, high.b)}; }
+
+#if defined(__AVXVNNI__)
+inline I dot(I acc, Codes c, I a) {
+  return {_mm256_dpbusd_avx_epi32(acc.a, c.a, a.a), _mm256_dpbusd_avx_epi32(acc.b, c.b, a.b)};
+}
+inline I dot_pairs(I acc, I p, I x) {
+  return {_mm256_dpwssd_avx_epi32(acc.a, p.a, x.a), _mm256_dpwssd_avx_epi32(acc.b, p.b, x.b)};
+}
+// As in variants/avx512/vec.h.
+constexpr int kWideZero = 128, kMaxCode = 255;
+inline I dot_wide(I acc, Codes c, I a) { return dot(acc, c, a); }
+#include "backends/cpu/variants/no_short_sums.inc"
+#else
 // A sum that is added where it is written. Compilers would move the additions of many products to their end,
 // with the products in memory until then.
 inline __m256i added(__m256i sum) {
@@ -206,11 +229,6 @@ inline __m256i dot_signed_half(__m256i acc, __m256i codes, __m256i a) {
 inline I dot_wide(I acc, Codes c, I a) {
   return {dot_signed_half(acc.a, c.a, a.a), dot_signed_half(acc.b, c.b, a.b)};
 }
-
-inline __m256i pairs_half(__m256i low, __m256i high) {
-  return _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(0xffff)), _mm256_slli_epi32(high, 16));
-}
-inline I pairs(I low, I high) { return {pairs_half(low.a, high.a), pairs_half(low.b, high.b)}; }
 inline I dot_pairs(I acc, I p, I x) {
   return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(p.a, x.a)),
           _mm256_add_epi32(acc.b, _mm256_madd_epi16(p.b, x.b))};
@@ -230,6 +248,7 @@ inline I widen(ShortSums s) {
   __m256i ones = _mm256_set1_epi16(1);
   return {_mm256_madd_epi16(s.a, ones), _mm256_madd_epi16(s.b, ones)};
 }
+#endif
 
 }  // namespace
 }  // namespace CPU_VARIANT
