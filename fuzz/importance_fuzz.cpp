@@ -3,6 +3,7 @@
 // as the rules of a quantized file: what is accepted is written as text that means the same.
 
 #include "quantize/importance.h"
+#include "quantize/importance_sums.h"
 #include "quantize/mixture.h"
 #include "require.h"
 
@@ -12,6 +13,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto parsed = Importance::parsed(whole, "fuzzed.imatrix");
   if (parsed) require(parsed->size() > 0);
   else require(!parsed.error().message.empty());
+  const auto sums = ImportanceSums::parsed(whole, "fuzzed.imatrix");
+  require(bool(sums) == bool(parsed));
+  if (sums) {
+    ImportanceSums twice = *sums;
+    require(bool(twice.add(*sums, "itself")) == sums->counted);
+  }
   const auto rules = QuantizeRules::parsed({reinterpret_cast<const char*>(data), size});
   if (!rules) return 0;
   const auto again = QuantizeRules::parsed(rules->text());

@@ -50,20 +50,19 @@ struct Run {
 
 class Interpreter {
  public:
-  Interpreter(const ModelPlan& plan, const ModelSource& file, int rows, bool half_values)
+  Interpreter(const ModelPlan& plan, const ModelSource& file, int rows, const ReferenceSettings& settings)
       : plan_(plan),
         file_(file),
         bucket_(plan.stages[0].buckets[plan.bucket_for(rows)]),
         p_(bucket_.program),
         rows_(rows),
-        half_values_(half_values),
+        settings_(settings),
         weight_(p_.values.size(), SIZE_MAX) {
     for (size_t w = 0; w < p_.weights.size(); w++) weight_[p_.weights[w]] = w;
   }
 
-  Result<ReferenceRun> run(std::span<const int32_t> tokens, int moved,
-                           const std::function<bool(size_t, size_t)>& progress) {
-    for (int i = 0; i <= moved; i++)
+  Result<ReferenceRun> run(std::span<const int32_t> tokens) {
+    for (int i = 0; i <= settings_.moved; i++)
       runs_.push_back({i == 0, Errors(uint64_t(i)), std::vector<std::vector<double>>(p_.values.size()), {}});
     fill_inputs(tokens);
     const std::vector<LayerValue> layers = layer_values(p_, plan_.config.width);
@@ -71,7 +70,8 @@ class Interpreter {
     for (size_t i = 0; i < p_.ops.size(); i++) {
       if (auto ok = compute(p_.ops[i]); !ok) return ok.error();
       while (next < layers.size() && layers[next].last_op <= i) keep(layers[next++]);
-      if (progress && !progress(i + 1, p_.ops.size())) return Error{Code::Failed, "cancelled", ""};
+      if (settings_.progress && !settings_.progress(i + 1, p_.ops.size()))
+        return Error{Code::Failed, "cancelled", ""};
     }
     const auto logits = bucket_.outputs[size_t(Output::Logits)];
     if (!logits) return Error{Code::Unsupported, "the model gives no logits", ""};
@@ -174,6 +174,7 @@ class Interpreter {
       in.push_back(weights[k] ? &*weights[k] : &own[k]);
       shapes.push_back(in.back()->shape);
     }
+    if (r.exact && settings_.watch) settings_.watch(p_, op, in);
     if (const auto [size, k] = r.exact ? std::pair(0.0, 0) : input_rounding(kind, params, shapes[0].type);
         size > 0)
       for (double& v : own[size_t(k)].values) v += v * size * r.errors.next();
@@ -205,7 +206,7 @@ class Interpreter {
   // How an implementation may round an input of the op: a relative error, and which input.
   std::pair<double, int> input_rounding(OpKind k, const OpParams& params, DType weights) const {
     if (is_gelu(k)) return {kHalf, 0};
-    if (k == OpKind::CacheWrite && half_values_ && params.i[0] == 0) return {kHalf, 1};
+    if (k == OpKind::CacheWrite && settings_.half_values && params.i[0] == 0) return {kHalf, 1};
     if (k != OpKind::MatMul && k != OpKind::ExpertMatMul) return {0, 0};
     return {weights == DType::F16 ? kHalf : weights == DType::BF16 ? kBrain : 0, 1};
   }
@@ -227,7 +228,7 @@ class Interpreter {
   const Bucket& bucket_;
   const Program& p_;
   const int rows_;
-  const bool half_values_;
+  const ReferenceSettings& settings_;
   std::vector<size_t> weight_;  // by value: index into Program::weights
   std::vector<Run> runs_;
 };
@@ -252,8 +253,7 @@ Result<ReferenceRun> run_reference(const ModelSource& file, const Device& host,
   auto plan = plan_of(file, host, int(tokens.size()), settings.context);
   if (!plan) return plan.error();
   if (auto ok = check_inputs(tokens, plan->config.vocabulary, 0); !ok) return ok.error();
-  return Interpreter(*plan, file, int(tokens.size()), settings.half_values)
-      .run(tokens, settings.moved, settings.progress);
+  return Interpreter(*plan, file, int(tokens.size()), settings).run(tokens);
 }
 
 }  // namespace gimbal::crossval

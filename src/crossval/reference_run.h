@@ -19,6 +19,8 @@
 
 #include "device/device.h"
 #include "files/model_source.h"
+#include "ops/op_def.h"
+#include "program/program.h"
 
 namespace gimbal::crossval {
 
@@ -56,6 +58,8 @@ struct ReferenceSettings {
   int context = 0;           // positions, which some models choose their rotation by; 0: those of the tokens
   bool half_values = false;  // the other implementation keeps the cache's values in f16
   std::function<bool(size_t done, size_t all)> progress = {};  // false cancels
+  // Called before each op of the exact run: the program, the op, and its inputs.
+  std::function<void(const Program&, const gimbal_op&, std::span<const reference::Tensor* const>)> watch = {};
 };
 
 // Computes all tokens as one text. Errors: those of make_model_plan; of reading the file; OutOfMemory.

@@ -11,6 +11,12 @@ namespace {
 
 bool of_one_row(const Program& p, const gimbal_op& op) { return rows_of(p.values[op.out[0]]) == 1; }
 
+// Also quantization: its input is the product's, not rounded yet.
+bool feeds_product(const gimbal_op& op) {
+  const auto kind = OpKind(op.kind);
+  return kind == OpKind::MatMul || kind == OpKind::ExpertMatMul || kind == OpKind::Quantize;
+}
+
 Error too_large(const Program& p, uint16_t value) {
   return {Code::OutOfMemory,
           format("activations up to '{}' ({}) need more memory than any device can have", p.info[value].name,
@@ -20,7 +26,7 @@ Error too_large(const Program& p, uint16_t value) {
 
 }  // namespace
 
-Status plan_work(Program& p, uint64_t alignment) {
+Status plan_work(Program& p, uint64_t alignment, Kept keep) {
   std::vector<Lifetime> lives;
   std::vector<int> index(p.values.size(), -1);
   for (size_t i = 0; i < p.ops.size(); i++) {
@@ -37,7 +43,8 @@ Status plan_work(Program& p, uint64_t alignment) {
       size_t& last = lives[size_t(index[root])].last;
       last = std::max(last, i);
     }
-    const bool kept = OpKind(op.kind) == OpKind::MatMul && of_one_row(p, op);
+    const bool kept = keep == Kept::ProductInputs ? feeds_product(op)
+                                                  : OpKind(op.kind) == OpKind::MatMul && of_one_row(p, op);
     for (uint16_t in : inputs_of(op))
       if (int root = index[p.info[in].root]; root >= 0) {
         size_t& last = lives[size_t(root)].last;

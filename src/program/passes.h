@@ -23,7 +23,9 @@ void compute_wanted_rows_only(Program&, std::optional<Error>& failed);
 // value to the last op that reads it or a view of it; an op's output never shares memory with its inputs.
 // Inputs of single-row matrix products live to the end of the program: if a thread is preempted in a product,
 // others compute its part and continue, and its inputs must not be overwritten (backends/cpu).
-// Errors: OutOfMemory, a slot larger than any device.
-Status plan_work(Program&, uint64_t alignment);
+// With Kept::ProductInputs inputs of all matrix products, also those before quantization, live as long, for a
+// watcher. A second call plans anew. Errors: OutOfMemory, a slot larger than any device.
+enum class Kept { Needed, ProductInputs };
+Status plan_work(Program&, uint64_t alignment, Kept keep = Kept::Needed);
 
 }  // namespace gimbal

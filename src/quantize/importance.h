@@ -1,6 +1,5 @@
 // Importance matrices: for each matrix of a model the mean square of each input over some text. Read from the
-// files that llama.cpp's `llama-imatrix` writes: GGUF, and the binary form of older releases. Their contents
-// are not trusted.
+// files that `gimbal imatrix` and llama.cpp's `llama-imatrix` write (importance_sums.h).
 #pragma once
 #include <map>
 #include <string>

@@ -102,8 +102,16 @@ Result<std::vector<TensorFormat>> checked_formats(const QuantizeWork& work, Quan
   return formats;
 }
 
+// One of the files: its number, and how its tensors are made, or passed over.
+struct PartWork {
+  size_t number;
+  const GgufWriter& writer;
+  GgufWriter::Read read;
+  std::function<Status(size_t tensor, uint64_t offset, size_t bytes)> skip;
+};
+
 // Passes each part to a sink in turn.
-using PartSink = std::function<Status(size_t part, const GgufWriter&, const GgufWriter::Read&)>;
+using PartSink = std::function<Status(const PartWork&)>;
 Status for_parts(const QuantizeWork& work, const PartSink& sink) {
   QuantizedTotals totals;
   auto formats = checked_formats(work, totals);
@@ -115,7 +123,10 @@ Status for_parts(const QuantizeWork& work, const PartSink& sink) {
     const auto read = [&](size_t tensor, uint64_t offset, void* to, size_t bytes) {
       return encoder.read(*parts.tensors[i][tensor], offset, to, bytes);
     };
-    if (auto ok = sink(i, parts.writers[i], read); !ok) return ok;
+    const auto skip = [&](size_t tensor, uint64_t offset, size_t bytes) {
+      return encoder.skip(*parts.tensors[i][tensor], offset, bytes);
+    };
+    if (auto ok = sink({i, parts.writers[i], read, skip}); !ok) return ok;
   }
   return Done{};
 }
@@ -135,9 +146,34 @@ std::vector<std::string> paths_of(const QuantizeWork& work, const std::string& p
 
 Status quantize(const QuantizeWork& work, const std::string& path) {
   const std::vector<std::string> paths = paths_of(work, path);
-  return for_parts(work, [&](size_t part, const GgufWriter& writer, const GgufWriter::Read& read) {
-    return writer.write_file(paths[part], read);
+  std::vector<GrowingFile> files;
+  const auto made = for_parts(work, [&](const PartWork& part) -> Status {
+    auto opened = GrowingFile::open(paths[part.number], work.piece);
+    if (!opened) return opened.error();
+    GrowingFile& file = files.emplace_back(std::move(*opened));
+    bool begun = false;
+    return part.writer.write(
+        [&](size_t tensor, uint64_t offset, void* to, size_t bytes) {
+          return file.holds(bytes) ? part.skip(tensor, offset, bytes) : part.read(tensor, offset, to, bytes);
+        },
+        [&](const void* data, size_t bytes) -> Status {
+          if (begun) return file.write(data, bytes);
+          begun = true;
+          auto found = file.begin(data, bytes);
+          if (!found) return found.error();
+          if (work.found) work.found(file, *found);
+          return file.write(data, bytes);
+        });
   });
+  if (!made) {
+    // Another try would fail at the same place, unless it was interrupted or the disk is full.
+    if (made.error().code != Code::Failed)
+      for (GrowingFile& file : files) file.drop();
+    return made;
+  }
+  for (GrowingFile& file : files)
+    if (auto ok = file.commit(); !ok) return ok;
+  return Done{};
 }
 
 Result<Derivation> derivation_of(const ModelSource& quantized) {
@@ -159,8 +195,9 @@ Result<Derivation> derivation_of(const ModelSource& quantized) {
 
 Status check_quantized(const QuantizeWork& work, const std::string& path) {
   const std::vector<std::string> paths = paths_of(work, path);
-  return for_parts(work, [&](size_t part, const GgufWriter& writer, const GgufWriter::Read& read) -> Status {
-    auto file = InputFile::open(paths[part]);
+  return for_parts(work, [&](const PartWork& part) -> Status {
+    const std::string& compared = paths[part.number];
+    auto file = InputFile::open(compared);
     if (!file) return file.error();
     std::string found;
     uint64_t at = 0;
@@ -168,23 +205,22 @@ Status check_quantized(const QuantizeWork& work, const std::string& path) {
       found.resize(bytes);
       if (file->size() - std::min(at, file->size()) < bytes)
         return Error{Code::Failed,
-                     format("{} has {} bytes; made again, it has more", quoted(paths[part]), file->size()),
-                     ""};
+                     format("{} has {} bytes; made again, it has more", quoted(compared), file->size()), ""};
       if (auto ok = file->read(at, found.data(), bytes); !ok) return ok;
       const auto* made = static_cast<const char*>(data);
       for (size_t i = 0; i < bytes; i++)
         if (found[i] != made[i])
           return Error{
               Code::Failed,
-              format("{} differs from what its source gives, first at byte {}", quoted(paths[part]), at + i),
+              format("{} differs from what its source gives, first at byte {}", quoted(compared), at + i),
               "the file was changed, or made otherwise than it says"};
       at += bytes;
       return Done{};
     };
-    if (auto ok = writer.write(read, compare); !ok) return ok;
+    if (auto ok = part.writer.write(part.read, compare); !ok) return ok;
     if (at == file->size()) return Done{};
     return Error{Code::Failed,
-                 format("{} has {} bytes; made again, it has {}", quoted(paths[part]), file->size(), at), ""};
+                 format("{} has {} bytes; made again, it has {}", quoted(compared), file->size(), at), ""};
   });
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/growing_file.h"
 #include "quantize/importance.h"
 #include "quantize/mixture.h"
 
@@ -27,6 +28,9 @@ struct QuantizeWork {
   int threads = 1;
   bool keep_split = false;                                           // as many files as the source has
   std::function<bool(uint64_t done, uint64_t total)> progress = {};  // of values; false ends the work
+  // Called for each file with the remains of an earlier run, and the bytes that it need not make again.
+  std::function<void(const GrowingFile&, GrowingFile::Found)> found = {};
+  size_t piece = GrowingFile::kPiece;  // bytes between two records of an unfinished file
 };
 
 struct QuantizedTotals {
@@ -42,7 +46,9 @@ Result<QuantizedTotals> plan_quantization(const QuantizeWork&);
 // The paths of the files: `path`, or NAME-00001-of-0000N.gguf of it.
 std::vector<std::string> paths_of(const QuantizeWork&, const std::string& path);
 
-// Each file whole or not at all. Errors: those of the plan, of reading and of writing.
+// Each file whole or not at all. An interrupted run leaves parts (base/growing_file.h), and the next one
+// continues them: they begin with the derivation, so only equal work does. Errors: those of the plan, of
+// reading and of writing.
 Status quantize(const QuantizeWork&, const std::string& path);
 
 // The origin stored in a file. Errors: Usage if it stores none; Unsupported for another version of the

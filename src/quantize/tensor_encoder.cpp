@@ -20,22 +20,59 @@ constexpr int64_t kWindowValues = 1 << 22, kPieceValues = 1 << 15;
 
 int64_t rows_of(const StoredTensor& t) { return t.values() / t.dim[0]; }
 
+uint64_t values_at(DType format, uint64_t bytes) {
+  return bytes / uint64_t(info(format).bytes) * uint64_t(info(format).block);
+}
+
 }  // namespace
+
+Result<float> RowEncoder::scale_of(const StoredTensor& t) const {
+  float scale = 1;
+  if (!tensor_tail_bytes(t.type)) return scale;
+  const auto at = uint64_t(row_bytes(t.type, t.values()));
+  if (auto ok = source_.read(t, at, &scale, sizeof scale); !ok) return ok.error();
+  return scale;
+}
+
+Status RowEncoder::encode(const StoredTensor& t, float scale, int64_t first, int64_t count, Room& room,
+                          uint8_t* out) const {
+  const int64_t width = t.dim[0];
+  const DType to = formats_[t.index].format;
+  const auto from_row = uint64_t(row_bytes(t.type, width));
+  auto& [stored, values] = room;
+  stored.resize(size_t(from_row * uint64_t(count))), values.resize(size_t(width * count));
+  if (auto ok = source_.read(t, from_row * uint64_t(first), stored.data(), stored.size()); !ok) return ok;
+  decode(t.type, stored.data(), width * count, values.data(), scale);
+  for (size_t i = 0; i < values.size(); i++)
+    if (!(values[i] - values[i] == 0))
+      return Error{Code::Malformed,
+                   format("{}: row {} of tensor {} has a weight that is not finite", source_.path(),
+                          first + int64_t(i) / width, quoted(t.name)),
+                   "the model is damaged, or was trained with an overflow; it cannot be quantized"};
+  const std::vector<float>* weights = importance_ ? importance_->find(t.name) : nullptr;
+  for (int64_t r = 0; r < count; r++) {
+    // Each expert has importance of its own.
+    const int64_t expert = (first + r) / t.dim[1];
+    gimbal::encode(to, values.data() + width * r, width, out + row_bytes(to, width) * r,
+                   weights ? weights->data() + width * expert : nullptr);
+  }
+  return Done{};
+}
 
 TensorEncoder::TensorEncoder(const ModelSource& source, const std::vector<TensorFormat>& formats,
                              const Importance* importance, int threads,
                              std::function<bool(uint64_t)> progress)
     : source_(source),
       formats_(formats),
-      importance_(importance),
+      rows_(source, formats, importance),
       threads_(std::max(threads, 1)),
       progress_(std::move(progress)) {}
 
 Status TensorEncoder::read(const StoredTensor& t, uint64_t offset, void* to, size_t bytes) {
   const TensorFormat& f = formats_[t.index];
   if (!f.quantized) {
-    done_ += bytes * uint64_t(info(t.type).block) / info(t.type).bytes;
-    if (progress_ && !progress_(done_)) return Error{Code::Failed, "interrupted", ""};
+    if (auto ok = check_stopped(); !ok) return ok;
+    reached(t, values_at(t.type, offset + bytes));
     return source_.read(t, offset, to, bytes);
   }
   const auto row = uint64_t(row_bytes(f.format, t.dim[0]));
@@ -53,39 +90,31 @@ Status TensorEncoder::read(const StoredTensor& t, uint64_t offset, void* to, siz
   return Done{};
 }
 
-Status TensorEncoder::encode_rows(const StoredTensor& t, int64_t first, int64_t count,
-                                  std::vector<std::byte>& stored, std::vector<float>& values,
-                                  uint8_t* out) const {
-  const int64_t width = t.dim[0];
-  const DType to = formats_[t.index].format;
-  const auto from_row = uint64_t(row_bytes(t.type, width));
-  stored.resize(size_t(from_row * uint64_t(count))), values.resize(size_t(width * count));
-  if (auto ok = source_.read(t, from_row * uint64_t(first), stored.data(), stored.size()); !ok) return ok;
-  decode(t.type, stored.data(), width * count, values.data(), tensor_scale_);
-  for (size_t i = 0; i < values.size(); i++)
-    if (!(values[i] - values[i] == 0))
-      return Error{Code::Malformed,
-                   format("{}: row {} of tensor {} has a weight that is not finite", source_.path(),
-                          first + int64_t(i) / width, quoted(t.name)),
-                   "the model is damaged, or was trained with an overflow; it cannot be quantized"};
-  const std::vector<float>* weights = importance_ ? importance_->find(t.name) : nullptr;
-  for (int64_t r = 0; r < count; r++) {
-    // Each expert has importance of its own.
-    const int64_t expert = (first + r) / t.dim[1];
-    encode(to, values.data() + width * r, width, out + row_bytes(to, width) * r,
-           weights ? weights->data() + width * expert : nullptr);
-  }
+Status TensorEncoder::skip(const StoredTensor& t, uint64_t offset, size_t bytes) {
+  if (auto ok = check_stopped(); !ok) return ok;
+  const TensorFormat& f = formats_[t.index];
+  reached(t, values_at(f.quantized ? f.format : t.type, offset + bytes));
   return Done{};
 }
 
+// `values` of this tensor are done, and all of those before it. The next work fails if the caller wants no
+// more: what is done is not lost.
+void TensorEncoder::reached(const StoredTensor& t, uint64_t values) {
+  if (counted_ != &t) before_ += counted_ ? uint64_t(counted_->values()) : 0, counted_ = &t;
+  if (progress_ && !progress_(before_ + std::min(values, uint64_t(t.values())))) stopped_ = true;
+}
+
+Status TensorEncoder::check_stopped() const {
+  if (!stopped_) return Done{};
+  return Error{Code::Failed, "interrupted", ""};
+}
+
 Status TensorEncoder::encode_window(const StoredTensor& t, int64_t first_row) {
+  if (auto ok = check_stopped(); !ok) return ok;
   const int64_t width = t.dim[0], per_piece = std::max<int64_t>(1, kPieceValues / width),
                 rows = std::min(rows_of(t) - first_row, std::max<int64_t>(per_piece, kWindowValues / width));
-  tensor_scale_ = 1;
-  if (tensor_tail_bytes(t.type)) {
-    const auto at = uint64_t(row_bytes(t.type, t.values()));
-    if (auto ok = source_.read(t, at, &tensor_scale_, sizeof tensor_scale_); !ok) return ok;
-  }
+  const auto scale = rows_.scale_of(t);
+  if (!scale) return scale.error();
   tensor_ = &t, first_row_ = first_row;
   const DType to = formats_[t.index].format;
   window_.resize(size_t(row_bytes(to, width) * rows));
@@ -93,11 +122,10 @@ Status TensorEncoder::encode_window(const StoredTensor& t, int64_t first_row) {
   std::mutex mutex;
   std::optional<Error> error;
   const auto work = [&] {
-    std::vector<std::byte> stored;
-    std::vector<float> values;
+    RowEncoder::Room room;
     for (int64_t r; (r = next.fetch_add(per_piece)) < rows;) {
-      auto ok = encode_rows(t, first_row + r, std::min(per_piece, rows - r), stored, values,
-                            window_.data() + row_bytes(to, width) * r);
+      auto ok = rows_.encode(t, *scale, first_row + r, std::min(per_piece, rows - r), room,
+                             window_.data() + row_bytes(to, width) * r);
       if (ok) continue;
       const std::lock_guard lock(mutex);
       if (!error) error = ok.error();
@@ -110,8 +138,7 @@ Status TensorEncoder::encode_window(const StoredTensor& t, int64_t first_row) {
   work();
   for (std::thread& other : others) other.join();
   if (error) return *error;
-  done_ += uint64_t(rows * width);
-  if (progress_ && !progress_(done_)) return Error{Code::Failed, "interrupted", ""};
+  reached(t, uint64_t((first_row + rows) * width));
   return Done{};
 }
 

@@ -62,6 +62,8 @@ class Model {
 
   // See Steps::watch().
   void watch(Steps::TransferWatcher watcher) { steps_->watch(std::move(watcher)); }
+  // See Steps::watch_stages(). An empty watcher ends it.
+  void watch_stages(Steps::StageWatcher watcher) { steps_->watch_stages(std::move(watcher)); }
 
   // Bytes of a packed weight, from the stage's device. Errors: the device's.
   Status read_weight(size_t stage, uint64_t offset, std::span<std::byte> to) const;

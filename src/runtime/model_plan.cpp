@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "ops/shapes.h"
+#include "program/passes.h"
 #include "runtime/batch.h"
 #include "runtime/memory_check.h"
 #include "runtime/sampler.h"
@@ -134,6 +135,9 @@ Status add_bucket(const ModelSource& file, ModelPlan& b, int rows, AdapterSet ad
     }
   }
   for (size_t i = 0; i < buckets.size(); i++) {
+    if (b.options.keep_inputs)
+      if (auto ok = plan_work(buckets[i].program, kAlignment, Kept::ProductInputs); !ok)
+        return about(b, ok.error());
     auto choices = assign_kernels(buckets[i].program, *b.stages[i].device, b.options.kernels);
     if (!choices) return about(b, choices.error());
     buckets[i].choices = std::move(*choices);

@@ -43,6 +43,7 @@ struct RunOptions {
   bool hidden = false;              // allows Wants::hidden; always allowed for an encoder
   bool logits = true;               // allows Wants::logits and top; never for an encoder
   bool states = false;              // allows Batch::states, if the model has states
+  bool keep_inputs = false;         // inputs of matrix products can be read after a step: Steps::watch_stages
   const ModelArch* arch = nullptr;  // instead of the file's architecture; outlives the plan and its model
   // The plan of a model that will be loaded before this one: its memory is not free. Outlives this plan.
   const ModelPlan* beside = nullptr;

@@ -266,6 +266,13 @@ Status Steps::run_stage(size_t i, size_t bucket, gimbal_step step) {
   if (auto ok = stage.device->write(memory.buffers[size_t(Slot::Step)], 0, staging_[i].data(), bytes); !ok)
     return ok;
   if (auto ok = submit(*stage.device, memory, memory.executables[bucket], step); !ok) return ok;
+  if (stage_watcher_) {
+    const auto read = [&](uint16_t value, std::span<std::byte> bytes) {
+      const gimbal_value& v = stage.buckets[bucket].program.values[value];
+      return stage.device->read(memory.buffers[v.slot], v.offset, bytes.data(), bytes.size());
+    };
+    if (auto ok = stage_watcher_(i, bucket, step, read); !ok) return ok;
+  }
   for (size_t to = i + 1; to < plan_.stages.size(); to++)
     for (const Transfer& t : plan_.stages[to].buckets[bucket].in)
       if (const int32_t rows = t.moved(step); t.from == i && rows > 0) {

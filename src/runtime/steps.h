@@ -26,6 +26,14 @@ class Steps {
   using TransferWatcher = std::function<void(size_t stage, uint16_t value, std::span<const std::byte> rows)>;
   void watch(TransferWatcher watcher) { watcher_ = std::move(watcher); }
 
+  // Copies the first bytes of a value of a stage's program from its device. Errors: the device's.
+  using ReadValue = std::function<Status(uint16_t value, std::span<std::byte> to)>;
+  // Called for each stage after it has computed a step, with the bucket that did. Inputs of matrix products
+  // are readable if the plan was made with RunOptions::keep_inputs. An error fails the step.
+  using StageWatcher =
+      std::function<Status(size_t stage, size_t bucket, gimbal_step step, const ReadValue& read)>;
+  void watch_stages(StageWatcher watcher) { stage_watcher_ = std::move(watcher); }
+
   SequencePool& sequences() { return sequences_; }
   // See Model::forward() and Model::logits_of().
   Result<StepOutput> forward(const Batch&);
@@ -72,6 +80,7 @@ class Steps {
   std::vector<float> logits_, hidden_, top_, states_;  // read back
   StepOutput output_;
   TransferWatcher watcher_;
+  StageWatcher stage_watcher_;
 };
 
 }  // namespace gimbal

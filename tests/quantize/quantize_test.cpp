@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "files/gguf.h"
+#include "quantize/quantized_source.h"
 #include "quantize/tensor_encoder.h"
 #include "support/golden.h"
 #include "support/made_gguf.h"
@@ -143,8 +145,20 @@ TEST(QuantizedFiles, ValuesAreNearTheSource) {
   const auto file = open_gguf(made.path);
   ASSERT_TRUE(file);
   ASSERT_EQ(file->tensors().size(), source->tensors().size());
+  const Derivation derivation{{*mixture_named("Q5_K_S"), false, {}, {}, {}}, "", ""};
+  const auto in_memory = quantized_source({*source, derivation});
+  ASSERT_TRUE(in_memory) << in_memory.error().message;
   for (const StoredTensor& t : source->tensors()) {
     const StoredTensor& q = file->tensors()[t.index];
+    const StoredTensor& m = in_memory->tensors()[t.index];
+    EXPECT_TRUE(m.type == q.type && m.bytes == q.bytes) << t.name;
+    EXPECT_TRUE(*in_memory->read(m) == *file->read(q)) << "encoded while it is read: " << t.name;
+    // From the middle of a row to that of another one.
+    std::vector<std::byte> part(q.bytes / 2), same(part.size());
+    ASSERT_TRUE(in_memory->read(m, q.bytes / 3, part.data(), part.size()));
+    ASSERT_TRUE(file->read(q, q.bytes / 3, same.data(), same.size()));
+    EXPECT_TRUE(part == same) << t.name;
+    EXPECT_FALSE(in_memory->read(m, q.bytes - 1, part.data(), 2)) << "beyond the end";
     EXPECT_EQ(q.name, t.name);
     std::vector<float> want(size_t(t.values())), got(want.size());
     decode_tensor(t.type, source->read(t)->data(), t.values(), want.data());
@@ -163,7 +177,7 @@ TEST(QuantizedFiles, RefuseWhatCannotBeQuantized) {
   ASSERT_FALSE(odd);
   EXPECT_EQ(odd.error().code, Code::Malformed);
   EXPECT_NE(odd.error().message.find("token_embd.weight"), std::string::npos) << odd.error().message;
-  EXPECT_FALSE(std::filesystem::exists(path)) << "nothing is left";
+  EXPECT_FALSE(std::filesystem::exists(path) || std::filesystem::exists(path + ".part")) << "nothing is left";
   derivation.rules.mixture = *mixture_named("IQ2_XXS");
   const auto needs = quantize({*source, derivation, nullptr, 2, false, {}}, path);
   ASSERT_FALSE(needs);
@@ -178,6 +192,76 @@ TEST(QuantizedFiles, RefuseWhatCannotBeQuantized) {
       quantize({*readable, derivation, nullptr, 2, false, [](uint64_t, uint64_t) { return false; }}, path);
   EXPECT_FALSE(stopped);
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// An interrupted run, one that is killed, and what remains of other rules.
+TEST(QuantizedFiles, AreContinuedWithTheSameBytes) {
+  const std::string model = made_model();
+  const auto source = parse_gguf(std::as_bytes(std::span(model)), "made");
+  ASSERT_TRUE(source);
+  const QuantizedFile whole = quantized_as(*source, "Q4_K_M", nullptr, 1);
+  const std::string path = temporary_path("continued.gguf");
+  const Derivation derivation{{*mixture_named("Q4_K_M"), false, {}, {}, {}}, "0123", ""};
+  // Progress is called for each tensor: the third ends the run.
+  struct Seen {
+    GrowingFile::Found found = GrowingFile::Found::Nothing;
+    uint64_t kept = 0, last = 0, total = 0, first = UINT64_MAX;
+    bool rises = true;
+  };
+  const auto run = [&](const Derivation& of, const std::function<bool(int)>& goes_on, Seen& seen) {
+    int calls = 0;
+    QuantizeWork work{*source, of, nullptr, 2, false, {}};
+    work.progress = [&](uint64_t done, uint64_t total) {
+      seen.rises = seen.rises && done >= seen.last && done <= total;
+      seen.first = std::min(seen.first, done), seen.last = done, seen.total = total;
+      return goes_on(calls++);
+    };
+    work.found = [&](const GrowingFile& part, GrowingFile::Found found) {
+      seen.found = found, seen.kept = part.kept();
+    };
+    work.piece = 1000;
+    return quantize(work, path);
+  };
+  const auto until_third = [](int call) { return call < 2; };
+  const auto always = [](int) { return true; };
+  Seen first, second;
+  EXPECT_FALSE(run(derivation, until_third, first));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_TRUE(std::filesystem::exists(path + ".part"));
+  ASSERT_TRUE(run(derivation, always, second));
+  EXPECT_EQ(second.found, GrowingFile::Found::Same);
+  EXPECT_GT(second.kept, 1000u);
+  EXPECT_TRUE(second.rises) << "skipped tensors count";
+  EXPECT_EQ(second.last, second.total);
+  EXPECT_TRUE(*read_file(path) == whole.bytes);
+  EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+
+  std::filesystem::remove(path);
+  Seen killed, after;
+  EXPECT_EXIT((void)run(
+                  derivation, [](int call) { return call < 2 || raise(SIGKILL) == 0; }, killed),
+              testing::KilledBySignal(SIGKILL), "");
+  ASSERT_TRUE(run(derivation, always, after));
+  EXPECT_EQ(after.found, GrowingFile::Found::Same);
+  EXPECT_GT(after.kept, 1000u);
+  EXPECT_TRUE(*read_file(path) == whole.bytes);
+
+  std::filesystem::remove(path);
+  Seen other, own;
+  EXPECT_FALSE(run({{*mixture_named("Q5_K_M"), false, {}, {}, {}}, "0123", ""}, until_third, other));
+  ASSERT_TRUE(run(derivation, always, own));
+  EXPECT_EQ(own.found, GrowingFile::Found::Other);
+  EXPECT_TRUE(*read_file(path) == whole.bytes);
+
+  std::filesystem::remove(path);
+  Seen damaged, anew;
+  EXPECT_FALSE(run(derivation, until_third, damaged));
+  std::string bytes = *read_file(path + ".part");
+  bytes[bytes.size() / 2] ^= 1;
+  ASSERT_TRUE(write_file(path + ".part", bytes));
+  ASSERT_TRUE(run(derivation, always, anew));
+  EXPECT_EQ(anew.found, GrowingFile::Found::Damaged);
+  EXPECT_TRUE(*read_file(path) == whole.bytes);
 }
 
 // Experts of more rows than a thread encodes at a time: each row has the importance of its own expert.

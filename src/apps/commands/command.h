@@ -51,6 +51,8 @@ std::unique_ptr<Command> make_remove();
 std::unique_ptr<Command> make_info();
 std::unique_ptr<Command> make_convert();
 std::unique_ptr<Command> make_quantize();
+std::unique_ptr<Command> make_imatrix();
+std::unique_ptr<Command> make_choose();
 std::unique_ptr<Command> make_tokenize();
 std::unique_ptr<Command> make_detokenize();
 std::unique_ptr<Command> make_render_template();

@@ -10,6 +10,7 @@
 #include "apps/toolkit/binary_output.h"
 #include "apps/toolkit/json.h"
 #include "apps/toolkit/terminal.h"
+#include "base/byte_count.h"
 #include "base/text.h"
 #include "files/gguf_parts.h"
 #include "files/metadata_edits.h"
@@ -21,18 +22,6 @@ namespace {
 
 // Of the parts of a split model, which have their own.
 bool of_a_split(std::string_view key) { return key.starts_with("split."); }
-
-// "500M", "2G", or bytes.
-std::optional<uint64_t> bytes_named(std::string_view text) {
-  uint64_t unit = 1, n = 0;
-  if (text.ends_with('M')) unit = 1000 * 1000;
-  if (text.ends_with('G')) unit = 1000 * 1000 * 1000;
-  if (unit > 1) text.remove_suffix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n == 0 || n > (uint64_t(1) << 62) / unit)
-    return std::nullopt;
-  return n * unit;
-}
 
 class Convert final : public Command {
  public:

@@ -1,9 +1,5 @@
 // gimbal perplexity: how well a model predicts a text, with its standard error; and how far its predictions
 // are from those of another format of the model.
-//
-// The text is cut into windows of --ctx tokens, each computed alone. A window's second half is scored, so
-// that every prediction has at least half a window before it: the method that published numbers are made
-// with.
 #include <algorithm>
 
 #include "apps/commands/command.h"
@@ -17,13 +13,10 @@
 #include "engine/engine.h"
 #include "runtime/likelihood.h"
 #include "runtime/sampler.h"
-#include "runtime/session.h"
-#include "tokenizer/tokenizer.h"
+#include "runtime/scored_windows.h"
 
 namespace gimbal {
 namespace {
-
-constexpr int kWindow = 512;
 
 // Sums over all predictions.
 struct Scores {
@@ -60,14 +53,10 @@ class Perplexity final : public Command {
     if (!tokenizer) return tokenizer.error();
     auto text = read_text(file_.value_or("-"));
     if (!text) return text.error();
-    const std::vector<Token> tokens = (*tokenizer)->encode(*text, {.parse_special = false});
-    if (options->run.context == 0) options->run.context = kWindow;
-    shape_.window = int32_t(std::min<size_t>(size_t(options->run.context), tokens.size()));
-    if (shape_.window < 4)
-      return Error{Code::Usage, format("there are {} tokens; 4 or more are needed", shape_.window),
-                   options->run.context < 4 ? "give a larger --ctx" : "give a longer text"};
-    shape_.windows = int32_t(tokens.size() / size_t(shape_.window));
-    shape_.scored = shape_.window - shape_.window / 2 - 1;
+    if (options->run.context == 0) options->run.context = ScoredWindows::kDefaultWindow;
+    auto windows = ScoredWindows::of(**tokenizer, *text, options->run.context);
+    if (!windows) return windows.error();
+    shape_.window = windows->window(), shape_.windows = windows->windows(), shape_.scored = windows->scored();
     options->run.logit_rows = std::min<int>(options->run.batch, 32);
     Engine engine(backend_registry(), std::move(*options), stderr_sink(quiet));
     auto loaded = engine.load(*source);
@@ -79,11 +68,8 @@ class Perplexity final : public Command {
 
     Progress bar("reading", !quiet, Progress::Unit::Tokens);
     for (int32_t w = 0; w < shape_.windows; w++) {
-      bar.update(uint64_t(w) * uint64_t(shape_.window), tokens.size());
-      std::vector<Token> window(tokens.begin() + ptrdiff_t(w) * shape_.window,
-                                tokens.begin() + ptrdiff_t(w + 1) * shape_.window);
-      if ((*tokenizer)->adds_bos() && (*tokenizer)->bos() >= 0) window[0] = (*tokenizer)->bos();
-      if (auto ok = score(**session, window); !ok) return ok.error();
+      bar.update(uint64_t(w) * uint64_t(shape_.window), uint64_t(shape_.windows) * uint64_t(shape_.window));
+      if (auto ok = score(**session, *windows, windows->tokens(w)); !ok) return ok.error();
     }
     if (out_)
       if (auto ok = out_->close(); !ok) return ok.error();
@@ -115,7 +101,7 @@ class Perplexity final : public Command {
     return write_shape(*out_, shape_);
   }
 
-  Status score(Session& session, const std::vector<Token>& window) {
+  Status score(Session& session, const ScoredWindows& windows, const std::vector<Token>& window) {
     if (out_)
       if (auto ok = out_->write(window.data(), window.size() * sizeof(Token)); !ok) return ok;
     std::vector<float> saved(saved_ ? size_t(shape_.vocabulary) : 0);
@@ -126,16 +112,8 @@ class Perplexity final : public Command {
         return Error{Code::Usage, format("{} was made from another text", gimbal::quoted(*against_)),
                      "give the text that its logits were saved with"};
     }
-    session.rewind(0);
-    const size_t first = window.size() - 1 - size_t(shape_.scored);
-    const std::span<const Token> all(window);
-    if (auto ok = session.advance(all.first(first), Session::Wanted::None, {}); !ok) return ok;
-    Status step = Done{};
-    auto ok = session.advance(all.subspan(first, size_t(shape_.scored)), Session::Wanted::All,
-                              [&](size_t i, std::span<const float> row) {
-                                if (step) step = take(row, window[first + i + 1], saved);
-                              });
-    return ok ? step : ok;
+    return windows.score(session, window, ScoredWindows::Rows::Scored,
+                         [&](std::span<const float> row, Token next) { return take(row, next, saved); });
   }
 
   // One prediction: `next` is the token that follows.

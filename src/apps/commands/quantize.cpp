@@ -12,6 +12,7 @@
 #include "apps/toolkit/terminal.h"
 #include "audit/model_digest.h"
 #include "base/text.h"
+#include "fetch/pull_event.h"
 #include "huggingface/folder.h"
 #include "quantize/quantize.h"
 #include "tensor/quant_encode.h"
@@ -74,13 +75,30 @@ class Quantize final : public Command {
         bar.update(source_bytes(done, total), source_->file->file_bytes());
         return !InterruptGuard::interrupted();
       };
-      if (auto ok = quantize(work, *out_); !ok) return ok.error();
+      work.found = [&](const GrowingFile& part, GrowingFile::Found found) { note_part(part, found); };
+      if (auto ok = quantize(work, *out_); !ok)
+        return InterruptGuard::interrupted() ? interrupted() : ok.error();
     }
     report(*totals, paths);
     return kDone;
   }
 
  private:
+  static Error interrupted() {
+    return {Code::Failed, "interrupted", "the same command continues the file", reason::kCancelled};
+  }
+
+  void note_part(const GrowingFile& part, GrowingFile::Found found) {
+    continued_ += part.kept();
+    if (quiet || found == GrowingFile::Found::Nothing) return;
+    const std::string name = gimbal::quoted(part.path());
+    note(found == GrowingFile::Found::Same
+             ? format("continuing {}, which has {}", name, human_bytes(part.kept()))
+         : found == GrowingFile::Found::Other
+             ? format("{} is of another source or mixture: begun anew", name)
+             : format("{} is damaged: its bytes are not those that were written; begun anew", name));
+  }
+
   Result<QuantizeRules> wanted_rules() const {
     QuantizeRules rules{};
     auto mixture = mixture_named(*type_);
@@ -155,6 +173,7 @@ class Quantize final : public Command {
                   {"mixture", derivation_.rules.mixture.name},
                   {"bytes", t.bytes},
                   {"source_bytes", t.from_bytes},
+                  {"continued_bytes", continued_},
                   {"bits_per_weight", bits},
                   {"quantized", t.quantized},
                   {"other_block", t.substituted},
@@ -228,6 +247,7 @@ class Quantize final : public Command {
   std::optional<ModelFile> source_;
   std::optional<Importance> weights_;
   Derivation derivation_{};
+  uint64_t continued_ = 0;  // bytes of an interrupted run
 };
 
 }  // namespace
